@@ -1,0 +1,35 @@
+//! What can go wrong in a summation.
+
+/// Errors of the library. Each names the quantity and the way out; the program adds file, line and key.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A position or strength is NaN or infinite.
+    #[error("{what} of particle {index} is {value} ({count} such values in all)")]
+    NotFinite {
+        /// Which quantity.
+        what: &'static str,
+        /// The first bad particle, in input order.
+        index: usize,
+        /// Its value.
+        value: f64,
+        /// How many values are bad.
+        count: usize,
+    },
+    /// A setting lies outside its range.
+    #[error("{what} = {value} is outside {range}")]
+    Range {
+        /// Which setting.
+        what: &'static str,
+        /// What was given.
+        value: f64,
+        /// What is allowed.
+        range: &'static str,
+    },
+    /// The request cannot be met, with the reason.
+    #[error("{0}")]
+    Unsupported(String),
+    /// More particles than 32-bit indices can number.
+    #[error("{0} particles are more than the 4294967295 that an index can number")]
+    TooMany(usize),
+}

@@ -1,0 +1,144 @@
+//! What the user may ask of a summation, and what was chosen.
+
+use crate::Error;
+
+/// How the sum is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Method {
+    /// Chosen by cost.
+    #[default]
+    Auto,
+    /// Every pair.
+    Direct,
+    /// Multipoles evaluated at particles, O(N log N).
+    Treecode,
+    /// Fast multipole method, O(N).
+    Fmm,
+}
+
+impl Method {
+    /// The name used in scenarios and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Method::Auto => "auto",
+            Method::Direct => "direct",
+            Method::Treecode => "treecode",
+            Method::Fmm => "fmm",
+        }
+    }
+}
+
+/// The arithmetic of the force. The state of a run is `f64` whatever is chosen here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// `f32` where the tolerance allows it.
+    #[default]
+    Auto,
+    /// Single.
+    F32,
+    /// Double.
+    F64,
+}
+
+impl Precision {
+    /// The name used in scenarios and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Precision::Auto => "auto",
+            Precision::F32 => "f32",
+            Precision::F64 => "f64",
+        }
+    }
+}
+
+/// The softened kernel that replaces 1/r at short distance; lengths in the user's unit.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Softening {
+    /// 1/r.
+    #[default]
+    None,
+    /// (r² + ε²)^(−1/2).
+    Plummer(f64),
+    /// GADGET's cubic spline with h = 2.8 ε: exactly 1/r beyond h.
+    Spline(f64),
+    /// (r² + 3/2 ε²)(r² + ε²)^(−3/2), falcON's P1.
+    P1(f64),
+}
+
+/// A summation as asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Softening of 1/r.
+    pub softening: Softening,
+    /// How.
+    pub method: Method,
+    /// Relative force error, rms; see `accuracy`.
+    pub tolerance: f64,
+    /// Arithmetic of the force.
+    pub precision: Precision,
+    /// Expansion order p (degrees 0..=p), instead of the one that the tolerance implies.
+    pub order: Option<usize>,
+    /// Opening angle, instead of the one that the tolerance implies.
+    pub theta: Option<f64>,
+    /// Largest number of bodies in a leaf, instead of the tuned one.
+    pub leaf_size: Option<usize>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            softening: Softening::None,
+            method: Method::Auto,
+            tolerance: 1e-4,
+            precision: Precision::Auto,
+            order: None,
+            theta: None,
+            leaf_size: None,
+        }
+    }
+}
+
+impl Settings {
+    /// The largest expansion order.
+    pub const MAX_ORDER: usize = 30;
+
+    /// Checks every number against its range.
+    ///
+    /// # Errors
+    /// [`Error::Range`] for the first value outside its range.
+    pub fn check(&self) -> Result<(), Error> {
+        let range =
+            |what, value: f64, ok: bool, range| if ok { Ok(()) } else { Err(Error::Range { what, value, range }) };
+        range("tolerance", self.tolerance, (1e-14..=0.1).contains(&self.tolerance), "1e-14 to 0.1")?;
+        if let Some(p) = self.order {
+            range("order", p as f64, (1..=Self::MAX_ORDER).contains(&p), "1 to 30")?;
+        }
+        if let Some(t) = self.theta {
+            range("theta", t, t > 0.0 && t <= 1.0, "above 0, at most 1")?;
+        }
+        if let Some(s) = self.leaf_size {
+            range("leaf_size", s as f64, (1..=1_000_000).contains(&s), "1 to 1000000")?;
+        }
+        match self.softening {
+            Softening::None => Ok(()),
+            Softening::Plummer(e) | Softening::Spline(e) | Softening::P1(e) => {
+                range("softening length", e, e.is_finite() && e >= 0.0, "0 or more")
+            }
+        }
+    }
+}
+
+/// What a plan chose, after `Auto` and the tolerance were resolved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// Never [`Method::Auto`].
+    pub method: Method,
+    /// Never [`Precision::Auto`].
+    pub precision: Precision,
+    /// Expansion order p; `None` for the direct sum.
+    pub order: Option<usize>,
+    /// Opening angle; `None` for the direct sum.
+    pub theta: Option<f64>,
+    /// Largest number of bodies in a leaf.
+    pub leaf_size: usize,
+}

@@ -1,0 +1,122 @@
+//! The stages of a step, and the time spent in each.
+
+use std::time::Duration;
+
+/// One stage of the schedule, in the order in which the tables print them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// Keys, sort and cells.
+    Tree,
+    /// Interaction lists.
+    Lists,
+    /// Particles to multipoles.
+    P2M,
+    /// Multipoles of children to their parent's.
+    M2M,
+    /// The images of the root in a periodic box.
+    Lattice,
+    /// Multipoles to local expansions.
+    M2L,
+    /// Particles to local expansions.
+    P2L,
+    /// Local expansions of parents to their children's.
+    L2L,
+    /// Local expansions to particles.
+    L2P,
+    /// Multipoles to particles.
+    M2P,
+    /// Particles to particles, directly.
+    P2P,
+    /// Velocities.
+    Kick,
+    /// Positions.
+    Drift,
+    /// Snapshots, diagnostics, checkpoints.
+    Output,
+}
+
+impl Stage {
+    /// All stages, in order.
+    pub const ALL: [Stage; 14] = [
+        Stage::Tree,
+        Stage::Lists,
+        Stage::P2M,
+        Stage::M2M,
+        Stage::Lattice,
+        Stage::M2L,
+        Stage::P2L,
+        Stage::L2L,
+        Stage::L2P,
+        Stage::M2P,
+        Stage::P2P,
+        Stage::Kick,
+        Stage::Drift,
+        Stage::Output,
+    ];
+
+    /// The name printed in tables and written to `timings.json`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Stage::Tree => "tree",
+            Stage::Lists => "lists",
+            Stage::P2M => "P2M",
+            Stage::M2M => "M2M",
+            Stage::Lattice => "lattice",
+            Stage::M2L => "M2L",
+            Stage::P2L => "P2L",
+            Stage::L2L => "L2L",
+            Stage::L2P => "L2P",
+            Stage::M2P => "M2P",
+            Stage::P2P => "P2P",
+            Stage::Kick => "kick",
+            Stage::Drift => "drift",
+            Stage::Output => "output",
+        }
+    }
+}
+
+/// Wall time by stage, summed over calls.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StageTimes {
+    seconds: [f64; Stage::ALL.len()],
+    calls: [u64; Stage::ALL.len()],
+}
+
+impl StageTimes {
+    /// Adds one span.
+    pub fn add(&mut self, stage: Stage, span: Duration) {
+        self.seconds[stage as usize] += span.as_secs_f64();
+        self.calls[stage as usize] += 1;
+    }
+
+    /// Runs `work` and adds its time to `stage`.
+    pub fn time<R>(&mut self, stage: Stage, work: impl FnOnce() -> R) -> R {
+        let start = std::time::Instant::now();
+        let result = work();
+        self.add(stage, start.elapsed());
+        result
+    }
+
+    /// Seconds spent in `stage`.
+    pub fn seconds(&self, stage: Stage) -> f64 {
+        self.seconds[stage as usize]
+    }
+
+    /// How often `stage` ran.
+    pub fn calls(&self, stage: Stage) -> u64 {
+        self.calls[stage as usize]
+    }
+
+    /// Seconds over all stages.
+    pub fn total(&self) -> f64 {
+        self.seconds.iter().sum()
+    }
+
+    /// Adds another record to this one.
+    pub fn merge(&mut self, other: &StageTimes) {
+        for i in 0..self.seconds.len() {
+            self.seconds[i] += other.seconds[i];
+            self.calls[i] += other.calls[i];
+        }
+    }
+}

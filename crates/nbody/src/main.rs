@@ -1,0 +1,3 @@
+//! `nbody`: N-body sums and simulations.
+
+fn main() {}
