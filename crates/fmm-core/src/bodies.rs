@@ -31,13 +31,22 @@ impl Particles {
     /// # Errors
     /// [`Error::NotFinite`] with the first bad index and the count; [`Error::TooMany`].
     pub fn check(&self) -> Result<(), Error> {
-        if self.len() >= u32::MAX as usize {
-            return Err(Error::TooMany(self.len()));
-        }
-        check_finite("position", self.position.as_flattened(), 3)?;
-        check_finite("velocity", self.velocity.as_flattened(), 3)?;
-        check_finite("strength", &self.strength, 1)
+        check(&self.position, &self.velocity, &self.strength)
     }
+}
+
+/// Checks that all values are finite and that the number of bodies fits an index.
+pub(crate) fn check<const D: usize>(
+    position: &[[f64; D]],
+    velocity: &[[f64; D]],
+    strength: &[f64],
+) -> Result<(), Error> {
+    if position.len() >= u32::MAX as usize {
+        return Err(Error::TooMany(position.len()));
+    }
+    check_finite("position", position.as_flattened(), D)?;
+    check_finite("velocity", velocity.as_flattened(), D)?;
+    check_finite("strength", strength, 1)
 }
 
 fn check_finite(what: &'static str, values: &[f64], per: usize) -> Result<(), Error> {

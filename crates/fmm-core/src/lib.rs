@@ -3,14 +3,23 @@
 //! **A summation is a plan (integers) executed with an expansion (mathematics) by an executor (place).**
 #![deny(missing_docs)]
 
+pub mod accuracy;
 pub mod bodies;
+pub mod cpu;
 pub mod error;
 pub mod executor;
+pub mod expansion;
+pub mod kernel;
+pub mod lists;
+pub mod plan;
+pub mod real;
 pub mod settings;
 pub mod stage;
+pub mod tree;
 
 pub use bodies::Particles;
+pub use cpu::{CpuExecutor, Evaluation, evaluate};
 pub use error::Error;
-pub use executor::{CpuExecutor, Executor};
+pub use executor::Executor;
 pub use settings::{Choice, Method, Precision, Settings, Softening};
 pub use stage::{Stage, StageTimes};

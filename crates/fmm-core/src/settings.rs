@@ -102,6 +102,14 @@ impl Settings {
     /// The largest expansion order.
     pub const MAX_ORDER: usize = 30;
 
+    /// The same with a softening of length zero taken for none.
+    pub fn simplified(mut self) -> Self {
+        if let Softening::Plummer(0.0) | Softening::Spline(0.0) | Softening::P1(0.0) = self.softening {
+            self.softening = Softening::None;
+        }
+        self
+    }
+
     /// Checks every number against its range.
     ///
     /// # Errors

@@ -1,0 +1,296 @@
+//! The stages that work on expansions, for any expansion.
+//!
+//! Coefficients are stored cell after cell. Translations are done for as many pairs at once as a vector has lanes: the
+//! pairs of one class (one octant) in a block of target cells share the operator. Each target adds its
+//! sources in the order of their classes, whatever the blocks and threads are.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::near::Scratch;
+use super::simd::{Task, Vector, dispatch};
+use super::sorted::{Buffer, Sorted, Sum, by_leaf};
+use crate::expansion::Expansion;
+use crate::lists::Csr;
+use crate::real::Real;
+use crate::tree::Tree;
+
+/// Bodies to coefficients.
+struct Gather<'a, T, E, const D: usize> {
+    expansion: &'a E,
+    sources: &'a Buffer<T, D>,
+    local: bool,
+    coefficients: &'a mut [T],
+}
+
+impl<T: Real, E: Expansion<T, D>, const D: usize> Task<T> for Gather<'_, T, E, D> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = T>>(self) {
+        if self.local {
+            self.expansion.p2l::<V>(self.sources.points(), self.coefficients);
+        } else {
+            self.expansion.p2m::<V>(self.sources.points(), self.coefficients);
+        }
+    }
+}
+
+/// Coefficients to bodies.
+struct Spread<'a, T, E, const D: usize> {
+    expansion: &'a E,
+    local: bool,
+    coefficients: &'a [T],
+    scratch: &'a mut Scratch<T, D>,
+}
+
+impl<T: Real, E: Expansion<T, D>, const D: usize> Task<T> for Spread<'_, T, E, D> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = T>>(self) {
+        let (targets, mut sums) = (self.scratch.targets.points(), self.scratch.totals.sums());
+        if self.local {
+            self.expansion.l2p::<V>(self.coefficients, targets, &mut sums);
+        } else {
+            self.expansion.m2p::<V>(self.coefficients, targets, &mut sums);
+        }
+    }
+}
+
+/// Which translation.
+#[derive(Clone, Copy)]
+enum Shift {
+    M2M,
+    M2L,
+    L2L,
+}
+
+/// Translations of one block of target cells: (class or octant, target within the block, source cell), sorted.
+struct Translate<'a, T, E, const D: usize> {
+    expansion: &'a E,
+    shift: Shift,
+    pairs: &'a [(u32, u32, u32)],
+    sources: &'a [T],
+    /// The cell whose coefficients come first in `sources`.
+    first_source: usize,
+    targets: &'a mut [T],
+}
+
+impl<T: Real, E: Expansion<T, D>, const D: usize> Task<T> for Translate<'_, T, E, D> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = T>>(self) {
+        let (n, w) = (self.expansion.len(), T::WIDTH);
+        let mut flat = vec![T::ZERO; n * w];
+        let mut lanes = vec![V::zero(); n];
+        let mut scratch = vec![];
+        for same_class in self.pairs.chunk_by(|a, b| a.0 == b.0) {
+            for batch in same_class.chunks(w) {
+                for lane in 0..w {
+                    // Idle lanes repeat the first pair: any finite numbers would do.
+                    let source = batch.get(lane).unwrap_or(&batch[0]).2 as usize - self.first_source;
+                    for (k, c) in self.sources[source * n..(source + 1) * n].iter().enumerate() {
+                        flat[k * w + lane] = *c;
+                    }
+                }
+                for k in 0..n {
+                    lanes[k] = V::load(&flat[k * w..]);
+                }
+                match self.shift {
+                    Shift::M2M => self.expansion.m2m(batch[0].0 as u8, &mut lanes, &mut scratch),
+                    Shift::M2L => self.expansion.m2l(batch[0].0, &mut lanes, &mut scratch),
+                    Shift::L2L => self.expansion.l2l(batch[0].0 as u8, &mut lanes, &mut scratch),
+                }
+                for k in 0..n {
+                    lanes[k].store(&mut flat[k * w..]);
+                }
+                for (lane, pair) in batch.iter().enumerate() {
+                    let target = pair.1 as usize;
+                    for (k, c) in self.targets[target * n..(target + 1) * n].iter_mut().enumerate() {
+                        *c += flat[k * w + lane];
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// P2M in all leaves.
+pub fn p2m<T: Real, E: Expansion<T, D>, const D: usize>(
+    expansion: &E,
+    tree: &Tree<D>,
+    bodies: &Sorted<D>,
+    multipoles: &mut [T],
+) {
+    let levels = tree.level_of();
+    multipoles.par_chunks_mut(expansion.len()).enumerate().for_each_init(Buffer::default, |sources, (cell, m)| {
+        if tree.is_leaf(cell) && tree.count(cell) > 0 {
+            let half = tree.half(levels[cell] as usize);
+            sources.load(bodies, tree.body_range(cell), &tree.centre[cell], 1.0 / half);
+            dispatch(Gather { expansion, sources, local: false, coefficients: m });
+        }
+    });
+}
+
+/// Number of target cells whose translations are sorted by class together: enough pairs a class to fill the lanes, few
+/// enough coefficients to stay in the second-level cache.
+fn block_len(coefficients: usize, bytes: usize) -> usize {
+    (512 * 1024 / (coefficients * bytes)).clamp(32, 1024)
+}
+
+/// M2M from the deepest level to the root.
+pub fn m2m<T: Real, E: Expansion<T, D>, const D: usize>(expansion: &E, tree: &Tree<D>, multipoles: &mut [T]) {
+    let n = expansion.len();
+    for level in (0..tree.levels() - 1).rev() {
+        let parents = tree.level(level);
+        let (above, children) = multipoles.split_at_mut(parents.end * n);
+        let above = &mut above[parents.start * n..];
+        let block = block_len(n, size_of::<T>());
+        above.par_chunks_mut(block * n).enumerate().for_each(|(b, targets)| {
+            let first = parents.start + b * block;
+            let mut pairs: Vec<(u32, u32, u32)> = (0..targets.len() / n)
+                .flat_map(|t| tree.child_range(first + t).map(move |c| (u32::from(tree.octant[c]), t as u32, c as u32)))
+                .collect();
+            pairs.sort_by_key(|p| p.0);
+            let (shift, sources) = (Shift::M2M, &*children);
+            dispatch(Translate { expansion, shift, pairs: &pairs, sources, first_source: parents.end, targets });
+        });
+    }
+}
+
+/// L2L from the root to the deepest level.
+pub fn l2l<T: Real, E: Expansion<T, D>, const D: usize>(expansion: &E, tree: &Tree<D>, locals: &mut [T]) {
+    let n = expansion.len();
+    for level in 1..tree.levels() {
+        let children = tree.level(level);
+        let first_source = tree.level(level - 1).start;
+        let (above, below) = locals.split_at_mut(children.start * n);
+        let sources = &above[first_source * n..];
+        let block = block_len(n, size_of::<T>());
+        below[..children.len() * n].par_chunks_mut(block * n).enumerate().for_each(|(b, targets)| {
+            let first = children.start + b * block;
+            let mut pairs: Vec<(u32, u32, u32)> = (0..targets.len() / n)
+                .map(|t| (u32::from(tree.octant[first + t]), t as u32, tree.parent[first + t]))
+                .collect();
+            pairs.sort_by_key(|p| p.0);
+            dispatch(Translate { expansion, shift: Shift::L2L, pairs: &pairs, sources, first_source, targets });
+        });
+    }
+}
+
+/// M2L in all cells.
+pub fn m2l<T: Real, E: Expansion<T, D>, const D: usize>(
+    expansion: &E,
+    tree: &Tree<D>,
+    list: &Csr,
+    classes: usize,
+    multipoles: &[T],
+    locals: &mut [T],
+) {
+    let n = expansion.len();
+    let block = block_len(n, size_of::<T>());
+    let mut blocks: Vec<(Range<usize>, &mut [T])> = vec![];
+    let mut rest = locals;
+    for start in (0..tree.len()).step_by(block) {
+        let cells = start..tree.len().min(start + block);
+        let (head, tail) = rest.split_at_mut(cells.len() * n);
+        rest = tail;
+        blocks.push((cells, head));
+    }
+    blocks.into_par_iter().with_max_len(1).for_each(|(cells, targets)| {
+        let pairs = sort_by_class(&cells, list, classes);
+        let sources = multipoles;
+        dispatch(Translate { expansion, shift: Shift::M2L, pairs: &pairs, sources, first_source: 0, targets });
+    });
+}
+
+/// The pairs of a block of cells by class, then in the order of the lists: a counting sort.
+fn sort_by_class(cells: &Range<usize>, list: &Csr, classes: usize) -> Vec<(u32, u32, u32)> {
+    let all = &list.pairs[list.start[cells.start] as usize..list.start[cells.end] as usize];
+    let mut place = vec![0u32; classes + 1];
+    for pair in all {
+        place[pair.class as usize + 1] += 1;
+    }
+    for c in 0..classes {
+        place[c + 1] += place[c];
+    }
+    let mut sorted = vec![(0, 0, 0); all.len()];
+    for (t, cell) in cells.clone().enumerate() {
+        for pair in list.row(cell) {
+            let at = &mut place[pair.class as usize];
+            sorted[*at as usize] = (pair.class, t as u32, pair.source);
+            *at += 1;
+        }
+    }
+    sorted
+}
+
+/// P2L: the bodies of large leaves to the local expansions of small cells.
+pub fn p2l<T: Real, E: Expansion<T, D>, const D: usize>(
+    expansion: &E,
+    trees: [&Tree<D>; 2],
+    bodies: &Sorted<D>,
+    list: &Csr,
+    locals: &mut [T],
+) {
+    let [targets, source_tree] = trees;
+    let levels = targets.level_of();
+    locals.par_chunks_mut(expansion.len()).enumerate().for_each_init(Buffer::default, |sources, (cell, l)| {
+        let half = targets.half(levels[cell] as usize);
+        for pair in list.row(cell) {
+            let range = source_tree.body_range(pair.source as usize);
+            sources.load(bodies, range, &targets.centre[cell], 1.0 / half);
+            dispatch(Gather { expansion, sources, local: true, coefficients: &mut *l });
+        }
+    });
+}
+
+/// L2P in all leaves.
+pub fn l2p<T: Real, E: Expansion<T, D>, const D: usize>(
+    expansion: &E,
+    tree: &Tree<D>,
+    bodies: &Sorted<D>,
+    locals: &[T],
+    out: &mut [Sum<D>],
+) {
+    let n = expansion.len();
+    let levels = tree.level_of();
+    let leaves = tree.leaves.iter().map(|&l| (l as usize, tree.count(l as usize)));
+    by_leaf(out, leaves).into_par_iter().for_each_init(Scratch::<T, D>::default, |scratch, (leaf, out)| {
+        let half = tree.half(levels[leaf] as usize);
+        scratch.targets.load(bodies, tree.body_range(leaf), &tree.centre[leaf], 1.0 / half);
+        scratch.totals.reset(scratch.targets.len());
+        let coefficients = &locals[leaf * n..(leaf + 1) * n];
+        dispatch(Spread { expansion, local: true, coefficients, scratch });
+        scratch.totals.add_to(out, half);
+    });
+}
+
+/// M2P: the multipoles of small cells at the bodies of large leaves, each in the units of the source.
+pub fn m2p<T: Real, E: Expansion<T, D>, const D: usize>(
+    expansion: &E,
+    trees: [&Tree<D>; 2],
+    bodies: &Sorted<D>,
+    list: &Csr,
+    multipoles: &[T],
+    out: &mut [Sum<D>],
+) {
+    let n = expansion.len();
+    let [targets, sources] = trees;
+    let levels = sources.level_of();
+    let leaves = targets.leaves.iter().map(|&l| (l as usize, targets.count(l as usize)));
+    by_leaf(out, leaves).into_par_iter().for_each_init(Scratch::<T, D>::default, |scratch, (leaf, out)| {
+        for pair in list.row(leaf) {
+            let source = pair.source as usize;
+            let half = sources.half(levels[source] as usize);
+            scratch.targets.load(bodies, targets.body_range(leaf), &sources.centre[source], 1.0 / half);
+            scratch.totals.reset(scratch.targets.len());
+            let coefficients = &multipoles[source * n..(source + 1) * n];
+            dispatch(Spread { expansion, local: false, coefficients, scratch });
+            scratch.totals.add_to(out, half);
+        }
+    });
+}

@@ -1,0 +1,102 @@
+//! Every source at every target: targets in vectors, sources streamed.
+
+use super::simd::Vector;
+use crate::expansion::{Points, Sums};
+use crate::kernel::{Newton, P1, Plummer, Radial, Spline};
+use crate::real::Real;
+use crate::settings::Softening;
+
+/// Vectors of targets that are worked on together: enough independent chains to fill the pipelines.
+const GROUP: usize = 2;
+
+/// The sums of the softened 1/r; see [`crate::expansion::Expansion::p2p`].
+#[inline(always)]
+pub fn softened<T: Real, V: Vector<Scalar = T>>(
+    softening: Softening,
+    unit: f64,
+    same: Option<isize>,
+    targets: Points<T, 3>,
+    sources: Points<T, 3>,
+    sums: &mut Sums<T, 3>,
+) {
+    let square = |e: f64| V::constant((e / unit) * (e / unit));
+    match softening {
+        Softening::None => all_pairs::<T, V, _>(Newton, same, targets, sources, sums),
+        Softening::Plummer(e) => all_pairs::<T, V, _>(Plummer::<V>(square(e)), same, targets, sources, sums),
+        Softening::P1(e) => all_pairs::<T, V, _>(P1::<V>(square(e)), same, targets, sources, sums),
+        Softening::Spline(e) => {
+            all_pairs::<T, V, _>(Spline::<V>(V::constant(unit / (2.8 * e))), same, targets, sources, sums)
+        }
+    }
+}
+
+#[inline(always)]
+fn all_pairs<T: Real, V: Vector<Scalar = T>, K: Radial<V>>(
+    kernel: K,
+    same: Option<isize>,
+    targets: Points<T, 3>,
+    sources: Points<T, 3>,
+    sums: &mut Sums<T, 3>,
+) {
+    let n = sums.potential.len();
+    let mut i = 0;
+    while i < n {
+        let vectors = ((n - i) / T::WIDTH).min(GROUP);
+        // Targets i.. are sources own.. : only there a target must skip itself.
+        let own = same
+            .map(|s| s + i as isize)
+            .filter(|&own| !K::SINGULAR && own < sources.q.len() as isize && own + (vectors * T::WIDTH) as isize > 0);
+        match (vectors, own) {
+            (GROUP, None) => group::<T, V, K, GROUP>(kernel, None, i, targets, sources, sums),
+            (GROUP, own) => group::<T, V, K, GROUP>(kernel, own, i, targets, sources, sums),
+            (_, own) => group::<T, V, K, 1>(kernel, own, i, targets, sources, sums),
+        }
+        i += vectors * T::WIDTH;
+    }
+}
+
+/// `N` vectors of targets from place `i`; with `own`, target i + k is source own + k and skipped.
+#[inline(always)]
+fn group<T: Real, V: Vector<Scalar = T>, K: Radial<V>, const N: usize>(
+    kernel: K,
+    own: Option<isize>,
+    i: usize,
+    targets: Points<T, 3>,
+    sources: Points<T, 3>,
+    sums: &mut Sums<T, 3>,
+) {
+    let n = sources.q.len();
+    let [sx, sy, sz] = sources.x.map(|x| &x[..n]);
+    let at: [[V; 3]; N] = std::array::from_fn(|k| targets.x.map(|x| V::load(&x[i + k * T::WIDTH..])));
+    let mut total = [[V::zero(); 4]; N];
+    // Ones around a zero: shifted so that the zero falls on the lane that is the source itself.
+    let mut hole = [T::ONE; 33];
+    hole[16] = T::ZERO;
+    for j in 0..n {
+        let (x, y, z, q) = (V::splat(sx[j]), V::splat(sy[j]), V::splat(sz[j]), V::splat(sources.q[j]));
+        for k in 0..N {
+            let (dx, dy, dz) = (at[k][0].sub(x), at[k][1].sub(y), at[k][2].sub(z));
+            let r2 = dx.mul_add(dx, dy.mul_add(dy, dz.mul(dz)));
+            let (potential, force) = kernel.eval(r2);
+            let mut q = q;
+            if let Some(own) = own {
+                let lane = j as isize - own - (k * T::WIDTH) as isize;
+                if (0..T::WIDTH as isize).contains(&lane) {
+                    q = q.mul(V::load(&hole[16 - lane as usize..]));
+                }
+            }
+            let force = q.mul(force);
+            total[k][0] = q.mul_add(potential, total[k][0]);
+            total[k][1] = force.mul_add(dx, total[k][1]);
+            total[k][2] = force.mul_add(dy, total[k][2]);
+            total[k][3] = force.mul_add(dz, total[k][3]);
+        }
+    }
+    for k in 0..N {
+        let place = i + k * T::WIDTH;
+        V::load(&sums.potential[place..]).add(total[k][0]).store(&mut sums.potential[place..]);
+        for d in 0..3 {
+            V::load(&sums.field[d][place..]).add(total[k][d + 1]).store(&mut sums.field[d][place..]);
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Vectors of one fixed width, and the choice of instructions at run time.
+//!
+//! Every kernel is one generic text over [`Vector`]; [`dispatch`] compiles it three times (AVX-512, AVX2
+//! with FMA, baseline) and picks at run time. AVX-512 and AVX2 give the same bits: the width is the same
+//! and every operation rounds alike. The baseline has no fused multiply-add and differs in the last
+//! digits.
+
+use std::sync::OnceLock;
+
+use crate::real::Real;
+
+/// [`Real::WIDTH`] numbers that are worked on together.
+pub trait Vector: Copy {
+    /// One of them.
+    type Scalar: Real;
+
+    /// All lanes `x`.
+    fn splat(x: Self::Scalar) -> Self;
+    /// The first [`Real::WIDTH`] numbers of `from`; panics if there are fewer.
+    fn load(from: &[Self::Scalar]) -> Self;
+    /// Writes the lanes to the front of `to`; panics if it is shorter.
+    fn store(self, to: &mut [Self::Scalar]);
+    /// self + b.
+    fn add(self, b: Self) -> Self;
+    /// self − b.
+    fn sub(self, b: Self) -> Self;
+    /// self·b.
+    fn mul(self, b: Self) -> Self;
+    /// self/b.
+    fn div(self, b: Self) -> Self;
+    /// √self.
+    fn sqrt(self) -> Self;
+    /// self·b + c, rounded once where the machine can.
+    fn mul_add(self, b: Self, c: Self) -> Self;
+    /// c − self·b, rounded once where the machine can.
+    fn neg_mul_add(self, b: Self, c: Self) -> Self;
+    /// A reciprocal square root with an error below 3.5 %, by halving the exponent in the bits: the same
+    /// on every machine, unlike the hardware's estimates.
+    fn rsqrt_seed(self) -> Self;
+    /// `self` where `x ≥ limit`, else zero.
+    fn keep_where_at_least(self, x: Self, limit: Self) -> Self;
+
+    /// All lanes zero.
+    #[inline(always)]
+    fn zero() -> Self {
+        Self::splat(Self::Scalar::ZERO)
+    }
+
+    /// All lanes the constant `x`.
+    #[inline(always)]
+    fn constant(x: f64) -> Self {
+        Self::splat(Self::Scalar::from_f64(x))
+    }
+
+    /// Loads from a slice that may be shorter than a vector; the rest is `fill`.
+    #[inline(always)]
+    fn load_or(from: &[Self::Scalar], fill: Self::Scalar) -> Self {
+        if from.len() >= Self::Scalar::WIDTH {
+            Self::load(from)
+        } else {
+            let mut lanes = [fill; 16];
+            lanes[..from.len()].copy_from_slice(from);
+            Self::load(&lanes)
+        }
+    }
+
+    /// 1/√self to the last digits, and zero where self < [`Real::TINY`].
+    ///
+    /// One Newton step with the constants that make the seed's largest error smallest (6.5e-4), a
+    /// cubic one (1e-10) and in `f64` a quadratic one.
+    #[inline(always)]
+    fn rsqrt(self) -> Self {
+        let y = self.rsqrt_seed();
+        let y = self.mul(y).neg_mul_add(y.mul(Self::constant(0.500_9)), Self::constant(1.500_9)).mul(y);
+        let h = self.mul(y).neg_mul_add(y, Self::constant(1.0));
+        let y = y.mul(h).mul_add(h.mul_add(Self::constant(0.375), Self::constant(0.5)), y);
+        let y = if size_of::<Self::Scalar>() == 8 {
+            let h = self.mul(y).neg_mul_add(y, Self::constant(1.0));
+            y.mul(h).mul_add(Self::constant(0.5), y)
+        } else {
+            y
+        };
+        y.keep_where_at_least(self, Self::splat(Self::Scalar::TINY))
+    }
+
+    /// The lanes added in a fixed order.
+    #[inline(always)]
+    fn sum(self) -> Self::Scalar {
+        let mut lanes = [Self::Scalar::ZERO; 16];
+        self.store(&mut lanes);
+        let mut half = Self::Scalar::WIDTH / 2;
+        while half > 0 {
+            for i in 0..half {
+                let x = lanes[i + half];
+                lanes[i] += x;
+            }
+            half /= 2;
+        }
+        lanes[0]
+    }
+}
+
+/// Work that is compiled once per set of instructions. Mark `run` `#[inline(always)]`.
+pub trait Task<T: Real> {
+    /// What it returns.
+    type Out;
+    /// Does the work with vectors of type `V`.
+    fn run<V: Vector<Scalar = T>>(self) -> Self::Out;
+}
+
+/// The sets of instructions that [`dispatch`] chooses from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// The compiler's target, without fused multiply-add.
+    Baseline,
+    /// AVX2 and FMA.
+    Avx2,
+    /// AVX-512 F.
+    Avx512,
+}
+
+impl Level {
+    /// The best level of this machine, or the lower one named by `NBODY_SIMD` (baseline, avx2, avx512).
+    pub fn detect() -> Level {
+        static LEVEL: OnceLock<Level> = OnceLock::new();
+        *LEVEL.get_or_init(|| match std::env::var("NBODY_SIMD").as_deref() {
+            Ok("baseline") => Level::Baseline,
+            Ok("avx2") => Level::best().min(Level::Avx2),
+            _ => Level::best(),
+        })
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn best() -> Level {
+        match is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            true if is_x86_feature_detected!("avx512f") => Level::Avx512,
+            true => Level::Avx2,
+            false => Level::Baseline,
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn best() -> Level {
+        Level::Baseline
+    }
+
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Baseline => "baseline",
+            Level::Avx2 => "AVX2+FMA",
+            Level::Avx512 => "AVX-512",
+        }
+    }
+}
+
+/// Runs `task` with the best instructions of this machine.
+#[inline]
+pub fn dispatch<T: Real, K: Task<T>>(task: K) -> K::Out {
+    T::dispatch(Level::detect(), task)
+}
+
+/// Which vector types serve a precision at each level.
+pub trait Dispatch: Sized {
+    /// Runs `task` with the vectors of `level`, which the machine must have.
+    fn dispatch<K: Task<Self>>(level: Level, task: K) -> K::Out
+    where
+        Self: Real;
+}
+
+/// Plain arrays, for machines without the extensions.
+#[derive(Clone, Copy)]
+pub struct Array<T, const W: usize>([T; W]);
+
+macro_rules! array_vector {
+    ($real:ty, $bits:ty, $width:literal, $magic:literal) => {
+        impl Vector for Array<$real, $width> {
+            type Scalar = $real;
+            #[inline(always)]
+            fn splat(x: $real) -> Self {
+                Array([x; $width])
+            }
+            #[inline(always)]
+            fn load(from: &[$real]) -> Self {
+                Array(*from.first_chunk().expect("a whole vector"))
+            }
+            #[inline(always)]
+            fn store(self, to: &mut [$real]) {
+                *to.first_chunk_mut().expect("a whole vector") = self.0;
+            }
+            #[inline(always)]
+            fn add(self, b: Self) -> Self {
+                Array(std::array::from_fn(|i| self.0[i] + b.0[i]))
+            }
+            #[inline(always)]
+            fn sub(self, b: Self) -> Self {
+                Array(std::array::from_fn(|i| self.0[i] - b.0[i]))
+            }
+            #[inline(always)]
+            fn mul(self, b: Self) -> Self {
+                Array(std::array::from_fn(|i| self.0[i] * b.0[i]))
+            }
+            #[inline(always)]
+            fn div(self, b: Self) -> Self {
+                Array(std::array::from_fn(|i| self.0[i] / b.0[i]))
+            }
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                Array(self.0.map(<$real>::sqrt))
+            }
+            #[inline(always)]
+            fn mul_add(self, b: Self, c: Self) -> Self {
+                Array(std::array::from_fn(|i| self.0[i] * b.0[i] + c.0[i]))
+            }
+            #[inline(always)]
+            fn neg_mul_add(self, b: Self, c: Self) -> Self {
+                Array(std::array::from_fn(|i| c.0[i] - self.0[i] * b.0[i]))
+            }
+            #[inline(always)]
+            fn rsqrt_seed(self) -> Self {
+                const MAGIC: $bits = $magic;
+                Array(self.0.map(|x| <$real>::from_bits(MAGIC.wrapping_sub(x.to_bits() >> 1))))
+            }
+            #[inline(always)]
+            fn keep_where_at_least(self, x: Self, limit: Self) -> Self {
+                Array(std::array::from_fn(|i| if x.0[i] >= limit.0[i] { self.0[i] } else { 0.0 }))
+            }
+        }
+    };
+}
+
+array_vector!(f64, u64, 8, 0x5fe6_eb50_c7b5_37a9);
+array_vector!(f32, u32, 16, 0x5f37_59df);
+
+#[cfg(not(target_arch = "x86_64"))]
+mod native {
+    use super::*;
+
+    macro_rules! only_baseline {
+        ($real:ty, $width:literal) => {
+            impl Dispatch for $real {
+                #[inline(always)]
+                fn dispatch<K: Task<$real>>(_: Level, task: K) -> K::Out {
+                    task.run::<Array<$real, $width>>()
+                }
+            }
+        };
+    }
+    only_baseline!(f64, 8);
+    only_baseline!(f32, 16);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[path = "simd_x86.rs"]
+mod native;

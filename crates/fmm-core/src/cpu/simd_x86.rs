@@ -1,0 +1,199 @@
+//! The vectors of AVX-512 and of AVX2 with FMA.
+//!
+//! All `unsafe` here has one reason: an intrinsic may run only where the processor has the extension. The
+//! types are private and are handed to a [`Task`] only by [`Dispatch`], inside functions that enable
+//! the extension, for a [`Level`] that was detected. Loads and stores check the slice's length first.
+
+use std::arch::x86_64::*;
+
+use super::{Array, Dispatch, Level, Task, Vector};
+
+#[derive(Clone, Copy)]
+struct D512(__m512d);
+#[derive(Clone, Copy)]
+struct S512(__m512);
+/// Two registers of four (eight) lanes, so that the width is that of AVX-512.
+#[derive(Clone, Copy)]
+struct D256(__m256d, __m256d);
+#[derive(Clone, Copy)]
+struct S256(__m256, __m256);
+
+macro_rules! one_register {
+    ($name:ident, $real:ty, $width:literal, $set1:ident, $load:ident, $store:ident, $add:ident,
+     $sub:ident, $mul:ident, $div:ident, $sqrt:ident, $fma:ident, $fnma:ident,
+     seed: |$x:ident| $seed:expr, keep: |$y:ident, $v:ident, $l:ident| $keep:expr) => {
+        impl Vector for $name {
+            type Scalar = $real;
+            #[inline(always)]
+            fn splat(x: $real) -> Self {
+                // SAFETY: see the head of this file; so for every block below.
+                unsafe { $name($set1(x)) }
+            }
+            #[inline(always)]
+            fn load(from: &[$real]) -> Self {
+                let from: &[$real; $width] = from.first_chunk().expect("a whole vector");
+                unsafe { $name($load(from.as_ptr())) }
+            }
+            #[inline(always)]
+            fn store(self, to: &mut [$real]) {
+                let to: &mut [$real; $width] = to.first_chunk_mut().expect("a whole vector");
+                unsafe { $store(to.as_mut_ptr(), self.0) }
+            }
+            #[inline(always)]
+            fn add(self, b: Self) -> Self {
+                unsafe { $name($add(self.0, b.0)) }
+            }
+            #[inline(always)]
+            fn sub(self, b: Self) -> Self {
+                unsafe { $name($sub(self.0, b.0)) }
+            }
+            #[inline(always)]
+            fn mul(self, b: Self) -> Self {
+                unsafe { $name($mul(self.0, b.0)) }
+            }
+            #[inline(always)]
+            fn div(self, b: Self) -> Self {
+                unsafe { $name($div(self.0, b.0)) }
+            }
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                unsafe { $name($sqrt(self.0)) }
+            }
+            #[inline(always)]
+            fn mul_add(self, b: Self, c: Self) -> Self {
+                unsafe { $name($fma(self.0, b.0, c.0)) }
+            }
+            #[inline(always)]
+            fn neg_mul_add(self, b: Self, c: Self) -> Self {
+                unsafe { $name($fnma(self.0, b.0, c.0)) }
+            }
+            #[inline(always)]
+            fn rsqrt_seed(self) -> Self {
+                let $x = self.0;
+                unsafe { $name($seed) }
+            }
+            #[inline(always)]
+            fn keep_where_at_least(self, x: Self, limit: Self) -> Self {
+                let ($y, $v, $l) = (self.0, x.0, limit.0);
+                unsafe { $name($keep) }
+            }
+        }
+    };
+}
+
+one_register!(D512, f64, 8, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_add_pd, _mm512_sub_pd,
+    _mm512_mul_pd, _mm512_div_pd, _mm512_sqrt_pd, _mm512_fmadd_pd, _mm512_fnmadd_pd,
+    seed: |x| _mm512_castsi512_pd(_mm512_sub_epi64(
+        _mm512_set1_epi64(0x5fe6_eb50_c7b5_37a9), _mm512_srli_epi64::<1>(_mm512_castpd_si512(x)))),
+    keep: |y, v, l| _mm512_maskz_mov_pd(_mm512_cmp_pd_mask::<_CMP_GE_OQ>(v, l), y));
+
+one_register!(S512, f32, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_sub_ps,
+    _mm512_mul_ps, _mm512_div_ps, _mm512_sqrt_ps, _mm512_fmadd_ps, _mm512_fnmadd_ps,
+    seed: |x| _mm512_castsi512_ps(_mm512_sub_epi32(
+        _mm512_set1_epi32(0x5f37_59df), _mm512_srli_epi32::<1>(_mm512_castps_si512(x)))),
+    keep: |y, v, l| _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GE_OQ>(v, l), y));
+
+macro_rules! two_registers {
+    ($name:ident, $real:ty, $width:literal, $half:literal, $set1:ident, $load:ident, $store:ident, $add:ident,
+     $sub:ident, $mul:ident, $div:ident, $sqrt:ident, $fma:ident, $fnma:ident,
+     seed: |$x:ident| $seed:expr, keep: |$y:ident, $v:ident, $l:ident| $keep:expr) => {
+        impl Vector for $name {
+            type Scalar = $real;
+            #[inline(always)]
+            fn splat(x: $real) -> Self {
+                // SAFETY: see the head of this file; so for every block below.
+                unsafe { $name($set1(x), $set1(x)) }
+            }
+            #[inline(always)]
+            fn load(from: &[$real]) -> Self {
+                let from: &[$real; $width] = from.first_chunk().expect("a whole vector");
+                unsafe { $name($load(from.as_ptr()), $load(from.as_ptr().add($half))) }
+            }
+            #[inline(always)]
+            fn store(self, to: &mut [$real]) {
+                let to: &mut [$real; $width] = to.first_chunk_mut().expect("a whole vector");
+                unsafe {
+                    $store(to.as_mut_ptr(), self.0);
+                    $store(to.as_mut_ptr().add($half), self.1);
+                }
+            }
+            #[inline(always)]
+            fn add(self, b: Self) -> Self {
+                unsafe { $name($add(self.0, b.0), $add(self.1, b.1)) }
+            }
+            #[inline(always)]
+            fn sub(self, b: Self) -> Self {
+                unsafe { $name($sub(self.0, b.0), $sub(self.1, b.1)) }
+            }
+            #[inline(always)]
+            fn mul(self, b: Self) -> Self {
+                unsafe { $name($mul(self.0, b.0), $mul(self.1, b.1)) }
+            }
+            #[inline(always)]
+            fn div(self, b: Self) -> Self {
+                unsafe { $name($div(self.0, b.0), $div(self.1, b.1)) }
+            }
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                unsafe { $name($sqrt(self.0), $sqrt(self.1)) }
+            }
+            #[inline(always)]
+            fn mul_add(self, b: Self, c: Self) -> Self {
+                unsafe { $name($fma(self.0, b.0, c.0), $fma(self.1, b.1, c.1)) }
+            }
+            #[inline(always)]
+            fn neg_mul_add(self, b: Self, c: Self) -> Self {
+                unsafe { $name($fnma(self.0, b.0, c.0), $fnma(self.1, b.1, c.1)) }
+            }
+            #[inline(always)]
+            fn rsqrt_seed(self) -> Self {
+                let seed = |$x| unsafe { $seed };
+                $name(seed(self.0), seed(self.1))
+            }
+            #[inline(always)]
+            fn keep_where_at_least(self, x: Self, limit: Self) -> Self {
+                let keep = |$y, $v, $l| unsafe { $keep };
+                $name(keep(self.0, x.0, limit.0), keep(self.1, x.1, limit.1))
+            }
+        }
+    };
+}
+
+two_registers!(D256, f64, 8, 4, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_add_pd, _mm256_sub_pd,
+    _mm256_mul_pd, _mm256_div_pd, _mm256_sqrt_pd, _mm256_fmadd_pd, _mm256_fnmadd_pd,
+    seed: |x| _mm256_castsi256_pd(_mm256_sub_epi64(
+        _mm256_set1_epi64x(0x5fe6_eb50_c7b5_37a9), _mm256_srli_epi64::<1>(_mm256_castpd_si256(x)))),
+    keep: |y, v, l| _mm256_and_pd(_mm256_cmp_pd::<_CMP_GE_OQ>(v, l), y));
+
+two_registers!(S256, f32, 16, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_sub_ps,
+    _mm256_mul_ps, _mm256_div_ps, _mm256_sqrt_ps, _mm256_fmadd_ps, _mm256_fnmadd_ps,
+    seed: |x| _mm256_castsi256_ps(_mm256_sub_epi32(
+        _mm256_set1_epi32(0x5f37_59df), _mm256_srli_epi32::<1>(_mm256_castps_si256(x)))),
+    keep: |y, v, l| _mm256_and_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(v, l), y));
+
+macro_rules! dispatch_to {
+    ($real:ty, $avx512:ty, $avx2:ty, $array:ty) => {
+        impl Dispatch for $real {
+            #[inline(always)]
+            fn dispatch<K: Task<$real>>(level: Level, task: K) -> K::Out {
+                #[target_feature(enable = "avx512f,avx2,fma")]
+                fn avx512<K: Task<$real>>(task: K) -> K::Out {
+                    task.run::<$avx512>()
+                }
+                #[target_feature(enable = "avx2,fma")]
+                fn avx2<K: Task<$real>>(task: K) -> K::Out {
+                    task.run::<$avx2>()
+                }
+                match level {
+                    // SAFETY: the level was detected on this processor.
+                    Level::Avx512 => unsafe { avx512(task) },
+                    Level::Avx2 => unsafe { avx2(task) },
+                    Level::Baseline => task.run::<$array>(),
+                }
+            }
+        }
+    };
+}
+
+dispatch_to!(f64, D512, D256, Array<f64, 8>);
+dispatch_to!(f32, S512, S256, Array<f32, 16>);

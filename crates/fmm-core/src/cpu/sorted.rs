@@ -1,0 +1,161 @@
+//! Bodies in the order of their tree, and their copies in the units of a cell.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::expansion::{Points, Sums};
+use crate::real::Real;
+
+/// Coordinates and strengths in tree order, one array each.
+pub struct Sorted<const D: usize> {
+    x: [Vec<f64>; D],
+    q: Vec<f64>,
+}
+
+impl<const D: usize> Sorted<D> {
+    /// Bodies in `order`; strengths are multiplied by `scale`. Targets have none.
+    pub fn new(points: &[[f64; D]], strengths: Option<&[f64]>, scale: f64, order: &[u32]) -> Self {
+        let pick = |d: usize| order.par_iter().map(|&i| points[i as usize][d]).collect();
+        Sorted {
+            x: std::array::from_fn(pick),
+            q: strengths.map_or(vec![], |q| order.par_iter().map(|&i| q[i as usize] * scale).collect()),
+        }
+    }
+}
+
+/// The power of two by which strengths are multiplied so that the largest lies in [1, 2): exact, and nothing
+/// over- or underflows in single precision.
+pub fn strength_scale(strengths: &[f64]) -> f64 {
+    power_of_two_below(1.0 / strengths.par_iter().map(|q| q.abs()).reduce(|| 0.0, f64::max))
+}
+
+/// The largest power of two not above `x`; 1 for what has no logarithm.
+pub fn power_of_two_below(x: f64) -> f64 {
+    if x.is_normal() && x > 0.0 { 2f64.powi(x.log2().floor().clamp(-1000.0, 1000.0) as i32) } else { 1.0 }
+}
+
+/// Bodies relative to a centre and in units of a length.
+pub struct Buffer<T, const D: usize> {
+    x: [Vec<T>; D],
+    q: Vec<T>,
+}
+
+impl<T: Real, const D: usize> Default for Buffer<T, D> {
+    fn default() -> Self {
+        Buffer { x: std::array::from_fn(|_| vec![]), q: vec![] }
+    }
+}
+
+impl<T: Real, const D: usize> Buffer<T, D> {
+    /// Removes all bodies.
+    pub fn clear(&mut self) {
+        self.x.iter_mut().for_each(Vec::clear);
+        self.q.clear();
+    }
+
+    /// Number of bodies, padding included.
+    pub fn len(&self) -> usize {
+        self.x[0].len()
+    }
+
+    /// Adds bodies; subtraction and scaling are in `f64`, then the result is rounded.
+    pub fn push(&mut self, bodies: &Sorted<D>, range: Range<usize>, centre: &[f64; D], scale: f64) {
+        for d in 0..D {
+            let c = centre[d];
+            self.x[d].extend(bodies.x[d][range.clone()].iter().map(|x| T::from_f64((x - c) * scale)));
+        }
+        if !bodies.q.is_empty() {
+            self.q.extend(bodies.q[range].iter().map(|&q| T::from_f64(q)));
+        }
+    }
+
+    /// Repeats the first body, with strength 0, up to a whole number of vectors.
+    pub fn pad(&mut self) {
+        let n = self.len().next_multiple_of(T::WIDTH);
+        for x in &mut self.x {
+            let first = x.first().copied().unwrap_or(T::ZERO);
+            x.resize(n, first);
+        }
+        if !self.q.is_empty() {
+            self.q.resize(n, T::ZERO);
+        }
+    }
+
+    /// Replaces the contents by the padded bodies of `range`.
+    pub fn load(&mut self, bodies: &Sorted<D>, range: Range<usize>, centre: &[f64; D], scale: f64) {
+        self.clear();
+        self.push(bodies, range, centre, scale);
+        self.pad();
+    }
+
+    /// What the expansions read.
+    pub fn points(&self) -> Points<'_, T, D> {
+        Points { x: std::array::from_fn(|d| &self.x[d][..]), q: &self.q }
+    }
+}
+
+/// Potential and field at one body.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sum<const D: usize> {
+    /// Σ q K.
+    pub potential: f64,
+    /// −∇ of it.
+    pub field: [f64; D],
+}
+
+impl<const D: usize> Default for Sum<D> {
+    fn default() -> Self {
+        Sum { potential: 0.0, field: [0.0; D] }
+    }
+}
+
+/// Sums at a run of bodies in the units of a cell.
+pub struct Totals<T, const D: usize> {
+    potential: Vec<T>,
+    field: [Vec<T>; D],
+}
+
+impl<T: Real, const D: usize> Default for Totals<T, D> {
+    fn default() -> Self {
+        Totals { potential: vec![], field: std::array::from_fn(|_| vec![]) }
+    }
+}
+
+impl<T: Real, const D: usize> Totals<T, D> {
+    /// Zeros for `n` bodies (a whole number of vectors).
+    pub fn reset(&mut self, n: usize) {
+        for a in std::iter::once(&mut self.potential).chain(&mut self.field) {
+            a.clear();
+            a.resize(n, T::ZERO);
+        }
+    }
+
+    /// What the expansions write.
+    pub fn sums(&mut self) -> Sums<'_, T, D> {
+        Sums { potential: &mut self.potential, field: self.field.each_mut().map(|f| &mut f[..]) }
+    }
+
+    /// Adds the totals, times 1/`unit` and 1/`unit`², to the bodies' sums.
+    pub fn add_to(&self, out: &mut [Sum<D>], unit: f64) {
+        let (p, f) = (1.0 / unit, 1.0 / (unit * unit));
+        for (i, o) in out.iter_mut().enumerate() {
+            o.potential += self.potential[i].to_f64() * p;
+            for d in 0..D {
+                o.field[d] += self.field[d][i].to_f64() * f;
+            }
+        }
+    }
+}
+
+/// Cuts `out` into the pieces of the leaves, which partition it in order.
+pub fn by_leaf<'a, S>(out: &'a mut [S], leaves: impl Iterator<Item = (usize, usize)>) -> Vec<(usize, &'a mut [S])> {
+    let mut rest = out;
+    leaves
+        .map(|(leaf, n)| {
+            let (head, tail) = std::mem::take(&mut rest).split_at_mut(n);
+            rest = tail;
+            (leaf, head)
+        })
+        .collect()
+}

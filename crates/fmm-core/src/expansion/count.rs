@@ -1,0 +1,70 @@
+//! The expansion that only counts: proof that a plan shows every source to every target exactly once.
+
+use super::{Expansion, Points, Sums};
+use crate::cpu::simd::Vector;
+use crate::real::Real;
+
+/// The "potential" is the sum of the strengths of all sources seen; the field is that of nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Count;
+
+impl<T: Real, const D: usize> Expansion<T, D> for Count {
+    fn len(&self) -> usize {
+        1
+    }
+
+    #[inline(always)]
+    fn p2m<V: Vector<Scalar = T>>(&self, sources: Points<T, D>, multipole: &mut [T]) {
+        for &q in sources.q {
+            multipole[0] += q;
+        }
+    }
+
+    #[inline(always)]
+    fn p2l<V: Vector<Scalar = T>>(&self, sources: Points<T, D>, local: &mut [T]) {
+        for &q in sources.q {
+            local[0] += q;
+        }
+    }
+
+    #[inline(always)]
+    fn l2p<V: Vector<Scalar = T>>(&self, local: &[T], _: Points<T, D>, sums: &mut Sums<T, D>) {
+        for p in sums.potential.iter_mut() {
+            *p += local[0];
+        }
+    }
+
+    #[inline(always)]
+    fn m2p<V: Vector<Scalar = T>>(&self, multipole: &[T], _: Points<T, D>, sums: &mut Sums<T, D>) {
+        for p in sums.potential.iter_mut() {
+            *p += multipole[0];
+        }
+    }
+
+    #[inline(always)]
+    fn m2m<V: Vector<Scalar = T>>(&self, _: u8, _: &mut [V], _: &mut Vec<V>) {}
+
+    #[inline(always)]
+    fn l2l<V: Vector<Scalar = T>>(&self, _: u8, _: &mut [V], _: &mut Vec<V>) {}
+
+    #[inline(always)]
+    fn m2l<V: Vector<Scalar = T>>(&self, _: u32, _: &mut [V], _: &mut Vec<V>) {}
+
+    #[inline(always)]
+    fn p2p<V: Vector<Scalar = T>>(
+        &self,
+        _: f64,
+        same: Option<isize>,
+        _: Points<T, D>,
+        sources: Points<T, D>,
+        sums: &mut Sums<T, D>,
+    ) {
+        for (i, p) in sums.potential.iter_mut().enumerate() {
+            for (j, &q) in sources.q.iter().enumerate() {
+                if same != Some(j as isize - i as isize) {
+                    *p += q;
+                }
+            }
+        }
+    }
+}

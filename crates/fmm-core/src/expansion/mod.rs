@@ -1,0 +1,77 @@
+//! Expansions: the mathematics that a plan is executed with.
+//!
+//! Coefficients and bodies are in units of the cell: positions relative to its centre and divided by half its
+//! side h, multipoles M_l/h^l, local expansions L_l·h^(l+1). Operators then are the same at every level,
+//! nothing over- or underflows however deep the tree is, and a potential in true units is 1/h times
+//! the scaled one, a field 1/h² times. Every operator ADDS to its result unless it says `in place`.
+
+mod count;
+mod spherical;
+
+pub use count::Count;
+pub use spherical::Spherical;
+
+use crate::cpu::simd::Vector;
+use crate::real::Real;
+
+/// Bodies in the units of a cell, in arrays whose length is a multiple of [`Real::WIDTH`]. Padding has
+/// strength 0 and the place of a real body.
+#[derive(Clone, Copy)]
+pub struct Points<'a, T, const D: usize> {
+    /// Coordinates, one array an axis.
+    pub x: [&'a [T]; D],
+    /// Strengths (of sources; empty for targets).
+    pub q: &'a [T],
+}
+
+/// Sums at targets, padded like the targets: potential Σ q K and field e = −∇ of it.
+pub struct Sums<'a, T, const D: usize> {
+    /// Potential.
+    pub potential: &'a mut [T],
+    /// Field, one array an axis.
+    pub field: [&'a mut [T]; D],
+}
+
+/// One family of expansions with its kernel, in D dimensions.
+pub trait Expansion<T: Real, const D: usize>: Sync {
+    /// Numbers in one expansion.
+    fn len(&self) -> usize;
+
+    /// Whether an expansion holds nothing.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bodies to the multipole of their cell.
+    fn p2m<V: Vector<Scalar = T>>(&self, sources: Points<T, D>, multipole: &mut [T]);
+
+    /// Bodies to the local expansion of a cell that is far from all of them.
+    fn p2l<V: Vector<Scalar = T>>(&self, sources: Points<T, D>, local: &mut [T]);
+
+    /// A local expansion at the bodies of its cell.
+    fn l2p<V: Vector<Scalar = T>>(&self, local: &[T], targets: Points<T, D>, sums: &mut Sums<T, D>);
+
+    /// A multipole at bodies far from its cell.
+    fn m2p<V: Vector<Scalar = T>>(&self, multipole: &[T], targets: Points<T, D>, sums: &mut Sums<T, D>);
+
+    /// Multipoles of children in corner `octant`, one a lane, to their parents' frames. In place.
+    fn m2m<V: Vector<Scalar = T>>(&self, octant: u8, lanes: &mut [V], scratch: &mut Vec<V>);
+
+    /// Local expansions of parents, one a lane, to their children's frames in corner `octant`. In place.
+    fn l2l<V: Vector<Scalar = T>>(&self, octant: u8, lanes: &mut [V], scratch: &mut Vec<V>);
+
+    /// Multipoles to local expansions across the offset of `class`, one pair a lane. In place.
+    fn m2l<V: Vector<Scalar = T>>(&self, class: u32, lanes: &mut [V], scratch: &mut Vec<V>);
+
+    /// Every source at every target. Targets and sources share any common origin; `unit` is the length of
+    /// their unit in the user's unit. `same` is the place of target 0 among the sources (negative or
+    /// beyond the end where it is none of them), if target i is source `same + i` and is to be skipped.
+    fn p2p<V: Vector<Scalar = T>>(
+        &self,
+        unit: f64,
+        same: Option<isize>,
+        targets: Points<T, D>,
+        sources: Points<T, D>,
+        sums: &mut Sums<T, D>,
+    );
+}

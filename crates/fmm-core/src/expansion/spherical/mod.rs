@@ -1,0 +1,299 @@
+//! Spherical harmonics: the expansion of 1/r in three dimensions, of any order up to 30.
+//!
+//! Sources within a of the multipole's centre, targets within b of the local one, centres R apart: the error of the
+//! potential is at most Q/(R−a−b) ((a+b)/R)^(p+1) (Greengard & Rokhlin 1987; MATHS 1.5). All degrees
+//! n ≤ p, l ≤ p are kept.
+
+mod harmonics;
+mod rotation;
+
+use harmonics::{Factors, Kind, at};
+use rotation::{Direction, Swap};
+
+use super::{Expansion, Points, Sums};
+use crate::cpu::p2p;
+use crate::cpu::simd::Vector;
+use crate::lists::Classes;
+use crate::real::Real;
+use crate::settings::Softening;
+
+/// Multipole and local expansions of order p in solid harmonics, with a softened kernel for near pairs.
+#[derive(Debug, Clone)]
+pub struct Spherical<T> {
+    p: usize,
+    softening: Softening,
+    moments: Factors<T>,
+    /// To degree p + 1: the gradient of a multipole.
+    gradients: Factors<T>,
+    swap_multipole: Swap<T>,
+    swap_local: Swap<T>,
+    /// Directions from child to parent centre, by octant.
+    octants: Vec<Direction<T>>,
+    /// k!/r^(k+1) and the direction, by class; `None` for the offset zero.
+    classes: Vec<Option<(Direction<T>, Vec<T>)>>,
+    /// (√3/2)^j/j!: the shift between a cell and its parent in units of the parent's half side.
+    shift: Vec<T>,
+}
+
+impl<T: Real> Spherical<T> {
+    /// Expansions of order `p` for the offsets of `classes`.
+    ///
+    /// # Panics
+    /// If p is 0 or above 30.
+    pub fn new(p: usize, softening: Softening, classes: Classes<3>) -> Self {
+        assert!((1..=30).contains(&p), "order {p}");
+        let octants = (0..8u8)
+            .map(|o| Direction::new(p, std::array::from_fn(|d| if o >> d & 1 == 1 { 0.5 } else { -0.5 })))
+            .collect();
+        let classes = (0..classes.len() as u32)
+            .map(|c| {
+                let offset = classes.offset(c);
+                // Target minus source, in half sides.
+                let d = offset.map(|o| -2.0 * f64::from(o));
+                let r = (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt();
+                (r > 0.0).then(|| {
+                    let mut value = 1.0 / r;
+                    let powers = (0..=2 * p).map(|k| {
+                        let here = T::from_f64(value);
+                        value *= (k + 1) as f64 / r;
+                        here
+                    });
+                    (Direction::new(p, d), powers.collect())
+                })
+            })
+            .collect();
+        let mut value = 1.0;
+        let shift = (1..=p + 1).map(|j| {
+            let here = T::from_f64(value);
+            value *= 0.75f64.sqrt() / j as f64;
+            here
+        });
+        Spherical {
+            p,
+            softening,
+            moments: Factors::new(p),
+            gradients: Factors::new(p + 1),
+            swap_multipole: Swap::new(p, false),
+            swap_local: Swap::new(p, true),
+            octants,
+            classes,
+            shift: shift.collect(),
+        }
+    }
+
+    /// Adds Σ q H_l^m to the coefficients.
+    #[inline(always)]
+    fn moments<V: Vector<Scalar = T>>(&self, kind: Kind, sources: Points<T, 3>, coefficients: &mut [T]) {
+        const MOST: usize = 31 * 31;
+        let mut sums = [V::zero(); MOST];
+        for i in (0..sources.q.len()).step_by(T::WIDTH) {
+            let [x, y, z] = [0, 1, 2].map(|d| V::load(&sources.x[d][i..]));
+            let q = V::load(&sources.q[i..]);
+            self.moments.visit(kind, x, y, z, |l, m, re, im| {
+                let k = at(l, m);
+                sums[k] = q.mul_add(re, sums[k]);
+                if m > 0 {
+                    sums[k + 1] = q.mul_add(im, sums[k + 1]);
+                }
+            });
+        }
+        for (c, s) in coefficients.iter_mut().zip(&sums) {
+            *c += s.sum();
+        }
+    }
+
+    /// Adds the sums over (l, m) of harmonics times `weights` [potential, ∂x, ∂y, ∂z][Re, Im] to the targets.
+    #[inline(always)]
+    fn evaluate<V: Vector<Scalar = T>>(
+        factors: &Factors<T>,
+        kind: Kind,
+        weights: &[[[T; 2]; 4]],
+        targets: Points<T, 3>,
+        sums: &mut Sums<T, 3>,
+    ) {
+        for i in (0..sums.potential.len()).step_by(T::WIDTH) {
+            let [x, y, z] = [0, 1, 2].map(|d| V::load(&targets.x[d][i..]));
+            let mut total = [V::zero(); 4];
+            factors.visit(kind, x, y, z, |l, m, re, im| {
+                let w = &weights[l * (l + 1) / 2 + m];
+                for k in 0..4 {
+                    total[k] = V::splat(w[k][0]).mul_add(re, total[k]);
+                    if m > 0 {
+                        total[k] = V::splat(w[k][1]).mul_add(im, total[k]);
+                    }
+                }
+            });
+            V::load(&sums.potential[i..]).add(total[0]).store(&mut sums.potential[i..]);
+            for d in 0..3 {
+                V::load(&sums.field[d][i..]).sub(total[d + 1]).store(&mut sums.field[d][i..]);
+            }
+        }
+    }
+}
+
+/// The weights of R_l^m or I_l^m in the gradient: both kinds pair order m with a neighbour of order m−1 (a) and one of
+/// order m+1 (b). MATHS 1.2, with the negative orders folded onto the positive ones.
+fn gradient_weights<T: Real>(m: usize, a: [T; 2], b: [T; 2]) -> [[T; 2]; 2] {
+    if m == 0 {
+        [[-b[0], T::ZERO], [-b[1], T::ZERO]]
+    } else {
+        [[a[0] - b[0], a[1] - b[1]], [-(a[1] + b[1]), a[0] + b[0]]]
+    }
+}
+
+/// A_l^m as [Re, Im], zero outside 0 ≤ m ≤ l ≤ p.
+fn coefficient<T: Real>(a: &[T], p: usize, l: usize, m: isize) -> [T; 2] {
+    if m < 0 || m as usize > l || l > p {
+        [T::ZERO; 2]
+    } else if m == 0 {
+        [a[at(l, 0)], T::ZERO]
+    } else {
+        let k = at(l, m as usize);
+        [a[k], a[k + 1]]
+    }
+}
+
+impl<T: Real> Expansion<T, 3> for Spherical<T> {
+    fn len(&self) -> usize {
+        (self.p + 1) * (self.p + 1)
+    }
+
+    #[inline(always)]
+    fn p2m<V: Vector<Scalar = T>>(&self, sources: Points<T, 3>, multipole: &mut [T]) {
+        self.moments::<V>(Kind::Regular, sources, multipole);
+    }
+
+    #[inline(always)]
+    fn p2l<V: Vector<Scalar = T>>(&self, sources: Points<T, 3>, local: &mut [T]) {
+        self.moments::<V>(Kind::Irregular, sources, local);
+    }
+
+    #[inline(always)]
+    fn l2p<V: Vector<Scalar = T>>(&self, local: &[T], targets: Points<T, 3>, sums: &mut Sums<T, 3>) {
+        let (p, two) = (self.p, T::from_f64(2.0));
+        let mut weights = [[[T::ZERO; 2]; 4]; 31 * 32 / 2];
+        for l in 0..=p {
+            for m in 0..=l {
+                let fold = if m == 0 { T::ONE } else { two };
+                let [x, y] = gradient_weights(
+                    m,
+                    coefficient(local, p, l + 1, m as isize - 1),
+                    coefficient(local, p, l + 1, m as isize + 1),
+                );
+                let times = |c: [T; 2]| c.map(|c| c * fold);
+                weights[l * (l + 1) / 2 + m] = [
+                    times(coefficient(local, p, l, m as isize)),
+                    x,
+                    y,
+                    times(coefficient(local, p, l + 1, m as isize)),
+                ];
+            }
+        }
+        Self::evaluate::<V>(&self.moments, Kind::Regular, &weights, targets, sums);
+    }
+
+    #[inline(always)]
+    fn m2p<V: Vector<Scalar = T>>(&self, multipole: &[T], targets: Points<T, 3>, sums: &mut Sums<T, 3>) {
+        let (p, two) = (self.p, T::from_f64(2.0));
+        let mut weights = [[[T::ZERO; 2]; 4]; 32 * 33 / 2];
+        for l in 0..=p + 1 {
+            for m in 0..=l {
+                let fold = if m == 0 { T::ONE } else { two };
+                let below = |m: isize| if l == 0 { [T::ZERO; 2] } else { coefficient(multipole, p, l - 1, m) };
+                let [x, y] = gradient_weights(m, below(m as isize - 1), below(m as isize + 1));
+                weights[l * (l + 1) / 2 + m] = [
+                    coefficient(multipole, p, l, m as isize).map(|c| c * fold),
+                    x,
+                    y,
+                    below(m as isize).map(|c| -(c * fold)),
+                ];
+            }
+        }
+        Self::evaluate::<V>(&self.gradients, Kind::Irregular, &weights, targets, sums);
+    }
+
+    #[inline(always)]
+    fn m2m<V: Vector<Scalar = T>>(&self, octant: u8, lanes: &mut [V], scratch: &mut Vec<V>) {
+        scratch.resize(self.len(), V::zero());
+        // From the child's unit to the parent's.
+        let mut scale = 1.0;
+        for l in 0..=self.p {
+            for c in &mut lanes[l * l..(l + 1) * (l + 1)] {
+                *c = c.mul(V::constant(scale));
+            }
+            scale *= 0.5;
+        }
+        let direction = &self.octants[octant as usize];
+        direction.turn(&self.swap_multipole, lanes, scratch);
+        for l in (1..=self.p).rev() {
+            for k in 0..=2 * l {
+                let m = k.div_ceil(2);
+                let mut sum = lanes[l * l + k];
+                for j in 1..=l - m {
+                    sum = V::splat(self.shift[j]).mul_add(lanes[(l - j) * (l - j) + k], sum);
+                }
+                lanes[l * l + k] = sum;
+            }
+        }
+        direction.turn_back(&self.swap_multipole, lanes, scratch);
+    }
+
+    #[inline(always)]
+    fn l2l<V: Vector<Scalar = T>>(&self, octant: u8, lanes: &mut [V], scratch: &mut Vec<V>) {
+        scratch.resize(self.len(), V::zero());
+        let direction = &self.octants[octant as usize];
+        direction.turn(&self.swap_local, lanes, scratch);
+        for l in 0..=self.p {
+            for k in 0..=2 * l {
+                let mut sum = lanes[l * l + k];
+                for j in 1..=self.p - l {
+                    sum = V::splat(self.shift[j]).mul_add(lanes[(l + j) * (l + j) + k], sum);
+                }
+                lanes[l * l + k] = sum;
+            }
+        }
+        direction.turn_back(&self.swap_local, lanes, scratch);
+        let mut scale = 0.5;
+        for l in 0..=self.p {
+            for c in &mut lanes[l * l..(l + 1) * (l + 1)] {
+                *c = c.mul(V::constant(scale));
+            }
+            scale *= 0.5;
+        }
+    }
+
+    #[inline(always)]
+    fn m2l<V: Vector<Scalar = T>>(&self, class: u32, lanes: &mut [V], scratch: &mut Vec<V>) {
+        scratch.resize(self.len(), V::zero());
+        let (direction, powers) = self.classes[class as usize].as_ref().expect("no translation by zero");
+        direction.turn(&self.swap_multipole, lanes, scratch);
+        // L_l^m = (−1)^(l+m) Σ_j M_j^m (l+j)!/r^(l+j+1), for Re and Im alike.
+        for m in 0..=self.p {
+            let parts = if m == 0 { 1 } else { 2 };
+            for part in 0..parts {
+                let k = at(m, m) - m * m + part;
+                for l in m..=self.p {
+                    let mut sum = V::zero();
+                    for j in m..=self.p {
+                        sum = V::splat(powers[l + j]).mul_add(lanes[j * j + k], sum);
+                    }
+                    scratch[l * l + k] = if (l + m) % 2 == 0 { sum } else { V::zero().sub(sum) };
+                }
+            }
+        }
+        lanes.copy_from_slice(scratch);
+        direction.turn_back(&self.swap_local, lanes, scratch);
+    }
+
+    #[inline(always)]
+    fn p2p<V: Vector<Scalar = T>>(
+        &self,
+        unit: f64,
+        same: Option<isize>,
+        targets: Points<T, 3>,
+        sources: Points<T, 3>,
+        sums: &mut Sums<T, 3>,
+    ) {
+        p2p::softened::<T, V>(self.softening, unit, same, targets, sources, sums);
+    }
+}

@@ -1,0 +1,245 @@
+//! Translations by rotation: turn the translation onto the z axis, shift there, turn back, O(p³).
+//!
+//! The only rotation matrix that is needed exchanges x and z: R_n^m(Sr) = Σ_l B_n^{m,l} R_n^l(r), B real and its own
+//! inverse. With rotations about z (a phase each order) it composes to any direction. On the stored half of the
+//! orders Re and Im decouple, and half of the entries vanish: Re^m meets Re^l where n+m+l is even, Im^m meets
+//! Im^l where it is odd. MATHS: recurrences after Dehnen (2014), App. A, checked in the tests.
+
+use super::harmonics::at;
+use crate::cpu::simd::Vector;
+use crate::real::Real;
+
+/// Rows that are worked on together, so that each load of a coefficient serves several products.
+const ROWS: usize = 4;
+
+/// The exchange of x and z for coefficients of degree 0..=p.
+#[derive(Debug, Clone)]
+pub struct Swap<T> {
+    p: usize,
+    /// In the order in which [`Swap::apply`] reads them.
+    table: Vec<T>,
+}
+
+/// B_n for n = 0..=p, indexed [n][m + n][l + n].
+fn exchange(p: usize) -> Vec<Vec<Vec<f64>>> {
+    let mut all = vec![vec![vec![1.0]]];
+    for n in 1..=p as isize {
+        let before = &all[n as usize - 1];
+        let b = |m: isize, l: isize| {
+            if m.abs() < n && l.abs() < n { before[(m + n - 1) as usize][(l + n - 1) as usize] } else { 0.0 }
+        };
+        let row = |m: isize| {
+            (-n..=n)
+                .map(|l| {
+                    if l == n {
+                        -b(m, n - 1) + 0.5 * (b(m + 1, n - 1) + b(m - 1, n - 1))
+                    } else if l == -n {
+                        b(m, 1 - n) + 0.5 * (b(m + 1, 1 - n) + b(m - 1, 1 - n))
+                    } else {
+                        0.5 * (b(m + 1, l) - b(m - 1, l))
+                    }
+                })
+                .collect()
+        };
+        let next = (-n..=n).map(row).collect();
+        all.push(next);
+    }
+    all
+}
+
+impl<T: Real> Swap<T> {
+    /// The exchange for multipoles (M' = B M) or, `transposed`, for local expansions (L' = Bᵀ L).
+    pub fn new(p: usize, transposed: bool) -> Self {
+        let full = exchange(p);
+        let mut table = vec![];
+        for (n, b) in full.iter().enumerate() {
+            let entry = |m: isize, l: isize| {
+                let (m, l) = if transposed { (l, m) } else { (m, l) };
+                b[(m + n as isize) as usize][(l + n as isize) as usize]
+            };
+            for_each_block(n, |imaginary, rows, columns| {
+                for l in columns {
+                    for m in rows.clone() {
+                        let (m, l) = (m as isize, l as isize);
+                        let mirror = if l == 0 { 0.0 } else { entry(m, -l) * if l % 2 == 0 { 1.0 } else { -1.0 } };
+                        table.push(T::from_f64(entry(m, l) + if imaginary { -mirror } else { mirror }));
+                    }
+                }
+            });
+        }
+        Swap { p, table }
+    }
+
+    /// `to = B from`, every degree.
+    #[inline(always)]
+    pub fn apply<V: Vector<Scalar = T>>(&self, from: &[V], to: &mut [V]) {
+        let mut table = &self.table[..];
+        for n in 0..=self.p {
+            let (from, to) = (&from[n * n..(n + 1) * (n + 1)], &mut to[n * n..(n + 1) * (n + 1)]);
+            for imaginary in [false, true] {
+                for first in [0, 1] {
+                    let mut m = first + if imaginary && first == 0 { 2 } else { 0 };
+                    let column = first_column(n, m, imaginary);
+                    while m <= n {
+                        let columns = if column > n { 0 } else { (n - column) / 2 + 1 };
+                        let rows = ((n - m) / 2 + 1).min(ROWS);
+                        let here = &table[..rows * columns];
+                        table = &table[rows * columns..];
+                        match rows {
+                            4 => block::<V, 4>(here, imaginary, m, column, from, to),
+                            3 => block::<V, 3>(here, imaginary, m, column, from, to),
+                            2 => block::<V, 2>(here, imaginary, m, column, from, to),
+                            _ => block::<V, 1>(here, imaginary, m, column, from, to),
+                        }
+                        m += 2 * rows;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The first column that row m meets.
+#[inline(always)]
+fn first_column(n: usize, m: usize, imaginary: bool) -> usize {
+    let parity = (n + m + usize::from(imaginary)) % 2;
+    if imaginary && parity == 0 { 2 } else { parity }
+}
+
+/// The blocks of degree n, as [`Swap::apply`] visits them: rows m, m+2, … and their columns.
+fn for_each_block(
+    n: usize,
+    mut visit: impl FnMut(
+        bool,
+        std::iter::StepBy<std::ops::RangeInclusive<usize>>,
+        std::iter::StepBy<std::ops::RangeInclusive<usize>>,
+    ),
+) {
+    for imaginary in [false, true] {
+        for first in [0, 1] {
+            let mut m = first + if imaginary && first == 0 { 2 } else { 0 };
+            let column = first_column(n, m, imaginary);
+            while m <= n {
+                let rows = ((n - m) / 2 + 1).min(ROWS);
+                visit(imaginary, (m..=m + 2 * (rows - 1)).step_by(2), (column..=n).step_by(2));
+                m += 2 * rows;
+            }
+        }
+    }
+}
+
+/// Place of Re or Im of order m within a degree.
+#[inline(always)]
+fn place(m: usize, imaginary: bool) -> usize {
+    if m == 0 { 0 } else { 2 * m - 1 + usize::from(imaginary) }
+}
+
+#[inline(always)]
+fn block<V: Vector, const R: usize>(
+    table: &[V::Scalar],
+    imaginary: bool,
+    m: usize,
+    mut column: usize,
+    from: &[V],
+    to: &mut [V],
+) {
+    let mut sums = [V::zero(); R];
+    for entries in table.chunks_exact(R) {
+        let x = from[place(column, imaginary)];
+        for r in 0..R {
+            sums[r] = V::splat(entries[r]).mul_add(x, sums[r]);
+        }
+        column += 2;
+    }
+    for r in 0..R {
+        to[place(m + 2 * r, imaginary)] = sums[r];
+    }
+}
+
+/// The phases that turn a direction onto the z axis: powers 0..=p of e1 and e2.
+#[derive(Debug, Clone)]
+pub struct Direction<T> {
+    first: Vec<[T; 2]>,
+    second: Vec<[T; 2]>,
+}
+
+impl<T: Real> Direction<T> {
+    /// For the direction `d`, not zero.
+    pub fn new(p: usize, d: [f64; 3]) -> Self {
+        let rho = d[0].hypot(d[1]);
+        let r = rho.hypot(d[2]);
+        // e1 = (dx + i dy)/(i rho), e2 = (dz + i rho)/r.
+        let e1 = if rho == 0.0 { [1.0, 0.0] } else { [d[1] / rho, -d[0] / rho] };
+        let e2 = [d[2] / r, rho / r];
+        let powers = |e: [f64; 2]| {
+            let mut power = [1.0, 0.0];
+            (0..=p)
+                .map(|_| {
+                    let here = power.map(T::from_f64);
+                    power = [power[0] * e[0] - power[1] * e[1], power[0] * e[1] + power[1] * e[0]];
+                    here
+                })
+                .collect()
+        };
+        Direction { first: powers(e1), second: powers(e2) }
+    }
+
+    /// Turns `lanes` so that the direction lies on +z; `swap` is the exchange of the coefficients' kind.
+    #[inline(always)]
+    pub fn turn<V: Vector<Scalar = T>>(&self, swap: &Swap<T>, lanes: &mut [V], scratch: &mut [V]) {
+        phase(&self.first, true, lanes);
+        swap.apply(lanes, scratch);
+        phase(&self.second, true, scratch);
+        swap.apply(scratch, lanes);
+    }
+
+    /// The inverse of [`Direction::turn`].
+    #[inline(always)]
+    pub fn turn_back<V: Vector<Scalar = T>>(&self, swap: &Swap<T>, lanes: &mut [V], scratch: &mut [V]) {
+        swap.apply(lanes, scratch);
+        phase(&self.second, false, scratch);
+        swap.apply(scratch, lanes);
+        phase(&self.first, false, lanes);
+    }
+}
+
+/// A^m ← A^m e^m, or conj(e)^m.
+#[inline(always)]
+fn phase<V: Vector>(powers: &[[V::Scalar; 2]], conjugate: bool, lanes: &mut [V]) {
+    for l in 1..powers.len() {
+        let degree = &mut lanes[at(l, 0)..(l + 1) * (l + 1)];
+        for m in 1..=l {
+            let [c, s] = powers[m];
+            let (c, s) = (V::splat(c), V::splat(if conjugate { -s } else { s }));
+            let (re, im) = (degree[2 * m - 1], degree[2 * m]);
+            degree[2 * m - 1] = s.neg_mul_add(im, c.mul(re));
+            degree[2 * m] = s.mul_add(re, c.mul(im));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::simd::Array;
+
+    #[test]
+    fn the_exchange_has_its_known_entries_and_is_its_own_inverse() {
+        let all = exchange(30);
+        assert_eq!(all[3][3], [2.5, 0.0, -0.5, 0.0, 0.5, 0.0, -2.5]);
+        assert_eq!(all[3][6], [0.125, -0.125, 0.125, -0.125, 0.125, -0.125, 0.125]);
+        let p = 30;
+        let n = (p + 1) * (p + 1);
+        type A = Array<f64, 8>;
+        let from: Vec<A> = (0..n).map(|i| A::splat((i as f64 * 0.7).sin())).collect();
+        for transposed in [false, true] {
+            let swap = Swap::<f64>::new(10, transposed);
+            let (mut a, mut b) = (vec![A::zero(); 121], vec![A::zero(); 121]);
+            swap.apply(&from[..121], &mut a);
+            swap.apply(&a, &mut b);
+            for (x, y) in from.iter().zip(&b) {
+                assert!((x.sum() - y.sum()).abs() < 1e-11);
+            }
+        }
+    }
+}

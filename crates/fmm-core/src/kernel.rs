@@ -1,0 +1,93 @@
+//! The softened kernels that replace 1/r (MATHS 7.4).
+
+use crate::cpu::simd::Vector;
+use crate::real::Real;
+
+/// A radial kernel K(r) in any unit of length.
+pub trait Radial<V: Vector>: Copy {
+    /// K and −K'/r from r². Both are 0 at coincident bodies where they would be infinite.
+    fn eval(&self, r2: V) -> (V, V);
+
+    /// Whether a body at distance zero contributes nothing by itself.
+    const SINGULAR: bool;
+}
+
+/// 1/r.
+#[derive(Clone, Copy)]
+pub struct Newton;
+
+impl<V: Vector> Radial<V> for Newton {
+    const SINGULAR: bool = true;
+
+    #[inline(always)]
+    fn eval(&self, r2: V) -> (V, V) {
+        let s = r2.rsqrt();
+        (s, s.mul(s).mul(s))
+    }
+}
+
+/// (r² + ε²)^(−1/2), with ε².
+#[derive(Clone, Copy)]
+pub struct Plummer<V>(pub V);
+
+impl<V: Vector> Radial<V> for Plummer<V> {
+    const SINGULAR: bool = false;
+
+    #[inline(always)]
+    fn eval(&self, r2: V) -> (V, V) {
+        let s = r2.add(self.0).rsqrt();
+        (s, s.mul(s).mul(s))
+    }
+}
+
+/// (r² + 3/2 ε²)(r² + ε²)^(−3/2) with ε²: falcON's P1.
+#[derive(Clone, Copy)]
+pub struct P1<V>(pub V);
+
+impl<V: Vector> Radial<V> for P1<V> {
+    const SINGULAR: bool = false;
+
+    #[inline(always)]
+    fn eval(&self, r2: V) -> (V, V) {
+        // With s = (r² + ε²)^(−1/2): K = s (1 + ε² s²/2), −K'/r = s³ (1 + 3/2 ε² s²).
+        let s = r2.add(self.0).rsqrt();
+        let s2 = s.mul(s);
+        let e = self.0.mul(s2);
+        let potential = e.mul(V::constant(0.5)).mul_add(s, s);
+        (potential, e.mul_add(V::constant(1.5), V::constant(1.0)).mul(s2.mul(s)))
+    }
+}
+
+/// GADGET's cubic spline (Springel, Yoshida & White 2001), with 1/h; 1/r beyond h = 2.8 ε.
+#[derive(Clone, Copy)]
+pub struct Spline<V>(pub V);
+
+impl<V: Vector> Radial<V> for Spline<V> {
+    const SINGULAR: bool = false;
+
+    #[inline(always)]
+    fn eval(&self, r2: V) -> (V, V) {
+        let s = r2.rsqrt();
+        let u = r2.mul(s).mul(self.0);
+        let inverse = s.mul(V::splat(V::Scalar::ONE).div(self.0));
+        let poly = |c: &[f64]| {
+            c.iter().rev().skip(1).fold(V::constant(c[c.len() - 1]), |sum, &c| sum.mul_add(u, V::constant(c)))
+        };
+        // Coefficients of w(u) and g(u), from u^0 up.
+        let near_w = poly(&[14.0 / 5.0, 0.0, -16.0 / 3.0, 0.0, 48.0 / 5.0, -32.0 / 5.0]);
+        let near_g = poly(&[32.0 / 3.0, 0.0, -192.0 / 5.0, 32.0]);
+        let mid_w = poly(&[16.0 / 5.0, 0.0, -32.0 / 3.0, 16.0, -48.0 / 5.0, 32.0 / 15.0]);
+        let mid_w = mid_w.sub(inverse.mul(V::constant(1.0 / 15.0)));
+        let mid_g = poly(&[64.0 / 3.0, -48.0, 192.0 / 5.0, -32.0 / 3.0]);
+        let mid_g = mid_g.sub(inverse.mul(inverse).mul(inverse).mul(V::constant(1.0 / 15.0)));
+        let (half, one) = (V::constant(0.5), V::constant(1.0));
+        let select = |near: V, mid: V, far: V| {
+            let inner = near.sub(near.keep_where_at_least(u, half));
+            let mid = mid.keep_where_at_least(u, half);
+            inner.add(mid.sub(mid.keep_where_at_least(u, one))).add(far.keep_where_at_least(u, one))
+        };
+        let scale = self.0;
+        let (far_w, far_g) = (inverse, inverse.mul(inverse).mul(inverse));
+        (select(near_w, mid_w, far_w).mul(scale), select(near_g, mid_g, far_g).mul(scale.mul(scale).mul(scale)))
+    }
+}

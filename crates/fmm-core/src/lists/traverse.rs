@@ -1,0 +1,265 @@
+//! One traversal, level by level: each target cell inherits what its parent left undecided.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::{Classes, Csr, Lists, Pair};
+use crate::tree::Tree;
+
+/// When cells may interact through expansions. All comparisons are in `f64` without contraction, so that every
+/// executor decides alike.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rule {
+    /// Cells of one level interact when the distance of their centres is at least √`separation2` sides: opening
+    /// angle θ = √(3/`separation2`). 4 is the classical rule of 27 near cells.
+    pub separation2: f64,
+    /// Bodies closer than this never interact through expansions (softened kernels).
+    pub min_distance: f64,
+    /// Two leaves with at most this many pairs of bodies interact directly.
+    pub m2l_min_pairs: usize,
+    /// Cells with fewer bodies are not worth a multipole evaluated at bodies.
+    pub m2p_min_bodies: usize,
+    /// Cells with fewer bodies are not worth a local expansion made from bodies.
+    pub p2l_min_bodies: usize,
+}
+
+impl Rule {
+    /// √3/√`separation2`.
+    pub fn theta(&self) -> f64 {
+        (3.0 / self.separation2).sqrt()
+    }
+
+    /// The `separation2` of opening angle `theta`, a hair smaller so that √3/2 gives 4.
+    pub fn separation2_of(theta: f64) -> f64 {
+        3.0 / (theta * theta) * (1.0 - 1e-12)
+    }
+}
+
+/// A source cell that a target cell has not yet dealt with. The offset is between cells of one level and
+/// means nothing once the source is a leaf above the target's level.
+#[derive(Clone, Copy)]
+struct Near<const D: usize> {
+    source: u32,
+    offset: [i32; D],
+}
+
+/// What a run of target cells decided. The `_end` vectors hold a running total after each cell.
+#[derive(Default)]
+struct Found<const D: usize> {
+    lists: [Vec<Pair>; 4],
+    ends: [Vec<usize>; 4],
+    near: Vec<Near<D>>,
+    near_end: Vec<usize>,
+}
+
+const M2L: usize = 0;
+const M2P: usize = 1;
+const P2L: usize = 2;
+const P2P: usize = 3;
+
+impl<const D: usize> Found<D> {
+    fn push(&mut self, list: usize, source: usize, class: u32) {
+        self.lists[list].push(Pair { source: source as u32, class });
+    }
+
+    fn end_cell(&mut self) {
+        for k in 0..4 {
+            self.ends[k].push(self.lists[k].len());
+        }
+        self.near_end.push(self.near.len());
+    }
+}
+
+struct Traversal<'a, const D: usize> {
+    targets: &'a Tree<D>,
+    sources: &'a Tree<D>,
+    source_level: &'a [u16],
+    rule: Rule,
+    classes: Classes<D>,
+}
+
+impl Lists {
+    /// The lists of a fast multipole method between two trees of the same root cube.
+    pub fn fmm<const D: usize>(targets: &Tree<D>, sources: &Tree<D>, rule: Rule, classes: Classes<D>) -> Self {
+        let traversal = Traversal { targets, sources, source_level: &sources.level_of(), rule, classes };
+        let mut all = Assembly::default();
+        let mut near: Vec<Near<D>> = vec![];
+        let mut near_start = vec![0];
+        for level in 0..targets.levels() {
+            let found = in_blocks(targets.level(level), |t, found| {
+                if level == 0 {
+                    traversal.same_level(0, 0, 0, [0; D], found);
+                } else {
+                    let parent = targets.parent[t] as usize - targets.level(level - 1).start;
+                    for n in &near[near_start[parent]..near_start[parent + 1]] {
+                        traversal.inherit(t, level, n, found);
+                    }
+                }
+            });
+            near.clear();
+            near_start.truncate(1);
+            for f in found {
+                let base = near.len();
+                near.extend_from_slice(&f.near);
+                near_start.extend(f.near_end.iter().map(|e| base + e));
+                all.append(f);
+            }
+        }
+        all.finish()
+    }
+
+    /// The lists of a treecode: every leaf of the targets walks the sources from their root.
+    pub fn treecode<const D: usize>(targets: &Tree<D>, sources: &Tree<D>, rule: Rule) -> Self {
+        let classes = Classes::new(rule.separation2);
+        let traversal = Traversal { targets, sources, source_level: &sources.level_of(), rule, classes };
+        let mut all = Assembly::default();
+        for level in 0..targets.levels() {
+            let found = in_blocks(targets.level(level), |t, found| {
+                if targets.is_leaf(t) {
+                    traversal.walk(t, targets.half(level), 0, found);
+                }
+            });
+            found.into_iter().for_each(|f| all.append(f));
+        }
+        all.finish()
+    }
+
+    /// The lists of a direct sum: every leaf of the targets meets the root of the sources.
+    pub fn direct<const D: usize>(targets: &Tree<D>) -> Self {
+        let mut all = Assembly::default();
+        for f in in_blocks(0..targets.len(), |t, found: &mut Found<D>| {
+            if targets.is_leaf(t) {
+                found.push(P2P, 0, 0);
+            }
+        }) {
+            all.append(f);
+        }
+        all.finish()
+    }
+}
+
+impl<const D: usize> Traversal<'_, D> {
+    /// Decides for target `t` what its parent left open.
+    fn inherit(&self, t: usize, level: usize, n: &Near<D>, found: &mut Found<D>) {
+        let s = n.source as usize;
+        if self.sources.is_leaf(s) {
+            return self.coarse_source(t, level, s, found);
+        }
+        for c in self.sources.child_range(s) {
+            let (oc, ot) = (self.sources.octant[c], self.targets.octant[t]);
+            let offset = std::array::from_fn(|d| 2 * n.offset[d] + i32::from(oc >> d & 1) - i32::from(ot >> d & 1));
+            self.same_level(t, level, c, offset, found);
+        }
+    }
+
+    fn same_level(&self, t: usize, level: usize, s: usize, offset: [i32; D], found: &mut Found<D>) {
+        let (leaf_t, leaf_s) = (self.targets.is_leaf(t), self.sources.is_leaf(s));
+        let few = leaf_t && leaf_s && self.targets.count(t) * self.sources.count(s) <= self.rule.m2l_min_pairs;
+        if !few && self.separated(level, offset) {
+            found.push(M2L, s, self.classes.class(offset));
+        } else if leaf_t && leaf_s {
+            found.push(P2P, s, 0);
+        } else if leaf_t {
+            self.walk(t, self.targets.half(level), s, found);
+        } else {
+            found.near.push(Near { source: s as u32, offset });
+        }
+    }
+
+    fn separated(&self, level: usize, offset: [i32; D]) -> bool {
+        let d2: i32 = offset.iter().map(|o| o * o).sum();
+        let gap2: i32 = offset.iter().map(|o| (o.abs() - 1).max(0).pow(2)).sum();
+        let side = 2.0 * self.targets.half(level);
+        f64::from(d2) >= self.rule.separation2
+            && f64::from(gap2) * (side * side) >= self.rule.min_distance * self.rule.min_distance
+    }
+
+    /// A source leaf above the level of the target.
+    fn coarse_source(&self, t: usize, level: usize, s: usize, found: &mut Found<D>) {
+        let (half_t, half_s) = (self.targets.half(level), self.sources.half(self.source_level[s] as usize));
+        let r2 = distance2(&self.targets.centre[t], &self.sources.centre[s], half_s);
+        if self.targets.count(t) >= self.rule.p2l_min_bodies && self.apart(r2, half_t) {
+            found.push(P2L, s, 0);
+        } else if self.targets.is_leaf(t) {
+            found.push(P2P, s, 0);
+        } else {
+            found.near.push(Near { source: s as u32, offset: [0; D] });
+        }
+    }
+
+    /// Goes down from source `s` for the target leaf `t`.
+    fn walk(&self, t: usize, half_t: f64, s: usize, found: &mut Found<D>) {
+        if self.sources.count(s) < self.rule.m2p_min_bodies {
+            return found.push(P2P, s, 0);
+        }
+        let half_s = self.sources.half(self.source_level[s] as usize);
+        let r2 = distance2(&self.sources.centre[s], &self.targets.centre[t], half_t);
+        if self.apart(r2, half_s) {
+            found.push(M2P, s, 0);
+        } else if self.sources.is_leaf(s) {
+            found.push(P2P, s, 0);
+        } else {
+            self.sources.child_range(s).for_each(|c| self.walk(t, half_t, c, found));
+        }
+    }
+
+    /// Whether an expansion about the centre of a cell of half side `half` holds at squared distance `r2`.
+    fn apart(&self, r2: f64, half: f64) -> bool {
+        let reach = self.rule.min_distance + half * (D as f64).sqrt();
+        r2 >= self.rule.separation2 * (half * half) && (self.rule.min_distance == 0.0 || r2 >= reach * reach)
+    }
+}
+
+/// Squared distance from `x` to the cube about `centre`.
+fn distance2<const D: usize>(x: &[f64; D], centre: &[f64; D], half: f64) -> f64 {
+    let mut r2 = 0.0;
+    for d in 0..D {
+        let gap = ((x[d] - centre[d]).abs() - half).max(0.0);
+        r2 += gap * gap;
+    }
+    r2
+}
+
+/// Visits the cells in parallel blocks and returns the findings in order.
+fn in_blocks<const D: usize>(cells: Range<usize>, visit: impl Fn(usize, &mut Found<D>) + Sync) -> Vec<Found<D>> {
+    const BLOCK: usize = 256;
+    let blocks = cells.len().div_ceil(BLOCK);
+    (0..blocks)
+        .into_par_iter()
+        .map(|b| {
+            let mut found = Found::default();
+            for t in cells.start + b * BLOCK..(cells.start + (b + 1) * BLOCK).min(cells.end) {
+                visit(t, &mut found);
+                found.end_cell();
+            }
+            found
+        })
+        .collect()
+}
+
+/// Puts the findings of blocks together.
+struct Assembly {
+    lists: [Csr; 4],
+}
+
+impl Default for Assembly {
+    fn default() -> Self {
+        Assembly { lists: std::array::from_fn(|_| Csr { start: vec![0], pairs: vec![] }) }
+    }
+}
+
+impl Assembly {
+    fn append<const D: usize>(&mut self, found: Found<D>) {
+        for (csr, (pairs, ends)) in self.lists.iter_mut().zip(found.lists.into_iter().zip(found.ends)) {
+            let base = csr.pairs.len();
+            csr.pairs.extend_from_slice(&pairs);
+            csr.start.extend(ends.iter().map(|e| (base + e) as u64));
+        }
+    }
+
+    fn finish(self) -> Lists {
+        let [m2l, m2p, p2l, p2p] = self.lists;
+        Lists { m2l, m2p, p2l, p2p }
+    }
+}

@@ -1,0 +1,80 @@
+//! Morton keys: the path from a cell down to a body, one octant of D bits a level.
+
+/// Levels that one 64-bit key resolves in D dimensions.
+pub const fn levels_per_key(dimension: usize) -> u32 {
+    (63 / dimension) as u32
+}
+
+/// The key of point `x` inside the cube with the given lower `corner` and `side`.
+///
+/// The most significant octant is the coarsest; bit d of an octant says in which half of axis d the
+/// point lies. Points outside the cube get the key of the nearest cell.
+#[inline]
+pub fn morton<const D: usize>(x: &[f64; D], corner: &[f64; D], side: f64) -> u64 {
+    let levels = levels_per_key(D);
+    let cells = (1u64 << levels) as f64;
+    let mut key = 0;
+    for d in 0..D {
+        let i = ((x[d] - corner[d]) / side * cells).clamp(0.0, cells - 1.0) as u64;
+        key |= spread::<D>(i) << d;
+    }
+    key
+}
+
+/// The octant at `level` (1 is just below the root of the key).
+#[inline]
+pub fn octant<const D: usize>(key: u64, level: u32) -> u8 {
+    let shift = (levels_per_key(D) - level) * D as u32;
+    ((key >> shift) & ((1 << D) - 1)) as u8
+}
+
+/// Moves bit i of `x` to bit D·i.
+#[inline]
+fn spread<const D: usize>(mut x: u64) -> u64 {
+    match D {
+        2 => {
+            x &= 0x7fff_ffff;
+            x = (x | x << 16) & 0x0000_ffff_0000_ffff;
+            x = (x | x << 8) & 0x00ff_00ff_00ff_00ff;
+            x = (x | x << 4) & 0x0f0f_0f0f_0f0f_0f0f;
+            x = (x | x << 2) & 0x3333_3333_3333_3333;
+            (x | x << 1) & 0x5555_5555_5555_5555
+        }
+        3 => {
+            x &= 0x1f_ffff;
+            x = (x | x << 32) & 0x001f_0000_0000_ffff;
+            x = (x | x << 16) & 0x001f_0000_ff00_00ff;
+            x = (x | x << 8) & 0x100f_00f0_0f00_f00f;
+            x = (x | x << 4) & 0x10c3_0c30_c30c_30c3;
+            (x | x << 2) & 0x1249_2492_4924_9249
+        }
+        _ => (0..levels_per_key(D)).map(|bit| (x >> bit & 1) << (bit * D as u32)).sum(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn octants_are_read_back_from_the_key() {
+        // x = 5/8 + a little: binary 0.101; y = 3/8: 0.011; z = 6/8: 0.110.
+        let key = morton(&[0.63, 0.38, 0.76], &[0.0; 3], 1.0);
+        assert_eq!([1, 2, 3].map(|l| octant::<3>(key, l)), [0b101, 0b110, 0b011]);
+        let key = morton(&[0.63, 0.38], &[0.0; 2], 1.0);
+        assert_eq!([1, 2, 3].map(|l| octant::<2>(key, l)), [0b01, 0b10, 0b11]);
+    }
+
+    #[test]
+    fn spreading_by_masks_equals_spreading_bit_by_bit() {
+        for x in [0, 1, 0x15_5555, 0x1f_ffff, 0x12_3456] {
+            assert_eq!(spread::<3>(x), (0..21).map(|b| (x >> b & 1) << (3 * b)).sum());
+            assert_eq!(spread::<2>(x), (0..31).map(|b| (x >> b & 1) << (2 * b)).sum());
+        }
+    }
+
+    #[test]
+    fn points_outside_get_the_nearest_cell() {
+        assert_eq!(morton(&[-1.0, 2.0, 0.5], &[0.0; 3], 1.0), morton(&[0.0, 0.999_999_9, 0.5], &[0.0; 3], 1.0));
+    }
+}

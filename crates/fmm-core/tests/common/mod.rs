@@ -1,0 +1,148 @@
+//! Particle sets, the reference sum and the error norm that the tests share.
+#![allow(dead_code)]
+
+use fmm_core::Softening;
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+pub type Points = Vec<[f64; 3]>;
+
+pub fn uniform(n: usize, seed: u64) -> Points {
+    let mut rng = StdRng::seed_from_u64(seed);
+    (0..n).map(|_| rng.random()).collect()
+}
+
+fn direction(rng: &mut StdRng) -> [f64; 3] {
+    let c: f64 = 2.0 * rng.random::<f64>() - 1.0;
+    let f = rng.random::<f64>() * std::f64::consts::TAU;
+    let s = (1.0 - c * c).sqrt();
+    [s * f.cos(), s * f.sin(), c]
+}
+
+/// A Plummer sphere of scale 1, the inner 99.9 % of its mass.
+pub fn plummer(n: usize, seed: u64) -> Points {
+    let mut rng = StdRng::seed_from_u64(seed);
+    (0..n)
+        .map(|_| {
+            let r = ((0.999 * rng.random::<f64>()).powf(-2.0 / 3.0) - 1.0).sqrt().recip();
+            direction(&mut rng).map(|c| r * c)
+        })
+        .collect()
+}
+
+pub fn sphere_surface(n: usize, seed: u64) -> Points {
+    let mut rng = StdRng::seed_from_u64(seed);
+    (0..n).map(|_| direction(&mut rng)).collect()
+}
+
+/// Two Plummer spheres, one ten times smaller, `distance` apart.
+pub fn two_clusters(n: usize, distance: f64, seed: u64) -> Points {
+    let mut points = plummer(n / 2, seed);
+    points.extend(plummer(n - n / 2, seed + 1).into_iter().map(|x| [0.1 * x[0] + distance, 0.1 * x[1], 0.1 * x[2]]));
+    points
+}
+
+pub fn alternating(n: usize) -> Vec<f64> {
+    (0..n).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect()
+}
+
+/// Potential, field and largest single term at target `x`, term by term as the formulas stand.
+pub fn reference(
+    x: &[f64; 3],
+    skip: Option<usize>,
+    sources: &[[f64; 3]],
+    q: &[f64],
+    s: Softening,
+) -> (f64, [f64; 3], f64) {
+    let (mut potential, mut field, mut largest) = (0.0, [0.0; 3], 0.0f64);
+    for (j, y) in sources.iter().enumerate() {
+        let d: [f64; 3] = std::array::from_fn(|k| x[k] - y[k]);
+        let r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+        if Some(j) == skip || (r2 == 0.0 && s == Softening::None) {
+            continue;
+        }
+        let (k, f) = softened(r2, s);
+        potential += q[j] * k;
+        for c in 0..3 {
+            field[c] += q[j] * f * d[c];
+        }
+        largest = largest.max((q[j] * f).abs() * r2.sqrt());
+    }
+    (potential, field, largest)
+}
+
+/// K and −K'/r.
+pub fn softened(r2: f64, s: Softening) -> (f64, f64) {
+    match s {
+        Softening::None => (r2.powf(-0.5), r2.powf(-1.5)),
+        Softening::Plummer(e) => ((r2 + e * e).powf(-0.5), (r2 + e * e).powf(-1.5)),
+        Softening::P1(e) => {
+            let u = r2 + e * e;
+            ((r2 + 1.5 * e * e) * u.powf(-1.5), (r2 + 2.5 * e * e) * u.powf(-2.5))
+        }
+        Softening::Spline(e) => {
+            let h = 2.8 * e;
+            let u = r2.sqrt() / h;
+            let (w, g) = if u < 0.5 {
+                (
+                    14.0 / 5.0 - 16.0 / 3.0 * u.powi(2) + 48.0 / 5.0 * u.powi(4) - 32.0 / 5.0 * u.powi(5),
+                    32.0 / 3.0 - 192.0 / 5.0 * u.powi(2) + 32.0 * u.powi(3),
+                )
+            } else if u < 1.0 {
+                (
+                    16.0 / 5.0 - 1.0 / (15.0 * u) - 32.0 / 3.0 * u.powi(2) + 16.0 * u.powi(3) - 48.0 / 5.0 * u.powi(4)
+                        + 32.0 / 15.0 * u.powi(5),
+                    64.0 / 3.0 - 48.0 * u + 192.0 / 5.0 * u.powi(2) - 32.0 / 3.0 * u.powi(3) - 1.0 / (15.0 * u.powi(3)),
+                )
+            } else {
+                (1.0 / u, u.powi(-3))
+            };
+            (w / h, g / h.powi(3))
+        }
+    }
+}
+
+/// Errors as a distribution: e_i = |δa_i|/max(|a_i|, 1e-3 × the largest single term), and L2 = ‖δa‖/‖a‖.
+#[derive(Debug, Clone, Copy)]
+pub struct Errors {
+    pub rms: f64,
+    pub p99: f64,
+    pub max: f64,
+    pub l2: f64,
+    pub potential_l2: f64,
+}
+
+/// Compares at `sample` targets spread over all; without `targets` the sources themselves.
+pub fn errors(
+    potential: &[f64],
+    field: &[[f64; 3]],
+    sources: &[[f64; 3]],
+    q: &[f64],
+    targets: Option<&[[f64; 3]]>,
+    s: Softening,
+    sample: usize,
+) -> Errors {
+    let n = field.len();
+    let mut all = vec![];
+    let (mut num, mut den, mut pnum, mut pden) = (0.0, 0.0, 0.0, 0.0);
+    for i in (0..n).step_by((n / sample).max(1)) {
+        let x = targets.unwrap_or(sources)[i];
+        let (p, f, largest) = reference(&x, targets.is_none().then_some(i), sources, q, s);
+        let d2: f64 = (0..3).map(|c| (field[i][c] - f[c]).powi(2)).sum();
+        let f2: f64 = f.iter().map(|c| c * c).sum();
+        assert!(d2.is_finite(), "target {i}: {:?} against {f:?}", field[i]);
+        all.push(if d2 == 0.0 { 0.0 } else { d2.sqrt() / f2.sqrt().max(1e-3 * largest) });
+        num += d2;
+        den += f2;
+        pnum += (potential[i] - p).powi(2);
+        pden += p * p;
+    }
+    all.sort_by(f64::total_cmp);
+    let ratio = |a: f64, b: f64| if a == 0.0 { 0.0 } else { (a / b).sqrt() };
+    Errors {
+        rms: (all.iter().map(|e| e * e).sum::<f64>() / all.len() as f64).sqrt(),
+        p99: all[(all.len() - 1) * 99 / 100],
+        max: all[all.len() - 1],
+        l2: ratio(num, den),
+        potential_l2: ratio(pnum, pden),
+    }
+}
