@@ -1,5 +1,5 @@
 //! Error and time of the FMM against order and opening angle, on one set. Usage: error_table N SET f32|f64 [THETA] [LEAF] [P...]
-use fmm_core::{Method, Precision, Settings, Stage, StageTimes, evaluate};
+use fmm_core::{Method, Precision, Settings, Softening, Stage, StageTimes, evaluate};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 fn main() {
@@ -41,6 +41,11 @@ fn main() {
         vec![1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 18, 20]
     };
     let sample: Vec<usize> = (0..n).step_by((n / 1000).max(1)).collect();
+    let soft = match std::env::var("EPS") {
+        Ok(e) => Softening::Plummer(e.parse().unwrap()),
+        _ => Softening::None,
+    };
+    let e2 = if let Softening::Plummer(e) = soft { e * e } else { 0.0 };
     let reference: Vec<[f64; 3]> = sample
         .iter()
         .map(|&i| {
@@ -48,7 +53,7 @@ fn main() {
             for j in 0..n {
                 if j != i {
                     let d: [f64; 3] = std::array::from_fn(|k| pos[i][k] - pos[j][k]);
-                    let r2: f64 = d.iter().map(|x| x * x).sum();
+                    let r2: f64 = d.iter().map(|x| x * x).sum::<f64>() + e2;
                     let c = q[j] / (r2 * r2.sqrt());
                     for k in 0..3 {
                         f[k] += c * d[k];

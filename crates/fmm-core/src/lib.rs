@@ -21,5 +21,5 @@ pub use bodies::Particles;
 pub use cpu::{CpuExecutor, Evaluation, evaluate};
 pub use error::Error;
 pub use executor::Executor;
-pub use settings::{Choice, Method, Precision, Settings, Softening};
+pub use settings::{Choice, Family, Method, Precision, Settings, Softening};
 pub use stage::{Stage, StageTimes};

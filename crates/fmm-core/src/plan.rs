@@ -22,22 +22,21 @@ pub struct Plan<const D: usize> {
 }
 
 impl<const D: usize> Plan<D> {
-    /// Plans the sum of `sources` at `targets`, or at themselves.
+    /// Plans the sum of `sources` at `targets`, or at themselves, all within `cube`.
     pub fn new(
         settings: &Settings,
         choice: Choice,
+        cube: Cube<D>,
         sources: &[[f64; D]],
         targets: Option<&[[f64; D]]>,
         times: &mut StageTimes,
     ) -> Self {
         let rule = accuracy::rule(settings, &choice);
         let classes = Classes::new(rule.separation2);
+        let tree = |points| Tree::octree(points, cube, choice.leaf_size);
         let (target_tree, source_tree) = times.time(Stage::Tree, || match targets {
-            None => (Tree::octree(sources, Cube::around(&[sources]), choice.leaf_size), None),
-            Some(targets) => {
-                let cube = Cube::around(&[sources, targets]);
-                (Tree::octree(targets, cube, choice.leaf_size), Some(Tree::octree(sources, cube, choice.leaf_size)))
-            }
+            None => (tree(sources), None),
+            Some(targets) => (tree(targets), Some(tree(sources))),
         });
         let lists = times.time(Stage::Lists, || {
             let from = source_tree.as_ref().unwrap_or(&target_tree);

@@ -136,6 +136,25 @@ impl Settings {
     }
 }
 
+/// The family of expansions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// Solid harmonics: 1/r only.
+    Spherical,
+    /// Taylor series: softened kernels at any distance.
+    Cartesian,
+}
+
+impl Family {
+    /// The name used in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Family::Spherical => "spherical",
+            Family::Cartesian => "cartesian",
+        }
+    }
+}
+
 /// What a plan chose, after `Auto` and the tolerance were resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
@@ -143,6 +162,8 @@ pub struct Choice {
     pub method: Method,
     /// Never [`Precision::Auto`].
     pub precision: Precision,
+    /// Family of expansions; `None` for the direct sum.
+    pub expansion: Option<Family>,
     /// Expansion order p; `None` for the direct sum.
     pub order: Option<usize>,
     /// Opening angle; `None` for the direct sum.

@@ -6,12 +6,27 @@ use common::*;
 use fmm_core::cpu::execute;
 use fmm_core::expansion::Count;
 use fmm_core::plan::Plan;
-use fmm_core::{Choice, Method, Precision, Settings, StageTimes};
+use fmm_core::tree::Cube;
+use fmm_core::{Choice, Family, Method, Precision, Settings, StageTimes};
 
 fn counts(method: Method, leaf_size: usize, theta: f64, sources: &[[f64; 3]], targets: Option<&[[f64; 3]]>) {
-    let choice = Choice { method, precision: Precision::F64, order: Some(4), theta: Some(theta), leaf_size };
+    let choice = Choice {
+        method,
+        precision: Precision::F64,
+        expansion: Some(Family::Spherical),
+        order: Some(4),
+        theta: Some(theta),
+        leaf_size,
+    };
     let times = &mut StageTimes::default();
-    let plan = Plan::new(&Settings::default(), choice, sources, targets, times);
+    let plan = Plan::new(
+        &Settings::default(),
+        choice,
+        Cube::around(&[sources, targets.unwrap_or(&[])]),
+        sources,
+        targets,
+        times,
+    );
     let strengths = vec![1.0; sources.len()];
     let sums = execute::<f64, _, 3>(&Count, &plan, sources, &strengths, targets, times);
     let expected = if targets.is_none() { sources.len() as f64 - 1.0 } else { sources.len() as f64 };

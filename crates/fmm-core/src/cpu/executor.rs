@@ -4,10 +4,12 @@ use rayon::prelude::*;
 
 use super::sorted::{Sorted, Sum, strength_scale};
 use super::{far, near};
-use crate::expansion::{Expansion, Spherical};
+use crate::accuracy::Problem;
+use crate::expansion::{Cartesian, Expansion, Spherical};
 use crate::plan::Plan;
 use crate::real::Real;
-use crate::{Choice, Error, Executor, Particles, Precision, Settings, Stage, StageTimes, accuracy};
+use crate::tree::Cube;
+use crate::{Choice, Error, Executor, Family, Particles, Precision, Settings, Stage, StageTimes, accuracy};
 
 /// Potential and field of a sum, in the order of the targets.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,8 +48,11 @@ pub fn evaluate(
     bodies(sources, strengths)?;
     targets.map_or(Ok(()), |t| bodies(t, &[]))?;
     let settings = settings.clone().simplified();
-    let choice = accuracy::choose(&settings, sources.len(), targets.map_or(sources.len(), |t| t.len()))?;
-    let plan = Plan::new(&settings, choice, sources, targets, times);
+    let cube = times.time(Stage::Tree, || Cube::around(&[sources, targets.unwrap_or(&[])]));
+    let problem =
+        Problem { sources: sources.len(), targets: targets.map_or(sources.len(), <[_]>::len), extent: cube.side };
+    let choice = accuracy::choose(&settings, problem)?;
+    let plan = Plan::new(&settings, choice, cube, sources, targets, times);
     let sorted = match plan.choice.precision {
         Precision::F32 => sum::<f32>(&settings, &plan, sources, strengths, targets, times),
         _ => sum::<f64>(&settings, &plan, sources, strengths, targets, times),
@@ -69,8 +74,15 @@ fn sum<T: Real>(
     targets: Option<&[[f64; 3]]>,
     times: &mut StageTimes,
 ) -> Vec<Sum<3>> {
-    let expansion = Spherical::<T>::new(plan.choice.order.unwrap_or(1), settings.softening, plan.classes);
-    execute(&expansion, plan, sources, strengths, targets, times)
+    let order = plan.choice.order.unwrap_or(1);
+    if plan.choice.expansion == Some(Family::Cartesian) {
+        let tree = &plan.targets;
+        let expansion = Cartesian::<T>::new(order, settings.softening, plan.classes, tree.side, tree.levels());
+        execute(&expansion, plan, sources, strengths, targets, times)
+    } else {
+        let expansion = Spherical::<T>::new(order, settings.softening, plan.classes);
+        execute(&expansion, plan, sources, strengths, targets, times)
+    }
 }
 
 /// Executes the schedule of a plan; the sums are in the order of the target tree.

@@ -21,6 +21,7 @@ struct Gather<'a, T, E, const D: usize> {
     expansion: &'a E,
     sources: &'a Buffer<T, D>,
     local: bool,
+    unit: f64,
     coefficients: &'a mut [T],
 }
 
@@ -30,7 +31,7 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Task<T> for Gather<'_, T, E, D
     #[inline(always)]
     fn run<V: Vector<Scalar = T>>(self) {
         if self.local {
-            self.expansion.p2l::<V>(self.sources.points(), self.coefficients);
+            self.expansion.p2l::<V>(self.unit, self.sources.points(), self.coefficients);
         } else {
             self.expansion.p2m::<V>(self.sources.points(), self.coefficients);
         }
@@ -41,6 +42,7 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Task<T> for Gather<'_, T, E, D
 struct Spread<'a, T, E, const D: usize> {
     expansion: &'a E,
     local: bool,
+    unit: f64,
     coefficients: &'a [T],
     scratch: &'a mut Scratch<T, D>,
 }
@@ -54,7 +56,7 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Task<T> for Spread<'_, T, E, D
         if self.local {
             self.expansion.l2p::<V>(self.coefficients, targets, &mut sums);
         } else {
-            self.expansion.m2p::<V>(self.coefficients, targets, &mut sums);
+            self.expansion.m2p::<V>(self.unit, self.coefficients, targets, &mut sums);
         }
     }
 }
@@ -71,6 +73,7 @@ enum Shift {
 struct Translate<'a, T, E, const D: usize> {
     expansion: &'a E,
     shift: Shift,
+    level: usize,
     pairs: &'a [(u32, u32, u32)],
     sources: &'a [T],
     /// The cell whose coefficients come first in `sources`.
@@ -101,7 +104,7 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Task<T> for Translate<'_, T, E
                 }
                 match self.shift {
                     Shift::M2M => self.expansion.m2m(batch[0].0 as u8, &mut lanes, &mut scratch),
-                    Shift::M2L => self.expansion.m2l(batch[0].0, &mut lanes, &mut scratch),
+                    Shift::M2L => self.expansion.m2l(batch[0].0, self.level, &mut lanes, &mut scratch),
                     Shift::L2L => self.expansion.l2l(batch[0].0 as u8, &mut lanes, &mut scratch),
                 }
                 for k in 0..n {
@@ -130,7 +133,7 @@ pub fn p2m<T: Real, E: Expansion<T, D>, const D: usize>(
         if tree.is_leaf(cell) && tree.count(cell) > 0 {
             let half = tree.half(levels[cell] as usize);
             sources.load(bodies, tree.body_range(cell), &tree.centre[cell], 1.0 / half);
-            dispatch(Gather { expansion, sources, local: false, coefficients: m });
+            dispatch(Gather { expansion, sources, local: false, unit: half, coefficients: m });
         }
     });
 }
@@ -156,7 +159,7 @@ pub fn m2m<T: Real, E: Expansion<T, D>, const D: usize>(expansion: &E, tree: &Tr
                 .collect();
             pairs.sort_by_key(|p| p.0);
             let (shift, sources) = (Shift::M2M, &*children);
-            dispatch(Translate { expansion, shift, pairs: &pairs, sources, first_source: parents.end, targets });
+            dispatch(Translate { expansion, shift, level, pairs: &pairs, sources, first_source: parents.end, targets });
         });
     }
 }
@@ -176,7 +179,7 @@ pub fn l2l<T: Real, E: Expansion<T, D>, const D: usize>(expansion: &E, tree: &Tr
                 .map(|t| (u32::from(tree.octant[first + t]), t as u32, tree.parent[first + t]))
                 .collect();
             pairs.sort_by_key(|p| p.0);
-            dispatch(Translate { expansion, shift: Shift::L2L, pairs: &pairs, sources, first_source, targets });
+            dispatch(Translate { expansion, shift: Shift::L2L, level, pairs: &pairs, sources, first_source, targets });
         });
     }
 }
@@ -192,18 +195,20 @@ pub fn m2l<T: Real, E: Expansion<T, D>, const D: usize>(
 ) {
     let n = expansion.len();
     let block = block_len(n, size_of::<T>());
-    let mut blocks: Vec<(Range<usize>, &mut [T])> = vec![];
+    let mut blocks: Vec<(usize, Range<usize>, &mut [T])> = vec![];
     let mut rest = locals;
-    for start in (0..tree.len()).step_by(block) {
-        let cells = start..tree.len().min(start + block);
-        let (head, tail) = rest.split_at_mut(cells.len() * n);
-        rest = tail;
-        blocks.push((cells, head));
+    for level in 0..tree.levels() {
+        for start in tree.level(level).step_by(block) {
+            let cells = start..tree.level(level).end.min(start + block);
+            let (head, tail) = rest.split_at_mut(cells.len() * n);
+            rest = tail;
+            blocks.push((level, cells, head));
+        }
     }
-    blocks.into_par_iter().with_max_len(1).for_each(|(cells, targets)| {
+    blocks.into_par_iter().with_max_len(1).for_each(|(level, cells, targets)| {
         let pairs = sort_by_class(&cells, list, classes);
-        let sources = multipoles;
-        dispatch(Translate { expansion, shift: Shift::M2L, pairs: &pairs, sources, first_source: 0, targets });
+        let (shift, sources) = (Shift::M2L, multipoles);
+        dispatch(Translate { expansion, shift, level, pairs: &pairs, sources, first_source: 0, targets });
     });
 }
 
@@ -243,7 +248,7 @@ pub fn p2l<T: Real, E: Expansion<T, D>, const D: usize>(
         for pair in list.row(cell) {
             let range = source_tree.body_range(pair.source as usize);
             sources.load(bodies, range, &targets.centre[cell], 1.0 / half);
-            dispatch(Gather { expansion, sources, local: true, coefficients: &mut *l });
+            dispatch(Gather { expansion, sources, local: true, unit: half, coefficients: &mut *l });
         }
     });
 }
@@ -264,7 +269,7 @@ pub fn l2p<T: Real, E: Expansion<T, D>, const D: usize>(
         scratch.targets.load(bodies, tree.body_range(leaf), &tree.centre[leaf], 1.0 / half);
         scratch.totals.reset(scratch.targets.len());
         let coefficients = &locals[leaf * n..(leaf + 1) * n];
-        dispatch(Spread { expansion, local: true, coefficients, scratch });
+        dispatch(Spread { expansion, local: true, unit: half, coefficients, scratch });
         scratch.totals.add_to(out, half);
     });
 }
@@ -289,7 +294,7 @@ pub fn m2p<T: Real, E: Expansion<T, D>, const D: usize>(
             scratch.targets.load(bodies, targets.body_range(leaf), &sources.centre[source], 1.0 / half);
             scratch.totals.reset(scratch.targets.len());
             let coefficients = &multipoles[source * n..(source + 1) * n];
-            dispatch(Spread { expansion, local: false, coefficients, scratch });
+            dispatch(Spread { expansion, local: false, unit: half, coefficients, scratch });
             scratch.totals.add_to(out, half);
         }
     });

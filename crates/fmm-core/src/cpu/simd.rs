@@ -52,18 +52,6 @@ pub trait Vector: Copy {
         Self::splat(Self::Scalar::from_f64(x))
     }
 
-    /// Loads from a slice that may be shorter than a vector; the rest is `fill`.
-    #[inline(always)]
-    fn load_or(from: &[Self::Scalar], fill: Self::Scalar) -> Self {
-        if from.len() >= Self::Scalar::WIDTH {
-            Self::load(from)
-        } else {
-            let mut lanes = [fill; 16];
-            lanes[..from.len()].copy_from_slice(from);
-            Self::load(&lanes)
-        }
-    }
-
     /// 1/√self to the last digits, and zero where self < [`Real::TINY`].
     ///
     /// One Newton step with the constants that make the seed's largest error smallest (6.5e-4), a
@@ -81,6 +69,14 @@ pub trait Vector: Copy {
             y
         };
         y.keep_where_at_least(self, Self::splat(Self::Scalar::TINY))
+    }
+
+    /// The first lane.
+    #[inline(always)]
+    fn first(self) -> Self::Scalar {
+        let mut lanes = [Self::Scalar::ZERO; 16];
+        self.store(&mut lanes);
+        lanes[0]
     }
 
     /// The lanes added in a fixed order.

@@ -149,7 +149,7 @@ impl<T: Real, const D: usize> Totals<T, D> {
 }
 
 /// Cuts `out` into the pieces of the leaves, which partition it in order.
-pub fn by_leaf<'a, S>(out: &'a mut [S], leaves: impl Iterator<Item = (usize, usize)>) -> Vec<(usize, &'a mut [S])> {
+pub fn by_leaf<S>(out: &mut [S], leaves: impl Iterator<Item = (usize, usize)>) -> Vec<(usize, &mut [S])> {
     let mut rest = out;
     leaves
         .map(|(leaf, n)| {

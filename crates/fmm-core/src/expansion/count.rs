@@ -21,7 +21,7 @@ impl<T: Real, const D: usize> Expansion<T, D> for Count {
     }
 
     #[inline(always)]
-    fn p2l<V: Vector<Scalar = T>>(&self, sources: Points<T, D>, local: &mut [T]) {
+    fn p2l<V: Vector<Scalar = T>>(&self, _: f64, sources: Points<T, D>, local: &mut [T]) {
         for &q in sources.q {
             local[0] += q;
         }
@@ -35,7 +35,7 @@ impl<T: Real, const D: usize> Expansion<T, D> for Count {
     }
 
     #[inline(always)]
-    fn m2p<V: Vector<Scalar = T>>(&self, multipole: &[T], _: Points<T, D>, sums: &mut Sums<T, D>) {
+    fn m2p<V: Vector<Scalar = T>>(&self, _: f64, multipole: &[T], _: Points<T, D>, sums: &mut Sums<T, D>) {
         for p in sums.potential.iter_mut() {
             *p += multipole[0];
         }
@@ -48,7 +48,7 @@ impl<T: Real, const D: usize> Expansion<T, D> for Count {
     fn l2l<V: Vector<Scalar = T>>(&self, _: u8, _: &mut [V], _: &mut Vec<V>) {}
 
     #[inline(always)]
-    fn m2l<V: Vector<Scalar = T>>(&self, _: u32, _: &mut [V], _: &mut Vec<V>) {}
+    fn m2l<V: Vector<Scalar = T>>(&self, _: u32, _: usize, _: &mut [V], _: &mut Vec<V>) {}
 
     #[inline(always)]
     fn p2p<V: Vector<Scalar = T>>(

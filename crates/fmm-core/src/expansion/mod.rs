@@ -3,11 +3,14 @@
 //! Coefficients and bodies are in units of the cell: positions relative to its centre and divided by half its
 //! side h, multipoles M_l/h^l, local expansions L_l·h^(l+1). Operators then are the same at every level,
 //! nothing over- or underflows however deep the tree is, and a potential in true units is 1/h times
-//! the scaled one, a field 1/h² times. Every operator ADDS to its result unless it says `in place`.
+//! the scaled one, a field 1/h² times. Operators that know the length of a softened kernel are told h as `unit`, or the
+//! level of the cells. Every operator ADDS to its result unless it says `in place`.
 
+mod cartesian;
 mod count;
 mod spherical;
 
+pub use cartesian::{Cartesian, MAX_ORDER as MAX_CARTESIAN_ORDER};
 pub use count::Count;
 pub use spherical::Spherical;
 
@@ -46,13 +49,13 @@ pub trait Expansion<T: Real, const D: usize>: Sync {
     fn p2m<V: Vector<Scalar = T>>(&self, sources: Points<T, D>, multipole: &mut [T]);
 
     /// Bodies to the local expansion of a cell that is far from all of them.
-    fn p2l<V: Vector<Scalar = T>>(&self, sources: Points<T, D>, local: &mut [T]);
+    fn p2l<V: Vector<Scalar = T>>(&self, unit: f64, sources: Points<T, D>, local: &mut [T]);
 
     /// A local expansion at the bodies of its cell.
     fn l2p<V: Vector<Scalar = T>>(&self, local: &[T], targets: Points<T, D>, sums: &mut Sums<T, D>);
 
     /// A multipole at bodies far from its cell.
-    fn m2p<V: Vector<Scalar = T>>(&self, multipole: &[T], targets: Points<T, D>, sums: &mut Sums<T, D>);
+    fn m2p<V: Vector<Scalar = T>>(&self, unit: f64, multipole: &[T], targets: Points<T, D>, sums: &mut Sums<T, D>);
 
     /// Multipoles of children in corner `octant`, one a lane, to their parents' frames. In place.
     fn m2m<V: Vector<Scalar = T>>(&self, octant: u8, lanes: &mut [V], scratch: &mut Vec<V>);
@@ -61,10 +64,9 @@ pub trait Expansion<T: Real, const D: usize>: Sync {
     fn l2l<V: Vector<Scalar = T>>(&self, octant: u8, lanes: &mut [V], scratch: &mut Vec<V>);
 
     /// Multipoles to local expansions across the offset of `class`, one pair a lane. In place.
-    fn m2l<V: Vector<Scalar = T>>(&self, class: u32, lanes: &mut [V], scratch: &mut Vec<V>);
+    fn m2l<V: Vector<Scalar = T>>(&self, class: u32, level: usize, lanes: &mut [V], scratch: &mut Vec<V>);
 
-    /// Every source at every target. Targets and sources share any common origin; `unit` is the length of
-    /// their unit in the user's unit. `same` is the place of target 0 among the sources (negative or
+    /// Every source at every target. Targets and sources share any common origin. `same` is the place of target 0 among the sources (negative or
     /// beyond the end where it is none of them), if target i is source `same + i` and is to be skipped.
     fn p2p<V: Vector<Scalar = T>>(
         &self,

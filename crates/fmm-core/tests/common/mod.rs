@@ -111,38 +111,43 @@ pub struct Errors {
     pub potential_l2: f64,
 }
 
-/// Compares at `sample` targets spread over all; without `targets` the sources themselves.
-pub fn errors(
-    potential: &[f64],
-    field: &[[f64; 3]],
-    sources: &[[f64; 3]],
-    q: &[f64],
-    targets: Option<&[[f64; 3]]>,
-    s: Softening,
-    sample: usize,
-) -> Errors {
-    let n = field.len();
-    let mut all = vec![];
-    let (mut num, mut den, mut pnum, mut pden) = (0.0, 0.0, 0.0, 0.0);
-    for i in (0..n).step_by((n / sample).max(1)) {
-        let x = targets.unwrap_or(sources)[i];
-        let (p, f, largest) = reference(&x, targets.is_none().then_some(i), sources, q, s);
-        let d2: f64 = (0..3).map(|c| (field[i][c] - f[c]).powi(2)).sum();
-        let f2: f64 = f.iter().map(|c| c * c).sum();
-        assert!(d2.is_finite(), "target {i}: {:?} against {f:?}", field[i]);
-        all.push(if d2 == 0.0 { 0.0 } else { d2.sqrt() / f2.sqrt().max(1e-3 * largest) });
-        num += d2;
-        den += f2;
-        pnum += (potential[i] - p).powi(2);
-        pden += p * p;
+/// The reference at some of the targets.
+pub struct Reference {
+    targets: Vec<usize>,
+    values: Vec<(f64, [f64; 3], f64)>,
+}
+
+impl Reference {
+    /// At about `sample` targets spread over all; without `targets` at the sources themselves.
+    pub fn new(sources: &[[f64; 3]], q: &[f64], targets: Option<&[[f64; 3]]>, s: Softening, sample: usize) -> Self {
+        let n = targets.unwrap_or(sources).len();
+        let at: Vec<usize> = (0..n).step_by((n / sample).max(1)).collect();
+        let value =
+            |&i: &usize| reference(&targets.unwrap_or(sources)[i], targets.is_none().then_some(i), sources, q, s);
+        Reference { values: at.iter().map(value).collect(), targets: at }
     }
-    all.sort_by(f64::total_cmp);
-    let ratio = |a: f64, b: f64| if a == 0.0 { 0.0 } else { (a / b).sqrt() };
-    Errors {
-        rms: (all.iter().map(|e| e * e).sum::<f64>() / all.len() as f64).sqrt(),
-        p99: all[(all.len() - 1) * 99 / 100],
-        max: all[all.len() - 1],
-        l2: ratio(num, den),
-        potential_l2: ratio(pnum, pden),
+
+    pub fn errors(&self, potential: &[f64], field: &[[f64; 3]]) -> Errors {
+        let mut all = vec![];
+        let (mut num, mut den, mut pnum, mut pden) = (0.0, 0.0, 0.0, 0.0);
+        for (&i, (p, f, largest)) in self.targets.iter().zip(&self.values) {
+            let d2: f64 = (0..3).map(|c| (field[i][c] - f[c]).powi(2)).sum();
+            let f2: f64 = f.iter().map(|c| c * c).sum();
+            assert!(d2.is_finite(), "target {i}: {:?} against {f:?}", field[i]);
+            all.push(if d2 == 0.0 { 0.0 } else { d2.sqrt() / f2.sqrt().max(1e-3 * largest) });
+            num += d2;
+            den += f2;
+            pnum += (potential[i] - p).powi(2);
+            pden += p * p;
+        }
+        all.sort_by(f64::total_cmp);
+        let ratio = |a: f64, b: f64| if a == 0.0 { 0.0 } else { (a / b).sqrt() };
+        Errors {
+            rms: (all.iter().map(|e| e * e).sum::<f64>() / all.len() as f64).sqrt(),
+            p99: all[(all.len() - 1) * 99 / 100],
+            max: all[all.len() - 1],
+            l2: ratio(num, den),
+            potential_l2: ratio(pnum, pden),
+        }
     }
 }

@@ -164,7 +164,7 @@ impl<T: Real> Expansion<T, 3> for Spherical<T> {
     }
 
     #[inline(always)]
-    fn p2l<V: Vector<Scalar = T>>(&self, sources: Points<T, 3>, local: &mut [T]) {
+    fn p2l<V: Vector<Scalar = T>>(&self, _: f64, sources: Points<T, 3>, local: &mut [T]) {
         self.moments::<V>(Kind::Irregular, sources, local);
     }
 
@@ -193,7 +193,7 @@ impl<T: Real> Expansion<T, 3> for Spherical<T> {
     }
 
     #[inline(always)]
-    fn m2p<V: Vector<Scalar = T>>(&self, multipole: &[T], targets: Points<T, 3>, sums: &mut Sums<T, 3>) {
+    fn m2p<V: Vector<Scalar = T>>(&self, _: f64, multipole: &[T], targets: Points<T, 3>, sums: &mut Sums<T, 3>) {
         let (p, two) = (self.p, T::from_f64(2.0));
         let mut weights = [[[T::ZERO; 2]; 4]; 32 * 33 / 2];
         for l in 0..=p + 1 {
@@ -263,7 +263,7 @@ impl<T: Real> Expansion<T, 3> for Spherical<T> {
     }
 
     #[inline(always)]
-    fn m2l<V: Vector<Scalar = T>>(&self, class: u32, lanes: &mut [V], scratch: &mut Vec<V>) {
+    fn m2l<V: Vector<Scalar = T>>(&self, class: u32, _: usize, lanes: &mut [V], scratch: &mut Vec<V>) {
         scratch.resize(self.len(), V::zero());
         let (direction, powers) = self.classes[class as usize].as_ref().expect("no translation by zero");
         direction.turn(&self.swap_multipole, lanes, scratch);
