@@ -8,6 +8,8 @@
 
 use std::f64::consts::PI;
 
+use crate::files::snapshot::Units;
+
 /// A system of units: `units.system` in a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum System {
@@ -153,6 +155,17 @@ impl System {
             Dimension::Velocity => length / time,
             Dimension::Charge => charge,
         })
+    }
+
+    /// As written in snapshots; all 1 for pure numbers.
+    pub fn snapshot(self) -> Units {
+        let si = |d| self.in_si(d);
+        match (si(Dimension::Length), si(Dimension::Mass), si(Dimension::Velocity)) {
+            (Some(m), Some(kg), Some(speed)) => {
+                Units { length_cm: 1e2 * m, mass_g: 1e3 * kg, velocity_cm_per_s: 1e2 * speed }
+            }
+            _ => Units::default(),
+        }
     }
 
     /// What the numbers of the dimension are called.

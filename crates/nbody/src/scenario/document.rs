@@ -82,6 +82,7 @@ pub fn parse(text: &str, source: usize) -> Result<Item, Vec<Problem>> {
         label: e.message().to_string(),
         span: e.span().map(|range| Span { source, range }),
         help: None,
+        code: 65,
     };
     Err(errors.iter().map(problem).collect())
 }
@@ -127,6 +128,7 @@ pub fn parse_set(option: &str, source: usize) -> (Source, Result<Item, Vec<Probl
             label: "there is no '=' here".into(),
             span: Some(Span { source, range: 0..option.len() }),
             help: Some("for example --set solver.tolerance=1e-6".into()),
+            code: 65,
         };
         return (named(option), Err(vec![problem]));
     };
@@ -163,6 +165,7 @@ pub fn merge(base: &mut Item, over: Item) -> Result<(), Problem> {
                         label: format!("the list has {count}, numbered from 0"),
                         span: Some(key.span),
                         help: Some("for example --set particles.0.n=1000 for the first group".into()),
+                        code: 65,
                     });
                 };
                 merge(old, item)?;

@@ -24,6 +24,8 @@ pub struct Problem {
     pub span: Option<Span>,
     /// The way out.
     pub help: Option<String>,
+    /// Exit code: 65, or 66 for a file that is not there, 69 for a device that is not there.
+    pub code: u8,
 }
 
 /// All mistakes of a scenario.
@@ -36,6 +38,11 @@ pub struct Problems {
 }
 
 impl Problems {
+    /// The exit code: 65 where any mistake is one of data.
+    pub fn code(&self) -> u8 {
+        self.problems.iter().map(|p| p.code).min().unwrap_or(65)
+    }
+
     /// The report, one block a mistake, in the order of the file.
     pub fn render(&self, color: bool) -> String {
         let theme = if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };

@@ -49,7 +49,8 @@ pub struct Notes {
 impl Notes {
     /// Notes a mistake.
     pub fn add(&self, span: Option<&Span>, message: String, label: impl Into<String>, help: Option<String>) {
-        self.problems.borrow_mut().push(Problem { message, label: label.into(), span: span.cloned(), help });
+        let problem = Problem { message, label: label.into(), span: span.cloned(), help, code: 65 };
+        self.problems.borrow_mut().push(problem);
     }
 }
 
@@ -75,7 +76,12 @@ impl<'a> Section<'a> {
         let item = item.filter(|i| {
             let table = matches!(i.value, Value::Table(_));
             if !table {
-                notes.add(Some(&i.span), format!("'{name}' is {}, not a section", i.value.kind()), "a section is expected", None);
+                notes.add(
+                    Some(&i.span),
+                    format!("'{name}' is {}, not a section", i.value.kind()),
+                    "a section is expected",
+                    None,
+                );
             }
             table
         });
@@ -93,6 +99,14 @@ impl<'a> Section<'a> {
         self.notes.add(span, message, label, help);
     }
 
+    /// Notes that what `key` names is not there, with the exit code for that.
+    pub fn absent(&self, key: &str, code: u8, message: String, label: impl Into<String>, help: Option<String>) {
+        self.fault(key, message, label, help);
+        if let Some(problem) = self.notes.problems.borrow_mut().last_mut() {
+            problem.code = code;
+        }
+    }
+
     fn find(&self, key: &str) -> Option<&'a Item> {
         let Value::Table(entries) = &self.item?.value else { return None };
         entries.iter().find(|(k, _)| k.name == key).map(|(_, v)| v)
@@ -100,7 +114,8 @@ impl<'a> Section<'a> {
 
     /// The item of `key`, which becomes known.
     pub fn item(&mut self, key: &'static str) -> Option<&'a Item> {
-        let section: Vec<&str> = self.name.split('.').filter(|p| p.parse::<usize>().is_err() && !p.is_empty()).collect();
+        let section: Vec<&str> =
+            self.name.split('.').filter(|p| p.parse::<usize>().is_err() && !p.is_empty()).collect();
         let full = section.into_iter().chain([key]).collect::<Vec<_>>().join(".");
         self.notes.known.borrow_mut().insert(full);
         if !self.asked.contains(&key) {
