@@ -219,7 +219,14 @@ impl System {
         if unit == self.unit(dimension) {
             return Ok(value);
         }
-        Ok(value * scale / own)
+        // Ratios of decimal units are whole numbers that their quotient in binary misses by a rounding.
+        let (ratio, inverse) = (scale / own, own / scale);
+        let whole = |x: f64| x >= 0.5 && (x - x.round()).abs() < 1e-12 * x;
+        Ok(match () {
+            () if whole(ratio) => value * ratio.round(),
+            () if whole(inverse) => value / inverse.round(),
+            () => value * scale / own,
+        })
     }
 
     /// The way out of a quantity that cannot be read.
@@ -229,7 +236,10 @@ impl System {
                 "give a pure number, or choose units.system = \"si\", \"astro\", \"solar\" or \"md\"".to_string()
             }
             _ => {
-                let example = dimension.units()[dimension.units().len() / 2].0;
+                // The unit nearest in size to the system's own.
+                let own = self.in_si(dimension).unwrap_or(1.0);
+                let far = |unit: &&(&str, f64)| (unit.1 / own).ln().abs();
+                let example = dimension.units().iter().min_by(|a, b| far(a).total_cmp(&far(b))).map_or("", |u| u.0);
                 format!("give a number in {}, or a number with a unit such as \"2.5 {example}\"", self.unit(dimension))
             }
         }
@@ -260,8 +270,9 @@ mod tests {
         assert_eq!(System::Solar.convert("3652.5 d", Dimension::Time), Ok(10.0));
         assert_eq!(System::Solar.convert("0.25d", Dimension::Time), Ok(1.0 / 1461.0));
         assert_eq!(System::Md.convert("2 fs", Dimension::Time), Ok(0.002));
+        assert_eq!(System::Md.convert("1 um", Dimension::Length), Ok(1000.0));
         assert_eq!(System::Astro.convert("1.5e3 km/s", Dimension::Velocity), Ok(1500.0));
-        close(System::Astro.convert("1 Myr", Dimension::Time).unwrap(), 1.0227121650537077, 1e-12);
+        close(System::Astro.convert("1 Myr", Dimension::Time).unwrap(), 3.15576 / 3.085_677_581_491_367_3, 1e-15);
         for bad in ["1 fortnight", "abc d", "", "3"] {
             assert!(System::Solar.convert(bad, Dimension::Time).is_err(), "{bad}");
         }

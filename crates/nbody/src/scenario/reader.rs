@@ -185,6 +185,10 @@ impl<'a> Section<'a> {
         };
         match units.convert(text, dimension) {
             Ok(x) => self.check(key, item, x, range),
+            Err(_) if text.trim().parse::<f64>().is_ok() => {
+                self.wrong_type(key, item, "a number");
+                None
+            }
             Err(why) => {
                 let message = format!("{} = \"{text}\" cannot be read as {}", self.full(key), dimension.name());
                 self.notes.add(Some(&item.span), message, why, Some(units.quantity_help(dimension)));

@@ -41,7 +41,7 @@ pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str
     let stem = Path::new(name).file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
     let output = output(top.section("output"), units, law, time.as_ref(), &stem);
     top.close();
-    let ((integrator, clock, steps), output, groups) = (time?, output?, groups?);
+    let (Time { integrator, clock, steps }, output, groups) = (time?, output?, groups?);
     Some(Scenario {
         text: String::new(),
         title: title.unwrap_or(stem),
@@ -53,7 +53,7 @@ pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str
         device,
         integrator,
         clock,
-        steps,
+        steps: steps?,
         directory: output.directory,
         snapshot_every: output.every,
         diagnostics_every: output.diagnostics_every,
@@ -280,7 +280,15 @@ fn solver(mut s: Section<'_>, softening: Softening) -> (Settings, Device) {
     (settings, device)
 }
 
-fn time(mut s: Section<'_>, units: System) -> Option<(Integrator, Clock, u64)> {
+/// What `[time]` asks for.
+struct Time {
+    integrator: Integrator,
+    clock: Clock,
+    /// `None` where the end is no whole number of steps.
+    steps: Option<u64>,
+}
+
+fn time(mut s: Section<'_>, units: System) -> Option<Time> {
     let integrator = s.choice("integrator", &Integrator::NAMES).unwrap_or_default();
     let dt = s.quantity("dt", Dimension::Time, units, Range::POSITIVE);
     let end = s.quantity("end", Dimension::Time, units, Range::NOT_NEGATIVE);
@@ -292,13 +300,13 @@ fn time(mut s: Section<'_>, units: System) -> Option<(Integrator, Clock, u64)> {
             s.missing(key, help);
         }
     }
-    let steps = dt.zip(end).and_then(|(dt, end)| {
+    let time = dt.map(|dt| {
         let clock = Clock::new(dt);
-        let steps = clock.steps(end).map_err(|ratio| undivided(&s, "end", &clock, end, ratio)).ok()?;
-        Some((integrator, clock, steps))
+        let steps = end.and_then(|end| clock.steps(end).map_err(|ratio| undivided(&s, "end", &clock, end, ratio)).ok());
+        Time { integrator, clock, steps }
     });
     s.close();
-    steps
+    time
 }
 
 /// Reports that `key` is no whole number of steps, with the nearest values that are.
@@ -331,13 +339,7 @@ struct Output {
     layout: Layout,
 }
 
-fn output(
-    mut s: Section<'_>,
-    units: System,
-    law: Law,
-    time: Option<&(Integrator, Clock, u64)>,
-    stem: &str,
-) -> Option<Output> {
+fn output(mut s: Section<'_>, units: System, law: Law, time: Option<&Time>, stem: &str) -> Option<Output> {
     let directory = s.string("directory").unwrap_or_else(|| format!("out/{stem}"));
     if directory.is_empty() {
         s.fault("directory", "output.directory is empty".into(), "name a folder", None);
@@ -348,29 +350,25 @@ fn output(
     if law == Law::Gravity && fields.as_ref().is_some_and(|f| f.contains(&Field::Charge)) {
         s.fault("fields", "output.fields names \"charge\"".into(), "no charges under gravity", None);
     }
-    let fields = fields.unwrap_or_else(|| {
-        let charge = |f: &Field| law == Law::Coulomb || *f != Field::Charge;
-        Field::ALL.into_iter().filter(charge).collect()
-    });
+    let wanted = |f: &Field| match &fields {
+        Some(named) => named.contains(f),
+        None => law == Law::Coulomb || *f != Field::Charge,
+    };
+    let fields = Field::ALL.into_iter().filter(wanted).collect();
     let precision = s.choice("precision", &FLOATS).unwrap_or(Float::F64);
     s.close();
-    let every = every?.unwrap_or(time?.2.max(1));
+    let every = every?.unwrap_or(time?.steps?.max(1));
     let diagnostics_every = diagnostics_every?.unwrap_or(every);
     Some(Output { directory: directory.into(), every, diagnostics_every, layout: Layout { fields, precision } })
 }
 
 /// Steps between outputs: `Some(None)` where the key is absent, `None` where it is wrong.
-fn cadence(
-    s: &mut Section<'_>,
-    key: &'static str,
-    units: System,
-    time: Option<&(Integrator, Clock, u64)>,
-) -> Option<Option<u64>> {
+fn cadence(s: &mut Section<'_>, key: &'static str, units: System, time: Option<&Time>) -> Option<Option<u64>> {
     let interval = s.quantity(key, Dimension::Time, units, Range::POSITIVE);
     if !s.has(key) {
         return Some(None);
     }
-    let (interval, (_, clock, _)) = (interval?, time?);
+    let (interval, clock) = (interval?, &time?.clock);
     match clock.steps(interval) {
         Ok(steps) if steps > 0 => Some(Some(steps)),
         Ok(_) => {
