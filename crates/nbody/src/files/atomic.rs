@@ -9,10 +9,10 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
+use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
 use super::FileError;
-use super::error::READ;
 
 /// A file beside its final place; removed on drop unless it was [committed](Temporary::commit).
 pub(crate) struct Temporary {
@@ -37,22 +37,16 @@ impl Temporary {
         }
     }
 
-    /// Creates the file with space for `bytes`, and writes `start` into it.
-    pub fn create(&self, start: &[u8], bytes: u64) -> Result<File, FileError> {
-        // Past this limit the system sends SIGXFSZ, which kills by default: ask instead.
-        if getrlimit(Resource::Fsize).current.is_some_and(|limit| bytes > limit) {
-            let source = io::Error::from(io::ErrorKind::FileTooLarge);
-            return Err(FileError::io(&self.target, "write past the limit of `ulimit -f`")(source));
-        }
-        let error = |e| FileError::io(&self.target, "write")(e);
-        let mut file = OpenOptions::new().write(true).create_new(true).open(&self.path).map_err(error)?;
+    /// Creates the file, empty, with space for `bytes`.
+    pub fn create(&self, bytes: u64) -> Result<File, FileError> {
+        check_limit(&self.target, bytes)?;
+        let file = OpenOptions::new().write(true).create_new(true).open(&self.path);
+        let file = file.map_err(FileError::io(&self.target, "write"))?;
         match fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes.max(1)) {
             // Some file systems cannot reserve; there the write itself finds a full disk.
-            Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
-            Err(e) => return Err(FileError::io(&self.target, "reserve space for")(e.into())),
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(file),
+            Err(e) => Err(FileError::io(&self.target, "reserve space for")(e.into())),
         }
-        file.write_all(start).map_err(error)?;
-        Ok(file)
     }
 
     /// Renames the synced and verified temporary over its target, and syncs the folder.
@@ -76,19 +70,29 @@ impl Drop for Temporary {
     }
 }
 
+/// Refuses a size past `ulimit -f`: writing there would send SIGXFSZ, which kills by default.
+fn check_limit(path: &Path, bytes: u64) -> Result<(), FileError> {
+    if getrlimit(Resource::Fsize).current.is_none_or(|limit| bytes <= limit) {
+        return Ok(());
+    }
+    Err(FileError::io(path, "write past the limit of `ulimit -f`")(io::ErrorKind::FileTooLarge.into()))
+}
+
 /// Replaces the contents of `path` by `bytes`, durably.
 ///
 /// # Errors
 /// [`FileError::Io`], with the old file untouched (unless only the last sync of the folder failed) and no temporary
 /// left.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let error = |action| FileError::io(path, action);
     let temporary = Temporary::new(path)?;
-    let file = temporary.create(bytes, bytes.len() as u64)?;
+    let mut file = temporary.create(bytes.len() as u64)?;
+    file.write_all(bytes).map_err(error("write"))?;
     sync(&file, path)?;
     drop(file);
-    if !same(&temporary.path, bytes).map_err(FileError::io(path, READ))? {
-        let source = io::Error::other("what the disk gives back differs from what was written");
-        return Err(FileError::io(path, "verify")(source));
+    let written = File::open(&temporary.path).map_err(error("verify"))?;
+    if !same(written, bytes).map_err(error("verify"))? {
+        return Err(error("verify")(io::Error::other("what the disk gives back differs from what was written")));
     }
     temporary.commit()
 }
@@ -101,19 +105,38 @@ pub(crate) fn sync(file: &File, path: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Whether the file holds exactly `bytes`.
-fn same(path: &Path, bytes: &[u8]) -> io::Result<bool> {
-    let mut file = File::open(path)?;
+/// Whether `file` gives exactly `bytes`.
+fn same(mut file: impl Read, bytes: &[u8]) -> io::Result<bool> {
     let mut buffer = vec![0; 1 << 20];
     let mut rest = bytes;
     loop {
         let n = file.read(&mut buffer)?;
-        if n == 0 {
-            return Ok(rest.is_empty());
-        }
         match rest.split_at_checked(n) {
+            _ if n == 0 => return Ok(rest.is_empty()),
             Some((head, tail)) if head == &buffer[..n] => rest = tail,
             _ => return Ok(false),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn same_sees_every_difference() {
+        let differ = |a: &[u8], b: &[u8]| !same(a, b).unwrap();
+        assert!(!differ(b"", b"") && !differ(b"abc", b"abc"));
+        assert!(differ(b"abc", b"abd") && differ(b"abc", b"ab") && differ(b"ab", b"abc") && differ(b"", b"a"));
+    }
+
+    #[test]
+    fn a_temporary_that_is_dropped_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let temporary = Temporary::new(&folder.path().join("a")).unwrap();
+        temporary.create(100).unwrap();
+        assert!(temporary.path.exists());
+        drop(temporary);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

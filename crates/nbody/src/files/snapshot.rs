@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use hdf5::types::FixedAscii;
-use hdf5::{File, Group, H5Type};
+use hdf5::{File, Group};
 use ndarray::ArrayView2;
 
 use super::FileError;
-use super::hdf::{self, Reader, put, put_attr, put_attrs};
+use super::hdf::{self, Number, Reader, put, put_attr, put_attrs};
 
 /// Sizes of the units of a snapshot in CGS; all 1 where the units have no meaning outside the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -271,7 +271,7 @@ fn put_particles(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()>
     Ok(())
 }
 
-fn put_floats<T: H5Type>(g: &Group, name: &str, v: &[T], width: usize, compress: bool) -> hdf5::Result<()> {
+fn put_floats<T: Number>(g: &Group, name: &str, v: &[T], width: usize, compress: bool) -> hdf5::Result<()> {
     if width == 1 {
         return put(g, name, v, compress);
     }
@@ -326,8 +326,10 @@ pub fn read(path: &Path) -> Result<Snapshot, FileError> {
         },
         ..Snapshot::default()
     };
-    if let Some(group) = reader.group("/VTKHDF/FieldData")? {
-        s.step = reader.integers(&group, "step", 1)?.map_or(0, |v| v[0]);
+    if reader.group("/VTKHDF")?.is_some() {
+        let group = reader.need_group("/VTKHDF/FieldData")?;
+        let step = reader.integers(&group, "step", 1)?;
+        s.step = step.ok_or_else(|| reader.error("/VTKHDF/FieldData/step is missing"))?[0];
     }
     if let Some(group) = reader.group("/Diagnostics")? {
         for name in reader.attr_names(&group)? {
