@@ -67,15 +67,22 @@ fn column(folder: &Path, name: &str) -> Vec<f64> {
     text.lines().skip(1).map(|l| l.split(',').nth(index).unwrap().parse().unwrap()).collect()
 }
 
-/// SHA-256 of everything that depends on the particles.
+/// SHA-256 of the diagnostics, and of the numbers of every snapshot.
 fn hash(folder: &Path) -> String {
     let mut names: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
-    let hashed = |p: &Path| p.extension().is_some_and(|e| e == "hdf" || e == "csv" || e == "series");
-    names.retain(|p| hashed(p));
+    names.retain(|p| p.file_name().unwrap().to_str().unwrap().starts_with("snap_"));
     names.sort();
     assert!(names.len() > 3);
     let mut sha = Sha256::new();
-    names.iter().for_each(|p| sha.update(fs::read(p).unwrap()));
+    sha.update(fs::read(folder.join("diagnostics.csv")).unwrap());
+    for name in names {
+        let s = snapshot::read(&name).unwrap();
+        sha.update(format!("{} {}", s.time.to_bits(), s.step));
+        let vectors = [&s.position, &s.velocity, s.acceleration.as_ref().unwrap()];
+        let vectors = vectors.into_iter().flatten().flatten();
+        let numbers = vectors.chain(&s.mass).chain(s.potential.as_ref().unwrap());
+        numbers.for_each(|x| sha.update(x.to_le_bytes()));
+    }
     sha.finalize().iter().map(|b| format!("{b:02x}")).collect()
 }
 
