@@ -258,14 +258,19 @@ impl Reader {
         Ok(Some(values))
     }
 
-    /// Bytes of any number up to `limit`; `None` where there is no such array.
-    pub fn bytes(&self, group: &Group, name: &str, limit: usize) -> Result<Option<Vec<u8>>, FileError> {
+    /// Number of rows of an array inside this file; `None` where there is no such array.
+    pub fn length(&self, group: &Group, name: &str) -> Result<Option<usize>, FileError> {
         if !self.has(group, name)? {
             return Ok(None);
         }
         let dataset = self.open_dataset(group, name)?;
         self.check_inside(&dataset)?;
-        let n = dataset.size();
+        Ok(Some(dataset.shape().first().copied().unwrap_or(0)))
+    }
+
+    /// Bytes, any number of them up to `limit`; `None` where there is no such array.
+    pub fn bytes(&self, group: &Group, name: &str, limit: usize) -> Result<Option<Vec<u8>>, FileError> {
+        let Some(n) = self.length(group, name)? else { return Ok(None) };
         if n > limit {
             return Err(self.error(format!("{}/{name} holds {n} bytes, more than the {limit} allowed", group.name())));
         }

@@ -8,9 +8,15 @@
 //! - **Errors name the file, the field and the way out** ([`FileError`]).
 
 pub mod atomic;
+pub mod checkpoint;
+pub mod csv;
 mod error;
 mod hdf;
 mod image;
+pub mod npy;
+pub mod series;
 pub mod snapshot;
+mod table;
 
 pub use error::FileError;
+pub use table::Table;

@@ -4,18 +4,20 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::fault::Fault;
 use crate::files::atomic;
+use crate::files::checkpoint::{Checkpoint, Checkpoints};
+use crate::files::series::Series;
 use crate::files::snapshot::{self, Layout, Snapshot};
 use crate::scenario::Scenario;
 
 /// The directory of a run under way.
 pub struct RunDirectory {
     path: PathBuf,
-    /// Name and time of every snapshot so far.
-    series: Vec<(String, f64)>,
+    series: Series,
+    checkpoints: Checkpoints,
     /// Opened with the first line, which is its header.
     diagnostics: Option<File>,
 }
@@ -67,7 +69,8 @@ impl RunDirectory {
         let copy = path.join("scenario.toml");
         let mut file = File::create_new(&copy).map_err(cannot("create", &copy))?;
         file.write_all(scenario.text.as_bytes()).map_err(cannot("write", &copy))?;
-        Ok(RunDirectory { path, series: vec![], diagnostics: None })
+        let (series, checkpoints) = (Series::new(path.join("run.hdf.series")), Checkpoints::new(&path));
+        Ok(RunDirectory { path, series, checkpoints, diagnostics: None })
     }
 
     /// Where it is.
@@ -82,12 +85,14 @@ impl RunDirectory {
 
     /// Writes the next snapshot and the index of all.
     pub fn snapshot(&mut self, snapshot: &Snapshot, layout: &Layout) -> Result<(), Fault> {
-        let name = format!("snap_{:06}.hdf", self.series.len());
+        let name = format!("snap_{:06}.hdf", self.series.entries().len());
         snapshot::write(&self.path.join(&name), snapshot, layout)?;
-        self.series.push((name, snapshot.time));
-        let files: Vec<Value> = self.series.iter().map(|(n, t)| json!({ "name": n, "time": t })).collect();
-        let index = json!({ "file-series-version": "1.0", "files": files });
-        Ok(atomic::replace(&self.path.join("run.hdf.series"), index.to_string().as_bytes())?)
+        Ok(self.series.add(&name, snapshot.time)?)
+    }
+
+    /// Writes the state, from which a run can go on, over the older of two checkpoints; tells where.
+    pub fn checkpoint(&mut self, state: &Checkpoint) -> Result<PathBuf, Fault> {
+        Ok(self.checkpoints.write(state)?.0)
     }
 
     /// Adds a line to `diagnostics.csv`; numbers read back to the same bits.

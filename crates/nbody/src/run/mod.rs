@@ -11,6 +11,7 @@ use fmm_core::{CpuExecutor, Error, Executor, Stage, StageTimes};
 
 use crate::diagnostics::{Diagnostics, State};
 use crate::fault::Fault;
+use crate::files::checkpoint::Checkpoint;
 use crate::files::snapshot::{Field, Snapshot};
 use crate::initial::Initial;
 use crate::integrator::Stepper;
@@ -141,7 +142,7 @@ impl Simulation<'_> {
         Fault::new(70, line)
     }
 
-    /// Diagnostics, and a snapshot where it is due or the run is `last`.
+    /// Diagnostics, and a snapshot where it is due; a snapshot and a checkpoint where the run is at its `last` step.
     fn output(&mut self, step: u64, last: bool) -> Result<(), Fault> {
         let s = self.scenario;
         let refreshed = self.stepper.refresh(self.executor.as_mut(), &mut self.times);
@@ -171,6 +172,20 @@ impl Simulation<'_> {
         }
         if last || step % s.diagnostics_every == 0 {
             self.directory.diagnostics(step, s.clock.time(step), &now.named(&first))?;
+        }
+        if last && step > 0 {
+            let state = Checkpoint {
+                step,
+                time: s.clock.time(step),
+                scenario: s.text.clone(),
+                id: (0..self.initial.len() as u64).collect(),
+                position: particles.position.clone(),
+                velocity: particles.velocity.clone(),
+                acceleration: acceleration.clone(),
+                mass: self.initial.mass.clone(),
+                charge: s.charged().then(|| self.initial.charge.clone()),
+            };
+            self.directory.checkpoint(&state)?;
         }
         if last || step % s.snapshot_every == 0 {
             let wanted = |field| s.layout.fields.contains(&field);
