@@ -209,3 +209,53 @@ fn a_signal_ends_the_run_after_its_step() {
         assert_eq!(Some(read.time), file["time"].as_f64(), "{name}");
     }
 }
+
+const FROM_FILE: &str = "[[particles]]\nmodel = 'file'\npath = 'p.csv'\n[time]\ndt = 0.5\nend = 1\n";
+
+#[test]
+fn tables_are_checked_and_sorted() {
+    let folder = Folder::new(FROM_FILE);
+    let run = |text: &str, sets: &[&str]| {
+        fs::write(folder.path("p.csv"), text).unwrap();
+        folder.run(&[&["--out", "a", "--force", "-q"], sets].concat())
+    };
+    let output = run("mass,id,x,y,z,name\n1,7,5,0,0,b\n# note\n2,3,-5,0,0,a\n", &[]);
+    assert_eq!(code(&output), 0, "{}", told(&output));
+    assert_eq!(snapshot::read(&folder.path("a/snap_000000.hdf")).unwrap().mass, [2.0, 1.0]);
+    // A snapshot is a scenario's file as well, in the same units only.
+    let more = folder.run(&["--out", "b", "--set", "particles.0.path=a/snap_000000.hdf"]);
+    assert_eq!(code(&more), 0, "{}", told(&more));
+    let other = ["--out", "c", "--set", "particles.0.path=a/snap_000000.hdf", "--set", "units.system=si"];
+    assert_eq!(code(&folder.run(&other)), 65);
+
+    let coulomb: &[&str] = &["--set", "force.law=coulomb"];
+    for (text, sets, word) in [
+        ("x,y,z\n1,2,3\n", &[][..], "mass"),
+        ("x,y,mass\n1,2,3\n", &[], "z"),
+        ("x,y,z,mass\n1,2,3,-4\n", &[], "-4"),
+        ("x,y,z,mass\n1,nan,3,4\n", &[], "y"),
+        ("id,x,y,z,mass\n5,1,2,3,4\n5,0,2,3,4\n", &[], "id 5"),
+        ("x,y,z,mass\n1,2,3,4\n", coulomb, "charge"),
+        ("x,y,z,mass,q\n1,2,3,0,1\n", coulomb, "mass = 0"),
+    ] {
+        let output = run(text, sets);
+        assert_eq!(code(&output), 65, "{text}: {}", told(&output));
+        assert!(told(&output).contains(word), "{text}: {}", told(&output));
+    }
+}
+
+#[test]
+fn equal_charges_repel_and_their_energy_is_kept() {
+    let folder = Folder::new(FROM_FILE);
+    fs::write(folder.path("p.csv"), "x,y,z,mass,charge\n0.5,0,0,2,3\n-0.5,0,0,2,3\n").unwrap();
+    let sets = ["--set", "force.law=coulomb", "--set", "time.dt=0.001", "--set", "output.every=0.5", "--out", "a"];
+    let output = folder.run(&sets);
+    assert_eq!(code(&output), 0, "{}", told(&output));
+    let first = snapshot::read(&folder.path("a/snap_000000.hdf")).unwrap();
+    // k_e = 1: φ = q/r = 3, a = q²/(r² m) = 4.5, W = q φ = 9.
+    assert_eq!(first.potential.unwrap(), [3.0, 3.0]);
+    assert_eq!(first.acceleration.unwrap(), [[4.5, 0.0, 0.0], [-4.5, 0.0, 0.0]]);
+    assert_eq!((first.charge.unwrap(), column(&folder.path("a"), "potential")[0]), (vec![3.0; 2], 9.0));
+    assert!(column(&folder.path("a"), "energy_error").iter().all(|e| e.abs() < 1e-5));
+    assert!(column(&folder.path("a"), "kinetic").last().unwrap() > &4.0);
+}

@@ -51,7 +51,7 @@ mod tests {
         for (f, exact) in [(0.1, 0.5240280636), (0.5, 1.30476602650411), (0.9, 3.707112792)] {
             let measured = r.partition_point(|&r| r < exact) as f64 / n as f64;
             let bound = 5.0 * (f * (1.0 - f) / n as f64).sqrt();
-            assert!((measured - f as f64).abs() < bound, "{measured} within r_{f}, bound {bound}");
+            assert!((measured - f).abs() < bound, "{measured} within r_{f}, bound {bound}");
         }
     }
 

@@ -35,7 +35,7 @@ pub struct Options {
     pub threads: Option<usize>,
     /// No progress and no notes.
     pub quiet: bool,
-    /// More notes.
+    /// Also print the resolved scenario.
     pub verbose: bool,
 }
 
@@ -62,7 +62,7 @@ fn simulate(scenario: &Scenario, options: &Options, threads: usize) -> Result<()
     let executor = CpuExecutor::new(scenario.settings.clone()).map_err(|e| Fault::new(65, e.to_string()))?;
     let directory = RunDirectory::create(scenario, options.force)?;
     let stop = Stop::install()?;
-    let progress = Progress::start(scenario, initial.len(), threads, options.quiet);
+    let progress = Progress::start(scenario, initial.len(), threads, options);
     let mut simulation = Simulation {
         scenario,
         stepper: Stepper::new(scenario.integrator, scenario.clock.dt),
@@ -114,13 +114,15 @@ impl Simulation<'_> {
         self.executor.upload(&particles).map_err(|e| Fault::new(65, format!("initial particles: {e}")))?;
         self.output(0, true)?;
         // Written once the solver has chosen, and before the long part of the run.
-        self.directory.write_resolved(&s.resolved(self.executor.choice().as_ref(), self.initial.len()))?;
+        let resolved = s.resolved(self.executor.choice().as_ref(), self.initial.len());
+        self.directory.write_resolved(&resolved)?;
+        progress.note(&resolved);
         for step in 1..=s.steps {
             let advanced = self.stepper.step(self.executor.as_mut(), &mut self.times);
             advanced.and_then(|()| self.executor.particles().check()).map_err(|e| self.broken(step, &e))?;
             let interrupted = stop.requested();
             let last = interrupted || step == s.steps;
-            if last || step % s.snapshot_every == 0 || step % s.diagnostics_every == 0 {
+            if last || step.is_multiple_of(s.snapshot_every) || step.is_multiple_of(s.diagnostics_every) {
                 // An interrupted run ends with a snapshot, whatever the cadence.
                 self.output(step, last)?;
             }
@@ -170,7 +172,7 @@ impl Simulation<'_> {
             let what = Error::NotFinite { what: "energy", index: 0, value: now.total(), count: 1 };
             return Err(self.broken(step, &what));
         }
-        if last || step % s.diagnostics_every == 0 {
+        if last || step.is_multiple_of(s.diagnostics_every) {
             self.directory.diagnostics(step, s.clock.time(step), &now.named(&first))?;
         }
         if last && step > 0 {
@@ -187,7 +189,7 @@ impl Simulation<'_> {
             };
             self.directory.checkpoint(&state)?;
         }
-        if last || step % s.snapshot_every == 0 {
+        if last || step.is_multiple_of(s.snapshot_every) {
             let wanted = |field| s.layout.fields.contains(&field);
             let snapshot = Snapshot {
                 time: s.clock.time(step),

@@ -6,13 +6,19 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::Options;
 use crate::scenario::Scenario;
 
 /// Between plain lines.
 const INTERVAL: Duration = Duration::from_secs(30);
 
 /// Progress of a run.
-pub enum Progress {
+pub struct Progress {
+    kind: Kind,
+    verbose: bool,
+}
+
+enum Kind {
     /// Nothing is shown.
     Quiet,
     /// A bar on a terminal.
@@ -30,33 +36,30 @@ pub enum Progress {
 
 impl Progress {
     /// Tells what begins.
-    pub fn start(scenario: &Scenario, particles: usize, threads: usize, quiet: bool) -> Self {
-        if quiet {
-            return Progress::Quiet;
+    pub fn start(scenario: &Scenario, particles: usize, threads: usize, options: &Options) -> Self {
+        Progress { kind: Kind::start(scenario, particles, threads, options.quiet), verbose: options.verbose }
+    }
+
+    /// Tells what is worth knowing with `-v` only.
+    pub fn note(&self, text: &str) {
+        if !self.verbose {
+            return;
         }
-        eprintln!("{}: {particles} particles, {} steps, {threads} threads", scenario.title, scenario.steps);
-        if !std::io::stderr().is_terminal() {
-            let now = Instant::now();
-            return Progress::Lines { steps: scenario.steps, start: now, last: Cell::new(now) };
+        match &self.kind {
+            Kind::Bar(bar) => bar.suspend(|| eprintln!("{text}")),
+            _ => eprintln!("{text}"),
         }
-        let bar = ProgressBar::new(scenario.steps);
-        let template = "{bar:32} {percent:>3} %  step {pos}/{len}  {msg}  {elapsed} gone, {eta} left";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(Duration::from_millis(500));
-        Progress::Bar(bar)
     }
 
     /// After a step.
     pub fn at(&self, step: u64, time: f64, energy_error: f64) {
-        match self {
-            Progress::Quiet => {}
-            Progress::Bar(bar) => {
+        match &self.kind {
+            Kind::Quiet => {}
+            Kind::Bar(bar) => {
                 bar.set_position(step);
                 bar.set_message(format!("t = {time:.6}  dE/E0 = {energy_error:.1e}"));
             }
-            Progress::Lines { steps, start, last } => {
+            Kind::Lines { steps, start, last } => {
                 if last.get().elapsed() < INTERVAL {
                     return;
                 }
@@ -72,8 +75,28 @@ impl Progress {
 
     /// Removes the bar.
     pub fn finish(&self) {
-        if let Progress::Bar(bar) = self {
+        if let Kind::Bar(bar) = &self.kind {
             bar.finish_and_clear();
         }
+    }
+}
+
+impl Kind {
+    fn start(scenario: &Scenario, particles: usize, threads: usize, quiet: bool) -> Self {
+        if quiet {
+            return Kind::Quiet;
+        }
+        eprintln!("{}: {particles} particles, {} steps, {threads} threads", scenario.title, scenario.steps);
+        if !std::io::stderr().is_terminal() {
+            let now = Instant::now();
+            return Kind::Lines { steps: scenario.steps, start: now, last: Cell::new(now) };
+        }
+        let bar = ProgressBar::new(scenario.steps);
+        let template = "{bar:32} {percent:>3} %  step {pos}/{len}  {msg}  {elapsed} gone, {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(500));
+        Kind::Bar(bar)
     }
 }
