@@ -1,3 +1,5 @@
 //! `nbody`: N-body sums and simulations.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    nbody::cli::main()
+}

@@ -1,0 +1,138 @@
+//! Conserved quantities of a set of particles, in sums whose bits do not depend on the number of threads.
+
+use rayon::prelude::*;
+
+/// Particles of one sum; N rows everywhere.
+#[derive(Debug, Clone, Copy)]
+pub struct State<'a> {
+    /// Positions.
+    pub position: &'a [[f64; 3]],
+    /// Velocities.
+    pub velocity: &'a [[f64; 3]],
+    /// Masses.
+    pub mass: &'a [f64],
+    /// Masses for gravity, charges for Coulomb.
+    pub strength: &'a [f64],
+    /// Potential energy per unit of strength, from all other particles.
+    pub potential: &'a [f64],
+    /// Accelerations.
+    pub acceleration: &'a [[f64; 3]],
+}
+
+/// Sums over all particles, in the scenario's units.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Diagnostics {
+    /// T = Σ m v²/2.
+    pub kinetic: f64,
+    /// W = Σ q φ/2, each pair once.
+    pub potential: f64,
+    /// P = Σ m v.
+    pub momentum: [f64; 3],
+    /// L = Σ m x × v about the origin.
+    pub angular_momentum: [f64; 3],
+    /// Clausius' virial Σ m x·a, which is W where nothing is softened.
+    pub clausius: f64,
+}
+
+/// Particles of a block of the sums: blocks are added in their order, whichever thread summed them.
+const BLOCK: usize = 4096;
+
+/// Sums `N` terms of each index in 0..n; the order of additions depends on n alone.
+pub fn blocked_sums<const N: usize>(n: usize, term: impl Fn(usize) -> [f64; N] + Sync) -> [f64; N] {
+    let add = |mut sum: [f64; N], x: [f64; N]| {
+        sum.iter_mut().zip(x).for_each(|(s, x)| *s += x);
+        sum
+    };
+    let block = |b: usize| (b * BLOCK..n.min((b + 1) * BLOCK)).map(&term).fold([0.0; N], add);
+    let blocks: Vec<[f64; N]> = (0..n.div_ceil(BLOCK)).into_par_iter().map(block).collect();
+    blocks.into_iter().fold([0.0; N], add)
+}
+
+impl Diagnostics {
+    /// Sums over the particles of `s`.
+    pub fn of(s: State<'_>) -> Self {
+        let sums = blocked_sums(s.mass.len(), |i| {
+            let (m, [x, y, z], [u, v, w], a) = (s.mass[i], s.position[i], s.velocity[i], s.acceleration[i]);
+            [
+                0.5 * m * (u * u + v * v + w * w),
+                0.5 * s.strength[i] * s.potential[i],
+                m * u,
+                m * v,
+                m * w,
+                m * (y * w - z * v),
+                m * (z * u - x * w),
+                m * (x * v - y * u),
+                m * (x * a[0] + y * a[1] + z * a[2]),
+            ]
+        });
+        let [kinetic, potential, px, py, pz, lx, ly, lz, clausius] = sums;
+        Diagnostics { kinetic, potential, momentum: [px, py, pz], angular_momentum: [lx, ly, lz], clausius }
+    }
+
+    /// E = T + W.
+    pub fn total(&self) -> f64 {
+        self.kinetic + self.potential
+    }
+
+    /// −2T/Σ m x·a: 1 in equilibrium; 0 where there is no virial.
+    pub fn virial_ratio(&self) -> f64 {
+        if self.clausius == 0.0 { 0.0 } else { -2.0 * self.kinetic / self.clausius }
+    }
+
+    /// (E − E₀)/|E₀|, or E − E₀ where E₀ = 0.
+    pub fn drift_from(&self, first: &Diagnostics) -> f64 {
+        let (e, e0) = (self.total(), first.total());
+        if e0 == 0.0 { e } else { (e - e0) / e0.abs() }
+    }
+
+    /// Names and values, in the order of the columns of `diagnostics.csv` after step and time.
+    pub fn named(&self, first: &Diagnostics) -> [(&'static str, f64); 11] {
+        let ([px, py, pz], [lx, ly, lz]) = (self.momentum, self.angular_momentum);
+        [
+            ("kinetic", self.kinetic),
+            ("potential", self.potential),
+            ("total", self.total()),
+            ("energy_error", self.drift_from(first)),
+            ("momentum_x", px),
+            ("momentum_y", py),
+            ("momentum_z", pz),
+            ("angular_momentum_x", lx),
+            ("angular_momentum_y", ly),
+            ("angular_momentum_z", lz),
+            ("virial_ratio", self.virial_ratio()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_bodies_on_a_circle() {
+        // Unit masses at x = ±1/2, G = 1: v² = 1/2 each, T = 1/2, W = -1.
+        let v = 0.5f64.sqrt();
+        let state = State {
+            position: &[[0.5, 0.0, 0.0], [-0.5, 0.0, 0.0]],
+            velocity: &[[0.0, v, 0.0], [0.0, -v, 0.0]],
+            mass: &[1.0; 2],
+            strength: &[1.0; 2],
+            potential: &[-1.0; 2],
+            acceleration: &[[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]],
+        };
+        let d = Diagnostics::of(state);
+        assert!((d.kinetic - 0.5).abs() < 1e-15 && d.potential == -1.0 && d.momentum == [0.0; 3]);
+        assert!((d.angular_momentum[2] - v).abs() < 1e-15 && (d.virial_ratio() - 1.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn sums_do_not_depend_on_threads() {
+        let term = |i: usize| [(i as f64).sin() / (1.0 + i as f64), (i as f64).sqrt()];
+        let of = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| blocked_sums(50_000, term))
+        };
+        assert_eq!(of(1).map(f64::to_bits), of(3).map(f64::to_bits));
+        assert!((of(2)[1] - 2.0 / 3.0 * 50_000f64.powf(1.5)).abs() < 200.0);
+    }
+}

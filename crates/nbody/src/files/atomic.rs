@@ -1,0 +1,142 @@
+//! Replacing a file so that every crash leaves either the old one or the new one.
+//!
+//! The new contents go to `.<name>.tmp-<pid>` in the same folder (a rename across file systems is a copy), with
+//! their space reserved first so that a full disk is found before anything is written. They are synced, read back
+//! and compared, renamed over the old file, and the folder is synced so that the name survives a power cut.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
+use super::FileError;
+
+/// A file beside its final place; removed on drop unless it was [committed](Temporary::commit).
+pub(crate) struct Temporary {
+    /// Where the contents go.
+    pub path: PathBuf,
+    target: PathBuf,
+    renamed: bool,
+}
+
+impl Temporary {
+    /// Names the temporary of `target`, and removes what an earlier process with this id may have left.
+    pub fn new(target: &Path) -> Result<Self, FileError> {
+        let name =
+            target.file_name().ok_or_else(|| FileError::unwritable(target, "the path does not end in a file name"))?;
+        let mut hidden = std::ffi::OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".tmp-{}", std::process::id()));
+        let path = target.with_file_name(hidden);
+        match fs::remove_file(&path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(FileError::io(&path, "remove")(e)),
+            _ => Ok(Temporary { path, target: target.to_owned(), renamed: false }),
+        }
+    }
+
+    /// Creates the file, empty, with space for `bytes`.
+    pub fn create(&self, bytes: u64) -> Result<File, FileError> {
+        check_limit(&self.target, bytes)?;
+        let file = OpenOptions::new().write(true).create_new(true).open(&self.path);
+        let file = file.map_err(FileError::io(&self.target, "write"))?;
+        match fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes.max(1)) {
+            // Some file systems cannot reserve; there the write itself finds a full disk.
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(file),
+            Err(e) => Err(FileError::io(&self.target, "reserve space for")(e.into())),
+        }
+    }
+
+    /// Renames the synced and verified temporary over its target, and syncs the folder.
+    pub fn commit(mut self) -> Result<(), FileError> {
+        fs::rename(&self.path, &self.target).map_err(FileError::io(&self.target, "rename the new version of"))?;
+        self.renamed = true;
+        let folder = match self.target.parent() {
+            Some(p) if !p.as_os_str().is_empty() => p,
+            _ => Path::new("."),
+        };
+        File::open(folder).and_then(|d| d.sync_all()).map_err(FileError::io(folder, "sync the folder"))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.renamed {
+            // Nothing more can be done about an error here; the first error is the one to tell.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Refuses a size past `ulimit -f`: writing there would send SIGXFSZ, which kills by default.
+fn check_limit(path: &Path, bytes: u64) -> Result<(), FileError> {
+    if getrlimit(Resource::Fsize).current.is_none_or(|limit| bytes <= limit) {
+        return Ok(());
+    }
+    Err(FileError::io(path, "write past the limit of `ulimit -f`")(io::ErrorKind::FileTooLarge.into()))
+}
+
+/// Replaces the contents of `path` by `bytes`, durably.
+///
+/// # Errors
+/// [`FileError::Io`], with the old file untouched (unless only the last sync of the folder failed) and no temporary
+/// left.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let error = |action| FileError::io(path, action);
+    let temporary = Temporary::new(path)?;
+    let mut file = temporary.create(bytes.len() as u64)?;
+    file.write_all(bytes).map_err(error("write"))?;
+    sync(&file, path)?;
+    drop(file);
+    let written = File::open(&temporary.path).map_err(error("verify"))?;
+    if !same(written, bytes).map_err(error("verify"))? {
+        return Err(error("verify")(io::Error::other("what the disk gives back differs from what was written")));
+    }
+    temporary.commit()
+}
+
+/// Syncs a file and drops its pages from the cache, so that reading it back asks the disk.
+pub(crate) fn sync(file: &File, path: &Path) -> Result<(), FileError> {
+    file.sync_all().map_err(FileError::io(path, "sync"))?;
+    // Advice only: where it is not taken, the check reads the cache.
+    let _ = fadvise(file, 0, None, Advice::DontNeed);
+    Ok(())
+}
+
+/// Whether `file` gives exactly `bytes`.
+fn same(mut file: impl Read, bytes: &[u8]) -> io::Result<bool> {
+    let mut buffer = vec![0; 1 << 20];
+    let mut rest = bytes;
+    loop {
+        let n = file.read(&mut buffer)?;
+        match rest.split_at_checked(n) {
+            _ if n == 0 => return Ok(rest.is_empty()),
+            Some((head, tail)) if head == &buffer[..n] => rest = tail,
+            _ => return Ok(false),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn same_sees_every_difference() {
+        let differ = |a: &[u8], b: &[u8]| !same(a, b).unwrap();
+        assert!(!differ(b"", b"") && !differ(b"abc", b"abc"));
+        assert!(differ(b"abc", b"abd") && differ(b"abc", b"ab") && differ(b"ab", b"abc") && differ(b"", b"a"));
+    }
+
+    #[test]
+    fn a_temporary_that_is_dropped_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let temporary = Temporary::new(&folder.path().join("a")).unwrap();
+        temporary.create(100).unwrap();
+        assert!(temporary.path.exists());
+        drop(temporary);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

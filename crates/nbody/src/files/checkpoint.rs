@@ -1,0 +1,240 @@
+//! Checkpoints: the whole state of a run, from which it goes on bit for bit.
+//!
+//! Two files take turns, `checkpoint.0.hdf` and `checkpoint.1.hdf`: the last good one is never touched until the next
+//! one is complete, checked and synced. A SHA-256 over everything in the file finds whatever HDF5's own checksums do
+//! not cover.
+
+use std::path::{Path, PathBuf};
+
+use hdf5::File;
+use ndarray::ArrayView2;
+use sha2::{Digest, Sha256};
+
+use super::FileError;
+use super::hdf::{self, Reader, put, put_attr};
+
+/// The names of the two files.
+pub const NAMES: [&str; 2] = ["checkpoint.0.hdf", "checkpoint.1.hdf"];
+
+/// Version of the layout; a file of another one is refused.
+const FORMAT: i64 = 1;
+
+/// A scenario is a text written by hand; more than this is not one.
+const LONGEST_SCENARIO: usize = 1 << 24;
+
+/// The state of a run between two steps, N rows in id order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Checkpoint {
+    /// Number of steps done.
+    pub step: u64,
+    /// Time reached.
+    pub time: f64,
+    /// The scenario as it was given.
+    pub scenario: String,
+    /// A number for each particle, [N].
+    pub id: Vec<u64>,
+    /// Positions, [N] of (x, y, z).
+    pub position: Vec<[f64; 3]>,
+    /// Velocities, [N].
+    pub velocity: Vec<[f64; 3]>,
+    /// Accelerations at these positions, [N], so that going on need not compute them anew.
+    pub acceleration: Vec<[f64; 3]>,
+    /// Masses, [N].
+    pub mass: Vec<f64>,
+    /// Charges, [N].
+    pub charge: Option<Vec<f64>>,
+}
+
+/// A checkpoint that was read and found whole.
+#[derive(Debug)]
+pub struct Latest {
+    /// The state.
+    pub checkpoint: Checkpoint,
+    /// The file that it came from.
+    pub path: PathBuf,
+    /// What is wrong with the other file, if it is damaged: its state may have been the newer one.
+    pub damaged: Option<FileError>,
+}
+
+/// The checkpoints of one run, written in turns.
+#[derive(Debug)]
+pub struct Checkpoints {
+    folder: PathBuf,
+    next: usize,
+}
+
+impl Checkpoints {
+    /// For a run that begins in `folder`.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Checkpoints { folder: folder.into(), next: 0 }
+    }
+
+    /// For a run that goes on from `latest`, which the next checkpoint will not overwrite.
+    pub fn after(latest: &Latest) -> Self {
+        let next = usize::from(latest.path.ends_with(NAMES[0]));
+        Checkpoints { folder: latest.path.with_file_name(""), next }
+    }
+
+    /// Writes a checkpoint over the older of the two files; returns its path and size in bytes.
+    ///
+    /// # Errors
+    /// [`FileError::Unwritable`] if the state is not finite or its arrays differ in length; [`FileError::Io`],
+    /// [`FileError::Hdf5`]. The files are then as before.
+    pub fn write(&mut self, checkpoint: &Checkpoint) -> Result<(PathBuf, u64), FileError> {
+        let path = self.folder.join(NAMES[self.next]);
+        let bytes = write(&path, checkpoint)?;
+        self.next = 1 - self.next;
+        Ok((path, bytes))
+    }
+}
+
+/// The newest checkpoint of a folder that is whole; `None` where there is none at all.
+///
+/// # Errors
+/// The damage of the newer file, if there is no whole one.
+pub fn latest(folder: &Path) -> Result<Option<Latest>, FileError> {
+    let mut found: Vec<(Checkpoint, PathBuf)> = vec![];
+    let mut damaged = None;
+    for path in NAMES.map(|n| folder.join(n)) {
+        match read(&path) {
+            Ok(checkpoint) => found.push((checkpoint, path)),
+            Err(FileError::Missing { .. }) => {}
+            Err(e) => damaged = Some(e),
+        }
+    }
+    match (found.into_iter().max_by_key(|(c, _)| c.step), damaged) {
+        (Some((checkpoint, path)), damaged) => Ok(Some(Latest { checkpoint, path, damaged })),
+        (None, Some(error)) => Err(error),
+        (None, None) => Ok(None),
+    }
+}
+
+/// Writes one checkpoint file and returns its size in bytes.
+///
+/// # Errors
+/// As [`Checkpoints::write`].
+pub fn write(path: &Path, checkpoint: &Checkpoint) -> Result<u64, FileError> {
+    checkpoint.check().map_err(|what| FileError::unwritable(path, what))?;
+    let bytes_per_row = 8 + 11 * 8;
+    let estimate = (checkpoint.id.len() * bytes_per_row + checkpoint.scenario.len()) as u64 + (1 << 20);
+    hdf::write_file(path, estimate, |file| fill(file, checkpoint))
+}
+
+fn fill(file: &File, c: &Checkpoint) -> hdf5::Result<()> {
+    let group = file.create_group("Checkpoint")?;
+    put_attr(&group, "Format", FORMAT)?;
+    put_attr(&group, "Time", c.time)?;
+    put(&group, "Step", &[c.step][..], false)?;
+    put(&group, "Scenario", c.scenario.as_bytes(), true)?;
+    put(&group, "ScenarioSHA256", &Sha256::digest(&c.scenario)[..], false)?;
+    put(&group, "StateSHA256", &c.digest()[..], false)?;
+    put(&group, "ParticleIDs", &c.id[..], true)?;
+    put(&group, "Masses", &c.mass[..], true)?;
+    for (name, rows) in [("Coordinates", &c.position), ("Velocities", &c.velocity), ("Acceleration", &c.acceleration)] {
+        put(&group, name, ArrayView2::from(&rows[..]), false)?;
+    }
+    c.charge.as_ref().map_or(Ok(()), |q| put(&group, "Charges", &q[..], true))
+}
+
+/// Reads one checkpoint file and checks that it is whole.
+///
+/// # Errors
+/// [`FileError::Missing`], [`FileError::Io`]; [`FileError::Data`] for any damage.
+pub fn read(path: &Path) -> Result<Checkpoint, FileError> {
+    let reader = Reader::open(path)?;
+    let group = reader.need_group("/Checkpoint")?;
+    let format = reader.need_attr(&group, "Format")?;
+    if format != FORMAT as f64 {
+        let what = format!("a checkpoint of format {format}; this program reads format {FORMAT}");
+        return Err(reader.error(what));
+    }
+    let missing = |name: &str| reader.error(format!("/Checkpoint/{name} is missing"));
+    let n = reader.length(&group, "ParticleIDs")?.ok_or_else(|| missing("ParticleIDs"))?;
+    let bytes = |name, limit| reader.bytes(&group, name, limit)?.ok_or_else(|| missing(name));
+    let vectors = |name| reader.vectors(&group, name, n)?.ok_or_else(|| missing(name));
+    let scenario = bytes("Scenario", LONGEST_SCENARIO)?;
+    if bytes("ScenarioSHA256", 32)? != Sha256::digest(&scenario)[..] {
+        return Err(reader.error("/Checkpoint/Scenario differs from its SHA-256; the file is damaged"));
+    }
+    let checkpoint = Checkpoint {
+        step: reader.integers(&group, "Step", 1)?.ok_or_else(|| missing("Step"))?[0],
+        time: reader.need_attr(&group, "Time")?,
+        scenario: String::from_utf8(scenario).map_err(|_| reader.error("/Checkpoint/Scenario is not text in UTF-8"))?,
+        id: reader.integers(&group, "ParticleIDs", n)?.ok_or_else(|| missing("ParticleIDs"))?,
+        position: vectors("Coordinates")?,
+        velocity: vectors("Velocities")?,
+        acceleration: vectors("Acceleration")?,
+        mass: reader.scalars(&group, "Masses", n)?.ok_or_else(|| missing("Masses"))?,
+        charge: reader.scalars(&group, "Charges", n)?,
+    };
+    if bytes("StateSHA256", 32)? != checkpoint.digest() {
+        return Err(reader.error("the state differs from its SHA-256; the file is damaged"));
+    }
+    Ok(checkpoint)
+}
+
+impl Checkpoint {
+    /// SHA-256 of the scenario's text, in hexadecimal.
+    pub fn scenario_hash(&self) -> String {
+        Sha256::digest(&self.scenario).iter().map(|b| format!("{b:02x}")).collect()
+    }
+
+    /// The floating-point arrays with their names and numbers of components.
+    fn floats(&self) -> [(&'static str, &[f64], usize); 5] {
+        [
+            ("position", self.position.as_flattened(), 3),
+            ("velocity", self.velocity.as_flattened(), 3),
+            ("acceleration", self.acceleration.as_flattened(), 3),
+            ("mass", &self.mass, 1),
+            ("charge", self.charge.as_deref().unwrap_or_default(), 1),
+        ]
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let n = self.id.len();
+        if !self.time.is_finite() {
+            return Err(format!("the time is {}", self.time));
+        }
+        if self.scenario.len() > LONGEST_SCENARIO {
+            return Err(format!("a scenario of {} bytes", self.scenario.len()));
+        }
+        for (name, values, width) in self.floats() {
+            if values.len() != n * width && !(name == "charge" && self.charge.is_none()) {
+                return Err(format!("{name} has {} rows for {n} ids", values.len() / width));
+            }
+            if let Some(i) = values.iter().position(|v| !v.is_finite()) {
+                return Err(format!("{name} of particle {} is {}", self.id[i / width], values[i]));
+            }
+        }
+        Ok(())
+    }
+
+    /// SHA-256 over everything, each part preceded by its length.
+    fn digest(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        hash.update(self.step.to_le_bytes());
+        hash.update(self.time.to_le_bytes());
+        hash.update((self.scenario.len() as u64).to_le_bytes());
+        hash.update(&self.scenario);
+        hash.update([u8::from(self.charge.is_some())]);
+        update(&mut hash, self.id.iter().map(|v| v.to_le_bytes()));
+        for (_, values, _) in self.floats() {
+            update(&mut hash, values.iter().map(|v| v.to_le_bytes()));
+        }
+        hash.finalize().into()
+    }
+}
+
+/// Hashes a list of numbers in blocks: one call for each number would be slow.
+fn update(hash: &mut Sha256, mut numbers: impl ExactSizeIterator<Item = [u8; 8]>) {
+    hash.update((numbers.len() as u64).to_le_bytes());
+    let mut block = Vec::with_capacity(1 << 16);
+    loop {
+        block.clear();
+        block.extend(numbers.by_ref().take(1 << 13).flatten());
+        if block.is_empty() {
+            return;
+        }
+        hash.update(&block);
+    }
+}

@@ -1,0 +1,244 @@
+//! Tables of particles as CSV: a header with names in any order, then one row for each particle.
+//!
+//! Blank lines and lines that begin with `#` are skipped, and columns that nobody asked for are not looked at.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+
+use csv::{ReaderBuilder, StringRecord, Trim};
+
+use super::error::READ;
+use super::{FileError, Table};
+
+/// Reads the columns `wanted`, as many of them as the file has; the name `id` stands for whole numbers.
+///
+/// # Errors
+/// [`FileError::Missing`], [`FileError::Io`]; [`FileError::Data`] with line and column for anything that is not a
+/// finite number, for a row of another length than the header, and for a name that appears twice.
+pub fn read(path: &Path, wanted: &[&str]) -> Result<Table, FileError> {
+    let file = File::open(path).map_err(FileError::io(path, READ))?;
+    parse(path, file, wanted)
+}
+
+/// As [`read`], from any source; `path` is only for messages.
+///
+/// # Errors
+/// As [`read`].
+pub fn parse(path: &Path, source: impl io::Read, wanted: &[&str]) -> Result<Table, FileError> {
+    let mut text = Rows { path, source: BufReader::new(source), line: 0, text: String::new() };
+    let (_, Some(header)) = text.next()? else {
+        return Err(FileError::data(path, "empty: the first line must name the columns (x,y,z,…)"));
+    };
+    let header: Vec<String> = header.into_iter().map(Cow::into_owned).collect();
+    // For each column of the file: where its values go.
+    let mut columns: Vec<(String, Vec<f64>)> = vec![];
+    let mut id = None;
+    let places: Vec<Place> = header
+        .iter()
+        .map(|name| {
+            if !wanted.contains(&name.as_str()) {
+                Place::Nowhere
+            } else if name == "id" {
+                id = Some(vec![]);
+                Place::Id
+            } else {
+                columns.push((name.clone(), vec![]));
+                Place::Column(columns.len() - 1)
+            }
+        })
+        .collect();
+    if let Some(name) =
+        header.iter().enumerate().find(|&(i, n)| header[..i].contains(n) && wanted.contains(&n.as_str()))
+    {
+        return Err(FileError::data(path, format!("the column {} appears twice in the header", name.1)));
+    }
+    let mut rows = 0;
+    while let (line, Some(record)) = text.next()? {
+        if record.len() != header.len() {
+            let what = format!("line {line} has {} values for {} columns", record.len(), header.len());
+            return Err(FileError::data(path, what));
+        }
+        for ((place, field), name) in places.iter().zip(&record).zip(&header) {
+            let bad = |why: &str| FileError::data(path, format!("line {line}, column {name}: {field:?} is not {why}"));
+            match *place {
+                Place::Nowhere => {}
+                Place::Id => {
+                    let value = field.parse().map_err(|_| bad("a whole number of 0 or more"))?;
+                    id.get_or_insert_default().push(value);
+                }
+                Place::Column(k) => match field.parse::<f64>() {
+                    Ok(value) if value.is_finite() => columns[k].1.push(value),
+                    Ok(_) => return Err(bad("finite")),
+                    Err(_) => return Err(bad("a number")),
+                },
+            }
+        }
+        rows += 1;
+    }
+    Ok(Table::new(path, header, columns, id, rows))
+}
+
+enum Place {
+    Nowhere,
+    Id,
+    Column(usize),
+}
+
+/// The rows of a file that are neither blank nor a comment. The `csv` crate would skip blank lines without counting
+/// them, so that lines are taken here and it only takes quoted fields apart.
+struct Rows<'a, R> {
+    path: &'a Path,
+    source: R,
+    /// Number of the line in `text`, from 1.
+    line: u64,
+    text: String,
+}
+
+impl<R: BufRead> Rows<'_, R> {
+    /// The line number and the fields of the next row, without the space around them; no fields at the end.
+    fn next(&mut self) -> Result<(u64, Option<Vec<Cow<'_, str>>>), FileError> {
+        loop {
+            self.text.clear();
+            self.line += 1;
+            let length = self.source.read_line(&mut self.text).map_err(|e| match e.kind() {
+                io::ErrorKind::InvalidData => {
+                    FileError::data(self.path, format!("line {}: not text in UTF-8", self.line))
+                }
+                _ => FileError::io(self.path, READ)(e),
+            })?;
+            if length == 0 {
+                return Ok((self.line, None));
+            }
+            // Spreadsheets begin a file with a mark of the byte order.
+            let row = self.text.trim_start_matches('\u{feff}').trim();
+            if !row.is_empty() && !row.starts_with('#') {
+                break;
+            }
+        }
+        let row = self.text.trim_start_matches('\u{feff}').trim();
+        if !row.contains('"') {
+            return Ok((self.line, Some(row.split(',').map(|f| Cow::Borrowed(f.trim())).collect())));
+        }
+        let mut reader = ReaderBuilder::new().has_headers(false).trim(Trim::All).from_reader(row.as_bytes());
+        let record = reader.records().next().unwrap_or_else(|| Ok(StringRecord::new()));
+        let record = record.map_err(|e| FileError::data(self.path, format!("line {}: not CSV ({e})", self.line)))?;
+        Ok((self.line, Some(record.iter().map(|f| Cow::Owned(f.to_owned())).collect())))
+    }
+}
+
+/// A column to be written.
+#[derive(Debug, Clone, Copy)]
+pub enum Column<'a> {
+    /// Numbers, written so that reading gives the same bits.
+    Float(&'a [f64]),
+    /// Whole numbers.
+    Id(&'a [u64]),
+}
+
+impl Column<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Column::Float(v) => v.len(),
+            Column::Id(v) => v.len(),
+        }
+    }
+}
+
+/// Writes a header and one row for each element of the columns, which must be of one length.
+///
+/// # Errors
+/// Those of `out`, and [`io::ErrorKind::InvalidInput`] for columns of different lengths.
+pub fn write(out: impl Write, columns: &[(&str, Column)]) -> io::Result<()> {
+    let rows = columns.first().map_or(0, |(_, c)| c.len());
+    if columns.iter().any(|(_, c)| c.len() != rows) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "columns of different lengths"));
+    }
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(columns.iter().map(|(name, _)| name))?;
+    let mut number = ryu::Buffer::new();
+    for i in 0..rows {
+        for (_, column) in columns {
+            match column {
+                Column::Float(v) => writer.write_field(number.format(v[i]))?,
+                Column::Id(v) => writer.write_field(v[i].to_string())?,
+            }
+        }
+        writer.write_record(None::<&[u8]>)?;
+    }
+    writer.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [&str; 8] = ["x", "y", "z", "vx", "vy", "m", "mass", "id"];
+
+    fn table(text: &str) -> Result<Table, FileError> {
+        parse(Path::new("p.csv"), text.as_bytes(), &ALL)
+    }
+
+    #[test]
+    fn names_in_any_order_and_what_is_skipped() {
+        let text = "\u{feff}# made by hand\n\nname, m ,y,x,id\n  # more\n\"Sun, the\",1e0, -2.5,3,18446744073709551615\n \nb,2,4,5,7\n";
+        let t = table(text).unwrap();
+        assert_eq!((t.rows(), t.dimension().unwrap()), (2, 2));
+        assert_eq!(t.positions().unwrap(), [[3.0, -2.5, 0.0], [5.0, 4.0, 0.0]]);
+        assert_eq!(t.need(&["m", "mass"]).unwrap(), [1.0, 2.0]);
+        assert_eq!(t.id().unwrap(), [u64::MAX, 7]);
+        assert!(t.column("name").is_none() && t.vectors(["vx", "vy", "vz"]).unwrap().is_none());
+    }
+
+    #[test]
+    fn header_only_is_an_empty_table() {
+        let t = table("x,y,z\n").unwrap();
+        assert_eq!((t.rows(), t.positions().unwrap().len()), (0, 0));
+    }
+
+    #[test]
+    fn errors_name_line_and_column() {
+        for (text, words) in [
+            ("x,y\n1,2\n# c\n\n3,nan\n", "p.csv: line 5, column y: \"nan\" is not finite"),
+            ("x,y\n1,2\n3,-inf\n", "line 3, column y: \"-inf\" is not finite"),
+            ("x,y\n1,two\n", "line 2, column y: \"two\" is not a number"),
+            ("x,y\n1,\n", "line 2, column y: \"\" is not a number"),
+            ("x,id\n1,-1\n", "line 2, column id: \"-1\" is not a whole number"),
+            ("x,y\n1,2,3\n", "line 2 has 3 values for 2 columns"),
+            ("x,y,x\n1,2,3\n", "column x appears twice"),
+            ("", "empty"),
+            ("# only\n\n", "empty"),
+        ] {
+            let error = table(text).unwrap_err();
+            assert!(error.to_string().contains(words), "{text:?}: {error}");
+            assert_eq!(error.exit_code(), 65);
+        }
+        let error = parse(Path::new("p.csv"), &b"x,y\n1,\xff\n"[..], &ALL).unwrap_err();
+        assert!(error.to_string().contains("line 2: not text"), "{error}");
+        assert_eq!(read(Path::new("/nonexistent/p.csv"), &ALL).unwrap_err().exit_code(), 66);
+    }
+
+    #[test]
+    fn missing_columns_are_named() {
+        let words = |e: FileError| e.to_string();
+        assert!(words(table("y,m\n").unwrap().dimension().unwrap_err()).contains("no column x; the columns are: y, m"));
+        assert!(words(table("x,z\n").unwrap().positions().unwrap_err()).contains("no column y"));
+        assert!(words(table("x,y\n").unwrap().need(&["m", "mass"]).unwrap_err()).contains("no column m or mass"));
+        assert!(words(table("x,m,mass\n").unwrap().need(&["m", "mass"]).unwrap_err()).contains("m and mass mean"));
+        let error = table("x,y,vx\n").unwrap().vectors(["vx", "vy", "vz"]).unwrap_err();
+        assert!(words(error).contains("no column vy"));
+    }
+
+    #[test]
+    fn numbers_come_back_bit_for_bit() {
+        let values = [0.1, -0.0, 1e300, 5e-324, f64::MAX, 1.0 / 3.0, 123456789.0];
+        let ids: Vec<u64> = (0..7).collect();
+        let mut text = vec![];
+        write(&mut text, &[("id", Column::Id(&ids)), ("x", Column::Float(&values))]).unwrap();
+        let t = parse(Path::new("p.csv"), &text[..], &ALL).unwrap();
+        assert_eq!(t.id().unwrap(), ids);
+        assert!(t.column("x").unwrap().iter().zip(&values).all(|(a, b)| a.to_bits() == b.to_bits()));
+        assert!(write(io::sink(), &[("a", Column::Id(&ids)), ("b", Column::Id(&[]))]).is_err());
+    }
+}

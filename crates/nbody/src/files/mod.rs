@@ -1,0 +1,22 @@
+//! Files that the program reads and writes.
+//!
+//! Three rules hold for all of them:
+//! - **Written whole or not at all.** A file is assembled beside its place, checked, synced and renamed
+//!   ([`atomic`]); an error leaves the old file as it was and no temporary.
+//! - **Read with distrust.** What a file declares is compared with what it holds before memory is taken,
+//!   and nothing outside the file is followed.
+//! - **Errors name the file, the field and the way out** ([`FileError`]).
+
+pub mod atomic;
+pub mod checkpoint;
+pub mod csv;
+mod error;
+mod hdf;
+mod image;
+pub mod npy;
+pub mod series;
+pub mod snapshot;
+mod table;
+
+pub use error::FileError;
+pub use table::Table;

@@ -1,0 +1,129 @@
+//! `run.hdf.series`: the index of a run's snapshots, from which ParaView takes their times.
+//!
+//! Without it ParaView would number the files 0, 1, 2 … A plain list of names beside the index:
+//! `{"file-series-version":"1.0","files":[{"name":"snap_000000.hdf","time":0.0}, …]}`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::READ;
+use super::{FileError, atomic};
+
+/// The index of a run's snapshots, in order of time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    path: PathBuf,
+    entries: Vec<Entry>,
+}
+
+/// A snapshot and its time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Name of the file, beside the index.
+    pub name: String,
+    /// Its time.
+    pub time: f64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Document {
+    #[serde(rename = "file-series-version")]
+    version: String,
+    files: Vec<Entry>,
+}
+
+impl Series {
+    /// An index without entries, to be written at `path`.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Series { path: path.into(), entries: vec![] }
+    }
+
+    /// Reads an index.
+    ///
+    /// # Errors
+    /// [`FileError::Missing`], [`FileError::Io`]; [`FileError::Data`] if it is not such an index, or names a file
+    /// outside its folder.
+    pub fn read(path: &Path) -> Result<Self, FileError> {
+        let text = fs::read(path).map_err(FileError::io(path, READ))?;
+        let document: Document = serde_json::from_slice(&text)
+            .map_err(|e| FileError::data(path, format!("not an index of snapshots ({e})")))?;
+        if document.version != "1.0" {
+            return Err(FileError::data(path, format!("version {:?} instead of \"1.0\"", document.version)));
+        }
+        let mut series = Series::new(path);
+        for Entry { name, time } in document.files {
+            if Path::new(&name).file_name().is_none_or(|n| n != name.as_str()) {
+                return Err(FileError::data(path, format!("{name:?} is not the plain name of a file")));
+            }
+            series.insert(&name, time);
+        }
+        Ok(series)
+    }
+
+    /// The snapshots, in order of time.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Adds a snapshot, or changes the time of one that is there, and rewrites the index.
+    ///
+    /// # Errors
+    /// [`FileError::Unwritable`] for a time that is not finite; [`FileError::Io`].
+    pub fn add(&mut self, name: &str, time: f64) -> Result<(), FileError> {
+        if !time.is_finite() {
+            return Err(FileError::unwritable(&self.path, format!("the time of {name} is {time}")));
+        }
+        self.insert(name, time);
+        let document = Document { version: "1.0".into(), files: self.entries.clone() };
+        let mut text =
+            serde_json::to_vec_pretty(&document).map_err(|e| FileError::io(&self.path, "write")(e.into()))?;
+        text.push(b'\n');
+        atomic::replace(&self.path, &text)
+    }
+
+    fn insert(&mut self, name: &str, time: f64) {
+        self.entries.retain(|e| e.name != name);
+        let place = self.entries.partition_point(|e| e.time <= time);
+        self.entries.insert(place, Entry { name: name.to_owned(), time });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_comes_back_and_keeps_its_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.hdf.series");
+        let mut series = Series::new(&path);
+        for (name, time) in [("b.hdf", 0.1), ("a.hdf", 0.0), ("c.hdf", 0.1 + 0.2), ("b.hdf", 0.15)] {
+            series.add(name, time).unwrap();
+        }
+        let back = Series::read(&path).unwrap();
+        assert_eq!(back, series);
+        let list: Vec<_> = back.entries().iter().map(|e| (e.name.as_str(), e.time)).collect();
+        assert_eq!(list, [("a.hdf", 0.0), ("b.hdf", 0.15), ("c.hdf", 0.1 + 0.2)]);
+    }
+
+    #[test]
+    fn what_is_no_index_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.hdf.series");
+        assert_eq!(Series::read(&path).unwrap_err().exit_code(), 66);
+        for (text, words) in [
+            ("", "not an index"),
+            (r#"{"file-series-version":"2.0","files":[]}"#, "version \"2.0\""),
+            (r#"{"file-series-version":"1.0","files":[{"name":"../a.hdf","time":0}]}"#, "plain name"),
+            (r#"{"file-series-version":"1.0","files":[{"name":"a.hdf"}]}"#, "missing field `time`"),
+        ] {
+            fs::write(&path, text).unwrap();
+            let error = Series::read(&path).unwrap_err();
+            assert!(error.to_string().contains(words), "{error}");
+            assert_eq!(error.exit_code(), 65);
+        }
+        assert!(Series::new(&path).add("a.hdf", f64::NAN).is_err());
+    }
+}

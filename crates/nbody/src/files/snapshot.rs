@@ -1,0 +1,383 @@
+//! Snapshots: one HDF5 file that astronomers' tools (yt, pynbody) and ParaView open alike.
+//!
+//! The arrays are stored once, in GADGET-style groups; `/VTKHDF` points at the same arrays by hard link.
+//! ParaView 5.11 wants the ending `.hdf`, VTKHDF version 1.0 and a fixed-length ASCII `Type`.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use hdf5::types::FixedAscii;
+use hdf5::{File, Group};
+use ndarray::ArrayView2;
+
+use super::FileError;
+use super::hdf::{self, Number, Reader, put, put_attr, put_attrs};
+
+/// Sizes of the units of a snapshot in CGS; all 1 where the units have no meaning outside the run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Units {
+    /// The unit of length in cm.
+    pub length_cm: f64,
+    /// The unit of mass in g.
+    pub mass_g: f64,
+    /// The unit of velocity in cm/s.
+    pub velocity_cm_per_s: f64,
+}
+
+impl Default for Units {
+    fn default() -> Self {
+        Units { length_cm: 1.0, mass_g: 1.0, velocity_cm_per_s: 1.0 }
+    }
+}
+
+/// The particles at one time. N rows everywhere.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Snapshot {
+    /// Time, in the unit of length over the unit of velocity.
+    pub time: f64,
+    /// Number of the step.
+    pub step: u64,
+    /// A number for each particle, [N], each different.
+    pub id: Vec<u64>,
+    /// Positions, [N] of (x, y, z); z = 0 in two dimensions.
+    pub position: Vec<[f64; 3]>,
+    /// Velocities, [N]; empty if a file has none.
+    pub velocity: Vec<[f64; 3]>,
+    /// Masses, [N].
+    pub mass: Vec<f64>,
+    /// Charges, [N].
+    pub charge: Option<Vec<f64>>,
+    /// Potential per unit of mass (or charge), [N].
+    pub potential: Option<Vec<f64>>,
+    /// Accelerations, [N].
+    pub acceleration: Option<Vec<[f64; 3]>>,
+    /// What the units are.
+    pub units: Units,
+    /// Side of the periodic box; 0 in open space.
+    pub box_size: f64,
+    /// Further numbers (energies …), kept as attributes of `/Diagnostics`.
+    pub diagnostics: Vec<(String, f64)>,
+}
+
+/// A quantity of each particle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// Always written.
+    Position,
+    /// Velocities.
+    Velocity,
+    /// Always written.
+    Mass,
+    /// Always written.
+    Id,
+    /// Potential per unit of mass or charge.
+    Potential,
+    /// Accelerations.
+    Acceleration,
+    /// Charges.
+    Charge,
+}
+
+impl Field {
+    /// All fields, in the order in which they are written.
+    pub const ALL: [Field; 7] = [
+        Field::Position,
+        Field::Velocity,
+        Field::Mass,
+        Field::Id,
+        Field::Potential,
+        Field::Acceleration,
+        Field::Charge,
+    ];
+
+    /// The name in scenarios.
+    pub const fn name(self) -> &'static str {
+        self.names().0
+    }
+
+    /// The names in scenarios, in `/PartType1` and in `/VTKHDF/PointData`.
+    const fn names(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Field::Position => ("position", "Coordinates", ""),
+            Field::Velocity => ("velocity", "Velocities", "velocity"),
+            Field::Mass => ("mass", "Masses", "mass"),
+            Field::Id => ("id", "ParticleIDs", "id"),
+            Field::Potential => ("potential", "Potential", "potential"),
+            Field::Acceleration => ("acceleration", "Acceleration", "acceleration"),
+            Field::Charge => ("charge", "Charges", "charge"),
+        }
+    }
+}
+
+/// Floating-point numbers in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Float {
+    /// Half the size; 7 digits.
+    #[default]
+    F32,
+    /// As the run holds them.
+    F64,
+}
+
+/// What of a snapshot is written, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// Beside position, mass and id, which are always written.
+    pub fields: Vec<Field>,
+    /// Of all floating-point arrays.
+    pub precision: Float,
+}
+
+impl Layout {
+    fn wants(&self, field: Field) -> bool {
+        matches!(field, Field::Position | Field::Mass | Field::Id) || self.fields.contains(&field)
+    }
+}
+
+/// Writes a snapshot, rows in the order of the ids, and returns its size in bytes.
+///
+/// # Errors
+/// [`FileError::Unwritable`] if arrays differ in length, a value is not finite or does not fit the precision, an id
+/// appears twice or a field is asked for that the snapshot lacks; [`FileError::Io`], [`FileError::Hdf5`]. In each
+/// case an old file of that name is untouched.
+pub fn write(path: &Path, snapshot: &Snapshot, layout: &Layout) -> Result<u64, FileError> {
+    snapshot.check(layout).map_err(|what| FileError::unwritable(path, what))?;
+    let snapshot = snapshot.in_id_order();
+    if let Some(pair) = snapshot.id.windows(2).find(|w| w[0] == w[1]) {
+        return Err(FileError::unwritable(path, format!("two particles have the id {}", pair[0])));
+    }
+    // Ids, the arrays of /VTKHDF, and at most four vectors' worth of floats; compression only makes it smaller.
+    let bytes_per_row = 8 + 17 + 13 * 8;
+    let estimate = (snapshot.id.len() * bytes_per_row) as u64 + (1 << 20);
+    hdf::write_file(path, estimate, |file| {
+        put_header(file, &snapshot, layout)?;
+        put_particles(file, &snapshot, layout)?;
+        put_vtkhdf(file, &snapshot, layout)
+    })
+}
+
+impl Snapshot {
+    /// The values of a field as a flat list with its number of components; `None` where there are none.
+    fn floats(&self, field: Field) -> Option<(&[f64], usize)> {
+        match field {
+            Field::Position => Some((self.position.as_flattened(), 3)),
+            Field::Velocity => Some((self.velocity.as_flattened(), 3)),
+            Field::Mass => Some((&self.mass, 1)),
+            Field::Potential => self.potential.as_deref().map(|v| (v, 1)),
+            Field::Acceleration => self.acceleration.as_ref().map(|v| (v.as_flattened(), 3)),
+            Field::Charge => self.charge.as_deref().map(|v| (v, 1)),
+            Field::Id => None,
+        }
+    }
+
+    /// Whether the snapshot can be written as asked.
+    fn check(&self, layout: &Layout) -> Result<(), String> {
+        let n = self.id.len();
+        if u32::try_from(n).is_err() {
+            return Err(format!("{n} particles are more than the {} that one file can number", u32::MAX));
+        }
+        if !self.time.is_finite() {
+            return Err(format!("the time is {}", self.time));
+        }
+        let limit = if layout.precision == Float::F32 { f64::from(f32::MAX) } else { f64::MAX };
+        for field in Field::ALL.into_iter().filter(|&f| f != Field::Id && layout.wants(f)) {
+            let name = field.name();
+            let (values, width) = self.floats(field).ok_or_else(|| format!("there is no {name} to write"))?;
+            if values.len() != n * width {
+                return Err(format!("{name} has {} rows for {n} ids", values.len() / width));
+            }
+            if let Some(i) = values.iter().position(|v| !v.is_finite()) {
+                return Err(format!("{name} of particle {} is {}", self.id[i / width], values[i]));
+            }
+            if let Some(i) = values.iter().position(|v| v.abs() > limit) {
+                let what = format!("{name} of particle {} is {:e}", self.id[i / width], values[i]);
+                return Err(format!("{what}, too large for f32; write f64 (output.precision = \"f64\")"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The same particles, sorted by id.
+    fn in_id_order(&self) -> Cow<'_, Snapshot> {
+        if self.id.is_sorted() {
+            return Cow::Borrowed(self);
+        }
+        let mut order: Vec<usize> = (0..self.id.len()).collect();
+        order.sort_unstable_by_key(|&i| self.id[i]);
+        fn pick<T: Copy>(order: &[usize], from: &[T]) -> Vec<T> {
+            // Fields that are not written may have any length; they are not needed.
+            if from.len() == order.len() { order.iter().map(|&i| from[i]).collect() } else { vec![] }
+        }
+        Cow::Owned(Snapshot {
+            id: pick(&order, &self.id),
+            position: pick(&order, &self.position),
+            velocity: pick(&order, &self.velocity),
+            mass: pick(&order, &self.mass),
+            charge: self.charge.as_ref().map(|v| pick(&order, v)),
+            potential: self.potential.as_ref().map(|v| pick(&order, v)),
+            acceleration: self.acceleration.as_ref().map(|v| pick(&order, v)),
+            diagnostics: self.diagnostics.clone(),
+            ..*self
+        })
+    }
+}
+
+/// `/Header` as GADGET's readers want it, and `/Diagnostics`.
+fn put_header(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()> {
+    let header = file.create_group("Header")?;
+    let counts = [0, s.id.len() as u32, 0, 0, 0, 0];
+    put_attrs(&header, "NumPart_ThisFile", &counts)?;
+    put_attrs(&header, "NumPart_Total", &counts)?;
+    put_attrs(&header, "NumPart_Total_HighWord", &[0u32; 6])?;
+    put_attrs(&header, "MassTable", &[0f64; 6])?;
+    for (name, value) in [
+        ("Time", s.time),
+        ("BoxSize", s.box_size),
+        ("Redshift", 0.0),
+        ("Omega0", 0.0),
+        ("OmegaLambda", 0.0),
+        ("HubbleParam", 1.0),
+        ("UnitLength_in_cm", s.units.length_cm),
+        ("UnitMass_in_g", s.units.mass_g),
+        ("UnitVelocity_in_cm_per_s", s.units.velocity_cm_per_s),
+    ] {
+        put_attr(&header, name, value)?;
+    }
+    put_attr(&header, "NumFilesPerSnapshot", 1i32)?;
+    put_attr(&header, "Flag_DoublePrecision", i32::from(layout.precision == Float::F64))?;
+    put_attr(&header, "Code", FixedAscii::<5>::from_ascii("nbody").map_err(|e| e.to_string())?)?;
+    let diagnostics = file.create_group("Diagnostics")?;
+    s.diagnostics.iter().try_for_each(|(name, value)| put_attr(&diagnostics, name, *value))
+}
+
+/// `/PartType1`: only whole numbers and masses compress; coordinates shrink by a tenth at ten times the time.
+fn put_particles(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()> {
+    let group = file.create_group("PartType1")?;
+    for field in Field::ALL.into_iter().filter(|&f| layout.wants(f)) {
+        let (_, name, _) = field.names();
+        let compress = matches!(field, Field::Mass | Field::Charge);
+        let Some((values, width)) = s.floats(field) else {
+            put(&group, name, &s.id[..], true)?;
+            continue;
+        };
+        match layout.precision {
+            Float::F64 => put_floats(&group, name, values, width, compress)?,
+            Float::F32 => {
+                let single: Vec<f32> = values.iter().map(|&v| v as f32).collect();
+                put_floats(&group, name, &single, width, compress)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn put_floats<T: Number>(g: &Group, name: &str, v: &[T], width: usize, compress: bool) -> hdf5::Result<()> {
+    if width == 1 {
+        return put(g, name, v, compress);
+    }
+    let rows = ArrayView2::from_shape((v.len() / width, width), v).map_err(|e| e.to_string())?;
+    put(g, name, rows, compress)
+}
+
+/// `/VTKHDF`: the same arrays by hard link, and one vertex cell for each particle so that filters work.
+fn put_vtkhdf(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()> {
+    let vtk = file.create_group("VTKHDF")?;
+    put_attrs(&vtk, "Version", &[1i64, 0])?;
+    put_attr(&vtk, "Type", FixedAscii::<16>::from_ascii("UnstructuredGrid").map_err(|e| e.to_string())?)?;
+    let n = s.id.len() as i64;
+    for name in ["NumberOfPoints", "NumberOfCells", "NumberOfConnectivityIds"] {
+        put(&vtk, name, &[n][..], false)?;
+    }
+    let counting: Vec<i64> = (0..=n).collect();
+    put(&vtk, "Connectivity", &counting[..s.id.len()], true)?;
+    put(&vtk, "Offsets", &counting[..], true)?;
+    put(&vtk, "Types", &vec![1u8; s.id.len()][..], true)?;
+    file.link_hard("/PartType1/Coordinates", "/VTKHDF/Points")?;
+    let points = vtk.create_group("PointData")?;
+    for field in Field::ALL.into_iter().filter(|&f| f != Field::Position && layout.wants(f)) {
+        let (_, name, point_name) = field.names();
+        points.link_hard(&format!("/PartType1/{name}"), point_name)?;
+    }
+    let fields = vtk.create_group("FieldData")?;
+    put(&fields, "time", &[s.time][..], false)?;
+    put(&fields, "step", &[s.step as i64][..], false)
+}
+
+/// Reads a snapshot of ours, or a GADGET file with nothing but `/PartType1`, rows in the order of the file.
+///
+/// Arrays that the file lacks are `None` (velocities: empty); `Masses` may be a constant in `MassTable`.
+///
+/// # Errors
+/// [`FileError::Missing`], [`FileError::Io`]; [`FileError::Data`] for a file that is not HDF5, or is damaged, or
+/// lacks an array or has it in another shape or type, or whose data lie in another file, are not finite or have an
+/// id twice.
+pub fn read(path: &Path) -> Result<Snapshot, FileError> {
+    let reader = Reader::open(path)?;
+    let header = reader.need_group("/Header")?;
+    let n = particle_count(&reader, &header)?;
+    let number = |name, default| Ok(reader.attr(&header, name)?.and_then(|v| v.first().copied()).unwrap_or(default));
+    let mut s = Snapshot {
+        time: reader.need_attr(&header, "Time")?,
+        box_size: number("BoxSize", 0.0)?,
+        units: Units {
+            length_cm: number("UnitLength_in_cm", 1.0)?,
+            mass_g: number("UnitMass_in_g", 1.0)?,
+            velocity_cm_per_s: number("UnitVelocity_in_cm_per_s", 1.0)?,
+        },
+        ..Snapshot::default()
+    };
+    if reader.group("/VTKHDF")?.is_some() {
+        let group = reader.need_group("/VTKHDF/FieldData")?;
+        let step = reader.integers(&group, "step", 1)?;
+        s.step = step.ok_or_else(|| reader.error("/VTKHDF/FieldData/step is missing"))?[0];
+    }
+    if let Some(group) = reader.group("/Diagnostics")? {
+        for name in reader.attr_names(&group)? {
+            s.diagnostics.push((name.clone(), reader.need_attr(&group, &name)?));
+        }
+    }
+    let Some(group) = reader.group("/PartType1")? else {
+        // GADGET leaves out the groups of absent types.
+        return if n == 0 { Ok(s) } else { Err(reader.error("/PartType1 is missing")) };
+    };
+    let missing = |name: &str| reader.error(format!("/PartType1/{name} is missing"));
+    s.position = reader.vectors(&group, "Coordinates", n)?.ok_or_else(|| missing("Coordinates"))?;
+    s.id = reader.integers(&group, "ParticleIDs", n)?.ok_or_else(|| missing("ParticleIDs"))?;
+    s.mass = match (reader.scalars(&group, "Masses", n)?, reader.attr(&header, "MassTable")?) {
+        (Some(masses), _) => masses,
+        (None, Some(table)) if table.get(1).is_some_and(|&m| m > 0.0) => vec![table[1]; n],
+        _ => return Err(missing("Masses")),
+    };
+    s.velocity = reader.vectors(&group, "Velocities", n)?.unwrap_or_default();
+    s.charge = reader.scalars(&group, "Charges", n)?;
+    s.potential = reader.scalars(&group, "Potential", n)?;
+    s.acceleration = reader.vectors(&group, "Acceleration", n)?;
+    let mut ids = s.id.clone();
+    ids.sort_unstable();
+    match ids.windows(2).find(|w| w[0] == w[1]) {
+        Some(pair) => Err(reader.error(format!("/PartType1/ParticleIDs has the id {} twice", pair[0]))),
+        None => Ok(s),
+    }
+}
+
+/// N of a file that holds all of its snapshot and no other type of particle.
+fn particle_count(reader: &Reader, header: &Group) -> Result<usize, FileError> {
+    let files = reader.attr(header, "NumFilesPerSnapshot")?.unwrap_or(vec![1.0]);
+    if files != [1.0] {
+        return Err(reader.error(format!("one of {files:?} files of a snapshot; join them into one first")));
+    }
+    let counts = reader.attr(header, "NumPart_ThisFile")?;
+    let counts = counts.ok_or_else(|| reader.error("attribute NumPart_ThisFile of /Header is missing"))?;
+    for (kind, &count) in counts.iter().enumerate() {
+        if !(0.0..4_294_967_296.0).contains(&count) || count.fract() != 0.0 {
+            return Err(reader.error(format!("NumPart_ThisFile[{kind}] = {count} is not a number of particles")));
+        }
+        if kind != 1 && count > 0.0 {
+            return Err(reader.error(format!("{count} particles of type {kind}; only /PartType1 is read")));
+        }
+    }
+    counts
+        .get(1)
+        .map(|&n| n as usize)
+        .ok_or_else(|| reader.error("NumPart_ThisFile of /Header has fewer than 2 values"))
+}

@@ -1,0 +1,102 @@
+//! Progress on stderr: a bar on a terminal, elsewhere one plain line every 30 seconds.
+
+use std::cell::Cell;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::Options;
+use crate::scenario::Scenario;
+
+/// Between plain lines.
+const INTERVAL: Duration = Duration::from_secs(30);
+
+/// Progress of a run.
+pub struct Progress {
+    kind: Kind,
+    verbose: bool,
+}
+
+enum Kind {
+    /// Nothing is shown.
+    Quiet,
+    /// A bar on a terminal.
+    Bar(ProgressBar),
+    /// Lines in a log.
+    Lines {
+        /// Number of steps of the run.
+        steps: u64,
+        /// When it began.
+        start: Instant,
+        /// When the last line was written.
+        last: Cell<Instant>,
+    },
+}
+
+impl Progress {
+    /// Tells what begins.
+    pub fn start(scenario: &Scenario, particles: usize, threads: usize, options: &Options) -> Self {
+        Progress { kind: Kind::start(scenario, particles, threads, options.quiet), verbose: options.verbose }
+    }
+
+    /// Tells what is worth knowing with `-v` only.
+    pub fn note(&self, text: &str) {
+        if !self.verbose {
+            return;
+        }
+        match &self.kind {
+            Kind::Bar(bar) => bar.suspend(|| eprintln!("{text}")),
+            _ => eprintln!("{text}"),
+        }
+    }
+
+    /// After a step.
+    pub fn at(&self, step: u64, time: f64, energy_error: f64) {
+        match &self.kind {
+            Kind::Quiet => {}
+            Kind::Bar(bar) => {
+                bar.set_position(step);
+                bar.set_message(format!("t = {time:.6}  dE/E0 = {energy_error:.1e}"));
+            }
+            Kind::Lines { steps, start, last } => {
+                if last.get().elapsed() < INTERVAL {
+                    return;
+                }
+                last.set(Instant::now());
+                let gone = start.elapsed().as_secs_f64();
+                let left = gone / step as f64 * (steps - step) as f64;
+                eprintln!(
+                    "step {step}/{steps}  t = {time:.6}  dE/E0 = {energy_error:.1e}  {gone:.0} s gone, {left:.0} s left"
+                );
+            }
+        }
+    }
+
+    /// Removes the bar.
+    pub fn finish(&self) {
+        if let Kind::Bar(bar) = &self.kind {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Kind {
+    fn start(scenario: &Scenario, particles: usize, threads: usize, quiet: bool) -> Self {
+        if quiet {
+            return Kind::Quiet;
+        }
+        eprintln!("{}: {particles} particles, {} steps, {threads} threads", scenario.title, scenario.steps);
+        if !std::io::stderr().is_terminal() {
+            let now = Instant::now();
+            return Kind::Lines { steps: scenario.steps, start: now, last: Cell::new(now) };
+        }
+        let bar = ProgressBar::new(scenario.steps);
+        let template = "{bar:32} {percent:>3} %  step {pos}/{len}  {msg}  {elapsed} gone, {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(500));
+        Kind::Bar(bar)
+    }
+}

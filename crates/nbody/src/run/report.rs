@@ -1,0 +1,127 @@
+//! What a run tells at its end: a summary, the table of stages, `run.json` and `timings.json`.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+use fmm_core::{Choice, Stage, StageTimes};
+use serde_json::{Value, json};
+
+use crate::diagnostics::Diagnostics;
+use crate::fault::Fault;
+use crate::scenario::Scenario;
+
+/// What is known of a finished run.
+pub struct Facts<'a> {
+    /// What was asked.
+    pub scenario: &'a Scenario,
+    /// N.
+    pub particles: usize,
+    /// Worker threads.
+    pub threads: usize,
+    /// Steps done.
+    pub steps: u64,
+    /// dE/E0 at the end.
+    pub energy_error: f64,
+    /// Largest |dE/E0| at any line of the diagnostics.
+    pub largest_energy_error: f64,
+    /// What the solver chose.
+    pub choice: Option<Choice>,
+    /// Particles at the same place at the end.
+    pub coincident_pairs: u64,
+}
+
+impl Facts<'_> {
+    /// `run.json`.
+    pub fn run_json(&self) -> Value {
+        let s = self.scenario;
+        let choice = self.choice.as_ref();
+        json!({
+            "program": "nbody",
+            "version": env!("CARGO_PKG_VERSION"),
+            "title": s.title,
+            "seed": s.seed,
+            "particles": self.particles,
+            "steps": self.steps,
+            "time": s.clock.time(self.steps),
+            "complete": self.steps == s.steps,
+            "host": { "os": std::env::consts::OS, "arch": std::env::consts::ARCH, "threads": self.threads },
+            "solver": {
+                "method": choice.map(|c| c.method.name()),
+                "precision": choice.map(|c| c.precision.name()),
+                "order": choice.and_then(|c| c.order),
+                "theta": choice.and_then(|c| c.theta),
+                "leaf_size": choice.map(|c| c.leaf_size),
+                "tolerance": s.settings.tolerance,
+            },
+            "energy_error": self.energy_error,
+            "largest_energy_error": self.largest_energy_error,
+            "coincident_pairs": self.coincident_pairs,
+        })
+    }
+
+    /// The result in a few lines.
+    pub fn summary(&self, last: &Diagnostics, directory: &Path) -> String {
+        let s = self.scenario;
+        let solver = self.choice.as_ref().map_or("none".to_string(), |c| {
+            let mut text = format!("{} in {}", c.method.name(), c.precision.name());
+            if let Some(p) = c.order {
+                let _ = write!(text, ", order {p}");
+            }
+            if let Some(theta) = c.theta {
+                let _ = write!(text, ", theta {theta}");
+            }
+            text
+        });
+        let time = s.clock.time(self.steps);
+        format!(
+            "{}\n  particles     {}\n  steps         {} to time {time}\n  solver        {solver}\n  energy        {:.9e}, \
+             dE/E0 {:.2e}, largest {:.2e}\n  virial ratio  {:.6}\n  files         {}\n",
+            s.title,
+            self.particles,
+            self.steps,
+            last.total(),
+            self.energy_error,
+            self.largest_energy_error,
+            last.virial_ratio(),
+            directory.display(),
+        )
+    }
+}
+
+/// Stages that took part, in their order.
+fn stages(times: &StageTimes) -> impl Iterator<Item = (Stage, f64, u64)> + '_ {
+    Stage::ALL.into_iter().map(|s| (s, times.seconds(s), times.calls(s))).filter(|&(_, _, calls)| calls > 0)
+}
+
+/// `timings.json`: seconds and calls of every stage.
+pub fn timings_json(times: &StageTimes) -> Value {
+    let stage = |s: Stage| (s.name().to_string(), json!({ "seconds": times.seconds(s), "calls": times.calls(s) }));
+    json!({
+        "total_seconds": times.total(),
+        "stages": Stage::ALL.into_iter().map(stage).collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+/// Where the time went.
+pub fn stage_table(times: &StageTimes) -> String {
+    let total = times.total();
+    let mut text = format!("\n{:<8} {:>10} {:>7} {:>9}\n", "stage", "seconds", "%", "calls");
+    for (stage, seconds, calls) in stages(times) {
+        let share = if total > 0.0 { 100.0 * seconds / total } else { 0.0 };
+        let _ = writeln!(text, "{:<8} {seconds:>10.3} {share:>7.1} {calls:>9}", stage.name());
+    }
+    let _ = writeln!(text, "{:<8} {total:>10.3} {:>7.1}", "total", 100.0);
+    text
+}
+
+/// Prints results on stdout; a reader that has gone away is no error.
+pub fn print(text: &str) -> Result<(), Fault> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Fault::new(74, format!("cannot write to standard output: {e}")))
+        }
+        _ => Ok(()),
+    }
+}

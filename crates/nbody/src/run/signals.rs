@@ -1,0 +1,31 @@
+//! Ctrl-C and SIGTERM: the first asks the run to end after its step, the second ends the process at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use crate::fault::Fault;
+
+/// Whether the run was asked to end.
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Starts to listen. Files are renamed into place when complete, so that an end at once leaves none half written.
+    pub fn install() -> Result<Self, Fault> {
+        let asked = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // In this order the first signal only raises the flag and the second finds it raised.
+            flag::register_conditional_shutdown(signal, 75, asked.clone())
+                .and_then(|_| flag::register(signal, asked.clone()))
+                .map_err(|e| Fault::new(70, format!("cannot listen to signal {signal}: {e}")))?;
+        }
+        Ok(Stop(asked))
+    }
+
+    /// Whether a signal came.
+    pub fn requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

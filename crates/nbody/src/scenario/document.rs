@@ -1,0 +1,180 @@
+//! The scenario as a tree of values, each knowing the file or `--set` and the place that it came from.
+
+use std::ops::Range;
+
+use toml::de::{DeTable, DeValue};
+
+use super::problem::{Problem, Source};
+
+/// A place in one of the sources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// Index of the source: 0 is the file, the others are the `--set` options in their order.
+    pub source: usize,
+    /// Bytes of that source's text.
+    pub range: Range<usize>,
+}
+
+/// A value and where it stands.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// The value.
+    pub value: Value,
+    /// Its place; for a table that of its header.
+    pub span: Span,
+}
+
+/// A TOML value.
+#[derive(Debug, Clone)]
+pub enum Value {
+    /// Keys with their places, and values.
+    Table(Vec<(Key, Item)>),
+    /// A list, or an array of tables.
+    Array(Vec<Item>),
+    /// Text.
+    String(String),
+    /// A whole number; `None` where it does not fit 64 bits.
+    Integer(Option<i64>),
+    /// A real number.
+    Float(f64),
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A date or a time: no key takes one.
+    Datetime,
+}
+
+impl Value {
+    /// What messages call it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Value::Table(_) => "a table",
+            Value::Array(_) => "a list",
+            Value::String(_) => "a string",
+            Value::Integer(_) | Value::Float(_) => "a number",
+            Value::Boolean(_) => "true or false",
+            Value::Datetime => "a date",
+        }
+    }
+}
+
+/// A key and where it stands.
+#[derive(Debug, Clone)]
+pub struct Key {
+    /// The name.
+    pub name: String,
+    /// Its place.
+    pub span: Span,
+}
+
+/// Parses the text of source number `source`.
+///
+/// # Errors
+/// Everything that is not TOML, each with its place.
+pub fn parse(text: &str, source: usize) -> Result<Item, Vec<Problem>> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if errors.is_empty() {
+        let range = table.span();
+        let value = convert(DeValue::Table(table.into_inner()), source);
+        return Ok(Item { value, span: Span { source, range } });
+    }
+    let problem = |e: &toml::de::Error| Problem {
+        message: "this is not TOML".into(),
+        label: e.message().to_string(),
+        span: e.span().map(|range| Span { source, range }),
+        help: None,
+        code: 65,
+    };
+    Err(errors.iter().map(problem).collect())
+}
+
+fn convert(value: DeValue<'_>, source: usize) -> Value {
+    let span = |range| Span { source, range };
+    match value {
+        DeValue::String(s) => Value::String(s.into_owned()),
+        DeValue::Integer(i) => Value::Integer(i64::from_str_radix(i.as_str(), i.radix()).ok()),
+        DeValue::Float(f) => Value::Float(f.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(b) => Value::Boolean(b),
+        DeValue::Datetime(_) => Value::Datetime,
+        DeValue::Array(list) => {
+            let item = |v: toml::Spanned<DeValue<'_>>| {
+                let range = v.span();
+                Item { value: convert(v.into_inner(), source), span: span(range) }
+            };
+            Value::Array(list.into_iter().map(item).collect())
+        }
+        DeValue::Table(table) => {
+            let entry = |(k, v): (toml::Spanned<std::borrow::Cow<'_, str>>, toml::Spanned<DeValue<'_>>)| {
+                let key = Key { span: span(k.span()), name: k.into_inner().into_owned() };
+                let range = v.span();
+                (key, Item { value: convert(v.into_inner(), source), span: span(range) })
+            };
+            Value::Table(table.into_iter().map(entry).collect())
+        }
+    }
+}
+
+/// Reads a `--set key=value`.
+///
+/// A value that is no TOML but a bare word is taken as a string, so that `--set solver.method=fmm` needs no quotes
+/// that a shell would eat.
+///
+/// # Errors
+/// A text that is not `key=value`.
+pub fn parse_set(option: &str, source: usize) -> (Source, Result<Item, Vec<Problem>>) {
+    let named = |text: &str| Source { name: "--set".into(), text: text.to_string() };
+    let Some((key, value)) = option.split_once('=') else {
+        let problem = Problem {
+            message: "--set needs key=value".into(),
+            label: "there is no '=' here".into(),
+            span: Some(Span { source, range: 0..option.len() }),
+            help: Some("for example --set solver.tolerance=1e-6".into()),
+            code: 65,
+        };
+        return (named(option), Err(vec![problem]));
+    };
+    let value = value.trim();
+    let bare = value.starts_with(|c: char| c.is_ascii_alphabetic() || "./_".contains(c))
+        && !value.contains(['"', '\'', '\\', '\n'])
+        && !["true", "false", "inf", "nan"].contains(&value);
+    let text = if bare { format!("{key}=\"{value}\"") } else { option.to_string() };
+    let parsed = parse(&text, source);
+    (named(&text), parsed)
+}
+
+/// Lays `over` over `base`: tables key by key, everything else replaced. A table over an array addresses its items
+/// by their number from 0 (`particles.0.n`).
+///
+/// # Errors
+/// A number that names no item of the array.
+pub fn merge(base: &mut Item, over: Item) -> Result<(), Problem> {
+    match (&mut base.value, over.value) {
+        (Value::Table(entries), Value::Table(new)) => {
+            for (key, item) in new {
+                match entries.iter_mut().find(|(k, _)| k.name == key.name) {
+                    Some((_, old)) => merge(old, item)?,
+                    None => entries.push((key, item)),
+                }
+            }
+        }
+        (Value::Array(items), Value::Table(new)) => {
+            for (key, item) in new {
+                let count = items.len();
+                let Some(old) = key.name.parse::<usize>().ok().and_then(|i| items.get_mut(i)) else {
+                    return Err(Problem {
+                        message: format!("'{}' names no item of this list", key.name),
+                        label: format!("the list has {count}, numbered from 0"),
+                        span: Some(key.span),
+                        help: Some("for example --set particles.0.n=1000 for the first group".into()),
+                        code: 65,
+                    });
+                };
+                merge(old, item)?;
+            }
+        }
+        (slot, value) => {
+            *slot = value;
+            base.span = over.span;
+        }
+    }
+    Ok(())
+}

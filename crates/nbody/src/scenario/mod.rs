@@ -1,0 +1,256 @@
+//! The scenario: what a run is asked to do. `docs/scenario.md` is the reference of its keys.
+
+pub mod clock;
+pub mod document;
+pub mod problem;
+mod reader;
+mod resolved;
+mod sections;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use fmm_core::Settings;
+
+use crate::fault::Fault;
+use crate::files::snapshot::{Field, Float, Layout};
+use crate::integrator::Integrator;
+use crate::units::System;
+use clock::Clock;
+use document::Item;
+use problem::{Problems, Source};
+use reader::Notes;
+
+/// Everything that a run is asked to do, in the scenario's units, with defaults filled in and checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    /// Text of the file that it was read from.
+    pub text: String,
+    /// A line for people.
+    pub title: String,
+    /// Seed of all random numbers.
+    pub seed: u64,
+    /// Units of every number.
+    pub units: System,
+    /// The interaction.
+    pub law: Law,
+    /// Groups of particles, in their order.
+    pub groups: Vec<Group>,
+    /// How forces are summed, softening included.
+    pub settings: Settings,
+    /// Where forces are summed.
+    pub device: Device,
+    /// Scheme of the steps.
+    pub integrator: Integrator,
+    /// Steps and their times.
+    pub clock: Clock,
+    /// Number of steps.
+    pub steps: u64,
+    /// Run directory.
+    pub directory: PathBuf,
+    /// Steps between snapshots.
+    pub snapshot_every: u64,
+    /// Steps between lines of `diagnostics.csv`.
+    pub diagnostics_every: u64,
+    /// What a snapshot holds.
+    pub layout: Layout,
+}
+
+/// `force.law`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Law {
+    /// Masses attract: a = −G Σ m d/r³.
+    #[default]
+    Gravity,
+    /// Like charges repel: a = k_e (q/m) Σ q d/r³.
+    Coulomb,
+}
+
+impl Law {
+    const NAMES: [(&'static str, Law); 2] = [("gravity", Law::Gravity), ("coulomb", Law::Coulomb)];
+
+    /// The name in scenarios.
+    pub fn name(self) -> &'static str {
+        Law::NAMES[self as usize].0
+    }
+}
+
+/// `solver.device`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Device {
+    /// The fastest that is there.
+    #[default]
+    Auto,
+    /// The cores of this machine.
+    Cpu,
+}
+
+impl Device {
+    const NAMES: [(&'static str, Device); 2] = [("auto", Device::Auto), ("cpu", Device::Cpu)];
+
+    /// The name in scenarios.
+    pub fn name(self) -> &'static str {
+        Device::NAMES[self as usize].0
+    }
+}
+
+/// A group of particles: a model, moved and set in motion as a whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// Where its particles come from.
+    pub model: Model,
+    /// Added to every position.
+    pub position: [f64; 3],
+    /// Added to every velocity.
+    pub velocity: [f64; 3],
+}
+
+/// `particles.model` with its parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Model {
+    /// Plummer's sphere in equilibrium under its own gravity.
+    Plummer {
+        /// Number of particles.
+        n: usize,
+        /// Total mass M.
+        mass: f64,
+        /// Scale radius a of ρ ∝ (1 + r²/a²)^(−5/2).
+        scale_radius: f64,
+    },
+    /// A sphere of uniform density.
+    UniformSphere {
+        /// Number of particles.
+        n: usize,
+        /// Total mass.
+        mass: f64,
+        /// Total charge.
+        charge: f64,
+        /// Its radius.
+        radius: f64,
+        /// Random velocities.
+        velocities: Velocities,
+    },
+    /// A table of particles, or a snapshot.
+    File {
+        /// Relative to the scenario's folder unless absolute.
+        path: PathBuf,
+    },
+}
+
+/// Random velocities, each component from the same normal distribution.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Velocities {
+    /// −2T/W of the continuous model: 0 is cold, 1 is virial equilibrium.
+    VirialRatio(f64),
+    /// Standard deviation of a component.
+    Dispersion(f64),
+}
+
+impl Scenario {
+    /// Reads a scenario file and lays the `--set` options over it.
+    ///
+    /// # Errors
+    /// 66 if there is no such file, 74 if it cannot be read, 65 with all mistakes underlined.
+    pub fn load(path: &Path, sets: &[String]) -> Result<Scenario, Fault> {
+        let fail = |e: std::io::Error| {
+            let code = if e.kind() == std::io::ErrorKind::NotFound { 66 } else { 74 };
+            let why = if code == 66 { "no such scenario file".into() } else { format!("cannot read: {e}") };
+            Fault::new(code, format!("{}: {why}", path.display()))
+        };
+        /// A scenario is written by people; what is larger is another file given by mistake.
+        const LIMIT: u64 = 1 << 20;
+        let size = std::fs::metadata(path).map_err(fail)?.len();
+        if size > LIMIT {
+            return Err(Fault::new(65, format!("{}: {size} bytes; a scenario has at most {LIMIT}", path.display())));
+        }
+        let bytes = std::fs::read(path).map_err(fail)?;
+        let text = String::from_utf8(bytes).map_err(|e| {
+            let at = e.utf8_error().valid_up_to();
+            Fault::new(65, format!("{}: byte {at} is not UTF-8 text; a scenario is a TOML file", path.display()))
+        })?;
+        Ok(Scenario::parse(&path.display().to_string(), text, path.parent(), sets)?)
+    }
+
+    /// Reads a scenario from a text.
+    ///
+    /// # Errors
+    /// All mistakes, each with its place in `name` or in a `--set` option.
+    pub fn parse(name: &str, text: String, folder: Option<&Path>, sets: &[String]) -> Result<Scenario, Problems> {
+        let mut sources = vec![Source { name: name.into(), text: text.clone() }];
+        let parsed = document::parse(&text, 0);
+        let overrides: Vec<_> = (1..).zip(sets).map(|(i, set)| document::parse_set(set, i)).collect();
+        let (mut items, mut problems): (Vec<Item>, Vec<problem::Problem>) = (vec![], vec![]);
+        let (set_sources, set_items): (Vec<Source>, Vec<_>) = overrides.into_iter().unzip();
+        sources.extend(set_sources);
+        for result in std::iter::once(parsed).chain(set_items) {
+            match result {
+                Ok(item) => items.push(item),
+                Err(more) => problems.extend(more),
+            }
+        }
+        if !problems.is_empty() {
+            return Err(Problems { sources, problems });
+        }
+        let mut items = items.into_iter();
+        let notes = Notes::default();
+        let scenario = items.next().and_then(|mut root| {
+            for over in items {
+                if let Err(problem) = document::merge(&mut root, over) {
+                    notes.problems.borrow_mut().push(problem);
+                }
+            }
+            sections::read(&notes, &root, folder, name)
+        });
+        let mut problems = notes.problems.into_inner();
+        // In the order of the file, whatever the order of the checks.
+        problems.sort_by_key(|p| p.span.as_ref().map(|s| (s.source, s.range.start)));
+        match scenario {
+            Some(s) if problems.is_empty() => Ok(Scenario { text, ..s }),
+            _ => Err(Problems { sources, problems }),
+        }
+    }
+
+    /// Every key that the parser knows, as `section.key`.
+    pub fn known_keys() -> BTreeSet<String> {
+        let groups = sections::MODELS.iter().map(|(name, _)| format!("[[particles]]\nmodel = \"{name}\"\n"));
+        let notes = Notes::default();
+        if let Ok(root) = document::parse(&groups.collect::<String>(), 0) {
+            sections::read(&notes, &root, None, "keys.toml");
+        }
+        notes.known.into_inner()
+    }
+
+    /// Charges are of interest: the law is Coulomb's.
+    pub fn charged(&self) -> bool {
+        self.law == Law::Coulomb
+    }
+
+    /// G or k_e.
+    pub fn constant(&self) -> f64 {
+        let constant = match self.law {
+            Law::Gravity => self.units.gravity(),
+            Law::Coulomb => self.units.electric(),
+        };
+        // Reading refuses a law that the units have no constant for.
+        constant.unwrap_or(f64::NAN)
+    }
+
+    /// Time at the end of the run.
+    pub fn end(&self) -> f64 {
+        self.clock.time(self.steps)
+    }
+}
+
+/// Names of [`Field`] in scenarios.
+const FIELDS: [(&str, Field); 7] = [
+    ("position", Field::Position),
+    ("velocity", Field::Velocity),
+    ("mass", Field::Mass),
+    ("id", Field::Id),
+    ("potential", Field::Potential),
+    ("acceleration", Field::Acceleration),
+    ("charge", Field::Charge),
+];
+
+/// Names of [`Float`] in scenarios.
+const FLOATS: [(&str, Float); 2] = [("f32", Float::F32), ("f64", Float::F64)];

@@ -1,0 +1,330 @@
+//! Typed access to the keys of a section. Every mistake is noted and reading goes on, so that all are reported.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use super::document::{Item, Span, Value};
+use super::problem::Problem;
+use crate::units::{Dimension, System};
+
+/// The numbers that a key takes.
+#[derive(Debug, Clone, Copy)]
+pub struct Range {
+    low: f64,
+    high: f64,
+    /// Whether `low` itself is allowed.
+    closed: bool,
+    /// As told in messages.
+    text: &'static str,
+}
+
+impl Range {
+    /// Any finite number.
+    pub const FINITE: Range = Range { low: f64::MIN, high: f64::MAX, closed: true, text: "a finite number" };
+    /// x > 0.
+    pub const POSITIVE: Range = Range { low: 0.0, high: f64::MAX, closed: false, text: "above 0 and finite" };
+    /// x ≥ 0.
+    pub const NOT_NEGATIVE: Range = Range { low: 0.0, high: f64::MAX, closed: true, text: "0 or more, and finite" };
+    /// Relative force error.
+    pub const TOLERANCE: Range = Range { low: 1e-14, high: 0.1, closed: true, text: "1e-14 to 0.1" };
+    /// Opening angle.
+    pub const THETA: Range = Range { low: 0.0, high: 1.0, closed: false, text: "above 0, at most 1" };
+    /// Ratio −2T/W of a model.
+    pub const VIRIAL: Range = Range { low: 0.0, high: 10.0, closed: true, text: "0 to 10" };
+
+    fn contains(&self, x: f64) -> bool {
+        x <= self.high && (x > self.low || (self.closed && x == self.low))
+    }
+}
+
+/// What a reading collects: mistakes, and every key that was asked for.
+#[derive(Debug, Default)]
+pub struct Notes {
+    /// Mistakes, in order of discovery.
+    pub problems: RefCell<Vec<Problem>>,
+    /// Full names of all keys known to the parser (`time.dt`, `particles.n`).
+    pub known: RefCell<BTreeSet<String>>,
+}
+
+impl Notes {
+    /// Notes a mistake.
+    pub fn add(&self, span: Option<&Span>, message: String, label: impl Into<String>, help: Option<String>) {
+        let problem = Problem { message, label: label.into(), span: span.cloned(), help, code: 65 };
+        self.problems.borrow_mut().push(problem);
+    }
+}
+
+/// A section of the scenario being read.
+pub struct Section<'a> {
+    notes: &'a Notes,
+    /// Name in messages: `time`, `particles.0`; empty for the top level.
+    name: String,
+    item: Option<&'a Item>,
+    asked: Vec<&'static str>,
+}
+
+/// The best match for a misspelt word.
+fn nearest<'w>(word: &str, words: &[&'w str]) -> Option<&'w str> {
+    let score = |w: &&str| strsim::normalized_damerau_levenshtein(word, w);
+    words.iter().copied().max_by(|a, b| score(a).total_cmp(&score(b))).filter(|w| score(w) > 0.45)
+}
+
+impl<'a> Section<'a> {
+    /// The section in `item`, or an empty one where the scenario has none.
+    pub fn new(notes: &'a Notes, name: impl Into<String>, item: Option<&'a Item>) -> Self {
+        let name = name.into();
+        let item = item.filter(|i| {
+            let table = matches!(i.value, Value::Table(_));
+            if !table {
+                notes.add(
+                    Some(&i.span),
+                    format!("'{name}' is {}, not a section", i.value.kind()),
+                    "a section is expected",
+                    None,
+                );
+            }
+            table
+        });
+        Section { notes, name, item, asked: vec![] }
+    }
+
+    /// `section.key` as told in messages.
+    pub fn full(&self, key: &str) -> String {
+        if self.name.is_empty() { key.to_string() } else { format!("{}.{key}", self.name) }
+    }
+
+    /// Notes a mistake at the value of `key`, or at the section where the key is absent.
+    pub fn fault(&self, key: &str, message: String, label: impl Into<String>, help: Option<String>) {
+        let span = self.find(key).or(self.item).map(|i| &i.span);
+        self.notes.add(span, message, label, help);
+    }
+
+    /// Notes that what `key` names is not there, with the exit code for that.
+    pub fn absent(&self, key: &str, code: u8, message: String, label: impl Into<String>, help: Option<String>) {
+        self.fault(key, message, label, help);
+        if let Some(problem) = self.notes.problems.borrow_mut().last_mut() {
+            problem.code = code;
+        }
+    }
+
+    fn find(&self, key: &str) -> Option<&'a Item> {
+        let Value::Table(entries) = &self.item?.value else { return None };
+        entries.iter().find(|(k, _)| k.name == key).map(|(_, v)| v)
+    }
+
+    /// The item of `key`, which becomes known.
+    pub fn item(&mut self, key: &'static str) -> Option<&'a Item> {
+        let section: Vec<&str> =
+            self.name.split('.').filter(|p| p.parse::<usize>().is_err() && !p.is_empty()).collect();
+        let full = section.into_iter().chain([key]).collect::<Vec<_>>().join(".");
+        self.notes.known.borrow_mut().insert(full);
+        if !self.asked.contains(&key) {
+            self.asked.push(key);
+        }
+        self.find(key)
+    }
+
+    /// Whether the scenario has this key.
+    pub fn has(&self, key: &str) -> bool {
+        self.find(key).is_some()
+    }
+
+    /// Notes that a required key is missing.
+    pub fn missing(&self, key: &str, help: &str) {
+        let label = if self.item.is_some() { format!("'{key}' belongs here") } else { String::new() };
+        let span = self.item.map(|i| &i.span);
+        self.notes.add(span, format!("{} is missing", self.full(key)), label, Some(help.to_string()));
+    }
+
+    fn wrong_type(&self, key: &str, item: &Item, expected: &str) {
+        let message = format!("{} is {}; {expected} is expected", self.full(key), item.value.kind());
+        let help = match &item.value {
+            Value::String(s) if expected.contains("number") && s.trim().parse::<f64>().is_ok() => {
+                Some(format!("write it without quotes: {key} = {}", s.trim()))
+            }
+            _ => None,
+        };
+        self.notes.add(Some(&item.span), message, format!("{expected} is expected"), help);
+    }
+
+    fn check(&self, key: &str, item: &Item, x: f64, range: Range) -> Option<f64> {
+        if range.contains(x) {
+            return Some(x);
+        }
+        let message = format!("{} = {x} is outside its range", self.full(key));
+        self.notes.add(Some(&item.span), message, format!("allowed: {}", range.text), None);
+        None
+    }
+
+    /// A number.
+    pub fn number(&mut self, key: &'static str, range: Range) -> Option<f64> {
+        let item = self.item(key)?;
+        self.number_in(key, item, range)
+    }
+
+    fn number_in(&self, key: &str, item: &Item, range: Range) -> Option<f64> {
+        match item.value {
+            Value::Float(x) => self.check(key, item, x, range),
+            Value::Integer(Some(i)) => self.check(key, item, i as f64, range),
+            _ => {
+                self.wrong_type(key, item, "a number");
+                None
+            }
+        }
+    }
+
+    /// A number in the scenario's units, or a string such as `"0.25 d"` that is converted to them.
+    pub fn quantity(&mut self, key: &'static str, dimension: Dimension, units: System, range: Range) -> Option<f64> {
+        let item = self.item(key)?;
+        let Value::String(text) = &item.value else {
+            if matches!(item.value, Value::Float(_) | Value::Integer(_)) {
+                return self.number_in(key, item, range);
+            }
+            self.wrong_type(key, item, "a number, or a string with a unit,");
+            return None;
+        };
+        match units.convert(text, dimension) {
+            Ok(x) => self.check(key, item, x, range),
+            Err(_) if text.trim().parse::<f64>().is_ok() => {
+                self.wrong_type(key, item, "a number");
+                None
+            }
+            Err(why) => {
+                let message = format!("{} = \"{text}\" cannot be read as {}", self.full(key), dimension.name());
+                self.notes.add(Some(&item.span), message, why, Some(units.quantity_help(dimension)));
+                None
+            }
+        }
+    }
+
+    /// A whole number from `low` to `high`; `1e6` counts as one.
+    pub fn integer(&mut self, key: &'static str, low: i64, high: i64) -> Option<i64> {
+        let item = self.item(key)?;
+        let value = match item.value {
+            Value::Integer(i) => i,
+            Value::Float(x) if x.fract() == 0.0 && x.abs() < 9e15 => Some(x as i64),
+            Value::Float(x) => {
+                let message = format!("{} = {x} is not a whole number", self.full(key));
+                self.notes.add(Some(&item.span), message, format!("allowed: whole numbers from {low} to {high}"), None);
+                return None;
+            }
+            _ => {
+                self.wrong_type(key, item, "a whole number");
+                return None;
+            }
+        };
+        if let Some(i) = value.filter(|i| (low..=high).contains(i)) {
+            return Some(i);
+        }
+        let shown = value.map_or("(more than 64 bits)".to_string(), |i| i.to_string());
+        let message = format!("{} = {shown} is outside its range", self.full(key));
+        self.notes.add(Some(&item.span), message, format!("allowed: {low} to {high}"), None);
+        None
+    }
+
+    /// Text.
+    pub fn string(&mut self, key: &'static str) -> Option<String> {
+        let item = self.item(key)?;
+        if let Value::String(s) = &item.value {
+            return Some(s.clone());
+        }
+        self.wrong_type(key, item, "a string");
+        None
+    }
+
+    /// One of a few names, each with its meaning.
+    pub fn choice<T: Copy>(&mut self, key: &'static str, names: &[(&'static str, T)]) -> Option<T> {
+        let item = self.item(key)?;
+        let Value::String(s) = &item.value else {
+            self.wrong_type(key, item, "a string");
+            return None;
+        };
+        self.name_in(&self.full(key), item, s, names)
+    }
+
+    fn name_in<T: Copy>(&self, full: &str, item: &Item, s: &str, names: &[(&'static str, T)]) -> Option<T> {
+        if let Some((_, value)) = names.iter().find(|(n, _)| n == &s) {
+            return Some(*value);
+        }
+        let all: Vec<&str> = names.iter().map(|(n, _)| *n).collect();
+        let label = match nearest(&s.to_lowercase(), &all) {
+            Some(n) => format!("did you mean \"{n}\"?"),
+            None => "unknown name".into(),
+        };
+        let help = format!("allowed: {}", all.join(", "));
+        self.notes.add(Some(&item.span), format!("{full} = \"{s}\" is unknown"), label, Some(help));
+        None
+    }
+
+    /// A list of names without repetition.
+    pub fn choices<T: Copy>(&mut self, key: &'static str, names: &[(&'static str, T)]) -> Option<Vec<T>> {
+        let item = self.item(key)?;
+        let Value::Array(list) = &item.value else {
+            self.wrong_type(key, item, "a list of strings");
+            return None;
+        };
+        let (mut seen, mut values) = (BTreeSet::new(), vec![]);
+        for entry in list {
+            let Value::String(s) = &entry.value else {
+                self.wrong_type(key, entry, "a string");
+                return None;
+            };
+            if !seen.insert(s) {
+                let message = format!("{} names \"{s}\" twice", self.full(key));
+                self.notes.add(Some(&entry.span), message, "repeated here", None);
+                return None;
+            }
+            values.push(self.name_in(&self.full(key), entry, s, names)?);
+        }
+        Some(values)
+    }
+
+    /// Three quantities.
+    pub fn vector(&mut self, key: &'static str, dimension: Dimension, units: System) -> Option<[f64; 3]> {
+        let item = self.item(key)?;
+        let Value::Array(list) = &item.value else {
+            self.wrong_type(key, item, "a list of three numbers");
+            return None;
+        };
+        if list.len() != 3 {
+            let message = format!("{} has {} components", self.full(key), list.len());
+            self.notes.add(Some(&item.span), message, "three are expected: [x, y, z]", None);
+            return None;
+        }
+        let mut v = [0.0; 3];
+        for (x, entry) in v.iter_mut().zip(list) {
+            *x = match &entry.value {
+                Value::String(text) => match units.convert(text, dimension) {
+                    Ok(x) => self.check(key, entry, x, Range::FINITE)?,
+                    Err(why) => {
+                        let message = format!("{}: \"{text}\" cannot be read as {}", self.full(key), dimension.name());
+                        self.notes.add(Some(&entry.span), message, why, Some(units.quantity_help(dimension)));
+                        return None;
+                    }
+                },
+                _ => self.number_in(key, entry, Range::FINITE)?,
+            };
+        }
+        Some(v)
+    }
+
+    /// A subsection or inline table.
+    pub fn section(&mut self, key: &'static str) -> Section<'a> {
+        let full = self.full(key);
+        Section::new(self.notes, full, self.item(key))
+    }
+
+    /// Reports every key that nobody asked for. `elsewhere` are keys that exist, with the reason why not here.
+    pub fn close(self) {
+        let Some(Item { value: Value::Table(entries), .. }) = self.item else { return };
+        for (key, _) in entries.iter().filter(|(k, _)| !self.asked.contains(&k.name.as_str())) {
+            let place = if self.name.is_empty() { "the scenario".into() } else { format!("[{}]", self.name) };
+            let label = match nearest(&key.name.to_lowercase(), &self.asked) {
+                Some(n) => format!("did you mean '{n}'?"),
+                None => "unknown key".into(),
+            };
+            let help = format!("{place} takes: {}", self.asked.join(", "));
+            self.notes.add(Some(&key.span), format!("unknown key '{}' in {place}", key.name), label, Some(help));
+        }
+    }
+}

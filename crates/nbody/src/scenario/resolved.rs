@@ -1,0 +1,106 @@
+//! `scenario.resolved.toml`: the scenario with every default, and what followed from it. It is a scenario itself.
+
+use std::fmt::Write;
+
+use fmm_core::{Choice, Softening};
+
+use super::{FIELDS, FLOATS, Group, Model, Scenario, Velocities};
+use crate::units::Dimension;
+
+fn text(s: &str) -> String {
+    toml::Value::String(s.into()).to_string()
+}
+
+fn number(x: f64) -> String {
+    toml::Value::Float(x).to_string()
+}
+
+fn vector(v: [f64; 3]) -> String {
+    format!("[{}]", v.map(number).join(", "))
+}
+
+impl Scenario {
+    /// The scenario with defaults and derived values; `choice` is what the solver chose, once it has.
+    pub fn resolved(&self, choice: Option<&Choice>, particles: usize) -> String {
+        let mut out = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write_resolved(&mut out, choice, particles);
+        out
+    }
+
+    fn write_resolved(&self, out: &mut String, choice: Option<&Choice>, particles: usize) -> std::fmt::Result {
+        let unit = |d| match self.units.unit(d) {
+            "" => String::new(),
+            u => format!("  # {u}"),
+        };
+        let (time, length) = (unit(Dimension::Time), unit(Dimension::Length));
+        let constant = if self.charged() { "k_e" } else { "G" };
+        writeln!(out, "# Every value of this run, defaults and derived ones included, in its units.")?;
+        writeln!(out, "# {particles} particles, {} steps, {constant} = {:?}", self.steps, self.constant())?;
+        writeln!(out, "title = {}", text(&self.title))?;
+        writeln!(out, "\n[run]\ndimensions = 3\nseed = {}", self.seed)?;
+        writeln!(out, "\n[units]\nsystem = {}", text(self.units.name()))?;
+        let (kernel, softened) = match self.settings.softening {
+            Softening::None => ("none", 0.0),
+            Softening::Plummer(e) => ("plummer", e),
+            Softening::Spline(e) => ("spline", e),
+            Softening::P1(e) => ("p1", e),
+        };
+        writeln!(out, "\n[force]\nlaw = {}", text(self.law.name()))?;
+        writeln!(out, "softening = {{ kernel = {}, length = {} }}{length}", text(kernel), number(softened))?;
+        self.groups.iter().try_for_each(|g| self.write_group(out, g))?;
+        writeln!(out, "\n[boundary]\nkind = \"open\"")?;
+        let s = &self.settings;
+        let method = choice.map_or(s.method, |c| c.method);
+        let precision = choice.map_or(s.precision, |c| c.precision);
+        writeln!(out, "\n[solver]\nmethod = {}\ntolerance = {}", text(method.name()), number(s.tolerance))?;
+        writeln!(out, "precision = {}\ndevice = {}", text(precision.name()), text(self.device.name()))?;
+        if let Some(order) = choice.map_or(s.order, |c| c.order) {
+            writeln!(out, "order = {order}")?;
+        }
+        if let Some(theta) = choice.map_or(s.theta, |c| c.theta) {
+            writeln!(out, "theta = {}", number(theta))?;
+        }
+        if let Some(leaf_size) = choice.map(|c| c.leaf_size).or(s.leaf_size) {
+            writeln!(out, "leaf_size = {leaf_size}")?;
+        }
+        writeln!(out, "\n[time]\nintegrator = {}", text(self.integrator.name()))?;
+        writeln!(out, "dt = {}{time}\nend = {}{time}", number(self.clock.dt), number(self.end()))?;
+        writeln!(out, "\n[output]\ndirectory = {}", text(&self.directory.to_string_lossy()))?;
+        let interval = |steps| number(self.clock.time(steps));
+        writeln!(out, "every = {}{time}", interval(self.snapshot_every))?;
+        let fields = FIELDS.iter().filter(|(_, f)| self.layout.fields.contains(f)).map(|(n, _)| text(n));
+        writeln!(out, "fields = [{}]", fields.collect::<Vec<_>>().join(", "))?;
+        let float = FLOATS.iter().find(|(_, f)| *f == self.layout.precision).map_or("f64", |(n, _)| *n);
+        writeln!(out, "precision = {}", text(float))?;
+        writeln!(out, "diagnostics_every = {}{time}", interval(self.diagnostics_every))
+    }
+
+    fn write_group(&self, out: &mut String, group: &Group) -> std::fmt::Result {
+        writeln!(out, "\n[[particles]]")?;
+        match &group.model {
+            Model::Plummer { n, mass, scale_radius } => {
+                writeln!(out, "model = \"plummer\"\nn = {n}")?;
+                writeln!(out, "mass = {}\nscale_radius = {}", number(*mass), number(*scale_radius))?;
+            }
+            Model::UniformSphere { n, mass, charge, radius, velocities } => {
+                writeln!(out, "model = \"uniform-sphere\"\nn = {n}\nmass = {}", number(*mass))?;
+                writeln!(out, "radius = {}", number(*radius))?;
+                if self.charged() {
+                    writeln!(out, "charge = {}", number(*charge))?;
+                }
+                match velocities {
+                    Velocities::Dispersion(s) => writeln!(out, "velocity_dispersion = {}", number(*s))?,
+                    Velocities::VirialRatio(_) if self.charged() => {}
+                    Velocities::VirialRatio(q) => writeln!(out, "virial_ratio = {}", number(*q))?,
+                }
+            }
+            Model::File { path } => {
+                // Absolute, because this file stands in another folder than the scenario.
+                let path = std::path::absolute(path).unwrap_or(path.clone());
+                writeln!(out, "model = \"file\"\npath = {}", text(&path.to_string_lossy()))?;
+            }
+        }
+        writeln!(out, "position = {}\nvelocity = {}", vector(group.position), vector(group.velocity))
+    }
+}

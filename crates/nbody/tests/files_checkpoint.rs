@@ -1,0 +1,98 @@
+//! Checkpoints: bit for bit, in turns, and a damaged one is passed over.
+
+use std::fs;
+
+use nbody::files::checkpoint::{Checkpoint, Checkpoints, NAMES, latest, read, write};
+
+fn state(step: u64) -> Checkpoint {
+    let rows = |f: f64| (0..100).map(|i| std::array::from_fn(|k| f * (i * 3 + k) as f64 + 0.1)).collect();
+    Checkpoint {
+        step,
+        time: step as f64 * 0.1,
+        scenario: "title = \"ä\"\n".into(),
+        id: (0..100).collect(),
+        position: rows(1.0),
+        velocity: rows(-0.3),
+        acceleration: rows(1e-9),
+        mass: vec![0.01; 100],
+        charge: (step % 2 == 1).then(|| vec![-1.0; 100]),
+    }
+}
+
+#[test]
+fn a_state_comes_back_bit_for_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.hdf");
+    for state in [state(3), state(u64::MAX - 5), Checkpoint::default()] {
+        write(&path, &state).unwrap();
+        assert!(read(&path).unwrap() == state);
+    }
+    // printf 'title = "ä"\n' | sha256sum
+    assert_eq!(state(0).scenario_hash(), "192e133e3c603d240432a379eb55383f0ef5d039266be85e532f03c92c63868c");
+}
+
+#[test]
+fn two_files_take_turns() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(latest(folder.path()).unwrap().is_none());
+    let mut checkpoints = Checkpoints::new(folder.path());
+    for step in 1..=3 {
+        let (path, _) = checkpoints.write(&state(step)).unwrap();
+        let found = latest(folder.path()).unwrap().unwrap();
+        assert!(found.path == path && found.checkpoint == state(step) && found.damaged.is_none());
+    }
+    assert!(read(&folder.path().join(NAMES[1])).unwrap() == state(2));
+    // A resumed run keeps the checkpoint that it began with.
+    let mut resumed = Checkpoints::after(&latest(folder.path()).unwrap().unwrap());
+    assert_eq!(resumed.write(&state(4)).unwrap().0, folder.path().join(NAMES[1]));
+    assert!(read(&folder.path().join(NAMES[0])).unwrap() == state(3));
+}
+
+#[test]
+fn a_damaged_file_is_passed_over_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut checkpoints = Checkpoints::new(folder.path());
+    checkpoints.write(&state(1)).unwrap();
+    let (newer, _) = checkpoints.write(&state(2)).unwrap();
+    let whole = fs::read(&newer).unwrap();
+    fs::write(&newer, &whole[..whole.len() / 2]).unwrap();
+    let found = latest(folder.path()).unwrap().unwrap();
+    assert!(found.checkpoint == state(1));
+    assert!(found.damaged.unwrap().to_string().contains(NAMES[1]));
+    fs::write(folder.path().join(NAMES[0]), "").unwrap();
+    assert_eq!(latest(folder.path()).unwrap_err().exit_code(), 65);
+}
+
+#[test]
+fn every_bit_flip_is_found_or_harmless() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.hdf");
+    let state = state(1);
+    write(&path, &state).unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    let mut found = 0;
+    for i in (0..bytes.len()).step_by(23) {
+        bytes[i] ^= 1 << (i % 8);
+        fs::write(&path, &bytes).unwrap();
+        match read(&path) {
+            Ok(back) => assert!(back == state, "silently wrong after a flip in byte {i}"),
+            Err(_) => found += 1,
+        }
+        bytes[i] ^= 1 << (i % 8);
+    }
+    assert!(found > bytes.len() / 23 / 4, "{found} of {} found", bytes.len() / 23);
+}
+
+#[test]
+fn a_state_that_is_not_finite_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut checkpoints = Checkpoints::new(folder.path());
+    let (path, _) = checkpoints.write(&state(1)).unwrap();
+    let mut bad = state(2);
+    bad.acceleration[7][1] = f64::NAN;
+    let error = checkpoints.write(&bad).unwrap_err();
+    assert!(error.to_string().contains("acceleration of particle 7 is NaN"), "{error}");
+    let found = latest(folder.path()).unwrap().unwrap();
+    assert!(found.path == path && found.checkpoint == state(1));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
