@@ -18,6 +18,15 @@ fn main() {
                 let s = (1.0 - c * c).sqrt();
                 pos.push([r * s * f.cos(), r * s * f.sin(), r * c]);
             }
+            "two" => {
+                let x: f64 = rng.random::<f64>() * 0.999;
+                let r = 1.0 / (x.powf(-2.0 / 3.0) - 1.0).sqrt();
+                let c: f64 = 2.0 * rng.random::<f64>() - 1.0;
+                let f = rng.random::<f64>() * std::f64::consts::TAU;
+                let s = (1.0 - c * c).sqrt();
+                let k = if pos.len() % 2 == 0 { 1.0 } else { 0.1 };
+                pos.push([k * r * s * f.cos() + if k < 1.0 { 30.0 } else { 0.0 }, k * r * s * f.sin(), k * r * c]);
+            }
             "sphere" => {
                 let c: f64 = 2.0 * rng.random::<f64>() - 1.0;
                 let f = rng.random::<f64>() * std::f64::consts::TAU;
@@ -77,7 +86,8 @@ fn main() {
             order: (p > 0).then_some(p),
             theta: Some(theta),
             leaf_size: leaf,
-            tolerance: 1e-2,
+            tolerance: 1e-6,
+            softening: soft,
             ..Settings::default()
         };
         let mut times = StageTimes::default();

@@ -24,6 +24,12 @@ pub trait Executor: Send {
     /// x += h v.
     fn drift(&mut self, h: f64, times: &mut StageTimes);
 
+    /// Checks that positions and velocities are finite.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] with the first bad particle.
+    fn check(&mut self) -> Result<(), Error>;
+
     /// A copy of positions, velocities, strengths and couplings.
     fn particles(&mut self) -> Particles;
 

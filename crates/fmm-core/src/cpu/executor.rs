@@ -195,6 +195,10 @@ impl Executor for CpuExecutor {
         });
     }
 
+    fn check(&mut self) -> Result<(), Error> {
+        self.particles.check()
+    }
+
     fn particles(&mut self) -> Particles {
         self.particles.clone()
     }

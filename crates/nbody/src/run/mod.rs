@@ -119,7 +119,7 @@ impl Simulation<'_> {
         progress.note(&resolved);
         for step in 1..=s.steps {
             let advanced = self.stepper.step(self.executor.as_mut(), &mut self.times);
-            advanced.and_then(|()| self.executor.particles().check()).map_err(|e| self.broken(step, &e))?;
+            advanced.and_then(|()| self.executor.check()).map_err(|e| self.broken(step, &e))?;
             let interrupted = stop.requested();
             let last = interrupted || step == s.steps;
             if last || step.is_multiple_of(s.snapshot_every) || step.is_multiple_of(s.diagnostics_every) {

@@ -223,7 +223,7 @@ impl<T: Real> Cartesian<T> {
 
 /// (−1)^degree.
 fn sign(degree: usize) -> f64 {
-    if degree % 2 == 0 { 1.0 } else { -1.0 }
+    if degree.is_multiple_of(2) { 1.0 } else { -1.0 }
 }
 
 impl<T: Real> Expansion<T, 3> for Cartesian<T> {
