@@ -3,7 +3,8 @@
 //! It shows how a program of yours can write files that ParaView, VTK, yt and pynbody open; the checks of these
 //! readers use it.
 
-use std::path::PathBuf;
+use std::path::Path;
+use std::process::ExitCode;
 
 use nbody::files::FileError;
 use nbody::files::series::Series;
@@ -11,8 +12,18 @@ use nbody::files::snapshot::{self, Field, Float, Layout, Snapshot, Units};
 
 const N: usize = 1000;
 
-fn main() -> Result<(), FileError> {
-    let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".into()));
+fn main() -> ExitCode {
+    let folder = std::env::args().nth(1).unwrap_or_else(|| ".".into());
+    match write(Path::new(&folder)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            error.exit_code().into()
+        }
+    }
+}
+
+fn write(folder: &Path) -> Result<(), FileError> {
     let mut series = Series::new(folder.join("run.hdf.series"));
     let layout = Layout { fields: Field::ALL.to_vec(), precision: Float::F32 };
     for step in 0..3 {

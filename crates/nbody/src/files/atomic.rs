@@ -139,4 +139,39 @@ mod tests {
         drop(temporary);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
+
+    #[test]
+    fn a_disk_that_is_too_small_is_found_before_writing() {
+        let folder = tempfile::tempdir().unwrap();
+        let temporary = Temporary::new(&folder.path().join("a")).unwrap();
+        let error = temporary.create(1 << 60).unwrap_err();
+        assert_eq!(error.exit_code(), 74);
+        drop(temporary);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_limit_of_file_sizes_is_an_error_not_a_signal() {
+        // The limit holds for a whole process: this test runs itself in another one.
+        const FILE: &str = "NBODY_TEST_LIMITED_FILE";
+        if let Some(path) = std::env::var_os(FILE) {
+            let error = replace(Path::new(&path), &[1; 1 << 20]).unwrap_err();
+            assert!(error.to_string().contains("ulimit -f"), "{error}");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        replace(&path, b"old").unwrap();
+        let status = std::process::Command::new("sh")
+            .args(["-c", "ulimit -f 8; exec \"$0\" --exact \"$1\""])
+            .arg(std::env::current_exe().unwrap())
+            .arg("files::atomic::tests::the_limit_of_file_sizes_is_an_error_not_a_signal")
+            .env(FILE, &path)
+            .output()
+            .unwrap();
+        assert!(status.status.success(), "{status:?}");
+        assert!(String::from_utf8_lossy(&status.stdout).contains("1 passed"), "{status:?}");
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }

@@ -11,7 +11,7 @@ use ndarray::ArrayView2;
 use sha2::{Digest, Sha256};
 
 use super::FileError;
-use super::hdf::{self, Reader, put, put_attr};
+use super::hdf::{self, Reader, put, put_attr, put_one};
 
 /// The names of the two files.
 pub const NAMES: [&str; 2] = ["checkpoint.0.hdf", "checkpoint.1.hdf"];
@@ -124,7 +124,7 @@ fn fill(file: &File, c: &Checkpoint) -> hdf5::Result<()> {
     let group = file.create_group("Checkpoint")?;
     put_attr(&group, "Format", FORMAT)?;
     put_attr(&group, "Time", c.time)?;
-    put(&group, "Step", &[c.step][..], false)?;
+    put_one(&group, "Step", c.step)?;
     put(&group, "Scenario", c.scenario.as_bytes(), true)?;
     put(&group, "ScenarioSHA256", &Sha256::digest(&c.scenario)[..], false)?;
     put(&group, "StateSHA256", &c.digest()[..], false)?;

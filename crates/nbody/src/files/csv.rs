@@ -86,6 +86,9 @@ enum Place {
     Column(usize),
 }
 
+/// The values of a row, without the space around them.
+type Fields<'a> = Vec<Cow<'a, str>>;
+
 /// The rows of a file that are neither blank nor a comment. The `csv` crate would skip blank lines without counting
 /// them, so that lines are taken here and it only takes quoted fields apart.
 struct Rows<'a, R> {
@@ -97,8 +100,8 @@ struct Rows<'a, R> {
 }
 
 impl<R: BufRead> Rows<'_, R> {
-    /// The line number and the fields of the next row, without the space around them; no fields at the end.
-    fn next(&mut self) -> Result<(u64, Option<Vec<Cow<'_, str>>>), FileError> {
+    /// The line number and the values of the next row; none at the end.
+    fn next(&mut self) -> Result<(u64, Option<Fields<'_>>), FileError> {
         loop {
             self.text.clear();
             self.line += 1;

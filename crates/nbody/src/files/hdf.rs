@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use hdf5::dataset::Layout;
 use hdf5::file::{FileAccessBuilder, LibraryVersion};
 use hdf5::filters::Filter;
 use hdf5::plist::DatasetCreate;
@@ -150,6 +151,13 @@ pub(crate) fn put<'a, T: Number, D: Dimension>(
         builder = builder.fletcher32();
     }
     builder.with_data(data).create(name)?;
+    Ok(())
+}
+
+/// Writes an array of one number, inside the header of the object: that has a checksum, while the index of a chunk has
+/// none, and led astray to a run of zeros it would find them valid.
+pub(crate) fn put_one<T: Number>(group: &Group, name: &str, value: T) -> hdf5::Result<()> {
+    group.new_dataset_builder().layout(Layout::Compact).with_data(&[value][..]).create(name)?;
     Ok(())
 }
 
@@ -354,7 +362,7 @@ impl Reader {
     /// Refuses storage in other files; asked first, since even the shape of a virtual array may open them.
     fn check_inside(&self, dataset: &Dataset) -> Result<(), FileError> {
         let plist = self.storage(dataset)?;
-        if plist.external().is_empty() && plist.layout() != hdf5::dataset::Layout::Virtual {
+        if plist.external().is_empty() && plist.layout() != Layout::Virtual {
             return Ok(());
         }
         Err(self.error(format!("the data of {} lie in another file; copy them into this one", dataset.name())))

@@ -11,7 +11,7 @@ use hdf5::{File, Group};
 use ndarray::ArrayView2;
 
 use super::FileError;
-use super::hdf::{self, Number, Reader, put, put_attr, put_attrs};
+use super::hdf::{self, Number, Reader, put, put_attr, put_attrs, put_one};
 
 /// Sizes of the units of a snapshot in CGS; all 1 where the units have no meaning outside the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -286,7 +286,7 @@ fn put_vtkhdf(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()> {
     put_attr(&vtk, "Type", FixedAscii::<16>::from_ascii("UnstructuredGrid").map_err(|e| e.to_string())?)?;
     let n = s.id.len() as i64;
     for name in ["NumberOfPoints", "NumberOfCells", "NumberOfConnectivityIds"] {
-        put(&vtk, name, &[n][..], false)?;
+        put_one(&vtk, name, n)?;
     }
     let counting: Vec<i64> = (0..=n).collect();
     put(&vtk, "Connectivity", &counting[..s.id.len()], true)?;
@@ -299,8 +299,8 @@ fn put_vtkhdf(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()> {
         points.link_hard(&format!("/PartType1/{name}"), point_name)?;
     }
     let fields = vtk.create_group("FieldData")?;
-    put(&fields, "time", &[s.time][..], false)?;
-    put(&fields, "step", &[s.step as i64][..], false)
+    put_one(&fields, "time", s.time)?;
+    put_one(&fields, "step", s.step as i64)
 }
 
 /// Reads a snapshot of ours, or a GADGET file with nothing but `/PartType1`, rows in the order of the file.
