@@ -277,6 +277,13 @@ pub fn rule(settings: &Settings, choice: &Choice) -> Rule {
     }
 }
 
+/// Whether single precision must keep coordinates in two parts where bodies meet directly. The closest pairs carry most of
+/// the L2 norm of the forces, and the rounding of a coordinate is amplified there by the ratio of the leaf to the distance:
+/// up to some hundreds on surfaces of 1e6 bodies.
+pub fn split_coordinates(settings: &Settings, choice: &Choice) -> bool {
+    choice.precision == Precision::F32 && settings.tolerance < 3e-4
+}
+
 /// The distance beyond which a softened force differs from q/r² by less than half the tolerance.
 pub fn newtonian_beyond(softening: Softening, tolerance: f64) -> f64 {
     match softening {

@@ -23,6 +23,8 @@ use crate::real::Real;
 pub struct Points<'a, T, const D: usize> {
     /// Coordinates, one array an axis.
     pub x: [&'a [T]; D],
+    /// What rounding took from the coordinates; empty where pairs need no more than one number holds.
+    pub low: [&'a [T]; D],
     /// Strengths (of sources; empty for targets).
     pub q: &'a [T],
 }
