@@ -181,7 +181,7 @@ fn expansion(settings: &Settings, problem: Problem, method: Method) -> (Family, 
         }
     };
     // Cancelling forces are smaller than those that the two tables below were measured with.
-    let cancelling = if problem.kind == Kind::Mixed { tolerance / 6.0 } else { tolerance };
+    let cancelling = if problem.kind == Kind::Mixed { tolerance / 30.0 } else { tolerance };
     if soft {
         for (separation2, most, table) in &CARTESIAN {
             if let Some(p) = order_for(&table[..*most], cancelling) {

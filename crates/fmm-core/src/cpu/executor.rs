@@ -14,9 +14,9 @@ use crate::{Choice, Error, Executor, Family, Particles, Precision, Settings, Sta
 /// Potential and field of a sum, in the order of the targets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
-    /// Σ q K(r). [targets]
+    /// Σ q K(r). `[targets]`
     pub potential: Vec<f64>,
-    /// e = −∇ of the potential. [targets]
+    /// e = −∇ of the potential. `[targets]`
     pub field: Vec<[f64; 3]>,
     /// What was chosen.
     pub choice: Choice,

@@ -81,14 +81,18 @@ fn group<T: Real, V: Vector<Scalar = T>, K: Radial<V>, const N: usize, const SPL
     let mut hole = [T::ONE; 33];
     hole[16] = T::ZERO;
     for j in 0..n {
-        let source = high.map(|x| V::splat(x[j]));
-        let source_low = low.map(|x| V::splat(x[j]));
+        // No closures in here: they are compiled without the vector instructions unless they happen to be inlined.
+        let source = [V::splat(high[0][j]), V::splat(high[1][j]), V::splat(high[2][j])];
+        let source_low = [V::splat(low[0][j]), V::splat(low[1][j]), V::splat(low[2][j])];
         let q = V::splat(sources.q[j]);
         for k in 0..N {
-            let [dx, dy, dz] = std::array::from_fn(|d| {
-                let difference = at[k][d].sub(source[d]);
-                if SPLIT { difference.add(at_low[k][d].sub(source_low[d])) } else { difference }
-            });
+            let mut d = [at[k][0].sub(source[0]), at[k][1].sub(source[1]), at[k][2].sub(source[2])];
+            if SPLIT {
+                for c in 0..3 {
+                    d[c] = d[c].add(at_low[k][c].sub(source_low[c]));
+                }
+            }
+            let [dx, dy, dz] = d;
             let r2 = dx.mul_add(dx, dy.mul_add(dy, dz.mul(dz)));
             let (potential, force) = kernel.eval(r2);
             let mut q = q;
