@@ -1,21 +1,15 @@
 //! From a tolerance to method, order, opening angle and leaf size.
+//!
+//! The contract: `tolerance` bounds both the rms over targets of e_i = |δa_i|/max(|a_i|, f_i), with f_i a thousandth of the
+//! largest single term of target i, and L2 = ‖δa‖/‖a‖. The tables below are measured errors (docs/accuracy.md says on
+//! which sets), the worst of their class of sets with a margin; every choice is a pure function of the arguments.
+
+use rayon::prelude::*;
 
 use crate::Error;
+use crate::expansion::MAX_CARTESIAN_ORDER;
 use crate::lists::Rule;
 use crate::settings::{Choice, Family, Method, Precision, Settings, Softening};
-
-/// rms relative force error of the FMM with the rule of 27 near cells, by order, on a Plummer sphere (the worst of
-/// the gravitating sets).
-const STENCIL: [f64; 20] = [
-    2.0e-1, 4.6e-2, 1.3e-2, 4.1e-3, 1.4e-3, 4.9e-4, 1.7e-4, 4.8e-5, 1.8e-5, 6.5e-6, 2.9e-6, 1.3e-6, 5.3e-7, 2.2e-7,
-    1.1e-7, 5.6e-8, 2.8e-8, 1.4e-8, 6.9e-9, 3.4e-9,
-];
-
-/// The same for the Cartesian expansions and their triangular truncation.
-const STENCIL_CARTESIAN: [f64; 16] = [
-    2.0e-1, 4.6e-2, 1.3e-2, 4.1e-3, 1.4e-3, 4.9e-4, 1.7e-4, 4.8e-5, 1.8e-5, 6.5e-6, 2.9e-6, 1.3e-6, 5.3e-7, 2.2e-7,
-    1.1e-7, 5.6e-8,
-];
 
 /// What the choice depends on besides the settings.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,80 +20,268 @@ pub struct Problem {
     pub targets: usize,
     /// Side of the cube around all.
     pub extent: f64,
+    /// How the sources lie and which signs they have.
+    pub kind: Kind,
 }
 
-/// Resolves everything that `settings` leaves open: a pure function of its arguments, never of a timing.
+/// Classes of sets that err alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// One sign, filling the cube about evenly.
+    Filling,
+    /// One sign, unevenly: clusters, surfaces.
+    Clustered,
+    /// Both signs: forces cancel, errors do not.
+    Mixed,
+}
+
+impl Kind {
+    /// The kind of a set in the cube with lower `corner` and `side`, from the signs of all strengths and a
+    /// sample of the positions.
+    pub fn of<const D: usize>(points: &[[f64; D]], strengths: &[f64], corner: &[f64; D], side: f64) -> Kind {
+        const SAMPLE: usize = 1 << 16;
+        const DIVISIONS: usize = 16;
+        let sign = |q: &f64| (*q > 0.0, *q < 0.0);
+        let (plus, minus) = strengths.par_iter().map(sign).reduce(|| (false, false), |a, b| (a.0 | b.0, a.1 | b.1));
+        if plus && minus {
+            return Kind::Mixed;
+        }
+        let step = points.len().div_ceil(SAMPLE).max(1);
+        let mut bins = vec![0.0f64; DIVISIONS.pow(D as u32)];
+        let mut n = 0.0f64;
+        for x in points.iter().step_by(step) {
+            let place = (0..D).fold(0, |place, d| {
+                let i = ((x[d] - corner[d]) / side * DIVISIONS as f64).clamp(0.0, DIVISIONS as f64 - 1.0);
+                place * DIVISIONS + i as usize
+            });
+            bins[place] += 1.0;
+            n += 1.0;
+        }
+        // N times the mean occupation that a body sees, less the noise: 1 for a filled cube, 1.9 for a ball.
+        let crowding = bins.iter().map(|b| b * (b - 1.0)).sum::<f64>() * bins.len() as f64 / (n * n).max(1.0);
+        if crowding < 3.0 { Kind::Filling } else { Kind::Clustered }
+    }
+}
+
+/// Errors by order from 1, of the FMM with the rule of 27 near cells.
+const FMM_FILLING: [f64; 30] = [
+    8.5e-2, 2.1e-2, 6.5e-3, 1.1e-3, 3.0e-4, 1.3e-4, 5.5e-5, 1.9e-5, 8.0e-6, 3.8e-6, 2.0e-6, 8.0e-7, 4.5e-7, 2.0e-7,
+    1.0e-7, 5.3e-8, 3.0e-8, 1.7e-8, 1.0e-8, 5.6e-9, 3.6e-9, 2.4e-9, 1.3e-9, 7.5e-10, 4.4e-10, 2.6e-10, 1.6e-10,
+    9.5e-11, 5.7e-11, 3.5e-11,
+];
+const FMM_CLUSTERED: [f64; 30] = [
+    1.5e-1, 3.4e-2, 1.0e-2, 3.3e-3, 1.2e-3, 4.7e-4, 1.9e-4, 7.8e-5, 3.4e-5, 1.6e-5, 7.4e-6, 3.4e-6, 1.5e-6, 6.4e-7,
+    2.5e-7, 1.0e-7, 4.2e-8, 2.0e-8, 1.1e-8, 6.4e-9, 3.6e-9, 2.3e-9, 1.5e-9, 9.8e-10, 6.6e-10, 4.5e-10, 3.0e-10,
+    2.0e-10, 1.3e-10, 8.6e-11,
+];
+const FMM_MIXED: [f64; 30] = [
+    1.8e-1, 6.3e-2, 2.2e-2, 9.6e-3, 3.9e-3, 1.6e-3, 7.2e-4, 3.3e-4, 1.5e-4, 6.8e-5, 3.6e-5, 1.8e-5, 7.8e-6, 3.9e-6,
+    2.4e-6, 1.4e-6, 7.5e-7, 3.9e-7, 2.4e-7, 1.5e-7, 7.5e-8, 4.0e-8, 3.0e-8, 2.2e-8, 1.8e-8, 8.4e-9, 4.4e-9, 2.2e-9,
+    1.4e-9, 8.1e-10,
+];
+
+/// The treecode at θ = 0.6, the worst of all kinds.
+const TREECODE_SEPARATION2: f64 = 3.0 / 0.36;
+const TREECODE: [f64; 30] = [
+    3.0e-2, 1.1e-2, 4.0e-3, 1.0e-3, 4.1e-4, 2.0e-4, 9.0e-5, 5.0e-5, 2.5e-5, 1.3e-5, 5.0e-6, 2.0e-6, 1.0e-6, 5.0e-7,
+    3.0e-7, 1.5e-7, 9.0e-8, 4.5e-8, 2.3e-8, 1.2e-8, 6.0e-9, 3.5e-9, 1.8e-9, 1.0e-9, 5.5e-10, 3.0e-10, 1.8e-10, 1.0e-10,
+    6.0e-11, 3.5e-11,
+];
+
+/// Cartesian expansions with their triangular truncation, at `separation2` = 4, 9 and 12.
+const CARTESIAN: [(f64, usize, [f64; MAX_CARTESIAN_ORDER]); 3] = [
+    (
+        4.0,
+        7,
+        [
+            1.8e-1, 4.7e-2, 1.7e-2, 6.6e-3, 2.9e-3, 1.3e-3, 7.0e-4, 3.6e-4, 2.0e-4, 1.2e-4, 7.2e-5, 4.0e-5, 2.5e-5,
+            1.7e-5, 1.2e-5, 8.2e-6,
+        ],
+    ),
+    (
+        9.0,
+        12,
+        [
+            8.0e-2, 1.2e-2, 2.4e-3, 5.9e-4, 1.7e-4, 5.5e-5, 2.2e-5, 8.2e-6, 3.2e-6, 1.5e-6, 6.2e-7, 2.6e-7, 1.2e-7,
+            6.0e-8, 3.0e-8, 1.3e-8,
+        ],
+    ),
+    (
+        12.0,
+        MAX_CARTESIAN_ORDER,
+        [
+            5.0e-2, 6.4e-3, 9.7e-4, 1.8e-4, 3.7e-5, 1.2e-5, 4.2e-6, 1.5e-6, 5.7e-7, 2.1e-7, 8.2e-8, 3.0e-8, 1.2e-8,
+            4.5e-9, 1.7e-9, 7.5e-10,
+        ],
+    ),
+];
+
+/// The smallest order whose error in `table` is at most `tolerance`.
+fn order_for(table: &[f64], tolerance: f64) -> Option<usize> {
+    table.iter().position(|&e| e <= tolerance).map(|k| k + 1)
+}
+
+/// The tightest tolerance of sums in single precision.
+pub const F32_FLOOR: f64 = 1e-5;
+
+/// Resolves everything that `settings` leaves open.
 ///
 /// # Errors
 /// [`Error::Unsupported`] where single precision cannot keep the tolerance.
 pub fn choose(settings: &Settings, problem: Problem) -> Result<Choice, Error> {
     settings.check()?;
-    let tolerance = settings.tolerance;
     let precision = match settings.precision {
-        Precision::Auto if tolerance >= 2e-5 => Precision::F32,
+        Precision::Auto if settings.tolerance >= 2.0 * F32_FLOOR => Precision::F32,
         Precision::Auto => Precision::F64,
-        Precision::F32 if tolerance < 1e-5 => {
+        Precision::F32 if settings.tolerance < F32_FLOOR => {
             return Err(Error::Unsupported(format!(
-                "tolerance {tolerance:e} needs precision f64: sums in f32 keep 1e-5 at best"
+                "tolerance {:e} needs precision f64: sums in f32 keep {F32_FLOOR:e} at best",
+                settings.tolerance
             )));
         }
         given => given,
     };
-    let method = match settings.method {
-        Method::Auto if (problem.sources as f64) * (problem.targets as f64) < 2e7 => Method::Direct,
-        Method::Auto => Method::Fmm,
-        given => given,
+    let direct = Choice {
+        method: Method::Direct,
+        precision,
+        expansion: None,
+        order: None,
+        theta: None,
+        leaf_size: settings.leaf_size.unwrap_or(256),
     };
-    if method == Method::Direct {
-        let leaf_size = settings.leaf_size.unwrap_or(256);
-        return Ok(Choice { method, precision, expansion: None, order: None, theta: None, leaf_size });
+    if settings.method == Method::Direct {
+        return Ok(direct);
     }
-    let theta = settings.theta.unwrap_or(match method {
-        Method::Treecode => 0.6,
-        _ => 0.75f64.sqrt(),
-    });
-    let family = family(settings, problem);
-    let table: &[f64] = match family {
-        Family::Spherical => &STENCIL,
-        Family::Cartesian => &STENCIL_CARTESIAN,
-    };
-    let order = settings.order.unwrap_or_else(|| {
-        let p = table.iter().position(|&e| e <= tolerance).map_or(table.len(), |k| k + 1);
-        // Another opening angle converges like θ^p.
-        let ratio = 0.75f64.sqrt().ln() / theta.ln();
-        ((p as f64 * ratio).ceil() as usize).clamp(1, Settings::MAX_ORDER)
-    });
-    let order = if family == Family::Cartesian { order.min(crate::expansion::MAX_CARTESIAN_ORDER) } else { order };
-    let leaf_size = settings.leaf_size.unwrap_or(if precision == Precision::F32 { 96 } else { 24 + 6 * order });
-    Ok(Choice { method, precision, expansion: Some(family), order: Some(order), theta: Some(theta), leaf_size })
+    let method = if settings.method == Method::Treecode { Method::Treecode } else { Method::Fmm };
+    let (family, separation2, order) = expansion(settings, problem, method);
+    let order =
+        settings.order.map_or(order, |p| if family == Family::Cartesian { p.min(MAX_CARTESIAN_ORDER) } else { p });
+    let leaf_size = settings.leaf_size.unwrap_or_else(|| leaf_size(method, family, precision, order));
+    let theta = settings.theta.unwrap_or((3.0 / separation2).sqrt());
+    let choice =
+        Choice { method, precision, expansion: Some(family), order: Some(order), theta: Some(theta), leaf_size };
+    let cheaper = settings.method == Method::Auto && settings.order.is_none() && settings.theta.is_none();
+    if cheaper && direct_cost(problem, precision) <= fast_cost(problem, &choice) { Ok(direct) } else { Ok(choice) }
 }
 
-/// Solid harmonics, unless cells would have to come closer than they may: a softened kernel that is not yet 1/r at
-/// the distance of neighbouring bodies wants its own Taylor series.
-fn family(settings: &Settings, problem: Problem) -> Family {
+/// Family, `separation2` and order that keep the tolerance.
+fn expansion(settings: &Settings, problem: Problem, method: Method) -> (Family, f64, usize) {
+    let tolerance = settings.tolerance;
+    // A softened kernel that is not yet 1/r at the distance of neighbouring bodies wants its own Taylor series.
     let spacing = problem.extent / (problem.sources.max(1) as f64).cbrt();
-    match settings.softening {
-        Softening::Plummer(_) | Softening::P1(_)
-            if newtonian_beyond(settings.softening, settings.tolerance) > 0.1 * spacing =>
-        {
-            Family::Cartesian
+    let soft = matches!(settings.softening, Softening::Plummer(_) | Softening::P1(_))
+        && newtonian_beyond(settings.softening, tolerance) > 0.1 * spacing;
+    // An angle that is asked for changes the rate: errors go like θ^(p+1).
+    let asked = settings.theta.map(Rule::separation2_of);
+    let adjust = |separation2: f64, order: usize| match asked {
+        None => order,
+        Some(other) => {
+            let ratio = (3.0 / separation2).ln() / (3.0 / other.max(3.3)).ln();
+            (((order + 1) as f64 * ratio).ceil() as usize - 1).clamp(1, Settings::MAX_ORDER)
         }
-        _ => Family::Spherical,
+    };
+    // Cancelling forces are smaller than those that the two tables below were measured with.
+    let cancelling = if problem.kind == Kind::Mixed { tolerance / 30.0 } else { tolerance };
+    if soft {
+        for (separation2, most, table) in &CARTESIAN {
+            if let Some(p) = order_for(&table[..*most], cancelling) {
+                return (Family::Cartesian, *separation2, adjust(*separation2, p).min(MAX_CARTESIAN_ORDER));
+            }
+        }
     }
+    if method == Method::Treecode {
+        let p = order_for(&TREECODE, if problem.kind == Kind::Mixed { tolerance / 2.0 } else { tolerance })
+            .unwrap_or(Settings::MAX_ORDER);
+        return (Family::Spherical, TREECODE_SEPARATION2, adjust(TREECODE_SEPARATION2, p));
+    }
+    let table = match problem.kind {
+        Kind::Filling => &FMM_FILLING,
+        Kind::Clustered => &FMM_CLUSTERED,
+        Kind::Mixed => &FMM_MIXED,
+    };
+    match order_for(table, tolerance) {
+        Some(p) => (Family::Spherical, 4.0, adjust(4.0, p)),
+        // Beyond the table: more near cells, errors like θ^(p+1).
+        None => {
+            let wanted = tolerance / table[29];
+            let theta = 0.75f64.sqrt() * wanted.powf(1.0 / 31.0);
+            let separation2 = (3.0 / (theta * theta)).ceil();
+            (Family::Spherical, separation2, adjust(separation2, Settings::MAX_ORDER))
+        }
+    }
+}
+
+/// Nanoseconds of one thread that a pair of bodies takes: the unit of the cost model, from `docs/performance.md`.
+fn pair_cost(precision: Precision) -> f64 {
+    if precision == Precision::F32 { 0.3 } else { 0.9 }
+}
+
+/// Nanoseconds of one M2L.
+fn m2l_cost(family: Family, precision: Precision, order: usize) -> f64 {
+    let terms = (order + 1) as f64;
+    match (family, precision) {
+        (Family::Spherical, Precision::F32) => 54.0 * (terms / 5.0).powf(1.9),
+        (Family::Spherical, _) => 940.0 * (terms / 12.0).powf(2.3),
+        (Family::Cartesian, precision) => {
+            // binom(p+6, 6) products.
+            let products = (1..=6).map(|k| (order + k) as f64 / k as f64).product::<f64>();
+            30.0 + products * if precision == Precision::F32 { 0.08 } else { 0.16 }
+        }
+    }
+}
+
+/// Leaves of the size at which direct sums and translations of a filled octree cost the same; leaves hold 0.4 of their
+/// largest size on average.
+fn leaf_size(method: Method, family: Family, precision: Precision, order: usize) -> usize {
+    if method == Method::Treecode {
+        return 100;
+    }
+    let best = (8.0 * m2l_cost(family, precision, order) / pair_cost(precision)).sqrt();
+    (2.5 * best) as usize
+}
+
+/// Nanoseconds of one thread for the direct sum.
+fn direct_cost(problem: Problem, precision: Precision) -> f64 {
+    problem.sources as f64 * problem.targets as f64 * pair_cost(precision)
+}
+
+/// Nanoseconds of one thread for the FMM or treecode of a filled octree.
+fn fast_cost(problem: Problem, choice: &Choice) -> f64 {
+    let (Some(family), Some(order), Some(theta)) = (choice.expansion, choice.order, choice.theta) else {
+        return f64::INFINITY;
+    };
+    let near = 27.0 * (0.75f64.sqrt() / theta).powi(3).max(1.0);
+    let leaf = 0.4 * choice.leaf_size as f64;
+    let (targets, bodies) = (problem.targets as f64, (problem.targets + problem.sources) as f64);
+    let translations = 8.0 * near / leaf * m2l_cost(family, choice.precision, order);
+    let evaluation = ((order + 1) * (order + 1)) as f64 * pair_cost(choice.precision);
+    let per_target = near * leaf * pair_cost(choice.precision) + translations;
+    let clustered = if problem.kind == Kind::Clustered { 1.5 } else { 1.0 };
+    clustered * targets * per_target + bodies * (100.0 + evaluation) + 1e6
 }
 
 /// The traversal's rule for a choice.
 pub fn rule(settings: &Settings, choice: &Choice) -> Rule {
     let coefficients = choice.order.map_or(1, |p| (p + 1) * (p + 1));
+    let pairs = choice.expansion.map_or(0.0, |family| {
+        m2l_cost(family, choice.precision, choice.order.unwrap_or(1)) / pair_cost(choice.precision)
+    });
     let separation2 = choice.theta.map_or(4.0, Rule::separation2_of);
     let any_distance = choice.expansion == Some(Family::Cartesian);
     Rule {
         separation2: if choice.method == Method::Fmm { separation2.max(4.0 * (1.0 - 1e-12)) } else { separation2 },
         min_distance: if any_distance { 0.0 } else { newtonian_beyond(settings.softening, settings.tolerance) },
-        m2l_min_pairs: 2 * coefficients,
+        m2l_min_pairs: pairs as usize,
         m2p_min_bodies: 2 * coefficients,
         p2l_min_bodies: 2 * coefficients,
     }
+}
+
+/// Whether single precision must keep coordinates in two parts where bodies meet directly. The closest pairs carry most of
+/// the L2 norm of the forces, and the rounding of a coordinate is amplified there by the ratio of the leaf to the distance:
+/// up to some hundreds on surfaces of 1e6 bodies.
+pub fn split_coordinates(settings: &Settings, choice: &Choice) -> bool {
+    choice.precision == Precision::F32 && settings.tolerance < 3e-4
 }
 
 /// The distance beyond which a softened force differs from q/r² by less than half the tolerance.

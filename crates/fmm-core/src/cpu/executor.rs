@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::sorted::{Sorted, Sum, strength_scale};
 use super::{far, near};
-use crate::accuracy::Problem;
+use crate::accuracy::{Kind, Problem};
 use crate::expansion::{Cartesian, Expansion, Spherical};
 use crate::plan::Plan;
 use crate::real::Real;
@@ -14,9 +14,9 @@ use crate::{Choice, Error, Executor, Family, Particles, Precision, Settings, Sta
 /// Potential and field of a sum, in the order of the targets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
-    /// Σ q K(r). [targets]
+    /// Σ q K(r). `[targets]`
     pub potential: Vec<f64>,
-    /// e = −∇ of the potential. [targets]
+    /// e = −∇ of the potential. `[targets]`
     pub field: Vec<[f64; 3]>,
     /// What was chosen.
     pub choice: Choice,
@@ -49,8 +49,12 @@ pub fn evaluate(
     targets.map_or(Ok(()), |t| bodies(t, &[]))?;
     let settings = settings.clone().simplified();
     let cube = times.time(Stage::Tree, || Cube::around(&[sources, targets.unwrap_or(&[])]));
-    let problem =
-        Problem { sources: sources.len(), targets: targets.map_or(sources.len(), <[_]>::len), extent: cube.side };
+    let problem = times.time(Stage::Tree, || Problem {
+        sources: sources.len(),
+        targets: targets.map_or(sources.len(), <[_]>::len),
+        extent: cube.side,
+        kind: Kind::of(sources, strengths, &cube.corner, cube.side),
+    });
     let choice = accuracy::choose(&settings, problem)?;
     let plan = Plan::new(&settings, choice, cube, sources, targets, times);
     let sorted = match plan.choice.precision {
@@ -115,7 +119,9 @@ pub fn execute<T: Real, E: Expansion<T, D>, const D: usize>(
             Stage::L2L => far::l2l(expansion, target_tree, &mut locals),
             Stage::L2P => far::l2p(expansion, target_tree, at, &locals, &mut out),
             Stage::M2P => far::m2p(expansion, trees, at, &lists.m2p, &multipoles, &mut out),
-            Stage::P2P => near::p2p(expansion, trees, [at, &sorted], targets.is_none(), &lists.p2p, &mut out),
+            Stage::P2P => {
+                near::p2p(expansion, trees, [at, &sorted], targets.is_none(), plan.split, &lists.p2p, &mut out)
+            }
             Stage::Tree | Stage::Lists | Stage::Lattice | Stage::Kick | Stage::Drift | Stage::Output => {
                 unreachable!("{} is no stage of a sum", stage.name())
             }

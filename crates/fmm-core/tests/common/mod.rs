@@ -151,3 +151,15 @@ impl Reference {
         }
     }
 }
+
+/// The sets of the contract: name, points, strengths.
+pub fn contract_sets(n: usize) -> Vec<(&'static str, Points, Vec<f64>)> {
+    let masses = vec![1.0 / n as f64; n];
+    vec![
+        ("uniform", uniform(n, 21), masses.clone()),
+        ("Plummer", plummer(n, 22), masses.clone()),
+        ("two clusters", two_clusters(n, 30.0, 23), masses.clone()),
+        ("sphere surface", sphere_surface(n, 24), masses),
+        ("±1 charges", uniform(n, 25), alternating(n)),
+    ]
+}

@@ -186,7 +186,7 @@ fn integer(kind: &str) -> Option<Decode<Option<u64>>> {
     })
 }
 
-/// Writes `values`, rows of `width` numbers, as a `<f8` array of the shape [rows, width].
+/// Writes `values`, rows of `width` numbers, as a `<f8` array of the shape `[rows, width]`.
 ///
 /// # Errors
 /// Those of `out`, and [`io::ErrorKind::InvalidInput`] if `values` are not whole rows.
