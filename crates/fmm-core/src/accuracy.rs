@@ -10,6 +10,8 @@ use crate::Error;
 use crate::expansion::MAX_CARTESIAN_ORDER;
 use crate::lists::Rule;
 use crate::settings::{Choice, Family, Method, Precision, Settings, Softening};
+use crate::tree::Cube;
+use crate::tree::key::{levels_per_key, morton};
 
 /// What the choice depends on besides the settings.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,10 +20,40 @@ pub struct Problem {
     pub sources: usize,
     /// Number of targets.
     pub targets: usize,
-    /// Side of the cube around all.
-    pub extent: f64,
     /// How the sources lie and which signs they have.
     pub kind: Kind,
+    /// Side of the leaves where the sources are dense (the tenth part that has the smallest).
+    pub dense_leaf: f64,
+}
+
+impl Problem {
+    /// The problem of `sources` with `strengths` at `targets` points, in `cube`.
+    pub fn of<const D: usize>(sources: &[[f64; D]], strengths: &[f64], targets: usize, cube: &Cube<D>) -> Self {
+        let kind = Kind::of(sources, strengths, &cube.corner, cube.side);
+        Problem { sources: sources.len(), targets, kind, dense_leaf: dense_leaf(sources, cube) }
+    }
+}
+
+/// Bodies of a sample that stand for the whole set.
+const SAMPLE: usize = 1 << 16;
+
+/// The side of the cells that hold some hundred bodies, where bodies are dense: bodies that are neighbours by their key share the
+/// cell of the key's common part.
+fn dense_leaf<const D: usize>(points: &[[f64; D]], cube: &Cube<D>) -> f64 {
+    const LEAF: usize = 100;
+    let step = points.len().div_ceil(SAMPLE).max(1);
+    let mut keys: Vec<u64> = points.par_iter().step_by(step).map(|x| morton(x, &cube.corner, cube.side)).collect();
+    keys.par_sort_unstable();
+    let apart = (LEAF / step).max(4);
+    let bits = levels_per_key(D) * D as u32;
+    let mut levels: Vec<u32> = keys
+        .iter()
+        .zip(keys.iter().skip(apart))
+        .map(|(a, b)| ((a ^ b).leading_zeros() - (64 - bits)) / D as u32)
+        .collect();
+    levels.sort_unstable();
+    let level = levels.get(levels.len() * 9 / 10).copied().unwrap_or(0);
+    cube.side * 0.5f64.powi(level as i32)
 }
 
 /// Classes of sets that err alike.
@@ -39,7 +71,6 @@ impl Kind {
     /// The kind of a set in the cube with lower `corner` and `side`, from the signs of all strengths and a
     /// sample of the positions.
     pub fn of<const D: usize>(points: &[[f64; D]], strengths: &[f64], corner: &[f64; D], side: f64) -> Kind {
-        const SAMPLE: usize = 1 << 16;
         const DIVISIONS: usize = 16;
         let sign = |q: &f64| (*q > 0.0, *q < 0.0);
         let (plus, minus) = strengths.par_iter().map(sign).reduce(|| (false, false), |a, b| (a.0 | b.0, a.1 | b.1));
@@ -167,10 +198,9 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Choice, Error> {
 /// Family, `separation2` and order that keep the tolerance.
 fn expansion(settings: &Settings, problem: Problem, method: Method) -> (Family, f64, usize) {
     let tolerance = settings.tolerance;
-    // A softened kernel that is not yet 1/r at the distance of neighbouring bodies wants its own Taylor series.
-    let spacing = problem.extent / (problem.sources.max(1) as f64).cbrt();
+    // A softened kernel that is not yet 1/r at the distance of the smallest cells wants its own Taylor series.
     let soft = matches!(settings.softening, Softening::Plummer(_) | Softening::P1(_))
-        && newtonian_beyond(settings.softening, tolerance) > 0.1 * spacing;
+        && newtonian_beyond(settings.softening, tolerance) > problem.dense_leaf;
     // An angle that is asked for changes the rate: errors go like θ^(p+1).
     let asked = settings.theta.map(Rule::separation2_of);
     let adjust = |separation2: f64, order: usize| match asked {

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::sorted::{Sorted, Sum, strength_scale};
 use super::{far, near};
-use crate::accuracy::{Kind, Problem};
+use crate::accuracy::Problem;
 use crate::expansion::{Cartesian, Expansion, Spherical};
 use crate::plan::Plan;
 use crate::real::Real;
@@ -49,12 +49,8 @@ pub fn evaluate(
     targets.map_or(Ok(()), |t| bodies(t, &[]))?;
     let settings = settings.clone().simplified();
     let cube = times.time(Stage::Tree, || Cube::around(&[sources, targets.unwrap_or(&[])]));
-    let problem = times.time(Stage::Tree, || Problem {
-        sources: sources.len(),
-        targets: targets.map_or(sources.len(), <[_]>::len),
-        extent: cube.side,
-        kind: Kind::of(sources, strengths, &cube.corner, cube.side),
-    });
+    let count = targets.map_or(sources.len(), <[_]>::len);
+    let problem = times.time(Stage::Tree, || Problem::of(sources, strengths, count, &cube));
     let choice = accuracy::choose(&settings, problem)?;
     let plan = Plan::new(&settings, choice, cube, sources, targets, times);
     let sorted = match plan.choice.precision {
