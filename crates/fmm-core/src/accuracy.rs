@@ -160,6 +160,14 @@ pub const F32_FLOOR: f64 = 1e-5;
 /// # Errors
 /// [`Error::Unsupported`] where single precision cannot keep the tolerance.
 pub fn choose(settings: &Settings, problem: Problem) -> Result<Choice, Error> {
+    choose_for(settings, problem, settings.tolerance)
+}
+
+/// The same with the tables read at another error, `aim`: where a sample has shown that a set errs more than those of the tables.
+///
+/// # Errors
+/// Those of [`choose`].
+pub fn choose_for(settings: &Settings, problem: Problem, aim: f64) -> Result<Choice, Error> {
     settings.check()?;
     let precision = match settings.precision {
         Precision::Auto if settings.tolerance >= 2.0 * F32_FLOOR => Precision::F32,
@@ -184,7 +192,7 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Choice, Error> {
         return Ok(direct);
     }
     let method = if settings.method == Method::Treecode { Method::Treecode } else { Method::Fmm };
-    let (family, separation2, order) = expansion(settings, problem, method);
+    let (family, separation2, order) = expansion(settings, problem, method, aim);
     let order =
         settings.order.map_or(order, |p| if family == Family::Cartesian { p.min(MAX_CARTESIAN_ORDER) } else { p });
     let leaf_size = settings.leaf_size.unwrap_or_else(|| leaf_size(method, family, precision, order));
@@ -196,11 +204,10 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Choice, Error> {
 }
 
 /// Family, `separation2` and order that keep the tolerance.
-fn expansion(settings: &Settings, problem: Problem, method: Method) -> (Family, f64, usize) {
-    let tolerance = settings.tolerance;
+fn expansion(settings: &Settings, problem: Problem, method: Method, tolerance: f64) -> (Family, f64, usize) {
     // A softened kernel that is not yet 1/r at the distance of the smallest cells wants its own Taylor series.
     let soft = matches!(settings.softening, Softening::Plummer(_) | Softening::P1(_))
-        && newtonian_beyond(settings.softening, tolerance) > problem.dense_leaf;
+        && newtonian_beyond(settings.softening, settings.tolerance) > problem.dense_leaf;
     // An angle that is asked for changes the rate: errors go like θ^(p+1).
     let asked = settings.theta.map(Rule::separation2_of);
     let adjust = |separation2: f64, order: usize| match asked {
@@ -309,11 +316,30 @@ pub fn rule(settings: &Settings, choice: &Choice) -> Rule {
     }
 }
 
-/// Whether single precision must keep coordinates in two parts where bodies meet directly. The closest pairs carry most of
-/// the L2 norm of the forces, and the rounding of a coordinate is amplified there by the ratio of the leaf to the distance:
-/// up to some hundreds on surfaces of 1e6 bodies.
-pub fn split_coordinates(settings: &Settings, choice: &Choice) -> bool {
-    choice.precision == Precision::F32 && settings.tolerance < 3e-4
+/// What the closest pair of bodies, `closest` half sides of its leaf apart, asks of single precision.
+///
+/// The closest pairs carry most of the L2 norm of the forces, and the rounding of a coordinate is amplified there by the ratio
+/// of the leaf to the distance: one part of 24 bits or two of 48 must leave the tolerance with a margin of 4.
+pub fn close_pairs(tolerance: f64, closest: f64) -> Closeness {
+    let one = 4.0 * 0.5f64.powi(24) / tolerance;
+    // Below 2^-40 the square of the distance counts as zero.
+    let two = (4.0 * 0.5f64.powi(48) / tolerance).max(0.5f64.powi(40));
+    match closest {
+        c if c >= one => Closeness::Ordinary,
+        c if c >= two => Closeness::Split,
+        _ => Closeness::Double,
+    }
+}
+
+/// See [`close_pairs`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closeness {
+    /// One number a coordinate is enough.
+    Ordinary,
+    /// Coordinates in two parts.
+    Split,
+    /// Only double precision tells them apart.
+    Double,
 }
 
 /// The distance beyond which a softened force differs from q/r² by less than half the tolerance.

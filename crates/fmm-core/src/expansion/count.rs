@@ -60,6 +60,10 @@ impl<T: Real, const D: usize> Expansion<T, D> for Count {
         lanes[0] = lanes[0].mul(V::constant(self.side * 0.5f64.powi(level as i32 + 1)));
     }
 
+    fn potential_at_zero(&self) -> f64 {
+        1.0
+    }
+
     #[inline(always)]
     fn p2p<V: Vector<Scalar = T>>(
         &self,
