@@ -11,7 +11,7 @@ use ndarray::ArrayView2;
 use sha2::{Digest, Sha256};
 
 use super::FileError;
-use super::hdf::{self, Reader, put, put_attr, put_one};
+use super::hdf::{self, Reader, put, put_attr, put_group, put_one};
 
 /// The names of the two files.
 pub const NAMES: [&str; 2] = ["checkpoint.0.hdf", "checkpoint.1.hdf"];
@@ -121,7 +121,7 @@ pub fn write(path: &Path, checkpoint: &Checkpoint) -> Result<u64, FileError> {
 }
 
 fn fill(file: &File, c: &Checkpoint) -> hdf5::Result<()> {
-    let group = file.create_group("Checkpoint")?;
+    let group = put_group(file, "Checkpoint")?;
     put_attr(&group, "Format", FORMAT)?;
     put_attr(&group, "Time", c.time)?;
     put_one(&group, "Step", c.step)?;
