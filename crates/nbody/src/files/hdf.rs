@@ -454,7 +454,7 @@ mod tests {
     use super::*;
 
     fn fill(file: &File) -> hdf5::Result<()> {
-        let group = put_group(&file, "g")?;
+        let group = put_group(file, "g")?;
         put(&group, "v", ArrayView2::from(&vec![[1.5, 2.0, 3.0]; 70_000][..]), false)?;
         put(&group, "n", &vec![7u64; 70_000][..], true)?;
         put_attr(&group, "a", 0.5)
