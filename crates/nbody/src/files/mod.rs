@@ -11,7 +11,7 @@ pub mod atomic;
 pub mod checkpoint;
 pub mod csv;
 mod error;
-mod hdf;
+pub(crate) mod hdf;
 mod image;
 pub mod npy;
 pub mod series;
