@@ -106,6 +106,11 @@ fn a_run_stopped_at_random_steps_gives_the_same_bytes() {
         }
         let step = checkpoint::latest(&folder.path("parts")).unwrap().unwrap().checkpoint.step;
         assert!(told(&output).contains(&format!("after step {step}, ")), "{}", told(&output));
+        // Nothing is written out of turn.
+        let index = nbody::files::series::Series::read(&folder.path("parts/run.hdf.series")).unwrap();
+        for (i, entry) in index.entries().iter().enumerate() {
+            assert!((entry.time - 0.7 * i as f64).abs() < 1e-9, "stopped at step {step}: {:?}", index.entries());
+        }
         assert!(told(&output).ends_with("\nnbody run --resume parts\n"), "{}", told(&output));
         arguments = vec!["--resume", "parts", "--threads", ["2", "3", "1"][stops % 3]];
         if stops == 20 {
