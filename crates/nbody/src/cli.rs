@@ -4,14 +4,15 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::fault::Fault;
-use crate::run;
+use crate::info::program;
+use crate::{check, convert, info, init, manual, plot, run};
 
 /// N-body sums and simulations: direct, treecode and fast multipole method.
 #[derive(Debug, Parser)]
-#[command(name = "nbody", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "nbody", version = program::version(), arg_required_else_help = true, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -22,6 +23,25 @@ enum Command {
     /// Run a scenario: particles, forces and steps in, snapshots for ParaView and yt out
     #[command(after_help = RUN_EXAMPLES)]
     Run(Run),
+    /// Write a commented scenario to begin with
+    Init(init::Init),
+    /// Tell what a file or run directory holds, or what this program is
+    Info(info::Info),
+    /// Verify checksums, structure and values; with --hash tell the SHA-256 of the data
+    Check(check::Check),
+    /// Convert between our snapshots, CSV, NumPy, GADGET's HDF5 and temporal VTKHDF, to the last bit
+    Convert(convert::Convert),
+    /// Draw energy drift, Lagrangian radii and stage times of a run, as SVG and PNG
+    Plot(plot::Plot),
+    /// Print completions for a shell
+    Completions(manual::Completions),
+    /// Print the manual page, or write all of them to a folder
+    Man(manual::Man),
+}
+
+/// The definition of the command line, for completions and manual pages.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -70,6 +90,13 @@ pub fn main() -> ExitCode {
             quiet: r.quiet,
             verbose: r.verbose,
         }),
+        Command::Init(o) => init::init(&o),
+        Command::Info(o) => info::info(&o),
+        Command::Check(o) => check::check(&o),
+        Command::Convert(o) => convert::convert(&o),
+        Command::Plot(o) => plot::plot(&o),
+        Command::Completions(o) => manual::completions(&o),
+        Command::Man(o) => manual::man(&o),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -199,6 +199,80 @@ pub fn write(out: impl Write, values: &[f64], width: usize) -> io::Result<()> {
     writer.finish()
 }
 
+/// Whether a structured array has fields of `f4` and none of `f8`.
+///
+/// # Errors
+/// As [`read`], for the header.
+pub fn is_single(path: &Path) -> Result<bool, FileError> {
+    let file = File::open(path).map_err(FileError::io(path, READ))?;
+    let (header, _) = read_header(path, &mut BufReader::new(file))?;
+    let DType::Record(fields) = header.dtype() else { return Ok(false) };
+    let kinds: Vec<String> = fields.iter().map(|f| f.dtype.descr()).collect();
+    Ok(kinds.iter().any(|k| k.contains("f4")) && !kinds.iter().any(|k| k.contains("f8")))
+}
+
+/// A field of a structured array to be written.
+#[derive(Debug, Clone, Copy)]
+pub enum Field<'a> {
+    /// `<f8`, number i of every `stride` from `offset` on.
+    Double(Strided<'a>),
+    /// The same, rounded to `<f4`.
+    Single(Strided<'a>),
+    /// `<u8`.
+    Id(&'a [u64]),
+}
+
+/// Every `stride`-th number of a list.
+#[derive(Debug, Clone, Copy)]
+pub struct Strided<'a> {
+    /// The list.
+    pub values: &'a [f64],
+    /// The first number.
+    pub offset: usize,
+    /// From one to the next.
+    pub stride: usize,
+}
+
+impl Strided<'_> {
+    /// Number i.
+    pub fn at(&self, i: usize) -> f64 {
+        self.values[self.offset + i * self.stride]
+    }
+}
+
+/// Writes a structured array of `rows` rows.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_table(mut out: impl Write, rows: usize, fields: &[(&str, Field)]) -> io::Result<()> {
+    let kind = |f: &Field| match f {
+        Field::Double(_) => "<f8",
+        Field::Single(_) => "<f4",
+        Field::Id(_) => "<u8",
+    };
+    let list: Vec<String> = fields.iter().map(|(name, f)| format!("('{name}', '{}')", kind(f))).collect();
+    let mut header =
+        format!("{{'descr': [{}], 'fortran_order': False, 'shape': ({rows},), }}", list.join(", ")).into_bytes();
+    // NumPy's own: the data begin at a multiple of 64, after a newline.
+    const PREFIX: usize = 10;
+    let length = (PREFIX + header.len() + 1).next_multiple_of(64) - PREFIX;
+    header.resize(length - 1, b' ');
+    header.push(b'\n');
+    out.write_all(b"\x93NUMPY\x01\x00")?;
+    out.write_all(&(length as u16).to_le_bytes())?;
+    out.write_all(&header)?;
+    for i in 0..rows {
+        for (_, field) in fields {
+            match field {
+                Field::Double(v) => out.write_all(&v.at(i).to_le_bytes())?,
+                Field::Single(v) => out.write_all(&(v.at(i) as f32).to_le_bytes())?,
+                Field::Id(v) => out.write_all(&v[i].to_le_bytes())?,
+            }
+        }
+    }
+    out.flush()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
