@@ -28,7 +28,11 @@ pub fn write(path: &Path, snapshot: &Snapshot, precision: Float) -> Result<u64, 
     })
 }
 
-/// What GADGET itself asks for, and the units where pynbody and GADGET-4 look for them.
+/// 1e9 years of 365.25 days.
+const SECONDS_PER_GYR: f64 = 3.155_76e16;
+
+/// What GADGET itself asks for, and the units where pynbody and GADGET-4 look for them. Without a Hubble
+/// parameter there, pynbody takes lengths and masses as they are.
 fn put_rest_of_header(file: &File, s: &Snapshot) -> hdf5::Result<()> {
     let header = file.group("Header")?;
     for name in ["Sfr", "Feedback", "Cooling", "StellarAge", "Metals", "Entropy_ICs"] {
@@ -40,7 +44,8 @@ fn put_rest_of_header(file: &File, s: &Snapshot) -> hdf5::Result<()> {
         ("UnitLength_in_cm", s.units.length_cm),
         ("UnitMass_in_g", s.units.mass_g),
         ("UnitVelocity_in_cm_per_s", s.units.velocity_cm_per_s),
-        ("HubbleParam", 1.0),
+        // pynbody would take another time for the age of a universe; in N-body units it means as little as they do.
+        ("Time_GYR", s.time * s.units.length_cm / s.units.velocity_cm_per_s / SECONDS_PER_GYR),
     ] {
         put_attr(&parameters, name, value)?;
     }

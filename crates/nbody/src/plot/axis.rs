@@ -118,7 +118,10 @@ mod tests {
         assert_eq!(labels(&[3.0, 3.0], false, false).len(), 2);
         assert_eq!(labels(&[1e-9, 1e-6], true, false), ["10⁻⁹", "10⁻⁸", "10⁻⁷", "10⁻⁶"]);
         assert_eq!(labels(&[0.2, 2.0], true, false), ["0.2", "0.3", "0.5", "0.7", "1", "2"]);
-        assert_eq!(labels(&[1e-20, 1.0], true, false), ["10⁻¹⁸", "10⁻¹⁵", "10⁻¹²", "10⁻⁹", "10⁻⁶", "10⁻³", "1"]);
+        assert_eq!(
+            labels(&[1e-20, 1.0], true, false),
+            ["10⁻²¹", "10⁻¹⁸", "10⁻¹⁵", "10⁻¹²", "10⁻⁹", "10⁻⁶", "10⁻³", "1"]
+        );
         // Nothing to show, and what has no logarithm.
         assert!(!labels(&[], true, false).is_empty() && !labels(&[0.0, -1.0, f64::NAN], true, false).is_empty());
     }

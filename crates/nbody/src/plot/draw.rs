@@ -183,8 +183,8 @@ fn draw_lines(area: &Area, x: &Axis, y: &Axis, lines: &[Line]) -> Drawn<()> {
     let mut chart = ChartBuilder::on(&area)
         .margin_top(16)
         .margin_right(MARGIN)
-        .margin_left(24)
-        .x_label_area_size(92)
+        .margin_left(MARGIN - 8)
+        .x_label_area_size(84)
         .y_label_area_size(widest + 76)
         .build_cartesian_2d(sx, sy)
         .map_err(told)?;
@@ -239,6 +239,9 @@ fn draw_bars(area: &Area, x: &Axis, bars: &[(String, f64, String)]) -> Drawn<()>
         let corners = [(at(0.0), middle - thickness / 2), (at(*length), middle + thickness / 2)];
         area.draw(&Rectangle::new(corners, PALETTE[0].filled())).map_err(told)?;
         write(area, name, (left - 14, middle), 25, TEXT, Pos::new(HPos::Right, VPos::Center))?;
+        // The grid does not run through the numbers.
+        let behind = [(at(*length) + 6, middle - 17), (at(*length) + 18 + width(text, 25), middle + 17)];
+        area.draw(&Rectangle::new(behind, WHITE.filled())).map_err(told)?;
         write(area, text, (at(*length) + 12, middle), 25, TEXT, Pos::new(HPos::Left, VPos::Center))?;
     }
     area.draw(&PathElement::new([(at(0.0), top), (at(0.0), bottom)], TEXT.stroke_width(2))).map_err(told)?;

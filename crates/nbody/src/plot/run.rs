@@ -70,14 +70,15 @@ impl Run {
     fn energy(&self) -> Option<Figure> {
         let (time, error) = (self.column("time")?, self.column("energy_error")?);
         let points: Vec<(f64, f64)> = time.iter().copied().zip(error.iter().map(|e| e.abs())).collect();
-        let mut worst = 0f64;
-        let largest: Vec<(f64, f64)> = points
-            .iter()
-            .map(|&(t, e)| {
-                worst = worst.max(e);
-                (t, worst)
-            })
-            .collect();
+        let (mut worst, mut largest) = (0f64, vec![]);
+        for &(t, e) in &points {
+            // It does not grow between two lines of the file: a staircase.
+            if e > worst && worst > 0.0 {
+                largest.push((t, worst));
+            }
+            worst = worst.max(e);
+            largest.push((t, worst));
+        }
         // Zeros have no logarithm: without any other there is nothing to draw.
         if worst == 0.0 {
             return None;
