@@ -89,8 +89,7 @@ fn every_scenario_is_written_and_accepted() {
         let written = folder.path().join(&to).join(format!("{name}.toml"));
         assert_eq!(fs::read(&written).unwrap(), fs::read(original).unwrap());
         // A file that it names must have come along.
-        nbody::scenario::Scenario::load(&written, &[])
-            .unwrap_or_else(|e| panic!("{}", nbody::fault::Fault::from(e).render(false)));
+        nbody::scenario::Scenario::load(&written, &[]).unwrap_or_else(|e| panic!("{}", e.render(false)));
         for data in fs::read_dir(folder.path().join(&to)).unwrap() {
             assert!(data.unwrap().metadata().unwrap().len() > 0);
         }

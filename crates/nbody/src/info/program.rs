@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::OnceLock;
 
 use fmm_core::cpu::simd::Level;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::facts::Facts;
 
@@ -33,10 +33,15 @@ pub fn version() -> &'static str {
     })
 }
 
-/// The machine in a few words, for captions: the processor, the threads and the vector instructions.
-pub fn machine(threads: usize) -> String {
-    let cpu = cpu_model().unwrap_or_else(|| std::env::consts::ARCH.to_string());
-    format!("{cpu}, {threads} threads, {}", Level::detect().name())
+/// The machine as `run.json` notes it.
+pub fn host(threads: usize) -> Value {
+    json!({
+        "os": std::env::consts::OS,
+        "arch": std::env::consts::ARCH,
+        "cpu": cpu_model(),
+        "simd": Level::detect().name(),
+        "threads": threads,
+    })
 }
 
 /// Name of the processor.
