@@ -11,7 +11,7 @@ use crate::fault::Fault;
 use crate::files::particles::{Loaded, write_csv, write_npy};
 use crate::files::snapshot::{self, Field, Float, Layout};
 use crate::files::temporal::{self, Plan};
-use crate::files::{FileError, gadget};
+use crate::files::{FileError, plain};
 use source::Source;
 
 const EXAMPLES: &str = "\
@@ -183,7 +183,7 @@ fn write_one(path: &Path, format: Format, loaded: Loaded) -> Result<u64, Fault> 
     let Loaded { snapshot: s, precision } = loaded;
     let written = match format {
         Format::Hdf => snapshot::write(path, &s, &Layout { fields: s.fields(), precision }),
-        Format::Gadget => gadget::write(path, &s, precision),
+        Format::Gadget => plain::write(path, &s, precision),
         Format::Csv => write_csv(path, &s, precision),
         Format::Npy => write_npy(path, &s, precision),
         Format::Vtkhdf => {

@@ -58,7 +58,7 @@ pub fn svg(figure: &Figure) -> Result<String, String> {
             write(&area, line, at, 21, FAINT, Pos::new(HPos::Left, VPos::Top))?;
         }
         let (_, rest) = area.split_vertically(top);
-        let (middle, _) = rest.split_vertically(bottom - top);
+        let (middle, _) = rest.split_vertically(bottom - top - 12);
         match &figure.content {
             Content::Lines { x, y, lines } => draw_lines(&middle, x, y, lines)?,
             Content::Bars { x, bars } => draw_bars(&middle, x, bars)?,

@@ -1,5 +1,5 @@
 //! GADGET's HDF5 layout and nothing else: `/Header`, `/Parameters` and `/PartType1` in plain contiguous arrays, for
-//! programs that stumble over filters or groups that they do not know. [`snapshot::read`](super::snapshot::read)
+//! programs that stumble over filters or groups that they do not know. [`snapshot::read`]
 //! reads it back.
 
 use std::path::Path;
