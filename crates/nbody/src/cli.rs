@@ -8,7 +8,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::fault::Fault;
 use crate::info::program;
-use crate::{check, convert, info, init, manual, plot, run};
+use crate::{check, convert, eval, info, init, manual, plot, run};
 
 /// N-body sums and simulations: direct, treecode and fast multipole method.
 #[derive(Debug, Parser)]
@@ -23,6 +23,9 @@ enum Command {
     /// Run a scenario: particles, forces and steps in, snapshots for ParaView and yt out
     #[command(after_help = RUN_EXAMPLES)]
     Run(Run),
+    /// The field of any set of particles: sources and targets from a file in, potential and field out
+    #[command(after_help = eval::EXAMPLES)]
+    Eval(Box<eval::Arguments>),
     /// Write a commented scenario to begin with
     Init(init::Init),
     /// Tell what a file or run directory holds, or what this program is
@@ -90,6 +93,7 @@ pub fn main() -> ExitCode {
             quiet: r.quiet,
             verbose: r.verbose,
         }),
+        Command::Eval(arguments) => eval::run(&(*arguments).into()),
         Command::Init(o) => init::init(&o),
         Command::Info(o) => info::info(&o),
         Command::Check(o) => check::check(&o),

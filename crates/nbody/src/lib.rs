@@ -5,6 +5,7 @@ pub mod cli;
 pub mod console;
 pub mod convert;
 pub mod diagnostics;
+pub mod eval;
 pub mod fault;
 pub mod files;
 pub mod info;

@@ -23,8 +23,23 @@ use crate::real::Real;
 pub struct Points<'a, T, const D: usize> {
     /// Coordinates, one array an axis.
     pub x: [&'a [T]; D],
+    /// What rounding took from the coordinates; empty where pairs need no more than one number holds.
+    pub low: [&'a [T]; D],
     /// Strengths (of sources; empty for targets).
     pub q: &'a [T],
+}
+
+impl<T: Real, const D: usize> Points<'_, T, D> {
+    /// The coordinates of the bodies from place `i` on, a vector an axis. (No closure: it would be compiled without the
+    /// vector instructions unless it happened to be inlined.)
+    #[inline(always)]
+    pub fn load<V: Vector<Scalar = T>>(&self, i: usize) -> [V; D] {
+        let mut at = [V::zero(); D];
+        for d in 0..D {
+            at[d] = V::load(&self.x[d][i..]);
+        }
+        at
+    }
 }
 
 /// Sums at targets, padded like the targets: potential Σ q K and field e = −∇ of it.
@@ -66,6 +81,9 @@ pub trait Expansion<T: Real, const D: usize>: Sync {
     /// Multipoles to local expansions across the offset of `class`, one pair a lane. In place.
     fn m2l<V: Vector<Scalar = T>>(&self, class: u32, level: usize, lanes: &mut [V], scratch: &mut Vec<V>);
 
+    /// K(0), in the user's unit; 0 where it would be infinite.
+    fn potential_at_zero(&self) -> f64;
+
     /// Every source at every target. Targets and sources share any common origin. `same` is the place of target 0 among the sources (negative or
     /// beyond the end where it is none of them), if target i is source `same + i` and is to be skipped.
     fn p2p<V: Vector<Scalar = T>>(
@@ -76,4 +94,20 @@ pub trait Expansion<T: Real, const D: usize>: Sync {
         sources: Points<T, D>,
         sums: &mut Sums<T, D>,
     );
+}
+
+/// Adds Σ weights·values to the potential and, with the opposite sign, the field of the vector of targets at place `i`; the
+/// weights of one value are those in the potential and its three derivatives.
+#[inline(always)]
+fn add_weighted<T: Real, V: Vector<Scalar = T>>(i: usize, weights: &[[T; 4]], values: &[V], sums: &mut Sums<T, 3>) {
+    let mut total = [V::zero(); 4];
+    for (w, value) in weights.iter().zip(values) {
+        for c in 0..4 {
+            total[c] = V::splat(w[c]).mul_add(*value, total[c]);
+        }
+    }
+    V::load(&sums.potential[i..]).add(total[0]).store(&mut sums.potential[i..]);
+    for d in 0..3 {
+        V::load(&sums.field[d][i..]).sub(total[d + 1]).store(&mut sums.field[d][i..]);
+    }
 }

@@ -17,9 +17,9 @@ pub struct Pair {
 /// Rows of pairs, one row a target cell, so that every target is written by its owner alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Csr {
-    /// First pair of each row, and one past the last pair. [cells + 1]
+    /// First pair of each row, and one past the last pair. `[cells + 1]`
     pub start: Vec<u64>,
-    /// Pairs. [start\[cells\]]
+    /// Pairs. `[start[cells]]`
     pub pairs: Vec<Pair>,
 }
 
@@ -64,6 +64,11 @@ impl<const D: usize> Classes<D> {
     /// Never: there is at least the class of the offset zero.
     pub fn is_empty(&self) -> bool {
         false
+    }
+
+    /// Whether the offsets between children of cells at `offset` are all numbered.
+    pub fn hold_children(&self, offset: [i32; D]) -> bool {
+        offset.iter().all(|o| 2 * o.abs() < self.radius)
     }
 
     /// The class of an offset.

@@ -12,7 +12,7 @@ pub mod checkpoint;
 pub mod csv;
 pub mod digest;
 mod error;
-mod hdf;
+pub(crate) mod hdf;
 mod image;
 pub mod npy;
 pub mod particles;

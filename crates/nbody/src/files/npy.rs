@@ -6,6 +6,7 @@ use std::path::Path;
 
 use npyz::{DType, NpyHeader, Order, WriterBuilder};
 
+use super::csv::Column;
 use super::error::READ;
 use super::{FileError, Table};
 
@@ -185,7 +186,7 @@ fn integer(kind: &str) -> Option<Decode<Option<u64>>> {
     })
 }
 
-/// Writes `values`, rows of `width` numbers, as a `<f8` array of the shape [rows, width].
+/// Writes `values`, rows of `width` numbers, as a `<f8` array of the shape `[rows, width]`.
 ///
 /// # Errors
 /// Those of `out`, and [`io::ErrorKind::InvalidInput`] if `values` are not whole rows.
@@ -211,64 +212,49 @@ pub fn is_single(path: &Path) -> Result<bool, FileError> {
     Ok(kinds.iter().any(|k| k.contains("f4")) && !kinds.iter().any(|k| k.contains("f8")))
 }
 
-/// A field of a structured array to be written.
-#[derive(Debug, Clone, Copy)]
-pub enum Field<'a> {
-    /// `<f8`, number i of every `stride` from `offset` on.
-    Double(Strided<'a>),
-    /// The same, rounded to `<f4`.
-    Single(Strided<'a>),
-    /// `<u8`.
-    Id(&'a [u64]),
-}
-
-/// Every `stride`-th number of a list.
-#[derive(Debug, Clone, Copy)]
-pub struct Strided<'a> {
-    /// The list.
-    pub values: &'a [f64],
-    /// The first number.
-    pub offset: usize,
-    /// From one to the next.
-    pub stride: usize,
-}
-
-impl Strided<'_> {
-    /// Number i.
-    pub fn at(&self, i: usize) -> f64 {
-        self.values[self.offset + i * self.stride]
-    }
-}
-
-/// Writes a structured array of `rows` rows.
+/// Writes columns of one length as a structured array: fields of `<f8`, ids of `<u8`.
 ///
 /// # Errors
-/// Those of `out`.
-pub fn write_table(mut out: impl Write, rows: usize, fields: &[(&str, Field)]) -> io::Result<()> {
-    let kind = |f: &Field| match f {
-        Field::Double(_) => "<f8",
-        Field::Single(_) => "<f4",
-        Field::Id(_) => "<u8",
-    };
-    let list: Vec<String> = fields.iter().map(|(name, f)| format!("('{name}', '{}')", kind(f))).collect();
+/// Those of `out`, and [`io::ErrorKind::InvalidInput`] for columns of different lengths.
+pub fn write_table(out: impl Write, columns: &[(&str, Column)]) -> io::Result<()> {
+    write_table_as(out, columns, false)
+}
+
+/// As [`write_table`], with fields of `<f4` if `single`.
+///
+/// # Errors
+/// As [`write_table`].
+pub fn write_table_as(mut out: impl Write, columns: &[(&str, Column)], single: bool) -> io::Result<()> {
+    let float = if single { "<f4" } else { "<f8" };
+    let rows = columns.first().map_or(0, |(_, c)| c.len());
+    if columns.iter().any(|(_, c)| c.len() != rows) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "columns of different lengths"));
+    }
+    let fields = columns.iter().map(|(name, column)| {
+        let kind = if matches!(column, Column::Id(_)) { "<u8" } else { float };
+        npyz::Field { name: name.to_string(), dtype: DType::Plain(kind.parse().expect("a type of NumPy's")) }
+    });
+    let dtype = DType::Record(fields.collect());
+    // As NumPy lays it out: magic, version 1.0, a dictionary padded so that the data begin at a multiple of 64.
     let mut header =
-        format!("{{'descr': [{}], 'fortran_order': False, 'shape': ({rows},), }}", list.join(", ")).into_bytes();
-    // NumPy's own: the data begin at a multiple of 64, after a newline.
-    const PREFIX: usize = 10;
-    let length = (PREFIX + header.len() + 1).next_multiple_of(64) - PREFIX;
-    header.resize(length - 1, b' ');
+        format!("{{'descr': {}, 'fortran_order': False, 'shape': ({rows},), }}", dtype.descr()).into_bytes();
+    header.resize((header.len() + 11).next_multiple_of(64) - 11, b' ');
     header.push(b'\n');
+    let length = u16::try_from(header.len()).map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "long names"))?;
     out.write_all(b"\x93NUMPY\x01\x00")?;
-    out.write_all(&(length as u16).to_le_bytes())?;
+    out.write_all(&length.to_le_bytes())?;
     out.write_all(&header)?;
+    let mut row = Vec::with_capacity(8 * columns.len());
     for i in 0..rows {
-        for (_, field) in fields {
-            match field {
-                Field::Double(v) => out.write_all(&v.at(i).to_le_bytes())?,
-                Field::Single(v) => out.write_all(&(v.at(i) as f32).to_le_bytes())?,
-                Field::Id(v) => out.write_all(&v[i].to_le_bytes())?,
+        row.clear();
+        for (_, column) in columns {
+            match column {
+                Column::Float(v) if single => row.extend((v[i] as f32).to_le_bytes()),
+                Column::Float(v) => row.extend(v[i].to_le_bytes()),
+                Column::Id(v) => row.extend(v[i].to_le_bytes()),
             }
         }
+        out.write_all(&row)?;
     }
     out.flush()
 }
@@ -307,6 +293,19 @@ mod tests {
         write(&mut bytes, &values, 3).unwrap();
         assert_eq!(parse(&bytes).unwrap(), Npy::Array { rows: 2, width: 3, values: values.to_vec() });
         assert!(write(io::sink(), &values, 4).is_err());
+    }
+
+    #[test]
+    fn tables_come_back() {
+        for rows in [0, 3] {
+            let (x, id) = (&[0.1, -2.0, 5e-324][..rows], &[3, u64::MAX, 0][..rows]);
+            let mut bytes = vec![];
+            write_table(&mut bytes, &[("id", Column::Id(id)), ("x", Column::Float(x))]).unwrap();
+            assert_eq!((bytes.len() - 16 * rows) % 64, 0);
+            let Npy::Table(t) = parse(&bytes).unwrap() else { panic!("not a table") };
+            assert_eq!((t.rows(), t.column("x").unwrap(), t.id().unwrap()), (rows, x, id));
+        }
+        assert!(write_table(io::sink(), &[("x", Column::Float(&[1.0])), ("id", Column::Id(&[]))]).is_err());
     }
 
     #[test]

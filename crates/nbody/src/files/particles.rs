@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::csv::{self, Column};
 use super::error::READ;
-use super::npy::{self, Npy, Strided};
+use super::npy::{self, Npy};
 use super::snapshot::{Field, Float, Layout, Snapshot};
 use super::{FileError, Table, atomic};
 
@@ -38,17 +38,28 @@ const fn columns(field: Field) -> &'static [&'static str] {
     }
 }
 
-/// The fields of a snapshot with the id first, as readers expect it.
-fn ordered(s: &Snapshot) -> Vec<Field> {
-    let mut fields = s.fields();
-    fields.retain(|&f| f != Field::Id);
-    fields.insert(0, Field::Id);
-    fields
-}
-
 fn checked<'a>(path: &Path, s: &'a Snapshot, precision: Float) -> Result<std::borrow::Cow<'a, Snapshot>, FileError> {
     s.check(&Layout { fields: s.fields(), precision }).map_err(|what| FileError::unwritable(path, what))?;
     Ok(s.in_id_order())
+}
+
+/// The floating-point columns, rounded to the precision.
+fn split(s: &Snapshot, precision: Float) -> Vec<(&'static str, Vec<f64>)> {
+    let round = |v: f64| if precision == Float::F32 { f64::from(v as f32) } else { v };
+    let mut split = vec![];
+    for field in s.fields() {
+        let Some((values, width)) = s.floats(field) else { continue };
+        for (k, name) in columns(field).iter().enumerate() {
+            split.push((*name, values.iter().skip(k).step_by(width).map(|&v| round(v)).collect()));
+        }
+    }
+    split
+}
+
+/// The ids first, as readers expect them.
+fn columns_of<'a>(s: &'a Snapshot, split: &'a [(&'static str, Vec<f64>)]) -> Vec<(&'static str, Column<'a>)> {
+    let floats = split.iter().map(|(name, values)| (*name, Column::Float(values)));
+    std::iter::once(("id", Column::Id(&s.id))).chain(floats).collect()
 }
 
 /// Writes CSV whose numbers read back to the same bits; returns the size in bytes.
@@ -62,16 +73,8 @@ pub fn write_csv(path: &Path, snapshot: &Snapshot, precision: Float) -> Result<u
     for (key, value) in facts(&s, precision) {
         let _ = writeln!(text, "# {key} = {value}");
     }
-    let mut split: Vec<(&str, Vec<f64>)> = vec![];
-    for field in ordered(&s) {
-        let Some((values, width)) = s.floats(field) else { continue };
-        for (k, name) in columns(field).iter().enumerate() {
-            let round = |v: f64| if precision == Float::F32 { f64::from(v as f32) } else { v };
-            split.push((name, values.iter().skip(k).step_by(width).map(|&v| round(v)).collect()));
-        }
-    }
-    let mut list = vec![("id", Column::Id(&s.id))];
-    list.extend(split.iter().map(|(name, values)| (*name, Column::Float(values))));
+    let split = split(&s, precision);
+    let list = columns_of(&s, &split);
     csv::write(&mut text, &list).map_err(FileError::io(path, "write"))?;
     atomic::replace(path, &text)?;
     Ok(text.len() as u64)
@@ -84,17 +87,10 @@ pub fn write_csv(path: &Path, snapshot: &Snapshot, precision: Float) -> Result<u
 /// As [`write_csv`].
 pub fn write_npy(path: &Path, snapshot: &Snapshot, precision: Float) -> Result<u64, FileError> {
     let s = checked(path, snapshot, precision)?;
-    let mut fields = vec![("id", npy::Field::Id(&s.id))];
-    for field in ordered(&s) {
-        let Some((values, stride)) = s.floats(field) else { continue };
-        for (offset, name) in columns(field).iter().enumerate() {
-            let column = Strided { values, offset, stride };
-            let single = precision == Float::F32;
-            fields.push((name, if single { npy::Field::Single(column) } else { npy::Field::Double(column) }));
-        }
-    }
+    let split = split(&s, precision);
     let mut bytes = vec![];
-    npy::write_table(&mut bytes, s.id.len(), &fields).map_err(FileError::io(path, "write"))?;
+    let single = precision == Float::F32;
+    npy::write_table_as(&mut bytes, &columns_of(&s, &split), single).map_err(FileError::io(path, "write"))?;
     atomic::replace(path, &bytes)?;
     Ok(bytes.len() as u64)
 }
