@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::eval;
 use crate::fault::Fault;
-use crate::run;
+use crate::info::program;
+use crate::{check, convert, eval, info, init, manual, plot, run};
 
 /// N-body sums and simulations: direct, treecode and fast multipole method.
 #[derive(Debug, Parser)]
-#[command(name = "nbody", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "nbody", version = program::version(), arg_required_else_help = true, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -27,6 +27,25 @@ enum Command {
     /// The field of any set of particles: sources and targets from a file in, potential and field out
     #[command(after_help = eval::EXAMPLES)]
     Eval(Box<eval::Arguments>),
+    /// Write a commented scenario to begin with
+    Init(init::Init),
+    /// Tell what a file or run directory holds, or what this program is
+    Info(info::Info),
+    /// Verify checksums, structure and values; with --hash tell the SHA-256 of the data
+    Check(check::Check),
+    /// Convert between our snapshots, CSV, NumPy, GADGET's HDF5 and temporal VTKHDF, to the last bit
+    Convert(convert::Convert),
+    /// Draw energy drift, Lagrangian radii and stage times of a run, as SVG and PNG
+    Plot(plot::Plot),
+    /// Print completions for a shell
+    Completions(manual::Completions),
+    /// Print the manual page, or write all of them to a folder
+    Man(manual::Man),
+}
+
+/// The definition of the command line, for completions and manual pages.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -105,6 +124,13 @@ pub fn main() -> ExitCode {
             verbose: r.verbose,
         }),
         Command::Eval(arguments) => eval::run(&(*arguments).into()),
+        Command::Init(o) => init::init(&o),
+        Command::Info(o) => info::info(&o),
+        Command::Check(o) => check::check(&o),
+        Command::Convert(o) => convert::convert(&o),
+        Command::Plot(o) => plot::plot(&o),
+        Command::Completions(o) => manual::completions(&o),
+        Command::Man(o) => manual::man(&o),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

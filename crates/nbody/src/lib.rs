@@ -1,12 +1,19 @@
 //! The parts of the `nbody` program: files, scenarios and runs around the sums of `fmm-core`.
 
+pub mod check;
 pub mod cli;
+pub mod console;
+pub mod convert;
 pub mod diagnostics;
 pub mod eval;
 pub mod fault;
 pub mod files;
+pub mod info;
+pub mod init;
 pub mod initial;
 pub mod integrator;
+pub mod manual;
+pub mod plot;
 pub mod run;
 pub mod scenario;
 pub mod units;

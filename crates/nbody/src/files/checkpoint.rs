@@ -140,6 +140,14 @@ fn fill(file: &File, c: &Checkpoint) -> hdf5::Result<()> {
     c.charge.as_ref().map_or(Ok(()), |q| put(&group, "Charges", &q[..], true))
 }
 
+/// Whether an HDF5 file is a checkpoint, whole or not.
+///
+/// # Errors
+/// [`FileError::Missing`], [`FileError::Io`]; [`FileError::Data`] for what is not HDF5.
+pub fn is(path: &Path) -> Result<bool, FileError> {
+    Ok(Reader::open(path)?.group("/Checkpoint")?.is_some())
+}
+
 /// Reads one checkpoint file and checks that it is whole.
 ///
 /// # Errors

@@ -91,20 +91,40 @@ fn write_direct(path: &Path, estimate: u64, fill: impl FnOnce(&File) -> hdf5::Re
 /// Reads every array of a group and of its groups, so that HDF5 compares the checksums.
 fn check_group(group: &Group) -> hdf5::Result<()> {
     for dataset in group.datasets()? {
-        let shape = dataset.shape();
-        let rows = shape.first().copied().unwrap_or(0);
+        let rows = dataset.shape().first().copied().unwrap_or(0);
         for start in (0..rows).step_by(CHUNK) {
-            let end = (start + CHUNK).min(rows);
-            let slice =
-                |from: usize, to: usize| SliceInfoElem::Slice { start: from as isize, end: Some(to as isize), step: 1 };
-            let window: Vec<SliceInfoElem> =
-                std::iter::once(slice(start, end)).chain(shape[1..].iter().map(|&n| slice(0, n))).collect();
-            let window = ndarray::SliceInfo::<_, ndarray::IxDyn, ndarray::IxDyn>::try_from(window)
-                .map_err(|e| hdf5::Error::from(e.to_string()))?;
-            dataset.read_slice::<f64, _, ndarray::IxDyn>(window)?;
+            read_rows::<f64>(&dataset, start, (start + CHUNK).min(rows))?;
         }
     }
     group.groups()?.iter().try_for_each(check_group)
+}
+
+/// The rows from `start` to before `end`, at least one, of an array of any number of dimensions.
+pub(super) fn read_rows<T: H5Type>(dataset: &Dataset, start: usize, end: usize) -> hdf5::Result<ndarray::ArrayD<T>> {
+    dataset.read_slice::<T, _, ndarray::IxDyn>(rows_selection(&dataset.shape(), start, end)?)
+}
+
+/// Writes rows of an array from `start` on.
+pub(super) fn write_rows<T: H5Type>(dataset: &Dataset, start: usize, values: &[T]) -> hdf5::Result<()> {
+    let mut shape = dataset.shape();
+    let width: usize = shape[1..].iter().product();
+    if values.is_empty() || width == 0 {
+        return Ok(());
+    }
+    let end = start + values.len() / width;
+    let selection = rows_selection(&shape, start, end)?;
+    shape[0] = end - start;
+    let view = ndarray::ArrayViewD::from_shape(shape, values).map_err(|e| hdf5::Error::from(e.to_string()))?;
+    dataset.write_slice(view, selection)
+}
+
+type Rows = ndarray::SliceInfo<Vec<SliceInfoElem>, ndarray::IxDyn, ndarray::IxDyn>;
+
+fn rows_selection(shape: &[usize], start: usize, end: usize) -> hdf5::Result<Rows> {
+    let slice = |from: usize, to: usize| SliceInfoElem::Slice { start: from as isize, end: Some(to as isize), step: 1 };
+    let window: Vec<SliceInfoElem> =
+        std::iter::once(slice(start, end)).chain(shape[1..].iter().map(|&n| slice(0, n))).collect();
+    Rows::try_from(window).map_err(|e| hdf5::Error::from(e.to_string()))
 }
 
 /// Numbers that are stored in arrays.
@@ -167,6 +187,26 @@ pub(crate) fn put_one<T: Number>(group: &Group, name: &str, value: T) -> hdf5::R
     let builder = group.new_dataset_builder().with_dcpl(|p| p.obj_track_times(false));
     builder.layout(Layout::Compact).with_data(&[value][..]).create(name)?;
     Ok(())
+}
+
+/// Makes an array whose rows are to be written later: `rows` of `width` numbers (1: a list), in chunks of `chunk`.
+pub(crate) fn reserve<T: Number>(
+    group: &Group,
+    name: &str,
+    (rows, width): (usize, usize),
+    chunk: usize,
+    compress: bool,
+) -> hdf5::Result<Dataset> {
+    let shape = |rows: usize| if width == 1 { vec![rows] } else { vec![rows, width] };
+    let mut builder = group.new_dataset_builder();
+    if rows > 0 {
+        builder = builder.chunk(shape(chunk.clamp(1, rows))).fill_value(T::LOST).shuffle();
+        if compress {
+            builder = builder.deflate(4);
+        }
+        builder = builder.fletcher32();
+    }
+    builder.empty::<T>().shape(shape(rows)).create(name)
 }
 
 /// Writes a scalar attribute.
@@ -272,6 +312,52 @@ impl Reader {
         let mut values = vec![0u64; n];
         self.fill(&dataset, &mut values)?;
         Ok(Some(values))
+    }
+
+    /// The rows `range` of an array of `total` rows of `width` finite numbers each (1: a list), row by row; `None` where
+    /// there is no such array.
+    pub fn rows(
+        &self,
+        group: &Group,
+        name: &str,
+        (total, width): (usize, usize),
+        range: std::ops::Range<usize>,
+    ) -> Result<Option<Vec<f64>>, FileError> {
+        let shape = if width == 1 { vec![total] } else { vec![total, width] };
+        let number = |t: &TypeDescriptor| is_float(t) || is_integer(t);
+        let Some(dataset) = self.dataset(group, name, &shape, number)? else { return Ok(None) };
+        if range.is_empty() {
+            return Ok(Some(vec![]));
+        }
+        let values = read_rows::<f64>(&dataset, range.start, range.end)
+            .map_err(|e| self.error(format!("{} is damaged ({e})", dataset.name())))?;
+        let values = values.into_raw_vec_and_offset().0;
+        self.finite(&dataset, &values, width)?;
+        Ok(Some(values))
+    }
+
+    /// Refuses a link that leads out of the file, and an array whose data lie in another file.
+    pub fn guard_member(&self, group: &Group, name: &str) -> Result<(), FileError> {
+        self.has(group, name)?;
+        match group.dataset(name) {
+            Ok(dataset) => self.check_inside(&dataset),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Refuses an array whose storage is not what it declares, before memory is taken; `item` is the size of a number.
+    pub fn verify_storage(&self, dataset: &Dataset, item: u64) -> Result<(), FileError> {
+        self.check_storage(dataset, item)
+    }
+
+    /// Whether an array is there and of type f32.
+    pub fn is_single(&self, group: &Group, name: &str) -> Result<bool, FileError> {
+        if !self.has(group, name)? {
+            return Ok(false);
+        }
+        let dataset = self.open_dataset(group, name)?;
+        self.check_inside(&dataset)?;
+        Ok(matches!(self.descriptor(&dataset)?, TypeDescriptor::Float(FloatSize::U4)))
     }
 
     /// Number of rows of an array inside this file; `None` where there is no such array.

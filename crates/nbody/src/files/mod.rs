@@ -10,13 +10,17 @@
 pub mod atomic;
 pub mod checkpoint;
 pub mod csv;
+pub mod digest;
 mod error;
 pub(crate) mod hdf;
 mod image;
 pub mod npy;
+pub mod particles;
+pub mod plain;
 pub mod series;
 pub mod snapshot;
 mod table;
+pub mod temporal;
 
 pub use error::FileError;
 pub use table::Table;

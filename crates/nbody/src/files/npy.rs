@@ -200,17 +200,38 @@ pub fn write(out: impl Write, values: &[f64], width: usize) -> io::Result<()> {
     writer.finish()
 }
 
+/// Whether a structured array has fields of `f4` and none of `f8`.
+///
+/// # Errors
+/// As [`read`], for the header.
+pub fn is_single(path: &Path) -> Result<bool, FileError> {
+    let file = File::open(path).map_err(FileError::io(path, READ))?;
+    let (header, _) = read_header(path, &mut BufReader::new(file))?;
+    let DType::Record(fields) = header.dtype() else { return Ok(false) };
+    let kinds: Vec<String> = fields.iter().map(|f| f.dtype.descr()).collect();
+    Ok(kinds.iter().any(|k| k.contains("f4")) && !kinds.iter().any(|k| k.contains("f8")))
+}
+
 /// Writes columns of one length as a structured array: fields of `<f8`, ids of `<u8`.
 ///
 /// # Errors
 /// Those of `out`, and [`io::ErrorKind::InvalidInput`] for columns of different lengths.
-pub fn write_table(mut out: impl Write, columns: &[(&str, Column)]) -> io::Result<()> {
+pub fn write_table(out: impl Write, columns: &[(&str, Column)]) -> io::Result<()> {
+    write_table_as(out, columns, false)
+}
+
+/// As [`write_table`], with fields of `<f4` if `single`.
+///
+/// # Errors
+/// As [`write_table`].
+pub fn write_table_as(mut out: impl Write, columns: &[(&str, Column)], single: bool) -> io::Result<()> {
+    let float = if single { "<f4" } else { "<f8" };
     let rows = columns.first().map_or(0, |(_, c)| c.len());
     if columns.iter().any(|(_, c)| c.len() != rows) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "columns of different lengths"));
     }
     let fields = columns.iter().map(|(name, column)| {
-        let kind = if matches!(column, Column::Id(_)) { "<u8" } else { "<f8" };
+        let kind = if matches!(column, Column::Id(_)) { "<u8" } else { float };
         npyz::Field { name: name.to_string(), dtype: DType::Plain(kind.parse().expect("a type of NumPy's")) }
     });
     let dtype = DType::Record(fields.collect());
@@ -227,10 +248,11 @@ pub fn write_table(mut out: impl Write, columns: &[(&str, Column)]) -> io::Resul
     for i in 0..rows {
         row.clear();
         for (_, column) in columns {
-            row.extend_from_slice(&match column {
-                Column::Float(v) => v[i].to_le_bytes(),
-                Column::Id(v) => v[i].to_le_bytes(),
-            });
+            match column {
+                Column::Float(v) if single => row.extend((v[i] as f32).to_le_bytes()),
+                Column::Float(v) => row.extend(v[i].to_le_bytes()),
+                Column::Id(v) => row.extend(v[i].to_le_bytes()),
+            }
         }
         out.write_all(&row)?;
     }

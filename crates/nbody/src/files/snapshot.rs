@@ -96,7 +96,7 @@ impl Field {
     }
 
     /// The names in scenarios, in `/PartType1` and in `/VTKHDF/PointData`.
-    const fn names(self) -> (&'static str, &'static str, &'static str) {
+    pub(super) const fn names(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Field::Position => ("position", "Coordinates", ""),
             Field::Velocity => ("velocity", "Velocities", "velocity"),
@@ -157,8 +157,15 @@ pub fn write(path: &Path, snapshot: &Snapshot, layout: &Layout) -> Result<u64, F
 }
 
 impl Snapshot {
+    /// The fields that there are, in the order in which they are written.
+    pub fn fields(&self) -> Vec<Field> {
+        let there = |f: Field| self.floats(f).is_none_or(|(v, width)| v.len() == self.id.len() * width);
+        let absent = |f: Field| f != Field::Id && self.floats(f).is_none();
+        Field::ALL.into_iter().filter(|&f| there(f) && !absent(f)).collect()
+    }
+
     /// The values of a field as a flat list with its number of components; `None` where there are none.
-    fn floats(&self, field: Field) -> Option<(&[f64], usize)> {
+    pub(super) fn floats(&self, field: Field) -> Option<(&[f64], usize)> {
         match field {
             Field::Position => Some((self.position.as_flattened(), 3)),
             Field::Velocity => Some((self.velocity.as_flattened(), 3)),
@@ -171,7 +178,7 @@ impl Snapshot {
     }
 
     /// Whether the snapshot can be written as asked.
-    fn check(&self, layout: &Layout) -> Result<(), String> {
+    pub(super) fn check(&self, layout: &Layout) -> Result<(), String> {
         let n = self.id.len();
         if u32::try_from(n).is_err() {
             return Err(format!("{n} particles are more than the {} that one file can number", u32::MAX));
@@ -198,7 +205,7 @@ impl Snapshot {
     }
 
     /// The same particles, sorted by id.
-    fn in_id_order(&self) -> Cow<'_, Snapshot> {
+    pub(super) fn in_id_order(&self) -> Cow<'_, Snapshot> {
         if self.id.is_sorted() {
             return Cow::Borrowed(self);
         }
@@ -223,7 +230,7 @@ impl Snapshot {
 }
 
 /// `/Header` as GADGET's readers want it, and `/Diagnostics`.
-fn put_header(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()> {
+pub(super) fn put_header(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()> {
     let header = put_group(file, "Header")?;
     let counts = [0, s.id.len() as u32, 0, 0, 0, 0];
     put_attrs(&header, "NumPart_ThisFile", &counts)?;
@@ -326,6 +333,8 @@ pub fn read(path: &Path) -> Result<Snapshot, FileError> {
         },
         ..Snapshot::default()
     };
+    // GADGET files that `nbody convert` made.
+    s.step = number("Step", 0.0)? as u64;
     if reader.group("/VTKHDF")?.is_some() {
         let group = reader.need_group("/VTKHDF/FieldData")?;
         let step = reader.integers(&group, "step", 1)?;
@@ -358,6 +367,56 @@ pub fn read(path: &Path) -> Result<Snapshot, FileError> {
         Some(pair) => Err(reader.error(format!("/PartType1/ParticleIDs has the id {} twice", pair[0]))),
         None => Ok(s),
     }
+}
+
+/// Checks that `/VTKHDF`, if there is one, shows the particles of `snapshot`, read from the same file.
+///
+/// # Errors
+/// [`FileError::Data`] that names the array at fault.
+pub fn check_vtkhdf(path: &Path, snapshot: &Snapshot) -> Result<(), FileError> {
+    let reader = Reader::open(path)?;
+    let Some(vtk) = reader.group("/VTKHDF")? else { return Ok(()) };
+    let n = snapshot.id.len();
+    let need = |name: &str, length: usize| {
+        let missing = || reader.error(format!("/VTKHDF/{name} is missing"));
+        reader.integers(&vtk, name, length)?.ok_or_else(missing)
+    };
+    let wrong = |name: &str| reader.error(format!("/VTKHDF/{name} is not that of {n} vertex cells"));
+    for name in ["NumberOfPoints", "NumberOfCells", "NumberOfConnectivityIds"] {
+        if need(name, 1)? != [n as u64] {
+            return Err(wrong(name));
+        }
+    }
+    for (name, length) in [("Connectivity", n), ("Offsets", n + 1)] {
+        if need(name, length)?.iter().enumerate().any(|(i, &v)| v != i as u64) {
+            return Err(wrong(name));
+        }
+    }
+    if need("Types", n)?.iter().any(|&t| t != 1) {
+        return Err(wrong("Types"));
+    }
+    match reader.vectors(&vtk, "Points", n)? {
+        Some(points) if points == snapshot.position => {}
+        _ => return Err(reader.error("/VTKHDF/Points are not /PartType1/Coordinates")),
+    }
+    let fields = reader.need_group("/VTKHDF/FieldData")?;
+    match reader.scalars(&fields, "time", 1)? {
+        Some(time) if time == [snapshot.time] => Ok(()),
+        _ => Err(reader.error("/VTKHDF/FieldData/time is not the Time of /Header")),
+    }
+}
+
+/// In which precision a file that [`read`] reads holds its positions; f64 where it has none.
+///
+/// # Errors
+/// As [`read`], for what is looked at.
+pub fn precision(path: &Path) -> Result<Float, FileError> {
+    let reader = Reader::open(path)?;
+    let single = match reader.group("/PartType1")? {
+        Some(group) => reader.is_single(&group, "Coordinates")?,
+        None => false,
+    };
+    Ok(if single { Float::F32 } else { Float::F64 })
 }
 
 /// N of a file that holds all of its snapshot and no other type of particle.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::verify::Verified;
 use crate::diagnostics::Diagnostics;
 use crate::fault::Fault;
+use crate::info::program;
 use crate::scenario::Scenario;
 
 /// What is known of a finished run.
@@ -44,13 +45,14 @@ impl Facts<'_> {
         json!({
             "program": "nbody",
             "version": env!("CARGO_PKG_VERSION"),
+            "commit": program::commit(),
             "title": s.title,
             "seed": s.seed,
             "particles": self.particles,
             "steps": self.steps,
             "time": s.clock.time(self.steps),
             "complete": self.steps == s.steps,
-            "host": { "os": std::env::consts::OS, "arch": std::env::consts::ARCH, "threads": self.threads },
+            "host": program::host(self.threads),
             "solver": {
                 "method": choice.map(|c| c.method.name()),
                 "precision": choice.map(|c| c.precision.name()),

@@ -1,0 +1,151 @@
+//! The check of a run directory: every file, and that they belong together.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::file::{Kind, examine};
+use super::{Findings, plural};
+use crate::convert::source::INDEX;
+use crate::fault::Fault;
+use crate::files::checkpoint;
+use crate::files::series::Series;
+
+/// Checks all files of a run directory.
+///
+/// # Errors
+/// 66 where it is no run directory, 74 where it cannot be read.
+pub fn check(path: &Path, findings: &mut Findings) -> Result<(), Fault> {
+    let names = list(path)?;
+    if !names.contains(INDEX) && !names.contains("scenario.toml") {
+        let line = format!("{}: no run directory, it has neither {INDEX} nor scenario.toml", path.display());
+        return Err(Fault::new(66, line));
+    }
+    let series = match Series::read(&path.join(INDEX)) {
+        Ok(series) => Some(series),
+        Err(e) => {
+            findings.problem(65, e.to_string());
+            None
+        }
+    };
+    let listed: Vec<(String, f64)> =
+        series.iter().flat_map(|s| s.entries()).map(|e| (e.name.clone(), e.time)).collect();
+    snapshots(path, &names, &listed, findings)?;
+    diagnostics(path, &names, findings);
+    json_files(path, &names, findings);
+    resume(path, &names, findings)
+}
+
+fn list(path: &Path) -> Result<BTreeSet<String>, Fault> {
+    let cannot = |e| Fault::new(74, format!("{}: cannot list the folder: {e}", path.display()));
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(path).map_err(cannot)? {
+        names.insert(entry.map_err(cannot)?.file_name().to_string_lossy().into_owned());
+    }
+    Ok(names)
+}
+
+/// Each snapshot, and whether it agrees with the index and with the first one.
+fn snapshots(
+    path: &Path,
+    names: &BTreeSet<String>,
+    listed: &[(String, f64)],
+    findings: &mut Findings,
+) -> Result<(), Fault> {
+    let mut ids: Option<Vec<u64>> = None;
+    let mut whole = true;
+    for (name, time) in listed {
+        if !names.contains(name) {
+            findings.problem(65, format!("{name}: named by {INDEX} but not there"));
+            whole = false;
+            continue;
+        }
+        let Kind::Snapshot(s) = examine(&path.join(name), findings)? else {
+            whole = false;
+            continue;
+        };
+        if s.time != *time {
+            findings.problem(65, format!("{name}: its time is {}, that of {INDEX} is {time}", s.time));
+        }
+        match &ids {
+            None => ids = Some(s.id),
+            Some(first) if *first != s.id => {
+                findings.problem(65, format!("{name}: its particles are not those of the first snapshot"));
+            }
+            Some(_) => {}
+        }
+    }
+    let known = |name: &str| listed.iter().any(|(n, _)| n == name);
+    for name in names.iter().filter(|n| n.starts_with("snap_") && n.ends_with(".hdf") && !known(n)) {
+        findings.problem(65, format!("{name}: not named by {INDEX}, left by another run?"));
+    }
+    if whole {
+        // The names are part of it, so that an exchange of two snapshots shows.
+        let mut hash = Sha256::new();
+        for (sha, name) in &findings.hashes {
+            hash.update(format!("{sha}  {name}\n"));
+        }
+        let sha = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
+        findings.hashes.push((sha, path.display().to_string()));
+    }
+    Ok(())
+}
+
+/// Whether every line has as many finite numbers as there are columns, in order of the steps.
+fn diagnostics(path: &Path, names: &BTreeSet<String>, findings: &mut Findings) {
+    const NAME: &str = "diagnostics.csv";
+    if !names.contains(NAME) {
+        findings.note(format!("{NAME}: none"));
+        return;
+    }
+    match crate::plot::data::read_columns(&path.join(NAME)) {
+        Err(e) => findings.problem(e.exit_code(), e.to_string()),
+        Ok(columns) => {
+            let steps = columns.iter().find(|(n, _)| n == "step").map(|(_, v)| v.as_slice()).unwrap_or_default();
+            let disorder = steps.windows(2).find(|w| w[0] >= w[1]);
+            match disorder {
+                Some(w) => findings.problem(65, format!("{NAME}: step {} comes after step {}", w[1], w[0])),
+                None => findings.note(format!("{NAME}: {} {}", steps.len(), plural(steps.len(), "line"))),
+            }
+        }
+    }
+}
+
+fn json_files(path: &Path, names: &BTreeSet<String>, findings: &mut Findings) {
+    for name in ["run.json", "timings.json"] {
+        if !names.contains(name) {
+            findings.note(format!("{name}: none; the run goes on, or was ended by force"));
+            continue;
+        }
+        let text = fs::read(path.join(name)).map_err(|e| (74, e.to_string()));
+        let value = text.and_then(|t| serde_json::from_slice::<serde_json::Value>(&t).map_err(|e| (65, e.to_string())));
+        match value {
+            Err((code, e)) => findings.problem(code, format!("{name}: {e}")),
+            Ok(_) => findings.note(name),
+        }
+    }
+}
+
+/// Both checkpoints, and from which of them the run would go on.
+fn resume(path: &Path, names: &BTreeSet<String>, findings: &mut Findings) -> Result<(), Fault> {
+    let mut best: Option<(u64, f64, &str)> = None;
+    let hashes = findings.hashes.len();
+    for name in checkpoint::NAMES.into_iter().filter(|n| names.contains(*n)) {
+        if let Kind::Checkpoint(step, time) = examine(&path.join(name), findings)?
+            && best.is_none_or(|(s, ..)| step > s)
+        {
+            best = Some((step, time, name));
+        }
+    }
+    // When checkpoints are written depends on the clock: they are no part of what a run computed.
+    findings.hashes.truncate(hashes);
+    findings.resume = Some(match best {
+        Some((step, time, name)) => {
+            format!("from {name} at step {step}, time {time}: nbody run --resume {}", path.display())
+        }
+        None => "not possible: there is no whole checkpoint".to_string(),
+    });
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! The check of one HDF5 file: checksums of all arrays, then what its kind asks for.
+
+use std::path::Path;
+
+use super::Findings;
+use crate::fault::Fault;
+use crate::files::snapshot::Snapshot;
+use crate::files::temporal::Temporal;
+use crate::files::{FileError, checkpoint, digest, snapshot};
+
+/// What kind of file was checked, and what it held if it is whole.
+pub enum Kind {
+    /// A snapshot.
+    Snapshot(Box<Snapshot>),
+    /// A checkpoint: step and time.
+    Checkpoint(u64, f64),
+    /// A VTKHDF file with steps.
+    Temporal,
+    /// Damaged.
+    Damaged,
+}
+
+/// Checks a file on its own.
+///
+/// # Errors
+/// 66 and 74 where it cannot be read at all.
+pub fn check(path: &Path, findings: &mut Findings) -> Result<(), Fault> {
+    if path.extension().is_some_and(|e| e == "csv" || e == "npy") {
+        let line = format!("{}: only HDF5 files have checksums; nbody info reads this one through", path.display());
+        return Err(Fault::new(65, line));
+    }
+    if let Kind::Checkpoint(step, time) = examine(path, findings)? {
+        let folder = match path.parent() {
+            Some(p) if !p.as_os_str().is_empty() => p,
+            _ => Path::new("."),
+        };
+        let how = format!("from step {step}, time {time}: nbody run --resume {}", folder.display());
+        findings.resume = Some(how);
+    }
+    Ok(())
+}
+
+/// Checks a file and notes its hash.
+///
+/// # Errors
+/// As [`check`].
+pub fn examine(path: &Path, findings: &mut Findings) -> Result<Kind, Fault> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let found = match digest::digest(path) {
+        Err(e @ FileError::Data { .. }) => {
+            findings.problem(65, e.to_string());
+            return Ok(Kind::Damaged);
+        }
+        found => found?,
+    };
+    for damage in &found.damage {
+        findings.problem(65, format!("{name}: {damage}"));
+    }
+    let kind = if found.damage.is_empty() { known(path) } else { Ok(Kind::Damaged) };
+    match kind {
+        Err(e) => {
+            findings.problem(e.exit_code(), e.to_string());
+            Ok(Kind::Damaged)
+        }
+        Ok(Kind::Damaged) => Ok(Kind::Damaged),
+        Ok(kind) => {
+            let what = match &kind {
+                Kind::Snapshot(s) => format!("snapshot of {} particles at time {}", s.id.len(), s.time),
+                Kind::Checkpoint(step, time) => format!("checkpoint at step {step}, time {time}"),
+                _ => "temporal VTKHDF".to_string(),
+            };
+            let without = found.arrays - found.with_checksum;
+            let guard = match without {
+                0 => "all with checksums".to_string(),
+                _ => format!("{without} of them without checksums, as their writer left them"),
+            };
+            findings.note(format!("{name}: {what}; {} arrays, {} bytes, {guard}", found.arrays, found.bytes));
+            findings.hashes.push((found.sha256, name));
+            Ok(kind)
+        }
+    }
+}
+
+/// Reads the file as what it is, with all the checks of that.
+fn known(path: &Path) -> Result<Kind, FileError> {
+    if let Some(temporal) = Temporal::open(path)? {
+        for step in 0..temporal.times().len() {
+            temporal.load(step)?;
+        }
+        return Ok(Kind::Temporal);
+    }
+    if checkpoint::is(path)? {
+        let c = checkpoint::read(path)?;
+        return Ok(Kind::Checkpoint(c.step, c.time));
+    }
+    let s = snapshot::read(path)?;
+    snapshot::check_vtkhdf(path, &s)?;
+    Ok(Kind::Snapshot(Box::new(s)))
+}

@@ -1,0 +1,79 @@
+//! GADGET's HDF5 layout and nothing else: `/Header`, `/Parameters` and `/PartType1` in plain contiguous arrays, for
+//! programs that stumble over filters or groups that they do not know. [`snapshot::read`]
+//! reads it back.
+
+use std::path::Path;
+
+use hdf5::{File, Group};
+use ndarray::{ArrayView1, ArrayView2};
+
+use super::snapshot::{self, Field, Float, Layout, Snapshot};
+use super::{FileError, hdf};
+use crate::files::hdf::{Number, put_attr};
+
+/// Writes every field that the snapshot has, rows in the order of the ids; returns the size in bytes.
+///
+/// # Errors
+/// As [`snapshot::write`].
+pub fn write(path: &Path, snapshot: &Snapshot, precision: Float) -> Result<u64, FileError> {
+    let layout = Layout { fields: snapshot.fields(), precision };
+    snapshot.check(&layout).map_err(|what| FileError::unwritable(path, what))?;
+    let snapshot = snapshot.in_id_order();
+    let estimate = (snapshot.id.len() * (8 + 12 * 8)) as u64 + (1 << 20);
+    hdf::write_file(path, estimate, |file| {
+        snapshot::put_header(file, &snapshot, &layout)?;
+        put_rest_of_header(file, &snapshot)?;
+        let group = file.create_group("PartType1")?;
+        layout.fields.iter().try_for_each(|&field| put_field(&group, &snapshot, field, precision))
+    })
+}
+
+/// 1e9 years of 365.25 days.
+const SECONDS_PER_GYR: f64 = 3.155_76e16;
+
+/// What GADGET itself asks for, and the units where pynbody and GADGET-4 look for them. Without a Hubble
+/// parameter there, pynbody takes lengths and masses as they are.
+fn put_rest_of_header(file: &File, s: &Snapshot) -> hdf5::Result<()> {
+    let header = file.group("Header")?;
+    for name in ["Sfr", "Feedback", "Cooling", "StellarAge", "Metals", "Entropy_ICs"] {
+        put_attr(&header, &format!("Flag_{name}"), 0i32)?;
+    }
+    put_attr(&header, "Step", s.step)?;
+    let parameters = file.create_group("Parameters")?;
+    for (name, value) in [
+        ("UnitLength_in_cm", s.units.length_cm),
+        ("UnitMass_in_g", s.units.mass_g),
+        ("UnitVelocity_in_cm_per_s", s.units.velocity_cm_per_s),
+        // pynbody would take another time for the age of a universe; in N-body units it means as little as they do.
+        ("Time_GYR", s.time * s.units.length_cm / s.units.velocity_cm_per_s / SECONDS_PER_GYR),
+    ] {
+        put_attr(&parameters, name, value)?;
+    }
+    Ok(())
+}
+
+fn put_field(group: &Group, s: &Snapshot, field: Field, precision: Float) -> hdf5::Result<()> {
+    let (_, name, _) = field.names();
+    match (s.floats(field), precision) {
+        (None, _) => {
+            group.new_dataset_builder().with_data(&s.id[..]).create(name)?;
+            Ok(())
+        }
+        (Some((values, width)), Float::F64) => put_plain(group, name, values, width),
+        (Some((values, width)), Float::F32) => {
+            let single: Vec<f32> = values.iter().map(|&v| v as f32).collect();
+            put_plain(group, name, &single, width)
+        }
+    }
+}
+
+fn put_plain<T: Number>(group: &Group, name: &str, values: &[T], width: usize) -> hdf5::Result<()> {
+    let builder = group.new_dataset_builder();
+    if width == 1 {
+        builder.with_data(ArrayView1::from(values)).create(name)?;
+    } else {
+        let rows = ArrayView2::from_shape((values.len() / width, width), values).map_err(|e| e.to_string())?;
+        builder.with_data(rows).create(name)?;
+    }
+    Ok(())
+}

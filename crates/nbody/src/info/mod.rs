@@ -1,0 +1,71 @@
+//! `nbody info`: what a file or a run directory holds, or what the program is.
+
+pub mod facts;
+mod particles;
+pub mod program;
+mod run;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::console;
+use crate::convert::source::Source;
+use crate::fault::Fault;
+use crate::files::checkpoint;
+use facts::Facts;
+
+const EXAMPLES: &str = "\
+Examples:
+  nbody info
+  nbody info out/plummer
+  nbody info out/plummer/snap_000000.hdf --json | jq .energy
+
+Exit codes: 0 done, 2 wrong option, 65 wrong data, 66 no such file";
+
+/// Options of `nbody info`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Info {
+    /// A run directory, a snapshot, a checkpoint or any file that `nbody convert` reads [default: the program itself]
+    path: Option<PathBuf>,
+    /// One JSON object instead of lines
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the facts.
+///
+/// # Errors
+/// 65 and 66 for the file, 74 for standard output.
+pub fn info(options: &Info) -> Result<(), Fault> {
+    let facts = match &options.path {
+        None => program::facts(),
+        Some(path) => match Source::open(path)? {
+            source @ Source::Run { .. } => run::facts(&source, path)?,
+            Source::One(loaded) => {
+                let table = path.extension().is_some_and(|e| e == "csv" || e == "npy");
+                let kind = match () {
+                    () if table => "table of particles",
+                    () if checkpoint::is(path)? => "checkpoint",
+                    () => "snapshot",
+                };
+                let mut facts = Facts::new(path.display().to_string());
+                facts.add("kind", json!(kind));
+                particles::add(&mut facts, &loaded);
+                facts
+            }
+            source @ Source::Temporal(_) => {
+                let mut facts = Facts::new(path.display().to_string());
+                facts.add("kind", json!("temporal VTKHDF"));
+                run::add_times(&mut facts, &source);
+                if !source.is_empty() {
+                    particles::add(&mut facts, &source.load(source.len() - 1)?);
+                }
+                facts
+            }
+        },
+    };
+    console::print(&if options.json { facts.json() } else { facts.text() })
+}

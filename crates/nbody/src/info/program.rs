@@ -1,0 +1,100 @@
+//! What the program itself is and where it runs.
+
+use std::fs;
+use std::sync::OnceLock;
+
+use fmm_core::cpu::simd::Level;
+use serde_json::{Value, json};
+
+use super::facts::Facts;
+
+/// The commit that the program was built from, with `-dirty` where the sources differed; none outside a checkout.
+pub fn commit() -> Option<&'static str> {
+    Some(env!("NBODY_COMMIT")).filter(|c| !c.is_empty())
+}
+
+/// Version of the HDF5 library.
+pub fn hdf5_version() -> String {
+    let (major, minor, patch) = hdf5::library_version();
+    format!("{major}.{minor}.{patch}")
+}
+
+/// What `nbody --version` prints after the name.
+pub fn version() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(|| {
+        format!(
+            "{} (commit {}, HDF5 {}, SIMD {}, no GPU)",
+            env!("CARGO_PKG_VERSION"),
+            commit().unwrap_or("unknown"),
+            hdf5_version(),
+            Level::detect().name()
+        )
+    })
+}
+
+/// The machine as `run.json` notes it.
+pub fn host(threads: usize) -> Value {
+    json!({
+        "os": std::env::consts::OS,
+        "arch": std::env::consts::ARCH,
+        "cpu": cpu_model(),
+        "simd": Level::detect().name(),
+        "threads": threads,
+    })
+}
+
+/// Name of the processor.
+pub fn cpu_model() -> Option<String> {
+    value_of(&fs::read_to_string("/proc/cpuinfo").ok()?, "model name")
+}
+
+/// The value after `key` and a colon, in the first line that begins so.
+fn value_of(text: &str, key: &str) -> Option<String> {
+    let line = text.lines().find(|l| l.trim_start().starts_with(key))?;
+    let value = line.split_once(':')?.1.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(value).filter(|v| !v.is_empty())
+}
+
+/// Names of the NVIDIA GPUs that the driver shows.
+fn gpus() -> Vec<String> {
+    let Ok(entries) = fs::read_dir("/proc/driver/nvidia/gpus") else { return vec![] };
+    let name = |text: String| value_of(&text, "Model").unwrap_or_else(|| "NVIDIA GPU".into());
+    entries.filter_map(|e| fs::read_to_string(e.ok()?.path().join("information")).ok().map(name)).collect()
+}
+
+/// Facts on the program and its machine.
+pub fn facts() -> Facts {
+    let mut facts = Facts::new(format!("nbody {}", env!("CARGO_PKG_VERSION")));
+    facts.add("version", json!(env!("CARGO_PKG_VERSION")));
+    facts.add_as("commit", json!(commit()), commit().unwrap_or("unknown: not built from a checkout of the project"));
+    facts.add("hdf5", json!(hdf5_version()));
+    let lowered = std::env::var_os("NBODY_SIMD").map_or("", |_| " (NBODY_SIMD is set)");
+    let simd = Level::detect().name();
+    facts.add_as("simd", json!(simd), format!("{simd}{lowered}"));
+    facts.add_as("cpu", json!(cpu_model()), cpu_model().unwrap_or_else(|| "unknown".into()));
+    facts.add("target", json!(format!("{} {}", std::env::consts::ARCH, std::env::consts::OS)));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    facts.add_as("threads", json!(threads), format!("{threads} (as many as a run takes by default)"));
+    let present = gpus();
+    let reason = "this version computes on the CPU only: it has no GPU kernels yet";
+    let seen = match present.len() {
+        0 => "; no NVIDIA driver shows a GPU on this machine either".to_string(),
+        _ => format!("; present and unused: {}", present.join(", ")),
+    };
+    let json = json!({ "usable": [], "present": present, "reason": reason });
+    facts.add_as("gpus", json, format!("none usable: {reason}{seen}"));
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::value_of;
+
+    #[test]
+    fn values_are_found() {
+        let text = "processor\t: 0\nmodel name\t: Some  CPU @ 2 GHz\n";
+        assert_eq!(value_of(text, "model name").as_deref(), Some("Some CPU @ 2 GHz"));
+        assert_eq!(value_of(text, "Model"), None);
+    }
+}

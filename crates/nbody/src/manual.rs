@@ -1,0 +1,64 @@
+//! `nbody completions` and `nbody man`: made from the definition of the command line, so that they cannot differ
+//! from it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_complete::Shell;
+
+use crate::fault::Fault;
+use crate::{cli, console};
+
+const COMPLETIONS: &str = "\
+Examples:
+  bash: nbody completions bash > ~/.local/share/bash-completion/completions/nbody
+  zsh:  nbody completions zsh > ~/.zfunc/_nbody      (with fpath+=~/.zfunc before compinit in ~/.zshrc)
+  fish: nbody completions fish > ~/.config/fish/completions/nbody.fish";
+
+/// Options of `nbody completions`.
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS)]
+pub struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+const MAN: &str = "\
+Examples:
+  nbody man | man -l -
+  nbody man ~/.local/share/man/man1 && man nbody-run";
+
+/// Options of `nbody man`.
+#[derive(Debug, Args)]
+#[command(after_help = MAN)]
+pub struct Man {
+    /// Folder for one page for each command; made if need be [default: the main page on standard output]
+    dir: Option<PathBuf>,
+}
+
+/// Prints the completions of a shell.
+///
+/// # Errors
+/// 74 where standard output cannot take them.
+pub fn completions(options: &Completions) -> Result<(), Fault> {
+    let mut text = vec![];
+    clap_complete::generate(options.shell, &mut cli::command(), "nbody", &mut text);
+    console::print(&String::from_utf8_lossy(&text))
+}
+
+/// Prints the main manual page, or writes all of them.
+///
+/// # Errors
+/// 74 where they cannot be written.
+pub fn man(options: &Man) -> Result<(), Fault> {
+    let Some(dir) = &options.dir else {
+        let mut text = vec![];
+        console::outcome(clap_mangen::Man::new(cli::command()).render(&mut text))?;
+        return console::print(&String::from_utf8_lossy(&text));
+    };
+    let cannot = |e| Fault::new(74, format!("{}: cannot write the manual pages: {e}", dir.display()));
+    std::fs::create_dir_all(dir).map_err(cannot)?;
+    clap_mangen::generate_to(cli::command(), dir).map_err(cannot)?;
+    let pages = cli::command().get_subcommands().count() + 1;
+    console::print(&format!("wrote {pages} pages to {}\n", dir.display()))
+}

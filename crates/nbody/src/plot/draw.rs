@@ -1,0 +1,250 @@
+//! Figures as SVG: dark on white, in colours that the colour-blind tell apart, the legend beside nothing but air.
+
+use std::sync::Once;
+
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::{FontStyle, register_font};
+
+use super::axis::{Scale, coordinate};
+use super::data::thin;
+use super::figure::{Axis, Content, Figure, Line};
+
+/// Size in units of the SVG, which are pixels of the PNG.
+const SIZE: (u32, u32) = (1600, 1000);
+/// Left and right edge of all text.
+const MARGIN: i32 = 48;
+/// The font that the PNG is drawn with, and its like for browsers.
+const FONT: &str = "DejaVu Sans, Verdana, sans-serif";
+/// Points of a line beyond which it looks the same.
+const MOST_POINTS: usize = 4000;
+
+const TEXT: RGBColor = RGBColor(0x22, 0x22, 0x22);
+const FAINT: RGBColor = RGBColor(0x55, 0x55, 0x55);
+const GRID: RGBColor = RGBColor(0xd4, 0xd4, 0xd4);
+const FINE_GRID: RGBColor = RGBColor(0xee, 0xee, 0xee);
+
+/// Okabe and Ito's colours, without yellow, which is too light on white.
+const PALETTE: [RGBColor; 7] = [
+    RGBColor(0x00, 0x72, 0xb2),
+    RGBColor(0xd5, 0x5e, 0x00),
+    RGBColor(0x00, 0x9e, 0x73),
+    RGBColor(0xcc, 0x79, 0xa7),
+    RGBColor(0xe6, 0x9f, 0x00),
+    RGBColor(0x56, 0xb4, 0xe9),
+    RGBColor(0x00, 0x00, 0x00),
+];
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Drawn<T> = Result<T, String>;
+
+/// The text of an SVG file.
+///
+/// # Errors
+/// What the drawing crate reports.
+pub fn svg(figure: &Figure) -> Result<String, String> {
+    register_fonts();
+    let mut text = String::new();
+    {
+        let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
+        area.fill(&WHITE).map_err(told)?;
+        let top = head(&area, figure)?;
+        let caption = wrapped(&figure.caption, 21, SIZE.0 as i32 - 2 * MARGIN);
+        let bottom = SIZE.1 as i32 - 26 - 28 * caption.len() as i32;
+        for (i, line) in caption.iter().enumerate() {
+            let at = (MARGIN, bottom + 8 + 28 * i as i32);
+            write(&area, line, at, 21, FAINT, Pos::new(HPos::Left, VPos::Top))?;
+        }
+        let (_, rest) = area.split_vertically(top);
+        let (middle, _) = rest.split_vertically(bottom - top - 12);
+        match &figure.content {
+            Content::Lines { x, y, lines } => draw_lines(&middle, x, y, lines)?,
+            Content::Bars { x, bars } => draw_bars(&middle, x, bars)?,
+        }
+        area.present().map_err(told)?;
+    }
+    Ok(text)
+}
+
+fn told(e: impl std::fmt::Display) -> String {
+    e.to_string()
+}
+
+/// For the widths of texts; the PNG has the same font.
+fn register_fonts() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // A font that cannot be read would show as an error of the first text.
+        let _ = register_font(FONT, FontStyle::Normal, dejavu::sans::regular());
+        let _ = register_font(FONT, FontStyle::Bold, dejavu::sans::bold());
+    });
+}
+
+/// `size` in pixels of an em.
+fn style(size: i32, color: RGBColor) -> TextStyle<'static> {
+    // The SVG has 1/1.24 of what the crate calls the size.
+    (FONT, f64::from(size) * 1.24).into_font().color(&color)
+}
+
+fn write(area: &Area, text: &str, at: (i32, i32), size: i32, color: RGBColor, pos: Pos) -> Drawn<()> {
+    area.draw(&Text::new(text.to_string(), at, style(size, color).pos(pos))).map_err(told)
+}
+
+fn width(text: &str, size: i32) -> i32 {
+    let style = style(size, TEXT);
+    // An estimate serves where the font has no glyph.
+    style.font.layout_box(text).map_or(size * text.chars().count() as i32 / 2, |((a, _), (b, _))| b - a)
+}
+
+/// Lines of at most `most` pixels, broken between words.
+fn wrapped(text: &str, size: i32, most: i32) -> Vec<String> {
+    let mut lines: Vec<String> = vec![];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if width(&format!("{line} {word}"), size) <= most => *line = format!("{line} {word}"),
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
+}
+
+impl Ranged for Scale {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        let (low, high) = self.range;
+        let share = (value - low) / (high - low);
+        limit.0 + (f64::from(limit.1 - limit.0) * share).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        if hint.weight().allow_light_points() { self.minor.clone() } else { self.major.clone() }
+    }
+
+    fn range(&self) -> std::ops::Range<f64> {
+        self.range.0..self.range.1
+    }
+}
+
+impl ValueFormatter<f64> for Scale {
+    fn format(value: &f64) -> String {
+        value.to_string()
+    }
+
+    fn format_ext(&self, value: &f64) -> String {
+        self.label(*value)
+    }
+}
+
+/// Title and subtitle; tells where they end.
+fn head(area: &Area, figure: &Figure) -> Drawn<i32> {
+    let bold = (FONT, 34.0 * 1.24).into_font().style(FontStyle::Bold).color(&TEXT);
+    let title = bold.pos(Pos::new(HPos::Left, VPos::Top));
+    area.draw(&Text::new(figure.title.clone(), (MARGIN, 32), title)).map_err(told)?;
+    let mut y = 84;
+    for line in wrapped(&figure.subtitle, 24, SIZE.0 as i32 - 2 * MARGIN) {
+        write(area, &line, (MARGIN, y), 24, FAINT, Pos::new(HPos::Left, VPos::Top))?;
+        y += 32;
+    }
+    Ok(y + 12)
+}
+
+/// One row of names above the plot, broken where it is full; tells where it ends.
+fn legend(area: &Area, lines: &[Line]) -> Drawn<i32> {
+    const SAMPLE: i32 = 56;
+    let (mut x, mut y) = (MARGIN, 20);
+    for (i, line) in lines.iter().enumerate() {
+        let needed = SAMPLE + 12 + width(&line.name, 25) + 44;
+        if x + needed > SIZE.0 as i32 - MARGIN && x > MARGIN {
+            (x, y) = (MARGIN, y + 38);
+        }
+        let color = PALETTE[i % PALETTE.len()];
+        let pieces: &[(i32, i32)] = if line.dashed { &[(0, 14), (21, 35), (42, 56)] } else { &[(0, SAMPLE)] };
+        for (a, b) in pieces {
+            area.draw(&PathElement::new([(x + a, y), (x + b, y)], color.stroke_width(4))).map_err(told)?;
+        }
+        write(area, &line.name, (x + SAMPLE + 12, y), 25, TEXT, Pos::new(HPos::Left, VPos::Center))?;
+        x += needed;
+    }
+    Ok(y + 30)
+}
+
+fn draw_lines(area: &Area, x: &Axis, y: &Axis, lines: &[Line]) -> Drawn<()> {
+    // A single line is named by the vertical axis.
+    let top = if lines.len() > 1 { legend(area, lines)? } else { 0 };
+    let (_, area) = area.split_vertically(top);
+    let all = || lines.iter().flat_map(|l| &l.points);
+    let sx = Scale::of(all().map(|p| p.0), x.log, false);
+    let sy = Scale::of(all().map(|p| p.1), y.log, false);
+    let widest = sy.major.iter().map(|&m| width(&sy.label(m), 25)).max().unwrap_or(0);
+    let mut chart = ChartBuilder::on(&area)
+        .margin_top(16)
+        .margin_right(MARGIN)
+        .margin_left(MARGIN - 8)
+        .x_label_area_size(84)
+        .y_label_area_size(widest + 76)
+        .build_cartesian_2d(sx, sy)
+        .map_err(told)?;
+    chart
+        .configure_mesh()
+        .bold_line_style(GRID.stroke_width(1))
+        .light_line_style(FINE_GRID.stroke_width(1))
+        .axis_style(TEXT.stroke_width(2))
+        .label_style(style(25, TEXT))
+        .axis_desc_style(style(27, TEXT))
+        .x_desc(&x.label)
+        .y_desc(&y.label)
+        .draw()
+        .map_err(told)?;
+    for (i, line) in lines.iter().enumerate() {
+        let color = PALETTE[i % PALETTE.len()];
+        let place = |&(a, b): &(f64, f64)| Some((coordinate(a, x.log)?, coordinate(b, y.log)?));
+        let points: Vec<(f64, f64)> = thin(&line.points, MOST_POINTS).iter().filter_map(place).collect();
+        if line.dashed {
+            let dashes = DashedLineSeries::new(points.iter().copied(), 14, 9, color.stroke_width(3));
+            chart.draw_series(dashes).map_err(told)?;
+        } else {
+            chart.draw_series(LineSeries::new(points.iter().copied(), color.stroke_width(4))).map_err(told)?;
+        }
+        // Few points are shown as such; a line of one would not be seen at all.
+        if points.len() <= 60 && !line.dashed {
+            let dots = points.iter().map(|&p| Circle::new(p, 6, color.filled()));
+            chart.draw_series(dots).map_err(told)?;
+        }
+    }
+    Ok(())
+}
+
+fn draw_bars(area: &Area, x: &Axis, bars: &[(String, f64, String)]) -> Drawn<()> {
+    let scale = Scale::of(bars.iter().map(|b| b.1), false, true);
+    let names = bars.iter().map(|b| width(&b.0, 25)).max().unwrap_or(0);
+    let texts = bars.iter().map(|b| width(&b.2, 25)).max().unwrap_or(0);
+    let (w, h) = area.dim_in_pixel();
+    let (left, right) = (MARGIN + names + 18, w as i32 - MARGIN - texts - 18);
+    let (top, bottom) = (10, h as i32 - 100);
+    let (low, high) = scale.range;
+    let at = |v: f64| left + (f64::from(right - left) * (v - low) / (high - low)).round() as i32;
+    for &tick in &scale.major {
+        area.draw(&PathElement::new([(at(tick), top), (at(tick), bottom)], GRID.stroke_width(1))).map_err(told)?;
+        let pos = Pos::new(HPos::Center, VPos::Top);
+        write(area, &scale.label(tick), (at(tick), bottom + 12), 25, TEXT, pos)?;
+    }
+    let slot = (bottom - top) / bars.len().max(1) as i32;
+    let thickness = (slot * 7 / 10).clamp(2, 56);
+    for (i, (name, length, text)) in bars.iter().enumerate() {
+        let middle = top + slot * i as i32 + slot / 2;
+        let corners = [(at(0.0), middle - thickness / 2), (at(*length), middle + thickness / 2)];
+        area.draw(&Rectangle::new(corners, PALETTE[0].filled())).map_err(told)?;
+        write(area, name, (left - 14, middle), 25, TEXT, Pos::new(HPos::Right, VPos::Center))?;
+        // The grid does not run through the numbers.
+        let behind = [(at(*length) + 6, middle - 17), (at(*length) + 18 + width(text, 25), middle + 17)];
+        area.draw(&Rectangle::new(behind, WHITE.filled())).map_err(told)?;
+        write(area, text, (at(*length) + 12, middle), 25, TEXT, Pos::new(HPos::Left, VPos::Center))?;
+    }
+    area.draw(&PathElement::new([(at(0.0), top), (at(0.0), bottom)], TEXT.stroke_width(2))).map_err(told)?;
+    let middle = (left + right) / 2;
+    write(area, &x.label, (middle, bottom + 54), 27, TEXT, Pos::new(HPos::Center, VPos::Top))
+}

@@ -1,0 +1,211 @@
+//! The figures of a run, from `diagnostics.csv`, `timings.json`, `run.json` and the scenario.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::data::{Columns, read_columns};
+use super::figure::{Axis, Content, Figure, Line};
+use crate::convert::source::units_of;
+use crate::fault::Fault;
+use crate::files::FileError;
+use crate::units::{Dimension, System};
+
+/// What is known of a run.
+pub struct Run {
+    columns: Columns,
+    timings: Value,
+    run: Value,
+    units: Option<System>,
+}
+
+impl Run {
+    /// Reads what there is; only a file that is damaged is an error.
+    pub fn read(path: &Path) -> Result<Self, Fault> {
+        if !path.is_dir() {
+            return Err(Fault::new(66, format!("{}: no such run directory", path.display())));
+        }
+        let columns = match read_columns(&path.join("diagnostics.csv")) {
+            Err(FileError::Missing { .. }) => vec![],
+            columns => columns?,
+        };
+        let scenario = fs::read_to_string(path.join("scenario.toml")).unwrap_or_default();
+        Ok(Run {
+            columns,
+            timings: json(&path.join("timings.json"))?,
+            run: json(&path.join("run.json"))?,
+            units: units_of(&scenario).or(Some(System::Nbody)).filter(|_| !scenario.is_empty()),
+        })
+    }
+
+    /// The figures for which there are data, with their names.
+    pub fn figures(&self) -> Vec<(&'static str, Figure)> {
+        let list =
+            [("energy_error", self.energy()), ("lagrangian_radii", self.radii()), ("stage_times", self.stages())];
+        list.into_iter().filter_map(|(name, figure)| Some((name, figure?))).collect()
+    }
+
+    fn column(&self, name: &str) -> Option<&[f64]> {
+        self.columns.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_slice())
+    }
+
+    fn figure(&self, title: &str, content: Content) -> Figure {
+        Figure { title: title.into(), subtitle: self.subtitle(), caption: self.caption(), content }
+    }
+
+    /// A name with its unit; numbers of N-body units have none.
+    fn label(&self, name: &str, dimension: Dimension) -> String {
+        match self.units.map(|u| u.unit(dimension)) {
+            Some("") => format!("{name} (N-body units)"),
+            Some(unit) => format!("{name} ({unit})"),
+            None => name.to_string(),
+        }
+    }
+
+    fn time_axis(&self) -> Axis {
+        Axis::linear(self.label("time", Dimension::Time))
+    }
+
+    fn energy(&self) -> Option<Figure> {
+        let (time, error) = (self.column("time")?, self.column("energy_error")?);
+        let points: Vec<(f64, f64)> = time.iter().copied().zip(error.iter().map(|e| e.abs())).collect();
+        let (mut worst, mut largest) = (0f64, vec![]);
+        for &(t, e) in &points {
+            // It does not grow between two lines of the file: a staircase.
+            if e > worst && worst > 0.0 {
+                largest.push((t, worst));
+            }
+            worst = worst.max(e);
+            largest.push((t, worst));
+        }
+        // Zeros have no logarithm: without any other there is nothing to draw.
+        if worst == 0.0 {
+            return None;
+        }
+        let lines = vec![
+            Line { name: "|ΔE/E₀|".into(), points, dashed: false },
+            Line { name: "largest so far".into(), points: largest, dashed: true },
+        ];
+        let y = Axis::log("relative energy error |ΔE/E₀|");
+        Some(self.figure("Energy drift", Content::Lines { x: self.time_axis(), y, lines }))
+    }
+
+    fn radii(&self) -> Option<Figure> {
+        let time = self.column("time")?;
+        let mut lines: Vec<(f64, Line)> = vec![];
+        for (name, values) in &self.columns {
+            let Some(share) = name.strip_prefix("lagrangian_").and_then(|s| s.parse::<f64>().ok()) else { continue };
+            if values.iter().any(|&r| r > 0.0) {
+                let points = time.iter().copied().zip(values.iter().copied()).collect();
+                lines.push((share, Line { name: format!("{share} % of the mass"), points, dashed: false }));
+            }
+        }
+        if lines.is_empty() {
+            return None;
+        }
+        // From the outermost inwards, as they lie in the figure.
+        lines.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let y = Axis::log(self.label("Lagrangian radius", Dimension::Length));
+        let lines = lines.into_iter().map(|(_, l)| l).collect();
+        let title = "Lagrangian radii about the density centre";
+        Some(self.figure(title, Content::Lines { x: self.time_axis(), y, lines }))
+    }
+
+    fn stages(&self) -> Option<Figure> {
+        let stages = self.timings["stages"].as_object()?;
+        // JSON objects come back sorted by name; the order of the schedule reads better.
+        let order = fmm_core::Stage::ALL.map(|s| s.name());
+        let place = |name: &str| order.iter().position(|n| *n == name).unwrap_or(order.len());
+        let mut bars: Vec<(String, f64)> = stages
+            .iter()
+            .filter(|(_, v)| v["calls"].as_u64() != Some(0))
+            .filter_map(|(name, v)| Some((name.clone(), v["seconds"].as_f64().filter(|s| s.is_finite() && *s >= 0.0)?)))
+            .collect();
+        bars.sort_by_key(|(name, _)| place(name));
+        let total: f64 = bars.iter().map(|(_, s)| s).sum();
+        if total <= 0.0 {
+            return None;
+        }
+        let text = |s: f64| format!("{} s, {:.1} %", seconds(s), 100.0 * s / total);
+        let bars = bars.into_iter().map(|(name, s)| (name, s, text(s))).collect();
+        let title = format!("Where the time went: {} s in all stages", seconds(total));
+        Some(self.figure(&title, Content::Bars { x: Axis::linear("wall time (s)"), bars }))
+    }
+
+    fn subtitle(&self) -> String {
+        let mut parts = vec![];
+        if let Some(title) = self.run["title"].as_str() {
+            parts.push(title.to_string());
+        }
+        if let Some(n) = self.run["particles"].as_u64() {
+            parts.push(format!("N = {}", grouped(n)));
+        }
+        if let Some(steps) = self.run["steps"].as_u64() {
+            parts.push(format!("{} steps", grouped(steps)));
+        }
+        let solver = &self.run["solver"];
+        if let Some(method) = solver["method"].as_str() {
+            parts.push(format!("{method} in {}", solver["precision"].as_str().unwrap_or("f64")));
+        }
+        if let Some(tolerance) = solver["tolerance"].as_f64() {
+            parts.push(format!("tolerance {tolerance:e}"));
+        }
+        parts.join(" · ")
+    }
+
+    /// The machine that the run noted; this may be another one.
+    fn caption(&self) -> String {
+        let host = &self.run["host"];
+        let mut parts = vec![];
+        let text = |key: &str| host[key].as_str().map(str::to_string);
+        if let Some(cpu) = text("cpu").or_else(|| text("arch")) {
+            parts.push(cpu);
+        }
+        if let Some(threads) = host["threads"].as_u64() {
+            parts.push(format!("{threads} {}", if threads == 1 { "thread" } else { "threads" }));
+        }
+        parts.extend(text("simd"));
+        if let Some(version) = self.run["version"].as_str() {
+            let commit = self.run["commit"].as_str().map_or(String::new(), |c| format!(" ({c})"));
+            parts.push(format!("nbody {version}{commit}"));
+        }
+        if parts.is_empty() { "The run left no run.json: its machine is not known.".into() } else { parts.join(", ") }
+    }
+}
+
+/// Three significant digits.
+fn seconds(s: f64) -> String {
+    match s {
+        s if s >= 100.0 => format!("{s:.0}"),
+        s if s >= 10.0 => format!("{s:.1}"),
+        s if s >= 1.0 => format!("{s:.2}"),
+        s => format!("{s:.3}"),
+    }
+}
+
+/// Digits in groups of three.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let first = digits.len() % 3;
+    let mut text = digits[..first].to_string();
+    for group in digits.as_bytes()[first..].chunks(3) {
+        if !text.is_empty() {
+            // A thin space.
+            text.push('\u{2009}');
+        }
+        text.push_str(&String::from_utf8_lossy(group));
+    }
+    text
+}
+
+/// A JSON file; null where there is none.
+fn json(path: &Path) -> Result<Value, Fault> {
+    match fs::read(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Value::Null),
+        Err(e) => Err(Fault::new(74, format!("{}: cannot read: {e}", path.display()))),
+        Ok(text) => {
+            serde_json::from_slice(&text).map_err(|e| Fault::new(65, format!("{}: not JSON ({e})", path.display())))
+        }
+    }
+}
