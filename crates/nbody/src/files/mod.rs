@@ -11,12 +11,14 @@ pub mod atomic;
 pub mod checkpoint;
 pub mod csv;
 mod error;
+pub mod gadget;
 mod hdf;
 mod image;
 pub mod npy;
 pub mod series;
 pub mod snapshot;
 mod table;
+pub mod tipsy;
 
 pub use error::FileError;
 pub use table::Table;

@@ -1,5 +1,6 @@
 //! `nbody run`: from a scenario to a run directory.
 
+mod auto;
 mod directory;
 mod progress;
 mod report;
@@ -59,6 +60,7 @@ pub fn run(options: &Options) -> Result<(), Fault> {
 
 fn simulate(scenario: &Scenario, options: &Options, threads: usize) -> Result<(), Fault> {
     let initial = Initial::of(scenario)?;
+    let scenario = &*auto::with_step(scenario, &initial, options.quiet)?;
     let executor = CpuExecutor::new(scenario.settings.clone()).map_err(|e| Fault::new(65, e.to_string()))?;
     let directory = RunDirectory::create(scenario, options.force)?;
     let stop = Stop::install()?;
@@ -67,7 +69,7 @@ fn simulate(scenario: &Scenario, options: &Options, threads: usize) -> Result<()
         scenario,
         stepper: Stepper::new(scenario.integrator, scenario.clock.dt),
         initial,
-        executor: Box::new(executor),
+        executor: scenario.with_external(Box::new(executor)),
         directory,
         times: StageTimes::default(),
         first: None,
@@ -155,6 +157,7 @@ impl Simulation<'_> {
         // Attraction: φ = −G Σ m/r. Repulsion of like charges: φ = k_e Σ q/r.
         let sign = if s.charged() { s.constant() } else { -s.constant() };
         potential.iter_mut().for_each(|p| *p *= sign);
+        let external = s.external_potential(&particles.position);
         let acceleration: Vec<[f64; 3]> =
             particles.coupling.iter().zip(&field).map(|(c, e)| e.map(|e| c * e)).collect();
         let state = State {
@@ -163,9 +166,12 @@ impl Simulation<'_> {
             mass: &self.initial.mass,
             strength: &particles.strength,
             potential: &potential,
+            external: &external,
             acceleration: &acceleration,
         };
         let now = Diagnostics::of(state);
+        // Snapshots show the whole potential.
+        potential.iter_mut().zip(&external).for_each(|(p, e)| *p += e);
         let first = *self.first.get_or_insert(now);
         (self.last, self.worst) = (now, self.worst.max(now.drift_from(&first).abs()));
         if !now.total().is_finite() {
