@@ -95,7 +95,7 @@ fn a_throw_in_a_uniform_field() {
 fn fields_act_on_charges() {
     // a = q E/m = −3/2 · 4; the point of the charge −1/2 attracts the charge 3 of the mass 2 at the distance 2.
     let potential = "potential = 'uniform-field'\nfield = [0, 4, 0]";
-    let (_, last, energies) = run("0,0,0,0,0,0,2,-3", potential, "coulomb", "dt = 0.5\nend = 1");
+    let (_, last, energies) = run("1,0,0,0,0,0,2,-3", potential, "coulomb", "dt = 0.5\nend = 1");
     assert!((last.position[0][1] + 3.0).abs() < 1e-12, "{:?}", last.position);
     assert!(energies.iter().all(|(e, _)| e.abs() < 1e-12), "{energies:?}");
     let potential = "potential = 'point-mass'\ncharge = -0.5";

@@ -107,8 +107,9 @@ fn cold_collapse() {
     // It collapses at 1.11, and has settled at 4.
     let peak = (0..ratio.len()).max_by(|&a, &b| ratio[a].total_cmp(&ratio[b])).unwrap();
     assert!(ratio[peak] > 1.3 && (10..=16).contains(&peak), "{} at {peak}", ratio[peak]);
-    assert!((ratio[40] - 1.0).abs() < 0.2, "{}", ratio[40]);
-    assert!((1e-9..1e-2).contains(&run.drift()), "{}", run.drift());
+    // The escapers' motion is part of it.
+    assert!((1.2..1.7).contains(&ratio[40]) && (ratio[40] - ratio[30]).abs() < 0.1, "{ratio:?}");
+    assert!((1e-9..3e-2).contains(&run.drift()), "{}", run.drift());
 }
 
 #[test]
