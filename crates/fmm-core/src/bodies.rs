@@ -5,13 +5,13 @@ use crate::Error;
 /// Positions, velocities and strengths of N particles, all `f64`, in the order of the caller.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Particles {
-    /// Positions, [N] of (x, y, z).
+    /// Positions, `[N]` of (x, y, z).
     pub position: Vec<[f64; 3]>,
-    /// Velocities, [N]; may be empty where nothing moves.
+    /// Velocities, `[N]`; may be empty where nothing moves.
     pub velocity: Vec<[f64; 3]>,
     /// Source strengths q: masses for gravity, charges for Coulomb.
     pub strength: Vec<f64>,
-    /// `a_i = coupling_i · e_i` with e = −∇Σ q/r: −G for gravity, k_e q_i/m_i for Coulomb. [N], or empty.
+    /// `a_i = coupling_i · e_i` with e = −∇Σ q/r: −G for gravity, k_e q_i/m_i for Coulomb. `[N]`, or empty.
     pub coupling: Vec<f64>,
 }
 

@@ -70,24 +70,35 @@ impl<V: Vector> Radial<V> for Spline<V> {
         let s = r2.rsqrt();
         let u = r2.mul(s).mul(self.0);
         let inverse = s.mul(V::splat(V::Scalar::ONE).div(self.0));
-        let poly = |c: &[f64]| {
-            c.iter().rev().skip(1).fold(V::constant(c[c.len() - 1]), |sum, &c| sum.mul_add(u, V::constant(c)))
-        };
         // Coefficients of w(u) and g(u), from u^0 up.
-        let near_w = poly(&[14.0 / 5.0, 0.0, -16.0 / 3.0, 0.0, 48.0 / 5.0, -32.0 / 5.0]);
-        let near_g = poly(&[32.0 / 3.0, 0.0, -192.0 / 5.0, 32.0]);
-        let mid_w = poly(&[16.0 / 5.0, 0.0, -32.0 / 3.0, 16.0, -48.0 / 5.0, 32.0 / 15.0]);
-        let mid_w = mid_w.sub(inverse.mul(V::constant(1.0 / 15.0)));
-        let mid_g = poly(&[64.0 / 3.0, -48.0, 192.0 / 5.0, -32.0 / 3.0]);
-        let mid_g = mid_g.sub(inverse.mul(inverse).mul(inverse).mul(V::constant(1.0 / 15.0)));
-        let (half, one) = (V::constant(0.5), V::constant(1.0));
-        let select = |near: V, mid: V, far: V| {
-            let inner = near.sub(near.keep_where_at_least(u, half));
-            let mid = mid.keep_where_at_least(u, half);
-            inner.add(mid.sub(mid.keep_where_at_least(u, one))).add(far.keep_where_at_least(u, one))
-        };
-        let scale = self.0;
+        let near_w = polynomial(&[14.0 / 5.0, 0.0, -16.0 / 3.0, 0.0, 48.0 / 5.0, -32.0 / 5.0], u);
+        let near_g = polynomial(&[32.0 / 3.0, 0.0, -192.0 / 5.0, 32.0], u);
+        let mid_w = polynomial(&[16.0 / 5.0, 0.0, -32.0 / 3.0, 16.0, -48.0 / 5.0, 32.0 / 15.0], u);
+        let mid_g = polynomial(&[64.0 / 3.0, -48.0, 192.0 / 5.0, -32.0 / 3.0], u);
         let (far_w, far_g) = (inverse, inverse.mul(inverse).mul(inverse));
-        (select(near_w, mid_w, far_w).mul(scale), select(near_g, mid_g, far_g).mul(scale.mul(scale).mul(scale)))
+        let fifteenth = V::constant(1.0 / 15.0);
+        let scale = self.0;
+        let w = by_radius(u, near_w, far_w.neg_mul_add(fifteenth, mid_w), far_w);
+        let g = by_radius(u, near_g, far_g.neg_mul_add(fifteenth, mid_g), far_g);
+        (w.mul(scale), g.mul(scale.mul(scale).mul(scale)))
     }
+}
+
+/// Σ c_k u^k.
+#[inline(always)]
+fn polynomial<V: Vector>(c: &[f64], u: V) -> V {
+    let mut sum = V::constant(c[c.len() - 1]);
+    for k in (0..c.len() - 1).rev() {
+        sum = sum.mul_add(u, V::constant(c[k]));
+    }
+    sum
+}
+
+/// `near` where u < 1/2, `mid` where u < 1, else `far`.
+#[inline(always)]
+fn by_radius<V: Vector>(u: V, near: V, mid: V, far: V) -> V {
+    let (half, one) = (V::constant(0.5), V::constant(1.0));
+    let mid = mid.keep_where_at_least(u, half);
+    let inner = near.sub(near.keep_where_at_least(u, half)).add(mid.sub(mid.keep_where_at_least(u, one)));
+    inner.add(far.keep_where_at_least(u, one))
 }

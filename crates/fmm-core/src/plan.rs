@@ -17,6 +17,8 @@ pub struct Plan<const D: usize> {
     pub sources: Option<Tree<D>>,
     /// Who meets whom.
     pub lists: Lists,
+    /// Whether single precision keeps coordinates in two parts where bodies meet directly.
+    pub split: bool,
     /// The numbering of the M2L offsets.
     pub classes: Classes<D>,
 }
@@ -46,7 +48,8 @@ impl<const D: usize> Plan<D> {
                 Method::Direct | Method::Auto => Lists::direct(&target_tree),
             }
         });
-        Plan { choice, targets: target_tree, sources: source_tree, lists, classes }
+        let split = accuracy::split_coordinates(settings, &choice);
+        Plan { choice, targets: target_tree, sources: source_tree, lists, split, classes }
     }
 
     /// The tree of the sources.

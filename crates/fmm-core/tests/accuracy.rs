@@ -115,23 +115,6 @@ fn direct_sums_in_double_precision_are_right_to_1e_12_for_every_softening() {
 }
 
 #[test]
-fn softened_kernels_keep_the_error_where_cells_meet_by_expansions() {
-    let points = plummer(4000, 13);
-    let masses = vec![1.0 / 4000.0; 4000];
-    // A length far above the spacing: 1/r would be wrong by far more than the bound in most pairs of cells.
-    for softening in [Softening::Plummer(0.2), Softening::P1(0.2), Softening::Spline(0.2)] {
-        for (tolerance, order) in [(1e-3, 6), (1e-6, 14)] {
-            for method in [Method::Fmm, Method::Treecode] {
-                let settings =
-                    Settings { softening, tolerance, ..fixed(method, order, 0.75f64.sqrt(), Precision::F64) };
-                let e = measure(&settings, &points, &masses, None);
-                assert!(e.rms < tolerance && e.l2 < tolerance, "{softening:?} {method:?} {tolerance:e}: {e:?}");
-            }
-        }
-    }
-}
-
-#[test]
 fn the_triangular_truncation_conserves_momentum_and_the_full_one_does_not() {
     // All leaves on one level: M2P and P2L truncate on one side only.
     let points = uniform(5000, 14);

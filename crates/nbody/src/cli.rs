@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::eval;
 use crate::fault::Fault;
 use crate::run;
 
@@ -22,6 +23,9 @@ enum Command {
     /// Run a scenario: particles, forces and steps in, snapshots for ParaView and yt out
     #[command(after_help = RUN_EXAMPLES)]
     Run(Run),
+    /// The field of any set of particles: sources and targets from a file in, potential and field out
+    #[command(after_help = eval::EXAMPLES)]
+    Eval(Box<eval::Arguments>),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -70,6 +74,7 @@ pub fn main() -> ExitCode {
             quiet: r.quiet,
             verbose: r.verbose,
         }),
+        Command::Eval(arguments) => eval::run(&(*arguments).into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod diagnostics;
+pub mod eval;
 pub mod external;
 pub mod fault;
 pub mod files;

@@ -14,9 +14,9 @@ use crate::{Choice, Error, Executor, Family, Particles, Precision, Settings, Sta
 /// Potential and field of a sum, in the order of the targets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
-    /// Σ q K(r). [targets]
+    /// Σ q K(r). `[targets]`
     pub potential: Vec<f64>,
-    /// e = −∇ of the potential. [targets]
+    /// e = −∇ of the potential. `[targets]`
     pub field: Vec<[f64; 3]>,
     /// What was chosen.
     pub choice: Choice,
@@ -119,7 +119,9 @@ pub fn execute<T: Real, E: Expansion<T, D>, const D: usize>(
             Stage::L2L => far::l2l(expansion, target_tree, &mut locals),
             Stage::L2P => far::l2p(expansion, target_tree, at, &locals, &mut out),
             Stage::M2P => far::m2p(expansion, trees, at, &lists.m2p, &multipoles, &mut out),
-            Stage::P2P => near::p2p(expansion, trees, [at, &sorted], targets.is_none(), &lists.p2p, &mut out),
+            Stage::P2P => {
+                near::p2p(expansion, trees, [at, &sorted], targets.is_none(), plan.split, &lists.p2p, &mut out)
+            }
             Stage::Tree | Stage::Lists | Stage::Lattice | Stage::Kick | Stage::Drift | Stage::Output => {
                 unreachable!("{} is no stage of a sum", stage.name())
             }

@@ -43,12 +43,14 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Task<T> for Meet<'_, T, E, D> 
     }
 }
 
-/// Adds the direct sums to `out`. With `same`, targets and sources are the same bodies and none sees itself.
+/// Adds the direct sums to `out`. With `same`, targets and sources are the same bodies and none sees itself; with `split`,
+/// distances in single precision keep the digits that rounding the coordinates would lose.
 pub fn p2p<T: Real, E: Expansion<T, D>, const D: usize>(
     expansion: &E,
     trees: [&Tree<D>; 2],
     bodies: [&Sorted<D>; 2],
     same: bool,
+    split: bool,
     list: &Csr,
     out: &mut [Sum<D>],
 ) {
@@ -65,6 +67,7 @@ pub fn p2p<T: Real, E: Expansion<T, D>, const D: usize>(
         let unit = power_of_two_below(target_tree.half(levels[leaf] as usize));
         let centre = if T::WIDTH == f64::WIDTH { [0.0; D] } else { target_tree.centre[leaf] };
         let targets = target_tree.body_range(leaf);
+        (scratch.targets.split, scratch.sources.split) = (split, split);
         scratch.targets.load(target_bodies, targets.clone(), &centre, 1.0 / unit);
         let mut flush = |scratch: &mut Scratch<T, D>, own: Option<isize>| {
             scratch.totals.reset(scratch.targets.len());

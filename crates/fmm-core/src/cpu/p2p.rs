@@ -46,18 +46,23 @@ fn all_pairs<T: Real, V: Vector<Scalar = T>, K: Radial<V>>(
         let own = same
             .map(|s| s + i as isize)
             .filter(|&own| !K::SINGULAR && own < sources.q.len() as isize && own + (vectors * T::WIDTH) as isize > 0);
-        match (vectors, own) {
-            (GROUP, None) => group::<T, V, K, GROUP>(kernel, None, i, targets, sources, sums),
-            (GROUP, own) => group::<T, V, K, GROUP>(kernel, own, i, targets, sources, sums),
-            (_, own) => group::<T, V, K, 1>(kernel, own, i, targets, sources, sums),
+        let split = !sources.low[0].is_empty();
+        match (vectors, own, split) {
+            (GROUP, None, false) => group::<T, V, K, GROUP, false>(kernel, None, i, targets, sources, sums),
+            (GROUP, None, true) => group::<T, V, K, GROUP, true>(kernel, None, i, targets, sources, sums),
+            (GROUP, own, false) => group::<T, V, K, GROUP, false>(kernel, own, i, targets, sources, sums),
+            (_, own, false) => group::<T, V, K, 1, false>(kernel, own, i, targets, sources, sums),
+            (GROUP, own, true) => group::<T, V, K, GROUP, true>(kernel, own, i, targets, sources, sums),
+            (_, own, true) => group::<T, V, K, 1, true>(kernel, own, i, targets, sources, sums),
         }
         i += vectors * T::WIDTH;
     }
 }
 
-/// `N` vectors of targets from place `i`; with `own`, target i + k is source own + k and skipped.
+/// `N` vectors of targets from place `i`; with `own`, target i + k is source own + k and skipped. `SPLIT` adds the
+/// low parts of the coordinates: close pairs then keep all digits of their distance.
 #[inline(always)]
-fn group<T: Real, V: Vector<Scalar = T>, K: Radial<V>, const N: usize>(
+fn group<T: Real, V: Vector<Scalar = T>, K: Radial<V>, const N: usize, const SPLIT: bool>(
     kernel: K,
     own: Option<isize>,
     i: usize,
@@ -66,16 +71,28 @@ fn group<T: Real, V: Vector<Scalar = T>, K: Radial<V>, const N: usize>(
     sums: &mut Sums<T, 3>,
 ) {
     let n = sources.q.len();
-    let [sx, sy, sz] = sources.x.map(|x| &x[..n]);
-    let at: [[V; 3]; N] = std::array::from_fn(|k| targets.x.map(|x| V::load(&x[i + k * T::WIDTH..])));
+    let high = sources.x.map(|x| &x[..n]);
+    let low = if SPLIT { sources.low.map(|x| &x[..n]) } else { high };
+    let load = |x: [&[T]; 3]| -> [[V; 3]; N] { std::array::from_fn(|k| x.map(|x| V::load(&x[i + k * T::WIDTH..]))) };
+    let at = load(targets.x);
+    let at_low = if SPLIT { load(targets.low) } else { at };
     let mut total = [[V::zero(); 4]; N];
     // Ones around a zero: shifted so that the zero falls on the lane that is the source itself.
     let mut hole = [T::ONE; 33];
     hole[16] = T::ZERO;
     for j in 0..n {
-        let (x, y, z, q) = (V::splat(sx[j]), V::splat(sy[j]), V::splat(sz[j]), V::splat(sources.q[j]));
+        // No closures in here: they are compiled without the vector instructions unless they happen to be inlined.
+        let source = [V::splat(high[0][j]), V::splat(high[1][j]), V::splat(high[2][j])];
+        let source_low = [V::splat(low[0][j]), V::splat(low[1][j]), V::splat(low[2][j])];
+        let q = V::splat(sources.q[j]);
         for k in 0..N {
-            let (dx, dy, dz) = (at[k][0].sub(x), at[k][1].sub(y), at[k][2].sub(z));
+            let mut d = [at[k][0].sub(source[0]), at[k][1].sub(source[1]), at[k][2].sub(source[2])];
+            if SPLIT {
+                for c in 0..3 {
+                    d[c] = d[c].add(at_low[k][c].sub(source_low[c]));
+                }
+            }
+            let [dx, dy, dz] = d;
             let r2 = dx.mul_add(dx, dy.mul_add(dy, dz.mul(dz)));
             let (potential, force) = kernel.eval(r2);
             let mut q = q;

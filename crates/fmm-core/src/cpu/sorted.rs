@@ -38,19 +38,23 @@ pub fn power_of_two_below(x: f64) -> f64 {
 /// Bodies relative to a centre and in units of a length.
 pub struct Buffer<T, const D: usize> {
     x: [Vec<T>; D],
+    /// What rounding took from `x`, if [`Buffer::split`].
+    low: [Vec<T>; D],
     q: Vec<T>,
+    /// Whether to keep `low`.
+    pub split: bool,
 }
 
 impl<T: Real, const D: usize> Default for Buffer<T, D> {
     fn default() -> Self {
-        Buffer { x: std::array::from_fn(|_| vec![]), q: vec![] }
+        Buffer { x: std::array::from_fn(|_| vec![]), low: std::array::from_fn(|_| vec![]), q: vec![], split: false }
     }
 }
 
 impl<T: Real, const D: usize> Buffer<T, D> {
     /// Removes all bodies.
     pub fn clear(&mut self) {
-        self.x.iter_mut().for_each(Vec::clear);
+        self.x.iter_mut().chain(&mut self.low).for_each(Vec::clear);
         self.q.clear();
     }
 
@@ -63,7 +67,11 @@ impl<T: Real, const D: usize> Buffer<T, D> {
     pub fn push(&mut self, bodies: &Sorted<D>, range: Range<usize>, centre: &[f64; D], scale: f64) {
         for d in 0..D {
             let c = centre[d];
-            self.x[d].extend(bodies.x[d][range.clone()].iter().map(|x| T::from_f64((x - c) * scale)));
+            let scaled = bodies.x[d][range.clone()].iter().map(|x| (x - c) * scale);
+            if self.split {
+                self.low[d].extend(scaled.clone().map(|x| T::from_f64(x - T::from_f64(x).to_f64())));
+            }
+            self.x[d].extend(scaled.map(T::from_f64));
         }
         if !bodies.q.is_empty() {
             self.q.extend(bodies.q[range].iter().map(|&q| T::from_f64(q)));
@@ -73,7 +81,7 @@ impl<T: Real, const D: usize> Buffer<T, D> {
     /// Repeats the first body, with strength 0, up to a whole number of vectors.
     pub fn pad(&mut self) {
         let n = self.len().next_multiple_of(T::WIDTH);
-        for x in &mut self.x {
+        for x in self.x.iter_mut().chain(self.low.iter_mut().filter(|low| !low.is_empty())) {
             let first = x.first().copied().unwrap_or(T::ZERO);
             x.resize(n, first);
         }
@@ -91,7 +99,7 @@ impl<T: Real, const D: usize> Buffer<T, D> {
 
     /// What the expansions read.
     pub fn points(&self) -> Points<'_, T, D> {
-        Points { x: std::array::from_fn(|d| &self.x[d][..]), q: &self.q }
+        Points { x: self.x.each_ref().map(|x| &x[..]), low: self.low.each_ref().map(|x| &x[..]), q: &self.q }
     }
 }
 

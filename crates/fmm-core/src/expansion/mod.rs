@@ -23,8 +23,23 @@ use crate::real::Real;
 pub struct Points<'a, T, const D: usize> {
     /// Coordinates, one array an axis.
     pub x: [&'a [T]; D],
+    /// What rounding took from the coordinates; empty where pairs need no more than one number holds.
+    pub low: [&'a [T]; D],
     /// Strengths (of sources; empty for targets).
     pub q: &'a [T],
+}
+
+impl<T: Real, const D: usize> Points<'_, T, D> {
+    /// The coordinates of the bodies from place `i` on, a vector an axis. (No closure: it would be compiled without the
+    /// vector instructions unless it happened to be inlined.)
+    #[inline(always)]
+    pub fn load<V: Vector<Scalar = T>>(&self, i: usize) -> [V; D] {
+        let mut at = [V::zero(); D];
+        for d in 0..D {
+            at[d] = V::load(&self.x[d][i..]);
+        }
+        at
+    }
 }
 
 /// Sums at targets, padded like the targets: potential Σ q K and field e = −∇ of it.
@@ -76,4 +91,20 @@ pub trait Expansion<T: Real, const D: usize>: Sync {
         sources: Points<T, D>,
         sums: &mut Sums<T, D>,
     );
+}
+
+/// Adds Σ weights·values to the potential and, with the opposite sign, the field of the vector of targets at place `i`; the
+/// weights of one value are those in the potential and its three derivatives.
+#[inline(always)]
+fn add_weighted<T: Real, V: Vector<Scalar = T>>(i: usize, weights: &[[T; 4]], values: &[V], sums: &mut Sums<T, 3>) {
+    let mut total = [V::zero(); 4];
+    for (w, value) in weights.iter().zip(values) {
+        for c in 0..4 {
+            total[c] = V::splat(w[c]).mul_add(*value, total[c]);
+        }
+    }
+    V::load(&sums.potential[i..]).add(total[0]).store(&mut sums.potential[i..]);
+    for d in 0..3 {
+        V::load(&sums.field[d][i..]).sub(total[d + 1]).store(&mut sums.field[d][i..]);
+    }
 }

@@ -17,9 +17,9 @@ pub struct Pair {
 /// Rows of pairs, one row a target cell, so that every target is written by its owner alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Csr {
-    /// First pair of each row, and one past the last pair. [cells + 1]
+    /// First pair of each row, and one past the last pair. `[cells + 1]`
     pub start: Vec<u64>,
-    /// Pairs. [start\[cells\]]
+    /// Pairs. `[start[cells]]`
     pub pairs: Vec<Pair>,
 }
 

@@ -11,19 +11,19 @@ use rayon::prelude::*;
 pub struct Tree<const D: usize> {
     /// Side of the root cube.
     pub side: f64,
-    /// Sorted place → index in the caller's order. [N]
+    /// Sorted place → index in the caller's order. `[N]`
     pub order: Vec<u32>,
-    /// First body of a cell and one past its last, as sorted places. [cells]
+    /// First body of a cell and one past its last, as sorted places. `[cells]`
     pub bodies: Vec<[u32; 2]>,
-    /// First child of a cell and one past its last; equal for a leaf. [cells]
+    /// First child of a cell and one past its last; equal for a leaf. `[cells]`
     pub children: Vec<[u32; 2]>,
-    /// Parent of a cell; the root's is itself. [cells]
+    /// Parent of a cell; the root's is itself. `[cells]`
     pub parent: Vec<u32>,
-    /// Which corner of the parent: bit d set in the upper half of axis d. [cells]
+    /// Which corner of the parent: bit d set in the upper half of axis d. `[cells]`
     pub octant: Vec<u8>,
-    /// Geometric centre. [cells]
+    /// Geometric centre. `[cells]`
     pub centre: Vec<[f64; D]>,
-    /// First cell of each level, and one past the last cell. [levels + 1]
+    /// First cell of each level, and one past the last cell. `[levels + 1]`
     pub level_start: Vec<u32>,
     /// Leaves, in the order of their bodies.
     pub leaves: Vec<u32>,

@@ -31,17 +31,17 @@ pub struct Checkpoint {
     pub time: f64,
     /// The scenario as it was given.
     pub scenario: String,
-    /// A number for each particle, [N].
+    /// A number for each particle, `[N]`.
     pub id: Vec<u64>,
-    /// Positions, [N] of (x, y, z).
+    /// Positions, `[N]` of (x, y, z).
     pub position: Vec<[f64; 3]>,
-    /// Velocities, [N].
+    /// Velocities, `[N]`.
     pub velocity: Vec<[f64; 3]>,
-    /// Accelerations at these positions, [N], so that going on need not compute them anew.
+    /// Accelerations at these positions, `[N]`, so that going on need not compute them anew.
     pub acceleration: Vec<[f64; 3]>,
-    /// Masses, [N].
+    /// Masses, `[N]`.
     pub mass: Vec<f64>,
-    /// Charges, [N].
+    /// Charges, `[N]`.
     pub charge: Option<Vec<f64>>,
 }
 

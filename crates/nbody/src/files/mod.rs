@@ -12,7 +12,7 @@ pub mod checkpoint;
 pub mod csv;
 mod error;
 pub mod gadget;
-mod hdf;
+pub(crate) mod hdf;
 mod image;
 pub mod npy;
 pub mod series;

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use npyz::{DType, NpyHeader, Order, WriterBuilder};
 
+use super::csv::Column;
 use super::error::READ;
 use super::{FileError, Table};
 
@@ -185,7 +186,7 @@ fn integer(kind: &str) -> Option<Decode<Option<u64>>> {
     })
 }
 
-/// Writes `values`, rows of `width` numbers, as a `<f8` array of the shape [rows, width].
+/// Writes `values`, rows of `width` numbers, as a `<f8` array of the shape `[rows, width]`.
 ///
 /// # Errors
 /// Those of `out`, and [`io::ErrorKind::InvalidInput`] if `values` are not whole rows.
@@ -197,6 +198,43 @@ pub fn write(out: impl Write, values: &[f64], width: usize) -> io::Result<()> {
     let mut writer = npyz::WriteOptions::new().default_dtype().shape(&shape).writer(out).begin_nd()?;
     writer.extend(values.iter().copied())?;
     writer.finish()
+}
+
+/// Writes columns of one length as a structured array: fields of `<f8`, ids of `<u8`.
+///
+/// # Errors
+/// Those of `out`, and [`io::ErrorKind::InvalidInput`] for columns of different lengths.
+pub fn write_table(mut out: impl Write, columns: &[(&str, Column)]) -> io::Result<()> {
+    let rows = columns.first().map_or(0, |(_, c)| c.len());
+    if columns.iter().any(|(_, c)| c.len() != rows) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "columns of different lengths"));
+    }
+    let fields = columns.iter().map(|(name, column)| {
+        let kind = if matches!(column, Column::Id(_)) { "<u8" } else { "<f8" };
+        npyz::Field { name: name.to_string(), dtype: DType::Plain(kind.parse().expect("a type of NumPy's")) }
+    });
+    let dtype = DType::Record(fields.collect());
+    // As NumPy lays it out: magic, version 1.0, a dictionary padded so that the data begin at a multiple of 64.
+    let mut header =
+        format!("{{'descr': {}, 'fortran_order': False, 'shape': ({rows},), }}", dtype.descr()).into_bytes();
+    header.resize((header.len() + 11).next_multiple_of(64) - 11, b' ');
+    header.push(b'\n');
+    let length = u16::try_from(header.len()).map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "long names"))?;
+    out.write_all(b"\x93NUMPY\x01\x00")?;
+    out.write_all(&length.to_le_bytes())?;
+    out.write_all(&header)?;
+    let mut row = Vec::with_capacity(8 * columns.len());
+    for i in 0..rows {
+        row.clear();
+        for (_, column) in columns {
+            row.extend_from_slice(&match column {
+                Column::Float(v) => v[i].to_le_bytes(),
+                Column::Id(v) => v[i].to_le_bytes(),
+            });
+        }
+        out.write_all(&row)?;
+    }
+    out.flush()
 }
 
 #[cfg(test)]
@@ -233,6 +271,19 @@ mod tests {
         write(&mut bytes, &values, 3).unwrap();
         assert_eq!(parse(&bytes).unwrap(), Npy::Array { rows: 2, width: 3, values: values.to_vec() });
         assert!(write(io::sink(), &values, 4).is_err());
+    }
+
+    #[test]
+    fn tables_come_back() {
+        for rows in [0, 3] {
+            let (x, id) = (&[0.1, -2.0, 5e-324][..rows], &[3, u64::MAX, 0][..rows]);
+            let mut bytes = vec![];
+            write_table(&mut bytes, &[("id", Column::Id(id)), ("x", Column::Float(x))]).unwrap();
+            assert_eq!((bytes.len() - 16 * rows) % 64, 0);
+            let Npy::Table(t) = parse(&bytes).unwrap() else { panic!("not a table") };
+            assert_eq!((t.rows(), t.column("x").unwrap(), t.id().unwrap()), (rows, x, id));
+        }
+        assert!(write_table(io::sink(), &[("x", Column::Float(&[1.0])), ("id", Column::Id(&[]))]).is_err());
     }
 
     #[test]

@@ -37,19 +37,19 @@ pub struct Snapshot {
     pub time: f64,
     /// Number of the step.
     pub step: u64,
-    /// A number for each particle, [N], each different.
+    /// A number for each particle, `[N]`, each different.
     pub id: Vec<u64>,
-    /// Positions, [N] of (x, y, z); z = 0 in two dimensions.
+    /// Positions, `[N]` of (x, y, z); z = 0 in two dimensions.
     pub position: Vec<[f64; 3]>,
-    /// Velocities, [N]; empty if a file has none.
+    /// Velocities, `[N]`; empty if a file has none.
     pub velocity: Vec<[f64; 3]>,
-    /// Masses, [N].
+    /// Masses, `[N]`.
     pub mass: Vec<f64>,
-    /// Charges, [N].
+    /// Charges, `[N]`.
     pub charge: Option<Vec<f64>>,
-    /// Potential per unit of mass (or charge), [N].
+    /// Potential per unit of mass (or charge), `[N]`.
     pub potential: Option<Vec<f64>>,
-    /// Accelerations, [N].
+    /// Accelerations, `[N]`.
     pub acceleration: Option<Vec<[f64; 3]>>,
     /// What the units are.
     pub units: Units,

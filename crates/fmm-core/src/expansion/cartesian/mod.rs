@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use indices::{Indices, count};
 
-use super::{Expansion, Points, Sums};
+use super::{Expansion, Points, Sums, add_weighted};
 use crate::cpu::p2p;
 use crate::cpu::simd::{Array, Vector};
 use crate::lists::Classes;
@@ -139,8 +139,8 @@ impl<T: Real> Cartesian<T> {
         b.resize(self.steps.len() + 1, V::zero());
         b[0] = first;
         for n in 1..=degree {
-            let scale = |a: f64| V::constant(-(a + 2.0 * lambda - 2.0) / n as f64).mul(inverse);
-            let (a, c) = (scale(2.0 * n as f64), scale(n as f64));
+            let scale = |a: f64| -(a + 2.0 * lambda - 2.0) / n as f64;
+            let (a, c) = (V::constant(scale(2.0 * n as f64)).mul(inverse), V::constant(scale(n as f64)).mul(inverse));
             for k in count(n - 1)..count(n) {
                 let Step { one, two } = self.steps[k];
                 let first = x[0].mul(b[one[0] as usize]);
@@ -204,21 +204,6 @@ impl<T: Real> Cartesian<T> {
             *c = c.mul(V::constant(first * 0.5f64.powi(self.indices.degree(k) as i32)));
         }
     }
-
-    /// Adds Σ weights·values to the potential and, with the opposite sign, the field of the targets at place `i`.
-    #[inline(always)]
-    fn add<V: Vector<Scalar = T>>(i: usize, weights: &[[T; 4]], values: &[V], sums: &mut Sums<T, 3>) {
-        let mut total = [V::zero(); 4];
-        for (w, value) in weights.iter().zip(values) {
-            for c in 0..4 {
-                total[c] = V::splat(w[c]).mul_add(*value, total[c]);
-            }
-        }
-        V::load(&sums.potential[i..]).add(total[0]).store(&mut sums.potential[i..]);
-        for d in 0..3 {
-            V::load(&sums.field[d][i..]).sub(total[d + 1]).store(&mut sums.field[d][i..]);
-        }
-    }
 }
 
 /// (−1)^degree.
@@ -235,7 +220,7 @@ impl<T: Real> Expansion<T, 3> for Cartesian<T> {
     fn p2m<V: Vector<Scalar = T>>(&self, sources: Points<T, 3>, multipole: &mut [T]) {
         let (mut values, mut sums) = (vec![], vec![V::zero(); self.steps.len()]);
         for i in (0..sources.q.len()).step_by(T::WIDTH) {
-            self.monomials(sources.x.map(|x| V::load(&x[i..])), &mut values);
+            self.monomials(sources.load::<V>(i), &mut values);
             let q = V::load(&sources.q[i..]);
             for (s, v) in sums.iter_mut().zip(&values) {
                 *s = q.mul_add(*v, *s);
@@ -251,7 +236,8 @@ impl<T: Real> Expansion<T, 3> for Cartesian<T> {
         let (mut values, mut sums) = (vec![], vec![V::zero(); count(self.p)]);
         for i in (0..sources.q.len()).step_by(T::WIDTH) {
             // The local centre is the origin: derivatives at centre minus source.
-            let x = sources.x.map(|x| V::zero().sub(V::load(&x[i..])));
+            let [x, y, z] = sources.load::<V>(i);
+            let x = [V::zero().sub(x), V::zero().sub(y), V::zero().sub(z)];
             self.derivatives(self.p, self.epsilon2(unit), x, &mut values);
             let q = V::load(&sources.q[i..]);
             for (s, v) in sums.iter_mut().zip(&values) {
@@ -274,8 +260,8 @@ impl<T: Real> Expansion<T, 3> for Cartesian<T> {
             .collect();
         let mut values = vec![];
         for i in (0..sums.potential.len()).step_by(T::WIDTH) {
-            self.monomials(targets.x.map(|x| V::load(&x[i..])), &mut values);
-            Self::add(i, &weights, &values, sums);
+            self.monomials(targets.load::<V>(i), &mut values);
+            add_weighted(i, &weights, &values, sums);
         }
     }
 
@@ -291,9 +277,9 @@ impl<T: Real> Expansion<T, 3> for Cartesian<T> {
             .collect();
         let mut values = vec![];
         for i in (0..sums.potential.len()).step_by(T::WIDTH) {
-            let x = targets.x.map(|x| V::load(&x[i..]));
+            let x = targets.load::<V>(i);
             self.derivatives(self.p + 1, self.epsilon2(unit), x, &mut values);
-            Self::add(i, &weights, &values, sums);
+            add_weighted(i, &weights, &values, sums);
         }
     }
 

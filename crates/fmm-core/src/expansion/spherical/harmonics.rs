@@ -46,73 +46,67 @@ impl<T: Real> Factors<T> {
         f
     }
 
-    /// Calls `visit(l, m, Re, Im)` for every harmonic of degree ≤ p at (x, y, z), order by order.
+    /// Every harmonic of degree ≤ p at (x, y, z) into `out`, in the order of [`at`].
     #[inline(always)]
-    pub fn visit<V: Vector<Scalar = T>>(
-        &self,
-        kind: Kind,
-        x: V,
-        y: V,
-        z: V,
-        mut visit: impl FnMut(usize, usize, V, V),
-    ) {
+    pub fn fill<V: Vector<Scalar = T>>(&self, kind: Kind, [x, y, z]: [V; 3], out: &mut [V]) {
         let r2 = x.mul_add(x, y.mul_add(y, z.mul(z)));
-        let p = self.p;
-        let mut k = 0;
         match kind {
             Kind::Regular => {
-                let (mut re, mut im) = (V::constant(1.0), V::zero());
-                for m in 0..=p {
-                    if m > 0 {
-                        // R_m^m = −(x + iy)/(2m) R_{m−1}^{m−1}
-                        let s = V::constant(-0.5 / m as f64);
-                        let (sx, sy) = (s.mul(x), s.mul(y));
-                        (re, im) = (sy.neg_mul_add(im, sx.mul(re)), sx.mul_add(im, sy.mul(re)));
-                    }
-                    visit(m, m, re, im);
-                    let (mut re2, mut im2) = (re, im);
-                    let (mut re1, mut im1) = (z.mul(re), z.mul(im));
-                    if m < p {
-                        visit(m + 1, m, re1, im1);
-                    }
-                    for l in m + 2..=p {
-                        let [a, b] = self.regular[k];
-                        k += 1;
-                        let (az, br) = (V::splat(a).mul(z), V::splat(b).mul(r2));
-                        let re0 = br.neg_mul_add(re2, az.mul(re1));
-                        let im0 = br.neg_mul_add(im2, az.mul(im1));
-                        visit(l, m, re0, im0);
-                        (re2, im2, re1, im1) = (re1, im1, re0, im0);
-                    }
-                }
+                out[0] = V::constant(1.0);
+                // R_m^m = −(x + iy)/(2m) R_{m−1}^{m−1};  R_{m+1}^m = z R_m^m.
+                self.columns(&self.regular, [x, y, z], z, r2, |m| -0.5 / m as f64, |_| 1.0, out);
             }
             Kind::Irregular => {
                 let inverse = V::constant(1.0).div(r2);
-                let (xr, yr, zr) = (x.mul(inverse), y.mul(inverse), z.mul(inverse));
-                let (mut re, mut im) = (inverse.sqrt(), V::zero());
-                for m in 0..=p {
-                    if m > 0 {
-                        // I_m^m = −(2m−1)(x + iy)/r² I_{m−1}^{m−1}
-                        let s = V::constant(-(2.0 * m as f64 - 1.0));
-                        let (sx, sy) = (s.mul(xr), s.mul(yr));
-                        (re, im) = (sy.neg_mul_add(im, sx.mul(re)), sx.mul_add(im, sy.mul(re)));
-                    }
-                    visit(m, m, re, im);
-                    let (mut re2, mut im2) = (re, im);
-                    let s = V::constant(2.0 * m as f64 + 1.0).mul(zr);
-                    let (mut re1, mut im1) = (s.mul(re), s.mul(im));
-                    if m < p {
-                        visit(m + 1, m, re1, im1);
-                    }
-                    for l in m + 2..=p {
-                        let [c, d] = self.irregular[k];
-                        k += 1;
-                        let (cz, dr) = (V::splat(c).mul(zr), V::splat(d).mul(inverse));
-                        let re0 = dr.neg_mul_add(re2, cz.mul(re1));
-                        let im0 = dr.neg_mul_add(im2, cz.mul(im1));
-                        visit(l, m, re0, im0);
-                        (re2, im2, re1, im1) = (re1, im1, re0, im0);
-                    }
+                let scaled = [x, y, z].map(|c| c.mul(inverse));
+                out[0] = inverse.sqrt();
+                // I_m^m = −(2m−1)(x + iy)/r² I_{m−1}^{m−1};  I_{m+1}^m = (2m+1) z/r² I_m^m.
+                let diagonal = |m| -(2.0 * m as f64 - 1.0);
+                let first = |m| 2.0 * m as f64 + 1.0;
+                self.columns(&self.irregular, scaled, scaled[2], inverse, diagonal, first, out);
+            }
+        }
+    }
+
+    /// Order after order: H_m^m = diagonal(m)(x + iy) H_{m−1}^{m−1}, H_{m+1}^m = first(m) z H_m^m, and
+    /// H_l^m = a z H_{l−1}^m − b w H_{l−2}^m beyond.
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "one recurrence for both kinds")]
+    fn columns<V: Vector<Scalar = T>>(
+        &self,
+        factors: &[[T; 2]],
+        [x, y, _]: [V; 3],
+        z: V,
+        w: V,
+        diagonal: impl Fn(usize) -> f64,
+        first: impl Fn(usize) -> f64,
+        out: &mut [V],
+    ) {
+        let p = self.p;
+        let out = &mut out[..(p + 1) * (p + 1)];
+        let mut factors = factors.iter();
+        let (mut re, mut im) = (out[0], V::zero());
+        for m in 0..=p {
+            if m > 0 {
+                let s = V::constant(diagonal(m));
+                let (sx, sy) = (s.mul(x), s.mul(y));
+                (re, im) = (sy.neg_mul_add(im, sx.mul(re)), sx.mul_add(im, sy.mul(re)));
+                (out[at(m, m)], out[at(m, m) + 1]) = (re, im);
+            }
+            let s = V::constant(first(m)).mul(z);
+            let (mut re2, mut im2, mut re1, mut im1) = (re, im, s.mul(re), s.mul(im));
+            for l in m + 1..=p {
+                if l > m + 1 {
+                    // One pair of factors for each l ≥ m + 2, in this order.
+                    let Some(&[a, b]) = factors.next() else { break };
+                    let (az, bw) = (V::splat(a).mul(z), V::splat(b).mul(w));
+                    let re0 = bw.neg_mul_add(re2, az.mul(re1));
+                    let im0 = bw.neg_mul_add(im2, az.mul(im1));
+                    (re2, im2, re1, im1) = (re1, im1, re0, im0);
+                }
+                out[at(l, m)] = re1;
+                if m > 0 {
+                    out[at(l, m) + 1] = im1;
                 }
             }
         }
@@ -128,32 +122,32 @@ mod tests {
     #[test]
     fn harmonics_take_their_known_values() {
         let point = [0.3, -0.4, 1.2].map(<Array<f64, 8>>::splat);
-        let mut regular = vec![(0.0, 0.0); 25];
-        let mut irregular = vec![(0.0, 0.0); 25];
         let lane = |v: Array<f64, 8>| {
             let mut out = [0.0; 8];
             v.store(&mut out);
             out[7]
         };
         let factors = Factors::<f64>::new(4);
-        for (kind, values) in [(Kind::Regular, &mut regular), (Kind::Irregular, &mut irregular)] {
-            factors.visit(kind, point[0], point[1], point[2], |l, m, re, im| values[5 * l + m] = (lane(re), lane(im)));
-        }
+        let [regular, irregular] = [Kind::Regular, Kind::Irregular].map(|kind| {
+            let mut out = [Array::zero(); 25];
+            factors.fill(kind, point, &mut out);
+            move |l, m| (lane(out[at(l, m)]), if m > 0 { lane(out[at(l, m) + 1]) } else { 0.0 })
+        });
         let check = |got: (f64, f64), re: f64, im: f64| {
             assert!((got.0 - re).abs() <= 2e-15 * re.abs().max(1e-3), "{got:?} {re}");
             assert!((got.1 - im).abs() <= 2e-15 * im.abs().max(1e-3), "{got:?} {im}");
         };
-        check(regular[5 + 1], -0.15, 0.2);
-        check(regular[5 * 2], 0.6575, 0.0);
-        check(regular[5 * 2 + 1], -0.18, 0.24);
-        check(regular[5 * 3 + 2], -0.0105, -0.036);
-        check(regular[5 * 4 + 4], -1.372_395_833_333_33e-4, 8.75e-5);
-        check(regular[5 * 4], 0.042_376_562_5, 0.0);
-        check(irregular[0], 0.769_230_769_230_769_2, 0.0);
-        check(irregular[5], 0.546_199_362_767_41, 0.0);
-        check(irregular[5 * 2 + 1], -0.290_875_400_290_337, 0.387_833_867_053_782);
-        check(irregular[5 * 3 + 3], 0.279_687_884_894_555, 0.105_181_768_678_294);
-        check(irregular[5 * 4], 2.301_749_393_483_6, 0.0);
-        check(irregular[5 * 4 + 3], 1.390_164_634_978_85, 0.522_796_956_744_183);
+        check(regular(1, 1), -0.15, 0.2);
+        check(regular(2, 0), 0.6575, 0.0);
+        check(regular(2, 1), -0.18, 0.24);
+        check(regular(3, 2), -0.0105, -0.036);
+        check(regular(4, 4), -1.372_395_833_333_33e-4, 8.75e-5);
+        check(regular(4, 0), 0.042_376_562_5, 0.0);
+        check(irregular(0, 0), 0.769_230_769_230_769_2, 0.0);
+        check(irregular(1, 0), 0.546_199_362_767_41, 0.0);
+        check(irregular(2, 1), -0.290_875_400_290_337, 0.387_833_867_053_782);
+        check(irregular(3, 3), 0.279_687_884_894_555, 0.105_181_768_678_294);
+        check(irregular(4, 0), 2.301_749_393_483_6, 0.0);
+        check(irregular(4, 3), 1.390_164_634_978_85, 0.522_796_956_744_183);
     }
 }

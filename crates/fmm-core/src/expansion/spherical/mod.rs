@@ -10,7 +10,7 @@ mod rotation;
 use harmonics::{Factors, Kind, at};
 use rotation::{Direction, Swap};
 
-use super::{Expansion, Points, Sums};
+use super::{Expansion, Points, Sums, add_weighted};
 use crate::cpu::p2p;
 use crate::cpu::simd::Vector;
 use crate::lists::Classes;
@@ -84,61 +84,46 @@ impl<T: Real> Spherical<T> {
     /// Adds Σ q H_l^m to the coefficients.
     #[inline(always)]
     fn moments<V: Vector<Scalar = T>>(&self, kind: Kind, sources: Points<T, 3>, coefficients: &mut [T]) {
-        const MOST: usize = 31 * 31;
-        let mut sums = [V::zero(); MOST];
+        let (mut values, mut sums) = (vec![V::zero(); self.len()], vec![V::zero(); self.len()]);
         for i in (0..sources.q.len()).step_by(T::WIDTH) {
-            let [x, y, z] = [0, 1, 2].map(|d| V::load(&sources.x[d][i..]));
+            self.moments.fill(kind, sources.load(i), &mut values);
             let q = V::load(&sources.q[i..]);
-            self.moments.visit(kind, x, y, z, |l, m, re, im| {
-                let k = at(l, m);
-                sums[k] = q.mul_add(re, sums[k]);
-                if m > 0 {
-                    sums[k + 1] = q.mul_add(im, sums[k + 1]);
-                }
-            });
+            for (s, v) in sums.iter_mut().zip(&values) {
+                *s = q.mul_add(*v, *s);
+            }
         }
         for (c, s) in coefficients.iter_mut().zip(&sums) {
             *c += s.sum();
         }
     }
+}
 
-    /// Adds the sums over (l, m) of harmonics times `weights` [potential, ∂x, ∂y, ∂z][Re, Im] to the targets.
-    #[inline(always)]
-    fn evaluate<V: Vector<Scalar = T>>(
-        factors: &Factors<T>,
-        kind: Kind,
-        weights: &[[[T; 2]; 4]],
-        targets: Points<T, 3>,
-        sums: &mut Sums<T, 3>,
-    ) {
-        for i in (0..sums.potential.len()).step_by(T::WIDTH) {
-            let [x, y, z] = [0, 1, 2].map(|d| V::load(&targets.x[d][i..]));
-            let mut total = [V::zero(); 4];
-            factors.visit(kind, x, y, z, |l, m, re, im| {
-                let w = &weights[l * (l + 1) / 2 + m];
-                for k in 0..4 {
-                    total[k] = V::splat(w[k][0]).mul_add(re, total[k]);
-                    if m > 0 {
-                        total[k] = V::splat(w[k][1]).mul_add(im, total[k]);
-                    }
-                }
-            });
-            V::load(&sums.potential[i..]).add(total[0]).store(&mut sums.potential[i..]);
-            for d in 0..3 {
-                V::load(&sums.field[d][i..]).sub(total[d + 1]).store(&mut sums.field[d][i..]);
+/// The weights of Re and Im of the harmonics of degree ≤ `degree` in potential and gradient: `potential(l, m)` and
+/// `gradient(l, m)` give the coefficients that meet H_l^m there. Both kinds of harmonics pair order m with the
+/// coefficients of order m, m−1 and m+1 of a neighbouring degree (MATHS 1.2, the negative orders folded onto the positive).
+fn weights<T: Real>(
+    degree: usize,
+    z_sign: f64,
+    potential: impl Fn(usize, isize) -> [T; 2],
+    gradient: impl Fn(usize, isize) -> [T; 2],
+) -> Vec<[T; 4]> {
+    let mut all = vec![[T::ZERO; 4]; (degree + 1) * (degree + 1)];
+    for l in 0..=degree {
+        for m in 0..=l {
+            let order = m as isize;
+            let fold = T::from_f64(if m == 0 { 1.0 } else { 2.0 });
+            let z_fold = T::from_f64(z_sign) * fold;
+            let (here, middle) = (potential(l, order), gradient(l, order));
+            let (a, b) = (gradient(l, order - 1), gradient(l, order + 1));
+            if m == 0 {
+                all[at(l, 0)] = [here[0], -b[0], -b[1], z_fold * middle[0]];
+            } else {
+                all[at(l, m)] = [fold * here[0], a[0] - b[0], -(a[1] + b[1]), z_fold * middle[0]];
+                all[at(l, m) + 1] = [fold * here[1], a[1] - b[1], a[0] + b[0], z_fold * middle[1]];
             }
         }
     }
-}
-
-/// The weights of R_l^m or I_l^m in the gradient: both kinds pair order m with a neighbour of order m−1 (a) and one of
-/// order m+1 (b). MATHS 1.2, with the negative orders folded onto the positive ones.
-fn gradient_weights<T: Real>(m: usize, a: [T; 2], b: [T; 2]) -> [[T; 2]; 2] {
-    if m == 0 {
-        [[-b[0], T::ZERO], [-b[1], T::ZERO]]
-    } else {
-        [[a[0] - b[0], a[1] - b[1]], [-(a[1] + b[1]), a[0] + b[0]]]
-    }
+    all
 }
 
 /// A_l^m as [Re, Im], zero outside 0 ≤ m ≤ l ≤ p.
@@ -170,46 +155,25 @@ impl<T: Real> Expansion<T, 3> for Spherical<T> {
 
     #[inline(always)]
     fn l2p<V: Vector<Scalar = T>>(&self, local: &[T], targets: Points<T, 3>, sums: &mut Sums<T, 3>) {
-        let (p, two) = (self.p, T::from_f64(2.0));
-        let mut weights = [[[T::ZERO; 2]; 4]; 31 * 32 / 2];
-        for l in 0..=p {
-            for m in 0..=l {
-                let fold = if m == 0 { T::ONE } else { two };
-                let [x, y] = gradient_weights(
-                    m,
-                    coefficient(local, p, l + 1, m as isize - 1),
-                    coefficient(local, p, l + 1, m as isize + 1),
-                );
-                let times = |c: [T; 2]| c.map(|c| c * fold);
-                weights[l * (l + 1) / 2 + m] = [
-                    times(coefficient(local, p, l, m as isize)),
-                    x,
-                    y,
-                    times(coefficient(local, p, l + 1, m as isize)),
-                ];
-            }
+        let p = self.p;
+        let weights = weights(p, 1.0, |l, m| coefficient(local, p, l, m), |l, m| coefficient(local, p, l + 1, m));
+        let mut values = vec![V::zero(); weights.len()];
+        for i in (0..sums.potential.len()).step_by(T::WIDTH) {
+            self.moments.fill(Kind::Regular, targets.load(i), &mut values);
+            add_weighted(i, &weights, &values, sums);
         }
-        Self::evaluate::<V>(&self.moments, Kind::Regular, &weights, targets, sums);
     }
 
     #[inline(always)]
     fn m2p<V: Vector<Scalar = T>>(&self, _: f64, multipole: &[T], targets: Points<T, 3>, sums: &mut Sums<T, 3>) {
-        let (p, two) = (self.p, T::from_f64(2.0));
-        let mut weights = [[[T::ZERO; 2]; 4]; 32 * 33 / 2];
-        for l in 0..=p + 1 {
-            for m in 0..=l {
-                let fold = if m == 0 { T::ONE } else { two };
-                let below = |m: isize| if l == 0 { [T::ZERO; 2] } else { coefficient(multipole, p, l - 1, m) };
-                let [x, y] = gradient_weights(m, below(m as isize - 1), below(m as isize + 1));
-                weights[l * (l + 1) / 2 + m] = [
-                    coefficient(multipole, p, l, m as isize).map(|c| c * fold),
-                    x,
-                    y,
-                    below(m as isize).map(|c| -(c * fold)),
-                ];
-            }
+        let p = self.p;
+        let below = |l: usize, m| if l == 0 { [T::ZERO; 2] } else { coefficient(multipole, p, l - 1, m) };
+        let weights = weights(p + 1, -1.0, |l, m| coefficient(multipole, p, l, m), below);
+        let mut values = vec![V::zero(); weights.len()];
+        for i in (0..sums.potential.len()).step_by(T::WIDTH) {
+            self.gradients.fill(Kind::Irregular, targets.load(i), &mut values);
+            add_weighted(i, &weights, &values, sums);
         }
-        Self::evaluate::<V>(&self.gradients, Kind::Irregular, &weights, targets, sums);
     }
 
     #[inline(always)]

@@ -1,0 +1,213 @@
+//! The command line of `nbody eval`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use fmm_core::{Method, Precision, Settings, Softening};
+
+use super::{Kernel, Options};
+
+/// Options of `nbody eval`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Sources: .csv with a header (x, y, z and q; any order, other columns are ignored), .npy, or a snapshot (.hdf)
+    #[arg(long, value_name = "FILE")]
+    sources: PathBuf,
+    /// Strengths of the sources, where their file is an .npy of positions only
+    #[arg(long, value_name = "FILE")]
+    strengths: Option<PathBuf>,
+    /// Where the field is wanted; without it at the sources themselves, none of which then sees itself
+    #[arg(long, value_name = "FILE")]
+    targets: Option<PathBuf>,
+    /// What is summed: laplace (1/r)
+    #[arg(long, value_name = "KERNEL", default_value = "laplace")]
+    kernel: Kernel,
+    /// How it is summed; auto chooses by cost
+    #[arg(long, default_value = "auto", value_parser = named(&METHODS, Method::name))]
+    method: Method,
+    /// Relative error of the field, rms and L2: 1e-14 to 0.1; order, opening angle and leaf size follow from it
+    #[arg(long, value_name = "T", default_value = "1e-4", value_parser = tolerance)]
+    tolerance: f64,
+    /// Arithmetic of the sum
+    #[arg(long, default_value = "auto", value_parser = named(&PRECISIONS, Precision::name))]
+    precision: Precision,
+    /// none, plummer:E, spline:E (E is epsilon, h = 2.8 E) or p1:E, E 0 or more
+    #[arg(long, value_name = "SOFTENING", default_value = "none", value_parser = softening)]
+    softening: Softening,
+    /// Expert: order of the expansions, 1 to 30
+    #[arg(long, value_name = "P", value_parser = order)]
+    order: Option<usize>,
+    /// Expert: opening angle, above 0, at most 1
+    #[arg(long, value_name = "THETA", value_parser = theta)]
+    theta: Option<f64>,
+    /// Expert: most particles in a leaf, 1 to 1000000
+    #[arg(long, value_name = "S", value_parser = leaf_size)]
+    leaf_size: Option<usize>,
+    /// Worker threads, 1 to 1024 [default: all cores]; results do not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Where the sum is done
+    #[arg(long, default_value = "auto", value_parser = ["auto", "cpu"])]
+    device: String,
+    /// Compare SAMPLE targets [1000 if not said] with the direct sum in f64; exit code 1 if the tolerance is missed
+    #[arg(long, value_name = "SAMPLE", num_args = 0..=1, require_equals = true, default_missing_value = "1000",
+          value_parser = sample)]
+    check: Option<usize>,
+    /// One JSON object on stdout: what was chosen, seconds, errors; needs --output
+    #[arg(long, requires = "output")]
+    json: bool,
+    /// Output: .csv, .npy (structured) or .hdf; without it CSV on stdout
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// No warnings, and no errors of a check that passes
+    #[arg(short, long, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Also tell what was chosen and where the time went
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+/// Printed below the options.
+pub const EXAMPLES: &str = "\
+Examples:
+  nbody eval --sources stars.csv > field.csv
+  nbody eval --sources ions.csv --targets grid.csv --tolerance 1e-8 --check
+  nbody eval --sources snap_000010.hdf --softening plummer:0.01 --check=5000 --json --output field.npy
+
+Exit codes: 0 done, 1 the check missed the tolerance, 2 wrong option, 65 wrong data, 66 no such file, 70 sums that are
+not finite, 74 output cannot be written; docs/eval.md tells all columns";
+
+impl From<Arguments> for Options {
+    fn from(a: Arguments) -> Options {
+        // There is one device so far, and both values mean it.
+        debug_assert!(matches!(a.device.as_str(), "auto" | "cpu"));
+        Options {
+            sources: a.sources,
+            strengths: a.strengths,
+            targets: a.targets,
+            kernel: a.kernel,
+            settings: Settings {
+                softening: a.softening,
+                method: a.method,
+                tolerance: a.tolerance,
+                precision: a.precision,
+                order: a.order,
+                theta: a.theta,
+                leaf_size: a.leaf_size,
+            },
+            threads: a.threads.map(usize::from),
+            check: a.check,
+            json: a.json,
+            output: a.output,
+            quiet: a.quiet,
+            verbose: a.verbose,
+        }
+    }
+}
+
+const METHODS: [Method; 4] = [Method::Auto, Method::Direct, Method::Treecode, Method::Fmm];
+const PRECISIONS: [Precision; 3] = [Precision::Auto, Precision::F32, Precision::F64];
+
+/// A parser of one of `values` by its name.
+fn named<T: Copy + Send + Sync + 'static>(
+    values: &'static [T],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let parser = PossibleValuesParser::new(values.iter().map(|&v| name(v)));
+    // The parser lets nothing else through.
+    parser.map(move |given| values.iter().copied().find(|&v| name(v) == given).unwrap_or(values[0]))
+}
+
+/// The value, if the library's own check allows the settings with it.
+fn allowed<T>(value: T, settings: Settings) -> Result<T, String> {
+    settings.check().map(|()| value).map_err(|e| e.to_string())
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "not a number of this kind".to_string())
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    let tolerance = number(text)?;
+    allowed(tolerance, Settings { tolerance, ..Settings::default() })
+}
+
+fn theta(text: &str) -> Result<f64, String> {
+    let theta = number(text)?;
+    allowed(theta, Settings { theta: Some(theta), ..Settings::default() })
+}
+
+fn order(text: &str) -> Result<usize, String> {
+    let order = whole(text)?;
+    allowed(order, Settings { order: Some(order), ..Settings::default() })
+}
+
+fn leaf_size(text: &str) -> Result<usize, String> {
+    let size = whole(text)?;
+    allowed(size, Settings { leaf_size: Some(size), ..Settings::default() })
+}
+
+fn sample(text: &str) -> Result<usize, String> {
+    match whole(text)? {
+        0 => Err("allowed: 1 or more".into()),
+        n => Ok(n),
+    }
+}
+
+/// A whole number, also as 1e4, 10k or 10M.
+fn whole(text: &str) -> Result<usize, String> {
+    let (digits, unit) = match text.strip_suffix(['k', 'K']) {
+        Some(rest) => (rest, 1e3),
+        None => text.strip_suffix('M').map_or((text, 1.0), |rest| (rest, 1e6)),
+    };
+    let value: f64 = number(digits)?;
+    let value = value * unit;
+    if value.fract() == 0.0 && (0.0..9e15).contains(&value) {
+        Ok(value as usize)
+    } else {
+        Err("not a whole number".into())
+    }
+}
+
+fn softening(text: &str) -> Result<Softening, String> {
+    let (kind, length) = match text.split_once(':') {
+        None if text == "none" => return Ok(Softening::None),
+        None if ["plummer", "spline", "p1"].contains(&text) => {
+            return Err(format!("its length is missing: {text}:E, for example {text}:0.01"));
+        }
+        None => (text, Err(String::new())),
+        Some((kind, length)) => (kind, number::<f64>(length).map_err(|_| format!("{length:?} is not a number"))),
+    };
+    let softening = match kind {
+        "plummer" => Softening::Plummer(length?),
+        "spline" => Softening::Spline(length?),
+        "p1" => Softening::P1(length?),
+        _ => return Err("allowed: none, plummer:E, spline:E, p1:E".into()),
+    };
+    allowed(softening, Settings { softening, ..Settings::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn softenings() {
+        assert_eq!(softening("none"), Ok(Softening::None));
+        assert_eq!(softening("plummer:0.1"), Ok(Softening::Plummer(0.1)));
+        assert_eq!(softening("spline:1e-3"), Ok(Softening::Spline(1e-3)));
+        assert_eq!(softening("p1:0"), Ok(Softening::P1(0.0)));
+        for bad in ["plummer", "plummer:", "plummer:-1", "plummer:nan", "p2:1", "none:1", "", "spline:inf"] {
+            assert!(softening(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers() {
+        assert_eq!(["12", "1e4", "10k", "2M"].map(|t| whole(t).unwrap()), [12, 10_000, 10_000, 2_000_000]);
+        for bad in ["1.5", "-1", "1e99", "nan", "ten", ""] {
+            assert!(whole(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The kernel 1/r and its softened forms.
+
+use fmm_core::{Error, Softening, StageTimes};
+use rayon::prelude::*;
+
+use super::kernel::{Answer, Problem, Truth};
+use crate::fault::Fault;
+
+/// `potential` = Σ q K(r) and (`ex`, `ey`, `ez`) = −∇ of it.
+pub fn sum(problem: &Problem) -> Result<Answer, Fault> {
+    let mut times = StageTimes::default();
+    let Problem { settings, sources, targets, .. } = *problem;
+    let sum = fmm_core::evaluate(settings, sources, &problem.strengths[0], targets, &mut times).map_err(fault)?;
+    let component = |d: usize| sum.field.iter().map(|e| e[d]).collect();
+    let columns = vec![("ex", component(0)), ("ey", component(1)), ("ez", component(2))];
+    Ok(Answer {
+        columns: std::iter::once(("potential", sum.potential)).chain(columns).collect(),
+        judged: 1..4,
+        choice: sum.choice,
+        coincident_pairs: sum.coincident_pairs,
+        times,
+    })
+}
+
+fn fault(e: Error) -> Fault {
+    let code = match e {
+        // What the options ask together.
+        Error::Range { .. } | Error::Unsupported(_) => 2,
+        Error::NotFinite { .. } | Error::TooMany(_) => 65,
+        _ => 70,
+    };
+    Fault::new(code, e.to_string())
+}
+
+/// Sources that are summed side by side, so that the compiler finds its vectors.
+const LANES: usize = 8;
+
+/// The field at `at`, pair by pair in f64. A pair at distance zero adds nothing to a field, softened or not, so that
+/// own pairs need no exception.
+pub fn truth(problem: &Problem, at: &[[f64; 3]]) -> Vec<Truth> {
+    match problem.settings.clone().simplified().softening {
+        Softening::None => field(problem, at, |r2| if r2 > 0.0 { 1.0 / (r2 * r2.sqrt()) } else { 0.0 }),
+        Softening::Plummer(e) => field(problem, at, |r2| {
+            let u = r2 + e * e;
+            1.0 / (u * u.sqrt())
+        }),
+        Softening::P1(e) => field(problem, at, |r2| {
+            let u = r2 + e * e;
+            (r2 + 2.5 * e * e) / (u * u * u.sqrt())
+        }),
+        Softening::Spline(e) => field(problem, at, |r2| spline(r2.sqrt() / (2.8 * e)) / (2.8 * e).powi(3)),
+    }
+}
+
+/// −K'/r of GADGET's spline at u = r/h, in units of h^−3.
+fn spline(u: f64) -> f64 {
+    if u < 0.5 {
+        32.0 / 3.0 + u * u * (32.0 * u - 192.0 / 5.0)
+    } else if u < 1.0 {
+        64.0 / 3.0 - 48.0 * u + 192.0 / 5.0 * u * u - 32.0 / 3.0 * u.powi(3) - 1.0 / (15.0 * u.powi(3))
+    } else {
+        u.powi(-3)
+    }
+}
+
+/// Σ q d g(r²) with g = −K'/r, and the largest |q d g|.
+fn field(problem: &Problem, at: &[[f64; 3]], g: impl Fn(f64) -> f64 + Copy + Sync) -> Vec<Truth> {
+    let n = problem.sources.len().next_multiple_of(LANES);
+    // Strength 0 fills the last row of lanes.
+    let padded = |value: &dyn Fn(usize) -> f64| -> Vec<f64> {
+        (0..n).map(|i| if i < problem.sources.len() { value(i) } else { 0.0 }).collect()
+    };
+    let [x, y, z] = [0, 1, 2].map(|d| padded(&|i| problem.sources[i][d]));
+    let q = padded(&|i| problem.strengths[0][i]);
+    at.par_iter()
+        .map(|target| {
+            let mut total = [[0.0; LANES]; 3];
+            let mut largest = [0.0f64; LANES];
+            for i in (0..n).step_by(LANES) {
+                let part = |v: &[f64]| -> [f64; LANES] { std::array::from_fn(|l| v[i + l]) };
+                let (x, y, z, q) = (part(&x), part(&y), part(&z), part(&q));
+                for l in 0..LANES {
+                    let d = [target[0] - x[l], target[1] - y[l], target[2] - z[l]];
+                    let r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+                    let f = q[l] * g(r2);
+                    for c in 0..3 {
+                        total[c][l] += f * d[c];
+                    }
+                    let term = f * f * r2;
+                    largest[l] = if term > largest[l] { term } else { largest[l] };
+                }
+            }
+            Truth { vector: total.map(|t| t.iter().sum()), largest: largest.iter().copied().fold(0.0, f64::max).sqrt() }
+        })
+        .collect()
+}
