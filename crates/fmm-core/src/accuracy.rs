@@ -10,6 +10,8 @@ use crate::Error;
 use crate::expansion::MAX_CARTESIAN_ORDER;
 use crate::lists::Rule;
 use crate::settings::{Choice, Family, Method, Precision, Settings, Softening};
+use crate::tree::Cube;
+use crate::tree::key::{levels_per_key, morton};
 
 /// What the choice depends on besides the settings.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,10 +20,40 @@ pub struct Problem {
     pub sources: usize,
     /// Number of targets.
     pub targets: usize,
-    /// Side of the cube around all.
-    pub extent: f64,
     /// How the sources lie and which signs they have.
     pub kind: Kind,
+    /// Side of the leaves where the sources are dense (the tenth part that has the smallest).
+    pub dense_leaf: f64,
+}
+
+impl Problem {
+    /// The problem of `sources` with `strengths` at `targets` points, in `cube`.
+    pub fn of<const D: usize>(sources: &[[f64; D]], strengths: &[f64], targets: usize, cube: &Cube<D>) -> Self {
+        let kind = Kind::of(sources, strengths, &cube.corner, cube.side);
+        Problem { sources: sources.len(), targets, kind, dense_leaf: dense_leaf(sources, cube) }
+    }
+}
+
+/// Bodies of a sample that stand for the whole set.
+const SAMPLE: usize = 1 << 16;
+
+/// The side of the cells that hold some hundred bodies, where bodies are dense: bodies that are neighbours by their key share the
+/// cell of the key's common part.
+fn dense_leaf<const D: usize>(points: &[[f64; D]], cube: &Cube<D>) -> f64 {
+    const LEAF: usize = 100;
+    let step = points.len().div_ceil(SAMPLE).max(1);
+    let mut keys: Vec<u64> = points.par_iter().step_by(step).map(|x| morton(x, &cube.corner, cube.side)).collect();
+    keys.par_sort_unstable();
+    let apart = (LEAF / step).max(4);
+    let bits = levels_per_key(D) * D as u32;
+    let mut levels: Vec<u32> = keys
+        .iter()
+        .zip(keys.iter().skip(apart))
+        .map(|(a, b)| ((a ^ b).leading_zeros() - (64 - bits)) / D as u32)
+        .collect();
+    levels.sort_unstable();
+    let level = levels.get(levels.len() * 9 / 10).copied().unwrap_or(0);
+    cube.side * 0.5f64.powi(level as i32)
 }
 
 /// Classes of sets that err alike.
@@ -39,7 +71,6 @@ impl Kind {
     /// The kind of a set in the cube with lower `corner` and `side`, from the signs of all strengths and a
     /// sample of the positions.
     pub fn of<const D: usize>(points: &[[f64; D]], strengths: &[f64], corner: &[f64; D], side: f64) -> Kind {
-        const SAMPLE: usize = 1 << 16;
         const DIVISIONS: usize = 16;
         let sign = |q: &f64| (*q > 0.0, *q < 0.0);
         let (plus, minus) = strengths.par_iter().map(sign).reduce(|| (false, false), |a, b| (a.0 | b.0, a.1 | b.1));
@@ -129,6 +160,14 @@ pub const F32_FLOOR: f64 = 1e-5;
 /// # Errors
 /// [`Error::Unsupported`] where single precision cannot keep the tolerance.
 pub fn choose(settings: &Settings, problem: Problem) -> Result<Choice, Error> {
+    choose_for(settings, problem, settings.tolerance)
+}
+
+/// The same with the tables read at another error, `aim`: where a sample has shown that a set errs more than those of the tables.
+///
+/// # Errors
+/// Those of [`choose`].
+pub fn choose_for(settings: &Settings, problem: Problem, aim: f64) -> Result<Choice, Error> {
     settings.check()?;
     let precision = match settings.precision {
         Precision::Auto if settings.tolerance >= 2.0 * F32_FLOOR => Precision::F32,
@@ -153,7 +192,7 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Choice, Error> {
         return Ok(direct);
     }
     let method = if settings.method == Method::Treecode { Method::Treecode } else { Method::Fmm };
-    let (family, separation2, order) = expansion(settings, problem, method);
+    let (family, separation2, order) = expansion(settings, problem, method, aim);
     let order =
         settings.order.map_or(order, |p| if family == Family::Cartesian { p.min(MAX_CARTESIAN_ORDER) } else { p });
     let leaf_size = settings.leaf_size.unwrap_or_else(|| leaf_size(method, family, precision, order));
@@ -165,12 +204,10 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Choice, Error> {
 }
 
 /// Family, `separation2` and order that keep the tolerance.
-fn expansion(settings: &Settings, problem: Problem, method: Method) -> (Family, f64, usize) {
-    let tolerance = settings.tolerance;
-    // A softened kernel that is not yet 1/r at the distance of neighbouring bodies wants its own Taylor series.
-    let spacing = problem.extent / (problem.sources.max(1) as f64).cbrt();
+fn expansion(settings: &Settings, problem: Problem, method: Method, tolerance: f64) -> (Family, f64, usize) {
+    // A softened kernel that is not yet 1/r at the distance of the smallest cells wants its own Taylor series.
     let soft = matches!(settings.softening, Softening::Plummer(_) | Softening::P1(_))
-        && newtonian_beyond(settings.softening, tolerance) > 0.1 * spacing;
+        && newtonian_beyond(settings.softening, settings.tolerance) > problem.dense_leaf;
     // An angle that is asked for changes the rate: errors go like θ^(p+1).
     let asked = settings.theta.map(Rule::separation2_of);
     let adjust = |separation2: f64, order: usize| match asked {
@@ -279,11 +316,30 @@ pub fn rule(settings: &Settings, choice: &Choice) -> Rule {
     }
 }
 
-/// Whether single precision must keep coordinates in two parts where bodies meet directly. The closest pairs carry most of
-/// the L2 norm of the forces, and the rounding of a coordinate is amplified there by the ratio of the leaf to the distance:
-/// up to some hundreds on surfaces of 1e6 bodies.
-pub fn split_coordinates(settings: &Settings, choice: &Choice) -> bool {
-    choice.precision == Precision::F32 && settings.tolerance < 3e-4
+/// What the closest pair of bodies, `closest` half sides of its leaf apart, asks of single precision.
+///
+/// The closest pairs carry most of the L2 norm of the forces, and the rounding of a coordinate is amplified there by the ratio
+/// of the leaf to the distance: one part of 24 bits or two of 48 must leave the tolerance with a margin of 4.
+pub fn close_pairs(tolerance: f64, closest: f64) -> Closeness {
+    let one = 4.0 * 0.5f64.powi(24) / tolerance;
+    // Below 2^-40 the square of the distance counts as zero.
+    let two = (4.0 * 0.5f64.powi(48) / tolerance).max(0.5f64.powi(40));
+    match closest {
+        c if c >= one => Closeness::Ordinary,
+        c if c >= two => Closeness::Split,
+        _ => Closeness::Double,
+    }
+}
+
+/// See [`close_pairs`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closeness {
+    /// One number a coordinate is enough.
+    Ordinary,
+    /// Coordinates in two parts.
+    Split,
+    /// Only double precision tells them apart.
+    Double,
 }
 
 /// The distance beyond which a softened force differs from q/r² by less than half the tolerance.

@@ -48,8 +48,7 @@ impl<const D: usize> Plan<D> {
                 Method::Direct | Method::Auto => Lists::direct(&target_tree),
             }
         });
-        let split = accuracy::split_coordinates(settings, &choice);
-        Plan { choice, targets: target_tree, sources: source_tree, lists, split, classes }
+        Plan { choice, targets: target_tree, sources: source_tree, lists, split: false, classes }
     }
 
     /// The tree of the sources.

@@ -65,6 +65,17 @@ pub enum Softening {
     P1(f64),
 }
 
+impl Softening {
+    /// K(0); 0 for 1/r, whose coincident bodies do not interact.
+    pub fn potential_at_zero(self) -> f64 {
+        match self {
+            Softening::None => 0.0,
+            Softening::Plummer(e) | Softening::Spline(e) => 1.0 / e,
+            Softening::P1(e) => 1.5 / e,
+        }
+    }
+}
+
 /// A summation as asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -102,6 +113,9 @@ impl Settings {
     /// The largest expansion order.
     pub const MAX_ORDER: usize = 30;
 
+    /// The tightest tolerance.
+    pub const TIGHTEST: f64 = 1e-14;
+
     /// The same with a softening of length zero taken for none.
     pub fn simplified(mut self) -> Self {
         if let Softening::Plummer(0.0) | Softening::Spline(0.0) | Softening::P1(0.0) = self.softening {
@@ -117,7 +131,7 @@ impl Settings {
     pub fn check(&self) -> Result<(), Error> {
         let range =
             |what, value: f64, ok: bool, range| if ok { Ok(()) } else { Err(Error::Range { what, value, range }) };
-        range("tolerance", self.tolerance, (1e-14..=0.1).contains(&self.tolerance), "1e-14 to 0.1")?;
+        range("tolerance", self.tolerance, (Self::TIGHTEST..=0.1).contains(&self.tolerance), "1e-14 to 0.1")?;
         if let Some(p) = self.order {
             range("order", p as f64, (1..=Self::MAX_ORDER).contains(&p), "1 to 30")?;
         }

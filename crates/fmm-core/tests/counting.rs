@@ -7,9 +7,21 @@ use fmm_core::cpu::execute;
 use fmm_core::expansion::Count;
 use fmm_core::plan::Plan;
 use fmm_core::tree::Cube;
-use fmm_core::{Choice, Family, Method, Precision, Settings, StageTimes};
+use fmm_core::{Choice, Family, Method, Precision, Settings, Softening, StageTimes};
 
 fn counts(method: Method, leaf_size: usize, theta: f64, sources: &[[f64; 3]], targets: Option<&[[f64; 3]]>) {
+    softened_counts(Softening::None, method, leaf_size, theta, sources, targets);
+}
+
+fn softened_counts(
+    softening: Softening,
+    method: Method,
+    leaf_size: usize,
+    theta: f64,
+    sources: &[[f64; 3]],
+    targets: Option<&[[f64; 3]]>,
+) {
+    let settings = Settings { softening, ..Settings::default() };
     let choice = Choice {
         method,
         precision: Precision::F64,
@@ -19,16 +31,9 @@ fn counts(method: Method, leaf_size: usize, theta: f64, sources: &[[f64; 3]], ta
         leaf_size,
     };
     let times = &mut StageTimes::default();
-    let plan = Plan::new(
-        &Settings::default(),
-        choice,
-        Cube::around(&[sources, targets.unwrap_or(&[])]),
-        sources,
-        targets,
-        times,
-    );
+    let plan = Plan::new(&settings, choice, Cube::around(&[sources, targets.unwrap_or(&[])]), sources, targets, times);
     let strengths = vec![1.0; sources.len()];
-    let sums = execute::<f64, _, 3>(&Count, &plan, sources, &strengths, targets, times);
+    let sums = execute::<f64, _, 3>(&Count { side: plan.targets.side }, &plan, sources, &strengths, targets, times);
     let expected = if targets.is_none() { sources.len() as f64 - 1.0 } else { sources.len() as f64 };
     assert_eq!(sums.len(), targets.unwrap_or(sources).len());
     for (i, s) in sums.iter().enumerate() {
@@ -76,6 +81,20 @@ fn few_particles_and_none() {
             counts(method, 1, 0.87, &uniform(n, 1), None);
             counts(method, 1, 0.87, &uniform(n, 1), Some(&uniform(3, 2)));
             counts(method, 1, 0.87, &uniform(3, 1), Some(&uniform(n, 2)));
+        }
+    }
+}
+
+#[test]
+fn softening_that_keeps_cells_apart_loses_no_source() {
+    for set in [uniform(3000, 1), plummer(3000, 2), two_clusters(3000, 1e3, 3)] {
+        for e in [1e-4, 1e-2, 0.1, 1.0, 100.0] {
+            for method in [Method::Treecode, Method::Fmm] {
+                for (leaf, theta) in [(1, 0.87), (30, 0.5)] {
+                    softened_counts(Softening::Spline(e), method, leaf, theta, &set, None);
+                    softened_counts(Softening::Plummer(e), method, leaf, theta, &set, None);
+                }
+            }
         }
     }
 }

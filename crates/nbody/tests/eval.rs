@@ -209,7 +209,7 @@ fn no_dependence_on_the_number_of_threads() {
 #[test]
 fn what_is_wrong_is_told_with_its_place() {
     let folder = Folder::new(&[
-        ("s.csv", "x,y,z,q\n0,0,0,2\n"),
+        ("s.csv", "x,y,z,q\n1,0,0,2\n"),
         ("nan.csv", "x,y,z,q\n0,0,0,2\n0,nan,0,2\n"),
         ("inf.csv", "x,y,z,q\n0,0,0,-inf\n"),
         ("word.csv", "x,y,z,q\n0,0,zero,1\n"),

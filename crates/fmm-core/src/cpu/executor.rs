@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use super::sorted::{Sorted, Sum, strength_scale};
-use super::{far, near};
-use crate::accuracy::{Kind, Problem};
+use super::{far, guard, near};
+use crate::accuracy::{Closeness, Problem};
 use crate::expansion::{Cartesian, Expansion, Spherical};
 use crate::plan::Plan;
 use crate::real::Real;
@@ -49,43 +49,91 @@ pub fn evaluate(
     targets.map_or(Ok(()), |t| bodies(t, &[]))?;
     let settings = settings.clone().simplified();
     let cube = times.time(Stage::Tree, || Cube::around(&[sources, targets.unwrap_or(&[])]));
-    let problem = times.time(Stage::Tree, || Problem {
-        sources: sources.len(),
-        targets: targets.map_or(sources.len(), <[_]>::len),
-        extent: cube.side,
-        kind: Kind::of(sources, strengths, &cube.corner, cube.side),
-    });
-    let choice = accuracy::choose(&settings, problem)?;
-    let plan = Plan::new(&settings, choice, cube, sources, targets, times);
-    let sorted = match plan.choice.precision {
-        Precision::F32 => sum::<f32>(&settings, &plan, sources, strengths, targets, times),
-        _ => sum::<f64>(&settings, &plan, sources, strengths, targets, times),
-    };
-    let (mut potential, mut field) = (vec![0.0; sorted.len()], vec![[0.0; 3]; sorted.len()]);
-    for (&i, s) in plan.targets.order.iter().zip(&sorted) {
-        potential[i as usize] = s.potential;
-        field[i as usize] = s.field;
+    let count = targets.map_or(sources.len(), <[_]>::len);
+    let problem = times.time(Stage::Tree, || Problem::of(sources, strengths, count, &cube));
+    let checks = settings.order.is_none() && settings.theta.is_none();
+    let mut aim = settings.tolerance;
+    loop {
+        let choice = accuracy::choose_for(&settings, problem, aim)?;
+        let mut plan = Plan::new(&settings, choice, cube, sources, targets, times);
+        let bodies = times.time(Stage::Tree, || Bodies::new(&plan, sources, strengths, targets));
+        refine_precision(&settings, &mut plan, &bodies)?;
+        let sorted = match plan.choice.precision {
+            Precision::F32 => sum::<f32>(&settings, &plan, &bodies, times),
+            _ => sum::<f64>(&settings, &plan, &bodies, times),
+        };
+        let (mut potential, mut field) = (vec![0.0; sorted.len()], vec![[0.0; 3]; sorted.len()]);
+        for (&i, s) in plan.targets.order.iter().zip(&sorted) {
+            potential[i as usize] = s.potential;
+            field[i as usize] = s.field;
+        }
+        let coincident_pairs = plan.source_tree().coincident_pairs;
+        let evaluation = Evaluation { potential, field, choice: plan.choice, coincident_pairs };
+        // The tables hold for the sets that they were measured on; a sample of direct sums tells where they do not.
+        let error = if checks && evaluation.choice.order.is_some() {
+            times.time(Stage::P2P, || {
+                guard::sampled_error(settings.softening, sources, strengths, targets, &evaluation.field)
+            })
+        } else {
+            0.0
+        };
+        if error <= settings.tolerance || aim <= Settings::TIGHTEST {
+            return Ok(evaluation);
+        }
+        aim = (aim * 0.5 * settings.tolerance / error).max(Settings::TIGHTEST);
     }
-    let coincident_pairs = plan.source_tree().coincident_pairs;
-    Ok(Evaluation { potential, field, choice: plan.choice, coincident_pairs })
 }
 
-fn sum<T: Real>(
-    settings: &Settings,
-    plan: &Plan<3>,
-    sources: &[[f64; 3]],
-    strengths: &[f64],
-    targets: Option<&[[f64; 3]]>,
-    times: &mut StageTimes,
-) -> Vec<Sum<3>> {
+/// Bodies in the order of their trees, with strengths scaled.
+struct Bodies<const D: usize> {
+    sources: Sorted<D>,
+    /// If they are not the sources.
+    targets: Option<Sorted<D>>,
+    /// What the strengths were multiplied by.
+    scale: f64,
+}
+
+impl<const D: usize> Bodies<D> {
+    fn new(plan: &Plan<D>, sources: &[[f64; D]], strengths: &[f64], targets: Option<&[[f64; D]]>) -> Self {
+        let scale = strength_scale(strengths);
+        Bodies {
+            sources: Sorted::new(sources, Some(strengths), scale, &plan.source_tree().order),
+            targets: targets.map(|t| Sorted::new(t, None, 1.0, &plan.targets.order)),
+            scale,
+        }
+    }
+}
+
+/// Lets the closest pair decide what single precision needs.
+fn refine_precision(settings: &Settings, plan: &mut Plan<3>, bodies: &Bodies<3>) -> Result<(), Error> {
+    if plan.choice.precision != Precision::F32 {
+        return Ok(());
+    }
+    let closest = bodies.sources.closest(plan.source_tree());
+    match accuracy::close_pairs(settings.tolerance, closest) {
+        Closeness::Ordinary => {}
+        Closeness::Split => plan.split = true,
+        Closeness::Double if settings.precision == Precision::F32 => {
+            return Err(Error::Unsupported(format!(
+                "precision f32 cannot tell all bodies apart: a pair is {closest:e} of its cell's half side apart; use f64 or auto"
+            )));
+        }
+        Closeness::Double => plan.choice.precision = Precision::F64,
+    }
+    // The distances between separate targets and sources are not known beforehand.
+    plan.split |= bodies.targets.is_some() && settings.tolerance < 3e-4;
+    Ok(())
+}
+
+fn sum<T: Real>(settings: &Settings, plan: &Plan<3>, bodies: &Bodies<3>, times: &mut StageTimes) -> Vec<Sum<3>> {
     let order = plan.choice.order.unwrap_or(1);
     if plan.choice.expansion == Some(Family::Cartesian) {
         let tree = &plan.targets;
         let expansion = Cartesian::<T>::new(order, settings.softening, plan.classes, tree.side, tree.levels());
-        execute(&expansion, plan, sources, strengths, targets, times)
+        execute_sorted(&expansion, plan, bodies, times)
     } else {
         let expansion = Spherical::<T>::new(order, settings.softening, plan.classes);
-        execute(&expansion, plan, sources, strengths, targets, times)
+        execute_sorted(&expansion, plan, bodies, times)
     }
 }
 
@@ -98,13 +146,19 @@ pub fn execute<T: Real, E: Expansion<T, D>, const D: usize>(
     targets: Option<&[[f64; D]]>,
     times: &mut StageTimes,
 ) -> Vec<Sum<D>> {
+    let bodies = times.time(Stage::Tree, || Bodies::new(plan, sources, strengths, targets));
+    execute_sorted(expansion, plan, &bodies, times)
+}
+
+fn execute_sorted<T: Real, E: Expansion<T, D>, const D: usize>(
+    expansion: &E,
+    plan: &Plan<D>,
+    bodies: &Bodies<D>,
+    times: &mut StageTimes,
+) -> Vec<Sum<D>> {
     let (target_tree, source_tree, lists) = (&plan.targets, plan.source_tree(), &plan.lists);
-    let scale = strength_scale(strengths);
-    let (sorted, sorted_targets) = times.time(Stage::Tree, || {
-        let of_targets = targets.map(|t| Sorted::new(t, None, 1.0, &target_tree.order));
-        (Sorted::new(sources, Some(strengths), scale, &source_tree.order), of_targets)
-    });
-    let at = sorted_targets.as_ref().unwrap_or(&sorted);
+    let (sorted, same) = (&bodies.sources, bodies.targets.is_none());
+    let at = bodies.targets.as_ref().unwrap_or(sorted);
     let trees = [target_tree, source_tree];
     let mut out = vec![Sum::default(); target_tree.order.len()];
     let far = plan.choice.order.is_some();
@@ -112,22 +166,20 @@ pub fn execute<T: Real, E: Expansion<T, D>, const D: usize>(
     let mut locals = vec![T::ZERO; if far { target_tree.len() * expansion.len() } else { 0 }];
     for &stage in plan.schedule() {
         times.time(stage, || match stage {
-            Stage::P2M => far::p2m(expansion, source_tree, &sorted, &mut multipoles),
+            Stage::P2M => far::p2m(expansion, source_tree, sorted, &mut multipoles),
             Stage::M2M => far::m2m(expansion, source_tree, &mut multipoles),
             Stage::M2L => far::m2l(expansion, target_tree, &lists.m2l, plan.classes.len(), &multipoles, &mut locals),
-            Stage::P2L => far::p2l(expansion, trees, &sorted, &lists.p2l, &mut locals),
+            Stage::P2L => far::p2l(expansion, trees, sorted, &lists.p2l, &mut locals),
             Stage::L2L => far::l2l(expansion, target_tree, &mut locals),
             Stage::L2P => far::l2p(expansion, target_tree, at, &locals, &mut out),
             Stage::M2P => far::m2p(expansion, trees, at, &lists.m2p, &multipoles, &mut out),
-            Stage::P2P => {
-                near::p2p(expansion, trees, [at, &sorted], targets.is_none(), plan.split, &lists.p2p, &mut out)
-            }
+            Stage::P2P => near::p2p(expansion, trees, [at, sorted], same, plan.split, &lists.p2p, &mut out),
             Stage::Tree | Stage::Lists | Stage::Lattice | Stage::Kick | Stage::Drift | Stage::Output => {
                 unreachable!("{} is no stage of a sum", stage.name())
             }
         });
     }
-    let unscale = 1.0 / scale;
+    let unscale = 1.0 / bodies.scale;
     out.par_iter_mut().for_each(|s| {
         s.potential *= unscale;
         s.field = s.field.map(|f| f * unscale);

@@ -2,6 +2,7 @@
 
 mod executor;
 mod far;
+mod guard;
 mod near;
 pub mod p2p;
 pub mod simd;

@@ -68,31 +68,60 @@ pub fn p2p<T: Real, E: Expansion<T, D>, const D: usize>(
         let centre = if T::WIDTH == f64::WIDTH { [0.0; D] } else { target_tree.centre[leaf] };
         let targets = target_tree.body_range(leaf);
         (scratch.targets.split, scratch.sources.split) = (split, split);
-        scratch.targets.load(target_bodies, targets.clone(), &centre, 1.0 / unit);
+        // Bodies at one place all feel the same: one of them stands for all, but for what each would feel of itself.
+        let one_place = target_tree.is_one_place(leaf);
+        let standing = if one_place { targets.start..targets.start + 1 } else { targets.clone() };
+        scratch.targets.load(target_bodies, standing.clone(), &centre, 1.0 / unit);
         let mut flush = |scratch: &mut Scratch<T, D>, own: Option<isize>| {
             scratch.totals.reset(scratch.targets.len());
             dispatch(Meet { expansion, unit, same: own, scratch });
-            scratch.totals.add_to(out, unit);
+            scratch.totals.add_to(&mut out[..standing.len()], unit);
             scratch.sources.clear();
         };
         let mut own = None;
+        let mut met = false;
         for pair in list.row(leaf) {
-            let mut range = source_tree.body_range(pair.source as usize);
+            let source = pair.source as usize;
+            let mut range = source_tree.body_range(source);
+            if source_tree.is_one_place(source) && !(same && source == leaf) {
+                if scratch.sources.len() == GATHER {
+                    flush(scratch, own.take());
+                }
+                let (x, _) = source_bodies.body(range.start);
+                scratch.sources.push_one(x, source_bodies.total(range), &centre, 1.0 / unit);
+                continue;
+            }
+            if one_place && same && source == leaf {
+                continue;
+            }
             while !range.is_empty() {
+                if scratch.sources.len() == GATHER {
+                    flush(scratch, own.take());
+                }
                 let room = GATHER - scratch.sources.len();
                 let part = range.start..range.end.min(range.start + room);
                 if same && part.start < targets.end && targets.start < part.end {
+                    met = true;
                     own = Some(scratch.sources.len() as isize + targets.start as isize - part.start as isize);
                 }
                 range.start = part.end;
                 scratch.sources.push(source_bodies, part, &centre, 1.0 / unit);
-                if scratch.sources.len() == GATHER {
-                    flush(scratch, own.take());
-                }
             }
         }
         if scratch.sources.len() > 0 {
             flush(scratch, own);
+        }
+        if one_place {
+            out.fill(out[0]);
+            if same {
+                // Each feels K(0) of all the others here, and their forces vanish. Where the list had them within a larger
+                // cell, the one that stood for all has felt the others already.
+                let here = if met { source_bodies.body(targets.start).1 } else { source_bodies.total(targets.clone()) };
+                let at_zero = expansion.potential_at_zero();
+                for (o, i) in out.iter_mut().zip(targets) {
+                    o.potential += (here - source_bodies.body(i).1) * at_zero;
+                }
+            }
         }
     });
 }

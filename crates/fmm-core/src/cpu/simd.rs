@@ -30,6 +30,8 @@ pub trait Vector: Copy {
     fn div(self, b: Self) -> Self;
     /// √self.
     fn sqrt(self) -> Self;
+    /// The larger of each lane.
+    fn max(self, b: Self) -> Self;
     /// self·b + c, rounded once where the machine can.
     fn mul_add(self, b: Self, c: Self) -> Self;
     /// c − self·b, rounded once where the machine can.
@@ -203,6 +205,10 @@ macro_rules! array_vector {
             #[inline(always)]
             fn sqrt(self) -> Self {
                 Array(self.0.map(<$real>::sqrt))
+            }
+            #[inline(always)]
+            fn max(self, b: Self) -> Self {
+                Array(std::array::from_fn(|i| if self.0[i] > b.0[i] { self.0[i] } else { b.0[i] }))
             }
             #[inline(always)]
             fn mul_add(self, b: Self, c: Self) -> Self {

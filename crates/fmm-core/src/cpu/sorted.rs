@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use crate::expansion::{Points, Sums};
 use crate::real::Real;
+use crate::tree::Tree;
 
 /// Coordinates and strengths in tree order, one array each.
 pub struct Sorted<const D: usize> {
@@ -21,6 +22,34 @@ impl<const D: usize> Sorted<D> {
             x: std::array::from_fn(pick),
             q: strengths.map_or(vec![], |q| order.par_iter().map(|&i| q[i as usize] * scale).collect()),
         }
+    }
+}
+
+impl<const D: usize> Sorted<D> {
+    /// The smallest distance between neighbours in tree order within a leaf, in units of the leaf's half side; bodies at the same
+    /// place do not count. Infinite if there are none.
+    pub fn closest(&self, tree: &Tree<D>) -> f64 {
+        let levels = tree.level_of();
+        let of_leaf = |&leaf: &u32| {
+            let range = tree.body_range(leaf as usize);
+            let half = tree.half(levels[leaf as usize] as usize);
+            let pairs = range.clone().zip(range.skip(1));
+            pairs
+                .map(|(i, j)| (0..D).map(|d| (self.x[d][i] - self.x[d][j]).abs()).fold(0.0, f64::max) / half)
+                .filter(|&r| r > 0.0)
+                .fold(f64::INFINITY, f64::min)
+        };
+        tree.leaves.par_iter().map(of_leaf).reduce(|| f64::INFINITY, f64::min)
+    }
+
+    /// Position and strength of one body.
+    pub fn body(&self, i: usize) -> ([f64; D], f64) {
+        (std::array::from_fn(|d| self.x[d][i]), self.q[i])
+    }
+
+    /// The sum of the strengths of a run of bodies.
+    pub fn total(&self, range: Range<usize>) -> f64 {
+        self.q[range].iter().sum()
     }
 }
 
@@ -76,6 +105,19 @@ impl<T: Real, const D: usize> Buffer<T, D> {
         if !bodies.q.is_empty() {
             self.q.extend(bodies.q[range].iter().map(|&q| T::from_f64(q)));
         }
+    }
+
+    /// Adds one body with its own strength.
+    pub fn push_one(&mut self, x: [f64; D], q: f64, centre: &[f64; D], scale: f64) {
+        for d in 0..D {
+            let scaled = (x[d] - centre[d]) * scale;
+            let high = T::from_f64(scaled);
+            self.x[d].push(high);
+            if self.split {
+                self.low[d].push(T::from_f64(scaled - high.to_f64()));
+            }
+        }
+        self.q.push(T::from_f64(q));
     }
 
     /// Repeats the first body, with strength 0, up to a whole number of vectors.

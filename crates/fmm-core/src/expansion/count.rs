@@ -5,8 +5,14 @@ use crate::cpu::simd::Vector;
 use crate::real::Real;
 
 /// The "potential" is the sum of the strengths of all sources seen; the field is that of nothing.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Count;
+///
+/// Potentials are handed over in the units of the cell, 1/h of the true one, so a count becomes h times itself where it
+/// turns from a property of sources into one of a place.
+#[derive(Debug, Clone, Copy)]
+pub struct Count {
+    /// Side of the root cube.
+    pub side: f64,
+}
 
 impl<T: Real, const D: usize> Expansion<T, D> for Count {
     fn len(&self) -> usize {
@@ -21,9 +27,9 @@ impl<T: Real, const D: usize> Expansion<T, D> for Count {
     }
 
     #[inline(always)]
-    fn p2l<V: Vector<Scalar = T>>(&self, _: f64, sources: Points<T, D>, local: &mut [T]) {
+    fn p2l<V: Vector<Scalar = T>>(&self, unit: f64, sources: Points<T, D>, local: &mut [T]) {
         for &q in sources.q {
-            local[0] += q;
+            local[0] += q * T::from_f64(unit);
         }
     }
 
@@ -35,9 +41,9 @@ impl<T: Real, const D: usize> Expansion<T, D> for Count {
     }
 
     #[inline(always)]
-    fn m2p<V: Vector<Scalar = T>>(&self, _: f64, multipole: &[T], _: Points<T, D>, sums: &mut Sums<T, D>) {
+    fn m2p<V: Vector<Scalar = T>>(&self, unit: f64, multipole: &[T], _: Points<T, D>, sums: &mut Sums<T, D>) {
         for p in sums.potential.iter_mut() {
-            *p += multipole[0];
+            *p += multipole[0] * T::from_f64(unit);
         }
     }
 
@@ -45,15 +51,23 @@ impl<T: Real, const D: usize> Expansion<T, D> for Count {
     fn m2m<V: Vector<Scalar = T>>(&self, _: u8, _: &mut [V], _: &mut Vec<V>) {}
 
     #[inline(always)]
-    fn l2l<V: Vector<Scalar = T>>(&self, _: u8, _: &mut [V], _: &mut Vec<V>) {}
+    fn l2l<V: Vector<Scalar = T>>(&self, _: u8, lanes: &mut [V], _: &mut Vec<V>) {
+        lanes[0] = lanes[0].mul(V::constant(0.5));
+    }
 
     #[inline(always)]
-    fn m2l<V: Vector<Scalar = T>>(&self, _: u32, _: usize, _: &mut [V], _: &mut Vec<V>) {}
+    fn m2l<V: Vector<Scalar = T>>(&self, _: u32, level: usize, lanes: &mut [V], _: &mut Vec<V>) {
+        lanes[0] = lanes[0].mul(V::constant(self.side * 0.5f64.powi(level as i32 + 1)));
+    }
+
+    fn potential_at_zero(&self) -> f64 {
+        1.0
+    }
 
     #[inline(always)]
     fn p2p<V: Vector<Scalar = T>>(
         &self,
-        _: f64,
+        unit: f64,
         same: Option<isize>,
         _: Points<T, D>,
         sources: Points<T, D>,
@@ -62,7 +76,7 @@ impl<T: Real, const D: usize> Expansion<T, D> for Count {
         for (i, p) in sums.potential.iter_mut().enumerate() {
             for (j, &q) in sources.q.iter().enumerate() {
                 if same != Some(j as isize - i as isize) {
-                    *p += q;
+                    *p += q * T::from_f64(unit);
                 }
             }
         }

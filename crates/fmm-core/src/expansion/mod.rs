@@ -81,6 +81,9 @@ pub trait Expansion<T: Real, const D: usize>: Sync {
     /// Multipoles to local expansions across the offset of `class`, one pair a lane. In place.
     fn m2l<V: Vector<Scalar = T>>(&self, class: u32, level: usize, lanes: &mut [V], scratch: &mut Vec<V>);
 
+    /// K(0), in the user's unit; 0 where it would be infinite.
+    fn potential_at_zero(&self) -> f64;
+
     /// Every source at every target. Targets and sources share any common origin. `same` is the place of target 0 among the sources (negative or
     /// beyond the end where it is none of them), if target i is source `same + i` and is to be skipped.
     fn p2p<V: Vector<Scalar = T>>(

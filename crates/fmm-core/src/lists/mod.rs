@@ -66,6 +66,11 @@ impl<const D: usize> Classes<D> {
         false
     }
 
+    /// Whether the offsets between children of cells at `offset` are all numbered.
+    pub fn hold_children(&self, offset: [i32; D]) -> bool {
+        offset.iter().all(|o| 2 * o.abs() < self.radius)
+    }
+
     /// The class of an offset.
     #[inline]
     pub fn class(&self, offset: [i32; D]) -> u32 {

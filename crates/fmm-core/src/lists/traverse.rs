@@ -37,11 +37,13 @@ impl Rule {
 }
 
 /// A source cell that a target cell has not yet dealt with. The offset is between cells of one level and
-/// means nothing once the source is a leaf above the target's level.
+/// means nothing once the source is a leaf above the target's level, or is to be met directly.
 #[derive(Clone, Copy)]
 struct Near<const D: usize> {
     source: u32,
     offset: [i32; D],
+    /// Whether all bodies of the source meet those of the target directly, whatever the levels below would allow.
+    direct: bool,
 }
 
 /// What a run of target cells decided. The `_end` vectors hold a running total after each cell.
@@ -143,6 +145,9 @@ impl<const D: usize> Traversal<'_, D> {
     /// Decides for target `t` what its parent left open.
     fn inherit(&self, t: usize, level: usize, n: &Near<D>, found: &mut Found<D>) {
         let s = n.source as usize;
+        if n.direct {
+            return self.directly(t, s, found);
+        }
         if self.sources.is_leaf(s) {
             return self.coarse_source(t, level, s, found);
         }
@@ -162,8 +167,20 @@ impl<const D: usize> Traversal<'_, D> {
             found.push(P2P, s, 0);
         } else if leaf_t {
             self.walk(t, self.targets.half(level), s, found);
+        } else if self.classes.hold_children(offset) {
+            found.near.push(Near { source: s as u32, offset, direct: false });
         } else {
-            found.near.push(Near { source: s as u32, offset });
+            // Far enough but for the softening, which smaller cells would only come closer to.
+            self.directly(t, s, found);
+        }
+    }
+
+    /// All bodies of `s` at all leaves below `t`.
+    fn directly(&self, t: usize, s: usize, found: &mut Found<D>) {
+        if self.targets.is_leaf(t) {
+            found.push(P2P, s, 0);
+        } else {
+            found.near.push(Near { source: s as u32, offset: [0; D], direct: true });
         }
     }
 
@@ -184,7 +201,7 @@ impl<const D: usize> Traversal<'_, D> {
         } else if self.targets.is_leaf(t) {
             found.push(P2P, s, 0);
         } else {
-            found.near.push(Near { source: s as u32, offset: [0; D] });
+            found.near.push(Near { source: s as u32, offset: [0; D], direct: false });
         }
     }
 

@@ -25,6 +25,8 @@ pub struct Tree<const D: usize> {
     pub centre: Vec<[f64; D]>,
     /// First cell of each level, and one past the last cell. `[levels + 1]`
     pub level_start: Vec<u32>,
+    /// Bodies beyond which a leaf holds one place only.
+    pub leaf_size: usize,
     /// Leaves, in the order of their bodies.
     pub leaves: Vec<u32>,
     /// Pairs of bodies at bitwise the same place.
@@ -77,6 +79,11 @@ impl<const D: usize> Tree<D> {
         self.children[cell][0] == self.children[cell][1]
     }
 
+    /// Whether a cell is an over-full leaf: then all its bodies are at bitwise the same place.
+    pub fn is_one_place(&self, cell: usize) -> bool {
+        self.is_leaf(cell) && self.count(cell) > self.leaf_size
+    }
+
     /// The level of every cell.
     pub fn level_of(&self) -> Vec<u16> {
         (0..self.levels()).flat_map(|l| std::iter::repeat_n(l as u16, self.level(l).len())).collect()
@@ -97,7 +104,7 @@ impl<const D: usize> Cube<D> {
     ///
     /// Side and corner have few significant bits, so that the centres of cells, however deep, are exact: the
     /// side is a multiple of 1/16 of a power of two, the corner a multiple of 1/64 of that power.
-    /// No points give the unit cube, and coincident points a cube of the size of their coordinates' spacing.
+    /// No points give the unit cube, and coincident points a cube of the size of their coordinates.
     pub fn around(sets: &[&[[f64; D]]]) -> Self {
         let start = ([f64::INFINITY; D], [f64::NEG_INFINITY; D]);
         let join = |a: ([f64; D], [f64; D]), b: ([f64; D], [f64; D])| {
@@ -112,7 +119,8 @@ impl<const D: usize> Cube<D> {
         }
         let magnitude = (0..D).map(|d| low[d].abs().max(high[d].abs())).fold(0.0, f64::max);
         let extent = (0..D).map(|d| high[d] - low[d]).fold(0.0, f64::max);
-        let extent = extent.max(magnitude * f64::EPSILON).max(1e-290);
+        // One place: any cube serves, if the square of its side is a number.
+        let extent = if extent > 0.0 { extent } else { magnitude }.max(1e-140);
         let mut unit = 2f64.powi(extent.log2().ceil() as i32) / 16.0;
         loop {
             // The smallest multiple of `unit` that reaches every point from a corner on the finer grid.

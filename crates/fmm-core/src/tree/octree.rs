@@ -36,6 +36,7 @@ impl<const D: usize> Tree<D> {
 
         let mut tree = Tree {
             side: cube.side,
+            leaf_size,
             bodies: vec![[0, points.len() as u32]],
             children: vec![[0, 0]],
             parent: vec![0],

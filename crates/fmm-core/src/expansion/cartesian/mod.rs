@@ -319,6 +319,10 @@ impl<T: Real> Expansion<T, 3> for Cartesian<T> {
         }
     }
 
+    fn potential_at_zero(&self) -> f64 {
+        self.softening.potential_at_zero()
+    }
+
     #[inline(always)]
     fn p2p<V: Vector<Scalar = T>>(
         &self,

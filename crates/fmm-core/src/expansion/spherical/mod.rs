@@ -249,6 +249,10 @@ impl<T: Real> Expansion<T, 3> for Spherical<T> {
         direction.turn_back(&self.swap_local, lanes, scratch);
     }
 
+    fn potential_at_zero(&self) -> f64 {
+        self.softening.potential_at_zero()
+    }
+
     #[inline(always)]
     fn p2p<V: Vector<Scalar = T>>(
         &self,
