@@ -18,6 +18,8 @@ pub struct State<'a> {
     pub strength: &'a [f64],
     /// Potential energy per unit of strength, from all other particles.
     pub potential: &'a [f64],
+    /// The same of an external field; empty where there is none.
+    pub external: &'a [f64],
     /// Accelerations.
     pub acceleration: &'a [[f64; 3]],
 }
@@ -27,7 +29,7 @@ pub struct State<'a> {
 pub struct Diagnostics {
     /// T = Σ m v²/2.
     pub kinetic: f64,
-    /// W = Σ q φ/2, each pair once.
+    /// W = Σ q (φ/2 + φ_external): each pair once, the external field wholly.
     pub potential: f64,
     /// P = Σ m v.
     pub momentum: [f64; 3],
@@ -57,10 +59,11 @@ impl Diagnostics {
     /// Sums over the particles of `s`.
     pub fn of(s: State<'_>) -> Self {
         let sums = blocked_sums(s.mass.len(), |i| {
+            let outside = s.external.get(i).copied().unwrap_or(0.0);
             let (m, [x, y, z], [u, v, w], a) = (s.mass[i], s.position[i], s.velocity[i], s.acceleration[i]);
             [
                 0.5 * m * (u * u + v * v + w * w),
-                0.5 * s.strength[i] * s.potential[i],
+                s.strength[i] * (0.5 * s.potential[i] + outside),
                 m * u,
                 m * v,
                 m * w,
@@ -136,6 +139,7 @@ mod tests {
             mass: &[1.0; 2],
             strength: &[1.0; 2],
             potential: &[-1.0; 2],
+            external: &[],
             acceleration: &[[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]],
         };
         let d = Diagnostics::of(state);

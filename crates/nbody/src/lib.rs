@@ -6,6 +6,7 @@ pub mod console;
 pub mod convert;
 pub mod diagnostics;
 pub mod eval;
+pub mod external;
 pub mod fault;
 pub mod files;
 pub mod info;

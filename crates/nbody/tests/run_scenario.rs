@@ -38,7 +38,7 @@ fn every_key_is_documented() {
     let docs = std::fs::read_to_string(docs).unwrap();
     let keys = Scenario::known_keys();
     assert!(keys.len() > 30, "{keys:?}");
-    let sections = ["run", "units", "force", "boundary", "solver", "time", "output", "verify"];
+    let sections = ["run", "units", "force", "external", "boundary", "solver", "time", "output", "verify"];
     for key in keys.iter().filter(|k| !sections.contains(&k.as_str())) {
         assert!(docs.contains(&format!("`{key}`")), "docs/scenario.md does not mention `{key}`");
     }
@@ -89,6 +89,33 @@ fn resolved_scenarios_are_the_same_scenario() {
     let again = Scenario::parse("b.toml", resolved.clone(), None, &[]);
     let again = again.unwrap_or_else(|p| panic!("{}", p.render(false)));
     assert_eq!(Scenario { text: resolved, ..first }, again);
+}
+
+#[test]
+fn every_model_and_field_is_written_back() {
+    let time = "[time]\ndt = 'auto'\neta = 0.3\nend = 2\n[output]\nevery = 0.5\n";
+    let soft = "softening = { kernel = 'p1', length = 0.1 }\n";
+    let gravity = "[external]\npotential = 'logarithmic-halo'\nvelocity = 2\ncore_radius = 0.1\nflattening = 0.7\n\
+                   position = [1, 2, 3]\n[[particles]]\nmodel = 'hernquist'\nn = 10\nscale_radius = 2\nrotation = [1, 2, 3]\n\
+                   [[particles]]\nmodel = 'nfw'\nn = 10\nconcentration = 5\n\
+                   [[particles]]\nmodel = 'cold-collapse'\nn = 10\ncusp = 1\n\
+                   [[particles]]\nmodel = 'galaxy'\nn = 17\nbulge_share = 0.3\ntoomre_q = 1.1\ndisc_height = 0.2\nhalo_mass = 3\n\
+                   [[particles]]\nmodel = 'kepler'\ncompanion_mass = 0.1\neccentricity = 0.2\n\
+                   [[particles]]\nmodel = 'figure-eight'\nsize = 2\n";
+    let coulomb = "[external]\npotential = 'point-mass'\ncharge = -2\n\
+                   [[particles]]\nmodel = 'uniform-cube'\nn = 10\ncharge = 1\nside = 2\nvelocity_dispersion = 0.1\n\
+                   [[particles]]\nmodel = 'crystal'\nlattice = 'ZnS'\ncells = 3\ncharge = 2\npartner_mass = 5\nsurface = 'whole'\n";
+    let uniform =
+        "[external]\npotential = 'uniform-field'\nfield = [0, 0, -9.81]\n[[particles]]\nmodel = 'plummer'\nn = 3\n";
+    for (law, body) in [("gravity", gravity), ("coulomb", coulomb), ("gravity", uniform)] {
+        let text = format!("[force]\nlaw = '{law}'\n{soft}{body}{time}");
+        let first = Scenario::parse("a.toml", text, None, &[]).unwrap_or_else(|p| panic!("{}", p.render(false)));
+        assert!(first.external.is_some() && first.auto_step == Some(0.3));
+        let resolved = first.resolved(None, 1);
+        let again = Scenario::parse("a.toml", resolved.clone(), None, &[]);
+        let again = again.unwrap_or_else(|p| panic!("{}", p.render(false)));
+        assert_eq!(Scenario { text: resolved, ..first }, again);
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ pub mod checkpoint;
 pub mod csv;
 pub mod digest;
 mod error;
+pub mod gadget;
 pub(crate) mod hdf;
 mod image;
 pub mod npy;
@@ -21,6 +22,7 @@ pub mod series;
 pub mod snapshot;
 mod table;
 pub mod temporal;
+pub mod tipsy;
 
 pub use error::FileError;
 pub use table::Table;

@@ -4,38 +4,76 @@ use std::path::Path;
 
 use super::Initial;
 use crate::fault::Fault;
-use crate::files::{csv, snapshot};
+use crate::files::npy::{self, Npy};
+use crate::files::snapshot::{Snapshot, Units};
+use crate::files::{Table, csv, gadget, snapshot, tipsy};
 use crate::scenario::{Law, Scenario};
+
+/// Columns that are looked for.
+const COLUMNS: [&str; 11] = ["id", "x", "y", "z", "vx", "vy", "vz", "mass", "m", "charge", "q"];
 
 /// Reads a table or a snapshot, its numbers in the scenario's units.
 pub fn read(path: &Path, scenario: &Scenario) -> Result<Initial, Fault> {
-    let particles = match path.extension().and_then(|e| e.to_str()) {
-        Some("hdf") => snapshot_file(path, scenario)?,
-        _ => table(path, scenario)?,
+    let extension = path.extension().and_then(|e| e.to_str());
+    let particles = match extension {
+        Some("hdf") => own_snapshot(path, scenario)?,
+        Some("hdf5" | "h5") => gadget_snapshot(path, scenario)?,
+        Some("tipsy" | "std") => from_snapshot(path, scenario, tipsy::read(path)?)?,
+        Some("npy") => match npy::read(path, &COLUMNS)? {
+            Npy::Array { rows, width, values } => array(path, scenario, rows, width, &values)?,
+            Npy::Table(t) => table(&t, scenario)?,
+        },
+        _ => table(&csv::read(path, &COLUMNS)?, scenario)?,
     };
     particles.check(path, scenario.law)?;
     Ok(particles)
 }
 
-fn snapshot_file(path: &Path, scenario: &Scenario) -> Result<Initial, Fault> {
+fn wrong(path: &Path, what: String) -> Fault {
+    Fault::new(65, format!("{}: {what}", path.display()))
+}
+
+fn own_snapshot(path: &Path, scenario: &Scenario) -> Result<Initial, Fault> {
     let s = snapshot::read(path)?;
     let units = scenario.units.snapshot();
     if s.units != units {
-        let line = format!(
-            "{}: its units are {:?}, the scenario's {:?}; choose the units.system that it was written in",
-            path.display(),
-            s.units,
-            units
+        let what = format!(
+            "its units are {:?}, the scenario's {units:?}; choose the units.system that it was written in",
+            s.units
         );
-        return Err(Fault::new(65, line));
+        return Err(wrong(path, what));
     }
+    from_snapshot(path, scenario, s)
+}
+
+/// A snapshot of another program, converted where both it and the scenario tell their units.
+fn gadget_snapshot(path: &Path, scenario: &Scenario) -> Result<Initial, Fault> {
+    let (mut s, units) = gadget::read(path)?;
+    let own = scenario.units.snapshot();
+    let pure = own == Units::default();
+    if let Some(u) = units.filter(|u| *u != own) {
+        if pure {
+            let what = format!("it has physical units, {u:?}; choose units.system = \"astro\", \"solar\" or \"si\"");
+            return Err(wrong(path, what));
+        }
+        // A file of pure numbers says 1, or nothing.
+        if u == Units::default() {
+            return Err(wrong(path, "it is in pure numbers; choose units.system = \"nbody\"".into()));
+        }
+        let (length, speed) = (u.length_cm / own.length_cm, u.velocity_cm_per_s / own.velocity_cm_per_s);
+        s.position.as_flattened_mut().iter_mut().for_each(|x| *x *= length);
+        s.velocity.as_flattened_mut().iter_mut().for_each(|v| *v *= speed);
+        s.mass.iter_mut().for_each(|m| *m *= u.mass_g / own.mass_g);
+    }
+    from_snapshot(path, scenario, s)
+}
+
+fn from_snapshot(path: &Path, scenario: &Scenario, s: Snapshot) -> Result<Initial, Fault> {
     let n = s.mass.len();
     let charge = match (scenario.law, s.charge) {
         (_, Some(charge)) => charge,
         (Law::Gravity, None) => vec![0.0; n],
-        (Law::Coulomb, None) => {
-            return Err(Fault::new(65, format!("{}: no charges, which force.law = \"coulomb\" needs", path.display())));
-        }
+        (Law::Coulomb, None) => return Err(wrong(path, "no charges, which force.law = \"coulomb\" needs".into())),
     };
     let velocity = if s.velocity.is_empty() { vec![[0.0; 3]; n] } else { s.velocity };
     Ok(Initial { position: s.position, velocity, mass: s.mass, charge }.in_order_of(&s.id))
@@ -43,11 +81,9 @@ fn snapshot_file(path: &Path, scenario: &Scenario) -> Result<Initial, Fault> {
 
 /// A table with a header: x, y, z and mass; vx, vy, vz, 0 if absent; charge for Coulomb; id, if the rows are to be
 /// sorted.
-fn table(path: &Path, scenario: &Scenario) -> Result<Initial, Fault> {
+fn table(table: &Table, scenario: &Scenario) -> Result<Initial, Fault> {
     const MASS: [&str; 2] = ["mass", "m"];
     const CHARGE: [&str; 2] = ["charge", "q"];
-    let wanted = ["id", "x", "y", "z", "vx", "vy", "vz", "mass", "m", "charge", "q"];
-    let table = csv::read(path, &wanted)?;
     if table.dimension()? != 3 {
         return Err(table.error("a run in three dimensions needs the columns x, y and z").into());
     }
@@ -65,6 +101,34 @@ fn table(path: &Path, scenario: &Scenario) -> Result<Initial, Fault> {
         Some(pair) => Err(table.error(format!("two rows have the id {}; give each its own", pair[0])).into()),
         None => Ok(particles.in_order_of(id)),
     }
+}
+
+/// An array without names: x, y, z, perhaps vx, vy, vz, then the mass, and the charge for Coulomb.
+fn array(path: &Path, scenario: &Scenario, rows: usize, width: usize, values: &[f64]) -> Result<Initial, Fault> {
+    let last = if scenario.law == Law::Coulomb { 2 } else { 1 };
+    let moving = match width.checked_sub(last) {
+        Some(3) => false,
+        Some(6) => true,
+        _ => {
+            let charge = if last == 2 { ", charge" } else { "" };
+            let what = format!(
+                "rows of {width} numbers; {} (x, y, z, mass{charge}) or {} (x, y, z, vx, vy, vz, mass{charge}) are \
+                 expected, or a structured array with these names",
+                3 + last,
+                6 + last
+            );
+            return Err(wrong(path, what));
+        }
+    };
+    let row = |i: usize| &values[i * width..(i + 1) * width];
+    let three = |r: &[f64], k: usize| [r[k], r[k + 1], r[k + 2]];
+    let column = |k: usize| (0..rows).map(|i| row(i)[k]).collect::<Vec<_>>();
+    Ok(Initial {
+        position: (0..rows).map(|i| three(row(i), 0)).collect(),
+        velocity: (0..rows).map(|i| if moving { three(row(i), 3) } else { [0.0; 3] }).collect(),
+        mass: column(width - last),
+        charge: if last == 2 { column(width - 1) } else { vec![0.0; rows] },
+    })
 }
 
 impl Initial {

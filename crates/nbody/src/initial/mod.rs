@@ -1,15 +1,22 @@
 //! Initial particles: groups from models and files, one after the other.
 
+mod crystal;
+mod few;
 mod file;
+mod galaxy;
 mod plummer;
 mod random;
 mod sphere;
+mod spherical;
 
 use fmm_core::Particles;
 
 use crate::diagnostics::blocked_sums;
 use crate::fault::Fault;
-use crate::scenario::{Law, Model, Scenario};
+use crate::scenario::{Law, Model, Scenario, Velocities};
+use random::Stream;
+use sphere::Sphere;
+use spherical::{Profile, Spherical};
 
 /// Particles in the scenario's units; N rows everywhere, row i has the id i.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -24,6 +31,38 @@ pub struct Initial {
     pub charge: Vec<f64>,
 }
 
+/// The particles of a group, where its model puts them.
+fn model(model: &Model, stream: Stream, scenario: &Scenario) -> Result<Initial, Fault> {
+    let constant = scenario.constant();
+    let sphere = |profile, mass, a| Spherical::new(profile, mass, a, constant, |_| 0.0);
+    Ok(match *model {
+        Model::Plummer { n, mass, scale_radius } => plummer::sample(stream, n, mass, scale_radius, constant),
+        Model::Hernquist { n, mass, scale_radius } => sphere(Profile::Hernquist, mass, scale_radius).sample(stream, n),
+        Model::Nfw { n, mass, scale_radius, concentration } => {
+            sphere(Profile::Nfw { concentration }, mass, scale_radius).sample(stream, n)
+        }
+        Model::UniformSphere { n, mass, charge, radius, velocities } => {
+            Sphere { n, mass, charge, radius, cusp: 0.0 }.sample(stream, velocities, constant)
+        }
+        Model::UniformCube { n, mass, charge, side, dispersion } => {
+            sphere::cube(stream, n, mass, charge, side, dispersion)
+        }
+        Model::ColdCollapse { n, mass, radius, cusp, virial_ratio } => {
+            let velocities = Velocities::VirialRatio(virial_ratio);
+            Sphere { n, mass, charge: 0.0, radius, cusp }.sample(stream, velocities, constant)
+        }
+        Model::Galaxy(ref g) => galaxy::sample(stream, g, constant),
+        Model::Kepler { masses, semi_major_axis, eccentricity } => {
+            few::kepler(masses, semi_major_axis, eccentricity, constant)
+        }
+        Model::FigureEight { mass, size } => few::figure_eight(mass, size, constant),
+        Model::Crystal { lattice, cells, spacing, charge, masses, evjen } => {
+            crystal::cube(lattice, cells, spacing, charge, masses, evjen)
+        }
+        Model::File { ref path } => file::read(path, scenario)?,
+    })
+}
+
 impl Initial {
     /// The particles of all groups of the scenario.
     ///
@@ -34,17 +73,9 @@ impl Initial {
     pub fn of(scenario: &Scenario) -> Result<Initial, Fault> {
         let mut all = Initial::default();
         for (index, group) in scenario.groups.iter().enumerate() {
-            let stream = random::Stream::new(scenario.seed, index);
-            let mut particles = match &group.model {
-                Model::Plummer { n, mass, scale_radius } => {
-                    plummer::sample(stream, *n, *mass, *scale_radius, scenario.constant())
-                }
-                Model::UniformSphere { n, mass, charge, radius, velocities } => {
-                    let sphere = sphere::Sphere { n: *n, mass: *mass, charge: *charge, radius: *radius };
-                    sphere.sample(stream, *velocities, scenario.constant())
-                }
-                Model::File { path } => file::read(path, scenario)?,
-            };
+            let stream = Stream::new(scenario.seed, index);
+            let mut particles = model(&group.model, stream, scenario)?;
+            particles.rotate(group.rotation);
             particles.shift(group.position, group.velocity);
             all.append(particles);
             if all.len() >= u32::MAX as usize {
@@ -53,6 +84,28 @@ impl Initial {
             }
         }
         Ok(all)
+    }
+
+    /// N equal particles as they are, but with momentum zero.
+    fn at_rest(states: Vec<([f64; 3], [f64; 3])>, mass: f64) -> Initial {
+        let n = states.len();
+        let (position, velocity): (Vec<_>, Vec<_>) = states.into_iter().unzip();
+        let sums = blocked_sums(n, |i| velocity[i]);
+        let mut particles = Initial { position, velocity, mass: vec![mass / n as f64; n], charge: vec![0.0; n] };
+        particles.shift([0.0; 3], sums.map(|s| -s / n as f64));
+        particles
+    }
+
+    /// Turns positions and velocities by three angles in degrees, about the x, then the y, then the z axis.
+    fn rotate(&mut self, angles: [f64; 3]) {
+        // The same bits as without, where nothing turns.
+        for (axis, angle) in angles.into_iter().enumerate().filter(|(_, angle)| *angle != 0.0) {
+            let (sin, cos) = angle.to_radians().sin_cos();
+            let (i, j) = ((axis + 1) % 3, (axis + 2) % 3);
+            for v in self.position.iter_mut().chain(&mut self.velocity) {
+                (v[i], v[j]) = (cos * v[i] - sin * v[j], sin * v[i] + cos * v[j]);
+            }
+        }
     }
 
     /// Number of particles.
@@ -104,5 +157,23 @@ impl Initial {
         self.velocity.extend(more.velocity);
         self.mass.extend(more.mass);
         self.charge.extend(more.charge);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_turn_about_fixed_axes_and_then_move() {
+        let text = "[[particles]]\nmodel = 'kepler'\nrotation = [90, 0, 90]\nposition = [5, 0, 0]\nvelocity = [0, 0, 2]\n\
+                    [time]\ndt = 1\nend = 0\n";
+        let scenario =
+            Scenario::parse("a.toml", text.into(), None, &[]).unwrap_or_else(|p| panic!("{}", p.render(false)));
+        let p = Initial::of(&scenario).unwrap();
+        // Before: x = (1/2, 0, 0), v = (0, √2/2, 0). About x by 90°: v along z. About z by 90°: x along y.
+        let close = |a: [f64; 3], b: [f64; 3]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-15);
+        assert!(close(p.position[0], [5.0, 0.5, 0.0]), "{:?}", p.position);
+        assert!(close(p.velocity[0], [0.0, 0.0, 2.0 + 0.5f64.sqrt()]), "{:?}", p.velocity);
     }
 }

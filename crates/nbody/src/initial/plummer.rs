@@ -93,7 +93,8 @@ mod tests {
         let potential: Vec<f64> = (0..p.len()).map(phi).collect();
         let (position, velocity, mass) = (&p.position, &p.velocity, &p.mass);
         let acceleration = &vec![[0.0; 3]; p.len()];
-        let state = State { position, velocity, mass, strength: mass, potential: &potential, acceleration };
+        let state =
+            State { position, velocity, mass, strength: mass, potential: &potential, external: &[], acceleration };
         let d = Diagnostics::of(state);
         assert!((d.total() + 0.25).abs() < 0.03 && (d.kinetic - 0.25).abs() < 0.02, "{d:?}");
         let centre: [f64; 3] = std::array::from_fn(|k| p.position.iter().map(|x| x[k]).sum::<f64>() / 2000.0);

@@ -7,7 +7,11 @@ use rayon::prelude::*;
 
 /// The random numbers of a group.
 #[derive(Debug, Clone)]
-pub struct Stream(ChaCha8Rng);
+pub struct Stream {
+    generator: ChaCha8Rng,
+    /// Number of the first particle.
+    first: u128,
+}
 
 /// 32-bit words reserved for a particle: more than any rejection will use.
 const WORDS: u128 = 1 << 20;
@@ -17,14 +21,19 @@ impl Stream {
     pub fn new(seed: u64, group: usize) -> Self {
         let mut generator = ChaCha8Rng::seed_from_u64(seed);
         generator.set_stream(group as u64);
-        Stream(generator)
+        Stream { generator, first: 0 }
+    }
+
+    /// The random numbers of the particles after the first `n`.
+    pub fn after(&self, n: usize) -> Self {
+        Stream { generator: self.generator.clone(), first: self.first + n as u128 }
     }
 
     /// Draws `n` particles in parallel.
     pub fn sample<R: Send>(&self, n: usize, draw: impl Fn(&mut Dice) -> R + Sync) -> Vec<R> {
-        let start = || Dice(self.0.clone());
+        let start = || Dice(self.generator.clone());
         let particle = |dice: &mut Dice, i: usize| {
-            dice.0.set_word_pos(i as u128 * WORDS);
+            dice.0.set_word_pos((self.first + i as u128) * WORDS);
             draw(dice)
         };
         (0..n).into_par_iter().map_init(start, particle).collect()
@@ -72,5 +81,6 @@ mod tests {
         assert_ne!(one[0], of(1, 43, 0, 1)[0]);
         assert_ne!(one[0], of(1, 42, 1, 1)[0]);
         assert_ne!(one[0], one[1]);
+        assert_eq!(one[7..9], Stream::new(42, 0).after(7).sample(2, draw)[..]);
     }
 }

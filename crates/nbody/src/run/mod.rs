@@ -1,5 +1,6 @@
 //! `nbody run`: from a scenario, or from a checkpoint, to a run directory.
 
+mod auto;
 mod directory;
 mod dry;
 mod events;
@@ -115,6 +116,7 @@ fn scenario(options: &Options) -> Result<Scenario, Fault> {
 fn fresh(options: &Options) -> Result<Start, Fault> {
     let scenario = scenario(options)?;
     let initial = Initial::of(&scenario)?;
+    let scenario = auto::with_step(&scenario, &initial, options.quiet)?.into_owned();
     let directory = RunDirectory::create(&scenario, options.force)?;
     Ok(Start { scenario, initial, directory, resumed: None })
 }

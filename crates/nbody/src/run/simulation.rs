@@ -74,7 +74,8 @@ impl<'a> Simulation<'a> {
     /// Hands the particles to the solver.
     pub fn new(start: Start, options: &'a Options, threads: usize) -> Result<Self, Fault> {
         let Start { scenario, initial, directory, resumed } = start;
-        let mut executor = CpuExecutor::new(scenario.settings.clone()).map_err(|e| Fault::new(65, e.to_string()))?;
+        let executor = CpuExecutor::new(scenario.settings.clone()).map_err(|e| Fault::new(65, e.to_string()))?;
+        let mut executor = scenario.with_external(Box::new(executor));
         let particles = initial.particles(scenario.law, scenario.constant());
         executor.upload(&particles).map_err(|e| Fault::new(65, format!("initial particles: {e}")))?;
         let state = resumed.as_ref().map(|r| &r.latest.checkpoint);
@@ -84,7 +85,7 @@ impl<'a> Simulation<'a> {
             options,
             threads,
             stepper: Stepper::new(scenario.integrator, scenario.clock.dt),
-            executor: Box::new(executor),
+            executor,
             directory,
             events: Events::new(options.json),
             progress: Progress::start(&scenario, initial.len(), threads, step, options),
@@ -249,12 +250,13 @@ impl<'a> Simulation<'a> {
         let particles = self.executor.particles();
         let (mut potential, field) = self.executor.field();
         if due.verify {
-            self.verify(&particles, &field)?;
+            self.verify(&particles, &self.scenario.without_external(&particles.position, &field))?;
         }
         let s = &self.scenario;
         // Attraction: φ = −G Σ m/r. Repulsion of like charges: φ = k_e Σ q/r.
         let sign = if s.charged() { s.constant() } else { -s.constant() };
         potential.iter_mut().for_each(|p| *p *= sign);
+        let external = s.external_potential(&particles.position);
         let acceleration: Vec<[f64; 3]> =
             particles.coupling.iter().zip(&field).map(|(c, e)| e.map(|e| c * e)).collect();
         // A checkpoint in passing remembers nothing that an unbroken run would not know.
@@ -265,11 +267,14 @@ impl<'a> Simulation<'a> {
                 mass: &self.initial.mass,
                 strength: &particles.strength,
                 potential: &potential,
+                external: &external,
                 acceleration: &acceleration,
             });
             self.diagnose(now, due.diagnostics)?;
         }
         if due.snapshot {
+            // Snapshots show the whole potential.
+            potential.iter_mut().zip(&external).for_each(|(p, e)| *p += e);
             self.snapshot(&particles, potential, &acceleration)?;
         }
         // After the outputs of its step: a run that goes on from here need not write them.

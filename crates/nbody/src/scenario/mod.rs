@@ -2,6 +2,9 @@
 
 pub mod clock;
 pub mod document;
+mod external;
+mod groups;
+pub mod models;
 pub mod problem;
 mod reader;
 mod resolved;
@@ -11,14 +14,16 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fmm_core::Settings;
+use fmm_core::{Settings, Softening};
 
+use crate::external::External;
 use crate::fault::Fault;
 use crate::files::snapshot::{Field, Float, Layout};
 use crate::integrator::Integrator;
 use crate::units::System;
 use clock::Clock;
 use document::Item;
+pub use models::{Group, Model, Velocities};
 use problem::{Problems, Source};
 use reader::Notes;
 
@@ -35,6 +40,8 @@ pub struct Scenario {
     pub units: System,
     /// The interaction.
     pub law: Law,
+    /// A field that acts on all particles beside their own.
+    pub external: Option<External>,
     /// Groups of particles, in their order.
     pub groups: Vec<Group>,
     /// How forces are summed, softening included.
@@ -43,8 +50,11 @@ pub struct Scenario {
     pub device: Device,
     /// Scheme of the steps.
     pub integrator: Integrator,
-    /// Steps and their times.
+    /// Steps and their times; with [`auto_step`](Self::auto_step) steps as long as the shortest interval, which are to
+    /// be divided.
     pub clock: Clock,
+    /// η of `dt = "auto"`, until the step has been chosen.
+    pub auto_step: Option<f64>,
     /// Number of steps.
     pub steps: u64,
     /// Run directory.
@@ -127,58 +137,6 @@ impl Device {
     pub fn name(self) -> &'static str {
         Device::NAMES[self as usize].0
     }
-}
-
-/// A group of particles: a model, moved and set in motion as a whole.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Group {
-    /// Where its particles come from.
-    pub model: Model,
-    /// Added to every position.
-    pub position: [f64; 3],
-    /// Added to every velocity.
-    pub velocity: [f64; 3],
-}
-
-/// `particles.model` with its parameters.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Model {
-    /// Plummer's sphere in equilibrium under its own gravity.
-    Plummer {
-        /// Number of particles.
-        n: usize,
-        /// Total mass M.
-        mass: f64,
-        /// Scale radius a of ρ ∝ (1 + r²/a²)^(−5/2).
-        scale_radius: f64,
-    },
-    /// A sphere of uniform density.
-    UniformSphere {
-        /// Number of particles.
-        n: usize,
-        /// Total mass.
-        mass: f64,
-        /// Total charge.
-        charge: f64,
-        /// Its radius.
-        radius: f64,
-        /// Random velocities.
-        velocities: Velocities,
-    },
-    /// A table of particles, or a snapshot.
-    File {
-        /// Relative to the scenario's folder unless absolute.
-        path: PathBuf,
-    },
-}
-
-/// Random velocities, each component from the same normal distribution.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Velocities {
-    /// −2T/W of the continuous model: 0 is cold, 1 is virial equilibrium.
-    VirialRatio(f64),
-    /// Standard deviation of a component.
-    Dispersion(f64),
 }
 
 impl Scenario {
@@ -267,7 +225,7 @@ impl Scenario {
 
     /// Every key that the parser knows, as `section.key`.
     pub fn known_keys() -> BTreeSet<String> {
-        let groups = sections::MODELS.iter().map(|(name, _)| format!("[[particles]]\nmodel = \"{name}\"\n"));
+        let groups = models::NAMES.iter().map(|(name, _)| format!("[[particles]]\nmodel = \"{name}\"\n"));
         let notes = Notes::default();
         if let Ok(root) = document::parse(&groups.collect::<String>(), 0) {
             sections::read(&notes, &root, None, "keys.toml");
@@ -290,6 +248,18 @@ impl Scenario {
         constant.unwrap_or(f64::NAN)
     }
 
+    /// The same scenario with steps of 1/`k`: what a `dt = "auto"` comes to.
+    pub fn with_steps_divided(&self, k: u64) -> Scenario {
+        Scenario {
+            clock: Clock::new(self.clock.dt / k as f64),
+            auto_step: None,
+            steps: self.steps * k,
+            snapshot_every: self.snapshot_every * k,
+            diagnostics_every: self.diagnostics_every * k,
+            ..self.clone()
+        }
+    }
+
     /// Time at the end of the run.
     pub fn end(&self) -> f64 {
         self.clock.time(self.steps)
@@ -309,3 +279,11 @@ const FIELDS: [(&str, Field); 7] = [
 
 /// Names of [`Float`] in scenarios.
 const FLOATS: [(&str, Float); 2] = [("f32", Float::F32), ("f64", Float::F64)];
+
+/// ε; 0 where nothing is softened.
+pub fn softening_length(softening: Softening) -> f64 {
+    match softening {
+        Softening::None => 0.0,
+        Softening::Plummer(e) | Softening::Spline(e) | Softening::P1(e) => e,
+    }
+}

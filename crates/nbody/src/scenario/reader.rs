@@ -32,6 +32,19 @@ impl Range {
     /// Ratio −2T/W of a model.
     pub const VIRIAL: Range = Range { low: 0.0, high: 10.0, closed: true, text: "0 to 10" };
 
+    /// Factor of the automatic step.
+    pub const ETA: Range = Range { low: 0.0, high: 1.0, closed: false, text: "above 0, at most 1" };
+    /// Eccentricity of an ellipse.
+    pub const ECCENTRICITY: Range = Range { low: 0.0, high: 0.999, closed: true, text: "0 to 0.999" };
+    /// A part of a whole.
+    pub const SHARE: Range = Range { low: 0.0, high: 1.0, closed: true, text: "0 to 1" };
+    /// Exponent of a density ρ ∝ r^(−x) whose sphere has a finite energy.
+    pub const CUSP: Range = Range { low: 0.0, high: 2.4, closed: true, text: "0 to 2.4" };
+    /// Edge of a halo in scale radii.
+    pub const CONCENTRATION: Range = Range { low: 1.0, high: 1000.0, closed: true, text: "1 to 1000" };
+    /// Flattening of an ellipsoid.
+    pub const FLATTENING: Range = Range { low: 0.0, high: 10.0, closed: false, text: "above 0, at most 10" };
+
     fn contains(&self, x: f64) -> bool {
         x <= self.high && (x > self.low || (self.closed && x == self.low))
     }
@@ -281,6 +294,15 @@ impl<'a> Section<'a> {
 
     /// Three quantities.
     pub fn vector(&mut self, key: &'static str, dimension: Dimension, units: System) -> Option<[f64; 3]> {
+        self.three(key, Some((dimension, units)))
+    }
+
+    /// Three numbers.
+    pub fn numbers(&mut self, key: &'static str) -> Option<[f64; 3]> {
+        self.three(key, None)
+    }
+
+    fn three(&mut self, key: &'static str, convert: Option<(Dimension, System)>) -> Option<[f64; 3]> {
         let item = self.item(key)?;
         let Value::Array(list) = &item.value else {
             self.wrong_type(key, item, "a list of three numbers");
@@ -293,8 +315,8 @@ impl<'a> Section<'a> {
         }
         let mut v = [0.0; 3];
         for (x, entry) in v.iter_mut().zip(list) {
-            *x = match &entry.value {
-                Value::String(text) => match units.convert(text, dimension) {
+            *x = match (&entry.value, convert) {
+                (Value::String(text), Some((dimension, units))) => match units.convert(text, dimension) {
                     Ok(x) => self.check(key, entry, x, Range::FINITE)?,
                     Err(why) => {
                         let message = format!("{}: \"{text}\" cannot be read as {}", self.full(key), dimension.name());

@@ -4,18 +4,18 @@ use std::fmt::Write;
 
 use fmm_core::{Choice, Softening};
 
-use super::{FIELDS, FLOATS, Group, Model, Scenario, Velocities};
+use super::{FIELDS, FLOATS, Scenario};
 use crate::units::Dimension;
 
-fn text(s: &str) -> String {
+pub(super) fn text(s: &str) -> String {
     toml::Value::String(s.into()).to_string()
 }
 
-fn number(x: f64) -> String {
+pub(super) fn number(x: f64) -> String {
     toml::Value::Float(x).to_string()
 }
 
-fn vector(v: [f64; 3]) -> String {
+pub(super) fn vector(v: [f64; 3]) -> String {
     format!("[{}]", v.map(number).join(", "))
 }
 
@@ -48,6 +48,7 @@ impl Scenario {
         };
         writeln!(out, "\n[force]\nlaw = {}", text(self.law.name()))?;
         writeln!(out, "softening = {{ kernel = {}, length = {} }}{length}", text(kernel), number(softened))?;
+        self.write_external(out)?;
         self.groups.iter().try_for_each(|g| self.write_group(out, g))?;
         writeln!(out, "\n[boundary]\nkind = \"open\"")?;
         let s = &self.settings;
@@ -65,7 +66,9 @@ impl Scenario {
             writeln!(out, "leaf_size = {leaf_size}")?;
         }
         writeln!(out, "\n[time]\nintegrator = {}", text(self.integrator.name()))?;
-        writeln!(out, "dt = {}{time}\nend = {}{time}", number(self.clock.dt), number(self.end()))?;
+        // Before the step is chosen the scenario asks for the choice.
+        let dt = self.auto_step.map_or(number(self.clock.dt), |eta| format!("\"auto\"\neta = {}", number(eta)));
+        writeln!(out, "dt = {dt}{time}\nend = {}{time}", number(self.end()))?;
         writeln!(out, "\n[output]\ndirectory = {}", text(&self.directory.to_string_lossy()))?;
         let interval = |steps| number(self.clock.time(steps));
         writeln!(out, "every = {}{time}", interval(self.snapshot_every))?;
@@ -79,33 +82,5 @@ impl Scenario {
         let Some(verify) = &self.verify else { return Ok(()) };
         writeln!(out, "\n[verify]\nsample = {}\nevery = {}{time}", verify.sample, interval(verify.every))?;
         writeln!(out, "action = {}", text(verify.action.name()))
-    }
-
-    fn write_group(&self, out: &mut String, group: &Group) -> std::fmt::Result {
-        writeln!(out, "\n[[particles]]")?;
-        match &group.model {
-            Model::Plummer { n, mass, scale_radius } => {
-                writeln!(out, "model = \"plummer\"\nn = {n}")?;
-                writeln!(out, "mass = {}\nscale_radius = {}", number(*mass), number(*scale_radius))?;
-            }
-            Model::UniformSphere { n, mass, charge, radius, velocities } => {
-                writeln!(out, "model = \"uniform-sphere\"\nn = {n}\nmass = {}", number(*mass))?;
-                writeln!(out, "radius = {}", number(*radius))?;
-                if self.charged() {
-                    writeln!(out, "charge = {}", number(*charge))?;
-                }
-                match velocities {
-                    Velocities::Dispersion(s) => writeln!(out, "velocity_dispersion = {}", number(*s))?,
-                    Velocities::VirialRatio(_) if self.charged() => {}
-                    Velocities::VirialRatio(q) => writeln!(out, "virial_ratio = {}", number(*q))?,
-                }
-            }
-            Model::File { path } => {
-                // Absolute, because this file stands in another folder than the scenario.
-                let path = std::path::absolute(path).unwrap_or(path.clone());
-                writeln!(out, "model = \"file\"\npath = {}", text(&path.to_string_lossy()))?;
-            }
-        }
-        writeln!(out, "position = {}\nvelocity = {}", vector(group.position), vector(group.velocity))
     }
 }

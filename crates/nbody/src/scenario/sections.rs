@@ -7,26 +7,13 @@ use fmm_core::{Method, Precision, Settings, Softening};
 
 use super::clock::Clock;
 use super::document::{Item, Value};
+use super::external::external;
+use super::groups::particles;
 use super::reader::{Notes, Range, Section};
-use super::{Action, Device, FIELDS, FLOATS, Group, Law, Model, Scenario, Velocities, Verify};
+use super::{Action, Device, FIELDS, FLOATS, Law, Scenario, Verify};
 use crate::files::snapshot::{Field, Float, Layout};
 use crate::integrator::Integrator;
 use crate::units::{Dimension, System};
-
-/// Names of the models.
-pub(super) const MODELS: [(&str, Kind); 3] =
-    [("plummer", Kind::Plummer), ("uniform-sphere", Kind::UniformSphere), ("file", Kind::File)];
-
-/// A model without its parameters.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
-    Plummer,
-    UniformSphere,
-    File,
-}
-
-/// Particles of one run: what a 32-bit index can number.
-const MOST: i64 = u32::MAX as i64 - 1;
 
 /// Reads all sections; `None` if a mistake left a hole.
 pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option<Scenario> {
@@ -35,28 +22,31 @@ pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str
     let seed = run(top.section("run"));
     let units = units(top.section("units"));
     let (law, softening) = force(top.section("force"), units);
+    let external = external(top.section("external"), units, law);
     let groups = particles(notes, &mut top, units, law, folder);
     boundary(top.section("boundary"));
     let (settings, device) = solver(top.section("solver"), softening);
-    let time = time(top.section("time"), units);
+    let time = time(top.section("time"), units, softening, || shortest_interval(root, units));
     let stem = Path::new(name).file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
     let output = output(top.section("output"), units, law, time.as_ref(), &stem);
     let usual = output.as_ref().map(|o| o.diagnostics_every);
     let asked = top.has("verify");
     let verify = verify(top.section("verify"), units, time.as_ref(), usual).filter(|_| asked);
     top.close();
-    let (Time { integrator, clock, steps }, output, groups) = (time?, output?, groups?);
+    let (Time { integrator, clock, auto, steps }, output, groups) = (time?, output?, groups?);
     Some(Scenario {
         text: String::new(),
         title: title.unwrap_or(stem),
         seed,
         units,
         law,
+        external,
         groups,
         settings,
         device,
         integrator,
         clock,
+        auto_step: auto,
         steps: steps?,
         directory: output.directory,
         snapshot_every: output.every,
@@ -122,131 +112,6 @@ fn force(mut s: Section<'_>, units: System) -> (Law, Softening) {
     (law, softening)
 }
 
-fn particles(
-    notes: &Notes,
-    top: &mut Section<'_>,
-    units: System,
-    law: Law,
-    folder: Option<&Path>,
-) -> Option<Vec<Group>> {
-    let Some(item) = top.item("particles") else {
-        let help = "add at least one group, for example:\n[[particles]]\nmodel = \"plummer\"\nn = 10000";
-        notes.add(None, "the scenario has no [[particles]]".into(), "", Some(help.into()));
-        return None;
-    };
-    let Value::Array(list) = &item.value else {
-        let help = "each group has its own header in double brackets: [[particles]]";
-        notes.add(
-            Some(&item.span),
-            format!("'particles' is {}", item.value.kind()),
-            "a list of groups",
-            Some(help.into()),
-        );
-        return None;
-    };
-    if list.is_empty() {
-        notes.add(Some(&item.span), "'particles' is empty".into(), "at least one group is needed", None);
-    }
-    let read = |(i, item)| group(Section::new(notes, format!("particles.{i}"), Some(item)), units, law, folder);
-    list.iter().enumerate().map(read).collect::<Vec<_>>().into_iter().collect()
-}
-
-fn group(mut s: Section<'_>, units: System, law: Law, folder: Option<&Path>) -> Option<Group> {
-    let position = s.vector("position", Dimension::Length, units).unwrap_or_default();
-    let velocity = s.vector("velocity", Dimension::Velocity, units).unwrap_or_default();
-    let Some(kind) = s.choice("model", &MODELS) else {
-        if !s.has("model") {
-            s.missing("model", "one of plummer, uniform-sphere, file");
-        }
-        // The other keys cannot be judged without a model.
-        return None;
-    };
-    let model = match kind {
-        Kind::Plummer => plummer(&mut s, units, law),
-        Kind::UniformSphere => uniform_sphere(&mut s, units, law),
-        Kind::File => file(&mut s, folder),
-    };
-    s.close();
-    Some(Group { model: model?, position, velocity })
-}
-
-fn count(s: &mut Section<'_>) -> Option<usize> {
-    if !s.has("n") {
-        s.missing("n", "the number of particles, for example n = 10000");
-    }
-    s.integer("n", 1, MOST).map(|n| n as usize)
-}
-
-fn plummer(s: &mut Section<'_>, units: System, law: Law) -> Option<Model> {
-    let n = count(s);
-    let mass = s.quantity("mass", Dimension::Mass, units, Range::POSITIVE).unwrap_or(1.0);
-    let scale = s.quantity("scale_radius", Dimension::Length, units, Range::POSITIVE);
-    let virial = s.quantity("virial_radius", Dimension::Length, units, Range::POSITIVE);
-    if s.has("scale_radius") && s.has("virial_radius") {
-        let help = "scale_radius = 3π/16 · virial_radius; Hénon units are mass = 1, virial_radius = 1";
-        s.fault("virial_radius", "scale_radius is given as well".into(), "give one of the two", Some(help.into()));
-    }
-    if law == Law::Coulomb {
-        let help = "use model = \"uniform-sphere\" or \"file\" with force.law = \"coulomb\"";
-        let message = "a Plummer sphere is in equilibrium under gravity only".to_string();
-        s.fault("model", message, "force.law is \"coulomb\"", Some(help.into()));
-    }
-    // R_v = G M²/(2|W|) with W = −3π/32 G M²/a.
-    let henon = virial.map(|r| r * 3.0 * std::f64::consts::PI / 16.0);
-    Some(Model::Plummer { n: n?, mass, scale_radius: scale.or(henon).unwrap_or(1.0) })
-}
-
-fn uniform_sphere(s: &mut Section<'_>, units: System, law: Law) -> Option<Model> {
-    let n = count(s);
-    let mass = s.quantity("mass", Dimension::Mass, units, Range::POSITIVE).unwrap_or(1.0);
-    let radius = s.quantity("radius", Dimension::Length, units, Range::POSITIVE).unwrap_or(1.0);
-    let charge = s.quantity("charge", Dimension::Charge, units, Range::FINITE);
-    let ratio = s.number("virial_ratio", Range::VIRIAL);
-    let dispersion = s.quantity("velocity_dispersion", Dimension::Velocity, units, Range::NOT_NEGATIVE);
-    match law {
-        Law::Gravity if s.has("charge") => {
-            s.fault("charge", "a charge has no effect under gravity".into(), "force.law is \"gravity\"", None);
-        }
-        Law::Coulomb if !s.has("charge") => {
-            s.missing("charge", "the total charge of the group, for example charge = 1")
-        }
-        Law::Coulomb if s.has("virial_ratio") => {
-            let help = "give velocity_dispersion instead";
-            let message = "virial_ratio needs an attractive force".to_string();
-            s.fault("virial_ratio", message, "force.law is \"coulomb\"", Some(help.into()));
-        }
-        _ => {}
-    }
-    if s.has("virial_ratio") && s.has("velocity_dispersion") {
-        let message = "virial_ratio is given as well".to_string();
-        s.fault("velocity_dispersion", message, "give one of the two", None);
-    }
-    let velocities = match dispersion {
-        Some(sigma) => Velocities::Dispersion(sigma),
-        None => Velocities::VirialRatio(ratio.unwrap_or(0.0)),
-    };
-    Some(Model::UniformSphere { n: n?, mass, charge: charge.unwrap_or(0.0), radius, velocities })
-}
-
-fn file(s: &mut Section<'_>, folder: Option<&Path>) -> Option<Model> {
-    let Some(given) = s.string("path") else {
-        if !s.has("path") {
-            s.missing("path", "a .csv table or a .hdf snapshot");
-        }
-        return None;
-    };
-    let path = folder.unwrap_or(Path::new("")).join(&given);
-    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
-    if !matches!(extension, "csv" | "hdf") {
-        let help = "a table is named .csv, a snapshot .hdf";
-        s.fault("path", format!("{}: unknown kind of file", path.display()), "not .csv or .hdf", Some(help.into()));
-    } else if !path.is_file() {
-        let help = "the path is relative to the folder of the scenario";
-        s.absent("path", 66, format!("{}: no such file", path.display()), "no such file", Some(help.into()));
-    }
-    Some(Model::File { path })
-}
-
 fn boundary(mut s: Section<'_>) {
     if s.choice("kind", &[("open", false), ("periodic", true)]) == Some(true) {
         let label = "periodic boxes are not available in this version";
@@ -290,16 +155,45 @@ fn solver(mut s: Section<'_>, softening: Softening) -> (Settings, Device) {
 struct Time {
     integrator: Integrator,
     clock: Clock,
+    /// η of `dt = "auto"`: the clock then has steps of the shortest interval.
+    auto: Option<f64>,
     /// `None` where the end is no whole number of steps.
     steps: Option<u64>,
 }
 
-fn time(mut s: Section<'_>, units: System) -> Option<Time> {
+/// Intervals beside `time.end` that are to be whole numbers of steps.
+const INTERVALS: [(&str, &str); 3] = [("output", "every"), ("output", "diagnostics_every"), ("verify", "every")];
+
+/// The shortest interval that the scenario gives. Mistakes are told where the intervals are read.
+fn shortest_interval(root: &Item, units: System) -> Option<f64> {
+    let notes = Notes::default();
+    let mut top = Section::new(&notes, "", Some(root));
+    let mut given = |section, key| top.section(section).quantity(key, Dimension::Time, units, Range::POSITIVE);
+    INTERVALS.iter().chain(&[("time", "end")]).filter_map(|(s, k)| given(s, k)).min_by(f64::total_cmp)
+}
+
+fn time(mut s: Section<'_>, units: System, softening: Softening, shortest: impl Fn() -> Option<f64>) -> Option<Time> {
     let integrator = s.choice("integrator", &Integrator::NAMES).unwrap_or_default();
-    let dt = s.quantity("dt", Dimension::Time, units, Range::POSITIVE);
+    let automatic = s.item("dt").is_some_and(|i| matches!(&i.value, Value::String(t) if t == "auto"));
+    let dt = match automatic {
+        // All intervals are steps of the shortest one, which the acceleration will divide.
+        true => Some(shortest().unwrap_or(1.0)),
+        false => s.quantity("dt", Dimension::Time, units, Range::POSITIVE),
+    };
+    let eta = s.number("eta", Range::ETA);
+    if s.has("eta") && !automatic {
+        let help = "the number scales dt = \"auto\" only";
+        s.fault("eta", "time.eta has no effect on a given time.dt".into(), "time.dt is given", Some(help.into()));
+    }
+    if automatic && super::softening_length(softening) == 0.0 {
+        let help = "give force.softening, or a number for time.dt";
+        let message = "time.dt = \"auto\" needs a softening length".to_string();
+        s.fault("dt", message, "dt = eta sqrt(softening.length/acceleration)", Some(help.into()));
+    }
+    let auto = automatic.then(|| eta.unwrap_or(0.1));
     let end = s.quantity("end", Dimension::Time, units, Range::NOT_NEGATIVE);
     for (key, help) in [
-        ("dt", "the length of a step, for example dt = 0.001"),
+        ("dt", "the length of a step, for example dt = 0.001, or dt = \"auto\""),
         ("end", "the time at which the run ends; end = 0 writes the initial snapshot only"),
     ] {
         if !s.has(key) {
@@ -308,24 +202,31 @@ fn time(mut s: Section<'_>, units: System) -> Option<Time> {
     }
     let time = dt.map(|dt| {
         let clock = Clock::new(dt);
-        let steps = end.and_then(|end| clock.steps(end).map_err(|ratio| undivided(&s, "end", &clock, end, ratio)).ok());
-        Time { integrator, clock, steps }
+        let time = Time { integrator, clock, auto, steps: None };
+        let steps = end.and_then(|end| clock.steps(end).map_err(|ratio| undivided(&s, "end", &time, end, ratio)).ok());
+        Time { steps, ..time }
     });
     s.close();
     time
 }
 
 /// Reports that `key` is no whole number of steps, with the nearest values that are.
-fn undivided(s: &Section<'_>, key: &str, clock: &Clock, interval: f64, ratio: f64) {
-    let full = s.full(key);
-    let message = format!("time.dt = {} does not divide {full} = {interval}", clock.dt);
+fn undivided(s: &Section<'_>, key: &str, time: &Time, interval: f64, ratio: f64) {
+    let (full, clock) = (s.full(key), &time.clock);
+    let message = match time.auto {
+        Some(_) => format!("{full} = {interval} is no multiple of the shortest interval, {}", clock.dt),
+        None => format!("time.dt = {} does not divide {full} = {interval}", clock.dt),
+    };
     let (below, above) = (ratio.floor(), ratio.ceil());
+    let round = |steps: f64| clock.time(steps as u64);
     let help = if ratio > 1e15 {
         "a run has at most 2^53 steps; choose a larger dt".to_string()
+    } else if time.auto.is_some() {
+        let (below, above) = (round(below.max(1.0)), round(above));
+        format!("with dt = \"auto\" all intervals are multiples of the shortest: use {full} = {below} or {above}")
     } else if below < 1.0 {
         format!("{full} must be at least one step: use {full} = {}, or a smaller dt", clock.dt)
     } else {
-        let round = |steps: f64| clock.time(steps as u64);
         format!(
             "use {full} = {} or {} ({below} or {above} steps), or time.dt = {} or {}",
             round(below),
@@ -334,7 +235,8 @@ fn undivided(s: &Section<'_>, key: &str, clock: &Clock, interval: f64, ratio: f6
             interval / above
         )
     };
-    s.fault(key, message, format!("{ratio:.6} steps"), Some(help));
+    let unit = if time.auto.is_some() { "intervals" } else { "steps" };
+    s.fault(key, message, format!("{ratio:.6} {unit}"), Some(help));
 }
 
 /// What `[output]` asks for, in steps.
@@ -402,15 +304,15 @@ fn cadence(s: &mut Section<'_>, key: &'static str, units: System, time: Option<&
     if !s.has(key) {
         return Some(None);
     }
-    let (interval, clock) = (interval?, &time?.clock);
-    match clock.steps(interval) {
+    let (interval, time) = (interval?, time?);
+    match time.clock.steps(interval) {
         Ok(steps) if steps > 0 => Some(Some(steps)),
         Ok(_) => {
-            undivided(s, key, clock, interval, interval / clock.dt);
+            undivided(s, key, time, interval, interval / time.clock.dt);
             None
         }
         Err(ratio) => {
-            undivided(s, key, clock, interval, ratio);
+            undivided(s, key, time, interval, ratio);
             None
         }
     }

@@ -1,0 +1,215 @@
+//! The models that particles come from: `particles.model` with its parameters, as data.
+
+use std::path::PathBuf;
+
+/// A group of particles: a model, turned, moved and set in motion as a whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// Where its particles come from.
+    pub model: Model,
+    /// Angles in degrees by which the group is turned about the x, then the y, then the z axis through its centre.
+    pub rotation: [f64; 3],
+    /// Added to every position.
+    pub position: [f64; 3],
+    /// Added to every velocity.
+    pub velocity: [f64; 3],
+}
+
+/// `particles.model` with its parameters, in the scenario's units.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Model {
+    /// Plummer's sphere in equilibrium under its own gravity.
+    Plummer {
+        /// Number of particles.
+        n: usize,
+        /// Total mass M.
+        mass: f64,
+        /// Scale radius a of ρ ∝ (1 + r²/a²)^(−5/2).
+        scale_radius: f64,
+    },
+    /// Hernquist's sphere in equilibrium under its own gravity.
+    Hernquist {
+        /// Number of particles.
+        n: usize,
+        /// Total mass M.
+        mass: f64,
+        /// Scale radius a of ρ ∝ 1/(r (r + a)³).
+        scale_radius: f64,
+    },
+    /// The halo of Navarro, Frenk and White with a smooth edge, in equilibrium under its own gravity.
+    Nfw {
+        /// Number of particles.
+        n: usize,
+        /// Total mass M.
+        mass: f64,
+        /// Scale radius a of ρ ∝ sech(r/(c a))/(r (r + a)²).
+        scale_radius: f64,
+        /// Edge in scale radii, c.
+        concentration: f64,
+    },
+    /// A sphere of uniform density.
+    UniformSphere {
+        /// Number of particles.
+        n: usize,
+        /// Total mass.
+        mass: f64,
+        /// Total charge.
+        charge: f64,
+        /// Its radius.
+        radius: f64,
+        /// Random velocities.
+        velocities: Velocities,
+    },
+    /// A cube of uniform density.
+    UniformCube {
+        /// Number of particles.
+        n: usize,
+        /// Total mass.
+        mass: f64,
+        /// Total charge.
+        charge: f64,
+        /// Its side.
+        side: f64,
+        /// Standard deviation of each component of the velocity.
+        dispersion: f64,
+    },
+    /// A sphere of density ρ ∝ r^(−cusp) that is too cold to stay.
+    ColdCollapse {
+        /// Number of particles.
+        n: usize,
+        /// Total mass.
+        mass: f64,
+        /// Its radius.
+        radius: f64,
+        /// Exponent of the density.
+        cusp: f64,
+        /// −2T/W at the start.
+        virial_ratio: f64,
+    },
+    /// An exponential disc with bulge and halo, near equilibrium.
+    Galaxy(Galaxy),
+    /// Two bodies on an ellipse, at its pericentre on the x axis, counterclockwise in the xy plane.
+    Kepler {
+        /// Both masses.
+        masses: [f64; 2],
+        /// Semi-major axis of the relative orbit.
+        semi_major_axis: f64,
+        /// Eccentricity e < 1.
+        eccentricity: f64,
+    },
+    /// Three equal masses that follow one another on a figure of eight (Chenciner & Montgomery 2000).
+    FigureEight {
+        /// Mass of each.
+        mass: f64,
+        /// The unit of length of the orbit, which is 2.16 wide.
+        size: f64,
+    },
+    /// A cube cut from an ionic crystal.
+    Crystal {
+        /// Its kind.
+        lattice: Lattice,
+        /// Conventional cubic cells along an edge.
+        cells: usize,
+        /// Distance of nearest neighbours.
+        spacing: f64,
+        /// Charge of the ion at the origin and its like; the others have its opposite.
+        charge: f64,
+        /// Masses of the two kinds of ion.
+        masses: [f64; 2],
+        /// Whether ions on faces, edges and corners count 1/2, 1/4 and 1/8, as parts of neighbouring cells (Evjen 1932).
+        evjen: bool,
+    },
+    /// Particles from a file.
+    File {
+        /// Relative to the scenario's folder unless absolute.
+        path: PathBuf,
+    },
+}
+
+/// A disc galaxy in equilibrium approximately (Hernquist 1993; Springel, Di Matteo & Hernquist 2005).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Galaxy {
+    /// Number of particles of disc, bulge and halo.
+    pub n: [usize; 3],
+    /// Mass of each.
+    pub mass: [f64; 3],
+    /// Scale length of the disc, scale radii of bulge and halo (Hernquist's profiles).
+    pub scale_radius: [f64; 3],
+    /// z₀ of the disc's ρ ∝ sech²(z/z₀).
+    pub disc_height: f64,
+    /// Toomre's stability number of the disc at 2.5 scale lengths.
+    pub toomre_q: f64,
+}
+
+/// Kinds of ionic crystal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lattice {
+    /// Rock salt.
+    NaCl,
+    /// Caesium chloride.
+    CsCl,
+    /// Zinc blende.
+    ZnS,
+}
+
+impl Lattice {
+    /// Names in scenarios.
+    pub const NAMES: [(&'static str, Lattice); 3] =
+        [("NaCl", Lattice::NaCl), ("CsCl", Lattice::CsCl), ("ZnS", Lattice::ZnS)];
+
+    /// The name in scenarios.
+    pub fn name(self) -> &'static str {
+        Lattice::NAMES[self as usize].0
+    }
+}
+
+/// Random velocities, each component from the same normal distribution.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Velocities {
+    /// −2T/W of the continuous model: 0 is cold, 1 is virial equilibrium.
+    VirialRatio(f64),
+    /// Standard deviation of a component.
+    Dispersion(f64),
+}
+
+/// A model without its parameters.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// [`Model::Plummer`].
+    Plummer,
+    /// [`Model::Hernquist`].
+    Hernquist,
+    /// [`Model::Nfw`].
+    Nfw,
+    /// [`Model::UniformSphere`].
+    UniformSphere,
+    /// [`Model::UniformCube`].
+    UniformCube,
+    /// [`Model::ColdCollapse`].
+    ColdCollapse,
+    /// [`Model::Galaxy`].
+    Galaxy,
+    /// [`Model::Kepler`].
+    Kepler,
+    /// [`Model::FigureEight`].
+    FigureEight,
+    /// [`Model::Crystal`].
+    Crystal,
+    /// [`Model::File`].
+    File,
+}
+
+/// Names of the models in scenarios.
+pub const NAMES: [(&str, Kind); 11] = [
+    ("plummer", Kind::Plummer),
+    ("hernquist", Kind::Hernquist),
+    ("nfw", Kind::Nfw),
+    ("uniform-sphere", Kind::UniformSphere),
+    ("uniform-cube", Kind::UniformCube),
+    ("cold-collapse", Kind::ColdCollapse),
+    ("galaxy", Kind::Galaxy),
+    ("kepler", Kind::Kepler),
+    ("figure-eight", Kind::FigureEight),
+    ("crystal", Kind::Crystal),
+    ("file", Kind::File),
+];

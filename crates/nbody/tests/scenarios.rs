@@ -1,0 +1,222 @@
+//! Every scenario of `scenarios/`, run at a reduced size: it shows what its first lines say.
+
+use std::f64::consts::PI;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use nbody::files::snapshot::{self, Snapshot};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
+}
+
+/// The files that a run left.
+struct Run(tempfile::TempDir);
+
+impl Run {
+    /// Runs `scenarios/NAME.toml` with each of `sets` laid over it.
+    fn of(name: &str, sets: &[&str]) -> Run {
+        let out = tempfile::tempdir().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nbody"));
+        command.arg("run").arg(folder().join(format!("{name}.toml"))).arg("-q").arg("--out").arg(out.path());
+        sets.iter().for_each(|set| {
+            command.args(["--set", set]);
+        });
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        Run(out)
+    }
+
+    /// A column of `diagnostics.csv`.
+    fn column(&self, name: &str) -> Vec<f64> {
+        let text = std::fs::read_to_string(self.0.path().join("diagnostics.csv")).unwrap();
+        let index = text.lines().next().unwrap().split(',').position(|n| n == name).unwrap();
+        text.lines().skip(1).map(|l| l.split(',').nth(index).unwrap().parse().unwrap()).collect()
+    }
+
+    /// The largest |dE/E0|, which must not be 0 where something moved.
+    fn drift(&self) -> f64 {
+        self.column("energy_error").iter().fold(0.0, |m, d| m.max(d.abs()))
+    }
+
+    /// The last snapshot.
+    fn last(&self) -> Snapshot {
+        let mut names: Vec<PathBuf> = std::fs::read_dir(self.0.path()).unwrap().map(|e| e.unwrap().path()).collect();
+        names.retain(|p| p.file_name().unwrap().to_str().unwrap().starts_with("snap_"));
+        names.sort();
+        snapshot::read(names.last().unwrap()).unwrap()
+    }
+}
+
+fn length(v: &[f64; 3]) -> f64 {
+    v.iter().map(|v| v * v).sum::<f64>().sqrt()
+}
+
+/// The tests below; `every_scenario_is_told_and_tested` compares them with the folder.
+const TESTED: [&str; 11] = [
+    "binary-in-cluster",
+    "cold-collapse",
+    "coulomb-explosion",
+    "figure-eight",
+    "galaxy-merger",
+    "million",
+    "nacl",
+    "planets",
+    "plasma-oscillation",
+    "plummer",
+    "tidal-stream",
+];
+
+#[test]
+fn every_scenario_is_told_and_tested() {
+    let mut names: Vec<String> = vec![];
+    for path in std::fs::read_dir(folder()).unwrap().map(|e| e.unwrap().path()) {
+        if path.extension().is_some_and(|e| e == "toml") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let opening: Vec<&str> = text.lines().take_while(|l| l.starts_with('#')).collect();
+            let opening = opening.join("\n");
+            for words in ["What it shows:", "What to look for:"] {
+                assert!(opening.contains(words), "{}: no \"{words}\" in its first lines", path.display());
+            }
+            names.push(path.file_stem().unwrap().to_str().unwrap().into());
+        }
+    }
+    names.sort();
+    assert_eq!(names, TESTED);
+}
+
+#[test]
+fn planets() {
+    let run = Run::of("planets", &["time.end='36.5 d'"]);
+    assert!((1e-16..1e-9).contains(&run.drift()), "{}", run.drift());
+}
+
+#[test]
+fn plummer() {
+    let run = Run::of("plummer", &["particles.0.n=2000", "time.end=0.5"]);
+    assert!((1e-9..1e-3).contains(&run.drift()), "{}", run.drift());
+    // The noise of T of 2000 stars is 2 %.
+    assert!(run.column("virial_ratio").iter().all(|q| (q - 1.0).abs() < 0.1));
+}
+
+#[test]
+fn cold_collapse() {
+    let run = Run::of("cold-collapse", &["particles.0.n=1000", "time.dt=0.004", "output.diagnostics_every=0.1"]);
+    let ratio = run.column("virial_ratio");
+    assert!((ratio[0] - 0.05).abs() < 0.01, "{}", ratio[0]);
+    // It collapses at 1.11, and has settled at 4.
+    let peak = (0..ratio.len()).max_by(|&a, &b| ratio[a].total_cmp(&ratio[b])).unwrap();
+    assert!(ratio[peak] > 1.3 && (10..=16).contains(&peak), "{} at {peak}", ratio[peak]);
+    // The escapers' motion is part of it.
+    assert!((1.2..1.7).contains(&ratio[40]) && (ratio[40] - ratio[30]).abs() < 0.1, "{ratio:?}");
+    assert!((1e-9..3e-2).contains(&run.drift()), "{}", run.drift());
+}
+
+#[test]
+fn galaxy_merger() {
+    let run = Run::of("galaxy-merger", &["particles.0.n=1500", "particles.1.n=1500", "time.end=2", "output.every=1"]);
+    assert!((1e-9..1e-3).contains(&run.drift()), "{}", run.drift());
+    let s = run.last();
+    assert_eq!(s.id.len(), 3000);
+    // They have come closer by about 2 · 0.54 · 2 units, and their momenta cancel.
+    let centre = |ids: std::ops::Range<usize>| ids.clone().map(|i| s.position[i][0]).sum::<f64>() / ids.len() as f64;
+    let (left, right) = (centre(0..600), centre(1500..2100));
+    assert!((-8.1..-7.6).contains(&left) && (left + right).abs() < 0.3, "{left} {right}");
+    assert!(run.column("momentum_x").iter().all(|p| p.abs() < 1e-3));
+    // The discs turn with the orbit: their angular momenta about their centres point upwards.
+    let spin =
+        |ids: std::ops::Range<usize>, c: f64| ids.map(|i| (s.position[i][0] - c) * s.velocity[i][1]).sum::<f64>();
+    assert!(spin(0..600, left) > 0.0 && spin(1500..2100, right) > 0.0);
+}
+
+#[test]
+fn figure_eight() {
+    let run = Run::of("figure-eight", &["time.end=6.325913985"]);
+    let start = Run::of("figure-eight", &["time.end=0"]).last();
+    let end = run.last();
+    let moved = end.position.iter().zip(&start.position).map(|(a, b)| length(&[0, 1, 2].map(|k| a[k] - b[k])));
+    let farthest = moved.fold(0.0, f64::max);
+    assert!(farthest < 1e-6, "{farthest}");
+    assert!((1e-16..1e-9).contains(&run.drift()), "{}", run.drift());
+}
+
+#[test]
+fn binary_in_cluster() {
+    let run = Run::of("binary-in-cluster", &["particles.1.n=100", "time.end=0.0625"]);
+    let s = run.last();
+    let distance = length(&[0, 1, 2].map(|k| s.position[0][k] - s.position[1][k]));
+    // Between pericentre and apocentre, 0.007 and 0.013, unless a star came by.
+    assert!((0.006..0.014).contains(&distance), "{distance}");
+    assert!((1e-9..1e-2).contains(&run.drift()), "{}", run.drift());
+}
+
+#[test]
+fn plasma_oscillation() {
+    let sets = ["particles.0.n=1000", "particles.1.n=1000", "time.end=5", "output.every=0.05"];
+    let run = Run::of("plasma-oscillation", &sets);
+    let electrons = |s: &Snapshot| s.velocity[1000..].iter().map(|v| v[0]).sum::<f64>() / 1000.0;
+    assert!(electrons(&run.last()) > 0.0);
+    // The ions carry the other half of the momentum: the electrons' turns after half a period, π, later by the softening.
+    let times = run.column("time");
+    let speeds: Vec<f64> = (0..=100)
+        .map(|i| electrons(&snapshot::read(&run.0.path().join(format!("snap_{i:06}.hdf"))).unwrap()))
+        .collect();
+    let turn = (1..=100).find(|&i| speeds[i - 1] < 0.0 && speeds[i] >= 0.0).unwrap();
+    assert!((0.95 * PI..1.2 * PI).contains(&times[turn]), "the electrons turn at {}", times[turn]);
+    assert!((1e-9..1e-2).contains(&run.drift()), "{}", run.drift());
+}
+
+#[test]
+fn coulomb_explosion() {
+    let run = Run::of("coulomb-explosion", &["particles.0.n=500", "time.end='0.25 ps'"]);
+    let s = run.last();
+    // x = R/R0 after t: t = R0/v (√(x(x − 1)) + ln(√x + √(x − 1))), v² = 2 k_e Q q/(m R0) with q/m of 500 ions of
+    // 2 e and 8 u; the mean radius is 3/4 R.
+    let v = (2.0 * 138.935457644 * 1000.0 / (4.0 * 10.0f64)).sqrt();
+    let time = |x: f64| 10.0 / v * ((x * (x - 1.0)).sqrt() + (x.sqrt() + (x - 1.0).sqrt()).ln());
+    let x = (0..100_000).map(|i| 1.0 + f64::from(i) * 1e-4).find(|&x| time(x) > 0.25).unwrap();
+    let mean = s.position.iter().map(length).sum::<f64>() / 500.0;
+    let start = Run::of("coulomb-explosion", &["particles.0.n=500", "time.end=0"]).last();
+    let first = start.position.iter().map(length).sum::<f64>() / 500.0;
+    assert!((first / 7.5 - 1.0).abs() < 5.0 * 0.26 / 500f64.sqrt(), "{first}");
+    assert!((mean / first / x - 1.0).abs() < 0.03, "{} times larger, not {x}", mean / first);
+    assert!((1e-12..1e-3).contains(&run.drift()), "{}", run.drift());
+}
+
+#[test]
+fn nacl() {
+    let run = Run::of("nacl", &[]);
+    let s = run.last();
+    assert_eq!((s.id.len(), s.step), (33 * 33 * 33, 0));
+    let at = s.position.iter().position(|x| *x == [0.0; 3]).unwrap();
+    let madelung = s.potential.as_ref().unwrap()[at];
+    assert!((madelung + 1.7475646).abs() < 1e-6, "{madelung}");
+    assert_eq!(
+        std::fs::read_dir(run.0.path())
+            .unwrap()
+            .filter(|e| { e.as_ref().unwrap().file_name().to_str().unwrap().starts_with("snap_") })
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn million() {
+    let run = Run::of("million", &["particles.0.n=3000"]);
+    assert!((1e-9..1e-3).contains(&run.drift()), "{}", run.drift());
+    assert_eq!(run.last().step, 8);
+}
+
+#[test]
+fn tidal_stream() {
+    let run = Run::of("tidal-stream", &["particles.0.n=300", "time.end=100"]);
+    let s = run.last();
+    // The step was chosen, and divides the interval between the snapshots.
+    assert!(s.step > 100 && s.step % 10 == 0, "{}", s.step);
+    assert!((1e-12..1e-4).contains(&run.drift()), "{}", run.drift());
+    // The orbit is bound between the pericentre and 8 kpc, and the halo has taken up momentum.
+    let r = length(&[0, 1, 2].map(|k| s.position.iter().map(|x| x[k]).sum::<f64>() / 300.0));
+    assert!((2000.0..8000.0).contains(&r), "{r}");
+    let p = run.column("momentum_y");
+    assert!((p[0] / (2e4 * 110.0) - 1.0).abs() < 1e-6 && (p[p.len() - 1] / p[0] - 1.0).abs() > 0.1, "{p:?}");
+}
