@@ -28,7 +28,7 @@ pub fn with_step<'a>(scenario: &'a Scenario, initial: &Initial, quiet: bool) -> 
     let wanted = eta * (softening_length(scenario.settings.softening) / largest).sqrt();
     // Nothing moves: the interval itself is a step.
     let parts = if largest > 0.0 { (scenario.clock.dt / wanted).ceil() } else { 1.0 };
-    if !(parts <= 1e12) {
+    if parts.is_nan() || parts > 1e12 {
         let line = format!(
             "time.dt = \"auto\" comes to {wanted:e}, {parts:e} steps between outputs; give a larger softening, or a \
              number for time.dt"
