@@ -118,10 +118,10 @@ fn galaxy_merger() {
     assert!((1e-9..1e-3).contains(&run.drift()), "{}", run.drift());
     let s = run.last();
     assert_eq!(s.id.len(), 3000);
-    // They have come closer by about 2 · 0.54 · 2 units, and their momenta cancel.
+    // They have come closer by 0.6 · 2 units each, and their momenta cancel.
     let centre = |ids: std::ops::Range<usize>| ids.clone().map(|i| s.position[i][0]).sum::<f64>() / ids.len() as f64;
     let (left, right) = (centre(0..600), centre(1500..2100));
-    assert!((-8.1..-7.6).contains(&left) && (left + right).abs() < 0.3, "{left} {right}");
+    assert!((-6.0..-5.5).contains(&left) && (left + right).abs() < 0.3, "{left} {right}");
     assert!(run.column("momentum_x").iter().all(|p| p.abs() < 1e-3));
     // The discs turn with the orbit: their angular momenta about their centres point upwards.
     let spin =
@@ -212,7 +212,7 @@ fn tidal_stream() {
     let run = Run::of("tidal-stream", &["particles.0.n=300", "time.end=100"]);
     let s = run.last();
     // The step was chosen, and divides the interval between the snapshots.
-    assert!(s.step > 100 && s.step % 10 == 0, "{}", s.step);
+    assert!(s.step > 100 && s.step.is_multiple_of(10), "{}", s.step);
     assert!((1e-12..1e-4).contains(&run.drift()), "{}", run.drift());
     // The orbit is bound between the pericentre and 8 kpc, and the halo has taken up momentum.
     let r = length(&[0, 1, 2].map(|k| s.position.iter().map(|x| x[k]).sum::<f64>() / 300.0));

@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn groups_turn_about_fixed_axes_and_then_move() {
         let text = "[[particles]]\nmodel = 'kepler'\nrotation = [90, 0, 90]\nposition = [5, 0, 0]\nvelocity = [0, 0, 2]\n\
-                    [time]\ndt = 1\nend = 0\n";
+                    [[particles]]\nmodel = 'kepler'\nrotation = [0, 90, 90]\n[time]\ndt = 1\nend = 0\n";
         let scenario =
             Scenario::parse("a.toml", text.into(), None, &[]).unwrap_or_else(|p| panic!("{}", p.render(false)));
         let p = Initial::of(&scenario).unwrap();
@@ -175,5 +175,8 @@ mod tests {
         let close = |a: [f64; 3], b: [f64; 3]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-15);
         assert!(close(p.position[0], [5.0, 0.5, 0.0]), "{:?}", p.position);
         assert!(close(p.velocity[0], [0.0, 0.0, 2.0 + 0.5f64.sqrt()]), "{:?}", p.velocity);
+        // About y by 90°: x along −z. About z by 90°: v along −x.
+        assert!(close(p.position[2], [0.0, 0.0, -0.5]), "{:?}", p.position);
+        assert!(close(p.velocity[2], [-(0.5f64.sqrt()), 0.0, 0.0]), "{:?}", p.velocity);
     }
 }
