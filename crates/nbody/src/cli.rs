@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
@@ -52,23 +53,46 @@ Examples:
   nbody run scenarios/plummer.toml
   nbody run scenarios/plummer.toml --set particles.0.n=1000 --set time.end=1 --out /tmp/small
   nbody run scenarios/planets.toml --force
+  nbody run scenarios/plummer.toml --dry-run
+  nbody run --resume out/plummer --until 20 --max-wall 11h50m
 
-Exit codes: 0 done, 2 wrong option, 65 wrong scenario or data, 66 no such file, 70 values no longer finite,
+Ctrl-C finishes the step, writes a checkpoint and prints the command to go on; a second one stops at once.
+
+Exit codes: 0 done, 1 force error above verify's limit, 2 wrong option, 65 wrong scenario or data, 66 no such file, 70 values no longer finite,
 74 files cannot be written, 75 stopped by a signal";
 
 #[derive(Debug, Args)]
 struct Run {
     /// The scenario, a TOML file; docs/scenario.md explains every key
-    scenario: PathBuf,
+    #[arg(required_unless_present = "resume")]
+    scenario: Option<PathBuf>,
     /// Overrides a key of the scenario, for example solver.tolerance=1e-6 or particles.0.n=1000
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
     /// Run directory, instead of output.directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Overwrite the files of an earlier run in the run directory
+    /// Overwrite the files of an earlier run in the run directory; with --resume: go on although the physics differ
     #[arg(long)]
     force: bool,
+    /// Go on from the newest checkpoint in DIR (or in the run directory of SCENARIO), to the same bits as without a break
+    #[arg(long, value_name = "DIR", num_args = 0..=1)]
+    resume: Option<Option<PathBuf>>,
+    /// End of the run, instead of time.end, for example 2.5 or "3 Gyr"
+    #[arg(long, value_name = "TIME", conflicts_with = "steps", allow_negative_numbers = true)]
+    until: Option<String>,
+    /// Do N steps from the start (or from the checkpoint), instead of going to time.end
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1 << 52))]
+    steps: Option<u64>,
+    /// Stop with a checkpoint before this much wall time is over, for example 11h50m; exit code 75
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    max_wall: Option<Duration>,
+    /// Tell what the run would need, and run nothing
+    #[arg(long, conflicts_with = "resume")]
+    dry_run: bool,
+    /// Tell what happens as one JSON object a line on stdout
+    #[arg(long)]
+    json: bool,
     /// Worker threads, 1 to 1024 [default: all cores]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -90,6 +114,12 @@ pub fn main() -> ExitCode {
             out: r.out,
             force: r.force,
             threads: r.threads.map(usize::from),
+            resume: r.resume,
+            until: r.until,
+            steps: r.steps,
+            max_wall: r.max_wall,
+            dry_run: r.dry_run,
+            json: r.json,
             quiet: r.quiet,
             verbose: r.verbose,
         }),

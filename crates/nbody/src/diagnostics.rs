@@ -1,5 +1,8 @@
-//! Conserved quantities of a set of particles, in sums whose bits do not depend on the number of threads.
+//! Conserved quantities and extent of a set of particles, in sums whose bits do not depend on the number of threads.
 
+pub mod radii;
+
+pub use radii::Extent;
 use rayon::prelude::*;
 
 /// Particles of one sum; N rows everywhere.
@@ -32,6 +35,8 @@ pub struct Diagnostics {
     pub angular_momentum: [f64; 3],
     /// Clausius' virial Σ m x·a, which is W where nothing is softened.
     pub clausius: f64,
+    /// Centres and Lagrangian radii.
+    pub extent: Extent,
 }
 
 /// Particles of a block of the sums: blocks are added in their order, whichever thread summed them.
@@ -66,7 +71,9 @@ impl Diagnostics {
             ]
         });
         let [kinetic, potential, px, py, pz, lx, ly, lz, clausius] = sums;
-        Diagnostics { kinetic, potential, momentum: [px, py, pz], angular_momentum: [lx, ly, lz], clausius }
+        let (momentum, angular_momentum) = ([px, py, pz], [lx, ly, lz]);
+        let extent = Extent::of(s.position, s.mass);
+        Diagnostics { kinetic, potential, momentum, angular_momentum, clausius, extent }
     }
 
     /// E = T + W.
@@ -86,8 +93,10 @@ impl Diagnostics {
     }
 
     /// Names and values, in the order of the columns of `diagnostics.csv` after step and time.
-    pub fn named(&self, first: &Diagnostics) -> [(&'static str, f64); 11] {
+    pub fn named(&self, first: &Diagnostics) -> [(&'static str, f64); 20] {
         let ([px, py, pz], [lx, ly, lz]) = (self.momentum, self.angular_momentum);
+        let Extent { center_of_mass: [cx, cy, cz], density_center: [dx, dy, dz], lagrangian: [r10, r50, r90] } =
+            self.extent;
         [
             ("kinetic", self.kinetic),
             ("potential", self.potential),
@@ -100,6 +109,15 @@ impl Diagnostics {
             ("angular_momentum_y", ly),
             ("angular_momentum_z", lz),
             ("virial_ratio", self.virial_ratio()),
+            ("center_of_mass_x", cx),
+            ("center_of_mass_y", cy),
+            ("center_of_mass_z", cz),
+            ("density_center_x", dx),
+            ("density_center_y", dy),
+            ("density_center_z", dz),
+            ("lagrangian_10", r10),
+            ("lagrangian_50", r50),
+            ("lagrangian_90", r90),
         ]
     }
 }

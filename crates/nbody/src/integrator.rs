@@ -45,6 +45,14 @@ impl Integrator {
         Integrator::NAMES[self as usize].0
     }
 
+    /// Sums of forces that a step takes.
+    pub fn sums_per_step(self) -> u64 {
+        match self {
+            Integrator::LeapfrogKdk | Integrator::LeapfrogDkd => 1,
+            Integrator::Yoshida4 => 3,
+        }
+    }
+
     fn moves(self) -> &'static [Move] {
         use Move::{Drift, Kick};
         match self {

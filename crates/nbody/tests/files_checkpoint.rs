@@ -16,6 +16,7 @@ fn state(step: u64) -> Checkpoint {
         acceleration: rows(1e-9),
         mass: vec![0.01; 100],
         charge: (step % 2 == 1).then(|| vec![-1.0; 100]),
+        numbers: vec![("kinetic".into(), 0.1), ("worst".into(), -0.0)],
     }
 }
 

@@ -11,7 +11,7 @@ use ndarray::ArrayView2;
 use sha2::{Digest, Sha256};
 
 use super::FileError;
-use super::hdf::{self, Reader, put, put_attr, put_one};
+use super::hdf::{self, Reader, put, put_attr, put_group, put_one};
 
 /// The names of the two files.
 pub const NAMES: [&str; 2] = ["checkpoint.0.hdf", "checkpoint.1.hdf"];
@@ -29,7 +29,7 @@ pub struct Checkpoint {
     pub step: u64,
     /// Time reached.
     pub time: f64,
-    /// The scenario as it was given.
+    /// The scenario with every value (`scenario.resolved.toml`).
     pub scenario: String,
     /// A number for each particle, `[N]`.
     pub id: Vec<u64>,
@@ -43,6 +43,8 @@ pub struct Checkpoint {
     pub mass: Vec<f64>,
     /// Charges, `[N]`.
     pub charge: Option<Vec<f64>>,
+    /// What the run remembers of its past beside the state, such as the energy at its start.
+    pub numbers: Vec<(String, f64)>,
 }
 
 /// A checkpoint that was read and found whole.
@@ -121,7 +123,7 @@ pub fn write(path: &Path, checkpoint: &Checkpoint) -> Result<u64, FileError> {
 }
 
 fn fill(file: &File, c: &Checkpoint) -> hdf5::Result<()> {
-    let group = file.create_group("Checkpoint")?;
+    let group = put_group(file, "Checkpoint")?;
     put_attr(&group, "Format", FORMAT)?;
     put_attr(&group, "Time", c.time)?;
     put_one(&group, "Step", c.step)?;
@@ -133,6 +135,8 @@ fn fill(file: &File, c: &Checkpoint) -> hdf5::Result<()> {
     for (name, rows) in [("Coordinates", &c.position), ("Velocities", &c.velocity), ("Acceleration", &c.acceleration)] {
         put(&group, name, ArrayView2::from(&rows[..]), false)?;
     }
+    let numbers = put_group(&group, "Numbers")?;
+    c.numbers.iter().try_for_each(|(name, value)| put_attr(&numbers, name, *value))?;
     c.charge.as_ref().map_or(Ok(()), |q| put(&group, "Charges", &q[..], true))
 }
 
@@ -164,7 +168,13 @@ pub fn read(path: &Path) -> Result<Checkpoint, FileError> {
     if bytes("ScenarioSHA256", 32)? != Sha256::digest(&scenario)[..] {
         return Err(reader.error("/Checkpoint/Scenario differs from its SHA-256; the file is damaged"));
     }
+    let mut numbers = vec![];
+    let remembered = reader.need_group("/Checkpoint/Numbers")?;
+    for name in reader.attr_names(&remembered)? {
+        numbers.push((name.clone(), reader.need_attr(&remembered, &name)?));
+    }
     let checkpoint = Checkpoint {
+        numbers,
         step: reader.integers(&group, "Step", 1)?.ok_or_else(|| missing("Step"))?[0],
         time: reader.need_attr(&group, "Time")?,
         scenario: String::from_utf8(scenario).map_err(|_| reader.error("/Checkpoint/Scenario is not text in UTF-8"))?,
@@ -203,6 +213,9 @@ impl Checkpoint {
         if !self.time.is_finite() {
             return Err(format!("the time is {}", self.time));
         }
+        if let Some((name, value)) = self.numbers.iter().find(|(_, v)| !v.is_finite()) {
+            return Err(format!("{name} is {value}"));
+        }
         if self.scenario.len() > LONGEST_SCENARIO {
             return Err(format!("a scenario of {} bytes", self.scenario.len()));
         }
@@ -225,6 +238,14 @@ impl Checkpoint {
         hash.update((self.scenario.len() as u64).to_le_bytes());
         hash.update(&self.scenario);
         hash.update([u8::from(self.charge.is_some())]);
+        // Attributes have no order of their own.
+        let mut numbers: Vec<_> = self.numbers.iter().collect();
+        numbers.sort_by(|a, b| a.0.cmp(&b.0));
+        for (name, value) in numbers {
+            hash.update((name.len() as u64).to_le_bytes());
+            hash.update(name);
+            hash.update(value.to_le_bytes());
+        }
         update(&mut hash, self.id.iter().map(|v| v.to_le_bytes()));
         for (_, values, _) in self.floats() {
             update(&mut hash, values.iter().map(|v| v.to_le_bytes()));

@@ -53,7 +53,9 @@ fn assemble(fill: impl FnOnce(&File) -> hdf5::Result<()>) -> hdf5::Result<Vec<u8
     // HDF5 takes two files in memory of the same name for one.
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let name = format!("image {}", COUNT.fetch_add(1, Ordering::Relaxed));
-    let file = File::with_options().with_fapl(|p| pin_version(p).core_filebacked(false)).create(name)?;
+    let mut options = File::with_options();
+    options.with_fcpl(|p| p.obj_track_times(false)).with_fapl(|p| pin_version(p).core_filebacked(false));
+    let file = options.create(name)?;
     fill(&file)?;
     let bytes = image(&file)?;
     file.close()?;
@@ -151,6 +153,11 @@ impl Number for u8 {
     const LOST: Self = u8::MAX;
 }
 
+/// Creates a group. Like every object of our files it carries no times: equal contents give equal files.
+pub(crate) fn put_group(parent: &Group, name: &str) -> hdf5::Result<Group> {
+    parent.create_group_builder().with_gcpl(|p| p.obj_track_times(false)).create(name)
+}
+
 /// Writes an array with checksum; `compress` only where it pays (whole numbers and constants).
 pub(crate) fn put<'a, T: Number, D: Dimension>(
     group: &Group,
@@ -160,7 +167,7 @@ pub(crate) fn put<'a, T: Number, D: Dimension>(
 ) -> hdf5::Result<()> {
     let data = data.into();
     let mut chunk = data.shape().to_vec();
-    let mut builder = group.new_dataset_builder();
+    let mut builder = group.new_dataset_builder().with_dcpl(|p| p.obj_track_times(false));
     // An empty array has no chunks, and so no filters.
     if data.shape()[0] > 0 {
         chunk[0] = chunk[0].min(CHUNK);
@@ -177,7 +184,8 @@ pub(crate) fn put<'a, T: Number, D: Dimension>(
 /// Writes an array of one number, inside the header of the object: that has a checksum, while the index of a chunk has
 /// none, and led astray to a run of zeros it would find them valid.
 pub(crate) fn put_one<T: Number>(group: &Group, name: &str, value: T) -> hdf5::Result<()> {
-    group.new_dataset_builder().layout(Layout::Compact).with_data(&[value][..]).create(name)?;
+    let builder = group.new_dataset_builder().with_dcpl(|p| p.obj_track_times(false));
+    builder.layout(Layout::Compact).with_data(&[value][..]).create(name)?;
     Ok(())
 }
 
@@ -190,7 +198,7 @@ pub(crate) fn reserve<T: Number>(
     compress: bool,
 ) -> hdf5::Result<Dataset> {
     let shape = |rows: usize| if width == 1 { vec![rows] } else { vec![rows, width] };
-    let mut builder = group.new_dataset_builder();
+    let mut builder = group.new_dataset_builder().with_dcpl(|p| p.obj_track_times(false));
     if rows > 0 {
         builder = builder.chunk(shape(chunk.clamp(1, rows))).fill_value(T::LOST).shuffle();
         if compress {
@@ -532,7 +540,7 @@ mod tests {
     use super::*;
 
     fn fill(file: &File) -> hdf5::Result<()> {
-        let group = file.create_group("g")?;
+        let group = put_group(file, "g")?;
         put(&group, "v", ArrayView2::from(&vec![[1.5, 2.0, 3.0]; 70_000][..]), false)?;
         put(&group, "n", &vec![7u64; 70_000][..], true)?;
         put_attr(&group, "a", 0.5)

@@ -67,6 +67,12 @@ impl Series {
         &self.entries
     }
 
+    /// Leaves out the snapshots that `keep` does not want; the index on the disk is as it was until the next
+    /// [`add`](Series::add) or [`write`](Series::write).
+    pub fn retain(&mut self, keep: impl FnMut(&Entry) -> bool) {
+        self.entries.retain(keep);
+    }
+
     /// Adds a snapshot, or changes the time of one that is there, and rewrites the index.
     ///
     /// # Errors
@@ -76,6 +82,14 @@ impl Series {
             return Err(FileError::unwritable(&self.path, format!("the time of {name} is {time}")));
         }
         self.insert(name, time);
+        self.write()
+    }
+
+    /// Writes the index.
+    ///
+    /// # Errors
+    /// [`FileError::Io`].
+    pub fn write(&self) -> Result<(), FileError> {
         let document = Document { version: "1.0".into(), files: self.entries.clone() };
         let mut text =
             serde_json::to_vec_pretty(&document).map_err(|e| FileError::io(&self.path, "write")(e.into()))?;

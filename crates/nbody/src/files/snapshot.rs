@@ -11,7 +11,7 @@ use hdf5::{File, Group};
 use ndarray::ArrayView2;
 
 use super::FileError;
-use super::hdf::{self, Number, Reader, put, put_attr, put_attrs, put_one};
+use super::hdf::{self, Number, Reader, put, put_attr, put_attrs, put_group, put_one};
 
 /// Sizes of the units of a snapshot in CGS; all 1 where the units have no meaning outside the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -231,7 +231,7 @@ impl Snapshot {
 
 /// `/Header` as GADGET's readers want it, and `/Diagnostics`.
 pub(super) fn put_header(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()> {
-    let header = file.create_group("Header")?;
+    let header = put_group(file, "Header")?;
     let counts = [0, s.id.len() as u32, 0, 0, 0, 0];
     put_attrs(&header, "NumPart_ThisFile", &counts)?;
     put_attrs(&header, "NumPart_Total", &counts)?;
@@ -253,13 +253,13 @@ pub(super) fn put_header(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Re
     put_attr(&header, "NumFilesPerSnapshot", 1i32)?;
     put_attr(&header, "Flag_DoublePrecision", i32::from(layout.precision == Float::F64))?;
     put_attr(&header, "Code", FixedAscii::<5>::from_ascii("nbody").map_err(|e| e.to_string())?)?;
-    let diagnostics = file.create_group("Diagnostics")?;
+    let diagnostics = put_group(file, "Diagnostics")?;
     s.diagnostics.iter().try_for_each(|(name, value)| put_attr(&diagnostics, name, *value))
 }
 
 /// `/PartType1`: only whole numbers and masses compress; coordinates shrink by a tenth at ten times the time.
 fn put_particles(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()> {
-    let group = file.create_group("PartType1")?;
+    let group = put_group(file, "PartType1")?;
     for field in Field::ALL.into_iter().filter(|&f| layout.wants(f)) {
         let (_, name, _) = field.names();
         let compress = matches!(field, Field::Mass | Field::Charge);
@@ -288,7 +288,7 @@ fn put_floats<T: Number>(g: &Group, name: &str, v: &[T], width: usize, compress:
 
 /// `/VTKHDF`: the same arrays by hard link, and one vertex cell for each particle so that filters work.
 fn put_vtkhdf(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()> {
-    let vtk = file.create_group("VTKHDF")?;
+    let vtk = put_group(file, "VTKHDF")?;
     put_attrs(&vtk, "Version", &[1i64, 0])?;
     put_attr(&vtk, "Type", FixedAscii::<16>::from_ascii("UnstructuredGrid").map_err(|e| e.to_string())?)?;
     let n = s.id.len() as i64;
@@ -300,12 +300,12 @@ fn put_vtkhdf(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()> {
     put(&vtk, "Offsets", &counting[..], true)?;
     put(&vtk, "Types", &vec![1u8; s.id.len()][..], true)?;
     file.link_hard("/PartType1/Coordinates", "/VTKHDF/Points")?;
-    let points = vtk.create_group("PointData")?;
+    let points = put_group(&vtk, "PointData")?;
     for field in Field::ALL.into_iter().filter(|&f| f != Field::Position && layout.wants(f)) {
         let (_, name, point_name) = field.names();
         points.link_hard(&format!("/PartType1/{name}"), point_name)?;
     }
-    let fields = vtk.create_group("FieldData")?;
+    let fields = put_group(&vtk, "FieldData")?;
     put_one(&fields, "time", s.time)?;
     put_one(&fields, "step", s.step as i64)
 }

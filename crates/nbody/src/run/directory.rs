@@ -1,16 +1,19 @@
-//! The run directory: which files a run leaves, and under which names.
+//! The run directory: which files a run leaves, and under which names; who may write there.
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
 use serde_json::Value;
 
+use crate::diagnostics::Diagnostics;
 use crate::fault::Fault;
-use crate::files::atomic;
-use crate::files::checkpoint::{Checkpoint, Checkpoints};
+use crate::files::checkpoint::{Checkpoint, Checkpoints, Latest};
 use crate::files::series::Series;
 use crate::files::snapshot::{self, Layout, Snapshot};
+use crate::files::{FileError, atomic};
 use crate::scenario::Scenario;
 
 /// The directory of a run under way.
@@ -20,6 +23,45 @@ pub struct RunDirectory {
     checkpoints: Checkpoints,
     /// Opened with the first line, which is its header.
     diagnostics: Option<File>,
+    /// Open for as long as the run may write here.
+    _lock: File,
+}
+
+/// What a line of the diagnostics tells beside the sums.
+#[derive(Debug, Clone, Copy)]
+pub struct Extra<'a> {
+    /// At the start of the run.
+    pub first: &'a Diagnostics,
+    /// The last measured error of the forces.
+    pub force_error: Option<f64>,
+}
+
+/// The file whose lock says that a process is at work in the directory.
+const LOCK: &str = ".lock";
+const INDEX: &str = "run.hdf.series";
+const DIAGNOSTICS: &str = "diagnostics.csv";
+
+/// The first line of `diagnostics.csv`.
+fn header() -> String {
+    let (none, mut header) = (Diagnostics::default(), "step,time".to_string());
+    for (name, _) in none.named(&none) {
+        header.push(',');
+        header.push_str(name);
+    }
+    header + ",force_error"
+}
+
+/// The names in a folder.
+fn names(path: &Path) -> Result<Vec<String>, Fault> {
+    let list = fs::read_dir(path).and_then(|entries| {
+        entries.map(|e| Ok(e?.file_name().to_string_lossy().into_owned())).collect::<std::io::Result<Vec<_>>>()
+    });
+    list.map_err(cannot("list the run directory", path))
+}
+
+/// Whether this is what a process that was killed while it wrote a file has left.
+fn is_temporary(name: &str) -> bool {
+    name.strip_prefix('.').and_then(|n| n.split_once(".tmp-")).is_some_and(|(n, _)| is_ours(n))
 }
 
 fn cannot(what: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Fault {
@@ -42,35 +84,123 @@ fn is_ours(name: &str) -> bool {
     NAMES.contains(&name) || (name.starts_with("snap_") && name.ends_with(".hdf"))
 }
 
+/// Opens the lock of a run directory and takes it, for as long as the file is open.
+///
+/// The file stays behind: removing it would let a third process lock another file of the same name.
+fn lock(path: &Path) -> Result<File, Fault> {
+    let name = path.join(LOCK);
+    let open = fs::OpenOptions::new().create(true).truncate(false).write(true).open(&name);
+    let file = open.map_err(cannot("create", &name))?;
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        // Some network file systems have no locks; a run there is not refused for it.
+        Ok(()) | Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) => Ok(file),
+        Err(Errno::WOULDBLOCK) => {
+            let line = format!(
+                "{}: another nbody run is at work in this directory; wait for it, or name another with --out DIR",
+                path.display()
+            );
+            Err(Fault::new(74, line))
+        }
+        Err(e) => Err(cannot("lock", &name)(e.into())),
+    }
+}
+
 impl RunDirectory {
     /// Creates the directory. One with files in it is refused unless `force`; then an earlier run's files are removed,
     /// because its later snapshots would mix with the new ones.
+    ///
+    /// # Errors
+    /// 74 for a directory that is in use, or whose files cannot be written.
     pub fn create(scenario: &Scenario, force: bool) -> Result<Self, Fault> {
         let path = scenario.directory.clone();
         fs::create_dir_all(&path).map_err(cannot("create the run directory", &path))?;
-        let mut names = vec![];
-        for entry in fs::read_dir(&path).map_err(cannot("list the run directory", &path))? {
-            let entry = entry.map_err(cannot("list the run directory", &path))?;
-            names.push(entry.file_name().to_string_lossy().into_owned());
-        }
-        if !names.is_empty() && !force {
+        let names = names(&path)?;
+        if names.iter().any(|n| n != LOCK) && !force {
             let line = format!(
-                "{}: the run directory holds {} files already; name another with --out DIR, or overwrite with --force",
+                "{}: the run directory holds {} files already; name another with --out DIR, go on with --resume, or \
+                 overwrite with --force",
                 path.display(),
-                names.len()
+                names.iter().filter(|n| *n != LOCK).count()
             );
             return Err(Fault::new(74, line));
         }
-        for name in names.iter().filter(|n| is_ours(n)) {
+        let lock = lock(&path)?;
+        for name in names.iter().filter(|n| is_ours(n) || is_temporary(n)) {
             let file = path.join(name);
             fs::remove_file(&file).map_err(cannot("remove", &file))?;
         }
-        // Created and not replaced: of two runs that start at once in one directory, one fails here.
         let copy = path.join("scenario.toml");
         let mut file = File::create_new(&copy).map_err(cannot("create", &copy))?;
         file.write_all(scenario.text.as_bytes()).map_err(cannot("write", &copy))?;
-        let (series, checkpoints) = (Series::new(path.join("run.hdf.series")), Checkpoints::new(&path));
-        Ok(RunDirectory { path, series, checkpoints, diagnostics: None })
+        let (series, checkpoints) = (Series::new(path.join(INDEX)), Checkpoints::new(&path));
+        Ok(RunDirectory { path, series, checkpoints, diagnostics: None, _lock: lock })
+    }
+
+    /// Takes the directory of an earlier run, before its checkpoint is read: nobody else then changes it.
+    ///
+    /// # Errors
+    /// 74 if another process is at work in it, or it cannot be written.
+    pub fn open(path: &Path) -> Result<Self, Fault> {
+        let lock = lock(path)?;
+        let (series, checkpoints) = (Series::new(path.join(INDEX)), Checkpoints::new(path));
+        Ok(RunDirectory { path: path.to_owned(), series, checkpoints, diagnostics: None, _lock: lock })
+    }
+
+    /// Brings the directory to where `latest` is: what came later will come again, and what was written only because
+    /// the run ended there, as `surplus` tells of snapshots and diagnostics, has no place in a run that goes on.
+    ///
+    /// # Errors
+    /// 65 for files that are not those of such a run, 74 for those that cannot be written.
+    pub fn rewind(&mut self, latest: &Latest, dt: f64, surplus: [bool; 2]) -> Result<(), Fault> {
+        self.checkpoints = Checkpoints::after(latest);
+        // Times are those of whole steps: nearer than a part of one is equal.
+        let time = latest.checkpoint.time;
+        let kept = |t: f64, surplus: bool| if surplus { t < time - 1e-6 * dt } else { t <= time + 1e-6 * dt };
+        match Series::read(&self.path.join(INDEX)) {
+            Ok(series) => self.series = series,
+            Err(FileError::Missing { .. }) => {}
+            Err(e) => return Err(e.into()),
+        }
+        self.series.retain(|e| kept(e.time, surplus[0]));
+        // The index first: it never names a file that is gone.
+        self.series.write()?;
+        for name in names(&self.path)? {
+            let dropped = name.starts_with("snap_") && self.series.entries().iter().all(|e| e.name != name);
+            if (dropped && is_ours(&name)) || is_temporary(&name) {
+                let file = self.path.join(&name);
+                fs::remove_file(&file).map_err(cannot("remove", &file))?;
+            }
+        }
+        let path = self.path.join(DIAGNOSTICS);
+        let text = match fs::read_to_string(&path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            text => text.map_err(cannot("read", &path))?,
+        };
+        let mut lines = text.split_inclusive('\n');
+        let header = lines.next().unwrap_or_default();
+        if header.trim_end() != self::header() {
+            let line =
+                format!("{}: has other columns than this version writes; it cannot be continued", path.display());
+            return Err(Fault::new(65, line));
+        }
+        // A line without its end was cut off by a crash.
+        let whole = lines.filter(|l| l.ends_with('\n'));
+        let time_of = |l: &str| l.split(',').nth(1).and_then(|t| t.parse().ok()).unwrap_or(f64::INFINITY);
+        let rest: String = whole.filter(|l| kept(time_of(l), surplus[1])).collect();
+        atomic::replace(&path, format!("{header}{rest}").as_bytes())?;
+        let append = fs::OpenOptions::new().append(true).open(&path).map_err(cannot("open", &path))?;
+        self.diagnostics = Some(append);
+        Ok(())
+    }
+
+    /// The time of the last snapshot.
+    pub fn last_snapshot(&self) -> Option<f64> {
+        self.series.entries().last().map(|e| e.time)
+    }
+
+    /// Writes `scenario.toml`, the scenario as given.
+    pub fn write_given(&self, text: &str) -> Result<(), Fault> {
+        Ok(atomic::replace(&self.path.join("scenario.toml"), text.as_bytes())?)
     }
 
     /// Where it is.
@@ -83,31 +213,36 @@ impl RunDirectory {
         Ok(atomic::replace(&self.path.join("scenario.resolved.toml"), text.as_bytes())?)
     }
 
-    /// Writes the next snapshot and the index of all.
-    pub fn snapshot(&mut self, snapshot: &Snapshot, layout: &Layout) -> Result<(), Fault> {
+    /// Writes the next snapshot and the index of all; returns its name and size in bytes.
+    pub fn snapshot(&mut self, snapshot: &Snapshot, layout: &Layout) -> Result<(String, u64), Fault> {
         let name = format!("snap_{:06}.hdf", self.series.entries().len());
-        snapshot::write(&self.path.join(&name), snapshot, layout)?;
-        Ok(self.series.add(&name, snapshot.time)?)
+        let bytes = snapshot::write(&self.path.join(&name), snapshot, layout)?;
+        self.series.add(&name, snapshot.time)?;
+        Ok((name, bytes))
     }
 
     /// Writes the state, from which a run can go on, over the older of two checkpoints; tells where.
     pub fn checkpoint(&mut self, state: &Checkpoint) -> Result<PathBuf, Fault> {
+        // What the checkpoint takes for written must be on the disk before it.
+        if let Some(file) = &self.diagnostics {
+            file.sync_data().map_err(cannot("sync", &self.path.join(DIAGNOSTICS)))?;
+        }
         Ok(self.checkpoints.write(state)?.0)
     }
 
-    /// Adds a line to `diagnostics.csv`; numbers read back to the same bits.
-    pub fn diagnostics(&mut self, step: u64, time: f64, values: &[(&str, f64)]) -> Result<(), Fault> {
-        let path = self.path.join("diagnostics.csv");
+    /// Adds a line to `diagnostics.csv`; numbers read back to the same bits, what is unknown is empty.
+    pub fn diagnostics(&mut self, step: u64, time: f64, line: &Diagnostics, more: Extra) -> Result<(), Fault> {
+        let path = self.path.join(DIAGNOSTICS);
         let (file, header) = match &mut self.diagnostics {
             Some(file) => (file, String::new()),
             none => {
-                let names: Vec<&str> = values.iter().map(|(n, _)| *n).collect();
                 let file = File::create(&path).map_err(cannot("create", &path))?;
-                (none.insert(file), format!("step,time,{}\n", names.join(",")))
+                (none.insert(file), format!("{}\n", header()))
             }
         };
-        let numbers: Vec<String> = values.iter().map(|(_, v)| format!("{v:?}")).collect();
-        let line = format!("{header}{step},{time:?},{}\n", numbers.join(","));
+        let numbers: Vec<String> = line.named(more.first).iter().map(|(_, v)| format!("{v:?}")).collect();
+        let error = more.force_error.map_or(String::new(), |e| format!("{e:?}"));
+        let line = format!("{header}{step},{time:?},{},{error}\n", numbers.join(","));
         file.write_all(line.as_bytes()).map_err(cannot("write", &path))
     }
 

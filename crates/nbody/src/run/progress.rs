@@ -27,6 +27,8 @@ enum Kind {
     Lines {
         /// Number of steps of the run.
         steps: u64,
+        /// Steps that were done before.
+        first_step: u64,
         /// When it began.
         start: Instant,
         /// When the last line was written.
@@ -36,8 +38,8 @@ enum Kind {
 
 impl Progress {
     /// Tells what begins.
-    pub fn start(scenario: &Scenario, particles: usize, threads: usize, options: &Options) -> Self {
-        Progress { kind: Kind::start(scenario, particles, threads, options.quiet), verbose: options.verbose }
+    pub fn start(scenario: &Scenario, particles: usize, threads: usize, first_step: u64, options: &Options) -> Self {
+        Progress { kind: Kind::start(scenario, particles, threads, first_step, options), verbose: options.verbose }
     }
 
     /// Tells what is worth knowing with `-v` only.
@@ -51,6 +53,15 @@ impl Progress {
         }
     }
 
+    /// Tells what must not be missed, unless the run is to be quiet.
+    pub fn warn(&self, text: &str, quiet: bool) {
+        match &self.kind {
+            _ if quiet => {}
+            Kind::Bar(bar) => bar.suspend(|| eprintln!("nbody: warning: {text}")),
+            _ => eprintln!("nbody: warning: {text}"),
+        }
+    }
+
     /// After a step.
     pub fn at(&self, step: u64, time: f64, energy_error: f64) {
         match &self.kind {
@@ -59,13 +70,13 @@ impl Progress {
                 bar.set_position(step);
                 bar.set_message(format!("t = {time:.6}  dE/E0 = {energy_error:.1e}"));
             }
-            Kind::Lines { steps, start, last } => {
+            Kind::Lines { steps, first_step, start, last } => {
                 if last.get().elapsed() < INTERVAL {
                     return;
                 }
                 last.set(Instant::now());
                 let gone = start.elapsed().as_secs_f64();
-                let left = gone / step as f64 * (steps - step) as f64;
+                let left = gone / (step - first_step) as f64 * (steps - step) as f64;
                 eprintln!(
                     "step {step}/{steps}  t = {time:.6}  dE/E0 = {energy_error:.1e}  {gone:.0} s gone, {left:.0} s left"
                 );
@@ -82,16 +93,18 @@ impl Progress {
 }
 
 impl Kind {
-    fn start(scenario: &Scenario, particles: usize, threads: usize, quiet: bool) -> Self {
-        if quiet {
+    fn start(scenario: &Scenario, particles: usize, threads: usize, first_step: u64, options: &Options) -> Self {
+        // With --json a machine follows the run, by its events.
+        if options.quiet || options.json {
             return Kind::Quiet;
         }
-        eprintln!("{}: {particles} particles, {} steps, {threads} threads", scenario.title, scenario.steps);
+        let from = if first_step > 0 { format!(", going on from step {first_step}") } else { String::new() };
+        eprintln!("{}: {particles} particles, {} steps, {threads} threads{from}", scenario.title, scenario.steps);
         if !std::io::stderr().is_terminal() {
             let now = Instant::now();
-            return Kind::Lines { steps: scenario.steps, start: now, last: Cell::new(now) };
+            return Kind::Lines { steps: scenario.steps, first_step, start: now, last: Cell::new(now) };
         }
-        let bar = ProgressBar::new(scenario.steps);
+        let bar = ProgressBar::new(scenario.steps).with_position(first_step);
         let template = "{bar:32} {percent:>3} %  step {pos}/{len}  {msg}  {elapsed} gone, {eta} left";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);

@@ -7,6 +7,7 @@ use std::path::Path;
 use fmm_core::{Choice, Stage, StageTimes};
 use serde_json::{Value, json};
 
+use super::verify::Verified;
 use crate::diagnostics::Diagnostics;
 use crate::fault::Fault;
 use crate::info::program;
@@ -30,6 +31,10 @@ pub struct Facts<'a> {
     pub choice: Option<Choice>,
     /// Particles at the same place at the end.
     pub coincident_pairs: u64,
+    /// The step of the checkpoint that it went on from.
+    pub resumed_at: Option<u64>,
+    /// What checks of the forces have shown.
+    pub verified: Verified,
 }
 
 impl Facts<'_> {
@@ -59,6 +64,14 @@ impl Facts<'_> {
             "energy_error": self.energy_error,
             "largest_energy_error": self.largest_energy_error,
             "coincident_pairs": self.coincident_pairs,
+            "resumed_from_step": self.resumed_at,
+            "force_error": (self.verified.count > 0).then(|| json!({
+                "norm": "rms over a sample of |da|/max(|a|, 1e-3 largest single term)",
+                "last": self.verified.last,
+                "largest": self.verified.largest,
+                "samples": self.verified.count,
+                "particles_per_sample": s.verify.map(|v| v.sample),
+            })),
         })
     }
 
@@ -76,9 +89,16 @@ impl Facts<'_> {
             text
         });
         let time = s.clock.time(self.steps);
+        let measured = match self.verified {
+            Verified { count: 0, .. } => String::new(),
+            v => format!(
+                "  force error   {:.1e} at most of {} samples, {:e} asked\n",
+                v.largest, v.count, s.settings.tolerance
+            ),
+        };
         format!(
             "{}\n  particles     {}\n  steps         {} to time {time}\n  solver        {solver}\n  energy        {:.9e}, \
-             dE/E0 {:.2e}, largest {:.2e}\n  virial ratio  {:.6}\n  files         {}\n",
+             dE/E0 {:.2e}, largest {:.2e}\n  virial ratio  {:.6}\n{measured}  files         {}\n",
             s.title,
             self.particles,
             self.steps,

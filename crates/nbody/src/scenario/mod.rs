@@ -9,6 +9,7 @@ mod sections;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fmm_core::Settings;
 
@@ -54,6 +55,40 @@ pub struct Scenario {
     pub diagnostics_every: u64,
     /// What a snapshot holds.
     pub layout: Layout,
+    /// Wall time between checkpoints.
+    pub checkpoint_wall: Duration,
+    /// Checks of the forces during the run, if any.
+    pub verify: Option<Verify>,
+}
+
+/// `[verify]`: forces of a sample of the particles against direct sums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verify {
+    /// Number of particles of a sample.
+    pub sample: usize,
+    /// Steps between samples.
+    pub every: u64,
+    /// What a miss does.
+    pub action: Action,
+}
+
+/// `verify.action`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Action {
+    /// A miss is told.
+    #[default]
+    Warn,
+    /// A gross miss ends the run.
+    Stop,
+}
+
+impl Action {
+    const NAMES: [(&'static str, Action); 2] = [("warn", Action::Warn), ("stop", Action::Stop)];
+
+    /// The name in scenarios.
+    pub fn name(self) -> &'static str {
+        Action::NAMES[self as usize].0
+    }
 }
 
 /// `force.law`.
@@ -176,6 +211,25 @@ impl Scenario {
     /// # Errors
     /// All mistakes, each with its place in `name` or in a `--set` option.
     pub fn parse(name: &str, text: String, folder: Option<&Path>, sets: &[String]) -> Result<Scenario, Problems> {
+        Scenario::read(name, text, folder, sets, |_| true)
+    }
+
+    /// Reads the resolved scenario of a checkpoint, whose particles need no files any more.
+    ///
+    /// # Errors
+    /// As [`parse`](Scenario::parse), but for files that are not there.
+    pub fn parse_resumed(name: &str, text: String, sets: &[String]) -> Result<Scenario, Problems> {
+        const MISSING_FILE: u8 = 66;
+        Scenario::read(name, text, None, sets, |problem| problem.code != MISSING_FILE)
+    }
+
+    fn read(
+        name: &str,
+        text: String,
+        folder: Option<&Path>,
+        sets: &[String],
+        counts: impl Fn(&problem::Problem) -> bool,
+    ) -> Result<Scenario, Problems> {
         let mut sources = vec![Source { name: name.into(), text: text.clone() }];
         let parsed = document::parse(&text, 0);
         let overrides: Vec<_> = (1..).zip(sets).map(|(i, set)| document::parse_set(set, i)).collect();
@@ -202,6 +256,7 @@ impl Scenario {
             sections::read(&notes, &root, folder, name)
         });
         let mut problems = notes.problems.into_inner();
+        problems.retain(counts);
         // In the order of the file, whatever the order of the checks.
         problems.sort_by_key(|p| p.span.as_ref().map(|s| (s.source, s.range.start)));
         match scenario {

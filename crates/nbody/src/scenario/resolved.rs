@@ -73,7 +73,12 @@ impl Scenario {
         writeln!(out, "fields = [{}]", fields.collect::<Vec<_>>().join(", "))?;
         let float = FLOATS.iter().find(|(_, f)| *f == self.layout.precision).map_or("f64", |(n, _)| *n);
         writeln!(out, "precision = {}", text(float))?;
-        writeln!(out, "diagnostics_every = {}{time}", interval(self.diagnostics_every))
+        writeln!(out, "diagnostics_every = {}{time}", interval(self.diagnostics_every))?;
+        let wall = humantime::format_duration(self.checkpoint_wall).to_string();
+        writeln!(out, "checkpoint_wall = {}", text(&wall))?;
+        let Some(verify) = &self.verify else { return Ok(()) };
+        writeln!(out, "\n[verify]\nsample = {}\nevery = {}{time}", verify.sample, interval(verify.every))?;
+        writeln!(out, "action = {}", text(verify.action.name()))
     }
 
     fn write_group(&self, out: &mut String, group: &Group) -> std::fmt::Result {

@@ -1,13 +1,14 @@
 //! From sections and keys to a [`Scenario`]: one function a section, defaults and ranges beside each key.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fmm_core::{Method, Precision, Settings, Softening};
 
 use super::clock::Clock;
 use super::document::{Item, Value};
 use super::reader::{Notes, Range, Section};
-use super::{Device, FIELDS, FLOATS, Group, Law, Model, Scenario, Velocities};
+use super::{Action, Device, FIELDS, FLOATS, Group, Law, Model, Scenario, Velocities, Verify};
 use crate::files::snapshot::{Field, Float, Layout};
 use crate::integrator::Integrator;
 use crate::units::{Dimension, System};
@@ -40,6 +41,9 @@ pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str
     let time = time(top.section("time"), units);
     let stem = Path::new(name).file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
     let output = output(top.section("output"), units, law, time.as_ref(), &stem);
+    let usual = output.as_ref().map(|o| o.diagnostics_every);
+    let asked = top.has("verify");
+    let verify = verify(top.section("verify"), units, time.as_ref(), usual).filter(|_| asked);
     top.close();
     let (Time { integrator, clock, steps }, output, groups) = (time?, output?, groups?);
     Some(Scenario {
@@ -58,6 +62,8 @@ pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str
         snapshot_every: output.every,
         diagnostics_every: output.diagnostics_every,
         layout: output.layout,
+        checkpoint_wall: output.checkpoint_wall,
+        verify,
     })
 }
 
@@ -337,6 +343,7 @@ struct Output {
     every: u64,
     diagnostics_every: u64,
     layout: Layout,
+    checkpoint_wall: Duration,
 }
 
 fn output(mut s: Section<'_>, units: System, law: Law, time: Option<&Time>, stem: &str) -> Option<Output> {
@@ -356,10 +363,37 @@ fn output(mut s: Section<'_>, units: System, law: Law, time: Option<&Time>, stem
     };
     let fields = Field::ALL.into_iter().filter(wanted).collect();
     let precision = s.choice("precision", &FLOATS).unwrap_or(Float::F64);
+    let checkpoint_wall = wall(&mut s, "checkpoint_wall").unwrap_or(Duration::from_secs(600));
     s.close();
     let every = every?.unwrap_or(time?.steps?.max(1));
     let diagnostics_every = diagnostics_every?.unwrap_or(every);
-    Some(Output { directory: directory.into(), every, diagnostics_every, layout: Layout { fields, precision } })
+    let layout = Layout { fields, precision };
+    Some(Output { directory: directory.into(), every, diagnostics_every, layout, checkpoint_wall })
+}
+
+/// A span of wall time, as `"10min"`.
+fn wall(s: &mut Section<'_>, key: &'static str) -> Option<Duration> {
+    let text = s.string(key)?;
+    match humantime::parse_duration(&text) {
+        Ok(span) if span >= Duration::from_secs(1) => return Some(span),
+        Ok(_) => {
+            s.fault(key, format!("{} = \"{text}\" is outside its range", s.full(key)), "allowed: 1s or more", None)
+        }
+        Err(e) => {
+            let message = format!("{} = \"{text}\" cannot be read as a span of wall time", s.full(key));
+            s.fault(key, message, e.to_string(), Some("for example \"10min\" or \"1h 30m\"".into()));
+        }
+    }
+    None
+}
+
+/// `[verify]`; `usual` is the cadence of the diagnostics.
+fn verify(mut s: Section<'_>, units: System, time: Option<&Time>, usual: Option<u64>) -> Option<Verify> {
+    let sample = s.integer("sample", 1, 1_000_000).unwrap_or(256) as usize;
+    let every = cadence(&mut s, "every", units, time);
+    let action = s.choice("action", &Action::NAMES).unwrap_or_default();
+    s.close();
+    Some(Verify { sample, every: every?.or(usual)?, action })
 }
 
 /// Steps between outputs: `Some(None)` where the key is absent, `None` where it is wrong.

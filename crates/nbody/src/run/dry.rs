@@ -1,0 +1,103 @@
+//! `--dry-run`: what a run would need, from one sum of its forces; nothing is written.
+
+use std::time::Instant;
+
+use fmm_core::{CpuExecutor, Executor, StageTimes};
+use serde_json::json;
+
+use super::{Options, report};
+use crate::fault::Fault;
+use crate::files::snapshot::{Field, Float};
+use crate::initial::Initial;
+use crate::scenario::Scenario;
+
+/// Prints the resolved scenario, and below it what the run would need.
+pub fn run(scenario: &Scenario, options: &Options, threads: usize) -> Result<(), Fault> {
+    let initial = Initial::of(scenario)?;
+    let n = initial.len();
+    let mut executor = CpuExecutor::new(scenario.settings.clone()).map_err(|e| Fault::new(65, e.to_string()))?;
+    let particles = initial.particles(scenario.law, scenario.constant());
+    executor.upload(&particles).map_err(|e| Fault::new(65, format!("initial particles: {e}")))?;
+    let mut times = StageTimes::default();
+    let mut sum = || {
+        let start = Instant::now();
+        executor.forces(&mut times).map(|()| start.elapsed().as_secs_f64())
+    };
+    // The first sum starts the threads and touches memory for the first time: where it is short, another one tells more.
+    let refuse = |e: fmm_core::Error| Fault::new(65, e.to_string());
+    let mut seconds = sum().map_err(refuse)?;
+    if seconds < 1.0 {
+        seconds = seconds.min(sum().map_err(refuse)?);
+    }
+    let sums = scenario.steps.saturating_mul(scenario.integrator.sums_per_step()).saturating_add(1);
+    let snapshots = 1 + scenario.steps.div_ceil(scenario.snapshot_every);
+    let snapshot = snapshot_bytes(scenario, n);
+    let checkpoint = checkpoint_bytes(scenario, n);
+    let memory = peak_memory().map(|probe| probe + output_memory(n, snapshot.max(checkpoint)));
+    let total = sums as f64 * seconds;
+    let resolved = scenario.resolved(executor.choice().as_ref(), n);
+    if options.json {
+        let facts = json!({
+            "event": "dry-run", "particles": n, "steps": scenario.steps, "threads": threads, "snapshots": snapshots,
+            "snapshot_bytes": snapshot, "checkpoint_bytes": checkpoint, "memory_bytes": memory,
+            "seconds_per_force_sum": seconds, "seconds": total, "scenario": resolved,
+        });
+        return report::print(&format!("{facts}\n"));
+    }
+    let memory = memory.map_or("unknown on this system".into(), bytes);
+    report::print(&format!(
+        "{resolved}\n# Nothing was run. {n} particles, {} steps on {threads} threads would need about\n\
+         #   memory      {memory}, from one sum of the forces and the copies that outputs take\n\
+         #   a snapshot  {} ({snapshots} of them: {}), a checkpoint {} (2 of them)\n\
+         #   time        {}, at {seconds:.2e} s a sum of the forces as just measured, without outputs\n",
+        scenario.steps,
+        bytes(snapshot),
+        bytes(snapshot.saturating_mul(snapshots)),
+        bytes(checkpoint),
+        span(total),
+    ))
+}
+
+/// Bytes of a snapshot file: arrays that are compressed (ids, masses, charges, cells) shrink to a few percent.
+fn snapshot_bytes(scenario: &Scenario, n: usize) -> u64 {
+    let float = if scenario.layout.precision == Float::F32 { 4 } else { 8 };
+    let width = |f: &Field| match f {
+        Field::Position | Field::Velocity | Field::Acceleration => 3 * float,
+        Field::Potential => float,
+        Field::Mass | Field::Id | Field::Charge => 0,
+    };
+    let fields = Field::ALL.iter().filter(|f| **f == Field::Position || scenario.layout.fields.contains(f));
+    let compressed = 1;
+    n as u64 * (fields.map(width).sum::<u64>() + compressed) + 16_000
+}
+
+/// Three vectors in full, the rest compressed.
+fn checkpoint_bytes(scenario: &Scenario, n: usize) -> u64 {
+    n as u64 * (72 + 1 + u64::from(scenario.charged())) + 16_000
+}
+
+/// Copies of the state and the sums, and the file twice while it is assembled.
+fn output_memory(n: usize, file: u64) -> u64 {
+    let (particles, field, acceleration, rows) = (64, 32, 24, 96);
+    n as u64 * (particles + field + acceleration + rows) + 2 * file.min(1 << 30)
+}
+
+/// The most memory that this process has had, in bytes, where the system tells.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    Some(1024 * line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?)
+}
+
+fn bytes(b: u64) -> String {
+    indicatif::HumanBytes(b).to_string()
+}
+
+/// Seconds in words, rounded to what an estimate is worth.
+fn span(seconds: f64) -> String {
+    if seconds < 60.0 {
+        return format!("{seconds:.1} s");
+    }
+    let whole = std::time::Duration::try_from_secs_f64(seconds.round()).unwrap_or(std::time::Duration::MAX);
+    humantime::format_duration(whole).to_string()
+}

@@ -1,0 +1,414 @@
+//! The steps of a run, and what is due after each.
+
+use std::time::{Duration, Instant};
+
+use fmm_core::{CpuExecutor, Error, Executor, Particles, Stage, StageTimes};
+use serde_json::json;
+
+use super::directory::{Extra, RunDirectory};
+use super::events::Events;
+use super::progress::Progress;
+use super::signals::Stop;
+use super::verify::{GROSS, Verified, sampled_error};
+use super::{Options, Start, report, resume};
+use crate::diagnostics::{Diagnostics, State};
+use crate::fault::Fault;
+use crate::files::checkpoint::Checkpoint;
+use crate::files::snapshot::{Field, Snapshot};
+use crate::initial::Initial;
+use crate::integrator::Stepper;
+use crate::scenario::{Action, Scenario};
+
+/// Why a run does not go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// All steps are done.
+    Complete,
+    /// Ctrl-C or SIGTERM.
+    Signal,
+    /// `--max-wall`.
+    Wall,
+}
+
+/// What is written at a step.
+#[derive(Debug, Clone, Copy, Default)]
+struct Due {
+    snapshot: bool,
+    diagnostics: bool,
+    checkpoint: bool,
+    verify: bool,
+}
+
+impl Due {
+    fn any(self) -> bool {
+        self.snapshot || self.diagnostics || self.checkpoint || self.verify
+    }
+}
+
+/// A run under way.
+pub struct Simulation<'a> {
+    options: &'a Options,
+    threads: usize,
+    scenario: Scenario,
+    initial: Initial,
+    executor: Box<dyn Executor>,
+    stepper: Stepper,
+    directory: RunDirectory,
+    events: Events,
+    progress: Progress,
+    times: StageTimes,
+    /// Steps done.
+    step: u64,
+    resumed_at: Option<u64>,
+    /// At the start: energies drift from these.
+    first: Option<Diagnostics>,
+    last: Diagnostics,
+    /// Largest |dE/E0| so far.
+    worst: f64,
+    verified: Verified,
+    /// When the last checkpoint was written.
+    checkpointed: Instant,
+}
+
+impl<'a> Simulation<'a> {
+    /// Hands the particles to the solver.
+    pub fn new(start: Start, options: &'a Options, threads: usize) -> Result<Self, Fault> {
+        let Start { scenario, initial, directory, resumed } = start;
+        let mut executor = CpuExecutor::new(scenario.settings.clone()).map_err(|e| Fault::new(65, e.to_string()))?;
+        let particles = initial.particles(scenario.law, scenario.constant());
+        executor.upload(&particles).map_err(|e| Fault::new(65, format!("initial particles: {e}")))?;
+        let state = resumed.as_ref().map(|r| &r.latest.checkpoint);
+        // Resuming has made sure that this is a whole number of steps.
+        let step = state.map_or(0, |c| scenario.clock.steps(c.time).unwrap_or(c.step));
+        let mut simulation = Simulation {
+            options,
+            threads,
+            stepper: Stepper::new(scenario.integrator, scenario.clock.dt),
+            executor: Box::new(executor),
+            directory,
+            events: Events::new(options.json),
+            progress: Progress::start(&scenario, initial.len(), threads, step, options),
+            times: StageTimes::default(),
+            step,
+            resumed_at: state.map(|c| c.step),
+            first: None,
+            last: Diagnostics::default(),
+            worst: 0.0,
+            verified: Verified::default(),
+            checkpointed: Instant::now(),
+            scenario,
+            initial,
+        };
+        if let Some(checkpoint) = state {
+            simulation.recall(&checkpoint.numbers);
+        }
+        Ok(simulation)
+    }
+
+    /// What a checkpoint keeps beside the state of the particles.
+    fn numbers(&self) -> Vec<(String, f64)> {
+        let first = self.first.unwrap_or_default();
+        let energies = |name: &str, d: &Diagnostics| {
+            [(format!("{name}_kinetic"), d.kinetic), (format!("{name}_potential"), d.potential)]
+        };
+        let mut numbers = [energies("first", &first), energies("last", &self.last)].concat();
+        numbers.push(("largest_energy_error".into(), self.worst));
+        if let Some(last) = self.verified.last.filter(|_| self.verified.largest.is_finite()) {
+            numbers.push(("force_error_last".into(), last));
+            numbers.push(("force_error_largest".into(), self.verified.largest));
+            numbers.push(("force_error_count".into(), self.verified.count as f64));
+        }
+        numbers
+    }
+
+    /// The reverse of [`numbers`](Self::numbers).
+    fn recall(&mut self, numbers: &[(String, f64)]) {
+        let get = |name: &str| numbers.iter().find(|(n, _)| n == name).map(|&(_, v)| v);
+        let energies = |name: &str| {
+            let kinetic = get(&format!("{name}_kinetic"))?;
+            Some(Diagnostics { kinetic, potential: get(&format!("{name}_potential"))?, ..Diagnostics::default() })
+        };
+        self.first = energies("first");
+        self.last = energies("last").unwrap_or_default();
+        self.worst = get("largest_energy_error").unwrap_or(0.0);
+        self.verified = Verified {
+            last: get("force_error_last"),
+            largest: get("force_error_largest").unwrap_or(0.0),
+            count: get("force_error_count").unwrap_or(0.0) as u64,
+        };
+    }
+
+    /// All steps, and the last files.
+    pub fn run(mut self, stop: &Stop, begun: Instant) -> Result<(), Fault> {
+        let s = &self.scenario;
+        let facts = json!({
+            "title": s.title, "directory": self.directory.path().to_string_lossy(), "particles": self.initial.len(),
+            "step": self.step, "steps": s.steps, "time": s.clock.time(self.step), "end": s.end(),
+            "threads": self.threads,
+        });
+        self.events.send("start", facts)?;
+        let outcome = self.advance(stop, begun);
+        self.progress.finish();
+        let ending = match outcome {
+            Ok(ending) => ending,
+            Err(fault) => {
+                let facts = json!({ "step": self.step, "exit_code": fault.code, "error": fault.render(false).trim() });
+                self.events.send("end", facts)?;
+                return Err(fault);
+            }
+        };
+        let pairs = self.executor.coincident_pairs();
+        if pairs > 0 {
+            let text = format!("{pairs} pairs of particles are at the same place; unsoftened they do not interact");
+            self.progress.warn(&text, self.options.quiet);
+        }
+        self.conclude(ending)
+    }
+
+    fn advance(&mut self, stop: &Stop, begun: Instant) -> Result<Ending, Fault> {
+        let steps = self.scenario.steps;
+        let first = self.due(self.step, false);
+        match self.resumed_at {
+            None => self.output(Due { snapshot: true, diagnostics: true, checkpoint: false, ..first })?,
+            // A run that was stopped in passing, and is now to end here.
+            Some(_) if self.step == steps && self.directory.last_snapshot() != Some(self.time()) => {
+                self.output(Due { snapshot: true, diagnostics: true, checkpoint: true, verify: false })?;
+            }
+            Some(_) => self.refresh()?,
+        }
+        // Written once the solver has chosen, and before the long part of the run.
+        let resolved = self.scenario.resolved(self.executor.choice().as_ref(), self.initial.len());
+        self.directory.write_resolved(&resolved)?;
+        self.progress.note(&resolved);
+        let mut longest = Duration::ZERO;
+        while self.step < steps {
+            let start = Instant::now();
+            let advanced = self.stepper.step(self.executor.as_mut(), &mut self.times);
+            self.step += 1;
+            advanced.and_then(|()| self.executor.check()).map_err(|e| self.broken(&e))?;
+            let ending = match self.options.max_wall {
+                _ if self.step == steps => Some(Ending::Complete),
+                _ if stop.requested() => Some(Ending::Signal),
+                // Time for another step, and as much again to write.
+                Some(wall) if begun.elapsed() + 2 * longest.max(start.elapsed()) > wall => Some(Ending::Wall),
+                _ => None,
+            };
+            let mut due = self.due(self.step, ending == Some(Ending::Complete));
+            // An interrupted run leaves a checkpoint and nothing else that an unbroken one would not leave.
+            due.checkpoint |= ending.is_some() || self.checkpointed.elapsed() >= self.scenario.checkpoint_wall;
+            if due.any() {
+                self.output(due)?;
+            }
+            let (time, drift) = (self.time(), self.last.drift_from(&self.first.unwrap_or_default()));
+            self.progress.at(self.step, time, drift);
+            self.events.progress(self.step, steps, time, drift)?;
+            if let Some(ending) = ending {
+                return Ok(ending);
+            }
+            longest = longest.max(start.elapsed());
+        }
+        Ok(Ending::Complete)
+    }
+
+    /// The present time.
+    fn time(&self) -> f64 {
+        self.scenario.clock.time(self.step)
+    }
+
+    /// What the cadences ask for; everything at the end of a run.
+    fn due(&self, step: u64, end: bool) -> Due {
+        let s = &self.scenario;
+        Due {
+            snapshot: end || step.is_multiple_of(s.snapshot_every),
+            diagnostics: end || step.is_multiple_of(s.diagnostics_every),
+            checkpoint: end,
+            verify: s.verify.is_some_and(|v| step.is_multiple_of(v.every)),
+        }
+    }
+
+    /// The fault of a step whose state is no longer finite.
+    fn broken(&self, error: &Error) -> Fault {
+        let line = format!(
+            "stopped at step {}, time {}: {error}; the files up to the step before are complete. A smaller time.dt or \
+             a softening keeps close encounters finite",
+            self.step,
+            self.time()
+        );
+        Fault::new(70, line)
+    }
+
+    fn refresh(&mut self) -> Result<(), Fault> {
+        let refreshed = self.stepper.refresh(self.executor.as_mut(), &mut self.times);
+        refreshed.map_err(|e| self.broken(&e))
+    }
+
+    /// Writes what is due.
+    fn output(&mut self, due: Due) -> Result<(), Fault> {
+        self.refresh()?;
+        let start = Instant::now();
+        let particles = self.executor.particles();
+        let (mut potential, field) = self.executor.field();
+        if due.verify {
+            self.verify(&particles, &field)?;
+        }
+        let s = &self.scenario;
+        // Attraction: φ = −G Σ m/r. Repulsion of like charges: φ = k_e Σ q/r.
+        let sign = if s.charged() { s.constant() } else { -s.constant() };
+        potential.iter_mut().for_each(|p| *p *= sign);
+        let acceleration: Vec<[f64; 3]> =
+            particles.coupling.iter().zip(&field).map(|(c, e)| e.map(|e| c * e)).collect();
+        // A checkpoint in passing remembers nothing that an unbroken run would not know.
+        if due.diagnostics || due.snapshot {
+            let now = Diagnostics::of(State {
+                position: &particles.position,
+                velocity: &particles.velocity,
+                mass: &self.initial.mass,
+                strength: &particles.strength,
+                potential: &potential,
+                acceleration: &acceleration,
+            });
+            self.diagnose(now, due.diagnostics)?;
+        }
+        if due.snapshot {
+            self.snapshot(&particles, potential, &acceleration)?;
+        }
+        // After the outputs of its step: a run that goes on from here need not write them.
+        if due.checkpoint && self.step > 0 {
+            self.checkpoint(particles, acceleration)?;
+        }
+        self.times.add(Stage::Output, start.elapsed());
+        Ok(())
+    }
+
+    /// Measures the error of the forces.
+    fn verify(&mut self, particles: &Particles, field: &[[f64; 3]]) -> Result<(), Fault> {
+        let s = &self.scenario;
+        let Some(verify) = s.verify else { return Ok(()) };
+        let error = sampled_error(particles, field, s.settings.softening, verify.sample, self.step);
+        self.verified.add(error);
+        let tolerance = s.settings.tolerance;
+        if error <= tolerance {
+            return Ok(());
+        }
+        let text = format!(
+            "step {}, time {}: the rms force error of {} particles is {error:.1e}, above solver.tolerance = {tolerance:e}",
+            self.step,
+            self.time(),
+            verify.sample.min(particles.len())
+        );
+        if verify.action == Action::Stop && (error.is_nan() || error > GROSS * tolerance) {
+            let line = format!(
+                "stopped at {text} by more than {GROSS} times; the files up to the step before are complete. Leave out \
+                 solver.order and solver.theta, or choose precision = \"f64\"; verify.action = \"warn\" goes on"
+            );
+            return Err(Fault::new(1, line));
+        }
+        self.progress.warn(&text, self.options.quiet);
+        Ok(())
+    }
+
+    /// Keeps the diagnostics, and adds their line if it is due.
+    fn diagnose(&mut self, now: Diagnostics, line: bool) -> Result<(), Fault> {
+        let first = *self.first.get_or_insert(now);
+        if !now.total().is_finite() {
+            let what = Error::NotFinite { what: "energy", index: 0, value: now.total(), count: 1 };
+            return Err(self.broken(&what));
+        }
+        (self.last, self.worst) = (now, self.worst.max(now.drift_from(&first).abs()));
+        if !line {
+            return Ok(());
+        }
+        let force_error = self.verified.last;
+        self.directory.diagnostics(self.step, self.time(), &now, Extra { first: &first, force_error })?;
+        let mut facts = json!({ "step": self.step, "time": self.time(), "force_error": force_error });
+        for (name, value) in now.named(&first) {
+            facts[name] = value.into();
+        }
+        self.events.send("diagnostics", facts)
+    }
+
+    fn snapshot(&mut self, p: &Particles, potential: Vec<f64>, acceleration: &[[f64; 3]]) -> Result<(), Fault> {
+        let s = &self.scenario;
+        let wanted = |field| s.layout.fields.contains(&field);
+        let named = self.last.named(&self.first.unwrap_or_default());
+        let force_error = self.verified.last.filter(|e| e.is_finite()).map(|e| ("force_error", e));
+        let snapshot = Snapshot {
+            time: self.time(),
+            step: self.step,
+            id: (0..p.len() as u64).collect(),
+            position: p.position.clone(),
+            velocity: p.velocity.clone(),
+            mass: self.initial.mass.clone(),
+            charge: s.charged().then(|| self.initial.charge.clone()),
+            potential: wanted(Field::Potential).then_some(potential),
+            acceleration: wanted(Field::Acceleration).then(|| acceleration.to_vec()),
+            units: s.units.snapshot(),
+            box_size: 0.0,
+            diagnostics: named.into_iter().chain(force_error).map(|(n, v)| (n.to_string(), v)).collect(),
+        };
+        let (name, bytes) = self.directory.snapshot(&snapshot, &s.layout)?;
+        let facts = json!({ "step": self.step, "time": self.time(), "file": name, "bytes": bytes });
+        self.events.send("snapshot", facts)
+    }
+
+    fn checkpoint(&mut self, particles: Particles, acceleration: Vec<[f64; 3]>) -> Result<(), Fault> {
+        let s = &self.scenario;
+        let state = Checkpoint {
+            step: self.step,
+            time: self.time(),
+            // Without what the solver chose: it chooses anew for every sum.
+            scenario: s.resolved(None, particles.len()),
+            id: (0..particles.len() as u64).collect(),
+            position: particles.position,
+            velocity: particles.velocity,
+            acceleration,
+            mass: self.initial.mass.clone(),
+            charge: s.charged().then(|| self.initial.charge.clone()),
+            numbers: self.numbers(),
+        };
+        let path = self.directory.checkpoint(&state)?;
+        self.checkpointed = Instant::now();
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
+        self.events.send("checkpoint", json!({ "step": self.step, "time": self.time(), "file": name }))
+    }
+
+    /// The last files, and the tables on stdout.
+    fn conclude(mut self, ending: Ending) -> Result<(), Fault> {
+        let facts = report::Facts {
+            scenario: &self.scenario,
+            particles: self.initial.len(),
+            threads: self.threads,
+            steps: self.step,
+            energy_error: self.last.drift_from(&self.first.unwrap_or_default()),
+            largest_energy_error: self.worst,
+            choice: self.executor.choice(),
+            coincident_pairs: self.executor.coincident_pairs(),
+            resumed_at: self.resumed_at,
+            verified: self.verified,
+        };
+        let run = facts.run_json();
+        self.directory.finish(&run, &report::timings_json(&self.times))?;
+        let command = resume::command(self.directory.path());
+        if self.options.json {
+            let mut end = run;
+            end["resume"] = (ending != Ending::Complete).then(|| command.clone()).into();
+            end["exit_code"] = if ending == Ending::Complete { 0 } else { 75 }.into();
+            self.events.send("end", end)?;
+        } else {
+            let mut text = facts.summary(&self.last, self.directory.path());
+            if !self.options.quiet {
+                text.push_str(&report::stage_table(&self.times));
+            }
+            report::print(&text)?;
+        }
+        let why = match ending {
+            Ending::Complete => return Ok(()),
+            Ending::Signal => "by a signal",
+            Ending::Wall => "before --max-wall is over",
+        };
+        let (step, time) = (self.step, self.time());
+        let line =
+            format!("stopped {why} after step {step}, time {time}; all files are complete. To go on:\n{command}");
+        Err(Fault::new(75, line))
+    }
+}

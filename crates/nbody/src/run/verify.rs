@@ -1,0 +1,146 @@
+//! Checks of the forces during a run: a sample of the particles against direct sums, written as the formulas stand.
+//!
+//! The norm is that of the tolerance: e_i = |δa_i|/max(|a_i|, f_i) with f_i a thousandth of the largest single term of
+//! particle i; told is the root of the mean of e_i² over the sample.
+
+use fmm_core::{Particles, Softening};
+use rayon::prelude::*;
+
+/// A miss by this factor ends a run with `action = "stop"`: the rms of a sample scatters about that of all particles,
+/// so that a smaller miss may be chance, and is told only.
+pub const GROSS: f64 = 10.0;
+
+/// What the checks of a run have shown.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Verified {
+    /// The last measured error.
+    pub last: Option<f64>,
+    /// The largest.
+    pub largest: f64,
+    /// How many were measured.
+    pub count: u64,
+}
+
+impl Verified {
+    /// Adds a measured error.
+    pub fn add(&mut self, error: f64) {
+        *self = Verified { last: Some(error), largest: self.largest.max(error), count: self.count + 1 };
+    }
+}
+
+/// The rms error of `field` (e = −∇Σ q K) over `sample` particles, other ones at every step.
+pub fn sampled_error(particles: &Particles, field: &[[f64; 3]], softening: Softening, sample: usize, step: u64) -> f64 {
+    let n = particles.len();
+    let sample = sample.min(n);
+    if sample == 0 {
+        return 0.0;
+    }
+    // Evenly spaced numbers from a start that the step scatters.
+    let start = (step.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % n;
+    let error2 = |k: usize| {
+        let i = (start + (k as u128 * n as u128 / sample as u128) as usize) % n;
+        let (exact, largest) = direct(particles, softening, i);
+        let wrong = norm(std::array::from_fn(|c| field[i][c] - exact[c]));
+        // Where nothing pulls there is nothing to be relative to.
+        if wrong == 0.0 { 0.0 } else { (wrong / norm(exact).max(1e-3 * largest)).powi(2) }
+    };
+    // Collected in order: the sum has the same bits for any number of threads.
+    let errors: Vec<f64> = (0..sample).into_par_iter().map(error2).collect();
+    (errors.iter().sum::<f64>() / sample as f64).sqrt()
+}
+
+fn norm(v: [f64; 3]) -> f64 {
+    (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).sqrt()
+}
+
+/// The field at particle `i`, and its largest single term.
+fn direct(particles: &Particles, softening: Softening, i: usize) -> ([f64; 3], f64) {
+    let x = particles.position[i];
+    let (mut field, mut largest) = ([0.0; 3], 0.0f64);
+    for (y, q) in particles.position.iter().zip(&particles.strength) {
+        let d: [f64; 3] = std::array::from_fn(|c| x[c] - y[c]);
+        let r = norm(d);
+        // The particle itself, and others at its place, pull in no direction.
+        if r == 0.0 {
+            continue;
+        }
+        let f = q * slope(r, softening);
+        (0..3).for_each(|c| field[c] += f * d[c]);
+        largest = largest.max(f.abs() * r);
+    }
+    (field, largest)
+}
+
+/// −K'(r)/r of the softened kernel, r > 0.
+fn slope(r: f64, softening: Softening) -> f64 {
+    match softening {
+        Softening::None => r.powi(-3),
+        Softening::Plummer(e) => (r * r + e * e).powf(-1.5),
+        Softening::P1(e) => (r * r + 2.5 * e * e) * (r * r + e * e).powf(-2.5),
+        Softening::Spline(e) if e > 0.0 => {
+            let h = 2.8 * e;
+            let u = r / h;
+            let g = if u < 0.5 {
+                32.0 / 3.0 + u * u * (32.0 * u - 192.0 / 5.0)
+            } else if u < 1.0 {
+                64.0 / 3.0 - 48.0 * u + 192.0 / 5.0 * u * u - 32.0 / 3.0 * u.powi(3) - 1.0 / (15.0 * u.powi(3))
+            } else {
+                u.powi(-3)
+            };
+            g / h.powi(3)
+        }
+        Softening::Spline(_) => r.powi(-3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fmm_core::{Settings, StageTimes, evaluate};
+
+    use super::*;
+
+    fn cloud() -> Particles {
+        let x = |i: usize, k: usize| ((i * 7919 + k * 104_729) % 1009) as f64 / 1009.0;
+        Particles {
+            position: (0..500).map(|i| std::array::from_fn(|k| x(i, k + 1))).collect(),
+            strength: (0..500).map(|i| 1.0 + x(i, 0)).collect(),
+            ..Particles::default()
+        }
+    }
+
+    #[test]
+    fn right_forces_pass_for_every_softening() {
+        let cloud = cloud();
+        for softening in [Softening::None, Softening::Plummer(0.05), Softening::Spline(0.05), Softening::P1(0.05)] {
+            let settings = Settings { softening, tolerance: 1e-12, ..Settings::default() };
+            let times = &mut StageTimes::default();
+            let sum = evaluate(&settings, &cloud.position, &cloud.strength, None, times).unwrap();
+            let error = sampled_error(&cloud, &sum.field, softening, 100, 3);
+            assert!(error < 1e-11, "{softening:?}: {error:e}");
+            // Half a force too much everywhere is an error of one half.
+            let wrong: Vec<_> = sum.field.iter().map(|e| e.map(|c| 1.5 * c)).collect();
+            let error = sampled_error(&cloud, &wrong, softening, 100, 3);
+            assert!((error - 0.5).abs() < 1e-9, "{softening:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn small_samples_and_lone_particles() {
+        let one = Particles { position: vec![[1.0; 3]], strength: vec![2.0], ..Particles::default() };
+        assert_eq!(sampled_error(&one, &[[0.0; 3]], Softening::None, 256, 9), 0.0);
+        assert_eq!(sampled_error(&Particles::default(), &[], Softening::None, 256, 9), 0.0);
+        assert_eq!(sampled_error(&one, &[[1.0, 0.0, 0.0]], Softening::None, 256, 9), f64::INFINITY);
+    }
+
+    #[test]
+    fn every_particle_has_its_turn() {
+        // One wrong force in 500 is found at some step by samples of 10.
+        let cloud = cloud();
+        let settings = Settings { tolerance: 1e-12, ..Settings::default() };
+        let mut field =
+            evaluate(&settings, &cloud.position, &cloud.strength, None, &mut StageTimes::default()).unwrap().field;
+        field[123] = [0.0; 3];
+        let found = (0..500).filter(|&s| sampled_error(&cloud, &field, Softening::None, 10, s) > 0.1).count();
+        assert!((2..50).contains(&found), "{found} of 500");
+    }
+}

@@ -1,0 +1,282 @@
+//! Runs that are stopped and go on: to the same bits, from the right checkpoint, and not as another run.
+#![cfg(unix)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use nbody::files::checkpoint;
+
+const SMALL: &str = r#"
+title = "small"
+[force]
+softening = { kernel = "plummer", length = 0.05 }
+[[particles]]
+model = "plummer"
+n = 400
+virial_radius = 1
+[solver]
+tolerance = 1e-6
+method = "fmm"
+[time]
+dt = 0.01
+end = 6.0
+[output]
+every = 0.7
+diagnostics_every = 0.11
+[verify]
+sample = 20
+every = 0.5
+"#;
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("case.toml"), SMALL).unwrap();
+        Folder(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nbody"));
+        command.current_dir(self.0.path()).arg("run").args(arguments);
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Runs to the end and expects success.
+    fn done(&self, arguments: &[&str]) {
+        let output = self.run(arguments);
+        assert_eq!(code(&output), 0, "{arguments:?}: {}", told(&output));
+    }
+}
+
+fn told(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or(-1)
+}
+
+/// Every byte of what a run computed, by file.
+fn data(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let names = fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+    let ours = names.filter(|n| n.starts_with("snap_") || n == "diagnostics.csv" || n == "run.hdf.series");
+    ours.map(|n| (n.clone(), fs::read(folder.join(&n)).unwrap())).collect()
+}
+
+fn same(a: &Path, b: &Path) {
+    let (a, b) = (data(a), data(b));
+    assert_eq!(a.keys().collect::<Vec<_>>(), b.keys().collect::<Vec<_>>());
+    for (name, bytes) in &a {
+        assert!(*bytes == b[name], "{name} differs");
+    }
+}
+
+#[test]
+fn a_run_stopped_at_random_steps_gives_the_same_bytes() {
+    let folder = Folder::new();
+    folder.done(&["case.toml", "--out", "whole", "--threads", "2", "-q"]);
+    assert_eq!(data(&folder.path("whole")).len(), 12);
+    let mut stops = 0;
+    let mut arguments = vec!["case.toml", "--out", "parts", "--threads", "1"];
+    loop {
+        let mut command = folder.command(&arguments);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        // Where the time of day falls within the run.
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        std::thread::sleep(Duration::from_millis(200 + u64::from(now.subsec_micros()) % 150));
+        let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        let output = child.wait_with_output().unwrap();
+        match code(&output) {
+            0 => break,
+            75 => stops += 1,
+            other => panic!("exit code {other}: {}", told(&output)),
+        }
+        let step = checkpoint::latest(&folder.path("parts")).unwrap().unwrap().checkpoint.step;
+        assert!(told(&output).contains(&format!("after step {step}, ")), "{}", told(&output));
+        // Nothing is written out of turn.
+        let index = nbody::files::series::Series::read(&folder.path("parts/run.hdf.series")).unwrap();
+        for (i, entry) in index.entries().iter().enumerate() {
+            assert!((entry.time - 0.7 * i as f64).abs() < 1e-9, "stopped at step {step}: {:?}", index.entries());
+        }
+        assert!(told(&output).ends_with("\nnbody run --resume parts\n"), "{}", told(&output));
+        arguments = vec!["--resume", "parts", "--threads", ["2", "3", "1"][stops % 3]];
+        if stops == 20 {
+            folder.done(&arguments);
+            break;
+        }
+    }
+    assert!(stops > 0, "the run was never stopped");
+    same(&folder.path("whole"), &folder.path("parts"));
+}
+
+#[test]
+fn a_longer_end_gives_the_run_that_it_would_have_been() {
+    let folder = Folder::new();
+    folder.done(&["case.toml", "--out", "whole", "-q", "--until", "3"]);
+    // 1.03 is due for nothing: what is written there has no place in the longer run.
+    folder.done(&["case.toml", "--out", "parts", "-q", "--until", "1.03"]);
+    folder.done(&["--resume", "parts", "-q", "--steps", "7"]);
+    folder.done(&["case.toml", "--resume", "parts", "-q", "--until", "3", "--set", "verify.sample=20"]);
+    same(&folder.path("whole"), &folder.path("parts"));
+    let report: serde_json::Value = serde_json::from_slice(&fs::read(folder.path("parts/run.json")).unwrap()).unwrap();
+    assert_eq!((&report["complete"], &report["resumed_from_step"]), (&true.into(), &110.into()));
+    // Once more: there is nothing left to do, and nothing changes.
+    folder.done(&["--resume", "parts", "-q"]);
+    same(&folder.path("whole"), &folder.path("parts"));
+    let back = folder.run(&["--resume", "parts", "--until", "2"]);
+    assert_eq!(code(&back), 65);
+    assert!(told(&back).contains("--until"), "{}", told(&back));
+}
+
+#[test]
+fn every_integrator_goes_on_bit_for_bit() {
+    let folder = Folder::new();
+    for integrator in ["leapfrog-dkd", "yoshida4"] {
+        let set = format!("time.integrator={integrator}");
+        let (whole, parts) = (format!("{integrator}-whole"), format!("{integrator}-parts"));
+        folder.done(&["case.toml", "--out", &whole, "-q", "--set", &set, "--until", "0.5"]);
+        folder.done(&["case.toml", "--out", &parts, "-q", "--set", &set, "--steps", "23"]);
+        folder.done(&["--resume", &parts, "-q", "--until", "0.5"]);
+        same(&folder.path(&whole), &folder.path(&parts));
+    }
+}
+
+#[test]
+fn a_damaged_checkpoint_falls_back_to_the_other() {
+    let folder = Folder::new();
+    folder.done(&["case.toml", "--out", "whole", "-q", "--until", "0.6"]);
+    folder.done(&["case.toml", "--out", "parts", "-q", "--until", "0.2"]);
+    folder.done(&["--resume", "parts", "-q", "--until", "0.4"]);
+    let newest = checkpoint::latest(&folder.path("parts")).unwrap().unwrap();
+    assert_eq!(newest.checkpoint.step, 40);
+    let bytes = fs::read(&newest.path).unwrap();
+    fs::write(&newest.path, &bytes[..bytes.len() / 2]).unwrap();
+    let output = folder.run(&["--resume", "parts", "--until", "0.6"]);
+    assert_eq!(code(&output), 0, "{}", told(&output));
+    let name = newest.path.file_name().unwrap().to_str().unwrap();
+    assert!(told(&output).contains(name) && told(&output).contains("step 20"), "{}", told(&output));
+    same(&folder.path("whole"), &folder.path("parts"));
+    for name in checkpoint::NAMES {
+        fs::write(folder.path("parts").join(name), "nothing").unwrap();
+    }
+    assert_eq!(code(&folder.run(&["--resume", "parts"])), 65);
+}
+
+#[test]
+fn other_physics_are_refused_and_can_be_forced() {
+    let folder = Folder::new();
+    folder.done(&["case.toml", "--out", "a", "-q", "--until", "0.2"]);
+    let before = data(&folder.path("a"));
+    let sets = ["--set", "force.softening.length=0.1", "--set", "time.dt=0.005", "--set", "title=other"];
+    let arguments = [&["case.toml", "--resume", "--out", "a", "--until", "0.4"][..], &sets].concat();
+    let output = folder.run(&arguments);
+    assert_eq!(code(&output), 65, "{}", told(&output));
+    let text = told(&output);
+    for words in ["force.softening.length: 0.05 in the checkpoint, 0.1 now", "time.dt: 0.01", "--force"] {
+        assert!(text.contains(words), "{text}");
+    }
+    assert!(!text.contains("title: "), "{text}");
+    assert!(data(&folder.path("a")) == before, "a refused run changes nothing");
+    folder.done(&[&arguments[..], &["--force", "-q"]].concat());
+    let end = checkpoint::latest(&folder.path("a")).unwrap().unwrap().checkpoint;
+    assert_eq!((end.step, end.time), (80, 0.4));
+}
+
+#[test]
+fn what_cannot_be_resumed_is_told() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("empty")).unwrap();
+    for (arguments, exit, words) in [
+        (&["--resume", "absent"][..], 66, "no such run directory"),
+        (&["--resume", "case.toml"], 66, "no such run directory"),
+        (&["--resume", "empty"], 66, "no checkpoint"),
+        (&["--resume"], 2, "--resume DIR"),
+        (&[], 2, "SCENARIO"),
+    ] {
+        let output = folder.run(arguments);
+        assert_eq!(code(&output), exit, "{arguments:?}: {}", told(&output));
+        assert!(told(&output).contains(words), "{arguments:?}: {}", told(&output));
+    }
+}
+
+/// Waits until `ready`.
+fn wait(ready: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !ready() {
+        assert!(begun.elapsed().as_secs() < 60, "waited in vain");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_directory_belongs_to_one_process_and_a_killed_run_goes_on() {
+    let folder = Folder::new();
+    folder.done(&["case.toml", "--out", "whole", "-q", "--until", "20"]);
+    let long = ["case.toml", "--out", "a", "-q", "--until", "20", "--set", "output.checkpoint_wall='1s'"];
+    let mut child = folder.command(&long).stdout(Stdio::null()).spawn().unwrap();
+    wait(|| folder.path("a/snap_000000.hdf").is_file());
+    for arguments in [&["case.toml", "--out", "a", "--force"][..], &["--resume", "a"]] {
+        let output = folder.run(arguments);
+        assert_eq!(code(&output), 74, "{}", told(&output));
+        assert!(told(&output).contains("another nbody run"), "{}", told(&output));
+    }
+    // A checkpoint comes by the clock; what is done after it when the process is killed is done again.
+    wait(|| folder.path("a/checkpoint.0.hdf").is_file() || child_is_gone(child.id()));
+    assert!(folder.path("a/checkpoint.0.hdf").is_file());
+    std::thread::sleep(Duration::from_millis(300));
+    let _ = child.kill();
+    let _ = child.wait();
+    fs::write(folder.path("a/.snap_000009.hdf.tmp-1"), "half").unwrap();
+    folder.done(&["--resume", "a", "-q"]);
+    same(&folder.path("whole"), &folder.path("a"));
+    assert!(!folder.path("a/.snap_000009.hdf.tmp-1").exists());
+}
+
+fn child_is_gone(id: u32) -> bool {
+    !Path::new(&format!("/proc/{id}")).exists()
+}
+
+#[test]
+fn the_wall_clock_stops_a_run_in_time() {
+    let folder = Folder::new();
+    let begun = Instant::now();
+    let output = folder.run(&["case.toml", "--out", "a", "--until", "1000000", "--max-wall", "1500ms", "-q"]);
+    assert_eq!(code(&output), 75, "{}", told(&output));
+    assert!((1.0..10.0).contains(&begun.elapsed().as_secs_f64()));
+    assert!(told(&output).contains("--max-wall") && told(&output).contains("nbody run --resume a"));
+    assert!(checkpoint::latest(&folder.path("a")).unwrap().unwrap().checkpoint.step > 0);
+    assert_eq!(code(&folder.run(&["case.toml", "--max-wall", "soon"])), 2);
+}
+
+#[test]
+fn a_second_signal_stops_at_once_and_leaves_valid_files() {
+    let folder = Folder::new();
+    // A step of this takes seconds.
+    let sets = ["--set", "particles.0.n=60000", "--set", "solver.method=direct", "--set", "solver.tolerance=1e-10"];
+    let arguments = [&["case.toml", "--out", "a", "-q"][..], &sets].concat();
+    let mut child = folder.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait(|| folder.path("a/scenario.resolved.toml").is_file());
+    for _ in 0..2 {
+        assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let asked = Instant::now();
+    assert_eq!(child.wait().unwrap().code(), Some(75));
+    assert!(asked.elapsed() < Duration::from_millis(500), "{:?}", asked.elapsed());
+    let first = nbody::files::snapshot::read(&folder.path("a/snap_000000.hdf")).unwrap();
+    assert_eq!(first.id.len(), 60_000);
+    assert!(!folder.path("a/checkpoint.0.hdf").exists(), "the step was not finished");
+}
