@@ -222,8 +222,7 @@ fn plots_hold_their_series() {
     let folder = run_copy();
     let run = folder.path().join("run");
     // Whatever columns a run has, by name.
-    let text =
-        "step,time,energy_error,lagrangian_10,lagrangian_50\n0,0,0,0.2,0.8\n1,0.5,-1e-6,0.21,0.79\n2,1,2e-6,0.2,0.8\n";
+    let text = "step,time,energy_error,lagrangian_10,lagrangian_50,force_error\n0,0,0,0.2,0.8,\n1,0.5,-1e-6,0.21,0.79,1e-5\n2,1,2e-6,0.2,0.8,\n";
     fs::write(run.join("diagnostics.csv"), text).unwrap();
     let output = ok(folder.path(), &["plot", "run", "--out", "figures"]);
     assert_eq!(output.lines().count(), 6);

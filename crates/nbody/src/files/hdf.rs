@@ -198,7 +198,7 @@ pub(crate) fn reserve<T: Number>(
     compress: bool,
 ) -> hdf5::Result<Dataset> {
     let shape = |rows: usize| if width == 1 { vec![rows] } else { vec![rows, width] };
-    let mut builder = group.new_dataset_builder();
+    let mut builder = group.new_dataset_builder().with_dcpl(|p| p.obj_track_times(false));
     if rows > 0 {
         builder = builder.chunk(shape(chunk.clamp(1, rows))).fill_value(T::LOST).shuffle();
         if compress {

@@ -9,7 +9,7 @@ use ndarray::{ArrayView1, ArrayView2};
 
 use super::snapshot::{self, Field, Float, Layout, Snapshot};
 use super::{FileError, hdf};
-use crate::files::hdf::{Number, put_attr};
+use crate::files::hdf::{Number, put_attr, put_group};
 
 /// Writes every field that the snapshot has, rows in the order of the ids; returns the size in bytes.
 ///
@@ -23,7 +23,7 @@ pub fn write(path: &Path, snapshot: &Snapshot, precision: Float) -> Result<u64, 
     hdf::write_file(path, estimate, |file| {
         snapshot::put_header(file, &snapshot, &layout)?;
         put_rest_of_header(file, &snapshot)?;
-        let group = file.create_group("PartType1")?;
+        let group = put_group(file, "PartType1")?;
         layout.fields.iter().try_for_each(|&field| put_field(&group, &snapshot, field, precision))
     })
 }
@@ -39,7 +39,7 @@ fn put_rest_of_header(file: &File, s: &Snapshot) -> hdf5::Result<()> {
         put_attr(&header, &format!("Flag_{name}"), 0i32)?;
     }
     put_attr(&header, "Step", s.step)?;
-    let parameters = file.create_group("Parameters")?;
+    let parameters = put_group(file, "Parameters")?;
     for (name, value) in [
         ("UnitLength_in_cm", s.units.length_cm),
         ("UnitMass_in_g", s.units.mass_g),
@@ -56,7 +56,7 @@ fn put_field(group: &Group, s: &Snapshot, field: Field, precision: Float) -> hdf
     let (_, name, _) = field.names();
     match (s.floats(field), precision) {
         (None, _) => {
-            group.new_dataset_builder().with_data(&s.id[..]).create(name)?;
+            group.new_dataset_builder().with_dcpl(|p| p.obj_track_times(false)).with_data(&s.id[..]).create(name)?;
             Ok(())
         }
         (Some((values, width)), Float::F64) => put_plain(group, name, values, width),
@@ -68,7 +68,7 @@ fn put_field(group: &Group, s: &Snapshot, field: Field, precision: Float) -> hdf
 }
 
 fn put_plain<T: Number>(group: &Group, name: &str, values: &[T], width: usize) -> hdf5::Result<()> {
-    let builder = group.new_dataset_builder();
+    let builder = group.new_dataset_builder().with_dcpl(|p| p.obj_track_times(false));
     if width == 1 {
         builder.with_data(ArrayView1::from(values)).create(name)?;
     } else {

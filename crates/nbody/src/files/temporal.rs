@@ -10,7 +10,7 @@ use hdf5::types::FixedAscii;
 use hdf5::{Dataset, File, Group};
 
 use super::FileError;
-use super::hdf::{self, Reader, put, put_attr, put_attrs, reserve, write_rows};
+use super::hdf::{self, Reader, put, put_attr, put_attrs, put_group, reserve, write_rows};
 use super::particles::Loaded;
 use super::snapshot::{Field, Float, Layout, Snapshot, Units};
 
@@ -97,24 +97,24 @@ struct Arrays {
 impl Arrays {
     fn create(file: &File, plan: &Plan) -> hdf5::Result<Self> {
         let (total, steps, chunk) = (plan.total(), plan.counts.len(), plan.chunk());
-        let vtk = file.create_group("VTKHDF")?;
+        let vtk = put_group(file, "VTKHDF")?;
         put_attrs(&vtk, "Version", &[2i64, 0])?;
         put_attr(&vtk, "Type", FixedAscii::<8>::from_ascii("PolyData").map_err(|e| e.to_string())?)?;
         let counts: Vec<i64> = plan.counts.iter().map(|&n| n as i64).collect();
         put(&vtk, "NumberOfPoints", &counts[..], true)?;
         for kind in &CELLS[1..] {
-            let group = vtk.create_group(kind)?;
+            let group = put_group(&vtk, kind)?;
             put(&group, "NumberOfCells", &vec![0i64; steps][..], true)?;
             put(&group, "NumberOfConnectivityIds", &vec![0i64; steps][..], true)?;
             put(&group, "Offsets", &vec![0i64; steps][..], true)?;
             put(&group, "Connectivity", &[0i64; 0][..], true)?;
         }
-        let vertices = vtk.create_group(CELLS[0])?;
+        let vertices = put_group(&vtk, CELLS[0])?;
         put(&vertices, "NumberOfCells", &counts[..], true)?;
         put(&vertices, "NumberOfConnectivityIds", &counts[..], true)?;
         let connectivity = reserve::<i64>(&vertices, "Connectivity", (total, 1), chunk, true)?;
         let offsets = reserve::<i64>(&vertices, "Offsets", (total + steps, 1), chunk, true)?;
-        let points = vtk.create_group("PointData")?;
+        let points = put_group(&vtk, "PointData")?;
         let mut floats = vec![];
         for &field in plan.fields.iter().filter(|&&f| f != Field::Id) {
             let (group, name) = place(&vtk, &points, field);
@@ -190,7 +190,7 @@ impl Arrays {
             plan.counts.iter().scan(0, |at, &n| Some(std::mem::replace(at, *at + n as i64))).collect();
         let numbers: Vec<i64> = (0..steps as i64).collect();
         let vtk = file.group("VTKHDF")?;
-        let group = vtk.create_group("Steps")?;
+        let group = put_group(&vtk, "Steps")?;
         put_attr(&group, "NSteps", steps as i64)?;
         put(&group, "Values", &plan.times[..], false)?;
         put(&group, "PartOffsets", &numbers[..], true)?;
@@ -201,18 +201,18 @@ impl Arrays {
         for name in ["CellOffsets", "ConnectivityIdOffsets"] {
             put(&group, name, ndarray::ArrayView2::from(&cells[..]), true)?;
         }
-        let offsets = group.create_group("PointDataOffsets")?;
+        let offsets = put_group(&group, "PointDataOffsets")?;
         for field in plan.fields.iter().filter(|&&f| f != Field::Position) {
             put(&offsets, field.names().2, &starts[..], true)?;
         }
-        let own = file.create_group("Nbody")?;
+        let own = put_group(file, "Nbody")?;
         let (units, box_size) = self.first.unwrap_or_default();
         put_attr(&own, "BoxSize", box_size)?;
         put_attr(&own, "UnitLength_in_cm", units.length_cm)?;
         put_attr(&own, "UnitMass_in_g", units.mass_g)?;
         put_attr(&own, "UnitVelocity_in_cm_per_s", units.velocity_cm_per_s)?;
         put(&own, "Step", &self.steps[..], true)?;
-        let diagnostics = own.create_group("Diagnostics")?;
+        let diagnostics = put_group(&own, "Diagnostics")?;
         let whole = self.diagnostics.iter().filter(|(_, v)| v.len() == steps);
         whole.into_iter().try_for_each(|(name, values)| put(&diagnostics, name, &values[..], false))
     }

@@ -1,25 +1,41 @@
 //! Columns of a file like `diagnostics.csv`, whatever they are called.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use crate::files::{FileError, csv};
+use crate::files::FileError;
 
 /// Names and values.
 pub type Columns = Vec<(String, Vec<f64>)>;
 
-/// All columns, in their order.
+/// All columns, in their order. An empty cell is NaN: not every quantity is measured at every line.
 ///
 /// # Errors
-/// As [`csv::read`].
+/// [`FileError::Missing`], [`FileError::Io`]; [`FileError::Data`] with line and column for anything else that is not a
+/// finite number, and for a line of another length than the header.
 pub fn read_columns(path: &Path) -> Result<Columns, FileError> {
-    let file = File::open(path).map_err(FileError::io(path, "read"))?;
-    let mut header = String::new();
-    BufReader::new(file).read_line(&mut header).map_err(FileError::io(path, "read"))?;
-    let names: Vec<&str> = header.trim().split(',').map(str::trim).collect();
-    let table = csv::read(path, &names)?;
-    Ok(names.iter().filter_map(|n| Some((n.to_string(), table.column(n)?.to_vec()))).collect())
+    let text = std::fs::read(path).map_err(FileError::io(path, "read"))?;
+    let text = String::from_utf8(text).map_err(|_| FileError::data(path, "not text in UTF-8"))?;
+    let mut lines = text.lines().enumerate();
+    let header = lines.next().map_or("", |(_, l)| l);
+    let mut columns: Columns = header.split(',').map(|n| (n.trim().to_string(), vec![])).collect();
+    for (i, line) in lines {
+        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+        if cells.len() != columns.len() {
+            let what = format!("line {} has {} values for {} columns", i + 1, cells.len(), columns.len());
+            return Err(FileError::data(path, what));
+        }
+        for ((name, values), cell) in columns.iter_mut().zip(cells) {
+            values.push(match cell.parse::<f64>() {
+                Ok(v) if v.is_finite() => v,
+                Err(_) if cell.is_empty() => f64::NAN,
+                _ => {
+                    let what = format!("line {}, column {name}: {cell:?} is not a finite number", i + 1);
+                    return Err(FileError::data(path, what));
+                }
+            });
+        }
+    }
+    Ok(columns)
 }
 
 /// Fewer points that look the same: of each of `most / 2` stretches the lowest and the highest.
