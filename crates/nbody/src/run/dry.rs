@@ -14,7 +14,7 @@ use crate::scenario::Scenario;
 /// Prints the resolved scenario, and below it what the run would need.
 pub fn run(scenario: &Scenario, options: &Options, threads: usize) -> Result<(), Fault> {
     let initial = Initial::of(scenario)?;
-    let scenario = &*super::auto::with_step(scenario, &initial, options.quiet)?;
+    let scenario = &super::stepped(scenario, &initial, options)?;
     let n = initial.len();
     let mut executor = CpuExecutor::new(scenario.settings.clone()).map_err(|e| Fault::new(65, e.to_string()))?;
     let particles = initial.particles(scenario.law, scenario.constant());

@@ -11,6 +11,7 @@ mod signals;
 mod simulation;
 mod verify;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -106,8 +107,14 @@ fn scenario(options: &Options) -> Result<Scenario, Fault> {
     if let Some(out) = resume::folder(options) {
         scenario.directory = out;
     }
+    Ok(scenario)
+}
+
+/// The scenario with its step chosen, for a run from the start.
+fn stepped(scenario: &Scenario, initial: &Initial, options: &Options) -> Result<Scenario, Fault> {
+    let mut scenario = auto::with_step(scenario, initial, options.quiet)?.into_owned();
     // On resuming they are counted from the checkpoint.
-    if let (Some(steps), None) = (options.steps, &options.resume) {
+    if let Some(steps) = options.steps {
         scenario.steps = steps;
     }
     Ok(scenario)
@@ -116,13 +123,18 @@ fn scenario(options: &Options) -> Result<Scenario, Fault> {
 fn fresh(options: &Options) -> Result<Start, Fault> {
     let scenario = scenario(options)?;
     let initial = Initial::of(&scenario)?;
-    let scenario = auto::with_step(&scenario, &initial, options.quiet)?.into_owned();
+    let scenario = stepped(&scenario, &initial, options)?;
     let directory = RunDirectory::create(&scenario, options.force)?;
     Ok(Start { scenario, initial, directory, resumed: None })
 }
 
 fn continued(options: &Options) -> Result<Start, Fault> {
-    let asked = options.scenario.as_ref().map(|_| scenario(options)).transpose()?;
+    let with_step = |s: Scenario| match s.auto_step {
+        // The step that the first run came to: it depends on nothing but the scenario.
+        Some(_) => auto::with_step(&s, &Initial::of(&s)?, true).map(Cow::into_owned),
+        None => Ok(s),
+    };
+    let asked = options.scenario.as_ref().map(|_| scenario(options).and_then(with_step)).transpose()?;
     let given = asked.as_ref().map(|s| s.text.clone());
     let folder = asked.as_ref().map(|s| s.directory.clone()).or_else(|| resume::folder(options));
     let Some(folder) = folder else {

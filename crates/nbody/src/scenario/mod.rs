@@ -256,6 +256,7 @@ impl Scenario {
             steps: self.steps * k,
             snapshot_every: self.snapshot_every * k,
             diagnostics_every: self.diagnostics_every * k,
+            verify: self.verify.map(|v| Verify { every: v.every * k, ..v }),
             ..self.clone()
         }
     }
