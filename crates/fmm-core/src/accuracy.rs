@@ -7,6 +7,7 @@
 use rayon::prelude::*;
 
 use crate::Error;
+use crate::cpu::strength_range;
 use crate::expansion::MAX_CARTESIAN_ORDER;
 use crate::lists::Rule;
 use crate::settings::{Choice, Family, Method, Precision, Settings, Softening};
@@ -24,13 +25,21 @@ pub struct Problem {
     pub kind: Kind,
     /// Side of the leaves where the sources are dense (the tenth part that has the smallest).
     pub dense_leaf: f64,
+    /// The largest strength over the smallest that is not zero.
+    pub strength_range: f64,
 }
 
 impl Problem {
     /// The problem of `sources` with `strengths` at `targets` points, in `cube`.
     pub fn of<const D: usize>(sources: &[[f64; D]], strengths: &[f64], targets: usize, cube: &Cube<D>) -> Self {
         let kind = Kind::of(sources, strengths, &cube.corner, cube.side);
-        Problem { sources: sources.len(), targets, kind, dense_leaf: dense_leaf(sources, cube) }
+        Problem {
+            sources: sources.len(),
+            targets,
+            kind,
+            dense_leaf: dense_leaf(sources, cube),
+            strength_range: strength_range(strengths),
+        }
     }
 }
 
@@ -64,7 +73,9 @@ pub enum Kind {
     /// One sign, unevenly: clusters, surfaces.
     Clustered,
     /// Both signs: forces cancel, errors do not.
-    Mixed,
+    Cancelling,
+    /// One sign, in a plane or on a line: a few bodies feel next to nothing.
+    Flat,
 }
 
 impl Kind {
@@ -75,18 +86,26 @@ impl Kind {
         let sign = |q: &f64| (*q > 0.0, *q < 0.0);
         let (plus, minus) = strengths.par_iter().map(sign).reduce(|| (false, false), |a, b| (a.0 | b.0, a.1 | b.1));
         if plus && minus {
-            return Kind::Mixed;
+            return Kind::Cancelling;
         }
         let step = points.len().div_ceil(SAMPLE).max(1);
         let mut bins = vec![0.0f64; DIVISIONS.pow(D as u32)];
         let mut n = 0.0f64;
+        let (mut low, mut high) = ([f64::INFINITY; D], [f64::NEG_INFINITY; D]);
         for x in points.iter().step_by(step) {
             let place = (0..D).fold(0, |place, d| {
                 let i = ((x[d] - corner[d]) / side * DIVISIONS as f64).clamp(0.0, DIVISIONS as f64 - 1.0);
                 place * DIVISIONS + i as usize
             });
             bins[place] += 1.0;
+            for d in 0..D {
+                (low[d], high[d]) = (low[d].min(x[d]), high[d].max(x[d]));
+            }
             n += 1.0;
+        }
+        let extents = || (0..D).map(|d| high[d] - low[d]);
+        if extents().fold(f64::INFINITY, f64::min) < 0.02 * extents().fold(0.0, f64::max) {
+            return Kind::Flat;
         }
         // N times the mean occupation that a body sees, less the noise: 1 for a filled cube, 1.9 for a ball.
         let crowding = bins.iter().map(|b| b * (b - 1.0)).sum::<f64>() * bins.len() as f64 / (n * n).max(1.0);
@@ -105,7 +124,7 @@ const FMM_CLUSTERED: [f64; 30] = [
     2.5e-7, 1.0e-7, 4.2e-8, 2.0e-8, 1.1e-8, 6.4e-9, 3.6e-9, 2.3e-9, 1.5e-9, 9.8e-10, 6.6e-10, 4.5e-10, 3.0e-10,
     2.0e-10, 1.3e-10, 8.6e-11,
 ];
-const FMM_MIXED: [f64; 30] = [
+const FMM_CANCELLING: [f64; 30] = [
     1.8e-1, 6.3e-2, 2.2e-2, 9.6e-3, 3.9e-3, 1.6e-3, 7.2e-4, 3.3e-4, 1.5e-4, 6.8e-5, 3.6e-5, 1.8e-5, 7.8e-6, 3.9e-6,
     2.4e-6, 1.4e-6, 7.5e-7, 3.9e-7, 2.4e-7, 1.5e-7, 7.5e-8, 4.0e-8, 3.0e-8, 2.2e-8, 1.8e-8, 8.4e-9, 4.4e-9, 2.2e-9,
     1.4e-9, 8.1e-10,
@@ -155,6 +174,28 @@ fn order_for(table: &[f64], tolerance: f64) -> Option<usize> {
 /// The tightest tolerance of sums in single precision.
 pub const F32_FLOOR: f64 = 1e-5;
 
+/// Why single precision cannot serve, if so.
+fn beyond_f32(settings: &Settings, problem: Problem) -> Option<String> {
+    if settings.tolerance < F32_FLOOR {
+        let asked = settings.tolerance;
+        return Some(format!("tolerance {asked:e} needs precision f64: sums in f32 keep {F32_FLOOR:e} at best"));
+    }
+    if problem.strength_range > 1e30 {
+        let range = problem.strength_range;
+        return Some(format!("strengths that differ by a factor of {range:e} need precision f64"));
+    }
+    // Lengths are in units of a cell, whose squares and cubes must be numbers.
+    let length = match settings.softening {
+        Softening::None => 0.0,
+        Softening::Plummer(e) | Softening::P1(e) | Softening::Spline(e) => e,
+    };
+    if length > 1e9 * problem.dense_leaf {
+        return Some(format!("a softening length of {length:e}, far beyond the particles, needs precision f64"));
+    }
+    // (2p)! overflows.
+    settings.order.filter(|&p| p > 26).map(|p| format!("order {p} needs precision f64: f32 goes to order 26"))
+}
+
 /// Resolves everything that `settings` leaves open.
 ///
 /// # Errors
@@ -169,16 +210,11 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Choice, Error> {
 /// Those of [`choose`].
 pub fn choose_for(settings: &Settings, problem: Problem, aim: f64) -> Result<Choice, Error> {
     settings.check()?;
-    let precision = match settings.precision {
-        Precision::Auto if settings.tolerance >= 2.0 * F32_FLOOR => Precision::F32,
-        Precision::Auto => Precision::F64,
-        Precision::F32 if settings.tolerance < F32_FLOOR => {
-            return Err(Error::Unsupported(format!(
-                "tolerance {:e} needs precision f64: sums in f32 keep {F32_FLOOR:e} at best",
-                settings.tolerance
-            )));
-        }
-        given => given,
+    let precision = match (settings.precision, beyond_f32(settings, problem)) {
+        (Precision::Auto, None) if settings.tolerance >= 2.0 * F32_FLOOR => Precision::F32,
+        (Precision::Auto, _) => Precision::F64,
+        (Precision::F32, Some(why)) => return Err(Error::Unsupported(why)),
+        (given, _) => given,
     };
     let direct = Choice {
         method: Method::Direct,
@@ -193,10 +229,17 @@ pub fn choose_for(settings: &Settings, problem: Problem, aim: f64) -> Result<Cho
     }
     let method = if settings.method == Method::Treecode { Method::Treecode } else { Method::Fmm };
     let (family, separation2, order) = expansion(settings, problem, method, aim);
-    let order =
-        settings.order.map_or(order, |p| if family == Family::Cartesian { p.min(MAX_CARTESIAN_ORDER) } else { p });
+    if let (Some(p), Family::Cartesian) = (settings.order, family)
+        && p > MAX_CARTESIAN_ORDER
+    {
+        return Err(Error::Unsupported(format!(
+            "order {p} is beyond the {MAX_CARTESIAN_ORDER} of expansions softened by plummer or p1; give a smaller theta instead"
+        )));
+    }
+    let order = settings.order.unwrap_or(order);
     let leaf_size = settings.leaf_size.unwrap_or_else(|| leaf_size(method, family, precision, order));
-    let theta = settings.theta.unwrap_or((3.0 / separation2).sqrt());
+    let widest = if method == Method::Fmm { 0.75f64.sqrt() } else { 1.0 };
+    let theta = settings.theta.unwrap_or((3.0 / separation2).sqrt()).min(widest);
     let choice =
         Choice { method, precision, expansion: Some(family), order: Some(order), theta: Some(theta), leaf_size };
     let cheaper = settings.method == Method::Auto && settings.order.is_none() && settings.theta.is_none();
@@ -213,12 +256,14 @@ fn expansion(settings: &Settings, problem: Problem, method: Method, tolerance: f
     let adjust = |separation2: f64, order: usize| match asked {
         None => order,
         Some(other) => {
-            let ratio = (3.0 / separation2).ln() / (3.0 / other.max(3.3)).ln();
+            let ratio =
+                (3.0 / separation2).ln() / (3.0 / other.max(if method == Method::Fmm { 4.0 } else { 3.3 })).ln();
             (((order + 1) as f64 * ratio).ceil() as usize - 1).clamp(1, Settings::MAX_ORDER)
         }
     };
+    let cancels = matches!(problem.kind, Kind::Cancelling | Kind::Flat);
     // Cancelling forces are smaller than those that the two tables below were measured with.
-    let cancelling = if problem.kind == Kind::Mixed { tolerance / 30.0 } else { tolerance };
+    let cancelling = if cancels { tolerance / 30.0 } else { tolerance };
     if soft {
         // A treecode truncates on one side only, which is no better here: narrower, and half the error.
         let (first, share) = if method == Method::Treecode { (1, 0.5) } else { (0, 1.0) };
@@ -229,14 +274,14 @@ fn expansion(settings: &Settings, problem: Problem, method: Method, tolerance: f
         }
     }
     if method == Method::Treecode {
-        let p = order_for(&TREECODE, if problem.kind == Kind::Mixed { tolerance / 2.0 } else { tolerance })
-            .unwrap_or(Settings::MAX_ORDER);
+        let p = order_for(&TREECODE, if cancels { tolerance / 2.0 } else { tolerance }).unwrap_or(Settings::MAX_ORDER);
         return (Family::Spherical, TREECODE_SEPARATION2, adjust(TREECODE_SEPARATION2, p));
     }
-    let table = match problem.kind {
-        Kind::Filling => &FMM_FILLING,
-        Kind::Clustered => &FMM_CLUSTERED,
-        Kind::Mixed => &FMM_MIXED,
+    let (table, tolerance) = match problem.kind {
+        Kind::Filling => (&FMM_FILLING, tolerance),
+        Kind::Clustered => (&FMM_CLUSTERED, tolerance),
+        Kind::Cancelling => (&FMM_CANCELLING, tolerance),
+        Kind::Flat => (&FMM_CANCELLING, 0.3 * tolerance),
     };
     match order_for(table, tolerance) {
         Some(p) => (Family::Spherical, 4.0, adjust(4.0, p)),
@@ -250,7 +295,7 @@ fn expansion(settings: &Settings, problem: Problem, method: Method, tolerance: f
     }
 }
 
-/// Nanoseconds of one thread that a pair of bodies takes: the unit of the cost model, from `docs/performance.md`.
+/// Nanoseconds of one thread that a pair of bodies takes: the unit of the cost model (docs/performance.md).
 fn pair_cost(precision: Precision) -> f64 {
     if precision == Precision::F32 { 0.3 } else { 0.9 }
 }
@@ -316,30 +361,12 @@ pub fn rule(settings: &Settings, choice: &Choice) -> Rule {
     }
 }
 
-/// What the closest pair of bodies, `closest` half sides of its leaf apart, asks of single precision.
+/// The distance, in half sides of a leaf, below which single precision cannot tell a pair of bodies apart well enough.
 ///
 /// The closest pairs carry most of the L2 norm of the forces, and the rounding of a coordinate is amplified there by the ratio
-/// of the leaf to the distance: one part of 24 bits or two of 48 must leave the tolerance with a margin of 4.
-pub fn close_pairs(tolerance: f64, closest: f64) -> Closeness {
-    let one = 4.0 * 0.5f64.powi(24) / tolerance;
-    // Below 2^-40 the square of the distance counts as zero.
-    let two = (4.0 * 0.5f64.powi(48) / tolerance).max(0.5f64.powi(40));
-    match closest {
-        c if c >= one => Closeness::Ordinary,
-        c if c >= two => Closeness::Split,
-        _ => Closeness::Double,
-    }
-}
-
-/// See [`close_pairs`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Closeness {
-    /// One number a coordinate is enough.
-    Ordinary,
-    /// Coordinates in two parts.
-    Split,
-    /// Only double precision tells them apart.
-    Double,
+/// of the leaf to the distance: 24 bits must leave the tolerance with a margin of 4.
+pub fn closest_pair(tolerance: f64) -> f64 {
+    4.0 * 0.5f64.powi(24) / tolerance
 }
 
 /// The distance beyond which a softened force differs from q/r² by less than half the tolerance.

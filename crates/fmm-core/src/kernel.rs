@@ -1,4 +1,4 @@
-//! The softened kernels that replace 1/r (MATHS 7.4).
+//! The softened kernels that replace 1/r (Plummer 1911; Dehnen 2001; Springel, Yoshida & White 2001).
 
 use crate::cpu::simd::Vector;
 use crate::real::Real;
@@ -7,9 +7,6 @@ use crate::real::Real;
 pub trait Radial<V: Vector>: Copy {
     /// K and −K'/r from r². Both are 0 at coincident bodies where they would be infinite.
     fn eval(&self, r2: V) -> (V, V);
-
-    /// Whether a body at distance zero contributes nothing by itself.
-    const SINGULAR: bool;
 }
 
 /// 1/r.
@@ -17,8 +14,6 @@ pub trait Radial<V: Vector>: Copy {
 pub struct Newton;
 
 impl<V: Vector> Radial<V> for Newton {
-    const SINGULAR: bool = true;
-
     #[inline(always)]
     fn eval(&self, r2: V) -> (V, V) {
         let s = r2.rsqrt();
@@ -31,8 +26,6 @@ impl<V: Vector> Radial<V> for Newton {
 pub struct Plummer<V>(pub V);
 
 impl<V: Vector> Radial<V> for Plummer<V> {
-    const SINGULAR: bool = false;
-
     #[inline(always)]
     fn eval(&self, r2: V) -> (V, V) {
         let s = r2.add(self.0).rsqrt();
@@ -45,8 +38,6 @@ impl<V: Vector> Radial<V> for Plummer<V> {
 pub struct P1<V>(pub V);
 
 impl<V: Vector> Radial<V> for P1<V> {
-    const SINGULAR: bool = false;
-
     #[inline(always)]
     fn eval(&self, r2: V) -> (V, V) {
         // With s = (r² + ε²)^(−1/2): K = s (1 + ε² s²/2), −K'/r = s³ (1 + 3/2 ε² s²).
@@ -63,18 +54,19 @@ impl<V: Vector> Radial<V> for P1<V> {
 pub struct Spline<V>(pub V);
 
 impl<V: Vector> Radial<V> for Spline<V> {
-    const SINGULAR: bool = false;
-
     #[inline(always)]
     fn eval(&self, r2: V) -> (V, V) {
         let s = r2.rsqrt();
         let u = r2.mul(s).mul(self.0);
         let inverse = s.mul(V::splat(V::Scalar::ONE).div(self.0));
+        let one = V::constant(1.0);
+        // The polynomials are for u ≤ 1, and would overflow far out.
+        let v = u.sub(u.sub(one).keep_where_at_least(u, one));
         // Coefficients of w(u) and g(u), from u^0 up.
-        let near_w = polynomial(&[14.0 / 5.0, 0.0, -16.0 / 3.0, 0.0, 48.0 / 5.0, -32.0 / 5.0], u);
-        let near_g = polynomial(&[32.0 / 3.0, 0.0, -192.0 / 5.0, 32.0], u);
-        let mid_w = polynomial(&[16.0 / 5.0, 0.0, -32.0 / 3.0, 16.0, -48.0 / 5.0, 32.0 / 15.0], u);
-        let mid_g = polynomial(&[64.0 / 3.0, -48.0, 192.0 / 5.0, -32.0 / 3.0], u);
+        let near_w = polynomial(&[14.0 / 5.0, 0.0, -16.0 / 3.0, 0.0, 48.0 / 5.0, -32.0 / 5.0], v);
+        let near_g = polynomial(&[32.0 / 3.0, 0.0, -192.0 / 5.0, 32.0], v);
+        let mid_w = polynomial(&[16.0 / 5.0, 0.0, -32.0 / 3.0, 16.0, -48.0 / 5.0, 32.0 / 15.0], v);
+        let mid_g = polynomial(&[64.0 / 3.0, -48.0, 192.0 / 5.0, -32.0 / 3.0], v);
         let (far_w, far_g) = (inverse, inverse.mul(inverse).mul(inverse));
         let fifteenth = V::constant(1.0 / 15.0);
         let scale = self.0;

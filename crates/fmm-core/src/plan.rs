@@ -17,8 +17,8 @@ pub struct Plan<const D: usize> {
     pub sources: Option<Tree<D>>,
     /// Who meets whom.
     pub lists: Lists,
-    /// Whether single precision keeps coordinates in two parts where bodies meet directly.
-    pub split: bool,
+    /// Pairs closer than this, in half sides of the targets' leaf, are summed in double precision.
+    pub closest: f64,
     /// The numbering of the M2L offsets.
     pub classes: Classes<D>,
 }
@@ -48,7 +48,14 @@ impl<const D: usize> Plan<D> {
                 Method::Direct | Method::Auto => Lists::direct(&target_tree),
             }
         });
-        Plan { choice, targets: target_tree, sources: source_tree, lists, split: false, classes }
+        Plan {
+            choice,
+            targets: target_tree,
+            sources: source_tree,
+            lists,
+            closest: accuracy::closest_pair(settings.tolerance),
+            classes,
+        }
     }
 
     /// The tree of the sources.

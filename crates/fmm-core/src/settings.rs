@@ -65,17 +65,6 @@ pub enum Softening {
     P1(f64),
 }
 
-impl Softening {
-    /// K(0); 0 for 1/r, whose coincident bodies do not interact.
-    pub fn potential_at_zero(self) -> f64 {
-        match self {
-            Softening::None => 0.0,
-            Softening::Plummer(e) | Softening::Spline(e) => 1.0 / e,
-            Softening::P1(e) => 1.5 / e,
-        }
-    }
-}
-
 /// A summation as asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -136,7 +125,7 @@ impl Settings {
             range("order", p as f64, (1..=Self::MAX_ORDER).contains(&p), "1 to 30")?;
         }
         if let Some(t) = self.theta {
-            range("theta", t, t > 0.0 && t <= 1.0, "above 0, at most 1")?;
+            range("theta", t, (0.2..=1.0).contains(&t), "0.2 to 1")?;
         }
         if let Some(s) = self.leaf_size {
             range("leaf_size", s as f64, (1..=1_000_000).contains(&s), "1 to 1000000")?;

@@ -27,6 +27,8 @@ pub enum Stage {
     M2P,
     /// Particles to particles, directly.
     P2P,
+    /// The sample of direct sums that guards the tolerance.
+    Guard,
     /// Velocities.
     Kick,
     /// Positions.
@@ -37,7 +39,7 @@ pub enum Stage {
 
 impl Stage {
     /// All stages, in order.
-    pub const ALL: [Stage; 14] = [
+    pub const ALL: [Stage; 15] = [
         Stage::Tree,
         Stage::Lists,
         Stage::P2M,
@@ -49,6 +51,7 @@ impl Stage {
         Stage::L2P,
         Stage::M2P,
         Stage::P2P,
+        Stage::Guard,
         Stage::Kick,
         Stage::Drift,
         Stage::Output,
@@ -68,6 +71,7 @@ impl Stage {
             Stage::L2P => "L2P",
             Stage::M2P => "M2P",
             Stage::P2P => "P2P",
+            Stage::Guard => "guard",
             Stage::Kick => "kick",
             Stage::Drift => "drift",
             Stage::Output => "output",
@@ -94,6 +98,14 @@ impl StageTimes {
         let start = std::time::Instant::now();
         let result = work();
         self.add(stage, start.elapsed());
+        result
+    }
+
+    /// Runs `work` as a further part of the last call of `stage`.
+    pub fn time_more<R>(&mut self, stage: Stage, work: impl FnOnce() -> R) -> R {
+        let start = std::time::Instant::now();
+        let result = work();
+        self.seconds[stage as usize] += start.elapsed().as_secs_f64();
         result
     }
 

@@ -62,3 +62,72 @@ fn single_precision_refuses_what_it_cannot_keep() {
     let message = evaluate(&settings, &[[0.0; 3]], &[1.0], None, &mut StageTimes::default()).unwrap_err().to_string();
     assert!(message.contains("f64") && message.contains("1e-5"), "{message}");
 }
+
+/// Largest of rms and L2 with everything chosen.
+fn error(points: &[[f64; 3]], q: &[f64], targets: Option<&[[f64; 3]]>, settings: &Settings) -> f64 {
+    let sum = evaluate(settings, points, q, targets, &mut StageTimes::default()).unwrap();
+    let e = Reference::new(points, q, targets, settings.softening, 1000).errors(&sum.potential, &sum.field);
+    e.rms.max(e.l2)
+}
+
+#[test]
+fn pairs_too_close_for_single_precision_are_summed_in_double() {
+    for method in [Method::Direct, Method::Fmm] {
+        let settings = Settings { method, precision: Precision::F32, tolerance: 1e-3, ..Settings::default() };
+        for distance in [1e-5, 1e-8, 1e-13] {
+            // On both sides of a face of the cells, where neighbours by their keys are far apart.
+            let mut points = uniform(2000, 31);
+            points.iter_mut().for_each(|x| x[0] = 0.0625 - distance);
+            let mirrored: Points = points.iter().map(|x| [0.0625 + distance, x[1], x[2]]).collect();
+            points.extend(mirrored);
+            points.extend([[-1.0; 3], [1.0; 3]]);
+            let q = vec![1.0; points.len()];
+            let e = error(&points, &q, None, &settings);
+            assert!(e < 1e-3, "{method:?} {distance:e}: {e:e}");
+            // Targets next to sources.
+            let targets: Points = uniform(2000, 32).iter().map(|x| [x[0] + distance, x[1], x[2]]).collect();
+            let e = error(&uniform(2000, 32), &q[..2000], Some(&targets), &settings);
+            assert!(e < 1e-3, "{method:?} targets {distance:e}: {e:e}");
+        }
+    }
+}
+
+#[test]
+fn a_flat_sheet_keeps_its_tolerance() {
+    for seed in [1, 2] {
+        let points: Points = plummer(20_000, seed).iter().map(|x| [3.0, x[1], x[2]]).collect();
+        let q = vec![1.0; points.len()];
+        for tolerance in [1e-3, 1e-5, 1e-8] {
+            let e = error(&points, &q, None, &Settings { tolerance, ..Settings::default() });
+            assert!(e <= tolerance, "seed {seed}, {tolerance:e}: {e:e}");
+        }
+    }
+}
+
+#[test]
+fn softening_of_any_length_is_finite_and_right() {
+    let points = uniform(3000, 33);
+    let q = vec![1.0; 3000];
+    for length in [1e-300, 1e-100, 1e-12, 1e-6, 1.0, 1e6, 1e12, 1e20] {
+        for softening in [Softening::Plummer(length), Softening::P1(length), Softening::Spline(length)] {
+            let settings = Settings { softening, tolerance: 1e-3, ..Settings::default() };
+            let sum = evaluate(&settings, &points, &q, None, &mut StageTimes::default()).unwrap();
+            assert!(sum.field.as_flattened().iter().all(|f| f.is_finite()), "{softening:?}");
+            if length > 1e-50 {
+                let e = error(&points, &q, None, &settings);
+                assert!(e < 1e-3, "{softening:?}: {e:e}");
+            }
+        }
+    }
+    // Two bodies at the origin feel K(0) of each other.
+    for (softening, at_zero) in
+        [(Softening::Plummer(0.02), 50.0), (Softening::Spline(0.02), 50.0), (Softening::P1(0.02), 75.0)]
+    {
+        let settings = Settings { softening, ..Settings::default() };
+        let sum = evaluate(&settings, &[[0.0; 3]; 2], &[1.0, 2.0], None, &mut StageTimes::default()).unwrap();
+        for (got, expected) in sum.potential.iter().zip([2.0 * at_zero, at_zero]) {
+            assert!((got / expected - 1.0).abs() < 1e-6, "{softening:?}: {got}");
+        }
+        assert_eq!(sum.field, [[0.0; 3]; 2]);
+    }
+}

@@ -33,7 +33,8 @@ fn softened_counts(
     let times = &mut StageTimes::default();
     let plan = Plan::new(&settings, choice, Cube::around(&[sources, targets.unwrap_or(&[])]), sources, targets, times);
     let strengths = vec![1.0; sources.len()];
-    let sums = execute::<f64, _, 3>(&Count { side: plan.targets.side }, &plan, sources, &strengths, targets, times);
+    let count = Count { side: plan.targets.side };
+    let sums = execute::<f64, _, _, 3>(&count, &count, &plan, sources, &strengths, targets, times);
     let expected = if targets.is_none() { sources.len() as f64 - 1.0 } else { sources.len() as f64 };
     assert_eq!(sums.len(), targets.unwrap_or(sources).len());
     for (i, s) in sums.iter().enumerate() {

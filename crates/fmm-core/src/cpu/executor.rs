@@ -2,14 +2,15 @@
 
 use rayon::prelude::*;
 
+use super::near::Near;
 use super::sorted::{Sorted, Sum, strength_scale};
-use super::{far, guard, near};
-use crate::accuracy::{Closeness, Problem};
-use crate::expansion::{Cartesian, Expansion, Spherical};
+use super::{far, guard};
+use crate::accuracy::Problem;
+use crate::expansion::{Cartesian, Expansion, Pairs, Spherical};
 use crate::plan::Plan;
 use crate::real::Real;
 use crate::tree::Cube;
-use crate::{Choice, Error, Executor, Family, Particles, Precision, Settings, Stage, StageTimes, accuracy};
+use crate::{Choice, Error, Executor, Family, Method, Particles, Precision, Settings, Stage, StageTimes, accuracy};
 
 /// Potential and field of a sum, in the order of the targets.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,40 +49,75 @@ pub fn evaluate(
     bodies(sources, strengths)?;
     targets.map_or(Ok(()), |t| bodies(t, &[]))?;
     let settings = settings.clone().simplified();
-    let cube = times.time(Stage::Tree, || Cube::around(&[sources, targets.unwrap_or(&[])]));
+    let cube = times.time_more(Stage::Tree, || Cube::around(&[sources, targets.unwrap_or(&[])]));
     let count = targets.map_or(sources.len(), <[_]>::len);
-    let problem = times.time(Stage::Tree, || Problem::of(sources, strengths, count, &cube));
-    let checks = settings.order.is_none() && settings.theta.is_none();
-    let mut aim = settings.tolerance;
-    loop {
-        let choice = accuracy::choose_for(&settings, problem, aim)?;
-        let mut plan = Plan::new(&settings, choice, cube, sources, targets, times);
-        let bodies = times.time(Stage::Tree, || Bodies::new(&plan, sources, strengths, targets));
-        refine_precision(&settings, &mut plan, &bodies)?;
-        let sorted = match plan.choice.precision {
-            Precision::F32 => sum::<f32>(&settings, &plan, &bodies, times),
-            _ => sum::<f64>(&settings, &plan, &bodies, times),
-        };
-        let (mut potential, mut field) = (vec![0.0; sorted.len()], vec![[0.0; 3]; sorted.len()]);
-        for (&i, s) in plan.targets.order.iter().zip(&sorted) {
-            potential[i as usize] = s.potential;
-            field[i as usize] = s.field;
-        }
-        let coincident_pairs = plan.source_tree().coincident_pairs;
-        let evaluation = Evaluation { potential, field, choice: plan.choice, coincident_pairs };
-        // The tables hold for the sets that they were measured on; a sample of direct sums tells where they do not.
-        let error = if checks && evaluation.choice.order.is_some() {
-            times.time(Stage::P2P, || {
-                guard::sampled_error(settings.softening, sources, strengths, targets, &evaluation.field)
-            })
-        } else {
-            0.0
-        };
-        if error <= settings.tolerance || aim <= Settings::TIGHTEST {
+    let problem = times.time_more(Stage::Tree, || Problem::of(sources, strengths, count, &cube));
+    // The tables of `accuracy` hold for sets like those that they were measured on. Where the order is ours to choose, a
+    // sample of direct sums tells whether they hold here; if not, the next attempt aims lower, and then in double precision.
+    let guarded = settings.order.is_none();
+    let (mut attempt, mut aim) = (settings.clone(), settings.tolerance);
+    for _ in 0..ATTEMPTS {
+        let choice = accuracy::choose_for(&attempt, problem, aim)?;
+        let plan = Plan::new(&attempt, choice, cube, sources, targets, times);
+        let evaluation = evaluate_plan(&attempt, plan, sources, strengths, targets, times);
+        if !guarded || evaluation.choice.order.is_none() {
             return Ok(evaluation);
         }
-        aim = (aim * 0.5 * settings.tolerance / error).max(Settings::TIGHTEST);
+        let sampled = || guard::sampled_error(settings.softening, sources, strengths, targets, &evaluation.field);
+        let error = times.time(Stage::Guard, sampled);
+        if error <= GUARDED_SHARE * settings.tolerance {
+            return Ok(evaluation);
+        }
+        aim = (aim * (0.5 * settings.tolerance / error).clamp(1e-4, 0.5)).max(Settings::TIGHTEST);
+        if settings.precision == Precision::Auto && attempt != settings {
+            attempt.precision = Precision::F64;
+        }
+        attempt.leaf_size = settings.leaf_size.or(Some(evaluation.choice.leaf_size));
     }
+    let pairs = problem.sources as f64 * problem.targets as f64;
+    if settings.precision == Precision::F32 || pairs > MOST_PAIRS {
+        return Err(Error::Unsupported(format!(
+            "tolerance {:e} is not reached on these particles by {} in {}; use --method direct or precision f64",
+            settings.tolerance,
+            settings.method.name(),
+            attempt.precision.name()
+        )));
+    }
+    let direct = Settings { method: Method::Direct, precision: Precision::F64, ..settings };
+    let choice = accuracy::choose(&direct, problem)?;
+    let plan = Plan::new(&direct, choice, cube, sources, targets, times);
+    Ok(evaluate_plan(&direct, plan, sources, strengths, targets, times))
+}
+
+/// How often order and angle are chosen anew before the direct sum is taken.
+const ATTEMPTS: usize = 4;
+
+/// The largest direct sum that stands in where no expansion keeps the tolerance.
+const MOST_PAIRS: f64 = 1e11;
+
+/// The share of the tolerance that a sample may show: its rms scatters about that of all targets.
+const GUARDED_SHARE: f64 = 0.6;
+
+fn evaluate_plan(
+    settings: &Settings,
+    plan: Plan<3>,
+    sources: &[[f64; 3]],
+    strengths: &[f64],
+    targets: Option<&[[f64; 3]]>,
+    times: &mut StageTimes,
+) -> Evaluation {
+    let bodies = times.time_more(Stage::Tree, || Bodies::new(&plan, sources, strengths, targets));
+    let sorted = match plan.choice.precision {
+        Precision::F32 => sum::<f32>(settings, &plan, &bodies, times),
+        _ => sum::<f64>(settings, &plan, &bodies, times),
+    };
+    let (mut potential, mut field) = (vec![0.0; sorted.len()], vec![[0.0; 3]; sorted.len()]);
+    for (&i, s) in plan.targets.order.iter().zip(&sorted) {
+        potential[i as usize] = s.potential;
+        field[i as usize] = s.field;
+    }
+    let coincident_pairs = plan.source_tree().coincident_pairs;
+    Evaluation { potential, field, choice: plan.choice, coincident_pairs }
 }
 
 /// Bodies in the order of their trees, with strengths scaled.
@@ -104,54 +140,35 @@ impl<const D: usize> Bodies<D> {
     }
 }
 
-/// Lets the closest pair decide what single precision needs.
-fn refine_precision(settings: &Settings, plan: &mut Plan<3>, bodies: &Bodies<3>) -> Result<(), Error> {
-    if plan.choice.precision != Precision::F32 {
-        return Ok(());
-    }
-    let closest = bodies.sources.closest(plan.source_tree());
-    match accuracy::close_pairs(settings.tolerance, closest) {
-        Closeness::Ordinary => {}
-        Closeness::Split => plan.split = true,
-        Closeness::Double if settings.precision == Precision::F32 => {
-            return Err(Error::Unsupported(format!(
-                "precision f32 cannot tell all bodies apart: a pair is {closest:e} of its cell's half side apart; use f64 or auto"
-            )));
-        }
-        Closeness::Double => plan.choice.precision = Precision::F64,
-    }
-    // The distances between separate targets and sources are not known beforehand.
-    plan.split |= bodies.targets.is_some() && settings.tolerance < 3e-4;
-    Ok(())
-}
-
 fn sum<T: Real>(settings: &Settings, plan: &Plan<3>, bodies: &Bodies<3>, times: &mut StageTimes) -> Vec<Sum<3>> {
     let order = plan.choice.order.unwrap_or(1);
     if plan.choice.expansion == Some(Family::Cartesian) {
         let tree = &plan.targets;
         let expansion = Cartesian::<T>::new(order, settings.softening, plan.classes, tree.side, tree.levels());
-        execute_sorted(&expansion, plan, bodies, times)
+        execute_sorted(&expansion, &settings.softening, plan, bodies, times)
     } else {
-        let expansion = Spherical::<T>::new(order, settings.softening, plan.classes);
-        execute_sorted(&expansion, plan, bodies, times)
+        let expansion = Spherical::<T>::new(order, plan.classes);
+        execute_sorted(&expansion, &settings.softening, plan, bodies, times)
     }
 }
 
 /// Executes the schedule of a plan; the sums are in the order of the target tree.
-pub fn execute<T: Real, E: Expansion<T, D>, const D: usize>(
+pub fn execute<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     expansion: &E,
+    kernel: &K,
     plan: &Plan<D>,
     sources: &[[f64; D]],
     strengths: &[f64],
     targets: Option<&[[f64; D]]>,
     times: &mut StageTimes,
 ) -> Vec<Sum<D>> {
-    let bodies = times.time(Stage::Tree, || Bodies::new(plan, sources, strengths, targets));
-    execute_sorted(expansion, plan, &bodies, times)
+    let bodies = times.time_more(Stage::Tree, || Bodies::new(plan, sources, strengths, targets));
+    execute_sorted(expansion, kernel, plan, &bodies, times)
 }
 
-fn execute_sorted<T: Real, E: Expansion<T, D>, const D: usize>(
+fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     expansion: &E,
+    kernel: &K,
     plan: &Plan<D>,
     bodies: &Bodies<D>,
     times: &mut StageTimes,
@@ -173,8 +190,11 @@ fn execute_sorted<T: Real, E: Expansion<T, D>, const D: usize>(
             Stage::L2L => far::l2l(expansion, target_tree, &mut locals),
             Stage::L2P => far::l2p(expansion, target_tree, at, &locals, &mut out),
             Stage::M2P => far::m2p(expansion, trees, at, &lists.m2p, &multipoles, &mut out),
-            Stage::P2P => near::p2p(expansion, trees, [at, sorted], same, plan.split, &lists.p2p, &mut out),
-            Stage::Tree | Stage::Lists | Stage::Lattice | Stage::Kick | Stage::Drift | Stage::Output => {
+            Stage::P2P => {
+                let bodies = [at, sorted];
+                Near { kernel, trees, bodies, same, list: &lists.p2p, closest: plan.closest }.p2p::<T>(&mut out);
+            }
+            Stage::Tree | Stage::Lists | Stage::Lattice | Stage::Guard | Stage::Kick | Stage::Drift | Stage::Output => {
                 unreachable!("{} is no stage of a sum", stage.name())
             }
         });

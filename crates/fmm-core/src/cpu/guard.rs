@@ -7,8 +7,10 @@ use crate::kernel::{Newton, P1, Plummer, Radial, Spline};
 use crate::real::Real;
 use crate::settings::Softening;
 
-/// Targets that are summed directly: some per cent of the time of the sum itself.
-const SAMPLE: usize = 64;
+/// Targets that are summed directly, some per cent of the time of the sum itself: fewer of large sets.
+fn sample_size(targets: usize) -> usize {
+    if targets > 300_000 { 64 } else { 160 }
+}
 
 /// Sources that one task adds up.
 const BLOCK: usize = 1 << 14;
@@ -22,7 +24,7 @@ pub fn sampled_error(
     field: &[[f64; 3]],
 ) -> f64 {
     let at = targets.unwrap_or(sources);
-    let step = at.len().div_ceil(SAMPLE).max(1);
+    let step = at.len().div_ceil(sample_size(at.len())).max(1);
     // Spread over the set, and not on any regular structure of its order.
     let sample: Vec<usize> =
         (0..at.len().div_ceil(step)).map(|k| (k * step + k * 7 % step).min(at.len() - 1)).collect();
@@ -49,8 +51,7 @@ pub fn sampled_error(
     }
     let rms = (squares / sample.len().max(1) as f64).sqrt();
     let l2 = if error > 0.0 { (error / norm).sqrt() } else { 0.0 };
-    // What is not a number does not become one by another order.
-    if rms.is_finite() && l2.is_finite() { rms.max(l2) } else { 0.0 }
+    if rms.is_finite() && l2.is_finite() { rms.max(l2) } else { f64::INFINITY }
 }
 
 /// Field and squared largest single term of a block of sources at every place.

@@ -9,4 +9,4 @@ pub mod simd;
 mod sorted;
 
 pub use executor::{CpuExecutor, Evaluation, evaluate, execute};
-pub use sorted::Sum;
+pub use sorted::{Sum, strength_range};

@@ -1,10 +1,12 @@
 //! P2P: each leaf of the targets against the bodies of its list.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::simd::{Task, Vector, dispatch};
 use super::sorted::{Buffer, Sorted, Sum, Totals, by_leaf, power_of_two_below};
-use crate::expansion::Expansion;
+use crate::expansion::Pairs;
 use crate::lists::Csr;
 use crate::real::Real;
 use crate::tree::Tree;
@@ -26,72 +28,102 @@ impl<T: Real, const D: usize> Default for Scratch<T, D> {
     }
 }
 
-struct Meet<'a, T: Real, E, const D: usize> {
-    expansion: &'a E,
+struct Meet<'a, T: Real, K, const D: usize> {
+    kernel: &'a K,
     unit: f64,
     same: Option<isize>,
     scratch: &'a mut Scratch<T, D>,
 }
 
-impl<T: Real, E: Expansion<T, D>, const D: usize> Task<T> for Meet<'_, T, E, D> {
-    type Out = ();
+impl<T: Real, K: Pairs<D>, const D: usize> Task<T> for Meet<'_, T, K, D> {
+    type Out = T;
 
     #[inline(always)]
-    fn run<V: Vector<Scalar = T>>(self) {
+    fn run<V: Vector<Scalar = T>>(self) -> T {
         let Scratch { targets, sources, totals } = self.scratch;
-        self.expansion.p2p::<V>(self.unit, self.same, targets.points(), sources.points(), &mut totals.sums());
+        self.kernel.p2p::<T, V>(self.unit, self.same, targets.points(), sources.points(), &mut totals.sums())
     }
 }
 
-/// Adds the direct sums to `out`. With `same`, targets and sources are the same bodies and none sees itself; with `split`,
-/// distances in single precision keep the digits that rounding the coordinates would lose.
-pub fn p2p<T: Real, E: Expansion<T, D>, const D: usize>(
-    expansion: &E,
-    trees: [&Tree<D>; 2],
-    bodies: [&Sorted<D>; 2],
-    same: bool,
-    split: bool,
-    list: &Csr,
-    out: &mut [Sum<D>],
-) {
-    let [target_tree, source_tree] = trees;
-    let [target_bodies, source_bodies] = bodies;
-    let levels = target_tree.level_of();
-    let leaves = target_tree.leaves.iter().map(|&l| (l as usize, target_tree.count(l as usize)));
-    by_leaf(out, leaves).into_par_iter().for_each_init(Scratch::<T, D>::default, |scratch, (leaf, out)| {
-        if out.is_empty() {
-            return;
-        }
+/// The direct sums of a plan.
+pub struct Near<'a, K, const D: usize> {
+    /// What is summed.
+    pub kernel: &'a K,
+    /// Trees of targets and sources.
+    pub trees: [&'a Tree<D>; 2],
+    /// Bodies of targets and sources.
+    pub bodies: [&'a Sorted<D>; 2],
+    /// Whether targets and sources are the same bodies, of which none sees itself.
+    pub same: bool,
+    /// Who meets whom.
+    pub list: &'a Csr,
+    /// Pairs closer than this, in half sides of the targets' leaf, are too close for single precision.
+    pub closest: f64,
+}
+
+impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
+    /// Adds the direct sums to `out`.
+    pub fn p2p<T: Real>(&self, out: &mut [Sum<D>]) {
+        let tree = self.trees[0];
+        let levels = tree.level_of();
+        let leaves = tree.leaves.iter().map(|&l| (l as usize, tree.count(l as usize)));
+        let scratch = || (Scratch::<T, D>::default(), Scratch::<f64, D>::default());
+        by_leaf(out, leaves).into_par_iter().for_each_init(scratch, |(single, double), (leaf, out)| {
+            if out.is_empty() {
+                return;
+            }
+            let half = tree.half(levels[leaf] as usize);
+            let mut sums = vec![Sum::default(); out.len()];
+            let nearest = self.leaf(leaf, half, single, &mut sums);
+            if T::WIDTH > f64::WIDTH && nearest.hypot(self.kernel.smooth_below()) < self.closest * half {
+                sums.fill(Sum::default());
+                self.leaf(leaf, half, double, &mut sums);
+            }
+            for (o, s) in out.iter_mut().zip(sums) {
+                o.potential += s.potential;
+                for d in 0..D {
+                    o.field[d] += s.field[d];
+                }
+            }
+        });
+    }
+
+    /// The sums of one leaf in the precision of the scratch; returns the distance of its closest pair.
+    fn leaf<T: Real>(&self, leaf: usize, half: f64, scratch: &mut Scratch<T, D>, out: &mut [Sum<D>]) -> f64 {
+        let [target_tree, source_tree] = self.trees;
         // Double precision subtracts the coordinates as they are, so that no pair loses a digit; single precision
-        // subtracts the centre of the leaf first, in double.
-        let unit = power_of_two_below(target_tree.half(levels[leaf] as usize));
+        // subtracts the centre of the leaf first, in double. The unit keeps the softening length in range as well.
+        let unit = power_of_two_below(half.max(self.kernel.smooth_below() / 1024.0));
+        let scale = 1.0 / unit;
         let centre = if T::WIDTH == f64::WIDTH { [0.0; D] } else { target_tree.centre[leaf] };
         let targets = target_tree.body_range(leaf);
-        (scratch.targets.split, scratch.sources.split) = (split, split);
         // Bodies at one place all feel the same: one of them stands for all, but for what each would feel of itself.
         let one_place = target_tree.is_one_place(leaf);
         let standing = if one_place { targets.start..targets.start + 1 } else { targets.clone() };
-        scratch.targets.load(target_bodies, standing.clone(), &centre, 1.0 / unit);
+        scratch.targets.load(self.bodies[0], standing.clone(), &centre, scale);
+        scratch.sources.clear();
+        let mut nearest = f64::INFINITY;
         let mut flush = |scratch: &mut Scratch<T, D>, own: Option<isize>| {
             scratch.totals.reset(scratch.targets.len());
-            dispatch(Meet { expansion, unit, same: own, scratch });
+            let squared = dispatch(Meet { kernel: self.kernel, unit, same: own, scratch });
+            nearest = nearest.min(squared.to_f64().max(0.0).sqrt() * unit);
             scratch.totals.add_to(&mut out[..standing.len()], unit);
             scratch.sources.clear();
         };
         let mut own = None;
         let mut met = false;
-        for pair in list.row(leaf) {
+        for pair in self.list.row(leaf) {
             let source = pair.source as usize;
+            let itself = self.same && source == leaf;
             let mut range = source_tree.body_range(source);
-            if source_tree.is_one_place(source) && !(same && source == leaf) {
-                if scratch.sources.len() == GATHER {
-                    flush(scratch, own.take());
+            if source_tree.is_one_place(source) {
+                if !itself {
+                    if scratch.sources.len() == GATHER {
+                        flush(scratch, own.take());
+                    }
+                    let x = self.bodies[1].position(range.start);
+                    scratch.sources.push_one(x, self.bodies[1].total(range), &centre, scale);
                 }
-                let (x, _) = source_bodies.body(range.start);
-                scratch.sources.push_one(x, source_bodies.total(range), &centre, 1.0 / unit);
-                continue;
-            }
-            if one_place && same && source == leaf {
                 continue;
             }
             while !range.is_empty() {
@@ -100,28 +132,34 @@ pub fn p2p<T: Real, E: Expansion<T, D>, const D: usize>(
                 }
                 let room = GATHER - scratch.sources.len();
                 let part = range.start..range.end.min(range.start + room);
-                if same && part.start < targets.end && targets.start < part.end {
+                if self.same && part.start < targets.end && targets.start < part.end {
                     met = true;
                     own = Some(scratch.sources.len() as isize + targets.start as isize - part.start as isize);
                 }
                 range.start = part.end;
-                scratch.sources.push(source_bodies, part, &centre, 1.0 / unit);
+                scratch.sources.push(self.bodies[1], part, &centre, scale);
             }
         }
         if scratch.sources.len() > 0 {
             flush(scratch, own);
         }
         if one_place {
-            out.fill(out[0]);
-            if same {
-                // Each feels K(0) of all the others here, and their forces vanish. Where the list had them within a larger
-                // cell, the one that stood for all has felt the others already.
-                let here = if met { source_bodies.body(targets.start).1 } else { source_bodies.total(targets.clone()) };
-                let at_zero = expansion.potential_at_zero();
-                for (o, i) in out.iter_mut().zip(targets) {
-                    o.potential += (here - source_bodies.body(i).1) * at_zero;
-                }
+            self.spread(targets, met, out);
+        }
+        nearest
+    }
+
+    /// Gives all bodies of one place what the first of them has felt. Each feels K(0) of all the others here, and their forces
+    /// vanish; where the list had them within a larger cell (`met`), the first has felt the others already.
+    fn spread(&self, targets: Range<usize>, met: bool, out: &mut [Sum<D>]) {
+        out.fill(out[0]);
+        if self.same {
+            let bodies = self.bodies[0];
+            let here = if met { bodies.strength(targets.start) } else { bodies.total(targets.clone()) };
+            let at_zero = self.kernel.potential_at_zero();
+            for (o, i) in out.iter_mut().zip(targets) {
+                o.potential += (here - bodies.strength(i)) * at_zero;
             }
         }
-    });
+    }
 }

@@ -6,7 +6,6 @@ use rayon::prelude::*;
 
 use crate::expansion::{Points, Sums};
 use crate::real::Real;
-use crate::tree::Tree;
 
 /// Coordinates and strengths in tree order, one array each.
 pub struct Sorted<const D: usize> {
@@ -26,31 +25,28 @@ impl<const D: usize> Sorted<D> {
 }
 
 impl<const D: usize> Sorted<D> {
-    /// The smallest distance between neighbours in tree order within a leaf, in units of the leaf's half side; bodies at the same
-    /// place do not count. Infinite if there are none.
-    pub fn closest(&self, tree: &Tree<D>) -> f64 {
-        let levels = tree.level_of();
-        let of_leaf = |&leaf: &u32| {
-            let range = tree.body_range(leaf as usize);
-            let half = tree.half(levels[leaf as usize] as usize);
-            let pairs = range.clone().zip(range.skip(1));
-            pairs
-                .map(|(i, j)| (0..D).map(|d| (self.x[d][i] - self.x[d][j]).abs()).fold(0.0, f64::max) / half)
-                .filter(|&r| r > 0.0)
-                .fold(f64::INFINITY, f64::min)
-        };
-        tree.leaves.par_iter().map(of_leaf).reduce(|| f64::INFINITY, f64::min)
+    /// Position of one body.
+    pub fn position(&self, i: usize) -> [f64; D] {
+        std::array::from_fn(|d| self.x[d][i])
     }
 
-    /// Position and strength of one body.
-    pub fn body(&self, i: usize) -> ([f64; D], f64) {
-        (std::array::from_fn(|d| self.x[d][i]), self.q[i])
+    /// Strength of one body.
+    pub fn strength(&self, i: usize) -> f64 {
+        self.q[i]
     }
 
     /// The sum of the strengths of a run of bodies.
     pub fn total(&self, range: Range<usize>) -> f64 {
         self.q[range].iter().sum()
     }
+}
+
+/// The largest strength over the smallest that is not zero.
+pub fn strength_range(strengths: &[f64]) -> f64 {
+    let of = |q: &f64| if *q == 0.0 { (0.0, f64::INFINITY) } else { (q.abs(), q.abs()) };
+    let join = |a: (f64, f64), b: (f64, f64)| (f64::max(a.0, b.0), f64::min(a.1, b.1));
+    let (largest, smallest) = strengths.par_iter().map(of).reduce(|| (0.0, f64::INFINITY), join);
+    largest / smallest
 }
 
 /// The power of two by which strengths are multiplied so that the largest lies in [1, 2): exact, and nothing
@@ -67,23 +63,19 @@ pub fn power_of_two_below(x: f64) -> f64 {
 /// Bodies relative to a centre and in units of a length.
 pub struct Buffer<T, const D: usize> {
     x: [Vec<T>; D],
-    /// What rounding took from `x`, if [`Buffer::split`].
-    low: [Vec<T>; D],
     q: Vec<T>,
-    /// Whether to keep `low`.
-    pub split: bool,
 }
 
 impl<T: Real, const D: usize> Default for Buffer<T, D> {
     fn default() -> Self {
-        Buffer { x: std::array::from_fn(|_| vec![]), low: std::array::from_fn(|_| vec![]), q: vec![], split: false }
+        Buffer { x: std::array::from_fn(|_| vec![]), q: vec![] }
     }
 }
 
 impl<T: Real, const D: usize> Buffer<T, D> {
     /// Removes all bodies.
     pub fn clear(&mut self) {
-        self.x.iter_mut().chain(&mut self.low).for_each(Vec::clear);
+        self.x.iter_mut().for_each(Vec::clear);
         self.q.clear();
     }
 
@@ -97,9 +89,6 @@ impl<T: Real, const D: usize> Buffer<T, D> {
         for d in 0..D {
             let c = centre[d];
             let scaled = bodies.x[d][range.clone()].iter().map(|x| (x - c) * scale);
-            if self.split {
-                self.low[d].extend(scaled.clone().map(|x| T::from_f64(x - T::from_f64(x).to_f64())));
-            }
             self.x[d].extend(scaled.map(T::from_f64));
         }
         if !bodies.q.is_empty() {
@@ -110,12 +99,7 @@ impl<T: Real, const D: usize> Buffer<T, D> {
     /// Adds one body with its own strength.
     pub fn push_one(&mut self, x: [f64; D], q: f64, centre: &[f64; D], scale: f64) {
         for d in 0..D {
-            let scaled = (x[d] - centre[d]) * scale;
-            let high = T::from_f64(scaled);
-            self.x[d].push(high);
-            if self.split {
-                self.low[d].push(T::from_f64(scaled - high.to_f64()));
-            }
+            self.x[d].push(T::from_f64((x[d] - centre[d]) * scale));
         }
         self.q.push(T::from_f64(q));
     }
@@ -123,7 +107,7 @@ impl<T: Real, const D: usize> Buffer<T, D> {
     /// Repeats the first body, with strength 0, up to a whole number of vectors.
     pub fn pad(&mut self) {
         let n = self.len().next_multiple_of(T::WIDTH);
-        for x in self.x.iter_mut().chain(self.low.iter_mut().filter(|low| !low.is_empty())) {
+        for x in &mut self.x {
             let first = x.first().copied().unwrap_or(T::ZERO);
             x.resize(n, first);
         }
@@ -141,7 +125,7 @@ impl<T: Real, const D: usize> Buffer<T, D> {
 
     /// What the expansions read.
     pub fn points(&self) -> Points<'_, T, D> {
-        Points { x: self.x.each_ref().map(|x| &x[..]), low: self.low.each_ref().map(|x| &x[..]), q: &self.q }
+        Points { x: self.x.each_ref().map(|x| &x[..]), q: &self.q }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The expansion that only counts: proof that a plan shows every source to every target exactly once.
 
-use super::{Expansion, Points, Sums};
+use super::{Expansion, Pairs, Points, Sums};
 use crate::cpu::simd::Vector;
 use crate::real::Real;
 
@@ -59,20 +59,26 @@ impl<T: Real, const D: usize> Expansion<T, D> for Count {
     fn m2l<V: Vector<Scalar = T>>(&self, _: u32, level: usize, lanes: &mut [V], _: &mut Vec<V>) {
         lanes[0] = lanes[0].mul(V::constant(self.side * 0.5f64.powi(level as i32 + 1)));
     }
+}
 
+impl<const D: usize> Pairs<D> for Count {
     fn potential_at_zero(&self) -> f64 {
         1.0
     }
 
+    fn smooth_below(&self) -> f64 {
+        0.0
+    }
+
     #[inline(always)]
-    fn p2p<V: Vector<Scalar = T>>(
+    fn p2p<T: Real, V: Vector<Scalar = T>>(
         &self,
         unit: f64,
         same: Option<isize>,
         _: Points<T, D>,
         sources: Points<T, D>,
         sums: &mut Sums<T, D>,
-    ) {
+    ) -> T {
         for (i, p) in sums.potential.iter_mut().enumerate() {
             for (j, &q) in sources.q.iter().enumerate() {
                 if same != Some(j as isize - i as isize) {
@@ -80,5 +86,6 @@ impl<T: Real, const D: usize> Expansion<T, D> for Count {
                 }
             }
         }
+        T::ONE
     }
 }

@@ -14,8 +14,10 @@ pub use cartesian::{Cartesian, MAX_ORDER as MAX_CARTESIAN_ORDER};
 pub use count::Count;
 pub use spherical::Spherical;
 
+use crate::cpu::p2p;
 use crate::cpu::simd::Vector;
 use crate::real::Real;
+use crate::settings::Softening;
 
 /// Bodies in the units of a cell, in arrays whose length is a multiple of [`Real::WIDTH`]. Padding has
 /// strength 0 and the place of a real body.
@@ -23,8 +25,6 @@ use crate::real::Real;
 pub struct Points<'a, T, const D: usize> {
     /// Coordinates, one array an axis.
     pub x: [&'a [T]; D],
-    /// What rounding took from the coordinates; empty where pairs need no more than one number holds.
-    pub low: [&'a [T]; D],
     /// Strengths (of sources; empty for targets).
     pub q: &'a [T],
 }
@@ -80,20 +80,57 @@ pub trait Expansion<T: Real, const D: usize>: Sync {
 
     /// Multipoles to local expansions across the offset of `class`, one pair a lane. In place.
     fn m2l<V: Vector<Scalar = T>>(&self, class: u32, level: usize, lanes: &mut [V], scratch: &mut Vec<V>);
+}
 
+/// The direct sum of a kernel, in both precisions: where bodies come too close for single precision, a leaf is summed again in
+/// double.
+pub trait Pairs<const D: usize>: Sync {
     /// K(0), in the user's unit; 0 where it would be infinite.
     fn potential_at_zero(&self) -> f64;
 
-    /// Every source at every target. Targets and sources share any common origin. `same` is the place of target 0 among the sources (negative or
-    /// beyond the end where it is none of them), if target i is source `same + i` and is to be skipped.
-    fn p2p<V: Vector<Scalar = T>>(
+    /// The length below which the kernel is smooth; 0 for 1/r.
+    fn smooth_below(&self) -> f64;
+
+    /// Every source at every target, in any common unit and about any common origin. `same` is the place of target 0 among the
+    /// sources (negative or beyond the end where it is none of them), if target i is source `same + i` and is to be
+    /// skipped. Returns the smallest squared distance of a pair of different bodies.
+    fn p2p<T: Real, V: Vector<Scalar = T>>(
         &self,
         unit: f64,
         same: Option<isize>,
         targets: Points<T, D>,
         sources: Points<T, D>,
         sums: &mut Sums<T, D>,
-    );
+    ) -> T;
+}
+
+impl Pairs<3> for Softening {
+    fn potential_at_zero(&self) -> f64 {
+        match *self {
+            Softening::None => 0.0,
+            Softening::Plummer(e) | Softening::Spline(e) => 1.0 / e,
+            Softening::P1(e) => 1.5 / e,
+        }
+    }
+
+    fn smooth_below(&self) -> f64 {
+        match *self {
+            Softening::None => 0.0,
+            Softening::Plummer(e) | Softening::P1(e) | Softening::Spline(e) => e,
+        }
+    }
+
+    #[inline(always)]
+    fn p2p<T: Real, V: Vector<Scalar = T>>(
+        &self,
+        unit: f64,
+        same: Option<isize>,
+        targets: Points<T, 3>,
+        sources: Points<T, 3>,
+        sums: &mut Sums<T, 3>,
+    ) -> T {
+        p2p::softened::<T, V>(*self, unit, same, targets, sources, sums)
+    }
 }
 
 /// Adds Σ weights·values to the potential and, with the opposite sign, the field of the vector of targets at place `i`; the

@@ -120,7 +120,8 @@ impl<const D: usize> Cube<D> {
         let magnitude = (0..D).map(|d| low[d].abs().max(high[d].abs())).fold(0.0, f64::max);
         let extent = (0..D).map(|d| high[d] - low[d]).fold(0.0, f64::max);
         // One place: any cube serves, if the square of its side is a number.
-        let extent = if extent > 0.0 { extent } else { magnitude }.max(1e-140);
+        let alone = if magnitude > 0.0 { magnitude } else { 1.0 };
+        let extent = if extent > 0.0 { extent } else { alone }.max(1e-140);
         let mut unit = 2f64.powi(extent.log2().ceil() as i32) / 16.0;
         loop {
             // The smallest multiple of `unit` that reaches every point from a corner on the finer grid.

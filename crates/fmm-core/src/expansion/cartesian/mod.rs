@@ -13,7 +13,6 @@ use std::sync::OnceLock;
 use indices::{Indices, count};
 
 use super::{Expansion, Points, Sums, add_weighted};
-use crate::cpu::p2p;
 use crate::cpu::simd::{Array, Vector};
 use crate::lists::Classes;
 use crate::real::Real;
@@ -317,22 +316,6 @@ impl<T: Real> Expansion<T, 3> for Cartesian<T> {
                 _ => columns::<V, 1>(derivatives, here, sources, &mut lanes[k..]),
             }
         }
-    }
-
-    fn potential_at_zero(&self) -> f64 {
-        self.softening.potential_at_zero()
-    }
-
-    #[inline(always)]
-    fn p2p<V: Vector<Scalar = T>>(
-        &self,
-        unit: f64,
-        same: Option<isize>,
-        targets: Points<T, 3>,
-        sources: Points<T, 3>,
-        sums: &mut Sums<T, 3>,
-    ) {
-        p2p::softened::<T, V>(self.softening, unit, same, targets, sources, sums);
     }
 }
 

@@ -11,17 +11,14 @@ use harmonics::{Factors, Kind, at};
 use rotation::{Direction, Swap};
 
 use super::{Expansion, Points, Sums, add_weighted};
-use crate::cpu::p2p;
 use crate::cpu::simd::Vector;
 use crate::lists::Classes;
 use crate::real::Real;
-use crate::settings::Softening;
 
-/// Multipole and local expansions of order p in solid harmonics, with a softened kernel for near pairs.
+/// Multipole and local expansions of order p in solid harmonics.
 #[derive(Debug, Clone)]
 pub struct Spherical<T> {
     p: usize,
-    softening: Softening,
     moments: Factors<T>,
     /// To degree p + 1: the gradient of a multipole.
     gradients: Factors<T>,
@@ -40,7 +37,7 @@ impl<T: Real> Spherical<T> {
     ///
     /// # Panics
     /// If p is 0 or above 30.
-    pub fn new(p: usize, softening: Softening, classes: Classes<3>) -> Self {
+    pub fn new(p: usize, classes: Classes<3>) -> Self {
         assert!((1..=30).contains(&p), "order {p}");
         let octants = (0..8u8)
             .map(|o| Direction::new(p, std::array::from_fn(|d| if o >> d & 1 == 1 { 0.5 } else { -0.5 })))
@@ -70,7 +67,6 @@ impl<T: Real> Spherical<T> {
         });
         Spherical {
             p,
-            softening,
             moments: Factors::new(p),
             gradients: Factors::new(p + 1),
             swap_multipole: Swap::new(p, false),
@@ -247,21 +243,5 @@ impl<T: Real> Expansion<T, 3> for Spherical<T> {
         }
         lanes.copy_from_slice(scratch);
         direction.turn_back(&self.swap_local, lanes, scratch);
-    }
-
-    fn potential_at_zero(&self) -> f64 {
-        self.softening.potential_at_zero()
-    }
-
-    #[inline(always)]
-    fn p2p<V: Vector<Scalar = T>>(
-        &self,
-        unit: f64,
-        same: Option<isize>,
-        targets: Points<T, 3>,
-        sources: Points<T, 3>,
-        sums: &mut Sums<T, 3>,
-    ) {
-        p2p::softened::<T, V>(self.softening, unit, same, targets, sources, sums);
     }
 }
