@@ -295,7 +295,7 @@ fn expansion(settings: &Settings, problem: Problem, method: Method, tolerance: f
     }
 }
 
-/// Nanoseconds of one thread that a pair of bodies takes: the unit of the cost model (docs/performance.md).
+/// Nanoseconds of one thread that a pair of bodies takes: the unit of the cost model, measured on an AVX-512 Xeon.
 fn pair_cost(precision: Precision) -> f64 {
     if precision == Precision::F32 { 0.3 } else { 0.9 }
 }

@@ -65,7 +65,7 @@ pub fn evaluate(
         }
         let sampled = || guard::sampled_error(settings.softening, sources, strengths, targets, &evaluation.field);
         let error = times.time(Stage::Guard, sampled);
-        if error <= GUARDED_SHARE * settings.tolerance {
+        if error <= settings.tolerance {
             return Ok(evaluation);
         }
         aim = (aim * (0.5 * settings.tolerance / error).clamp(1e-4, 0.5)).max(Settings::TIGHTEST);
@@ -94,9 +94,6 @@ const ATTEMPTS: usize = 4;
 
 /// The largest direct sum that stands in where no expansion keeps the tolerance.
 const MOST_PAIRS: f64 = 1e11;
-
-/// The share of the tolerance that a sample may show: its rms scatters about that of all targets.
-const GUARDED_SHARE: f64 = 0.6;
 
 fn evaluate_plan(
     settings: &Settings,
