@@ -9,7 +9,7 @@ use crate::settings::Softening;
 
 /// Targets that are summed directly, some per cent of the time of the sum itself: fewer of large sets.
 fn sample_size(targets: usize) -> usize {
-    (30_000_000 / targets.max(1)).clamp(64, 1000)
+    (30_000_000 / targets.max(1)).clamp(128, 1000)
 }
 
 /// Sources that one task adds up.
@@ -51,7 +51,7 @@ pub fn sampled_error(
     }
     // The few bodies that feel next to nothing make most of an rms: in a small sample the worst one would decide alone.
     squares.sort_unstable_by(f64::total_cmp);
-    if sample.len() >= 64 && squares.last().is_some_and(|worst| worst.is_finite()) {
+    if sample.len() >= 100 && squares.last().is_some_and(|worst| worst.is_finite()) {
         squares.pop();
     }
     let rms = (squares.iter().sum::<f64>() / sample.len().max(1) as f64).sqrt();
