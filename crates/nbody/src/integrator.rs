@@ -1,6 +1,6 @@
 //! Symplectic integrators of fixed step, as data: a step is a list of kicks and drifts.
 //!
-//! MATHS of the schemes: kick-drift-kick and drift-kick-drift leapfrog are of second order; Yoshida's (Phys. Lett. A
+//! Kick-drift-kick and drift-kick-drift leapfrog are of second order; Yoshida's (Phys. Lett. A
 //! 150 (1990) 262) composes three leapfrogs of lengths w1, w0, w1 to fourth order. Forces are summed only where a
 //! kick finds the positions changed, so kick-drift-kick costs one force sum a step and Yoshida three.
 

@@ -9,7 +9,7 @@ use crate::settings::Softening;
 /// Vectors of targets that are worked on together: enough independent chains to fill the pipelines.
 const GROUP: usize = 2;
 
-/// The sums of the softened 1/r; see [`crate::expansion::Expansion::p2p`]. Returns the smallest squared distance of a pair of
+/// The sums of the softened 1/r; see [`crate::expansion::Pairs::p2p`]. Returns the smallest squared distance of a pair of
 /// different bodies.
 #[inline(always)]
 pub fn softened<T: Real, V: Vector<Scalar = T>>(

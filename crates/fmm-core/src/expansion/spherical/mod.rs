@@ -1,7 +1,7 @@
 //! Spherical harmonics: the expansion of 1/r in three dimensions, of any order up to 30.
 //!
 //! Sources within a of the multipole's centre, targets within b of the local one, centres R apart: the error of the
-//! potential is at most Q/(R−a−b) ((a+b)/R)^(p+1) (Greengard & Rokhlin 1987; MATHS 1.5). All degrees
+//! potential is at most Q/(R−a−b) ((a+b)/R)^(p+1) (Greengard & Rokhlin 1987). All degrees
 //! n ≤ p, l ≤ p are kept.
 
 mod harmonics;
@@ -96,7 +96,7 @@ impl<T: Real> Spherical<T> {
 
 /// The weights of Re and Im of the harmonics of degree ≤ `degree` in potential and gradient: `potential(l, m)` and
 /// `gradient(l, m)` give the coefficients that meet H_l^m there. Both kinds of harmonics pair order m with the
-/// coefficients of order m, m−1 and m+1 of a neighbouring degree (MATHS 1.2, the negative orders folded onto the positive).
+/// coefficients of order m, m−1 and m+1 of a neighbouring degree (the negative orders folded onto the positive).
 fn weights<T: Real>(
     degree: usize,
     z_sign: f64,

@@ -3,7 +3,7 @@
 //! The only rotation matrix that is needed exchanges x and z: R_n^m(Sr) = Σ_l B_n^{m,l} R_n^l(r), B real and its own
 //! inverse. With rotations about z (a phase each order) it composes to any direction. On the stored half of the
 //! orders Re and Im decouple, and half of the entries vanish: Re^m meets Re^l where n+m+l is even, Im^m meets
-//! Im^l where it is odd. MATHS: recurrences after Dehnen (2014), App. A, checked in the tests.
+//! Im^l where it is odd. The recurrences follow Dehnen (2014), App. A.
 
 use super::harmonics::at;
 use crate::cpu::simd::Vector;
