@@ -9,7 +9,7 @@ use crate::settings::Softening;
 
 /// Targets that are summed directly, some per cent of the time of the sum itself: fewer of large sets.
 fn sample_size(targets: usize) -> usize {
-    (30_000_000 / targets.max(1)).clamp(128, 1000)
+    (4_000_000 / targets.max(1)).clamp(128, 400)
 }
 
 /// Sources that one task adds up.

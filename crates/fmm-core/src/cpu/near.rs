@@ -100,7 +100,7 @@ impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
         // Bodies at one place all feel the same: one of them stands for all, but for what each would feel of itself.
         let one_place = target_tree.is_one_place(leaf);
         let standing = if one_place { targets.start..targets.start + 1 } else { targets.clone() };
-        scratch.targets.load(self.bodies[0], standing.clone(), &centre, scale);
+        scratch.targets.load_targets(self.bodies[0], standing.clone(), &centre, scale);
         scratch.sources.clear();
         let mut nearest = f64::INFINITY;
         let mut flush = |scratch: &mut Scratch<T, D>, own: Option<isize>| {

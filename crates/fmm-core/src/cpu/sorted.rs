@@ -116,6 +116,17 @@ impl<T: Real, const D: usize> Buffer<T, D> {
         }
     }
 
+    /// Replaces the contents by the bodies of `range` as targets of direct sums: padded far from everything, since a copy of a body
+    /// would be a pair at distance zero.
+    pub fn load_targets(&mut self, bodies: &Sorted<D>, range: Range<usize>, centre: &[f64; D], scale: f64) {
+        self.clear();
+        self.push(bodies, range, centre, scale);
+        let n = self.len().next_multiple_of(T::WIDTH);
+        for x in &mut self.x {
+            x.resize(n, T::from_f64(1e9));
+        }
+    }
+
     /// Replaces the contents by the padded bodies of `range`.
     pub fn load(&mut self, bodies: &Sorted<D>, range: Range<usize>, centre: &[f64; D], scale: f64) {
         self.clear();
