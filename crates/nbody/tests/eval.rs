@@ -263,7 +263,7 @@ fn what_is_wrong_is_told_with_its_place() {
         ("--sources s.csv --softening plummer:-1", 2, "0 or more"),
         ("--sources s.csv --softening plummer", 2, "plummer:0.01"),
         ("--sources s.csv --softening cubic:1", 2, "allowed: none, plummer:E, spline:E, p1:E"),
-        ("--sources s.csv --theta 1.5", 2, "above 0, at most 1"),
+        ("--sources s.csv --theta 1.5", 2, "0.2 to 1"),
         ("--sources s.csv --order 31", 2, "1 to 30"),
         ("--sources s.csv --leaf-size 0", 2, "1 to 1000000"),
         ("--sources s.csv --threads 0", 2, "1..=1024"),
