@@ -5,7 +5,7 @@ use std::time::Instant;
 use fmm_core::{CpuExecutor, Executor, StageTimes};
 use serde_json::json;
 
-use super::{Options, report};
+use super::Options;
 use crate::fault::Fault;
 use crate::files::snapshot::{Field, Float};
 use crate::initial::Initial;
@@ -43,10 +43,10 @@ pub fn run(scenario: &Scenario, options: &Options, threads: usize) -> Result<(),
             "snapshot_bytes": snapshot, "checkpoint_bytes": checkpoint, "memory_bytes": memory,
             "seconds_per_force_sum": seconds, "seconds": total, "scenario": resolved,
         });
-        return report::print(&format!("{facts}\n"));
+        return crate::console::print(&format!("{facts}\n"));
     }
     let memory = memory.map_or("unknown on this system".into(), bytes);
-    report::print(&format!(
+    crate::console::print(&format!(
         "{resolved}\n# Nothing was run. {n} particles, {} steps on {threads} threads would need about\n\
          #   memory      {memory}, from one sum of the forces and the copies that outputs take\n\
          #   a snapshot  {} ({snapshots} of them: {}), a checkpoint {} (2 of them)\n\

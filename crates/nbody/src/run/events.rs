@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::report;
 use crate::fault::Fault;
 
 /// Between two `progress` events.
@@ -31,7 +30,7 @@ impl Events {
         let mut object = serde_json::Map::new();
         object.insert("event".into(), event.into());
         object.extend(facts.as_object().cloned().unwrap_or_default());
-        report::print(&format!("{}\n", Value::Object(object)))
+        crate::console::print(&format!("{}\n", Value::Object(object)))
     }
 
     /// A step was done; told once a second.

@@ -1,7 +1,6 @@
 //! What a run tells at its end: a summary, the table of stages, `run.json` and `timings.json`.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 
 use fmm_core::{Choice, Stage, StageTimes};
@@ -9,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::verify::Verified;
 use crate::diagnostics::Diagnostics;
-use crate::fault::Fault;
 use crate::info::program;
 use crate::scenario::Scenario;
 
@@ -135,15 +133,4 @@ pub fn stage_table(times: &StageTimes) -> String {
     }
     let _ = writeln!(text, "{:<8} {total:>10.3} {:>7.1}", "total", 100.0);
     text
-}
-
-/// Prints results on stdout; a reader that has gone away is no error.
-pub fn print(text: &str) -> Result<(), Fault> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Fault::new(74, format!("cannot write to standard output: {e}")))
-        }
-        _ => Ok(()),
-    }
 }

@@ -404,7 +404,7 @@ impl<'a> Simulation<'a> {
             if !self.options.quiet {
                 text.push_str(&report::stage_table(&self.times));
             }
-            report::print(&text)?;
+            crate::console::print(&text)?;
         }
         let why = match ending {
             Ending::Complete => return Ok(()),
