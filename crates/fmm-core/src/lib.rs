@@ -5,6 +5,7 @@
 
 pub mod accuracy;
 pub mod bodies;
+pub mod contract;
 pub mod cpu;
 pub mod error;
 pub mod executor;

@@ -65,6 +65,18 @@ pub enum Softening {
     P1(f64),
 }
 
+impl Softening {
+    /// The same kernel in a unit of length in which lengths are `scale` times as large.
+    pub fn scaled(self, scale: f64) -> Self {
+        match self {
+            Softening::None => Softening::None,
+            Softening::Plummer(e) => Softening::Plummer(e * scale),
+            Softening::Spline(e) => Softening::Spline(e * scale),
+            Softening::P1(e) => Softening::P1(e * scale),
+        }
+    }
+}
+
 /// A summation as asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {

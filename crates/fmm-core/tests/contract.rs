@@ -39,6 +39,30 @@ fn the_fmm_keeps_every_tolerance_in_single_precision() {
     keeps(20_000, Method::Fmm, Softening::None, &[1e-2, 1e-3, 1e-4, 1e-5], Precision::F32);
 }
 
+/// Sets whose rms is made by the few targets in the corner of their cell towards a dense core: evenly picked samples miss them.
+#[test]
+fn sets_around_dense_cores_keep_their_tolerance() {
+    let n = 10_000;
+    let radius: [(&str, fn(usize, f64) -> f64); 3] = [
+        ("exponential", |_, u| (-30.0 * u).exp()),
+        ("core and shell", |i, u| if i % 2 == 0 { 1.0 } else { 1e-6 * u.cbrt() }),
+        ("core and ball", |i, u| if i % 2 == 0 { u.cbrt() } else { 1e-4 * u.cbrt() }),
+    ];
+    for (name, radius) in radius {
+        let even = |i: usize| (i as f64 * 0.6180339887498949).fract();
+        let directions = sphere_surface(n, 7);
+        let points: Points = directions.iter().enumerate().map(|(i, x)| x.map(|c| c * radius(i, even(i)))).collect();
+        let q = vec![1.0 / n as f64; n];
+        let reference = Reference::new(&points, &q, None, Softening::None, n);
+        for tolerance in [1e-3, 1e-4, 1e-5, 1e-6, 1e-8] {
+            let settings = Settings { method: Method::Fmm, tolerance, ..Settings::default() };
+            let sum = evaluate(&settings, &points, &q, None, &mut StageTimes::default()).unwrap();
+            let e = reference.errors(&sum.potential, &sum.field);
+            assert!(e.rms <= tolerance && e.l2 <= tolerance, "{name} asked {tolerance:e}: {e:?} {:?}", sum.choice);
+        }
+    }
+}
+
 #[test]
 fn the_treecode_keeps_its_tolerance() {
     keeps(10_000, Method::Treecode, Softening::None, &[1e-2, 1e-4, 1e-6, 1e-8], Precision::Auto);

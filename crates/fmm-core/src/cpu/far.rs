@@ -265,13 +265,27 @@ pub fn l2p<T: Real, E: Expansion<T, D>, const D: usize>(
     let levels = tree.level_of();
     let leaves = tree.leaves.iter().map(|&l| (l as usize, tree.count(l as usize)));
     by_leaf(out, leaves).into_par_iter().for_each_init(Scratch::<T, D>::default, |scratch, (leaf, out)| {
-        let half = tree.half(levels[leaf] as usize);
-        scratch.targets.load(bodies, tree.body_range(leaf), &tree.centre[leaf], 1.0 / half);
-        scratch.totals.reset(scratch.targets.len());
         let coefficients = &locals[leaf * n..(leaf + 1) * n];
-        dispatch(Spread { expansion, local: true, unit: half, coefficients, scratch });
-        scratch.totals.add_to(out, half);
+        let frame = (&tree.centre[leaf], tree.half(levels[leaf] as usize));
+        at_targets(expansion, frame, bodies, tree.body_range(leaf), coefficients, scratch, out);
     });
+}
+
+/// A local expansion at a run of bodies; `frame` is the centre of its cell and half its side.
+pub fn at_targets<T: Real, E: Expansion<T, D>, const D: usize>(
+    expansion: &E,
+    frame: (&[f64; D], f64),
+    bodies: &Sorted<D>,
+    range: Range<usize>,
+    coefficients: &[T],
+    scratch: &mut Scratch<T, D>,
+    out: &mut [Sum<D>],
+) {
+    let (centre, half) = frame;
+    scratch.targets.load(bodies, range, centre, 1.0 / half);
+    scratch.totals.reset(scratch.targets.len());
+    dispatch(Spread { expansion, local: true, unit: half, coefficients, scratch });
+    scratch.totals.add_to(out, half);
 }
 
 /// M2P: the multipoles of small cells at the bodies of large leaves, each in the units of the source.

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::simd::{Task, Vector, dispatch};
+use super::sorted::{power_of_two_below, strength_scale};
 use crate::kernel::{Newton, P1, Plummer, Radial, Spline};
 use crate::real::Real;
 use crate::settings::Softening;
@@ -15,48 +16,83 @@ fn sample_size(targets: usize) -> usize {
 /// Sources that one task adds up.
 const BLOCK: usize = 1 << 14;
 
-/// The larger of rms(e) and L2 (see [`crate::accuracy`]) over a deterministic sample of the targets.
-pub fn sampled_error(
-    softening: Softening,
-    sources: &[[f64; 3]],
-    strengths: &[f64],
-    targets: Option<&[[f64; 3]]>,
-    field: &[[f64; 3]],
-) -> f64 {
-    let at = targets.unwrap_or(sources);
-    let step = at.len().div_ceil(sample_size(at.len())).max(1);
-    // Spread over the set, and not on any regular structure of its order.
-    let sample: Vec<usize> =
-        (0..at.len().div_ceil(step)).map(|k| (k * step + k * 7 % step).min(at.len() - 1)).collect();
-    let places: Vec<[f64; 3]> = sample.iter().map(|&i| at[i]).collect();
-    let parts: Vec<Vec<[f64; 4]>> = sources
-        .par_chunks(BLOCK)
-        .zip(strengths.par_chunks(BLOCK))
-        .map(|(x, q)| dispatch(Direct { softening, x, q, places: &places }))
-        .collect();
-    let (mut squares, mut error, mut norm) = (vec![], 0.0, 0.0);
-    for (k, &i) in sample.iter().enumerate() {
-        let mut sum = [0.0; 4];
-        for part in &parts {
-            (0..3).for_each(|d| sum[d] += part[k][d]);
-            sum[3] = f64::max(sum[3], part[k][3]);
+/// Targets to be summed directly, each with the number of targets that it stands for (in any unit).
+pub struct Sample {
+    targets: Vec<(usize, f64)>,
+}
+
+impl Sample {
+    /// A deterministic sample of `count` targets. Half of it is spread evenly over the targets of `shares`, half in proportion to
+    /// their shares, where errors are expected; weights undo the preference (Veach & Guibas 1995, the balance heuristic), so that
+    /// averages are those over all. Without shares it is spread over all targets.
+    pub fn new(count: usize, shares: &[(u32, f64)]) -> Self {
+        let size = sample_size(count);
+        let total: f64 = shares.iter().map(|s| s.1).sum();
+        if shares.len() <= size || total <= 0.0 {
+            let step = count.div_ceil(size).max(1);
+            // Spread over the set, and not on any regular structure of its order.
+            let place = |k: usize| (k * step + k * 7 % step).min(count - 1);
+            return Sample { targets: (0..count.div_ceil(step)).map(|k| (place(k), 1.0)).collect() };
         }
-        let delta2: f64 = (0..3).map(|d| (field[i][d] - sum[d]).powi(2)).sum();
-        let a2: f64 = sum[..3].iter().map(|a| a * a).sum();
-        if delta2 > 0.0 {
-            squares.push(delta2 / a2.max(1e-6 * sum[3]));
+        let even = 1.0 / shares.len() as f64;
+        let mut targets = vec![];
+        let (mut reached, mut taken, half) = (0.0, [0, 0], size / 2);
+        for (k, &(target, share)) in shares.iter().enumerate() {
+            let share = share / total;
+            reached += share;
+            // Every 1/half of the way along the shares, and along the targets.
+            for (sum, taken) in [reached, (k + 1) as f64 * even].into_iter().zip(&mut taken) {
+                while *taken < half && sum * half as f64 >= *taken as f64 + 0.5 {
+                    *taken += 1;
+                    targets.push((target as usize, even / (0.5 * (even + share))));
+                }
+            }
         }
-        error += delta2;
-        norm += a2.max(1e-6 * sum[3]);
+        Sample { targets }
     }
-    // The few bodies that feel next to nothing make most of an rms: in a small sample the worst one would decide alone.
-    squares.sort_unstable_by(f64::total_cmp);
-    if sample.len() >= 100 && squares.last().is_some_and(|worst| worst.is_finite()) {
-        squares.pop();
+
+    /// The larger of rms(e) and L2 (see [`crate::accuracy`]) of `field` at the targets `at`.
+    pub fn error(
+        &self,
+        softening: Softening,
+        sources: &[[f64; 3]],
+        strengths: &[f64],
+        at: &[[f64; 3]],
+        field: &[[f64; 3]],
+    ) -> f64 {
+        // In units of the set, so that squares of forces are numbers wherever forces are.
+        let extent = sources.par_iter().chain(at).map(|x| x.iter().fold(0.0, |m, c| f64::max(m, c.abs())));
+        let (scale, unit) = (power_of_two_below(1.0 / extent.reduce(|| 0.0, f64::max)), strength_scale(strengths));
+        let softening = softening.scaled(scale);
+        let places: Vec<[f64; 3]> = self.targets.iter().map(|&(i, _)| at[i].map(|c| c * scale)).collect();
+        let parts: Vec<Vec<[f64; 4]>> = sources
+            .par_chunks(BLOCK)
+            .zip(strengths.par_chunks(BLOCK))
+            .map(|(x, q)| dispatch(Direct { softening, x, q, units: [scale, unit], places: &places }))
+            .collect();
+        let (mut errors, mut error, mut norm, mut weight) = (vec![], 0.0, 0.0, 0.0);
+        for (k, &(i, w)) in self.targets.iter().enumerate() {
+            let sum = parts.iter().fold([0.0; 4], |s, part| {
+                let p = part[k];
+                [s[0] + p[0], s[1] + p[1], s[2] + p[2], f64::max(s[3], p[3])]
+            });
+            let delta2: f64 = (0..3).map(|d| (field[i][d] * unit / scale / scale - sum[d]).powi(2)).sum();
+            let a2 = sum[..3].iter().map(|a| a * a).sum::<f64>().max(1e-6 * sum[3]);
+            errors.push(if delta2 > 0.0 { w * (delta2 / a2) } else { 0.0 });
+            error += w * delta2;
+            norm += w * a2;
+            weight += w;
+        }
+        let rms = (errors.iter().sum::<f64>() / weight).sqrt();
+        let l2 = if error > 0.0 { (error / norm).sqrt() } else { 0.0 };
+        if errors.is_empty() {
+            0.0
+        } else if rms.is_finite() && l2.is_finite() {
+            rms.max(l2)
+        } else {
+            f64::INFINITY
+        }
     }
-    let rms = (squares.iter().sum::<f64>() / sample.len().max(1) as f64).sqrt();
-    let l2 = if error > 0.0 { (error / norm).sqrt() } else { 0.0 };
-    if rms.is_finite() && l2.is_finite() { rms.max(l2) } else { f64::INFINITY }
 }
 
 /// Field and squared largest single term of a block of sources at every place.
@@ -64,6 +100,8 @@ struct Direct<'a> {
     softening: Softening,
     x: &'a [[f64; 3]],
     q: &'a [f64],
+    /// What coordinates and strengths are multiplied by.
+    units: [f64; 2],
     places: &'a [[f64; 3]],
 }
 
@@ -88,9 +126,9 @@ impl Direct<'_> {
         let mut arrays = [const { Vec::new() }; 4];
         for (x, q) in self.x.iter().zip(self.q) {
             for d in 0..3 {
-                arrays[d].push(x[d]);
+                arrays[d].push(x[d] * self.units[0]);
             }
-            arrays[3].push(*q);
+            arrays[3].push(*q * self.units[1]);
         }
         for a in &mut arrays {
             a.resize(n, 0.0);

@@ -1,12 +1,17 @@
 //! Execution on the cores of this machine.
 
+mod evaluate;
 mod executor;
 mod far;
 mod guard;
 mod near;
 pub mod p2p;
+mod schedule;
 pub mod simd;
 mod sorted;
+mod truncation;
 
-pub use executor::{CpuExecutor, Evaluation, evaluate, execute};
+pub use evaluate::{Evaluation, evaluate};
+pub use executor::CpuExecutor;
+pub use schedule::execute;
 pub use sorted::{Sum, strength_range};

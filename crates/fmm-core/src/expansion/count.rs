@@ -1,5 +1,7 @@
 //! The expansion that only counts: proof that a plan shows every source to every target exactly once.
 
+use std::ops::Range;
+
 use super::{Expansion, Pairs, Points, Sums};
 use crate::cpu::simd::Vector;
 use crate::real::Real;
@@ -17,6 +19,10 @@ pub struct Count {
 impl<T: Real, const D: usize> Expansion<T, D> for Count {
     fn len(&self) -> usize {
         1
+    }
+
+    fn degree(&self, _: usize) -> Range<usize> {
+        0..1
     }
 
     #[inline(always)]

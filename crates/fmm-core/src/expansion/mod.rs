@@ -14,6 +14,8 @@ pub use cartesian::{Cartesian, MAX_ORDER as MAX_CARTESIAN_ORDER};
 pub use count::Count;
 pub use spherical::Spherical;
 
+use std::ops::Range;
+
 use crate::cpu::p2p;
 use crate::cpu::simd::Vector;
 use crate::real::Real;
@@ -54,6 +56,9 @@ pub struct Sums<'a, T, const D: usize> {
 pub trait Expansion<T: Real, const D: usize>: Sync {
     /// Numbers in one expansion.
     fn len(&self) -> usize;
+
+    /// The places of the coefficients of one degree, from 0 to the order.
+    fn degree(&self, degree: usize) -> Range<usize>;
 
     /// Whether an expansion holds nothing.
     fn is_empty(&self) -> bool {

@@ -14,6 +14,8 @@ pub struct Rule {
     /// Cells of one level interact when the distance of their centres is at least √`separation2` sides: opening
     /// angle θ = √(3/`separation2`). 4 is the classical rule of 27 near cells.
     pub separation2: f64,
+    /// Bodies meet an expansion whose centre is at least √`point_separation2` of the cell's half sides away.
+    pub point_separation2: f64,
     /// Bodies closer than this never interact through expansions (softened kernels).
     pub min_distance: f64,
     /// Two leaves with at most this many pairs of bodies interact directly.
@@ -25,6 +27,12 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// The distance of bodies from an expansion, squared and in half sides, at which a body in the worst place errs as much as two
+    /// bodies in the worst corners of cells at √`separation2` sides: ratios of convergence a/r and a/(R−a) are equal, a = √3/2 sides.
+    pub fn point_separation2_of(separation2: f64) -> f64 {
+        4.0 * (separation2.sqrt() - 0.75f64.sqrt()).powi(2)
+    }
+
     /// √3/√`separation2`.
     pub fn theta(&self) -> f64 {
         (3.0 / self.separation2).sqrt()
@@ -224,7 +232,7 @@ impl<const D: usize> Traversal<'_, D> {
     /// Whether an expansion about the centre of a cell of half side `half` holds at squared distance `r2`.
     fn apart(&self, r2: f64, half: f64) -> bool {
         let reach = self.rule.min_distance + half * (D as f64).sqrt();
-        r2 >= self.rule.separation2 * (half * half) && (self.rule.min_distance == 0.0 || r2 >= reach * reach)
+        r2 >= self.rule.point_separation2 * (half * half) && (self.rule.min_distance == 0.0 || r2 >= reach * reach)
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod indices;
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use indices::{Indices, count};
@@ -213,6 +214,10 @@ fn sign(degree: usize) -> f64 {
 impl<T: Real> Expansion<T, 3> for Cartesian<T> {
     fn len(&self) -> usize {
         count(self.p)
+    }
+
+    fn degree(&self, degree: usize) -> Range<usize> {
+        if degree == 0 { 0..1 } else { count(degree - 1)..count(degree) }
     }
 
     #[inline(always)]

@@ -7,6 +7,8 @@
 mod harmonics;
 mod rotation;
 
+use std::ops::Range;
+
 use harmonics::{Factors, Kind, at};
 use rotation::{Direction, Swap};
 
@@ -137,6 +139,10 @@ fn coefficient<T: Real>(a: &[T], p: usize, l: usize, m: isize) -> [T; 2] {
 impl<T: Real> Expansion<T, 3> for Spherical<T> {
     fn len(&self) -> usize {
         (self.p + 1) * (self.p + 1)
+    }
+
+    fn degree(&self, l: usize) -> Range<usize> {
+        l * l..(l + 1) * (l + 1)
     }
 
     #[inline(always)]

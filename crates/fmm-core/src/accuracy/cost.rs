@@ -1,0 +1,53 @@
+//! What operators cost, for the choice of leaf sizes and between methods. Never a timing of the present run.
+
+use super::{Kind, Problem};
+use crate::settings::{Choice, Family, Method, Precision};
+
+/// Nanoseconds of one thread that a pair of bodies takes: the unit of the cost model, measured on an AVX-512 Xeon.
+pub(super) fn pair_cost(precision: Precision) -> f64 {
+    if precision == Precision::F32 { 0.3 } else { 0.9 }
+}
+
+/// Nanoseconds of one M2L.
+pub(super) fn m2l_cost(family: Family, precision: Precision, order: usize) -> f64 {
+    let terms = (order + 1) as f64;
+    match (family, precision) {
+        (Family::Spherical, Precision::F32) => 54.0 * (terms / 5.0).powf(1.9),
+        (Family::Spherical, _) => 940.0 * (terms / 12.0).powf(2.3),
+        (Family::Cartesian, precision) => {
+            // binom(p+6, 6) products.
+            let products = (1..=6).map(|k| (order + k) as f64 / k as f64).product::<f64>();
+            30.0 + products * if precision == Precision::F32 { 0.08 } else { 0.16 }
+        }
+    }
+}
+
+/// Leaves of the size at which direct sums and translations of a filled octree cost the same; leaves hold 0.4 of their
+/// largest size on average.
+pub(super) fn leaf_size(method: Method, family: Family, precision: Precision, order: usize) -> usize {
+    if method == Method::Treecode {
+        return 100;
+    }
+    let best = (8.0 * m2l_cost(family, precision, order) / pair_cost(precision)).sqrt();
+    (2.5 * best) as usize
+}
+
+/// Nanoseconds of one thread for the direct sum.
+pub(super) fn direct_cost(problem: Problem, precision: Precision) -> f64 {
+    problem.sources as f64 * problem.targets as f64 * pair_cost(precision)
+}
+
+/// Nanoseconds of one thread for the FMM or treecode of a filled octree.
+pub(super) fn fast_cost(problem: Problem, choice: &Choice) -> f64 {
+    let (Some(family), Some(order), Some(theta)) = (choice.expansion, choice.order, choice.theta) else {
+        return f64::INFINITY;
+    };
+    let near = 27.0 * (0.75f64.sqrt() / theta).powi(3).max(1.0);
+    let leaf = 0.4 * choice.leaf_size as f64;
+    let (targets, bodies) = (problem.targets as f64, (problem.targets + problem.sources) as f64);
+    let translations = 8.0 * near / leaf * m2l_cost(family, choice.precision, order);
+    let evaluation = ((order + 1) * (order + 1)) as f64 * pair_cost(choice.precision);
+    let per_target = near * leaf * pair_cost(choice.precision) + translations;
+    let clustered = if problem.kind == Kind::Clustered { 1.5 } else { 1.0 };
+    clustered * targets * per_target + bodies * (100.0 + evaluation) + 1e6
+}

@@ -1,0 +1,49 @@
+//! Where single precision ends, and where softening does.
+
+use super::Problem;
+use crate::settings::{Settings, Softening};
+
+/// The tightest tolerance of sums in single precision.
+pub const F32_FLOOR: f64 = 1e-5;
+
+/// Why single precision cannot serve, if so.
+pub(super) fn beyond_f32(settings: &Settings, problem: Problem) -> Option<String> {
+    if settings.tolerance < F32_FLOOR {
+        let asked = settings.tolerance;
+        return Some(format!("tolerance {asked:e} needs precision f64: sums in f32 keep {F32_FLOOR:e} at best"));
+    }
+    if problem.strength_range > 1e30 {
+        let range = problem.strength_range;
+        return Some(format!("strengths that differ by a factor of {range:e} need precision f64"));
+    }
+    // Lengths are in units of a cell, whose squares and cubes must be numbers.
+    let length = match settings.softening {
+        Softening::None => 0.0,
+        Softening::Plummer(e) | Softening::P1(e) | Softening::Spline(e) => e,
+    };
+    if length > 1e9 * problem.dense_leaf {
+        return Some(format!("a softening length of {length:e}, far beyond the particles, needs precision f64"));
+    }
+    // (2p)! overflows.
+    settings.order.filter(|&p| p > 26).map(|p| format!("order {p} needs precision f64: f32 goes to order 26"))
+}
+
+/// The distance, in half sides of a leaf, below which single precision cannot tell a pair of bodies apart well enough.
+///
+/// The closest pairs carry most of the L2 norm of the forces, and the rounding of a coordinate is amplified there by the ratio
+/// of the leaf to the distance: 24 bits must leave the tolerance with a margin of 4.
+pub fn closest_pair(tolerance: f64) -> f64 {
+    4.0 * 0.5f64.powi(24) / tolerance
+}
+
+/// The distance beyond which a softened force differs from q/r² by less than half the tolerance.
+pub fn newtonian_beyond(softening: Softening, tolerance: f64) -> f64 {
+    match softening {
+        Softening::None => 0.0,
+        // 1 − (1 + ε²/r²)^(−3/2) ≤ 3/2 ε²/r².
+        Softening::Plummer(e) => e * (3.0 / tolerance).sqrt(),
+        // 1 − (1 + 5/2 ε²/r²)(1 + ε²/r²)^(−5/2) ≤ 15/8 (ε/r)⁴.
+        Softening::P1(e) => e * (3.75 / tolerance).powf(0.25),
+        Softening::Spline(e) => 2.8 * e,
+    }
+}

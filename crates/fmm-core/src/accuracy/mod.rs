@@ -1,0 +1,91 @@
+//! From a tolerance to method, order, opening angle and leaf size.
+//!
+//! The contract: `tolerance` bounds both the rms over targets of e_i = |δa_i|/max(|a_i|, f_i), with f_i a thousandth of the
+//! largest single term of target i, and L2 = ‖δa‖/‖a‖. The tables below are measured errors (docs/accuracy.md says on
+//! which sets), the worst of their class of sets with a margin; every choice is a pure function of the arguments.
+
+mod cost;
+mod limits;
+mod problem;
+mod tables;
+
+pub use limits::{F32_FLOOR, closest_pair, newtonian_beyond};
+pub use problem::{Kind, Problem};
+
+use crate::Error;
+use crate::expansion::MAX_CARTESIAN_ORDER;
+use crate::lists::Rule;
+use crate::settings::{Choice, Family, Method, Precision, Settings};
+use cost::{direct_cost, fast_cost, leaf_size, m2l_cost, pair_cost};
+use limits::beyond_f32;
+use tables::expansion;
+
+/// Resolves everything that `settings` leaves open.
+///
+/// # Errors
+/// [`Error::Unsupported`] where single precision cannot keep the tolerance.
+pub fn choose(settings: &Settings, problem: Problem) -> Result<Choice, Error> {
+    choose_for(settings, problem, settings.tolerance)
+}
+
+/// The same with the tables read at another error, `aim`: where a sample has shown that a set errs more than those of the tables.
+///
+/// # Errors
+/// Those of [`choose`].
+pub fn choose_for(settings: &Settings, problem: Problem, aim: f64) -> Result<Choice, Error> {
+    settings.check()?;
+    let precision = match (settings.precision, beyond_f32(settings, problem)) {
+        (Precision::Auto, None) if settings.tolerance >= 2.0 * F32_FLOOR => Precision::F32,
+        (Precision::Auto, _) => Precision::F64,
+        (Precision::F32, Some(why)) => return Err(Error::Unsupported(why)),
+        (given, _) => given,
+    };
+    let direct = Choice {
+        method: Method::Direct,
+        precision,
+        expansion: None,
+        order: None,
+        theta: None,
+        leaf_size: settings.leaf_size.unwrap_or(256),
+    };
+    if settings.method == Method::Direct {
+        return Ok(direct);
+    }
+    let method = if settings.method == Method::Treecode { Method::Treecode } else { Method::Fmm };
+    let (family, separation2, order) = expansion(settings, problem, method, aim);
+    if let (Some(p), Family::Cartesian) = (settings.order, family)
+        && p > MAX_CARTESIAN_ORDER
+    {
+        return Err(Error::Unsupported(format!(
+            "order {p} is beyond the {MAX_CARTESIAN_ORDER} of expansions softened by plummer or p1; give a smaller theta instead"
+        )));
+    }
+    let order = settings.order.unwrap_or(order);
+    let leaf_size = settings.leaf_size.unwrap_or_else(|| leaf_size(method, family, precision, order));
+    let widest = if method == Method::Fmm { 0.75f64.sqrt() } else { 1.0 };
+    let theta = settings.theta.unwrap_or((3.0 / separation2).sqrt()).min(widest);
+    let choice =
+        Choice { method, precision, expansion: Some(family), order: Some(order), theta: Some(theta), leaf_size };
+    let cheaper = settings.method == Method::Auto && settings.order.is_none() && settings.theta.is_none();
+    if cheaper && direct_cost(problem, precision) <= fast_cost(problem, &choice) { Ok(direct) } else { Ok(choice) }
+}
+
+/// The traversal's rule for a choice.
+pub fn rule(settings: &Settings, choice: &Choice) -> Rule {
+    let coefficients = choice.order.map_or(1, |p| (p + 1) * (p + 1));
+    let pairs = choice.expansion.map_or(0.0, |family| {
+        m2l_cost(family, choice.precision, choice.order.unwrap_or(1)) / pair_cost(choice.precision)
+    });
+    let separation2 = choice.theta.map_or(4.0, Rule::separation2_of);
+    let any_distance = choice.expansion == Some(Family::Cartesian);
+    let fmm = choice.method == Method::Fmm;
+    let separation2 = if fmm { separation2.max(4.0 * (1.0 - 1e-12)) } else { separation2 };
+    Rule {
+        separation2,
+        point_separation2: if fmm { Rule::point_separation2_of(separation2) } else { separation2 },
+        min_distance: if any_distance { 0.0 } else { newtonian_beyond(settings.softening, settings.tolerance) },
+        m2l_min_pairs: pairs as usize,
+        m2p_min_bodies: 2 * coefficients,
+        p2l_min_bodies: 2 * coefficients,
+    }
+}

@@ -1,0 +1,126 @@
+//! A single sum on this machine's cores.
+
+use super::guard;
+use super::schedule::{Bodies, execute_sorted};
+use super::sorted::Sum;
+use crate::accuracy::Problem;
+use crate::contract::{self, Attempt};
+use crate::expansion::{Cartesian, Spherical};
+use crate::plan::Plan;
+use crate::real::Real;
+use crate::tree::Cube;
+use crate::{Choice, Error, Family, Precision, Settings, Softening, Stage, StageTimes};
+
+/// Potential and field of a sum, in the order of the targets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    /// Σ q K(r). `[targets]`
+    pub potential: Vec<f64>,
+    /// e = −∇ of the potential. `[targets]`
+    pub field: Vec<[f64; 3]>,
+    /// What was chosen.
+    pub choice: Choice,
+    /// Pairs of sources at bitwise the same place.
+    pub coincident_pairs: u64,
+}
+
+/// The field of `sources` with `strengths` at `targets`; without targets at the sources themselves, where none sees
+/// itself. Pairs at distance zero contribute nothing unsoftened.
+///
+/// # Errors
+/// Settings out of range or that cannot be met, values that are not finite, more than 2³² − 2 bodies.
+///
+/// ```
+/// use fmm_core::{Settings, StageTimes, evaluate};
+/// let sources = [[0.0, 0.0, 0.0]];
+/// let e = evaluate(&Settings::default(), &sources, &[2.0], Some(&[[1.0, 0.0, 0.0]]), &mut StageTimes::default())?;
+/// assert_eq!((e.potential[0], e.field[0]), (2.0, [2.0, 0.0, 0.0]));
+/// # Ok::<(), fmm_core::Error>(())
+/// ```
+pub fn evaluate(
+    settings: &Settings,
+    sources: &[[f64; 3]],
+    strengths: &[f64],
+    targets: Option<&[[f64; 3]]>,
+    times: &mut StageTimes,
+) -> Result<Evaluation, Error> {
+    let bodies = |position: &[[f64; 3]], strength: &[f64]| crate::bodies::check(position, &[], strength);
+    bodies(sources, strengths)?;
+    targets.map_or(Ok(()), |t| bodies(t, &[]))?;
+    let settings = settings.clone().simplified();
+    let cube = times.time_more(Stage::Tree, || Cube::around(&[sources, targets.unwrap_or(&[])]));
+    let count = targets.map_or(sources.len(), <[_]>::len);
+    let problem = times.time_more(Stage::Tree, || Problem::of(sources, strengths, count, &cube));
+    let mut attempt =
+        CpuAttempt { cube, sources, strengths, targets, times, softening: settings.softening, done: None };
+    let choice = contract::keep(&settings, problem, &mut attempt)?;
+    let Summed { potential, field, coincident_pairs, .. } = attempt.done.expect("the contract has summed");
+    Ok(Evaluation { potential, field, choice, coincident_pairs })
+}
+
+/// A sum on this machine's cores, done with one choice after another.
+struct CpuAttempt<'a> {
+    cube: Cube<3>,
+    sources: &'a [[f64; 3]],
+    strengths: &'a [f64],
+    targets: Option<&'a [[f64; 3]]>,
+    times: &'a mut StageTimes,
+    softening: Softening,
+    done: Option<Summed>,
+}
+
+/// The present result.
+struct Summed {
+    potential: Vec<f64>,
+    field: Vec<[f64; 3]>,
+    coincident_pairs: u64,
+    /// Targets, and how much of their force the last degree makes: see [`truncation`](super::truncation).
+    shares: Vec<(u32, f64)>,
+}
+
+impl Attempt for CpuAttempt<'_> {
+    fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
+        let CpuAttempt { cube, sources, strengths, targets, .. } = *self;
+        let times = &mut *self.times;
+        let plan = Plan::new(settings, choice, cube, sources, targets, times);
+        let bodies = times.time_more(Stage::Tree, || Bodies::new(&plan, sources, strengths, targets));
+        let (sorted, mut shares) = match plan.choice.precision {
+            Precision::F32 => sum::<f32>(settings, &plan, &bodies, times),
+            _ => sum::<f64>(settings, &plan, &bodies, times),
+        };
+        let (mut potential, mut field) = (vec![0.0; sorted.len()], vec![[0.0; 3]; sorted.len()]);
+        for (&i, s) in plan.targets.order.iter().zip(&sorted) {
+            potential[i as usize] = s.potential;
+            field[i as usize] = s.field;
+        }
+        let coincident_pairs = plan.source_tree().coincident_pairs;
+        shares.iter_mut().for_each(|s| s.0 = plan.targets.order[s.0 as usize]);
+        self.done = Some(Summed { potential, field, coincident_pairs, shares });
+        Ok(())
+    }
+
+    fn error(&mut self) -> f64 {
+        let Some(done) = &self.done else { return f64::INFINITY };
+        let at = self.targets.unwrap_or(self.sources);
+        let sample = guard::Sample::new(at.len(), &done.shares);
+        let error = || sample.error(self.softening, self.sources, self.strengths, at, &done.field);
+        self.times.time_more(Stage::Guard, error)
+    }
+}
+
+fn sum<T: Real>(
+    settings: &Settings,
+    plan: &Plan<3>,
+    bodies: &Bodies<3>,
+    times: &mut StageTimes,
+) -> (Vec<Sum<3>>, Vec<(u32, f64)>) {
+    let order = plan.choice.order.unwrap_or(1);
+    if plan.choice.expansion == Some(Family::Cartesian) {
+        let tree = &plan.targets;
+        let expansion = Cartesian::<T>::new(order, settings.softening, plan.classes, tree.side, tree.levels());
+        execute_sorted(&expansion, &settings.softening, plan, bodies, times)
+    } else {
+        let expansion = Spherical::<T>::new(order, plan.classes);
+        execute_sorted(&expansion, &settings.softening, plan, bodies, times)
+    }
+}

@@ -1,0 +1,94 @@
+//! The schedule of a plan, stage by stage, with any expansion.
+
+use rayon::prelude::*;
+
+use super::near::Near;
+use super::sorted::{Sorted, Sum, strength_scale};
+use super::{far, truncation};
+use crate::expansion::{Expansion, Pairs};
+use crate::plan::Plan;
+use crate::real::Real;
+use crate::{Stage, StageTimes};
+
+/// Bodies in the order of their trees, with strengths scaled.
+pub struct Bodies<const D: usize> {
+    sources: Sorted<D>,
+    /// If they are not the sources.
+    targets: Option<Sorted<D>>,
+    /// What the strengths were multiplied by.
+    scale: f64,
+}
+
+impl<const D: usize> Bodies<D> {
+    /// The bodies of `plan`.
+    pub fn new(plan: &Plan<D>, sources: &[[f64; D]], strengths: &[f64], targets: Option<&[[f64; D]]>) -> Self {
+        let scale = strength_scale(strengths);
+        Bodies {
+            sources: Sorted::new(sources, Some(strengths), scale, &plan.source_tree().order),
+            targets: targets.map(|t| Sorted::new(t, None, 1.0, &plan.targets.order)),
+            scale,
+        }
+    }
+}
+
+/// Executes the schedule of a plan; the sums are in the order of the target tree.
+pub fn execute<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
+    expansion: &E,
+    kernel: &K,
+    plan: &Plan<D>,
+    sources: &[[f64; D]],
+    strengths: &[f64],
+    targets: Option<&[[f64; D]]>,
+    times: &mut StageTimes,
+) -> Vec<Sum<D>> {
+    let bodies = times.time_more(Stage::Tree, || Bodies::new(plan, sources, strengths, targets));
+    execute_sorted(expansion, kernel, plan, &bodies, times).0
+}
+
+/// The same with bodies that are in order already; and where they err most, see [`truncation`].
+pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
+    expansion: &E,
+    kernel: &K,
+    plan: &Plan<D>,
+    bodies: &Bodies<D>,
+    times: &mut StageTimes,
+) -> (Vec<Sum<D>>, Vec<(u32, f64)>) {
+    let (target_tree, source_tree, lists) = (&plan.targets, plan.source_tree(), &plan.lists);
+    let (sorted, same) = (&bodies.sources, bodies.targets.is_none());
+    let at = bodies.targets.as_ref().unwrap_or(sorted);
+    let trees = [target_tree, source_tree];
+    let mut out = vec![Sum::default(); target_tree.order.len()];
+    let far = plan.choice.order.is_some();
+    let mut multipoles = vec![T::ZERO; if far { source_tree.len() * expansion.len() } else { 0 }];
+    let mut locals = vec![T::ZERO; if far { target_tree.len() * expansion.len() } else { 0 }];
+    for &stage in plan.schedule() {
+        times.time(stage, || match stage {
+            Stage::P2M => far::p2m(expansion, source_tree, sorted, &mut multipoles),
+            Stage::M2M => far::m2m(expansion, source_tree, &mut multipoles),
+            Stage::M2L => far::m2l(expansion, target_tree, &lists.m2l, plan.classes.len(), &multipoles, &mut locals),
+            Stage::P2L => far::p2l(expansion, trees, sorted, &lists.p2l, &mut locals),
+            Stage::L2L => far::l2l(expansion, target_tree, &mut locals),
+            Stage::L2P => far::l2p(expansion, target_tree, at, &locals, &mut out),
+            Stage::M2P => far::m2p(expansion, trees, at, &lists.m2p, &multipoles, &mut out),
+            Stage::P2P => {
+                let bodies = [at, sorted];
+                Near { kernel, trees, bodies, same, list: &lists.p2p, closest: plan.closest }.p2p::<T>(&mut out);
+            }
+            Stage::Tree | Stage::Lists | Stage::Lattice | Stage::Guard | Stage::Kick | Stage::Drift | Stage::Output => {
+                unreachable!("{} is no stage of a sum", stage.name())
+            }
+        });
+    }
+    let shares = match plan.choice.order {
+        Some(p) if plan.schedule().contains(&Stage::L2L) => {
+            times.time_more(Stage::Guard, || truncation::last_degree(expansion, p, target_tree, at, &locals, &out))
+        }
+        _ => vec![],
+    };
+    let unscale = 1.0 / bodies.scale;
+    out.par_iter_mut().for_each(|s| {
+        s.potential *= unscale;
+        s.field = s.field.map(|f| f * unscale);
+    });
+    (out, shares)
+}
