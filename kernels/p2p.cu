@@ -1,34 +1,33 @@
 // Direct sums: every source at every target.
 //
 // A block holds TILE x TARGETS targets in registers and streams a share of the sources through shared memory, tile by
-// tile. Single precision measures a tile of sources from the centre of the block's targets, subtracted in double: so
-// far from the block no difference loses more than a few units of the last digit. Tiles that are near, in the sense of
-// `is_near`, are summed in double precision, whatever the distances of their pairs. Bodies in the order of a curve that
-// fills space make near tiles few. What a tile adds is added up in double.
-//
-// Each block writes its share; `reduce` adds the shares in a fixed order.
+// tile. Bodies in the order of a curve that fills space make tiles compact. Single precision then keeps its digits thus:
+// - a tile that is far from the block (`is_near`) is measured from the centre of the block's targets, subtracted in double;
+// - a near tile too, but with coordinates of two numbers each, which hold 48 bits;
+// - where that shows a pair too close for them, the target meets the tile again in double precision.
+// What a tile adds is added up in double. Each block writes its share; `reduce` adds the shares in a fixed order.
 #include "softening.cuh"
 #include "view.cuh"
 
 // Blocks of a multiprocessor that the registers must suffice for, and sources that a loop is unrolled by.
 #ifndef BLOCKS_F32
-#define BLOCKS_F32 4
+#define BLOCKS_F32 3
 #endif
 #ifndef BLOCKS_F64
 #define BLOCKS_F64 3
 #endif
 #ifndef UNROLL_F32
-#define UNROLL_F32 8
+#define UNROLL_F32 16
 #endif
 #ifndef UNROLL_F64
-#define UNROLL_F64 4
+#define UNROLL_F64 2
 #endif
 // A pragma expands no macros.
 constexpr int SOURCES_F32 = UNROLL_F32, SOURCES_F64 = UNROLL_F64;
 
-// Adds what `q` at the difference `d` contributes: the field, then the potential.
+// Adds what `q` at the difference `d` contributes: the field, then the potential. Returns the squared distance, raised.
 template <typename Real, class Kernel, bool POTENTIAL>
-__device__ inline void add(const Kernel &kernel, Real dx, Real dy, Real dz, Real q, bool itself, Real *sum) {
+__device__ inline Real add(const Kernel &kernel, Real dx, Real dy, Real dz, Real q, bool itself, Real *sum) {
   const Real r2 = fused(dx, dx, fused(dy, dy, fused(dz, dz, kernel.raise())));
   Real g;
   if constexpr (POTENTIAL) {
@@ -41,6 +40,7 @@ __device__ inline void add(const Kernel &kernel, Real dx, Real dy, Real dz, Real
   sum[0] = fused(g, dx, sum[0]);
   sum[1] = fused(g, dy, sum[1]);
   sum[2] = fused(g, dz, sum[2]);
+  return r2;
 }
 
 // The bounds of the block's targets.
@@ -56,18 +56,22 @@ template <int TARGETS> __device__ inline Bounds around(const SumView &v, unsigne
   return all;
 }
 
-// Whether the gap between the boxes is less than a quarter of the diagonal of the targets' box. At the gap g = R/2 and
-// more, with R half the diagonal, coordinates from the centre are at most d + 2R <= 5d where d is the distance of a pair. Nor may
-// inverse cubes of distances overflow single precision.
+// The square of half the diagonal.
+__device__ inline double radius2(const Bounds &box) {
+  double sum = 0;
+  for (int d = 0; d < 3; d++) sum += (box.high[d] - box.low[d]) * (box.high[d] - box.low[d]);
+  return sum / 4;
+}
+
+// Whether the gap between the boxes is less than R/4, with R half the diagonal of the targets' box. From there on coordinates from
+// the centre are at most d + 2R <= 9d, where d is the distance of a pair. Nor may inverse cubes overflow single precision.
 __device__ inline bool is_near(const Bounds &targets, const Bounds &sources) {
-  double gap2 = 0, diagonal2 = 0;
+  double gap2 = 0;
   for (int d = 0; d < 3; d++) {
     const double gap = fmax(0.0, fmax(sources.low[d] - targets.high[d], targets.low[d] - sources.high[d]));
-    const double side = targets.high[d] - targets.low[d];
     gap2 += gap * gap;
-    diagonal2 += side * side;
   }
-  return gap2 <= fmax(diagonal2 / 16, 1e-12);
+  return gap2 <= fmax(radius2(targets) / 16, 1e-12);
 }
 
 // The tiles of sources that are the block's, and where its sums go.
@@ -90,14 +94,53 @@ struct Share {
   }
 };
 
-// In single precision: tiles far away from the centre of the targets, near ones in double.
+// A coordinate as the sum of two numbers.
+struct Split {
+  float high, low;
+  __device__ explicit Split(double x) : high(x), low(x - high) {}
+};
+
+// Near tiles: PAIRED targets of a thread at a time, which halves the traffic of shared memory.
+constexpr int PAIRED = 2;
+static_assert(TARGETS_F32 % PAIRED == 0, "near tiles take targets in pairs");
+
+// A position in two floats for each coordinate.
+struct Place {
+  float3 high, low;
+  __device__ Place() {}
+  __device__ Place(double x, double y, double z) {
+    const Split a(x), b(y), c(z);
+    high = make_float3(a.high, b.high, c.high);
+    low = make_float3(a.low, b.low, c.low);
+  }
+};
+
+// Adds the sources of a near tile to the sums of PAIRED targets, and notes the smallest squared distances.
+template <class Kernel, bool POTENTIAL, int COMPONENTS>
+__device__ inline void near_tile(const Kernel &kernel, const float4 (*tile)[TILE], const Place *at,
+                                 float (*sum)[COMPONENTS], float *nearest) {
+#pragma unroll 4
+  for (unsigned j = 0; j < TILE; j++) {
+    const float4 high = tile[0][j], low = tile[1][j];
+#pragma unroll
+    for (int k = 0; k < PAIRED; k++) {
+      const float dx = (at[k].high.x - high.x) + (at[k].low.x - low.x);
+      const float dy = (at[k].high.y - high.y) + (at[k].low.y - low.y);
+      const float dz = (at[k].high.z - high.z) + (at[k].low.z - low.z);
+      add<float, Kernel, POTENTIAL>(kernel, dx, dy, dz, high.w, false, sum[k]);
+      nearest[k] = fminf(nearest[k], fmaf(dx, dx, fmaf(dy, dy, dz * dz)));
+    }
+  }
+}
+
+// In single precision.
 template <template <typename> class Kernel, bool POTENTIAL> __device__ inline void sums_f32(const SumView &v) {
   constexpr int TARGETS = TARGETS_F32, COMPONENTS = POTENTIAL ? 4 : 3;
-  __shared__ Body tile[TILE];
+  // Coordinates from the centre and strengths; what rounding took off the coordinates, in near tiles only.
+  __shared__ float4 tile[2][TILE];
   // What tiles have added so far: each thread has its own column. In registers it would cost a third of the speed.
   __shared__ double sum[TARGETS][COMPONENTS][TILE];
   __shared__ Bounds box;
-  float4 *single = reinterpret_cast<float4 *>(tile);
   const Kernel<float> kernel(v.softening);
 
   const unsigned me = threadIdx.x;
@@ -118,20 +161,18 @@ template <template <typename> class Kernel, bool POTENTIAL> __device__ inline vo
   const Share share(v);
   Body next = share.source(v, share.begin);
   for (unsigned t = share.begin; t < share.end; t++) {
-    const bool in_double = is_near(box, v.source_bounds[t]);
+    const bool near = is_near(box, v.source_bounds[t]);
     __syncthreads();
-    if (in_double) {
-      tile[me] = next;
-    } else {
-      single[me] = make_float4(next.x - centre(0), next.y - centre(1), next.z - centre(2), next.q);
-    }
+    const Place from(next.x - centre(0), next.y - centre(1), next.z - centre(2));
+    tile[0][me] = make_float4(from.high.x, from.high.y, from.high.z, next.q);
+    if (near) tile[1][me] = make_float4(from.low.x, from.low.y, from.low.z, 0);
     __syncthreads();
     if (t + 1 < share.end) next = share.source(v, t + 1);
-    if (!in_double) {
+    if (!near) {
       float part[TARGETS][COMPONENTS] = {};
 #pragma unroll SOURCES_F32
       for (unsigned j = 0; j < TILE; j++) {
-        const float4 s = single[j];
+        const float4 s = tile[0][j];
 #pragma unroll
         for (int k = 0; k < TARGETS; k++)
           add<float, Kernel<float>, POTENTIAL>(kernel, x[k] - s.x, y[k] - s.y, z[k] - s.z, s.w, false, part[k]);
@@ -141,20 +182,37 @@ template <template <typename> class Kernel, bool POTENTIAL> __device__ inline vo
         for (int c = 0; c < COMPONENTS; c++) sum[k][c][me] += part[k][c];
       continue;
     }
-    const Kernel<double> exact(v.softening);
-    // One target after the other: near tiles are few, and registers are not many.
+    // Closer than this, two floats are too few, or inverse cubes too large.
+    const float closest2 = fmax(radius2(box) * 0x1p-44, 1e-12);
 #pragma unroll 1
-    for (int k = 0; k < TARGETS; k++) {
-      const Body at = target(k);
-      const unsigned i = first + k * TILE;
-      double part[COMPONENTS] = {};
-#pragma unroll 2
-      for (unsigned j = 0; j < TILE; j++) {
-        const Body s = tile[j];
-        const bool itself = v.same && t * TILE + j == i;
-        add<double, Kernel<double>, POTENTIAL>(exact, at.x - s.x, at.y - s.y, at.z - s.z, s.q, itself, part);
+    for (int pair = 0; pair < TARGETS; pair += PAIRED) {
+      Place at[PAIRED];
+      float part[PAIRED][COMPONENTS] = {}, nearest[PAIRED];
+#pragma unroll
+      for (int k = 0; k < PAIRED; k++) {
+        const Body b = target(pair + k);
+        at[k] = Place(b.x - centre(0), b.y - centre(1), b.z - centre(2));
+        nearest[k] = 1e30f;
       }
-      for (int c = 0; c < COMPONENTS; c++) sum[k][c][me] += part[c];
+      near_tile<Kernel<float>, POTENTIAL, COMPONENTS>(kernel, tile, at, part, nearest);
+#pragma unroll
+      for (int k = 0; k < PAIRED; k++) {
+        if (nearest[k] >= closest2) {
+          for (int c = 0; c < COMPONENTS; c++) sum[pair + k][c][me] += part[k][c];
+          continue;
+        }
+        // Rare, but for a target's own tile.
+        const Kernel<double> exact(v.softening);
+        const Body b = target(pair + k);
+        const unsigned i = first + (pair + k) * TILE;
+        double all[COMPONENTS] = {};
+#pragma unroll 2
+        for (unsigned j = t * TILE; j < min((t + 1) * TILE, v.n_sources); j++) {
+          const Body s = v.sources[j];
+          add<double, Kernel<double>, POTENTIAL>(exact, b.x - s.x, b.y - s.y, b.z - s.z, s.q, v.same && j == i, all);
+        }
+        for (int c = 0; c < COMPONENTS; c++) sum[pair + k][c][me] += all[c];
+      }
     }
   }
   for (int k = 0; k < TARGETS; k++) {
@@ -207,11 +265,11 @@ extern "C" {
 __global__ void __launch_bounds__(TILE, BLOCKS_F32) p2p_newton_f32(SumView v) { sums_f32<Newton, false>(v); }
 __global__ void __launch_bounds__(TILE, BLOCKS_F32) p2p_plummer_f32(SumView v) { sums_f32<Plummer, false>(v); }
 __global__ void __launch_bounds__(TILE, BLOCKS_F32) p2p_p1_f32(SumView v) { sums_f32<P1, false>(v); }
-__global__ void __launch_bounds__(TILE, 3) p2p_spline_f32(SumView v) { sums_f32<Spline, false>(v); }
+__global__ void __launch_bounds__(TILE, 2) p2p_spline_f32(SumView v) { sums_f32<Spline, false>(v); }
 __global__ void __launch_bounds__(TILE, BLOCKS_F64) p2p_newton_f64(SumView v) { sums_f64<Newton, false>(v); }
-__global__ void __launch_bounds__(TILE, BLOCKS_F64) p2p_plummer_f64(SumView v) { sums_f64<Plummer, false>(v); }
-__global__ void __launch_bounds__(TILE, BLOCKS_F64) p2p_p1_f64(SumView v) { sums_f64<P1, false>(v); }
-__global__ void __launch_bounds__(TILE, BLOCKS_F64) p2p_spline_f64(SumView v) { sums_f64<Spline, false>(v); }
+__global__ void __launch_bounds__(TILE, 2) p2p_plummer_f64(SumView v) { sums_f64<Plummer, false>(v); }
+__global__ void __launch_bounds__(TILE, 2) p2p_p1_f64(SumView v) { sums_f64<P1, false>(v); }
+__global__ void __launch_bounds__(TILE, 2) p2p_spline_f64(SumView v) { sums_f64<Spline, false>(v); }
 __global__ void __launch_bounds__(TILE) p2p_newton_potential_f32(SumView v) { sums_f32<Newton, true>(v); }
 __global__ void __launch_bounds__(TILE) p2p_plummer_potential_f32(SumView v) { sums_f32<Plummer, true>(v); }
 __global__ void __launch_bounds__(TILE) p2p_p1_potential_f32(SumView v) { sums_f32<P1, true>(v); }

@@ -13,7 +13,7 @@ constexpr unsigned TILE = 256;
 #define TARGETS_F32 4
 #endif
 #ifndef TARGETS_F64
-#define TARGETS_F64 2
+#define TARGETS_F64 3
 #endif
 
 // A body in the units of the sum: lengths and strengths are multiplied by powers of two.

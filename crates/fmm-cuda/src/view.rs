@@ -8,7 +8,7 @@ pub const TILE: usize = 256;
 /// Targets that a thread of a direct sum holds in single precision.
 pub const TARGETS_F32: usize = 4;
 /// Targets that a thread of a direct sum holds in double precision.
-pub const TARGETS_F64: usize = 2;
+pub const TARGETS_F64: usize = 3;
 /// Elements that one block sorts at once.
 pub const RUN: usize = 2048;
 
