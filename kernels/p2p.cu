@@ -17,7 +17,7 @@
 #define BLOCKS_F64 3
 #endif
 #ifndef UNROLL_F32
-#define UNROLL_F32 16
+#define UNROLL_F32 8
 #endif
 #ifndef UNROLL_F64
 #define UNROLL_F64 2
@@ -265,7 +265,7 @@ extern "C" {
 __global__ void __launch_bounds__(TILE, BLOCKS_F32) p2p_newton_f32(SumView v) { sums_f32<Newton, false>(v); }
 __global__ void __launch_bounds__(TILE, BLOCKS_F32) p2p_plummer_f32(SumView v) { sums_f32<Plummer, false>(v); }
 __global__ void __launch_bounds__(TILE, BLOCKS_F32) p2p_p1_f32(SumView v) { sums_f32<P1, false>(v); }
-__global__ void __launch_bounds__(TILE, 2) p2p_spline_f32(SumView v) { sums_f32<Spline, false>(v); }
+__global__ void __launch_bounds__(TILE, BLOCKS_F32) p2p_spline_f32(SumView v) { sums_f32<Spline, false>(v); }
 __global__ void __launch_bounds__(TILE, BLOCKS_F64) p2p_newton_f64(SumView v) { sums_f64<Newton, false>(v); }
 __global__ void __launch_bounds__(TILE, 2) p2p_plummer_f64(SumView v) { sums_f64<Plummer, false>(v); }
 __global__ void __launch_bounds__(TILE, 2) p2p_p1_f64(SumView v) { sums_f64<P1, false>(v); }

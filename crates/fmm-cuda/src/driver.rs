@@ -22,7 +22,8 @@ macro_rules! functions {
         #[repr(usize)]
         enum Place { $($name),* }
 
-        const NAMES: &[&str] = &[$(stringify!($name)),*];
+        /// The functions of the driver that are bound.
+        pub const NAMES: &[&str] = &[$(stringify!($name)),*];
 
         $(
             #[unsafe(no_mangle)]

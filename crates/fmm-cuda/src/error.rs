@@ -9,7 +9,7 @@ use fmm_core::Error;
 pub enum Unavailable {
     /// The program was built without a compiler for the kernels.
     #[error(
-        "this program was built without GPU kernels ({0}); run scripts/setup --build, which installs nvcc, and build again"
+        "this program was built without GPU kernels ({0}); run scripts/setup --gpu, which installs nvcc, and build again"
     )]
     NoKernels(&'static str),
     /// There is no driver, with what the loader says.

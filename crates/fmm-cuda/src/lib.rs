@@ -21,7 +21,7 @@ pub mod view;
 
 pub use device::{Description, Gpu, devices};
 pub use direct::evaluate;
-pub use driver::load;
+pub use driver::{NAMES as FUNCTIONS, load};
 pub use error::Unavailable;
 pub use executor::CudaExecutor;
 pub use kernels::{MISSING, MODULES};

@@ -98,6 +98,9 @@ pub fn executor(device: Device, settings: &Settings, n: usize, quiet: bool) -> R
     }
 }
 
+/// Positions of the sources, their strengths, and positions of the targets where they are others.
+pub type Points<'a> = (&'a [[f64; 3]], &'a [f64], Option<&'a [[f64; 3]]>);
+
 /// The field of `sources` at `targets`, or at themselves, and the device that has summed it.
 ///
 /// # Errors
@@ -105,7 +108,7 @@ pub fn executor(device: Device, settings: &Settings, n: usize, quiet: bool) -> R
 pub fn evaluate(
     device: Device,
     settings: &Settings,
-    (sources, strengths, targets): (&[[f64; 3]], &[f64], Option<&[[f64; 3]]>),
+    (sources, strengths, targets): Points<'_>,
     times: &mut StageTimes,
     quiet: bool,
     fault: fn(Error) -> Fault,

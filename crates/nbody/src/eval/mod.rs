@@ -88,7 +88,7 @@ fn evaluate(options: &Options, threads: usize) -> Result<(), Fault> {
         kernel: options.kernel,
         settings: &options.settings,
         device: options.device,
-        quiet: options.quiet,
+        quiet: options.quiet || options.json,
         sources: &sources.position,
         strengths: &sources.strengths,
         targets: targets.as_ref().map(|t| &t.position[..]),

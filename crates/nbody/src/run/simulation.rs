@@ -75,7 +75,8 @@ impl<'a> Simulation<'a> {
     /// Hands the particles to the solver.
     pub fn new(start: Start, options: &'a Options, threads: usize) -> Result<Self, Fault> {
         let Start { scenario, initial, directory, resumed } = start;
-        let executor = device::executor(scenario.device, &scenario.settings, initial.len(), options.quiet)?;
+        let executor =
+            device::executor(scenario.device, &scenario.settings, initial.len(), options.quiet || options.json)?;
         let mut executor = scenario.with_external(executor);
         let particles = initial.particles(scenario.law, scenario.constant());
         executor.upload(&particles).map_err(|e| {
