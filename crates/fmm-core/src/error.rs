@@ -32,4 +32,7 @@ pub enum Error {
     /// More particles than 32-bit indices can number.
     #[error("{0} particles are more than the 4294967295 that an index can number")]
     TooMany(usize),
+    /// The device failed or is too small, with the reason.
+    #[error("{0}")]
+    Device(String),
 }

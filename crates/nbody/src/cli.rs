@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
+use crate::device::Device;
 use crate::fault::Fault;
 use crate::info::program;
 use crate::{check, convert, eval, info, init, manual, plot, run};
@@ -58,7 +59,7 @@ Examples:
 
 Ctrl-C finishes the step, writes a checkpoint and prints the command to go on; a second one stops at once.
 
-Exit codes: 0 done, 1 force error above verify's limit, 2 wrong option, 65 wrong scenario or data, 66 no such file, 70 values no longer finite,
+Exit codes: 0 done, 1 force error above verify's limit, 2 wrong option, 65 wrong scenario or data, 66 no such file, 69 no such GPU, 70 values no longer finite,
 74 files cannot be written, 75 stopped by a signal";
 
 #[derive(Debug, Args)]
@@ -93,6 +94,9 @@ struct Run {
     /// Tell what happens as one JSON object a line on stdout
     #[arg(long)]
     json: bool,
+    /// Where forces are summed, instead of solver.device: auto, cpu, cuda, or cuda:N
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<Device>,
     /// Worker threads, 1 to 1024 [default: all cores]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -113,6 +117,7 @@ pub fn main() -> ExitCode {
             sets: r.sets,
             out: r.out,
             force: r.force,
+            device: r.device,
             threads: r.threads.map(usize::from),
             resume: r.resume,
             until: r.until,

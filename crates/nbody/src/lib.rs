@@ -4,6 +4,7 @@ pub mod check;
 pub mod cli;
 pub mod console;
 pub mod convert;
+pub mod device;
 pub mod diagnostics;
 pub mod eval;
 pub mod external;

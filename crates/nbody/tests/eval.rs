@@ -114,7 +114,7 @@ fn own_pairs() {
     let found = potential(&format!("{with} --softening plummer:0.5"));
     assert!(near(&found, [22.0 + 100.0 * far, 22.0 + 100.0 * far, 200.0 + 11.0 * far]), "{found:?}");
     // One warning with the count, and none where the pairs do contribute.
-    let warning = |words: &str| stderr(&folder.eval(words));
+    let warning = |words: &str| stderr(&folder.eval(&format!("{words} --device cpu")));
     assert!(warning(own).contains("warning: 1 pair of sources is at the same place"), "{}", warning(own));
     assert!(warning(with).contains("warning: 5 pairs of a target and a source are"), "{}", warning(with));
     assert_eq!(warning(with).lines().count(), 1);
@@ -269,7 +269,8 @@ fn what_is_wrong_is_told_with_its_place() {
         ("--sources s.csv --threads 0", 2, "1..=1024"),
         ("--sources s.csv --method tree", 2, "treecode"),
         ("--sources s.csv --kernel yukawa", 2, "laplace"),
-        ("--sources s.csv --device gpu", 2, "cpu"),
+        ("--sources s.csv --device gpu", 2, "cuda:N"),
+        ("--sources s.csv --device cuda:4711", 69, "device = cuda:4711: "),
         ("--sources s.csv --check=0", 2, "1 or more"),
     ] {
         let out = folder.eval(words);
@@ -293,8 +294,10 @@ fn a_file_that_is_there_is_replaced_only_by_a_whole_one() {
 fn standard_output_that_ends() {
     let folder = Folder::new(&[("s.csv", &cloud(20_000))]);
     let shell = |line: &str| {
-        let line =
-            line.replace("EVAL", &format!("{} eval --sources s.csv --tolerance 0.01", env!("CARGO_BIN_EXE_nbody")));
+        let line = line.replace(
+            "EVAL",
+            &format!("{} eval --sources s.csv --tolerance 0.01 --device cpu", env!("CARGO_BIN_EXE_nbody")),
+        );
         Command::new("bash").current_dir(folder.0.path()).args(["-c", &line]).output().unwrap()
     };
     // A reader that has seen enough is no error; a full disk is.

@@ -7,6 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use fmm_core::{Method, Precision, Settings, Softening};
 
 use super::{Kernel, Options};
+use crate::device::Device;
 
 /// Options of `nbody eval`.
 #[derive(Debug, Args)]
@@ -48,8 +49,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Where the sum is done
-    #[arg(long, default_value = "auto", value_parser = ["auto", "cpu"])]
-    device: String,
+    #[arg(long, default_value = "auto", value_name = "auto|cpu|cuda|cuda:N")]
+    device: Device,
     /// Compare SAMPLE targets [1000 if not said] with the direct sum in f64; exit code 1 if the tolerance is missed
     #[arg(long, value_name = "SAMPLE", num_args = 0..=1, require_equals = true, default_missing_value = "1000",
           value_parser = sample)]
@@ -75,13 +76,11 @@ Examples:
   nbody eval --sources ions.csv --targets grid.csv --tolerance 1e-8 --check
   nbody eval --sources snap_000010.hdf --softening plummer:0.01 --check=5000 --json --output field.npy
 
-Exit codes: 0 done, 1 the check missed the tolerance, 2 wrong option, 65 wrong data, 66 no such file, 70 sums that are
+Exit codes: 0 done, 1 the check missed the tolerance, 2 wrong option, 65 wrong data, 66 no such file, 69 no such GPU, 70 sums that are
 not finite, 74 output cannot be written; docs/eval.md tells all columns";
 
 impl From<Arguments> for Options {
     fn from(a: Arguments) -> Options {
-        // There is one device so far, and both values mean it.
-        debug_assert!(matches!(a.device.as_str(), "auto" | "cpu"));
         Options {
             sources: a.sources,
             strengths: a.strengths,
@@ -97,6 +96,7 @@ impl From<Arguments> for Options {
                 leaf_size: a.leaf_size,
             },
             threads: a.threads.map(usize::from),
+            device: a.device,
             check: a.check,
             json: a.json,
             output: a.output,

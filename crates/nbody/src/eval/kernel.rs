@@ -5,6 +5,7 @@ use std::str::FromStr;
 use fmm_core::{Choice, Settings, StageTimes};
 
 use super::laplace;
+use crate::device::Device;
 use crate::fault::Fault;
 
 /// The kernel of a sum.
@@ -48,6 +49,10 @@ pub struct Problem<'a> {
     pub kernel: Kernel,
     /// How.
     pub settings: &'a Settings,
+    /// Where.
+    pub device: Device,
+    /// Not to tell which device was taken.
+    pub quiet: bool,
     /// Positions of the sources, 0 on axes that the files do not have.
     pub sources: &'a [[f64; 3]],
     /// One array for each of [`Kernel::strengths`].
@@ -65,6 +70,8 @@ pub struct Answer {
     pub judged: std::ops::Range<usize>,
     /// What was chosen.
     pub choice: Choice,
+    /// Where it was done.
+    pub device: Device,
     /// Pairs of sources at the same place.
     pub coincident_pairs: u64,
     /// Seconds of the stages.

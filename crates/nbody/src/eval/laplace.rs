@@ -4,19 +4,22 @@ use fmm_core::{Error, Softening, StageTimes};
 use rayon::prelude::*;
 
 use super::kernel::{Answer, Problem, Truth};
+use crate::device;
 use crate::fault::Fault;
 
 /// `potential` = Σ q K(r) and (`ex`, `ey`, `ez`) = −∇ of it.
 pub fn sum(problem: &Problem) -> Result<Answer, Fault> {
     let mut times = StageTimes::default();
     let Problem { settings, sources, targets, .. } = *problem;
-    let sum = fmm_core::evaluate(settings, sources, &problem.strengths[0], targets, &mut times).map_err(fault)?;
+    let bodies = (sources, &problem.strengths[0][..], targets);
+    let (sum, device) = device::evaluate(problem.device, settings, bodies, &mut times, problem.quiet, fault)?;
     let component = |d: usize| sum.field.iter().map(|e| e[d]).collect();
     let columns = vec![("ex", component(0)), ("ey", component(1)), ("ez", component(2))];
     Ok(Answer {
         columns: std::iter::once(("potential", sum.potential)).chain(columns).collect(),
         judged: 1..4,
         choice: sum.choice,
+        device,
         coincident_pairs: sum.coincident_pairs,
         times,
     })

@@ -16,6 +16,7 @@ use std::time::Instant;
 
 use fmm_core::{Settings, Softening};
 
+use crate::device::Device;
 use crate::fault::Fault;
 
 pub use arguments::{Arguments, EXAMPLES};
@@ -39,6 +40,8 @@ pub struct Options {
     pub kernel: Kernel,
     /// How.
     pub settings: Settings,
+    /// Where.
+    pub device: Device,
     /// Worker threads; all cores if absent.
     pub threads: Option<usize>,
     /// Targets that are compared with the direct sum.
@@ -84,6 +87,8 @@ fn evaluate(options: &Options, threads: usize) -> Result<(), Fault> {
     let problem = Problem {
         kernel: options.kernel,
         settings: &options.settings,
+        device: options.device,
+        quiet: options.quiet || options.json,
         sources: &sources.position,
         strengths: &sources.strengths,
         targets: targets.as_ref().map(|t| &t.position[..]),

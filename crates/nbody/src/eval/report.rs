@@ -61,7 +61,7 @@ impl Facts<'_> {
         let choice = &self.answer.choice;
         let part = |name: &str, value: Option<String>| value.map_or(String::new(), |v| format!(", {name} {v}"));
         format!(
-            "{} sources, {} targets: {} in {}{}{}, {} in a leaf, {} threads; read {:.3} s, evaluate {:.3} s, write {:.3} s",
+            "{} sources, {} targets: {} in {}{}{}, {} in a leaf, on {}, {} threads; read {:.3} s, evaluate {:.3} s, write {:.3} s",
             self.sources,
             self.targets,
             choice.method.name(),
@@ -69,6 +69,7 @@ impl Facts<'_> {
             part("order", choice.order.map(|p| p.to_string())),
             part("theta", choice.theta.map(|t| format!("{t:.3}"))),
             choice.leaf_size,
+            self.answer.device,
             self.threads,
             self.seconds.read,
             self.seconds.evaluate,
@@ -100,7 +101,7 @@ impl Facts<'_> {
             "theta": choice.theta,
             "leaf_size": choice.leaf_size,
             "precision": choice.precision.name(),
-            "device": "cpu",
+            "device": self.answer.device.to_string(),
             "threads": self.threads,
             "coincident_pairs": self.coincident_pairs,
             "seconds": seconds,

@@ -24,11 +24,12 @@ pub fn version() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
     TEXT.get_or_init(|| {
         format!(
-            "{} (commit {}, HDF5 {}, SIMD {}, no GPU)",
+            "{} (commit {}, HDF5 {}, SIMD {}, {})",
             env!("CARGO_PKG_VERSION"),
             commit().unwrap_or("unknown"),
             hdf5_version(),
-            Level::detect().name()
+            Level::detect().name(),
+            if fmm_cuda::MISSING.is_some() { "no GPU kernels" } else { "GPU kernels" }
         )
     })
 }
@@ -56,13 +57,6 @@ fn value_of(text: &str, key: &str) -> Option<String> {
     Some(value).filter(|v| !v.is_empty())
 }
 
-/// Names of the NVIDIA GPUs that the driver shows.
-fn gpus() -> Vec<String> {
-    let Ok(entries) = fs::read_dir("/proc/driver/nvidia/gpus") else { return vec![] };
-    let name = |text: String| value_of(&text, "Model").unwrap_or_else(|| "NVIDIA GPU".into());
-    entries.filter_map(|e| fs::read_to_string(e.ok()?.path().join("information")).ok().map(name)).collect()
-}
-
 /// Facts on the program and its machine.
 pub fn facts() -> Facts {
     let mut facts = Facts::new(format!("nbody {}", env!("CARGO_PKG_VERSION")));
@@ -76,15 +70,40 @@ pub fn facts() -> Facts {
     facts.add("target", json!(format!("{} {}", std::env::consts::ARCH, std::env::consts::OS)));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     facts.add_as("threads", json!(threads), format!("{threads} (as many as a run takes by default)"));
-    let present = gpus();
-    let reason = "this version computes on the CPU only: it has no GPU kernels yet";
-    let seen = match present.len() {
-        0 => "; no NVIDIA driver shows a GPU on this machine either".to_string(),
-        _ => format!("; present and unused: {}", present.join(", ")),
-    };
-    let json = json!({ "usable": [], "present": present, "reason": reason });
-    facts.add_as("gpus", json, format!("none usable: {reason}{seen}"));
+    add_gpus(&mut facts);
     facts
+}
+
+/// The GPUs that can be used, or why there is none.
+fn add_gpus(facts: &mut Facts) {
+    let kernels = fmm_cuda::MISSING.map(|why| fmm_cuda::Unavailable::NoKernels(why).to_string());
+    let found = fmm_cuda::devices();
+    let described = |g: &fmm_cuda::Description| {
+        json!({ "device": format!("cuda:{}", g.ordinal), "name": g.name, "memory_bytes": g.memory,
+                "compute_capability": format!("{}.{}", g.capability.0, g.capability.1) })
+    };
+    let told = |g: &fmm_cuda::Description| {
+        let memory = g.memory as f64 / f64::from(1 << 30);
+        format!(
+            "cuda:{} {} ({memory:.0} GiB, compute capability {}.{})",
+            g.ordinal, g.name, g.capability.0, g.capability.1
+        )
+    };
+    let present = found.as_deref().unwrap_or_default();
+    let list = present.iter().map(told).collect::<Vec<_>>().join(", ");
+    let reason = kernels.or(found.as_ref().err().map(ToString::to_string));
+    let usable = if reason.is_none() { present } else { &[] };
+    let json = json!({
+        "usable": usable.iter().map(described).collect::<Vec<_>>(),
+        "present": present.iter().map(|g| &g.name).collect::<Vec<_>>(),
+        "reason": reason,
+    });
+    let text = match (&reason, list.is_empty()) {
+        (None, _) => list,
+        (Some(why), true) => format!("none usable: {why}"),
+        (Some(why), false) => format!("none usable: {why}; present and unused: {list}"),
+    };
+    facts.add_as("gpus", json, text);
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use fmm_core::{CpuExecutor, StageTimes};
+use fmm_core::StageTimes;
 
+use crate::device;
 use crate::fault::Fault;
 use crate::initial::Initial;
 use crate::scenario::{Scenario, softening_length};
@@ -18,8 +19,9 @@ use crate::scenario::{Scenario, softening_length};
 pub fn with_step<'a>(scenario: &'a Scenario, initial: &Initial, quiet: bool) -> Result<Cow<'a, Scenario>, Fault> {
     let Some(eta) = scenario.auto_step else { return Ok(Cow::Borrowed(scenario)) };
     let wrong = |e: fmm_core::Error| Fault::new(65, format!("initial particles: {e}"));
-    let executor = CpuExecutor::new(scenario.settings.clone()).map_err(wrong)?;
-    let mut executor = scenario.with_external(Box::new(executor));
+    // The run itself tells which device it takes.
+    let executor = device::executor(scenario.device, &scenario.settings, initial.len(), true)?;
+    let mut executor = scenario.with_external(executor);
     let particles = initial.particles(scenario.law, scenario.constant());
     executor.upload(&particles).map_err(wrong)?;
     executor.forces(&mut StageTimes::default()).map_err(wrong)?;

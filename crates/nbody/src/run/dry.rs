@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
-use fmm_core::{CpuExecutor, Executor, StageTimes};
+use fmm_core::StageTimes;
 use serde_json::json;
 
 use super::Options;
+use crate::device;
 use crate::fault::Fault;
 use crate::files::snapshot::{Field, Float};
 use crate::initial::Initial;
@@ -16,7 +17,7 @@ pub fn run(scenario: &Scenario, options: &Options, threads: usize) -> Result<(),
     let initial = Initial::of(scenario)?;
     let scenario = &super::stepped(scenario, &initial, options)?;
     let n = initial.len();
-    let mut executor = CpuExecutor::new(scenario.settings.clone()).map_err(|e| Fault::new(65, e.to_string()))?;
+    let mut executor = device::executor(scenario.device, &scenario.settings, n, options.quiet || options.json)?;
     let particles = initial.particles(scenario.law, scenario.constant());
     executor.upload(&particles).map_err(|e| Fault::new(65, format!("initial particles: {e}")))?;
     let mut times = StageTimes::default();

@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::device::Device;
 use crate::fault::Fault;
 use crate::initial::Initial;
 use crate::scenario::Scenario;
@@ -34,6 +35,8 @@ pub struct Options {
     pub out: Option<PathBuf>,
     /// Whether a directory that is in use may be overwritten; with `resume`, whether the physics may differ.
     pub force: bool,
+    /// Where forces are summed, instead of `solver.device`.
+    pub device: Option<Device>,
     /// Worker threads; all cores if absent.
     pub threads: Option<usize>,
     /// Go on from the newest checkpoint: of the directory, or of the scenario's where none is named.
@@ -55,13 +58,14 @@ pub struct Options {
 }
 
 impl Options {
-    /// The overrides with `--until` among them.
+    /// The overrides with `--until` and `--device` among them.
     fn all_sets(&self) -> Vec<String> {
         let until = self.until.as_ref().map(|t| match t.trim().parse::<f64>() {
             Ok(_) => format!("time.end={}", t.trim()),
             Err(_) => format!("time.end={}", toml::Value::String(t.clone())),
         });
-        self.sets.iter().cloned().chain(until).collect()
+        let device = self.device.map(|d| format!("solver.device=\"{d}\""));
+        self.sets.iter().cloned().chain(until).chain(device).collect()
     }
 }
 
@@ -78,7 +82,7 @@ struct Start {
 /// Runs a scenario and prints what it did on stdout.
 ///
 /// # Errors
-/// 65 and 66 for what the scenario asks, 70 for values that are no longer finite, 71 for memory, 74 for files that
+/// 65 and 66 for what the scenario asks, 69 for a device that is not there, 70 for values that are no longer finite, 71 for memory, 74 for files that
 /// cannot be written, 75 for a run that was interrupted and can be resumed, 1 for forces that missed the tolerance
 /// grossly where `verify.action` is `"stop"`.
 pub fn run(options: &Options) -> Result<(), Fault> {

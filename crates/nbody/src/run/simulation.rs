@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fmm_core::{CpuExecutor, Error, Executor, Particles, Stage, StageTimes};
+use fmm_core::{Error, Executor, Particles, Stage, StageTimes};
 use serde_json::json;
 
 use super::directory::{Extra, RunDirectory};
@@ -11,6 +11,7 @@ use super::progress::Progress;
 use super::signals::Stop;
 use super::verify::{GROSS, Verified, sampled_error};
 use super::{Options, Start, report, resume};
+use crate::device;
 use crate::diagnostics::{Diagnostics, State};
 use crate::fault::Fault;
 use crate::files::checkpoint::Checkpoint;
@@ -74,10 +75,14 @@ impl<'a> Simulation<'a> {
     /// Hands the particles to the solver.
     pub fn new(start: Start, options: &'a Options, threads: usize) -> Result<Self, Fault> {
         let Start { scenario, initial, directory, resumed } = start;
-        let executor = CpuExecutor::new(scenario.settings.clone()).map_err(|e| Fault::new(65, e.to_string()))?;
-        let mut executor = scenario.with_external(Box::new(executor));
+        let executor =
+            device::executor(scenario.device, &scenario.settings, initial.len(), options.quiet || options.json)?;
+        let mut executor = scenario.with_external(executor);
         let particles = initial.particles(scenario.law, scenario.constant());
-        executor.upload(&particles).map_err(|e| Fault::new(65, format!("initial particles: {e}")))?;
+        executor.upload(&particles).map_err(|e| {
+            let code = if matches!(e, Error::Device(_)) { 71 } else { 65 };
+            Fault::new(code, format!("initial particles: {e}"))
+        })?;
         let state = resumed.as_ref().map(|r| &r.latest.checkpoint);
         // Resuming has made sure that this is a whole number of steps.
         let step = state.map_or(0, |c| scenario.clock.steps(c.time).unwrap_or(c.step));

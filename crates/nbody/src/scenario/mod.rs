@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use fmm_core::{Settings, Softening};
 
+use crate::device::Device;
 use crate::external::External;
 use crate::fault::Fault;
 use crate::files::snapshot::{Field, Float, Layout};
@@ -117,25 +118,6 @@ impl Law {
     /// The name in scenarios.
     pub fn name(self) -> &'static str {
         Law::NAMES[self as usize].0
-    }
-}
-
-/// `solver.device`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Device {
-    /// The fastest that is there.
-    #[default]
-    Auto,
-    /// The cores of this machine.
-    Cpu,
-}
-
-impl Device {
-    const NAMES: [(&'static str, Device); 2] = [("auto", Device::Auto), ("cpu", Device::Cpu)];
-
-    /// The name in scenarios.
-    pub fn name(self) -> &'static str {
-        Device::NAMES[self as usize].0
     }
 }
 

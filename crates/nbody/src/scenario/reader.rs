@@ -255,6 +255,20 @@ impl<'a> Section<'a> {
         self.name_in(&self.full(key), item, s, names)
     }
 
+    /// The value of a string that is parsed.
+    pub fn parsed<T: std::str::FromStr>(&mut self, key: &'static str, allowed: &str) -> Option<T> {
+        let item = self.item(key)?;
+        let Value::String(text) = &item.value else {
+            self.wrong_type(key, item, "a string");
+            return None;
+        };
+        let value = text.parse().ok();
+        if value.is_none() {
+            self.fault(key, format!("{} = \"{text}\" is unknown", self.full(key)), allowed, None);
+        }
+        value
+    }
+
     fn name_in<T: Copy>(&self, full: &str, item: &Item, s: &str, names: &[(&'static str, T)]) -> Option<T> {
         if let Some((_, value)) = names.iter().find(|(n, _)| n == &s) {
             return Some(*value);

@@ -55,7 +55,7 @@ impl Scenario {
         let method = choice.map_or(s.method, |c| c.method);
         let precision = choice.map_or(s.precision, |c| c.precision);
         writeln!(out, "\n[solver]\nmethod = {}\ntolerance = {}", text(method.name()), number(s.tolerance))?;
-        writeln!(out, "precision = {}\ndevice = {}", text(precision.name()), text(self.device.name()))?;
+        writeln!(out, "precision = {}\ndevice = {}", text(precision.name()), text(&self.device.to_string()))?;
         if let Some(order) = choice.map_or(s.order, |c| c.order) {
             writeln!(out, "order = {order}")?;
         }

@@ -10,7 +10,8 @@ use super::document::{Item, Value};
 use super::external::external;
 use super::groups::particles;
 use super::reader::{Notes, Range, Section};
-use super::{Action, Device, FIELDS, FLOATS, Law, Scenario, Verify};
+use super::{Action, FIELDS, FLOATS, Law, Scenario, Verify};
+use crate::device::Device;
 use crate::files::snapshot::{Field, Float, Layout};
 use crate::integrator::Integrator;
 use crate::units::{Dimension, System};
@@ -138,15 +139,7 @@ fn solver(mut s: Section<'_>, softening: Softening) -> (Settings, Device) {
         theta: s.number("theta", Range::THETA),
         leaf_size: s.integer("leaf_size", 1, 1_000_000).map(|n| n as usize),
     };
-    let cuda = |v: &Value| matches!(v, Value::String(d) if d == "cuda" || d.starts_with("cuda:"));
-    let device = if s.item("device").is_some_and(|i| cuda(&i.value)) {
-        let help = "device = \"auto\" or \"cpu\" runs on the cores of this machine";
-        let message = "solver.device: no GPU can be used".to_string();
-        s.absent("device", 69, message, "this version has no GPU kernels", Some(help.into()));
-        Device::Auto
-    } else {
-        s.choice("device", &Device::NAMES).unwrap_or_default()
-    };
+    let device = s.parsed("device", Device::ALLOWED).unwrap_or_default();
     s.close();
     (settings, device)
 }

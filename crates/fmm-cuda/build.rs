@@ -1,0 +1,82 @@
+//! Compiles `kernels/*.cu` to PTX where there is an nvcc; without one the crate builds all the same and says so at run time.
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The kernels' files, and whether multiplications and additions may be fused: not where bits must be the CPU's.
+const MODULES: [(&str, bool); 3] = [("order", false), ("p2p", true), ("step", false)];
+
+/// Compute capabilities that get PTX of their own; the driver compiles it for newer ones.
+const CAPABILITIES: [u32; 2] = [80, 90];
+
+fn main() {
+    let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("set by cargo")).join("../..");
+    let kernels = root.join("kernels");
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed={}", kernels.display());
+    for variable in ["NVCC", "CUDA_HOME", "PATH"] {
+        println!("cargo:rerun-if-env-changed={variable}");
+    }
+    // Installing the compiler is noticed even where no variable changes.
+    println!("cargo:rerun-if-changed={}", root.join(".venv-cuda/requirements-cuda.txt").display());
+    let out = PathBuf::from(env::var("OUT_DIR").expect("set by cargo"));
+    let mut modules = String::new();
+    let mut missing = "None".to_string();
+    match find(&root) {
+        Ok(nvcc) => {
+            for (name, fused) in MODULES {
+                for capability in CAPABILITIES {
+                    let ptx = out.join(format!("{name}.{capability}.ptx"));
+                    compile(&nvcc, &kernels.join(format!("{name}.cu")), &ptx, capability, fused);
+                    writeln!(modules, "    ({name:?}, {capability}, include_str!({ptx:?})),").expect("text grows");
+                }
+            }
+        }
+        Err(why) => missing = format!("Some({why:?})"),
+    }
+    let text = format!(
+        "/// Name, compute capability and PTX of every module.\n\
+         pub const MODULES: &[(&str, u32, &str)] = &[\n{modules}];\n\
+         /// Why there is none.\n\
+         pub const MISSING: Option<&str> = {missing};\n"
+    );
+    fs::write(out.join("modules.rs"), text).expect("cargo's folder can be written");
+}
+
+/// The compiler: named by NVCC, in CUDA_HOME, on the PATH, or in the folder that `scripts/setup` fills.
+fn find(root: &Path) -> Result<PathBuf, String> {
+    if let Some(nvcc) = env::var_os("NVCC").filter(|v| !v.is_empty()) {
+        let nvcc = PathBuf::from(nvcc);
+        return if runs(&nvcc) { Ok(nvcc) } else { Err(format!("NVCC = {} does not run", nvcc.display())) };
+    }
+    let mut places: Vec<PathBuf> = vec![];
+    if let Some(home) = env::var_os("CUDA_HOME").filter(|v| !v.is_empty()) {
+        places.push(Path::new(&home).join("bin"));
+    }
+    places.extend(env::var_os("PATH").iter().flat_map(env::split_paths));
+    let libraries = fs::read_dir(root.join(".venv-cuda/lib")).into_iter().flatten().flatten();
+    places.extend(libraries.map(|python| python.path().join("site-packages/nvidia/cu13/bin")));
+    let found = places.into_iter().map(|place| place.join("nvcc")).find(|nvcc| runs(nvcc));
+    found.ok_or_else(|| "no nvcc was named by NVCC, in CUDA_HOME, on the PATH or in .venv-cuda".into())
+}
+
+fn runs(nvcc: &Path) -> bool {
+    nvcc.is_file() && Command::new(nvcc).arg("--version").output().is_ok_and(|o| o.status.success())
+}
+
+/// Compiles one file; stops the build where its text is wrong.
+fn compile(nvcc: &Path, source: &Path, ptx: &Path, capability: u32, fused: bool) {
+    let mut command = Command::new(nvcc);
+    command.args(["--ptx", "--std=c++17", "-O3", "--Werror=all-warnings"]);
+    command.arg(format!("--gpu-architecture=compute_{capability}"));
+    command.arg(format!("--fmad={fused}"));
+    command.arg("--output-file").arg(ptx).arg(source);
+    match command.output() {
+        Ok(output) if output.status.success() => {}
+        Ok(output) => panic!("{command:?} fails:\n{}", String::from_utf8_lossy(&output.stderr)),
+        Err(e) => panic!("{command:?}: {e}"),
+    }
+}

@@ -1,0 +1,80 @@
+//! Memory of the device that is kept from step to step.
+
+use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy, DevicePointer};
+use fmm_core::Error;
+
+use crate::error::device as told;
+
+/// An array on the device that grows and is reused.
+pub struct Buffer<T: DeviceCopy> {
+    memory: Option<DeviceBuffer<T>>,
+    len: usize,
+}
+
+impl<T: DeviceCopy> Buffer<T> {
+    /// An empty array.
+    pub const fn new() -> Self {
+        Buffer { memory: None, len: 0 }
+    }
+}
+
+impl<T: DeviceCopy> Default for Buffer<T> {
+    fn default() -> Self {
+        Buffer::new()
+    }
+}
+
+impl<T: DeviceCopy + Default> Buffer<T> {
+    /// Makes the array `n` long; the contents are then unknown. The GPU must be entered.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without the memory.
+    pub fn resize(&mut self, n: usize) -> Result<(), Error> {
+        if self.memory.as_ref().map_or(0, |m| m.len()) < n {
+            // The old array goes first: both together may not fit.
+            self.memory = None;
+            // SAFETY: the kernels write before they read.
+            let memory = unsafe { DeviceBuffer::uninitialized(n) };
+            let bytes = n * size_of::<T>();
+            self.memory = Some(memory.map_err(told(&format!("no {bytes} bytes of GPU memory")))?);
+        }
+        self.len = n;
+        Ok(())
+    }
+
+    /// Replaces the contents.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without the memory, or if the copy fails.
+    pub fn upload(&mut self, values: &[T]) -> Result<(), Error> {
+        self.resize(values.len())?;
+        match &mut self.memory {
+            Some(memory) if !values.is_empty() => {
+                memory.index(..values.len()).copy_from(values).map_err(told("cannot copy to the GPU"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A copy of the contents. The work that writes them must be finished.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the copy fails.
+    pub fn download(&self) -> Result<Vec<T>, Error> {
+        let mut values = vec![T::default(); self.len];
+        if let Some(memory) = self.memory.as_ref().filter(|_| self.len > 0) {
+            memory.index(..self.len).copy_to(&mut values).map_err(told("cannot copy from the GPU"))?;
+        }
+        Ok(values)
+    }
+
+    /// Its address; null if it is empty.
+    pub fn pointer(&self) -> DevicePointer<T> {
+        self.memory.as_ref().filter(|_| self.len > 0).map_or(DevicePointer::null(), |m| m.as_device_ptr())
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+}

@@ -1,0 +1,129 @@
+//! The GPUs of this machine.
+
+use std::time::{Duration, Instant};
+
+use cust::CudaFlags;
+use cust::context::{Context, CurrentContext};
+use cust::device::{Device, DeviceAttribute};
+use cust::stream::{Stream, StreamFlags};
+use fmm_core::Error;
+
+use crate::error::device as told;
+use crate::kernels::{self, Kernels};
+use crate::{Unavailable, driver};
+
+/// What a GPU is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// Number of the GPU, from 0.
+    pub ordinal: u32,
+    /// As the driver names it.
+    pub name: String,
+    /// Major and minor number of the compute capability.
+    pub capability: (i32, i32),
+    /// Bytes of memory.
+    pub memory: usize,
+    /// Number of multiprocessors.
+    pub multiprocessors: i32,
+}
+
+impl Description {
+    fn of(ordinal: u32, device: Device) -> Result<Self, Unavailable> {
+        let attribute = |a| device.get_attribute(a);
+        Ok(Description {
+            ordinal,
+            name: device.name()?,
+            capability: (
+                attribute(DeviceAttribute::ComputeCapabilityMajor)?,
+                attribute(DeviceAttribute::ComputeCapabilityMinor)?,
+            ),
+            memory: device.total_memory()?,
+            multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)?,
+        })
+    }
+}
+
+/// All GPUs that the driver shows; never empty.
+///
+/// # Errors
+/// Without a driver or a GPU.
+pub fn devices() -> Result<Vec<Description>, Unavailable> {
+    driver::load()?;
+    cust::init(CudaFlags::empty())?;
+    let list: Result<Vec<_>, _> =
+        (0..Device::num_devices()?).map(|i| Description::of(i, Device::get_device(i)?)).collect();
+    list.and_then(|list| if list.is_empty() { Err(Unavailable::NoDevice) } else { Ok(list) })
+}
+
+/// A GPU that is ready to compute.
+pub struct Gpu {
+    // Fields are dropped in their order: the context last.
+    kernels: Kernels,
+    stream: Stream,
+    description: Description,
+    loading: Duration,
+    context: Context,
+}
+
+impl Gpu {
+    /// Opens the GPU `ordinal` and has the driver compile the kernels for it.
+    ///
+    /// # Errors
+    /// Without kernels, driver or such a device, or if it is older than the kernels.
+    pub fn open(ordinal: u32) -> Result<Self, Unavailable> {
+        if let Some(why) = kernels::MISSING {
+            // A driver without a GPU is the better reason: nvcc would not help.
+            devices()?;
+            return Err(Unavailable::NoKernels(why));
+        }
+        let all = devices()?;
+        let present = all.len() as u32;
+        let description = all.into_iter().nth(ordinal as usize);
+        let description = description.ok_or(Unavailable::NoSuchDevice { asked: ordinal, present })?;
+        let context = Context::new(Device::get_device(ordinal)?)?;
+        CurrentContext::set_current(&context)?;
+        let start = Instant::now();
+        let kernels = Kernels::load(&description)?;
+        let loading = start.elapsed();
+        let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
+        Ok(Gpu { kernels, stream, description, loading, context })
+    }
+
+    /// What the GPU is.
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// How long the driver took to make machine code of the kernels; it keeps the result for the next time.
+    pub fn loading(&self) -> Duration {
+        self.loading
+    }
+
+    /// Bytes of memory that are free.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the driver fails.
+    pub fn free_memory(&self) -> Result<usize, Error> {
+        self.enter()?;
+        cust::memory::mem_get_info().map(|(free, _)| free).map_err(told("cannot ask for the free memory"))
+    }
+
+    /// The GPU's queue of work.
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    pub(crate) fn kernels(&self) -> &Kernels {
+        &self.kernels
+    }
+
+    /// Makes this GPU that of the current thread. Whatever allocates, copies or launches needs it.
+    pub(crate) fn enter(&self) -> Result<(), Error> {
+        CurrentContext::set_current(&self.context).map_err(told("cannot use the GPU"))
+    }
+
+    /// Waits until all work is done.
+    pub(crate) fn finish(&self) -> Result<(), Error> {
+        self.stream.synchronize().map_err(told("the GPU failed"))
+    }
+}

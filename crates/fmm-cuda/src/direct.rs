@@ -1,0 +1,263 @@
+//! The direct sum: every source at every target.
+//!
+//! Single precision needs bodies in the order of their keys (`kernels/p2p.cu` says why), double takes the caller's.
+
+use fmm_core::accuracy::Problem;
+use fmm_core::tree::Cube;
+use fmm_core::{Choice, Error, Evaluation, Precision, Settings, Softening, Stage, StageTimes};
+use rayon::prelude::*;
+
+use crate::Gpu;
+use crate::buffer::Buffer;
+use crate::order::{Ordered, Points, Units};
+use crate::policy;
+use crate::view::{SumView, TARGETS_F32, TARGETS_F64, TILE};
+
+use cust::memory::DevicePointer;
+
+/// Blocks that fill any GPU evenly. The shares of a sum, and with them its bits, depend on this and not on the device.
+const BLOCKS: usize = 8192;
+
+/// What is summed and how.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Request {
+    /// In the caller's unit of length.
+    pub softening: Softening,
+    /// `F32`, or else double.
+    pub precision: Precision,
+    /// Also the potential.
+    pub potential: bool,
+}
+
+/// The arrays of a sum.
+#[derive(Default)]
+pub struct Direct {
+    /// The sources, which may be the targets too.
+    pub sources: Ordered,
+    /// The targets, where they are not the sources.
+    pub targets: Ordered,
+    partial: Buffer<f64>,
+}
+
+/// Where the sums go, in the caller's order.
+#[derive(Debug, Clone, Copy)]
+pub struct Output {
+    /// `[targets][3]`, or null.
+    pub field: DevicePointer<f64>,
+    /// `[targets]`, or null.
+    pub potential: DevicePointer<f64>,
+}
+
+/// How the work is cut: blocks of targets, shares of the sources, tiles in a share.
+fn cut(request: &Request, sources: usize, targets: usize) -> (usize, usize, usize) {
+    let held = if request.precision == Precision::F32 { TARGETS_F32 } else { TARGETS_F64 };
+    let blocks = targets.div_ceil(TILE * held);
+    let tiles = sources.div_ceil(TILE);
+    let wanted = (BLOCKS / blocks.max(1)).clamp(1, tiles.max(1));
+    let tiles_each = tiles.div_ceil(wanted).max(1);
+    (blocks, tiles.div_ceil(tiles_each), tiles_each)
+}
+
+impl Direct {
+    /// Queues the sum of the arranged sources at the arranged targets, or at themselves.
+    pub fn sum(&mut self, gpu: &Gpu, request: &Request, units: Units, same: bool, output: Output) -> Result<(), Error> {
+        let at = if same { &self.sources } else { &self.targets };
+        let (n_sources, n_targets) = (self.sources.bodies.len(), at.bodies.len());
+        let (blocks, splits, tiles_per_split) = cut(request, n_sources, n_targets);
+        if n_targets == 0 {
+            return Ok(());
+        }
+        let components = if request.potential { 4 } else { 3 };
+        self.partial.resize(splits * components * n_targets)?;
+        let (name, length) = kernel(request.softening, units.scale);
+        let view = SumView {
+            targets: at.bodies.pointer(),
+            sources: self.sources.bodies.pointer(),
+            target_bounds: at.bounds.pointer(),
+            source_bounds: self.sources.bounds.pointer(),
+            partial: self.partial.pointer(),
+            order: at.order.pointer(),
+            field: output.field,
+            potential: output.potential,
+            softening: length,
+            field_scale: units.scale * units.scale / units.strength_scale,
+            potential_scale: units.scale / units.strength_scale,
+            n_targets: n_targets as u32,
+            n_sources: n_sources as u32,
+            splits: splits as u32,
+            tiles_per_split: tiles_per_split as u32,
+            same: u32::from(same),
+            components: components as u32,
+        };
+        let real = if request.precision == Precision::F32 { "f32" } else { "f64" };
+        let potential = if request.potential { "_potential" } else { "" };
+        // SAFETY: all arrays have the lengths that the view says; without sources there are no shares to write or add.
+        unsafe {
+            let launch =
+                |name: &str, grid: (u32, u32)| gpu.kernels().launch(gpu.stream(), name, grid, TILE as u32, &view);
+            if splits > 0 {
+                launch(&format!("p2p_{name}{potential}_{real}"), (blocks as u32, splits as u32))?;
+            }
+            launch("reduce_f64", (n_targets.div_ceil(TILE) as u32, 1))
+        }
+    }
+
+    /// Bytes of device memory that a sum takes beside the caller's arrays.
+    pub fn bytes(request: &Request, sources: usize, targets: Option<usize>) -> usize {
+        let sorted = request.precision == Precision::F32;
+        let n = targets.unwrap_or(sources);
+        let (_, splits, _) = cut(request, sources, n);
+        let bodies = Ordered::bytes(sources, sorted) + targets.map_or(0, |n| Ordered::bytes(n, sorted));
+        bodies + splits * if request.potential { 32 } else { 24 } * n
+    }
+}
+
+/// Name and length of a softening in the kernels.
+fn kernel(softening: Softening, scale: f64) -> (&'static str, f64) {
+    match softening {
+        Softening::None => ("newton", 0.0),
+        Softening::Plummer(e) => ("plummer", e * scale),
+        Softening::P1(e) => ("p1", e * scale),
+        // Too small to be told from a point: its own scale would overflow.
+        Softening::Spline(e) if e * scale < 1e-100 => ("newton", 0.0),
+        Softening::Spline(e) => ("spline", 2.8 * e * scale),
+    }
+}
+
+/// The units of a sum in `cube`: half its side and the largest strength become numbers from 1 to 2.
+pub fn units(cube: Cube<3>, largest_strength: f64) -> Units {
+    let inverse = |x: f64| power_of_two_below(1.0 / x);
+    Units { cube, scale: inverse(cube.side / 2.0), strength_scale: inverse(largest_strength) }
+}
+
+/// The largest power of two not above `x`; 1 for what has no logarithm.
+fn power_of_two_below(x: f64) -> f64 {
+    if x.is_normal() && x > 0.0 { 2f64.powi(x.log2().floor().clamp(-1000.0, 1000.0) as i32) } else { 1.0 }
+}
+
+/// The largest |q|.
+pub fn largest(strengths: &[f64]) -> f64 {
+    strengths.par_iter().map(|q| q.abs()).reduce(|| 0.0, f64::max)
+}
+
+/// Pairs of points at bitwise the same place, where −0 is 0; counted on the host.
+pub fn coincident_pairs(points: &[[f64; 3]]) -> u64 {
+    let mut keys: Vec<[u64; 3]> = points.par_iter().map(|x| x.map(|c| (c + 0.0).to_bits())).collect();
+    keys.par_sort_unstable();
+    keys.chunk_by(|a, b| a == b).map(|same| same.len() as u64 * (same.len() as u64 - 1) / 2).sum()
+}
+
+/// Refuses what does not fit the memory that is free.
+pub fn fits(gpu: &Gpu, bytes: usize, what: &str) -> Result<(), Error> {
+    let free = gpu.free_memory()?;
+    if bytes <= free {
+        return Ok(());
+    }
+    let gib = |bytes: usize| bytes as f64 / f64::from(1 << 30);
+    Err(Error::Device(format!(
+        "{what} need {:.2} GiB of GPU memory, and {:.2} GiB are free on {}",
+        gib(bytes),
+        gib(free),
+        gpu.description().name
+    )))
+}
+
+/// The field of `sources` with `strengths` at `targets`, as [`fmm_core::evaluate`] defines it, summed on the device.
+///
+/// # Errors
+/// Those of [`policy::choose`], values that are not finite, [`Error::Device`] where memory lacks or the device fails.
+pub fn evaluate(
+    gpu: &Gpu,
+    settings: &Settings,
+    sources: &[[f64; 3]],
+    strengths: &[f64],
+    targets: Option<&[[f64; 3]]>,
+    times: &mut StageTimes,
+) -> Result<Evaluation, Error> {
+    check(sources, strengths)?;
+    targets.map_or(Ok(()), |t| check(t, &[]))?;
+    let settings = settings.clone().simplified();
+    let cube = Cube::around(&[sources, targets.unwrap_or(&[])]);
+    let n = targets.map_or(sources.len(), <[_]>::len);
+    let choice: Choice = policy::choose(&settings, Problem::of(sources, strengths, n, &cube))?;
+    let request = Request { softening: settings.softening, precision: choice.precision, potential: true };
+    gpu.enter()?;
+    let bytes = Direct::bytes(&request, sources.len(), targets.map(<[_]>::len));
+    fits(gpu, bytes + 32 * sources.len() + 56 * n, &format!("{} sources at {n} targets", sources.len()))?;
+    let units = units(cube, largest(strengths));
+    let sorted = choice.precision == Precision::F32;
+    let mut direct = Direct::default();
+    let mut arrays = [const { Buffer::<f64>::new() }; 5];
+    let [position, strength, place, field, potential] = &mut arrays;
+    times.time(Stage::Tree, || {
+        position.upload(sources.as_flattened())?;
+        strength.upload(strengths)?;
+        let points = Points { position: position.pointer(), strength: strength.pointer(), n: sources.len() };
+        direct.sources.arrange(gpu, points, units, sorted)?;
+        if let Some(targets) = targets {
+            place.upload(targets.as_flattened())?;
+            let points = Points { position: place.pointer(), strength: DevicePointer::null(), n };
+            direct.targets.arrange(gpu, points, units, sorted)?;
+        }
+        gpu.finish()
+    })?;
+    times.time(Stage::P2P, || {
+        field.resize(3 * n)?;
+        potential.resize(n)?;
+        let output = Output { field: field.pointer(), potential: potential.pointer() };
+        direct.sum(gpu, &request, units, targets.is_none(), output)?;
+        gpu.finish()
+    })?;
+    Ok(Evaluation {
+        potential: potential.download()?,
+        field: triples(&field.download()?),
+        choice,
+        coincident_pairs: coincident_pairs(sources),
+    })
+}
+
+/// Numbers in threes.
+pub fn triples(flat: &[f64]) -> Vec<[f64; 3]> {
+    flat.as_chunks().0.to_vec()
+}
+
+fn check(position: &[[f64; 3]], strength: &[f64]) -> Result<(), Error> {
+    // The checks of particles need a strength for each, and nothing else of them.
+    let particles =
+        fmm_core::Particles { position: position.to_vec(), strength: strength.to_vec(), ..Default::default() };
+    particles.check()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_cut_into_whole_shares() {
+        let request = Request { softening: Softening::None, precision: Precision::F32, potential: false };
+        for (sources, targets) in
+            [(1, 1), (0, 5), (255, 1), (257, 3000), (1 << 20, 1 << 20), (5_000_000, 7), (7, 5_000_000)]
+        {
+            let (blocks, splits, each) = cut(&request, sources, targets);
+            let tiles = sources.div_ceil(TILE);
+            assert!(blocks * TILE * TARGETS_F32 >= targets, "{sources} {targets}");
+            assert!(splits * each >= tiles && splits * each < tiles + each, "{sources} {targets}: {splits} of {each}");
+            assert!(blocks * splits <= BLOCKS.max(blocks), "{sources} {targets}");
+        }
+    }
+
+    #[test]
+    fn units_are_powers_of_two() {
+        let cube = Cube { corner: [0.0; 3], side: 6.0 };
+        let units = units(cube, 5.0);
+        assert_eq!((units.scale, units.strength_scale), (0.25, 0.125));
+        assert_eq!(super::units(cube, 0.0).strength_scale, 1.0);
+    }
+
+    #[test]
+    fn coincident_bodies_are_counted_in_pairs() {
+        let (a, b) = ([0.0, 1.0, 2.0], [-0.0, 1.0, 2.0]);
+        assert_eq!(coincident_pairs(&[a, b, [3.0; 3], a, [3.0; 3]]), 3 + 1);
+        assert_eq!(coincident_pairs(&[]), 0);
+    }
+}

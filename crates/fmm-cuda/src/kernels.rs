@@ -1,0 +1,70 @@
+//! The kernels as modules of a device.
+
+use cust::function::{BlockSize, GridSize};
+use cust::memory::DeviceCopy;
+use cust::module::Module;
+use cust::stream::Stream;
+use fmm_core::Error;
+
+use crate::Unavailable;
+use crate::device::Description;
+use crate::error::device as told;
+
+mod built {
+    include!(concat!(env!("OUT_DIR"), "/modules.rs"));
+}
+
+pub use built::{MISSING, MODULES};
+
+/// All modules, compiled by the driver for one device.
+pub struct Kernels {
+    /// Name and text of each.
+    modules: Vec<(&'static str, &'static str, Module)>,
+}
+
+impl Kernels {
+    /// Loads the newest text of every module that the device understands into the current context.
+    pub fn load(device: &Description) -> Result<Self, Unavailable> {
+        let capability = (10 * device.capability.0 + device.capability.1) as u32;
+        let mut modules: Vec<(&'static str, &'static str, Module)> = vec![];
+        let names = MODULES.iter().map(|m| m.0);
+        for name in names {
+            if modules.iter().any(|(known, ..)| *known == name) {
+                continue;
+            }
+            let texts = MODULES.iter().filter(|m| m.0 == name && m.1 <= capability);
+            let Some(newest) = texts.max_by_key(|m| m.1) else {
+                return Err(Unavailable::TooOld { name: device.name.clone(), capability: device.capability });
+            };
+            modules.push((name, newest.2, Module::from_ptx(newest.2, &[])?));
+        }
+        Ok(Kernels { modules })
+    }
+
+    /// Launches the kernel `name` with its one argument.
+    ///
+    /// # Errors
+    /// [`Error::Device`] that names the kernel, if there is none of that name or the driver refuses.
+    ///
+    /// # Safety
+    /// `view` must be the struct that the kernel takes, with pointers to memory of the sizes that the kernel expects, which lives
+    /// until the stream is done.
+    pub unsafe fn launch<V: DeviceCopy>(
+        &self,
+        stream: &Stream,
+        name: &str,
+        grid: impl Into<GridSize>,
+        block: impl Into<BlockSize>,
+        view: &V,
+    ) -> Result<(), Error> {
+        // Asking a module for what it lacks would be an error of the driver in the eyes of its checking tools.
+        let entry = format!(".entry {name}(");
+        let module = self.modules.iter().find(|(_, text, _)| text.contains(&entry));
+        let (.., module) = module.ok_or_else(|| Error::Device(format!("there is no GPU kernel {name}")))?;
+        let function = module.get_function(name).map_err(told(&format!("cannot get {name}")))?;
+        let argument = std::ptr::from_ref(view).cast_mut().cast();
+        // SAFETY: the caller's promise.
+        let launched = unsafe { stream.launch(&function, grid, block, 0, &[argument]) };
+        launched.map_err(told(&format!("cannot launch {name}")))
+    }
+}

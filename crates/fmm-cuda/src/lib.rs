@@ -1,0 +1,28 @@
+//! Execution of N-body sums on NVIDIA GPUs, through the CUDA driver alone.
+//!
+//! The program runs with or without a GPU: [`load`] binds the driver at run time, [`devices`] says what is there or why
+//! nothing is, and [`Gpu::open`] makes a device ready. Kernels are the text of the folder `kernels/`, compiled to PTX when the
+//! crate is built and finished by the driver when a device is opened.
+//!
+//! No sum uses atomic operations and every order of summation is fixed by the input, so that repeats give the same bits.
+#![deny(missing_docs)]
+#![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+
+mod buffer;
+mod device;
+mod direct;
+mod driver;
+mod error;
+mod executor;
+mod kernels;
+mod order;
+mod policy;
+pub mod view;
+
+pub use device::{Description, Gpu, devices};
+pub use direct::evaluate;
+pub use driver::{NAMES as FUNCTIONS, load};
+pub use error::Unavailable;
+pub use executor::CudaExecutor;
+pub use kernels::{MISSING, MODULES};
+pub use policy::{MOST_PAIRS, choose};

@@ -1,0 +1,64 @@
+//! The kernels' text, without a GPU: the structs are the host's, and every kernel is there.
+
+use fmm_cuda::view::LAYOUT;
+use fmm_cuda::{MISSING, MODULES};
+
+/// Whether there are kernels to look at; a missing compiler fails where `NBODY_REQUIRE_NVCC` is 1.
+fn compiled() -> bool {
+    if let Some(why) = MISSING {
+        assert!(std::env::var("NBODY_REQUIRE_NVCC").as_deref() != Ok("1"), "NBODY_REQUIRE_NVCC = 1, and {why}");
+        eprintln!("skipped: no kernels ({why})");
+    }
+    MISSING.is_none()
+}
+
+#[test]
+fn host_and_device_lay_structs_out_alike() {
+    for (name, capability, text) in MODULES {
+        // `.global .align 4 .b8 layout[72] = {0, 1, 0, 0, …};`, the zero bytes at the end left out, or `.u32 layout[18] = {…}`.
+        let line =
+            text.lines().find(|l| l.contains(" layout[")).unwrap_or_else(|| panic!("{name}.{capability}: no layout"));
+        let size: usize = line.split(['[', ']']).nth(1).unwrap().parse().unwrap();
+        let listed = line.split(['{', '}']).nth(1).unwrap();
+        let mut numbers: Vec<usize> = listed.split(',').map(|n| n.trim().parse().unwrap()).collect();
+        numbers.resize(size, 0);
+        let found = if line.contains(".b8") {
+            numbers.chunks(4).map(|b| (0..4).map(|i| b[i] << (8 * i)).sum()).collect()
+        } else {
+            numbers
+        };
+        assert_eq!(found, LAYOUT, "{name}.{capability}");
+    }
+    assert_eq!(compiled(), !MODULES.is_empty());
+}
+
+#[test]
+fn every_kernel_is_there_for_every_capability() {
+    if !compiled() {
+        return;
+    }
+    let mut names: Vec<String> = [
+        "bounds_f64",
+        "keys_f64",
+        "sort_runs",
+        "sort_step",
+        "sort_merge",
+        "gather_f64",
+        "reduce_f64",
+        "advance_f64",
+        "check_f64",
+    ]
+    .map(String::from)
+    .to_vec();
+    for softening in ["newton", "plummer", "p1", "spline"] {
+        for potential in ["", "_potential"] {
+            names.extend(["f32", "f64"].map(|real| format!("p2p_{softening}{potential}_{real}")));
+        }
+    }
+    for capability in [80, 90] {
+        let text: String = MODULES.iter().filter(|m| m.1 == capability).map(|m| m.2).collect();
+        for name in &names {
+            assert!(text.contains(&format!(".visible .entry {name}(")), "{name} for compute_{capability}");
+        }
+    }
+}

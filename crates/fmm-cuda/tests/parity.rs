@@ -1,0 +1,222 @@
+//! Sums and steps on the device against those of the CPU.
+
+mod common;
+
+use common::{errors, gpu, hash, plummer, scalar_errors, uniform};
+use fmm_core::{CpuExecutor, Error, Executor, Method, Particles, Precision, Settings, Softening, StageTimes};
+use fmm_cuda::{CudaExecutor, Gpu, evaluate};
+
+const SOFTENINGS: [Softening; 4] =
+    [Softening::None, Softening::Plummer(0.02), Softening::P1(0.02), Softening::Spline(0.02)];
+
+fn direct(softening: Softening, precision: Precision) -> Settings {
+    let tolerance = if precision == Precision::F32 { 1e-4 } else { 1e-10 };
+    Settings { method: Method::Direct, softening, precision, tolerance, ..Settings::default() }
+}
+
+/// Sets of all kinds and awkward sizes.
+fn sets() -> Vec<(&'static str, Particles)> {
+    vec![
+        ("one", uniform(1, 0.0, 1)),
+        ("two", uniform(2, 0.0, 2)),
+        ("uniform", uniform(3001, 0.0, 3)),
+        ("plummer", plummer(20_000, 4)),
+        ("far from the origin", uniform(5000, 1e6, 5)),
+        ("tiny", scaled(plummer(3000, 6), 1e-25)),
+        ("huge", scaled(plummer(3000, 7), 1e20)),
+        ("close pairs", with_close_pairs(uniform(4096, 0.0, 8))),
+        ("coincident", with_copies(uniform(2000, 0.0, 9))),
+    ]
+}
+
+fn scaled(mut p: Particles, by: f64) -> Particles {
+    p.position.iter_mut().for_each(|x| *x = x.map(|c| c * by));
+    p
+}
+
+/// Every hundredth body gets a companion at a distance of 1e-9.
+fn with_close_pairs(mut p: Particles) -> Particles {
+    for i in (0..p.len() - 1).step_by(100) {
+        p.position[i + 1] = p.position[i];
+        p.position[i + 1][0] += 1e-9;
+    }
+    p
+}
+
+fn with_copies(mut p: Particles) -> Particles {
+    for i in (0..p.len() - 2).step_by(50) {
+        p.position[i + 1] = p.position[i];
+        p.position[i + 2] = p.position[i];
+    }
+    p
+}
+
+fn compare(gpu: &Gpu, precision: Precision, rms: f64, worst: f64) {
+    for (name, p) in sets() {
+        for softening in SOFTENINGS {
+            let extent = p.position.iter().flatten().fold(0.0f64, |m, c| m.max(c.abs()));
+            let softening = match softening {
+                _ if name == "far from the origin" => softening,
+                Softening::None => softening,
+                Softening::Plummer(e) => Softening::Plummer(e * extent),
+                Softening::P1(e) => Softening::P1(e * extent),
+                Softening::Spline(e) => Softening::Spline(e * extent),
+            };
+            let mut times = StageTimes::default();
+            let exact = direct(softening, Precision::F64);
+            let cpu = fmm_core::evaluate(&exact, &p.position, &p.strength, None, &mut times).unwrap();
+            let settings = direct(softening, precision);
+            let own = evaluate(gpu, &settings, &p.position, &p.strength, None, &mut times).unwrap();
+            let what = format!("{name}, {softening:?}, {}", precision.name());
+            let (r, w) = errors(&own.field, &cpu.field);
+            assert!(r <= rms && w <= worst, "{what}: field {r:e} {w:e}");
+            let (r, w) = scalar_errors(&own.potential, &cpu.potential);
+            assert!(r <= rms && w <= worst, "{what}: potential {r:e} {w:e}");
+            assert_eq!(own.coincident_pairs, cpu.coincident_pairs, "{what}");
+            assert_eq!((own.choice.method, own.choice.precision), (Method::Direct, precision));
+            // Other targets, some of them at sources.
+            let mut targets = uniform(777, 0.1, 10).position;
+            targets.iter_mut().for_each(|x| *x = x.map(|c| c * extent));
+            targets[5] = p.position[0];
+            let at = Some(&targets[..]);
+            let cpu = fmm_core::evaluate(&exact, &p.position, &p.strength, at, &mut times).unwrap();
+            let other = evaluate(gpu, &settings, &p.position, &p.strength, at, &mut times).unwrap();
+            let (r, w) = errors(&other.field, &cpu.field);
+            assert!(r <= rms && w <= worst, "{what}, other targets: field {r:e} {w:e}");
+            let (r, w) = scalar_errors(&other.potential, &cpu.potential);
+            assert!(r <= rms && w <= worst, "{what}, other targets: potential {r:e} {w:e}");
+        }
+    }
+}
+
+#[test]
+fn double_precision_is_the_cpus() {
+    let Some(gpu) = gpu() else { return };
+    // The largest is of bodies whose forces cancel: both sums round there.
+    compare(&gpu, Precision::F64, 1e-13, 2e-12);
+}
+
+#[test]
+fn single_precision_keeps_its_digits() {
+    let Some(gpu) = gpu() else { return };
+    compare(&gpu, Precision::F32, 2e-6, 1e-4);
+}
+
+#[test]
+fn nothing_sums_to_nothing() {
+    let Some(gpu) = gpu() else { return };
+    let settings = direct(Softening::None, Precision::F64);
+    let times = &mut StageTimes::default();
+    let empty = evaluate(&gpu, &settings, &[], &[], Some(&[[1.0; 3]]), times).unwrap();
+    assert_eq!((empty.potential, empty.field), (vec![0.0], vec![[0.0; 3]]));
+    assert!(evaluate(&gpu, &settings, &[], &[], None, times).unwrap().field.is_empty());
+    let mut executor = CudaExecutor::new(gpu, settings).unwrap();
+    executor.upload(&Particles::default()).unwrap();
+    executor.forces(times).unwrap();
+    executor.kick(1.0, times);
+    executor.check().unwrap();
+    assert!(executor.particles().is_empty());
+}
+
+#[test]
+fn a_hundred_repeats_have_one_hash() {
+    let Some(gpu) = gpu() else { return };
+    let p = plummer(30_000, 11);
+    let mut executor = CudaExecutor::new(gpu, direct(Softening::Plummer(0.01), Precision::F32)).unwrap();
+    let mut hashes = vec![];
+    for _ in 0..100 {
+        executor.upload(&p).unwrap();
+        executor.forces(&mut StageTimes::default()).unwrap();
+        let (potential, field) = executor.field();
+        let potential: Vec<[f64; 3]> = potential.iter().map(|&p| [p, 0.0, 0.0]).collect();
+        hashes.push((hash(&field), hash(&potential)));
+    }
+    assert!(hashes[0].0 != hash(&vec![[0.0; 3]; p.len()]));
+    assert!(hashes.iter().all(|h| *h == hashes[0]), "{hashes:?}");
+}
+
+#[test]
+fn steps_have_the_bits_of_the_cpu() {
+    let Some(gpu) = gpu() else { return };
+    let p = plummer(1001, 12);
+    let settings = direct(Softening::Plummer(0.01), Precision::F64);
+    let mut device = CudaExecutor::new(gpu, settings).unwrap();
+    let times = &mut StageTimes::default();
+    device.upload(&p).unwrap();
+    device.forces(times).unwrap();
+    let (_, field) = device.field();
+    let (h, k) = (0.1234567, -0.7654321);
+    device.kick(h, times);
+    device.drift(k, times);
+    let mut expected = p.clone();
+    for i in 0..p.len() {
+        for d in 0..3 {
+            expected.velocity[i][d] += h * (p.coupling[i] * field[i][d]);
+            expected.position[i][d] += k * expected.velocity[i][d];
+        }
+    }
+    assert_eq!(device.particles(), expected);
+    // The field is that of the last forces, wherever the bodies went.
+    assert_eq!(device.field().1, field);
+}
+
+#[test]
+fn the_potential_is_of_the_last_forces() {
+    let Some(gpu) = gpu() else { return };
+    let p = plummer(3000, 13);
+    let settings = direct(Softening::None, Precision::F32);
+    let mut device = CudaExecutor::new(gpu, settings.clone()).unwrap();
+    let mut cpu = CpuExecutor::new(Settings { precision: Precision::F64, ..settings }).unwrap();
+    let times = &mut StageTimes::default();
+    assert_eq!((device.choice(), device.field()), (None, (vec![], vec![])));
+    device.upload(&p).unwrap();
+    cpu.upload(&p).unwrap();
+    device.forces(times).unwrap();
+    cpu.forces(times).unwrap();
+    device.drift(1.0, times);
+    let (found, expected) = (device.field(), cpu.field());
+    assert!(scalar_errors(&found.0, &expected.0).0 < 1e-6);
+    assert!(errors(&found.1, &expected.1).0 < 1e-6);
+    device.forces(times).unwrap();
+    assert!(errors(&device.field().1, &expected.1).0 > 1e-3);
+}
+
+#[test]
+fn numbers_that_are_not_finite_are_found() {
+    let Some(gpu) = gpu() else { return };
+    let mut p = uniform(10_000, 0.0, 14);
+    let mut device = CudaExecutor::new(gpu, direct(Softening::None, Precision::F64)).unwrap();
+    p.coupling[7654] = f64::INFINITY;
+    p.coupling[9000] = f64::NAN;
+    device.upload(&p).unwrap();
+    device.check().unwrap();
+    device.forces(&mut StageTimes::default()).unwrap();
+    device.kick(1.0, &mut StageTimes::default());
+    match device.check().unwrap_err() {
+        Error::NotFinite { what, index, value, count } => {
+            assert_eq!((what, index, count), ("velocity", 7654, 6));
+            assert!(!value.is_finite());
+        }
+        other => panic!("{other}"),
+    }
+    p.position[3][1] = f64::NAN;
+    assert!(matches!(device.upload(&p), Err(Error::NotFinite { what: "position", index: 3, .. })));
+}
+
+#[test]
+fn what_the_device_cannot_do_is_refused() {
+    let Some(gpu) = gpu() else { return };
+    let p = uniform(10, 0.0, 15);
+    let times = &mut StageTimes::default();
+    for method in [Method::Fmm, Method::Treecode] {
+        let settings = Settings { method, ..Settings::default() };
+        let e = evaluate(&gpu, &settings, &p.position, &p.strength, None, times).unwrap_err();
+        assert!(
+            matches!(&e, Error::Unsupported(text) if text.contains("method") && text.contains("device cpu")),
+            "{e}"
+        );
+    }
+    let settings = Settings { method: Method::Auto, ..Settings::default() };
+    assert!(evaluate(&gpu, &settings, &p.position, &p.strength, None, times).is_ok());
+    assert!(Gpu::open(4711).is_err_and(|e| e.to_string().contains("no GPU 4711")));
+}

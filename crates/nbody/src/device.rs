@@ -1,0 +1,171 @@
+//! Where forces are summed: the cores of this machine or a GPU.
+
+use std::fmt;
+use std::str::FromStr;
+
+use fmm_core::{CpuExecutor, Error, Evaluation, Executor, Method, Settings, StageTimes};
+use fmm_cuda::{CudaExecutor, Gpu, Unavailable};
+
+use crate::fault::Fault;
+
+/// `solver.device` and `--device`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Device {
+    /// A GPU where there is one and it gains, else the cores.
+    #[default]
+    Auto,
+    /// The cores of this machine.
+    Cpu,
+    /// The GPU of this number.
+    Cuda(u32),
+}
+
+impl FromStr for Device {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |n: &str| n.parse().map(Device::Cuda).map_err(|_| Device::ALLOWED.to_string());
+        match text {
+            "auto" => Ok(Device::Auto),
+            "cpu" => Ok(Device::Cpu),
+            "cuda" => Ok(Device::Cuda(0)),
+            _ => text.strip_prefix("cuda:").map_or_else(|| Err(Device::ALLOWED.to_string()), number),
+        }
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Device::Auto => f.write_str("auto"),
+            Device::Cpu => f.write_str("cpu"),
+            Device::Cuda(n) => write!(f, "cuda:{n}"),
+        }
+    }
+}
+
+/// Sums of fewer pairs are done before a GPU has begun.
+const FEWEST_PAIRS: f64 = 1e7;
+
+/// Above this many pairs the methods of the CPU that do not sum directly are faster than direct sums on a GPU.
+const MOST_PAIRS: f64 = 2e11;
+
+impl Device {
+    /// What may be given.
+    pub const ALLOWED: &'static str = "allowed: auto, cpu, cuda, cuda:N with N the number of a GPU from 0";
+
+    /// The GPU that sums of so many pairs go to; `None` is the CPU. `note` hears why `auto` takes the CPU.
+    fn resolve(self, settings: &Settings, pairs: f64, note: impl FnOnce(String)) -> Result<Option<Gpu>, Fault> {
+        match self {
+            Device::Cpu => Ok(None),
+            Device::Cuda(n) => Gpu::open(n).map(Some).map_err(|why| {
+                let line = format!("device = {self}: {why}; device auto or cpu runs on the cores of this machine");
+                Fault::new(69, line)
+            }),
+            Device::Auto => {
+                let opened =
+                    worthwhile(settings, pairs).and_then(|()| Gpu::open(0).map_err(|why: Unavailable| why.to_string()));
+                Ok(opened.map_err(|why| note(format!("nbody: device: the CPU, since {why}"))).ok())
+            }
+        }
+    }
+}
+
+/// Whether a GPU would be faster, if there is one.
+fn worthwhile(settings: &Settings, pairs: f64) -> Result<(), String> {
+    match settings.method {
+        Method::Fmm | Method::Treecode => {
+            Err(format!("GPUs sum directly, and the method is {}", settings.method.name()))
+        }
+        _ if pairs < FEWEST_PAIRS => Err(format!("{pairs:.1e} pairs are too few for a GPU to gain")),
+        Method::Auto if pairs > MOST_PAIRS => {
+            Err(format!("GPUs sum directly, and {pairs:.1e} pairs are better summed by faster methods"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An executor for `n` particles. Unless `quiet`, stderr hears why `auto` takes the CPU.
+///
+/// # Errors
+/// 69 without the GPU that is asked for, 65 for settings out of range.
+pub fn executor(device: Device, settings: &Settings, n: usize, quiet: bool) -> Result<Box<dyn Executor>, Fault> {
+    let refused = |e: Error| Fault::new(65, e.to_string());
+    let settings = settings.clone();
+    match device.resolve(&settings, (n as f64).powi(2), tell(quiet))? {
+        Some(gpu) => Ok(Box::new(CudaExecutor::new(gpu, settings).map_err(refused)?)),
+        None => Ok(Box::new(CpuExecutor::new(settings).map_err(refused)?)),
+    }
+}
+
+/// Positions of the sources, their strengths, and positions of the targets where they are others.
+pub type Points<'a> = (&'a [[f64; 3]], &'a [f64], Option<&'a [[f64; 3]]>);
+
+/// The field of `sources` at `targets`, or at themselves, and the device that has summed it.
+///
+/// # Errors
+/// 69 without the GPU that is asked for; what the sum refuses, as `fault` tells it.
+pub fn evaluate(
+    device: Device,
+    settings: &Settings,
+    (sources, strengths, targets): Points<'_>,
+    times: &mut StageTimes,
+    quiet: bool,
+    fault: fn(Error) -> Fault,
+) -> Result<(Evaluation, Device), Fault> {
+    let pairs = sources.len() as f64 * targets.map_or(sources.len(), <[_]>::len) as f64;
+    match device.resolve(settings, pairs, tell(quiet))? {
+        Some(gpu) => {
+            let place = Device::Cuda(gpu.description().ordinal);
+            let sum = fmm_cuda::evaluate(&gpu, settings, sources, strengths, targets, times);
+            sum.map(|sum| (sum, place)).map_err(fault)
+        }
+        None => {
+            let sum = fmm_core::evaluate(settings, sources, strengths, targets, times);
+            sum.map(|sum| (sum, Device::Cpu)).map_err(fault)
+        }
+    }
+}
+
+fn tell(quiet: bool) -> impl FnOnce(String) {
+    move |line| {
+        if !quiet {
+            eprintln!("{line}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_and_written() {
+        for (text, device) in [("auto", Device::Auto), ("cpu", Device::Cpu), ("cuda:3", Device::Cuda(3))] {
+            assert_eq!((text.parse(), device.to_string()), (Ok(device), text.to_string()));
+        }
+        assert_eq!("cuda".parse(), Ok(Device::Cuda(0)));
+        for bad in ["", "gpu", "cuda:", "cuda:-1", "cuda:x", "CUDA", "cpu:0"] {
+            assert_eq!(bad.parse::<Device>(), Err(Device::ALLOWED.to_string()), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_cpu_is_taken_for_a_reason() {
+        let told = |settings: Settings, pairs| worthwhile(&settings, pairs).err().unwrap_or_default();
+        let method = |method| Settings { method, ..Settings::default() };
+        assert!(told(method(Method::Fmm), 1e9).contains("method is fmm"));
+        assert!(told(method(Method::Auto), 100.0).contains("too few"));
+        assert!(told(method(Method::Auto), 1e14).contains("faster methods"));
+        assert_eq!(told(method(Method::Direct), 1e14), "");
+        let mut lines = vec![];
+        let gpu = Device::Auto.resolve(&method(Method::Fmm), 1e9, |line| lines.push(line)).unwrap();
+        assert!(
+            gpu.is_none() && lines.len() == 1 && lines[0].starts_with("nbody: device: the CPU, since"),
+            "{lines:?}"
+        );
+        assert!(Device::Cpu.resolve(&method(Method::Auto), 1e9, |_| panic!("asked for")).unwrap().is_none());
+        let missing = Device::Cuda(4711).resolve(&method(Method::Direct), 1e9, |_| {});
+        assert!(missing.is_err_and(|f| f.code == 69 && f.render(false).contains("device = cuda:4711: ")));
+    }
+}
