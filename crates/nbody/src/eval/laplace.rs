@@ -46,7 +46,7 @@ pub fn truth(problem: &Problem, at: &[[f64; 3]]) -> Vec<Truth> {
         }),
         Softening::P1(e) => field(problem, at, |r2| {
             let u = r2 + e * e;
-            (r2 + 2.5 * e * e) / (u * u * u.sqrt())
+            (r2 + 2.5 * e * e) / u / (u * u.sqrt())
         }),
         Softening::Spline(e) => field(problem, at, |r2| spline(r2.sqrt() / (2.8 * e)) / (2.8 * e).powi(3)),
     }
@@ -86,11 +86,12 @@ fn field(problem: &Problem, at: &[[f64; 3]], g: impl Fn(f64) -> f64 + Copy + Syn
                     for c in 0..3 {
                         total[c][l] += f * d[c];
                     }
-                    let term = f * f * r2;
+                    // Not by squares: those of tiny and of huge forces leave the range of numbers.
+                    let term = f.abs() * r2.sqrt();
                     largest[l] = if term > largest[l] { term } else { largest[l] };
                 }
             }
-            Truth { vector: total.map(|t| t.iter().sum()), largest: largest.iter().copied().fold(0.0, f64::max).sqrt() }
+            Truth { vector: total.map(|t| t.iter().sum()), largest: largest.iter().copied().fold(0.0, f64::max) }
         })
         .collect()
 }
