@@ -100,15 +100,15 @@ pub fn virialise(particles: &mut Initial, ratio: f64, softening: Softening, grav
     let pulling = pulling(softening, &r, &within);
     let (mut virial, mut inside) = (0.0, 0.0);
     for &(radius, mass) in &by_radius {
-        // Newton's part particle by particle, the softening's from the table.
+        // Newton's pull particle by particle, the share that softening leaves of it from the table.
         let at = ((radius / smallest).ln() / step).max(0.0);
         let (i, t) = (at as usize, at.fract());
-        let softer = |k: usize| pulling[k] - within[k];
+        let share = |k: usize| pulling[k] / within[k];
         let newton = inside + 0.5 * mass;
         inside += mass;
         let j = (i + 1).min(r.len() - 1);
-        let mixed = newton + (1.0 - t) * softer(i) + t * softer(j);
-        virial += mass * gravity * mixed.max(0.0) / radius.max(smallest);
+        let softer = newton * ((1.0 - t) * share(i) + t * share(j));
+        virial += mass * gravity * softer / radius.max(smallest);
     }
     let scale = (ratio * virial / kinetic).sqrt();
     particles.velocity.as_flattened_mut().iter_mut().for_each(|v| *v *= scale);
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn a_sample_has_the_ratio_that_was_asked_for() {
         let stream = super::super::random::Stream::new(5, 0);
-        for kernel in KERNELS {
+        for kernel in KERNELS.into_iter().chain([Softening::Plummer(50.0)]) {
             for ratio in [1.0, 0.4] {
                 let mut p = super::super::plummer::sample(stream.clone(), 2000, 3.0, 0.5, 2.0);
                 virialise(&mut p, ratio, kernel, 2.0);
