@@ -95,3 +95,26 @@ fn field(problem: &Problem, at: &[[f64; 3]], g: impl Fn(f64) -> f64 + Copy + Syn
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use fmm_core::Settings;
+
+    use super::super::Kernel;
+    use super::*;
+
+    #[test]
+    fn the_largest_term_of_any_size() {
+        // Between two equal charges the field vanishes, and the largest term is all that an error is relative to.
+        for (length, charge) in [(1.0, 1.0), (1e90, 1.0), (1e-90, 1.0), (1.0, 1e180), (1.0, 1e-180)] {
+            let settings = &Settings::default();
+            let sources = &[[-length, 0.0, 0.0], [length, 0.0, 0.0]];
+            let problem =
+                Problem { kernel: Kernel::Laplace, settings, sources, strengths: &[vec![charge; 2]], targets: None };
+            let truth = truth(&problem, &[[0.0; 3]])[0];
+            let exact = charge / length / length;
+            assert_eq!(truth.vector, [0.0; 3]);
+            assert!((truth.largest / exact - 1.0).abs() < 1e-12, "{} of {exact}", truth.largest);
+        }
+    }
+}
