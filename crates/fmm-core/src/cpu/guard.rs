@@ -70,22 +70,24 @@ impl Sample {
             .zip(strengths.par_chunks(BLOCK))
             .map(|(x, q)| dispatch(Direct { softening, x, q, units: [scale, unit], places: &places }))
             .collect();
-        let (mut errors, mut error, mut norm, mut weight) = (vec![], 0.0, 0.0, 0.0);
+        let (mut errors, mut error, mut weight) = (vec![], 0.0, 0.0);
+        let (mut norm, mut floors) = (0.0, 0.0);
         for (k, &(i, w)) in self.targets.iter().enumerate() {
             let sum = parts.iter().fold([0.0; 4], |s, part| {
                 let p = part[k];
                 [s[0] + p[0], s[1] + p[1], s[2] + p[2], f64::max(s[3], p[3])]
             });
             let delta2: f64 = (0..3).map(|d| (field[i][d] * unit / scale / scale - sum[d]).powi(2)).sum();
-            let a2 = sum[..3].iter().map(|a| a * a).sum::<f64>().max(1e-6 * sum[3]);
+            let (a2, floor2) = (sum[..3].iter().map(|a| a * a).sum::<f64>(), 1e-6 * sum[3]);
             // Nothing over nothing is no error; what is no number is one.
-            errors.push(if delta2 == 0.0 { 0.0 } else { w * (delta2 / a2) });
+            errors.push(if delta2 == 0.0 { 0.0 } else { w * (delta2 / a2.max(floor2)) });
             error += w * delta2;
             norm += w * a2;
+            floors += w * floor2;
             weight += w;
         }
         let rms = (errors.iter().sum::<f64>() / weight).sqrt();
-        let l2 = if error == 0.0 { 0.0 } else { (error / norm).sqrt() };
+        let l2 = if error == 0.0 { 0.0 } else { (error / f64::max(norm, floors)).sqrt() };
         if errors.is_empty() {
             0.0
         } else if rms.is_finite() && l2.is_finite() {
