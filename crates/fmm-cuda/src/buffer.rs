@@ -1,8 +1,9 @@
 //! Memory of the device that is kept from step to step.
 
-use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy, DevicePointer};
+use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy, DevicePointer, DeviceSlice};
 use fmm_core::Error;
 
+use crate::Gpu;
 use crate::error::device as told;
 
 /// An array on the device that grows and is reused.
@@ -42,6 +43,20 @@ impl<T: DeviceCopy + Default> Buffer<T> {
         Ok(())
     }
 
+    /// Queues the filling of the array with zero bytes.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the driver refuses.
+    pub fn zero(&mut self, gpu: &Gpu) -> Result<(), Error> {
+        let Some(memory) = self.memory.as_ref().filter(|_| self.len > 0) else { return Ok(()) };
+        // SAFETY: these are the bytes of the array, which lives as long as the stream's work on it: freeing memory waits for that.
+        let done = unsafe {
+            DeviceSlice::<u8>::from_raw_parts(memory.as_device_ptr().cast(), self.len * size_of::<T>())
+                .set_8_async(0, gpu.stream())
+        };
+        done.map_err(told("cannot clear memory of the GPU"))
+    }
+
     /// Replaces the contents.
     ///
     /// # Errors
@@ -71,6 +86,16 @@ impl<T: DeviceCopy + Default> Buffer<T> {
     /// Its address; null if it is empty.
     pub fn pointer(&self) -> DevicePointer<T> {
         self.memory.as_ref().filter(|_| self.len > 0).map_or(DevicePointer::null(), |m| m.as_device_ptr())
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Number of elements that there is memory for.
+    pub fn capacity(&self) -> usize {
+        self.memory.as_ref().map_or(0, |m| m.len())
     }
 
     /// Number of elements.
