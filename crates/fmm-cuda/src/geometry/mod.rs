@@ -8,5 +8,6 @@ pub mod view;
 mod work;
 
 pub use lists::{DeviceCsr, DeviceLists};
+pub(crate) use sort::sort;
 pub use tree::DeviceTree;
 pub use work::Work;

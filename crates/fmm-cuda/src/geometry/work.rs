@@ -6,7 +6,7 @@ use fmm_core::Error;
 
 use crate::buffer::Buffer;
 use crate::error::device as told;
-use crate::geometry::view::Near;
+use crate::geometry::view::{Near, RADIX, SORT_TILE};
 use crate::{Gpu, kernels};
 
 /// Launches that words of `kernels/scan.cuh` tell apart.
@@ -31,6 +31,11 @@ pub struct Work {
 }
 
 impl Work {
+    /// Bytes of device memory for the sort of `n` keys, those of the result included.
+    pub(crate) fn sort_bytes(n: usize) -> usize {
+        n * 24 + 5 * n.div_ceil(SORT_TILE) * RADIX * 8 / 4
+    }
+
     /// Tickets, all zero.
     pub(super) fn tickets(&mut self, gpu: &Gpu, n: usize) -> Result<DevicePointer<u32>, Error> {
         self.ticket.resize(n)?;
