@@ -42,6 +42,7 @@ struct TreeView {
   uint32_t *bodies;            // [capacity][2]
   uint32_t *children;          // [capacity][2]
   uint32_t *parent;            // [capacity]
+  uint32_t *skip;              // [capacity]: see Cells
   uint32_t *leaves;            // [capacity]
   double *centre;              // [capacity][3]
   uint16_t *level;             // [capacity]
@@ -59,6 +60,7 @@ struct TreeView {
 // A finished tree.
 struct Cells {
   const uint32_t *bodies, *children, *parent;
+  const uint32_t *skip;        // the cell after those below a cell, in the order of a recursion
   const double *centre;
   const uint16_t *level;
   const uint8_t *octant;
@@ -92,14 +94,16 @@ struct ListsView {
   uint64_t *total;             // [levels + 1][COUNTS]: pairs above each level, and what the level above left
   uint64_t *status;            // [COUNTS][tiles]
   uint32_t *ticket;
-  double separation2, point_separation2, min_distance;
+  double point_separation2, min_distance;
   uint64_t m2l_min_pairs, m2p_min_bodies, p2l_min_bodies;
   uint64_t epoch;
   uint32_t first, cells;       // of the level
   uint32_t parents;            // first of the level above
   uint32_t depth;              // number of the level
   int32_t radius;              // of the classes
+  int32_t separation2;         // rounded up
   uint32_t last;               // one past the last cell of the tree
+  uint32_t unused;
 };
 
 extern "C" __device__ const unsigned geometry_layout[] = {
@@ -108,6 +112,6 @@ extern "C" __device__ const unsigned geometry_layout[] = {
     sizeof(TreeView), offsetof(TreeView, state), offsetof(TreeView, corner), offsetof(TreeView, epoch),
     offsetof(TreeView, depth),
     sizeof(Cells), sizeof(Pair), sizeof(Near),
-    sizeof(ListsView), offsetof(ListsView, near), offsetof(ListsView, separation2), offsetof(ListsView, epoch),
+    sizeof(ListsView), offsetof(ListsView, near), offsetof(ListsView, point_separation2), offsetof(ListsView, epoch),
     offsetof(ListsView, last),
 };

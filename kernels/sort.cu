@@ -14,11 +14,22 @@ __global__ void __launch_bounds__(THREADS) keys(SortView v) {
   __shared__ uint32_t count[DIGITS][RADIX];
   for (unsigned i = threadIdx.x; i < DIGITS * RADIX; i += THREADS) (&count[0][0])[i] = 0;
   __syncthreads();
-  for (size_t i = size_t(blockIdx.x) * THREADS + threadIdx.x; i < v.n; i += size_t(gridDim.x) * THREADS) {
-    const double x[3] = {v.position[3 * i], v.position[3 * i + 1], v.position[3 * i + 2]};
-    const uint64_t key = morton(x, v.corner, v.side);
-    v.key_out[i] = key;
-    for (unsigned d = 0; d < DIGITS; d++) atomicAdd(&count[d][digit_of(key, d)], 1u);
+  // Several positions on their way at once.
+  constexpr unsigned AHEAD = 4;
+  const size_t stride = size_t(gridDim.x) * THREADS;
+  for (size_t first = size_t(blockIdx.x) * THREADS + threadIdx.x; first < v.n; first += AHEAD * stride) {
+    double x[AHEAD][3];
+    for (unsigned a = 0; a < AHEAD; a++) {
+      const size_t i = min(first + a * stride, size_t(v.n) - 1);
+      for (int d = 0; d < 3; d++) x[a][d] = v.position[3 * i + d];
+    }
+    for (unsigned a = 0; a < AHEAD; a++) {
+      const size_t i = first + a * stride;
+      if (i >= v.n) break;
+      const uint64_t key = morton(x[a], v.corner, v.side);
+      v.key_out[i] = key;
+      for (unsigned d = 0; d < DIGITS; d++) atomicAdd(&count[d][digit_of(key, d)], 1u);
+    }
   }
   __syncthreads();
   for (unsigned i = threadIdx.x; i < DIGITS * RADIX; i += THREADS) {
@@ -35,7 +46,7 @@ __global__ void __launch_bounds__(THREADS) sort_bins(SortView v) {
 }
 
 // One pass: keys and indices to their places by one digit.
-__global__ void __launch_bounds__(THREADS) sort_pass(SortView v) {
+__global__ void __launch_bounds__(THREADS, 3) sort_pass(SortView v) {
   // Counts and masks of lanes by warp and value; later the keys, then the indices, in their new order.
   __shared__ uint64_t memory[SORT_TILE];
   __shared__ uint32_t first[RADIX];
@@ -69,6 +80,7 @@ __global__ void __launch_bounds__(THREADS) sort_pass(SortView v) {
       count[warp][d] = before + __popc(same);
     }
     before = __shfl_sync(ALL, before, leader);
+    __syncwarp();
     if (lane == leader) match[warp][d] = 0;
     __syncwarp();
     to[i] = before + __popc(same & ((1u << lane) - 1));

@@ -31,6 +31,7 @@ __global__ void root(TreeView v) {
   v.bodies[1] = v.n;
   v.children[0] = v.children[1] = 0;
   v.parent[0] = 0;
+  v.skip[0] = ~0u;
   v.level[0] = 0;
   v.octant[0] = 0;
   for (int d = 0; d < 3; d++) v.centre[d] = v.corner[d] + v.side / 2.0;
@@ -95,6 +96,7 @@ __global__ void __launch_bounds__(THREADS) split(TreeView v) {
       v.bodies[2 * child + 1] = next;
       v.children[2 * child] = v.children[2 * child + 1] = 0;
       v.parent[child] = cell;
+      v.skip[child] = siblings >> octant == 1 ? v.skip[cell] : child + 1;
       v.level[child] = uint16_t(v.depth + 1);
       v.octant[child] = uint8_t(octant);
       for (int d = 0; d < 3; d++) {

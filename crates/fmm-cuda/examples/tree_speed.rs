@@ -81,8 +81,7 @@ fn case(
     let own_lists = lists.download()?;
     let cpu_tree = Tree::octree(points, cube, choice.leaf_size);
     let cpu_lists = Lists::fmm(&cpu_tree, &cpu_tree, rule, classes);
-    let stages: Vec<String> =
-        stages.into_iter().map(|(stage, ms)| format!("\"{stage}\": {:.4}", median(ms))).collect();
+    let stages: Vec<String> = stages.into_iter().map(|(stage, ms)| format!("\"{stage}\": {:.4}", median(ms))).collect();
     println!(
         "{{\"n\": {n}, \"set\": \"{set}\", \"tolerance\": {tolerance:e}, \"leaf_size\": {}, \"cells\": {}, \"levels\": {}, \
          \"m2l\": {}, \"m2p\": {}, \"p2l\": {}, \"p2p\": {}, \"ms\": {{{}}}, \"tree_wall_ms\": {:.4}, \"wall_ms\": {:.4}, \

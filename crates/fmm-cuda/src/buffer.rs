@@ -1,9 +1,9 @@
 //! Memory of the device that is kept from step to step.
 
 use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy, DevicePointer, DeviceSlice};
+use cust::stream::Stream;
 use fmm_core::Error;
 
-use crate::Gpu;
 use crate::error::device as told;
 
 /// An array on the device that grows and is reused.
@@ -43,20 +43,6 @@ impl<T: DeviceCopy + Default> Buffer<T> {
         Ok(())
     }
 
-    /// Queues the filling of the array with zero bytes.
-    ///
-    /// # Errors
-    /// [`Error::Device`] if the driver refuses.
-    pub fn zero(&mut self, gpu: &Gpu) -> Result<(), Error> {
-        let Some(memory) = self.memory.as_ref().filter(|_| self.len > 0) else { return Ok(()) };
-        // SAFETY: these are the bytes of the array, which lives as long as the stream's work on it: freeing memory waits for that.
-        let done = unsafe {
-            DeviceSlice::<u8>::from_raw_parts(memory.as_device_ptr().cast(), self.len * size_of::<T>())
-                .set_8_async(0, gpu.stream())
-        };
-        done.map_err(told("cannot clear memory of the GPU"))
-    }
-
     /// Replaces the contents.
     ///
     /// # Errors
@@ -67,6 +53,21 @@ impl<T: DeviceCopy + Default> Buffer<T> {
             Some(memory) if !values.is_empty() => {
                 memory.index(..values.len()).copy_from(values).map_err(told("cannot copy to the GPU"))
             }
+            _ => Ok(()),
+        }
+    }
+
+    /// Queues the filling of every byte with `byte`.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the driver refuses.
+    pub fn fill(&mut self, stream: &Stream, byte: u8) -> Result<(), Error> {
+        match &self.memory {
+            // SAFETY: any bytes are numbers, and the stream orders this before the kernels that read them.
+            Some(memory) if self.len > 0 => unsafe {
+                let bytes = DeviceSlice::from_raw_parts(memory.as_device_ptr().cast::<u8>(), self.len * size_of::<T>());
+                { bytes }.set_8_async(byte, stream).map_err(told("cannot fill memory of the GPU"))
+            },
             _ => Ok(()),
         }
     }

@@ -200,7 +200,13 @@ fn memory_grows_and_is_used_again() {
     let classes = Classes::new(rule.separation2);
     // A chain of cells with one child each has far more cells than bodies.
     let chain: Points = (0..300).map(|k| [0.5 + 1e-6 * f64::from(k % 3), f64::from(k / 3) * 0.01, 0.0]).collect();
-    for points in [uniform(40, 0.0, 18).position, chain, uniform(20_000, 0.0, 19).position, line(50), plummer(30_000, 20).position] {
+    for points in [
+        uniform(40, 0.0, 18).position,
+        chain,
+        uniform(20_000, 0.0, 19).position,
+        line(50),
+        plummer(30_000, 20).position,
+    ] {
         let cube = Cube::around(&[&points]);
         position.upload(points.as_flattened()).unwrap();
         tree.build(&gpu, &mut work, &position, cube, 1).unwrap();

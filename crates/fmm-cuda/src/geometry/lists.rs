@@ -31,6 +31,16 @@ impl DeviceCsr {
     }
 }
 
+/// What a traversal is expected to find, and how it goes.
+struct Guess {
+    /// Pairs of a cell.
+    each: [usize; LISTS],
+    /// Cells that a level leaves to the next.
+    near: usize,
+    /// Launches: the levels of the targets that are traversed one by one.
+    launches: usize,
+}
+
 /// The four lists of a plan on the device, as [`Lists`] has them.
 #[derive(Default)]
 pub struct DeviceLists {
@@ -55,7 +65,8 @@ impl DeviceLists {
         let levels = targets.level_start().windows(2);
         let widest = levels.map(|l| (l[1] - l[0]) as usize).max().unwrap_or(0);
         let launches = targets.level_start().len() - 1;
-        self.until_all_fit(gpu, work, targets, [190, 1, 1, 16], 32 * widest, launches, |gpu, work, view| {
+        let guess = Guess { each: [190, 1, 1, 16], near: 32 * widest, launches };
+        self.until_all_fit(gpu, work, targets, guess, |gpu, work, view| {
             let mut parents = 0;
             for (depth, level) in targets.level_start().windows(2).enumerate() {
                 let cells = level[1] - level[0];
@@ -100,7 +111,8 @@ impl DeviceLists {
     ) -> Result<(), Error> {
         let cells = targets.cells();
         let tiles = cells.div_ceil(TARGETS);
-        self.until_all_fit(gpu, work, targets, [0, 200, 0, 30], 0, 1, |gpu, work, view| {
+        let guess = Guess { each: [0, 200, 0, 30], near: 0, launches: 1 };
+        self.until_all_fit(gpu, work, targets, guess, |gpu, work, view| {
             work.near_start[1].resize(cells + 1)?;
             let (status, epoch) = work.launch(gpu, COUNTS * tiles)?;
             let view = ListsView {
@@ -117,16 +129,13 @@ impl DeviceLists {
         })
     }
 
-    /// Queues a traversal, again with more memory where what it found did not fit. `each` is how many pairs a cell may have at
-    /// first, `near` what a level may leave to the next, and `launches` the number of levels that are traversed one by one.
+    /// Queues a traversal, again with more memory where what it found did not fit.
     fn until_all_fit(
         &mut self,
         gpu: &Gpu,
         work: &mut Work,
         targets: &DeviceTree,
-        each: [usize; LISTS],
-        near: usize,
-        launches: usize,
+        Guess { each, near, launches }: Guess,
         mut traverse: impl FnMut(&Gpu, &mut Work, ListsView) -> Result<(), Error>,
     ) -> Result<(), Error> {
         gpu.enter()?;
@@ -148,7 +157,7 @@ impl DeviceLists {
             first = false;
             work.total.resize((launches + 1) * COUNTS)?;
             work.mark(gpu, "lists")?;
-            work.total.zero(gpu)?;
+            work.total.fill(gpu.stream(), 0)?;
             let ticket = work.tickets(gpu, launches)?;
             let near = work.near[0].capacity().min(work.near[1].capacity());
             let lists = &self.lists;
@@ -167,7 +176,6 @@ impl DeviceLists {
                 total: work.total.pointer(),
                 status: cust::memory::DevicePointer::null(),
                 ticket,
-                separation2: 0.0,
                 point_separation2: 0.0,
                 min_distance: 0.0,
                 m2l_min_pairs: 0,
@@ -179,7 +187,9 @@ impl DeviceLists {
                 parents: 0,
                 depth: 0,
                 radius: 0,
+                separation2: 0,
                 last: cells as u32,
+                unused: 0,
             };
             traverse(gpu, work, view)?;
             work.mark(gpu, "read back")?;
@@ -232,7 +242,7 @@ impl DeviceLists {
 /// The view with the rule in it.
 fn rule_of(rule: Rule, view: ListsView) -> ListsView {
     ListsView {
-        separation2: rule.separation2,
+        separation2: rule.separation2.ceil() as i32,
         point_separation2: rule.point_separation2,
         min_distance: rule.min_distance,
         m2l_min_pairs: rule.m2l_min_pairs as u64,

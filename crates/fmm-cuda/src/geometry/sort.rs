@@ -31,7 +31,7 @@ pub fn sort(
         return Ok(());
     }
     work.mark(gpu, "keys")?;
-    work.bins.zero(gpu)?;
+    work.bins.fill(gpu.stream(), 0)?;
     let tickets = work.tickets(gpu, DIGITS)?;
     let tiles = n.div_ceil(SORT_TILE);
     let mut view = SortView {

@@ -26,6 +26,8 @@ pub struct DeviceTree {
     pub children: Buffer<[u32; 2]>,
     /// Parent of a cell; the root's is itself. `[cells]`
     pub parent: Buffer<u32>,
+    /// The cell after those below a cell, in the order of a recursion; [`u32::MAX`] after the last. `[cells]`
+    pub skip: Buffer<u32>,
     /// Which corner of the parent. `[cells]`
     pub octant: Buffer<u8>,
     /// Level of a cell. `[cells]`
@@ -113,8 +115,8 @@ impl DeviceTree {
         work.rank.resize(words)?;
         work.state.resize(STATE_SIZE)?;
         work.mark(gpu, "cells")?;
-        work.map.zero(gpu)?;
-        work.state.zero(gpu)?;
+        work.map.fill(gpu.stream(), 0)?;
+        work.state.fill(gpu.stream(), 0)?;
         let ticket = work.tickets(gpu, KEY_LEVELS + 1)?;
         let tiles = capacity.div_ceil(THREADS / 8).max(words.div_ceil(WORD_TILE));
         let mut view = TreeView {
@@ -124,6 +126,7 @@ impl DeviceTree {
             bodies: self.bodies.pointer(),
             children: self.children.pointer(),
             parent: self.parent.pointer(),
+            skip: self.skip.pointer(),
             leaves: self.leaves.pointer(),
             centre: self.centre.pointer(),
             level: self.level.pointer(),
@@ -180,6 +183,7 @@ impl DeviceTree {
         self.bodies.resize(cells)?;
         self.children.resize(cells)?;
         self.parent.resize(cells)?;
+        self.skip.resize(cells)?;
         self.octant.resize(cells)?;
         self.level.resize(cells)?;
         self.centre.resize(cells)
@@ -194,6 +198,13 @@ impl DeviceTree {
         self.bodies.upload(&tree.bodies)?;
         self.children.upload(&tree.children)?;
         self.parent.upload(&tree.parent)?;
+        let mut skip = vec![u32::MAX; tree.len()];
+        for cell in 1..tree.len() {
+            let parent = tree.parent[cell] as usize;
+            let next = cell as u32 + 1;
+            skip[cell] = if next == tree.children[parent][1] { skip[parent] } else { next };
+        }
+        self.skip.upload(&skip)?;
         self.octant.upload(&tree.octant)?;
         self.level.upload(&tree.level_of())?;
         self.centre.upload(&tree.centre)?;
@@ -255,6 +266,7 @@ impl DeviceTree {
             bodies: self.bodies.pointer(),
             children: self.children.pointer(),
             parent: self.parent.pointer(),
+            skip: self.skip.pointer(),
             centre: self.centre.pointer(),
             level: self.level.pointer(),
             octant: self.octant.pointer(),

@@ -79,6 +79,8 @@ pub struct TreeView {
     /// `[capacity]`
     pub parent: DevicePointer<u32>,
     /// `[capacity]`
+    pub skip: DevicePointer<u32>,
+    /// `[capacity]`
     pub leaves: DevicePointer<u32>,
     /// `[capacity]`
     pub centre: DevicePointer<[f64; 3]>,
@@ -122,6 +124,8 @@ pub struct Cells {
     pub children: DevicePointer<[u32; 2]>,
     /// `[cells]`
     pub parent: DevicePointer<u32>,
+    /// The cell after those below a cell, in the order of a recursion. `[cells]`
+    pub skip: DevicePointer<u32>,
     /// `[cells]`
     pub centre: DevicePointer<[f64; 3]>,
     /// `[cells]`
@@ -173,8 +177,6 @@ pub struct ListsView {
     /// `[levels]`
     pub ticket: DevicePointer<u32>,
     /// Of the rule.
-    pub separation2: f64,
-    /// Of the rule.
     pub point_separation2: f64,
     /// Of the rule.
     pub min_distance: f64,
@@ -196,8 +198,12 @@ pub struct ListsView {
     pub depth: u32,
     /// The largest offset of a class along an axis.
     pub radius: i32,
+    /// Of the rule, rounded up: it is compared with whole numbers.
+    pub separation2: i32,
     /// One past the last cell of the tree.
     pub last: u32,
+    /// Fills the last word.
+    pub unused: u32,
 }
 
 /// What `geometry_layout` in `kernels/geometry.cuh` must hold.
@@ -223,7 +229,7 @@ pub const LAYOUT: &[usize] = &{
         size_of::<Near>(),
         size_of::<ListsView>(),
         offset_of!(ListsView, near),
-        offset_of!(ListsView, separation2),
+        offset_of!(ListsView, point_separation2),
         offset_of!(ListsView, epoch),
         offset_of!(ListsView, last),
     ]

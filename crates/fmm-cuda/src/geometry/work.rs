@@ -39,7 +39,7 @@ impl Work {
     /// Tickets, all zero.
     pub(super) fn tickets(&mut self, gpu: &Gpu, n: usize) -> Result<DevicePointer<u32>, Error> {
         self.ticket.resize(n)?;
-        self.ticket.zero(gpu)?;
+        self.ticket.fill(gpu.stream(), 0)?;
         Ok(self.ticket.pointer())
     }
 
@@ -51,7 +51,7 @@ impl Work {
         self.epoch += 1;
         if grows || self.epoch == EPOCHS {
             // Old words must not look like those of this launch.
-            self.status.zero(gpu)?;
+            self.status.fill(gpu.stream(), 0)?;
             self.epoch = 1;
         }
         Ok((self.status.pointer(), self.epoch))
