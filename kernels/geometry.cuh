@@ -13,7 +13,7 @@ constexpr unsigned DIGITS = 8, RADIX = 256;
 constexpr unsigned SORT_ITEMS = 16, SORT_TILE = THREADS * SORT_ITEMS;
 // Words of the map of leaves that a thread and a block count.
 constexpr unsigned WORDS = 4, WORD_TILE = THREADS * WORDS;
-// Targets that a block of the traversal holds, one for each lane of a warp.
+// The most targets that a block of the traversal holds, one for each lane of a warp.
 constexpr unsigned TARGETS = 32;
 
 // What is told to the host about a tree: places in `state`.
@@ -103,7 +103,7 @@ struct ListsView {
   int32_t radius;              // of the classes
   int32_t separation2;         // rounded up
   uint32_t last;               // one past the last cell of the tree
-  uint32_t unused;
+  uint32_t rows;               // targets of a block, at most TARGETS
 };
 
 extern "C" __device__ const unsigned geometry_layout[] = {

@@ -202,7 +202,7 @@ __device__ inline void place_rows(const ListsView &v, uint32_t tile, uint32_t ti
   const uint64_t base = above + before_tile(v.status + size_t(k) * tiles, v.epoch, tile, sum);
   begin[k][lane] = base + upto - own;
   if (lane < rows) {
-    const uint32_t row = tile * TARGETS + lane;
+    const uint32_t row = tile * v.rows + lane;
     uint64_t *start = k < LISTS ? v.start[k] + v.first : v.near_out_start;
     start[row] = base + upto - own;
     // The last row of a level ends where the next level begins, which has it from `total`.
@@ -228,11 +228,11 @@ __global__ void __launch_bounds__(THREADS) lists_fmm(const __grid_constant__ Lis
       v.total[(v.depth + 1) * COUNTS + threadIdx.x] = v.total[v.depth * COUNTS + threadIdx.x];
     return;
   }
-  const uint32_t rows = min(TARGETS, v.cells - tile * TARGETS);
+  const uint32_t rows = min(v.rows, v.cells - tile * v.rows);
   for (uint32_t row = warp; row < TARGETS; row += WARPS) {
     uint32_t sum[COUNTS] = {};
     if (row < rows) {
-      const Target t(v, v.first + tile * TARGETS + row, v.depth);
+      const Target t(v, v.first + tile * v.rows + row, v.depth);
       uint64_t from, end;
       open_range(v, t.cell, from, end);
       for (; from < end; from += CELLS) {
@@ -255,7 +255,7 @@ __global__ void __launch_bounds__(THREADS) lists_fmm(const __grid_constant__ Lis
   place_rows(v, tile, gridDim.x, rows, count, begin);
   __syncthreads();
   for (uint32_t row = warp; row < rows; row += WARPS) {
-    const Target t(v, v.first + tile * TARGETS + row, v.depth);
+    const Target t(v, v.first + tile * v.rows + row, v.depth);
     uint64_t from, end;
     open_range(v, t.cell, from, end);
     uint64_t at[COUNTS];
@@ -295,8 +295,8 @@ __global__ void __launch_bounds__(THREADS) lists_walk(const __grid_constant__ Li
   __shared__ uint64_t begin[COUNTS][TARGETS];
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const uint32_t tile = next_tile(v.ticket);
-  const uint32_t rows = min(TARGETS, v.cells - tile * TARGETS);
-  const uint32_t cell = tile * TARGETS + lane;
+  const uint32_t rows = min(v.rows, v.cells - tile * v.rows);
+  const uint32_t cell = tile * v.rows + lane;
   const bool walks = warp == 0 && lane < rows && is_leaf(v.targets, cell);
   if (warp == 0) {
     Count mine;

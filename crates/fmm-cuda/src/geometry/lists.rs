@@ -12,6 +12,11 @@ use crate::geometry::work::{Work, launch};
 /// Threads of a block of a treecode's walk: a warp walks, and one for each list places the rows.
 const WALKERS: usize = 32 * COUNTS;
 
+/// Targets of a block of the traversal in a level of at most [`SMALL`] cells, where a level takes as long as its slowest block: one
+/// for each warp.
+const FEW: usize = 8;
+const SMALL: u32 = 32_768;
+
 /// The most pairs that there is room for before they have been counted: a gigabyte of them.
 const MOST_AT_FIRST: usize = 1 << 27;
 
@@ -70,7 +75,8 @@ impl DeviceLists {
             let mut parents = 0;
             for (depth, level) in targets.level_start().windows(2).enumerate() {
                 let cells = level[1] - level[0];
-                let tiles = (cells as usize).div_ceil(TARGETS);
+                let rows = if cells <= SMALL { FEW } else { TARGETS };
+                let tiles = (cells as usize).div_ceil(rows);
                 let (status, epoch) = work.launch(gpu, COUNTS * tiles)?;
                 let (from, to) = (depth % 2, (depth + 1) % 2);
                 let view = ListsView {
@@ -84,6 +90,7 @@ impl DeviceLists {
                     epoch,
                     first: level[0],
                     cells,
+                    rows: rows as u32,
                     parents,
                     depth: depth as u32,
                     radius: classes.radius(),
@@ -189,7 +196,7 @@ impl DeviceLists {
                 radius: 0,
                 separation2: 0,
                 last: cells as u32,
-                unused: 0,
+                rows: TARGETS as u32,
             };
             traverse(gpu, work, view)?;
             work.mark(gpu, "read back")?;

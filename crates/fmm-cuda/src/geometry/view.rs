@@ -15,7 +15,7 @@ pub const RADIX: usize = 256;
 pub const SORT_TILE: usize = 16 * THREADS;
 /// Words of the map of leaves that a block counts.
 pub const WORD_TILE: usize = 4 * THREADS;
-/// Targets of a block of the traversal.
+/// The most targets of a block of the traversal.
 pub const TARGETS: usize = 32;
 /// Place of the number of leaves in the state of a tree, whose first places are the first cells of levels.
 pub const STATE_LEAVES: usize = 24;
@@ -202,8 +202,8 @@ pub struct ListsView {
     pub separation2: i32,
     /// One past the last cell of the tree.
     pub last: u32,
-    /// Fills the last word.
-    pub unused: u32,
+    /// Targets of a block, at most [`TARGETS`].
+    pub rows: u32,
 }
 
 /// What `geometry_layout` in `kernels/geometry.cuh` must hold.
