@@ -43,7 +43,8 @@ fn the_fmm_keeps_every_tolerance_in_single_precision() {
 #[test]
 fn sets_around_dense_cores_keep_their_tolerance() {
     let n = 10_000;
-    let radius: [(&str, fn(usize, f64) -> f64); 3] = [
+    type Radius = fn(usize, f64) -> f64;
+    let radius: [(&str, Radius); 3] = [
         ("exponential", |_, u| (-30.0 * u).exp()),
         ("core and shell", |i, u| if i % 2 == 0 { 1.0 } else { 1e-6 * u.cbrt() }),
         ("core and ball", |i, u| if i % 2 == 0 { u.cbrt() } else { 1e-4 * u.cbrt() }),

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::dense::Multiply;
 use super::near::Scratch;
 use super::simd::{Task, Vector, dispatch};
 use super::sorted::{Buffer, Sorted, Sum, by_leaf};
@@ -205,8 +206,12 @@ pub fn m2l<T: Real, E: Expansion<T, D>, const D: usize>(
             blocks.push((level, cells, head));
         }
     }
+    let operators = if list.pairs.is_empty() { None } else { expansion.matrices() };
     blocks.into_par_iter().with_max_len(1).for_each(|(level, cells, targets)| {
         let pairs = sort_by_class(&cells, list, classes);
+        if let Some(operators) = operators.as_deref() {
+            return dispatch(Multiply { operators, pairs: &pairs, sources: multipoles, targets });
+        }
         let (shift, sources) = (Shift::M2L, multipoles);
         dispatch(Translate { expansion, shift, level, pairs: &pairs, sources, first_source: 0, targets });
     });

@@ -145,7 +145,7 @@ impl Direct<'_> {
                     at[2].sub(V::load(&arrays[2][j..])),
                 ];
                 let r2 = d[0].mul_add(d[0], d[1].mul_add(d[1], d[2].mul(d[2])));
-                let force = kernel.eval(r2).1.mul(V::load(&arrays[3][j..]));
+                let force = kernel.eval::<false>(r2).1.mul(V::load(&arrays[3][j..]));
                 for c in 0..3 {
                     sums[c] = force.mul_add(d[c], sums[c]);
                 }

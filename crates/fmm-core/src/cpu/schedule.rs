@@ -42,15 +42,16 @@ pub fn execute<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     times: &mut StageTimes,
 ) -> Vec<Sum<D>> {
     let bodies = times.time_more(Stage::Tree, || Bodies::new(plan, sources, strengths, targets));
-    execute_sorted(expansion, kernel, plan, &bodies, times).0
+    execute_sorted(expansion, kernel, plan, &bodies, false, times).0
 }
 
-/// The same with bodies that are in order already; and where they err most, see [`truncation`].
+/// The same with bodies that are in order already; and, if `guarded`, where they err most: see [`truncation`].
 pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     expansion: &E,
     kernel: &K,
     plan: &Plan<D>,
     bodies: &Bodies<D>,
+    guarded: bool,
     times: &mut StageTimes,
 ) -> (Vec<Sum<D>>, Vec<(u32, f64)>) {
     let (target_tree, source_tree, lists) = (&plan.targets, plan.source_tree(), &plan.lists);
@@ -80,7 +81,7 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
         });
     }
     let shares = match plan.choice.order {
-        Some(p) if plan.schedule().contains(&Stage::L2L) => {
+        Some(p) if guarded && plan.schedule().contains(&Stage::L2L) => {
             times.time_more(Stage::Guard, || truncation::last_degree(expansion, p, target_tree, at, &locals, &out))
         }
         _ => vec![],
