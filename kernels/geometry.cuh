@@ -35,14 +35,14 @@ struct SortView {
 };
 
 // A tree that grows level by level.
-struct TreeView {
+struct GrowthView {
   const double *position;      // [n][3]
   const uint64_t *key;         // [n], sorted
   const uint32_t *order;       // [n]
   uint32_t *bodies;            // [capacity][2]
   uint32_t *children;          // [capacity][2]
   uint32_t *parent;            // [capacity]
-  uint32_t *skip;              // [capacity]: see Cells
+  uint32_t *skip;              // [capacity]: see CellsView
   uint32_t *leaves;            // [capacity]
   double *centre;              // [capacity][3]
   uint16_t *level;             // [capacity]
@@ -58,7 +58,7 @@ struct TreeView {
 };
 
 // A finished tree.
-struct Cells {
+struct CellsView {
   const uint32_t *bodies, *children, *parent;
   const uint32_t *skip;        // the cell after those below a cell, in the order of a recursion
   const double *centre;
@@ -83,7 +83,7 @@ constexpr unsigned LISTS = 4, COUNTS = 5;
 
 // One level of the traversal.
 struct ListsView {
-  Cells targets, sources;
+  CellsView targets, sources;
   uint64_t *start[LISTS];      // [cells + 1]
   Pair *pairs[LISTS];          // [capacity]
   uint64_t capacity[COUNTS];   // of each list, and of `near` and `near_out`
@@ -109,9 +109,9 @@ struct ListsView {
 extern "C" __device__ const unsigned geometry_layout[] = {
     THREADS, SORT_TILE, WORD_TILE, TARGETS, STATE_SIZE,
     sizeof(SortView), offsetof(SortView, corner), offsetof(SortView, epoch), offsetof(SortView, digit),
-    sizeof(TreeView), offsetof(TreeView, state), offsetof(TreeView, corner), offsetof(TreeView, epoch),
-    offsetof(TreeView, depth),
-    sizeof(Cells), sizeof(Pair), sizeof(Near),
+    sizeof(GrowthView), offsetof(GrowthView, state), offsetof(GrowthView, corner), offsetof(GrowthView, epoch),
+    offsetof(GrowthView, depth),
+    sizeof(CellsView), sizeof(Pair), sizeof(Near),
     sizeof(ListsView), offsetof(ListsView, near), offsetof(ListsView, point_separation2), offsetof(ListsView, epoch),
     offsetof(ListsView, last),
 };

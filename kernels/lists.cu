@@ -6,9 +6,9 @@
 
 enum { M2L, M2P, P2L, P2P, NEAR, WALK, NOTHING };
 
-__device__ inline bool is_leaf(const Cells &t, uint32_t c) { return t.children[2 * c] == t.children[2 * c + 1]; }
-__device__ inline uint64_t bodies_of(const Cells &t, uint32_t c) { return t.bodies[2 * c + 1] - t.bodies[2 * c]; }
-__device__ inline double half_of(const Cells &t, unsigned level) { return ldexp(t.side, -int(level) - 1); }
+__device__ inline bool is_leaf(const CellsView &t, uint32_t c) { return t.children[2 * c] == t.children[2 * c + 1]; }
+__device__ inline uint64_t bodies_of(const CellsView &t, uint32_t c) { return t.bodies[2 * c + 1] - t.bodies[2 * c]; }
+__device__ inline double half_of(const CellsView &t, unsigned level) { return ldexp(t.side, -int(level) - 1); }
 
 // What one candidate source comes to: a pair of a list, a cell left to the next level, nothing, or a walk that may find many.
 struct Found {
@@ -91,7 +91,7 @@ __device__ inline bool separated(const ListsView &v, const Target &t, const int 
 
 // Down from source `s` for a target leaf, in the order of a recursion: `skip` leads past the cells below one.
 template <class Finds> __device__ void walk(const ListsView &v, const Target &t, uint32_t s, Finds &found) {
-  const Cells &from = v.sources;
+  const CellsView &from = v.sources;
   const double *centre = v.targets.centre + 3 * size_t(t.cell);
   const uint32_t end = from.skip[s];
   for (uint32_t c = s; c != end;) {

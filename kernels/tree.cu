@@ -9,22 +9,22 @@ __device__ inline unsigned octant_of(uint64_t key, unsigned level) { return unsi
 __device__ inline double half_of(double side, unsigned level) { return ldexp(side, -int(level) - 1); }
 
 // Whether two bodies are at the same place; -0 and 0 are the same.
-__device__ inline bool same_place(const TreeView &v, size_t i, size_t j) {
+__device__ inline bool same_place(const GrowthView &v, size_t i, size_t j) {
   const double *a = v.position + 3 * size_t(v.order[i]), *b = v.position + 3 * size_t(v.order[j]);
   return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
 }
 
 // The first cell after the last level.
-__device__ inline uint32_t cells_of(const TreeView &v) { return uint32_t(v.state[KEY_LEVELS + 1]); }
+__device__ inline uint32_t cells_of(const GrowthView &v) { return uint32_t(v.state[KEY_LEVELS + 1]); }
 
 // Whether a cell, which has all keys equal, holds more than a leaf may.
-__device__ inline bool over_full(const TreeView &v, uint32_t cell) {
+__device__ inline bool over_full(const GrowthView &v, uint32_t cell) {
   return v.bodies[2 * cell + 1] - v.bodies[2 * cell] > v.leaf_size;
 }
 
 extern "C" {
 // The root.
-__global__ void root(TreeView v) {
+__global__ void root(GrowthView v) {
   if (threadIdx.x > 0) return;
   v.state[1] = 1;
   v.bodies[0] = 0;
@@ -38,7 +38,7 @@ __global__ void root(TreeView v) {
 }
 
 // The children of the cells of level `depth`: eight threads a cell, one for each octant.
-__global__ void __launch_bounds__(THREADS) split(TreeView v) {
+__global__ void __launch_bounds__(THREADS) split(GrowthView v) {
   __shared__ uint32_t base;
   const uint32_t first = uint32_t(v.state[v.depth]), last = uint32_t(v.state[v.depth + 1]);
   // After the last level, or where the cells do not fit: the host tries again with more memory.
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(THREADS) split(TreeView v) {
 
 // Cells of the last level of a key that hold more than a leaf may: fine where all bodies are at one place, else the tree has to
 // go on below the keys.
-__global__ void __launch_bounds__(THREADS) deepest(TreeView v) {
+__global__ void __launch_bounds__(THREADS) deepest(GrowthView v) {
   const uint32_t first = uint32_t(v.state[KEY_LEVELS]), last = cells_of(v);
   if (last > v.capacity) return;
   for (uint32_t cell = first + blockIdx.x; cell < last; cell += gridDim.x) {
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(THREADS) deepest(TreeView v) {
 
 // Pairs of bodies at one place in cells that are not over-full. Equal keys are consecutive, and a run of them longer than a
 // leaf is an over-full cell of the last level, which `deepest` has counted.
-__global__ void __launch_bounds__(THREADS) coincident(TreeView v) {
+__global__ void __launch_bounds__(THREADS) coincident(GrowthView v) {
   const size_t i = size_t(blockIdx.x) * THREADS + threadIdx.x;
   if (i == 0 || i >= v.n || v.key[i] != v.key[i - 1]) return;
   const uint64_t key = v.key[i];
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(THREADS) coincident(TreeView v) {
 }
 
 // Marks the first body of every leaf.
-__global__ void __launch_bounds__(THREADS) mark_leaves(TreeView v) {
+__global__ void __launch_bounds__(THREADS) mark_leaves(GrowthView v) {
   const uint32_t cells = cells_of(v);
   if (cells > v.capacity) return;
   for (uint32_t cell = blockIdx.x * THREADS + threadIdx.x; cell < cells; cell += gridDim.x * THREADS)
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(THREADS) mark_leaves(TreeView v) {
 }
 
 // Leaves before each word of the map.
-__global__ void __launch_bounds__(THREADS) count_leaves(TreeView v) {
+__global__ void __launch_bounds__(THREADS) count_leaves(GrowthView v) {
   __shared__ uint32_t base;
   const uint32_t words = v.n / 32 + 1;
   const uint32_t tile = next_tile(v.ticket + KEY_LEVELS);
@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(THREADS) count_leaves(TreeView v) {
 }
 
 // The leaves in the order of their bodies.
-__global__ void __launch_bounds__(THREADS) place_leaves(TreeView v) {
+__global__ void __launch_bounds__(THREADS) place_leaves(GrowthView v) {
   const uint32_t cells = cells_of(v);
   if (cells > v.capacity) return;
   for (uint32_t cell = blockIdx.x * THREADS + threadIdx.x; cell < cells; cell += gridDim.x * THREADS)

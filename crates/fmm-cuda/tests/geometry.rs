@@ -221,6 +221,24 @@ fn memory_grows_and_is_used_again() {
     }
 }
 
+/// A narrow rule leaves far more to the next level than there is room for at first, on several levels.
+#[test]
+fn a_traversal_without_enough_room_starts_again() {
+    let Some(gpu) = gpu() else { return };
+    let mut work = Work::default();
+    let points = uniform(6000, 0.0, 22).position;
+    let cube = Cube::around(&[&points]);
+    let tree = tree_of(&gpu, &mut work, &points, cube, 8);
+    let expected = Tree::octree(&points, cube, 8);
+    let rule = Rule { separation2: 30.0, ..rules(1.0)[0] };
+    let classes = Classes::new(rule.separation2);
+    let mut lists = DeviceLists::default();
+    for _ in 0..2 {
+        lists.fmm(&gpu, &mut work, &tree, &tree, rule, classes).unwrap();
+        same_lists(&lists.download().unwrap(), &Lists::fmm(&expected, &expected, rule, classes), "narrow");
+    }
+}
+
 #[test]
 fn repeats_have_the_same_bits() {
     let Some(gpu) = gpu() else { return };

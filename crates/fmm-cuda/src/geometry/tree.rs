@@ -8,7 +8,7 @@ use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::geometry::sort::sort;
 use crate::geometry::view::{
-    Cells, KEY_LEVELS, STATE_COINCIDENT, STATE_DEEP, STATE_LEAVES, STATE_SIZE, THREADS, TreeView, WORD_TILE,
+    CellsView, GrowthView, KEY_LEVELS, STATE_COINCIDENT, STATE_DEEP, STATE_LEAVES, STATE_SIZE, THREADS, WORD_TILE,
 };
 use crate::geometry::work::{Work, launch};
 
@@ -119,7 +119,7 @@ impl DeviceTree {
         work.state.fill(gpu.stream(), 0)?;
         let ticket = work.tickets(gpu, KEY_LEVELS + 1)?;
         let tiles = capacity.div_ceil(THREADS / 8).max(words.div_ceil(WORD_TILE));
-        let mut view = TreeView {
+        let mut view = GrowthView {
             position,
             key: self.key.pointer(),
             order: self.order.pointer(),
@@ -261,8 +261,8 @@ impl DeviceTree {
     }
 
     /// The arrays as kernels take them.
-    pub(crate) fn view(&self) -> Cells {
-        Cells {
+    pub(crate) fn view(&self) -> CellsView {
+        CellsView {
             bodies: self.bodies.pointer(),
             children: self.children.pointer(),
             parent: self.parent.pointer(),

@@ -65,7 +65,7 @@ pub struct SortView {
 /// A tree that grows level by level.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
-pub struct TreeView {
+pub struct GrowthView {
     /// `[n][3]`
     pub position: DevicePointer<f64>,
     /// `[n]`, sorted.
@@ -108,7 +108,7 @@ pub struct TreeView {
     pub n: u32,
     /// The most bodies of a leaf.
     pub leaf_size: u32,
-    /// Cells that there is memory for.
+    /// CellsView that there is memory for.
     pub capacity: u32,
     /// Number of the level.
     pub depth: u32,
@@ -117,7 +117,7 @@ pub struct TreeView {
 /// A finished tree.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
-pub struct Cells {
+pub struct CellsView {
     /// First body and one past the last, as sorted places. `[cells]`
     pub bodies: DevicePointer<[u32; 2]>,
     /// First child and one past the last; equal for a leaf. `[cells]`
@@ -153,9 +153,9 @@ pub struct Near {
 #[repr(C)]
 pub struct ListsView {
     /// Tree of the targets.
-    pub targets: Cells,
+    pub targets: CellsView,
     /// Tree of the sources.
-    pub sources: Cells,
+    pub sources: CellsView,
     /// `[cells + 1]` each.
     pub start: [DevicePointer<u64>; LISTS],
     /// `[capacity]` each: source and class.
@@ -219,12 +219,12 @@ pub const LAYOUT: &[usize] = &{
         offset_of!(SortView, corner),
         offset_of!(SortView, epoch),
         offset_of!(SortView, digit),
-        size_of::<TreeView>(),
-        offset_of!(TreeView, state),
-        offset_of!(TreeView, corner),
-        offset_of!(TreeView, epoch),
-        offset_of!(TreeView, depth),
-        size_of::<Cells>(),
+        size_of::<GrowthView>(),
+        offset_of!(GrowthView, state),
+        offset_of!(GrowthView, corner),
+        offset_of!(GrowthView, epoch),
+        offset_of!(GrowthView, depth),
+        size_of::<CellsView>(),
         size_of::<[u32; 2]>(),
         size_of::<Near>(),
         size_of::<ListsView>(),
