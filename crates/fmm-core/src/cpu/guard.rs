@@ -78,13 +78,14 @@ impl Sample {
             });
             let delta2: f64 = (0..3).map(|d| (field[i][d] * unit / scale / scale - sum[d]).powi(2)).sum();
             let a2 = sum[..3].iter().map(|a| a * a).sum::<f64>().max(1e-6 * sum[3]);
-            errors.push(if delta2 > 0.0 { w * (delta2 / a2) } else { 0.0 });
+            // Nothing over nothing is no error; what is no number is one.
+            errors.push(if delta2 == 0.0 { 0.0 } else { w * (delta2 / a2) });
             error += w * delta2;
             norm += w * a2;
             weight += w;
         }
         let rms = (errors.iter().sum::<f64>() / weight).sqrt();
-        let l2 = if error > 0.0 { (error / norm).sqrt() } else { 0.0 };
+        let l2 = if error == 0.0 { 0.0 } else { (error / norm).sqrt() };
         if errors.is_empty() {
             0.0
         } else if rms.is_finite() && l2.is_finite() {

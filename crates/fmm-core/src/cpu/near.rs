@@ -75,7 +75,10 @@ impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
             let half = tree.half(levels[leaf] as usize);
             let mut sums = vec![Sum::default(); out.len()];
             let nearest = self.leaf(leaf, half, single, &mut sums);
-            if T::WIDTH > f64::WIDTH && nearest.hypot(self.kernel.smooth_below()) < self.closest * half {
+            let too_close = nearest.hypot(self.kernel.smooth_below()) < self.closest * half;
+            // Bodies of a neighbour that is larger by more than single precision can square.
+            let too_far = || !sums.iter().all(|s| s.potential.is_finite() && s.field.iter().all(|f| f.is_finite()));
+            if T::WIDTH > f64::WIDTH && (too_close || too_far()) {
                 sums.fill(Sum::default());
                 self.leaf(leaf, half, double, &mut sums);
             }

@@ -2,9 +2,10 @@
 
 use rayon::prelude::*;
 
+use super::far;
 use super::near::Near;
 use super::sorted::{Sorted, Sum, strength_scale};
-use super::{far, truncation};
+use super::truncation::Expansions;
 use crate::expansion::{Expansion, Pairs};
 use crate::plan::Plan;
 use crate::real::Real;
@@ -80,12 +81,8 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
             }
         });
     }
-    let shares = match plan.choice.order {
-        Some(p) if guarded && plan.schedule().contains(&Stage::L2L) => {
-            times.time_more(Stage::Guard, || truncation::last_degree(expansion, p, target_tree, at, &locals, &out))
-        }
-        _ => vec![],
-    };
+    let executed = Expansions { expansion, plan, multipoles: &multipoles, locals: &locals };
+    let shares = if guarded { times.time_more(Stage::Guard, || executed.last_degree(at, &out)) } else { vec![] };
     let unscale = 1.0 / bodies.scale;
     out.par_iter_mut().for_each(|s| {
         s.potential *= unscale;
