@@ -1,6 +1,7 @@
 //! Memory of the device that is kept from step to step.
 
-use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy, DevicePointer};
+use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy, DevicePointer, DeviceSlice};
+use cust::stream::Stream;
 use fmm_core::Error;
 
 use crate::error::device as told;
@@ -56,6 +57,21 @@ impl<T: DeviceCopy + Default> Buffer<T> {
         }
     }
 
+    /// Queues the filling of every byte with `byte`.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the driver refuses.
+    pub fn fill(&mut self, stream: &Stream, byte: u8) -> Result<(), Error> {
+        match &self.memory {
+            // SAFETY: any bytes are numbers, and the stream orders this before the kernels that read them.
+            Some(memory) if self.len > 0 => unsafe {
+                let bytes = DeviceSlice::from_raw_parts(memory.as_device_ptr().cast::<u8>(), self.len * size_of::<T>());
+                { bytes }.set_8_async(byte, stream).map_err(told("cannot fill memory of the GPU"))
+            },
+            _ => Ok(()),
+        }
+    }
+
     /// A copy of the contents. The work that writes them must be finished.
     ///
     /// # Errors
@@ -71,6 +87,16 @@ impl<T: DeviceCopy + Default> Buffer<T> {
     /// Its address; null if it is empty.
     pub fn pointer(&self) -> DevicePointer<T> {
         self.memory.as_ref().filter(|_| self.len > 0).map_or(DevicePointer::null(), |m| m.as_device_ptr())
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Number of elements that there is memory for.
+    pub fn capacity(&self) -> usize {
+        self.memory.as_ref().map_or(0, |m| m.len())
     }
 
     /// Number of elements.

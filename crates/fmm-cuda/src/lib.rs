@@ -14,11 +14,13 @@ mod direct;
 mod driver;
 mod error;
 mod executor;
+pub mod geometry;
 mod kernels;
 mod order;
 mod policy;
 pub mod view;
 
+pub use buffer::Buffer;
 pub use device::{Description, Gpu, devices};
 pub use direct::evaluate;
 pub use driver::{NAMES as FUNCTIONS, load};
