@@ -54,7 +54,8 @@ impl Device {
     /// What may be given.
     pub const ALLOWED: &'static str = "allowed: auto, cpu, cuda, cuda:N with N the number of a GPU from 0";
 
-    /// The GPU that sums of so many pairs go to; `None` is the CPU. `note` hears why `auto` takes the CPU.
+    /// The GPU that sums of so many pairs go to; `None` is the CPU. `note` hears why `auto` takes the CPU,
+    /// but not that there are too few pairs.
     fn resolve(self, settings: &Settings, pairs: f64, note: impl FnOnce(String)) -> Result<Option<Gpu>, Fault> {
         match self {
             Device::Cpu => Ok(None),
@@ -63,23 +64,27 @@ impl Device {
                 Fault::new(69, line)
             }),
             Device::Auto => {
-                let opened =
-                    worthwhile(settings, pairs).and_then(|()| Gpu::open(0).map_err(|why: Unavailable| why.to_string()));
-                Ok(opened.map_err(|why| note(format!("nbody: device: the CPU, since {why}"))).ok())
+                let opened = worthwhile(settings, pairs)
+                    .and_then(|()| Gpu::open(0).map_err(|why: Unavailable| Some(why.to_string())));
+                if let Err(Some(why)) = &opened {
+                    note(format!("nbody: device: the CPU, since {why}"));
+                }
+                Ok(opened.ok())
             }
         }
     }
 }
 
-/// Whether a GPU would be faster, if there is one.
-fn worthwhile(settings: &Settings, pairs: f64) -> Result<(), String> {
+/// Whether a GPU would be faster, if there is one; if not, what is to be told of it.
+fn worthwhile(settings: &Settings, pairs: f64) -> Result<(), Option<String>> {
     match settings.method {
+        // Whoever has a GPU or none, nothing is to be told of so small a sum.
+        _ if pairs < FEWEST_PAIRS => Err(None),
         Method::Fmm | Method::Treecode => {
-            Err(format!("GPUs sum directly, and the method is {}", settings.method.name()))
+            Err(Some(format!("GPUs sum directly, and the method is {}", settings.method.name())))
         }
-        _ if pairs < FEWEST_PAIRS => Err(format!("{pairs:.1e} pairs are too few for a GPU to gain")),
         Method::Auto if pairs > MOST_PAIRS => {
-            Err(format!("GPUs sum directly, and {pairs:.1e} pairs are better summed by faster methods"))
+            Err(Some(format!("GPUs sum directly, and {pairs:.1e} pairs are better summed by faster methods")))
         }
         _ => Ok(()),
     }
@@ -152,10 +157,11 @@ mod tests {
 
     #[test]
     fn the_cpu_is_taken_for_a_reason() {
-        let told = |settings: Settings, pairs| worthwhile(&settings, pairs).err().unwrap_or_default();
+        let told = |settings: Settings, pairs| worthwhile(&settings, pairs).err().flatten().unwrap_or_default();
         let method = |method| Settings { method, ..Settings::default() };
         assert!(told(method(Method::Fmm), 1e9).contains("method is fmm"));
-        assert!(told(method(Method::Auto), 100.0).contains("too few"));
+        let none = Device::Auto.resolve(&method(Method::Auto), 100.0, |line| panic!("{line}")).unwrap();
+        assert!(none.is_none(), "a sum of 100 pairs");
         assert!(told(method(Method::Auto), 1e14).contains("faster methods"));
         assert_eq!(told(method(Method::Direct), 1e14), "");
         let mut lines = vec![];
