@@ -167,7 +167,7 @@ fn along_z<T: Real, V: Vector<Scalar = T>, const N: usize>(
     }
     for i in 0..N {
         let l = l + i;
-        to[l * l + k] = if (l + m) % 2 == 0 { sums[i] } else { V::zero().sub(sums[i]) };
+        to[l * l + k] = if (l + m).is_multiple_of(2) { sums[i] } else { V::zero().sub(sums[i]) };
     }
 }
 
