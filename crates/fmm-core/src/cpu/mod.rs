@@ -3,7 +3,7 @@
 mod evaluate;
 mod executor;
 mod far;
-mod guard;
+pub mod guard;
 mod near;
 pub mod p2p;
 mod schedule;
@@ -13,5 +13,5 @@ mod truncation;
 
 pub use evaluate::{Evaluation, evaluate};
 pub use executor::CpuExecutor;
-pub use schedule::execute;
-pub use sorted::{Sum, strength_range};
+pub use schedule::{execute, last_degree, watch};
+pub use sorted::{Sum, strength_range, strength_scale};

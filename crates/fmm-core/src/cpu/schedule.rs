@@ -19,6 +19,20 @@ pub struct Bodies<const D: usize> {
     scale: f64,
 }
 
+/// Where local expansions of order `p` that were made elsewhere err most: see [`truncation::last_degree`], which this calls with
+/// `locals` and `sums` in the order of the plan's target tree.
+pub fn last_degree<T: Real, E: Expansion<T, D>, const D: usize>(
+    expansion: &E,
+    p: usize,
+    plan: &Plan<D>,
+    targets: &[[f64; D]],
+    locals: &[T],
+    sums: &[Sum<D>],
+) -> Vec<(u32, f64)> {
+    let at = Sorted::new(targets, None, 1.0, &plan.targets.order);
+    truncation::last_degree(expansion, p, &plan.targets, &at, locals, sums)
+}
+
 impl<const D: usize> Bodies<D> {
     /// The bodies of `plan`.
     pub fn new(plan: &Plan<D>, sources: &[[f64; D]], strengths: &[f64], targets: Option<&[[f64; D]]>) -> Self {
@@ -45,6 +59,22 @@ pub fn execute<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     execute_sorted(expansion, kernel, plan, &bodies, times).0
 }
 
+/// Executes the schedule of a plan and shows what each stage left: multipoles, local expansions (both cell after cell) and sums,
+/// whose strengths are multiplied by the number that comes last. Other executors are compared with it stage by stage.
+pub fn watch<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
+    expansion: &E,
+    kernel: &K,
+    plan: &Plan<D>,
+    (sources, strengths): (&[[f64; D]], &[f64]),
+    targets: Option<&[[f64; D]]>,
+    mut see: impl FnMut(Stage, &[T], &[T], &[Sum<D>], f64),
+) {
+    let bodies = Bodies::new(plan, sources, strengths, targets);
+    let scale = bodies.scale;
+    let see = |stage, m: &[T], l: &[T], s: &[Sum<D>]| see(stage, m, l, s, scale);
+    execute_watched(expansion, kernel, plan, &bodies, &mut StageTimes::default(), see);
+}
+
 /// The same with bodies that are in order already; and where they err most, see [`truncation`].
 pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     expansion: &E,
@@ -52,6 +82,17 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     plan: &Plan<D>,
     bodies: &Bodies<D>,
     times: &mut StageTimes,
+) -> (Vec<Sum<D>>, Vec<(u32, f64)>) {
+    execute_watched(expansion, kernel, plan, bodies, times, |_, _, _, _| ())
+}
+
+fn execute_watched<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
+    expansion: &E,
+    kernel: &K,
+    plan: &Plan<D>,
+    bodies: &Bodies<D>,
+    times: &mut StageTimes,
+    mut see: impl FnMut(Stage, &[T], &[T], &[Sum<D>]),
 ) -> (Vec<Sum<D>>, Vec<(u32, f64)>) {
     let (target_tree, source_tree, lists) = (&plan.targets, plan.source_tree(), &plan.lists);
     let (sorted, same) = (&bodies.sources, bodies.targets.is_none());
@@ -78,6 +119,7 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
                 unreachable!("{} is no stage of a sum", stage.name())
             }
         });
+        see(stage, &multipoles, &locals, &out);
     }
     let shares = match plan.choice.order {
         Some(p) if plan.schedule().contains(&Stage::L2L) => {

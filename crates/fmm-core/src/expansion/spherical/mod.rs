@@ -9,7 +9,8 @@ mod rotation;
 
 use std::ops::Range;
 
-use harmonics::{Factors, Kind, at};
+use harmonics::{Factors, at};
+pub use harmonics::{Kind, recurrences};
 use rotation::{Direction, Swap};
 
 use super::{Expansion, Points, Sums, add_weighted};
