@@ -74,6 +74,105 @@ struct CheckView {
   uint64_t n;
 };
 
+// No cell.
+constexpr uint32_t NONE = ~uint32_t(0);
+
+// Target cells of one octant that one block translates to.
+constexpr unsigned CELLS = 64;
+
+// A tree as fmm-core's `Tree` has it.
+struct TreeView {
+  const double *centre;         // [cells][3]
+  const double *half;           // [levels]: half the side of the cells of a level
+  const uint32_t *level_start;  // [levels + 1]
+  const uint32_t *bodies;       // [cells][2]
+  const uint32_t *children;     // [cells][2]
+  const uint32_t *parent;       // [cells]
+  const uint8_t *octant;        // [cells]
+  uint32_t cells, levels;
+};
+
+// Rows of pairs (source cell, class), one row a target cell.
+struct CsrView {
+  const uint64_t *start;        // [cells + 1]
+  const uint32_t *pairs;        // [start[cells]][2]
+};
+
+// Potential and field at one body.
+struct alignas(32) Sum {
+  double potential, x, y, z;
+};
+
+// Bodies to expansions and expansions to bodies. Bodies and sums are in the order of their tree.
+struct FarView {
+  TreeView targets, sources;
+  CsrView list;                 // of P2L and M2P
+  const Body *target_bodies;
+  const Body *source_bodies;
+  const uint32_t *work;         // [count]: the cells that have work
+  const void *factors;          // [][2]: of the recurrences, see fmm-core's `recurrences`
+  void *coefficients;           // [cells][(order + 1)^2]: multipoles, or local expansions
+  Sum *sums;
+  uint32_t count, order;
+  uint32_t staged;              // 1: shared memory holds the harmonics of 32 bodies for each warp
+};
+
+// Multipoles to multipoles or local expansions, and these to those of children: sums of products of vectors and matrices.
+struct TranslateView {
+  TreeView tree;                // of the targets
+  CsrView list;                 // of M2L
+  const uint32_t *tiles;        // [][CELLS]: target cells of one level and octant, then NONE
+  uint32_t *table;              // [tiles][slots][CELLS]: source cells of M2L, or NONE
+  const uint32_t *slot_of;      // [8][classes]: the slot of a class at targets of an octant, or NONE
+  const uint32_t *operators;    // [8][slots]: the matrix, and in bits 29 to 31 the axes that it is mirrored along
+  const uint8_t *signs;         // [n]: bit d is set if the coefficient changes its sign in a mirror along axis d
+  const void *matrices;         // [][n][columns]: [source][target] coefficient
+  const void *from;             // [cells][n]
+  void *to;                     // [cells][n]
+  uint32_t *fault;              // [1]: set where a pair's class has no slot
+  uint32_t first_tile, slots, classes;
+  uint32_t n, columns;          // coefficients, and those rounded up to 4
+  uint32_t part, depth;         // target coefficients of a block, and source coefficients at a time
+};
+
+// Direct sums by lists.
+struct NearView {
+  TreeView targets, sources;
+  CsrView list;
+  const Body *target_bodies;
+  const Body *source_bodies;
+  const uint32_t *tasks;        // [count][3]: leaf, first body, one past the last
+  uint32_t *again;              // [count]: 1 where a pair was too close for single precision
+  Sum *sums;
+  double softening;             // epsilon, or h of the spline
+  double smooth_below;          // epsilon
+  double closest;               // in half sides of the leaf; 0: never too close
+  uint32_t count, same;
+};
+
+// Direct sums at a sample of targets, for the guard.
+struct GuardView {
+  const Body *sources;          // [n]
+  const double *places;         // [targets][3]
+  double *partial;              // [targets][parts][4]: field, square of the largest term
+  double softening;
+  double scale;                 // of lengths
+  uint32_t n, parts;
+};
+
+// Bodies in the order of a tree.
+struct GatherView {
+  const double *position;       // [n][3], in the caller's order
+  const double *strength;       // [n], or null
+  const uint32_t *order;        // [n]
+  Body *bodies;                 // [n]
+  const Sum *sums;              // [n]
+  double *field;                // [n][3], in the caller's order; or null
+  double *potential;            // [n], or null
+  double strength_scale;
+  uint32_t n;
+};
+
 extern "C" __device__ const unsigned layout[] = {
     TILE, TARGETS_F32, TARGETS_F64,
     sizeof(Body), sizeof(Bounds),
@@ -82,4 +181,9 @@ extern "C" __device__ const unsigned layout[] = {
     offsetof(SumView, components),
     sizeof(StepView), offsetof(StepView, n),
     sizeof(CheckView), offsetof(CheckView, n),
+    CELLS, sizeof(TreeView), offsetof(TreeView, cells), sizeof(CsrView), sizeof(Sum),
+    sizeof(FarView), offsetof(FarView, list), offsetof(FarView, sums), offsetof(FarView, staged),
+    sizeof(TranslateView), offsetof(TranslateView, tiles), offsetof(TranslateView, fault), offsetof(TranslateView, depth),
+    sizeof(NearView), offsetof(NearView, tasks), offsetof(NearView, softening), offsetof(NearView, same),
+    sizeof(GuardView), offsetof(GuardView, parts), sizeof(GatherView), offsetof(GatherView, n),
 };

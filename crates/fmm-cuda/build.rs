@@ -7,7 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The kernels' files, and whether multiplications and additions may be fused: not where bits must be the CPU's.
-const MODULES: [(&str, bool); 3] = [("order", false), ("p2p", true), ("step", false)];
+const MODULES: [(&str, bool); 9] = [
+    ("order", false),
+    ("p2p", true),
+    ("step", false),
+    ("gather", false),
+    ("moments", true),
+    ("translate", true),
+    ("evaluate", true),
+    ("near", true),
+    ("guard", true),
+];
 
 /// Compute capabilities that get PTX of their own; the driver compiles it for newer ones.
 const CAPABILITIES: [u32; 2] = [80, 90];
