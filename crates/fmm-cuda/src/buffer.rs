@@ -1,6 +1,7 @@
 //! Memory of the device that is kept from step to step.
 
-use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy, DevicePointer};
+use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy, DevicePointer, DeviceSlice};
+use cust::stream::Stream;
 use fmm_core::Error;
 
 use crate::error::device as told;
@@ -52,6 +53,21 @@ impl<T: DeviceCopy + Default> Buffer<T> {
             Some(memory) if !values.is_empty() => {
                 memory.index(..values.len()).copy_from(values).map_err(told("cannot copy to the GPU"))
             }
+            _ => Ok(()),
+        }
+    }
+
+    /// Queues the filling of every byte with `byte`.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the driver refuses.
+    pub fn fill(&mut self, stream: &Stream, byte: u8) -> Result<(), Error> {
+        match &self.memory {
+            // SAFETY: any bytes are numbers, and the stream orders this before the kernels that read them.
+            Some(memory) if self.len > 0 => unsafe {
+                let bytes = DeviceSlice::from_raw_parts(memory.as_device_ptr().cast::<u8>(), self.len * size_of::<T>());
+                { bytes }.set_8_async(byte, stream).map_err(told("cannot fill memory of the GPU"))
+            },
             _ => Ok(()),
         }
     }

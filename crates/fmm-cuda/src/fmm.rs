@@ -1,0 +1,488 @@
+//! Sums on the device by any method: the plan is made on the CPU, every operator runs here.
+
+use cust::event::{Event, EventFlags};
+use fmm_core::accuracy::{self, Problem};
+use fmm_core::contract::{self, Attempt};
+use fmm_core::cpu::{self, guard::Sample};
+use fmm_core::expansion::Spherical;
+use fmm_core::plan::Plan;
+use fmm_core::tree::Cube;
+use fmm_core::{Choice, Error, Evaluation, Family, Method, Precision, Settings, Softening, Stage, StageTimes};
+
+use crate::buffer::Buffer;
+use crate::cells::{Cells, Rows};
+use crate::direct::{self, Direct, Output, Request};
+use crate::error::device as told;
+use crate::far::Far;
+use crate::near::Near;
+use crate::operators::{DeviceReal, Offsets, Operators};
+use crate::order::Points;
+use crate::view::{Body, CsrView, GatherView, Sum, TILE, TreeView};
+use crate::{Gpu, guard, policy};
+
+use cust::memory::DevicePointer;
+
+/// Where the arrays of a sum are.
+#[derive(Clone, Copy)]
+pub struct Place {
+    /// Tree of the targets.
+    pub targets: TreeView,
+    /// Tree of the sources, perhaps the same.
+    pub sources: TreeView,
+    /// Well-separated cells.
+    pub m2l: CsrView,
+    /// Multipoles at leaves.
+    pub m2p: CsrView,
+    /// Bodies of leaves to cells.
+    pub p2l: CsrView,
+    /// Direct sums.
+    pub p2p: CsrView,
+    /// In the order of their tree.
+    pub target_bodies: DevicePointer<Body>,
+    /// In the order of their tree.
+    pub source_bodies: DevicePointer<Body>,
+    /// In the order of the targets' tree, of scaled strengths.
+    pub sums: DevicePointer<Sum>,
+    /// Whether targets and sources are the same bodies, of which none sees itself.
+    pub same: bool,
+}
+
+/// The arrays of sums by fast methods, kept from sum to sum.
+#[derive(Default)]
+pub struct Fmm {
+    cells: [Cells; 2],
+    rows: [Rows; 4],
+    bodies: [Buffer<Body>; 2],
+    sums: Buffer<Sum>,
+    near: Near,
+    tables: (Option<Operators<f32>>, Option<Operators<f64>>),
+}
+
+/// What a stage has left, for comparisons with the CPU's: multipoles and local expansions cell after cell, and sums at the targets
+/// in the order of their tree, of strengths that are multiplied by the last number.
+pub type Watch<'a> = &'a mut dyn FnMut(Stage, Vec<f64>, Vec<f64>, Vec<Sum>, f64);
+
+/// Points on the device; targets only where they are not the sources.
+#[derive(Clone, Copy)]
+pub struct Ends {
+    /// Sources.
+    pub sources: Points,
+    /// Other targets.
+    pub targets: Option<Points>,
+    /// The largest |q|.
+    pub largest: f64,
+}
+
+impl Ends {
+    fn strength_scale(&self) -> f64 {
+        direct::power_of_two_below(1.0 / self.largest)
+    }
+}
+
+/// Times of stages by the device's clock.
+struct Clock<'a> {
+    gpu: &'a Gpu,
+    marks: Vec<(Option<Stage>, Event)>,
+}
+
+impl<'a> Clock<'a> {
+    fn start(gpu: &'a Gpu) -> Result<Self, Error> {
+        let mut clock = Clock { gpu, marks: vec![] };
+        clock.mark(None)?;
+        Ok(clock)
+    }
+
+    /// The end of a stage, in the queue.
+    fn mark(&mut self, stage: Option<Stage>) -> Result<(), Error> {
+        let event = Event::new(EventFlags::DEFAULT).map_err(told("cannot time the GPU"))?;
+        event.record(self.gpu.stream()).map_err(told("cannot time the GPU"))?;
+        self.marks.push((stage, event));
+        Ok(())
+    }
+
+    /// Waits for all of them and adds their times.
+    fn read(self, times: &mut StageTimes) -> Result<(), Error> {
+        self.gpu.finish()?;
+        for pair in self.marks.windows(2) {
+            let span = pair[1].1.elapsed(&pair[0].1).map_err(told("cannot time the GPU"))?;
+            if let Some(stage) = pair[1].0 {
+                times.add(stage, span);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Fmm {
+    /// Executes `plan`; the sums are in the caller's order where `output` says. With `guarded` returns where they err most.
+    #[expect(clippy::too_many_arguments, reason = "the ends of one sum")]
+    pub fn sum(
+        &mut self,
+        gpu: &Gpu,
+        settings: &Settings,
+        plan: &Plan<3>,
+        ends: Ends,
+        output: Output,
+        guarded: Option<&[[f64; 3]]>,
+        times: &mut StageTimes,
+        watch: Option<Watch>,
+    ) -> Result<Vec<(u32, f64)>, Error> {
+        if plan.choice.precision == Precision::F32 {
+            let kept = self.tables.0.take();
+            let (shares, tables) =
+                self.sum_as::<f32>(gpu, settings, plan, ends, output, guarded, times, watch, kept)?;
+            self.tables.0 = Some(tables);
+            Ok(shares)
+        } else {
+            let kept = self.tables.1.take();
+            let (shares, tables) =
+                self.sum_as::<f64>(gpu, settings, plan, ends, output, guarded, times, watch, kept)?;
+            self.tables.1 = Some(tables);
+            Ok(shares)
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the ends of one sum")]
+    fn sum_as<T: DeviceReal>(
+        &mut self,
+        gpu: &Gpu,
+        settings: &Settings,
+        plan: &Plan<3>,
+        ends: Ends,
+        output: Output,
+        guarded: Option<&[[f64; 3]]>,
+        times: &mut StageTimes,
+        mut watch: Option<Watch>,
+        kept: Option<Operators<T>>,
+    ) -> Result<(Vec<(u32, f64)>, Operators<T>), Error> {
+        let rule = accuracy::rule(settings, &plan.choice);
+        let softened = rule.min_distance > 0.0;
+        let offsets = Offsets { separation2: rule.separation2, softened, classes: plan.classes };
+        let n = plan.targets.order.len();
+        let pairs = [&plan.lists.m2l, &plan.lists.m2p, &plan.lists.p2l, &plan.lists.p2p];
+        let listed: usize = pairs.iter().map(|list| 8 * (list.pairs.len() + list.start.len())).sum();
+        let bodies = 36 * (n + plan.sources.as_ref().map_or(0, |s| s.order.len())) + 32 * n;
+        direct::fits(gpu, listed + bodies + Far::<T>::bytes(plan), &format!("expansions and lists of {n} targets"))?;
+
+        let mut far = times.time_more(Stage::Tree, || {
+            self.cells[0].upload(&plan.targets)?;
+            if let Some(sources) = &plan.sources {
+                self.cells[1].upload(sources)?;
+            }
+            for (rows, list) in self.rows.iter_mut().zip(pairs) {
+                rows.upload(list)?;
+            }
+            self.near.plan(&plan.targets)?;
+            self.sums.resize(n)?;
+            let far = Far::<T>::new(plan, offsets, kept)?;
+            gpu.settle()?;
+            Ok::<_, Error>(far)
+        })?;
+        let scale = ends.strength_scale();
+        let mut clock = Clock::start(gpu)?;
+        self.gather(gpu, ends)?;
+        clock.mark(None)?;
+        self.sums.fill(gpu.stream(), 0)?;
+        let place = self.place(plan);
+        far.sort(gpu, &place)?;
+        clock.mark(Some(Stage::Lists))?;
+        for &stage in plan.schedule() {
+            if stage == Stage::P2P {
+                let Choice { precision, .. } = plan.choice;
+                let potential = !output.potential.is_null();
+                self.near.sum(gpu, &place, settings.softening, precision, plan.closest, potential)?;
+            } else {
+                far.stage(gpu, &place, stage)?;
+            }
+            clock.mark(Some(stage))?;
+            if let Some(watch) = &mut watch {
+                gpu.finish()?;
+                let numbers = |b: &Buffer<T>| Ok::<_, Error>(b.download()?.into_iter().map(T::to_f64).collect());
+                watch(stage, numbers(&far.multipoles)?, numbers(&far.locals)?, self.sums.download()?, scale);
+            }
+        }
+        self.scatter(gpu, output, scale, n)?;
+        clock.mark(Some(Stage::L2P))?;
+        clock.read(times)?;
+        if far.faulty()? {
+            return Err(Error::Device("a list has a pair of cells that no M2L operator serves".into()));
+        }
+        let shares = match guarded {
+            Some(at) if plan.schedule().contains(&Stage::L2L) => times.time_more(Stage::Guard, || {
+                let expansion = Spherical::<T>::new(plan.choice.order.unwrap_or(1), plan.classes);
+                let locals = far.locals.download()?;
+                let sums = self.sums.download()?;
+                let sums: Vec<_> = sums.iter().map(|s| cpu::Sum { potential: s.potential, field: s.field }).collect();
+                let order = plan.choice.order.unwrap_or(1);
+                let mut shares = cpu::last_degree(&expansion, order, plan, at, &locals, &sums);
+                shares.iter_mut().for_each(|s| s.0 = plan.targets.order[s.0 as usize]);
+                Ok::<_, Error>(shares)
+            })?,
+            _ => vec![],
+        };
+        Ok((shares, far.into_operators()))
+    }
+
+    /// Queues the copying of bodies into the order of their trees.
+    fn gather(&mut self, gpu: &Gpu, ends: Ends) -> Result<(), Error> {
+        let targets = ends.targets.map(|points| (points, 0));
+        let from = if targets.is_some() { 1 } else { 0 };
+        for (points, k) in [Some((ends.sources, from)), targets].into_iter().flatten() {
+            self.bodies[k].resize(points.n)?;
+            if points.n == 0 {
+                continue;
+            }
+            let view = GatherView {
+                position: points.position,
+                strength: points.strength,
+                order: self.cells[k].order.pointer(),
+                bodies: self.bodies[k].pointer(),
+                sums: DevicePointer::null(),
+                field: DevicePointer::null(),
+                potential: DevicePointer::null(),
+                strength_scale: ends.strength_scale(),
+                n: points.n as u32,
+            };
+            let blocks = points.n.div_ceil(TILE) as u32;
+            // SAFETY: all arrays are of the points' number.
+            unsafe { gpu.kernels().launch(gpu.stream(), "gather_tree_f64", blocks, TILE as u32, &view)? };
+        }
+        Ok(())
+    }
+
+    /// Queues the copying of the sums into the caller's order.
+    fn scatter(&self, gpu: &Gpu, output: Output, scale: f64, n: usize) -> Result<(), Error> {
+        if n == 0 {
+            return Ok(());
+        }
+        let view = GatherView {
+            position: DevicePointer::null(),
+            strength: DevicePointer::null(),
+            order: self.cells[0].order.pointer(),
+            bodies: DevicePointer::null(),
+            sums: self.sums.pointer(),
+            field: output.field,
+            potential: output.potential,
+            strength_scale: scale,
+            n: n as u32,
+        };
+        // SAFETY: all arrays are of the targets' number.
+        unsafe { gpu.kernels().launch(gpu.stream(), "scatter_sums_f64", n.div_ceil(TILE) as u32, TILE as u32, &view) }
+    }
+
+    fn place(&self, plan: &Plan<3>) -> Place {
+        let same = plan.sources.is_none();
+        let from = usize::from(!same);
+        let [m2l, m2p, p2l, p2p] = self.rows.each_ref().map(Rows::view);
+        Place {
+            targets: self.cells[0].view(),
+            sources: self.cells[from].view(),
+            m2l,
+            m2p,
+            p2l,
+            p2p,
+            target_bodies: self.bodies[0].pointer(),
+            source_bodies: self.bodies[from].pointer(),
+            sums: self.sums.pointer(),
+            same,
+        }
+    }
+}
+
+/// A sum on the device, done with one choice after another.
+pub struct DeviceAttempt<'a> {
+    /// Where.
+    pub gpu: &'a Gpu,
+    /// The arrays of fast methods.
+    pub fmm: &'a mut Fmm,
+    /// The arrays of direct sums.
+    pub direct: &'a mut Direct,
+    /// Around everything.
+    pub cube: Cube<3>,
+    /// On the host.
+    pub sources: &'a [[f64; 3]],
+    /// On the host; none where the targets are the sources.
+    pub targets: Option<&'a [[f64; 3]]>,
+    /// The same on the device.
+    pub ends: Ends,
+    /// `[targets][3]`, on the device, in the caller's order.
+    pub field: &'a mut Buffer<f64>,
+    /// `[targets]`
+    pub potential: &'a mut Buffer<f64>,
+    /// Of the kernel.
+    pub softening: Softening,
+    /// Where times go.
+    pub times: &'a mut StageTimes,
+    /// Where the present sum errs most.
+    pub shares: Vec<(u32, f64)>,
+    /// What went wrong in measuring.
+    pub failed: Option<Error>,
+    /// Of the last sum, if the trees know.
+    pub coincident_pairs: Option<u64>,
+}
+
+impl DeviceAttempt<'_> {
+    fn direct_sum(&mut self, settings: &Settings, choice: &Choice) -> Result<(), Error> {
+        let (gpu, direct, ends) = (self.gpu, &mut *self.direct, self.ends);
+        let request = Request { softening: settings.softening, precision: choice.precision, potential: true };
+        let n = self.targets.map_or(self.sources.len(), <[_]>::len);
+        let bytes = Direct::bytes(&request, self.sources.len(), self.targets.map(<[_]>::len));
+        direct::fits(gpu, bytes, &format!("{} sources at {n} targets", self.sources.len()))?;
+        let units = direct::units(self.cube, ends.largest);
+        let sorted = choice.precision == Precision::F32;
+        let same = ends.targets.is_none();
+        self.times.time(Stage::Tree, || {
+            direct.sources.arrange(gpu, ends.sources, units, sorted)?;
+            if let Some(points) = ends.targets {
+                direct.targets.arrange(gpu, points, units, sorted)?;
+            }
+            gpu.finish()
+        })?;
+        let output = Output { field: self.field.pointer(), potential: self.potential.pointer() };
+        self.times.time(Stage::P2P, || {
+            direct.sum(gpu, &request, units, same, output)?;
+            gpu.finish()
+        })
+    }
+
+    fn measure(&mut self) -> Result<f64, Error> {
+        let at = self.targets.unwrap_or(self.sources);
+        let sample = Sample::new(at.len(), &self.shares);
+        let field = direct::triples(&self.field.download()?);
+        let from = if self.targets.is_some() { 1 } else { 0 };
+        let sources = guard::Sources {
+            bodies: self.fmm.bodies[from].pointer(),
+            n: self.sources.len(),
+            strength_scale: self.ends.strength_scale(),
+            scale: direct::power_of_two_below(2.0 / self.cube.side),
+        };
+        guard::error(self.gpu, &sources, self.softening, &sample, at, &field)
+    }
+}
+
+impl Attempt for DeviceAttempt<'_> {
+    fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
+        self.failed.take().map_or(Ok(()), Err)?;
+        let at = self.targets.unwrap_or(self.sources);
+        self.field.resize(3 * at.len())?;
+        self.potential.resize(at.len())?;
+        if choice.method == Method::Direct {
+            return self.direct_sum(settings, &choice);
+        }
+        if choice.expansion == Some(Family::Cartesian) {
+            return Err(policy::no_cartesian(settings));
+        }
+        let plan = Plan::new(settings, choice, self.cube, self.sources, self.targets, self.times);
+        let output = Output { field: self.field.pointer(), potential: self.potential.pointer() };
+        let guarded = settings.order.is_none().then_some(at);
+        let (gpu, ends) = (self.gpu, self.ends);
+        self.shares = self.fmm.sum(gpu, settings, &plan, ends, output, guarded, self.times, None)?;
+        self.coincident_pairs = Some(plan.source_tree().coincident_pairs);
+        Ok(())
+    }
+
+    fn error(&mut self) -> f64 {
+        let start = std::time::Instant::now();
+        let measured = self.measure();
+        self.times.add(Stage::Guard, start.elapsed());
+        measured.unwrap_or_else(|e| {
+            self.failed = Some(e);
+            f64::INFINITY
+        })
+    }
+}
+
+/// The field of `sources` with `strengths` at `targets`, as [`fmm_core::evaluate`] defines it, summed on the device.
+///
+/// # Errors
+/// Those of [`policy::choose`] and [`contract::keep`], values that are not finite, [`Error::Device`] where memory lacks or the
+/// device fails.
+pub fn evaluate(
+    gpu: &Gpu,
+    settings: &Settings,
+    sources: &[[f64; 3]],
+    strengths: &[f64],
+    targets: Option<&[[f64; 3]]>,
+    times: &mut StageTimes,
+) -> Result<Evaluation, Error> {
+    direct::check(sources, strengths)?;
+    targets.map_or(Ok(()), |t| direct::check(t, &[]))?;
+    let settings = settings.clone().simplified();
+    let cube = Cube::around(&[sources, targets.unwrap_or(&[])]);
+    let n = targets.map_or(sources.len(), <[_]>::len);
+    let problem = Problem::of(sources, strengths, n, &cube);
+    let settings = policy::choose(&settings, problem)?;
+    gpu.enter()?;
+    direct::fits(gpu, 32 * sources.len() + 56 * n, &format!("{} sources at {n} targets", sources.len()))?;
+    let mut arrays = [const { Buffer::<f64>::new() }; 5];
+    let [position, strength, place, field, potential] = &mut arrays;
+    times.time_more(Stage::Tree, || {
+        position.upload(sources.as_flattened())?;
+        strength.upload(strengths)?;
+        place.upload(targets.unwrap_or(&[]).as_flattened())?;
+        gpu.settle()
+    })?;
+    let ends = Ends {
+        sources: Points { position: position.pointer(), strength: strength.pointer(), n: sources.len() },
+        targets: targets.map(|_| Points { position: place.pointer(), strength: DevicePointer::null(), n }),
+        largest: direct::largest(strengths),
+    };
+    let (mut fmm, mut direct) = (Fmm::default(), Direct::default());
+    let mut attempt = DeviceAttempt {
+        gpu,
+        fmm: &mut fmm,
+        direct: &mut direct,
+        cube,
+        sources,
+        targets,
+        ends,
+        field,
+        potential,
+        softening: settings.softening,
+        times,
+        shares: vec![],
+        failed: None,
+        coincident_pairs: None,
+    };
+    let choice = contract::keep(&settings, problem, &mut attempt)?;
+    let coincident_pairs = attempt.coincident_pairs;
+    Ok(Evaluation {
+        potential: potential.download()?,
+        field: direct::triples(&field.download()?),
+        choice,
+        coincident_pairs: coincident_pairs.unwrap_or_else(|| direct::coincident_pairs(sources)),
+    })
+}
+
+/// Executes the plan of `settings`, whose order must be given, and shows what each stage leaves: the device's side of
+/// [`fmm_core::cpu::watch`].
+///
+/// # Errors
+/// Those of [`evaluate`].
+pub fn watch(
+    gpu: &Gpu,
+    settings: &Settings,
+    plan: &Plan<3>,
+    (sources, strengths): (&[[f64; 3]], &[f64]),
+    targets: Option<&[[f64; 3]]>,
+    see: Watch,
+) -> Result<(), Error> {
+    gpu.enter()?;
+    let mut arrays = [const { Buffer::<f64>::new() }; 5];
+    let [position, strength, place, field, potential] = &mut arrays;
+    let n = targets.map_or(sources.len(), <[_]>::len);
+    position.upload(sources.as_flattened())?;
+    strength.upload(strengths)?;
+    place.upload(targets.unwrap_or(&[]).as_flattened())?;
+    field.resize(3 * n)?;
+    potential.resize(n)?;
+    gpu.settle()?;
+    let ends = Ends {
+        sources: Points { position: position.pointer(), strength: strength.pointer(), n: sources.len() },
+        targets: targets.map(|_| Points { position: place.pointer(), strength: DevicePointer::null(), n }),
+        largest: direct::largest(strengths),
+    };
+    let output = Output { field: field.pointer(), potential: potential.pointer() };
+    let times = &mut StageTimes::default();
+    Fmm::default().sum(gpu, settings, plan, ends, output, None, times, Some(see)).map(|_| ())
+}
