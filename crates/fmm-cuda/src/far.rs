@@ -107,8 +107,8 @@ impl<T: DeviceReal> Far<T> {
         self.operators
     }
 
-    /// Queues the sorting of the pairs of M2L by target, slot and source.
-    pub fn sort(&mut self, gpu: &Gpu, place: &Place) -> Result<(), Error> {
+    /// Queues the sorting of the pairs of M2L by tile, slot and target.
+    fn sort(&mut self, gpu: &Gpu, place: &Place) -> Result<(), Error> {
         if self.table.len() == 0 {
             return Ok(());
         }
@@ -146,6 +146,7 @@ impl<T: DeviceReal> Far<T> {
                 Ok(())
             }
             Stage::M2L => {
+                self.sort(gpu, place)?;
                 let tiles = &self.target_tiles;
                 let mut view = self.translate_view(place.targets, place.m2l, &self.operators.m2l, tiles);
                 (view.from, view.to) = (self.multipoles.pointer().cast(), self.locals.pointer().cast());

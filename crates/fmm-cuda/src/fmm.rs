@@ -1,5 +1,7 @@
 //! Sums on the device by any method: the plan is made on the CPU, every operator runs here.
 
+use std::time::Duration;
+
 use cust::event::{Event, EventFlags};
 use fmm_core::accuracy::{self, Problem};
 use fmm_core::contract::{self, Attempt};
@@ -103,12 +105,16 @@ impl<'a> Clock<'a> {
     /// Waits for all of them and adds their times.
     fn read(self, times: &mut StageTimes) -> Result<(), Error> {
         self.gpu.finish()?;
+        let mut sums: Vec<(Stage, Duration)> = vec![];
         for pair in self.marks.windows(2) {
             let span = pair[1].1.elapsed(&pair[0].1).map_err(told("cannot time the GPU"))?;
-            if let Some(stage) = pair[1].0 {
-                times.add(stage, span);
+            let Some(stage) = pair[1].0 else { continue };
+            match sums.iter_mut().find(|s| s.0 == stage) {
+                Some(sum) => sum.1 += span,
+                None => sums.push((stage, span)),
             }
         }
+        sums.into_iter().for_each(|(stage, span)| times.add(stage, span));
         Ok(())
     }
 }
@@ -181,11 +187,9 @@ impl Fmm {
         let scale = ends.strength_scale();
         let mut clock = Clock::start(gpu)?;
         self.gather(gpu, ends)?;
-        clock.mark(None)?;
         self.sums.fill(gpu.stream(), 0)?;
+        clock.mark(Some(Stage::Tree))?;
         let place = self.place(plan);
-        far.sort(gpu, &place)?;
-        clock.mark(Some(Stage::Lists))?;
         for &stage in plan.schedule() {
             if stage == Stage::P2P {
                 let Choice { precision, .. } = plan.choice;
