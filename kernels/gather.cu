@@ -25,6 +25,6 @@ __global__ void __launch_bounds__(TILE) scatter_sums_f64(GatherView v) {
     v.field[3 * to + 1] = s.y * unscale;
     v.field[3 * to + 2] = s.z * unscale;
   }
-  if (v.potential) v.potential[to] = s.potential * unscale;
+  if (v.potential) v.potential[to] = (v.more ? s.potential + v.more[i].potential : s.potential) * unscale;
 }
 }

@@ -156,7 +156,7 @@ __device__ inline void task(const NearView &v, Gathered<Real> &gathered, unsigne
     const uint32_t i = first + r * width;
     if (i >= end) break;
     Sum s = v.sums[i];
-    s.potential += double(sum[r][3]) * scale;
+    if (v.potential) s.potential += double(sum[r][3]) * scale;
     s.x += double(sum[r][0]) * (scale * scale);
     s.y += double(sum[r][1]) * (scale * scale);
     s.z += double(sum[r][2]) * (scale * scale);

@@ -1,17 +1,15 @@
-// Translations: M2M, M2L and L2L as products of matrices.
+// Translations between a cell and its children, M2M and L2L, as products of matrices.
 //
-// A block owns a tile of target cells of one level and octant, so that all of them meet the same operators: children at the
-// same place under neighbouring parents. It goes through the operators in a fixed order, gathers the source cells' coefficients
-// (zeros where a target has no such source), multiplies them by the operator's matrix and keeps the sums in registers: a thread
-// has ROWS targets and COLUMNS coefficients. Operators whose offsets differ by mirrors share a matrix: mirrors along the axes
-// only change signs, of the sources as they are gathered and of the sums where the mirror changes.
+// A block owns a tile of target cells of one level and octant. It gathers the source cells' coefficients (zeros where a target has no
+// such source), multiplies them by the operator's matrix and keeps the sums in registers: a thread has ROWS targets and COLUMNS
+// coefficients. M2M goes through the octants of the children in their order.
 #include "tree.cuh"
 
 constexpr unsigned ROWS = 8, COLUMNS = 4;
 // Coefficients are gathered with the targets side by side, and room to spare so that the writes fall into different banks.
 constexpr unsigned PITCH = CELLS + 4;
 
-enum class Shift { M2M, M2L, L2L };
+enum class Shift { M2M, L2L };
 
 __device__ inline void load4(const float *from, float *to) {
   const float4 a = *reinterpret_cast<const float4 *>(from);
@@ -29,11 +27,9 @@ __device__ inline void copy4(double *to, const double *from) {
 
 // The source cell that a target meets at a slot.
 template <Shift SHIFT>
-__device__ inline uint32_t source_of(const TranslateView &v, uint32_t tile, unsigned slot, uint32_t cell, unsigned t) {
+__device__ inline uint32_t source_of(const TranslateView &v, unsigned slot, uint32_t cell) {
   if (cell == NONE || slot >= v.slots) return NONE;
-  if constexpr (SHIFT == Shift::M2L) {
-    return v.table[(size_t(tile) * v.slots + slot) * CELLS + t];
-  } else if constexpr (SHIFT == Shift::L2L) {
+  if constexpr (SHIFT == Shift::L2L) {
     return v.tree.parent[cell];
   } else {
     for (uint32_t c = v.tree.children[2 * size_t(cell)]; c < v.tree.children[2 * size_t(cell) + 1]; c++)
@@ -64,40 +60,22 @@ template <typename Real, Shift SHIFT> __device__ inline void translate(const Tra
   }
   __syncthreads();
   const unsigned octant = v.tree.octant[cells[0]];
-  unsigned column_signs = 0;
-  for (unsigned j = 0; j < COLUMNS; j++) {
-    const unsigned c = first_column + column + j;
-    if (works && c < v.n) column_signs |= unsigned(v.signs[c]) << (8 * j);
-  }
-
   Real sum[ROWS][COLUMNS] = {};
-  unsigned mirror = 0;
-  const auto mirror_by = [&](unsigned axes) {
-#pragma unroll
-    for (unsigned j = 0; j < COLUMNS; j++)
-      if (__popc((column_signs >> (8 * j)) & axes) & 1)
-#pragma unroll
-        for (unsigned i = 0; i < ROWS; i++) sum[i][j] = -sum[i][j];
-  };
-  uint32_t next = tid < CELLS ? source_of<SHIFT>(v, tile, 0, mine, tid) : NONE;
+  uint32_t next = tid < CELLS ? source_of<SHIFT>(v, 0, mine) : NONE;
   for (unsigned slot = 0; slot < v.slots; slot++) {
     const uint32_t here = next;
     // Nobody is left in the slot before: the reads of its last products are behind this.
     if (!__syncthreads_or(here != NONE)) {
-      if (tid < CELLS) next = source_of<SHIFT>(v, tile, slot + 1, mine, tid);
+      if (tid < CELLS) next = source_of<SHIFT>(v, slot + 1, mine);
       continue;
     }
     if (tid < CELLS) {
       source[tid] = here;
-      next = source_of<SHIFT>(v, tile, slot + 1, mine, tid);
+      next = source_of<SHIFT>(v, slot + 1, mine);
     }
-    const uint32_t op = v.operators[octant * v.slots + slot];
-    const unsigned axes = op >> 29;
-    if (axes != mirror) {
-      mirror_by(axes ^ mirror);
-      mirror = axes;
-    }
-    const Real *table = matrices + size_t(op & 0x1fffffff) * v.n * v.columns;
+    // Children of all octants meet their parents by slots; parents the children of a tile by its octant.
+    const unsigned op = SHIFT == Shift::M2M ? slot : octant;
+    const Real *table = matrices + size_t(op) * v.n * v.columns;
     for (unsigned k0 = 0; k0 < v.n; k0 += v.depth) {
       const unsigned depth = min(v.depth, v.n - k0);
       __syncthreads();
@@ -107,8 +85,7 @@ template <typename Real, Shift SHIFT> __device__ inline void translate(const Tra
         const unsigned t = (i & 3) | (i >> 5 & 15) << 2, k = (i >> 2 & 7) | i >> 9 << 3;
         if (k >= depth) continue;
         const uint32_t s = source[t];
-        Real value = s == NONE ? Real(0) : from[size_t(s) * v.n + k0 + k];
-        if (axes && (__popc(v.signs[k0 + k] & axes) & 1)) value = -value;
+        const Real value = s == NONE ? Real(0) : from[size_t(s) * v.n + k0 + k];
         gathered[k * PITCH + t] = value;
       }
       for (unsigned i = tid; i < depth * across; i += blockDim.x) {
@@ -131,7 +108,6 @@ template <typename Real, Shift SHIFT> __device__ inline void translate(const Tra
       }
     }
   }
-  mirror_by(mirror);
   if (!works) return;
   Real *to = static_cast<Real *>(v.to);
   for (unsigned i = 0; i < ROWS; i++) {
@@ -145,27 +121,8 @@ template <typename Real, Shift SHIFT> __device__ inline void translate(const Tra
 }
 
 extern "C" {
-// The sources of M2L by tile and slot, of a table full of NONE. A warp works for one target.
-__global__ void __launch_bounds__(256) m2l_table(TranslateView v) {
-  const size_t place = size_t(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
-  const size_t tile = place / CELLS, t = place % CELLS;
-  const uint32_t cell = v.tiles[place];
-  if (cell == NONE) return;
-  const unsigned octant = v.tree.octant[cell];
-  for (uint64_t i = v.list.start[cell] + threadIdx.x % 32; i < v.list.start[cell + 1]; i += 32) {
-    const uint32_t source = v.list.pairs[2 * i], kind = v.list.pairs[2 * i + 1];
-    const uint32_t slot = v.slot_of[octant * v.classes + kind];
-    if (slot == NONE)
-      *v.fault = 1;
-    else
-      v.table[(tile * v.slots + slot) * CELLS + t] = source;
-  }
-}
-
 __global__ void __launch_bounds__(352) m2m_spherical_f32(TranslateView v) { translate<float, Shift::M2M>(v); }
 __global__ void __launch_bounds__(352) m2m_spherical_f64(TranslateView v) { translate<double, Shift::M2M>(v); }
-__global__ void __launch_bounds__(352) m2l_spherical_f32(TranslateView v) { translate<float, Shift::M2L>(v); }
-__global__ void __launch_bounds__(352) m2l_spherical_f64(TranslateView v) { translate<double, Shift::M2L>(v); }
 __global__ void __launch_bounds__(352) l2l_spherical_f32(TranslateView v) { translate<float, Shift::L2L>(v); }
 __global__ void __launch_bounds__(352) l2l_spherical_f64(TranslateView v) { translate<double, Shift::L2L>(v); }
 }

@@ -117,22 +117,40 @@ struct FarView {
   uint32_t staged;              // 1: shared memory holds the harmonics of 32 bodies for each warp
 };
 
-// Multipoles to multipoles or local expansions, and these to those of children: sums of products of vectors and matrices.
+// Multipoles of children to their parents', local expansions of parents to their children's.
 struct TranslateView {
   TreeView tree;                // of the targets
-  CsrView list;                 // of M2L
   const uint32_t *tiles;        // [][CELLS]: target cells of one level and octant, then NONE
-  uint32_t *table;              // [tiles][slots][CELLS]: source cells of M2L, or NONE
-  const uint32_t *slot_of;      // [8][classes]: the slot of a class at targets of an octant, or NONE
-  const uint32_t *operators;    // [8][slots]: the matrix, and in bits 29 to 31 the axes that it is mirrored along
-  const uint8_t *signs;         // [n]: bit d is set if the coefficient changes its sign in a mirror along axis d
-  const void *matrices;         // [][n][columns]: [source][target] coefficient
+  const void *matrices;         // [8][n][columns]: [octant][source][target coefficient]
   const void *from;             // [cells][n]
   void *to;                     // [cells][n]
-  uint32_t *fault;              // [1]: set where a pair's class has no slot
-  uint32_t first_tile, slots, classes;
+  uint32_t first_tile, slots;   // slots: 8 octants of children, or 1 parent
   uint32_t n, columns;          // coefficients, and those rounded up to 4
   uint32_t part, depth;         // target coefficients of a block, and source coefficients at a time
+};
+
+// Multipoles to local expansions.
+struct M2lView {
+  CsrView list;
+  const uint32_t *tiles;        // [tiles_len][CELLS]: target cells of one level and octant, then NONE
+  uint32_t *table;              // [tiles_len][slots][CELLS]: source cells, or NONE
+  const uint8_t *octant;        // [cells]
+  const uint32_t *slot_of;      // [8][classes]: the slot of a class at targets of an octant, or NONE
+  const uint32_t *operators;    // [8][slots]: the matrix, and in bits 29 to 31 the axes that it is mirrored along
+  const uint32_t *source_signs; // [8][pitch]: the sign bit of a packed coefficient in a mirror along these axes
+  const uint32_t *target_signs; // [8][8 columns]
+  const uint32_t *order;        // [pitch]: the coefficient of a packed place, or NONE
+  const void *matrices;         // [][steps][columns][1 or 2 in single precision][32 lanes][4]
+  const void *multipoles;       // [zero_row][n]
+  void *packed;                 // [zero_row + 1][pitch]
+  const void *from;             // the same
+  void *to;                     // [cells][n]
+  void *partial;                // [parts][cells][n], where parts > 1
+  uint32_t *fault;              // [1]: set where a pair's class has no slot
+  uint32_t tiles_len, slots, classes, parts;
+  uint32_t cells, zero_row;     // target cells and source cells
+  uint32_t n, columns;          // coefficients, and eights of them
+  uint32_t pitch, steps, half;  // steps of 16 source coefficients; half: the last has 8
 };
 
 // Direct sums by lists.
@@ -148,6 +166,7 @@ struct NearView {
   double smooth_below;          // epsilon
   double closest;               // in half sides of the leaf; 0: never too close
   uint32_t count, same;
+  uint32_t potential;           // 0: the field alone
 };
 
 // Direct sums at a sample of targets, for the guard.
@@ -167,6 +186,7 @@ struct GatherView {
   const uint32_t *order;        // [n]
   Body *bodies;                 // [n]
   const Sum *sums;              // [n]
+  const Sum *more;              // [n]: more of the potential; or null
   double *field;                // [n][3], in the caller's order; or null
   double *potential;            // [n], or null
   double strength_scale;
@@ -183,7 +203,8 @@ extern "C" __device__ const unsigned layout[] = {
     sizeof(CheckView), offsetof(CheckView, n),
     CELLS, sizeof(TreeView), offsetof(TreeView, cells), sizeof(CsrView), sizeof(Sum),
     sizeof(FarView), offsetof(FarView, list), offsetof(FarView, sums), offsetof(FarView, staged),
-    sizeof(TranslateView), offsetof(TranslateView, tiles), offsetof(TranslateView, fault), offsetof(TranslateView, depth),
-    sizeof(NearView), offsetof(NearView, tasks), offsetof(NearView, softening), offsetof(NearView, same),
+    sizeof(TranslateView), offsetof(TranslateView, tiles), offsetof(TranslateView, depth),
+    sizeof(M2lView), offsetof(M2lView, matrices), offsetof(M2lView, fault), offsetof(M2lView, half),
+    sizeof(NearView), offsetof(NearView, tasks), offsetof(NearView, softening), offsetof(NearView, potential),
     sizeof(GuardView), offsetof(GuardView, parts), sizeof(GatherView), offsetof(GatherView, n),
 };

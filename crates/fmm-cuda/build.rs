@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The kernels' files, and whether multiplications and additions may be fused: not where bits must be the CPU's.
-const MODULES: [(&str, bool); 9] = [
+const MODULES: [(&str, bool); 10] = [
     ("order", false),
     ("p2p", true),
     ("step", false),
     ("gather", false),
     ("moments", true),
     ("translate", true),
+    ("m2l", true),
     ("evaluate", true),
     ("near", true),
     ("guard", true),

@@ -13,8 +13,8 @@ use fmm_cuda::{CudaExecutor, Gpu};
 
 type Failure = Box<dyn std::error::Error>;
 
-const STAGES: [Stage; 8] =
-    [Stage::P2M, Stage::M2M, Stage::M2L, Stage::P2L, Stage::L2L, Stage::L2P, Stage::M2P, Stage::P2P];
+const STAGES: [Stage; 9] =
+    [Stage::P2M, Stage::M2M, Stage::M2L, Stage::P2L, Stage::L2L, Stage::L2P, Stage::M2P, Stage::P2P, Stage::Output];
 
 fn main() -> Result<(), Failure> {
     let mut cases: Vec<String> = std::env::args().skip(1).collect();

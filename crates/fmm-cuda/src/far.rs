@@ -1,5 +1,6 @@
 //! The stages that work on expansions.
 
+use cust::memory::DevicePointer;
 use fmm_core::plan::Plan;
 use fmm_core::tree::Tree;
 use fmm_core::{Error, Stage};
@@ -8,13 +9,23 @@ use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::cells::Tiles;
 use crate::kernels::SHARED;
-use crate::operators::{DeviceReal, Offsets, Operators, Set};
-use crate::view::{CELLS, CsrView, FarView, TranslateView, TreeView};
+use crate::operators::{DeviceReal, Offsets, Operators};
+use crate::view::{CELLS, CsrView, FarView, M2lView, TILE, TranslateView, TreeView};
 
 use super::fmm::Place;
 
 /// Warps of a block, at most.
 const WARPS: usize = 4;
+
+/// Below this tolerance the 11 bits of TF32 are too few.
+const TF32_FLOOR: f64 = 4e-4;
+
+/// Warps of M2L that fill a device. Where there are fewer the operators are shared out; the bits of a sum depend on this and not on
+/// the device.
+const FILLED: usize = 2048;
+
+/// The most shares.
+const MOST_PARTS: usize = 12;
 
 /// Reals that hold one coefficient of the bodies of a warp.
 const ROW: usize = 33;
@@ -33,6 +44,12 @@ pub struct Far<T: DeviceReal> {
     /// `[tiles][slots][CELLS]`
     table: Buffer<u32>,
     fault: Buffer<u32>,
+    /// Multipoles in the order of the lanes of M2L.
+    packed: Buffer<T>,
+    partial: Buffer<T>,
+    parts: usize,
+    /// Whether M2L takes three products in TF32 for one.
+    split: bool,
 }
 
 /// Tiles on the device.
@@ -55,8 +72,8 @@ impl Tiled {
 }
 
 impl<T: DeviceReal> Far<T> {
-    /// Makes ready for `plan`; `kept` may hold the tables of an earlier one.
-    pub fn new(plan: &Plan<3>, offsets: Offsets, kept: Option<Operators<T>>) -> Result<Self, Error> {
+    /// Makes ready for `plan` to keep `tolerance`; `kept` may hold the tables of an earlier one.
+    pub fn new(plan: &Plan<3>, offsets: Offsets, tolerance: f64, kept: Option<Operators<T>>) -> Result<Self, Error> {
         let order = plan.choice.order.unwrap_or(1);
         let operators = match kept {
             Some(kept) if kept.order == order && kept.offsets == offsets => kept,
@@ -80,6 +97,10 @@ impl<T: DeviceReal> Far<T> {
             source_tiles: plan.sources.as_ref().map(Tiled::new).transpose()?,
             table: Buffer::new(),
             fault: Buffer::new(),
+            packed: Buffer::new(),
+            partial: Buffer::new(),
+            parts: 1,
+            split: tolerance < TF32_FLOOR,
         };
         for (buffer, cells) in far.work.iter_mut().zip(&lists) {
             buffer.upload(cells)?;
@@ -88,7 +109,12 @@ impl<T: DeviceReal> Far<T> {
         far.locals.resize(targets.len() * n)?;
         far.fault.upload(&[0])?;
         if plan.schedule().contains(&Stage::M2L) {
-            far.table.resize(far.target_tiles.len() * far.operators.m2l.slots * CELLS)?;
+            let (tiles, tables) = (far.target_tiles.len(), &far.operators.m2l);
+            far.table.resize(tiles * tables.slots * CELLS)?;
+            far.packed.resize((sources.len() + 1) * tables.cut.pitch())?;
+            let warps = tiles * CELLS / 32 * (tables.cut.columns / tables.cut.tiles);
+            far.parts = (FILLED / warps.max(1)).clamp(1, MOST_PARTS);
+            far.partial.resize(if far.parts > 1 { far.parts * targets.len() * n } else { 0 })?;
         }
         Ok(far)
     }
@@ -107,16 +133,56 @@ impl<T: DeviceReal> Far<T> {
         self.operators
     }
 
-    /// Queues the sorting of the pairs of M2L by tile, slot and target.
-    fn sort(&mut self, gpu: &Gpu, place: &Place) -> Result<(), Error> {
+    fn m2l(&mut self, gpu: &Gpu, place: &Place) -> Result<(), Error> {
         if self.table.len() == 0 {
             return Ok(());
         }
         self.table.fill(gpu.stream(), 0xff)?;
-        let view = self.translate_view(place.targets, place.m2l, &self.operators.m2l, &self.target_tiles);
-        let blocks = self.target_tiles.len() * CELLS / 8;
-        // SAFETY: the table has a place for every tile, slot and target.
-        unsafe { gpu.kernels().launch(gpu.stream(), "m2l_table", blocks as u32, 256, &view) }
+        let (tables, tiles) = (&self.operators.m2l, self.target_tiles.len());
+        let cut = tables.cut;
+        let view = M2lView {
+            list: place.m2l,
+            tiles: self.target_tiles.cells.pointer(),
+            table: self.table.pointer(),
+            octant: place.targets.octant,
+            slot_of: tables.slot_of.pointer(),
+            operators: tables.operators.pointer(),
+            source_signs: tables.source_signs.pointer(),
+            target_signs: tables.target_signs.pointer(),
+            order: tables.order.pointer(),
+            matrices: tables.matrices.pointer().cast(),
+            multipoles: self.multipoles.pointer().cast(),
+            packed: self.packed.pointer().cast(),
+            from: self.packed.pointer().cast(),
+            to: self.locals.pointer().cast(),
+            partial: self.partial.pointer().cast(),
+            fault: self.fault.pointer(),
+            tiles_len: tiles as u32,
+            slots: tables.slots as u32,
+            classes: (tables.slot_of.len() / 8) as u32,
+            parts: self.parts as u32,
+            cells: place.targets.cells,
+            zero_row: place.sources.cells,
+            n: cut.n as u32,
+            columns: cut.columns as u32,
+            pitch: cut.pitch() as u32,
+            steps: cut.steps as u32,
+            half: u32::from(cut.half),
+        };
+        let real = T::NAME;
+        let split = if self.split && size_of::<T>() == 4 { "_split" } else { "" };
+        let launch = |name: &str, grid: (u32, u32, u32), threads: usize| {
+            // SAFETY: the arrays have the lengths that the view says.
+            unsafe { gpu.kernels().launch(gpu.stream(), name, grid, threads as u32, &view) }
+        };
+        launch("m2l_table", ((tiles * CELLS / 8) as u32, 1, 1), 256)?;
+        launch(&format!("m2l_pack_{real}"), (self.packed.len().div_ceil(TILE) as u32, 1, 1), TILE)?;
+        let grid = ((tiles * CELLS / 32).div_ceil(WARPS) as u32, (cut.columns / cut.tiles) as u32, self.parts as u32);
+        launch(&format!("m2l_spherical{split}_{real}_{}", cut.tiles), grid, 32 * WARPS)?;
+        if self.parts > 1 {
+            launch(&format!("m2l_parts_{real}"), (self.locals.len().div_ceil(TILE) as u32, 1, 1), TILE)?;
+        }
+        Ok(())
     }
 
     /// Whether a pair was met whose class no operator serves. The work must be finished.
@@ -135,29 +201,24 @@ impl<T: DeviceReal> Far<T> {
             Stage::P2L => self.bodies(gpu, place, "p2l", (1, 1), place.p2l, true),
             Stage::L2P => self.bodies(gpu, place, "l2p", (2, 0), place.m2p, true),
             Stage::M2P => self.bodies(gpu, place, "m2p", (3, 2), place.m2p, false),
+            Stage::M2L => self.m2l(gpu, place),
             Stage::M2M => {
                 let tiles = self.source_tiles.as_ref().unwrap_or(&self.target_tiles);
+                let mut view = self.translate_view(place.sources, tiles);
+                view.matrices = self.operators.m2m.pointer().cast();
+                (view.from, view.to) = (self.multipoles.pointer().cast(), self.multipoles.pointer().cast());
                 for level in (0..(place.sources.levels - 1) as usize).rev() {
-                    let set = &self.operators.m2m;
-                    let mut view = self.translate_view(place.sources, place.m2l, set, tiles);
-                    (view.from, view.to) = (self.multipoles.pointer().cast(), self.multipoles.pointer().cast());
                     self.translate(gpu, "m2m", view, tiles.level_start[level]..tiles.level_start[level + 1])?;
                 }
                 Ok(())
             }
-            Stage::M2L => {
-                self.sort(gpu, place)?;
-                let tiles = &self.target_tiles;
-                let mut view = self.translate_view(place.targets, place.m2l, &self.operators.m2l, tiles);
-                (view.from, view.to) = (self.multipoles.pointer().cast(), self.locals.pointer().cast());
-                self.translate(gpu, "m2l", view, 0..tiles.len())
-            }
             Stage::L2L => {
                 let tiles = &self.target_tiles;
+                let mut view = self.translate_view(place.targets, tiles);
+                view.matrices = self.operators.l2l.pointer().cast();
+                view.slots = 1;
+                (view.from, view.to) = (self.locals.pointer().cast(), self.locals.pointer().cast());
                 for level in 1..place.targets.levels as usize {
-                    let mut view = self.translate_view(place.targets, place.m2l, &self.operators.l2l, tiles);
-                    view.slots = 1;
-                    (view.from, view.to) = (self.locals.pointer().cast(), self.locals.pointer().cast());
                     self.translate(gpu, "l2l", view, tiles.level_start[level]..tiles.level_start[level + 1])?;
                 }
                 Ok(())
@@ -212,23 +273,16 @@ impl<T: DeviceReal> Far<T> {
         unsafe { gpu.kernels().launch_with(gpu.stream(), &name, blocks, (32 * warps as u32, shared), &view) }
     }
 
-    fn translate_view(&self, tree: TreeView, list: CsrView, set: &Set<T>, tiles: &Tiled) -> TranslateView {
+    fn translate_view(&self, tree: TreeView, tiles: &Tiled) -> TranslateView {
         let cut = self.operators.cut;
         TranslateView {
             tree,
-            list,
             tiles: tiles.cells.pointer(),
-            table: self.table.pointer(),
-            slot_of: self.operators.slot_of.pointer(),
-            operators: set.operators.pointer(),
-            signs: self.operators.signs.pointer(),
-            matrices: set.matrices.pointer().cast(),
-            from: self.multipoles.pointer().cast(),
-            to: self.locals.pointer().cast(),
-            fault: self.fault.pointer(),
+            matrices: DevicePointer::null(),
+            from: DevicePointer::null(),
+            to: DevicePointer::null(),
             first_tile: 0,
-            slots: set.slots as u32,
-            classes: (self.operators.slot_of.len() / 8) as u32,
+            slots: 8,
             n: cut.n as u32,
             columns: cut.columns as u32,
             part: cut.part as u32,

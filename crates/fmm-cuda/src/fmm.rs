@@ -180,7 +180,7 @@ impl Fmm {
             }
             self.near.plan(&plan.targets)?;
             self.sums.resize(n)?;
-            let far = Far::<T>::new(plan, offsets, kept)?;
+            let far = Far::<T>::new(plan, offsets, settings.tolerance, kept)?;
             gpu.settle()?;
             Ok::<_, Error>(far)
         })?;
@@ -206,7 +206,7 @@ impl Fmm {
             }
         }
         self.scatter(gpu, output, scale, n)?;
-        clock.mark(Some(Stage::L2P))?;
+        clock.mark(Some(Stage::Output))?;
         clock.read(times)?;
         if far.faulty()? {
             return Err(Error::Device("a list has a pair of cells that no M2L operator serves".into()));
@@ -242,6 +242,7 @@ impl Fmm {
                 order: self.cells[k].order.pointer(),
                 bodies: self.bodies[k].pointer(),
                 sums: DevicePointer::null(),
+                more: DevicePointer::null(),
                 field: DevicePointer::null(),
                 potential: DevicePointer::null(),
                 strength_scale: ends.strength_scale(),
@@ -265,6 +266,7 @@ impl Fmm {
             order: self.cells[0].order.pointer(),
             bodies: DevicePointer::null(),
             sums: self.sums.pointer(),
+            more: DevicePointer::null(),
             field: output.field,
             potential: output.potential,
             strength_scale: scale,

@@ -68,6 +68,7 @@ impl Near {
             closest,
             count: count as u32,
             same: u32::from(place.same),
+            potential: u32::from(potential),
         };
         let launch = |name: &str| {
             let blocks = count.div_ceil(WARPS) as u32;

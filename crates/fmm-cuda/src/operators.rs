@@ -23,10 +23,29 @@ const WIDEST: usize = 172;
 const DEEPEST: usize = 36;
 
 /// A precision of the device.
-pub trait DeviceReal: Real + DeviceCopy {}
+pub trait DeviceReal: Real + DeviceCopy {
+    /// Appends numbers as the tensor cores take them: in single precision what TF32 holds, then what it holds of the rest.
+    fn pieces(from: &[f64], to: &mut Vec<Self>);
+}
 
-impl DeviceReal for f32 {}
-impl DeviceReal for f64 {}
+impl DeviceReal for f32 {
+    fn pieces(from: &[f64], to: &mut Vec<f32>) {
+        to.extend(from.iter().map(|&x| tf32(x as f32)));
+        to.extend(from.iter().map(|&x| tf32((x - f64::from(tf32(x as f32))) as f32)));
+    }
+}
+
+impl DeviceReal for f64 {
+    fn pieces(from: &[f64], to: &mut Vec<f64>) {
+        to.extend(from);
+    }
+}
+
+/// Rounded to the 11 bits that TF32 has.
+fn tf32(x: f32) -> f32 {
+    let rounded = f32::from_bits(x.to_bits().wrapping_add(0x1000) & !0x1fff);
+    if rounded.is_finite() { rounded } else { x }
+}
 
 /// Which offsets M2L meets.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,14 +87,79 @@ impl Cut {
     }
 }
 
-/// Which matrix a target of an octant meets at each slot, and the matrices.
-pub struct Set<T: DeviceCopy> {
+/// The tables of M2L: see `M2lView`.
+pub struct M2l<T: DeviceCopy> {
     /// `[8][slots]`
     pub operators: Buffer<u32>,
-    /// `[][n][columns]`
+    /// `[8][classes]`
+    pub slot_of: Buffer<u32>,
+    /// `[8][pitch]`
+    pub source_signs: Buffer<u32>,
+    /// `[8][8 columns]`
+    pub target_signs: Buffer<u32>,
+    /// `[pitch]`
+    pub order: Buffer<u32>,
+    /// `[][steps][columns][pieces][32][4]`
     pub matrices: Buffer<T>,
-    /// Slots.
+    /// Operators that targets of one octant can meet.
     pub slots: usize,
+    /// How the product is cut.
+    pub cut: Fragments,
+}
+
+/// How the products of M2L are cut for the tensor cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fragments {
+    /// Coefficients.
+    pub n: usize,
+    /// Eights of target coefficients of a block: the kernels exist for some numbers.
+    pub tiles: usize,
+    /// Eights of target coefficients of all blocks.
+    pub columns: usize,
+    /// Steps of 16 source coefficients.
+    pub steps: usize,
+    /// Whether the last step has 8.
+    pub half: bool,
+}
+
+impl Fragments {
+    fn new(n: usize, bytes: usize) -> Self {
+        let sizes: &[usize] = if bytes == 4 { &[1, 2, 4, 5, 7, 8, 9, 11, 13] } else { &[1, 2, 4, 5, 6] };
+        let (all, most) = (n.div_ceil(8), sizes[sizes.len() - 1]);
+        let blocks = all.div_ceil(most);
+        let tiles = sizes.iter().copied().find(|&size| size >= all.div_ceil(blocks)).unwrap_or(most);
+        let steps = n.div_ceil(16);
+        Fragments { n, tiles, columns: tiles * blocks, steps, half: n - 16 * (steps - 1) <= 8 }
+    }
+
+    /// Packed places of a cell.
+    pub fn pitch(&self) -> usize {
+        16 * self.steps
+    }
+
+    /// The coefficient at a packed place: four (in a last half step two) side by side belong to one lane.
+    fn coefficient(&self, place: usize) -> Option<usize> {
+        let (step, lane, k) = (place / 16, place % 16 / 4, place % 4);
+        let held = if self.half && step + 1 == self.steps { 2 } else { 4 };
+        Some(16 * step + held * lane + k).filter(|&c| k < held && c < self.n)
+    }
+
+    /// A matrix `[source][target]` in the order of the lanes.
+    fn arrange<T: DeviceReal>(&self, matrix: &[f64]) -> Vec<T> {
+        let mut out = vec![];
+        for step in 0..self.steps {
+            for column in 0..self.columns {
+                let entry = |lane: usize, k: usize| {
+                    let source = self.coefficient(16 * step + 4 * (lane % 4) + k);
+                    let target = 8 * column + lane / 4;
+                    source.filter(|_| target < self.n).map_or(0.0, |source| matrix[source * self.n + target])
+                };
+                let all: Vec<f64> = (0..128).map(|i| entry(i / 4, i % 4)).collect();
+                T::pieces(&all, &mut out);
+            }
+        }
+        out
+    }
 }
 
 /// All tables of an order.
@@ -88,16 +172,12 @@ pub struct Operators<T: DeviceCopy> {
     pub cut: Cut,
     /// Of P2M and L2P, P2L, M2P: the last to one degree more.
     pub recurrences: [Buffer<T>; 3],
-    /// Of M2M.
-    pub m2m: Set<T>,
+    /// Of M2M. `[8][n][columns]`
+    pub m2m: Buffer<T>,
+    /// Of L2L. `[8][n][columns]`
+    pub l2l: Buffer<T>,
     /// Of M2L.
-    pub m2l: Set<T>,
-    /// Of L2L.
-    pub l2l: Set<T>,
-    /// Bit d is set if the coefficient changes its sign in a mirror along axis d. `[n]`
-    pub signs: Buffer<u8>,
-    /// The slot of a class at targets of an octant. `[8][classes]`
-    pub slot_of: Buffer<u32>,
+    pub m2l: M2l<T>,
 }
 
 impl<T: DeviceReal> Operators<T> {
@@ -105,40 +185,57 @@ impl<T: DeviceReal> Operators<T> {
     pub fn new(order: usize, offsets: Offsets) -> Result<Self, Error> {
         let expansion = Spherical::<f64>::new(order, offsets.classes);
         let cut = Cut::new((order + 1) * (order + 1), size_of::<T>());
-        let plan = Slots::new(offsets);
-        let all = |translations: &[Translation]| {
-            let one = |t: &Translation| padded::<T>(&matrix(&expansion, *t), cut);
-            translations.par_iter().map(one).collect::<Vec<_>>().concat()
+        let octants = |make: fn(u8) -> Translation| {
+            let one = |octant: u8| padded::<T>(&matrix(&expansion, make(octant)), cut);
+            let mut all = Buffer::new();
+            all.upload(&(0..8).into_par_iter().map(one).collect::<Vec<_>>().concat())?;
+            Ok::<_, Error>(all)
         };
-        let set = |operators: &[u32], translations: &[Translation]| {
-            let mut set = Set { operators: Buffer::new(), matrices: Buffer::new(), slots: operators.len() / 8 };
-            set.operators.upload(operators)?;
-            set.matrices.upload(&all(translations))?;
-            Ok::<_, Error>(set)
-        };
-        let octants = |make: fn(u8) -> Translation| (0..8).map(make).collect::<Vec<_>>();
-        let children: Vec<u32> = (0..64).map(|i| i % 8).collect();
-        let own: Vec<u32> = (0..8).collect();
-        let bases: Vec<Translation> =
-            plan.bases.iter().map(|&offset| Translation::M2L(offsets.classes.class(offset))).collect();
         let mut tables = Operators {
             order,
             offsets,
             cut,
             recurrences: Default::default(),
-            m2m: set(&children, &octants(Translation::M2M))?,
-            m2l: set(&plan.operators, &bases)?,
-            l2l: set(&own, &octants(Translation::L2L))?,
-            signs: Buffer::new(),
-            slot_of: Buffer::new(),
+            m2m: octants(Translation::M2M)?,
+            l2l: octants(Translation::L2L)?,
+            m2l: M2l::new(order, offsets, &expansion)?,
         };
         let kinds = [(Kind::Regular, order), (Kind::Irregular, order), (Kind::Irregular, order + 1)];
         for (table, (kind, degree)) in tables.recurrences.iter_mut().zip(kinds) {
             let factors = recurrences(kind, degree);
             table.upload(&factors.as_flattened().iter().map(|&f| T::from_f64(f)).collect::<Vec<_>>())?;
         }
-        tables.signs.upload(&signs(order))?;
-        tables.slot_of.upload(&plan.slot_of)?;
+        Ok(tables)
+    }
+}
+
+impl<T: DeviceReal> M2l<T> {
+    fn new(order: usize, offsets: Offsets, expansion: &Spherical<f64>) -> Result<Self, Error> {
+        let plan = Slots::new(offsets);
+        let cut = Fragments::new((order + 1) * (order + 1), size_of::<T>());
+        let one =
+            |&offset: &[i32; 3]| cut.arrange::<T>(&matrix(expansion, Translation::M2L(offsets.classes.class(offset))));
+        let matrices = plan.bases.par_iter().map(one).collect::<Vec<_>>().concat();
+        let signs = signs(order);
+        let sign = |axes: u8, k: Option<usize>| k.map_or(0, |k| ((signs[k] & axes).count_ones() % 2) << 31);
+        let packed = |axes| (0..cut.pitch()).map(move |place| sign(axes, cut.coefficient(place)));
+        let plain = |axes| (0..8 * cut.columns).map(move |k| sign(axes, Some(k).filter(|&k| k < cut.n)));
+        let upload = |values: Vec<u32>| {
+            let mut buffer = Buffer::new();
+            buffer.upload(&values)?;
+            Ok::<_, Error>(buffer)
+        };
+        let mut tables = M2l {
+            slots: plan.operators.len() / 8,
+            operators: upload(plan.operators)?,
+            slot_of: upload(plan.slot_of)?,
+            source_signs: upload((0..8).flat_map(packed).collect())?,
+            target_signs: upload((0..8).flat_map(plain).collect())?,
+            order: upload((0..cut.pitch()).map(|place| cut.coefficient(place).map_or(NONE, |k| k as u32)).collect())?,
+            matrices: Buffer::new(),
+            cut,
+        };
+        tables.matrices.upload(&matrices)?;
         Ok(tables)
     }
 }
@@ -260,6 +357,29 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    /// The product as the tensor cores do it, place by place, is the matrix's.
+    #[test]
+    fn fragments_hold_every_entry_once() {
+        for (n, bytes) in [(4, 4), (25, 4), (36, 8), (49, 4), (100, 8), (225, 4), (961, 8)] {
+            let cut = Fragments::new(n, bytes);
+            let matrix: Vec<f64> = (0..n * n).map(|i| i as f64).collect();
+            let arranged = cut.arrange::<f64>(&matrix);
+            let mut found = vec![0.0; n * n];
+            for (place, &entry) in arranged.iter().enumerate() {
+                let (block, lane, k) = (place / 128, place / 4 % 32, place % 4);
+                let (step, column) = (block / cut.columns, block % cut.columns);
+                if let Some(source) = cut.coefficient(16 * step + 4 * (lane % 4) + k)
+                    && 8 * column + lane / 4 < n
+                {
+                    found[source * n + 8 * column + lane / 4] += entry;
+                }
+            }
+            assert_eq!(found, matrix, "{n}");
+            let kept = (0..cut.pitch()).filter_map(|place| cut.coefficient(place)).count();
+            assert_eq!((kept, cut.columns % cut.tiles), (n, 0));
         }
     }
 

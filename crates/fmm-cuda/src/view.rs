@@ -215,38 +215,24 @@ pub struct FarView {
     pub staged: u32,
 }
 
-/// Translations as products of vectors and matrices.
+/// Multipoles of children to their parents', local expansions of parents to their children's.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
 pub struct TranslateView {
     /// Of the targets.
     pub tree: TreeView,
-    /// Of M2L.
-    pub list: CsrView,
     /// Target cells of one level and octant, then [`NONE`]. `[][CELLS]`
     pub tiles: DevicePointer<u32>,
-    /// Source cells of M2L, or [`NONE`]. `[tiles][slots][CELLS]`
-    pub table: DevicePointer<u32>,
-    /// The slot of a class at targets of an octant, or [`NONE`]. `[8][classes]`
-    pub slot_of: DevicePointer<u32>,
-    /// The matrix, and in bits 29 to 31 the axes that it is mirrored along. `[8][slots]`
-    pub operators: DevicePointer<u32>,
-    /// Bit d is set if the coefficient changes its sign in a mirror along axis d. `[n]`
-    pub signs: DevicePointer<u8>,
-    /// `[][n][columns]`
+    /// `[8][n][columns]`
     pub matrices: DevicePointer<u8>,
     /// `[cells][n]`
     pub from: DevicePointer<u8>,
     /// `[cells][n]`
     pub to: DevicePointer<u8>,
-    /// Set where a pair's class has no slot. `[1]`
-    pub fault: DevicePointer<u32>,
     /// The tile of block 0.
     pub first_tile: u32,
-    /// Operators that targets of one octant can meet.
+    /// 8 octants of children, or 1 parent.
     pub slots: u32,
-    /// Number of classes.
-    pub classes: u32,
     /// Coefficients of an expansion.
     pub n: u32,
     /// The same rounded up to a multiple of 4.
@@ -255,6 +241,66 @@ pub struct TranslateView {
     pub part: u32,
     /// Source coefficients at a time.
     pub depth: u32,
+}
+
+/// Multipoles to local expansions.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct M2lView {
+    /// Who meets whom.
+    pub list: CsrView,
+    /// Target cells of one level and octant, then [`NONE`]. `[tiles_len][CELLS]`
+    pub tiles: DevicePointer<u32>,
+    /// Source cells, or [`NONE`]. `[tiles_len][slots][CELLS]`
+    pub table: DevicePointer<u32>,
+    /// Of the target cells. `[cells]`
+    pub octant: DevicePointer<u8>,
+    /// The slot of a class at targets of an octant, or [`NONE`]. `[8][classes]`
+    pub slot_of: DevicePointer<u32>,
+    /// The matrix, and in bits 29 to 31 the axes that it is mirrored along. `[8][slots]`
+    pub operators: DevicePointer<u32>,
+    /// The sign bit of a packed coefficient in a mirror along these axes. `[8][pitch]`
+    pub source_signs: DevicePointer<u32>,
+    /// `[8][8 columns]`
+    pub target_signs: DevicePointer<u32>,
+    /// The coefficient of a packed place, or [`NONE`]. `[pitch]`
+    pub order: DevicePointer<u32>,
+    /// `[][steps][columns][1, or 2 in single precision][32][4]`
+    pub matrices: DevicePointer<u8>,
+    /// `[zero_row][n]`
+    pub multipoles: DevicePointer<u8>,
+    /// `[zero_row + 1][pitch]`
+    pub packed: DevicePointer<u8>,
+    /// The same.
+    pub from: DevicePointer<u8>,
+    /// `[cells][n]`
+    pub to: DevicePointer<u8>,
+    /// Where there are parts. `[parts][cells][n]`
+    pub partial: DevicePointer<u8>,
+    /// Set where a pair's class has no slot. `[1]`
+    pub fault: DevicePointer<u32>,
+    /// Number of tiles.
+    pub tiles_len: u32,
+    /// Operators that targets of one octant can meet.
+    pub slots: u32,
+    /// Number of classes.
+    pub classes: u32,
+    /// Shares of the operators, each summed by warps of its own.
+    pub parts: u32,
+    /// Number of target cells.
+    pub cells: u32,
+    /// Number of source cells.
+    pub zero_row: u32,
+    /// Coefficients of an expansion.
+    pub n: u32,
+    /// Eights of target coefficients.
+    pub columns: u32,
+    /// Packed coefficients of a cell.
+    pub pitch: u32,
+    /// Steps of 16 source coefficients.
+    pub steps: u32,
+    /// 1: the last step has 8.
+    pub half: u32,
 }
 
 /// Direct sums by lists.
@@ -287,6 +333,8 @@ pub struct NearView {
     pub count: u32,
     /// 1: targets are the sources, and none sees itself.
     pub same: u32,
+    /// 0: the field alone.
+    pub potential: u32,
 }
 
 /// Direct sums at a sample of targets, for the guard.
@@ -323,6 +371,8 @@ pub struct GatherView {
     pub bodies: DevicePointer<Body>,
     /// `[n]`
     pub sums: DevicePointer<Sum>,
+    /// More of the potential, or null. `[n]`
+    pub more: DevicePointer<Sum>,
     /// In the caller's order, or null. `[n][3]`
     pub field: DevicePointer<f64>,
     /// In the caller's order, or null. `[n]`
@@ -366,12 +416,15 @@ pub const LAYOUT: &[usize] = &{
         offset_of!(FarView, staged),
         size_of::<TranslateView>(),
         offset_of!(TranslateView, tiles),
-        offset_of!(TranslateView, fault),
         offset_of!(TranslateView, depth),
+        size_of::<M2lView>(),
+        offset_of!(M2lView, matrices),
+        offset_of!(M2lView, fault),
+        offset_of!(M2lView, half),
         size_of::<NearView>(),
         offset_of!(NearView, tasks),
         offset_of!(NearView, softening),
-        offset_of!(NearView, same),
+        offset_of!(NearView, potential),
         size_of::<GuardView>(),
         offset_of!(GuardView, parts),
         size_of::<GatherView>(),
