@@ -14,17 +14,23 @@ __global__ void __launch_bounds__(TILE) gather_tree_f64(GatherView v) {
   v.bodies[i] = b;
 }
 
-__global__ void __launch_bounds__(TILE) scatter_sums_f64(GatherView v) {
+// Small enough to stay in the cache, so that its scattered writes are cheap; what is returned by it is written in order.
+__global__ void __launch_bounds__(TILE) invert_order(GatherView v) {
+  const size_t i = size_t(blockIdx.x) * TILE + threadIdx.x;
+  if (i < v.n) v.inverse[v.order[i]] = i;
+}
+
+__global__ void __launch_bounds__(TILE) return_sums_f64(GatherView v) {
   const size_t i = size_t(blockIdx.x) * TILE + threadIdx.x;
   if (i >= v.n) return;
-  const size_t to = v.order[i];
-  const Sum s = v.sums[i];
+  const size_t from = v.inverse[i];
+  const Sum s = v.sums[from];
   const double unscale = 1 / v.strength_scale;
   if (v.field) {
-    v.field[3 * to] = s.x * unscale;
-    v.field[3 * to + 1] = s.y * unscale;
-    v.field[3 * to + 2] = s.z * unscale;
+    v.field[3 * i] = s.x * unscale;
+    v.field[3 * i + 1] = s.y * unscale;
+    v.field[3 * i + 2] = s.z * unscale;
   }
-  if (v.potential) v.potential[to] = (v.more ? s.potential + v.more[i].potential : s.potential) * unscale;
+  if (v.potential) v.potential[i] = (v.more ? s.potential + v.more[from].potential : s.potential) * unscale;
 }
 }

@@ -65,15 +65,26 @@ __device__ inline void product(Real (*sum)[TILES][2], const Real (*a)[4], const 
       row4(matrix + (size_t(2 * c) * 32 + lane) * 4, b);
       if constexpr (SPLIT) row4(matrix + (size_t(2 * c + 1) * 32 + lane) * 4, l);
 #pragma unroll
-      for (unsigned r = 0; r < 4; r += 2)
+      for (unsigned r = 0; r < 4; r += 2) {
+        if constexpr (SPLIT) {
+          // Tensor cores cut sums off instead of rounding them: a long sum of theirs would drift. So they add few terms.
+          Real few[2][2] = {};
 #pragma unroll
-        for (unsigned e = 0; e < TERMS; e += 2) {
-          if constexpr (SPLIT) {
-            mma(sum[r][c], sum[r + 1][c], low[r][e], low[r + 1][e], low[r][e + 1], low[r + 1][e + 1], b[e], b[e + 1]);
-            mma(sum[r][c], sum[r + 1][c], high[r][e], high[r + 1][e], high[r][e + 1], high[r + 1][e + 1], l[e], l[e + 1]);
+          for (unsigned e = 0; e < TERMS; e += 2) {
+            mma(few[0], few[1], low[r][e], low[r + 1][e], low[r][e + 1], low[r + 1][e + 1], b[e], b[e + 1]);
+            mma(few[0], few[1], high[r][e], high[r + 1][e], high[r][e + 1], high[r + 1][e + 1], l[e], l[e + 1]);
           }
-          mma(sum[r][c], sum[r + 1][c], high[r][e], high[r + 1][e], high[r][e + 1], high[r + 1][e + 1], b[e], b[e + 1]);
+#pragma unroll
+          for (unsigned e = 0; e < TERMS; e += 2)
+            mma(few[0], few[1], high[r][e], high[r + 1][e], high[r][e + 1], high[r + 1][e + 1], b[e], b[e + 1]);
+#pragma unroll
+          for (unsigned k = 0; k < 4; k++) sum[r + k / 2][c][k % 2] += few[k / 2][k % 2];
+        } else {
+#pragma unroll
+          for (unsigned e = 0; e < TERMS; e += 2)
+            mma(sum[r][c], sum[r + 1][c], high[r][e], high[r + 1][e], high[r][e + 1], high[r + 1][e + 1], b[e], b[e + 1]);
         }
+      }
     }
   } else {
 #pragma unroll
@@ -227,8 +238,8 @@ __global__ void __launch_bounds__(TILE) m2l_parts_f64(M2lView v) { add_parts<dou
 
 // By the number of 8 columns that a block has.
 #define M2L_F32(TILES)                                                                                                    \
-  __global__ void __launch_bounds__(32 * WARPS) m2l_spherical_f32_##TILES(M2lView v) { m2l<float, false, TILES>(v); }      \
-  __global__ void __launch_bounds__(32 * WARPS) m2l_spherical_split_f32_##TILES(M2lView v) { m2l<float, true, TILES>(v); }
+  __global__ void __launch_bounds__(32 * WARPS, 3) m2l_spherical_f32_##TILES(M2lView v) { m2l<float, false, TILES>(v); }      \
+  __global__ void __launch_bounds__(32 * WARPS, 3) m2l_spherical_split_f32_##TILES(M2lView v) { m2l<float, true, TILES>(v); }
 #define M2L_F64(TILES)                                                                                                    \
   __global__ void __launch_bounds__(32 * WARPS) m2l_spherical_f64_##TILES(M2lView v) { m2l<double, false, TILES>(v); }
 M2L_F32(1)
@@ -238,8 +249,6 @@ M2L_F32(5)
 M2L_F32(7)
 M2L_F32(8)
 M2L_F32(9)
-M2L_F32(11)
-M2L_F32(13)
 M2L_F64(1)
 M2L_F64(2)
 M2L_F64(4)

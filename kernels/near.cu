@@ -197,8 +197,8 @@ template <typename Real, template <typename> class Kernel, bool POTENTIAL> __dev
 
 extern "C" {
 #define LISTS(NAME, KERNEL)                                                                                              \
-  __global__ void __launch_bounds__(32 * WARPS) p2p_list_##NAME##_f32(NearView v) { lists<float, KERNEL, false>(v); }     \
-  __global__ void __launch_bounds__(32 * WARPS) p2p_list_##NAME##_potential_f32(NearView v) { lists<float, KERNEL, true>(v); } \
+  __global__ void __launch_bounds__(32 * WARPS, 5) p2p_list_##NAME##_f32(NearView v) { lists<float, KERNEL, false>(v); }     \
+  __global__ void __launch_bounds__(32 * WARPS, 4) p2p_list_##NAME##_potential_f32(NearView v) { lists<float, KERNEL, true>(v); } \
   __global__ void __launch_bounds__(32 * WARPS) p2p_list_##NAME##_potential_f64(NearView v) { lists<double, KERNEL, true>(v); }
 LISTS(newton, Newton)
 LISTS(plummer, Plummer)

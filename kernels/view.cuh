@@ -184,6 +184,7 @@ struct GatherView {
   const double *position;       // [n][3], in the caller's order
   const double *strength;       // [n], or null
   const uint32_t *order;        // [n]
+  uint32_t *inverse;            // [n]: the place of order[i] is i
   Body *bodies;                 // [n]
   const Sum *sums;              // [n]
   const Sum *more;              // [n]: more of the potential; or null

@@ -18,9 +18,8 @@ const SHARES: usize = 512;
 
 /// Executes on a GPU, where the particles live.
 ///
-/// Direct [`forces`](Executor::forces) sum the field alone; the potential is summed from the same positions when
-/// [`field`](Executor::field) asks for it. Fast methods sum both. Coincident pairs are counted when particles are uploaded, and by
-/// trees.
+/// [`forces`](Executor::forces) sums the field alone; the potential of pairs is summed from the same positions when
+/// [`field`](Executor::field) asks for it. Coincident pairs are counted when particles are uploaded, and by trees.
 ///
 /// A failure of the device in a call that returns no error is told by the next call that does; copies are NaN until then.
 pub struct CudaExecutor {
@@ -148,7 +147,7 @@ impl CudaExecutor {
         let position = times.time(Stage::Tree, || Ok::<_, Error>(direct::triples(&self.state.position.download()?)))?;
         let cube = times.time_more(Stage::Tree, || Cube::around(&[&position]));
         let problem = times.time_more(Stage::Tree, || Problem::of(&position, &self.strength, n, &cube));
-        let State { position: from, strength, field, potential, .. } = &mut self.state;
+        let State { position: from, strength, field, .. } = &mut self.state;
         let ends = Ends {
             sources: Points { position: from.pointer(), strength: strength.pointer(), n },
             targets: None,
@@ -163,16 +162,18 @@ impl CudaExecutor {
             targets: None,
             ends,
             field,
-            potential,
+            potential: None,
             softening: self.settings.softening,
             times,
             shares: vec![],
             failed: None,
             coincident_pairs: None,
         };
-        self.choice = Some(contract::keep(&self.resolved, problem, &mut attempt)?);
+        let choice = contract::keep(&self.resolved, problem, &mut attempt)?;
         self.coincident_pairs = attempt.coincident_pairs.unwrap_or(self.coincident_pairs);
-        self.units = None;
+        // Where no expansion has kept the tolerance the sum was direct.
+        self.units = (choice.method == Method::Direct).then(|| direct::units(cube, self.largest_strength));
+        self.choice = Some(choice);
         self.summed = true;
         Ok(())
     }
@@ -290,9 +291,11 @@ impl Executor for CudaExecutor {
             return (vec![], vec![]);
         }
         let Some(units) = self.units else {
-            let copied = self
-                .enter()
-                .and_then(|()| Ok((self.state.potential.download()?, direct::triples(&self.state.field.download()?))));
+            let copied = self.enter().and_then(|()| {
+                self.state.potential.resize(n)?;
+                self.fmm.potential(&self.gpu, self.state.potential.pointer())?;
+                Ok((self.state.potential.download()?, direct::triples(&self.state.field.download()?)))
+            });
             return self.keep(copied, (vec![f64::NAN; n], vec![[f64::NAN; 3]; n]));
         };
         let request = self.request(true);

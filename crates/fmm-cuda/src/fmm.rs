@@ -56,8 +56,25 @@ pub struct Fmm {
     rows: [Rows; 4],
     bodies: [Buffer<Body>; 2],
     sums: Buffer<Sum>,
+    /// Caller's order → sorted place of the targets.
+    inverse: Buffer<u32>,
+    /// The near part of the potential, where the forces were summed without it.
+    more: Buffer<Sum>,
     near: Near,
     tables: (Option<Operators<f32>>, Option<Operators<f64>>),
+    last: Option<Last>,
+}
+
+/// The sum whose arrays these are.
+struct Last {
+    /// Whether targets were the sources.
+    same: bool,
+    softening: Softening,
+    precision: Precision,
+    closest: f64,
+    strength_scale: f64,
+    /// Whether the potential is summed already.
+    whole: bool,
 }
 
 /// What a stage has left, for comparisons with the CPU's: multipoles and local expansions cell after cell, and sums at the targets
@@ -180,6 +197,7 @@ impl Fmm {
             }
             self.near.plan(&plan.targets)?;
             self.sums.resize(n)?;
+            self.inverse.resize(n)?;
             let far = Far::<T>::new(plan, offsets, settings.tolerance, kept)?;
             gpu.settle()?;
             Ok::<_, Error>(far)
@@ -189,11 +207,19 @@ impl Fmm {
         self.gather(gpu, ends)?;
         self.sums.fill(gpu.stream(), 0)?;
         clock.mark(Some(Stage::Tree))?;
-        let place = self.place(plan);
+        let place = self.place(plan.sources.is_none());
+        self.last = Some(Last {
+            same: plan.sources.is_none(),
+            softening: settings.softening,
+            precision: plan.choice.precision,
+            closest: plan.closest,
+            strength_scale: scale,
+            whole: !output.potential.is_null() || plan.choice.precision == Precision::F64,
+        });
         for &stage in plan.schedule() {
             if stage == Stage::P2P {
                 let Choice { precision, .. } = plan.choice;
-                let potential = !output.potential.is_null();
+                let potential = !output.potential.is_null() || precision == Precision::F64;
                 self.near.sum(gpu, &place, settings.softening, precision, plan.closest, potential)?;
             } else {
                 far.stage(gpu, &place, stage)?;
@@ -205,7 +231,7 @@ impl Fmm {
                 watch(stage, numbers(&far.multipoles)?, numbers(&far.locals)?, self.sums.download()?, scale);
             }
         }
-        self.scatter(gpu, output, scale, n)?;
+        self.scatter(gpu, output, DevicePointer::null(), scale, n)?;
         clock.mark(Some(Stage::Output))?;
         clock.read(times)?;
         if far.faulty()? {
@@ -227,6 +253,21 @@ impl Fmm {
         Ok((shares, far.into_operators()))
     }
 
+    /// The potential of the last sum, at the places that its bodies had.
+    pub fn potential(&mut self, gpu: &Gpu, potential: DevicePointer<f64>) -> Result<(), Error> {
+        let Some(last) = &self.last else { return Ok(()) };
+        let n = self.sums.len();
+        if !last.whole {
+            self.more.resize(n)?;
+            self.more.fill(gpu.stream(), 0)?;
+            let place = Place { sums: self.more.pointer(), ..self.place(last.same) };
+            self.near.sum(gpu, &place, last.softening, last.precision, last.closest, true)?;
+        }
+        let more = if last.whole { DevicePointer::null() } else { self.more.pointer() };
+        self.scatter(gpu, Output { field: DevicePointer::null(), potential }, more, last.strength_scale, n)?;
+        gpu.finish()
+    }
+
     /// Queues the copying of bodies into the order of their trees.
     fn gather(&mut self, gpu: &Gpu, ends: Ends) -> Result<(), Error> {
         let targets = ends.targets.map(|points| (points, 0));
@@ -240,6 +281,7 @@ impl Fmm {
                 position: points.position,
                 strength: points.strength,
                 order: self.cells[k].order.pointer(),
+                inverse: DevicePointer::null(),
                 bodies: self.bodies[k].pointer(),
                 sums: DevicePointer::null(),
                 more: DevicePointer::null(),
@@ -256,7 +298,7 @@ impl Fmm {
     }
 
     /// Queues the copying of the sums into the caller's order.
-    fn scatter(&self, gpu: &Gpu, output: Output, scale: f64, n: usize) -> Result<(), Error> {
+    fn scatter(&self, gpu: &Gpu, output: Output, more: DevicePointer<Sum>, scale: f64, n: usize) -> Result<(), Error> {
         if n == 0 {
             return Ok(());
         }
@@ -264,20 +306,23 @@ impl Fmm {
             position: DevicePointer::null(),
             strength: DevicePointer::null(),
             order: self.cells[0].order.pointer(),
+            inverse: self.inverse.pointer(),
             bodies: DevicePointer::null(),
             sums: self.sums.pointer(),
-            more: DevicePointer::null(),
+            more,
             field: output.field,
             potential: output.potential,
             strength_scale: scale,
             n: n as u32,
         };
         // SAFETY: all arrays are of the targets' number.
-        unsafe { gpu.kernels().launch(gpu.stream(), "scatter_sums_f64", n.div_ceil(TILE) as u32, TILE as u32, &view) }
+        let launch =
+            |name| unsafe { gpu.kernels().launch(gpu.stream(), name, n.div_ceil(TILE) as u32, TILE as u32, &view) };
+        launch("invert_order")?;
+        launch("return_sums_f64")
     }
 
-    fn place(&self, plan: &Plan<3>) -> Place {
-        let same = plan.sources.is_none();
+    fn place(&self, same: bool) -> Place {
         let from = usize::from(!same);
         let [m2l, m2p, p2l, p2p] = self.rows.each_ref().map(Rows::view);
         Place {
@@ -313,8 +358,8 @@ pub struct DeviceAttempt<'a> {
     pub ends: Ends,
     /// `[targets][3]`, on the device, in the caller's order.
     pub field: &'a mut Buffer<f64>,
-    /// `[targets]`
-    pub potential: &'a mut Buffer<f64>,
+    /// `[targets]`; none if it is not wanted now.
+    pub potential: Option<&'a mut Buffer<f64>>,
     /// Of the kernel.
     pub softening: Softening,
     /// Where times go.
@@ -328,9 +373,16 @@ pub struct DeviceAttempt<'a> {
 }
 
 impl DeviceAttempt<'_> {
+    fn output(&self) -> Output {
+        let potential = self.potential.as_ref().map_or(DevicePointer::null(), |p| p.pointer());
+        Output { field: self.field.pointer(), potential }
+    }
+
     fn direct_sum(&mut self, settings: &Settings, choice: &Choice) -> Result<(), Error> {
+        let output = self.output();
         let (gpu, direct, ends) = (self.gpu, &mut *self.direct, self.ends);
-        let request = Request { softening: settings.softening, precision: choice.precision, potential: true };
+        let request =
+            Request { softening: settings.softening, precision: choice.precision, potential: self.potential.is_some() };
         let n = self.targets.map_or(self.sources.len(), <[_]>::len);
         let bytes = Direct::bytes(&request, self.sources.len(), self.targets.map(<[_]>::len));
         direct::fits(gpu, bytes, &format!("{} sources at {n} targets", self.sources.len()))?;
@@ -344,7 +396,6 @@ impl DeviceAttempt<'_> {
             }
             gpu.finish()
         })?;
-        let output = Output { field: self.field.pointer(), potential: self.potential.pointer() };
         self.times.time(Stage::P2P, || {
             direct.sum(gpu, &request, units, same, output)?;
             gpu.finish()
@@ -371,7 +422,9 @@ impl Attempt for DeviceAttempt<'_> {
         self.failed.take().map_or(Ok(()), Err)?;
         let at = self.targets.unwrap_or(self.sources);
         self.field.resize(3 * at.len())?;
-        self.potential.resize(at.len())?;
+        if let Some(potential) = &mut self.potential {
+            potential.resize(at.len())?;
+        }
         if choice.method == Method::Direct {
             return self.direct_sum(settings, &choice);
         }
@@ -379,7 +432,7 @@ impl Attempt for DeviceAttempt<'_> {
             return Err(policy::no_cartesian(settings));
         }
         let plan = Plan::new(settings, choice, self.cube, self.sources, self.targets, self.times);
-        let output = Output { field: self.field.pointer(), potential: self.potential.pointer() };
+        let output = self.output();
         let guarded = settings.order.is_none().then_some(at);
         let (gpu, ends) = (self.gpu, self.ends);
         self.shares = self.fmm.sum(gpu, settings, &plan, ends, output, guarded, self.times, None)?;
@@ -443,7 +496,7 @@ pub fn evaluate(
         targets,
         ends,
         field,
-        potential,
+        potential: Some(potential),
         softening: settings.softening,
         times,
         shares: vec![],

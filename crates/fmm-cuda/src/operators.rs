@@ -22,6 +22,9 @@ const WIDEST: usize = 172;
 /// Source coefficients that a block takes at a time, at most.
 const DEEPEST: usize = 36;
 
+/// Threads of a block, at least: so many gather at once.
+const GATHERING: usize = 256;
+
 /// A precision of the device.
 pub trait DeviceReal: Real + DeviceCopy {
     /// Appends numbers as the tensor cores take them: in single precision what TF32 holds, then what it holds of the rest.
@@ -82,7 +85,7 @@ impl Cut {
         let row = (CELLS + 4 + part) * bytes;
         let deepest = (SHARED / row).min(DEEPEST);
         let depth = n.div_ceil(n.div_ceil(deepest));
-        let threads = (part / COLUMNS * (CELLS / ROWS)).next_multiple_of(32).max(CELLS);
+        let threads = (part / COLUMNS * (CELLS / ROWS)).next_multiple_of(32).max(GATHERING);
         Cut { n, columns, part, depth, threads, shared: depth * row }
     }
 }
@@ -124,7 +127,7 @@ pub struct Fragments {
 
 impl Fragments {
     fn new(n: usize, bytes: usize) -> Self {
-        let sizes: &[usize] = if bytes == 4 { &[1, 2, 4, 5, 7, 8, 9, 11, 13] } else { &[1, 2, 4, 5, 6] };
+        let sizes: &[usize] = if bytes == 4 { &[1, 2, 4, 5, 7, 8, 9] } else { &[1, 2, 4, 5, 6] };
         let (all, most) = (n.div_ceil(8), sizes[sizes.len() - 1]);
         let blocks = all.div_ceil(most);
         let tiles = sizes.iter().copied().find(|&size| size >= all.div_ceil(blocks)).unwrap_or(most);

@@ -367,6 +367,8 @@ pub struct GatherView {
     pub strength: DevicePointer<f64>,
     /// `[n]`
     pub order: DevicePointer<u32>,
+    /// The place of `order[i]` is i. `[n]`
+    pub inverse: DevicePointer<u32>,
     /// `[n]`
     pub bodies: DevicePointer<Body>,
     /// `[n]`

@@ -237,6 +237,31 @@ fn a_hundred_fast_sums_have_one_hash() {
     assert!(hashes.iter().all(|h| *h == hashes[0]), "{hashes:?}");
 }
 
+/// Forces come without the potential, which is summed when asked for, at the places of the last forces.
+#[test]
+fn the_potential_follows_the_forces() {
+    let Some(gpu) = gpu() else { return };
+    let p = plummer(20_000, 25);
+    for (tolerance, precision) in [(1e-4, Precision::F32), (1e-8, Precision::F64)] {
+        let settings = Settings {
+            method: Method::Fmm,
+            tolerance,
+            precision,
+            softening: Softening::Spline(1e-3),
+            ..Settings::default()
+        };
+        let times = &mut StageTimes::default();
+        let expected = evaluate(&gpu, &settings, &p.position, &p.strength, None, times).unwrap();
+        let mut executor = CudaExecutor::new(Gpu::open(0).unwrap(), settings).unwrap();
+        executor.upload(&p).unwrap();
+        executor.forces(times).unwrap();
+        executor.drift(0.5, times);
+        let (potential, field) = executor.field();
+        assert!(common::scalar_errors(&potential, &expected.potential).0 < 1e-6);
+        assert!(errors(&field, &expected.field).0 < 1e-6);
+    }
+}
+
 #[test]
 fn softened_expansions_are_refused_and_small_sets_summed_directly() {
     let Some(gpu) = gpu() else { return };
