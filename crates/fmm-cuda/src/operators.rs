@@ -127,7 +127,7 @@ pub struct Fragments {
 
 impl Fragments {
     fn new(n: usize, bytes: usize) -> Self {
-        let sizes: &[usize] = if bytes == 4 { &[1, 2, 4, 5, 7, 8, 9] } else { &[1, 2, 4, 5, 6] };
+        let sizes: &[usize] = if bytes == 4 { &[1, 2, 4, 5, 7, 8, 9, 11, 13] } else { &[1, 2, 4, 5, 6] };
         let (all, most) = (n.div_ceil(8), sizes[sizes.len() - 1]);
         let blocks = all.div_ceil(most);
         let tiles = sizes.iter().copied().find(|&size| size >= all.div_ceil(blocks)).unwrap_or(most);

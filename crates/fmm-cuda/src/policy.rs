@@ -54,15 +54,13 @@ pub fn no_cartesian(settings: &Settings) -> Error {
     ))
 }
 
-/// Leaves at which direct sums and translations take about as long: a pair costs one 13th of a hundred multiply-adds of M2L.
+/// Leaves of about the fastest size.
 fn leaf_size(choice: &Choice) -> usize {
-    let n = choice.order.map_or(1, |p| (p + 1) * (p + 1)) as f64;
-    if choice.method == Method::Treecode {
+    if choice.method == Method::Treecode || choice.precision == Precision::F32 {
+        // Measured (docs/performance.md): 128 beats 64 at every order from 5 to 11, since pairs cost less in larger leaves.
         return 128;
     }
-    // 189/27 translations of n² products for each cell against the square of its bodies, at 13 instructions a pair in single
-    // precision and 40 in double, which also multiplies at half the rate.
-    let pair = if choice.precision == Precision::F32 { 13.0 } else { 20.0 };
-    let best = (7.0 * n * n / pair).sqrt();
-    (2.0 * best).clamp(24.0, 1024.0) as usize
+    // 189/27 translations of n² products for each cell against the square of its bodies, a pair at the price of 20 products.
+    let n = choice.order.map_or(1, |p| (p + 1) * (p + 1)) as f64;
+    (2.0 * (7.0 * n * n / 20.0).sqrt()).clamp(24.0, 1024.0) as usize
 }

@@ -67,7 +67,7 @@ fn every_kernel_is_there_for_every_capability() {
     }
     names.extend(["m2l_pack_f32", "m2l_pack_f64", "m2l_parts_f32", "m2l_parts_f64"].map(String::from));
     names.extend([1, 2, 4, 5, 6].map(|tiles| format!("m2l_spherical_f64_{tiles}")));
-    for tiles in [1, 2, 4, 5, 7, 8, 9] {
+    for tiles in [1, 2, 4, 5, 7, 8, 9, 11, 13] {
         names.extend(["", "_split"].map(|split| format!("m2l_spherical{split}_f32_{tiles}")));
     }
     for capability in [80, 90] {
