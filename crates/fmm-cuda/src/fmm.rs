@@ -81,6 +81,9 @@ struct Last {
 /// in the order of their tree, of strengths that are multiplied by the last number.
 pub type Watch<'a> = &'a mut dyn FnMut(Stage, Vec<f64>, Vec<f64>, Vec<Sum>, f64);
 
+/// Targets, and how much of their force the last degree of the expansions makes.
+pub type Shares = Vec<(u32, f64)>;
+
 /// Points on the device; targets only where they are not the sources.
 #[derive(Clone, Copy)]
 pub struct Ends {
@@ -149,7 +152,7 @@ impl Fmm {
         guarded: Option<&[[f64; 3]]>,
         times: &mut StageTimes,
         watch: Option<Watch>,
-    ) -> Result<Vec<(u32, f64)>, Error> {
+    ) -> Result<Shares, Error> {
         if plan.choice.precision == Precision::F32 {
             let kept = self.tables.0.take();
             let (shares, tables) =
@@ -177,7 +180,7 @@ impl Fmm {
         times: &mut StageTimes,
         mut watch: Option<Watch>,
         kept: Option<Operators<T>>,
-    ) -> Result<(Vec<(u32, f64)>, Operators<T>), Error> {
+    ) -> Result<(Shares, Operators<T>), Error> {
         let rule = accuracy::rule(settings, &plan.choice);
         let softened = rule.min_distance > 0.0;
         let offsets = Offsets { separation2: rule.separation2, softened, classes: plan.classes };
@@ -365,7 +368,7 @@ pub struct DeviceAttempt<'a> {
     /// Where times go.
     pub times: &'a mut StageTimes,
     /// Where the present sum errs most.
-    pub shares: Vec<(u32, f64)>,
+    pub shares: Shares,
     /// What went wrong in measuring.
     pub failed: Option<Error>,
     /// Of the last sum, if the trees know.

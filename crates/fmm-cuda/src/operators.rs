@@ -391,7 +391,7 @@ mod tests {
         for bytes in [4, 8] {
             for p in 1..=30 {
                 let cut = Cut::new((p + 1) * (p + 1), bytes);
-                assert!(cut.shared <= SHARED && cut.threads <= 352 && cut.part % 4 == 0, "{p} {cut:?}");
+                assert!(cut.shared <= SHARED && cut.threads <= 352 && cut.part.is_multiple_of(4), "{p} {cut:?}");
                 assert!(cut.depth > 0 && cut.part * cut.columns.div_ceil(cut.part) >= cut.columns, "{p} {cut:?}");
             }
         }

@@ -19,8 +19,9 @@ pub struct Bodies<const D: usize> {
     scale: f64,
 }
 
-/// Where local expansions of order `p` that were made elsewhere err most: see [`truncation::last_degree`], which this calls with
-/// `locals` and `sums` in the order of the plan's target tree.
+/// Where local expansions of order `p` that were made elsewhere err most, for [`guard::Sample`](super::guard::Sample): the squared
+/// force of the last degree relative to the whole force, at a sample of targets. `locals` and `sums`, and the places that are
+/// returned, are in the order of the plan's target tree.
 pub fn last_degree<T: Real, E: Expansion<T, D>, const D: usize>(
     expansion: &E,
     p: usize,
