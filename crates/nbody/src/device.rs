@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use fmm_core::{CpuExecutor, Error, Evaluation, Executor, Method, Settings, StageTimes};
+use fmm_core::{CpuExecutor, Error, Evaluation, Executor, Method, Settings, Softening, StageTimes};
 use fmm_cuda::{CudaExecutor, Gpu, Unavailable};
 
 use crate::fault::Fault;
