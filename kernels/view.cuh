@@ -26,18 +26,15 @@ struct Bounds {
   double low[3], high[3];
 };
 
-// Positions to their order along a curve that fills the cube, and to tiles.
+// Positions to bodies in a given order, and to tiles.
 struct OrderView {
   const double *position;   // [n][3]
   const double *strength;   // [n], or null: all zero
-  uint64_t *key;            // [padded]
-  uint32_t *order;          // [padded], or null: the order of the caller
+  const uint32_t *order;    // [n], or null: the order of the caller
   Body *bodies;             // [n]
   Bounds *bounds;           // of each tile of bodies, or of each block's share of the positions
-  double corner[3], side;   // of the cube
   double scale, strength_scale;
-  uint32_t n, padded;       // padded: a power of two
-  uint32_t size, stride;    // of a step of the sort
+  uint32_t n, unused;
 };
 
 // Sums over all sources at all targets.
@@ -197,7 +194,7 @@ struct GatherView {
 extern "C" __device__ const unsigned layout[] = {
     TILE, TARGETS_F32, TARGETS_F64,
     sizeof(Body), sizeof(Bounds),
-    sizeof(OrderView), offsetof(OrderView, corner), offsetof(OrderView, n), offsetof(OrderView, stride),
+    sizeof(OrderView), offsetof(OrderView, scale), offsetof(OrderView, n),
     sizeof(SumView), offsetof(SumView, partial), offsetof(SumView, softening), offsetof(SumView, n_targets),
     offsetof(SumView, components),
     sizeof(StepView), offsetof(StepView, n),

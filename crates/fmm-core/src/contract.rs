@@ -34,10 +34,16 @@ const MOST_PAIRS: f64 = 1e11;
 pub fn keep(settings: &Settings, problem: Problem, place: &mut impl Attempt) -> Result<Choice, Error> {
     let guarded = settings.order.is_none();
     let (mut attempt, mut aim) = (settings.clone(), settings.tolerance);
-    for _ in 0..ATTEMPTS {
-        let choice = accuracy::choose_for(&attempt, problem, aim)?;
+    for tried in 0..ATTEMPTS {
+        let choice = match accuracy::choose_for(&attempt, problem, aim) {
+            // Beyond what the arithmetic that was asked for can hold.
+            Err(_) if tried > 0 => break,
+            chosen => chosen?,
+        };
         place.sum(&attempt, choice.clone())?;
-        if !guarded || choice.order.is_none() {
+        // A direct sum in double precision has nothing to prove.
+        let exact = choice.order.is_none() && choice.precision == Precision::F64;
+        if !guarded || exact {
             return Ok(choice);
         }
         let error = place.error();
@@ -45,7 +51,10 @@ pub fn keep(settings: &Settings, problem: Problem, place: &mut impl Attempt) -> 
             return Ok(choice);
         }
         aim = (aim * (0.5 * settings.tolerance / error).clamp(1e-4, 0.5)).max(Settings::TIGHTEST);
-        if settings.precision == Precision::Auto && attempt != *settings {
+        if choice.order.is_none() && settings.precision == Precision::F32 {
+            break;
+        }
+        if settings.precision == Precision::Auto && (tried > 0 || choice.order.is_none() || !error.is_finite()) {
             attempt.precision = Precision::F64;
         }
         attempt.leaf_size = settings.leaf_size.or(Some(choice.leaf_size));

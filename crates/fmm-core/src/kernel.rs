@@ -5,8 +5,14 @@ use crate::real::Real;
 
 /// A radial kernel K(r) in any unit of length.
 pub trait Radial<V: Vector>: Copy {
-    /// K and −K'/r from r². Both are 0 at coincident bodies where they would be infinite.
-    fn eval(&self, r2: V) -> (V, V);
+    /// K and −K'/r from r². Both are 0 at coincident bodies where they would be infinite; `APART` promises that r² > 0 and lets
+    /// that be left out.
+    fn eval<const APART: bool>(&self, r2: V) -> (V, V);
+}
+
+#[inline(always)]
+fn inverse_root<V: Vector, const APART: bool>(r2: V) -> V {
+    if APART { r2.rsqrt_positive() } else { r2.rsqrt() }
 }
 
 /// 1/r.
@@ -15,8 +21,8 @@ pub struct Newton;
 
 impl<V: Vector> Radial<V> for Newton {
     #[inline(always)]
-    fn eval(&self, r2: V) -> (V, V) {
-        let s = r2.rsqrt();
+    fn eval<const APART: bool>(&self, r2: V) -> (V, V) {
+        let s = inverse_root::<V, APART>(r2);
         (s, s.mul(s).mul(s))
     }
 }
@@ -27,8 +33,8 @@ pub struct Plummer<V>(pub V);
 
 impl<V: Vector> Radial<V> for Plummer<V> {
     #[inline(always)]
-    fn eval(&self, r2: V) -> (V, V) {
-        let s = r2.add(self.0).rsqrt();
+    fn eval<const APART: bool>(&self, r2: V) -> (V, V) {
+        let s = inverse_root::<V, APART>(r2.add(self.0));
         (s, s.mul(s).mul(s))
     }
 }
@@ -39,9 +45,9 @@ pub struct P1<V>(pub V);
 
 impl<V: Vector> Radial<V> for P1<V> {
     #[inline(always)]
-    fn eval(&self, r2: V) -> (V, V) {
+    fn eval<const APART: bool>(&self, r2: V) -> (V, V) {
         // With s = (r² + ε²)^(−1/2): K = s (1 + ε² s²/2), −K'/r = s³ (1 + 3/2 ε² s²).
-        let s = r2.add(self.0).rsqrt();
+        let s = inverse_root::<V, APART>(r2.add(self.0));
         let s2 = s.mul(s);
         let e = self.0.mul(s2);
         let potential = e.mul(V::constant(0.5)).mul_add(s, s);
@@ -55,8 +61,8 @@ pub struct Spline<V>(pub V);
 
 impl<V: Vector> Radial<V> for Spline<V> {
     #[inline(always)]
-    fn eval(&self, r2: V) -> (V, V) {
-        let s = r2.rsqrt();
+    fn eval<const APART: bool>(&self, r2: V) -> (V, V) {
+        let s = inverse_root::<V, APART>(r2);
         let u = r2.mul(s).mul(self.0);
         let inverse = s.mul(V::splat(V::Scalar::ONE).div(self.0));
         let one = V::constant(1.0);

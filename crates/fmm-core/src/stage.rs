@@ -93,6 +93,12 @@ impl StageTimes {
         self.calls[stage as usize] += 1;
     }
 
+    /// Adds seconds and calls that were recorded elsewhere.
+    pub fn add_calls(&mut self, stage: Stage, seconds: f64, calls: u64) {
+        self.seconds[stage as usize] += seconds;
+        self.calls[stage as usize] += calls;
+    }
+
     /// Runs `work` and adds its time to `stage`.
     pub fn time<R>(&mut self, stage: Stage, work: impl FnOnce() -> R) -> R {
         let start = std::time::Instant::now();

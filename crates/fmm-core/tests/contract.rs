@@ -39,27 +39,68 @@ fn the_fmm_keeps_every_tolerance_in_single_precision() {
     keeps(20_000, Method::Fmm, Softening::None, &[1e-2, 1e-3, 1e-4, 1e-5], Precision::F32);
 }
 
+/// Asserts that the default choice, with `method`, keeps each tolerance at all targets.
+fn all_targets_keep(name: &str, points: &Points, q: &[f64], method: Method, asked: &[f64]) {
+    let reference = Reference::new(points, q, None, Softening::None, points.len());
+    for &tolerance in asked {
+        let settings = Settings { method, tolerance, ..Settings::default() };
+        let sum = evaluate(&settings, points, q, None, &mut StageTimes::default()).unwrap();
+        let e = reference.errors(&sum.potential, &sum.field);
+        assert!(
+            e.rms <= tolerance && e.l2 <= tolerance,
+            "{name} {method:?} asked {tolerance:e}: {e:?} {:?}",
+            sum.choice
+        );
+    }
+}
+
+/// Points at these distances from the origin, the directions scattered; `radius` gets the place and a number that fills 0..1 evenly.
+fn around_the_origin(n: usize, radius: fn(usize, f64) -> f64) -> Points {
+    let even = |i: usize| (i as f64 * 0.6180339887498949).fract();
+    let directions = sphere_surface(n, 7);
+    directions.iter().enumerate().map(|(i, x)| x.map(|c| c * radius(i, even(i)))).collect()
+}
+
 /// Sets whose rms is made by the few targets in the corner of their cell towards a dense core: evenly picked samples miss them.
 #[test]
 fn sets_around_dense_cores_keep_their_tolerance() {
-    let n = 10_000;
-    let radius: [(&str, fn(usize, f64) -> f64); 3] = [
+    type Radius = fn(usize, f64) -> f64;
+    let radius: [(&str, Radius); 3] = [
         ("exponential", |_, u| (-30.0 * u).exp()),
         ("core and shell", |i, u| if i % 2 == 0 { 1.0 } else { 1e-6 * u.cbrt() }),
         ("core and ball", |i, u| if i % 2 == 0 { u.cbrt() } else { 1e-4 * u.cbrt() }),
     ];
     for (name, radius) in radius {
-        let even = |i: usize| (i as f64 * 0.6180339887498949).fract();
-        let directions = sphere_surface(n, 7);
-        let points: Points = directions.iter().enumerate().map(|(i, x)| x.map(|c| c * radius(i, even(i)))).collect();
+        let n = 10_000;
         let q = vec![1.0 / n as f64; n];
-        let reference = Reference::new(&points, &q, None, Softening::None, n);
-        for tolerance in [1e-3, 1e-4, 1e-5, 1e-6, 1e-8] {
-            let settings = Settings { method: Method::Fmm, tolerance, ..Settings::default() };
-            let sum = evaluate(&settings, &points, &q, None, &mut StageTimes::default()).unwrap();
-            let e = reference.errors(&sum.potential, &sum.field);
-            assert!(e.rms <= tolerance && e.l2 <= tolerance, "{name} asked {tolerance:e}: {e:?} {:?}", sum.choice);
+        all_targets_keep(name, &around_the_origin(n, radius), &q, Method::Fmm, &[1e-3, 1e-4, 1e-5, 1e-6, 1e-8]);
+        let n = 3000;
+        let points = around_the_origin(n, radius);
+        all_targets_keep(name, &points, &vec![1.0; n], Method::Treecode, &[1e-3, 1e-6, 1e-8]);
+        all_targets_keep(name, &points, &alternating(n), Method::Treecode, &[1e-6, 1e-8]);
+    }
+}
+
+/// Forces vanish in a crystal, rounding does not: the floor of the norm is a thousandth of one pair's force.
+#[test]
+fn crystals_keep_their_tolerance() {
+    for side in [10, 14, 21] {
+        let places = (0..side * side * side).map(|i| [i % side, i / side % side, i / side / side]);
+        let points: Points = places.clone().map(|x| x.map(|c| f64::from(c as u32))).collect();
+        let q: Vec<f64> = places.map(|x| if x.iter().sum::<usize>() % 2 == 0 { 1.0 } else { -1.0 }).collect();
+        for method in [Method::Auto, Method::Direct, Method::Fmm] {
+            all_targets_keep("crystal", &points, &q, method, &[1e-4, 2e-5]);
         }
+    }
+}
+
+/// Lengths whose squares and powers are beyond single precision.
+#[test]
+fn lengths_of_any_range_keep_their_tolerance() {
+    let n = 3000;
+    let points = around_the_origin(n, |_, u| 10f64.powf(24.0 * u - 12.0));
+    for method in [Method::Auto, Method::Direct, Method::Fmm, Method::Treecode] {
+        all_targets_keep("24 decades", &points, &vec![1.0; n], method, &[1e-2, 1e-4]);
     }
 }
 

@@ -89,6 +89,16 @@ impl<T: DeviceCopy + Default> Buffer<T> {
         self.memory.as_ref().filter(|_| self.len > 0).map_or(DevicePointer::null(), |m| m.as_device_ptr())
     }
 
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Number of elements that there is memory for.
+    pub fn capacity(&self) -> usize {
+        self.memory.as_ref().map_or(0, |m| m.len())
+    }
+
     /// Number of elements.
     pub fn len(&self) -> usize {
         self.len

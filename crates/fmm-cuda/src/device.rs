@@ -118,7 +118,10 @@ impl Gpu {
     }
 
     /// Makes this GPU that of the current thread. Whatever allocates, copies or launches needs it.
-    pub(crate) fn enter(&self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the driver fails.
+    pub fn enter(&self) -> Result<(), Error> {
         CurrentContext::set_current(&self.context).map_err(told("cannot use the GPU"))
     }
 
@@ -128,7 +131,10 @@ impl Gpu {
     }
 
     /// Waits until all work is done.
-    pub(crate) fn finish(&self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the driver or a kernel fails.
+    pub fn finish(&self) -> Result<(), Error> {
         self.stream.synchronize().map_err(told("the GPU failed"))
     }
 }

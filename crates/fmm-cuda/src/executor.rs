@@ -166,6 +166,7 @@ impl CudaExecutor {
             softening: self.settings.softening,
             times,
             shares: vec![],
+            arranged: None,
             failed: None,
             coincident_pairs: None,
         };

@@ -7,6 +7,7 @@ use fmm_core::accuracy::{self, Problem};
 use fmm_core::contract::{self, Attempt};
 use fmm_core::cpu::{self, guard::Sample};
 use fmm_core::expansion::Spherical;
+use fmm_core::lists::Csr;
 use fmm_core::plan::Plan;
 use fmm_core::tree::Cube;
 use fmm_core::{Choice, Error, Evaluation, Family, Method, Precision, Settings, Softening, Stage, StageTimes};
@@ -18,7 +19,7 @@ use crate::error::device as told;
 use crate::far::Far;
 use crate::near::Near;
 use crate::operators::{DeviceReal, Offsets, Operators};
-use crate::order::Points;
+use crate::order::{Points, Units};
 use crate::view::{Body, CsrView, GatherView, Sum, TILE, TreeView};
 use crate::{Gpu, guard, policy};
 
@@ -241,17 +242,20 @@ impl Fmm {
             return Err(Error::Device("a list has a pair of cells that no M2L operator serves".into()));
         }
         let shares = match guarded {
-            Some(at) if plan.schedule().contains(&Stage::L2L) => times.time_more(Stage::Guard, || {
+            Some(at) => times.time_more(Stage::Guard, || {
                 let expansion = Spherical::<T>::new(plan.choice.order.unwrap_or(1), plan.classes);
-                let locals = far.locals.download()?;
+                let used =
+                    |list: &Csr, all: &Buffer<T>| if list.pairs.is_empty() { Ok(vec![]) } else { all.download() };
+                // Multipoles are asked at leaves alone; local expansions where there is M2L.
+                let multipoles = used(&plan.lists.m2p, &far.multipoles)?;
+                let locals = used(&plan.lists.m2l, &far.locals)?;
                 let sums = self.sums.download()?;
                 let sums: Vec<_> = sums.iter().map(|s| cpu::Sum { potential: s.potential, field: s.field }).collect();
-                let order = plan.choice.order.unwrap_or(1);
-                let mut shares = cpu::last_degree(&expansion, order, plan, at, &locals, &sums);
+                let mut shares = cpu::last_degree(&expansion, plan, at, (&multipoles, &locals), &sums);
                 shares.iter_mut().for_each(|s| s.0 = plan.targets.order[s.0 as usize]);
                 Ok::<_, Error>(shares)
             })?,
-            _ => vec![],
+            None => vec![],
         };
         Ok((shares, far.into_operators()))
     }
@@ -369,6 +373,8 @@ pub struct DeviceAttempt<'a> {
     pub times: &'a mut StageTimes,
     /// Where the present sum errs most.
     pub shares: Shares,
+    /// The units of the present sum, if it is direct.
+    pub arranged: Option<Units>,
     /// What went wrong in measuring.
     pub failed: Option<Error>,
     /// Of the last sum, if the trees know.
@@ -390,6 +396,7 @@ impl DeviceAttempt<'_> {
         let bytes = Direct::bytes(&request, self.sources.len(), self.targets.map(<[_]>::len));
         direct::fits(gpu, bytes, &format!("{} sources at {n} targets", self.sources.len()))?;
         let units = direct::units(self.cube, ends.largest);
+        (self.arranged, self.shares) = (Some(units), vec![]);
         let sorted = choice.precision == Precision::F32;
         let same = ends.targets.is_none();
         self.times.time(Stage::Tree, || {
@@ -409,13 +416,15 @@ impl DeviceAttempt<'_> {
         let at = self.targets.unwrap_or(self.sources);
         let sample = Sample::new(at.len(), &self.shares);
         let field = direct::triples(&self.field.download()?);
-        let from = if self.targets.is_some() { 1 } else { 0 };
-        let sources = guard::Sources {
-            bodies: self.fmm.bodies[from].pointer(),
-            n: self.sources.len(),
-            strength_scale: self.ends.strength_scale(),
-            scale: direct::power_of_two_below(2.0 / self.cube.side),
+        let scale = direct::power_of_two_below(2.0 / self.cube.side);
+        let fast = &self.fmm.bodies[usize::from(self.targets.is_some())];
+        let (bodies, unit) = match self.arranged {
+            // Direct sums have bodies of their own.
+            Some(units) => (&self.direct.sources.bodies, units.scale),
+            None => (fast, 1.0),
         };
+        let (bodies, n) = (bodies.pointer(), self.sources.len());
+        let sources = guard::Sources { bodies, n, strength_scale: self.ends.strength_scale(), unit, scale };
         guard::error(self.gpu, &sources, self.softening, &sample, at, &field)
     }
 }
@@ -434,6 +443,7 @@ impl Attempt for DeviceAttempt<'_> {
         if choice.expansion == Some(Family::Cartesian) {
             return Err(policy::no_cartesian(settings));
         }
+        self.arranged = None;
         let plan = Plan::new(settings, choice, self.cube, self.sources, self.targets, self.times);
         let output = self.output();
         let guarded = settings.order.is_none().then_some(at);
@@ -503,6 +513,7 @@ pub fn evaluate(
         softening: settings.softening,
         times,
         shares: vec![],
+        arranged: None,
         failed: None,
         coincident_pairs: None,
     };

@@ -12,7 +12,7 @@ use crate::view::{Body, GuardView, TILE};
 /// Shares of the sources, each a block's.
 const PARTS: usize = 64;
 
-/// Sources as a sum has them: strengths scaled, lengths not.
+/// Sources as a sum has them.
 pub struct Sources {
     /// `[n]`
     pub bodies: DevicePointer<Body>,
@@ -20,6 +20,8 @@ pub struct Sources {
     pub n: usize,
     /// What the strengths were multiplied by.
     pub strength_scale: f64,
+    /// What their lengths were multiplied by.
+    pub unit: f64,
     /// What lengths are to be multiplied by, so that squares of forces are numbers.
     pub scale: f64,
 }
@@ -33,7 +35,7 @@ pub fn error(
     at: &[[f64; 3]],
     found: &[[f64; 3]],
 ) -> Result<f64, Error> {
-    let places: Vec<f64> = sample.places().flat_map(|i| at[i]).collect();
+    let places: Vec<f64> = sample.places().flat_map(|i| at[i].map(|x| x * sources.unit)).collect();
     let targets = places.len() / 3;
     if targets == 0 || sources.n == 0 {
         return Ok(0.0);
@@ -48,7 +50,7 @@ pub fn error(
         places: place.pointer(),
         partial: partial.pointer(),
         softening: length,
-        scale: sources.scale,
+        scale: sources.scale / sources.unit,
         n: sources.n as u32,
         parts: PARTS as u32,
     };

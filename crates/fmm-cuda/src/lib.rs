@@ -17,6 +17,7 @@ mod error;
 mod executor;
 mod far;
 mod fmm;
+pub mod geometry;
 mod guard;
 mod kernels;
 mod near;
@@ -25,6 +26,7 @@ mod order;
 mod policy;
 pub mod view;
 
+pub use buffer::Buffer;
 pub use device::{Description, Gpu, devices};
 pub use driver::{NAMES as FUNCTIONS, load};
 pub use error::Unavailable;

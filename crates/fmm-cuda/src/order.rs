@@ -6,7 +6,8 @@ use fmm_core::tree::Cube;
 
 use crate::Gpu;
 use crate::buffer::Buffer;
-use crate::view::{Body, Bounds, OrderView, RUN, TILE};
+use crate::geometry::{Work, sort};
+use crate::view::{Body, Bounds, OrderView, TILE};
 
 /// Blocks that share the positions where their bounds are sought.
 const SHARES: usize = 512;
@@ -32,6 +33,7 @@ pub struct Ordered {
     /// Of each tile; empty where the order is the caller's.
     pub bounds: Buffer<Bounds>,
     key: Buffer<u64>,
+    work: Work,
     shares: Buffer<Bounds>,
 }
 
@@ -51,18 +53,13 @@ impl Ordered {
         OrderView {
             position: points.position,
             strength: points.strength,
-            key: self.key.pointer(),
             order: self.order.pointer(),
             bodies: self.bodies.pointer(),
             bounds: self.bounds.pointer(),
-            corner: [0.0; 3],
-            side: 1.0,
             scale: 1.0,
             strength_scale: 1.0,
             n: points.n as u32,
-            padded: self.key.len() as u32,
-            size: 0,
-            stride: 0,
+            unused: 0,
         }
     }
 
@@ -90,50 +87,26 @@ impl Ordered {
     /// Fills `bodies`, and with `sorted` their order and bounds.
     pub fn arrange(&mut self, gpu: &Gpu, points: Points, units: Units, sorted: bool) -> Result<(), Error> {
         let n = points.n;
-        let padded = if sorted { n.next_power_of_two().max(RUN) } else { 0 };
         let tiles = n.div_ceil(TILE);
         self.bodies.resize(n)?;
-        self.key.resize(padded)?;
-        self.order.resize(padded)?;
+        if sorted {
+            sort(gpu, &mut self.work, points.position, n, units.cube, &mut self.key, &mut self.order)?;
+        } else {
+            self.order.resize(0)?;
+        }
         self.bounds.resize(if sorted { tiles } else { 0 })?;
         if n == 0 {
             return Ok(());
         }
-        let view = OrderView {
-            corner: units.cube.corner,
-            side: units.cube.side,
-            scale: units.scale,
-            strength_scale: units.strength_scale,
-            ..self.view(points)
-        };
+        let view = OrderView { scale: units.scale, strength_scale: units.strength_scale, ..self.view(points) };
         // SAFETY: all arrays have the lengths that the view says.
-        unsafe {
-            let launch = |name, blocks: usize, threads: usize, view: &OrderView| {
-                gpu.kernels().launch(gpu.stream(), name, blocks as u32, threads as u32, view)
-            };
-            if sorted {
-                launch("keys_f64", padded.div_ceil(TILE), TILE, &view)?;
-                // A bitonic sort: runs of `size` are merged by exchanges over ever smaller strides.
-                launch("sort_runs", padded / RUN, RUN / 2, &view)?;
-                let mut size = 2 * RUN;
-                while size <= padded {
-                    let mut stride = size / 2;
-                    while stride >= RUN {
-                        let step = OrderView { size: size as u32, stride: stride as u32, ..view };
-                        launch("sort_step", (padded / 2).div_ceil(TILE), TILE, &step)?;
-                        stride /= 2;
-                    }
-                    launch("sort_merge", padded / RUN, RUN / 2, &OrderView { size: size as u32, ..view })?;
-                    size *= 2;
-                }
-            }
-            launch("gather_f64", tiles, TILE, &view)
-        }
+        unsafe { gpu.kernels().launch(gpu.stream(), "gather_f64", tiles as u32, TILE as u32, &view) }
     }
 
     /// Bytes of device memory for `n` bodies.
     pub fn bytes(n: usize, sorted: bool) -> usize {
-        let keys = if sorted { n.next_power_of_two().max(RUN) * 12 } else { 0 };
+        // Keys and indices, both twice.
+        let keys = if sorted { Work::sort_bytes(n) } else { 0 };
         n * size_of::<Body>() + keys + (n.div_ceil(TILE) + SHARES) * size_of::<Bounds>()
     }
 }

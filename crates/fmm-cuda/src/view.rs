@@ -9,8 +9,6 @@ pub const TILE: usize = 256;
 pub const TARGETS_F32: usize = 4;
 /// Targets that a thread of a direct sum holds in double precision.
 pub const TARGETS_F64: usize = 3;
-/// Elements that one block sorts at once.
-pub const RUN: usize = 2048;
 
 /// A body in the units of the sum: lengths and strengths are multiplied by powers of two.
 #[derive(Debug, Clone, Copy, Default, PartialEq, DeviceCopy)]
@@ -32,7 +30,7 @@ pub struct Bounds {
     pub high: [f64; 3],
 }
 
-/// Positions to their order along a curve that fills the cube, and to tiles.
+/// Positions to bodies in a given order, and to tiles.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
 pub struct OrderView {
@@ -40,30 +38,20 @@ pub struct OrderView {
     pub position: DevicePointer<f64>,
     /// `[n]`, or null: all zero.
     pub strength: DevicePointer<f64>,
-    /// `[padded]`
-    pub key: DevicePointer<u64>,
-    /// `[padded]`, or null: the order of the caller.
+    /// `[n]`, or null: the order of the caller.
     pub order: DevicePointer<u32>,
     /// `[n]`
     pub bodies: DevicePointer<Body>,
     /// Of each tile of bodies, or of each block's share of the positions.
     pub bounds: DevicePointer<Bounds>,
-    /// Lower corner of the cube.
-    pub corner: [f64; 3],
-    /// Side of the cube.
-    pub side: f64,
     /// What positions are multiplied by.
     pub scale: f64,
     /// What strengths are multiplied by.
     pub strength_scale: f64,
     /// Number of bodies.
     pub n: u32,
-    /// Number of keys, a power of two.
-    pub padded: u32,
-    /// Of a step of the sort.
-    pub size: u32,
-    /// Of a step of the sort.
-    pub stride: u32,
+    /// Fills the last word.
+    pub unused: u32,
 }
 
 /// Sums over all sources at all targets.
@@ -395,9 +383,8 @@ pub const LAYOUT: &[usize] = &{
         size_of::<Body>(),
         size_of::<Bounds>(),
         size_of::<OrderView>(),
-        offset_of!(OrderView, corner),
+        offset_of!(OrderView, scale),
         offset_of!(OrderView, n),
-        offset_of!(OrderView, stride),
         size_of::<SumView>(),
         offset_of!(SumView, partial),
         offset_of!(SumView, softening),

@@ -236,7 +236,13 @@ fn what_is_wrong_is_told_with_its_place() {
     bytes.clear();
     npy::write(&mut bytes, &[1.0, 2.0, 3.0, 4.0], 4).unwrap();
     fs::write(folder.path("wide.npy"), &bytes).unwrap();
+    for name in ["d.csv", "d.npy", "d.hdf"] {
+        fs::create_dir(folder.path(name)).unwrap();
+    }
     for (words, expected, message) in [
+        ("--sources d.csv", 66, "d.csv: is a folder; a file is expected"),
+        ("--sources d.npy", 66, "d.npy: is a folder; a file is expected"),
+        ("--sources d.hdf", 66, "d.hdf: is a folder; a file is expected"),
         ("--sources nan.csv", 65, "nan.csv: line 3, column y: \"nan\" is not finite"),
         ("--sources inf.csv", 65, "inf.csv: line 2, column q: \"-inf\" is not finite"),
         ("--sources word.csv", 65, "word.csv: line 2, column z: \"zero\" is not a number"),

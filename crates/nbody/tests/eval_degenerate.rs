@@ -175,6 +175,8 @@ fn coordinates_of_any_size() {
         ("around 1e12", moved(uniform(N), 1e12, 1e6)),
         ("1e20", moved(uniform(N), 0.0, 1e20)),
         ("1e-25", moved(uniform(N), 0.0, 1e-25)),
+        ("1e90", moved(uniform(N), 0.0, 1e90)),
+        ("1e-90", moved(uniform(N), 0.0, 1e-90)),
     ]);
 }
 

@@ -1,34 +1,26 @@
 //! External potentials: circular orbits have their periods, energies their values, through the program.
 
+mod common;
+
 use std::f64::consts::PI;
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
+use common::{Folder, column};
 use nbody::files::snapshot::{self, Snapshot};
 
 /// Runs one body in `potential`; returns the first and the last snapshot, and lines of (total energy, energy_error).
 fn run(body: &str, potential: &str, law: &str, time: &str) -> (Snapshot, Snapshot, Vec<(f64, f64)>) {
-    let folder = tempfile::tempdir().unwrap();
     let header = if law == "coulomb" { "x,y,z,vx,vy,vz,mass,charge" } else { "x,y,z,vx,vy,vz,mass" };
-    fs::write(folder.path().join("body.csv"), format!("{header}\n{body}\n")).unwrap();
     let text = format!(
         "[force]\nlaw = '{law}'\n[external]\n{potential}\n[[particles]]\nmodel = 'file'\npath = 'body.csv'\n[time]\n{time}\n\
          [output]\ndirectory = 'out'\n"
     );
-    fs::write(folder.path().join("case.toml"), text).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nbody"));
-    let output = command.current_dir(folder.path()).args(["run", "case.toml", "-q"]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let read = |i: usize| snapshot::read(&folder.path().join(format!("out/snap_{i:06}.hdf"))).unwrap();
-    let columns = |name| column(&folder.path().join("out"), name);
+    let folder = Folder::new(&text);
+    fs::write(folder.path("body.csv"), format!("{header}\n{body}\n")).unwrap();
+    folder.done(&["case.toml", "-q"]);
+    let read = |i: usize| snapshot::read(&folder.path(&format!("out/snap_{i:06}.hdf"))).unwrap();
+    let columns = |name| column(&folder.path("out"), name);
     (read(0), read(1), columns("total").into_iter().zip(columns("energy_error")).collect())
-}
-
-fn column(folder: &Path, name: &str) -> Vec<f64> {
-    let text = fs::read_to_string(folder.join("diagnostics.csv")).unwrap();
-    let index = text.lines().next().unwrap().split(',').position(|n| n == name).unwrap();
-    text.lines().skip(1).map(|l| l.split(',').nth(index).unwrap().parse().unwrap()).collect()
 }
 
 /// A circular orbit of radius 2 about (1, 0, 0) with the circular velocity `v`, for one period: where it ends, and

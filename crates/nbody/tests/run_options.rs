@@ -1,9 +1,11 @@
 //! What `nbody run` tells: events, estimates, checks of the forces, and mistakes beyond the scenario's text.
 
+mod common;
+
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output};
 
+use common::{Folder, code, told};
 use nbody::files::snapshot;
 use serde_json::Value;
 
@@ -25,34 +27,11 @@ diagnostics_every = 0.02
 every = 0.05
 "#;
 
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("case.toml"), SMALL).unwrap();
-        Folder(folder)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nbody"));
-        command.current_dir(self.0.path()).args(["run", "case.toml"]).args(arguments).output().unwrap()
-    }
-}
-
-fn told(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
 #[test]
 fn events_are_one_object_a_line() {
-    let folder = Folder::new();
-    let output = folder.run(&["--out", "a", "--json"]);
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let folder = Folder::new(SMALL);
+    let output = folder.case(&["--out", "a", "--json"]);
+    assert_eq!(code(&output), 0, "{}", told(&output));
     assert!(output.stderr.is_empty(), "{}", told(&output));
     let text = String::from_utf8(output.stdout).unwrap();
     let events: Vec<Value> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
@@ -70,9 +49,9 @@ fn events_are_one_object_a_line() {
 
 #[test]
 fn forces_are_checked_during_the_run() {
-    let folder = Folder::new();
-    let output = folder.run(&["--out", "a"]);
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let folder = Folder::new(SMALL);
+    let output = folder.case(&["--out", "a"]);
+    assert_eq!(code(&output), 0, "{}", told(&output));
     assert!(!told(&output).contains("warning"), "{}", told(&output));
     let report: Value = serde_json::from_slice(&fs::read(folder.path("a/run.json")).unwrap()).unwrap();
     let error = &report["force_error"];
@@ -91,66 +70,62 @@ fn forces_are_checked_during_the_run() {
 
 #[test]
 fn forces_that_miss_the_tolerance_are_told_or_stop_the_run() {
-    let folder = Folder::new();
+    let folder = Folder::new(SMALL);
     let crude = ["--set", "solver.order=1", "--set", "solver.theta=1.0", "--set", "solver.tolerance=1e-6"];
-    let warned = folder.run(&[&["--out", "a"][..], &crude].concat());
-    assert_eq!(warned.status.code(), Some(0), "{}", told(&warned));
+    let warned = folder.case(&[&["--out", "a"][..], &crude].concat());
+    assert_eq!(code(&warned), 0, "{}", told(&warned));
     assert!(told(&warned).contains("warning: step 0, "), "{}", told(&warned));
     let stop = [&["--out", "b", "--set", "verify.action=stop"][..], &crude].concat();
-    let stopped = folder.run(&stop);
-    assert_eq!(stopped.status.code(), Some(1), "{}", told(&stopped));
+    let stopped = folder.case(&stop);
+    assert_eq!(code(&stopped), 1, "{}", told(&stopped));
     assert!(told(&stopped).contains("above solver.tolerance = 1e-6"), "{}", told(&stopped));
     assert!(!folder.path("b/snap_000000.hdf").exists(), "a wrong state is not written");
 }
 
 #[test]
 fn a_dry_run_tells_what_is_needed_and_writes_nothing() {
-    let folder = Folder::new();
-    let output = folder.run(&["--dry-run"]);
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let folder = Folder::new(SMALL);
+    let output = folder.case(&["--dry-run"]);
+    assert_eq!(code(&output), 0, "{}", told(&output));
     let text = String::from_utf8(output.stdout).unwrap();
     for words in ["order = ", "memory", "a snapshot", "(3 of them", "time ", "10 steps"] {
         assert!(text.contains(words), "no {words:?} in\n{text}");
     }
-    assert_eq!(fs::read_dir(folder.0.path()).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 1);
     // The text is a scenario, and the size of a snapshot is near the truth.
     fs::write(folder.path("again.toml"), &text).unwrap();
-    let facts = folder.run(&["--dry-run", "--json"]);
+    let facts = folder.case(&["--dry-run", "--json"]);
     let facts: Value = serde_json::from_slice(&facts.stdout).unwrap();
-    assert_eq!(folder.run(&["--out", "a", "-q"]).status.code(), Some(0));
+    assert_eq!(code(&folder.case(&["--out", "a", "-q"])), 0);
     for (key, name) in [("snapshot_bytes", "snap_000001.hdf"), ("checkpoint_bytes", "checkpoint.0.hdf")] {
         let (told, is) = (facts[key].as_f64().unwrap(), fs::metadata(folder.path("a").join(name)).unwrap().len());
         assert!((told / is as f64 - 1.0).abs() < 0.1, "{key}: {told} told, {is} found");
     }
-    let again = Command::new(env!("CARGO_BIN_EXE_nbody"))
-        .current_dir(folder.0.path())
-        .args(["run", "again.toml", "--out", "b", "-q"])
-        .output()
-        .unwrap();
-    assert_eq!(again.status.code(), Some(0), "{}", told(&again));
+    let again = folder.run(&["again.toml", "--out", "b", "-q"]);
+    assert_eq!(code(&again), 0, "{}", told(&again));
 }
 
 #[test]
 fn until_and_steps_set_the_end() {
-    let folder = Folder::new();
+    let folder = Folder::new(SMALL);
     for (arguments, steps) in [(["--until", "0.03"], 3), (["--steps", "4"], 4), (["--steps", "0"], 0)] {
-        let output = folder.run(&[&["--out", "a", "--force", "-q"][..], &arguments].concat());
-        assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+        let output = folder.case(&[&["--out", "a", "--force", "-q"][..], &arguments].concat());
+        assert_eq!(code(&output), 0, "{}", told(&output));
         let report: Value = serde_json::from_slice(&fs::read(folder.path("a/run.json")).unwrap()).unwrap();
         assert_eq!((&report["steps"], &report["complete"]), (&steps.into(), &true.into()));
     }
-    assert_eq!(folder.run(&["--out", "b", "--until", "0.035"]).status.code(), Some(65));
-    assert_eq!(folder.run(&["--out", "b", "--until", "-1"]).status.code(), Some(65));
-    assert_eq!(folder.run(&["--out", "b", "--until", "1", "--steps", "1"]).status.code(), Some(2));
+    assert_eq!(code(&folder.case(&["--out", "b", "--until", "0.035"])), 65);
+    assert_eq!(code(&folder.case(&["--out", "b", "--until", "-1"])), 65);
+    assert_eq!(code(&folder.case(&["--out", "b", "--until", "1", "--steps", "1"])), 2);
 }
 
 /// A mistake that is found when the directory is looked at; the others are in tests/mistakes.
 #[test]
 fn a_directory_in_use_is_told_as_expected() {
-    let folder = Folder::new();
-    assert_eq!(folder.run(&["--out", "a", "-q", "--steps", "0"]).status.code(), Some(0));
-    let output = folder.run(&["--out", "a"]);
-    let message = format!("exit code {}\n{}", output.status.code().unwrap(), told(&output));
+    let folder = Folder::new(SMALL);
+    assert_eq!(code(&folder.case(&["--out", "a", "-q", "--steps", "0"])), 0);
+    let output = folder.case(&["--out", "a"]);
+    let message = format!("exit code {}\n{}", code(&output), told(&output));
     let expected = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/mistakes/directory_in_use.txt");
     if std::env::var_os("UPDATE_EXPECTED").is_some() {
         fs::write(&expected, &message).unwrap();

@@ -1,9 +1,12 @@
 //! The program from end to end: the files of a run, exit codes, reproducibility, signals.
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
+use common::{Folder, code, column, json, told};
 use nbody::files::snapshot;
 use sha2::{Digest, Sha256};
 
@@ -32,41 +35,6 @@ every = 0.1
 diagnostics_every = 0.05
 "#;
 
-/// A folder with a scenario in it.
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new(scenario: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("case.toml"), scenario).unwrap();
-        Folder(folder)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nbody"));
-        command.current_dir(self.0.path()).args(["run", "case.toml"]).args(arguments).output().unwrap()
-    }
-}
-
-fn told(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap_or(-1)
-}
-
-/// Columns of `diagnostics.csv` by name.
-fn column(folder: &Path, name: &str) -> Vec<f64> {
-    let text = fs::read_to_string(folder.join("diagnostics.csv")).unwrap();
-    let index = text.lines().next().unwrap().split(',').position(|n| n == name).unwrap();
-    text.lines().skip(1).map(|l| l.split(',').nth(index).unwrap().parse().unwrap()).collect()
-}
-
 /// SHA-256 of the diagnostics, and of the numbers of every snapshot.
 fn hash(folder: &Path) -> String {
     let mut names: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
@@ -89,7 +57,7 @@ fn hash(folder: &Path) -> String {
 #[test]
 fn a_run_leaves_complete_files() {
     let folder = Folder::new(SMALL);
-    let output = folder.run(&["--out", "a"]);
+    let output = folder.case(&["--out", "a"]);
     assert_eq!(code(&output), 0, "{}", told(&output));
     let out = folder.path("a");
     for name in
@@ -116,7 +84,7 @@ fn a_run_leaves_complete_files() {
     }
     // The resolved scenario is a scenario, and gives the same run.
     fs::copy(out.join("scenario.resolved.toml"), folder.path("case.toml")).unwrap();
-    let again = folder.run(&["--out", "b", "-q"]);
+    let again = folder.case(&["--out", "b", "-q"]);
     assert_eq!(code(&again), 0, "{}", told(&again));
     assert_eq!(hash(&out), hash(&folder.path("b")));
 }
@@ -125,12 +93,12 @@ fn a_run_leaves_complete_files() {
 fn bits_do_not_depend_on_threads() {
     let folder = Folder::new(SMALL);
     let hashes = ["1", "2", "3"].map(|threads| {
-        let output = folder.run(&["--out", threads, "--threads", threads, "-q"]);
+        let output = folder.case(&["--out", threads, "--threads", threads, "-q"]);
         assert_eq!(code(&output), 0, "{}", told(&output));
         hash(&folder.path(threads))
     });
     assert!(hashes[0] == hashes[1] && hashes[1] == hashes[2], "{hashes:?}");
-    let other = folder.run(&["--out", "4", "-q", "--set", "run.seed=1"]);
+    let other = folder.case(&["--out", "4", "-q", "--set", "run.seed=1"]);
     assert_eq!(code(&other), 0);
     assert_ne!(hashes[0], hash(&folder.path("4")), "another seed gives other particles");
 }
@@ -138,28 +106,40 @@ fn bits_do_not_depend_on_threads() {
 #[test]
 fn a_used_directory_is_refused_unless_forced() {
     let folder = Folder::new(SMALL);
-    assert_eq!(code(&folder.run(&["--out", "a", "-q"])), 0);
-    let refused = folder.run(&["--out", "a", "-q"]);
+    assert_eq!(code(&folder.case(&["--out", "a", "-q"])), 0);
+    let refused = folder.case(&["--out", "a", "-q"]);
     assert_eq!(code(&refused), 74);
     assert!(told(&refused).contains("--force"), "{}", told(&refused));
     fs::write(folder.path("a/notes.txt"), "mine").unwrap();
-    let forced = folder.run(&["--out", "a", "-q", "--force", "--set", "time.end=0"]);
+    assert!(folder.command(&["plot", "a"]).output().unwrap().status.success());
+    assert!(folder.path("a/plots/energy_error.svg").is_file());
+    let forced = folder.case(&["--out", "a", "-q", "--force", "--set", "time.end=0"]);
     assert_eq!(code(&forced), 0, "{}", told(&forced));
     // end = 0: the initial snapshot only, and nothing is left of the longer run; other people's files stay.
     assert!(folder.path("a/snap_000000.hdf").is_file() && !folder.path("a/snap_000001.hdf").exists());
-    assert!(folder.path("a/notes.txt").is_file());
+    assert!(folder.path("a/notes.txt").is_file() && !folder.path("a/plots").exists());
+    fs::create_dir(folder.path("a/plots")).unwrap();
+    fs::write(folder.path("a/plots/notes.txt"), "mine too").unwrap();
+    assert_eq!(code(&folder.case(&["--out", "a", "-q", "--force", "--set", "time.end=0"])), 0);
+    assert!(folder.path("a/plots/notes.txt").is_file());
 }
 
 #[test]
 fn exit_codes() {
     let folder = Folder::new(SMALL);
-    assert_eq!(code(&folder.run(&["--threads", "0"])), 2);
-    assert_eq!(code(&folder.run(&["--colour"])), 2);
-    assert_eq!(code(&folder.run(&["--set", "time.dt=-1"])), 65);
-    assert_eq!(code(&folder.run(&["--set", "particles=[{model=\"file\",path=\"absent.csv\"}]"])), 66);
-    let missing = Command::new(env!("CARGO_BIN_EXE_nbody")).args(["run", "absent.toml"]).output().unwrap();
+    assert_eq!(code(&folder.case(&["--threads", "0"])), 2);
+    assert_eq!(code(&folder.case(&["--colour"])), 2);
+    assert_eq!(code(&folder.case(&["--set", "time.dt=-1"])), 65);
+    assert_eq!(code(&folder.case(&["--set", "particles=[{model=\"file\",path=\"absent.csv\"}]"])), 66);
+    // Folders are no input.
+    fs::create_dir(folder.path("p.csv")).unwrap();
+    let output = folder.case(&["--set", "particles=[{model=\"file\",path=\"p.csv\"}]"]);
+    assert!(code(&output) == 66 && told(&output).contains("p.csv: is a folder"), "{}", told(&output));
+    let output = folder.run(&["p.csv"]);
+    assert!(code(&output) == 66 && told(&output).contains("p.csv: is a folder"), "{}", told(&output));
+    let missing = folder.run(&["absent.toml"]);
     assert_eq!(code(&missing), 66);
-    assert_eq!(code(&folder.run(&["--out", "/dev/null/x"])), 74);
+    assert_eq!(code(&folder.case(&["--out", "/dev/null/x"])), 74);
     assert!(!folder.path("out").exists(), "a refused run leaves nothing");
 }
 
@@ -168,7 +148,7 @@ fn values_that_are_no_longer_finite_stop_the_run() {
     let folder = Folder::new(SMALL);
     let sets = ["--set", "particles.0.velocity=[1e150,0,0]", "--set", "time.dt=1e200", "--set", "time.end=1e201"];
     let more = ["--set", "output.every=1e201", "--set", "output.diagnostics_every=1e201", "--out", "a"];
-    let output = folder.run(&[&sets[..], &more[..]].concat());
+    let output = folder.case(&[&sets[..], &more[..]].concat());
     assert_eq!(code(&output), 70, "{}", told(&output));
     assert!(told(&output).contains("stopped at step 1,"), "{}", told(&output));
     assert!(folder.path("a/snap_000000.hdf").is_file() && !folder.path("a/snap_000001.hdf").exists());
@@ -178,7 +158,7 @@ fn values_that_are_no_longer_finite_stop_the_run() {
 fn one_particle_moves_straight() {
     let one = "[[particles]]\nmodel = 'plummer'\nn = 1\nvelocity = [1, 0, 0]\n[time]\ndt = 0.125\nend = 1\n";
     let folder = Folder::new(one);
-    let output = folder.run(&["--out", "a"]);
+    let output = folder.case(&["--out", "a"]);
     assert_eq!(code(&output), 0, "{}", told(&output));
     let last = snapshot::read(&folder.path("a/snap_000001.hdf")).unwrap();
     assert_eq!(last.position, [[1.0, 0.0, 0.0]]);
@@ -188,9 +168,8 @@ fn one_particle_moves_straight() {
 #[test]
 fn a_signal_ends_the_run_after_its_step() {
     let folder = Folder::new(SMALL);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nbody"));
-    command.current_dir(folder.0.path()).args(["run", "case.toml", "--out", "a", "-q", "--set", "time.end=100000"]);
-    let mut child = command.spawn().unwrap();
+    let mut child =
+        folder.command(&["run", "case.toml", "--out", "a", "-q", "--set", "time.end=100000"]).spawn().unwrap();
     let begun = std::time::Instant::now();
     while !folder.path("a/snap_000002.hdf").is_file() {
         assert!(begun.elapsed().as_secs() < 60, "the run does not begin");
@@ -198,11 +177,9 @@ fn a_signal_ends_the_run_after_its_step() {
     }
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(75));
-    let report: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(folder.path("a/run.json")).unwrap()).unwrap();
+    let report = json(&folder.path("a/run.json"));
     assert_eq!(report["complete"], false);
-    let series: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(folder.path("a/run.hdf.series")).unwrap()).unwrap();
+    let series = json(&folder.path("a/run.hdf.series"));
     for file in series["files"].as_array().unwrap() {
         let name = file["name"].as_str().unwrap();
         let read = snapshot::read(&folder.path("a").join(name)).unwrap();
@@ -217,16 +194,16 @@ fn tables_are_checked_and_sorted() {
     let folder = Folder::new(FROM_FILE);
     let run = |text: &str, sets: &[&str]| {
         fs::write(folder.path("p.csv"), text).unwrap();
-        folder.run(&[&["--out", "a", "--force", "-q"], sets].concat())
+        folder.case(&[&["--out", "a", "--force", "-q"], sets].concat())
     };
     let output = run("mass,id,x,y,z,name\n1,7,5,0,0,b\n# note\n2,3,-5,0,0,a\n", &[]);
     assert_eq!(code(&output), 0, "{}", told(&output));
     assert_eq!(snapshot::read(&folder.path("a/snap_000000.hdf")).unwrap().mass, [2.0, 1.0]);
     // A snapshot is a scenario's file as well, in the same units only.
-    let more = folder.run(&["--out", "b", "--set", "particles.0.path=a/snap_000000.hdf"]);
+    let more = folder.case(&["--out", "b", "--set", "particles.0.path=a/snap_000000.hdf"]);
     assert_eq!(code(&more), 0, "{}", told(&more));
     let other = ["--out", "c", "--set", "particles.0.path=a/snap_000000.hdf", "--set", "units.system=si"];
-    assert_eq!(code(&folder.run(&other)), 65);
+    assert_eq!(code(&folder.case(&other)), 65);
 
     let coulomb: &[&str] = &["--set", "force.law=coulomb"];
     for (text, sets, word) in [
@@ -249,7 +226,7 @@ fn equal_charges_repel_and_their_energy_is_kept() {
     let folder = Folder::new(FROM_FILE);
     fs::write(folder.path("p.csv"), "x,y,z,mass,charge\n0.5,0,0,2,3\n-0.5,0,0,2,3\n").unwrap();
     let sets = ["--set", "force.law=coulomb", "--set", "time.dt=0.001", "--set", "output.every=0.5", "--out", "a"];
-    let output = folder.run(&sets);
+    let output = folder.case(&sets);
     assert_eq!(code(&output), 0, "{}", told(&output));
     let first = snapshot::read(&folder.path("a/snap_000000.hdf")).unwrap();
     // k_e = 1: φ = q/r = 3, a = q²/(r² m) = 4.5, W = q φ = 9.

@@ -1,12 +1,15 @@
 //! Runs that are stopped and go on: to the same bits, from the right checkpoint, and not as another run.
 #![cfg(unix)]
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use common::{Folder, code, json, told};
 use nbody::files::checkpoint;
 
 const SMALL: &str = r#"
@@ -31,44 +34,6 @@ sample = 20
 every = 0.5
 "#;
 
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("case.toml"), SMALL).unwrap();
-        Folder(folder)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nbody"));
-        command.current_dir(self.0.path()).arg("run").args(arguments);
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
-    /// Runs to the end and expects success.
-    fn done(&self, arguments: &[&str]) {
-        let output = self.run(arguments);
-        assert_eq!(code(&output), 0, "{arguments:?}: {}", told(&output));
-    }
-}
-
-fn told(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap_or(-1)
-}
-
 /// Every byte of what a run computed, by file.
 fn data(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let names = fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
@@ -86,14 +51,14 @@ fn same(a: &Path, b: &Path) {
 
 #[test]
 fn a_run_stopped_at_random_steps_gives_the_same_bytes() {
-    let folder = Folder::new();
+    let folder = Folder::new(SMALL);
     folder.done(&["case.toml", "--out", "whole", "--threads", "2", "-q"]);
     assert_eq!(data(&folder.path("whole")).len(), 12);
     let mut stops = 0;
     let mut arguments = vec!["case.toml", "--out", "parts", "--threads", "1"];
     loop {
-        let mut command = folder.command(&arguments);
-        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut command = folder.command(&["run"]);
+        let child = command.args(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         // Where the time of day falls within the run.
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
         std::thread::sleep(Duration::from_millis(200 + u64::from(now.subsec_micros()) % 150));
@@ -124,14 +89,14 @@ fn a_run_stopped_at_random_steps_gives_the_same_bytes() {
 
 #[test]
 fn a_longer_end_gives_the_run_that_it_would_have_been() {
-    let folder = Folder::new();
+    let folder = Folder::new(SMALL);
     folder.done(&["case.toml", "--out", "whole", "-q", "--until", "3"]);
     // 1.03 is due for nothing: what is written there has no place in the longer run.
     folder.done(&["case.toml", "--out", "parts", "-q", "--until", "1.03"]);
     folder.done(&["--resume", "parts", "-q", "--steps", "7"]);
     folder.done(&["case.toml", "--resume", "parts", "-q", "--until", "3", "--set", "verify.sample=20"]);
     same(&folder.path("whole"), &folder.path("parts"));
-    let report: serde_json::Value = serde_json::from_slice(&fs::read(folder.path("parts/run.json")).unwrap()).unwrap();
+    let report = json(&folder.path("parts/run.json"));
     assert_eq!((&report["complete"], &report["resumed_from_step"]), (&true.into(), &110.into()));
     // Once more: there is nothing left to do, and nothing changes.
     folder.done(&["--resume", "parts", "-q"]);
@@ -142,8 +107,39 @@ fn a_longer_end_gives_the_run_that_it_would_have_been() {
 }
 
 #[test]
+fn an_initial_snapshot_goes_on_as_the_run_that_it_begins() {
+    let folder = Folder::new(SMALL);
+    let text = SMALL.replace("every = 0.7\ndiagnostics_every = 0.11\n", "").replace("every = 0.5\n", "");
+    fs::write(folder.path("bare.toml"), text).unwrap();
+    for case in ["case.toml", "bare.toml"] {
+        let (whole, parts) = (format!("whole-{case}"), format!("parts-{case}"));
+        folder.done(&[case, "--out", &whole, "-q", "--until", "0.3"]);
+        folder.done(&[case, "--out", &parts, "-q", "--until", "0"]);
+        assert_eq!(data(&folder.path(&parts)).len(), 3, "{case}");
+        folder.done(&["--resume", &parts, "-q", "--until", "0.3"]);
+        same(&folder.path(&whole), &folder.path(&parts));
+    }
+}
+
+#[test]
+fn times_add_up_over_the_parts_of_a_run() {
+    let folder = Folder::new(SMALL);
+    let timings =
+        || -> serde_json::Value { serde_json::from_slice(&fs::read(folder.path("a/timings.json")).unwrap()).unwrap() };
+    let number = |timings: &serde_json::Value, of: &str| timings["stages"]["kick"][of].as_f64().unwrap();
+    folder.done(&["case.toml", "--out", "a", "-q", "--until", "0.2"]);
+    let first = timings();
+    folder.done(&["--resume", "a", "-q", "--until", "0.5"]);
+    let both = timings();
+    assert_eq!((&both["from_step"], &both["to_step"]), (&0.into(), &50.into()));
+    assert_eq!(number(&both, "calls") / 50.0, number(&first, "calls") / 20.0);
+    assert!(number(&both, "seconds") > number(&first, "seconds"));
+    assert!(both["total_seconds"].as_f64() > first["total_seconds"].as_f64());
+}
+
+#[test]
 fn every_integrator_goes_on_bit_for_bit() {
-    let folder = Folder::new();
+    let folder = Folder::new(SMALL);
     for integrator in ["leapfrog-dkd", "yoshida4"] {
         let set = format!("time.integrator={integrator}");
         let (whole, parts) = (format!("{integrator}-whole"), format!("{integrator}-parts"));
@@ -156,7 +152,7 @@ fn every_integrator_goes_on_bit_for_bit() {
 
 #[test]
 fn a_damaged_checkpoint_falls_back_to_the_other() {
-    let folder = Folder::new();
+    let folder = Folder::new(SMALL);
     folder.done(&["case.toml", "--out", "whole", "-q", "--until", "0.6"]);
     folder.done(&["case.toml", "--out", "parts", "-q", "--until", "0.2"]);
     folder.done(&["--resume", "parts", "-q", "--until", "0.4"]);
@@ -177,7 +173,7 @@ fn a_damaged_checkpoint_falls_back_to_the_other() {
 
 #[test]
 fn other_physics_are_refused_and_can_be_forced() {
-    let folder = Folder::new();
+    let folder = Folder::new(SMALL);
     folder.done(&["case.toml", "--out", "a", "-q", "--until", "0.2"]);
     let before = data(&folder.path("a"));
     let sets = ["--set", "force.softening.length=0.1", "--set", "time.dt=0.005", "--set", "title=other"];
@@ -197,7 +193,7 @@ fn other_physics_are_refused_and_can_be_forced() {
 
 #[test]
 fn what_cannot_be_resumed_is_told() {
-    let folder = Folder::new();
+    let folder = Folder::new(SMALL);
     fs::create_dir(folder.path("empty")).unwrap();
     for (arguments, exit, words) in [
         (&["--resume", "absent"][..], 66, "no such run directory"),
@@ -223,10 +219,10 @@ fn wait(ready: impl Fn() -> bool) {
 
 #[test]
 fn a_directory_belongs_to_one_process_and_a_killed_run_goes_on() {
-    let folder = Folder::new();
+    let folder = Folder::new(SMALL);
     folder.done(&["case.toml", "--out", "whole", "-q", "--until", "20"]);
     let long = ["case.toml", "--out", "a", "-q", "--until", "20", "--set", "output.checkpoint_wall='1s'"];
-    let mut child = folder.command(&long).stdout(Stdio::null()).spawn().unwrap();
+    let mut child = folder.command(&["run"]).args(long).stdout(Stdio::null()).spawn().unwrap();
     wait(|| folder.path("a/snap_000000.hdf").is_file());
     for arguments in [&["case.toml", "--out", "a", "--force"][..], &["--resume", "a"]] {
         let output = folder.run(arguments);
@@ -251,7 +247,7 @@ fn child_is_gone(id: u32) -> bool {
 
 #[test]
 fn the_wall_clock_stops_a_run_in_time() {
-    let folder = Folder::new();
+    let folder = Folder::new(SMALL);
     let begun = Instant::now();
     let output = folder.run(&["case.toml", "--out", "a", "--until", "1000000", "--max-wall", "1500ms", "-q"]);
     assert_eq!(code(&output), 75, "{}", told(&output));
@@ -263,11 +259,12 @@ fn the_wall_clock_stops_a_run_in_time() {
 
 #[test]
 fn a_second_signal_stops_at_once_and_leaves_valid_files() {
-    let folder = Folder::new();
+    let folder = Folder::new(SMALL);
     // A step of this takes seconds.
     let sets = ["--set", "particles.0.n=60000", "--set", "solver.method=direct", "--set", "solver.tolerance=1e-10"];
     let arguments = [&["case.toml", "--out", "a", "-q"][..], &sets].concat();
-    let mut child = folder.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child =
+        folder.command(&["run"]).args(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     wait(|| folder.path("a/scenario.resolved.toml").is_file());
     for _ in 0..2 {
         assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());

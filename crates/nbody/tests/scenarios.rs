@@ -1,5 +1,7 @@
 //! Every scenario of `scenarios/`, run at a reduced size: it shows what its first lines say.
 
+mod common;
+
 use std::f64::consts::PI;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,9 +31,7 @@ impl Run {
 
     /// A column of `diagnostics.csv`.
     fn column(&self, name: &str) -> Vec<f64> {
-        let text = std::fs::read_to_string(self.0.path().join("diagnostics.csv")).unwrap();
-        let index = text.lines().next().unwrap().split(',').position(|n| n == name).unwrap();
-        text.lines().skip(1).map(|l| l.split(',').nth(index).unwrap().parse().unwrap()).collect()
+        common::column(self.0.path(), name)
     }
 
     /// The largest |dE/E0|, which must not be 0 where something moved.

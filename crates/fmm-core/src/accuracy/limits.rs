@@ -6,8 +6,8 @@ use crate::settings::{Settings, Softening};
 /// The tightest tolerance of sums in single precision.
 pub const F32_FLOOR: f64 = 1e-5;
 
-/// Why single precision cannot serve, if so.
-pub(super) fn beyond_f32(settings: &Settings, problem: Problem) -> Option<String> {
+/// Why single precision cannot serve, if so; with expansions of `order`, if there are any.
+pub(super) fn beyond_f32(settings: &Settings, problem: Problem, order: Option<usize>) -> Option<String> {
     if settings.tolerance < F32_FLOOR {
         let asked = settings.tolerance;
         return Some(format!("tolerance {asked:e} needs precision f64: sums in f32 keep {F32_FLOOR:e} at best"));
@@ -25,7 +25,7 @@ pub(super) fn beyond_f32(settings: &Settings, problem: Problem) -> Option<String
         return Some(format!("a softening length of {length:e}, far beyond the particles, needs precision f64"));
     }
     // (2p)! overflows.
-    settings.order.filter(|&p| p > 26).map(|p| format!("order {p} needs precision f64: f32 goes to order 26"))
+    order.filter(|&p| p > 26).map(|p| format!("order {p} needs precision f64: f32 goes to order 26"))
 }
 
 /// The distance, in half sides of a leaf, below which single precision cannot tell a pair of bodies apart well enough.

@@ -20,6 +20,9 @@ use cost::{direct_cost, fast_cost, leaf_size, m2l_cost, pair_cost};
 use limits::beyond_f32;
 use tables::expansion;
 
+/// Direct sums of no more pairs, a millisecond's work, are in double precision unless single is asked for.
+const FEW_PAIRS: f64 = 1e6;
+
 /// Resolves everything that `settings` leaves open.
 ///
 /// # Errors
@@ -34,7 +37,11 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Choice, Error> {
 /// Those of [`choose`].
 pub fn choose_for(settings: &Settings, problem: Problem, aim: f64) -> Result<Choice, Error> {
     settings.check()?;
-    let precision = match (settings.precision, beyond_f32(settings, problem)) {
+    let method = if settings.method == Method::Treecode { Method::Treecode } else { Method::Fmm };
+    let (family, separation2, order) = expansion(settings, problem, method, aim);
+    let order = settings.order.unwrap_or(order);
+    let far = settings.method != Method::Direct;
+    let precision = match (settings.precision, beyond_f32(settings, problem, far.then_some(order))) {
         (Precision::Auto, None) if settings.tolerance >= 2.0 * F32_FLOOR => Precision::F32,
         (Precision::Auto, _) => Precision::F64,
         (Precision::F32, Some(why)) => return Err(Error::Unsupported(why)),
@@ -48,11 +55,12 @@ pub fn choose_for(settings: &Settings, problem: Problem, aim: f64) -> Result<Cho
         theta: None,
         leaf_size: settings.leaf_size.unwrap_or(256),
     };
+    // Where digits cost nothing, all of them.
+    let few = settings.precision == Precision::Auto && problem.sources as f64 * problem.targets as f64 <= FEW_PAIRS;
+    let direct = if few { Choice { precision: Precision::F64, ..direct } } else { direct };
     if settings.method == Method::Direct {
         return Ok(direct);
     }
-    let method = if settings.method == Method::Treecode { Method::Treecode } else { Method::Fmm };
-    let (family, separation2, order) = expansion(settings, problem, method, aim);
     if let (Some(p), Family::Cartesian) = (settings.order, family)
         && p > MAX_CARTESIAN_ORDER
     {
@@ -60,7 +68,6 @@ pub fn choose_for(settings: &Settings, problem: Problem, aim: f64) -> Result<Cho
             "order {p} is beyond the {MAX_CARTESIAN_ORDER} of expansions softened by plummer or p1; give a smaller theta instead"
         )));
     }
-    let order = settings.order.unwrap_or(order);
     let leaf_size = settings.leaf_size.unwrap_or_else(|| leaf_size(method, family, precision, order));
     let widest = if method == Method::Fmm { 0.75f64.sqrt() } else { 1.0 };
     let theta = settings.theta.unwrap_or((3.0 / separation2).sqrt()).min(widest);

@@ -104,7 +104,7 @@ impl Attempt for CpuAttempt<'_> {
         let at = self.targets.unwrap_or(self.sources);
         let sample = guard::Sample::new(at.len(), &done.shares);
         let error = || sample.error(self.softening, self.sources, self.strengths, at, &done.field);
-        self.times.time_more(Stage::Guard, error)
+        self.times.time(Stage::Guard, error)
     }
 }
 
@@ -118,9 +118,9 @@ fn sum<T: Real>(
     if plan.choice.expansion == Some(Family::Cartesian) {
         let tree = &plan.targets;
         let expansion = Cartesian::<T>::new(order, settings.softening, plan.classes, tree.side, tree.levels());
-        execute_sorted(&expansion, &settings.softening, plan, bodies, times)
+        execute_sorted(&expansion, &settings.softening, plan, bodies, settings.order.is_none(), times)
     } else {
         let expansion = Spherical::<T>::new(order, plan.classes);
-        execute_sorted(&expansion, &settings.softening, plan, bodies, times)
+        execute_sorted(&expansion, &settings.softening, plan, bodies, settings.order.is_none(), times)
     }
 }

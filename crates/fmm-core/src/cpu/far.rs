@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::dense::Multiply;
 use super::near::Scratch;
 use super::simd::{Task, Vector, dispatch};
 use super::sorted::{Buffer, Sorted, Sum, by_leaf};
@@ -205,8 +206,12 @@ pub fn m2l<T: Real, E: Expansion<T, D>, const D: usize>(
             blocks.push((level, cells, head));
         }
     }
+    let operators = if list.pairs.is_empty() { None } else { expansion.matrices() };
     blocks.into_par_iter().with_max_len(1).for_each(|(level, cells, targets)| {
         let pairs = sort_by_class(&cells, list, classes);
+        if let Some(operators) = operators.as_deref() {
+            return dispatch(Multiply { operators, pairs: &pairs, sources: multipoles, targets });
+        }
         let (shift, sources) = (Shift::M2L, multipoles);
         dispatch(Translate { expansion, shift, level, pairs: &pairs, sources, first_source: 0, targets });
     });
@@ -265,26 +270,38 @@ pub fn l2p<T: Real, E: Expansion<T, D>, const D: usize>(
     let levels = tree.level_of();
     let leaves = tree.leaves.iter().map(|&l| (l as usize, tree.count(l as usize)));
     by_leaf(out, leaves).into_par_iter().for_each_init(Scratch::<T, D>::default, |scratch, (leaf, out)| {
-        let coefficients = &locals[leaf * n..(leaf + 1) * n];
-        let frame = (&tree.centre[leaf], tree.half(levels[leaf] as usize));
-        at_targets(expansion, frame, bodies, tree.body_range(leaf), coefficients, scratch, out);
+        let (half, coefficients) = (tree.half(levels[leaf] as usize), &locals[leaf * n..(leaf + 1) * n]);
+        let cell = Cell { local: true, centre: &tree.centre[leaf], half, coefficients };
+        at_targets(expansion, cell, bodies, tree.body_range(leaf), scratch, out);
     });
 }
 
-/// A local expansion at a run of bodies; `frame` is the centre of its cell and half its side.
+/// An expansion of one cell, local or multipole.
+#[derive(Clone, Copy)]
+pub struct Cell<'a, T, const D: usize> {
+    /// Local expansion, or else multipole.
+    pub local: bool,
+    /// Centre.
+    pub centre: &'a [f64; D],
+    /// Half the side.
+    pub half: f64,
+    /// Of one cell.
+    pub coefficients: &'a [T],
+}
+
+/// The expansion of a cell at a run of bodies.
 pub fn at_targets<T: Real, E: Expansion<T, D>, const D: usize>(
     expansion: &E,
-    frame: (&[f64; D], f64),
+    cell: Cell<T, D>,
     bodies: &Sorted<D>,
     range: Range<usize>,
-    coefficients: &[T],
     scratch: &mut Scratch<T, D>,
     out: &mut [Sum<D>],
 ) {
-    let (centre, half) = frame;
+    let Cell { local, centre, half, coefficients } = cell;
     scratch.targets.load(bodies, range, centre, 1.0 / half);
     scratch.totals.reset(scratch.targets.len());
-    dispatch(Spread { expansion, local: true, unit: half, coefficients, scratch });
+    dispatch(Spread { expansion, local, unit: half, coefficients, scratch });
     scratch.totals.add_to(out, half);
 }
 
@@ -304,12 +321,10 @@ pub fn m2p<T: Real, E: Expansion<T, D>, const D: usize>(
     by_leaf(out, leaves).into_par_iter().for_each_init(Scratch::<T, D>::default, |scratch, (leaf, out)| {
         for pair in list.row(leaf) {
             let source = pair.source as usize;
-            let half = sources.half(levels[source] as usize);
-            scratch.targets.load(bodies, targets.body_range(leaf), &sources.centre[source], 1.0 / half);
-            scratch.totals.reset(scratch.targets.len());
-            let coefficients = &multipoles[source * n..(source + 1) * n];
-            dispatch(Spread { expansion, local: false, unit: half, coefficients, scratch });
-            scratch.totals.add_to(out, half);
+            let (half, coefficients) =
+                (sources.half(levels[source] as usize), &multipoles[source * n..(source + 1) * n]);
+            let cell = Cell { local: false, centre: &sources.centre[source], half, coefficients };
+            at_targets(expansion, cell, bodies, targets.body_range(leaf), scratch, out);
         }
     });
 }

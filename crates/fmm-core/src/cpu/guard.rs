@@ -89,17 +89,20 @@ impl Sample {
     /// The error of `found` at the sample's targets, one by one, where `exact` holds the direct sum of the field and the square of
     /// its largest term, in the units of `found`.
     pub fn weigh(&self, exact: &[[f64; 4]], found: &[[f64; 3]]) -> f64 {
-        let (mut errors, mut error, mut norm, mut weight) = (vec![], 0.0, 0.0, 0.0);
+        let (mut errors, mut error, mut weight) = (vec![], 0.0, 0.0);
+        let (mut norm, mut floors) = (0.0, 0.0);
         for ((&(_, w), sum), found) in self.targets.iter().zip(exact).zip(found) {
             let delta2: f64 = (0..3).map(|d| (found[d] - sum[d]).powi(2)).sum();
-            let a2 = sum[..3].iter().map(|a| a * a).sum::<f64>().max(1e-6 * sum[3]);
-            errors.push(if delta2 > 0.0 { w * (delta2 / a2) } else { 0.0 });
+            let (a2, floor2) = (sum[..3].iter().map(|a| a * a).sum::<f64>(), 1e-6 * sum[3]);
+            // Nothing over nothing is no error; what is no number is one.
+            errors.push(if delta2 == 0.0 { 0.0 } else { w * (delta2 / a2.max(floor2)) });
             error += w * delta2;
             norm += w * a2;
+            floors += w * floor2;
             weight += w;
         }
         let rms = (errors.iter().sum::<f64>() / weight).sqrt();
-        let l2 = if error > 0.0 { (error / norm).sqrt() } else { 0.0 };
+        let l2 = if error == 0.0 { 0.0 } else { (error / f64::max(norm, floors)).sqrt() };
         if errors.is_empty() {
             0.0
         } else if rms.is_finite() && l2.is_finite() {
@@ -160,7 +163,7 @@ impl Direct<'_> {
                     at[2].sub(V::load(&arrays[2][j..])),
                 ];
                 let r2 = d[0].mul_add(d[0], d[1].mul_add(d[1], d[2].mul(d[2])));
-                let force = kernel.eval(r2).1.mul(V::load(&arrays[3][j..]));
+                let force = kernel.eval::<false>(r2).1.mul(V::load(&arrays[3][j..]));
                 for c in 0..3 {
                     sums[c] = force.mul_add(d[c], sums[c]);
                 }

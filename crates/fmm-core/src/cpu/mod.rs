@@ -1,5 +1,6 @@
 //! Execution on the cores of this machine.
 
+pub mod dense;
 mod evaluate;
 mod executor;
 mod far;

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::simd::{Task, Vector, dispatch};
 use super::sorted::{Buffer, Sorted, Sum, Totals, by_leaf, power_of_two_below};
-use crate::expansion::Pairs;
+use crate::expansion::{Meeting, Pairs};
 use crate::lists::Csr;
 use crate::real::Real;
 use crate::tree::Tree;
@@ -31,7 +31,7 @@ impl<T: Real, const D: usize> Default for Scratch<T, D> {
 struct Meet<'a, T: Real, K, const D: usize> {
     kernel: &'a K,
     unit: f64,
-    same: Option<isize>,
+    meeting: Meeting,
     scratch: &'a mut Scratch<T, D>,
 }
 
@@ -41,7 +41,7 @@ impl<T: Real, K: Pairs<D>, const D: usize> Task<T> for Meet<'_, T, K, D> {
     #[inline(always)]
     fn run<V: Vector<Scalar = T>>(self) -> T {
         let Scratch { targets, sources, totals } = self.scratch;
-        self.kernel.p2p::<T, V>(self.unit, self.same, targets.points(), sources.points(), &mut totals.sums())
+        self.kernel.p2p::<T, V>(self.unit, self.meeting, targets.points(), sources.points(), &mut totals.sums())
     }
 }
 
@@ -75,7 +75,10 @@ impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
             let half = tree.half(levels[leaf] as usize);
             let mut sums = vec![Sum::default(); out.len()];
             let nearest = self.leaf(leaf, half, single, &mut sums);
-            if T::WIDTH > f64::WIDTH && nearest.hypot(self.kernel.smooth_below()) < self.closest * half {
+            let too_close = nearest.hypot(self.kernel.smooth_below()) < self.closest * half;
+            // Bodies of a neighbour that is larger by more than single precision can square.
+            let too_far = || !sums.iter().all(|s| s.potential.is_finite() && s.field.iter().all(|f| f.is_finite()));
+            if T::WIDTH > f64::WIDTH && (too_close || too_far()) {
                 sums.fill(Sum::default());
                 self.leaf(leaf, half, double, &mut sums);
             }
@@ -105,7 +108,13 @@ impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
         let mut nearest = f64::INFINITY;
         let mut flush = |scratch: &mut Scratch<T, D>, own: Option<isize>| {
             scratch.totals.reset(scratch.targets.len());
-            let squared = dispatch(Meet { kernel: self.kernel, unit, same: own, scratch });
+            let meeting = match own {
+                Some(first) => Meeting::Same(first),
+                // Bodies at one place share a leaf.
+                None if self.same => Meeting::Apart,
+                None => Meeting::Anywhere,
+            };
+            let squared = dispatch(Meet { kernel: self.kernel, unit, meeting, scratch });
             nearest = nearest.min(squared.to_f64().max(0.0).sqrt() * unit);
             scratch.totals.add_to(&mut out[..standing.len()], unit);
             scratch.sources.clear();

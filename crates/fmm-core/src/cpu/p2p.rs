@@ -1,7 +1,7 @@
 //! Every source at every target: targets in vectors, sources streamed.
 
 use super::simd::Vector;
-use crate::expansion::{Points, Sums};
+use crate::expansion::{Meeting, Points, Sums};
 use crate::kernel::{Newton, P1, Plummer, Radial, Spline};
 use crate::real::Real;
 use crate::settings::Softening;
@@ -15,22 +15,22 @@ const GROUP: usize = 2;
 pub fn softened<T: Real, V: Vector<Scalar = T>>(
     softening: Softening,
     unit: f64,
-    same: Option<isize>,
+    meeting: Meeting,
     targets: Points<T, 3>,
     sources: Points<T, 3>,
     sums: &mut Sums<T, 3>,
 ) -> T {
     let square = |e: f64| V::constant((e / unit) * (e / unit));
     match softening {
-        Softening::None => all_pairs::<T, V, _>(Newton, same, targets, sources, sums),
-        Softening::Plummer(e) => all_pairs::<T, V, _>(Plummer::<V>(square(e)), same, targets, sources, sums),
-        Softening::P1(e) => all_pairs::<T, V, _>(P1::<V>(square(e)), same, targets, sources, sums),
+        Softening::None => all_pairs::<T, V, _>(Newton, meeting, targets, sources, sums),
+        Softening::Plummer(e) => all_pairs::<T, V, _>(Plummer::<V>(square(e)), meeting, targets, sources, sums),
+        Softening::P1(e) => all_pairs::<T, V, _>(P1::<V>(square(e)), meeting, targets, sources, sums),
         // Too small to be told from a point: its own scale would overflow.
         Softening::Spline(e) if e / unit < T::TINY.to_f64().cbrt() => {
-            all_pairs::<T, V, _>(Newton, same, targets, sources, sums)
+            all_pairs::<T, V, _>(Newton, meeting, targets, sources, sums)
         }
         Softening::Spline(e) => {
-            all_pairs::<T, V, _>(Spline::<V>(V::constant(unit / (2.8 * e))), same, targets, sources, sums)
+            all_pairs::<T, V, _>(Spline::<V>(V::constant(unit / (2.8 * e))), meeting, targets, sources, sums)
         }
     }
 }
@@ -38,23 +38,31 @@ pub fn softened<T: Real, V: Vector<Scalar = T>>(
 #[inline(always)]
 fn all_pairs<T: Real, V: Vector<Scalar = T>, K: Radial<V>>(
     kernel: K,
-    same: Option<isize>,
+    meeting: Meeting,
     targets: Points<T, 3>,
     sources: Points<T, 3>,
     sums: &mut Sums<T, 3>,
 ) -> T {
     let n = sums.potential.len();
-    let (mut i, mut nearest) = (0, T::from_f64(1e30));
+    let (mut i, mut nearest) = (0, T::from_f64(FAR));
     while i < n {
         let vectors = ((n - i) / T::WIDTH).min(GROUP);
         // Targets i.. are sources own.. : only there a target must skip itself.
-        let own = same
-            .map(|s| s + i as isize)
-            .filter(|&own| own < sources.q.len() as isize && own + (vectors * T::WIDTH) as isize > 0);
+        let own = match meeting {
+            Meeting::Same(first) => Some(first + i as isize)
+                .filter(|&own| own < sources.q.len() as isize && own + (vectors * T::WIDTH) as isize > 0),
+            _ => None,
+        };
         let here = match (vectors, own) {
-            (GROUP, None) => group::<T, V, K, GROUP>(kernel, None, i, targets, sources, sums),
-            (GROUP, own) => group::<T, V, K, GROUP>(kernel, own, i, targets, sources, sums),
-            (_, own) => group::<T, V, K, 1>(kernel, own, i, targets, sources, sums),
+            (GROUP, None) if meeting == Meeting::Apart => {
+                group::<T, V, K, GROUP, true>(kernel, None, i, targets, sources, sums)
+            }
+            (GROUP, None) => group::<T, V, K, GROUP, false>(kernel, None, i, targets, sources, sums),
+            (GROUP, own) => group::<T, V, K, GROUP, false>(kernel, own, i, targets, sources, sums),
+            (_, None) if meeting == Meeting::Apart => {
+                group::<T, V, K, 1, true>(kernel, None, i, targets, sources, sums)
+            }
+            (_, own) => group::<T, V, K, 1, false>(kernel, own, i, targets, sources, sums),
         };
         if here < nearest {
             nearest = here;
@@ -64,10 +72,13 @@ fn all_pairs<T: Real, V: Vector<Scalar = T>, K: Radial<V>>(
     nearest
 }
 
-/// `N` vectors of targets from place `i`; with `own`, target i + k is source own + k and skipped. Returns the smallest squared
-/// distance.
+/// A squared distance beyond all others.
+const FAR: f64 = 1e30;
+
+/// `N` vectors of targets from place `i`; with `own`, target i + k is source own + k and skipped; `APART` promises that there is none
+/// and that no pair is at distance zero. Returns the smallest squared distance, in single precision.
 #[inline(always)]
-fn group<T: Real, V: Vector<Scalar = T>, K: Radial<V>, const N: usize>(
+fn group<T: Real, V: Vector<Scalar = T>, K: Radial<V>, const N: usize, const APART: bool>(
     kernel: K,
     own: Option<isize>,
     i: usize,
@@ -82,8 +93,9 @@ fn group<T: Real, V: Vector<Scalar = T>, K: Radial<V>, const N: usize>(
         at[k] = targets.load(i + k * T::WIDTH);
     }
     let mut total = [[V::zero(); 4]; N];
-    // The negative of the smallest squared distance.
-    let mut nearest = [V::constant(-1e30); N];
+    let mut nearest = [V::constant(FAR); N];
+    // Distances that round to zero after all give a finite force, times zero.
+    let raise = if APART { V::splat(T::TINY) } else { V::zero() };
     // Ones around a zero, shifted so that the zero falls on the lane that is the source itself.
     let mut hole = [T::ONE; 33];
     hole[16] = T::ZERO;
@@ -92,18 +104,20 @@ fn group<T: Real, V: Vector<Scalar = T>, K: Radial<V>, const N: usize>(
         let (x, y, z, q) = (V::splat(sx[j]), V::splat(sy[j]), V::splat(sz[j]), V::splat(sources.q[j]));
         for k in 0..N {
             let (dx, dy, dz) = (at[k][0].sub(x), at[k][1].sub(y), at[k][2].sub(z));
-            let r2 = dx.mul_add(dx, dy.mul_add(dy, dz.mul(dz)));
-            let (potential, force) = kernel.eval(r2);
+            let r2 = dx.mul_add(dx, dy.mul_add(dy, dz.mul_add(dz, raise)));
+            let (potential, force) = kernel.eval::<APART>(r2);
             let (mut q, mut distance) = (q, r2);
             if let Some(own) = own {
                 let lane = j as isize - own - (k * T::WIDTH) as isize;
                 if (0..T::WIDTH as isize).contains(&lane) {
                     let others = V::load(&hole[16 - lane as usize..]);
                     q = q.mul(others);
-                    distance = V::constant(1e30).mul_add(V::constant(1.0).sub(others), r2);
+                    distance = V::constant(FAR).mul_add(V::constant(1.0).sub(others), r2);
                 }
             }
-            nearest[k] = nearest[k].max(V::zero().sub(distance));
+            if size_of::<T>() == 4 {
+                nearest[k] = nearest[k].min(distance);
+            }
             let force = q.mul(force);
             total[k][0] = q.mul_add(potential, total[k][0]);
             total[k][1] = force.mul_add(dx, total[k][1]);
@@ -111,22 +125,22 @@ fn group<T: Real, V: Vector<Scalar = T>, K: Radial<V>, const N: usize>(
             total[k][3] = force.mul_add(dz, total[k][3]);
         }
     }
-    let mut smallest = V::constant(-1e30);
+    let mut smallest = V::constant(FAR);
     for k in 0..N {
-        smallest = smallest.max(nearest[k]);
+        smallest = smallest.min(nearest[k]);
         let place = i + k * T::WIDTH;
         V::load(&sums.potential[place..]).add(total[k][0]).store(&mut sums.potential[place..]);
         for d in 0..3 {
             V::load(&sums.field[d][place..]).add(total[k][d + 1]).store(&mut sums.field[d][place..]);
         }
     }
-    let mut lanes = [T::from_f64(-1e30); 16];
+    let mut lanes = [T::from_f64(FAR); 16];
     smallest.store(&mut lanes);
     let mut result = lanes[0];
     for lane in lanes {
-        if lane > result {
+        if lane < result {
             result = lane;
         }
     }
-    -result
+    result
 }

@@ -2,9 +2,10 @@
 
 use rayon::prelude::*;
 
+use super::far;
 use super::near::Near;
 use super::sorted::{Sorted, Sum, strength_scale};
-use super::{far, truncation};
+use super::truncation::Expansions;
 use crate::expansion::{Expansion, Pairs};
 use crate::plan::Plan;
 use crate::real::Real;
@@ -19,19 +20,18 @@ pub struct Bodies<const D: usize> {
     scale: f64,
 }
 
-/// Where local expansions of order `p` that were made elsewhere err most, for [`guard::Sample`](super::guard::Sample): the squared
-/// force of the last degree relative to the whole force, at a sample of targets. `locals` and `sums`, and the places that are
-/// returned, are in the order of the plan's target tree.
+/// Where expansions that were made elsewhere err most, for [`guard::Sample`](super::guard::Sample): the squared force of the last
+/// degree relative to the whole force, at a sample of targets. `sums`, and the places that are returned, are in the order of the
+/// plan's target tree; expansions that the plan's lists do not use need not be there.
 pub fn last_degree<T: Real, E: Expansion<T, D>, const D: usize>(
     expansion: &E,
-    p: usize,
     plan: &Plan<D>,
     targets: &[[f64; D]],
-    locals: &[T],
+    (multipoles, locals): (&[T], &[T]),
     sums: &[Sum<D>],
 ) -> Vec<(u32, f64)> {
     let at = Sorted::new(targets, None, 1.0, &plan.targets.order);
-    truncation::last_degree(expansion, p, &plan.targets, &at, locals, sums)
+    Expansions { expansion, plan, multipoles, locals }.last_degree(&at, sums)
 }
 
 impl<const D: usize> Bodies<D> {
@@ -57,7 +57,7 @@ pub fn execute<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     times: &mut StageTimes,
 ) -> Vec<Sum<D>> {
     let bodies = times.time_more(Stage::Tree, || Bodies::new(plan, sources, strengths, targets));
-    execute_sorted(expansion, kernel, plan, &bodies, times).0
+    execute_sorted(expansion, kernel, plan, &bodies, false, times).0
 }
 
 /// Executes the schedule of a plan and shows what each stage left: multipoles, local expansions (both cell after cell) and sums,
@@ -73,18 +73,19 @@ pub fn watch<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     let bodies = Bodies::new(plan, sources, strengths, targets);
     let scale = bodies.scale;
     let see = |stage, m: &[T], l: &[T], s: &[Sum<D>]| see(stage, m, l, s, scale);
-    execute_watched(expansion, kernel, plan, &bodies, &mut StageTimes::default(), see);
+    execute_watched(expansion, kernel, plan, &bodies, false, &mut StageTimes::default(), see);
 }
 
-/// The same with bodies that are in order already; and where they err most, see [`truncation`].
+/// The same with bodies that are in order already; and, if `guarded`, where they err most: see [`truncation`](super::truncation).
 pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     expansion: &E,
     kernel: &K,
     plan: &Plan<D>,
     bodies: &Bodies<D>,
+    guarded: bool,
     times: &mut StageTimes,
 ) -> (Vec<Sum<D>>, Vec<(u32, f64)>) {
-    execute_watched(expansion, kernel, plan, bodies, times, |_, _, _, _| ())
+    execute_watched(expansion, kernel, plan, bodies, guarded, times, |_, _, _, _| ())
 }
 
 fn execute_watched<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
@@ -92,6 +93,7 @@ fn execute_watched<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     kernel: &K,
     plan: &Plan<D>,
     bodies: &Bodies<D>,
+    guarded: bool,
     times: &mut StageTimes,
     mut see: impl FnMut(Stage, &[T], &[T], &[Sum<D>]),
 ) -> (Vec<Sum<D>>, Vec<(u32, f64)>) {
@@ -122,12 +124,8 @@ fn execute_watched<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
         });
         see(stage, &multipoles, &locals, &out);
     }
-    let shares = match plan.choice.order {
-        Some(p) if plan.schedule().contains(&Stage::L2L) => {
-            times.time_more(Stage::Guard, || truncation::last_degree(expansion, p, target_tree, at, &locals, &out))
-        }
-        _ => vec![],
-    };
+    let executed = Expansions { expansion, plan, multipoles: &multipoles, locals: &locals };
+    let shares = if guarded { times.time_more(Stage::Guard, || executed.last_degree(at, &out)) } else { vec![] };
     let unscale = 1.0 / bodies.scale;
     out.par_iter_mut().for_each(|s| {
         s.potential *= unscale;

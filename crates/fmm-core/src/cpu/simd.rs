@@ -32,6 +32,8 @@ pub trait Vector: Copy {
     fn sqrt(self) -> Self;
     /// The larger of each lane.
     fn max(self, b: Self) -> Self;
+    /// The smaller of each lane.
+    fn min(self, b: Self) -> Self;
     /// self·b + c, rounded once where the machine can.
     fn mul_add(self, b: Self, c: Self) -> Self;
     /// c − self·b, rounded once where the machine can.
@@ -55,22 +57,30 @@ pub trait Vector: Copy {
     }
 
     /// 1/√self to the last digits, and zero where self < [`Real::TINY`].
-    ///
-    /// One Newton step with the constants that make the seed's largest error smallest (6.5e-4), a
-    /// cubic one (1e-10) and in `f64` a quadratic one.
     #[inline(always)]
     fn rsqrt(self) -> Self {
+        self.rsqrt_positive().keep_where_at_least(self, Self::splat(Self::Scalar::TINY))
+    }
+
+    /// 1/√self to the last digits for self > 0.
+    ///
+    /// The seed y has h = 1 − self·y² in ±0.0691; (1 − h)^(−1/2) is a polynomial there whose largest relative error is the smallest
+    /// of its degree: 2.3e-8 in degree 4 for `f32`, 7.5e-7 in degree 3 and one cubic step (1e-19) for `f64`.
+    #[inline(always)]
+    fn rsqrt_positive(self) -> Self {
         let y = self.rsqrt_seed();
-        let y = self.mul(y).neg_mul_add(y.mul(Self::constant(0.500_9)), Self::constant(1.500_9)).mul(y);
         let h = self.mul(y).neg_mul_add(y, Self::constant(1.0));
-        let y = y.mul(h).mul_add(h.mul_add(Self::constant(0.375), Self::constant(0.5)), y);
-        let y = if size_of::<Self::Scalar>() == 8 {
-            let h = self.mul(y).neg_mul_add(y, Self::constant(1.0));
-            y.mul(h).mul_add(Self::constant(0.5), y)
-        } else {
-            y
-        };
-        y.keep_where_at_least(self, Self::splat(Self::Scalar::TINY))
+        if size_of::<Self::Scalar>() == 4 {
+            let series = Self::constant(0.274_069_39).mul_add(h, Self::constant(0.313_939_24));
+            let series = series.mul_add(h, Self::constant(0.375_000_587));
+            let series = series.mul_add(h, Self::constant(0.499_998_320_5));
+            return y.mul(series.mul_add(h, Self::constant(0.999_999_999_4)));
+        }
+        let series = Self::constant(0.313_054_096_968_445_1).mul_add(h, Self::constant(0.376_279_011_635_032_3));
+        let series = series.mul_add(h, Self::constant(0.500_000_423_357_339_3));
+        let y = y.mul(series.mul_add(h, Self::constant(0.999_999_253_622_593_8)));
+        let h = self.mul(y).neg_mul_add(y, Self::constant(1.0));
+        y.mul(h).mul_add(h.mul_add(Self::constant(0.375), Self::constant(0.5)), y)
     }
 
     /// The first lane.
@@ -209,6 +219,10 @@ macro_rules! array_vector {
             #[inline(always)]
             fn max(self, b: Self) -> Self {
                 Array(std::array::from_fn(|i| if self.0[i] > b.0[i] { self.0[i] } else { b.0[i] }))
+            }
+            #[inline(always)]
+            fn min(self, b: Self) -> Self {
+                Array(std::array::from_fn(|i| if self.0[i] < b.0[i] { self.0[i] } else { b.0[i] }))
             }
             #[inline(always)]
             fn mul_add(self, b: Self, c: Self) -> Self {

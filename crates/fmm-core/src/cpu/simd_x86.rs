@@ -20,7 +20,7 @@ struct S256(__m256, __m256);
 
 macro_rules! one_register {
     ($name:ident, $real:ty, $width:literal, $set1:ident, $load:ident, $store:ident, $add:ident,
-     $sub:ident, $mul:ident, $div:ident, $sqrt:ident, $max:ident, $fma:ident, $fnma:ident,
+     $sub:ident, $mul:ident, $div:ident, $sqrt:ident, $max:ident, $min:ident, $fma:ident, $fnma:ident,
      seed: |$x:ident| $seed:expr, keep: |$y:ident, $v:ident, $l:ident| $keep:expr) => {
         impl Vector for $name {
             type Scalar = $real;
@@ -64,6 +64,10 @@ macro_rules! one_register {
                 unsafe { $name($max(self.0, b.0)) }
             }
             #[inline(always)]
+            fn min(self, b: Self) -> Self {
+                unsafe { $name($min(self.0, b.0)) }
+            }
+            #[inline(always)]
             fn mul_add(self, b: Self, c: Self) -> Self {
                 unsafe { $name($fma(self.0, b.0, c.0)) }
             }
@@ -86,20 +90,20 @@ macro_rules! one_register {
 }
 
 one_register!(D512, f64, 8, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_add_pd, _mm512_sub_pd,
-    _mm512_mul_pd, _mm512_div_pd, _mm512_sqrt_pd, _mm512_max_pd, _mm512_fmadd_pd, _mm512_fnmadd_pd,
+    _mm512_mul_pd, _mm512_div_pd, _mm512_sqrt_pd, _mm512_max_pd, _mm512_min_pd, _mm512_fmadd_pd, _mm512_fnmadd_pd,
     seed: |x| _mm512_castsi512_pd(_mm512_sub_epi64(
         _mm512_set1_epi64(0x5fe6_eb50_c7b5_37a9), _mm512_srli_epi64::<1>(_mm512_castpd_si512(x)))),
     keep: |y, v, l| _mm512_maskz_mov_pd(_mm512_cmp_pd_mask::<_CMP_GE_OQ>(v, l), y));
 
 one_register!(S512, f32, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_sub_ps,
-    _mm512_mul_ps, _mm512_div_ps, _mm512_sqrt_ps, _mm512_max_ps, _mm512_fmadd_ps, _mm512_fnmadd_ps,
+    _mm512_mul_ps, _mm512_div_ps, _mm512_sqrt_ps, _mm512_max_ps, _mm512_min_ps, _mm512_fmadd_ps, _mm512_fnmadd_ps,
     seed: |x| _mm512_castsi512_ps(_mm512_sub_epi32(
         _mm512_set1_epi32(0x5f37_59df), _mm512_srli_epi32::<1>(_mm512_castps_si512(x)))),
     keep: |y, v, l| _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GE_OQ>(v, l), y));
 
 macro_rules! two_registers {
     ($name:ident, $real:ty, $width:literal, $half:literal, $set1:ident, $load:ident, $store:ident, $add:ident,
-     $sub:ident, $mul:ident, $div:ident, $sqrt:ident, $max:ident, $fma:ident, $fnma:ident,
+     $sub:ident, $mul:ident, $div:ident, $sqrt:ident, $max:ident, $min:ident, $fma:ident, $fnma:ident,
      seed: |$x:ident| $seed:expr, keep: |$y:ident, $v:ident, $l:ident| $keep:expr) => {
         impl Vector for $name {
             type Scalar = $real;
@@ -146,6 +150,10 @@ macro_rules! two_registers {
                 unsafe { $name($max(self.0, b.0), $max(self.1, b.1)) }
             }
             #[inline(always)]
+            fn min(self, b: Self) -> Self {
+                unsafe { $name($min(self.0, b.0), $min(self.1, b.1)) }
+            }
+            #[inline(always)]
             fn mul_add(self, b: Self, c: Self) -> Self {
                 unsafe { $name($fma(self.0, b.0, c.0), $fma(self.1, b.1, c.1)) }
             }
@@ -168,13 +176,13 @@ macro_rules! two_registers {
 }
 
 two_registers!(D256, f64, 8, 4, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_add_pd, _mm256_sub_pd,
-    _mm256_mul_pd, _mm256_div_pd, _mm256_sqrt_pd, _mm256_max_pd, _mm256_fmadd_pd, _mm256_fnmadd_pd,
+    _mm256_mul_pd, _mm256_div_pd, _mm256_sqrt_pd, _mm256_max_pd, _mm256_min_pd, _mm256_fmadd_pd, _mm256_fnmadd_pd,
     seed: |x| _mm256_castsi256_pd(_mm256_sub_epi64(
         _mm256_set1_epi64x(0x5fe6_eb50_c7b5_37a9), _mm256_srli_epi64::<1>(_mm256_castpd_si256(x)))),
     keep: |y, v, l| _mm256_and_pd(_mm256_cmp_pd::<_CMP_GE_OQ>(v, l), y));
 
 two_registers!(S256, f32, 16, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_sub_ps,
-    _mm256_mul_ps, _mm256_div_ps, _mm256_sqrt_ps, _mm256_max_ps, _mm256_fmadd_ps, _mm256_fnmadd_ps,
+    _mm256_mul_ps, _mm256_div_ps, _mm256_sqrt_ps, _mm256_max_ps, _mm256_min_ps, _mm256_fmadd_ps, _mm256_fnmadd_ps,
     seed: |x| _mm256_castsi256_ps(_mm256_sub_epi32(
         _mm256_set1_epi32(0x5f37_59df), _mm256_srli_epi32::<1>(_mm256_castps_si256(x)))),
     keep: |y, v, l| _mm256_and_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(v, l), y));

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Expansion, Pairs, Points, Sums};
+use super::{Expansion, Meeting, Pairs, Points, Sums};
 use crate::cpu::simd::Vector;
 use crate::real::Real;
 
@@ -80,14 +80,14 @@ impl<const D: usize> Pairs<D> for Count {
     fn p2p<T: Real, V: Vector<Scalar = T>>(
         &self,
         unit: f64,
-        same: Option<isize>,
+        meeting: Meeting,
         _: Points<T, D>,
         sources: Points<T, D>,
         sums: &mut Sums<T, D>,
     ) -> T {
         for (i, p) in sums.potential.iter_mut().enumerate() {
             for (j, &q) in sources.q.iter().enumerate() {
-                if same != Some(j as isize - i as isize) {
+                if meeting != Meeting::Same(j as isize - i as isize) {
                     *p += q * T::from_f64(unit);
                 }
             }

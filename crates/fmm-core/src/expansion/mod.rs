@@ -14,10 +14,12 @@ mod spherical;
 pub use cartesian::{Cartesian, MAX_ORDER as MAX_CARTESIAN_ORDER};
 pub use count::Count;
 pub use matrix::{Translation, matrix};
-pub use spherical::{Kind, Spherical, recurrences};
+pub use spherical::{Kind, Spherical, dense_order, recurrences};
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use crate::cpu::dense::Operators;
 use crate::cpu::p2p;
 use crate::cpu::simd::Vector;
 use crate::real::Real;
@@ -67,6 +69,11 @@ pub trait Expansion<T: Real, const D: usize>: Sync {
         self.len() == 0
     }
 
+    /// The matrices of M2L, where products with them are faster than [`m2l`](Expansion::m2l).
+    fn matrices(&self) -> Option<Arc<Operators<T>>> {
+        None
+    }
+
     /// Bodies to the multipole of their cell.
     fn p2m<V: Vector<Scalar = T>>(&self, sources: Points<T, D>, multipole: &mut [T]);
 
@@ -89,6 +96,17 @@ pub trait Expansion<T: Real, const D: usize>: Sync {
     fn m2l<V: Vector<Scalar = T>>(&self, class: u32, level: usize, lanes: &mut [V], scratch: &mut Vec<V>);
 }
 
+/// What sources and targets of a direct sum have to do with each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meeting {
+    /// No source lies at the place of a target.
+    Apart,
+    /// Any place.
+    Anywhere,
+    /// Target i is the source at this place + i, and skipped; the place may be negative or beyond the end.
+    Same(isize),
+}
+
 /// The direct sum of a kernel, in both precisions: where bodies come too close for single precision, a leaf is summed again in
 /// double.
 pub trait Pairs<const D: usize>: Sync {
@@ -98,13 +116,12 @@ pub trait Pairs<const D: usize>: Sync {
     /// The length below which the kernel is smooth; 0 for 1/r.
     fn smooth_below(&self) -> f64;
 
-    /// Every source at every target, in any common unit and about any common origin. `same` is the place of target 0 among the
-    /// sources (negative or beyond the end where it is none of them), if target i is source `same + i` and is to be
-    /// skipped. Returns the smallest squared distance of a pair of different bodies.
+    /// Every source at every target, in any common unit and about any common origin. Returns the smallest squared distance of a pair
+    /// of different bodies, in single precision; a large number in double, which needs none.
     fn p2p<T: Real, V: Vector<Scalar = T>>(
         &self,
         unit: f64,
-        same: Option<isize>,
+        meeting: Meeting,
         targets: Points<T, D>,
         sources: Points<T, D>,
         sums: &mut Sums<T, D>,
@@ -131,12 +148,12 @@ impl Pairs<3> for Softening {
     fn p2p<T: Real, V: Vector<Scalar = T>>(
         &self,
         unit: f64,
-        same: Option<isize>,
+        meeting: Meeting,
         targets: Points<T, 3>,
         sources: Points<T, 3>,
         sums: &mut Sums<T, 3>,
     ) -> T {
-        p2p::softened::<T, V>(*self, unit, same, targets, sources, sums)
+        p2p::softened::<T, V>(*self, unit, meeting, targets, sources, sums)
     }
 }
 

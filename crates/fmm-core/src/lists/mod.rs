@@ -56,6 +56,11 @@ impl<const D: usize> Classes<D> {
         Classes { radius: 2 * separation2.sqrt().ceil() as i32 + 1 }
     }
 
+    /// The largest offset along an axis.
+    pub fn radius(&self) -> i32 {
+        self.radius
+    }
+
     /// Number of classes, used or not.
     pub fn len(&self) -> usize {
         (2 * self.radius as usize + 1).pow(D as u32)

@@ -39,7 +39,7 @@ pub struct Arguments {
     /// Expert: order of the expansions, 1 to 30
     #[arg(long, value_name = "P", value_parser = order)]
     order: Option<usize>,
-    /// Expert: opening angle, above 0, at most 1
+    /// Expert: opening angle, 0.2 to 1
     #[arg(long, value_name = "THETA", value_parser = theta)]
     theta: Option<f64>,
     /// Expert: most particles in a leaf, 1 to 1000000

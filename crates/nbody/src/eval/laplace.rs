@@ -49,7 +49,7 @@ pub fn truth(problem: &Problem, at: &[[f64; 3]]) -> Vec<Truth> {
         }),
         Softening::P1(e) => field(problem, at, |r2| {
             let u = r2 + e * e;
-            (r2 + 2.5 * e * e) / (u * u * u.sqrt())
+            (r2 + 2.5 * e * e) / u / (u * u.sqrt())
         }),
         Softening::Spline(e) => field(problem, at, |r2| spline(r2.sqrt() / (2.8 * e)) / (2.8 * e).powi(3)),
     }
@@ -89,11 +89,35 @@ fn field(problem: &Problem, at: &[[f64; 3]], g: impl Fn(f64) -> f64 + Copy + Syn
                     for c in 0..3 {
                         total[c][l] += f * d[c];
                     }
-                    let term = f * f * r2;
+                    // Not by squares: those of tiny and of huge forces leave the range of numbers.
+                    let term = f.abs() * r2.sqrt();
                     largest[l] = if term > largest[l] { term } else { largest[l] };
                 }
             }
-            Truth { vector: total.map(|t| t.iter().sum()), largest: largest.iter().copied().fold(0.0, f64::max).sqrt() }
+            Truth { vector: total.map(|t| t.iter().sum()), largest: largest.iter().copied().fold(0.0, f64::max) }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use fmm_core::Settings;
+
+    use super::super::Kernel;
+    use super::*;
+
+    #[test]
+    fn the_largest_term_of_any_size() {
+        // Between two equal charges the field vanishes, and the largest term is all that an error is relative to.
+        for (length, charge) in [(1.0, 1.0), (1e90, 1.0), (1e-90, 1.0), (1.0, 1e180), (1.0, 1e-180)] {
+            let settings = &Settings::default();
+            let sources = &[[-length, 0.0, 0.0], [length, 0.0, 0.0]];
+            let problem =
+                Problem { kernel: Kernel::Laplace, settings, sources, strengths: &[vec![charge; 2]], targets: None };
+            let truth = truth(&problem, &[[0.0; 3]])[0];
+            let exact = charge / length / length;
+            assert_eq!(truth.vector, [0.0; 3]);
+            assert!((truth.largest / exact - 1.0).abs() < 1e-12, "{} of {exact}", truth.largest);
+        }
+    }
 }

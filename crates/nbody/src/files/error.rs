@@ -13,6 +13,12 @@ pub enum FileError {
         /// The file.
         path: PathBuf,
     },
+    /// A folder stands where a file is read.
+    #[error("{}: is a folder; a file is expected", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The operating system refused.
     #[error("{}: cannot {action}: {source}", path.display())]
     Io {
@@ -56,7 +62,7 @@ impl FileError {
     /// 70 for data that should never have reached the writer.
     pub fn exit_code(&self) -> u8 {
         match self {
-            FileError::Missing { .. } => 66,
+            FileError::Missing { .. } | FileError::Folder { .. } => 66,
             FileError::Data { .. } => 65,
             FileError::Io { .. } | FileError::Hdf5 { .. } => 74,
             FileError::Unwritable { .. } => 70,
@@ -67,6 +73,7 @@ impl FileError {
         let path = path.to_owned();
         move |source| match source.kind() {
             io::ErrorKind::NotFound if action == READ => FileError::Missing { path },
+            io::ErrorKind::IsADirectory if action == READ => FileError::Folder { path },
             _ => FileError::Io { path, action, source },
         }
     }

@@ -12,6 +12,7 @@
 
 use std::f64::consts::PI;
 
+use fmm_core::Softening;
 use puruspe::{In, Kn};
 
 use super::Initial;
@@ -31,7 +32,7 @@ pub fn sample(stream: Stream, galaxy: &Galaxy, gravity: f64) -> Initial {
         if n > 0 {
             let others = |r: f64| (0..3).filter(|&k| k != part).map(|k| disc.within(k, r)).sum();
             let scale = galaxy.scale_radius[part];
-            let sphere = Spherical::new(Profile::Hernquist, disc.mass[part], scale, gravity, others);
+            let sphere = Spherical::new(Profile::Hernquist, (disc.mass[part], scale), gravity, Softening::None, others);
             all.append(sphere.sample(stream.after(from), n));
         }
     }

@@ -6,10 +6,11 @@ mod file;
 mod galaxy;
 mod plummer;
 mod random;
+mod softened;
 mod sphere;
 mod spherical;
 
-use fmm_core::Particles;
+use fmm_core::{Particles, Softening};
 
 use crate::diagnostics::blocked_sums;
 use crate::fault::Fault;
@@ -34,12 +35,31 @@ pub struct Initial {
 /// The particles of a group, where its model puts them.
 fn model(model: &Model, stream: Stream, scenario: &Scenario) -> Result<Initial, Fault> {
     let constant = scenario.constant();
-    let sphere = |profile, mass, a| Spherical::new(profile, mass, a, constant, |_| 0.0);
+    let softening = scenario.settings.clone().simplified().softening;
+    let sphere = |profile, size| Spherical::new(profile, size, constant, softening, |_| 0.0);
+    let in_equilibrium = |mut particles: Initial, virial_ratio: Option<f64>| {
+        if let Some(ratio) = virial_ratio {
+            softened::virialise(&mut particles, ratio, softening, constant);
+        }
+        particles
+    };
     Ok(match *model {
-        Model::Plummer { n, mass, scale_radius } => plummer::sample(stream, n, mass, scale_radius, constant),
-        Model::Hernquist { n, mass, scale_radius } => sphere(Profile::Hernquist, mass, scale_radius).sample(stream, n),
-        Model::Nfw { n, mass, scale_radius, concentration } => {
-            sphere(Profile::Nfw { concentration }, mass, scale_radius).sample(stream, n)
+        Model::Plummer { n, mass, scale_radius, virial_ratio } => {
+            let particles = match softening {
+                Softening::None => plummer::sample(stream, n, mass, scale_radius, constant),
+                _ => {
+                    let sphere = sphere(Profile::Plummer, (mass, scale_radius));
+                    Initial::equal(stream.sample(n, |dice| sphere.particle(dice)), mass, 0.0)
+                }
+            };
+            in_equilibrium(particles, virial_ratio)
+        }
+        Model::Hernquist { n, mass, scale_radius, virial_ratio } => {
+            in_equilibrium(sphere(Profile::Hernquist, (mass, scale_radius)).sample(stream, n), virial_ratio)
+        }
+        Model::Nfw { n, mass, scale_radius, concentration, virial_ratio } => {
+            let halo = sphere(Profile::Nfw { concentration }, (mass, scale_radius));
+            in_equilibrium(halo.sample(stream, n), virial_ratio)
         }
         Model::UniformSphere { n, mass, charge, radius, velocities } => {
             Sphere { n, mass, charge, radius, cusp: 0.0 }.sample(stream, velocities, constant)

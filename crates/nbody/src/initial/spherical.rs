@@ -3,18 +3,22 @@
 //!
 //! f(E) = 1/(√8 π²) d/dE ∫₀^E dρ/dψ dψ/√(E − ψ).
 //!
-//! The potential may be that of the sphere and of other masses together. Densities, masses and potentials are tables
+//! The potential may be that of the sphere and of other masses together, and softened. Densities, masses and potentials are tables
 //! on a logarithmic grid of radii; between two radii dρ/dψ is taken as linear in ψ, and the integral then is a sum of
 //! square roots. For Hernquist's sphere f agrees with the closed form to 1e-4.
 
 use std::f64::consts::PI;
 
-use super::Initial;
+use fmm_core::Softening;
+
 use super::random::{Dice, Stream};
+use super::{Initial, softened};
 
 /// The form of a density, with x = r/a.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Profile {
+    /// ρ ∝ (1 + x²)^(−5/2) (Plummer 1911), where softening takes the closed form of its distribution function away.
+    Plummer,
     /// ρ = M a/(2π r (r + a)³) (Hernquist 1990).
     Hernquist,
     /// ρ ∝ sech(x/c)/(x (1 + x)²): Navarro, Frenk & White (1996) with the smooth edge of McMillan & Dehnen (2007), as
@@ -34,6 +38,7 @@ impl Profile {
     /// Density in units of M/a³, not normalised but for Hernquist's.
     fn density(self, x: f64) -> f64 {
         match self {
+            Profile::Plummer => (1.0 + x * x).powf(-2.5),
             Profile::Hernquist => 1.0 / (2.0 * PI * x * (1.0 + x).powi(3)),
             Profile::Nfw { concentration } => 1.0 / (x * (1.0 + x).powi(2) * (x / concentration).cosh()),
         }
@@ -42,6 +47,7 @@ impl Profile {
     /// d ln ρ/d ln r.
     fn slope(self, x: f64) -> f64 {
         match self {
+            Profile::Plummer => -5.0 * x * x / (1.0 + x * x),
             Profile::Hernquist => -1.0 - 3.0 * x / (1.0 + x),
             Profile::Nfw { concentration: c } => -1.0 - 2.0 * x / (1.0 + x) - x / c * (x / c).tanh(),
         }
@@ -51,7 +57,7 @@ impl Profile {
     /// so wide that its cells could not resolve the cusp.
     fn edge(self) -> f64 {
         match self {
-            Profile::Hernquist => 1e3,
+            Profile::Plummer | Profile::Hernquist => 1e3,
             Profile::Nfw { concentration } => 40.0 * concentration,
         }
     }
@@ -73,9 +79,15 @@ pub struct Spherical {
 }
 
 impl Spherical {
-    /// A sphere of total mass `mass` and scale radius `a`, in its own field and that of `others`, the mass of anything
-    /// else within a radius.
-    pub fn new(profile: Profile, mass: f64, a: f64, gravity: f64, others: impl Fn(f64) -> f64) -> Self {
+    /// A sphere of total mass `mass` and scale radius `a`, in its own field, softened, and that of `others`, the mass of
+    /// anything else within a radius.
+    pub fn new(
+        profile: Profile,
+        (mass, a): (f64, f64),
+        gravity: f64,
+        softening: Softening,
+        others: impl Fn(f64) -> f64,
+    ) -> Self {
         let count = ((profile.edge().log10() + f64::from(BELOW)) * f64::from(PER_DECADE)) as i32;
         let x: Vec<f64> =
             (0..=count).map(|i| 10f64.powf(f64::from(i) / f64::from(PER_DECADE) - f64::from(BELOW))).collect();
@@ -95,7 +107,8 @@ impl Spherical {
         within.iter_mut().for_each(|m| *m *= unit);
         rho.iter_mut().for_each(|rho| *rho *= unit / a.powi(3));
         let r: Vec<f64> = x.iter().map(|x| x * a).collect();
-        let pull: Vec<f64> = r.iter().zip(&within).map(|(&r, &m)| gravity * (m + others(r)) / r).collect();
+        let own = softened::pulling(softening, &r, &within);
+        let pull: Vec<f64> = r.iter().zip(&own).map(|(&r, &m)| gravity * (m + others(r)) / r).collect();
         // ψ(r) = ∫_r^∞ G M/r d ln r.
         let mut psi = pull.clone();
         for i in (0..psi.len() - 1).rev() {
@@ -133,7 +146,8 @@ impl Spherical {
         Initial::at_rest(stream.sample(n, |dice| self.particle(dice)), self.total)
     }
 
-    fn particle(&self, dice: &mut Dice) -> ([f64; 3], [f64; 3]) {
+    /// Position and velocity of a particle.
+    pub fn particle(&self, dice: &mut Dice) -> ([f64; 3], [f64; 3]) {
         let last = self.mass.len() - 1;
         let within = dice.uniform() * self.mass[last];
         let i = self.mass.partition_point(|&m| m < within).clamp(1, last) - 1;
@@ -201,7 +215,7 @@ mod tests {
 
     #[test]
     fn distribution_of_hernquist_is_the_closed_form() {
-        let sphere = Spherical::new(Profile::Hernquist, 1.0, 1.0, 1.0, |_| 0.0);
+        let sphere = Spherical::new(Profile::Hernquist, (1.0, 1.0), 1.0, Softening::None, |_| 0.0);
         for e in [0.02f64, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97] {
             // Hernquist 1990, eq. 17.
             let bracket =
@@ -215,7 +229,7 @@ mod tests {
     #[test]
     fn hernquist_has_its_radii_dispersions_and_energies() {
         let (n, gravity, mass, a) = (100_000, 2.0, 3.0, 0.5);
-        let sphere = Spherical::new(Profile::Hernquist, mass, a, gravity, |_| 0.0);
+        let sphere = Spherical::new(Profile::Hernquist, (mass, a), gravity, Softening::None, |_| 0.0);
         let p = sphere.sample(Stream::new(4, 1), n);
         // Within the edge at 1000 a.
         for x in [0.1, 0.5, 1.0 + 2f64.sqrt(), 9.0] {
@@ -240,7 +254,7 @@ mod tests {
     #[test]
     fn nfw_has_its_radii_and_is_in_virial_equilibrium() {
         let (n, c) = (100_000, 8.0);
-        let sphere = Spherical::new(Profile::Nfw { concentration: c }, 1.0, 1.0, 1.0, |_| 0.0);
+        let sphere = Spherical::new(Profile::Nfw { concentration: c }, (1.0, 1.0), 1.0, Softening::None, |_| 0.0);
         let p = sphere.sample(Stream::new(4, 1), n);
         // By midpoints in r, another way than the table's.
         let raw = |r: f64| 1.0 / (r * (1.0 + r).powi(2) * (r / c).cosh());

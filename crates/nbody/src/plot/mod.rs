@@ -16,6 +16,13 @@ use crate::console;
 use crate::fault::Fault;
 use crate::files::atomic;
 
+/// The folder of the figures in a run directory.
+pub const FOLDER: &str = "plots";
+/// The figures.
+pub const NAMES: [&str; 3] = ["energy_error", "lagrangian_radii", "stage_times"];
+/// Endings of the two files of a figure.
+pub const ENDINGS: [&str; 2] = ["svg", "png"];
+
 const EXAMPLES: &str = "\
 Examples:
   nbody plot out/plummer
@@ -42,7 +49,7 @@ pub struct Plot {
 /// 65 and 66 for the run's files, 70 where drawing fails, 74 where figures cannot be written.
 pub fn plot(options: &Plot) -> Result<(), Fault> {
     let run = run::Run::read(&options.run)?;
-    let folder = options.out.clone().unwrap_or_else(|| options.run.join("plots"));
+    let folder = options.out.clone().unwrap_or_else(|| options.run.join(FOLDER));
     let figures = run.figures();
     if figures.is_empty() {
         let line = format!(
@@ -58,7 +65,7 @@ pub fn plot(options: &Plot) -> Result<(), Fault> {
         let failed = |e: String| Fault::new(70, format!("{name}: cannot be drawn: {e}"));
         let svg = draw::svg(figure).map_err(failed)?;
         let png = image::png(&svg).map_err(failed)?;
-        for (ending, bytes) in [("svg", svg.as_bytes()), ("png", &png[..])] {
+        for (ending, bytes) in ENDINGS.into_iter().zip([svg.as_bytes(), &png[..]]) {
             let path = folder.join(format!("{name}.{ending}"));
             atomic::replace(&path, bytes)?;
             let _ = writeln!(text, "wrote {}", path.display());

@@ -41,9 +41,8 @@ impl Run {
 
     /// The figures for which there are data, with their names.
     pub fn figures(&self) -> Vec<(&'static str, Figure)> {
-        let list =
-            [("energy_error", self.energy()), ("lagrangian_radii", self.radii()), ("stage_times", self.stages())];
-        list.into_iter().filter_map(|(name, figure)| Some((name, figure?))).collect()
+        let list = super::NAMES.into_iter().zip([self.energy(), self.radii(), self.stages()]);
+        list.filter_map(|(name, figure)| Some((name, figure?))).collect()
     }
 
     fn column(&self, name: &str) -> Option<&[f64]> {

@@ -1,7 +1,7 @@
 //! The run directory: which files a run leaves, and under which names; who may write there.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
@@ -14,6 +14,7 @@ use crate::files::checkpoint::{Checkpoint, Checkpoints, Latest};
 use crate::files::series::Series;
 use crate::files::snapshot::{self, Layout, Snapshot};
 use crate::files::{FileError, atomic};
+use crate::plot;
 use crate::scenario::Scenario;
 
 /// The directory of a run under way.
@@ -62,6 +63,29 @@ fn names(path: &Path) -> Result<Vec<String>, Fault> {
 /// Whether this is what a process that was killed while it wrote a file has left.
 fn is_temporary(name: &str) -> bool {
     name.strip_prefix('.').and_then(|n| n.split_once(".tmp-")).is_some_and(|(n, _)| is_ours(n))
+}
+
+/// Removes the figures of an earlier run, and their folder if nothing else is in it.
+fn remove_figures(folder: &Path) -> Result<(), Fault> {
+    for name in plot::NAMES {
+        for ending in plot::ENDINGS {
+            let file = folder.join(format!("{name}.{ending}"));
+            match fs::remove_file(&file) {
+                Err(e) if !matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                    return Err(cannot("remove", &file)(e));
+                }
+                _ => {}
+            }
+        }
+    }
+    match fs::remove_dir(folder) {
+        Err(e)
+            if !matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::DirectoryNotEmpty) =>
+        {
+            Err(cannot("remove", folder)(e))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn cannot(what: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Fault {
@@ -129,6 +153,7 @@ impl RunDirectory {
             let file = path.join(name);
             fs::remove_file(&file).map_err(cannot("remove", &file))?;
         }
+        remove_figures(&path.join(plot::FOLDER))?;
         let copy = path.join("scenario.toml");
         let mut file = File::create_new(&copy).map_err(cannot("create", &copy))?;
         file.write_all(scenario.text.as_bytes()).map_err(cannot("write", &copy))?;
@@ -173,7 +198,7 @@ impl RunDirectory {
         }
         let path = self.path.join(DIAGNOSTICS);
         let text = match fs::read_to_string(&path) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
             text => text.map_err(cannot("read", &path))?,
         };
         let mut lines = text.split_inclusive('\n');

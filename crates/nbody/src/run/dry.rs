@@ -32,7 +32,7 @@ pub fn run(scenario: &Scenario, options: &Options, threads: usize) -> Result<(),
         seconds = seconds.min(sum().map_err(refuse)?);
     }
     let sums = scenario.steps.saturating_mul(scenario.integrator.sums_per_step()).saturating_add(1);
-    let snapshots = 1 + scenario.steps.div_ceil(scenario.snapshot_every);
+    let snapshots = 1 + scenario.steps.div_ceil(scenario.snapshot_every.max(1));
     let snapshot = snapshot_bytes(scenario, n);
     let checkpoint = checkpoint_bytes(scenario, n);
     let memory = peak_memory().map(|probe| probe + output_memory(n, snapshot.max(checkpoint)));

@@ -110,14 +110,16 @@ impl Facts<'_> {
 }
 
 /// Stages that took part, in their order.
-fn stages(times: &StageTimes) -> impl Iterator<Item = (Stage, f64, u64)> + '_ {
+pub fn stages(times: &StageTimes) -> impl Iterator<Item = (Stage, f64, u64)> + '_ {
     Stage::ALL.into_iter().map(|s| (s, times.seconds(s), times.calls(s))).filter(|&(_, _, calls)| calls > 0)
 }
 
-/// `timings.json`: seconds and calls of every stage.
-pub fn timings_json(times: &StageTimes) -> Value {
+/// `timings.json`: seconds and calls of every stage, from one step to another.
+pub fn timings_json(times: &StageTimes, [from, to]: [u64; 2]) -> Value {
     let stage = |s: Stage| (s.name().to_string(), json!({ "seconds": times.seconds(s), "calls": times.calls(s) }));
     json!({
+        "from_step": from,
+        "to_step": to,
         "total_seconds": times.total(),
         "stages": Stage::ALL.into_iter().map(stage).collect::<serde_json::Map<_, _>>(),
     })

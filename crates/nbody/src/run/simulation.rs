@@ -57,7 +57,10 @@ pub struct Simulation<'a> {
     directory: RunDirectory,
     events: Events,
     progress: Progress,
+    /// Of the parts of the run before a checkpoint too.
     times: StageTimes,
+    /// The step from which on there are times.
+    timed_from: u64,
     /// Steps done.
     step: u64,
     resumed_at: Option<u64>,
@@ -95,6 +98,7 @@ impl<'a> Simulation<'a> {
             events: Events::new(options.json),
             progress: Progress::start(&scenario, initial.len(), threads, step, options),
             times: StageTimes::default(),
+            timed_from: step,
             step,
             resumed_at: state.map(|c| c.step),
             first: None,
@@ -119,6 +123,11 @@ impl<'a> Simulation<'a> {
         };
         let mut numbers = [energies("first", &first), energies("last", &self.last)].concat();
         numbers.push(("largest_energy_error".into(), self.worst));
+        numbers.push(("timed_from_step".into(), self.timed_from as f64));
+        for (stage, seconds, calls) in report::stages(&self.times) {
+            numbers.push((format!("{}_seconds", stage.name()), seconds));
+            numbers.push((format!("{}_calls", stage.name()), calls as f64));
+        }
         if let Some(last) = self.verified.last.filter(|_| self.verified.largest.is_finite()) {
             numbers.push(("force_error_last".into(), last));
             numbers.push(("force_error_largest".into(), self.verified.largest));
@@ -137,6 +146,13 @@ impl<'a> Simulation<'a> {
         self.first = energies("first");
         self.last = energies("last").unwrap_or_default();
         self.worst = get("largest_energy_error").unwrap_or(0.0);
+        if let Some(from) = get("timed_from_step") {
+            self.timed_from = from as u64;
+            for stage in Stage::ALL {
+                let kept = |what: &str| get(&format!("{}_{what}", stage.name())).unwrap_or(0.0);
+                self.times.add_calls(stage, kept("seconds"), kept("calls") as u64);
+            }
+        }
         self.verified = Verified {
             last: get("force_error_last"),
             largest: get("force_error_largest").unwrap_or(0.0),
@@ -175,7 +191,7 @@ impl<'a> Simulation<'a> {
         let steps = self.scenario.steps;
         let first = self.due(self.step, false);
         match self.resumed_at {
-            None => self.output(Due { snapshot: true, diagnostics: true, checkpoint: false, ..first })?,
+            None => self.output(Due { snapshot: true, diagnostics: true, checkpoint: steps == 0, ..first })?,
             // A run that was stopped in passing, and is now to end here.
             Some(_) if self.step == steps && self.directory.last_snapshot() != Some(self.time()) => {
                 self.output(Due { snapshot: true, diagnostics: true, checkpoint: true, verify: false })?;
@@ -283,7 +299,7 @@ impl<'a> Simulation<'a> {
             self.snapshot(&particles, potential, &acceleration)?;
         }
         // After the outputs of its step: a run that goes on from here need not write them.
-        if due.checkpoint && self.step > 0 {
+        if due.checkpoint {
             self.checkpoint(particles, acceleration)?;
         }
         self.times.add(Stage::Output, start.elapsed());
@@ -397,7 +413,7 @@ impl<'a> Simulation<'a> {
             verified: self.verified,
         };
         let run = facts.run_json();
-        self.directory.finish(&run, &report::timings_json(&self.times))?;
+        self.directory.finish(&run, &report::timings_json(&self.times, [self.timed_from, self.step]))?;
         let command = resume::command(self.directory.path());
         if self.options.json {
             let mut end = run;

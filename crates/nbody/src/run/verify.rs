@@ -49,8 +49,9 @@ pub fn sampled_error(particles: &Particles, field: &[[f64; 3]], softening: Softe
     (errors.iter().sum::<f64>() / sample as f64).sqrt()
 }
 
+/// |v|, also where the squares would leave the range of numbers.
 fn norm(v: [f64; 3]) -> f64 {
-    (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).sqrt()
+    v[0].hypot(v[1]).hypot(v[2])
 }
 
 /// The field at particle `i`, and its largest single term.
@@ -76,7 +77,10 @@ fn slope(r: f64, softening: Softening) -> f64 {
     match softening {
         Softening::None => r.powi(-3),
         Softening::Plummer(e) => (r * r + e * e).powf(-1.5),
-        Softening::P1(e) => (r * r + 2.5 * e * e) * (r * r + e * e).powf(-2.5),
+        Softening::P1(e) => {
+            let u = r * r + e * e;
+            (r * r + 2.5 * e * e) / u * u.powf(-1.5)
+        }
         Softening::Spline(e) if e > 0.0 => {
             let h = 2.8 * e;
             let u = r / h;
@@ -121,6 +125,22 @@ mod tests {
             let wrong: Vec<_> = sum.field.iter().map(|e| e.map(|c| 1.5 * c)).collect();
             let error = sampled_error(&cloud, &wrong, softening, 100, 3);
             assert!((error - 0.5).abs() < 1e-9, "{softening:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn sets_of_any_size_are_judged_alike() {
+        for (length, charge) in [(1e90, 1.0), (1e-90, 1.0), (1.0, 1e150), (1.0, 1e-150)] {
+            for softening in [Softening::None, Softening::P1(0.05 * length)] {
+                let mut cloud = cloud();
+                cloud.position.as_flattened_mut().iter_mut().for_each(|x| *x *= length);
+                cloud.strength.iter_mut().for_each(|q| *q *= charge);
+                let exact: Vec<_> = (0..cloud.len()).map(|i| direct(&cloud, softening, i).0).collect();
+                assert_eq!(sampled_error(&cloud, &exact, softening, 100, 3), 0.0, "{length:e} {charge:e}");
+                let wrong: Vec<_> = exact.iter().map(|e| e.map(|c| 1.5 * c)).collect();
+                let error = sampled_error(&cloud, &wrong, softening, 100, 3);
+                assert!((error - 0.5).abs() < 1e-9, "{length:e} {charge:e} {softening:?}: {error}");
+            }
         }
     }
 

@@ -103,6 +103,11 @@ impl Keys<'_> {
         self.s.quantity("velocity_dispersion", Dimension::Velocity, self.units, Range::NOT_NEGATIVE)
     }
 
+    /// −2T/Σ m x·a that a sample is to have.
+    fn sample_ratio(&mut self) -> Option<f64> {
+        self.s.number("virial_ratio", Range::VIRIAL)
+    }
+
     /// The charge `key`, which Coulomb needs and gravity refuses.
     fn charge(&mut self, help: &str) -> f64 {
         let charge = self.s.quantity("charge", Dimension::Charge, self.units, Range::FINITE);
@@ -139,14 +144,16 @@ impl Keys<'_> {
         self.needs_gravity("a Plummer sphere is in equilibrium under");
         // R_v = G M²/(2|W|) with W = −3π/32 G M²/a.
         let henon = virial.map(|r| r * 3.0 * std::f64::consts::PI / 16.0);
-        Some(Model::Plummer { n: n?, mass, scale_radius: scale.or(henon).unwrap_or(1.0) })
+        let virial_ratio = self.sample_ratio();
+        Some(Model::Plummer { n: n?, mass, scale_radius: scale.or(henon).unwrap_or(1.0), virial_ratio })
     }
 
     fn hernquist(&mut self) -> Option<Model> {
         let n = self.count(1);
         let (mass, scale_radius) = (self.mass("mass", 1.0), self.length("scale_radius", 1.0));
         self.needs_gravity("a Hernquist sphere is in equilibrium under");
-        Some(Model::Hernquist { n: n?, mass, scale_radius })
+        let virial_ratio = self.sample_ratio();
+        Some(Model::Hernquist { n: n?, mass, scale_radius, virial_ratio })
     }
 
     fn nfw(&mut self) -> Option<Model> {
@@ -154,7 +161,8 @@ impl Keys<'_> {
         let (mass, scale_radius) = (self.mass("mass", 1.0), self.length("scale_radius", 1.0));
         let concentration = self.s.number("concentration", Range::CONCENTRATION).unwrap_or(10.0);
         self.needs_gravity("an NFW halo is in equilibrium under");
-        Some(Model::Nfw { n: n?, mass, scale_radius, concentration })
+        let virial_ratio = self.sample_ratio();
+        Some(Model::Nfw { n: n?, mass, scale_radius, concentration, virial_ratio })
     }
 
     fn uniform_sphere(&mut self) -> Option<Model> {
@@ -270,6 +278,9 @@ impl Keys<'_> {
                         .tipsy or .std";
             let message = format!("{}: unknown kind of file", path.display());
             self.s.fault("path", message, format!("not .{}", ENDINGS.join(", .")), Some(help.into()));
+        } else if path.is_dir() {
+            let help = "snapshots are the files snap_*.hdf in the folder of a run";
+            self.s.absent("path", 66, format!("{}: is a folder", path.display()), "not a file", Some(help.into()));
         } else if !path.is_file() {
             let help = "the path is relative to the folder of the scenario";
             self.s.absent("path", 66, format!("{}: no such file", path.display()), "no such file", Some(help.into()));
@@ -284,16 +295,23 @@ impl Scenario {
         let numbers = |out: &mut String, pairs: &[(&str, f64)]| {
             pairs.iter().try_for_each(|(key, value)| writeln!(out, "{key} = {}", number(*value)))
         };
+        let ratio = |out: &mut String, ratio: Option<f64>| match ratio {
+            Some(q) => numbers(out, &[("virial_ratio", q)]),
+            None => Ok(()),
+        };
         writeln!(out, "\n[[particles]]\nmodel = {}", text(group.model.name()))?;
         match &group.model {
-            Model::Plummer { n, mass, scale_radius } | Model::Hernquist { n, mass, scale_radius } => {
+            Model::Plummer { n, mass, scale_radius, virial_ratio }
+            | Model::Hernquist { n, mass, scale_radius, virial_ratio } => {
                 writeln!(out, "n = {n}")?;
                 numbers(out, &[("mass", *mass), ("scale_radius", *scale_radius)])?;
+                ratio(out, *virial_ratio)?;
             }
-            Model::Nfw { n, mass, scale_radius, concentration } => {
+            Model::Nfw { n, mass, scale_radius, concentration, virial_ratio } => {
                 writeln!(out, "n = {n}")?;
                 let scale = ("scale_radius", *scale_radius);
                 numbers(out, &[("mass", *mass), scale, ("concentration", *concentration)])?;
+                ratio(out, *virial_ratio)?;
             }
             Model::UniformSphere { n, mass, charge, radius, velocities } => {
                 writeln!(out, "n = {n}")?;

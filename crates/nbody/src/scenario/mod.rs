@@ -60,9 +60,9 @@ pub struct Scenario {
     pub steps: u64,
     /// Run directory.
     pub directory: PathBuf,
-    /// Steps between snapshots.
+    /// Steps between snapshots; 0 for none between the first and the last state, where `end = 0` leaves no whole run.
     pub snapshot_every: u64,
-    /// Steps between lines of `diagnostics.csv`.
+    /// Steps between lines of `diagnostics.csv`, likewise.
     pub diagnostics_every: u64,
     /// What a snapshot holds.
     pub layout: Layout,
@@ -77,7 +77,7 @@ pub struct Scenario {
 pub struct Verify {
     /// Number of particles of a sample.
     pub sample: usize,
-    /// Steps between samples.
+    /// Steps between samples, likewise.
     pub every: u64,
     /// What a miss does.
     pub action: Action,
@@ -125,7 +125,7 @@ impl Scenario {
     /// Reads a scenario file and lays the `--set` options over it.
     ///
     /// # Errors
-    /// 66 if there is no such file, 74 if it cannot be read, 65 with all mistakes underlined.
+    /// 66 if there is no such file or it is a folder, 74 if it cannot be read, 65 with all mistakes underlined.
     pub fn load(path: &Path, sets: &[String]) -> Result<Scenario, Fault> {
         let fail = |e: std::io::Error| {
             let code = if e.kind() == std::io::ErrorKind::NotFound { 66 } else { 74 };
@@ -134,7 +134,12 @@ impl Scenario {
         };
         /// A scenario is written by people; what is larger is another file given by mistake.
         const LIMIT: u64 = 1 << 20;
-        let size = std::fs::metadata(path).map_err(fail)?.len();
+        let meta = std::fs::metadata(path).map_err(fail)?;
+        if meta.is_dir() {
+            let way = "a scenario is a TOML file; with --resume the folder of a run is taken";
+            return Err(Fault::new(66, format!("{}: is a folder; {way}", path.display())));
+        }
+        let size = meta.len();
         if size > LIMIT {
             return Err(Fault::new(65, format!("{}: {size} bytes; a scenario has at most {LIMIT}", path.display())));
         }

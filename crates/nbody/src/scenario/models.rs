@@ -26,6 +26,8 @@ pub enum Model {
         mass: f64,
         /// Scale radius a of ρ ∝ (1 + r²/a²)^(−5/2).
         scale_radius: f64,
+        /// −2T/Σ m x·a of the sample, if not as sampled.
+        virial_ratio: Option<f64>,
     },
     /// Hernquist's sphere in equilibrium under its own gravity.
     Hernquist {
@@ -35,6 +37,8 @@ pub enum Model {
         mass: f64,
         /// Scale radius a of ρ ∝ 1/(r (r + a)³).
         scale_radius: f64,
+        /// −2T/Σ m x·a of the sample, if not as sampled.
+        virial_ratio: Option<f64>,
     },
     /// The halo of Navarro, Frenk and White with a smooth edge, in equilibrium under its own gravity.
     Nfw {
@@ -46,6 +50,8 @@ pub enum Model {
         scale_radius: f64,
         /// Edge in scale radii, c.
         concentration: f64,
+        /// −2T/Σ m x·a of the sample, if not as sampled.
+        virial_ratio: Option<f64>,
     },
     /// A sphere of uniform density.
     UniformSphere {

@@ -28,7 +28,7 @@ impl Range {
     /// Relative force error.
     pub const TOLERANCE: Range = Range { low: 1e-14, high: 0.1, closed: true, text: "1e-14 to 0.1" };
     /// Opening angle.
-    pub const THETA: Range = Range { low: 0.0, high: 1.0, closed: false, text: "above 0, at most 1" };
+    pub const THETA: Range = Range { low: 0.2, high: 1.0, closed: true, text: "0.2 to 1" };
     /// Ratio −2T/W of a model.
     pub const VIRIAL: Range = Range { low: 0.0, high: 10.0, closed: true, text: "0 to 10" };
 

@@ -70,17 +70,22 @@ impl Scenario {
         let dt = self.auto_step.map_or(number(self.clock.dt), |eta| format!("\"auto\"\neta = {}", number(eta)));
         writeln!(out, "dt = {dt}{time}\nend = {}{time}", number(self.end()))?;
         writeln!(out, "\n[output]\ndirectory = {}", text(&self.directory.to_string_lossy()))?;
-        let interval = |steps| number(self.clock.time(steps));
-        writeln!(out, "every = {}{time}", interval(self.snapshot_every))?;
+        // Without steps in between there is none to tell, and a run that goes on takes the default again.
+        let interval = |out: &mut String, key: &str, steps: u64| match steps {
+            0 => Ok(()),
+            _ => writeln!(out, "{key} = {}{time}", number(self.clock.time(steps))),
+        };
+        interval(out, "every", self.snapshot_every)?;
         let fields = FIELDS.iter().filter(|(_, f)| self.layout.fields.contains(f)).map(|(n, _)| text(n));
         writeln!(out, "fields = [{}]", fields.collect::<Vec<_>>().join(", "))?;
         let float = FLOATS.iter().find(|(_, f)| *f == self.layout.precision).map_or("f64", |(n, _)| *n);
         writeln!(out, "precision = {}", text(float))?;
-        writeln!(out, "diagnostics_every = {}{time}", interval(self.diagnostics_every))?;
+        interval(out, "diagnostics_every", self.diagnostics_every)?;
         let wall = humantime::format_duration(self.checkpoint_wall).to_string();
         writeln!(out, "checkpoint_wall = {}", text(&wall))?;
         let Some(verify) = &self.verify else { return Ok(()) };
-        writeln!(out, "\n[verify]\nsample = {}\nevery = {}{time}", verify.sample, interval(verify.every))?;
+        writeln!(out, "\n[verify]\nsample = {}", verify.sample)?;
+        interval(out, "every", verify.every)?;
         writeln!(out, "action = {}", text(verify.action.name()))
     }
 }

@@ -260,7 +260,7 @@ fn output(mut s: Section<'_>, units: System, law: Law, time: Option<&Time>, stem
     let precision = s.choice("precision", &FLOATS).unwrap_or(Float::F64);
     let checkpoint_wall = wall(&mut s, "checkpoint_wall").unwrap_or(Duration::from_secs(600));
     s.close();
-    let every = every?.unwrap_or(time?.steps?.max(1));
+    let every = every?.unwrap_or(time?.steps?);
     let diagnostics_every = diagnostics_every?.unwrap_or(every);
     let layout = Layout { fields, precision };
     Some(Output { directory: directory.into(), every, diagnostics_every, layout, checkpoint_wall })

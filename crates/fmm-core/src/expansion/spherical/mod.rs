@@ -8,20 +8,28 @@ mod harmonics;
 mod rotation;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use harmonics::{Factors, at};
 pub use harmonics::{Kind, recurrences};
 use rotation::{Direction, Swap};
 
 use super::{Expansion, Points, Sums, add_weighted};
+use crate::cpu::dense::Operators;
 use crate::cpu::simd::Vector;
 use crate::lists::Classes;
 use crate::real::Real;
+
+/// The highest order whose M2L is faster by matrices than by rotations, see docs/performance.md.
+pub const fn dense_order(single: bool) -> usize {
+    if single { 9 } else { 8 }
+}
 
 /// Multipole and local expansions of order p in solid harmonics.
 #[derive(Debug, Clone)]
 pub struct Spherical<T> {
     p: usize,
+    numbering: Classes<3>,
     moments: Factors<T>,
     /// To degree p + 1: the gradient of a multipole.
     gradients: Factors<T>,
@@ -41,6 +49,7 @@ impl<T: Real> Spherical<T> {
     /// # Panics
     /// If p is 0 or above 30.
     pub fn new(p: usize, classes: Classes<3>) -> Self {
+        let numbering = classes;
         assert!((1..=30).contains(&p), "order {p}");
         let octants = (0..8u8)
             .map(|o| Direction::new(p, std::array::from_fn(|d| if o >> d & 1 == 1 { 0.5 } else { -0.5 })))
@@ -70,6 +79,7 @@ impl<T: Real> Spherical<T> {
         });
         Spherical {
             p,
+            numbering,
             moments: Factors::new(p),
             gradients: Factors::new(p + 1),
             swap_multipole: Swap::new(p, false),
@@ -140,6 +150,11 @@ fn coefficient<T: Real>(a: &[T], p: usize, l: usize, m: isize) -> [T; 2] {
 impl<T: Real> Expansion<T, 3> for Spherical<T> {
     fn len(&self) -> usize {
         (self.p + 1) * (self.p + 1)
+    }
+
+    fn matrices(&self) -> Option<Arc<Operators<T>>> {
+        let make = || Spherical::<f64>::new(self.p, self.numbering);
+        (self.p <= dense_order(size_of::<T>() == 4)).then(|| Operators::shared(self.p, self.numbering, make))
     }
 
     fn degree(&self, l: usize) -> Range<usize> {

@@ -1,224 +1,21 @@
-//! HDF5 as all files of the program use it: pinned format version, checksums on every array, safe replacement,
-//! and reading that follows nothing outside the file.
+//! Reading a file that someone else may have made: nothing outside it is followed, what it declares is compared with
+//! what it holds, and numbers are finite.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use hdf5::dataset::Layout;
-use hdf5::file::{FileAccessBuilder, LibraryVersion};
 use hdf5::filters::Filter;
 use hdf5::plist::DatasetCreate;
-use hdf5::types::{FloatSize, IntSize, OwnedDynValue, TypeDescriptor};
+use hdf5::types::{FloatSize, IntSize, TypeDescriptor};
 use hdf5::{Container, Dataset, File, Group, H5Type, LinkType};
-use ndarray::{ArrayView, Dimension, SliceInfoElem};
 
-use super::FileError;
-use super::atomic::{self, Temporary};
-use super::error::READ;
-use super::image::image;
+use super::read_rows;
+use crate::files::FileError;
+use crate::files::error::READ;
 
-/// Rows of a chunk: 512 KiB of f64, the size that compresses and reads well.
-const CHUNK: usize = 65536;
-/// Above this size a file is written to the disk by HDF5 itself, not assembled in memory.
-const IMAGE_LIMIT: u64 = 1 << 30;
 /// deflate cannot shrink more than 1032 times.
 const DEFLATE_RATIO: u64 = 1032;
-
-/// "Latest" of HDF5 2.x is a layout that ParaView up to 5.13 and VTK up to 9.7.2 cannot read.
-fn pin_version(fapl: &mut FileAccessBuilder) -> &mut FileAccessBuilder {
-    fapl.libver_bounds(LibraryVersion::V18, LibraryVersion::V110)
-}
-
-/// Writes an HDF5 file safely: `fill` puts the objects in, `estimate` is an upper bound of the size in bytes.
-/// Returns the size.
-pub(crate) fn write_file(
-    path: &Path,
-    estimate: u64,
-    fill: impl FnOnce(&File) -> hdf5::Result<()>,
-) -> Result<u64, FileError> {
-    if estimate <= IMAGE_LIMIT { write_image(path, fill) } else { write_direct(path, estimate, fill) }
-}
-
-/// Assembles the file in memory: HDF5 then never meets a full disk, after which it leaves wrong rows behind.
-fn write_image(path: &Path, fill: impl FnOnce(&File) -> hdf5::Result<()>) -> Result<u64, FileError> {
-    let bytes = assemble(fill).map_err(hdf5_error(path, "assemble"))?;
-    atomic::replace(path, &bytes)?;
-    Ok(bytes.len() as u64)
-}
-
-/// The bytes of an HDF5 file with what `fill` puts in.
-fn assemble(fill: impl FnOnce(&File) -> hdf5::Result<()>) -> hdf5::Result<Vec<u8>> {
-    // HDF5 takes two files in memory of the same name for one.
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let name = format!("image {}", COUNT.fetch_add(1, Ordering::Relaxed));
-    let mut options = File::with_options();
-    options.with_fcpl(|p| p.obj_track_times(false)).with_fapl(|p| pin_version(p).core_filebacked(false));
-    let file = options.create(name)?;
-    fill(&file)?;
-    let bytes = image(&file)?;
-    file.close()?;
-    Ok(bytes)
-}
-
-fn hdf5_error(path: &Path, action: &'static str) -> impl FnOnce(hdf5::Error) -> FileError {
-    let path = path.to_owned();
-    move |source| FileError::Hdf5 { path, action, source }
-}
-
-/// Lets HDF5 write to the disk, into a temporary whose space is reserved, and checks every checksum afterwards.
-fn write_direct(path: &Path, estimate: u64, fill: impl FnOnce(&File) -> hdf5::Result<()>) -> Result<u64, FileError> {
-    let temporary = Temporary::new(path)?;
-    // HDF5 truncates what it creates, and would give the reserved space back: it opens an empty file of ours instead.
-    let empty = assemble(|_| Ok(())).map_err(hdf5_error(path, "assemble"))?;
-    let mut reserved = temporary.create(estimate)?;
-    reserved.write_all(&empty).map_err(FileError::io(path, "write"))?;
-    let write = || {
-        let file = File::with_options().with_fapl(pin_version).open_rw(&temporary.path)?;
-        fill(&file)?;
-        file.flush()?;
-        file.close()
-    };
-    write().map_err(hdf5_error(path, "write"))?;
-    atomic::sync(&reserved, path)?;
-    File::open(&temporary.path).and_then(|f| check_group(&f)).map_err(hdf5_error(path, "verify"))?;
-    let length = reserved.metadata().map_err(FileError::io(path, "verify"))?.len();
-    temporary.commit()?;
-    Ok(length)
-}
-
-/// Reads every array of a group and of its groups, so that HDF5 compares the checksums.
-fn check_group(group: &Group) -> hdf5::Result<()> {
-    for dataset in group.datasets()? {
-        let rows = dataset.shape().first().copied().unwrap_or(0);
-        for start in (0..rows).step_by(CHUNK) {
-            read_rows::<f64>(&dataset, start, (start + CHUNK).min(rows))?;
-        }
-    }
-    group.groups()?.iter().try_for_each(check_group)
-}
-
-/// The rows from `start` to before `end`, at least one, of an array of any number of dimensions.
-pub(super) fn read_rows<T: H5Type>(dataset: &Dataset, start: usize, end: usize) -> hdf5::Result<ndarray::ArrayD<T>> {
-    dataset.read_slice::<T, _, ndarray::IxDyn>(rows_selection(&dataset.shape(), start, end)?)
-}
-
-/// Writes rows of an array from `start` on.
-pub(super) fn write_rows<T: H5Type>(dataset: &Dataset, start: usize, values: &[T]) -> hdf5::Result<()> {
-    let mut shape = dataset.shape();
-    let width: usize = shape[1..].iter().product();
-    if values.is_empty() || width == 0 {
-        return Ok(());
-    }
-    let end = start + values.len() / width;
-    let selection = rows_selection(&shape, start, end)?;
-    shape[0] = end - start;
-    let view = ndarray::ArrayViewD::from_shape(shape, values).map_err(|e| hdf5::Error::from(e.to_string()))?;
-    dataset.write_slice(view, selection)
-}
-
-type Rows = ndarray::SliceInfo<Vec<SliceInfoElem>, ndarray::IxDyn, ndarray::IxDyn>;
-
-fn rows_selection(shape: &[usize], start: usize, end: usize) -> hdf5::Result<Rows> {
-    let slice = |from: usize, to: usize| SliceInfoElem::Slice { start: from as isize, end: Some(to as isize), step: 1 };
-    let window: Vec<SliceInfoElem> =
-        std::iter::once(slice(start, end)).chain(shape[1..].iter().map(|&n| slice(0, n))).collect();
-    Rows::try_from(window).map_err(|e| hdf5::Error::from(e.to_string()))
-}
-
-/// Numbers that are stored in arrays.
-pub(crate) trait Number: H5Type + Into<OwnedDynValue> {
-    /// What a reader gets where a chunk has been lost: a value that cannot be taken for data.
-    const LOST: Self;
-}
-
-impl Number for f32 {
-    const LOST: Self = f32::NAN;
-}
-
-impl Number for f64 {
-    const LOST: Self = f64::NAN;
-}
-
-impl Number for u64 {
-    const LOST: Self = u64::MAX;
-}
-
-impl Number for i64 {
-    const LOST: Self = i64::MIN;
-}
-
-impl Number for u8 {
-    const LOST: Self = u8::MAX;
-}
-
-/// Creates a group. Like every object of our files it carries no times: equal contents give equal files.
-pub(crate) fn put_group(parent: &Group, name: &str) -> hdf5::Result<Group> {
-    parent.create_group_builder().with_gcpl(|p| p.obj_track_times(false)).create(name)
-}
-
-/// Writes an array with checksum; `compress` only where it pays (whole numbers and constants).
-pub(crate) fn put<'a, T: Number, D: Dimension>(
-    group: &Group,
-    name: &str,
-    data: impl Into<ArrayView<'a, T, D>>,
-    compress: bool,
-) -> hdf5::Result<()> {
-    let data = data.into();
-    let mut chunk = data.shape().to_vec();
-    let mut builder = group.new_dataset_builder().with_dcpl(|p| p.obj_track_times(false));
-    // An empty array has no chunks, and so no filters.
-    if data.shape()[0] > 0 {
-        chunk[0] = chunk[0].min(CHUNK);
-        builder = builder.chunk(chunk).fill_value(T::LOST).shuffle();
-        if compress {
-            builder = builder.deflate(4);
-        }
-        builder = builder.fletcher32();
-    }
-    builder.with_data(data).create(name)?;
-    Ok(())
-}
-
-/// Writes an array of one number, inside the header of the object: that has a checksum, while the index of a chunk has
-/// none, and led astray to a run of zeros it would find them valid.
-pub(crate) fn put_one<T: Number>(group: &Group, name: &str, value: T) -> hdf5::Result<()> {
-    let builder = group.new_dataset_builder().with_dcpl(|p| p.obj_track_times(false));
-    builder.layout(Layout::Compact).with_data(&[value][..]).create(name)?;
-    Ok(())
-}
-
-/// Makes an array whose rows are to be written later: `rows` of `width` numbers (1: a list), in chunks of `chunk`.
-pub(crate) fn reserve<T: Number>(
-    group: &Group,
-    name: &str,
-    (rows, width): (usize, usize),
-    chunk: usize,
-    compress: bool,
-) -> hdf5::Result<Dataset> {
-    let shape = |rows: usize| if width == 1 { vec![rows] } else { vec![rows, width] };
-    let mut builder = group.new_dataset_builder().with_dcpl(|p| p.obj_track_times(false));
-    if rows > 0 {
-        builder = builder.chunk(shape(chunk.clamp(1, rows))).fill_value(T::LOST).shuffle();
-        if compress {
-            builder = builder.deflate(4);
-        }
-        builder = builder.fletcher32();
-    }
-    builder.empty::<T>().shape(shape(rows)).create(name)
-}
-
-/// Writes a scalar attribute.
-pub(crate) fn put_attr<T: H5Type>(group: &Group, name: &str, value: T) -> hdf5::Result<()> {
-    group.new_attr::<T>().create(name)?.write_scalar(&value)
-}
-
-/// Writes an attribute of several values.
-pub(crate) fn put_attrs<T: H5Type>(group: &Group, name: &str, values: &[T]) -> hdf5::Result<()> {
-    group.new_attr_builder().with_data(values).create(name)?;
-    Ok(())
-}
 
 /// An HDF5 file that someone else may have made.
 pub(crate) struct Reader {
@@ -231,6 +28,9 @@ impl Reader {
     /// Opens `path`.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let meta = fs::metadata(path).map_err(FileError::io(path, READ))?;
+        if meta.is_dir() {
+            return Err(FileError::Folder { path: path.to_owned() });
+        }
         if !meta.is_file() {
             return Err(FileError::data(path, "not a regular file"));
         }
@@ -531,48 +331,4 @@ fn is_float(t: &TypeDescriptor) -> bool {
 
 fn is_integer(t: &TypeDescriptor) -> bool {
     matches!(t, TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_))
-}
-
-#[cfg(test)]
-mod tests {
-    use ndarray::ArrayView2;
-
-    use super::*;
-
-    fn fill(file: &File) -> hdf5::Result<()> {
-        let group = put_group(file, "g")?;
-        put(&group, "v", ArrayView2::from(&vec![[1.5, 2.0, 3.0]; 70_000][..]), false)?;
-        put(&group, "n", &vec![7u64; 70_000][..], true)?;
-        put_attr(&group, "a", 0.5)
-    }
-
-    #[test]
-    fn both_ways_of_writing_give_the_same_contents() {
-        let folder = tempfile::tempdir().unwrap();
-        for (name, direct) in [("image", false), ("direct", true)] {
-            let path = folder.path().join(name);
-            let length = if direct { write_direct(&path, 1 << 22, fill) } else { write_image(&path, fill) };
-            assert_eq!(length.unwrap(), fs::metadata(&path).unwrap().len());
-            let reader = Reader::open(&path).unwrap();
-            let group = reader.need_group("/g").unwrap();
-            assert_eq!(reader.vectors(&group, "v", 70_000).unwrap().unwrap(), vec![[1.5, 2.0, 3.0]; 70_000]);
-            assert_eq!(reader.integers(&group, "n", 70_000).unwrap().unwrap(), vec![7; 70_000]);
-            assert_eq!(reader.need_attr(&group, "a").unwrap(), 0.5);
-        }
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
-    }
-
-    #[test]
-    fn the_check_after_a_direct_write_reads_every_chunk() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a");
-        write_direct(&path, 1 << 22, fill).unwrap();
-        let check = || File::open(&path).and_then(|f| check_group(&f));
-        check().unwrap();
-        let mut bytes = fs::read(&path).unwrap();
-        let middle = bytes.len() / 2;
-        bytes[middle] ^= 1;
-        fs::write(&path, bytes).unwrap();
-        check().unwrap_err();
-    }
 }

@@ -1,0 +1,13 @@
+//! Trees and interaction lists made on the device: the arrays of [`fmm_core::tree::Tree`] and [`fmm_core::lists::Lists`], element
+//! by element.
+
+mod lists;
+mod sort;
+mod tree;
+pub mod view;
+mod work;
+
+pub use lists::{DeviceCsr, DeviceLists};
+pub(crate) use sort::sort;
+pub use tree::DeviceTree;
+pub use work::Work;

@@ -1,0 +1,70 @@
+//! Keys of positions, sorted: by key, then by index.
+
+use cust::memory::DevicePointer;
+use fmm_core::Error;
+use fmm_core::tree::Cube;
+
+use crate::Gpu;
+use crate::buffer::Buffer;
+use crate::geometry::view::{DIGITS, RADIX, SORT_TILE, SortView, THREADS};
+use crate::geometry::work::{Work, launch};
+
+/// Blocks that share the positions where keys are made: each adds its counts to those of all.
+const SHARES: usize = 1024;
+
+/// Queues the keys of `n` positions in `cube`, `[n][3]`, their sort, and the index of the body that each belongs to.
+pub fn sort(
+    gpu: &Gpu,
+    work: &mut Work,
+    position: DevicePointer<f64>,
+    n: usize,
+    cube: Cube<3>,
+    key: &mut Buffer<u64>,
+    order: &mut Buffer<u32>,
+) -> Result<(), Error> {
+    key.resize(n)?;
+    order.resize(n)?;
+    work.key.resize(n)?;
+    work.index.resize(n)?;
+    work.bins.resize(DIGITS * RADIX)?;
+    if n == 0 {
+        return Ok(());
+    }
+    work.mark(gpu, "keys")?;
+    work.bins.fill(gpu.stream(), 0)?;
+    let tickets = work.tickets(gpu, DIGITS)?;
+    let tiles = n.div_ceil(SORT_TILE);
+    let mut view = SortView {
+        position,
+        bins: work.bins.pointer(),
+        key: DevicePointer::null(),
+        index: DevicePointer::null(),
+        key_out: key.pointer(),
+        index_out: order.pointer(),
+        status: DevicePointer::null(),
+        ticket: tickets,
+        corner: cube.corner,
+        side: cube.side,
+        epoch: 0,
+        n: n as u32,
+        digit: 0,
+    };
+    // SAFETY: all arrays have the lengths that the view says.
+    unsafe {
+        launch(gpu, "keys", n.div_ceil(THREADS).min(SHARES), THREADS, &view)?;
+        work.mark(gpu, "sort")?;
+        launch(gpu, "sort_bins", DIGITS, RADIX, &view)?;
+        for digit in 0..DIGITS {
+            (view.status, view.epoch) = work.launch(gpu, tiles * RADIX)?;
+            view.digit = digit as u32;
+            view.ticket = tickets.add(digit);
+            // There and back: the last of an even number of passes ends where it shall.
+            let own = (key.pointer(), order.pointer());
+            let other = (work.key.pointer(), work.index.pointer());
+            let ((key, index), (key_out, index_out)) = if digit % 2 == 0 { (own, other) } else { (other, own) };
+            let index = if digit == 0 { DevicePointer::null() } else { index };
+            launch(gpu, "sort_pass", tiles, THREADS, &SortView { key, index, key_out, index_out, ..view })?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,236 @@
+//! What host and device share: the arguments of the kernels that make trees and lists. `kernels/geometry.cuh` has the same
+//! structs in the same order, and the tests compare the layout of the two in the text of the kernels.
+
+use cust::memory::{DeviceCopy, DevicePointer};
+
+/// Levels below the root that a key resolves.
+pub const KEY_LEVELS: usize = 21;
+/// Threads of a block.
+pub const THREADS: usize = 256;
+/// Digits of a key.
+pub const DIGITS: usize = 8;
+/// Values of a digit.
+pub const RADIX: usize = 256;
+/// Keys of a block of a pass of the sort.
+pub const SORT_TILE: usize = 16 * THREADS;
+/// Words of the map of leaves that a block counts.
+pub const WORD_TILE: usize = 4 * THREADS;
+/// The most targets of a block of the traversal.
+pub const TARGETS: usize = 32;
+/// Place of the number of leaves in the state of a tree, whose first places are the first cells of levels.
+pub const STATE_LEAVES: usize = 24;
+/// Place of the flag of a tree that keys do not resolve.
+pub const STATE_DEEP: usize = 25;
+/// Place of the number of coincident pairs.
+pub const STATE_COINCIDENT: usize = 26;
+/// Length of the state of a tree.
+pub const STATE_SIZE: usize = 27;
+/// M2L, M2P, P2L and P2P.
+pub const LISTS: usize = 4;
+/// The lists, and what is left to the next level.
+pub const COUNTS: usize = 5;
+
+/// Keys and their sort.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct SortView {
+    /// `[n][3]`
+    pub position: DevicePointer<f64>,
+    /// `[DIGITS][RADIX]`: counts, then first places.
+    pub bins: DevicePointer<u32>,
+    /// `[n]` of a pass.
+    pub key: DevicePointer<u64>,
+    /// `[n]`, or null: 0, 1, 2, …
+    pub index: DevicePointer<u32>,
+    /// `[n]`
+    pub key_out: DevicePointer<u64>,
+    /// `[n]`
+    pub index_out: DevicePointer<u32>,
+    /// `[tiles][RADIX]`
+    pub status: DevicePointer<u64>,
+    /// Counts the tiles that blocks have taken.
+    pub ticket: DevicePointer<u32>,
+    /// Lower corner of the cube.
+    pub corner: [f64; 3],
+    /// Side of the cube.
+    pub side: f64,
+    /// Number of the launch.
+    pub epoch: u64,
+    /// Number of keys.
+    pub n: u32,
+    /// Number of the pass.
+    pub digit: u32,
+}
+
+/// A tree that grows level by level.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct GrowthView {
+    /// `[n][3]`
+    pub position: DevicePointer<f64>,
+    /// `[n]`, sorted.
+    pub key: DevicePointer<u64>,
+    /// `[n]`
+    pub order: DevicePointer<u32>,
+    /// `[capacity]`
+    pub bodies: DevicePointer<[u32; 2]>,
+    /// `[capacity]`
+    pub children: DevicePointer<[u32; 2]>,
+    /// `[capacity]`
+    pub parent: DevicePointer<u32>,
+    /// `[capacity]`
+    pub skip: DevicePointer<u32>,
+    /// `[capacity]`
+    pub leaves: DevicePointer<u32>,
+    /// `[capacity]`
+    pub centre: DevicePointer<[f64; 3]>,
+    /// `[capacity]`
+    pub level: DevicePointer<u16>,
+    /// `[capacity]`
+    pub octant: DevicePointer<u8>,
+    /// `[n / 32 + 1]`: a bit for each body, set for the first of a leaf.
+    pub map: DevicePointer<u32>,
+    /// `[n / 32 + 1]`: leaves before those of a word.
+    pub rank: DevicePointer<u32>,
+    /// `[STATE_SIZE]`
+    pub state: DevicePointer<u64>,
+    /// `[tiles]`
+    pub status: DevicePointer<u64>,
+    /// `[KEY_LEVELS + 1]`
+    pub ticket: DevicePointer<u32>,
+    /// Lower corner of the cube.
+    pub corner: [f64; 3],
+    /// Side of the cube.
+    pub side: f64,
+    /// Number of the launch.
+    pub epoch: u64,
+    /// Number of bodies.
+    pub n: u32,
+    /// The most bodies of a leaf.
+    pub leaf_size: u32,
+    /// CellsView that there is memory for.
+    pub capacity: u32,
+    /// Number of the level.
+    pub depth: u32,
+}
+
+/// A finished tree.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct CellsView {
+    /// First body and one past the last, as sorted places. `[cells]`
+    pub bodies: DevicePointer<[u32; 2]>,
+    /// First child and one past the last; equal for a leaf. `[cells]`
+    pub children: DevicePointer<[u32; 2]>,
+    /// `[cells]`
+    pub parent: DevicePointer<u32>,
+    /// The cell after those below a cell, in the order of a recursion. `[cells]`
+    pub skip: DevicePointer<u32>,
+    /// `[cells]`
+    pub centre: DevicePointer<[f64; 3]>,
+    /// `[cells]`
+    pub level: DevicePointer<u16>,
+    /// Which corner of the parent. `[cells]`
+    pub octant: DevicePointer<u8>,
+    /// Side of the root.
+    pub side: f64,
+}
+
+/// A source cell that a target cell has not yet dealt with.
+#[derive(Debug, Clone, Copy, Default, DeviceCopy)]
+#[repr(C)]
+pub struct Near {
+    /// Source cell.
+    pub source: u32,
+    /// Between cells of one level.
+    pub offset: [i16; 3],
+    /// 1: all bodies meet directly, whatever the levels below would allow.
+    pub direct: u16,
+}
+
+/// One level of the traversal.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct ListsView {
+    /// Tree of the targets.
+    pub targets: CellsView,
+    /// Tree of the sources.
+    pub sources: CellsView,
+    /// `[cells + 1]` each.
+    pub start: [DevicePointer<u64>; LISTS],
+    /// `[capacity]` each: source and class.
+    pub pairs: [DevicePointer<[u32; 2]>; LISTS],
+    /// Of each list, and of what a level leaves to the next.
+    pub capacity: [u64; COUNTS],
+    /// What the level above left.
+    pub near: DevicePointer<Near>,
+    /// `[parents + 1]`
+    pub near_start: DevicePointer<u64>,
+    /// What this level leaves.
+    pub near_out: DevicePointer<Near>,
+    /// `[cells + 1]`
+    pub near_out_start: DevicePointer<u64>,
+    /// `[levels + 1][COUNTS]`: pairs above each level, and what the level above left.
+    pub total: DevicePointer<u64>,
+    /// `[COUNTS][tiles]`
+    pub status: DevicePointer<u64>,
+    /// `[levels]`
+    pub ticket: DevicePointer<u32>,
+    /// Of the rule.
+    pub point_separation2: f64,
+    /// Of the rule.
+    pub min_distance: f64,
+    /// Of the rule.
+    pub m2l_min_pairs: u64,
+    /// Of the rule.
+    pub m2p_min_bodies: u64,
+    /// Of the rule.
+    pub p2l_min_bodies: u64,
+    /// Number of the launch.
+    pub epoch: u64,
+    /// First cell of the level.
+    pub first: u32,
+    /// Number of cells of the level.
+    pub cells: u32,
+    /// First cell of the level above.
+    pub parents: u32,
+    /// Number of the level.
+    pub depth: u32,
+    /// The largest offset of a class along an axis.
+    pub radius: i32,
+    /// Of the rule, rounded up: it is compared with whole numbers.
+    pub separation2: i32,
+    /// One past the last cell of the tree.
+    pub last: u32,
+    /// Targets of a block, at most [`TARGETS`].
+    pub rows: u32,
+}
+
+/// What `geometry_layout` in `kernels/geometry.cuh` must hold.
+pub const LAYOUT: &[usize] = &{
+    use std::mem::offset_of;
+    [
+        THREADS,
+        SORT_TILE,
+        WORD_TILE,
+        TARGETS,
+        STATE_SIZE,
+        size_of::<SortView>(),
+        offset_of!(SortView, corner),
+        offset_of!(SortView, epoch),
+        offset_of!(SortView, digit),
+        size_of::<GrowthView>(),
+        offset_of!(GrowthView, state),
+        offset_of!(GrowthView, corner),
+        offset_of!(GrowthView, epoch),
+        offset_of!(GrowthView, depth),
+        size_of::<CellsView>(),
+        size_of::<[u32; 2]>(),
+        size_of::<Near>(),
+        size_of::<ListsView>(),
+        offset_of!(ListsView, near),
+        offset_of!(ListsView, point_separation2),
+        offset_of!(ListsView, epoch),
+        offset_of!(ListsView, last),
+    ]
+};

@@ -1,0 +1,117 @@
+// The arguments of the kernels that make trees and lists, by value. crates/fmm-cuda/src/geometry/view.rs mirrors every struct.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+// Levels below the root that a key resolves.
+constexpr unsigned KEY_LEVELS = 21;
+// Threads of a block.
+constexpr unsigned THREADS = 256;
+// Digits of a key and their values: 8 bits each.
+constexpr unsigned DIGITS = 8, RADIX = 256;
+// Keys that a thread and a block of a pass of the sort hold.
+constexpr unsigned SORT_ITEMS = 16, SORT_TILE = THREADS * SORT_ITEMS;
+// Words of the map of leaves that a thread and a block count.
+constexpr unsigned WORDS = 4, WORD_TILE = THREADS * WORDS;
+// The most targets that a block of the traversal holds, one for each lane of a warp.
+constexpr unsigned TARGETS = 32;
+
+// What is told to the host about a tree: places in `state`.
+constexpr unsigned STATE_LEAVES = 24, STATE_DEEP = 25, STATE_COINCIDENT = 26, STATE_SIZE = 27;
+
+// Keys and their sort.
+struct SortView {
+  const double *position;      // [n][3]
+  uint32_t *bins;              // [DIGITS][RADIX]: counts, then first places
+  const uint64_t *key;         // [n] of a pass
+  const uint32_t *index;       // [n]; null: 0, 1, 2, ...
+  uint64_t *key_out;           // [n]
+  uint32_t *index_out;         // [n]
+  uint64_t *status;            // [tiles][RADIX]
+  uint32_t *ticket;
+  double corner[3], side;      // of the cube
+  uint64_t epoch;
+  uint32_t n, digit;
+};
+
+// A tree that grows level by level.
+struct GrowthView {
+  const double *position;      // [n][3]
+  const uint64_t *key;         // [n], sorted
+  const uint32_t *order;       // [n]
+  uint32_t *bodies;            // [capacity][2]
+  uint32_t *children;          // [capacity][2]
+  uint32_t *parent;            // [capacity]
+  uint32_t *skip;              // [capacity]: see CellsView
+  uint32_t *leaves;            // [capacity]
+  double *centre;              // [capacity][3]
+  uint16_t *level;             // [capacity]
+  uint8_t *octant;             // [capacity]
+  uint32_t *map;               // [words]: a bit for each body, set for the first of a leaf
+  uint32_t *rank;              // [words]: leaves before those of a word
+  uint64_t *state;             // [STATE_SIZE]: first cell of each level, and the places above
+  uint64_t *status;            // [tiles]
+  uint32_t *ticket;
+  double corner[3], side;      // of the cube
+  uint64_t epoch;
+  uint32_t n, leaf_size, capacity, depth;
+};
+
+// A finished tree.
+struct CellsView {
+  const uint32_t *bodies, *children, *parent;
+  const uint32_t *skip;        // the cell after those below a cell, in the order of a recursion
+  const double *centre;
+  const uint16_t *level;
+  const uint8_t *octant;
+  double side;
+};
+
+struct Pair {
+  uint32_t source, cls;
+};
+
+// A source cell that a target cell has not yet dealt with; fmm-core's `lists/traverse.rs` says more.
+struct Near {
+  uint32_t source;
+  int16_t offset[3];
+  uint16_t direct;
+};
+
+// M2L, M2P, P2L, P2P, and what is left to the next level.
+constexpr unsigned LISTS = 4, COUNTS = 5;
+
+// One level of the traversal.
+struct ListsView {
+  CellsView targets, sources;
+  uint64_t *start[LISTS];      // [cells + 1]
+  Pair *pairs[LISTS];          // [capacity]
+  uint64_t capacity[COUNTS];   // of each list, and of `near` and `near_out`
+  const Near *near;            // of the level above
+  const uint64_t *near_start;
+  Near *near_out;
+  uint64_t *near_out_start;
+  uint64_t *total;             // [levels + 1][COUNTS]: pairs above each level, and what the level above left
+  uint64_t *status;            // [COUNTS][tiles]
+  uint32_t *ticket;
+  double point_separation2, min_distance;
+  uint64_t m2l_min_pairs, m2p_min_bodies, p2l_min_bodies;
+  uint64_t epoch;
+  uint32_t first, cells;       // of the level
+  uint32_t parents;            // first of the level above
+  uint32_t depth;              // number of the level
+  int32_t radius;              // of the classes
+  int32_t separation2;         // rounded up
+  uint32_t last;               // one past the last cell of the tree
+  uint32_t rows;               // targets of a block, at most TARGETS
+};
+
+extern "C" __device__ const unsigned geometry_layout[] = {
+    THREADS, SORT_TILE, WORD_TILE, TARGETS, STATE_SIZE,
+    sizeof(SortView), offsetof(SortView, corner), offsetof(SortView, epoch), offsetof(SortView, digit),
+    sizeof(GrowthView), offsetof(GrowthView, state), offsetof(GrowthView, corner), offsetof(GrowthView, epoch),
+    offsetof(GrowthView, depth),
+    sizeof(CellsView), sizeof(Pair), sizeof(Near),
+    sizeof(ListsView), offsetof(ListsView, near), offsetof(ListsView, point_separation2), offsetof(ListsView, epoch),
+    offsetof(ListsView, last),
+};
