@@ -1,54 +1,72 @@
-//! Trees and lists of the CPU, copied to the device.
+//! Trees and lists as the operators read them: made here, or copied from the CPU.
 
 use fmm_core::Error;
 use fmm_core::lists::Csr;
-use fmm_core::tree::Tree;
+use fmm_core::tree::{Cube, Tree};
 
+use crate::Gpu;
 use crate::buffer::Buffer;
+use crate::geometry::{DeviceCsr, DeviceTree, Work};
 use crate::view::{CELLS, CsrView, NONE, TreeView};
 
 /// A tree on the device.
 #[derive(Default)]
 pub struct Cells {
-    /// Sorted place → index in the caller's order.
-    pub order: Buffer<u32>,
-    centre: Buffer<f64>,
+    /// Its arrays.
+    pub tree: DeviceTree,
     half: Buffer<f64>,
     level_start: Buffer<u32>,
-    bodies: Buffer<u32>,
-    children: Buffer<u32>,
-    parent: Buffer<u32>,
-    octant: Buffer<u8>,
 }
 
 impl Cells {
     /// Copies `tree`.
     pub fn upload(&mut self, tree: &Tree<3>) -> Result<(), Error> {
-        let halves: Vec<f64> = (0..tree.levels()).map(|level| tree.half(level)).collect();
-        self.order.upload(&tree.order)?;
-        self.centre.upload(tree.centre.as_flattened())?;
+        self.tree.upload(tree)?;
+        self.levels()
+    }
+
+    /// Makes the tree of `position`, `[n][3]`. If the host had to make it, it says so.
+    pub fn build(
+        &mut self,
+        gpu: &Gpu,
+        work: &mut Work,
+        position: &Buffer<f64>,
+        cube: Cube<3>,
+        leaf_size: usize,
+    ) -> Result<(), Error> {
+        self.tree.build(gpu, work, position, cube, leaf_size)?;
+        self.levels()
+    }
+
+    fn levels(&mut self) -> Result<(), Error> {
+        let level_start = self.tree.level_start();
+        // As `Tree::half` has it.
+        let half = |level: usize| self.tree.side() * 0.5f64.powi(level as i32 + 1);
+        let halves: Vec<f64> = (0..level_start.len() - 1).map(half).collect();
         self.half.upload(&halves)?;
-        self.level_start.upload(&tree.level_start)?;
-        self.bodies.upload(tree.bodies.as_flattened())?;
-        self.children.upload(tree.children.as_flattened())?;
-        self.parent.upload(&tree.parent)?;
-        self.octant.upload(&tree.octant)
+        self.level_start.upload(level_start)
     }
 
     /// What kernels read.
     pub fn view(&self) -> TreeView {
+        let tree = &self.tree;
         TreeView {
-            centre: self.centre.pointer(),
+            centre: tree.centre.pointer().cast(),
             half: self.half.pointer(),
             level_start: self.level_start.pointer(),
-            bodies: self.bodies.pointer(),
-            children: self.children.pointer(),
-            parent: self.parent.pointer(),
-            octant: self.octant.pointer(),
-            cells: self.parent.len() as u32,
+            bodies: tree.bodies.pointer().cast(),
+            children: tree.children.pointer().cast(),
+            parent: tree.parent.pointer(),
+            octant: tree.octant.pointer(),
+            cells: tree.cells() as u32,
             levels: self.half.len() as u32,
         }
     }
+}
+
+/// Rows that were made on the device.
+pub fn made(list: &DeviceCsr) -> CsrView {
+    CsrView { start: list.start.pointer(), pairs: list.pairs.pointer().cast() }
 }
 
 /// Rows of pairs on the device.

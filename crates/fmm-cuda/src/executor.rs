@@ -141,7 +141,7 @@ impl CudaExecutor {
         Err(Error::NotFinite { what, index: first / 3, value: all[first], count })
     }
 
-    /// The forces by a fast method, and the potential with them. The plan is made on the host.
+    /// The forces by a fast method, and the potential with them. Positions are copied to the host for the guard alone, and for sets that keys do not resolve.
     fn fast_forces(&mut self, times: &mut StageTimes) -> Result<(), Error> {
         let n = self.strength.len();
         let position = times.time(Stage::Tree, || Ok::<_, Error>(direct::triples(&self.state.position.download()?)))?;
@@ -160,6 +160,7 @@ impl CudaExecutor {
             cube,
             sources: &position,
             targets: None,
+            positions: (from, None),
             ends,
             field,
             potential: None,

@@ -134,7 +134,7 @@ impl<T: DeviceReal> Far<T> {
     }
 
     fn m2l(&mut self, gpu: &Gpu, place: &Place) -> Result<(), Error> {
-        if self.table.len() == 0 {
+        if self.table.is_empty() {
             return Ok(());
         }
         self.table.fill(gpu.stream(), 0xff)?;
@@ -238,7 +238,7 @@ impl<T: DeviceReal> Far<T> {
         local: bool,
     ) -> Result<(), Error> {
         let work = &self.work[work];
-        if work.len() == 0 {
+        if work.is_empty() {
             return Ok(());
         }
         let order = self.operators.order;

@@ -1,4 +1,4 @@
-//! Sums on the device by any method: the plan is made on the CPU, every operator runs here.
+//! Sums on the device by any method: trees, lists and every operator.
 
 use std::time::Duration;
 
@@ -7,16 +7,17 @@ use fmm_core::accuracy::{self, Problem};
 use fmm_core::contract::{self, Attempt};
 use fmm_core::cpu::{self, guard::Sample};
 use fmm_core::expansion::Spherical;
-use fmm_core::lists::Csr;
+use fmm_core::lists::{Classes, Csr, Lists, Pair};
 use fmm_core::plan::Plan;
 use fmm_core::tree::Cube;
 use fmm_core::{Choice, Error, Evaluation, Family, Method, Precision, Settings, Softening, Stage, StageTimes};
 
 use crate::buffer::Buffer;
-use crate::cells::{Cells, Rows};
+use crate::cells::{Cells, Rows, made};
 use crate::direct::{self, Direct, Output, Request};
 use crate::error::device as told;
 use crate::far::Far;
+use crate::geometry::{DeviceLists, Work};
 use crate::near::Near;
 use crate::operators::{DeviceReal, Offsets, Operators};
 use crate::order::{Points, Units};
@@ -54,7 +55,13 @@ pub struct Place {
 #[derive(Default)]
 pub struct Fmm {
     cells: [Cells; 2],
+    /// Lists of the CPU.
     rows: [Rows; 4],
+    /// Lists made here.
+    lists: DeviceLists,
+    work: Work,
+    /// Whether trees and lists were made here, and lie there already.
+    made: bool,
     bodies: [Buffer<Body>; 2],
     sums: Buffer<Sum>,
     /// Caller's order → sorted place of the targets.
@@ -68,6 +75,8 @@ pub struct Fmm {
 
 /// The sum whose arrays these are.
 struct Last {
+    /// Whether its lists were made here.
+    made: bool,
     /// Whether targets were the sources.
     same: bool,
     softening: Softening,
@@ -141,6 +150,72 @@ impl<'a> Clock<'a> {
 }
 
 impl Fmm {
+    /// Trees and lists of `sources` at `targets` or at themselves, `[n][3]` within `cube`, made on the device. What is returned is what
+    /// the host needs of them: the trees, the lists of bodies with cells, and of M2L one pair that says that there are some.
+    /// `None` if keys do not resolve the bodies, which is for [`Plan::new`].
+    pub fn plan(
+        &mut self,
+        gpu: &Gpu,
+        settings: &Settings,
+        choice: Choice,
+        cube: Cube<3>,
+        (sources, targets): (&Buffer<f64>, Option<&Buffer<f64>>),
+        times: &mut StageTimes,
+    ) -> Result<Option<Plan<3>>, Error> {
+        self.made = false;
+        let rule = accuracy::rule(settings, &choice);
+        let classes = Classes::new(rule.separation2);
+        let (lists, work) = (&mut self.lists, &mut self.work);
+        let [at, from] = &mut self.cells;
+        times.time(Stage::Tree, || {
+            at.build(gpu, work, targets.unwrap_or(sources), cube, choice.leaf_size)?;
+            if targets.is_some() {
+                from.build(gpu, work, sources, cube, choice.leaf_size)?;
+            }
+            Ok::<_, Error>(())
+        })?;
+        let from = targets.is_some().then_some(&*from);
+        if at.tree.on_host() || from.is_some_and(|f| f.tree.on_host()) {
+            return Ok(None);
+        }
+        times.time(Stage::Lists, || {
+            let sources = from.map_or(&at.tree, |f| &f.tree);
+            if choice.method == Method::Treecode {
+                lists.treecode(gpu, work, &at.tree, sources, rule)
+            } else {
+                lists.fmm(gpu, work, &at.tree, sources, rule, classes)
+            }
+        })?;
+        self.made = true;
+        times.time_more(Stage::Tree, || {
+            let none = lists.m2l().pairs.is_empty();
+            let first = if none { vec![] } else { vec![Pair { source: 0, class: 0 }] };
+            Ok(Some(Plan {
+                choice,
+                targets: at.tree.download()?,
+                sources: from.map(|f| f.tree.download()).transpose()?,
+                lists: Lists {
+                    m2l: Csr { start: vec![], pairs: first },
+                    m2p: lists.m2p().download()?,
+                    p2l: lists.p2l().download()?,
+                    p2p: Csr::default(),
+                },
+                closest: accuracy::closest_pair(settings.tolerance),
+                classes,
+            }))
+        })
+    }
+
+    /// Copies trees and lists of the CPU.
+    fn upload(&mut self, plan: &Plan<3>) -> Result<(), Error> {
+        self.cells[0].upload(&plan.targets)?;
+        if let Some(sources) = &plan.sources {
+            self.cells[1].upload(sources)?;
+        }
+        let lists = [&plan.lists.m2l, &plan.lists.m2p, &plan.lists.p2l, &plan.lists.p2p];
+        self.rows.iter_mut().zip(lists).try_for_each(|(rows, list)| rows.upload(list))
+    }
+
     /// Executes `plan`; the sums are in the caller's order where `output` says. With `guarded` returns where they err most.
     #[expect(clippy::too_many_arguments, reason = "the ends of one sum")]
     pub fn sum(
@@ -187,17 +262,14 @@ impl Fmm {
         let offsets = Offsets { separation2: rule.separation2, softened, classes: plan.classes };
         let n = plan.targets.order.len();
         let pairs = [&plan.lists.m2l, &plan.lists.m2p, &plan.lists.p2l, &plan.lists.p2p];
+        let made = std::mem::take(&mut self.made);
         let listed: usize = pairs.iter().map(|list| 8 * (list.pairs.len() + list.start.len())).sum();
         let bodies = 36 * (n + plan.sources.as_ref().map_or(0, |s| s.order.len())) + 32 * n;
         direct::fits(gpu, listed + bodies + Far::<T>::bytes(plan), &format!("expansions and lists of {n} targets"))?;
 
         let mut far = times.time_more(Stage::Tree, || {
-            self.cells[0].upload(&plan.targets)?;
-            if let Some(sources) = &plan.sources {
-                self.cells[1].upload(sources)?;
-            }
-            for (rows, list) in self.rows.iter_mut().zip(pairs) {
-                rows.upload(list)?;
+            if !made {
+                self.upload(plan)?;
             }
             self.near.plan(&plan.targets)?;
             self.sums.resize(n)?;
@@ -211,8 +283,9 @@ impl Fmm {
         self.gather(gpu, ends)?;
         self.sums.fill(gpu.stream(), 0)?;
         clock.mark(Some(Stage::Tree))?;
-        let place = self.place(plan.sources.is_none());
+        let place = self.place(plan.sources.is_none(), made);
         self.last = Some(Last {
+            made,
             same: plan.sources.is_none(),
             softening: settings.softening,
             precision: plan.choice.precision,
@@ -267,7 +340,7 @@ impl Fmm {
         if !last.whole {
             self.more.resize(n)?;
             self.more.fill(gpu.stream(), 0)?;
-            let place = Place { sums: self.more.pointer(), ..self.place(last.same) };
+            let place = Place { sums: self.more.pointer(), ..self.place(last.same, last.made) };
             self.near.sum(gpu, &place, last.softening, last.precision, last.closest, true)?;
         }
         let more = if last.whole { DevicePointer::null() } else { self.more.pointer() };
@@ -287,7 +360,7 @@ impl Fmm {
             let view = GatherView {
                 position: points.position,
                 strength: points.strength,
-                order: self.cells[k].order.pointer(),
+                order: self.cells[k].tree.order.pointer(),
                 inverse: DevicePointer::null(),
                 bodies: self.bodies[k].pointer(),
                 sums: DevicePointer::null(),
@@ -312,7 +385,7 @@ impl Fmm {
         let view = GatherView {
             position: DevicePointer::null(),
             strength: DevicePointer::null(),
-            order: self.cells[0].order.pointer(),
+            order: self.cells[0].tree.order.pointer(),
             inverse: self.inverse.pointer(),
             bodies: DevicePointer::null(),
             sums: self.sums.pointer(),
@@ -329,9 +402,14 @@ impl Fmm {
         launch("return_sums_f64")
     }
 
-    fn place(&self, same: bool) -> Place {
+    fn place(&self, same: bool, here: bool) -> Place {
         let from = usize::from(!same);
-        let [m2l, m2p, p2l, p2p] = self.rows.each_ref().map(Rows::view);
+        let lists = &self.lists;
+        let [m2l, m2p, p2l, p2p] = if here {
+            [lists.m2l(), lists.m2p(), lists.p2l(), lists.p2p()].map(made)
+        } else {
+            self.rows.each_ref().map(Rows::view)
+        };
         Place {
             targets: self.cells[0].view(),
             sources: self.cells[from].view(),
@@ -361,7 +439,9 @@ pub struct DeviceAttempt<'a> {
     pub sources: &'a [[f64; 3]],
     /// On the host; none where the targets are the sources.
     pub targets: Option<&'a [[f64; 3]]>,
-    /// The same on the device.
+    /// The same on the device, `[n][3]`.
+    pub positions: (&'a Buffer<f64>, Option<&'a Buffer<f64>>),
+    /// And with strengths.
     pub ends: Ends,
     /// `[targets][3]`, on the device, in the caller's order.
     pub field: &'a mut Buffer<f64>,
@@ -444,7 +524,9 @@ impl Attempt for DeviceAttempt<'_> {
             return Err(policy::no_cartesian(settings));
         }
         self.arranged = None;
-        let plan = Plan::new(settings, choice, self.cube, self.sources, self.targets, self.times);
+        let fast = self.fmm.plan(self.gpu, settings, choice.clone(), self.cube, self.positions, self.times)?;
+        let plan =
+            fast.unwrap_or_else(|| Plan::new(settings, choice, self.cube, self.sources, self.targets, self.times));
         let output = self.output();
         let guarded = settings.order.is_none().then_some(at);
         let (gpu, ends) = (self.gpu, self.ends);
@@ -507,6 +589,7 @@ pub fn evaluate(
         cube,
         sources,
         targets,
+        positions: (position, targets.map(|_| &*place)),
         ends,
         field,
         potential: Some(potential),

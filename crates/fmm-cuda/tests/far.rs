@@ -274,3 +274,33 @@ fn softened_expansions_are_refused_and_small_sets_summed_directly() {
     let sum = evaluate(&gpu, &settings, &p.position, &p.strength, None, times).unwrap();
     assert_eq!(sum.choice.method, Method::Direct);
 }
+
+/// Trees and lists that are made on the device lead to the bits that the CPU's lead to.
+#[test]
+fn plans_made_here_have_the_bits_of_those_of_the_cpu() {
+    let Some(gpu) = gpu() else { return };
+    let p = two_clusters(20_000, 31);
+    let elsewhere = uniform(5000, 0.3, 32).position;
+    for (method, precision, targets) in [
+        (Method::Fmm, Precision::F32, None),
+        (Method::Fmm, Precision::F64, Some(&elsewhere[..])),
+        (Method::Treecode, Precision::F32, None),
+    ] {
+        let (order, leaf_size) = (Some(5), Some(50));
+        let settings = Settings { method, order, leaf_size, precision, tolerance: 1e-4, ..Settings::default() };
+        let (x, q) = (&p.position[..], &p.strength[..]);
+        let cube = Cube::around(&[x, targets.unwrap_or(&[])]);
+        let count = targets.map_or(x.len(), <[_]>::len);
+        let choice = accuracy::choose(&settings, Problem::of(x, q, count, &cube)).unwrap();
+        let plan = Plan::new(&settings, choice, cube, x, targets, &mut StageTimes::default());
+        let mut expected = vec![[0.0; 3]; count];
+        let mut see = |_, _, _, sums: Vec<fmm_cuda::view::Sum>, scale: f64| {
+            for (s, &i) in sums.iter().zip(&plan.targets.order) {
+                expected[i as usize] = s.field.map(|f| f / scale);
+            }
+        };
+        watch(&gpu, &settings, &plan, (x, q), targets, &mut see).unwrap();
+        let found = evaluate(&gpu, &settings, x, q, targets, &mut StageTimes::default()).unwrap();
+        assert!(found.field == expected && expected[0] != [0.0; 3], "{method:?} in {precision:?}");
+    }
+}
