@@ -105,6 +105,7 @@ mod tests {
 
     use super::super::Kernel;
     use super::*;
+    use crate::device::Device;
 
     #[test]
     fn the_largest_term_of_any_size() {
@@ -112,8 +113,15 @@ mod tests {
         for (length, charge) in [(1.0, 1.0), (1e90, 1.0), (1e-90, 1.0), (1.0, 1e180), (1.0, 1e-180)] {
             let settings = &Settings::default();
             let sources = &[[-length, 0.0, 0.0], [length, 0.0, 0.0]];
-            let problem =
-                Problem { kernel: Kernel::Laplace, settings, sources, strengths: &[vec![charge; 2]], targets: None };
+            let problem = Problem {
+                kernel: Kernel::Laplace,
+                settings,
+                device: Device::Cpu,
+                quiet: true,
+                sources,
+                strengths: &[vec![charge; 2]],
+                targets: None,
+            };
             let truth = truth(&problem, &[[0.0; 3]])[0];
             let exact = charge / length / length;
             assert_eq!(truth.vector, [0.0; 3]);
