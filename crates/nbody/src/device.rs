@@ -55,7 +55,8 @@ impl Device {
     /// What may be given.
     pub const ALLOWED: &'static str = "allowed: auto, cpu, cuda, cuda:N with N the number of a GPU from 0";
 
-    /// The GPU that sums of so many pairs go to; `None` is the CPU. `note` hears why `auto` takes the CPU.
+    /// The GPU that sums of so many pairs go to; `None` is the CPU. `note` hears why `auto` takes the CPU,
+    /// but not that there are too few pairs.
     fn resolve(self, settings: &Settings, pairs: f64, note: impl FnOnce(String)) -> Result<Option<Gpu>, Fault> {
         match self {
             Device::Cpu => Ok(None),
@@ -64,26 +65,30 @@ impl Device {
                 Fault::new(69, line)
             }),
             Device::Auto => {
-                let opened =
-                    worthwhile(settings, pairs).and_then(|()| Gpu::open(0).map_err(|why: Unavailable| why.to_string()));
-                Ok(opened.map_err(|why| note(format!("nbody: device: the CPU, since {why}"))).ok())
+                let opened = worthwhile(settings, pairs)
+                    .and_then(|()| Gpu::open(0).map_err(|why: Unavailable| Some(why.to_string())));
+                if let Err(Some(why)) = &opened {
+                    note(format!("nbody: device: the CPU, since {why}"));
+                }
+                Ok(opened.ok())
             }
         }
     }
 }
 
-/// Whether a GPU would be faster, if there is one.
-fn worthwhile(settings: &Settings, pairs: f64) -> Result<(), String> {
+/// Whether a GPU would be faster, if there is one; if not, what is to be told of it.
+fn worthwhile(settings: &Settings, pairs: f64) -> Result<(), Option<String>> {
     // Softened expansions run on the CPU alone; whether the sum needs them is known with the particles.
     let may_need = matches!(settings.softening, Softening::Plummer(e) | Softening::P1(e) if e > 0.0);
     let method = settings.method.name();
     match settings.method {
+        // Whoever has a GPU or none, nothing is to be told of so small a sum.
+        _ if pairs < FEWEST_PAIRS => Err(None),
         Method::Fmm | Method::Treecode if may_need => {
-            Err(format!("softened expansions run there, and the method is {method}"))
+            Err(Some(format!("softened expansions run there, and the method is {method}")))
         }
-        _ if pairs < FEWEST_PAIRS => Err(format!("{pairs:.1e} pairs are too few for a GPU to gain")),
         Method::Auto if may_need && pairs > MOST_PAIRS => {
-            Err(format!("softened expansions run there, and {pairs:.1e} pairs are too many for direct sums"))
+            Err(Some(format!("softened expansions run there, and {pairs:.1e} pairs are too many for direct sums")))
         }
         _ => Ok(()),
     }
@@ -156,11 +161,12 @@ mod tests {
 
     #[test]
     fn the_cpu_is_taken_for_a_reason() {
-        let told = |settings: Settings, pairs| worthwhile(&settings, pairs).err().unwrap_or_default();
+        let told = |settings: Settings, pairs| worthwhile(&settings, pairs).err().flatten().unwrap_or_default();
         let method = |method| Settings { method, ..Settings::default() };
         let softened = |method| Settings { method, softening: Softening::Plummer(0.1), ..Settings::default() };
         assert!(told(softened(Method::Fmm), 1e9).contains("method is fmm"));
-        assert!(told(method(Method::Auto), 100.0).contains("too few"));
+        let none = Device::Auto.resolve(&method(Method::Auto), 100.0, |line| panic!("{line}")).unwrap();
+        assert!(none.is_none(), "a sum of 100 pairs");
         assert!(told(softened(Method::Auto), 1e14).contains("too many for direct sums"));
         for settings in [method(Method::Fmm), method(Method::Auto), softened(Method::Direct)] {
             assert_eq!(told(settings, 1e14), "");

@@ -18,4 +18,6 @@ pub mod manual;
 pub mod plot;
 pub mod run;
 pub mod scenario;
+pub mod spline;
+pub mod told;
 pub mod units;

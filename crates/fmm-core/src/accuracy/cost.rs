@@ -18,8 +18,8 @@ pub(super) fn m2l_cost(family: Family, precision: Precision, order: usize) -> f6
             let coefficients = (order + 1) * (order + 1);
             10.0 + 0.28 * (coefficients * coefficients.div_ceil(if single { 16 } else { 8 })) as f64
         }
-        Family::Spherical if single => 54.0 * (terms / 5.0).powf(1.9),
-        Family::Spherical => 640.0 * (terms / 12.0).powf(2.3),
+        Family::Spherical if single => 40.0 * (terms / 5.0).powf(1.9),
+        Family::Spherical => 400.0 * (terms / 12.0).powf(2.3),
         Family::Cartesian => {
             // binom(p+6, 6) products.
             let products = (1..=6).map(|k| (order + k) as f64 / k as f64).product::<f64>();

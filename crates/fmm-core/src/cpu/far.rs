@@ -88,36 +88,65 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Task<T> for Translate<'_, T, E
     #[inline(always)]
     fn run<V: Vector<Scalar = T>>(self) {
         let (n, w) = (self.expansion.len(), T::WIDTH);
-        let mut flat = vec![T::ZERO; n * w];
         let mut lanes = vec![V::zero(); n];
         let mut scratch = vec![];
         for same_class in self.pairs.chunk_by(|a, b| a.0 == b.0) {
             for batch in same_class.chunks(w) {
+                let mut from = [&self.sources[..n]; 16];
                 for lane in 0..w {
                     // Idle lanes repeat the first pair: any finite numbers would do.
-                    let source = batch.get(lane).unwrap_or(&batch[0]).2 as usize - self.first_source;
-                    for (k, c) in self.sources[source * n..(source + 1) * n].iter().enumerate() {
-                        flat[k * w + lane] = *c;
-                    }
+                    let source = batch[if lane < batch.len() { lane } else { 0 }].2 as usize - self.first_source;
+                    from[lane] = &self.sources[source * n..(source + 1) * n];
                 }
-                for k in 0..n {
-                    lanes[k] = V::load(&flat[k * w..]);
-                }
+                gather(&from[..w], &mut lanes);
                 match self.shift {
                     Shift::M2M => self.expansion.m2m(batch[0].0 as u8, &mut lanes, &mut scratch),
                     Shift::M2L => self.expansion.m2l(batch[0].0, self.level, &mut lanes, &mut scratch),
                     Shift::L2L => self.expansion.l2l(batch[0].0 as u8, &mut lanes, &mut scratch),
                 }
-                for k in 0..n {
-                    lanes[k].store(&mut flat[k * w..]);
-                }
-                for (lane, pair) in batch.iter().enumerate() {
-                    let target = pair.1 as usize;
-                    for (k, c) in self.targets[target * n..(target + 1) * n].iter_mut().enumerate() {
-                        *c += flat[k * w + lane];
-                    }
-                }
+                scatter(&mut lanes, batch, self.targets);
             }
+        }
+    }
+}
+
+/// Coefficients of as many expansions as there are lanes, one a lane.
+#[inline(always)]
+fn gather<T: Real, V: Vector<Scalar = T>>(from: &[&[T]], lanes: &mut [V]) {
+    let (n, w) = (lanes.len(), T::WIDTH);
+    let whole = n / w * w;
+    for k in (0..whole).step_by(w) {
+        for lane in 0..w {
+            lanes[k + lane] = V::load(&from[lane][k..]);
+        }
+        V::transpose(&mut lanes[k..k + w]);
+    }
+    let mut one = [T::ZERO; 16];
+    for k in whole..n {
+        for lane in 0..w {
+            one[lane] = from[lane][k];
+        }
+        lanes[k] = V::load(&one);
+    }
+}
+
+/// Adds the lanes to the targets of a batch; they are not the same afterwards.
+#[inline(always)]
+fn scatter<T: Real, V: Vector<Scalar = T>>(lanes: &mut [V], batch: &[(u32, u32, u32)], targets: &mut [T]) {
+    let (n, w) = (lanes.len(), T::WIDTH);
+    let whole = n / w * w;
+    for k in (0..whole).step_by(w) {
+        V::transpose(&mut lanes[k..k + w]);
+        for (lane, pair) in batch.iter().enumerate() {
+            let target = &mut targets[pair.1 as usize * n + k..][..w];
+            V::load(target).add(lanes[k + lane]).store(target);
+        }
+    }
+    let mut one = [T::ZERO; 16];
+    for k in whole..n {
+        lanes[k].store(&mut one);
+        for (lane, pair) in batch.iter().enumerate() {
+            targets[pair.1 as usize * n + k] += one[lane];
         }
     }
 }

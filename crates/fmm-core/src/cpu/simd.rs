@@ -44,6 +44,24 @@ pub trait Vector: Copy {
     /// `self` where `x ≥ limit`, else zero.
     fn keep_where_at_least(self, x: Self, limit: Self) -> Self;
 
+    /// Exchanges rows and columns of [`Real::WIDTH`] vectors.
+    #[inline(always)]
+    fn transpose(rows: &mut [Self]) {
+        let w = Self::Scalar::WIDTH;
+        let mut flat = [Self::Scalar::ZERO; 256];
+        for (i, row) in rows.iter().enumerate() {
+            row.store(&mut flat[i * w..]);
+        }
+        for i in 0..w {
+            for j in 0..i {
+                flat.swap(i * w + j, j * w + i);
+            }
+        }
+        for (i, row) in rows.iter_mut().enumerate() {
+            *row = Self::load(&flat[i * w..]);
+        }
+    }
+
     /// All lanes zero.
     #[inline(always)]
     fn zero() -> Self {

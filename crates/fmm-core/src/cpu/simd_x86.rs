@@ -21,12 +21,17 @@ struct S256(__m256, __m256);
 macro_rules! one_register {
     ($name:ident, $real:ty, $width:literal, $set1:ident, $load:ident, $store:ident, $add:ident,
      $sub:ident, $mul:ident, $div:ident, $sqrt:ident, $max:ident, $min:ident, $fma:ident, $fnma:ident,
-     seed: |$x:ident| $seed:expr, keep: |$y:ident, $v:ident, $l:ident| $keep:expr) => {
+     seed: |$x:ident| $seed:expr, keep: |$y:ident, $v:ident, $l:ident| $keep:expr, transpose: $transpose:ident) => {
         impl Vector for $name {
             type Scalar = $real;
             #[inline(always)]
-            fn splat(x: $real) -> Self {
+            fn transpose(rows: &mut [Self]) {
+                let rows: &mut [Self; $width] = rows.first_chunk_mut().expect("as many vectors as lanes");
                 // SAFETY: see the head of this file; so for every block below.
+                unsafe { $transpose(rows) }
+            }
+            #[inline(always)]
+            fn splat(x: $real) -> Self {
                 unsafe { $name($set1(x)) }
             }
             #[inline(always)]
@@ -93,13 +98,69 @@ one_register!(D512, f64, 8, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _
     _mm512_mul_pd, _mm512_div_pd, _mm512_sqrt_pd, _mm512_max_pd, _mm512_min_pd, _mm512_fmadd_pd, _mm512_fnmadd_pd,
     seed: |x| _mm512_castsi512_pd(_mm512_sub_epi64(
         _mm512_set1_epi64(0x5fe6_eb50_c7b5_37a9), _mm512_srli_epi64::<1>(_mm512_castpd_si512(x)))),
-    keep: |y, v, l| _mm512_maskz_mov_pd(_mm512_cmp_pd_mask::<_CMP_GE_OQ>(v, l), y));
+    keep: |y, v, l| _mm512_maskz_mov_pd(_mm512_cmp_pd_mask::<_CMP_GE_OQ>(v, l), y), transpose: transpose_f64);
 
 one_register!(S512, f32, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_sub_ps,
     _mm512_mul_ps, _mm512_div_ps, _mm512_sqrt_ps, _mm512_max_ps, _mm512_min_ps, _mm512_fmadd_ps, _mm512_fnmadd_ps,
     seed: |x| _mm512_castsi512_ps(_mm512_sub_epi32(
         _mm512_set1_epi32(0x5f37_59df), _mm512_srli_epi32::<1>(_mm512_castps_si512(x)))),
-    keep: |y, v, l| _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GE_OQ>(v, l), y));
+    keep: |y, v, l| _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GE_OQ>(v, l), y), transpose: transpose_f32);
+
+/// # Safety
+/// The processor has AVX-512 F.
+#[inline(always)]
+unsafe fn transpose_f64(rows: &mut [D512; 8]) {
+    unsafe {
+        let r = *rows;
+        for odd in 0..2 {
+            // Pairs of rows, then quarters: column 2j + odd of a pair is quarter j.
+            let mut t = [r[0].0; 4];
+            for i in 0..4 {
+                let (a, b) = (r[2 * i].0, r[2 * i + 1].0);
+                t[i] = if odd == 0 { _mm512_unpacklo_pd(a, b) } else { _mm512_unpackhi_pd(a, b) };
+            }
+            let low = (_mm512_shuffle_f64x2::<0x44>(t[0], t[1]), _mm512_shuffle_f64x2::<0x44>(t[2], t[3]));
+            let high = (_mm512_shuffle_f64x2::<0xee>(t[0], t[1]), _mm512_shuffle_f64x2::<0xee>(t[2], t[3]));
+            rows[odd] = D512(_mm512_shuffle_f64x2::<0x88>(low.0, low.1));
+            rows[2 + odd] = D512(_mm512_shuffle_f64x2::<0xdd>(low.0, low.1));
+            rows[4 + odd] = D512(_mm512_shuffle_f64x2::<0x88>(high.0, high.1));
+            rows[6 + odd] = D512(_mm512_shuffle_f64x2::<0xdd>(high.0, high.1));
+        }
+    }
+}
+
+/// # Safety
+/// The processor has AVX-512 F.
+#[inline(always)]
+unsafe fn transpose_f32(rows: &mut [S512; 16]) {
+    unsafe {
+        let r = *rows;
+        for column in 0..4 {
+            // Four rows together: column 4j + `column` of them is quarter j.
+            let mut t = [r[0].0; 4];
+            for i in 0..4 {
+                let [a, b, c, d] = [0, 1, 2, 3].map(|k| r[4 * i + k].0);
+                let (ab, cd) = if column < 2 {
+                    (_mm512_unpacklo_ps(a, b), _mm512_unpacklo_ps(c, d))
+                } else {
+                    (_mm512_unpackhi_ps(a, b), _mm512_unpackhi_ps(c, d))
+                };
+                let (ab, cd) = (_mm512_castps_pd(ab), _mm512_castps_pd(cd));
+                t[i] = _mm512_castpd_ps(if column % 2 == 0 {
+                    _mm512_unpacklo_pd(ab, cd)
+                } else {
+                    _mm512_unpackhi_pd(ab, cd)
+                });
+            }
+            let low = (_mm512_shuffle_f32x4::<0x44>(t[0], t[1]), _mm512_shuffle_f32x4::<0x44>(t[2], t[3]));
+            let high = (_mm512_shuffle_f32x4::<0xee>(t[0], t[1]), _mm512_shuffle_f32x4::<0xee>(t[2], t[3]));
+            rows[column] = S512(_mm512_shuffle_f32x4::<0x88>(low.0, low.1));
+            rows[4 + column] = S512(_mm512_shuffle_f32x4::<0xdd>(low.0, low.1));
+            rows[8 + column] = S512(_mm512_shuffle_f32x4::<0x88>(high.0, high.1));
+            rows[12 + column] = S512(_mm512_shuffle_f32x4::<0xdd>(high.0, high.1));
+        }
+    }
+}
 
 macro_rules! two_registers {
     ($name:ident, $real:ty, $width:literal, $half:literal, $set1:ident, $load:ident, $store:ident, $add:ident,

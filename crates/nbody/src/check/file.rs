@@ -29,6 +29,10 @@ pub fn check(path: &Path, findings: &mut Findings) -> Result<(), Fault> {
         let line = format!("{}: only HDF5 files have checksums; nbody info reads this one through", path.display());
         return Err(Fault::new(65, line));
     }
+    // Where even this cannot be told, the file is damaged.
+    if snapshot::foreign(path).unwrap_or(false) {
+        return Err(Fault::new(65, format!("{}: {}", path.display(), snapshot::FOREIGN)));
+    }
     if let Kind::Checkpoint(step, time) = examine(path, findings)? {
         let folder = match path.parent() {
             Some(p) if !p.as_os_str().is_empty() => p,

@@ -22,7 +22,8 @@ Examples:
   nbody convert out/plummer/snap_000003.hdf stars.hdf5  for GADGET, pynbody and yt
   nbody convert stars.csv start.hdf --units astro
 
-docs/files.md describes every format. Numbers keep all their bits.
+docs/files.md describes every format. Numbers keep all their bits. Columns of a table that a snapshot does not have are
+left out with a warning, and positions in one or two dimensions get zeros for the others.
 
 Exit codes: 0 done, 2 wrong option, 65 wrong data, 66 no such file, 74 files cannot be written";
 
@@ -135,6 +136,7 @@ pub fn convert(options: &Convert) -> Result<(), Fault> {
     } else {
         let i = options.chosen(&source)?;
         let loaded = options.amend(source.load(i)?);
+        warn(&options.input, &loaded.dropped);
         let what = format!("{} particles at time {}", loaded.snapshot.id.len(), loaded.snapshot.time);
         (write_one(output, format, loaded)?, what)
     };
@@ -179,8 +181,16 @@ impl Convert {
     }
 }
 
+/// Tells which columns of the input are not in the output.
+fn warn(input: &Path, dropped: &[String]) {
+    if !dropped.is_empty() {
+        let names = dropped.join(", ");
+        eprintln!("nbody: warning: {}: left out the columns {names}, which no snapshot has", input.display());
+    }
+}
+
 fn write_one(path: &Path, format: Format, loaded: Loaded) -> Result<u64, Fault> {
-    let Loaded { snapshot: s, precision } = loaded;
+    let Loaded { snapshot: s, precision, .. } = loaded;
     let written = match format {
         Format::Hdf => snapshot::write(path, &s, &Layout { fields: s.fields(), precision }),
         Format::Gadget => plain::write(path, &s, precision),
@@ -201,7 +211,8 @@ fn write_all(options: &Convert, source: &Source) -> Result<u64, Fault> {
     }
     let mut plan = Plan { counts: vec![], times: vec![], fields: Field::ALL.to_vec(), precision: Float::F32 };
     for i in 0..source.len() {
-        let Loaded { snapshot: s, precision } = options.amend(source.load(i)?);
+        let Loaded { snapshot: s, precision, dropped } = options.amend(source.load(i)?);
+        warn(&options.input, &dropped);
         plan.counts.push(s.id.len());
         plan.times.push(s.time);
         // What some steps lack cannot be shown as a series.

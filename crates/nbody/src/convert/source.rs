@@ -96,7 +96,7 @@ impl Source {
 }
 
 fn from_snapshot(path: &Path) -> Result<Loaded, FileError> {
-    Ok(Loaded { snapshot: snapshot::read(path)?, precision: snapshot::precision(path)? })
+    Ok(Loaded { snapshot: snapshot::read(path)?, precision: snapshot::precision(path)?, dropped: vec![] })
 }
 
 /// The state of a checkpoint; its units are those that its scenario names.
@@ -114,7 +114,7 @@ fn from_checkpoint(path: &Path) -> Result<Loaded, FileError> {
         acceleration: Some(c.acceleration),
         ..Snapshot::default()
     };
-    Ok(Loaded { snapshot, precision: Float::F64 })
+    Ok(Loaded { snapshot, precision: Float::F64, dropped: vec![] })
 }
 
 /// The system of units that a scenario names.

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use fmm_core::{Method, Precision, Settings, Softening};
+use fmm_core::{Error, Method, Precision, Settings, Softening};
 
 use super::{Kernel, Options};
 use crate::device::Device;
+use crate::told;
 
 /// Options of `nbody eval`.
 #[derive(Debug, Args)]
@@ -121,7 +122,10 @@ fn named<T: Copy + Send + Sync + 'static>(
 
 /// The value, if the library's own check allows the settings with it.
 fn allowed<T>(value: T, settings: Settings) -> Result<T, String> {
-    settings.check().map(|()| value).map_err(|e| e.to_string())
+    settings.check().map(|()| value).map_err(|e| match e {
+        Error::Range { what, value, range } => format!("{what} = {} is outside {range}", told::number(value)),
+        e => e.to_string(),
+    })
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {

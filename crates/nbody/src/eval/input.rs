@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Kernel;
 use crate::fault::Fault;
 use crate::files::npy::{self, Npy};
-use crate::files::{Table, csv, snapshot};
+use crate::files::{Table, csv, ids, snapshot};
 
 /// Positions, and what else of a file was asked for.
 #[derive(Debug, Default)]
@@ -73,22 +73,12 @@ impl Points {
 
 fn of_table(table: &Table, strengths: &[&str]) -> Result<Points, Fault> {
     let id = table.id().map(<[u64]>::to_vec);
-    if let Some(twice) = id.as_deref().and_then(repeated) {
+    if let Some(twice) = id.as_deref().and_then(ids::repeated) {
         return Err(table.error(format!("two rows have the id {twice}; give each its own")).into());
     }
     let position = table.positions()?;
     let strengths = strengths.iter().map(|n| table.need(&[n]).map(<[f64]>::to_vec)).collect::<Result<_, _>>()?;
     Ok(Points { dimension: table.dimension()?, position, strengths, id })
-}
-
-/// An id that is there twice.
-fn repeated(id: &[u64]) -> Option<u64> {
-    if id.windows(2).all(|w| w[0] < w[1]) {
-        return None;
-    }
-    let mut sorted = id.to_vec();
-    sorted.sort_unstable();
-    sorted.windows(2).find(|w| w[0] == w[1]).map(|w| w[0])
 }
 
 fn of_array(path: &Path, rows: usize, width: usize, values: &[f64], strengths: &[&str]) -> Result<Points, Fault> {

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use super::kernel::{Answer, Problem, Truth};
 use crate::device;
 use crate::fault::Fault;
+use crate::spline;
 
 /// `potential` = Σ q K(r) and (`ex`, `ey`, `ez`) = −∇ of it.
 pub fn sum(problem: &Problem) -> Result<Answer, Fault> {
@@ -51,18 +52,7 @@ pub fn truth(problem: &Problem, at: &[[f64; 3]]) -> Vec<Truth> {
             let u = r2 + e * e;
             (r2 + 2.5 * e * e) / u / (u * u.sqrt())
         }),
-        Softening::Spline(e) => field(problem, at, |r2| spline(r2.sqrt() / (2.8 * e)) / (2.8 * e).powi(3)),
-    }
-}
-
-/// −K'/r of GADGET's spline at u = r/h, in units of h^−3.
-fn spline(u: f64) -> f64 {
-    if u < 0.5 {
-        32.0 / 3.0 + u * u * (32.0 * u - 192.0 / 5.0)
-    } else if u < 1.0 {
-        64.0 / 3.0 - 48.0 * u + 192.0 / 5.0 * u * u - 32.0 / 3.0 * u.powi(3) - 1.0 / (15.0 * u.powi(3))
-    } else {
-        u.powi(-3)
+        Softening::Spline(e) => field(problem, at, |r2| spline::slope(r2.sqrt() / (2.8 * e)) / (2.8 * e).powi(3)),
     }
 }
 
@@ -113,15 +103,9 @@ mod tests {
         for (length, charge) in [(1.0, 1.0), (1e90, 1.0), (1e-90, 1.0), (1.0, 1e180), (1.0, 1e-180)] {
             let settings = &Settings::default();
             let sources = &[[-length, 0.0, 0.0], [length, 0.0, 0.0]];
-            let problem = Problem {
-                kernel: Kernel::Laplace,
-                settings,
-                device: Device::Cpu,
-                quiet: true,
-                sources,
-                strengths: &[vec![charge; 2]],
-                targets: None,
-            };
+            let strengths = &[vec![charge; 2]][..];
+            let (kernel, device) = (Kernel::Laplace, Device::Cpu);
+            let problem = Problem { kernel, settings, device, quiet: true, sources, strengths, targets: None };
             let truth = truth(&problem, &[[0.0; 3]])[0];
             let exact = charge / length / length;
             assert_eq!(truth.vector, [0.0; 3]);

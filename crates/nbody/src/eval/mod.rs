@@ -14,7 +14,7 @@ mod report;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use fmm_core::{Settings, Softening};
+use fmm_core::{Precision, Settings, Softening};
 
 use crate::device::Device;
 use crate::fault::Fault;
@@ -148,10 +148,13 @@ fn finite(answer: &Answer, at: &Points) -> Result<(), Fault> {
     for (name, values) in &answer.columns {
         if let Some(i) = values.iter().position(|v| !v.is_finite()) {
             let [x, y, z] = at.position[i];
+            let f32 = answer.choice.precision == Precision::F32;
+            let precision = if f32 { "--precision f64, " } else { "" };
             let line = format!(
                 "{name} of target {i} (counted from 0, at {x:e}, {y:e}, {z:e}) is {}: the true value may be beyond \
-                 the range of 64-bit numbers; other units or a softening bring it back",
-                values[i]
+                 the range of {}-bit numbers; {precision}other units or a softening bring it back",
+                values[i],
+                if f32 { 32 } else { 64 }
             );
             return Err(Fault::new(70, line));
         }

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use hdf5::Group;
 
-use super::FileError;
 use super::hdf::Reader;
 use super::snapshot::{Snapshot, Units};
+use super::{FileError, ids};
 
 /// Where programs keep their units: group, and attributes of length, mass, and velocity or (the last) time, in CGS.
 const PLACES: [(&str, [&str; 4]); 3] = [
@@ -54,10 +54,8 @@ pub fn read(path: &Path) -> Result<(Snapshot, Option<Units>), FileError> {
         }
         add(&reader, &mut all, kind, count as usize, masses.get(kind).copied().unwrap_or(0.0))?;
     }
-    let mut ids = all.id.clone();
-    ids.sort_unstable();
-    match ids.windows(2).find(|w| w[0] == w[1]) {
-        Some(pair) => Err(reader.error(format!("ParticleIDs has the id {} twice", pair[0]))),
+    match ids::repeated(&all.id) {
+        Some(id) => Err(reader.error(format!("ParticleIDs has the id {id} twice"))),
         None => Ok((all, units(&reader)?)),
     }
 }

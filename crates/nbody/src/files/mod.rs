@@ -14,6 +14,7 @@ pub mod digest;
 mod error;
 pub mod gadget;
 pub(crate) mod hdf;
+pub mod ids;
 mod image;
 pub mod npy;
 pub mod particles;

@@ -12,7 +12,7 @@ use super::csv::{self, Column};
 use super::error::READ;
 use super::npy::{self, Npy};
 use super::snapshot::{Field, Float, Layout, Snapshot};
-use super::{FileError, Table, atomic};
+use super::{FileError, Table, atomic, ids};
 
 /// Particles, and the precision of the numbers that they came as.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,9 +21,13 @@ pub struct Loaded {
     pub snapshot: Snapshot,
     /// f32 if every number is one.
     pub precision: Float,
+    /// Columns of a table that no snapshot has, and that were left out.
+    pub dropped: Vec<String>,
 }
 
-const NAMES: [&str; 13] = ["id", "x", "y", "z", "vx", "vy", "vz", "mass", "potential", "ax", "ay", "az", "charge"];
+/// Columns that are read; `m` and `q` are other names of `mass` and `charge`.
+const NAMES: [&str; 15] =
+    ["id", "x", "y", "z", "vx", "vy", "vz", "mass", "m", "potential", "ax", "ay", "az", "charge", "q"];
 
 /// The columns of a field, in the order of its components.
 const fn columns(field: Field) -> &'static [&'static str] {
@@ -100,7 +104,9 @@ pub fn write_npy(path: &Path, snapshot: &Snapshot, precision: Float) -> Result<u
 /// # Errors
 /// As [`csv::read`]; [`FileError::Data`] for an id that appears twice and a comment `# key = value` whose value is wrong.
 pub fn read_csv(path: &Path) -> Result<Loaded, FileError> {
-    let mut loaded = Loaded { snapshot: from_table(&csv::read(path, &NAMES)?)?, precision: Float::F64 };
+    let table = csv::read(path, &NAMES)?;
+    let dropped = table.others(&NAMES);
+    let mut loaded = Loaded { snapshot: from_table(&table)?, precision: Float::F64, dropped };
     let file = File::open(path).map_err(FileError::io(path, READ))?;
     for line in BufReader::new(file).lines() {
         let line = line.map_err(FileError::io(path, READ))?;
@@ -129,23 +135,21 @@ pub fn read_npy(path: &Path) -> Result<Loaded, FileError> {
         return Err(FileError::data(path, what));
     };
     let precision = if npy::is_single(path)? { Float::F32 } else { Float::F64 };
-    Ok(Loaded { snapshot: from_table(&table)?, precision })
+    Ok(Loaded { snapshot: from_table(&table)?, precision, dropped: table.others(&NAMES) })
 }
 
 fn from_table(table: &Table) -> Result<Snapshot, FileError> {
     let n = table.rows();
     let id = table.id().map_or_else(|| (0..n as u64).collect(), <[u64]>::to_vec);
-    let mut sorted = id.clone();
-    sorted.sort_unstable();
-    if let Some(pair) = sorted.windows(2).find(|w| w[0] == w[1]) {
-        return Err(table.error(format!("two rows have the id {}; give each its own", pair[0])));
+    if let Some(twice) = ids::repeated(&id) {
+        return Err(table.error(format!("two rows have the id {twice}; give each its own")));
     }
     Ok(Snapshot {
         id,
         position: table.positions()?,
         velocity: table.vectors(["vx", "vy", "vz"])?.unwrap_or_default(),
-        mass: table.need(&["mass"])?.to_vec(),
-        charge: table.column("charge").map(<[f64]>::to_vec),
+        mass: table.need(&["mass", "m"])?.to_vec(),
+        charge: table.one_of(&["charge", "q"])?.map(<[f64]>::to_vec),
         potential: table.column("potential").map(<[f64]>::to_vec),
         acceleration: table.vectors(["ax", "ay", "az"])?,
         ..Snapshot::default()

@@ -10,8 +10,8 @@ use hdf5::types::FixedAscii;
 use hdf5::{File, Group};
 use ndarray::ArrayView2;
 
-use super::FileError;
 use super::hdf::{self, Number, Reader, put, put_attr, put_attrs, put_group, put_one};
+use super::{FileError, ids};
 
 /// Sizes of the units of a snapshot in CGS; all 1 where the units have no meaning outside the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -143,8 +143,8 @@ impl Layout {
 pub fn write(path: &Path, snapshot: &Snapshot, layout: &Layout) -> Result<u64, FileError> {
     snapshot.check(layout).map_err(|what| FileError::unwritable(path, what))?;
     let snapshot = snapshot.in_id_order();
-    if let Some(pair) = snapshot.id.windows(2).find(|w| w[0] == w[1]) {
-        return Err(FileError::unwritable(path, format!("two particles have the id {}", pair[0])));
+    if let Some(id) = ids::repeated(&snapshot.id) {
+        return Err(FileError::unwritable(path, format!("two particles have the id {id}")));
     }
     // Ids, the arrays of /VTKHDF, and at most four vectors' worth of floats; compression only makes it smaller.
     let bytes_per_row = 8 + 17 + 13 * 8;
@@ -310,6 +310,26 @@ fn put_vtkhdf(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()> {
     put_one(&fields, "step", s.step as i64)
 }
 
+/// What is said of [`foreign`] files.
+pub const FOREIGN: &str = "an HDF5 file, but no snapshot: it has neither /Header nor /PartType1 (files of nbody eval hold sums, not particles)";
+
+/// Whether an HDF5 file has nothing of a snapshot, a checkpoint or a temporal VTKHDF file.
+///
+/// # Errors
+/// [`FileError::Missing`], [`FileError::Io`]; [`FileError::Data`] for a file that is not HDF5 or damaged.
+pub fn foreign(path: &Path) -> Result<bool, FileError> {
+    is_foreign(&Reader::open(path)?)
+}
+
+fn is_foreign(reader: &Reader) -> Result<bool, FileError> {
+    for group in ["/Header", "/PartType1", "/Checkpoint", "/VTKHDF/Steps"] {
+        if reader.group(group)?.is_some() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Reads a snapshot of ours, or a GADGET file with nothing but `/PartType1`, rows in the order of the file.
 ///
 /// Arrays that the file lacks are `None` (velocities: empty); `Masses` may be a constant in `MassTable`.
@@ -320,6 +340,9 @@ fn put_vtkhdf(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()> {
 /// id twice.
 pub fn read(path: &Path) -> Result<Snapshot, FileError> {
     let reader = Reader::open(path)?;
+    if is_foreign(&reader)? {
+        return Err(reader.error(FOREIGN));
+    }
     let header = reader.need_group("/Header")?;
     let n = particle_count(&reader, &header)?;
     let number = |name, default| Ok(reader.attr(&header, name)?.and_then(|v| v.first().copied()).unwrap_or(default));
@@ -361,10 +384,8 @@ pub fn read(path: &Path) -> Result<Snapshot, FileError> {
     s.charge = reader.scalars(&group, "Charges", n)?;
     s.potential = reader.scalars(&group, "Potential", n)?;
     s.acceleration = reader.vectors(&group, "Acceleration", n)?;
-    let mut ids = s.id.clone();
-    ids.sort_unstable();
-    match ids.windows(2).find(|w| w[0] == w[1]) {
-        Some(pair) => Err(reader.error(format!("/PartType1/ParticleIDs has the id {} twice", pair[0]))),
+    match ids::repeated(&s.id) {
+        Some(id) => Err(reader.error(format!("/PartType1/ParticleIDs has the id {id} twice"))),
         None => Ok(s),
     }
 }

@@ -31,6 +31,11 @@ impl Table {
         self.rows
     }
 
+    /// Names of the columns of the file that are none of `known`.
+    pub fn others(&self, known: &[&str]) -> Vec<String> {
+        self.header.iter().filter(|n| !known.contains(&n.as_str())).cloned().collect()
+    }
+
     /// The ids, if the table has a column `id`.
     pub fn id(&self) -> Option<&[u64]> {
         self.id.as_deref()

@@ -311,7 +311,7 @@ impl Temporal {
             self.take_own(&own, &mut s, step)?;
         }
         let precision = if reader.is_single(&vtk, "Points")? { Float::F32 } else { Float::F64 };
-        Ok(Loaded { snapshot: s, precision })
+        Ok(Loaded { snapshot: s, precision, dropped: vec![] })
     }
 
     fn take_own(&self, own: &Group, s: &mut Snapshot, step: usize) -> Result<(), FileError> {

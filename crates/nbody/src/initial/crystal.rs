@@ -78,6 +78,16 @@ mod tests {
     }
 
     #[test]
+    fn ions_are_counted_before_they_are_there() {
+        for (_, lattice) in Lattice::NAMES {
+            for cells in [1, 2, 5] {
+                let ions = cube(lattice, cells, 1.0, 1.0, [1.0; 2], true).len() as u64;
+                assert_eq!(lattice.ions(cells as u64), ions, "{} {cells}", lattice.name());
+            }
+        }
+    }
+
+    #[test]
     fn rock_salt_has_madelungs_constant() {
         let (n, found) = centre(Lattice::NaCl, 16);
         assert_eq!(n, 33 * 33 * 33);

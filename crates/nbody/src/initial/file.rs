@@ -6,8 +6,9 @@ use super::Initial;
 use crate::fault::Fault;
 use crate::files::npy::{self, Npy};
 use crate::files::snapshot::{Snapshot, Units};
-use crate::files::{Table, csv, gadget, snapshot, tipsy};
+use crate::files::{Table, csv, gadget, ids, snapshot, tipsy};
 use crate::scenario::{Law, Scenario};
+use crate::told::number;
 
 /// Columns that are looked for.
 const COLUMNS: [&str; 11] = ["id", "x", "y", "z", "vx", "vy", "vz", "mass", "m", "charge", "q"];
@@ -95,10 +96,8 @@ fn table(table: &Table, scenario: &Scenario) -> Result<Initial, Fault> {
     };
     let particles = Initial { position: table.positions()?, velocity, mass: table.need(&MASS)?.to_vec(), charge };
     let Some(id) = table.id() else { return Ok(particles) };
-    let mut sorted = id.to_vec();
-    sorted.sort_unstable();
-    match sorted.windows(2).find(|w| w[0] == w[1]) {
-        Some(pair) => Err(table.error(format!("two rows have the id {}; give each its own", pair[0])).into()),
+    match ids::repeated(id) {
+        Some(twice) => Err(table.error(format!("two rows have the id {twice}; give each its own")).into()),
         None => Ok(particles.in_order_of(id)),
     }
 }
@@ -156,6 +155,6 @@ impl Initial {
         let Some(row) = bad else { return Ok(()) };
         let range = if law == Law::Gravity { "0 or more" } else { "above 0" };
         let mass = self.mass[row];
-        Err(Fault::new(65, format!("{}: mass = {mass} of particle {row}; allowed: {range}", path.display())))
+        Err(Fault::new(65, format!("{}: mass = {} of particle {row}; allowed: {range}", path.display(), number(mass))))
     }
 }

@@ -4,6 +4,7 @@ mod crystal;
 mod few;
 mod file;
 mod galaxy;
+mod memory;
 mod plummer;
 mod random;
 mod softened;
@@ -15,6 +16,7 @@ use fmm_core::{Particles, Softening};
 use crate::diagnostics::blocked_sums;
 use crate::fault::Fault;
 use crate::scenario::{Law, Model, Scenario, Velocities};
+use crate::told::number;
 use random::Stream;
 use sphere::Sphere;
 use spherical::{Profile, Spherical};
@@ -83,25 +85,52 @@ fn model(model: &Model, stream: Stream, scenario: &Scenario) -> Result<Initial, 
     })
 }
 
+/// Refuses more particles than a 32-bit index can number.
+fn numbered(n: u64) -> Result<(), Fault> {
+    if n < u64::from(u32::MAX) {
+        return Ok(());
+    }
+    let line = format!("the scenario has {n} particles; a run can number at most {}", u32::MAX - 1);
+    Err(Fault::new(65, line))
+}
+
+/// Refuses an offset next to which 64-bit numbers cannot tell the particles of a group apart: those that differed
+/// along an axis, by more than rotations round off, have fallen together.
+fn not_swallowed(index: usize, by: [f64; 3], before: [f64; 3], after: [f64; 3]) -> Result<(), Fault> {
+    let size = before.into_iter().fold(0.0, f64::max);
+    let Some(axis) = (0..3).find(|&k| before[k] > 1e-6 * size && after[k] == 0.0) else { return Ok(()) };
+    let line = format!(
+        "particles.{index}.position = {} along {}: next to it 64-bit numbers cannot hold the distances of the group, which \
+         is {} wide; move it by less, or choose larger units",
+        number(by[axis]),
+        ["x", "y", "z"][axis],
+        number(before[axis])
+    );
+    Err(Fault::new(65, line))
+}
+
 impl Initial {
     /// The particles of all groups of the scenario.
     ///
     /// Those of a model depend on the seed, the number of the group and that of the particle, and on nothing else.
     ///
     /// # Errors
-    /// Files that cannot be read (66, 65, 74), and masses or charges that the law cannot use (65).
+    /// Files that cannot be read (66, 65, 74), masses or charges that the law cannot use (65), offsets that swallow the
+    /// distances within a group (65), more particles than a run can number (65) or than the memory holds (71).
     pub fn of(scenario: &Scenario) -> Result<Initial, Fault> {
+        let known: u64 = scenario.groups.iter().filter_map(|g| g.model.count()).sum();
+        numbered(known)?;
+        memory::check(known, memory::available())?;
         let mut all = Initial::default();
         for (index, group) in scenario.groups.iter().enumerate() {
             let stream = Stream::new(scenario.seed, index);
             let mut particles = model(&group.model, stream, scenario)?;
             particles.rotate(group.rotation);
+            let before = particles.extent();
             particles.shift(group.position, group.velocity);
+            not_swallowed(index, group.position, before, particles.extent())?;
             all.append(particles);
-            if all.len() >= u32::MAX as usize {
-                let line = format!("the scenario has {} particles, more than a run can number", all.len());
-                return Err(Fault::new(65, line));
-            }
+            numbered(all.len() as u64)?;
         }
         Ok(all)
     }
@@ -163,6 +192,17 @@ impl Initial {
         particles
     }
 
+    /// Largest minus smallest coordinate along each axis; 0 without particles.
+    fn extent(&self) -> [f64; 3] {
+        std::array::from_fn(|k| {
+            let range = self
+                .position
+                .iter()
+                .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], x| [low.min(x[k]), high.max(x[k])]);
+            (range[1] - range[0]).max(0.0)
+        })
+    }
+
     fn shift(&mut self, by: [f64; 3], faster: [f64; 3]) {
         for (x, v) in self.position.iter_mut().zip(&mut self.velocity) {
             for k in 0..3 {
@@ -183,6 +223,26 @@ impl Initial {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_offset_must_leave_the_group_its_size() {
+        let with = |key: &str| {
+            let text = format!(
+                "[[particles]]\nmodel = 'kepler'\n{key}\n[[particles]]\nmodel = 'plummer'\nn = 50\nposition = [0, 1e15, 0]\n\
+                 [time]\ndt = 1\nend = 0\n"
+            );
+            let scenario = Scenario::parse("a.toml", text, None, &[]).unwrap_or_else(|p| panic!("{}", p.render(false)));
+            Initial::of(&scenario)
+        };
+        // A pair on the x axis has no extent along the others, or what a rotation leaves of one.
+        assert!(
+            with("position = [1e15, 1e30, 1e200]").is_ok()
+                && with("rotation = [0, 0, 90]\nposition = [5, 0, 0]").is_ok()
+        );
+        let fault = with("position = [-1e17, 0, 0]").unwrap_err();
+        let text = fault.render(false);
+        assert!(fault.code == 65 && text.contains("particles.0.position = -1e17 along x"), "{text}");
+    }
 
     #[test]
     fn groups_turn_about_fixed_axes_and_then_move() {

@@ -8,6 +8,7 @@ use crate::device;
 use crate::fault::Fault;
 use crate::initial::Initial;
 use crate::scenario::{Scenario, softening_length};
+use crate::told::number;
 
 /// The scenario with its step chosen: dt = η √(ε/a), a the largest acceleration, made shorter until the shortest
 /// interval of the scenario is 2^i 5^j steps. Decimal intervals then have decimal steps, whose times are exact.
@@ -43,7 +44,7 @@ pub fn with_step<'a>(scenario: &'a Scenario, initial: &Initial, quiet: bool) -> 
             "nbody: warning: time.dt = \"auto\" comes to {}, from the largest acceleration at the start, {largest:.4e}. \
              The step stays as it is, which keeps the leapfrog symplectic: where the particles will come closer \
              together than they start, set a smaller time.eta or time.dt",
-            chosen.clock.dt
+            number(chosen.clock.dt)
         );
     }
     Ok(Cow::Owned(chosen))

@@ -105,7 +105,13 @@ fn is_ours(name: &str) -> bool {
         "checkpoint.0.hdf",
         "checkpoint.1.hdf",
     ];
-    NAMES.contains(&name) || (name.starts_with("snap_") && name.ends_with(".hdf"))
+    NAMES.contains(&name) || is_snapshot(name)
+}
+
+/// Whether this is `snap_NNNNNN.hdf`, with more digits from a million snapshots on.
+fn is_snapshot(name: &str) -> bool {
+    let number = name.strip_prefix("snap_").and_then(|n| n.strip_suffix(".hdf"));
+    number.is_some_and(|n| n.len() >= 6 && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Opens the lock of a run directory and takes it, for as long as the file is open.
@@ -190,8 +196,8 @@ impl RunDirectory {
         // The index first: it never names a file that is gone.
         self.series.write()?;
         for name in names(&self.path)? {
-            let dropped = name.starts_with("snap_") && self.series.entries().iter().all(|e| e.name != name);
-            if (dropped && is_ours(&name)) || is_temporary(&name) {
+            let dropped = is_snapshot(&name) && self.series.entries().iter().all(|e| e.name != name);
+            if dropped || is_temporary(&name) {
                 let file = self.path.join(&name);
                 fs::remove_file(&file).map_err(cannot("remove", &file))?;
             }

@@ -11,6 +11,7 @@ use crate::fault::Fault;
 use crate::files::snapshot::{Field, Float};
 use crate::initial::Initial;
 use crate::scenario::Scenario;
+use crate::told::bytes;
 
 /// Prints the resolved scenario, and below it what the run would need.
 pub fn run(scenario: &Scenario, options: &Options, threads: usize) -> Result<(), Fault> {
@@ -89,10 +90,6 @@ fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
     Some(1024 * line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?)
-}
-
-fn bytes(b: u64) -> String {
-    indicatif::HumanBytes(b).to_string()
 }
 
 /// Seconds in words, rounded to what an estimate is worth.

@@ -10,6 +10,7 @@ use super::verify::Verified;
 use crate::diagnostics::Diagnostics;
 use crate::info::program;
 use crate::scenario::Scenario;
+use crate::told::number;
 
 /// What is known of a finished run.
 pub struct Facts<'a> {
@@ -33,6 +34,8 @@ pub struct Facts<'a> {
     pub resumed_at: Option<u64>,
     /// What checks of the forces have shown.
     pub verified: Verified,
+    /// Whether the diagnostics were measured since the start or the checkpoint.
+    pub measured: bool,
 }
 
 impl Facts<'_> {
@@ -86,7 +89,7 @@ impl Facts<'_> {
             }
             text
         });
-        let time = s.clock.time(self.steps);
+        let time = number(s.clock.time(self.steps));
         let measured = match self.verified {
             Verified { count: 0, .. } => String::new(),
             v => format!(
@@ -94,16 +97,24 @@ impl Facts<'_> {
                 v.largest, v.count, s.settings.tolerance
             ),
         };
+        // A checkpoint keeps the energies and no other diagnostics.
+        let virial =
+            if self.measured { format!("  virial ratio  {:.6}\n", last.virial_ratio()) } else { String::new() };
+        let idle = match self.resumed_at {
+            Some(_) if !self.measured && self.steps == s.steps => {
+                "  nothing was left to do: the run was complete, and these are its last results\n"
+            }
+            _ => "",
+        };
         format!(
-            "{}\n  particles     {}\n  steps         {} to time {time}\n  solver        {solver}\n  energy        {:.9e}, \
-             dE/E0 {:.2e}, largest {:.2e}\n  virial ratio  {:.6}\n{measured}  files         {}\n",
+            "{}\n{idle}  particles     {}\n  steps         {} to time {time}\n  solver        {solver}\n  energy        \
+             {:.9e}, dE/E0 {:.2e}, largest {:.2e}\n{virial}{measured}  files         {}\n",
             s.title,
             self.particles,
             self.steps,
             last.total(),
             self.energy_error,
             self.largest_energy_error,
-            last.virial_ratio(),
             directory.display(),
         )
     }

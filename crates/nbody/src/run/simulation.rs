@@ -1,8 +1,9 @@
 //! The steps of a run, and what is due after each.
 
+use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-use fmm_core::{Error, Executor, Particles, Stage, StageTimes};
+use fmm_core::{Error, Executor, Particles, Precision, Stage, StageTimes};
 use serde_json::json;
 
 use super::directory::{Extra, RunDirectory};
@@ -19,6 +20,7 @@ use crate::files::snapshot::{Field, Snapshot};
 use crate::initial::Initial;
 use crate::integrator::Stepper;
 use crate::scenario::{Action, Scenario};
+use crate::told::number;
 
 /// Why a run does not go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +69,8 @@ pub struct Simulation<'a> {
     /// At the start: energies drift from these.
     first: Option<Diagnostics>,
     last: Diagnostics,
+    /// Whether `last` is of this part of the run: of an earlier one, checkpoints keep the energies alone.
+    measured: bool,
     /// Largest |dE/E0| so far.
     worst: f64,
     verified: Verified,
@@ -103,6 +107,7 @@ impl<'a> Simulation<'a> {
             resumed_at: state.map(|c| c.step),
             first: None,
             last: Diagnostics::default(),
+            measured: false,
             worst: 0.0,
             verified: Verified::default(),
             checkpointed: Instant::now(),
@@ -249,13 +254,20 @@ impl<'a> Simulation<'a> {
     }
 
     /// The fault of a step whose state is no longer finite.
-    fn broken(&self, error: &Error) -> Fault {
-        let line = format!(
-            "stopped at step {}, time {}: {error}; the files up to the step before are complete. A smaller time.dt or \
-             a softening keeps close encounters finite",
-            self.step,
-            self.time()
-        );
+    fn broken(&self, error: &dyn Display) -> Fault {
+        let f32 = self.executor.choice().is_some_and(|c| c.precision == Precision::F32);
+        let range = if f32 { "solver.precision = \"f64\", " } else { "" };
+        let (step, time) = (self.step, number(self.time()));
+        let line = match step {
+            0 => format!(
+                "the initial particles, before any step: {error}; {range}other units or a softening bring it back into \
+                 the range of numbers"
+            ),
+            _ => format!(
+                "stopped at step {step}, time {time}: {error}; the files up to the step before are complete. {range}a \
+                 smaller time.dt or a softening keep close encounters finite"
+            ),
+        };
         Fault::new(70, line)
     }
 
@@ -336,11 +348,10 @@ impl<'a> Simulation<'a> {
     /// Keeps the diagnostics, and adds their line if it is due.
     fn diagnose(&mut self, now: Diagnostics, line: bool) -> Result<(), Fault> {
         let first = *self.first.get_or_insert(now);
-        if !now.total().is_finite() {
-            let what = Error::NotFinite { what: "energy", index: 0, value: now.total(), count: 1 };
-            return Err(self.broken(&what));
+        if let Some((name, value)) = now.named(&first).into_iter().find(|(_, v)| !v.is_finite()) {
+            return Err(self.broken(&format!("{name} = {value}")));
         }
-        (self.last, self.worst) = (now, self.worst.max(now.drift_from(&first).abs()));
+        (self.last, self.measured, self.worst) = (now, true, self.worst.max(now.drift_from(&first).abs()));
         if !line {
             return Ok(());
         }
@@ -411,6 +422,7 @@ impl<'a> Simulation<'a> {
             coincident_pairs: self.executor.coincident_pairs(),
             resumed_at: self.resumed_at,
             verified: self.verified,
+            measured: self.measured,
         };
         let run = facts.run_json();
         self.directory.finish(&run, &report::timings_json(&self.times, [self.timed_from, self.step]))?;
@@ -432,7 +444,7 @@ impl<'a> Simulation<'a> {
             Ending::Signal => "by a signal",
             Ending::Wall => "before --max-wall is over",
         };
-        let (step, time) = (self.step, self.time());
+        let (step, time) = (self.step, number(self.time()));
         let line =
             format!("stopped {why} after step {step}, time {time}; all files are complete. To go on:\n{command}");
         Err(Fault::new(75, line))

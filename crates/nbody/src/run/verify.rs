@@ -6,6 +6,8 @@
 use fmm_core::{Particles, Softening};
 use rayon::prelude::*;
 
+use crate::spline;
+
 /// A miss by this factor ends a run with `action = "stop"`: the rms of a sample scatters about that of all particles,
 /// so that a smaller miss may be chance, and is told only.
 pub const GROSS: f64 = 10.0;
@@ -83,15 +85,7 @@ fn slope(r: f64, softening: Softening) -> f64 {
         }
         Softening::Spline(e) if e > 0.0 => {
             let h = 2.8 * e;
-            let u = r / h;
-            let g = if u < 0.5 {
-                32.0 / 3.0 + u * u * (32.0 * u - 192.0 / 5.0)
-            } else if u < 1.0 {
-                64.0 / 3.0 - 48.0 * u + 192.0 / 5.0 * u * u - 32.0 / 3.0 * u.powi(3) - 1.0 / (15.0 * u.powi(3))
-            } else {
-                u.powi(-3)
-            };
-            g / h.powi(3)
+            spline::slope(r / h) / h.powi(3)
         }
         Softening::Spline(_) => r.powi(-3),
     }

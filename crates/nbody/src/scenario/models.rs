@@ -158,7 +158,36 @@ pub enum Lattice {
     ZnS,
 }
 
+impl Model {
+    /// Number of particles, but for those that are in a file.
+    pub fn count(&self) -> Option<u64> {
+        Some(match self {
+            Model::Plummer { n, .. }
+            | Model::Hernquist { n, .. }
+            | Model::Nfw { n, .. }
+            | Model::UniformSphere { n, .. }
+            | Model::UniformCube { n, .. }
+            | Model::ColdCollapse { n, .. } => *n as u64,
+            Model::Galaxy(g) => g.n.iter().map(|&n| n as u64).sum(),
+            Model::Kepler { .. } => 2,
+            Model::FigureEight { .. } => 3,
+            Model::Crystal { lattice, cells, .. } => lattice.ions(*cells as u64),
+            Model::File { .. } => return None,
+        })
+    }
+}
+
 impl Lattice {
+    /// Ions of a cube with `cells` conventional cells along an edge, those on its surface included.
+    pub fn ions(self, cells: u64) -> u64 {
+        let face_centred = 4 * cells.pow(3) + 6 * cells.pow(2) + 3 * cells + 1;
+        match self {
+            Lattice::NaCl => (2 * cells + 1).pow(3),
+            Lattice::CsCl => (cells + 1).pow(3) + cells.pow(3),
+            Lattice::ZnS => face_centred + 4 * cells.pow(3),
+        }
+    }
+
     /// Names in scenarios.
     pub const NAMES: [(&'static str, Lattice); 3] =
         [("NaCl", Lattice::NaCl), ("CsCl", Lattice::CsCl), ("ZnS", Lattice::ZnS)];

@@ -1,5 +1,7 @@
 //! What is wrong with a scenario, told with the place underlined.
 
+use std::ops::Range;
+
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 
 use super::document::Span;
@@ -48,12 +50,22 @@ impl Problems {
         let theme = if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
         let handler = GraphicalReportHandler::new_themed(theme).with_width(110).with_links(false);
         let mut text = String::new();
-        for problem in &self.problems {
-            let source = problem.span.as_ref().map(|s| &self.sources[s.source]);
-            let report = Report { problem, source: source.map(|s| NamedSource::new(&s.name, s.text.clone())) };
+        for problem in self.problems.iter().take(MOST) {
+            let shown = problem.span.as_ref().map(|s| {
+                let Source { name, text } = &self.sources[s.source];
+                let (text, place) = excerpt(text, &s.range);
+                (NamedSource::new(name, text), place)
+            });
+            let (source, place) = shown.unzip();
+            let message = clipped(&problem.message);
+            let label = clipped(&problem.label);
+            let report = Report { message, label, help: problem.help.as_deref(), source, place };
             if handler.render_report(&mut text, &report).is_err() {
-                text.push_str(&problem.message);
+                text.push_str(&report.message);
             }
+        }
+        if let more @ 1.. = self.problems.len().saturating_sub(MOST) {
+            text.push_str(&format!("and {more} more\n"));
         }
         let name = &self.sources[0].name;
         match self.problems.len() {
@@ -64,16 +76,68 @@ impl Problems {
     }
 }
 
+/// Mistakes that are shown; of more, their number.
+const MOST: usize = 20;
+/// Bytes of a line that are shown whole.
+const LONGEST: usize = 400;
+/// Bytes shown of a longer line on each side of the place.
+const AROUND: usize = 60;
+
+/// The text with its overlong lines cut to what is around the place (of others to their beginning), and the place in it.
+/// Numbers of lines stay.
+fn excerpt(text: &str, place: &Range<usize>) -> (String, Range<usize>) {
+    let (mut short, mut offset) = (String::new(), 0);
+    let (mut start, mut end) = (None, None);
+    for line in text.split_inclusive('\n') {
+        let from = offset;
+        offset += line.len();
+        let inside = |at: usize| from <= at && (at < offset || offset == text.len());
+        let window = match place.start.checked_sub(from).filter(|_| inside(place.start)) {
+            _ if line.len() <= LONGEST => 0..line.len(),
+            Some(p) => boundary(line, p.saturating_sub(AROUND))..boundary(line, p + AROUND),
+            None => 0..boundary(line, 2 * AROUND),
+        };
+        short.push_str(if window.start > 0 { "…" } else { "" });
+        let kept = short.len();
+        short.push_str(&line[window.clone()]);
+        // Where a place of the text is now; one that was cut out is at the edge of the cut.
+        let moved = |at: usize| inside(at).then(|| kept + (at - from).clamp(window.start, window.end) - window.start);
+        start = start.or(moved(place.start));
+        end = moved(place.end).or(end);
+        if window.end < line.len() {
+            short.push_str(if line.ends_with('\n') { "…\n" } else { "…" });
+        }
+    }
+    let start = start.unwrap_or(short.len());
+    (short, start..end.unwrap_or(start).max(start))
+}
+
+/// The start of a character at `at` or just before it.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0)
+}
+
+/// The text, or the beginning of one that is too long to be read.
+fn clipped(text: &str) -> String {
+    match text.len() {
+        ..=LONGEST => text.to_string(),
+        _ => format!("{}…", &text[..boundary(text, LONGEST)]),
+    }
+}
+
 /// One problem with its source, as `miette` wants it.
 #[derive(Debug)]
 struct Report<'a> {
-    problem: &'a Problem,
+    message: String,
+    label: String,
+    help: Option<&'a str>,
     source: Option<NamedSource<String>>,
+    place: Option<Range<usize>>,
 }
 
 impl std::fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.problem.message)
+        f.write_str(&self.message)
     }
 }
 
@@ -81,7 +145,7 @@ impl std::error::Error for Report<'_> {}
 
 impl Diagnostic for Report<'_> {
     fn help<'b>(&'b self) -> Option<Box<dyn std::fmt::Display + 'b>> {
-        self.problem.help.as_ref().map(|h| Box::new(h) as Box<dyn std::fmt::Display>)
+        self.help.map(|h| Box::new(h) as Box<dyn std::fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -89,8 +153,43 @@ impl Diagnostic for Report<'_> {
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let span = self.problem.span.as_ref()?;
-        let label = LabeledSpan::new_with_span(Some(self.problem.label.clone()), span.range.clone());
+        let label = LabeledSpan::new_with_span(Some(self.label.clone()), self.place.clone()?);
         Some(Box::new(std::iter::once(label)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlong_lines_are_cut_around_the_place() {
+        let line = "é".repeat(5000);
+        let text = format!("first = 1\n{line}HERE{line}\nlast = {line}\n");
+        let at = text.find("HERE").unwrap_or_default();
+        let (short, place) = excerpt(&text, &(at..at + 4));
+        assert_eq!((&short[place.clone()], short.lines().count()), ("HERE", 3));
+        assert!(short.len() < 500 && short.starts_with("first = 1\n…é"), "{short}");
+        // A place that goes beyond what is shown ends with it.
+        let (short, place) = excerpt(&text, &(at..text.len()));
+        assert!(short[place].starts_with("HEREé"), "{short}");
+        let whole = "a = 1\nb = é\n";
+        assert_eq!(excerpt(whole, &(6..12)), (whole.to_string(), 6..12));
+        assert_eq!(excerpt("", &(0..0)), (String::new(), 0..0));
+    }
+
+    #[test]
+    fn a_report_has_an_end() {
+        let text = "[".repeat(100_000);
+        let problem = |i| Problem {
+            message: text.clone(),
+            label: text.clone(),
+            span: Some(super::super::document::Span { source: 0, range: i..i + 1 }),
+            help: None,
+            code: 65,
+        };
+        let sources = vec![Source { name: "a.toml".into(), text: text.clone() }];
+        let report = Problems { sources, problems: (0..100).map(problem).collect() }.render(false);
+        assert!(report.len() < 60_000 && report.contains("and 80 more"), "{} bytes", report.len());
     }
 }

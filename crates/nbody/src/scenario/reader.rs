@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::document::{Item, Span, Value};
 use super::problem::Problem;
+use crate::told::number;
 use crate::units::{Dimension, System};
 
 /// The numbers that a key takes.
@@ -164,7 +165,7 @@ impl<'a> Section<'a> {
         if range.contains(x) {
             return Some(x);
         }
-        let message = format!("{} = {x} is outside its range", self.full(key));
+        let message = format!("{} = {} is outside its range", self.full(key), number(x));
         self.notes.add(Some(&item.span), message, format!("allowed: {}", range.text), None);
         None
     }
@@ -217,7 +218,7 @@ impl<'a> Section<'a> {
             Value::Integer(i) => i,
             Value::Float(x) if x.fract() == 0.0 && x.abs() < 9e15 => Some(x as i64),
             Value::Float(x) => {
-                let message = format!("{} = {x} is not a whole number", self.full(key));
+                let message = format!("{} = {} is not a whole number", self.full(key), number(x));
                 self.notes.add(Some(&item.span), message, format!("allowed: whole numbers from {low} to {high}"), None);
                 return None;
             }

@@ -14,6 +14,7 @@ use super::{Action, FIELDS, FLOATS, Law, Scenario, Verify};
 use crate::device::Device;
 use crate::files::snapshot::{Field, Float, Layout};
 use crate::integrator::Integrator;
+use crate::told::number;
 use crate::units::{Dimension, System};
 
 /// Reads all sections; `None` if a mistake left a hole.
@@ -206,30 +207,32 @@ fn time(mut s: Section<'_>, units: System, softening: Softening, shortest: impl 
 /// Reports that `key` is no whole number of steps, with the nearest values that are.
 fn undivided(s: &Section<'_>, key: &str, time: &Time, interval: f64, ratio: f64) {
     let (full, clock) = (s.full(key), &time.clock);
+    let (dt, given) = (number(clock.dt), number(interval));
     let message = match time.auto {
-        Some(_) => format!("{full} = {interval} is no multiple of the shortest interval, {}", clock.dt),
-        None => format!("time.dt = {} does not divide {full} = {interval}", clock.dt),
+        Some(_) => format!("{full} = {given} is no multiple of the shortest interval, {dt}"),
+        None => format!("time.dt = {dt} does not divide {full} = {given}"),
     };
     let (below, above) = (ratio.floor(), ratio.ceil());
-    let round = |steps: f64| clock.time(steps as u64);
+    let round = |steps: f64| number(clock.time(steps as u64));
     let help = if ratio > 1e15 {
         "a run has at most 2^53 steps; choose a larger dt".to_string()
     } else if time.auto.is_some() {
         let (below, above) = (round(below.max(1.0)), round(above));
         format!("with dt = \"auto\" all intervals are multiples of the shortest: use {full} = {below} or {above}")
     } else if below < 1.0 {
-        format!("{full} must be at least one step: use {full} = {}, or a smaller dt", clock.dt)
+        format!("{full} must be at least one step: use {full} = {dt}, or a smaller dt")
     } else {
         format!(
             "use {full} = {} or {} ({below} or {above} steps), or time.dt = {} or {}",
             round(below),
             round(above),
-            interval / below,
-            interval / above
+            number(interval / below),
+            number(interval / above)
         )
     };
     let unit = if time.auto.is_some() { "intervals" } else { "steps" };
-    s.fault(key, message, format!("{ratio:.6} {unit}"), Some(help));
+    let ratio = if ratio > 1e15 { number(ratio) } else { format!("{ratio:.6}") };
+    s.fault(key, message, format!("{ratio} {unit}"), Some(help));
 }
 
 /// What `[output]` asks for, in steps.

@@ -22,7 +22,7 @@ use crate::real::Real;
 
 /// The highest order whose M2L is faster by matrices than by rotations, see docs/performance.md.
 pub const fn dense_order(single: bool) -> usize {
-    if single { 9 } else { 8 }
+    if single { 8 } else { 7 }
 }
 
 /// Multipole and local expansions of order p in solid harmonics.
@@ -147,6 +147,31 @@ fn coefficient<T: Real>(a: &[T], p: usize, l: usize, m: isize) -> [T; 2] {
     }
 }
 
+/// L_l^m = (−1)^(l+m) Σ_j M_j^m (l+j)!/r^(l+j+1) for `N` degrees from `l`; `k` is the place of the order within its degree.
+#[inline(always)]
+fn along_z<T: Real, V: Vector<Scalar = T>, const N: usize>(
+    k: usize,
+    l: usize,
+    m: usize,
+    powers: &[T],
+    from: &[V],
+    to: &mut [V],
+) {
+    let mut sums = [V::zero(); N];
+    let p = powers.len() / 2;
+    for j in m..=p {
+        let x = from[j * j + k];
+        let powers = &powers[l + j..][..N];
+        for i in 0..N {
+            sums[i] = V::splat(powers[i]).mul_add(x, sums[i]);
+        }
+    }
+    for i in 0..N {
+        let l = l + i;
+        to[l * l + k] = if (l + m).is_multiple_of(2) { sums[i] } else { V::zero().sub(sums[i]) };
+    }
+}
+
 impl<T: Real> Expansion<T, 3> for Spherical<T> {
     fn len(&self) -> usize {
         (self.p + 1) * (self.p + 1)
@@ -249,17 +274,21 @@ impl<T: Real> Expansion<T, 3> for Spherical<T> {
         scratch.resize(self.len(), V::zero());
         let (direction, powers) = self.classes[class as usize].as_ref().expect("no translation by zero");
         direction.turn(&self.swap_multipole, lanes, scratch);
-        // L_l^m = (−1)^(l+m) Σ_j M_j^m (l+j)!/r^(l+j+1), for Re and Im alike.
+        // Re and Im alike.
         for m in 0..=self.p {
             let parts = if m == 0 { 1 } else { 2 };
             for part in 0..parts {
                 let k = at(m, m) - m * m + part;
-                for l in m..=self.p {
-                    let mut sum = V::zero();
-                    for j in m..=self.p {
-                        sum = V::splat(powers[l + j]).mul_add(lanes[j * j + k], sum);
+                let mut l = m;
+                while l <= self.p {
+                    // Several sums at a time: one alone would wait for each of its own additions.
+                    match self.p - l {
+                        0 => along_z::<T, V, 1>(k, l, m, powers, lanes, scratch),
+                        1 => along_z::<T, V, 2>(k, l, m, powers, lanes, scratch),
+                        2 => along_z::<T, V, 3>(k, l, m, powers, lanes, scratch),
+                        _ => along_z::<T, V, 4>(k, l, m, powers, lanes, scratch),
                     }
-                    scratch[l * l + k] = if (l + m) % 2 == 0 { sum } else { V::zero().sub(sum) };
+                    l += 4;
                 }
             }
         }

@@ -1,0 +1,39 @@
+//! Numbers as messages tell them.
+
+/// Reals from here on are told with an exponent.
+const LARGE: f64 = 1e15;
+/// Reals below this are told with an exponent.
+const SMALL: f64 = 1e-4;
+
+/// A real number to the last bit: `0.25`, `1e-15`, `3.2e200`.
+pub fn number(x: f64) -> String {
+    if x == 0.0 || !x.is_finite() || (SMALL..LARGE).contains(&x.abs()) { format!("{x}") } else { format!("{x:e}") }
+}
+
+/// A size in bytes, as `8.00 GiB`.
+pub fn bytes(b: u64) -> String {
+    indicatif::HumanBytes(b).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_number_is_a_row_of_zeros() {
+        for (x, text) in [
+            (0.0, "0"),
+            (-0.25, "-0.25"),
+            (1e-4, "0.0001"),
+            (9.9e-5, "9.9e-5"),
+            (-1e-320, "-1e-320"),
+            (123456789012345.0, "123456789012345"),
+            (1e15, "1e15"),
+            (1.5e300, "1.5e300"),
+            (f64::NAN, "NaN"),
+            (f64::INFINITY, "inf"),
+        ] {
+            assert_eq!(number(x), text);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What the program says and does where there is nothing to do, or nothing that could be done.
+
+mod common;
+
+use std::fs;
+
+use common::{Folder, code, told};
+
+const SMALL: &str = r#"
+[[particles]]
+model = "plummer"
+n = 200
+[time]
+dt = 0.01
+end = 0.05
+"#;
+
+/// A folder after a run to the end in `a`.
+fn finished() -> Folder {
+    let folder = Folder::new(SMALL);
+    folder.done(&["case.toml", "--out", "a", "-q"]);
+    folder
+}
+
+#[test]
+fn more_particles_than_memory_are_refused_before_they_are_built() {
+    let folder = Folder::new(SMALL);
+    // 2 TB: where there are as many, this is not refused.
+    for more in [&["--dry-run"][..], &["--out", "a"]] {
+        let output = folder.case(&[&["--set", "particles.0.n=4294967294"], more].concat());
+        let text = told(&output);
+        assert!(code(&output) == 71 && text.contains("4294967294 particles need 1.9"), "{text}");
+        assert!(text.contains("TiB at the least") && text.contains("are free"), "{text}");
+    }
+    assert!(!folder.path("a").exists());
+    // Two groups of which each could be numbered.
+    let two = format!("{SMALL}[[particles]]\nmodel = 'plummer'\nn = 4294967000\n");
+    fs::write(folder.path("case.toml"), two).unwrap();
+    let output = folder.case(&["--set", "particles.0.n=4294967000", "--out", "a"]);
+    assert!(code(&output) == 65 && told(&output).contains("8589934000 particles"), "{}", told(&output));
+}
+
+#[test]
+fn a_finished_run_has_nothing_left_to_do() {
+    let folder = finished();
+    let output = folder.run(&["--resume", "a"]);
+    let text = told(&output);
+    assert!(code(&output) == 0 && text.contains("nothing was left to do"), "{text}");
+    assert!(!text.contains("virial ratio") && text.contains("energy "), "{text}");
+    let more = folder.run(&["--resume", "a", "--until", "0.1"]);
+    let text = told(&more);
+    assert!(code(&more) == 0 && text.contains("virial ratio  ") && !text.contains("nothing was left"), "{text}");
+}
+
+#[test]
+fn no_diagnostics_that_are_not_finite_are_written() {
+    let folder = Folder::new(SMALL);
+    // The distances are swallowed.
+    let output = folder.case(&["--out", "a", "--set", "particles.0.position=[1e200,0,0]"]);
+    assert!(code(&output) == 65 && told(&output).contains("particles.0.position = 1e200 along x"), "{}", told(&output));
+    // They are there, and their squares are not.
+    let huge = ["--set", "particles.0.scale_radius=1e160", "--set", "particles.0.mass=1e160"];
+    let output = folder.case(&[&["--out", "b"], &huge[..]].concat());
+    let text = told(&output);
+    assert!(code(&output) == 70 && text.contains("before any step") && !text.contains("step before are"), "{text}");
+    assert!(!folder.path("b/snap_000000.hdf").exists() && !folder.path("b/diagnostics.csv").exists());
+}
+
+#[test]
+fn messages_are_short_whatever_was_given() {
+    let folder = Folder::new(&format!("a={}", "[".repeat(100_000)));
+    let output = folder.case(&[]);
+    assert!(code(&output) == 65 && told(&output).len() < 20_000, "{} bytes", told(&output).len());
+    fs::write(folder.path("case.toml"), SMALL).unwrap();
+    for (set, number) in [("time.dt=-1e-320", "-1e-320"), ("particles.0.mass=-1e300", "-1e300")] {
+        let text = told(&folder.case(&["--set", set]));
+        assert!(text.contains(&format!(" = {number} is outside its range")), "{text}");
+    }
+    fs::write(folder.path("p.csv"), "x,y,z,q\n0,0,0,1\n1,0,0,1\n").unwrap();
+    let output = folder.command(&["eval", "--sources", "p.csv", "--tolerance", "1e-300"]).output().unwrap();
+    assert!(code(&output) == 2 && told(&output).contains("1e-300 is outside"), "{}", told(&output));
+}
+
+#[test]
+fn sums_are_no_snapshot_and_not_damaged() {
+    let folder = Folder::new(SMALL);
+    fs::write(folder.path("p.csv"), "x,y,z,q\n0,0,0,1\n1,0,0,1\n").unwrap();
+    let output = folder.command(&["eval", "--sources", "p.csv", "--output", "o.hdf"]).output().unwrap();
+    // Two particles are nothing for a GPU, and nothing is said of one.
+    assert!(code(&output) == 0 && output.stderr.is_empty(), "{}", told(&output));
+    for command in ["check", "info"] {
+        let output = folder.command(&[command, "o.hdf"]).output().unwrap();
+        let text = told(&output);
+        assert!(code(&output) == 65 && text.contains("no snapshot") && !text.contains("DAMAGED"), "{text}");
+    }
+}
+
+#[test]
+fn convert_tells_what_it_leaves_out() {
+    let folder = Folder::new(SMALL);
+    fs::write(folder.path("p.csv"), "x,y,m,q,name,age\n0,0,3,1,1,2\n1,0,4,-1,1,2\n").unwrap();
+    let output = folder.command(&["convert", "p.csv", "p.hdf"]).output().unwrap();
+    assert_eq!(code(&output), 0, "{}", told(&output));
+    assert!(told(&output).contains("p.csv: left out the columns name, age"), "{}", told(&output));
+    let s = nbody::files::snapshot::read(&folder.path("p.hdf")).unwrap();
+    assert_eq!((s.mass, s.charge), (vec![3.0, 4.0], Some(vec![1.0, -1.0])));
+    let back = folder.command(&["convert", "p.hdf", "back.csv"]).output().unwrap();
+    assert!(code(&back) == 0 && back.stderr.is_empty(), "{}", told(&back));
+}
+
+#[test]
+fn force_removes_what_runs_write_and_nothing_else() {
+    let folder = finished();
+    let mine = ["snap_mine.hdf", "snap_1.hdf", "snap_000001.hdf.bak", "snap_00000x.hdf"];
+    mine.iter().for_each(|n| fs::write(folder.path("a").join(n), "mine").unwrap());
+    fs::write(folder.path("a/snap_1000000.hdf"), "of a long run").unwrap();
+    folder.done(&["case.toml", "--out", "a", "-q", "--force"]);
+    for name in mine {
+        assert_eq!(fs::read_to_string(folder.path("a").join(name)).unwrap_or_default(), "mine", "{name}");
+    }
+    assert!(!folder.path("a/snap_1000000.hdf").exists());
+}
