@@ -71,6 +71,126 @@ struct CheckView {
   uint64_t n;
 };
 
+// No cell.
+constexpr uint32_t NONE = ~uint32_t(0);
+
+// Target cells of one octant that one block translates to.
+constexpr unsigned CELLS = 64;
+
+// A tree as fmm-core's `Tree` has it.
+struct TreeView {
+  const double *centre;         // [cells][3]
+  const double *half;           // [levels]: half the side of the cells of a level
+  const uint32_t *level_start;  // [levels + 1]
+  const uint32_t *bodies;       // [cells][2]
+  const uint32_t *children;     // [cells][2]
+  const uint32_t *parent;       // [cells]
+  const uint8_t *octant;        // [cells]
+  uint32_t cells, levels;
+};
+
+// Rows of pairs (source cell, class), one row a target cell.
+struct CsrView {
+  const uint64_t *start;        // [cells + 1]
+  const uint32_t *pairs;        // [start[cells]][2]
+};
+
+// Potential and field at one body.
+struct alignas(32) Sum {
+  double potential, x, y, z;
+};
+
+// Bodies to expansions and expansions to bodies. Bodies and sums are in the order of their tree.
+struct FarView {
+  TreeView targets, sources;
+  CsrView list;                 // of P2L and M2P
+  const Body *target_bodies;
+  const Body *source_bodies;
+  const uint32_t *work;         // [count]: the cells that have work
+  const void *factors;          // [][2]: of the recurrences, see fmm-core's `recurrences`
+  void *coefficients;           // [cells][(order + 1)^2]: multipoles, or local expansions
+  Sum *sums;
+  uint32_t count, order;
+  uint32_t staged;              // 1: shared memory holds the harmonics of 32 bodies for each warp
+};
+
+// Multipoles of children to their parents', local expansions of parents to their children's.
+struct TranslateView {
+  TreeView tree;                // of the targets
+  const uint32_t *tiles;        // [][CELLS]: target cells of one level and octant, then NONE
+  const void *matrices;         // [8][n][columns]: [octant][source][target coefficient]
+  const void *from;             // [cells][n]
+  void *to;                     // [cells][n]
+  uint32_t first_tile, slots;   // slots: 8 octants of children, or 1 parent
+  uint32_t n, columns;          // coefficients, and those rounded up to 4
+  uint32_t part, depth;         // target coefficients of a block, and source coefficients at a time
+};
+
+// Multipoles to local expansions.
+struct M2lView {
+  CsrView list;
+  const uint32_t *tiles;        // [tiles_len][CELLS]: target cells of one level and octant, then NONE
+  uint32_t *table;              // [tiles_len][slots][CELLS]: source cells, or NONE
+  const uint8_t *octant;        // [cells]
+  const uint32_t *slot_of;      // [8][classes]: the slot of a class at targets of an octant, or NONE
+  const uint32_t *operators;    // [8][slots]: the matrix, and in bits 29 to 31 the axes that it is mirrored along
+  const uint32_t *source_signs; // [8][pitch]: the sign bit of a packed coefficient in a mirror along these axes
+  const uint32_t *target_signs; // [8][8 columns]
+  const uint32_t *order;        // [pitch]: the coefficient of a packed place, or NONE
+  const void *matrices;         // [][steps][columns][1 or 2 in single precision][32 lanes][4]
+  const void *multipoles;       // [zero_row][n]
+  void *packed;                 // [zero_row + 1][pitch]
+  const void *from;             // the same
+  void *to;                     // [cells][n]
+  void *partial;                // [parts][cells][n], where parts > 1
+  uint32_t *fault;              // [1]: set where a pair's class has no slot
+  uint32_t tiles_len, slots, classes, parts;
+  uint32_t cells, zero_row;     // target cells and source cells
+  uint32_t n, columns;          // coefficients, and eights of them
+  uint32_t pitch, steps, half;  // steps of 16 source coefficients; half: the last has 8
+};
+
+// Direct sums by lists.
+struct NearView {
+  TreeView targets, sources;
+  CsrView list;
+  const Body *target_bodies;
+  const Body *source_bodies;
+  const uint32_t *tasks;        // [count][3]: leaf, first body, one past the last
+  uint32_t *again;              // [count]: 1 where a pair was too close for single precision
+  Sum *sums;
+  double softening;             // epsilon, or h of the spline
+  double smooth_below;          // epsilon
+  double closest;               // in half sides of the leaf; 0: never too close
+  uint32_t count, same;
+  uint32_t potential;           // 0: the field alone
+};
+
+// Direct sums at a sample of targets, for the guard.
+struct GuardView {
+  const Body *sources;          // [n]
+  const double *places;         // [targets][3]
+  double *partial;              // [targets][parts][4]: field, square of the largest term
+  double softening;
+  double scale;                 // of lengths
+  uint32_t n, parts;
+};
+
+// Bodies in the order of a tree.
+struct GatherView {
+  const double *position;       // [n][3], in the caller's order
+  const double *strength;       // [n], or null
+  const uint32_t *order;        // [n]
+  uint32_t *inverse;            // [n]: the place of order[i] is i
+  Body *bodies;                 // [n]
+  const Sum *sums;              // [n]
+  const Sum *more;              // [n]: more of the potential; or null
+  double *field;                // [n][3], in the caller's order; or null
+  double *potential;            // [n], or null
+  double strength_scale;
+  uint32_t n;
+};
+
 extern "C" __device__ const unsigned layout[] = {
     TILE, TARGETS_F32, TARGETS_F64,
     sizeof(Body), sizeof(Bounds),
@@ -79,4 +199,10 @@ extern "C" __device__ const unsigned layout[] = {
     offsetof(SumView, components),
     sizeof(StepView), offsetof(StepView, n),
     sizeof(CheckView), offsetof(CheckView, n),
+    CELLS, sizeof(TreeView), offsetof(TreeView, cells), sizeof(CsrView), sizeof(Sum),
+    sizeof(FarView), offsetof(FarView, list), offsetof(FarView, sums), offsetof(FarView, staged),
+    sizeof(TranslateView), offsetof(TranslateView, tiles), offsetof(TranslateView, depth),
+    sizeof(M2lView), offsetof(M2lView, matrices), offsetof(M2lView, fault), offsetof(M2lView, half),
+    sizeof(NearView), offsetof(NearView, tasks), offsetof(NearView, softening), offsetof(NearView, potential),
+    sizeof(GuardView), offsetof(GuardView, parts), sizeof(GatherView), offsetof(GatherView, n),
 };

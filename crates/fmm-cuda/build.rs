@@ -7,8 +7,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The kernels' files, and whether multiplications and additions may be fused: not where bits must be the CPU's.
-const MODULES: [(&str, bool); 6] =
-    [("lists", false), ("order", false), ("p2p", true), ("sort", false), ("step", false), ("tree", false)];
+const MODULES: [(&str, bool); 13] = [
+    ("evaluate", true),
+    ("gather", false),
+    ("guard", true),
+    ("lists", false),
+    ("m2l", true),
+    ("moments", true),
+    ("near", true),
+    ("order", false),
+    ("p2p", true),
+    ("sort", false),
+    ("step", false),
+    ("translate", true),
+    ("tree", false),
+];
 
 /// Compute capabilities that get PTX of their own; the driver compiles it for newer ones.
 const CAPABILITIES: [u32; 2] = [80, 90];

@@ -125,6 +125,11 @@ impl Gpu {
         CurrentContext::set_current(&self.context).map_err(told("cannot use the GPU"))
     }
 
+    /// Waits until copies from the host have arrived, which the GPU's queue does not wait for.
+    pub(crate) fn settle(&self) -> Result<(), Error> {
+        CurrentContext::synchronize().map_err(told("the GPU failed"))
+    }
+
     /// Waits until all work is done.
     ///
     /// # Errors

@@ -2,15 +2,13 @@
 //!
 //! Single precision needs bodies in the order of their keys (`kernels/p2p.cu` says why), double takes the caller's.
 
-use fmm_core::accuracy::Problem;
 use fmm_core::tree::Cube;
-use fmm_core::{Choice, Error, Evaluation, Precision, Settings, Softening, Stage, StageTimes};
+use fmm_core::{Error, Precision, Softening};
 use rayon::prelude::*;
 
 use crate::Gpu;
 use crate::buffer::Buffer;
-use crate::order::{Ordered, Points, Units};
-use crate::policy;
+use crate::order::{Ordered, Units};
 use crate::view::{SumView, TARGETS_F32, TARGETS_F64, TILE};
 
 use cust::memory::DevicePointer;
@@ -113,7 +111,7 @@ impl Direct {
 }
 
 /// Name and length of a softening in the kernels.
-fn kernel(softening: Softening, scale: f64) -> (&'static str, f64) {
+pub fn kernel(softening: Softening, scale: f64) -> (&'static str, f64) {
     match softening {
         Softening::None => ("newton", 0.0),
         Softening::Plummer(e) => ("plummer", e * scale),
@@ -131,7 +129,7 @@ pub fn units(cube: Cube<3>, largest_strength: f64) -> Units {
 }
 
 /// The largest power of two not above `x`; 1 for what has no logarithm.
-fn power_of_two_below(x: f64) -> f64 {
+pub fn power_of_two_below(x: f64) -> f64 {
     if x.is_normal() && x > 0.0 { 2f64.powi(x.log2().floor().clamp(-1000.0, 1000.0) as i32) } else { 1.0 }
 }
 
@@ -162,66 +160,13 @@ pub fn fits(gpu: &Gpu, bytes: usize, what: &str) -> Result<(), Error> {
     )))
 }
 
-/// The field of `sources` with `strengths` at `targets`, as [`fmm_core::evaluate`] defines it, summed on the device.
-///
-/// # Errors
-/// Those of [`policy::choose`], values that are not finite, [`Error::Device`] where memory lacks or the device fails.
-pub fn evaluate(
-    gpu: &Gpu,
-    settings: &Settings,
-    sources: &[[f64; 3]],
-    strengths: &[f64],
-    targets: Option<&[[f64; 3]]>,
-    times: &mut StageTimes,
-) -> Result<Evaluation, Error> {
-    check(sources, strengths)?;
-    targets.map_or(Ok(()), |t| check(t, &[]))?;
-    let settings = settings.clone().simplified();
-    let cube = Cube::around(&[sources, targets.unwrap_or(&[])]);
-    let n = targets.map_or(sources.len(), <[_]>::len);
-    let choice: Choice = policy::choose(&settings, Problem::of(sources, strengths, n, &cube))?;
-    let request = Request { softening: settings.softening, precision: choice.precision, potential: true };
-    gpu.enter()?;
-    let bytes = Direct::bytes(&request, sources.len(), targets.map(<[_]>::len));
-    fits(gpu, bytes + 32 * sources.len() + 56 * n, &format!("{} sources at {n} targets", sources.len()))?;
-    let units = units(cube, largest(strengths));
-    let sorted = choice.precision == Precision::F32;
-    let mut direct = Direct::default();
-    let mut arrays = [const { Buffer::<f64>::new() }; 5];
-    let [position, strength, place, field, potential] = &mut arrays;
-    times.time(Stage::Tree, || {
-        position.upload(sources.as_flattened())?;
-        strength.upload(strengths)?;
-        let points = Points { position: position.pointer(), strength: strength.pointer(), n: sources.len() };
-        direct.sources.arrange(gpu, points, units, sorted)?;
-        if let Some(targets) = targets {
-            place.upload(targets.as_flattened())?;
-            let points = Points { position: place.pointer(), strength: DevicePointer::null(), n };
-            direct.targets.arrange(gpu, points, units, sorted)?;
-        }
-        gpu.finish()
-    })?;
-    times.time(Stage::P2P, || {
-        field.resize(3 * n)?;
-        potential.resize(n)?;
-        let output = Output { field: field.pointer(), potential: potential.pointer() };
-        direct.sum(gpu, &request, units, targets.is_none(), output)?;
-        gpu.finish()
-    })?;
-    Ok(Evaluation {
-        potential: potential.download()?,
-        field: triples(&field.download()?),
-        choice,
-        coincident_pairs: coincident_pairs(sources),
-    })
-}
-
 /// Numbers in threes.
 pub fn triples(flat: &[f64]) -> Vec<[f64; 3]> {
     flat.as_chunks().0.to_vec()
 }
 
-fn check(position: &[[f64; 3]], strength: &[f64]) -> Result<(), Error> {
+/// Checks positions and strengths, if there are any.
+pub fn check(position: &[[f64; 3]], strength: &[f64]) -> Result<(), Error> {
     // The checks of particles need a strength for each, and nothing else of them.
     let particles =
         fmm_core::Particles { position: position.to_vec(), strength: strength.to_vec(), ..Default::default() };

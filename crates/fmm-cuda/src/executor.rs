@@ -1,12 +1,14 @@
 //! The GPU as an executor.
 
 use cust::memory::DevicePointer;
-use fmm_core::accuracy::Problem;
+use fmm_core::accuracy::{self, Problem};
+use fmm_core::contract;
 use fmm_core::tree::Cube;
-use fmm_core::{Choice, Error, Executor, Particles, Precision, Settings, Stage, StageTimes};
+use fmm_core::{Choice, Error, Executor, Method, Particles, Precision, Settings, Stage, StageTimes};
 
 use crate::buffer::Buffer;
 use crate::direct::{self, Direct, Output, Request};
+use crate::fmm::{DeviceAttempt, Ends, Fmm};
 use crate::order::{Points, Units};
 use crate::view::{CheckView, StepView, TILE};
 use crate::{Gpu, policy};
@@ -16,19 +18,25 @@ const SHARES: usize = 512;
 
 /// Executes on a GPU, where the particles live.
 ///
-/// [`forces`](Executor::forces) sums the field alone; the potential is summed from the same positions when
-/// [`field`](Executor::field) asks for it. Coincident pairs are counted when particles are uploaded.
+/// [`forces`](Executor::forces) sums the field alone; the potential of pairs is summed from the same positions when
+/// [`field`](Executor::field) asks for it. Coincident pairs are counted when particles are uploaded, and by trees.
 ///
 /// A failure of the device in a call that returns no error is told by the next call that does; copies are NaN until then.
 pub struct CudaExecutor {
     // Dropped in this order: arrays before the GPU whose memory they are.
     state: State,
     direct: Direct,
+    fmm: Fmm,
     settings: Settings,
+    /// With method and leaf size resolved for the particles.
+    resolved: Settings,
     strength: Vec<f64>,
     coupling: Vec<f64>,
     choice: Option<Choice>,
+    /// Of the last direct sum.
     units: Option<Units>,
+    /// Whether there is a sum of the present particles.
+    summed: bool,
     largest_strength: f64,
     coincident_pairs: u64,
     failed: Option<Error>,
@@ -58,11 +66,14 @@ impl CudaExecutor {
         Ok(CudaExecutor {
             state: State::default(),
             direct: Direct::default(),
+            fmm: Fmm::default(),
+            resolved: settings.clone(),
             settings: settings.simplified(),
             strength: vec![],
             coupling: vec![],
             choice: None,
             units: None,
+            summed: false,
             largest_strength: 0.0,
             coincident_pairs: 0,
             failed: None,
@@ -130,6 +141,45 @@ impl CudaExecutor {
         Err(Error::NotFinite { what, index: first / 3, value: all[first], count })
     }
 
+    /// The forces by a fast method, and the potential with them. Positions are copied to the host for the guard alone, and for sets that keys do not resolve.
+    fn fast_forces(&mut self, times: &mut StageTimes) -> Result<(), Error> {
+        let n = self.strength.len();
+        let position = times.time(Stage::Tree, || Ok::<_, Error>(direct::triples(&self.state.position.download()?)))?;
+        let cube = times.time_more(Stage::Tree, || Cube::around(&[&position]));
+        let problem = times.time_more(Stage::Tree, || Problem::of(&position, &self.strength, n, &cube));
+        let State { position: from, strength, field, .. } = &mut self.state;
+        let ends = Ends {
+            sources: Points { position: from.pointer(), strength: strength.pointer(), n },
+            targets: None,
+            largest: self.largest_strength,
+        };
+        let mut attempt = DeviceAttempt {
+            gpu: &self.gpu,
+            fmm: &mut self.fmm,
+            direct: &mut self.direct,
+            cube,
+            sources: &position,
+            targets: None,
+            positions: (from, None),
+            ends,
+            field,
+            potential: None,
+            softening: self.settings.softening,
+            times,
+            shares: vec![],
+            arranged: None,
+            failed: None,
+            coincident_pairs: None,
+        };
+        let choice = contract::keep(&self.resolved, problem, &mut attempt)?;
+        self.coincident_pairs = attempt.coincident_pairs.unwrap_or(self.coincident_pairs);
+        // Where no expansion has kept the tolerance the sum was direct.
+        self.units = (choice.method == Method::Direct).then(|| direct::units(cube, self.largest_strength));
+        self.choice = Some(choice);
+        self.summed = true;
+        Ok(())
+    }
+
     /// The result, or `otherwise` and the error kept.
     fn keep<R>(&mut self, result: Result<R, Error>, otherwise: R) -> R {
         result.unwrap_or_else(|e| {
@@ -153,13 +203,16 @@ impl Executor for CudaExecutor {
         let Particles { position, velocity, strength, coupling } = particles;
         let n = particles.len();
         let cube = Cube::around(&[position]);
-        let choice = policy::choose(&self.settings, Problem::of(position, strength, n, &cube))?;
-        self.choice = Some(choice);
+        let problem = Problem::of(position, strength, n, &cube);
+        self.resolved = policy::choose(&self.settings, problem)?;
+        self.choice =
+            (self.resolved.method == Method::Direct).then(|| accuracy::choose(&self.resolved, problem)).transpose()?;
+        self.fmm = Fmm::default();
         // Everything anew, so that the free memory is what there is for it.
         self.state = State::default();
         self.direct = Direct::default();
         let state = 8 * (3 * n + velocity.len() * 3 + n + coupling.len() + 3 * n + n);
-        let bytes = state + Direct::bytes(&self.request(true), n, None);
+        let bytes = state + self.choice.as_ref().map_or(0, |_| Direct::bytes(&self.request(true), n, None));
         direct::fits(&self.gpu, bytes, &format!("{n} particles"))?;
         self.state.position.upload(position.as_flattened())?;
         self.state.velocity.upload(velocity.as_flattened())?;
@@ -171,11 +224,15 @@ impl Executor for CudaExecutor {
         self.largest_strength = direct::largest(strength);
         self.coincident_pairs = direct::coincident_pairs(position);
         self.units = None;
+        self.summed = false;
         Ok(())
     }
 
     fn forces(&mut self, times: &mut StageTimes) -> Result<(), Error> {
         self.enter()?;
+        if self.resolved.method != Method::Direct {
+            return self.fast_forces(times);
+        }
         let request = self.request(false);
         let n = self.strength.len();
         let points = Points { position: self.state.position.pointer(), strength: self.state.strength.pointer(), n };
@@ -196,6 +253,7 @@ impl Executor for CudaExecutor {
             gpu.finish()
         })?;
         self.units = Some(units);
+        self.summed = true;
         Ok(())
     }
 
@@ -231,7 +289,17 @@ impl Executor for CudaExecutor {
 
     fn field(&mut self) -> (Vec<f64>, Vec<[f64; 3]>) {
         let n = self.strength.len();
-        let Some(units) = self.units else { return (vec![], vec![]) };
+        if !self.summed {
+            return (vec![], vec![]);
+        }
+        let Some(units) = self.units else {
+            let copied = self.enter().and_then(|()| {
+                self.state.potential.resize(n)?;
+                self.fmm.potential(&self.gpu, self.state.potential.pointer())?;
+                Ok((self.state.potential.download()?, direct::triples(&self.state.field.download()?)))
+            });
+            return self.keep(copied, (vec![f64::NAN; n], vec![[f64::NAN; 3]; n]));
+        };
         let request = self.request(true);
         let copied = self.enter().and_then(|()| {
             self.state.potential.resize(n)?;
@@ -245,7 +313,7 @@ impl Executor for CudaExecutor {
     }
 
     fn choice(&self) -> Option<Choice> {
-        self.units.and(self.choice.clone())
+        self.choice.clone().filter(|_| self.summed)
     }
 
     fn coincident_pairs(&self) -> u64 {

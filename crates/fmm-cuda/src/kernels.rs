@@ -18,6 +18,9 @@ mod built {
 
 pub use built::{MISSING, MODULES};
 
+/// Bytes of shared memory that every device gives a block unasked, less what kernels have of their own.
+pub const SHARED: usize = 47 * 1024;
+
 /// All modules, compiled by the driver for one device.
 pub struct Kernels {
     modules: Vec<(&'static str, Module)>,
@@ -68,7 +71,7 @@ impl Kernels {
         unsafe { self.launch_with(stream, name, grid, (block, 0), view) }
     }
 
-    /// The same with `shared` bytes of memory for each block, besides the kernel's own.
+    /// The same with `shared` bytes of memory for each block, besides the kernel's own: up to [`SHARED`].
     ///
     /// # Errors
     /// Those of [`Kernels::launch`].

@@ -9,22 +9,28 @@
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
 mod buffer;
+mod cells;
 mod device;
 mod direct;
 mod driver;
 mod error;
 mod executor;
+mod far;
+mod fmm;
 pub mod geometry;
+mod guard;
 mod kernels;
+mod near;
+mod operators;
 mod order;
 mod policy;
 pub mod view;
 
 pub use buffer::Buffer;
 pub use device::{Description, Gpu, devices};
-pub use direct::evaluate;
 pub use driver::{NAMES as FUNCTIONS, load};
 pub use error::Unavailable;
 pub use executor::CudaExecutor;
+pub use fmm::{evaluate, watch};
 pub use kernels::{MISSING, MODULES};
 pub use policy::{MOST_PAIRS, choose};

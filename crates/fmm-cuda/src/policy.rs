@@ -1,38 +1,66 @@
-//! Which sums the device does, until it has trees: direct ones.
+//! Which method a sum on the device has, and its leaves: what differs from the CPU because pairs are cheap here.
 
 use fmm_core::accuracy::{self, Problem};
-use fmm_core::{Choice, Error, Method, Settings};
+use fmm_core::{Choice, Error, Family, Method, Precision, Settings};
 
-/// The most pairs of a sum whose method is `auto`: seconds on a large GPU.
+/// The most pairs of a direct sum that stands in for a softened expansion: seconds on a large GPU.
 pub const MOST_PAIRS: f64 = 1e13;
 
-/// The most bodies: the number of keys, a power of two, is a 32-bit number.
+/// The most bodies of a direct sum: the number of keys, a power of two, is a 32-bit number.
 const MOST_BODIES: usize = 1 << 31;
 
-/// Resolves method and precision of a sum on the device.
+/// The most pairs that are summed directly in less time than a tree takes.
+const CHEAP_PAIRS: f64 = 4e9;
+
+/// The settings with method and leaf size resolved for the device.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for methods other than the direct sum, for `auto` where the direct sum has more than
-/// [`MOST_PAIRS`] pairs, and those of [`accuracy::choose`].
-pub fn choose(settings: &Settings, problem: Problem) -> Result<Choice, Error> {
+/// [`Error::Unsupported`] for softened kernels at distances where they are not 1/r, beyond [`MOST_PAIRS`] or where a method other
+/// than the direct sum is asked for, and those of [`accuracy::choose`].
+pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> {
     let Problem { sources, targets, .. } = problem;
-    if let Method::Treecode | Method::Fmm = settings.method {
-        let method = settings.method.name();
-        return Err(Error::Unsupported(format!(
-            "method {method} runs on the CPU, GPUs sum directly; use device cpu, or method direct or auto"
-        )));
-    }
     let pairs = sources as f64 * targets as f64;
-    if settings.method == Method::Auto && pairs > MOST_PAIRS {
-        return Err(Error::Unsupported(format!(
-            "{sources} sources at {targets} targets are {pairs:.1e} pairs, and GPUs sum directly, with method auto up to \
-             {MOST_PAIRS:e} pairs; use device cpu, which has faster methods, or method direct"
-        )));
+    let fixed = settings.order.is_some() || settings.theta.is_some();
+    let auto = settings.method == Method::Auto;
+    let with = |method| Settings { method, ..settings.clone() };
+    let direct = || {
+        if sources.max(targets) > MOST_BODIES {
+            return Err(Error::Unsupported(format!(
+                "more than {MOST_BODIES} particles do not fit a GPU's direct sum; use device cpu, or method fmm"
+            )));
+        }
+        let settings = with(Method::Direct);
+        accuracy::choose(&settings, problem)?;
+        Ok(settings)
+    };
+    if settings.method == Method::Direct || auto && !fixed && pairs <= CHEAP_PAIRS {
+        return direct();
     }
-    if sources.max(targets) > MOST_BODIES {
-        return Err(Error::Unsupported(format!(
-            "more than {MOST_BODIES} particles do not fit a GPU's sum; use device cpu"
-        )));
+    let method = if auto { Method::Fmm } else { settings.method };
+    let choice = accuracy::choose(&with(method), problem)?;
+    if choice.expansion == Some(Family::Cartesian) {
+        return if auto && !fixed && pairs <= MOST_PAIRS { direct() } else { Err(no_cartesian(settings)) };
     }
-    accuracy::choose(&Settings { method: Method::Direct, ..settings.clone() }, problem)
+    let leaf_size = settings.leaf_size.or(Some(leaf_size(&choice)));
+    Ok(Settings { leaf_size, ..with(method) })
+}
+
+/// That softened expansions run on the CPU alone.
+pub fn no_cartesian(settings: &Settings) -> Error {
+    Error::Unsupported(format!(
+        "a softening that reaches beyond neighbouring cells needs softened expansions for method {}, which run on the CPU; use \
+         device cpu, or method direct",
+        settings.method.name()
+    ))
+}
+
+/// Leaves of about the fastest size.
+fn leaf_size(choice: &Choice) -> usize {
+    if choice.method == Method::Treecode || choice.precision == Precision::F32 {
+        // Measured (docs/performance.md): 128 beats 64 at every order from 5 to 11, since pairs cost less in larger leaves.
+        return 128;
+    }
+    // 189/27 translations of n² products for each cell against the square of its bodies, a pair at the price of 20 products.
+    let n = choice.order.map_or(1, |p| (p + 1) * (p + 1)) as f64;
+    (2.0 * (7.0 * n * n / 20.0).sqrt()).clamp(24.0, 1024.0) as usize
 }

@@ -124,6 +124,255 @@ pub struct CheckView {
     pub n: u64,
 }
 
+/// Target cells of one octant that one block translates to.
+pub const CELLS: usize = 64;
+/// No cell.
+pub const NONE: u32 = u32::MAX;
+
+/// A tree as [`fmm_core::tree::Tree`] has it.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct TreeView {
+    /// `[cells][3]`
+    pub centre: DevicePointer<f64>,
+    /// Half the side of the cells of a level. `[levels]`
+    pub half: DevicePointer<f64>,
+    /// `[levels + 1]`
+    pub level_start: DevicePointer<u32>,
+    /// `[cells][2]`
+    pub bodies: DevicePointer<u32>,
+    /// `[cells][2]`
+    pub children: DevicePointer<u32>,
+    /// `[cells]`
+    pub parent: DevicePointer<u32>,
+    /// `[cells]`
+    pub octant: DevicePointer<u8>,
+    /// Number of cells.
+    pub cells: u32,
+    /// Number of levels.
+    pub levels: u32,
+}
+
+/// Rows of pairs, one row a target cell.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct CsrView {
+    /// `[cells + 1]`
+    pub start: DevicePointer<u64>,
+    /// Source cell and class. `[start[cells]][2]`
+    pub pairs: DevicePointer<u32>,
+}
+
+/// Potential and field at one body.
+#[derive(Debug, Clone, Copy, Default, PartialEq, DeviceCopy)]
+#[repr(C, align(32))]
+pub struct Sum {
+    /// Potential.
+    pub potential: f64,
+    /// Field.
+    pub field: [f64; 3],
+}
+
+/// Bodies to expansions and expansions to bodies. Bodies and sums are in the order of their tree.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct FarView {
+    /// Tree of the targets.
+    pub targets: TreeView,
+    /// Tree of the sources.
+    pub sources: TreeView,
+    /// Of P2L and M2P.
+    pub list: CsrView,
+    /// `[targets]`
+    pub target_bodies: DevicePointer<Body>,
+    /// `[sources]`
+    pub source_bodies: DevicePointer<Body>,
+    /// The cells that have work. `[count]`
+    pub work: DevicePointer<u32>,
+    /// Of the recurrences, see [`fmm_core::expansion::recurrences`].
+    pub factors: DevicePointer<u8>,
+    /// Multipoles or local expansions. `[cells][(order + 1)²]`
+    pub coefficients: DevicePointer<u8>,
+    /// `[targets]`
+    pub sums: DevicePointer<Sum>,
+    /// Number of cells that have work.
+    pub count: u32,
+    /// Order of the expansions.
+    pub order: u32,
+    /// 1: shared memory holds the harmonics of 32 bodies for each warp.
+    pub staged: u32,
+}
+
+/// Multipoles of children to their parents', local expansions of parents to their children's.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct TranslateView {
+    /// Of the targets.
+    pub tree: TreeView,
+    /// Target cells of one level and octant, then [`NONE`]. `[][CELLS]`
+    pub tiles: DevicePointer<u32>,
+    /// `[8][n][columns]`
+    pub matrices: DevicePointer<u8>,
+    /// `[cells][n]`
+    pub from: DevicePointer<u8>,
+    /// `[cells][n]`
+    pub to: DevicePointer<u8>,
+    /// The tile of block 0.
+    pub first_tile: u32,
+    /// 8 octants of children, or 1 parent.
+    pub slots: u32,
+    /// Coefficients of an expansion.
+    pub n: u32,
+    /// The same rounded up to a multiple of 4.
+    pub columns: u32,
+    /// Target coefficients of a block, a multiple of 4.
+    pub part: u32,
+    /// Source coefficients at a time.
+    pub depth: u32,
+}
+
+/// Multipoles to local expansions.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct M2lView {
+    /// Who meets whom.
+    pub list: CsrView,
+    /// Target cells of one level and octant, then [`NONE`]. `[tiles_len][CELLS]`
+    pub tiles: DevicePointer<u32>,
+    /// Source cells, or [`NONE`]. `[tiles_len][slots][CELLS]`
+    pub table: DevicePointer<u32>,
+    /// Of the target cells. `[cells]`
+    pub octant: DevicePointer<u8>,
+    /// The slot of a class at targets of an octant, or [`NONE`]. `[8][classes]`
+    pub slot_of: DevicePointer<u32>,
+    /// The matrix, and in bits 29 to 31 the axes that it is mirrored along. `[8][slots]`
+    pub operators: DevicePointer<u32>,
+    /// The sign bit of a packed coefficient in a mirror along these axes. `[8][pitch]`
+    pub source_signs: DevicePointer<u32>,
+    /// `[8][8 columns]`
+    pub target_signs: DevicePointer<u32>,
+    /// The coefficient of a packed place, or [`NONE`]. `[pitch]`
+    pub order: DevicePointer<u32>,
+    /// `[][steps][columns][1, or 2 in single precision][32][4]`
+    pub matrices: DevicePointer<u8>,
+    /// `[zero_row][n]`
+    pub multipoles: DevicePointer<u8>,
+    /// `[zero_row + 1][pitch]`
+    pub packed: DevicePointer<u8>,
+    /// The same.
+    pub from: DevicePointer<u8>,
+    /// `[cells][n]`
+    pub to: DevicePointer<u8>,
+    /// Where there are parts. `[parts][cells][n]`
+    pub partial: DevicePointer<u8>,
+    /// Set where a pair's class has no slot. `[1]`
+    pub fault: DevicePointer<u32>,
+    /// Number of tiles.
+    pub tiles_len: u32,
+    /// Operators that targets of one octant can meet.
+    pub slots: u32,
+    /// Number of classes.
+    pub classes: u32,
+    /// Shares of the operators, each summed by warps of its own.
+    pub parts: u32,
+    /// Number of target cells.
+    pub cells: u32,
+    /// Number of source cells.
+    pub zero_row: u32,
+    /// Coefficients of an expansion.
+    pub n: u32,
+    /// Eights of target coefficients.
+    pub columns: u32,
+    /// Packed coefficients of a cell.
+    pub pitch: u32,
+    /// Steps of 16 source coefficients.
+    pub steps: u32,
+    /// 1: the last step has 8.
+    pub half: u32,
+}
+
+/// Direct sums by lists.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct NearView {
+    /// Tree of the targets.
+    pub targets: TreeView,
+    /// Tree of the sources.
+    pub sources: TreeView,
+    /// Who meets whom.
+    pub list: CsrView,
+    /// `[targets]`
+    pub target_bodies: DevicePointer<Body>,
+    /// `[sources]`
+    pub source_bodies: DevicePointer<Body>,
+    /// Leaf, first body, one past the last. `[count][3]`
+    pub tasks: DevicePointer<u32>,
+    /// 1 where a pair was too close for single precision. `[count]`
+    pub again: DevicePointer<u32>,
+    /// `[targets]`
+    pub sums: DevicePointer<Sum>,
+    /// ε, or h of the spline.
+    pub softening: f64,
+    /// ε.
+    pub smooth_below: f64,
+    /// In half sides of the leaf; 0: never too close.
+    pub closest: f64,
+    /// Number of tasks.
+    pub count: u32,
+    /// 1: targets are the sources, and none sees itself.
+    pub same: u32,
+    /// 0: the field alone.
+    pub potential: u32,
+}
+
+/// Direct sums at a sample of targets, for the guard.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct GuardView {
+    /// `[n]`
+    pub sources: DevicePointer<Body>,
+    /// `[targets][3]`
+    pub places: DevicePointer<f64>,
+    /// Field and square of the largest term. `[targets][parts][4]`
+    pub partial: DevicePointer<f64>,
+    /// ε, or h of the spline, in the scaled unit.
+    pub softening: f64,
+    /// Of lengths.
+    pub scale: f64,
+    /// Number of sources.
+    pub n: u32,
+    /// Shares of the sources.
+    pub parts: u32,
+}
+
+/// Bodies to the order of a tree, and sums back to the caller's.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct GatherView {
+    /// In the caller's order. `[n][3]`
+    pub position: DevicePointer<f64>,
+    /// `[n]`, or null: all zero.
+    pub strength: DevicePointer<f64>,
+    /// `[n]`
+    pub order: DevicePointer<u32>,
+    /// The place of `order[i]` is i. `[n]`
+    pub inverse: DevicePointer<u32>,
+    /// `[n]`
+    pub bodies: DevicePointer<Body>,
+    /// `[n]`
+    pub sums: DevicePointer<Sum>,
+    /// More of the potential, or null. `[n]`
+    pub more: DevicePointer<Sum>,
+    /// In the caller's order, or null. `[n][3]`
+    pub field: DevicePointer<f64>,
+    /// In the caller's order, or null. `[n]`
+    pub potential: DevicePointer<f64>,
+    /// What strengths are multiplied by.
+    pub strength_scale: f64,
+    /// Number of bodies.
+    pub n: u32,
+}
+
 /// What `layout` in `kernels/view.cuh` must hold.
 pub const LAYOUT: &[usize] = &{
     use std::mem::offset_of;
@@ -145,5 +394,29 @@ pub const LAYOUT: &[usize] = &{
         offset_of!(StepView, n),
         size_of::<CheckView>(),
         offset_of!(CheckView, n),
+        CELLS,
+        size_of::<TreeView>(),
+        offset_of!(TreeView, cells),
+        size_of::<CsrView>(),
+        size_of::<Sum>(),
+        size_of::<FarView>(),
+        offset_of!(FarView, list),
+        offset_of!(FarView, sums),
+        offset_of!(FarView, staged),
+        size_of::<TranslateView>(),
+        offset_of!(TranslateView, tiles),
+        offset_of!(TranslateView, depth),
+        size_of::<M2lView>(),
+        offset_of!(M2lView, matrices),
+        offset_of!(M2lView, fault),
+        offset_of!(M2lView, half),
+        size_of::<NearView>(),
+        offset_of!(NearView, tasks),
+        offset_of!(NearView, softening),
+        offset_of!(NearView, potential),
+        size_of::<GuardView>(),
+        offset_of!(GuardView, parts),
+        size_of::<GatherView>(),
+        offset_of!(GatherView, n),
     ]
 };

@@ -209,7 +209,7 @@ fn what_the_device_cannot_do_is_refused() {
     let p = uniform(10, 0.0, 15);
     let times = &mut StageTimes::default();
     for method in [Method::Fmm, Method::Treecode] {
-        let settings = Settings { method, ..Settings::default() };
+        let settings = Settings { method, softening: Softening::Plummer(0.5), ..Settings::default() };
         let e = evaluate(&gpu, &settings, &p.position, &p.strength, None, times).unwrap_err();
         assert!(
             matches!(&e, Error::Unsupported(text) if text.contains("method") && text.contains("device cpu")),

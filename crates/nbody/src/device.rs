@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use fmm_core::{CpuExecutor, Error, Evaluation, Executor, Method, Settings, StageTimes};
+use fmm_core::{CpuExecutor, Error, Evaluation, Executor, Method, Settings, Softening, StageTimes};
 use fmm_cuda::{CudaExecutor, Gpu, Unavailable};
 
 use crate::fault::Fault;
@@ -47,7 +47,8 @@ impl fmt::Display for Device {
 /// Sums of fewer pairs are done before a GPU has begun.
 const FEWEST_PAIRS: f64 = 1e7;
 
-/// Above this many pairs the methods of the CPU that do not sum directly are faster than direct sums on a GPU.
+/// Above this many pairs the methods of the CPU that do not sum directly are faster than direct sums on a GPU, to which a softening may
+/// force it.
 const MOST_PAIRS: f64 = 2e11;
 
 impl Device {
@@ -77,14 +78,17 @@ impl Device {
 
 /// Whether a GPU would be faster, if there is one; if not, what is to be told of it.
 fn worthwhile(settings: &Settings, pairs: f64) -> Result<(), Option<String>> {
+    // Softened expansions run on the CPU alone; whether the sum needs them is known with the particles.
+    let may_need = matches!(settings.softening, Softening::Plummer(e) | Softening::P1(e) if e > 0.0);
+    let method = settings.method.name();
     match settings.method {
         // Whoever has a GPU or none, nothing is to be told of so small a sum.
         _ if pairs < FEWEST_PAIRS => Err(None),
-        Method::Fmm | Method::Treecode => {
-            Err(Some(format!("GPUs sum directly, and the method is {}", settings.method.name())))
+        Method::Fmm | Method::Treecode if may_need => {
+            Err(Some(format!("softened expansions run there, and the method is {method}")))
         }
-        Method::Auto if pairs > MOST_PAIRS => {
-            Err(Some(format!("GPUs sum directly, and {pairs:.1e} pairs are better summed by faster methods")))
+        Method::Auto if may_need && pairs > MOST_PAIRS => {
+            Err(Some(format!("softened expansions run there, and {pairs:.1e} pairs are too many for direct sums")))
         }
         _ => Ok(()),
     }
@@ -159,13 +163,16 @@ mod tests {
     fn the_cpu_is_taken_for_a_reason() {
         let told = |settings: Settings, pairs| worthwhile(&settings, pairs).err().flatten().unwrap_or_default();
         let method = |method| Settings { method, ..Settings::default() };
-        assert!(told(method(Method::Fmm), 1e9).contains("method is fmm"));
+        let softened = |method| Settings { method, softening: Softening::Plummer(0.1), ..Settings::default() };
+        assert!(told(softened(Method::Fmm), 1e9).contains("method is fmm"));
         let none = Device::Auto.resolve(&method(Method::Auto), 100.0, |line| panic!("{line}")).unwrap();
         assert!(none.is_none(), "a sum of 100 pairs");
-        assert!(told(method(Method::Auto), 1e14).contains("faster methods"));
-        assert_eq!(told(method(Method::Direct), 1e14), "");
+        assert!(told(softened(Method::Auto), 1e14).contains("too many for direct sums"));
+        for settings in [method(Method::Fmm), method(Method::Auto), softened(Method::Direct)] {
+            assert_eq!(told(settings, 1e14), "");
+        }
         let mut lines = vec![];
-        let gpu = Device::Auto.resolve(&method(Method::Fmm), 1e9, |line| lines.push(line)).unwrap();
+        let gpu = Device::Auto.resolve(&softened(Method::Fmm), 1e9, |line| lines.push(line)).unwrap();
         assert!(
             gpu.is_none() && lines.len() == 1 && lines[0].starts_with("nbody: device: the CPU, since"),
             "{lines:?}"

@@ -70,14 +70,29 @@ impl Sample {
             .zip(strengths.par_chunks(BLOCK))
             .map(|(x, q)| dispatch(Direct { softening, x, q, units: [scale, unit], places: &places }))
             .collect();
-        let (mut errors, mut error, mut weight) = (vec![], 0.0, 0.0);
-        let (mut norm, mut floors) = (0.0, 0.0);
-        for (k, &(i, w)) in self.targets.iter().enumerate() {
-            let sum = parts.iter().fold([0.0; 4], |s, part| {
+        let sum = |k: usize| {
+            parts.iter().fold([0.0; 4], |s, part| {
                 let p = part[k];
                 [s[0] + p[0], s[1] + p[1], s[2] + p[2], f64::max(s[3], p[3])]
-            });
-            let delta2: f64 = (0..3).map(|d| (field[i][d] * unit / scale / scale - sum[d]).powi(2)).sum();
+            })
+        };
+        let sums: Vec<[f64; 4]> = (0..places.len()).map(sum).collect();
+        let found = |k: usize| field[self.targets[k].0].map(|f| f * unit / scale / scale);
+        self.weigh(&sums, &(0..places.len()).map(found).collect::<Vec<_>>())
+    }
+
+    /// The places of the sample's targets in the caller's order.
+    pub fn places(&self) -> impl Iterator<Item = usize> {
+        self.targets.iter().map(|t| t.0)
+    }
+
+    /// The error of `found` at the sample's targets, one by one, where `exact` holds the direct sum of the field and the square of
+    /// its largest term, in the units of `found`.
+    pub fn weigh(&self, exact: &[[f64; 4]], found: &[[f64; 3]]) -> f64 {
+        let (mut errors, mut error, mut weight) = (vec![], 0.0, 0.0);
+        let (mut norm, mut floors) = (0.0, 0.0);
+        for ((&(_, w), sum), found) in self.targets.iter().zip(exact).zip(found) {
+            let delta2: f64 = (0..3).map(|d| (found[d] - sum[d]).powi(2)).sum();
             let (a2, floor2) = (sum[..3].iter().map(|a| a * a).sum::<f64>(), 1e-6 * sum[3]);
             // Nothing over nothing is no error; what is no number is one.
             errors.push(if delta2 == 0.0 { 0.0 } else { w * (delta2 / a2.max(floor2)) });

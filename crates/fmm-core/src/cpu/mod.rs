@@ -4,7 +4,7 @@ pub mod dense;
 mod evaluate;
 mod executor;
 mod far;
-mod guard;
+pub mod guard;
 mod near;
 pub mod p2p;
 mod schedule;
@@ -14,5 +14,5 @@ mod truncation;
 
 pub use evaluate::{Evaluation, evaluate};
 pub use executor::CpuExecutor;
-pub use schedule::execute;
-pub use sorted::{Sum, strength_range};
+pub use schedule::{execute, last_degree, watch};
+pub use sorted::{Sum, strength_range, strength_scale};

@@ -20,6 +20,20 @@ pub struct Bodies<const D: usize> {
     scale: f64,
 }
 
+/// Where expansions that were made elsewhere err most, for [`guard::Sample`](super::guard::Sample): the squared force of the last
+/// degree relative to the whole force, at a sample of targets. `sums`, and the places that are returned, are in the order of the
+/// plan's target tree; expansions that the plan's lists do not use need not be there.
+pub fn last_degree<T: Real, E: Expansion<T, D>, const D: usize>(
+    expansion: &E,
+    plan: &Plan<D>,
+    targets: &[[f64; D]],
+    (multipoles, locals): (&[T], &[T]),
+    sums: &[Sum<D>],
+) -> Vec<(u32, f64)> {
+    let at = Sorted::new(targets, None, 1.0, &plan.targets.order);
+    Expansions { expansion, plan, multipoles, locals }.last_degree(&at, sums)
+}
+
 impl<const D: usize> Bodies<D> {
     /// The bodies of `plan`.
     pub fn new(plan: &Plan<D>, sources: &[[f64; D]], strengths: &[f64], targets: Option<&[[f64; D]]>) -> Self {
@@ -46,7 +60,23 @@ pub fn execute<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     execute_sorted(expansion, kernel, plan, &bodies, false, times).0
 }
 
-/// The same with bodies that are in order already; and, if `guarded`, where they err most: see [`truncation`].
+/// Executes the schedule of a plan and shows what each stage left: multipoles, local expansions (both cell after cell) and sums,
+/// whose strengths are multiplied by the number that comes last. Other executors are compared with it stage by stage.
+pub fn watch<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
+    expansion: &E,
+    kernel: &K,
+    plan: &Plan<D>,
+    (sources, strengths): (&[[f64; D]], &[f64]),
+    targets: Option<&[[f64; D]]>,
+    mut see: impl FnMut(Stage, &[T], &[T], &[Sum<D>], f64),
+) {
+    let bodies = Bodies::new(plan, sources, strengths, targets);
+    let scale = bodies.scale;
+    let see = |stage, m: &[T], l: &[T], s: &[Sum<D>]| see(stage, m, l, s, scale);
+    execute_watched(expansion, kernel, plan, &bodies, false, &mut StageTimes::default(), see);
+}
+
+/// The same with bodies that are in order already; and, if `guarded`, where they err most: see [`truncation`](super::truncation).
 pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     expansion: &E,
     kernel: &K,
@@ -54,6 +84,18 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     bodies: &Bodies<D>,
     guarded: bool,
     times: &mut StageTimes,
+) -> (Vec<Sum<D>>, Vec<(u32, f64)>) {
+    execute_watched(expansion, kernel, plan, bodies, guarded, times, |_, _, _, _| ())
+}
+
+fn execute_watched<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
+    expansion: &E,
+    kernel: &K,
+    plan: &Plan<D>,
+    bodies: &Bodies<D>,
+    guarded: bool,
+    times: &mut StageTimes,
+    mut see: impl FnMut(Stage, &[T], &[T], &[Sum<D>]),
 ) -> (Vec<Sum<D>>, Vec<(u32, f64)>) {
     let (target_tree, source_tree, lists) = (&plan.targets, plan.source_tree(), &plan.lists);
     let (sorted, same) = (&bodies.sources, bodies.targets.is_none());
@@ -80,6 +122,7 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
                 unreachable!("{} is no stage of a sum", stage.name())
             }
         });
+        see(stage, &multipoles, &locals, &out);
     }
     let executed = Expansions { expansion, plan, multipoles: &multipoles, locals: &locals };
     let shares = if guarded { times.time_more(Stage::Guard, || executed.last_degree(at, &out)) } else { vec![] };

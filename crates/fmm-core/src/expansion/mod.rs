@@ -8,11 +8,13 @@
 
 mod cartesian;
 mod count;
+mod matrix;
 mod spherical;
 
 pub use cartesian::{Cartesian, MAX_ORDER as MAX_CARTESIAN_ORDER};
 pub use count::Count;
-pub use spherical::{Spherical, dense_order};
+pub use matrix::{Translation, matrix};
+pub use spherical::{Kind, Spherical, dense_order, recurrences};
 
 use std::ops::Range;
 use std::sync::Arc;

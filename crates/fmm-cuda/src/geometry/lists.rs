@@ -30,7 +30,8 @@ pub struct DeviceCsr {
 }
 
 impl DeviceCsr {
-    fn download(&self) -> Result<Csr, Error> {
+    /// A copy of the rows.
+    pub(crate) fn download(&self) -> Result<Csr, Error> {
         let pairs = self.pairs.download()?.into_iter().map(|[source, class]| Pair { source, class }).collect();
         Ok(Csr { start: self.start.download()?, pairs })
     }

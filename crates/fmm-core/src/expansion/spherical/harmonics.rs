@@ -14,7 +14,7 @@ pub fn at(l: usize, m: usize) -> usize {
 }
 
 /// Which harmonics.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// R_l^m.
     Regular,
@@ -29,6 +29,24 @@ pub struct Factors<T> {
     regular: Vec<[T; 2]>,
     irregular: Vec<[T; 2]>,
     p: usize,
+}
+
+/// The factors of all recurrences to degree `p`, in the order of their use: for each order m those of H_m^m = a (x + iy)
+/// H_{m−1}^{m−1} and H_{m+1}^m = b z H_m^m, then for each l ≥ m + 2 those of H_l^m = a z H_{l−1}^m − b w H_{l−2}^m. For the
+/// irregular harmonics x, y and z are divided by r², and w is 1/r²; for the regular ones w is r².
+pub fn recurrences(kind: Kind, p: usize) -> Vec<[f64; 2]> {
+    let factors = Factors::<f64>::new(p);
+    let mut of_columns = if kind == Kind::Regular { &factors.regular } else { &factors.irregular }.iter();
+    let mut all = vec![];
+    for m in 0..=p {
+        let k = m as f64;
+        all.push(match kind {
+            Kind::Regular => [if m > 0 { -0.5 / k } else { 1.0 }, 1.0],
+            Kind::Irregular => [1.0 - 2.0 * k, 2.0 * k + 1.0],
+        });
+        all.extend(of_columns.by_ref().take((p + 1).saturating_sub(m + 2)));
+    }
+    all
 }
 
 impl<T: Real> Factors<T> {

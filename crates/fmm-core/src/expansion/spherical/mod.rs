@@ -10,7 +10,8 @@ mod rotation;
 use std::ops::Range;
 use std::sync::Arc;
 
-use harmonics::{Factors, Kind, at};
+use harmonics::{Factors, at};
+pub use harmonics::{Kind, recurrences};
 use rotation::{Direction, Swap};
 
 use super::{Expansion, Points, Sums, add_weighted};

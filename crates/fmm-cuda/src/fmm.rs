@@ -1,0 +1,644 @@
+//! Sums on the device by any method: trees, lists and every operator.
+
+use std::time::Duration;
+
+use cust::event::{Event, EventFlags};
+use fmm_core::accuracy::{self, Problem};
+use fmm_core::contract::{self, Attempt};
+use fmm_core::cpu::{self, guard::Sample};
+use fmm_core::expansion::Spherical;
+use fmm_core::lists::{Classes, Csr, Lists, Pair};
+use fmm_core::plan::Plan;
+use fmm_core::tree::Cube;
+use fmm_core::{Choice, Error, Evaluation, Family, Method, Precision, Settings, Softening, Stage, StageTimes};
+
+use crate::buffer::Buffer;
+use crate::cells::{Cells, Rows, made};
+use crate::direct::{self, Direct, Output, Request};
+use crate::error::device as told;
+use crate::far::Far;
+use crate::geometry::{DeviceLists, Work};
+use crate::near::Near;
+use crate::operators::{DeviceReal, Offsets, Operators};
+use crate::order::{Points, Units};
+use crate::view::{Body, CsrView, GatherView, Sum, TILE, TreeView};
+use crate::{Gpu, guard, policy};
+
+use cust::memory::DevicePointer;
+
+/// Where the arrays of a sum are.
+#[derive(Clone, Copy)]
+pub struct Place {
+    /// Tree of the targets.
+    pub targets: TreeView,
+    /// Tree of the sources, perhaps the same.
+    pub sources: TreeView,
+    /// Well-separated cells.
+    pub m2l: CsrView,
+    /// Multipoles at leaves.
+    pub m2p: CsrView,
+    /// Bodies of leaves to cells.
+    pub p2l: CsrView,
+    /// Direct sums.
+    pub p2p: CsrView,
+    /// In the order of their tree.
+    pub target_bodies: DevicePointer<Body>,
+    /// In the order of their tree.
+    pub source_bodies: DevicePointer<Body>,
+    /// In the order of the targets' tree, of scaled strengths.
+    pub sums: DevicePointer<Sum>,
+    /// Whether targets and sources are the same bodies, of which none sees itself.
+    pub same: bool,
+}
+
+/// The arrays of sums by fast methods, kept from sum to sum.
+#[derive(Default)]
+pub struct Fmm {
+    cells: [Cells; 2],
+    /// Lists of the CPU.
+    rows: [Rows; 4],
+    /// Lists made here.
+    lists: DeviceLists,
+    work: Work,
+    /// Whether trees and lists were made here, and lie there already.
+    made: bool,
+    bodies: [Buffer<Body>; 2],
+    sums: Buffer<Sum>,
+    /// Caller's order → sorted place of the targets.
+    inverse: Buffer<u32>,
+    /// The near part of the potential, where the forces were summed without it.
+    more: Buffer<Sum>,
+    near: Near,
+    tables: (Option<Operators<f32>>, Option<Operators<f64>>),
+    last: Option<Last>,
+}
+
+/// The sum whose arrays these are.
+struct Last {
+    /// Whether its lists were made here.
+    made: bool,
+    /// Whether targets were the sources.
+    same: bool,
+    softening: Softening,
+    precision: Precision,
+    closest: f64,
+    strength_scale: f64,
+    /// Whether the potential is summed already.
+    whole: bool,
+}
+
+/// What a stage has left, for comparisons with the CPU's: multipoles and local expansions cell after cell, and sums at the targets
+/// in the order of their tree, of strengths that are multiplied by the last number.
+pub type Watch<'a> = &'a mut dyn FnMut(Stage, Vec<f64>, Vec<f64>, Vec<Sum>, f64);
+
+/// Targets, and how much of their force the last degree of the expansions makes.
+pub type Shares = Vec<(u32, f64)>;
+
+/// Points on the device; targets only where they are not the sources.
+#[derive(Clone, Copy)]
+pub struct Ends {
+    /// Sources.
+    pub sources: Points,
+    /// Other targets.
+    pub targets: Option<Points>,
+    /// The largest |q|.
+    pub largest: f64,
+}
+
+impl Ends {
+    fn strength_scale(&self) -> f64 {
+        direct::power_of_two_below(1.0 / self.largest)
+    }
+}
+
+/// Times of stages by the device's clock.
+struct Clock<'a> {
+    gpu: &'a Gpu,
+    marks: Vec<(Option<Stage>, Event)>,
+}
+
+impl<'a> Clock<'a> {
+    fn start(gpu: &'a Gpu) -> Result<Self, Error> {
+        let mut clock = Clock { gpu, marks: vec![] };
+        clock.mark(None)?;
+        Ok(clock)
+    }
+
+    /// The end of a stage, in the queue.
+    fn mark(&mut self, stage: Option<Stage>) -> Result<(), Error> {
+        let event = Event::new(EventFlags::DEFAULT).map_err(told("cannot time the GPU"))?;
+        event.record(self.gpu.stream()).map_err(told("cannot time the GPU"))?;
+        self.marks.push((stage, event));
+        Ok(())
+    }
+
+    /// Waits for all of them and adds their times.
+    fn read(self, times: &mut StageTimes) -> Result<(), Error> {
+        self.gpu.finish()?;
+        let mut sums: Vec<(Stage, Duration)> = vec![];
+        for pair in self.marks.windows(2) {
+            let span = pair[1].1.elapsed(&pair[0].1).map_err(told("cannot time the GPU"))?;
+            let Some(stage) = pair[1].0 else { continue };
+            match sums.iter_mut().find(|s| s.0 == stage) {
+                Some(sum) => sum.1 += span,
+                None => sums.push((stage, span)),
+            }
+        }
+        sums.into_iter().for_each(|(stage, span)| times.add(stage, span));
+        Ok(())
+    }
+}
+
+impl Fmm {
+    /// Trees and lists of `sources` at `targets` or at themselves, `[n][3]` within `cube`, made on the device. What is returned is what
+    /// the host needs of them: the trees, the lists of bodies with cells, and of M2L one pair that says that there are some.
+    /// `None` if keys do not resolve the bodies, which is for [`Plan::new`].
+    pub fn plan(
+        &mut self,
+        gpu: &Gpu,
+        settings: &Settings,
+        choice: Choice,
+        cube: Cube<3>,
+        (sources, targets): (&Buffer<f64>, Option<&Buffer<f64>>),
+        times: &mut StageTimes,
+    ) -> Result<Option<Plan<3>>, Error> {
+        self.made = false;
+        let rule = accuracy::rule(settings, &choice);
+        let classes = Classes::new(rule.separation2);
+        let (lists, work) = (&mut self.lists, &mut self.work);
+        let [at, from] = &mut self.cells;
+        times.time(Stage::Tree, || {
+            at.build(gpu, work, targets.unwrap_or(sources), cube, choice.leaf_size)?;
+            if targets.is_some() {
+                from.build(gpu, work, sources, cube, choice.leaf_size)?;
+            }
+            Ok::<_, Error>(())
+        })?;
+        let from = targets.is_some().then_some(&*from);
+        if at.tree.on_host() || from.is_some_and(|f| f.tree.on_host()) {
+            return Ok(None);
+        }
+        times.time(Stage::Lists, || {
+            let sources = from.map_or(&at.tree, |f| &f.tree);
+            if choice.method == Method::Treecode {
+                lists.treecode(gpu, work, &at.tree, sources, rule)
+            } else {
+                lists.fmm(gpu, work, &at.tree, sources, rule, classes)
+            }
+        })?;
+        self.made = true;
+        times.time_more(Stage::Tree, || {
+            let none = lists.m2l().pairs.is_empty();
+            let first = if none { vec![] } else { vec![Pair { source: 0, class: 0 }] };
+            Ok(Some(Plan {
+                choice,
+                targets: at.tree.download()?,
+                sources: from.map(|f| f.tree.download()).transpose()?,
+                lists: Lists {
+                    m2l: Csr { start: vec![], pairs: first },
+                    m2p: lists.m2p().download()?,
+                    p2l: lists.p2l().download()?,
+                    p2p: Csr::default(),
+                },
+                closest: accuracy::closest_pair(settings.tolerance),
+                classes,
+            }))
+        })
+    }
+
+    /// Copies trees and lists of the CPU.
+    fn upload(&mut self, plan: &Plan<3>) -> Result<(), Error> {
+        self.cells[0].upload(&plan.targets)?;
+        if let Some(sources) = &plan.sources {
+            self.cells[1].upload(sources)?;
+        }
+        let lists = [&plan.lists.m2l, &plan.lists.m2p, &plan.lists.p2l, &plan.lists.p2p];
+        self.rows.iter_mut().zip(lists).try_for_each(|(rows, list)| rows.upload(list))
+    }
+
+    /// Executes `plan`; the sums are in the caller's order where `output` says. With `guarded` returns where they err most.
+    #[expect(clippy::too_many_arguments, reason = "the ends of one sum")]
+    pub fn sum(
+        &mut self,
+        gpu: &Gpu,
+        settings: &Settings,
+        plan: &Plan<3>,
+        ends: Ends,
+        output: Output,
+        guarded: Option<&[[f64; 3]]>,
+        times: &mut StageTimes,
+        watch: Option<Watch>,
+    ) -> Result<Shares, Error> {
+        if plan.choice.precision == Precision::F32 {
+            let kept = self.tables.0.take();
+            let (shares, tables) =
+                self.sum_as::<f32>(gpu, settings, plan, ends, output, guarded, times, watch, kept)?;
+            self.tables.0 = Some(tables);
+            Ok(shares)
+        } else {
+            let kept = self.tables.1.take();
+            let (shares, tables) =
+                self.sum_as::<f64>(gpu, settings, plan, ends, output, guarded, times, watch, kept)?;
+            self.tables.1 = Some(tables);
+            Ok(shares)
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the ends of one sum")]
+    fn sum_as<T: DeviceReal>(
+        &mut self,
+        gpu: &Gpu,
+        settings: &Settings,
+        plan: &Plan<3>,
+        ends: Ends,
+        output: Output,
+        guarded: Option<&[[f64; 3]]>,
+        times: &mut StageTimes,
+        mut watch: Option<Watch>,
+        kept: Option<Operators<T>>,
+    ) -> Result<(Shares, Operators<T>), Error> {
+        let rule = accuracy::rule(settings, &plan.choice);
+        let softened = rule.min_distance > 0.0;
+        let offsets = Offsets { separation2: rule.separation2, softened, classes: plan.classes };
+        let n = plan.targets.order.len();
+        let pairs = [&plan.lists.m2l, &plan.lists.m2p, &plan.lists.p2l, &plan.lists.p2p];
+        let made = std::mem::take(&mut self.made);
+        let listed: usize = pairs.iter().map(|list| 8 * (list.pairs.len() + list.start.len())).sum();
+        let bodies = 36 * (n + plan.sources.as_ref().map_or(0, |s| s.order.len())) + 32 * n;
+        direct::fits(gpu, listed + bodies + Far::<T>::bytes(plan), &format!("expansions and lists of {n} targets"))?;
+
+        let mut far = times.time_more(Stage::Tree, || {
+            if !made {
+                self.upload(plan)?;
+            }
+            self.near.plan(&plan.targets)?;
+            self.sums.resize(n)?;
+            self.inverse.resize(n)?;
+            let far = Far::<T>::new(plan, offsets, settings.tolerance, kept)?;
+            gpu.settle()?;
+            Ok::<_, Error>(far)
+        })?;
+        let scale = ends.strength_scale();
+        let mut clock = Clock::start(gpu)?;
+        self.gather(gpu, ends)?;
+        self.sums.fill(gpu.stream(), 0)?;
+        clock.mark(Some(Stage::Tree))?;
+        let place = self.place(plan.sources.is_none(), made);
+        self.last = Some(Last {
+            made,
+            same: plan.sources.is_none(),
+            softening: settings.softening,
+            precision: plan.choice.precision,
+            closest: plan.closest,
+            strength_scale: scale,
+            whole: !output.potential.is_null() || plan.choice.precision == Precision::F64,
+        });
+        for &stage in plan.schedule() {
+            if stage == Stage::P2P {
+                let Choice { precision, .. } = plan.choice;
+                let potential = !output.potential.is_null() || precision == Precision::F64;
+                self.near.sum(gpu, &place, settings.softening, precision, plan.closest, potential)?;
+            } else {
+                far.stage(gpu, &place, stage)?;
+            }
+            clock.mark(Some(stage))?;
+            if let Some(watch) = &mut watch {
+                gpu.finish()?;
+                let numbers = |b: &Buffer<T>| Ok::<_, Error>(b.download()?.into_iter().map(T::to_f64).collect());
+                watch(stage, numbers(&far.multipoles)?, numbers(&far.locals)?, self.sums.download()?, scale);
+            }
+        }
+        self.scatter(gpu, output, DevicePointer::null(), scale, n)?;
+        clock.mark(Some(Stage::Output))?;
+        clock.read(times)?;
+        if far.faulty()? {
+            return Err(Error::Device("a list has a pair of cells that no M2L operator serves".into()));
+        }
+        let shares = match guarded {
+            Some(at) => times.time_more(Stage::Guard, || {
+                let expansion = Spherical::<T>::new(plan.choice.order.unwrap_or(1), plan.classes);
+                let used =
+                    |list: &Csr, all: &Buffer<T>| if list.pairs.is_empty() { Ok(vec![]) } else { all.download() };
+                // Multipoles are asked at leaves alone; local expansions where there is M2L.
+                let multipoles = used(&plan.lists.m2p, &far.multipoles)?;
+                let locals = used(&plan.lists.m2l, &far.locals)?;
+                let sums = self.sums.download()?;
+                let sums: Vec<_> = sums.iter().map(|s| cpu::Sum { potential: s.potential, field: s.field }).collect();
+                let mut shares = cpu::last_degree(&expansion, plan, at, (&multipoles, &locals), &sums);
+                shares.iter_mut().for_each(|s| s.0 = plan.targets.order[s.0 as usize]);
+                Ok::<_, Error>(shares)
+            })?,
+            None => vec![],
+        };
+        Ok((shares, far.into_operators()))
+    }
+
+    /// The potential of the last sum, at the places that its bodies had.
+    pub fn potential(&mut self, gpu: &Gpu, potential: DevicePointer<f64>) -> Result<(), Error> {
+        let Some(last) = &self.last else { return Ok(()) };
+        let n = self.sums.len();
+        if !last.whole {
+            self.more.resize(n)?;
+            self.more.fill(gpu.stream(), 0)?;
+            let place = Place { sums: self.more.pointer(), ..self.place(last.same, last.made) };
+            self.near.sum(gpu, &place, last.softening, last.precision, last.closest, true)?;
+        }
+        let more = if last.whole { DevicePointer::null() } else { self.more.pointer() };
+        self.scatter(gpu, Output { field: DevicePointer::null(), potential }, more, last.strength_scale, n)?;
+        gpu.finish()
+    }
+
+    /// Queues the copying of bodies into the order of their trees.
+    fn gather(&mut self, gpu: &Gpu, ends: Ends) -> Result<(), Error> {
+        let targets = ends.targets.map(|points| (points, 0));
+        let from = if targets.is_some() { 1 } else { 0 };
+        for (points, k) in [Some((ends.sources, from)), targets].into_iter().flatten() {
+            self.bodies[k].resize(points.n)?;
+            if points.n == 0 {
+                continue;
+            }
+            let view = GatherView {
+                position: points.position,
+                strength: points.strength,
+                order: self.cells[k].tree.order.pointer(),
+                inverse: DevicePointer::null(),
+                bodies: self.bodies[k].pointer(),
+                sums: DevicePointer::null(),
+                more: DevicePointer::null(),
+                field: DevicePointer::null(),
+                potential: DevicePointer::null(),
+                strength_scale: ends.strength_scale(),
+                n: points.n as u32,
+            };
+            let blocks = points.n.div_ceil(TILE) as u32;
+            // SAFETY: all arrays are of the points' number.
+            unsafe { gpu.kernels().launch(gpu.stream(), "gather_tree_f64", blocks, TILE as u32, &view)? };
+        }
+        Ok(())
+    }
+
+    /// Queues the copying of the sums into the caller's order.
+    fn scatter(&self, gpu: &Gpu, output: Output, more: DevicePointer<Sum>, scale: f64, n: usize) -> Result<(), Error> {
+        if n == 0 {
+            return Ok(());
+        }
+        let view = GatherView {
+            position: DevicePointer::null(),
+            strength: DevicePointer::null(),
+            order: self.cells[0].tree.order.pointer(),
+            inverse: self.inverse.pointer(),
+            bodies: DevicePointer::null(),
+            sums: self.sums.pointer(),
+            more,
+            field: output.field,
+            potential: output.potential,
+            strength_scale: scale,
+            n: n as u32,
+        };
+        // SAFETY: all arrays are of the targets' number.
+        let launch =
+            |name| unsafe { gpu.kernels().launch(gpu.stream(), name, n.div_ceil(TILE) as u32, TILE as u32, &view) };
+        launch("invert_order")?;
+        launch("return_sums_f64")
+    }
+
+    fn place(&self, same: bool, here: bool) -> Place {
+        let from = usize::from(!same);
+        let lists = &self.lists;
+        let [m2l, m2p, p2l, p2p] = if here {
+            [lists.m2l(), lists.m2p(), lists.p2l(), lists.p2p()].map(made)
+        } else {
+            self.rows.each_ref().map(Rows::view)
+        };
+        Place {
+            targets: self.cells[0].view(),
+            sources: self.cells[from].view(),
+            m2l,
+            m2p,
+            p2l,
+            p2p,
+            target_bodies: self.bodies[0].pointer(),
+            source_bodies: self.bodies[from].pointer(),
+            sums: self.sums.pointer(),
+            same,
+        }
+    }
+}
+
+/// A sum on the device, done with one choice after another.
+pub struct DeviceAttempt<'a> {
+    /// Where.
+    pub gpu: &'a Gpu,
+    /// The arrays of fast methods.
+    pub fmm: &'a mut Fmm,
+    /// The arrays of direct sums.
+    pub direct: &'a mut Direct,
+    /// Around everything.
+    pub cube: Cube<3>,
+    /// On the host.
+    pub sources: &'a [[f64; 3]],
+    /// On the host; none where the targets are the sources.
+    pub targets: Option<&'a [[f64; 3]]>,
+    /// The same on the device, `[n][3]`.
+    pub positions: (&'a Buffer<f64>, Option<&'a Buffer<f64>>),
+    /// And with strengths.
+    pub ends: Ends,
+    /// `[targets][3]`, on the device, in the caller's order.
+    pub field: &'a mut Buffer<f64>,
+    /// `[targets]`; none if it is not wanted now.
+    pub potential: Option<&'a mut Buffer<f64>>,
+    /// Of the kernel.
+    pub softening: Softening,
+    /// Where times go.
+    pub times: &'a mut StageTimes,
+    /// Where the present sum errs most.
+    pub shares: Shares,
+    /// The units of the present sum, if it is direct.
+    pub arranged: Option<Units>,
+    /// What went wrong in measuring.
+    pub failed: Option<Error>,
+    /// Of the last sum, if the trees know.
+    pub coincident_pairs: Option<u64>,
+}
+
+impl DeviceAttempt<'_> {
+    fn output(&self) -> Output {
+        let potential = self.potential.as_ref().map_or(DevicePointer::null(), |p| p.pointer());
+        Output { field: self.field.pointer(), potential }
+    }
+
+    fn direct_sum(&mut self, settings: &Settings, choice: &Choice) -> Result<(), Error> {
+        let output = self.output();
+        let (gpu, direct, ends) = (self.gpu, &mut *self.direct, self.ends);
+        let request =
+            Request { softening: settings.softening, precision: choice.precision, potential: self.potential.is_some() };
+        let n = self.targets.map_or(self.sources.len(), <[_]>::len);
+        let bytes = Direct::bytes(&request, self.sources.len(), self.targets.map(<[_]>::len));
+        direct::fits(gpu, bytes, &format!("{} sources at {n} targets", self.sources.len()))?;
+        let units = direct::units(self.cube, ends.largest);
+        (self.arranged, self.shares) = (Some(units), vec![]);
+        let sorted = choice.precision == Precision::F32;
+        let same = ends.targets.is_none();
+        self.times.time(Stage::Tree, || {
+            direct.sources.arrange(gpu, ends.sources, units, sorted)?;
+            if let Some(points) = ends.targets {
+                direct.targets.arrange(gpu, points, units, sorted)?;
+            }
+            gpu.finish()
+        })?;
+        self.times.time(Stage::P2P, || {
+            direct.sum(gpu, &request, units, same, output)?;
+            gpu.finish()
+        })
+    }
+
+    fn measure(&mut self) -> Result<f64, Error> {
+        let at = self.targets.unwrap_or(self.sources);
+        let sample = Sample::new(at.len(), &self.shares);
+        let field = direct::triples(&self.field.download()?);
+        let scale = direct::power_of_two_below(2.0 / self.cube.side);
+        let fast = &self.fmm.bodies[usize::from(self.targets.is_some())];
+        let (bodies, unit) = match self.arranged {
+            // Direct sums have bodies of their own.
+            Some(units) => (&self.direct.sources.bodies, units.scale),
+            None => (fast, 1.0),
+        };
+        let (bodies, n) = (bodies.pointer(), self.sources.len());
+        let sources = guard::Sources { bodies, n, strength_scale: self.ends.strength_scale(), unit, scale };
+        guard::error(self.gpu, &sources, self.softening, &sample, at, &field)
+    }
+}
+
+impl Attempt for DeviceAttempt<'_> {
+    fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
+        self.failed.take().map_or(Ok(()), Err)?;
+        let at = self.targets.unwrap_or(self.sources);
+        self.field.resize(3 * at.len())?;
+        if let Some(potential) = &mut self.potential {
+            potential.resize(at.len())?;
+        }
+        if choice.method == Method::Direct {
+            return self.direct_sum(settings, &choice);
+        }
+        if choice.expansion == Some(Family::Cartesian) {
+            return Err(policy::no_cartesian(settings));
+        }
+        self.arranged = None;
+        let fast = self.fmm.plan(self.gpu, settings, choice.clone(), self.cube, self.positions, self.times)?;
+        let plan =
+            fast.unwrap_or_else(|| Plan::new(settings, choice, self.cube, self.sources, self.targets, self.times));
+        let output = self.output();
+        let guarded = settings.order.is_none().then_some(at);
+        let (gpu, ends) = (self.gpu, self.ends);
+        self.shares = self.fmm.sum(gpu, settings, &plan, ends, output, guarded, self.times, None)?;
+        self.coincident_pairs = Some(plan.source_tree().coincident_pairs);
+        Ok(())
+    }
+
+    fn error(&mut self) -> f64 {
+        let start = std::time::Instant::now();
+        let measured = self.measure();
+        self.times.add(Stage::Guard, start.elapsed());
+        measured.unwrap_or_else(|e| {
+            self.failed = Some(e);
+            f64::INFINITY
+        })
+    }
+}
+
+/// The field of `sources` with `strengths` at `targets`, as [`fmm_core::evaluate`] defines it, summed on the device.
+///
+/// # Errors
+/// Those of [`policy::choose`] and [`contract::keep`], values that are not finite, [`Error::Device`] where memory lacks or the
+/// device fails.
+pub fn evaluate(
+    gpu: &Gpu,
+    settings: &Settings,
+    sources: &[[f64; 3]],
+    strengths: &[f64],
+    targets: Option<&[[f64; 3]]>,
+    times: &mut StageTimes,
+) -> Result<Evaluation, Error> {
+    direct::check(sources, strengths)?;
+    targets.map_or(Ok(()), |t| direct::check(t, &[]))?;
+    let settings = settings.clone().simplified();
+    let cube = Cube::around(&[sources, targets.unwrap_or(&[])]);
+    let n = targets.map_or(sources.len(), <[_]>::len);
+    let problem = Problem::of(sources, strengths, n, &cube);
+    let settings = policy::choose(&settings, problem)?;
+    gpu.enter()?;
+    direct::fits(gpu, 32 * sources.len() + 56 * n, &format!("{} sources at {n} targets", sources.len()))?;
+    let mut arrays = [const { Buffer::<f64>::new() }; 5];
+    let [position, strength, place, field, potential] = &mut arrays;
+    times.time_more(Stage::Tree, || {
+        position.upload(sources.as_flattened())?;
+        strength.upload(strengths)?;
+        place.upload(targets.unwrap_or(&[]).as_flattened())?;
+        gpu.settle()
+    })?;
+    let ends = Ends {
+        sources: Points { position: position.pointer(), strength: strength.pointer(), n: sources.len() },
+        targets: targets.map(|_| Points { position: place.pointer(), strength: DevicePointer::null(), n }),
+        largest: direct::largest(strengths),
+    };
+    let (mut fmm, mut direct) = (Fmm::default(), Direct::default());
+    let mut attempt = DeviceAttempt {
+        gpu,
+        fmm: &mut fmm,
+        direct: &mut direct,
+        cube,
+        sources,
+        targets,
+        positions: (position, targets.map(|_| &*place)),
+        ends,
+        field,
+        potential: Some(potential),
+        softening: settings.softening,
+        times,
+        shares: vec![],
+        arranged: None,
+        failed: None,
+        coincident_pairs: None,
+    };
+    let choice = contract::keep(&settings, problem, &mut attempt)?;
+    let coincident_pairs = attempt.coincident_pairs;
+    Ok(Evaluation {
+        potential: potential.download()?,
+        field: direct::triples(&field.download()?),
+        choice,
+        coincident_pairs: coincident_pairs.unwrap_or_else(|| direct::coincident_pairs(sources)),
+    })
+}
+
+/// Executes the plan of `settings`, whose order must be given, and shows what each stage leaves: the device's side of
+/// [`fmm_core::cpu::watch`].
+///
+/// # Errors
+/// Those of [`evaluate`].
+pub fn watch(
+    gpu: &Gpu,
+    settings: &Settings,
+    plan: &Plan<3>,
+    (sources, strengths): (&[[f64; 3]], &[f64]),
+    targets: Option<&[[f64; 3]]>,
+    see: Watch,
+) -> Result<(), Error> {
+    gpu.enter()?;
+    let mut arrays = [const { Buffer::<f64>::new() }; 5];
+    let [position, strength, place, field, potential] = &mut arrays;
+    let n = targets.map_or(sources.len(), <[_]>::len);
+    position.upload(sources.as_flattened())?;
+    strength.upload(strengths)?;
+    place.upload(targets.unwrap_or(&[]).as_flattened())?;
+    field.resize(3 * n)?;
+    potential.resize(n)?;
+    gpu.settle()?;
+    let ends = Ends {
+        sources: Points { position: position.pointer(), strength: strength.pointer(), n: sources.len() },
+        targets: targets.map(|_| Points { position: place.pointer(), strength: DevicePointer::null(), n }),
+        largest: direct::largest(strengths),
+    };
+    let output = Output { field: field.pointer(), potential: potential.pointer() };
+    let times = &mut StageTimes::default();
+    Fmm::default().sum(gpu, settings, plan, ends, output, None, times, Some(see)).map(|_| ())
+}
