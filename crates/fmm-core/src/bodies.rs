@@ -36,11 +36,10 @@ impl Particles {
 }
 
 /// Checks that all values are finite and that the number of bodies fits an index.
-pub(crate) fn check<const D: usize>(
-    position: &[[f64; D]],
-    velocity: &[[f64; D]],
-    strength: &[f64],
-) -> Result<(), Error> {
+///
+/// # Errors
+/// Those of [`Particles::check`].
+pub fn check<const D: usize>(position: &[[f64; D]], velocity: &[[f64; D]], strength: &[f64]) -> Result<(), Error> {
     if position.len() >= u32::MAX as usize {
         return Err(Error::TooMany(position.len()));
     }

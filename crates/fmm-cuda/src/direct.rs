@@ -2,6 +2,7 @@
 //!
 //! Single precision needs bodies in the order of their keys (`kernels/p2p.cu` says why), double takes the caller's.
 
+use fmm_core::cpu::power_of_two_below;
 use fmm_core::tree::Cube;
 use fmm_core::{Error, Precision, Softening};
 use rayon::prelude::*;
@@ -128,11 +129,6 @@ pub fn units(cube: Cube<3>, largest_strength: f64) -> Units {
     Units { cube, scale: inverse(cube.side / 2.0), strength_scale: inverse(largest_strength) }
 }
 
-/// The largest power of two not above `x`; 1 for what has no logarithm.
-pub fn power_of_two_below(x: f64) -> f64 {
-    if x.is_normal() && x > 0.0 { 2f64.powi(x.log2().floor().clamp(-1000.0, 1000.0) as i32) } else { 1.0 }
-}
-
 /// The largest |q|.
 pub fn largest(strengths: &[f64]) -> f64 {
     strengths.par_iter().map(|q| q.abs()).reduce(|| 0.0, f64::max)
@@ -163,14 +159,6 @@ pub fn fits(gpu: &Gpu, bytes: usize, what: &str) -> Result<(), Error> {
 /// Numbers in threes.
 pub fn triples(flat: &[f64]) -> Vec<[f64; 3]> {
     flat.as_chunks().0.to_vec()
-}
-
-/// Checks positions and strengths, if there are any.
-pub fn check(position: &[[f64; 3]], strength: &[f64]) -> Result<(), Error> {
-    // The checks of particles need a strength for each, and nothing else of them.
-    let particles =
-        fmm_core::Particles { position: position.to_vec(), strength: strength.to_vec(), ..Default::default() };
-    particles.check()
 }
 
 #[cfg(test)]

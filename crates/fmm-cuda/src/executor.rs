@@ -6,9 +6,10 @@ use fmm_core::contract;
 use fmm_core::tree::Cube;
 use fmm_core::{Choice, Error, Executor, Method, Particles, Precision, Settings, Stage, StageTimes};
 
+use crate::attempt::DeviceAttempt;
 use crate::buffer::Buffer;
 use crate::direct::{self, Direct, Output, Request};
-use crate::fmm::{DeviceAttempt, Ends, Fmm};
+use crate::fmm::{Ends, Fmm};
 use crate::order::{Points, Units};
 use crate::view::{CheckView, StepView, TILE};
 use crate::{Gpu, policy};

@@ -1,28 +1,24 @@
-//! Sums on the device by any method: trees, lists and every operator.
+//! Sums on the device by fast methods: trees, lists and every operator.
 
-use std::time::Duration;
-
-use cust::event::{Event, EventFlags};
-use fmm_core::accuracy::{self, Problem};
-use fmm_core::contract::{self, Attempt};
-use fmm_core::cpu::{self, guard::Sample};
+use fmm_core::accuracy;
+use fmm_core::cpu::{self, power_of_two_below};
 use fmm_core::expansion::Spherical;
 use fmm_core::lists::{Classes, Csr, Lists, Pair};
 use fmm_core::plan::Plan;
 use fmm_core::tree::Cube;
-use fmm_core::{Choice, Error, Evaluation, Family, Method, Precision, Settings, Softening, Stage, StageTimes};
+use fmm_core::{Choice, Error, Method, Precision, Settings, Softening, Stage, StageTimes};
 
+use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::cells::{Cells, Rows, made};
-use crate::direct::{self, Direct, Output, Request};
-use crate::error::device as told;
+use crate::clock::Clock;
+use crate::direct::{self, Output};
 use crate::far::Far;
 use crate::geometry::{DeviceLists, Work};
 use crate::near::Near;
 use crate::operators::{DeviceReal, Offsets, Operators};
-use crate::order::{Points, Units};
+use crate::order::Points;
 use crate::view::{Body, CsrView, GatherView, Sum, TILE, TreeView};
-use crate::{Gpu, guard, policy};
 
 use cust::memory::DevicePointer;
 
@@ -106,46 +102,9 @@ pub struct Ends {
 }
 
 impl Ends {
-    fn strength_scale(&self) -> f64 {
-        direct::power_of_two_below(1.0 / self.largest)
-    }
-}
-
-/// Times of stages by the device's clock.
-struct Clock<'a> {
-    gpu: &'a Gpu,
-    marks: Vec<(Option<Stage>, Event)>,
-}
-
-impl<'a> Clock<'a> {
-    fn start(gpu: &'a Gpu) -> Result<Self, Error> {
-        let mut clock = Clock { gpu, marks: vec![] };
-        clock.mark(None)?;
-        Ok(clock)
-    }
-
-    /// The end of a stage, in the queue.
-    fn mark(&mut self, stage: Option<Stage>) -> Result<(), Error> {
-        let event = Event::new(EventFlags::DEFAULT).map_err(told("cannot time the GPU"))?;
-        event.record(self.gpu.stream()).map_err(told("cannot time the GPU"))?;
-        self.marks.push((stage, event));
-        Ok(())
-    }
-
-    /// Waits for all of them and adds their times.
-    fn read(self, times: &mut StageTimes) -> Result<(), Error> {
-        self.gpu.finish()?;
-        let mut sums: Vec<(Stage, Duration)> = vec![];
-        for pair in self.marks.windows(2) {
-            let span = pair[1].1.elapsed(&pair[0].1).map_err(told("cannot time the GPU"))?;
-            let Some(stage) = pair[1].0 else { continue };
-            match sums.iter_mut().find(|s| s.0 == stage) {
-                Some(sum) => sum.1 += span,
-                None => sums.push((stage, span)),
-            }
-        }
-        sums.into_iter().for_each(|(stage, span)| times.add(stage, span));
-        Ok(())
+    /// The power of two that strengths are multiplied by.
+    pub fn strength_scale(&self) -> f64 {
+        power_of_two_below(1.0 / self.largest)
     }
 }
 
@@ -423,222 +382,9 @@ impl Fmm {
             same,
         }
     }
-}
 
-/// A sum on the device, done with one choice after another.
-pub struct DeviceAttempt<'a> {
-    /// Where.
-    pub gpu: &'a Gpu,
-    /// The arrays of fast methods.
-    pub fmm: &'a mut Fmm,
-    /// The arrays of direct sums.
-    pub direct: &'a mut Direct,
-    /// Around everything.
-    pub cube: Cube<3>,
-    /// On the host.
-    pub sources: &'a [[f64; 3]],
-    /// On the host; none where the targets are the sources.
-    pub targets: Option<&'a [[f64; 3]]>,
-    /// The same on the device, `[n][3]`.
-    pub positions: (&'a Buffer<f64>, Option<&'a Buffer<f64>>),
-    /// And with strengths.
-    pub ends: Ends,
-    /// `[targets][3]`, on the device, in the caller's order.
-    pub field: &'a mut Buffer<f64>,
-    /// `[targets]`; none if it is not wanted now.
-    pub potential: Option<&'a mut Buffer<f64>>,
-    /// Of the kernel.
-    pub softening: Softening,
-    /// Where times go.
-    pub times: &'a mut StageTimes,
-    /// Where the present sum errs most.
-    pub shares: Shares,
-    /// The units of the present sum, if it is direct.
-    pub arranged: Option<Units>,
-    /// What went wrong in measuring.
-    pub failed: Option<Error>,
-    /// Of the last sum, if the trees know.
-    pub coincident_pairs: Option<u64>,
-}
-
-impl DeviceAttempt<'_> {
-    fn output(&self) -> Output {
-        let potential = self.potential.as_ref().map_or(DevicePointer::null(), |p| p.pointer());
-        Output { field: self.field.pointer(), potential }
+    /// The sources of the last sum, in the order of their tree; `same` says whether they were the targets.
+    pub fn source_bodies(&self, same: bool) -> &Buffer<Body> {
+        &self.bodies[usize::from(!same)]
     }
-
-    fn direct_sum(&mut self, settings: &Settings, choice: &Choice) -> Result<(), Error> {
-        let output = self.output();
-        let (gpu, direct, ends) = (self.gpu, &mut *self.direct, self.ends);
-        let request =
-            Request { softening: settings.softening, precision: choice.precision, potential: self.potential.is_some() };
-        let n = self.targets.map_or(self.sources.len(), <[_]>::len);
-        let bytes = Direct::bytes(&request, self.sources.len(), self.targets.map(<[_]>::len));
-        direct::fits(gpu, bytes, &format!("{} sources at {n} targets", self.sources.len()))?;
-        let units = direct::units(self.cube, ends.largest);
-        (self.arranged, self.shares) = (Some(units), vec![]);
-        let sorted = choice.precision == Precision::F32;
-        let same = ends.targets.is_none();
-        self.times.time(Stage::Tree, || {
-            direct.sources.arrange(gpu, ends.sources, units, sorted)?;
-            if let Some(points) = ends.targets {
-                direct.targets.arrange(gpu, points, units, sorted)?;
-            }
-            gpu.finish()
-        })?;
-        self.times.time(Stage::P2P, || {
-            direct.sum(gpu, &request, units, same, output)?;
-            gpu.finish()
-        })
-    }
-
-    fn measure(&mut self) -> Result<f64, Error> {
-        let at = self.targets.unwrap_or(self.sources);
-        let sample = Sample::new(at.len(), &self.shares);
-        let field = direct::triples(&self.field.download()?);
-        let scale = direct::power_of_two_below(2.0 / self.cube.side);
-        let fast = &self.fmm.bodies[usize::from(self.targets.is_some())];
-        let (bodies, unit) = match self.arranged {
-            // Direct sums have bodies of their own.
-            Some(units) => (&self.direct.sources.bodies, units.scale),
-            None => (fast, 1.0),
-        };
-        let (bodies, n) = (bodies.pointer(), self.sources.len());
-        let sources = guard::Sources { bodies, n, strength_scale: self.ends.strength_scale(), unit, scale };
-        guard::error(self.gpu, &sources, self.softening, &sample, at, &field)
-    }
-}
-
-impl Attempt for DeviceAttempt<'_> {
-    fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
-        self.failed.take().map_or(Ok(()), Err)?;
-        let at = self.targets.unwrap_or(self.sources);
-        self.field.resize(3 * at.len())?;
-        if let Some(potential) = &mut self.potential {
-            potential.resize(at.len())?;
-        }
-        if choice.method == Method::Direct {
-            return self.direct_sum(settings, &choice);
-        }
-        if choice.expansion == Some(Family::Cartesian) {
-            return Err(policy::no_cartesian(settings));
-        }
-        self.arranged = None;
-        let fast = self.fmm.plan(self.gpu, settings, choice.clone(), self.cube, self.positions, self.times)?;
-        let plan =
-            fast.unwrap_or_else(|| Plan::new(settings, choice, self.cube, self.sources, self.targets, self.times));
-        let output = self.output();
-        let guarded = settings.order.is_none().then_some(at);
-        let (gpu, ends) = (self.gpu, self.ends);
-        self.shares = self.fmm.sum(gpu, settings, &plan, ends, output, guarded, self.times, None)?;
-        self.coincident_pairs = Some(plan.source_tree().coincident_pairs);
-        Ok(())
-    }
-
-    fn error(&mut self) -> f64 {
-        let start = std::time::Instant::now();
-        let measured = self.measure();
-        self.times.add(Stage::Guard, start.elapsed());
-        measured.unwrap_or_else(|e| {
-            self.failed = Some(e);
-            f64::INFINITY
-        })
-    }
-}
-
-/// The field of `sources` with `strengths` at `targets`, as [`fmm_core::evaluate`] defines it, summed on the device.
-///
-/// # Errors
-/// Those of [`policy::choose`] and [`contract::keep`], values that are not finite, [`Error::Device`] where memory lacks or the
-/// device fails.
-pub fn evaluate(
-    gpu: &Gpu,
-    settings: &Settings,
-    sources: &[[f64; 3]],
-    strengths: &[f64],
-    targets: Option<&[[f64; 3]]>,
-    times: &mut StageTimes,
-) -> Result<Evaluation, Error> {
-    direct::check(sources, strengths)?;
-    targets.map_or(Ok(()), |t| direct::check(t, &[]))?;
-    let settings = settings.clone().simplified();
-    let cube = Cube::around(&[sources, targets.unwrap_or(&[])]);
-    let n = targets.map_or(sources.len(), <[_]>::len);
-    let problem = Problem::of(sources, strengths, n, &cube);
-    let settings = policy::choose(&settings, problem)?;
-    gpu.enter()?;
-    direct::fits(gpu, 32 * sources.len() + 56 * n, &format!("{} sources at {n} targets", sources.len()))?;
-    let mut arrays = [const { Buffer::<f64>::new() }; 5];
-    let [position, strength, place, field, potential] = &mut arrays;
-    times.time_more(Stage::Tree, || {
-        position.upload(sources.as_flattened())?;
-        strength.upload(strengths)?;
-        place.upload(targets.unwrap_or(&[]).as_flattened())?;
-        gpu.settle()
-    })?;
-    let ends = Ends {
-        sources: Points { position: position.pointer(), strength: strength.pointer(), n: sources.len() },
-        targets: targets.map(|_| Points { position: place.pointer(), strength: DevicePointer::null(), n }),
-        largest: direct::largest(strengths),
-    };
-    let (mut fmm, mut direct) = (Fmm::default(), Direct::default());
-    let mut attempt = DeviceAttempt {
-        gpu,
-        fmm: &mut fmm,
-        direct: &mut direct,
-        cube,
-        sources,
-        targets,
-        positions: (position, targets.map(|_| &*place)),
-        ends,
-        field,
-        potential: Some(potential),
-        softening: settings.softening,
-        times,
-        shares: vec![],
-        arranged: None,
-        failed: None,
-        coincident_pairs: None,
-    };
-    let choice = contract::keep(&settings, problem, &mut attempt)?;
-    let coincident_pairs = attempt.coincident_pairs;
-    Ok(Evaluation {
-        potential: potential.download()?,
-        field: direct::triples(&field.download()?),
-        choice,
-        coincident_pairs: coincident_pairs.unwrap_or_else(|| direct::coincident_pairs(sources)),
-    })
-}
-
-/// Executes the plan of `settings`, whose order must be given, and shows what each stage leaves: the device's side of
-/// [`fmm_core::cpu::watch`].
-///
-/// # Errors
-/// Those of [`evaluate`].
-pub fn watch(
-    gpu: &Gpu,
-    settings: &Settings,
-    plan: &Plan<3>,
-    (sources, strengths): (&[[f64; 3]], &[f64]),
-    targets: Option<&[[f64; 3]]>,
-    see: Watch,
-) -> Result<(), Error> {
-    gpu.enter()?;
-    let mut arrays = [const { Buffer::<f64>::new() }; 5];
-    let [position, strength, place, field, potential] = &mut arrays;
-    let n = targets.map_or(sources.len(), <[_]>::len);
-    position.upload(sources.as_flattened())?;
-    strength.upload(strengths)?;
-    place.upload(targets.unwrap_or(&[]).as_flattened())?;
-    field.resize(3 * n)?;
-    potential.resize(n)?;
-    gpu.settle()?;
-    let ends = Ends {
-        sources: Points { position: position.pointer(), strength: strength.pointer(), n: sources.len() },
-        targets: targets.map(|_| Points { position: place.pointer(), strength: DevicePointer::null(), n }),
-        largest: direct::largest(strengths),
-    };
-    let output = Output { field: field.pointer(), potential: potential.pointer() };
-    let times = &mut StageTimes::default();
-    Fmm::default().sum(gpu, settings, plan, ends, output, None, times, Some(see)).map(|_| ())
 }

@@ -8,12 +8,15 @@
 #![deny(missing_docs)]
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
+mod attempt;
 mod buffer;
 mod cells;
+mod clock;
 mod device;
 mod direct;
 mod driver;
 mod error;
+mod evaluate;
 mod executor;
 mod far;
 mod fmm;
@@ -30,7 +33,7 @@ pub use buffer::Buffer;
 pub use device::{Description, Gpu, devices};
 pub use driver::{NAMES as FUNCTIONS, load};
 pub use error::Unavailable;
+pub use evaluate::{evaluate, watch};
 pub use executor::CudaExecutor;
-pub use fmm::{evaluate, watch};
 pub use kernels::{MISSING, MODULES};
 pub use policy::{MOST_PAIRS, choose};

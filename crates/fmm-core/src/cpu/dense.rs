@@ -7,8 +7,8 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::simd::{Task, Vector, dispatch};
-use crate::expansion::Expansion;
+use super::simd::{Task, Vector};
+use crate::expansion::{Expansion, Translation, matrix as matrix_of};
 use crate::lists::Classes;
 use crate::real::Real;
 
@@ -51,47 +51,15 @@ impl<T: Real> Operators<T> {
                 return vec![];
             }
             let mut matrix = vec![T::ZERO; n.div_ceil(block) * n * block];
-            for first in (0..n).step_by(f64::WIDTH) {
-                let images = dispatch(Images { expansion, class, first });
-                for k in first..n.min(first + f64::WIDTH) {
-                    for row in 0..n {
-                        let image = images[row * f64::WIDTH + k - first];
-                        matrix[(row / block * n + k) * block + row % block] = T::from_f64(image);
-                    }
+            for (k, column) in matrix_of(expansion, Translation::M2L(class)).chunks_exact(n).enumerate() {
+                for (row, image) in column.iter().enumerate() {
+                    matrix[(row / block * n + k) * block + row % block] = T::from_f64(*image);
                 }
             }
             matrix
         };
         // Not in parallel: others may wait for the lock with work of this pool in hand.
         Operators { n, rows, matrices: (0..classes.len() as u32).map(matrix).collect() }
-    }
-}
-
-/// M2L of as many unit vectors as there are lanes, from `first`.
-struct Images<'a, E> {
-    expansion: &'a E,
-    class: u32,
-    first: usize,
-}
-
-impl<E: Expansion<f64, 3>> Task<f64> for Images<'_, E> {
-    type Out = Vec<f64>;
-
-    #[inline(always)]
-    fn run<V: Vector<Scalar = f64>>(self) -> Vec<f64> {
-        let n = self.expansion.len();
-        let mut lanes = vec![V::zero(); n];
-        for lane in 0..f64::WIDTH.min(n - self.first) {
-            let mut unit = [0.0; 8];
-            unit[lane] = 1.0;
-            lanes[self.first + lane] = V::load(&unit);
-        }
-        self.expansion.m2l(self.class, 0, &mut lanes, &mut vec![]);
-        let mut images = vec![0.0; n * f64::WIDTH];
-        for k in 0..n {
-            lanes[k].store(&mut images[k * f64::WIDTH..]);
-        }
-        images
     }
 }
 

@@ -15,4 +15,4 @@ mod truncation;
 pub use evaluate::{Evaluation, evaluate};
 pub use executor::CpuExecutor;
 pub use schedule::{execute, last_degree, watch};
-pub use sorted::{Sum, strength_range, strength_scale};
+pub use sorted::{Sum, power_of_two_below, strength_range, strength_scale};
