@@ -101,7 +101,10 @@ fn sort_few(items: &mut [Item], to: Option<&mut [Item]>, bits: u32) {
     };
     match to {
         Some(to) => sorted(items, to),
-        None => sorted(&items.to_vec(), items),
+        None => {
+            let from = items.to_vec();
+            sorted(&from, items);
+        }
     }
 }
 
