@@ -1,5 +1,6 @@
 //! Execution on the cores of this machine.
 
+pub mod counted;
 pub mod dense;
 mod evaluate;
 mod executor;
@@ -11,6 +12,7 @@ mod schedule;
 pub mod simd;
 mod sorted;
 mod truncation;
+pub mod workload;
 
 pub use evaluate::{Evaluation, evaluate};
 pub use executor::CpuExecutor;
