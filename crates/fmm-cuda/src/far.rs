@@ -43,13 +43,13 @@ pub struct Far<T: DeviceReal> {
     source_tiles: Option<Tiled>,
     /// `[tiles][slots][CELLS]`
     table: Buffer<u32>,
+    /// `[tiles][slots]`
+    active: Buffer<u8>,
     fault: Buffer<u32>,
     /// Multipoles in the order of the lanes of M2L.
     packed: Buffer<T>,
     partial: Buffer<T>,
     parts: usize,
-    /// Whether M2L takes three products in TF32 for one.
-    split: bool,
 }
 
 /// Tiles on the device.
@@ -75,9 +75,10 @@ impl<T: DeviceReal> Far<T> {
     /// Makes ready for `plan` to keep `tolerance`; `kept` may hold the tables of an earlier one.
     pub fn new(plan: &Plan<3>, offsets: Offsets, tolerance: f64, kept: Option<Operators<T>>) -> Result<Self, Error> {
         let order = plan.choice.order.unwrap_or(1);
+        let split = size_of::<T>() == 4 && tolerance < TF32_FLOOR;
         let operators = match kept {
-            Some(kept) if kept.order == order && kept.offsets == offsets => kept,
-            _ => Operators::new(order, offsets)?,
+            Some(kept) if kept.order == order && kept.offsets == offsets && kept.split == split => kept,
+            _ => Operators::new(order, offsets, split)?,
         };
         let (targets, sources) = (&plan.targets, plan.source_tree());
         let n = operators.cut.n;
@@ -96,11 +97,11 @@ impl<T: DeviceReal> Far<T> {
             target_tiles: Tiled::new(targets)?,
             source_tiles: plan.sources.as_ref().map(Tiled::new).transpose()?,
             table: Buffer::new(),
+            active: Buffer::new(),
             fault: Buffer::new(),
             packed: Buffer::new(),
             partial: Buffer::new(),
             parts: 1,
-            split: tolerance < TF32_FLOOR,
         };
         for (buffer, cells) in far.work.iter_mut().zip(&lists) {
             buffer.upload(cells)?;
@@ -111,8 +112,9 @@ impl<T: DeviceReal> Far<T> {
         if plan.schedule().contains(&Stage::M2L) {
             let (tiles, tables) = (far.target_tiles.len(), &far.operators.m2l);
             far.table.resize(tiles * tables.slots * CELLS)?;
+            far.active.resize(tiles * tables.slots)?;
             far.packed.resize((sources.len() + 1) * tables.cut.pitch())?;
-            let warps = tiles * CELLS / 32 * (tables.cut.columns / tables.cut.tiles);
+            let warps = tiles.div_ceil(2) * WARPS * (tables.cut.columns / tables.cut.tiles);
             far.parts = (FILLED / warps.max(1)).clamp(1, MOST_PARTS);
             far.partial.resize(if far.parts > 1 { far.parts * targets.len() * n } else { 0 })?;
         }
@@ -144,6 +146,7 @@ impl<T: DeviceReal> Far<T> {
             list: place.m2l,
             tiles: self.target_tiles.cells.pointer(),
             table: self.table.pointer(),
+            active: self.active.pointer(),
             octant: place.targets.octant,
             slot_of: tables.slot_of.pointer(),
             operators: tables.operators.pointer(),
@@ -168,19 +171,23 @@ impl<T: DeviceReal> Far<T> {
             pitch: cut.pitch() as u32,
             steps: cut.steps as u32,
             half: u32::from(cut.half),
+            chunk: cut.chunk as u32,
         };
         let real = T::NAME;
-        let split = if self.split && size_of::<T>() == 4 { "_split" } else { "" };
-        let launch = |name: &str, grid: (u32, u32, u32), threads: usize| {
+        let split = if self.operators.split { "_split" } else { "" };
+        let launch = |name: &str, grid: (usize, usize), (threads, shared): (usize, usize)| {
+            let grid = (grid.0 as u32, grid.1 as u32);
             // SAFETY: the arrays have the lengths that the view says.
-            unsafe { gpu.kernels().launch(gpu.stream(), name, grid, threads as u32, &view) }
+            unsafe { gpu.kernels().launch_with(gpu.stream(), name, grid, (threads as u32, shared), &view) }
         };
-        launch("m2l_table", ((tiles * CELLS / 8) as u32, 1, 1), 256)?;
-        launch(&format!("m2l_pack_{real}"), (self.packed.len().div_ceil(TILE) as u32, 1, 1), TILE)?;
-        let grid = ((tiles * CELLS / 32).div_ceil(WARPS) as u32, (cut.columns / cut.tiles) as u32, self.parts as u32);
-        launch(&format!("m2l_spherical{split}_{real}_{}", cut.tiles), grid, 32 * WARPS)?;
+        launch("m2l_table", (tiles * CELLS / 8, 1), (256, 0))?;
+        launch("m2l_active", ((tiles * tables.slots).div_ceil(8), 1), (256, 0))?;
+        launch(&format!("m2l_pack{split}_{real}"), (self.packed.len().div_ceil(4 * TILE), 1), (TILE, 0))?;
+        let blocks = tiles.div_ceil(2) * (cut.columns / cut.tiles);
+        let shared = cut.shared(size_of::<T>());
+        launch(&format!("m2l_dense{split}_{real}_{}", cut.tiles), (blocks, self.parts), (32 * WARPS, shared))?;
         if self.parts > 1 {
-            launch(&format!("m2l_parts_{real}"), (self.locals.len().div_ceil(TILE) as u32, 1, 1), TILE)?;
+            launch(&format!("m2l_parts_{real}"), (self.locals.len().div_ceil(TILE), 1), (TILE, 0))?;
         }
         Ok(())
     }

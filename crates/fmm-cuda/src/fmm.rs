@@ -223,14 +223,14 @@ impl Fmm {
         let pairs = [&plan.lists.m2l, &plan.lists.m2p, &plan.lists.p2l, &plan.lists.p2p];
         let made = std::mem::take(&mut self.made);
         let listed: usize = pairs.iter().map(|list| 8 * (list.pairs.len() + list.start.len())).sum();
-        let bodies = 36 * (n + plan.sources.as_ref().map_or(0, |s| s.order.len())) + 32 * n;
+        let bodies = 52 * (n + plan.sources.as_ref().map_or(0, |s| s.order.len())) + 32 * n;
         direct::fits(gpu, listed + bodies + Far::<T>::bytes(plan), &format!("expansions and lists of {n} targets"))?;
 
         let mut far = times.time_more(Stage::Tree, || {
             if !made {
                 self.upload(plan)?;
             }
-            self.near.plan(&plan.targets)?;
+            self.near.plan(n, plan.source_tree().order.len());
             self.sums.resize(n)?;
             self.inverse.resize(n)?;
             let far = Far::<T>::new(plan, offsets, settings.tolerance, kept)?;
@@ -250,12 +250,12 @@ impl Fmm {
             precision: plan.choice.precision,
             closest: plan.closest,
             strength_scale: scale,
-            whole: !output.potential.is_null() || plan.choice.precision == Precision::F64,
+            whole: !output.potential.is_null(),
         });
         for &stage in plan.schedule() {
             if stage == Stage::P2P {
                 let Choice { precision, .. } = plan.choice;
-                let potential = !output.potential.is_null() || precision == Precision::F64;
+                let potential = !output.potential.is_null();
                 self.near.sum(gpu, &place, settings.softening, precision, plan.closest, potential)?;
             } else {
                 far.stage(gpu, &place, stage)?;
