@@ -131,7 +131,6 @@ struct M2lView {
   CsrView list;
   const uint32_t *tiles;        // [tiles_len][CELLS]: target cells of one level and octant, then NONE
   uint32_t *table;              // [tiles_len][slots][CELLS]: source cells, or NONE
-  uint8_t *active;              // [tiles_len][slots]: whether a target of the tile has a source
   const uint8_t *octant;        // [cells]
   const uint32_t *slot_of;      // [8][classes]: the slot of a class at targets of an octant, or NONE
   const uint32_t *operators;    // [8][slots]: the matrix, and in bits 29 to 31 the axes that it is mirrored along
@@ -149,7 +148,6 @@ struct M2lView {
   uint32_t cells, zero_row;     // target cells and source cells
   uint32_t n, columns;          // coefficients, and eights of them
   uint32_t pitch, steps, half;  // steps of 16 source coefficients; half: the last has 8
-  uint32_t chunk;               // steps that are copied at once
 };
 
 // Direct sums by lists.
@@ -204,7 +202,7 @@ extern "C" __device__ const unsigned layout[] = {
     CELLS, sizeof(TreeView), offsetof(TreeView, cells), sizeof(CsrView), sizeof(Sum),
     sizeof(FarView), offsetof(FarView, list), offsetof(FarView, sums), offsetof(FarView, staged),
     sizeof(TranslateView), offsetof(TranslateView, tiles), offsetof(TranslateView, depth),
-    sizeof(M2lView), offsetof(M2lView, matrices), offsetof(M2lView, fault), offsetof(M2lView, chunk),
+    sizeof(M2lView), offsetof(M2lView, matrices), offsetof(M2lView, fault), offsetof(M2lView, half),
     sizeof(NearView), offsetof(NearView, tasks), offsetof(NearView, softening), offsetof(NearView, same),
     sizeof(GuardView), offsetof(GuardView, parts), sizeof(GatherView), offsetof(GatherView, n),
 };

@@ -91,7 +91,8 @@ impl Rows {
     }
 }
 
-/// The cells of a tree in tiles of [`CELLS`]: a tile has cells of one level and octant, in their order, then [`NONE`].
+/// The cells of a tree in tiles of [`CELLS`]: a tile has cells of one level and octant, in their order, then [`NONE`]. Two tiles of an
+/// octant, then two of the next: so tiles side by side are of cells side by side, which share sources, whatever their octants.
 pub struct Tiles {
     /// `[][CELLS]`
     pub cells: Vec<u32>,
@@ -104,9 +105,14 @@ impl Tiles {
     pub fn new(tree: &Tree<3>) -> Self {
         let (mut cells, mut level_start) = (vec![], vec![0]);
         for level in 0..tree.levels() {
-            for octant in 0..8 {
-                cells.extend(tree.level(level).filter(|&c| tree.octant[c] == octant).map(|c| c as u32));
-                cells.resize(cells.len().next_multiple_of(CELLS), NONE);
+            let mut octants: [Vec<u32>; 8] = Default::default();
+            tree.level(level).for_each(|c| octants[usize::from(tree.octant[c])].push(c as u32));
+            octants.iter_mut().for_each(|octant| octant.resize(octant.len().next_multiple_of(CELLS), NONE));
+            let longest = octants.iter().map(Vec::len).max().unwrap_or(0);
+            for first in (0..longest).step_by(2 * CELLS) {
+                for octant in &octants {
+                    cells.extend_from_slice(&octant[first.min(octant.len())..(first + 2 * CELLS).min(octant.len())]);
+                }
             }
             level_start.push(cells.len() / CELLS);
         }

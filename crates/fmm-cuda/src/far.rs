@@ -43,8 +43,6 @@ pub struct Far<T: DeviceReal> {
     source_tiles: Option<Tiled>,
     /// `[tiles][slots][CELLS]`
     table: Buffer<u32>,
-    /// `[tiles][slots]`
-    active: Buffer<u8>,
     fault: Buffer<u32>,
     /// Multipoles in the order of the lanes of M2L.
     packed: Buffer<T>,
@@ -97,7 +95,6 @@ impl<T: DeviceReal> Far<T> {
             target_tiles: Tiled::new(targets)?,
             source_tiles: plan.sources.as_ref().map(Tiled::new).transpose()?,
             table: Buffer::new(),
-            active: Buffer::new(),
             fault: Buffer::new(),
             packed: Buffer::new(),
             partial: Buffer::new(),
@@ -112,7 +109,6 @@ impl<T: DeviceReal> Far<T> {
         if plan.schedule().contains(&Stage::M2L) {
             let (tiles, tables) = (far.target_tiles.len(), &far.operators.m2l);
             far.table.resize(tiles * tables.slots * CELLS)?;
-            far.active.resize(tiles * tables.slots)?;
             far.packed.resize((sources.len() + 1) * tables.cut.pitch())?;
             let warps = tiles.div_ceil(2) * WARPS * (tables.cut.columns / tables.cut.tiles);
             far.parts = (FILLED / warps.max(1)).clamp(1, MOST_PARTS);
@@ -146,7 +142,6 @@ impl<T: DeviceReal> Far<T> {
             list: place.m2l,
             tiles: self.target_tiles.cells.pointer(),
             table: self.table.pointer(),
-            active: self.active.pointer(),
             octant: place.targets.octant,
             slot_of: tables.slot_of.pointer(),
             operators: tables.operators.pointer(),
@@ -171,23 +166,20 @@ impl<T: DeviceReal> Far<T> {
             pitch: cut.pitch() as u32,
             steps: cut.steps as u32,
             half: u32::from(cut.half),
-            chunk: cut.chunk as u32,
         };
         let real = T::NAME;
         let split = if self.operators.split { "_split" } else { "" };
-        let launch = |name: &str, grid: (usize, usize), (threads, shared): (usize, usize)| {
+        let launch = |name: &str, grid: (usize, usize), threads: usize| {
             let grid = (grid.0 as u32, grid.1 as u32);
             // SAFETY: the arrays have the lengths that the view says.
-            unsafe { gpu.kernels().launch_with(gpu.stream(), name, grid, (threads as u32, shared), &view) }
+            unsafe { gpu.kernels().launch(gpu.stream(), name, grid, threads as u32, &view) }
         };
-        launch("m2l_table", (tiles * CELLS / 8, 1), (256, 0))?;
-        launch("m2l_active", ((tiles * tables.slots).div_ceil(8), 1), (256, 0))?;
-        launch(&format!("m2l_pack{split}_{real}"), (self.packed.len().div_ceil(4 * TILE), 1), (TILE, 0))?;
+        launch("m2l_table", (tiles * CELLS / 8, 1), 256)?;
+        launch(&format!("m2l_pack{split}_{real}"), (self.packed.len().div_ceil(4 * TILE), 1), TILE)?;
         let blocks = tiles.div_ceil(2) * (cut.columns / cut.tiles);
-        let shared = cut.shared(size_of::<T>());
-        launch(&format!("m2l_dense{split}_{real}_{}", cut.tiles), (blocks, self.parts), (32 * WARPS, shared))?;
+        launch(&format!("m2l_dense{split}_{real}_{}", cut.tiles), (blocks, self.parts), 32 * WARPS)?;
         if self.parts > 1 {
-            launch(&format!("m2l_parts_{real}"), (self.locals.len().div_ceil(TILE), 1), (TILE, 0))?;
+            launch(&format!("m2l_parts_{real}"), (self.locals.len().div_ceil(TILE), 1), TILE)?;
         }
         Ok(())
     }

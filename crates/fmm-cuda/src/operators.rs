@@ -144,12 +144,7 @@ pub struct Fragments {
     pub steps: usize,
     /// Whether the last step has 8.
     pub half: bool,
-    /// Steps that are copied to shared memory at once.
-    pub chunk: usize,
 }
-
-/// Pieces of matrices in shared memory: `STAGES` of the kernels.
-const STAGES: usize = 3;
 
 impl Fragments {
     fn new(n: usize, bytes: usize) -> Self {
@@ -158,13 +153,7 @@ impl Fragments {
         let blocks = all.div_ceil(most);
         let tiles = sizes.iter().copied().find(|&size| size >= all.div_ceil(blocks)).unwrap_or(most);
         let steps = n.div_ceil(16);
-        let chunk = (SHARED / (STAGES * tiles * 128 * bytes)).clamp(1, steps);
-        Fragments { n, tiles, columns: tiles * blocks, steps, half: n - 16 * (steps - 1) <= 8, chunk }
-    }
-
-    /// Bytes of shared memory of a block whose numbers have `bytes`.
-    pub fn shared(&self, bytes: usize) -> usize {
-        STAGES * self.chunk * self.tiles * 128 * bytes
+        Fragments { n, tiles, columns: tiles * blocks, steps, half: n - 16 * (steps - 1) <= 8 }
     }
 
     /// Packed places of a cell.

@@ -241,8 +241,6 @@ pub struct M2lView {
     pub tiles: DevicePointer<u32>,
     /// Source cells, or [`NONE`]. `[tiles_len][slots][CELLS]`
     pub table: DevicePointer<u32>,
-    /// Whether a target of the tile has a source. `[tiles_len][slots]`
-    pub active: DevicePointer<u8>,
     /// Of the target cells. `[cells]`
     pub octant: DevicePointer<u8>,
     /// The slot of a class at targets of an octant, or [`NONE`]. `[8][classes]`
@@ -291,8 +289,6 @@ pub struct M2lView {
     pub steps: u32,
     /// 1: the last step has 8.
     pub half: u32,
-    /// Steps that are copied at once.
-    pub chunk: u32,
 }
 
 /// Direct sums by lists.
@@ -413,7 +409,7 @@ pub const LAYOUT: &[usize] = &{
         size_of::<M2lView>(),
         offset_of!(M2lView, matrices),
         offset_of!(M2lView, fault),
-        offset_of!(M2lView, chunk),
+        offset_of!(M2lView, half),
         size_of::<NearView>(),
         offset_of!(NearView, tasks),
         offset_of!(NearView, softening),

@@ -61,7 +61,6 @@ fn every_kernel_is_there_for_every_capability() {
         "invert_order",
         "return_sums_f64",
         "m2l_table",
-        "m2l_active",
         "near_tasks",
         "near_bodies",
     ]
