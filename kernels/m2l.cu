@@ -150,8 +150,13 @@ template <typename Real, bool SPLIT, unsigned TILES> __device__ inline void m2l(
   const unsigned octant = v.octant[cells[0]];
   const unsigned begin = v.slots * blockIdx.y / v.parts, end = v.slots * (blockIdx.y + 1) / v.parts;
   const auto *from = static_cast<const Real *>(v.from);
-  const auto *matrices = static_cast<const Real *>(v.matrices) + first * 128;
   const unsigned step = v.columns * 128;
+  const auto *matrices = static_cast<const Real *>(v.matrices) + first * 128;
+  if (v.per_level > 0) {
+    unsigned level = 0;
+    while (level + 1 < v.levels && v.level_start[level + 1] <= cells[0]) level++;
+    matrices += size_t(level) * v.per_level * v.steps * step;
+  }
   const uint32_t *table = v.table + size_t(works ? tile : 0) * v.slots * CELLS + base + g;
 
   Real sum[4][TILES][2] = {};
@@ -293,20 +298,35 @@ template <typename Real> __device__ inline void add_parts(const M2lView &v) {
 }
 
 extern "C" {
-// The sources of every target by tile and slot, in a table full of NONE. A warp works for one target.
+// The sources of every target by tile and slot. A block has half a tile, whose rows are put together in shared memory, so that whole
+// sectors are written.
 __global__ void __launch_bounds__(256) m2l_table(M2lView v) {
-  const size_t place = size_t(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
-  const size_t tile = place / CELLS, t = place % CELLS;
-  const uint32_t cell = v.tiles[place];
-  if (cell == NONE) return;
-  const unsigned octant = v.octant[cell];
-  for (uint64_t i = v.list.start[cell] + threadIdx.x % 32; i < v.list.start[cell + 1]; i += 32) {
-    const uint32_t source = v.list.pairs[2 * i], kind = v.list.pairs[2 * i + 1];
-    const uint32_t slot = v.slot_of[octant * v.classes + kind];
-    if (slot == NONE)
-      *v.fault = 1;
-    else
-      v.table[(tile * v.slots + slot) * CELLS + t] = source;
+  constexpr unsigned HALF = CELLS / 2, ROWS = 352;
+  __shared__ uint32_t rows[ROWS][HALF + 1];
+  const size_t tile = blockIdx.x / 2;
+  const unsigned first = blockIdx.x % 2 * HALF, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const uint32_t *cells = v.tiles + tile * CELLS + first;
+  for (unsigned begin = 0; begin < v.slots; begin += ROWS) {
+    const unsigned count = min(ROWS, v.slots - begin);
+    for (unsigned row = warp; row < count; row += 8) rows[row][lane] = NONE;
+    __syncthreads();
+    for (unsigned t = warp; t < HALF; t += 8) {
+      const uint32_t cell = cells[t];
+      if (cell == NONE) break;
+      const uint32_t *slot_of = v.slot_of + v.octant[cell] * v.classes;
+      for (uint64_t i = v.list.start[cell] + lane; i < v.list.start[cell + 1]; i += 32) {
+        const uint2 pair = reinterpret_cast<const uint2 *>(v.list.pairs)[i];
+        const uint32_t slot = slot_of[pair.y];
+        if (slot == NONE)
+          *v.fault = 1;
+        else if (slot - begin < count)
+          rows[slot - begin][t] = pair.x;
+      }
+    }
+    __syncthreads();
+    uint32_t *to = v.table + (tile * v.slots + begin) * CELLS + first;
+    for (unsigned row = warp; row < count; row += 8) to[row * CELLS + lane] = rows[row][lane];
+    __syncthreads();
   }
 }
 

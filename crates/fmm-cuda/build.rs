@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The kernels' files, and whether multiplications and additions may be fused: not where bits must be the CPU's.
-const MODULES: [(&str, bool); 13] = [
+const MODULES: [(&str, bool); 14] = [
+    ("cartesian", true),
     ("evaluate", true),
     ("gather", false),
     ("guard", true),

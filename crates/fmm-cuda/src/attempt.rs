@@ -5,13 +5,13 @@ use fmm_core::contract::Attempt;
 use fmm_core::cpu::{guard::Sample, power_of_two_below};
 use fmm_core::plan::Plan;
 use fmm_core::tree::Cube;
-use fmm_core::{Choice, Error, Family, Method, Precision, Settings, Softening, Stage, StageTimes};
+use fmm_core::{Choice, Error, Method, Precision, Settings, Softening, Stage, StageTimes};
 
 use crate::buffer::Buffer;
 use crate::direct::{self, Direct, Output, Request};
 use crate::fmm::{Ends, Fmm, Shares};
 use crate::order::Units;
-use crate::{Gpu, guard, policy};
+use crate::{Gpu, guard};
 
 /// A sum on the device, done with one choice after another.
 pub struct DeviceAttempt<'a> {
@@ -107,9 +107,6 @@ impl Attempt for DeviceAttempt<'_> {
         }
         if choice.method == Method::Direct {
             return self.direct_sum(settings, &choice);
-        }
-        if choice.expansion == Some(Family::Cartesian) {
-            return Err(policy::no_cartesian(settings));
         }
         self.arranged = None;
         let fast = self.fmm.plan(self.gpu, settings, choice.clone(), self.cube, self.positions, self.times)?;

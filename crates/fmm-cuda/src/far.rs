@@ -3,13 +3,14 @@
 use cust::memory::DevicePointer;
 use fmm_core::plan::Plan;
 use fmm_core::tree::Tree;
-use fmm_core::{Error, Stage};
+use fmm_core::{Error, Family, Settings, Stage};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
+use crate::cartesian::{Softened, Stage as AtBodies};
 use crate::cells::Tiles;
 use crate::kernels::SHARED;
-use crate::operators::{DeviceReal, Offsets, Operators};
+use crate::operators::{Basis, DeviceReal, Offsets, Operators};
 use crate::view::{CELLS, CsrView, FarView, M2lView, TILE, TranslateView, TreeView};
 
 use super::fmm::Place;
@@ -70,13 +71,29 @@ impl Tiled {
 }
 
 impl<T: DeviceReal> Far<T> {
-    /// Makes ready for `plan` to keep `tolerance`; `kept` may hold the tables of an earlier one.
-    pub fn new(plan: &Plan<3>, offsets: Offsets, tolerance: f64, kept: Option<Operators<T>>) -> Result<Self, Error> {
-        let order = plan.choice.order.unwrap_or(1);
-        let split = size_of::<T>() == 4 && tolerance < TF32_FLOOR;
+    /// Makes ready for `plan` to keep the tolerance of `settings`; `kept` may hold the tables of an earlier one.
+    pub fn new(
+        gpu: &Gpu,
+        plan: &Plan<3>,
+        offsets: Offsets,
+        settings: &Settings,
+        kept: Option<Operators<T>>,
+    ) -> Result<Self, Error> {
+        let Settings { tolerance, softening, .. } = *settings;
+        let cells = &plan.targets;
+        let basis = Basis {
+            order: plan.choice.order.unwrap_or(1),
+            softened: (plan.choice.expansion == Some(Family::Cartesian)).then_some(Softened {
+                softening,
+                side: cells.side,
+                levels: cells.levels(),
+            }),
+            offsets,
+            split: size_of::<T>() == 4 && tolerance < TF32_FLOOR,
+        };
         let operators = match kept {
-            Some(kept) if kept.order == order && kept.offsets == offsets && kept.split == split => kept,
-            _ => Operators::new(order, offsets, split)?,
+            Some(kept) if kept.basis == basis => kept,
+            _ => Operators::new(gpu, basis)?,
         };
         let (targets, sources) = (&plan.targets, plan.source_tree());
         let n = operators.cut.n;
@@ -119,7 +136,11 @@ impl<T: DeviceReal> Far<T> {
 
     /// Bytes of device memory that expansions and tables of `plan` take.
     pub fn bytes(plan: &Plan<3>) -> usize {
-        let n = plan.choice.order.map_or(0, |p| (p + 1) * (p + 1));
+        let cartesian = plan.choice.expansion == Some(Family::Cartesian);
+        let n = plan
+            .choice
+            .order
+            .map_or(0, |p| if cartesian { (p + 1) * (p + 2) * (p + 3) / 6 } else { (p + 1) * (p + 1) });
         // 189 slots of the classical rule, and half as many cells again for tiles that are not full.
         let slots = if plan.schedule().contains(&Stage::M2L) { 189 } else { 0 };
         let cells = plan.targets.len() + plan.sources.as_ref().map_or(plan.targets.len(), Tree::len);
@@ -135,7 +156,6 @@ impl<T: DeviceReal> Far<T> {
         if self.table.is_empty() {
             return Ok(());
         }
-        self.table.fill(gpu.stream(), 0xff)?;
         let (tables, tiles) = (&self.operators.m2l, self.target_tiles.len());
         let cut = tables.cut;
         let view = M2lView {
@@ -143,6 +163,7 @@ impl<T: DeviceReal> Far<T> {
             tiles: self.target_tiles.cells.pointer(),
             table: self.table.pointer(),
             octant: place.targets.octant,
+            level_start: place.targets.level_start,
             slot_of: tables.slot_of.pointer(),
             operators: tables.operators.pointer(),
             source_signs: tables.source_signs.pointer(),
@@ -166,15 +187,17 @@ impl<T: DeviceReal> Far<T> {
             pitch: cut.pitch() as u32,
             steps: cut.steps as u32,
             half: u32::from(cut.half),
+            levels: place.targets.levels,
+            per_level: tables.per_level as u32,
         };
         let real = T::NAME;
-        let split = if self.operators.split { "_split" } else { "" };
+        let split = if self.operators.basis.split { "_split" } else { "" };
         let launch = |name: &str, grid: (usize, usize), threads: usize| {
             let grid = (grid.0 as u32, grid.1 as u32);
             // SAFETY: the arrays have the lengths that the view says.
             unsafe { gpu.kernels().launch(gpu.stream(), name, grid, threads as u32, &view) }
         };
-        launch("m2l_table", (tiles * CELLS / 8, 1), 256)?;
+        launch("m2l_table", (2 * tiles, 1), 256)?;
         launch(&format!("m2l_pack{split}_{real}"), (self.packed.len().div_ceil(4 * TILE), 1), TILE)?;
         let blocks = tiles.div_ceil(2) * (cut.columns / cut.tiles);
         launch(&format!("m2l_dense{split}_{real}_{}", cut.tiles), (blocks, self.parts), 32 * WARPS)?;
@@ -195,11 +218,11 @@ impl<T: DeviceReal> Far<T> {
             Stage::P2M => {
                 self.multipoles.fill(gpu.stream(), 0)?;
                 self.locals.fill(gpu.stream(), 0)?;
-                self.bodies(gpu, place, "p2m", (0, 0), place.p2l, false)
+                self.bodies(gpu, place, AtBodies::P2M, place.p2l)
             }
-            Stage::P2L => self.bodies(gpu, place, "p2l", (1, 1), place.p2l, true),
-            Stage::L2P => self.bodies(gpu, place, "l2p", (2, 0), place.m2p, true),
-            Stage::M2P => self.bodies(gpu, place, "m2p", (3, 2), place.m2p, false),
+            Stage::P2L => self.bodies(gpu, place, AtBodies::P2L, place.p2l),
+            Stage::L2P => self.bodies(gpu, place, AtBodies::L2P, place.m2p),
+            Stage::M2P => self.bodies(gpu, place, AtBodies::M2P, place.m2p),
             Stage::M2L => self.m2l(gpu, place),
             Stage::M2M => {
                 let tiles = self.source_tiles.as_ref().unwrap_or(&self.target_tiles);
@@ -226,21 +249,24 @@ impl<T: DeviceReal> Far<T> {
         }
     }
 
-    /// P2M, P2L, L2P or M2P, with the given places of work and recurrences.
-    fn bodies(
-        &self,
-        gpu: &Gpu,
-        place: &Place,
-        name: &str,
-        (work, factors): (usize, usize),
-        list: CsrView,
-        local: bool,
-    ) -> Result<(), Error> {
+    /// P2M, P2L, L2P or M2P.
+    fn bodies(&self, gpu: &Gpu, place: &Place, stage: AtBodies, list: CsrView) -> Result<(), Error> {
+        // The places of work and recurrences.
+        let (name, work, factors, local) = match stage {
+            AtBodies::P2M => ("p2m", 0, 0, false),
+            AtBodies::P2L => ("p2l", 1, 1, true),
+            AtBodies::L2P => ("l2p", 2, 0, true),
+            AtBodies::M2P => ("m2p", 3, 2, false),
+        };
         let work = &self.work[work];
         if work.is_empty() {
             return Ok(());
         }
-        let order = self.operators.order;
+        let coefficients = if local { self.locals.pointer().cast() } else { self.multipoles.pointer().cast() };
+        if let Some(cartesian) = &self.operators.cartesian {
+            return cartesian.launch::<T>(gpu, place, stage, list, work, coefficients);
+        }
+        let order = self.operators.basis.order;
         // What a warp keeps in shared memory: harmonics of its bodies, or four weights of each harmonic.
         let (reals, gathers) = match name {
             "p2m" | "p2l" => (self.operators.cut.n * ROW, true),
@@ -259,7 +285,7 @@ impl<T: DeviceReal> Far<T> {
             source_bodies: place.source_bodies,
             work: work.pointer(),
             factors: self.operators.recurrences[factors].pointer().cast(),
-            coefficients: if local { self.locals.pointer().cast() } else { self.multipoles.pointer().cast() },
+            coefficients,
             sums: place.sums,
             count: work.len() as u32,
             order: order as u32,

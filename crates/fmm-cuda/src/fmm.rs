@@ -2,11 +2,11 @@
 
 use fmm_core::accuracy;
 use fmm_core::cpu::{self, power_of_two_below};
-use fmm_core::expansion::Spherical;
+use fmm_core::expansion::{Cartesian, Spherical};
 use fmm_core::lists::{Classes, Csr, Lists, Pair};
 use fmm_core::plan::Plan;
 use fmm_core::tree::Cube;
-use fmm_core::{Choice, Error, Method, Precision, Settings, Softening, Stage, StageTimes};
+use fmm_core::{Choice, Error, Family, Method, Precision, Settings, Softening, Stage, StageTimes};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
@@ -233,7 +233,7 @@ impl Fmm {
             self.near.plan(n, plan.source_tree().order.len());
             self.sums.resize(n)?;
             self.inverse.resize(n)?;
-            let far = Far::<T>::new(plan, offsets, settings.tolerance, kept)?;
+            let far = Far::<T>::new(gpu, plan, offsets, settings, kept)?;
             gpu.settle()?;
             Ok::<_, Error>(far)
         })?;
@@ -275,7 +275,6 @@ impl Fmm {
         }
         let shares = match guarded {
             Some(at) => times.time_more(Stage::Guard, || {
-                let expansion = Spherical::<T>::new(plan.choice.order.unwrap_or(1), plan.classes);
                 let used =
                     |list: &Csr, all: &Buffer<T>| if list.pairs.is_empty() { Ok(vec![]) } else { all.download() };
                 // Multipoles are asked at leaves alone; local expansions where there is M2L.
@@ -283,7 +282,15 @@ impl Fmm {
                 let locals = used(&plan.lists.m2l, &far.locals)?;
                 let sums = self.sums.download()?;
                 let sums: Vec<_> = sums.iter().map(|s| cpu::Sum { potential: s.potential, field: s.field }).collect();
-                let mut shares = cpu::last_degree(&expansion, plan, at, (&multipoles, &locals), &sums);
+                let (order, classes) = (plan.choice.order.unwrap_or(1), plan.classes);
+                let expansions = (&multipoles[..], &locals[..]);
+                let mut shares = if plan.choice.expansion == Some(Family::Cartesian) {
+                    let (side, levels) = (plan.targets.side, plan.targets.levels());
+                    let expansion = Cartesian::<T>::new(order, settings.softening, classes, side, levels);
+                    cpu::last_degree(&expansion, plan, at, expansions, &sums)
+                } else {
+                    cpu::last_degree(&Spherical::<T>::new(order, classes), plan, at, expansions, &sums)
+                };
                 shares.iter_mut().for_each(|s| s.0 = plan.targets.order[s.0 as usize]);
                 Ok::<_, Error>(shares)
             })?,

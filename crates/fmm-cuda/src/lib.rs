@@ -10,6 +10,7 @@
 
 mod attempt;
 mod buffer;
+mod cartesian;
 mod cells;
 mod clock;
 mod device;
@@ -36,4 +37,4 @@ pub use error::Unavailable;
 pub use evaluate::{evaluate, watch};
 pub use executor::CudaExecutor;
 pub use kernels::{MISSING, MODULES};
-pub use policy::{MOST_PAIRS, choose};
+pub use policy::choose;
