@@ -184,4 +184,36 @@ __global__ void __launch_bounds__(THREADS) place_leaves(GrowthView v) {
       v.leaves[v.rank[body / 32] + __popc(v.map[body / 32] & ((1u << body % 32) - 1))] = cell;
     }
 }
+
+// The kind of every cell, and how many there are of each.
+__global__ void __launch_bounds__(THREADS) count_kinds(GrowthView v) {
+  __shared__ uint32_t count[KINDS];
+  const uint32_t cells = cells_of(v);
+  if (cells > v.capacity) return;
+  for (unsigned i = threadIdx.x; i < KINDS; i += THREADS) count[i] = 0;
+  __syncthreads();
+  for (uint32_t cell = blockIdx.x * THREADS + threadIdx.x; cell < cells; cell += gridDim.x * THREADS) {
+    const unsigned kind = 8 * v.level[cell] + v.octant[cell];
+    v.kind[cell] = kind;
+    atomicAdd(&count[kind], 1u);
+  }
+  __syncthreads();
+  for (unsigned i = threadIdx.x; i < KINDS; i += THREADS)
+    if (count[i]) {
+      atomicAdd(&v.bins[i], count[i]);
+      atomicAdd(reinterpret_cast<unsigned long long *>(v.state + STATE_KINDS + i), (unsigned long long)(count[i]));
+    }
+}
+
+// The tiles of the sorted cells.
+__global__ void __launch_bounds__(THREADS) fill_tiles(TilesView v) {
+  const uint32_t i = blockIdx.x * THREADS + threadIdx.x, tile = i / TILE_CELLS;
+  if (tile >= v.first_tile[KINDS]) return;
+  unsigned kind = 0;
+  for (unsigned step = 128; step > 0; step /= 2)
+    if (kind + step < KINDS && v.first_tile[kind + step] <= tile) kind += step;
+  // Kinds without cells start where the next one does: the last that starts here has the tile.
+  const uint32_t at = v.first[kind] + (tile - v.first_tile[kind]) * TILE_CELLS + i % TILE_CELLS;
+  v.tiles[i] = at < v.first[kind + 1] ? v.sorted[at] : NO_CELL;
+}
 }

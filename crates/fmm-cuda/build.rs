@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The kernels' files, and whether multiplications and additions may be fused: not where bits must be the CPU's.
-const MODULES: [(&str, bool); 13] = [
+const MODULES: [(&str, bool); 14] = [
     ("evaluate", true),
     ("gather", false),
     ("guard", true),
@@ -19,6 +19,7 @@ const MODULES: [(&str, bool); 13] = [
     ("p2p", true),
     ("sort", false),
     ("step", false),
+    ("survey", false),
     ("translate", true),
     ("tree", false),
 ];

@@ -1,13 +1,13 @@
 //! Direct sums by lists of leaves.
 
 use fmm_core::expansion::Pairs;
-use fmm_core::tree::Tree;
 use fmm_core::{Error, Precision, Softening};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::direct::kernel;
 use crate::fmm::Place;
+use crate::geometry::DeviceTree;
 use crate::view::NearView;
 
 /// Targets of a task, at most: what the lanes of a warp can hold in double precision.
@@ -25,10 +25,12 @@ pub struct Near {
 
 impl Near {
     /// Cuts the leaves of `tree` into tasks.
-    pub fn plan(&mut self, tree: &Tree<3>) -> Result<(), Error> {
+    pub fn plan(&mut self, gpu: &Gpu, tree: &DeviceTree) -> Result<(), Error> {
         let mut tasks = vec![];
-        for &leaf in &tree.leaves {
-            let [begin, end] = tree.bodies[leaf as usize];
+        gpu.finish()?;
+        let bodies = tree.bodies.download()?;
+        for leaf in tree.leaves.download()? {
+            let [begin, end] = bodies[leaf as usize];
             let parts = (end - begin).div_ceil(TARGETS);
             for k in 0..parts {
                 let cut = |k: u32| begin + (u64::from(end - begin) * u64::from(k) / u64::from(parts)) as u32;

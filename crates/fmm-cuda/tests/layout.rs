@@ -51,6 +51,11 @@ fn every_kernel_is_there_for_every_capability() {
         "mark_leaves",
         "count_leaves",
         "place_leaves",
+        "count_kinds",
+        "fill_tiles",
+        "survey_sample",
+        "survey_join",
+        "survey_levels",
         "lists_fmm",
         "lists_walk",
         "gather_f64",
@@ -61,6 +66,12 @@ fn every_kernel_is_there_for_every_capability() {
         "invert_order",
         "return_sums_f64",
         "m2l_table",
+        "count_up",
+        "share_starts",
+        "shares_f32",
+        "shares_f64",
+        "guard_pick",
+        "guard_join",
     ]
     .map(String::from)
     .to_vec();

@@ -7,13 +7,18 @@ use fmm_core::tree::{Cube, Tree};
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::geometry::sort::sort;
+use crate::geometry::tiles::Tiles;
 use crate::geometry::view::{
-    CellsView, GrowthView, KEY_LEVELS, STATE_COINCIDENT, STATE_DEEP, STATE_LEAVES, STATE_SIZE, THREADS, WORD_TILE,
+    CellsView, GrowthView, KEY_LEVELS, RADIX, STATE_COINCIDENT, STATE_DEEP, STATE_KINDS, STATE_LEAVES, STATE_SIZE,
+    THREADS, WORD_TILE,
 };
 use crate::geometry::work::{Work, launch};
 
 /// Blocks that share the cells of a level, as many as a large GPU runs at once.
 const SHARES: usize = 1056;
+
+/// Blocks that share the cells where kinds are counted: each adds its counts to those of all.
+const KIND_SHARES: usize = 132;
 
 /// Cells over sorted bodies, on the device: the arrays of [`Tree`], whose documentation says what they hold.
 #[derive(Default)]
@@ -36,6 +41,8 @@ pub struct DeviceTree {
     pub centre: Buffer<[f64; 3]>,
     /// Leaves, in the order of their bodies.
     pub leaves: Buffer<u32>,
+    /// The cells as the operators take them.
+    pub tiles: Tiles,
     key: Buffer<u64>,
     side: f64,
     leaf_size: usize,
@@ -92,6 +99,7 @@ impl DeviceTree {
                 return Ok(());
             }
             self.keep(&state)?;
+            self.tiles.cut(gpu, work, cells, &state[STATE_KINDS..])?;
             (self.side, self.leaf_size, self.on_host) = (cube.side, leaf_size, false);
             return Ok(());
         }
@@ -114,9 +122,12 @@ impl DeviceTree {
         work.map.resize(words)?;
         work.rank.resize(words)?;
         work.state.resize(STATE_SIZE)?;
+        work.kind.resize(capacity)?;
         work.mark(gpu, "cells")?;
         work.map.fill(gpu.stream(), 0)?;
         work.state.fill(gpu.stream(), 0)?;
+        work.bins.resize(RADIX)?;
+        work.bins.fill(gpu.stream(), 0)?;
         let ticket = work.tickets(gpu, KEY_LEVELS + 1)?;
         let tiles = capacity.div_ceil(THREADS / 8).max(words.div_ceil(WORD_TILE));
         let mut view = GrowthView {
@@ -133,6 +144,8 @@ impl DeviceTree {
             octant: self.octant.pointer(),
             map: work.map.pointer(),
             rank: work.rank.pointer(),
+            kind: work.kind.pointer(),
+            bins: work.bins.pointer(),
             state: work.state.pointer(),
             status: DevicePointer::null(),
             ticket,
@@ -161,6 +174,7 @@ impl DeviceTree {
             (view.status, view.epoch) = work.launch(gpu, tiles)?;
             launch(gpu, "count_leaves", words.div_ceil(WORD_TILE), THREADS, &view)?;
             launch(gpu, "place_leaves", SHARES, THREADS, &view)?;
+            launch(gpu, "count_kinds", KIND_SHARES, THREADS, &view)?;
         }
         work.mark(gpu, "read back")?;
         gpu.finish()?;
@@ -209,6 +223,7 @@ impl DeviceTree {
         self.level.upload(&tree.level_of())?;
         self.centre.upload(&tree.centre)?;
         self.leaves.upload(&tree.leaves)?;
+        self.tiles.upload(tree)?;
         (self.side, self.leaf_size, self.coincident_pairs) = (tree.side, tree.leaf_size, tree.coincident_pairs);
         self.level_start.clone_from(&tree.level_start);
         self.on_host = false;
