@@ -40,17 +40,21 @@ __device__ inline double running_sum(double value, double &total) {
 
 template <bool VALUE> struct Flag { static constexpr bool value = VALUE; };
 
-// The squared force of the last degree at the bodies of a sampled leaf, over that of the whole force. A warp works for one leaf, a
-// lane for one body at a time.
+// The squared force of the last degree at the bodies of a sampled leaf, over that of the whole force. A warp works for 32 bodies,
+// each a lane's.
 template <typename Real> __device__ inline void shares(const ShareView &v) {
   extern __shared__ double memory[];
   using Real4 = typename Four<Real>::Type;
   const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const unsigned w = blockIdx.x * (blockDim.x / 32) + warp;
+  // Bodies beyond the largest number of a leaf are all at one place: the first 32 of them stand for all.
+  const unsigned chunks = (v.leaf_size + 31) / 32;
+  const unsigned task = blockIdx.x * (blockDim.x / 32) + warp, w = task / chunks, chunk = task % chunks;
   if (w >= v.count) return;
   const uint32_t leaf = v.leaves[size_t(w) * v.step];
   const uint32_t begin = v.targets.bodies[2 * size_t(leaf)], end = v.targets.bodies[2 * size_t(leaf) + 1];
-  const uint32_t place = v.start[w];
+  const uint32_t place = v.start[w], from = begin + 32 * chunk;
+  const bool one_place = end - begin > v.leaf_size;
+  if (from >= end || (one_place && chunk > 0)) return;
   const unsigned p = v.order, n = (p + 1) * (p + 1);
   Real4 *weights = reinterpret_cast<Real4 *>(memory) + size_t(warp) * (2 * p + 3);
   const auto square = [](const Sum &s) { return s.x * s.x + s.y * s.y + s.z * s.z; };
@@ -96,26 +100,22 @@ template <typename Real> __device__ inline void shares(const ShareView &v) {
     return force;
   };
 
-  // Bodies beyond the largest number of a leaf are all at one place.
-  const uint32_t different = end - begin > v.leaf_size ? min(end, begin + 32) : end;
-  for (uint32_t from = begin; from < different; from += 32) {
-    const uint32_t i = min(from + lane, different - 1);
-    const Body b = v.target_bodies[i];
-    double share = 0;
-    if (v.locals)
-      for (uint32_t cell = leaf; cell != 0; cell = v.targets.parent[cell]) share += of_cell(Flag<false>{}, v.targets, cell, b);
-    if (v.multipoles)
-      for (uint64_t k = v.m2p.start[leaf]; k < v.m2p.start[leaf + 1]; k++)
-        share += of_cell(Flag<true>{}, v.sources, v.m2p.pairs[2 * k], b);
-    const double whole = fmax(square(v.sums[i]), floor);
-    share = whole > 0 && isfinite(share / whole) ? share / whole : 0;
-    const uint32_t last = different < end && from + 32 >= different ? end : min(from + 32, different);
-    for (uint32_t j = from + lane; j < last; j += 32) {
-      const uint32_t to = place + (j - begin);
-      if (to >= v.capacity) break;
-      v.target[to] = v.caller[j];
-      v.share[to] = share;
-    }
+  const uint32_t i = min(from + lane, end - 1);
+  const Body b = v.target_bodies[i];
+  double share = 0;
+  if (v.locals)
+    for (uint32_t cell = leaf; cell != 0; cell = v.targets.parent[cell]) share += of_cell(Flag<false>{}, v.targets, cell, b);
+  if (v.multipoles)
+    for (uint64_t k = v.m2p.start[leaf]; k < v.m2p.start[leaf + 1]; k++)
+      share += of_cell(Flag<true>{}, v.sources, v.m2p.pairs[2 * k], b);
+  const double whole = fmax(square(v.sums[i]), floor);
+  share = whole > 0 && isfinite(share / whole) ? share / whole : 0;
+  const uint32_t last = one_place ? end : min(from + 32, end);
+  for (uint32_t j = from + lane; j < last; j += 32) {
+    const uint32_t to = place + (j - begin);
+    if (to >= v.capacity) break;
+    v.target[to] = v.caller[j];
+    v.share[to] = share;
   }
 }
 
@@ -123,7 +123,9 @@ template <template <typename> class Kernel> __device__ inline void guard(const G
   __shared__ double sums[4][TILE];
   const Kernel<double> kernel(v.softening);
   const unsigned first = blockIdx.x * GUARDED, part = blockIdx.y, me = threadIdx.x;
-  double at[GUARDED][3], sum[GUARDED][3] = {}, largest[GUARDED] = {};
+  double at[GUARDED][3], sum[GUARDED][3] = {};
+  // Upper halves of squares: they are in the order of the squares, and a factor of a thousand needs no more digits.
+  int largest[GUARDED] = {};
   for (unsigned t = 0; t < GUARDED; t++) {
     const size_t place = v.picked[min(first + t, v.targets - 1)];
     for (int d = 0; d < 3; d++) at[t][d] = (v.position[3 * place + d] * v.unit) * v.scale;
@@ -140,13 +142,13 @@ template <template <typename> class Kernel> __device__ inline void guard(const G
       sum[t][0] = fma(g, dx, sum[t][0]);
       sum[t][1] = fma(g, dy, sum[t][1]);
       sum[t][2] = fma(g, dz, sum[t][2]);
-      largest[t] = fmax(largest[t], g * g * r2);
+      largest[t] = max(largest[t], __double2hiint(g * g * r2));
     }
   }
   for (unsigned t = 0; t < GUARDED && first + t < v.targets; t++) {
     __syncthreads();
     for (int k = 0; k < 3; k++) sums[k][me] = sum[t][k];
-    sums[3][me] = largest[t];
+    sums[3][me] = __hiloint2double(largest[t], 0);
     for (unsigned half = TILE / 2; half > 0; half /= 2) {
       __syncthreads();
       if (me >= half) continue;

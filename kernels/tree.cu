@@ -107,6 +107,12 @@ __global__ void __launch_bounds__(THREADS) split(GrowthView v) {
   }
 }
 
+// No levels below those that have been made.
+__global__ void end_levels(GrowthView v) {
+  const unsigned level = v.depth + 2 + threadIdx.x;
+  if (level <= KEY_LEVELS + 1) v.state[level] = v.state[v.depth + 1];
+}
+
 // Cells of the last level of a key that hold more than a leaf may: fine where all bodies are at one place, else the tree has to
 // go on below the keys.
 __global__ void __launch_bounds__(THREADS) deepest(GrowthView v) {

@@ -21,6 +21,7 @@ use crate::order::Points;
 use crate::view::{Body, CsrView, GatherView, ShareView, Sum, TILE, TreeView};
 
 use cust::memory::DevicePointer;
+use cust::stream::Stream;
 
 /// Where the arrays of a sum are.
 #[derive(Clone, Copy)]
@@ -245,12 +246,24 @@ impl Fmm {
         let mut near = std::mem::take(&mut self.near);
         let place = self.place(planned.same);
         let potential = !output.potential.is_null() || choice.precision == Precision::F64;
+        let mut meet = |stream: &Stream| {
+            near.sum(gpu, stream, &place, settings.softening, choice.precision, planned.closest, potential)
+        };
+        // Near and far field at once: neither needs the other until the expansions add to the sums at bodies.
+        let beside = watch.is_none();
+        if beside {
+            gpu.order(gpu.stream(), gpu.side())?;
+            clock.beside(gpu.side(), Stage::P2P, || meet(gpu.side()))?;
+        }
         for &stage in schedule(choice.method) {
-            if stage == Stage::P2P {
-                let Planned { closest, .. } = *planned;
-                near.sum(gpu, &place, settings.softening, choice.precision, closest, potential)?;
-            } else {
+            if stage != Stage::P2P {
                 far.stage(gpu, &place, stage)?;
+            } else if beside {
+                gpu.order(gpu.side(), gpu.stream())?;
+                clock.mark(None)?;
+                continue;
+            } else {
+                meet(gpu.stream())?;
             }
             clock.mark(Some(stage))?;
             if let Some(watch) = &mut watch {
@@ -328,7 +341,7 @@ impl Fmm {
             let planned = &last.planned;
             let mut near = std::mem::take(&mut self.near);
             let place = Place { sums: self.more.pointer(), ..self.place(planned.same) };
-            near.sum(gpu, &place, last.softening, planned.choice.precision, planned.closest, true)?;
+            near.sum(gpu, gpu.stream(), &place, last.softening, planned.choice.precision, planned.closest, true)?;
             self.near = near;
         }
         let more = if last.whole { DevicePointer::null() } else { self.more.pointer() };

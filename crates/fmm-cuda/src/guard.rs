@@ -159,7 +159,8 @@ impl Guard {
         unsafe {
             let kernels = gpu.kernels();
             kernels.launch(gpu.stream(), "share_starts", 1, ALONE as u32, &view)?;
-            let blocks = count.div_ceil(WARPS) as u32;
+            let chunks = (view.leaf_size as usize).div_ceil(32);
+            let blocks = (count * chunks).div_ceil(WARPS) as u32;
             let name = format!("shares_{real}");
             kernels.launch_with(gpu.stream(), &name, blocks, (32 * WARPS as u32, shared), &view)
         }

@@ -1,5 +1,6 @@
 //! Direct sums by lists of leaves.
 
+use cust::stream::Stream;
 use fmm_core::expansion::Pairs;
 use fmm_core::{Error, Precision, Softening};
 
@@ -45,6 +46,7 @@ impl Near {
     pub fn sum(
         &mut self,
         gpu: &Gpu,
+        stream: &Stream,
         place: &Place,
         softening: Softening,
         precision: Precision,
@@ -75,7 +77,7 @@ impl Near {
         let launch = |name: &str| {
             let blocks = count.div_ceil(WARPS) as u32;
             // SAFETY: the arrays have the lengths that the trees and the view say.
-            unsafe { gpu.kernels().launch(gpu.stream(), name, blocks, 32 * WARPS as u32, &view) }
+            unsafe { gpu.kernels().launch(stream, name, blocks, 32 * WARPS as u32, &view) }
         };
         if precision == Precision::F32 {
             launch(&format!("p2p_list_{name}{}_f32", if potential { "_potential" } else { "" }))?;

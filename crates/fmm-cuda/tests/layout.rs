@@ -52,6 +52,7 @@ fn every_kernel_is_there_for_every_capability() {
         "count_leaves",
         "place_leaves",
         "count_kinds",
+        "end_levels",
         "fill_tiles",
         "survey_sample",
         "survey_join",

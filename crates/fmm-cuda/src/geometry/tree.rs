@@ -80,9 +80,16 @@ impl DeviceTree {
         sort(gpu, work, position.pointer(), n, cube, &mut self.key, &mut self.order)?;
         // Twice what uniform sets need; where that is not enough, what was needed says how much is.
         let mut capacity = self.bodies.capacity().max(n / leaf_size * 6 + 4096);
+        // As deep as the last tree, if there was one: a launch for each level that may be takes longer than most levels do.
+        let mut depths =
+            if self.level_start.is_empty() { KEY_LEVELS } else { (self.level_start.len() - 1).min(KEY_LEVELS) };
         loop {
-            let state = self.grow(gpu, work, position.pointer(), cube, leaf_size, capacity)?;
+            let state = self.grow(gpu, work, position.pointer(), cube, leaf_size, capacity, depths)?;
             let cells = state[KEY_LEVELS + 1] as usize;
+            if depths < KEY_LEVELS && state[depths + 1] > state[depths] {
+                depths = KEY_LEVELS;
+                continue;
+            }
             if cells > u32::MAX as usize / 2 {
                 return Err(Error::Unsupported(format!(
                     "{n} bodies in leaves of {leaf_size} are more cells than the GPU's numbers hold"
@@ -105,7 +112,8 @@ impl DeviceTree {
         }
     }
 
-    /// All levels, with memory for `capacity` cells; the state tells whether that was enough.
+    /// The first `depths` levels and their children, with memory for `capacity` cells; the state tells whether both were enough.
+    #[expect(clippy::too_many_arguments, reason = "how large a tree may be")]
     fn grow(
         &mut self,
         gpu: &Gpu,
@@ -114,6 +122,7 @@ impl DeviceTree {
         cube: Cube<3>,
         leaf_size: usize,
         capacity: usize,
+        depths: usize,
     ) -> Result<Vec<u64>, Error> {
         let n = self.order.len();
         let words = n / 32 + 1;
@@ -160,13 +169,15 @@ impl DeviceTree {
         // SAFETY: all arrays have the lengths that the view says.
         unsafe {
             launch(gpu, "root", 1, 32, &view)?;
-            for depth in 0..KEY_LEVELS {
+            for depth in 0..depths {
                 view.depth = depth as u32;
                 (view.status, view.epoch) = work.launch(gpu, tiles)?;
                 // Level l has at most 8^l cells.
                 let blocks = if depth < 7 { 8usize.pow(depth as u32).div_ceil(THREADS / 8) } else { SHARES };
                 launch(gpu, "split", blocks.min(SHARES), THREADS, &view)?;
             }
+            view.depth = depths as u32;
+            launch(gpu, "end_levels", 1, 32, &view)?;
             work.mark(gpu, "leaves")?;
             launch(gpu, "deepest", 132, THREADS, &view)?;
             launch(gpu, "coincident", n.div_ceil(THREADS), THREADS, &view)?;
