@@ -131,13 +131,14 @@ struct M2lView {
   CsrView list;
   const uint32_t *tiles;        // [tiles_len][CELLS]: target cells of one level and octant, then NONE
   uint32_t *table;              // [tiles_len][slots][CELLS]: source cells, or NONE
+  uint8_t *active;              // [tiles_len][slots]: whether a target of the tile has a source
   const uint8_t *octant;        // [cells]
   const uint32_t *slot_of;      // [8][classes]: the slot of a class at targets of an octant, or NONE
   const uint32_t *operators;    // [8][slots]: the matrix, and in bits 29 to 31 the axes that it is mirrored along
-  const uint32_t *source_signs; // [8][pitch]: the sign bit of a packed coefficient in a mirror along these axes
+  const uint32_t *source_signs; // [8][pitch]: the sign bits of a packed place in a mirror along these axes
   const uint32_t *target_signs; // [8][8 columns]
   const uint32_t *order;        // [pitch]: the coefficient of a packed place, or NONE
-  const void *matrices;         // [][steps][columns][1 or 2 in single precision][32 lanes][4]
+  const void *matrices;         // [][steps][columns][32 lanes][4]
   const void *multipoles;       // [zero_row][n]
   void *packed;                 // [zero_row + 1][pitch]
   const void *from;             // the same
@@ -148,6 +149,7 @@ struct M2lView {
   uint32_t cells, zero_row;     // target cells and source cells
   uint32_t n, columns;          // coefficients, and eights of them
   uint32_t pitch, steps, half;  // steps of 16 source coefficients; half: the last has 8
+  uint32_t chunk;               // steps that are copied at once
 };
 
 // Direct sums by lists.
@@ -156,14 +158,14 @@ struct NearView {
   CsrView list;
   const Body *target_bodies;
   const Body *source_bodies;
-  const uint32_t *tasks;        // [count][3]: leaf, first body, one past the last
+  float4 *near;                 // [sources]: from the centre of the leaf, in a power of two below half the root's side; strength
+  uint32_t *tasks;              // [count][3]: leaf or NONE, first body, one past the last
   uint32_t *again;              // [count]: 1 where a pair was too close for single precision
   Sum *sums;
   double softening;             // epsilon, or h of the spline
   double smooth_below;          // epsilon
   double closest;               // in half sides of the leaf; 0: never too close
   uint32_t count, same;
-  uint32_t potential;           // 0: the field alone
 };
 
 // Where the last degree of the expansions is large, at the bodies of a sample of leaves.
@@ -232,8 +234,8 @@ extern "C" __device__ const unsigned layout[] = {
     CELLS, sizeof(TreeView), offsetof(TreeView, cells), sizeof(CsrView), sizeof(Sum),
     sizeof(FarView), offsetof(FarView, list), offsetof(FarView, sums), offsetof(FarView, staged),
     sizeof(TranslateView), offsetof(TranslateView, tiles), offsetof(TranslateView, depth),
-    sizeof(M2lView), offsetof(M2lView, matrices), offsetof(M2lView, fault), offsetof(M2lView, half),
-    sizeof(NearView), offsetof(NearView, tasks), offsetof(NearView, softening), offsetof(NearView, potential),
+    sizeof(M2lView), offsetof(M2lView, matrices), offsetof(M2lView, fault), offsetof(M2lView, chunk),
+    sizeof(NearView), offsetof(NearView, tasks), offsetof(NearView, softening), offsetof(NearView, same),
     sizeof(ShareView), offsetof(ShareView, start), offsetof(ShareView, capacity),
     sizeof(GuardView), offsetof(GuardView, softening), offsetof(GuardView, capacity), sizeof(GatherView), offsetof(GatherView, n),
 };

@@ -40,13 +40,13 @@ pub struct Far<T: DeviceReal> {
     cells: Buffer<u32>,
     /// `[tiles][slots][CELLS]`
     table: Buffer<u32>,
+    /// `[tiles][slots]`
+    active: Buffer<u8>,
     fault: Buffer<u32>,
     /// Multipoles in the order of the lanes of M2L.
     packed: Buffer<T>,
     partial: Buffer<T>,
     parts: usize,
-    /// Whether M2L takes three products in TF32 for one.
-    split: bool,
 }
 
 impl<T: DeviceReal> Far<T> {
@@ -63,42 +63,45 @@ impl<T: DeviceReal> Far<T> {
         tolerance: f64,
         place: &Place,
     ) -> Result<Self, Error> {
+        let split = size_of::<T>() == 4 && tolerance < TF32_FLOOR;
+        let same = |o: &Operators<T>| o.order == order && o.offsets == offsets && o.split == split;
         let mut far = match kept {
-            Some(kept) if kept.operators.order == order && kept.operators.offsets == offsets => kept,
-            Some(kept) => Far { operators: Operators::new(order, offsets)?, ..kept },
+            Some(kept) if same(&kept.operators) => kept,
+            Some(kept) => Far { operators: Operators::new(order, offsets, split)?, ..kept },
             None => Far {
-                operators: Operators::new(order, offsets)?,
+                operators: Operators::new(order, offsets, split)?,
                 multipoles: Buffer::new(),
                 locals: Buffer::new(),
                 cells: Buffer::new(),
                 table: Buffer::new(),
+                active: Buffer::new(),
                 fault: Buffer::new(),
                 packed: Buffer::new(),
                 partial: Buffer::new(),
                 parts: 1,
-                split: false,
             },
         };
-        far.split = tolerance < TF32_FLOOR;
         let (targets, sources) = (place.targets.cells as usize, place.sources.cells as usize);
         let (n, tables, tiles) = (far.operators.cut.n, &far.operators.m2l, place.target_tiles.count());
         let m2l = place.pairs[0] > 0;
-        let warps = tiles * CELLS / 32 * (tables.cut.columns / tables.cut.tiles);
+        let warps = tiles.div_ceil(2) * WARPS * (tables.cut.columns / tables.cut.tiles);
         far.parts = (FILLED / warps.max(1)).clamp(1, MOST_PARTS);
-        let table = if m2l { tiles * tables.slots * CELLS } else { 0 };
+        let slots = if m2l { tiles * tables.slots } else { 0 };
         let packed = if m2l { (sources + 1) * tables.cut.pitch() } else { 0 };
         let partial = if m2l && far.parts > 1 { far.parts * targets * n } else { 0 };
         let cells = if place.pairs[2] > 0 { targets } else { 0 };
         let more = far.multipoles.growth(sources * n)
             + far.locals.growth(targets * n)
-            + far.table.growth(table)
+            + far.table.growth(slots * CELLS)
+            + far.active.growth(slots)
             + far.packed.growth(packed)
             + far.partial.growth(partial)
             + far.cells.growth(cells);
         direct::fits(gpu, more, &format!("expansions of {} cells", targets.max(sources)))?;
         far.multipoles.resize(sources * n)?;
         far.locals.resize(targets * n)?;
-        far.table.resize(table)?;
+        far.table.resize(slots * CELLS)?;
+        far.active.resize(slots)?;
         far.packed.resize(packed)?;
         far.partial.resize(partial)?;
         far.fault.resize(1)?;
@@ -128,6 +131,7 @@ impl<T: DeviceReal> Far<T> {
             list: place.m2l,
             tiles: place.target_tiles.cells.pointer(),
             table: self.table.pointer(),
+            active: self.active.pointer(),
             octant: place.targets.octant,
             slot_of: tables.slot_of.pointer(),
             operators: tables.operators.pointer(),
@@ -152,19 +156,23 @@ impl<T: DeviceReal> Far<T> {
             pitch: cut.pitch() as u32,
             steps: cut.steps as u32,
             half: u32::from(cut.half),
+            chunk: cut.chunk as u32,
         };
         let real = T::NAME;
-        let split = if self.split && size_of::<T>() == 4 { "_split" } else { "" };
-        let launch = |name: &str, grid: (u32, u32, u32), threads: usize| {
+        let split = if self.operators.split { "_split" } else { "" };
+        let launch = |name: &str, grid: (usize, usize), (threads, shared): (usize, usize)| {
+            let grid = (grid.0 as u32, grid.1 as u32);
             // SAFETY: the arrays have the lengths that the view says.
-            unsafe { gpu.kernels().launch(gpu.stream(), name, grid, threads as u32, &view) }
+            unsafe { gpu.kernels().launch_with(gpu.stream(), name, grid, (threads as u32, shared), &view) }
         };
-        launch("m2l_table", ((tiles * CELLS / 8) as u32, 1, 1), 256)?;
-        launch(&format!("m2l_pack_{real}"), (self.packed.len().div_ceil(TILE) as u32, 1, 1), TILE)?;
-        let grid = ((tiles * CELLS / 32).div_ceil(WARPS) as u32, (cut.columns / cut.tiles) as u32, self.parts as u32);
-        launch(&format!("m2l_spherical{split}_{real}_{}", cut.tiles), grid, 32 * WARPS)?;
+        launch("m2l_table", (tiles * CELLS / 8, 1), (256, 0))?;
+        launch("m2l_active", ((tiles * tables.slots).div_ceil(8), 1), (256, 0))?;
+        launch(&format!("m2l_pack{split}_{real}"), (self.packed.len().div_ceil(4 * TILE), 1), (TILE, 0))?;
+        let blocks = tiles.div_ceil(2) * (cut.columns / cut.tiles);
+        let shared = cut.shared(size_of::<T>());
+        launch(&format!("m2l_dense{split}_{real}_{}", cut.tiles), (blocks, self.parts), (32 * WARPS, shared))?;
         if self.parts > 1 {
-            launch(&format!("m2l_parts_{real}"), (self.locals.len().div_ceil(TILE) as u32, 1, 1), TILE)?;
+            launch(&format!("m2l_parts_{real}"), (self.locals.len().div_ceil(TILE), 1), (TILE, 0))?;
         }
         Ok(())
     }

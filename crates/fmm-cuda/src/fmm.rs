@@ -228,7 +228,7 @@ impl Fmm {
                 + self.inverse.growth(n)
                 + self.bodies.iter().zip(each).map(|(b, p)| p.map_or(0, |p| b.growth(p.n))).sum::<usize>();
             direct::fits(gpu, more, &format!("bodies and sums of {n} targets"))?;
-            self.near.plan(gpu, &self.cells[0].tree)?;
+            self.near.plan(n, ends.sources.n);
             self.sums.resize(n)?;
             self.inverse.resize(n)?;
             let order = choice.order.unwrap_or(1);
@@ -245,7 +245,7 @@ impl Fmm {
         // Apart from the arrays that it works on; an error leaves it to be made anew.
         let mut near = std::mem::take(&mut self.near);
         let place = self.place(planned.same);
-        let potential = !output.potential.is_null() || choice.precision == Precision::F64;
+        let potential = !output.potential.is_null();
         let mut meet = |stream: &Stream| {
             near.sum(gpu, stream, &place, settings.softening, choice.precision, planned.closest, potential)
         };

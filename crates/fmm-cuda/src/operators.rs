@@ -27,27 +27,48 @@ const GATHERING: usize = 256;
 
 /// A precision of the device.
 pub trait DeviceReal: Real + DeviceCopy {
-    /// Appends numbers as the tensor cores take them: in single precision what TF32 holds, then what it holds of the rest.
-    fn pieces(from: &[f64], to: &mut Vec<Self>);
+    /// Appends the words of four numbers as a lane of the tensor cores takes them. In single precision: what TF32 holds; where numbers
+    /// are split, what bf16 holds, in pairs, and then what it holds of the rest.
+    fn words(four: [f64; 4], split: bool, to: &mut Vec<u32>);
+
+    /// The words of four signs.
+    fn sign_words(four: [bool; 4], split: bool) -> [u32; 4] {
+        let _ = split;
+        four.map(|negative| u32::from(negative) << 31)
+    }
 }
 
 impl DeviceReal for f32 {
-    fn pieces(from: &[f64], to: &mut Vec<f32>) {
-        to.extend(from.iter().map(|&x| tf32(x as f32)));
-        to.extend(from.iter().map(|&x| tf32((x - f64::from(tf32(x as f32))) as f32)));
+    fn words(four: [f64; 4], split: bool, to: &mut Vec<u32>) {
+        if !split {
+            return to.extend(four.map(|x| rounded(x as f32, 13)));
+        }
+        let high = four.map(|x| rounded(x as f32, 16));
+        let low = std::array::from_fn(|i| rounded((four[i] - f64::from(f32::from_bits(high[i]))) as f32, 16));
+        to.extend([high, low].iter().flat_map(|half: &[u32; 4]| [half[0] >> 16 | half[1], half[2] >> 16 | half[3]]));
+    }
+
+    fn sign_words(four: [bool; 4], split: bool) -> [u32; 4] {
+        let bit = four.map(u32::from);
+        if split {
+            let pairs = [bit[0] << 15 | bit[1] << 31, bit[2] << 15 | bit[3] << 31];
+            [pairs[0], pairs[1], pairs[0], pairs[1]]
+        } else {
+            bit.map(|b| b << 31)
+        }
     }
 }
 
 impl DeviceReal for f64 {
-    fn pieces(from: &[f64], to: &mut Vec<f64>) {
-        to.extend(from);
+    fn words(four: [f64; 4], _: bool, to: &mut Vec<u32>) {
+        to.extend(four.iter().flat_map(|x| [x.to_bits() as u32, (x.to_bits() >> 32) as u32]));
     }
 }
 
-/// Rounded to the 11 bits that TF32 has.
-fn tf32(x: f32) -> f32 {
-    let rounded = f32::from_bits(x.to_bits().wrapping_add(0x1000) & !0x1fff);
-    if rounded.is_finite() { rounded } else { x }
+/// The bits of `x` rounded to the nearest number whose last `cut` bits are 0.
+fn rounded(x: f32, cut: u32) -> u32 {
+    let bits = x.to_bits().wrapping_add(1 << (cut - 1)) & (u32::MAX << cut);
+    if f32::from_bits(bits).is_finite() { bits } else { x.to_bits() & (u32::MAX << cut) }
 }
 
 /// Which offsets M2L meets.
@@ -91,7 +112,7 @@ impl Cut {
 }
 
 /// The tables of M2L: see `M2lView`.
-pub struct M2l<T: DeviceCopy> {
+pub struct M2l {
     /// `[8][slots]`
     pub operators: Buffer<u32>,
     /// `[8][classes]`
@@ -102,8 +123,8 @@ pub struct M2l<T: DeviceCopy> {
     pub target_signs: Buffer<u32>,
     /// `[pitch]`
     pub order: Buffer<u32>,
-    /// `[][steps][columns][pieces][32][4]`
-    pub matrices: Buffer<T>,
+    /// Words of numbers `[][steps][columns][32][4]`
+    pub matrices: Buffer<u32>,
     /// Operators that targets of one octant can meet.
     pub slots: usize,
     /// How the product is cut.
@@ -123,7 +144,12 @@ pub struct Fragments {
     pub steps: usize,
     /// Whether the last step has 8.
     pub half: bool,
+    /// Steps that are copied to shared memory at once.
+    pub chunk: usize,
 }
+
+/// Pieces of matrices in shared memory: `STAGES` of the kernels.
+const STAGES: usize = 3;
 
 impl Fragments {
     fn new(n: usize, bytes: usize) -> Self {
@@ -132,7 +158,13 @@ impl Fragments {
         let blocks = all.div_ceil(most);
         let tiles = sizes.iter().copied().find(|&size| size >= all.div_ceil(blocks)).unwrap_or(most);
         let steps = n.div_ceil(16);
-        Fragments { n, tiles, columns: tiles * blocks, steps, half: n - 16 * (steps - 1) <= 8 }
+        let chunk = (SHARED / (STAGES * tiles * 128 * bytes)).clamp(1, steps);
+        Fragments { n, tiles, columns: tiles * blocks, steps, half: n - 16 * (steps - 1) <= 8, chunk }
+    }
+
+    /// Bytes of shared memory of a block whose numbers have `bytes`.
+    pub fn shared(&self, bytes: usize) -> usize {
+        STAGES * self.chunk * self.tiles * 128 * bytes
     }
 
     /// Packed places of a cell.
@@ -147,18 +179,18 @@ impl Fragments {
         Some(16 * step + held * lane + k).filter(|&c| k < held && c < self.n)
     }
 
-    /// A matrix `[source][target]` in the order of the lanes.
-    fn arrange<T: DeviceReal>(&self, matrix: &[f64]) -> Vec<T> {
+    /// A matrix `[source][target]` in the order of the lanes, four numbers a lane.
+    fn arrange(&self, matrix: &[f64]) -> Vec<[f64; 4]> {
         let mut out = vec![];
         for step in 0..self.steps {
             for column in 0..self.columns {
-                let entry = |lane: usize, k: usize| {
-                    let source = self.coefficient(16 * step + 4 * (lane % 4) + k);
-                    let target = 8 * column + lane / 4;
-                    source.filter(|_| target < self.n).map_or(0.0, |source| matrix[source * self.n + target])
-                };
-                let all: Vec<f64> = (0..128).map(|i| entry(i / 4, i % 4)).collect();
-                T::pieces(&all, &mut out);
+                out.extend((0..32).map(|lane| {
+                    std::array::from_fn(|k| {
+                        let source = self.coefficient(16 * step + 4 * (lane % 4) + k);
+                        let target = 8 * column + lane / 4;
+                        source.filter(|_| target < self.n).map_or(0.0, |source| matrix[source * self.n + target])
+                    })
+                }));
             }
         }
         out
@@ -171,6 +203,8 @@ pub struct Operators<T: DeviceCopy> {
     pub order: usize,
     /// Of M2L.
     pub offsets: Offsets,
+    /// Whether M2L in single precision multiplies numbers cut into two.
+    pub split: bool,
     /// Of translations.
     pub cut: Cut,
     /// Of P2M and L2P, P2L, M2P: the last to one degree more.
@@ -180,12 +214,12 @@ pub struct Operators<T: DeviceCopy> {
     /// Of L2L. `[8][n][columns]`
     pub l2l: Buffer<T>,
     /// Of M2L.
-    pub m2l: M2l<T>,
+    pub m2l: M2l,
 }
 
 impl<T: DeviceReal> Operators<T> {
     /// Computes the tables and copies them to the device.
-    pub fn new(order: usize, offsets: Offsets) -> Result<Self, Error> {
+    pub fn new(order: usize, offsets: Offsets, split: bool) -> Result<Self, Error> {
         let expansion = Spherical::<f64>::new(order, offsets.classes);
         let cut = Cut::new((order + 1) * (order + 1), size_of::<T>());
         let octants = |make: fn(u8) -> Translation| {
@@ -197,11 +231,12 @@ impl<T: DeviceReal> Operators<T> {
         let mut tables = Operators {
             order,
             offsets,
+            split,
             cut,
             recurrences: Default::default(),
             m2m: octants(Translation::M2M)?,
             l2l: octants(Translation::L2L)?,
-            m2l: M2l::new(order, offsets, &expansion)?,
+            m2l: M2l::new::<T>(order, offsets, split, &expansion)?,
         };
         let kinds = [(Kind::Regular, order), (Kind::Irregular, order), (Kind::Irregular, order + 1)];
         for (table, (kind, degree)) in tables.recurrences.iter_mut().zip(kinds) {
@@ -212,34 +247,45 @@ impl<T: DeviceReal> Operators<T> {
     }
 }
 
-impl<T: DeviceReal> M2l<T> {
-    fn new(order: usize, offsets: Offsets, expansion: &Spherical<f64>) -> Result<Self, Error> {
+impl M2l {
+    fn new<T: DeviceReal>(
+        order: usize,
+        offsets: Offsets,
+        split: bool,
+        expansion: &Spherical<f64>,
+    ) -> Result<Self, Error> {
         let plan = Slots::new(offsets);
         let cut = Fragments::new((order + 1) * (order + 1), size_of::<T>());
-        let one =
-            |&offset: &[i32; 3]| cut.arrange::<T>(&matrix(expansion, Translation::M2L(offsets.classes.class(offset))));
+        let one = |&offset: &[i32; 3]| {
+            let mut words = vec![];
+            let matrix = matrix(expansion, Translation::M2L(offsets.classes.class(offset)));
+            cut.arrange(&matrix).into_iter().for_each(|four| T::words(four, split, &mut words));
+            words
+        };
         let matrices = plan.bases.par_iter().map(one).collect::<Vec<_>>().concat();
         let signs = signs(order);
-        let sign = |axes: u8, k: Option<usize>| k.map_or(0, |k| ((signs[k] & axes).count_ones() % 2) << 31);
-        let packed = |axes| (0..cut.pitch()).map(move |place| sign(axes, cut.coefficient(place)));
-        let plain = |axes| (0..8 * cut.columns).map(move |k| sign(axes, Some(k).filter(|&k| k < cut.n)));
+        let odd = |axes: u8, k: Option<usize>| k.is_some_and(|k| (signs[k] & axes).count_ones() % 2 == 1);
+        let packed = |axes| {
+            let four = move |at: usize| std::array::from_fn(|j| odd(axes, cut.coefficient(4 * at + j)));
+            (0..cut.pitch() / 4).flat_map(move |at| T::sign_words(four(at), split))
+        };
+        let plain =
+            |axes| (0..8 * cut.columns).map(move |k| u32::from(odd(axes, Some(k).filter(|&k| k < cut.n))) << 31);
         let upload = |values: Vec<u32>| {
             let mut buffer = Buffer::new();
             buffer.upload(&values)?;
             Ok::<_, Error>(buffer)
         };
-        let mut tables = M2l {
+        Ok(M2l {
             slots: plan.operators.len() / 8,
             operators: upload(plan.operators)?,
             slot_of: upload(plan.slot_of)?,
             source_signs: upload((0..8).flat_map(packed).collect())?,
             target_signs: upload((0..8).flat_map(plain).collect())?,
             order: upload((0..cut.pitch()).map(|place| cut.coefficient(place).map_or(NONE, |k| k as u32)).collect())?,
-            matrices: Buffer::new(),
+            matrices: upload(matrices)?,
             cut,
-        };
-        tables.matrices.upload(&matrices)?;
-        Ok(tables)
+        })
     }
 }
 
@@ -369,9 +415,9 @@ mod tests {
         for (n, bytes) in [(4, 4), (25, 4), (36, 8), (49, 4), (100, 8), (225, 4), (961, 8)] {
             let cut = Fragments::new(n, bytes);
             let matrix: Vec<f64> = (0..n * n).map(|i| i as f64).collect();
-            let arranged = cut.arrange::<f64>(&matrix);
+            let arranged = cut.arrange(&matrix);
             let mut found = vec![0.0; n * n];
-            for (place, &entry) in arranged.iter().enumerate() {
+            for (place, &entry) in arranged.as_flattened().iter().enumerate() {
                 let (block, lane, k) = (place / 128, place / 4 % 32, place % 4);
                 let (step, column) = (block / cut.columns, block % cut.columns);
                 if let Some(source) = cut.coefficient(16 * step + 4 * (lane % 4) + k)

@@ -241,19 +241,21 @@ pub struct M2lView {
     pub tiles: DevicePointer<u32>,
     /// Source cells, or [`NONE`]. `[tiles_len][slots][CELLS]`
     pub table: DevicePointer<u32>,
+    /// Whether a target of the tile has a source. `[tiles_len][slots]`
+    pub active: DevicePointer<u8>,
     /// Of the target cells. `[cells]`
     pub octant: DevicePointer<u8>,
     /// The slot of a class at targets of an octant, or [`NONE`]. `[8][classes]`
     pub slot_of: DevicePointer<u32>,
     /// The matrix, and in bits 29 to 31 the axes that it is mirrored along. `[8][slots]`
     pub operators: DevicePointer<u32>,
-    /// The sign bit of a packed coefficient in a mirror along these axes. `[8][pitch]`
+    /// The sign bits of a packed place in a mirror along these axes. `[8][pitch]`
     pub source_signs: DevicePointer<u32>,
     /// `[8][8 columns]`
     pub target_signs: DevicePointer<u32>,
     /// The coefficient of a packed place, or [`NONE`]. `[pitch]`
     pub order: DevicePointer<u32>,
-    /// `[][steps][columns][1, or 2 in single precision][32][4]`
+    /// `[][steps][columns][32][4]`
     pub matrices: DevicePointer<u8>,
     /// `[zero_row][n]`
     pub multipoles: DevicePointer<u8>,
@@ -289,6 +291,8 @@ pub struct M2lView {
     pub steps: u32,
     /// 1: the last step has 8.
     pub half: u32,
+    /// Steps that are copied at once.
+    pub chunk: u32,
 }
 
 /// Direct sums by lists.
@@ -305,7 +309,9 @@ pub struct NearView {
     pub target_bodies: DevicePointer<Body>,
     /// `[sources]`
     pub source_bodies: DevicePointer<Body>,
-    /// Leaf, first body, one past the last. `[count][3]`
+    /// From the centre of the leaf, in a power of two below half the root's side; strength. `[sources][4]`
+    pub near: DevicePointer<f32>,
+    /// Leaf or [`NONE`], first body, one past the last. `[count][3]`
     pub tasks: DevicePointer<u32>,
     /// 1 where a pair was too close for single precision. `[count]`
     pub again: DevicePointer<u32>,
@@ -321,8 +327,6 @@ pub struct NearView {
     pub count: u32,
     /// 1: targets are the sources, and none sees itself.
     pub same: u32,
-    /// 0: the field alone.
-    pub potential: u32,
 }
 
 /// Where the last degree of the expansions is large, at the bodies of a sample of leaves.
@@ -500,11 +504,11 @@ pub const LAYOUT: &[usize] = &{
         size_of::<M2lView>(),
         offset_of!(M2lView, matrices),
         offset_of!(M2lView, fault),
-        offset_of!(M2lView, half),
+        offset_of!(M2lView, chunk),
         size_of::<NearView>(),
         offset_of!(NearView, tasks),
         offset_of!(NearView, softening),
-        offset_of!(NearView, potential),
+        offset_of!(NearView, same),
         size_of::<ShareView>(),
         offset_of!(ShareView, start),
         offset_of!(ShareView, capacity),
