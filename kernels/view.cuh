@@ -200,7 +200,7 @@ struct GuardView {
   uint32_t *picked;             // [targets]: the sample
   double *weight;               // [targets]: the number of targets, in any unit, that each stands for; 0: none
   double *partial;              // [targets][parts][4]: field, square of the largest term
-  double *out;                  // [targets][8]: the same, the field that was found, weight
+  double *out;                  // [targets][8]: the same, the field that was found, weight; and what `shared` holds
   double softening;             // epsilon, or h of the spline, in the scaled unit
   double unit, scale;           // lengths are multiplied by: in the sources; besides, so that squares of forces are numbers
   uint32_t n, all;

@@ -11,7 +11,7 @@ use crate::view::{Body, GuardView, ShareView, TILE};
 
 /// Shares of the sources, each a block's, and targets of a block.
 const PARTS: usize = 64;
-const GUARDED: usize = 4;
+const GUARDED: usize = 8;
 
 /// Threads of a block that is alone, and warps of a block of shares.
 const ALONE: usize = 1024;
@@ -78,7 +78,7 @@ impl Guard {
         self.picked.resize(targets)?;
         self.weight.resize(targets)?;
         self.partial.resize(targets * PARTS * 4)?;
-        self.out.resize(targets * 8)?;
+        self.out.resize(targets * 8 + 1)?;
         self.found.resize(1)?;
         let mut room = shares.map_or(0, |s| {
             let each = s.targets.div_ceil(s.leaves.max(1));
@@ -120,14 +120,12 @@ impl Guard {
                 kernels.launch(gpu.stream(), "guard_join", (targets * 8).div_ceil(TILE) as u32, TILE as u32, &view)?;
             }
             gpu.finish()?;
-            if shares.is_some() {
-                let found = self.found.download()?[0] as usize;
-                if found > room {
-                    room = found;
-                    continue;
-                }
+            let rows = self.out.download()?;
+            let found = rows[8 * targets] as usize;
+            if found <= room {
+                break rows;
             }
-            break self.out.download()?;
+            room = found;
         };
         let unit = sum.strength_scale / (sum.scale * sum.scale);
         let (mut drawn, mut exact, mut found) = (vec![], vec![], vec![]);

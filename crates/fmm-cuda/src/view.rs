@@ -399,7 +399,7 @@ pub struct GuardView {
     pub weight: DevicePointer<f64>,
     /// Field and square of the largest term. `[targets][parts][4]`
     pub partial: DevicePointer<f64>,
-    /// The same, the field that was found, weight. `[targets][8]`
+    /// The same, the field that was found, weight, `[targets][8]`; and what `shared` holds.
     pub out: DevicePointer<f64>,
     /// ε, or h of the spline, in the scaled unit.
     pub softening: f64,
