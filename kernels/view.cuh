@@ -193,14 +193,44 @@ struct NearView {
   uint32_t count, same;
 };
 
+// Where the last degree of the expansions is large, at the bodies of a sample of leaves.
+struct ShareView {
+  TreeView targets, sources;
+  CsrView m2p;
+  const uint32_t *leaves;       // every step-th is in the sample
+  const uint32_t *caller;       // [targets]: places in the caller's order
+  const Body *target_bodies;
+  const Sum *sums;
+  const void *multipoles;       // [cells][(order + 1)^2]; null where there is no M2P
+  const void *locals;           // the same; null where there is no M2L
+  const void *m2p_factors;      // of the recurrences
+  const void *l2p_factors;
+  uint32_t *start;              // [count]: first body of each leaf
+  double *found;                // [1]: number of bodies
+  uint32_t *target;             // [capacity], in the caller's order
+  double *share;                // [capacity]
+  uint32_t count, step;         // leaves of the sample
+  uint32_t leaf_size, order;
+  uint32_t capacity, unused;
+};
+
 // Direct sums at a sample of targets, for the guard.
 struct GuardView {
   const Body *sources;          // [n]
-  const double *places;         // [targets][3]
+  const double *position;       // [all][3], in the caller's order
+  const double *field;          // [all][3]: what is to be measured
+  const double *shared;         // [1]: number of targets that have shares; or null
+  const uint32_t *share_target; // [capacity]
+  const double *share;          // [capacity]
+  uint32_t *picked;             // [targets]: the sample
+  double *weight;               // [targets]: the number of targets, in any unit, that each stands for; 0: none
   double *partial;              // [targets][parts][4]: field, square of the largest term
-  double softening;
-  double scale;                 // of lengths
-  uint32_t n, parts;
+  double *out;                  // [targets][8]: the same, the field that was found, weight; and what `shared` holds
+  double softening;             // epsilon, or h of the spline, in the scaled unit
+  double unit, scale;           // lengths are multiplied by: in the sources; besides, so that squares of forces are numbers
+  uint32_t n, all;
+  uint32_t targets, parts;
+  uint32_t capacity, unused;
 };
 
 // Bodies in the order of a tree.
@@ -233,5 +263,6 @@ extern "C" __device__ const unsigned layout[] = {
     sizeof(CartesianMatrixView), offsetof(CartesianMatrixView, split),
     sizeof(M2lView), offsetof(M2lView, matrices), offsetof(M2lView, fault), offsetof(M2lView, per_level),
     sizeof(NearView), offsetof(NearView, tasks), offsetof(NearView, softening), offsetof(NearView, same),
-    sizeof(GuardView), offsetof(GuardView, parts), sizeof(GatherView), offsetof(GatherView, n),
+    sizeof(ShareView), offsetof(ShareView, start), offsetof(ShareView, capacity),
+    sizeof(GuardView), offsetof(GuardView, softening), offsetof(GuardView, capacity), sizeof(GatherView), offsetof(GatherView, n),
 };

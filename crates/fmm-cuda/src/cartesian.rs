@@ -73,18 +73,15 @@ impl Bodies {
         place: &Place,
         stage: Stage,
         list: CsrView,
-        work: &Buffer<u32>,
+        (work, count): (DevicePointer<u32>, usize),
         coefficients: DevicePointer<u8>,
     ) -> Result<(), Error> {
-        if work.is_empty() {
-            return Ok(());
-        }
-        let count = |p: usize| (p + 1) * (p + 2) * (p + 3) / 6;
+        let indices = |p: usize| (p + 1) * (p + 2) * (p + 3) / 6;
         let (name, values) = match stage {
-            Stage::P2M => ("p2m", count(self.order)),
-            Stage::P2L => ("p2l", count(self.order)),
-            Stage::L2P => ("l2p", count(self.order)),
-            Stage::M2P => ("m2p", count(self.order + 1)),
+            Stage::P2M => ("p2m", indices(self.order)),
+            Stage::P2L => ("p2l", indices(self.order)),
+            Stage::L2P => ("l2p", indices(self.order)),
+            Stage::M2P => ("m2p", indices(self.order + 1)),
         };
         let (epsilon, p1) = self.softened.epsilon();
         // Derivatives of P1 are those of two kernels. Columns are odd numbers apart, for the banks' sake.
@@ -99,7 +96,7 @@ impl Bodies {
             list,
             target_bodies: place.target_bodies,
             source_bodies: place.source_bodies,
-            work: work.pointer(),
+            work,
             exponents: self.exponents.pointer(),
             coefficients,
             sums: place.sums,
@@ -110,7 +107,7 @@ impl Bodies {
         };
         let name = format!("{name}_cartesian_{}", T::NAME);
         // SAFETY: the arrays have the lengths that the trees and the view say.
-        unsafe { gpu.kernels().launch_with(gpu.stream(), &name, work.len() as u32, (32, (lanes | 1) * row), &view) }
+        unsafe { gpu.kernels().launch_with(gpu.stream(), &name, count as u32, (32, (lanes | 1) * row), &view) }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Direct sums by lists of leaves.
 
+use cust::stream::Stream;
 use fmm_core::expansion::Pairs;
 use fmm_core::{Error, Precision, Softening};
 
@@ -31,9 +32,11 @@ impl Near {
 
     /// Queues the direct sums, of the field and where wanted of the potential; in single precision also, in double, those of tasks
     /// with a pair closer than `closest` half sides of a leaf, or with a sum beyond what single precision holds.
+    #[expect(clippy::too_many_arguments, reason = "the ends of one sum")]
     pub fn sum(
         &mut self,
         gpu: &Gpu,
+        stream: &Stream,
         place: &Place,
         softening: Softening,
         precision: Precision,
@@ -47,10 +50,10 @@ impl Near {
         // A place for each cell, and some for what leaves hold beyond `TARGETS`.
         let count = place.targets.cells as usize + self.targets / TARGETS + 1;
         self.tasks.resize(3 * count)?;
-        self.tasks.fill(gpu.stream(), 0xff)?;
+        self.tasks.fill(stream, 0xff)?;
         if single {
             self.again.resize(count)?;
-            self.again.fill(gpu.stream(), 0)?;
+            self.again.fill(stream, 0)?;
             self.near.resize(4 * self.sources)?;
         }
         let (name, length) = kernel(softening, 1.0);
@@ -72,7 +75,7 @@ impl Near {
         };
         let launch = |name: &str, blocks: usize, threads: usize| {
             // SAFETY: the arrays have the lengths that the trees and the view say.
-            unsafe { gpu.kernels().launch(gpu.stream(), name, blocks as u32, threads as u32, &view) }
+            unsafe { gpu.kernels().launch(stream, name, blocks as u32, threads as u32, &view) }
         };
         launch("near_tasks", (place.targets.cells as usize).div_ceil(TILE), TILE)?;
         let potential = if potential { "_potential" } else { "" };

@@ -389,24 +389,96 @@ pub struct NearView {
     pub same: u32,
 }
 
+/// Where the last degree of the expansions is large, at the bodies of a sample of leaves.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct ShareView {
+    /// Tree of the targets.
+    pub targets: TreeView,
+    /// Tree of the sources.
+    pub sources: TreeView,
+    /// Multipoles at leaves.
+    pub m2p: CsrView,
+    /// Every `step`th is in the sample.
+    pub leaves: DevicePointer<u32>,
+    /// Places in the caller's order. `[targets]`
+    pub caller: DevicePointer<u32>,
+    /// In the order of their tree.
+    pub target_bodies: DevicePointer<Body>,
+    /// In the order of the targets' tree.
+    pub sums: DevicePointer<Sum>,
+    /// `[cells][(order + 1)²]`; null where there is no M2P.
+    pub multipoles: DevicePointer<u8>,
+    /// The same; null where there is no M2L.
+    pub locals: DevicePointer<u8>,
+    /// Of the recurrences.
+    pub m2p_factors: DevicePointer<u8>,
+    /// Of the recurrences.
+    pub l2p_factors: DevicePointer<u8>,
+    /// First body of each leaf of the sample. `[count]`
+    pub start: DevicePointer<u32>,
+    /// Number of bodies. `[1]`
+    pub found: DevicePointer<f64>,
+    /// In the caller's order. `[capacity]`
+    pub target: DevicePointer<u32>,
+    /// `[capacity]`
+    pub share: DevicePointer<f64>,
+    /// Leaves of the sample.
+    pub count: u32,
+    /// Of the sample in the leaves.
+    pub step: u32,
+    /// Bodies beyond which a leaf holds one place only.
+    pub leaf_size: u32,
+    /// Order of the expansions.
+    pub order: u32,
+    /// Bodies that there is room for.
+    pub capacity: u32,
+    /// Fills the last word.
+    pub unused: u32,
+}
+
 /// Direct sums at a sample of targets, for the guard.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
 pub struct GuardView {
     /// `[n]`
     pub sources: DevicePointer<Body>,
-    /// `[targets][3]`
-    pub places: DevicePointer<f64>,
+    /// In the caller's order. `[all][3]`
+    pub position: DevicePointer<f64>,
+    /// What is to be measured. `[all][3]`
+    pub field: DevicePointer<f64>,
+    /// Number of targets that have shares, `[1]`; or null.
+    pub shared: DevicePointer<f64>,
+    /// `[capacity]`
+    pub share_target: DevicePointer<u32>,
+    /// `[capacity]`
+    pub share: DevicePointer<f64>,
+    /// The sample. `[targets]`
+    pub picked: DevicePointer<u32>,
+    /// The number of targets, in any unit, that each stands for; 0: none. `[targets]`
+    pub weight: DevicePointer<f64>,
     /// Field and square of the largest term. `[targets][parts][4]`
     pub partial: DevicePointer<f64>,
+    /// The same, the field that was found, weight, `[targets][8]`; and what `shared` holds.
+    pub out: DevicePointer<f64>,
     /// ε, or h of the spline, in the scaled unit.
     pub softening: f64,
-    /// Of lengths.
+    /// What lengths are multiplied by in the sources.
+    pub unit: f64,
+    /// What they are multiplied by besides, so that squares of forces are numbers.
     pub scale: f64,
     /// Number of sources.
     pub n: u32,
+    /// Number of all targets.
+    pub all: u32,
+    /// Number of targets of the sample.
+    pub targets: u32,
     /// Shares of the sources.
     pub parts: u32,
+    /// Targets with shares that there is room for.
+    pub capacity: u32,
+    /// Fills the last word.
+    pub unused: u32,
 }
 
 /// Bodies to the order of a tree, and sums back to the caller's.
@@ -435,6 +507,25 @@ pub struct GatherView {
     pub strength_scale: f64,
     /// Number of bodies.
     pub n: u32,
+}
+
+impl Default for GatherView {
+    /// Nothing of nothing.
+    fn default() -> Self {
+        GatherView {
+            position: DevicePointer::null(),
+            strength: DevicePointer::null(),
+            order: DevicePointer::null(),
+            inverse: DevicePointer::null(),
+            bodies: DevicePointer::null(),
+            sums: DevicePointer::null(),
+            more: DevicePointer::null(),
+            field: DevicePointer::null(),
+            potential: DevicePointer::null(),
+            strength_scale: 1.0,
+            n: 0,
+        }
+    }
 }
 
 /// What `layout` in `kernels/view.cuh` must hold.
@@ -483,8 +574,12 @@ pub const LAYOUT: &[usize] = &{
         offset_of!(NearView, tasks),
         offset_of!(NearView, softening),
         offset_of!(NearView, same),
+        size_of::<ShareView>(),
+        offset_of!(ShareView, start),
+        offset_of!(ShareView, capacity),
         size_of::<GuardView>(),
-        offset_of!(GuardView, parts),
+        offset_of!(GuardView, softening),
+        offset_of!(GuardView, capacity),
         size_of::<GatherView>(),
         offset_of!(GatherView, n),
     ]

@@ -9,7 +9,7 @@ use fmm_core::plan::Plan;
 use fmm_core::real::Real;
 use fmm_core::tree::Cube;
 use fmm_core::{Error, Executor, Family, Method, Particles, Precision, Settings, Softening, Stage, StageTimes, cpu};
-use fmm_cuda::{CudaExecutor, Gpu, evaluate, watch};
+use fmm_cuda::{CudaExecutor, Gpu, evaluate, measure, watch};
 
 /// Multipoles, local expansions, potentials and fields after each stage.
 type Stages = Vec<(Stage, [Vec<f64>; 4])>;
@@ -237,6 +237,59 @@ fn tolerances_are_kept() {
             Err(other) => panic!("{other}"),
         }
     }
+}
+
+/// What the guard measures on its sample is the error over all targets, also where few targets make it.
+#[test]
+fn the_guard_measures_the_error() {
+    let Some(gpu) = gpu() else { return };
+    let sets = [
+        ("uniform", uniform(30_000, 0.0, 40)),
+        ("plummer", plummer(30_000, 41)),
+        ("two", two_clusters(30_000, 42)),
+        ("copies", with_copies(uniform(20_000, 0.0, 43), 4000)),
+    ];
+    let elsewhere = uniform(20_000, 0.1, 44).position;
+    for (name, p) in sets {
+        for (method, precision, order, targets) in [
+            (Method::Fmm, Precision::F32, Some(3), None),
+            (Method::Fmm, Precision::F64, Some(6), Some(&elsewhere[..])),
+            (Method::Treecode, Precision::F32, Some(3), None),
+            (Method::Direct, Precision::F32, None, None),
+        ] {
+            let settings =
+                Settings { method, precision, order, leaf_size: Some(40), tolerance: 1e-4, ..Settings::default() };
+            let exact = Settings { method: Method::Direct, precision: Precision::F64, ..Settings::default() };
+            let times = &mut StageTimes::default();
+            let truth = fmm_core::evaluate(&exact, &p.position, &p.strength, targets, times).unwrap();
+            let (found, error) = measure(&gpu, &settings, &p.position, &p.strength, targets).unwrap();
+            let (rms, _) = errors(&found, &truth.field);
+            let norm = |v: &[[f64; 3]]| v.as_flattened().iter().map(|c| c * c).sum::<f64>();
+            let delta: Vec<[f64; 3]> =
+                found.iter().zip(&truth.field).map(|(a, b)| std::array::from_fn(|d| a[d] - b[d])).collect();
+            let l2 = (norm(&delta) / norm(&truth.field)).sqrt();
+            println!("{name} {} {}: {error:.2e}, rms {rms:.2e}, L2 {l2:.2e}", method.name(), precision.name());
+            let worst = rms.max(l2);
+            assert!(error < 2.0 * worst && error > 0.4 * worst, "{name} {} {error:e}, {rms:e} {l2:e}", method.name());
+        }
+    }
+}
+
+/// Clusters so far apart that keys do not resolve them: the host makes their tree, all else is done on the device.
+#[test]
+fn sets_beyond_the_keys_are_summed() {
+    let Some(gpu) = gpu() else { return };
+    let mut p = plummer(20_000, 45);
+    for x in p.position.iter_mut().skip(10_000) {
+        *x = x.map(|c| 0.1 * c + 1e9);
+    }
+    let times = &mut StageTimes::default();
+    let exact = Settings { method: Method::Direct, precision: Precision::F64, ..Settings::default() };
+    let truth = fmm_core::evaluate(&exact, &p.position, &p.strength, None, times).unwrap();
+    let settings = Settings { method: Method::Fmm, tolerance: 1e-4, ..Settings::default() };
+    let sum = evaluate(&gpu, &settings, &p.position, &p.strength, None, times).unwrap();
+    let (rms, _) = errors(&sum.field, &truth.field);
+    assert!(sum.choice.method == Method::Fmm && rms <= 1e-4, "{rms:e} {:?}", sum.choice);
 }
 
 #[test]

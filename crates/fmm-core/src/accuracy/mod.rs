@@ -10,7 +10,7 @@ mod problem;
 mod tables;
 
 pub use limits::{F32_FLOOR, closest_pair, newtonian_beyond};
-pub use problem::{Kind, Problem};
+pub use problem::{Kind, Problem, Spread, Strengths};
 
 use crate::Error;
 use crate::expansion::MAX_CARTESIAN_ORDER;
