@@ -10,9 +10,9 @@ mod limits;
 mod problem;
 mod tables;
 
-pub use fit::fit;
+pub use fit::{best_leaf, fit};
 pub use limits::{F32_FLOOR, closest_pair, newtonian_beyond};
-pub use problem::{Kind, Problem};
+pub use problem::{Kind, Problem, Spread, Strengths};
 
 use crate::Error;
 use crate::expansion::MAX_CARTESIAN_ORDER;

@@ -93,7 +93,7 @@ struct Summed {
 impl Attempt for CpuAttempt<'_> {
     fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
         let CpuAttempt { cube, problem, sources, strengths, targets, .. } = *self;
-        let cube = if self.fits { accuracy::fit(cube, &problem, &choice) } else { cube };
+        let cube = if self.fits { accuracy::fit(cube, &problem, accuracy::best_leaf(&choice)) } else { cube };
         let times = &mut *self.times;
         let plan = Plan::new(settings, choice, cube, sources, targets, times);
         let bodies = times.time_more(Stage::Tree, || Bodies::new(&plan, sources, strengths, targets));

@@ -16,5 +16,6 @@ pub mod workload;
 
 pub use evaluate::{Evaluation, evaluate};
 pub use executor::CpuExecutor;
-pub use schedule::{execute, last_degree, watch};
-pub use sorted::{Sum, power_of_two_below, strength_range, strength_scale};
+pub use schedule::{execute, watch};
+pub use sorted::{Sum, power_of_two_below, strength_scale};
+pub use truncation::leaf_step;
