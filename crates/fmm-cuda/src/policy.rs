@@ -12,6 +12,9 @@ const MOST_BODIES: usize = 1 << 31;
 /// The most pairs that are summed directly in less time than a tree takes.
 const CHEAP_PAIRS: f64 = 4e9;
 
+/// Beyond so many bodies the lists of small leaves fill any memory.
+const MANY: usize = 1 << 28;
+
 /// The settings with method and leaf size resolved for the device.
 ///
 /// # Errors
@@ -41,7 +44,8 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
     if choice.expansion == Some(Family::Cartesian) {
         return if auto && !fixed && pairs <= MOST_PAIRS { direct() } else { Err(no_cartesian(settings)) };
     }
-    let leaf_size = settings.leaf_size.or(Some(leaf_size(&choice)));
+    let leaf_size =
+        settings.leaf_size.or(Some(leaf_size(&choice).max(if sources.max(targets) > MANY { 1024 } else { 0 })));
     Ok(Settings { leaf_size, ..with(method) })
 }
 
