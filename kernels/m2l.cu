@@ -1,19 +1,17 @@
 // M2L on the tensor cores.
 //
-// A block owns two tiles of target cells, each of one level and octant: where the octants are the same they meet the same operators,
-// else one tile waits for the other. A warp owns 32 targets and keeps their sums in registers. The block goes through the operators in
-// a fixed order; each is a product of the sources' coefficients, gathered row by row (zeros where a target has no such source), and the
-// operator's matrix, which comes to shared memory in pieces, two pieces ahead. Matrices and coefficients lie in memory in the order in
-// which lanes need them. Operators whose offsets differ by mirrors share a matrix: mirrors along the axes only change signs, of the
-// sources as they are gathered and of the sums where the mirror changes.
+// A warp owns 32 target cells of one level and octant, so that all of them meet the same operators, and keeps their sums in
+// registers. It goes through the operators in a fixed order; each is a product of the sources' coefficients, gathered row by row
+// (zeros where a target has no such source), and the operator's matrix. Both lie in memory in the order in which lanes need them. The
+// warps of a block keep step, so that the first-level cache has the matrix for all of them. Operators whose offsets differ by mirrors
+// share a matrix: mirrors along the axes only change signs, of the sources as they are gathered and of the sums where the mirror
+// changes.
 //
 // Single precision multiplies in TF32 (11 bits), or with SPLIT in three products of numbers cut into two of bf16 (8 bits each), at the
 // price of one and a half: an error of 2^-16 of each coefficient. Double precision has tensor cores of its own.
 #include "tree.cuh"
 
 constexpr unsigned WARPS = 4, BLOCK = 32 * WARPS;
-// Pieces of matrices in shared memory.
-constexpr unsigned STAGES = 3;
 
 // What a lane has of a step of 16 coefficients of one cell: 4 of them, or with SPLIT the high halves of 4 and then the low halves.
 template <typename Real> struct Quad;
@@ -54,36 +52,76 @@ __device__ inline void mma_bf16_half(float *low, float *high, uint32_t a, uint32
       : "+f"(low[0]), "+f"(low[1]), "+f"(high[0]), "+f"(high[1])
       : "r"(a), "r"(b), "r"(m));
 }
-__device__ inline void mma(double *sum, double a, double b) {
-  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
-      : "+d"(sum[0]), "+d"(sum[1])
-      : "d"(a), "d"(b));
+// A whole step (HALF: 8 coefficients) of 16 rows in double precision.
+template <bool HALF> __device__ inline void mma_f64(double *low, double *high, const double *a, const double *b, const double *m) {
+#if __CUDA_ARCH__ >= 900
+  if constexpr (HALF)
+    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+d"(low[0]), "+d"(low[1]), "+d"(high[0]), "+d"(high[1])
+        : "d"(a[0]), "d"(b[0]), "d"(a[1]), "d"(b[1]), "d"(m[0]), "d"(m[1]));
+  else
+    asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, "
+        "{%0,%1,%2,%3};"
+        : "+d"(low[0]), "+d"(low[1]), "+d"(high[0]), "+d"(high[1])
+        : "d"(a[0]), "d"(b[0]), "d"(a[1]), "d"(b[1]), "d"(a[2]), "d"(b[2]), "d"(a[3]), "d"(b[3]), "d"(m[0]), "d"(m[1]), "d"(m[2]),
+          "d"(m[3]));
+#else
+#pragma unroll
+  for (unsigned e = 0; e < (HALF ? 2 : 4); e++) {
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+        : "+d"(low[0]), "+d"(low[1])
+        : "d"(a[e]), "d"(m[e]));
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+        : "+d"(high[0]), "+d"(high[1])
+        : "d"(b[e]), "d"(m[e]));
+  }
+#endif
 }
 
-// Adds the product of 16 (HALF: 8) coefficients of 32 cells and the columns of the block.
+// Adds the product of 16 (HALF: 8) coefficients of 32 cells and COUNT times 8 columns in three products. Tensor cores cut sums off
+// instead of rounding them: a long sum of theirs would drift. So they add few terms, and those of several columns in turn, since
+// each has to wait for the one before.
+template <bool HALF, unsigned COUNT, unsigned TILES>
+__device__ inline void split_product(float (*sum)[TILES][2], unsigned c, const Quad<float> *a, const float *matrix, unsigned lane) {
+  Quad<float> b[COUNT];
+  float few[COUNT][4][2] = {};
+#pragma unroll
+  for (unsigned i = 0; i < COUNT; i++) b[i].load(matrix + ((c + i) * 32 + lane) * 4);
+#pragma unroll
+  for (unsigned product = 0; product < 3; product++) {
+    // Low by high, high by low, high by high.
+    const unsigned of_a = product == 0 ? 2 : 0, of_b = product == 1 ? 2 : 0;
+#pragma unroll
+    for (unsigned i = 0; i < COUNT; i++)
+#pragma unroll
+      for (unsigned r = 0; r < 4; r += 2)
+        if constexpr (HALF)
+          mma_bf16_half(few[i][r], few[i][r + 1], a[r].x[of_a], a[r + 1].x[of_a], b[i].x[of_b]);
+        else
+          mma_bf16(few[i][r], few[i][r + 1], a[r].x + of_a, a[r + 1].x + of_a, b[i].x + of_b);
+  }
+#pragma unroll
+  for (unsigned i = 0; i < COUNT; i++)
+#pragma unroll
+    for (unsigned r = 0; r < 4; r++)
+#pragma unroll
+      for (unsigned j = 0; j < 2; j++) sum[r][c + i][j] += few[i][r][j];
+}
+
+// Adds the product of a step and the columns of the block.
 template <bool SPLIT, unsigned TILES, bool HALF>
 __device__ inline void product(float (*sum)[TILES][2], const Quad<float> *a, const float *matrix, unsigned lane) {
+  if constexpr (SPLIT) {
 #pragma unroll
-  for (unsigned c = 0; c < TILES; c++) {
-    Quad<float> b;
-    b.load(matrix + (c * 32 + lane) * 4);
+    for (unsigned c = 0; c + 1 < TILES; c += 2) split_product<HALF, 2, TILES>(sum, c, a, matrix, lane);
+    if constexpr (TILES % 2 == 1) split_product<HALF, 1, TILES>(sum, TILES - 1, a, matrix, lane);
+  } else {
 #pragma unroll
-    for (unsigned r = 0; r < 4; r += 2) {
-      if constexpr (SPLIT) {
-        // Tensor cores cut sums off instead of rounding them: a long sum of theirs would drift. So they add few terms.
-        float few[2][2] = {};
-        if constexpr (HALF) {
-          mma_bf16_half(few[0], few[1], a[r].x[2], a[r + 1].x[2], b.x[0]);
-          mma_bf16_half(few[0], few[1], a[r].x[0], a[r + 1].x[0], b.x[2]);
-          mma_bf16_half(few[0], few[1], a[r].x[0], a[r + 1].x[0], b.x[0]);
-        } else {
-          mma_bf16(few[0], few[1], a[r].x + 2, a[r + 1].x + 2, b.x);
-          mma_bf16(few[0], few[1], a[r].x, a[r + 1].x, b.x + 2);
-          mma_bf16(few[0], few[1], a[r].x, a[r + 1].x, b.x);
-        }
+    for (unsigned c = 0; c < TILES; c++) {
+      Quad<float> b;
+      b.load(matrix + (c * 32 + lane) * 4);
 #pragma unroll
-        for (unsigned k = 0; k < 4; k++) sum[r + k / 2][c][k % 2] += few[k / 2][k % 2];
-      } else {
+      for (unsigned r = 0; r < 4; r += 2) {
         mma_tf32(sum[r][c], sum[r + 1][c], a[r].x, a[r + 1].x, b.x);
         if constexpr (!HALF) mma_tf32(sum[r][c], sum[r + 1][c], a[r].x + 2, a[r + 1].x + 2, b.x + 2);
       }
@@ -97,65 +135,29 @@ __device__ inline void product(double (*sum)[TILES][2], const Quad<double> *a, c
     Quad<double> b;
     b.load(matrix + (c * 32 + lane) * 4);
 #pragma unroll
-    for (unsigned e = 0; e < (HALF ? 2 : 4); e++)
-#pragma unroll
-      for (unsigned r = 0; r < 4; r++) mma(sum[r][c], a[r].x[e], b.x[e]);
+    for (unsigned r = 0; r < 4; r += 2) mma_f64<HALF>(sum[r][c], sum[r + 1][c], a[r].x, a[r + 1].x, b.x);
   }
 }
-
-__device__ inline void copy_ahead(void *to, const void *from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(uint32_t(__cvta_generic_to_shared(to))), "l"(from));
-}
-__device__ inline void end_copies() { asm volatile("cp.async.commit_group;"); }
-template <int LEFT> __device__ inline void await_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
-
-// The matrices of one block, piece after piece.
-template <typename Real, unsigned TILES> struct Pieces {
-  static constexpr unsigned STEP = TILES * 128; // reals of a step
-  const M2lView &v;
-  Real *ring;                   // [STAGES][chunk][STEP]
-  const uint8_t *active[2];
-  const uint32_t *operators;
-  unsigned end, first;
-  unsigned slot, chunk = 0;     // to be copied next
-
-  // The next operator that a target of the block has a source for.
-  __device__ unsigned after(unsigned s) const {
-    do s++;
-    while (s < end && !(active[0][s] | active[1][s]));
-    return s;
-  }
-  __device__ void copy(unsigned stage) {
-    if (slot < end) {
-      const unsigned k = chunk * v.chunk, count = min(v.chunk, v.steps - k) * STEP;
-      const auto *from = static_cast<const Real *>(v.matrices) + (size_t(operators[slot] & 0x1fffffff) * v.steps + k) * v.columns * 128 + first * 128;
-      Real *to = ring + stage * v.chunk * STEP;
-      constexpr unsigned PER = 16 / sizeof(Real);
-      for (unsigned i = threadIdx.x * PER; i < count; i += BLOCK * PER)
-        copy_ahead(to + i, from + size_t(i / STEP) * v.columns * 128 + i % STEP);
-      if (++chunk * v.chunk >= v.steps) {
-        chunk = 0;
-        slot = after(slot);
-      }
-    }
-    end_copies();
-  }
-};
 
 template <typename Real, bool SPLIT, unsigned TILES> __device__ inline void m2l(const M2lView &v) {
-  extern __shared__ uint4 memory[];
-  Real *ring = reinterpret_cast<Real *>(memory);
-  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
+  const unsigned lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const unsigned blocks = v.columns / TILES, first = blockIdx.x % blocks * TILES;
-  const uint32_t pair = blockIdx.x / blocks;
-  const uint32_t tiles[2] = {2 * pair, min(2 * pair + 1, v.tiles_len - 1)};
-  const unsigned octants[2] = {v.octant[v.tiles[size_t(tiles[0]) * CELLS]], v.octant[v.tiles[size_t(tiles[1]) * CELLS]]};
-  const unsigned mine = warp / 2, base = warp % 2 * 32;
-  const bool alone = octants[0] == octants[1];
-  const bool there = 2 * pair + mine < v.tiles_len;
+  const uint32_t warp = blockIdx.x / blocks * WARPS + threadIdx.x / 32, tile = warp / (CELLS / 32);
+  // Warps beyond the last tile only keep step.
+  const bool works = tile < v.tiles_len;
+  const unsigned base = warp % (CELLS / 32) * 32;
+  const uint32_t *cells = v.tiles + size_t(works ? tile : 0) * CELLS;
+  const unsigned octant = v.octant[cells[0]];
   const unsigned begin = v.slots * blockIdx.y / v.parts, end = v.slots * (blockIdx.y + 1) / v.parts;
   const auto *from = static_cast<const Real *>(v.from);
-  const uint32_t *table = v.table + size_t(tiles[mine]) * v.slots * CELLS + base + g;
+  const unsigned step = v.columns * 128;
+  const auto *matrices = static_cast<const Real *>(v.matrices) + first * 128;
+  if (v.per_level > 0) {
+    unsigned level = 0;
+    while (level + 1 < v.levels && v.level_start[level + 1] <= cells[0]) level++;
+    matrices += size_t(level) * v.per_level * v.steps * step;
+  }
+  const uint32_t *table = v.table + size_t(works ? tile : 0) * v.slots * CELLS + base + g;
 
   Real sum[4][TILES][2] = {};
   unsigned mirror = 0;
@@ -170,88 +172,67 @@ template <typename Real, bool SPLIT, unsigned TILES> __device__ inline void m2l(
         for (unsigned r = 0; r < 4; r++) sum[r][c][j] = flipped(sum[r][c][j], sign);
       }
   };
-  for (unsigned pass = 0; pass < (alone ? 1 : 2); pass++) {
-    const bool works = there && (alone || mine == pass);
-    const uint8_t *active[2] = {v.active + size_t(tiles[alone ? 0 : pass]) * v.slots, v.active + size_t(tiles[alone ? 1 : pass]) * v.slots};
-    Pieces<Real, TILES> pieces{v, ring, {active[0], active[1]}, v.operators + octants[pass] * v.slots, end, first, 0};
-    unsigned slot = pieces.slot = pieces.after(begin - 1);
-    pieces.copy(0);
-    pieces.copy(1);
-    unsigned stage = 0;
-    // The sources of a slot, and their next step on its way.
-    uint32_t source[4];
-    const Real *row[4];
-    Quad<Real> ahead[4];
-    bool any = false;
-    const auto look = [&](unsigned s) {
+  // The sources of the next slot, and this slot's next step, are on their way.
+  uint32_t next[4];
+  const auto look = [&](unsigned slot) {
 #pragma unroll
-      for (unsigned r = 0; r < 4; r++) source[r] = works && s < end ? table[size_t(s) * CELLS + 8 * r] : NONE;
-    };
-    const auto turn = [&]() {
-      any = __any_sync(~0u, (source[0] & source[1] & source[2] & source[3]) != NONE);
-      if (!any) return;
+    for (unsigned r = 0; r < 4; r++) next[r] = works && slot < end ? table[size_t(slot) * CELLS + 8 * r] : NONE;
+  };
+  const Real *row[4];
+  Quad<Real> ahead[4];
+  bool any = false;
+  const auto turn = [&](unsigned slot) {
+    any = __any_sync(~0u, (next[0] & next[1] & next[2] & next[3]) != NONE);
+    if (any)
 #pragma unroll
       for (unsigned r = 0; r < 4; r++) {
-        row[r] = from + size_t(min(source[r], v.zero_row)) * v.pitch + 4 * t;
+        row[r] = from + size_t(min(next[r], v.zero_row)) * v.pitch + 4 * t;
         ahead[r].load(row[r]);
       }
-    };
-    look(slot);
-    turn();
-    while (slot < end) {
-      const unsigned following = pieces.after(slot);
-      const unsigned axes = pieces.operators[slot] >> 29;
-      const bool here = any;
-      look(following);
-      if (here && axes != mirror) {
-        mirror_by(axes ^ mirror);
-        mirror = axes;
-      }
-      const uint32_t *signs = v.source_signs + axes * v.pitch + 4 * t;
-      for (unsigned k0 = 0; k0 < v.steps; k0 += v.chunk) {
-        await_copies<1>();
-        // All see the piece, and nobody reads what is copied to next.
-        __syncthreads();
-        pieces.copy(stage == 0 ? 2 : stage - 1);
-        const Real *matrix = ring + stage * v.chunk * Pieces<Real, TILES>::STEP;
-        stage = stage == STAGES - 1 ? 0 : stage + 1;
-        const unsigned until = min(k0 + v.chunk, v.steps);
-        if (!here) {
-          if (until == v.steps) turn();
-          continue;
-        }
-        for (unsigned k = k0; k < until; k++, matrix += Pieces<Real, TILES>::STEP) {
-          const uint4 sign = *reinterpret_cast<const uint4 *>(signs + 16 * k);
-          Quad<Real> a[4];
-#pragma unroll
-          for (unsigned r = 0; r < 4; r++) {
-            a[r] = ahead[r];
-            a[r].flip(sign);
-          }
-          const bool last = k + 1 == v.steps;
-          if (last)
-            turn();
-          else
-#pragma unroll
-            for (unsigned r = 0; r < 4; r++) ahead[r].load(row[r] + 16 * (k + 1));
-          if (last && v.half)
-            product<SPLIT, TILES, true>(sum, a, matrix, lane);
-          else
-            product<SPLIT, TILES, false>(sum, a, matrix, lane);
-        }
-      }
-      slot = following;
-    }
-    await_copies<0>();
+    look(slot + 1);
+  };
+  look(begin);
+  turn(begin);
+  for (unsigned slot = begin; slot < end; slot++) {
     __syncthreads();
+    if (!any) {
+      turn(slot + 1);
+      continue;
+    }
+    const uint32_t op = v.operators[octant * v.slots + slot];
+    const unsigned axes = op >> 29;
+    if (axes != mirror) {
+      mirror_by(axes ^ mirror);
+      mirror = axes;
+    }
+    const Real *matrix = matrices + size_t(op & 0x1fffffff) * v.steps * step;
+    const uint32_t *signs = v.source_signs + axes * v.pitch + 4 * t;
+    for (unsigned k = 0; k < v.steps; k++, matrix += step) {
+      const uint4 sign = *reinterpret_cast<const uint4 *>(signs + 16 * k);
+      Quad<Real> a[4];
+#pragma unroll
+      for (unsigned r = 0; r < 4; r++) {
+        a[r] = ahead[r];
+        a[r].flip(sign);
+      }
+      const bool last = k + 1 == v.steps;
+      if (last)
+        turn(slot + 1);
+      else
+#pragma unroll
+        for (unsigned r = 0; r < 4; r++) ahead[r].load(row[r] + 16 * (k + 1));
+      if (last && v.half)
+        product<SPLIT, TILES, true>(sum, a, matrix, lane);
+      else
+        product<SPLIT, TILES, false>(sum, a, matrix, lane);
+    }
   }
   mirror_by(mirror);
-  if (!there) return;
+  if (!works) return;
   Real *to = static_cast<Real *>(v.to);
-  const uint32_t *cells = v.tiles + size_t(tiles[mine]) * CELLS + base + g;
 #pragma unroll
   for (unsigned r = 0; r < 4; r++) {
-    const uint32_t cell = cells[8 * r];
+    const uint32_t cell = cells[base + g + 8 * r];
     if (cell == NONE) continue;
 #pragma unroll
     for (unsigned c = 0; c < TILES; c++)
@@ -317,30 +298,36 @@ template <typename Real> __device__ inline void add_parts(const M2lView &v) {
 }
 
 extern "C" {
-// The sources of every target by tile and slot, in a table full of NONE. A warp works for one target.
+// The sources of every target by tile and slot. A block has half a tile, whose rows are put together in shared memory, so that whole
+// sectors are written.
 __global__ void __launch_bounds__(256) m2l_table(M2lView v) {
-  const size_t place = size_t(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
-  const size_t tile = place / CELLS, t = place % CELLS;
-  const uint32_t cell = v.tiles[place];
-  if (cell == NONE) return;
-  const unsigned octant = v.octant[cell];
-  for (uint64_t i = v.list.start[cell] + threadIdx.x % 32; i < v.list.start[cell + 1]; i += 32) {
-    const uint32_t source = v.list.pairs[2 * i], kind = v.list.pairs[2 * i + 1];
-    const uint32_t slot = v.slot_of[octant * v.classes + kind];
-    if (slot == NONE)
-      *v.fault = 1;
-    else
-      v.table[(tile * v.slots + slot) * CELLS + t] = source;
+  constexpr unsigned HALF = CELLS / 2, ROWS = 352;
+  __shared__ uint32_t rows[ROWS][HALF + 1];
+  const size_t tile = blockIdx.x / 2;
+  const unsigned first = blockIdx.x % 2 * HALF, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const uint32_t *cells = v.tiles + tile * CELLS + first;
+  for (unsigned begin = 0; begin < v.slots; begin += ROWS) {
+    const unsigned count = min(ROWS, v.slots - begin);
+    for (unsigned row = warp; row < count; row += 8) rows[row][lane] = NONE;
+    __syncthreads();
+    for (unsigned t = warp; t < HALF; t += 8) {
+      const uint32_t cell = cells[t];
+      if (cell == NONE) break;
+      const uint32_t *slot_of = v.slot_of + v.octant[cell] * v.classes;
+      for (uint64_t i = v.list.start[cell] + lane; i < v.list.start[cell + 1]; i += 32) {
+        const uint2 pair = reinterpret_cast<const uint2 *>(v.list.pairs)[i];
+        const uint32_t slot = slot_of[pair.y];
+        if (slot == NONE)
+          *v.fault = 1;
+        else if (slot - begin < count)
+          rows[slot - begin][t] = pair.x;
+      }
+    }
+    __syncthreads();
+    uint32_t *to = v.table + (tile * v.slots + begin) * CELLS + first;
+    for (unsigned row = warp; row < count; row += 8) to[row * CELLS + lane] = rows[row][lane];
+    __syncthreads();
   }
-}
-
-// Which slots of a tile have a source. A warp works for one.
-__global__ void __launch_bounds__(256) m2l_active(M2lView v) {
-  const size_t place = size_t(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
-  if (place >= size_t(v.tiles_len) * v.slots) return;
-  const uint32_t *sources = v.table + place * CELLS + threadIdx.x % 32;
-  const bool any = __any_sync(~0u, (sources[0] & sources[32]) != NONE);
-  if (threadIdx.x % 32 == 0) v.active[place] = any;
 }
 
 __global__ void __launch_bounds__(TILE) m2l_pack_f32(M2lView v) { pack<float, false>(v); }

@@ -219,7 +219,14 @@ __global__ void __launch_bounds__(THREADS) fill_tiles(TilesView v) {
   for (unsigned step = 128; step > 0; step /= 2)
     if (kind + step < KINDS && v.first_tile[kind + step] <= tile) kind += step;
   // Kinds without cells start where the next one does: the last that starts here has the tile.
-  const uint32_t at = v.first[kind] + (tile - v.first_tile[kind]) * TILE_CELLS + i % TILE_CELLS;
-  v.tiles[i] = at < v.first[kind + 1] ? v.sorted[at] : NO_CELL;
+  const uint32_t mine = tile - v.first_tile[kind], at = v.first[kind] + mine * TILE_CELLS + i % TILE_CELLS;
+  // Two tiles of an octant, then two of the next.
+  const unsigned level = kind / 8 * 8;
+  uint32_t place = v.first_tile[level] + mine % 2;
+  for (unsigned k = level; k < level + 8; k++) {
+    const uint32_t tiles = v.first_tile[k + 1] - v.first_tile[k];
+    place += min(tiles, mine / 2 * 2 + (k < kind ? 2 : 0));
+  }
+  v.tiles[place * TILE_CELLS + i % TILE_CELLS] = at < v.first[kind + 1] ? v.sorted[at] : NO_CELL;
 }
 }

@@ -126,13 +126,38 @@ struct TranslateView {
   uint32_t part, depth;         // target coefficients of a block, and source coefficients at a time
 };
 
+// Cartesian expansions: bodies to expansions and expansions to bodies.
+struct CartesianView {
+  TreeView targets, sources;
+  CsrView list;                 // of P2L and M2P
+  const Body *target_bodies;
+  const Body *source_bodies;
+  const uint32_t *work;         // a cell for each block
+  const uint32_t *exponents;    // of the multi-indices to degree order + 1, 8 bits an axis
+  void *coefficients;           // [cells][indices]
+  Sum *sums;
+  double epsilon;
+  uint32_t order, lanes, p1;    // lanes: bodies at a time; p1: 1 for that kernel, 0 for Plummer's
+};
+
+// The matrices of their M2L.
+struct CartesianMatrixView {
+  const uint32_t *exponents;
+  const uint32_t *coefficients; // [16 steps]: `order` of M2lView
+  const double *derivatives;    // [matrices][indices]
+  void *matrices;               // [matrices][steps][columns][32][4]
+  uint64_t size;                // numbers of all matrices
+  uint32_t order, steps, columns;
+  uint32_t words, split;        // words: 2 in double precision
+};
+
 // Multipoles to local expansions.
 struct M2lView {
   CsrView list;
   const uint32_t *tiles;        // [tiles_len][CELLS]: target cells of one level and octant, then NONE
   uint32_t *table;              // [tiles_len][slots][CELLS]: source cells, or NONE
-  uint8_t *active;              // [tiles_len][slots]: whether a target of the tile has a source
   const uint8_t *octant;        // [cells]
+  const uint32_t *level_start;  // [levels + 1]
   const uint32_t *slot_of;      // [8][classes]: the slot of a class at targets of an octant, or NONE
   const uint32_t *operators;    // [8][slots]: the matrix, and in bits 29 to 31 the axes that it is mirrored along
   const uint32_t *source_signs; // [8][pitch]: the sign bits of a packed place in a mirror along these axes
@@ -149,7 +174,7 @@ struct M2lView {
   uint32_t cells, zero_row;     // target cells and source cells
   uint32_t n, columns;          // coefficients, and eights of them
   uint32_t pitch, steps, half;  // steps of 16 source coefficients; half: the last has 8
-  uint32_t chunk;               // steps that are copied at once
+  uint32_t levels, per_level;   // matrices of a level; 0: all levels have the same
 };
 
 // Direct sums by lists.
@@ -233,7 +258,9 @@ extern "C" __device__ const unsigned layout[] = {
     CELLS, sizeof(TreeView), offsetof(TreeView, cells), sizeof(CsrView), sizeof(Sum),
     sizeof(FarView), offsetof(FarView, list), offsetof(FarView, sums), offsetof(FarView, staged),
     sizeof(TranslateView), offsetof(TranslateView, tiles), offsetof(TranslateView, depth),
-    sizeof(M2lView), offsetof(M2lView, matrices), offsetof(M2lView, fault), offsetof(M2lView, chunk),
+    sizeof(CartesianView), offsetof(CartesianView, epsilon), offsetof(CartesianView, p1),
+    sizeof(CartesianMatrixView), offsetof(CartesianMatrixView, split),
+    sizeof(M2lView), offsetof(M2lView, matrices), offsetof(M2lView, fault), offsetof(M2lView, per_level),
     sizeof(NearView), offsetof(NearView, tasks), offsetof(NearView, softening), offsetof(NearView, same),
     sizeof(ShareView), offsetof(ShareView, start), offsetof(ShareView, capacity),
     sizeof(GuardView), offsetof(GuardView, softening), offsetof(GuardView, capacity), sizeof(GatherView), offsetof(GatherView, n),

@@ -8,7 +8,8 @@ use std::process::Command;
 use std::time::SystemTime;
 
 /// The kernels' files, and whether multiplications and additions may be fused: not where bits must be the CPU's.
-const MODULES: [(&str, bool); 14] = [
+const MODULES: [(&str, bool); 15] = [
+    ("cartesian", true),
     ("evaluate", true),
     ("gather", false),
     ("guard", true),

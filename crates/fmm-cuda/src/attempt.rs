@@ -5,7 +5,7 @@ use fmm_core::accuracy::{self, Problem, Strengths};
 use fmm_core::contract::{self, Attempt};
 use fmm_core::cpu::power_of_two_below;
 use fmm_core::tree::Cube;
-use fmm_core::{Choice, Error, Family, Method, Precision, Settings, Softening, Stage, StageTimes};
+use fmm_core::{Choice, Error, Method, Precision, Settings, Softening, Stage, StageTimes};
 
 use crate::buffer::Buffer;
 use crate::direct::{self, Direct, Output, Request};
@@ -216,9 +216,6 @@ impl Attempt for DeviceAttempt<'_> {
         }
         if choice.method == Method::Direct {
             return self.direct_sum(settings, &choice);
-        }
-        if choice.expansion == Some(Family::Cartesian) {
-            return Err(policy::no_cartesian(settings));
         }
         self.units = None;
         let output = self.output();

@@ -5,11 +5,12 @@ use fmm_core::{Error, Stage};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
+use crate::cartesian::{Softened, Stage as AtBodies};
 use crate::direct;
 use crate::geometry::Tiles;
 use crate::kernels::SHARED;
-use crate::operators::{DeviceReal, Offsets, Operators};
-use crate::view::{CELLS, CsrView, FarView, GatherView, M2lView, TILE, TranslateView, TreeView};
+use crate::operators::{Basis, DeviceReal, Offsets, Operators};
+use crate::view::{CELLS, FarView, GatherView, M2lView, TILE, TranslateView, TreeView};
 
 use super::fmm::Place;
 
@@ -40,8 +41,6 @@ pub struct Far<T: DeviceReal> {
     cells: Buffer<u32>,
     /// `[tiles][slots][CELLS]`
     table: Buffer<u32>,
-    /// `[tiles][slots]`
-    active: Buffer<u8>,
     fault: Buffer<u32>,
     /// Multipoles in the order of the lanes of M2L.
     packed: Buffer<T>,
@@ -50,7 +49,7 @@ pub struct Far<T: DeviceReal> {
 }
 
 impl<T: DeviceReal> Far<T> {
-    /// Makes ready for expansions of `order` at `place` to keep `tolerance`; `kept` has the memory and perhaps the tables of an
+    /// Makes ready for expansions of an order, perhaps of a softened kernel, at `place` to keep `tolerance`; `kept` has the memory and perhaps the tables of an
     /// earlier sum.
     ///
     /// # Errors
@@ -58,23 +57,21 @@ impl<T: DeviceReal> Far<T> {
     pub fn ready(
         gpu: &Gpu,
         kept: Option<Self>,
-        order: usize,
+        (order, softened): (usize, Option<Softened>),
         offsets: Offsets,
         tolerance: f64,
         place: &Place,
     ) -> Result<Self, Error> {
-        let split = size_of::<T>() == 4 && tolerance < TF32_FLOOR;
-        let same = |o: &Operators<T>| o.order == order && o.offsets == offsets && o.split == split;
+        let basis = Basis { order, softened, offsets, split: size_of::<T>() == 4 && tolerance < TF32_FLOOR };
         let mut far = match kept {
-            Some(kept) if same(&kept.operators) => kept,
-            Some(kept) => Far { operators: Operators::new(order, offsets, split)?, ..kept },
+            Some(kept) if kept.operators.basis == basis => kept,
+            Some(kept) => Far { operators: Operators::new(gpu, basis)?, ..kept },
             None => Far {
-                operators: Operators::new(order, offsets, split)?,
+                operators: Operators::new(gpu, basis)?,
                 multipoles: Buffer::new(),
                 locals: Buffer::new(),
                 cells: Buffer::new(),
                 table: Buffer::new(),
-                active: Buffer::new(),
                 fault: Buffer::new(),
                 packed: Buffer::new(),
                 partial: Buffer::new(),
@@ -93,7 +90,6 @@ impl<T: DeviceReal> Far<T> {
         let more = far.multipoles.growth(sources * n)
             + far.locals.growth(targets * n)
             + far.table.growth(slots * CELLS)
-            + far.active.growth(slots)
             + far.packed.growth(packed)
             + far.partial.growth(partial)
             + far.cells.growth(cells);
@@ -101,7 +97,6 @@ impl<T: DeviceReal> Far<T> {
         far.multipoles.resize(sources * n)?;
         far.locals.resize(targets * n)?;
         far.table.resize(slots * CELLS)?;
-        far.active.resize(slots)?;
         far.packed.resize(packed)?;
         far.partial.resize(partial)?;
         far.fault.resize(1)?;
@@ -124,15 +119,14 @@ impl<T: DeviceReal> Far<T> {
         if self.table.is_empty() {
             return Ok(());
         }
-        self.table.fill(gpu.stream(), 0xff)?;
         let (tables, tiles) = (&self.operators.m2l, place.target_tiles.count());
         let cut = tables.cut;
         let view = M2lView {
             list: place.m2l,
             tiles: place.target_tiles.cells.pointer(),
             table: self.table.pointer(),
-            active: self.active.pointer(),
             octant: place.targets.octant,
+            level_start: place.targets.level_start,
             slot_of: tables.slot_of.pointer(),
             operators: tables.operators.pointer(),
             source_signs: tables.source_signs.pointer(),
@@ -156,23 +150,22 @@ impl<T: DeviceReal> Far<T> {
             pitch: cut.pitch() as u32,
             steps: cut.steps as u32,
             half: u32::from(cut.half),
-            chunk: cut.chunk as u32,
+            levels: place.targets.levels,
+            per_level: tables.per_level as u32,
         };
         let real = T::NAME;
-        let split = if self.operators.split { "_split" } else { "" };
-        let launch = |name: &str, grid: (usize, usize), (threads, shared): (usize, usize)| {
+        let split = if self.operators.basis.split { "_split" } else { "" };
+        let launch = |name: &str, grid: (usize, usize), threads: usize| {
             let grid = (grid.0 as u32, grid.1 as u32);
             // SAFETY: the arrays have the lengths that the view says.
-            unsafe { gpu.kernels().launch_with(gpu.stream(), name, grid, (threads as u32, shared), &view) }
+            unsafe { gpu.kernels().launch(gpu.stream(), name, grid, threads as u32, &view) }
         };
-        launch("m2l_table", (tiles * CELLS / 8, 1), (256, 0))?;
-        launch("m2l_active", ((tiles * tables.slots).div_ceil(8), 1), (256, 0))?;
-        launch(&format!("m2l_pack{split}_{real}"), (self.packed.len().div_ceil(4 * TILE), 1), (TILE, 0))?;
+        launch("m2l_table", (2 * tiles, 1), 256)?;
+        launch(&format!("m2l_pack{split}_{real}"), (self.packed.len().div_ceil(4 * TILE), 1), TILE)?;
         let blocks = tiles.div_ceil(2) * (cut.columns / cut.tiles);
-        let shared = cut.shared(size_of::<T>());
-        launch(&format!("m2l_dense{split}_{real}_{}", cut.tiles), (blocks, self.parts), (32 * WARPS, shared))?;
+        launch(&format!("m2l_dense{split}_{real}_{}", cut.tiles), (blocks, self.parts), 32 * WARPS)?;
         if self.parts > 1 {
-            launch(&format!("m2l_parts_{real}"), (self.locals.len().div_ceil(TILE), 1), (TILE, 0))?;
+            launch(&format!("m2l_parts_{real}"), (self.locals.len().div_ceil(TILE), 1), TILE)?;
         }
         Ok(())
     }
@@ -188,16 +181,16 @@ impl<T: DeviceReal> Far<T> {
             Stage::P2M => {
                 self.multipoles.fill(gpu.stream(), 0)?;
                 self.locals.fill(gpu.stream(), 0)?;
-                self.bodies(gpu, place, "p2m", place.source_leaves, 0, place.p2l, false)
+                self.bodies(gpu, place, AtBodies::P2M, place.source_leaves)
             }
             Stage::P2L if place.pairs[2] == 0 => Ok(()),
             Stage::M2P if place.pairs[1] == 0 => Ok(()),
             Stage::P2L => {
                 let all = (self.cells.pointer(), self.cells.len());
-                self.bodies(gpu, place, "p2l", all, 1, place.p2l, true)
+                self.bodies(gpu, place, AtBodies::P2L, all)
             }
-            Stage::L2P => self.bodies(gpu, place, "l2p", place.target_leaves, 0, place.m2p, true),
-            Stage::M2P => self.bodies(gpu, place, "m2p", place.target_leaves, 2, place.m2p, false),
+            Stage::L2P => self.bodies(gpu, place, AtBodies::L2P, place.target_leaves),
+            Stage::M2P => self.bodies(gpu, place, AtBodies::M2P, place.target_leaves),
             Stage::M2L => self.m2l(gpu, place),
             Stage::M2M => {
                 let tiles = place.source_tiles;
@@ -224,22 +217,28 @@ impl<T: DeviceReal> Far<T> {
         }
     }
 
-    /// P2M, P2L, L2P or M2P, of the given cells and with the given recurrences.
-    #[expect(clippy::too_many_arguments, reason = "the ends of one operator")]
+    /// P2M, P2L, L2P or M2P, of the given cells.
     fn bodies(
         &self,
         gpu: &Gpu,
         place: &Place,
-        name: &str,
+        stage: AtBodies,
         (work, count): (DevicePointer<u32>, usize),
-        factors: usize,
-        list: CsrView,
-        local: bool,
     ) -> Result<(), Error> {
         if count == 0 {
             return Ok(());
         }
-        let order = self.operators.order;
+        let (name, factors, local, list) = match stage {
+            AtBodies::P2M => ("p2m", 0, false, place.p2l),
+            AtBodies::P2L => ("p2l", 1, true, place.p2l),
+            AtBodies::L2P => ("l2p", 0, true, place.m2p),
+            AtBodies::M2P => ("m2p", 2, false, place.m2p),
+        };
+        let coefficients = if local { self.locals.pointer().cast() } else { self.multipoles.pointer().cast() };
+        if let Some(cartesian) = &self.operators.cartesian {
+            return cartesian.launch::<T>(gpu, place, stage, list, (work, count), coefficients);
+        }
+        let order = self.operators.basis.order;
         // What a warp keeps in shared memory: harmonics of its bodies, or four weights of each harmonic.
         let (reals, gathers) = match name {
             "p2m" | "p2l" => (self.operators.cut.n * ROW, true),
@@ -258,7 +257,7 @@ impl<T: DeviceReal> Far<T> {
             source_bodies: place.source_bodies,
             work,
             factors: self.operators.recurrences[factors].pointer().cast(),
-            coefficients: if local { self.locals.pointer().cast() } else { self.multipoles.pointer().cast() },
+            coefficients,
             sums: place.sums,
             count: count as u32,
             order: order as u32,

@@ -5,10 +5,11 @@ use fmm_core::cpu::{leaf_step, power_of_two_below};
 use fmm_core::lists::Classes;
 use fmm_core::plan::{Plan, schedule};
 use fmm_core::tree::Cube;
-use fmm_core::{Choice, Error, Method, Precision, Settings, Softening, Stage, StageTimes};
+use fmm_core::{Choice, Error, Family, Method, Precision, Settings, Softening, Stage, StageTimes};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
+use crate::cartesian::Softened;
 use crate::cells::{Cells, rows};
 use crate::clock::Clock;
 use crate::direct::{self, Output};
@@ -228,7 +229,14 @@ impl Fmm {
             self.sums.resize(n)?;
             self.inverse.resize(n)?;
             let order = choice.order.unwrap_or(1);
-            let far = Far::<T>::ready(gpu, kept, order, offsets, settings.tolerance, &self.place(planned.same))?;
+            let tree = &self.cells[0].tree;
+            let softened = (choice.expansion == Some(Family::Cartesian)).then_some(Softened {
+                softening: settings.softening,
+                side: tree.side(),
+                levels: tree.level_start().len() - 1,
+            });
+            let place = &self.place(planned.same);
+            let far = Far::<T>::ready(gpu, kept, (order, softened), offsets, settings.tolerance, place)?;
             // Tables may have been copied, for which the queue does not wait.
             gpu.settle()?;
             Ok::<_, Error>(far)
@@ -283,6 +291,10 @@ impl Fmm {
     pub fn shares(&self) -> Option<Shares> {
         let planned = &self.last.as_ref()?.planned;
         let order = planned.choice.order?;
+        // Those of Cartesian expansions are not summed here: the guard's sample is then an even one.
+        if planned.choice.expansion == Some(Family::Cartesian) {
+            return None;
+        }
         let place = self.place(planned.same);
         let n = self.sums.len();
         let leaves = place.target_leaves.1;

@@ -10,6 +10,7 @@
 
 mod attempt;
 mod buffer;
+mod cartesian;
 mod cells;
 mod clock;
 mod device;
@@ -38,4 +39,4 @@ pub use evaluate::{evaluate, measure, watch};
 pub use executor::CudaExecutor;
 pub use kernels::{MISSING, MODULES};
 pub use order::Points;
-pub use policy::{MOST_PAIRS, choose};
+pub use policy::choose;

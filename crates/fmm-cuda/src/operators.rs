@@ -1,16 +1,18 @@
-//! The operators of spherical expansions of one order, as tables.
+//! The operators of expansions of one order, as tables.
 //!
 //! Translations are matrices, which do not depend on the level. A mirror along an axis changes only the signs of
 //! coefficients, so that the M2L of the offsets (±a, ±b, ±c) share one matrix.
 
 use cust::memory::DeviceCopy;
 use fmm_core::Error;
-use fmm_core::expansion::{Kind, Spherical, Translation, matrix, recurrences};
+use fmm_core::expansion::{Expansion, Kind, Spherical, Translation, matrix, recurrences};
 use fmm_core::lists::Classes;
 use fmm_core::real::Real;
 use rayon::prelude::*;
 
+use crate::Gpu;
 use crate::buffer::Buffer;
+use crate::cartesian::{self, Softened};
 use crate::kernels::SHARED;
 use crate::view::{CELLS, NONE};
 
@@ -127,6 +129,8 @@ pub struct M2l {
     pub matrices: Buffer<u32>,
     /// Operators that targets of one octant can meet.
     pub slots: usize,
+    /// Matrices of a level; 0: all levels have the same.
+    pub per_level: usize,
     /// How the product is cut.
     pub cut: Fragments,
 }
@@ -144,12 +148,7 @@ pub struct Fragments {
     pub steps: usize,
     /// Whether the last step has 8.
     pub half: bool,
-    /// Steps that are copied to shared memory at once.
-    pub chunk: usize,
 }
-
-/// Pieces of matrices in shared memory: `STAGES` of the kernels.
-const STAGES: usize = 3;
 
 impl Fragments {
     fn new(n: usize, bytes: usize) -> Self {
@@ -158,13 +157,7 @@ impl Fragments {
         let blocks = all.div_ceil(most);
         let tiles = sizes.iter().copied().find(|&size| size >= all.div_ceil(blocks)).unwrap_or(most);
         let steps = n.div_ceil(16);
-        let chunk = (SHARED / (STAGES * tiles * 128 * bytes)).clamp(1, steps);
-        Fragments { n, tiles, columns: tiles * blocks, steps, half: n - 16 * (steps - 1) <= 8, chunk }
-    }
-
-    /// Bytes of shared memory of a block whose numbers have `bytes`.
-    pub fn shared(&self, bytes: usize) -> usize {
-        STAGES * self.chunk * self.tiles * 128 * bytes
+        Fragments { n, tiles, columns: tiles * blocks, steps, half: n - 16 * (steps - 1) <= 8 }
     }
 
     /// Packed places of a cell.
@@ -197,14 +190,25 @@ impl Fragments {
     }
 }
 
-/// All tables of an order.
-pub struct Operators<T: DeviceCopy> {
+/// What tables are made for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Basis {
     /// Order of the expansions.
     pub order: usize,
+    /// Of Cartesian expansions.
+    pub softened: Option<Softened>,
     /// Of M2L.
     pub offsets: Offsets,
     /// Whether M2L in single precision multiplies numbers cut into two.
     pub split: bool,
+}
+
+/// All tables of an order.
+pub struct Operators<T: DeviceCopy> {
+    /// Of what.
+    pub basis: Basis,
+    /// At bodies, of Cartesian expansions.
+    pub cartesian: Option<cartesian::Bodies>,
     /// Of translations.
     pub cut: Cut,
     /// Of P2M and L2P, P2L, M2P: the last to one degree more.
@@ -219,25 +223,36 @@ pub struct Operators<T: DeviceCopy> {
 
 impl<T: DeviceReal> Operators<T> {
     /// Computes the tables and copies them to the device.
-    pub fn new(order: usize, offsets: Offsets, split: bool) -> Result<Self, Error> {
+    pub fn new(gpu: &Gpu, basis: Basis) -> Result<Self, Error> {
+        let Basis { order, offsets, split, softened } = basis;
+        let plan = Slots::new(offsets);
+        if let Some(softened) = softened {
+            let expansion = softened.expansion(order, offsets);
+            let signs = cartesian::signs(&expansion);
+            let mut tables = Self::with(basis, &expansion, M2l::new::<T>(&plan, split, &signs, vec![])?)?;
+            let bodies = cartesian::Bodies::new(softened, order, &expansion)?;
+            cartesian::matrices::<T>(
+                gpu,
+                softened,
+                &expansion,
+                (order, offsets, split),
+                &plan,
+                &bodies,
+                &mut tables.m2l,
+            )?;
+            tables.cartesian = Some(bodies);
+            return Ok(tables);
+        }
         let expansion = Spherical::<f64>::new(order, offsets.classes);
-        let cut = Cut::new((order + 1) * (order + 1), size_of::<T>());
-        let octants = |make: fn(u8) -> Translation| {
-            let one = |octant: u8| padded::<T>(&matrix(&expansion, make(octant)), cut);
-            let mut all = Buffer::new();
-            all.upload(&(0..8).into_par_iter().map(one).collect::<Vec<_>>().concat())?;
-            Ok::<_, Error>(all)
+        let cut = Fragments::new((order + 1) * (order + 1), size_of::<T>());
+        let one = |&offset: &[i32; 3]| {
+            let mut words = vec![];
+            let matrix = matrix(&expansion, Translation::M2L(offsets.classes.class(offset)));
+            cut.arrange(&matrix).into_iter().for_each(|four| T::words(four, split, &mut words));
+            words
         };
-        let mut tables = Operators {
-            order,
-            offsets,
-            split,
-            cut,
-            recurrences: Default::default(),
-            m2m: octants(Translation::M2M)?,
-            l2l: octants(Translation::L2L)?,
-            m2l: M2l::new::<T>(order, offsets, split, &expansion)?,
-        };
+        let matrices = plan.bases.par_iter().map(one).collect::<Vec<_>>().concat();
+        let mut tables = Self::with(basis, &expansion, M2l::new::<T>(&plan, split, &signs(order), matrices)?)?;
         let kinds = [(Kind::Regular, order), (Kind::Irregular, order), (Kind::Irregular, order + 1)];
         for (table, (kind, degree)) in tables.recurrences.iter_mut().zip(kinds) {
             let factors = recurrences(kind, degree);
@@ -245,25 +260,32 @@ impl<T: DeviceReal> Operators<T> {
         }
         Ok(tables)
     }
+
+    /// The tables of both families.
+    fn with<E: Expansion<f64, 3>>(basis: Basis, expansion: &E, m2l: M2l) -> Result<Self, Error> {
+        let cut = Cut::new(expansion.len(), size_of::<T>());
+        let octants = |make: fn(u8) -> Translation| {
+            let one = |octant: u8| padded::<T>(&matrix(expansion, make(octant)), cut);
+            let mut all = Buffer::new();
+            all.upload(&(0..8).into_par_iter().map(one).collect::<Vec<_>>().concat())?;
+            Ok::<_, Error>(all)
+        };
+        Ok(Operators {
+            basis,
+            cartesian: None,
+            cut,
+            recurrences: Default::default(),
+            m2m: octants(Translation::M2M)?,
+            l2l: octants(Translation::L2L)?,
+            m2l,
+        })
+    }
 }
 
 impl M2l {
-    fn new<T: DeviceReal>(
-        order: usize,
-        offsets: Offsets,
-        split: bool,
-        expansion: &Spherical<f64>,
-    ) -> Result<Self, Error> {
-        let plan = Slots::new(offsets);
-        let cut = Fragments::new((order + 1) * (order + 1), size_of::<T>());
-        let one = |&offset: &[i32; 3]| {
-            let mut words = vec![];
-            let matrix = matrix(expansion, Translation::M2L(offsets.classes.class(offset)));
-            cut.arrange(&matrix).into_iter().for_each(|four| T::words(four, split, &mut words));
-            words
-        };
-        let matrices = plan.bases.par_iter().map(one).collect::<Vec<_>>().concat();
-        let signs = signs(order);
+    /// The tables for coefficients whose mirrors change `signs`.
+    fn new<T: DeviceReal>(plan: &Slots, split: bool, signs: &[u8], matrices: Vec<u32>) -> Result<Self, Error> {
+        let cut = Fragments::new(signs.len(), size_of::<T>());
         let odd = |axes: u8, k: Option<usize>| k.is_some_and(|k| (signs[k] & axes).count_ones() % 2 == 1);
         let packed = |axes| {
             let four = move |at: usize| std::array::from_fn(|j| odd(axes, cut.coefficient(4 * at + j)));
@@ -271,19 +293,21 @@ impl M2l {
         };
         let plain =
             |axes| (0..8 * cut.columns).map(move |k| u32::from(odd(axes, Some(k).filter(|&k| k < cut.n))) << 31);
-        let upload = |values: Vec<u32>| {
+        let upload = |values: &[u32]| {
             let mut buffer = Buffer::new();
-            buffer.upload(&values)?;
+            buffer.upload(values)?;
             Ok::<_, Error>(buffer)
         };
+        let order: Vec<u32> = (0..cut.pitch()).map(|place| cut.coefficient(place).map_or(NONE, |k| k as u32)).collect();
         Ok(M2l {
             slots: plan.operators.len() / 8,
-            operators: upload(plan.operators)?,
-            slot_of: upload(plan.slot_of)?,
-            source_signs: upload((0..8).flat_map(packed).collect())?,
-            target_signs: upload((0..8).flat_map(plain).collect())?,
-            order: upload((0..cut.pitch()).map(|place| cut.coefficient(place).map_or(NONE, |k| k as u32)).collect())?,
-            matrices: upload(matrices)?,
+            per_level: 0,
+            operators: upload(&plan.operators)?,
+            slot_of: upload(&plan.slot_of)?,
+            source_signs: upload(&(0..8).flat_map(packed).collect::<Vec<_>>())?,
+            target_signs: upload(&(0..8).flat_map(plain).collect::<Vec<_>>())?,
+            order: upload(&order)?,
+            matrices: upload(&matrices)?,
             cut,
         })
     }
@@ -314,11 +338,11 @@ fn signs(order: usize) -> Vec<u8> {
 }
 
 /// The operators of M2L that targets of each octant can meet, in the order in which they are applied.
-struct Slots {
+pub struct Slots {
     operators: Vec<u32>,
     slot_of: Vec<u32>,
     /// The offsets of the matrices, no component negative.
-    bases: Vec<[i32; 3]>,
+    pub bases: Vec<[i32; 3]>,
 }
 
 impl Slots {

@@ -3,23 +3,19 @@
 use fmm_core::accuracy::{self, Problem};
 use fmm_core::{Choice, Error, Family, Method, Precision, Settings};
 
-/// The most pairs of a direct sum that stands in for a softened expansion: seconds on a large GPU.
-pub const MOST_PAIRS: f64 = 1e13;
-
 /// The most bodies of a direct sum: the number of keys, a power of two, is a 32-bit number.
 const MOST_BODIES: usize = 1 << 31;
 
 /// The most pairs that are summed directly in less time than a tree takes.
 const CHEAP_PAIRS: f64 = 4e9;
 
-/// Beyond so many bodies the lists of small leaves fill any memory.
+/// The most bodies that have leaves of the fastest size.
 const MANY: usize = 1 << 28;
 
 /// The settings with method and leaf size resolved for the device.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for softened kernels at distances where they are not 1/r, beyond [`MOST_PAIRS`] or where a method other
-/// than the direct sum is asked for, and those of [`accuracy::choose`].
+/// [`Error::Unsupported`] for direct sums of more particles than the device's numbers hold, and those of [`accuracy::choose`].
 pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> {
     let Problem { sources, targets, .. } = problem;
     let pairs = sources as f64 * targets as f64;
@@ -41,21 +37,10 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
     }
     let method = if auto { Method::Fmm } else { settings.method };
     let choice = accuracy::choose(&with(method), problem)?;
-    if choice.expansion == Some(Family::Cartesian) {
-        return if auto && !fixed && pairs <= MOST_PAIRS { direct() } else { Err(no_cartesian(settings)) };
-    }
-    let leaf_size =
-        settings.leaf_size.or(Some(leaf_size(&choice).max(if sources.max(targets) > MANY { 1024 } else { 0 })));
+    // Beyond so many bodies the lists of small leaves fill any memory.
+    let least = if sources.max(targets) > MANY { 1024 } else { 0 };
+    let leaf_size = settings.leaf_size.or(Some(leaf_size(&choice).max(least)));
     Ok(Settings { leaf_size, ..with(method) })
-}
-
-/// That softened expansions run on the CPU alone.
-pub fn no_cartesian(settings: &Settings) -> Error {
-    Error::Unsupported(format!(
-        "a softening that reaches beyond neighbouring cells needs softened expansions for method {}, which run on the CPU; use \
-         device cpu, or method direct",
-        settings.method.name()
-    ))
 }
 
 /// Leaves of about the fastest size.
@@ -65,6 +50,8 @@ fn leaf_size(choice: &Choice) -> usize {
         return 128;
     }
     // 189/27 translations of n² products for each cell against the square of its bodies, a pair at the price of 20 products.
-    let n = choice.order.map_or(1, |p| (p + 1) * (p + 1)) as f64;
+    let cartesian = choice.expansion == Some(Family::Cartesian);
+    let coefficients = |p: usize| if cartesian { (p + 1) * (p + 2) * (p + 3) / 6 } else { (p + 1) * (p + 1) };
+    let n = choice.order.map_or(1, coefficients) as f64;
     (2.0 * (7.0 * n * n / 20.0).sqrt()).clamp(24.0, 1024.0) as usize
 }

@@ -231,6 +231,64 @@ pub struct TranslateView {
     pub depth: u32,
 }
 
+/// Cartesian expansions: bodies to expansions and expansions to bodies.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct CartesianView {
+    /// Tree of the targets.
+    pub targets: TreeView,
+    /// Tree of the sources.
+    pub sources: TreeView,
+    /// Of P2L and M2P.
+    pub list: CsrView,
+    /// `[targets]`
+    pub target_bodies: DevicePointer<Body>,
+    /// `[sources]`
+    pub source_bodies: DevicePointer<Body>,
+    /// A cell for each block.
+    pub work: DevicePointer<u32>,
+    /// Of the multi-indices to degree order + 1, 8 bits an axis.
+    pub exponents: DevicePointer<u32>,
+    /// Multipoles or local expansions. `[cells][indices]`
+    pub coefficients: DevicePointer<u8>,
+    /// `[targets]`
+    pub sums: DevicePointer<Sum>,
+    /// ε.
+    pub epsilon: f64,
+    /// Order of the expansions.
+    pub order: u32,
+    /// Bodies at a time.
+    pub lanes: u32,
+    /// 1 for the kernel P1, 0 for Plummer's.
+    pub p1: u32,
+}
+
+/// The matrices of the M2L of Cartesian expansions.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct CartesianMatrixView {
+    /// Of the multi-indices.
+    pub exponents: DevicePointer<u32>,
+    /// The coefficient of a packed place, or [`NONE`]. `[16 steps]`
+    pub coefficients: DevicePointer<u32>,
+    /// `[matrices][indices]`
+    pub derivatives: DevicePointer<f64>,
+    /// `[matrices][steps][columns][32][4]`
+    pub matrices: DevicePointer<u8>,
+    /// Numbers of all matrices.
+    pub size: u64,
+    /// Order of the expansions.
+    pub order: u32,
+    /// Steps of 16 source coefficients.
+    pub steps: u32,
+    /// Eights of target coefficients.
+    pub columns: u32,
+    /// Words of a number: 2 in double precision.
+    pub words: u32,
+    /// 1: numbers of single precision are cut into two.
+    pub split: u32,
+}
+
 /// Multipoles to local expansions.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
@@ -241,10 +299,10 @@ pub struct M2lView {
     pub tiles: DevicePointer<u32>,
     /// Source cells, or [`NONE`]. `[tiles_len][slots][CELLS]`
     pub table: DevicePointer<u32>,
-    /// Whether a target of the tile has a source. `[tiles_len][slots]`
-    pub active: DevicePointer<u8>,
     /// Of the target cells. `[cells]`
     pub octant: DevicePointer<u8>,
+    /// Of the targets. `[levels + 1]`
+    pub level_start: DevicePointer<u32>,
     /// The slot of a class at targets of an octant, or [`NONE`]. `[8][classes]`
     pub slot_of: DevicePointer<u32>,
     /// The matrix, and in bits 29 to 31 the axes that it is mirrored along. `[8][slots]`
@@ -291,8 +349,10 @@ pub struct M2lView {
     pub steps: u32,
     /// 1: the last step has 8.
     pub half: u32,
-    /// Steps that are copied at once.
-    pub chunk: u32,
+    /// Levels of the targets.
+    pub levels: u32,
+    /// Matrices of a level; 0: all levels have the same.
+    pub per_level: u32,
 }
 
 /// Direct sums by lists.
@@ -499,10 +559,15 @@ pub const LAYOUT: &[usize] = &{
         size_of::<TranslateView>(),
         offset_of!(TranslateView, tiles),
         offset_of!(TranslateView, depth),
+        size_of::<CartesianView>(),
+        offset_of!(CartesianView, epsilon),
+        offset_of!(CartesianView, p1),
+        size_of::<CartesianMatrixView>(),
+        offset_of!(CartesianMatrixView, split),
         size_of::<M2lView>(),
         offset_of!(M2lView, matrices),
         offset_of!(M2lView, fault),
-        offset_of!(M2lView, chunk),
+        offset_of!(M2lView, per_level),
         size_of::<NearView>(),
         offset_of!(NearView, tasks),
         offset_of!(NearView, softening),

@@ -107,13 +107,17 @@ fn rules(extent: f64) -> Vec<Rule> {
     vec![rule(4.0 - 1e-12, 0.0, 0, 1), rule(4.0 - 1e-12, 0.0, 300, 60), rule(9.5, 0.03 * extent, 40, 10)]
 }
 
-/// Tiles of one level and octant after the other, padded with no cell.
+/// Tiles of one level and octant, padded with no cell: two of each octant in turn.
 fn tiles_of(tree: &Tree<3>) -> (Vec<u32>, Vec<usize>) {
     let (mut cells, mut starts) = (vec![], vec![0]);
     for level in 0..tree.levels() {
-        for octant in 0..8 {
-            cells.extend(tree.level(level).filter(|&c| tree.octant[c] == octant).map(|c| c as u32));
-            cells.resize(cells.len().next_multiple_of(CELLS), NONE);
+        let of_octant = |octant| tree.level(level).filter(move |&c| tree.octant[c] == octant).map(|c| c as u32);
+        let octants: Vec<Vec<u32>> = (0..8).map(|octant| of_octant(octant).collect()).collect();
+        for round in 0..octants.iter().map(Vec::len).max().unwrap_or(0).div_ceil(2 * CELLS) {
+            for tile in octants.iter().flat_map(|o| o.chunks(CELLS).skip(2 * round).take(2)) {
+                cells.extend_from_slice(tile);
+                cells.resize(cells.len().next_multiple_of(CELLS), NONE);
+            }
         }
         starts.push(cells.len() / CELLS);
     }

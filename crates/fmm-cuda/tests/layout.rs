@@ -73,7 +73,6 @@ fn every_kernel_is_there_for_every_capability() {
         "shares_f64",
         "guard_pick",
         "guard_join",
-        "m2l_active",
         "near_tasks",
         "near_bodies",
     ]
@@ -89,6 +88,10 @@ fn every_kernel_is_there_for_every_capability() {
     for operator in ["p2m", "m2m", "p2l", "l2l", "l2p", "m2p"] {
         names.extend(["f32", "f64"].map(|real| format!("{operator}_spherical_{real}")));
     }
+    for operator in ["p2m", "p2l", "l2p", "m2p"] {
+        names.extend(["f32", "f64"].map(|real| format!("{operator}_cartesian_{real}")));
+    }
+    names.push("m2l_cartesian_f64".into());
     names.extend(
         ["m2l_pack_f32", "m2l_pack_split_f32", "m2l_pack_f64", "m2l_parts_f32", "m2l_parts_f64"].map(String::from),
     );

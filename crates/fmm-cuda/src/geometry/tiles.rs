@@ -11,7 +11,8 @@ use crate::view::{CELLS, NONE};
 
 use cust::memory::DevicePointer;
 
-/// Tiles of [`CELLS`] cells of one level and octant, in their order, then [`NONE`].
+/// Tiles of [`CELLS`] cells of one level and octant, in their order, then [`NONE`]. Two tiles of an octant, then two of the next: tiles
+/// side by side are then of cells side by side, which share sources, whatever their octants.
 #[derive(Default)]
 pub struct Tiles {
     /// `[tiles][CELLS]`
@@ -75,9 +76,14 @@ impl Tiles {
         let mut cells = vec![];
         self.level_start = vec![0];
         for level in 0..tree.levels() {
-            for octant in 0..8 {
-                cells.extend(tree.level(level).filter(|&c| tree.octant[c] == octant).map(|c| c as u32));
-                cells.resize(cells.len().next_multiple_of(CELLS), NONE);
+            let mut octants: [Vec<u32>; 8] = Default::default();
+            tree.level(level).for_each(|c| octants[usize::from(tree.octant[c])].push(c as u32));
+            octants.iter_mut().for_each(|octant| octant.resize(octant.len().next_multiple_of(CELLS), NONE));
+            let longest = octants.iter().map(Vec::len).max().unwrap_or(0);
+            for first in (0..longest).step_by(2 * CELLS) {
+                for octant in &octants {
+                    cells.extend_from_slice(&octant[first.min(octant.len())..(first + 2 * CELLS).min(octant.len())]);
+                }
             }
             self.level_start.push(cells.len() / CELLS);
         }
