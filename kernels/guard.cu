@@ -5,7 +5,7 @@
 #include "weights.cuh"
 
 // Threads of a block that is alone, and targets of a block of the direct sums.
-constexpr unsigned ALONE = 1024, GUARDED = 8;
+constexpr unsigned ALONE = 1024, GUARDED = 4;
 
 // The sum over the threads before this one of a block of ALONE, never smaller than over fewer, and in `total` over all. Numbers are
 // added one after the other: sums in the order of a tree could round below those of fewer threads.
@@ -131,6 +131,7 @@ template <template <typename> class Kernel> __device__ inline void guard(const G
     for (int d = 0; d < 3; d++) at[t][d] = (v.position[v.stride * place + d] * v.unit) * v.scale;
   }
   const uint64_t begin = uint64_t(v.n) * part / v.parts, end = uint64_t(v.n) * (part + 1) / v.parts;
+#pragma unroll 2
   for (uint64_t j = begin + me; j < end; j += TILE) {
     const Body b = v.sources[j];
 #pragma unroll

@@ -14,7 +14,7 @@ use crate::inputs::Inputs;
 /// The field of `sources` with `strengths` at `targets`, as [`fmm_core::evaluate`] defines it, summed on the device.
 ///
 /// At its peak a fast sum of N bodies at themselves holds about 129 bytes for each, and what cells and lists take: where there is
-/// not enough for more, positions and strengths leave the device once the bodies are in the order of their tree. 10⁹ bodies fit
+/// not enough for more, positions and strengths leave the device once the bodies are in the order of their tree. By this count 10⁹ bodies fit
 /// 141 GB.
 ///
 /// # Errors

@@ -9,13 +9,16 @@ use crate::cartesian::{Softened, Stage as AtBodies};
 use crate::direct;
 use crate::geometry::Tiles;
 use crate::kernels::SHARED;
-use crate::operators::{Basis, DeviceReal, Offsets, Operators};
+use crate::operators::{Basis, Cut, DeviceReal, Offsets, Operators};
 use crate::view::{CELLS, FarView, GatherView, M2lView, TILE, TranslateView, TreeView};
 
 use super::fmm::Place;
 
 /// Warps of a block, at most.
 const WARPS: usize = 4;
+
+/// Blocks of a translation that fill a device.
+const TRANSLATING: usize = 264;
 
 /// Below this tolerance the 11 bits of TF32 are too few.
 const TF32_FLOOR: f64 = 4e-4;
@@ -282,8 +285,8 @@ impl<T: DeviceReal> Far<T> {
             slots: 8,
             n: cut.n as u32,
             columns: cut.columns as u32,
-            part: cut.part as u32,
-            depth: cut.depth as u32,
+            part: 0,
+            depth: 0,
         }
     }
 
@@ -297,8 +300,9 @@ impl<T: DeviceReal> Far<T> {
         if tiles.is_empty() {
             return Ok(());
         }
-        let cut = self.operators.cut;
-        view.first_tile = tiles.start as u32;
+        // A block takes as long as it has coefficients: where there are few tiles, more of them.
+        let cut = Cut::new(self.operators.cut.n, size_of::<T>(), TRANSLATING.div_ceil(tiles.len()));
+        (view.part, view.depth, view.first_tile) = (cut.part as u32, cut.depth as u32, tiles.start as u32);
         let grid = (tiles.len() as u32, cut.columns.div_ceil(cut.part) as u32);
         let name = format!("{name}_spherical_{}", T::NAME);
         // SAFETY: the arrays have the lengths that the trees and the view say.

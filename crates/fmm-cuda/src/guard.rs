@@ -11,7 +11,7 @@ use crate::view::{Body, GuardView, ShareView, TILE};
 
 /// Shares of the sources, each a block's, and targets of a block.
 const PARTS: usize = 64;
-const GUARDED: usize = 8;
+const GUARDED: usize = 4;
 
 /// Threads of a block that is alone, and warps of a block of shares.
 const ALONE: usize = 1024;

@@ -19,8 +19,9 @@ use crate::view::{CELLS, NONE};
 /// Targets and coefficients that a thread of a translation holds.
 const ROWS: usize = 8;
 const COLUMNS: usize = 4;
-/// The most target coefficients of a block.
+/// The most and, where others could work as well, the fewest target coefficients of a block.
 const WIDEST: usize = 172;
+const NARROWEST: usize = 24;
 /// Source coefficients that a block takes at a time, at most.
 const DEEPEST: usize = 36;
 
@@ -102,9 +103,11 @@ pub struct Cut {
 }
 
 impl Cut {
-    fn new(n: usize, bytes: usize) -> Self {
+    /// For `n` coefficients of `bytes` each, with a block's target coefficients in as many as `blocks` parts.
+    pub fn new(n: usize, bytes: usize, blocks: usize) -> Self {
         let columns = n.next_multiple_of(COLUMNS);
-        let part = columns.div_ceil(columns.div_ceil(WIDEST)).next_multiple_of(COLUMNS);
+        let parts = blocks.min(columns / NARROWEST).max(columns.div_ceil(WIDEST));
+        let part = columns.div_ceil(parts).next_multiple_of(COLUMNS);
         let row = (CELLS + 4 + part) * bytes;
         let deepest = (SHARED / row).min(DEEPEST);
         let depth = n.div_ceil(n.div_ceil(deepest));
@@ -263,7 +266,7 @@ impl<T: DeviceReal> Operators<T> {
 
     /// The tables of both families.
     fn with<E: Expansion<f64, 3>>(basis: Basis, expansion: &E, m2l: M2l) -> Result<Self, Error> {
-        let cut = Cut::new(expansion.len(), size_of::<T>());
+        let cut = Cut::new(expansion.len(), size_of::<T>(), 1);
         let octants = |make: fn(u8) -> Translation| {
             let one = |octant: u8| padded::<T>(&matrix(expansion, make(octant)), cut);
             let mut all = Buffer::new();
@@ -460,7 +463,11 @@ mod tests {
     fn products_are_cut_to_fit() {
         for bytes in [4, 8] {
             for p in 1..=30 {
-                let cut = Cut::new((p + 1) * (p + 1), bytes);
+                let n = (p + 1) * (p + 1);
+                let shared_out = Cut::new(n, bytes, 4);
+                assert!(shared_out.part * shared_out.columns.div_ceil(shared_out.part) >= shared_out.columns, "{p}");
+                assert_eq!(shared_out.columns.div_ceil(shared_out.part) >= 4, p >= 9, "{p} {shared_out:?}");
+                let cut = Cut::new(n, bytes, 1);
                 assert!(cut.shared <= SHARED && cut.threads <= 352 && cut.part.is_multiple_of(4), "{p} {cut:?}");
                 assert!(cut.depth > 0 && cut.part * cut.columns.div_ceil(cut.part) >= cut.columns, "{p} {cut:?}");
             }
