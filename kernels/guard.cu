@@ -5,7 +5,7 @@
 #include "weights.cuh"
 
 // Threads of a block that is alone, and targets of a block of the direct sums.
-constexpr unsigned ALONE = 1024, GUARDED = 8;
+constexpr unsigned ALONE = 1024, GUARDED = 4;
 
 // The sum over the threads before this one of a block of ALONE, never smaller than over fewer, and in `total` over all. Numbers are
 // added one after the other: sums in the order of a tree could round below those of fewer threads.
@@ -114,7 +114,7 @@ template <typename Real> __device__ inline void shares(const ShareView &v) {
   for (uint32_t j = from + lane; j < last; j += 32) {
     const uint32_t to = place + (j - begin);
     if (to >= v.capacity) break;
-    v.target[to] = v.caller[j];
+    v.target[to] = j;
     v.share[to] = share;
   }
 }
@@ -128,9 +128,10 @@ template <template <typename> class Kernel> __device__ inline void guard(const G
   int largest[GUARDED] = {};
   for (unsigned t = 0; t < GUARDED; t++) {
     const size_t place = v.picked[min(first + t, v.targets - 1)];
-    for (int d = 0; d < 3; d++) at[t][d] = (v.position[3 * place + d] * v.unit) * v.scale;
+    for (int d = 0; d < 3; d++) at[t][d] = (v.position[v.stride * place + d] * v.unit) * v.scale;
   }
   const uint64_t begin = uint64_t(v.n) * part / v.parts, end = uint64_t(v.n) * (part + 1) / v.parts;
+#pragma unroll 2
   for (uint64_t j = begin + me; j < end; j += TILE) {
     const Body b = v.sources[j];
 #pragma unroll
@@ -244,7 +245,7 @@ __global__ void __launch_bounds__(TILE) guard_join(GuardView v) {
       value = k < 3 ? value + other : fmax(value, other);
     }
   } else if (k < 7) {
-    value = v.field[3 * size_t(v.picked[target]) + k - 4];
+    value = v.field[v.stride * size_t(v.picked[target]) + k - 4];
   } else {
     value = v.weight[target];
   }

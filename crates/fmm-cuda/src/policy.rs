@@ -9,6 +9,9 @@ const MOST_BODIES: usize = 1 << 31;
 /// The most pairs that are summed directly in less time than a tree takes.
 const CHEAP_PAIRS: f64 = 4e9;
 
+/// The most bodies that have leaves of the fastest size.
+const MANY: usize = 1 << 28;
+
 /// The settings with method and leaf size resolved for the device.
 ///
 /// # Errors
@@ -34,7 +37,9 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
     }
     let method = if auto { Method::Fmm } else { settings.method };
     let choice = accuracy::choose(&with(method), problem)?;
-    let leaf_size = settings.leaf_size.or(Some(leaf_size(&choice)));
+    // Beyond so many bodies the lists of small leaves fill any memory.
+    let least = if sources.max(targets) > MANY { 1024 } else { 0 };
+    let leaf_size = settings.leaf_size.or(Some(leaf_size(&choice).max(least)));
     Ok(Settings { leaf_size, ..with(method) })
 }
 
@@ -44,11 +49,17 @@ fn leaf_size(choice: &Choice) -> usize {
         // Measured (docs/performance.md): 128 beats 64 at every order from 5 to 11, since pairs cost less in larger leaves.
         return 128;
     }
-    (2.0 * best_leaf(choice)).clamp(24.0, 1024.0) as usize
+    (2.0 * balanced(choice)).clamp(24.0, 1024.0) as usize
 }
 
-/// How many bodies leaves hold at best: where the pairs of a cell's bodies cost what the 189/27 translations a pair of near cells do.
+/// How many bodies the leaves of `choice`, of which none holds more than its leaf size, hold at best.
 pub fn best_leaf(choice: &Choice) -> f64 {
+    let most = choice.leaf_size as f64;
+    balanced(choice).clamp(0.2 * most, 0.5 * most)
+}
+
+/// Bodies of a leaf whose pairs cost what the 189/27 translations a pair of near cells do.
+fn balanced(choice: &Choice) -> f64 {
     let cartesian = choice.expansion == Some(Family::Cartesian);
     let coefficients = |p: usize| if cartesian { (p + 1) * (p + 2) * (p + 3) / 6 } else { (p + 1) * (p + 1) };
     let n = choice.order.map_or(1, coefficients) as f64;
