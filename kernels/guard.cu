@@ -114,7 +114,7 @@ template <typename Real> __device__ inline void shares(const ShareView &v) {
   for (uint32_t j = from + lane; j < last; j += 32) {
     const uint32_t to = place + (j - begin);
     if (to >= v.capacity) break;
-    v.target[to] = v.caller[j];
+    v.target[to] = j;
     v.share[to] = share;
   }
 }
@@ -128,7 +128,7 @@ template <template <typename> class Kernel> __device__ inline void guard(const G
   int largest[GUARDED] = {};
   for (unsigned t = 0; t < GUARDED; t++) {
     const size_t place = v.picked[min(first + t, v.targets - 1)];
-    for (int d = 0; d < 3; d++) at[t][d] = (v.position[3 * place + d] * v.unit) * v.scale;
+    for (int d = 0; d < 3; d++) at[t][d] = (v.position[v.stride * place + d] * v.unit) * v.scale;
   }
   const uint64_t begin = uint64_t(v.n) * part / v.parts, end = uint64_t(v.n) * (part + 1) / v.parts;
   for (uint64_t j = begin + me; j < end; j += TILE) {
@@ -244,7 +244,7 @@ __global__ void __launch_bounds__(TILE) guard_join(GuardView v) {
       value = k < 3 ? value + other : fmax(value, other);
     }
   } else if (k < 7) {
-    value = v.field[3 * size_t(v.picked[target]) + k - 4];
+    value = v.field[v.stride * size_t(v.picked[target]) + k - 4];
   } else {
     value = v.weight[target];
   }

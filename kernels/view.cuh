@@ -198,7 +198,6 @@ struct ShareView {
   TreeView targets, sources;
   CsrView m2p;
   const uint32_t *leaves;       // every step-th is in the sample
-  const uint32_t *caller;       // [targets]: places in the caller's order
   const Body *target_bodies;
   const Sum *sums;
   const void *multipoles;       // [cells][(order + 1)^2]; null where there is no M2P
@@ -207,7 +206,7 @@ struct ShareView {
   const void *l2p_factors;
   uint32_t *start;              // [count]: first body of each leaf
   double *found;                // [1]: number of bodies
-  uint32_t *target;             // [capacity], in the caller's order
+  uint32_t *target;             // [capacity]: the bodies
   double *share;                // [capacity]
   uint32_t count, step;         // leaves of the sample
   uint32_t leaf_size, order;
@@ -217,8 +216,8 @@ struct ShareView {
 // Direct sums at a sample of targets, for the guard.
 struct GuardView {
   const Body *sources;          // [n]
-  const double *position;       // [all][3], in the caller's order
-  const double *field;          // [all][3]: what is to be measured
+  const double *position;       // [all][stride]: three numbers of each target
+  const double *field;          // [all][stride]: what is to be measured
   const double *shared;         // [1]: number of targets that have shares; or null
   const uint32_t *share_target; // [capacity]
   const double *share;          // [capacity]
@@ -230,7 +229,7 @@ struct GuardView {
   double unit, scale;           // lengths are multiplied by: in the sources; besides, so that squares of forces are numbers
   uint32_t n, all;
   uint32_t targets, parts;
-  uint32_t capacity, unused;
+  uint32_t capacity, stride;
 };
 
 // Bodies in the order of a tree.

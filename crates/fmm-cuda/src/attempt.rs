@@ -12,6 +12,7 @@ use crate::direct::{self, Direct, Output, Request};
 use crate::fmm::{Ends, Fmm};
 use crate::geometry::{Survey, Work};
 use crate::guard::{Guard, Measured};
+use crate::inputs::{Host, Inputs};
 use crate::order::Units;
 use crate::{Gpu, policy};
 
@@ -29,10 +30,10 @@ pub struct Arrays {
 
 /// The bodies of a sum on the device, and where its results go.
 pub struct Bodies<'a> {
-    /// Sources and targets, `[n][3]`; no targets where these are the sources.
-    pub position: (&'a Buffer<f64>, Option<&'a Buffer<f64>>),
-    /// The same with strengths.
-    pub ends: Ends,
+    /// Sources and targets.
+    pub inputs: &'a mut Inputs,
+    /// The same on the host, from where they come again if their memory is needed meanwhile; none where they must stay.
+    pub host: Option<Host<'a>>,
     /// What the choice depends on of the strengths.
     pub strengths: Strengths,
     /// `[targets][3]`, in the caller's order.
@@ -86,15 +87,16 @@ fn begin<'a>(
     bodies: Bodies<'a>,
     times: &'a mut StageTimes,
 ) -> Result<(DeviceAttempt<'a>, Problem, Settings), Error> {
-    let Bodies { position, ends, strengths, field, potential } = bodies;
+    let Bodies { inputs, host, strengths, field, potential } = bodies;
+    let ends = inputs.ends();
     // Method and leaves anew for every sum: they depend on nothing but the bodies as they are.
     let (cube, problem, resolved) = times.time_more(Stage::Tree, || resolve(gpu, arrays, settings, ends, strengths))?;
     let attempt = DeviceAttempt {
         gpu,
         arrays,
         cube,
-        position,
-        ends,
+        inputs,
+        host,
         field,
         potential,
         softening: settings.softening,
@@ -131,8 +133,8 @@ struct DeviceAttempt<'a> {
     gpu: &'a Gpu,
     arrays: &'a mut Arrays,
     cube: Cube<3>,
-    position: (&'a Buffer<f64>, Option<&'a Buffer<f64>>),
-    ends: Ends,
+    inputs: &'a mut Inputs,
+    host: Option<Host<'a>>,
     field: &'a mut Buffer<f64>,
     potential: Option<&'a mut Buffer<f64>>,
     softening: Softening,
@@ -153,7 +155,7 @@ impl DeviceAttempt<'_> {
 
     fn direct_sum(&mut self, settings: &Settings, choice: &Choice) -> Result<(), Error> {
         let output = self.output();
-        let (gpu, direct, ends) = (self.gpu, &mut self.arrays.direct, self.ends);
+        let (gpu, direct, ends) = (self.gpu, &mut self.arrays.direct, self.inputs.ends());
         let request =
             Request { softening: settings.softening, precision: choice.precision, potential: self.potential.is_some() };
         let (sources, targets) = (ends.sources.n, ends.targets.map(|t| t.n));
@@ -178,22 +180,25 @@ impl DeviceAttempt<'_> {
 
     fn measure(&mut self) -> Result<f64, Error> {
         let Arrays { fmm, direct, guard, .. } = &mut *self.arrays;
-        // Direct sums have bodies of their own.
-        let (bodies, unit) = match self.units {
-            Some(units) => (&direct.sources.bodies, units.scale),
-            None => (fmm.source_bodies(self.ends.targets.is_none()), 1.0),
+        let ends = self.inputs.ends();
+        let scale = power_of_two_below(2.0 / self.cube.side);
+        let (n, targets) = (ends.sources.n, ends.at().n);
+        let (sum, shares) = match self.units {
+            // Direct sums have bodies of their own.
+            Some(Units { scale: unit, strength_scale, .. }) => {
+                let (position, field) = (ends.at().position, self.field.pointer());
+                let bodies = direct.sources.bodies.pointer();
+                (Measured { bodies, n, unit, scale, position, field, stride: 3, strength_scale, targets }, None)
+            }
+            // In the order of the tree, where strengths are scaled.
+            None => {
+                let [bodies, at] = fmm.bodies(ends.targets.is_none());
+                let (position, field) = (at.cast(), fmm.fields());
+                let sum =
+                    Measured { bodies, n, unit: 1.0, scale, position, field, stride: 4, strength_scale: 1.0, targets };
+                (sum, fmm.shares())
+            }
         };
-        let sum = Measured {
-            bodies: bodies.pointer(),
-            n: self.ends.sources.n,
-            strength_scale: self.ends.strength_scale(),
-            unit,
-            scale: power_of_two_below(2.0 / self.cube.side),
-            position: self.ends.at().position,
-            field: self.field.pointer(),
-            targets: self.ends.at().n,
-        };
-        let shares = if self.units.is_some() { None } else { fmm.shares() };
         guard.error(self.gpu, self.softening, &sum, shares.as_ref())
     }
 }
@@ -201,7 +206,10 @@ impl DeviceAttempt<'_> {
 impl Attempt for DeviceAttempt<'_> {
     fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
         self.failed.take().map_or(Ok(()), Err)?;
-        let n = self.ends.at().n;
+        if let Some(host) = self.host.filter(|_| self.inputs.released()) {
+            self.inputs.upload(self.gpu, host)?;
+        }
+        let n = self.inputs.ends().at().n;
         self.field.resize(3 * n)?;
         if let Some(potential) = &mut self.potential {
             potential.resize(n)?;
@@ -212,8 +220,18 @@ impl Attempt for DeviceAttempt<'_> {
         self.units = None;
         let output = self.output();
         let (gpu, Arrays { fmm, work, .. }) = (self.gpu, &mut *self.arrays);
-        let planned = fmm.plan(gpu, work, settings, choice, self.cube, self.position, self.times)?;
-        fmm.sum(gpu, settings, &planned, self.ends, output, self.times, None)?;
+        let ends = self.inputs.ends();
+        let planned = fmm.plan(gpu, work, settings, choice, self.cube, self.inputs.positions(), self.times)?;
+        let scarce = self.host.is_some() && fmm.growth(ends) > gpu.free_memory()?;
+        if scarce {
+            fmm.trim(work);
+        }
+        fmm.gather(gpu, ends)?;
+        if scarce {
+            gpu.finish()?;
+            self.inputs.release();
+        }
+        fmm.sum(gpu, settings, &planned, ends, output, self.times, None)?;
         self.coincident_pairs = Some(planned.coincident_pairs);
         Ok(())
     }

@@ -1,6 +1,5 @@
 //! Single sums on the device.
 
-use cust::memory::DevicePointer;
 use fmm_core::accuracy::Strengths;
 use fmm_core::plan::Plan;
 use fmm_core::{Error, Evaluation, Settings, Stage, StageTimes, bodies};
@@ -9,10 +8,14 @@ use crate::Gpu;
 use crate::attempt::{self, Arrays, Bodies};
 use crate::buffer::Buffer;
 use crate::direct::{self, Output};
-use crate::fmm::{Ends, Fmm, Watch};
-use crate::order::Points;
+use crate::fmm::{Fmm, Watch};
+use crate::inputs::Inputs;
 
 /// The field of `sources` with `strengths` at `targets`, as [`fmm_core::evaluate`] defines it, summed on the device.
+///
+/// At its peak a fast sum of N bodies at themselves holds about 129 bytes for each, and what cells and lists take: where there is
+/// not enough for more, positions and strengths leave the device once the bodies are in the order of their tree. 10⁹ bodies fit
+/// 141 GB.
 ///
 /// # Errors
 /// Those of [`choose`](crate::choose) and [`contract::keep`](fmm_core::contract::keep), values that are not finite,
@@ -31,9 +34,16 @@ pub fn evaluate(
     let n = targets.map_or(sources.len(), <[_]>::len);
     gpu.enter()?;
     direct::fits(gpu, 32 * sources.len() + 56 * n, &format!("{} sources at {n} targets", sources.len()))?;
-    let uploaded = times.time_more(Stage::Tree, || Uploaded::new(gpu, sources, strengths, targets))?;
+    let (mut inputs, host) = (Inputs::default(), (sources, strengths, targets));
+    times.time_more(Stage::Tree, || inputs.upload(gpu, host))?;
     let (mut field, mut potential) = (Buffer::new(), Buffer::new());
-    let bodies = uploaded.bodies(&mut field, Some(&mut potential));
+    let bodies = Bodies {
+        inputs: &mut inputs,
+        host: Some(host),
+        strengths: Strengths::of(strengths),
+        field: &mut field,
+        potential: Some(&mut potential),
+    };
     let summed = attempt::sum(gpu, &mut Arrays::default(), &settings, bodies, times)?;
     Ok(Evaluation {
         potential: potential.download()?,
@@ -41,40 +51,6 @@ pub fn evaluate(
         choice: summed.choice,
         coincident_pairs: summed.coincident_pairs.unwrap_or_else(|| direct::coincident_pairs(sources)),
     })
-}
-
-/// The bodies of one sum on the device.
-struct Uploaded {
-    position: Buffer<f64>,
-    /// Held for `ends`, which points there.
-    _strength: Buffer<f64>,
-    /// Targets that are not the sources.
-    place: Buffer<f64>,
-    ends: Ends,
-    strengths: Strengths,
-}
-
-impl Uploaded {
-    fn new(gpu: &Gpu, sources: &[[f64; 3]], strengths: &[f64], targets: Option<&[[f64; 3]]>) -> Result<Self, Error> {
-        let (mut position, mut strength, mut place) = (Buffer::new(), Buffer::new(), Buffer::new());
-        position.upload(sources.as_flattened())?;
-        strength.upload(strengths)?;
-        place.upload(targets.unwrap_or(&[]).as_flattened())?;
-        gpu.settle()?;
-        let strengths = Strengths::of(strengths);
-        let at = |points: &Buffer<f64>, strength, n| Points { position: points.pointer(), strength, n };
-        let ends = Ends {
-            sources: at(&position, strength.pointer(), sources.len()),
-            targets: targets.map(|t| at(&place, DevicePointer::null(), t.len())),
-            largest: strengths.largest,
-        };
-        Ok(Uploaded { position, _strength: strength, place, ends, strengths })
-    }
-
-    fn bodies<'a>(&'a self, field: &'a mut Buffer<f64>, potential: Option<&'a mut Buffer<f64>>) -> Bodies<'a> {
-        let other = self.ends.targets.map(|_| &self.place);
-        Bodies { position: (&self.position, other), ends: self.ends, strengths: self.strengths, field, potential }
-    }
 }
 
 /// The field with the order of `settings`, which must be given, and the error that the guard would measure of it.
@@ -89,9 +65,11 @@ pub fn measure(
     targets: Option<&[[f64; 3]]>,
 ) -> Result<(Vec<[f64; 3]>, f64), Error> {
     gpu.enter()?;
-    let uploaded = Uploaded::new(gpu, sources, strengths, targets)?;
+    let mut inputs = Inputs::default();
+    inputs.upload(gpu, (sources, strengths, targets))?;
     let mut field = Buffer::new();
-    let bodies = uploaded.bodies(&mut field, None);
+    let strengths = Strengths::of(strengths);
+    let bodies = Bodies { inputs: &mut inputs, host: None, strengths, field: &mut field, potential: None };
     let error = attempt::measure(gpu, &mut Arrays::default(), settings, bodies)?;
     Ok((field.download_threes()?, error))
 }
@@ -110,7 +88,8 @@ pub fn watch(
     see: Watch,
 ) -> Result<(), Error> {
     gpu.enter()?;
-    let uploaded = Uploaded::new(gpu, sources, strengths, targets)?;
+    let mut inputs = Inputs::default();
+    inputs.upload(gpu, (sources, strengths, targets))?;
     let n = targets.map_or(sources.len(), <[_]>::len);
     let (mut field, mut potential) = (Buffer::<f64>::new(), Buffer::<f64>::new());
     field.resize(3 * n)?;
@@ -118,5 +97,6 @@ pub fn watch(
     let output = Output { field: field.pointer(), potential: potential.pointer() };
     let mut fmm = Fmm::default();
     let planned = fmm.take(plan)?;
-    fmm.sum(gpu, settings, &planned, uploaded.ends, output, &mut StageTimes::default(), Some(see))
+    fmm.gather(gpu, inputs.ends())?;
+    fmm.sum(gpu, settings, &planned, inputs.ends(), output, &mut StageTimes::default(), Some(see))
 }

@@ -8,8 +8,8 @@ use crate::Gpu;
 use crate::attempt::{self, Arrays, Bodies};
 use crate::buffer::Buffer;
 use crate::direct::{self, Output, Request};
-use crate::fmm::Ends;
-use crate::order::{Points, Units};
+use crate::inputs::Inputs;
+use crate::order::Units;
 use crate::view::{CheckView, StepView, TILE};
 
 /// Blocks that share the numbers that are checked.
@@ -43,9 +43,8 @@ pub struct CudaExecutor {
 /// The arrays of the particles, in the caller's order.
 #[derive(Default)]
 struct State {
-    position: Buffer<f64>,
+    inputs: Inputs,
     velocity: Buffer<f64>,
-    strength: Buffer<f64>,
     coupling: Buffer<f64>,
     field: Buffer<f64>,
     potential: Buffer<f64>,
@@ -84,13 +83,6 @@ impl CudaExecutor {
     fn request(&self, potential: bool) -> Request {
         let precision = self.choice.as_ref().map_or(Precision::F64, |c| c.precision);
         Request { softening: self.settings.softening, precision, potential }
-    }
-
-    fn ends(&self) -> Ends {
-        let State { position, strength, .. } = &self.state;
-        let n = self.strength.len();
-        let sources = Points { position: position.pointer(), strength: strength.pointer(), n };
-        Ends { sources, targets: None, largest: self.strengths.largest }
     }
 
     /// What an earlier call could not tell.
@@ -138,7 +130,8 @@ impl CudaExecutor {
         let count: u64 = self.state.count.download()?.iter().sum();
         let Some(first) = self.state.first.download()?.into_iter().min().filter(|_| count > 0) else { return Ok(()) };
         // Rare enough to copy everything for one number.
-        let all = if what == "position" { self.state.position.download()? } else { self.state.velocity.download()? };
+        let all =
+            if what == "position" { self.state.inputs.position.download()? } else { self.state.velocity.download()? };
         let (first, count) = (first as usize, count as usize);
         Err(Error::NotFinite { what, index: first / 3, value: all[first], count })
     }
@@ -170,9 +163,8 @@ impl Executor for CudaExecutor {
         self.state = State::default();
         let bytes = 8 * (3 * n + velocity.len() * 3 + n + coupling.len() + 3 * n);
         direct::fits(&self.gpu, bytes, &format!("{n} particles"))?;
-        self.state.position.upload(position.as_flattened())?;
+        self.state.inputs.upload(&self.gpu, (position, strength, None))?;
         self.state.velocity.upload(velocity.as_flattened())?;
-        self.state.strength.upload(strength)?;
         self.state.coupling.upload(coupling)?;
         self.state.field.resize(3 * n)?;
         self.state.field.fill(self.gpu.stream(), 0)?;
@@ -182,7 +174,7 @@ impl Executor for CudaExecutor {
         self.strengths = Strengths::of(strength);
         (self.choice, self.units, self.summed) = (None, None, false);
         // What is refused is refused before the first step.
-        let ends = self.ends();
+        let ends = self.state.inputs.ends();
         let (.., resolved) = attempt::resolve(&self.gpu, &mut self.arrays, &self.settings, ends, self.strengths)?;
         let direct = resolved.method == Method::Direct;
         self.coincident_pairs = if direct { direct::coincident_pairs(position) } else { 0 };
@@ -191,9 +183,8 @@ impl Executor for CudaExecutor {
 
     fn forces(&mut self, times: &mut StageTimes) -> Result<(), Error> {
         self.enter()?;
-        let ends = self.ends();
-        let State { position, field, .. } = &mut self.state;
-        let bodies = Bodies { position: (position, None), ends, strengths: self.strengths, field, potential: None };
+        let State { inputs, field, .. } = &mut self.state;
+        let bodies = Bodies { inputs, host: None, strengths: self.strengths, field, potential: None };
         let summed = attempt::sum(&self.gpu, &mut self.arrays, &self.settings, bodies, times)?;
         self.coincident_pairs = summed.coincident_pairs.unwrap_or(self.coincident_pairs);
         (self.choice, self.units, self.summed) = (Some(summed.choice), summed.units, true);
@@ -208,14 +199,14 @@ impl Executor for CudaExecutor {
     }
 
     fn drift(&mut self, h: f64, times: &mut StageTimes) {
-        let (x, v) = (self.state.position.pointer(), self.state.velocity.pointer());
+        let (x, v) = (self.state.inputs.position.pointer(), self.state.velocity.pointer());
         let done = times.time(Stage::Drift, || self.advance(x, v, DevicePointer::null(), h));
         self.keep(done, ());
     }
 
     fn check(&mut self) -> Result<(), Error> {
         self.enter()?;
-        let State { position, velocity, .. } = &self.state;
+        let State { inputs: Inputs { position, .. }, velocity, .. } = &self.state;
         let (x, v) = ((position.pointer(), position.len()), (velocity.pointer(), velocity.len()));
         self.finite("position", x.0, x.1)?;
         self.finite("velocity", v.0, v.1)
@@ -224,7 +215,7 @@ impl Executor for CudaExecutor {
     fn particles(&mut self) -> Particles {
         let copied = self
             .enter()
-            .and_then(|()| Ok((self.state.position.download_threes()?, self.state.velocity.download_threes()?)));
+            .and_then(|()| Ok((self.state.inputs.position.download_threes()?, self.state.velocity.download_threes()?)));
         let n = self.strength.len();
         let (position, velocity) = self.keep(copied, (vec![[f64::NAN; 3]; n], vec![[f64::NAN; 3]; n]));
         Particles { position, velocity, strength: self.strength.clone(), coupling: self.coupling.clone() }

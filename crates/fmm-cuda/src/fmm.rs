@@ -224,11 +224,7 @@ impl Fmm {
         let offsets = Offsets { separation2: rule.separation2, softened, classes: planned.classes };
         let n = ends.at().n;
         let mut far = times.time_more(Stage::Tree, || {
-            let each = [Some(ends.at()), ends.targets.map(|_| ends.sources)];
-            let more = self.sums.growth(n)
-                + self.inverse.growth(n)
-                + self.bodies.iter().zip(each).map(|(b, p)| p.map_or(0, |p| b.growth(p.n))).sum::<usize>();
-            direct::fits(gpu, more, &format!("bodies and sums of {n} targets"))?;
+            direct::fits(gpu, self.growth(ends), &format!("bodies and sums of {n} targets"))?;
             self.near.plan(n, ends.sources.n);
             self.sums.resize(n)?;
             self.inverse.resize(n)?;
@@ -247,7 +243,6 @@ impl Fmm {
         })?;
         let scale = ends.strength_scale();
         let mut clock = Clock::start(gpu)?;
-        self.gather(gpu, ends)?;
         self.sums.fill(gpu.stream(), 0)?;
         clock.mark(Some(Stage::Tree))?;
         // Apart from the arrays that it works on; an error leaves it to be made anew.
@@ -321,7 +316,6 @@ impl Fmm {
             sources: place.sources,
             m2p: place.m2p,
             leaves: place.target_leaves.0,
-            caller: self.cells[0].tree.order.pointer(),
             target_bodies: place.target_bodies,
             sums: place.sums,
             multipoles: used(1, multipoles),
@@ -361,8 +355,22 @@ impl Fmm {
         gpu.finish()
     }
 
+    /// Bytes more of device memory than there are now for bodies and sums.
+    pub fn growth(&self, ends: Ends) -> usize {
+        let n = ends.at().n;
+        let each = [Some(ends.at()), ends.targets.map(|_| ends.sources)];
+        let bodies = self.bodies.iter().zip(each).map(|(b, p)| p.map_or(0, |p| b.growth(p.n))).sum::<usize>();
+        bodies + self.sums.growth(n) + self.inverse.growth(n) + self.near.growth(ends.sources.n)
+    }
+
+    /// Gives back the memory that is needed until the trees are made.
+    pub fn trim(&mut self, work: &mut Work) {
+        work.trim();
+        self.cells.iter_mut().for_each(|cells| cells.tree.trim());
+    }
+
     /// Queues the copying of bodies into the order of their trees.
-    fn gather(&mut self, gpu: &Gpu, ends: Ends) -> Result<(), Error> {
+    pub fn gather(&mut self, gpu: &Gpu, ends: Ends) -> Result<(), Error> {
         let targets = ends.targets.map(|points| (points, 0));
         let from = if targets.is_some() { 1 } else { 0 };
         for (points, k) in [Some((ends.sources, from)), targets].into_iter().flatten() {
@@ -433,8 +441,14 @@ impl Fmm {
         }
     }
 
-    /// The sources of the last sum, in the order of their tree; `same` says whether they were the targets.
-    pub fn source_bodies(&self, same: bool) -> &Buffer<Body> {
-        &self.bodies[usize::from(!same)]
+    /// Sources and targets of the last sum, in the order of their trees; `same` says whether they are the same.
+    pub fn bodies(&self, same: bool) -> [DevicePointer<Body>; 2] {
+        [self.bodies[usize::from(!same)].pointer(), self.bodies[0].pointer()]
+    }
+
+    /// The fields of the last sum in the order of the targets' tree, of scaled strengths; four numbers from one to the next.
+    pub fn fields(&self) -> DevicePointer<f64> {
+        // The potential comes first.
+        self.sums.pointer().cast::<f64>().wrapping_add(1)
     }
 }

@@ -48,16 +48,18 @@ pub struct Measured {
     pub bodies: DevicePointer<Body>,
     /// Number of bodies.
     pub n: usize,
-    /// What the strengths were multiplied by.
+    /// What the strengths of the sources were multiplied by, and those of what was found not.
     pub strength_scale: f64,
     /// What their lengths were multiplied by.
     pub unit: f64,
     /// What lengths are to be multiplied by, so that squares of forces are numbers.
     pub scale: f64,
-    /// The targets, in the caller's order and units. `[targets][3]`
+    /// The targets, in the caller's unit; three numbers from every `stride`th on.
     pub position: DevicePointer<f64>,
-    /// What was found at them.
+    /// What was found at them, the same.
     pub field: DevicePointer<f64>,
+    /// Numbers from one target to the next.
+    pub stride: usize,
     /// Number of targets.
     pub targets: usize,
 }
@@ -109,7 +111,7 @@ impl Guard {
                 targets: targets as u32,
                 parts: PARTS as u32,
                 capacity: room as u32,
-                unused: 0,
+                stride: sum.stride as u32,
             };
             // SAFETY: all arrays have the lengths that the view says.
             unsafe {

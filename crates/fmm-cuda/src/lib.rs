@@ -23,6 +23,7 @@ mod far;
 mod fmm;
 pub mod geometry;
 mod guard;
+mod inputs;
 mod kernels;
 mod near;
 mod operators;

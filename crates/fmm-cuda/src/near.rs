@@ -25,6 +25,11 @@ pub struct Near {
 }
 
 impl Near {
+    /// Bytes more of device memory than there are now for so many sources.
+    pub fn growth(&self, sources: usize) -> usize {
+        self.near.growth(4 * sources)
+    }
+
     /// Makes ready for so many bodies.
     pub fn plan(&mut self, targets: usize, sources: usize) {
         (self.targets, self.sources) = (targets, sources);

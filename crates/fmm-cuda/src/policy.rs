@@ -9,6 +9,9 @@ const MOST_BODIES: usize = 1 << 31;
 /// The most pairs that are summed directly in less time than a tree takes.
 const CHEAP_PAIRS: f64 = 4e9;
 
+/// The most bodies that have leaves of the fastest size.
+const MANY: usize = 1 << 28;
+
 /// The settings with method and leaf size resolved for the device.
 ///
 /// # Errors
@@ -34,7 +37,9 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
     }
     let method = if auto { Method::Fmm } else { settings.method };
     let choice = accuracy::choose(&with(method), problem)?;
-    let leaf_size = settings.leaf_size.or(Some(leaf_size(&choice)));
+    // Beyond so many bodies the lists of small leaves fill any memory.
+    let least = if sources.max(targets) > MANY { 1024 } else { 0 };
+    let leaf_size = settings.leaf_size.or(Some(leaf_size(&choice).max(least)));
     Ok(Settings { leaf_size, ..with(method) })
 }
 

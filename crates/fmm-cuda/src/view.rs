@@ -401,8 +401,6 @@ pub struct ShareView {
     pub m2p: CsrView,
     /// Every `step`th is in the sample.
     pub leaves: DevicePointer<u32>,
-    /// Places in the caller's order. `[targets]`
-    pub caller: DevicePointer<u32>,
     /// In the order of their tree.
     pub target_bodies: DevicePointer<Body>,
     /// In the order of the targets' tree.
@@ -419,7 +417,7 @@ pub struct ShareView {
     pub start: DevicePointer<u32>,
     /// Number of bodies. `[1]`
     pub found: DevicePointer<f64>,
-    /// In the caller's order. `[capacity]`
+    /// Of the sample. `[capacity]`
     pub target: DevicePointer<u32>,
     /// `[capacity]`
     pub share: DevicePointer<f64>,
@@ -443,9 +441,9 @@ pub struct ShareView {
 pub struct GuardView {
     /// `[n]`
     pub sources: DevicePointer<Body>,
-    /// In the caller's order. `[all][3]`
+    /// Three numbers from every `stride`th on. `[all][stride]`
     pub position: DevicePointer<f64>,
-    /// What is to be measured. `[all][3]`
+    /// What is to be measured, the same.
     pub field: DevicePointer<f64>,
     /// Number of targets that have shares, `[1]`; or null.
     pub shared: DevicePointer<f64>,
@@ -477,8 +475,8 @@ pub struct GuardView {
     pub parts: u32,
     /// Targets with shares that there is room for.
     pub capacity: u32,
-    /// Fills the last word.
-    pub unused: u32,
+    /// Numbers from one target to the next.
+    pub stride: u32,
 }
 
 /// Bodies to the order of a tree, and sums back to the caller's.

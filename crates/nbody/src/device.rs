@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use fmm_core::{CpuExecutor, Error, Evaluation, Executor, Settings, StageTimes};
 use fmm_cuda::{CudaExecutor, Gpu};
@@ -83,7 +84,10 @@ pub fn executor(device: Device, settings: &Settings, n: usize, quiet: bool) -> R
     let refused = |e: Error| Fault::new(65, e.to_string());
     let settings = settings.clone();
     match device.resolve((n as f64).powi(2), tell(quiet))? {
-        Some(gpu) => Ok(Box::new(CudaExecutor::new(gpu, settings).map_err(refused)?)),
+        Some(gpu) => {
+            compiled(&gpu).into_iter().for_each(tell(quiet));
+            Ok(Box::new(CudaExecutor::new(gpu, settings).map_err(refused)?))
+        }
         None => Ok(Box::new(CpuExecutor::new(settings).map_err(refused)?)),
     }
 }
@@ -106,6 +110,7 @@ pub fn evaluate(
     let pairs = sources.len() as f64 * targets.map_or(sources.len(), <[_]>::len) as f64;
     match device.resolve(pairs, tell(quiet))? {
         Some(gpu) => {
+            compiled(&gpu).into_iter().for_each(tell(quiet));
             let place = Device::Cuda(gpu.description().ordinal);
             let sum = fmm_cuda::evaluate(&gpu, settings, sources, strengths, targets, times);
             sum.map(|sum| (sum, place)).map_err(fault)
@@ -117,7 +122,15 @@ pub fn evaluate(
     }
 }
 
-fn tell(quiet: bool) -> impl FnOnce(String) {
+/// What the driver's compiler took, where that is worth a line: it keeps what it made for the next time.
+fn compiled(gpu: &Gpu) -> Option<String> {
+    let took = gpu.loading();
+    (took > Duration::from_secs(1)).then(|| {
+        format!("nbody: device: the driver made machine code of the kernels in {:.1} s, once", took.as_secs_f64())
+    })
+}
+
+fn tell(quiet: bool) -> impl Fn(String) {
     move |line| {
         if !quiet {
             eprintln!("{line}");

@@ -214,6 +214,11 @@ impl DeviceTree {
         self.centre.resize(cells)
     }
 
+    /// Gives back the keys.
+    pub(crate) fn trim(&mut self) {
+        self.key = Buffer::new();
+    }
+
     /// Copies a tree of the host to the device.
     ///
     /// # Errors

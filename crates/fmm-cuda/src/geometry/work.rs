@@ -39,6 +39,12 @@ impl Work {
         self.key.growth(n) + self.index.growth(n) + self.status.growth(words + words / 4)
     }
 
+    /// Gives back the memory that grows with the bodies.
+    pub(crate) fn trim(&mut self) {
+        (self.key, self.index, self.kind, self.kind_out) = Default::default();
+        (self.map, self.rank, self.status) = Default::default();
+    }
+
     /// Tickets, all zero.
     pub(super) fn tickets(&mut self, gpu: &Gpu, n: usize) -> Result<DevicePointer<u32>, Error> {
         self.ticket.resize(n)?;

@@ -206,7 +206,9 @@ impl<'a> Simulation<'a> {
             }
             Some(_) => self.refresh()?,
         }
-        // Written once the solver has chosen, and before the long part of the run.
+        // What a run begins with is on the disk before its long part.
+        self.settle(true)?;
+        // Written once the solver has chosen.
         let resolved = self.scenario.resolved(self.executor.choice().as_ref(), self.initial.len());
         self.directory.write_resolved(&resolved)?;
         self.progress.note(&resolved);

@@ -1,0 +1,66 @@
+//! The bodies of a sum on the device, in the caller's order.
+
+use cust::memory::DevicePointer;
+use fmm_core::Error;
+use fmm_core::accuracy::Strengths;
+
+use crate::Gpu;
+use crate::buffer::Buffer;
+use crate::fmm::Ends;
+use crate::order::Points;
+
+/// Sources and their strengths, and targets where they are others, on the host.
+pub type Host<'a> = (&'a [[f64; 3]], &'a [f64], Option<&'a [[f64; 3]]>);
+
+/// The same on the device.
+#[derive(Default)]
+pub struct Inputs {
+    /// `[sources][3]`
+    pub position: Buffer<f64>,
+    /// `[sources]`
+    pub strength: Buffer<f64>,
+    place: Buffer<f64>,
+    sources: usize,
+    targets: Option<usize>,
+    largest: f64,
+}
+
+impl Inputs {
+    /// Copies `host` to the device.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without the memory, or if a copy fails.
+    pub fn upload(&mut self, gpu: &Gpu, (sources, strengths, targets): Host) -> Result<(), Error> {
+        self.position.upload(sources.as_flattened())?;
+        self.strength.upload(strengths)?;
+        self.place.upload(targets.unwrap_or(&[]).as_flattened())?;
+        (self.sources, self.targets) = (sources.len(), targets.map(<[_]>::len));
+        self.largest = Strengths::of(strengths).largest;
+        gpu.settle()
+    }
+
+    /// Gives the memory back; the numbers of bodies stay known. The work that reads them must be done.
+    pub fn release(&mut self) {
+        (self.position, self.strength, self.place) = Default::default();
+    }
+
+    /// Whether the bodies are not there, since they were released.
+    pub fn released(&self) -> bool {
+        self.position.len() < 3 * self.sources
+    }
+
+    /// Where they are.
+    pub fn ends(&self) -> Ends {
+        let at = |points: &Buffer<f64>, strength, n| Points { position: points.pointer(), strength, n };
+        Ends {
+            sources: at(&self.position, self.strength.pointer(), self.sources),
+            targets: self.targets.map(|n| at(&self.place, DevicePointer::null(), n)),
+            largest: self.largest,
+        }
+    }
+
+    /// Positions of sources, and of targets where they are others.
+    pub fn positions(&self) -> (&Buffer<f64>, Option<&Buffer<f64>>) {
+        (&self.position, self.targets.map(|_| &self.place))
+    }
+}
