@@ -204,6 +204,31 @@ fn the_cases_have_all_lists() {
     assert!(lengths.iter().all(|&n| n > 100), "{lengths:?}");
 }
 
+/// The cases of softened expansions are such at every tolerance that they are compared at, and the others are not.
+#[test]
+fn wide_cases_are_cartesian() {
+    for case in cases() {
+        for (tolerance, precision) in [(1e-3, Precision::F32), (1e-4, Precision::F32), (1e-6, Precision::F64)] {
+            let settings = Settings {
+                method: case.method,
+                order: Some(case.order),
+                theta: case.theta,
+                softening: case.softening,
+                precision,
+                tolerance,
+                ..Settings::default()
+            };
+            let x = &case.particles.position[..];
+            let targets = case.targets.as_deref();
+            let cube = Cube::around(&[x, targets.unwrap_or(&[])]);
+            let count = targets.map_or(x.len(), <[_]>::len);
+            let choice = accuracy::choose(&settings, Problem::of(x, &case.particles.strength, count, &cube)).unwrap();
+            let cartesian = choice.expansion == Some(Family::Cartesian);
+            assert_eq!(cartesian, case.name.starts_with("wide"), "{} {tolerance:e}", case.name);
+        }
+    }
+}
+
 #[test]
 fn tolerances_are_kept() {
     let Some(gpu) = gpu() else { return };
