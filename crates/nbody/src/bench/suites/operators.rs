@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use fmm_core::cpu::counted::Counting;
-use fmm_core::cpu::workload::{Operator, Workload, peak};
+use fmm_core::Precision;
+use fmm_core::cpu::workload::{Operator, peak, work};
 
 use crate::bench::lines::{distinct, figure};
-use crate::bench::measure::{Context, spread};
+use crate::bench::measure::{Context, Limits, spread};
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep, Work};
 use crate::bench::table::significant;
@@ -41,36 +41,50 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
     let mut all = vec![];
     for operator in Operator::ALL {
         for &order in sweep.preset.orders.iter().take(if operator.has_order() { usize::MAX } else { 1 }) {
-            all.extend(case::<f32>(operator, order as usize));
-            all.extend(case::<f64>(operator, order as usize));
+            all.extend(case(operator, order as usize, Precision::F32));
+            all.extend(case(operator, order as usize, Precision::F64));
         }
     }
     Ok(all)
 }
 
-fn case<T: Counting>(operator: Operator, order: usize) -> Option<Case> {
+fn case(operator: Operator, order: usize, precision: Precision) -> Option<Case> {
     // In single precision (2p)! overflows.
-    if !operator.exists(order) || (T::NAME == "f32" && order > 26) {
+    if !operator.exists(order) || (precision == Precision::F32 && order > 26) {
         return None;
     }
-    let key = format!("{}/p{order}/{}", operator.name(), T::NAME);
-    Some(Case { key, weight: 0.3, work: Work::Other(Box::new(move |context| measure::<T>(operator, order, context))) })
+    let key = format!("{}/p{order}/{}", operator.name(), precision.name());
+    Some(Case {
+        key,
+        weight: 0.3,
+        work: Work::Other(Box::new(move |context| measure(operator, order, precision, context))),
+    })
 }
 
-fn measure<T: Counting>(operator: Operator, order: usize, context: &mut Context) -> Result<Option<Record>, Fault> {
+fn measure(
+    operator: Operator,
+    order: usize,
+    precision: Precision,
+    context: &mut Context,
+) -> Result<Option<Record>, Fault> {
     if context.stopped() {
         return Ok(None);
     }
-    let Some(mut record) = time::<T>(operator, order, context.limits.samples, context.limits.budget) else {
+    let Some(mut record) = time(operator, order, precision, context.limits) else {
         return Err(Fault::new(70, format!("there is no {} of order {order}", operator.name())));
     };
     context.machine(&mut record, Device::Cpu);
     Ok(Some(record))
 }
 
-/// The record of an operator: the median of `samples`, or of what `budget` seconds allow.
-pub fn time<T: Counting>(operator: Operator, order: usize, samples: usize, budget: f64) -> Option<Record> {
-    let mut work = Workload::<T>::new(operator, order)?;
+/// The record of an operator alone.
+pub fn time(
+    operator: Operator,
+    order: usize,
+    precision: Precision,
+    Limits { samples, budget }: Limits,
+) -> Option<Record> {
+    let mut work = work(operator, order, precision)?;
     let (operations, units) = (work.operations() as f64, work.units() as f64);
     let mut run = |repetitions: usize| {
         let start = Instant::now();
@@ -87,8 +101,8 @@ pub fn time<T: Counting>(operator: Operator, order: usize, samples: usize, budge
     }
     let mut record = Record::default();
     spread(&mut record, &mut seconds);
-    let (peak, rate) = (peak::<T>(2.0 * SAMPLE.min(budget)), operations / record.number("seconds"));
-    record.set("operator", operator.name()).set("unit", operator.unit()).set("precision", T::NAME);
+    let (peak, rate) = (peak(precision, 2.0 * SAMPLE.min(budget)), operations / record.number("seconds"));
+    record.set("operator", operator.name()).set("unit", operator.unit()).set("precision", precision.name());
     if operator.has_order() {
         record.set("order", order);
     }

@@ -1,7 +1,6 @@
 //! The constants of the cost model and the tables of errors, measured here, as text for whoever maintains them
 //! (`crates/fmm-core/src/accuracy/`). Nothing of it is read by the program: a choice never depends on a timing.
 
-use fmm_core::cpu::counted::Counting;
 use fmm_core::cpu::workload::Operator;
 use fmm_core::{Method, Precision};
 
@@ -39,11 +38,13 @@ pub const SUITE: Suite = Suite {
 /// Errors of other seeds and sizes are larger now and then.
 const MARGIN: f64 = 1.15;
 
+const PRECISIONS: [Precision; 2] = [Precision::F32, Precision::F64];
+
 fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
-    let mut all = vec![operator::<f32>(Operator::P2P, 1), operator::<f64>(Operator::P2P, 1)];
+    let mut all = Vec::from(PRECISIONS.map(|p| operator(Operator::P2P, 1, p)));
     for kind in [Operator::M2lRotation, Operator::M2lMatrix] {
         for order in (2..=24).step_by(2).filter(|&p| kind.exists(p)) {
-            all.extend([operator::<f32>(kind, order), operator::<f64>(kind, order)]);
+            all.extend(PRECISIONS.map(|p| operator(kind, order, p)));
         }
     }
     for &order in &sweep.preset.orders {
@@ -57,14 +58,14 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
     Ok(all)
 }
 
-fn operator<T: Counting>(operator: Operator, order: usize) -> Case {
+fn operator(operator: Operator, order: usize, precision: Precision) -> Case {
     let work = Work::Other(Box::new(move |context| {
-        let record = time::<T>(operator, order, context.limits.samples, context.limits.budget);
+        let record = time(operator, order, precision, context.limits);
         let mut record = record.ok_or_else(|| Fault::new(70, "no such operator"))?;
         context.machine(&mut record, Device::Cpu);
         Ok(Some(record).filter(|_| !context.stopped()))
     }));
-    Case { key: format!("{}/p{order}/{}", operator.name(), T::NAME), weight: 0.3, work }
+    Case { key: format!("{}/p{order}/{}", operator.name(), precision.name()), weight: 0.3, work }
 }
 
 /// Order and nanoseconds of an operator.
