@@ -31,6 +31,7 @@ fn cell(record: &Record, name: &str) -> String {
         }
         "n" | "order" | "leaf" | "threads" | "samples" => format!("{value}"),
         "tolerance" | "setting" => number(value),
+        "fraction" => format!("{:.0} %", 100.0 * value),
         _ => significant(value),
     }
 }

@@ -104,7 +104,8 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
             marks: marks.collect(),
         };
         let title = "Direct sum, treecode and FMM at the same measured accuracy";
-        let subtitle = format!("{set}, rms and L2 force errors at most {}; bars: least and most", number(tolerance));
+        let subtitle =
+            format!("{set}, rms and L2 force errors at most {}; bars: eight tenths of the samples", number(tolerance));
         all.push((format!("{set}-{tolerance:e}"), figure(&here, title, subtitle, content)));
     }
     all

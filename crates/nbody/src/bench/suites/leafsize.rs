@@ -55,7 +55,7 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
             lines: lines(&here, "leaf", "seconds", name),
             marks: marks.collect(),
         };
-        let subtitle = format!("{set}, N = {}; bars: least and most", here[0].number("n"));
+        let subtitle = format!("{set}, N = {}; bars: eight tenths of the samples", here[0].number("n"));
         all.push((set, figure(&here, "Time by size of leaves", subtitle, content)));
     }
     all

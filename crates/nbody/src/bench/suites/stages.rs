@@ -34,7 +34,7 @@ fn stages(records: &[Record]) -> Vec<&'static str> {
 }
 
 fn figures(records: &[Record]) -> Vec<(String, Figure)> {
-    // Parts that hardly show share a name, so that there are no more than colours.
+    // The rest shares a name: there are no more colours.
     const SHOWN: [&str; 6] = ["tree", "lists", "M2L", "L2P", "P2P", "guard"];
     let parts: Vec<&str> = SHOWN.into_iter().filter(|s| stages(records).contains(s)).collect();
     let mut all = vec![];
