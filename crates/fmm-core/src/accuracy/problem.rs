@@ -15,6 +15,8 @@ pub struct Problem {
     pub targets: usize,
     /// How the sources lie and which signs they have.
     pub kind: Kind,
+    /// How many times more bodies a body sees around it than if they filled the cube evenly: 1 for a filled cube, 1.9 for a ball.
+    pub crowding: f64,
     /// Side of the leaves where the sources are dense (the tenth part that has the smallest).
     pub dense_leaf: f64,
     /// The largest strength over the smallest that is not zero.
@@ -24,11 +26,12 @@ pub struct Problem {
 impl Problem {
     /// The problem of `sources` with `strengths` at `targets` points, in `cube`.
     pub fn of<const D: usize>(sources: &[[f64; D]], strengths: &[f64], targets: usize, cube: &Cube<D>) -> Self {
-        let kind = Kind::of(sources, strengths, &cube.corner, cube.side);
+        let (kind, crowding) = Kind::of(sources, strengths, &cube.corner, cube.side);
         Problem {
             sources: sources.len(),
             targets,
             kind,
+            crowding,
             dense_leaf: dense_leaf(sources, cube),
             strength_range: strength_range(strengths),
         }
@@ -71,15 +74,12 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind of a set in the cube with lower `corner` and `side`, from the signs of all strengths and a
+    /// The kind and the crowding of a set in the cube with lower `corner` and `side`, from the signs of all strengths and a
     /// sample of the positions.
-    pub fn of<const D: usize>(points: &[[f64; D]], strengths: &[f64], corner: &[f64; D], side: f64) -> Kind {
+    pub fn of<const D: usize>(points: &[[f64; D]], strengths: &[f64], corner: &[f64; D], side: f64) -> (Kind, f64) {
         const DIVISIONS: usize = 16;
         let sign = |q: &f64| (*q > 0.0, *q < 0.0);
         let (plus, minus) = strengths.par_iter().map(sign).reduce(|| (false, false), |a, b| (a.0 | b.0, a.1 | b.1));
-        if plus && minus {
-            return Kind::Cancelling;
-        }
         let step = points.len().div_ceil(SAMPLE).max(1);
         let mut bins = vec![0.0f64; DIVISIONS.pow(D as u32)];
         let mut n = 0.0f64;
@@ -95,12 +95,18 @@ impl Kind {
             }
             n += 1.0;
         }
-        let extents = || (0..D).map(|d| high[d] - low[d]);
-        if extents().fold(f64::INFINITY, f64::min) < 0.02 * extents().fold(0.0, f64::max) {
-            return Kind::Flat;
-        }
-        // N times the mean occupation that a body sees, less the noise: 1 for a filled cube, 1.9 for a ball.
+        // N times the mean occupation that a body sees, less the noise.
         let crowding = bins.iter().map(|b| b * (b - 1.0)).sum::<f64>() * bins.len() as f64 / (n * n).max(1.0);
-        if crowding < 3.0 { Kind::Filling } else { Kind::Clustered }
+        let extents = || (0..D).map(|d| high[d] - low[d]);
+        let kind = if plus && minus {
+            Kind::Cancelling
+        } else if extents().fold(f64::INFINITY, f64::min) < 0.02 * extents().fold(0.0, f64::max) {
+            Kind::Flat
+        } else if crowding < 3.0 {
+            Kind::Filling
+        } else {
+            Kind::Clustered
+        };
+        (kind, crowding)
     }
 }
