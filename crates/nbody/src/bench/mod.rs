@@ -1,7 +1,7 @@
 //! `nbody bench`: figures of the literature and answers to "which method, where", measured on the machine at hand.
 //!
 //! A suite gives cases; each case becomes one flat record, appended at once to `<suite>.jsonl` ([`record`]); figures, table and
-//! sentences are made of records alone, so that `nbody plot FILE.jsonl` makes them again. A suite is a file of [`suites`]
+//! sentences are made of records alone, so that `nbody plot FILE.jsonl` makes them again. A suite is a file of `suites`
 //! and a preset in `configs/`; the rest does not know which suites there are. docs/benchmarks.md tells the method.
 
 mod arguments;
