@@ -10,7 +10,7 @@ fn main() {
     println!("cargo:rustc-env=NBODY_COMMIT={}", commit(&root).unwrap_or_default());
     let out = PathBuf::from(env::var("OUT_DIR").expect("set by cargo")).join("scenarios.rs");
     fs::write(out, scenarios(&root.join("scenarios"))).expect("cargo's folder can be written");
-    for part in ["build.rs", "src", "../fmm-core/src", "../../scenarios"] {
+    for part in ["build.rs", "src", "../fmm-core/src", "../../scenarios", "../../configs"] {
         println!("cargo:rerun-if-changed={part}");
     }
 }

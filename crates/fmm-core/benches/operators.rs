@@ -9,9 +9,9 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput};
-use fmm_core::cpu::counted::Counting;
+use fmm_core::Precision;
 use fmm_core::cpu::simd::Level;
-use fmm_core::cpu::workload::{Operator, Workload, peak};
+use fmm_core::cpu::workload::{Operator, peak, work};
 
 /// Orders near 1e-3, 1e-5, 1e-7 and 1e-10.
 const ORDERS: [usize; 4] = [4, 8, 12, 20];
@@ -24,15 +24,15 @@ struct Row {
     rate: f64,
 }
 
-fn bench<T: Counting>(criterion: &mut Criterion) -> Vec<Row> {
+fn bench(criterion: &mut Criterion, precision: Precision) -> Vec<Row> {
     let mut rows = vec![];
     for operator in Operator::ALL {
         let orders = if operator.has_order() { &ORDERS[..] } else { &ORDERS[..1] };
         for &order in orders {
-            let Some(mut work) = Workload::<T>::new(operator, order) else { continue };
-            let (operations, units) = (work.operations(), work.units());
+            let Some(mut here) = work(operator, order, precision) else { continue };
+            let (operations, units) = (here.operations(), here.units());
             let seconds = RefCell::new(vec![]);
-            let mut group = criterion.benchmark_group(T::NAME);
+            let mut group = criterion.benchmark_group(precision.name());
             group.throughput(Throughput::Elements(operations));
             let id =
                 if operator.has_order() { format!("{} p{order}", operator.name()) } else { operator.name().into() };
@@ -40,7 +40,7 @@ fn bench<T: Counting>(criterion: &mut Criterion) -> Vec<Row> {
                 bencher.iter_custom(|repetitions| {
                     let start = Instant::now();
                     for _ in 0..repetitions {
-                        black_box(work.run());
+                        black_box(here.run());
                     }
                     let elapsed = start.elapsed();
                     seconds.borrow_mut().push(elapsed.as_secs_f64() / repetitions as f64);
@@ -59,9 +59,14 @@ fn bench<T: Counting>(criterion: &mut Criterion) -> Vec<Row> {
     rows
 }
 
-fn table<T: Counting>(rows: &[Row]) {
-    let peak = peak::<T>(0.3);
-    println!("\n{}, {}, one thread; peak of multiply-adds {:.1} GFLOP/s", T::NAME, Level::detect().name(), peak / 1e9);
+fn table(rows: &[Row], precision: Precision) {
+    let peak = peak(precision, 0.3);
+    println!(
+        "\n{}, {}, one thread; peak of multiply-adds {:.1} GFLOP/s",
+        precision.name(),
+        Level::detect().name(),
+        peak / 1e9
+    );
     println!("| operator | p | ns | GFLOP/s | of the peak |\n|---|---|---|---|---|");
     for row in rows {
         let order = if row.operator.has_order() { row.order.to_string() } else { "-".into() };
@@ -82,10 +87,11 @@ fn main() {
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1))
         .configure_from_args();
-    let (single, double) = (bench::<f32>(&mut criterion), bench::<f64>(&mut criterion));
+    let rows = [Precision::F32, Precision::F64].map(|p| (bench(&mut criterion, p), p));
     criterion.final_summary();
     if std::env::args().any(|a| a == "--bench") {
-        table::<f32>(&single);
-        table::<f64>(&double);
+        for (rows, precision) in &rows {
+            table(rows, *precision);
+        }
     }
 }

@@ -10,7 +10,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use crate::device::Device;
 use crate::fault::Fault;
 use crate::info::program;
-use crate::{check, convert, eval, info, init, manual, plot, run};
+use crate::{bench, check, convert, eval, info, init, manual, plot, run};
 
 /// N-body sums and simulations: direct, treecode and fast multipole method.
 #[derive(Debug, Parser)]
@@ -36,8 +36,11 @@ enum Command {
     Check(check::Check),
     /// Convert between our snapshots, CSV, NumPy, GADGET's HDF5 and temporal VTKHDF, to the last bit
     Convert(convert::Convert),
-    /// Draw energy drift, Lagrangian radii and stage times of a run, as SVG and PNG
+    /// Draw a run (energy drift, Lagrangian radii, stage times) or the records of a benchmark, as SVG and PNG
     Plot(plot::Plot),
+    /// Measure: which method is fastest where, the papers' figures, rivals; records, tables and plots
+    #[command(after_help = bench::EXAMPLES)]
+    Bench(Box<bench::Bench>),
     /// Print completions for a shell
     Completions(manual::Completions),
     /// Print the manual page, or write all of them to a folder
@@ -134,6 +137,7 @@ pub fn main() -> ExitCode {
         Command::Check(o) => check::check(&o),
         Command::Convert(o) => convert::convert(&o),
         Command::Plot(o) => plot::plot(&o),
+        Command::Bench(o) => bench::bench(&o),
         Command::Completions(o) => manual::completions(&o),
         Command::Man(o) => manual::man(&o),
     };

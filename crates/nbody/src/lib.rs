@@ -1,5 +1,6 @@
 //! The parts of the `nbody` program: files, scenarios and runs around the sums of `fmm-core`.
 
+pub mod bench;
 pub mod check;
 pub mod cli;
 pub mod console;

@@ -267,7 +267,7 @@ fn plots_hold_their_series() {
 #[test]
 fn completions_and_manual_pages_name_every_command() {
     let folder = tempfile::tempdir().unwrap();
-    let commands = ["run", "init", "info", "check", "convert", "plot", "completions", "man"];
+    let commands = ["run", "init", "info", "check", "convert", "plot", "bench", "completions", "man"];
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let text = ok(folder.path(), &["completions", shell]);
         assert!(commands.iter().all(|c| text.contains(c)), "{shell}");

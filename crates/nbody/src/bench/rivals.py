@@ -113,4 +113,8 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except ImportError as missing:
+        print(f"{sys.argv[1]} is absent: {missing}", file=sys.stderr)
+        sys.exit(69)

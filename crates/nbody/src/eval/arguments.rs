@@ -132,7 +132,8 @@ fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| "not a number of this kind".to_string())
 }
 
-fn tolerance(text: &str) -> Result<f64, String> {
+/// A relative error that may be asked for.
+pub(crate) fn tolerance(text: &str) -> Result<f64, String> {
     let tolerance = number(text)?;
     allowed(tolerance, Settings { tolerance, ..Settings::default() })
 }
@@ -160,7 +161,7 @@ fn sample(text: &str) -> Result<usize, String> {
 }
 
 /// A whole number, also as 1e4, 10k or 10M.
-fn whole(text: &str) -> Result<usize, String> {
+pub(crate) fn whole(text: &str) -> Result<usize, String> {
     let (digits, unit) = match text.strip_suffix(['k', 'K']) {
         Some(rest) => (rest, 1e3),
         None => text.strip_suffix('M').map_or((text, 1.0), |rest| (rest, 1e6)),

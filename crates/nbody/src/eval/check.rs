@@ -50,7 +50,7 @@ pub fn measure(problem: &Problem, answer: &Answer, sample: usize) -> Errors {
 
 /// `sample` of the numbers below `n`, ascending: one from each of `sample` equal parts, at a place that depends on
 /// nothing but its number. Equal steps could follow the rows of a lattice.
-fn choose(n: usize, sample: usize) -> Vec<usize> {
+pub(super) fn choose(n: usize, sample: usize) -> Vec<usize> {
     if sample >= n {
         return (0..n).collect();
     }
@@ -66,7 +66,7 @@ fn mix(k: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-fn errors(pairs: impl Iterator<Item = ([f64; 3], Truth)>) -> Errors {
+pub(super) fn errors(pairs: impl Iterator<Item = ([f64; 3], Truth)>) -> Errors {
     let (mut all, mut wrong, mut right, mut floors) = (vec![], vec![], vec![], vec![]);
     let mut floored = 0;
     for (vector, Truth { vector: truth, largest }) in pairs {

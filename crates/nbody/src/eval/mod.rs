@@ -3,12 +3,13 @@
 //! Read, evaluate, check, write. What depends on the kernel (the columns that it needs and gives, its sum and its
 //! reference) is behind [`Kernel`]; the rest does not know which kernel it serves.
 
-mod arguments;
+pub(crate) mod arguments;
 mod check;
 mod input;
 mod kernel;
 mod laplace;
 mod output;
+mod reference;
 mod report;
 
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ use crate::fault::Fault;
 pub use arguments::{Arguments, EXAMPLES};
 pub use check::Errors;
 pub use kernel::Kernel;
+pub use reference::Reference;
 
 use input::Points;
 use kernel::{Answer, Problem};

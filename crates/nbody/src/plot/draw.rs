@@ -60,8 +60,16 @@ pub fn svg(figure: &Figure) -> Result<String, String> {
         let (_, rest) = area.split_vertically(top);
         let (middle, _) = rest.split_vertically(bottom - top - 12);
         match &figure.content {
-            Content::Lines { x, y, lines } => draw_lines(&middle, x, y, lines)?,
-            Content::Bars { x, bars } => draw_bars(&middle, x, bars)?,
+            Content::Lines { x, y, lines, marks } => draw_lines(&middle, x, y, lines, marks)?,
+            Content::Bars { x, bars } => {
+                let bars: Vec<Bar> = bars.iter().map(|(n, l, t)| (n.clone(), vec![*l], t.clone())).collect();
+                draw_bars(&middle, x, &bars)?;
+            }
+            Content::Stacked { x, parts, bars } => {
+                let names: Vec<Line> = parts.iter().map(|p| Line::new(p, vec![])).collect();
+                let (_, rest) = middle.split_vertically(legend(&middle, &names)?);
+                draw_bars(&rest, x, bars)?;
+            }
         }
         area.present().map_err(told)?;
     }
@@ -161,7 +169,7 @@ fn legend(area: &Area, lines: &[Line]) -> Drawn<i32> {
         if x + needed > SIZE.0 as i32 - MARGIN && x > MARGIN {
             (x, y) = (MARGIN, y + 38);
         }
-        let color = PALETTE[i % PALETTE.len()];
+        let color = color_of(i, line);
         let pieces: &[(i32, i32)] = if line.dashed { &[(0, 14), (21, 35), (42, 56)] } else { &[(0, SAMPLE)] };
         for (a, b) in pieces {
             area.draw(&PathElement::new([(x + a, y), (x + b, y)], color.stroke_width(4))).map_err(told)?;
@@ -172,13 +180,19 @@ fn legend(area: &Area, lines: &[Line]) -> Drawn<i32> {
     Ok(y + 30)
 }
 
-fn draw_lines(area: &Area, x: &Axis, y: &Axis, lines: &[Line]) -> Drawn<()> {
+fn color_of(place: usize, line: &Line) -> RGBColor {
+    PALETTE[line.color.unwrap_or(place) % PALETTE.len()]
+}
+
+fn draw_lines(area: &Area, x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, String)]) -> Drawn<()> {
     // A single line is named by the vertical axis.
     let top = if lines.len() > 1 { legend(area, lines)? } else { 0 };
     let (_, area) = area.split_vertically(top);
     let all = || lines.iter().flat_map(|l| &l.points);
     let sx = Scale::of(all().map(|p| p.0), x.log, false);
-    let sy = Scale::of(all().map(|p| p.1), y.log, false);
+    let spread = || lines.iter().flat_map(|l| &l.spread).flat_map(|s| [s.0, s.1]);
+    let sy = Scale::of(all().map(|p| p.1).chain(spread()), y.log, false);
+    let ends = sy.range;
     let widest = sy.major.iter().map(|&m| width(&sy.label(m), 25)).max().unwrap_or(0);
     let mut chart = ChartBuilder::on(&area)
         .margin_top(16)
@@ -199,8 +213,21 @@ fn draw_lines(area: &Area, x: &Axis, y: &Axis, lines: &[Line]) -> Drawn<()> {
         .y_desc(&y.label)
         .draw()
         .map_err(told)?;
+    for (at, name) in marks {
+        let Some(at) = coordinate(*at, x.log) else { continue };
+        let dots = DashedLineSeries::new([(at, ends.0), (at, ends.1)], 3, 7, FAINT.stroke_width(2));
+        chart.draw_series(dots).map_err(told)?;
+        let text = style(22, FAINT).pos(Pos::new(HPos::Right, VPos::Top)).transform(FontTransform::Rotate270);
+        chart.draw_series([Text::new(name.clone(), (at, ends.1), text)]).map_err(told)?;
+    }
     for (i, line) in lines.iter().enumerate() {
-        let color = PALETTE[i % PALETTE.len()];
+        let color = color_of(i, line);
+        for (&(a, _), &(low, high)) in line.points.iter().zip(&line.spread) {
+            let ends = (coordinate(a, x.log), coordinate(low, y.log), coordinate(high, y.log));
+            if let (Some(a), Some(low), Some(high)) = ends {
+                chart.draw_series([PathElement::new([(a, low), (a, high)], color.stroke_width(3))]).map_err(told)?;
+            }
+        }
         let place = |&(a, b): &(f64, f64)| Some((coordinate(a, x.log)?, coordinate(b, y.log)?));
         let points: Vec<(f64, f64)> = thin(&line.points, MOST_POINTS).iter().filter_map(place).collect();
         if line.dashed {
@@ -218,8 +245,11 @@ fn draw_lines(area: &Area, x: &Axis, y: &Axis, lines: &[Line]) -> Drawn<()> {
     Ok(())
 }
 
-fn draw_bars(area: &Area, x: &Axis, bars: &[(String, f64, String)]) -> Drawn<()> {
-    let scale = Scale::of(bars.iter().map(|b| b.1), false, true);
+/// Name, lengths of its parts, and the text at its end.
+type Bar = (String, Vec<f64>, String);
+
+fn draw_bars(area: &Area, x: &Axis, bars: &[Bar]) -> Drawn<()> {
+    let scale = Scale::of(bars.iter().map(|b| b.1.iter().sum()), false, true);
     let names = bars.iter().map(|b| width(&b.0, 25)).max().unwrap_or(0);
     let texts = bars.iter().map(|b| width(&b.2, 25)).max().unwrap_or(0);
     let (w, h) = area.dim_in_pixel();
@@ -234,10 +264,15 @@ fn draw_bars(area: &Area, x: &Axis, bars: &[(String, f64, String)]) -> Drawn<()>
     }
     let slot = (bottom - top) / bars.len().max(1) as i32;
     let thickness = (slot * 7 / 10).clamp(2, 56);
-    for (i, (name, length, text)) in bars.iter().enumerate() {
+    for (i, (name, parts, text)) in bars.iter().enumerate() {
         let middle = top + slot * i as i32 + slot / 2;
-        let corners = [(at(0.0), middle - thickness / 2), (at(*length), middle + thickness / 2)];
-        area.draw(&Rectangle::new(corners, PALETTE[0].filled())).map_err(told)?;
+        let mut length = 0.0;
+        for (k, part) in parts.iter().enumerate() {
+            let corners = [(at(length), middle - thickness / 2), (at(length + part), middle + thickness / 2)];
+            area.draw(&Rectangle::new(corners, PALETTE[k % PALETTE.len()].filled())).map_err(told)?;
+            length += part;
+        }
+        let length = &length;
         write(area, name, (left - 14, middle), 25, TEXT, Pos::new(HPos::Right, VPos::Center))?;
         // The grid does not run through the numbers.
         let behind = [(at(*length) + 6, middle - 17), (at(*length) + 18 + width(text, 25), middle + 17)];

@@ -24,6 +24,17 @@ pub enum Content {
         y: Axis,
         /// At least one, with at least one point each.
         lines: Vec<Line>,
+        /// Places on the horizontal axis that are marked, with a name.
+        marks: Vec<(f64, String)>,
+    },
+    /// Horizontal bars of several parts, one below the other.
+    Stacked {
+        /// What their length means.
+        x: Axis,
+        /// Names of the parts, in their order in every bar.
+        parts: Vec<String>,
+        /// Name, length of each part, and the text at its end.
+        bars: Vec<(String, Vec<f64>, String)>,
     },
     /// Horizontal bars from 0, one below the other.
     Bars {
@@ -64,4 +75,20 @@ pub struct Line {
     pub points: Vec<(f64, f64)>,
     /// Dashed, for what is derived from other data.
     pub dashed: bool,
+    /// The ends of the error bar of each point; empty where there are none.
+    pub spread: Vec<(f64, f64)>,
+    /// The number of its colour, where that is not its place: what belongs together looks alike.
+    pub color: Option<usize>,
+}
+
+impl Line {
+    /// A line without error bars, in the colour of its place.
+    pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+        Line { name: name.into(), points, dashed: false, spread: vec![], color: None }
+    }
+
+    /// The same, dashed.
+    pub fn dashed(self) -> Self {
+        Line { dashed: true, ..self }
+    }
 }

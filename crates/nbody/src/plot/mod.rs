@@ -8,13 +8,13 @@ mod image;
 mod run;
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::console;
 use crate::fault::Fault;
 use crate::files::atomic;
+use crate::{bench, console};
 
 /// The folder of the figures in a run directory.
 pub const FOLDER: &str = "plots";
@@ -27,8 +27,10 @@ const EXAMPLES: &str = "\
 Examples:
   nbody plot out/plummer
   nbody plot out/plummer --out figures
+  nbody plot out/bench/crossover.jsonl
 
-Figures: energy_error (|dE/E0| against time), lagrangian_radii, stage_times; those for which the run has the data.
+Figures: energy_error (|dE/E0| against time), lagrangian_radii, stage_times; those for which the run has the data;
+those of the suites whose records a .jsonl file of nbody bench holds.
 
 Exit codes: 0 done, 2 wrong option, 65 wrong data, 66 no run there or nothing to plot, 74 files cannot be written";
 
@@ -36,40 +38,61 @@ Exit codes: 0 done, 2 wrong option, 65 wrong data, 66 no run there or nothing to
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Plot {
-    /// The run directory
+    /// The run directory, or the records of a benchmark (.jsonl)
     run: PathBuf,
-    /// Folder for the figures; made if need be [default: the folder plots in the run directory]
+    /// Folder for the figures; made if need be [default: the folder plots in the run directory, or that of the records]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
-/// Draws what the run has the data for.
+/// Draws what the run, or the file of records, has the data for.
 ///
 /// # Errors
-/// 65 and 66 for the run's files, 70 where drawing fails, 74 where figures cannot be written.
+/// 65 and 66 for the files, 70 where drawing fails, 74 where figures cannot be written.
 pub fn plot(options: &Plot) -> Result<(), Fault> {
-    let run = run::Run::read(&options.run)?;
-    let folder = options.out.clone().unwrap_or_else(|| options.run.join(FOLDER));
-    let figures = run.figures();
-    if figures.is_empty() {
-        let line = format!(
-            "{}: nothing to plot: diagnostics.csv has no column that is drawn, and there is no timings.json",
-            options.run.display()
-        );
-        return Err(Fault::new(66, line));
+    let records = options.run.extension().is_some_and(|e| e == "jsonl");
+    let written = if records {
+        let folder = options.out.as_deref().or(options.run.parent()).unwrap_or(Path::new(""));
+        bench::draw(&bench::record::read(&options.run)?, folder)?
+    } else {
+        let folder = options.out.clone().unwrap_or_else(|| options.run.join(FOLDER));
+        write(&run::Run::read(&options.run)?.figures(), &folder)?
+    };
+    if written.is_empty() {
+        let why = if records {
+            "it has no records of a suite with figures"
+        } else {
+            "diagnostics.csv has no column that is drawn, and there is no timings.json"
+        };
+        return Err(Fault::new(66, format!("{}: nothing to plot: {why}", options.run.display())));
     }
-    std::fs::create_dir_all(&folder)
-        .map_err(|e| Fault::new(74, format!("{}: cannot create the folder: {e}", folder.display())))?;
     let mut text = String::new();
-    for (name, figure) in &figures {
+    for path in written {
+        let _ = writeln!(text, "wrote {}", path.display());
+    }
+    console::print(&text)
+}
+
+/// Writes figures with their names, as SVG and PNG each; tells the files.
+///
+/// # Errors
+/// 70 where drawing fails, 74 where figures cannot be written.
+pub fn write<N: AsRef<str>>(figures: &[(N, figure::Figure)], folder: &Path) -> Result<Vec<PathBuf>, Fault> {
+    let mut written = vec![];
+    if !figures.is_empty() && !folder.as_os_str().is_empty() {
+        std::fs::create_dir_all(folder)
+            .map_err(|e| Fault::new(74, format!("{}: cannot create the folder: {e}", folder.display())))?;
+    }
+    for (name, figure) in figures {
+        let name = name.as_ref();
         let failed = |e: String| Fault::new(70, format!("{name}: cannot be drawn: {e}"));
         let svg = draw::svg(figure).map_err(failed)?;
         let png = image::png(&svg).map_err(failed)?;
         for (ending, bytes) in ENDINGS.into_iter().zip([svg.as_bytes(), &png[..]]) {
             let path = folder.join(format!("{name}.{ending}"));
             atomic::replace(&path, bytes)?;
-            let _ = writeln!(text, "wrote {}", path.display());
+            written.push(path);
         }
     }
-    console::print(&text)
+    Ok(written)
 }

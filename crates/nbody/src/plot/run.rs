@@ -82,12 +82,9 @@ impl Run {
         if worst == 0.0 {
             return None;
         }
-        let lines = vec![
-            Line { name: "|ΔE/E₀|".into(), points, dashed: false },
-            Line { name: "largest so far".into(), points: largest, dashed: true },
-        ];
+        let lines = vec![Line::new("|ΔE/E₀|", points), Line::new("largest so far", largest).dashed()];
         let y = Axis::log("relative energy error |ΔE/E₀|");
-        Some(self.figure("Energy drift", Content::Lines { x: self.time_axis(), y, lines }))
+        Some(self.figure("Energy drift", Content::Lines { x: self.time_axis(), y, lines, marks: vec![] }))
     }
 
     fn radii(&self) -> Option<Figure> {
@@ -97,7 +94,7 @@ impl Run {
             let Some(share) = name.strip_prefix("lagrangian_").and_then(|s| s.parse::<f64>().ok()) else { continue };
             if values.iter().any(|&r| r > 0.0) {
                 let points = time.iter().copied().zip(values.iter().copied()).collect();
-                lines.push((share, Line { name: format!("{share} % of the mass"), points, dashed: false }));
+                lines.push((share, Line::new(format!("{share} % of the mass"), points)));
             }
         }
         if lines.is_empty() {
@@ -108,7 +105,7 @@ impl Run {
         let y = Axis::log(self.label("Lagrangian radius", Dimension::Length));
         let lines = lines.into_iter().map(|(_, l)| l).collect();
         let title = "Lagrangian radii about the density centre";
-        Some(self.figure(title, Content::Lines { x: self.time_axis(), y, lines }))
+        Some(self.figure(title, Content::Lines { x: self.time_axis(), y, lines, marks: vec![] }))
     }
 
     fn stages(&self) -> Option<Figure> {
@@ -174,7 +171,7 @@ impl Run {
 }
 
 /// Three significant digits.
-fn seconds(s: f64) -> String {
+pub fn seconds(s: f64) -> String {
     match s {
         s if s >= 100.0 => format!("{s:.0}"),
         s if s >= 10.0 => format!("{s:.1}"),
@@ -184,7 +181,7 @@ fn seconds(s: f64) -> String {
 }
 
 /// Digits in groups of three.
-fn grouped(n: u64) -> String {
+pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let first = digits.len() % 3;
     let mut text = digits[..first].to_string();

@@ -7,7 +7,7 @@ mod events;
 mod progress;
 mod report;
 mod resume;
-mod signals;
+pub(crate) mod signals;
 mod simulation;
 mod verify;
 mod writer;

@@ -1,0 +1,200 @@
+//! Time against N for direct sum, treecode and FMM on each device, all at one measured accuracy, and where they cross.
+
+use fmm_core::Method;
+
+use super::{COLUMNS, place_of, sums};
+use crate::bench::lines::{Crossing, crossing, distinct, figure, lines, numbers};
+use crate::bench::record::Record;
+use crate::bench::suite::{Case, Suite, Sweep, Work};
+use crate::bench::table::significant;
+use crate::fault::Fault;
+use crate::plot::figure::{Axis, Content, Figure};
+use crate::told::number;
+
+/// The suite.
+pub const SUITE: Suite = Suite {
+    name: "crossover",
+    preset: include_str!("../../../../../configs/bench-crossover.toml"),
+    cpu_only: false,
+    cases,
+    figures,
+    summary,
+    texts: |_| vec![],
+    columns: COLUMNS,
+};
+
+const METHODS: [Method; 3] = [Method::Direct, Method::Treecode, Method::Fmm];
+
+/// Sums that would take longer than so many budgets are extrapolated.
+const LONGEST: f64 = 3.0;
+
+fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
+    let longest = LONGEST * sweep.preset.budget;
+    let mut all = vec![];
+    for n in sweep.preset.sizes() {
+        for method in METHODS {
+            for sum in sums(sweep, n, method) {
+                let estimate = if method == Method::Direct { 0.3e-9 * (n as f64).powi(2) } else { 4e-6 * n as f64 };
+                let weight = (estimate * sweep.preset.samples).min(sweep.preset.budget).min(longest);
+                let mut case = Case::sum(sum.clone());
+                // The FMM is what the others are compared with.
+                if method != Method::Fmm {
+                    case.work = Work::SumOrGuess(sum, longest);
+                }
+                all.push(Case { weight: 0.05 + weight, ..case });
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn name(record: &Record) -> String {
+    format!("{} on {}", record.text("method"), place_of(record))
+}
+
+/// The curve of a name in some records: measured and extrapolated.
+fn curve(records: &[Record], wanted: &str) -> Vec<(f64, f64)> {
+    let mut points: Vec<(f64, f64)> =
+        records.iter().filter(|r| name(r) == wanted).map(|r| (r.number("n"), r.number("seconds"))).collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    points
+}
+
+/// The records of each set and tolerance.
+fn groups(records: &[Record]) -> Vec<(String, f64, Vec<Record>)> {
+    let mut all = vec![];
+    for set in distinct(records, "set") {
+        for tolerance in numbers(records, "tolerance") {
+            let here = records.iter().filter(|r| r.text("set") == set && r.number("tolerance") == tolerance);
+            let here: Vec<Record> = here.cloned().collect();
+            if !here.is_empty() {
+                all.push((set.clone(), tolerance, here));
+            }
+        }
+    }
+    all
+}
+
+/// Where the FMM of a place overtakes its direct sum.
+fn crossings(records: &[Record]) -> Vec<(String, Crossing)> {
+    let mut places: Vec<String> = vec![];
+    for place in records.iter().map(place_of) {
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    let of = |place: String| {
+        let curves = ["direct", "fmm"].map(|m| curve(records, &format!("{m} on {place}")));
+        Some((place, crossing(&curves[0], &curves[1])?))
+    };
+    places.into_iter().filter_map(of).collect()
+}
+
+fn figures(records: &[Record]) -> Vec<(String, Figure)> {
+    let mut all = vec![];
+    for (set, tolerance, here) in groups(records) {
+        let marks = crossings(&here).into_iter().filter_map(|(place, c)| match c {
+            Crossing::At(n) => Some((n, format!("N = {:.0}, {place}", round(n)))),
+            _ => None,
+        });
+        let content = Content::Lines {
+            x: Axis::log("particles N"),
+            y: Axis::log("time of one force evaluation, tree included (s)"),
+            lines: lines(&here, "n", "seconds", name),
+            marks: marks.collect(),
+        };
+        let title = "Direct sum, treecode and FMM at the same measured accuracy";
+        let subtitle =
+            format!("{set}, rms and L2 force errors at most {}; bars: eight tenths of the samples", number(tolerance));
+        all.push((format!("{set}-{tolerance:e}"), figure(&here, title, subtitle, content)));
+    }
+    all
+}
+
+/// Two significant digits are all that such a crossing has.
+fn round(n: f64) -> f64 {
+    let unit = 10f64.powf(n.log10().floor() - 1.0);
+    (n / unit).round() * unit
+}
+
+fn summary(records: &[Record]) -> Vec<String> {
+    let mut all = vec![];
+    for (set, tolerance, here) in groups(records) {
+        let about = format!("{set}, {}", number(tolerance));
+        for (place, crossing) in crossings(&here) {
+            let goal = if place.starts_with("cpu") { "2000" } else { "30000" };
+            let goal = if tolerance == 1e-3 { format!(" (goal: {goal} or less)") } else { String::new() };
+            all.push(match crossing {
+                Crossing::At(n) => {
+                    format!("{about}: on {place} the FMM overtakes the direct sum at N = {:.0}{goal}.", round(n))
+                }
+                Crossing::Before(n) => {
+                    format!("{about}: on {place} the FMM is faster than the direct sum at all N from {n}{goal}.")
+                }
+                Crossing::After(n) => {
+                    format!("{about}: on {place} the FMM is not faster than the direct sum up to N = {n}{goal}.")
+                }
+            });
+        }
+        let largest = here.iter().map(|r| r.number("n")).fold(0.0, f64::max);
+        let at_end: Vec<&Record> = here.iter().filter(|r| r.number("n") == largest).collect();
+        let ours = at_end.iter().filter(|r| r.text("method") == "fmm");
+        let Some(best) = ours.min_by(|a, b| a.number("seconds").total_cmp(&b.number("seconds"))) else { continue };
+        for other in at_end.iter().filter(|r| !std::ptr::eq(**r, *best)) {
+            all.push(ratio(&about, largest, best, other));
+        }
+    }
+    all
+}
+
+/// "fmm on cuda:0 ran 12.3 ± 0.4 times faster than …".
+fn ratio(about: &str, n: f64, best: &Record, other: &Record) -> String {
+    let part = |r: &Record| {
+        let half = 0.5 * (r.number("seconds_high") - r.number("seconds_low")) / r.number("seconds");
+        if half.is_finite() { half } else { 0.0 }
+    };
+    let ratio = other.number("seconds") / best.number("seconds");
+    let spread = ratio * part(best).hypot(part(other));
+    let guessed = if other.is("extrapolated") { ", which was extrapolated" } else { "" };
+    format!(
+        "{about}: at N = {n} {} ran {} ± {} times faster than {}{guessed}.",
+        name(best),
+        significant(ratio),
+        significant(spread),
+        name(other)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_reads_as_sentences() {
+        let record = |method: &str, n: u64, seconds: f64, guessed: bool| {
+            let mut r = Record::default();
+            r.set("set", "uniform").set("tolerance", 1e-3).set("device", "cpu").set("threads", 2).set("method", method);
+            r.set("n", n).set("seconds", seconds).set("extrapolated", guessed);
+            if !guessed {
+                r.set("seconds_low", 0.9 * seconds).set("seconds_high", 1.1 * seconds);
+            }
+            r
+        };
+        let records = [
+            record("direct", 1000, 1.0, false),
+            record("fmm", 1000, 2.0, false),
+            record("direct", 10_000, 100.0, true),
+            record("fmm", 10_000, 20.0, false),
+        ];
+        let told = summary(&records);
+        // log(1/2) to log(5): the fraction ln 2 / ln 10 of the decade.
+        let first =
+            "uniform, 0.001: on cpu, 2 threads the FMM overtakes the direct sum at N = 2000 (goal: 2000 or less).";
+        assert_eq!(told[0], first);
+        let second = "fmm on cpu, 2 threads ran 5.00 ± 0.500 times faster than direct on cpu, 2 threads, which was extrapolated.";
+        assert!(told.len() == 2 && told[1].ends_with(second), "{told:?}");
+        let figures = figures(&records);
+        let Content::Lines { lines, marks, .. } = &figures[0].1.content else { panic!("lines") };
+        assert_eq!((figures.len(), lines.len(), marks.len()), (1, 3, 1));
+    }
+}

@@ -1,0 +1,117 @@
+//! The suites, one a file. A new one is a file here, a preset in `configs/` and a line in `bench/arguments.rs`.
+
+pub mod accuracy;
+pub mod crossover;
+pub mod distributions;
+pub mod leafsize;
+pub mod operators;
+pub mod peers;
+pub mod stages;
+pub mod threads;
+pub mod tune;
+
+use super::suite::Suite;
+
+/// All of them.
+pub const ALL: [&Suite; 9] = [
+    &crossover::SUITE,
+    &stages::SUITE,
+    &operators::SUITE,
+    &accuracy::SUITE,
+    &leafsize::SUITE,
+    &distributions::SUITE,
+    &threads::SUITE,
+    &peers::SUITE,
+    &tune::SUITE,
+];
+
+/// The suite of this name.
+pub fn named(name: &str) -> Option<&'static Suite> {
+    ALL.into_iter().find(|s| s.name == name)
+}
+
+use fmm_core::{Method, Precision};
+
+use super::measure::Sum;
+use super::sets::Set;
+use super::suite::Sweep;
+use crate::device::Device;
+
+/// Columns that describe a sum.
+const COLUMNS: &[(&str, &str)] = &[
+    ("set", "set"),
+    ("n", "N"),
+    ("device", "device"),
+    ("threads", "threads"),
+    ("method", "method"),
+    ("tolerance", "tolerance"),
+    ("precision", "precision"),
+    ("order", "p"),
+    ("theta", "θ"),
+    ("leaf", "leaf"),
+    ("seconds", "s"),
+    ("rms", "rms"),
+    ("l2", "L2"),
+    ("p99", "99 %"),
+    ("max", "max"),
+];
+
+/// The sums of every device, set and tolerance with `n` particles.
+fn sums(sweep: &Sweep, n: usize, method: Method) -> Vec<Sum> {
+    let mut all = vec![];
+    for set in sweep.preset.sets.iter().filter_map(|s| Set::named(s)) {
+        for &tolerance in &sweep.preset.tolerances {
+            for &device in &sweep.devices {
+                all.push(Sum {
+                    set,
+                    n,
+                    device,
+                    // Where the GPU works, all threads of the host serve it.
+                    threads: sweep.threads,
+                    method,
+                    tolerance,
+                    precision: Precision::Auto,
+                    order: None,
+                    theta: None,
+                    leaf_size: None,
+                });
+            }
+        }
+    }
+    all
+}
+
+/// How a device is named in a legend.
+fn place(device: Device, threads: f64) -> String {
+    match device {
+        Device::Cpu if threads == 1.0 => "cpu, 1 thread".into(),
+        Device::Cpu => format!("cpu, {threads} threads"),
+        _ => device.to_string(),
+    }
+}
+
+/// The same of a record.
+fn place_of(record: &super::record::Record) -> String {
+    place(record.text("device").parse().unwrap_or_default(), record.number("threads"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::preset::Preset;
+
+    #[test]
+    fn every_suite_has_a_preset_and_cases_of_their_own_names() {
+        for suite in ALL {
+            let preset = Preset::parse(suite.name, suite.preset).unwrap();
+            assert_eq!(named(suite.name).map(|s| s.name), Some(suite.name));
+            let devices = vec![Device::Cpu, Device::Cuda(0)];
+            let cases = (suite.cases)(&Sweep { preset, devices, threads: 2, python: None }).unwrap();
+            let mut keys: Vec<&str> = cases.iter().map(|c| &c.key[..]).collect();
+            assert!(!keys.is_empty() || suite.name == "peers", "{}", suite.name);
+            keys.sort_unstable();
+            keys.dedup();
+            assert_eq!(keys.len(), cases.len(), "{}: two cases of one name", suite.name);
+        }
+    }
+}

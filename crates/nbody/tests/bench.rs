@@ -1,0 +1,289 @@
+//! `nbody bench` from end to end at toy size: every suite, its records and figures, interruption and refusals.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nbody"));
+    command.current_dir(folder).args(arguments);
+    command
+}
+
+fn told(output: &Output) -> String {
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(!text.contains("panicked"), "{text}");
+    text
+}
+
+fn ok(folder: &Path, arguments: &[&str]) -> String {
+    let output = command(folder, arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", told(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn fails(folder: &Path, arguments: &[&str], code: i32) -> String {
+    let output = command(folder, arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", told(&output));
+    told(&output)
+}
+
+fn records(path: &Path) -> Vec<Value> {
+    fs::read_to_string(path).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+}
+
+fn cases(records: &[Value]) -> Vec<String> {
+    records.iter().map(|r| r["case"].as_str().unwrap().to_string()).collect()
+}
+
+/// A preset of few and small cases for each suite.
+const TOY: &str = "n = 3000\nsmallest = 500\ntolerances = [1e-3]\nsets = [\"uniform\", \"plummer\"]\norders = [2, 5]\n\
+                   thetas = [0.866, 0.5]\nleaves = [20, 100]\nthreads = [1, 2]\nsamples = 2\nbudget = 0.05\n";
+
+#[test]
+fn every_suite_measures_and_draws_its_series() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("toy.toml"), TOY).unwrap();
+    // Suite, number of records, figures, words that each figure holds, words of the summary.
+    type Suite = (&'static str, usize, &'static [&'static str], &'static [&'static str], &'static str);
+    let suites: [Suite; 8] = [
+        (
+            "crossover",
+            24,
+            &["crossover-uniform-1e-3", "crossover-plummer-1e-3"],
+            &["direct on cpu", "treecode on cpu", "fmm on cpu", "particles N"],
+            "at N = 3000 fmm on cpu",
+        ),
+        ("stages", 2, &["stages-uniform", "stages-plummer"], &["P2P", "M2L", "others", "0.001"], "of which"),
+        (
+            "operators",
+            34,
+            &["operators-f32", "operators-f64"],
+            &["M2L by rotations, p = 5", "M2L by matrices, p = 2", "P2P", "multiply-adds alone", " %"],
+            "nearest to the peak is",
+        ),
+        (
+            "accuracy",
+            8,
+            &["accuracy-uniform", "accuracy-plummer"],
+            &["θ = 0.866", "θ = 0.500", "order p"],
+            "smallest error",
+        ),
+        ("leafsize", 6, &["leafsize-uniform"], &["chosen at cpu", "most particles in a leaf", "0.001"], "leaves of"),
+        (
+            "distributions",
+            8,
+            &["distributions-1e-3"],
+            &["uniform, cpu", "plummer, cpu"],
+            "times the time of the uniform set",
+        ),
+        ("threads", 4, &["threads"], &["uniform, 0.001", "plummer, 0.001, ideal", "threads"], "2 threads are"),
+        ("tune", 42, &[], &[], "[errors]"),
+    ];
+    for (suite, count, figures, words, sentence) in suites {
+        let arguments = ["bench", suite, "--device", "cpu", "--config", "toy.toml", "--out", "out", "--csv", "--quiet"];
+        let text = ok(folder.path(), &arguments);
+        assert!(text.contains(sentence) && text.contains("|---|"), "{suite}: {text}");
+        let out = |name: String| folder.path().join("out").join(name);
+        let records = records(&out(format!("{suite}.jsonl")));
+        assert_eq!(records.len(), count, "{suite}: {:?}", cases(&records));
+        for record in &records {
+            assert!(record["commit"].is_string() || record["version"].is_string(), "{record}");
+            assert!(record["seconds"].as_f64().unwrap() > 0.0 && record["simd"].is_string(), "{record}");
+            let measured = record["rms"].is_f64() && record["l2"].is_f64() && record["sample"].is_u64();
+            assert!(measured || record["fraction"].is_f64(), "{record}");
+            assert!(!record.as_object().unwrap().values().any(|v| v.is_object() || v.is_array()), "{record}");
+        }
+        let csv = fs::read_to_string(out(format!("{suite}.csv"))).unwrap();
+        assert_eq!(csv.lines().count(), count + 1);
+        for name in figures {
+            let svg = fs::read_to_string(out(format!("{name}.svg"))).unwrap();
+            for word in words {
+                assert!(svg.contains(word), "{name} lacks {word}");
+            }
+            assert!(svg.contains("nbody 0"), "{name}: no machine in the caption");
+            let png = fs::read(out(format!("{name}.png"))).unwrap();
+            assert!(png.starts_with(b"\x89PNG\r\n\x1a\n") && png.len() > 15_000, "{name}: {}", png.len());
+        }
+    }
+    // Drawn again from the records alone: the same picture.
+    let first = fs::read(folder.path().join("out/threads.svg")).unwrap();
+    ok(folder.path(), &["plot", "out/threads.jsonl", "--out", "again"]);
+    assert!(fs::read(folder.path().join("again/threads.svg")).unwrap() == first);
+    let constants: toml::Table = fs::read_to_string(folder.path().join("out/constants.toml")).unwrap().parse().unwrap();
+    assert!(constants["f64"]["pair"].is_float() && constants["errors"]["clustered"].as_array().unwrap().len() == 2);
+}
+
+#[test]
+fn long_direct_sums_are_extrapolated_and_drawn_dashed() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["bench", "--n", "20k", "--device", "cpu", "--budget", "1e-6", "--smallest", "1e3", "--quiet"];
+    ok(folder.path(), &arguments);
+    let records = records(&folder.path().join("out/bench/crossover.jsonl"));
+    let guessed: Vec<&Value> = records.iter().filter(|r| r["extrapolated"] == true).collect();
+    assert!(!guessed.is_empty() && guessed.iter().all(|r| r["extrapolated_from"] == 1000 && r["method"] != "fmm"));
+    let svg = fs::read_to_string(folder.path().join("out/bench/crossover-uniform-1e-3.svg")).unwrap();
+    assert!(svg.contains("direct on cpu") && svg.contains("extrapolated"));
+}
+
+#[test]
+fn killed_and_resumed_gives_every_record_once() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("toy.toml"), TOY.replace("n = 3000", "n = 20000").replace("0.05", "0.2")).unwrap();
+    let arguments = ["bench", "--device", "cpu", "--config", "toy.toml", "--out", "a", "--quiet"];
+    let path = folder.path().join("a/crossover.jsonl");
+    let mut child = command(folder.path(), &arguments).spawn().unwrap();
+    let begun = Instant::now();
+    while fs::read_to_string(&path).map_or(0, |t| t.lines().count()) < 4 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no records");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // As if it had died in the middle of a line.
+    let mut text = fs::read_to_string(&path).unwrap();
+    let whole = text.matches('\n').count();
+    text.push_str("{\"suite\": \"crosso");
+    fs::write(&path, &text).unwrap();
+    let before: Vec<Value> = text.lines().take(whole).map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert!(fails(folder.path(), &arguments, 74).contains("--resume"));
+    ok(folder.path(), &[&arguments[..], &["--resume"]].concat());
+    let resumed = records(&path);
+    assert_eq!(resumed[..before.len()], before, "what was there has changed");
+    ok(folder.path(), &["bench", "--device", "cpu", "--config", "toy.toml", "--out", "b", "--quiet"]);
+    let straight = records(&folder.path().join("b/crossover.jsonl"));
+    assert_eq!(cases(&resumed), cases(&straight));
+    let mut once = cases(&resumed);
+    once.sort();
+    once.dedup();
+    assert_eq!(once.len(), resumed.len());
+    // Errors depend on no clock.
+    for (a, b) in
+        resumed.iter().zip(&straight).filter(|(a, b)| a["extrapolated"].is_null() && b["extrapolated"].is_null())
+    {
+        assert_eq!((&a["rms"], &a["order"]), (&b["rms"], &b["order"]), "{}", a["case"]);
+    }
+    // Nothing is left to do: nothing changes.
+    let done = fs::read(&path).unwrap();
+    ok(folder.path(), &[&arguments[..], &["--resume"]].concat());
+    assert_eq!(fs::read(&path).unwrap(), done);
+    // Records of another machine do not mix with ours.
+    let other = String::from_utf8(done).unwrap().replacen("\"cores\":", "\"cores\":9", 1);
+    fs::write(&path, other).unwrap();
+    let told = fails(folder.path(), &[&arguments[..], &["--resume"]].concat(), 65);
+    assert!(told.contains("cores = 9") && told.contains("--force"), "{told}");
+}
+
+#[test]
+fn ctrl_c_keeps_what_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["bench", "leafsize", "--n", "20000", "--samples", "1000", "--budget", "2", "--device", "cpu"];
+    let child = command(folder.path(), &arguments).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let path = folder.path().join("out/bench/leafsize.jsonl");
+    let begun = Instant::now();
+    while fs::metadata(&path).map_or(0, |m| m.len()) == 0 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no records");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let id = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = told(&output);
+    assert_eq!(output.status.code(), Some(75), "{text}");
+    assert!(text.contains("--resume") && text.contains("nbody plot"), "{text}");
+    assert!(!records(&path).is_empty());
+    ok(folder.path(), &["plot", "out/bench/leafsize.jsonl"]);
+    assert!(folder.path().join("out/bench/leafsize-uniform.png").exists());
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let bad = |text: &str| fs::write(folder.path().join("bad.toml"), text).unwrap();
+    for (arguments, code, words) in [
+        (&["--n", "1.5"][..], 2, "--n"),
+        (&["--n", "ten"], 2, "not a number"),
+        (&["--n", "1"], 65, "n = 1 is not allowed; allowed: a whole number from 2 to 4e9"),
+        (&["--n", "5e9"], 65, "n = 5000000000 is not allowed"),
+        (&["--tolerance", "0.5"], 2, "outside 1e-14 to 0.1"),
+        (&["--samples", "0"], 65, "samples = 0 is not allowed; allowed: a whole number from 1 to 1000"),
+        (&["--budget", "-1"], 65, "budget = -1 is not allowed; allowed: 0 to 86400 seconds"),
+        (&["--threads", "0"], 2, "1..=1024"),
+        (&["--set", "cube"], 2, "possible values"),
+        (&["--device", "gpu"], 2, "allowed: auto, cpu, cuda"),
+        (&["threads", "--device", "cuda"], 2, "the CPU alone"),
+        (&["--device", "cuda:99"], 69, "cuda:99"),
+        (&["nothing"], 2, "nothing"),
+        (&["--config", "missing.toml"], 66, "missing.toml"),
+        (&["--config", "bad.toml"], 65, "bad.toml: orders = 99 is not allowed; allowed: whole numbers from 1 to 30"),
+    ] {
+        bad(&TOY.replace("[2, 5]", "[99]"));
+        let told = fails(folder.path(), &[&["bench"], arguments].concat(), code);
+        assert!(told.contains(words), "{arguments:?}: {told}");
+    }
+    fails(folder.path(), &["plot", "missing.jsonl"], 66);
+    fs::write(folder.path().join("a.jsonl"), "{}\n").unwrap();
+    assert!(fails(folder.path(), &["plot", "a.jsonl"], 65).contains("line 1"));
+    fs::write(folder.path().join("a.jsonl"), "").unwrap();
+    assert!(fails(folder.path(), &["plot", "a.jsonl"], 66).contains("nothing to plot"));
+}
+
+#[test]
+fn the_help_of_each_suite_names_its_figure() {
+    let folder = tempfile::tempdir().unwrap();
+    for (suite, figure) in [
+        ("crossover", "Yokota & Barba, Fig. 5"),
+        ("stages", "Yokota & Barba, Fig. 6"),
+        ("operators", "Yokota & Barba, Fig. 7"),
+        ("leafsize", "Goude & Engblom, Figs. 2 and 3"),
+        ("distributions", "Goude & Engblom, Figs. 9 and 10"),
+    ] {
+        let text = ok(folder.path(), &["bench", suite, "--help"]);
+        assert!(text.contains(figure), "{suite}: {text}");
+    }
+}
+
+/// A Python in whose place a script says what a rival would: one that is absent, and one that sums exactly.
+#[test]
+fn rivals_are_compared_at_their_own_error_or_named_as_absent() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = env!("CARGO_BIN_EXE_nbody");
+    // $4 is the rival, $5 its points, $8 where its field goes. The field is that of a coarse sum.
+    let script = format!(
+        "#!/bin/sh\n[ \"$4\" = FMM3D ] || exit 69\nexec python3 - \"$5\" \"$8-0\" {program} <<'END'\n\
+         import struct, subprocess, sys, json\n\
+         raw = open(sys.argv[1], 'rb').read()\nn = len(raw) // 24\nx = struct.unpack('<%dd' % (3 * n), raw)\n\
+         rows = ['x,y,z,q'] + ['%r,%r,%r,%r' % (*x[3 * i:3 * i + 3], 1 / n) for i in range(n)]\n\
+         open('s.csv', 'w').write('\\n'.join(rows) + '\\n')\n\
+         out = subprocess.run([sys.argv[3], 'eval', '--sources', 's.csv', '--tolerance', '1e-3', '--method', 'fmm'], check=True, text=True, stdout=subprocess.PIPE).stdout.splitlines()\n\
+         names = out[0].split(',')\nat = [names.index(c) for c in ('ex', 'ey', 'ez')]\n\
+         field = [-float(row.split(',')[k]) for row in out[1:] for k in at]\n\
+         open(sys.argv[2], 'wb').write(struct.pack('<%dd' % len(field), *field))\n\
+         print(json.dumps({{'setting': 0, 'version': '9.9', 'seconds': [1e3, 3e3, 2e3]}}))\nEND\n"
+    );
+    let python = folder.path().join("python");
+    fs::write(&python, script).unwrap();
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(folder.path().join("toy.toml"), TOY.replace("smallest = 500", "smallest = 3000")).unwrap();
+    let text = ok(folder.path(), &["bench", "peers", "--config", "toy.toml", "--python", "./python", "--quiet"]);
+    assert!(text.contains("REBOUND is absent") && text.contains("the nearest rival is FMM3D"), "{text}");
+    let records = records(&folder.path().join("out/bench/peers.jsonl"));
+    let present: Vec<&Value> = records.iter().filter(|r| r["absent"].is_null()).collect();
+    assert_eq!((present.len(), records.len()), (8, 18));
+    for record in present {
+        let value = |name: &str| record[name].as_f64().unwrap();
+        assert!(value("rms") <= value("rival_rms") && value("l2") <= value("rival_l2"), "{record}");
+        assert!(value("rival_rms") > 1e-6 && value("rival_rms") < 2e-3, "{record}");
+        assert_eq!((value("rival_seconds"), value("rival_seconds_high")), (2e3, 3e3));
+        assert!((value("ratio") - 2e3 / value("seconds")).abs() < 1e-9 * value("ratio"));
+    }
+    let svg = fs::read_to_string(folder.path().join("out/bench/peers-plummer-3000.svg")).unwrap();
+    assert!(svg.contains("FMM3D 1T") && svg.contains("nbody 1T"));
+    // A Python that is not there.
+    let arguments = ["bench", "peers", "--config", "toy.toml", "--python", "./snake", "--out", "b", "--quiet"];
+    assert!(fails(folder.path(), &arguments, 69).contains("--python"));
+}
