@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn bad_numbers_are_refused_with_key_value_and_range() {
         for (from, to, words) in [
-            ("n = 5e4", "n = 1.5", "n = 1.5 is not allowed; allowed: a whole number from 2 to 4e9"),
+            ("n = 5e4", "n = 2.5", "n = 2.5 is not allowed; allowed: a whole number from 2 to 4e9"),
             ("n = 5e4", "n = nan", "n = NaN is not allowed"),
             ("[1e-3]", "[1e-3, 0.5]", "tolerances = 0.5 is not allowed; allowed: 1e-14 to 0.1"),
             ("[1e-3]", "[]", "tolerances = [] is not allowed; allowed: at least one"),
