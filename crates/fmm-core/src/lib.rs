@@ -13,6 +13,7 @@ pub mod expansion;
 pub mod kernel;
 pub mod lists;
 pub mod plan;
+pub mod planar;
 pub mod real;
 pub mod settings;
 pub mod stage;

@@ -63,14 +63,19 @@ impl<const D: usize> Plan<D> {
         self.sources.as_ref().unwrap_or(&self.targets)
     }
 
-    /// The stages after tree and lists, in order. One page that reads as the algorithm.
+    /// The stages after tree and lists, in order.
     pub fn schedule(&self) -> &'static [Stage] {
-        match self.choice.method {
-            Method::Fmm => {
-                &[Stage::P2M, Stage::M2M, Stage::M2L, Stage::P2L, Stage::L2L, Stage::L2P, Stage::M2P, Stage::P2P]
-            }
-            Method::Treecode => &[Stage::P2M, Stage::M2M, Stage::M2P, Stage::P2P],
-            Method::Direct | Method::Auto => &[Stage::P2P],
+        schedule(self.choice.method)
+    }
+}
+
+/// The stages of a method after trees and lists, in order, in space and in the plane. One page that reads as the algorithm.
+pub fn schedule(method: Method) -> &'static [Stage] {
+    match method {
+        Method::Fmm => {
+            &[Stage::P2M, Stage::M2M, Stage::M2L, Stage::P2L, Stage::L2L, Stage::L2P, Stage::M2P, Stage::P2P]
         }
+        Method::Treecode => &[Stage::P2M, Stage::M2M, Stage::M2P, Stage::P2P],
+        Method::Direct | Method::Auto => &[Stage::P2P],
     }
 }

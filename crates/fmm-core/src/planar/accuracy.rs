@@ -1,0 +1,152 @@
+//! From a tolerance to method, order and leaf size in the plane: a pure function of its arguments.
+//!
+//! The contract: `tolerance` bounds L2 = ‖δ‖/‖G‖ over the targets, of the field (log) or of Φ (harmonic).
+
+use super::Kernel;
+use crate::accuracy::F32_FLOOR;
+use crate::settings::{Choice, Method, Precision, Settings};
+use crate::{Error, accuracy::Problem};
+
+/// The opening angle unless another is asked for.
+pub const THETA: f64 = 0.5;
+
+/// The largest order.
+pub const MAX_ORDER: usize = 60;
+
+/// L2 errors of the harmonic kernel by order at θ = 1/2, the worst of uniform, normal and layer sets (docs/accuracy.md).
+const ERRORS: [(usize, f64); 12] = [
+    (1, 5e-2),
+    (4, 1.7e-3),
+    (6, 2.2e-4),
+    (8, 3.5e-5),
+    (10, 6.3e-6),
+    (12, 1.1e-6),
+    (14, 2.0e-7),
+    (17, 1.6e-8),
+    (20, 1.5e-9),
+    (24, 5.3e-11),
+    (28, 2.4e-12),
+    (34, 2.5e-14),
+];
+
+/// The order at which the error is at most `aim`.
+fn order_for(kernel: Kernel, aim: f64, theta: f64) -> usize {
+    let mut order = ERRORS[0].0 as f64;
+    for pair in ERRORS.windows(2) {
+        let [(p, high), (next, low)] = [pair[0], pair[1]];
+        if aim < high {
+            // On a straight line between logarithms, and on beyond the last.
+            let beyond = next == ERRORS[ERRORS.len() - 1].0;
+            let share = (high / aim).ln() / (high / low).ln();
+            order = p as f64 + (next - p) as f64 * if beyond { share } else { share.min(1.0) };
+        }
+    }
+    // Errors go like θ^p. The derivative of log costs a term.
+    let order = order * THETA.ln() / theta.ln() + if kernel == Kernel::Log { 1.0 } else { 0.0 };
+    (order.ceil() as usize).clamp(1, MAX_ORDER)
+}
+
+/// Nanoseconds of one thread for a pair of points, measured on an AVX-512 EPYC (Zen 4).
+fn pair_cost(kernel: Kernel, precision: Precision) -> f64 {
+    let double = if kernel == Kernel::Log { 1.2 } else { 0.5 };
+    if precision == Precision::F32 { 0.5 * double } else { double }
+}
+
+/// Nanoseconds for one M2L.
+fn m2l_cost(order: usize, precision: Precision) -> f64 {
+    let p = order as f64;
+    let double = 6.0 + 0.8 * p + 0.08 * p * p;
+    if precision == Precision::F32 { 0.6 * double } else { double }
+}
+
+/// The largest number of points in a leaf: direct sums with some 10 leaves cost as much as some 45 M2L.
+fn leaf_size(kernel: Kernel, precision: Precision, order: usize) -> usize {
+    let best = (45.0 * m2l_cost(order, precision) / (10.5 * pair_cost(kernel, precision))).sqrt();
+    (1.6 * best).clamp(8.0, 200.0) as usize
+}
+
+/// Levels of splits: the fewest that leave at most `leaf_size` points in a leaf (Eq. 5.2 with N_d = 5/8 of it). Of unequal numbers of
+/// sources and targets their geometric mean counts, as in the cost of meeting directly.
+pub fn levels(sources: usize, targets: usize, leaf_size: usize) -> usize {
+    let n = (sources as f64 * targets as f64).sqrt();
+    let mut levels = 0;
+    while n > leaf_size as f64 * (1u64 << (2 * levels)) as f64 && levels < 14 {
+        levels += 1;
+    }
+    levels
+}
+
+/// Points of the smaller leaf from which on an expansion at the points of the larger one is cheaper than their pairs.
+pub fn swap_min_points(order: usize) -> usize {
+    order
+}
+
+/// Direct sums of no more pairs, a millisecond's work, are in double precision unless single is asked for.
+const FEW_PAIRS: f64 = 1e6;
+
+/// Resolves everything that `settings` leaves open, aiming at the error `aim`.
+///
+/// # Errors
+/// [`Error::Range`], and [`Error::Unsupported`] where single precision cannot keep the tolerance.
+pub fn choose(kernel: Kernel, settings: &Settings, problem: Problem, aim: f64) -> Result<Choice, Error> {
+    let unsupported = |what: &str| Err(Error::Unsupported(what.to_string()));
+    if let Some(p) = settings.order.filter(|p| !(1..=MAX_ORDER).contains(p)) {
+        return Err(Error::Range { what: "order", value: p as f64, range: "1 to 60" });
+    }
+    Settings { order: None, ..settings.clone() }.check()?;
+    if let Some(t) = settings.theta.filter(|&t| t > 0.8) {
+        return Err(Error::Range { what: "theta", value: t, range: "0.2 to 0.8 in the plane" });
+    }
+    if settings.method == Method::Treecode {
+        return unsupported("in the plane sums are direct or by fmm, there is no treecode");
+    }
+    let theta = settings.theta.unwrap_or(THETA);
+    let order = settings.order.unwrap_or_else(|| order_for(kernel, aim, theta));
+    let spread = problem.strength_range > 1e30;
+    let single = settings.tolerance >= F32_FLOOR && !spread && order <= 30;
+    let precision = match settings.precision {
+        Precision::Auto if single && settings.tolerance >= 2.0 * F32_FLOOR => Precision::F32,
+        Precision::Auto => Precision::F64,
+        Precision::F32 if !single => {
+            let t = settings.tolerance;
+            return Err(Error::Unsupported(if spread {
+                format!("strengths that differ by a factor of {:e} need precision f64", problem.strength_range)
+            } else {
+                format!("tolerance {t:e} with order {order} needs precision f64: sums in f32 keep {F32_FLOOR:e} at best")
+            }));
+        }
+        given => given,
+    };
+    let pairs = problem.sources as f64 * problem.targets as f64;
+    let few = settings.precision == Precision::Auto && pairs <= FEW_PAIRS;
+    let direct = Choice {
+        method: Method::Direct,
+        precision: if few { Precision::F64 } else { precision },
+        expansion: None,
+        order: None,
+        theta: None,
+        leaf_size: settings.leaf_size.unwrap_or(64),
+    };
+    if settings.method == Method::Direct {
+        return Ok(direct);
+    }
+    let leaf_size = settings.leaf_size.unwrap_or_else(|| leaf_size(kernel, precision, order));
+    let (order, theta) = (Some(order), Some(theta));
+    let fast = Choice { method: Method::Fmm, precision, expansion: None, order, theta, leaf_size };
+    let cheaper = settings.method == Method::Auto && settings.order.is_none() && settings.theta.is_none();
+    let direct_cost = pairs * pair_cost(kernel, direct.precision);
+    Ok(if cheaper && direct_cost <= fast_cost(kernel, problem, &fast) { direct } else { fast })
+}
+
+/// Nanoseconds of one thread for the fast multipole method.
+fn fast_cost(kernel: Kernel, problem: Problem, choice: &Choice) -> f64 {
+    let order = choice.order.unwrap_or(1);
+    let levels = levels(problem.sources, problem.targets, choice.leaf_size);
+    let leaves = (1u64 << (2 * levels)) as f64;
+    let pairs = problem.sources as f64 * problem.targets as f64 * (14.0 / leaves).min(1.0);
+    let bodies = (problem.sources + problem.targets) as f64;
+    pairs * pair_cost(kernel, choice.precision)
+        + leaves * (70.0 * m2l_cost(order, choice.precision) + 1000.0)
+        + bodies * (60.0 + 15.0 * levels as f64 + 0.5 * order as f64)
+        + 2e4
+}
