@@ -47,7 +47,7 @@ fn main() {
             }
         }
         let (seconds, times, sum) = best.expect("a repetition");
-        let e = sets::errors(kernel, &sum, &points, &q, None, None, 1000);
+        let e = sets::errors(kernel, &sum, &points, &q, None, None, if n <= 20_000 { n } else { 1000 });
         let stages: Vec<String> = Stage::ALL
             .iter()
             .filter(|&&s| times.calls(s) > 0)

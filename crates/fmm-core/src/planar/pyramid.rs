@@ -224,14 +224,9 @@ fn measure(points: &[Point], first: u32, low: [f64; 2], high: [f64; 2]) -> Box {
     let centre = [0, 1].map(|d| 0.5 * low[d] + 0.5 * high[d]);
     // In units in which squares stay in the range of numbers.
     let unit = power(exponent_above((high[0] - low[0]).max(high[1] - low[1])));
-    let scale = 1.0 / unit;
-    let mut largest = 0.0f64;
-    for p in points {
-        let d = [(p.x[0] - centre[0]) * scale, (p.x[1] - centre[1]) * scale];
-        let r2 = d[0] * d[0] + d[1] * d[1];
-        largest = if r2 > largest { r2 } else { largest };
-    }
-    Box { points: [first, first + points.len() as u32], centre, radius: largest.sqrt() * unit }
+    let half = [0, 1].map(|d| (0.5 * high[d] - 0.5 * low[d]) / unit);
+    let radius = (half[0] * half[0] + half[1] * half[1]).sqrt() * unit;
+    Box { points: [first, first + points.len() as u32], centre, radius }
 }
 
 #[cfg(test)]
