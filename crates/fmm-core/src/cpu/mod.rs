@@ -11,8 +11,10 @@ mod schedule;
 pub mod simd;
 mod sorted;
 mod truncation;
+mod vortex;
 
 pub use evaluate::{Evaluation, evaluate};
 pub use executor::CpuExecutor;
 pub use schedule::{execute, last_degree, watch};
 pub use sorted::{Sum, power_of_two_below, strength_range, strength_scale};
+pub use vortex::{Velocity, biot_savart};

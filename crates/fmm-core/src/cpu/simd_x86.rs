@@ -307,18 +307,78 @@ macro_rules! exponents {
     };
 }
 
-exponents!(bits_d512, __m512d, f64, 4_503_599_627_370_496.0, 52, _mm512_castpd_si512, _mm512_castsi512_pd,
-    _mm512_set1_epi64 as i64, _mm512_set1_pd, _mm512_add_epi64, _mm512_sub_epi64, _mm512_add_pd, _mm512_sub_pd,
-    _mm512_or_si512, _mm512_srli_epi64, _mm512_slli_epi64);
-exponents!(bits_s512, __m512, f32, 8_388_608.0, 23, _mm512_castps_si512, _mm512_castsi512_ps,
-    _mm512_set1_epi32 as i32, _mm512_set1_ps, _mm512_add_epi32, _mm512_sub_epi32, _mm512_add_ps, _mm512_sub_ps,
-    _mm512_or_si512, _mm512_srli_epi32, _mm512_slli_epi32);
-exponents!(bits_d256, __m256d, f64, 4_503_599_627_370_496.0, 52, _mm256_castpd_si256, _mm256_castsi256_pd,
-    _mm256_set1_epi64x as i64, _mm256_set1_pd, _mm256_add_epi64, _mm256_sub_epi64, _mm256_add_pd, _mm256_sub_pd,
-    _mm256_or_si256, _mm256_srli_epi64, _mm256_slli_epi64);
-exponents!(bits_s256, __m256, f32, 8_388_608.0, 23, _mm256_castps_si256, _mm256_castsi256_ps,
-    _mm256_set1_epi32 as i32, _mm256_set1_ps, _mm256_add_epi32, _mm256_sub_epi32, _mm256_add_ps, _mm256_sub_ps,
-    _mm256_or_si256, _mm256_srli_epi32, _mm256_slli_epi32);
+exponents!(
+    bits_d512,
+    __m512d,
+    f64,
+    4_503_599_627_370_496.0,
+    52,
+    _mm512_castpd_si512,
+    _mm512_castsi512_pd,
+    _mm512_set1_epi64 as i64,
+    _mm512_set1_pd,
+    _mm512_add_epi64,
+    _mm512_sub_epi64,
+    _mm512_add_pd,
+    _mm512_sub_pd,
+    _mm512_or_si512,
+    _mm512_srli_epi64,
+    _mm512_slli_epi64
+);
+exponents!(
+    bits_s512,
+    __m512,
+    f32,
+    8_388_608.0,
+    23,
+    _mm512_castps_si512,
+    _mm512_castsi512_ps,
+    _mm512_set1_epi32 as i32,
+    _mm512_set1_ps,
+    _mm512_add_epi32,
+    _mm512_sub_epi32,
+    _mm512_add_ps,
+    _mm512_sub_ps,
+    _mm512_or_si512,
+    _mm512_srli_epi32,
+    _mm512_slli_epi32
+);
+exponents!(
+    bits_d256,
+    __m256d,
+    f64,
+    4_503_599_627_370_496.0,
+    52,
+    _mm256_castpd_si256,
+    _mm256_castsi256_pd,
+    _mm256_set1_epi64x as i64,
+    _mm256_set1_pd,
+    _mm256_add_epi64,
+    _mm256_sub_epi64,
+    _mm256_add_pd,
+    _mm256_sub_pd,
+    _mm256_or_si256,
+    _mm256_srli_epi64,
+    _mm256_slli_epi64
+);
+exponents!(
+    bits_s256,
+    __m256,
+    f32,
+    8_388_608.0,
+    23,
+    _mm256_castps_si256,
+    _mm256_castsi256_ps,
+    _mm256_set1_epi32 as i32,
+    _mm256_set1_ps,
+    _mm256_add_epi32,
+    _mm256_sub_epi32,
+    _mm256_add_ps,
+    _mm256_sub_ps,
+    _mm256_or_si256,
+    _mm256_srli_epi32,
+    _mm256_slli_epi32
+);
 
 macro_rules! dispatch_to {
     ($real:ty, $avx512:ty, $avx2:ty, $array:ty) => {

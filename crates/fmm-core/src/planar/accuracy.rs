@@ -113,7 +113,9 @@ pub fn choose(kernel: Kernel, settings: &Settings, problem: Problem, aim: f64) -
             return Err(Error::Unsupported(if spread {
                 format!("strengths that differ by a factor of {:e} need precision f64", problem.strength_range)
             } else {
-                format!("tolerance {t:e} with order {order} needs precision f64: sums in f32 keep {F32_FLOOR:e} at best")
+                format!(
+                    "tolerance {t:e} with order {order} needs precision f64: sums in f32 keep {F32_FLOOR:e} at best"
+                )
             }));
         }
         given => given,

@@ -99,10 +99,8 @@ impl Lists {
         for level in 1..=targets.levels {
             let cells: Vec<usize> = targets.level(level).collect();
             let parents = Pyramid::first(level - 1);
-            let pieces: Vec<[Piece; 2]> = cells
-                .par_chunks(TASK)
-                .map(|cells| connect(targets, sources, rule, cells, &strong, parents))
-                .collect();
+            let pieces: Vec<[Piece; 2]> =
+                cells.par_chunks(TASK).map(|cells| connect(targets, sources, rule, cells, &strong, parents)).collect();
             let (weak, near): (Vec<Piece>, Vec<Piece>) = pieces.into_iter().map(|[a, b]| (a, b)).unzip();
             m2l.extend(&weak);
             strong = Rows::empty();
@@ -110,10 +108,8 @@ impl Lists {
         }
         let first = Pyramid::first(targets.levels);
         let cells: Vec<usize> = targets.leaves().collect();
-        let pieces: Vec<[Piece; 3]> = cells
-            .par_chunks(TASK)
-            .map(|cells| swap(targets, sources, rule, cells, &strong, first))
-            .collect();
+        let pieces: Vec<[Piece; 3]> =
+            cells.par_chunks(TASK).map(|cells| swap(targets, sources, rule, cells, &strong, first)).collect();
         let mut rows = [(); 3].map(|()| Rows { start: vec![0; first + 1], source: vec![] });
         for piece in &pieces {
             for (rows, piece) in rows.iter_mut().zip(piece) {
@@ -167,14 +163,7 @@ fn connect(
 }
 
 /// Takes from the strong pairs of leaves those that are separated with swapped roles.
-fn swap(
-    targets: &Pyramid,
-    sources: &Pyramid,
-    rule: Rule,
-    cells: &[usize],
-    strong: &Rows,
-    first: usize,
-) -> [Piece; 3] {
+fn swap(targets: &Pyramid, sources: &Pyramid, rule: Rule, cells: &[usize], strong: &Rows, first: usize) -> [Piece; 3] {
     let mut pieces: [Piece; 3] = Default::default();
     for &b in cells {
         let begun = pieces.each_ref().map(|p| p.source.len());

@@ -87,8 +87,17 @@ pub fn evaluate(
         dense_leaf: 0.0,
         strength_range: both.iter().map(|q| strength_range(q)).fold(0.0, f64::max),
     };
-    let mut attempt =
-        PlanarAttempt { kernel, blob: blob.scaled(power(-global)), sources, strengths: &both, targets, global, scale, times, done: None };
+    let mut attempt = PlanarAttempt {
+        kernel,
+        blob: blob.scaled(power(-global)),
+        sources,
+        strengths: &both,
+        targets,
+        global,
+        scale,
+        times,
+        done: None,
+    };
     let choice = contract::keep(&settings, problem, &mut attempt)?;
     let Done { plan, sums, .. } = attempt.done.expect("the contract has summed");
     let n = sums.len();
@@ -147,8 +156,7 @@ impl Attempt for PlanarAttempt<'_> {
         let length = power(-self.global);
         let times = &mut *self.times;
         let plan = Plan::new(choice, settings.tolerance, self.blob, self.sources, self.targets, length, times);
-        let bodies =
-            times.time_more(Stage::Tree, || Bodies::new(&plan, self.strengths, self.scale, self.global));
+        let bodies = times.time_more(Stage::Tree, || Bodies::new(&plan, self.strengths, self.scale, self.global));
         let closest = closest_pair(settings.tolerance);
         let sums = match plan.choice.precision {
             Precision::F32 => execute::execute::<f32>(self.kernel, self.blob, closest, &plan, &bodies, times),

@@ -157,11 +157,14 @@ impl<T: Real> Execution<'_, T> {
         let (tree, n) = (self.plan.source_tree(), self.series.len());
         let leaves = tree.leaves();
         let q = self.bodies.sources.strengths();
-        multipoles[leaves.start * n..].par_chunks_mut(n).enumerate().for_each_init(Batch::<T>::default, |batch, (i, to)| {
-            let cell = leaves.start + i;
-            batch.load(tree, q, cell, cell, tree);
-            dispatch(Gather::<T, false> { series: self.series, batch, shift: 0.0, to });
-        });
+        multipoles[leaves.start * n..].par_chunks_mut(n).enumerate().for_each_init(
+            Batch::<T>::default,
+            |batch, (i, to)| {
+                let cell = leaves.start + i;
+                batch.load(tree, q, cell, cell, tree);
+                dispatch(Gather::<T, false> { series: self.series, batch, shift: 0.0, to });
+            },
+        );
     }
 
     fn m2m(&self, multipoles: &mut [T]) {
@@ -193,14 +196,17 @@ impl<T: Real> Execution<'_, T> {
         let (n, rows) = (self.series.len(), &self.plan.lists.p2l);
         let leaves = targets.leaves();
         let q = self.bodies.sources.strengths();
-        locals[leaves.start * n..].par_chunks_mut(n).enumerate().for_each_init(Batch::<T>::default, |batch, (i, to)| {
-            let cell = leaves.start + i;
-            for &c in rows.row(cell) {
-                batch.load(targets, q, c as usize, cell, sources);
-                let shift = shift(targets, cell, self.bodies.global);
-                dispatch(Gather::<T, true> { series: self.series, batch, shift, to });
-            }
-        });
+        locals[leaves.start * n..].par_chunks_mut(n).enumerate().for_each_init(
+            Batch::<T>::default,
+            |batch, (i, to)| {
+                let cell = leaves.start + i;
+                for &c in rows.row(cell) {
+                    batch.load(targets, q, c as usize, cell, sources);
+                    let shift = shift(targets, cell, self.bodies.global);
+                    dispatch(Gather::<T, true> { series: self.series, batch, shift, to });
+                }
+            },
+        );
     }
 
     fn l2l(&self, locals: &mut [T]) {

@@ -31,9 +31,8 @@ pub fn error(plan: &Plan, bodies: &Bodies, blob: Blob, sums: &[Sum]) -> f64 {
         blocks.par_iter().map(|&b| squared_terms(bodies, b..count.min(b + BLOCK), blob, &at)).collect();
     let (mut wrong, mut right, mut floors) = (0.0, 0.0, 0.0);
     for (k, &i) in places.iter().enumerate() {
-        let add = |s: [f64; 3], part: &Vec<[f64; 3]>| {
-            [s[0] + part[k][0], s[1] + part[k][1], f64::max(s[2], part[k][2])]
-        };
+        let add =
+            |s: [f64; 3], part: &Vec<[f64; 3]>| [s[0] + part[k][0], s[1] + part[k][1], f64::max(s[2], part[k][2])];
         let truth = parts.iter().fold([0.0; 3], add);
         let g = sums[i].g;
         wrong += (g[0] - truth[0]).powi(2) + (g[1] - truth[1]).powi(2);

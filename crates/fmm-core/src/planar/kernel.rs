@@ -75,14 +75,15 @@ impl Blob {
         }
     }
 
-    /// What stands for log 0 at the centre of a blob; 0 for a point, which is skipped.
-    pub fn at_centre(self) -> f64 {
+    /// What stands for log 0 at the centre of a blob whose length is in units of 2^`unit`; 0 for a point, which is skipped.
+    pub fn at_centre_in(self, unit: i32) -> f64 {
         /// Euler's constant.
         const GAMMA: f64 = 0.577_215_664_901_532_9;
+        let unit = f64::from(unit) * std::f64::consts::LN_2;
         match self {
             Blob::Point => 0.0,
-            Blob::Algebraic(e) => e.ln() - 0.5,
-            Blob::Gaussian(s) => 0.5 * ((2.0 * s * s).ln() - GAMMA),
+            Blob::Algebraic(e) => e.ln() - 0.5 + unit,
+            Blob::Gaussian(s) => 0.5 * ((2.0 * s * s).ln() - GAMMA) + unit,
         }
     }
 }

@@ -267,11 +267,16 @@ impl Near<'_> {
                 sums.fill(Sum::default());
                 self.leaf(leaf, double, &mut sums);
             }
-            let own = if self.plan.sources.is_none() && self.kernel == Kernel::Log { self.blob.at_centre() } else { 0.0 };
-            for ((o, s), i) in out.iter_mut().zip(sums).zip(tree.range(leaf)) {
-                // No blob sees itself; what it would feel is a potential alone.
-                o.potential += s.potential - own * self.bodies.sources.q[0][i];
+            for (o, s) in out.iter_mut().zip(sums) {
+                o.potential += s.potential;
                 o.g = [o.g[0] + s.g[0], o.g[1] + s.g[1]];
+            }
+            if self.plan.sources.is_none() && self.kernel == Kernel::Log {
+                // No blob sees itself; what it would feel is a potential alone.
+                let own = self.blob.at_centre_in(self.bodies.global);
+                for (o, q) in out.iter_mut().zip(&self.bodies.sources.q[0][tree.range(leaf)]) {
+                    o.potential -= own * q;
+                }
             }
         });
     }
@@ -348,12 +353,7 @@ impl Near<'_> {
 }
 
 /// Direct sums of G at some places over a range of the sources, and the largest squared term, in scaled units.
-pub fn squared_terms(
-    bodies: &Bodies,
-    range: std::ops::Range<usize>,
-    blob: Blob,
-    places: &[[f64; 2]],
-) -> Vec<[f64; 3]> {
+pub fn squared_terms(bodies: &Bodies, range: std::ops::Range<usize>, blob: Blob, places: &[[f64; 2]]) -> Vec<[f64; 3]> {
     let mut sources = Batch::<f64>::default();
     sources.push(&bodies.sources.x, bodies.sources.strengths(), range, [0.0; 2], 1.0);
     sources.pad_apart();

@@ -150,10 +150,8 @@ impl<T: Real, const MULTIPOLE: bool> Task<T> for Spread<'_, T, MULTIPOLE> {
             for k in (0..terms).rev() {
                 if log_kernel {
                     let [a, b] = slope;
-                    slope = [
-                        b.neg_mul_add(w[1], a.mul_add(w[0], value[0])),
-                        b.mul_add(w[0], a.mul_add(w[1], value[1])),
-                    ];
+                    slope =
+                        [b.neg_mul_add(w[1], a.mul_add(w[0], value[0])), b.mul_add(w[0], a.mul_add(w[1], value[1]))];
                 }
                 let c = if MULTIPOLE && log_kernel && k == 0 {
                     [V::zero(); 2]
@@ -169,7 +167,10 @@ impl<T: Real, const MULTIPOLE: bool> Task<T> for Spread<'_, T, MULTIPOLE> {
                 if log_kernel {
                     let strength = V::splat(from[0]);
                     value[0] = strength.mul_add(log, value[0]);
-                    g = [w[1].mul_add(g[1], w[0].neg_mul_add(g[0], strength)), V::zero().sub(w[1].mul_add(g[0], w[0].mul(g[1])))];
+                    g = [
+                        w[1].mul_add(g[1], w[0].neg_mul_add(g[0], strength)),
+                        V::zero().sub(w[1].mul_add(g[0], w[0].mul(g[1]))),
+                    ];
                 }
                 g = [w[1].neg_mul_add(g[1], w[0].mul(g[0])), w[1].mul_add(g[0], w[0].mul(g[1]))];
             }

@@ -157,8 +157,7 @@ fn multiply<T: Real, V: Vector<Scalar = T>>(
         for r in 0..rows {
             let ([re, im], [a, b]) = (sums[r], factor);
             let [sum_re, sum_im] = total[l + r];
-            total[l + r] =
-                [im.neg_mul_add(b, re.mul_add(a, sum_re)), im.mul_add(a, re.mul_add(b, sum_im))];
+            total[l + r] = [im.neg_mul_add(b, re.mul_add(a, sum_re)), im.mul_add(a, re.mul_add(b, sum_im))];
             factor = [b.neg_mul_add(tau[1], a.mul(tau[0])), b.mul_add(tau[0], a.mul(tau[1]))];
         }
         l += rows;
@@ -189,12 +188,20 @@ impl<V: Vector> Pairs<V> {
             let scale = power(-largest);
             let t = [0, 1].map(|d| (targets.centre[d][b] - sources.centre[d][c]) * scale);
             let units = [power(sources.exponent[c] - largest), power(targets.exponent[b] - largest)];
-            for (k, v) in [t[0], t[1], units[0], units[1], 2.0 * f64::from(largest + global), 1.0].into_iter().enumerate() {
+            for (k, v) in
+                [t[0], t[1], units[0], units[1], 2.0 * f64::from(largest + global), 1.0].into_iter().enumerate()
+            {
                 lanes[k][lane] = V::Scalar::from_f64(v);
             }
         }
-        let [x, y, source, target, shift, lanes] =
-            [V::load(&lanes[0]), V::load(&lanes[1]), V::load(&lanes[2]), V::load(&lanes[3]), V::load(&lanes[4]), V::load(&lanes[5])];
+        let [x, y, source, target, shift, lanes] = [
+            V::load(&lanes[0]),
+            V::load(&lanes[1]),
+            V::load(&lanes[2]),
+            V::load(&lanes[3]),
+            V::load(&lanes[4]),
+            V::load(&lanes[5]),
+        ];
         let (inverse, log) = inverse_and_log(x.mul_add(x, y.mul(y)), shift);
         let [re, im] = [x.mul(inverse), V::zero().sub(y.mul(inverse))];
         let minus = V::zero().sub(target);

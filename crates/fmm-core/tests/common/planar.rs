@@ -106,7 +106,14 @@ pub fn errors(
     }
 }
 
-pub fn sum(settings: &Settings, kernel: Kernel, points: &[[f64; 2]], q: &[f64], targets: Option<&[[f64; 2]]>) -> Evaluation {
+pub fn sum(
+    settings: &Settings,
+    kernel: Kernel,
+    points: &[[f64; 2]],
+    q: &[f64],
+    targets: Option<&[[f64; 2]]>,
+) -> Evaluation {
     let strengths = Strengths { real: q, imaginary: None };
-    fmm_core::planar::evaluate(settings, kernel, Blob::Point, points, strengths, targets, &mut StageTimes::default()).unwrap()
+    fmm_core::planar::evaluate(settings, kernel, Blob::Point, points, strengths, targets, &mut StageTimes::default())
+        .unwrap()
 }
