@@ -49,21 +49,32 @@ fn order_for(aim: f64, theta: f64) -> usize {
 
 /// Nanoseconds of one thread for a pair of points, measured on an AVX-512 EPYC (Zen 4).
 fn pair_cost(kernel: Kernel, precision: Precision) -> f64 {
-    let double = if kernel == Kernel::Log { 1.2 } else { 0.5 };
+    let double = if kernel == Kernel::Log { 1.3 } else { 0.46 };
     if precision == Precision::F32 { 0.5 * double } else { double }
 }
 
 /// Nanoseconds for one M2L.
 fn m2l_cost(order: usize, precision: Precision) -> f64 {
     let p = order as f64;
-    let double = 6.0 + 0.8 * p + 0.08 * p * p;
+    let double = 12.0 + 1.3 * p + 0.11 * p * p;
     if precision == Precision::F32 { 0.6 * double } else { double }
 }
 
-/// The largest number of points in a leaf: direct sums with some 10 leaves cost as much as some 45 M2L.
+/// M2L of a leaf, and of its ancestors by its share.
+const M2L_PER_LEAF: f64 = 45.0;
+
+/// Leaves that a leaf meets directly.
+const NEIGHBOURS: f64 = 10.5;
+
+/// Nanoseconds for the other operators of a leaf.
+const LEAF_COST: f64 = 700.0;
+
+/// The largest number of points in a leaf. Leaves hold a quarter of it to all of it, half in the geometric mean, and at half of it direct
+/// sums cost as much as expansions.
 fn leaf_size(kernel: Kernel, precision: Precision, order: usize) -> usize {
-    let best = (45.0 * m2l_cost(order, precision) / (10.5 * pair_cost(kernel, precision))).sqrt();
-    (1.6 * best).clamp(8.0, 200.0) as usize
+    let leaf = M2L_PER_LEAF * m2l_cost(order, precision) + LEAF_COST;
+    let best = (leaf / (NEIGHBOURS * pair_cost(kernel, precision))).sqrt();
+    (2.0 * best).clamp(8.0, 400.0) as usize
 }
 
 /// Levels of splits: the fewest that leave at most `leaf_size` points in a leaf (Eq. 5.2 with N_d = 5/8 of it). Of unequal numbers of
@@ -146,10 +157,11 @@ fn fast_cost(kernel: Kernel, problem: Problem, choice: &Choice) -> f64 {
     let order = choice.order.unwrap_or(1);
     let levels = levels(problem.sources, problem.targets, choice.leaf_size);
     let leaves = (1u64 << (2 * levels)) as f64;
-    let pairs = problem.sources as f64 * problem.targets as f64 * (14.0 / leaves).min(1.0);
+    let pairs = problem.sources as f64 * problem.targets as f64 * (NEIGHBOURS / leaves).min(1.0);
     let bodies = (problem.sources + problem.targets) as f64;
+    // Sets that are not uniform have half as many M2L again.
     pairs * pair_cost(kernel, choice.precision)
-        + leaves * (70.0 * m2l_cost(order, choice.precision) + 1000.0)
+        + leaves * (1.5 * M2L_PER_LEAF * m2l_cost(order, choice.precision) + LEAF_COST)
         + bodies * (60.0 + 15.0 * levels as f64 + 0.5 * order as f64)
         + 2e4
 }

@@ -195,15 +195,13 @@ fn halve(points: &mut [Point], (low, high): ([f64; 2], [f64; 2])) -> (&mut [Poin
 }
 
 /// By a coordinate, then the other, then the index: no two points are equal.
+///
+/// The first question has nearly always the same answer, so that the processor guesses no comparison.
 fn order<const D: usize>(a: &Point, b: &Point) -> std::cmp::Ordering {
-    let less = std::cmp::Ordering::Less;
-    if a.x[D] < b.x[D] {
-        less
-    } else if a.x[D] > b.x[D] {
-        less.reverse()
-    } else {
-        a.x[1 - D].partial_cmp(&b.x[1 - D]).unwrap_or(std::cmp::Ordering::Equal).then(a.index.cmp(&b.index))
+    if a.x[D] != b.x[D] {
+        return if a.x[D] < b.x[D] { std::cmp::Ordering::Less } else { std::cmp::Ordering::Greater };
     }
+    a.x[1 - D].partial_cmp(&b.x[1 - D]).unwrap_or(std::cmp::Ordering::Equal).then(a.index.cmp(&b.index))
 }
 
 fn bounds(points: &[Point]) -> ([f64; 2], [f64; 2]) {
