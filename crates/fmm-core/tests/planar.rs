@@ -306,3 +306,44 @@ fn what_cannot_be_is_told() {
     assert!(matches!(e, Err(Error::NotFinite { index: 3, .. })));
     assert_eq!(reference(Kernel::Harmonic, [0.0; 2], &[[0.0; 2]], &[1.0], None).1, [0.0; 2]);
 }
+
+/// Two patches of vortices that merge, by the classical Runge-Kutta scheme with the fast multipole method.
+#[test]
+fn vortices_keep_their_invariants() {
+    use std::f64::consts::{PI, TAU};
+    let each = 300;
+    let circulation = vec![PI / each as f64; 2 * each];
+    let place = |k: usize, x: f64| {
+        let (r, angle) = (((k as f64 + 0.5) / each as f64).sqrt(), 2.399_963_229_728_653 * k as f64);
+        [x + r * angle.cos(), r * angle.sin()]
+    };
+    let mut x: Vec<[f64; 2]> = (0..2 * each).map(|k| place(k % each, if k < each { -1.3 } else { 1.3 })).collect();
+    let settings = Settings { tolerance: 1e-11, leaf_size: Some(20), ..fmm() };
+    let motion = |x: &[[f64; 2]]| {
+        let e = sum(&settings, Kernel::Log, x, &circulation, None);
+        assert_eq!(e.choice.method, Method::Fmm);
+        let energy: f64 = e.potential.iter().zip(&circulation).map(|(p, c)| -p * c / (2.0 * TAU)).sum();
+        (e.field.iter().map(|e| [e[1] / TAU, -e[0] / TAU]).collect::<Vec<_>>(), energy)
+    };
+    let moved = |x: &[[f64; 2]], v: &[[f64; 2]], h: f64| -> Vec<[f64; 2]> {
+        x.iter().zip(v).map(|(x, v)| [x[0] + h * v[0], x[1] + h * v[1]]).collect()
+    };
+    let moments = |x: &[[f64; 2]]| {
+        let sum = |f: fn(&[f64; 2]) -> f64| x.iter().zip(&circulation).map(|(x, c)| c * f(x)).sum::<f64>();
+        [sum(|x| x[0]), sum(|x| x[1]), sum(|x| x[0] * x[0] + x[1] * x[1])]
+    };
+    let (energy, begun, h) = (motion(&x).1, moments(&x), 0.05);
+    for _ in 0..40 {
+        let a = motion(&x).0;
+        let b = motion(&moved(&x, &a, 0.5 * h)).0;
+        let c = motion(&moved(&x, &b, 0.5 * h)).0;
+        let d = motion(&moved(&x, &c, h)).0;
+        let mean = |i: usize| [0, 1].map(|k| (a[i][k] + 2.0 * b[i][k] + 2.0 * c[i][k] + d[i][k]) / 6.0);
+        x = moved(&x, &(0..x.len()).map(mean).collect::<Vec<_>>(), h);
+    }
+    let now = moments(&x);
+    assert!((motion(&x).1 / energy - 1.0).abs() < 1e-8, "{} of {energy}", motion(&x).1);
+    assert!((now[0] - begun[0]).hypot(now[1] - begun[1]) < 1e-9 && (now[2] / begun[2] - 1.0).abs() < 1e-8, "{now:?}");
+    // They did move.
+    assert!((x[0][0] + 1.3).hypot(x[0][1]) > 0.3, "{:?}", x[0]);
+}
