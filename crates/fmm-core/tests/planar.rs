@@ -216,6 +216,8 @@ fn blobs() {
                 evaluate(settings, kernel, blob, &points, s, None, &mut StageTimes::default()).unwrap()
             };
             let (fast, direct) = (run(&settings), run(&Settings { method: Method::Direct, ..settings.clone() }));
+            // Else the guard would have seen blobs that are taken for points.
+            assert_eq!(fast.choice.method, Method::Fmm, "{blob:?}");
             let (mut wrong, mut right, mut pwrong, mut pright) = (0.0, 0.0, 0.0, 0.0);
             for i in 0..points.len() {
                 for d in 0..2 {

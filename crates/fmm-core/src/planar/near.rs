@@ -296,7 +296,7 @@ impl Near<'_> {
         let centre = if single { [targets.centre[0][leaf], targets.centre[1][leaf]] } else { [0.0; 2] };
         let Scratch { targets: at, sources: from, totals } = scratch;
         at.clear();
-        at.push(&self.bodies.targets().x, &[], targets.range(leaf), centre, scale);
+        at.push(self.bodies.targets().x, &[], targets.range(leaf), centre, scale);
         let count = out.len();
         let padded = count.next_multiple_of(T::WIDTH);
         let (mut nearest, mut together) = (f64::INFINITY, 0);
@@ -333,7 +333,7 @@ impl Near<'_> {
                 }
                 let part = range.start..range.end.min(range.start + GATHER - from.len());
                 range.start = part.end;
-                from.push(&from_bodies.x, from_bodies.strengths(), part, centre, scale);
+                from.push(from_bodies.x, from_bodies.strengths(), part, centre, scale);
             }
         }
         if from.len() > 0 {
@@ -355,7 +355,7 @@ impl Near<'_> {
 /// Direct sums of G at some places over a range of the sources, and the largest squared term, in scaled units.
 pub fn squared_terms(bodies: &Bodies, range: std::ops::Range<usize>, blob: Blob, places: &[[f64; 2]]) -> Vec<[f64; 3]> {
     let mut sources = Batch::<f64>::default();
-    sources.push(&bodies.sources.x, bodies.sources.strengths(), range, [0.0; 2], 1.0);
+    sources.push(bodies.sources.x, bodies.sources.strengths(), range, [0.0; 2], 1.0);
     sources.pad_apart();
     dispatch(Terms { blob, sources: &sources, places })
 }

@@ -249,6 +249,8 @@ mod tests {
             let mut seen = tree.order.clone();
             seen.sort_unstable();
             assert_eq!(seen, (0..n as u32).collect::<Vec<_>>());
+            let leaves = tree.leaves().map(|leaf| &tree.order[tree.range(leaf)]);
+            assert!(leaves.into_iter().all(<[u32]>::is_sorted));
             for level in 0..=3 {
                 let cells = tree.level(level);
                 let mut next = 0;
@@ -258,7 +260,8 @@ mod tests {
                     assert!(tree.count(cell).abs_diff(n >> (2 * level)) <= 1, "{n} {level} {}", tree.count(cell));
                     for i in tree.range(cell) {
                         let d = [0, 1].map(|d| tree.x[d][i] - tree.centre[d][cell]);
-                        assert!(d[0].hypot(d[1]) <= tree.radius[cell] * (1.0 + 1e-15));
+                        // Centres are rounded like coordinates.
+                        assert!(d[0].hypot(d[1]) <= tree.radius[cell] + 1e-15);
                         assert_eq!([tree.x[0][i], tree.x[1][i]], points[tree.order[i] as usize]);
                     }
                     assert!(tree.radius[cell] <= tree.unit(cell) && tree.unit(cell) < 2.0 * tree.radius[cell]);
