@@ -14,6 +14,12 @@ __global__ void __launch_bounds__(TILE) gather_tree_f64(GatherView v) {
   v.bodies[i] = b;
 }
 
+// 0, 1, 2, ...
+__global__ void __launch_bounds__(TILE) count_up(GatherView v) {
+  const uint32_t i = blockIdx.x * TILE + threadIdx.x;
+  if (i < v.n) v.inverse[i] = i;
+}
+
 // Small enough to stay in the cache, so that its scattered writes are cheap; what is returned by it is written in order.
 __global__ void __launch_bounds__(TILE) invert_order(GatherView v) {
   const size_t i = size_t(blockIdx.x) * TILE + threadIdx.x;

@@ -17,7 +17,11 @@ constexpr unsigned WORDS = 4, WORD_TILE = THREADS * WORDS;
 constexpr unsigned TARGETS = 32;
 
 // What is told to the host about a tree: places in `state`.
-constexpr unsigned STATE_LEAVES = 24, STATE_DEEP = 25, STATE_COINCIDENT = 26, STATE_SIZE = 27;
+constexpr unsigned STATE_LEAVES = 24, STATE_DEEP = 25, STATE_COINCIDENT = 26, STATE_KINDS = 27;
+// Kinds of cells: level and octant, that is 8 level + octant. The state ends with the number of cells of each.
+constexpr unsigned KINDS = 8 * (KEY_LEVELS + 1), STATE_SIZE = STATE_KINDS + KINDS;
+// Cells of one kind that a block of the operators takes at once.
+constexpr unsigned TILE_CELLS = 64;
 
 // Keys and their sort.
 struct SortView {
@@ -49,6 +53,8 @@ struct GrowthView {
   uint8_t *octant;             // [capacity]
   uint32_t *map;               // [words]: a bit for each body, set for the first of a leaf
   uint32_t *rank;              // [words]: leaves before those of a word
+  uint64_t *kind;              // [capacity]: 8 level + octant, to be sorted by
+  uint32_t *bins;              // [RADIX]: cells of each kind
   uint64_t *state;             // [STATE_SIZE]: first cell of each level, and the places above
   uint64_t *status;            // [tiles]
   uint32_t *ticket;
@@ -56,6 +62,34 @@ struct GrowthView {
   uint64_t epoch;
   uint32_t n, leaf_size, capacity, depth;
 };
+
+// Cells by kind, cut into tiles.
+struct TilesView {
+  const uint32_t *sorted;        // [cells]: by kind, then by number
+  uint32_t *tiles;               // [tiles][TILE_CELLS]: cells of one kind, then NO_CELL
+  uint32_t first[KINDS + 1];     // of each kind in `sorted`
+  uint32_t first_tile[KINDS + 1];
+};
+
+// How a sample of bodies lies.
+struct SurveyView {
+  const double *position;        // [][3]: every step-th is in the sample
+  double *sample;                // [count][3]
+  const uint64_t *key;           // [count], sorted
+  double *bounds;                // [blocks][6]: smallest and largest coordinates of the share of each block
+  uint32_t *bins;                // [DIVISIONS^3]: bodies of the sample in equal bins of the cube
+  uint64_t *found;               // [FOUND_SIZE]
+  double corner[3], side;        // of the cube
+  uint64_t step;
+  uint32_t count, blocks;
+  uint32_t apart;                // between neighbours in the order of keys
+  uint32_t unused;
+};
+
+// Bins along an axis, and what is told to the host of a sample: pairs in bins, bounds, pairs of neighbours by the level of the
+// smallest cell that they share.
+constexpr unsigned DIVISIONS = 16;
+constexpr unsigned FOUND_BOUNDS = 1, FOUND_LEVELS = 7, FOUND_SIZE = FOUND_LEVELS + KEY_LEVELS + 1;
 
 // A finished tree.
 struct CellsView {
@@ -106,11 +140,16 @@ struct ListsView {
   uint32_t rows;               // targets of a block, at most TARGETS
 };
 
+// No cell.
+constexpr uint32_t NO_CELL = ~uint32_t(0);
+
 extern "C" __device__ const unsigned geometry_layout[] = {
     THREADS, SORT_TILE, WORD_TILE, TARGETS, STATE_SIZE,
     sizeof(SortView), offsetof(SortView, corner), offsetof(SortView, epoch), offsetof(SortView, digit),
     sizeof(GrowthView), offsetof(GrowthView, state), offsetof(GrowthView, corner), offsetof(GrowthView, epoch),
     offsetof(GrowthView, depth),
+    TILE_CELLS, KINDS, sizeof(TilesView), offsetof(TilesView, first_tile),
+    DIVISIONS, FOUND_SIZE, sizeof(SurveyView), offsetof(SurveyView, corner), offsetof(SurveyView, apart),
     sizeof(CellsView), sizeof(Pair), sizeof(Near),
     sizeof(ListsView), offsetof(ListsView, near), offsetof(ListsView, point_separation2), offsetof(ListsView, epoch),
     offsetof(ListsView, last),

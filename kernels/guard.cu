@@ -1,41 +1,255 @@
-// Direct sums in double precision at a sample of targets: what a sum is measured by. A block has one target and one share of the
-// sources.
+// What a sum is measured by: a sample of its targets, drawn where the last degree of the expansions is large, and direct sums in
+// double precision there. The rules are those of fmm-core's `cpu/truncation.rs` and `cpu/guard.rs`.
+#include "scan.cuh"
 #include "softening.cuh"
-#include "view.cuh"
+#include "weights.cuh"
+
+// Threads of a block that is alone, and targets of a block of the direct sums.
+constexpr unsigned ALONE = 1024, GUARDED = 8;
+
+// The sum over the threads before this one of a block of ALONE, never smaller than over fewer, and in `total` over all. Numbers are
+// added one after the other: sums in the order of a tree could round below those of fewer threads.
+__device__ inline double running_sum(double value, double &total) {
+  __shared__ double values[ALONE], warps[ALONE / 32 + 1];
+  const unsigned warp = threadIdx.x / 32;
+  values[threadIdx.x] = value;
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) {
+    double sum = 0;
+    for (unsigned i = threadIdx.x; i < threadIdx.x + 32; i++) {
+      const double own = values[i];
+      values[i] = sum;
+      sum += own;
+    }
+    warps[warp] = sum;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    double sum = 0;
+    for (unsigned w = 0; w < ALONE / 32; w++) {
+      const double own = warps[w];
+      warps[w] = sum;
+      sum += own;
+    }
+    warps[ALONE / 32] = sum;
+  }
+  __syncthreads();
+  total = warps[ALONE / 32];
+  return warps[warp] + values[threadIdx.x];
+}
+
+template <bool VALUE> struct Flag { static constexpr bool value = VALUE; };
+
+// The squared force of the last degree at the bodies of a sampled leaf, over that of the whole force. A warp works for 32 bodies,
+// each a lane's.
+template <typename Real> __device__ inline void shares(const ShareView &v) {
+  extern __shared__ double memory[];
+  using Real4 = typename Four<Real>::Type;
+  const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  // Bodies beyond the largest number of a leaf are all at one place: the first 32 of them stand for all.
+  const unsigned chunks = (v.leaf_size + 31) / 32;
+  const unsigned task = blockIdx.x * (blockDim.x / 32) + warp, w = task / chunks, chunk = task % chunks;
+  if (w >= v.count) return;
+  const uint32_t leaf = v.leaves[size_t(w) * v.step];
+  const uint32_t begin = v.targets.bodies[2 * size_t(leaf)], end = v.targets.bodies[2 * size_t(leaf) + 1];
+  const uint32_t place = v.start[w], from = begin + 32 * chunk;
+  const bool one_place = end - begin > v.leaf_size;
+  if (from >= end || (one_place && chunk > 0)) return;
+  const unsigned p = v.order, n = (p + 1) * (p + 1);
+  Real4 *weights = reinterpret_cast<Real4 *>(memory) + size_t(warp) * (2 * p + 3);
+  const auto square = [](const Sum &s) { return s.x * s.x + s.y * s.y + s.z * s.z; };
+
+  double mean = 0;
+  for (uint32_t i = begin + lane; i < end; i += 32) mean += square(v.sums[i]);
+  mean = warp_sum(mean);
+  const double floor = 0.01 * mean / double(end - begin);
+
+  // The squared force of degree p of a cell at a body: harmonics of one degree less, or more, make it.
+  const auto of_cell = [&](auto multipole, const TreeView &tree, uint32_t cell, const Body &b) {
+    constexpr bool MULTIPOLE = decltype(multipole)::value;
+    const unsigned degree = MULTIPOLE ? p + 1 : p - 1, first = degree * degree, values = 2 * degree + 1;
+    const Real *a = static_cast<const Real *>(MULTIPOLE ? v.multipoles : v.locals) + size_t(cell) * n;
+    __syncwarp();
+    for (unsigned k = lane; k < values; k += 32) {
+      Real weight[4];
+      weigh<MULTIPOLE>(a, int(p), first + k, weight);
+      weights[k] = Real4{weight[0], weight[1], weight[2], weight[3]};
+    }
+    __syncwarp();
+    const Frame<Real> frame(tree, cell, half_of(tree, cell));
+    Real at[3], sum[3] = {};
+    frame.place(b, at);
+    const auto meet = [&](const Real4 &weight, Real value) {
+      sum[0] = fused(weight.y, value, sum[0]);
+      sum[1] = fused(weight.z, value, sum[1]);
+      sum[2] = fused(weight.w, value, sum[2]);
+    };
+    const auto *factors = static_cast<const typename Pair2<Real>::Type *>(MULTIPOLE ? v.m2p_factors : v.l2p_factors);
+    // The recurrences are those of degree p, or p + 1: all of them are passed on the way.
+    harmonics<MULTIPOLE, Real>(MULTIPOLE ? p + 1 : p, factors, at, [&](unsigned l, unsigned m, Real re, Real im) {
+      if (l != degree) return;
+      const unsigned k = at_harmonic(l, m) - first;
+      meet(weights[k], re);
+      if (m > 0) meet(weights[k + 1], im);
+    });
+    double force = 0;
+    for (int d = 0; d < 3; d++) {
+      const double f = double(sum[d]) * (frame.scale * frame.scale);
+      force += f * f;
+    }
+    return force;
+  };
+
+  const uint32_t i = min(from + lane, end - 1);
+  const Body b = v.target_bodies[i];
+  double share = 0;
+  if (v.locals)
+    for (uint32_t cell = leaf; cell != 0; cell = v.targets.parent[cell]) share += of_cell(Flag<false>{}, v.targets, cell, b);
+  if (v.multipoles)
+    for (uint64_t k = v.m2p.start[leaf]; k < v.m2p.start[leaf + 1]; k++)
+      share += of_cell(Flag<true>{}, v.sources, v.m2p.pairs[2 * k], b);
+  const double whole = fmax(square(v.sums[i]), floor);
+  share = whole > 0 && isfinite(share / whole) ? share / whole : 0;
+  const uint32_t last = one_place ? end : min(from + 32, end);
+  for (uint32_t j = from + lane; j < last; j += 32) {
+    const uint32_t to = place + (j - begin);
+    if (to >= v.capacity) break;
+    v.target[to] = v.caller[j];
+    v.share[to] = share;
+  }
+}
 
 template <template <typename> class Kernel> __device__ inline void guard(const GuardView &v) {
   __shared__ double sums[4][TILE];
   const Kernel<double> kernel(v.softening);
-  const unsigned target = blockIdx.y, part = blockIdx.x, me = threadIdx.x;
-  const double *at = v.places + 3 * size_t(target);
-  const double x = at[0] * v.scale, y = at[1] * v.scale, z = at[2] * v.scale;
+  const unsigned first = blockIdx.x * GUARDED, part = blockIdx.y, me = threadIdx.x;
+  double at[GUARDED][3], sum[GUARDED][3] = {};
+  // Upper halves of squares: they are in the order of the squares, and a factor of a thousand needs no more digits.
+  int largest[GUARDED] = {};
+  for (unsigned t = 0; t < GUARDED; t++) {
+    const size_t place = v.picked[min(first + t, v.targets - 1)];
+    for (int d = 0; d < 3; d++) at[t][d] = (v.position[3 * place + d] * v.unit) * v.scale;
+  }
   const uint64_t begin = uint64_t(v.n) * part / v.parts, end = uint64_t(v.n) * (part + 1) / v.parts;
-  double sum[3] = {}, largest = 0;
   for (uint64_t j = begin + me; j < end; j += TILE) {
     const Body b = v.sources[j];
-    const double dx = fma(-b.x, v.scale, x), dy = fma(-b.y, v.scale, y), dz = fma(-b.z, v.scale, z);
-    const double r2 = fma(dx, dx, fma(dy, dy, dz * dz));
-    const double g = kernel.force(b.q, r2 + kernel.raise());
-    sum[0] = fma(g, dx, sum[0]);
-    sum[1] = fma(g, dy, sum[1]);
-    sum[2] = fma(g, dz, sum[2]);
-    largest = fmax(largest, g * g * r2);
+#pragma unroll
+    for (unsigned t = 0; t < GUARDED; t++) {
+      const double dx = fma(-b.x, v.scale, at[t][0]), dy = fma(-b.y, v.scale, at[t][1]), dz = fma(-b.z, v.scale, at[t][2]);
+      const double r2 = fma(dx, dx, fma(dy, dy, dz * dz));
+      const double g = kernel.force(b.q, r2 + kernel.raise());
+      sum[t][0] = fma(g, dx, sum[t][0]);
+      sum[t][1] = fma(g, dy, sum[t][1]);
+      sum[t][2] = fma(g, dz, sum[t][2]);
+      largest[t] = max(largest[t], __double2hiint(g * g * r2));
+    }
   }
-  for (int k = 0; k < 3; k++) sums[k][me] = sum[k];
-  sums[3][me] = largest;
-  for (unsigned half = TILE / 2; half > 0; half /= 2) {
+  for (unsigned t = 0; t < GUARDED && first + t < v.targets; t++) {
     __syncthreads();
-    if (me >= half) continue;
-    for (int k = 0; k < 3; k++) sums[k][me] += sums[k][me + half];
-    sums[3][me] = fmax(sums[3][me], sums[3][me + half]);
+    for (int k = 0; k < 3; k++) sums[k][me] = sum[t][k];
+    sums[3][me] = __hiloint2double(largest[t], 0);
+    for (unsigned half = TILE / 2; half > 0; half /= 2) {
+      __syncthreads();
+      if (me >= half) continue;
+      for (int k = 0; k < 3; k++) sums[k][me] += sums[k][me + half];
+      sums[3][me] = fmax(sums[3][me], sums[3][me + half]);
+    }
+    __syncthreads();
+    if (me < 4) v.partial[(size_t(first + t) * v.parts + part) * 4 + me] = sums[me][0];
   }
-  __syncthreads();
-  if (me < 4) v.partial[(size_t(target) * v.parts + part) * 4 + me] = sums[me][0];
 }
 
 extern "C" {
+// Where the bodies of each sampled leaf go, and in `found[0]` how many there are. One block.
+__global__ void __launch_bounds__(ALONE) share_starts(ShareView v) {
+  const unsigned each = (v.count + ALONE - 1) / ALONE;
+  const unsigned first = threadIdx.x * each, last = min(first + each, v.count);
+  const auto held = [&](unsigned w) {
+    const size_t leaf = v.leaves[size_t(w) * v.step];
+    return v.targets.bodies[2 * leaf + 1] - v.targets.bodies[2 * leaf];
+  };
+  uint32_t own = 0, total;
+  for (unsigned w = first; w < last; w++) own += held(w);
+  uint32_t before = block_exclusive(own, total);
+  for (unsigned w = first; w < last; w++) {
+    v.start[w] = before;
+    before += held(w);
+  }
+  if (threadIdx.x == 0) v.found[0] = total;
+}
+
+__global__ void __launch_bounds__(128) shares_f32(ShareView v) { shares<float>(v); }
+__global__ void __launch_bounds__(128) shares_f64(ShareView v) { shares<double>(v); }
+
+// Draws the sample: half of it evenly over the targets that have shares, half in proportion to these; or all targets evenly where
+// there are none. One block.
+__global__ void __launch_bounds__(ALONE) guard_pick(GuardView v) {
+  const uint32_t count = v.shared ? uint32_t(min(v.shared[0], double(v.capacity))) : 0;
+  const unsigned each = (count + ALONE - 1) / ALONE;
+  const unsigned first = min(threadIdx.x * each, count), last = min(first + each, count);
+  double own = 0, total;
+  for (unsigned k = first; k < last; k++) own += v.share[k];
+  const double before = running_sum(own, total);
+  if (count <= v.targets || !(total > 0)) {
+    const uint64_t step = max(uint64_t(1), (uint64_t(v.all) + v.targets - 1) / v.targets);
+    for (uint64_t k = threadIdx.x; k < v.targets; k += ALONE) {
+      const bool there = k * step < v.all;
+      v.picked[k] = there ? uint32_t(min(k * step + k * 7 % step, uint64_t(v.all) - 1)) : 0;
+      v.weight[k] = there ? 1 : 0;
+    }
+    return;
+  }
+  __shared__ double starts[ALONE + 1];
+  starts[threadIdx.x] = before;
+  if (threadIdx.x == 0) starts[ALONE] = total;
+  __syncthreads();
+  const unsigned half = v.targets / 2;
+  const double even = 1.0 / count;
+  const auto pick = [&](unsigned slot, uint32_t k) {
+    v.picked[slot] = v.share_target[k];
+    v.weight[slot] = even / (0.5 * (even + v.share[k] / total));
+  };
+  // Every 1/half of the way along the shares: the places that are passed at a body are its own.
+  const auto passed = [&](double reached) { return unsigned(fmin(reached / total * half + 0.5, double(half))); };
+  double reached = before;
+  const double limit = starts[threadIdx.x + 1];
+  unsigned slot = passed(fmin(reached, limit));
+  for (unsigned k = first; k < last; k++) {
+    reached = k + 1 == last ? limit : fmin(reached + v.share[k], limit);
+    const unsigned next = passed(reached);
+    for (; slot < next; slot++) pick(slot, k);
+  }
+  // And along the bodies.
+  for (unsigned j = threadIdx.x; j < half; j += ALONE)
+    pick(half + j, uint32_t(((2 * uint64_t(j) + 1) * count + 2 * half - 1) / (2 * half)) - 1);
+  if (threadIdx.x == 0 && 2 * half < v.targets) {
+    v.picked[2 * half] = 0;
+    v.weight[2 * half] = 0;
+  }
+}
+
 __global__ void __launch_bounds__(TILE) guard_newton_f64(GuardView v) { guard<Newton>(v); }
 __global__ void __launch_bounds__(TILE) guard_plummer_f64(GuardView v) { guard<Plummer>(v); }
 __global__ void __launch_bounds__(TILE) guard_p1_f64(GuardView v) { guard<P1>(v); }
 __global__ void __launch_bounds__(TILE) guard_spline_f64(GuardView v) { guard<Spline>(v); }
+
+// The sums over all parts, the field that is to be measured, and the weight, of each target.
+__global__ void __launch_bounds__(TILE) guard_join(GuardView v) {
+  const unsigned i = blockIdx.x * TILE + threadIdx.x, target = i / 8, k = i % 8;
+  if (target >= v.targets) return;
+  double value = 0;
+  if (k < 4) {
+    for (unsigned part = 0; part < v.parts; part++) {
+      const double other = v.partial[(size_t(target) * v.parts + part) * 4 + k];
+      value = k < 3 ? value + other : fmax(value, other);
+    }
+  } else if (k < 7) {
+    value = v.field[3 * size_t(v.picked[target]) + k - 4];
+  } else {
+    value = v.weight[target];
+  }
+  v.out[i] = value;
+  // Beside the rows: whether there was room.
+  if (i == 0) v.out[8 * size_t(v.targets)] = v.shared ? v.shared[0] : 0;
+}
 }

@@ -1,205 +1,357 @@
 // Direct sums by lists of leaves.
 //
-// A warp has one task: up to 128 targets of a leaf. A lane holds R targets, and WIDTH lanes hold all of them, with WIDTH as small as
-// can be; the 32/WIDTH groups of lanes share the sources among themselves, and their sums are added in a fixed order. So leaves
-// of any size keep the lanes busy. Sources are gathered, whatever cells they come from, 32 at a time into shared memory.
-// Single precision measures from the centre of the leaf, subtracted in double, and notes the closest pair: where that is too close,
-// nothing is written and the task is done again in double precision.
+// A warp has one task: up to MOST_TARGETS targets of a leaf. A lane holds R targets, and `width` lanes hold all of them, with width a
+// power of two as small as can be; the 32/width groups of lanes share the sources among themselves, and their sums are added in a
+// fixed order. So leaves of any size keep the lanes busy. Sources are taken 32 at a time, whatever cells they come from: while those
+// in shared memory meet the targets the next are on their way.
+//
+// Single precision reads bodies in 16 bytes, measured from the centre of their leaf, and adds the difference of the centres, which is
+// exact but for its last rounding. Bodies of the targets' leaf, of larger leaves and of inner cells are subtracted in double. It notes
+// the closest pair: where that is too close for the rounding, and where a sum is not finite, nothing is written and the task is done
+// again in double precision, which subtracts the coordinates as they are.
 #include "softening.cuh"
 #include "tree.cuh"
 
-// Warps of a block, and sources that a warp gathers before they meet the targets.
-constexpr unsigned WARPS = 4, GROUP = 128;
-
-// The targets that a lane can hold.
-template <typename Real> constexpr unsigned HELD = sizeof(Real) == 4 ? 8 : 4;
-
-template <typename Real> struct Gathered {
-  typename Four<Real>::Type source[GROUP];
-  uint32_t index[GROUP];
-};
+// Targets of a task at most, and those that a lane can hold.
+constexpr unsigned MOST_TARGETS = 128;
+template <typename Real> constexpr unsigned HELD = sizeof(Real) == 4 ? 7 : 6;
 
 __device__ inline double power_of_two_below(double x) {
-  return isfinite(x) && x > 0 ? exp2(floor(fmin(fmax(log2(x), -1000.0), 1000.0))) : 1;
+  return isfinite(x) && x > 0 ? scalbn(1.0, min(max(ilogb(x), -1000), 1000)) : 1;
 }
 
-// What the gathered sources add to the sums. OWN: some of them may be the targets.
-template <typename Real, class Kernel, bool POTENTIAL, unsigned R, bool OWN>
-__device__ inline void meet(const Kernel &kernel, const Gathered<Real> &from, unsigned count, unsigned part, unsigned parts,
-                            const Real (*at)[3], uint32_t first, unsigned width, Real (*sum)[4], Real &nearest) {
-#pragma unroll 2
-  for (unsigned j = part; j < count; j += parts) {
-    const auto s = from.source[j];
-    const uint32_t index = OWN ? from.index[j] : 0;
-#pragma unroll
-    for (unsigned r = 0; r < R; r++) {
-      const Real dx = at[r][0] - s.x, dy = at[r][1] - s.y, dz = at[r][2] - s.z;
-      const Real r2 = fused(dx, dx, fused(dy, dy, fused(dz, dz, kernel.raise())));
-      const bool itself = OWN && index == first + r * width;
-      Real g;
-      if constexpr (POTENTIAL) {
-        Real potential;
-        g = kernel.both(itself ? Real(0) : s.w, r2, potential);
-        sum[r][3] += potential;
-      } else {
-        g = kernel.force(s.w, r2);
-      }
-      sum[r][0] = fused(g, dx, sum[r][0]);
-      sum[r][1] = fused(g, dy, sum[r][1]);
-      sum[r][2] = fused(g, dz, sum[r][2]);
-      if constexpr (sizeof(Real) == 4) nearest = fminf(nearest, itself ? Real(1e30) : r2);
-    }
+__device__ inline bool is_leaf(const TreeView &tree, size_t cell) { return tree.children[2 * cell] == tree.children[2 * cell + 1]; }
+
+// A warp's targets.
+template <typename Real> struct Task {
+  uint32_t leaf, begin, end;
+  unsigned level;
+  unsigned width, part, parts;
+  uint32_t first;               // the lane's first target; the others follow `width` apart
+  double half, unit, scale;     // the unit keeps the softening length in range as well
+
+  __device__ Task(const NearView &v, size_t task) : leaf(v.tasks[3 * task]) {
+    if (leaf == NONE) return;
+    begin = v.tasks[3 * task + 1];
+    end = v.tasks[3 * task + 2];
+    level = level_of(v.targets, leaf);
+    half = v.targets.half[level];
+    unit = power_of_two_below(fmax(half, v.smooth_below / 1024));
+    scale = 1 / unit;
+    width = 1;
+    while (width < 32 && end - begin > HELD<Real> * width) width *= 2;
+    const unsigned lane = threadIdx.x % 32;
+    parts = 32 / width;
+    part = lane / width;
+    first = begin + lane % width;
   }
-}
-
-template <typename Real, template <typename> class Kernel, bool POTENTIAL, unsigned R>
-__device__ inline void task(const NearView &v, Gathered<Real> &gathered, unsigned task_index, unsigned width) {
-  constexpr bool SINGLE = sizeof(Real) == 4;
-  const unsigned lane = threadIdx.x % 32;
-  const uint32_t leaf = v.tasks[3 * size_t(task_index)], begin = v.tasks[3 * size_t(task_index) + 1];
-  const uint32_t end = v.tasks[3 * size_t(task_index) + 2];
-  const double half = half_of(v.targets, leaf);
-  const double unit = power_of_two_below(fmax(half, v.smooth_below / 1024)), scale = 1 / unit;
-  // Double precision subtracts the coordinates as they are, so that no pair loses a digit.
-  const double *c = v.targets.centre + 3 * size_t(leaf);
-  const double centre[3] = {SINGLE ? c[0] : 0, SINGLE ? c[1] : 0, SINGLE ? c[2] : 0};
+  __device__ unsigned held() const { return (end - begin + width - 1) / width; }
   // A length too small to be told from none would have a scale that overflows.
-  const Kernel<Real> kernel(v.softening == 0 ? 0 : fmax(v.softening * scale, SINGLE ? 1e-8 : 1e-60));
-
-  const unsigned parts = 32 / width, part = lane / width;
-  const uint32_t first = begin + lane % width;
-  Real at[R][3], sum[R][4] = {};
-#pragma unroll
-  for (unsigned r = 0; r < R; r++) {
-    // Idle targets lie far from everything: a copy of a body would be a pair at distance zero.
-    const uint32_t i = first + r * width;
-    const Body b = v.target_bodies[min(i, end - 1)];
-    at[r][0] = i < end ? Real((b.x - centre[0]) * scale) : Real(3e9);
-    at[r][1] = Real((b.y - centre[1]) * scale);
-    at[r][2] = Real((b.z - centre[2]) * scale);
+  __device__ double length(const NearView &v) const {
+    return v.softening == 0 ? 0 : fmax(v.softening * scale, sizeof(Real) == 4 ? 1e-8 : 1e-60);
   }
-  Real nearest = Real(1e30);
-  unsigned held = 0;
-  bool own = false;
-  const auto flush = [&]() {
-    // Whole rounds: what is beyond the last source adds nothing.
-    for (unsigned j = held + lane; j < (held + 31) / 32 * 32; j += 32) {
-      gathered.source[j] = {Real(1e9), Real(1e9), Real(1e9), Real(0)};
-      gathered.index[j] = NONE;
-    }
-    const unsigned count = (held + 31) / 32 * 32;
-    __syncwarp();
-    if (own)
-      meet<Real, Kernel<Real>, POTENTIAL, R, true>(kernel, gathered, count, part, parts, at, first, width, sum, nearest);
-    else
-      meet<Real, Kernel<Real>, POTENTIAL, R, false>(kernel, gathered, count, part, parts, at, first, width, sum, nearest);
-    __syncwarp();
-    held = 0;
-    own = false;
-  };
-  const uint64_t row_end = v.list.start[size_t(leaf) + 1];
-  for (uint64_t p = v.list.start[leaf]; p < row_end; p += 32) {
-    // A lane has a cell; the bodies of all cells are numbered through.
-    uint32_t start = 0, length = 0;
-    if (p + lane < row_end) {
-      const size_t cell = v.list.pairs[2 * (p + lane)];
-      start = v.sources.bodies[2 * cell];
-      length = v.sources.bodies[2 * cell + 1] - start;
-    }
-    uint32_t through = length;
-    for (unsigned step = 1; step < 32; step *= 2) {
-      const uint32_t before = __shfl_up_sync(~0u, through, step);
-      if (lane >= step) through += before;
-    }
-    const uint32_t total = __shfl_sync(~0u, through, 31);
-    const uint32_t offset = start - (through - length);
-    for (uint32_t g = 0; g < total; g += 32) {
-      const uint32_t i = g + lane;
-      unsigned cell = 0;
-#pragma unroll
-      for (unsigned step = 16; step > 0; step /= 2) {
-        const uint32_t reached = __shfl_sync(~0u, through, cell + step - 1);
-        if (reached <= i) cell += step;
-      }
-      const uint32_t body = __shfl_sync(~0u, offset, cell) + i;
-      bool mine = false;
-      if (i < total) {
-        const Body b = v.source_bodies[body];
-        gathered.source[held + lane] = {Real((b.x - centre[0]) * scale), Real((b.y - centre[1]) * scale),
-                                        Real((b.z - centre[2]) * scale), Real(b.q)};
-        gathered.index[held + lane] = body;
-        mine = v.same && body >= begin && body < end;
-      }
-      own |= __any_sync(~0u, mine);
-      held += min(32u, total - g);
-      if (held > GROUP - 32) flush();
-    }
-  }
-  if (held > 0) flush();
+};
 
-  for (unsigned step = width; step < 32; step *= 2)
+// Adds what `q` at the difference `d` contributes. Returns the squared distance, raised.
+template <typename Real, class Kernel, bool POTENTIAL>
+__device__ inline Real meet(const Kernel &kernel, Real dx, Real dy, Real dz, Real q, bool itself, Real *sum) {
+  const Real r2 = fused(dx, dx, fused(dy, dy, fused(dz, dz, kernel.raise())));
+  Real g;
+  if constexpr (POTENTIAL) {
+    Real potential;
+    g = kernel.both(itself ? Real(0) : q, r2, potential);
+    sum[3] += potential;
+  } else {
+    g = kernel.force(q, r2);
+  }
+  sum[0] = fused(g, dx, sum[0]);
+  sum[1] = fused(g, dy, sum[1]);
+  sum[2] = fused(g, dz, sum[2]);
+  return r2;
+}
+
+// The groups' sums together, and to the targets.
+template <typename Real, bool POTENTIAL, unsigned R>
+__device__ inline void add_groups(const Task<Real> &t, Real (*sum)[POTENTIAL ? 4 : 3]) {
+  for (unsigned step = t.width; step < 32; step *= 2)
 #pragma unroll
     for (unsigned r = 0; r < R; r++)
-      for (unsigned k = 0; k < 4; k++) sum[r][k] += __shfl_xor_sync(~0u, sum[r][k], step);
-  if constexpr (SINGLE) {
-    // The kernels of Plummer's kind raise distances by their length themselves.
-    const double raised = kernel.raise() > Real(1e-24) ? 0 : v.smooth_below;
-    const double closest = v.closest * half;
-    const bool close = (double(nearest) * unit) * unit + raised * raised < closest * closest;
-    const bool any = __any_sync(~0u, close);
-    if (lane == 0) v.again[task_index] = any;
-    if (any) return;
-  }
-  if (part > 0) return;
+#pragma unroll
+      for (unsigned k = 0; k < (POTENTIAL ? 4 : 3); k++) sum[r][k] += __shfl_xor_sync(~0u, sum[r][k], step);
+}
+template <typename Real, bool POTENTIAL, unsigned R>
+__device__ inline void keep(const NearView &v, const Task<Real> &t, const Real (*sum)[POTENTIAL ? 4 : 3]) {
+  if (t.part > 0) return;
 #pragma unroll
   for (unsigned r = 0; r < R; r++) {
-    const uint32_t i = first + r * width;
-    if (i >= end) break;
+    const uint32_t i = t.first + r * t.width;
+    if (i >= t.end) break;
     Sum s = v.sums[i];
-    if (v.potential) s.potential += double(sum[r][3]) * scale;
-    s.x += double(sum[r][0]) * (scale * scale);
-    s.y += double(sum[r][1]) * (scale * scale);
-    s.z += double(sum[r][2]) * (scale * scale);
+    if constexpr (POTENTIAL) s.potential += double(sum[r][3]) * t.scale;
+    s.x += double(sum[r][0]) * (t.scale * t.scale);
+    s.y += double(sum[r][1]) * (t.scale * t.scale);
+    s.z += double(sum[r][2]) * (t.scale * t.scale);
     v.sums[i] = s;
   }
 }
 
-template <typename Real, template <typename> class Kernel, bool POTENTIAL> __device__ inline void lists(const NearView &v) {
-  __shared__ Gathered<Real> gathered[WARPS];
-  const unsigned warp = threadIdx.x / 32, t = blockIdx.x * WARPS + warp;
-  if (t >= v.count) return;
-  // In double precision with `again`, only what single precision could not do.
-  if (sizeof(Real) == 8 && v.again && !v.again[t]) return;
-  const uint32_t targets = v.tasks[3 * size_t(t) + 2] - v.tasks[3 * size_t(t) + 1];
-  unsigned width = 1;
-  while (width < 32 && targets > HELD<Real> * width) width *= 2;
-  Gathered<Real> &g = gathered[warp];
-  const unsigned held = (targets + width - 1) / width;
-  if constexpr (sizeof(Real) == 4) {
-    switch (held) {
-    case 1: return task<Real, Kernel, POTENTIAL, 1>(v, g, t, width);
-    case 2: return task<Real, Kernel, POTENTIAL, 2>(v, g, t, width);
-    case 3: return task<Real, Kernel, POTENTIAL, 3>(v, g, t, width);
-    case 4: return task<Real, Kernel, POTENTIAL, 4>(v, g, t, width);
-    case 5: return task<Real, Kernel, POTENTIAL, 5>(v, g, t, width);
-    case 6: return task<Real, Kernel, POTENTIAL, 6>(v, g, t, width);
-    default: return task<Real, Kernel, POTENTIAL, 8>(v, g, t, width);
+// 32 sources.
+struct Batch {
+  float4 source[32];
+  uint32_t index[32];
+};
+
+// The cells of a list, 32 at a time, one a lane, and their bodies, numbered through.
+struct Cells {
+  uint32_t through = 0;         // bodies of the cells up to the lane's
+  uint32_t offset = 0;          // from numbers to places of bodies
+  float x = 0, y = 0, z = 0;    // the centre from the targets'
+  uint32_t exact = 0;           // the lanes whose cells are to be subtracted in double
+  uint32_t total = 0;
+
+  __device__ Cells(const NearView &v, const Task<float> &t, const double *centre, uint64_t p, uint64_t row_end) {
+    const unsigned lane = threadIdx.x % 32;
+    bool mine = false;
+    if (p + lane < row_end) {
+      const size_t cell = v.list.pairs[2 * (p + lane)];
+      const uint32_t begin = v.sources.bodies[2 * cell];
+      offset = begin;
+      through = v.sources.bodies[2 * cell + 1] - begin;
+      const bool own = v.same && begin < t.end && t.begin < begin + through;
+      mine = own || cell < v.sources.level_start[min(t.level, v.sources.levels - 1)] || !is_leaf(v.sources, cell);
+      if (!mine) {
+        x = (v.sources.centre[3 * cell] - centre[0]) * t.scale;
+        y = (v.sources.centre[3 * cell + 1] - centre[1]) * t.scale;
+        z = (v.sources.centre[3 * cell + 2] - centre[2]) * t.scale;
+      }
     }
-  } else {
-    switch (held) {
-    case 1: return task<Real, Kernel, POTENTIAL, 1>(v, g, t, width);
-    case 2: return task<Real, Kernel, POTENTIAL, 2>(v, g, t, width);
-    case 3: return task<Real, Kernel, POTENTIAL, 3>(v, g, t, width);
-    default: return task<Real, Kernel, POTENTIAL, 4>(v, g, t, width);
+    exact = __ballot_sync(~0u, mine);
+    const uint32_t length = through;
+#pragma unroll
+    for (unsigned step = 1; step < 32; step *= 2) {
+      const uint32_t before = __shfl_up_sync(~0u, through, step);
+      if (lane >= step) through += before;
     }
+    offset -= through - length;
+    total = __shfl_sync(~0u, through, 31);
+  }
+};
+
+// A source on its way: from the centre of its cell in the unit of the bodies, and that centre.
+struct Coming {
+  float4 body;
+  float x, y, z;
+  uint32_t index;
+
+  // Body `number` of the cells.
+  __device__ Coming(const NearView &v, const Task<float> &t, const double *centre, float shrink, const Cells &cells, uint32_t number) {
+    unsigned cell = 0;
+#pragma unroll
+    for (unsigned step = 16; step > 0; step /= 2)
+      if (__shfl_sync(~0u, cells.through, cell + step - 1) <= number) cell += step;
+    index = __shfl_sync(~0u, cells.offset, cell) + number;
+    x = __shfl_sync(~0u, cells.x, cell);
+    y = __shfl_sync(~0u, cells.y, cell);
+    z = __shfl_sync(~0u, cells.z, cell);
+    if (number >= cells.total) {
+      // What is beyond the last source adds nothing.
+      body = make_float4(0, 0, 0, 0);
+      x = y = z = 1e9f;
+      index = NONE;
+    } else if (cells.exact >> cell & 1) {
+      const Body b = v.source_bodies[index];
+      body = make_float4(float((b.x - centre[0]) * t.scale) * shrink, float((b.y - centre[1]) * t.scale) * shrink,
+                         float((b.z - centre[2]) * t.scale) * shrink, float(b.q));
+    } else {
+      body = v.near[index];
+    }
+  }
+};
+
+template <template <typename> class Kernel, bool POTENTIAL, unsigned R>
+__device__ inline void in_single(const NearView &v, const Task<float> &t, size_t task) {
+  constexpr int FAR = 0x7149f2ca; // 1e30
+  __shared__ Batch batch;
+  const unsigned lane = threadIdx.x % 32;
+  const double *from = v.targets.centre + 3 * size_t(t.leaf);
+  const double centre[3] = {from[0], from[1], from[2]};
+  const Kernel<float> kernel(t.length(v));
+  float at[R][3], sum[R][POTENTIAL ? 4 : 3] = {};
+#pragma unroll
+  for (unsigned r = 0; r < R; r++) {
+    // Idle targets lie far from everything: a copy of a body would be a pair at distance zero.
+    const uint32_t i = t.first + r * t.width;
+    const Body b = v.target_bodies[min(i, t.end - 1)];
+    at[r][0] = i < t.end ? float((b.x - centre[0]) * t.scale) : 3e9f;
+    at[r][1] = (b.y - centre[1]) * t.scale;
+    at[r][2] = (b.z - centre[2]) * t.scale;
+  }
+  const float stretch = power_of_two_below(v.sources.half[0]) * t.scale, shrink = 1 / stretch;
+  // Positive numbers compare as whole numbers do, of which three are compared at once.
+  int nearest = FAR;
+  const uint64_t row_end = v.list.start[size_t(t.leaf) + 1];
+  for (uint64_t p = v.list.start[t.leaf]; p < row_end; p += 32) {
+    const Cells cells(v, t, centre, p, row_end);
+    Coming next(v, t, centre, shrink, cells, lane);
+    for (uint32_t g = 0; g < cells.total; g += 32) {
+      __syncwarp();
+      batch.source[lane] = make_float4(fmaf(next.body.x, stretch, next.x), fmaf(next.body.y, stretch, next.y),
+                                       fmaf(next.body.z, stretch, next.z), next.body.w);
+      const bool own = __any_sync(~0u, v.same && next.index - t.begin < t.end - t.begin);
+      if (own) batch.index[lane] = next.index;
+      __syncwarp();
+      if (g + 32 < cells.total) next = Coming(v, t, centre, shrink, cells, g + 32 + lane);
+      if (!own) {
+#pragma unroll 2
+        for (unsigned j = t.part; j < 32; j += t.parts) {
+          const float4 s = batch.source[j];
+          int r2[R];
+#pragma unroll
+          for (unsigned r = 0; r < R; r++)
+            r2[r] = __float_as_int(
+                meet<float, Kernel<float>, POTENTIAL>(kernel, at[r][0] - s.x, at[r][1] - s.y, at[r][2] - s.z, s.w, false, sum[r]));
+#pragma unroll
+          for (unsigned r = 0; r < R; r += 2) nearest = __vimin3_s32(nearest, r2[r], r2[min(r + 1, R - 1)]);
+        }
+      } else {
+#pragma unroll 1
+        for (unsigned j = t.part; j < 32; j += t.parts) {
+          const float4 s = batch.source[j];
+          const uint32_t index = batch.index[j];
+#pragma unroll
+          for (unsigned r = 0; r < R; r++) {
+            const bool itself = index == t.first + r * t.width;
+            const float r2 =
+                meet<float, Kernel<float>, POTENTIAL>(kernel, at[r][0] - s.x, at[r][1] - s.y, at[r][2] - s.z, s.w, itself, sum[r]);
+            nearest = min(nearest, itself ? FAR : __float_as_int(r2));
+          }
+        }
+      }
+    }
+  }
+  add_groups<float, POTENTIAL, R>(t, sum);
+  // Kernels of Plummer's kind raise distances by their length themselves.
+  const double raised = kernel.raise() > 1e-24f ? 0 : v.smooth_below;
+  const double closest = v.closest * t.half;
+  bool again = (double(__int_as_float(nearest)) * t.unit) * t.unit + raised * raised < closest * closest;
+#pragma unroll
+  for (unsigned r = 0; r < R; r++)
+#pragma unroll
+    for (unsigned k = 0; k < (POTENTIAL ? 4 : 3); k++) again |= !isfinite(sum[r][k]);
+  again = __any_sync(~0u, again);
+  if (lane == 0) v.again[task] = again;
+  if (!again) keep<float, POTENTIAL, R>(v, t, sum);
+}
+
+template <template <typename> class Kernel, bool POTENTIAL, unsigned R>
+__device__ inline void in_double(const NearView &v, const Task<double> &t) {
+  const unsigned lane = threadIdx.x % 32;
+  const Kernel<double> kernel(t.length(v));
+  double at[R][3], sum[R][POTENTIAL ? 4 : 3] = {};
+#pragma unroll
+  for (unsigned r = 0; r < R; r++) {
+    const Body b = v.target_bodies[min(t.first + r * t.width, t.end - 1)];
+    at[r][0] = b.x * t.scale;
+    at[r][1] = b.y * t.scale;
+    at[r][2] = b.z * t.scale;
+  }
+  const uint64_t row_end = v.list.start[size_t(t.leaf) + 1];
+  for (uint64_t p = v.list.start[t.leaf]; p < row_end; p += 32) {
+    uint32_t begin = 0, length = 0;
+    if (p + lane < row_end) {
+      const size_t cell = v.list.pairs[2 * (p + lane)];
+      begin = v.sources.bodies[2 * cell];
+      length = v.sources.bodies[2 * cell + 1] - begin;
+    }
+    const unsigned cells = min(row_end - p, uint64_t(32));
+    for (unsigned c = 0; c < cells; c++) {
+      const uint32_t start = __shfl_sync(~0u, begin, c), end = start + __shfl_sync(~0u, length, c);
+      const uint32_t own = v.same ? 0 : ~0u;
+      uint32_t j = start + t.part;
+      Body next = {};
+      if (j < end) next = v.source_bodies[j];
+#pragma unroll 1
+      while (j < end) {
+        const Body s = next;
+        const uint32_t index = j | own;
+        j += t.parts;
+        if (j < end) next = v.source_bodies[j];
+#pragma unroll
+        for (unsigned r = 0; r < R; r++)
+          meet<double, Kernel<double>, POTENTIAL>(kernel, fma(-s.x, t.scale, at[r][0]), fma(-s.y, t.scale, at[r][1]),
+                                                  fma(-s.z, t.scale, at[r][2]), s.q, index == t.first + r * t.width, sum[r]);
+      }
+    }
+  }
+  add_groups<double, POTENTIAL, R>(t, sum);
+  keep<double, POTENTIAL, R>(v, t, sum);
+}
+
+template <template <typename> class Kernel, bool POTENTIAL> __device__ inline void lists_f32(const NearView &v) {
+  const size_t task = blockIdx.x;
+  const Task<float> t(v, task);
+  if (t.leaf == NONE) return;
+  switch (t.held()) {
+  case 1:
+  case 2: return in_single<Kernel, POTENTIAL, 2>(v, t, task);
+  case 3:
+  case 4: return in_single<Kernel, POTENTIAL, 4>(v, t, task);
+  case 5: return in_single<Kernel, POTENTIAL, 5>(v, t, task);
+  case 6: return in_single<Kernel, POTENTIAL, 6>(v, t, task);
+  default: return in_single<Kernel, POTENTIAL, 7>(v, t, task);
+  }
+}
+
+template <template <typename> class Kernel, bool POTENTIAL> __device__ inline void lists_f64(const NearView &v) {
+  // With `again`, only what single precision could not do.
+  if (v.again && !v.again[blockIdx.x]) return;
+  const Task<double> t(v, blockIdx.x);
+  if (t.leaf == NONE) return;
+  switch (t.held()) {
+  case 1:
+  case 2: return in_double<Kernel, POTENTIAL, 2>(v, t);
+  case 3: return in_double<Kernel, POTENTIAL, 3>(v, t);
+  case 4: return in_double<Kernel, POTENTIAL, 4>(v, t);
+  case 5: return in_double<Kernel, POTENTIAL, 5>(v, t);
+  default: return in_double<Kernel, POTENTIAL, 6>(v, t);
   }
 }
 
 extern "C" {
+// The tasks of a cell: the first at the place of its number, those of bodies beyond MOST_TARGETS where no other leaf's bodies lead
+// to. Places and marks that stay free hold NONE and 0.
+__global__ void __launch_bounds__(TILE) near_tasks(NearView v) {
+  const size_t cell = size_t(blockIdx.x) * TILE + threadIdx.x;
+  if (cell >= v.targets.cells || !is_leaf(v.targets, cell)) return;
+  const uint32_t begin = v.targets.bodies[2 * cell], end = v.targets.bodies[2 * cell + 1];
+  const uint64_t parts = (end - begin + MOST_TARGETS - 1) / MOST_TARGETS;
+  for (uint64_t k = 0; k < parts; k++) {
+    uint32_t *task = v.tasks + 3 * (k == 0 ? cell : v.targets.cells + begin / MOST_TARGETS + k - 1);
+    task[0] = cell;
+    task[1] = begin + (end - begin) * k / parts;
+    task[2] = begin + (end - begin) * (k + 1) / parts;
+  }
+}
+
+// Bodies from the centres of their leaves. A warp has one cell.
+__global__ void __launch_bounds__(TILE) near_bodies(NearView v) {
+  const size_t cell = size_t(blockIdx.x) * (TILE / 32) + threadIdx.x / 32;
+  if (cell >= v.sources.cells || !is_leaf(v.sources, cell)) return;
+  const Frame<float> frame(v.sources, cell, power_of_two_below(v.sources.half[0]));
+  for (uint32_t i = v.sources.bodies[2 * cell] + threadIdx.x % 32; i < v.sources.bodies[2 * cell + 1]; i += 32) {
+    const Body b = v.source_bodies[i];
+    float at[3];
+    frame.place(b, at);
+    v.near[i] = make_float4(at[0], at[1], at[2], float(b.q));
+  }
+}
+
+// Blocks of a multiprocessor that the registers must suffice for.
 #define LISTS(NAME, KERNEL)                                                                                              \
-  __global__ void __launch_bounds__(32 * WARPS, 5) p2p_list_##NAME##_f32(NearView v) { lists<float, KERNEL, false>(v); }     \
-  __global__ void __launch_bounds__(32 * WARPS, 4) p2p_list_##NAME##_potential_f32(NearView v) { lists<float, KERNEL, true>(v); } \
-  __global__ void __launch_bounds__(32 * WARPS) p2p_list_##NAME##_potential_f64(NearView v) { lists<double, KERNEL, true>(v); }
+  __global__ void __launch_bounds__(32, 20) p2p_list_##NAME##_f32(NearView v) { lists_f32<KERNEL, false>(v); }             \
+  __global__ void __launch_bounds__(32, 16) p2p_list_##NAME##_potential_f32(NearView v) { lists_f32<KERNEL, true>(v); }    \
+  __global__ void __launch_bounds__(32, 12) p2p_list_##NAME##_f64(NearView v) { lists_f64<KERNEL, false>(v); }             \
+  __global__ void __launch_bounds__(32, 12) p2p_list_##NAME##_potential_f64(NearView v) { lists_f64<KERNEL, true>(v); }
 LISTS(newton, Newton)
 LISTS(plummer, Plummer)
 LISTS(p1, P1)

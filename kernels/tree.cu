@@ -107,6 +107,12 @@ __global__ void __launch_bounds__(THREADS) split(GrowthView v) {
   }
 }
 
+// No levels below those that have been made.
+__global__ void end_levels(GrowthView v) {
+  const unsigned level = v.depth + 2 + threadIdx.x;
+  if (level <= KEY_LEVELS + 1) v.state[level] = v.state[v.depth + 1];
+}
+
 // Cells of the last level of a key that hold more than a leaf may: fine where all bodies are at one place, else the tree has to
 // go on below the keys.
 __global__ void __launch_bounds__(THREADS) deepest(GrowthView v) {
@@ -183,5 +189,44 @@ __global__ void __launch_bounds__(THREADS) place_leaves(GrowthView v) {
       const uint32_t body = v.bodies[2 * cell];
       v.leaves[v.rank[body / 32] + __popc(v.map[body / 32] & ((1u << body % 32) - 1))] = cell;
     }
+}
+
+// The kind of every cell, and how many there are of each.
+__global__ void __launch_bounds__(THREADS) count_kinds(GrowthView v) {
+  __shared__ uint32_t count[KINDS];
+  const uint32_t cells = cells_of(v);
+  if (cells > v.capacity) return;
+  for (unsigned i = threadIdx.x; i < KINDS; i += THREADS) count[i] = 0;
+  __syncthreads();
+  for (uint32_t cell = blockIdx.x * THREADS + threadIdx.x; cell < cells; cell += gridDim.x * THREADS) {
+    const unsigned kind = 8 * v.level[cell] + v.octant[cell];
+    v.kind[cell] = kind;
+    atomicAdd(&count[kind], 1u);
+  }
+  __syncthreads();
+  for (unsigned i = threadIdx.x; i < KINDS; i += THREADS)
+    if (count[i]) {
+      atomicAdd(&v.bins[i], count[i]);
+      atomicAdd(reinterpret_cast<unsigned long long *>(v.state + STATE_KINDS + i), (unsigned long long)(count[i]));
+    }
+}
+
+// The tiles of the sorted cells.
+__global__ void __launch_bounds__(THREADS) fill_tiles(TilesView v) {
+  const uint32_t i = blockIdx.x * THREADS + threadIdx.x, tile = i / TILE_CELLS;
+  if (tile >= v.first_tile[KINDS]) return;
+  unsigned kind = 0;
+  for (unsigned step = 128; step > 0; step /= 2)
+    if (kind + step < KINDS && v.first_tile[kind + step] <= tile) kind += step;
+  // Kinds without cells start where the next one does: the last that starts here has the tile.
+  const uint32_t mine = tile - v.first_tile[kind], at = v.first[kind] + mine * TILE_CELLS + i % TILE_CELLS;
+  // Two tiles of an octant, then two of the next.
+  const unsigned level = kind / 8 * 8;
+  uint32_t place = v.first_tile[level] + mine % 2;
+  for (unsigned k = level; k < level + 8; k++) {
+    const uint32_t tiles = v.first_tile[k + 1] - v.first_tile[k];
+    place += min(tiles, mine / 2 * 2 + (k < kind ? 2 : 0));
+  }
+  v.tiles[place * TILE_CELLS + i % TILE_CELLS] = at < v.first[kind + 1] ? v.sorted[at] : NO_CELL;
 }
 }

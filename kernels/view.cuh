@@ -126,18 +126,44 @@ struct TranslateView {
   uint32_t part, depth;         // target coefficients of a block, and source coefficients at a time
 };
 
+// Cartesian expansions: bodies to expansions and expansions to bodies.
+struct CartesianView {
+  TreeView targets, sources;
+  CsrView list;                 // of P2L and M2P
+  const Body *target_bodies;
+  const Body *source_bodies;
+  const uint32_t *work;         // a cell for each block
+  const uint32_t *exponents;    // of the multi-indices to degree order + 1, 8 bits an axis
+  void *coefficients;           // [cells][indices]
+  Sum *sums;
+  double epsilon;
+  uint32_t order, lanes, p1;    // lanes: bodies at a time; p1: 1 for that kernel, 0 for Plummer's
+};
+
+// The matrices of their M2L.
+struct CartesianMatrixView {
+  const uint32_t *exponents;
+  const uint32_t *coefficients; // [16 steps]: `order` of M2lView
+  const double *derivatives;    // [matrices][indices]
+  void *matrices;               // [matrices][steps][columns][32][4]
+  uint64_t size;                // numbers of all matrices
+  uint32_t order, steps, columns;
+  uint32_t words, split;        // words: 2 in double precision
+};
+
 // Multipoles to local expansions.
 struct M2lView {
   CsrView list;
   const uint32_t *tiles;        // [tiles_len][CELLS]: target cells of one level and octant, then NONE
   uint32_t *table;              // [tiles_len][slots][CELLS]: source cells, or NONE
   const uint8_t *octant;        // [cells]
+  const uint32_t *level_start;  // [levels + 1]
   const uint32_t *slot_of;      // [8][classes]: the slot of a class at targets of an octant, or NONE
   const uint32_t *operators;    // [8][slots]: the matrix, and in bits 29 to 31 the axes that it is mirrored along
-  const uint32_t *source_signs; // [8][pitch]: the sign bit of a packed coefficient in a mirror along these axes
+  const uint32_t *source_signs; // [8][pitch]: the sign bits of a packed place in a mirror along these axes
   const uint32_t *target_signs; // [8][8 columns]
   const uint32_t *order;        // [pitch]: the coefficient of a packed place, or NONE
-  const void *matrices;         // [][steps][columns][1 or 2 in single precision][32 lanes][4]
+  const void *matrices;         // [][steps][columns][32 lanes][4]
   const void *multipoles;       // [zero_row][n]
   void *packed;                 // [zero_row + 1][pitch]
   const void *from;             // the same
@@ -148,6 +174,7 @@ struct M2lView {
   uint32_t cells, zero_row;     // target cells and source cells
   uint32_t n, columns;          // coefficients, and eights of them
   uint32_t pitch, steps, half;  // steps of 16 source coefficients; half: the last has 8
+  uint32_t levels, per_level;   // matrices of a level; 0: all levels have the same
 };
 
 // Direct sums by lists.
@@ -156,24 +183,54 @@ struct NearView {
   CsrView list;
   const Body *target_bodies;
   const Body *source_bodies;
-  const uint32_t *tasks;        // [count][3]: leaf, first body, one past the last
+  float4 *near;                 // [sources]: from the centre of the leaf, in a power of two below half the root's side; strength
+  uint32_t *tasks;              // [count][3]: leaf or NONE, first body, one past the last
   uint32_t *again;              // [count]: 1 where a pair was too close for single precision
   Sum *sums;
   double softening;             // epsilon, or h of the spline
   double smooth_below;          // epsilon
   double closest;               // in half sides of the leaf; 0: never too close
   uint32_t count, same;
-  uint32_t potential;           // 0: the field alone
+};
+
+// Where the last degree of the expansions is large, at the bodies of a sample of leaves.
+struct ShareView {
+  TreeView targets, sources;
+  CsrView m2p;
+  const uint32_t *leaves;       // every step-th is in the sample
+  const uint32_t *caller;       // [targets]: places in the caller's order
+  const Body *target_bodies;
+  const Sum *sums;
+  const void *multipoles;       // [cells][(order + 1)^2]; null where there is no M2P
+  const void *locals;           // the same; null where there is no M2L
+  const void *m2p_factors;      // of the recurrences
+  const void *l2p_factors;
+  uint32_t *start;              // [count]: first body of each leaf
+  double *found;                // [1]: number of bodies
+  uint32_t *target;             // [capacity], in the caller's order
+  double *share;                // [capacity]
+  uint32_t count, step;         // leaves of the sample
+  uint32_t leaf_size, order;
+  uint32_t capacity, unused;
 };
 
 // Direct sums at a sample of targets, for the guard.
 struct GuardView {
   const Body *sources;          // [n]
-  const double *places;         // [targets][3]
+  const double *position;       // [all][3], in the caller's order
+  const double *field;          // [all][3]: what is to be measured
+  const double *shared;         // [1]: number of targets that have shares; or null
+  const uint32_t *share_target; // [capacity]
+  const double *share;          // [capacity]
+  uint32_t *picked;             // [targets]: the sample
+  double *weight;               // [targets]: the number of targets, in any unit, that each stands for; 0: none
   double *partial;              // [targets][parts][4]: field, square of the largest term
-  double softening;
-  double scale;                 // of lengths
-  uint32_t n, parts;
+  double *out;                  // [targets][8]: the same, the field that was found, weight; and what `shared` holds
+  double softening;             // epsilon, or h of the spline, in the scaled unit
+  double unit, scale;           // lengths are multiplied by: in the sources; besides, so that squares of forces are numbers
+  uint32_t n, all;
+  uint32_t targets, parts;
+  uint32_t capacity, unused;
 };
 
 // Bodies in the order of a tree.
@@ -202,7 +259,10 @@ extern "C" __device__ const unsigned layout[] = {
     CELLS, sizeof(TreeView), offsetof(TreeView, cells), sizeof(CsrView), sizeof(Sum),
     sizeof(FarView), offsetof(FarView, list), offsetof(FarView, sums), offsetof(FarView, staged),
     sizeof(TranslateView), offsetof(TranslateView, tiles), offsetof(TranslateView, depth),
-    sizeof(M2lView), offsetof(M2lView, matrices), offsetof(M2lView, fault), offsetof(M2lView, half),
-    sizeof(NearView), offsetof(NearView, tasks), offsetof(NearView, softening), offsetof(NearView, potential),
-    sizeof(GuardView), offsetof(GuardView, parts), sizeof(GatherView), offsetof(GatherView, n),
+    sizeof(CartesianView), offsetof(CartesianView, epsilon), offsetof(CartesianView, p1),
+    sizeof(CartesianMatrixView), offsetof(CartesianMatrixView, split),
+    sizeof(M2lView), offsetof(M2lView, matrices), offsetof(M2lView, fault), offsetof(M2lView, per_level),
+    sizeof(NearView), offsetof(NearView, tasks), offsetof(NearView, softening), offsetof(NearView, same),
+    sizeof(ShareView), offsetof(ShareView, start), offsetof(ShareView, capacity),
+    sizeof(GuardView), offsetof(GuardView, softening), offsetof(GuardView, capacity), sizeof(GatherView), offsetof(GatherView, n),
 };

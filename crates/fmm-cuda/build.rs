@@ -5,9 +5,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 /// The kernels' files, and whether multiplications and additions may be fused: not where bits must be the CPU's.
-const MODULES: [(&str, bool); 13] = [
+const MODULES: [(&str, bool); 15] = [
+    ("cartesian", true),
     ("evaluate", true),
     ("gather", false),
     ("guard", true),
@@ -19,6 +21,7 @@ const MODULES: [(&str, bool); 13] = [
     ("p2p", true),
     ("sort", false),
     ("step", false),
+    ("survey", false),
     ("translate", true),
     ("tree", false),
 ];
@@ -44,7 +47,11 @@ fn main() {
             for (name, fused) in MODULES {
                 for capability in CAPABILITIES {
                     let ptx = out.join(format!("{name}.{capability}.ptx"));
-                    compile(&nvcc, &kernels.join(format!("{name}.cu")), &ptx, capability, fused);
+                    let source = kernels.join(format!("{name}.cu"));
+                    // Of dozens of files few change at a time, and some take a minute.
+                    if changed(&nvcc).max(changed(Path::new("build.rs"))).max(newest(&source)) >= changed(&ptx) {
+                        compile(&nvcc, &source, &ptx, capability, fused);
+                    }
                     writeln!(modules, "    ({name:?}, {capability}, include_str!({ptx:?})),").expect("text grows");
                 }
             }
@@ -79,6 +86,19 @@ fn find(root: &Path) -> Result<PathBuf, String> {
 
 fn runs(nvcc: &Path) -> bool {
     nvcc.is_file() && Command::new(nvcc).arg("--version").output().is_ok_and(|o| o.status.success())
+}
+
+/// When a file was written; long ago if there is none.
+fn changed(file: &Path) -> SystemTime {
+    fs::metadata(file).and_then(|m| m.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+/// When a source or anything that it includes was last written.
+fn newest(source: &Path) -> SystemTime {
+    let text = fs::read_to_string(source).unwrap_or_default();
+    let included = text.lines().filter_map(|line| line.strip_prefix("#include \"")?.split('"').next());
+    let times = included.map(|name| newest(&source.with_file_name(name)));
+    times.fold(changed(source), SystemTime::max)
 }
 
 /// Compiles one file; stops the build where its text is wrong.

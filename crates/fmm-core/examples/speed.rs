@@ -1,4 +1,5 @@
-//! Times of whole sums, tree included, with their measured errors: `speed N uniform|plummer THREADS TOLERANCE...`.
+//! Times of whole sums, tree included, with their measured errors: `speed N uniform|plummer THREADS [METHOD] TOLERANCE...`;
+//! a method (`fmm` until one is named) holds for the tolerances after it.
 //!
 //! The least of several repetitions, by stage; the error is that of 1000 targets against direct sums in double precision.
 
@@ -8,10 +9,12 @@ mod common;
 use common::*;
 use fmm_core::{Evaluation, Method, Settings, Softening, Stage, StageTimes, evaluate};
 
+const METHODS: [Method; 4] = [Method::Direct, Method::Treecode, Method::Fmm, Method::Auto];
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [n, set, threads, tolerances @ ..] = &arguments[..] else {
-        eprintln!("usage: speed N uniform|plummer THREADS TOLERANCE...");
+        eprintln!("usage: speed N uniform|plummer THREADS [METHOD] TOLERANCE...");
         std::process::exit(2);
     };
     let n = n.parse::<f64>().expect("a number of particles") as usize;
@@ -21,8 +24,14 @@ fn main() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
     pool.install(|| {
         let reference = Reference::new(&points, &q, None, Softening::None, 1000);
-        for tolerance in tolerances.iter().map(|t| t.parse().expect("a tolerance")) {
-            let settings = Settings { method: Method::Fmm, tolerance, ..Settings::default() };
+        let mut method = Method::Fmm;
+        for word in tolerances {
+            if let Some(named) = METHODS.into_iter().find(|m| m.name() == word) {
+                method = named;
+                continue;
+            }
+            let tolerance = word.parse().expect("a method or a tolerance");
+            let settings = Settings { method, tolerance, ..Settings::default() };
             let mut best: Option<(StageTimes, Evaluation)> = None;
             let mut spent = 0.0;
             for repetition in 0..20 {
@@ -38,7 +47,7 @@ fn main() {
             }
             let (times, sum) = best.expect("at least three repetitions");
             let e = reference.errors(&sum.potential, &sum.field);
-            print!("{set} {n} {threads}T {tolerance:.0e} rms {:.1e} L2 {:.1e} ", e.rms, e.l2);
+            print!("{set} {n} {threads}T {} {tolerance:.0e} rms {:.1e} L2 {:.1e} ", method.name(), e.rms, e.l2);
             let c = &sum.choice;
             print!("{} p {} leaf {} ", c.precision.name(), c.order.unwrap_or(0), c.leaf_size);
             print!("total {:.1} ms:", 1e3 * times.total());

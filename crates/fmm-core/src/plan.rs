@@ -69,13 +69,15 @@ impl<const D: usize> Plan<D> {
     }
 }
 
-/// The stages of a method after trees and lists, in order, in space and in the plane. One page that reads as the algorithm.
+/// The stages of a method after tree and lists, in order, in space and in the plane. One page that reads as the algorithm.
+///
+/// P2P needs no other stage: it may run at any time before the expansions add to its sums.
 pub fn schedule(method: Method) -> &'static [Stage] {
     match method {
         Method::Fmm => {
-            &[Stage::P2M, Stage::M2M, Stage::M2L, Stage::P2L, Stage::L2L, Stage::L2P, Stage::M2P, Stage::P2P]
+            &[Stage::P2M, Stage::M2M, Stage::M2L, Stage::P2L, Stage::L2L, Stage::P2P, Stage::L2P, Stage::M2P]
         }
-        Method::Treecode => &[Stage::P2M, Stage::M2M, Stage::M2P, Stage::P2P],
+        Method::Treecode => &[Stage::P2M, Stage::M2M, Stage::P2P, Stage::M2P],
         Method::Direct | Method::Auto => &[Stage::P2P],
     }
 }

@@ -1,52 +1,153 @@
 //! A sum on the device as the contract wants it: done with one choice after another, and measured.
 
 use cust::memory::DevicePointer;
-use fmm_core::contract::Attempt;
-use fmm_core::cpu::{guard::Sample, power_of_two_below};
-use fmm_core::plan::Plan;
+use fmm_core::accuracy::{self, Problem, Strengths};
+use fmm_core::contract::{self, Attempt};
+use fmm_core::cpu::power_of_two_below;
 use fmm_core::tree::Cube;
-use fmm_core::{Choice, Error, Family, Method, Precision, Settings, Softening, Stage, StageTimes};
+use fmm_core::{Choice, Error, Method, Precision, Settings, Softening, Stage, StageTimes};
 
 use crate::buffer::Buffer;
 use crate::direct::{self, Direct, Output, Request};
-use crate::fmm::{Ends, Fmm, Shares};
+use crate::fmm::{Ends, Fmm};
+use crate::geometry::{Survey, Work};
+use crate::guard::{Guard, Measured};
 use crate::order::Units;
-use crate::{Gpu, guard, policy};
+use crate::{Gpu, policy};
 
-/// A sum on the device, done with one choice after another.
-pub struct DeviceAttempt<'a> {
-    /// Where.
-    pub gpu: &'a Gpu,
-    /// The arrays of fast methods.
-    pub fmm: &'a mut Fmm,
-    /// The arrays of direct sums.
-    pub direct: &'a mut Direct,
-    /// Around everything.
-    pub cube: Cube<3>,
-    /// On the host.
-    pub sources: &'a [[f64; 3]],
-    /// On the host; none where the targets are the sources.
-    pub targets: Option<&'a [[f64; 3]]>,
-    /// The same on the device, `[n][3]`.
-    pub positions: (&'a Buffer<f64>, Option<&'a Buffer<f64>>),
-    /// And with strengths.
+/// The arrays of sums, kept from one to the next.
+#[derive(Default)]
+pub struct Arrays {
+    /// Of fast methods.
+    pub fmm: Fmm,
+    /// Of direct sums.
+    pub direct: Direct,
+    survey: Survey,
+    guard: Guard,
+    work: Work,
+}
+
+/// The bodies of a sum on the device, and where its results go.
+pub struct Bodies<'a> {
+    /// Sources and targets, `[n][3]`; no targets where these are the sources.
+    pub position: (&'a Buffer<f64>, Option<&'a Buffer<f64>>),
+    /// The same with strengths.
     pub ends: Ends,
-    /// `[targets][3]`, on the device, in the caller's order.
+    /// What the choice depends on of the strengths.
+    pub strengths: Strengths,
+    /// `[targets][3]`, in the caller's order.
     pub field: &'a mut Buffer<f64>,
     /// `[targets]`; none if it is not wanted now.
     pub potential: Option<&'a mut Buffer<f64>>,
-    /// Of the kernel.
-    pub softening: Softening,
-    /// Where times go.
-    pub times: &'a mut StageTimes,
-    /// Where the present sum errs most.
-    pub shares: Shares,
-    /// The units of the present sum, if it is direct.
-    pub arranged: Option<Units>,
-    /// What went wrong in measuring.
-    pub failed: Option<Error>,
-    /// Of the last sum, if the trees know.
+}
+
+/// What a sum has come to.
+pub struct Summed {
+    /// With what the tolerance was kept.
+    pub choice: Choice,
+    /// The units of the sum, if it is direct.
+    pub units: Option<Units>,
+    /// Pairs of sources at bitwise the same place, if trees have counted them.
     pub coincident_pairs: Option<u64>,
+}
+
+/// Sums until the tolerance is kept; nothing but counters and the guard's sample comes to the host.
+///
+/// # Errors
+/// Those of [`policy::choose`] and [`contract::keep`], [`Error::Device`] where memory lacks or the device fails.
+pub fn sum(
+    gpu: &Gpu,
+    arrays: &mut Arrays,
+    settings: &Settings,
+    bodies: Bodies,
+    times: &mut StageTimes,
+) -> Result<Summed, Error> {
+    let (mut attempt, problem, resolved) = begin(gpu, arrays, settings, bodies, times)?;
+    let choice = contract::keep(&resolved, problem, &mut attempt)?;
+    Ok(Summed { choice, units: attempt.units, coincident_pairs: attempt.coincident_pairs })
+}
+
+/// Sums with the order of `settings`, which must be given, and measures the error as the contract does.
+///
+/// # Errors
+/// Those of [`sum`].
+pub fn measure(gpu: &Gpu, arrays: &mut Arrays, settings: &Settings, bodies: Bodies) -> Result<f64, Error> {
+    let times = &mut StageTimes::default();
+    let (mut attempt, problem, resolved) = begin(gpu, arrays, settings, bodies, times)?;
+    attempt.sum(&resolved, accuracy::choose(&resolved, problem)?)?;
+    attempt.measure()
+}
+
+/// What there is to know before the first attempt.
+fn begin<'a>(
+    gpu: &'a Gpu,
+    arrays: &'a mut Arrays,
+    settings: &Settings,
+    bodies: Bodies<'a>,
+    times: &'a mut StageTimes,
+) -> Result<(DeviceAttempt<'a>, Problem, Settings), Error> {
+    let Bodies { position, ends, strengths, field, potential } = bodies;
+    // Method and leaves anew for every sum: they depend on nothing but the bodies as they are.
+    let (cube, problem, resolved) = times.time_more(Stage::Tree, || resolve(gpu, arrays, settings, ends, strengths))?;
+    let attempt = DeviceAttempt {
+        gpu,
+        arrays,
+        cube,
+        problem,
+        fits: settings.leaf_size.is_none(),
+        position,
+        ends,
+        field,
+        potential,
+        softening: settings.softening,
+        times,
+        units: None,
+        failed: None,
+        coincident_pairs: None,
+    };
+    Ok((attempt, problem, resolved))
+}
+
+/// The cube of all bodies, what the choice depends on, and the settings with method and leaf size resolved.
+///
+/// # Errors
+/// Those of [`policy::choose`], [`Error::Device`] where memory lacks or the device fails.
+pub fn resolve(
+    gpu: &Gpu,
+    arrays: &mut Arrays,
+    settings: &Settings,
+    ends: Ends,
+    strengths: Strengths,
+) -> Result<(Cube<3>, Problem, Settings), Error> {
+    let sets = [Some(ends.sources), ends.targets];
+    let cube = arrays.survey.cube(gpu, &sets.into_iter().flatten().collect::<Vec<_>>())?;
+    // Where bodies are dense matters to softened kernels alone.
+    let dense = settings.softening != Softening::None;
+    let spread = arrays.survey.spread(gpu, &mut arrays.work, ends.sources, cube, dense)?;
+    let problem = Problem::new(ends.sources.n, ends.at().n, strengths, &spread, &cube);
+    Ok((cube, problem, policy::choose(settings, problem)?))
+}
+
+/// A sum on the device, done with one choice after another.
+struct DeviceAttempt<'a> {
+    gpu: &'a Gpu,
+    arrays: &'a mut Arrays,
+    cube: Cube<3>,
+    problem: Problem,
+    /// Whether the cube may be widened to fit the leaves: not where their size is given.
+    fits: bool,
+    position: (&'a Buffer<f64>, Option<&'a Buffer<f64>>),
+    ends: Ends,
+    field: &'a mut Buffer<f64>,
+    potential: Option<&'a mut Buffer<f64>>,
+    softening: Softening,
+    times: &'a mut StageTimes,
+    /// The units of the present sum, if it is direct.
+    units: Option<Units>,
+    /// What went wrong in measuring.
+    failed: Option<Error>,
+    /// Of the last sum, if the trees know.
+    coincident_pairs: Option<u64>,
 }
 
 impl DeviceAttempt<'_> {
@@ -57,14 +158,14 @@ impl DeviceAttempt<'_> {
 
     fn direct_sum(&mut self, settings: &Settings, choice: &Choice) -> Result<(), Error> {
         let output = self.output();
-        let (gpu, direct, ends) = (self.gpu, &mut *self.direct, self.ends);
+        let (gpu, direct, ends) = (self.gpu, &mut self.arrays.direct, self.ends);
         let request =
             Request { softening: settings.softening, precision: choice.precision, potential: self.potential.is_some() };
-        let n = self.targets.map_or(self.sources.len(), <[_]>::len);
-        let bytes = Direct::bytes(&request, self.sources.len(), self.targets.map(<[_]>::len));
-        direct::fits(gpu, bytes, &format!("{} sources at {n} targets", self.sources.len()))?;
+        let (sources, targets) = (ends.sources.n, ends.targets.map(|t| t.n));
+        let what = format!("{sources} sources at {} targets", ends.at().n);
+        direct::fits(gpu, direct.growth(&request, sources, targets), &what)?;
         let units = direct::units(self.cube, ends.largest);
-        (self.arranged, self.shares) = (Some(units), vec![]);
+        self.units = Some(units);
         let sorted = choice.precision == Precision::F32;
         let same = ends.targets.is_none();
         self.times.time(Stage::Tree, || {
@@ -81,45 +182,46 @@ impl DeviceAttempt<'_> {
     }
 
     fn measure(&mut self) -> Result<f64, Error> {
-        let at = self.targets.unwrap_or(self.sources);
-        let sample = Sample::new(at.len(), &self.shares);
-        let field = direct::triples(&self.field.download()?);
-        let scale = power_of_two_below(2.0 / self.cube.side);
-        let fast = self.fmm.source_bodies(self.targets.is_none());
-        let (bodies, unit) = match self.arranged {
-            // Direct sums have bodies of their own.
-            Some(units) => (&self.direct.sources.bodies, units.scale),
-            None => (fast, 1.0),
+        let Arrays { fmm, direct, guard, .. } = &mut *self.arrays;
+        // Direct sums have bodies of their own.
+        let (bodies, unit) = match self.units {
+            Some(units) => (&direct.sources.bodies, units.scale),
+            None => (fmm.source_bodies(self.ends.targets.is_none()), 1.0),
         };
-        let (bodies, n) = (bodies.pointer(), self.sources.len());
-        let sources = guard::Sources { bodies, n, strength_scale: self.ends.strength_scale(), unit, scale };
-        guard::error(self.gpu, &sources, self.softening, &sample, at, &field)
+        let sum = Measured {
+            bodies: bodies.pointer(),
+            n: self.ends.sources.n,
+            strength_scale: self.ends.strength_scale(),
+            unit,
+            scale: power_of_two_below(2.0 / self.cube.side),
+            position: self.ends.at().position,
+            field: self.field.pointer(),
+            targets: self.ends.at().n,
+        };
+        let shares = if self.units.is_some() { None } else { fmm.shares() };
+        guard.error(self.gpu, self.softening, &sum, shares.as_ref())
     }
 }
 
 impl Attempt for DeviceAttempt<'_> {
     fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
         self.failed.take().map_or(Ok(()), Err)?;
-        let at = self.targets.unwrap_or(self.sources);
-        self.field.resize(3 * at.len())?;
+        let n = self.ends.at().n;
+        self.field.resize(3 * n)?;
         if let Some(potential) = &mut self.potential {
-            potential.resize(at.len())?;
+            potential.resize(n)?;
         }
         if choice.method == Method::Direct {
             return self.direct_sum(settings, &choice);
         }
-        if choice.expansion == Some(Family::Cartesian) {
-            return Err(policy::no_cartesian(settings));
-        }
-        self.arranged = None;
-        let fast = self.fmm.plan(self.gpu, settings, choice.clone(), self.cube, self.positions, self.times)?;
-        let plan =
-            fast.unwrap_or_else(|| Plan::new(settings, choice, self.cube, self.sources, self.targets, self.times));
+        self.units = None;
         let output = self.output();
-        let guarded = settings.order.is_none().then_some(at);
-        let (gpu, ends) = (self.gpu, self.ends);
-        self.shares = self.fmm.sum(gpu, settings, &plan, ends, output, guarded, self.times, None)?;
-        self.coincident_pairs = Some(plan.source_tree().coincident_pairs);
+        let (gpu, Arrays { fmm, work, .. }) = (self.gpu, &mut *self.arrays);
+        let fitted = |choice| accuracy::fit(self.cube, &self.problem, policy::best_leaf(choice));
+        let cube = if self.fits { fitted(&choice) } else { self.cube };
+        let planned = fmm.plan(gpu, work, settings, choice, cube, self.position, self.times)?;
+        fmm.sum(gpu, settings, &planned, self.ends, output, self.times, None)?;
+        self.coincident_pairs = Some(planned.coincident_pairs);
         Ok(())
     }
 

@@ -43,6 +43,11 @@ impl<T: DeviceCopy + Default> Buffer<T> {
         Ok(())
     }
 
+    /// Bytes more than there are now that [`resize`](Buffer::resize) to `n` takes.
+    pub fn growth(&self, n: usize) -> usize {
+        n.saturating_sub(self.capacity()) * size_of::<T>()
+    }
+
     /// Replaces the contents.
     ///
     /// # Errors
@@ -83,7 +88,24 @@ impl<T: DeviceCopy + Default> Buffer<T> {
         }
         Ok(values)
     }
+}
 
+impl Buffer<f64> {
+    /// A copy of the contents, in threes.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the copy fails.
+    pub fn download_threes(&self) -> Result<Vec<[f64; 3]>, Error> {
+        let mut values = vec![[0.0; 3]; self.len / 3];
+        if let Some(memory) = self.memory.as_ref().filter(|_| !values.is_empty()) {
+            let flat = values.as_flattened_mut();
+            memory.index(..flat.len()).copy_to(flat).map_err(told("cannot copy from the GPU"))?;
+        }
+        Ok(values)
+    }
+}
+
+impl<T: DeviceCopy> Buffer<T> {
     /// Its address; null if it is empty.
     pub fn pointer(&self) -> DevicePointer<T> {
         self.memory.as_ref().filter(|_| self.len > 0).map_or(DevicePointer::null(), |m| m.as_device_ptr())

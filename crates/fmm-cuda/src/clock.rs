@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cust::event::{Event, EventFlags};
+use cust::stream::Stream;
 use fmm_core::{Error, Stage, StageTimes};
 
 use crate::Gpu;
@@ -12,21 +13,34 @@ use crate::error::device as told;
 pub struct Clock<'a> {
     gpu: &'a Gpu,
     marks: Vec<(Option<Stage>, Event)>,
+    /// Work beside the queue.
+    aside: Vec<(Stage, Event, Event)>,
 }
 
 impl<'a> Clock<'a> {
     /// Begins.
     pub fn start(gpu: &'a Gpu) -> Result<Self, Error> {
-        let mut clock = Clock { gpu, marks: vec![] };
+        let mut clock = Clock { gpu, marks: vec![], aside: vec![] };
         clock.mark(None)?;
         Ok(clock)
     }
 
     /// The end of a stage, in the queue.
     pub fn mark(&mut self, stage: Option<Stage>) -> Result<(), Error> {
-        let event = Event::new(EventFlags::DEFAULT).map_err(told("cannot time the GPU"))?;
-        event.record(self.gpu.stream()).map_err(told("cannot time the GPU"))?;
-        self.marks.push((stage, event));
+        self.marks.push((stage, recorded(self.gpu.stream())?));
+        Ok(())
+    }
+
+    /// Times what `work` queues on another stream, which may run at the same time.
+    pub fn beside(
+        &mut self,
+        stream: &Stream,
+        stage: Stage,
+        work: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let begin = recorded(stream)?;
+        work()?;
+        self.aside.push((stage, begin, recorded(stream)?));
         Ok(())
     }
 
@@ -42,7 +56,17 @@ impl<'a> Clock<'a> {
                 None => sums.push((stage, span)),
             }
         }
+        for (stage, begin, end) in &self.aside {
+            let span = end.elapsed(begin).map_err(told("cannot time the GPU"))?;
+            times.add(*stage, span);
+        }
         sums.into_iter().for_each(|(stage, span)| times.add(stage, span));
         Ok(())
     }
+}
+
+fn recorded(stream: &Stream) -> Result<Event, Error> {
+    let event = Event::new(EventFlags::DEFAULT).map_err(told("cannot time the GPU"))?;
+    event.record(stream).map_err(told("cannot time the GPU"))?;
+    Ok(event)
 }

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use cust::CudaFlags;
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device, DeviceAttribute};
-use cust::stream::{Stream, StreamFlags};
+use cust::event::{Event, EventFlags};
+use cust::stream::{Stream, StreamFlags, StreamWaitEventFlags};
 use fmm_core::Error;
 
 use crate::error::device as told;
@@ -60,6 +61,7 @@ pub struct Gpu {
     // Fields are dropped in their order: the context last.
     kernels: Kernels,
     stream: Stream,
+    side: Stream,
     description: Description,
     loading: Duration,
     context: Context,
@@ -85,8 +87,10 @@ impl Gpu {
         let start = Instant::now();
         let kernels = Kernels::load(&description)?;
         let loading = start.elapsed();
-        let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
-        Ok(Gpu { kernels, stream, description, loading, context })
+        // The queue's few blocks go first where both have work.
+        let stream = Stream::new(StreamFlags::NON_BLOCKING, Some(-1))?;
+        let side = Stream::new(StreamFlags::NON_BLOCKING, Some(0))?;
+        Ok(Gpu { kernels, stream, side, description, loading, context })
     }
 
     /// What the GPU is.
@@ -113,6 +117,19 @@ impl Gpu {
         &self.stream
     }
 
+    /// A second queue, for work that may run beside that of the first.
+    pub(crate) fn side(&self) -> &Stream {
+        &self.side
+    }
+
+    /// Makes what is queued on `later` from now on wait for what is queued on `first`.
+    pub(crate) fn order(&self, first: &Stream, later: &Stream) -> Result<(), Error> {
+        let failed = |e| told("cannot order the GPU's queues")(e);
+        let event = Event::new(EventFlags::DISABLE_TIMING).map_err(failed)?;
+        event.record(first).map_err(failed)?;
+        later.wait_event(event, StreamWaitEventFlags::DEFAULT).map_err(failed)
+    }
+
     pub(crate) fn kernels(&self) -> &Kernels {
         &self.kernels
     }
@@ -135,6 +152,6 @@ impl Gpu {
     /// # Errors
     /// [`Error::Device`] if the driver or a kernel fails.
     pub fn finish(&self) -> Result<(), Error> {
-        self.stream.synchronize().map_err(told("the GPU failed"))
+        self.side.synchronize().and_then(|()| self.stream.synchronize()).map_err(told("the GPU failed"))
     }
 }

@@ -101,13 +101,13 @@ impl Direct {
         }
     }
 
-    /// Bytes of device memory that a sum takes beside the caller's arrays.
-    pub fn bytes(request: &Request, sources: usize, targets: Option<usize>) -> usize {
+    /// Bytes of device memory that a sum takes beside the caller's arrays and what is there already.
+    pub fn growth(&self, request: &Request, sources: usize, targets: Option<usize>) -> usize {
         let sorted = request.precision == Precision::F32;
         let n = targets.unwrap_or(sources);
         let (_, splits, _) = cut(request, sources, n);
-        let bodies = Ordered::bytes(sources, sorted) + targets.map_or(0, |n| Ordered::bytes(n, sorted));
-        bodies + splits * if request.potential { 32 } else { 24 } * n
+        let bodies = self.sources.growth(sources, sorted) + targets.map_or(0, |n| self.targets.growth(n, sorted));
+        bodies + self.partial.growth(splits * if request.potential { 4 } else { 3 } * n)
     }
 }
 
@@ -129,11 +129,6 @@ pub fn units(cube: Cube<3>, largest_strength: f64) -> Units {
     Units { cube, scale: inverse(cube.side / 2.0), strength_scale: inverse(largest_strength) }
 }
 
-/// The largest |q|.
-pub fn largest(strengths: &[f64]) -> f64 {
-    strengths.par_iter().map(|q| q.abs()).reduce(|| 0.0, f64::max)
-}
-
 /// Pairs of points at bitwise the same place, where −0 is 0; counted on the host.
 pub fn coincident_pairs(points: &[[f64; 3]]) -> u64 {
     let mut keys: Vec<[u64; 3]> = points.par_iter().map(|x| x.map(|c| (c + 0.0).to_bits())).collect();
@@ -143,7 +138,8 @@ pub fn coincident_pairs(points: &[[f64; 3]]) -> u64 {
 
 /// Refuses what does not fit the memory that is free.
 pub fn fits(gpu: &Gpu, bytes: usize, what: &str) -> Result<(), Error> {
-    let free = gpu.free_memory()?;
+    // What is there already needs no asking, which takes as long as a launch.
+    let free = if bytes == 0 { 0 } else { gpu.free_memory()? };
     if bytes <= free {
         return Ok(());
     }
@@ -154,11 +150,6 @@ pub fn fits(gpu: &Gpu, bytes: usize, what: &str) -> Result<(), Error> {
         gib(free),
         gpu.description().name
     )))
-}
-
-/// Numbers in threes.
-pub fn triples(flat: &[f64]) -> Vec<[f64; 3]> {
-    flat.as_chunks().0.to_vec()
 }
 
 #[cfg(test)]

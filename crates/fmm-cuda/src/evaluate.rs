@@ -1,23 +1,22 @@
 //! Single sums on the device.
 
 use cust::memory::DevicePointer;
-use fmm_core::accuracy::Problem;
+use fmm_core::accuracy::Strengths;
 use fmm_core::plan::Plan;
-use fmm_core::tree::Cube;
-use fmm_core::{Error, Evaluation, Settings, Stage, StageTimes, bodies, contract};
+use fmm_core::{Error, Evaluation, Settings, Stage, StageTimes, bodies};
 
-use crate::attempt::DeviceAttempt;
+use crate::Gpu;
+use crate::attempt::{self, Arrays, Bodies};
 use crate::buffer::Buffer;
-use crate::direct::{self, Direct, Output};
+use crate::direct::{self, Output};
 use crate::fmm::{Ends, Fmm, Watch};
 use crate::order::Points;
-use crate::{Gpu, policy};
 
 /// The field of `sources` with `strengths` at `targets`, as [`fmm_core::evaluate`] defines it, summed on the device.
 ///
 /// # Errors
-/// Those of [`policy::choose`] and [`contract::keep`], values that are not finite, [`Error::Device`] where memory lacks or the
-/// device fails.
+/// Those of [`choose`](crate::choose) and [`contract::keep`](fmm_core::contract::keep), values that are not finite,
+/// [`Error::Device`] where memory lacks or the device fails.
 pub fn evaluate(
     gpu: &Gpu,
     settings: &Settings,
@@ -29,40 +28,18 @@ pub fn evaluate(
     bodies::check(sources, &[], strengths)?;
     targets.map_or(Ok(()), |t| bodies::check(t, &[], &[]))?;
     let settings = settings.clone().simplified();
-    let cube = Cube::around(&[sources, targets.unwrap_or(&[])]);
     let n = targets.map_or(sources.len(), <[_]>::len);
-    let problem = Problem::of(sources, strengths, n, &cube);
-    let settings = policy::choose(&settings, problem)?;
     gpu.enter()?;
     direct::fits(gpu, 32 * sources.len() + 56 * n, &format!("{} sources at {n} targets", sources.len()))?;
     let uploaded = times.time_more(Stage::Tree, || Uploaded::new(gpu, sources, strengths, targets))?;
     let (mut field, mut potential) = (Buffer::new(), Buffer::new());
-    let (mut fmm, mut direct) = (Fmm::default(), Direct::default());
-    let mut attempt = DeviceAttempt {
-        gpu,
-        fmm: &mut fmm,
-        direct: &mut direct,
-        cube,
-        sources,
-        targets,
-        positions: (&uploaded.position, targets.map(|_| &uploaded.place)),
-        ends: uploaded.ends,
-        field: &mut field,
-        potential: Some(&mut potential),
-        softening: settings.softening,
-        times,
-        shares: vec![],
-        arranged: None,
-        failed: None,
-        coincident_pairs: None,
-    };
-    let choice = contract::keep(&settings, problem, &mut attempt)?;
-    let coincident_pairs = attempt.coincident_pairs;
+    let bodies = uploaded.bodies(&mut field, Some(&mut potential));
+    let summed = attempt::sum(gpu, &mut Arrays::default(), &settings, bodies, times)?;
     Ok(Evaluation {
         potential: potential.download()?,
-        field: direct::triples(&field.download()?),
-        choice,
-        coincident_pairs: coincident_pairs.unwrap_or_else(|| direct::coincident_pairs(sources)),
+        field: field.download_threes()?,
+        choice: summed.choice,
+        coincident_pairs: summed.coincident_pairs.unwrap_or_else(|| direct::coincident_pairs(sources)),
     })
 }
 
@@ -74,6 +51,7 @@ struct Uploaded {
     /// Targets that are not the sources.
     place: Buffer<f64>,
     ends: Ends,
+    strengths: Strengths,
 }
 
 impl Uploaded {
@@ -83,14 +61,39 @@ impl Uploaded {
         strength.upload(strengths)?;
         place.upload(targets.unwrap_or(&[]).as_flattened())?;
         gpu.settle()?;
+        let strengths = Strengths::of(strengths);
         let at = |points: &Buffer<f64>, strength, n| Points { position: points.pointer(), strength, n };
         let ends = Ends {
             sources: at(&position, strength.pointer(), sources.len()),
             targets: targets.map(|t| at(&place, DevicePointer::null(), t.len())),
-            largest: direct::largest(strengths),
+            largest: strengths.largest,
         };
-        Ok(Uploaded { position, _strength: strength, place, ends })
+        Ok(Uploaded { position, _strength: strength, place, ends, strengths })
     }
+
+    fn bodies<'a>(&'a self, field: &'a mut Buffer<f64>, potential: Option<&'a mut Buffer<f64>>) -> Bodies<'a> {
+        let other = self.ends.targets.map(|_| &self.place);
+        Bodies { position: (&self.position, other), ends: self.ends, strengths: self.strengths, field, potential }
+    }
+}
+
+/// The field with the order of `settings`, which must be given, and the error that the guard would measure of it.
+///
+/// # Errors
+/// Those of [`evaluate`].
+pub fn measure(
+    gpu: &Gpu,
+    settings: &Settings,
+    sources: &[[f64; 3]],
+    strengths: &[f64],
+    targets: Option<&[[f64; 3]]>,
+) -> Result<(Vec<[f64; 3]>, f64), Error> {
+    gpu.enter()?;
+    let uploaded = Uploaded::new(gpu, sources, strengths, targets)?;
+    let mut field = Buffer::new();
+    let bodies = uploaded.bodies(&mut field, None);
+    let error = attempt::measure(gpu, &mut Arrays::default(), settings, bodies)?;
+    Ok((field.download_threes()?, error))
 }
 
 /// Executes the plan of `settings`, whose order must be given, and shows what each stage leaves: the device's side of
@@ -113,6 +116,7 @@ pub fn watch(
     field.resize(3 * n)?;
     potential.resize(n)?;
     let output = Output { field: field.pointer(), potential: potential.pointer() };
-    let times = &mut StageTimes::default();
-    Fmm::default().sum(gpu, settings, plan, uploaded.ends, output, None, times, Some(see)).map(|_| ())
+    let mut fmm = Fmm::default();
+    let planned = fmm.take(plan)?;
+    fmm.sum(gpu, settings, &planned, uploaded.ends, output, &mut StageTimes::default(), Some(see))
 }

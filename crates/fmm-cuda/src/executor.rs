@@ -1,18 +1,16 @@
 //! The GPU as an executor.
 
 use cust::memory::DevicePointer;
-use fmm_core::accuracy::{self, Problem};
-use fmm_core::contract;
-use fmm_core::tree::Cube;
+use fmm_core::accuracy::Strengths;
 use fmm_core::{Choice, Error, Executor, Method, Particles, Precision, Settings, Stage, StageTimes};
 
-use crate::attempt::DeviceAttempt;
+use crate::Gpu;
+use crate::attempt::{self, Arrays, Bodies};
 use crate::buffer::Buffer;
-use crate::direct::{self, Direct, Output, Request};
-use crate::fmm::{Ends, Fmm};
+use crate::direct::{self, Output, Request};
+use crate::fmm::Ends;
 use crate::order::{Points, Units};
 use crate::view::{CheckView, StepView, TILE};
-use crate::{Gpu, policy};
 
 /// Blocks that share the numbers that are checked.
 const SHARES: usize = 512;
@@ -20,17 +18,15 @@ const SHARES: usize = 512;
 /// Executes on a GPU, where the particles live.
 ///
 /// [`forces`](Executor::forces) sums the field alone; the potential of pairs is summed from the same positions when
-/// [`field`](Executor::field) asks for it. Coincident pairs are counted when particles are uploaded, and by trees.
+/// [`field`](Executor::field) asks for it. Coincident pairs are counted by trees, and for
+/// direct sums when particles are uploaded.
 ///
 /// A failure of the device in a call that returns no error is told by the next call that does; copies are NaN until then.
 pub struct CudaExecutor {
     // Dropped in this order: arrays before the GPU whose memory they are.
     state: State,
-    direct: Direct,
-    fmm: Fmm,
+    arrays: Arrays,
     settings: Settings,
-    /// With method and leaf size resolved for the particles.
-    resolved: Settings,
     strength: Vec<f64>,
     coupling: Vec<f64>,
     choice: Option<Choice>,
@@ -38,7 +34,7 @@ pub struct CudaExecutor {
     units: Option<Units>,
     /// Whether there is a sum of the present particles.
     summed: bool,
-    largest_strength: f64,
+    strengths: Strengths,
     coincident_pairs: u64,
     failed: Option<Error>,
     gpu: Gpu,
@@ -66,16 +62,14 @@ impl CudaExecutor {
         settings.check()?;
         Ok(CudaExecutor {
             state: State::default(),
-            direct: Direct::default(),
-            fmm: Fmm::default(),
-            resolved: settings.clone(),
+            arrays: Arrays::default(),
             settings: settings.simplified(),
             strength: vec![],
             coupling: vec![],
             choice: None,
             units: None,
             summed: false,
-            largest_strength: 0.0,
+            strengths: Strengths::of(&[]),
             coincident_pairs: 0,
             failed: None,
             gpu,
@@ -90,6 +84,13 @@ impl CudaExecutor {
     fn request(&self, potential: bool) -> Request {
         let precision = self.choice.as_ref().map_or(Precision::F64, |c| c.precision);
         Request { softening: self.settings.softening, precision, potential }
+    }
+
+    fn ends(&self) -> Ends {
+        let State { position, strength, .. } = &self.state;
+        let n = self.strength.len();
+        let sources = Points { position: position.pointer(), strength: strength.pointer(), n };
+        Ends { sources, targets: None, largest: self.strengths.largest }
     }
 
     /// What an earlier call could not tell.
@@ -142,45 +143,6 @@ impl CudaExecutor {
         Err(Error::NotFinite { what, index: first / 3, value: all[first], count })
     }
 
-    /// The forces by a fast method, and the potential with them. Positions are copied to the host for the guard alone, and for sets that keys do not resolve.
-    fn fast_forces(&mut self, times: &mut StageTimes) -> Result<(), Error> {
-        let n = self.strength.len();
-        let position = times.time(Stage::Tree, || Ok::<_, Error>(direct::triples(&self.state.position.download()?)))?;
-        let cube = times.time_more(Stage::Tree, || Cube::around(&[&position]));
-        let problem = times.time_more(Stage::Tree, || Problem::of(&position, &self.strength, n, &cube));
-        let State { position: from, strength, field, .. } = &mut self.state;
-        let ends = Ends {
-            sources: Points { position: from.pointer(), strength: strength.pointer(), n },
-            targets: None,
-            largest: self.largest_strength,
-        };
-        let mut attempt = DeviceAttempt {
-            gpu: &self.gpu,
-            fmm: &mut self.fmm,
-            direct: &mut self.direct,
-            cube,
-            sources: &position,
-            targets: None,
-            positions: (from, None),
-            ends,
-            field,
-            potential: None,
-            softening: self.settings.softening,
-            times,
-            shares: vec![],
-            arranged: None,
-            failed: None,
-            coincident_pairs: None,
-        };
-        let choice = contract::keep(&self.resolved, problem, &mut attempt)?;
-        self.coincident_pairs = attempt.coincident_pairs.unwrap_or(self.coincident_pairs);
-        // Where no expansion has kept the tolerance the sum was direct.
-        self.units = (choice.method == Method::Direct).then(|| direct::units(cube, self.largest_strength));
-        self.choice = Some(choice);
-        self.summed = true;
-        Ok(())
-    }
-
     /// The result, or `otherwise` and the error kept.
     fn keep<R>(&mut self, result: Result<R, Error>, otherwise: R) -> R {
         result.unwrap_or_else(|e| {
@@ -203,58 +165,38 @@ impl Executor for CudaExecutor {
         self.enter()?;
         let Particles { position, velocity, strength, coupling } = particles;
         let n = particles.len();
-        let cube = Cube::around(&[position]);
-        let problem = Problem::of(position, strength, n, &cube);
-        self.resolved = policy::choose(&self.settings, problem)?;
-        self.choice =
-            (self.resolved.method == Method::Direct).then(|| accuracy::choose(&self.resolved, problem)).transpose()?;
-        self.fmm = Fmm::default();
         // Everything anew, so that the free memory is what there is for it.
+        self.arrays = Arrays::default();
         self.state = State::default();
-        self.direct = Direct::default();
-        let state = 8 * (3 * n + velocity.len() * 3 + n + coupling.len() + 3 * n + n);
-        let bytes = state + self.choice.as_ref().map_or(0, |_| Direct::bytes(&self.request(true), n, None));
+        let bytes = 8 * (3 * n + velocity.len() * 3 + n + coupling.len() + 3 * n);
         direct::fits(&self.gpu, bytes, &format!("{n} particles"))?;
         self.state.position.upload(position.as_flattened())?;
         self.state.velocity.upload(velocity.as_flattened())?;
         self.state.strength.upload(strength)?;
         self.state.coupling.upload(coupling)?;
-        self.state.field.upload(&vec![0.0; 3 * n])?;
+        self.state.field.resize(3 * n)?;
+        self.state.field.fill(self.gpu.stream(), 0)?;
+        self.gpu.settle()?;
         self.strength.clone_from(strength);
         self.coupling.clone_from(coupling);
-        self.largest_strength = direct::largest(strength);
-        self.coincident_pairs = direct::coincident_pairs(position);
-        self.units = None;
-        self.summed = false;
+        self.strengths = Strengths::of(strength);
+        (self.choice, self.units, self.summed) = (None, None, false);
+        // What is refused is refused before the first step.
+        let ends = self.ends();
+        let (.., resolved) = attempt::resolve(&self.gpu, &mut self.arrays, &self.settings, ends, self.strengths)?;
+        let direct = resolved.method == Method::Direct;
+        self.coincident_pairs = if direct { direct::coincident_pairs(position) } else { 0 };
         Ok(())
     }
 
     fn forces(&mut self, times: &mut StageTimes) -> Result<(), Error> {
         self.enter()?;
-        if self.resolved.method != Method::Direct {
-            return self.fast_forces(times);
-        }
-        let request = self.request(false);
-        let n = self.strength.len();
-        let points = Points { position: self.state.position.pointer(), strength: self.state.strength.pointer(), n };
-        let (gpu, direct) = (&self.gpu, &mut self.direct);
-        let largest = self.largest_strength;
-        let units = times.time(Stage::Tree, || {
-            let extremes = direct.sources.extremes(gpu, points)?;
-            // The cube depends on the extremes alone.
-            let corners = [extremes.low, extremes.high];
-            let units = direct::units(Cube::around(&[if n == 0 { &[] } else { &corners[..] }]), largest);
-            direct.sources.arrange(gpu, points, units, request.precision == Precision::F32)?;
-            gpu.finish()?;
-            Ok::<_, Error>(units)
-        })?;
-        let output = Output { field: self.state.field.pointer(), potential: DevicePointer::null() };
-        times.time(Stage::P2P, || {
-            direct.sum(gpu, &request, units, true, output)?;
-            gpu.finish()
-        })?;
-        self.units = Some(units);
-        self.summed = true;
+        let ends = self.ends();
+        let State { position, field, .. } = &mut self.state;
+        let bodies = Bodies { position: (position, None), ends, strengths: self.strengths, field, potential: None };
+        let summed = attempt::sum(&self.gpu, &mut self.arrays, &self.settings, bodies, times)?;
+        self.coincident_pairs = summed.coincident_pairs.unwrap_or(self.coincident_pairs);
+        (self.choice, self.units, self.summed) = (Some(summed.choice), summed.units, true);
         Ok(())
     }
 
@@ -280,9 +222,9 @@ impl Executor for CudaExecutor {
     }
 
     fn particles(&mut self) -> Particles {
-        let copied = self.enter().and_then(|()| {
-            Ok((direct::triples(&self.state.position.download()?), direct::triples(&self.state.velocity.download()?)))
-        });
+        let copied = self
+            .enter()
+            .and_then(|()| Ok((self.state.position.download_threes()?, self.state.velocity.download_threes()?)));
         let n = self.strength.len();
         let (position, velocity) = self.keep(copied, (vec![[f64::NAN; 3]; n], vec![[f64::NAN; 3]; n]));
         Particles { position, velocity, strength: self.strength.clone(), coupling: self.coupling.clone() }
@@ -296,8 +238,8 @@ impl Executor for CudaExecutor {
         let Some(units) = self.units else {
             let copied = self.enter().and_then(|()| {
                 self.state.potential.resize(n)?;
-                self.fmm.potential(&self.gpu, self.state.potential.pointer())?;
-                Ok((self.state.potential.download()?, direct::triples(&self.state.field.download()?)))
+                self.arrays.fmm.potential(&self.gpu, self.state.potential.pointer())?;
+                Ok((self.state.potential.download()?, self.state.field.download_threes()?))
             });
             return self.keep(copied, (vec![f64::NAN; n], vec![[f64::NAN; 3]; n]));
         };
@@ -306,9 +248,9 @@ impl Executor for CudaExecutor {
             self.state.potential.resize(n)?;
             let output = Output { field: DevicePointer::null(), potential: self.state.potential.pointer() };
             // The bodies as the last forces have arranged them, wherever they have drifted since.
-            self.direct.sum(&self.gpu, &request, units, true, output)?;
+            self.arrays.direct.sum(&self.gpu, &request, units, true, output)?;
             self.gpu.finish()?;
-            Ok((self.state.potential.download()?, direct::triples(&self.state.field.download()?)))
+            Ok((self.state.potential.download()?, self.state.field.download_threes()?))
         });
         self.keep(copied, (vec![f64::NAN; n], vec![[f64::NAN; 3]; n]))
     }

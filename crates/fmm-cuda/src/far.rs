@@ -1,21 +1,24 @@
 //! The stages that work on expansions.
 
 use cust::memory::DevicePointer;
-use fmm_core::plan::Plan;
-use fmm_core::tree::Tree;
 use fmm_core::{Error, Stage};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
-use crate::cells::Tiles;
+use crate::cartesian::{Softened, Stage as AtBodies};
+use crate::direct;
+use crate::geometry::Tiles;
 use crate::kernels::SHARED;
-use crate::operators::{DeviceReal, Offsets, Operators};
-use crate::view::{CELLS, CsrView, FarView, M2lView, TILE, TranslateView, TreeView};
+use crate::operators::{Basis, Cut, DeviceReal, Offsets, Operators};
+use crate::view::{CELLS, FarView, GatherView, M2lView, TILE, TranslateView, TreeView};
 
 use super::fmm::Place;
 
 /// Warps of a block, at most.
 const WARPS: usize = 4;
+
+/// Blocks of a translation that fill a device.
+const TRANSLATING: usize = 264;
 
 /// Below this tolerance the 11 bits of TF32 are too few.
 const TF32_FLOOR: f64 = 4e-4;
@@ -30,17 +33,15 @@ const MOST_PARTS: usize = 12;
 /// Reals that hold one coefficient of the bodies of a warp.
 const ROW: usize = 33;
 
-/// Expansions of all cells, and who has work.
+/// Expansions of all cells.
 pub struct Far<T: DeviceReal> {
     operators: Operators<T>,
     /// `[source cells][n]`
     pub multipoles: Buffer<T>,
     /// `[target cells][n]`
     pub locals: Buffer<T>,
-    /// Cells with bodies to make multipoles of, cells of P2L, leaves of L2P, leaves of M2P.
-    work: [Buffer<u32>; 4],
-    target_tiles: Tiled,
-    source_tiles: Option<Tiled>,
+    /// 0, 1, 2, …: the cells that may have P2L, if any has.
+    cells: Buffer<u32>,
     /// `[tiles][slots][CELLS]`
     table: Buffer<u32>,
     fault: Buffer<u32>,
@@ -48,103 +49,87 @@ pub struct Far<T: DeviceReal> {
     packed: Buffer<T>,
     partial: Buffer<T>,
     parts: usize,
-    /// Whether M2L takes three products in TF32 for one.
-    split: bool,
-}
-
-/// Tiles on the device.
-struct Tiled {
-    cells: Buffer<u32>,
-    level_start: Vec<usize>,
-}
-
-impl Tiled {
-    fn new(tree: &Tree<3>) -> Result<Self, Error> {
-        let tiles = Tiles::new(tree);
-        let mut cells = Buffer::new();
-        cells.upload(&tiles.cells)?;
-        Ok(Tiled { cells, level_start: tiles.level_start })
-    }
-
-    fn len(&self) -> usize {
-        self.level_start.last().copied().unwrap_or(0)
-    }
 }
 
 impl<T: DeviceReal> Far<T> {
-    /// Makes ready for `plan` to keep `tolerance`; `kept` may hold the tables of an earlier one.
-    pub fn new(plan: &Plan<3>, offsets: Offsets, tolerance: f64, kept: Option<Operators<T>>) -> Result<Self, Error> {
-        let order = plan.choice.order.unwrap_or(1);
-        let operators = match kept {
-            Some(kept) if kept.order == order && kept.offsets == offsets => kept,
-            _ => Operators::new(order, offsets)?,
+    /// Makes ready for expansions of an order, perhaps of a softened kernel, at `place` to keep `tolerance`; `kept` has the memory and perhaps the tables of an
+    /// earlier sum.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without the memory, before any is taken.
+    pub fn ready(
+        gpu: &Gpu,
+        kept: Option<Self>,
+        (order, softened): (usize, Option<Softened>),
+        offsets: Offsets,
+        tolerance: f64,
+        place: &Place,
+    ) -> Result<Self, Error> {
+        let basis = Basis { order, softened, offsets, split: size_of::<T>() == 4 && tolerance < TF32_FLOOR };
+        let mut far = match kept {
+            Some(kept) if kept.operators.basis == basis => kept,
+            Some(kept) => Far { operators: Operators::new(gpu, basis)?, ..kept },
+            None => Far {
+                operators: Operators::new(gpu, basis)?,
+                multipoles: Buffer::new(),
+                locals: Buffer::new(),
+                cells: Buffer::new(),
+                table: Buffer::new(),
+                fault: Buffer::new(),
+                packed: Buffer::new(),
+                partial: Buffer::new(),
+                parts: 1,
+            },
         };
-        let (targets, sources) = (&plan.targets, plan.source_tree());
-        let n = operators.cut.n;
-        let rows = |list: &fmm_core::lists::Csr| -> Vec<u32> {
-            (0..targets.len() as u32).filter(|&c| !list.row(c as usize).is_empty()).collect()
-        };
-        let with_bodies = |tree: &Tree<3>| -> Vec<u32> {
-            tree.leaves.iter().copied().filter(|&leaf| tree.count(leaf as usize) > 0).collect()
-        };
-        let lists = [with_bodies(sources), rows(&plan.lists.p2l), with_bodies(targets), rows(&plan.lists.m2p)];
-        let mut far = Far {
-            operators,
-            multipoles: Buffer::new(),
-            locals: Buffer::new(),
-            work: Default::default(),
-            target_tiles: Tiled::new(targets)?,
-            source_tiles: plan.sources.as_ref().map(Tiled::new).transpose()?,
-            table: Buffer::new(),
-            fault: Buffer::new(),
-            packed: Buffer::new(),
-            partial: Buffer::new(),
-            parts: 1,
-            split: tolerance < TF32_FLOOR,
-        };
-        for (buffer, cells) in far.work.iter_mut().zip(&lists) {
-            buffer.upload(cells)?;
-        }
-        far.multipoles.resize(sources.len() * n)?;
-        far.locals.resize(targets.len() * n)?;
-        far.fault.upload(&[0])?;
-        if plan.schedule().contains(&Stage::M2L) {
-            let (tiles, tables) = (far.target_tiles.len(), &far.operators.m2l);
-            far.table.resize(tiles * tables.slots * CELLS)?;
-            far.packed.resize((sources.len() + 1) * tables.cut.pitch())?;
-            let warps = tiles * CELLS / 32 * (tables.cut.columns / tables.cut.tiles);
-            far.parts = (FILLED / warps.max(1)).clamp(1, MOST_PARTS);
-            far.partial.resize(if far.parts > 1 { far.parts * targets.len() * n } else { 0 })?;
+        let (targets, sources) = (place.targets.cells as usize, place.sources.cells as usize);
+        let (n, tables, tiles) = (far.operators.cut.n, &far.operators.m2l, place.target_tiles.count());
+        let m2l = place.pairs[0] > 0;
+        let warps = tiles.div_ceil(2) * WARPS * (tables.cut.columns / tables.cut.tiles);
+        far.parts = (FILLED / warps.max(1)).clamp(1, MOST_PARTS);
+        let slots = if m2l { tiles * tables.slots } else { 0 };
+        let packed = if m2l { (sources + 1) * tables.cut.pitch() } else { 0 };
+        let partial = if m2l && far.parts > 1 { far.parts * targets * n } else { 0 };
+        let cells = if place.pairs[2] > 0 { targets } else { 0 };
+        let more = far.multipoles.growth(sources * n)
+            + far.locals.growth(targets * n)
+            + far.table.growth(slots * CELLS)
+            + far.packed.growth(packed)
+            + far.partial.growth(partial)
+            + far.cells.growth(cells);
+        direct::fits(gpu, more, &format!("expansions of {} cells", targets.max(sources)))?;
+        far.multipoles.resize(sources * n)?;
+        far.locals.resize(targets * n)?;
+        far.table.resize(slots * CELLS)?;
+        far.packed.resize(packed)?;
+        far.partial.resize(partial)?;
+        far.fault.resize(1)?;
+        far.fault.fill(gpu.stream(), 0)?;
+        far.cells.resize(cells)?;
+        if cells > 0 {
+            let view = GatherView { inverse: far.cells.pointer(), n: cells as u32, ..GatherView::default() };
+            // SAFETY: a place for each number.
+            unsafe { gpu.kernels().launch(gpu.stream(), "count_up", cells.div_ceil(TILE) as u32, TILE as u32, &view)? };
         }
         Ok(far)
     }
 
-    /// Bytes of device memory that expansions and tables of `plan` take.
-    pub fn bytes(plan: &Plan<3>) -> usize {
-        let n = plan.choice.order.map_or(0, |p| (p + 1) * (p + 1));
-        // 189 slots of the classical rule, and half as many cells again for tiles that are not full.
-        let slots = if plan.schedule().contains(&Stage::M2L) { 189 } else { 0 };
-        let cells = plan.targets.len() + plan.sources.as_ref().map_or(plan.targets.len(), Tree::len);
-        cells * n * size_of::<T>() + plan.targets.len() * slots * 6
-    }
-
-    /// The tables, for the next plan.
-    pub fn into_operators(self) -> Operators<T> {
-        self.operators
+    /// The recurrences of P2M and L2P, P2L, M2P.
+    pub fn recurrences(&self) -> &[Buffer<T>; 3] {
+        &self.operators.recurrences
     }
 
     fn m2l(&mut self, gpu: &Gpu, place: &Place) -> Result<(), Error> {
         if self.table.is_empty() {
             return Ok(());
         }
-        self.table.fill(gpu.stream(), 0xff)?;
-        let (tables, tiles) = (&self.operators.m2l, self.target_tiles.len());
+        let (tables, tiles) = (&self.operators.m2l, place.target_tiles.count());
         let cut = tables.cut;
         let view = M2lView {
             list: place.m2l,
-            tiles: self.target_tiles.cells.pointer(),
+            tiles: place.target_tiles.cells.pointer(),
             table: self.table.pointer(),
             octant: place.targets.octant,
+            level_start: place.targets.level_start,
             slot_of: tables.slot_of.pointer(),
             operators: tables.operators.pointer(),
             source_signs: tables.source_signs.pointer(),
@@ -168,19 +153,22 @@ impl<T: DeviceReal> Far<T> {
             pitch: cut.pitch() as u32,
             steps: cut.steps as u32,
             half: u32::from(cut.half),
+            levels: place.targets.levels,
+            per_level: tables.per_level as u32,
         };
         let real = T::NAME;
-        let split = if self.split && size_of::<T>() == 4 { "_split" } else { "" };
-        let launch = |name: &str, grid: (u32, u32, u32), threads: usize| {
+        let split = if self.operators.basis.split { "_split" } else { "" };
+        let launch = |name: &str, grid: (usize, usize), threads: usize| {
+            let grid = (grid.0 as u32, grid.1 as u32);
             // SAFETY: the arrays have the lengths that the view says.
             unsafe { gpu.kernels().launch(gpu.stream(), name, grid, threads as u32, &view) }
         };
-        launch("m2l_table", ((tiles * CELLS / 8) as u32, 1, 1), 256)?;
-        launch(&format!("m2l_pack_{real}"), (self.packed.len().div_ceil(TILE) as u32, 1, 1), TILE)?;
-        let grid = ((tiles * CELLS / 32).div_ceil(WARPS) as u32, (cut.columns / cut.tiles) as u32, self.parts as u32);
-        launch(&format!("m2l_spherical{split}_{real}_{}", cut.tiles), grid, 32 * WARPS)?;
+        launch("m2l_table", (2 * tiles, 1), 256)?;
+        launch(&format!("m2l_pack{split}_{real}"), (self.packed.len().div_ceil(4 * TILE), 1), TILE)?;
+        let blocks = tiles.div_ceil(2) * (cut.columns / cut.tiles);
+        launch(&format!("m2l_dense{split}_{real}_{}", cut.tiles), (blocks, self.parts), 32 * WARPS)?;
         if self.parts > 1 {
-            launch(&format!("m2l_parts_{real}"), (self.locals.len().div_ceil(TILE) as u32, 1, 1), TILE)?;
+            launch(&format!("m2l_parts_{real}"), (self.locals.len().div_ceil(TILE), 1), TILE)?;
         }
         Ok(())
     }
@@ -196,30 +184,35 @@ impl<T: DeviceReal> Far<T> {
             Stage::P2M => {
                 self.multipoles.fill(gpu.stream(), 0)?;
                 self.locals.fill(gpu.stream(), 0)?;
-                self.bodies(gpu, place, "p2m", (0, 0), place.p2l, false)
+                self.bodies(gpu, place, AtBodies::P2M, place.source_leaves)
             }
-            Stage::P2L => self.bodies(gpu, place, "p2l", (1, 1), place.p2l, true),
-            Stage::L2P => self.bodies(gpu, place, "l2p", (2, 0), place.m2p, true),
-            Stage::M2P => self.bodies(gpu, place, "m2p", (3, 2), place.m2p, false),
+            Stage::P2L if place.pairs[2] == 0 => Ok(()),
+            Stage::M2P if place.pairs[1] == 0 => Ok(()),
+            Stage::P2L => {
+                let all = (self.cells.pointer(), self.cells.len());
+                self.bodies(gpu, place, AtBodies::P2L, all)
+            }
+            Stage::L2P => self.bodies(gpu, place, AtBodies::L2P, place.target_leaves),
+            Stage::M2P => self.bodies(gpu, place, AtBodies::M2P, place.target_leaves),
             Stage::M2L => self.m2l(gpu, place),
             Stage::M2M => {
-                let tiles = self.source_tiles.as_ref().unwrap_or(&self.target_tiles);
+                let tiles = place.source_tiles;
                 let mut view = self.translate_view(place.sources, tiles);
                 view.matrices = self.operators.m2m.pointer().cast();
                 (view.from, view.to) = (self.multipoles.pointer().cast(), self.multipoles.pointer().cast());
                 for level in (0..(place.sources.levels - 1) as usize).rev() {
-                    self.translate(gpu, "m2m", view, tiles.level_start[level]..tiles.level_start[level + 1])?;
+                    self.translate(gpu, "m2m", view, tiles.level_start()[level]..tiles.level_start()[level + 1])?;
                 }
                 Ok(())
             }
             Stage::L2L => {
-                let tiles = &self.target_tiles;
+                let tiles = place.target_tiles;
                 let mut view = self.translate_view(place.targets, tiles);
                 view.matrices = self.operators.l2l.pointer().cast();
                 view.slots = 1;
                 (view.from, view.to) = (self.locals.pointer().cast(), self.locals.pointer().cast());
                 for level in 1..place.targets.levels as usize {
-                    self.translate(gpu, "l2l", view, tiles.level_start[level]..tiles.level_start[level + 1])?;
+                    self.translate(gpu, "l2l", view, tiles.level_start()[level]..tiles.level_start()[level + 1])?;
                 }
                 Ok(())
             }
@@ -227,21 +220,28 @@ impl<T: DeviceReal> Far<T> {
         }
     }
 
-    /// P2M, P2L, L2P or M2P, with the given places of work and recurrences.
+    /// P2M, P2L, L2P or M2P, of the given cells.
     fn bodies(
         &self,
         gpu: &Gpu,
         place: &Place,
-        name: &str,
-        (work, factors): (usize, usize),
-        list: CsrView,
-        local: bool,
+        stage: AtBodies,
+        (work, count): (DevicePointer<u32>, usize),
     ) -> Result<(), Error> {
-        let work = &self.work[work];
-        if work.is_empty() {
+        if count == 0 {
             return Ok(());
         }
-        let order = self.operators.order;
+        let (name, factors, local, list) = match stage {
+            AtBodies::P2M => ("p2m", 0, false, place.p2l),
+            AtBodies::P2L => ("p2l", 1, true, place.p2l),
+            AtBodies::L2P => ("l2p", 0, true, place.m2p),
+            AtBodies::M2P => ("m2p", 2, false, place.m2p),
+        };
+        let coefficients = if local { self.locals.pointer().cast() } else { self.multipoles.pointer().cast() };
+        if let Some(cartesian) = &self.operators.cartesian {
+            return cartesian.launch::<T>(gpu, place, stage, list, (work, count), coefficients);
+        }
+        let order = self.operators.basis.order;
         // What a warp keeps in shared memory: harmonics of its bodies, or four weights of each harmonic.
         let (reals, gathers) = match name {
             "p2m" | "p2l" => (self.operators.cut.n * ROW, true),
@@ -258,22 +258,22 @@ impl<T: DeviceReal> Far<T> {
             list,
             target_bodies: place.target_bodies,
             source_bodies: place.source_bodies,
-            work: work.pointer(),
+            work,
             factors: self.operators.recurrences[factors].pointer().cast(),
-            coefficients: if local { self.locals.pointer().cast() } else { self.multipoles.pointer().cast() },
+            coefficients,
             sums: place.sums,
-            count: work.len() as u32,
+            count: count as u32,
             order: order as u32,
             staged: u32::from(staged),
         };
         let shared = if staged { warps * each } else { 0 };
-        let blocks = work.len().div_ceil(warps) as u32;
+        let blocks = count.div_ceil(warps) as u32;
         let name = format!("{name}_spherical_{}", T::NAME);
         // SAFETY: the arrays have the lengths that the trees and the view say.
         unsafe { gpu.kernels().launch_with(gpu.stream(), &name, blocks, (32 * warps as u32, shared), &view) }
     }
 
-    fn translate_view(&self, tree: TreeView, tiles: &Tiled) -> TranslateView {
+    fn translate_view(&self, tree: TreeView, tiles: &Tiles) -> TranslateView {
         let cut = self.operators.cut;
         TranslateView {
             tree,
@@ -285,8 +285,8 @@ impl<T: DeviceReal> Far<T> {
             slots: 8,
             n: cut.n as u32,
             columns: cut.columns as u32,
-            part: cut.part as u32,
-            depth: cut.depth as u32,
+            part: 0,
+            depth: 0,
         }
     }
 
@@ -300,8 +300,9 @@ impl<T: DeviceReal> Far<T> {
         if tiles.is_empty() {
             return Ok(());
         }
-        let cut = self.operators.cut;
-        view.first_tile = tiles.start as u32;
+        // A block takes as long as it has coefficients: where there are few tiles, more of them.
+        let cut = Cut::new(self.operators.cut.n, size_of::<T>(), TRANSLATING.div_ceil(tiles.len()));
+        (view.part, view.depth, view.first_tile) = (cut.part as u32, cut.depth as u32, tiles.start as u32);
         let grid = (tiles.len() as u32, cut.columns.div_ceil(cut.part) as u32);
         let name = format!("{name}_spherical_{}", T::NAME);
         // SAFETY: the arrays have the lengths that the trees and the view say.

@@ -1,34 +1,44 @@
 //! Sums on the device by fast methods: trees, lists and every operator.
 
 use fmm_core::accuracy;
-use fmm_core::cpu::{self, power_of_two_below};
-use fmm_core::expansion::Spherical;
-use fmm_core::lists::{Classes, Csr, Lists, Pair};
-use fmm_core::plan::Plan;
+use fmm_core::cpu::{leaf_step, power_of_two_below};
+use fmm_core::lists::Classes;
+use fmm_core::plan::{Plan, schedule};
 use fmm_core::tree::Cube;
-use fmm_core::{Choice, Error, Method, Precision, Settings, Softening, Stage, StageTimes};
+use fmm_core::{Choice, Error, Family, Method, Precision, Settings, Softening, Stage, StageTimes};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
-use crate::cells::{Cells, Rows, made};
+use crate::cartesian::Softened;
+use crate::cells::{Cells, rows};
 use crate::clock::Clock;
 use crate::direct::{self, Output};
 use crate::far::Far;
-use crate::geometry::{DeviceLists, Work};
+use crate::geometry::{DeviceLists, Tiles, Work};
+use crate::guard::Shares;
 use crate::near::Near;
-use crate::operators::{DeviceReal, Offsets, Operators};
+use crate::operators::{DeviceReal, Offsets};
 use crate::order::Points;
-use crate::view::{Body, CsrView, GatherView, Sum, TILE, TreeView};
+use crate::view::{Body, CsrView, GatherView, ShareView, Sum, TILE, TreeView};
 
 use cust::memory::DevicePointer;
+use cust::stream::Stream;
 
 /// Where the arrays of a sum are.
 #[derive(Clone, Copy)]
-pub struct Place {
+pub struct Place<'a> {
     /// Tree of the targets.
     pub targets: TreeView,
     /// Tree of the sources, perhaps the same.
     pub sources: TreeView,
+    /// Cells of the targets as operators take them.
+    pub target_tiles: &'a Tiles,
+    /// Cells of the sources.
+    pub source_tiles: &'a Tiles,
+    /// Leaves of the targets, and how many.
+    pub target_leaves: (DevicePointer<u32>, usize),
+    /// Leaves of the sources.
+    pub source_leaves: (DevicePointer<u32>, usize),
     /// Well-separated cells.
     pub m2l: CsrView,
     /// Multipoles at leaves.
@@ -37,6 +47,8 @@ pub struct Place {
     pub p2l: CsrView,
     /// Direct sums.
     pub p2p: CsrView,
+    /// How many there are of each of the four.
+    pub pairs: [usize; 4],
     /// In the order of their tree.
     pub target_bodies: DevicePointer<Body>,
     /// In the order of their tree.
@@ -47,17 +59,25 @@ pub struct Place {
     pub same: bool,
 }
 
+/// What the host knows of a plan whose trees and lists lie on the device.
+#[derive(Clone)]
+pub struct Planned {
+    /// What was chosen.
+    pub choice: Choice,
+    /// Pairs of sources at bitwise the same place.
+    pub coincident_pairs: u64,
+    classes: Classes<3>,
+    closest: f64,
+    leaf_size: usize,
+    /// Whether targets are the sources.
+    same: bool,
+}
+
 /// The arrays of sums by fast methods, kept from sum to sum.
 #[derive(Default)]
 pub struct Fmm {
     cells: [Cells; 2],
-    /// Lists of the CPU.
-    rows: [Rows; 4],
-    /// Lists made here.
     lists: DeviceLists,
-    work: Work,
-    /// Whether trees and lists were made here, and lie there already.
-    made: bool,
     bodies: [Buffer<Body>; 2],
     sums: Buffer<Sum>,
     /// Caller's order → sorted place of the targets.
@@ -65,19 +85,14 @@ pub struct Fmm {
     /// The near part of the potential, where the forces were summed without it.
     more: Buffer<Sum>,
     near: Near,
-    tables: (Option<Operators<f32>>, Option<Operators<f64>>),
+    far: (Option<Far<f32>>, Option<Far<f64>>),
     last: Option<Last>,
 }
 
 /// The sum whose arrays these are.
 struct Last {
-    /// Whether its lists were made here.
-    made: bool,
-    /// Whether targets were the sources.
-    same: bool,
+    planned: Planned,
     softening: Softening,
-    precision: Precision,
-    closest: f64,
     strength_scale: f64,
     /// Whether the potential is summed already.
     whole: bool,
@@ -86,9 +101,6 @@ struct Last {
 /// What a stage has left, for comparisons with the CPU's: multipoles and local expansions cell after cell, and sums at the targets
 /// in the order of their tree, of strengths that are multiplied by the last number.
 pub type Watch<'a> = &'a mut dyn FnMut(Stage, Vec<f64>, Vec<f64>, Vec<Sum>, f64);
-
-/// Targets, and how much of their force the last degree of the expansions makes.
-pub type Shares = Vec<(u32, f64)>;
 
 /// Points on the device; targets only where they are not the sources.
 #[derive(Clone, Copy)]
@@ -106,25 +118,29 @@ impl Ends {
     pub fn strength_scale(&self) -> f64 {
         power_of_two_below(1.0 / self.largest)
     }
+
+    /// The targets, which may be the sources.
+    pub fn at(&self) -> Points {
+        self.targets.unwrap_or(self.sources)
+    }
 }
 
 impl Fmm {
-    /// Trees and lists of `sources` at `targets` or at themselves, `[n][3]` within `cube`, made on the device. What is returned is what
-    /// the host needs of them: the trees, the lists of bodies with cells, and of M2L one pair that says that there are some.
-    /// `None` if keys do not resolve the bodies, which is for [`Plan::new`].
+    /// Trees and lists of `sources` at `targets` or at themselves, `[n][3]` within `cube`, made on the device.
+    #[expect(clippy::too_many_arguments, reason = "the ends of one plan")]
     pub fn plan(
         &mut self,
         gpu: &Gpu,
+        work: &mut Work,
         settings: &Settings,
         choice: Choice,
         cube: Cube<3>,
         (sources, targets): (&Buffer<f64>, Option<&Buffer<f64>>),
         times: &mut StageTimes,
-    ) -> Result<Option<Plan<3>>, Error> {
-        self.made = false;
+    ) -> Result<Planned, Error> {
         let rule = accuracy::rule(settings, &choice);
         let classes = Classes::new(rule.separation2);
-        let (lists, work) = (&mut self.lists, &mut self.work);
+        let lists = &mut self.lists;
         let [at, from] = &mut self.cells;
         times.time(Stage::Tree, || {
             at.build(gpu, work, targets.unwrap_or(sources), cube, choice.leaf_size)?;
@@ -133,74 +149,61 @@ impl Fmm {
             }
             Ok::<_, Error>(())
         })?;
-        let from = targets.is_some().then_some(&*from);
-        if at.tree.on_host() || from.is_some_and(|f| f.tree.on_host()) {
-            return Ok(None);
-        }
+        let from = if targets.is_some() { &from.tree } else { &at.tree };
         times.time(Stage::Lists, || {
-            let sources = from.map_or(&at.tree, |f| &f.tree);
             if choice.method == Method::Treecode {
-                lists.treecode(gpu, work, &at.tree, sources, rule)
+                lists.treecode(gpu, work, &at.tree, from, rule)
             } else {
-                lists.fmm(gpu, work, &at.tree, sources, rule, classes)
+                lists.fmm(gpu, work, &at.tree, from, rule, classes)
             }
         })?;
-        self.made = true;
-        times.time_more(Stage::Tree, || {
-            let none = lists.m2l().pairs.is_empty();
-            let first = if none { vec![] } else { vec![Pair { source: 0, class: 0 }] };
-            Ok(Some(Plan {
-                choice,
-                targets: at.tree.download()?,
-                sources: from.map(|f| f.tree.download()).transpose()?,
-                lists: Lists {
-                    m2l: Csr { start: vec![], pairs: first },
-                    m2p: lists.m2p().download()?,
-                    p2l: lists.p2l().download()?,
-                    p2p: Csr::default(),
-                },
-                closest: accuracy::closest_pair(settings.tolerance),
-                classes,
-            }))
+        Ok(Planned {
+            coincident_pairs: from.coincident_pairs(),
+            closest: accuracy::closest_pair(settings.tolerance),
+            leaf_size: choice.leaf_size,
+            same: targets.is_none(),
+            choice,
+            classes,
         })
     }
 
     /// Copies trees and lists of the CPU.
-    fn upload(&mut self, plan: &Plan<3>) -> Result<(), Error> {
+    pub fn take(&mut self, plan: &Plan<3>) -> Result<Planned, Error> {
         self.cells[0].upload(&plan.targets)?;
         if let Some(sources) = &plan.sources {
             self.cells[1].upload(sources)?;
         }
-        let lists = [&plan.lists.m2l, &plan.lists.m2p, &plan.lists.p2l, &plan.lists.p2p];
-        self.rows.iter_mut().zip(lists).try_for_each(|(rows, list)| rows.upload(list))
+        self.lists.upload(&plan.lists)?;
+        Ok(Planned {
+            choice: plan.choice.clone(),
+            coincident_pairs: plan.source_tree().coincident_pairs,
+            classes: plan.classes,
+            closest: plan.closest,
+            leaf_size: plan.choice.leaf_size,
+            same: plan.sources.is_none(),
+        })
     }
 
-    /// Executes `plan`; the sums are in the caller's order where `output` says. With `guarded` returns where they err most.
+    /// Executes a plan; the sums are in the caller's order where `output` says.
     #[expect(clippy::too_many_arguments, reason = "the ends of one sum")]
     pub fn sum(
         &mut self,
         gpu: &Gpu,
         settings: &Settings,
-        plan: &Plan<3>,
+        planned: &Planned,
         ends: Ends,
         output: Output,
-        guarded: Option<&[[f64; 3]]>,
         times: &mut StageTimes,
         watch: Option<Watch>,
-    ) -> Result<Shares, Error> {
-        if plan.choice.precision == Precision::F32 {
-            let kept = self.tables.0.take();
-            let (shares, tables) =
-                self.sum_as::<f32>(gpu, settings, plan, ends, output, guarded, times, watch, kept)?;
-            self.tables.0 = Some(tables);
-            Ok(shares)
+    ) -> Result<(), Error> {
+        if planned.choice.precision == Precision::F32 {
+            let kept = self.far.0.take();
+            self.far.0 = Some(self.sum_as(gpu, settings, planned, ends, output, times, watch, kept)?);
         } else {
-            let kept = self.tables.1.take();
-            let (shares, tables) =
-                self.sum_as::<f64>(gpu, settings, plan, ends, output, guarded, times, watch, kept)?;
-            self.tables.1 = Some(tables);
-            Ok(shares)
+            let kept = self.far.1.take();
+            self.far.1 = Some(self.sum_as(gpu, settings, planned, ends, output, times, watch, kept)?);
         }
+        Ok(())
     }
 
     #[expect(clippy::too_many_arguments, reason = "the ends of one sum")]
@@ -208,32 +211,37 @@ impl Fmm {
         &mut self,
         gpu: &Gpu,
         settings: &Settings,
-        plan: &Plan<3>,
+        planned: &Planned,
         ends: Ends,
         output: Output,
-        guarded: Option<&[[f64; 3]]>,
         times: &mut StageTimes,
         mut watch: Option<Watch>,
-        kept: Option<Operators<T>>,
-    ) -> Result<(Shares, Operators<T>), Error> {
-        let rule = accuracy::rule(settings, &plan.choice);
+        kept: Option<Far<T>>,
+    ) -> Result<Far<T>, Error> {
+        let choice = &planned.choice;
+        let rule = accuracy::rule(settings, choice);
         let softened = rule.min_distance > 0.0;
-        let offsets = Offsets { separation2: rule.separation2, softened, classes: plan.classes };
-        let n = plan.targets.order.len();
-        let pairs = [&plan.lists.m2l, &plan.lists.m2p, &plan.lists.p2l, &plan.lists.p2p];
-        let made = std::mem::take(&mut self.made);
-        let listed: usize = pairs.iter().map(|list| 8 * (list.pairs.len() + list.start.len())).sum();
-        let bodies = 36 * (n + plan.sources.as_ref().map_or(0, |s| s.order.len())) + 32 * n;
-        direct::fits(gpu, listed + bodies + Far::<T>::bytes(plan), &format!("expansions and lists of {n} targets"))?;
-
+        let offsets = Offsets { separation2: rule.separation2, softened, classes: planned.classes };
+        let n = ends.at().n;
         let mut far = times.time_more(Stage::Tree, || {
-            if !made {
-                self.upload(plan)?;
-            }
-            self.near.plan(&plan.targets)?;
+            let each = [Some(ends.at()), ends.targets.map(|_| ends.sources)];
+            let more = self.sums.growth(n)
+                + self.inverse.growth(n)
+                + self.bodies.iter().zip(each).map(|(b, p)| p.map_or(0, |p| b.growth(p.n))).sum::<usize>();
+            direct::fits(gpu, more, &format!("bodies and sums of {n} targets"))?;
+            self.near.plan(n, ends.sources.n);
             self.sums.resize(n)?;
             self.inverse.resize(n)?;
-            let far = Far::<T>::new(plan, offsets, settings.tolerance, kept)?;
+            let order = choice.order.unwrap_or(1);
+            let tree = &self.cells[0].tree;
+            let softened = (choice.expansion == Some(Family::Cartesian)).then_some(Softened {
+                softening: settings.softening,
+                side: tree.side(),
+                levels: tree.level_start().len() - 1,
+            });
+            let place = &self.place(planned.same);
+            let far = Far::<T>::ready(gpu, kept, (order, softened), offsets, settings.tolerance, place)?;
+            // Tables may have been copied, for which the queue does not wait.
             gpu.settle()?;
             Ok::<_, Error>(far)
         })?;
@@ -242,23 +250,28 @@ impl Fmm {
         self.gather(gpu, ends)?;
         self.sums.fill(gpu.stream(), 0)?;
         clock.mark(Some(Stage::Tree))?;
-        let place = self.place(plan.sources.is_none(), made);
-        self.last = Some(Last {
-            made,
-            same: plan.sources.is_none(),
-            softening: settings.softening,
-            precision: plan.choice.precision,
-            closest: plan.closest,
-            strength_scale: scale,
-            whole: !output.potential.is_null() || plan.choice.precision == Precision::F64,
-        });
-        for &stage in plan.schedule() {
-            if stage == Stage::P2P {
-                let Choice { precision, .. } = plan.choice;
-                let potential = !output.potential.is_null() || precision == Precision::F64;
-                self.near.sum(gpu, &place, settings.softening, precision, plan.closest, potential)?;
-            } else {
+        // Apart from the arrays that it works on; an error leaves it to be made anew.
+        let mut near = std::mem::take(&mut self.near);
+        let place = self.place(planned.same);
+        let potential = !output.potential.is_null();
+        let mut meet = |stream: &Stream| {
+            near.sum(gpu, stream, &place, settings.softening, choice.precision, planned.closest, potential)
+        };
+        // Near and far field at once: neither needs the other until the expansions add to the sums at bodies.
+        let beside = watch.is_none();
+        if beside {
+            gpu.order(gpu.stream(), gpu.side())?;
+            clock.beside(gpu.side(), Stage::P2P, || meet(gpu.side()))?;
+        }
+        for &stage in schedule(choice.method) {
+            if stage != Stage::P2P {
                 far.stage(gpu, &place, stage)?;
+            } else if beside {
+                gpu.order(gpu.side(), gpu.stream())?;
+                clock.mark(None)?;
+                continue;
+            } else {
+                meet(gpu.stream())?;
             }
             clock.mark(Some(stage))?;
             if let Some(watch) = &mut watch {
@@ -267,29 +280,67 @@ impl Fmm {
                 watch(stage, numbers(&far.multipoles)?, numbers(&far.locals)?, self.sums.download()?, scale);
             }
         }
+        self.near = near;
         self.scatter(gpu, output, DevicePointer::null(), scale, n)?;
         clock.mark(Some(Stage::Output))?;
         clock.read(times)?;
         if far.faulty()? {
             return Err(Error::Device("a list has a pair of cells that no M2L operator serves".into()));
         }
-        let shares = match guarded {
-            Some(at) => times.time_more(Stage::Guard, || {
-                let expansion = Spherical::<T>::new(plan.choice.order.unwrap_or(1), plan.classes);
-                let used =
-                    |list: &Csr, all: &Buffer<T>| if list.pairs.is_empty() { Ok(vec![]) } else { all.download() };
-                // Multipoles are asked at leaves alone; local expansions where there is M2L.
-                let multipoles = used(&plan.lists.m2p, &far.multipoles)?;
-                let locals = used(&plan.lists.m2l, &far.locals)?;
-                let sums = self.sums.download()?;
-                let sums: Vec<_> = sums.iter().map(|s| cpu::Sum { potential: s.potential, field: s.field }).collect();
-                let mut shares = cpu::last_degree(&expansion, plan, at, (&multipoles, &locals), &sums);
-                shares.iter_mut().for_each(|s| s.0 = plan.targets.order[s.0 as usize]);
-                Ok::<_, Error>(shares)
-            })?,
-            None => vec![],
+        let (softening, planned) = (settings.softening, planned.clone());
+        self.last = Some(Last { planned, softening, strength_scale: scale, whole: potential });
+        Ok(far)
+    }
+
+    /// Where the expansions of the last sum err most.
+    pub fn shares(&self) -> Option<Shares> {
+        let planned = &self.last.as_ref()?.planned;
+        let order = planned.choice.order?;
+        // Those of Cartesian expansions are not summed here: the guard's sample is then an even one.
+        if planned.choice.expansion == Some(Family::Cartesian) {
+            return None;
+        }
+        let place = self.place(planned.same);
+        let n = self.sums.len();
+        let leaves = place.target_leaves.1;
+        // As on the CPU: without M2L it is a treecode.
+        let step = leaf_step(n, place.pairs[0] == 0);
+        let single = planned.choice.precision == Precision::F32;
+        let (multipoles, locals, factors) = if single {
+            let far = self.far.0.as_ref()?;
+            let [regular, _, irregular] = far.recurrences().each_ref().map(|f| f.pointer().cast());
+            (far.multipoles.pointer().cast(), far.locals.pointer().cast(), [irregular, regular])
+        } else {
+            let far = self.far.1.as_ref()?;
+            let [regular, _, irregular] = far.recurrences().each_ref().map(|f| f.pointer().cast());
+            (far.multipoles.pointer().cast(), far.locals.pointer().cast(), [irregular, regular])
         };
-        Ok((shares, far.into_operators()))
+        let used = |list: usize, all| if place.pairs[list] > 0 { all } else { DevicePointer::null() };
+        let view = ShareView {
+            targets: place.targets,
+            sources: place.sources,
+            m2p: place.m2p,
+            leaves: place.target_leaves.0,
+            caller: self.cells[0].tree.order.pointer(),
+            target_bodies: place.target_bodies,
+            sums: place.sums,
+            multipoles: used(1, multipoles),
+            locals: used(0, locals),
+            m2p_factors: factors[0],
+            l2p_factors: factors[1],
+            start: DevicePointer::null(),
+            found: DevicePointer::null(),
+            target: DevicePointer::null(),
+            share: DevicePointer::null(),
+            count: leaves.div_ceil(step) as u32,
+            step: step as u32,
+            leaf_size: planned.leaf_size as u32,
+            order: order as u32,
+            capacity: 0,
+            unused: 0,
+        };
+        let real = if single { ("f32", 4) } else { ("f64", 8) };
+        Some(Shares { view, real, leaves, targets: n })
     }
 
     /// The potential of the last sum, at the places that its bodies had.
@@ -299,8 +350,11 @@ impl Fmm {
         if !last.whole {
             self.more.resize(n)?;
             self.more.fill(gpu.stream(), 0)?;
-            let place = Place { sums: self.more.pointer(), ..self.place(last.same, last.made) };
-            self.near.sum(gpu, &place, last.softening, last.precision, last.closest, true)?;
+            let planned = &last.planned;
+            let mut near = std::mem::take(&mut self.near);
+            let place = Place { sums: self.more.pointer(), ..self.place(planned.same) };
+            near.sum(gpu, gpu.stream(), &place, last.softening, planned.choice.precision, planned.closest, true)?;
+            self.near = near;
         }
         let more = if last.whole { DevicePointer::null() } else { self.more.pointer() };
         self.scatter(gpu, Output { field: DevicePointer::null(), potential }, more, last.strength_scale, n)?;
@@ -320,14 +374,10 @@ impl Fmm {
                 position: points.position,
                 strength: points.strength,
                 order: self.cells[k].tree.order.pointer(),
-                inverse: DevicePointer::null(),
                 bodies: self.bodies[k].pointer(),
-                sums: DevicePointer::null(),
-                more: DevicePointer::null(),
-                field: DevicePointer::null(),
-                potential: DevicePointer::null(),
                 strength_scale: ends.strength_scale(),
                 n: points.n as u32,
+                ..GatherView::default()
             };
             let blocks = points.n.div_ceil(TILE) as u32;
             // SAFETY: all arrays are of the points' number.
@@ -342,17 +392,15 @@ impl Fmm {
             return Ok(());
         }
         let view = GatherView {
-            position: DevicePointer::null(),
-            strength: DevicePointer::null(),
             order: self.cells[0].tree.order.pointer(),
             inverse: self.inverse.pointer(),
-            bodies: DevicePointer::null(),
             sums: self.sums.pointer(),
             more,
             field: output.field,
             potential: output.potential,
             strength_scale: scale,
             n: n as u32,
+            ..GatherView::default()
         };
         // SAFETY: all arrays are of the targets' number.
         let launch =
@@ -361,21 +409,23 @@ impl Fmm {
         launch("return_sums_f64")
     }
 
-    fn place(&self, same: bool, here: bool) -> Place {
+    fn place(&self, same: bool) -> Place<'_> {
         let from = usize::from(!same);
-        let lists = &self.lists;
-        let [m2l, m2p, p2l, p2p] = if here {
-            [lists.m2l(), lists.m2p(), lists.p2l(), lists.p2p()].map(made)
-        } else {
-            self.rows.each_ref().map(Rows::view)
-        };
+        let lists = [self.lists.m2l(), self.lists.m2p(), self.lists.p2l(), self.lists.p2p()];
+        let [m2l, m2p, p2l, p2p] = lists.map(rows);
+        let leaves = |cells: &Cells| (cells.tree.leaves.pointer(), cells.tree.leaves.len());
         Place {
             targets: self.cells[0].view(),
             sources: self.cells[from].view(),
+            target_tiles: &self.cells[0].tree.tiles,
+            source_tiles: &self.cells[from].tree.tiles,
+            target_leaves: leaves(&self.cells[0]),
+            source_leaves: leaves(&self.cells[from]),
             m2l,
             m2p,
             p2l,
             p2p,
+            pairs: lists.map(|list| list.pairs.len()),
             target_bodies: self.bodies[0].pointer(),
             source_bodies: self.bodies[from].pointer(),
             sums: self.sums.pointer(),

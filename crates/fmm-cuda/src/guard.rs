@@ -1,20 +1,50 @@
-//! The guard's direct sums.
+//! The guard: the error of a sum on a sample of its targets, drawn and summed on the device.
 
 use cust::memory::DevicePointer;
-use fmm_core::cpu::guard::Sample;
+use fmm_core::cpu::guard::{Sample, sample_size};
 use fmm_core::{Error, Softening};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::direct::kernel;
-use crate::view::{Body, GuardView, TILE};
+use crate::view::{Body, GuardView, ShareView, TILE};
 
-/// Shares of the sources, each a block's.
+/// Shares of the sources, each a block's, and targets of a block.
 const PARTS: usize = 64;
+const GUARDED: usize = 8;
 
-/// Sources as a sum has them.
-pub struct Sources {
-    /// `[n]`
+/// Threads of a block that is alone, and warps of a block of shares.
+const ALONE: usize = 1024;
+const WARPS: usize = 4;
+
+/// The arrays of a guard.
+#[derive(Default)]
+pub struct Guard {
+    start: Buffer<u32>,
+    found: Buffer<f64>,
+    target: Buffer<u32>,
+    share: Buffer<f64>,
+    picked: Buffer<u32>,
+    weight: Buffer<f64>,
+    partial: Buffer<f64>,
+    out: Buffer<f64>,
+}
+
+/// Where expansions err most, as far as the sum knows that has left them; the guard's own arrays are still missing.
+pub struct Shares {
+    /// All but the guard's arrays.
+    pub view: ShareView,
+    /// Precision of the expansions in names of kernels, and bytes of a number.
+    pub real: (&'static str, usize),
+    /// Leaves of the targets' tree.
+    pub leaves: usize,
+    /// Number of targets.
+    pub targets: usize,
+}
+
+/// A sum that is to be measured.
+pub struct Measured {
+    /// The sources, `[n]`.
     pub bodies: DevicePointer<Body>,
     /// Number of bodies.
     pub n: usize,
@@ -24,50 +54,113 @@ pub struct Sources {
     pub unit: f64,
     /// What lengths are to be multiplied by, so that squares of forces are numbers.
     pub scale: f64,
+    /// The targets, in the caller's order and units. `[targets][3]`
+    pub position: DevicePointer<f64>,
+    /// What was found at them.
+    pub field: DevicePointer<f64>,
+    /// Number of targets.
+    pub targets: usize,
 }
 
-/// The error of the field `found` (in the caller's order and units) at `sample` of the targets `at`, measured on the device.
-pub fn error(
-    gpu: &Gpu,
-    sources: &Sources,
-    softening: Softening,
-    sample: &Sample,
-    at: &[[f64; 3]],
-    found: &[[f64; 3]],
-) -> Result<f64, Error> {
-    let places: Vec<f64> = sample.places().flat_map(|i| at[i].map(|x| x * sources.unit)).collect();
-    let targets = places.len() / 3;
-    if targets == 0 || sources.n == 0 {
-        return Ok(0.0);
+impl Guard {
+    /// The larger of rms(e) and L2, as [`Sample::weigh`] defines them, of the sum on a sample of its targets.
+    pub fn error(
+        &mut self,
+        gpu: &Gpu,
+        softening: Softening,
+        sum: &Measured,
+        shares: Option<&Shares>,
+    ) -> Result<f64, Error> {
+        if sum.targets == 0 || sum.n == 0 {
+            return Ok(0.0);
+        }
+        let targets = sample_size(sum.targets);
+        self.picked.resize(targets)?;
+        self.weight.resize(targets)?;
+        self.partial.resize(targets * PARTS * 4)?;
+        self.out.resize(targets * 8 + 1)?;
+        self.found.resize(1)?;
+        let mut room = shares.map_or(0, |s| {
+            let each = s.targets.div_ceil(s.leaves.max(1));
+            (2 * each * s.view.count as usize + 1024).min(s.targets)
+        });
+        let rows = loop {
+            if let Some(shares) = shares {
+                self.shares(gpu, shares, room)?;
+            }
+            let (name, length) = kernel(softening, sum.scale);
+            let of_shares = |p: &Buffer<f64>| if shares.is_some() { p.pointer() } else { DevicePointer::null() };
+            let view = GuardView {
+                sources: sum.bodies,
+                position: sum.position,
+                field: sum.field,
+                shared: of_shares(&self.found),
+                share_target: self.target.pointer(),
+                share: of_shares(&self.share),
+                picked: self.picked.pointer(),
+                weight: self.weight.pointer(),
+                partial: self.partial.pointer(),
+                out: self.out.pointer(),
+                softening: length,
+                unit: sum.unit,
+                scale: sum.scale / sum.unit,
+                n: sum.n as u32,
+                all: sum.targets as u32,
+                targets: targets as u32,
+                parts: PARTS as u32,
+                capacity: room as u32,
+                unused: 0,
+            };
+            // SAFETY: all arrays have the lengths that the view says.
+            unsafe {
+                let kernels = gpu.kernels();
+                kernels.launch(gpu.stream(), "guard_pick", 1, ALONE as u32, &view)?;
+                let grid = (targets.div_ceil(GUARDED) as u32, PARTS as u32);
+                kernels.launch(gpu.stream(), &format!("guard_{name}_f64"), grid, TILE as u32, &view)?;
+                kernels.launch(gpu.stream(), "guard_join", (targets * 8).div_ceil(TILE) as u32, TILE as u32, &view)?;
+            }
+            gpu.finish()?;
+            let rows = self.out.download()?;
+            let found = rows[8 * targets] as usize;
+            if found <= room {
+                break rows;
+            }
+            room = found;
+        };
+        let unit = sum.strength_scale / (sum.scale * sum.scale);
+        let (mut drawn, mut exact, mut found) = (vec![], vec![], vec![]);
+        for row in rows.as_chunks::<8>().0.iter().filter(|row| row[7] > 0.0) {
+            drawn.push((0, row[7]));
+            exact.push([row[0], row[1], row[2], row[3]]);
+            found.push([row[4], row[5], row[6]].map(|f| f * unit));
+        }
+        Ok(Sample::drawn(drawn).weigh(&exact, &found))
     }
-    let (mut place, mut partial) = (Buffer::new(), Buffer::<f64>::new());
-    place.upload(&places)?;
-    gpu.settle()?;
-    partial.resize(targets * PARTS * 4)?;
-    let (name, length) = kernel(softening, sources.scale);
-    let view = GuardView {
-        sources: sources.bodies,
-        places: place.pointer(),
-        partial: partial.pointer(),
-        softening: length,
-        scale: sources.scale / sources.unit,
-        n: sources.n as u32,
-        parts: PARTS as u32,
-    };
-    // SAFETY: each block has its place in `partial`.
-    unsafe {
-        let grid = (PARTS as u32, targets as u32);
-        gpu.kernels().launch(gpu.stream(), &format!("guard_{name}_f64"), grid, TILE as u32, &view)?;
+
+    /// Queues the shares of the targets in a sample of leaves, with room for so many.
+    fn shares(&mut self, gpu: &Gpu, shares: &Shares, room: usize) -> Result<(), Error> {
+        let count = shares.view.count as usize;
+        self.start.resize(count)?;
+        self.target.resize(room)?;
+        self.share.resize(room)?;
+        let view = ShareView {
+            start: self.start.pointer(),
+            found: self.found.pointer(),
+            target: self.target.pointer(),
+            share: self.share.pointer(),
+            capacity: room as u32,
+            ..shares.view
+        };
+        let (real, bytes) = shares.real;
+        let shared = WARPS * (2 * view.order as usize + 3) * 4 * bytes;
+        // SAFETY: all arrays have the lengths that the view says.
+        unsafe {
+            let kernels = gpu.kernels();
+            kernels.launch(gpu.stream(), "share_starts", 1, ALONE as u32, &view)?;
+            let chunks = (view.leaf_size as usize).div_ceil(32);
+            let blocks = (count * chunks).div_ceil(WARPS) as u32;
+            let name = format!("shares_{real}");
+            kernels.launch_with(gpu.stream(), &name, blocks, (32 * WARPS as u32, shared), &view)
+        }
     }
-    gpu.finish()?;
-    let parts = partial.download()?;
-    let exact: Vec<[f64; 4]> = parts
-        .chunks(4 * PARTS)
-        .map(|parts| {
-            parts.chunks(4).fold([0.0; 4], |s, p| [s[0] + p[0], s[1] + p[1], s[2] + p[2], f64::max(s[3], p[3])])
-        })
-        .collect();
-    let unit = sources.strength_scale / (sources.scale * sources.scale);
-    let found: Vec<[f64; 3]> = sample.places().map(|i| found[i].map(|f| f * unit)).collect();
-    Ok(sample.weigh(&exact, &found))
 }

@@ -1,11 +1,13 @@
 //! The kernels as modules of a device.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use cust::function::{BlockSize, GridSize};
 use cust::memory::DeviceCopy;
 use cust::module::Module;
 use cust::stream::Stream;
+use cust::sys::{CUfunc_st, cuLaunchKernel, cudaError_enum};
 use fmm_core::Error;
 
 use crate::Unavailable;
@@ -24,9 +26,9 @@ pub const SHARED: usize = 47 * 1024;
 /// All modules, compiled by the driver for one device.
 pub struct Kernels {
     modules: Vec<(&'static str, Module)>,
-    /// The module of each kernel: asking a module for what it lacks would be an error of the driver in the eyes of its checking
-    /// tools.
-    places: HashMap<&'static str, usize>,
+    /// The module of each kernel (asking a module for what it lacks would be an error of the driver in the eyes of its checking
+    /// tools) and the kernel itself once it has been asked for: asking takes as long as a launch.
+    places: HashMap<&'static str, (usize, AtomicPtr<CUfunc_st>)>,
 }
 
 impl Kernels {
@@ -45,7 +47,7 @@ impl Kernels {
                 return Err(Unavailable::TooOld { name: device.name.clone(), capability: device.capability });
             };
             let entries = newest.2.split(".entry ").skip(1).filter_map(|rest| rest.split('(').next());
-            places.extend(entries.map(|entry| (entry, modules.len())));
+            places.extend(entries.map(|entry| (entry, (modules.len(), AtomicPtr::default()))));
             modules.push((name, Module::from_ptx(newest.2, &[])?));
         }
         Ok(Kernels { modules, places })
@@ -86,12 +88,34 @@ impl Kernels {
         (block, shared): (impl Into<BlockSize>, usize),
         view: &V,
     ) -> Result<(), Error> {
-        let module = self.places.get(name).map(|&place| &self.modules[place].1);
-        let module = module.ok_or_else(|| Error::Device(format!("there is no GPU kernel {name}")))?;
-        let function = module.get_function(name).map_err(told(&format!("cannot get {name}")))?;
-        let argument = std::ptr::from_ref(view).cast_mut().cast();
-        // SAFETY: the caller's promise.
-        let launched = unsafe { stream.launch(&function, grid, block, shared as u32, &[argument]) };
-        launched.map_err(told(&format!("cannot launch {name}")))
+        let place = self.places.get(name).ok_or_else(|| Error::Device(format!("there is no GPU kernel {name}")))?;
+        let mut function = place.1.load(Ordering::Relaxed);
+        if function.is_null() {
+            let found = self.modules[place.0].1.get_function(name).map_err(told(&format!("cannot get {name}")))?;
+            function = found.to_raw();
+            place.1.store(function, Ordering::Relaxed);
+        }
+        let (grid, block): (GridSize, BlockSize) = (grid.into(), block.into());
+        let mut arguments = [std::ptr::from_ref(view).cast_mut().cast()];
+        // SAFETY: the caller's promise; the function is of a module that is loaded.
+        let launched = unsafe {
+            cuLaunchKernel(
+                function,
+                grid.x,
+                grid.y,
+                grid.z,
+                block.x,
+                block.y,
+                block.z,
+                shared as u32,
+                stream.as_inner(),
+                arguments.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        };
+        if launched == cudaError_enum::CUDA_SUCCESS {
+            return Ok(());
+        }
+        Err(Error::Device(format!("cannot launch {name}: {launched:?}")))
     }
 }

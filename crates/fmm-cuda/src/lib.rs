@@ -10,6 +10,7 @@
 
 mod attempt;
 mod buffer;
+mod cartesian;
 mod cells;
 mod clock;
 mod device;
@@ -33,7 +34,8 @@ pub use buffer::Buffer;
 pub use device::{Description, Gpu, devices};
 pub use driver::{NAMES as FUNCTIONS, load};
 pub use error::Unavailable;
-pub use evaluate::{evaluate, watch};
+pub use evaluate::{evaluate, measure, watch};
 pub use executor::CudaExecutor;
 pub use kernels::{MISSING, MODULES};
-pub use policy::{MOST_PAIRS, choose};
+pub use order::Points;
+pub use policy::choose;

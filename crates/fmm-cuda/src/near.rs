@@ -1,57 +1,60 @@
 //! Direct sums by lists of leaves.
 
+use cust::stream::Stream;
 use fmm_core::expansion::Pairs;
-use fmm_core::tree::Tree;
 use fmm_core::{Error, Precision, Softening};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::direct::kernel;
 use crate::fmm::Place;
-use crate::view::NearView;
+use crate::view::{NearView, TILE};
 
-/// Targets of a task, at most: what the lanes of a warp can hold in double precision.
-const TARGETS: u32 = 128;
+/// Targets of a task, at most: `MOST_TARGETS` of the kernels.
+const TARGETS: usize = 128;
 
-/// Warps of a block.
-const WARPS: usize = 4;
-
-/// The tasks of the direct sums.
+/// What direct sums by lists need beside trees and lists.
 #[derive(Default)]
 pub struct Near {
     tasks: Buffer<u32>,
     again: Buffer<u32>,
+    /// The sources from the centres of their leaves.
+    near: Buffer<f32>,
+    targets: usize,
+    sources: usize,
 }
 
 impl Near {
-    /// Cuts the leaves of `tree` into tasks.
-    pub fn plan(&mut self, tree: &Tree<3>) -> Result<(), Error> {
-        let mut tasks = vec![];
-        for &leaf in &tree.leaves {
-            let [begin, end] = tree.bodies[leaf as usize];
-            let parts = (end - begin).div_ceil(TARGETS);
-            for k in 0..parts {
-                let cut = |k: u32| begin + (u64::from(end - begin) * u64::from(k) / u64::from(parts)) as u32;
-                tasks.extend([leaf, cut(k), cut(k + 1)]);
-            }
-        }
-        self.tasks.upload(&tasks)?;
-        self.again.resize(tasks.len() / 3)
+    /// Makes ready for so many bodies.
+    pub fn plan(&mut self, targets: usize, sources: usize) {
+        (self.targets, self.sources) = (targets, sources);
     }
 
-    /// Queues the direct sums; in single precision also, in double, those of tasks with a pair closer than `closest` half sides.
+    /// Queues the direct sums, of the field and where wanted of the potential; in single precision also, in double, those of tasks
+    /// with a pair closer than `closest` half sides of a leaf, or with a sum beyond what single precision holds.
+    #[expect(clippy::too_many_arguments, reason = "the ends of one sum")]
     pub fn sum(
         &mut self,
         gpu: &Gpu,
+        stream: &Stream,
         place: &Place,
         softening: Softening,
         precision: Precision,
         closest: f64,
         potential: bool,
     ) -> Result<(), Error> {
-        let count = self.tasks.len() / 3;
-        if count == 0 {
+        if self.targets == 0 || self.sources == 0 {
             return Ok(());
+        }
+        let single = precision == Precision::F32;
+        // A place for each cell, and some for what leaves hold beyond `TARGETS`.
+        let count = place.targets.cells as usize + self.targets / TARGETS + 1;
+        self.tasks.resize(3 * count)?;
+        self.tasks.fill(stream, 0xff)?;
+        if single {
+            self.again.resize(count)?;
+            self.again.fill(stream, 0)?;
+            self.near.resize(4 * self.sources)?;
         }
         let (name, length) = kernel(softening, 1.0);
         let view = NearView {
@@ -60,24 +63,26 @@ impl Near {
             list: place.p2p,
             target_bodies: place.target_bodies,
             source_bodies: place.source_bodies,
+            near: self.near.pointer(),
             tasks: self.tasks.pointer(),
-            again: if precision == Precision::F32 { self.again.pointer() } else { Buffer::new().pointer() },
+            again: if single { self.again.pointer() } else { Buffer::new().pointer() },
             sums: place.sums,
             softening: length,
             smooth_below: softening.smooth_below(),
             closest,
             count: count as u32,
             same: u32::from(place.same),
-            potential: u32::from(potential),
         };
-        let launch = |name: &str| {
-            let blocks = count.div_ceil(WARPS) as u32;
+        let launch = |name: &str, blocks: usize, threads: usize| {
             // SAFETY: the arrays have the lengths that the trees and the view say.
-            unsafe { gpu.kernels().launch(gpu.stream(), name, blocks, 32 * WARPS as u32, &view) }
+            unsafe { gpu.kernels().launch(stream, name, blocks as u32, threads as u32, &view) }
         };
-        if precision == Precision::F32 {
-            launch(&format!("p2p_list_{name}{}_f32", if potential { "_potential" } else { "" }))?;
+        launch("near_tasks", (place.targets.cells as usize).div_ceil(TILE), TILE)?;
+        let potential = if potential { "_potential" } else { "" };
+        if single {
+            launch("near_bodies", (place.sources.cells as usize).div_ceil(TILE / 32), TILE)?;
+            launch(&format!("p2p_list_{name}{potential}_f32"), count, 32)?;
         }
-        launch(&format!("p2p_list_{name}_potential_f64"))
+        launch(&format!("p2p_list_{name}{potential}_f64"), count, 32)
     }
 }

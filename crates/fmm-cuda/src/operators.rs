@@ -1,24 +1,27 @@
-//! The operators of spherical expansions of one order, as tables.
+//! The operators of expansions of one order, as tables.
 //!
 //! Translations are matrices, which do not depend on the level. A mirror along an axis changes only the signs of
 //! coefficients, so that the M2L of the offsets (±a, ±b, ±c) share one matrix.
 
 use cust::memory::DeviceCopy;
 use fmm_core::Error;
-use fmm_core::expansion::{Kind, Spherical, Translation, matrix, recurrences};
+use fmm_core::expansion::{Expansion, Kind, Spherical, Translation, matrix, recurrences};
 use fmm_core::lists::Classes;
 use fmm_core::real::Real;
 use rayon::prelude::*;
 
+use crate::Gpu;
 use crate::buffer::Buffer;
+use crate::cartesian::{self, Softened};
 use crate::kernels::SHARED;
 use crate::view::{CELLS, NONE};
 
 /// Targets and coefficients that a thread of a translation holds.
 const ROWS: usize = 8;
 const COLUMNS: usize = 4;
-/// The most target coefficients of a block.
+/// The most and, where others could work as well, the fewest target coefficients of a block.
 const WIDEST: usize = 172;
+const NARROWEST: usize = 24;
 /// Source coefficients that a block takes at a time, at most.
 const DEEPEST: usize = 36;
 
@@ -27,27 +30,48 @@ const GATHERING: usize = 256;
 
 /// A precision of the device.
 pub trait DeviceReal: Real + DeviceCopy {
-    /// Appends numbers as the tensor cores take them: in single precision what TF32 holds, then what it holds of the rest.
-    fn pieces(from: &[f64], to: &mut Vec<Self>);
+    /// Appends the words of four numbers as a lane of the tensor cores takes them. In single precision: what TF32 holds; where numbers
+    /// are split, what bf16 holds, in pairs, and then what it holds of the rest.
+    fn words(four: [f64; 4], split: bool, to: &mut Vec<u32>);
+
+    /// The words of four signs.
+    fn sign_words(four: [bool; 4], split: bool) -> [u32; 4] {
+        let _ = split;
+        four.map(|negative| u32::from(negative) << 31)
+    }
 }
 
 impl DeviceReal for f32 {
-    fn pieces(from: &[f64], to: &mut Vec<f32>) {
-        to.extend(from.iter().map(|&x| tf32(x as f32)));
-        to.extend(from.iter().map(|&x| tf32((x - f64::from(tf32(x as f32))) as f32)));
+    fn words(four: [f64; 4], split: bool, to: &mut Vec<u32>) {
+        if !split {
+            return to.extend(four.map(|x| rounded(x as f32, 13)));
+        }
+        let high = four.map(|x| rounded(x as f32, 16));
+        let low = std::array::from_fn(|i| rounded((four[i] - f64::from(f32::from_bits(high[i]))) as f32, 16));
+        to.extend([high, low].iter().flat_map(|half: &[u32; 4]| [half[0] >> 16 | half[1], half[2] >> 16 | half[3]]));
+    }
+
+    fn sign_words(four: [bool; 4], split: bool) -> [u32; 4] {
+        let bit = four.map(u32::from);
+        if split {
+            let pairs = [bit[0] << 15 | bit[1] << 31, bit[2] << 15 | bit[3] << 31];
+            [pairs[0], pairs[1], pairs[0], pairs[1]]
+        } else {
+            bit.map(|b| b << 31)
+        }
     }
 }
 
 impl DeviceReal for f64 {
-    fn pieces(from: &[f64], to: &mut Vec<f64>) {
-        to.extend(from);
+    fn words(four: [f64; 4], _: bool, to: &mut Vec<u32>) {
+        to.extend(four.iter().flat_map(|x| [x.to_bits() as u32, (x.to_bits() >> 32) as u32]));
     }
 }
 
-/// Rounded to the 11 bits that TF32 has.
-fn tf32(x: f32) -> f32 {
-    let rounded = f32::from_bits(x.to_bits().wrapping_add(0x1000) & !0x1fff);
-    if rounded.is_finite() { rounded } else { x }
+/// The bits of `x` rounded to the nearest number whose last `cut` bits are 0.
+fn rounded(x: f32, cut: u32) -> u32 {
+    let bits = x.to_bits().wrapping_add(1 << (cut - 1)) & (u32::MAX << cut);
+    if f32::from_bits(bits).is_finite() { bits } else { x.to_bits() & (u32::MAX << cut) }
 }
 
 /// Which offsets M2L meets.
@@ -79,9 +103,11 @@ pub struct Cut {
 }
 
 impl Cut {
-    fn new(n: usize, bytes: usize) -> Self {
+    /// For `n` coefficients of `bytes` each, with a block's target coefficients in as many as `blocks` parts.
+    pub fn new(n: usize, bytes: usize, blocks: usize) -> Self {
         let columns = n.next_multiple_of(COLUMNS);
-        let part = columns.div_ceil(columns.div_ceil(WIDEST)).next_multiple_of(COLUMNS);
+        let parts = blocks.min(columns / NARROWEST).max(columns.div_ceil(WIDEST));
+        let part = columns.div_ceil(parts).next_multiple_of(COLUMNS);
         let row = (CELLS + 4 + part) * bytes;
         let deepest = (SHARED / row).min(DEEPEST);
         let depth = n.div_ceil(n.div_ceil(deepest));
@@ -91,7 +117,7 @@ impl Cut {
 }
 
 /// The tables of M2L: see `M2lView`.
-pub struct M2l<T: DeviceCopy> {
+pub struct M2l {
     /// `[8][slots]`
     pub operators: Buffer<u32>,
     /// `[8][classes]`
@@ -102,10 +128,12 @@ pub struct M2l<T: DeviceCopy> {
     pub target_signs: Buffer<u32>,
     /// `[pitch]`
     pub order: Buffer<u32>,
-    /// `[][steps][columns][pieces][32][4]`
-    pub matrices: Buffer<T>,
+    /// Words of numbers `[][steps][columns][32][4]`
+    pub matrices: Buffer<u32>,
     /// Operators that targets of one octant can meet.
     pub slots: usize,
+    /// Matrices of a level; 0: all levels have the same.
+    pub per_level: usize,
     /// How the product is cut.
     pub cut: Fragments,
 }
@@ -147,30 +175,43 @@ impl Fragments {
         Some(16 * step + held * lane + k).filter(|&c| k < held && c < self.n)
     }
 
-    /// A matrix `[source][target]` in the order of the lanes.
-    fn arrange<T: DeviceReal>(&self, matrix: &[f64]) -> Vec<T> {
+    /// A matrix `[source][target]` in the order of the lanes, four numbers a lane.
+    fn arrange(&self, matrix: &[f64]) -> Vec<[f64; 4]> {
         let mut out = vec![];
         for step in 0..self.steps {
             for column in 0..self.columns {
-                let entry = |lane: usize, k: usize| {
-                    let source = self.coefficient(16 * step + 4 * (lane % 4) + k);
-                    let target = 8 * column + lane / 4;
-                    source.filter(|_| target < self.n).map_or(0.0, |source| matrix[source * self.n + target])
-                };
-                let all: Vec<f64> = (0..128).map(|i| entry(i / 4, i % 4)).collect();
-                T::pieces(&all, &mut out);
+                out.extend((0..32).map(|lane| {
+                    std::array::from_fn(|k| {
+                        let source = self.coefficient(16 * step + 4 * (lane % 4) + k);
+                        let target = 8 * column + lane / 4;
+                        source.filter(|_| target < self.n).map_or(0.0, |source| matrix[source * self.n + target])
+                    })
+                }));
             }
         }
         out
     }
 }
 
-/// All tables of an order.
-pub struct Operators<T: DeviceCopy> {
+/// What tables are made for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Basis {
     /// Order of the expansions.
     pub order: usize,
+    /// Of Cartesian expansions.
+    pub softened: Option<Softened>,
     /// Of M2L.
     pub offsets: Offsets,
+    /// Whether M2L in single precision multiplies numbers cut into two.
+    pub split: bool,
+}
+
+/// All tables of an order.
+pub struct Operators<T: DeviceCopy> {
+    /// Of what.
+    pub basis: Basis,
+    /// At bodies, of Cartesian expansions.
+    pub cartesian: Option<cartesian::Bodies>,
     /// Of translations.
     pub cut: Cut,
     /// Of P2M and L2P, P2L, M2P: the last to one degree more.
@@ -180,29 +221,41 @@ pub struct Operators<T: DeviceCopy> {
     /// Of L2L. `[8][n][columns]`
     pub l2l: Buffer<T>,
     /// Of M2L.
-    pub m2l: M2l<T>,
+    pub m2l: M2l,
 }
 
 impl<T: DeviceReal> Operators<T> {
     /// Computes the tables and copies them to the device.
-    pub fn new(order: usize, offsets: Offsets) -> Result<Self, Error> {
+    pub fn new(gpu: &Gpu, basis: Basis) -> Result<Self, Error> {
+        let Basis { order, offsets, split, softened } = basis;
+        let plan = Slots::new(offsets);
+        if let Some(softened) = softened {
+            let expansion = softened.expansion(order, offsets);
+            let signs = cartesian::signs(&expansion);
+            let mut tables = Self::with(basis, &expansion, M2l::new::<T>(&plan, split, &signs, vec![])?)?;
+            let bodies = cartesian::Bodies::new(softened, order, &expansion)?;
+            cartesian::matrices::<T>(
+                gpu,
+                softened,
+                &expansion,
+                (order, offsets, split),
+                &plan,
+                &bodies,
+                &mut tables.m2l,
+            )?;
+            tables.cartesian = Some(bodies);
+            return Ok(tables);
+        }
         let expansion = Spherical::<f64>::new(order, offsets.classes);
-        let cut = Cut::new((order + 1) * (order + 1), size_of::<T>());
-        let octants = |make: fn(u8) -> Translation| {
-            let one = |octant: u8| padded::<T>(&matrix(&expansion, make(octant)), cut);
-            let mut all = Buffer::new();
-            all.upload(&(0..8).into_par_iter().map(one).collect::<Vec<_>>().concat())?;
-            Ok::<_, Error>(all)
+        let cut = Fragments::new((order + 1) * (order + 1), size_of::<T>());
+        let one = |&offset: &[i32; 3]| {
+            let mut words = vec![];
+            let matrix = matrix(&expansion, Translation::M2L(offsets.classes.class(offset)));
+            cut.arrange(&matrix).into_iter().for_each(|four| T::words(four, split, &mut words));
+            words
         };
-        let mut tables = Operators {
-            order,
-            offsets,
-            cut,
-            recurrences: Default::default(),
-            m2m: octants(Translation::M2M)?,
-            l2l: octants(Translation::L2L)?,
-            m2l: M2l::new(order, offsets, &expansion)?,
-        };
+        let matrices = plan.bases.par_iter().map(one).collect::<Vec<_>>().concat();
+        let mut tables = Self::with(basis, &expansion, M2l::new::<T>(&plan, split, &signs(order), matrices)?)?;
         let kinds = [(Kind::Regular, order), (Kind::Irregular, order), (Kind::Irregular, order + 1)];
         for (table, (kind, degree)) in tables.recurrences.iter_mut().zip(kinds) {
             let factors = recurrences(kind, degree);
@@ -210,36 +263,56 @@ impl<T: DeviceReal> Operators<T> {
         }
         Ok(tables)
     }
+
+    /// The tables of both families.
+    fn with<E: Expansion<f64, 3>>(basis: Basis, expansion: &E, m2l: M2l) -> Result<Self, Error> {
+        let cut = Cut::new(expansion.len(), size_of::<T>(), 1);
+        let octants = |make: fn(u8) -> Translation| {
+            let one = |octant: u8| padded::<T>(&matrix(expansion, make(octant)), cut);
+            let mut all = Buffer::new();
+            all.upload(&(0..8).into_par_iter().map(one).collect::<Vec<_>>().concat())?;
+            Ok::<_, Error>(all)
+        };
+        Ok(Operators {
+            basis,
+            cartesian: None,
+            cut,
+            recurrences: Default::default(),
+            m2m: octants(Translation::M2M)?,
+            l2l: octants(Translation::L2L)?,
+            m2l,
+        })
+    }
 }
 
-impl<T: DeviceReal> M2l<T> {
-    fn new(order: usize, offsets: Offsets, expansion: &Spherical<f64>) -> Result<Self, Error> {
-        let plan = Slots::new(offsets);
-        let cut = Fragments::new((order + 1) * (order + 1), size_of::<T>());
-        let one =
-            |&offset: &[i32; 3]| cut.arrange::<T>(&matrix(expansion, Translation::M2L(offsets.classes.class(offset))));
-        let matrices = plan.bases.par_iter().map(one).collect::<Vec<_>>().concat();
-        let signs = signs(order);
-        let sign = |axes: u8, k: Option<usize>| k.map_or(0, |k| ((signs[k] & axes).count_ones() % 2) << 31);
-        let packed = |axes| (0..cut.pitch()).map(move |place| sign(axes, cut.coefficient(place)));
-        let plain = |axes| (0..8 * cut.columns).map(move |k| sign(axes, Some(k).filter(|&k| k < cut.n)));
-        let upload = |values: Vec<u32>| {
+impl M2l {
+    /// The tables for coefficients whose mirrors change `signs`.
+    fn new<T: DeviceReal>(plan: &Slots, split: bool, signs: &[u8], matrices: Vec<u32>) -> Result<Self, Error> {
+        let cut = Fragments::new(signs.len(), size_of::<T>());
+        let odd = |axes: u8, k: Option<usize>| k.is_some_and(|k| (signs[k] & axes).count_ones() % 2 == 1);
+        let packed = |axes| {
+            let four = move |at: usize| std::array::from_fn(|j| odd(axes, cut.coefficient(4 * at + j)));
+            (0..cut.pitch() / 4).flat_map(move |at| T::sign_words(four(at), split))
+        };
+        let plain =
+            |axes| (0..8 * cut.columns).map(move |k| u32::from(odd(axes, Some(k).filter(|&k| k < cut.n))) << 31);
+        let upload = |values: &[u32]| {
             let mut buffer = Buffer::new();
-            buffer.upload(&values)?;
+            buffer.upload(values)?;
             Ok::<_, Error>(buffer)
         };
-        let mut tables = M2l {
+        let order: Vec<u32> = (0..cut.pitch()).map(|place| cut.coefficient(place).map_or(NONE, |k| k as u32)).collect();
+        Ok(M2l {
             slots: plan.operators.len() / 8,
-            operators: upload(plan.operators)?,
-            slot_of: upload(plan.slot_of)?,
-            source_signs: upload((0..8).flat_map(packed).collect())?,
-            target_signs: upload((0..8).flat_map(plain).collect())?,
-            order: upload((0..cut.pitch()).map(|place| cut.coefficient(place).map_or(NONE, |k| k as u32)).collect())?,
-            matrices: Buffer::new(),
+            per_level: 0,
+            operators: upload(&plan.operators)?,
+            slot_of: upload(&plan.slot_of)?,
+            source_signs: upload(&(0..8).flat_map(packed).collect::<Vec<_>>())?,
+            target_signs: upload(&(0..8).flat_map(plain).collect::<Vec<_>>())?,
+            order: upload(&order)?,
+            matrices: upload(&matrices)?,
             cut,
-        };
-        tables.matrices.upload(&matrices)?;
-        Ok(tables)
+        })
     }
 }
 
@@ -268,11 +341,11 @@ fn signs(order: usize) -> Vec<u8> {
 }
 
 /// The operators of M2L that targets of each octant can meet, in the order in which they are applied.
-struct Slots {
+pub struct Slots {
     operators: Vec<u32>,
     slot_of: Vec<u32>,
     /// The offsets of the matrices, no component negative.
-    bases: Vec<[i32; 3]>,
+    pub bases: Vec<[i32; 3]>,
 }
 
 impl Slots {
@@ -369,9 +442,9 @@ mod tests {
         for (n, bytes) in [(4, 4), (25, 4), (36, 8), (49, 4), (100, 8), (225, 4), (961, 8)] {
             let cut = Fragments::new(n, bytes);
             let matrix: Vec<f64> = (0..n * n).map(|i| i as f64).collect();
-            let arranged = cut.arrange::<f64>(&matrix);
+            let arranged = cut.arrange(&matrix);
             let mut found = vec![0.0; n * n];
-            for (place, &entry) in arranged.iter().enumerate() {
+            for (place, &entry) in arranged.as_flattened().iter().enumerate() {
                 let (block, lane, k) = (place / 128, place / 4 % 32, place % 4);
                 let (step, column) = (block / cut.columns, block % cut.columns);
                 if let Some(source) = cut.coefficient(16 * step + 4 * (lane % 4) + k)
@@ -390,7 +463,11 @@ mod tests {
     fn products_are_cut_to_fit() {
         for bytes in [4, 8] {
             for p in 1..=30 {
-                let cut = Cut::new((p + 1) * (p + 1), bytes);
+                let n = (p + 1) * (p + 1);
+                let shared_out = Cut::new(n, bytes, 4);
+                assert!(shared_out.part * shared_out.columns.div_ceil(shared_out.part) >= shared_out.columns, "{p}");
+                assert_eq!(shared_out.columns.div_ceil(shared_out.part) >= 4, p >= 9, "{p} {shared_out:?}");
+                let cut = Cut::new(n, bytes, 1);
                 assert!(cut.shared <= SHARED && cut.threads <= 352 && cut.part.is_multiple_of(4), "{p} {cut:?}");
                 assert!(cut.depth > 0 && cut.part * cut.columns.div_ceil(cut.part) >= cut.columns, "{p} {cut:?}");
             }

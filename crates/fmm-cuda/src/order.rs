@@ -9,9 +9,6 @@ use crate::buffer::Buffer;
 use crate::geometry::{Work, sort};
 use crate::view::{Body, Bounds, OrderView, TILE};
 
-/// Blocks that share the positions where their bounds are sought.
-const SHARES: usize = 512;
-
 /// Lengths and strengths of a sum: what they are multiplied by, powers of two.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Units {
@@ -34,7 +31,6 @@ pub struct Ordered {
     pub bounds: Buffer<Bounds>,
     key: Buffer<u64>,
     work: Work,
-    shares: Buffer<Bounds>,
 }
 
 /// Positions and strengths on the device, in the caller's order.
@@ -48,42 +44,24 @@ pub struct Points {
     pub n: usize,
 }
 
-impl Ordered {
-    fn view(&self, points: Points) -> OrderView {
+impl OrderView {
+    /// Of `points` as they are, and with nothing else.
+    pub fn of(points: Points) -> Self {
         OrderView {
             position: points.position,
             strength: points.strength,
-            order: self.order.pointer(),
-            bodies: self.bodies.pointer(),
-            bounds: self.bounds.pointer(),
+            order: DevicePointer::null(),
+            bodies: DevicePointer::null(),
+            bounds: DevicePointer::null(),
             scale: 1.0,
             strength_scale: 1.0,
             n: points.n as u32,
             unused: 0,
         }
     }
+}
 
-    /// The smallest and largest coordinates; infinite and the wrong way round for no bodies.
-    pub fn extremes(&mut self, gpu: &Gpu, points: Points) -> Result<Bounds, Error> {
-        let mut all = Bounds { low: [f64::INFINITY; 3], high: [f64::NEG_INFINITY; 3] };
-        if points.n == 0 {
-            return Ok(all);
-        }
-        let blocks = points.n.div_ceil(TILE).min(SHARES);
-        self.shares.resize(blocks)?;
-        let view = OrderView { bounds: self.shares.pointer(), ..self.view(points) };
-        // SAFETY: a share for each block.
-        unsafe { gpu.kernels().launch(gpu.stream(), "bounds_f64", blocks as u32, TILE as u32, &view)? };
-        gpu.finish()?;
-        for share in self.shares.download()? {
-            for d in 0..3 {
-                all.low[d] = all.low[d].min(share.low[d]);
-                all.high[d] = all.high[d].max(share.high[d]);
-            }
-        }
-        Ok(all)
-    }
-
+impl Ordered {
     /// Fills `bodies`, and with `sorted` their order and bounds.
     pub fn arrange(&mut self, gpu: &Gpu, points: Points, units: Units, sorted: bool) -> Result<(), Error> {
         let n = points.n;
@@ -98,15 +76,28 @@ impl Ordered {
         if n == 0 {
             return Ok(());
         }
-        let view = OrderView { scale: units.scale, strength_scale: units.strength_scale, ..self.view(points) };
+        let view = OrderView {
+            order: self.order.pointer(),
+            bodies: self.bodies.pointer(),
+            bounds: self.bounds.pointer(),
+            scale: units.scale,
+            strength_scale: units.strength_scale,
+            ..OrderView::of(points)
+        };
         // SAFETY: all arrays have the lengths that the view says.
         unsafe { gpu.kernels().launch(gpu.stream(), "gather_f64", tiles as u32, TILE as u32, &view) }
     }
 
-    /// Bytes of device memory for `n` bodies.
-    pub fn bytes(n: usize, sorted: bool) -> usize {
-        // Keys and indices, both twice.
-        let keys = if sorted { Work::sort_bytes(n) } else { 0 };
-        n * size_of::<Body>() + keys + (n.div_ceil(TILE) + SHARES) * size_of::<Bounds>()
+    /// Bytes more of device memory than there are now for `n` bodies.
+    pub fn growth(&self, n: usize, sorted: bool) -> usize {
+        let bodies = self.bodies.growth(n);
+        if !sorted {
+            return bodies;
+        }
+        bodies
+            + self.key.growth(n)
+            + self.order.growth(n)
+            + self.bounds.growth(n.div_ceil(TILE))
+            + self.work.sort_growth(n)
     }
 }

@@ -3,9 +3,6 @@
 use fmm_core::accuracy::{self, Problem};
 use fmm_core::{Choice, Error, Family, Method, Precision, Settings};
 
-/// The most pairs of a direct sum that stands in for a softened expansion: seconds on a large GPU.
-pub const MOST_PAIRS: f64 = 1e13;
-
 /// The most bodies of a direct sum: the number of keys, a power of two, is a 32-bit number.
 const MOST_BODIES: usize = 1 << 31;
 
@@ -15,8 +12,7 @@ const CHEAP_PAIRS: f64 = 4e9;
 /// The settings with method and leaf size resolved for the device.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for softened kernels at distances where they are not 1/r, beyond [`MOST_PAIRS`] or where a method other
-/// than the direct sum is asked for, and those of [`accuracy::choose`].
+/// [`Error::Unsupported`] for direct sums of more particles than the device's numbers hold, and those of [`accuracy::choose`].
 pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> {
     let Problem { sources, targets, .. } = problem;
     let pairs = sources as f64 * targets as f64;
@@ -38,20 +34,8 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
     }
     let method = if auto { Method::Fmm } else { settings.method };
     let choice = accuracy::choose(&with(method), problem)?;
-    if choice.expansion == Some(Family::Cartesian) {
-        return if auto && !fixed && pairs <= MOST_PAIRS { direct() } else { Err(no_cartesian(settings)) };
-    }
     let leaf_size = settings.leaf_size.or(Some(leaf_size(&choice)));
     Ok(Settings { leaf_size, ..with(method) })
-}
-
-/// That softened expansions run on the CPU alone.
-pub fn no_cartesian(settings: &Settings) -> Error {
-    Error::Unsupported(format!(
-        "a softening that reaches beyond neighbouring cells needs softened expansions for method {}, which run on the CPU; use \
-         device cpu, or method direct",
-        settings.method.name()
-    ))
 }
 
 /// Leaves of about the fastest size.
@@ -60,7 +44,20 @@ fn leaf_size(choice: &Choice) -> usize {
         // Measured (docs/performance.md): 128 beats 64 at every order from 5 to 11, since pairs cost less in larger leaves.
         return 128;
     }
-    // 189/27 translations of n² products for each cell against the square of its bodies, a pair at the price of 20 products.
-    let n = choice.order.map_or(1, |p| (p + 1) * (p + 1)) as f64;
-    (2.0 * (7.0 * n * n / 20.0).sqrt()).clamp(24.0, 1024.0) as usize
+    (2.0 * best_leaf(choice)).clamp(24.0, 1024.0) as usize
+}
+
+/// How many bodies leaves hold at best: where the pairs of a cell's bodies cost what the 189/27 translations a pair of near cells do.
+pub fn best_leaf(choice: &Choice) -> f64 {
+    let cartesian = choice.expansion == Some(Family::Cartesian);
+    let coefficients = |p: usize| if cartesian { (p + 1) * (p + 2) * (p + 3) / 6 } else { (p + 1) * (p + 1) };
+    let n = choice.order.map_or(1, coefficients) as f64;
+    let pairs = if choice.precision == Precision::F32 {
+        // Picoseconds of a translation over those of a pair, 0.78, measured: one product in TF32 or three in bf16.
+        if n < 50.0 { 1.8 * n / 0.78 } else { 3.2 * n / 0.78 }
+    } else {
+        // n² products, a pair at the price of 20.
+        n * n / 20.0
+    };
+    (7.0 * pairs).sqrt()
 }

@@ -231,6 +231,64 @@ pub struct TranslateView {
     pub depth: u32,
 }
 
+/// Cartesian expansions: bodies to expansions and expansions to bodies.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct CartesianView {
+    /// Tree of the targets.
+    pub targets: TreeView,
+    /// Tree of the sources.
+    pub sources: TreeView,
+    /// Of P2L and M2P.
+    pub list: CsrView,
+    /// `[targets]`
+    pub target_bodies: DevicePointer<Body>,
+    /// `[sources]`
+    pub source_bodies: DevicePointer<Body>,
+    /// A cell for each block.
+    pub work: DevicePointer<u32>,
+    /// Of the multi-indices to degree order + 1, 8 bits an axis.
+    pub exponents: DevicePointer<u32>,
+    /// Multipoles or local expansions. `[cells][indices]`
+    pub coefficients: DevicePointer<u8>,
+    /// `[targets]`
+    pub sums: DevicePointer<Sum>,
+    /// ε.
+    pub epsilon: f64,
+    /// Order of the expansions.
+    pub order: u32,
+    /// Bodies at a time.
+    pub lanes: u32,
+    /// 1 for the kernel P1, 0 for Plummer's.
+    pub p1: u32,
+}
+
+/// The matrices of the M2L of Cartesian expansions.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct CartesianMatrixView {
+    /// Of the multi-indices.
+    pub exponents: DevicePointer<u32>,
+    /// The coefficient of a packed place, or [`NONE`]. `[16 steps]`
+    pub coefficients: DevicePointer<u32>,
+    /// `[matrices][indices]`
+    pub derivatives: DevicePointer<f64>,
+    /// `[matrices][steps][columns][32][4]`
+    pub matrices: DevicePointer<u8>,
+    /// Numbers of all matrices.
+    pub size: u64,
+    /// Order of the expansions.
+    pub order: u32,
+    /// Steps of 16 source coefficients.
+    pub steps: u32,
+    /// Eights of target coefficients.
+    pub columns: u32,
+    /// Words of a number: 2 in double precision.
+    pub words: u32,
+    /// 1: numbers of single precision are cut into two.
+    pub split: u32,
+}
+
 /// Multipoles to local expansions.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
@@ -243,17 +301,19 @@ pub struct M2lView {
     pub table: DevicePointer<u32>,
     /// Of the target cells. `[cells]`
     pub octant: DevicePointer<u8>,
+    /// Of the targets. `[levels + 1]`
+    pub level_start: DevicePointer<u32>,
     /// The slot of a class at targets of an octant, or [`NONE`]. `[8][classes]`
     pub slot_of: DevicePointer<u32>,
     /// The matrix, and in bits 29 to 31 the axes that it is mirrored along. `[8][slots]`
     pub operators: DevicePointer<u32>,
-    /// The sign bit of a packed coefficient in a mirror along these axes. `[8][pitch]`
+    /// The sign bits of a packed place in a mirror along these axes. `[8][pitch]`
     pub source_signs: DevicePointer<u32>,
     /// `[8][8 columns]`
     pub target_signs: DevicePointer<u32>,
     /// The coefficient of a packed place, or [`NONE`]. `[pitch]`
     pub order: DevicePointer<u32>,
-    /// `[][steps][columns][1, or 2 in single precision][32][4]`
+    /// `[][steps][columns][32][4]`
     pub matrices: DevicePointer<u8>,
     /// `[zero_row][n]`
     pub multipoles: DevicePointer<u8>,
@@ -289,6 +349,10 @@ pub struct M2lView {
     pub steps: u32,
     /// 1: the last step has 8.
     pub half: u32,
+    /// Levels of the targets.
+    pub levels: u32,
+    /// Matrices of a level; 0: all levels have the same.
+    pub per_level: u32,
 }
 
 /// Direct sums by lists.
@@ -305,7 +369,9 @@ pub struct NearView {
     pub target_bodies: DevicePointer<Body>,
     /// `[sources]`
     pub source_bodies: DevicePointer<Body>,
-    /// Leaf, first body, one past the last. `[count][3]`
+    /// From the centre of the leaf, in a power of two below half the root's side; strength. `[sources][4]`
+    pub near: DevicePointer<f32>,
+    /// Leaf or [`NONE`], first body, one past the last. `[count][3]`
     pub tasks: DevicePointer<u32>,
     /// 1 where a pair was too close for single precision. `[count]`
     pub again: DevicePointer<u32>,
@@ -321,8 +387,54 @@ pub struct NearView {
     pub count: u32,
     /// 1: targets are the sources, and none sees itself.
     pub same: u32,
-    /// 0: the field alone.
-    pub potential: u32,
+}
+
+/// Where the last degree of the expansions is large, at the bodies of a sample of leaves.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct ShareView {
+    /// Tree of the targets.
+    pub targets: TreeView,
+    /// Tree of the sources.
+    pub sources: TreeView,
+    /// Multipoles at leaves.
+    pub m2p: CsrView,
+    /// Every `step`th is in the sample.
+    pub leaves: DevicePointer<u32>,
+    /// Places in the caller's order. `[targets]`
+    pub caller: DevicePointer<u32>,
+    /// In the order of their tree.
+    pub target_bodies: DevicePointer<Body>,
+    /// In the order of the targets' tree.
+    pub sums: DevicePointer<Sum>,
+    /// `[cells][(order + 1)²]`; null where there is no M2P.
+    pub multipoles: DevicePointer<u8>,
+    /// The same; null where there is no M2L.
+    pub locals: DevicePointer<u8>,
+    /// Of the recurrences.
+    pub m2p_factors: DevicePointer<u8>,
+    /// Of the recurrences.
+    pub l2p_factors: DevicePointer<u8>,
+    /// First body of each leaf of the sample. `[count]`
+    pub start: DevicePointer<u32>,
+    /// Number of bodies. `[1]`
+    pub found: DevicePointer<f64>,
+    /// In the caller's order. `[capacity]`
+    pub target: DevicePointer<u32>,
+    /// `[capacity]`
+    pub share: DevicePointer<f64>,
+    /// Leaves of the sample.
+    pub count: u32,
+    /// Of the sample in the leaves.
+    pub step: u32,
+    /// Bodies beyond which a leaf holds one place only.
+    pub leaf_size: u32,
+    /// Order of the expansions.
+    pub order: u32,
+    /// Bodies that there is room for.
+    pub capacity: u32,
+    /// Fills the last word.
+    pub unused: u32,
 }
 
 /// Direct sums at a sample of targets, for the guard.
@@ -331,18 +443,42 @@ pub struct NearView {
 pub struct GuardView {
     /// `[n]`
     pub sources: DevicePointer<Body>,
-    /// `[targets][3]`
-    pub places: DevicePointer<f64>,
+    /// In the caller's order. `[all][3]`
+    pub position: DevicePointer<f64>,
+    /// What is to be measured. `[all][3]`
+    pub field: DevicePointer<f64>,
+    /// Number of targets that have shares, `[1]`; or null.
+    pub shared: DevicePointer<f64>,
+    /// `[capacity]`
+    pub share_target: DevicePointer<u32>,
+    /// `[capacity]`
+    pub share: DevicePointer<f64>,
+    /// The sample. `[targets]`
+    pub picked: DevicePointer<u32>,
+    /// The number of targets, in any unit, that each stands for; 0: none. `[targets]`
+    pub weight: DevicePointer<f64>,
     /// Field and square of the largest term. `[targets][parts][4]`
     pub partial: DevicePointer<f64>,
+    /// The same, the field that was found, weight, `[targets][8]`; and what `shared` holds.
+    pub out: DevicePointer<f64>,
     /// ε, or h of the spline, in the scaled unit.
     pub softening: f64,
-    /// Of lengths.
+    /// What lengths are multiplied by in the sources.
+    pub unit: f64,
+    /// What they are multiplied by besides, so that squares of forces are numbers.
     pub scale: f64,
     /// Number of sources.
     pub n: u32,
+    /// Number of all targets.
+    pub all: u32,
+    /// Number of targets of the sample.
+    pub targets: u32,
     /// Shares of the sources.
     pub parts: u32,
+    /// Targets with shares that there is room for.
+    pub capacity: u32,
+    /// Fills the last word.
+    pub unused: u32,
 }
 
 /// Bodies to the order of a tree, and sums back to the caller's.
@@ -371,6 +507,25 @@ pub struct GatherView {
     pub strength_scale: f64,
     /// Number of bodies.
     pub n: u32,
+}
+
+impl Default for GatherView {
+    /// Nothing of nothing.
+    fn default() -> Self {
+        GatherView {
+            position: DevicePointer::null(),
+            strength: DevicePointer::null(),
+            order: DevicePointer::null(),
+            inverse: DevicePointer::null(),
+            bodies: DevicePointer::null(),
+            sums: DevicePointer::null(),
+            more: DevicePointer::null(),
+            field: DevicePointer::null(),
+            potential: DevicePointer::null(),
+            strength_scale: 1.0,
+            n: 0,
+        }
+    }
 }
 
 /// What `layout` in `kernels/view.cuh` must hold.
@@ -406,16 +561,25 @@ pub const LAYOUT: &[usize] = &{
         size_of::<TranslateView>(),
         offset_of!(TranslateView, tiles),
         offset_of!(TranslateView, depth),
+        size_of::<CartesianView>(),
+        offset_of!(CartesianView, epsilon),
+        offset_of!(CartesianView, p1),
+        size_of::<CartesianMatrixView>(),
+        offset_of!(CartesianMatrixView, split),
         size_of::<M2lView>(),
         offset_of!(M2lView, matrices),
         offset_of!(M2lView, fault),
-        offset_of!(M2lView, half),
+        offset_of!(M2lView, per_level),
         size_of::<NearView>(),
         offset_of!(NearView, tasks),
         offset_of!(NearView, softening),
-        offset_of!(NearView, potential),
+        offset_of!(NearView, same),
+        size_of::<ShareView>(),
+        offset_of!(ShareView, start),
+        offset_of!(ShareView, capacity),
         size_of::<GuardView>(),
-        offset_of!(GuardView, parts),
+        offset_of!(GuardView, softening),
+        offset_of!(GuardView, capacity),
         size_of::<GatherView>(),
         offset_of!(GatherView, n),
     ]

@@ -4,12 +4,12 @@ mod common;
 
 use common::{errors, gpu, hash, plummer, uniform};
 use fmm_core::accuracy::{self, Problem};
-use fmm_core::expansion::Spherical;
+use fmm_core::expansion::{Cartesian, Expansion, Spherical};
 use fmm_core::plan::Plan;
 use fmm_core::real::Real;
 use fmm_core::tree::Cube;
-use fmm_core::{Error, Executor, Method, Particles, Precision, Settings, Softening, Stage, StageTimes, cpu};
-use fmm_cuda::{CudaExecutor, Gpu, evaluate, watch};
+use fmm_core::{Error, Executor, Family, Method, Particles, Precision, Settings, Softening, Stage, StageTimes, cpu};
+use fmm_cuda::{CudaExecutor, Gpu, evaluate, measure, watch};
 
 /// Multipoles, local expansions, potentials and fields after each stage.
 type Stages = Vec<(Stage, [Vec<f64>; 4])>;
@@ -65,6 +65,16 @@ fn cases() -> Vec<Case> {
     all.push(Case { method: Method::Treecode, ..case("treecode", plummer(9000, 15), 4, 60) });
     all.push(Case { softening: Softening::Spline(1e-3), ..case("spline", plummer(9000, 16), 4, 60) });
     all.push(Case { softening: Softening::Plummer(1e-4), ..case("softened", plummer(9000, 17), 4, 60) });
+    all.push(Case { softening: Softening::Plummer(0.3), ..case("wide plummer", plummer(9000, 26), 3, 40) });
+    all.push(Case { softening: Softening::P1(0.2), ..case("wide p1", two_clusters(9000, 27), 6, 60) });
+    let treecode = Case { softening: Softening::P1(0.3), ..case("wide treecode", plummer(9000, 28), 4, 60) };
+    all.push(Case { method: Method::Treecode, ..treecode });
+    let elsewhere = Some(uniform(3000, 0.3, 29).position);
+    all.push(Case {
+        softening: Softening::Plummer(0.1),
+        targets: elsewhere,
+        ..case("wide targets", plummer(9000, 30), 5, 40)
+    });
     all
 }
 
@@ -85,14 +95,26 @@ fn compare<T: Real>(gpu: &Gpu, case: &Case, tolerance: f64, coefficients: f64, s
     let count = targets.map_or(x.len(), <[_]>::len);
     let choice = accuracy::choose(&settings, Problem::of(x, q, count, &cube)).unwrap();
     let plan = Plan::new(&settings, choice, cube, x, targets, &mut StageTimes::default());
-    let expansion = Spherical::<T>::new(case.order, plan.classes);
+    let cartesian = plan.choice.expansion == Some(Family::Cartesian);
+    assert_eq!(cartesian, case.name.starts_with("wide"), "{}", case.name);
     let mut expected: Stages = vec![];
-    cpu::watch(&expansion, &settings.softening, &plan, (x, q), targets, |stage, m, l, s, _| {
+    let see = |stage, m: &[T], l: &[T], s: &[cpu::Sum<3>], _| {
         let numbers = |a: &[T]| a.iter().map(|c| c.to_f64()).collect();
         let potential = s.iter().map(|s| s.potential).collect();
         let field = s.iter().flat_map(|s| s.field).collect();
         expected.push((stage, [numbers(m), numbers(l), potential, field]));
-    });
+    };
+    let softening = &settings.softening;
+    let n = if cartesian {
+        let tree = &plan.targets;
+        let expansion = Cartesian::<T>::new(case.order, *softening, plan.classes, tree.side, tree.levels());
+        cpu::watch(&expansion, softening, &plan, (x, q), targets, see);
+        Expansion::<T, 3>::len(&expansion)
+    } else {
+        let expansion = Spherical::<T>::new(case.order, plan.classes);
+        cpu::watch(&expansion, softening, &plan, (x, q), targets, see);
+        Expansion::<T, 3>::len(&expansion)
+    };
     let mut found: Stages = vec![];
     let mut see = |stage, m, l, s: Vec<fmm_cuda::view::Sum>, _| {
         let potential = s.iter().map(|s| s.potential).collect();
@@ -101,7 +123,6 @@ fn compare<T: Real>(gpu: &Gpu, case: &Case, tolerance: f64, coefficients: f64, s
     };
     watch(gpu, &settings, &plan, (x, q), targets, &mut see).unwrap();
     assert_eq!(found.len(), expected.len(), "{}", case.name);
-    let n = (case.order + 1).pow(2);
     let mut worst = vec![];
     for ((stage, found), (same, expected)) in found.iter().zip(&expected) {
         assert_eq!(stage, same);
@@ -218,6 +239,59 @@ fn tolerances_are_kept() {
     }
 }
 
+/// What the guard measures on its sample is the error over all targets, also where few targets make it.
+#[test]
+fn the_guard_measures_the_error() {
+    let Some(gpu) = gpu() else { return };
+    let sets = [
+        ("uniform", uniform(30_000, 0.0, 40)),
+        ("plummer", plummer(30_000, 41)),
+        ("two", two_clusters(30_000, 42)),
+        ("copies", with_copies(uniform(20_000, 0.0, 43), 4000)),
+    ];
+    let elsewhere = uniform(20_000, 0.1, 44).position;
+    for (name, p) in sets {
+        for (method, precision, order, targets) in [
+            (Method::Fmm, Precision::F32, Some(3), None),
+            (Method::Fmm, Precision::F64, Some(6), Some(&elsewhere[..])),
+            (Method::Treecode, Precision::F32, Some(3), None),
+            (Method::Direct, Precision::F32, None, None),
+        ] {
+            let settings =
+                Settings { method, precision, order, leaf_size: Some(40), tolerance: 1e-4, ..Settings::default() };
+            let exact = Settings { method: Method::Direct, precision: Precision::F64, ..Settings::default() };
+            let times = &mut StageTimes::default();
+            let truth = fmm_core::evaluate(&exact, &p.position, &p.strength, targets, times).unwrap();
+            let (found, error) = measure(&gpu, &settings, &p.position, &p.strength, targets).unwrap();
+            let (rms, _) = errors(&found, &truth.field);
+            let norm = |v: &[[f64; 3]]| v.as_flattened().iter().map(|c| c * c).sum::<f64>();
+            let delta: Vec<[f64; 3]> =
+                found.iter().zip(&truth.field).map(|(a, b)| std::array::from_fn(|d| a[d] - b[d])).collect();
+            let l2 = (norm(&delta) / norm(&truth.field)).sqrt();
+            println!("{name} {} {}: {error:.2e}, rms {rms:.2e}, L2 {l2:.2e}", method.name(), precision.name());
+            let worst = rms.max(l2);
+            assert!(error < 2.0 * worst && error > 0.4 * worst, "{name} {} {error:e}, {rms:e} {l2:e}", method.name());
+        }
+    }
+}
+
+/// Clusters so far apart that keys do not resolve them: the host makes their tree, all else is done on the device.
+#[test]
+fn sets_beyond_the_keys_are_summed() {
+    let Some(gpu) = gpu() else { return };
+    let mut p = plummer(20_000, 45);
+    for x in p.position.iter_mut().skip(10_000) {
+        *x = x.map(|c| 0.1 * c + 1e9);
+    }
+    let times = &mut StageTimes::default();
+    let exact = Settings { method: Method::Direct, precision: Precision::F64, ..Settings::default() };
+    let truth = fmm_core::evaluate(&exact, &p.position, &p.strength, None, times).unwrap();
+    let settings = Settings { method: Method::Fmm, tolerance: 1e-4, ..Settings::default() };
+    let sum = evaluate(&gpu, &settings, &p.position, &p.strength, None, times).unwrap();
+    let (rms, _) = errors(&sum.field, &truth.field);
+    assert!(sum.choice.method == Method::Fmm && rms <= 1e-4, "{rms:e} {:?}", sum.choice);
+}
+
 #[test]
 fn a_hundred_fast_sums_have_one_hash() {
     let Some(gpu) = gpu() else { return };
@@ -262,17 +336,48 @@ fn the_potential_follows_the_forces() {
     }
 }
 
+/// A softening that reaches far beyond neighbouring cells: expansions of the softened kernel keep the tolerance.
 #[test]
-fn softened_expansions_are_refused_and_small_sets_summed_directly() {
+fn softened_expansions_keep_the_tolerance() {
     let Some(gpu) = gpu() else { return };
-    let p = plummer(5000, 24);
+    let p = plummer(20_000, 24);
     let times = &mut StageTimes::default();
-    let settings = Settings { method: Method::Fmm, softening: Softening::Plummer(0.3), ..Settings::default() };
-    let e = evaluate(&gpu, &settings, &p.position, &p.strength, None, times).unwrap_err();
-    assert!(matches!(&e, Error::Unsupported(why) if why.contains("device cpu")), "{e}");
-    let settings = Settings { method: Method::Auto, ..settings };
-    let sum = evaluate(&gpu, &settings, &p.position, &p.strength, None, times).unwrap();
-    assert_eq!(sum.choice.method, Method::Direct);
+    for softening in [Softening::Plummer(0.3), Softening::P1(0.2)] {
+        let exact = Settings { method: Method::Direct, precision: Precision::F64, softening, ..Settings::default() };
+        let truth = fmm_core::evaluate(&exact, &p.position, &p.strength, None, times).unwrap();
+        for (method, tolerance) in
+            [(Method::Fmm, 1e-3), (Method::Fmm, 1e-5), (Method::Fmm, 1e-7), (Method::Treecode, 1e-4)]
+        {
+            let settings = Settings { method, tolerance, softening, ..Settings::default() };
+            let sum = evaluate(&gpu, &settings, &p.position, &p.strength, None, times).unwrap();
+            assert_eq!(sum.choice.expansion, Some(Family::Cartesian));
+            let (rms, _) = errors(&sum.field, &truth.field);
+            println!("{softening:?} {} {tolerance:e}: {rms:.2e} {:?}", method.name(), sum.choice);
+            assert!(rms <= tolerance && rms > 0.0, "{softening:?} {tolerance:e}: {rms:e}");
+        }
+    }
+}
+
+/// Neighbours so much larger than a leaf that single precision cannot square their distances: such leaves are summed in double.
+#[test]
+fn sums_beyond_single_precision_are_done_in_double() {
+    let Some(gpu) = gpu() else { return };
+    let mut p = uniform(400, 0.0, 33);
+    // Half of the bodies in a speck whose leaf is 1e22 times smaller than its neighbours.
+    for x in p.position.iter_mut().skip(200) {
+        *x = x.map(|c| 0.3 + 1e-22 * c);
+    }
+    p.position.truncate(201);
+    p.strength.truncate(201);
+    let mut at = p.position.clone();
+    at.push([0.3; 3]);
+    let times = &mut StageTimes::default();
+    let settings = Settings { method: Method::Fmm, tolerance: 1e-3, precision: Precision::F32, ..Settings::default() };
+    let sum = evaluate(&gpu, &settings, &p.position, &p.strength, Some(&at), times).unwrap();
+    assert!(sum.field.as_flattened().iter().all(|f| f.is_finite()));
+    let exact = Settings { method: Method::Direct, precision: Precision::F64, ..Settings::default() };
+    let truth = fmm_core::evaluate(&exact, &p.position, &p.strength, Some(&at), times).unwrap();
+    assert!(errors(&sum.field, &truth.field).0 < 1e-3);
 }
 
 /// Trees and lists that are made on the device lead to the bits that the CPU's lead to.

@@ -3,10 +3,13 @@
 mod common;
 
 use common::{gpu, plummer, uniform};
+use cust::memory::DevicePointer;
+use fmm_core::accuracy::Spread;
 use fmm_core::lists::{Classes, Lists, Rule};
 use fmm_core::tree::{Cube, Tree};
-use fmm_cuda::geometry::{DeviceLists, DeviceTree, Work};
-use fmm_cuda::{Buffer, Gpu};
+use fmm_cuda::geometry::{DeviceLists, DeviceTree, Survey, Work};
+use fmm_cuda::view::{CELLS, NONE};
+use fmm_cuda::{Buffer, Gpu, Points as OnDevice};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -102,6 +105,54 @@ fn rules(extent: f64) -> Vec<Rule> {
         p2l_min_bodies: bodies,
     };
     vec![rule(4.0 - 1e-12, 0.0, 0, 1), rule(4.0 - 1e-12, 0.0, 300, 60), rule(9.5, 0.03 * extent, 40, 10)]
+}
+
+/// Tiles of one level and octant, padded with no cell: two of each octant in turn.
+fn tiles_of(tree: &Tree<3>) -> (Vec<u32>, Vec<usize>) {
+    let (mut cells, mut starts) = (vec![], vec![0]);
+    for level in 0..tree.levels() {
+        let of_octant = |octant| tree.level(level).filter(move |&c| tree.octant[c] == octant).map(|c| c as u32);
+        let octants: Vec<Vec<u32>> = (0..8).map(|octant| of_octant(octant).collect()).collect();
+        for round in 0..octants.iter().map(Vec::len).max().unwrap_or(0).div_ceil(2 * CELLS) {
+            for tile in octants.iter().flat_map(|o| o.chunks(CELLS).skip(2 * round).take(2)) {
+                cells.extend_from_slice(tile);
+                cells.resize(cells.len().next_multiple_of(CELLS), NONE);
+            }
+        }
+        starts.push(cells.len() / CELLS);
+    }
+    (cells, starts)
+}
+
+/// Cube, sample and tiles are the host's, number by number.
+#[test]
+fn surveys_and_tiles_are_those_of_the_cpu() {
+    let Some(gpu) = gpu() else { return };
+    let (mut work, mut survey) = (Work::default(), Survey::default());
+    let mut sets = sets();
+    // More bodies than are in a sample.
+    sets.push(("many", plummer(150_001, 23).position));
+    for (name, points) in sets {
+        let what = format!("{name}, {} bodies", points.len());
+        gpu.enter().unwrap();
+        let mut position = Buffer::new();
+        position.upload(points.as_flattened()).unwrap();
+        let n = points.len();
+        let device = OnDevice { position: position.pointer(), strength: DevicePointer::null(), n };
+        let cube = Cube::around(&[&points]);
+        assert_eq!(survey.cube(&gpu, &[device]).unwrap(), cube, "{what}");
+        let expected = Spread::of(&points, &cube);
+        assert_eq!(survey.spread(&gpu, &mut work, device, cube, true).unwrap(), expected, "{what}");
+        if n > 0 {
+            assert!(expected.pairs > 0 || n < 100, "{what}: {expected:?}");
+        }
+        let expected = Tree::octree(&points, cube, 20);
+        let tree = tree_of(&gpu, &mut work, &points, cube, 20);
+        let (cells, starts) = tiles_of(&expected);
+        gpu.finish().unwrap();
+        assert!(tree.tiles.cells.download().unwrap() == cells, "{what}");
+        assert_eq!(tree.tiles.level_start(), starts, "{what}");
+    }
 }
 
 #[test]

@@ -51,6 +51,12 @@ fn every_kernel_is_there_for_every_capability() {
         "mark_leaves",
         "count_leaves",
         "place_leaves",
+        "count_kinds",
+        "end_levels",
+        "fill_tiles",
+        "survey_sample",
+        "survey_join",
+        "survey_levels",
         "lists_fmm",
         "lists_walk",
         "gather_f64",
@@ -61,24 +67,37 @@ fn every_kernel_is_there_for_every_capability() {
         "invert_order",
         "return_sums_f64",
         "m2l_table",
+        "count_up",
+        "share_starts",
+        "shares_f32",
+        "shares_f64",
+        "guard_pick",
+        "guard_join",
+        "near_tasks",
+        "near_bodies",
     ]
     .map(String::from)
     .to_vec();
     for softening in ["newton", "plummer", "p1", "spline"] {
         for potential in ["", "_potential"] {
             names.extend(["f32", "f64"].map(|real| format!("p2p_{softening}{potential}_{real}")));
-            names.push(format!("p2p_list_{softening}{potential}_f32"));
+            names.extend(["f32", "f64"].map(|real| format!("p2p_list_{softening}{potential}_{real}")));
         }
-        names.push(format!("p2p_list_{softening}_potential_f64"));
         names.push(format!("guard_{softening}_f64"));
     }
     for operator in ["p2m", "m2m", "p2l", "l2l", "l2p", "m2p"] {
         names.extend(["f32", "f64"].map(|real| format!("{operator}_spherical_{real}")));
     }
-    names.extend(["m2l_pack_f32", "m2l_pack_f64", "m2l_parts_f32", "m2l_parts_f64"].map(String::from));
-    names.extend([1, 2, 4, 5, 6].map(|tiles| format!("m2l_spherical_f64_{tiles}")));
+    for operator in ["p2m", "p2l", "l2p", "m2p"] {
+        names.extend(["f32", "f64"].map(|real| format!("{operator}_cartesian_{real}")));
+    }
+    names.push("m2l_cartesian_f64".into());
+    names.extend(
+        ["m2l_pack_f32", "m2l_pack_split_f32", "m2l_pack_f64", "m2l_parts_f32", "m2l_parts_f64"].map(String::from),
+    );
+    names.extend([1, 2, 4, 5, 6].map(|tiles| format!("m2l_dense_f64_{tiles}")));
     for tiles in [1, 2, 4, 5, 7, 8, 9, 11, 13] {
-        names.extend(["", "_split"].map(|split| format!("m2l_spherical{split}_f32_{tiles}")));
+        names.extend(["", "_split"].map(|split| format!("m2l_dense{split}_f32_{tiles}")));
     }
     for capability in [80, 90] {
         let text: String = MODULES.iter().filter(|m| m.1 == capability).map(|m| m.2).collect();

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use fmm_core::{CpuExecutor, Error, Evaluation, Executor, Method, Settings, Softening, StageTimes};
-use fmm_cuda::{CudaExecutor, Gpu, Unavailable};
+use fmm_core::{CpuExecutor, Error, Evaluation, Executor, Settings, StageTimes};
+use fmm_cuda::{CudaExecutor, Gpu};
 
 use crate::fault::Fault;
 
@@ -47,17 +47,13 @@ impl fmt::Display for Device {
 /// Sums of fewer pairs are done before a GPU has begun.
 const FEWEST_PAIRS: f64 = 1e7;
 
-/// Above this many pairs the methods of the CPU that do not sum directly are faster than direct sums on a GPU, to which a softening may
-/// force it.
-const MOST_PAIRS: f64 = 2e11;
-
 impl Device {
     /// What may be given.
     pub const ALLOWED: &'static str = "allowed: auto, cpu, cuda, cuda:N with N the number of a GPU from 0";
 
     /// The GPU that sums of so many pairs go to; `None` is the CPU. `note` hears why `auto` takes the CPU,
     /// but not that there are too few pairs.
-    fn resolve(self, settings: &Settings, pairs: f64, note: impl FnOnce(String)) -> Result<Option<Gpu>, Fault> {
+    fn resolve(self, pairs: f64, note: impl FnOnce(String)) -> Result<Option<Gpu>, Fault> {
         match self {
             Device::Cpu => Ok(None),
             Device::Cuda(n) => Gpu::open(n).map(Some).map_err(|why| {
@@ -65,32 +61,17 @@ impl Device {
                 Fault::new(69, line)
             }),
             Device::Auto => {
-                let opened = worthwhile(settings, pairs)
-                    .and_then(|()| Gpu::open(0).map_err(|why: Unavailable| Some(why.to_string())));
-                if let Err(Some(why)) = &opened {
+                // Whoever has a GPU or none, nothing is to be told of so small a sum.
+                if pairs < FEWEST_PAIRS {
+                    return Ok(None);
+                }
+                let opened = Gpu::open(0);
+                if let Err(why) = &opened {
                     note(format!("nbody: device: the CPU, since {why}"));
                 }
                 Ok(opened.ok())
             }
         }
-    }
-}
-
-/// Whether a GPU would be faster, if there is one; if not, what is to be told of it.
-fn worthwhile(settings: &Settings, pairs: f64) -> Result<(), Option<String>> {
-    // Softened expansions run on the CPU alone; whether the sum needs them is known with the particles.
-    let may_need = matches!(settings.softening, Softening::Plummer(e) | Softening::P1(e) if e > 0.0);
-    let method = settings.method.name();
-    match settings.method {
-        // Whoever has a GPU or none, nothing is to be told of so small a sum.
-        _ if pairs < FEWEST_PAIRS => Err(None),
-        Method::Fmm | Method::Treecode if may_need => {
-            Err(Some(format!("softened expansions run there, and the method is {method}")))
-        }
-        Method::Auto if may_need && pairs > MOST_PAIRS => {
-            Err(Some(format!("softened expansions run there, and {pairs:.1e} pairs are too many for direct sums")))
-        }
-        _ => Ok(()),
     }
 }
 
@@ -101,7 +82,7 @@ fn worthwhile(settings: &Settings, pairs: f64) -> Result<(), Option<String>> {
 pub fn executor(device: Device, settings: &Settings, n: usize, quiet: bool) -> Result<Box<dyn Executor>, Fault> {
     let refused = |e: Error| Fault::new(65, e.to_string());
     let settings = settings.clone();
-    match device.resolve(&settings, (n as f64).powi(2), tell(quiet))? {
+    match device.resolve((n as f64).powi(2), tell(quiet))? {
         Some(gpu) => Ok(Box::new(CudaExecutor::new(gpu, settings).map_err(refused)?)),
         None => Ok(Box::new(CpuExecutor::new(settings).map_err(refused)?)),
     }
@@ -123,7 +104,7 @@ pub fn evaluate(
     fault: fn(Error) -> Fault,
 ) -> Result<(Evaluation, Device), Fault> {
     let pairs = sources.len() as f64 * targets.map_or(sources.len(), <[_]>::len) as f64;
-    match device.resolve(settings, pairs, tell(quiet))? {
+    match device.resolve(pairs, tell(quiet))? {
         Some(gpu) => {
             let place = Device::Cuda(gpu.description().ordinal);
             let sum = fmm_cuda::evaluate(&gpu, settings, sources, strengths, targets, times);
@@ -161,24 +142,14 @@ mod tests {
 
     #[test]
     fn the_cpu_is_taken_for_a_reason() {
-        let told = |settings: Settings, pairs| worthwhile(&settings, pairs).err().flatten().unwrap_or_default();
-        let method = |method| Settings { method, ..Settings::default() };
-        let softened = |method| Settings { method, softening: Softening::Plummer(0.1), ..Settings::default() };
-        assert!(told(softened(Method::Fmm), 1e9).contains("method is fmm"));
-        let none = Device::Auto.resolve(&method(Method::Auto), 100.0, |line| panic!("{line}")).unwrap();
+        let none = Device::Auto.resolve(100.0, |line| panic!("{line}")).unwrap();
         assert!(none.is_none(), "a sum of 100 pairs");
-        assert!(told(softened(Method::Auto), 1e14).contains("too many for direct sums"));
-        for settings in [method(Method::Fmm), method(Method::Auto), softened(Method::Direct)] {
-            assert_eq!(told(settings, 1e14), "");
-        }
         let mut lines = vec![];
-        let gpu = Device::Auto.resolve(&softened(Method::Fmm), 1e9, |line| lines.push(line)).unwrap();
-        assert!(
-            gpu.is_none() && lines.len() == 1 && lines[0].starts_with("nbody: device: the CPU, since"),
-            "{lines:?}"
-        );
-        assert!(Device::Cpu.resolve(&method(Method::Auto), 1e9, |_| panic!("asked for")).unwrap().is_none());
-        let missing = Device::Cuda(4711).resolve(&method(Method::Direct), 1e9, |_| {});
+        let gpu = Device::Auto.resolve(1e9, |line| lines.push(line)).unwrap();
+        assert_eq!(gpu.is_none(), lines.len() == 1, "{lines:?}");
+        assert!(lines.iter().all(|line| line.starts_with("nbody: device: the CPU, since")), "{lines:?}");
+        assert!(Device::Cpu.resolve(1e9, |_| panic!("asked for")).unwrap().is_none());
+        let missing = Device::Cuda(4711).resolve(1e9, |_| {});
         assert!(missing.is_err_and(|f| f.code == 69 && f.render(false).contains("device = cuda:4711: ")));
     }
 }

@@ -28,14 +28,16 @@ pub(super) fn m2l_cost(family: Family, precision: Precision, order: usize) -> f6
     }
 }
 
-/// Leaves of the size at which direct sums and translations of a filled octree cost the same; leaves hold 0.4 of their
-/// largest size on average.
+/// The share of their largest size that leaves hold on average.
+pub(super) const LEAF_SHARE: f64 = 0.4;
+
+/// Leaves of the size at which direct sums and translations of a filled octree cost the same.
 pub(super) fn leaf_size(method: Method, family: Family, precision: Precision, order: usize) -> usize {
     if method == Method::Treecode {
         return 100;
     }
     let best = (8.0 * m2l_cost(family, precision, order) / pair_cost(precision)).sqrt();
-    (2.5 * best) as usize
+    (best / LEAF_SHARE) as usize
 }
 
 /// Nanoseconds of one thread for the direct sum.
@@ -49,7 +51,7 @@ pub(super) fn fast_cost(problem: Problem, choice: &Choice) -> f64 {
         return f64::INFINITY;
     };
     let near = 27.0 * (0.75f64.sqrt() / theta).powi(3).max(1.0);
-    let leaf = 0.4 * choice.leaf_size as f64;
+    let leaf = LEAF_SHARE * choice.leaf_size as f64;
     let (targets, bodies) = (problem.targets as f64, (problem.targets + problem.sources) as f64);
     let translations = 8.0 * near / leaf * m2l_cost(family, choice.precision, order);
     let evaluation = ((order + 1) * (order + 1)) as f64 * pair_cost(choice.precision);

@@ -5,18 +5,20 @@
 //! which sets), the worst of their class of sets with a margin; every choice is a pure function of the arguments.
 
 mod cost;
+mod fit;
 mod limits;
 mod problem;
 mod tables;
 
+pub use fit::{best_leaf, fit};
 pub use limits::{F32_FLOOR, closest_pair, newtonian_beyond};
-pub use problem::{Kind, Problem};
+pub use problem::{Kind, Problem, Spread, Strengths};
 
 use crate::Error;
 use crate::expansion::MAX_CARTESIAN_ORDER;
 use crate::lists::Rule;
 use crate::settings::{Choice, Family, Method, Precision, Settings};
-use cost::{direct_cost, fast_cost, leaf_size, m2l_cost, pair_cost};
+use cost::{LEAF_SHARE, direct_cost, fast_cost, leaf_size, m2l_cost, pair_cost};
 use limits::beyond_f32;
 use tables::expansion;
 

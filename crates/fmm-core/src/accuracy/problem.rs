@@ -2,7 +2,6 @@
 
 use rayon::prelude::*;
 
-use crate::cpu::strength_range;
 use crate::tree::Cube;
 use crate::tree::key::{levels_per_key, morton};
 
@@ -15,6 +14,8 @@ pub struct Problem {
     pub targets: usize,
     /// How the sources lie and which signs they have.
     pub kind: Kind,
+    /// How many times more bodies a body sees around it than if they filled the cube evenly: 1 for a filled cube, 1.9 for a ball.
+    pub crowding: f64,
     /// Side of the leaves where the sources are dense (the tenth part that has the smallest).
     pub dense_leaf: f64,
     /// The largest strength over the smallest that is not zero.
@@ -24,37 +25,124 @@ pub struct Problem {
 impl Problem {
     /// The problem of `sources` with `strengths` at `targets` points, in `cube`.
     pub fn of<const D: usize>(sources: &[[f64; D]], strengths: &[f64], targets: usize, cube: &Cube<D>) -> Self {
-        let kind = Kind::of(sources, strengths, &cube.corner, cube.side);
+        Problem::new(sources.len(), targets, Strengths::of(strengths), &Spread::of(sources, cube), cube)
+    }
+
+    /// The same from what has been seen of the bodies, wherever they are.
+    pub fn new<const D: usize>(
+        sources: usize,
+        targets: usize,
+        strengths: Strengths,
+        spread: &Spread<D>,
+        cube: &Cube<D>,
+    ) -> Self {
         Problem {
-            sources: sources.len(),
+            sources,
             targets,
-            kind,
-            dense_leaf: dense_leaf(sources, cube),
-            strength_range: strength_range(strengths),
+            kind: Kind::of(strengths, spread),
+            crowding: spread.crowding(),
+            dense_leaf: cube.side * 0.5f64.powi(spread.dense_level as i32),
+            strength_range: strengths.largest / strengths.smallest,
         }
     }
 }
 
-/// Bodies of a sample that stand for the whole set.
-const SAMPLE: usize = 1 << 16;
+/// What the choice depends on of all strengths.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Strengths {
+    /// Whether there are both signs.
+    pub mixed: bool,
+    /// The largest |q|; 0 without strengths.
+    pub largest: f64,
+    /// The smallest |q| that is not zero; infinite if all are.
+    pub smallest: f64,
+}
 
-/// The side of the cells that hold some hundred bodies, where bodies are dense: bodies that are neighbours by their key share the
-/// cell of the key's common part.
-fn dense_leaf<const D: usize>(points: &[[f64; D]], cube: &Cube<D>) -> f64 {
-    const LEAF: usize = 100;
-    let step = points.len().div_ceil(SAMPLE).max(1);
-    let mut keys: Vec<u64> = points.par_iter().step_by(step).map(|x| morton(x, &cube.corner, cube.side)).collect();
-    keys.par_sort_unstable();
-    let apart = (LEAF / step).max(4);
-    let bits = levels_per_key(D) * D as u32;
-    let mut levels: Vec<u32> = keys
-        .iter()
-        .zip(keys.iter().skip(apart))
-        .map(|(a, b)| ((a ^ b).leading_zeros() - (64 - bits)) / D as u32)
-        .collect();
-    levels.sort_unstable();
-    let level = levels.get(levels.len() * 9 / 10).copied().unwrap_or(0);
-    cube.side * 0.5f64.powi(level as i32)
+impl Strengths {
+    /// Those of a set.
+    pub fn of(strengths: &[f64]) -> Self {
+        let of = |q: &f64| (*q > 0.0, *q < 0.0, q.abs(), if *q == 0.0 { f64::INFINITY } else { q.abs() });
+        let join =
+            |a: (bool, bool, f64, f64), b: (bool, bool, f64, f64)| (a.0 | b.0, a.1 | b.1, a.2.max(b.2), a.3.min(b.3));
+        let none = || (false, false, 0.0, f64::INFINITY);
+        let (plus, minus, largest, smallest) = strengths.par_iter().map(of).reduce(none, join);
+        Strengths { mixed: plus && minus, largest, smallest }
+    }
+}
+
+/// How a sample of the bodies lies, which stands for the whole set: every [`Spread::step`]th, from the first.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread<const D: usize> {
+    /// Number of bodies of the sample.
+    pub count: usize,
+    /// Smallest coordinates; infinite without bodies.
+    pub low: [f64; D],
+    /// Largest coordinates.
+    pub high: [f64; D],
+    /// Σ b (b − 1) over the bodies b of each of [`Spread::DIVISIONS`]^D equal bins of the cube.
+    pub pairs: u64,
+    /// The level of the cells that hold some hundred bodies, where bodies are dense: of nine tenths of all bodies it is no deeper.
+    pub dense_level: u32,
+}
+
+impl<const D: usize> Spread<D> {
+    /// Bins along an axis.
+    pub const DIVISIONS: usize = 16;
+
+    /// Every how many bodies of `n` are in the sample.
+    pub fn step(n: usize) -> usize {
+        n.div_ceil(1 << 16).max(1)
+    }
+
+    /// How far apart, in the order of their keys, the bodies of a sample of every `step`th are that some hundred bodies lie between:
+    /// neighbours by their key share the cell of the key's common part.
+    pub fn apart(step: usize) -> usize {
+        (100 / step).max(4)
+    }
+
+    /// The level that is reached where `levels[l]` pairs of such neighbours share a cell of level l and none below.
+    pub fn dense_level(levels: &[u64]) -> u32 {
+        let all: u64 = levels.iter().sum();
+        let mut before = 0;
+        let reached = levels.iter().position(|&here| {
+            before += here;
+            before > all * 9 / 10
+        });
+        reached.unwrap_or(0) as u32
+    }
+
+    /// How many times more bodies a body sees around it than if they filled the cube evenly, less the noise.
+    pub fn crowding(&self) -> f64 {
+        let (bins, n) = (Self::DIVISIONS.pow(D as u32) as f64, self.count as f64);
+        self.pairs as f64 * bins / (n * n).max(1.0)
+    }
+
+    /// Of a set in `cube`.
+    pub fn of(points: &[[f64; D]], cube: &Cube<D>) -> Self {
+        let step = Self::step(points.len());
+        let mut bins = vec![0u64; Self::DIVISIONS.pow(D as u32)];
+        let (mut low, mut high) = ([f64::INFINITY; D], [f64::NEG_INFINITY; D]);
+        let divisions = Self::DIVISIONS as f64;
+        for x in points.iter().step_by(step) {
+            let place = (0..D).fold(0, |place, d| {
+                let i = ((x[d] - cube.corner[d]) / cube.side * divisions).clamp(0.0, divisions - 1.0);
+                place * Self::DIVISIONS + i as usize
+            });
+            bins[place] += 1;
+            for d in 0..D {
+                (low[d], high[d]) = (low[d].min(x[d]), high[d].max(x[d]));
+            }
+        }
+        let pairs = bins.iter().map(|b| b * b.saturating_sub(1)).sum();
+        let mut keys: Vec<u64> = points.par_iter().step_by(step).map(|x| morton(x, &cube.corner, cube.side)).collect();
+        keys.par_sort_unstable();
+        let bits = levels_per_key(D) * D as u32;
+        let mut levels = [0; 65];
+        for (a, b) in keys.iter().zip(keys.iter().skip(Self::apart(step))) {
+            levels[((a ^ b).leading_zeros() - (64 - bits)) as usize / D] += 1;
+        }
+        Spread { count: keys.len(), low, high, pairs, dense_level: Self::dense_level(&levels) }
+    }
 }
 
 /// Classes of sets that err alike.
@@ -71,36 +159,14 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind of a set in the cube with lower `corner` and `side`, from the signs of all strengths and a
-    /// sample of the positions.
-    pub fn of<const D: usize>(points: &[[f64; D]], strengths: &[f64], corner: &[f64; D], side: f64) -> Kind {
-        const DIVISIONS: usize = 16;
-        let sign = |q: &f64| (*q > 0.0, *q < 0.0);
-        let (plus, minus) = strengths.par_iter().map(sign).reduce(|| (false, false), |a, b| (a.0 | b.0, a.1 | b.1));
-        if plus && minus {
+    fn of<const D: usize>(strengths: Strengths, spread: &Spread<D>) -> Kind {
+        if strengths.mixed {
             return Kind::Cancelling;
         }
-        let step = points.len().div_ceil(SAMPLE).max(1);
-        let mut bins = vec![0.0f64; DIVISIONS.pow(D as u32)];
-        let mut n = 0.0f64;
-        let (mut low, mut high) = ([f64::INFINITY; D], [f64::NEG_INFINITY; D]);
-        for x in points.iter().step_by(step) {
-            let place = (0..D).fold(0, |place, d| {
-                let i = ((x[d] - corner[d]) / side * DIVISIONS as f64).clamp(0.0, DIVISIONS as f64 - 1.0);
-                place * DIVISIONS + i as usize
-            });
-            bins[place] += 1.0;
-            for d in 0..D {
-                (low[d], high[d]) = (low[d].min(x[d]), high[d].max(x[d]));
-            }
-            n += 1.0;
-        }
-        let extents = || (0..D).map(|d| high[d] - low[d]);
+        let extents = || (0..D).map(|d| spread.high[d] - spread.low[d]);
         if extents().fold(f64::INFINITY, f64::min) < 0.02 * extents().fold(0.0, f64::max) {
             return Kind::Flat;
         }
-        // N times the mean occupation that a body sees, less the noise: 1 for a filled cube, 1.9 for a ball.
-        let crowding = bins.iter().map(|b| b * (b - 1.0)).sum::<f64>() * bins.len() as f64 / (n * n).max(1.0);
-        if crowding < 3.0 { Kind::Filling } else { Kind::Clustered }
+        if spread.crowding() < 3.0 { Kind::Filling } else { Kind::Clustered }
     }
 }

@@ -3,7 +3,7 @@
 use super::guard;
 use super::schedule::{Bodies, execute_sorted};
 use super::sorted::Sum;
-use crate::accuracy::Problem;
+use crate::accuracy::{self, Problem};
 use crate::contract::{self, Attempt};
 use crate::expansion::{Cartesian, Spherical};
 use crate::plan::Plan;
@@ -51,8 +51,17 @@ pub fn evaluate(
     let cube = times.time_more(Stage::Tree, || Cube::around(&[sources, targets.unwrap_or(&[])]));
     let count = targets.map_or(sources.len(), <[_]>::len);
     let problem = times.time_more(Stage::Tree, || Problem::of(sources, strengths, count, &cube));
-    let mut attempt =
-        CpuAttempt { cube, sources, strengths, targets, times, softening: settings.softening, done: None };
+    let mut attempt = CpuAttempt {
+        cube,
+        problem,
+        fits: settings.leaf_size.is_none(),
+        sources,
+        strengths,
+        targets,
+        times,
+        softening: settings.softening,
+        done: None,
+    };
     let choice = contract::keep(&settings, problem, &mut attempt)?;
     let Summed { potential, field, coincident_pairs, .. } = attempt.done.expect("the contract has summed");
     Ok(Evaluation { potential, field, choice, coincident_pairs })
@@ -61,6 +70,9 @@ pub fn evaluate(
 /// A sum on this machine's cores, done with one choice after another.
 struct CpuAttempt<'a> {
     cube: Cube<3>,
+    problem: Problem,
+    /// Whether the cube may be widened to fit the leaves: not where their size is given.
+    fits: bool,
     sources: &'a [[f64; 3]],
     strengths: &'a [f64],
     targets: Option<&'a [[f64; 3]]>,
@@ -80,7 +92,8 @@ struct Summed {
 
 impl Attempt for CpuAttempt<'_> {
     fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
-        let CpuAttempt { cube, sources, strengths, targets, .. } = *self;
+        let CpuAttempt { cube, problem, sources, strengths, targets, .. } = *self;
+        let cube = if self.fits { accuracy::fit(cube, &problem, accuracy::best_leaf(&choice)) } else { cube };
         let times = &mut *self.times;
         let plan = Plan::new(settings, choice, cube, sources, targets, times);
         let bodies = times.time_more(Stage::Tree, || Bodies::new(&plan, sources, strengths, targets));

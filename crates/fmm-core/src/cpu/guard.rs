@@ -9,7 +9,7 @@ use crate::real::Real;
 use crate::settings::Softening;
 
 /// Targets that are summed directly, some per cent of the time of the sum itself: fewer of large sets.
-fn sample_size(targets: usize) -> usize {
+pub fn sample_size(targets: usize) -> usize {
     (4_000_000 / targets.max(1)).clamp(128, 400)
 }
 
@@ -51,6 +51,16 @@ impl Sample {
         Sample { targets }
     }
 
+    /// Targets that were drawn elsewhere by the same rule, with their weights.
+    pub fn drawn(targets: Vec<(usize, f64)>) -> Self {
+        Sample { targets }
+    }
+
+    /// The sample's targets, in the caller's order of targets.
+    pub fn places(&self) -> impl Iterator<Item = usize> {
+        self.targets.iter().map(|t| t.0)
+    }
+
     /// The larger of rms(e) and L2 (see [`crate::accuracy`]) of `field` at the targets `at`.
     pub fn error(
         &self,
@@ -79,11 +89,6 @@ impl Sample {
         let sums: Vec<[f64; 4]> = (0..places.len()).map(sum).collect();
         let found = |k: usize| field[self.targets[k].0].map(|f| f * unit / scale / scale);
         self.weigh(&sums, &(0..places.len()).map(found).collect::<Vec<_>>())
-    }
-
-    /// The places of the sample's targets in the caller's order.
-    pub fn places(&self) -> impl Iterator<Item = usize> {
-        self.targets.iter().map(|t| t.0)
     }
 
     /// The error of `found` at the sample's targets, one by one, where `exact` holds the direct sum of the field and the square of

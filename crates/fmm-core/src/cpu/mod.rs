@@ -1,5 +1,6 @@
 //! Execution on the cores of this machine.
 
+pub mod counted;
 pub mod dense;
 mod evaluate;
 mod executor;
@@ -12,9 +13,11 @@ pub mod simd;
 mod sorted;
 mod truncation;
 mod vortex;
+pub mod workload;
 
 pub use evaluate::{Evaluation, evaluate};
 pub use executor::CpuExecutor;
-pub use schedule::{execute, last_degree, watch};
-pub use sorted::{Sum, power_of_two_below, strength_range, strength_scale};
+pub use schedule::{execute, watch};
+pub use sorted::{Sum, power_of_two_below, strength_scale};
+pub use truncation::leaf_step;
 pub use vortex::{Velocity, biot_savart};

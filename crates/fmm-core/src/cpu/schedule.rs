@@ -20,20 +20,6 @@ pub struct Bodies<const D: usize> {
     scale: f64,
 }
 
-/// Where expansions that were made elsewhere err most, for [`guard::Sample`](super::guard::Sample): the squared force of the last
-/// degree relative to the whole force, at a sample of targets. `sums`, and the places that are returned, are in the order of the
-/// plan's target tree; expansions that the plan's lists do not use need not be there.
-pub fn last_degree<T: Real, E: Expansion<T, D>, const D: usize>(
-    expansion: &E,
-    plan: &Plan<D>,
-    targets: &[[f64; D]],
-    (multipoles, locals): (&[T], &[T]),
-    sums: &[Sum<D>],
-) -> Vec<(u32, f64)> {
-    let at = Sorted::new(targets, None, 1.0, &plan.targets.order);
-    Expansions { expansion, plan, multipoles, locals }.last_degree(&at, sums)
-}
-
 impl<const D: usize> Bodies<D> {
     /// The bodies of `plan`.
     pub fn new(plan: &Plan<D>, sources: &[[f64; D]], strengths: &[f64], targets: Option<&[[f64; D]]>) -> Self {

@@ -41,14 +41,6 @@ impl<const D: usize> Sorted<D> {
     }
 }
 
-/// The largest strength over the smallest that is not zero.
-pub fn strength_range(strengths: &[f64]) -> f64 {
-    let of = |q: &f64| if *q == 0.0 { (0.0, f64::INFINITY) } else { (q.abs(), q.abs()) };
-    let join = |a: (f64, f64), b: (f64, f64)| (f64::max(a.0, b.0), f64::min(a.1, b.1));
-    let (largest, smallest) = strengths.par_iter().map(of).reduce(|| (0.0, f64::INFINITY), join);
-    largest / smallest
-}
-
 /// The power of two by which strengths are multiplied so that the largest lies in [1, 2): exact, and nothing
 /// over- or underflows in single precision.
 pub fn strength_scale(strengths: &[f64]) -> f64 {

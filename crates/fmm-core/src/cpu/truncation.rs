@@ -17,6 +17,11 @@ use crate::real::Real;
 const SAMPLE: usize = 1 << 15;
 const SAMPLE_MULTIPOLES: usize = 1 << 12;
 
+/// Every how many leaves of a tree of `bodies` targets are asked.
+pub fn leaf_step(bodies: usize, treecode: bool) -> usize {
+    bodies.div_ceil(if treecode { SAMPLE_MULTIPOLES } else { SAMPLE }).max(1)
+}
+
 /// The expansions of a plan that has been executed.
 pub struct Expansions<'a, T, E, const D: usize> {
     /// The family.
@@ -41,8 +46,7 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Expansions<'_, T, E, D> {
         let places = self.expansion.degree(p);
         let n = self.expansion.len();
         let treecode = self.plan.lists.m2l.pairs.is_empty();
-        let most = if treecode { SAMPLE_MULTIPOLES } else { SAMPLE };
-        let step = tree.order.len().div_ceil(most).max(1);
+        let step = leaf_step(tree.order.len(), treecode);
         let sample: Vec<u32> = tree.leaves.iter().copied().step_by(step).collect();
         // The last degree of one cell, all others zero.
         let only = |all: &[T], cell: usize, kept: &mut Vec<T>| {

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::guard::Sample;
 use super::schedule::{Bodies, execute_sorted};
-use crate::accuracy::{Kind, Problem};
+use crate::accuracy::{Kind, Problem, Strengths};
 use crate::contract::{self, Attempt};
 use crate::expansion::{Cartesian, Spherical};
 use crate::plan::Plan;
@@ -58,7 +58,8 @@ pub fn biot_savart(
     let count = targets.map_or(sources.len(), <[_]>::len);
     let mut problem = times.time_more(Stage::Tree, || Problem::of(sources, strengths[0], count, &cube));
     for q in strengths {
-        problem.strength_range = problem.strength_range.max(super::strength_range(q));
+        let sizes = Strengths::of(q);
+        problem.strength_range = problem.strength_range.max(sizes.largest / sizes.smallest);
     }
     // Components of vector products are differences.
     problem.kind = Kind::Cancelling;

@@ -195,9 +195,11 @@ impl<const D: usize> Traversal<'_, D> {
     fn separated(&self, level: usize, offset: [i32; D]) -> bool {
         let d2: i32 = offset.iter().map(|o| o * o).sum();
         let gap2: i32 = offset.iter().map(|o| (o.abs() - 1).max(0).pow(2)).sum();
-        let side = 2.0 * self.targets.half(level);
-        f64::from(d2) >= self.rule.separation2
-            && f64::from(gap2) * (side * side) >= self.rule.min_distance * self.rule.min_distance
+        let clear = || {
+            let side = 2.0 * self.targets.half(level);
+            f64::from(gap2) * (side * side) >= self.rule.min_distance * self.rule.min_distance
+        };
+        f64::from(d2) >= self.rule.separation2 && (self.rule.min_distance == 0.0 || clear())
     }
 
     /// A source leaf above the level of the target.
@@ -263,28 +265,44 @@ fn in_blocks<const D: usize>(cells: Range<usize>, visit: impl Fn(usize, &mut Fou
         .collect()
 }
 
-/// Puts the findings of blocks together.
+/// Puts the findings of blocks together, at the end and on all cores: lists are long.
+#[derive(Default)]
 struct Assembly {
-    lists: [Csr; 4],
-}
-
-impl Default for Assembly {
-    fn default() -> Self {
-        Assembly { lists: std::array::from_fn(|_| Csr { start: vec![0], pairs: vec![] }) }
-    }
+    pairs: [Vec<Vec<Pair>>; 4],
+    ends: [Vec<Vec<usize>>; 4],
 }
 
 impl Assembly {
     fn append<const D: usize>(&mut self, found: Found<D>) {
-        for (csr, (pairs, ends)) in self.lists.iter_mut().zip(found.lists.into_iter().zip(found.ends)) {
-            let base = csr.pairs.len();
-            csr.pairs.extend_from_slice(&pairs);
-            csr.start.extend(ends.iter().map(|e| (base + e) as u64));
+        for (k, (pairs, ends)) in found.lists.into_iter().zip(found.ends).enumerate() {
+            self.pairs[k].push(pairs);
+            self.ends[k].push(ends);
         }
     }
 
     fn finish(self) -> Lists {
-        let [m2l, m2p, p2l, p2p] = self.lists;
+        let mut parts = self.pairs.into_iter().zip(self.ends).map(|(pairs, ends)| joined(pairs, &ends));
+        let [m2l, m2p, p2l, p2p] = std::array::from_fn(|_| parts.next().expect("four lists"));
         Lists { m2l, m2p, p2l, p2p }
     }
+}
+
+/// The rows of all parts, one after the other.
+fn joined(parts: Vec<Vec<Pair>>, ends: &[Vec<usize>]) -> Csr {
+    let mut start = vec![0];
+    let mut base = 0;
+    for (part, ends) in parts.iter().zip(ends) {
+        start.extend(ends.iter().map(|e| (base + e) as u64));
+        base += part.len();
+    }
+    let mut pairs = vec![Pair::default(); base];
+    let mut rest = &mut pairs[..];
+    let mut copies = Vec::with_capacity(parts.len());
+    for part in parts {
+        let (to, others) = std::mem::take(&mut rest).split_at_mut(part.len());
+        copies.push((to, part));
+        rest = others;
+    }
+    copies.into_par_iter().for_each(|(to, part)| to.copy_from_slice(&part));
+    Csr { start, pairs }
 }

@@ -3,9 +3,9 @@
 use super::execute::{self, Bodies};
 use super::pyramid::{exponent_above, power};
 use super::{Blob, Kernel, Plan, accuracy, guard};
-use crate::accuracy::{Kind, Problem, closest_pair};
+use crate::accuracy::{self as space, Kind, Problem, closest_pair};
 use crate::contract::{self, Attempt};
-use crate::cpu::{power_of_two_below, strength_range};
+use crate::cpu::power_of_two_below;
 use crate::{Choice, Error, Precision, Settings, Softening, Stage, StageTimes};
 
 pub use super::execute::Sum;
@@ -77,15 +77,17 @@ pub fn evaluate(
         return Err(Error::Unsupported("strengths of the log kernel are real".into()));
     }
     let both: Vec<&[f64]> = lengths.into_iter().flatten().collect();
-    let largest = both.iter().map(|q| q.iter().fold(0.0, |m, v| f64::max(m, v.abs()))).fold(0.0, f64::max);
+    let sizes: Vec<_> = both.iter().map(|q| space::Strengths::of(q)).collect();
+    let largest = sizes.iter().fold(0.0, |m, s| f64::max(m, s.largest));
     let scale = power_of_two_below(1.0 / largest);
     let global = exponent_above(extent(sources, targets.unwrap_or(&[])));
     let problem = Problem {
         sources: sources.len(),
         targets: targets.map_or(sources.len(), <[_]>::len),
         kind: Kind::Cancelling,
+        crowding: 1.0,
         dense_leaf: 0.0,
-        strength_range: both.iter().map(|q| strength_range(q)).fold(0.0, f64::max),
+        strength_range: sizes.iter().fold(0.0, |m, s| f64::max(m, s.largest / s.smallest)),
     };
     let mut attempt = PlanarAttempt {
         kernel,

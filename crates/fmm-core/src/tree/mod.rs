@@ -2,6 +2,7 @@
 
 pub mod key;
 mod octree;
+mod sort;
 
 use rayon::prelude::*;
 

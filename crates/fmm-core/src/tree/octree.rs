@@ -3,17 +3,12 @@
 use rayon::prelude::*;
 
 use super::key::{levels_per_key, morton, octant};
+use super::sort::{self, Item};
 use super::{Cube, Tree};
 
 /// Cells are not split below this level: a side of 2^-900 of the root's is beyond any coordinates that
 /// differ and whose squared distance is not zero.
 const DEEPEST: usize = 900;
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Item {
-    key: u64,
-    index: u32,
-}
 
 impl<const D: usize> Tree<D> {
     /// The octree (quadtree, binary tree) of `points` in `cube`, with at most `leaf_size` bodies in a leaf.
@@ -32,7 +27,7 @@ impl<const D: usize> Tree<D> {
             .enumerate()
             .map(|(i, x)| Item { key: morton(x, &cube.corner, cube.side), index: i as u32 })
             .collect();
-        items.par_sort_unstable();
+        sort::by_key(&mut items, levels_per_key(D) * D as u32);
 
         let mut tree = Tree {
             side: cube.side,

@@ -73,11 +73,12 @@ pub fn reference(
 /// K and −K'/r.
 pub fn softened(r2: f64, s: Softening) -> (f64, f64) {
     match s {
-        Softening::None => (r2.powf(-0.5), r2.powf(-1.5)),
-        Softening::Plummer(e) => ((r2 + e * e).powf(-0.5), (r2 + e * e).powf(-1.5)),
+        Softening::None => (1.0 / r2.sqrt(), 1.0 / (r2 * r2.sqrt())),
+        Softening::Plummer(e) => softened(r2 + e * e, Softening::None),
         Softening::P1(e) => {
             let u = r2 + e * e;
-            ((r2 + 1.5 * e * e) * u.powf(-1.5), (r2 + 2.5 * e * e) * u.powf(-2.5))
+            let cube = u * u.sqrt();
+            ((r2 + 1.5 * e * e) / cube, (r2 + 2.5 * e * e) / (cube * u))
         }
         Softening::Spline(e) => {
             let h = 2.8 * e;

@@ -30,8 +30,15 @@ pub struct DeviceCsr {
 }
 
 impl DeviceCsr {
+    /// Copies `list`.
+    fn upload(&mut self, list: &Csr) -> Result<(), Error> {
+        let pairs: Vec<[u32; 2]> = list.pairs.iter().map(|pair| [pair.source, pair.class]).collect();
+        self.start.upload(&list.start)?;
+        self.pairs.upload(&pairs)
+    }
+
     /// A copy of the rows.
-    pub(crate) fn download(&self) -> Result<Csr, Error> {
+    fn download(&self) -> Result<Csr, Error> {
         let pairs = self.pairs.download()?.into_iter().map(|[source, class]| Pair { source, class }).collect();
         Ok(Csr { start: self.start.download()?, pairs })
     }
@@ -235,6 +242,15 @@ impl DeviceLists {
     /// Neighbours, and pairs too small for anything else.
     pub fn p2p(&self) -> &DeviceCsr {
         &self.lists[3]
+    }
+
+    /// Copies lists of the host.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without the memory, or if a copy fails.
+    pub fn upload(&mut self, lists: &Lists) -> Result<(), Error> {
+        let from = [&lists.m2l, &lists.m2p, &lists.p2l, &lists.p2p];
+        self.lists.iter_mut().zip(from).try_for_each(|(list, from)| list.upload(from))
     }
 
     /// A copy of the lists.

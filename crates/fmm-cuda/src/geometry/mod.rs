@@ -3,11 +3,15 @@
 
 mod lists;
 mod sort;
+mod survey;
+mod tiles;
 mod tree;
 pub mod view;
 mod work;
 
 pub use lists::{DeviceCsr, DeviceLists};
 pub(crate) use sort::sort;
+pub use survey::Survey;
+pub use tiles::Tiles;
 pub use tree::DeviceTree;
 pub use work::Work;

@@ -7,13 +7,18 @@ use fmm_core::tree::{Cube, Tree};
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::geometry::sort::sort;
+use crate::geometry::tiles::Tiles;
 use crate::geometry::view::{
-    CellsView, GrowthView, KEY_LEVELS, STATE_COINCIDENT, STATE_DEEP, STATE_LEAVES, STATE_SIZE, THREADS, WORD_TILE,
+    CellsView, GrowthView, KEY_LEVELS, RADIX, STATE_COINCIDENT, STATE_DEEP, STATE_KINDS, STATE_LEAVES, STATE_SIZE,
+    THREADS, WORD_TILE,
 };
 use crate::geometry::work::{Work, launch};
 
 /// Blocks that share the cells of a level, as many as a large GPU runs at once.
 const SHARES: usize = 1056;
+
+/// Blocks that share the cells where kinds are counted: each adds its counts to those of all.
+const KIND_SHARES: usize = 132;
 
 /// Cells over sorted bodies, on the device: the arrays of [`Tree`], whose documentation says what they hold.
 #[derive(Default)]
@@ -36,6 +41,8 @@ pub struct DeviceTree {
     pub centre: Buffer<[f64; 3]>,
     /// Leaves, in the order of their bodies.
     pub leaves: Buffer<u32>,
+    /// The cells as the operators take them.
+    pub tiles: Tiles,
     key: Buffer<u64>,
     side: f64,
     leaf_size: usize,
@@ -73,9 +80,16 @@ impl DeviceTree {
         sort(gpu, work, position.pointer(), n, cube, &mut self.key, &mut self.order)?;
         // Twice what uniform sets need; where that is not enough, what was needed says how much is.
         let mut capacity = self.bodies.capacity().max(n / leaf_size * 6 + 4096);
+        // As deep as the last tree, if there was one: a launch for each level that may be takes longer than most levels do.
+        let mut depths =
+            if self.level_start.is_empty() { KEY_LEVELS } else { (self.level_start.len() - 1).min(KEY_LEVELS) };
         loop {
-            let state = self.grow(gpu, work, position.pointer(), cube, leaf_size, capacity)?;
+            let state = self.grow(gpu, work, position.pointer(), cube, leaf_size, capacity, depths)?;
             let cells = state[KEY_LEVELS + 1] as usize;
+            if depths < KEY_LEVELS && state[depths + 1] > state[depths] {
+                depths = KEY_LEVELS;
+                continue;
+            }
             if cells > u32::MAX as usize / 2 {
                 return Err(Error::Unsupported(format!(
                     "{n} bodies in leaves of {leaf_size} are more cells than the GPU's numbers hold"
@@ -92,12 +106,14 @@ impl DeviceTree {
                 return Ok(());
             }
             self.keep(&state)?;
+            self.tiles.cut(gpu, work, cells, &state[STATE_KINDS..])?;
             (self.side, self.leaf_size, self.on_host) = (cube.side, leaf_size, false);
             return Ok(());
         }
     }
 
-    /// All levels, with memory for `capacity` cells; the state tells whether that was enough.
+    /// The first `depths` levels and their children, with memory for `capacity` cells; the state tells whether both were enough.
+    #[expect(clippy::too_many_arguments, reason = "how large a tree may be")]
     fn grow(
         &mut self,
         gpu: &Gpu,
@@ -106,6 +122,7 @@ impl DeviceTree {
         cube: Cube<3>,
         leaf_size: usize,
         capacity: usize,
+        depths: usize,
     ) -> Result<Vec<u64>, Error> {
         let n = self.order.len();
         let words = n / 32 + 1;
@@ -114,9 +131,12 @@ impl DeviceTree {
         work.map.resize(words)?;
         work.rank.resize(words)?;
         work.state.resize(STATE_SIZE)?;
+        work.kind.resize(capacity)?;
         work.mark(gpu, "cells")?;
         work.map.fill(gpu.stream(), 0)?;
         work.state.fill(gpu.stream(), 0)?;
+        work.bins.resize(RADIX)?;
+        work.bins.fill(gpu.stream(), 0)?;
         let ticket = work.tickets(gpu, KEY_LEVELS + 1)?;
         let tiles = capacity.div_ceil(THREADS / 8).max(words.div_ceil(WORD_TILE));
         let mut view = GrowthView {
@@ -133,6 +153,8 @@ impl DeviceTree {
             octant: self.octant.pointer(),
             map: work.map.pointer(),
             rank: work.rank.pointer(),
+            kind: work.kind.pointer(),
+            bins: work.bins.pointer(),
             state: work.state.pointer(),
             status: DevicePointer::null(),
             ticket,
@@ -147,13 +169,15 @@ impl DeviceTree {
         // SAFETY: all arrays have the lengths that the view says.
         unsafe {
             launch(gpu, "root", 1, 32, &view)?;
-            for depth in 0..KEY_LEVELS {
+            for depth in 0..depths {
                 view.depth = depth as u32;
                 (view.status, view.epoch) = work.launch(gpu, tiles)?;
                 // Level l has at most 8^l cells.
                 let blocks = if depth < 7 { 8usize.pow(depth as u32).div_ceil(THREADS / 8) } else { SHARES };
                 launch(gpu, "split", blocks.min(SHARES), THREADS, &view)?;
             }
+            view.depth = depths as u32;
+            launch(gpu, "end_levels", 1, 32, &view)?;
             work.mark(gpu, "leaves")?;
             launch(gpu, "deepest", 132, THREADS, &view)?;
             launch(gpu, "coincident", n.div_ceil(THREADS), THREADS, &view)?;
@@ -161,6 +185,7 @@ impl DeviceTree {
             (view.status, view.epoch) = work.launch(gpu, tiles)?;
             launch(gpu, "count_leaves", words.div_ceil(WORD_TILE), THREADS, &view)?;
             launch(gpu, "place_leaves", SHARES, THREADS, &view)?;
+            launch(gpu, "count_kinds", KIND_SHARES, THREADS, &view)?;
         }
         work.mark(gpu, "read back")?;
         gpu.finish()?;
@@ -209,6 +234,7 @@ impl DeviceTree {
         self.level.upload(&tree.level_of())?;
         self.centre.upload(&tree.centre)?;
         self.leaves.upload(&tree.leaves)?;
+        self.tiles.upload(tree)?;
         (self.side, self.leaf_size, self.coincident_pairs) = (tree.side, tree.leaf_size, tree.coincident_pairs);
         self.level_start.clone_from(&tree.level_start);
         self.on_host = false;

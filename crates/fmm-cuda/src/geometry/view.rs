@@ -23,8 +23,18 @@ pub const STATE_LEAVES: usize = 24;
 pub const STATE_DEEP: usize = 25;
 /// Place of the number of coincident pairs.
 pub const STATE_COINCIDENT: usize = 26;
+/// First place of the numbers of cells of each kind.
+pub const STATE_KINDS: usize = 27;
+/// Kinds of cells: level and octant, that is 8 level + octant.
+pub const KINDS: usize = 8 * (KEY_LEVELS + 1);
 /// Length of the state of a tree.
-pub const STATE_SIZE: usize = 27;
+pub const STATE_SIZE: usize = STATE_KINDS + KINDS;
+/// First place of the bounds in what is found of a sample; before them the pairs in bins.
+pub const FOUND_BOUNDS: usize = 1;
+/// First place of the pairs of neighbours that share cells of each level.
+pub const FOUND_LEVELS: usize = 7;
+/// Length of what is found of a sample.
+pub const FOUND_SIZE: usize = FOUND_LEVELS + KEY_LEVELS + 1;
 /// M2L, M2P, P2L and P2P.
 pub const LISTS: usize = 4;
 /// The lists, and what is left to the next level.
@@ -92,6 +102,10 @@ pub struct GrowthView {
     pub map: DevicePointer<u32>,
     /// `[n / 32 + 1]`: leaves before those of a word.
     pub rank: DevicePointer<u32>,
+    /// `[capacity]`: 8 level + octant, to be sorted by.
+    pub kind: DevicePointer<u64>,
+    /// `[RADIX]`: cells of each kind.
+    pub bins: DevicePointer<u32>,
     /// `[STATE_SIZE]`
     pub state: DevicePointer<u64>,
     /// `[tiles]`
@@ -112,6 +126,52 @@ pub struct GrowthView {
     pub capacity: u32,
     /// Number of the level.
     pub depth: u32,
+}
+
+/// Cells by kind, cut into tiles.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct TilesView {
+    /// By kind, then by number. `[cells]`
+    pub sorted: DevicePointer<u32>,
+    /// Cells of one kind, then [`NONE`](crate::view::NONE). `[tiles][CELLS]`
+    pub tiles: DevicePointer<u32>,
+    /// First of each kind in `sorted`, and one past the last.
+    pub first: [u32; KINDS + 1],
+    /// First tile of each kind, and one past the last.
+    pub first_tile: [u32; KINDS + 1],
+}
+
+/// How a sample of bodies lies.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct SurveyView {
+    /// `[][3]`: every `step`th is in the sample.
+    pub position: DevicePointer<f64>,
+    /// `[count][3]`
+    pub sample: DevicePointer<f64>,
+    /// `[count]`, sorted.
+    pub key: DevicePointer<u64>,
+    /// Smallest and largest coordinates of the share of each block. `[blocks][6]`
+    pub bounds: DevicePointer<f64>,
+    /// Bodies of the sample in equal bins of the cube.
+    pub bins: DevicePointer<u32>,
+    /// `[FOUND_SIZE]`
+    pub found: DevicePointer<u64>,
+    /// Lower corner of the cube.
+    pub corner: [f64; 3],
+    /// Side of the cube.
+    pub side: f64,
+    /// Of the sample in the set.
+    pub step: u64,
+    /// Number of bodies of the sample.
+    pub count: u32,
+    /// Blocks that have shares of it.
+    pub blocks: u32,
+    /// Between neighbours in the order of keys.
+    pub apart: u32,
+    /// Fills the last word.
+    pub unused: u32,
 }
 
 /// A finished tree.
@@ -224,6 +284,15 @@ pub const LAYOUT: &[usize] = &{
         offset_of!(GrowthView, corner),
         offset_of!(GrowthView, epoch),
         offset_of!(GrowthView, depth),
+        crate::view::CELLS,
+        KINDS,
+        size_of::<TilesView>(),
+        offset_of!(TilesView, first_tile),
+        fmm_core::accuracy::Spread::<3>::DIVISIONS,
+        FOUND_SIZE,
+        size_of::<SurveyView>(),
+        offset_of!(SurveyView, corner),
+        offset_of!(SurveyView, apart),
         size_of::<CellsView>(),
         size_of::<[u32; 2]>(),
         size_of::<Near>(),

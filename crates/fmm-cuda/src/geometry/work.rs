@@ -20,6 +20,8 @@ pub struct Work {
     pub(super) index: Buffer<u32>,
     pub(super) map: Buffer<u32>,
     pub(super) rank: Buffer<u32>,
+    pub(super) kind: Buffer<u64>,
+    pub(super) kind_out: Buffer<u64>,
     pub(super) state: Buffer<u64>,
     pub(super) total: Buffer<u64>,
     pub(super) near: [Buffer<Near>; 2],
@@ -31,9 +33,10 @@ pub struct Work {
 }
 
 impl Work {
-    /// Bytes of device memory for the sort of `n` keys, those of the result included.
-    pub(crate) fn sort_bytes(n: usize) -> usize {
-        n * 24 + 5 * n.div_ceil(SORT_TILE) * RADIX * 8 / 4
+    /// Bytes more of device memory than there are now for the sort of `n` keys, without those of the result.
+    pub(crate) fn sort_growth(&self, n: usize) -> usize {
+        let words = n.div_ceil(SORT_TILE) * RADIX;
+        self.key.growth(n) + self.index.growth(n) + self.status.growth(words + words / 4)
     }
 
     /// Tickets, all zero.

@@ -8,11 +8,12 @@ use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use serde_json::Value;
 
+use super::writer::{Writer, Written};
 use crate::diagnostics::Diagnostics;
 use crate::fault::Fault;
 use crate::files::checkpoint::{Checkpoint, Checkpoints, Latest};
 use crate::files::series::Series;
-use crate::files::snapshot::{self, Layout, Snapshot};
+use crate::files::snapshot::{Layout, Snapshot};
 use crate::files::{FileError, atomic};
 use crate::plot;
 use crate::scenario::Scenario;
@@ -24,6 +25,7 @@ pub struct RunDirectory {
     checkpoints: Checkpoints,
     /// Opened with the first line, which is its header.
     diagnostics: Option<File>,
+    writer: Writer,
     /// Open for as long as the run may write here.
     _lock: File,
 }
@@ -164,7 +166,7 @@ impl RunDirectory {
         let mut file = File::create_new(&copy).map_err(cannot("create", &copy))?;
         file.write_all(scenario.text.as_bytes()).map_err(cannot("write", &copy))?;
         let (series, checkpoints) = (Series::new(path.join(INDEX)), Checkpoints::new(&path));
-        Ok(RunDirectory { path, series, checkpoints, diagnostics: None, _lock: lock })
+        Ok(RunDirectory { path, series, checkpoints, diagnostics: None, writer: Writer::default(), _lock: lock })
     }
 
     /// Takes the directory of an earlier run, before its checkpoint is read: nobody else then changes it.
@@ -174,7 +176,14 @@ impl RunDirectory {
     pub fn open(path: &Path) -> Result<Self, Fault> {
         let lock = lock(path)?;
         let (series, checkpoints) = (Series::new(path.join(INDEX)), Checkpoints::new(path));
-        Ok(RunDirectory { path: path.to_owned(), series, checkpoints, diagnostics: None, _lock: lock })
+        Ok(RunDirectory {
+            path: path.to_owned(),
+            series,
+            checkpoints,
+            diagnostics: None,
+            writer: Writer::default(),
+            _lock: lock,
+        })
     }
 
     /// Brings the directory to where `latest` is: what came later will come again, and what was written only because
@@ -244,15 +253,30 @@ impl RunDirectory {
         Ok(atomic::replace(&self.path.join("scenario.resolved.toml"), text.as_bytes())?)
     }
 
-    /// Writes the next snapshot and the index of all; returns its name and size in bytes.
-    pub fn snapshot(&mut self, snapshot: &Snapshot, layout: &Layout) -> Result<(String, u64), Fault> {
+    /// Begins to write the next snapshot, while the run goes on. The one before must be [settled](Self::settle).
+    ///
+    /// # Errors
+    /// Those of [`Writer::begin`].
+    pub fn snapshot(&mut self, snapshot: Snapshot, layout: &Layout) -> Result<(), Fault> {
         let name = format!("snap_{:06}.hdf", self.series.entries().len());
-        let bytes = snapshot::write(&self.path.join(&name), snapshot, layout)?;
-        self.series.add(&name, snapshot.time)?;
-        Ok((name, bytes))
+        self.writer.begin(&self.path, name, snapshot, layout)
     }
 
-    /// Writes the state, from which a run can go on, over the older of two checkpoints; tells where.
+    /// Puts a snapshot that has been written since the last call into the index of all, and tells of it. Unless `wait`, one
+    /// that is being written is left alone.
+    ///
+    /// # Errors
+    /// What has kept it from being written.
+    pub fn settle(&mut self, wait: bool) -> Result<Option<Written>, Fault> {
+        let written = self.writer.settle(wait)?;
+        if let Some(Written { name, time, .. }) = &written {
+            self.series.add(name, *time)?;
+        }
+        Ok(written)
+    }
+
+    /// Writes the state, from which a run can go on, over the older of two checkpoints; tells where. Snapshots must be settled:
+    /// the checkpoint takes them for written.
     pub fn checkpoint(&mut self, state: &Checkpoint) -> Result<PathBuf, Fault> {
         // What the checkpoint takes for written must be on the disk before it.
         if let Some(file) = &self.diagnostics {

@@ -10,6 +10,7 @@ mod resume;
 mod signals;
 mod simulation;
 mod verify;
+mod writer;
 
 use std::borrow::Cow;
 use std::path::PathBuf;

@@ -11,6 +11,7 @@ use super::events::Events;
 use super::progress::Progress;
 use super::signals::Stop;
 use super::verify::{GROSS, Verified, sampled_error};
+use super::writer::Written;
 use super::{Options, Start, report, resume};
 use crate::device;
 use crate::diagnostics::{Diagnostics, State};
@@ -174,11 +175,13 @@ impl<'a> Simulation<'a> {
             "threads": self.threads,
         });
         self.events.send("start", facts)?;
-        let outcome = self.advance(stop, begun);
+        let outcome = self.advance(stop, begun).and_then(|ending| self.settle(true).map(|()| ending));
         self.progress.finish();
         let ending = match outcome {
             Ok(ending) => ending,
             Err(fault) => {
+                // The snapshot of an earlier step is complete, whatever has failed since.
+                let _ = self.settle(true);
                 let facts = json!({ "step": self.step, "exit_code": fault.code, "error": fault.render(false).trim() });
                 self.events.send("end", facts)?;
                 return Err(fault);
@@ -226,6 +229,7 @@ impl<'a> Simulation<'a> {
             if due.any() {
                 self.output(due)?;
             }
+            self.settle(false)?;
             let (time, drift) = (self.time(), self.last.drift_from(&self.first.unwrap_or_default()));
             self.progress.at(self.step, time, drift);
             self.events.progress(self.step, steps, time, drift)?;
@@ -312,6 +316,7 @@ impl<'a> Simulation<'a> {
         }
         // After the outputs of its step: a run that goes on from here need not write them.
         if due.checkpoint {
+            self.settle(true)?;
             self.checkpoint(particles, acceleration)?;
         }
         self.times.add(Stage::Output, start.elapsed());
@@ -364,7 +369,10 @@ impl<'a> Simulation<'a> {
         self.events.send("diagnostics", facts)
     }
 
+    /// Begins to write a snapshot, which goes on beside the next steps.
     fn snapshot(&mut self, p: &Particles, potential: Vec<f64>, acceleration: &[[f64; 3]]) -> Result<(), Fault> {
+        // Memory holds one at a time.
+        self.settle(true)?;
         let s = &self.scenario;
         let wanted = |field| s.layout.fields.contains(&field);
         let named = self.last.named(&self.first.unwrap_or_default());
@@ -383,9 +391,13 @@ impl<'a> Simulation<'a> {
             box_size: 0.0,
             diagnostics: named.into_iter().chain(force_error).map(|(n, v)| (n.to_string(), v)).collect(),
         };
-        let (name, bytes) = self.directory.snapshot(&snapshot, &s.layout)?;
-        let facts = json!({ "step": self.step, "time": self.time(), "file": name, "bytes": bytes });
-        self.events.send("snapshot", facts)
+        self.directory.snapshot(snapshot, &s.layout)
+    }
+
+    /// Tells of a snapshot that has been written; with `wait` of one that is still being written too.
+    fn settle(&mut self, wait: bool) -> Result<(), Fault> {
+        let Some(Written { name, bytes, step, time }) = self.directory.settle(wait)? else { return Ok(()) };
+        self.events.send("snapshot", json!({ "step": step, "time": time, "file": name, "bytes": bytes }))
     }
 
     fn checkpoint(&mut self, particles: Particles, acceleration: Vec<[f64; 3]>) -> Result<(), Fault> {

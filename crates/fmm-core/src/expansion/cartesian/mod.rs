@@ -151,8 +151,13 @@ impl<T: Real> Cartesian<T> {
         }
     }
 
-    /// D^m g for the offset of `class` between cells of `level`, in units of their half side.
-    fn class_derivatives(&self, class: u32, level: usize) -> &[T] {
+    /// The multi-indices of degree ≤ p + 1, in the order of the coefficients.
+    pub fn indices(&self) -> &[[usize; 3]] {
+        &self.indices.all
+    }
+
+    /// D^m g for the offset of `class` between cells of `level`, in units of their half side, for every m of degree ≤ p.
+    pub fn class_derivatives(&self, class: u32, level: usize) -> &[T] {
         self.derivatives[level * self.classes.len() + class as usize].get_or_init(|| {
             // Target minus source, in half sides.
             let x = self.classes.offset(class).map(|o| <Array<f64, 8>>::constant(-2.0 * f64::from(o)));

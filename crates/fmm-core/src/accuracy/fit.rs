@@ -1,0 +1,84 @@
+//! The cube of the tree of an evenly filled set, as wide as makes its leaves the best size.
+//!
+//! Cells halve from level to level, so the leaves of a filled cube hold eight times fewer bodies where one more body
+//! splits them all; between two such numbers a sum takes up to half as long again as it must. A root cube that is
+//! wider than the bodies' own lets every number of cells across the bodies be had: 20, say, of the 32 of level 5.
+
+use super::{LEAF_SHARE, Problem};
+use crate::settings::Choice;
+use crate::tree::Cube;
+
+/// Sets that are more crowded than this are left to the tree's adaptivity: their leaves differ anyway.
+const EVEN: f64 = 3.0;
+
+/// Fewer cells across than this leave the fast method little to do.
+const FEWEST: f64 = 3.0;
+
+/// How many bodies the leaves of `choice` hold at best.
+pub fn best_leaf(choice: &Choice) -> f64 {
+    LEAF_SHARE * choice.leaf_size as f64
+}
+
+/// The cube for the tree of `problem`, whose bodies lie in `cube`, where leaves hold at best `best` bodies.
+pub fn fit<const D: usize>(cube: Cube<D>, problem: &Problem, best: f64) -> Cube<D> {
+    // Cells across the cube whose leaves hold `best` bodies where bodies are.
+    let wanted = (problem.sources as f64 * problem.crowding / best).powf(1.0 / D as f64);
+    if problem.crowding.is_nan() || problem.crowding > EVEN || wanted.is_nan() || wanted < FEWEST {
+        return cube;
+    }
+    let levels = wanted.log2().ceil();
+    // Whole cells fill the bodies' cube; so do, of many cells, blocks of eight of them or more.
+    let block = (levels - 4.0).max(0.0).exp2();
+    let across = block * (wanted / block).round();
+    // A power of two is the cube itself.
+    let wider = across.log2().ceil().exp2() / across;
+    if wider == 1.0 { cube } else { Cube { side: round_up(cube.side * wider), ..cube } }
+}
+
+/// The next number of ten significant bits: centres of cells remain exact.
+fn round_up(x: f64) -> f64 {
+    let unit = (x.log2().floor() - 9.0).exp2();
+    (x / unit).ceil() * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Settings;
+    use crate::accuracy::choose;
+    use crate::tree::Tree;
+    use rand::{Rng, SeedableRng, rngs::StdRng};
+
+    /// Bodies that a body finds in its leaf, over those that are best; and the cubes, tight and fitted.
+    fn occupation(points: &[[f64; 3]]) -> (f64, Cube<3>, Cube<3>) {
+        let tight = Cube::around(&[points]);
+        let problem = Problem::of(points, &vec![1.0; points.len()], points.len(), &tight);
+        let choice = choose(&Settings { method: crate::Method::Fmm, ..Settings::default() }, problem).unwrap();
+        let fitted = fit(tight, &problem, best_leaf(&choice));
+        let tree = Tree::octree(points, fitted, choice.leaf_size);
+        let squares = tree.leaves.iter().map(|&l| tree.count(l as usize).pow(2)).sum::<usize>() as f64;
+        (squares / points.len() as f64 / (LEAF_SHARE * choice.leaf_size as f64), tight, fitted)
+    }
+
+    #[test]
+    fn leaves_of_even_sets_of_any_number_hold_what_is_best() {
+        let mut rng = StdRng::seed_from_u64(1);
+        for n in [17_000, 20_000, 30_000, 45_000, 65_000, 100_000, 160_000] {
+            let points: Vec<[f64; 3]> = (0..n).map(|_| rng.random()).collect();
+            let (share, tight, fitted) = occupation(&points);
+            assert!((0.8..1.3).contains(&share), "{n}: {share}");
+            assert!(fitted.side >= tight.side && fitted.side < 1.99 * tight.side && fitted.corner == tight.corner);
+        }
+    }
+
+    #[test]
+    fn crowded_and_small_sets_keep_their_cube() {
+        let mut rng = StdRng::seed_from_u64(2);
+        let crowded: Vec<[f64; 3]> = (0..30_000).map(|_| rng.random::<[f64; 3]>().map(|x| x.powi(4))).collect();
+        let few: Vec<[f64; 3]> = (0..300).map(|_| rng.random()).collect();
+        for points in [&crowded[..], &few, &few[..1], &[]] {
+            let (_, tight, fitted) = occupation(points);
+            assert_eq!(tight, fitted);
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Each operator alone, on data that stay in the cache: what the benchmarks time.
+//!
+//! Operations are counted by running the same text with vectors that count (see [`counted`](super::counted)), so that no formula can
+//! fall behind the code; products with matrices count 2 n² for n coefficients, without the padding. The peak is that of
+//! independent multiply-adds in registers, measured with the same vectors.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::counted::{Counting, count};
+use super::dense::{Multiply, Operators};
+use super::simd::{Task, Vector, dispatch};
+use crate::expansion::{Expansion, Meeting, Pairs, Points, Spherical, Sums};
+use crate::lists::Classes;
+use crate::settings::Softening;
+
+/// An operator of the FMM for 1/r.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operator {
+    /// Particles to particles, two leaves apart.
+    P2P,
+    /// Particles to a multipole.
+    P2M,
+    /// Multipoles to those of parents.
+    M2M,
+    /// Multipoles to local expansions, by rotations.
+    M2lRotation,
+    /// Multipoles to local expansions, by products with matrices.
+    M2lMatrix,
+    /// Local expansions to those of children.
+    L2L,
+    /// A local expansion at particles.
+    L2P,
+    /// A multipole at particles.
+    M2P,
+    /// Particles to a local expansion.
+    P2L,
+}
+
+impl Operator {
+    /// All of them, in the order of tables.
+    pub const ALL: [Operator; 9] = [
+        Operator::P2P,
+        Operator::P2M,
+        Operator::M2M,
+        Operator::M2lRotation,
+        Operator::M2lMatrix,
+        Operator::L2L,
+        Operator::L2P,
+        Operator::M2P,
+        Operator::P2L,
+    ];
+
+    /// The name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Operator::P2P => "P2P",
+            Operator::P2M => "P2M",
+            Operator::M2M => "M2M",
+            Operator::M2lRotation => "M2L by rotations",
+            Operator::M2lMatrix => "M2L by matrices",
+            Operator::L2L => "L2L",
+            Operator::L2P => "L2P",
+            Operator::M2P => "M2P",
+            Operator::P2L => "P2L",
+        }
+    }
+
+    /// What one unit of its work is.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Operator::P2P => "pair",
+            Operator::P2M | Operator::L2P | Operator::M2P | Operator::P2L => "particle",
+            Operator::M2M | Operator::M2lRotation | Operator::M2lMatrix | Operator::L2L => "translation",
+        }
+    }
+
+    /// Whether its work depends on the order of the expansions.
+    pub fn has_order(self) -> bool {
+        self != Operator::P2P
+    }
+}
+
+/// Particles of a leaf.
+const LEAF: usize = 64;
+/// Sources that a leaf meets at once.
+const SOURCES: usize = 512;
+/// Pairs of cells of one offset.
+const PAIRS: usize = 64;
+/// Offsets whose matrices are used in turn.
+const OFFSETS: usize = 16;
+/// The highest order for which matrices are made: their memory grows as p⁴.
+pub const MAX_MATRIX_ORDER: usize = 12;
+
+/// One operator with its inputs and outputs.
+pub struct Workload<T> {
+    operator: Operator,
+    order: usize,
+    expansion: Spherical<T>,
+    operators: Option<Arc<Operators<T>>>,
+    x: [Vec<T>; 3],
+    far: [Vec<T>; 3],
+    q: Vec<T>,
+    sums: [Vec<T>; 4],
+    pairs: Vec<(u32, u32, u32)>,
+    sources: Vec<T>,
+    targets: Vec<T>,
+}
+
+/// Numbers in ±1/2 that look random and are always the same.
+fn scattered(i: usize) -> f64 {
+    (i as f64 * 0.754_877_666_246_692_8 + 0.3).fract() - 0.5
+}
+
+impl<T: Counting> Workload<T> {
+    /// `operator` at `order`; none where there is no such thing.
+    ///
+    /// # Panics
+    /// If the order is 0 or above 30.
+    pub fn new(operator: Operator, order: usize) -> Option<Self> {
+        if operator == Operator::M2lMatrix && order > MAX_MATRIX_ORDER {
+            return None;
+        }
+        let classes = Classes::new(4.0);
+        let expansion = Spherical::new(order, classes);
+        let n = Expansion::<T, 3>::len(&expansion);
+        let make = || Spherical::<f64>::new(order, classes);
+        let offsets: Vec<u32> = (0..classes.len() as u32)
+            .filter(|&c| classes.offset(c).iter().any(|o| o.abs() > 1))
+            .step_by(classes.len() / OFFSETS)
+            .collect();
+        let cells = 0..PAIRS as u32;
+        let number = |scale: f64, shift: f64| move |i: usize| T::from_f64(scale * scattered(i) + shift);
+        let points = |shift: f64| {
+            [0, 1, 2].map(|d| (0..SOURCES).map(|i| number(1.0, if d == 0 { shift } else { 0.0 })(3 * i + d)).collect())
+        };
+        Some(Workload {
+            operator,
+            order,
+            operators: (operator == Operator::M2lMatrix).then(|| Operators::shared(order, classes, make)),
+            expansion,
+            x: points(0.0),
+            // Four half sides away: no neighbour.
+            far: points(4.0),
+            q: (0..SOURCES).map(number(1.0, 1.0)).collect(),
+            sums: [const { Vec::new() }; 4].map(|_: Vec<T>| vec![T::ZERO; LEAF]),
+            pairs: offsets
+                .iter()
+                .flat_map(|&c| cells.clone().map(move |t| (c, t, (t * 7 + c) % PAIRS as u32)))
+                .collect(),
+            sources: (0..n * PAIRS).map(number(1.0, 0.0)).collect(),
+            targets: vec![T::ZERO; n * PAIRS],
+        })
+    }
+
+    /// Pairs, particles or translations of one [`run`](Workload::run).
+    pub fn units(&self) -> usize {
+        match self.operator {
+            Operator::P2P => LEAF * SOURCES,
+            Operator::P2M | Operator::P2L => SOURCES,
+            Operator::L2P | Operator::M2P => LEAF,
+            Operator::M2lMatrix => self.pairs.len(),
+            Operator::M2M | Operator::L2L => 8 * T::WIDTH,
+            Operator::M2lRotation => self.offsets().count() * T::WIDTH,
+        }
+    }
+
+    /// Floating-point operations of one [`run`](Workload::run).
+    pub fn operations(&mut self) -> u64 {
+        let n = (self.order + 1) * (self.order + 1);
+        match self.operator {
+            Operator::M2lMatrix => (2 * n * n * self.units()) as u64,
+            _ => count(Run(self)),
+        }
+    }
+
+    /// Does the work once, with the best instructions of this machine; returns a number that depends on it.
+    pub fn run(&mut self) -> T {
+        dispatch(Run(self))
+    }
+
+    fn offsets(&self) -> impl Iterator<Item = u32> + use<'_, T> {
+        self.pairs.chunks(PAIRS).map(|c| c[0].0)
+    }
+}
+
+struct Run<'a, T>(&'a mut Workload<T>);
+
+impl<T: Counting> Task<T> for Run<'_, T> {
+    type Out = T;
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = T>>(self) -> T {
+        let Workload { operator, expansion, operators, x, far, q, sums, pairs, sources, targets, order } = self.0;
+        let n = (*order + 1) * (*order + 1);
+        let [potential, ex, ey, ez] = sums;
+        let mut out = Sums { potential, field: [ex, ey, ez] };
+        match operator {
+            Operator::P2P => {
+                let (at, from) = (points(far, &[], LEAF), points(x, q, SOURCES));
+                Softening::None.p2p::<T, V>(1.0, Meeting::Apart, at, from, &mut out);
+            }
+            Operator::P2M => expansion.p2m::<V>(points(x, q, SOURCES), &mut targets[..n]),
+            Operator::P2L => expansion.p2l::<V>(1.0, points(far, q, SOURCES), &mut targets[..n]),
+            Operator::L2P => expansion.l2p::<V>(&sources[..n], points(x, &[], LEAF), &mut out),
+            Operator::M2P => expansion.m2p::<V>(1.0, &sources[..n], points(far, &[], LEAF), &mut out),
+            Operator::M2lMatrix => {
+                if let Some(operators) = operators {
+                    Multiply { operators, pairs, sources, targets }.run::<V>();
+                }
+            }
+            Operator::M2M | Operator::L2L | Operator::M2lRotation => {
+                let (mut lanes, mut scratch) = (vec![V::zero(); n], vec![]);
+                let classes: Vec<u32> = match operator {
+                    Operator::M2lRotation => pairs.chunks(PAIRS).map(|c| c[0].0).collect(),
+                    _ => (0..8).collect(),
+                };
+                for class in classes {
+                    for k in 0..n {
+                        lanes[k] = V::load(&sources[k * T::WIDTH % (sources.len() - T::WIDTH)..]);
+                    }
+                    match operator {
+                        Operator::M2M => expansion.m2m::<V>(class as u8, &mut lanes, &mut scratch),
+                        Operator::L2L => expansion.l2l::<V>(class as u8, &mut lanes, &mut scratch),
+                        _ => expansion.m2l::<V>(class, 3, &mut lanes, &mut scratch),
+                    }
+                    lanes[n - 1].store(&mut targets[n * class as usize % (n * (PAIRS - 16))..]);
+                }
+            }
+        }
+        potential_or(&out, targets)
+    }
+}
+
+/// The first `count` of some points.
+fn points<'a, T>(x: &'a [Vec<T>; 3], q: &'a [T], count: usize) -> Points<'a, T, 3> {
+    Points { x: [&x[0][..count], &x[1][..count], &x[2][..count]], q }
+}
+
+/// A number that depends on the results, so that no work is left out.
+#[inline(always)]
+fn potential_or<T: Counting>(out: &Sums<T, 3>, targets: &[T]) -> T {
+    out.potential[0] + targets[0]
+}
+
+/// Independent multiply-adds of the peak: more than any latency needs, no more than registers hold.
+const CHAINS: usize = 14;
+/// Multiply-adds of a chain in one go.
+const LENGTH: usize = 4096;
+
+struct Peak<T>(T);
+
+impl<T: Counting> Task<T> for Peak<T> {
+    type Out = T;
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = T>>(self) -> T {
+        let mut sums = [V::zero(); CHAINS];
+        let (a, b) = (V::splat(self.0), V::constant(0.25));
+        for _ in 0..LENGTH {
+            for i in 0..CHAINS {
+                sums[i] = sums[i].mul_add(a, b);
+            }
+        }
+        let mut total = V::zero();
+        for s in sums {
+            total = total.add(s);
+        }
+        total.sum()
+    }
+}
+
+/// The most floating-point operations a second that one thread does here: independent multiply-adds in registers, the
+/// best of `seconds` of trying.
+pub fn peak<T: Counting>(seconds: f64) -> f64 {
+    let operations = (2 * CHAINS * LENGTH * T::WIDTH) as f64;
+    let (begun, mut best) = (Instant::now(), f64::INFINITY);
+    while begun.elapsed().as_secs_f64() < seconds || best.is_infinite() {
+        let start = Instant::now();
+        for _ in 0..10 {
+            std::hint::black_box(dispatch(Peak(std::hint::black_box(T::from_f64(0.5)))));
+        }
+        best = best.min(start.elapsed().as_secs_f64() / 10.0);
+    }
+    operations / best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_those_of_the_text() {
+        // 64 targets, 512 sources: 3 differences, a distance with 3 multiply-adds, a root by polynomial and the sums.
+        let pairs = Workload::<f32>::new(Operator::P2P, 1).unwrap().operations() as f64 / (LEAF * SOURCES) as f64;
+        assert!((32.0..36.0).contains(&pairs), "{pairs}");
+        // n of these coefficients are made with one multiply-add each, and more is spent on the harmonics.
+        let p2m = Workload::<f64>::new(Operator::P2M, 10).unwrap().operations() as f64 / SOURCES as f64;
+        assert!((2.0 * 121.0 + 4.0 * 121.0..2.0 * 121.0 + 8.0 * 121.0).contains(&p2m), "{p2m}");
+        let mut dense = Workload::<f32>::new(Operator::M2lMatrix, 4).unwrap();
+        assert_eq!(dense.operations(), (2 * 25 * 25 * dense.units()) as u64);
+        assert_eq!(count(Peak(0.5f64)), ((2 * CHAINS * LENGTH + CHAINS) * 8) as u64);
+        assert!(Workload::<f64>::new(Operator::M2lMatrix, MAX_MATRIX_ORDER + 1).is_none());
+    }
+
+    #[test]
+    fn every_operator_does_work() {
+        for operator in Operator::ALL {
+            let mut workload = Workload::<f64>::new(operator, 3).unwrap();
+            let sums = |w: &Workload<f64>| w.sums.iter().flatten().chain(&w.targets).map(|v| v.abs()).sum::<f64>();
+            assert_eq!(sums(&workload), 0.0);
+            workload.run();
+            assert!(sums(&workload) > 0.0 && workload.operations() > 0 && workload.units() > 0, "{}", operator.name());
+        }
+        assert!(peak::<f32>(0.0) > 1e7);
+    }
+}
