@@ -8,6 +8,14 @@ use crate::{Choice, Error, Method, Precision, Settings};
 
 /// A sum of one set of particles that can be done with one choice after another.
 pub trait Attempt {
+    /// Resolves what `settings` leave open so that the error is `aim`.
+    ///
+    /// # Errors
+    /// Settings that cannot be met.
+    fn choose(&self, settings: &Settings, problem: Problem, aim: f64) -> Result<Choice, Error> {
+        accuracy::choose_for(settings, problem, aim)
+    }
+
     /// Does the whole sum with `choice`, in place of any earlier result.
     ///
     /// # Errors
@@ -35,7 +43,7 @@ pub fn keep(settings: &Settings, problem: Problem, place: &mut impl Attempt) -> 
     let guarded = settings.order.is_none();
     let (mut attempt, mut aim) = (settings.clone(), settings.tolerance);
     for tried in 0..ATTEMPTS {
-        let choice = match accuracy::choose_for(&attempt, problem, aim) {
+        let choice = match place.choose(&attempt, problem, aim) {
             // Beyond what the arithmetic that was asked for can hold.
             Err(_) if tried > 0 => break,
             chosen => chosen?,
@@ -69,7 +77,7 @@ pub fn keep(settings: &Settings, problem: Problem, place: &mut impl Attempt) -> 
         )));
     }
     let direct = Settings { method: Method::Direct, precision: Precision::F64, ..settings.clone() };
-    let choice = accuracy::choose(&direct, problem)?;
+    let choice = place.choose(&direct, problem, settings.tolerance)?;
     place.sum(&direct, choice.clone())?;
     Ok(choice)
 }

@@ -13,13 +13,14 @@ pub mod expansion;
 pub mod kernel;
 pub mod lists;
 pub mod plan;
+pub mod planar;
 pub mod real;
 pub mod settings;
 pub mod stage;
 pub mod tree;
 
 pub use bodies::Particles;
-pub use cpu::{CpuExecutor, Evaluation, evaluate};
+pub use cpu::{CpuExecutor, Evaluation, Velocity, biot_savart, evaluate};
 pub use error::Error;
 pub use executor::Executor;
 pub use settings::{Choice, Family, Method, Precision, Settings, Softening};

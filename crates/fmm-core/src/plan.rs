@@ -69,7 +69,7 @@ impl<const D: usize> Plan<D> {
     }
 }
 
-/// The stages of a method after tree and lists, in order. One page that reads as the algorithm.
+/// The stages of a method after tree and lists, in order, in space and in the plane. One page that reads as the algorithm.
 ///
 /// P2P needs no other stage: it may run at any time before the expansions add to its sums.
 pub fn schedule(method: Method) -> &'static [Stage] {

@@ -177,7 +177,7 @@ pub struct Choice {
     pub method: Method,
     /// Never [`Precision::Auto`].
     pub precision: Precision,
-    /// Family of expansions; `None` for the direct sum.
+    /// Family of expansions; `None` for the direct sum, and in the plane, where there is but one.
     pub expansion: Option<Family>,
     /// Expansion order p; `None` for the direct sum.
     pub order: Option<usize>,

@@ -88,4 +88,11 @@ impl<V: Vector> Vector for Counted<V> {
     fn keep_where_at_least(self, x: Self, limit: Self) -> Self {
         Self::after(1, self.0.keep_where_at_least(x.0, limit.0))
     }
+    fn split_exponent(self) -> (Self, Self) {
+        let (e, m) = self.0.split_exponent();
+        (Counted(e), Counted(m))
+    }
+    fn times_power_of_two(self, n: Self) -> Self {
+        Counted(self.0.times_power_of_two(n.0))
+    }
 }

@@ -56,6 +56,11 @@ impl Sample {
         Sample { targets }
     }
 
+    /// The sample's targets, in the caller's order of targets.
+    pub fn places(&self) -> impl Iterator<Item = usize> {
+        self.targets.iter().map(|t| t.0)
+    }
+
     /// The larger of rms(e) and L2 (see [`crate::accuracy`]) of `field` at the targets `at`.
     pub fn error(
         &self,

@@ -12,6 +12,7 @@ mod schedule;
 pub mod simd;
 mod sorted;
 mod truncation;
+mod vortex;
 pub mod workload;
 
 pub use evaluate::{Evaluation, evaluate};
@@ -19,3 +20,4 @@ pub use executor::CpuExecutor;
 pub use schedule::{execute, watch};
 pub use sorted::{Sum, power_of_two_below, strength_scale};
 pub use truncation::leaf_step;
+pub use vortex::{Velocity, biot_savart};

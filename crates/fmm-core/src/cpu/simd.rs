@@ -43,6 +43,10 @@ pub trait Vector: Copy {
     fn rsqrt_seed(self) -> Self;
     /// `self` where `x ≥ limit`, else zero.
     fn keep_where_at_least(self, x: Self, limit: Self) -> Self;
+    /// Whole numbers e and m in [√½, √2) with self = 2^e·m, for positive normal numbers; numbers without meaning for others.
+    fn split_exponent(self) -> (Self, Self);
+    /// self·2^n for whole numbers n, where self and the result are normal.
+    fn times_power_of_two(self, n: Self) -> Self;
 
     /// Exchanges rows and columns of [`Real::WIDTH`] vectors.
     #[inline(always)]
@@ -199,7 +203,7 @@ pub trait Dispatch: Sized {
 pub struct Array<T, const W: usize>([T; W]);
 
 macro_rules! array_vector {
-    ($real:ty, $bits:ty, $width:literal, $magic:literal) => {
+    ($real:ty, $bits:ty, $width:literal, $magic:literal, fraction: $fraction:literal, whole: $whole:literal) => {
         impl Vector for Array<$real, $width> {
             type Scalar = $real;
             #[inline(always)]
@@ -259,12 +263,30 @@ macro_rules! array_vector {
             fn keep_where_at_least(self, x: Self, limit: Self) -> Self {
                 Array(std::array::from_fn(|i| if x.0[i] >= limit.0[i] { self.0[i] } else { 0.0 }))
             }
+            #[inline(always)]
+            fn split_exponent(self) -> (Self, Self) {
+                const ONE: $bits = <$real>::to_bits(1.0);
+                const SHIFT: $bits = ONE - <$real>::to_bits(std::f64::consts::FRAC_1_SQRT_2 as $real);
+                const WHOLE: $real = $whole;
+                let raised = |i: usize| self.0[i].to_bits().wrapping_add(SHIFT);
+                let exponent = |i| <$real>::from_bits(WHOLE.to_bits() | (raised(i) >> $fraction));
+                let e = |i| exponent(i) - (WHOLE + (ONE >> $fraction) as $real);
+                let rest = |i: usize| (raised(i) >> $fraction << $fraction).wrapping_sub(ONE);
+                let m = |i: usize| <$real>::from_bits(self.0[i].to_bits().wrapping_sub(rest(i)));
+                (Array(std::array::from_fn(e)), Array(std::array::from_fn(m)))
+            }
+            #[inline(always)]
+            fn times_power_of_two(self, n: Self) -> Self {
+                const ROUND: $real = 1.5 * $whole;
+                let place = |i: usize| (n.0[i] + ROUND).to_bits() << $fraction;
+                Array(std::array::from_fn(|i| <$real>::from_bits(self.0[i].to_bits().wrapping_add(place(i)))))
+            }
         }
     };
 }
 
-array_vector!(f64, u64, 8, 0x5fe6_eb50_c7b5_37a9);
-array_vector!(f32, u32, 16, 0x5f37_59df);
+array_vector!(f64, u64, 8, 0x5fe6_eb50_c7b5_37a9, fraction: 52, whole: 4_503_599_627_370_496.0);
+array_vector!(f32, u32, 16, 0x5f37_59df, fraction: 23, whole: 8_388_608.0);
 
 #[cfg(not(target_arch = "x86_64"))]
 mod native {

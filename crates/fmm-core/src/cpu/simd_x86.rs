@@ -21,7 +21,8 @@ struct S256(__m256, __m256);
 macro_rules! one_register {
     ($name:ident, $real:ty, $width:literal, $set1:ident, $load:ident, $store:ident, $add:ident,
      $sub:ident, $mul:ident, $div:ident, $sqrt:ident, $max:ident, $min:ident, $fma:ident, $fnma:ident,
-     seed: |$x:ident| $seed:expr, keep: |$y:ident, $v:ident, $l:ident| $keep:expr, transpose: $transpose:ident) => {
+     seed: |$x:ident| $seed:expr, keep: |$y:ident, $v:ident, $l:ident| $keep:expr, transpose: $transpose:ident,
+     bits: $bits:ident) => {
         impl Vector for $name {
             type Scalar = $real;
             #[inline(always)]
@@ -90,6 +91,15 @@ macro_rules! one_register {
                 let ($y, $v, $l) = (self.0, x.0, limit.0);
                 unsafe { $name($keep) }
             }
+            #[inline(always)]
+            fn split_exponent(self) -> (Self, Self) {
+                let (e, m) = unsafe { $bits::split_exponent(self.0) };
+                ($name(e), $name(m))
+            }
+            #[inline(always)]
+            fn times_power_of_two(self, n: Self) -> Self {
+                unsafe { $name($bits::times_power_of_two(self.0, n.0)) }
+            }
         }
     };
 }
@@ -98,13 +108,15 @@ one_register!(D512, f64, 8, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _
     _mm512_mul_pd, _mm512_div_pd, _mm512_sqrt_pd, _mm512_max_pd, _mm512_min_pd, _mm512_fmadd_pd, _mm512_fnmadd_pd,
     seed: |x| _mm512_castsi512_pd(_mm512_sub_epi64(
         _mm512_set1_epi64(0x5fe6_eb50_c7b5_37a9), _mm512_srli_epi64::<1>(_mm512_castpd_si512(x)))),
-    keep: |y, v, l| _mm512_maskz_mov_pd(_mm512_cmp_pd_mask::<_CMP_GE_OQ>(v, l), y), transpose: transpose_f64);
+    keep: |y, v, l| _mm512_maskz_mov_pd(_mm512_cmp_pd_mask::<_CMP_GE_OQ>(v, l), y), transpose: transpose_f64,
+    bits: bits_d512);
 
 one_register!(S512, f32, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_sub_ps,
     _mm512_mul_ps, _mm512_div_ps, _mm512_sqrt_ps, _mm512_max_ps, _mm512_min_ps, _mm512_fmadd_ps, _mm512_fnmadd_ps,
     seed: |x| _mm512_castsi512_ps(_mm512_sub_epi32(
         _mm512_set1_epi32(0x5f37_59df), _mm512_srli_epi32::<1>(_mm512_castps_si512(x)))),
-    keep: |y, v, l| _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GE_OQ>(v, l), y), transpose: transpose_f32);
+    keep: |y, v, l| _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GE_OQ>(v, l), y), transpose: transpose_f32,
+    bits: bits_s512);
 
 /// # Safety
 /// The processor has AVX-512 F.
@@ -165,7 +177,7 @@ unsafe fn transpose_f32(rows: &mut [S512; 16]) {
 macro_rules! two_registers {
     ($name:ident, $real:ty, $width:literal, $half:literal, $set1:ident, $load:ident, $store:ident, $add:ident,
      $sub:ident, $mul:ident, $div:ident, $sqrt:ident, $max:ident, $min:ident, $fma:ident, $fnma:ident,
-     seed: |$x:ident| $seed:expr, keep: |$y:ident, $v:ident, $l:ident| $keep:expr) => {
+     seed: |$x:ident| $seed:expr, keep: |$y:ident, $v:ident, $l:ident| $keep:expr, bits: $bits:ident) => {
         impl Vector for $name {
             type Scalar = $real;
             #[inline(always)]
@@ -232,6 +244,15 @@ macro_rules! two_registers {
                 let keep = |$y, $v, $l| unsafe { $keep };
                 $name(keep(self.0, x.0, limit.0), keep(self.1, x.1, limit.1))
             }
+            #[inline(always)]
+            fn split_exponent(self) -> (Self, Self) {
+                let (low, high) = unsafe { ($bits::split_exponent(self.0), $bits::split_exponent(self.1)) };
+                ($name(low.0, high.0), $name(low.1, high.1))
+            }
+            #[inline(always)]
+            fn times_power_of_two(self, n: Self) -> Self {
+                unsafe { $name($bits::times_power_of_two(self.0, n.0), $bits::times_power_of_two(self.1, n.1)) }
+            }
         }
     };
 }
@@ -240,13 +261,124 @@ two_registers!(D256, f64, 8, 4, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_p
     _mm256_mul_pd, _mm256_div_pd, _mm256_sqrt_pd, _mm256_max_pd, _mm256_min_pd, _mm256_fmadd_pd, _mm256_fnmadd_pd,
     seed: |x| _mm256_castsi256_pd(_mm256_sub_epi64(
         _mm256_set1_epi64x(0x5fe6_eb50_c7b5_37a9), _mm256_srli_epi64::<1>(_mm256_castpd_si256(x)))),
-    keep: |y, v, l| _mm256_and_pd(_mm256_cmp_pd::<_CMP_GE_OQ>(v, l), y));
+    keep: |y, v, l| _mm256_and_pd(_mm256_cmp_pd::<_CMP_GE_OQ>(v, l), y), bits: bits_d256);
 
 two_registers!(S256, f32, 16, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_sub_ps,
     _mm256_mul_ps, _mm256_div_ps, _mm256_sqrt_ps, _mm256_max_ps, _mm256_min_ps, _mm256_fmadd_ps, _mm256_fnmadd_ps,
     seed: |x| _mm256_castsi256_ps(_mm256_sub_epi32(
         _mm256_set1_epi32(0x5f37_59df), _mm256_srli_epi32::<1>(_mm256_castps_si256(x)))),
-    keep: |y, v, l| _mm256_and_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(v, l), y));
+    keep: |y, v, l| _mm256_and_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(v, l), y), bits: bits_s256);
+
+/// The exponents of one register: see [`Vector::split_exponent`] and [`Vector::times_power_of_two`].
+macro_rules! exponents {
+    ($name:ident, $register:ty, $real:ty, $whole:literal, $fraction:literal, $as_bits:ident, $as_real:ident, $set1:ident as $lane:ty,
+     $set1_real:ident, $add:ident, $sub:ident, $add_real:ident, $sub_real:ident, $or:ident, $right:ident, $left:ident) => {
+        mod $name {
+            use std::arch::x86_64::*;
+
+            const ONE: $lane = <$real>::to_bits(1.0) as $lane;
+            const SHIFT: $lane = ONE - <$real>::to_bits(std::f64::consts::FRAC_1_SQRT_2 as $real) as $lane;
+            const WHOLE: $real = $whole;
+
+            /// # Safety
+            /// The processor has the extension.
+            #[inline(always)]
+            pub unsafe fn split_exponent(x: $register) -> ($register, $register) {
+                unsafe {
+                    let bits = $as_bits(x);
+                    let exponent = $right::<$fraction>($add(bits, $set1(SHIFT)));
+                    let whole = $as_real($or(exponent, $set1(WHOLE.to_bits() as $lane)));
+                    let e = $sub_real(whole, $set1_real(WHOLE + (ONE >> $fraction) as $real));
+                    let rest = $sub($left::<$fraction>(exponent), $set1(ONE));
+                    (e, $as_real($sub(bits, rest)))
+                }
+            }
+
+            /// # Safety
+            /// The processor has the extension.
+            #[inline(always)]
+            pub unsafe fn times_power_of_two(x: $register, n: $register) -> $register {
+                unsafe {
+                    let place = $left::<$fraction>($as_bits($add_real(n, $set1_real(1.5 * WHOLE))));
+                    $as_real($add($as_bits(x), place))
+                }
+            }
+        }
+    };
+}
+
+exponents!(
+    bits_d512,
+    __m512d,
+    f64,
+    4_503_599_627_370_496.0,
+    52,
+    _mm512_castpd_si512,
+    _mm512_castsi512_pd,
+    _mm512_set1_epi64 as i64,
+    _mm512_set1_pd,
+    _mm512_add_epi64,
+    _mm512_sub_epi64,
+    _mm512_add_pd,
+    _mm512_sub_pd,
+    _mm512_or_si512,
+    _mm512_srli_epi64,
+    _mm512_slli_epi64
+);
+exponents!(
+    bits_s512,
+    __m512,
+    f32,
+    8_388_608.0,
+    23,
+    _mm512_castps_si512,
+    _mm512_castsi512_ps,
+    _mm512_set1_epi32 as i32,
+    _mm512_set1_ps,
+    _mm512_add_epi32,
+    _mm512_sub_epi32,
+    _mm512_add_ps,
+    _mm512_sub_ps,
+    _mm512_or_si512,
+    _mm512_srli_epi32,
+    _mm512_slli_epi32
+);
+exponents!(
+    bits_d256,
+    __m256d,
+    f64,
+    4_503_599_627_370_496.0,
+    52,
+    _mm256_castpd_si256,
+    _mm256_castsi256_pd,
+    _mm256_set1_epi64x as i64,
+    _mm256_set1_pd,
+    _mm256_add_epi64,
+    _mm256_sub_epi64,
+    _mm256_add_pd,
+    _mm256_sub_pd,
+    _mm256_or_si256,
+    _mm256_srli_epi64,
+    _mm256_slli_epi64
+);
+exponents!(
+    bits_s256,
+    __m256,
+    f32,
+    8_388_608.0,
+    23,
+    _mm256_castps_si256,
+    _mm256_castsi256_ps,
+    _mm256_set1_epi32 as i32,
+    _mm256_set1_ps,
+    _mm256_add_epi32,
+    _mm256_sub_epi32,
+    _mm256_add_ps,
+    _mm256_sub_ps,
+    _mm256_or_si256,
+    _mm256_srli_epi32,
+    _mm256_slli_epi32
+);
 
 macro_rules! dispatch_to {
     ($real:ty, $avx512:ty, $avx2:ty, $array:ty) => {

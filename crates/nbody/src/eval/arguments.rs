@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use fmm_core::planar::Blob;
 use fmm_core::{Error, Method, Precision, Settings, Softening};
 
 use super::{Kernel, Options};
@@ -22,21 +23,21 @@ pub struct Arguments {
     /// Where the field is wanted; without it at the sources themselves, none of which then sees itself
     #[arg(long, value_name = "FILE")]
     targets: Option<PathBuf>,
-    /// What is summed: laplace (1/r)
+    /// What is summed: laplace (1/r), log or harmonic (in the plane, x and y), vortex (Biot-Savart, strengths wx, wy, wz)
     #[arg(long, value_name = "KERNEL", default_value = "laplace")]
     kernel: Kernel,
     /// How it is summed; auto chooses by cost
     #[arg(long, default_value = "auto", value_parser = named(&METHODS, Method::name))]
     method: Method,
-    /// Relative error of the field, rms and L2: 1e-14 to 0.1; order, opening angle and leaf size follow from it
+    /// Relative error of the field, rms and L2 (in the plane L2): 1e-14 to 0.1; order, opening angle and leaf size follow from it
     #[arg(long, value_name = "T", default_value = "1e-4", value_parser = tolerance)]
     tolerance: f64,
     /// Arithmetic of the sum
     #[arg(long, default_value = "auto", value_parser = named(&PRECISIONS, Precision::name))]
     precision: Precision,
-    /// none, plummer:E, spline:E (E is epsilon, h = 2.8 E) or p1:E, E 0 or more
-    #[arg(long, value_name = "SOFTENING", default_value = "none", value_parser = softening)]
-    softening: Softening,
+    /// none, plummer:E, spline:E (E is epsilon, h = 2.8 E) or p1:E, E 0 or more; in the plane none, algebraic:E or gaussian:E
+    #[arg(long, value_name = "SOFTENING", default_value = "none", value_parser = core)]
+    softening: Core,
     /// Expert: order of the expansions, 1 to 30
     #[arg(long, value_name = "P", value_parser = order)]
     order: Option<usize>,
@@ -87,8 +88,9 @@ impl From<Arguments> for Options {
             strengths: a.strengths,
             targets: a.targets,
             kernel: a.kernel,
+            blob: a.softening.blob,
             settings: Settings {
-                softening: a.softening,
+                softening: a.softening.softening,
                 method: a.method,
                 tolerance: a.tolerance,
                 precision: a.precision,
@@ -175,22 +177,36 @@ pub(crate) fn whole(text: &str) -> Result<usize, String> {
     }
 }
 
-fn softening(text: &str) -> Result<Softening, String> {
+/// What takes the place of a point: one of the two, in space or in the plane.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Core {
+    softening: Softening,
+    blob: Blob,
+}
+
+const CORES: [&str; 5] = ["plummer", "spline", "p1", "algebraic", "gaussian"];
+
+fn core(text: &str) -> Result<Core, String> {
     let (kind, length) = match text.split_once(':') {
-        None if text == "none" => return Ok(Softening::None),
-        None if ["plummer", "spline", "p1"].contains(&text) => {
+        None if text == "none" => return Ok(Core::default()),
+        None if CORES.contains(&text) => {
             return Err(format!("its length is missing: {text}:E, for example {text}:0.01"));
         }
         None => (text, Err(String::new())),
         Some((kind, length)) => (kind, number::<f64>(length).map_err(|_| format!("{length:?} is not a number"))),
     };
-    let softening = match kind {
-        "plummer" => Softening::Plummer(length?),
-        "spline" => Softening::Spline(length?),
-        "p1" => Softening::P1(length?),
-        _ => return Err("allowed: none, plummer:E, spline:E, p1:E".into()),
+    let space = |softening| Core { softening, blob: Blob::Point };
+    let plane = |blob| Core { softening: Softening::None, blob };
+    let core = match kind {
+        "plummer" => space(Softening::Plummer(length?)),
+        "spline" => space(Softening::Spline(length?)),
+        "p1" => space(Softening::P1(length?)),
+        "algebraic" => plane(Blob::Algebraic(length?)),
+        "gaussian" => plane(Blob::Gaussian(length?)),
+        _ => return Err("allowed: none, plummer:E, spline:E, p1:E, algebraic:E, gaussian:E".into()),
     };
-    allowed(softening, Settings { softening, ..Settings::default() })
+    core.blob.check().map_err(|e| e.to_string())?;
+    allowed(core, Settings { softening: core.softening, ..Settings::default() })
 }
 
 #[cfg(test)]
@@ -199,12 +215,17 @@ mod tests {
 
     #[test]
     fn softenings() {
-        assert_eq!(softening("none"), Ok(Softening::None));
-        assert_eq!(softening("plummer:0.1"), Ok(Softening::Plummer(0.1)));
-        assert_eq!(softening("spline:1e-3"), Ok(Softening::Spline(1e-3)));
-        assert_eq!(softening("p1:0"), Ok(Softening::P1(0.0)));
-        for bad in ["plummer", "plummer:", "plummer:-1", "plummer:nan", "p2:1", "none:1", "", "spline:inf"] {
-            assert!(softening(bad).is_err(), "{bad}");
+        let space = |text| core(text).map(|c| c.softening);
+        assert_eq!(core("none"), Ok(Core::default()));
+        assert_eq!(space("plummer:0.1"), Ok(Softening::Plummer(0.1)));
+        assert_eq!(space("spline:1e-3"), Ok(Softening::Spline(1e-3)));
+        assert_eq!(space("p1:0"), Ok(Softening::P1(0.0)));
+        assert_eq!(core("algebraic:2").map(|c| c.blob), Ok(Blob::Algebraic(2.0)));
+        assert_eq!(core("gaussian:0.5").map(|c| c.blob), Ok(Blob::Gaussian(0.5)));
+        let bad =
+            ["plummer", "plummer:", "plummer:-1", "plummer:nan", "p2:1", "none:1", "", "spline:inf", "gaussian:-1"];
+        for bad in bad.into_iter().chain(["algebraic", "algebraic:x", "gaussian:inf"]) {
+            assert!(core(bad).is_err(), "{bad}");
         }
     }
 

@@ -2,9 +2,10 @@
 
 use std::str::FromStr;
 
+use fmm_core::planar::Blob;
 use fmm_core::{Choice, Settings, StageTimes};
 
-use super::laplace;
+use super::{Errors, laplace, plane, vortex};
 use crate::device::Device;
 use crate::fault::Fault;
 
@@ -13,31 +14,64 @@ use crate::fault::Fault;
 pub enum Kernel {
     /// Σ q/r in three dimensions, and minus its gradient. Where y or z are not in the files, they are 0.
     Laplace,
+    /// Σ q log r in the plane, and minus its gradient.
+    Log,
+    /// Σ Γ/(z_j − z) in the plane, with complex strengths.
+    Harmonic,
+    /// The velocity of vortex particles in three dimensions (Biot & Savart).
+    Vortex,
 }
 
 impl FromStr for Kernel {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "laplace" => Ok(Kernel::Laplace),
-            _ => Err("allowed: laplace".into()),
-        }
+        let known = Kernel::ALL.into_iter().find(|k| k.name() == text);
+        known.ok_or_else(|| format!("allowed: {}", Kernel::ALL.map(Kernel::name).join(", ")))
     }
 }
 
 impl Kernel {
+    /// All kernels.
+    pub const ALL: [Kernel; 4] = [Kernel::Laplace, Kernel::Log, Kernel::Harmonic, Kernel::Vortex];
+
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Kernel::Laplace => "laplace",
+            Kernel::Log => "log",
+            Kernel::Harmonic => "harmonic",
+            Kernel::Vortex => "vortex",
         }
     }
 
     /// The columns of the sources beside their positions.
     pub fn strengths(self) -> &'static [&'static str] {
         match self {
-            Kernel::Laplace => &["q"],
+            Kernel::Laplace | Kernel::Log | Kernel::Harmonic => &["q"],
+            Kernel::Vortex => &["wx", "wy", "wz"],
+        }
+    }
+
+    /// A further column that the sources may have: imaginary parts, which the kernel log refuses.
+    pub fn imaginary(self) -> Option<&'static str> {
+        self.plane().map(|_| "qi")
+    }
+
+    /// The kernel of the library, if it lives in the plane.
+    pub fn plane(self) -> Option<fmm_core::planar::Kernel> {
+        match self {
+            Kernel::Log => Some(fmm_core::planar::Kernel::Log),
+            Kernel::Harmonic => Some(fmm_core::planar::Kernel::Harmonic),
+            Kernel::Laplace | Kernel::Vortex => None,
+        }
+    }
+
+    /// Whether errors keep the tolerance: in the plane it bounds L2 alone.
+    pub fn keeps(self, errors: &Errors, tolerance: f64) -> bool {
+        match self.plane() {
+            Some(_) => errors.l2 <= tolerance,
+            None => errors.keep(tolerance),
         }
     }
 }
@@ -49,13 +83,15 @@ pub struct Problem<'a> {
     pub kernel: Kernel,
     /// How.
     pub settings: &'a Settings,
+    /// The blobs that sources in the plane are.
+    pub blob: Blob,
     /// Where.
     pub device: Device,
     /// Not to tell which device was taken.
     pub quiet: bool,
     /// Positions of the sources, 0 on axes that the files do not have.
     pub sources: &'a [[f64; 3]],
-    /// One array for each of [`Kernel::strengths`].
+    /// One array for each of [`Kernel::strengths`], and perhaps that of [`Kernel::imaginary`].
     pub strengths: &'a [Vec<f64>],
     /// Positions of the targets; `None`: the sources, without their own pairs.
     pub targets: Option<&'a [[f64; 3]]>,
@@ -91,10 +127,12 @@ impl Problem<'_> {
     /// The sum.
     ///
     /// # Errors
-    /// 2 for what the settings ask in vain, 65 for too many particles.
+    /// 2 for what the settings ask in vain, 65 for too many particles, 69 for a GPU where there are only kernels for the CPU.
     pub fn sum(&self) -> Result<Answer, Fault> {
         match self.kernel {
             Kernel::Laplace => laplace::sum(self),
+            Kernel::Log | Kernel::Harmonic => plane::sum(self),
+            Kernel::Vortex => vortex::sum(self),
         }
     }
 
@@ -102,6 +140,8 @@ impl Problem<'_> {
     pub fn truth(&self, at: &[[f64; 3]]) -> Vec<Truth> {
         match self.kernel {
             Kernel::Laplace => laplace::truth(self, at),
+            Kernel::Log | Kernel::Harmonic => plane::truth(self, at),
+            Kernel::Vortex => vortex::truth(self, at),
         }
     }
 }

@@ -26,7 +26,7 @@ pub fn sum(problem: &Problem) -> Result<Answer, Fault> {
     })
 }
 
-fn fault(e: Error) -> Fault {
+pub fn fault(e: Error) -> Fault {
     let code = match e {
         // What the options ask together.
         Error::Range { .. } | Error::Unsupported(_) => 2,
@@ -92,6 +92,7 @@ fn field(problem: &Problem, at: &[[f64; 3]], g: impl Fn(f64) -> f64 + Copy + Syn
 #[cfg(test)]
 mod tests {
     use fmm_core::Settings;
+    use fmm_core::planar::Blob;
 
     use super::super::Kernel;
     use super::*;
@@ -105,7 +106,8 @@ mod tests {
             let sources = &[[-length, 0.0, 0.0], [length, 0.0, 0.0]];
             let strengths = &[vec![charge; 2]][..];
             let (kernel, device) = (Kernel::Laplace, Device::Cpu);
-            let problem = Problem { kernel, settings, device, quiet: true, sources, strengths, targets: None };
+            let problem =
+                Problem { kernel, settings, blob: Blob::Point, device, quiet: true, sources, strengths, targets: None };
             let truth = truth(&problem, &[[0.0; 3]])[0];
             let exact = charge / length / length;
             assert_eq!(truth.vector, [0.0; 3]);

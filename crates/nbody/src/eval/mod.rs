@@ -9,12 +9,15 @@ mod input;
 mod kernel;
 mod laplace;
 mod output;
+mod plane;
 mod reference;
 mod report;
+mod vortex;
 
 use std::path::PathBuf;
 use std::time::Instant;
 
+use fmm_core::planar::Blob;
 use fmm_core::{Precision, Settings, Softening};
 
 use crate::device::Device;
@@ -42,6 +45,8 @@ pub struct Options {
     pub kernel: Kernel,
     /// How.
     pub settings: Settings,
+    /// The blobs that sources in the plane are.
+    pub blob: Blob,
     /// Where.
     pub device: Device,
     /// Worker threads; all cores if absent.
@@ -82,6 +87,7 @@ struct Seconds {
 }
 
 fn evaluate(options: &Options, threads: usize) -> Result<(), Fault> {
+    cores(options)?;
     // An output that cannot be written is told before the work, not after it.
     let output = Output::of(options.output.as_deref())?;
     let mut seconds = Seconds::default();
@@ -89,6 +95,7 @@ fn evaluate(options: &Options, threads: usize) -> Result<(), Fault> {
     let problem = Problem {
         kernel: options.kernel,
         settings: &options.settings,
+        blob: options.blob,
         device: options.device,
         quiet: options.quiet || options.json,
         sources: &sources.position,
@@ -124,13 +131,25 @@ fn timed<R>(seconds: &mut f64, work: impl FnOnce() -> R) -> R {
     result
 }
 
+/// Sees that the kernel knows the softening.
+fn cores(options: &Options) -> Result<(), Fault> {
+    let (blob, softening) = (options.blob != Blob::Point, options.settings.softening);
+    let allowed = match options.kernel {
+        Kernel::Log | Kernel::Harmonic if softening != Softening::None => "none, algebraic:E, gaussian:E",
+        Kernel::Laplace if blob => "none, plummer:E, spline:E, p1:E",
+        Kernel::Vortex if blob || !matches!(softening, Softening::None | Softening::P1(_)) => "none, p1:E",
+        _ => return Ok(()),
+    };
+    Err(Fault::new(2, format!("--softening: with --kernel {} allowed: {allowed}", options.kernel.name())))
+}
+
 /// Reads sources and targets, and sees that they live in the same space.
 fn read(options: &Options) -> Result<(Points, Option<Points>), Fault> {
     let kernel = options.kernel;
     let own = options.targets.is_none();
     let sources = Points::sources(&options.sources, options.strengths.as_deref(), kernel, own)?;
     let Some(path) = &options.targets else { return Ok((sources, None)) };
-    let targets = Points::targets(path)?;
+    let targets = Points::targets(path, kernel)?;
     if targets.dimension != sources.dimension {
         let axes = |d: usize| ["x", "x, y", "x, y, z"][d - 1];
         let line = format!(
@@ -167,7 +186,7 @@ fn finite(answer: &Answer, at: &Points) -> Result<(), Fault> {
 /// Pairs at distance zero that contributed nothing although they are not a particle's own.
 fn coincident(problem: &Problem, answer: &Answer) -> u64 {
     match problem.targets {
-        _ if problem.settings.clone().simplified().softening != Softening::None => 0,
+        _ if problem.settings.clone().simplified().softening != Softening::None || problem.blob.length() > 0.0 => 0,
         None => answer.coincident_pairs,
         Some(targets) => coincident_between(problem.sources, targets),
     }

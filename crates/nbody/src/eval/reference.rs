@@ -1,6 +1,7 @@
 //! The truth at a sample of the particles, kept for more than one sum of them.
 
 use fmm_core::Settings;
+use fmm_core::planar::Blob;
 
 use super::check::{Errors, choose, errors};
 use super::kernel::{Kernel, Problem, Truth};
@@ -20,6 +21,7 @@ impl Reference {
         let problem = Problem {
             kernel: Kernel::Laplace,
             settings: &settings,
+            blob: Blob::Point,
             device: Device::Cpu,
             quiet: true,
             sources: position,

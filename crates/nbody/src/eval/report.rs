@@ -1,5 +1,6 @@
 //! What the command tells beside the sums.
 
+use fmm_core::planar::Blob;
 use fmm_core::{Softening, Stage};
 use serde_json::{Map, Value, json};
 
@@ -46,7 +47,7 @@ impl Facts<'_> {
         }
         let tolerance = o.settings.tolerance;
         match &self.check {
-            Some(errors) if !errors.keep(tolerance) => {
+            Some(errors) if !o.kernel.keeps(errors, tolerance) => {
                 Err(Fault::new(1, format!("the tolerance {tolerance:e} is missed: {}", line(errors))))
             }
             Some(errors) if !o.json && !o.quiet => {
@@ -92,7 +93,7 @@ impl Facts<'_> {
         seconds.insert("write".into(), json!(s.write));
         json!({
             "kernel": o.kernel.name(),
-            "softening": softening(o.settings.softening),
+            "softening": softening(o.settings.softening, o.blob),
             "tolerance": o.settings.tolerance,
             "n_sources": self.sources,
             "n_targets": self.targets,
@@ -127,9 +128,13 @@ fn line(e: &Errors) -> String {
 }
 
 /// As on the command line.
-fn softening(softening: Softening) -> String {
+fn softening(softening: Softening, blob: Blob) -> String {
     match softening {
-        Softening::None => "none".into(),
+        Softening::None => match blob {
+            Blob::Point => "none".into(),
+            Blob::Algebraic(e) => format!("algebraic:{e}"),
+            Blob::Gaussian(s) => format!("gaussian:{s}"),
+        },
         Softening::Plummer(e) => format!("plummer:{e}"),
         Softening::Spline(e) => format!("spline:{e}"),
         Softening::P1(e) => format!("p1:{e}"),

@@ -1,0 +1,184 @@
+//! The velocity of vortex particles (Biot & Savart): three sums of 1/r over one tree and one set of lists.
+
+use rayon::prelude::*;
+
+use super::guard::Sample;
+use super::schedule::{Bodies, execute_sorted};
+use crate::accuracy::{Kind, Problem, Strengths};
+use crate::contract::{self, Attempt};
+use crate::expansion::{Cartesian, Spherical};
+use crate::plan::Plan;
+use crate::real::Real;
+use crate::tree::Cube;
+use crate::{Choice, Error, Family, Precision, Settings, Softening, Stage, StageTimes};
+
+/// A velocity field, in the order of the targets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Velocity {
+    /// u. `[targets]`
+    pub velocity: Vec<[f64; 3]>,
+    /// What was chosen.
+    pub choice: Choice,
+    /// Pairs of sources at bitwise the same place.
+    pub coincident_pairs: u64,
+}
+
+/// u(x) = −1/(4π) Σ g(r) (x − x_j) × ω_j with g = 1/r³, or (r² + 5/2 ε²)(r² + ε²)^(−5/2) with [`Softening::P1`], the high-order
+/// algebraic regularisation (Winckelmans & Leonard 1993). Strengths ω are vorticities times volumes, one array a component; without
+/// targets the field is at the sources. `tolerance` bounds rms and L2 of the velocity as it does those of a force.
+///
+/// # Errors
+/// Those of [`evaluate`](super::evaluate); [`Error::Unsupported`] for other softenings.
+///
+/// ```
+/// use fmm_core::{Settings, StageTimes, biot_savart};
+/// // A particle of strength 4π along z at the origin turns (1, 0, 0) towards y.
+/// let strengths: [&[f64]; 3] = [&[0.0], &[0.0], &[4.0 * std::f64::consts::PI]];
+/// let at = [[1.0, 0.0, 0.0]];
+/// let u = biot_savart(&Settings::default(), &[[0.0; 3]], strengths, Some(&at), &mut StageTimes::default())?;
+/// assert_eq!(u.velocity[0], [0.0, 1.0, 0.0]);
+/// # Ok::<(), fmm_core::Error>(())
+/// ```
+pub fn biot_savart(
+    settings: &Settings,
+    sources: &[[f64; 3]],
+    strengths: [&[f64]; 3],
+    targets: Option<&[[f64; 3]]>,
+    times: &mut StageTimes,
+) -> Result<Velocity, Error> {
+    for q in strengths {
+        crate::bodies::check(sources, &[], q)?;
+    }
+    crate::bodies::check(targets.unwrap_or(&[]), &[], &[])?;
+    let settings = settings.clone().simplified();
+    if !matches!(settings.softening, Softening::None | Softening::P1(_)) {
+        return Err(Error::Unsupported("velocities of vortices know the softening p1, or none".into()));
+    }
+    let cube = times.time_more(Stage::Tree, || Cube::around(&[sources, targets.unwrap_or(&[])]));
+    let count = targets.map_or(sources.len(), <[_]>::len);
+    let mut problem = times.time_more(Stage::Tree, || Problem::of(sources, strengths[0], count, &cube));
+    for q in strengths {
+        let sizes = Strengths::of(q);
+        problem.strength_range = problem.strength_range.max(sizes.largest / sizes.smallest);
+    }
+    // Components of vector products are differences.
+    problem.kind = Kind::Cancelling;
+    let mut attempt =
+        VortexAttempt { cube, sources, strengths, targets, times, softening: settings.softening, done: None };
+    let choice = contract::keep(&settings, problem, &mut attempt)?;
+    let Done { velocity, coincident_pairs, .. } = attempt.done.expect("the contract has summed");
+    Ok(Velocity { velocity, choice, coincident_pairs })
+}
+
+/// A velocity field, summed with one choice after another.
+struct VortexAttempt<'a> {
+    cube: Cube<3>,
+    sources: &'a [[f64; 3]],
+    strengths: [&'a [f64]; 3],
+    targets: Option<&'a [[f64; 3]]>,
+    times: &'a mut StageTimes,
+    softening: Softening,
+    done: Option<Done>,
+}
+
+/// The present result.
+struct Done {
+    velocity: Vec<[f64; 3]>,
+    coincident_pairs: u64,
+    /// Where the expansions err: see [`Sample::new`].
+    shares: Vec<(u32, f64)>,
+}
+
+const FOUR_PI: f64 = 4.0 * std::f64::consts::PI;
+
+/// a × b.
+fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+impl Attempt for VortexAttempt<'_> {
+    fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
+        let VortexAttempt { cube, sources, strengths, targets, .. } = *self;
+        let times = &mut *self.times;
+        let plan = Plan::new(settings, choice, cube, sources, targets, times);
+        let mut velocity = vec![[0.0; 3]; plan.targets.order.len()];
+        let mut all_shares: Vec<(u32, f64)> = vec![];
+        for (k, q) in strengths.into_iter().enumerate() {
+            let (field, shares) = match plan.choice.precision {
+                Precision::F32 => sum::<f32>(settings, &plan, sources, q, targets, times),
+                _ => sum::<f64>(settings, &plan, sources, q, targets, times),
+            };
+            // −1/(4π) E_k × (unit vector k): the part of the sum that ω_k makes.
+            let mut axis = [0.0; 3];
+            axis[k] = -1.0 / FOUR_PI;
+            for (&i, e) in plan.targets.order.iter().zip(&field) {
+                let part = cross(*e, axis);
+                for d in 0..3 {
+                    velocity[i as usize][d] += part[d];
+                }
+            }
+            if all_shares.is_empty() {
+                all_shares = shares;
+            } else {
+                all_shares.iter_mut().zip(shares).for_each(|(a, b)| a.1 += b.1);
+            }
+        }
+        all_shares.iter_mut().for_each(|s| s.0 = plan.targets.order[s.0 as usize]);
+        let coincident_pairs = plan.source_tree().coincident_pairs;
+        self.done = Some(Done { velocity, coincident_pairs, shares: all_shares });
+        Ok(())
+    }
+
+    fn error(&mut self) -> f64 {
+        let Some(done) = &self.done else { return f64::INFINITY };
+        let at = self.targets.unwrap_or(self.sources);
+        let sample = Sample::new(at.len(), &done.shares);
+        let places: Vec<usize> = sample.places().collect();
+        self.times.time(Stage::Guard, || {
+            let exact: Vec<[f64; 4]> =
+                places.par_iter().map(|&i| direct(at[i], self.sources, self.strengths, self.softening)).collect();
+            let found: Vec<[f64; 3]> = places.iter().map(|&i| done.velocity[i]).collect();
+            sample.weigh(&exact, &found)
+        })
+    }
+}
+
+/// The direct sum at `x`, and the square of its largest term.
+fn direct(x: [f64; 3], sources: &[[f64; 3]], strengths: [&[f64]; 3], softening: Softening) -> [f64; 4] {
+    let core2 = if let Softening::P1(e) = softening { e * e } else { 0.0 };
+    let mut sum = [0.0; 4];
+    for (j, y) in sources.iter().enumerate() {
+        let d: [f64; 3] = std::array::from_fn(|k| x[k] - y[k]);
+        let r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+        let s = r2 + core2;
+        let g = if r2 > 0.0 { -(r2 + 2.5 * core2) / (s * s * s.sqrt()) / FOUR_PI } else { 0.0 };
+        let term = cross(d, strengths.map(|q| q[j])).map(|c| g * c);
+        for k in 0..3 {
+            sum[k] += term[k];
+        }
+        sum[3] = f64::max(sum[3], term.iter().map(|c| c * c).sum());
+    }
+    sum
+}
+
+/// E = Σ q g(r) (x − x_j) in the order of the target tree, and where the expansions err.
+fn sum<T: Real>(
+    settings: &Settings,
+    plan: &Plan<3>,
+    sources: &[[f64; 3]],
+    q: &[f64],
+    targets: Option<&[[f64; 3]]>,
+    times: &mut StageTimes,
+) -> (Vec<[f64; 3]>, Vec<(u32, f64)>) {
+    let bodies = times.time_more(Stage::Tree, || Bodies::new(plan, sources, q, targets));
+    let (order, guarded) = (plan.choice.order.unwrap_or(1), settings.order.is_none());
+    let (sums, shares) = if plan.choice.expansion == Some(Family::Cartesian) {
+        let tree = &plan.targets;
+        let expansion = Cartesian::<T>::new(order, settings.softening, plan.classes, tree.side, tree.levels());
+        execute_sorted(&expansion, &settings.softening, plan, &bodies, guarded, times)
+    } else {
+        let expansion = Spherical::<T>::new(order, plan.classes);
+        execute_sorted(&expansion, &settings.softening, plan, &bodies, guarded, times)
+    };
+    (sums.into_iter().map(|s| s.field).collect(), shares)
+}

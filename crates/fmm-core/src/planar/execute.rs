@@ -1,0 +1,273 @@
+//! The schedule of a plan in the plane, stage by stage.
+
+use rayon::prelude::*;
+
+use super::near::Near;
+use super::points::{Batch, Gather, Spread};
+use super::pyramid::power;
+use super::series::Series;
+use super::shifts::{L2l, M2l, M2m};
+use super::{Blob, Kernel, Plan, Pyramid};
+use crate::cpu::simd::dispatch;
+use crate::real::Real;
+use crate::{Stage, StageTimes};
+
+/// Potential (log only) and G = Σ Γ/(z − z_j) at one point.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Sum {
+    /// Σ q log r.
+    pub potential: f64,
+    /// Real and imaginary part.
+    pub g: [f64; 2],
+}
+
+/// Coordinates and strengths in the order of a pyramid, scaled.
+pub struct Sorted<'a> {
+    /// Coordinates.
+    pub x: &'a [Vec<f64>; 2],
+    /// Real parts, and imaginary parts if there are any; none for targets.
+    pub q: Vec<Vec<f64>>,
+}
+
+impl Sorted<'_> {
+    /// Real and imaginary parts.
+    pub fn strengths(&self) -> &[Vec<f64>] {
+        &self.q
+    }
+}
+
+/// The points of a plan.
+pub struct Bodies<'a> {
+    /// Sources.
+    pub sources: Sorted<'a>,
+    targets: Option<Sorted<'a>>,
+    /// The unit of length is 2^this of the caller's.
+    pub global: i32,
+}
+
+impl<'a> Bodies<'a> {
+    /// The points of `plan`, with strengths multiplied by `scale`.
+    pub fn new(plan: &'a Plan, strengths: &[&[f64]], scale: f64, global: i32) -> Self {
+        let tree = plan.source_tree();
+        let pick = |q: &&[f64]| tree.order.par_iter().map(|&i| q[i as usize] * scale).collect();
+        let sources = Sorted { x: &tree.x, q: strengths.iter().map(pick).collect() };
+        let targets = plan.sources.as_ref().map(|_| Sorted { x: &plan.targets.x, q: vec![] });
+        Bodies { sources, targets, global }
+    }
+
+    /// Targets, which may be the sources.
+    pub fn targets(&self) -> &Sorted<'a> {
+        self.targets.as_ref().unwrap_or(&self.sources)
+    }
+}
+
+impl<T: Real> Batch<T> {
+    /// Adds points relative to `centre`; subtraction and scaling are in double precision.
+    pub fn push(
+        &mut self,
+        x: &[Vec<f64>; 2],
+        q: &[Vec<f64>],
+        range: std::ops::Range<usize>,
+        centre: [f64; 2],
+        scale: f64,
+    ) {
+        for d in 0..2 {
+            self.x[d].extend(x[d][range.clone()].iter().map(|c| T::from_f64((c - centre[d]) * scale)));
+        }
+        for (to, q) in self.q.iter_mut().zip(q) {
+            to.extend(q[range.clone()].iter().map(|&q| T::from_f64(q)));
+        }
+    }
+
+    /// Replaces the contents by the points of a box in its units, padded.
+    fn load(&mut self, tree: &Pyramid, q: &[Vec<f64>], points: usize, cell: usize, of: &Pyramid) {
+        self.clear();
+        let centre = [tree.centre[0][cell], tree.centre[1][cell]];
+        self.push(&of.x, q, of.range(points), centre, power(-tree.exponent[cell]));
+        self.pad();
+    }
+}
+
+/// Cuts `out` into the pieces of the leaves.
+pub fn by_leaf<'a>(out: &'a mut [Sum], tree: &Pyramid) -> Vec<(usize, &'a mut [Sum])> {
+    let mut rest = out;
+    tree.leaves()
+        .map(|leaf| {
+            let (head, tail) = std::mem::take(&mut rest).split_at_mut(tree.count(leaf));
+            rest = tail;
+            (leaf, head)
+        })
+        .collect()
+}
+
+/// Boxes of one task, whole families and whole vectors of them.
+const TASK: usize = 64;
+
+/// What the stages of one sum share.
+struct Execution<'a, T> {
+    series: &'a Series<T>,
+    plan: &'a Plan,
+    bodies: &'a Bodies<'a>,
+}
+
+/// Executes the schedule of a plan; the sums are in the order of the target pyramid, in scaled units.
+pub fn execute<T: Real>(
+    kernel: Kernel,
+    blob: Blob,
+    closest: f64,
+    plan: &Plan,
+    bodies: &Bodies,
+    times: &mut StageTimes,
+) -> Vec<Sum> {
+    let series = Series::<T>::new(kernel, plan.choice.order.unwrap_or(1));
+    let run = Execution { series: &series, plan, bodies };
+    let (targets, sources) = (&plan.targets, plan.source_tree());
+    let expansions = |tree: &Pyramid| {
+        if plan.choice.order.is_some() { vec![T::ZERO; tree.len() * series.len()] } else { vec![] }
+    };
+    let mut out = vec![Sum::default(); targets.order.len()];
+    let [mut multipoles, mut locals] = [vec![], vec![]];
+    for &stage in plan.schedule() {
+        times.time(stage, || match stage {
+            Stage::P2M => {
+                multipoles = expansions(sources);
+                locals = expansions(targets);
+                run.p2m(&mut multipoles);
+            }
+            Stage::M2M => run.m2m(&mut multipoles),
+            Stage::M2L => run.m2l(&multipoles, &mut locals),
+            Stage::P2L => run.p2l(&mut locals),
+            Stage::L2L => run.l2l(&mut locals),
+            Stage::L2P => run.l2p(&locals, &mut out),
+            Stage::M2P => run.m2p(&multipoles, &mut out),
+            Stage::P2P => Near { plan, bodies, kernel, blob, closest }.p2p::<T>(&mut out),
+            other => unreachable!("{} is no stage of a sum", other.name()),
+        });
+    }
+    out
+}
+
+/// The shift of the logarithms of squared lengths in the unit of a box.
+fn shift(tree: &Pyramid, cell: usize, global: i32) -> f64 {
+    2.0 * f64::from(tree.exponent[cell] + global)
+}
+
+impl<T: Real> Execution<'_, T> {
+    fn p2m(&self, multipoles: &mut [T]) {
+        let (tree, n) = (self.plan.source_tree(), self.series.len());
+        let leaves = tree.leaves();
+        let q = self.bodies.sources.strengths();
+        multipoles[leaves.start * n..].par_chunks_mut(n).enumerate().for_each_init(
+            Batch::<T>::default,
+            |batch, (i, to)| {
+                let cell = leaves.start + i;
+                batch.load(tree, q, cell, cell, tree);
+                dispatch(Gather::<T, false> { series: self.series, batch, shift: 0.0, to });
+            },
+        );
+    }
+
+    fn m2m(&self, multipoles: &mut [T]) {
+        let (tree, n) = (self.plan.source_tree(), self.series.len());
+        for level in (0..tree.levels).rev() {
+            let [parents, children] = [tree.level(level), tree.level(level + 1)];
+            let (low, high) = multipoles.split_at_mut(children.start * n);
+            let low = &mut low[parents.start * n..];
+            low.par_chunks_mut(TASK * n).zip(high[..children.len() * n].par_chunks(4 * TASK * n)).enumerate().for_each(
+                |(i, (parents, from))| {
+                    let first = children.start + 4 * TASK * i;
+                    dispatch(M2m { series: self.series, tree, first, children: from, parents });
+                },
+            );
+        }
+    }
+
+    fn m2l(&self, multipoles: &[T], locals: &mut [T]) {
+        let n = self.series.len();
+        let (rows, global) = (&self.plan.lists.m2l, self.bodies.global);
+        let trees = [&self.plan.targets, self.plan.source_tree()];
+        locals.par_chunks_mut(TASK * n).enumerate().for_each(|(i, locals)| {
+            dispatch(M2l { series: self.series, trees, rows, global, first: TASK * i, multipoles, locals });
+        });
+    }
+
+    fn p2l(&self, locals: &mut [T]) {
+        let (targets, sources) = (&self.plan.targets, self.plan.source_tree());
+        let (n, rows) = (self.series.len(), &self.plan.lists.p2l);
+        let leaves = targets.leaves();
+        let q = self.bodies.sources.strengths();
+        locals[leaves.start * n..].par_chunks_mut(n).enumerate().for_each_init(
+            Batch::<T>::default,
+            |batch, (i, to)| {
+                let cell = leaves.start + i;
+                for &c in rows.row(cell) {
+                    batch.load(targets, q, c as usize, cell, sources);
+                    let shift = shift(targets, cell, self.bodies.global);
+                    dispatch(Gather::<T, true> { series: self.series, batch, shift, to });
+                }
+            },
+        );
+    }
+
+    fn l2l(&self, locals: &mut [T]) {
+        let (tree, n) = (&self.plan.targets, self.series.len());
+        for level in 0..tree.levels {
+            let [parents, children] = [tree.level(level), tree.level(level + 1)];
+            let (low, high) = locals.split_at_mut(children.start * n);
+            let low = &low[parents.start * n..];
+            low.par_chunks(TASK * n).zip(high[..children.len() * n].par_chunks_mut(4 * TASK * n)).enumerate().for_each(
+                |(i, (parents, children_of))| {
+                    let first = children.start + 4 * TASK * i;
+                    dispatch(L2l { series: self.series, tree, first, parents, children: children_of });
+                },
+            );
+        }
+    }
+
+    fn l2p(&self, locals: &[T], out: &mut [Sum]) {
+        let (tree, n) = (&self.plan.targets, self.series.len());
+        let scratch = <(Batch<T>, [Vec<T>; 3])>::default;
+        by_leaf(out, tree).into_par_iter().for_each_init(scratch, |(batch, totals), (leaf, out)| {
+            batch.load(tree, &[], leaf, leaf, tree);
+            let from = &locals[leaf * n..(leaf + 1) * n];
+            self.spread::<false>(batch, from, tree, leaf, totals, out);
+        });
+    }
+
+    fn m2p(&self, multipoles: &[T], out: &mut [Sum]) {
+        let (tree, sources, n) = (&self.plan.targets, self.plan.source_tree(), self.series.len());
+        let scratch = <(Batch<T>, [Vec<T>; 3])>::default;
+        by_leaf(out, tree).into_par_iter().for_each_init(scratch, |(batch, totals), (leaf, out)| {
+            for &c in self.plan.lists.m2p.row(leaf) {
+                let c = c as usize;
+                batch.load(sources, &[], leaf, c, tree);
+                let from = &multipoles[c * n..(c + 1) * n];
+                self.spread::<true>(batch, from, sources, c, totals, out);
+            }
+        });
+    }
+
+    /// Adds an expansion of a box at the points of a leaf.
+    fn spread<const MULTIPOLE: bool>(
+        &self,
+        batch: &Batch<T>,
+        from: &[T],
+        tree: &Pyramid,
+        cell: usize,
+        totals: &mut [Vec<T>; 3],
+        out: &mut [Sum],
+    ) {
+        for t in totals.iter_mut() {
+            t.clear();
+            t.resize(batch.len(), T::ZERO);
+        }
+        let to = totals.each_mut().map(|t| &mut t[..]);
+        let shift = shift(tree, cell, self.bodies.global);
+        dispatch(Spread::<T, MULTIPOLE> { series: self.series, batch, shift, from, to });
+        let inverse = power(-tree.exponent[cell]);
+        for (i, o) in out.iter_mut().enumerate() {
+            o.potential += totals[0][i].to_f64();
+            o.g = [o.g[0] + totals[1][i].to_f64() * inverse, o.g[1] + totals[2][i].to_f64() * inverse];
+        }
+    }
+}

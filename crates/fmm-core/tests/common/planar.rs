@@ -1,0 +1,119 @@
+//! Sets in the plane, reference sums and error norms that the planar tests share.
+#![allow(dead_code)]
+
+use fmm_core::planar::{Blob, Evaluation, Kernel, Strengths};
+use fmm_core::{Settings, StageTimes};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+pub type Points = Vec<[f64; 2]>;
+
+fn normal(rng: &mut StdRng) -> f64 {
+    let (u, v): (f64, f64) = (1.0 - rng.random::<f64>(), rng.random());
+    (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+}
+
+/// The sets of Goude & Engblom: the unit square; a normal distribution around its middle, σ = 0.1; a layer that is uniform in x and
+/// normal in y, σ = 0.1. The latter two within the square.
+pub fn set(name: &str, n: usize, seed: u64) -> Points {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let inside = |rng: &mut StdRng| loop {
+        let y = 0.5 + 0.1 * normal(rng);
+        if (0.0..=1.0).contains(&y) {
+            return y;
+        }
+    };
+    (0..n)
+        .map(|_| match name {
+            "normal" => [inside(&mut rng), inside(&mut rng)],
+            "layer" => [rng.random(), inside(&mut rng)],
+            _ => [rng.random(), rng.random()],
+        })
+        .collect()
+}
+
+/// Uniform in [−1, 1].
+pub fn strengths(n: usize, seed: u64) -> Vec<f64> {
+    let mut rng = StdRng::seed_from_u64(seed);
+    (0..n).map(|_| 2.0 * rng.random::<f64>() - 1.0).collect()
+}
+
+/// Potential and field (log), or Φ (harmonic), pair by pair as the formulas stand.
+pub fn reference(kernel: Kernel, x: [f64; 2], sources: &[[f64; 2]], q: &[f64], qi: Option<&[f64]>) -> (f64, [f64; 2]) {
+    let (mut potential, mut field) = (0.0, [0.0; 2]);
+    for (j, y) in sources.iter().enumerate() {
+        let d = [x[0] - y[0], x[1] - y[1]];
+        let r2 = d[0] * d[0] + d[1] * d[1];
+        if r2 == 0.0 {
+            continue;
+        }
+        let (g, h) = (q[j], qi.map_or(0.0, |qi| qi[j]));
+        match kernel {
+            Kernel::Log => {
+                potential += 0.5 * g * r2.ln();
+                field = [field[0] - g * d[0] / r2, field[1] - g * d[1] / r2];
+            }
+            // Γ/(z_j − z) = −(g + ih)(dx − i dy)/r²
+            Kernel::Harmonic => {
+                field = [field[0] - (g * d[0] + h * d[1]) / r2, field[1] - (h * d[0] - g * d[1]) / r2];
+            }
+        }
+    }
+    (potential, field)
+}
+
+/// Relative L2 of potential and field, and the largest relative error of a field (Eq. 5.3 of the paper).
+#[derive(Debug, Clone, Copy)]
+pub struct Errors {
+    pub l2: f64,
+    pub p99: f64,
+    pub max: f64,
+    pub potential: f64,
+}
+
+/// The errors of `sum` at about `sample` targets.
+pub fn errors(
+    kernel: Kernel,
+    sum: &Evaluation,
+    sources: &[[f64; 2]],
+    q: &[f64],
+    qi: Option<&[f64]>,
+    targets: Option<&[[f64; 2]]>,
+    sample: usize,
+) -> Errors {
+    let targets = targets.unwrap_or(sources);
+    let (mut wrong, mut right, mut pwrong, mut pright) = (0.0, 0.0, 0.0, 0.0);
+    let mut all = vec![];
+    for i in (0..targets.len()).step_by((targets.len() / sample).max(1)) {
+        let (p, f) = reference(kernel, targets[i], sources, q, qi);
+        let e = (sum.field[i][0] - f[0]).powi(2) + (sum.field[i][1] - f[1]).powi(2);
+        let size = f[0] * f[0] + f[1] * f[1];
+        assert!(e.is_finite(), "target {i}: {:?} for {f:?}", sum.field[i]);
+        all.push(if e == 0.0 { 0.0 } else { (e / size).sqrt() });
+        wrong += e;
+        right += size;
+        if kernel == Kernel::Log {
+            pwrong += (sum.potential[i] - p).powi(2);
+            pright += p * p;
+        }
+    }
+    all.sort_by(f64::total_cmp);
+    let ratio = |a: f64, b: f64| if a == 0.0 { 0.0 } else { (a / b).sqrt() };
+    Errors {
+        l2: ratio(wrong, right),
+        p99: all[(all.len() - 1) * 99 / 100],
+        max: all[all.len() - 1],
+        potential: ratio(pwrong, pright),
+    }
+}
+
+pub fn sum(
+    settings: &Settings,
+    kernel: Kernel,
+    points: &[[f64; 2]],
+    q: &[f64],
+    targets: Option<&[[f64; 2]]>,
+) -> Evaluation {
+    let strengths = Strengths { real: q, imaginary: None };
+    fmm_core::planar::evaluate(settings, kernel, Blob::Point, points, strengths, targets, &mut StageTimes::default())
+        .unwrap()
+}

@@ -1,0 +1,183 @@
+//! `nbody eval` with the kernels log, harmonic and vortex from end to end.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        Folder(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Runs `nbody eval` with words that are separated by spaces.
+    fn eval(&self, words: &str) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nbody"));
+        command.current_dir(self.0.path()).arg("eval").args(words.split_whitespace()).output().unwrap()
+    }
+
+    /// The CSV of a run that must succeed: header and rows.
+    fn table(&self, words: &str) -> (String, Vec<Vec<f64>>) {
+        let out = self.eval(words);
+        assert_eq!(code(&out), 0, "{words}: {}", stderr(&out));
+        let text = String::from_utf8(out.stdout).unwrap();
+        let mut lines = text.lines();
+        let header = lines.next().unwrap().to_string();
+        (header, lines.map(|l| l.split(',').map(|v| v.parse().unwrap()).collect()).collect())
+    }
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or(-1)
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn near(values: &[f64], expected: &[f64]) -> bool {
+    values.len() == expected.len() && values.iter().zip(expected).all(|(v, e)| (v - e).abs() < 1e-13)
+}
+
+/// Numbers in [0, 1) without a pattern.
+fn random(n: usize) -> Vec<f64> {
+    let mut state = 1u64;
+    let next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    std::iter::repeat_with(next).take(n).collect()
+}
+
+#[test]
+fn one_source_and_one_target() {
+    let folder = Folder::new(&[("s.csv", "x,y,q\n0,0,2\n"), ("t.csv", "x,y\n1,0\n"), ("far.csv", "x,y\n0,2\n")]);
+    for options in ["", "--method direct", "--method fmm", "--precision f32", "--precision f64"] {
+        let run =
+            |kernel: &str, t: &str| folder.table(&format!("--kernel {kernel} --sources s.csv --targets {t} {options}"));
+        let (header, rows) = run("log", "t.csv");
+        assert!(header == "potential,ex,ey" && near(&rows[0], &[0.0, -2.0, 0.0]), "{options}: {rows:?}");
+        let (header, rows) = run("harmonic", "t.csv");
+        assert!(header == "re,im" && near(&rows[0], &[-2.0, 0.0]), "{options}: {rows:?}");
+        let (_, rows) = run("log", "far.csv");
+        assert!(rows[0].iter().zip([2.0 * 2f64.ln(), 0.0, -1.0]).all(|(v, e)| (v - e).abs() < 1e-6), "{rows:?}");
+        // 2/(0 − 2i) = i.
+        assert!(near(&run("harmonic", "far.csv").1[0], &[0.0, 1.0]));
+    }
+}
+
+#[test]
+fn imaginary_strengths() {
+    let folder = Folder::new(&[("s.csv", "x,y,q,qi\n0,0,2,3\n"), ("t.csv", "x,y\n0,1\n")]);
+    let (_, rows) = folder.table("--kernel harmonic --sources s.csv --targets t.csv");
+    // (2 + 3i)/(−i) = i (2 + 3i) = −3 + 2i.
+    assert!(near(&rows[0], &[-3.0, 2.0]), "{rows:?}");
+    let out = folder.eval("--kernel log --sources s.csv --targets t.csv");
+    assert!(
+        code(&out) == 65 && stderr(&out).contains("s.csv: strengths of the kernel log are real"),
+        "{}",
+        stderr(&out)
+    );
+}
+
+#[test]
+fn own_pairs_and_coincident_points() {
+    let folder = Folder::new(&[("s.csv", "x,y,q\n0,0,1\n0,0,10\n2,0,100\n")]);
+    let (_, rows) = folder.table("--kernel log --sources s.csv --quiet");
+    let log2 = 2f64.ln();
+    for (row, expected) in rows.iter().zip([[100.0 * log2, 50.0], [100.0 * log2, 50.0], [11.0 * log2, -5.5]]) {
+        assert!((row[0] - expected[0]).abs() < 1e-12 && (row[1] - expected[1]).abs() < 1e-12, "{rows:?}");
+    }
+    let out = folder.eval("--kernel log --sources s.csv");
+    assert!(stderr(&out).contains("1 pair of sources is at the same place"), "{}", stderr(&out));
+    // Blobs: the pair has its finite potential log ε − 1/2, and nobody sees itself.
+    let (_, rows) = folder.table("--kernel log --sources s.csv --softening algebraic:0.001");
+    let centre = 1e-3f64.ln() - 0.5;
+    assert!((rows[0][0] - (100.0 * log2 + 10.0 * centre)).abs() < 1e-9, "{rows:?}");
+    assert!((rows[2][0] - 11.0 * log2).abs() < 1e-9, "{rows:?}");
+}
+
+#[test]
+fn blobs_and_what_they_are_for() {
+    let folder = Folder::new(&[("s.csv", "x,y,q\n0,0,1\n"), ("t.csv", "x,y\n0.3,0\n5,0\n")]);
+    let field = |core: &str| -> Vec<f64> {
+        let words = format!("--kernel log --sources s.csv --targets t.csv --tolerance 1e-9 --softening {core} --check");
+        folder.table(&words).1.iter().map(|r| -r[1]).collect()
+    };
+    let algebraic = 0.3 * (0.09 + 2.0 * 0.25) / (0.09f64 + 0.25).powi(2);
+    let gaussian = (1.0 - (-0.09f64 / 0.5).exp()) / 0.3;
+    assert!((field("algebraic:0.5")[0] - algebraic).abs() < 1e-13, "{:?}", field("algebraic:0.5"));
+    assert!((field("gaussian:0.5")[0] - gaussian).abs() < 1e-13 && (field("gaussian:0.5")[1] - 0.2).abs() < 1e-14);
+    for (kernel, core) in [("log", "plummer:1"), ("laplace", "gaussian:1"), ("vortex", "plummer:1")] {
+        let out = folder.eval(&format!("--kernel {kernel} --sources s.csv --softening {core}"));
+        assert!(code(&out) == 2 && stderr(&out).contains("allowed: none"), "{kernel}: {}", stderr(&out));
+    }
+    assert_eq!(code(&folder.eval("--kernel log --sources s.csv --method treecode")), 2);
+    assert_eq!(code(&folder.eval("--kernel log --sources s.csv --device cuda")), 69);
+}
+
+#[test]
+fn the_check_passes_on_many_points() {
+    let r = random(8 * 3000);
+    let row = |v: &[f64]| v.iter().take(6).map(|c| (c - 0.5).to_string()).collect::<Vec<_>>().join(",");
+    let text: String = r.chunks(8).map(|v| row(v) + "\n").collect();
+    let plane = format!("x,y,q,qi,wx,wy\n{text}");
+    let space = format!("x,y,z,wx,wy,wz\n{text}");
+    let folder = Folder::new(&[("p.csv", &plane), ("s.csv", &space), ("real.csv", &plane.replace("qi", "other"))]);
+    for (kernel, file) in [("harmonic", "p.csv"), ("log", "real.csv"), ("vortex", "s.csv")] {
+        for tolerance in ["1e-3", "1e-6", "1e-10"] {
+            let words = format!("--kernel {kernel} --sources {file} --method fmm --tolerance {tolerance} --check=3000");
+            let out = folder.eval(&words);
+            assert!(code(&out) == 0 && stderr(&out).contains("kept"), "{words}: {}", stderr(&out));
+        }
+    }
+    // Too low an order misses it, and says so.
+    let out = folder.eval("--kernel log --sources real.csv --method fmm --order 3 --tolerance 1e-6 --check");
+    assert!(code(&out) == 1 && stderr(&out).contains("is missed"), "{}", stderr(&out));
+    let json = folder
+        .eval("--kernel vortex --sources s.csv --softening p1:0.01 --tolerance 1e-4 --check --json --output u.npy");
+    assert!(
+        code(&json) == 0 && String::from_utf8_lossy(&json.stdout).contains("\"kernel\":\"vortex\""),
+        "{}",
+        stderr(&json)
+    );
+    assert!(folder.path("u.npy").exists());
+}
+
+#[test]
+fn vortex_particles_turn_their_neighbours() {
+    let strength = 4.0 * std::f64::consts::PI;
+    let folder = Folder::new(&[
+        ("s.csv", &format!("x,y,z,wx,wy,wz\n0,0,0,0,0,{strength}\n")),
+        ("t.csv", "x,y,z\n1,0,0\n0,2,0\n0,0,1\n"),
+    ]);
+    let (header, rows) = folder.table("--kernel vortex --sources s.csv --targets t.csv");
+    assert_eq!(header, "ux,uy,uz");
+    for (row, u) in rows.iter().zip([[0.0, 1.0, 0.0], [-0.25, 0.0, 0.0], [0.0; 3]]) {
+        assert!(near(row, &u), "{rows:?}");
+    }
+    let (_, rows) = folder.table("--kernel vortex --sources s.csv --targets t.csv --softening p1:1 --tolerance 1e-9");
+    assert!((rows[0][1] - 3.5 / 2f64.powf(2.5)).abs() < 1e-14, "{rows:?}");
+}
+
+#[test]
+fn the_plane_has_two_axes() {
+    let folder = Folder::new(&[("s.csv", "x,y,z,q\n0,0,7,2\n"), ("t.csv", "x,y\n1,0\n"), ("line.csv", "x\n1\n")]);
+    // A column z is one that the kernel does not need.
+    assert!(near(&folder.table("--kernel harmonic --sources s.csv --targets t.csv").1[0], &[-2.0, 0.0]));
+    let out = folder.eval("--kernel harmonic --sources s.csv --targets line.csv");
+    assert!(
+        code(&out) == 65 && stderr(&out).contains("line.csv: positions have x, those of s.csv x, y"),
+        "{}",
+        stderr(&out)
+    );
+}
