@@ -16,7 +16,7 @@ import time
 NAMES = ["FMM3D", "pytreegrav", "REBOUND", "direct"]
 
 
-def fmm3d(x, threads):
+def fmm3d(x, threads, settings):
     """Laplace FMM in double precision; the setting is its eps. The wheel has no threads. Its kernel is 1/(4 π r)."""
     import fmm3dpy
     import numpy as np
@@ -26,7 +26,7 @@ def fmm3d(x, threads):
     return lambda eps: fmm3dpy.lfmm3d(eps=eps, sources=sources, charges=charges, pg=2).grad.T * (4.0 * np.pi)
 
 
-def pytreegrav(x, threads):
+def pytreegrav(x, threads, settings):
     """Barnes-Hut by numba; the setting is its opening angle, negative with quadrupoles."""
     import numba
     import numpy as np
@@ -38,13 +38,13 @@ def pytreegrav(x, threads):
     def sum(theta):
         return Accel(x, mass, none, theta=abs(theta), method="tree", quadrupole=theta < 0, parallel=threads > 1)
 
-    for theta in (1.0, -1.0):  # The first call compiles.
+    for quadrupole in {theta < 0 for theta in settings}:  # The first call compiles.
         part = x[:2000]
-        Accel(part, mass[:2000], none[:2000], theta=1.0, method="tree", quadrupole=theta < 0, parallel=threads > 1)
+        Accel(part, mass[:2000], none[:2000], theta=1.0, method="tree", quadrupole=quadrupole, parallel=threads > 1)
     return sum
 
 
-def rebound(x, threads):
+def rebound(x, threads, settings):
     """Its tree code; the setting is its opening angle."""
     import ctypes
 
@@ -70,7 +70,7 @@ def rebound(x, threads):
     return sum
 
 
-def direct(x, threads):
+def direct(x, threads, settings):
     """No rival but the truth: plain direct sums at every k-th particle, k the setting; one row a target."""
     import numpy as np
 
@@ -96,7 +96,7 @@ def main():
     import numpy as np
 
     x = np.fromfile(points).reshape(-1, 3)
-    sum = MAKE[name](x, int(threads))
+    sum = MAKE[name](x, int(threads), [float(s) for s in settings])
     result = getattr(sum, "result", lambda a: a)
     for index, setting in enumerate(settings):
         seconds = []

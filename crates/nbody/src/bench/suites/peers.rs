@@ -135,13 +135,15 @@ fn compare(game: &Match, context: &mut Context) -> Result<Option<Record>, Fault>
     record.set("set", game.set.name()).set("n", game.n).set("threads", game.threads).set("device", "cpu");
     record.set("rival", game.rival).set("setting", game.setting);
     context.machine(&mut record, Device::Cpu);
-    let Some((errors, mut seconds, version)) = rival(game, &bodies, context.limits)? else {
-        record.set("absent", true);
-        return Ok(Some(record));
-    };
+    let outcome = rival(game, &bodies, context.limits);
+    // A signal ends the rival as well, which then has nothing to tell.
     if context.stopped() {
         return Ok(None);
     }
+    let Some((errors, mut seconds, version)) = outcome? else {
+        record.set("absent", true);
+        return Ok(Some(record));
+    };
     let mut its = Record::default();
     spread(&mut its, &mut seconds);
     record.set("rival_seconds", its.number("seconds")).set("rival_seconds_low", its.number("seconds_low"));
