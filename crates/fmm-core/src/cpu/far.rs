@@ -224,10 +224,12 @@ pub fn m2l<T: Real, E: Expansion<T, D>, const D: usize>(
     locals: &mut [T],
 ) {
     let n = expansion.len();
-    let block = block_len(n, size_of::<T>());
+    let most = block_len(n, size_of::<T>());
     let mut blocks: Vec<(usize, Range<usize>, &mut [T])> = vec![];
     let mut rest = locals;
     for level in 0..tree.levels() {
+        // A dozen of blocks a level at least, if they fill the lanes: threads that end together.
+        let block = (tree.level(level).len() / 12).clamp(64.min(most), most);
         for start in tree.level(level).step_by(block) {
             let cells = start..tree.level(level).end.min(start + block);
             let (head, tail) = rest.split_at_mut(cells.len() * n);
