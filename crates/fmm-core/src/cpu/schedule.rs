@@ -87,7 +87,7 @@ fn execute_watched<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     let (sorted, same) = (&bodies.sources, bodies.targets.is_none());
     let at = bodies.targets.as_ref().unwrap_or(sorted);
     let trees = [target_tree, source_tree];
-    let mut out = vec![Sum::default(); target_tree.order.len()];
+    let mut out = bytemuck::zeroed_vec::<Sum<D>>(target_tree.order.len());
     let far = plan.choice.order.is_some();
     let mut multipoles = vec![T::ZERO; if far { source_tree.len() * expansion.len() } else { 0 }];
     let mut locals = vec![T::ZERO; if far { target_tree.len() * expansion.len() } else { 0 }];

@@ -133,7 +133,7 @@ impl<T: Real, const D: usize> Buffer<T, D> {
 }
 
 /// Potential and field at one body.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, bytemuck::Zeroable)]
 pub struct Sum<const D: usize> {
     /// Σ q K.
     pub potential: f64,

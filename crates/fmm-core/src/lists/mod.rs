@@ -5,7 +5,7 @@ mod traverse;
 pub use traverse::Rule;
 
 /// One entry of a list: a source cell, and the class of the translation (zero where none is needed).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Pair {
     /// Source cell.

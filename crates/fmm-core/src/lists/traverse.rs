@@ -295,7 +295,8 @@ fn joined(parts: Vec<Vec<Pair>>, ends: &[Vec<usize>]) -> Csr {
         start.extend(ends.iter().map(|e| (base + e) as u64));
         base += part.len();
     }
-    let mut pairs = vec![Pair::default(); base];
+    // The cores that copy are the first to touch the pages.
+    let mut pairs = bytemuck::zeroed_vec::<Pair>(base);
     let mut rest = &mut pairs[..];
     let mut copies = Vec::with_capacity(parts.len());
     for part in parts {

@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 /// A body and its key.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, bytemuck::Zeroable)]
 pub struct Item {
     /// Along the curve.
     pub key: u64,
@@ -27,7 +27,7 @@ const SHARE: usize = 1 << 16;
 
 /// Sorts items, whose indices ascend, by the low `bits` of their keys.
 pub fn by_key(items: &mut [Item], bits: u32) {
-    let mut other = vec![Item::default(); if items.len() <= FEW { 0 } else { items.len() }];
+    let mut other = bytemuck::zeroed_vec::<Item>(if items.len() <= FEW { 0 } else { items.len() });
     sort(items, &mut other, bits, true);
 }
 
