@@ -42,3 +42,19 @@ __device__ inline double over_cube(double q, double x) {
   const double g = (q * y) * y2;
   return fma(g * h, fma(h, 1.875, 1.5), g);
 }
+
+// The same, and q x^(-1/2) in `root`.
+__device__ inline float over_cube(float q, float x, float &root) {
+  const float y = rsqrt_seed(x);
+  root = q * y;
+  return root * (y * y);
+}
+__device__ inline double over_cube(double q, double x, double &root) {
+  const double y = rsqrt_seed(x);
+  const double y2 = y * y;
+  const double h = fma(-x, y2, 1.0);
+  const double qy = q * y;
+  root = fma(qy * h, fma(h, 0.375, 0.5), qy);
+  const double g = qy * y2;
+  return fma(g * h, fma(h, 1.875, 1.5), g);
+}

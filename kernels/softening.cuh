@@ -1,5 +1,5 @@
 // The softened kernels that replace 1/r, in the forms of fmm-core's `kernel.rs`. `force` gives -q K'/r from r^2, `both`
-// adds the potential q K.
+// adds the potential q K and leaves the force its bits.
 #pragma once
 #include "real.cuh"
 
@@ -9,11 +9,10 @@ template <typename Real> struct Newton {
   __device__ Real raise() const { return TINY<Real>; }
   __device__ Real force(Real q, Real r2) const { return over_cube(q, r2); }
   __device__ Real both(Real q, Real r2, Real &potential) const {
-    const Real s = inverse_sqrt(r2);
+    const Real g = over_cube(q, r2, potential);
     // Bodies at one place.
-    const Real qs = r2 < Real(2) * TINY<Real> ? Real(0) : q * s;
-    potential = qs;
-    return qs * (s * s);
+    if (r2 < Real(2) * TINY<Real>) potential = 0;
+    return g;
   }
 };
 
@@ -24,9 +23,7 @@ template <typename Real> struct Plummer {
   __device__ Real raise() const { return e2 > TINY<Real> ? e2 : TINY<Real>; }
   __device__ Real force(Real q, Real r2) const { return over_cube(q, r2); }
   __device__ Real both(Real q, Real r2, Real &potential) const {
-    const Real s = inverse_sqrt(r2);
-    potential = q * s;
-    return potential * (s * s);
+    return over_cube(q, r2, potential);
   }
 };
 

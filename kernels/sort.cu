@@ -8,9 +8,8 @@ constexpr unsigned WARPS = THREADS / 32;
 
 __device__ inline unsigned digit_of(uint64_t key, unsigned digit) { return unsigned(key >> (8 * digit)) & (RADIX - 1); }
 
-extern "C" {
 // The keys of the positions, and how many there are of each value of each digit.
-__global__ void __launch_bounds__(THREADS) keys(SortView v) {
+template <class Key> __device__ inline void make_keys(const SortView &v, Key key_of) {
   __shared__ uint32_t count[DIGITS][RADIX];
   for (unsigned i = threadIdx.x; i < DIGITS * RADIX; i += THREADS) (&count[0][0])[i] = 0;
   __syncthreads();
@@ -26,7 +25,7 @@ __global__ void __launch_bounds__(THREADS) keys(SortView v) {
     for (unsigned a = 0; a < AHEAD; a++) {
       const size_t i = first + a * stride;
       if (i >= v.n) break;
-      const uint64_t key = morton(x[a], v.corner, v.side);
+      const uint64_t key = key_of(x[a]);
       v.key_out[i] = key;
       for (unsigned d = 0; d < DIGITS; d++) atomicAdd(&count[d][digit_of(key, d)], 1u);
     }
@@ -36,6 +35,19 @@ __global__ void __launch_bounds__(THREADS) keys(SortView v) {
     const uint32_t here = (&count[0][0])[i];
     if (here) atomicAdd(&v.bins[i], here);
   }
+}
+
+extern "C" {
+__global__ void __launch_bounds__(THREADS) keys(SortView v) {
+  make_keys(v, [&](const double *x) { return morton(x, v.corner, v.side); });
+}
+
+// Squared distances from `corner`: numbers that are not negative are in the order of their bits.
+__global__ void __launch_bounds__(THREADS) distance_keys(SortView v) {
+  make_keys(v, [&](const double *x) {
+    const double dx = v.corner[0] - x[0], dy = v.corner[1] - x[1], dz = v.corner[2] - x[2];
+    return uint64_t(__double_as_longlong(dx * dx + dy * dy + dz * dz));
+  });
 }
 
 // From counts to first places, one digit a block.

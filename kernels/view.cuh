@@ -1,4 +1,4 @@
-// What host and device share: the arguments of the kernels, by value. crates/fmm-cuda/src/view.rs mirrors every struct, and
+// What host and device share: the arguments of the kernels, by value. crates/fmm-cuda/src/view mirrors every struct, and
 // `layout` lets a test compare the two in the PTX text, without a GPU.
 #pragma once
 #include <cstddef>
@@ -247,6 +247,34 @@ struct GatherView {
   uint32_t n;
 };
 
+// Sums of one share of the particles, and particles of a chunk in the order of their distances.
+constexpr unsigned TOTALS = 17, CHUNK = 4096;
+
+// A sphere that shrinks about the densest part.
+struct Sphere {
+  double centre[3], radius;
+  uint32_t done, unused;
+};
+
+// Sums over all particles, in the caller's order.
+struct TotalsView {
+  const double *position;       // [n][3]
+  const double *velocity;       // [n][3]
+  const double *field;          // [n][3]
+  const double *potential;      // [n]
+  const double *mass;           // [n]
+  const double *strength;       // [n]
+  const double *coupling;       // [n]
+  double *partial;              // what blocks find
+  Sphere *sphere;               // [1]
+  uint8_t *outside;             // [n]: 1 for particles that have left the sphere
+  const uint32_t *order;        // [n]: by distance
+  const uint64_t *key;          // [n]: squared distances in this order
+  uint64_t n, first;            // first: of the chunk
+  double shrink, fewest;        // the next radius over the last, and the fewest particles of a sphere
+  uint32_t massless, shares;    // 1: particles count alike; blocks that share the particles
+};
+
 extern "C" __device__ const unsigned layout[] = {
     TILE, TARGETS_F32, TARGETS_F64,
     sizeof(Body), sizeof(Bounds),
@@ -264,4 +292,5 @@ extern "C" __device__ const unsigned layout[] = {
     sizeof(NearView), offsetof(NearView, tasks), offsetof(NearView, softening), offsetof(NearView, same),
     sizeof(ShareView), offsetof(ShareView, start), offsetof(ShareView, capacity),
     sizeof(GuardView), offsetof(GuardView, softening), offsetof(GuardView, capacity), sizeof(GatherView), offsetof(GatherView, n),
+    TOTALS, CHUNK, sizeof(Sphere), sizeof(TotalsView), offsetof(TotalsView, n), offsetof(TotalsView, massless),
 };

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::SystemTime;
 
 /// The kernels' files, and whether multiplications and additions may be fused: not where bits must be the CPU's.
-const MODULES: [(&str, bool); 15] = [
+const MODULES: [(&str, bool); 16] = [
     ("cartesian", true),
     ("evaluate", true),
     ("gather", false),
@@ -22,6 +22,7 @@ const MODULES: [(&str, bool); 15] = [
     ("sort", false),
     ("step", false),
     ("survey", false),
+    ("totals", false),
     ("translate", true),
     ("tree", false),
 ];

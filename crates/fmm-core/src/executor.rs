@@ -1,6 +1,20 @@
 //! The place where a summation runs, and where the particles live between snapshots.
 
-use crate::{Choice, Error, Particles, StageTimes};
+use crate::{Choice, Error, Particles, StageTimes, Totals};
+
+/// Particles and what the last forces have found at them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Copied {
+    /// As [`Executor::particles`] gives them.
+    pub particles: Particles,
+    /// As [`Executor::field`] gives it. `[n]`
+    pub potential: Vec<f64>,
+    /// The same. `[n]`
+    pub field: Vec<[f64; 3]>,
+}
+
+/// A copy that is made already, to be brought to the host, on any thread, while the executor goes on.
+pub type Pending = Box<dyn FnOnce() -> Result<Copied, Error> + Send>;
 
 /// Holds the particles of a run and does every stage of a step where they are.
 ///
@@ -35,6 +49,29 @@ pub trait Executor: Send {
 
     /// Copies of the potential Σ q/r and the field e = −∇Σ q/r of the last [`forces`](Executor::forces).
     fn field(&mut self) -> (Vec<f64>, Vec<[f64; 3]>);
+
+    /// Particles, potential and field as they are now.
+    ///
+    /// # Errors
+    /// What keeps an executor from copying them.
+    fn copy(&mut self) -> Result<Pending, Error> {
+        let (particles, (potential, field)) = (self.particles(), self.field());
+        let copied = Copied { particles, potential, field };
+        Ok(Box::new(move || Ok(copied)))
+    }
+
+    /// Tells whether the potential of the next sums is wanted as well. Executors that sum forces alone then sum both at once; the
+    /// field has the same bits either way.
+    fn want_potential(&mut self, _wanted: bool) {}
+
+    /// Sums over the particles as they are now, with the last [`forces`](Executor::forces), where the particles live far from the
+    /// host; `None` where they are as well taken from copies. `mass` is that of each particle, the same since the upload.
+    ///
+    /// # Errors
+    /// What keeps an executor from summing.
+    fn totals(&mut self, _mass: &[f64]) -> Result<Option<Totals>, Error> {
+        Ok(None)
+    }
 
     /// What the last [`forces`](Executor::forces) chose; `None` before the first.
     fn choice(&self) -> Option<Choice>;

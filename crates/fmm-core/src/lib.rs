@@ -17,11 +17,13 @@ pub mod planar;
 pub mod real;
 pub mod settings;
 pub mod stage;
+pub mod totals;
 pub mod tree;
 
 pub use bodies::Particles;
 pub use cpu::{CpuExecutor, Evaluation, Velocity, biot_savart, evaluate};
 pub use error::Error;
-pub use executor::Executor;
+pub use executor::{Copied, Executor, Pending};
 pub use settings::{Choice, Family, Method, Precision, Settings, Softening};
 pub use stage::{Stage, StageTimes};
+pub use totals::Totals;

@@ -25,7 +25,8 @@ pub struct Arrays {
     pub direct: Direct,
     survey: Survey,
     guard: Guard,
-    work: Work,
+    /// Shared by whatever sorts.
+    pub work: Work,
 }
 
 /// The bodies of a sum on the device, and where its results go.

@@ -1,6 +1,6 @@
 //! Memory of the device that is kept from step to step.
 
-use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy, DevicePointer, DeviceSlice};
+use cust::memory::{AsyncCopyDestination, CopyDestination, DeviceBuffer, DeviceCopy, DevicePointer, DeviceSlice};
 use cust::stream::Stream;
 use fmm_core::Error;
 
@@ -82,11 +82,36 @@ impl<T: DeviceCopy + Default> Buffer<T> {
     /// # Errors
     /// [`Error::Device`] if the copy fails.
     pub fn download(&self) -> Result<Vec<T>, Error> {
-        let mut values = vec![T::default(); self.len];
-        if let Some(memory) = self.memory.as_ref().filter(|_| self.len > 0) {
-            memory.index(..self.len).copy_to(&mut values).map_err(told("cannot copy from the GPU"))?;
+        self.download_first(self.len)
+    }
+
+    /// A copy of the first `n` elements, or of all if there are fewer. The work that writes them must be finished.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the copy fails.
+    pub fn download_first(&self, n: usize) -> Result<Vec<T>, Error> {
+        let mut values = vec![T::default(); n.min(self.len)];
+        if let Some(memory) = self.memory.as_ref().filter(|_| !values.is_empty()) {
+            memory.index(..values.len()).copy_to(&mut values).map_err(told("cannot copy from the GPU"))?;
         }
         Ok(values)
+    }
+
+    /// Queues a copy of the contents on the device.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without the memory, or if the driver refuses.
+    pub fn duplicate(&self, stream: &Stream) -> Result<Self, Error> {
+        let mut other = Buffer::new();
+        other.resize(self.len)?;
+        if let (Some(from), Some(to)) = (&self.memory, &mut other.memory)
+            && self.len > 0
+        {
+            // SAFETY: both live until the stream is done with them, which the caller waits for.
+            unsafe { to.index(..self.len).async_copy_from(&from.index(..self.len), stream) }
+                .map_err(told("cannot copy on the GPU"))?;
+        }
+        Ok(other)
     }
 }
 

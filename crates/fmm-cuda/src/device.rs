@@ -134,6 +134,11 @@ impl Gpu {
         &self.kernels
     }
 
+    /// A handle with which another thread makes this GPU its own.
+    pub(crate) fn context(&self) -> Context {
+        self.context.clone()
+    }
+
     /// Makes this GPU that of the current thread. Whatever allocates, copies or launches needs it.
     ///
     /// # Errors

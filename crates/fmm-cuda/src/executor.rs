@@ -1,15 +1,21 @@
 //! The GPU as an executor.
 
+use std::sync::Arc;
+
 use cust::memory::DevicePointer;
 use fmm_core::accuracy::Strengths;
-use fmm_core::{Choice, Error, Executor, Method, Particles, Precision, Settings, Stage, StageTimes};
+use fmm_core::{
+    Choice, Copied, Error, Executor, Method, Particles, Pending, Precision, Settings, Stage, StageTimes, Totals,
+};
 
 use crate::Gpu;
 use crate::attempt::{self, Arrays, Bodies};
 use crate::buffer::Buffer;
 use crate::direct::{self, Output, Request};
+use crate::frozen::Frozen;
 use crate::inputs::Inputs;
 use crate::order::Units;
+use crate::totals::{self, Totals as Summing};
 use crate::view::{CheckView, StepView, TILE};
 
 /// Blocks that share the numbers that are checked.
@@ -17,8 +23,8 @@ const SHARES: usize = 512;
 
 /// Executes on a GPU, where the particles live.
 ///
-/// [`forces`](Executor::forces) sums the field alone; the potential of pairs is summed from the same positions when
-/// [`field`](Executor::field) asks for it. Coincident pairs are counted by trees, and for
+/// [`forces`](Executor::forces) sums the field alone unless the potential [is wanted](Executor::want_potential); otherwise the potential of
+/// pairs is summed from the same positions when it is asked for. Coincident pairs are counted by trees, and for
 /// direct sums when particles are uploaded.
 ///
 /// A failure of the device in a call that returns no error is told by the next call that does; copies are NaN until then.
@@ -26,14 +32,19 @@ pub struct CudaExecutor {
     // Dropped in this order: arrays before the GPU whose memory they are.
     state: State,
     arrays: Arrays,
+    summing: Summing,
     settings: Settings,
-    strength: Vec<f64>,
-    coupling: Vec<f64>,
+    strength: Arc<Vec<f64>>,
+    coupling: Arc<Vec<f64>>,
     choice: Option<Choice>,
     /// Of the last direct sum.
     units: Option<Units>,
     /// Whether there is a sum of the present particles.
     summed: bool,
+    /// Whether sums are to have the potential.
+    wanted: bool,
+    /// Whether the potential of the last sum is there.
+    whole: bool,
     strengths: Strengths,
     coincident_pairs: u64,
     failed: Option<Error>,
@@ -48,6 +59,10 @@ struct State {
     coupling: Buffer<f64>,
     field: Buffer<f64>,
     potential: Buffer<f64>,
+    /// Empty until totals are asked for, or where the strengths are the masses.
+    mass: Buffer<f64>,
+    /// Whether strengths are masses; unknown until totals are asked for.
+    gravity: Option<bool>,
     first: Buffer<u64>,
     count: Buffer<u64>,
 }
@@ -62,12 +77,15 @@ impl CudaExecutor {
         Ok(CudaExecutor {
             state: State::default(),
             arrays: Arrays::default(),
+            summing: Summing::default(),
             settings: settings.simplified(),
-            strength: vec![],
-            coupling: vec![],
+            strength: Arc::default(),
+            coupling: Arc::default(),
             choice: None,
             units: None,
             summed: false,
+            wanted: false,
+            whole: false,
             strengths: Strengths::of(&[]),
             coincident_pairs: 0,
             failed: None,
@@ -136,6 +154,25 @@ impl CudaExecutor {
         Err(Error::NotFinite { what, index: first / 3, value: all[first], count })
     }
 
+    /// Sums the potential of the last forces where they were summed alone, with the bodies as these have arranged them, wherever they
+    /// have drifted since.
+    fn complete(&mut self) -> Result<(), Error> {
+        if self.whole {
+            return Ok(());
+        }
+        self.state.potential.resize(self.strength.len())?;
+        let potential = self.state.potential.pointer();
+        if let Some(units) = self.units {
+            let output = Output { field: DevicePointer::null(), potential };
+            self.arrays.direct.sum(&self.gpu, &self.request(true), units, true, output)?;
+            self.gpu.finish()?;
+        } else {
+            self.arrays.fmm.potential(&self.gpu, potential)?;
+        }
+        self.whole = true;
+        Ok(())
+    }
+
     /// The result, or `otherwise` and the error kept.
     fn keep<R>(&mut self, result: Result<R, Error>, otherwise: R) -> R {
         result.unwrap_or_else(|e| {
@@ -161,6 +198,7 @@ impl Executor for CudaExecutor {
         // Everything anew, so that the free memory is what there is for it.
         self.arrays = Arrays::default();
         self.state = State::default();
+        self.summing = Summing::default();
         let bytes = 8 * (3 * n + velocity.len() * 3 + n + coupling.len() + 3 * n);
         direct::fits(&self.gpu, bytes, &format!("{n} particles"))?;
         self.state.inputs.upload(&self.gpu, (position, strength, None))?;
@@ -169,10 +207,10 @@ impl Executor for CudaExecutor {
         self.state.field.resize(3 * n)?;
         self.state.field.fill(self.gpu.stream(), 0)?;
         self.gpu.settle()?;
-        self.strength.clone_from(strength);
-        self.coupling.clone_from(coupling);
+        self.strength = Arc::new(strength.clone());
+        self.coupling = Arc::new(coupling.clone());
         self.strengths = Strengths::of(strength);
-        (self.choice, self.units, self.summed) = (None, None, false);
+        (self.choice, self.units, self.summed, self.whole) = (None, None, false, false);
         // What is refused is refused before the first step.
         let ends = self.state.inputs.ends();
         let (.., resolved) = attempt::resolve(&self.gpu, &mut self.arrays, &self.settings, ends, self.strengths)?;
@@ -183,11 +221,14 @@ impl Executor for CudaExecutor {
 
     fn forces(&mut self, times: &mut StageTimes) -> Result<(), Error> {
         self.enter()?;
-        let State { inputs, field, .. } = &mut self.state;
-        let bodies = Bodies { inputs, host: None, strengths: self.strengths, field, potential: None };
+        (self.summed, self.whole) = (false, false);
+        let State { inputs, field, potential, .. } = &mut self.state;
+        let potential = self.wanted.then_some(potential);
+        let bodies = Bodies { inputs, host: None, strengths: self.strengths, field, potential };
         let summed = attempt::sum(&self.gpu, &mut self.arrays, &self.settings, bodies, times)?;
         self.coincident_pairs = summed.coincident_pairs.unwrap_or(self.coincident_pairs);
         (self.choice, self.units, self.summed) = (Some(summed.choice), summed.units, true);
+        self.whole = self.wanted;
         Ok(())
     }
 
@@ -218,32 +259,65 @@ impl Executor for CudaExecutor {
             .and_then(|()| Ok((self.state.inputs.position.download_threes()?, self.state.velocity.download_threes()?)));
         let n = self.strength.len();
         let (position, velocity) = self.keep(copied, (vec![[f64::NAN; 3]; n], vec![[f64::NAN; 3]; n]));
-        Particles { position, velocity, strength: self.strength.clone(), coupling: self.coupling.clone() }
+        Particles { position, velocity, strength: self.strength.to_vec(), coupling: self.coupling.to_vec() }
     }
 
     fn field(&mut self) -> (Vec<f64>, Vec<[f64; 3]>) {
-        let n = self.strength.len();
         if !self.summed {
             return (vec![], vec![]);
         }
-        let Some(units) = self.units else {
-            let copied = self.enter().and_then(|()| {
-                self.state.potential.resize(n)?;
-                self.arrays.fmm.potential(&self.gpu, self.state.potential.pointer())?;
-                Ok((self.state.potential.download()?, self.state.field.download_threes()?))
-            });
-            return self.keep(copied, (vec![f64::NAN; n], vec![[f64::NAN; 3]; n]));
-        };
-        let request = self.request(true);
+        let n = self.strength.len();
         let copied = self.enter().and_then(|()| {
-            self.state.potential.resize(n)?;
-            let output = Output { field: DevicePointer::null(), potential: self.state.potential.pointer() };
-            // The bodies as the last forces have arranged them, wherever they have drifted since.
-            self.arrays.direct.sum(&self.gpu, &request, units, true, output)?;
-            self.gpu.finish()?;
+            self.complete()?;
             Ok((self.state.potential.download()?, self.state.field.download_threes()?))
         });
         self.keep(copied, (vec![f64::NAN; n], vec![[f64::NAN; 3]; n]))
+    }
+
+    fn copy(&mut self) -> Result<Pending, Error> {
+        if !self.summed {
+            let copied = Copied { particles: self.particles(), ..Copied::default() };
+            return Ok(Box::new(move || Ok(copied)));
+        }
+        self.enter()?;
+        self.complete()?;
+        let State { inputs, velocity, field, potential, .. } = &self.state;
+        Frozen::of(&self.gpu, [&inputs.position, velocity, field, potential], (&self.strength, &self.coupling))
+    }
+
+    fn want_potential(&mut self, wanted: bool) {
+        self.wanted = wanted;
+    }
+
+    fn totals(&mut self, mass: &[f64]) -> Result<Option<Totals>, Error> {
+        self.enter()?;
+        let n = self.strength.len();
+        if !self.summed || mass.len() != n {
+            return Ok(None);
+        }
+        let gravity = *self.state.gravity.get_or_insert_with(|| mass == self.strength.as_slice());
+        let needed = self.summing.growth(&self.arrays.work, n) + if gravity { 0 } else { self.state.mass.growth(n) };
+        // Where there is no room the host has it.
+        if needed > 0 && needed > self.gpu.free_memory()? {
+            return Ok(None);
+        }
+        if !gravity && self.state.mass.is_empty() {
+            self.state.mass.upload(mass)?;
+            self.gpu.settle()?;
+        }
+        self.complete()?;
+        let State { inputs, velocity, coupling, field, potential, .. } = &self.state;
+        let state = totals::State {
+            position: inputs.position.pointer(),
+            velocity: velocity.pointer(),
+            field: field.pointer(),
+            potential: potential.pointer(),
+            mass: if gravity { inputs.strength.pointer() } else { self.state.mass.pointer() },
+            strength: inputs.strength.pointer(),
+            coupling: coupling.pointer(),
+            n,
+        };
+        self.summing.of(&self.gpu, &mut self.arrays.work, state).map(Some)
     }
 
     fn choice(&self) -> Option<Choice> {

@@ -21,6 +21,7 @@ mod evaluate;
 mod executor;
 mod far;
 mod fmm;
+mod frozen;
 pub mod geometry;
 mod guard;
 mod inputs;
@@ -29,6 +30,7 @@ mod near;
 mod operators;
 mod order;
 mod policy;
+mod totals;
 pub mod view;
 
 pub use buffer::Buffer;

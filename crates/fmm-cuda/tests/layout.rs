@@ -75,6 +75,14 @@ fn every_kernel_is_there_for_every_capability() {
         "guard_join",
         "near_tasks",
         "near_bodies",
+        "distance_keys",
+        "totals_sums",
+        "totals_reach",
+        "totals_first",
+        "totals_sphere",
+        "totals_next",
+        "totals_chunks",
+        "totals_chunk",
     ]
     .map(String::from)
     .to_vec();

@@ -2,7 +2,8 @@
 
 pub mod radii;
 
-pub use radii::Extent;
+use fmm_core::Totals;
+pub use fmm_core::totals::Extent;
 use rayon::prelude::*;
 
 /// Particles of one sum; N rows everywhere.
@@ -75,8 +76,14 @@ impl Diagnostics {
         });
         let [kinetic, potential, px, py, pz, lx, ly, lz, clausius] = sums;
         let (momentum, angular_momentum) = ([px, py, pz], [lx, ly, lz]);
-        let extent = Extent::of(s.position, s.mass);
+        let extent = radii::extent(s.position, s.mass);
         Diagnostics { kinetic, potential, momentum, angular_momentum, clausius, extent }
+    }
+
+    /// From what the executor has summed, where potential energies are `sign` times what it calls interaction. There is no external field.
+    pub fn from_totals(totals: &Totals, sign: f64) -> Self {
+        let &Totals { kinetic, interaction, momentum, angular_momentum, clausius, extent } = totals;
+        Diagnostics { kinetic, potential: sign * interaction, momentum, angular_momentum, clausius, extent }
     }
 
     /// E = T + W.

@@ -72,12 +72,6 @@ impl External {
 }
 
 impl Scenario {
-    /// Potential of the external field at each position, per unit of mass or charge; empty where there is none.
-    pub fn external_potential(&self, position: &[[f64; 3]]) -> Vec<f64> {
-        let at = |e: External| position.par_iter().map(|&x| e.at(x, self.law, self.constant()).0).collect();
-        self.external.map(at).unwrap_or_default()
-    }
-
     /// What the particles themselves contribute to `field`, the forces of an executor made by [`Scenario::with_external`].
     pub fn without_external<'a>(&self, position: &[[f64; 3]], field: &'a [[f64; 3]]) -> Cow<'a, [[f64; 3]]> {
         let Some(external) = self.external else { return Cow::Borrowed(field) };

@@ -12,16 +12,29 @@ use crate::geometry::work::{Work, launch};
 /// Blocks that share the positions where keys are made: each adds its counts to those of all.
 const SHARES: usize = 1024;
 
-/// Queues the keys of `n` positions in `cube`, `[n][3]`, their sort, and the index of the body that each belongs to.
+/// What positions are sorted by.
+#[derive(Debug, Clone, Copy)]
+pub enum Key {
+    /// Their place along the curve through the cells of a cube.
+    Cell(Cube<3>),
+    /// The square of the distance from a point; keys are its bits.
+    Distance([f64; 3]),
+}
+
+/// Queues the keys of `n` positions, `[n][3]`, their sort, and the index of the body that each belongs to.
 pub fn sort(
     gpu: &Gpu,
     work: &mut Work,
     position: DevicePointer<f64>,
     n: usize,
-    cube: Cube<3>,
+    by: Key,
     key: &mut Buffer<u64>,
     order: &mut Buffer<u32>,
 ) -> Result<(), Error> {
+    let (keys, corner, side) = match by {
+        Key::Cell(cube) => ("keys", cube.corner, cube.side),
+        Key::Distance(from) => ("distance_keys", from, 0.0),
+    };
     key.resize(n)?;
     order.resize(n)?;
     work.key.resize(n)?;
@@ -43,15 +56,15 @@ pub fn sort(
         index_out: order.pointer(),
         status: DevicePointer::null(),
         ticket: tickets,
-        corner: cube.corner,
-        side: cube.side,
+        corner,
+        side,
         epoch: 0,
         n: n as u32,
         digit: 0,
     };
     // SAFETY: all arrays have the lengths that the view says.
     unsafe {
-        launch(gpu, "keys", n.div_ceil(THREADS).min(SHARES), THREADS, &view)?;
+        launch(gpu, keys, n.div_ceil(THREADS).min(SHARES), THREADS, &view)?;
         work.mark(gpu, "sort")?;
         launch(gpu, "sort_bins", DIGITS, RADIX, &view)?;
         for digit in 0..DIGITS {

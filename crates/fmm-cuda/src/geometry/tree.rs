@@ -6,7 +6,7 @@ use fmm_core::tree::{Cube, Tree};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
-use crate::geometry::sort::sort;
+use crate::geometry::sort::{Key, sort};
 use crate::geometry::tiles::Tiles;
 use crate::geometry::view::{
     CellsView, GrowthView, KEY_LEVELS, RADIX, STATE_COINCIDENT, STATE_DEEP, STATE_KINDS, STATE_LEAVES, STATE_SIZE,
@@ -77,7 +77,7 @@ impl DeviceTree {
         if n == 0 {
             return self.upload(&Tree::octree(&[], cube, leaf_size));
         }
-        sort(gpu, work, position.pointer(), n, cube, &mut self.key, &mut self.order)?;
+        sort(gpu, work, position.pointer(), n, Key::Cell(cube), &mut self.key, &mut self.order)?;
         // Twice what uniform sets need; where that is not enough, what was needed says how much is.
         let mut capacity = self.bodies.capacity().max(n / leaf_size * 6 + 4096);
         // As deep as the last tree, if there was one: a launch for each level that may be takes longer than most levels do.

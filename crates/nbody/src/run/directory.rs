@@ -8,12 +8,12 @@ use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use serde_json::Value;
 
-use super::writer::{Writer, Written};
+use super::writer::{Taking, Writer, Written};
 use crate::diagnostics::Diagnostics;
 use crate::fault::Fault;
 use crate::files::checkpoint::{Checkpoint, Checkpoints, Latest};
 use crate::files::series::Series;
-use crate::files::snapshot::{Layout, Snapshot};
+use crate::files::snapshot::Layout;
 use crate::files::{FileError, atomic};
 use crate::plot;
 use crate::scenario::Scenario;
@@ -253,13 +253,13 @@ impl RunDirectory {
         Ok(atomic::replace(&self.path.join("scenario.resolved.toml"), text.as_bytes())?)
     }
 
-    /// Begins to write the next snapshot, while the run goes on. The one before must be [settled](Self::settle).
+    /// Begins to write the next snapshot, of a step and its time, while the run goes on. The one before must be [settled](Self::settle).
     ///
     /// # Errors
     /// Those of [`Writer::begin`].
-    pub fn snapshot(&mut self, snapshot: Snapshot, layout: &Layout) -> Result<(), Fault> {
+    pub fn snapshot(&mut self, of: (u64, f64), taking: Taking, layout: &Layout) -> Result<(), Fault> {
         let name = format!("snap_{:06}.hdf", self.series.entries().len());
-        self.writer.begin(&self.path, name, snapshot, layout)
+        self.writer.begin(&self.path, name, of, taking, layout)
     }
 
     /// Puts a snapshot that has been written since the last call into the index of all, and tells of it. Unless `wait`, one

@@ -9,6 +9,7 @@ mod report;
 mod resume;
 pub(crate) mod signals;
 mod simulation;
+mod taker;
 mod verify;
 mod writer;
 

@@ -1,26 +1,27 @@
 //! The steps of a run, and what is due after each.
 
 use std::fmt::Display;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fmm_core::{Error, Executor, Particles, Precision, Stage, StageTimes};
+use fmm_core::{Copied, Error, Executor, Particles, Pending, Precision, Stage, StageTimes};
 use serde_json::json;
 
 use super::directory::{Extra, RunDirectory};
 use super::events::Events;
 use super::progress::Progress;
 use super::signals::Stop;
+use super::taker::Taker;
 use super::verify::{GROSS, Verified, sampled_error};
 use super::writer::Written;
 use super::{Options, Start, report, resume};
-use crate::device;
-use crate::diagnostics::{Diagnostics, State};
+use crate::diagnostics::Diagnostics;
 use crate::fault::Fault;
 use crate::files::checkpoint::Checkpoint;
 use crate::files::snapshot::{Field, Snapshot};
 use crate::initial::Initial;
 use crate::integrator::Stepper;
-use crate::scenario::{Action, Scenario};
+use crate::scenario::{Action, Law, Scenario};
 use crate::told::number;
 
 /// Why a run does not go on.
@@ -49,12 +50,17 @@ impl Due {
     }
 }
 
+/// The fault of an executor that fails to copy or sum.
+fn device(error: Error) -> Fault {
+    Fault::new(71, error.to_string())
+}
+
 /// A run under way.
 pub struct Simulation<'a> {
     options: &'a Options,
     threads: usize,
     scenario: Scenario,
-    initial: Initial,
+    initial: Arc<Initial>,
     executor: Box<dyn Executor>,
     stepper: Stepper,
     directory: RunDirectory,
@@ -84,7 +90,7 @@ impl<'a> Simulation<'a> {
     pub fn new(start: Start, options: &'a Options, threads: usize) -> Result<Self, Fault> {
         let Start { scenario, initial, directory, resumed } = start;
         let executor =
-            device::executor(scenario.device, &scenario.settings, initial.len(), options.quiet || options.json)?;
+            crate::device::executor(scenario.device, &scenario.settings, initial.len(), options.quiet || options.json)?;
         let mut executor = scenario.with_external(executor);
         let particles = initial.particles(scenario.law, scenario.constant());
         executor.upload(&particles).map_err(|e| {
@@ -113,7 +119,7 @@ impl<'a> Simulation<'a> {
             verified: Verified::default(),
             checkpointed: Instant::now(),
             scenario,
-            initial,
+            initial: Arc::new(initial),
         };
         if let Some(checkpoint) = state {
             simulation.recall(&checkpoint.numbers);
@@ -198,6 +204,7 @@ impl<'a> Simulation<'a> {
     fn advance(&mut self, stop: &Stop, begun: Instant) -> Result<Ending, Fault> {
         let steps = self.scenario.steps;
         let first = self.due(self.step, false);
+        self.executor.want_potential(self.resumed_at.is_none());
         match self.resumed_at {
             None => self.output(Due { snapshot: true, diagnostics: true, checkpoint: steps == 0, ..first })?,
             // A run that was stopped in passing, and is now to end here.
@@ -215,6 +222,8 @@ impl<'a> Simulation<'a> {
         let mut longest = Duration::ZERO;
         while self.step < steps {
             let start = Instant::now();
+            let next = self.due(self.step + 1, self.step + 1 == steps);
+            self.executor.want_potential(next.diagnostics || next.snapshot);
             let advanced = self.stepper.step(self.executor.as_mut(), &mut self.times);
             self.step += 1;
             advanced.and_then(|()| self.executor.check()).map_err(|e| self.broken(&e))?;
@@ -282,47 +291,52 @@ impl<'a> Simulation<'a> {
         refreshed.map_err(|e| self.broken(&e))
     }
 
-    /// Writes what is due.
+    /// Writes what is due. What the executor sums where the particles are comes from there; particles are copied for all else.
     fn output(&mut self, due: Due) -> Result<(), Fault> {
         self.refresh()?;
         let start = Instant::now();
-        let particles = self.executor.particles();
-        let (mut potential, field) = self.executor.field();
-        if due.verify {
-            self.verify(&particles, &self.scenario.without_external(&particles.position, &field))?;
+        let diagnosed = due.diagnostics || due.snapshot;
+        let totals = if diagnosed { self.executor.totals(&self.initial.mass).map_err(device)? } else { None };
+        let host = due.verify || due.checkpoint || diagnosed && totals.is_none();
+        let copied = if host { Some(self.copy()?) } else { None };
+        if let Some(Copied { particles, field, .. }) = copied.as_ref().filter(|_| due.verify) {
+            self.verify(particles, &self.scenario.without_external(&particles.position, field))?;
         }
-        let s = &self.scenario;
-        // Attraction: φ = −G Σ m/r. Repulsion of like charges: φ = k_e Σ q/r.
-        let sign = if s.charged() { s.constant() } else { -s.constant() };
-        potential.iter_mut().for_each(|p| *p *= sign);
-        let external = s.external_potential(&particles.position);
-        let acceleration: Vec<[f64; 3]> =
-            particles.coupling.iter().zip(&field).map(|(c, e)| e.map(|e| c * e)).collect();
         // A checkpoint in passing remembers nothing that an unbroken run would not know.
-        if due.diagnostics || due.snapshot {
-            let now = Diagnostics::of(State {
-                position: &particles.position,
-                velocity: &particles.velocity,
-                mass: &self.initial.mass,
-                strength: &particles.strength,
-                potential: &potential,
-                external: &external,
-                acceleration: &acceleration,
-            });
+        if diagnosed {
+            let now = match (totals, &copied) {
+                (Some(totals), _) => Diagnostics::from_totals(&totals, self.taker().sign()),
+                (None, Some(copied)) => self.taker().diagnostics(copied),
+                (None, None) => unreachable!("copied where there are no totals"),
+            };
             self.diagnose(now, due.diagnostics)?;
         }
+        let mut last = copied.filter(|_| due.snapshot || due.checkpoint);
         if due.snapshot {
-            // Snapshots show the whole potential.
-            potential.iter_mut().zip(&external).for_each(|(p, e)| *p += e);
-            self.snapshot(&particles, potential, &acceleration)?;
+            let pending: Pending = match last.take_if(|_| !due.checkpoint).or_else(|| last.clone()) {
+                Some(copied) => Box::new(move || Ok(copied)),
+                None => self.executor.copy().map_err(device)?,
+            };
+            self.snapshot(pending)?;
         }
         // After the outputs of its step: a run that goes on from here need not write them.
-        if due.checkpoint {
+        if let Some(copied) = last.filter(|_| due.checkpoint) {
             self.settle(true)?;
-            self.checkpoint(particles, acceleration)?;
+            self.checkpoint(copied)?;
         }
         self.times.add(Stage::Output, start.elapsed());
         Ok(())
+    }
+
+    /// Particles and forces on the host.
+    fn copy(&mut self) -> Result<Copied, Fault> {
+        self.executor.copy().and_then(|pending| pending()).map_err(device)
+    }
+
+    /// What makes diagnostics and snapshots of copies.
+    fn taker(&self) -> Taker {
+        let s = &self.scenario;
+        Taker { initial: self.initial.clone(), external: s.external, law: s.law, constant: s.constant() }
     }
 
     /// Measures the error of the forces.
@@ -371,29 +385,36 @@ impl<'a> Simulation<'a> {
         self.events.send("diagnostics", facts)
     }
 
-    /// Begins to write a snapshot, which goes on beside the next steps.
-    fn snapshot(&mut self, p: &Particles, potential: Vec<f64>, acceleration: &[[f64; 3]]) -> Result<(), Fault> {
+    /// Begins to take and write a snapshot, which goes on beside the next steps.
+    fn snapshot(&mut self, pending: Pending) -> Result<(), Fault> {
         // Memory holds one at a time.
         self.settle(true)?;
         let s = &self.scenario;
-        let wanted = |field| s.layout.fields.contains(&field);
         let named = self.last.named(&self.first.unwrap_or_default());
         let force_error = self.verified.last.filter(|e| e.is_finite()).map(|e| ("force_error", e));
-        let snapshot = Snapshot {
-            time: self.time(),
-            step: self.step,
-            id: (0..p.len() as u64).collect(),
-            position: p.position.clone(),
-            velocity: p.velocity.clone(),
-            mass: self.initial.mass.clone(),
-            charge: s.charged().then(|| self.initial.charge.clone()),
-            potential: wanted(Field::Potential).then_some(potential),
-            acceleration: wanted(Field::Acceleration).then(|| acceleration.to_vec()),
-            units: s.units.snapshot(),
-            box_size: 0.0,
-            diagnostics: named.into_iter().chain(force_error).map(|(n, v)| (n.to_string(), v)).collect(),
+        let (step, time, units, fields) = (self.step, self.time(), s.units.snapshot(), s.layout.fields.clone());
+        let taker = self.taker();
+        let taking = move || {
+            let Copied { particles, potential, field } = pending().map_err(device)?;
+            let acceleration = fields.contains(&Field::Acceleration).then(|| Taker::acceleration(&particles, &field));
+            // Snapshots show the whole potential.
+            let potential = fields.contains(&Field::Potential).then(|| taker.whole_potential(&particles, potential));
+            Ok(Snapshot {
+                time,
+                step,
+                id: (0..particles.len() as u64).collect(),
+                position: particles.position,
+                velocity: particles.velocity,
+                mass: taker.initial.mass.clone(),
+                charge: (taker.law == Law::Coulomb).then(|| taker.initial.charge.clone()),
+                potential,
+                acceleration,
+                units,
+                box_size: 0.0,
+                diagnostics: named.into_iter().chain(force_error).map(|(n, v)| (n.to_string(), v)).collect(),
+            })
         };
-        self.directory.snapshot(snapshot, &s.layout)
+        self.directory.snapshot((step, time), Box::new(taking), &s.layout)
     }
 
     /// Tells of a snapshot that has been written; with `wait` of one that is still being written too.
@@ -402,8 +423,9 @@ impl<'a> Simulation<'a> {
         self.events.send("snapshot", json!({ "step": step, "time": time, "file": name, "bytes": bytes }))
     }
 
-    fn checkpoint(&mut self, particles: Particles, acceleration: Vec<[f64; 3]>) -> Result<(), Fault> {
+    fn checkpoint(&mut self, Copied { particles, field, .. }: Copied) -> Result<(), Fault> {
         let s = &self.scenario;
+        let acceleration = Taker::acceleration(&particles, &field);
         let state = Checkpoint {
             step: self.step,
             time: self.time(),

@@ -7,8 +7,10 @@ use std::path::Path;
 use std::thread::{self, JoinHandle};
 
 use crate::fault::Fault;
-use crate::files::FileError;
 use crate::files::snapshot::{self, Layout, Snapshot};
+
+/// Makes a snapshot where it is written.
+pub type Taking = Box<dyn FnOnce() -> Result<Snapshot, Fault> + Send>;
 
 /// A snapshot that is on the disk.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,22 +28,30 @@ pub struct Written {
 /// Writes snapshots beside the run.
 #[derive(Default)]
 pub struct Writer {
-    busy: Option<(Written, JoinHandle<Result<u64, FileError>>)>,
+    busy: Option<(Written, JoinHandle<Result<u64, Fault>>)>,
 }
 
 impl Writer {
-    /// Begins to write `snapshot` as `name` in `folder`. The one before must be [settled](Writer::settle).
+    /// Begins to write what `taking` makes of `step` and `time` as `name` in `folder`. The one before must be
+    /// [settled](Writer::settle).
     ///
     /// # Errors
     /// 71 if there can be no thread.
     ///
     /// # Panics
     /// If another is being written.
-    pub fn begin(&mut self, folder: &Path, name: String, snapshot: Snapshot, layout: &Layout) -> Result<(), Fault> {
+    pub fn begin(
+        &mut self,
+        folder: &Path,
+        name: String,
+        (step, time): (u64, f64),
+        taking: Taking,
+        layout: &Layout,
+    ) -> Result<(), Fault> {
         assert!(self.busy.is_none(), "one snapshot at a time");
         let (path, layout) = (folder.join(&name), layout.clone());
-        let written = Written { name, bytes: 0, step: snapshot.step, time: snapshot.time };
-        let work = move || snapshot::write(&path, &snapshot, &layout);
+        let written = Written { name, bytes: 0, step, time };
+        let work = move || Ok(snapshot::write(&path, &taking()?, &layout)?);
         let thread = thread::Builder::new().name("snapshot".into()).spawn(work);
         let thread =
             thread.map_err(|e| Fault::new(71, format!("cannot start the thread that writes snapshots: {e}")))?;
@@ -76,6 +86,11 @@ mod tests {
     use super::*;
     use crate::files::snapshot::{Float, Units};
 
+    fn begin(writer: &mut Writer, folder: &Path, name: &str, step: u64, layout: &Layout) {
+        let taking = Box::new(move || Ok(snapshot(step)));
+        writer.begin(folder, name.into(), (step, step as f64 * 0.5), taking, layout).unwrap();
+    }
+
     fn snapshot(step: u64) -> Snapshot {
         Snapshot {
             time: step as f64 * 0.5,
@@ -99,7 +114,7 @@ mod tests {
         let layout = Layout { fields: vec![], precision: Float::F64 };
         let mut writer = Writer::default();
         assert_eq!(writer.settle(true).unwrap(), None);
-        writer.begin(folder.path(), "a.hdf".into(), snapshot(3), &layout).unwrap();
+        begin(&mut writer, folder.path(), "a.hdf", 3, &layout);
         let written = writer.settle(true).unwrap().unwrap();
         assert_eq!((written.name.as_str(), written.step, written.time), ("a.hdf", 3, 1.5));
         assert_eq!(writer.settle(true).unwrap(), None);
@@ -113,10 +128,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let layout = Layout { fields: vec![], precision: Float::F64 };
         let mut writer = Writer::default();
-        writer.begin(&folder.path().join("missing"), "a.hdf".into(), snapshot(0), &layout).unwrap();
+        begin(&mut writer, &folder.path().join("missing"), "a.hdf", 0, &layout);
         assert_eq!(writer.settle(true).unwrap_err().code, 74);
+        // Nor can what was never made.
+        let taking: Taking = Box::new(|| Err(Fault::new(71, "no snapshot")));
+        writer.begin(folder.path(), "a.hdf".into(), (0, 0.0), taking, &layout).unwrap();
+        assert_eq!(writer.settle(true).unwrap_err().code, 71);
         // And then the next can be written.
-        writer.begin(folder.path(), "a.hdf".into(), snapshot(1), &layout).unwrap();
+        begin(&mut writer, folder.path(), "a.hdf", 1, &layout);
         drop(writer);
         assert!(folder.path().join("a.hdf").is_file());
     }

@@ -1,0 +1,53 @@
+//! Sums over all particles, for diagnostics: what an executor can tell of particles that live far from the host.
+
+/// Where the mass is.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Extent {
+    /// Σ m x/Σ m; the mean position where nothing has a mass.
+    pub center_of_mass: [f64; 3],
+    /// Centre of the densest part, see [`SHRINK`].
+    pub density_center: [f64; 3],
+    /// Radii about it that hold the [`SHARES`] of the mass: the distance of the particle with which the share is reached.
+    pub lagrangian: [f64; 3],
+}
+
+/// Sums over all particles.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Totals {
+    /// T = Σ m v²/2.
+    pub kinetic: f64,
+    /// Σ q Φ/2 with the potential Φ = Σ q/r of the other particles: each pair once.
+    pub interaction: f64,
+    /// P = Σ m v.
+    pub momentum: [f64; 3],
+    /// L = Σ m x × v about the origin.
+    pub angular_momentum: [f64; 3],
+    /// Clausius' virial Σ m x·a with the accelerations a = coupling · field.
+    pub clausius: f64,
+    /// Centres and Lagrangian radii.
+    pub extent: Extent,
+}
+
+/// The centre of density is that of a shrinking sphere (Power et al., MNRAS 338 (2003) 14): from the sphere about the centre of mass
+/// that holds all, the centre of mass of the particles inside is found again and again in a sphere of this share of the radius,
+/// as long as it holds at least a tenth of the particles, and at least [`FEWEST`]. Of so many particles or fewer it is the centre of mass.
+///
+/// A smaller sphere would lie in the flat core of a cluster, where nothing pulls it back to the middle: with 1 % of 1e5
+/// particles of a Plummer sphere the centre wanders by 0.06 scale radii, with 10 % by a fifth of that.
+pub const SHRINK: f64 = 0.9;
+
+/// See [`SHRINK`].
+pub const FEWEST: usize = 100;
+
+/// Shares of the mass whose radii are told.
+pub const SHARES: [f64; 3] = [0.1, 0.5, 0.9];
+
+/// The fewest particles of the smallest sphere of a set of `n`.
+pub fn fewest(n: usize) -> usize {
+    FEWEST.max(n / 10)
+}
+
+/// What a sum must reach for a share of `total` to be in it, but for rounding.
+pub fn reached(share: f64, total: f64) -> f64 {
+    share * total * (1.0 - 1e-12)
+}

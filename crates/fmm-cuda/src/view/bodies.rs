@@ -1,0 +1,222 @@
+//! Bodies: their order, direct sums, steps and totals.
+
+use cust::memory::{DeviceCopy, DevicePointer};
+
+use super::Sum;
+
+/// A body in the units of the sum: lengths and strengths are multiplied by powers of two.
+#[derive(Debug, Clone, Copy, Default, PartialEq, DeviceCopy)]
+#[repr(C, align(32))]
+pub struct Body {
+    /// Position.
+    pub position: [f64; 3],
+    /// Strength.
+    pub strength: f64,
+}
+
+/// The bounds of a tile of bodies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, DeviceCopy)]
+#[repr(C)]
+pub struct Bounds {
+    /// Smallest coordinates.
+    pub low: [f64; 3],
+    /// Largest coordinates.
+    pub high: [f64; 3],
+}
+
+/// Positions to bodies in a given order, and to tiles.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct OrderView {
+    /// `[n][3]`
+    pub position: DevicePointer<f64>,
+    /// `[n]`, or null: all zero.
+    pub strength: DevicePointer<f64>,
+    /// `[n]`, or null: the order of the caller.
+    pub order: DevicePointer<u32>,
+    /// `[n]`
+    pub bodies: DevicePointer<Body>,
+    /// Of each tile of bodies, or of each block's share of the positions.
+    pub bounds: DevicePointer<Bounds>,
+    /// What positions are multiplied by.
+    pub scale: f64,
+    /// What strengths are multiplied by.
+    pub strength_scale: f64,
+    /// Number of bodies.
+    pub n: u32,
+    /// Fills the last word.
+    pub unused: u32,
+}
+
+/// Sums over all sources at all targets.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct SumView {
+    /// `[n_targets]`
+    pub targets: DevicePointer<Body>,
+    /// `[n_sources]`
+    pub sources: DevicePointer<Body>,
+    /// Of each tile; null in double precision.
+    pub target_bounds: DevicePointer<Bounds>,
+    /// Of each tile; null in double precision.
+    pub source_bounds: DevicePointer<Bounds>,
+    /// `[splits][components][n_targets]`
+    pub partial: DevicePointer<f64>,
+    /// Place of each target in the caller's order; null: the same.
+    pub order: DevicePointer<u32>,
+    /// `[n_targets][3]`; null: not wanted.
+    pub field: DevicePointer<f64>,
+    /// `[n_targets]`; null: not wanted.
+    pub potential: DevicePointer<f64>,
+    /// Length in the units of the bodies: ε, or h of the spline.
+    pub softening: f64,
+    /// From sums to the field.
+    pub field_scale: f64,
+    /// From sums to the potential.
+    pub potential_scale: f64,
+    /// Number of targets.
+    pub n_targets: u32,
+    /// Number of sources.
+    pub n_sources: u32,
+    /// Shares of the sources, each summed by blocks of its own.
+    pub splits: u32,
+    /// Tiles of sources in a share.
+    pub tiles_per_split: u32,
+    /// 1: targets are the sources, and none sees itself.
+    pub same: u32,
+    /// 3, or 4 with the potential.
+    pub components: u32,
+}
+
+/// x += h w y.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct StepView {
+    /// `[n]`
+    pub x: DevicePointer<f64>,
+    /// `[n]`
+    pub y: DevicePointer<f64>,
+    /// `[n / 3]`, or null: 1.
+    pub weight: DevicePointer<f64>,
+    /// Step.
+    pub h: f64,
+    /// Number of numbers.
+    pub n: u64,
+}
+
+/// The first number that is not finite, and how many, for each block.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct CheckView {
+    /// `[n]`
+    pub x: DevicePointer<f64>,
+    /// `[blocks]`
+    pub first: DevicePointer<u64>,
+    /// `[blocks]`
+    pub count: DevicePointer<u64>,
+    /// Number of numbers.
+    pub n: u64,
+}
+
+/// Bodies to the order of a tree, and sums back to the caller's.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct GatherView {
+    /// In the caller's order. `[n][3]`
+    pub position: DevicePointer<f64>,
+    /// `[n]`, or null: all zero.
+    pub strength: DevicePointer<f64>,
+    /// `[n]`
+    pub order: DevicePointer<u32>,
+    /// The place of `order[i]` is i. `[n]`
+    pub inverse: DevicePointer<u32>,
+    /// `[n]`
+    pub bodies: DevicePointer<Body>,
+    /// `[n]`
+    pub sums: DevicePointer<Sum>,
+    /// More of the potential, or null. `[n]`
+    pub more: DevicePointer<Sum>,
+    /// In the caller's order, or null. `[n][3]`
+    pub field: DevicePointer<f64>,
+    /// In the caller's order, or null. `[n]`
+    pub potential: DevicePointer<f64>,
+    /// What strengths are multiplied by.
+    pub strength_scale: f64,
+    /// Number of bodies.
+    pub n: u32,
+}
+
+impl Default for GatherView {
+    /// Nothing of nothing.
+    fn default() -> Self {
+        GatherView {
+            position: DevicePointer::null(),
+            strength: DevicePointer::null(),
+            order: DevicePointer::null(),
+            inverse: DevicePointer::null(),
+            bodies: DevicePointer::null(),
+            sums: DevicePointer::null(),
+            more: DevicePointer::null(),
+            field: DevicePointer::null(),
+            potential: DevicePointer::null(),
+            strength_scale: 1.0,
+            n: 0,
+        }
+    }
+}
+
+/// A sphere that shrinks about the densest part.
+#[derive(Debug, Clone, Copy, Default, PartialEq, DeviceCopy)]
+#[repr(C)]
+pub struct Sphere {
+    /// Its centre.
+    pub centre: [f64; 3],
+    /// Its radius.
+    pub radius: f64,
+    /// 1: it shrinks no more.
+    pub done: u32,
+    /// Fills the last word.
+    pub unused: u32,
+}
+
+/// Sums over all particles, in the caller's order.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct TotalsView {
+    /// `[n][3]`
+    pub position: DevicePointer<f64>,
+    /// `[n][3]`
+    pub velocity: DevicePointer<f64>,
+    /// `[n][3]`
+    pub field: DevicePointer<f64>,
+    /// `[n]`
+    pub potential: DevicePointer<f64>,
+    /// `[n]`
+    pub mass: DevicePointer<f64>,
+    /// `[n]`
+    pub strength: DevicePointer<f64>,
+    /// `[n]`
+    pub coupling: DevicePointer<f64>,
+    /// What blocks find.
+    pub partial: DevicePointer<f64>,
+    /// `[1]`
+    pub sphere: DevicePointer<Sphere>,
+    /// 1 for particles that have left the sphere. `[n]`
+    pub outside: DevicePointer<u8>,
+    /// By distance. `[n]`
+    pub order: DevicePointer<u32>,
+    /// Squared distances in this order. `[n]`
+    pub key: DevicePointer<u64>,
+    /// Number of particles.
+    pub n: u64,
+    /// First particle of the chunk.
+    pub first: u64,
+    /// The next radius over the last.
+    pub shrink: f64,
+    /// The fewest particles of a sphere.
+    pub fewest: f64,
+    /// 1: particles count alike.
+    pub massless: u32,
+    /// Blocks that share the particles.
+    pub shares: u32,
+}

@@ -1,0 +1,265 @@
+//! Trees, lists and expansions.
+
+use cust::memory::{DeviceCopy, DevicePointer};
+
+use super::Body;
+
+/// A tree as [`fmm_core::tree::Tree`] has it.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct TreeView {
+    /// `[cells][3]`
+    pub centre: DevicePointer<f64>,
+    /// Half the side of the cells of a level. `[levels]`
+    pub half: DevicePointer<f64>,
+    /// `[levels + 1]`
+    pub level_start: DevicePointer<u32>,
+    /// `[cells][2]`
+    pub bodies: DevicePointer<u32>,
+    /// `[cells][2]`
+    pub children: DevicePointer<u32>,
+    /// `[cells]`
+    pub parent: DevicePointer<u32>,
+    /// `[cells]`
+    pub octant: DevicePointer<u8>,
+    /// Number of cells.
+    pub cells: u32,
+    /// Number of levels.
+    pub levels: u32,
+}
+
+/// Rows of pairs, one row a target cell.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct CsrView {
+    /// `[cells + 1]`
+    pub start: DevicePointer<u64>,
+    /// Source cell and class. `[start[cells]][2]`
+    pub pairs: DevicePointer<u32>,
+}
+
+/// Potential and field at one body.
+#[derive(Debug, Clone, Copy, Default, PartialEq, DeviceCopy)]
+#[repr(C, align(32))]
+pub struct Sum {
+    /// Potential.
+    pub potential: f64,
+    /// Field.
+    pub field: [f64; 3],
+}
+
+/// Bodies to expansions and expansions to bodies. Bodies and sums are in the order of their tree.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct FarView {
+    /// Tree of the targets.
+    pub targets: TreeView,
+    /// Tree of the sources.
+    pub sources: TreeView,
+    /// Of P2L and M2P.
+    pub list: CsrView,
+    /// `[targets]`
+    pub target_bodies: DevicePointer<Body>,
+    /// `[sources]`
+    pub source_bodies: DevicePointer<Body>,
+    /// The cells that have work. `[count]`
+    pub work: DevicePointer<u32>,
+    /// Of the recurrences, see [`fmm_core::expansion::recurrences`].
+    pub factors: DevicePointer<u8>,
+    /// Multipoles or local expansions. `[cells][(order + 1)²]`
+    pub coefficients: DevicePointer<u8>,
+    /// `[targets]`
+    pub sums: DevicePointer<Sum>,
+    /// Number of cells that have work.
+    pub count: u32,
+    /// Order of the expansions.
+    pub order: u32,
+    /// 1: shared memory holds the harmonics of 32 bodies for each warp.
+    pub staged: u32,
+}
+
+/// Multipoles of children to their parents', local expansions of parents to their children's.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct TranslateView {
+    /// Of the targets.
+    pub tree: TreeView,
+    /// Target cells of one level and octant, then [`NONE`]. `[][CELLS]`
+    pub tiles: DevicePointer<u32>,
+    /// `[8][n][columns]`
+    pub matrices: DevicePointer<u8>,
+    /// `[cells][n]`
+    pub from: DevicePointer<u8>,
+    /// `[cells][n]`
+    pub to: DevicePointer<u8>,
+    /// The tile of block 0.
+    pub first_tile: u32,
+    /// 8 octants of children, or 1 parent.
+    pub slots: u32,
+    /// Coefficients of an expansion.
+    pub n: u32,
+    /// The same rounded up to a multiple of 4.
+    pub columns: u32,
+    /// Target coefficients of a block, a multiple of 4.
+    pub part: u32,
+    /// Source coefficients at a time.
+    pub depth: u32,
+}
+
+/// Cartesian expansions: bodies to expansions and expansions to bodies.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct CartesianView {
+    /// Tree of the targets.
+    pub targets: TreeView,
+    /// Tree of the sources.
+    pub sources: TreeView,
+    /// Of P2L and M2P.
+    pub list: CsrView,
+    /// `[targets]`
+    pub target_bodies: DevicePointer<Body>,
+    /// `[sources]`
+    pub source_bodies: DevicePointer<Body>,
+    /// A cell for each block.
+    pub work: DevicePointer<u32>,
+    /// Of the multi-indices to degree order + 1, 8 bits an axis.
+    pub exponents: DevicePointer<u32>,
+    /// Multipoles or local expansions. `[cells][indices]`
+    pub coefficients: DevicePointer<u8>,
+    /// `[targets]`
+    pub sums: DevicePointer<Sum>,
+    /// ε.
+    pub epsilon: f64,
+    /// Order of the expansions.
+    pub order: u32,
+    /// Bodies at a time.
+    pub lanes: u32,
+    /// 1 for the kernel P1, 0 for Plummer's.
+    pub p1: u32,
+}
+
+/// The matrices of the M2L of Cartesian expansions.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct CartesianMatrixView {
+    /// Of the multi-indices.
+    pub exponents: DevicePointer<u32>,
+    /// The coefficient of a packed place, or [`NONE`]. `[16 steps]`
+    pub coefficients: DevicePointer<u32>,
+    /// `[matrices][indices]`
+    pub derivatives: DevicePointer<f64>,
+    /// `[matrices][steps][columns][32][4]`
+    pub matrices: DevicePointer<u8>,
+    /// Numbers of all matrices.
+    pub size: u64,
+    /// Order of the expansions.
+    pub order: u32,
+    /// Steps of 16 source coefficients.
+    pub steps: u32,
+    /// Eights of target coefficients.
+    pub columns: u32,
+    /// Words of a number: 2 in double precision.
+    pub words: u32,
+    /// 1: numbers of single precision are cut into two.
+    pub split: u32,
+}
+
+/// Multipoles to local expansions.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct M2lView {
+    /// Who meets whom.
+    pub list: CsrView,
+    /// Target cells of one level and octant, then [`NONE`]. `[tiles_len][CELLS]`
+    pub tiles: DevicePointer<u32>,
+    /// Source cells, or [`NONE`]. `[tiles_len][slots][CELLS]`
+    pub table: DevicePointer<u32>,
+    /// Of the target cells. `[cells]`
+    pub octant: DevicePointer<u8>,
+    /// Of the targets. `[levels + 1]`
+    pub level_start: DevicePointer<u32>,
+    /// The slot of a class at targets of an octant, or [`NONE`]. `[8][classes]`
+    pub slot_of: DevicePointer<u32>,
+    /// The matrix, and in bits 29 to 31 the axes that it is mirrored along. `[8][slots]`
+    pub operators: DevicePointer<u32>,
+    /// The sign bits of a packed place in a mirror along these axes. `[8][pitch]`
+    pub source_signs: DevicePointer<u32>,
+    /// `[8][8 columns]`
+    pub target_signs: DevicePointer<u32>,
+    /// The coefficient of a packed place, or [`NONE`]. `[pitch]`
+    pub order: DevicePointer<u32>,
+    /// `[][steps][columns][32][4]`
+    pub matrices: DevicePointer<u8>,
+    /// `[zero_row][n]`
+    pub multipoles: DevicePointer<u8>,
+    /// `[zero_row + 1][pitch]`
+    pub packed: DevicePointer<u8>,
+    /// The same.
+    pub from: DevicePointer<u8>,
+    /// `[cells][n]`
+    pub to: DevicePointer<u8>,
+    /// Where there are parts. `[parts][cells][n]`
+    pub partial: DevicePointer<u8>,
+    /// Set where a pair's class has no slot. `[1]`
+    pub fault: DevicePointer<u32>,
+    /// Number of tiles.
+    pub tiles_len: u32,
+    /// Operators that targets of one octant can meet.
+    pub slots: u32,
+    /// Number of classes.
+    pub classes: u32,
+    /// Shares of the operators, each summed by warps of its own.
+    pub parts: u32,
+    /// Number of target cells.
+    pub cells: u32,
+    /// Number of source cells.
+    pub zero_row: u32,
+    /// Coefficients of an expansion.
+    pub n: u32,
+    /// Eights of target coefficients.
+    pub columns: u32,
+    /// Packed coefficients of a cell.
+    pub pitch: u32,
+    /// Steps of 16 source coefficients.
+    pub steps: u32,
+    /// 1: the last step has 8.
+    pub half: u32,
+    /// Levels of the targets.
+    pub levels: u32,
+    /// Matrices of a level; 0: all levels have the same.
+    pub per_level: u32,
+}
+
+/// Direct sums by lists.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct NearView {
+    /// Tree of the targets.
+    pub targets: TreeView,
+    /// Tree of the sources.
+    pub sources: TreeView,
+    /// Who meets whom.
+    pub list: CsrView,
+    /// `[targets]`
+    pub target_bodies: DevicePointer<Body>,
+    /// `[sources]`
+    pub source_bodies: DevicePointer<Body>,
+    /// From the centre of the leaf, in a power of two below half the root's side; strength. `[sources][4]`
+    pub near: DevicePointer<f32>,
+    /// Leaf or [`NONE`], first body, one past the last. `[count][3]`
+    pub tasks: DevicePointer<u32>,
+    /// 1 where a pair was too close for single precision. `[count]`
+    pub again: DevicePointer<u32>,
+    /// `[targets]`
+    pub sums: DevicePointer<Sum>,
+    /// ε, or h of the spline.
+    pub softening: f64,
+    /// ε.
+    pub smooth_below: f64,
+    /// In half sides of the leaf; 0: never too close.
+    pub closest: f64,
+    /// Number of tasks.
+    pub count: u32,
+    /// 1: targets are the sources, and none sees itself.
+    pub same: u32,
+}

@@ -1,0 +1,95 @@
+//! What a sum is measured by.
+
+use cust::memory::{DeviceCopy, DevicePointer};
+
+use super::{Body, CsrView, Sum, TreeView};
+
+/// Where the last degree of the expansions is large, at the bodies of a sample of leaves.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct ShareView {
+    /// Tree of the targets.
+    pub targets: TreeView,
+    /// Tree of the sources.
+    pub sources: TreeView,
+    /// Multipoles at leaves.
+    pub m2p: CsrView,
+    /// Every `step`th is in the sample.
+    pub leaves: DevicePointer<u32>,
+    /// In the order of their tree.
+    pub target_bodies: DevicePointer<Body>,
+    /// In the order of the targets' tree.
+    pub sums: DevicePointer<Sum>,
+    /// `[cells][(order + 1)²]`; null where there is no M2P.
+    pub multipoles: DevicePointer<u8>,
+    /// The same; null where there is no M2L.
+    pub locals: DevicePointer<u8>,
+    /// Of the recurrences.
+    pub m2p_factors: DevicePointer<u8>,
+    /// Of the recurrences.
+    pub l2p_factors: DevicePointer<u8>,
+    /// First body of each leaf of the sample. `[count]`
+    pub start: DevicePointer<u32>,
+    /// Number of bodies. `[1]`
+    pub found: DevicePointer<f64>,
+    /// Of the sample. `[capacity]`
+    pub target: DevicePointer<u32>,
+    /// `[capacity]`
+    pub share: DevicePointer<f64>,
+    /// Leaves of the sample.
+    pub count: u32,
+    /// Of the sample in the leaves.
+    pub step: u32,
+    /// Bodies beyond which a leaf holds one place only.
+    pub leaf_size: u32,
+    /// Order of the expansions.
+    pub order: u32,
+    /// Bodies that there is room for.
+    pub capacity: u32,
+    /// Fills the last word.
+    pub unused: u32,
+}
+
+/// Direct sums at a sample of targets, for the guard.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct GuardView {
+    /// `[n]`
+    pub sources: DevicePointer<Body>,
+    /// Three numbers from every `stride`th on. `[all][stride]`
+    pub position: DevicePointer<f64>,
+    /// What is to be measured, the same.
+    pub field: DevicePointer<f64>,
+    /// Number of targets that have shares, `[1]`; or null.
+    pub shared: DevicePointer<f64>,
+    /// `[capacity]`
+    pub share_target: DevicePointer<u32>,
+    /// `[capacity]`
+    pub share: DevicePointer<f64>,
+    /// The sample. `[targets]`
+    pub picked: DevicePointer<u32>,
+    /// The number of targets, in any unit, that each stands for; 0: none. `[targets]`
+    pub weight: DevicePointer<f64>,
+    /// Field and square of the largest term. `[targets][parts][4]`
+    pub partial: DevicePointer<f64>,
+    /// The same, the field that was found, weight, `[targets][8]`; and what `shared` holds.
+    pub out: DevicePointer<f64>,
+    /// ε, or h of the spline, in the scaled unit.
+    pub softening: f64,
+    /// What lengths are multiplied by in the sources.
+    pub unit: f64,
+    /// What they are multiplied by besides, so that squares of forces are numbers.
+    pub scale: f64,
+    /// Number of sources.
+    pub n: u32,
+    /// Number of all targets.
+    pub all: u32,
+    /// Number of targets of the sample.
+    pub targets: u32,
+    /// Shares of the sources.
+    pub parts: u32,
+    /// Targets with shares that there is room for.
+    pub capacity: u32,
+    /// Numbers from one target to the next.
+    pub stride: u32,
+}

@@ -1,0 +1,72 @@
+//! Diagnostics that a GPU sums against those of the host.
+
+use fmm_core::{Copied, Executor, Particles, Settings, StageTimes};
+use fmm_cuda::{CudaExecutor, Gpu};
+use nbody::diagnostics::{Diagnostics, State};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+/// The first GPU. Without one the test says so aloud and passes, or fails where `NBODY_REQUIRE_GPU` is 1.
+fn gpu() -> Option<Gpu> {
+    match Gpu::open(0) {
+        Ok(gpu) => Some(gpu),
+        Err(why) => {
+            assert!(std::env::var("NBODY_REQUIRE_GPU").as_deref() != Ok("1"), "NBODY_REQUIRE_GPU = 1, and {why}");
+            eprintln!("skipped: no device ({why})");
+            None
+        }
+    }
+}
+
+/// A ball that is dense in its middle.
+fn ball(n: usize, center: [f64; 3]) -> Particles {
+    let mut rng = StdRng::seed_from_u64(n as u64);
+    let mut place = || {
+        let r = rng.random::<f64>().powi(2);
+        center.map(|c| c + r * (rng.random::<f64>() - 0.5))
+    };
+    let position: Vec<[f64; 3]> = (0..n).map(|_| place()).collect();
+    let velocity = position.iter().map(|x| [x[1], 0.5 - x[2], x[0] * x[1]]).collect();
+    let strength = (0..n).map(|i| (1 + i % 5) as f64 / n as f64).collect();
+    Particles { position, velocity, strength, coupling: vec![-1.0; n] }
+}
+
+#[test]
+fn sums_on_the_device_are_the_hosts() {
+    let Some(gpu) = gpu() else { return };
+    let mut executor = CudaExecutor::new(gpu, Settings::default()).unwrap();
+    let heap = Particles { position: vec![[7.0; 3]; 500], ..ball(500, [0.0; 3]) };
+    let mut far = ball(30_000, [3.0, -1.0, 0.5]);
+    // One that is so far away that spheres shrink a hundred times.
+    far.position[17] = [1e5, 2e5, -1e5];
+    for (name, p, massless) in [
+        ("one", ball(1, [1.0; 3]), false),
+        ("hundred", ball(100, [1.0; 3]), false),
+        ("a hundred and one", ball(101, [1.0; 3]), false),
+        ("ball", ball(200_000, [3.0, -1.0, 0.5]), false),
+        ("heap", heap, false),
+        ("far", far, false),
+        ("massless", ball(9000, [0.0; 3]), true),
+    ] {
+        let mass = if massless { vec![0.0; p.len()] } else { p.strength.clone() };
+        executor.upload(&p).unwrap();
+        executor.forces(&mut StageTimes::default()).unwrap();
+        let Copied { particles, potential, field } = executor.copy().unwrap()().unwrap();
+        let acceleration: Vec<[f64; 3]> = field.iter().map(|e| e.map(|e| -e)).collect();
+        let state = State {
+            position: &particles.position,
+            velocity: &particles.velocity,
+            mass: &mass,
+            strength: &particles.strength,
+            potential: &potential,
+            external: &[],
+            acceleration: &acceleration,
+        };
+        let expected = Diagnostics::of(state);
+        let found = Diagnostics::from_totals(&executor.totals(&mass).unwrap().unwrap(), 1.0);
+        let first = Diagnostics::default();
+        for ((name_of, a), (_, b)) in found.named(&first).into_iter().zip(expected.named(&first)) {
+            assert!((a - b).abs() <= 1e-11 * b.abs().max(1e-2), "{name}, {name_of}: {a} on the device, {b}");
+        }
+    }
+}
