@@ -1,6 +1,6 @@
 //! `nbody`: N-body sums and simulations.
 
-/// Keeps freed memory for some seconds: each sum needs again what the last one gave back.
+/// Keeps freed memory: each sum needs again what the last one gave back.
 #[cfg(unix)]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -8,7 +8,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 /// What the allocator reads as it starts: long arrays lie in huge pages where the system has them on request.
 #[cfg(unix)]
 #[unsafe(export_name = "_rjem_malloc_conf")]
-pub static ALLOCATOR_OPTIONS: &[u8; 32] = b"thp:always,dirty_decay_ms:60000\0";
+pub static ALLOCATOR_OPTIONS: &[u8; 29] = b"thp:always,dirty_decay_ms:-1\0";
 
 fn main() -> std::process::ExitCode {
     nbody::cli::main()
