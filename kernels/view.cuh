@@ -275,6 +275,16 @@ struct TotalsView {
   uint32_t massless, shares;    // 1: particles count alike; blocks that share the particles
 };
 
+// Independent multiply-adds of a thread.
+constexpr unsigned PEAK_CHAINS = 16;
+
+// Multiply-adds x = factor x + shift that measure the device's peak.
+struct PeakView {
+  double *out;                  // [threads]
+  double factor, shift;
+  uint32_t rounds;
+};
+
 extern "C" __device__ const unsigned layout[] = {
     TILE, TARGETS_F32, TARGETS_F64,
     sizeof(Body), sizeof(Bounds),
@@ -293,4 +303,5 @@ extern "C" __device__ const unsigned layout[] = {
     sizeof(ShareView), offsetof(ShareView, start), offsetof(ShareView, capacity),
     sizeof(GuardView), offsetof(GuardView, softening), offsetof(GuardView, capacity), sizeof(GatherView), offsetof(GatherView, n),
     TOTALS, CHUNK, sizeof(Sphere), sizeof(TotalsView), offsetof(TotalsView, n), offsetof(TotalsView, massless),
+    PEAK_CHAINS, sizeof(PeakView), offsetof(PeakView, rounds),
 };

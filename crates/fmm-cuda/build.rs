@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::SystemTime;
 
 /// The kernels' files, and whether multiplications and additions may be fused: not where bits must be the CPU's.
-const MODULES: [(&str, bool); 16] = [
+const MODULES: [(&str, bool); 17] = [
     ("cartesian", true),
     ("evaluate", true),
     ("gather", false),
@@ -19,6 +19,7 @@ const MODULES: [(&str, bool); 16] = [
     ("near", true),
     ("order", false),
     ("p2p", true),
+    ("peak", true),
     ("sort", false),
     ("step", false),
     ("survey", false),

@@ -76,6 +76,8 @@ pub struct Planned {
 /// The arrays of sums by fast methods, kept from sum to sum.
 #[derive(Default)]
 pub struct Fmm {
+    /// Whether the near field waits for the far field, so that the time of each stage is its own.
+    pub apart: bool,
     cells: [Cells; 2],
     lists: DeviceLists,
     bodies: [Buffer<Body>; 2],
@@ -253,7 +255,7 @@ impl Fmm {
             near.sum(gpu, stream, &place, settings.softening, choice.precision, planned.closest, potential)
         };
         // Near and far field at once: neither needs the other until the expansions add to the sums at bodies.
-        let beside = watch.is_none();
+        let beside = watch.is_none() && !self.apart;
         if beside {
             gpu.order(gpu.stream(), gpu.side())?;
             clock.beside(gpu.side(), Stage::P2P, || meet(gpu.side()))?;

@@ -8,6 +8,7 @@
 #![deny(missing_docs)]
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
+mod alone;
 mod attempt;
 mod buffer;
 mod cartesian;
@@ -33,6 +34,7 @@ mod policy;
 mod totals;
 pub mod view;
 
+pub use alone::{alone, peak};
 pub use buffer::Buffer;
 pub use device::{Description, Gpu, devices};
 pub use driver::{NAMES as FUNCTIONS, load};

@@ -41,6 +41,8 @@ fn every_kernel_is_there_for_every_capability() {
     }
     let mut names: Vec<String> = [
         "bounds_f64",
+        "peak_f32",
+        "peak_f64",
         "keys",
         "sort_bins",
         "sort_pass",

@@ -4,10 +4,12 @@
 mod bodies;
 mod cells;
 mod guard;
+mod peak;
 
 pub use bodies::*;
 pub use cells::*;
 pub use guard::*;
+pub use peak::*;
 
 /// Bodies that one block reads at once, and threads of a block.
 pub const TILE: usize = 256;
@@ -84,5 +86,8 @@ pub const LAYOUT: &[usize] = &{
         size_of::<TotalsView>(),
         offset_of!(TotalsView, n),
         offset_of!(TotalsView, massless),
+        PEAK_CHAINS,
+        size_of::<PeakView>(),
+        offset_of!(PeakView, rounds),
     ]
 };

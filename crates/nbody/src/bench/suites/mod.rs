@@ -6,6 +6,7 @@ pub mod distributions;
 pub mod leafsize;
 pub mod operators;
 pub mod peers;
+mod rates;
 pub mod stages;
 pub mod threads;
 pub mod tune;

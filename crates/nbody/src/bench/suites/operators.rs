@@ -1,10 +1,12 @@
-//! The rate of each operator alone, in the cache of one core, beside the peak of multiply-adds measured in the same run.
+//! The rate of each operator beside the peak of multiply-adds measured in the same run: alone in the cache of one core, and in whole
+//! sums on a GPU.
 
 use std::time::Instant;
 
 use fmm_core::Precision;
 use fmm_core::cpu::workload::{Operator, peak, work};
 
+use super::rates;
 use crate::bench::lines::{distinct, figure};
 use crate::bench::measure::{Context, Limits, spread};
 use crate::bench::record::Record;
@@ -18,12 +20,13 @@ use crate::plot::figure::{Axis, Content, Figure};
 pub const SUITE: Suite = Suite {
     name: "operators",
     preset: include_str!("../../../../../configs/bench-operators.toml"),
-    cpu_only: true,
+    cpu_only: false,
     cases,
     figures,
     summary,
     texts: |_| vec![],
     columns: &[
+        ("device", "device"),
         ("precision", "precision"),
         ("operator", "operator"),
         ("order", "p"),
@@ -39,10 +42,16 @@ const SAMPLE: f64 = 0.01;
 
 fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
     let mut all = vec![];
-    for operator in Operator::ALL {
-        for &order in sweep.preset.orders.iter().take(if operator.has_order() { usize::MAX } else { 1 }) {
-            all.extend(case(operator, order as usize, Precision::F32));
-            all.extend(case(operator, order as usize, Precision::F64));
+    for &device in &sweep.devices {
+        if let Device::Cuda(ordinal) = device {
+            all.extend(rates::cases(sweep, ordinal));
+            continue;
+        }
+        for operator in Operator::ALL {
+            for &order in sweep.preset.orders.iter().take(if operator.has_order() { usize::MAX } else { 1 }) {
+                all.extend(case(operator, order as usize, Precision::F32));
+                all.extend(case(operator, order as usize, Precision::F64));
+            }
         }
     }
     Ok(all)
@@ -113,10 +122,24 @@ pub fn time(
     Some(record)
 }
 
+/// The records of each device and precision.
+fn groups(records: &[Record]) -> Vec<(String, String, Vec<Record>)> {
+    let mut all = vec![];
+    for device in distinct(records, "device") {
+        for precision in distinct(records, "precision") {
+            let among = |r: &&Record| r.text("device") == device && r.text("precision") == precision;
+            let here: Vec<Record> = records.iter().filter(among).cloned().collect();
+            if !here.is_empty() {
+                all.push((device.clone(), precision, here));
+            }
+        }
+    }
+    all
+}
+
 fn figures(records: &[Record]) -> Vec<(String, Figure)> {
     let mut all = vec![];
-    for precision in distinct(records, "precision") {
-        let here: Vec<Record> = records.iter().filter(|r| r.text("precision") == precision).cloned().collect();
+    for (device, precision, here) in groups(records) {
         let bars = here.iter().map(|r| {
             let order =
                 if r.number("order").is_finite() { format!(", p = {}", r.number("order")) } else { String::new() };
@@ -127,22 +150,28 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
         let peak = ("multiply-adds alone".to_string(), best, format!("{}: the measured peak", significant(best)));
         let bars = std::iter::once(peak).chain(bars).collect();
         let content = Content::Bars { x: Axis::linear("GFLOP/s"), bars };
-        let subtitle = format!("{precision}, one thread, data in the cache; share of the peak of multiply-adds");
-        all.push((precision, figure(&here, "Rates of the operators", subtitle, content)));
+        let (name, how) = if device == "cpu" {
+            (precision.clone(), "one thread, data in the cache; share of the peak of multiply-adds".to_string())
+        } else {
+            let n = here[0].number("n");
+            let how = format!("{device}, in sums of N = {n}; share of the peak of multiply-adds without tensor cores");
+            (format!("{}-{precision}", device.replace(':', "")), how)
+        };
+        all.push((name, figure(&here, "Rates of the operators", format!("{precision}, {how}"), content)));
     }
     all
 }
 
 fn summary(records: &[Record]) -> Vec<String> {
     let mut all = vec![];
-    for precision in distinct(records, "precision") {
-        let here: Vec<&Record> = records.iter().filter(|r| r.text("precision") == precision).collect();
-        let share = |r: &&&Record| r.number("fraction");
+    for (device, precision, here) in groups(records) {
+        let share = |r: &&Record| r.number("fraction");
         let best = here.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
         let worst = here.iter().min_by(|a, b| share(a).total_cmp(&share(b)));
         if let (Some(best), Some(worst)) = (best, worst) {
             let told = |r: &Record| format!("{} ({:.0} %)", r.text("operator"), 100.0 * r.number("fraction"));
-            all.push(format!("{precision}: nearest to the peak is {}, farthest {}.", told(best), told(worst)));
+            let (best, worst) = (told(best), told(worst));
+            all.push(format!("{precision} on {device}: nearest to the peak is {best}, farthest {worst}."));
         }
     }
     all

@@ -1,0 +1,88 @@
+//! What a device does where nothing hinders it: the stages of a sum by themselves, and multiply-adds in registers.
+
+use std::time::Duration;
+
+use cust::event::{Event, EventFlags};
+use cust::memory::DevicePointer;
+use fmm_core::accuracy::{self, Problem};
+use fmm_core::plan::Plan;
+use fmm_core::tree::Cube;
+use fmm_core::{Error, Precision, Settings, StageTimes, bodies};
+
+use crate::Gpu;
+use crate::buffer::Buffer;
+use crate::direct::Output;
+use crate::error::device as told;
+use crate::fmm::Fmm;
+use crate::inputs::Inputs;
+use crate::policy;
+use crate::view::{PEAK_CHAINS, PeakView, TILE};
+
+/// The plan of a fast sum of `positions` at themselves, and the device's times of its stages in each of `samples` sums where a stage
+/// begins after the last has ended. The order of `settings` must be given; there is no guard.
+///
+/// # Errors
+/// Those of [`evaluate`](crate::evaluate).
+pub fn alone(
+    gpu: &Gpu,
+    settings: &Settings,
+    positions: &[[f64; 3]],
+    strengths: &[f64],
+    samples: usize,
+) -> Result<(Plan<3>, Vec<StageTimes>), Error> {
+    bodies::check(positions, &[], strengths)?;
+    gpu.enter()?;
+    let cube = Cube::around(&[positions]);
+    let problem = Problem::of(positions, strengths, positions.len(), &cube);
+    let settings = policy::choose(&settings.clone().simplified(), problem)?;
+    let choice = accuracy::choose(&settings, problem)?;
+    let cube = accuracy::fit(cube, &problem, policy::best_leaf(&choice));
+    let plan = Plan::new(&settings, choice, cube, positions, None, &mut StageTimes::default());
+    let mut inputs = Inputs::default();
+    inputs.upload(gpu, (positions, strengths, None))?;
+    let mut field = Buffer::<f64>::new();
+    field.resize(3 * positions.len())?;
+    let mut fmm = Fmm { apart: true, ..Fmm::default() };
+    let planned = fmm.take(&plan)?;
+    fmm.gather(gpu, inputs.ends())?;
+    let mut all = vec![];
+    for _ in 0..=samples {
+        let (output, mut times) =
+            (Output { field: field.pointer(), potential: DevicePointer::null() }, StageTimes::default());
+        fmm.sum(gpu, &settings, &planned, inputs.ends(), output, &mut times, None)?;
+        all.push(times);
+    }
+    // The first makes tables.
+    all.remove(0);
+    Ok((plan, all))
+}
+
+/// Blocks that fill any device several times.
+const BLOCKS: usize = 8192;
+
+/// The most floating-point operations a second of the device's ordinary units (not of its tensor cores): independent multiply-adds,
+/// the best of five launches.
+///
+/// # Errors
+/// [`Error::Device`] if the driver fails.
+pub fn peak(gpu: &Gpu, precision: Precision) -> Result<f64, Error> {
+    gpu.enter()?;
+    let mut out = Buffer::<f64>::new();
+    out.resize(BLOCKS * TILE)?;
+    let view = PeakView { out: out.pointer(), factor: 0.5, shift: 1.0, rounds: 2048 };
+    let name = if precision == Precision::F32 { "peak_f32" } else { "peak_f64" };
+    let failed = |e| told("cannot time the GPU")(e);
+    let mut least = Duration::MAX;
+    for _ in 0..5 {
+        let (begin, end) = (Event::new(EventFlags::DEFAULT), Event::new(EventFlags::DEFAULT));
+        let (begin, end) = (begin.map_err(failed)?, end.map_err(failed)?);
+        begin.record(gpu.stream()).map_err(failed)?;
+        // SAFETY: `out` has a number for each thread, and lives until the queue is done.
+        unsafe { gpu.kernels().launch(gpu.stream(), name, BLOCKS as u32, TILE as u32, &view)? };
+        end.record(gpu.stream()).map_err(failed)?;
+        gpu.finish()?;
+        least = least.min(end.elapsed(&begin).map_err(failed)?);
+    }
+    let operations = (2 * BLOCKS * TILE * PEAK_CHAINS) as f64 * f64::from(view.rounds);
+    Ok(operations / least.as_secs_f64())
+}
