@@ -42,7 +42,8 @@ pub fn alone(
     inputs.upload(gpu, (positions, strengths, None))?;
     let mut field = Buffer::<f64>::new();
     field.resize(3 * positions.len())?;
-    let mut fmm = Fmm { apart: true, ..Fmm::default() };
+    let mut fmm = Fmm::default();
+    fmm.apart = true;
     let planned = fmm.take(&plan)?;
     fmm.gather(gpu, inputs.ends())?;
     let mut all = vec![];

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
 use fmm_core::cpu::workload::{Operator, work};
@@ -36,7 +37,7 @@ struct Sums {
     peak: f64,
 }
 
-type Kept = Rc<RefCell<HashMap<(usize, Precision), Sums>>>;
+type Kept = Rc<RefCell<HashMap<(usize, &'static str), Sums>>>;
 
 /// The cases of a GPU.
 pub fn cases(sweep: &Sweep, ordinal: u32) -> Vec<Case> {
@@ -55,10 +56,13 @@ pub fn cases(sweep: &Sweep, ordinal: u32) -> Vec<Case> {
                         return Ok(None);
                     }
                     let mut kept = kept.borrow_mut();
-                    if !kept.contains_key(&(order, precision)) {
-                        kept.insert((order, precision), sums(n, ordinal, order, precision, context.limits.samples)?);
-                    }
-                    let mut record = record((operator, stage), order, precision, &kept[&(order, precision)]);
+                    let sums = match kept.entry((order, precision.name())) {
+                        Entry::Occupied(there) => there.into_mut(),
+                        Entry::Vacant(place) => {
+                            place.insert(sums(n, ordinal, order, precision, context.limits.samples)?)
+                        }
+                    };
+                    let mut record = record((operator, stage), order, precision, sums);
                     record.set("device", Device::Cuda(ordinal).to_string()).set("n", n);
                     context.machine(&mut record, Device::Cuda(ordinal));
                     Ok(Some(record))
@@ -109,12 +113,13 @@ fn record((operator, stage): (Operator, Stage), order: usize, precision: Precisi
     let mut seconds: Vec<f64> = sums.times.iter().map(|t| t.seconds(stage)).collect();
     let mut record = Record::default();
     spread(&mut record, &mut seconds);
-    let rate = operations * units / record.number("seconds");
+    let each = record.number("seconds") / units;
+    let rate = operations / each;
     record.set("operator", stage.name()).set("unit", operator.unit()).set("precision", precision.name());
     if operator.has_order() {
         record.set("order", order);
     }
-    record.set("operations", operations).set("nanoseconds", 1e9 * record.number("seconds") / units);
+    record.set("operations", operations).set("nanoseconds", 1e9 * each);
     record.set("gflops", rate / 1e9).set("peak_gflops", sums.peak / 1e9).set("fraction", rate / sums.peak);
     record
 }
