@@ -9,10 +9,10 @@ use fmm_core::{Choice, Error, Method, Precision, Settings, Softening, Stage, Sta
 
 use crate::buffer::Buffer;
 use crate::direct::{self, Direct, Output, Request};
-use crate::fmm::{Ends, Fmm};
+use crate::fmm::Fmm;
 use crate::geometry::{Survey, Work};
 use crate::guard::{Guard, Measured};
-use crate::inputs::{Host, Inputs};
+use crate::inputs::{Ends, Host, Inputs};
 use crate::order::Units;
 use crate::{Gpu, policy};
 

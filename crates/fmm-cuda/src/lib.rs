@@ -21,6 +21,7 @@ mod evaluate;
 mod executor;
 mod far;
 mod fmm;
+mod fragments;
 mod frozen;
 pub mod geometry;
 mod guard;
@@ -29,7 +30,9 @@ mod kernels;
 mod near;
 mod operators;
 mod order;
+mod place;
 mod policy;
+mod slots;
 mod totals;
 pub mod view;
 
