@@ -4,8 +4,8 @@
 #include "softening.cuh"
 #include "weights.cuh"
 
-// Threads of a block that is alone, and targets of a block of the direct sums.
-constexpr unsigned ALONE = 1024, GUARDED = 4;
+// Threads of a block that is alone, and of a block of the direct sums, each of which has a target.
+constexpr unsigned ALONE = 1024, GUARDED = 128;
 
 // The sum over the threads before this one of a block of ALONE, never smaller than over fewer, and in `total` over all. Numbers are
 // added one after the other: sums in the order of a tree could round below those of fewer threads.
@@ -119,45 +119,44 @@ template <typename Real> __device__ inline void shares(const ShareView &v) {
   }
 }
 
+// A share of the sources at GUARDED targets, one a thread. Sources go through shared memory, so that each is read once for all of them.
 template <template <typename> class Kernel> __device__ inline void guard(const GuardView &v) {
-  __shared__ double sums[4][TILE];
+  __shared__ Body tile[GUARDED];
   const Kernel<double> kernel(v.softening);
-  const unsigned first = blockIdx.x * GUARDED, part = blockIdx.y, me = threadIdx.x;
-  double at[GUARDED][3], sum[GUARDED][3] = {};
-  // Upper halves of squares: they are in the order of the squares, and a factor of a thousand needs no more digits.
-  int largest[GUARDED] = {};
-  for (unsigned t = 0; t < GUARDED; t++) {
-    const size_t place = v.picked[min(first + t, v.targets - 1)];
-    for (int d = 0; d < 3; d++) at[t][d] = (v.position[v.stride * place + d] * v.unit) * v.scale;
-  }
+  const unsigned me = threadIdx.x, target = blockIdx.x * GUARDED + me, part = blockIdx.y;
+  const size_t place = v.picked[min(target, v.targets - 1)];
+  double at[3], sum[3] = {};
+  for (int d = 0; d < 3; d++) at[d] = (v.position[v.stride * place + d] * v.unit) * v.scale;
+  // The upper half of the square: halves are in the order of the squares, and a factor of a thousand needs no more digits.
+  int largest = 0;
   const uint64_t begin = uint64_t(v.n) * part / v.parts, end = uint64_t(v.n) * (part + 1) / v.parts;
-#pragma unroll 2
-  for (uint64_t j = begin + me; j < end; j += TILE) {
-    const Body b = v.sources[j];
-#pragma unroll
-    for (unsigned t = 0; t < GUARDED; t++) {
-      const double dx = fma(-b.x, v.scale, at[t][0]), dy = fma(-b.y, v.scale, at[t][1]), dz = fma(-b.z, v.scale, at[t][2]);
+  // What is beyond the last source repeats its place without its strength.
+  const auto source = [&](uint64_t j) {
+    const Body b = v.sources[min(j, uint64_t(v.n) - 1)];
+    return Body{b.x * v.scale, b.y * v.scale, b.z * v.scale, j < end ? b.q : 0};
+  };
+  Body next = source(begin + me);
+  for (uint64_t first = begin; first < end; first += GUARDED) {
+    __syncthreads();
+    tile[me] = next;
+    __syncthreads();
+    if (first + GUARDED < end) next = source(first + GUARDED + me);
+#pragma unroll 8
+    for (unsigned j = 0; j < GUARDED; j++) {
+      const Body s = tile[j];
+      const double dx = at[0] - s.x, dy = at[1] - s.y, dz = at[2] - s.z;
       const double r2 = fma(dx, dx, fma(dy, dy, dz * dz));
-      const double g = kernel.force(b.q, r2 + kernel.raise());
-      sum[t][0] = fma(g, dx, sum[t][0]);
-      sum[t][1] = fma(g, dy, sum[t][1]);
-      sum[t][2] = fma(g, dz, sum[t][2]);
-      largest[t] = max(largest[t], __double2hiint(g * g * r2));
+      const double g = kernel.force(s.q, r2 + kernel.raise());
+      sum[0] = fma(g, dx, sum[0]);
+      sum[1] = fma(g, dy, sum[1]);
+      sum[2] = fma(g, dz, sum[2]);
+      largest = max(largest, __double2hiint(g * g * r2));
     }
   }
-  for (unsigned t = 0; t < GUARDED && first + t < v.targets; t++) {
-    __syncthreads();
-    for (int k = 0; k < 3; k++) sums[k][me] = sum[t][k];
-    sums[3][me] = __hiloint2double(largest[t], 0);
-    for (unsigned half = TILE / 2; half > 0; half /= 2) {
-      __syncthreads();
-      if (me >= half) continue;
-      for (int k = 0; k < 3; k++) sums[k][me] += sums[k][me + half];
-      sums[3][me] = fmax(sums[3][me], sums[3][me + half]);
-    }
-    __syncthreads();
-    if (me < 4) v.partial[(size_t(first + t) * v.parts + part) * 4 + me] = sums[me][0];
-  }
+  if (target >= v.targets) return;
+  double *out = v.partial + (size_t(target) * v.parts + part) * 4;
+  for (int d = 0; d < 3; d++) out[d] = sum[d];
+  out[3] = __hiloint2double(largest, 0);
 }
 
 extern "C" {
@@ -229,28 +228,31 @@ __global__ void __launch_bounds__(ALONE) guard_pick(GuardView v) {
   }
 }
 
-__global__ void __launch_bounds__(TILE) guard_newton_f64(GuardView v) { guard<Newton>(v); }
-__global__ void __launch_bounds__(TILE) guard_plummer_f64(GuardView v) { guard<Plummer>(v); }
-__global__ void __launch_bounds__(TILE) guard_p1_f64(GuardView v) { guard<P1>(v); }
-__global__ void __launch_bounds__(TILE) guard_spline_f64(GuardView v) { guard<Spline>(v); }
+__global__ void __launch_bounds__(GUARDED) guard_newton_f64(GuardView v) { guard<Newton>(v); }
+__global__ void __launch_bounds__(GUARDED) guard_plummer_f64(GuardView v) { guard<Plummer>(v); }
+__global__ void __launch_bounds__(GUARDED) guard_p1_f64(GuardView v) { guard<P1>(v); }
+__global__ void __launch_bounds__(GUARDED) guard_spline_f64(GuardView v) { guard<Spline>(v); }
 
-// The sums over all parts, the field that is to be measured, and the weight, of each target.
+// The sums over all parts, the field that is to be measured, and the weight, of each target. A warp has one.
 __global__ void __launch_bounds__(TILE) guard_join(GuardView v) {
-  const unsigned i = blockIdx.x * TILE + threadIdx.x, target = i / 8, k = i % 8;
+  const unsigned target = blockIdx.x * (TILE / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (target >= v.targets) return;
-  double value = 0;
-  if (k < 4) {
-    for (unsigned part = 0; part < v.parts; part++) {
-      const double other = v.partial[(size_t(target) * v.parts + part) * 4 + k];
-      value = k < 3 ? value + other : fmax(value, other);
-    }
-  } else if (k < 7) {
-    value = v.field[v.stride * size_t(v.picked[target]) + k - 4];
-  } else {
-    value = v.weight[target];
+  double sum[4] = {};
+  for (unsigned part = lane; part < v.parts; part += 32) {
+    const double *other = v.partial + (size_t(target) * v.parts + part) * 4;
+    for (unsigned k = 0; k < 3; k++) sum[k] += other[k];
+    sum[3] = fmax(sum[3], other[3]);
   }
-  v.out[i] = value;
+  for (unsigned d = 16; d > 0; d /= 2) {
+    for (unsigned k = 0; k < 3; k++) sum[k] += __shfl_xor_sync(~0u, sum[k], d);
+    sum[3] = fmax(sum[3], __shfl_xor_sync(~0u, sum[3], d));
+  }
+  if (lane > 0) return;
+  double *out = v.out + 8 * size_t(target);
+  for (unsigned k = 0; k < 4; k++) out[k] = sum[k];
+  for (unsigned k = 0; k < 3; k++) out[4 + k] = v.field[v.stride * size_t(v.picked[target]) + k];
+  out[7] = v.weight[target];
   // Beside the rows: whether there was room.
-  if (i == 0) v.out[8 * size_t(v.targets)] = v.shared ? v.shared[0] : 0;
+  if (target == 0) v.out[8 * size_t(v.targets)] = v.shared ? v.shared[0] : 0;
 }
 }

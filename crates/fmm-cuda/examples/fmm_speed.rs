@@ -1,8 +1,9 @@
 //! Milliseconds of whole evaluations of the forces on a GPU, tree, lists and guard included, with the error measured on 4096
 //! targets.
 //!
-//! `cargo run --release --example fmm_speed -- N[:LEAF[:ORDER]]...` prints one JSON object a line; `ms` is the fastest of seven by the host's
-//! clock, `least` what its stages have taken.
+//! `cargo run --release --example fmm_speed -- N[:LEAF[:ORDER[:DIGITS]]]...` prints one JSON object a line; `ms` is the fastest of seven by the
+//! host's clock, `least` what its stages have taken. A leaf of 0 is the default's. With an order the error is what it is, and `guard_error`
+//! what the guard would say of it; sums are then for a tolerance of 10^-DIGITS, or 1e-3.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -52,8 +53,10 @@ fn main() -> Result<(), Failure> {
             let truth = Truth::new(&gpu, &particles)?;
             for case in same {
                 let numbers: Vec<usize> = case.split(':').map(str::parse).collect::<Result<_, _>>()?;
-                let (leaf_size, order) = (numbers.get(1).copied(), numbers.get(2).copied());
-                for &(tolerance, precision, most) in &CASES[..if order.is_some() { 1 } else { CASES.len() }] {
+                let (leaf_size, order) = (numbers.get(1).copied().filter(|&l| l > 0), numbers.get(2).copied());
+                let asked = 10f64.powi(-(numbers.get(3).copied().unwrap_or(3) as i32));
+                let near = |t: f64| (t / asked - 1.0).abs() < 1e-3;
+                for &(tolerance, precision, most) in CASES.iter().filter(|c| order.is_none() || near(c.0)) {
                     if n > most {
                         continue;
                     }
@@ -113,9 +116,14 @@ fn run(set: &str, particles: &Particles, truth: &Truth, settings: Settings) -> R
     let l2 = (norm(&delta) / norm(&truth.field)).sqrt();
     let stages: Vec<String> =
         STAGES.iter().map(|&s| format!("\"{}\": {:.3}", s.name(), times.seconds(s) * 1e3)).collect();
+    let guard = match settings.order {
+        Some(_) => fmm_cuda::measure(&Gpu::open(0)?, &settings, &particles.position, &particles.strength, None)?.1,
+        None => 0.0,
+    };
     println!(
         "{{\"n\": {n}, \"set\": \"{set}\", \"tolerance\": {:e}, \"precision\": \"{}\", \"order\": {}, \"leaf\": {}, \
-         \"ms\": {:.3}, \"million_per_s\": {:.1}, \"least\": {:.3}, {}, \"sums\": {}, \"rms\": {rms:.2e}, \"l2\": {l2:.2e}}}",
+         \"ms\": {:.3}, \"million_per_s\": {:.1}, \"least\": {:.3}, {}, \"sums\": {}, \"rms\": {rms:.2e}, \"l2\": {l2:.2e}, \
+         \"guard_error\": {guard:.2e}}}",
         settings.tolerance,
         choice.precision.name(),
         choice.order.unwrap_or(0),

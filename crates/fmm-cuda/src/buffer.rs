@@ -97,21 +97,20 @@ impl<T: DeviceCopy + Default> Buffer<T> {
         Ok(values)
     }
 
-    /// Queues a copy of the contents on the device.
+    /// Queues the replacing of the contents by those of `other`.
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver refuses.
-    pub fn duplicate(&self, stream: &Stream) -> Result<Self, Error> {
-        let mut other = Buffer::new();
-        other.resize(self.len)?;
-        if let (Some(from), Some(to)) = (&self.memory, &mut other.memory)
-            && self.len > 0
-        {
+    pub fn copy_from(&mut self, other: &Self, stream: &Stream) -> Result<(), Error> {
+        self.resize(other.len)?;
+        match (&mut self.memory, &other.memory) {
             // SAFETY: both live until the stream is done with them, which the caller waits for.
-            unsafe { to.index(..self.len).async_copy_from(&from.index(..self.len), stream) }
-                .map_err(told("cannot copy on the GPU"))?;
+            (Some(to), Some(from)) if other.len > 0 => {
+                unsafe { to.index(..other.len).async_copy_from(&from.index(..other.len), stream) }
+                    .map_err(told("cannot copy on the GPU"))
+            }
+            _ => Ok(()),
         }
-        Ok(other)
     }
 }
 
@@ -127,6 +126,18 @@ impl Buffer<f64> {
             memory.index(..flat.len()).copy_to(flat).map_err(told("cannot copy from the GPU"))?;
         }
         Ok(values)
+    }
+
+    /// Copies the contents to `values`, as many as there are, through a queue; nothing else of the device is waited for. The work that writes
+    /// them must be finished.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the copy fails.
+    pub fn read_by(&self, values: &mut [f64], stream: &Stream) -> Result<(), Error> {
+        let Some(memory) = self.memory.as_ref().filter(|_| self.len > 0) else { return Ok(()) };
+        // SAFETY: the values stay where they are until the queue is done.
+        let queued = unsafe { memory.index(..self.len).async_copy_to(values, stream) };
+        queued.and_then(|()| stream.synchronize()).map_err(told("cannot copy from the GPU"))
     }
 }
 

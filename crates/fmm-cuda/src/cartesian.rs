@@ -6,9 +6,11 @@ use fmm_core::{Error, Softening};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
-use crate::fmm::Place;
+use crate::fragments::DeviceReal;
 use crate::kernels::SHARED;
-use crate::operators::{DeviceReal, M2l, Offsets, Slots};
+use crate::operators::M2l;
+use crate::place::Place;
+use crate::slots::{Offsets, Slots};
 use crate::view::{CartesianMatrixView, CartesianView, CsrView, TILE};
 
 /// A softened kernel and the cells that it is expanded in: the tables of M2L depend on the ratio of lengths.

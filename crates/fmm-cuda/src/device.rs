@@ -7,6 +7,7 @@ use cust::context::{Context, CurrentContext};
 use cust::device::{Device, DeviceAttribute};
 use cust::event::{Event, EventFlags};
 use cust::stream::{Stream, StreamFlags, StreamWaitEventFlags};
+use cust::sys::{cuStreamSynchronize, cudaError_enum};
 use fmm_core::Error;
 
 use crate::error::device as told;
@@ -147,9 +148,16 @@ impl Gpu {
         CurrentContext::set_current(&self.context).map_err(told("cannot use the GPU"))
     }
 
-    /// Waits until copies from the host have arrived, which the GPU's queue does not wait for.
+    /// Waits until copies from the host have arrived, which the GPU's queues do not wait for; but not for copies that another thread
+    /// makes in a queue of its own.
     pub(crate) fn settle(&self) -> Result<(), Error> {
-        CurrentContext::synchronize().map_err(told("the GPU failed"))
+        // SAFETY: null is the queue of all copies that name none.
+        let done = unsafe { cuStreamSynchronize(std::ptr::null_mut()) };
+        if done == cudaError_enum::CUDA_SUCCESS {
+            Ok(())
+        } else {
+            Err(Error::Device(format!("the GPU failed: {done:?}")))
+        }
     }
 
     /// Waits until all work is done.

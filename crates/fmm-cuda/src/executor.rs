@@ -12,7 +12,7 @@ use crate::Gpu;
 use crate::attempt::{self, Arrays, Bodies};
 use crate::buffer::Buffer;
 use crate::direct::{self, Output, Request};
-use crate::frozen::Frozen;
+use crate::frozen::Freezer;
 use crate::inputs::Inputs;
 use crate::order::Units;
 use crate::totals::{self, Totals as Summing};
@@ -33,6 +33,7 @@ pub struct CudaExecutor {
     state: State,
     arrays: Arrays,
     summing: Summing,
+    freezer: Freezer,
     settings: Settings,
     strength: Arc<Vec<f64>>,
     coupling: Arc<Vec<f64>>,
@@ -78,6 +79,7 @@ impl CudaExecutor {
             state: State::default(),
             arrays: Arrays::default(),
             summing: Summing::default(),
+            freezer: Freezer::default(),
             settings: settings.simplified(),
             strength: Arc::default(),
             coupling: Arc::default(),
@@ -199,6 +201,7 @@ impl Executor for CudaExecutor {
         self.arrays = Arrays::default();
         self.state = State::default();
         self.summing = Summing::default();
+        self.freezer = Freezer::default();
         let bytes = 8 * (3 * n + velocity.len() * 3 + n + coupling.len() + 3 * n);
         direct::fits(&self.gpu, bytes, &format!("{n} particles"))?;
         self.state.inputs.upload(&self.gpu, (position, strength, None))?;
@@ -282,7 +285,7 @@ impl Executor for CudaExecutor {
         self.enter()?;
         self.complete()?;
         let State { inputs, velocity, field, potential, .. } = &self.state;
-        Frozen::of(&self.gpu, [&inputs.position, velocity, field, potential], (&self.strength, &self.coupling))
+        self.freezer.copy(&self.gpu, [&inputs.position, velocity, field, potential], (&self.strength, &self.coupling))
     }
 
     fn want_potential(&mut self, wanted: bool) {

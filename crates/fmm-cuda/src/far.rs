@@ -7,12 +7,13 @@ use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::cartesian::{Softened, Stage as AtBodies};
 use crate::direct;
+use crate::fragments::DeviceReal;
 use crate::geometry::Tiles;
 use crate::kernels::SHARED;
-use crate::operators::{Basis, Cut, DeviceReal, Offsets, Operators};
+use crate::operators::{Basis, Cut, Operators};
+use crate::place::Place;
+use crate::slots::Offsets;
 use crate::view::{CELLS, FarView, GatherView, M2lView, TILE, TranslateView, TreeView};
-
-use super::fmm::Place;
 
 /// Warps of a block, at most.
 const WARPS: usize = 4;

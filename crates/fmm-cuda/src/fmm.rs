@@ -1,7 +1,7 @@
 //! Sums on the device by fast methods: trees, lists and every operator.
 
 use fmm_core::accuracy;
-use fmm_core::cpu::{leaf_step, power_of_two_below};
+use fmm_core::cpu::leaf_step;
 use fmm_core::lists::Classes;
 use fmm_core::plan::{Plan, schedule};
 use fmm_core::tree::Cube;
@@ -14,50 +14,17 @@ use crate::cells::{Cells, rows};
 use crate::clock::Clock;
 use crate::direct::{self, Output};
 use crate::far::Far;
-use crate::geometry::{DeviceLists, Tiles, Work};
+use crate::fragments::DeviceReal;
+use crate::geometry::{DeviceLists, Work};
 use crate::guard::Shares;
+use crate::inputs::Ends;
 use crate::near::Near;
-use crate::operators::{DeviceReal, Offsets};
-use crate::order::Points;
-use crate::view::{Body, CsrView, GatherView, ShareView, Sum, TILE, TreeView};
+use crate::place::Place;
+use crate::slots::Offsets;
+use crate::view::{Body, GatherView, ShareView, Sum, TILE};
 
 use cust::memory::DevicePointer;
 use cust::stream::Stream;
-
-/// Where the arrays of a sum are.
-#[derive(Clone, Copy)]
-pub struct Place<'a> {
-    /// Tree of the targets.
-    pub targets: TreeView,
-    /// Tree of the sources, perhaps the same.
-    pub sources: TreeView,
-    /// Cells of the targets as operators take them.
-    pub target_tiles: &'a Tiles,
-    /// Cells of the sources.
-    pub source_tiles: &'a Tiles,
-    /// Leaves of the targets, and how many.
-    pub target_leaves: (DevicePointer<u32>, usize),
-    /// Leaves of the sources.
-    pub source_leaves: (DevicePointer<u32>, usize),
-    /// Well-separated cells.
-    pub m2l: CsrView,
-    /// Multipoles at leaves.
-    pub m2p: CsrView,
-    /// Bodies of leaves to cells.
-    pub p2l: CsrView,
-    /// Direct sums.
-    pub p2p: CsrView,
-    /// How many there are of each of the four.
-    pub pairs: [usize; 4],
-    /// In the order of their tree.
-    pub target_bodies: DevicePointer<Body>,
-    /// In the order of their tree.
-    pub source_bodies: DevicePointer<Body>,
-    /// In the order of the targets' tree, of scaled strengths.
-    pub sums: DevicePointer<Sum>,
-    /// Whether targets and sources are the same bodies, of which none sees itself.
-    pub same: bool,
-}
 
 /// What the host knows of a plan whose trees and lists lie on the device.
 #[derive(Clone)]
@@ -103,29 +70,6 @@ struct Last {
 /// What a stage has left, for comparisons with the CPU's: multipoles and local expansions cell after cell, and sums at the targets
 /// in the order of their tree, of strengths that are multiplied by the last number.
 pub type Watch<'a> = &'a mut dyn FnMut(Stage, Vec<f64>, Vec<f64>, Vec<Sum>, f64);
-
-/// Points on the device; targets only where they are not the sources.
-#[derive(Clone, Copy)]
-pub struct Ends {
-    /// Sources.
-    pub sources: Points,
-    /// Other targets.
-    pub targets: Option<Points>,
-    /// The largest |q|.
-    pub largest: f64,
-}
-
-impl Ends {
-    /// The power of two that strengths are multiplied by.
-    pub fn strength_scale(&self) -> f64 {
-        power_of_two_below(1.0 / self.largest)
-    }
-
-    /// The targets, which may be the sources.
-    pub fn at(&self) -> Points {
-        self.targets.unwrap_or(self.sources)
-    }
-}
 
 impl Fmm {
     /// Trees and lists of `sources` at `targets` or at themselves, `[n][3]` within `cube`, made on the device.

@@ -9,9 +9,10 @@ use crate::buffer::Buffer;
 use crate::direct::kernel;
 use crate::view::{Body, GuardView, ShareView, TILE};
 
-/// Shares of the sources, each a block's, and targets of a block.
-const PARTS: usize = 64;
-const GUARDED: usize = 4;
+/// Sources of a block at least, the most shares of them, and targets of a block. The bits of a sum depend on these and not on the device.
+const FEWEST: usize = 256;
+const PARTS: usize = 1024;
+const GUARDED: usize = 128;
 
 /// Threads of a block that is alone, and warps of a block of shares.
 const ALONE: usize = 1024;
@@ -65,21 +66,24 @@ pub struct Measured {
 }
 
 impl Guard {
-    /// The larger of rms(e) and L2, as [`Sample::weigh`] defines them, of the sum on a sample of its targets.
+    /// The larger of rms(e) and L2, as [`Sample::weigh`] defines them, of the sum on a sample of its targets, `larger` times larger than
+    /// it must be.
     pub fn error(
         &mut self,
         gpu: &Gpu,
         softening: Softening,
         sum: &Measured,
         shares: Option<&Shares>,
+        larger: usize,
     ) -> Result<f64, Error> {
         if sum.targets == 0 || sum.n == 0 {
             return Ok(0.0);
         }
-        let targets = sample_size(sum.targets);
+        let targets = larger * sample_size(sum.targets);
         self.picked.resize(targets)?;
         self.weight.resize(targets)?;
-        self.partial.resize(targets * PARTS * 4)?;
+        let parts = (sum.n / FEWEST).clamp(1, PARTS);
+        self.partial.resize(targets * parts * 4)?;
         self.out.resize(targets * 8 + 1)?;
         self.found.resize(1)?;
         let mut room = shares.map_or(0, |s| {
@@ -109,7 +113,7 @@ impl Guard {
                 n: sum.n as u32,
                 all: sum.targets as u32,
                 targets: targets as u32,
-                parts: PARTS as u32,
+                parts: parts as u32,
                 capacity: room as u32,
                 stride: sum.stride as u32,
             };
@@ -117,9 +121,10 @@ impl Guard {
             unsafe {
                 let kernels = gpu.kernels();
                 kernels.launch(gpu.stream(), "guard_pick", 1, ALONE as u32, &view)?;
-                let grid = (targets.div_ceil(GUARDED) as u32, PARTS as u32);
-                kernels.launch(gpu.stream(), &format!("guard_{name}_f64"), grid, TILE as u32, &view)?;
-                kernels.launch(gpu.stream(), "guard_join", (targets * 8).div_ceil(TILE) as u32, TILE as u32, &view)?;
+                let grid = (targets.div_ceil(GUARDED) as u32, parts as u32);
+                kernels.launch(gpu.stream(), &format!("guard_{name}_f64"), grid, GUARDED as u32, &view)?;
+                let blocks = targets.div_ceil(TILE / 32) as u32;
+                kernels.launch(gpu.stream(), "guard_join", blocks, TILE as u32, &view)?;
             }
             gpu.finish()?;
             let rows = self.out.download()?;

@@ -3,11 +3,34 @@
 use cust::memory::DevicePointer;
 use fmm_core::Error;
 use fmm_core::accuracy::Strengths;
+use fmm_core::cpu::power_of_two_below;
 
 use crate::Gpu;
 use crate::buffer::Buffer;
-use crate::fmm::Ends;
 use crate::order::Points;
+
+/// Points on the device; targets only where they are not the sources.
+#[derive(Clone, Copy)]
+pub struct Ends {
+    /// Sources.
+    pub sources: Points,
+    /// Other targets.
+    pub targets: Option<Points>,
+    /// The largest |q|.
+    pub largest: f64,
+}
+
+impl Ends {
+    /// The power of two that strengths are multiplied by.
+    pub fn strength_scale(&self) -> f64 {
+        power_of_two_below(1.0 / self.largest)
+    }
+
+    /// The targets, which may be the sources.
+    pub fn at(&self) -> Points {
+        self.targets.unwrap_or(self.sources)
+    }
+}
 
 /// Sources and their strengths, and targets where they are others, on the host.
 pub type Host<'a> = (&'a [[f64; 3]], &'a [f64], Option<&'a [[f64; 3]]>);

@@ -22,6 +22,7 @@ mod evaluate;
 mod executor;
 mod far;
 mod fmm;
+mod fragments;
 mod frozen;
 pub mod geometry;
 mod guard;
@@ -30,7 +31,9 @@ mod kernels;
 mod near;
 mod operators;
 mod order;
+mod place;
 mod policy;
+mod slots;
 mod totals;
 pub mod view;
 

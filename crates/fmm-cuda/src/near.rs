@@ -7,7 +7,7 @@ use fmm_core::{Error, Precision, Softening};
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::direct::kernel;
-use crate::fmm::Place;
+use crate::place::Place;
 use crate::view::{NearView, TILE};
 
 /// Targets of a task, at most: `MOST_TARGETS` of the kernels.

@@ -6,14 +6,15 @@
 use cust::memory::DeviceCopy;
 use fmm_core::Error;
 use fmm_core::expansion::{Expansion, Kind, Spherical, Translation, matrix, recurrences};
-use fmm_core::lists::Classes;
 use fmm_core::real::Real;
 use rayon::prelude::*;
 
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::cartesian::{self, Softened};
+use crate::fragments::{DeviceReal, Fragments};
 use crate::kernels::SHARED;
+use crate::slots::{Offsets, Slots, signs};
 use crate::view::{CELLS, NONE};
 
 /// Targets and coefficients that a thread of a translation holds.
@@ -27,63 +28,6 @@ const DEEPEST: usize = 36;
 
 /// Threads of a block, at least: so many gather at once.
 const GATHERING: usize = 256;
-
-/// A precision of the device.
-pub trait DeviceReal: Real + DeviceCopy {
-    /// Appends the words of four numbers as a lane of the tensor cores takes them. In single precision: what TF32 holds; where numbers
-    /// are split, what bf16 holds, in pairs, and then what it holds of the rest.
-    fn words(four: [f64; 4], split: bool, to: &mut Vec<u32>);
-
-    /// The words of four signs.
-    fn sign_words(four: [bool; 4], split: bool) -> [u32; 4] {
-        let _ = split;
-        four.map(|negative| u32::from(negative) << 31)
-    }
-}
-
-impl DeviceReal for f32 {
-    fn words(four: [f64; 4], split: bool, to: &mut Vec<u32>) {
-        if !split {
-            return to.extend(four.map(|x| rounded(x as f32, 13)));
-        }
-        let high = four.map(|x| rounded(x as f32, 16));
-        let low = std::array::from_fn(|i| rounded((four[i] - f64::from(f32::from_bits(high[i]))) as f32, 16));
-        to.extend([high, low].iter().flat_map(|half: &[u32; 4]| [half[0] >> 16 | half[1], half[2] >> 16 | half[3]]));
-    }
-
-    fn sign_words(four: [bool; 4], split: bool) -> [u32; 4] {
-        let bit = four.map(u32::from);
-        if split {
-            let pairs = [bit[0] << 15 | bit[1] << 31, bit[2] << 15 | bit[3] << 31];
-            [pairs[0], pairs[1], pairs[0], pairs[1]]
-        } else {
-            bit.map(|b| b << 31)
-        }
-    }
-}
-
-impl DeviceReal for f64 {
-    fn words(four: [f64; 4], _: bool, to: &mut Vec<u32>) {
-        to.extend(four.iter().flat_map(|x| [x.to_bits() as u32, (x.to_bits() >> 32) as u32]));
-    }
-}
-
-/// The bits of `x` rounded to the nearest number whose last `cut` bits are 0.
-fn rounded(x: f32, cut: u32) -> u32 {
-    let bits = x.to_bits().wrapping_add(1 << (cut - 1)) & (u32::MAX << cut);
-    if f32::from_bits(bits).is_finite() { bits } else { x.to_bits() & (u32::MAX << cut) }
-}
-
-/// Which offsets M2L meets.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Offsets {
-    /// The rule's.
-    pub separation2: f64,
-    /// Whether cells may be near for their softening, however many sides they are apart.
-    pub softened: bool,
-    /// Their numbers.
-    pub classes: Classes<3>,
-}
 
 /// How the product of a translation is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,61 +80,6 @@ pub struct M2l {
     pub per_level: usize,
     /// How the product is cut.
     pub cut: Fragments,
-}
-
-/// How the products of M2L are cut for the tensor cores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fragments {
-    /// Coefficients.
-    pub n: usize,
-    /// Eights of target coefficients of a block: the kernels exist for some numbers.
-    pub tiles: usize,
-    /// Eights of target coefficients of all blocks.
-    pub columns: usize,
-    /// Steps of 16 source coefficients.
-    pub steps: usize,
-    /// Whether the last step has 8.
-    pub half: bool,
-}
-
-impl Fragments {
-    fn new(n: usize, bytes: usize) -> Self {
-        let sizes: &[usize] = if bytes == 4 { &[1, 2, 4, 5, 7, 8, 9, 11, 13] } else { &[1, 2, 4, 5, 6] };
-        let (all, most) = (n.div_ceil(8), sizes[sizes.len() - 1]);
-        let blocks = all.div_ceil(most);
-        let tiles = sizes.iter().copied().find(|&size| size >= all.div_ceil(blocks)).unwrap_or(most);
-        let steps = n.div_ceil(16);
-        Fragments { n, tiles, columns: tiles * blocks, steps, half: n - 16 * (steps - 1) <= 8 }
-    }
-
-    /// Packed places of a cell.
-    pub fn pitch(&self) -> usize {
-        16 * self.steps
-    }
-
-    /// The coefficient at a packed place: four (in a last half step two) side by side belong to one lane.
-    fn coefficient(&self, place: usize) -> Option<usize> {
-        let (step, lane, k) = (place / 16, place % 16 / 4, place % 4);
-        let held = if self.half && step + 1 == self.steps { 2 } else { 4 };
-        Some(16 * step + held * lane + k).filter(|&c| k < held && c < self.n)
-    }
-
-    /// A matrix `[source][target]` in the order of the lanes, four numbers a lane.
-    fn arrange(&self, matrix: &[f64]) -> Vec<[f64; 4]> {
-        let mut out = vec![];
-        for step in 0..self.steps {
-            for column in 0..self.columns {
-                out.extend((0..32).map(|lane| {
-                    std::array::from_fn(|k| {
-                        let source = self.coefficient(16 * step + 4 * (lane % 4) + k);
-                        let target = 8 * column + lane / 4;
-                        source.filter(|_| target < self.n).map_or(0.0, |source| matrix[source * self.n + target])
-                    })
-                }));
-            }
-        }
-        out
-    }
 }
 
 /// What tables are made for.
@@ -325,140 +214,9 @@ fn padded<T: Real>(matrix: &[f64], cut: Cut) -> Vec<T> {
     out
 }
 
-/// The axes whose mirrors change the sign of each coefficient: Re A_l^m and Im A_l^m are even or odd in x, y and z.
-fn signs(order: usize) -> Vec<u8> {
-    let mut all = vec![];
-    for l in 0..=order {
-        for k in 0..=2 * l {
-            let m = k.div_ceil(2);
-            let imaginary = m > 0 && k % 2 == 0;
-            let x = (m + usize::from(imaginary)) % 2;
-            let z = (l + m) % 2;
-            all.push((x | usize::from(imaginary) << 1 | z << 2) as u8);
-        }
-    }
-    all
-}
-
-/// The operators of M2L that targets of each octant can meet, in the order in which they are applied.
-pub struct Slots {
-    operators: Vec<u32>,
-    slot_of: Vec<u32>,
-    /// The offsets of the matrices, no component negative.
-    pub bases: Vec<[i32; 3]>,
-}
-
-impl Slots {
-    fn new(offsets: Offsets) -> Self {
-        let Offsets { separation2, softened, classes } = offsets;
-        let square = |o: [i32; 3]| f64::from(o.iter().map(|c| c * c).sum::<i32>());
-        // Children of cells that are not separated.
-        let meets = |octant: i32, o: [i32; 3]| {
-            let parents = std::array::from_fn(|d| (o[d] + (octant >> d & 1)).div_euclid(2));
-            square(o) >= separation2 && classes.hold_children(parents) && (softened || square(parents) < separation2)
-        };
-        let mut bases: Vec<[i32; 3]> = vec![];
-        let mut of_octant = vec![vec![]; 8];
-        for class in 0..classes.len() as u32 {
-            let offset = classes.offset(class);
-            let octants: Vec<i32> = (0..8).filter(|&octant| meets(octant, offset)).collect();
-            if octants.is_empty() {
-                continue;
-            }
-            let base = offset.map(i32::abs);
-            let place = bases.iter().position(|b| *b == base).unwrap_or_else(|| {
-                bases.push(base);
-                bases.len() - 1
-            });
-            let mirrors = (0..3).map(|d| u32::from(offset[d] < 0) << (29 + d)).sum::<u32>();
-            for octant in octants {
-                of_octant[octant as usize].push((mirrors | place as u32, class));
-            }
-        }
-        let slots = of_octant.iter().map(Vec::len).max().unwrap_or(0);
-        let mut operators = vec![0; 8 * slots];
-        let mut slot_of = vec![NONE; 8 * classes.len()];
-        for (octant, mine) in of_octant.iter_mut().enumerate() {
-            // Operators of one mirror side by side.
-            mine.sort_unstable();
-            for (slot, &(operator, class)) in mine.iter().enumerate() {
-                operators[octant * slots + slot] = operator;
-                slot_of[octant * classes.len() + class as usize] = slot as u32;
-            }
-        }
-        Slots { operators, slot_of, bases }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn offsets(separation2: f64) -> Offsets {
-        Offsets { separation2, softened: false, classes: Classes::new(separation2) }
-    }
-
-    #[test]
-    fn targets_of_every_octant_meet_189_operators_of_56_matrices() {
-        let slots = Slots::new(offsets(4.0));
-        assert_eq!((slots.operators.len(), slots.bases.len()), (8 * 189, 56));
-        assert_eq!(slots.slot_of.iter().filter(|s| **s != NONE).count(), 8 * 189);
-    }
-
-    /// Mirrored matrices are those of the CPU's operator for every class.
-    #[test]
-    fn mirrors_change_only_signs() {
-        let p = 4;
-        let n = (p + 1) * (p + 1);
-        let offsets = offsets(4.0);
-        let (slots, signs) = (Slots::new(offsets), signs(p));
-        let expansion = Spherical::<f64>::new(p, offsets.classes);
-        for octant in 0..8 {
-            for class in 0..offsets.classes.len() {
-                let slot = slots.slot_of[octant * offsets.classes.len() + class];
-                if slot == NONE {
-                    continue;
-                }
-                let operator = slots.operators[octant * 189 + slot as usize];
-                let axes = (operator >> 29) as u8;
-                let base = slots.bases[(operator & 0x1fff_ffff) as usize];
-                let shared = matrix(&expansion, Translation::M2L(offsets.classes.class(base)));
-                let own = matrix(&expansion, Translation::M2L(class as u32));
-                let sign = |k: usize| if (signs[k] & axes).count_ones() % 2 == 1 { -1.0 } else { 1.0 };
-                let largest = own.iter().fold(0.0f64, |a, x| a.max(x.abs()));
-                for j in 0..n {
-                    for k in 0..n {
-                        let mirrored = sign(j) * sign(k) * shared[j * n + k];
-                        assert!((mirrored - own[j * n + k]).abs() < 1e-13 * largest, "{class} {j} {k}");
-                    }
-                }
-            }
-        }
-    }
-
-    /// The product as the tensor cores do it, place by place, is the matrix's.
-    #[test]
-    fn fragments_hold_every_entry_once() {
-        for (n, bytes) in [(4, 4), (25, 4), (36, 8), (49, 4), (100, 8), (225, 4), (961, 8)] {
-            let cut = Fragments::new(n, bytes);
-            let matrix: Vec<f64> = (0..n * n).map(|i| i as f64).collect();
-            let arranged = cut.arrange(&matrix);
-            let mut found = vec![0.0; n * n];
-            for (place, &entry) in arranged.as_flattened().iter().enumerate() {
-                let (block, lane, k) = (place / 128, place / 4 % 32, place % 4);
-                let (step, column) = (block / cut.columns, block % cut.columns);
-                if let Some(source) = cut.coefficient(16 * step + 4 * (lane % 4) + k)
-                    && 8 * column + lane / 4 < n
-                {
-                    found[source * n + 8 * column + lane / 4] += entry;
-                }
-            }
-            assert_eq!(found, matrix, "{n}");
-            let kept = (0..cut.pitch()).filter_map(|place| cut.coefficient(place)).count();
-            assert_eq!((kept, cut.columns % cut.tiles), (n, 0));
-        }
-    }
-
     #[test]
     fn products_are_cut_to_fit() {
         for bytes in [4, 8] {

@@ -1,0 +1,133 @@
+//! Which operators of M2L the targets of each octant meet, and which of them share a matrix.
+
+use fmm_core::lists::Classes;
+
+use crate::view::NONE;
+
+/// Which offsets M2L meets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Offsets {
+    /// The rule's.
+    pub separation2: f64,
+    /// Whether cells may be near for their softening, however many sides they are apart.
+    pub softened: bool,
+    /// Their numbers.
+    pub classes: Classes<3>,
+}
+
+/// The axes whose mirrors change the sign of each coefficient: Re A_l^m and Im A_l^m are even or odd in x, y and z.
+pub fn signs(order: usize) -> Vec<u8> {
+    let mut all = vec![];
+    for l in 0..=order {
+        for k in 0..=2 * l {
+            let m = k.div_ceil(2);
+            let imaginary = m > 0 && k % 2 == 0;
+            let x = (m + usize::from(imaginary)) % 2;
+            let z = (l + m) % 2;
+            all.push((x | usize::from(imaginary) << 1 | z << 2) as u8);
+        }
+    }
+    all
+}
+
+/// The operators of M2L that targets of each octant can meet, in the order in which they are applied.
+pub struct Slots {
+    /// The matrix, and in bits 29 to 31 the axes that it is mirrored along. `[8][slots]`
+    pub operators: Vec<u32>,
+    /// The slot of a class at targets of an octant, or [`NONE`]. `[8][classes]`
+    pub slot_of: Vec<u32>,
+    /// The offsets of the matrices, no component negative.
+    pub bases: Vec<[i32; 3]>,
+}
+
+impl Slots {
+    /// For some offsets.
+    pub fn new(offsets: Offsets) -> Self {
+        let Offsets { separation2, softened, classes } = offsets;
+        let square = |o: [i32; 3]| f64::from(o.iter().map(|c| c * c).sum::<i32>());
+        // Children of cells that are not separated.
+        let meets = |octant: i32, o: [i32; 3]| {
+            let parents = std::array::from_fn(|d| (o[d] + (octant >> d & 1)).div_euclid(2));
+            square(o) >= separation2 && classes.hold_children(parents) && (softened || square(parents) < separation2)
+        };
+        let mut bases: Vec<[i32; 3]> = vec![];
+        let mut of_octant = vec![vec![]; 8];
+        for class in 0..classes.len() as u32 {
+            let offset = classes.offset(class);
+            let octants: Vec<i32> = (0..8).filter(|&octant| meets(octant, offset)).collect();
+            if octants.is_empty() {
+                continue;
+            }
+            let base = offset.map(i32::abs);
+            let place = bases.iter().position(|b| *b == base).unwrap_or_else(|| {
+                bases.push(base);
+                bases.len() - 1
+            });
+            let mirrors = (0..3).map(|d| u32::from(offset[d] < 0) << (29 + d)).sum::<u32>();
+            for octant in octants {
+                of_octant[octant as usize].push((mirrors | place as u32, class));
+            }
+        }
+        let slots = of_octant.iter().map(Vec::len).max().unwrap_or(0);
+        let mut operators = vec![0; 8 * slots];
+        let mut slot_of = vec![NONE; 8 * classes.len()];
+        for (octant, mine) in of_octant.iter_mut().enumerate() {
+            // Operators of one mirror side by side.
+            mine.sort_unstable();
+            for (slot, &(operator, class)) in mine.iter().enumerate() {
+                operators[octant * slots + slot] = operator;
+                slot_of[octant * classes.len() + class as usize] = slot as u32;
+            }
+        }
+        Slots { operators, slot_of, bases }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fmm_core::expansion::{Spherical, Translation, matrix};
+
+    use super::*;
+
+    fn offsets(separation2: f64) -> Offsets {
+        Offsets { separation2, softened: false, classes: Classes::new(separation2) }
+    }
+
+    #[test]
+    fn targets_of_every_octant_meet_189_operators_of_56_matrices() {
+        let slots = Slots::new(offsets(4.0));
+        assert_eq!((slots.operators.len(), slots.bases.len()), (8 * 189, 56));
+        assert_eq!(slots.slot_of.iter().filter(|s| **s != NONE).count(), 8 * 189);
+    }
+
+    /// Mirrored matrices are those of the CPU's operator for every class.
+    #[test]
+    fn mirrors_change_only_signs() {
+        let p = 4;
+        let n = (p + 1) * (p + 1);
+        let offsets = offsets(4.0);
+        let (slots, signs) = (Slots::new(offsets), signs(p));
+        let expansion = Spherical::<f64>::new(p, offsets.classes);
+        for octant in 0..8 {
+            for class in 0..offsets.classes.len() {
+                let slot = slots.slot_of[octant * offsets.classes.len() + class];
+                if slot == NONE {
+                    continue;
+                }
+                let operator = slots.operators[octant * 189 + slot as usize];
+                let axes = (operator >> 29) as u8;
+                let base = slots.bases[(operator & 0x1fff_ffff) as usize];
+                let shared = matrix(&expansion, Translation::M2L(offsets.classes.class(base)));
+                let own = matrix(&expansion, Translation::M2L(class as u32));
+                let sign = |k: usize| if (signs[k] & axes).count_ones() % 2 == 1 { -1.0 } else { 1.0 };
+                let largest = own.iter().fold(0.0f64, |a, x| a.max(x.abs()));
+                for j in 0..n {
+                    for k in 0..n {
+                        let mirrored = sign(j) * sign(k) * shared[j * n + k];
+                        assert!((mirrored - own[j * n + k]).abs() < 1e-13 * largest, "{class} {j} {k}");
+                    }
+                }
+            }
+        }
+    }
+}
