@@ -28,6 +28,7 @@ mod kernels;
 mod near;
 mod operators;
 mod order;
+pub mod planar;
 mod policy;
 pub mod view;
 

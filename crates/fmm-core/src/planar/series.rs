@@ -56,6 +56,7 @@ impl<T: Real> Series<T> {
     }
 }
 
-fn binomial(n: usize, k: usize) -> f64 {
+/// n over k, of at most 2^53 to the last digit.
+pub fn binomial(n: usize, k: usize) -> f64 {
     (1..=k).fold(1.0, |b, i| b * (n - k + i) as f64 / i as f64).round()
 }
