@@ -3,9 +3,13 @@
 #include "planar.cuh"
 #include "scan.cuh"
 
-// R + theta r <= theta d, and no blob felt.
+// The least part of their distance that separated boxes leave between them.
+constexpr double SMALLEST_GAP = 1.0 / (uint64_t(1) << 40);
+
+// R + theta r <= theta d, no blob felt, and more than rounding between the boxes.
 __device__ inline bool apart(const ConnectView &v, double large, double small, double d) {
-  return large + v.theta * small <= v.theta * d && d - large - small >= v.min_distance;
+  const double gap = d - large - small;
+  return large + v.theta * small <= v.theta * d && gap >= v.min_distance && gap >= SMALLEST_GAP * d;
 }
 
 __device__ inline uint32_t count_of(const BoxesView &t, uint32_t box) {

@@ -52,7 +52,8 @@ template <int BLOB, bool LOG> __device__ inline double pair(double r2, double co
 template <bool LOG, bool COMPLEX> struct Sums {
   double potential = 0, re = 0, im = 0;
 
-  template <int BLOB> __device__ inline void add(double dx, double dy, double q, double qi, double core, double shift) {
+  // The squared force factor of the pair times its squared distance.
+  template <int BLOB> __device__ inline double add(double dx, double dy, double q, double qi, double core, double shift) {
     const double r2 = fma(dx, dx, fma(dy, dy, SMALLEST_SQUARE));
     double twice = 0;
     const double f = pair<BLOB, LOG>(r2, core, shift, twice);
@@ -65,6 +66,7 @@ template <bool LOG, bool COMPLEX> struct Sums {
       im = fma(qi, fx, im);
     }
     if (LOG) potential = fma(q, twice, potential);
+    return fma(fx, fx, fy * fy);
   }
 };
 
@@ -83,7 +85,7 @@ template <bool LOG, bool COMPLEX, int BLOB> __device__ void p2p(const PlaneView 
   const uint64_t end = v.start[leaf + 1];
   for (uint64_t row = v.start[leaf]; row < end; row++) {
     const uint2 range = reinterpret_cast<const uint2 *>(v.sources.points)[v.source[row]];
-#pragma unroll 2
+#pragma unroll 4
     for (uint32_t j = range.x; j < range.y; j++) {
       const double2 *from = reinterpret_cast<const double2 *>(v.bodies + j);
       const double2 at = from[0], q = from[1];
@@ -122,12 +124,8 @@ template <bool LOG, int BLOB, bool SAMPLE> __device__ void all_pairs(const AllPa
     for (unsigned j = 0; j < here; j++) {
       const double dx = own.x - place[j].x, dy = own.y - place[j].y;
       const double2 q = strength[j];
-      sums.template add<BLOB>(dx, dy, q.x, q.y, v.core, shift);
-      if (SAMPLE) {
-        double unused;
-        const double square = fma(dx, dx, dy * dy), f = pair<BLOB, false>(square + SMALLEST_SQUARE, v.core, 0, unused);
-        largest = fmax(largest, (q.x * q.x + q.y * q.y) * (f * square * f));
-      }
+      const double square = sums.template add<BLOB>(dx, dy, q.x, q.y, v.core, shift);
+      if (SAMPLE) largest = fmax(largest, fma(q.x, q.x, q.y * q.y) * square);
     }
   }
   if (i >= v.targets) return;

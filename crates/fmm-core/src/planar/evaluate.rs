@@ -60,20 +60,27 @@ pub fn evaluate(
     targets: Option<&[[f64; 2]]>,
     times: &mut StageTimes,
 ) -> Result<Evaluation, Error> {
-    let problem = Problem::new(settings, kernel, blob, sources, strengths, targets)?;
-    let mut attempt = PlanarAttempt { problem: &problem, times, done: None };
+    evaluate_problem(&Problem::new(settings, kernel, blob, sources, strengths, targets)?, times)
+}
+
+/// The sum that `problem` asks for: that of [`evaluate`].
+///
+/// # Errors
+/// Settings out of range or that cannot be met.
+pub fn evaluate_problem(problem: &Problem, times: &mut StageTimes) -> Result<Evaluation, Error> {
+    let mut attempt = PlanarAttempt { problem, times, done: None };
     let choice = contract::keep(&problem.settings, problem.size, &mut attempt)?;
     let Done { plan, sums, .. } = attempt.done.expect("the contract has summed");
     let n = sums.len();
-    let (mut potential, mut field) = (vec![0.0; if kernel == Kernel::Log { n } else { 0 }], vec![[0.0; 2]; n]);
+    let (mut potential, mut field) = (vec![0.0; if problem.kernel == Kernel::Log { n } else { 0 }], vec![[0.0; 2]; n]);
     let (strength, signs) = (1.0 / problem.scale, problem.signs());
     for (&i, s) in plan.targets.order.iter().zip(&sums) {
-        if kernel == Kernel::Log {
+        if problem.kernel == Kernel::Log {
             potential[i as usize] = s.potential * strength;
         }
         field[i as usize] = [s.g[0] * signs[0], s.g[1] * signs[1]];
     }
-    Ok(Evaluation { potential, field, choice, coincident_pairs: coincident_pairs(sources) })
+    Ok(Evaluation { potential, field, choice, coincident_pairs: coincident_pairs(problem.sources) })
 }
 
 /// A sum in the plane as executors take it: checked, with the units in which no power over- or underflows.

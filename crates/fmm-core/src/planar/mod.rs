@@ -34,7 +34,7 @@ mod shifts;
 
 pub use accuracy::{MAX_ORDER, levels};
 pub use connect::{Lists, Rows, Rule};
-pub use evaluate::{Evaluation, Problem, Strengths, Sum, evaluate};
+pub use evaluate::{Evaluation, Problem, Strengths, Sum, evaluate, evaluate_problem};
 pub use kernel::{Blob, Kernel};
 pub use plan::Plan;
 pub use pyramid::{Pyramid, coincident_pairs, power};

@@ -12,7 +12,7 @@ pub mod view;
 use cust::memory::DevicePointer;
 use fmm_core::contract::{self, Attempt};
 use fmm_core::planar::accuracy::{self, THETA, swap_min_points};
-use fmm_core::planar::{Blob, Evaluation, Kernel, Lists, Problem, Pyramid, Rule, Strengths, coincident_pairs, power};
+use fmm_core::planar::{Evaluation, Kernel, Lists, Problem, Pyramid, Rule, coincident_pairs, power};
 use fmm_core::{Choice, Error, Method, Precision, Settings, Stage, StageTimes, accuracy::Problem as Size, plan};
 
 use crate::Gpu;
@@ -26,30 +26,19 @@ use pyramid::{DevicePyramid, Given, Scratch};
 use rows::DeviceLists;
 use view::{ExchangeView, PlanePoint, THREADS};
 
-/// The sum of `sources` with `strengths` at `targets`, as [`fmm_core::planar::evaluate`] defines it, summed on the device.
+/// The sum that `problem` asks for, as [`fmm_core::planar::evaluate`] defines it, done on the device.
 ///
 /// # Errors
 /// Those of the sum on the CPU, [`Error::Unsupported`] for single precision and 2³¹ points, [`Error::Device`] where memory lacks or the
 /// device fails.
-#[expect(clippy::too_many_arguments, reason = "the arguments of the sum on the CPU, and a GPU")]
-pub fn evaluate(
-    gpu: &Gpu,
-    settings: &Settings,
-    kernel: Kernel,
-    blob: Blob,
-    sources: &[[f64; 2]],
-    strengths: Strengths,
-    targets: Option<&[[f64; 2]]>,
-    times: &mut StageTimes,
-) -> Result<Evaluation, Error> {
-    let problem = Problem::new(settings, kernel, blob, sources, strengths, targets)?;
+pub fn evaluate(gpu: &Gpu, problem: &Problem, times: &mut StageTimes) -> Result<Evaluation, Error> {
     let mut plane = Plane::default();
-    times.time_more(Stage::Tree, || plane.upload(gpu, &problem))?;
-    let choice = plane.sum(gpu, &problem, times)?;
+    times.time_more(Stage::Tree, || plane.upload(gpu, problem))?;
+    let choice = plane.sum(gpu, problem, times)?;
     let (potential, field) = plane.download()?;
     let direct = choice.method == Method::Direct;
     // Where no coordinate is there twice along one of the axes no points coincide.
-    let coincident_pairs = if direct || plane.may_coincide()? { coincident_pairs(sources) } else { 0 };
+    let coincident_pairs = if direct || plane.may_coincide()? { coincident_pairs(problem.sources) } else { 0 };
     Ok(Evaluation { potential, field, choice, coincident_pairs })
 }
 

@@ -7,15 +7,15 @@ use fmm_core::{Error, Method, Precision, Settings};
 /// The most pairs that are summed directly in less time than a pyramid takes.
 const CHEAP_PAIRS: f64 = 6e8;
 
-/// Picoseconds of a pair.
+/// Picoseconds of a pair, measured on an H200 like the costs below.
 fn pair_cost(kernel: Kernel) -> f64 {
-    if kernel == Kernel::Log { 4.0 } else { 1.2 }
+    if kernel == Kernel::Log { 4.0 } else { 1.4 }
 }
 
 /// Picoseconds of one M2L: its lanes evaluate a polynomial each.
 fn m2l_cost(order: usize) -> f64 {
     let lanes = if order <= 16 { 16.0 } else { 32.0 * (order as f64 / 32.0).ceil() };
-    lanes * (6.0 * order as f64 + 60.0) * 0.12
+    lanes * (6.0 * order as f64 + 60.0) * 0.14
 }
 
 /// The settings with method, precision and leaf size resolved for the device.
@@ -44,8 +44,11 @@ pub fn choose(problem: &Problem) -> Result<Settings, Error> {
     Ok(Settings { leaf_size: Some(leaf_size), ..fast })
 }
 
-/// The largest number of points of a leaf. Leaves hold a quarter of it to all of it, and at half of it 45 M2L cost what the pairs of 10.5 leaves
-/// do.
+/// Picoseconds for the lists and the other operators of a leaf.
+const LEAF_COST: f64 = 9000.0;
+
+/// The largest number of points of a leaf. Leaves hold a quarter of it to all of it, and at half of it 45 M2L and the rest cost what the pairs
+/// with 10.5 leaves do.
 fn leaf_size(kernel: Kernel, order: usize) -> usize {
-    (2.0 * (45.0 * m2l_cost(order) / (10.5 * pair_cost(kernel))).sqrt()).clamp(16.0, 400.0) as usize
+    (2.0 * ((45.0 * m2l_cost(order) + LEAF_COST) / (10.5 * pair_cost(kernel))).sqrt()).clamp(16.0, 400.0) as usize
 }
