@@ -19,6 +19,7 @@ pub struct Series<T> {
     pub weights: Vec<T>,
 }
 
+#[expect(clippy::len_without_is_empty, reason = "an expansion has terms")]
 impl<T: Real> Series<T> {
     /// The series of order `p`, 1 or more.
     pub fn new(kernel: Kernel, p: usize) -> Self {

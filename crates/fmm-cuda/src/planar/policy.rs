@@ -5,11 +5,11 @@ use fmm_core::planar::{Kernel, Problem};
 use fmm_core::{Error, Method, Precision, Settings};
 
 /// The most pairs that are summed directly in less time than a pyramid takes.
-const CHEAP_PAIRS: f64 = 6e8;
+const CHEAP_PAIRS: f64 = 6.5e8;
 
 /// Picoseconds of a pair, measured on an H200 like the costs below.
 fn pair_cost(kernel: Kernel) -> f64 {
-    if kernel == Kernel::Log { 4.0 } else { 1.4 }
+    if kernel == Kernel::Log { 3.0 } else { 1.4 }
 }
 
 /// Picoseconds of one M2L: its lanes evaluate a polynomial each.

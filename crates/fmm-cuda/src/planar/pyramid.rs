@@ -165,7 +165,8 @@ impl DevicePyramid {
             launch(gpu, "planar_leaves", blocks.min(SHARES), THREADS, &view)?;
             // The last pass ends in `order`.
             let (order, other) = (self.order.pointer(), rank[0].pointer());
-            let pairs = if digits % 2 == 0 { [(from, order), (to, other)] } else { [(from, other), (to, order)] };
+            let pairs =
+                if digits.is_multiple_of(2) { [(from, order), (to, other)] } else { [(from, other), (to, order)] };
             sort(gpu, work, n, pairs, view.bins, digits, next(digits))
         }
     }
@@ -275,7 +276,6 @@ pub fn gather(
 ///
 /// # Safety
 /// All arrays have n elements, `bins` holds the counts of each digit, and there is a ticket for each.
-#[expect(clippy::too_many_arguments, reason = "the arrays of a sort")]
 unsafe fn sort(
     gpu: &Gpu,
     work: &mut Work,
