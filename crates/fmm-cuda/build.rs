@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::SystemTime;
 
 /// The kernels' files, and whether multiplications and additions may be fused: not where bits must be the CPU's.
-const MODULES: [(&str, bool); 17] = [
+const MODULES: [(&str, bool); 21] = [
     ("cartesian", true),
     ("evaluate", true),
     ("gather", false),
@@ -20,6 +20,10 @@ const MODULES: [(&str, bool); 17] = [
     ("order", false),
     ("p2p", true),
     ("peak", true),
+    ("planar_far", true),
+    ("planar_lists", false),
+    ("planar_near", true),
+    ("planar_tree", false),
     ("sort", false),
     ("step", false),
     ("survey", false),

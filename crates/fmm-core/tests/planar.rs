@@ -190,6 +190,24 @@ fn every_pair_is_in_one_list() {
     }
 }
 
+/// Many points at the edge of a leaf, in leaves of their own that are too small to be felt beside it.
+#[test]
+fn leaves_at_the_edge_of_others_are_not_seen_as_expansions() {
+    let mut points: Vec<[f64; 2]> = (0..6400).map(|i| [f64::from(i % 80), f64::from(i / 80) - 40.0]).collect();
+    points.extend([[7.0, 0.0]; 300]);
+    let q = strengths(points.len(), 5);
+    let settings = Settings {
+        method: Method::Fmm,
+        order: Some(12),
+        leaf_size: Some(12),
+        precision: Precision::F64,
+        ..Settings::default()
+    };
+    let found = sum(&settings, Kernel::Log, &points, &q, None);
+    let e = errors(Kernel::Log, &found, &points, &q, None, None, 400);
+    assert!(e.l2 < 1e-5 && e.potential < 1e-5, "{e:?}");
+}
+
 #[test]
 fn swapped_roles_keep_the_order() {
     let (points, q) = (set("uniform", 4000, 18), strengths(4000, 19));

@@ -32,6 +32,7 @@ mod near;
 mod operators;
 mod order;
 mod place;
+pub mod planar;
 mod policy;
 mod slots;
 mod totals;

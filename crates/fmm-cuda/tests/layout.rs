@@ -1,6 +1,7 @@
 //! The kernels' text, without a GPU: the structs are the host's, and every kernel is there.
 
 use fmm_cuda::geometry::view::LAYOUT as GEOMETRY;
+use fmm_cuda::planar::view::LAYOUT as PLANAR;
 use fmm_cuda::view::LAYOUT;
 use fmm_cuda::{MISSING, MODULES};
 
@@ -17,8 +18,8 @@ fn compiled() -> bool {
 fn host_and_device_lay_structs_out_alike() {
     for (name, capability, text) in MODULES {
         // `.global .align 4 .b8 layout[72] = {0, 1, 0, 0, …};`, the zero bytes at the end left out, or `.u32 layout[18] = {…}`.
-        let (mark, expected) =
-            if text.contains("geometry_layout[") { (" geometry_layout[", GEOMETRY) } else { (" layout[", LAYOUT) };
+        let marks = [(" geometry_layout[", GEOMETRY), (" planar_layout[", PLANAR), (" layout[", LAYOUT)];
+        let (mark, expected) = *marks.iter().find(|(mark, _)| text.contains(mark)).expect("a layout");
         let line = text.lines().find(|l| l.contains(mark)).unwrap_or_else(|| panic!("{name}.{capability}: no layout"));
         let size: usize = line.split(['[', ']']).nth(1).unwrap().parse().unwrap();
         let listed = line.split(['{', '}']).nth(1).unwrap();
@@ -102,6 +103,18 @@ fn every_kernel_is_there_for_every_capability() {
         names.extend(["f32", "f64"].map(|real| format!("{operator}_cartesian_{real}")));
     }
     names.push("m2l_cartesian_f64".into());
+    for operator in ["p2m", "m2m", "m2l_16", "m2l_32", "m2l_64", "p2l", "l2l", "l2p", "m2p", "gather", "return", "join"]
+    {
+        names.push(format!("planar_{operator}"));
+    }
+    for step in ["keys", "ranks", "lists", "boxes", "split", "leaves", "connect", "swap"] {
+        names.push(format!("planar_{step}"));
+    }
+    for blob in ["point", "algebraic", "gaussian"] {
+        names.extend(["log", "real", "complex"].map(|pairs| format!("planar_p2p_{pairs}_{blob}")));
+        names.extend(["log", "harmonic"].map(|kernel| format!("planar_all_{kernel}_{blob}")));
+        names.push(format!("planar_sample_{blob}"));
+    }
     names.extend(
         ["m2l_pack_f32", "m2l_pack_split_f32", "m2l_pack_f64", "m2l_parts_f32", "m2l_parts_f64"].map(String::from),
     );

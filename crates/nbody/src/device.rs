@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use fmm_core::{CpuExecutor, Error, Evaluation, Executor, Settings, StageTimes};
+use fmm_core::{CpuExecutor, Error, Evaluation, Executor, Precision, Settings, StageTimes, planar};
 use fmm_cuda::{CudaExecutor, Gpu};
 
 use crate::fault::Fault;
@@ -119,6 +119,31 @@ pub fn evaluate(
             let sum = fmm_core::evaluate(settings, sources, strengths, targets, times);
             sum.map(|sum| (sum, Device::Cpu)).map_err(fault)
         }
+    }
+}
+
+/// The sum in the plane that `problem` asks for, and the device that has done it.
+///
+/// # Errors
+/// 69 without the GPU that is asked for; what the sum refuses, as `fault` tells it.
+pub fn evaluate_plane(
+    device: Device,
+    problem: &planar::Problem,
+    times: &mut StageTimes,
+    quiet: bool,
+    fault: fn(Error) -> Fault,
+) -> Result<(planar::Evaluation, Device), Fault> {
+    let pairs = problem.size.sources as f64 * problem.size.targets as f64;
+    // GPUs sum in double precision alone.
+    let device =
+        if device == Device::Auto && problem.settings.precision == Precision::F32 { Device::Cpu } else { device };
+    match device.resolve(pairs, tell(quiet))? {
+        Some(gpu) => {
+            compiled(&gpu).into_iter().for_each(tell(quiet));
+            let place = Device::Cuda(gpu.description().ordinal);
+            fmm_cuda::planar::evaluate(&gpu, problem, times).map(|sum| (sum, place)).map_err(fault)
+        }
+        None => planar::evaluate_problem(problem, times).map(|sum| (sum, Device::Cpu)).map_err(fault),
     }
 }
 

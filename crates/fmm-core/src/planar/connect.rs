@@ -61,9 +61,14 @@ pub struct Rule {
 impl Rule {
     /// Whether a box of radius `large` seen from one of radius `small`, `d` apart, is far enough: R + θ r ≤ θ d.
     fn apart(&self, large: f64, small: f64, d: f64) -> bool {
-        large + self.theta * small <= self.theta * d && d - large - small >= self.min_distance
+        // With roles swapped a box may be too small beside the other for the sum to feel it: what stands between them must be more than rounding.
+        let gap = d - large - small;
+        large + self.theta * small <= self.theta * d && gap >= self.min_distance && gap >= SMALLEST_GAP * d
     }
 }
+
+/// The least part of their distance that separated boxes leave between them.
+const SMALLEST_GAP: f64 = 1.0 / (1u64 << 40) as f64;
 
 /// Rows that one task has made.
 #[derive(Default)]

@@ -1,9 +1,9 @@
 //! A single sum in the plane on this machine's cores.
 
 use super::execute::{self, Bodies};
-use super::pyramid::{exponent_above, power};
+use super::pyramid::{coincident_pairs, exponent_above, power};
 use super::{Blob, Kernel, Plan, accuracy, guard};
-use crate::accuracy::{self as space, Kind, Problem, closest_pair};
+use crate::accuracy::{self as space, Kind, Problem as Size, closest_pair};
 use crate::contract::{self, Attempt};
 use crate::cpu::power_of_two_below;
 use crate::{Choice, Error, Precision, Settings, Softening, Stage, StageTimes};
@@ -60,61 +60,102 @@ pub fn evaluate(
     targets: Option<&[[f64; 2]]>,
     times: &mut StageTimes,
 ) -> Result<Evaluation, Error> {
-    let check = |position: &[[f64; 2]], strength: &[f64]| crate::bodies::check(position, &[], strength);
-    check(sources, strengths.real)?;
-    check(&[], strengths.imaginary.unwrap_or(&[]))?;
-    check(targets.unwrap_or(&[]), &[])?;
-    blob.check()?;
-    let lengths = [Some(strengths.real), strengths.imaginary];
-    if lengths.iter().flatten().any(|q| q.len() != sources.len()) {
-        return Err(Error::Unsupported(format!("{} sources need as many strengths", sources.len())));
-    }
-    let settings = settings.clone().simplified();
-    if settings.softening != Softening::None {
-        return Err(Error::Unsupported("softenings of three dimensions have no meaning in the plane".into()));
-    }
-    if kernel == Kernel::Log && strengths.imaginary.is_some() {
-        return Err(Error::Unsupported("strengths of the log kernel are real".into()));
-    }
-    let both: Vec<&[f64]> = lengths.into_iter().flatten().collect();
-    let sizes: Vec<_> = both.iter().map(|q| space::Strengths::of(q)).collect();
-    let largest = sizes.iter().fold(0.0, |m, s| f64::max(m, s.largest));
-    let scale = power_of_two_below(1.0 / largest);
-    let global = exponent_above(extent(sources, targets.unwrap_or(&[])));
-    let problem = Problem {
-        sources: sources.len(),
-        targets: targets.map_or(sources.len(), <[_]>::len),
-        kind: Kind::Cancelling,
-        crowding: 1.0,
-        dense_leaf: 0.0,
-        strength_range: sizes.iter().fold(0.0, |m, s| f64::max(m, s.largest / s.smallest)),
-    };
-    let mut attempt = PlanarAttempt {
-        kernel,
-        blob: blob.scaled(power(-global)),
-        sources,
-        strengths: &both,
-        targets,
-        global,
-        scale,
-        times,
-        done: None,
-    };
-    let choice = contract::keep(&settings, problem, &mut attempt)?;
+    evaluate_problem(&Problem::new(settings, kernel, blob, sources, strengths, targets)?, times)
+}
+
+/// The sum that `problem` asks for: that of [`evaluate`].
+///
+/// # Errors
+/// Settings out of range or that cannot be met.
+pub fn evaluate_problem(problem: &Problem, times: &mut StageTimes) -> Result<Evaluation, Error> {
+    let mut attempt = PlanarAttempt { problem, times, done: None };
+    let choice = contract::keep(&problem.settings, problem.size, &mut attempt)?;
     let Done { plan, sums, .. } = attempt.done.expect("the contract has summed");
     let n = sums.len();
-    let (mut potential, mut field) = (vec![0.0; if kernel == Kernel::Log { n } else { 0 }], vec![[0.0; 2]; n]);
-    let (strength, length) = (1.0 / scale, power(-global));
+    let (mut potential, mut field) = (vec![0.0; if problem.kernel == Kernel::Log { n } else { 0 }], vec![[0.0; 2]; n]);
+    let (strength, signs) = (1.0 / problem.scale, problem.signs());
     for (&i, s) in plan.targets.order.iter().zip(&sums) {
-        let g = s.g.map(|g| g * strength * length);
-        if kernel == Kernel::Log {
+        if problem.kernel == Kernel::Log {
             potential[i as usize] = s.potential * strength;
-            field[i as usize] = [-g[0], g[1]];
-        } else {
-            field[i as usize] = [-g[0], -g[1]];
         }
+        field[i as usize] = [s.g[0] * signs[0], s.g[1] * signs[1]];
     }
-    Ok(Evaluation { potential, field, choice, coincident_pairs: plan.source_tree().coincident_pairs() })
+    Ok(Evaluation { potential, field, choice, coincident_pairs: coincident_pairs(problem.sources) })
+}
+
+/// A sum in the plane as executors take it: checked, with the units in which no power over- or underflows.
+#[derive(Debug, Clone)]
+pub struct Problem<'a> {
+    /// Without contradictions.
+    pub settings: Settings,
+    /// What is summed.
+    pub kernel: Kernel,
+    /// With lengths in the scaled unit, 2^`global`.
+    pub blob: Blob,
+    /// Positions of the sources, in the caller's unit.
+    pub sources: &'a [[f64; 2]],
+    /// Real parts of the strengths, and imaginary parts if there are any.
+    pub strengths: Vec<&'a [f64]>,
+    /// Positions of the targets, if they are not the sources.
+    pub targets: Option<&'a [[f64; 2]]>,
+    /// What the choice of method and order depends on.
+    pub size: Size,
+    /// The unit of length is 2^this of the caller's.
+    pub global: i32,
+    /// What strengths are multiplied by.
+    pub scale: f64,
+}
+
+impl<'a> Problem<'a> {
+    /// Checks what is to be summed: the arguments of [`evaluate`].
+    ///
+    /// # Errors
+    /// Values that are not finite, more than 2³² − 2 bodies, strengths that do not fit sources or kernel, softenings.
+    pub fn new(
+        settings: &Settings,
+        kernel: Kernel,
+        blob: Blob,
+        sources: &'a [[f64; 2]],
+        strengths: Strengths<'a>,
+        targets: Option<&'a [[f64; 2]]>,
+    ) -> Result<Self, Error> {
+        let check = |position: &[[f64; 2]], strength: &[f64]| crate::bodies::check(position, &[], strength);
+        check(sources, strengths.real)?;
+        check(&[], strengths.imaginary.unwrap_or(&[]))?;
+        check(targets.unwrap_or(&[]), &[])?;
+        blob.check()?;
+        let lengths = [Some(strengths.real), strengths.imaginary];
+        if lengths.iter().flatten().any(|q| q.len() != sources.len()) {
+            return Err(Error::Unsupported(format!("{} sources need as many strengths", sources.len())));
+        }
+        let settings = settings.clone().simplified();
+        if settings.softening != Softening::None {
+            return Err(Error::Unsupported("softenings of three dimensions have no meaning in the plane".into()));
+        }
+        if kernel == Kernel::Log && strengths.imaginary.is_some() {
+            return Err(Error::Unsupported("strengths of the log kernel are real".into()));
+        }
+        let strengths: Vec<&[f64]> = lengths.into_iter().flatten().collect();
+        let sizes: Vec<_> = strengths.iter().map(|q| space::Strengths::of(q)).collect();
+        let largest = sizes.iter().fold(0.0, |m, s| f64::max(m, s.largest));
+        let global = exponent_above(extent(sources, targets.unwrap_or(&[])));
+        let size = Size {
+            sources: sources.len(),
+            targets: targets.map_or(sources.len(), <[_]>::len),
+            kind: Kind::Cancelling,
+            crowding: 1.0,
+            dense_leaf: 0.0,
+            strength_range: sizes.iter().fold(0.0, |m, s| f64::max(m, s.largest / s.smallest)),
+        };
+        let (blob, scale) = (blob.scaled(power(-global)), power_of_two_below(1.0 / largest));
+        Ok(Problem { settings, kernel, blob, sources, strengths, targets, size, global, scale })
+    }
+
+    /// What turns the parts of G in scaled units into those of the field (log) or of Φ (harmonic) in the caller's.
+    pub fn signs(&self) -> [f64; 2] {
+        let unit = 1.0 / self.scale * power(-self.global);
+        [-unit, if self.kernel == Kernel::Log { unit } else { -unit }]
+    }
 }
 
 /// The longer side of the rectangle around all points.
@@ -131,14 +172,7 @@ fn extent(sources: &[[f64; 2]], targets: &[[f64; 2]]) -> f64 {
 
 /// A sum in the plane, done with one choice after another.
 struct PlanarAttempt<'a> {
-    kernel: Kernel,
-    /// In the scaled unit of length, 2^global.
-    blob: Blob,
-    sources: &'a [[f64; 2]],
-    strengths: &'a [&'a [f64]],
-    targets: Option<&'a [[f64; 2]]>,
-    global: i32,
-    scale: f64,
+    problem: &'a Problem<'a>,
     times: &'a mut StageTimes,
     done: Option<Done>,
 }
@@ -150,19 +184,19 @@ struct Done {
 }
 
 impl Attempt for PlanarAttempt<'_> {
-    fn choose(&self, settings: &Settings, problem: Problem, aim: f64) -> Result<Choice, Error> {
-        accuracy::choose(self.kernel, settings, problem, aim)
+    fn choose(&self, settings: &Settings, size: Size, aim: f64) -> Result<Choice, Error> {
+        accuracy::choose(self.problem.kernel, settings, size, aim)
     }
 
     fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
-        let length = power(-self.global);
-        let times = &mut *self.times;
-        let plan = Plan::new(choice, settings.tolerance, self.blob, self.sources, self.targets, length, times);
-        let bodies = times.time_more(Stage::Tree, || Bodies::new(&plan, self.strengths, self.scale, self.global));
+        let Problem { kernel, blob, sources, targets, global, scale, .. } = *self.problem;
+        let (length, times) = (power(-global), &mut *self.times);
+        let plan = Plan::new(choice, settings.tolerance, blob, sources, targets, length, times);
+        let bodies = times.time_more(Stage::Tree, || Bodies::new(&plan, &self.problem.strengths, scale, global));
         let closest = closest_pair(settings.tolerance);
         let sums = match plan.choice.precision {
-            Precision::F32 => execute::execute::<f32>(self.kernel, self.blob, closest, &plan, &bodies, times),
-            _ => execute::execute::<f64>(self.kernel, self.blob, closest, &plan, &bodies, times),
+            Precision::F32 => execute::execute::<f32>(kernel, blob, closest, &plan, &bodies, times),
+            _ => execute::execute::<f64>(kernel, blob, closest, &plan, &bodies, times),
         };
         drop(bodies);
         self.done = Some(Done { plan, sums });
@@ -171,10 +205,10 @@ impl Attempt for PlanarAttempt<'_> {
 
     fn error(&mut self) -> f64 {
         let Some(Done { plan, sums }) = &self.done else { return f64::INFINITY };
-        let PlanarAttempt { strengths, scale, global, blob, .. } = *self;
+        let Problem { strengths, scale, global, blob, .. } = self.problem;
         self.times.time(Stage::Guard, || {
-            let bodies = Bodies::new(plan, strengths, scale, global);
-            guard::error(plan, &bodies, blob, sums)
+            let bodies = Bodies::new(plan, strengths, *scale, *global);
+            guard::error(plan, &bodies, *blob, sums)
         })
     }
 }

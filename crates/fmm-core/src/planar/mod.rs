@@ -18,23 +18,23 @@
 //!
 //! In these units no power over- or underflows to harm, and shifts by zero need no exception. Every operator adds to its result.
 
-mod accuracy;
+pub mod accuracy;
 mod connect;
 mod evaluate;
 mod execute;
-mod guard;
+pub mod guard;
 mod kernel;
 mod logarithm;
 mod near;
 mod plan;
 mod points;
 mod pyramid;
-mod series;
+pub mod series;
 mod shifts;
 
 pub use accuracy::{MAX_ORDER, levels};
 pub use connect::{Lists, Rows, Rule};
-pub use evaluate::{Evaluation, Strengths, Sum, evaluate};
+pub use evaluate::{Evaluation, Problem, Strengths, Sum, evaluate, evaluate_problem};
 pub use kernel::{Blob, Kernel};
 pub use plan::Plan;
-pub use pyramid::Pyramid;
+pub use pyramid::{Pyramid, coincident_pairs, power};

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 /// Boxes in level order, box i of a level with the children 4i to 4i + 3 of the next, over points in the order of the leaves.
 ///
-/// All arrays are a pure function of the points: a median split goes by (coordinate, other coordinate, index), and the points of a
-/// leaf are in the order of their indices.
+/// All arrays are a pure function of the points: a median split goes by (coordinate, index), and the points of a leaf are in the order
+/// of their indices. A device that has sorted the points along both axes builds the same.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Pyramid {
     /// The last level: 4^levels leaves.
@@ -118,16 +118,15 @@ impl Pyramid {
         tree.exponent = tree.radius.iter().map(|&r| exponent_above(r)).collect();
         tree
     }
+}
 
-    /// Pairs of points at the same place.
-    pub fn coincident_pairs(&self) -> u64 {
-        // −0 and 0 are the same place.
-        let key = |i: usize| [0, 1].map(|d: usize| (self.x[d][i] + 0.0).to_bits());
-        let mut keys: Vec<[u64; 2]> = (0..self.order.len()).into_par_iter().map(key).collect();
-        keys.par_sort_unstable();
-        let pairs = |run: &[[u64; 2]]| run.len() as u64 * (run.len() as u64 - 1) / 2;
-        keys.chunk_by(|a, b| a == b).map(pairs).sum()
-    }
+/// Pairs of points at the same place.
+pub fn coincident_pairs(points: &[[f64; 2]]) -> u64 {
+    // −0 and 0 are the same place.
+    let mut keys: Vec<[u64; 2]> = points.par_iter().map(|x| x.map(|c| (c + 0.0).to_bits())).collect();
+    keys.par_sort_unstable();
+    let pairs = |run: &[[u64; 2]]| run.len() as u64 * (run.len() as u64 - 1) / 2;
+    keys.chunk_by(|a, b| a == b).map(pairs).sum()
 }
 
 /// 2^e for exponents of normal numbers.
@@ -194,14 +193,14 @@ fn halve(points: &mut [Point], (low, high): ([f64; 2], [f64; 2])) -> (&mut [Poin
     points.split_at_mut(middle)
 }
 
-/// By a coordinate, then the other, then the index: no two points are equal.
+/// By a coordinate, then the index: no two points are equal.
 ///
 /// The first question has nearly always the same answer, so that the processor guesses no comparison.
 fn order<const D: usize>(a: &Point, b: &Point) -> std::cmp::Ordering {
     if a.x[D] != b.x[D] {
         return if a.x[D] < b.x[D] { std::cmp::Ordering::Less } else { std::cmp::Ordering::Greater };
     }
-    a.x[1 - D].partial_cmp(&b.x[1 - D]).unwrap_or(std::cmp::Ordering::Equal).then(a.index.cmp(&b.index))
+    a.index.cmp(&b.index)
 }
 
 fn bounds(points: &[Point]) -> ([f64; 2], [f64; 2]) {
@@ -282,7 +281,7 @@ mod tests {
     #[test]
     fn points_at_one_place() {
         let tree = Pyramid::new(&[[0.5, -2.0]; 100], 1.0, 2);
-        assert_eq!(tree.coincident_pairs(), 4950);
+        assert_eq!(coincident_pairs(&[[0.5, -2.0]; 100]), 4950);
         assert!(tree.radius.iter().all(|&r| r > 0.0));
         assert_eq!(tree.order, Pyramid::new(&[[0.5, -2.0]; 100], 1.0, 2).order);
     }

@@ -19,6 +19,7 @@ pub struct Series<T> {
     pub weights: Vec<T>,
 }
 
+#[expect(clippy::len_without_is_empty, reason = "an expansion has terms")]
 impl<T: Real> Series<T> {
     /// The series of order `p`, 1 or more.
     pub fn new(kernel: Kernel, p: usize) -> Self {
@@ -56,6 +57,7 @@ impl<T: Real> Series<T> {
     }
 }
 
-fn binomial(n: usize, k: usize) -> f64 {
+/// n over k, of at most 2^53 to the last digit.
+pub fn binomial(n: usize, k: usize) -> f64 {
     (1..=k).fold(1.0, |b, i| b * (n - k + i) as f64 / i as f64).round()
 }

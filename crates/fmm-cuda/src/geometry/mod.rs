@@ -15,3 +15,4 @@ pub use survey::Survey;
 pub use tiles::Tiles;
 pub use tree::DeviceTree;
 pub use work::Work;
+pub(crate) use work::launch;

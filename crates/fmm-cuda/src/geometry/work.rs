@@ -46,14 +46,14 @@ impl Work {
     }
 
     /// Tickets, all zero.
-    pub(super) fn tickets(&mut self, gpu: &Gpu, n: usize) -> Result<DevicePointer<u32>, Error> {
+    pub(crate) fn tickets(&mut self, gpu: &Gpu, n: usize) -> Result<DevicePointer<u32>, Error> {
         self.ticket.resize(n)?;
         self.ticket.fill(gpu.stream(), 0)?;
         Ok(self.ticket.pointer())
     }
 
     /// Words for the tiles of a launch, and the number of the launch.
-    pub(super) fn launch(&mut self, gpu: &Gpu, words: usize) -> Result<(DevicePointer<u64>, u64), Error> {
+    pub(crate) fn launch(&mut self, gpu: &Gpu, words: usize) -> Result<(DevicePointer<u64>, u64), Error> {
         let grows = words > self.status.capacity();
         let words = if grows { words + words / 4 } else { self.status.capacity() };
         self.status.resize(words)?;
@@ -102,7 +102,7 @@ impl Work {
 ///
 /// # Safety
 /// That of [`kernels::Kernels::launch`].
-pub(super) unsafe fn launch<V: cust::memory::DeviceCopy>(
+pub(crate) unsafe fn launch<V: cust::memory::DeviceCopy>(
     gpu: &Gpu,
     name: &str,
     blocks: usize,

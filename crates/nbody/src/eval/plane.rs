@@ -7,43 +7,27 @@ use rayon::prelude::*;
 use super::Kernel;
 use super::kernel::{Answer, Problem, Truth};
 use super::laplace::fault;
-use crate::device::Device;
+use crate::device::evaluate_plane;
 use crate::fault::Fault;
 
 /// Log: `potential` = Σ q log r and (`ex`, `ey`) = −∇ of it. Harmonic: `re`, `im` of Σ Γ/(z_j − z).
 pub fn sum(problem: &Problem) -> Result<Answer, Fault> {
     let kernel = problem.kernel.plane().expect("a kernel of the plane");
-    cores_alone(problem)?;
     let flat = |points: &[[f64; 3]]| -> Vec<[f64; 2]> { points.iter().map(|x| [x[0], x[1]]).collect() };
     let (sources, targets) = (flat(problem.sources), problem.targets.map(flat));
     let strengths = Strengths { real: &problem.strengths[0], imaginary: problem.strengths.get(1).map(|q| &q[..]) };
     let mut times = StageTimes::default();
-    let sum =
-        planar::evaluate(problem.settings, kernel, problem.blob, &sources, strengths, targets.as_deref(), &mut times)
-            .map_err(fault)?;
+    let planar = planar::Problem::new(problem.settings, kernel, problem.blob, &sources, strengths, targets.as_deref());
+    let (sum, device) = planar
+        .map_err(fault)
+        .and_then(|planar| evaluate_plane(problem.device, &planar, &mut times, problem.quiet, fault))?;
     let component = |d: usize| sum.field.iter().map(|e| e[d]).collect();
     let (columns, judged) = match kernel {
         planar::Kernel::Log => (vec![("potential", sum.potential), ("ex", component(0)), ("ey", component(1))], 1..3),
         planar::Kernel::Harmonic => (vec![("re", component(0)), ("im", component(1))], 0..2),
     };
     let coincident_pairs = sum.coincident_pairs;
-    Ok(Answer { columns, judged, choice: sum.choice, device: Device::Cpu, coincident_pairs, times })
-}
-
-/// Refuses a GPU that was asked for.
-///
-/// # Errors
-/// 69.
-pub fn cores_alone(problem: &Problem) -> Result<(), Fault> {
-    match problem.device {
-        Device::Cuda(_) => {
-            let (device, kernel) = (problem.device, problem.kernel.name());
-            let line =
-                format!("device = {device}: the kernel {kernel} is summed on the cores alone; device auto or cpu");
-            Err(Fault::new(69, line))
-        }
-        Device::Auto | Device::Cpu => Ok(()),
-    }
+    Ok(Answer { columns, judged, choice: sum.choice, device, coincident_pairs, times })
 }
 
 /// The field (log) or Φ (harmonic) at `at`, pair by pair in f64. Own pairs are at distance zero and add nothing.

@@ -5,7 +5,6 @@ use rayon::prelude::*;
 
 use super::kernel::{Answer, Problem, Truth};
 use super::laplace::fault;
-use super::plane::cores_alone;
 use crate::device::Device;
 use crate::fault::Fault;
 
@@ -53,4 +52,20 @@ pub fn truth(problem: &Problem, at: &[[f64; 3]]) -> Vec<Truth> {
         Truth { vector: sum, largest }
     };
     at.par_iter().map(one).collect()
+}
+
+/// Refuses a GPU that was asked for.
+///
+/// # Errors
+/// 69.
+fn cores_alone(problem: &Problem) -> Result<(), Fault> {
+    match problem.device {
+        Device::Cuda(_) => {
+            let (device, kernel) = (problem.device, problem.kernel.name());
+            let line =
+                format!("device = {device}: the kernel {kernel} is summed on the cores alone; device auto or cpu");
+            Err(Fault::new(69, line))
+        }
+        Device::Auto | Device::Cpu => Ok(()),
+    }
 }
