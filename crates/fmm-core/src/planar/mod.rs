@@ -32,7 +32,7 @@ mod pyramid;
 mod series;
 mod shifts;
 
-pub use accuracy::{MAX_ORDER, levels};
+pub use accuracy::{MAX_ORDER, check, levels, swap_min_points};
 pub use connect::{Lists, Rows, Rule};
 pub use evaluate::{Evaluation, Strengths, Sum, evaluate};
 pub use kernel::{Blob, Kernel};

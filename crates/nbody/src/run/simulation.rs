@@ -10,7 +10,7 @@ use super::directory::{Extra, RunDirectory};
 use super::events::Events;
 use super::progress::Progress;
 use super::signals::Stop;
-use super::verify::{GROSS, Verified, sampled_error};
+use super::verify::{GROSS, Kernel, Verified, sampled_error};
 use super::writer::Written;
 use super::{Options, Start, report, resume};
 use crate::device;
@@ -18,6 +18,7 @@ use crate::diagnostics::{Diagnostics, State};
 use crate::fault::Fault;
 use crate::files::checkpoint::Checkpoint;
 use crate::files::snapshot::{Field, Snapshot};
+use crate::flow;
 use crate::initial::Initial;
 use crate::integrator::Stepper;
 use crate::scenario::{Action, Scenario};
@@ -83,10 +84,15 @@ impl<'a> Simulation<'a> {
     /// Hands the particles to the solver.
     pub fn new(start: Start, options: &'a Options, threads: usize) -> Result<Self, Fault> {
         let Start { scenario, initial, directory, resumed } = start;
-        let executor =
-            device::executor(scenario.device, &scenario.settings, initial.len(), options.quiet || options.json)?;
+        let executor = device::executor(
+            scenario.device,
+            &scenario.settings,
+            scenario.log_kernel(),
+            initial.len(),
+            options.quiet || options.json,
+        )?;
         let mut executor = scenario.with_external(executor);
-        let particles = initial.particles(scenario.law, scenario.constant());
+        let particles = initial.particles(scenario.law, scenario.signed_constant());
         executor.upload(&particles).map_err(|e| {
             let code = if matches!(e, Error::Device(_)) { 71 } else { 65 };
             Fault::new(code, format!("initial particles: {e}"))
@@ -286,21 +292,25 @@ impl<'a> Simulation<'a> {
     fn output(&mut self, due: Due) -> Result<(), Fault> {
         self.refresh()?;
         let start = Instant::now();
-        let particles = self.executor.particles();
+        let mut particles = self.executor.particles();
         let (mut potential, field) = self.executor.field();
         if due.verify {
             self.verify(&particles, &self.scenario.without_external(&particles.position, &field))?;
         }
         let s = &self.scenario;
-        // Attraction: φ = −G Σ m/r. Repulsion of like charges: φ = k_e Σ q/r.
-        let sign = if s.charged() { s.constant() } else { -s.constant() };
-        potential.iter_mut().for_each(|p| *p *= sign);
+        let factor = s.potential_factor();
+        potential.iter_mut().for_each(|p| *p *= factor);
         let external = s.external_potential(&particles.position);
-        let acceleration: Vec<[f64; 3]> =
+        let mut acceleration: Vec<[f64; 3]> =
             particles.coupling.iter().zip(&field).map(|(c, e)| e.map(|e| c * e)).collect();
+        if s.vortices() {
+            particles.velocity = flow::velocities(&particles.coupling, &field);
+            acceleration.fill([0.0; 3]);
+        }
         // A checkpoint in passing remembers nothing that an unbroken run would not know.
         if due.diagnostics || due.snapshot {
-            let now = Diagnostics::of(State {
+            let of = if s.vortices() { Diagnostics::of_vortices } else { Diagnostics::of };
+            let now = of(State {
                 position: &particles.position,
                 velocity: &particles.velocity,
                 mass: &self.initial.mass,
@@ -329,16 +339,18 @@ impl<'a> Simulation<'a> {
     fn verify(&mut self, particles: &Particles, field: &[[f64; 3]]) -> Result<(), Fault> {
         let s = &self.scenario;
         let Some(verify) = s.verify else { return Ok(()) };
-        let error = sampled_error(particles, field, s.settings.softening, verify.sample, self.step);
+        let kernel = s.plane.map_or(Kernel::Space(s.settings.softening), Kernel::Plane);
+        let error = sampled_error(particles, field, kernel, verify.sample, self.step);
         self.verified.add(error);
         let tolerance = s.settings.tolerance;
         if error <= tolerance {
             return Ok(());
         }
         let text = format!(
-            "step {}, time {}: the rms force error of {} particles is {error:.1e}, above solver.tolerance = {tolerance:e}",
+            "step {}, time {}: the {} force error of {} particles is {error:.1e}, above solver.tolerance = {tolerance:e}",
             self.step,
             self.time(),
+            kernel.norm(),
             verify.sample.min(particles.len())
         );
         if verify.action == Action::Stop && (error.is_nan() || error > GROSS * tolerance) {
