@@ -135,6 +135,7 @@ fn every_suite_measures_and_draws_its_series() {
             "M2L is at its best at p = ",
         ),
     ];
+    fs::write(folder.path().join("toy.toml"), TOY.replace("0.866", "0.8")).unwrap();
     each_measures(&folder, &suites, &["--kernel", "harmonic", "--out", "flat"]);
     for record in records(&folder.path().join("flat/shifts.jsonl")) {
         let value = |name: &str| record[name].as_f64().unwrap();

@@ -112,6 +112,10 @@ fn sweep(suite: &Suite, options: &Options) -> Result<Sweep, Fault> {
     };
     let mut preset = options.config.as_deref().map_or_else(built_in, Preset::load)?;
     preset.kernel = options.kernel.clone().or(preset.kernel);
+    if preset.kernel().plane().is_none() && suite.plane == Some(suite.preset) {
+        let line = format!("{}: this suite is of the kernels log and harmonic; choose one with --kernel", suite.name);
+        return Err(Fault::new(2, line));
+    }
     if preset.kernel().plane().is_some() && suite.plane.is_none() {
         return Err(Fault::new(
             2,

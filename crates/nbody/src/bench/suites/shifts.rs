@@ -41,9 +41,6 @@ pub const SUITE: Suite = Suite {
 };
 
 fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
-    if sweep.preset.kernel().plane().is_none() {
-        return Err(Fault::new(2, "shifts: this suite is of the kernels log and harmonic; choose one with --kernel"));
-    }
     let mut all = vec![];
     for sum in sums(sweep, sweep.preset.n as usize, Method::Fmm) {
         for &order in &sweep.preset.orders {
