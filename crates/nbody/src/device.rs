@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use fmm_core::{CpuExecutor, Error, Evaluation, Executor, Precision, Settings, StageTimes, planar};
+use fmm_core::planar::{self, Blob, Kernel};
+use fmm_core::{CpuExecutor, Error, Evaluation, Executor, Precision, Settings, StageTimes};
 use fmm_cuda::{CudaExecutor, Gpu};
 
 use crate::fault::Fault;
@@ -76,13 +77,26 @@ impl Device {
     }
 }
 
-/// An executor for `n` particles. Unless `quiet`, stderr hears why `auto` takes the CPU.
+/// An executor for `n` particles, in the plane if `plane` says so. Unless `quiet`, stderr hears why `auto` takes the CPU.
 ///
 /// # Errors
 /// 69 without the GPU that is asked for, 65 for settings out of range.
-pub fn executor(device: Device, settings: &Settings, n: usize, quiet: bool) -> Result<Box<dyn Executor>, Fault> {
+pub fn executor(
+    device: Device,
+    settings: &Settings,
+    plane: Option<(Kernel, Blob)>,
+    n: usize,
+    quiet: bool,
+) -> Result<Box<dyn Executor>, Fault> {
     let refused = |e: Error| Fault::new(65, e.to_string());
     let settings = settings.clone();
+    if let Some((kernel, blob)) = plane {
+        if let Device::Cuda(_) = device {
+            let line = format!("device = {device}: sums in the plane are on the cores alone; device auto or cpu");
+            return Err(Fault::new(69, line));
+        }
+        return Ok(Box::new(CpuExecutor::in_plane(settings, kernel, blob).map_err(refused)?));
+    }
     match device.resolve((n as f64).powi(2), tell(quiet))? {
         Some(gpu) => {
             compiled(&gpu).into_iter().for_each(tell(quiet));

@@ -21,13 +21,16 @@ pub struct State<'a> {
     pub potential: &'a [f64],
     /// The same of an external field; empty where there is none.
     pub external: &'a [f64],
-    /// Accelerations.
+    /// Accelerations; empty for vortices.
     pub acceleration: &'a [[f64; 3]],
 }
 
 /// Sums over all particles, in the scenario's units.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Diagnostics {
+    /// Whether these are the sums of vortices: then T = 0, W = Σ Γ ψ/2 is their Hamiltonian −1/(4π) Σ Γ_i Γ_j log r, P their linear
+    /// impulse Σ Γ x and L_z their angular impulse Σ Γ |x|².
+    pub vortices: bool,
     /// T = Σ m v²/2.
     pub kinetic: f64,
     /// W = Σ q (φ/2 + φ_external): each pair once, the external field wholly.
@@ -77,13 +80,33 @@ impl Diagnostics {
         let [kinetic, potential, px, py, pz, lx, ly, lz, clausius] = sums;
         let (momentum, angular_momentum) = ([px, py, pz], [lx, ly, lz]);
         let extent = radii::extent(s.position, s.mass);
-        Diagnostics { kinetic, potential, momentum, angular_momentum, clausius, extent }
+        Diagnostics { vortices: false, kinetic, potential, momentum, angular_momentum, clausius, extent }
+    }
+
+    /// Sums over vortices with circulations in `s.strength` and the stream function in `s.potential`.
+    pub fn of_vortices(s: State<'_>) -> Self {
+        let sums = blocked_sums(s.strength.len(), |i| {
+            let (g, [x, y, _]) = (s.strength[i], s.position[i]);
+            [0.5 * g * s.potential[i], g * x, g * y, g * (x * x + y * y)]
+        });
+        let [potential, px, py, lz] = sums;
+        let (momentum, angular_momentum) = ([px, py, 0.0], [0.0, 0.0, lz]);
+        let extent = radii::extent(s.position, s.mass);
+        Diagnostics { vortices: true, potential, momentum, angular_momentum, extent, ..Diagnostics::default() }
     }
 
     /// From what the executor has summed, where potential energies are `sign` times what it calls interaction. There is no external field.
     pub fn from_totals(totals: &Totals, sign: f64) -> Self {
         let &Totals { kinetic, interaction, momentum, angular_momentum, clausius, extent } = totals;
-        Diagnostics { kinetic, potential: sign * interaction, momentum, angular_momentum, clausius, extent }
+        Diagnostics {
+            vortices: false,
+            kinetic,
+            potential: sign * interaction,
+            momentum,
+            angular_momentum,
+            clausius,
+            extent,
+        }
     }
 
     /// E = T + W.
@@ -103,11 +126,27 @@ impl Diagnostics {
     }
 
     /// Names and values, in the order of the columns of `diagnostics.csv` after step and time.
-    pub fn named(&self, first: &Diagnostics) -> [(&'static str, f64); 20] {
+    pub fn named(&self, first: &Diagnostics) -> Vec<(&'static str, f64)> {
         let ([px, py, pz], [lx, ly, lz]) = (self.momentum, self.angular_momentum);
         let Extent { center_of_mass: [cx, cy, cz], density_center: [dx, dy, dz], lagrangian: [r10, r50, r90] } =
             self.extent;
-        [
+        if self.vortices {
+            return vec![
+                ("hamiltonian", self.potential),
+                ("hamiltonian_error", self.drift_from(first)),
+                ("impulse_x", px),
+                ("impulse_y", py),
+                ("angular_impulse", lz),
+                ("center_of_vorticity_x", cx),
+                ("center_of_vorticity_y", cy),
+                ("density_center_x", dx),
+                ("density_center_y", dy),
+                ("lagrangian_10", r10),
+                ("lagrangian_50", r50),
+                ("lagrangian_90", r90),
+            ];
+        }
+        vec![
             ("kinetic", self.kinetic),
             ("potential", self.potential),
             ("total", self.total()),

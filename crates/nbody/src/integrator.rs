@@ -1,10 +1,13 @@
-//! Symplectic integrators of fixed step, as data: a step is a list of kicks and drifts.
+//! Integrators of fixed step. Those of particles with inertia are symplectic, and data: a step is a list of kicks and drifts.
+//! Those of point vortices are in [`flow`].
 //!
 //! Kick-drift-kick and drift-kick-drift leapfrog are of second order; Yoshida's (Phys. Lett. A
 //! 150 (1990) 262) composes three leapfrogs of lengths w1, w0, w1 to fourth order. Forces are summed only where a
 //! kick finds the positions changed, so kick-drift-kick costs one force sum a step and Yoshida three.
 
 use fmm_core::{Error, Executor, StageTimes};
+
+use crate::flow;
 
 /// `time.integrator` in a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,6 +19,10 @@ pub enum Integrator {
     LeapfrogDkd,
     /// Yoshida's fourth order from three kick-drift-kick leapfrogs.
     Yoshida4,
+    /// The classical Runge-Kutta scheme of fourth order, for vortices.
+    RungeKutta4,
+    /// The implicit midpoint rule, for vortices.
+    Midpoint,
 }
 
 /// A part of a step; the number is its length in steps.
@@ -34,10 +41,12 @@ const W0: f64 = 1.0 - 2.0 * W1;
 
 impl Integrator {
     /// Names in scenarios.
-    pub const NAMES: [(&'static str, Integrator); 3] = [
+    pub const NAMES: [(&'static str, Integrator); 5] = [
         ("leapfrog-kdk", Integrator::LeapfrogKdk),
         ("leapfrog-dkd", Integrator::LeapfrogDkd),
         ("yoshida4", Integrator::Yoshida4),
+        ("rk4", Integrator::RungeKutta4),
+        ("midpoint", Integrator::Midpoint),
     ];
 
     /// The name in scenarios.
@@ -45,11 +54,18 @@ impl Integrator {
         Integrator::NAMES[self as usize].0
     }
 
-    /// Sums of forces that a step takes.
+    /// Whether it moves vortices, which have no inertia, rather than particles that have.
+    pub fn of_flows(self) -> bool {
+        matches!(self, Integrator::RungeKutta4 | Integrator::Midpoint)
+    }
+
+    /// Sums of forces that a step takes; the midpoint rule takes as many as it needs, about this many.
     pub fn sums_per_step(self) -> u64 {
         match self {
             Integrator::LeapfrogKdk | Integrator::LeapfrogDkd => 1,
             Integrator::Yoshida4 => 3,
+            Integrator::RungeKutta4 => 4,
+            Integrator::Midpoint => 8,
         }
     }
 
@@ -67,6 +83,7 @@ impl Integrator {
                 Drift(W1),
                 Kick(W1 / 2.0),
             ],
+            Integrator::RungeKutta4 | Integrator::Midpoint => &[],
         }
     }
 }
@@ -89,8 +106,16 @@ impl Stepper {
     /// One step.
     ///
     /// # Errors
-    /// Those of [`Executor::forces`].
+    /// Those of [`Executor::forces`], and steps with which the midpoint rule does not converge.
     pub fn step(&mut self, executor: &mut dyn Executor, times: &mut StageTimes) -> Result<(), Error> {
+        if self.integrator.of_flows() {
+            self.refresh(executor, times)?;
+            self.fresh = false;
+            return match self.integrator {
+                Integrator::Midpoint => flow::midpoint(executor, self.dt, times),
+                _ => flow::runge_kutta(executor, self.dt, times),
+            };
+        }
         for m in self.integrator.moves() {
             match *m {
                 Move::Kick(h) => {

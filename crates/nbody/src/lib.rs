@@ -11,6 +11,7 @@ pub mod eval;
 pub mod external;
 pub mod fault;
 pub mod files;
+pub mod flow;
 pub mod info;
 pub mod init;
 pub mod initial;

@@ -43,12 +43,43 @@ fn cases(records: &[Value]) -> Vec<String> {
 const TOY: &str = "n = 3000\nsmallest = 500\ntolerances = [1e-3]\nsets = [\"uniform\", \"plummer\"]\norders = [2, 5]\n\
                    thetas = [0.866, 0.5]\nleaves = [20, 100]\nthreads = [1, 2]\nsamples = 2\nbudget = 0.05\n";
 
+/// Suite, number of records, figures, words that each figure holds, words of the summary.
+type Suite = (&'static str, usize, &'static [&'static str], &'static [&'static str], &'static str);
+
+/// Runs each suite at toy size with `more` options, the last of which names the folder of its results.
+fn each_measures(folder: &tempfile::TempDir, suites: &[Suite], more: &[&str]) {
+    for &(suite, count, figures, words, sentence) in suites {
+        let arguments = ["bench", suite, "--device", "cpu", "--config", "toy.toml", "--csv", "--quiet"];
+        let text = ok(folder.path(), &[&arguments[..], more].concat());
+        assert!(text.contains(sentence) && text.contains("|---|"), "{suite}: {text}");
+        let out = |name: String| folder.path().join(more[more.len() - 1]).join(name);
+        let records = records(&out(format!("{suite}.jsonl")));
+        assert_eq!(records.len(), count, "{suite}: {:?}", cases(&records));
+        for record in &records {
+            assert!(record["commit"].is_string() || record["version"].is_string(), "{record}");
+            assert!(record["seconds"].as_f64().unwrap() > 0.0 && record["simd"].is_string(), "{record}");
+            let measured = record["rms"].is_f64() && record["l2"].is_f64() && record["sample"].is_u64();
+            assert!(measured || record["fraction"].is_f64(), "{record}");
+            assert!(!record.as_object().unwrap().values().any(|v| v.is_object() || v.is_array()), "{record}");
+        }
+        let csv = fs::read_to_string(out(format!("{suite}.csv"))).unwrap();
+        assert_eq!(csv.lines().count(), count + 1);
+        for name in figures {
+            let svg = fs::read_to_string(out(format!("{name}.svg"))).unwrap();
+            for word in words {
+                assert!(svg.contains(word), "{name} lacks {word}");
+            }
+            assert!(svg.contains("nbody 0"), "{name}: no machine in the caption");
+            let png = fs::read(out(format!("{name}.png"))).unwrap();
+            assert!(png.starts_with(b"\x89PNG\r\n\x1a\n") && png.len() > 15_000, "{name}: {}", png.len());
+        }
+    }
+}
+
 #[test]
 fn every_suite_measures_and_draws_its_series() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("toy.toml"), TOY).unwrap();
-    // Suite, number of records, figures, words that each figure holds, words of the summary.
-    type Suite = (&'static str, usize, &'static [&'static str], &'static [&'static str], &'static str);
     let suites: [Suite; 8] = [
         (
             "crossover",
@@ -83,31 +114,33 @@ fn every_suite_measures_and_draws_its_series() {
         ("threads", 4, &["threads"], &["uniform, 0.001", "plummer, 0.001, ideal", "threads"], "2 threads are"),
         ("tune", 42, &[], &[], "[errors]"),
     ];
-    for (suite, count, figures, words, sentence) in suites {
-        let arguments = ["bench", suite, "--device", "cpu", "--config", "toy.toml", "--out", "out", "--csv", "--quiet"];
-        let text = ok(folder.path(), &arguments);
-        assert!(text.contains(sentence) && text.contains("|---|"), "{suite}: {text}");
-        let out = |name: String| folder.path().join("out").join(name);
-        let records = records(&out(format!("{suite}.jsonl")));
-        assert_eq!(records.len(), count, "{suite}: {:?}", cases(&records));
-        for record in &records {
-            assert!(record["commit"].is_string() || record["version"].is_string(), "{record}");
-            assert!(record["seconds"].as_f64().unwrap() > 0.0 && record["simd"].is_string(), "{record}");
-            let measured = record["rms"].is_f64() && record["l2"].is_f64() && record["sample"].is_u64();
-            assert!(measured || record["fraction"].is_f64(), "{record}");
-            assert!(!record.as_object().unwrap().values().any(|v| v.is_object() || v.is_array()), "{record}");
-        }
-        let csv = fs::read_to_string(out(format!("{suite}.csv"))).unwrap();
-        assert_eq!(csv.lines().count(), count + 1);
-        for name in figures {
-            let svg = fs::read_to_string(out(format!("{name}.svg"))).unwrap();
-            for word in words {
-                assert!(svg.contains(word), "{name} lacks {word}");
-            }
-            assert!(svg.contains("nbody 0"), "{name}: no machine in the caption");
-            let png = fs::read(out(format!("{name}.png"))).unwrap();
-            assert!(png.starts_with(b"\x89PNG\r\n\x1a\n") && png.len() > 15_000, "{name}: {}", png.len());
-        }
+    each_measures(&folder, &suites, &["--out", "out"]);
+    // The same in the plane, and what there is there alone.
+    let suites: [Suite; 5] = [
+        ("crossover", 16, &["crossover-uniform-1e-3"], &["direct on cpu", "fmm on cpu"], "at N = 3000 fmm on cpu"),
+        ("stages", 2, &["stages-uniform"], &["P2P", "M2L", "others"], "of which"),
+        ("leafsize", 6, &["leafsize-uniform"], &["chosen at cpu", "0.001"], "leaves of"),
+        (
+            "distributions",
+            8,
+            &["distributions-1e-3"],
+            &["uniform, cpu", "plummer, cpu"],
+            "times the time of the uniform set",
+        ),
+        (
+            "shifts",
+            8,
+            &["shifts-uniform", "shifts-uniform-sum"],
+            &["harmonic, cpu", "order p"],
+            "M2L is at its best at p = ",
+        ),
+    ];
+    fs::write(folder.path().join("toy.toml"), TOY.replace("0.866", "0.8")).unwrap();
+    each_measures(&folder, &suites, &["--kernel", "harmonic", "--out", "flat"]);
+    for record in records(&folder.path().join("flat/shifts.jsonl")) {
+        let value = |name: &str| record[name].as_f64().unwrap();
+        assert!(value("m2l_ns") > 1.0 && value("m2m_ns") > 1.0 && value("m2l_shifts") > 100.0, "{record}");
+        assert!(record["kernel"] == "harmonic" && value("l2") < 0.1, "{record}");
     }
     // Drawn again from the records alone: the same picture.
     let first = fs::read(folder.path().join("out/threads.svg")).unwrap();
@@ -215,6 +248,9 @@ fn what_cannot_be_measured_is_refused() {
         (&["--set", "cube"], 2, "possible values"),
         (&["--device", "gpu"], 2, "allowed: auto, cpu, cuda"),
         (&["threads", "--device", "cuda"], 2, "the CPU alone"),
+        (&["threads", "--kernel", "log"], 2, "of 1/r alone"),
+        (&["--kernel", "vortex"], 2, "possible values: laplace, log, harmonic"),
+        (&["shifts", "--kernel", "laplace"], 2, "kernels log and harmonic"),
         (&["--device", "cuda:99"], 69, "cuda:99"),
         (&["nothing"], 2, "nothing"),
         (&["--config", "missing.toml"], 66, "missing.toml"),
@@ -240,6 +276,7 @@ fn the_help_of_each_suite_names_its_figure() {
         ("operators", "Yokota & Barba, Fig. 7"),
         ("leafsize", "Goude & Engblom, Figs. 2 and 3"),
         ("distributions", "Goude & Engblom, Figs. 9 and 10"),
+        ("shifts", "Goude & Engblom, Figs. 4"),
     ] {
         let text = ok(folder.path(), &["bench", suite, "--help"]);
         assert!(text.contains(figure), "{suite}: {text}");

@@ -53,11 +53,12 @@ fn length(v: &[f64; 3]) -> f64 {
 }
 
 /// The tests below; `every_scenario_is_told_and_tested` compares them with the folder.
-const TESTED: [&str; 11] = [
+const TESTED: [&str; 14] = [
     "binary-in-cluster",
     "cold-collapse",
     "coulomb-explosion",
     "figure-eight",
+    "flat-collapse",
     "galaxy-merger",
     "million",
     "nacl",
@@ -65,6 +66,8 @@ const TESTED: [&str; 11] = [
     "plasma-oscillation",
     "plummer",
     "tidal-stream",
+    "vortex-merger",
+    "vortex-patch",
 ];
 
 #[test]
@@ -110,6 +113,49 @@ fn cold_collapse() {
     // The escapers' motion is part of it.
     assert!((1.2..1.7).contains(&ratio[40]) && (ratio[40] - ratio[30]).abs() < 0.1, "{ratio:?}");
     assert!((1e-9..3e-2).contains(&run.drift()), "{}", run.drift());
+}
+
+#[test]
+fn flat_collapse() {
+    let run = Run::of("flat-collapse", &["particles.0.n=1000", "time.dt=0.01", "output.diagnostics_every=0.1"]);
+    let ratio = run.column("virial_ratio");
+    assert!((ratio[0] - 0.02).abs() < 0.005, "{}", ratio[0]);
+    // It collapses as a whole at 1.253.
+    let peak = (0..ratio.len()).max_by(|&a, &b| ratio[a].total_cmp(&ratio[b])).unwrap();
+    assert!(ratio[peak] > 2.0 && (12..=14).contains(&peak), "{} at {peak}", ratio[peak]);
+    // Nothing escapes: the virial ratio swings about 1.
+    let late = ratio[ratio.len() - 25..].iter().sum::<f64>() / 25.0;
+    assert!((late - 1.0).abs() < 0.1, "{late}");
+    assert!((1e-9..3e-2).contains(&run.drift()), "{}", run.drift());
+}
+
+#[test]
+fn vortex_merger() {
+    let run = Run::of("vortex-merger", &["particles.0.n=150", "particles.1.n=150", "time.end=32"]);
+    let error = run.column("hamiltonian_error").iter().fold(0.0, |m: f64, e| m.max(e.abs()));
+    assert!((1e-15..1e-8).contains(&error), "{error:e}");
+    // The distance of half of the vorticity from the middle is that of the centres at first; then the patches are one.
+    let radius = run.column("lagrangian_50");
+    let last = radius.iter().rev().take(20).sum::<f64>() / 20.0;
+    assert!(radius[0] > 1.3 && last < 1.2, "{} {last}", radius[0]);
+}
+
+#[test]
+fn vortex_patch() {
+    let sets = ["particles.0.n=800", "force.softening.length=0.06", "time.end=14", "output.every=1"];
+    let run = Run::of("vortex-patch", &sets);
+    let error = run.column("hamiltonian_error").iter().fold(0.0, |m: f64, e| m.max(e.abs()));
+    assert!((1e-15..1e-6).contains(&error), "{error:e}");
+    // The long axis turns at ab/(a + b)² = 2/9: nearly half a turn by then. Blobs blur the edge, which slows it a little.
+    let s = run.last();
+    let moment = |f: &dyn Fn(&[f64; 3]) -> f64| s.position.iter().map(f).sum::<f64>() / s.id.len() as f64;
+    let [xx, yy, xy] = [moment(&|x| x[0] * x[0]), moment(&|x| x[1] * x[1]), moment(&|x| x[0] * x[1])];
+    let angle = 0.5 * (2.0 * xy).atan2(xx - yy) + PI;
+    assert!((angle / (14.0 * 2.0 / 9.0) - 1.0).abs() < 0.03, "{angle}");
+    // ⟨x²⟩ of the axes: a²/4 and b²/4 with a = √2.
+    let spread = (0.25 * (xx - yy).powi(2) + xy * xy).sqrt();
+    let ratio = ((0.5 * (xx + yy) - spread) / (0.5 * (xx + yy) + spread)).sqrt();
+    assert!((ratio - 0.5).abs() < 0.03, "{ratio}");
 }
 
 #[test]

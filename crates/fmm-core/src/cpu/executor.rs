@@ -3,11 +3,14 @@
 use rayon::prelude::*;
 
 use super::evaluate;
+use crate::planar::{self, Blob, Kernel, Strengths};
 use crate::{Choice, Error, Executor, Particles, Settings, Stage, StageTimes};
 
 /// Executes on the cores of this machine, in rayon's current thread pool.
 pub struct CpuExecutor {
     settings: Settings,
+    /// Kernel and blobs of particles in the plane.
+    plane: Option<(Kernel, Blob)>,
     particles: Particles,
     potential: Vec<f64>,
     field: Vec<[f64; 3]>,
@@ -22,14 +25,30 @@ impl CpuExecutor {
     /// [`Error::Range`] if a setting lies outside its range.
     pub fn new(settings: Settings) -> Result<Self, Error> {
         settings.check()?;
-        Ok(CpuExecutor {
+        Ok(Self::with(settings, None))
+    }
+
+    /// An executor without particles that sums a kernel of the plane over x and y, with what [`planar::evaluate`] gives as potential and field
+    /// and zero as the third component. z takes no part.
+    ///
+    /// # Errors
+    /// As [`planar::evaluate`] for settings and blobs.
+    pub fn in_plane(settings: Settings, kernel: Kernel, blob: Blob) -> Result<Self, Error> {
+        planar::check(&settings)?;
+        blob.check()?;
+        Ok(Self::with(settings, Some((kernel, blob))))
+    }
+
+    fn with(settings: Settings, plane: Option<(Kernel, Blob)>) -> Self {
+        CpuExecutor {
             settings,
+            plane,
             particles: Particles::default(),
             potential: vec![],
             field: vec![],
             choice: None,
             coincident_pairs: 0,
-        })
+        }
     }
 }
 
@@ -41,11 +60,23 @@ impl Executor for CpuExecutor {
     }
 
     fn forces(&mut self, times: &mut StageTimes) -> Result<(), Error> {
-        let sum = evaluate(&self.settings, &self.particles.position, &self.particles.strength, None, times)?;
-        self.potential = sum.potential;
-        self.field = sum.field;
-        self.choice = Some(sum.choice);
-        self.coincident_pairs = sum.coincident_pairs;
+        let Particles { position, strength, .. } = &self.particles;
+        let (choice, coincident_pairs);
+        if let Some((kernel, blob)) = self.plane {
+            let flat: Vec<[f64; 2]> = position.iter().map(|x| [x[0], x[1]]).collect();
+            let strengths = Strengths { real: strength, imaginary: None };
+            let sum = planar::evaluate(&self.settings, kernel, blob, &flat, strengths, None, times)?;
+            self.potential = sum.potential;
+            self.field = sum.field.into_iter().map(|[x, y]| [x, y, 0.0]).collect();
+            (choice, coincident_pairs) = (sum.choice, sum.coincident_pairs);
+        } else {
+            let sum = evaluate(&self.settings, position, strength, None, times)?;
+            self.potential = sum.potential;
+            self.field = sum.field;
+            (choice, coincident_pairs) = (sum.choice, sum.coincident_pairs);
+        }
+        self.choice = Some(choice);
+        self.coincident_pairs = coincident_pairs;
         Ok(())
     }
 

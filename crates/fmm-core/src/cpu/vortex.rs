@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::guard::Sample;
 use super::schedule::{Bodies, execute_sorted};
+use super::simd::{Task, Vector, dispatch};
 use crate::accuracy::{Kind, Problem, Strengths};
 use crate::contract::{self, Attempt};
 use crate::expansion::{Cartesian, Spherical};
@@ -135,30 +136,79 @@ impl Attempt for VortexAttempt<'_> {
         let sample = Sample::new(at.len(), &done.shares);
         let places: Vec<usize> = sample.places().collect();
         self.times.time(Stage::Guard, || {
-            let exact: Vec<[f64; 4]> =
-                places.par_iter().map(|&i| direct(at[i], self.sources, self.strengths, self.softening)).collect();
+            let sources = Sources::new(self.sources, self.strengths);
+            let core = if let Softening::P1(e) = self.softening { e } else { 0.0 };
+            let direct = |&i: &usize| dispatch(Direct { at: at[i], sources: &sources, core2: core * core });
+            let exact: Vec<[f64; 4]> = places.par_iter().map(direct).collect();
             let found: Vec<[f64; 3]> = places.iter().map(|&i| done.velocity[i]).collect();
             sample.weigh(&exact, &found)
         })
     }
 }
 
-/// The direct sum at `x`, and the square of its largest term.
-fn direct(x: [f64; 3], sources: &[[f64; 3]], strengths: [&[f64]; 3], softening: Softening) -> [f64; 4] {
-    let core2 = if let Softening::P1(e) = softening { e * e } else { 0.0 };
-    let mut sum = [0.0; 4];
-    for (j, y) in sources.iter().enumerate() {
-        let d: [f64; 3] = std::array::from_fn(|k| x[k] - y[k]);
-        let r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
-        let s = r2 + core2;
-        let g = if r2 > 0.0 { -(r2 + 2.5 * core2) / (s * s * s.sqrt()) / FOUR_PI } else { 0.0 };
-        let term = cross(d, strengths.map(|q| q[j])).map(|c| g * c);
-        for k in 0..3 {
-            sum[k] += term[k];
+/// Sources by component, up to whole vectors; padding has no strength.
+struct Sources {
+    x: [Vec<f64>; 3],
+    w: [Vec<f64>; 3],
+}
+
+impl Sources {
+    fn new(position: &[[f64; 3]], strengths: [&[f64]; 3]) -> Self {
+        let padded = |mut values: Vec<f64>, with: f64| {
+            values.resize(values.len().next_multiple_of(f64::WIDTH), with);
+            values
+        };
+        let place = |d: usize| position.first().map_or(0.0, |x| x[d]);
+        Sources {
+            x: [0, 1, 2].map(|d| padded(position.iter().map(|x| x[d]).collect(), place(d))),
+            w: strengths.map(|q| padded(q.to_vec(), 0.0)),
         }
-        sum[3] = f64::max(sum[3], term.iter().map(|c| c * c).sum());
     }
-    sum
+}
+
+/// The direct sum at one place, and the square of its largest term.
+struct Direct<'a> {
+    at: [f64; 3],
+    sources: &'a Sources,
+    /// ε².
+    core2: f64,
+}
+
+impl Task<f64> for Direct<'_> {
+    type Out = [f64; 4];
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) -> [f64; 4] {
+        let Direct { at, sources: Sources { x, w }, core2 } = self;
+        let at = [V::splat(at[0]), V::splat(at[1]), V::splat(at[2])];
+        let (core2, more) = (V::constant(core2), V::constant(2.5 * core2));
+        let tiny = V::constant(f64::MIN_POSITIVE);
+        let (mut sum, mut largest) = ([V::zero(); 3], V::zero());
+        for j in (0..x[0].len()).step_by(f64::WIDTH) {
+            let mut d = [V::zero(); 3];
+            let mut q = [V::zero(); 3];
+            for k in 0..3 {
+                d[k] = at[k].sub(V::load(&x[k][j..]));
+                q[k] = V::load(&w[k][j..]);
+            }
+            let r2 = d[2].mul_add(d[2], d[1].mul_add(d[1], d[0].mul(d[0])));
+            let s = r2.add(core2);
+            // Nothing acts at distance zero.
+            let g = r2.add(more).div(s.mul(s).mul(s.sqrt())).keep_where_at_least(r2, tiny);
+            let mut square = V::zero();
+            for k in 0..3 {
+                let (a, b) = ((k + 1) % 3, (k + 2) % 3);
+                let term = g.mul(d[b].neg_mul_add(q[a], d[a].mul(q[b])));
+                sum[k] = sum[k].sub(term);
+                square = term.mul_add(term, square);
+            }
+            largest = largest.max(square);
+        }
+        let mut lanes = [0.0; 16];
+        largest.store(&mut lanes);
+        let [u, v, w] = [sum[0].sum(), sum[1].sum(), sum[2].sum()].map(|s| s / FOUR_PI);
+        [u, v, w, lanes.into_iter().fold(0.0, f64::max) / (FOUR_PI * FOUR_PI)]
+    }
 }
 
 /// E = Σ q g(r) (x − x_j) in the order of the target tree, and where the expansions err.
@@ -181,4 +231,38 @@ fn sum<T: Real>(
         execute_sorted(&expansion, &settings.softening, plan, &bodies, guarded, times)
     };
     (sums.into_iter().map(|s| s.field).collect(), shares)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guard_sums_as_the_formula_stands() {
+        let number = |i: usize, k: usize| ((i * 7919 + k * 104_729) % 1009) as f64 / 1009.0 - 0.4;
+        // A number of sources that fills no vector, the place of one of them among the targets.
+        let position: Vec<[f64; 3]> = (0..13).map(|i| [1, 2, 3].map(|k| number(i, k))).collect();
+        let w: Vec<[f64; 3]> = (0..13).map(|i| [4, 5, 6].map(|k| number(i, k))).collect();
+        let columns: [Vec<f64>; 3] = [0, 1, 2].map(|k| w.iter().map(|w| w[k]).collect());
+        let sources = Sources::new(&position, [&columns[0], &columns[1], &columns[2]]);
+        for core in [0.0, 0.3] {
+            for at in [position[4], [0.7, -0.2, 0.1]] {
+                let mut exact = [0.0; 4];
+                for (x, w) in position.iter().zip(&w) {
+                    let d = [0, 1, 2].map(|k: usize| at[k] - x[k]);
+                    let (r2, c2) = (d.iter().map(|d| d * d).sum::<f64>(), core * core);
+                    if r2 > 0.0 {
+                        let g = (r2 + 2.5 * c2) * (r2 + c2).powf(-2.5) / FOUR_PI;
+                        let term = cross(d, *w).map(|c| -g * c);
+                        (0..3).for_each(|k| exact[k] += term[k]);
+                        exact[3] = f64::max(exact[3], term.iter().map(|t| t * t).sum());
+                    }
+                }
+                let found = dispatch(Direct { at, sources: &sources, core2: core * core });
+                for k in 0..4 {
+                    assert!((found[k] - exact[k]).abs() < 1e-13 * (1.0 + exact[k].abs()), "{found:?} {exact:?}");
+                }
+            }
+        }
+    }
 }

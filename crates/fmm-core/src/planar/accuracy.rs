@@ -25,9 +25,9 @@ const ERRORS: [(usize, f64); 12] = [
     (14, 4.5e-7),
     (17, 3.2e-8),
     (20, 2.8e-9),
-    (24, 1.2e-10),
-    (28, 5e-12),
-    (34, 5e-14),
+    (24, 8e-11),
+    (28, 3.2e-12),
+    (34, 4e-14),
 ];
 
 /// The order at which the error is at most `aim`.
@@ -96,11 +96,11 @@ pub fn swap_min_points(order: usize) -> usize {
 /// Direct sums of no more pairs, a millisecond's work, are in double precision unless single is asked for.
 const FEW_PAIRS: f64 = 1e6;
 
-/// Resolves everything that `settings` leaves open, aiming at the error `aim`.
+/// Checks every number against its range in the plane.
 ///
 /// # Errors
-/// [`Error::Range`], and [`Error::Unsupported`] where single precision cannot keep the tolerance.
-pub fn choose(kernel: Kernel, settings: &Settings, problem: Problem, aim: f64) -> Result<Choice, Error> {
+/// [`Error::Range`], and [`Error::Unsupported`] for what there is in three dimensions alone.
+pub fn check(settings: &Settings) -> Result<(), Error> {
     let unsupported = |what: &str| Err(Error::Unsupported(what.to_string()));
     if let Some(p) = settings.order.filter(|p| !(1..=MAX_ORDER).contains(p)) {
         return Err(Error::Range { what: "order", value: p as f64, range: "1 to 60" });
@@ -112,6 +112,15 @@ pub fn choose(kernel: Kernel, settings: &Settings, problem: Problem, aim: f64) -
     if settings.method == Method::Treecode {
         return unsupported("in the plane sums are direct or by fmm, there is no treecode");
     }
+    Ok(())
+}
+
+/// Resolves everything that `settings` leaves open, aiming at the error `aim`.
+///
+/// # Errors
+/// [`Error::Range`], and [`Error::Unsupported`] where single precision cannot keep the tolerance.
+pub fn choose(kernel: Kernel, settings: &Settings, problem: Problem, aim: f64) -> Result<Choice, Error> {
+    check(settings)?;
     let theta = settings.theta.unwrap_or(THETA);
     let order = settings.order.unwrap_or_else(|| order_for(aim, theta));
     let spread = problem.strength_range > 1e30;
@@ -159,9 +168,11 @@ fn fast_cost(kernel: Kernel, problem: Problem, choice: &Choice) -> f64 {
     let leaves = (1u64 << (2 * levels)) as f64;
     let pairs = problem.sources as f64 * problem.targets as f64 * (NEIGHBOURS / leaves).min(1.0);
     let bodies = (problem.sources + problem.targets) as f64;
+    let sampled = super::guard::sample_size(problem.targets) as f64 * problem.sources as f64;
     // Sets that are not uniform have half as many M2L again.
     pairs * pair_cost(kernel, choice.precision)
         + leaves * (1.5 * M2L_PER_LEAF * m2l_cost(order, choice.precision) + LEAF_COST)
         + bodies * (60.0 + 15.0 * levels as f64 + 0.5 * order as f64)
+        + sampled * pair_cost(Kernel::Harmonic, Precision::F64)
         + 2e4
 }

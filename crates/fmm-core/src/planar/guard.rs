@@ -2,17 +2,21 @@
 
 use rayon::prelude::*;
 
-use super::near::squared_terms;
+use super::execute::{Bodies, Sum};
+use super::near::{Algebraic, Gaussian, Pair, Point};
+use super::points::Batch;
 use super::{Blob, Plan};
-use crate::planar::execute::{Bodies, Sum};
+use crate::cpu::simd::{Task, Vector, dispatch};
+use crate::real::Real;
 
 /// Targets that are summed directly, some per cent of the time of the sum itself.
-fn sample_size(targets: usize) -> usize {
+pub fn sample_size(targets: usize) -> usize {
     (4_000_000 / targets.max(1)).clamp(100, 400)
 }
 
-/// Sources that one task adds up.
+/// Sources and places that one task adds up.
 const BLOCK: usize = 1 << 14;
+const PLACES: usize = 32;
 
 /// A target whose field is below this part of its largest single term counts as having that much.
 const FLOOR: f64 = 1e-3;
@@ -36,8 +40,11 @@ pub fn error(plan: &Plan, bodies: &Bodies, blob: Blob, sums: &[Sum]) -> f64 {
     let at: Vec<[f64; 2]> = places.iter().map(|&i| [0, 1].map(|d| tree.x[d][i])).collect();
     let count = plan.source_tree().order.len();
     let blocks: Vec<usize> = (0..count).step_by(BLOCK).collect();
-    let parts: Vec<Vec<[f64; 3]>> =
-        blocks.par_iter().map(|&b| squared_terms(bodies, b..count.min(b + BLOCK), blob, &at)).collect();
+    let block = |&b: &usize| -> Vec<[f64; 3]> {
+        let terms = |at: &[[f64; 2]]| squared_terms(bodies, b..count.min(b + BLOCK), blob, at);
+        at.par_chunks(PLACES).flat_map_iter(terms).collect()
+    };
+    let parts: Vec<Vec<[f64; 3]>> = blocks.par_iter().map(block).collect();
     let pairs = places.iter().enumerate().map(|(k, &i)| {
         let add =
             |s: [f64; 3], part: &Vec<[f64; 3]>| [s[0] + part[k][0], s[1] + part[k][1], f64::max(s[2], part[k][2])];
@@ -58,5 +65,62 @@ pub fn weigh(sample: impl Iterator<Item = ([f64; 3], [f64; 2])>) -> f64 {
         _ if wrong == 0.0 => 0.0,
         error if error.is_nan() => f64::INFINITY,
         error => error,
+    }
+}
+
+/// Direct sums of G at some places over a range of the sources, and the largest squared term, in scaled units.
+fn squared_terms(bodies: &Bodies, range: std::ops::Range<usize>, blob: Blob, places: &[[f64; 2]]) -> Vec<[f64; 3]> {
+    let mut sources = Batch::<f64>::default();
+    sources.push(bodies.sources.x, bodies.sources.strengths(), range, [0.0; 2], 1.0);
+    sources.pad_apart();
+    dispatch(Terms { blob, sources: &sources, places })
+}
+
+/// The task of [`squared_terms`].
+struct Terms<'a> {
+    blob: Blob,
+    sources: &'a Batch<f64>,
+    places: &'a [[f64; 2]],
+}
+
+impl Task<f64> for Terms<'_> {
+    type Out = Vec<[f64; 3]>;
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) -> Self::Out {
+        match self.blob {
+            Blob::Point => self.sum::<V, _>(Point),
+            Blob::Algebraic(e) => self.sum::<V, _>(Algebraic(V::constant(e * e))),
+            Blob::Gaussian(s) => self.sum::<V, _>(Gaussian(s, V::constant(0.5 / (s * s)))),
+        }
+    }
+}
+
+impl Terms<'_> {
+    #[inline(always)]
+    fn sum<V: Vector<Scalar = f64>, P: Pair<V>>(self, pair: P) -> Vec<[f64; 3]> {
+        let Terms { sources, places, .. } = self;
+        let complex = !sources.q[1].is_empty();
+        let mut out = Vec::with_capacity(places.len());
+        for place in places {
+            let at = [V::splat(place[0]), V::splat(place[1])];
+            let (mut re, mut im, mut largest) = (V::zero(), V::zero(), V::zero());
+            for j in (0..sources.len()).step_by(f64::WIDTH) {
+                let (dx, dy) = (at[0].sub(V::load(&sources.x[0][j..])), at[1].sub(V::load(&sources.x[1][j..])));
+                let g = V::load(&sources.q[0][j..]);
+                let h = if complex { V::load(&sources.q[1][j..]) } else { V::zero() };
+                let r2 = dx.mul_add(dx, dy.mul(dy));
+                let (f, _) = pair.eval::<false>(r2, V::zero());
+                let (fx, fy) = (f.mul(dx), f.mul(dy));
+                re = h.mul_add(fy, g.mul_add(fx, re));
+                im = h.mul_add(fx, g.neg_mul_add(fy, im));
+                let strength = g.mul_add(g, h.mul(h));
+                largest = largest.max(strength.mul(f.mul(r2).mul(f)));
+            }
+            let mut lanes = [0.0; 16];
+            largest.store(&mut lanes);
+            out.push([re.sum(), im.sum(), lanes.into_iter().fold(0.0, f64::max)]);
+        }
+        out
     }
 }

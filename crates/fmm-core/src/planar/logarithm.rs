@@ -89,9 +89,10 @@ pub fn exponential_integral(x: f64) -> f64 {
         }
         return sum - GAMMA - x.ln();
     }
-    // The continued fraction e^(−x)/(x + 1 − 1/(x + 3 − 4/(x + 5 − …))), from its end.
-    let mut tail = x + 161.0;
-    for k in (1..=80u32).rev() {
+    // The continued fraction e^(−x)/(x + 1 − 1/(x + 3 − 4/(x + 5 − …))), from its end. n terms err by e^(−4 √(n x)).
+    let terms = (90.0 / x) as u32 + 4;
+    let mut tail = x + f64::from(2 * terms + 1);
+    for k in (1..=terms).rev() {
         tail = x + f64::from(2 * k - 1) - f64::from(k * k) / tail;
     }
     (-x).exp() / tail

@@ -32,7 +32,7 @@ mod pyramid;
 pub mod series;
 mod shifts;
 
-pub use accuracy::{MAX_ORDER, levels};
+pub use accuracy::{MAX_ORDER, check, levels, swap_min_points};
 pub use connect::{Lists, Rows, Rule};
 pub use evaluate::{Evaluation, Problem, Strengths, Sum, evaluate, evaluate_problem};
 pub use kernel::{Blob, Kernel};

@@ -21,14 +21,16 @@ fn smallest<T: Real>() -> f64 {
 }
 
 /// A pair in units of a leaf: f with K' = f d, and twice the potential of a unit strength.
-trait Pair<V: Vector>: Copy {
+pub trait Pair<V: Vector>: Copy {
     /// Whether pairs at distance zero contribute nothing at all.
     const POINT: bool;
+    /// f, and twice the potential where it is asked for.
     fn eval<const LOG: bool>(&self, r2: V, shift: V) -> (V, V);
 }
 
+/// A point.
 #[derive(Clone, Copy)]
-struct Point;
+pub struct Point;
 
 impl<V: Vector> Pair<V> for Point {
     const POINT: bool = true;
@@ -47,7 +49,7 @@ impl<V: Vector> Pair<V> for Point {
 
 /// With ε².
 #[derive(Clone, Copy)]
-struct Algebraic<V>(V);
+pub struct Algebraic<V>(pub V);
 
 impl<V: Vector> Pair<V> for Algebraic<V> {
     const POINT: bool = false;
@@ -64,13 +66,17 @@ impl<V: Vector> Pair<V> for Algebraic<V> {
 
 /// With σ and 1/(2 σ²).
 #[derive(Clone, Copy)]
-struct Gaussian<V>(f64, V);
+pub struct Gaussian<V>(pub f64, pub V);
 
 /// Beyond this x, e^(−x) is nothing beside 1.
 const FAR: f64 = 40.0;
 
 /// log x + E₁(x), entire.
 fn smooth_log(x: f64) -> f64 {
+    if x >= FAR {
+        // It will not be used.
+        return 0.0;
+    }
     if x > 1.0 {
         return x.ln() + exponential_integral(x);
     }
@@ -349,62 +355,5 @@ impl Near<'_> {
         // Only a point and itself may be at distance zero.
         let own = if self.plan.sources.is_none() { count as u64 } else { 0 };
         nearest * unit >= close && together == own
-    }
-}
-
-/// Direct sums of G at some places over a range of the sources, and the largest squared term, in scaled units.
-pub fn squared_terms(bodies: &Bodies, range: std::ops::Range<usize>, blob: Blob, places: &[[f64; 2]]) -> Vec<[f64; 3]> {
-    let mut sources = Batch::<f64>::default();
-    sources.push(bodies.sources.x, bodies.sources.strengths(), range, [0.0; 2], 1.0);
-    sources.pad_apart();
-    dispatch(Terms { blob, sources: &sources, places })
-}
-
-/// The task of [`squared_terms`].
-struct Terms<'a> {
-    blob: Blob,
-    sources: &'a Batch<f64>,
-    places: &'a [[f64; 2]],
-}
-
-impl Task<f64> for Terms<'_> {
-    type Out = Vec<[f64; 3]>;
-
-    #[inline(always)]
-    fn run<V: Vector<Scalar = f64>>(self) -> Self::Out {
-        match self.blob {
-            Blob::Point => self.sum::<V, _>(Point),
-            Blob::Algebraic(e) => self.sum::<V, _>(Algebraic(V::constant(e * e))),
-            Blob::Gaussian(s) => self.sum::<V, _>(Gaussian(s, V::constant(0.5 / (s * s)))),
-        }
-    }
-}
-
-impl Terms<'_> {
-    #[inline(always)]
-    fn sum<V: Vector<Scalar = f64>, P: Pair<V>>(self, pair: P) -> Vec<[f64; 3]> {
-        let Terms { sources, places, .. } = self;
-        let complex = !sources.q[1].is_empty();
-        let mut out = Vec::with_capacity(places.len());
-        for place in places {
-            let at = [V::splat(place[0]), V::splat(place[1])];
-            let (mut re, mut im, mut largest) = (V::zero(), V::zero(), V::zero());
-            for j in (0..sources.len()).step_by(f64::WIDTH) {
-                let (dx, dy) = (at[0].sub(V::load(&sources.x[0][j..])), at[1].sub(V::load(&sources.x[1][j..])));
-                let g = V::load(&sources.q[0][j..]);
-                let h = if complex { V::load(&sources.q[1][j..]) } else { V::zero() };
-                let r2 = dx.mul_add(dx, dy.mul(dy));
-                let (f, _) = pair.eval::<false>(r2, V::zero());
-                let (fx, fy) = (f.mul(dx), f.mul(dy));
-                re = h.mul_add(fy, g.mul_add(fx, re));
-                im = h.mul_add(fx, g.neg_mul_add(fy, im));
-                let strength = g.mul_add(g, h.mul(h));
-                largest = largest.max(strength.mul(f.mul(r2).mul(f)));
-            }
-            let mut lanes = [0.0; 16];
-            largest.store(&mut lanes);
-            out.push([re.sum(), im.sum(), lanes.into_iter().fold(0.0, f64::max)]);
-        }
-        out
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 
+use super::preset::Preset;
 use super::sets::Set;
 use crate::device::Device;
 use crate::eval::arguments::{tolerance, whole};
@@ -15,6 +16,7 @@ Examples:
   nbody bench --n 1e6 --device cpu
   nbody bench --n 1e7 --device cuda
   nbody bench operators --csv
+  nbody bench leafsize --kernel harmonic
   nbody bench stages --n 1e7 --tolerance 1e-5 --out out/stages --resume
 
 Records go to out/bench/SUITE.jsonl, one line a case as soon as it is measured; nbody plot FILE.jsonl draws them again.
@@ -43,6 +45,7 @@ impl Bench {
             Some(Which::Accuracy(o)) => ("accuracy", o),
             Some(Which::Leafsize(o)) => ("leafsize", o),
             Some(Which::Distributions(o)) => ("distributions", o),
+            Some(Which::Shifts(o)) => ("shifts", o),
             Some(Which::Threads(o)) => ("threads", o),
             Some(Which::Peers(o)) => ("peers", o),
             Some(Which::Tune(o)) => ("tune", o),
@@ -64,9 +67,11 @@ enum Which {
     Leafsize(Options),
     /// Time by the shape of the set: Goude & Engblom, Figs. 9 and 10
     Distributions(Options),
+    /// Speed of the shifts in the plane against the order: Goude & Engblom, Figs. 4, 5, 7 and 8
+    Shifts(Options),
     /// Strong scaling: the same sum on more threads
     Threads(Options),
-    /// Rivals that are installed, at the same measured error: FMM3D, pytreegrav, REBOUND (scripts/peers installs them)
+    /// Rivals that are installed, at the same measured error: FMM3D, pytreegrav, REBOUND; in the plane FMM2D (scripts/peers installs them)
     Peers(Options),
     /// For maintainers: the constants of the cost model and the tables of errors, as text to paste
     Tune(Options),
@@ -81,6 +86,9 @@ pub struct Options {
     /// The fewest particles of a sweep [default: the preset's]
     #[arg(long, value_name = "N", value_parser = whole)]
     pub smallest: Option<usize>,
+    /// What is summed: laplace is 1/r, log and harmonic are in the plane; with the preset for it [default: laplace; shifts: harmonic]
+    #[arg(long, value_name = "KERNEL", value_parser = PossibleValuesParser::new(Preset::KERNELS.map(|k| k.name())))]
+    pub kernel: Option<String>,
     /// Where: cpu, cuda or cuda:N [default: every device that there is]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<Device>,

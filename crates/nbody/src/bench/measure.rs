@@ -5,21 +5,24 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Instant;
 
+use fmm_core::planar::Blob;
 use fmm_core::{Error, Method, Particles, Precision, Settings, Stage, StageTimes};
 use fmm_cuda::Description;
 use serde_json::Value;
 
 use super::machine;
 use super::record::Record;
-use super::sets::Set;
+use super::sets::{self, Set};
 use crate::device::{self, Device};
-use crate::eval::Reference;
+use crate::eval::{Kernel, Reference};
 use crate::fault::Fault;
 use crate::run::signals::Stop;
 
 /// A sum to measure.
 #[derive(Debug, Clone)]
 pub struct Sum {
+    /// What is summed.
+    pub kernel: Kernel,
     /// How the particles lie.
     pub set: Set,
     /// How many they are.
@@ -46,6 +49,9 @@ impl Sum {
     /// What the sum is, in a record.
     pub fn tell(&self, record: &mut Record) {
         record.set("set", self.set.name()).set("n", self.n).set("device", self.device.to_string());
+        if self.kernel != Kernel::Laplace {
+            record.set("kernel", self.kernel.name());
+        }
         record.set("method", self.method.name()).set("tolerance", self.tolerance).set("threads", self.threads);
     }
 }
@@ -66,12 +72,12 @@ pub struct Context {
     stop: Option<Stop>,
     gpus: Vec<Description>,
     pools: HashMap<usize, Arc<rayon::ThreadPool>>,
-    bodies: Option<(Set, usize, Arc<Bodies>)>,
+    bodies: Option<(Kernel, Set, usize, Arc<Bodies>)>,
 }
 
 /// Particles with the truth about them.
 pub struct Bodies {
-    /// Positions, masses 1/N, and velocities so small that moving by them changes no tree.
+    /// Positions, masses 1/N (in the plane strengths of either sign), and velocities so small that moving by them changes no tree.
     pub particles: Particles,
     /// The field at a sample of them.
     pub reference: Reference,
@@ -126,22 +132,25 @@ impl Context {
     ///
     /// # Errors
     /// 71 where threads cannot be started.
-    pub fn bodies(&mut self, set: Set, n: usize) -> Result<Arc<Bodies>, Fault> {
-        if let Some((s, m, bodies)) = &self.bodies
-            && (*s, *m) == (set, n)
+    pub fn bodies(&mut self, kernel: Kernel, set: Set, n: usize) -> Result<Arc<Bodies>, Fault> {
+        if let Some((k, s, m, bodies)) = &self.bodies
+            && (*k, *s, *m) == (kernel, set, n)
         {
             return Ok(bodies.clone());
         }
         self.bodies = None;
-        let position = set.points(n);
-        let strength = vec![1.0 / n as f64; n];
+        let flat = kernel.plane().is_some();
+        let position = if flat { set.flat_points(n) } else { set.points(n) };
+        let strength = if flat { sets::signed(n) } else { vec![1.0 / n as f64; n] };
         let sample = (1_000_000_000 / n).clamp(256, 1000);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let reference = self.threads(cores, || Reference::new(&position, &strength, sample))?;
-        let velocity = (0..n).map(|i| [0, 1, 2].map(|d| ((i * 3 + d) as f64 * 0.618).fract() - 0.5)).collect();
+        let reference = self.threads(cores, || Reference::new(kernel, &position, &strength, sample))?;
+        let direction =
+            |i: usize| [0, 1, 2].map(|d| if flat && d == 2 { 0.0 } else { ((i * 3 + d) as f64 * 0.618).fract() - 0.5 });
+        let velocity = (0..n).map(direction).collect();
         let particles = Particles { position, velocity, strength, coupling: vec![-1.0; n] };
         let bodies = Arc::new(Bodies { particles, reference });
-        self.bodies = Some((set, n, bodies.clone()));
+        self.bodies = Some((kernel, set, n, bodies.clone()));
         Ok(bodies)
     }
 
@@ -151,7 +160,7 @@ impl Context {
     /// # Errors
     /// What the sum refuses.
     pub fn sum(&mut self, sum: &Sum) -> Result<Option<Record>, Fault> {
-        let bodies = self.bodies(sum.set, sum.n)?;
+        let bodies = self.bodies(sum.kernel, sum.set, sum.n)?;
         let (limits, stop) = (self.limits, self.stop.take());
         let measured = self.threads(sum.threads, || measure(sum, &bodies, limits, stop.as_ref()));
         self.stop = stop;
@@ -174,13 +183,14 @@ fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> R
     };
     let mut tries = 1;
     let (mut executor, first, errors) = loop {
-        let mut executor = device::executor(sum.device, &settings, sum.n, true)?;
+        let mut executor =
+            device::executor(sum.device, &settings, sum.kernel.plane().map(|k| (k, Blob::Point)), sum.n, true)?;
         executor.upload(&bodies.particles).map_err(refused)?;
         let start = Instant::now();
         executor.forces(&mut StageTimes::default()).map_err(refused)?;
         let first = start.elapsed().as_secs_f64();
         let errors = bodies.reference.errors(&executor.field().1);
-        if errors.keep(sum.tolerance) || settings.order.is_some() || tries == TRIES || stopped() {
+        if sum.kernel.keeps(&errors, sum.tolerance) || settings.order.is_some() || tries == TRIES || stopped() {
             break (executor, first, errors);
         }
         tries += 1;
@@ -208,7 +218,7 @@ fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> R
     record.set("asked", settings.tolerance).set("first_seconds", first);
     spread(&mut record, &mut seconds);
     record.set("rms", errors.rms).set("p99", errors.p99).set("max", errors.max).set("l2", errors.l2);
-    record.set("sample", errors.sample).set("kept", errors.keep(sum.tolerance));
+    record.set("sample", errors.sample).set("kept", sum.kernel.keeps(&errors, sum.tolerance));
     if let Some(choice) = executor.choice() {
         record.set("precision", choice.precision.name()).set("leaf", choice.leaf_size);
         record.set("order", choice.order.map_or(Value::Null, Value::from));
@@ -256,6 +266,7 @@ mod tests {
     fn a_sum_is_measured_with_its_error() {
         let mut context = Context::new(Limits { samples: 3, budget: 1e9 }, None);
         let sum = Sum {
+            kernel: Kernel::Laplace,
             set: Set::Plummer,
             n: 3000,
             device: Device::Cpu,

@@ -28,6 +28,7 @@ use record::{Record, Store};
 use suite::{Suite, Sweep};
 
 use crate::device::Device;
+use crate::eval::Kernel;
 use crate::fault::Fault;
 use crate::files::atomic;
 use crate::run::signals::Stop;
@@ -101,8 +102,26 @@ pub fn draw(records: &[Record], folder: &Path) -> Result<Vec<PathBuf>, Fault> {
 
 /// The preset with the options laid over it.
 fn sweep(suite: &Suite, options: &Options) -> Result<Sweep, Fault> {
-    let built_in = || Preset::parse(&format!("configs/bench-{}.toml", suite.name), suite.preset);
+    let flat = options.kernel.as_deref().is_some_and(|k| k.parse().is_ok_and(|k: Kernel| k.plane().is_some()));
+    if flat && suite.plane.is_none() {
+        return Err(Fault::new(2, format!("{}: this suite is of 1/r alone; leave --kernel out", suite.name)));
+    }
+    let built_in = || match suite.plane.filter(|_| flat) {
+        Some(plane) => Preset::parse(&format!("configs/bench-plane-{}.toml", suite.name), plane),
+        None => Preset::parse(&format!("configs/bench-{}.toml", suite.name), suite.preset),
+    };
     let mut preset = options.config.as_deref().map_or_else(built_in, Preset::load)?;
+    preset.kernel = options.kernel.clone().or(preset.kernel);
+    if preset.kernel().plane().is_none() && suite.plane == Some(suite.preset) {
+        let line = format!("{}: this suite is of the kernels log and harmonic; choose one with --kernel", suite.name);
+        return Err(Fault::new(2, line));
+    }
+    if preset.kernel().plane().is_some() && suite.plane.is_none() {
+        return Err(Fault::new(
+            2,
+            format!("{}: this suite is of 1/r alone, not of {}", suite.name, preset.kernel().name()),
+        ));
+    }
     let number = |option: Option<usize>, key: &mut f64| *key = option.map_or(*key, |v| v as f64);
     number(options.n, &mut preset.n);
     number(options.smallest, &mut preset.smallest);
@@ -115,12 +134,13 @@ fn sweep(suite: &Suite, options: &Options) -> Result<Sweep, Fault> {
         preset.sets = vec![set.clone()];
     }
     preset.check("the options")?;
+    let cpu_only = suite.cpu_only || preset.kernel().plane().is_some();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let devices = match options.device {
-        Some(Device::Cuda(_)) if suite.cpu_only => {
+        Some(Device::Cuda(_)) if cpu_only => {
             return Err(Fault::new(2, format!("{}: this suite is of the CPU alone; leave --device out", suite.name)));
         }
-        None | Some(Device::Auto) if !suite.cpu_only => available(),
+        None | Some(Device::Auto) if !cpu_only => available(),
         None | Some(Device::Auto) => vec![Device::Cpu],
         Some(device) => vec![device],
     };

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use fmm_core::Settings;
+use fmm_core::{Settings, planar};
 use serde::Deserialize;
 
 use super::sets::Set;
+use crate::eval::Kernel;
 use crate::fault::Fault;
 use crate::told::number;
 
@@ -13,6 +14,9 @@ use crate::told::number;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preset {
+    /// What is summed: laplace (1/r, the usual), or log or harmonic in the plane.
+    #[serde(default)]
+    pub kernel: Option<String>,
     /// The largest number of particles, or the only one.
     pub n: f64,
     /// The smallest number of particles of a sweep.
@@ -85,8 +89,18 @@ impl Preset {
         all("smallest", &[self.smallest], true, [2.0, MOST], "a whole number from 2 to 4e9")?;
         let tolerances = [Settings::TIGHTEST, 0.1];
         all("tolerances", &self.tolerances, false, tolerances, "1e-14 to 0.1")?;
-        all("orders", &self.orders, true, [1.0, Settings::MAX_ORDER as f64], "whole numbers from 1 to 30")?;
-        all("thetas", &self.thetas, false, [0.2, 1.0], "0.2 to 1")?;
+        if let Some(kernel) = self.kernel.as_ref().filter(|k| !Preset::KERNELS.iter().any(|known| known.name() == **k))
+        {
+            return refuse("kernel", format!("{kernel:?}"), &Preset::KERNELS.map(Kernel::name).join(", "));
+        }
+        let plane = self.kernel().plane().is_some();
+        let (most, orders) = match plane {
+            true => (planar::MAX_ORDER, "whole numbers from 1 to 60"),
+            false => (Settings::MAX_ORDER, "whole numbers from 1 to 30"),
+        };
+        all("orders", &self.orders, true, [1.0, most as f64], orders)?;
+        let (widest, thetas) = if plane { (0.8, "0.2 to 0.8 in the plane") } else { (1.0, "0.2 to 1") };
+        all("thetas", &self.thetas, false, [0.2, widest], thetas)?;
         all("leaves", &self.leaves, true, [1.0, 1e6], "whole numbers from 1 to 1000000")?;
         all("threads", &self.threads, true, [1.0, 1024.0], "whole numbers from 1 to 1024")?;
         all("samples", &[self.samples], true, [1.0, 1000.0], "a whole number from 1 to 1000")?;
@@ -99,6 +113,14 @@ impl Preset {
             return refuse(key, "[]".into(), "at least one");
         }
         Ok(())
+    }
+
+    /// What can be measured.
+    pub const KERNELS: [Kernel; 3] = [Kernel::Laplace, Kernel::Log, Kernel::Harmonic];
+
+    /// What is summed.
+    pub fn kernel(&self) -> Kernel {
+        self.kernel.as_deref().and_then(|k| k.parse().ok()).unwrap_or(Kernel::Laplace)
     }
 
     /// 1, 2 and 5 times the powers of ten from `smallest` to `n`, and `n` itself.
@@ -138,6 +160,16 @@ mod tests {
             ("budget = 2", "budget = -1", "budget = -1 is not allowed; allowed: 0 to 86400 seconds"),
             ("budget = 2", "budget = 2\norders = [31]", "orders = 31 is not allowed"),
             ("budget = 2", "budget = 2\nthetas = [0.1]", "thetas = 0.1 is not allowed"),
+            (
+                "budget = 2",
+                "budget = 2\nkernel = \"vortex\"",
+                "kernel = \"vortex\" is not allowed; allowed: laplace, log, harmonic",
+            ),
+            (
+                "budget = 2",
+                "budget = 2\nkernel = \"log\"\norders = [61]",
+                "orders = 61 is not allowed; allowed: whole numbers from 1 to 60",
+            ),
             ("budget = 2", "bugdet = 2", "unknown field `bugdet`"),
         ] {
             let fault = Preset::parse("p.toml", &GOOD.replace(from, to)).unwrap_err();

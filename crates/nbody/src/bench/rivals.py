@@ -2,7 +2,7 @@
 
     rivals.py NAME POINTS THREADS BUDGET OUT SETTING...
 
-POINTS holds N × 3 numbers (f64), all of mass 1/N. For each SETTING the attraction at every particle is computed, at least three
+POINTS holds N × 3 numbers (f64), all of mass 1/N; for rivals in the plane the file strengths beside it holds N numbers. For each SETTING the attraction at every particle is computed, at least three
 times and until BUDGET seconds are gone; the field of the first time, N × 3 numbers (f64), is written to OUT-<index>, and one JSON
 object a line tells the seconds of all times. Set-up that a user pays once (compilation, copying particles into the
 rival's own form) is outside of the times, the tree is inside.
@@ -13,7 +13,7 @@ import os
 import sys
 import time
 
-NAMES = ["FMM3D", "pytreegrav", "REBOUND", "direct"]
+NAMES = ["FMM3D", "FMM2D", "pytreegrav", "REBOUND", "direct"]
 
 
 def fmm3d(x, threads, settings):
@@ -24,6 +24,22 @@ def fmm3d(x, threads, settings):
     charges = np.full(len(x), 1.0 / len(x))
     sources = np.asfortranarray(x.T)
     return lambda eps: fmm3dpy.lfmm3d(eps=eps, sources=sources, charges=charges, pg=2).grad.T * (4.0 * np.pi)
+
+
+def fmm2d(x, threads, settings):
+    """Logarithmic FMM in double precision; the setting is its eps. Potential and gradient of sum q log r."""
+    import fmm2dpy
+    import numpy as np
+
+    sources = np.asfortranarray(x[:, :2].T)
+    charges = np.fromfile(os.path.join(os.path.dirname(sys.argv[2]), "strengths"))
+
+    def sum(eps):
+        return fmm2dpy.rfmm2d(eps=eps, sources=sources, charges=charges, pg=2).grad
+
+    # The gradient is minus our field, as attraction is; z is 0.
+    sum.result = lambda grad: np.column_stack([np.real(grad).T, np.zeros(len(x))])
+    return sum
 
 
 def pytreegrav(x, threads, settings):
@@ -86,12 +102,13 @@ def direct(x, threads, settings):
     return sum
 
 
-MAKE = dict(zip(NAMES, [fmm3d, pytreegrav, rebound, direct]))
-PACKAGE = dict(zip(NAMES, ["fmm3dpy", "pytreegrav", "rebound", "numpy"]))
+MAKE = dict(zip(NAMES, [fmm3d, fmm2d, pytreegrav, rebound, direct]))
+PACKAGE = dict(zip(NAMES, ["fmm3dpy", "fmm2dpy", "pytreegrav", "rebound", "numpy"]))
 
 
 def main():
     name, points, threads, budget, out, *settings = sys.argv[1:]
+    os.environ["OMP_NUM_THREADS"] = threads
     os.environ.setdefault("NUMBA_NUM_THREADS", str(max(int(threads), os.cpu_count() or 1)))
     import numpy as np
 

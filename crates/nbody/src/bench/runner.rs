@@ -149,10 +149,12 @@ mod tests {
     use super::*;
     use crate::bench::sets::Set;
     use crate::device::Device;
+    use crate::eval::Kernel;
 
     #[test]
     fn long_sums_are_extrapolated_from_the_largest_that_was_measured() {
         let sum = |n, method| Sum {
+            kernel: Kernel::Laplace,
             set: Set::Uniform,
             n,
             device: Device::Cpu,

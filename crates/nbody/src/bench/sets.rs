@@ -59,6 +59,18 @@ impl Set {
             })
             .collect()
     }
+
+    /// `n` positions in the plane z = 0: those of space seen along an axis, so that a layer stays one.
+    pub fn flat_points(self, n: usize) -> Vec<[f64; 3]> {
+        let across = if self == Set::Layer { 2 } else { 1 };
+        self.points(n).into_iter().map(|x| [x[0], x[across], 0.0]).collect()
+    }
+}
+
+/// Strengths, evenly in [−1, 1]: those of a set in the plane.
+pub fn signed(n: usize) -> Vec<f64> {
+    let mut random = ChaCha8Rng::seed_from_u64(2);
+    (0..n).map(|_| 2.0 * random.random::<f64>() - 1.0).collect()
 }
 
 fn plummer(random: &mut ChaCha8Rng) -> [f64; 3] {
@@ -84,6 +96,9 @@ mod tests {
         for (name, set) in Set::ALL {
             let points = set.points(4000);
             assert_eq!(points, set.points(4000), "{name}");
+            let flat = set.flat_points(4000);
+            let thick = flat.iter().map(|x| (x[1] - 0.5).abs()).sum::<f64>() / 4000.0;
+            assert!(flat.iter().all(|x| x[2] == 0.0) && (set != Set::Layer || thick < 0.01), "{name}: {thick}");
             assert_eq!((Set::named(name), set.name()), (Some(set), name));
             let mean = |d: usize| points.iter().map(|x| x[d]).sum::<f64>() / 4000.0;
             let deviation = |d: usize| (points.iter().map(|x| (x[d] - mean(d)).powi(2)).sum::<f64>() / 4000.0).sqrt();

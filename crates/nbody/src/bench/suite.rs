@@ -6,6 +6,7 @@ use super::measure::{Context, Sum};
 use super::preset::Preset;
 use super::record::Record;
 use crate::device::Device;
+use crate::eval::Kernel;
 use crate::fault::Fault;
 use crate::plot::figure::Figure;
 
@@ -15,6 +16,8 @@ pub struct Suite {
     pub name: &'static str,
     /// Its built-in preset, of `configs/`.
     pub preset: &'static str,
+    /// The same for kernels of the plane; `None` for a suite that has 1/r alone.
+    pub plane: Option<&'static str>,
     /// Whether it leaves GPUs alone.
     pub cpu_only: bool,
     /// What is to be measured, in this order.
@@ -68,14 +71,17 @@ impl Case {
     /// A sum, named by everything that tells it from its like.
     pub fn sum(sum: Sum) -> Self {
         let part = |name: &str, value: Option<String>| value.map_or(String::new(), |v| format!("/{name}{v}"));
+        // Cases of 1/r are called as ever.
+        let kernel = Some(sum.kernel).filter(|&k| k != Kernel::Laplace).map(|k| k.name().to_string());
         let key = format!(
-            "{}/{}/n{}/{:e}/{}t/{}{}{}{}",
+            "{}/{}/n{}/{:e}/{}t/{}{}{}{}{}",
             sum.device,
             sum.method.name(),
             sum.n,
             sum.tolerance,
             sum.threads,
             sum.set.name(),
+            part("", kernel),
             part("p", sum.order.map(|p| p.to_string())),
             part("theta", sum.theta.map(|t| t.to_string())),
             part("leaf", sum.leaf_size.map(|l| l.to_string())),

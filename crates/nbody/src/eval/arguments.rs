@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use fmm_core::planar::Blob;
+use fmm_core::planar::{self, Blob};
 use fmm_core::{Error, Method, Precision, Settings, Softening};
 
 use super::{Kernel, Options};
@@ -38,7 +38,7 @@ pub struct Arguments {
     /// none, plummer:E, spline:E (E is epsilon, h = 2.8 E) or p1:E, E 0 or more; in the plane none, algebraic:E or gaussian:E
     #[arg(long, value_name = "SOFTENING", default_value = "none", value_parser = core)]
     softening: Core,
-    /// Expert: order of the expansions, 1 to 30
+    /// Expert: order of the expansions, 1 to 30, in the plane to 60
     #[arg(long, value_name = "P", value_parser = order)]
     order: Option<usize>,
     /// Expert: opening angle, 0.2 to 1
@@ -146,8 +146,11 @@ fn theta(text: &str) -> Result<f64, String> {
 }
 
 fn order(text: &str) -> Result<usize, String> {
-    let order = whole(text)?;
-    allowed(order, Settings { order: Some(order), ..Settings::default() })
+    // What each kernel allows of it is checked with the other settings.
+    match whole(text)? {
+        order @ 1..=planar::MAX_ORDER => Ok(order),
+        order => Err(format!("order = {order} is outside 1 to {}", planar::MAX_ORDER)),
+    }
 }
 
 fn leaf_size(text: &str) -> Result<usize, String> {

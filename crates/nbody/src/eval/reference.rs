@@ -14,12 +14,12 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// The field 1/r² of the particles at `sample` of them, spread evenly.
-    pub fn new(position: &[[f64; 3]], strength: &[f64], sample: usize) -> Self {
+    /// The vector of `kernel` that a tolerance bounds, of the particles at `sample` of them, spread evenly.
+    pub fn new(kernel: Kernel, position: &[[f64; 3]], strength: &[f64], sample: usize) -> Self {
         let settings = Settings::default();
         let strengths = [strength.to_vec()];
         let problem = Problem {
-            kernel: Kernel::Laplace,
+            kernel,
             settings: &settings,
             blob: Blob::Point,
             device: Device::Cpu,
@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn a_wrong_field_is_seen() {
         let position = [[0.0; 3], [1.0, 0.0, 0.0]];
-        let reference = Reference::new(&position, &[1.0, 2.0], 10);
+        let reference = Reference::new(Kernel::Laplace, &position, &[1.0, 2.0], 10);
         assert_eq!(reference.errors(&[[-2.0, 0.0, 0.0], [1.0, 0.0, 0.0]]).max, 0.0);
         let e = reference.errors(&[[-2.2, 0.0, 0.0], [1.0, 0.0, 0.0]]);
         assert!((e.max - 0.1).abs() < 1e-12 && e.sample == 2, "{e:?}");

@@ -11,7 +11,11 @@ use crate::scenario::{Law, Scenario};
 use crate::told::number;
 
 /// Columns that are looked for.
-const COLUMNS: [&str; 11] = ["id", "x", "y", "z", "vx", "vy", "vz", "mass", "m", "charge", "q"];
+const COLUMNS: [&str; 12] = ["id", "x", "y", "z", "vx", "vy", "vz", "mass", "m", "charge", "q", "circulation"];
+
+/// Names of charges and circulations.
+const CHARGE: [&str; 2] = ["charge", "q"];
+const CIRCULATION: [&str; 3] = ["circulation", "charge", "q"];
 
 /// Reads a table or a snapshot, its numbers in the scenario's units.
 pub fn read(path: &Path, scenario: &Scenario) -> Result<Initial, Fault> {
@@ -26,6 +30,12 @@ pub fn read(path: &Path, scenario: &Scenario) -> Result<Initial, Fault> {
         },
         _ => table(&csv::read(path, &COLUMNS)?, scenario)?,
     };
+    if scenario.plane.is_some() {
+        particles.check_plane(path)?;
+    }
+    if scenario.vortices() {
+        return Ok(Initial::vortices(particles.position, particles.charge));
+    }
     particles.check(path, scenario.law)?;
     Ok(particles)
 }
@@ -75,6 +85,9 @@ fn from_snapshot(path: &Path, scenario: &Scenario, s: Snapshot) -> Result<Initia
         (_, Some(charge)) => charge,
         (Law::Gravity, None) => vec![0.0; n],
         (Law::Coulomb, None) => return Err(wrong(path, "no charges, which force.law = \"coulomb\" needs".into())),
+        (Law::Vortex, None) => {
+            return Err(wrong(path, "no circulations (as charges), which force.law = \"vortex\" needs".into()));
+        }
     };
     let velocity = if s.velocity.is_empty() { vec![[0.0; 3]; n] } else { s.velocity };
     Ok(Initial { position: s.position, velocity, mass: s.mass, charge }.in_order_of(&s.id))
@@ -84,8 +97,11 @@ fn from_snapshot(path: &Path, scenario: &Scenario, s: Snapshot) -> Result<Initia
 /// sorted.
 fn table(table: &Table, scenario: &Scenario) -> Result<Initial, Fault> {
     const MASS: [&str; 2] = ["mass", "m"];
-    const CHARGE: [&str; 2] = ["charge", "q"];
-    if table.dimension()? != 3 {
+    if scenario.plane.is_some() {
+        if table.dimension()? < 2 {
+            return Err(table.error("a run in the plane needs the columns x and y").into());
+        }
+    } else if table.dimension()? != 3 {
         return Err(table.error("a run in three dimensions needs the columns x, y and z").into());
     }
     let n = table.rows();
@@ -93,8 +109,11 @@ fn table(table: &Table, scenario: &Scenario) -> Result<Initial, Fault> {
     let charge = match scenario.law {
         Law::Gravity => vec![0.0; n],
         Law::Coulomb => table.need(&CHARGE)?.to_vec(),
+        Law::Vortex => table.need(&CIRCULATION)?.to_vec(),
     };
-    let particles = Initial { position: table.positions()?, velocity, mass: table.need(&MASS)?.to_vec(), charge };
+    // Vortices have no masses.
+    let mass = if scenario.vortices() { vec![0.0; n] } else { table.need(&MASS)?.to_vec() };
+    let particles = Initial { position: table.positions()?, velocity, mass, charge };
     let Some(id) = table.id() else { return Ok(particles) };
     match ids::repeated(id) {
         Some(twice) => Err(table.error(format!("two rows have the id {twice}; give each its own")).into()),
@@ -104,6 +123,11 @@ fn table(table: &Table, scenario: &Scenario) -> Result<Initial, Fault> {
 
 /// An array without names: x, y, z, perhaps vx, vy, vz, then the mass, and the charge for Coulomb.
 fn array(path: &Path, scenario: &Scenario, rows: usize, width: usize, values: &[f64]) -> Result<Initial, Fault> {
+    if scenario.plane.is_some() {
+        let what =
+            "rows without names are for three dimensions; give a structured array with the fields x, y and so on";
+        return Err(wrong(path, what.into()));
+    }
     let last = if scenario.law == Law::Coulomb { 2 } else { 1 };
     let moving = match width.checked_sub(last) {
         Some(3) => false,
@@ -146,9 +170,23 @@ impl Initial {
         }
     }
 
+    /// Refuses particles outside the plane z = 0, with the first row.
+    fn check_plane(&self, path: &Path) -> Result<(), Fault> {
+        let outside = |v: &[f64; 3]| v[2] != 0.0;
+        for (what, values) in [("z", &self.position), ("vz", &self.velocity)] {
+            if let Some(row) = values.iter().position(outside) {
+                let z = number(values[row][2]);
+                let line = format!("{what} = {z} of particle {row}; allowed with run.dimensions = 2: 0");
+                return Err(wrong(path, line));
+            }
+        }
+        Ok(())
+    }
+
     /// Refuses masses that the law cannot use, with the first row.
     fn check(&self, path: &Path, law: Law) -> Result<(), Fault> {
         let bad = match law {
+            Law::Vortex => None,
             Law::Gravity => self.mass.iter().position(|&m| m < 0.0),
             Law::Coulomb => self.mass.iter().position(|&m| m <= 0.0),
         };

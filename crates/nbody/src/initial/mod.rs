@@ -5,6 +5,7 @@ mod few;
 mod file;
 mod galaxy;
 mod memory;
+mod plane;
 mod plummer;
 mod random;
 mod softened;
@@ -30,7 +31,7 @@ pub struct Initial {
     pub velocity: Vec<[f64; 3]>,
     /// Masses.
     pub mass: Vec<f64>,
-    /// Charges; zero under gravity.
+    /// Charges, or circulations; zero under gravity.
     pub charge: Vec<f64>,
 }
 
@@ -81,6 +82,10 @@ fn model(model: &Model, stream: Stream, scenario: &Scenario) -> Result<Initial, 
         Model::Crystal { lattice, cells, spacing, charge, masses, evjen } => {
             crystal::cube(lattice, cells, spacing, charge, masses, evjen)
         }
+        Model::UniformDisc { n, mass, charge, radius, velocities } => {
+            plane::disc(stream, n, [mass, charge], radius, velocities, constant)
+        }
+        Model::VortexPatch { n, circulation, radius, axis_ratio } => plane::patch(n, circulation, radius, axis_ratio),
         Model::File { ref path } => file::read(path, scenario)?,
     })
 }
@@ -167,10 +172,13 @@ impl Initial {
         self.mass.is_empty()
     }
 
-    /// As the solver wants them: strengths and couplings in place of masses and charges.
+    /// As the solver wants them: strengths and couplings in place of masses and charges. `constant` has the sign that goes with the
+    /// kernel ([`Scenario::signed_constant`]).
     pub fn particles(&self, law: Law, constant: f64) -> Particles {
         let (strength, coupling) = match law {
             Law::Gravity => (&self.mass, vec![-constant; self.len()]),
+            // u = 1/(2π) (e_y, −e_x): the sign is that of the plane.
+            Law::Vortex => (&self.charge, vec![-constant; self.len()]),
             Law::Coulomb => (&self.charge, self.charge.iter().zip(&self.mass).map(|(q, m)| constant * q / m).collect()),
         };
         let (position, velocity) = (self.position.clone(), self.velocity.clone());

@@ -67,7 +67,12 @@ impl Run {
     }
 
     fn energy(&self) -> Option<Figure> {
-        let (time, error) = (self.column("time")?, self.column("energy_error")?);
+        let time = self.column("time")?;
+        // Vortices have a Hamiltonian in place of an energy.
+        let (error, name, symbol) = match self.column("energy_error") {
+            Some(error) => (error, "energy", "E"),
+            None => (self.column("hamiltonian_error")?, "Hamiltonian", "H"),
+        };
         let points: Vec<(f64, f64)> = time.iter().copied().zip(error.iter().map(|e| e.abs())).collect();
         let (mut worst, mut largest) = (0f64, vec![]);
         for &(t, e) in &points {
@@ -82,9 +87,11 @@ impl Run {
         if worst == 0.0 {
             return None;
         }
-        let lines = vec![Line::new("|ΔE/E₀|", points), Line::new("largest so far", largest).dashed()];
-        let y = Axis::log("relative energy error |ΔE/E₀|");
-        Some(self.figure("Energy drift", Content::Lines { x: self.time_axis(), y, lines, marks: vec![] }))
+        let lines =
+            vec![Line::new(format!("|Δ{symbol}/{symbol}₀|"), points), Line::new("largest so far", largest).dashed()];
+        let y = Axis::log(format!("relative {name} error |Δ{symbol}/{symbol}₀|"));
+        let title = if symbol == "E" { "Energy drift" } else { "Drift of the Hamiltonian" };
+        Some(self.figure(title, Content::Lines { x: self.time_axis(), y, lines, marks: vec![] }))
     }
 
     fn radii(&self) -> Option<Figure> {

@@ -7,7 +7,7 @@ use fmm_core::StageTimes;
 use crate::device;
 use crate::fault::Fault;
 use crate::initial::Initial;
-use crate::scenario::{Scenario, softening_length};
+use crate::scenario::Scenario;
 use crate::told::number;
 
 /// The scenario with its step chosen: dt = η √(ε/a), a the largest acceleration, made shorter until the shortest
@@ -21,14 +21,14 @@ pub fn with_step<'a>(scenario: &'a Scenario, initial: &Initial, quiet: bool) -> 
     let Some(eta) = scenario.auto_step else { return Ok(Cow::Borrowed(scenario)) };
     let wrong = |e: fmm_core::Error| Fault::new(65, format!("initial particles: {e}"));
     // The run itself tells which device it takes.
-    let executor = device::executor(scenario.device, &scenario.settings, initial.len(), true)?;
+    let executor = device::executor(scenario.device, &scenario.settings, scenario.log_kernel(), initial.len(), true)?;
     let mut executor = scenario.with_external(executor);
-    let particles = initial.particles(scenario.law, scenario.constant());
+    let particles = initial.particles(scenario.law, scenario.signed_constant());
     executor.upload(&particles).map_err(wrong)?;
     executor.forces(&mut StageTimes::default()).map_err(wrong)?;
     let size = |(c, e): (&f64, &[f64; 3])| c.abs() * e.iter().map(|e| e * e).sum::<f64>().sqrt();
     let largest = particles.coupling.iter().zip(&executor.field().1).map(size).fold(0.0, f64::max);
-    let wanted = eta * (softening_length(scenario.settings.softening) / largest).sqrt();
+    let wanted = eta * (scenario.softening_length() / largest).sqrt();
     // Nothing moves: the interval itself is a step.
     let parts = if largest > 0.0 { (scenario.clock.dt / wanted).ceil() } else { 1.0 };
     if parts.is_nan() || parts > 1e12 {

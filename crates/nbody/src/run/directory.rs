@@ -45,8 +45,8 @@ const INDEX: &str = "run.hdf.series";
 const DIAGNOSTICS: &str = "diagnostics.csv";
 
 /// The first line of `diagnostics.csv`.
-fn header() -> String {
-    let (none, mut header) = (Diagnostics::default(), "step,time".to_string());
+fn header(vortices: bool) -> String {
+    let (none, mut header) = (Diagnostics { vortices, ..Diagnostics::default() }, "step,time".to_string());
     for (name, _) in none.named(&none) {
         header.push(',');
         header.push_str(name);
@@ -191,10 +191,10 @@ impl RunDirectory {
     ///
     /// # Errors
     /// 65 for files that are not those of such a run, 74 for those that cannot be written.
-    pub fn rewind(&mut self, latest: &Latest, dt: f64, surplus: [bool; 2]) -> Result<(), Fault> {
+    pub fn rewind(&mut self, latest: &Latest, before: &Scenario, surplus: [bool; 2]) -> Result<(), Fault> {
         self.checkpoints = Checkpoints::after(latest);
         // Times are those of whole steps: nearer than a part of one is equal.
-        let time = latest.checkpoint.time;
+        let (time, dt) = (latest.checkpoint.time, before.clock.dt);
         let kept = |t: f64, surplus: bool| if surplus { t < time - 1e-6 * dt } else { t <= time + 1e-6 * dt };
         match Series::read(&self.path.join(INDEX)) {
             Ok(series) => self.series = series,
@@ -218,7 +218,7 @@ impl RunDirectory {
         };
         let mut lines = text.split_inclusive('\n');
         let header = lines.next().unwrap_or_default();
-        if header.trim_end() != self::header() {
+        if header.trim_end() != self::header(before.vortices()) {
             let line =
                 format!("{}: has other columns than this version writes; it cannot be continued", path.display());
             return Err(Fault::new(65, line));
@@ -292,7 +292,7 @@ impl RunDirectory {
             Some(file) => (file, String::new()),
             none => {
                 let file = File::create(&path).map_err(cannot("create", &path))?;
-                (none.insert(file), format!("{}\n", header()))
+                (none.insert(file), format!("{}\n", header(line.vortices)))
             }
         };
         let numbers: Vec<String> = line.named(more.first).iter().map(|(_, v)| format!("{v:?}")).collect();

@@ -18,8 +18,9 @@ pub fn run(scenario: &Scenario, options: &Options, threads: usize) -> Result<(),
     let initial = Initial::of(scenario)?;
     let scenario = &super::stepped(scenario, &initial, options)?;
     let n = initial.len();
-    let mut executor = device::executor(scenario.device, &scenario.settings, n, options.quiet || options.json)?;
-    let particles = initial.particles(scenario.law, scenario.constant());
+    let mut executor =
+        device::executor(scenario.device, &scenario.settings, scenario.log_kernel(), n, options.quiet || options.json)?;
+    let particles = initial.particles(scenario.law, scenario.signed_constant());
     executor.upload(&particles).map_err(|e| Fault::new(65, format!("initial particles: {e}")))?;
     let mut times = StageTimes::default();
     let mut sum = || {

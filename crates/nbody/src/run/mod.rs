@@ -167,7 +167,7 @@ fn continued(options: &Options) -> Result<Start, Fault> {
     };
     let surplus =
         [ended(before.snapshot_every, now.snapshot_every), ended(before.diagnostics_every, now.diagnostics_every)];
-    directory.rewind(&resumed.latest, before.clock.dt, surplus)?;
+    directory.rewind(&resumed.latest, before, surplus)?;
     if let Some(text) = given {
         directory.write_given(&text)?;
     }

@@ -98,8 +98,11 @@ impl Facts<'_> {
             ),
         };
         // A checkpoint keeps the energies and no other diagnostics.
-        let virial =
-            if self.measured { format!("  virial ratio  {:.6}\n", last.virial_ratio()) } else { String::new() };
+        let virial = match self.measured && !s.vortices() {
+            true => format!("  virial ratio  {:.6}\n", last.virial_ratio()),
+            false => String::new(),
+        };
+        let (conserved, symbol) = if s.vortices() { ("hamiltonian", 'H') } else { ("energy     ", 'E') };
         let idle = match self.resumed_at {
             Some(_) if !self.measured && self.steps == s.steps => {
                 "  nothing was left to do: the run was complete, and these are its last results\n"
@@ -107,8 +110,8 @@ impl Facts<'_> {
             _ => "",
         };
         format!(
-            "{}\n{idle}  particles     {}\n  steps         {} to time {time}\n  solver        {solver}\n  energy        \
-             {:.9e}, dE/E0 {:.2e}, largest {:.2e}\n{virial}{measured}  files         {}\n",
+            "{}\n{idle}  particles     {}\n  steps         {} to time {time}\n  solver        {solver}\n  {conserved}   \
+             {:.9e}, d{symbol}/{symbol}0 {:.2e}, largest {:.2e}\n{virial}{measured}  files         {}\n",
             s.title,
             self.particles,
             self.steps,

@@ -12,7 +12,7 @@ use super::events::Events;
 use super::progress::Progress;
 use super::signals::Stop;
 use super::taker::Taker;
-use super::verify::{GROSS, Verified, sampled_error};
+use super::verify::{GROSS, Kernel, Verified, sampled_error};
 use super::writer::Written;
 use super::{Options, Start, report, resume};
 use crate::diagnostics::Diagnostics;
@@ -21,7 +21,7 @@ use crate::files::checkpoint::Checkpoint;
 use crate::files::snapshot::{Field, Snapshot};
 use crate::initial::Initial;
 use crate::integrator::Stepper;
-use crate::scenario::{Action, Law, Scenario};
+use crate::scenario::{Action, Scenario};
 use crate::told::number;
 
 /// Why a run does not go on.
@@ -89,10 +89,15 @@ impl<'a> Simulation<'a> {
     /// Hands the particles to the solver.
     pub fn new(start: Start, options: &'a Options, threads: usize) -> Result<Self, Fault> {
         let Start { scenario, initial, directory, resumed } = start;
-        let executor =
-            crate::device::executor(scenario.device, &scenario.settings, initial.len(), options.quiet || options.json)?;
+        let executor = crate::device::executor(
+            scenario.device,
+            &scenario.settings,
+            scenario.log_kernel(),
+            initial.len(),
+            options.quiet || options.json,
+        )?;
         let mut executor = scenario.with_external(executor);
-        let particles = initial.particles(scenario.law, scenario.constant());
+        let particles = initial.particles(scenario.law, scenario.signed_constant());
         executor.upload(&particles).map_err(|e| {
             let code = if matches!(e, Error::Device(_)) { 71 } else { 65 };
             Fault::new(code, format!("initial particles: {e}"))
@@ -305,7 +310,7 @@ impl<'a> Simulation<'a> {
         // A checkpoint in passing remembers nothing that an unbroken run would not know.
         if diagnosed {
             let now = match (totals, &copied) {
-                (Some(totals), _) => Diagnostics::from_totals(&totals, self.taker().sign()),
+                (Some(totals), _) => Diagnostics::from_totals(&totals, self.scenario.potential_factor()),
                 (None, Some(copied)) => self.taker().diagnostics(copied),
                 (None, None) => unreachable!("copied where there are no totals"),
             };
@@ -336,23 +341,31 @@ impl<'a> Simulation<'a> {
     /// What makes diagnostics and snapshots of copies.
     fn taker(&self) -> Taker {
         let s = &self.scenario;
-        Taker { initial: self.initial.clone(), external: s.external, law: s.law, constant: s.constant() }
+        Taker {
+            initial: self.initial.clone(),
+            external: s.external,
+            law: s.law,
+            constant: s.constant(),
+            factor: s.potential_factor(),
+        }
     }
 
     /// Measures the error of the forces.
     fn verify(&mut self, particles: &Particles, field: &[[f64; 3]]) -> Result<(), Fault> {
         let s = &self.scenario;
         let Some(verify) = s.verify else { return Ok(()) };
-        let error = sampled_error(particles, field, s.settings.softening, verify.sample, self.step);
+        let kernel = s.plane.map_or(Kernel::Space(s.settings.softening), Kernel::Plane);
+        let error = sampled_error(particles, field, kernel, verify.sample, self.step);
         self.verified.add(error);
         let tolerance = s.settings.tolerance;
         if error <= tolerance {
             return Ok(());
         }
         let text = format!(
-            "step {}, time {}: the rms force error of {} particles is {error:.1e}, above solver.tolerance = {tolerance:e}",
+            "step {}, time {}: the {} force error of {} particles is {error:.1e}, above solver.tolerance = {tolerance:e}",
             self.step,
             self.time(),
+            kernel.norm(),
             verify.sample.min(particles.len())
         );
         if verify.action == Action::Stop && (error.is_nan() || error > GROSS * tolerance) {
@@ -395,8 +408,9 @@ impl<'a> Simulation<'a> {
         let (step, time, units, fields) = (self.step, self.time(), s.units.snapshot(), s.layout.fields.clone());
         let taker = self.taker();
         let taking = move || {
-            let Copied { particles, potential, field } = pending().map_err(device)?;
-            let acceleration = fields.contains(&Field::Acceleration).then(|| Taker::acceleration(&particles, &field));
+            let Copied { mut particles, potential, field } = pending().map_err(device)?;
+            let acceleration =
+                Some(taker.motion(&mut particles, &field)).filter(|_| fields.contains(&Field::Acceleration));
             // Snapshots show the whole potential.
             let potential = fields.contains(&Field::Potential).then(|| taker.whole_potential(&particles, potential));
             Ok(Snapshot {
@@ -406,7 +420,7 @@ impl<'a> Simulation<'a> {
                 position: particles.position,
                 velocity: particles.velocity,
                 mass: taker.initial.mass.clone(),
-                charge: (taker.law == Law::Coulomb).then(|| taker.initial.charge.clone()),
+                charge: taker.charged().then(|| taker.initial.charge.clone()),
                 potential,
                 acceleration,
                 units,
@@ -423,9 +437,9 @@ impl<'a> Simulation<'a> {
         self.events.send("snapshot", json!({ "step": step, "time": time, "file": name, "bytes": bytes }))
     }
 
-    fn checkpoint(&mut self, Copied { particles, field, .. }: Copied) -> Result<(), Fault> {
+    fn checkpoint(&mut self, Copied { mut particles, field, .. }: Copied) -> Result<(), Fault> {
+        let acceleration = self.taker().motion(&mut particles, &field);
         let s = &self.scenario;
-        let acceleration = Taker::acceleration(&particles, &field);
         let state = Checkpoint {
             step: self.step,
             time: self.time(),

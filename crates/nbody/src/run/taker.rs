@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use crate::diagnostics::{Diagnostics, State};
 use crate::external::External;
+use crate::flow;
 use crate::initial::Initial;
 use crate::scenario::Law;
 
@@ -16,43 +17,54 @@ pub struct Taker {
     pub initial: Arc<Initial>,
     /// A field beside that of the particles.
     pub external: Option<External>,
-    /// Gravity or Coulomb.
+    /// What particles are to each other.
     pub law: Law,
-    /// G or k_e.
+    /// G, k_e or 1/(2π).
     pub constant: f64,
+    /// What the executor's potentials are multiplied by: [`Scenario::potential_factor`](crate::scenario::Scenario::potential_factor).
+    pub factor: f64,
 }
 
 impl Taker {
-    /// What potentials Σ q/r are multiplied by. Attraction: φ = −G Σ m/r. Repulsion of like charges: φ = k_e Σ q/r.
-    pub fn sign(&self) -> f64 {
-        if self.law == Law::Coulomb { self.constant } else { -self.constant }
+    /// Whether particles have charges, or circulations.
+    pub fn charged(&self) -> bool {
+        self.law != Law::Gravity
     }
 
-    /// Accelerations are coupling · field.
-    pub fn acceleration(particles: &Particles, field: &[[f64; 3]]) -> Vec<[f64; 3]> {
+    /// Accelerations, coupling · field. Vortices, which have no inertia, have none: their velocities come from the field.
+    pub fn motion(&self, particles: &mut Particles, field: &[[f64; 3]]) -> Vec<[f64; 3]> {
+        if self.law == Law::Vortex {
+            particles.velocity = flow::velocities(&particles.coupling, field);
+            return vec![[0.0; 3]; particles.len()];
+        }
+        Taker::acceleration(particles, field)
+    }
+
+    fn acceleration(particles: &Particles, field: &[[f64; 3]]) -> Vec<[f64; 3]> {
         particles.coupling.par_iter().zip(field).map(|(c, e)| e.map(|e| c * e)).collect()
     }
 
-    /// φ of the particles and of the external field, from Σ q/r.
+    /// φ of the particles and of the external field, from what the executor sums.
     pub fn whole_potential(&self, particles: &Particles, mut potential: Vec<f64>) -> Vec<f64> {
-        let (sign, external) = (self.sign(), self.external_potential(&particles.position));
-        potential.par_iter_mut().for_each(|p| *p *= sign);
+        let external = self.external_potential(&particles.position);
+        potential.par_iter_mut().for_each(|p| *p *= self.factor);
         potential.iter_mut().zip(&external).for_each(|(p, e)| *p += e);
         potential
     }
 
     /// The sums over particles, here.
     pub fn diagnostics(&self, Copied { particles, potential, field }: &Copied) -> Diagnostics {
-        let sign = self.sign();
-        let potential: Vec<f64> = potential.par_iter().map(|p| sign * p).collect();
-        Diagnostics::of(State {
+        let potential: Vec<f64> = potential.par_iter().map(|p| self.factor * p).collect();
+        let vortices = self.law == Law::Vortex;
+        let of = if vortices { Diagnostics::of_vortices } else { Diagnostics::of };
+        of(State {
             position: &particles.position,
             velocity: &particles.velocity,
             mass: &self.initial.mass,
             strength: &particles.strength,
             potential: &potential,
             external: &self.external_potential(&particles.position),
-            acceleration: &Taker::acceleration(particles, field),
+            acceleration: &if vortices { vec![] } else { Taker::acceleration(particles, field) },
         })
     }
 

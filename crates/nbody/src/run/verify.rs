@@ -1,8 +1,10 @@
 //! Checks of the forces during a run: a sample of the particles against direct sums, written as the formulas stand.
 //!
 //! The norm is that of the tolerance: e_i = |δa_i|/max(|a_i|, f_i) with f_i a thousandth of the largest single term of
-//! particle i; told is the root of the mean of e_i² over the sample.
+//! particle i; told is the root of the mean of e_i² over the sample. In the plane it is L2 = ‖δ‖/‖a‖ over the sample, as the
+//! tolerance is there.
 
+use fmm_core::planar::Blob;
 use fmm_core::{Particles, Softening};
 use rayon::prelude::*;
 
@@ -11,6 +13,39 @@ use crate::spline;
 /// A miss by this factor ends a run with `action = "stop"`: the rms of a sample scatters about that of all particles,
 /// so that a smaller miss may be chance, and is told only.
 pub const GROSS: f64 = 10.0;
+
+/// What is summed.
+#[derive(Debug, Clone, Copy)]
+pub enum Kernel {
+    /// e = −∇Σ q K with 1/r, or what softens it.
+    Space(Softening),
+    /// e = −∇Σ q log r, or of its blob.
+    Plane(Blob),
+}
+
+impl Kernel {
+    /// The norm of an error.
+    pub fn norm(self) -> &'static str {
+        match self {
+            Kernel::Space(_) => "rms",
+            Kernel::Plane(_) => "L2",
+        }
+    }
+
+    /// −K'(r)/r, r > 0.
+    fn slope(self, r: f64) -> f64 {
+        match self {
+            Kernel::Space(softening) => slope(r, softening),
+            // Two divisions: squares may leave the range of numbers.
+            Kernel::Plane(Blob::Point) => -1.0 / r / r,
+            Kernel::Plane(Blob::Algebraic(e)) => {
+                let u = r * r + e * e;
+                -(r * r + 2.0 * e * e) / u / u
+            }
+            Kernel::Plane(Blob::Gaussian(s)) => (-r * r / (2.0 * s * s)).exp_m1() / r / r,
+        }
+    }
+}
 
 /// What the checks of a run have shown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -30,8 +65,8 @@ impl Verified {
     }
 }
 
-/// The rms error of `field` (e = −∇Σ q K) over `sample` particles, other ones at every step.
-pub fn sampled_error(particles: &Particles, field: &[[f64; 3]], softening: Softening, sample: usize, step: u64) -> f64 {
+/// The error of `field` over `sample` particles, other ones at every step.
+pub fn sampled_error(particles: &Particles, field: &[[f64; 3]], kernel: Kernel, sample: usize, step: u64) -> f64 {
     let n = particles.len();
     let sample = sample.min(n);
     if sample == 0 {
@@ -39,16 +74,27 @@ pub fn sampled_error(particles: &Particles, field: &[[f64; 3]], softening: Softe
     }
     // Evenly spaced numbers from a start that the step scatters.
     let start = (step.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % n;
-    let error2 = |k: usize| {
+    let miss = |k: usize| {
         let i = (start + (k as u128 * n as u128 / sample as u128) as usize) % n;
-        let (exact, largest) = direct(particles, softening, i);
+        let (exact, largest) = direct(particles, kernel, i);
         let wrong = norm(std::array::from_fn(|c| field[i][c] - exact[c]));
-        // Where nothing pulls there is nothing to be relative to.
-        if wrong == 0.0 { 0.0 } else { (wrong / norm(exact).max(1e-3 * largest)).powi(2) }
+        (wrong, norm(exact).max(1e-3 * largest))
     };
-    // Collected in order: the sum has the same bits for any number of threads.
-    let errors: Vec<f64> = (0..sample).into_par_iter().map(error2).collect();
-    (errors.iter().sum::<f64>() / sample as f64).sqrt()
+    // Collected in order: the sum has the same bits for any number of threads. Where nothing is wrong there may be nothing to be
+    // relative to.
+    let misses: Vec<(f64, f64)> = (0..sample).into_par_iter().map(miss).collect();
+    let ratio = |wrong: f64, right: f64| if wrong == 0.0 { 0.0 } else { wrong / right };
+    match kernel {
+        Kernel::Space(_) => (misses.iter().map(|m| ratio(m.0, m.1).powi(2)).sum::<f64>() / sample as f64).sqrt(),
+        Kernel::Plane(_) => {
+            let length = |part: fn(&(f64, f64)) -> f64| {
+                let largest = misses.iter().map(part).fold(0.0, f64::max);
+                let square = |m: &(f64, f64)| (part(m) / largest).powi(2);
+                if largest > 0.0 { largest * misses.iter().map(square).sum::<f64>().sqrt() } else { 0.0 }
+            };
+            ratio(length(|m| m.0), length(|m| m.1))
+        }
+    }
 }
 
 /// |v|, also where the squares would leave the range of numbers.
@@ -57,7 +103,7 @@ fn norm(v: [f64; 3]) -> f64 {
 }
 
 /// The field at particle `i`, and its largest single term.
-fn direct(particles: &Particles, softening: Softening, i: usize) -> ([f64; 3], f64) {
+fn direct(particles: &Particles, kernel: Kernel, i: usize) -> ([f64; 3], f64) {
     let x = particles.position[i];
     let (mut field, mut largest) = ([0.0; 3], 0.0f64);
     for (y, q) in particles.position.iter().zip(&particles.strength) {
@@ -67,7 +113,7 @@ fn direct(particles: &Particles, softening: Softening, i: usize) -> ([f64; 3], f
         if r == 0.0 {
             continue;
         }
-        let f = q * slope(r, softening);
+        let f = q * kernel.slope(r);
         (0..3).for_each(|c| field[c] += f * d[c]);
         largest = largest.max(f.abs() * r);
     }
@@ -113,11 +159,11 @@ mod tests {
             let settings = Settings { softening, tolerance: 1e-12, ..Settings::default() };
             let times = &mut StageTimes::default();
             let sum = evaluate(&settings, &cloud.position, &cloud.strength, None, times).unwrap();
-            let error = sampled_error(&cloud, &sum.field, softening, 100, 3);
+            let error = sampled_error(&cloud, &sum.field, Kernel::Space(softening), 100, 3);
             assert!(error < 1e-11, "{softening:?}: {error:e}");
             // Half a force too much everywhere is an error of one half.
             let wrong: Vec<_> = sum.field.iter().map(|e| e.map(|c| 1.5 * c)).collect();
-            let error = sampled_error(&cloud, &wrong, softening, 100, 3);
+            let error = sampled_error(&cloud, &wrong, Kernel::Space(softening), 100, 3);
             assert!((error - 0.5).abs() < 1e-9, "{softening:?}: {error}");
         }
     }
@@ -129,10 +175,14 @@ mod tests {
                 let mut cloud = cloud();
                 cloud.position.as_flattened_mut().iter_mut().for_each(|x| *x *= length);
                 cloud.strength.iter_mut().for_each(|q| *q *= charge);
-                let exact: Vec<_> = (0..cloud.len()).map(|i| direct(&cloud, softening, i).0).collect();
-                assert_eq!(sampled_error(&cloud, &exact, softening, 100, 3), 0.0, "{length:e} {charge:e}");
+                let exact: Vec<_> = (0..cloud.len()).map(|i| direct(&cloud, Kernel::Space(softening), i).0).collect();
+                assert_eq!(
+                    sampled_error(&cloud, &exact, Kernel::Space(softening), 100, 3),
+                    0.0,
+                    "{length:e} {charge:e}"
+                );
                 let wrong: Vec<_> = exact.iter().map(|e| e.map(|c| 1.5 * c)).collect();
-                let error = sampled_error(&cloud, &wrong, softening, 100, 3);
+                let error = sampled_error(&cloud, &wrong, Kernel::Space(softening), 100, 3);
                 assert!((error - 0.5).abs() < 1e-9, "{length:e} {charge:e} {softening:?}: {error}");
             }
         }
@@ -141,9 +191,9 @@ mod tests {
     #[test]
     fn small_samples_and_lone_particles() {
         let one = Particles { position: vec![[1.0; 3]], strength: vec![2.0], ..Particles::default() };
-        assert_eq!(sampled_error(&one, &[[0.0; 3]], Softening::None, 256, 9), 0.0);
-        assert_eq!(sampled_error(&Particles::default(), &[], Softening::None, 256, 9), 0.0);
-        assert_eq!(sampled_error(&one, &[[1.0, 0.0, 0.0]], Softening::None, 256, 9), f64::INFINITY);
+        assert_eq!(sampled_error(&one, &[[0.0; 3]], Kernel::Space(Softening::None), 256, 9), 0.0);
+        assert_eq!(sampled_error(&Particles::default(), &[], Kernel::Space(Softening::None), 256, 9), 0.0);
+        assert_eq!(sampled_error(&one, &[[1.0, 0.0, 0.0]], Kernel::Space(Softening::None), 256, 9), f64::INFINITY);
     }
 
     #[test]
@@ -154,7 +204,28 @@ mod tests {
         let mut field =
             evaluate(&settings, &cloud.position, &cloud.strength, None, &mut StageTimes::default()).unwrap().field;
         field[123] = [0.0; 3];
-        let found = (0..500).filter(|&s| sampled_error(&cloud, &field, Softening::None, 10, s) > 0.1).count();
+        let found =
+            (0..500).filter(|&s| sampled_error(&cloud, &field, Kernel::Space(Softening::None), 10, s) > 0.1).count();
         assert!((2..50).contains(&found), "{found} of 500");
+    }
+
+    #[test]
+    fn flat_sums_are_judged_by_their_l2_error() {
+        use fmm_core::planar::{self, Strengths};
+        let mut cloud = cloud();
+        cloud.position.iter_mut().for_each(|x| x[2] = 0.0);
+        let points: Vec<[f64; 2]> = cloud.position.iter().map(|x| [x[0], x[1]]).collect();
+        for blob in [Blob::Point, Blob::Algebraic(0.05), Blob::Gaussian(0.05)] {
+            let settings = Settings { tolerance: 1e-12, ..Settings::default() };
+            let strengths = Strengths { real: &cloud.strength, imaginary: None };
+            let (log, times) = (planar::Kernel::Log, &mut StageTimes::default());
+            let sum = planar::evaluate(&settings, log, blob, &points, strengths, None, times).unwrap();
+            let field: Vec<[f64; 3]> = sum.field.iter().map(|e| [e[0], e[1], 0.0]).collect();
+            let error = sampled_error(&cloud, &field, Kernel::Plane(blob), 100, 3);
+            assert!(error < 1e-11, "{blob:?}: {error:e}");
+            let wrong: Vec<_> = field.iter().map(|e| e.map(|c| 1.5 * c)).collect();
+            let error = sampled_error(&cloud, &wrong, Kernel::Plane(blob), 100, 3);
+            assert!((error - 0.5).abs() < 1e-9, "{blob:?}: {error}");
+        }
     }
 }

@@ -22,6 +22,7 @@ pub(super) fn particles(
     top: &mut Section<'_>,
     units: System,
     law: Law,
+    plane: bool,
     folder: Option<&Path>,
 ) -> Option<Vec<Group>> {
     let Some(item) = top.item("particles") else {
@@ -42,16 +43,19 @@ pub(super) fn particles(
     if list.is_empty() {
         notes.add(Some(&item.span), "'particles' is empty".into(), "at least one group is needed", None);
     }
-    let read =
-        |(i, item)| Keys { s: Section::new(notes, format!("particles.{i}"), Some(item)), units, law }.group(folder);
+    let read = |(i, item)| {
+        Keys { s: Section::new(notes, format!("particles.{i}"), Some(item)), units, law, plane }.group(folder)
+    };
     list.iter().enumerate().map(read).collect::<Vec<_>>().into_iter().collect()
 }
 
 /// The keys of a group.
-struct Keys<'a> {
-    s: Section<'a>,
-    units: System,
-    law: Law,
+pub(super) struct Keys<'a> {
+    pub(super) s: Section<'a>,
+    pub(super) units: System,
+    pub(super) law: Law,
+    /// Whether the run is in the plane.
+    pub(super) plane: bool,
 }
 
 impl Keys<'_> {
@@ -67,6 +71,7 @@ impl Keys<'_> {
             // The other keys cannot be judged without a model.
             return None;
         };
+        self.place(kind, [position, velocity, rotation]);
         let model = match kind {
             Kind::Plummer => self.plummer(),
             Kind::Hernquist => self.hernquist(),
@@ -78,24 +83,26 @@ impl Keys<'_> {
             Kind::Kepler => self.kepler(),
             Kind::FigureEight => self.figure_eight(),
             Kind::Crystal => self.crystal(),
+            Kind::UniformDisc => self.uniform_disc(),
+            Kind::VortexPatch => self.vortex_patch(),
             Kind::File => self.file(folder),
         };
         self.s.close();
         Some(Group { model: model?, rotation, position, velocity })
     }
 
-    fn count(&mut self, low: i64) -> Option<usize> {
+    pub(super) fn count(&mut self, low: i64) -> Option<usize> {
         if !self.s.has("n") {
             self.s.missing("n", "the number of particles, for example n = 10000");
         }
         self.s.integer("n", low, MOST).map(|n| n as usize)
     }
 
-    fn mass(&mut self, key: &'static str, default: f64) -> f64 {
+    pub(super) fn mass(&mut self, key: &'static str, default: f64) -> f64 {
         self.s.quantity(key, Dimension::Mass, self.units, Range::POSITIVE).unwrap_or(default)
     }
 
-    fn length(&mut self, key: &'static str, default: f64) -> f64 {
+    pub(super) fn length(&mut self, key: &'static str, default: f64) -> f64 {
         self.s.quantity(key, Dimension::Length, self.units, Range::POSITIVE).unwrap_or(default)
     }
 
@@ -109,7 +116,7 @@ impl Keys<'_> {
     }
 
     /// The charge `key`, which Coulomb needs and gravity refuses.
-    fn charge(&mut self, help: &str) -> f64 {
+    pub(super) fn charge(&mut self, help: &str) -> f64 {
         let charge = self.s.quantity("charge", Dimension::Charge, self.units, Range::FINITE);
         match self.law {
             Law::Gravity if self.s.has("charge") => {
@@ -169,6 +176,12 @@ impl Keys<'_> {
         let n = self.count(1);
         let (mass, radius) = (self.mass("mass", 1.0), self.length("radius", 1.0));
         let charge = self.charge("the total charge of the group, for example charge = 1");
+        let velocities = self.velocities();
+        Some(Model::UniformSphere { n: n?, mass, charge, radius, velocities })
+    }
+
+    /// Random velocities by one of two keys.
+    pub(super) fn velocities(&mut self) -> Velocities {
         let ratio = self.s.number("virial_ratio", Range::VIRIAL);
         let dispersion = self.dispersion();
         if self.law == Law::Coulomb && self.s.has("virial_ratio") {
@@ -180,11 +193,10 @@ impl Keys<'_> {
             let message = "virial_ratio is given as well".to_string();
             self.s.fault("velocity_dispersion", message, "give one of the two", None);
         }
-        let velocities = match dispersion {
+        match dispersion {
             Some(sigma) => Velocities::Dispersion(sigma),
             None => Velocities::VirialRatio(ratio.unwrap_or(0.0)),
-        };
-        Some(Model::UniformSphere { n: n?, mass, charge, radius, velocities })
+        }
     }
 
     fn uniform_cube(&mut self) -> Option<Model> {
@@ -313,7 +325,8 @@ impl Scenario {
                 numbers(out, &[("mass", *mass), scale, ("concentration", *concentration)])?;
                 ratio(out, *virial_ratio)?;
             }
-            Model::UniformSphere { n, mass, charge, radius, velocities } => {
+            Model::UniformSphere { n, mass, charge, radius, velocities }
+            | Model::UniformDisc { n, mass, charge, radius, velocities } => {
                 writeln!(out, "n = {n}")?;
                 numbers(out, &[("mass", *mass), ("radius", *radius)])?;
                 if self.charged() {
@@ -352,6 +365,11 @@ impl Scenario {
                 numbers(out, &[("semi_major_axis", *semi_major_axis), ("eccentricity", *eccentricity)])?;
             }
             Model::FigureEight { mass, size } => numbers(out, &[("mass", *mass), ("size", *size)])?,
+            Model::VortexPatch { n, circulation, radius, axis_ratio } => {
+                writeln!(out, "n = {n}")?;
+                let shape = [("radius", *radius), ("axis_ratio", *axis_ratio)];
+                numbers(out, &[[("circulation", *circulation); 1].as_slice(), &shape].concat())?;
+            }
             Model::Crystal { lattice, cells, spacing, charge, masses, evjen } => {
                 writeln!(out, "lattice = {}\ncells = {cells}", text(lattice.name()))?;
                 numbers(out, &[("spacing", *spacing), ("charge", *charge)])?;
@@ -383,6 +401,8 @@ impl Model {
             Model::Kepler { .. } => "kepler",
             Model::FigureEight { .. } => "figure-eight",
             Model::Crystal { .. } => "crystal",
+            Model::UniformDisc { .. } => "uniform-disc",
+            Model::VortexPatch { .. } => "vortex-patch",
             Model::File { .. } => "file",
         }
     }

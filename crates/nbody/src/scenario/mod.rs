@@ -5,6 +5,7 @@ pub mod document;
 mod external;
 mod groups;
 pub mod models;
+mod plane;
 pub mod problem;
 mod reader;
 mod resolved;
@@ -14,6 +15,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fmm_core::planar::{self, Blob};
 use fmm_core::{Settings, Softening};
 
 use crate::device::Device;
@@ -45,7 +47,9 @@ pub struct Scenario {
     pub external: Option<External>,
     /// Groups of particles, in their order.
     pub groups: Vec<Group>,
-    /// How forces are summed, softening included.
+    /// For `dimensions = 2` what softens the kernel log r, be it point or blob; `None` in space.
+    pub plane: Option<Blob>,
+    /// How forces are summed, softening in space included.
     pub settings: Settings,
     /// Where forces are summed.
     pub device: Device,
@@ -110,10 +114,13 @@ pub enum Law {
     Gravity,
     /// Like charges repel: a = k_e (q/m) Σ q d/r³.
     Coulomb,
+    /// Point vortices and blobs in the plane: u = Σ Γ (−d_y, d_x)/(2π r²).
+    Vortex,
 }
 
 impl Law {
-    const NAMES: [(&'static str, Law); 2] = [("gravity", Law::Gravity), ("coulomb", Law::Coulomb)];
+    const NAMES: [(&'static str, Law); 3] =
+        [("gravity", Law::Gravity), ("coulomb", Law::Coulomb), ("vortex", Law::Vortex)];
 
     /// The name in scenarios.
     pub fn name(self) -> &'static str {
@@ -220,19 +227,46 @@ impl Scenario {
         notes.known.into_inner()
     }
 
-    /// Charges are of interest: the law is Coulomb's.
+    /// Particles have strengths beside their masses: charges, or circulations.
     pub fn charged(&self) -> bool {
-        self.law == Law::Coulomb
+        self.law != Law::Gravity
     }
 
-    /// G or k_e.
+    /// Particles are vortices, which have no inertia.
+    pub fn vortices(&self) -> bool {
+        self.law == Law::Vortex
+    }
+
+    /// What an executor in the plane sums.
+    pub fn log_kernel(&self) -> Option<(planar::Kernel, Blob)> {
+        self.plane.map(|blob| (planar::Kernel::Log, blob))
+    }
+
+    /// What softens the interaction reaches as far as this; 0 where nothing does.
+    pub fn softening_length(&self) -> f64 {
+        self.plane.map_or(softening_length(self.settings.softening), Blob::length)
+    }
+
+    /// G, k_e, or 1/(2π) of vortices.
     pub fn constant(&self) -> f64 {
         let constant = match self.law {
             Law::Gravity => self.units.gravity(),
             Law::Coulomb => self.units.electric(),
+            Law::Vortex => Some(std::f64::consts::FRAC_1_PI / 2.0),
         };
         // Reading refuses a law that the units have no constant for.
         constant.unwrap_or(f64::NAN)
+    }
+
+    /// The constant with the sign that goes with the kernel: e = −∇Σ q/r falls off where −∇Σ q log r rises.
+    pub fn signed_constant(&self) -> f64 {
+        if self.plane.is_some() { -self.constant() } else { self.constant() }
+    }
+
+    /// What Σ q/r, or Σ q log r, is multiplied with to give the potential per unit of strength: that of attraction, of repulsion, or
+    /// the stream function of vortices.
+    pub fn potential_factor(&self) -> f64 {
+        if self.charged() { self.signed_constant() } else { -self.signed_constant() }
     }
 
     /// The same scenario with steps of 1/`k`: what a `dt = "auto"` comes to.

@@ -125,6 +125,30 @@ pub enum Model {
         /// Whether ions on faces, edges and corners count 1/2, 1/4 and 1/8, as parts of neighbouring cells (Evjen 1932).
         evjen: bool,
     },
+    /// A disc of uniform density in the plane.
+    UniformDisc {
+        /// Number of particles.
+        n: usize,
+        /// Total mass.
+        mass: f64,
+        /// Total charge.
+        charge: f64,
+        /// Its radius.
+        radius: f64,
+        /// Random velocities.
+        velocities: Velocities,
+    },
+    /// An elliptic patch of uniform vorticity in the plane, its long axis along x: Kirchhoff's vortex.
+    VortexPatch {
+        /// Number of vortices, all of one circulation.
+        n: usize,
+        /// Total circulation.
+        circulation: f64,
+        /// Geometric mean of the semi-axes.
+        radius: f64,
+        /// Short axis over long axis.
+        axis_ratio: f64,
+    },
     /// Particles from a file.
     File {
         /// Relative to the scenario's folder unless absolute.
@@ -167,6 +191,8 @@ impl Model {
             | Model::Nfw { n, .. }
             | Model::UniformSphere { n, .. }
             | Model::UniformCube { n, .. }
+            | Model::UniformDisc { n, .. }
+            | Model::VortexPatch { n, .. }
             | Model::ColdCollapse { n, .. } => *n as u64,
             Model::Galaxy(g) => g.n.iter().map(|&n| n as u64).sum(),
             Model::Kepler { .. } => 2,
@@ -230,12 +256,27 @@ pub enum Kind {
     FigureEight,
     /// [`Model::Crystal`].
     Crystal,
+    /// [`Model::UniformDisc`].
+    UniformDisc,
+    /// [`Model::VortexPatch`].
+    VortexPatch,
     /// [`Model::File`].
     File,
 }
 
+impl Kind {
+    /// Whether its particles lie in space, and whether they lie in the plane.
+    pub fn lies(self) -> (bool, bool) {
+        match self {
+            Kind::File => (true, true),
+            Kind::UniformDisc | Kind::VortexPatch => (false, true),
+            _ => (true, false),
+        }
+    }
+}
+
 /// Names of the models in scenarios.
-pub const NAMES: [(&str, Kind); 11] = [
+pub const NAMES: [(&str, Kind); 13] = [
     ("plummer", Kind::Plummer),
     ("hernquist", Kind::Hernquist),
     ("nfw", Kind::Nfw),
@@ -246,5 +287,7 @@ pub const NAMES: [(&str, Kind); 11] = [
     ("kepler", Kind::Kepler),
     ("figure-eight", Kind::FigureEight),
     ("crystal", Kind::Crystal),
+    ("uniform-disc", Kind::UniformDisc),
+    ("vortex-patch", Kind::VortexPatch),
     ("file", Kind::File),
 ];

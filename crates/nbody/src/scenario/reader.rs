@@ -30,6 +30,8 @@ impl Range {
     pub const TOLERANCE: Range = Range { low: 1e-14, high: 0.1, closed: true, text: "1e-14 to 0.1" };
     /// Opening angle.
     pub const THETA: Range = Range { low: 0.2, high: 1.0, closed: true, text: "0.2 to 1" };
+    /// Opening angle in the plane.
+    pub const THETA_PLANE: Range = Range { low: 0.2, high: 0.8, closed: true, text: "0.2 to 0.8 in the plane" };
     /// Ratio −2T/W of a model.
     pub const VIRIAL: Range = Range { low: 0.0, high: 10.0, closed: true, text: "0 to 10" };
 
@@ -43,6 +45,8 @@ impl Range {
     pub const CUSP: Range = Range { low: 0.0, high: 2.4, closed: true, text: "0 to 2.4" };
     /// Edge of a halo in scale radii.
     pub const CONCENTRATION: Range = Range { low: 1.0, high: 1000.0, closed: true, text: "1 to 1000" };
+    /// Axis ratio of an ellipse.
+    pub const AXIS_RATIO: Range = Range { low: 0.01, high: 1.0, closed: true, text: "0.01 to 1" };
     /// Flattening of an ellipsoid.
     pub const FLATTENING: Range = Range { low: 0.0, high: 10.0, closed: false, text: "above 0, at most 10" };
 

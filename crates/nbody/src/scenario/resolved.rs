@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use fmm_core::planar::Blob;
 use fmm_core::{Choice, Softening};
 
-use super::{FIELDS, FLOATS, Scenario};
+use super::{FIELDS, FLOATS, Law, Scenario};
 use crate::units::Dimension;
 
 pub(super) fn text(s: &str) -> String {
@@ -34,17 +35,24 @@ impl Scenario {
             u => format!("  # {u}"),
         };
         let (time, length) = (unit(Dimension::Time), unit(Dimension::Length));
-        let constant = if self.charged() { "k_e" } else { "G" };
+        let constant = match self.law {
+            Law::Gravity => "G",
+            Law::Coulomb => "k_e",
+            Law::Vortex => "1/(2 pi)",
+        };
+        let dimensions = if self.plane.is_some() { 2 } else { 3 };
         writeln!(out, "# Every value of this run, defaults and derived ones included, in its units.")?;
         writeln!(out, "# {particles} particles, {} steps, {constant} = {:?}", self.steps, self.constant())?;
         writeln!(out, "title = {}", text(&self.title))?;
-        writeln!(out, "\n[run]\ndimensions = 3\nseed = {}", self.seed)?;
+        writeln!(out, "\n[run]\ndimensions = {dimensions}\nseed = {}", self.seed)?;
         writeln!(out, "\n[units]\nsystem = {}", text(self.units.name()))?;
-        let (kernel, softened) = match self.settings.softening {
-            Softening::None => ("none", 0.0),
-            Softening::Plummer(e) => ("plummer", e),
-            Softening::Spline(e) => ("spline", e),
-            Softening::P1(e) => ("p1", e),
+        let (kernel, softened) = match (self.plane, self.settings.softening) {
+            (Some(Blob::Point), _) | (None, Softening::None) => ("none", 0.0),
+            (Some(Blob::Algebraic(e)), _) => ("algebraic", e),
+            (Some(Blob::Gaussian(e)), _) => ("gaussian", e),
+            (None, Softening::Plummer(e)) => ("plummer", e),
+            (None, Softening::Spline(e)) => ("spline", e),
+            (None, Softening::P1(e)) => ("p1", e),
         };
         writeln!(out, "\n[force]\nlaw = {}", text(self.law.name()))?;
         writeln!(out, "softening = {{ kernel = {}, length = {} }}{length}", text(kernel), number(softened))?;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fmm_core::planar::{self, Blob};
 use fmm_core::{Method, Precision, Settings, Softening};
 
 use super::clock::Clock;
@@ -21,14 +22,18 @@ use crate::units::{Dimension, System};
 pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option<Scenario> {
     let mut top = Section::new(notes, "", Some(root));
     let title = top.string("title");
-    let seed = run(top.section("run"));
-    let units = units(top.section("units"));
-    let (law, softening) = force(top.section("force"), units);
+    let (seed, plane) = run(top.section("run"));
+    let units = units(top.section("units"), plane);
+    let (law, softened) = force(top.section("force"), units, plane);
     let external = external(top.section("external"), units, law);
-    let groups = particles(notes, &mut top, units, law, folder);
+    if plane && external.is_some() {
+        let message = "there are no external fields in the plane".to_string();
+        top.fault("external", message, "run.dimensions is 2", None);
+    }
+    let groups = particles(notes, &mut top, units, law, plane, folder);
     boundary(top.section("boundary"));
-    let (settings, device) = solver(top.section("solver"), softening);
-    let time = time(top.section("time"), units, softening, || shortest_interval(root, units));
+    let (settings, device) = solver(top.section("solver"), &softened);
+    let time = time(top.section("time"), units, law, &softened, || shortest_interval(root, units));
     let stem = Path::new(name).file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
     let output = output(top.section("output"), units, law, time.as_ref(), &stem);
     let usual = output.as_ref().map(|o| o.diagnostics_every);
@@ -44,6 +49,7 @@ pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str
         law,
         external,
         groups,
+        plane: softened.plane,
         settings,
         device,
         integrator,
@@ -59,25 +65,48 @@ pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str
     })
 }
 
-fn run(mut s: Section<'_>) -> u64 {
-    if let Some(d) = s.integer("dimensions", 2, 3).filter(|&d| d != 3) {
-        let label = "only 3 dimensions are available in this version";
-        s.fault("dimensions", format!("run.dimensions = {d} is not available"), label, None);
-    }
+/// The seed, and whether the run is in the plane.
+fn run(mut s: Section<'_>) -> (u64, bool) {
+    let plane = s.integer("dimensions", 2, 3) == Some(2);
     let seed = s.integer("seed", 0, i64::MAX).unwrap_or(0);
     s.close();
-    seed as u64
+    (seed as u64, plane)
 }
 
-fn units(mut s: Section<'_>) -> System {
+fn units(mut s: Section<'_>, plane: bool) -> System {
     let system = s.choice("system", &System::NAMES).unwrap_or(System::Nbody);
+    if plane && system != System::Nbody {
+        let message = format!("units.system = \"{}\" has no constants in the plane", system.name());
+        s.fault("system", message, "allowed with run.dimensions = 2: nbody", None);
+        return System::Nbody;
+    }
     s.close();
     system
 }
 
-fn force(mut s: Section<'_>, units: System) -> (Law, Softening) {
+/// What takes the place of the bare kernel.
+struct Softened {
+    /// In space.
+    space: Softening,
+    /// In the plane, for a run there.
+    plane: Option<Blob>,
+}
+
+impl Softened {
+    fn length(&self) -> f64 {
+        self.plane.map_or(super::softening_length(self.space), Blob::length)
+    }
+}
+
+fn force(mut s: Section<'_>, units: System, plane: bool) -> (Law, Softened) {
     let law = s.choice("law", &Law::NAMES).unwrap_or_default();
+    if law == Law::Vortex && !plane {
+        let help = "set run.dimensions = 2; nbody eval --kernel vortex sums vortices in space";
+        s.fault("law", "vortices move in the plane".into(), "run.dimensions is 3", Some(help.into()));
+    }
     let (constant, others) = match law {
+        // Pure numbers.
+        Law::Vortex => (Some(1.0), "nbody"),
         Law::Gravity => (units.gravity(), "nbody, si, astro or solar"),
         Law::Coulomb => (units.electric(), "nbody, si or md"),
     };
@@ -86,28 +115,37 @@ fn force(mut s: Section<'_>, units: System) -> (Law, Softening) {
         s.fault("law", message, "no constant in these units", Some(format!("choose units.system = {others}")));
     }
     let mut k = s.section("softening");
-    type Kernel = fn(f64) -> Softening;
-    let kernels: [(&str, Kernel); 4] = [
-        ("none", |_| Softening::None),
-        ("plummer", Softening::Plummer),
-        ("spline", Softening::Spline),
-        ("p1", Softening::P1),
+    type Kernel = fn(f64) -> Softened;
+    let in_space: [(&str, Kernel); 4] = [
+        ("none", |_| Softened { space: Softening::None, plane: None }),
+        ("plummer", |e| Softened { space: Softening::Plummer(e), plane: None }),
+        ("spline", |e| Softened { space: Softening::Spline(e), plane: None }),
+        ("p1", |e| Softened { space: Softening::P1(e), plane: None }),
     ];
-    let kernel = k.choice("kernel", &kernels);
+    let in_plane: [(&str, Kernel); 3] = [
+        ("none", |_| Softened { space: Softening::None, plane: Some(Blob::Point) }),
+        ("algebraic", |e| Softened { space: Softening::None, plane: Some(Blob::Algebraic(e)) }),
+        ("gaussian", |e| Softened { space: Softening::None, plane: Some(Blob::Gaussian(e)) }),
+    ];
+    let kernels = if plane { &in_plane[..] } else { &in_space[..] };
+    let none = kernels[0].1;
+    let kernel = k.choice("kernel", kernels);
     let length = k.quantity("length", Dimension::Length, units, Range::NOT_NEGATIVE);
     let softening = match (kernel, length) {
         (Some(kernel), Some(length)) => kernel(length),
         (Some(kernel), None) => {
-            if kernel(1.0) != Softening::None && !k.has("length") {
-                k.missing("length", "for example softening = { kernel = \"plummer\", length = 0.01 }");
+            if kernel(1.0).length() > 0.0 && !k.has("length") {
+                let name = kernels[1].0;
+                k.missing("length", &format!("for example softening = {{ kernel = \"{name}\", length = 0.01 }}"));
             }
-            Softening::None
+            none(0.0)
         }
         (None, Some(_)) if !k.has("kernel") => {
-            k.missing("kernel", "one of none, plummer, spline, p1");
-            Softening::None
+            let names: Vec<&str> = kernels.iter().map(|(name, _)| *name).collect();
+            k.missing("kernel", &format!("one of {}", names.join(", ")));
+            none(0.0)
         }
-        _ => Softening::None,
+        _ => none(0.0),
     };
     k.close();
     s.close();
@@ -127,17 +165,25 @@ fn boundary(mut s: Section<'_>) {
     s.close();
 }
 
-fn solver(mut s: Section<'_>, softening: Softening) -> (Settings, Device) {
+fn solver(mut s: Section<'_>, softened: &Softened) -> (Settings, Device) {
     let methods = [Method::Auto, Method::Direct, Method::Treecode, Method::Fmm].map(|m| (m.name(), m));
     let precisions = [Precision::Auto, Precision::F32, Precision::F64].map(|p| (p.name(), p));
     let usual = Settings::default();
+    let plane = softened.plane.is_some();
+    let method = s.choice("method", &methods).unwrap_or_default();
+    if plane && method == Method::Treecode {
+        let message = "solver.method = \"treecode\" is not available in the plane".to_string();
+        s.fault("method", message, "allowed with run.dimensions = 2: auto, direct, fmm", None);
+    }
+    let (most, theta) =
+        if plane { (planar::MAX_ORDER, Range::THETA_PLANE) } else { (Settings::MAX_ORDER, Range::THETA) };
     let settings = Settings {
-        softening,
-        method: s.choice("method", &methods).unwrap_or_default(),
+        softening: softened.space,
+        method,
         tolerance: s.number("tolerance", Range::TOLERANCE).unwrap_or(usual.tolerance),
         precision: s.choice("precision", &precisions).unwrap_or_default(),
-        order: s.integer("order", 1, Settings::MAX_ORDER as i64).map(|p| p as usize),
-        theta: s.number("theta", Range::THETA),
+        order: s.integer("order", 1, most as i64).map(|p| p as usize),
+        theta: s.number("theta", theta),
         leaf_size: s.integer("leaf_size", 1, 1_000_000).map(|n| n as usize),
     };
     let device = s.parsed("device", Device::ALLOWED).unwrap_or_default();
@@ -166,8 +212,23 @@ fn shortest_interval(root: &Item, units: System) -> Option<f64> {
     INTERVALS.iter().chain(&[("time", "end")]).filter_map(|(s, k)| given(s, k)).min_by(f64::total_cmp)
 }
 
-fn time(mut s: Section<'_>, units: System, softening: Softening, shortest: impl Fn() -> Option<f64>) -> Option<Time> {
-    let integrator = s.choice("integrator", &Integrator::NAMES).unwrap_or_default();
+fn time(
+    mut s: Section<'_>,
+    units: System,
+    law: Law,
+    softened: &Softened,
+    shortest: impl Fn() -> Option<f64>,
+) -> Option<Time> {
+    let vortices = law == Law::Vortex;
+    let usual = if vortices { Integrator::RungeKutta4 } else { Integrator::default() };
+    let integrator = s.choice("integrator", &Integrator::NAMES).unwrap_or(usual);
+    if integrator.of_flows() != vortices {
+        let names = Integrator::NAMES.iter().filter(|(_, i)| i.of_flows() == vortices).map(|(name, _)| *name);
+        let label = format!("allowed with this law: {}", names.collect::<Vec<_>>().join(", "));
+        let message =
+            format!("time.integrator = \"{}\" does not go with force.law = \"{}\"", integrator.name(), law.name());
+        s.fault("integrator", message, label, None);
+    }
     let automatic = s.item("dt").is_some_and(|i| matches!(&i.value, Value::String(t) if t == "auto"));
     let dt = match automatic {
         // All intervals are steps of the shortest one, which the acceleration will divide.
@@ -179,7 +240,10 @@ fn time(mut s: Section<'_>, units: System, softening: Softening, shortest: impl 
         let help = "the number scales dt = \"auto\" only";
         s.fault("eta", "time.eta has no effect on a given time.dt".into(), "time.dt is given", Some(help.into()));
     }
-    if automatic && super::softening_length(softening) == 0.0 {
+    if automatic && vortices {
+        let message = "time.dt = \"auto\" follows from accelerations".to_string();
+        s.fault("dt", message, "vortices have none", Some("give a number for time.dt".into()));
+    } else if automatic && softened.length() == 0.0 {
         let help = "give force.softening, or a number for time.dt";
         let message = "time.dt = \"auto\" needs a softening length".to_string();
         s.fault("dt", message, "dt = eta sqrt(softening.length/acceleration)", Some(help.into()));
@@ -252,12 +316,18 @@ fn output(mut s: Section<'_>, units: System, law: Law, time: Option<&Time>, stem
     let every = cadence(&mut s, "every", units, time);
     let diagnostics_every = cadence(&mut s, "diagnostics_every", units, time);
     let fields = s.choices("fields", &FIELDS);
-    if law == Law::Gravity && fields.as_ref().is_some_and(|f| f.contains(&Field::Charge)) {
-        s.fault("fields", "output.fields names \"charge\"".into(), "no charges under gravity", None);
+    // What particles under each law do not have.
+    let (lacking, label) = match law {
+        Law::Gravity => (Some(Field::Charge), "no charges under gravity"),
+        Law::Coulomb => (None, ""),
+        Law::Vortex => (Some(Field::Acceleration), "vortices have no accelerations"),
+    };
+    if let Some(f) = lacking.filter(|f| fields.as_ref().is_some_and(|named| named.contains(f))) {
+        s.fault("fields", format!("output.fields names \"{}\"", f.name()), label, None);
     }
     let wanted = |f: &Field| match &fields {
         Some(named) => named.contains(f),
-        None => law == Law::Coulomb || *f != Field::Charge,
+        None => Some(*f) != lacking,
     };
     let fields = Field::ALL.into_iter().filter(wanted).collect();
     let precision = s.choice("precision", &FLOATS).unwrap_or(Float::F64);

@@ -14,6 +14,7 @@ use crate::plot::figure::{Axis, Content, Figure};
 pub const SUITE: Suite = Suite {
     name: "accuracy",
     preset: include_str!("../../../../../configs/bench-accuracy.toml"),
+    plane: None,
     cpu_only: false,
     cases,
     figures,

@@ -15,6 +15,7 @@ use crate::told::number;
 pub const SUITE: Suite = Suite {
     name: "distributions",
     preset: include_str!("../../../../../configs/bench-distributions.toml"),
+    plane: Some(include_str!("../../../../../configs/bench-plane-distributions.toml")),
     cpu_only: false,
     cases,
     figures,

@@ -16,6 +16,7 @@ use crate::told::number;
 pub const SUITE: Suite = Suite {
     name: "leafsize",
     preset: include_str!("../../../../../configs/bench-leafsize.toml"),
+    plane: Some(include_str!("../../../../../configs/bench-plane-leafsize.toml")),
     cpu_only: false,
     cases,
     figures,

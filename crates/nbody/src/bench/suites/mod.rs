@@ -7,6 +7,7 @@ pub mod leafsize;
 pub mod operators;
 pub mod peers;
 mod rates;
+pub mod shifts;
 pub mod stages;
 pub mod threads;
 pub mod tune;
@@ -14,13 +15,14 @@ pub mod tune;
 use super::suite::Suite;
 
 /// All of them.
-pub const ALL: [&Suite; 9] = [
+pub const ALL: [&Suite; 10] = [
     &crossover::SUITE,
     &stages::SUITE,
     &operators::SUITE,
     &accuracy::SUITE,
     &leafsize::SUITE,
     &distributions::SUITE,
+    &shifts::SUITE,
     &threads::SUITE,
     &peers::SUITE,
     &tune::SUITE,
@@ -64,6 +66,7 @@ fn sums(sweep: &Sweep, n: usize, method: Method) -> Vec<Sum> {
         for &tolerance in &sweep.preset.tolerances {
             for &device in &sweep.devices {
                 all.push(Sum {
+                    kernel: sweep.preset.kernel(),
                     set,
                     n,
                     device,
@@ -103,8 +106,10 @@ mod tests {
 
     #[test]
     fn every_suite_has_a_preset_and_cases_of_their_own_names() {
-        for suite in ALL {
-            let preset = Preset::parse(suite.name, suite.preset).unwrap();
+        let texts = ALL.into_iter().flat_map(|s| [(s, Some(s.preset)), (s, s.plane)]);
+        for (suite, text) in texts.filter_map(|(s, t)| Some((s, t?))) {
+            let preset = Preset::parse(suite.name, text).unwrap();
+            assert_eq!(preset.kernel().plane().is_some(), Some(text) == suite.plane, "{}", suite.name);
             assert_eq!(named(suite.name).map(|s| s.name), Some(suite.name));
             let devices = vec![Device::Cpu, Device::Cuda(0)];
             let cases = (suite.cases)(&Sweep { preset, devices, threads: 2, python: None }).unwrap();

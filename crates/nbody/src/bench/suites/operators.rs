@@ -20,6 +20,7 @@ use crate::plot::figure::{Axis, Content, Figure};
 pub const SUITE: Suite = Suite {
     name: "operators",
     preset: include_str!("../../../../../configs/bench-operators.toml"),
+    plane: None,
     cpu_only: false,
     cases,
     figures,

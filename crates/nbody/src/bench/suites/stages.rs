@@ -15,6 +15,7 @@ use crate::told::number;
 pub const SUITE: Suite = Suite {
     name: "stages",
     preset: include_str!("../../../../../configs/bench-stages.toml"),
+    plane: Some(include_str!("../../../../../configs/bench-plane-stages.toml")),
     cpu_only: false,
     cases,
     figures,

@@ -17,6 +17,7 @@ use crate::told::number;
 pub const SUITE: Suite = Suite {
     name: "threads",
     preset: include_str!("../../../../../configs/bench-threads.toml"),
+    plane: None,
     cpu_only: true,
     cases,
     figures,

@@ -18,6 +18,7 @@ use crate::plot::figure::Figure;
 pub const SUITE: Suite = Suite {
     name: "tune",
     preset: include_str!("../../../../../configs/bench-tune.toml"),
+    plane: None,
     cpu_only: true,
     cases,
     figures: |_| Vec::<(String, Figure)>::new(),

@@ -1,0 +1,77 @@
+//! Groups of runs in the plane: which models lie there, and the keys of those that lie nowhere else.
+
+use super::groups::Keys;
+use super::models::{Kind, NAMES};
+use super::reader::Range;
+use super::{Law, Model};
+
+impl Keys<'_> {
+    /// Notes what does not fit the dimensions of the run.
+    pub(super) fn place(&self, kind: Kind, [position, velocity, rotation]: [[f64; 3]; 3]) {
+        let (name, (space, plane)) = (NAMES[kind as usize].0, kind.lies());
+        let (fits, label) = match self.plane {
+            true => (plane, "run.dimensions is 2"),
+            false => (space, "run.dimensions is 3"),
+        };
+        if !fits {
+            let fitting = NAMES.iter().filter(|(_, k)| if self.plane { k.lies().1 } else { k.lies().0 });
+            let names: Vec<&str> = fitting.map(|(n, _)| *n).collect();
+            let (lies, dimensions) = if self.plane { ("in space", 2) } else { ("in the plane", 3) };
+            let help = format!("with run.dimensions = {dimensions}: {}", names.join(", "));
+            self.s.fault("model", format!("model = \"{name}\" lies {lies}"), label, Some(help));
+        }
+        if self.law == Law::Vortex && velocity != [0.0; 3] {
+            let message = "vortices have no velocity of their own".to_string();
+            self.s.fault("velocity", message, "they move with the flow", None);
+        }
+        let out_of_plane = |v: [f64; 3]| v[2] != 0.0;
+        for (key, out) in [
+            ("position", out_of_plane(position)),
+            ("velocity", out_of_plane(velocity)),
+            ("rotation", rotation[0] != 0.0 || rotation[1] != 0.0),
+        ] {
+            if self.plane && out {
+                let allowed = if key == "rotation" { "allowed: [0, 0, angle]" } else { "allowed: [x, y, 0]" };
+                self.s.fault(key, format!("{} leaves the plane", self.s.full(key)), allowed, None);
+            }
+        }
+    }
+
+    pub(super) fn uniform_disc(&mut self) -> Option<Model> {
+        let n = self.count(1);
+        let (mass, radius) = (self.mass("mass", 1.0), self.length("radius", 1.0));
+        let charge = self.charge("the total charge of the group, for example charge = 1");
+        self.needs_inertia("a uniform disc");
+        let velocities = self.velocities();
+        Some(Model::UniformDisc { n: n?, mass, charge, radius, velocities })
+    }
+
+    pub(super) fn vortex_patch(&mut self) -> Option<Model> {
+        let n = self.count(1);
+        let circulation = self.s.number("circulation", Range::FINITE);
+        if !self.s.has("circulation") {
+            self.s.missing("circulation", "the total circulation of the patch, for example circulation = 1");
+        }
+        let radius = self.length("radius", 1.0);
+        let axis_ratio = self.s.number("axis_ratio", Range::AXIS_RATIO).unwrap_or(1.0);
+        if self.law != Law::Vortex {
+            let label = format!("force.law is \"{}\"", self.law.name());
+            let help = "set force.law = \"vortex\"";
+            self.s.fault("model", "a vortex patch has circulations, no masses".into(), label, Some(help.into()));
+        }
+        Some(Model::VortexPatch { n: n?, circulation: circulation?, radius, axis_ratio })
+    }
+
+    /// Notes that the model's particles have masses.
+    fn needs_inertia(&self, what: &str) {
+        if self.law == Law::Vortex {
+            let help = "use model = \"vortex-patch\" or \"file\" with force.law = \"vortex\"";
+            self.s.fault(
+                "model",
+                format!("{what} has masses, no circulations"),
+                "force.law is \"vortex\"",
+                Some(help.into()),
+            );
+        }
+    }
+}
