@@ -37,6 +37,9 @@ pub const CLOSER: usize = 4;
 /// The share of the tolerance up to which a sampled error is believed to be below it: samples scatter.
 const TRUSTED: f64 = 0.8;
 
+/// The same of the larger sample, which scatters half as much.
+const TRUSTED_CLOSER: f64 = 0.9;
+
 /// Beyond this multiple of the tolerance no larger sample is asked: up to there it may spare another sum, which costs many samples.
 const DOUBTFUL: f64 = 1.25;
 
@@ -65,11 +68,11 @@ pub fn keep(settings: &Settings, problem: Problem, place: &mut impl Attempt) -> 
         if !guarded || exact {
             return Ok(choice);
         }
-        let mut error = place.error();
-        if error > TRUSTED * settings.tolerance && error <= DOUBTFUL * settings.tolerance {
-            error = place.closer_error();
+        let (mut error, mut trusted) = (place.error(), TRUSTED);
+        if error > trusted * settings.tolerance && error <= DOUBTFUL * settings.tolerance {
+            (error, trusted) = (place.closer_error(), TRUSTED_CLOSER);
         }
-        if error <= TRUSTED * settings.tolerance {
+        if error <= trusted * settings.tolerance {
             return Ok(choice);
         }
         aim = (aim * (0.5 * settings.tolerance / error).clamp(1e-4, 0.5)).max(Settings::TIGHTEST);
@@ -137,8 +140,8 @@ mod tests {
     #[test]
     fn what_is_doubtful_is_looked_at_more_closely() {
         assert_eq!(kept(&[[0.79, 9.0]]), (1, [1, 0]));
-        assert_eq!(kept(&[[0.9, 0.7]]), (1, [1, 1]));
-        assert_eq!(kept(&[[0.9, 0.81], [0.1, 9.0]]), (2, [2, 1]));
+        assert_eq!(kept(&[[0.9, 0.89]]), (1, [1, 1]));
+        assert_eq!(kept(&[[0.9, 0.91], [0.1, 9.0]]), (2, [2, 1]));
         // A gross error is one.
         assert_eq!(kept(&[[1.3, 0.1], [0.1, 9.0]]), (2, [2, 0]));
         assert_eq!(kept(&[[f64::INFINITY, 0.1], [0.1, 9.0]]), (2, [2, 0]));
