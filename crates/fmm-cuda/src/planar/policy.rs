@@ -5,11 +5,13 @@ use fmm_core::planar::{Kernel, Problem};
 use fmm_core::{Error, Method, Precision, Settings};
 
 /// The most pairs that are summed directly in less time than a pyramid takes.
-const CHEAP_PAIRS: f64 = 6.5e8;
+fn cheap_pairs(kernel: Kernel) -> f64 {
+    if kernel == Kernel::Log { 2.4e8 } else { 6.5e8 }
+}
 
 /// Picoseconds of a pair, measured on an H200 like the costs below.
 fn pair_cost(kernel: Kernel) -> f64 {
-    if kernel == Kernel::Log { 3.0 } else { 1.4 }
+    if kernel == Kernel::Log { 3.2 } else { 1.4 }
 }
 
 /// Picoseconds of one M2L: its lanes evaluate a polynomial each.
@@ -33,7 +35,7 @@ pub fn choose(problem: &Problem) -> Result<Settings, Error> {
     let pairs = problem.size.sources as f64 * problem.size.targets as f64;
     let fixed = settings.order.is_some() || settings.theta.is_some();
     let auto = settings.method == Method::Auto;
-    if settings.method == Method::Direct || auto && !fixed && pairs <= CHEAP_PAIRS {
+    if settings.method == Method::Direct || auto && !fixed && pairs <= cheap_pairs(problem.kernel) {
         let direct = with(Method::Direct);
         accuracy::choose(problem.kernel, &direct, problem.size, settings.tolerance)?;
         return Ok(direct);
