@@ -85,7 +85,7 @@ fn measure(sum: &Sum, context: &mut Context) -> Result<Option<Record>, Fault> {
 }
 
 fn name(record: &Record) -> String {
-    format!("{}, {}", record.text("kernel"), place_of(record))
+    format!("{}, {}, leaves of {}", record.text("kernel"), place_of(record), record.number("leaf"))
 }
 
 fn figures(records: &[Record]) -> Vec<(String, Figure)> {
