@@ -20,6 +20,8 @@ pub struct Lattice<const D: usize> {
     pub side: f64,
     /// Boxes along each axis.
     pub count: [i64; D],
+    /// 1/side.
+    pub(super) inverse: f64,
 }
 
 /// 2^⌊log₂ x⌋ for normal positive x.
@@ -42,13 +44,14 @@ impl<const D: usize> Lattice<D> {
             let middle = low[d] + 0.5 * extent[d];
             ((middle - 0.5 * count[d] as f64 * side) / unit).round() * unit
         });
-        Lattice { origin, side, count }
+        Lattice { origin, side, count, inverse: 1.0 / side }
     }
 
     /// The box of a point.
     #[inline]
     pub fn cell(&self, x: &[f64; D]) -> [i64; D] {
-        std::array::from_fn(|d| (((x[d] - self.origin[d]) / self.side).floor() as i64).clamp(0, self.count[d] - 1))
+        // Casting cuts off what is below the first box; rounding of the product is within the margin.
+        std::array::from_fn(|d| i64::from(((x[d] - self.origin[d]) * self.inverse) as u32).min(self.count[d] - 1))
     }
 
     /// The centre of a box.
@@ -60,6 +63,12 @@ impl<const D: usize> Lattice<D> {
     #[inline]
     pub fn key(&self, cell: &[i64; D]) -> u128 {
         (0..D).rev().fold(0, |key, d| key * self.count[d] as u128 + cell[d] as u128)
+    }
+
+    /// The same for lattices that are small enough for a table.
+    #[inline]
+    fn place(&self, cell: &[i64; D]) -> usize {
+        (0..D).rev().fold(0, |key, d| key * self.count[d] as usize + cell[d] as usize)
     }
 
     fn cell_of_key(&self, mut key: u128) -> [i64; D] {
@@ -75,6 +84,12 @@ impl<const D: usize> Lattice<D> {
     fn table(&self, n: usize) -> Option<usize> {
         let total = self.count.iter().map(|&c| c as f64).product::<f64>();
         (total <= 4.0 * n as f64 + 65_536.0).then_some(total as usize)
+    }
+
+    /// How many boxes along an axis are within `cutoff` sides of another, as far as there are any.
+    pub fn reach(&self, cutoff: f64) -> i64 {
+        let most = self.count.into_iter().max().unwrap_or(1) - 1;
+        if cutoff < most as f64 { cutoff.ceil() as i64 } else { most }
     }
 
     /// How far along axis 0 boxes are no farther than `reach` (in sides) for each row of boxes around `cell`: calls `row` with the first and
@@ -128,7 +143,7 @@ impl<const D: usize> Occupied<D> {
             Some(total) => {
                 let mut counts = vec![0u32; total];
                 for x in points {
-                    counts[lattice.key(&lattice.cell(x)) as usize] += 1;
+                    counts[lattice.place(&lattice.cell(x))] += 1;
                 }
                 Self::of_counts(lattice, counts.into_iter().enumerate().map(|(k, c)| (k as u128, c)), total)
             }
@@ -214,7 +229,7 @@ impl<const D: usize> Boxes<D> {
         } else {
             let mut next = occupied.start.clone();
             for (i, x) in points.iter().enumerate() {
-                let at = &mut next[occupied.table[lattice.key(&lattice.cell(x)) as usize] as usize];
+                let at = &mut next[occupied.table[lattice.place(&lattice.cell(x))] as usize];
                 order[*at as usize] = i as u32;
                 *at += 1;
             }
@@ -277,7 +292,7 @@ mod tests {
 
     #[test]
     fn rows_hold_every_box_within_reach() {
-        let lattice = Lattice { origin: [0.0; 3], side: 1.0, count: [9, 8, 7] };
+        let lattice = Lattice { origin: [0.0; 3], side: 1.0, count: [9, 8, 7], inverse: 1.0 };
         let (cell, reach) = ([3, 0, 6], 2.5);
         let mut near = vec![];
         lattice.rows(&cell, reach, &mut |from, last| near.extend((from[0]..=last).map(|x| [x, from[1], from[2]])));

@@ -121,9 +121,12 @@ impl Settings {
         range("sigma", self.sigma, (1e-150..=1e150).contains(&self.sigma), "1e-150 to 1e150")?;
         range("tolerance", self.tolerance, (1e-14..=0.1).contains(&self.tolerance), "1e-14 to 0.1")?;
         match self.side {
-            Some(side) => {
-                range("side of the boxes", side / self.sigma, (0.01..=1e3).contains(&(side / self.sigma)), "0.01 to 1000 sigma")
-            }
+            Some(side) => range(
+                "side of the boxes",
+                side / self.sigma,
+                (0.01..=1e3).contains(&(side / self.sigma)),
+                "0.01 to 1000 sigma",
+            ),
             None => Ok(()),
         }
     }

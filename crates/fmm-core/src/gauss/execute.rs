@@ -9,12 +9,7 @@ use crate::{Stage, StageTimes};
 
 /// Executes a plan. `strengths` are in the order of its sources; the result is in the order of its targets,
 /// `[target][column][value, derivatives in units of 1/σ]`.
-pub fn execute<const D: usize>(
-    plan: &Plan<D>,
-    sigma: f64,
-    strengths: &[Vec<f64>],
-    times: &mut StageTimes,
-) -> Vec<f64> {
+pub fn execute<const D: usize>(plan: &Plan<D>, sigma: f64, strengths: &[Vec<f64>], times: &mut StageTimes) -> Vec<f64> {
     let values = strengths.len() * if plan.demand.gradient { 1 + D } else { 1 };
     let run = Execution { plan, strengths, sigma, values };
     let mut out = vec![0.0; plan.target_boxes().order.len() * values];

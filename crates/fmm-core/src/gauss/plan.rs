@@ -16,7 +16,7 @@ use crate::{Error, Stage, StageTimes};
 const MEMORY: f64 = (1u64 << 29) as f64;
 
 /// Sides of boxes that are tried, in units of σ.
-const SIDES: [f64; 10] = [3.0, 2.5, 2.0, 1.6, 1.3, 1.0, 0.8, 0.6, 0.45, 0.3];
+const SIDES: [f64; 7] = [3.0, 2.2, 1.6, 1.2, 0.85, 0.6, 0.4];
 
 /// What was chosen.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +31,8 @@ pub struct Choice {
     pub cutoff: f64,
     /// Degree of the exponential's series in direct sums.
     pub terms: usize,
+    /// Points of the fullest box.
+    pub fullest: usize,
     /// Nanoseconds of one core that the cost model expects.
     pub cost: f64,
 }
@@ -146,7 +148,10 @@ impl<const D: usize> Plan<D> {
         };
         let Candidate { lattice, occupied, order, thresholds, cost } = best;
         let cutoff = if settings.route == Some(Route::All) { f64::INFINITY } else { demand.cutoff() };
-        let choice = Choice { side: lattice.side, order, thresholds, cutoff: cutoff * settings.sigma, terms, cost };
+        let count = |o: &Occupied<D>| (0..o.len()).map(|i| o.count(i)).max().unwrap_or(0);
+        let fullest = occupied.iter().flatten().map(count).max().unwrap_or(0);
+        let (side, cutoff_length) = (lattice.side, cutoff * settings.sigma);
+        let choice = Choice { side, order, thresholds, cutoff: cutoff_length, terms, fullest, cost };
         let (sources, targets) = times.time_more(Stage::Tree, || {
             let [own, other] = occupied;
             let sort = |o: Option<Occupied<D>>, x: &[[f64; D]]| Boxes::new(&lattice, o.expect("counted"), x);
@@ -156,7 +161,7 @@ impl<const D: usize> Plan<D> {
         let sides = cutoff * settings.sigma / lattice.side;
         let mut plan = Plan {
             choice,
-            reach: if order.is_some() { sides.ceil() as i64 } else { 0 },
+            reach: if order.is_some() { lattice.reach(sides) } else { 0 },
             lattice,
             sources,
             targets,
@@ -256,8 +261,7 @@ struct Search<'a, const D: usize> {
 impl<const D: usize> Search<'_, D> {
     fn candidate(&self, side: f64) -> Candidate<D> {
         let lattice = Lattice::new(self.low, self.high, side);
-        let occupied =
-            [Some(Occupied::new(&lattice, self.sources)), self.targets.map(|t| Occupied::new(&lattice, t))];
+        let occupied = [Some(Occupied::new(&lattice, self.sources)), self.targets.map(|t| Occupied::new(&lattice, t))];
         Candidate { lattice, occupied, order: None, thresholds: [NONE; 2], cost: f64::INFINITY }
     }
 
@@ -288,14 +292,18 @@ impl<const D: usize> Search<'_, D> {
         sides.sort_by(|a, b| b.total_cmp(a));
         let points = self.sources.len() + self.targets.map_or(0, <[_]>::len);
         let mut best: Option<Candidate<D>> = None;
+        let mut dearer = 0;
         for side in sides {
             let mut candidate = self.candidate(side);
             self.judge(&mut candidate);
             let boxes: usize = candidate.occupied.iter().flatten().map(Occupied::len).sum();
-            if candidate.cost < best.as_ref().map_or(f64::INFINITY, |b| b.cost) {
+            let least = best.as_ref().map_or(f64::INFINITY, |b| b.cost);
+            // Costs fall and then rise again, but for the noise of the sample that they are taken from.
+            dearer = if candidate.cost > 1.3 * least { dearer + 1 } else { 0 };
+            if candidate.cost < least {
                 best = Some(candidate);
             }
-            if points as f64 <= 1.5 * boxes as f64 && best.is_some() {
+            if best.is_some() && (dearer == 2 || points as f64 <= 1.5 * boxes as f64) {
                 break;
             }
         }
@@ -317,7 +325,7 @@ impl<const D: usize> Search<'_, D> {
             lattice: &candidate.lattice,
             boxes: [sources, targets.as_ref().unwrap_or(sources)],
             cutoff,
-            reach: cutoff.ceil() as i64,
+            reach: candidate.lattice.reach(cutoff),
             costs: Costs::new(shape, self.terms, gradient),
             memory: (MEMORY, shape.len() as f64),
         };

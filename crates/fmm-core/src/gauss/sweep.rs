@@ -95,7 +95,7 @@ mod tests {
     /// Counts the ways from each source to each target: one, if it is within reach along all axes.
     #[test]
     fn every_pair_meets_once() {
-        let lattice = Lattice { origin: [0.0; 3], side: 1.0, count: [12; 3] };
+        let lattice = Lattice { origin: [0.0; 3], side: 1.0, count: [12; 3], inverse: 1.0 };
         let pick = |k: i64| -> Vec<[i64; 3]> {
             (0..60).map(|i| [(i * i * k) % 12, (i * 5 + k) % 12, (i * (i + 3) / 2 * k) % 12]).collect()
         };
