@@ -9,6 +9,15 @@ mod common;
 use common::*;
 use fmm_core::{Evaluation, Method, Settings, Softening, Stage, StageTimes, evaluate};
 
+#[cfg(unix)]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// As in the program `nbody`.
+#[cfg(unix)]
+#[unsafe(export_name = "_rjem_malloc_conf")]
+pub static ALLOCATOR_OPTIONS: &[u8; 29] = b"thp:always,dirty_decay_ms:-1\0";
+
 const METHODS: [Method; 4] = [Method::Direct, Method::Treecode, Method::Fmm, Method::Auto];
 
 fn main() {

@@ -33,7 +33,7 @@ pub enum Stage {
     Kick,
     /// Positions.
     Drift,
-    /// Snapshots, diagnostics, checkpoints.
+    /// Results in the rows' order; snapshots, diagnostics, checkpoints.
     Output,
 }
 

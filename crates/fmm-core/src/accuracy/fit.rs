@@ -14,6 +14,9 @@ const EVEN: f64 = 3.0;
 /// Fewer cells across than this leave the fast method little to do.
 const FEWEST: f64 = 3.0;
 
+/// More levels than any tree's.
+const MOST_LEVELS: u32 = 21;
+
 /// How many bodies the leaves of `choice` hold at best.
 pub fn best_leaf(choice: &Choice) -> f64 {
     LEAF_SHARE * choice.leaf_size as f64
@@ -21,24 +24,29 @@ pub fn best_leaf(choice: &Choice) -> f64 {
 
 /// The cube for the tree of `problem`, whose bodies lie in `cube`, where leaves hold at best `best` bodies.
 pub fn fit<const D: usize>(cube: Cube<D>, problem: &Problem, best: f64) -> Cube<D> {
-    // Cells across the cube whose leaves hold `best` bodies where bodies are.
-    let wanted = (problem.sources as f64 * problem.crowding / best).powf(1.0 / D as f64);
-    if problem.crowding.is_nan() || problem.crowding > EVEN || wanted.is_nan() || wanted < FEWEST {
+    // Powers and roots by multiplications alone: the cube must not depend on a machine's library of functions.
+    let raised = |x: f64| (0..D).fold(1.0, |power, _| power * x);
+    // Cells in the cube whose leaves hold `best` bodies where bodies are.
+    let wanted = problem.sources as f64 * problem.crowding / best;
+    if problem.crowding.is_nan() || problem.crowding > EVEN || wanted.is_nan() || wanted < raised(FEWEST) {
         return cube;
     }
-    let levels = wanted.log2().ceil();
+    let levels = (0..MOST_LEVELS).find(|&l| raised((1u64 << l) as f64) >= wanted).unwrap_or(MOST_LEVELS);
     // Whole cells fill the bodies' cube; so do, of many cells, blocks of eight of them or more.
-    let block = (levels - 4.0).max(0.0).exp2();
-    let across = block * (wanted / block).round();
+    let block = 1u64 << levels.saturating_sub(4);
+    let nearest = (1..=16).rfind(|&b| raised((b as f64 - 0.5) * block as f64) <= wanted);
+    let across = block * nearest.unwrap_or(1);
     // A power of two is the cube itself.
-    let wider = across.log2().ceil().exp2() / across;
-    if wider == 1.0 { cube } else { Cube { side: round_up(cube.side * wider), ..cube } }
+    if across.is_power_of_two() {
+        return cube;
+    }
+    Cube { side: round_up(cube.side * (across.next_power_of_two() as f64 / across as f64)), ..cube }
 }
 
 /// The next number of ten significant bits: centres of cells remain exact.
 fn round_up(x: f64) -> f64 {
-    let unit = (x.log2().floor() - 9.0).exp2();
-    (x / unit).ceil() * unit
+    const LOW: u64 = (1 << 43) - 1;
+    f64::from_bits((x.to_bits() + LOW) & !LOW)
 }
 
 #[cfg(test)]

@@ -1,5 +1,9 @@
 //! A single sum on this machine's cores.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rayon::prelude::*;
+
 use super::guard;
 use super::schedule::{Bodies, execute_sorted};
 use super::sorted::Sum;
@@ -101,11 +105,7 @@ impl Attempt for CpuAttempt<'_> {
             Precision::F32 => sum::<f32>(settings, &plan, &bodies, times),
             _ => sum::<f64>(settings, &plan, &bodies, times),
         };
-        let (mut potential, mut field) = (vec![0.0; sorted.len()], vec![[0.0; 3]; sorted.len()]);
-        for (&i, s) in plan.targets.order.iter().zip(&sorted) {
-            potential[i as usize] = s.potential;
-            field[i as usize] = s.field;
-        }
+        let (potential, field) = times.time_more(Stage::Output, || in_rows(&plan.targets.order, &sorted));
         let coincident_pairs = plan.source_tree().coincident_pairs;
         shares.iter_mut().for_each(|s| s.0 = plan.targets.order[s.0 as usize]);
         self.done = Some(Summed { potential, field, coincident_pairs, shares });
@@ -119,6 +119,17 @@ impl Attempt for CpuAttempt<'_> {
         let error = || sample.error(self.softening, self.sources, self.strengths, at, &done.field);
         self.times.time(Stage::Guard, error)
     }
+}
+
+/// Potential and field of targets `sorted` by a tree, in the rows' order: row `order[k]` gets the sum `k`.
+fn in_rows(order: &[u32], sorted: &[Sum<3>]) -> (Vec<f64>, Vec<[f64; 3]>) {
+    // Relaxed stores cost no more than plain ones, and all cores may scatter.
+    let place: Vec<AtomicU32> = order.par_iter().map(|_| AtomicU32::new(0)).collect();
+    order.par_iter().enumerate().for_each(|(k, &row)| place[row as usize].store(k as u32, Ordering::Relaxed));
+    let (mut potential, mut field) = (vec![], vec![]);
+    let sums = place.into_par_iter().map(|k| &sorted[k.into_inner() as usize]).map(|s| (s.potential, s.field));
+    sums.unzip_into_vecs(&mut potential, &mut field);
+    (potential, field)
 }
 
 fn sum<T: Real>(

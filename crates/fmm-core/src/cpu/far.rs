@@ -64,22 +64,22 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Task<T> for Spread<'_, T, E, D
 
 /// Which translation.
 #[derive(Clone, Copy)]
-enum Shift {
+pub(super) enum Shift {
     M2M,
     M2L,
     L2L,
 }
 
 /// Translations of one block of target cells: (class or octant, target within the block, source cell), sorted.
-struct Translate<'a, T, E, const D: usize> {
-    expansion: &'a E,
-    shift: Shift,
-    level: usize,
-    pairs: &'a [(u32, u32, u32)],
-    sources: &'a [T],
+pub(super) struct Translate<'a, T, E, const D: usize> {
+    pub expansion: &'a E,
+    pub shift: Shift,
+    pub level: usize,
+    pub pairs: &'a [(u32, u32, u32)],
+    pub sources: &'a [T],
     /// The cell whose coefficients come first in `sources`.
-    first_source: usize,
-    targets: &'a mut [T],
+    pub first_source: usize,
+    pub targets: &'a mut [T],
 }
 
 impl<T: Real, E: Expansion<T, D>, const D: usize> Task<T> for Translate<'_, T, E, D> {

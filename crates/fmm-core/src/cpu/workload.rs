@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use super::counted::{Counting, count};
 use super::dense::{Multiply, Operators};
+use super::far::{Shift, Translate};
 use super::simd::{Task, Vector, dispatch};
 use crate::expansion::{Expansion, Meeting, Pairs, Points, Spherical, Sums};
 use crate::lists::Classes;
@@ -146,10 +147,14 @@ impl<T: Counting> Workload<T> {
         let expansion = Spherical::new(order, classes);
         let n = Expansion::<T, 3>::len(&expansion);
         let make = || Spherical::<f64>::new(order, classes);
-        let offsets: Vec<u32> = (0..classes.len() as u32)
-            .filter(|&c| classes.offset(c).iter().any(|o| o.abs() > 1))
-            .step_by(classes.len() / OFFSETS)
-            .collect();
+        let classes_of_pairs: Vec<u32> = match operator {
+            // Octants of the parent.
+            Operator::M2M | Operator::L2L => (0..8).collect(),
+            _ => (0..classes.len() as u32)
+                .filter(|&c| classes.offset(c).iter().any(|o| o.abs() > 1))
+                .step_by(classes.len() / OFFSETS)
+                .collect(),
+        };
         let cells = 0..PAIRS as u32;
         let number = |scale: f64, shift: f64| move |i: usize| T::from_f64(scale * scattered(i) + shift);
         let points = |shift: f64| {
@@ -165,17 +170,13 @@ impl<T: Counting> Workload<T> {
             far: points(4.0),
             q: (0..SOURCES).map(number(1.0, 1.0)).collect(),
             sums: [const { Vec::new() }; 4].map(|_: Vec<T>| vec![T::ZERO; LEAF]),
-            pairs: offsets
+            pairs: classes_of_pairs
                 .iter()
                 .flat_map(|&c| cells.clone().map(move |t| (c, t, (t * 7 + c) % PAIRS as u32)))
                 .collect(),
             sources: (0..n * PAIRS).map(number(1.0, 0.0)).collect(),
             targets: vec![T::ZERO; n * PAIRS],
         })
-    }
-
-    fn offsets(&self) -> impl Iterator<Item = u32> + use<'_, T> {
-        self.pairs.chunks(PAIRS).map(|c| c[0].0)
     }
 }
 
@@ -185,9 +186,7 @@ impl<T: Counting> Work for Workload<T> {
             Operator::P2P => LEAF * SOURCES,
             Operator::P2M | Operator::P2L => SOURCES,
             Operator::L2P | Operator::M2P => LEAF,
-            Operator::M2lMatrix => self.pairs.len(),
-            Operator::M2M | Operator::L2L => 8 * T::WIDTH,
-            Operator::M2lRotation => self.offsets().count() * T::WIDTH,
+            Operator::M2M | Operator::L2L | Operator::M2lMatrix | Operator::M2lRotation => self.pairs.len(),
         }
     }
 
@@ -230,22 +229,12 @@ impl<T: Counting> Task<T> for Run<'_, T> {
                 }
             }
             Operator::M2M | Operator::L2L | Operator::M2lRotation => {
-                let (mut lanes, mut scratch) = (vec![V::zero(); n], vec![]);
-                let classes: Vec<u32> = match operator {
-                    Operator::M2lRotation => pairs.chunks(PAIRS).map(|c| c[0].0).collect(),
-                    _ => (0..8).collect(),
+                let shift = match operator {
+                    Operator::M2M => Shift::M2M,
+                    Operator::L2L => Shift::L2L,
+                    _ => Shift::M2L,
                 };
-                for class in classes {
-                    for k in 0..n {
-                        lanes[k] = V::load(&sources[k * T::WIDTH % (sources.len() - T::WIDTH)..]);
-                    }
-                    match operator {
-                        Operator::M2M => expansion.m2m::<V>(class as u8, &mut lanes, &mut scratch),
-                        Operator::L2L => expansion.l2l::<V>(class as u8, &mut lanes, &mut scratch),
-                        _ => expansion.m2l::<V>(class, 3, &mut lanes, &mut scratch),
-                    }
-                    lanes[n - 1].store(&mut targets[n * class as usize % (n * (PAIRS - 16))..]);
-                }
+                Translate { expansion, shift, level: 3, pairs, sources, first_source: 0, targets }.run::<V>();
             }
         }
         potential_or(&out, targets)

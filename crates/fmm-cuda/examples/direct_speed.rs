@@ -1,6 +1,6 @@
 //! Pairs of the direct sum that a GPU does in a second, with the error against a sample summed in double precision on the CPU.
 //!
-//! `cargo run --release --example speed -- [N]...` prints one JSON object a line: particles, precision, milliseconds of the
+//! `cargo run --release --example direct_speed -- [N]...` prints one JSON object a line: particles, precision, milliseconds of the
 //! force (median of repeats), pairs per second, rms relative error.
 
 #[path = "../tests/common/mod.rs"]
