@@ -49,7 +49,7 @@ fn every_suite_measures_and_draws_its_series() {
     fs::write(folder.path().join("toy.toml"), TOY).unwrap();
     // Suite, number of records, figures, words that each figure holds, words of the summary.
     type Suite = (&'static str, usize, &'static [&'static str], &'static [&'static str], &'static str);
-    let suites: [Suite; 8] = [
+    let suites: [Suite; 10] = [
         (
             "crossover",
             24,
@@ -81,6 +81,8 @@ fn every_suite_measures_and_draws_its_series() {
             "times the time of the uniform set",
         ),
         ("threads", 4, &["threads"], &["uniform, 0.001", "plummer, 0.001, ideal", "threads"], "2 threads are"),
+        ("m2l2d", 8, &["m2l2d"], &["M2L, p = 5", "multiply-adds"], "translations a second"),
+        ("gauss", 16, &["gauss"], &["Hermite series, p = 2", "Taylor series, p = 5", "evaluations"], "points a second"),
         ("tune", 42, &[], &[], "[errors]"),
     ];
     for (suite, count, figures, words, sentence) in suites {

@@ -94,3 +94,23 @@ fn what_has_no_meaning_is_refused() {
         assert!(told(&out).contains(part), "{words}: {}", told(&out));
     }
 }
+
+/// A kernel density estimate is such a sum: scipy's is the same.
+#[test]
+fn scipy_finds_the_same_density() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let python = here.join("../../.venv/bin/python");
+    if !python.exists() {
+        let what = "skipped: no .venv (scripts/setup --test makes it)";
+        assert!(std::env::var_os("NBODY_REQUIRE_READERS").is_none_or(|v| v != "1"), "{what}");
+        eprintln!("{what}");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(python);
+    command.arg(here.join("tests/python/check_density.py")).arg(env!("CARGO_BIN_EXE_nbody")).arg(folder.path());
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", told(&output));
+    assert!(text.lines().any(|l| l.starts_with("ok ")), "{text}");
+}

@@ -26,6 +26,7 @@ mod near;
 pub mod plan;
 pub mod series;
 pub mod sweep;
+pub mod workload;
 
 pub use evaluate::{Evaluation, Routes, evaluate};
 pub use plan::{Choice, Plan};

@@ -191,6 +191,9 @@ impl<const D: usize> Plan<D> {
         let costs = Costs::new(self.shape, self.choice.terms, settings.gradient);
         let one = |c: usize| {
             let (mut p2p, mut m2p, mut p2l): (Vec<[u32; 2]>, Vec<u32>, Vec<u32>) = (vec![], vec![], vec![]);
+            if thresholds == [1, 1] {
+                return (p2p, m2p, p2l);
+            }
             let here = to.count(c);
             let mut directly = |run: Range<u32>| match p2p.last_mut() {
                 Some(last) if last[1] == run.start => last[1] = run.end,

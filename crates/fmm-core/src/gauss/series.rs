@@ -4,6 +4,8 @@
 //! row padded to whole vectors. Points come in blocks: their powers or functions along the first axis are one matrix, the products of those
 //! along the other axes another, and both operators are products of matrices.
 
+use std::cell::RefCell;
+
 use super::exp::exp_minus;
 use crate::cpu::simd::{Task, Vector, dispatch};
 use crate::real::Real;
@@ -113,7 +115,25 @@ struct Block {
     products: [Vec<f64>; 3],
 }
 
+thread_local! {
+    /// The last one: boxes with few points would spend their time on its memory.
+    static KEPT: RefCell<Option<(Shape, Block)>> = const { RefCell::new(None) };
+}
+
 impl Block {
+    /// One of this shape. What no operator writes is zero.
+    fn take(shape: Shape) -> Self {
+        match KEPT.take() {
+            Some((kept, block)) if kept == shape => block,
+            _ => Block::new(shape),
+        }
+    }
+
+    /// Leaves it for the next.
+    fn keep(self, shape: Shape) {
+        KEPT.set(Some((shape, self)));
+    }
+
     fn new(shape: Shape) -> Self {
         let p = shape.order.next_multiple_of(LANES) + LANES;
         let axes = || std::array::from_fn(|d| if d < shape.dimension { vec![0.0; p * BLOCK] } else { vec![] });
@@ -269,7 +289,7 @@ impl Gather<'_> {
     #[inline(always)]
     fn along<V: Vector<Scalar = f64>, const D: usize>(self) {
         let Gather { shape, basis, points, strengths, to } = self;
-        let mut block = Block::new(shape);
+        let mut block = Block::take(shape);
         let (p, width, row) = (shape.order, Block::width(shape), shape.row());
         let stride = row + LANES;
         let n = points.x[0].len();
@@ -287,6 +307,7 @@ impl Gather<'_> {
                 multiply::<V>(&block.first, width, &block.products[0], stride, count, to, (p, row));
             }
         }
+        block.keep(shape);
     }
 }
 
@@ -383,7 +404,7 @@ impl Spread<'_> {
     #[inline(always)]
     fn along<V: Vector<Scalar = f64>, const D: usize, const SLOPE: bool>(self) {
         let Spread { shape, basis, points, from, out, .. } = self;
-        let mut block = Block::new(shape);
+        let mut block = Block::take(shape);
         let (p, width, row) = (shape.order, Block::width(shape), shape.row());
         let (stride, values) = (row + LANES, if SLOPE { 1 + D } else { 1 });
         let n = points.x[0].len();
@@ -429,6 +450,7 @@ impl Spread<'_> {
                 }
             }
         }
+        block.keep(shape);
     }
 
     /// The part of N vectors of every row, for [`TOGETHER`] points.

@@ -31,6 +31,7 @@ mod points;
 mod pyramid;
 mod series;
 mod shifts;
+pub mod workload;
 
 pub use accuracy::{MAX_ORDER, levels};
 pub use connect::{Lists, Rows, Rule};

@@ -3,9 +3,12 @@
 pub mod accuracy;
 pub mod crossover;
 pub mod distributions;
+pub mod gauss;
 pub mod leafsize;
+pub mod m2l2d;
 pub mod operators;
 pub mod peers;
+mod rates;
 pub mod stages;
 pub mod threads;
 pub mod tune;
@@ -13,7 +16,7 @@ pub mod tune;
 use super::suite::Suite;
 
 /// All of them.
-pub const ALL: [&Suite; 9] = [
+pub const ALL: [&Suite; 11] = [
     &crossover::SUITE,
     &stages::SUITE,
     &operators::SUITE,
@@ -21,6 +24,8 @@ pub const ALL: [&Suite; 9] = [
     &leafsize::SUITE,
     &distributions::SUITE,
     &threads::SUITE,
+    &m2l2d::SUITE,
+    &gauss::SUITE,
     &peers::SUITE,
     &tune::SUITE,
 ];
