@@ -94,7 +94,8 @@ fn routes(settings: &Settings, n: usize) -> Result<()> {
     let even = random.points::<3>(n);
     let q: Vec<f64> = (0..n).map(|_| random.next()).collect();
     let small = |x: &[f64; 3]| x.map(|c| 0.4 + 0.1 * c);
-    let mixed: Vec<[f64; 3]> = even.iter().enumerate().map(|(i, x)| if i % 4 == 0 { *x } else { small(x) }).collect();
+    let mixed: Vec<[f64; 3]> =
+        even.iter().enumerate().map(|(i, x)| if i.is_multiple_of(4) { *x } else { small(x) }).collect();
     let layer: Vec<[f64; 3]> = even.iter().map(|x| [x[0], x[1], 0.5 + 0.02 * x[2] * x[0]]).collect();
     let few: Vec<[f64; 3]> = random.points(n / 100);
     let sets = [

@@ -190,19 +190,20 @@ fn columns_are_summed_each_for_itself() {
     }
 }
 
-/// Large boxes beside single points: each of the four routes has a part, and the sum is right.
+/// Full boxes beside single points: more than one of the routes has a part, and the sum is right.
 #[test]
 fn the_choice_mixes_routes() {
     let mut random = Random(5);
-    let mut sources: Vec<[f64; 3]> = random.points::<3>(4000).iter().map(|x| x.map(|c| 0.2 * c)).collect();
-    sources.extend(random.points::<3>(2000));
-    let targets: Vec<[f64; 3]> = sources.iter().map(|x| x.map(|c| 1.0 - c)).chain(random.points::<3>(500)).collect();
-    let q = random.signed(sources.len());
-    let settings = Settings { tolerance: 1e-4, ..Settings::new(0.1) };
-    let sum = evaluate(&settings, &sources, &[&q], Some(&targets), &mut StageTimes::default()).unwrap();
-    let worst = errors(&settings, &sources, &q, Some(&targets), &sum);
-    assert!(worst[0] <= 1e-4, "{worst:?}");
-    assert!(sum.choice.order.is_some() && sum.routes.direct + sum.routes.hermite + sum.routes.taylor > 0, "{sum:?}");
+    let cluster = |i: usize, x: [f64; 3]| if i.is_multiple_of(4) { x } else { x.map(|c| 0.4 + 0.1 * c) };
+    let points: Vec<[f64; 3]> = (0..20_000).map(|i| cluster(i, random.points::<3>(1)[0])).collect();
+    let q = random.signed(points.len());
+    let settings = Settings { gradient: true, ..Settings::new(0.05) };
+    let sum = evaluate(&settings, &points, &[&q], None, &mut StageTimes::default()).unwrap();
+    let worst = errors(&settings, &points, &q, None, &sum);
+    assert!(worst[0] <= 1e-6 && worst[1] <= 1e-6, "{worst:?}");
+    let r = sum.routes;
+    let used = [r.direct, r.hermite, r.taylor, r.translated[0]].into_iter().filter(|&n| n > 0).count();
+    assert!(used >= 2, "{:?} {r:?}", sum.choice);
 }
 
 #[test]

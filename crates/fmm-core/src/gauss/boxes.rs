@@ -178,6 +178,11 @@ impl<const D: usize> Occupied<D> {
         self.cells.len()
     }
 
+    /// Whether there is no box.
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
     /// Points of a box.
     pub fn count(&self, i: usize) -> usize {
         (self.start[i + 1] - self.start[i]) as usize

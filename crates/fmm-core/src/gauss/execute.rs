@@ -71,8 +71,8 @@ impl<const D: usize> Execution<'_, D> {
 
     fn p2m(&self) -> Vec<f64> {
         let (plan, sources) = (self.plan, &self.plan.sources);
-        let mut all = vec![0.0; plan.expanded.len() * plan.shape.len()];
-        all.par_chunks_mut(plan.shape.len()).zip(&plan.expanded).for_each(|(to, &b)| {
+        let mut all = vec![0.0; plan.expanded.len() * plan.shape.total()];
+        all.par_chunks_mut(plan.shape.total()).zip(&plan.expanded).for_each(|(to, &b)| {
             let b = b as usize;
             let points = self.points(&sources.x, sources.range(b), &sources.occupied.cells[b]);
             let strengths = self.columns(sources.range(b));
@@ -100,15 +100,15 @@ impl<const D: usize> Execution<'_, D> {
             let previous = |i: u32| pass.order[i as usize] as usize;
             // Where the boxes before this pass are along its axis.
             let cells = self.before(pass.axis);
-            let mut to = vec![0.0; pass.cells.len() * shape.len()];
+            let mut to = vec![0.0; pass.cells.len() * shape.total()];
             let scratch = || vec![0.0; shape.column()];
-            to.par_chunks_mut(shape.len()).enumerate().for_each_init(scratch, |scratch, (i, to)| {
+            to.par_chunks_mut(shape.total()).enumerate().for_each_init(scratch, |scratch, (i, to)| {
                 let here = pass.cells[i][pass.axis];
                 for (c, to) in to.chunks_exact_mut(shape.column()).enumerate() {
                     let term = |k: u32| -> Term {
                         let b = previous(k);
                         let (used, matrix) = &matrices[(here - cells(b) + plan.reach) as usize];
-                        (matrix, *used, &from[b * shape.len() + c * shape.column()..][..shape.column()])
+                        (matrix, *used, &from[b * shape.total() + c * shape.column()..][..shape.column()])
                     };
                     let terms: Vec<Term> = pass.rows[i].clone().map(term).collect();
                     translate(Translate { shape, terms: &terms, to, scratch });
@@ -135,10 +135,10 @@ impl<const D: usize> Execution<'_, D> {
         if plan.local.is_empty() || (locals.is_empty() && plan.lists.p2l.is_empty()) {
             return;
         }
-        locals.resize(plan.local.len() * shape.len(), 0.0);
+        locals.resize(plan.local.len() * shape.total(), 0.0);
         if !plan.lists.p2l.is_empty() {
             times.time(Stage::P2L, || {
-                locals.par_chunks_mut(shape.len()).zip(&plan.local).for_each(|(to, &c)| {
+                locals.par_chunks_mut(shape.total()).zip(&plan.local).for_each(|(to, &c)| {
                     let cell = &targets.occupied.cells[c as usize];
                     for &b in plan.lists.p2l.row(c as usize) {
                         let range = sources.range(b as usize);
@@ -152,7 +152,7 @@ impl<const D: usize> Execution<'_, D> {
         times.time(Stage::L2P, || {
             let is_local = |(i, _): &(usize, &mut [f64])| plan.local.binary_search(&(*i as u32)).is_ok();
             let pieces: Vec<_> = self.by_box(out).into_iter().filter(is_local).collect();
-            pieces.into_par_iter().zip(locals.par_chunks(shape.len())).for_each(|((c, out), from)| {
+            pieces.into_par_iter().zip(locals.par_chunks(shape.total())).for_each(|((c, out), from)| {
                 self.spread(Basis::Powers, c, &targets.occupied.cells[c], from, out);
             });
         });
@@ -166,7 +166,7 @@ impl<const D: usize> Execution<'_, D> {
     }
 
     fn m2p(&self, multipoles: &[f64], out: &mut [f64]) {
-        let (plan, n) = (self.plan, self.plan.shape.len());
+        let (plan, n) = (self.plan, self.plan.shape.total());
         let slot = |b: u32| plan.expanded.binary_search(&b).expect("a box with a series");
         self.by_box(out).into_par_iter().for_each(|(c, out)| {
             for &b in plan.lists.m2p.row(c) {

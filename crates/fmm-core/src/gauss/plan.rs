@@ -330,7 +330,7 @@ impl<const D: usize> Search<'_, D> {
             cutoff,
             reach: candidate.lattice.reach(cutoff),
             costs: Costs::new(shape, self.terms, gradient),
-            memory: (MEMORY, shape.len() as f64),
+            memory: (MEMORY, shape.total() as f64),
         };
         let has_order = candidate.order.is_some();
         let allowed = |[from, to]: Thresholds| match route {

@@ -44,7 +44,7 @@ impl Shape {
     }
 
     /// Numbers of a box.
-    pub fn len(self) -> usize {
+    pub fn total(self) -> usize {
         self.columns * self.column()
     }
 }
