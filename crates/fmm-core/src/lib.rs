@@ -10,6 +10,7 @@ pub mod cpu;
 pub mod error;
 pub mod executor;
 pub mod expansion;
+pub mod gauss;
 pub mod kernel;
 pub mod lists;
 pub mod plan;

@@ -80,7 +80,7 @@ fn each_measures(folder: &tempfile::TempDir, suites: &[Suite], more: &[&str]) {
 fn every_suite_measures_and_draws_its_series() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("toy.toml"), TOY).unwrap();
-    let suites: [Suite; 8] = [
+    let suites: [Suite; 10] = [
         (
             "crossover",
             24,
@@ -112,6 +112,8 @@ fn every_suite_measures_and_draws_its_series() {
             "times the time of the uniform set",
         ),
         ("threads", 4, &["threads"], &["uniform, 0.001", "plummer, 0.001, ideal", "threads"], "2 threads are"),
+        ("m2l2d", 8, &["m2l2d"], &["M2L, p = 5", "multiply-adds"], "translations a second"),
+        ("gauss", 16, &["gauss"], &["Hermite series, p = 2", "Taylor series, p = 5", "evaluations"], "points a second"),
         ("tune", 42, &[], &[], "[errors]"),
     ];
     each_measures(&folder, &suites, &["--out", "out"]);

@@ -31,6 +31,7 @@ mod points;
 mod pyramid;
 pub mod series;
 mod shifts;
+pub mod workload;
 
 pub use accuracy::{MAX_ORDER, check, levels, swap_min_points};
 pub use connect::{Lists, Rows, Rule};

@@ -47,6 +47,8 @@ impl Bench {
             Some(Which::Distributions(o)) => ("distributions", o),
             Some(Which::Shifts(o)) => ("shifts", o),
             Some(Which::Threads(o)) => ("threads", o),
+            Some(Which::M2l2d(o)) => ("m2l2d", o),
+            Some(Which::Gauss(o)) => ("gauss", o),
             Some(Which::Peers(o)) => ("peers", o),
             Some(Which::Tune(o)) => ("tune", o),
         }
@@ -71,6 +73,11 @@ enum Which {
     Shifts(Options),
     /// Strong scaling: the same sum on more threads
     Threads(Options),
+    /// M2L in the plane alone, translations a second: Cruz, Layton & Barba, Tables 2 and 3
+    #[command(name = "m2l2d")]
+    M2l2d(Options),
+    /// Series of the fast Gauss transform alone, evaluations a second: Cruz, Layton & Barba, Tables 4 and 5
+    Gauss(Options),
     /// Rivals that are installed, at the same measured error: FMM3D, pytreegrav, REBOUND; in the plane FMM2D (scripts/peers installs them)
     Peers(Options),
     /// For maintainers: the constants of the cost model and the tables of errors, as text to paste

@@ -23,13 +23,14 @@ pub struct Arguments {
     /// Where the field is wanted; without it at the sources themselves, none of which then sees itself
     #[arg(long, value_name = "FILE")]
     targets: Option<PathBuf>,
-    /// What is summed: laplace (1/r), log or harmonic (in the plane, x and y), vortex (Biot-Savart, strengths wx, wy, wz)
+    /// What is summed: laplace (1/r), log or harmonic (in the plane, x and y), vortex (Biot-Savart, strengths wx, wy, wz), gauss:SIGMA
+    /// (exp(-r^2/(2 SIGMA^2)) along the axes of the files, own pairs included; SIGMA 1e-150 to 1e150)
     #[arg(long, value_name = "KERNEL", default_value = "laplace")]
     kernel: Kernel,
     /// How it is summed; auto chooses by cost
     #[arg(long, default_value = "auto", value_parser = named(&METHODS, Method::name))]
     method: Method,
-    /// Relative error of the field, rms and L2 (in the plane L2): 1e-14 to 0.1; order, opening angle and leaf size follow from it
+    /// Relative error of the field, rms and L2 (in the plane L2; of gauss the largest error over the sum of |q|): 1e-14 to 0.1; order, opening angle and leaf size follow from it
     #[arg(long, value_name = "T", default_value = "1e-4", value_parser = tolerance)]
     tolerance: f64,
     /// Arithmetic of the sum

@@ -4,7 +4,7 @@ use super::kernel::{Answer, Problem, Truth};
 
 /// A vector smaller than this part of its largest single contribution is not asked for its own relative error:
 /// forces vanish exactly in crystals.
-const FLOOR: f64 = 1e-3;
+pub(super) const FLOOR: f64 = 1e-3;
 
 /// Errors at the sampled targets: e_i = |δa_i|/max(|a_i|, f_i) with f_i = 10⁻³ × the largest single-pair term.
 #[derive(Debug, Clone, Copy, PartialEq)]

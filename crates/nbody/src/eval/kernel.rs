@@ -1,11 +1,12 @@
 //! What is summed: each kernel says which columns it needs and which it gives.
 
+use std::fmt;
 use std::str::FromStr;
 
 use fmm_core::planar::Blob;
 use fmm_core::{Choice, Settings, StageTimes};
 
-use super::{Errors, laplace, plane, vortex};
+use super::{Errors, gauss, laplace, plane, vortex};
 use crate::device::Device;
 use crate::fault::Fault;
 
@@ -20,35 +21,55 @@ pub enum Kernel {
     Harmonic,
     /// The velocity of vortex particles in three dimensions (Biot & Savart).
     Vortex,
+    /// Σ q exp(−r²/(2σ²)) with this σ, and minus its gradient, along the axes that the files have.
+    Gauss(f64),
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Kernel::Gauss(sigma) => write!(f, "gauss:{sigma}"),
+            kernel => f.write_str(kernel.name()),
+        }
+    }
 }
 
 impl FromStr for Kernel {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(("gauss", sigma)) = text.split_once(':') {
+            let sigma = sigma.parse().map_err(|_| format!("sigma {sigma:?} is not a number"))?;
+            fmm_core::gauss::Settings::new(sigma).check().map_err(|e| e.to_string())?;
+            return Ok(Kernel::Gauss(sigma));
+        }
+        if text == "gauss" {
+            return Err("its width is missing: gauss:SIGMA, for example gauss:0.1".into());
+        }
         let known = Kernel::ALL.into_iter().find(|k| k.name() == text);
-        known.ok_or_else(|| format!("allowed: {}", Kernel::ALL.map(Kernel::name).join(", ")))
+        known.ok_or_else(|| format!("allowed: {}, gauss:SIGMA", Kernel::ALL.map(Kernel::name).join(", ")))
     }
 }
 
 impl Kernel {
-    /// All kernels.
+    /// All kernels without a number of their own.
     pub const ALL: [Kernel; 4] = [Kernel::Laplace, Kernel::Log, Kernel::Harmonic, Kernel::Vortex];
 
-    /// The name on the command line.
+    /// The name on the command line, without numbers.
     pub fn name(self) -> &'static str {
         match self {
             Kernel::Laplace => "laplace",
             Kernel::Log => "log",
             Kernel::Harmonic => "harmonic",
             Kernel::Vortex => "vortex",
+            Kernel::Gauss(_) => "gauss",
         }
     }
 
     /// The columns of the sources beside their positions.
     pub fn strengths(self) -> &'static [&'static str] {
         match self {
-            Kernel::Laplace | Kernel::Log | Kernel::Harmonic => &["q"],
+            Kernel::Laplace | Kernel::Log | Kernel::Harmonic | Kernel::Gauss(_) => &["q"],
             Kernel::Vortex => &["wx", "wy", "wz"],
         }
     }
@@ -63,15 +84,16 @@ impl Kernel {
         match self {
             Kernel::Log => Some(fmm_core::planar::Kernel::Log),
             Kernel::Harmonic => Some(fmm_core::planar::Kernel::Harmonic),
-            Kernel::Laplace | Kernel::Vortex => None,
+            Kernel::Laplace | Kernel::Vortex | Kernel::Gauss(_) => None,
         }
     }
 
-    /// Whether errors keep the tolerance: in the plane it bounds L2 alone.
+    /// Whether errors keep the tolerance: in the plane it bounds L2 alone, and sums of Gaussians err nowhere by more.
     pub fn keeps(self, errors: &Errors, tolerance: f64) -> bool {
-        match self.plane() {
-            Some(_) => errors.l2 <= tolerance,
-            None => errors.keep(tolerance),
+        match self {
+            Kernel::Log | Kernel::Harmonic => errors.l2 <= tolerance,
+            Kernel::Laplace | Kernel::Vortex => errors.keep(tolerance),
+            Kernel::Gauss(_) => errors.max <= tolerance,
         }
     }
 }
@@ -89,6 +111,8 @@ pub struct Problem<'a> {
     pub device: Device,
     /// Not to tell which device was taken.
     pub quiet: bool,
+    /// Axes that the files have, 1 to 3.
+    pub dimension: usize,
     /// Positions of the sources, 0 on axes that the files do not have.
     pub sources: &'a [[f64; 3]],
     /// One array for each of [`Kernel::strengths`], and perhaps that of [`Kernel::imaginary`].
@@ -102,7 +126,7 @@ pub struct Problem<'a> {
 pub struct Answer {
     /// The output: names and values, one for each target.
     pub columns: Vec<(&'static str, Vec<f64>)>,
-    /// Which of the columns are the components of the vector whose error the tolerance bounds.
+    /// Which of the columns are the components of the vector whose error the tolerance bounds; sums of Gaussians are judged by their value.
     pub judged: std::ops::Range<usize>,
     /// What was chosen.
     pub choice: Choice,
@@ -133,6 +157,7 @@ impl Problem<'_> {
             Kernel::Laplace => laplace::sum(self),
             Kernel::Log | Kernel::Harmonic => plane::sum(self),
             Kernel::Vortex => vortex::sum(self),
+            Kernel::Gauss(sigma) => gauss::sum(self, sigma),
         }
     }
 
@@ -142,6 +167,7 @@ impl Problem<'_> {
             Kernel::Laplace => laplace::truth(self, at),
             Kernel::Log | Kernel::Harmonic => plane::truth(self, at),
             Kernel::Vortex => vortex::truth(self, at),
+            Kernel::Gauss(sigma) => gauss::truth(self, sigma, at),
         }
     }
 }

@@ -106,8 +106,18 @@ mod tests {
             let sources = &[[-length, 0.0, 0.0], [length, 0.0, 0.0]];
             let strengths = &[vec![charge; 2]][..];
             let (kernel, device) = (Kernel::Laplace, Device::Cpu);
-            let problem =
-                Problem { kernel, settings, blob: Blob::Point, device, quiet: true, sources, strengths, targets: None };
+            let blob = Blob::Point;
+            let problem = Problem {
+                kernel,
+                settings,
+                blob,
+                device,
+                quiet: true,
+                dimension: 3,
+                sources,
+                strengths,
+                targets: None,
+            };
             let truth = truth(&problem, &[[0.0; 3]])[0];
             let exact = charge / length / length;
             assert_eq!(truth.vector, [0.0; 3]);

@@ -5,6 +5,7 @@
 
 pub(crate) mod arguments;
 mod check;
+mod gauss;
 mod input;
 mod kernel;
 mod laplace;
@@ -98,6 +99,7 @@ fn evaluate(options: &Options, threads: usize) -> Result<(), Fault> {
         blob: options.blob,
         device: options.device,
         quiet: options.quiet || options.json,
+        dimension: sources.dimension,
         sources: &sources.position,
         strengths: &sources.strengths,
         targets: targets.as_ref().map(|t| &t.position[..]),
@@ -136,6 +138,7 @@ fn cores(options: &Options) -> Result<(), Fault> {
     let (blob, softening) = (options.blob != Blob::Point, options.settings.softening);
     let allowed = match options.kernel {
         Kernel::Log | Kernel::Harmonic if softening != Softening::None => "none, algebraic:E, gaussian:E",
+        Kernel::Gauss(_) if blob || softening != Softening::None => "none",
         Kernel::Laplace if blob => "none, plummer:E, spline:E, p1:E",
         Kernel::Vortex if blob || !matches!(softening, Softening::None | Softening::P1(_)) => "none, p1:E",
         _ => return Ok(()),
@@ -186,6 +189,7 @@ fn finite(answer: &Answer, at: &Points) -> Result<(), Fault> {
 /// Pairs at distance zero that contributed nothing although they are not a particle's own.
 fn coincident(problem: &Problem, answer: &Answer) -> u64 {
     match problem.targets {
+        _ if matches!(problem.kernel, Kernel::Gauss(_)) => 0,
         _ if problem.settings.clone().simplified().softening != Softening::None || problem.blob.length() > 0.0 => 0,
         None => answer.coincident_pairs,
         Some(targets) => coincident_between(problem.sources, targets),

@@ -24,6 +24,7 @@ impl Reference {
             blob: Blob::Point,
             device: Device::Cpu,
             quiet: true,
+            dimension: 3,
             sources: position,
             strengths: &strengths,
             targets: None,

@@ -92,7 +92,7 @@ impl Facts<'_> {
         }
         seconds.insert("write".into(), json!(s.write));
         json!({
-            "kernel": o.kernel.name(),
+            "kernel": o.kernel.to_string(),
             "softening": softening(o.settings.softening, o.blob),
             "tolerance": o.settings.tolerance,
             "n_sources": self.sources,

@@ -3,11 +3,14 @@
 pub mod accuracy;
 pub mod crossover;
 pub mod distributions;
+pub mod gauss;
 pub mod leafsize;
+pub mod m2l2d;
 pub mod operators;
 pub mod peers;
 mod rates;
 pub mod shifts;
+mod stage_rates;
 pub mod stages;
 pub mod threads;
 pub mod tune;
@@ -15,7 +18,7 @@ pub mod tune;
 use super::suite::Suite;
 
 /// All of them.
-pub const ALL: [&Suite; 10] = [
+pub const ALL: [&Suite; 12] = [
     &crossover::SUITE,
     &stages::SUITE,
     &operators::SUITE,
@@ -24,6 +27,8 @@ pub const ALL: [&Suite; 10] = [
     &distributions::SUITE,
     &shifts::SUITE,
     &threads::SUITE,
+    &m2l2d::SUITE,
+    &gauss::SUITE,
     &peers::SUITE,
     &tune::SUITE,
 ];

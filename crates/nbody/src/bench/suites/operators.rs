@@ -6,7 +6,7 @@ use std::time::Instant;
 use fmm_core::Precision;
 use fmm_core::cpu::workload::{Operator, peak, work};
 
-use super::rates;
+use super::stage_rates;
 use crate::bench::lines::{distinct, figure};
 use crate::bench::measure::{Context, Limits, spread};
 use crate::bench::record::Record;
@@ -45,7 +45,7 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
     let mut all = vec![];
     for &device in &sweep.devices {
         if let Device::Cuda(ordinal) = device {
-            all.extend(rates::cases(sweep, ordinal));
+            all.extend(stage_rates::cases(sweep, ordinal));
             continue;
         }
         for operator in Operator::ALL {

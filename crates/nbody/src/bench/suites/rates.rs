@@ -1,125 +1,113 @@
-//! The rate of each operator within whole sums on a GPU, one stage after the other, beside the peak of its multiply-adds.
+//! One operator on all threads, with its share of the peak of as many cores.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::rc::Rc;
+use std::time::Instant;
 
-use fmm_core::cpu::workload::{Operator, work};
-use fmm_core::plan::Plan;
-use fmm_core::{Method, Precision, Settings, Stage, StageTimes};
-use fmm_cuda::Gpu;
+use fmm_core::Precision;
+use fmm_core::cpu::workload::{Work, peak};
 
+use crate::bench::lines::{figure, lines};
 use crate::bench::measure::{Context, spread};
 use crate::bench::record::Record;
-use crate::bench::sets::Set;
-use crate::bench::suite::{Case, Sweep, Work};
+use crate::bench::suite::{Case, Work as CaseWork};
 use crate::device::Device;
 use crate::fault::Fault;
+use crate::plot::figure::{Axis, Content, Figure};
 
-/// Operations of a pair, as the field counts them since Nyland, Harris & Prins (2007).
-const PAIR: f64 = 20.0;
-
-/// The operators of the FMM, each a stage.
-const STAGES: [(Operator, Stage); 6] = [
-    (Operator::P2P, Stage::P2P),
-    (Operator::P2M, Stage::P2M),
-    (Operator::M2M, Stage::M2M),
-    (Operator::M2lMatrix, Stage::M2L),
-    (Operator::L2L, Stage::L2L),
-    (Operator::L2P, Stage::L2P),
+/// Columns of such records.
+pub const COLUMNS: &[(&str, &str)] = &[
+    ("operator", "operator"),
+    ("order", "p"),
+    ("n", "N"),
+    ("device", "device"),
+    ("threads", "threads"),
+    ("seconds", "s"),
+    ("rate", "a second"),
+    ("gflops", "GFLOP/s"),
+    ("fraction", "of the peak"),
 ];
 
-/// Sums of one order and precision: all operators are measured at once.
-struct Sums {
-    plan: Plan<3>,
-    times: Vec<StageTimes>,
-    peak: f64,
+/// What is measured: its name, order, size, and how it is made.
+pub struct Kernel {
+    /// The name in records.
+    pub name: &'static str,
+    /// Terms along an axis.
+    pub order: usize,
+    /// How many units of work.
+    pub n: usize,
+    /// Makes the work.
+    pub make: Box<dyn Fn() -> Box<dyn Work>>,
 }
 
-type Kept = Rc<RefCell<HashMap<(usize, &'static str), Sums>>>;
+/// The case of a kernel on the cores of this machine.
+pub fn case(kernel: Kernel, threads: usize) -> Case {
+    let key = format!("cpu/{}/p{}/n{}/{threads}t", kernel.name, kernel.order, kernel.n);
+    let weight = 0.3 + 1e-7 * kernel.n as f64;
+    Case { key, weight, work: CaseWork::Other(Box::new(move |context| measure(&kernel, threads, context))) }
+}
 
-/// The cases of a GPU.
-pub fn cases(sweep: &Sweep, ordinal: u32) -> Vec<Case> {
-    let (n, kept) = (sweep.preset.n as usize, Kept::default());
-    let mut all = vec![];
-    for (operator, stage) in STAGES {
-        for &order in sweep.preset.orders.iter().take(if operator.has_order() { usize::MAX } else { 1 }) {
-            for precision in [Precision::F32, Precision::F64] {
-                let (order, kept) = (order as usize, kept.clone());
-                // In single precision (2p)! overflows.
-                if precision == Precision::F32 && order > 26 {
-                    continue;
-                }
-                let measure = move |context: &mut Context| {
-                    if context.stopped() {
-                        return Ok(None);
-                    }
-                    let mut kept = kept.borrow_mut();
-                    let sums = match kept.entry((order, precision.name())) {
-                        Entry::Occupied(there) => there.into_mut(),
-                        Entry::Vacant(place) => {
-                            place.insert(sums(n, ordinal, order, precision, context.limits.samples)?)
-                        }
-                    };
-                    let mut record = record((operator, stage), order, precision, sums);
-                    record.set("device", Device::Cuda(ordinal).to_string()).set("n", n);
-                    context.machine(&mut record, Device::Cuda(ordinal));
-                    Ok(Some(record))
-                };
-                all.push(Case {
-                    key: format!("cuda:{ordinal}/{}/p{order}/{}", stage.name(), precision.name()),
-                    weight: 0.5,
-                    work: Work::Other(Box::new(measure)),
-                });
-            }
-        }
+fn measure(kernel: &Kernel, threads: usize, context: &mut Context) -> Result<Option<Record>, Fault> {
+    if context.stopped() {
+        return Ok(None);
     }
-    all
-}
-
-fn sums(n: usize, ordinal: u32, order: usize, precision: Precision, samples: usize) -> Result<Sums, Fault> {
-    let gpu = Gpu::open(ordinal).map_err(|e| Fault::new(69, e.to_string()))?;
-    let settings = Settings { method: Method::Fmm, order: Some(order), precision, ..Settings::default() };
-    let told = |e: fmm_core::Error| Fault::new(71, e.to_string());
-    let (position, strength) = (Set::Uniform.points(n), vec![1.0 / n as f64; n]);
-    let (plan, times) = fmm_cuda::alone(&gpu, &settings, &position, &strength, samples).map_err(told)?;
-    Ok(Sums { plan, times, peak: fmm_cuda::peak(&gpu, precision).map_err(told)? })
-}
-
-/// How often `stage` does its operator.
-fn units(plan: &Plan<3>, stage: Stage) -> usize {
-    let tree = &plan.targets;
-    match stage {
-        Stage::P2P => {
-            let row = |t: usize| plan.lists.p2p.row(t).iter().map(|p| tree.count(p.source as usize)).sum::<usize>();
-            (0..tree.len()).map(|t| tree.count(t) * row(t)).sum()
+    let limits = context.limits;
+    let mut work = (kernel.make)();
+    let (operations, units) = (work.operations() as f64, work.units());
+    let mut seconds = vec![];
+    context.threads(threads, || {
+        std::hint::black_box(work.run());
+        let begun = Instant::now();
+        while seconds.is_empty() || (seconds.len() < limits.samples && begun.elapsed().as_secs_f64() < limits.budget) {
+            let start = Instant::now();
+            std::hint::black_box(work.run());
+            seconds.push(start.elapsed().as_secs_f64());
         }
-        Stage::M2L => plan.lists.m2l.pairs.len(),
-        Stage::M2M | Stage::L2L => tree.len() - 1,
-        _ => tree.order.len(),
-    }
-}
-
-fn record((operator, stage): (Operator, Stage), order: usize, precision: Precision, sums: &Sums) -> Record {
-    let n = ((order + 1) * (order + 1)) as f64;
-    let operations = match operator {
-        Operator::P2P => PAIR,
-        Operator::M2lMatrix => 2.0 * n * n,
-        // The same mathematics as the CPU's: its text is counted.
-        _ => work(operator, order, precision).map_or(f64::NAN, |mut w| w.operations() as f64 / w.units() as f64),
-    };
-    let units = units(&sums.plan, stage) as f64;
-    let mut seconds: Vec<f64> = sums.times.iter().map(|t| t.seconds(stage)).collect();
+    })?;
     let mut record = Record::default();
     spread(&mut record, &mut seconds);
-    let each = record.number("seconds") / units;
-    let rate = operations / each;
-    record.set("operator", stage.name()).set("unit", operator.unit()).set("precision", precision.name());
-    if operator.has_order() {
-        record.set("order", order);
+    let (time, peak) = (record.number("seconds"), peak(Precision::F64, limits.budget.min(0.02)) * threads as f64);
+    record.set("operator", kernel.name).set("order", kernel.order).set("n", units).set("precision", "f64");
+    record.set("device", "cpu").set("threads", threads).set("operations", operations / units as f64);
+    record.set("rate", units as f64 / time).set("gflops", operations / time / 1e9);
+    record.set("peak_gflops", peak / 1e9).set("fraction", operations / time / peak);
+    context.machine(&mut record, Device::Cpu);
+    Ok(Some(record))
+}
+
+fn name(record: &Record) -> String {
+    format!("{}, p = {}", record.text("operator"), record.number("order"))
+}
+
+/// The rates against the size.
+pub fn figures(records: &[Record], title: &str, of: &str, unit: &str) -> Figure {
+    let content = Content::Lines {
+        x: Axis::log(format!("number of {unit}")),
+        y: Axis::log(format!("{unit} a second")),
+        lines: lines(records, "n", "rate", name),
+        marks: vec![],
+    };
+    figure(records, title, format!("{of}, f64; shares of the peak of multiply-adds are in the records"), content)
+}
+
+/// The best of each operator and order.
+pub fn summary(records: &[Record], unit: &str) -> Vec<String> {
+    let mut names: Vec<String> = vec![];
+    for record in records.iter().map(name) {
+        if !names.contains(&record) {
+            names.push(record);
+        }
     }
-    record.set("operations", operations).set("nanoseconds", 1e9 * each);
-    record.set("gflops", rate / 1e9).set("peak_gflops", sums.peak / 1e9).set("fraction", rate / sums.peak);
-    record
+    let best = |wanted: &String| {
+        let here = records.iter().filter(|r| name(r) == *wanted);
+        here.max_by(|a, b| a.number("rate").total_cmp(&b.number("rate")))
+    };
+    let sentence = |r: &Record| {
+        format!(
+            "{}: {:.3e} {unit} a second at best, {:.0} % of the measured peak on {} threads.",
+            name(r),
+            r.number("rate"),
+            100.0 * r.number("fraction"),
+            r.number("threads")
+        )
+    };
+    names.iter().filter_map(best).map(sentence).collect()
 }
