@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::kernel::{Answer, Problem, Truth};
 use super::laplace::fault;
-use super::plane::cores_alone;
+use super::vortex::cores_alone;
 use crate::device::Device;
 use crate::fault::Fault;
 

@@ -58,7 +58,7 @@ pub fn truth(problem: &Problem, at: &[[f64; 3]]) -> Vec<Truth> {
 ///
 /// # Errors
 /// 69.
-fn cores_alone(problem: &Problem) -> Result<(), Fault> {
+pub fn cores_alone(problem: &Problem) -> Result<(), Fault> {
     match problem.device {
         Device::Cuda(_) => {
             let (device, kernel) = (problem.device, problem.kernel.name());

@@ -10,6 +10,7 @@ use crate::bench::suite::Suite;
 pub const SUITE: Suite = Suite {
     name: "gauss",
     preset: include_str!("../../../../../configs/bench-gauss.toml"),
+    plane: None,
     cpu_only: true,
     cases: |sweep| {
         let mut all = vec![];

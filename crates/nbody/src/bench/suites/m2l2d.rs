@@ -9,6 +9,7 @@ use crate::bench::suite::Suite;
 pub const SUITE: Suite = Suite {
     name: "m2l2d",
     preset: include_str!("../../../../../configs/bench-m2l2d.toml"),
+    plane: None,
     cpu_only: true,
     cases: |sweep| {
         let mut all = vec![];
