@@ -84,7 +84,7 @@ pub struct FarView {
 pub struct TranslateView {
     /// Of the targets.
     pub tree: TreeView,
-    /// Target cells of one level and octant, then [`NONE`]. `[][CELLS]`
+    /// Target cells of one level and octant, then [`NONE`](super::NONE). `[][CELLS]`
     pub tiles: DevicePointer<u32>,
     /// `[8][n][columns]`
     pub matrices: DevicePointer<u8>,
@@ -144,7 +144,7 @@ pub struct CartesianView {
 pub struct CartesianMatrixView {
     /// Of the multi-indices.
     pub exponents: DevicePointer<u32>,
-    /// The coefficient of a packed place, or [`NONE`]. `[16 steps]`
+    /// The coefficient of a packed place, or [`NONE`](super::NONE). `[16 steps]`
     pub coefficients: DevicePointer<u32>,
     /// `[matrices][indices]`
     pub derivatives: DevicePointer<f64>,
@@ -170,15 +170,15 @@ pub struct CartesianMatrixView {
 pub struct M2lView {
     /// Who meets whom.
     pub list: CsrView,
-    /// Target cells of one level and octant, then [`NONE`]. `[tiles_len][CELLS]`
+    /// Target cells of one level and octant, then [`NONE`](super::NONE). `[tiles_len][CELLS]`
     pub tiles: DevicePointer<u32>,
-    /// Source cells, or [`NONE`]. `[tiles_len][slots][CELLS]`
+    /// Source cells, or [`NONE`](super::NONE). `[tiles_len][slots][CELLS]`
     pub table: DevicePointer<u32>,
     /// Of the target cells. `[cells]`
     pub octant: DevicePointer<u8>,
     /// Of the targets. `[levels + 1]`
     pub level_start: DevicePointer<u32>,
-    /// The slot of a class at targets of an octant, or [`NONE`]. `[8][classes]`
+    /// The slot of a class at targets of an octant, or [`NONE`](super::NONE). `[8][classes]`
     pub slot_of: DevicePointer<u32>,
     /// The matrix, and in bits 29 to 31 the axes that it is mirrored along. `[8][slots]`
     pub operators: DevicePointer<u32>,
@@ -186,7 +186,7 @@ pub struct M2lView {
     pub source_signs: DevicePointer<u32>,
     /// `[8][8 columns]`
     pub target_signs: DevicePointer<u32>,
-    /// The coefficient of a packed place, or [`NONE`]. `[pitch]`
+    /// The coefficient of a packed place, or [`NONE`](super::NONE). `[pitch]`
     pub order: DevicePointer<u32>,
     /// `[][steps][columns][32][4]`
     pub matrices: DevicePointer<u8>,
@@ -246,7 +246,7 @@ pub struct NearView {
     pub source_bodies: DevicePointer<Body>,
     /// From the centre of the leaf, in a power of two below half the root's side; strength. `[sources][4]`
     pub near: DevicePointer<f32>,
-    /// Leaf or [`NONE`], first body, one past the last. `[count][3]`
+    /// Leaf or [`NONE`](super::NONE), first body, one past the last. `[count][3]`
     pub tasks: DevicePointer<u32>,
     /// 1 where a pair was too close for single precision. `[count]`
     pub again: DevicePointer<u32>,
