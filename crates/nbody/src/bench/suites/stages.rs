@@ -54,8 +54,8 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
             parts: parts.iter().map(|s| s.to_string()).chain(["others".into()]).collect(),
         };
         // A GPU sums near and far field at once.
-        let all = |r: &Record| stages(records).iter().map(|s| part(r, s)).sum::<f64>();
-        let more = if here.iter().any(|r| all(r) > 1.02 * r.number("seconds")) {
+        let whole = |r: &Record| stages(records).iter().map(|s| part(r, s)).sum::<f64>();
+        let more = if here.iter().any(|r| whole(r) > 1.02 * r.number("seconds")) {
             "; stages that run at once add up to more than the whole"
         } else {
             ""
