@@ -24,24 +24,10 @@ pub trait Attempt {
 
     /// The error of the present result as far as samples tell: the larger of rms(e) and L2 (see [`accuracy`]).
     fn error(&mut self) -> f64;
-
-    /// The same from a sample [`CLOSER`] times as large, where there is one.
-    fn closer_error(&mut self) -> f64 {
-        self.error()
-    }
 }
-
-/// How many times more targets the larger sample has.
-pub const CLOSER: usize = 4;
 
 /// The share of the tolerance up to which a sampled error is believed to be below it: samples scatter.
 const TRUSTED: f64 = 0.8;
-
-/// The same of the larger sample, which scatters half as much.
-const TRUSTED_CLOSER: f64 = 0.9;
-
-/// Beyond this multiple of the tolerance no larger sample is asked: up to there it may spare another sum, which costs many samples.
-const DOUBTFUL: f64 = 1.25;
 
 /// How often order and angle are chosen anew before the direct sum is taken.
 const ATTEMPTS: usize = 4;
@@ -68,11 +54,8 @@ pub fn keep(settings: &Settings, problem: Problem, place: &mut impl Attempt) -> 
         if !guarded || exact {
             return Ok(choice);
         }
-        let (mut error, mut trusted) = (place.error(), TRUSTED);
-        if error > trusted * settings.tolerance && error <= DOUBTFUL * settings.tolerance {
-            (error, trusted) = (place.closer_error(), TRUSTED_CLOSER);
-        }
-        if error <= trusted * settings.tolerance {
+        let error = place.error();
+        if error <= TRUSTED * settings.tolerance {
             return Ok(choice);
         }
         aim = (aim * (0.5 * settings.tolerance / error).clamp(1e-4, 0.5)).max(Settings::TIGHTEST);
@@ -97,53 +80,4 @@ pub fn keep(settings: &Settings, problem: Problem, place: &mut impl Attempt) -> 
     let choice = place.choose(&direct, problem, settings.tolerance)?;
     place.sum(&direct, choice.clone())?;
     Ok(choice)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tree::Cube;
-
-    /// Sums that err by the given multiples of the tolerance, in small samples and in larger ones.
-    struct Given {
-        errors: Vec<[f64; 2]>,
-        sums: usize,
-        looks: [usize; 2],
-    }
-
-    impl Attempt for Given {
-        fn sum(&mut self, _: &Settings, _: Choice) -> Result<(), Error> {
-            self.sums += 1;
-            Ok(())
-        }
-
-        fn error(&mut self) -> f64 {
-            self.looks[0] += 1;
-            1e-4 * self.errors[self.sums - 1][0]
-        }
-
-        fn closer_error(&mut self) -> f64 {
-            self.looks[1] += 1;
-            1e-4 * self.errors[self.sums - 1][1]
-        }
-    }
-
-    fn kept(errors: &[[f64; 2]]) -> (usize, [usize; 2]) {
-        let cube = Cube { corner: [0.0; 3], side: 1.0 };
-        let problem = Problem::of(&[[0.5; 3]; 100_000], &[1.0; 100_000], 100_000, &cube);
-        let settings = Settings { method: Method::Fmm, tolerance: 1e-4, ..Settings::default() };
-        let mut place = Given { errors: errors.to_vec(), sums: 0, looks: [0; 2] };
-        keep(&settings, problem, &mut place).unwrap();
-        (place.sums, place.looks)
-    }
-
-    #[test]
-    fn what_is_doubtful_is_looked_at_more_closely() {
-        assert_eq!(kept(&[[0.79, 9.0]]), (1, [1, 0]));
-        assert_eq!(kept(&[[0.9, 0.89]]), (1, [1, 1]));
-        assert_eq!(kept(&[[0.9, 0.91], [0.1, 9.0]]), (2, [2, 1]));
-        // A gross error is one.
-        assert_eq!(kept(&[[1.3, 0.1], [0.1, 9.0]]), (2, [2, 0]));
-        assert_eq!(kept(&[[f64::INFINITY, 0.1], [0.1, 9.0]]), (2, [2, 0]));
-    }
 }

@@ -77,7 +77,7 @@ pub fn measure(gpu: &Gpu, arrays: &mut Arrays, settings: &Settings, bodies: Bodi
     let times = &mut StageTimes::default();
     let (mut attempt, problem, resolved) = begin(gpu, arrays, settings, bodies, times)?;
     attempt.sum(&resolved, accuracy::choose(&resolved, problem)?)?;
-    attempt.measure(1)
+    attempt.measure()
 }
 
 /// What there is to know before the first attempt.
@@ -184,7 +184,7 @@ impl DeviceAttempt<'_> {
         })
     }
 
-    fn measure(&mut self, larger: usize) -> Result<f64, Error> {
+    fn measure(&mut self) -> Result<f64, Error> {
         let Arrays { fmm, direct, guard, .. } = &mut *self.arrays;
         let ends = self.inputs.ends();
         let scale = power_of_two_below(2.0 / self.cube.side);
@@ -205,7 +205,7 @@ impl DeviceAttempt<'_> {
                 (sum, fmm.shares())
             }
         };
-        guard.error(self.gpu, self.softening, &sum, shares.as_ref(), larger)
+        guard.error(self.gpu, self.softening, &sum, shares.as_ref())
     }
 }
 
@@ -245,19 +245,8 @@ impl Attempt for DeviceAttempt<'_> {
     }
 
     fn error(&mut self) -> f64 {
-        self.sampled(1)
-    }
-
-    fn closer_error(&mut self) -> f64 {
-        self.sampled(contract::CLOSER)
-    }
-}
-
-impl DeviceAttempt<'_> {
-    /// The error on a sample, so many times larger than it must be.
-    fn sampled(&mut self, larger: usize) -> f64 {
         let start = std::time::Instant::now();
-        let measured = self.measure(larger);
+        let measured = self.measure();
         self.times.add(Stage::Guard, start.elapsed());
         measured.unwrap_or_else(|e| {
             self.failed = Some(e);

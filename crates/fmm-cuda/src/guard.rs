@@ -66,20 +66,18 @@ pub struct Measured {
 }
 
 impl Guard {
-    /// The larger of rms(e) and L2, as [`Sample::weigh`] defines them, of the sum on a sample of its targets, `larger` times larger than
-    /// it must be.
+    /// The larger of rms(e) and L2, as [`Sample::weigh`] defines them, of the sum on a sample of its targets.
     pub fn error(
         &mut self,
         gpu: &Gpu,
         softening: Softening,
         sum: &Measured,
         shares: Option<&Shares>,
-        larger: usize,
     ) -> Result<f64, Error> {
         if sum.targets == 0 || sum.n == 0 {
             return Ok(0.0);
         }
-        let targets = larger * sample_size(sum.targets);
+        let targets = sample_size(sum.targets);
         self.picked.resize(targets)?;
         self.weight.resize(targets)?;
         let parts = (sum.n / FEWEST).clamp(1, PARTS);

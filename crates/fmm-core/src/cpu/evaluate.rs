@@ -113,20 +113,9 @@ impl Attempt for CpuAttempt<'_> {
     }
 
     fn error(&mut self) -> f64 {
-        self.sampled(1)
-    }
-
-    fn closer_error(&mut self) -> f64 {
-        self.sampled(contract::CLOSER)
-    }
-}
-
-impl CpuAttempt<'_> {
-    /// The error on a sample, so many times larger than it must be.
-    fn sampled(&mut self, larger: usize) -> f64 {
         let Some(done) = &self.done else { return f64::INFINITY };
         let at = self.targets.unwrap_or(self.sources);
-        let sample = guard::Sample::of(larger * guard::sample_size(at.len()), at.len(), &done.shares);
+        let sample = guard::Sample::new(at.len(), &done.shares);
         let error = || sample.error(self.softening, self.sources, self.strengths, at, &done.field);
         self.times.time(Stage::Guard, error)
     }

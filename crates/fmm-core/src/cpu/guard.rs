@@ -26,11 +26,7 @@ impl Sample {
     /// their shares, where errors are expected; weights undo the preference (Veach & Guibas 1995, the balance heuristic), so that
     /// averages are those over all. Without shares it is spread over all targets.
     pub fn new(count: usize, shares: &[(u32, f64)]) -> Self {
-        Sample::of(sample_size(count), count, shares)
-    }
-
-    /// The same of about `size` targets.
-    pub fn of(size: usize, count: usize, shares: &[(u32, f64)]) -> Self {
+        let size = sample_size(count);
         let total: f64 = shares.iter().map(|s| s.1).sum();
         if shares.len() <= size || total <= 0.0 {
             let step = count.div_ceil(size).max(1);
