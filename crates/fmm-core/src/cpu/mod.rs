@@ -4,6 +4,7 @@ pub mod counted;
 pub mod dense;
 mod evaluate;
 mod executor;
+pub(crate) mod exp;
 mod far;
 pub mod guard;
 mod near;

@@ -4,7 +4,9 @@ use rayon::prelude::*;
 
 use super::near::{Batch, COLUMNS, GATHER, Meet, meet};
 use super::plan::Plan;
-use super::series::{Basis, Gather, Points, Spread, Term, Translate, gather, spread, translate, translation};
+use super::points::{Gather, Spread, gather, spread};
+use super::series::{Basis, Points};
+use super::translate::{Term, Translate, translate, translation};
 use crate::{Stage, StageTimes};
 
 /// Executes a plan. `strengths` are in the order of its sources; the result is in the order of its targets,

@@ -21,11 +21,13 @@ pub mod boxes;
 pub mod cost;
 mod evaluate;
 mod execute;
-mod exp;
 mod near;
 pub mod plan;
+mod points;
+mod products;
 pub mod series;
 pub mod sweep;
+mod translate;
 pub mod workload;
 
 pub use evaluate::{Evaluation, Routes, evaluate};

@@ -1,7 +1,7 @@
 //! P2P: pairs of points, directly. Sources fill the lanes.
 
-use super::exp::exp_minus;
 use super::series::LANES;
+use crate::cpu::exp::exp_minus_of;
 use crate::cpu::simd::{Task, Vector, dispatch};
 
 /// Sources that are gathered before they meet the targets: they stay in the first-level cache.
@@ -176,7 +176,7 @@ fn together<
                 u[d] = at[t][d].sub(y[d]).mul(scale);
                 r2 = if d == 0 { u[d].mul(u[d]) } else { u[d].mul_add(u[d], r2) };
             }
-            let e = exp_minus::<V, TERMS>(r2.mul(half));
+            let e = exp_minus_of::<V, TERMS>(r2.mul(half));
             for c in 0..C {
                 if SLOPE {
                     let term = g[c].mul(e);

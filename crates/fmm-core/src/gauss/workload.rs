@@ -2,7 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::series::{Basis, Points, Shape, Spread, spread};
+use super::points::{Spread, spread};
+use super::series::{Basis, Points, Shape};
 use crate::cpu::counted::count;
 use crate::cpu::workload::Work;
 

@@ -1,5 +1,6 @@
 //! Logarithms and exponentials of vectors, the same bits on every machine.
 
+use crate::cpu::exp;
 use crate::cpu::simd::Vector;
 use crate::real::Real;
 
@@ -49,33 +50,9 @@ const ARTANH_F32: [f64; 4] =
 /// e^(−x) for 0 ≤ x; zero from 700 (80 in `f32`) on.
 #[inline(always)]
 pub fn exp_minus<V: Vector>(x: V) -> V {
-    let single = size_of::<V::Scalar>() == 4;
-    let last = V::constant(if single { 80.0 } else { 700.0 });
-    let within = x.min(last);
-    // x = n log 2 − f with |f| ≤ log(2)/2: adding and subtracting a large number rounds.
-    let round = V::constant(if single { 12_582_912.0 } else { 6_755_399_441_055_744.0 });
-    let n = within.mul_add(V::constant(std::f64::consts::LOG2_E), round).sub(round);
-    let high = V::constant(if single { 0.693_359_375 } else { 0.693_147_180_369_123_8 });
-    let low = V::constant(if single { -2.121_944_4e-4 } else { 1.908_214_929_270_587_7e-10 });
-    let f = n.mul(low).add(n.mul(high).sub(within));
-    let terms = if single { 7 } else { 13 };
-    let mut sum = V::constant(1.0 / FACTORIAL[terms]);
-    for k in (0..terms).rev() {
-        sum = sum.mul_add(f, V::constant(1.0 / FACTORIAL[k]));
-    }
-    let value = sum.times_power_of_two(V::zero().sub(n));
-    value.sub(value.keep_where_at_least(x, last))
+    let value = exp::exp_minus(x);
+    value.sub(value.keep_where_at_least(x, exp::last()))
 }
-
-const FACTORIAL: [f64; 14] = {
-    let mut f = [1.0; 14];
-    let mut k = 1;
-    while k < 14 {
-        f[k] = f[k - 1] * k as f64;
-        k += 1;
-    }
-    f
-};
 
 /// E₁(x) = ∫_x^∞ e^(−t)/t dt for x > 0, one number at a time.
 pub fn exponential_integral(x: f64) -> f64 {

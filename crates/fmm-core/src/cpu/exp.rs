@@ -1,18 +1,37 @@
 //! The exponential of vectors, the same bits on every machine.
 
-use crate::cpu::simd::Vector;
+use super::simd::Vector;
 
-/// e^(−x) for x ≥ 0, by a series of degree `TERMS` in |f| ≤ log(2)/2: relative errors 2.8e-10 with 8 terms, rounding with 13. From
-/// 700 on it stays at e^−700.
 #[inline(always)]
-pub fn exp_minus<V: Vector<Scalar = f64>, const TERMS: usize>(x: V) -> V {
-    let x = x.min(V::constant(700.0));
+const fn single<V: Vector>() -> bool {
+    size_of::<V::Scalar>() == 4
+}
+
+/// From here on [`exp_minus`] does not fall any further: 80 in single precision, 700 in double.
+#[inline(always)]
+pub fn last<V: Vector>() -> V {
+    V::constant(if single::<V>() { 80.0 } else { 700.0 })
+}
+
+/// e^(−x) for x ≥ 0, to rounding.
+#[inline(always)]
+pub fn exp_minus<V: Vector>(x: V) -> V {
+    if single::<V>() { exp_minus_of::<V, 7>(x) } else { exp_minus_of::<V, 13>(x) }
+}
+
+/// The same by a series of degree `TERMS` in |f| ≤ log(2)/2: relative errors 2.8e-10 with 8 terms.
+#[inline(always)]
+pub fn exp_minus_of<V: Vector, const TERMS: usize>(x: V) -> V {
+    let single = single::<V>();
+    let x = x.min(last());
     // x = n log 2 − f: adding and subtracting a large number rounds.
-    let round = V::constant(6_755_399_441_055_744.0);
+    let round = V::constant(if single { 12_582_912.0 } else { 6_755_399_441_055_744.0 });
     let n = x.mul_add(V::constant(std::f64::consts::LOG2_E), round).sub(round);
-    let f = if TERMS > 8 {
-        let high = n.mul(V::constant(0.693_147_180_369_123_8)).sub(x);
-        n.mul_add(V::constant(1.908_214_929_270_587_7e-10), high)
+    let f = if single || TERMS > 8 {
+        // The logarithm in two parts, of which n times the first is exact.
+        let high = V::constant(if single { 0.693_359_375 } else { 0.693_147_180_369_123_8 });
+        let low = V::constant(if single { -2.121_944_4e-4 } else { 1.908_214_929_270_587_7e-10 });
+        n.mul_add(low, n.mul(high).sub(x))
     } else {
         n.mul(V::constant(std::f64::consts::LN_2)).sub(x)
     };
@@ -47,7 +66,7 @@ mod tests {
         fn run<V: Vector<Scalar = f64>>(self) -> [f64; 2] {
             let x = V::load(&self.0);
             let mut errors = [0.0; 2];
-            let all = [exp_minus::<V, 8>(x), exp_minus::<V, 13>(x)];
+            let all = [exp_minus_of::<V, 8>(x), exp_minus(x)];
             for (error, values) in errors.iter_mut().zip(all) {
                 let mut lanes = [0.0; 8];
                 values.store(&mut lanes);
