@@ -1,65 +1,14 @@
 //! `nbody eval` from end to end: files in and out, own pairs, messages, exit codes, JSON, the check.
 
-use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Output};
+mod common;
 
+use std::fs;
+use std::process::Command;
+
+use common::{Folder, code, random, rows, stderr};
 use nbody::files::npy::{self, Npy};
 use nbody::files::snapshot::{self, Field, Float, Layout, Snapshot};
 use serde_json::Value;
-
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new(files: &[(&str, &str)]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for (name, text) in files {
-            fs::write(folder.path().join(name), text).unwrap();
-        }
-        Folder(folder)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// Runs `nbody eval` with words that are separated by spaces.
-    fn eval(&self, words: &str) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nbody"));
-        command.current_dir(self.0.path()).arg("eval").args(words.split_whitespace()).output().unwrap()
-    }
-
-    /// The CSV of a run that must succeed: header and rows.
-    fn table(&self, words: &str) -> (String, Vec<Vec<f64>>) {
-        let out = self.eval(words);
-        assert_eq!(code(&out), 0, "{words}: {}", stderr(&out));
-        rows(&String::from_utf8(out.stdout).unwrap())
-    }
-}
-
-fn rows(text: &str) -> (String, Vec<Vec<f64>>) {
-    let mut lines = text.lines();
-    let header = lines.next().unwrap().to_string();
-    (header, lines.map(|l| l.split(',').map(|v| v.parse().unwrap()).collect()).collect())
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap_or(-1)
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// Numbers in [0, 1) without a pattern.
-fn random(n: usize) -> Vec<f64> {
-    let mut state = 1u64;
-    let next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1u64 << 53) as f64
-    };
-    std::iter::repeat_with(next).take(n).collect()
-}
 
 fn cloud(n: usize) -> String {
     let r = random(4 * n);
@@ -70,7 +19,7 @@ fn cloud(n: usize) -> String {
 #[test]
 fn one_source_and_one_target() {
     for (sources, targets) in [("x,y,z,q\n0,0,0,2\n", "x,y,z\n1,0,0\n"), ("q,x\n2,0\n", "x\n1\n")] {
-        let folder = Folder::new(&[("s.csv", sources), ("t.csv", targets)]);
+        let folder = Folder::with(&[("s.csv", sources), ("t.csv", targets)]);
         for options in ["", "--precision f64", "--method direct", "--method fmm", "--method treecode --precision f32"] {
             let (header, values) = folder.table(&format!("--sources s.csv --targets t.csv {options}"));
             assert_eq!((header.as_str(), values.len()), ("potential,ex,ey,ez", 1));
@@ -84,7 +33,7 @@ fn one_source_and_one_target() {
 fn names_in_any_order_and_ids_in_front() {
     let sources = "# made by hand\n\nname,q,y,x\nA,2,0,0\n";
     let targets = "y,note,id,x\n0,far,18446744073709551615,4\n\n# near\n1,near,3,0\n";
-    let folder = Folder::new(&[("s.csv", sources), ("t.csv", targets)]);
+    let folder = Folder::with(&[("s.csv", sources), ("t.csv", targets)]);
     let out = folder.eval("--sources s.csv --targets t.csv --precision f64");
     let text = String::from_utf8(out.stdout).unwrap();
     assert!(text.starts_with("id,potential,ex,ey,ez\n18446744073709551615,"), "{text}");
@@ -98,7 +47,7 @@ fn names_in_any_order_and_ids_in_front() {
 #[test]
 fn own_pairs() {
     // Two at one place, one beside them.
-    let folder = Folder::new(&[("s.csv", "x,y,z,q\n0,0,0,1\n0,0,0,10\n2,0,0,100\n")]);
+    let folder = Folder::with(&[("s.csv", "x,y,z,q\n0,0,0,1\n0,0,0,10\n2,0,0,100\n")]);
     let own = "--sources s.csv --precision f64";
     let with = "--sources s.csv --targets s.csv --precision f64";
     let potential = |words: &str| -> Vec<f64> { folder.table(words).1.iter().map(|r| r[0]).collect() };
@@ -125,7 +74,7 @@ fn own_pairs() {
 #[test]
 fn nothing_to_sum_and_nowhere_to_sum_it() {
     let files = [("none.csv", "x,y,z,q\n"), ("one.csv", "x,y,z,q\n1,2,3,4\n"), ("two.csv", "x,y,z\n0,0,0\n5,5,5\n")];
-    let folder = Folder::new(&files);
+    let folder = Folder::with(&files);
     for check in ["", "--check"] {
         let table = |words: &str| folder.table(&format!("{words} {check}"));
         let header = "potential,ex,ey,ez".to_string();
@@ -139,7 +88,7 @@ fn nothing_to_sum_and_nowhere_to_sum_it() {
 #[test]
 fn every_way_in_and_out_gives_the_same_bits() {
     let n = 300;
-    let folder = Folder::new(&[("s.csv", &cloud(n))]);
+    let folder = Folder::with(&[("s.csv", &cloud(n))]);
     let r = random(4 * n);
     let positions: Vec<f64> = r.chunks(4).flat_map(|v| v[..3].to_vec()).collect();
     let q: Vec<f64> = r.chunks(4).map(|v| v[3] + 0.1).collect();
@@ -207,7 +156,7 @@ fn every_way_in_and_out_gives_the_same_bits() {
 
 #[test]
 fn no_dependence_on_the_number_of_threads() {
-    let folder = Folder::new(&[("s.csv", &cloud(5000))]);
+    let folder = Folder::with(&[("s.csv", &cloud(5000))]);
     let run =
         |threads| folder.eval(&format!("--sources s.csv --method fmm --tolerance 1e-3 --threads {threads}")).stdout;
     assert!(run(1).len() > 5000);
@@ -216,7 +165,7 @@ fn no_dependence_on_the_number_of_threads() {
 
 #[test]
 fn what_is_wrong_is_told_with_its_place() {
-    let folder = Folder::new(&[
+    let folder = Folder::with(&[
         ("s.csv", "x,y,z,q\n1,0,0,2\n"),
         ("nan.csv", "x,y,z,q\n0,0,0,2\n0,nan,0,2\n"),
         ("inf.csv", "x,y,z,q\n0,0,0,-inf\n"),
@@ -288,23 +237,23 @@ fn what_is_wrong_is_told_with_its_place() {
 
 #[test]
 fn a_file_that_is_there_is_replaced_only_by_a_whole_one() {
-    let folder = Folder::new(&[("s.csv", &cloud(100)), ("o.csv", "old"), ("bad.csv", "x,q\n0,nan\n")]);
+    let folder = Folder::with(&[("s.csv", &cloud(100)), ("o.csv", "old"), ("bad.csv", "x,q\n0,nan\n")]);
     assert_eq!(code(&folder.eval("--sources bad.csv --output o.csv")), 65);
     assert_eq!(fs::read_to_string(folder.path("o.csv")).unwrap(), "old");
     assert_eq!(code(&folder.eval("--sources s.csv --output o.csv")), 0);
     assert_eq!(fs::read_to_string(folder.path("o.csv")).unwrap().lines().count(), 101);
-    assert_eq!(fs::read_dir(folder.0.path()).unwrap().count(), 3);
+    assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 3);
 }
 
 #[test]
 fn standard_output_that_ends() {
-    let folder = Folder::new(&[("s.csv", &cloud(20_000))]);
+    let folder = Folder::with(&[("s.csv", &cloud(20_000))]);
     let shell = |line: &str| {
         let line = line.replace(
             "EVAL",
             &format!("{} eval --sources s.csv --tolerance 0.01 --device cpu", env!("CARGO_BIN_EXE_nbody")),
         );
-        Command::new("bash").current_dir(folder.0.path()).args(["-c", &line]).output().unwrap()
+        Command::new("bash").current_dir(folder.path("")).args(["-c", &line]).output().unwrap()
     };
     // A reader that has seen enough is no error; a full disk is.
     let out = shell("set -o pipefail; EVAL | head -1");
@@ -315,7 +264,7 @@ fn standard_output_that_ends() {
 
 #[test]
 fn json_tells_everything() {
-    let folder = Folder::new(&[("s.csv", &cloud(6000)), ("t.csv", &cloud(10))]);
+    let folder = Folder::with(&[("s.csv", &cloud(6000)), ("t.csv", &cloud(10))]);
     let json = |words: &str| -> (i32, Value, String) {
         let out = folder.eval(&format!("{words} --json --output o.csv"));
         (code(&out), serde_json::from_slice(&out.stdout).unwrap(), stderr(&out))
@@ -346,7 +295,7 @@ fn json_tells_everything() {
 
 #[test]
 fn the_check_finds_what_it_should() {
-    let folder = Folder::new(&[("s.csv", &cloud(3000)), ("t.csv", &cloud(500))]);
+    let folder = Folder::with(&[("s.csv", &cloud(3000)), ("t.csv", &cloud(500))]);
     // Kept, and told on stderr beside the values.
     for softening in ["none", "plummer:0.1", "spline:0.1", "p1:0.1"] {
         for targets in ["", "--targets t.csv"] {
@@ -380,7 +329,7 @@ fn a_crystal_is_judged_by_its_largest_pair() {
             }
         }
     }
-    let folder = Folder::new(&[("s.csv", &text), ("t.csv", "x,y,z\n0,0,0\n")]);
+    let folder = Folder::with(&[("s.csv", &text), ("t.csv", "x,y,z\n0,0,0\n")]);
     let words = "--sources s.csv --targets t.csv --method direct --precision f64 --tolerance 1e-10 --check --json --output o.csv";
     let out = folder.eval(words);
     let v: Value = serde_json::from_slice(&out.stdout).unwrap();

@@ -1,66 +1,16 @@
 //! `nbody eval` with the kernels log, harmonic and vortex from end to end.
 
-use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Output};
+mod common;
 
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new(files: &[(&str, &str)]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for (name, text) in files {
-            fs::write(folder.path().join(name), text).unwrap();
-        }
-        Folder(folder)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// Runs `nbody eval` with words that are separated by spaces.
-    fn eval(&self, words: &str) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nbody"));
-        command.current_dir(self.0.path()).arg("eval").args(words.split_whitespace()).output().unwrap()
-    }
-
-    /// The CSV of a run that must succeed: header and rows.
-    fn table(&self, words: &str) -> (String, Vec<Vec<f64>>) {
-        let out = self.eval(words);
-        assert_eq!(code(&out), 0, "{words}: {}", stderr(&out));
-        let text = String::from_utf8(out.stdout).unwrap();
-        let mut lines = text.lines();
-        let header = lines.next().unwrap().to_string();
-        (header, lines.map(|l| l.split(',').map(|v| v.parse().unwrap()).collect()).collect())
-    }
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap_or(-1)
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use common::{Folder, code, random, stderr};
 
 fn near(values: &[f64], expected: &[f64]) -> bool {
     values.len() == expected.len() && values.iter().zip(expected).all(|(v, e)| (v - e).abs() < 1e-13)
 }
 
-/// Numbers in [0, 1) without a pattern.
-fn random(n: usize) -> Vec<f64> {
-    let mut state = 1u64;
-    let next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1u64 << 53) as f64
-    };
-    std::iter::repeat_with(next).take(n).collect()
-}
-
 #[test]
 fn one_source_and_one_target() {
-    let folder = Folder::new(&[("s.csv", "x,y,q\n0,0,2\n"), ("t.csv", "x,y\n1,0\n"), ("far.csv", "x,y\n0,2\n")]);
+    let folder = Folder::with(&[("s.csv", "x,y,q\n0,0,2\n"), ("t.csv", "x,y\n1,0\n"), ("far.csv", "x,y\n0,2\n")]);
     for options in ["", "--method direct", "--method fmm", "--precision f32", "--precision f64"] {
         let run =
             |kernel: &str, t: &str| folder.table(&format!("--kernel {kernel} --sources s.csv --targets {t} {options}"));
@@ -77,7 +27,7 @@ fn one_source_and_one_target() {
 
 #[test]
 fn imaginary_strengths() {
-    let folder = Folder::new(&[("s.csv", "x,y,q,qi\n0,0,2,3\n"), ("t.csv", "x,y\n0,1\n")]);
+    let folder = Folder::with(&[("s.csv", "x,y,q,qi\n0,0,2,3\n"), ("t.csv", "x,y\n0,1\n")]);
     let (_, rows) = folder.table("--kernel harmonic --sources s.csv --targets t.csv");
     // (2 + 3i)/(−i) = i (2 + 3i) = −3 + 2i.
     assert!(near(&rows[0], &[-3.0, 2.0]), "{rows:?}");
@@ -91,7 +41,7 @@ fn imaginary_strengths() {
 
 #[test]
 fn own_pairs_and_coincident_points() {
-    let folder = Folder::new(&[("s.csv", "x,y,q\n0,0,1\n0,0,10\n2,0,100\n")]);
+    let folder = Folder::with(&[("s.csv", "x,y,q\n0,0,1\n0,0,10\n2,0,100\n")]);
     let (_, rows) = folder.table("--kernel log --sources s.csv --quiet");
     let log2 = 2f64.ln();
     for (row, expected) in rows.iter().zip([[100.0 * log2, 50.0], [100.0 * log2, 50.0], [11.0 * log2, -5.5]]) {
@@ -108,7 +58,7 @@ fn own_pairs_and_coincident_points() {
 
 #[test]
 fn blobs_and_what_they_are_for() {
-    let folder = Folder::new(&[("s.csv", "x,y,q\n0,0,1\n"), ("t.csv", "x,y\n0.3,0\n5,0\n")]);
+    let folder = Folder::with(&[("s.csv", "x,y,q\n0,0,1\n"), ("t.csv", "x,y\n0.3,0\n5,0\n")]);
     let field = |core: &str| -> Vec<f64> {
         let words = format!("--kernel log --sources s.csv --targets t.csv --tolerance 1e-9 --softening {core} --check");
         folder.table(&words).1.iter().map(|r| -r[1]).collect()
@@ -132,7 +82,7 @@ fn the_check_passes_on_many_points() {
     let text: String = r.chunks(8).map(|v| row(v) + "\n").collect();
     let plane = format!("x,y,q,qi,wx,wy\n{text}");
     let space = format!("x,y,z,wx,wy,wz\n{text}");
-    let folder = Folder::new(&[("p.csv", &plane), ("s.csv", &space), ("real.csv", &plane.replace("qi", "other"))]);
+    let folder = Folder::with(&[("p.csv", &plane), ("s.csv", &space), ("real.csv", &plane.replace("qi", "other"))]);
     for (kernel, file) in [("harmonic", "p.csv"), ("log", "real.csv"), ("vortex", "s.csv")] {
         for tolerance in ["1e-3", "1e-6", "1e-10"] {
             let words = format!("--kernel {kernel} --sources {file} --method fmm --tolerance {tolerance} --check=3000");
@@ -156,7 +106,7 @@ fn the_check_passes_on_many_points() {
 #[test]
 fn vortex_particles_turn_their_neighbours() {
     let strength = 4.0 * std::f64::consts::PI;
-    let folder = Folder::new(&[
+    let folder = Folder::with(&[
         ("s.csv", &format!("x,y,z,wx,wy,wz\n0,0,0,0,0,{strength}\n")),
         ("t.csv", "x,y,z\n1,0,0\n0,2,0\n0,0,1\n"),
     ]);
@@ -171,7 +121,7 @@ fn vortex_particles_turn_their_neighbours() {
 
 #[test]
 fn the_plane_has_two_axes() {
-    let folder = Folder::new(&[("s.csv", "x,y,z,q\n0,0,7,2\n"), ("t.csv", "x,y\n1,0\n"), ("line.csv", "x\n1\n")]);
+    let folder = Folder::with(&[("s.csv", "x,y,z,q\n0,0,7,2\n"), ("t.csv", "x,y\n1,0\n"), ("line.csv", "x\n1\n")]);
     // A column z is one that the kernel does not need.
     assert!(near(&folder.table("--kernel harmonic --sources s.csv --targets t.csv").1[0], &[-2.0, 0.0]));
     let out = folder.eval("--kernel harmonic --sources s.csv --targets line.csv");

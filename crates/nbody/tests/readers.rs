@@ -4,9 +4,11 @@
 //! `scripts/setup --test` installs them. Where they are absent each check says `skipped` aloud, and fails if
 //! NBODY_REQUIRE_READERS=1, which `scripts/test` sets.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod common;
 
+use std::path::Path;
+
+use common::python;
 use nbody::files::series::Series;
 use nbody::files::snapshot::{Field, Float, Layout, Snapshot, Units, write};
 
@@ -43,22 +45,11 @@ fn run(folder: &Path, n: usize, precision: Float) {
 
 /// Runs a check of `tests/python` on the run, with the Python of one of the environments of `scripts/setup`.
 fn check(environment: &str, script: &str, n: usize, precision: Float) {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let python: PathBuf = here.join("../..").join(environment).join("bin/python");
-    if !python.exists() {
-        let what = format!("skipped: no {environment} (scripts/setup --test makes it)");
-        assert!(std::env::var_os("NBODY_REQUIRE_READERS").is_none_or(|v| v != "1"), "{what}");
-        eprintln!("{what}");
-        return;
-    }
+    let Some(mut python) = python(environment, script) else { return };
     let folder = tempfile::tempdir().unwrap();
     run(folder.path(), n, precision);
-    let output = Command::new(python)
-        .arg(here.join("tests/python").join(script))
-        .arg(folder.path().join("run.hdf.series"))
-        .args([n.to_string(), STEPS.to_string()])
-        .output()
-        .unwrap();
+    let of = [n.to_string(), STEPS.to_string()];
+    let output = python.arg(folder.path().join("run.hdf.series")).args(of).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.lines().any(|l| l.starts_with("ok ")), "{text}");

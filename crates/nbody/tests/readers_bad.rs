@@ -1,9 +1,10 @@
 //! Files made by others (with h5py, by `python/bad_snapshots.py`) that must be refused, each for its own reason.
 
-use std::fs;
-use std::path::Path;
-use std::process::Command;
+mod common;
 
+use std::fs;
+
+use common::python;
 use nbody::files::snapshot::read;
 
 /// What the message about each file must say.
@@ -33,17 +34,9 @@ const EXPECTED: [(&str, &str); 21] = [
 
 #[test]
 fn each_bad_file_is_refused_for_its_reason() {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let python = here.join("../../.venv/bin/python");
-    if !python.exists() {
-        let what = "skipped: no .venv (scripts/setup --test makes it)";
-        assert!(std::env::var_os("NBODY_REQUIRE_READERS").is_none_or(|v| v != "1"), "{what}");
-        eprintln!("{what}");
-        return;
-    }
+    let Some(mut python) = python(".venv", "bad_snapshots.py") else { return };
     let folder = tempfile::tempdir().unwrap();
-    let made =
-        Command::new(python).arg(here.join("tests/python/bad_snapshots.py")).arg(folder.path()).output().unwrap();
+    let made = python.arg(folder.path()).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     for (name, words) in EXPECTED {
         let error = read(&folder.path().join(name).with_extension("hdf5")).expect_err(name);

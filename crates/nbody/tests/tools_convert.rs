@@ -1,9 +1,12 @@
 //! `nbody convert`: every format gives back the same bits, and wrong inputs are refused by name.
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use common::python;
 use nbody::files::series::Series;
 use nbody::files::snapshot::{Field, Float, Layout, Snapshot, Units, read, write};
 
@@ -203,17 +206,9 @@ fn what_cannot_be_converted_is_refused_by_name() {
 }
 
 /// Runs a check of `tests/python` in one of the environments of `scripts/setup`.
-fn python(environment: &str, script: &str, folder: &Path, arguments: &[&str]) {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let python = here.join("../..").join(environment).join("bin/python");
-    if !python.exists() {
-        let what = format!("skipped: no {environment} (scripts/setup --test makes it)");
-        assert!(std::env::var_os("NBODY_REQUIRE_READERS").is_none_or(|v| v != "1"), "{what}");
-        eprintln!("{what}");
-        return;
-    }
-    let script = here.join("tests/python").join(script);
-    let output = Command::new(python).arg(script).args(arguments).current_dir(folder).output().unwrap();
+fn check(environment: &str, script: &str, folder: &Path, arguments: &[&str]) {
+    let Some(mut python) = python(environment, script) else { return };
+    let output = python.args(arguments).current_dir(folder).output().unwrap();
     assert!(output.status.success() && told(&output).contains("ok "), "{}", told(&output));
     println!("{}", told(&output));
 }
@@ -226,7 +221,7 @@ fn yt_and_pynbody_open_gadget_files_and_numpy_opens_npy() {
         let name = format!("a.{ending}");
         ok(folder.path(), &["convert", "snap_000001.hdf", &name, "--precision", precision]);
     }
-    python(".venv", "check_converted.py", folder.path(), &["snap_000001.hdf", "a.hdf5", "a.npy", "a.csv"]);
+    check(".venv", "check_converted.py", folder.path(), &["snap_000001.hdf", "a.hdf5", "a.npy", "a.csv"]);
 }
 
 #[test]
@@ -236,7 +231,7 @@ fn the_newest_vtk_opens_temporal_files() {
     // Otherwise the cells of all steps are alike, and wrong offsets would not show.
     shrink(folder.path(), Float::F32);
     ok(folder.path(), &["convert", ".", "all.vtkhdf"]);
-    python(".venv-vtk-new", "check_temporal.py", folder.path(), &["all.vtkhdf", "run.hdf.series"]);
+    check(".venv-vtk-new", "check_temporal.py", folder.path(), &["all.vtkhdf", "run.hdf.series"]);
 }
 
 #[test]
@@ -247,5 +242,5 @@ fn the_documented_hash_is_what_python_computes() {
     let names = ["snap_000000.hdf", "snap_000001.hdf", "all.vtkhdf"];
     let hashes = names.map(|n| hash(folder.path(), n));
     let arguments: Vec<&str> = names.iter().zip(&hashes).flat_map(|(n, h)| [*n, h.as_str()]).collect();
-    python(".venv", "check_hash.py", folder.path(), &arguments);
+    check(".venv", "check_hash.py", folder.path(), &arguments);
 }

@@ -5,13 +5,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A folder with a scenario, `case.toml`, in it.
+/// A folder of a test's own.
 pub struct Folder(tempfile::TempDir);
 
 impl Folder {
+    /// With a scenario, `case.toml`, in it.
     pub fn new(scenario: &str) -> Self {
+        Folder::with(&[("case.toml", scenario)])
+    }
+
+    /// With these files in it, each a name and its text.
+    pub fn with(files: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("case.toml"), scenario).unwrap();
+        for (name, text) in files {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
         Folder(folder)
     }
 
@@ -36,6 +44,18 @@ impl Folder {
         self.command(&["run", "case.toml"]).args(arguments).output().unwrap()
     }
 
+    /// `nbody eval` with words that are separated by spaces.
+    pub fn eval(&self, words: &str) -> Output {
+        self.command(&["eval"]).args(words.split_whitespace()).output().unwrap()
+    }
+
+    /// The CSV of an `eval` that must succeed: header and rows.
+    pub fn table(&self, words: &str) -> (String, Vec<Vec<f64>>) {
+        let out = self.eval(words);
+        assert_eq!(code(&out), 0, "{words}: {}", stderr(&out));
+        rows(&String::from_utf8(out.stdout).unwrap())
+    }
+
     /// As [`run`](Self::run), to the end and with success.
     pub fn done(&self, arguments: &[&str]) {
         let output = self.run(arguments);
@@ -46,6 +66,44 @@ impl Folder {
 /// Both outputs of the program.
 pub fn told(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// What the program said beside its results.
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Header and rows of a CSV of numbers.
+pub fn rows(text: &str) -> (String, Vec<Vec<f64>>) {
+    let mut lines = text.lines();
+    let header = lines.next().unwrap().to_string();
+    (header, lines.map(|l| l.split(',').map(|v| v.parse().unwrap()).collect()).collect())
+}
+
+/// Numbers in [0, 1) without a pattern.
+pub fn random(n: usize) -> Vec<f64> {
+    let mut state = 1u64;
+    let next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    std::iter::repeat_with(next).take(n).collect()
+}
+
+/// The Python of one of the environments of `scripts/setup`, to run this file of `tests/python`; where there is none this is said, and
+/// with NBODY_REQUIRE_READERS=1 fails.
+pub fn python(environment: &str, script: &str) -> Option<Command> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let python = here.join("../..").join(environment).join("bin/python");
+    if !python.exists() {
+        let what = format!("skipped: no {environment} (scripts/setup --test makes it)");
+        assert!(std::env::var_os("NBODY_REQUIRE_READERS").is_none_or(|v| v != "1"), "{what}");
+        eprintln!("{what}");
+        return None;
+    }
+    let mut command = Command::new(python);
+    command.arg(here.join("tests/python").join(script));
+    Some(command)
 }
 
 /// The exit code; -1 after a signal.
