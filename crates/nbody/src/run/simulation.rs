@@ -18,7 +18,7 @@ use super::{Options, Start, report, resume};
 use crate::diagnostics::Diagnostics;
 use crate::fault::Fault;
 use crate::files::checkpoint::Checkpoint;
-use crate::files::snapshot::{Field, Snapshot};
+use crate::files::snapshot::Snapshot;
 use crate::initial::Initial;
 use crate::integrator::Stepper;
 use crate::scenario::{Action, Scenario};
@@ -406,27 +406,11 @@ impl<'a> Simulation<'a> {
         let named = self.last.named(&self.first.unwrap_or_default());
         let force_error = self.verified.last.filter(|e| e.is_finite()).map(|e| ("force_error", e));
         let (step, time, units, fields) = (self.step, self.time(), s.units.snapshot(), s.layout.fields.clone());
+        let diagnostics = named.into_iter().chain(force_error).map(|(n, v)| (n.to_string(), v)).collect();
         let taker = self.taker();
         let taking = move || {
-            let Copied { mut particles, potential, field } = pending().map_err(device)?;
-            let acceleration =
-                Some(taker.motion(&mut particles, &field)).filter(|_| fields.contains(&Field::Acceleration));
-            // Snapshots show the whole potential.
-            let potential = fields.contains(&Field::Potential).then(|| taker.whole_potential(&particles, potential));
-            Ok(Snapshot {
-                time,
-                step,
-                id: (0..particles.len() as u64).collect(),
-                position: particles.position,
-                velocity: particles.velocity,
-                mass: taker.initial.mass.clone(),
-                charge: taker.charged().then(|| taker.initial.charge.clone()),
-                potential,
-                acceleration,
-                units,
-                box_size: 0.0,
-                diagnostics: named.into_iter().chain(force_error).map(|(n, v)| (n.to_string(), v)).collect(),
-            })
+            let copied = pending().map_err(device)?;
+            Ok(Snapshot { time, step, units, diagnostics, ..taker.snapshot(copied, &fields) })
         };
         self.directory.snapshot((step, time), Box::new(taking), &s.layout)
     }

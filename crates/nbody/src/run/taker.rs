@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use crate::diagnostics::{Diagnostics, State};
 use crate::external::External;
+use crate::files::snapshot::{Field, Snapshot};
 use crate::flow;
 use crate::initial::Initial;
 use crate::scenario::Law;
@@ -26,9 +27,19 @@ pub struct Taker {
 }
 
 impl Taker {
-    /// Whether particles have charges, or circulations.
-    pub fn charged(&self) -> bool {
-        self.law != Law::Gravity
+    /// A snapshot of what a copy holds, with these fields; the time and what else a run knows is left out.
+    pub fn snapshot(&self, Copied { mut particles, potential, field }: Copied, fields: &[Field]) -> Snapshot {
+        let acceleration = self.motion(&mut particles, &field);
+        Snapshot {
+            id: (0..particles.len() as u64).collect(),
+            mass: self.initial.mass.clone(),
+            charge: (self.law != Law::Gravity).then(|| self.initial.charge.clone()),
+            potential: fields.contains(&Field::Potential).then(|| self.whole_potential(&particles, potential)),
+            acceleration: fields.contains(&Field::Acceleration).then_some(acceleration),
+            position: particles.position,
+            velocity: particles.velocity,
+            ..Snapshot::default()
+        }
     }
 
     /// Accelerations, coupling · field. Vortices, which have no inertia, have none: their velocities come from the field.
@@ -44,8 +55,8 @@ impl Taker {
         particles.coupling.par_iter().zip(field).map(|(c, e)| e.map(|e| c * e)).collect()
     }
 
-    /// φ of the particles and of the external field, from what the executor sums.
-    pub fn whole_potential(&self, particles: &Particles, mut potential: Vec<f64>) -> Vec<f64> {
+    /// φ of the particles and of the external field, as snapshots show it, from what the executor sums.
+    fn whole_potential(&self, particles: &Particles, mut potential: Vec<f64>) -> Vec<f64> {
         let external = self.external_potential(&particles.position);
         potential.par_iter_mut().for_each(|p| *p *= self.factor);
         potential.iter_mut().zip(&external).for_each(|(p, e)| *p += e);
