@@ -13,8 +13,11 @@ pub fn sample_size(targets: usize) -> usize {
     (4_000_000 / targets.max(1)).clamp(128, 400)
 }
 
-/// Sources that one task adds up.
-const BLOCK: usize = 1 << 14;
+/// Sources that one task adds up: they stay in the first-level cache while the targets pass.
+const BLOCK: usize = 1 << 10;
+
+/// Targets that share each load of sources, and fill the pipelines between them.
+const TOGETHER: usize = 2;
 
 /// Targets to be summed directly, each with the number of targets that it stands for (in any unit).
 pub struct Sample {
@@ -146,37 +149,42 @@ impl Direct<'_> {
     #[inline(always)]
     fn sum<V: Vector<Scalar = f64>, K: Radial<V>>(self, kernel: K) -> Vec<[f64; 4]> {
         let n = self.x.len().next_multiple_of(f64::WIDTH);
-        let mut arrays = [const { Vec::new() }; 4];
-        for (x, q) in self.x.iter().zip(self.q) {
+        let mut arrays = [const { [0.0; BLOCK] }; 4];
+        for (i, (x, q)) in self.x.iter().zip(self.q).enumerate() {
             for d in 0..3 {
-                arrays[d].push(x[d] * self.units[0]);
+                arrays[d][i] = x[d] * self.units[0];
             }
-            arrays[3].push(*q * self.units[1]);
+            arrays[3][i] = *q * self.units[1];
         }
-        for a in &mut arrays {
-            a.resize(n, 0.0);
-        }
+        let [x, y, z, q] = arrays.each_ref().map(|a| &a[..n]);
         let mut out = Vec::with_capacity(self.places.len());
-        for place in self.places {
-            let at = [V::splat(place[0]), V::splat(place[1]), V::splat(place[2])];
-            let mut sums = [V::zero(); 3];
-            let mut largest = V::zero();
-            for j in (0..n).step_by(f64::WIDTH) {
-                let d = [
-                    at[0].sub(V::load(&arrays[0][j..])),
-                    at[1].sub(V::load(&arrays[1][j..])),
-                    at[2].sub(V::load(&arrays[2][j..])),
-                ];
-                let r2 = d[0].mul_add(d[0], d[1].mul_add(d[1], d[2].mul(d[2])));
-                let force = kernel.eval::<false>(r2).1.mul(V::load(&arrays[3][j..]));
-                for c in 0..3 {
-                    sums[c] = force.mul_add(d[c], sums[c]);
-                }
-                largest = largest.max(force.mul(force).mul(r2));
+        for places in self.places.chunks(TOGETHER) {
+            // A last one alone stands in for its neighbour.
+            let mut at = [[V::zero(); 3]; TOGETHER];
+            for k in 0..TOGETHER {
+                let place = places[k.min(places.len() - 1)];
+                at[k] = [V::splat(place[0]), V::splat(place[1]), V::splat(place[2])];
             }
-            let mut lanes = [0.0; 16];
-            largest.store(&mut lanes);
-            out.push([sums[0].sum(), sums[1].sum(), sums[2].sum(), lanes.into_iter().fold(0.0, f64::max)]);
+            let mut sums = [[V::zero(); 3]; TOGETHER];
+            let mut largest = [V::zero(); TOGETHER];
+            for j in (0..n).step_by(f64::WIDTH) {
+                let (x, y, z, q) = (V::load(&x[j..]), V::load(&y[j..]), V::load(&z[j..]), V::load(&q[j..]));
+                for k in 0..TOGETHER {
+                    let (dx, dy, dz) = (at[k][0].sub(x), at[k][1].sub(y), at[k][2].sub(z));
+                    let r2 = dx.mul_add(dx, dy.mul_add(dy, dz.mul(dz)));
+                    let force = kernel.eval::<false>(r2).1.mul(q);
+                    sums[k][0] = force.mul_add(dx, sums[k][0]);
+                    sums[k][1] = force.mul_add(dy, sums[k][1]);
+                    sums[k][2] = force.mul_add(dz, sums[k][2]);
+                    largest[k] = largest[k].max(force.mul(force).mul(r2));
+                }
+            }
+            for k in 0..places.len() {
+                let mut lanes = [0.0; 16];
+                largest[k].store(&mut lanes);
+                let largest = lanes.into_iter().fold(0.0, f64::max);
+                out.push([sums[k][0].sum(), sums[k][1].sum(), sums[k][2].sum(), largest]);
+            }
         }
         out
     }

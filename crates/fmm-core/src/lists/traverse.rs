@@ -69,6 +69,16 @@ const P2L: usize = 2;
 const P2P: usize = 3;
 
 impl<const D: usize> Found<D> {
+    /// Empty, with room for twice as much as this holds.
+    fn room(&self) -> Self {
+        Found {
+            lists: self.lists.each_ref().map(|l| Vec::with_capacity(2 * l.len())),
+            ends: self.ends.each_ref().map(|e| Vec::with_capacity(e.len())),
+            near: Vec::with_capacity(2 * self.near.len()),
+            near_end: Vec::with_capacity(self.near_end.len()),
+        }
+    }
+
     fn push(&mut self, list: usize, source: usize, class: u32) {
         self.lists[list].push(Pair { source: source as u32, class });
     }
@@ -252,17 +262,20 @@ fn distance2<const D: usize>(x: &[f64; D], centre: &[f64; D], half: f64) -> f64 
 fn in_blocks<const D: usize>(cells: Range<usize>, visit: impl Fn(usize, &mut Found<D>) + Sync) -> Vec<Found<D>> {
     const BLOCK: usize = 256;
     let blocks = cells.len().div_ceil(BLOCK);
-    (0..blocks)
-        .into_par_iter()
-        .map(|b| {
-            let mut found = Found::default();
-            for t in cells.start + b * BLOCK..(cells.start + (b + 1) * BLOCK).min(cells.end) {
-                visit(t, &mut found);
-                found.end_cell();
-            }
-            found
-        })
-        .collect()
+    let found = |b: usize, mut found: Found<D>| {
+        for t in cells.start + b * BLOCK..(cells.start + (b + 1) * BLOCK).min(cells.end) {
+            visit(t, &mut found);
+            found.end_cell();
+        }
+        found
+    };
+    if blocks == 0 {
+        return vec![];
+    }
+    // The first block tells how much room the others are likely to want: it lies at a corner, where lists are short.
+    let first = found(0, Found::default());
+    let rest: Vec<_> = (1..blocks).into_par_iter().map(|b| found(b, first.room())).collect();
+    std::iter::once(first).chain(rest).collect()
 }
 
 /// Puts the findings of blocks together, at the end and on all cores: lists are long.
