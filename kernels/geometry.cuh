@@ -17,7 +17,7 @@ constexpr unsigned WORDS = 4, WORD_TILE = THREADS * WORDS;
 constexpr unsigned TARGETS = 32;
 
 // What is told to the host about a tree: places in `state`.
-constexpr unsigned STATE_LEAVES = 24, STATE_DEEP = 25, STATE_COINCIDENT = 26, STATE_KINDS = 27;
+constexpr unsigned STATE_LEAVES = 24, STATE_DEEP = 25, STATE_COINCIDENT = 26, STATE_CROWDED = 27, STATE_KINDS = 28;
 // Kinds of cells: level and octant, that is 8 level + octant. The state ends with the number of cells of each.
 constexpr unsigned KINDS = 8 * (KEY_LEVELS + 1), STATE_SIZE = STATE_KINDS + KINDS;
 // Cells of one kind that a block of the operators takes at once.
@@ -41,8 +41,8 @@ struct SortView {
 // A tree that grows level by level.
 struct GrowthView {
   const double *position;      // [n][3]
-  const uint64_t *key;         // [n], sorted
-  const uint32_t *order;       // [n]
+  uint64_t *key;               // [n], sorted
+  uint32_t *order;             // [n]
   uint32_t *bodies;            // [capacity][2]
   uint32_t *children;          // [capacity][2]
   uint32_t *parent;            // [capacity]

@@ -22,7 +22,34 @@ __device__ inline bool over_full(const GrowthView &v, uint32_t cell) {
   return v.bodies[2 * cell + 1] - v.bodies[2 * cell] > v.leaf_size;
 }
 
+// The low bits of a key, by which passes over all bodies need not have sorted: three digits, eight levels. And the most bodies
+// that may agree in the others: one thread sorts them.
+constexpr unsigned LOW_BITS = 24, MOST_ALIKE = 64;
+
 extern "C" {
+// Sorts each run of bodies that agree in the high bits of their keys by key; bodies of one key keep their order.
+__global__ void __launch_bounds__(THREADS) sort_rest(GrowthView v) {
+  const size_t first = size_t(blockIdx.x) * THREADS + threadIdx.x;
+  if (first + 1 >= v.n) return;
+  const uint64_t high = v.key[first] >> LOW_BITS;
+  if (v.key[first + 1] >> LOW_BITS != high || (first > 0 && v.key[first - 1] >> LOW_BITS == high)) return;
+  for (size_t end = first + 1; end < v.n && v.key[end] >> LOW_BITS == high; end++) {
+    if (end - first == MOST_ALIKE) {
+      v.state[STATE_CROWDED] = 1;
+      return;
+    }
+    const uint64_t key = v.key[end];
+    const uint32_t body = v.order[end];
+    size_t at = end;
+    for (; at > first && v.key[at - 1] > key; at--) {
+      v.key[at] = v.key[at - 1];
+      v.order[at] = v.order[at - 1];
+    }
+    v.key[at] = key;
+    v.order[at] = body;
+  }
+}
+
 // The root.
 __global__ void root(GrowthView v) {
   if (threadIdx.x > 0) return;

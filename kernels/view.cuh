@@ -116,12 +116,13 @@ struct FarView {
 
 // Multipoles of children to their parents', local expansions of parents to their children's.
 struct TranslateView {
-  TreeView tree;                // of the targets
-  const uint32_t *tiles;        // [][CELLS]: target cells of one level and octant, then NONE
+  TreeView tree;
+  const uint32_t *tiles;        // [][CELLS]: children of one level and octant, then NONE
   const void *matrices;         // [8][n][columns]: [octant][source][target coefficient]
-  const void *from;             // [cells][n]
-  void *to;                     // [cells][n]
-  uint32_t first_tile, slots;   // slots: 8 octants of children, or 1 parent
+  void *from;                   // [cells][n]: the expansions that are translated; M2M completes those of the tile's cells first
+  void *to;                     // [cells][n]: L2L adds to it; M2M leaves each cell about its parent's centre there
+  uint32_t first_tile;
+  uint32_t translates;          // 0: nothing but the completing, for the root
   uint32_t n, columns;          // coefficients, and those rounded up to 4
   uint32_t part, depth;         // target coefficients of a block, and source coefficients at a time
 };

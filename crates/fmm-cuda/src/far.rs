@@ -46,7 +46,7 @@ pub struct Far<T: DeviceReal> {
     /// `[tiles][slots][CELLS]`
     table: Buffer<u32>,
     fault: Buffer<u32>,
-    /// Multipoles in the order of the lanes of M2L.
+    /// Multipoles about the centres of their parents, and after M2M in the order of the lanes of M2L.
     packed: Buffer<T>,
     partial: Buffer<T>,
     parts: usize,
@@ -88,7 +88,8 @@ impl<T: DeviceReal> Far<T> {
         let warps = tiles.div_ceil(2) * WARPS * (tables.cut.columns / tables.cut.tiles);
         far.parts = (FILLED / warps.max(1)).clamp(1, MOST_PARTS);
         let slots = if m2l { tiles * tables.slots } else { 0 };
-        let packed = if m2l { (sources + 1) * tables.cut.pitch() } else { 0 };
+        // M2M has its rows in the same place.
+        let packed = if m2l { (sources + 1) * tables.cut.pitch() } else { sources * n };
         let partial = if m2l && far.parts > 1 { far.parts * targets * n } else { 0 };
         let cells = if place.pairs[2] > 0 { targets } else { 0 };
         let more = far.multipoles.growth(sources * n)
@@ -200,8 +201,10 @@ impl<T: DeviceReal> Far<T> {
                 let tiles = place.source_tiles;
                 let mut view = self.translate_view(place.sources, tiles);
                 view.matrices = self.operators.m2m.pointer().cast();
-                (view.from, view.to) = (self.multipoles.pointer().cast(), self.multipoles.pointer().cast());
-                for level in (0..(place.sources.levels - 1) as usize).rev() {
+                // Nothing is packed yet.
+                (view.from, view.to) = (self.multipoles.pointer().cast(), self.packed.pointer().cast());
+                for level in (0..place.sources.levels as usize).rev() {
+                    view.translates = u32::from(level > 0);
                     self.translate(gpu, "m2m", view, tiles.level_start()[level]..tiles.level_start()[level + 1])?;
                 }
                 Ok(())
@@ -210,7 +213,6 @@ impl<T: DeviceReal> Far<T> {
                 let tiles = place.target_tiles;
                 let mut view = self.translate_view(place.targets, tiles);
                 view.matrices = self.operators.l2l.pointer().cast();
-                view.slots = 1;
                 (view.from, view.to) = (self.locals.pointer().cast(), self.locals.pointer().cast());
                 for level in 1..place.targets.levels as usize {
                     self.translate(gpu, "l2l", view, tiles.level_start()[level]..tiles.level_start()[level + 1])?;
@@ -283,7 +285,7 @@ impl<T: DeviceReal> Far<T> {
             from: DevicePointer::null(),
             to: DevicePointer::null(),
             first_tile: 0,
-            slots: 8,
+            translates: 1,
             n: cut.n as u32,
             columns: cut.columns as u32,
             part: 0,

@@ -6,7 +6,7 @@ use fmm_core::tree::Cube;
 
 use crate::Gpu;
 use crate::buffer::Buffer;
-use crate::geometry::{Key, Work, sort};
+use crate::geometry::{DIGITS, Key, Work, sort};
 use crate::view::{Body, Bounds, OrderView, TILE};
 
 /// Lengths and strengths of a sum: what they are multiplied by, powers of two.
@@ -68,7 +68,8 @@ impl Ordered {
         let tiles = n.div_ceil(TILE);
         self.bodies.resize(n)?;
         if sorted {
-            sort(gpu, &mut self.work, points.position, n, Key::Cell(units.cube), &mut self.key, &mut self.order)?;
+            let by = Key::Cell(units.cube);
+            sort(gpu, &mut self.work, points.position, n, by, DIGITS, &mut self.key, &mut self.order)?;
         } else {
             self.order.resize(0)?;
         }

@@ -6,7 +6,7 @@ use fmm_core::{Error, Totals as Sums};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
-use crate::geometry::{Key, Work, sort};
+use crate::geometry::{DIGITS, Key, Work, sort};
 use crate::view::{CHUNK, Sphere, TILE, TOTALS, TotalsView};
 
 /// Blocks that share the particles: the bits of the sums depend on this and not on the device.
@@ -140,7 +140,7 @@ impl Totals {
         }
         let density_center = self.sphere.download()?[0].centre;
         let by = Key::Distance(density_center);
-        sort(gpu, work, view.position, n, by, &mut self.key, &mut self.order)?;
+        sort(gpu, work, view.position, n, by, DIGITS, &mut self.key, &mut self.order)?;
         (view.key, view.order) = (self.key.pointer(), self.order.pointer());
         launch(gpu, "totals_chunks", n.div_ceil(CHUNK), view)?;
         let chunks = self.found(gpu, n.div_ceil(CHUNK))?;

@@ -48,6 +48,13 @@ fn copies(n: usize) -> Points {
     points
 }
 
+/// Bodies of which `crowd` share a cell of a level that keys are not sorted to in passes over all.
+fn crowd(n: usize, crowd: usize) -> Points {
+    let mut points = uniform(n, -0.5, 16).position;
+    points[n - crowd..].iter_mut().for_each(|x| *x = x.map(|c| 0.3 + 1e-5 * c));
+    points
+}
+
 fn sets() -> Vec<(&'static str, Points)> {
     let uniform = |n| uniform(n, 0.0, 10).position;
     let mut sets: Vec<(&str, Points)> =
@@ -60,6 +67,8 @@ fn sets() -> Vec<(&'static str, Points)> {
         ("line", line(30_000)),
         ("far from the origin", uniform(5000).into_iter().map(|x| x.map(|c| 1e6 + c)).collect()),
         ("copies", copies(9000)),
+        ("a few in one cell", crowd(5000, 60)),
+        ("a crowd in one cell", crowd(5000, 400)),
     ]);
     sets
 }

@@ -14,5 +14,6 @@ pub(crate) use sort::{Key, sort};
 pub use survey::Survey;
 pub use tiles::Tiles;
 pub use tree::DeviceTree;
+pub(crate) use view::DIGITS;
 pub use work::Work;
 pub(crate) use work::launch;

@@ -1,4 +1,4 @@
-//! Keys of positions, sorted: by key, then by index.
+//! Keys of positions, sorted: by key, or by its first digits alone, then by index.
 
 use cust::memory::DevicePointer;
 use fmm_core::Error;
@@ -21,13 +21,16 @@ pub enum Key {
     Distance([f64; 3]),
 }
 
-/// Queues the keys of `n` positions, `[n][3]`, their sort, and the index of the body that each belongs to.
+/// Queues the keys of `n` positions, `[n][3]`, their sort by the `digits` most significant of their [`DIGITS`] digits, and the index of the
+/// body that each belongs to.
+#[expect(clippy::too_many_arguments, reason = "what is sorted, by what, and to where")]
 pub fn sort(
     gpu: &Gpu,
     work: &mut Work,
     position: DevicePointer<f64>,
     n: usize,
     by: Key,
+    digits: usize,
     key: &mut Buffer<u64>,
     order: &mut Buffer<u32>,
 ) -> Result<(), Error> {
@@ -45,15 +48,18 @@ pub fn sort(
     }
     work.mark(gpu, "keys")?;
     work.bins.fill(gpu.stream(), 0)?;
-    let tickets = work.tickets(gpu, DIGITS)?;
+    let tickets = work.tickets(gpu, digits)?;
+    // There and back: an odd number of passes begins where an even one turns.
+    let places = [(key.pointer(), order.pointer()), (work.key.pointer(), work.index.pointer())];
+    let at = |pass: usize| places[(digits - pass) % 2];
     let tiles = n.div_ceil(SORT_TILE);
     let mut view = SortView {
         position,
         bins: work.bins.pointer(),
         key: DevicePointer::null(),
         index: DevicePointer::null(),
-        key_out: key.pointer(),
-        index_out: order.pointer(),
+        key_out: at(0).0,
+        index_out: at(0).1,
         status: DevicePointer::null(),
         ticket: tickets,
         corner,
@@ -67,15 +73,12 @@ pub fn sort(
         launch(gpu, keys, n.div_ceil(THREADS).min(SHARES), THREADS, &view)?;
         work.mark(gpu, "sort")?;
         launch(gpu, "sort_bins", DIGITS, RADIX, &view)?;
-        for digit in 0..DIGITS {
+        for pass in 0..digits {
             (view.status, view.epoch) = work.launch(gpu, tiles * RADIX)?;
-            view.digit = digit as u32;
-            view.ticket = tickets.add(digit);
-            // There and back: the last of an even number of passes ends where it shall.
-            let own = (key.pointer(), order.pointer());
-            let other = (work.key.pointer(), work.index.pointer());
-            let ((key, index), (key_out, index_out)) = if digit % 2 == 0 { (own, other) } else { (other, own) };
-            let index = if digit == 0 { DevicePointer::null() } else { index };
+            view.digit = (DIGITS - digits + pass) as u32;
+            view.ticket = tickets.add(pass);
+            let ((key, index), (key_out, index_out)) = (at(pass), at(pass + 1));
+            let index = if pass == 0 { DevicePointer::null() } else { index };
             launch(gpu, "sort_pass", tiles, THREADS, &SortView { key, index, key_out, index_out, ..view })?;
         }
     }

@@ -7,7 +7,7 @@ use fmm_core::tree::Cube;
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::geometry::sort::{Key, sort};
-use crate::geometry::view::{FOUND_BOUNDS, FOUND_LEVELS, FOUND_SIZE, SurveyView, THREADS};
+use crate::geometry::view::{DIGITS, FOUND_BOUNDS, FOUND_LEVELS, FOUND_SIZE, SurveyView, THREADS};
 use crate::geometry::work::{Work, launch};
 use crate::order::Points;
 use crate::view::{Bounds, OrderView, TILE};
@@ -98,7 +98,7 @@ impl Survey {
             launch(gpu, "survey_join", 1, THREADS, &view)?;
         }
         if dense {
-            sort(gpu, work, self.sample.pointer(), count, Key::Cell(cube), &mut self.key, &mut self.order)?;
+            sort(gpu, work, self.sample.pointer(), count, Key::Cell(cube), DIGITS, &mut self.key, &mut self.order)?;
             view.key = self.key.pointer();
             // SAFETY: as above.
             unsafe { launch(gpu, "survey_levels", blocks, THREADS, &view)? };

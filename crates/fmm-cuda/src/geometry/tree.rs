@@ -9,8 +9,8 @@ use crate::buffer::Buffer;
 use crate::geometry::sort::{Key, sort};
 use crate::geometry::tiles::Tiles;
 use crate::geometry::view::{
-    CellsView, GrowthView, KEY_LEVELS, RADIX, STATE_COINCIDENT, STATE_DEEP, STATE_KINDS, STATE_LEAVES, STATE_SIZE,
-    THREADS, WORD_TILE,
+    CellsView, DIGITS, GrowthView, KEY_LEVELS, RADIX, STATE_COINCIDENT, STATE_CROWDED, STATE_DEEP, STATE_KINDS,
+    STATE_LEAVES, STATE_SIZE, THREADS, WORD_TILE,
 };
 use crate::geometry::work::{Work, launch};
 
@@ -19,6 +19,10 @@ const SHARES: usize = 1056;
 
 /// Blocks that share the cells where kinds are counted: each adds its counts to those of all.
 const KIND_SHARES: usize = 132;
+
+/// Digits that keys are sorted by in passes over all bodies: 13 levels. Few bodies share a cell of that level; these are sorted by the rest of
+/// their keys among themselves.
+const COARSE: usize = 5;
 
 /// Cells over sorted bodies, on the device: the arrays of [`Tree`], whose documentation says what they hold.
 #[derive(Default)]
@@ -49,6 +53,8 @@ pub struct DeviceTree {
     level_start: Vec<u32>,
     coincident_pairs: u64,
     on_host: bool,
+    /// Whether too many bodies agree in the [`COARSE`] digits of their keys to be sorted by the others afterwards.
+    crowded: bool,
 }
 
 impl DeviceTree {
@@ -77,7 +83,9 @@ impl DeviceTree {
         if n == 0 {
             return self.upload(&Tree::octree(&[], cube, leaf_size));
         }
-        sort(gpu, work, position.pointer(), n, Key::Cell(cube), &mut self.key, &mut self.order)?;
+        let by = Key::Cell(cube);
+        let mut digits = if self.crowded { DIGITS } else { COARSE };
+        sort(gpu, work, position.pointer(), n, by, digits, &mut self.key, &mut self.order)?;
         // Twice what uniform sets need; where that is not enough, what was needed says how much is.
         let mut capacity = self.bodies.capacity().max(n / leaf_size * 6 + 4096);
         // As deep as the last tree, if there was one: a launch for each level that may be takes longer than most levels do.
@@ -85,6 +93,12 @@ impl DeviceTree {
             if self.level_start.is_empty() { KEY_LEVELS } else { (self.level_start.len() - 1).min(KEY_LEVELS) };
         loop {
             let state = self.grow(gpu, work, position.pointer(), cube, leaf_size, capacity, depths)?;
+            if digits < DIGITS && state[STATE_CROWDED] != 0 {
+                // And so the next time: sets change little from sum to sum.
+                (digits, self.crowded) = (DIGITS, true);
+                sort(gpu, work, position.pointer(), n, by, digits, &mut self.key, &mut self.order)?;
+                continue;
+            }
             let cells = state[KEY_LEVELS + 1] as usize;
             if depths < KEY_LEVELS && state[depths + 1] > state[depths] {
                 depths = KEY_LEVELS;
@@ -168,6 +182,7 @@ impl DeviceTree {
         };
         // SAFETY: all arrays have the lengths that the view says.
         unsafe {
+            launch(gpu, "sort_rest", n.div_ceil(THREADS), THREADS, &view)?;
             launch(gpu, "root", 1, 32, &view)?;
             for depth in 0..depths {
                 view.depth = depth as u32;

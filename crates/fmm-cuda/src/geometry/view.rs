@@ -23,8 +23,10 @@ pub const STATE_LEAVES: usize = 24;
 pub const STATE_DEEP: usize = 25;
 /// Place of the number of coincident pairs.
 pub const STATE_COINCIDENT: usize = 26;
+/// Place of the flag of a tree whose bodies have to be sorted by all digits of their keys.
+pub const STATE_CROWDED: usize = 27;
 /// First place of the numbers of cells of each kind.
-pub const STATE_KINDS: usize = 27;
+pub const STATE_KINDS: usize = 28;
 /// Kinds of cells: level and octant, that is 8 level + octant.
 pub const KINDS: usize = 8 * (KEY_LEVELS + 1);
 /// Length of the state of a tree.

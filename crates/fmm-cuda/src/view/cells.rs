@@ -82,20 +82,20 @@ pub struct FarView {
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
 pub struct TranslateView {
-    /// Of the targets.
+    /// Of the cells.
     pub tree: TreeView,
-    /// Target cells of one level and octant, then [`NONE`](super::NONE). `[][CELLS]`
+    /// Children of one level and octant, then [`NONE`](super::NONE). `[][CELLS]`
     pub tiles: DevicePointer<u32>,
     /// `[8][n][columns]`
     pub matrices: DevicePointer<u8>,
-    /// `[cells][n]`
+    /// The expansions that are translated; M2M completes those of the tile's cells first. `[cells][n]`
     pub from: DevicePointer<u8>,
-    /// `[cells][n]`
+    /// L2L adds to it; M2M leaves each cell about its parent's centre there. `[cells][n]`
     pub to: DevicePointer<u8>,
     /// The tile of block 0.
     pub first_tile: u32,
-    /// 8 octants of children, or 1 parent.
-    pub slots: u32,
+    /// 0: nothing but the completing, for the root.
+    pub translates: u32,
     /// Coefficients of an expansion.
     pub n: u32,
     /// The same rounded up to a multiple of 4.
