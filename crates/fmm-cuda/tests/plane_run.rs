@@ -81,7 +81,8 @@ fn vortices_flow_as_on_the_cores() {
     for (executor, told) in both.iter_mut().zip(&mut told) {
         for step in 0..2 {
             told.push(executor.begin_flow().unwrap());
-            for (weight, h, summed) in [(0.25, 1e-3, false), (0.0, 2e-3, false), (0.75, 4e-3, true)] {
+            // Steps so short that nothing goes far in the nearest blobs, whose flow would pull apart what rounding has parted.
+            for (weight, h, summed) in [(0.25, 1e-5, false), (0.0, 2e-5, false), (0.75, 4e-5, true)] {
                 executor.forces(&mut StageTimes::default()).unwrap();
                 let change = executor.flow(weight).unwrap();
                 assert_eq!(change.is_infinite(), told.len() % 4 == 1, "step {step}: {change}");
