@@ -112,10 +112,35 @@ struct ExchangeView {
   const double *potential;     // [n]
   const double *g;             // [n][2]
   double *potential_out;       // [n]; null: not wanted
-  double *field_out;           // [n][2]
+  double *field_out;           // [n][width]
   double scale, strength;      // of coordinates and strengths, or of the potential
   double sign[2];              // of G to field
-  uint32_t n, unused;
+  uint32_t n, width;           // width: numbers of a field_out, those after the second zero
+};
+
+// Numbers that a block finds about its points.
+constexpr unsigned FLAT_FOUND = 5;
+
+// Points out of particles in space.
+struct FlattenView {
+  const double *position;      // [n][3]
+  double *points;              // [n][2]
+  double *found;               // [blocks][FLAT_FOUND]: largest x, y, -x, -y; 1 if one is no number
+  uint64_t n;
+};
+
+// A step of vortices.
+struct FlowView {
+  double *position;            // [n][3]
+  const double *field;         // [n][3]
+  const double *coupling;      // [n]
+  double *start;               // [n][2]: where the step began
+  double *velocity;            // [n][2]
+  double *sum;                 // [n][2]: of weighed velocities
+  double *largest;             // [blocks]
+  double weight, h;
+  uint64_t n;
+  uint32_t first, summed;      // whether no velocities came before; whether the sum leads on
 };
 
 extern "C" __device__ const unsigned planar_layout[] = {
@@ -125,6 +150,7 @@ extern "C" __device__ const unsigned planar_layout[] = {
     offsetof(ConnectView, tiles), sizeof(PlaneView), offsetof(PlaneView, at), offsetof(PlaneView, core),
     offsetof(PlaneView, same), sizeof(AllPairsView), offsetof(AllPairsView, core), offsetof(AllPairsView, same),
     sizeof(ExchangeView), offsetof(ExchangeView, points), offsetof(ExchangeView, sign),
+    FLAT_FOUND, sizeof(FlattenView), sizeof(FlowView), offsetof(FlowView, weight), offsetof(FlowView, summed),
 };
 
 // A run of points.

@@ -213,7 +213,15 @@ __global__ void __launch_bounds__(PLANE_THREADS) planar_return(ExchangeView v) {
   if (i >= v.n) return;
   const size_t to = v.order ? v.order[i] : i;
   const double2 g = reinterpret_cast<const double2 *>(v.g)[i];
-  reinterpret_cast<double2 *>(v.field_out)[to] = make_double2(g.x * v.sign[0], g.y * v.sign[1]);
+  double *field = v.field_out + v.width * to;
+  const double2 e = make_double2(g.x * v.sign[0], g.y * v.sign[1]);
+  if (v.width == 2) {
+    *reinterpret_cast<double2 *>(field) = e;
+  } else {
+    field[0] = e.x;
+    field[1] = e.y;
+    field[2] = 0;
+  }
   if (v.potential_out) v.potential_out[to] = v.potential[i] * v.strength;
 }
 }

@@ -39,15 +39,15 @@ __device__ inline double distance2(const double *x, const double *centre) {
 __device__ inline double weight_of(const TotalsView &v, uint64_t i) { return v.massless ? 1 : v.mass[i]; }
 
 extern "C" {
-// Energies, momenta, virial, centres, and the largest |m|, of a share of the particles.
+// Energies, momenta, virial, centres, moments of the strengths, and the largest |m|, of a share of the particles.
 __global__ void __launch_bounds__(TILE) totals_sums(TotalsView v) {
   constexpr unsigned COUNT = TOTALS - 1;
   double sum[COUNT] = {}, largest = 0;
   for (uint64_t i = uint64_t(blockIdx.x) * TILE + threadIdx.x; i < v.n; i += uint64_t(gridDim.x) * TILE) {
     const double *x = v.position + 3 * i, *u = v.velocity + 3 * i, *e = v.field + 3 * i;
-    const double m = v.mass[i], c = v.coupling[i];
+    const double m = v.mass[i], c = v.coupling[i], q = v.strength[i];
     sum[0] += 0.5 * m * (u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
-    sum[1] += v.strength[i] * (0.5 * v.potential[i]);
+    sum[1] += q * (0.5 * v.potential[i]);
     sum[8] += m * (x[0] * (c * e[0]) + x[1] * (c * e[1]) + x[2] * (c * e[2]));
     sum[9] += m;
     for (unsigned d = 0; d < 3; d++) {
@@ -56,7 +56,9 @@ __global__ void __launch_bounds__(TILE) totals_sums(TotalsView v) {
       sum[5 + d] += m * (x[y] * u[z] - x[z] * u[y]);
       sum[10 + d] += m * x[d];
       sum[13 + d] += x[d];
+      sum[16 + d] += q * x[d];
     }
+    sum[19] += q * (x[0] * x[0] + x[1] * x[1] + x[2] * x[2]);
     largest = fmax(largest, fabs(m));
   }
   block_sums<COUNT>(sum);

@@ -249,7 +249,7 @@ struct GatherView {
 };
 
 // Sums of one share of the particles, and particles of a chunk in the order of their distances.
-constexpr unsigned TOTALS = 17, CHUNK = 4096;
+constexpr unsigned TOTALS = 21, CHUNK = 4096;
 
 // A sphere that shrinks about the densest part.
 struct Sphere {

@@ -38,6 +38,32 @@ pub trait Executor: Send {
     /// x += h v.
     fn drift(&mut self, h: f64, times: &mut StageTimes);
 
+    /// Begins a step of point vortices, whose velocities are u = coupling · (e_y, −e_x) of the field e: it starts at the present positions.
+    /// Tells their largest coordinate.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where there are no vortices.
+    fn begin_flow(&mut self) -> Result<f64, Error> {
+        Err(Error::Unsupported("only particles in the plane flow".into()))
+    }
+
+    /// Takes the velocities u of the last [`forces`](Executor::forces), adds `weight` times these to the step's sum of velocities, and tells
+    /// the largest component of their change from those of the call before, infinite in the first of a step.
+    ///
+    /// # Errors
+    /// Those of [`begin_flow`](Executor::begin_flow), and what keeps an executor from it.
+    fn flow(&mut self, _weight: f64) -> Result<f64, Error> {
+        self.begin_flow()
+    }
+
+    /// Goes to x = start + `h` u with the velocities of the last [`flow`](Executor::flow), or if `summed` with the step's sum of them.
+    ///
+    /// # Errors
+    /// Those of [`flow`](Executor::flow).
+    fn flow_to(&mut self, _h: f64, _summed: bool) -> Result<(), Error> {
+        self.begin_flow().map(|_| ())
+    }
+
     /// Checks that positions and velocities are finite.
     ///
     /// # Errors

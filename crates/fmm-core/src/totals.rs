@@ -24,6 +24,10 @@ pub struct Totals {
     pub angular_momentum: [f64; 3],
     /// Clausius' virial Σ m x·a with the accelerations a = coupling · field.
     pub clausius: f64,
+    /// Σ q x.
+    pub first_moment: [f64; 3],
+    /// Σ q |x|².
+    pub second_moment: f64,
     /// Centres and Lagrangian radii.
     pub extent: Extent,
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cust::memory::DevicePointer;
 use fmm_core::accuracy::Strengths;
+use fmm_core::planar::{self, Blob, Kernel};
 use fmm_core::{
     Choice, Copied, Error, Executor, Method, Particles, Pending, Precision, Settings, Stage, StageTimes, Totals,
 };
@@ -15,6 +16,7 @@ use crate::direct::{self, Output, Request};
 use crate::frozen::Freezer;
 use crate::inputs::Inputs;
 use crate::order::Units;
+use crate::planar::{Flat, Vortices};
 use crate::totals::{self, Totals as Summing};
 use crate::view::{CheckView, StepView, TILE};
 
@@ -25,13 +27,15 @@ const SHARES: usize = 512;
 ///
 /// [`forces`](Executor::forces) sums the field alone unless the potential [is wanted](Executor::want_potential); otherwise the potential of
 /// pairs is summed from the same positions when it is asked for. Coincident pairs are counted by trees, and for
-/// direct sums when particles are uploaded.
+/// direct sums when particles are uploaded. In the plane sums have both, and coincident pairs are counted when they are asked for.
 ///
 /// A failure of the device in a call that returns no error is told by the next call that does; copies are NaN until then.
 pub struct CudaExecutor {
     // Dropped in this order: arrays before the GPU whose memory they are.
     state: State,
     arrays: Arrays,
+    /// Of particles in the plane.
+    flat: Option<Flat>,
     summing: Summing,
     freezer: Freezer,
     settings: Settings,
@@ -75,9 +79,25 @@ impl CudaExecutor {
     /// [`Error::Range`] if a setting lies outside its range.
     pub fn new(gpu: Gpu, settings: Settings) -> Result<Self, Error> {
         settings.check()?;
-        Ok(CudaExecutor {
+        Ok(Self::with(gpu, settings, None))
+    }
+
+    /// An executor without particles that sums a kernel of the plane over x and y: as [`fmm_core::CpuExecutor::in_plane`]. Coincident pairs are
+    /// counted by the host when it is asked for them.
+    ///
+    /// # Errors
+    /// As [`fmm_core::planar::evaluate`] for settings and blobs.
+    pub fn in_plane(gpu: Gpu, settings: Settings, kernel: Kernel, blob: Blob) -> Result<Self, Error> {
+        planar::check(&settings)?;
+        let flat = Flat::new(kernel, blob)?;
+        Ok(Self::with(gpu, settings, Some(flat)))
+    }
+
+    fn with(gpu: Gpu, settings: Settings, flat: Option<Flat>) -> Self {
+        CudaExecutor {
             state: State::default(),
             arrays: Arrays::default(),
+            flat,
             summing: Summing::default(),
             freezer: Freezer::default(),
             settings: settings.simplified(),
@@ -92,7 +112,7 @@ impl CudaExecutor {
             coincident_pairs: 0,
             failed: None,
             gpu,
-        })
+        }
     }
 
     /// The GPU.
@@ -156,6 +176,21 @@ impl CudaExecutor {
         Err(Error::NotFinite { what, index: first / 3, value: all[first], count })
     }
 
+    /// The vortices of a flow.
+    fn vortices(&self) -> Vortices {
+        let State { inputs, field, coupling, .. } = &self.state;
+        let (position, field, coupling) = (inputs.position.pointer(), field.pointer(), coupling.pointer());
+        Vortices { position, field, coupling, n: self.strength.len() }
+    }
+
+    /// What has become of the particles in the plane, by an operation of a flow.
+    fn flow_by<R>(&mut self, work: impl FnOnce(&mut Flat, &Gpu, Vortices) -> Result<R, Error>) -> Result<R, Error> {
+        self.enter()?;
+        let vortices = self.vortices();
+        let flat = self.flat.as_mut().ok_or_else(|| Error::Unsupported("only particles in the plane flow".into()))?;
+        work(flat, &self.gpu, vortices)
+    }
+
     /// Sums the potential of the last forces where they were summed alone, with the bodies as these have arranged them, wherever they
     /// have drifted since.
     fn complete(&mut self) -> Result<(), Error> {
@@ -215,6 +250,9 @@ impl Executor for CudaExecutor {
         self.strengths = Strengths::of(strength);
         (self.choice, self.units, self.summed, self.whole) = (None, None, false, false);
         // What is refused is refused before the first step.
+        if let Some(flat) = &mut self.flat {
+            return flat.take(&self.gpu, &self.settings, strength);
+        }
         let ends = self.state.inputs.ends();
         let (.., resolved) = attempt::resolve(&self.gpu, &mut self.arrays, &self.settings, ends, self.strengths)?;
         let direct = resolved.method == Method::Direct;
@@ -225,6 +263,17 @@ impl Executor for CudaExecutor {
     fn forces(&mut self, times: &mut StageTimes) -> Result<(), Error> {
         self.enter()?;
         (self.summed, self.whole) = (false, false);
+        if let Some(flat) = &mut self.flat {
+            let State { inputs, field, potential, .. } = &mut self.state;
+            let position = (inputs.position.pointer(), inputs.position.len());
+            let summed = flat.sum(&self.gpu, &self.settings, position.0, (potential, field), times)?;
+            if summed.is_none() {
+                self.finite("position", position.0, position.1)?;
+            }
+            // Potentials come with the field, which costs little more.
+            (self.choice, self.summed, self.whole) = (summed, true, true);
+            return Ok(());
+        }
         let State { inputs, field, potential, .. } = &mut self.state;
         let potential = self.wanted.then_some(potential);
         let bodies = Bodies { inputs, host: None, strengths: self.strengths, field, potential };
@@ -246,6 +295,18 @@ impl Executor for CudaExecutor {
         let (x, v) = (self.state.inputs.position.pointer(), self.state.velocity.pointer());
         let done = times.time(Stage::Drift, || self.advance(x, v, DevicePointer::null(), h));
         self.keep(done, ());
+    }
+
+    fn begin_flow(&mut self) -> Result<f64, Error> {
+        self.flow_by(|flat, gpu, vortices| flat.flow.begin(gpu, vortices))
+    }
+
+    fn flow(&mut self, weight: f64) -> Result<f64, Error> {
+        self.flow_by(|flat, gpu, vortices| flat.flow.take(gpu, vortices, weight))
+    }
+
+    fn flow_to(&mut self, h: f64, summed: bool) -> Result<(), Error> {
+        self.flow_by(|flat, gpu, vortices| flat.flow.reach(gpu, vortices, h, summed))
     }
 
     fn check(&mut self) -> Result<(), Error> {
@@ -295,7 +356,8 @@ impl Executor for CudaExecutor {
     fn totals(&mut self, mass: &[f64]) -> Result<Option<Totals>, Error> {
         self.enter()?;
         let n = self.strength.len();
-        if !self.summed || mass.len() != n {
+        let potential = self.flat.as_ref().is_none_or(Flat::has_potential);
+        if !self.summed || mass.len() != n || !potential {
             return Ok(None);
         }
         let gravity = *self.state.gravity.get_or_insert_with(|| mass == self.strength.as_slice());
@@ -328,6 +390,9 @@ impl Executor for CudaExecutor {
     }
 
     fn coincident_pairs(&self) -> u64 {
-        self.coincident_pairs
+        match &self.flat {
+            Some(flat) if self.summed && self.gpu.enter().is_ok() => flat.coincident_pairs(),
+            _ => self.coincident_pairs,
+        }
     }
 }

@@ -106,6 +106,8 @@ impl Totals {
             momentum: three(2),
             angular_momentum: three(5),
             clausius: sum[8],
+            first_moment: three(16),
+            second_moment: sum[19],
             extent,
         })
     }

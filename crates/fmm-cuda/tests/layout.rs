@@ -107,7 +107,20 @@ fn every_kernel_is_there_for_every_capability() {
     {
         names.push(format!("planar_{operator}"));
     }
-    for step in ["keys", "ranks", "lists", "boxes", "split", "leaves", "connect", "swap"] {
+    for step in [
+        "keys",
+        "ranks",
+        "lists",
+        "boxes",
+        "split",
+        "leaves",
+        "connect",
+        "swap",
+        "flatten",
+        "flow_begin",
+        "flow",
+        "flow_to",
+    ] {
         names.push(format!("planar_{step}"));
     }
     for blob in ["point", "algebraic", "gaussian"] {

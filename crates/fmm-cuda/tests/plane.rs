@@ -76,8 +76,8 @@ fn same_geometry(
     let problem = Problem::new(settings, Kernel::Harmonic, blob, from, given, at).unwrap();
     plane.upload(gpu, &problem).unwrap();
     let choice = plane.sum(gpu, &problem, &mut StageTimes::default()).unwrap();
-    let (tolerance, scale) = (settings.tolerance, power(-problem.global));
-    let plan = Plan::new(choice, tolerance, problem.blob, from, at, scale, &mut StageTimes::default());
+    let (tolerance, scale) = (settings.tolerance, power(-problem.request.global));
+    let plan = Plan::new(choice, tolerance, problem.request.blob, from, at, scale, &mut StageTimes::default());
     let (targets, sources, lists) = plane.geometry().unwrap();
     for (name, found, expected) in
         [("targets", Some(&targets), Some(&plan.targets)), ("sources", sources.as_ref(), plan.sources.as_ref())]

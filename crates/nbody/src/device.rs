@@ -53,6 +53,11 @@ impl Device {
     /// What may be given.
     pub const ALLOWED: &'static str = "allowed: auto, cpu, cuda, cuda:N with N the number of a GPU from 0";
 
+    /// The CPU in place of `auto` for what no GPU does: they sum in the plane in double precision alone.
+    fn fitting(self, settings: &Settings, plane: bool) -> Device {
+        if self == Device::Auto && plane && settings.precision == Precision::F32 { Device::Cpu } else { self }
+    }
+
     /// The GPU that sums of so many pairs go to; `None` is the CPU. `note` hears why `auto` takes the CPU,
     /// but not that there are too few pairs.
     fn resolve(self, pairs: f64, note: impl FnOnce(String)) -> Result<Option<Gpu>, Fault> {
@@ -89,21 +94,15 @@ pub fn executor(
     quiet: bool,
 ) -> Result<Box<dyn Executor>, Fault> {
     let refused = |e: Error| Fault::new(65, e.to_string());
+    let gpu = device.fitting(settings, plane.is_some()).resolve((n as f64).powi(2), tell(quiet))?;
     let settings = settings.clone();
-    if let Some((kernel, blob)) = plane {
-        if let Device::Cuda(_) = device {
-            let line = format!("device = {device}: sums in the plane are on the cores alone; device auto or cpu");
-            return Err(Fault::new(69, line));
-        }
-        return Ok(Box::new(CpuExecutor::in_plane(settings, kernel, blob).map_err(refused)?));
-    }
-    match device.resolve((n as f64).powi(2), tell(quiet))? {
-        Some(gpu) => {
-            compiled(&gpu).into_iter().for_each(tell(quiet));
-            Ok(Box::new(CudaExecutor::new(gpu, settings).map_err(refused)?))
-        }
-        None => Ok(Box::new(CpuExecutor::new(settings).map_err(refused)?)),
-    }
+    gpu.iter().filter_map(compiled).for_each(tell(quiet));
+    Ok(match (gpu, plane) {
+        (Some(gpu), None) => Box::new(CudaExecutor::new(gpu, settings).map_err(refused)?),
+        (Some(gpu), Some((k, blob))) => Box::new(CudaExecutor::in_plane(gpu, settings, k, blob).map_err(refused)?),
+        (None, None) => Box::new(CpuExecutor::new(settings).map_err(refused)?),
+        (None, Some((k, blob))) => Box::new(CpuExecutor::in_plane(settings, k, blob).map_err(refused)?),
+    })
 }
 
 /// Positions of the sources, their strengths, and positions of the targets where they are others.
@@ -147,11 +146,9 @@ pub fn evaluate_plane(
     quiet: bool,
     fault: fn(Error) -> Fault,
 ) -> Result<(planar::Evaluation, Device), Fault> {
-    let pairs = problem.size.sources as f64 * problem.size.targets as f64;
-    // GPUs sum in double precision alone.
-    let device =
-        if device == Device::Auto && problem.settings.precision == Precision::F32 { Device::Cpu } else { device };
-    match device.resolve(pairs, tell(quiet))? {
+    let size = problem.request.size;
+    let pairs = size.sources as f64 * size.targets as f64;
+    match device.fitting(&problem.request.settings, true).resolve(pairs, tell(quiet))? {
         Some(gpu) => {
             compiled(&gpu).into_iter().for_each(tell(quiet));
             let place = Device::Cuda(gpu.description().ordinal);

@@ -95,18 +95,17 @@ impl Diagnostics {
         Diagnostics { vortices: true, potential, momentum, angular_momentum, extent, ..Diagnostics::default() }
     }
 
-    /// From what the executor has summed, where potential energies are `sign` times what it calls interaction. There is no external field.
-    pub fn from_totals(totals: &Totals, sign: f64) -> Self {
-        let &Totals { kinetic, interaction, momentum, angular_momentum, clausius, extent } = totals;
-        Diagnostics {
-            vortices: false,
-            kinetic,
-            potential: sign * interaction,
-            momentum,
-            angular_momentum,
-            clausius,
-            extent,
+    /// From what the executor has summed, where potential energies are `sign` times what it calls interaction, of vortices or of particles with
+    /// masses. There is no external field.
+    pub fn from_totals(totals: &Totals, sign: f64, vortices: bool) -> Self {
+        let &Totals { kinetic, interaction, momentum, angular_momentum, clausius, extent, .. } = totals;
+        let potential = sign * interaction;
+        if vortices {
+            let ([x, y, _], second) = (totals.first_moment, totals.second_moment);
+            let (momentum, angular_momentum) = ([x, y, 0.0], [0.0, 0.0, second]);
+            return Diagnostics { vortices, potential, momentum, angular_momentum, extent, ..Diagnostics::default() };
         }
+        Diagnostics { vortices, kinetic, potential, momentum, angular_momentum, clausius, extent }
     }
 
     /// E = T + W.

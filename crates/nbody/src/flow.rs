@@ -2,15 +2,9 @@
 //!
 //! Vortices have no inertia, so there is nothing to kick. The classical Runge-Kutta scheme is of fourth order and takes
 //! four sums a step; the implicit midpoint rule, x' = x + h u((x + x')/2), is of second order and symplectic, and is solved by
-//! iteration. Both move the particles of any executor by taking them out and handing them back.
+//! iteration. Both move the particles where these are.
 
 use fmm_core::{Error, Executor, StageTimes};
-use rayon::prelude::*;
-
-/// Velocities from the field e = −∇Σ Γ log r: u = coupling · (e_y, −e_x), with 1/(2π) as coupling.
-pub fn velocities(coupling: &[f64], field: &[[f64; 3]]) -> Vec<[f64; 3]> {
-    coupling.par_iter().zip(field).map(|(c, e)| [c * e[1], -(c * e[0]), 0.0]).collect()
-}
 
 /// How the classical Runge-Kutta scheme adds up its four velocities, and how far along the last of them the next is taken.
 const RUNGE_KUTTA: [(f64, f64); 4] = [(1.0 / 6.0, 0.5), (1.0 / 3.0, 0.5), (1.0 / 3.0, 1.0), (1.0 / 6.0, 0.0)];
@@ -24,35 +18,19 @@ const CONVERGED: f64 = 1e-15;
 /// Where rounding, or the tolerance of the sums, keeps changes from becoming smaller, they may be this large.
 const STALLED: f64 = 1e-6;
 
-/// A vector of each particle.
-type Vectors = Vec<[f64; 3]>;
-
-/// The velocities at the present positions of the executor, whose forces are up to date with them.
-fn present(executor: &mut dyn Executor, coupling: &[f64]) -> Vectors {
-    velocities(coupling, &executor.field().1)
-}
-
-/// x + h u.
-fn moved(x: &[[f64; 3]], u: &[[f64; 3]], h: f64) -> Vectors {
-    x.par_iter().zip(u).map(|(x, u)| std::array::from_fn(|k| x[k] + h * u[k])).collect()
-}
-
 /// One step of length `h` by Runge and Kutta; the forces must belong to the positions, and will not afterwards.
 ///
 /// # Errors
-/// Those of [`Executor::forces`].
+/// Those of [`Executor::forces`] and [`Executor::flow`].
 pub fn runge_kutta(executor: &mut dyn Executor, h: f64, times: &mut StageTimes) -> Result<(), Error> {
-    let mut particles = executor.particles();
-    let start = particles.position.clone();
-    let mut sum = vec![[0.0; 3]; start.len()];
+    executor.begin_flow()?;
     for (k, (weight, next)) in RUNGE_KUTTA.into_iter().enumerate() {
         if k > 0 {
             executor.forces(times)?;
         }
-        let u = present(executor, &particles.coupling);
-        sum = moved(&sum, &u, weight);
-        particles.position = if next > 0.0 { moved(&start, &u, next * h) } else { moved(&start, &sum, h) };
-        executor.upload(&particles)?;
+        executor.flow(weight)?;
+        let last = next == 0.0;
+        executor.flow_to(if last { h } else { next * h }, last)?;
     }
     Ok(())
 }
@@ -60,25 +38,18 @@ pub fn runge_kutta(executor: &mut dyn Executor, h: f64, times: &mut StageTimes) 
 /// One step of length `h` by the implicit midpoint rule, under the same conditions.
 ///
 /// # Errors
-/// Those of [`Executor::forces`]; [`Error::Unsupported`] where the iteration does not converge.
+/// Those of [`Executor::forces`] and [`Executor::flow`]; [`Error::Unsupported`] where the iteration does not converge.
 pub fn midpoint(executor: &mut dyn Executor, h: f64, times: &mut StageTimes) -> Result<(), Error> {
-    let mut particles = executor.particles();
-    let start = particles.position.clone();
-    let size = start.par_iter().map(|x| x[0].abs().max(x[1].abs())).reduce(|| 0.0, f64::max);
-    let mut u = present(executor, &particles.coupling);
+    let size = executor.begin_flow()?;
+    executor.flow(0.0)?;
     let mut before = f64::INFINITY;
     for _ in 0..ITERATIONS {
-        particles.position = moved(&start, &u, 0.5 * h);
-        executor.upload(&particles)?;
+        executor.flow_to(0.5 * h, false)?;
         executor.forces(times)?;
-        let next = present(executor, &particles.coupling);
-        let apart = |(a, b): (&[f64; 3], &[f64; 3])| (a[0] - b[0]).abs().max((a[1] - b[1]).abs());
-        let change = h * u.par_iter().zip(&next).map(apart).reduce(|| 0.0, f64::max);
-        u = next;
+        let change = h * executor.flow(0.0)?;
         let stalled = change >= before && change <= STALLED * size;
         if change <= CONVERGED * size || stalled {
-            particles.position = moved(&start, &u, h);
-            return executor.upload(&particles);
+            return executor.flow_to(h, false);
         }
         before = before.min(change);
     }
@@ -93,6 +64,9 @@ mod tests {
     use fmm_core::{CpuExecutor, Particles, Settings};
 
     use super::*;
+
+    /// A vector of each particle.
+    type Vectors = Vec<[f64; 3]>;
 
     /// Three vortices of unequal circulation, after `steps` steps to the time 1.
     fn after(step: fn(&mut dyn Executor, f64, &mut StageTimes) -> Result<(), Error>, steps: u32) -> Vectors {

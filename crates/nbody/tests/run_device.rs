@@ -65,7 +65,7 @@ fn sums_on_the_device_are_the_hosts() {
             acceleration: &acceleration,
         };
         let expected = Diagnostics::of(state);
-        let found = Diagnostics::from_totals(&executor.totals(&mass).unwrap().unwrap(), 1.0);
+        let found = Diagnostics::from_totals(&executor.totals(&mass).unwrap().unwrap(), 1.0, false);
         let first = Diagnostics::default();
         for ((name_of, a), (_, b)) in found.named(&first).into_iter().zip(expected.named(&first)) {
             assert!((a - b).abs() <= 1e-11 * b.abs().max(1e-2), "{name}, {name_of}: {a} on the device, {b}");

@@ -144,13 +144,6 @@ fn files_outside_the_plane_are_refused() {
         let output = folder.case(&["--out", "out"]);
         assert!(code(&output) == 65 && told(&output).contains(what), "{text}: {}", told(&output));
     }
-    fs::write(folder.path("a.csv"), "x,y,mass\n0,0,1\n").unwrap();
-    let output = folder.case(&["--out", "out", "--device", "cuda"]);
-    assert!(
-        code(&output) == 69 && told(&output).contains("sums in the plane are on the cores alone"),
-        "{}",
-        told(&output)
-    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::evaluate;
-use crate::planar::{self, Blob, Kernel, Strengths};
+use crate::planar::{self, Blob, Flow, Kernel, Strengths};
 use crate::{Choice, Error, Executor, Particles, Settings, Stage, StageTimes};
 
 /// Executes on the cores of this machine, in rayon's current thread pool.
@@ -12,6 +12,7 @@ pub struct CpuExecutor {
     /// Kernel and blobs of particles in the plane.
     plane: Option<(Kernel, Blob)>,
     particles: Particles,
+    flow: Flow,
     potential: Vec<f64>,
     field: Vec<[f64; 3]>,
     choice: Option<Choice>,
@@ -44,6 +45,7 @@ impl CpuExecutor {
             settings,
             plane,
             particles: Particles::default(),
+            flow: Flow::default(),
             potential: vec![],
             field: vec![],
             choice: None,
@@ -100,6 +102,20 @@ impl Executor for CpuExecutor {
                 }
             });
         });
+    }
+
+    fn begin_flow(&mut self) -> Result<f64, Error> {
+        Ok(self.flow.begin(&self.particles.position))
+    }
+
+    fn flow(&mut self, weight: f64) -> Result<f64, Error> {
+        let velocity = planar::velocities(&self.particles.coupling, &self.field);
+        Ok(self.flow.take(velocity, weight))
+    }
+
+    fn flow_to(&mut self, h: f64, summed: bool) -> Result<(), Error> {
+        self.particles.position = self.flow.reach(h, summed);
+        Ok(())
     }
 
     fn check(&mut self) -> Result<(), Error> {

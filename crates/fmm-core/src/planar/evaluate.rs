@@ -1,12 +1,11 @@
 //! A single sum in the plane on this machine's cores.
 
 use super::execute::{self, Bodies};
-use super::pyramid::{coincident_pairs, exponent_above, power};
-use super::{Blob, Kernel, Plan, accuracy, guard};
-use crate::accuracy::{self as space, Kind, Problem as Size, closest_pair};
+use super::pyramid::{coincident_pairs, power};
+use super::{Blob, Kernel, Plan, Request, accuracy, guard};
+use crate::accuracy::{self as space, Problem as Size, closest_pair};
 use crate::contract::{self, Attempt};
-use crate::cpu::power_of_two_below;
-use crate::{Choice, Error, Precision, Settings, Softening, Stage, StageTimes};
+use crate::{Choice, Error, Precision, Settings, Stage, StageTimes};
 
 pub use super::execute::Sum;
 
@@ -69,13 +68,14 @@ pub fn evaluate(
 /// Settings out of range or that cannot be met.
 pub fn evaluate_problem(problem: &Problem, times: &mut StageTimes) -> Result<Evaluation, Error> {
     let mut attempt = PlanarAttempt { problem, times, done: None };
-    let choice = contract::keep(&problem.settings, problem.size, &mut attempt)?;
+    let request = &problem.request;
+    let choice = contract::keep(&request.settings, request.size, &mut attempt)?;
     let Done { plan, sums, .. } = attempt.done.expect("the contract has summed");
     let n = sums.len();
-    let (mut potential, mut field) = (vec![0.0; if problem.kernel == Kernel::Log { n } else { 0 }], vec![[0.0; 2]; n]);
-    let (strength, signs) = (1.0 / problem.scale, problem.signs());
+    let (mut potential, mut field) = (vec![0.0; if request.kernel == Kernel::Log { n } else { 0 }], vec![[0.0; 2]; n]);
+    let (strength, signs) = (1.0 / request.scale, request.signs());
     for (&i, s) in plan.targets.order.iter().zip(&sums) {
-        if problem.kernel == Kernel::Log {
+        if request.kernel == Kernel::Log {
             potential[i as usize] = s.potential * strength;
         }
         field[i as usize] = [s.g[0] * signs[0], s.g[1] * signs[1]];
@@ -83,34 +83,24 @@ pub fn evaluate_problem(problem: &Problem, times: &mut StageTimes) -> Result<Eva
     Ok(Evaluation { potential, field, choice, coincident_pairs: coincident_pairs(problem.sources) })
 }
 
-/// A sum in the plane as executors take it: checked, with the units in which no power over- or underflows.
+/// A sum in the plane with its points on the host, checked.
 #[derive(Debug, Clone)]
 pub struct Problem<'a> {
-    /// Without contradictions.
-    pub settings: Settings,
-    /// What is summed.
-    pub kernel: Kernel,
-    /// With lengths in the scaled unit, 2^`global`.
-    pub blob: Blob,
+    /// What is asked of them.
+    pub request: Request,
     /// Positions of the sources, in the caller's unit.
     pub sources: &'a [[f64; 2]],
     /// Real parts of the strengths, and imaginary parts if there are any.
     pub strengths: Vec<&'a [f64]>,
     /// Positions of the targets, if they are not the sources.
     pub targets: Option<&'a [[f64; 2]]>,
-    /// What the choice of method and order depends on.
-    pub size: Size,
-    /// The unit of length is 2^this of the caller's.
-    pub global: i32,
-    /// What strengths are multiplied by.
-    pub scale: f64,
 }
 
 impl<'a> Problem<'a> {
     /// Checks what is to be summed: the arguments of [`evaluate`].
     ///
     /// # Errors
-    /// Values that are not finite, more than 2³² − 2 bodies, strengths that do not fit sources or kernel, softenings.
+    /// Values that are not finite, more than 2³² − 2 bodies, strengths that do not fit the sources, and those of [`Request::new`].
     pub fn new(
         settings: &Settings,
         kernel: Kernel,
@@ -123,42 +113,19 @@ impl<'a> Problem<'a> {
         check(sources, strengths.real)?;
         check(&[], strengths.imaginary.unwrap_or(&[]))?;
         check(targets.unwrap_or(&[]), &[])?;
-        blob.check()?;
         let lengths = [Some(strengths.real), strengths.imaginary];
         if lengths.iter().flatten().any(|q| q.len() != sources.len()) {
             return Err(Error::Unsupported(format!("{} sources need as many strengths", sources.len())));
         }
-        let settings = settings.clone().simplified();
-        if settings.softening != Softening::None {
-            return Err(Error::Unsupported("softenings of three dimensions have no meaning in the plane".into()));
-        }
-        if kernel == Kernel::Log && strengths.imaginary.is_some() {
-            return Err(Error::Unsupported("strengths of the log kernel are real".into()));
-        }
         let strengths: Vec<&[f64]> = lengths.into_iter().flatten().collect();
         let sizes: Vec<_> = strengths.iter().map(|q| space::Strengths::of(q)).collect();
-        let largest = sizes.iter().fold(0.0, |m, s| f64::max(m, s.largest));
-        let global = exponent_above(extent(sources, targets.unwrap_or(&[])));
-        let size = Size {
-            sources: sources.len(),
-            targets: targets.map_or(sources.len(), <[_]>::len),
-            kind: Kind::Cancelling,
-            crowding: 1.0,
-            dense_leaf: 0.0,
-            strength_range: sizes.iter().fold(0.0, |m, s| f64::max(m, s.largest / s.smallest)),
-        };
-        let (blob, scale) = (blob.scaled(power(-global)), power_of_two_below(1.0 / largest));
-        Ok(Problem { settings, kernel, blob, sources, strengths, targets, size, global, scale })
-    }
-
-    /// What turns the parts of G in scaled units into those of the field (log) or of Φ (harmonic) in the caller's.
-    pub fn signs(&self) -> [f64; 2] {
-        let unit = 1.0 / self.scale * power(-self.global);
-        [-unit, if self.kernel == Kernel::Log { unit } else { -unit }]
+        let (numbers, extent) = ((sources.len(), targets.map(<[_]>::len)), extent(sources, targets.unwrap_or(&[])));
+        let request = Request::new(settings, kernel, blob, numbers, &sizes, extent)?;
+        Ok(Problem { request, sources, strengths, targets })
     }
 }
 
-/// The longer side of the rectangle around all points.
+/// The longer side of the rectangle around all points; −∞ around none.
 fn extent(sources: &[[f64; 2]], targets: &[[f64; 2]]) -> f64 {
     let (mut low, mut high) = ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]);
     for x in sources.iter().chain(targets) {
@@ -166,8 +133,7 @@ fn extent(sources: &[[f64; 2]], targets: &[[f64; 2]]) -> f64 {
             (low[d], high[d]) = (low[d].min(x[d]), high[d].max(x[d]));
         }
     }
-    let extent = (high[0] - low[0]).max(high[1] - low[1]);
-    if extent > 0.0 { extent } else { 1.0 }
+    (high[0] - low[0]).max(high[1] - low[1])
 }
 
 /// A sum in the plane, done with one choice after another.
@@ -185,13 +151,14 @@ struct Done {
 
 impl Attempt for PlanarAttempt<'_> {
     fn choose(&self, settings: &Settings, size: Size, aim: f64) -> Result<Choice, Error> {
-        accuracy::choose(self.problem.kernel, settings, size, aim)
+        accuracy::choose(self.problem.request.kernel, settings, size, aim)
     }
 
     fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
-        let Problem { kernel, blob, sources, targets, global, scale, .. } = *self.problem;
+        let Problem { request, sources, targets, .. } = self.problem;
+        let Request { kernel, blob, global, scale, .. } = *request;
         let (length, times) = (power(-global), &mut *self.times);
-        let plan = Plan::new(choice, settings.tolerance, blob, sources, targets, length, times);
+        let plan = Plan::new(choice, settings.tolerance, blob, sources, *targets, length, times);
         let bodies = times.time_more(Stage::Tree, || Bodies::new(&plan, &self.problem.strengths, scale, global));
         let closest = closest_pair(settings.tolerance);
         let sums = match plan.choice.precision {
@@ -205,7 +172,7 @@ impl Attempt for PlanarAttempt<'_> {
 
     fn error(&mut self) -> f64 {
         let Some(Done { plan, sums }) = &self.done else { return f64::INFINITY };
-        let Problem { strengths, scale, global, blob, .. } = self.problem;
+        let Problem { request: Request { scale, global, blob, .. }, strengths, .. } = self.problem;
         self.times.time(Stage::Guard, || {
             let bodies = Bodies::new(plan, strengths, *scale, *global);
             guard::error(plan, &bodies, *blob, sums)

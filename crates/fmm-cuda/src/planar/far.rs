@@ -2,7 +2,7 @@
 
 use cust::memory::DevicePointer;
 use fmm_core::planar::series::{Series, binomial};
-use fmm_core::planar::{Blob, Kernel, Problem, Pyramid};
+use fmm_core::planar::{Blob, Kernel, Pyramid, Request};
 use fmm_core::{Error, Stage};
 
 use super::pyramid::DevicePyramid;
@@ -94,9 +94,9 @@ impl Far {
     ///
     /// # Errors
     /// [`Error::Device`] if the driver refuses.
-    pub fn stage(&self, gpu: &Gpu, stage: Stage, problem: &Problem, place: &Place) -> Result<(), Error> {
+    pub fn stage(&self, gpu: &Gpu, stage: Stage, request: &Request, place: &Place) -> Result<(), Error> {
         let Place { targets, sources, lists, .. } = place;
-        let log = problem.kernel == Kernel::Log;
+        let log = request.kernel == Kernel::Log;
         let none = DeviceRows::default();
         let [m2p, p2l, p2p] = &lists.leaves;
         let (rows, matrix) = match stage {
@@ -122,14 +122,14 @@ impl Far {
             locals: self.locals.pointer(),
             potential: place.potential,
             g: place.g,
-            core: problem.blob.length(),
-            at_centre: problem.blob.at_centre_in(problem.global),
-            global: problem.global,
+            core: request.blob.length(),
+            at_centre: request.blob.at_centre_in(request.global),
+            global: request.global,
             terms: self.terms as u32,
             first: leaves.start as u32,
             count: leaves.len() as u32,
             log: u32::from(log),
-            same: u32::from(problem.targets.is_none()),
+            same: u32::from(!request.apart),
         };
         let points = targets.bodies.len();
         // SAFETY: all arrays have the lengths that the view says.
@@ -167,12 +167,12 @@ impl Far {
             Stage::L2P => launch("planar_l2p", points.div_ceil(THREADS), plain, &view),
             Stage::M2P => launch("planar_m2p", points.div_ceil(THREADS), plain, &view),
             Stage::P2P => {
-                let pairs = match (log, problem.strengths.len()) {
+                let pairs = match (log, request.complex) {
                     (true, _) => "log",
-                    (false, 1) => "real",
+                    (false, false) => "real",
                     _ => "complex",
                 };
-                let name = format!("planar_p2p_{pairs}_{}", blob_name(problem.blob));
+                let name = format!("planar_p2p_{pairs}_{}", blob_name(request.blob));
                 launch(&name, points.div_ceil(PAIR_THREADS), (PAIR_THREADS, 0), &view)
             }
             other => unreachable!("{} is no stage of a sum", other.name()),

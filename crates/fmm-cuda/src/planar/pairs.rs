@@ -3,7 +3,7 @@
 use cust::memory::DevicePointer;
 use fmm_core::Error;
 use fmm_core::planar::guard::{sample, sample_step, weigh};
-use fmm_core::planar::{Kernel, Problem};
+use fmm_core::planar::{Kernel, Request};
 
 use super::far::blob_name;
 use super::view::{AllPairsView, PlanePoint};
@@ -44,20 +44,20 @@ impl AllPairs {
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver refuses.
-    pub fn sum(&mut self, gpu: &Gpu, problem: &Problem, both: Both) -> Result<(), Error> {
-        let name = format!("planar_all_{}_{}", problem.kernel.name(), blob_name(problem.blob));
-        self.launch(gpu, problem, both, &name, both.at.1, 0)
+    pub fn sum(&mut self, gpu: &Gpu, request: &Request, both: Both) -> Result<(), Error> {
+        let name = format!("planar_all_{}_{}", request.kernel.name(), blob_name(request.blob));
+        self.launch(gpu, request, both, &name, both.at.1, 0)
     }
 
     /// The error of the sums on a sample of the targets, in the order of their pyramid: that of fmm-core's `planar/guard.rs`.
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails.
-    pub fn error(&mut self, gpu: &Gpu, problem: &Problem, both: Both) -> Result<f64, Error> {
+    pub fn error(&mut self, gpu: &Gpu, request: &Request, both: Both) -> Result<f64, Error> {
         let targets = sample(both.at.1).len();
         self.out.resize(6 * targets)?;
-        let name = format!("planar_sample_{}", blob_name(problem.blob));
-        self.launch(gpu, problem, both, &name, targets, sample_step(both.at.1))?;
+        let name = format!("planar_sample_{}", blob_name(request.blob));
+        self.launch(gpu, request, both, &name, targets, sample_step(both.at.1))?;
         gpu.finish()?;
         let rows = self.out.download()?;
         Ok(weigh(rows.as_chunks::<6>().0.iter().map(|r| ([r[0], r[1], r[2]], [r[3], r[4]]))))
@@ -66,7 +66,7 @@ impl AllPairs {
     fn launch(
         &mut self,
         gpu: &Gpu,
-        problem: &Problem,
+        request: &Request,
         both: Both,
         name: &str,
         targets: usize,
@@ -85,16 +85,16 @@ impl AllPairs {
             potential: both.potential,
             g: both.g,
             out: self.out.pointer(),
-            core: problem.blob.length(),
-            at_centre: problem.blob.at_centre_in(problem.global),
-            global: problem.global,
+            core: request.blob.length(),
+            at_centre: request.blob.at_centre_in(request.global),
+            global: request.global,
             sources: both.bodies.1 as u32,
             targets: targets as u32,
             parts: parts as u32,
             step: step as u32,
             all: both.at.1 as u32,
-            log: u32::from(problem.kernel == Kernel::Log),
-            same: u32::from(problem.targets.is_none()),
+            log: u32::from(request.kernel == Kernel::Log),
+            same: u32::from(!request.apart),
         };
         // SAFETY: all arrays have the lengths that the view says.
         unsafe {

@@ -1,7 +1,7 @@
 //! Which method a sum in the plane has on the device, and its leaves: what differs from the CPU because pairs are cheap here.
 
 use fmm_core::planar::accuracy;
-use fmm_core::planar::{Kernel, Problem};
+use fmm_core::planar::{Kernel, Request};
 use fmm_core::{Error, Method, Precision, Settings};
 
 /// The most pairs that are summed directly in less time than a pyramid takes.
@@ -24,25 +24,25 @@ fn m2l_cost(order: usize) -> f64 {
 ///
 /// # Errors
 /// [`Error::Unsupported`] for single precision, and those of [`accuracy::choose`].
-pub fn choose(problem: &Problem) -> Result<Settings, Error> {
-    let settings = &problem.settings;
+pub fn choose(request: &Request) -> Result<Settings, Error> {
+    let settings = &request.settings;
     if settings.precision == Precision::F32 {
         return Err(Error::Unsupported(
             "in the plane a GPU sums in double precision: use precision auto or f64, or device cpu".into(),
         ));
     }
     let with = |method| Settings { method, precision: Precision::F64, ..settings.clone() };
-    let pairs = problem.size.sources as f64 * problem.size.targets as f64;
+    let pairs = request.size.sources as f64 * request.size.targets as f64;
     let fixed = settings.order.is_some() || settings.theta.is_some();
     let auto = settings.method == Method::Auto;
-    if settings.method == Method::Direct || auto && !fixed && pairs <= cheap_pairs(problem.kernel) {
+    if settings.method == Method::Direct || auto && !fixed && pairs <= cheap_pairs(request.kernel) {
         let direct = with(Method::Direct);
-        accuracy::choose(problem.kernel, &direct, problem.size, settings.tolerance)?;
+        accuracy::choose(request.kernel, &direct, request.size, settings.tolerance)?;
         return Ok(direct);
     }
     let fast = with(if auto { Method::Fmm } else { settings.method });
-    let choice = accuracy::choose(problem.kernel, &fast, problem.size, settings.tolerance)?;
-    let leaf_size = settings.leaf_size.unwrap_or_else(|| leaf_size(problem.kernel, choice.order.unwrap_or(1)));
+    let choice = accuracy::choose(request.kernel, &fast, request.size, settings.tolerance)?;
+    let leaf_size = settings.leaf_size.unwrap_or_else(|| leaf_size(request.kernel, choice.order.unwrap_or(1)));
     Ok(Settings { leaf_size: Some(leaf_size), ..fast })
 }
 

@@ -265,7 +265,7 @@ pub fn gather(
         strength,
         sign: [0.0; 2],
         n: n as u32,
-        unused: 0,
+        width: 2,
     };
     // SAFETY: all arrays have n elements.
     unsafe { launch(gpu, "planar_gather", n.div_ceil(THREADS), THREADS, &view) }

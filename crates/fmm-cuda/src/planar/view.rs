@@ -12,6 +12,9 @@ pub const ROWS: usize = THREADS / 32;
 /// The most lists that one launch of the connectivity writes.
 pub const LISTS: usize = 3;
 
+/// Numbers that a block finds about points.
+pub const FLAT_FOUND: usize = 5;
+
 /// A point in the scaled unit, with its strength.
 #[derive(Debug, Clone, Copy, Default, PartialEq, DeviceCopy)]
 #[repr(C, align(32))]
@@ -238,7 +241,7 @@ pub struct ExchangeView {
     pub g: DevicePointer<f64>,
     /// `[n]`, or null.
     pub potential_out: DevicePointer<f64>,
-    /// `[n][2]`
+    /// `[n][width]`
     pub field_out: DevicePointer<f64>,
     /// Of coordinates.
     pub scale: f64,
@@ -248,8 +251,52 @@ pub struct ExchangeView {
     pub sign: [f64; 2],
     /// Number of points.
     pub n: u32,
-    /// Fills the last word.
-    pub unused: u32,
+    /// Numbers of a field, those after the second zero.
+    pub width: u32,
+}
+
+/// Points out of particles in space.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct FlattenView {
+    /// `[n][3]`
+    pub position: DevicePointer<f64>,
+    /// `[n][2]`
+    pub points: DevicePointer<f64>,
+    /// Largest x, y, −x and −y of each block, and 1 if one of them is no number. `[blocks][FLAT_FOUND]`
+    pub found: DevicePointer<f64>,
+    /// Number of particles.
+    pub n: u64,
+}
+
+/// A step of vortices.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct FlowView {
+    /// `[n][3]`
+    pub position: DevicePointer<f64>,
+    /// `[n][3]`
+    pub field: DevicePointer<f64>,
+    /// `[n]`
+    pub coupling: DevicePointer<f64>,
+    /// Where the step began. `[n][2]`
+    pub start: DevicePointer<f64>,
+    /// `[n][2]`
+    pub velocity: DevicePointer<f64>,
+    /// Of weighed velocities. `[n][2]`
+    pub sum: DevicePointer<f64>,
+    /// What each block finds. `[blocks]`
+    pub largest: DevicePointer<f64>,
+    /// Of the velocities in the sum.
+    pub weight: f64,
+    /// Time from the start.
+    pub h: f64,
+    /// Number of vortices.
+    pub n: u64,
+    /// 1: no velocities came before.
+    pub first: u32,
+    /// 1: the sum leads on.
+    pub summed: u32,
 }
 
 /// What `planar_layout` in `kernels/planar.cuh` must hold.
@@ -280,5 +327,10 @@ pub const LAYOUT: &[usize] = &{
         size_of::<ExchangeView>(),
         offset_of!(ExchangeView, points),
         offset_of!(ExchangeView, sign),
+        FLAT_FOUND,
+        size_of::<FlattenView>(),
+        size_of::<FlowView>(),
+        offset_of!(FlowView, weight),
+        offset_of!(FlowView, summed),
     ]
 };

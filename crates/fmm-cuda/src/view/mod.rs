@@ -20,7 +20,7 @@ pub const TARGETS_F64: usize = 3;
 /// Target cells of one octant that one block translates to.
 pub const CELLS: usize = 64;
 /// Sums of one share of the particles.
-pub const TOTALS: usize = 17;
+pub const TOTALS: usize = 21;
 /// Particles of a chunk in the order of their distances.
 pub const CHUNK: usize = 4096;
 /// No cell.

@@ -134,13 +134,12 @@ fn sweep(suite: &Suite, options: &Options) -> Result<Sweep, Fault> {
         preset.sets = vec![set.clone()];
     }
     preset.check("the options")?;
-    let cpu_only = suite.cpu_only || preset.kernel().plane().is_some();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let devices = match options.device {
-        Some(Device::Cuda(_)) if cpu_only => {
+        Some(Device::Cuda(_)) if suite.cpu_only => {
             return Err(Fault::new(2, format!("{}: this suite is of the CPU alone; leave --device out", suite.name)));
         }
-        None | Some(Device::Auto) if !cpu_only => available(),
+        None | Some(Device::Auto) if !suite.cpu_only => available(),
         None | Some(Device::Auto) => vec![Device::Cpu],
         Some(device) => vec![device],
     };

@@ -21,7 +21,7 @@ use crate::files::checkpoint::Checkpoint;
 use crate::files::snapshot::Snapshot;
 use crate::initial::Initial;
 use crate::integrator::Stepper;
-use crate::scenario::{Action, Scenario};
+use crate::scenario::{Action, Law, Scenario};
 use crate::told::number;
 
 /// Why a run does not go on.
@@ -310,7 +310,10 @@ impl<'a> Simulation<'a> {
         // A checkpoint in passing remembers nothing that an unbroken run would not know.
         if diagnosed {
             let now = match (totals, &copied) {
-                (Some(totals), _) => Diagnostics::from_totals(&totals, self.scenario.potential_factor()),
+                (Some(totals), _) => {
+                    let s = &self.scenario;
+                    Diagnostics::from_totals(&totals, s.potential_factor(), s.law == Law::Vortex)
+                }
                 (None, Some(copied)) => self.taker().diagnostics(copied),
                 (None, None) => unreachable!("copied where there are no totals"),
             };

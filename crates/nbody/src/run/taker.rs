@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use fmm_core::planar::velocities;
 use fmm_core::{Copied, Particles};
 use rayon::prelude::*;
 
 use crate::diagnostics::{Diagnostics, State};
 use crate::external::External;
 use crate::files::snapshot::{Field, Snapshot};
-use crate::flow;
 use crate::initial::Initial;
 use crate::scenario::Law;
 
@@ -45,7 +45,7 @@ impl Taker {
     /// Accelerations, coupling · field. Vortices, which have no inertia, have none: their velocities come from the field.
     pub fn motion(&self, particles: &mut Particles, field: &[[f64; 3]]) -> Vec<[f64; 3]> {
         if self.law == Law::Vortex {
-            particles.velocity = flow::velocities(&particles.coupling, field);
+            particles.velocity = velocities(&particles.coupling, field);
             return vec![[0.0; 3]; particles.len()];
         }
         Taker::acceleration(particles, field)

@@ -9,6 +9,7 @@ use crate::bench::measure::{Context, Sum};
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep, Work};
 use crate::bench::table::significant;
+use crate::device::Device;
 use crate::fault::Fault;
 use crate::plot::figure::{Axis, Content, Figure};
 
@@ -55,7 +56,7 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
     Ok(all)
 }
 
-/// The record of a sum with the cost of each of its shifts, in nanoseconds of one thread.
+/// The record of a sum with the cost of each of its shifts, in nanoseconds of one thread or of a GPU.
 fn measure(sum: &Sum, context: &mut Context) -> Result<Option<Record>, Fault> {
     let Some(mut record) = context.sum(sum)? else { return Ok(None) };
     let bodies = context.bodies(sum.kernel, sum.set, sum.n)?;
@@ -69,8 +70,10 @@ fn measure(sum: &Sum, context: &mut Context) -> Result<Option<Record>, Fault> {
         ("M2M", "m2m", pyramid.len() - 1),
         ("L2L", "l2l", pyramid.len() - 1),
     ];
+    // Threads of the host have no part in what a GPU does.
+    let threads = if sum.device == Device::Cpu { record.number("threads") } else { 1.0 };
     for (stage, name, count) in counts {
-        let seconds = record.number(&format!("stage_{stage}")) * record.number("threads");
+        let seconds = record.number(&format!("stage_{stage}")) * threads;
         if count > 0 && seconds.is_finite() {
             record.set(&format!("{name}_shifts"), count).set(&format!("{name}_ns"), 1e9 * seconds / count as f64);
         }
@@ -93,7 +96,7 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
     for set in distinct(records, "set") {
         let here: Vec<Record> = records.iter().filter(|r| r.text("set") == set).cloned().collect();
         for (end, value, title, y) in [
-            ("", "m2l_ns", "Time of one M2L by the order", "nanoseconds of a thread"),
+            ("", "m2l_ns", "Time of one M2L by the order", "nanoseconds of a thread, or of a GPU"),
             ("-sum", "seconds", "Time of a whole sum by the order", "time of one force evaluation (s)"),
         ] {
             let content = Content::Lines {
@@ -116,8 +119,9 @@ fn summary(records: &[Record]) -> Vec<String> {
         let Some(best) = here.max_by(|a, b| a.number("m2l_gflops").total_cmp(&b.number("m2l_gflops"))) else {
             continue;
         };
+        let each = if best.text("device") == "cpu" { " a thread" } else { "" };
         all.push(format!(
-            "{set}, {}: M2L is at its best at p = {}: {} Gflop/s a thread, {} ns each.",
+            "{set}, {}: M2L is at its best at p = {}: {} Gflop/s{each}, {} ns each.",
             name(best),
             best.number("order"),
             significant(best.number("m2l_gflops")),

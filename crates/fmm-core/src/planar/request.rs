@@ -1,0 +1,72 @@
+//! What is asked of a sum in the plane, wherever its points are, with the units in which no power over- or underflows.
+
+use super::pyramid::{exponent_above, power};
+use super::{Blob, Kernel};
+use crate::accuracy::{Kind, Problem as Size, Strengths};
+use crate::cpu::power_of_two_below;
+use crate::{Error, Settings, Softening};
+
+/// A sum in the plane without its points, checked.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Without contradictions.
+    pub settings: Settings,
+    /// What is summed.
+    pub kernel: Kernel,
+    /// With lengths in the scaled unit, 2^`global`.
+    pub blob: Blob,
+    /// What the choice of method and order depends on.
+    pub size: Size,
+    /// The unit of length is 2^this of the caller's.
+    pub global: i32,
+    /// What strengths are multiplied by.
+    pub scale: f64,
+    /// Whether strengths have imaginary parts.
+    pub complex: bool,
+    /// Whether the targets are not the sources.
+    pub apart: bool,
+}
+
+impl Request {
+    /// Of so many sources, at so many targets if these are others. `strengths` says how large the real parts are, and the imaginary ones if
+    /// there are any; `extent` is the longer side of the rectangle around all points.
+    ///
+    /// # Errors
+    /// Softenings of space, blobs without a length, imaginary strengths of the log kernel.
+    pub fn new(
+        settings: &Settings,
+        kernel: Kernel,
+        blob: Blob,
+        (sources, targets): (usize, Option<usize>),
+        strengths: &[Strengths],
+        extent: f64,
+    ) -> Result<Self, Error> {
+        blob.check()?;
+        let settings = settings.clone().simplified();
+        if settings.softening != Softening::None {
+            return Err(Error::Unsupported("softenings of three dimensions have no meaning in the plane".into()));
+        }
+        let complex = strengths.len() > 1;
+        if kernel == Kernel::Log && complex {
+            return Err(Error::Unsupported("strengths of the log kernel are real".into()));
+        }
+        let most = |of: fn(&Strengths) -> f64| strengths.iter().map(of).fold(0.0, f64::max);
+        let size = Size {
+            sources,
+            targets: targets.unwrap_or(sources),
+            kind: Kind::Cancelling,
+            crowding: 1.0,
+            dense_leaf: 0.0,
+            strength_range: most(|s| s.largest / s.smallest),
+        };
+        let global = exponent_above(if extent > 0.0 { extent } else { 1.0 });
+        let (blob, scale) = (blob.scaled(power(-global)), power_of_two_below(1.0 / most(|s| s.largest)));
+        Ok(Request { settings, kernel, blob, size, global, scale, complex, apart: targets.is_some() })
+    }
+
+    /// What turns the parts of G in scaled units into those of the field (log) or of Φ (harmonic) in the caller's.
+    pub fn signs(&self) -> [f64; 2] {
+        let unit = 1.0 / self.scale * power(-self.global);
+        [-unit, if self.kernel == Kernel::Log { unit } else { -unit }]
+    }
+}
