@@ -8,10 +8,13 @@ use std::process::Command;
 use std::time::SystemTime;
 
 /// The kernels' files, and whether multiplications and additions may be fused: not where bits must be the CPU's.
-const MODULES: [(&str, bool); 22] = [
+const MODULES: [(&str, bool); 26] = [
     ("cartesian", true),
     ("evaluate", true),
     ("gather", false),
+    ("gauss_boxes", false),
+    ("gauss_near", true),
+    ("gauss_series", true),
     ("guard", true),
     ("lists", false),
     ("m2l", true),
@@ -23,6 +26,7 @@ const MODULES: [(&str, bool); 22] = [
     ("planar_far", true),
     ("planar_lists", false),
     ("planar_near", true),
+    ("planar_pairs", true),
     ("planar_run", false),
     ("planar_tree", false),
     ("sort", false),

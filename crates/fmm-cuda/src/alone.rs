@@ -72,18 +72,41 @@ pub fn peak(gpu: &Gpu, precision: Precision) -> Result<f64, Error> {
     out.resize(BLOCKS * TILE)?;
     let view = PeakView { out: out.pointer(), factor: 0.5, shift: 1.0, rounds: 2048 };
     let name = if precision == Precision::F32 { "peak_f32" } else { "peak_f64" };
-    let failed = |e| told("cannot time the GPU")(e);
     let mut least = Duration::MAX;
     for _ in 0..5 {
-        let (begin, end) = (Event::new(EventFlags::DEFAULT), Event::new(EventFlags::DEFAULT));
-        let (begin, end) = (begin.map_err(failed)?, end.map_err(failed)?);
-        begin.record(gpu.stream()).map_err(failed)?;
         // SAFETY: `out` has a number for each thread, and lives until the queue is done.
-        unsafe { gpu.kernels().launch(gpu.stream(), name, BLOCKS as u32, TILE as u32, &view)? };
-        end.record(gpu.stream()).map_err(failed)?;
-        gpu.finish()?;
-        least = least.min(end.elapsed(&begin).map_err(failed)?);
+        let took =
+            timed(gpu, || unsafe { gpu.kernels().launch(gpu.stream(), name, BLOCKS as u32, TILE as u32, &view) })?;
+        least = least.min(took);
     }
     let operations = (2 * BLOCKS * TILE * PEAK_CHAINS) as f64 * f64::from(view.rounds);
     Ok(operations / least.as_secs_f64())
+}
+
+/// One operator with its inputs and outputs on the device, that can be done again and again.
+pub trait DeviceWork {
+    /// Particles or translations of one [`run`](DeviceWork::run).
+    fn units(&self) -> usize;
+
+    /// Floating-point operations of each, as its formulas have them; a multiply-add is two.
+    fn operations(&self) -> f64;
+
+    /// Does the work once; what the device takes for it.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the driver or a kernel fails.
+    fn run(&self, gpu: &Gpu) -> Result<Duration, Error>;
+}
+
+/// What the device takes for the work that `launch` queues.
+pub(crate) fn timed(gpu: &Gpu, launch: impl FnOnce() -> Result<(), Error>) -> Result<Duration, Error> {
+    gpu.enter()?;
+    let failed = |e| told("cannot time the GPU")(e);
+    let begin = Event::new(EventFlags::DEFAULT).map_err(failed)?;
+    let end = Event::new(EventFlags::DEFAULT).map_err(failed)?;
+    begin.record(gpu.stream()).map_err(failed)?;
+    launch()?;
+    end.record(gpu.stream()).map_err(failed)?;
+    gpu.finish()?;
+    end.elapsed(&begin).map_err(failed)
 }

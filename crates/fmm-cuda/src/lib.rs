@@ -24,6 +24,7 @@ mod far;
 mod fmm;
 mod fragments;
 mod frozen;
+pub mod gauss;
 pub mod geometry;
 mod guard;
 mod inputs;
@@ -38,7 +39,7 @@ mod slots;
 mod totals;
 pub mod view;
 
-pub use alone::{alone, peak};
+pub use alone::{DeviceWork, alone, peak};
 pub use buffer::Buffer;
 pub use device::{Description, Gpu, devices};
 pub use driver::{NAMES as FUNCTIONS, load};

@@ -1,5 +1,6 @@
 //! The kernels' text, without a GPU: the structs are the host's, and every kernel is there.
 
+use fmm_cuda::gauss::view::LAYOUT as GAUSS;
 use fmm_cuda::geometry::view::LAYOUT as GEOMETRY;
 use fmm_cuda::planar::view::LAYOUT as PLANAR;
 use fmm_cuda::view::LAYOUT;
@@ -18,7 +19,12 @@ fn compiled() -> bool {
 fn host_and_device_lay_structs_out_alike() {
     for (name, capability, text) in MODULES {
         // `.global .align 4 .b8 layout[72] = {0, 1, 0, 0, …};`, the zero bytes at the end left out, or `.u32 layout[18] = {…}`.
-        let marks = [(" geometry_layout[", GEOMETRY), (" planar_layout[", PLANAR), (" layout[", LAYOUT)];
+        let marks = [
+            (" geometry_layout[", GEOMETRY),
+            (" planar_layout[", PLANAR),
+            (" gauss_layout[", GAUSS),
+            (" layout[", LAYOUT),
+        ];
         let (mark, expected) = *marks.iter().find(|(mark, _)| text.contains(mark)).expect("a layout");
         let line = text.lines().find(|l| l.contains(mark)).unwrap_or_else(|| panic!("{name}.{capability}: no layout"));
         let size: usize = line.split(['[', ']']).nth(1).unwrap().parse().unwrap();
@@ -107,6 +113,7 @@ fn every_kernel_is_there_for_every_capability() {
     {
         names.push(format!("planar_{operator}"));
     }
+    names.extend([8, 12, 16].map(|terms| format!("planar_pairs_{terms}")));
     for step in [
         "keys",
         "ranks",
@@ -122,6 +129,12 @@ fn every_kernel_is_there_for_every_capability() {
         "flow_to",
     ] {
         names.push(format!("planar_{step}"));
+    }
+    for operator in ["bounds", "keys", "runs", "centres", "gather", "return", "p2m", "p2l", "join", "m2l", "scale"] {
+        names.push(format!("gauss_{operator}"));
+    }
+    for operator in ["l2p", "l2p_full", "m2p", "m2p_full", "m2p_high", "p2p_f32", "p2p_8", "p2p_13"] {
+        names.extend(["", "_slope"].map(|slope| format!("gauss_{operator}{slope}")));
     }
     for blob in ["point", "algebraic", "gaussian"] {
         names.extend(["log", "real", "complex"].map(|pairs| format!("planar_p2p_{pairs}_{blob}")));

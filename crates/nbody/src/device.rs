@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use fmm_core::planar::{self, Blob, Kernel};
-use fmm_core::{CpuExecutor, Error, Evaluation, Executor, Precision, Settings, StageTimes};
+use fmm_core::{CpuExecutor, Error, Evaluation, Executor, Precision, Settings, StageTimes, gauss};
 use fmm_cuda::{CudaExecutor, Gpu};
 
 use crate::fault::Fault;
@@ -155,6 +155,36 @@ pub fn evaluate_plane(
             fmm_cuda::planar::evaluate(&gpu, problem, times).map(|sum| (sum, place)).map_err(fault)
         }
         None => planar::evaluate_problem(problem, times).map(|sum| (sum, Device::Cpu)).map_err(fault),
+    }
+}
+
+/// The sum of Gaussians that `problem` asks for, the precision of its pairs, and the device that has done it.
+///
+/// # Errors
+/// 69 without the GPU that is asked for, 2 for single precision on the cores; what the sum refuses, as `fault` tells it.
+pub fn evaluate_gauss<const D: usize>(
+    device: Device,
+    problem: &fmm_cuda::gauss::Problem<D>,
+    times: &mut StageTimes,
+    quiet: bool,
+    fault: fn(Error) -> Fault,
+) -> Result<(gauss::Evaluation<D>, Precision, Device), Fault> {
+    let at = problem.targets.unwrap_or(problem.sources);
+    let pairs = problem.sources.len() as f64 * at.len() as f64;
+    match device.resolve(pairs, tell(quiet))? {
+        Some(gpu) => {
+            compiled(&gpu).into_iter().for_each(tell(quiet));
+            let place = Device::Cuda(gpu.description().ordinal);
+            let sum = fmm_cuda::gauss::evaluate(&gpu, problem, times);
+            sum.map(|(sum, precision)| (sum, precision, place)).map_err(fault)
+        }
+        None if problem.precision == Precision::F32 => {
+            Err(Fault::new(2, "--precision: with --kernel gauss on the cores allowed: auto, f64"))
+        }
+        None => {
+            let sum = gauss::evaluate(problem.settings, problem.sources, problem.strengths, problem.targets, times);
+            sum.map(|sum| (sum, Precision::F64, Device::Cpu)).map_err(fault)
+        }
     }
 }
 

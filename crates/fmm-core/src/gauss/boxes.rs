@@ -1,6 +1,5 @@
 //! One level of boxes on a lattice: who lies in which, and who are neighbours.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -21,7 +20,7 @@ pub struct Lattice<const D: usize> {
     /// Boxes along each axis.
     pub count: [i64; D],
     /// 1/side.
-    pub(super) inverse: f64,
+    pub inverse: f64,
 }
 
 /// 2^⌊log₂ x⌋ for normal positive x.
@@ -156,6 +155,21 @@ impl<const D: usize> Occupied<D> {
         }
     }
 
+    /// The boxes of these numbers, which ascend, with their first points and at the end the number of all points.
+    pub fn of_runs(lattice: &Lattice<D>, keys: Vec<u128>, start: Vec<u32>) -> Self {
+        let cells: Vec<[i64; D]> = keys.par_iter().map(|&key| lattice.cell_of_key(key)).collect();
+        let points = start.last().copied().unwrap_or(0) as usize;
+        let mut table = vec![];
+        if let Some(total) = lattice.table(points) {
+            table.reserve(total);
+            for (i, &key) in keys.iter().enumerate() {
+                table.resize(key as usize + 1, i as u32);
+            }
+            table.resize(total, keys.len() as u32);
+        }
+        Occupied { cells, keys, start, table }
+    }
+
     fn of_counts(lattice: &Lattice<D>, counts: impl Iterator<Item = (u128, u32)>, total: usize) -> Self {
         let mut all = Occupied { cells: vec![], keys: vec![], start: vec![0], table: Vec::with_capacity(total) };
         let mut points = 0;
@@ -188,6 +202,11 @@ impl<const D: usize> Occupied<D> {
         (self.start[i + 1] - self.start[i]) as usize
     }
 
+    /// The points of a box, in the order of boxes.
+    pub fn range(&self, i: usize) -> Range<usize> {
+        self.start[i] as usize..self.start[i + 1] as usize
+    }
+
     /// The first box whose number is not smaller.
     #[inline]
     fn first(&self, key: u128) -> usize {
@@ -211,20 +230,18 @@ impl<const D: usize> Occupied<D> {
     }
 }
 
-/// Boxes, and the points in their order.
+/// Points in the order of the boxes that hold them.
 #[derive(Debug, Clone)]
-pub struct Boxes<const D: usize> {
-    /// The boxes that hold any.
-    pub occupied: Occupied<D>,
+pub struct Sorted<const D: usize> {
     /// The caller's number of each point; within a box in ascending order.
     pub order: Vec<u32>,
     /// Coordinates in this order.
     pub x: [Vec<f64>; D],
 }
 
-impl<const D: usize> Boxes<D> {
+impl<const D: usize> Sorted<D> {
     /// Sorts the points into their boxes.
-    pub fn new(lattice: &Lattice<D>, occupied: Occupied<D>, points: &[[f64; D]]) -> Self {
+    pub fn new(lattice: &Lattice<D>, occupied: &Occupied<D>, points: &[[f64; D]]) -> Self {
         let mut order = vec![0u32; points.len()];
         if occupied.table.is_empty() {
             let key = |i: u32| lattice.key(&lattice.cell(&points[i as usize]));
@@ -240,19 +257,18 @@ impl<const D: usize> Boxes<D> {
             }
         }
         let x = std::array::from_fn(|d| order.par_iter().map(|&i| points[i as usize][d]).collect());
-        Boxes { occupied, order, x }
-    }
-
-    /// The points of a box.
-    pub fn range(&self, i: usize) -> Range<usize> {
-        self.occupied.start[i] as usize..self.occupied.start[i + 1] as usize
+        Sorted { order, x }
     }
 }
 
-/// Cells ordered so that lines along `axis` are together and ascend.
-pub fn along<const D: usize>(axis: usize, a: &[i64; D], b: &[i64; D]) -> Ordering {
-    let others = (0..D).rev().filter(|&d| d != axis);
-    others.map(|d| a[d].cmp(&b[d])).find(|o| o.is_ne()).unwrap_or_else(|| a[axis].cmp(&b[axis]))
+/// The coordinates of a cell in an order in which lines along `axis` are together and ascend.
+#[inline]
+pub fn along<const D: usize>(axis: usize, cell: &[i64; D]) -> [i64; D] {
+    let mut key = [cell[axis]; D];
+    for (to, d) in (0..D).rev().filter(|&d| d != axis).enumerate() {
+        key[to] = cell[d];
+    }
+    key
 }
 
 #[cfg(test)]
@@ -276,18 +292,20 @@ mod tests {
             let lattice = Lattice::new([0.0, -7.0, 1e3], [1.0, -5.0, 1e3 + 1.0], side);
             let occupied = Occupied::new(&lattice, &points);
             assert_eq!(occupied.table.is_empty(), side == 1e-3);
-            let boxes = Boxes::new(&lattice, occupied, &points);
+            let again = Occupied::of_runs(&lattice, occupied.keys.clone(), occupied.start.clone());
+            assert!(again.table == occupied.table && again.cells == occupied.cells);
+            let sorted = Sorted::new(&lattice, &occupied, &points);
             let mut seen = vec![false; points.len()];
-            for i in 0..boxes.occupied.len() {
-                let (cell, centre) = (boxes.occupied.cells[i], lattice.centre(&boxes.occupied.cells[i]));
-                assert_eq!(boxes.occupied.find(&lattice, &cell), Some(i));
-                assert!(!boxes.range(i).is_empty());
-                for j in boxes.range(i) {
-                    seen[boxes.order[j] as usize] = true;
+            for i in 0..occupied.len() {
+                let (cell, centre) = (occupied.cells[i], lattice.centre(&occupied.cells[i]));
+                assert_eq!(occupied.find(&lattice, &cell), Some(i));
+                assert!(!occupied.range(i).is_empty());
+                for j in occupied.range(i) {
+                    seen[sorted.order[j] as usize] = true;
                     for d in 0..3 {
-                        assert_eq!(boxes.x[d][j], points[boxes.order[j] as usize][d]);
+                        assert_eq!(sorted.x[d][j], points[sorted.order[j] as usize][d]);
                         let half = 0.5 * lattice.side * (1.0 + MARGIN);
-                        assert!((boxes.x[d][j] - centre[d]).abs() <= half, "{side} {cell:?}");
+                        assert!((sorted.x[d][j] - centre[d]).abs() <= half, "{side} {cell:?}");
                     }
                 }
             }

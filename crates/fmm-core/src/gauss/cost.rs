@@ -1,4 +1,6 @@
-//! What a plan will cost, in nanoseconds of one core: constants measured once, so that the choice never depends on a timing.
+//! What a plan will cost, in nanoseconds of one core, or of a device: constants measured once, so that the choice never depends on a timing.
+
+use rayon::prelude::*;
 
 use super::boxes::{Lattice, Occupied};
 use super::series::{LANES, Shape};
@@ -20,6 +22,8 @@ pub struct Costs {
     pub matrix: f64,
     /// M2L, a box and an axis, beside its matrices.
     pub turn: f64,
+    /// Finding the boxes of a row, and bringing their points together.
+    pub row: f64,
 }
 
 /// Nanoseconds of one vector instruction.
@@ -29,7 +33,7 @@ const INSTRUCTION: f64 = 0.4;
 const ROW: f64 = 90.0;
 
 impl Costs {
-    /// For sums with exponentials of so many terms.
+    /// On the cores of a machine, for sums with exponentials of so many terms.
     pub fn new(shape: Shape, terms: usize, gradient: bool) -> Self {
         let (d, p, c) = (shape.dimension as f64, shape.order as f64, shape.columns as f64);
         let vectors = (shape.row() / LANES) as f64;
@@ -51,6 +55,7 @@ impl Costs {
             m2p: i * (powers + exponential + spread),
             matrix: i * c * 1.1 * p * p * vectors,
             turn: i * c * 1.5 * p * p * vectors * LANES as f64 / p,
+            row: ROW,
         }
     }
 }
@@ -63,6 +68,11 @@ pub const NONE: usize = usize::MAX;
 
 /// Thresholds that are tried for sources and for targets.
 const TRIED: [usize; 7] = [1, 3, 8, 24, 80, 300, NONE];
+
+/// The last of them that a box of so many points reaches.
+fn class(points: usize) -> usize {
+    TRIED.iter().rposition(|&t| points >= t).unwrap_or(0)
+}
 
 /// Target boxes that stand for all.
 const SAMPLE: usize = 24;
@@ -104,12 +114,20 @@ impl<const D: usize> Outline<'_, D> {
         let [sources, targets] = self.boxes;
         let mut total = [[0.0; TRIED.len()]; TRIED.len()];
         // What is done once a box.
-        let points = |boxes: &Occupied<D>, least: usize| -> [f64; 2] {
-            let large = (0..boxes.len()).map(|i| boxes.count(i)).filter(|&n| n >= least);
-            large.fold([0.0; 2], |s, n| [s[0] + 1.0, s[1] + n as f64])
+        let points = |boxes: &Occupied<D>| {
+            let mut all = [[0.0; 2]; TRIED.len()];
+            for i in 0..boxes.len() {
+                let n = boxes.count(i);
+                let here = &mut all[class(n)];
+                *here = [here[0] + 1.0, here[1] + n as f64];
+            }
+            // Whole numbers: any order gives the same sums.
+            for k in (0..TRIED.len() - 1).rev() {
+                all[k] = [all[k][0] + all[k + 1][0], all[k][1] + all[k + 1][1]];
+            }
+            all
         };
-        let from = TRIED.map(|t| points(sources, t));
-        let to = TRIED.map(|t| points(targets, t));
+        let (from, to) = (points(sources), points(targets));
         for i in 0..TRIED.len() {
             for k in 0..TRIED.len() {
                 total[i][k] = from[i][1] * self.costs.p2m + to[k][1] * self.costs.l2p;
@@ -122,7 +140,7 @@ impl<const D: usize> Outline<'_, D> {
         // Boxes by the work that they are likely to be.
         let weight = |i: usize| 1.0 + targets.count(i) as f64;
         let all: f64 = (0..targets.len()).map(weight).sum();
-        let (mut next, mut before, mut number) = (0.5, 0.0, 0usize);
+        let (mut next, mut before, mut number, mut some) = (0.5, 0.0, 0usize, vec![]);
         for c in 0..targets.len() {
             before += weight(c);
             let mut times = 0;
@@ -131,14 +149,22 @@ impl<const D: usize> Outline<'_, D> {
             }
             if times > 0 {
                 let share = times as f64 * all / (SAMPLE as f64 * weight(c));
-                self.add(c, share, &mut total);
+                some.push((c, share));
+            }
+        }
+        // Added up in their order, whoever has found them.
+        let parts: Vec<_> = some.par_iter().map(|&(c, share)| self.share(c, share)).collect();
+        for part in parts {
+            for (total, part) in total.as_flattened_mut().iter_mut().zip(part.as_flattened()) {
+                *total += part;
             }
         }
         total
     }
 
-    /// Adds `share` times the costs of one target box.
-    fn add(&self, c: usize, share: f64, total: &mut [[f64; TRIED.len()]; TRIED.len()]) {
+    /// `share` times the costs of one target box.
+    fn share(&self, c: usize, share: f64) -> [[f64; TRIED.len()]; TRIED.len()] {
+        let mut total = [[0.0; TRIED.len()]; TRIED.len()];
         let [sources, targets] = self.boxes;
         let (cell, here) = (targets.cells[c], targets.count(c) as f64);
         let costs = &self.costs;
@@ -146,10 +172,10 @@ impl<const D: usize> Outline<'_, D> {
         let mut direct = [0.0; TRIED.len()];
         let (mut taylor, mut hermite, mut rows) = (direct, direct, 0.0);
         self.lattice.rows(&cell, self.cutoff, &mut |from, last| {
-            rows += ROW;
+            rows += costs.row;
             for b in sources.row(self.lattice, &from, last) {
                 let there = sources.count(b) as f64;
-                let class = TRIED.iter().rposition(|&t| sources.count(b) >= t).unwrap_or(0);
+                let class = class(sources.count(b));
                 let pairs = here * there * costs.pair;
                 direct[class] += pairs;
                 taylor[class] += pairs.min(there * costs.p2l);
@@ -167,9 +193,10 @@ impl<const D: usize> Outline<'_, D> {
                     direct[below].iter().sum::<f64>() + hermite[above].iter().sum::<f64>()
                 };
                 // Where all boxes have a series there are no lists.
-                total[i][k] += share * if i + k == 0 { cost } else { cost + rows };
+                total[i][k] = share * if i + k == 0 { cost } else { cost + rows };
             }
         }
+        total
     }
 
     /// The share of one target box in the passes of M2L.

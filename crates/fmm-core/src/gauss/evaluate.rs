@@ -2,8 +2,9 @@
 
 use rayon::prelude::*;
 
+use super::boxes::Sorted;
 use super::execute::execute;
-use super::plan::{Choice, Plan};
+use super::plan::{Choice, Here, Means, Plan};
 use super::{Route, Settings};
 use crate::bodies;
 use crate::{Error, Stage, StageTimes};
@@ -59,6 +60,51 @@ pub fn evaluate<const D: usize>(
     targets: Option<&[[f64; D]]>,
     times: &mut StageTimes,
 ) -> Result<Evaluation<D>, Error> {
+    check(settings, sources, strengths, targets)?;
+    let plan = Plan::new(settings, strengths.len(), &mut Here { sources, targets }, &Means::CPU, times)?;
+    let (from, at, columns) = times.time_more(Stage::Tree, || {
+        let from = Sorted::new(&plan.lattice, &plan.sources, sources);
+        let at = targets.map(|t| Sorted::new(&plan.lattice, plan.target_boxes(), t));
+        let pick = |q: &&[f64]| from.order.par_iter().map(|&i| q[i as usize]).collect();
+        let columns: Vec<Vec<f64>> = strengths.iter().map(pick).collect();
+        (from, at, columns)
+    });
+    let at = at.as_ref().unwrap_or(&from);
+    let sums = execute(&plan, settings.sigma, [&from, at], &columns, times);
+    let (n, columns) = (at.order.len(), strengths.len());
+    let each = if settings.gradient { 1 + D } else { 1 };
+    let mut potential = vec![vec![0.0; n]; columns];
+    let mut field = if settings.gradient { vec![vec![[0.0; D]; n]; columns] } else { vec![] };
+    for (&i, sums) in at.order.iter().zip(sums.chunks_exact(columns * each)) {
+        for (c, sums) in sums.chunks_exact(each).enumerate() {
+            potential[c][i as usize] = sums[0];
+            if settings.gradient {
+                field[c][i as usize] = std::array::from_fn(|d| -sums[1 + d] / settings.sigma);
+            }
+        }
+    }
+    Ok(Evaluation { potential, field, routes: Routes::of(&plan), choice: plan.choice })
+}
+
+impl Routes {
+    /// Those of a plan.
+    pub fn of<const D: usize>(plan: &Plan<D>) -> Self {
+        let swept = if plan.passes.is_empty() { [0; 2] } else { [plan.expanded.len(), plan.local.len()] };
+        let lists = &plan.lists;
+        Routes { direct: lists.p2p.len(), hermite: lists.m2p.len(), taylor: lists.p2l.len(), translated: swept }
+    }
+}
+
+/// The checks of [`evaluate`].
+///
+/// # Errors
+/// Those of [`evaluate`].
+pub fn check<const D: usize>(
+    settings: &Settings,
+    sources: &[[f64; D]],
+    strengths: &[&[f64]],
+    targets: Option<&[[f64; D]]>,
+) -> Result<(), Error> {
     const { assert!(D >= 1 && D <= 3, "one, two or three dimensions") };
     settings.check()?;
     bodies::check(sources, &[], &[])?;
@@ -73,30 +119,7 @@ pub fn evaluate<const D: usize>(
     if strengths.is_empty() {
         return Err(Error::Unsupported("a sum needs at least one column of strengths".into()));
     }
-    spread(settings.sigma, sources, targets)?;
-    let plan = Plan::new(settings, strengths.len(), sources, targets, times)?;
-    let sorted: Vec<Vec<f64>> = times.time_more(Stage::Tree, || {
-        let pick = |q: &&[f64]| plan.sources.order.par_iter().map(|&i| q[i as usize]).collect();
-        strengths.iter().map(pick).collect()
-    });
-    let sums = execute(&plan, settings.sigma, &sorted, times);
-    let (n, columns) = (plan.target_boxes().order.len(), strengths.len());
-    let each = if settings.gradient { 1 + D } else { 1 };
-    let mut potential = vec![vec![0.0; n]; columns];
-    let mut field = if settings.gradient { vec![vec![[0.0; D]; n]; columns] } else { vec![] };
-    for (&i, sums) in plan.target_boxes().order.iter().zip(sums.chunks_exact(columns * each)) {
-        for (c, sums) in sums.chunks_exact(each).enumerate() {
-            potential[c][i as usize] = sums[0];
-            if settings.gradient {
-                field[c][i as usize] = std::array::from_fn(|d| -sums[1 + d] / settings.sigma);
-            }
-        }
-    }
-    let swept = if plan.passes.is_empty() { [0; 2] } else { [plan.expanded.len(), plan.local.len()] };
-    let lists = &plan.lists;
-    let routes =
-        Routes { direct: lists.p2p.len(), hermite: lists.m2p.len(), taylor: lists.p2l.len(), translated: swept };
-    Ok(Evaluation { potential, field, choice: plan.choice, routes })
+    spread(settings.sigma, sources, targets)
 }
 
 /// Refuses points whose distances in units of σ have no square.

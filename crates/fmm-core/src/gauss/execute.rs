@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::boxes::{Occupied, Sorted};
 use super::near::{Batch, COLUMNS, GATHER, Meet, meet};
 use super::plan::Plan;
 use super::points::{Gather, Spread, gather, spread};
@@ -9,12 +10,19 @@ use super::series::{Basis, Points};
 use super::translate::{Term, Translate, translate, translation};
 use crate::{Stage, StageTimes};
 
-/// Executes a plan. `strengths` are in the order of its sources; the result is in the order of its targets,
-/// `[target][column][value, derivatives in units of 1/σ]`.
-pub fn execute<const D: usize>(plan: &Plan<D>, sigma: f64, strengths: &[Vec<f64>], times: &mut StageTimes) -> Vec<f64> {
+/// Executes a plan for `points`: sources, and targets or the sources again. `strengths` are in the order of its sources; the result is in the
+/// order of its targets, `[target][column][value, derivatives in units of 1/σ]`.
+pub fn execute<const D: usize>(
+    plan: &Plan<D>,
+    sigma: f64,
+    points: [&Sorted<D>; 2],
+    strengths: &[Vec<f64>],
+    times: &mut StageTimes,
+) -> Vec<f64> {
     let values = strengths.len() * if plan.demand.gradient { 1 + D } else { 1 };
-    let run = Execution { plan, strengths, sigma, values };
-    let mut out = vec![0.0; plan.target_boxes().order.len() * values];
+    let [sources, targets] = points.map(|p| &p.x);
+    let run = Execution { plan, sources, targets, strengths, sigma, values };
+    let mut out = vec![0.0; points[1].order.len() * values];
     if !plan.expanded.is_empty() {
         let multipoles = times.time(Stage::P2M, || run.p2m());
         let locals = if plan.passes.is_empty() { vec![] } else { times.time(Stage::M2L, || run.m2l(&multipoles)) };
@@ -40,6 +48,9 @@ fn slices<const D: usize>(x: &[Vec<f64>; D], range: std::ops::Range<usize>) -> [
 /// What the stages share.
 struct Execution<'a, const D: usize> {
     plan: &'a Plan<D>,
+    /// Coordinates in the order of boxes.
+    sources: &'a [Vec<f64>; D],
+    targets: &'a [Vec<f64>; D],
     strengths: &'a [Vec<f64>],
     sigma: f64,
     /// Numbers of a target.
@@ -64,11 +75,11 @@ impl<const D: usize> Execution<'_, D> {
         let boxes = self.plan.target_boxes();
         let mut rest = out;
         let piece = |i: usize| {
-            let (head, tail) = std::mem::take(&mut rest).split_at_mut(boxes.occupied.count(i) * self.values);
+            let (head, tail) = std::mem::take(&mut rest).split_at_mut(boxes.count(i) * self.values);
             rest = tail;
             (i, head)
         };
-        (0..boxes.occupied.len()).map(piece).collect()
+        (0..boxes.len()).map(piece).collect()
     }
 
     fn p2m(&self) -> Vec<f64> {
@@ -76,7 +87,7 @@ impl<const D: usize> Execution<'_, D> {
         let mut all = vec![0.0; plan.expanded.len() * plan.shape.total()];
         all.par_chunks_mut(plan.shape.total()).zip(&plan.expanded).for_each(|(to, &b)| {
             let b = b as usize;
-            let points = self.points(&sources.x, sources.range(b), &sources.occupied.cells[b]);
+            let points = self.points(self.sources, sources.range(b), &sources.cells[b]);
             let strengths = self.columns(sources.range(b));
             gather(Gather { shape: plan.shape, basis: Basis::Powers, points, strengths: &strengths, to });
         });
@@ -125,7 +136,7 @@ impl<const D: usize> Execution<'_, D> {
     fn before(&self, axis: usize) -> impl Fn(usize) -> i64 + '_ {
         let plan = self.plan;
         move |i| match axis {
-            0 => plan.sources.occupied.cells[plan.expanded[i] as usize][0],
+            0 => plan.sources.cells[plan.expanded[i] as usize][0],
             _ => plan.passes[axis - 1].cells[i][axis],
         }
     }
@@ -133,7 +144,7 @@ impl<const D: usize> Execution<'_, D> {
     /// The stages of Taylor series, which M2L may have begun.
     fn local(&self, mut locals: Vec<f64>, out: &mut [f64], times: &mut StageTimes) {
         let (plan, shape) = (self.plan, self.plan.shape);
-        let (sources, targets) = (&plan.sources, plan.target_boxes());
+        let (sources, targets): (&Occupied<D>, _) = (&plan.sources, plan.target_boxes());
         if plan.local.is_empty() || (locals.is_empty() && plan.lists.p2l.is_empty()) {
             return;
         }
@@ -141,10 +152,10 @@ impl<const D: usize> Execution<'_, D> {
         if !plan.lists.p2l.is_empty() {
             times.time(Stage::P2L, || {
                 locals.par_chunks_mut(shape.total()).zip(&plan.local).for_each(|(to, &c)| {
-                    let cell = &targets.occupied.cells[c as usize];
+                    let cell = &targets.cells[c as usize];
                     for &b in plan.lists.p2l.row(c as usize) {
                         let range = sources.range(b as usize);
-                        let points = self.points(&sources.x, range.clone(), cell);
+                        let points = self.points(self.sources, range.clone(), cell);
                         let strengths = self.columns(range);
                         gather(Gather { shape, basis: Basis::Hermite, points, strengths: &strengths, to });
                     }
@@ -155,7 +166,7 @@ impl<const D: usize> Execution<'_, D> {
             let is_local = |(i, _): &(usize, &mut [f64])| plan.local.binary_search(&(*i as u32)).is_ok();
             let pieces: Vec<_> = self.by_box(out).into_iter().filter(is_local).collect();
             pieces.into_par_iter().zip(locals.par_chunks(shape.total())).for_each(|((c, out), from)| {
-                self.spread(Basis::Powers, c, &targets.occupied.cells[c], from, out);
+                self.spread(Basis::Powers, c, &targets.cells[c], from, out);
             });
         });
     }
@@ -163,7 +174,7 @@ impl<const D: usize> Execution<'_, D> {
     /// Adds a series about the centre of a box of the lattice at the points of a box of targets.
     fn spread(&self, basis: Basis, target: usize, cell: &[i64; D], from: &[f64], out: &mut [f64]) {
         let targets = self.plan.target_boxes();
-        let points = self.points(&targets.x, targets.range(target), cell);
+        let points = self.points(self.targets, targets.range(target), cell);
         spread(Spread { shape: self.plan.shape, basis, points, from, gradient: self.plan.demand.gradient, out });
     }
 
@@ -173,13 +184,13 @@ impl<const D: usize> Execution<'_, D> {
         self.by_box(out).into_par_iter().for_each(|(c, out)| {
             for &b in plan.lists.m2p.row(c) {
                 let from = &multipoles[slot(b) * n..][..n];
-                self.spread(Basis::Hermite, c, &plan.sources.occupied.cells[b as usize], from, out);
+                self.spread(Basis::Hermite, c, &plan.sources.cells[b as usize], from, out);
             }
         });
     }
 
     fn p2p(&self, out: &mut [f64]) {
-        let (plan, sources) = (self.plan, &self.plan.sources);
+        let plan = self.plan;
         self.by_box(out).into_par_iter().for_each_init(Batch::default, |batch, (c, out)| {
             for first in (0..self.strengths.len()).step_by(COLUMNS) {
                 let columns = COLUMNS.min(self.strengths.len() - first);
@@ -190,7 +201,7 @@ impl<const D: usize> Execution<'_, D> {
                         let part = run.start..run.end.min(run.start + GATHER - batch.len());
                         run.start = part.end;
                         let all = self.columns(part.clone());
-                        batch.push(slices(&sources.x, part.clone()), &all[first..first + columns]);
+                        batch.push(slices(self.sources, part.clone()), &all[first..first + columns]);
                         if batch.len() == GATHER {
                             self.meet(c, batch, (columns, first), out);
                         }
@@ -209,7 +220,7 @@ impl<const D: usize> Execution<'_, D> {
         let range = targets.range(c);
         meet(Meet {
             dimension: D,
-            targets: slices(&targets.x, range),
+            targets: slices(self.targets, range),
             sources: batch,
             columns,
             scale: 1.0 / self.sigma,

@@ -27,10 +27,10 @@ mod points;
 mod products;
 pub mod series;
 pub mod sweep;
-mod translate;
+pub mod translate;
 pub mod workload;
 
-pub use evaluate::{Evaluation, Routes, evaluate};
+pub use evaluate::{Evaluation, Routes, check, evaluate};
 pub use plan::{Choice, Plan};
 
 /// How a source reaches a target.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::bound::Demand;
-use super::boxes::{Boxes, Lattice, MARGIN, Occupied};
+use super::boxes::{Lattice, MARGIN, Occupied};
 use super::cost::{Costs, NONE, Outline, Thresholds};
 use super::series::Shape;
 use super::sweep::{Pass, passes};
@@ -58,6 +58,16 @@ impl<T: Send + Copy> Rows<T> {
         &self.items[self.start[i]..self.start[i + 1]]
     }
 
+    /// Entries before each row, and all of them at the end.
+    pub fn start(&self) -> &[usize] {
+        &self.start
+    }
+
+    /// The entries of all rows.
+    pub fn items(&self) -> &[T] {
+        &self.items
+    }
+
     /// Entries of all rows.
     pub fn len(&self) -> usize {
         self.items.len()
@@ -87,10 +97,10 @@ pub struct Plan<const D: usize> {
     pub choice: Choice,
     /// Where boxes are.
     pub lattice: Lattice<D>,
-    /// Sources.
-    pub sources: Boxes<D>,
-    /// Targets, if they are not the sources.
-    pub targets: Option<Boxes<D>>,
+    /// Boxes of sources.
+    pub sources: Occupied<D>,
+    /// Boxes of targets, if they are not the sources.
+    pub targets: Option<Occupied<D>>,
     /// Boxes of sources with a Hermite series, ascending.
     pub expanded: Vec<u32>,
     /// Boxes of targets with a Taylor series, ascending.
@@ -107,6 +117,66 @@ pub struct Plan<const D: usize> {
     pub demand: Demand,
 }
 
+/// Points that a plan is made for, wherever they are.
+pub trait Census<const D: usize> {
+    /// How many sources, and how many targets if they are others.
+    fn points(&self) -> [usize; 2];
+
+    /// The corners of the box around all points; zeros if there are none.
+    ///
+    /// # Errors
+    /// Those of a device.
+    fn bounds(&mut self) -> Result<[[f64; D]; 2], Error>;
+
+    /// The boxes that hold sources, and targets if they are others.
+    ///
+    /// # Errors
+    /// Those of a device.
+    fn count(&mut self, lattice: &Lattice<D>) -> Result<[Option<Occupied<D>>; 2], Error>;
+}
+
+/// Points in the memory of this machine.
+pub struct Here<'a, const D: usize> {
+    /// Sources.
+    pub sources: &'a [[f64; D]],
+    /// Targets, if they are others.
+    pub targets: Option<&'a [[f64; D]]>,
+}
+
+impl<const D: usize> Census<D> for Here<'_, D> {
+    fn points(&self) -> [usize; 2] {
+        [self.sources.len(), self.targets.map_or(0, <[_]>::len)]
+    }
+
+    fn bounds(&mut self) -> Result<[[f64; D]; 2], Error> {
+        let mut all = [[f64::INFINITY; D], [f64::NEG_INFINITY; D]];
+        for x in self.sources.iter().chain(self.targets.unwrap_or(&[])) {
+            for d in 0..D {
+                (all[0][d], all[1][d]) = (all[0][d].min(x[d]), all[1][d].max(x[d]));
+            }
+        }
+        Ok(if all[0][0] <= all[1][0] { all } else { [[0.0; D]; 2] })
+    }
+
+    fn count(&mut self, lattice: &Lattice<D>) -> Result<[Option<Occupied<D>>; 2], Error> {
+        Ok([Some(Occupied::new(lattice, self.sources)), self.targets.map(|t| Occupied::new(lattice, t))])
+    }
+}
+
+/// What operators cost where a plan is executed, by shape, terms of the exponential and whether derivatives are wanted; and the part of the
+/// tolerance that truncation and cut-off may take, rounding and exponentials having the rest.
+pub struct Means<'a> {
+    /// See [`Costs::new`].
+    pub costs: &'a dyn Fn(Shape, usize, bool) -> Costs,
+    /// Below 1.
+    pub share: f64,
+}
+
+impl Means<'_> {
+    /// The cores of a machine.
+    pub const CPU: Means<'static> = Means { costs: &Costs::new, share: 0.98 };
+}
+
 /// A side of boxes with what it takes.
 struct Candidate<const D: usize> {
     lattice: Lattice<D>,
@@ -117,32 +187,33 @@ struct Candidate<const D: usize> {
 }
 
 impl<const D: usize> Plan<D> {
-    /// Plans the sum of `sources`, each with `columns` strengths, at `targets`, or at themselves.
+    /// Plans the sum of the sources of a census, each with `columns` strengths, at its targets.
     ///
     /// # Errors
-    /// A route that was asked for and that no box can take.
+    /// A route that was asked for and that no box can take, and those of the census.
     pub fn new(
         settings: &Settings,
         columns: usize,
-        sources: &[[f64; D]],
-        targets: Option<&[[f64; D]]>,
+        census: &mut dyn Census<D>,
+        means: &Means,
         times: &mut StageTimes,
     ) -> Result<Self, Error> {
-        // Half a tolerance in a hundred goes to exponentials, and rounding has its share.
-        let tolerance = 0.98 * settings.tolerance;
-        let demand = Demand { dimension: D, tolerance, gradient: settings.gradient };
+        let demand = Demand { dimension: D, tolerance: means.share * settings.tolerance, gradient: settings.gradient };
         let terms = match settings.tolerance {
             _ if settings.route == Some(Route::All) => 13,
             t if t >= 2e-8 => 8,
             _ => 13,
         };
         let shape = Shape { dimension: D, order: 1, columns };
-        let [low, high] = bounds(sources, targets);
-        let search = Search { settings, demand, terms, shape, low, high, sources, targets };
-        let best = times.time(Stage::Tree, || match settings.route {
-            Some(Route::All) => Some(search.plain()),
-            _ => search.best(),
-        });
+        let best = times.time(Stage::Tree, || {
+            let [low, high] = census.bounds()?;
+            let points = census.points();
+            let mut search = Search { settings, demand, terms, shape, low, high, points, census, means };
+            match settings.route {
+                Some(Route::All) => search.plain().map(Some),
+                _ => search.best(),
+            }
+        })?;
         let Some(best) = best else {
             return Err(Error::Unsupported("no boxes keep the tolerance on this route; leave the route open".into()));
         };
@@ -152,18 +223,14 @@ impl<const D: usize> Plan<D> {
         let fullest = occupied.iter().flatten().map(count).max().unwrap_or(0);
         let (side, cutoff_length) = (lattice.side, cutoff * settings.sigma);
         let choice = Choice { side, order, thresholds, cutoff: cutoff_length, terms, fullest, cost };
-        let (sources, targets) = times.time_more(Stage::Tree, || {
-            let [own, other] = occupied;
-            let sort = |o: Option<Occupied<D>>, x: &[[f64; D]]| Boxes::new(&lattice, o.expect("counted"), x);
-            (sort(own, sources), targets.map(|t| sort(other, t)))
-        });
+        let [sources, targets] = occupied;
         let shape = Shape { order: order.unwrap_or(1), ..shape };
         let sides = cutoff * settings.sigma / lattice.side;
         let mut plan = Plan {
             choice,
             reach: if order.is_some() { lattice.reach(sides) } else { 0 },
             lattice,
-            sources,
+            sources: sources.expect("counted"),
             targets,
             expanded: vec![],
             local: vec![],
@@ -172,23 +239,23 @@ impl<const D: usize> Plan<D> {
             shape,
             demand,
         };
-        times.time(Stage::Lists, || plan.connect(settings, thresholds, sides));
+        let costs = (means.costs)(plan.shape, terms, settings.gradient);
+        times.time(Stage::Lists, || plan.connect(settings, thresholds, sides, costs));
         Ok(plan)
     }
 
     /// The boxes of the targets.
-    pub fn target_boxes(&self) -> &Boxes<D> {
+    pub fn target_boxes(&self) -> &Occupied<D> {
         self.targets.as_ref().unwrap_or(&self.sources)
     }
 
     /// Lists and passes.
-    fn connect(&mut self, settings: &Settings, thresholds: Thresholds, sides: f64) {
-        let (from, to) = (&self.sources.occupied, &self.target_boxes().occupied);
+    fn connect(&mut self, settings: &Settings, thresholds: Thresholds, sides: f64, costs: Costs) {
+        let (from, to) = (&self.sources, self.target_boxes());
         let large = |boxes: &Occupied<D>, least: usize| -> Vec<u32> {
             (0..boxes.len() as u32).filter(|&i| boxes.count(i as usize) >= least).collect()
         };
         let (expanded, local) = (large(from, thresholds[0]), large(to, thresholds[1]));
-        let costs = Costs::new(self.shape, self.choice.terms, settings.gradient);
         let one = |c: usize| {
             let (mut p2p, mut m2p, mut p2l): (Vec<[u32; 2]>, Vec<u32>, Vec<u32>) = (vec![], vec![], vec![]);
             if thresholds == [1, 1] {
@@ -238,17 +305,6 @@ impl<const D: usize> Plan<D> {
     }
 }
 
-/// The corners of the box around all points.
-fn bounds<const D: usize>(sources: &[[f64; D]], targets: Option<&[[f64; D]]>) -> [[f64; D]; 2] {
-    let mut all = [[f64::INFINITY; D], [f64::NEG_INFINITY; D]];
-    for x in sources.iter().chain(targets.unwrap_or(&[])) {
-        for d in 0..D {
-            (all[0][d], all[1][d]) = (all[0][d].min(x[d]), all[1][d].max(x[d]));
-        }
-    }
-    if all[0][0] <= all[1][0] { all } else { [[0.0; D]; 2] }
-}
-
 /// The search for the cheapest boxes.
 struct Search<'a, const D: usize> {
     settings: &'a Settings,
@@ -257,26 +313,29 @@ struct Search<'a, const D: usize> {
     shape: Shape,
     low: [f64; D],
     high: [f64; D],
-    sources: &'a [[f64; D]],
-    targets: Option<&'a [[f64; D]]>,
+    /// Sources, and targets if they are others.
+    points: [usize; 2],
+    census: &'a mut dyn Census<D>,
+    means: &'a Means<'a>,
 }
 
 impl<const D: usize> Search<'_, D> {
-    fn candidate(&self, side: f64) -> Candidate<D> {
+    fn candidate(&mut self, side: f64) -> Result<Candidate<D>, Error> {
         let lattice = Lattice::new(self.low, self.high, side);
-        let occupied = [Some(Occupied::new(&lattice, self.sources)), self.targets.map(|t| Occupied::new(&lattice, t))];
-        Candidate { lattice, occupied, order: None, thresholds: [NONE; 2], cost: f64::INFINITY }
+        let occupied = self.census.count(&lattice)?;
+        Ok(Candidate { lattice, occupied, order: None, thresholds: [NONE; 2], cost: f64::INFINITY })
     }
 
     /// Every pair: boxes only cut the work into pieces.
-    fn plain(&self) -> Candidate<D> {
+    fn plain(&mut self) -> Result<Candidate<D>, Error> {
         let extent = (0..D).map(|d| self.high[d] - self.low[d]).fold(0.0, f64::max);
-        let pieces = ((self.targets.unwrap_or(self.sources).len() as f64 / 256.0).powf(1.0 / D as f64)).ceil();
+        let targets = if self.points[1] > 0 { self.points[1] } else { self.points[0] };
+        let pieces = ((targets as f64 / 256.0).powf(1.0 / D as f64)).ceil();
         let side = extent / pieces.max(1.0);
         self.candidate(if side > 0.0 { side } else { self.settings.sigma })
     }
 
-    fn best(&self) -> Option<Candidate<D>> {
+    fn best(&mut self) -> Result<Option<Candidate<D>>, Error> {
         let (sigma, cutoff) = (self.settings.sigma, self.demand.cutoff());
         let extent = (0..D).map(|d| self.high[d] - self.low[d]).fold(0.0, f64::max);
         let mut sides: Vec<f64> = match self.settings.side {
@@ -293,11 +352,11 @@ impl<const D: usize> Search<'_, D> {
         }
         // From the largest boxes on: where they hold one point each, smaller ones are of no use.
         sides.sort_by(|a, b| b.total_cmp(a));
-        let points = self.sources.len() + self.targets.map_or(0, <[_]>::len);
+        let points = self.points[0] + self.points[1];
         let mut best: Option<Candidate<D>> = None;
         let mut dearer = 0;
         for side in sides {
-            let mut candidate = self.candidate(side);
+            let mut candidate = self.candidate(side)?;
             self.judge(&mut candidate);
             let boxes: usize = candidate.occupied.iter().flatten().map(Occupied::len).sum();
             let least = best.as_ref().map_or(f64::INFINITY, |b| b.cost);
@@ -310,7 +369,7 @@ impl<const D: usize> Search<'_, D> {
                 break;
             }
         }
-        best
+        Ok(best)
     }
 
     /// Finds order and thresholds of a candidate.
@@ -329,7 +388,7 @@ impl<const D: usize> Search<'_, D> {
             boxes: [sources, targets.as_ref().unwrap_or(sources)],
             cutoff,
             reach: candidate.lattice.reach(cutoff),
-            costs: Costs::new(shape, self.terms, gradient),
+            costs: (self.means.costs)(shape, self.terms, gradient),
             memory: (MEMORY, shape.total() as f64),
         };
         let has_order = candidate.order.is_some();

@@ -34,26 +34,28 @@ pub fn passes<const D: usize>(
     let mut all = Vec::with_capacity(D);
     for axis in 0..D {
         let mut order: Vec<u32> = (0..before.len() as u32).collect();
-        order.par_sort_unstable_by(|&a, &b| along(axis, &before[a as usize], &before[b as usize]));
-        let lines: Vec<[i64; D]> = order.iter().map(|&i| before[i as usize]).collect();
+        order.par_sort_unstable_by_key(|&i| along(axis, &before[i as usize]));
+        let lines: Vec<[i64; D]> = order.par_iter().map(|&i| along(axis, &before[i as usize])).collect();
         let cells = match axis + 1 == D {
             true => targets.to_vec(),
             false => wanted(lattice, reach, axis, &lines, targets),
         };
-        let rows = cells.par_iter().map(|c| within(&lines, axis, c, reach)).collect();
+        let rows = cells.par_iter().map(|c| within(&lines, along(axis, c), reach)).collect();
         before = cells.clone();
         all.push(Pass { axis, cells, order, rows });
     }
     all
 }
 
-/// Those of `lines` (in the order along `axis`) on the line through `cell` and no more than `reach` from it.
-fn within<const D: usize>(lines: &[[i64; D]], axis: usize, cell: &[i64; D], reach: i64) -> Range<u32> {
-    let (mut low, mut high) = (*cell, *cell);
-    low[axis] -= reach;
-    high[axis] += reach;
-    let first = lines.partition_point(|c| along(axis, c, &low).is_lt());
-    let count = lines[first..].partition_point(|c| along(axis, c, &high).is_le());
+/// Those of `lines`, which are in the order of [`along`] like `cell`, on the line through `cell` and no more than `reach` from it.
+fn within<const D: usize>(lines: &[[i64; D]], cell: [i64; D], reach: i64) -> Range<u32> {
+    let (mut low, mut high) = (cell, cell);
+    low[D - 1] -= reach;
+    high[D - 1] += reach;
+    let first = lines.partition_point(|c| *c < low);
+    // Not far on: a line holds no more of them than twice the reach and one.
+    let most = lines.len().min(first + 2 * reach as usize + 1);
+    let count = lines[first..most].partition_point(|c| *c <= high);
     first as u32..(first + count) as u32
 }
 
@@ -67,25 +69,31 @@ fn wanted<const D: usize>(
 ) -> Vec<[i64; D]> {
     // The passes to come change the axes after this one. Targets are looked for along the last of them, whatever the others are.
     let last = D - 1;
-    let project = |c: &[i64; D]| std::array::from_fn(|d| if d > axis && d < last { 0 } else { c[d] });
-    let mut shadows: Vec<[i64; D]> = targets.iter().map(project).collect();
-    shadows.par_sort_unstable_by(|a, b| along(last, a, b));
+    let project = |c: &[i64; D]| along(last, &std::array::from_fn(|d| if d > axis && d < last { 0 } else { c[d] }));
+    let mut shadows: Vec<[i64; D]> = targets.par_iter().map(project).collect();
+    shadows.par_sort_unstable();
     shadows.dedup();
-    let mut all = vec![];
-    for line in lines.chunk_by(|a, b| (0..D).all(|d| d == axis || a[d] == b[d])) {
-        let mut next = 0;
+    let each: Vec<&[[i64; D]]> = lines.chunk_by(|a, b| a[..last] == b[..last]).collect();
+    let on_line = |line: &[[i64; D]]| -> Vec<[i64; D]> {
+        let (mut next, mut some) = (0, vec![]);
         for cell in line {
-            for here in (cell[axis] - reach).max(next)..=(cell[axis] + reach).min(lattice.count[axis] - 1) {
-                let mut to = *cell;
-                to[axis] = here;
-                if !within(&shadows, last, &project(&to), reach).is_empty() {
-                    all.push(to);
+            let at = cell[last];
+            for here in (at - reach).max(next)..=(at + reach).min(lattice.count[axis] - 1) {
+                // Back to the order of the axes.
+                let mut rest = cell.iter();
+                let mut to = [here; D];
+                for d in (0..D).rev().filter(|&d| d != axis) {
+                    to[d] = *rest.next().expect("as many axes");
+                }
+                if !within(&shadows, project(&to), reach).is_empty() {
+                    some.push(to);
                 }
                 next = here + 1;
             }
         }
-    }
-    all
+        some
+    };
+    each.par_iter().map(|line| on_line(line)).collect::<Vec<_>>().concat()
 }
 
 #[cfg(test)]

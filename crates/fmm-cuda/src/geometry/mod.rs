@@ -10,7 +10,7 @@ pub mod view;
 mod work;
 
 pub use lists::{DeviceCsr, DeviceLists};
-pub(crate) use sort::{Key, sort};
+pub(crate) use sort::{Key, sort, sort_keys};
 pub use survey::Survey;
 pub use tiles::Tiles;
 pub use tree::DeviceTree;

@@ -84,3 +84,48 @@ pub fn sort(
     }
     Ok(())
 }
+
+/// Queues the passes of a sort of keys, with the indices 0, 1, 2, … that go along, there and back between two pairs of arrays; the keys are in
+/// the first.
+///
+/// # Safety
+/// All arrays have n elements, `bins` holds the counts of each digit, and there is a ticket for each.
+pub(crate) unsafe fn sort_keys(
+    gpu: &Gpu,
+    work: &mut Work,
+    n: usize,
+    arrays: [(DevicePointer<u64>, DevicePointer<u32>); 2],
+    bins: DevicePointer<u32>,
+    digits: usize,
+    tickets: DevicePointer<u32>,
+) -> Result<(), Error> {
+    let tiles = n.div_ceil(SORT_TILE);
+    for digit in 0..digits {
+        let (from, to) = (arrays[digit % 2], arrays[(digit + 1) % 2]);
+        let (status, epoch) = work.launch(gpu, tiles * RADIX)?;
+        let view = SortView {
+            position: DevicePointer::null(),
+            bins,
+            key: from.0,
+            index: if digit == 0 { DevicePointer::null() } else { from.1 },
+            key_out: to.0,
+            index_out: to.1,
+            status,
+            // SAFETY: the caller's promise.
+            ticket: unsafe { tickets.add(digit) },
+            corner: [0.0; 3],
+            side: 0.0,
+            epoch,
+            n: n as u32,
+            digit: digit as u32,
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            if digit == 0 {
+                launch(gpu, "sort_bins", digits, RADIX, &view)?;
+            }
+            launch(gpu, "sort_pass", tiles, THREADS, &view)?;
+        }
+    }
+    Ok(())
+}

@@ -11,6 +11,7 @@ mod policy;
 mod pyramid;
 mod rows;
 pub mod view;
+pub mod workload;
 
 use fmm_core::planar::{Evaluation, Kernel, Lists, Problem, Pyramid, coincident_pairs};
 use fmm_core::{Choice, Error, Method, Stage, StageTimes};

@@ -9,8 +9,8 @@ use fmm_core::planar::Pyramid;
 use super::view::{BoxesView, ExchangeView, PlanePoint, PyramidView, SPLIT_TILE, THREADS};
 use crate::Gpu;
 use crate::buffer::Buffer;
-use crate::geometry::view::{RADIX, SORT_TILE, SortView};
-use crate::geometry::{Work, launch};
+use crate::geometry::view::RADIX;
+use crate::geometry::{Work, launch, sort_keys};
 
 /// Digits of a key along an axis, and the most of the number of a leaf.
 const DIGITS: usize = 8;
@@ -141,7 +141,7 @@ impl DevicePyramid {
                 let own = (key[d].pointer(), index[d].pointer());
                 let other = (list[0][d].pointer(), rank[d].pointer());
                 let bins = bins.pointer().add(d * DIGITS * RADIX);
-                sort(gpu, work, n, [own, other], bins, DIGITS, next(DIGITS))?;
+                sort_keys(gpu, work, n, [own, other], bins, DIGITS, next(DIGITS))?;
             }
             work.mark(gpu, "lists of places")?;
             axes("planar_ranks", blocks, &view)?;
@@ -167,7 +167,7 @@ impl DevicePyramid {
             let (order, other) = (self.order.pointer(), rank[0].pointer());
             let pairs =
                 if digits.is_multiple_of(2) { [(from, order), (to, other)] } else { [(from, other), (to, order)] };
-            sort(gpu, work, n, pairs, view.bins, digits, next(digits))
+            sort_keys(gpu, work, n, pairs, view.bins, digits, next(digits))
         }
     }
 
@@ -180,7 +180,10 @@ impl DevicePyramid {
     }
 
     /// Copies the boxes of a pyramid of the host.
-    fn take(&mut self, tree: &Pyramid) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// [`Error::Device`] without the memory, or if a copy fails.
+    pub(super) fn take(&mut self, tree: &Pyramid) -> Result<(), Error> {
         let centre: Vec<[f64; 2]> = (0..tree.len()).map(|c| [tree.centre[0][c], tree.centre[1][c]]).collect();
         self.order.upload(&tree.order)?;
         self.points.upload(&tree.points)?;
@@ -269,49 +272,4 @@ pub fn gather(
     };
     // SAFETY: all arrays have n elements.
     unsafe { launch(gpu, "planar_gather", n.div_ceil(THREADS), THREADS, &view) }
-}
-
-/// Queues the passes of a sort of keys, with the indices 0, 1, 2, … that go along, there and back between two pairs of arrays; the keys are in
-/// the first.
-///
-/// # Safety
-/// All arrays have n elements, `bins` holds the counts of each digit, and there is a ticket for each.
-unsafe fn sort(
-    gpu: &Gpu,
-    work: &mut Work,
-    n: usize,
-    arrays: [(DevicePointer<u64>, DevicePointer<u32>); 2],
-    bins: DevicePointer<u32>,
-    digits: usize,
-    tickets: DevicePointer<u32>,
-) -> Result<(), Error> {
-    let tiles = n.div_ceil(SORT_TILE);
-    for digit in 0..digits {
-        let (from, to) = (arrays[digit % 2], arrays[(digit + 1) % 2]);
-        let (status, epoch) = work.launch(gpu, tiles * RADIX)?;
-        let view = SortView {
-            position: DevicePointer::null(),
-            bins,
-            key: from.0,
-            index: if digit == 0 { DevicePointer::null() } else { from.1 },
-            key_out: to.0,
-            index_out: to.1,
-            status,
-            // SAFETY: the caller's promise.
-            ticket: unsafe { tickets.add(digit) },
-            corner: [0.0; 3],
-            side: 0.0,
-            epoch,
-            n: n as u32,
-            digit: digit as u32,
-        };
-        // SAFETY: the caller's promise.
-        unsafe {
-            if digit == 0 {
-                launch(gpu, "sort_bins", digits, RADIX, &view)?;
-            }
-            launch(gpu, "sort_pass", tiles, THREADS, &view)?;
-        }
-    }
-    Ok(())
 }

@@ -1,25 +1,20 @@
 //! Sums of Gaussians along one, two or three axes.
 
 use fmm_core::gauss::{self, Evaluation, Route};
-use fmm_core::{Choice, Method, Precision, StageTimes};
+use fmm_core::{Choice, Method, StageTimes};
 use rayon::prelude::*;
 
 use super::kernel::{Answer, Problem, Truth};
 use super::laplace::fault;
-use super::vortex::cores_alone;
-use crate::device::Device;
+use crate::device::evaluate_gauss;
 use crate::fault::Fault;
 
 /// `potential` = Σ q exp(−r²/(2σ²)) and `ex`, `ey`, `ez` = −∇ of it, for the axes that there are.
 pub fn sum(problem: &Problem, sigma: f64) -> Result<Answer, Fault> {
-    cores_alone(problem)?;
     let s = problem.settings;
     let refuse = |what: &str| Err(Fault::new(2, format!("{what} with --kernel gauss")));
     if s.method == Method::Treecode {
         return refuse("--method: allowed: auto, direct, fmm");
-    }
-    if s.precision == Precision::F32 {
-        return refuse("--precision: allowed: auto, f64");
     }
     let given = [("order", s.order.is_some()), ("theta", s.theta.is_some()), ("leaf-size", s.leaf_size.is_some())];
     if let Some((name, _)) = given.into_iter().find(|g| g.1) {
@@ -40,21 +35,23 @@ fn along<const D: usize>(problem: &Problem, settings: &gauss::Settings) -> Resul
     let (sources, targets) = (flat(problem.sources), problem.targets.map(flat));
     let mut times = StageTimes::default();
     let strengths = [&problem.strengths[0][..]];
-    let Evaluation { potential, field, choice, .. } =
-        gauss::evaluate(settings, &sources, &strengths, targets.as_deref(), &mut times).map_err(fault)?;
+    let (precision, targets) = (problem.settings.precision, targets.as_deref());
+    let sum = fmm_cuda::gauss::Problem { settings, precision, sources: &sources, strengths: &strengths, targets };
+    let (Evaluation { potential, field, choice, .. }, precision, device) =
+        evaluate_gauss(problem.device, &sum, &mut times, problem.quiet, fault)?;
     let mut columns: Vec<_> = potential.into_iter().map(|p| ("potential", p)).collect();
     for (d, name) in ["ex", "ey", "ez"].into_iter().enumerate().take(D) {
         columns.push((name, field[0].iter().map(|e| e[d]).collect()));
     }
     let choice = Choice {
         method: if settings.route.is_some() { Method::Direct } else { Method::Fmm },
-        precision: Precision::F64,
+        precision,
         expansion: None,
         order: choice.order,
         theta: None,
         leaf_size: choice.fullest,
     };
-    Ok(Answer { columns, judged: 0..1, choice, device: Device::Cpu, coincident_pairs: 0, times })
+    Ok(Answer { columns, judged: 0..1, choice, device, coincident_pairs: 0, times })
 }
 
 /// The sum at `at`, pair by pair in f64. The tolerance is a part of Σ|q|, and so is every error.

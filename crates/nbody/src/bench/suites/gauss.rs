@@ -2,23 +2,33 @@
 
 use fmm_core::gauss::series::Basis;
 use fmm_core::gauss::workload::evaluations;
+use fmm_cuda::gauss::workload::Evaluations;
 
-use super::rates::{COLUMNS, Kernel, case, figures, summary};
+use super::rates::{COLUMNS, DeviceKernel, Kernel, case, device_case, figures, summary};
 use crate::bench::suite::Suite;
+use crate::device::Device;
 
 /// The suite.
 pub const SUITE: Suite = Suite {
     name: "gauss",
     preset: include_str!("../../../../../configs/bench-gauss.toml"),
     plane: None,
-    cpu_only: true,
+    cpu_only: false,
     cases: |sweep| {
         let mut all = vec![];
         for (name, basis) in [("Hermite series", Basis::Hermite), ("Taylor series", Basis::Powers)] {
             for order in sweep.preset.orders.iter().map(|&p| p as usize) {
                 for n in sweep.preset.sizes() {
-                    let make = Box::new(move || evaluations(basis, order, n));
-                    all.push(case(Kernel { name, order, n, make }, sweep.threads));
+                    for &device in &sweep.devices {
+                        all.push(if let Device::Cuda(ordinal) = device {
+                            let make =
+                                Box::new(move |gpu: &_| Ok(Box::new(Evaluations::new(gpu, basis, order, n)?) as _));
+                            device_case(DeviceKernel { name, order, n, make }, ordinal)
+                        } else {
+                            let make = Box::new(move || evaluations(basis, order, n));
+                            case(Kernel { name, order, n, make }, sweep.threads)
+                        });
+                    }
                 }
             }
         }
@@ -26,7 +36,7 @@ pub const SUITE: Suite = Suite {
     },
     figures: |records| {
         let title = "Evaluation of series of Gaussians";
-        vec![(String::new(), figures(records, title, "boxes of 64 points, two axes", "evaluations"))]
+        vec![(String::new(), figures(records, title, "boxes of 64 points (256 on a GPU), two axes", "evaluations"))]
     },
     summary: |records| summary(records, "points"),
     texts: |_| vec![],

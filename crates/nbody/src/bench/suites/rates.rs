@@ -1,9 +1,10 @@
-//! One operator on all threads, with its share of the peak of as many cores.
+//! One operator on all threads, with its share of the peak of as many cores, or on a GPU with its share of that one's peak.
 
 use std::time::Instant;
 
-use fmm_core::Precision;
 use fmm_core::cpu::workload::{Work, peak};
+use fmm_core::{Error, Precision};
+use fmm_cuda::{DeviceWork, Gpu};
 
 use crate::bench::lines::{figure, lines};
 use crate::bench::measure::{Context, spread};
@@ -73,8 +74,55 @@ fn measure(kernel: &Kernel, threads: usize, context: &mut Context) -> Result<Opt
     Ok(Some(record))
 }
 
+/// What is measured on a GPU.
+pub struct DeviceKernel {
+    /// The name in records.
+    pub name: &'static str,
+    /// Terms along an axis.
+    pub order: usize,
+    /// How many units of work.
+    pub n: usize,
+    /// Makes the work.
+    #[expect(clippy::type_complexity, reason = "a function of a GPU")]
+    pub make: Box<dyn Fn(&Gpu) -> Result<Box<dyn DeviceWork>, Error>>,
+}
+
+/// The case of a kernel on the GPU of this number.
+pub fn device_case(kernel: DeviceKernel, ordinal: u32) -> Case {
+    let key = format!("cuda:{ordinal}/{}/p{}/n{}", kernel.name, kernel.order, kernel.n);
+    let weight = 0.5 + 1e-6 * kernel.n as f64;
+    Case { key, weight, work: CaseWork::Other(Box::new(move |context| measure_device(&kernel, ordinal, context))) }
+}
+
+fn measure_device(kernel: &DeviceKernel, ordinal: u32, context: &mut Context) -> Result<Option<Record>, Fault> {
+    if context.stopped() {
+        return Ok(None);
+    }
+    let told = |e: Error| Fault::new(71, e.to_string());
+    let gpu = Gpu::open(ordinal).map_err(|e| Fault::new(69, e.to_string()))?;
+    let work = (kernel.make)(&gpu).map_err(told)?;
+    let (begun, limits, mut seconds) = (Instant::now(), context.limits, vec![]);
+    // The first fills caches and wakes clocks.
+    work.run(&gpu).map_err(told)?;
+    while seconds.is_empty() || (seconds.len() < limits.samples && begun.elapsed().as_secs_f64() < limits.budget) {
+        seconds.push(work.run(&gpu).map_err(told)?.as_secs_f64());
+    }
+    let mut record = Record::default();
+    spread(&mut record, &mut seconds);
+    let peak = fmm_cuda::peak(&gpu, Precision::F64).map_err(told)?;
+    let (time, units) = (record.number("seconds"), work.units());
+    let rate = work.operations() * units as f64 / time;
+    record.set("operator", kernel.name).set("order", kernel.order).set("n", units).set("precision", "f64");
+    record.set("device", Device::Cuda(ordinal).to_string()).set("operations", work.operations());
+    record.set("rate", units as f64 / time).set("gflops", rate / 1e9);
+    record.set("peak_gflops", peak / 1e9).set("fraction", rate / peak);
+    context.machine(&mut record, Device::Cuda(ordinal));
+    Ok(Some(record))
+}
+
 fn name(record: &Record) -> String {
-    format!("{}, p = {}", record.text("operator"), record.number("order"))
+    let place = if record.text("device") == "cpu" { String::new() } else { format!(", {}", record.text("device")) };
+    format!("{}, p = {}{place}", record.text("operator"), record.number("order"))
 }
 
 /// The rates against the size.
@@ -101,13 +149,10 @@ pub fn summary(records: &[Record], unit: &str) -> Vec<String> {
         here.max_by(|a, b| a.number("rate").total_cmp(&b.number("rate")))
     };
     let sentence = |r: &Record| {
-        format!(
-            "{}: {:.3e} {unit} a second at best, {:.0} % of the measured peak on {} threads.",
-            name(r),
-            r.number("rate"),
-            100.0 * r.number("fraction"),
-            r.number("threads")
-        )
+        let cores =
+            if r.text("device") == "cpu" { format!(" on {} threads", r.number("threads")) } else { String::new() };
+        let (rate, fraction) = (r.number("rate"), 100.0 * r.number("fraction"));
+        format!("{}: {rate:.3e} {unit} a second at best, {fraction:.0} % of the measured peak{cores}.", name(r))
     };
     names.iter().filter_map(best).map(sentence).collect()
 }

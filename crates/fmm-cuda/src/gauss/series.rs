@@ -1,0 +1,479 @@
+//! Series on the device: the stages of fmm-core's `gauss/execute.rs` but P2P, in double precision.
+
+use cust::memory::DevicePointer;
+use fmm_core::gauss::Plan;
+use fmm_core::gauss::boxes::{MARGIN, Occupied};
+use fmm_core::gauss::translate::translation;
+use fmm_core::{Error, Stage};
+
+use super::view::{BATCH, GATHER_THREADS, GaussPoint, GaussView, HELD, SLOPE_POINTS, SPREAD_POINTS, SPREAD_THREADS, THREADS};
+use crate::Gpu;
+use crate::buffer::Buffer;
+use crate::clock::Clock;
+
+/// Sources of a block of P2M.
+const CHUNK: usize = 2048;
+
+/// The highest order, and the smallest tolerance, for which Hermite series become polynomials: their terms are then up to 50 times
+/// as large as their sum along each axis.
+const POLYNOMIAL: (usize, f64) = (16, 1e-9);
+
+/// Points on the device, and where their sums go.
+#[derive(Clone, Copy)]
+pub struct Place {
+    /// Sources in the order of their boxes, and the centres of these.
+    pub sources: DevicePointer<GaussPoint>,
+    /// Centres of the boxes of sources.
+    pub source_centres: DevicePointer<GaussPoint>,
+    /// Targets in the order of their boxes.
+    pub targets: DevicePointer<GaussPoint>,
+    /// Centres of the boxes of targets.
+    pub target_centres: DevicePointer<GaussPoint>,
+    /// `[targets][values]`
+    pub out: DevicePointer<f64>,
+    /// 1, and an axis each where derivatives are wanted.
+    pub values: usize,
+    /// Axes.
+    pub axes: usize,
+    /// 1/σ.
+    pub scale: f64,
+    /// Of strengths in single precision.
+    pub strength: f64,
+}
+
+impl Place {
+    /// What all operators take.
+    pub fn view(&self) -> GaussView {
+        let (none, points) = (DevicePointer::null(), DevicePointer::null());
+        GaussView {
+            points,
+            sources: points,
+            centre: points,
+            other: points,
+            tasks: DevicePointer::null(),
+            start: DevicePointer::null(),
+            list: DevicePointer::null(),
+            matrix: none,
+            used: DevicePointer::null(),
+            roots: none,
+            series: none,
+            before: none,
+            out: self.out,
+            scale: self.scale,
+            strength: self.strength,
+            order: 1,
+            width: HELD as u32,
+            terms: 1,
+            axes: self.axes as u32,
+            values: self.values as u32,
+            count: 0,
+            reach: 0,
+            unused: 0,
+        }
+    }
+}
+
+/// Tasks of up to `most` points: place of the series, box, first point, one past the last.
+pub fn tasks<const D: usize>(
+    boxes: impl Iterator<Item = (usize, usize)>,
+    all: &Occupied<D>,
+    most: usize,
+) -> Vec<[u32; 4]> {
+    let pieces = |(place, b): (usize, usize)| {
+        let range = all.range(b);
+        let end = range.end;
+        range.step_by(most).map(move |first| [place, b, first, end.min(first + most)].map(|x| x as u32))
+    };
+    boxes.flat_map(pieces).collect()
+}
+
+/// Queues a kernel, unless there is nothing to do.
+pub fn launch_tasks(
+    gpu: &Gpu,
+    name: &str,
+    blocks: usize,
+    threads: usize,
+    shared: usize,
+    view: &GaussView,
+) -> Result<(), Error> {
+    if blocks == 0 {
+        return Ok(());
+    }
+    // SAFETY: all arrays have the lengths that the view says.
+    unsafe { gpu.kernels().launch_with(gpu.stream(), name, blocks as u32, (threads as u32, shared), view) }
+}
+
+/// One pass of M2L.
+#[derive(Default)]
+struct Pass {
+    tasks: Buffer<[u32; 4]>,
+    list: Buffer<[u32; 2]>,
+}
+
+/// Who has a series, and who meets it.
+#[derive(Default)]
+pub struct Series {
+    p2m: Buffer<[u32; 4]>,
+    join: Buffer<u64>,
+    passes: Vec<Pass>,
+    matrices: Buffer<f64>,
+    used: Buffer<u32>,
+    p2l: (Buffer<[u32; 4]>, Buffer<u64>, Buffer<[u32; 2]>),
+    m2p: (Buffer<[u32; 4]>, Buffer<u64>, Buffer<[u32; 2]>),
+    /// To polynomials.
+    change: (Buffer<f64>, Buffer<u32>, Pass),
+    l2p: Buffer<[u32; 4]>,
+    roots: Buffer<f64>,
+    factors: Buffer<f64>,
+    multipoles: Buffer<f64>,
+    locals: Buffer<f64>,
+    steps: [Buffer<f64>; 2],
+    parts: Buffer<f64>,
+    full: [bool; 2],
+}
+
+/// Coefficients of a box.
+fn terms<const D: usize>(plan: &Plan<D>) -> usize {
+    plan.shape.order.pow(D as u32)
+}
+
+/// Terms along an axis up to whole groups of a thread.
+fn width(order: usize) -> usize {
+    order.next_multiple_of(HELD)
+}
+
+/// Whether the plan evaluates Hermite series as polynomials.
+fn polynomial<const D: usize>(plan: &Plan<D>) -> bool {
+    plan.shape.order <= POLYNOMIAL.0 && plan.demand.tolerance >= POLYNOMIAL.1 && !plan.lists.m2p.is_empty()
+}
+
+impl Series {
+    /// Bytes that the series of a plan take, and their lists.
+    pub fn bytes<const D: usize>(plan: &Plan<D>) -> usize {
+        if plan.expanded.is_empty() && plan.local.is_empty() {
+            return 0;
+        }
+        let parts: usize = plan.expanded.iter().map(|&b| plan.sources.count(b as usize).div_ceil(CHUNK)).sum();
+        let parts = if parts > plan.expanded.len() { parts } else { 0 };
+        let steps: usize = plan.passes.iter().map(|p| p.cells.len()).max().unwrap_or(0);
+        let series = plan.expanded.len() + plan.local.len() + parts + 2 * steps.max(plan.expanded.len());
+        let cells: usize = plan.passes.iter().map(|p| p.cells.len() + p.order.len()).sum();
+        let lists = plan.lists.m2p.len() + plan.lists.p2l.len() + cells;
+        8 * series * terms(plan) + 32 * (plan.sources.len() + plan.target_boxes().len()) + 16 * lists
+    }
+
+    /// Copies what a plan says.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without the memory, or if a copy fails.
+    pub fn take<const D: usize>(&mut self, plan: &Plan<D>, sigma: f64) -> Result<(), Error> {
+        let (order, slopes) = (plan.shape.order, plan.demand.gradient);
+        let starts = |rows: &[usize]| -> Vec<u64> { rows.iter().map(|&s| s as u64).collect() };
+        let (sources, targets) = (&plan.sources, plan.target_boxes());
+        let expanded = || plan.expanded.iter().map(|&b| b as usize).enumerate();
+        let p2m = tasks(expanded(), sources, CHUNK);
+        self.join.resize(0)?;
+        if p2m.len() > plan.expanded.len() {
+            let counts = plan.expanded.iter().map(|&b| sources.count(b as usize).div_ceil(CHUNK) as u64);
+            let start = counts.scan(0, |n, c| {
+                *n += c;
+                Some(*n)
+            });
+            self.join.upload(&std::iter::once(0).chain(start).collect::<Vec<_>>())?;
+            // Parts come first, each at a place of its own.
+            let parts: Vec<[u32; 4]> = p2m.iter().enumerate().map(|(i, t)| [i as u32, t[1], t[2], t[3]]).collect();
+            self.p2m.upload(&parts)?;
+        } else {
+            self.p2m.upload(&p2m)?;
+        }
+        let roots: Vec<[f64; 2]> =
+            (0..order + 2).map(|n| [(n as f64).sqrt(), 1.0 / (n.max(1) as f64).sqrt()]).collect();
+        self.roots.upload(roots.as_flattened())?;
+        let factors = (0..order).scan(1.0, |f, n| {
+            *f /= (n.max(1) as f64).sqrt();
+            Some(*f)
+        });
+        self.factors.upload(&factors.collect::<Vec<f64>>())?;
+        self.take_passes(plan, sigma)?;
+
+        let local = || plan.local.iter().map(|&c| c as usize).enumerate();
+        let full = |boxes: usize, points: usize| points > 3 * SPREAD_THREADS * boxes;
+        let held: usize = plan.local.iter().map(|&c| targets.count(c as usize)).sum();
+        self.full[0] = full(plan.local.len(), held);
+        self.l2p.upload(&tasks(local(), targets, spread_points(self.full[0], slopes)))?;
+        if !plan.lists.p2l.is_empty() {
+            let rows = &plan.lists.p2l;
+            let meet = local().filter(|&(_, c)| !rows.row(c).is_empty());
+            let all: Vec<[u32; 4]> = meet.map(|(place, c)| [place as u32, c as u32, 0, 0]).collect();
+            self.p2l.0.upload(&all)?;
+            self.p2l.1.upload(&starts(rows.start()))?;
+            let runs = rows.items().iter().map(|&b| [sources.start[b as usize], sources.start[b as usize + 1]]);
+            self.p2l.2.upload(&runs.collect::<Vec<_>>())?;
+        }
+        if !plan.lists.m2p.is_empty() {
+            let rows = &plan.lists.m2p;
+            let meet: Vec<usize> = (0..targets.len()).filter(|&c| !rows.row(c).is_empty()).collect();
+            let held: usize = meet.iter().map(|&c| targets.count(c)).sum();
+            self.full[1] = polynomial(plan) && full(meet.len(), held);
+            let all = tasks(meet.into_iter().map(|c| (0, c)), targets, spread_points(self.full[1], slopes));
+            self.m2p.0.upload(&all)?;
+            self.m2p.1.upload(&starts(rows.start()))?;
+            let place = |b: u32| plan.expanded.binary_search(&b).expect("a box with a series") as u32;
+            self.m2p.2.upload(&rows.items().iter().map(|&b| [place(b), b]).collect::<Vec<_>>())?;
+            if polynomial(plan) {
+                let count = plan.expanded.len() as u32;
+                self.change.0.upload(&padded(&polynomials(order), order))?;
+                self.change.1.upload(&[order as u32])?;
+                self.change.2.tasks.upload(&(0..count).map(|i| [i, i + 1, 0, 0]).collect::<Vec<_>>())?;
+                self.change.2.list.upload(&(0..count).map(|i| [i, 0]).collect::<Vec<_>>())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_passes<const D: usize>(&mut self, plan: &Plan<D>, sigma: f64) -> Result<(), Error> {
+        if plan.passes.is_empty() {
+            return Ok(());
+        }
+        let order = plan.shape.order;
+        let step = plan.lattice.side / sigma;
+        let half = 0.5 * step * (1.0 + MARGIN);
+        let (mut matrices, mut used) = (vec![], vec![]);
+        for k in -plan.reach..=plan.reach {
+            // Far boxes need fewer terms.
+            let gap = (k.abs() - 1).max(0) as f64 * step - 2.0 * MARGIN * half;
+            let here = plan.demand.order(half, gap).unwrap_or(order).min(order);
+            matrices.extend(padded(&translation(order, here, k as f64 * step), order));
+            used.push(here as u32);
+        }
+        self.matrices.upload(&matrices)?;
+        self.used.upload(&used)?;
+        let mut before: Vec<[i64; D]> = plan.expanded.iter().map(|&b| plan.sources.cells[b as usize]).collect();
+        self.passes.resize_with(plan.passes.len(), Pass::default);
+        for (pass, here) in plan.passes.iter().zip(&mut self.passes) {
+            let rows = pass.rows.iter().zip(&pass.cells);
+            here.tasks.upload(&rows.map(|(r, c)| [r.start, r.end, c[pass.axis] as u32, 0]).collect::<Vec<_>>())?;
+            let along = pass.order.iter().map(|&i| [i, before[i as usize][pass.axis] as u32]);
+            here.list.upload(&along.collect::<Vec<_>>())?;
+            before.clone_from(&pass.cells);
+        }
+        Ok(())
+    }
+
+    /// Makes room for the series of a plan.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without the memory.
+    pub fn ready<const D: usize>(&mut self, plan: &Plan<D>) -> Result<(), Error> {
+        let n = terms(plan);
+        self.multipoles.resize(n * plan.expanded.len())?;
+        self.locals.resize(n * plan.local.len())?;
+        let steps = plan.passes.iter().map(|p| p.cells.len()).max().unwrap_or(0);
+        let steps = if polynomial(plan) { steps.max(plan.expanded.len()) } else { steps };
+        self.steps.iter_mut().try_for_each(|s| s.resize(n * steps))?;
+        self.parts.resize(if self.join.is_empty() { 0 } else { n * self.p2m.len() })
+    }
+
+    /// Queues all stages, whose results are added to those of the place.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the driver refuses.
+    pub fn sum<const D: usize>(
+        &mut self,
+        gpu: &Gpu,
+        plan: &Plan<D>,
+        place: &Place,
+        clock: &mut Clock,
+    ) -> Result<(), Error> {
+        let (order, n) = (plan.shape.order, terms(plan));
+        let view = GaussView {
+            order: order as u32,
+            width: width(order) as u32,
+            terms: n as u32,
+            roots: self.roots.pointer(),
+            ..place.view()
+        };
+        if !plan.expanded.is_empty() {
+            self.p2m(gpu, GaussView { points: place.sources, centre: place.source_centres, ..view })?;
+            clock.mark(Some(Stage::P2M))?;
+        }
+        if !plan.passes.is_empty() {
+            let mut from = &self.multipoles;
+            for (k, (pass, cells)) in self.passes.iter().zip(&plan.passes).enumerate() {
+                let to = if k + 1 == self.passes.len() { &self.locals } else { &self.steps[k % 2] };
+                let reach = plan.reach as u32;
+                let view = GaussView { matrix: self.matrices.pointer(), used: self.used.pointer(), reach, ..view };
+                translate(gpu, view, pass, cells.cells.len(), (from, to))?;
+                from = to;
+            }
+            clock.mark(Some(Stage::M2L))?;
+        }
+        if !plan.lists.m2p.is_empty() {
+            let mut series = &self.multipoles;
+            let mut name = "gauss_m2p_high";
+            if polynomial(plan) {
+                name = if self.full[1] { "gauss_m2p_full" } else { "gauss_m2p" };
+                for axis in 0..D {
+                    let to = &self.steps[axis % 2];
+                    let view = GaussView { matrix: self.change.0.pointer(), used: self.change.1.pointer(), ..view };
+                    translate(gpu, view, &self.change.2, plan.expanded.len(), (series, to))?;
+                    series = to;
+                }
+            } else {
+                let view = GaussView { series: series.pointer(), roots: self.factors.pointer(), ..view };
+                scale(gpu, view, plan.expanded.len())?;
+            }
+            let (tasks, start, list) = &self.m2p;
+            let view = GaussView {
+                points: place.targets,
+                other: place.source_centres,
+                series: series.pointer(),
+                tasks: tasks.pointer(),
+                start: start.pointer(),
+                list: list.pointer(),
+                ..view
+            };
+            launch_tasks(gpu, &slope(name, place), tasks.len(), SPREAD_THREADS, 0, &view)?;
+            clock.mark(Some(Stage::M2P))?;
+        }
+        if plan.local.is_empty() || (plan.passes.is_empty() && plan.lists.p2l.is_empty()) {
+            return Ok(());
+        }
+        if plan.passes.is_empty() {
+            self.locals.fill(gpu.stream(), 0)?;
+        }
+        let locals = self.locals.pointer();
+        if !plan.lists.p2l.is_empty() {
+            let (tasks, start, list) = &self.p2l;
+            let view = GaussView {
+                points: place.sources,
+                centre: place.target_centres,
+                series: locals,
+                tasks: tasks.pointer(),
+                start: start.pointer(),
+                list: list.pointer(),
+                ..view
+            };
+            gather(gpu, "gauss_p2l", tasks.len(), &view)?;
+            clock.mark(Some(Stage::P2L))?;
+        }
+        scale(gpu, GaussView { series: locals, roots: self.factors.pointer(), ..view }, plan.local.len())?;
+        let name = slope(if self.full[0] { "gauss_l2p_full" } else { "gauss_l2p" }, place);
+        let view = GaussView {
+            points: place.targets,
+            centre: place.target_centres,
+            series: locals,
+            tasks: self.l2p.pointer(),
+            ..view
+        };
+        launch_tasks(gpu, &name, self.l2p.len(), SPREAD_THREADS, 0, &view)?;
+        clock.mark(Some(Stage::L2P))
+    }
+
+    fn p2m(&self, gpu: &Gpu, view: GaussView) -> Result<(), Error> {
+        let whole = self.join.is_empty();
+        let series = if whole { self.multipoles.pointer() } else { self.parts.pointer() };
+        gather(gpu, "gauss_p2m", self.p2m.len(), &GaussView { series, tasks: self.p2m.pointer(), ..view })?;
+        if whole {
+            return Ok(());
+        }
+        let boxes = self.join.len() - 1;
+        let view = GaussView {
+            series: self.multipoles.pointer(),
+            before: self.parts.pointer(),
+            start: self.join.pointer(),
+            count: boxes as u32,
+            ..view
+        };
+        launch_tasks(gpu, "gauss_join", (boxes * view.terms as usize).div_ceil(THREADS), THREADS, 0, &view)
+    }
+}
+
+/// Points of a block of L2P and M2P.
+fn spread_points(full: bool, slopes: bool) -> usize {
+    let each = if slopes { SLOPE_POINTS } else { SPREAD_POINTS };
+    SPREAD_THREADS * if full { each } else { 1 }
+}
+
+/// The kernel for values alone, or with derivatives.
+fn slope(name: &str, place: &Place) -> String {
+    if place.values > 1 { format!("{name}_slope") } else { name.to_string() }
+}
+
+/// Queues P2M or P2L.
+fn gather(gpu: &Gpu, name: &str, tasks: usize, view: &GaussView) -> Result<(), Error> {
+    if tasks == 0 {
+        return Ok(());
+    }
+    let (order, width) = (view.order as usize, view.width as usize);
+    let items = width / HELD * (view.terms as usize / order);
+    let table = view.axes as usize * BATCH * (width + 2);
+    let sums = if items < GATHER_THREADS { GATHER_THREADS * HELD } else { 0 };
+    let grid = (tasks as u32, items.div_ceil(GATHER_THREADS) as u32);
+    let shared = 8 * table.max(sums);
+    // SAFETY: all arrays have the lengths that the view says.
+    unsafe { gpu.kernels().launch_with(gpu.stream(), name, grid, (GATHER_THREADS as u32, shared), view) }
+}
+
+/// Queues a pass of M2L.
+fn translate(
+    gpu: &Gpu,
+    view: GaussView,
+    pass: &Pass,
+    boxes: usize,
+    (from, to): (&Buffer<f64>, &Buffer<f64>),
+) -> Result<(), Error> {
+    let items = view.width as usize / HELD * (view.terms / view.order) as usize;
+    let view = GaussView {
+        tasks: pass.tasks.pointer(),
+        list: pass.list.pointer(),
+        before: from.pointer(),
+        series: to.pointer(),
+        count: boxes as u32,
+        ..view
+    };
+    launch_tasks(gpu, "gauss_m2l", (boxes * items).div_ceil(GATHER_THREADS), GATHER_THREADS, 0, &view)
+}
+
+/// Queues the scaling of series.
+fn scale(gpu: &Gpu, view: GaussView, boxes: usize) -> Result<(), Error> {
+    let view = GaussView { count: boxes as u32, ..view };
+    launch_tasks(gpu, "gauss_scale", (boxes * view.terms as usize).div_ceil(THREADS), THREADS, 0, &view)
+}
+
+/// A matrix of `order` rows, each filled up to whole groups of a thread.
+fn padded(matrix: &[f64], order: usize) -> Vec<f64> {
+    let row = |r: &[f64]| r.iter().copied().chain(std::iter::repeat_n(0.0, width(order) - order)).collect::<Vec<_>>();
+    matrix.chunks_exact(order).flat_map(row).collect()
+}
+
+/// He_n/√n! in powers: row n has the coefficients of z^m.
+pub fn polynomials(order: usize) -> Vec<f64> {
+    let mut all = vec![0.0; order * order];
+    all[0] = 1.0;
+    for n in 0..order - 1 {
+        let root = (n as f64 + 1.0).sqrt();
+        for m in 0..order {
+            let below = if n > 0 { (n as f64).sqrt() * all[(n - 1) * order + m] } else { 0.0 };
+            let shifted = if m > 0 { all[n * order + m - 1] } else { 0.0 };
+            all[(n + 1) * order + m] = (shifted - below) / root;
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polynomials_are_hermites() {
+        let all = polynomials(5);
+        let root = |n: f64| n.sqrt();
+        // He_3 = z³ − 3z, He_4 = z⁴ − 6z² + 3.
+        let expected = [0.0, -3.0 / root(6.0), 0.0, 1.0 / root(6.0), 0.0];
+        assert!(all[15..20].iter().zip(expected).all(|(a, e)| (a - e).abs() < 1e-15), "{all:?}");
+        let expected = [3.0, 0.0, -6.0, 0.0, 1.0].map(|c| c / root(24.0));
+        assert!(all[20..].iter().zip(expected).all(|(a, e)| (a - e).abs() < 1e-15), "{all:?}");
+    }
+}
