@@ -9,8 +9,8 @@ constexpr unsigned GAUSS_THREADS = 256, RUN_ITEMS = 8, RUN_TILE = GAUSS_THREADS 
 constexpr unsigned BOX_DIGITS = 8;
 // Threads of a block of P2M and P2L, points that it holds, and coefficients of a thread.
 constexpr unsigned GATHER_THREADS = 128, BATCH = 32, HELD = 8;
-// Threads of a block of L2P and M2P, and the points of each where boxes are full, for values and with derivatives.
-constexpr unsigned SPREAD_THREADS = 32, SPREAD_POINTS = 8, SLOPE_POINTS = 4;
+// Threads of a block of L2P and M2P, and the points of each where boxes are full.
+constexpr unsigned SPREAD_THREADS = 64, SPREAD_POINTS = 4;
 // Warps of a block of P2P, each with up to 32 targets.
 constexpr unsigned NEAR_WARPS = 4;
 
@@ -60,7 +60,7 @@ struct GaussView {
   uint32_t order, width;       // terms along an axis, and the same up to whole eights
   uint32_t terms, axes;        // of a box
   uint32_t values, count;      // numbers of a target; tasks, boxes or coefficients
-  uint32_t reach, unused;
+  uint32_t reach, fresh;       // fresh: L2P forgets what `out` was
 };
 
 // To the caller's order.
@@ -74,8 +74,7 @@ struct GaussReturnView {
 };
 
 extern "C" __device__ const unsigned gauss_layout[] = {
-    GAUSS_THREADS, RUN_TILE, BOX_DIGITS, GATHER_THREADS, BATCH, HELD, SPREAD_THREADS, SPREAD_POINTS, SLOPE_POINTS,
-    NEAR_WARPS,
+    GAUSS_THREADS, RUN_TILE, BOX_DIGITS, GATHER_THREADS, BATCH, HELD, SPREAD_THREADS, SPREAD_POINTS, NEAR_WARPS,
     sizeof(GaussPoint), sizeof(GaussBoxesView), offsetof(GaussBoxesView, centre), offsetof(GaussBoxesView, ticket),
     offsetof(GaussBoxesView, origin), offsetof(GaussBoxesView, count), offsetof(GaussBoxesView, axes),
     sizeof(GaussView), offsetof(GaussView, tasks), offsetof(GaussView, roots), offsetof(GaussView, scale),

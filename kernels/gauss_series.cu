@@ -98,25 +98,36 @@ template <Basis B> struct Chain {
   }
 };
 
-// A series about `centre` at N points of a thread: value and, along the last, the one before it and the first axis, derivatives.
-template <Basis B, int N, bool SLOPE>
+// A series at N points of a thread, its rows along the last axis two by two in shared memory, or one by one where they do not fit: value and,
+// along the last axis, the one before it and the first, derivatives.
+template <Basis B, int N, bool SLOPE, bool SHARED>
 __device__ inline void evaluate(const double *series, const unsigned *terms, const double (*z)[3], double (*out)[4]) {
   Chain<B> whole[N][SLOPE ? 4 : 1];
-  const double *c = series + size_t(terms[0]) * terms[1] * terms[2];
+  const unsigned row = SHARED ? terms[2] + terms[2] % 2 : terms[2];
+  const double *c = series + size_t(terms[0]) * terms[1] * row;
   for (unsigned i = terms[0]; i-- > 0;) {
     Chain<B> plane[N][SLOPE ? 3 : 1];
     for (unsigned j = terms[1]; j-- > 0;) {
       Chain<B> line[N][SLOPE ? 2 : 1];
-      double next = terms[2];
-#pragma unroll 4
-      for (unsigned k = terms[2]; k > 0; k--) {
-        const double here = *--c;
+      auto step = [&](double here, double next) {
 #pragma unroll
         for (int n = 0; n < N; n++) {
           if (SLOPE) line[n][SLOPE].step(line[n][0].a, z[n][2], next);
           line[n][0].step(here, z[n][2], next);
         }
-        next -= 1;
+      };
+      if (SHARED) {
+#pragma unroll 2
+        for (unsigned k = row / 2; k > 0; k--) {
+          c -= 2;
+          const double2 two = *reinterpret_cast<const double2 *>(c);
+          step(two.y, 0);
+          step(two.x, 0);
+        }
+      } else {
+        double next = row;
+#pragma unroll 4
+        for (unsigned k = row; k > 0; k--, next -= 1) step(*--c, next);
       }
       const double after = j + 1;
 #pragma unroll
@@ -145,33 +156,41 @@ __device__ inline void evaluate(const double *series, const unsigned *terms, con
     for (int d = 0; d < (SLOPE ? 4 : 1); d++) out[n][d] = whole[n][d].a;
 }
 
-// L2P and M2P: adds series at the points of a task.
-template <Basis B, int N, bool SLOPE> __device__ void spread(const GaussView &v) {
+// The axes that there are, the last of them last.
+__device__ inline void axes_of(const GaussPoint &p, unsigned axes, double *x) {
+  x[2] = axes > 2 ? p.x[2] : axes > 1 ? p.x[1] : p.x[0];
+  x[1] = axes > 2 ? p.x[1] : axes > 1 ? p.x[0] : 0;
+  x[0] = axes > 2 ? p.x[0] : 0;
+}
+
+// L2P and M2P: series at the points of a task.
+template <Basis B, int N, bool SLOPE, bool SHARED> __device__ void spread(const GaussView &v) {
+  extern __shared__ double2 rows[];
+  double *held = reinterpret_cast<double *>(rows);
   const uint4 task = task_of(v, blockIdx.x);
-  if (task.z + threadIdx.x >= task.w) return;
-  const unsigned p = v.order, terms[3] = {v.axes > 2 ? p : 1, v.axes > 1 ? p : 1, p};
-  // The axes that there are, the last of them last.
+  const unsigned p = v.order, terms[3] = {v.axes > 2 ? p : 1, v.axes > 1 ? p : 1, p}, row = p + p % 2;
   double at[N][3];
 #pragma unroll
-  for (int n = 0; n < N; n++) {
-    const GaussPoint x = v.points[min(task.z + threadIdx.x + n * SPREAD_THREADS, task.w - 1)];
-    at[n][2] = v.axes > 2 ? x.x[2] : v.axes > 1 ? x.x[1] : x.x[0];
-    at[n][1] = v.axes > 2 ? x.x[1] : v.axes > 1 ? x.x[0] : 0;
-    at[n][0] = v.axes > 2 ? x.x[0] : 0;
-  }
+  for (int n = 0; n < N; n++)
+    axes_of(v.points[min(task.z + threadIdx.x + n * SPREAD_THREADS, task.w - 1)], v.axes, at[n]);
   double total[N][SLOPE ? 4 : 1] = {};
   const uint64_t begin = B == TAYLOR ? 0 : v.start[task.y], end = B == TAYLOR ? 1 : v.start[task.y + 1];
   for (uint64_t e = begin; e < end; e++) {
     const uint32_t place = B == TAYLOR ? task.x : v.list[2 * e];
-    const GaussPoint c = B == TAYLOR ? v.centre[task.y] : v.other[v.list[2 * e + 1]];
-    const double centre[3] = {v.axes > 2 ? c.x[0] : 0, v.axes > 2 ? c.x[1] : v.axes > 1 ? c.x[0] : 0,
-                              v.axes > 2 ? c.x[2] : v.axes > 1 ? c.x[1] : c.x[0]};
-    double z[N][3], sum[N][4];
+    const double *series = v.series + size_t(place) * v.terms;
+    if (SHARED) {
+      __syncthreads();
+      for (unsigned i = threadIdx.x; i < terms[0] * terms[1] * row; i += SPREAD_THREADS)
+        held[i] = i % row < p ? series[i / row * p + i % row] : 0;
+      __syncthreads();
+    }
+    double centre[3], z[N][3], sum[N][4];
+    axes_of(B == TAYLOR ? v.centre[task.y] : v.other[v.list[2 * e + 1]], v.axes, centre);
 #pragma unroll
     for (int n = 0; n < N; n++)
 #pragma unroll
       for (int d = 0; d < 3; d++) z[n][d] = (at[n][d] - centre[d]) * v.scale;
-    evaluate<B, N, SLOPE>(v.series + size_t(place) * v.terms, terms, z, sum);
+    evaluate<B, N, SLOPE, SHARED>(SHARED ? held : series, terms, z, sum);
 #pragma unroll
     for (int n = 0; n < N; n++) {
       const double f = B == TAYLOR ? 1 : exp(-0.5 * fma(z[n][0], z[n][0], fma(z[n][1], z[n][1], z[n][2] * z[n][2])));
@@ -190,11 +209,12 @@ template <Basis B, int N, bool SLOPE> __device__ void spread(const GaussView &v)
     const uint32_t i = task.z + threadIdx.x + n * SPREAD_THREADS;
     if (i >= task.w) break;
     double *out = v.out + size_t(i) * v.values;
-    out[0] += total[n][0];
+    auto give = [&](unsigned d, double sum) { out[d] = v.fresh ? sum : out[d] + sum; };
+    give(0, total[n][0]);
     if (SLOPE) {
-      out[v.axes] += total[n][SLOPE];
-      if (v.axes > 1) out[v.axes - 1] += total[n][2 * SLOPE];
-      if (v.axes > 2) out[1] += total[n][3 * SLOPE];
+      give(v.axes, total[n][SLOPE]);
+      if (v.axes > 1) give(v.axes - 1, total[n][2 * SLOPE]);
+      if (v.axes > 2) give(1, total[n][3 * SLOPE]);
     }
   }
 }
@@ -256,16 +276,13 @@ __global__ void __launch_bounds__(GAUSS_THREADS) gauss_scale(GaussView v) {
   v.series[i] *= factor;
 }
 
-#define SPREAD(NAME, BASIS, N, SLOPE) \
-  __global__ void __launch_bounds__(SPREAD_THREADS) NAME(GaussView v) { spread<BASIS, N, SLOPE>(v); }
-SPREAD(gauss_l2p, TAYLOR, 1, false)
-SPREAD(gauss_l2p_full, TAYLOR, SPREAD_POINTS, false)
-SPREAD(gauss_l2p_slope, TAYLOR, 1, true)
-SPREAD(gauss_l2p_full_slope, TAYLOR, SLOPE_POINTS, true)
-SPREAD(gauss_m2p, POLYNOMIAL, 1, false)
-SPREAD(gauss_m2p_full, POLYNOMIAL, SPREAD_POINTS, false)
-SPREAD(gauss_m2p_slope, POLYNOMIAL, 1, true)
-SPREAD(gauss_m2p_full_slope, POLYNOMIAL, SLOPE_POINTS, true)
+#define SPREAD(NAME, BASIS, N, SHARED)                                                                            \
+  __global__ void __launch_bounds__(SPREAD_THREADS) NAME(GaussView v) { spread<BASIS, N, false, SHARED>(v); }     \
+  __global__ void __launch_bounds__(SPREAD_THREADS) NAME##_slope(GaussView v) { spread<BASIS, N, true, SHARED>(v); }
+SPREAD(gauss_l2p, TAYLOR, 1, true)
+SPREAD(gauss_l2p_full, TAYLOR, SPREAD_POINTS, true)
+SPREAD(gauss_l2p_high, TAYLOR, 1, false)
+SPREAD(gauss_m2p, POLYNOMIAL, 1, true)
+SPREAD(gauss_m2p_full, POLYNOMIAL, SPREAD_POINTS, true)
 SPREAD(gauss_m2p_high, HERMITE, 1, false)
-SPREAD(gauss_m2p_high_slope, HERMITE, 1, true)
 }

@@ -1,10 +1,11 @@
 // M2L of the harmonic kernel in the plane, a translation a thread: the operator of planar_far.cu, whose lanes have a term each. A warp has a few
-// target boxes, whose sources it takes 32 at a time; terms of the results are then added up by lanes that own them, in the order of the rows.
+// target boxes, whose sources it takes 32 at a time, their multipoles copied beside the registers; terms of the results are then added up by lanes
+// that own them, in a fixed order.
 #include "planar.cuh"
 
 typedef double2 Complex;
 
-constexpr unsigned PAIR_WARPS = 4, PAIR_BOXES = 8, LANES_OF_WARP = 0xffffffff;
+constexpr unsigned PAIR_WARPS = 4, PAIR_BOXES = 7, LANES_OF_WARP = 0xffffffff;
 
 // Powers of a binomial: what the two triangles of a translation are, multiplied out.
 template <int P> struct Pascal {
@@ -16,6 +17,12 @@ template <int P> struct Pascal {
 };
 
 __device__ inline Complex product(Complex a, Complex b) { return {fma(-a.y, b.y, a.x * b.x), fma(a.y, b.x, a.x * b.y)}; }
+
+// Queues the copy of 16 bytes to shared memory.
+__device__ inline void copy_aside(Complex *to, const Complex *from) {
+  const unsigned at = unsigned(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from));
+}
 
 template <int P> __device__ void m2l_pairs(const PlaneView &v) {
   constexpr Pascal<P> MATRIX;
@@ -46,14 +53,20 @@ template <int P> __device__ void m2l_pairs(const PlaneView &v) {
     }
   };
   close(begin);
+  uint32_t source = begin < end ? v.source[min(begin + lane, end - 1)] : 0;
   for (uint64_t base = begin; base < end; base += 32) {
     const uint64_t mine = min(base + lane, end - 1);
-    const uint32_t source = v.source[mine];
+    const uint32_t next = v.source[min(base + 32 + lane, end - 1)];
+#pragma unroll
     for (unsigned s = 0; s < 32; s += TOGETHER) {
       const unsigned from = s + lane / P, k = lane % P;
       const uint32_t which = __shfl_sync(LANES_OF_WARP, source, from);
-      if (lane / P < TOGETHER && from < 32)
-        own[from * STRIDE + k] = k < v.terms ? multipoles[size_t(which) * v.terms + k] : Complex{0, 0};
+      if (lane / P >= TOGETHER || from >= 32) continue;
+      Complex *to = own + from * STRIDE + k;
+      if (k < v.terms)
+        copy_aside(to, multipoles + size_t(which) * v.terms + k);
+      else
+        *to = {0, 0};
     }
     uint32_t to = first;
     for (uint32_t b = 0; b + 1 < boxes; b++) to += __shfl_sync(LANES_OF_WARP, ends, b) <= mine;
@@ -65,6 +78,7 @@ template <int P> __device__ void m2l_pairs(const PlaneView &v) {
     const Complex inverse = {t.x * f, -t.y * f};
     const double us = power_of_two(from - largest), ut = -power_of_two(exponent - largest);
     const Complex sigma = {us * inverse.x, us * inverse.y}, tau = {ut * inverse.x, ut * inverse.y};
+    asm volatile("cp.async.wait_all;" ::: "memory");
     __syncwarp();
     Complex x[P], power = sigma;
     x[0] = own[lane * STRIDE];
@@ -85,16 +99,28 @@ template <int P> __device__ void m2l_pairs(const PlaneView &v) {
     }
     __syncwarp();
     const unsigned here = unsigned(min(uint64_t(32), end - base));
-    for (unsigned s = 0; s < here; s++) {
-      if (lane < 2 * P) sum += reinterpret_cast<const double *>(own + s * STRIDE)[lane];
-      if (base + s + 1 == limit) close(base + s + 1);
+    for (unsigned s = 0; s < here;) {
+      // Of one box; two sums, so that none waits for the other.
+      const unsigned stop = unsigned(min(uint64_t(here), limit - base));
+      double even = 0, odd = 0;
+      if (lane < 2 * P) {
+        for (; s + 1 < stop; s += 2) {
+          even += reinterpret_cast<const double *>(own + s * STRIDE)[lane];
+          odd += reinterpret_cast<const double *>(own + (s + 1) * STRIDE)[lane];
+        }
+        if (s < stop) even += reinterpret_cast<const double *>(own + s * STRIDE)[lane];
+      }
+      sum += even + odd;
+      s = stop;
+      if (base + s == limit) close(base + s);
     }
     __syncwarp();
+    source = next;
   }
 }
 
 extern "C" {
-__global__ void __launch_bounds__(32 * PAIR_WARPS) planar_pairs_8(PlaneView v) { m2l_pairs<8>(v); }
-__global__ void __launch_bounds__(32 * PAIR_WARPS) planar_pairs_12(PlaneView v) { m2l_pairs<12>(v); }
-__global__ void __launch_bounds__(32 * PAIR_WARPS) planar_pairs_16(PlaneView v) { m2l_pairs<16>(v); }
+__global__ void __launch_bounds__(32 * PAIR_WARPS, 6) planar_pairs_8(PlaneView v) { m2l_pairs<8>(v); }
+__global__ void __launch_bounds__(32 * PAIR_WARPS, 4) planar_pairs_12(PlaneView v) { m2l_pairs<12>(v); }
+__global__ void __launch_bounds__(32 * PAIR_WARPS, 4) planar_pairs_16(PlaneView v) { m2l_pairs<16>(v); }
 }

@@ -133,7 +133,7 @@ fn every_kernel_is_there_for_every_capability() {
     for operator in ["bounds", "keys", "runs", "centres", "gather", "return", "p2m", "p2l", "join", "m2l", "scale"] {
         names.push(format!("gauss_{operator}"));
     }
-    for operator in ["l2p", "l2p_full", "m2p", "m2p_full", "m2p_high", "p2p_f32", "p2p_8", "p2p_13"] {
+    for operator in ["l2p", "l2p_full", "l2p_high", "m2p", "m2p_full", "m2p_high", "p2p_f32", "p2p_8", "p2p_13"] {
         names.extend(["", "_slope"].map(|slope| format!("gauss_{operator}{slope}")));
     }
     for blob in ["point", "algebraic", "gaussian"] {

@@ -174,7 +174,9 @@ impl Transform {
                 let given = Given { points, position: self.positions[1].pointer() };
                 other.gather(gpu, given, &plan.lattice, cust::memory::DevicePointer::null())?;
             }
-            self.out.fill(gpu.stream(), 0)?;
+            if !Series::writes_all(plan) {
+                self.out.fill(gpu.stream(), 0)?;
+            }
             clock.mark(Some(Stage::Tree))?;
             let [own, other] = &self.boxes;
             let at = if apart { other } else { own };

@@ -6,6 +6,8 @@ use fmm_core::gauss::series::Shape;
 use fmm_core::gauss::{Plan, Settings};
 use fmm_core::{Error, Precision};
 
+use super::view::HELD;
+
 /// Nanoseconds of a fused multiply-add of double precision in a kernel, at half the rate of an H200; and of one in single precision.
 const DOUBLE: f64 = 1.2e-4;
 const SINGLE: f64 = 0.4e-4;
@@ -15,7 +17,7 @@ const MOVE: f64 = 3e-3;
 
 /// Nanoseconds of the host for a row of boxes in a list, and for a box in a pass of M2L.
 const ROW: f64 = 8.0;
-const BOX: f64 = 15.0;
+const BOX: f64 = 60.0;
 
 /// Costs of the operators on a device.
 fn costs(single: bool, shape: Shape, terms: usize, gradient: bool) -> Costs {
@@ -26,12 +28,14 @@ fn costs(single: bool, shape: Shape, terms: usize, gradient: bool) -> Costs {
         true => SINGLE * (9.0 + 3.0 * slopes),
         false => DOUBLE * (terms as f64 + 10.0 + 4.0 * slopes),
     };
+    // P2M takes coefficients along the first axis by eights, and waits for shared memory as long as it multiplies.
+    let gathered = 2.5 * DOUBLE * all / p * (p / HELD as f64).ceil() * HELD as f64;
     let point = 20.0 * MOVE + DOUBLE * d * p;
     let exponentials = DOUBLE * 30.0 * d;
     Costs {
         pair: c * pair,
-        p2m: c * (point + DOUBLE * all * if shape.dimension == 1 { 8.0 } else { 1.3 }),
-        p2l: c * (point + exponentials + DOUBLE * all * if shape.dimension == 1 { 8.0 } else { 1.3 }),
+        p2m: c * (point + gathered),
+        p2l: c * (point + exponentials + gathered),
         l2p: c * (point + DOUBLE * all * (1.0 + slopes)),
         m2p: c * (point + exponentials + 2.0 * DOUBLE * all * (1.0 + slopes)),
         matrix: c * DOUBLE * all * p * 1.5,

@@ -6,10 +6,11 @@ use fmm_core::gauss::boxes::{MARGIN, Occupied};
 use fmm_core::gauss::translate::translation;
 use fmm_core::{Error, Stage};
 
-use super::view::{BATCH, GATHER_THREADS, GaussPoint, GaussView, HELD, SLOPE_POINTS, SPREAD_POINTS, SPREAD_THREADS, THREADS};
+use super::view::{BATCH, GATHER_THREADS, GaussPoint, GaussView, HELD, SPREAD_POINTS, SPREAD_THREADS, THREADS};
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::clock::Clock;
+use crate::kernels::SHARED;
 
 /// Sources of a block of P2M.
 const CHUNK: usize = 2048;
@@ -68,7 +69,7 @@ impl Place {
             values: self.values as u32,
             count: 0,
             reach: 0,
-            unused: 0,
+            fresh: 0,
         }
     }
 }
@@ -144,6 +145,7 @@ fn width(order: usize) -> usize {
 
 /// Whether the plan evaluates Hermite series as polynomials.
 fn polynomial<const D: usize>(plan: &Plan<D>) -> bool {
+    const { assert!(8 * POLYNOMIAL.0.pow(3) <= SHARED, "polynomials fit") };
     plan.shape.order <= POLYNOMIAL.0 && plan.demand.tolerance >= POLYNOMIAL.1 && !plan.lists.m2p.is_empty()
 }
 
@@ -167,7 +169,7 @@ impl Series {
     /// # Errors
     /// [`Error::Device`] without the memory, or if a copy fails.
     pub fn take<const D: usize>(&mut self, plan: &Plan<D>, sigma: f64) -> Result<(), Error> {
-        let (order, slopes) = (plan.shape.order, plan.demand.gradient);
+        let order = plan.shape.order;
         let starts = |rows: &[usize]| -> Vec<u64> { rows.iter().map(|&s| s as u64).collect() };
         let (sources, targets) = (&plan.sources, plan.target_boxes());
         let expanded = || plan.expanded.iter().map(|&b| b as usize).enumerate();
@@ -197,10 +199,11 @@ impl Series {
         self.take_passes(plan, sigma)?;
 
         let local = || plan.local.iter().map(|&c| c as usize).enumerate();
-        let full = |boxes: usize, points: usize| points > 3 * SPREAD_THREADS * boxes;
+        let fits = spread_shared(order, D) <= SHARED;
+        let full = |boxes: usize, points: usize| fits && points > 2 * SPREAD_THREADS * boxes;
         let held: usize = plan.local.iter().map(|&c| targets.count(c as usize)).sum();
         self.full[0] = full(plan.local.len(), held);
-        self.l2p.upload(&tasks(local(), targets, spread_points(self.full[0], slopes)))?;
+        self.l2p.upload(&tasks(local(), targets, spread_points(self.full[0])))?;
         if !plan.lists.p2l.is_empty() {
             let rows = &plan.lists.p2l;
             let meet = local().filter(|&(_, c)| !rows.row(c).is_empty());
@@ -215,7 +218,7 @@ impl Series {
             let meet: Vec<usize> = (0..targets.len()).filter(|&c| !rows.row(c).is_empty()).collect();
             let held: usize = meet.iter().map(|&c| targets.count(c)).sum();
             self.full[1] = polynomial(plan) && full(meet.len(), held);
-            let all = tasks(meet.into_iter().map(|c| (0, c)), targets, spread_points(self.full[1], slopes));
+            let all = tasks(meet.into_iter().map(|c| (0, c)), targets, spread_points(self.full[1]));
             self.m2p.0.upload(&all)?;
             self.m2p.1.upload(&starts(rows.start()))?;
             let place = |b: u32| plan.expanded.binary_search(&b).expect("a box with a series") as u32;
@@ -274,6 +277,11 @@ impl Series {
         self.parts.resize(if self.join.is_empty() { 0 } else { n * self.p2m.len() })
     }
 
+    /// Whether the stages of a plan write the sums of every target, so that nothing need be there before.
+    pub fn writes_all<const D: usize>(plan: &Plan<D>) -> bool {
+        plan.local.len() == plan.target_boxes().len() && !(plan.passes.is_empty() && plan.lists.p2l.is_empty())
+    }
+
     /// Queues all stages, whose results are added to those of the place.
     ///
     /// # Errors
@@ -286,6 +294,7 @@ impl Series {
         clock: &mut Clock,
     ) -> Result<(), Error> {
         let (order, n) = (plan.shape.order, terms(plan));
+        let shared = spread_shared(order, D);
         let view = GaussView {
             order: order as u32,
             width: width(order) as u32,
@@ -333,7 +342,8 @@ impl Series {
                 list: list.pointer(),
                 ..view
             };
-            launch_tasks(gpu, &slope(name, place), tasks.len(), SPREAD_THREADS, 0, &view)?;
+            let shared = if polynomial(plan) { shared } else { 0 };
+            launch_tasks(gpu, &slope(name, place), tasks.len(), SPREAD_THREADS, shared, &view)?;
             clock.mark(Some(Stage::M2P))?;
         }
         if plan.local.is_empty() || (plan.passes.is_empty() && plan.lists.p2l.is_empty()) {
@@ -358,15 +368,20 @@ impl Series {
             clock.mark(Some(Stage::P2L))?;
         }
         scale(gpu, GaussView { series: locals, roots: self.factors.pointer(), ..view }, plan.local.len())?;
-        let name = slope(if self.full[0] { "gauss_l2p_full" } else { "gauss_l2p" }, place);
+        let (name, shared) = match (self.full[0], shared <= SHARED) {
+            (true, _) => ("gauss_l2p_full", shared),
+            (false, true) => ("gauss_l2p", shared),
+            _ => ("gauss_l2p_high", 0),
+        };
         let view = GaussView {
             points: place.targets,
             centre: place.target_centres,
             series: locals,
             tasks: self.l2p.pointer(),
+            fresh: u32::from(Series::writes_all(plan)),
             ..view
         };
-        launch_tasks(gpu, &name, self.l2p.len(), SPREAD_THREADS, 0, &view)?;
+        launch_tasks(gpu, &slope(name, place), self.l2p.len(), SPREAD_THREADS, shared, &view)?;
         clock.mark(Some(Stage::L2P))
     }
 
@@ -390,9 +405,13 @@ impl Series {
 }
 
 /// Points of a block of L2P and M2P.
-fn spread_points(full: bool, slopes: bool) -> usize {
-    let each = if slopes { SLOPE_POINTS } else { SPREAD_POINTS };
-    SPREAD_THREADS * if full { each } else { 1 }
+fn spread_points(full: bool) -> usize {
+    SPREAD_THREADS * if full { SPREAD_POINTS } else { 1 }
+}
+
+/// Bytes of shared memory of a series in L2P and M2P, in rows of an even length.
+pub fn spread_shared(order: usize, axes: usize) -> usize {
+    8 * order.pow(axes as u32 - 1) * order.next_multiple_of(2)
 }
 
 /// The kernel for values alone, or with derivatives.

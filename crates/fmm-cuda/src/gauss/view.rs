@@ -16,11 +16,9 @@ pub const BATCH: usize = 32;
 /// Coefficients of a thread.
 pub const HELD: usize = 8;
 /// Threads of a block of L2P and M2P.
-pub const SPREAD_THREADS: usize = 32;
-/// Points of each where boxes are full, for values alone.
-pub const SPREAD_POINTS: usize = 8;
-/// The same with derivatives.
-pub const SLOPE_POINTS: usize = 4;
+pub const SPREAD_THREADS: usize = 64;
+/// Points of each where boxes are full.
+pub const SPREAD_POINTS: usize = 4;
 /// Warps of a block of P2P, each with up to 32 targets.
 pub const NEAR_WARPS: usize = 4;
 
@@ -128,8 +126,8 @@ pub struct GaussView {
     pub count: u32,
     /// Boxes along an axis that M2L reaches.
     pub reach: u32,
-    /// Fills the last word.
-    pub unused: u32,
+    /// 1: L2P forgets what `out` was.
+    pub fresh: u32,
 }
 
 /// To the caller's order.
@@ -164,7 +162,6 @@ pub const LAYOUT: &[usize] = &{
         HELD,
         SPREAD_THREADS,
         SPREAD_POINTS,
-        SLOPE_POINTS,
         NEAR_WARPS,
         size_of::<GaussPoint>(),
         size_of::<GaussBoxesView>(),

@@ -6,7 +6,7 @@ use cust::memory::DevicePointer;
 use fmm_core::Error;
 use fmm_core::gauss::series::Basis;
 
-use super::series::{Place, launch_tasks};
+use super::series::{Place, launch_tasks, spread_shared};
 use super::view::{GaussPoint, GaussView, SPREAD_POINTS, SPREAD_THREADS};
 use crate::alone::timed;
 use crate::buffer::Buffer;
@@ -122,9 +122,10 @@ impl DeviceWork for Evaluations {
             series: self.series.pointer(),
             order: self.order as u32,
             terms: (self.order * self.order) as u32,
+            fresh: 1,
             ..place.view()
         };
         let name = if self.basis == Basis::Hermite { "gauss_m2p_full" } else { "gauss_l2p_full" };
-        timed(gpu, || launch_tasks(gpu, name, self.tasks.len(), SPREAD_THREADS, 0, &view))
+        timed(gpu, || launch_tasks(gpu, name, self.tasks.len(), SPREAD_THREADS, spread_shared(self.order, 2), &view))
     }
 }

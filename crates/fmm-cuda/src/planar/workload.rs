@@ -18,7 +18,7 @@ use crate::{DeviceWork, Gpu};
 
 /// Warps of a block where a thread has a translation, and the target boxes of a warp.
 const PAIR_WARPS: usize = 4;
-const PAIR_BOXES: usize = 8;
+const PAIR_BOXES: usize = 7;
 
 /// Who does a translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
