@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use fmm_core::planar::{self, Blob, Kernel};
-use fmm_core::{CpuExecutor, Error, Evaluation, Executor, Precision, Settings, StageTimes};
+use fmm_core::{Boundary, CpuExecutor, Error, Evaluation, Executor, Precision, Settings, StageTimes};
 use fmm_cuda::{CudaExecutor, Gpu};
 
 use crate::fault::Fault;
@@ -58,6 +58,21 @@ impl Device {
         if self == Device::Auto && plane && settings.precision == Precision::F32 { Device::Cpu } else { self }
     }
 
+    /// Where sums with the boundary of `settings` are done: over periodic images on the cores alone.
+    ///
+    /// # Errors
+    /// 69 for a GPU that is asked for all the same.
+    fn of_space(self, settings: &Settings) -> Result<Self, Fault> {
+        match (settings.boundary, self) {
+            (Boundary::Open, device) => Ok(device),
+            (Boundary::Periodic(_), Device::Cuda(_)) => {
+                let why = "sums in a periodic box are on the cores alone; device auto or cpu";
+                Err(Fault::new(69, format!("device = {self}: {why}")))
+            }
+            (Boundary::Periodic(_), Device::Auto | Device::Cpu) => Ok(Device::Cpu),
+        }
+    }
+
     /// The GPU that sums of so many pairs go to; `None` is the CPU. `note` hears why `auto` takes the CPU,
     /// but not that there are too few pairs.
     fn resolve(self, pairs: f64, note: impl FnOnce(String)) -> Result<Option<Gpu>, Fault> {
@@ -94,7 +109,7 @@ pub fn executor(
     quiet: bool,
 ) -> Result<Box<dyn Executor>, Fault> {
     let refused = |e: Error| Fault::new(65, e.to_string());
-    let gpu = device.fitting(settings, plane.is_some()).resolve((n as f64).powi(2), tell(quiet))?;
+    let gpu = device.of_space(settings)?.fitting(settings, plane.is_some()).resolve((n as f64).powi(2), tell(quiet))?;
     let settings = settings.clone();
     gpu.iter().filter_map(compiled).for_each(tell(quiet));
     Ok(match (gpu, plane) {
@@ -121,6 +136,7 @@ pub fn evaluate(
     fault: fn(Error) -> Fault,
 ) -> Result<(Evaluation, Device), Fault> {
     let pairs = sources.len() as f64 * targets.map_or(sources.len(), <[_]>::len) as f64;
+    let device = device.of_space(settings)?;
     match device.resolve(pairs, tell(quiet))? {
         Some(gpu) => {
             compiled(&gpu).into_iter().for_each(tell(quiet));
