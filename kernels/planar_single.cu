@@ -1,4 +1,4 @@
-// Direct sums in the plane in single precision. The place of a target relative to the centre of a source leaf is found in double precision, and
+// Direct sums in the plane in single precision, of pairs that take more than a reciprocal in double: logarithms and algebraic blobs. The place of a target relative to the centre of a source leaf is found in double precision, and
 // the sources have theirs relative to it: one rounding of 2^-24 of a few units of the leaves. Pairs nearer than NEAR units, for which that is too
 // much, are summed in double precision: they are few.
 #include "planar_pairs.cuh"
@@ -95,8 +95,6 @@ __global__ void __launch_bounds__(256) planar_points_single(PlaneView v) {
 
 __global__ void __launch_bounds__(128) planar_p2p_single_log_point(PlaneView v) { p2p_single<true, false, POINT>(v); }
 __global__ void __launch_bounds__(128) planar_p2p_single_log_algebraic(PlaneView v) { p2p_single<true, false, ALGEBRAIC>(v); }
-__global__ void __launch_bounds__(128) planar_p2p_single_real_point(PlaneView v) { p2p_single<false, false, POINT>(v); }
 __global__ void __launch_bounds__(128) planar_p2p_single_real_algebraic(PlaneView v) { p2p_single<false, false, ALGEBRAIC>(v); }
-__global__ void __launch_bounds__(128) planar_p2p_single_complex_point(PlaneView v) { p2p_single<false, true, POINT>(v); }
 __global__ void __launch_bounds__(128) planar_p2p_single_complex_algebraic(PlaneView v) { p2p_single<false, true, ALGEBRAIC>(v); }
 }

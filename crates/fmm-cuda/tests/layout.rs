@@ -143,9 +143,9 @@ fn every_kernel_is_there_for_every_capability() {
         names.extend(["log", "real", "complex"].map(|pairs| format!("planar_p2p_{pairs}_{blob}")));
         names.extend(["log", "harmonic"].map(|kernel| format!("planar_all_{kernel}_{blob}")));
         names.push(format!("planar_sample_{blob}"));
-        if blob != "gaussian" {
-            names.extend(["log", "real", "complex"].map(|pairs| format!("planar_p2p_single_{pairs}_{blob}")));
-        }
+    }
+    for pairs in ["log_point", "log_algebraic", "real_algebraic", "complex_algebraic"] {
+        names.push(format!("planar_p2p_single_{pairs}"));
     }
     names.extend(
         ["m2l_pack_f32", "m2l_pack_split_f32", "m2l_pack_f64", "m2l_parts_f32", "m2l_parts_f64"].map(String::from),

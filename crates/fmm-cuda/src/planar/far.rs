@@ -1,6 +1,7 @@
 //! The stages of a plan in the plane on the device: those of fmm-core's `planar/execute.rs`.
 //!
-//! In single precision are M2L and direct sums, which take most of the time; what else there is, and every sum of their sums, stays in double.
+//! In single precision are M2L and, where they gain by it, direct sums, which take most of the time; what else there is, and every sum of their
+//! sums, stays in double.
 
 use cust::memory::DevicePointer;
 use fmm_core::planar::series::{Series, binomial};
@@ -201,8 +202,9 @@ impl Far {
                     (false, false) => "real",
                     _ => "complex",
                 };
-                // Gaussian cores take functions that there are in double precision alone.
-                let single = place.single && !matches!(request.blob, Blob::Gaussian(_));
+                // Gaussian cores take functions that there are in double precision alone; for the reciprocal of a pair of points it is as fast.
+                let single =
+                    place.single && matches!((log, request.blob), (true, Blob::Point) | (_, Blob::Algebraic(_)));
                 if single && !sources.bodies.is_empty() {
                     launch("planar_points_single", sources.bodies.len().div_ceil(THREADS), plain, &view)?;
                 }

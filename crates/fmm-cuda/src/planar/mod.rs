@@ -1,6 +1,7 @@
 //! Sums in the plane on the device: [`fmm_core::planar`] with the whole sum, pyramids and lists included, where the points are.
 //!
-//! Where the tolerance allows, M2L and direct sums of leaves are in single precision; pairs that are too close for it, and all else, in double.
+//! Where the tolerance allows, M2L and the direct sums of leaves that gain by it are in single precision; pairs too close for it, and all else,
+//! in double.
 
 mod attempt;
 mod far;

@@ -11,8 +11,11 @@ fn cheap_pairs(kernel: Kernel) -> f64 {
 
 /// Picoseconds of a pair, measured on an H200 like the costs below.
 fn pair_cost(kernel: Kernel, precision: Precision) -> f64 {
-    let double = if kernel == Kernel::Log { 3.2 } else { 1.4 };
-    if precision == Precision::F32 { SINGLE_PAIR * double } else { double }
+    match (kernel, precision) {
+        (Kernel::Log, Precision::F32) => 1.8,
+        (Kernel::Log, _) => 3.2,
+        (Kernel::Harmonic, _) => 1.4,
+    }
 }
 
 /// Picoseconds of one M2L: its lanes evaluate a polynomial each.
@@ -22,9 +25,8 @@ fn m2l_cost(order: usize, precision: Precision) -> f64 {
     if precision == Precision::F32 { SINGLE_M2L * double } else { double }
 }
 
-/// What single precision takes of the time of double.
-const SINGLE_PAIR: f64 = 0.5;
-const SINGLE_M2L: f64 = 0.6;
+/// What M2L in single precision takes of the time in double.
+const SINGLE_M2L: f64 = 0.75;
 
 /// The settings with method, precision and leaf size resolved for the device; the contract may take double precision for what single does not
 /// keep. Direct sums of all pairs are in double precision.
