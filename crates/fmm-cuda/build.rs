@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::SystemTime;
 
 /// The kernels' files, and whether multiplications and additions may be fused: not where bits must be the CPU's.
-const MODULES: [(&str, bool); 22] = [
+const MODULES: [(&str, bool); 23] = [
     ("cartesian", true),
     ("evaluate", true),
     ("gather", false),
@@ -24,6 +24,7 @@ const MODULES: [(&str, bool); 22] = [
     ("planar_lists", false),
     ("planar_near", true),
     ("planar_run", false),
+    ("planar_single", true),
     ("planar_tree", false),
     ("sort", false),
     ("step", false),

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use fmm_core::planar::{self, Blob, Kernel};
-use fmm_core::{Boundary, CpuExecutor, Error, Evaluation, Executor, Precision, Settings, StageTimes};
+use fmm_core::{Boundary, CpuExecutor, Error, Evaluation, Executor, Method, Precision, Settings, StageTimes};
 use fmm_cuda::{CudaExecutor, Gpu};
 
 use crate::fault::Fault;
@@ -53,9 +53,10 @@ impl Device {
     /// What may be given.
     pub const ALLOWED: &'static str = "allowed: auto, cpu, cuda, cuda:N with N the number of a GPU from 0";
 
-    /// The CPU in place of `auto` for what no GPU does: they sum in the plane in double precision alone.
+    /// The CPU in place of `auto` for what no GPU does: direct sums in the plane in single precision.
     fn fitting(self, settings: &Settings, plane: bool) -> Device {
-        if self == Device::Auto && plane && settings.precision == Precision::F32 { Device::Cpu } else { self }
+        let single = settings.precision == Precision::F32 && settings.method == Method::Direct;
+        if self == Device::Auto && plane && single { Device::Cpu } else { self }
     }
 
     /// Where sums with the boundary of `settings` are done: over periodic images on the cores alone.
