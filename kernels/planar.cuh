@@ -79,6 +79,9 @@ struct PlaneView {
   double *locals;              // [boxes][terms][2]
   double *potential;           // [targets], log alone
   double *g;                   // [targets][2]
+  float *single_points;        // [sources][4]: relative to the centre of the leaf, in its unit, and strength
+  float *single_multipoles;    // [boxes][terms][2]
+  const float *single_matrix;  // [terms][terms]: of M2L
   double core;                 // length of the blobs
   double at_centre;            // what stands for log 0 at a blob's own centre; 0: nothing
   int32_t global;              // the unit of length is 2^global of the caller's

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::SystemTime;
 
 /// The kernels' files, and whether multiplications and additions may be fused: not where bits must be the CPU's.
-const MODULES: [(&str, bool); 26] = [
+const MODULES: [(&str, bool); 27] = [
     ("cartesian", true),
     ("evaluate", true),
     ("gather", false),
@@ -28,6 +28,7 @@ const MODULES: [(&str, bool); 26] = [
     ("planar_near", true),
     ("planar_pairs", true),
     ("planar_run", false),
+    ("planar_single", true),
     ("planar_tree", false),
     ("sort", false),
     ("step", false),

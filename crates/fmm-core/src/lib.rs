@@ -5,9 +5,11 @@
 
 pub mod accuracy;
 pub mod bodies;
+pub mod boundary;
 pub mod contract;
 pub mod cpu;
 pub mod error;
+pub mod ewald;
 pub mod executor;
 pub mod expansion;
 pub mod gauss;
@@ -22,6 +24,7 @@ pub mod totals;
 pub mod tree;
 
 pub use bodies::Particles;
+pub use boundary::{Boundary, PeriodicBox, Surroundings};
 pub use cpu::{CpuExecutor, Evaluation, Velocity, biot_savart, evaluate};
 pub use error::Error;
 pub use executor::{Copied, Executor, Pending};

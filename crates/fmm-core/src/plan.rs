@@ -1,7 +1,8 @@
 //! The plan of a summation: trees, lists and the order of the stages, without any mathematics.
 
 use crate::accuracy;
-use crate::lists::{Classes, Lists};
+use crate::expansion::Lattice;
+use crate::lists::{Classes, Lists, Rule, Space};
 use crate::settings::{Choice, Method, Settings};
 use crate::stage::{Stage, StageTimes};
 use crate::tree::{Cube, Tree};
@@ -21,6 +22,10 @@ pub struct Plan<const D: usize> {
     pub closest: f64,
     /// The numbering of the M2L offsets.
     pub classes: Classes<D>,
+    /// The root cell, and its images that the lists know.
+    pub space: Space<D>,
+    /// The operator of all other images; none in open space.
+    pub lattice: Option<Lattice>,
 }
 
 impl<const D: usize> Plan<D> {
@@ -33,9 +38,20 @@ impl<const D: usize> Plan<D> {
         targets: Option<&[[f64; D]]>,
         times: &mut StageTimes,
     ) -> Self {
-        let rule = accuracy::rule(settings, &choice);
-        let classes = Classes::new(rule.separation2);
-        let tree = |points| Tree::octree(points, cube, choice.leaf_size);
+        let (rule, leaf_size) = (accuracy::rule(settings, &choice), choice.leaf_size);
+        let tree = |points: &[[f64; D]]| Tree::octree(points, cube, leaf_size);
+        Self::in_space(settings, choice, (Space::open(cube.side), rule), tree, (sources, targets), times)
+    }
+
+    fn in_space(
+        settings: &Settings,
+        choice: Choice,
+        (space, rule): (Space<D>, Rule),
+        tree: impl Fn(&[[f64; D]]) -> Tree<D>,
+        (sources, targets): (&[[f64; D]], Option<&[[f64; D]]>),
+        times: &mut StageTimes,
+    ) -> Self {
+        let classes = Classes::of_space(rule.separation2, &space);
         let (target_tree, source_tree) = times.time(Stage::Tree, || match targets {
             None => (tree(sources), None),
             Some(targets) => (tree(targets), Some(tree(sources))),
@@ -43,8 +59,8 @@ impl<const D: usize> Plan<D> {
         let lists = times.time(Stage::Lists, || {
             let from = source_tree.as_ref().unwrap_or(&target_tree);
             match choice.method {
-                Method::Fmm => Lists::fmm(&target_tree, from, rule, classes),
-                Method::Treecode => Lists::treecode(&target_tree, from, rule),
+                Method::Fmm => Lists::fmm_in(&space, &target_tree, from, rule, classes),
+                Method::Treecode => Lists::treecode_in(&space, &target_tree, from, rule),
                 Method::Direct | Method::Auto => Lists::direct(&target_tree),
             }
         });
@@ -55,6 +71,8 @@ impl<const D: usize> Plan<D> {
             lists,
             closest: accuracy::closest_pair(settings.tolerance),
             classes,
+            space,
+            lattice: None,
         }
     }
 
@@ -65,7 +83,35 @@ impl<const D: usize> Plan<D> {
 
     /// The stages after tree and lists, in order.
     pub fn schedule(&self) -> &'static [Stage] {
-        schedule(self.choice.method)
+        match (&self.lattice, self.choice.method) {
+            (None, method) => schedule(method),
+            (Some(_), method) => periodic_schedule(method),
+        }
+    }
+}
+
+impl Plan<3> {
+    /// Plans the sum of `sources` at `targets`, or at themselves, and of all their images, in a box from the origin with `sides` that
+    /// holds them all. Direct sums over images are no matter of lists: see [`crate::ewald`].
+    ///
+    /// # Panics
+    /// If `choice` has no order, or expansions that are not spherical.
+    pub fn in_box(
+        settings: &Settings,
+        choice: Choice,
+        sides: [f64; 3],
+        sources: &[[f64; 3]],
+        targets: Option<&[[f64; 3]]>,
+        times: &mut StageTimes,
+    ) -> Self {
+        let rule = accuracy::rule(settings, &choice);
+        let space = Space::periodic(sides, &rule);
+        let order = choice.order.expect("expansions");
+        let leaf_size = choice.leaf_size;
+        let tree = |points: &[[f64; 3]]| Tree::octree_in_box(points, sides, leaf_size);
+        let mut plan = Self::in_space(settings, choice, (space, rule), tree, (sources, targets), times);
+        plan.lattice = Some(times.time_more(Stage::Lists, || Lattice::new(order, &plan.space)));
+        plan
     }
 }
 
@@ -79,5 +125,25 @@ pub fn schedule(method: Method) -> &'static [Stage] {
         }
         Method::Treecode => &[Stage::P2M, Stage::M2M, Stage::P2P, Stage::M2P],
         Method::Direct | Method::Auto => &[Stage::P2P],
+    }
+}
+
+/// The same in a periodic box. The images that lists know meet as in open space; all others reach the root's local expansion through the
+/// operator of the lattice, and from there every leaf, of a treecode too.
+fn periodic_schedule(method: Method) -> &'static [Stage] {
+    match method {
+        Method::Fmm => &[
+            Stage::P2M,
+            Stage::M2M,
+            Stage::Lattice,
+            Stage::M2L,
+            Stage::P2L,
+            Stage::L2L,
+            Stage::P2P,
+            Stage::L2P,
+            Stage::M2P,
+        ],
+        Method::Treecode => &[Stage::P2M, Stage::M2M, Stage::Lattice, Stage::L2L, Stage::P2P, Stage::L2P, Stage::M2P],
+        Method::Direct | Method::Auto => unreachable!("direct sums over images are Ewald's"),
     }
 }

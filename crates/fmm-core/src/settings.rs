@@ -1,6 +1,7 @@
 //! What the user may ask of a summation, and what was chosen.
 
 use crate::Error;
+use crate::boundary::Boundary;
 
 /// How the sum is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -82,6 +83,8 @@ impl Softening {
 pub struct Settings {
     /// Softening of 1/r.
     pub softening: Softening,
+    /// Where space ends.
+    pub boundary: Boundary,
     /// How.
     pub method: Method,
     /// Relative force error, rms; see `accuracy`.
@@ -100,6 +103,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             softening: Softening::None,
+            boundary: Boundary::Open,
             method: Method::Auto,
             tolerance: 1e-4,
             precision: Precision::Auto,
@@ -143,11 +147,12 @@ impl Settings {
             range("leaf_size", s as f64, (1..=1_000_000).contains(&s), "1 to 1000000")?;
         }
         match self.softening {
-            Softening::None => Ok(()),
+            Softening::None => {}
             Softening::Plummer(e) | Softening::Spline(e) | Softening::P1(e) => {
-                range("softening length", e, e.is_finite() && e >= 0.0, "0 or more")
+                range("softening length", e, e.is_finite() && e >= 0.0, "0 or more")?;
             }
         }
+        self.boundary.periodic().map_or(Ok(()), |cell| cell.check(self))
     }
 }
 

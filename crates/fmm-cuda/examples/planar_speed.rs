@@ -1,6 +1,6 @@
 //! Milliseconds that a GPU takes for sums in the plane, by stage, and their errors.
 //!
-//! `cargo run --release --example planar_speed -- [leaf=SIZE] [tolerance=T] [N]...` prints one JSON object a line: medians of repeats of the sum by
+//! `cargo run --release --example planar_speed -- [leaf=SIZE] [tolerance=T] [precision=f32|f64] [kernel=log] [set=uniform] [sample=TARGETS] [N]...` prints one JSON object a line: medians of repeats of the sum by
 //! the host's clock, guard included, of points that are on the device, and by stage. Small sets are summed directly as well.
 
 #[path = "../../fmm-core/tests/common/planar.rs"]
@@ -9,7 +9,7 @@ mod plane;
 use std::time::Instant;
 
 use fmm_core::planar::{Blob, Evaluation, Kernel, Problem, Strengths};
-use fmm_core::{Method, Settings, Stage, StageTimes};
+use fmm_core::{Method, Precision, Settings, Stage, StageTimes};
 use fmm_cuda::Gpu;
 use fmm_cuda::planar::Plane;
 
@@ -23,11 +23,16 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut sizes, mut leaf_size, mut tolerance, mut kernels) = (vec![], None, 1e-6, vec![Kernel::Harmonic]);
+    let mut precision = Precision::Auto;
+    let mut sample = 500;
     let mut sets = vec!["uniform", "normal", "layer"];
     for argument in std::env::args().skip(1) {
         match argument.split_once('=') {
             Some(("leaf", size)) => leaf_size = Some(size.parse()?),
             Some(("tolerance", t)) => tolerance = t.parse()?,
+            Some(("sample", targets)) => sample = targets.parse()?,
+            Some(("precision", "f32")) => precision = Precision::F32,
+            Some(("precision", "f64")) => precision = Precision::F64,
             Some(("kernel", "log")) => kernels = vec![Kernel::Log],
             Some(("set", "uniform")) => sets.truncate(1),
             Some(_) => return Err(argument.into()),
@@ -42,9 +47,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let q = plane::strengths(n, 2);
             for &kernel in &kernels {
                 for method in [Method::Fmm, Method::Direct] {
-                    if method == Method::Fmm || (n as f64).powi(2) <= FEW && *set == "uniform" {
-                        let settings = Settings { method, tolerance, leaf_size, ..Settings::default() };
-                        case(&gpu, set, kernel, &settings, &points, &q)?;
+                    if method == Method::Fmm
+                        || precision != Precision::F32 && (n as f64).powi(2) <= FEW && *set == "uniform"
+                    {
+                        let settings = Settings { method, tolerance, precision, leaf_size, ..Settings::default() };
+                        case(&gpu, set, kernel, &settings, (&points, &q), sample)?;
                     }
                 }
             }
@@ -58,8 +65,8 @@ fn case(
     set: &str,
     kernel: Kernel,
     settings: &Settings,
-    points: &[[f64; 2]],
-    q: &[f64],
+    (points, q): (&[[f64; 2]], &[f64]),
+    sample: usize,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let n = points.len();
     let given = Strengths { real: q, imaginary: None };
@@ -79,7 +86,7 @@ fn case(
     let parts = plane.stop_clock(gpu)?;
     let (potential, field) = plane.download()?;
     let sum = Evaluation { potential, field, choice: choice.clone(), coincident_pairs: 0 };
-    let errors = plane::errors(kernel, &sum, points, q, None, None, (500_000_000 / n).clamp(50, 500));
+    let errors = plane::errors(kernel, &sum, points, q, None, None, (500_000_000 / n).clamp(50.min(sample), sample));
     let of = |s: Stage| median(stages.iter().map(|t| t.seconds(s) * 1e3).collect());
     let used: Vec<String> = Stage::ALL
         .iter()
@@ -89,12 +96,14 @@ fn case(
     let parts: Vec<String> = parts.iter().map(|(name, ms)| format!("\"{name}\": {ms:.3}")).collect();
     let levels = fmm_core::planar::accuracy::levels(n, n, choice.leaf_size);
     println!(
-        "{{\"n\": {n}, \"set\": \"{set}\", \"kernel\": \"{}\", \"method\": \"{}\", \"tolerance\": {:e}, \"order\": {}, \
+        "{{\"n\": {n}, \"set\": \"{set}\", \"kernel\": \"{}\", \"method\": \"{}\", \"tolerance\": {:e}, \
+         \"precision\": \"{}\", \"order\": {}, \
          \"leaf\": {:.1}, \"wall_ms\": {:.3}, \"least_ms\": {:.3}, \"ms\": {{{}}}, \"geometry\": {{{}}}, \
          \"l2\": {:.2e}, \"p99\": {:.2e}, \"max\": {:.2e}}}",
         kernel.name(),
         choice.method.name(),
         settings.tolerance,
+        choice.precision.name(),
         choice.order.unwrap_or(0),
         n as f64 / (1u64 << (2 * levels)) as f64,
         median(wall.clone()),

@@ -17,6 +17,9 @@ const MANY: usize = 1 << 28;
 /// # Errors
 /// [`Error::Unsupported`] for direct sums of more particles than the device's numbers hold, and those of [`accuracy::choose`].
 pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> {
+    if settings.boundary.periodic().is_some() {
+        return Err(Error::Unsupported("sums in a periodic box are on the cores alone; use device cpu".into()));
+    }
     let Problem { sources, targets, .. } = problem;
     let pairs = sources as f64 * targets as f64;
     let fixed = settings.order.is_some() || settings.theta.is_some();

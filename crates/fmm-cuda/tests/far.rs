@@ -88,6 +88,7 @@ fn compare<T: Real>(gpu: &Gpu, case: &Case, tolerance: f64, coefficients: f64, s
         softening: case.softening,
         precision,
         tolerance,
+        ..Settings::default()
     };
     let (x, q) = (&case.particles.position[..], &case.particles.strength[..]);
     let targets = case.targets.as_deref();

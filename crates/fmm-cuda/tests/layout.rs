@@ -109,8 +109,24 @@ fn every_kernel_is_there_for_every_capability() {
         names.extend(["f32", "f64"].map(|real| format!("{operator}_cartesian_{real}")));
     }
     names.push("m2l_cartesian_f64".into());
-    for operator in ["p2m", "m2m", "m2l_16", "m2l_32", "m2l_64", "p2l", "l2l", "l2p", "m2p", "gather", "return", "join"]
-    {
+    for operator in [
+        "p2m",
+        "m2m",
+        "m2l_16",
+        "m2l_32",
+        "m2l_64",
+        "m2l_single_16",
+        "m2l_single_32",
+        "round",
+        "p2l",
+        "l2l",
+        "l2p",
+        "m2p",
+        "gather",
+        "return",
+        "join",
+        "points_single",
+    ] {
         names.push(format!("planar_{operator}"));
     }
     names.extend([8, 12, 16].map(|terms| format!("planar_pairs_{terms}")));
@@ -140,6 +156,9 @@ fn every_kernel_is_there_for_every_capability() {
         names.extend(["log", "real", "complex"].map(|pairs| format!("planar_p2p_{pairs}_{blob}")));
         names.extend(["log", "harmonic"].map(|kernel| format!("planar_all_{kernel}_{blob}")));
         names.push(format!("planar_sample_{blob}"));
+    }
+    for pairs in ["log_point", "log_algebraic", "real_algebraic", "complex_algebraic"] {
+        names.push(format!("planar_p2p_single_{pairs}"));
     }
     names.extend(
         ["m2l_pack_f32", "m2l_pack_split_f32", "m2l_pack_f64", "m2l_parts_f32", "m2l_parts_f64"].map(String::from),

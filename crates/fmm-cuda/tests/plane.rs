@@ -233,17 +233,68 @@ fn the_tolerance_is_kept() {
         let points = set(name, 200_000, 17);
         let q = strengths(points.len(), 18);
         for kernel in [Kernel::Log, Kernel::Harmonic] {
-            for tolerance in [1e-3, 1e-6, 1e-9, 1e-12] {
+            for tolerance in [1e-3, 1e-4, 2e-5, 1e-6, 1e-12] {
                 let settings = Settings { tolerance, method: Method::Fmm, ..Settings::default() };
                 let given = Strengths { real: &q, imaginary: None };
                 let times = &mut StageTimes::default();
                 let sum = evaluate(&gpu, &settings, kernel, Blob::Point, &points, given, None, times).unwrap();
-                let e = errors(kernel, &sum, &points, &q, None, None, 300);
+                let e = errors(kernel, &sum, &points, &q, None, None, 150);
                 assert!(e.l2 <= tolerance, "{name} {kernel:?} {tolerance:e}: {e:?}");
+                assert_eq!(
+                    sum.choice.precision == Precision::F32,
+                    tolerance >= 2e-5,
+                    "{name} {kernel:?} {tolerance:e}"
+                );
                 assert!(
                     e.p99 <= 10.0 * tolerance && e.max <= 300.0 * tolerance,
                     "{name} {kernel:?} {tolerance:e}: {e:?}"
                 );
+            }
+        }
+    }
+}
+
+/// Single precision against double on the device, with the same pyramid and order: rounding is all that differs.
+#[test]
+fn single_precision_rounds() {
+    let Some(gpu) = gpu() else { return };
+    let targets = set("uniform", 3001, 13);
+    for (name, mut points, leaf_size) in sets() {
+        if name == "tiny" || name == "huge" || points.len() < 30 {
+            continue;
+        }
+        // Pairs much closer than single precision can tell apart, and at one place.
+        for i in 0..points.len() / 50 {
+            let [x, y] = points[i];
+            let last = points.len() - 1 - i;
+            points[last] = if i % 3 == 0 { [x, y] } else { [x + 1e-4, y] };
+        }
+        for order in [5, 12, 16, 20, 30] {
+            for (kernel, imaginary, blob) in [
+                (Kernel::Log, false, Blob::Point),
+                (Kernel::Harmonic, false, Blob::Point),
+                (Kernel::Harmonic, true, Blob::Point),
+                (Kernel::Log, false, Blob::Algebraic(1e-3)),
+                (Kernel::Harmonic, true, Blob::Algebraic(1e-3)),
+                (Kernel::Log, false, Blob::Gaussian(1e-3)),
+            ] {
+                for at in [None, Some(&targets[..])] {
+                    if points.len() > 10_000 && (order != 12 || at.is_some()) || name == "one place" && at.is_none() {
+                        continue;
+                    }
+                    let (q, qi) = (strengths(points.len(), 11), strengths(points.len(), 12));
+                    let given = Strengths { real: &q, imaginary: imaginary.then_some(&qi[..]) };
+                    let sums = [Precision::F64, Precision::F32].map(|precision| {
+                        let settings = Settings { precision, ..settings(order, leaf_size) };
+                        evaluate(&gpu, &settings, kernel, blob, &points, given, at, &mut StageTimes::default()).unwrap()
+                    });
+                    let what = format!("{name}, {kernel:?} {imaginary} {blob:?}, order {order}, {}", at.is_some());
+                    assert_eq!([0, 1].map(|k| sums[k].choice.precision), [Precision::F64, Precision::F32], "{what}");
+                    let [p, f] = difference(&sums);
+                    assert!(p < 2e-5 && f < 3e-6, "{what}: {p:e} {f:e}");
+                    let spread = ["uniform", "normal", "layer"].contains(&name);
+                    assert!(f > 1e-12 || !spread, "{what}: {f:e} is no single precision");
+                }
             }
         }
     }
@@ -279,7 +330,8 @@ fn little_and_nothing() {
         let given = Strengths { real: q, imaginary: None };
         evaluate(&gpu, settings, kernel, Blob::Point, from, given, at, &mut StageTimes::default())
     };
-    for settings in [Settings::default(), settings(5, 10)] {
+    let single = Settings { precision: Precision::F32, tolerance: 1e-3, ..Settings::default() };
+    for settings in [Settings::default(), settings(5, 10), single.clone()] {
         let one = |kernel| sum(&settings, kernel, &[[0.0; 2]], &[2.0], Some(&[[1.0, 0.0]])).unwrap();
         assert_eq!((one(Kernel::Log).potential[0].abs() < 1e-15, one(Kernel::Log).field[0]), (true, [-2.0, 0.0]));
         assert_eq!(one(Kernel::Harmonic).field[0], [-2.0, 0.0]);
@@ -290,9 +342,14 @@ fn little_and_nothing() {
         let own = sum(&settings, Kernel::Log, &[[0.3; 2]], &[1.0], None).unwrap();
         assert_eq!((own.potential, own.field), (vec![0.0], vec![[0.0; 2]]));
     }
-    let single = Settings { precision: Precision::F32, tolerance: 1e-3, ..Settings::default() };
-    let e = sum(&single, Kernel::Log, &[[0.0; 2]], &[1.0], None).unwrap_err();
-    assert!(matches!(&e, Error::Unsupported(text) if text.contains("precision")), "{e}");
+    assert_eq!(sum(&single, Kernel::Log, &[[0.0; 2]], &[1.0], None).unwrap().field, [[0.0; 2]]);
+    let pair = sum(&single, Kernel::Harmonic, &[[0.0; 2], [4.0, 0.0]], &[1.0, 2.0], None).unwrap();
+    assert!((pair.field[0][0] - 0.5).abs() < 1e-6 && (pair.field[1][0] + 0.25).abs() < 1e-6, "{:?}", pair.field);
+    assert_eq!(pair.choice.precision, Precision::F32);
+    for settings in [Settings { method: Method::Direct, ..single.clone() }, Settings { tolerance: 1e-7, ..single }] {
+        let e = sum(&settings, Kernel::Log, &[[0.0; 2]], &[1.0], None).unwrap_err();
+        assert!(matches!(&e, Error::Unsupported(text) if text.contains("precision")), "{e}");
+    }
     let bad = sum(&Settings::default(), Kernel::Log, &[[0.0, f64::NAN]], &[1.0], None).unwrap_err();
     assert!(matches!(bad, Error::NotFinite { what: "position", .. }), "{bad}");
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use fmm_core::planar::{self, Blob, Kernel};
-use fmm_core::{CpuExecutor, Error, Evaluation, Executor, Precision, Settings, StageTimes, gauss};
+use fmm_core::{Boundary, CpuExecutor, Error, Evaluation, Executor, Method, Precision, Settings, StageTimes, gauss};
 use fmm_cuda::{CudaExecutor, Gpu};
 
 use crate::fault::Fault;
@@ -53,9 +53,25 @@ impl Device {
     /// What may be given.
     pub const ALLOWED: &'static str = "allowed: auto, cpu, cuda, cuda:N with N the number of a GPU from 0";
 
-    /// The CPU in place of `auto` for what no GPU does: they sum in the plane in double precision alone.
+    /// The CPU in place of `auto` for what no GPU does: direct sums in the plane in single precision.
     fn fitting(self, settings: &Settings, plane: bool) -> Device {
-        if self == Device::Auto && plane && settings.precision == Precision::F32 { Device::Cpu } else { self }
+        let single = settings.precision == Precision::F32 && settings.method == Method::Direct;
+        if self == Device::Auto && plane && single { Device::Cpu } else { self }
+    }
+
+    /// Where sums with the boundary of `settings` are done: over periodic images on the cores alone.
+    ///
+    /// # Errors
+    /// 69 for a GPU that is asked for all the same.
+    fn of_space(self, settings: &Settings) -> Result<Self, Fault> {
+        match (settings.boundary, self) {
+            (Boundary::Open, device) => Ok(device),
+            (Boundary::Periodic(_), Device::Cuda(_)) => {
+                let why = "sums in a periodic box are on the cores alone; device auto or cpu";
+                Err(Fault::new(69, format!("device = {self}: {why}")))
+            }
+            (Boundary::Periodic(_), Device::Auto | Device::Cpu) => Ok(Device::Cpu),
+        }
     }
 
     /// The GPU that sums of so many pairs go to; `None` is the CPU. `note` hears why `auto` takes the CPU,
@@ -94,7 +110,7 @@ pub fn executor(
     quiet: bool,
 ) -> Result<Box<dyn Executor>, Fault> {
     let refused = |e: Error| Fault::new(65, e.to_string());
-    let gpu = device.fitting(settings, plane.is_some()).resolve((n as f64).powi(2), tell(quiet))?;
+    let gpu = device.of_space(settings)?.fitting(settings, plane.is_some()).resolve((n as f64).powi(2), tell(quiet))?;
     let settings = settings.clone();
     gpu.iter().filter_map(compiled).for_each(tell(quiet));
     Ok(match (gpu, plane) {
@@ -121,6 +137,7 @@ pub fn evaluate(
     fault: fn(Error) -> Fault,
 ) -> Result<(Evaluation, Device), Fault> {
     let pairs = sources.len() as f64 * targets.map_or(sources.len(), <[_]>::len) as f64;
+    let device = device.of_space(settings)?;
     match device.resolve(pairs, tell(quiet))? {
         Some(gpu) => {
             compiled(&gpu).into_iter().for_each(tell(quiet));

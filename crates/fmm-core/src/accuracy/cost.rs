@@ -1,6 +1,7 @@
 //! What operators cost, for the choice of leaf sizes and between methods. Never a timing of the present run.
 
 use super::{Kind, Problem};
+use crate::ewald::{EXACT, Split};
 use crate::expansion::dense_order;
 use crate::settings::{Choice, Family, Method, Precision};
 
@@ -43,6 +44,11 @@ pub(super) fn leaf_size(method: Method, family: Family, precision: Precision, or
 /// Nanoseconds of one thread for the direct sum.
 pub(super) fn direct_cost(problem: Problem, precision: Precision) -> f64 {
     problem.sources as f64 * problem.targets as f64 * pair_cost(precision)
+}
+
+/// Nanoseconds of one thread for Ewald's sum over a box.
+pub(super) fn ewald_cost(volume: f64, problem: Problem) -> f64 {
+    Split::cheapest(volume, problem.sources, problem.targets, EXACT).cost(volume, problem.sources, problem.targets)
 }
 
 /// Nanoseconds of one thread for the FMM or treecode of a filled octree.

@@ -15,10 +15,11 @@ pub use limits::{F32_FLOOR, closest_pair, newtonian_beyond};
 pub use problem::{Kind, Problem, Spread, Strengths};
 
 use crate::Error;
+use crate::boundary::PeriodicBox;
 use crate::expansion::MAX_CARTESIAN_ORDER;
 use crate::lists::Rule;
 use crate::settings::{Choice, Family, Method, Precision, Settings};
-use cost::{LEAF_SHARE, direct_cost, fast_cost, leaf_size, m2l_cost, pair_cost};
+use cost::{LEAF_SHARE, direct_cost, ewald_cost, fast_cost, leaf_size, m2l_cost, pair_cost};
 use limits::beyond_f32;
 use tables::expansion;
 
@@ -60,8 +61,27 @@ pub fn choose_for(settings: &Settings, problem: Problem, aim: f64) -> Result<Cho
     // Where digits cost nothing, all of them.
     let few = settings.precision == Precision::Auto && problem.sources as f64 * problem.targets as f64 <= FEW_PAIRS;
     let direct = if few { Choice { precision: Precision::F64, ..direct } } else { direct };
+    let cell = settings.boundary.periodic();
+    // Ewald's sums have all digits.
+    let direct = if cell.is_some() { Choice { precision: Precision::F64, ..direct } } else { direct };
     if settings.method == Method::Direct {
+        if cell.is_some() && settings.precision == Precision::F32 {
+            return Err(Error::Unsupported(
+                "direct sums in a periodic box are in double precision; precision auto or f64".into(),
+            ));
+        }
         return Ok(direct);
+    }
+    if let Some(cell) = cell
+        && cell.longest() > PeriodicBox::MOST_ELONGATED * cell.shortest()
+    {
+        let (ratio, most) = (cell.longest() / cell.shortest(), PeriodicBox::MOST_ELONGATED);
+        if settings.method == Method::Auto && settings.precision != Precision::F32 {
+            return Ok(direct);
+        }
+        return Err(Error::Unsupported(format!(
+            "expansions serve periodic boxes whose longest side is up to {most} times the shortest, not {ratio}; method direct or auto"
+        )));
     }
     if let (Some(p), Family::Cartesian) = (settings.order, family)
         && p > MAX_CARTESIAN_ORDER
@@ -70,13 +90,21 @@ pub fn choose_for(settings: &Settings, problem: Problem, aim: f64) -> Result<Cho
             "order {p} is beyond the {MAX_CARTESIAN_ORDER} of expansions softened by plummer or p1; give a smaller theta instead"
         )));
     }
-    let leaf_size = settings.leaf_size.unwrap_or_else(|| leaf_size(method, family, precision, order));
+    let leaf_size = settings.leaf_size.unwrap_or_else(|| match leaf_size(method, family, precision, order) {
+        // The root cannot be widened to fit the leaves: between two levels, rather fuller ones.
+        size if cell.is_some() => size + size / 2,
+        size => size,
+    });
     let widest = if method == Method::Fmm { 0.75f64.sqrt() } else { 1.0 };
     let theta = settings.theta.unwrap_or((3.0 / separation2).sqrt()).min(widest);
     let choice =
         Choice { method, precision, expansion: Some(family), order: Some(order), theta: Some(theta), leaf_size };
     let cheaper = settings.method == Method::Auto && settings.order.is_none() && settings.theta.is_none();
-    if cheaper && direct_cost(problem, precision) <= fast_cost(problem, &choice) { Ok(direct) } else { Ok(choice) }
+    let direct_cost = || match cell {
+        None => direct_cost(problem, precision),
+        Some(cell) => ewald_cost(cell.volume(), problem),
+    };
+    if cheaper && direct_cost() <= fast_cost(problem, &choice) { Ok(direct) } else { Ok(choice) }
 }
 
 /// The traversal's rule for a choice.

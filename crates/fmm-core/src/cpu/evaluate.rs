@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
 
+use super::boxed::{self, BoxedAttempt};
 use super::guard;
 use super::schedule::{Bodies, execute_sorted};
 use super::sorted::Sum;
@@ -13,7 +14,7 @@ use crate::expansion::{Cartesian, Spherical};
 use crate::plan::Plan;
 use crate::real::Real;
 use crate::tree::Cube;
-use crate::{Choice, Error, Family, Precision, Settings, Softening, Stage, StageTimes};
+use crate::{Boundary, Choice, Error, Family, Precision, Settings, Softening, Stage, StageTimes};
 
 /// Potential and field of a sum, in the order of the targets.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,10 +30,12 @@ pub struct Evaluation {
 }
 
 /// The field of `sources` with `strengths` at `targets`; without targets at the sources themselves, where none sees
-/// itself. Pairs at distance zero contribute nothing unsoftened.
+/// itself. Pairs at distance zero contribute nothing unsoftened. In a periodic box every source has images, those of a source among
+/// what it sees; `direct` is Ewald's sum there.
 ///
 /// # Errors
-/// Settings out of range or that cannot be met, values that are not finite, more than 2³² − 2 bodies.
+/// Settings out of range or that cannot be met, values that are not finite, more than 2³² − 2 bodies, a charged box in surroundings that
+/// leave it without a potential.
 ///
 /// ```
 /// use fmm_core::{Settings, StageTimes, evaluate};
@@ -52,8 +55,18 @@ pub fn evaluate(
     bodies(sources, strengths)?;
     targets.map_or(Ok(()), |t| bodies(t, &[]))?;
     let settings = settings.clone().simplified();
-    let cube = times.time_more(Stage::Tree, || Cube::around(&[sources, targets.unwrap_or(&[])]));
     let count = targets.map_or(sources.len(), <[_]>::len);
+    if let Boundary::Periodic(cell) = settings.boundary {
+        settings.check()?;
+        cell.check_charge(strengths)?;
+        let problem = times.time_more(Stage::Tree, || boxed::problem(&cell, sources, strengths, count));
+        let mut attempt = times.time_more(Stage::Tree, || BoxedAttempt::new(cell, sources, strengths, targets));
+        attempt.times = std::mem::take(times);
+        let choice = contract::keep(&settings, problem, &mut attempt);
+        *times = std::mem::take(&mut attempt.times);
+        return Ok(attempt.evaluation(choice?));
+    }
+    let cube = times.time_more(Stage::Tree, || Cube::around(&[sources, targets.unwrap_or(&[])]));
     let problem = times.time_more(Stage::Tree, || Problem::of(sources, strengths, count, &cube));
     let mut attempt = CpuAttempt {
         cube,
@@ -122,7 +135,7 @@ impl Attempt for CpuAttempt<'_> {
 }
 
 /// Potential and field of targets `sorted` by a tree, in the rows' order: row `order[k]` gets the sum `k`.
-fn in_rows(order: &[u32], sorted: &[Sum<3>]) -> (Vec<f64>, Vec<[f64; 3]>) {
+pub(super) fn in_rows(order: &[u32], sorted: &[Sum<3>]) -> (Vec<f64>, Vec<[f64; 3]>) {
     // Relaxed stores cost no more than plain ones, and all cores may scatter.
     let place: Vec<AtomicU32> = order.par_iter().map(|_| AtomicU32::new(0)).collect();
     order.par_iter().enumerate().for_each(|(k, &row)| place[row as usize].store(k as u32, Ordering::Relaxed));
@@ -132,7 +145,8 @@ fn in_rows(order: &[u32], sorted: &[Sum<3>]) -> (Vec<f64>, Vec<[f64; 3]>) {
     (potential, field)
 }
 
-fn sum<T: Real>(
+/// The sums of a plan in the order of its targets, and where its expansions err most.
+pub(super) fn sum<T: Real>(
     settings: &Settings,
     plan: &Plan<3>,
     bodies: &Bodies<3>,

@@ -13,7 +13,7 @@ use super::near::Scratch;
 use super::simd::{Task, Vector, dispatch};
 use super::sorted::{Buffer, Sorted, Sum, by_leaf};
 use crate::expansion::Expansion;
-use crate::lists::Csr;
+use crate::lists::{Csr, Space};
 use crate::real::Real;
 use crate::tree::Tree;
 
@@ -273,6 +273,7 @@ fn sort_by_class(cells: &Range<usize>, list: &Csr, classes: usize) -> Vec<(u32, 
 pub fn p2l<T: Real, E: Expansion<T, D>, const D: usize>(
     expansion: &E,
     trees: [&Tree<D>; 2],
+    space: &Space<D>,
     bodies: &Sorted<D>,
     list: &Csr,
     locals: &mut [T],
@@ -283,7 +284,8 @@ pub fn p2l<T: Real, E: Expansion<T, D>, const D: usize>(
         let half = targets.half(levels[cell] as usize);
         for pair in list.row(cell) {
             let range = source_tree.body_range(pair.source as usize);
-            sources.load(bodies, range, &targets.centre[cell], 1.0 / half);
+            let centre = space.seen_from(pair.class, &targets.centre[cell]);
+            sources.load(bodies, range, &centre, 1.0 / half);
             dispatch(Gather { expansion, sources, local: true, unit: half, coefficients: &mut *l });
         }
     });
@@ -340,6 +342,7 @@ pub fn at_targets<T: Real, E: Expansion<T, D>, const D: usize>(
 pub fn m2p<T: Real, E: Expansion<T, D>, const D: usize>(
     expansion: &E,
     trees: [&Tree<D>; 2],
+    space: &Space<D>,
     bodies: &Sorted<D>,
     list: &Csr,
     multipoles: &[T],
@@ -354,7 +357,8 @@ pub fn m2p<T: Real, E: Expansion<T, D>, const D: usize>(
             let source = pair.source as usize;
             let (half, coefficients) =
                 (sources.half(levels[source] as usize), &multipoles[source * n..(source + 1) * n]);
-            let cell = Cell { local: false, centre: &sources.centre[source], half, coefficients };
+            let centre = space.place(pair.class, &sources.centre[source]);
+            let cell = Cell { local: false, centre: &centre, half, coefficients };
             at_targets(expansion, cell, bodies, targets.body_range(leaf), scratch, out);
         }
     });

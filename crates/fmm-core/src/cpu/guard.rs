@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::simd::{Task, Vector, dispatch};
 use super::sorted::{power_of_two_below, strength_scale};
+use crate::ewald::Sums;
 use crate::kernel::{Newton, P1, Plummer, Radial, Spline};
 use crate::real::Real;
 use crate::settings::Softening;
@@ -119,6 +120,30 @@ impl Sample {
             f64::INFINITY
         }
     }
+}
+
+/// The larger of the error of a field, as [`Sample::weigh`] has it, and of L2 of the potential, at the targets of `sample`. In a box the field does not
+/// vouch for the potential: without its average and with a background it is small where single terms are large.
+pub fn of_box(sample: &Sample, exact: &Sums, potential: &[f64], field: &[[f64; 3]]) -> f64 {
+    // In units of the sums, so that squares are numbers.
+    let largest = exact.field.iter().flatten().chain(field.iter().flatten()).fold(0.0, |m: f64, e| m.max(e.abs()));
+    let unit = power_of_two_below(1.0 / largest);
+    let found: Vec<[f64; 3]> = field.iter().map(|e| e.map(|c| c * unit)).collect();
+    let truth = exact.field.iter().zip(&exact.largest);
+    let truth: Vec<[f64; 4]> =
+        truth.map(|(e, l)| [e[0] * unit, e[1] * unit, e[2] * unit, (l * unit).powi(2)]).collect();
+    let unit = power_of_two_below(1.0 / exact.potential.iter().fold(0.0, |m: f64, p| m.max(p.abs())));
+    let (mut wrong, mut right) = (0.0, 0.0);
+    for ((&(_, weight), exact), found) in sample.targets.iter().zip(&exact.potential).zip(potential) {
+        wrong += weight * ((found - exact) * unit).powi(2);
+        right += weight * (exact * unit).powi(2);
+    }
+    let potential = match (wrong / right).sqrt() {
+        _ if wrong == 0.0 => 0.0,
+        l2 if l2.is_nan() => f64::INFINITY,
+        l2 => l2,
+    };
+    sample.weigh(&truth, &found).max(potential)
 }
 
 /// Field and squared largest single term of a block of sources at every place.

@@ -1,5 +1,6 @@
 //! Execution on the cores of this machine.
 
+mod boxed;
 pub mod counted;
 pub mod dense;
 mod evaluate;

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::simd::{Task, Vector, dispatch};
 use super::sorted::{Buffer, Sorted, Sum, Totals, by_leaf, power_of_two_below};
 use crate::expansion::{Meeting, Pairs};
-use crate::lists::Csr;
+use crate::lists::{Csr, Space};
 use crate::real::Real;
 use crate::tree::Tree;
 
@@ -51,6 +51,8 @@ pub struct Near<'a, K, const D: usize> {
     pub kernel: &'a K,
     /// Trees of targets and sources.
     pub trees: [&'a Tree<D>; 2],
+    /// Where images of sources lie.
+    pub space: &'a Space<D>,
     /// Bodies of targets and sources.
     pub bodies: [&'a Sorted<D>; 2],
     /// Whether targets and sources are the same bodies, of which none sees itself.
@@ -123,7 +125,9 @@ impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
         let mut met = false;
         for pair in self.list.row(leaf) {
             let source = pair.source as usize;
-            let itself = self.same && source == leaf;
+            // What is relative to the centre there is relative to another place here.
+            let (own_box, centre) = (pair.class == 0, self.space.seen_from(pair.class, &centre));
+            let itself = self.same && own_box && source == leaf;
             let mut range = source_tree.body_range(source);
             if source_tree.is_one_place(source) {
                 if !itself {
@@ -141,7 +145,7 @@ impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
                 }
                 let room = GATHER - scratch.sources.len();
                 let part = range.start..range.end.min(range.start + room);
-                if self.same && part.start < targets.end && targets.start < part.end {
+                if self.same && own_box && part.start < targets.end && targets.start < part.end {
                     met = true;
                     own = Some(scratch.sources.len() as isize + targets.start as isize - part.start as isize);
                 }

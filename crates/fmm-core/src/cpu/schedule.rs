@@ -95,16 +95,22 @@ fn execute_watched<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
         times.time(stage, || match stage {
             Stage::P2M => far::p2m(expansion, source_tree, sorted, &mut multipoles),
             Stage::M2M => far::m2m(expansion, source_tree, &mut multipoles),
+            Stage::Lattice => {
+                let operator = plan.lattice.as_ref().expect("a stage of periodic boxes");
+                let n = expansion.len();
+                expansion.lattice(operator, &multipoles[..n], &mut locals[..n]);
+            }
             Stage::M2L => far::m2l(expansion, target_tree, &lists.m2l, plan.classes.len(), &multipoles, &mut locals),
-            Stage::P2L => far::p2l(expansion, trees, sorted, &lists.p2l, &mut locals),
+            Stage::P2L => far::p2l(expansion, trees, &plan.space, sorted, &lists.p2l, &mut locals),
             Stage::L2L => far::l2l(expansion, target_tree, &mut locals),
             Stage::L2P => far::l2p(expansion, target_tree, at, &locals, &mut out),
-            Stage::M2P => far::m2p(expansion, trees, at, &lists.m2p, &multipoles, &mut out),
+            Stage::M2P => far::m2p(expansion, trees, &plan.space, at, &lists.m2p, &multipoles, &mut out),
             Stage::P2P => {
                 let bodies = [at, sorted];
-                Near { kernel, trees, bodies, same, list: &lists.p2p, closest: plan.closest }.p2p::<T>(&mut out);
+                Near { kernel, trees, space: &plan.space, bodies, same, list: &lists.p2p, closest: plan.closest }
+                    .p2p::<T>(&mut out);
             }
-            Stage::Tree | Stage::Lists | Stage::Lattice | Stage::Guard | Stage::Kick | Stage::Drift | Stage::Output => {
+            Stage::Tree | Stage::Lists | Stage::Guard | Stage::Kick | Stage::Drift | Stage::Output => {
                 unreachable!("{} is no stage of a sum", stage.name())
             }
         });

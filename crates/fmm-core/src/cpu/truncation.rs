@@ -65,18 +65,27 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Expansions<'_, T, E, D> {
             field.clear();
             field.resize(range.len(), Sum::default());
             let (mut cell, mut level) = (leaf as usize, levels[leaf as usize] as usize);
-            while level > 0 && !treecode {
-                only(self.locals, cell, kept);
-                let here = Cell { local: true, centre: &tree.centre[cell], half: tree.half(level), coefficients: kept };
-                at_targets(self.expansion, here, bodies, range.clone(), scratch, field);
-                add(field);
+            loop {
+                // The root has a local expansion from the images of a periodic box alone.
+                let counts = if level == 0 { self.plan.lattice.is_some() } else { !treecode };
+                if counts {
+                    only(self.locals, cell, kept);
+                    let (centre, half) = (&tree.centre[cell], tree.half(level));
+                    let here = Cell { local: true, centre, half, coefficients: kept };
+                    at_targets(self.expansion, here, bodies, range.clone(), scratch, field);
+                    add(field);
+                }
+                if level == 0 {
+                    break;
+                }
                 (cell, level) = (tree.parent[cell] as usize, level - 1);
             }
             for pair in self.plan.lists.m2p.row(leaf as usize) {
                 let (sources, cell) = (self.plan.source_tree(), pair.source as usize);
                 only(self.multipoles, cell, kept);
                 let half = sources.half(source_levels[cell] as usize);
-                let here = Cell { local: false, centre: &sources.centre[cell], half, coefficients: kept };
+                let centre = self.plan.space.place(pair.class, &sources.centre[cell]);
+                let here = Cell { local: false, centre: &centre, half, coefficients: kept };
                 at_targets(self.expansion, here, bodies, range.clone(), scratch, field);
                 add(field);
             }

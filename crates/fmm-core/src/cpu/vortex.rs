@@ -55,6 +55,9 @@ pub fn biot_savart(
     if !matches!(settings.softening, Softening::None | Softening::P1(_)) {
         return Err(Error::Unsupported("velocities of vortices know the softening p1, or none".into()));
     }
+    if settings.boundary.periodic().is_some() {
+        return Err(Error::Unsupported("velocities of vortices know no periodic boxes".into()));
+    }
     let cube = times.time_more(Stage::Tree, || Cube::around(&[sources, targets.unwrap_or(&[])]));
     let count = targets.map_or(sources.len(), <[_]>::len);
     let mut problem = times.time_more(Stage::Tree, || Problem::of(sources, strengths[0], count, &cube));

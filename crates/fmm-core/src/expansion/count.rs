@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Expansion, Meeting, Pairs, Points, Sums};
+use super::{Expansion, Lattice, Meeting, Pairs, Points, Sums};
 use crate::cpu::simd::Vector;
 use crate::real::Real;
 
@@ -24,6 +24,9 @@ impl<T: Real, const D: usize> Expansion<T, D> for Count {
     fn degree(&self, _: usize) -> Range<usize> {
         0..1
     }
+
+    /// Images beyond the lists' are not counted: there is no end of them.
+    fn lattice(&self, _: &Lattice, _: &[T], _: &mut [T]) {}
 
     #[inline(always)]
     fn p2m<V: Vector<Scalar = T>>(&self, sources: Points<T, D>, multipole: &mut [T]) {

@@ -14,7 +14,7 @@ mod spherical;
 pub use cartesian::{Cartesian, MAX_ORDER as MAX_CARTESIAN_ORDER};
 pub use count::Count;
 pub use matrix::{Translation, matrix};
-pub use spherical::{Kind, Spherical, dense_order, recurrences};
+pub use spherical::{Kind, Lattice, Spherical, dense_order, recurrences};
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -72,6 +72,14 @@ pub trait Expansion<T: Real, const D: usize>: Sync {
     /// The matrices of M2L, where products with them are faster than [`m2l`](Expansion::m2l).
     fn matrices(&self) -> Option<Arc<Operators<T>>> {
         None
+    }
+
+    /// The multipole of the root of a periodic box to its local expansion, over all images that lists do not know.
+    ///
+    /// # Panics
+    /// If the kernel has no sum over a lattice: such are refused before.
+    fn lattice(&self, _operator: &Lattice, _multipole: &[T], _local: &mut [T]) {
+        unreachable!("a kernel without a sum over a lattice");
     }
 
     /// Bodies to the multipole of their cell.

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{Classes, Csr, Lists, Pair};
+use super::space::{distance2 as offset2, image_class};
+use super::{Classes, Csr, Lists, Pair, Space};
 use crate::tree::Tree;
 
 /// When cells may interact through expansions. All comparisons are in `f64` without contraction, so that every
@@ -33,6 +34,19 @@ impl Rule {
         4.0 * (separation2.sqrt() - 0.75f64.sqrt()).powi(2)
     }
 
+    /// The classical rule of 27 near cells, for cells of any number of bodies.
+    #[cfg(test)]
+    pub(crate) fn classical() -> Self {
+        Rule {
+            separation2: 4.0,
+            point_separation2: 4.0,
+            min_distance: 0.0,
+            m2l_min_pairs: 0,
+            m2p_min_bodies: 0,
+            p2l_min_bodies: 0,
+        }
+    }
+
     /// √3/√`separation2`.
     pub fn theta(&self) -> f64 {
         (3.0 / self.separation2).sqrt()
@@ -49,6 +63,8 @@ impl Rule {
 #[derive(Clone, Copy)]
 struct Near<const D: usize> {
     source: u32,
+    /// Which image of it: see [`image_class`].
+    image: u32,
     offset: [i32; D],
     /// Whether all bodies of the source meet those of the target directly, whatever the levels below would allow.
     direct: bool,
@@ -97,19 +113,38 @@ struct Traversal<'a, const D: usize> {
     source_level: &'a [u16],
     rule: Rule,
     classes: Classes<D>,
+    space: &'a Space<D>,
+    /// Of the root cell: sides over the longest.
+    aspect: [f64; D],
+    /// The squared diagonal of a cell over that of a cube.
+    stretch: f64,
 }
 
 impl Lists {
     /// The lists of a fast multipole method between two trees of the same root cube.
     pub fn fmm<const D: usize>(targets: &Tree<D>, sources: &Tree<D>, rule: Rule, classes: Classes<D>) -> Self {
-        let traversal = Traversal { targets, sources, source_level: &sources.level_of(), rule, classes };
+        Self::fmm_in(&Space::open(targets.side), targets, sources, rule, classes)
+    }
+
+    /// The same with the images of the root that are near in `space`.
+    pub fn fmm_in<const D: usize>(
+        space: &Space<D>,
+        targets: &Tree<D>,
+        sources: &Tree<D>,
+        rule: Rule,
+        classes: Classes<D>,
+    ) -> Self {
+        let level_of = sources.level_of();
+        let traversal = Traversal::new(space, [targets, sources], &level_of, rule, classes);
         let mut all = Assembly::default();
         let mut near: Vec<Near<D>> = vec![];
         let mut near_start = vec![0];
         for level in 0..targets.levels() {
             let found = in_blocks(targets.level(level), |t, found| {
                 if level == 0 {
-                    traversal.same_level(0, 0, 0, [0; D], found);
+                    for &image in &space.near {
+                        traversal.same_level(0, 0, 0, (image, image_class(image)), found);
+                    }
                 } else {
                     let parent = targets.parent[t] as usize - targets.level(level - 1).start;
                     for n in &near[near_start[parent]..near_start[parent + 1]] {
@@ -131,13 +166,20 @@ impl Lists {
 
     /// The lists of a treecode: every leaf of the targets walks the sources from their root.
     pub fn treecode<const D: usize>(targets: &Tree<D>, sources: &Tree<D>, rule: Rule) -> Self {
-        let classes = Classes::new(rule.separation2);
-        let traversal = Traversal { targets, sources, source_level: &sources.level_of(), rule, classes };
+        Self::treecode_in(&Space::open(targets.side), targets, sources, rule)
+    }
+
+    /// The same with the images of the root that are near in `space`.
+    pub fn treecode_in<const D: usize>(space: &Space<D>, targets: &Tree<D>, sources: &Tree<D>, rule: Rule) -> Self {
+        let level_of = sources.level_of();
+        let traversal = Traversal::new(space, [targets, sources], &level_of, rule, Classes::new(rule.separation2));
         let mut all = Assembly::default();
         for level in 0..targets.levels() {
             let found = in_blocks(targets.level(level), |t, found| {
                 if targets.is_leaf(t) {
-                    traversal.walk(t, targets.half(level), 0, found);
+                    for &image in &space.near {
+                        traversal.walk(t, targets.half(level), 0, image_class(image), found);
+                    }
                 }
             });
             found.into_iter().for_each(|f| all.append(f));
@@ -159,103 +201,118 @@ impl Lists {
     }
 }
 
-impl<const D: usize> Traversal<'_, D> {
+impl<'a, const D: usize> Traversal<'a, D> {
+    fn new(
+        space: &'a Space<D>,
+        [targets, sources]: [&'a Tree<D>; 2],
+        source_level: &'a [u16],
+        rule: Rule,
+        classes: Classes<D>,
+    ) -> Self {
+        let (aspect, stretch) = (space.aspect(), space.stretch());
+        Traversal { targets, sources, source_level, rule, classes, space, aspect, stretch }
+    }
+
     /// Decides for target `t` what its parent left open.
     fn inherit(&self, t: usize, level: usize, n: &Near<D>, found: &mut Found<D>) {
         let s = n.source as usize;
         if n.direct {
-            return self.directly(t, s, found);
+            return self.directly(t, s, n.image, found);
         }
         if self.sources.is_leaf(s) {
-            return self.coarse_source(t, level, s, found);
+            return self.coarse_source(t, level, s, n.image, found);
         }
         for c in self.sources.child_range(s) {
             let (oc, ot) = (self.sources.octant[c], self.targets.octant[t]);
             let offset = std::array::from_fn(|d| 2 * n.offset[d] + i32::from(oc >> d & 1) - i32::from(ot >> d & 1));
-            self.same_level(t, level, c, offset, found);
+            self.same_level(t, level, c, (offset, n.image), found);
         }
     }
 
-    fn same_level(&self, t: usize, level: usize, s: usize, offset: [i32; D], found: &mut Found<D>) {
+    /// Decides on a cell at `offset` from the target, which is this image of `s`.
+    fn same_level(&self, t: usize, level: usize, s: usize, (offset, image): ([i32; D], u32), found: &mut Found<D>) {
         let (leaf_t, leaf_s) = (self.targets.is_leaf(t), self.sources.is_leaf(s));
         let few = leaf_t && leaf_s && self.targets.count(t) * self.sources.count(s) <= self.rule.m2l_min_pairs;
         if !few && self.separated(level, offset) {
             found.push(M2L, s, self.classes.class(offset));
         } else if leaf_t && leaf_s {
-            found.push(P2P, s, 0);
+            found.push(P2P, s, image);
         } else if leaf_t {
-            self.walk(t, self.targets.half(level), s, found);
+            self.walk(t, self.targets.half(level), s, image, found);
         } else if self.classes.hold_children(offset) {
-            found.near.push(Near { source: s as u32, offset, direct: false });
+            found.near.push(Near { source: s as u32, image, offset, direct: false });
         } else {
             // Far enough but for the softening, which smaller cells would only come closer to.
-            self.directly(t, s, found);
+            self.directly(t, s, image, found);
         }
     }
 
     /// All bodies of `s` at all leaves below `t`.
-    fn directly(&self, t: usize, s: usize, found: &mut Found<D>) {
+    fn directly(&self, t: usize, s: usize, image: u32, found: &mut Found<D>) {
         if self.targets.is_leaf(t) {
-            found.push(P2P, s, 0);
+            found.push(P2P, s, image);
         } else {
-            found.near.push(Near { source: s as u32, offset: [0; D], direct: true });
+            found.near.push(Near { source: s as u32, image, offset: [0; D], direct: true });
         }
     }
 
     fn separated(&self, level: usize, offset: [i32; D]) -> bool {
-        let d2: i32 = offset.iter().map(|o| o * o).sum();
-        let gap2: i32 = offset.iter().map(|o| (o.abs() - 1).max(0).pow(2)).sum();
         let clear = || {
             let side = 2.0 * self.targets.half(level);
-            f64::from(gap2) * (side * side) >= self.rule.min_distance * self.rule.min_distance
+            let gap2 = offset2(offset.map(|o| (o.abs() - 1).max(0)), &self.aspect);
+            gap2 * (side * side) >= self.rule.min_distance * self.rule.min_distance
         };
-        f64::from(d2) >= self.rule.separation2 && (self.rule.min_distance == 0.0 || clear())
+        offset2(offset, &self.aspect) >= self.rule.separation2 * self.stretch
+            && (self.rule.min_distance == 0.0 || clear())
     }
 
     /// A source leaf above the level of the target.
-    fn coarse_source(&self, t: usize, level: usize, s: usize, found: &mut Found<D>) {
+    fn coarse_source(&self, t: usize, level: usize, s: usize, image: u32, found: &mut Found<D>) {
         let (half_t, half_s) = (self.targets.half(level), self.sources.half(self.source_level[s] as usize));
-        let r2 = distance2(&self.targets.centre[t], &self.sources.centre[s], half_s);
+        let at = self.space.seen_from(image, &self.targets.centre[t]);
+        let r2 = self.distance2(&at, &self.sources.centre[s], half_s);
         if self.targets.count(t) >= self.rule.p2l_min_bodies && self.apart(r2, half_t) {
-            found.push(P2L, s, 0);
+            found.push(P2L, s, image);
         } else if self.targets.is_leaf(t) {
-            found.push(P2P, s, 0);
+            found.push(P2P, s, image);
         } else {
-            found.near.push(Near { source: s as u32, offset: [0; D], direct: false });
+            found.near.push(Near { source: s as u32, image, offset: [0; D], direct: false });
         }
     }
 
-    /// Goes down from source `s` for the target leaf `t`.
-    fn walk(&self, t: usize, half_t: f64, s: usize, found: &mut Found<D>) {
+    /// Goes down from this image of source `s` for the target leaf `t`.
+    fn walk(&self, t: usize, half_t: f64, s: usize, image: u32, found: &mut Found<D>) {
         if self.sources.count(s) < self.rule.m2p_min_bodies {
-            return found.push(P2P, s, 0);
+            return found.push(P2P, s, image);
         }
         let half_s = self.sources.half(self.source_level[s] as usize);
-        let r2 = distance2(&self.sources.centre[s], &self.targets.centre[t], half_t);
+        let at = self.space.seen_from(image, &self.targets.centre[t]);
+        let r2 = self.distance2(&self.sources.centre[s], &at, half_t);
         if self.apart(r2, half_s) {
-            found.push(M2P, s, 0);
+            found.push(M2P, s, image);
         } else if self.sources.is_leaf(s) {
-            found.push(P2P, s, 0);
+            found.push(P2P, s, image);
         } else {
-            self.sources.child_range(s).for_each(|c| self.walk(t, half_t, c, found));
+            self.sources.child_range(s).for_each(|c| self.walk(t, half_t, c, image, found));
         }
     }
 
     /// Whether an expansion about the centre of a cell of half side `half` holds at squared distance `r2`.
     fn apart(&self, r2: f64, half: f64) -> bool {
-        let reach = self.rule.min_distance + half * (D as f64).sqrt();
-        r2 >= self.rule.point_separation2 * (half * half) && (self.rule.min_distance == 0.0 || r2 >= reach * reach)
+        let reach = self.rule.min_distance + half * (self.stretch * D as f64).sqrt();
+        r2 >= self.rule.point_separation2 * self.stretch * (half * half)
+            && (self.rule.min_distance == 0.0 || r2 >= reach * reach)
     }
-}
 
-/// Squared distance from `x` to the cube about `centre`.
-fn distance2<const D: usize>(x: &[f64; D], centre: &[f64; D], half: f64) -> f64 {
-    let mut r2 = 0.0;
-    for d in 0..D {
-        let gap = ((x[d] - centre[d]).abs() - half).max(0.0);
-        r2 += gap * gap;
+    /// Squared distance from `x` to the cell about `centre` whose longest side is twice `half`.
+    fn distance2(&self, x: &[f64; D], centre: &[f64; D], half: f64) -> f64 {
+        let mut r2 = 0.0;
+        for d in 0..D {
+            let gap = ((x[d] - centre[d]).abs() - half * self.aspect[d]).max(0.0);
+            r2 += gap * gap;
+        }
+        r2
     }
-    r2
 }
 
 /// Visits the cells in parallel blocks and returns the findings in order.

@@ -112,6 +112,9 @@ pub fn check(settings: &Settings) -> Result<(), Error> {
     if settings.method == Method::Treecode {
         return unsupported("in the plane sums are direct or by fmm, there is no treecode");
     }
+    if settings.boundary.periodic().is_some() {
+        return unsupported("there are no periodic boxes in the plane");
+    }
     Ok(())
 }
 

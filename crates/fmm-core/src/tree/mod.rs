@@ -10,7 +10,7 @@ use rayon::prelude::*;
 /// children of a cell and the bodies of a cell.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tree<const D: usize> {
-    /// Side of the root cube.
+    /// Side of the root cube; the longest side of a root that is none.
     pub side: f64,
     /// Sorted place → index in the caller's order. `[N]`
     pub order: Vec<u32>,
@@ -55,7 +55,7 @@ impl<const D: usize> Tree<D> {
         self.level_start[level] as usize..self.level_start[level + 1] as usize
     }
 
-    /// Half the side of the cells of `level`.
+    /// Half the (longest) side of the cells of `level`.
     pub fn half(&self, level: usize) -> f64 {
         self.side * 0.5f64.powi(level as i32 + 1)
     }

@@ -103,6 +103,26 @@ impl<const D: usize> Tree<D> {
         tree
     }
 
+    /// The tree of `points` in a box from the origin with `sides`, whose cells have its shape.
+    ///
+    /// # Panics
+    /// As [`octree`](Tree::octree).
+    pub fn octree_in_box(points: &[[f64; D]], sides: [f64; D], leaf_size: usize) -> Self {
+        let longest = sides.into_iter().fold(0.0, f64::max);
+        let cube = Cube { corner: [0.0; D], side: longest };
+        if sides == [longest; D] {
+            return Tree::octree(points, cube, leaf_size);
+        }
+        // Keys, octants and levels are those of points in a cube that the box is stretched to.
+        let stretch = sides.map(|s| longest / s);
+        let stretched: Vec<[f64; D]> = points.par_iter().map(|x| std::array::from_fn(|d| x[d] * stretch[d])).collect();
+        let mut tree = Tree::octree(&stretched, cube, leaf_size);
+        for centre in &mut tree.centre {
+            *centre = std::array::from_fn(|d| centre[d] / stretch[d]);
+        }
+        tree
+    }
+
     /// Bitwise-equal points share a leaf, so it is enough to look inside each.
     fn count_coincident(&self, points: &[[f64; D]]) -> u64 {
         self.leaves

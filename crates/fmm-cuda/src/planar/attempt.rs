@@ -178,7 +178,8 @@ impl DeviceAttempt<'_> {
         };
         lists.fmm(gpu, work, targets, sources, rule)?;
         clock.mark(Some(Stage::Lists))?;
-        let place = Place { targets, sources, lists, potential: potential.pointer(), g: g.pointer() };
+        let single = choice.precision == Precision::F32;
+        let place = Place { targets, sources, lists, single, potential: potential.pointer(), g: g.pointer() };
         far.ready(gpu, request.kernel, order, &place)?;
         // The direct sums begin each result, which expansions then add to.
         for &stage in plan::schedule(choice.method) {
@@ -227,7 +228,6 @@ impl Attempt for DeviceAttempt<'_> {
 
     fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
         self.failed.take().map_or(Ok(()), Err)?;
-        debug_assert_eq!(choice.precision, Precision::F64);
         let n = self.request.size.targets;
         let potentials = if self.request.kernel == Kernel::Log { n } else { 0 };
         self.arrays.potential.resize(potentials)?;

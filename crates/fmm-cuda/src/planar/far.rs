@@ -1,4 +1,7 @@
-//! The stages of a plan in the plane on the device: those of fmm-core's `planar/execute.rs`, in double precision.
+//! The stages of a plan in the plane on the device: those of fmm-core's `planar/execute.rs`.
+//!
+//! In single precision are M2L and, where they gain by it, direct sums, which take most of the time; what else there is, and every sum of their
+//! sums, stays in double.
 
 use cust::memory::DevicePointer;
 use fmm_core::planar::series::{Series, binomial};
@@ -30,6 +33,15 @@ pub struct Far {
     l2l: Buffer<f64>,
     multipoles: Buffer<f64>,
     locals: Buffer<f64>,
+    single: Single,
+}
+
+/// The arrays of single precision.
+#[derive(Default)]
+struct Single {
+    matrix: Buffer<f32>,
+    multipoles: Buffer<f32>,
+    points: Buffer<f32>,
 }
 
 /// Pyramids and lists of a sum, and where its result goes.
@@ -40,6 +52,8 @@ pub struct Place<'a> {
     pub sources: &'a DevicePyramid,
     /// Who meets whom.
     pub lists: &'a DeviceLists,
+    /// Whether M2L and direct sums are in single precision.
+    pub single: bool,
     /// `[targets]`, for the log kernel.
     pub potential: DevicePointer<f64>,
     /// `[targets][2]`
@@ -81,12 +95,17 @@ impl Far {
             }
             self.weights.upload(&series.weights)?;
             self.m2l.upload(&series.matrix)?;
+            let rounded: Vec<f32> = series.matrix.iter().map(|&c| c as f32).collect();
+            self.single.matrix.upload(&rounded)?;
             self.m2m.upload(&m2m)?;
             self.l2l.upload(&l2l)?;
             gpu.settle()?;
             (self.basis, self.terms) = (Some((kernel, p)), n);
         }
-        self.multipoles.resize(2 * self.terms * place.sources.boxes())?;
+        let coefficients = 2 * self.terms * place.sources.boxes();
+        self.single.multipoles.resize(if place.single { coefficients } else { 0 })?;
+        self.single.points.resize(if place.single { 4 * place.sources.bodies.len() } else { 0 })?;
+        self.multipoles.resize(coefficients)?;
         self.locals.resize(2 * self.terms * place.targets.boxes())
     }
 
@@ -122,6 +141,9 @@ impl Far {
             locals: self.locals.pointer(),
             potential: place.potential,
             g: place.g,
+            single_points: self.single.points.pointer(),
+            single_multipoles: self.single.multipoles.pointer(),
+            single_matrix: self.single.matrix.pointer(),
             core: request.blob.length(),
             at_centre: request.blob.at_centre_in(request.global),
             global: request.global,
@@ -154,11 +176,19 @@ impl Far {
                 launch("planar_l2l", (count as usize).div_ceil(THREADS / SHIFT_LANES), plain, &view)
             }),
             Stage::M2L => {
-                let (name, lanes) = match self.terms {
-                    ..=16 => ("planar_m2l_16", 16),
-                    17..=32 => ("planar_m2l_32", 32),
-                    _ => ("planar_m2l_64", 32),
+                let (name, lanes) = match (place.single, self.terms) {
+                    (true, ..=16) => ("planar_m2l_single_16", 16),
+                    (true, _) => ("planar_m2l_single_32", 32),
+                    (false, ..=16) => ("planar_m2l_16", 16),
+                    (false, 17..=32) => ("planar_m2l_32", 32),
+                    (false, _) => ("planar_m2l_64", 32),
                 };
+                if place.single {
+                    // The choice has no more terms in single precision.
+                    debug_assert!(self.terms <= 32);
+                    let view = PlaneView { count: sources.boxes() as u32, ..view };
+                    launch("planar_round", self.single.multipoles.len().div_ceil(THREADS), plain, &view)?;
+                }
                 let view = PlaneView { first: 0, count: targets.boxes() as u32, ..view };
                 let shared = 8 * self.terms * self.terms;
                 debug_assert!(shared <= SHARED);
@@ -172,7 +202,14 @@ impl Far {
                     (false, false) => "real",
                     _ => "complex",
                 };
-                let name = format!("planar_p2p_{pairs}_{}", blob_name(request.blob));
+                // Gaussian cores take functions that there are in double precision alone; for the reciprocal of a pair of points it is as fast.
+                let single =
+                    place.single && matches!((log, request.blob), (true, Blob::Point) | (_, Blob::Algebraic(_)));
+                if single && !sources.bodies.is_empty() {
+                    launch("planar_points_single", sources.bodies.len().div_ceil(THREADS), plain, &view)?;
+                }
+                let precision = if single { "single_" } else { "" };
+                let name = format!("planar_p2p_{precision}{pairs}_{}", blob_name(request.blob));
                 launch(&name, points.div_ceil(PAIR_THREADS), (PAIR_THREADS, 0), &view)
             }
             other => unreachable!("{} is no stage of a sum", other.name()),

@@ -1,6 +1,7 @@
 //! Sums in the plane on the device: [`fmm_core::planar`] with the whole sum, pyramids and lists included, where the points are.
 //!
-//! Everything is in double precision: an H200 has half the rate of single precision there, and no pair is too close for it.
+//! Where the tolerance allows, M2L and the direct sums of leaves that gain by it are in single precision; pairs too close for it, and all else,
+//! in double.
 
 mod attempt;
 mod far;
@@ -26,7 +27,7 @@ pub(crate) use flow::Vortices;
 /// The sum that `problem` asks for, as [`fmm_core::planar::evaluate`] defines it, done on the device.
 ///
 /// # Errors
-/// Those of the sum on the CPU, [`Error::Unsupported`] for single precision and 2³¹ points, [`Error::Device`] where memory lacks or the
+/// Those of the sum on the CPU, [`Error::Unsupported`] for direct sums in single precision and 2³¹ points, [`Error::Device`] where memory lacks or the
 /// device fails.
 pub fn evaluate(gpu: &Gpu, problem: &Problem, times: &mut StageTimes) -> Result<Evaluation, Error> {
     let mut plane = Plane::default();
@@ -77,7 +78,7 @@ impl Plane {
     /// Sums what was uploaded until the tolerance is kept.
     ///
     /// # Errors
-    /// Those of [`contract::keep`], [`Error::Unsupported`] for single precision, [`Error::Device`] where memory lacks or the device fails.
+    /// Those of [`contract::keep`], [`Error::Unsupported`] for direct sums in single precision, [`Error::Device`] where memory lacks or the device fails.
     pub fn sum(&mut self, gpu: &Gpu, problem: &Problem, times: &mut StageTimes) -> Result<Choice, Error> {
         gpu.enter()?;
         let (request, Plane { inputs, arrays, potential, field }) = (&problem.request, self);

@@ -167,6 +167,12 @@ pub struct PlaneView {
     pub potential: DevicePointer<f64>,
     /// `[targets][2]`
     pub g: DevicePointer<f64>,
+    /// Sources relative to the centres of their leaves, and their strengths, where pairs are in single precision. `[sources][4]`
+    pub single_points: DevicePointer<f32>,
+    /// Multipoles where M2L is in single precision. `[boxes][terms][2]`
+    pub single_multipoles: DevicePointer<f32>,
+    /// The matrix of M2L likewise. `[terms][terms]`
+    pub single_matrix: DevicePointer<f32>,
     /// Length of the blobs.
     pub core: f64,
     /// What stands for log 0 at the centre of a blob, which no blob feels of itself.

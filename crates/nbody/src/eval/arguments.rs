@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use fmm_core::planar::{self, Blob};
-use fmm_core::{Error, Method, Precision, Settings, Softening};
+use fmm_core::{Boundary, Error, Method, PeriodicBox, Precision, Settings, Softening, Surroundings};
 
 use super::{Kernel, Options};
 use crate::device::Device;
@@ -39,6 +39,18 @@ pub struct Arguments {
     /// none, plummer:E, spline:E (E is epsilon, h = 2.8 E) or p1:E, E 0 or more; in the plane none, algebraic:E or gaussian:E
     #[arg(long, value_name = "SOFTENING", default_value = "none", value_parser = core)]
     softening: Core,
+    /// Images of every source without end: the side of a cubic box, or three sides; direct sums are Ewald's, a charge that is not zero has a
+    /// uniform background
+    #[arg(long, value_name = "L|Lx,Ly,Lz", value_parser = sides)]
+    periodic: Option<[f64; 3]>,
+    /// What all images are embedded in: tinfoil (a conductor: the potential has average zero), vacuum, or a medium's dielectric constant,
+    /// 1 or more
+    #[arg(long, value_name = "tinfoil|vacuum|EPS", default_value = "tinfoil", requires = "periodic", value_parser = surroundings)]
+    surroundings: Surroundings,
+    /// Pairs of sources that do not see each other (their nearest images, in a periodic box): .csv with columns i and j, rows of the sources
+    /// counted from 0
+    #[arg(long, value_name = "FILE", conflicts_with = "targets")]
+    exclusions: Option<PathBuf>,
     /// Expert: order of the expansions, 1 to 30, in the plane to 60
     #[arg(long, value_name = "P", value_parser = order)]
     order: Option<usize>,
@@ -77,6 +89,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   nbody eval --sources stars.csv > field.csv
   nbody eval --sources ions.csv --targets grid.csv --tolerance 1e-8 --check
+  nbody eval --sources salt.csv --periodic 4 --tolerance 1e-6 --check
   nbody eval --sources snap_000010.hdf --softening plummer:0.01 --check=5000 --json --output field.npy
 
 Exit codes: 0 done, 1 the check missed the tolerance, 2 wrong option, 65 wrong data, 66 no such file, 69 no such GPU, 70 sums that are
@@ -90,8 +103,12 @@ impl From<Arguments> for Options {
             targets: a.targets,
             kernel: a.kernel,
             blob: a.softening.blob,
+            exclusions: a.exclusions,
             settings: Settings {
                 softening: a.softening.softening,
+                boundary: a.periodic.map_or(Boundary::Open, |side| {
+                    Boundary::Periodic(PeriodicBox { side, surroundings: a.surroundings })
+                }),
                 method: a.method,
                 tolerance: a.tolerance,
                 precision: a.precision,
@@ -139,6 +156,31 @@ fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
 pub(crate) fn tolerance(text: &str) -> Result<f64, String> {
     let tolerance = number(text)?;
     allowed(tolerance, Settings { tolerance, ..Settings::default() })
+}
+
+/// One side of a cube, or three sides of a box.
+fn sides(text: &str) -> Result<[f64; 3], String> {
+    let parts = text.split(',').map(|part| number(part.trim())).collect::<Result<Vec<f64>, _>>()?;
+    let side = match parts[..] {
+        [side] => [side; 3],
+        [x, y, z] => [x, y, z],
+        _ => return Err("allowed: the side of a cube, or three sides as Lx,Ly,Lz".into()),
+    };
+    let boundary = Boundary::Periodic(PeriodicBox { side, surroundings: Surroundings::TinFoil });
+    allowed(side, Settings { boundary, ..Settings::default() })
+}
+
+fn surroundings(text: &str) -> Result<Surroundings, String> {
+    let surroundings = match text {
+        "tinfoil" => Surroundings::TinFoil,
+        "vacuum" => Surroundings::Dielectric(1.0),
+        _ => {
+            let medium = number(text).map_err(|_| "allowed: tinfoil, vacuum, or a dielectric constant, 1 or more")?;
+            Surroundings::Dielectric(medium)
+        }
+    };
+    let boundary = Boundary::Periodic(PeriodicBox { side: [1.0; 3], surroundings });
+    allowed(surroundings, Settings { boundary, ..Settings::default() })
 }
 
 fn theta(text: &str) -> Result<f64, String> {
@@ -230,6 +272,21 @@ mod tests {
             ["plummer", "plummer:", "plummer:-1", "plummer:nan", "p2:1", "none:1", "", "spline:inf", "gaussian:-1"];
         for bad in bad.into_iter().chain(["algebraic", "algebraic:x", "gaussian:inf"]) {
             assert!(core(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn boxes() {
+        assert_eq!(sides("2.5"), Ok([2.5; 3]));
+        assert_eq!(sides("1, 2,3e2"), Ok([1.0, 2.0, 300.0]));
+        for bad in ["", "1,2", "1,2,3,4", "0", "-1", "1,1,nan", "inf", "x"] {
+            assert!(sides(bad).is_err(), "{bad}");
+        }
+        assert_eq!(surroundings("tinfoil"), Ok(Surroundings::TinFoil));
+        assert_eq!(surroundings("vacuum"), surroundings("1"));
+        assert_eq!(surroundings("78.5"), Ok(Surroundings::Dielectric(78.5)));
+        for bad in ["", "air", "0.5", "-1", "nan", "inf"] {
+            assert!(surroundings(bad).is_err(), "{bad}");
         }
     }
 

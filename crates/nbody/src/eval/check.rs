@@ -1,6 +1,7 @@
 //! The error of a sum, measured against the direct sum in f64 at a sample of the targets.
 
 use super::kernel::{Answer, Problem, Truth};
+use super::laplace;
 
 /// A vector smaller than this part of its largest single contribution is not asked for its own relative error:
 /// forces vanish exactly in crystals.
@@ -23,12 +24,14 @@ pub struct Errors {
     pub floored: usize,
     /// Targets compared.
     pub sample: usize,
+    /// ‖δφ‖/‖φ‖ of the potential over the sample, in periodic boxes.
+    pub potential: Option<f64>,
 }
 
 impl Errors {
-    /// Whether the tolerance is kept by both of the norms that it bounds.
+    /// Whether the tolerance is kept by all norms that it bounds.
     pub fn keep(&self, tolerance: f64) -> bool {
-        self.rms <= tolerance && self.l2 <= tolerance
+        self.rms <= tolerance && self.l2 <= tolerance && self.potential.is_none_or(|e| e <= tolerance)
     }
 }
 
@@ -45,7 +48,8 @@ pub fn measure(problem: &Problem, answer: &Answer, sample: usize) -> Errors {
         }
         vector
     });
-    errors(vectors.zip(problem.truth(&at)))
+    let potential = laplace::potential_error(problem, answer, &chosen);
+    Errors { potential, ..errors(vectors.zip(problem.truth(&at))) }
 }
 
 /// `sample` of the numbers below `n`, ascending: one from each of `sample` equal parts, at a place that depends on
@@ -92,6 +96,7 @@ pub(super) fn errors(pairs: impl Iterator<Item = ([f64; 3], Truth)>) -> Errors {
         l2: ratio(norm(&wrong), norm(&right).max(norm(&floors))),
         floored,
         sample: all.len(),
+        potential: None,
     }
 }
 
@@ -146,7 +151,7 @@ mod tests {
     fn nothing_and_what_is_no_number() {
         assert_eq!(
             errors(std::iter::empty()),
-            Errors { rms: 0.0, median: 0.0, p99: 0.0, max: 0.0, l2: 0.0, floored: 0, sample: 0 }
+            Errors { rms: 0.0, median: 0.0, p99: 0.0, max: 0.0, l2: 0.0, floored: 0, sample: 0, potential: None }
         );
         let e = errors([([f64::NAN, 0.0, 0.0], Truth { vector: [1.0; 3], largest: 1.0 })].into_iter());
         assert!(!e.keep(1e300), "{e:?}");

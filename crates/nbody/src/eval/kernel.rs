@@ -161,7 +161,7 @@ impl Problem<'_> {
         }
     }
 
-    /// The direct sum in f64 at some targets, pair by pair as the formulas stand.
+    /// The direct sum in f64 at some targets, pair by pair as the formulas stand; in a periodic box by Ewald's sum.
     pub fn truth(&self, at: &[[f64; 3]]) -> Vec<Truth> {
         match self.kernel {
             Kernel::Laplace => laplace::truth(self, at),

@@ -1,8 +1,10 @@
 //! The kernel 1/r and its softened forms.
 
-use fmm_core::{Error, Softening, StageTimes};
+use fmm_core::ewald::{self, At};
+use fmm_core::{Error, PeriodicBox, Softening, StageTimes};
 use rayon::prelude::*;
 
+use super::Kernel;
 use super::kernel::{Answer, Problem, Truth};
 use crate::device;
 use crate::fault::Fault;
@@ -12,6 +14,9 @@ use crate::spline;
 pub fn sum(problem: &Problem) -> Result<Answer, Fault> {
     let mut times = StageTimes::default();
     let Problem { settings, sources, targets, .. } = *problem;
+    if let Some(cell) = settings.boundary.periodic() {
+        cell.check_charge(&problem.strengths[0]).map_err(|e| Fault::new(65, e.to_string()))?;
+    }
     let bodies = (sources, &problem.strengths[0][..], targets);
     let (sum, device) = device::evaluate(problem.device, settings, bodies, &mut times, problem.quiet, fault)?;
     let component = |d: usize| sum.field.iter().map(|e| e[d]).collect();
@@ -36,12 +41,36 @@ pub fn fault(e: Error) -> Fault {
     Fault::new(code, e.to_string())
 }
 
+/// Ewald's sum with all digits.
+fn ewald_at(problem: &Problem, cell: &PeriodicBox, at: At) -> ewald::Sums {
+    let softening = problem.settings.clone().simplified().softening;
+    ewald::evaluate(cell, softening, ewald::EXACT, problem.sources, &problem.strengths[0], at)
+}
+
+/// ‖δφ‖/‖φ‖ of the potential over the targets `chosen`, in a periodic box: there a field that is right does not vouch for it.
+pub fn potential_error(problem: &Problem, answer: &Answer, chosen: &[usize]) -> Option<f64> {
+    let cell = problem.settings.boundary.periodic().filter(|_| problem.kernel == Kernel::Laplace)?;
+    let points: Option<Vec<[f64; 3]>> = problem.targets.map(|t| chosen.iter().map(|&i| t[i]).collect());
+    let exact = ewald_at(problem, cell, points.as_ref().map_or(At::Some(chosen), |p| At::Points(p)));
+    let (mut wrong, mut right) = (0.0f64, 0.0f64);
+    for (&i, truth) in chosen.iter().zip(exact.potential) {
+        wrong = wrong.hypot(answer.columns[0].1[i] - truth);
+        right = right.hypot(truth);
+    }
+    Some(if wrong == 0.0 { 0.0 } else { wrong / right })
+}
+
 /// Sources that are summed side by side, so that the compiler finds its vectors.
 const LANES: usize = 8;
 
 /// The field at `at`, pair by pair in f64. A pair at distance zero adds nothing to a field, softened or not, so that
 /// own pairs need no exception.
 pub fn truth(problem: &Problem, at: &[[f64; 3]]) -> Vec<Truth> {
+    if let Some(cell) = problem.settings.boundary.periodic() {
+        let sums = ewald_at(problem, cell, At::Points(at));
+        let each = sums.field.into_iter().zip(sums.largest);
+        return each.map(|(vector, largest)| Truth { vector, largest }).collect();
+    }
     match problem.settings.clone().simplified().softening {
         Softening::None => field(problem, at, |r2| if r2 > 0.0 { 1.0 / (r2 * r2.sqrt()) } else { 0.0 }),
         Softening::Plummer(e) => field(problem, at, |r2| {

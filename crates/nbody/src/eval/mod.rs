@@ -5,6 +5,7 @@
 
 pub(crate) mod arguments;
 mod check;
+mod exclusions;
 mod gauss;
 mod input;
 mod kernel;
@@ -19,7 +20,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use fmm_core::planar::Blob;
-use fmm_core::{Precision, Settings, Softening};
+use fmm_core::{Boundary, Precision, Settings, Softening};
 
 use crate::device::Device;
 use crate::fault::Fault;
@@ -44,6 +45,8 @@ pub struct Options {
     pub targets: Option<PathBuf>,
     /// What is summed.
     pub kernel: Kernel,
+    /// File of pairs of sources that do not see each other.
+    pub exclusions: Option<PathBuf>,
     /// How.
     pub settings: Settings,
     /// The blobs that sources in the plane are.
@@ -89,6 +92,7 @@ struct Seconds {
 
 fn evaluate(options: &Options, threads: usize) -> Result<(), Fault> {
     cores(options)?;
+    space(options)?;
     // An output that cannot be written is told before the work, not after it.
     let output = Output::of(options.output.as_deref())?;
     let mut seconds = Seconds::default();
@@ -104,14 +108,17 @@ fn evaluate(options: &Options, threads: usize) -> Result<(), Fault> {
         strengths: &sources.strengths,
         targets: targets.as_ref().map(|t| &t.position[..]),
     };
-    let answer = timed(&mut seconds.evaluate, || problem.sum())?;
+    let exclusions = options.exclusions.as_deref().map(|path| exclusions::read(path, sources.position.len()));
+    let exclusions = exclusions.transpose()?.unwrap_or_default();
+    let mut answer = timed(&mut seconds.evaluate, || problem.sum())?;
+    let check = options.check.map(|n| timed(&mut seconds.check, || check::measure(&problem, &answer, n)));
+    exclusions::leave_out(&problem, &exclusions, &mut answer);
     let at = targets.as_ref().unwrap_or(&sources);
     finite(&answer, at)?;
     let pairs = coincident(&problem, &answer);
     if pairs > 0 && !options.quiet {
         eprintln!("nbody: warning: {}", report::coincident(pairs, targets.is_some()));
     }
-    let check = options.check.map(|n| timed(&mut seconds.check, || check::measure(&problem, &answer, n)));
     timed(&mut seconds.write, || output.write(at, &answer))?;
     let facts = report::Facts {
         options,
@@ -119,6 +126,7 @@ fn evaluate(options: &Options, threads: usize) -> Result<(), Fault> {
         targets: at.position.len(),
         answer: &answer,
         coincident_pairs: pairs,
+        totals: report::Totals::of(&problem, &answer),
         threads,
         seconds,
         check,
@@ -144,6 +152,18 @@ fn cores(options: &Options) -> Result<(), Fault> {
         _ => return Ok(()),
     };
     Err(Fault::new(2, format!("--softening: with --kernel {} allowed: {allowed}", options.kernel.name())))
+}
+
+/// Sees that images and exclusions are asked of the kernel that has them.
+fn space(options: &Options) -> Result<(), Fault> {
+    let asked = match (options.settings.boundary, &options.exclusions) {
+        _ if options.kernel == Kernel::Laplace => return Ok(()),
+        (Boundary::Periodic(_), _) => "--periodic",
+        (Boundary::Open, Some(_)) => "--exclusions",
+        (Boundary::Open, None) => return Ok(()),
+    };
+    let kernel = options.kernel.name();
+    Err(Fault::new(2, format!("{asked}: the kernel {kernel} has none; it goes with --kernel laplace alone")))
 }
 
 /// Reads sources and targets, and sees that they live in the same space.
@@ -192,7 +212,10 @@ fn coincident(problem: &Problem, answer: &Answer) -> u64 {
         _ if matches!(problem.kernel, Kernel::Gauss(_)) => 0,
         _ if problem.settings.clone().simplified().softening != Softening::None || problem.blob.length() > 0.0 => 0,
         None => answer.coincident_pairs,
-        Some(targets) => coincident_between(problem.sources, targets),
+        Some(targets) => match problem.settings.boundary.periodic() {
+            None => coincident_between(problem.sources, targets),
+            Some(cell) => coincident_between(&cell.wrap(problem.sources), &cell.wrap(targets)),
+        },
     }
 }
 

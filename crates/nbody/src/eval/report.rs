@@ -1,12 +1,12 @@
 //! What the command tells beside the sums.
 
 use fmm_core::planar::Blob;
-use fmm_core::{Softening, Stage};
+use fmm_core::{Softening, Stage, Surroundings};
 use serde_json::{Map, Value, json};
 
-use super::kernel::Answer;
+use super::kernel::{Answer, Problem};
 use super::output::print_line;
-use super::{Errors, Options, Seconds};
+use super::{Errors, Kernel, Options, Seconds};
 use crate::fault::Fault;
 
 /// What is known at the end.
@@ -16,9 +16,39 @@ pub struct Facts<'a> {
     pub targets: usize,
     pub answer: &'a Answer,
     pub coincident_pairs: u64,
+    pub totals: Option<Totals>,
     pub threads: usize,
     pub seconds: Seconds,
     pub check: Option<Errors>,
+}
+
+/// Sums over all sources at themselves.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Totals {
+    /// ½ Σ q φ.
+    energy: f64,
+    /// |Σ q e|, which is zero but for errors.
+    force: f64,
+    /// Σ |q e|.
+    magnitude: f64,
+}
+
+impl Totals {
+    /// Of a kernel 1/r whose targets are its sources.
+    pub fn of(problem: &Problem, answer: &Answer) -> Option<Self> {
+        if problem.kernel != Kernel::Laplace || problem.targets.is_some() {
+            return None;
+        }
+        let column = |k: usize| &answer.columns[k].1;
+        let (mut energy, mut force, mut magnitude) = (0.0, [0.0; 3], 0.0);
+        for (i, q) in problem.strengths[0].iter().enumerate() {
+            let pull: [f64; 3] = std::array::from_fn(|d| q * column(d + 1)[i]);
+            energy += 0.5 * q * column(0)[i];
+            (0..3).for_each(|d| force[d] += pull[d]);
+            magnitude += pull[0].hypot(pull[1]).hypot(pull[2]);
+        }
+        Some(Totals { energy, force: force[0].hypot(force[1]).hypot(force[2]), magnitude })
+    }
 }
 
 /// The warning of pairs at distance zero.
@@ -62,7 +92,7 @@ impl Facts<'_> {
         let choice = &self.answer.choice;
         let part = |name: &str, value: Option<String>| value.map_or(String::new(), |v| format!(", {name} {v}"));
         format!(
-            "{} sources, {} targets: {} in {}{}{}, {} in a leaf, on {}, {} threads; read {:.3} s, evaluate {:.3} s, write {:.3} s",
+            "{} sources, {} targets: {} in {}{}{}, {} in a leaf, on {}, {} threads{}; read {:.3} s, evaluate {:.3} s, write {:.3} s",
             self.sources,
             self.targets,
             choice.method.name(),
@@ -72,6 +102,7 @@ impl Facts<'_> {
             choice.leaf_size,
             self.answer.device,
             self.threads,
+            self.totals.map_or(String::new(), |t| format!("; |Σ q e| {:.1e} of Σ|q e| {:.1e}", t.force, t.magnitude)),
             self.seconds.read,
             self.seconds.evaluate,
             self.seconds.write,
@@ -104,7 +135,12 @@ impl Facts<'_> {
             "precision": choice.precision.name(),
             "device": self.answer.device.to_string(),
             "threads": self.threads,
+            "periodic": o.settings.boundary.periodic().map(|cell| cell.side),
+            "surroundings": o.settings.boundary.periodic().map(|cell| surroundings(cell.surroundings)),
             "coincident_pairs": self.coincident_pairs,
+            "energy": self.totals.map(|t| t.energy),
+            "net_force": self.totals.map(|t| t.force),
+            "sum_of_forces": self.totals.map(|t| t.magnitude),
             "seconds": seconds,
             "check": self.check.map(|e| json!({
                 "rms": e.rms,
@@ -114,6 +150,7 @@ impl Facts<'_> {
                 "l2": e.l2,
                 "floored": e.floored,
                 "sample": e.sample,
+                "potential": e.potential,
             })),
         })
     }
@@ -121,10 +158,20 @@ impl Facts<'_> {
 
 /// The errors in one line.
 fn line(e: &Errors) -> String {
+    let potential = e.potential.map_or(String::new(), |p| format!(", potential {p:.3e}"));
     format!(
-        "rms {:.3e}, L2 {:.3e}, median {:.3e}, p99 {:.3e}, max {:.3e}; {} targets compared, {} of them floored",
+        "rms {:.3e}, L2 {:.3e}{potential}, median {:.3e}, p99 {:.3e}, max {:.3e}; {} targets compared, {} of them floored",
         e.rms, e.l2, e.median, e.p99, e.max, e.sample, e.floored
     )
+}
+
+/// As on the command line.
+fn surroundings(surroundings: Surroundings) -> String {
+    match surroundings {
+        Surroundings::TinFoil => "tinfoil".into(),
+        Surroundings::Dielectric(1.0) => "vacuum".into(),
+        Surroundings::Dielectric(medium) => medium.to_string(),
+    }
 }
 
 /// As on the command line.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fmm_core::planar::{self, Blob};
-use fmm_core::{Method, Precision, Settings, Softening};
+use fmm_core::{Boundary, Method, Precision, Settings, Softening};
 
 use super::clock::Clock;
 use super::document::{Item, Value};
@@ -179,6 +179,7 @@ fn solver(mut s: Section<'_>, softened: &Softened) -> (Settings, Device) {
         if plane { (planar::MAX_ORDER, Range::THETA_PLANE) } else { (Settings::MAX_ORDER, Range::THETA) };
     let settings = Settings {
         softening: softened.space,
+        boundary: Boundary::Open,
         method,
         tolerance: s.number("tolerance", Range::TOLERANCE).unwrap_or(usual.tolerance),
         precision: s.choice("precision", &precisions).unwrap_or_default(),

@@ -5,6 +5,7 @@
 //! n ≤ p, l ≤ p are kept.
 
 mod harmonics;
+mod lattice;
 mod rotation;
 
 use std::ops::Range;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 use harmonics::{Factors, at};
 pub use harmonics::{Kind, recurrences};
+pub use lattice::Lattice;
 use rotation::{Direction, Swap};
 
 use super::{Expansion, Points, Sums, add_weighted};
@@ -39,7 +41,7 @@ pub struct Spherical<T> {
     octants: Vec<Direction<T>>,
     /// k!/r^(k+1) and the direction, by class; `None` for the offset zero.
     classes: Vec<Option<(Direction<T>, Vec<T>)>>,
-    /// (√3/2)^j/j!: the shift between a cell and its parent in units of the parent's half side.
+    /// s^j/j! with the shift s between a cell and its parent in units of the parent's half side, √3/2 of cubes.
     shift: Vec<T>,
 }
 
@@ -51,14 +53,15 @@ impl<T: Real> Spherical<T> {
     pub fn new(p: usize, classes: Classes<3>) -> Self {
         let numbering = classes;
         assert!((1..=30).contains(&p), "order {p}");
+        let aspect = classes.aspect();
         let octants = (0..8u8)
-            .map(|o| Direction::new(p, std::array::from_fn(|d| if o >> d & 1 == 1 { 0.5 } else { -0.5 })))
+            .map(|o| Direction::new(p, std::array::from_fn(|d| aspect[d] * if o >> d & 1 == 1 { 0.5 } else { -0.5 })))
             .collect();
         let classes = (0..classes.len() as u32)
             .map(|c| {
                 let offset = classes.offset(c);
                 // Target minus source, in half sides.
-                let d = offset.map(|o| -2.0 * f64::from(o));
+                let d: [f64; 3] = std::array::from_fn(|k| -2.0 * f64::from(offset[k]) * aspect[k]);
                 let r = (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt();
                 (r > 0.0).then(|| {
                     let mut value = 1.0 / r;
@@ -71,10 +74,11 @@ impl<T: Real> Spherical<T> {
                 })
             })
             .collect();
+        let step = (0.25 * aspect.iter().map(|a| a * a).sum::<f64>()).sqrt();
         let mut value = 1.0;
         let shift = (1..=p + 1).map(|j| {
             let here = T::from_f64(value);
-            value *= 0.75f64.sqrt() / j as f64;
+            value *= step / j as f64;
             here
         });
         Spherical {
@@ -179,11 +183,19 @@ impl<T: Real> Expansion<T, 3> for Spherical<T> {
 
     fn matrices(&self) -> Option<Arc<Operators<T>>> {
         let make = || Spherical::<f64>::new(self.p, self.numbering);
-        (self.p <= dense_order(size_of::<T>() == 4)).then(|| Operators::shared(self.p, self.numbering, make))
+        (self.p <= dense_order(size_of::<T>() == 4) && self.numbering.are_cubic())
+            .then(|| Operators::shared(self.p, self.numbering, make))
     }
 
     fn degree(&self, l: usize) -> Range<usize> {
         l * l..(l + 1) * (l + 1)
+    }
+
+    fn lattice(&self, operator: &Lattice, multipole: &[T], local: &mut [T]) {
+        let doubles: Vec<f64> = multipole.iter().map(|m| m.to_f64()).collect();
+        for (l, far) in local.iter_mut().zip(operator.apply(&doubles)) {
+            *l += T::from_f64(far);
+        }
     }
 
     #[inline(always)]

@@ -1,0 +1,230 @@
+//! Reciprocal space: structure factors of the sources, and their waves at the targets.
+//!
+//! e^(ikx) is a product over the axes of powers of e^(2πix/L). Waves along z are lanes; those of one pair of numbers along x and y make a row. Of k and −k one
+//! stands for both.
+
+use std::f64::consts::PI;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::{Split, Sums};
+use crate::cpu::simd::{Task, Vector, dispatch};
+use crate::real::Real;
+
+/// Parts of the sources that are summed by themselves, whatever the number of threads.
+const PARTS: usize = 32;
+
+/// Fewer sources make no part.
+const FEWEST: usize = 256;
+
+/// Targets that one task serves.
+const TARGETS: usize = 16;
+
+/// Bodies that share each load of a structure factor.
+const GROUP: usize = 4;
+
+/// Waves k = 2π(a/L_x, b/L_y, c/L_z) with |c| ≤ `most`.
+struct Row {
+    a: usize,
+    b: i32,
+    most: usize,
+    /// In whole vectors.
+    places: Range<usize>,
+}
+
+/// The waves of a box.
+pub struct Waves {
+    sides: [f64; 3],
+    rows: Vec<Row>,
+    /// The largest numbers along each axis.
+    most: [usize; 3],
+    /// 2 (4π/V) e^(−k²/4α²)/k² S(k), row after row, real and imaginary parts.
+    factors: [Vec<f64>; 2],
+}
+
+impl Waves {
+    /// Of sources in a box from the origin.
+    pub fn new(sides: [f64; 3], split: &Split, position: &[[f64; 3]], strength: &[f64]) -> Self {
+        let most = sides.map(|s| (split.highest * s / (2.0 * PI)) as usize);
+        let wave = sides.map(|s| 2.0 * PI / s);
+        let (mut rows, mut end) = (vec![], 0);
+        for a in 0..=most[0] {
+            let lowest = if a == 0 { 0 } else { -(most[1] as i32) };
+            for b in lowest..=most[1] as i32 {
+                let left = split.highest.powi(2) - (a as f64 * wave[0]).powi(2) - (f64::from(b) * wave[1]).powi(2);
+                if left >= 0.0 {
+                    let most = ((left.sqrt() / wave[2]) as usize).min(most[2]);
+                    let start = end;
+                    end += (2 * most + 1).next_multiple_of(f64::WIDTH);
+                    rows.push(Row { a, b, most, places: start..end });
+                }
+            }
+        }
+        let mut waves = Waves { sides, rows, most, factors: [vec![], vec![]] };
+        let part = position.len().div_ceil(PARTS).max(FEWEST).next_multiple_of(GROUP);
+        let parts: Vec<[Vec<f64>; 2]> = position
+            .par_chunks(part)
+            .zip(strength.par_chunks(part))
+            .map(|(x, q)| dispatch(Structure { waves: &waves, x, q, places: end }))
+            .collect();
+        let mut factors = [vec![0.0; end], vec![0.0; end]];
+        for part in &parts {
+            for (sum, values) in factors.iter_mut().zip(part) {
+                sum.iter_mut().zip(values).for_each(|(s, v)| *s += v);
+            }
+        }
+        let volume: f64 = sides.iter().product();
+        for row in &waves.rows {
+            for (i, place) in row.places.clone().enumerate() {
+                let c = i as i32 - row.most as i32;
+                // One of k and −k, none of 0, and nothing beyond the row.
+                let counts = c <= row.most as i32 && (row.a > 0 || row.b > 0 || c > 0);
+                let k = [row.a as f64 * wave[0], f64::from(row.b) * wave[1], f64::from(c) * wave[2]];
+                let k2 = k.iter().map(|k| k * k).sum::<f64>();
+                let weight =
+                    if counts { 8.0 * PI / volume * (-k2 / (4.0 * split.alpha * split.alpha)).exp() / k2 } else { 0.0 };
+                factors.iter_mut().for_each(|f| f[place] *= weight);
+            }
+        }
+        waves.factors = factors;
+        waves
+    }
+
+    /// Adds the waves at `targets`.
+    pub fn add_to(&self, sums: &mut Sums, targets: &[[f64; 3]]) {
+        let fields = sums.field.par_chunks_mut(TARGETS);
+        targets.par_chunks(TARGETS).zip(sums.potential.par_chunks_mut(TARGETS)).zip(fields).for_each(
+            |((targets, potential), field)| {
+                for (i, s) in dispatch(AtTargets { waves: self, targets }).into_iter().enumerate() {
+                    potential[i] += s[0];
+                    (0..3).for_each(|d| field[i][d] += s[d + 1]);
+                }
+            },
+        );
+    }
+
+    /// The powers of e^(2πix/L) along each axis: from 0 along x, from −most along y and z, and a vector more.
+    fn fill(&self, x: &[f64; 3], powers: &mut Powers) {
+        for d in 0..3 {
+            let (s, c) = (2.0 * PI * x[d] / self.sides[d]).sin_cos();
+            let [re, im] = &mut powers[d];
+            let zero = if d == 0 { 0 } else { self.most[d] };
+            re.resize(zero + self.most[d] + 1 + f64::WIDTH, 0.0);
+            im.resize(zero + self.most[d] + 1 + f64::WIDTH, 0.0);
+            (re[zero], im[zero]) = (1.0, 0.0);
+            for k in 1..=self.most[d] {
+                let (r, i) = (re[zero + k - 1], im[zero + k - 1]);
+                (re[zero + k], im[zero + k]) = (r * c - i * s, r * s + i * c);
+                if d > 0 {
+                    (re[zero - k], im[zero - k]) = (re[zero + k], -im[zero + k]);
+                }
+            }
+        }
+    }
+
+    /// e^(ikx) of a row but for the factor along z.
+    #[inline(always)]
+    fn along_row(&self, row: &Row, powers: &Powers) -> [f64; 2] {
+        let [x, y, _] = powers;
+        let b = (self.most[1] as i32 + row.b) as usize;
+        let (xr, xi, yr, yi) = (x[0][row.a], x[1][row.a], y[0][b], y[1][b]);
+        [xr * yr - xi * yi, xr * yi + xi * yr]
+    }
+}
+
+/// Real and imaginary parts of powers, by axis.
+type Powers = [[Vec<f64>; 2]; 3];
+
+/// S(k) of a part of the sources.
+struct Structure<'a> {
+    waves: &'a Waves,
+    x: &'a [[f64; 3]],
+    q: &'a [f64],
+    places: usize,
+}
+
+impl Task<f64> for Structure<'_> {
+    type Out = [Vec<f64>; 2];
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) -> Self::Out {
+        let mut factors = [vec![0.0; self.places], vec![0.0; self.places]];
+        let mut powers: [Powers; GROUP] = Default::default();
+        for (x, q) in self.x.chunks(GROUP).zip(self.q.chunks(GROUP)) {
+            let mut strength = [0.0; GROUP];
+            for g in 0..GROUP {
+                // Idle places repeat the first, without strength.
+                self.waves.fill(&x[if g < x.len() { g } else { 0 }], &mut powers[g]);
+                strength[g] = if g < x.len() { q[g] } else { 0.0 };
+            }
+            for row in &self.waves.rows {
+                let mut along = [[V::zero(); 2]; GROUP];
+                for g in 0..GROUP {
+                    let [re, im] = self.waves.along_row(row, &powers[g]);
+                    along[g] = [V::splat(strength[g] * re), V::splat(strength[g] * im)];
+                }
+                let mut z = self.waves.most[2] - row.most;
+                for place in row.places.clone().step_by(f64::WIDTH) {
+                    let (mut re, mut im) = (V::load(&factors[0][place..]), V::load(&factors[1][place..]));
+                    for g in 0..GROUP {
+                        let [zr, zi] = [V::load(&powers[g][2][0][z..]), V::load(&powers[g][2][1][z..])];
+                        re = along[g][0].mul_add(zr, along[g][1].neg_mul_add(zi, re));
+                        im = along[g][0].mul_add(zi, along[g][1].mul_add(zr, im));
+                    }
+                    re.store(&mut factors[0][place..]);
+                    im.store(&mut factors[1][place..]);
+                    z += f64::WIDTH;
+                }
+            }
+        }
+        factors
+    }
+}
+
+/// Potential and field of all waves at targets.
+struct AtTargets<'a> {
+    waves: &'a Waves,
+    targets: &'a [[f64; 3]],
+}
+
+impl Task<f64> for AtTargets<'_> {
+    type Out = Vec<[f64; 4]>;
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) -> Self::Out {
+        let Waves { rows, factors, most, sides, .. } = self.waves;
+        // Numbers along z, as their powers lie.
+        let numbers: Vec<f64> = (0..2 * most[2] + 1 + f64::WIDTH).map(|i| i as f64 - most[2] as f64).collect();
+        let mut powers = Powers::default();
+        let mut out = Vec::with_capacity(self.targets.len());
+        for target in self.targets {
+            self.waves.fill(target, &mut powers);
+            let [zr, zi] = &powers[2];
+            let mut sums = [V::zero(); 4];
+            for row in rows {
+                let mut z = most[2] - row.most;
+                // Σ e^(ik_z z) conj F, and the same times the number along z.
+                let (mut re, mut im, mut steep_re, mut steep_im) = (V::zero(), V::zero(), V::zero(), V::zero());
+                for place in row.places.clone().step_by(f64::WIDTH) {
+                    let (fr, fi) = (V::load(&factors[0][place..]), V::load(&factors[1][place..]));
+                    let (er, ei) = (V::load(&zr[z..]), V::load(&zi[z..]));
+                    let c = V::load(&numbers[z..]);
+                    let (tr, ti) = (er.mul_add(fr, ei.mul(fi)), er.neg_mul_add(fi, ei.mul(fr)));
+                    (re, im) = (re.add(tr), im.add(ti));
+                    (steep_re, steep_im) = (c.mul_add(tr, steep_re), c.mul_add(ti, steep_im));
+                    z += f64::WIDTH;
+                }
+                let [ar, ai] = self.waves.along_row(row, &powers).map(V::splat);
+                let imaginary = ar.mul_add(im, ai.mul(re));
+                sums[0] = ar.mul_add(re, ai.neg_mul_add(im, sums[0]));
+                sums[1] = V::splat(row.a as f64).mul_add(imaginary, sums[1]);
+                sums[2] = V::splat(f64::from(row.b)).mul_add(imaginary, sums[2]);
+                sums[3] = ar.mul_add(steep_im, ai.mul_add(steep_re, sums[3]));
+            }
+            let field = |d: usize| sums[d + 1].sum() * (2.0 * PI / sides[d]);
+            out.push([sums[0].sum(), field(0), field(1), field(2)]);
+        }
+        out
+    }
+}
