@@ -60,6 +60,9 @@ pub fn evaluate<const D: usize>(
     Ok((Evaluation { potential, field, routes: Routes::of(&plan), choice: plan.choice }, precision))
 }
 
+/// A column of numbers for each column of strengths.
+pub type Columns = Vec<Vec<f64>>;
+
 /// Sums of Gaussians on the device, whose arrays are kept from one to the next.
 #[derive(Default)]
 pub struct Transform {
@@ -217,7 +220,7 @@ impl Transform {
     ///
     /// # Errors
     /// [`Error::Device`] if a copy fails.
-    pub fn download(&self) -> Result<(Vec<Vec<f64>>, Vec<Vec<f64>>), Error> {
+    pub fn download(&self) -> Result<(Columns, Columns), Error> {
         let all = |columns: &[Buffer<f64>]| columns.iter().map(Buffer::download).collect::<Result<Vec<_>, Error>>();
         Ok((all(&self.potential)?, all(&self.field)?))
     }
