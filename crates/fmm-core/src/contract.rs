@@ -65,7 +65,7 @@ pub fn keep(settings: &Settings, problem: Problem, place: &mut impl Attempt) -> 
         if settings.precision == Precision::Auto && (tried > 0 || choice.order.is_none() || !error.is_finite()) {
             attempt.precision = Precision::F64;
         }
-        attempt.leaf_size = settings.leaf_size.or(Some(choice.leaf_size));
+        attempt.leaf_size = settings.leaf_size.or(Some(choice.leaf_size)).filter(|_| settings.uniform.is_none());
     }
     let pairs = problem.sources as f64 * problem.targets as f64;
     if settings.precision == Precision::F32 || pairs > MOST_PAIRS {
@@ -76,7 +76,7 @@ pub fn keep(settings: &Settings, problem: Problem, place: &mut impl Attempt) -> 
             attempt.precision.name()
         )));
     }
-    let direct = Settings { method: Method::Direct, precision: Precision::F64, ..settings.clone() };
+    let direct = Settings { method: Method::Direct, precision: Precision::F64, uniform: None, ..settings.clone() };
     let choice = place.choose(&direct, problem, settings.tolerance)?;
     place.sum(&direct, choice.clone())?;
     Ok(choice)

@@ -13,6 +13,15 @@ pub struct Copied {
     pub field: Vec<[f64; 3]>,
 }
 
+/// What acts on the particles beside their sum, at the last forces.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Beside {
+    /// Its energy.
+    pub energy: f64,
+    /// Its virial Σ d·f over pairs, d from one to the other.
+    pub virial: f64,
+}
+
 /// A copy that is made already, to be brought to the host, on any thread, while the executor goes on.
 pub type Pending = Box<dyn FnOnce() -> Result<Copied, Error> + Send>;
 
@@ -98,6 +107,15 @@ pub trait Executor: Send {
     fn totals(&mut self, _mass: &[f64]) -> Result<Option<Totals>, Error> {
         Ok(None)
     }
+
+    /// What acts beside the sum; nothing unless an executor adds something.
+    fn beside(&self) -> Beside {
+        Beside::default()
+    }
+
+    /// Exchanges heat with a bath over a step of length h, the one that has number `step` in its run: random numbers depend on it alone, so that a
+    /// run that is resumed finds the same. Without a bath nothing happens.
+    fn bathe(&mut self, _step: u64, _h: f64) {}
 
     /// What the last [`forces`](Executor::forces) chose; `None` before the first.
     fn choice(&self) -> Option<Choice>;

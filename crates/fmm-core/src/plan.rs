@@ -5,7 +5,7 @@ use crate::expansion::Lattice;
 use crate::lists::{Classes, Lists, Rule, Space};
 use crate::settings::{Choice, Method, Settings};
 use crate::stage::{Stage, StageTimes};
-use crate::tree::{Cube, Tree};
+use crate::tree::{Cube, Growth, Tree};
 
 /// Which cells do what, and in which order.
 #[derive(Debug, Clone)]
@@ -39,7 +39,10 @@ impl<const D: usize> Plan<D> {
         times: &mut StageTimes,
     ) -> Self {
         let (rule, leaf_size) = (accuracy::rule(settings, &choice), choice.leaf_size);
-        let tree = |points: &[[f64; D]]| Tree::octree(points, cube, leaf_size);
+        let tree = |points: &[[f64; D]]| match settings.uniform {
+            None => Tree::octree(points, cube, leaf_size),
+            Some(uniform) => Tree::uniform(points, cube, uniform.depth),
+        };
         Self::in_space(settings, choice, (Space::open(cube.side), rule), tree, (sources, targets), times)
     }
 
@@ -51,7 +54,7 @@ impl<const D: usize> Plan<D> {
         (sources, targets): (&[[f64; D]], Option<&[[f64; D]]>),
         times: &mut StageTimes,
     ) -> Self {
-        let classes = Classes::of_space(rule.separation2, &space);
+        let classes = Classes::of_space(rule.separation2, &space).with_near(rule.most_near);
         let (target_tree, source_tree) = times.time(Stage::Tree, || match targets {
             None => (tree(sources), None),
             Some(targets) => (tree(targets), Some(tree(sources))),
@@ -108,7 +111,8 @@ impl Plan<3> {
         let space = Space::periodic(sides, &rule);
         let order = choice.order.expect("expansions");
         let leaf_size = choice.leaf_size;
-        let tree = |points: &[[f64; 3]]| Tree::octree_in_box(points, sides, leaf_size);
+        let grown = settings.uniform.map_or(Growth::Leaves(leaf_size), |u| Growth::Depth(u.depth));
+        let tree = |points: &[[f64; 3]]| Tree::octree_in_box(points, sides, grown);
         let mut plan = Self::in_space(settings, choice, (space, rule), tree, (sources, targets), times);
         plan.lattice = Some(times.time_more(Stage::Lists, || Lattice::new(order, &plan.space)));
         plan

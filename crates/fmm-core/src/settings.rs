@@ -97,6 +97,22 @@ pub struct Settings {
     pub theta: Option<f64>,
     /// Largest number of bodies in a leaf, instead of the tuned one.
     pub leaf_size: Option<usize>,
+    /// A tree of one depth everywhere, instead of one that follows the bodies; the method is then the FMM.
+    pub uniform: Option<Uniform>,
+}
+
+/// A tree all of whose leaves are on one level, with the textbook's lists of neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Uniform {
+    /// The level of the leaves; the root has level 0.
+    pub depth: usize,
+    /// Cells are near whose offsets are at most this along every axis: 1 or 2.
+    pub separation: usize,
+}
+
+impl Uniform {
+    /// The deepest level.
+    pub const DEEPEST: usize = 10;
 }
 
 impl Default for Settings {
@@ -110,6 +126,7 @@ impl Default for Settings {
             order: None,
             theta: None,
             leaf_size: None,
+            uniform: None,
         }
     }
 }
@@ -145,6 +162,14 @@ impl Settings {
         }
         if let Some(s) = self.leaf_size {
             range("leaf_size", s as f64, (1..=1_000_000).contains(&s), "1 to 1000000")?;
+        }
+        if let Some(Uniform { depth, separation }) = self.uniform {
+            range("depth", depth as f64, depth <= Uniform::DEEPEST, "0 to 10")?;
+            range("separation", separation as f64, (1..=2).contains(&separation), "1 or 2")?;
+            if !matches!(self.method, Method::Auto | Method::Fmm) || self.theta.is_some() || self.leaf_size.is_some() {
+                let why = "a depth goes with method fmm, and leaves no opening angle or leaf size to be chosen";
+                return Err(Error::Unsupported(why.into()));
+            }
         }
         match self.softening {
             Softening::None => {}

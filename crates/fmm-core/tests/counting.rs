@@ -7,7 +7,7 @@ use fmm_core::cpu::execute;
 use fmm_core::expansion::Count;
 use fmm_core::plan::Plan;
 use fmm_core::tree::Cube;
-use fmm_core::{Choice, Family, Method, Precision, Settings, Softening, StageTimes};
+use fmm_core::{Choice, Family, Method, Precision, Settings, Softening, StageTimes, Uniform, evaluate};
 
 fn counts(method: Method, leaf_size: usize, theta: f64, sources: &[[f64; 3]], targets: Option<&[[f64; 3]]>) {
     softened_counts(Softening::None, method, leaf_size, theta, sources, targets);
@@ -98,4 +98,51 @@ fn softening_that_keeps_cells_apart_loses_no_source() {
             }
         }
     }
+}
+
+#[test]
+fn trees_of_one_depth_lose_no_source() {
+    let (sources, targets) = (plummer(600, 3), uniform(200, 4));
+    for (depth, separation) in [(0, 1), (1, 1), (3, 1), (4, 1), (2, 2), (3, 2), (4, 2)] {
+        let settings = Settings { uniform: Some(Uniform { depth, separation }), ..Settings::default() };
+        for (at, own) in [(None, 1.0), (Some(&targets[..]), 0.0)] {
+            let choice = Choice {
+                method: Method::Fmm,
+                precision: Precision::F64,
+                expansion: Some(Family::Spherical),
+                order: Some(2),
+                theta: Some(0.866),
+                leaf_size: 1,
+            };
+            let times = &mut StageTimes::default();
+            let boxed: Points = sources.iter().map(|x| x.map(|c| (c * 0.05).rem_euclid(1.0))).collect();
+            let cube = Cube::around(&[&sources, at.unwrap_or(&[])]);
+            let open = Plan::new(&settings, choice.clone(), cube, &sources, at, times);
+            let periodic = Plan::in_box(&settings, choice, [1.0; 3], &boxed, at, times);
+            for (plan, points) in [(open, &sources), (periodic, &boxed)] {
+                assert_eq!(plan.targets.levels(), depth + 1);
+                assert!(plan.lists.m2p.pairs.is_empty() && plan.lists.p2l.pairs.is_empty());
+                let near = plan.space.near.len() as f64;
+                let count = Count { side: plan.targets.side };
+                let sums = execute::<f64, _, _, 3>(&count, &count, &plan, points, &[1.0; 600], at, times);
+                assert!(sums.iter().all(|s| s.potential == 600.0 * near - own), "{depth} {separation} {near}");
+            }
+        }
+    }
+}
+
+#[test]
+fn wider_neighbourhoods_err_less() {
+    let points = uniform(3000, 5);
+    let q = alternating(3000);
+    let reference = Reference::new(&points, &q, None, Softening::None, 3000);
+    let error = |separation| {
+        let uniform = Some(Uniform { depth: 3, separation });
+        let settings = Settings { uniform, order: Some(6), precision: Precision::F64, ..Settings::default() };
+        let sum = evaluate(&settings, &points, &q, None, &mut StageTimes::default()).unwrap();
+        assert_eq!((sum.choice.method, sum.choice.order), (Method::Fmm, Some(6)));
+        reference.errors(&sum.potential, &sum.field).l2
+    };
+    let (one, two) = (error(1), error(2));
+    assert!(one < 1e-3 && two < 0.1 * one, "{one:e} {two:e}");
 }

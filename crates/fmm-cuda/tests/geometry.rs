@@ -106,6 +106,7 @@ fn same_lists(found: &Lists, expected: &Lists, what: &str) {
 /// Rules of all kinds: wide and narrow, with and without softening, with large and small leaves.
 fn rules(extent: f64) -> Vec<Rule> {
     let rule = |separation2: f64, min_distance: f64, m2l: usize, bodies: usize| Rule {
+        most_near: 0,
         separation2,
         point_separation2: Rule::point_separation2_of(separation2),
         min_distance,

@@ -64,6 +64,9 @@ impl Device {
     /// # Errors
     /// 69 for a GPU that is asked for all the same.
     fn of_space(self, settings: &Settings) -> Result<Self, Fault> {
+        if settings.uniform.is_some() && !matches!(self, Device::Cuda(_)) {
+            return Ok(Device::Cpu);
+        }
         match (settings.boundary, self) {
             (Boundary::Open, device) => Ok(device),
             (Boundary::Periodic(_), Device::Cuda(_)) => {

@@ -2,8 +2,8 @@
 
 pub mod radii;
 
-use fmm_core::Totals;
 pub use fmm_core::totals::Extent;
+use fmm_core::{Beside, Totals};
 use rayon::prelude::*;
 
 /// Particles of one sum; N rows everywhere.
@@ -43,6 +43,21 @@ pub struct Diagnostics {
     pub clausius: f64,
     /// Centres and Lagrangian radii.
     pub extent: Extent,
+    /// What ions in a periodic box have beside.
+    pub ions: Option<Ions>,
+}
+
+/// Sums over ions in a periodic box.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Ions {
+    /// 2T/((3N − 3) k_B).
+    pub temperature: f64,
+    /// (2T + W_Coulomb + Σ d·f of short-range pairs)/(3V).
+    pub pressure: f64,
+    /// Σ q x of positions that have never been wrapped.
+    pub dipole: [f64; 3],
+    /// The energy of short-range forces, which is a part of the potential energy.
+    pub short_range: f64,
 }
 
 /// Particles of a block of the sums: blocks are added in their order, whichever thread summed them.
@@ -80,7 +95,7 @@ impl Diagnostics {
         let [kinetic, potential, px, py, pz, lx, ly, lz, clausius] = sums;
         let (momentum, angular_momentum) = ([px, py, pz], [lx, ly, lz]);
         let extent = radii::extent(s.position, s.mass);
-        Diagnostics { vortices: false, kinetic, potential, momentum, angular_momentum, clausius, extent }
+        Diagnostics { vortices: false, kinetic, potential, momentum, angular_momentum, clausius, extent, ions: None }
     }
 
     /// Sums over vortices with circulations in `s.strength` and the stream function in `s.potential`.
@@ -105,7 +120,22 @@ impl Diagnostics {
             let (momentum, angular_momentum) = ([x, y, 0.0], [0.0, 0.0, second]);
             return Diagnostics { vortices, potential, momentum, angular_momentum, extent, ..Diagnostics::default() };
         }
-        Diagnostics { vortices, kinetic, potential, momentum, angular_momentum, clausius, extent }
+        Diagnostics { vortices, kinetic, potential, momentum, angular_momentum, clausius, extent, ions: None }
+    }
+
+    /// The same sums for `n` particles in a box of `volume`, with what acts beside Coulomb's law or gravity; `ions` has k_B and Σ q x where
+    /// particles are ions.
+    pub fn in_box(self, volume: f64, n: usize, beside: Beside, ions: Option<(f64, [f64; 3])>) -> Self {
+        // Σ m x·a depends on which images are taken; the virial of 1/r with its images is its energy.
+        let clausius = self.potential + beside.virial;
+        let freedom = (3.0 * n as f64 - 3.0).max(1.0);
+        let ions = ions.map(|(boltzmann, dipole)| Ions {
+            temperature: 2.0 * self.kinetic / (freedom * boltzmann),
+            pressure: (2.0 * self.kinetic + clausius) / (3.0 * volume),
+            dipole,
+            short_range: beside.energy,
+        });
+        Diagnostics { potential: self.potential + beside.energy, clausius, ions, ..self }
     }
 
     /// E = T + W.
@@ -145,7 +175,7 @@ impl Diagnostics {
                 ("lagrangian_90", r90),
             ];
         }
-        vec![
+        let mut all = vec![
             ("kinetic", self.kinetic),
             ("potential", self.potential),
             ("total", self.total()),
@@ -166,7 +196,13 @@ impl Diagnostics {
             ("lagrangian_10", r10),
             ("lagrangian_50", r50),
             ("lagrangian_90", r90),
-        ]
+        ];
+        if let Some(ions) = self.ions {
+            let [x, y, z] = ions.dipole;
+            all.extend([("temperature", ions.temperature), ("pressure", ions.pressure)]);
+            all.extend([("dipole_x", x), ("dipole_y", y), ("dipole_z", z), ("short_range_energy", ions.short_range)]);
+        }
+        all
     }
 }
 

@@ -17,6 +17,7 @@ pub mod init;
 pub mod initial;
 pub mod integrator;
 pub mod manual;
+pub mod molecular;
 pub mod plot;
 pub mod run;
 pub mod scenario;

@@ -127,6 +127,16 @@ impl System {
         }
     }
 
+    /// k_B: temperatures are in kelvin in `md` and `si`, energies elsewhere.
+    pub fn boltzmann(self) -> f64 {
+        match self {
+            // kJ/mol/K.
+            System::Md => 0.008_314_462_618_153_24,
+            System::Si => 1.380649e-23,
+            System::Nbody | System::Astro | System::Solar => 1.0,
+        }
+    }
+
     /// Coulomb's constant k_e in these units; `None` where the system is not meant for charges.
     pub fn electric(self) -> Option<f64> {
         match self {

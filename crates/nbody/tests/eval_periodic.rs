@@ -142,6 +142,33 @@ fn what_cannot_be_had_is_refused() {
 }
 
 #[test]
+fn trees_of_one_depth() {
+    let folder = Folder::with(&[("ions.csv", &ions(1000, [1.0; 3]))]);
+    let run = |words: &str| {
+        let out = folder.eval(&format!("--sources ions.csv --json --output f.csv --check {words}"));
+        (code(&out), stderr(&out), serde_json::from_slice::<Value>(&out.stdout).unwrap_or_default())
+    };
+    for space in ["", "--periodic 1"] {
+        let error =
+            |words: &str| run(&format!("{space} --order 8 --depth 2 {words}")).2["check"]["l2"].as_f64().unwrap();
+        assert!(error("--separation 2") < 0.5 * error(""), "{space}");
+        let (code, said, report) = run(&format!("{space} --depth 2 --tolerance 1e-5"));
+        assert!(code == 0 && report["depth"] == 2 && report["separation"] == 1, "{space}: {said} {report}");
+    }
+    for (words, wanted) in [
+        ("--depth 11", "0..=10"),
+        ("--depth 3 --separation 3", "1..=2"),
+        ("--separation 2", "--depth"),
+        ("--depth 2 --theta 0.5", "--theta"),
+        ("--depth 2 --method treecode", "a depth goes with method fmm"),
+        ("--depth 2 --kernel vortex", "--depth: the kernel vortex has none"),
+    ] {
+        let (code, said, _) = run(words);
+        assert!(code == 2 && said.contains(wanted), "{words}: {said}");
+    }
+}
+
+#[test]
 fn the_bits_do_not_depend_on_threads() {
     let folder = Folder::with(&[("ions.csv", &ions(3000, [1.0; 3]))]);
     for method in ["fmm", "direct"] {

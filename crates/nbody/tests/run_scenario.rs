@@ -38,7 +38,19 @@ fn every_key_is_documented() {
     let docs = std::fs::read_to_string(docs).unwrap();
     let keys = Scenario::known_keys();
     assert!(keys.len() > 30, "{keys:?}");
-    let sections = ["run", "units", "force", "external", "boundary", "solver", "time", "output", "verify"];
+    let sections = [
+        "run",
+        "units",
+        "force",
+        "external",
+        "boundary",
+        "short_range",
+        "thermostat",
+        "solver",
+        "time",
+        "output",
+        "verify",
+    ];
     for key in keys.iter().filter(|k| !sections.contains(&k.as_str())) {
         assert!(docs.contains(&format!("`{key}`")), "docs/scenario.md does not mention `{key}`");
     }

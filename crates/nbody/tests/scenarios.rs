@@ -53,7 +53,7 @@ fn length(v: &[f64; 3]) -> f64 {
 }
 
 /// The tests below; `every_scenario_is_told_and_tested` compares them with the folder.
-const TESTED: [&str; 14] = [
+const TESTED: [&str; 15] = [
     "binary-in-cluster",
     "cold-collapse",
     "coulomb-explosion",
@@ -61,6 +61,7 @@ const TESTED: [&str; 14] = [
     "flat-collapse",
     "galaxy-merger",
     "million",
+    "molten-salt",
     "nacl",
     "planets",
     "plasma-oscillation",
@@ -86,6 +87,21 @@ fn every_scenario_is_told_and_tested() {
     }
     names.sort();
     assert_eq!(names, TESTED);
+}
+
+#[test]
+fn molten_salt() {
+    let small = ["particles.0.cells=3", "boundary.side=1.9116", "thermostat.until=0.2", "time.end=0.4"];
+    let run = Run::of("molten-salt", &[&small[..], &["output.every=0.2", "output.diagnostics_every=0.02"]].concat());
+    let (temperature, total, kinetic) = (run.column("temperature"), run.column("total"), run.column("kinetic"));
+    let mean = temperature[10..].iter().sum::<f64>() / 11.0;
+    assert!((700.0..1900.0).contains(&mean), "{mean}");
+    // Without the bath the energy stays.
+    assert!(total[10..].iter().all(|e| (e - total[10]).abs() < 0.01 * kinetic[10]), "{total:?}");
+    let salt = run.last();
+    assert!(
+        salt.position.as_flattened().iter().all(|x| (0.0..1.9116).contains(x)) && salt.charge.unwrap().len() == 216
+    );
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::Error;
 use crate::boundary::PeriodicBox;
 use crate::expansion::MAX_CARTESIAN_ORDER;
 use crate::lists::Rule;
-use crate::settings::{Choice, Family, Method, Precision, Settings};
+use crate::settings::{Choice, Family, Method, Precision, Settings, Uniform};
 use cost::{LEAF_SHARE, direct_cost, ewald_cost, fast_cost, leaf_size, m2l_cost, pair_cost};
 use limits::beyond_f32;
 use tables::expansion;
@@ -90,6 +90,12 @@ pub fn choose_for(settings: &Settings, problem: Problem, aim: f64) -> Result<Cho
             "order {p} is beyond the {MAX_CARTESIAN_ORDER} of expansions softened by plummer or p1; give a smaller theta instead"
         )));
     }
+    if let Some(uniform) = settings.uniform {
+        // Near cells further apart err less than those that the order was chosen for.
+        let (theta, expansion) = (Some(0.75f64.sqrt()), Some(family));
+        let per_leaf = problem.sources.max(problem.targets) >> (3 * uniform.depth).min(63);
+        return Ok(Choice { method, precision, expansion, order: Some(order), theta, leaf_size: per_leaf.max(1) });
+    }
     let leaf_size = settings.leaf_size.unwrap_or_else(|| match leaf_size(method, family, precision, order) {
         // The root cannot be widened to fit the leaves: between two levels, rather fuller ones.
         size if cell.is_some() => size + size / 2,
@@ -117,12 +123,24 @@ pub fn rule(settings: &Settings, choice: &Choice) -> Rule {
     let any_distance = choice.expansion == Some(Family::Cartesian);
     let fmm = choice.method == Method::Fmm;
     let separation2 = if fmm { separation2.max(4.0 * (1.0 - 1e-12)) } else { separation2 };
-    Rule {
+    let rule = Rule {
         separation2,
+        most_near: 0,
         point_separation2: if fmm { Rule::point_separation2_of(separation2) } else { separation2 },
         min_distance: if any_distance { 0.0 } else { newtonian_beyond(settings.softening, settings.tolerance) },
         m2l_min_pairs: pairs as usize,
         m2p_min_bodies: 2 * coefficients,
         p2l_min_bodies: 2 * coefficients,
+    };
+    match settings.uniform {
+        None => rule,
+        // All that is separated meets by M2L.
+        Some(Uniform { separation, .. }) => Rule {
+            most_near: separation as i32,
+            m2l_min_pairs: 0,
+            m2p_min_bodies: usize::MAX,
+            p2l_min_bodies: usize::MAX,
+            ..rule
+        },
     }
 }

@@ -71,7 +71,7 @@ pub fn evaluate(
     let mut attempt = CpuAttempt {
         cube,
         problem,
-        fits: settings.leaf_size.is_none(),
+        fits: settings.leaf_size.is_none() && settings.uniform.is_none(),
         sources,
         strengths,
         targets,

@@ -66,6 +66,11 @@ impl<const D: usize> Classes<D> {
         Classes { radius: aspect.map(|a| 2 * (reach / a).ceil() as i32 + 1), aspect }
     }
 
+    /// At least the offsets between children of cells that are near by [`Rule::most_near`].
+    pub fn with_near(self, most_near: i32) -> Self {
+        Classes { radius: self.radius.map(|r| r.max(2 * most_near + 1)), ..self }
+    }
+
     /// The largest offset along an axis.
     pub fn radius(&self) -> i32 {
         self.radius.into_iter().max().unwrap_or(0)

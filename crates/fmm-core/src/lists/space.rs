@@ -25,7 +25,7 @@ impl<const D: usize> Space<D> {
     pub fn periodic(sides: [f64; D], rule: &Rule) -> Self {
         let mut space = Space { sides, near: vec![] };
         let (aspect, limit) = (space.aspect(), rule.separation2 * space.stretch());
-        let most = aspect.map(|a| (limit.sqrt() / a).ceil() as i32);
+        let most = aspect.map(|a| ((limit.sqrt() / a).ceil() as i32).max(rule.most_near));
         let counts = most.map(|m| 2 * m + 1);
         for number in 0..counts.iter().product::<i32>() {
             let mut rest = number;
@@ -34,7 +34,7 @@ impl<const D: usize> Space<D> {
                 rest /= counts[d];
                 place
             });
-            if distance2(image, &aspect) < limit {
+            if !rule.far(image, &aspect, space.stretch()) {
                 space.near.push(image);
             }
         }

@@ -15,6 +15,8 @@ pub struct Rule {
     /// Cells of one level interact when the distance of their centres is at least √`separation2` sides: opening
     /// angle θ = √(3/`separation2`). 4 is the classical rule of 27 near cells.
     pub separation2: f64,
+    /// Where above 0, cells of one level interact instead when their offset along some axis is larger: 1 for 27 near cells, 2 for 125.
+    pub most_near: i32,
     /// Bodies meet an expansion whose centre is at least √`point_separation2` of the cell's half sides away.
     pub point_separation2: f64,
     /// Bodies closer than this never interact through expansions (softened kernels).
@@ -39,11 +41,21 @@ impl Rule {
     pub(crate) fn classical() -> Self {
         Rule {
             separation2: 4.0,
+            most_near: 0,
             point_separation2: 4.0,
             min_distance: 0.0,
             m2l_min_pairs: 0,
             m2p_min_bodies: 0,
             p2l_min_bodies: 0,
+        }
+    }
+
+    /// Whether cells of one level at `offset` are separated, for cells with these sides over the longest whose squared diagonal is
+    /// `stretch` times that of a cube.
+    pub(super) fn far<const D: usize>(&self, offset: [i32; D], aspect: &[f64; D], stretch: f64) -> bool {
+        match self.most_near {
+            0 => offset2(offset, aspect) >= self.separation2 * stretch,
+            most => offset.iter().any(|o| o.abs() > most),
         }
     }
 
@@ -262,8 +274,7 @@ impl<'a, const D: usize> Traversal<'a, D> {
             let gap2 = offset2(offset.map(|o| (o.abs() - 1).max(0)), &self.aspect);
             gap2 * (side * side) >= self.rule.min_distance * self.rule.min_distance
         };
-        offset2(offset, &self.aspect) >= self.rule.separation2 * self.stretch
-            && (self.rule.min_distance == 0.0 || clear())
+        self.rule.far(offset, &self.aspect, self.stretch) && (self.rule.min_distance == 0.0 || clear())
     }
 
     /// A source leaf above the level of the target.

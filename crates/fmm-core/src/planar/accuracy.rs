@@ -115,6 +115,9 @@ pub fn check(settings: &Settings) -> Result<(), Error> {
     if settings.boundary.periodic().is_some() {
         return unsupported("there are no periodic boxes in the plane");
     }
+    if settings.uniform.is_some() {
+        return unsupported("in the plane trees have no given depth");
+    }
     Ok(())
 }
 

@@ -6,6 +6,15 @@ mod sort;
 
 use rayon::prelude::*;
 
+/// Which cells of a tree are split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Growth {
+    /// Those with more bodies than this.
+    Leaves(usize),
+    /// Those above this level.
+    Depth(usize),
+}
+
 /// Cells over sorted bodies. Cell 0 is the root; the cells of a level are consecutive, and so are the
 /// children of a cell and the bodies of a cell.
 #[derive(Debug, Clone, Default, PartialEq)]

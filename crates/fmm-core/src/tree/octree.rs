@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::key::{levels_per_key, morton, octant};
 use super::sort::{self, Item};
-use super::{Cube, Tree};
+use super::{Cube, Growth, Tree};
 
 /// Cells are not split below this level: a side of 2^-900 of the root's is beyond any coordinates that
 /// differ and whose squared distance is not zero.
@@ -21,6 +21,24 @@ impl<const D: usize> Tree<D> {
     /// If `leaf_size` is 0 or there are more points than a `u32` numbers.
     pub fn octree(points: &[[f64; D]], cube: Cube<D>, leaf_size: usize) -> Self {
         assert!(leaf_size > 0, "leaf size 0");
+        Self::grown(points, cube, Growth::Leaves(leaf_size))
+    }
+
+    /// The tree of `points` in `cube` whose leaves are all on level `depth`. Cells without bodies are not there.
+    ///
+    /// # Panics
+    /// If there are more points than a `u32` numbers, or the depth is beyond the levels of a key.
+    pub fn uniform(points: &[[f64; D]], cube: Cube<D>, depth: usize) -> Self {
+        assert!(depth < levels_per_key(D) as usize, "depth {depth}");
+        Self::grown(points, cube, Growth::Depth(depth))
+    }
+
+    fn grown(points: &[[f64; D]], cube: Cube<D>, growth: Growth) -> Self {
+        // No leaf of a uniform tree is over-full.
+        let (leaf_size, depth) = match growth {
+            Growth::Leaves(size) => (size, 0),
+            Growth::Depth(depth) => (usize::MAX, depth),
+        };
         assert!(points.len() < u32::MAX as usize, "too many points");
         let mut items: Vec<Item> = points
             .par_iter()
@@ -58,7 +76,11 @@ impl<const D: usize> Tree<D> {
                 .map(|cell| {
                     let range = tree.body_range(cell);
                     let all = &items[range.clone()];
-                    if all.len() <= leaf_size || (within == 0 && level > 0 && all_equal(all, points)) {
+                    let split = match growth {
+                        Growth::Leaves(size) => all.len() > size,
+                        Growth::Depth(_) => level < depth && !all.is_empty(),
+                    };
+                    if !split || (within == 0 && level > 0 && all_equal(all, points)) {
                         return vec![];
                     }
                     let mut out = Vec::with_capacity(1 << D);
@@ -107,16 +129,16 @@ impl<const D: usize> Tree<D> {
     ///
     /// # Panics
     /// As [`octree`](Tree::octree).
-    pub fn octree_in_box(points: &[[f64; D]], sides: [f64; D], leaf_size: usize) -> Self {
+    pub fn octree_in_box(points: &[[f64; D]], sides: [f64; D], growth: Growth) -> Self {
         let longest = sides.into_iter().fold(0.0, f64::max);
         let cube = Cube { corner: [0.0; D], side: longest };
         if sides == [longest; D] {
-            return Tree::octree(points, cube, leaf_size);
+            return Tree::grown(points, cube, growth);
         }
         // Keys, octants and levels are those of points in a cube that the box is stretched to.
         let stretch = sides.map(|s| longest / s);
         let stretched: Vec<[f64; D]> = points.par_iter().map(|x| std::array::from_fn(|d| x[d] * stretch[d])).collect();
-        let mut tree = Tree::octree(&stretched, cube, leaf_size);
+        let mut tree = Tree::grown(&stretched, cube, growth);
         for centre in &mut tree.centre {
             *centre = std::array::from_fn(|d| centre[d] / stretch[d]);
         }
@@ -222,6 +244,22 @@ mod tests {
         let over: Vec<_> = tree.leaves.iter().filter(|&&l| tree.count(l as usize) > 8).collect();
         assert_eq!(over.len(), 1);
         assert_eq!(tree.coincident_pairs, 1001 * 1000 / 2 + 1);
+    }
+
+    #[test]
+    fn leaves_of_a_uniform_tree_are_on_one_level() {
+        let mut rng = StdRng::seed_from_u64(1);
+        let points: Vec<[f64; 3]> = (0..500).map(|_| rng.random()).collect();
+        for depth in 0..4 {
+            let tree = Tree::uniform(&points, Cube::around(&[&points]), depth);
+            let level_of = tree.level_of();
+            assert_eq!(tree.levels(), depth + 1);
+            assert!(
+                tree.leaves.iter().all(|&l| level_of[l as usize] as usize == depth && !tree.is_one_place(l as usize))
+            );
+            assert_eq!(tree.leaves.iter().map(|&l| tree.count(l as usize)).sum::<usize>(), 500);
+        }
+        assert_eq!(Tree::<3>::uniform(&[], Cube::around(&[]), 3).len(), 1);
     }
 
     #[test]

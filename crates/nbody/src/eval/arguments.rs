@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use fmm_core::planar::{self, Blob};
-use fmm_core::{Boundary, Error, Method, PeriodicBox, Precision, Settings, Softening, Surroundings};
+use fmm_core::{Boundary, Error, Method, PeriodicBox, Precision, Settings, Softening, Surroundings, Uniform};
 
 use super::{Kernel, Options};
 use crate::device::Device;
@@ -60,6 +60,12 @@ pub struct Arguments {
     /// Expert: most particles in a leaf, 1 to 1000000
     #[arg(long, value_name = "S", value_parser = leaf_size)]
     leaf_size: Option<usize>,
+    /// Expert: a tree whose leaves are all on this level, 0 to 10, instead of one that follows the particles; with method fmm
+    #[arg(long, value_name = "D", value_parser = clap::value_parser!(u8).range(0..=10), conflicts_with_all = ["theta", "leaf_size"])]
+    depth: Option<u8>,
+    /// Expert: with --depth, cells are near whose offsets are at most this along every axis, 1 or 2
+    #[arg(long, value_name = "W", default_value = "1", requires = "depth", value_parser = clap::value_parser!(u8).range(1..=2))]
+    separation: u8,
     /// Worker threads, 1 to 1024 [default: all cores]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -115,6 +121,7 @@ impl From<Arguments> for Options {
                 order: a.order,
                 theta: a.theta,
                 leaf_size: a.leaf_size,
+                uniform: a.depth.map(|depth| Uniform { depth: depth.into(), separation: a.separation.into() }),
             },
             threads: a.threads.map(usize::from),
             device: a.device,

@@ -154,12 +154,13 @@ fn cores(options: &Options) -> Result<(), Fault> {
     Err(Fault::new(2, format!("--softening: with --kernel {} allowed: {allowed}", options.kernel.name())))
 }
 
-/// Sees that images and exclusions are asked of the kernel that has them.
+/// Sees that images, exclusions and depths are asked of the kernel that has them.
 fn space(options: &Options) -> Result<(), Fault> {
     let asked = match (options.settings.boundary, &options.exclusions) {
         _ if options.kernel == Kernel::Laplace => return Ok(()),
         (Boundary::Periodic(_), _) => "--periodic",
         (Boundary::Open, Some(_)) => "--exclusions",
+        (Boundary::Open, None) if options.settings.uniform.is_some() => "--depth",
         (Boundary::Open, None) => return Ok(()),
     };
     let kernel = options.kernel.name();

@@ -132,6 +132,8 @@ impl Facts<'_> {
             "order": choice.order,
             "theta": choice.theta,
             "leaf_size": choice.leaf_size,
+            "depth": o.settings.uniform.map(|u| u.depth),
+            "separation": o.settings.uniform.map(|u| u.separation),
             "precision": choice.precision.name(),
             "device": self.answer.device.to_string(),
             "threads": self.threads,

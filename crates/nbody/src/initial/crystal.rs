@@ -6,7 +6,7 @@
 //! the surface of any finite crystal has.
 
 use super::Initial;
-use crate::scenario::models::Lattice;
+use crate::scenario::models::{Lattice, Surface};
 
 /// Sites of a cell in quarters of its side: those of the first ion, then those of its partner.
 type Sites = (&'static [[u32; 3]], &'static [[u32; 3]]);
@@ -34,7 +34,7 @@ impl Lattice {
 
 /// `cells`³ cells centred on the origin, at rest. Ions on the corners have `charge` and the first of the masses, the
 /// others −`charge` and the second; both are weighted likewise.
-pub fn cube(lattice: Lattice, cells: usize, spacing: f64, charge: f64, masses: [f64; 2], evjen: bool) -> Initial {
+pub fn cube(lattice: Lattice, cells: usize, spacing: f64, charge: f64, masses: [f64; 2], surface: Surface) -> Initial {
     let (first, partner) = lattice.sites();
     let edge = 4 * cells as u32;
     let quarter = 0.25 * lattice.side() * spacing;
@@ -46,11 +46,12 @@ pub fn cube(lattice: Lattice, cells: usize, spacing: f64, charge: f64, masses: [
         for (sites, sign, mass) in [(first, 1.0, masses[0]), (partner, -1.0, masses[1])] {
             for site in sites {
                 let at: [u32; 3] = std::array::from_fn(|k| 4 * corner[k] as u32 + site[k]);
-                if at.iter().any(|&i| i > edge) {
+                let last = if surface == Surface::Periodic { edge - 1 } else { edge };
+                if at.iter().any(|&i| i > last) {
                     continue;
                 }
                 let outside = at.iter().filter(|&&i| i == 0 || i == edge).count() as i32;
-                let weight = if evjen { 0.5f64.powi(outside) } else { 1.0 };
+                let weight = if surface == Surface::Evjen { 0.5f64.powi(outside) } else { 1.0 };
                 ions.position.push(at.map(place));
                 ions.velocity.push([0.0; 3]);
                 ions.mass.push(weight * mass);
@@ -70,7 +71,7 @@ mod tests {
     /// Potential at the central ion times the spacing, over its charge.
     fn centre(lattice: Lattice, cells: usize) -> (usize, f64) {
         let spacing = 0.7;
-        let ions = cube(lattice, cells, spacing, 2.0, [1.0, 3.0], true);
+        let ions = cube(lattice, cells, spacing, 2.0, [1.0, 3.0], Surface::Evjen);
         let r = |x: &[f64; 3]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
         let potential = ions.position.iter().zip(&ions.charge).filter(|(x, _)| r(x) > 0.0).map(|(x, q)| q / r(x));
         assert!(ions.charge.iter().sum::<f64>().abs() < 1e-9, "not neutral");
@@ -81,8 +82,10 @@ mod tests {
     fn ions_are_counted_before_they_are_there() {
         for (_, lattice) in Lattice::NAMES {
             for cells in [1, 2, 5] {
-                let ions = cube(lattice, cells, 1.0, 1.0, [1.0; 2], true).len() as u64;
-                assert_eq!(lattice.ions(cells as u64), ions, "{} {cells}", lattice.name());
+                for (name, surface) in Surface::NAMES {
+                    let ions = cube(lattice, cells, 1.0, 1.0, [1.0; 2], surface).len() as u64;
+                    assert_eq!(lattice.ions(cells as u64, surface), ions, "{} {cells} {name}", lattice.name());
+                }
             }
         }
     }

@@ -7,7 +7,7 @@ mod galaxy;
 mod memory;
 mod plane;
 mod plummer;
-mod random;
+pub(crate) mod random;
 mod softened;
 mod sphere;
 mod spherical;
@@ -79,8 +79,8 @@ fn model(model: &Model, stream: Stream, scenario: &Scenario) -> Result<Initial, 
             few::kepler(masses, semi_major_axis, eccentricity, constant)
         }
         Model::FigureEight { mass, size } => few::figure_eight(mass, size, constant),
-        Model::Crystal { lattice, cells, spacing, charge, masses, evjen } => {
-            crystal::cube(lattice, cells, spacing, charge, masses, evjen)
+        Model::Crystal { lattice, cells, spacing, charge, masses, surface } => {
+            crystal::cube(lattice, cells, spacing, charge, masses, surface)
         }
         Model::UniformDisc { n, mass, charge, radius, velocities } => {
             plane::disc(stream, n, [mass, charge], radius, velocities, constant)
@@ -121,7 +121,7 @@ impl Initial {
     ///
     /// # Errors
     /// Files that cannot be read (66, 65, 74), masses or charges that the law cannot use (65), offsets that swallow the
-    /// distances within a group (65), more particles than a run can number (65) or than the memory holds (71).
+    /// distances within a group (65), charged boxes in anything but tin foil (65), more particles than a run can number (65) or than the memory holds (71).
     pub fn of(scenario: &Scenario) -> Result<Initial, Fault> {
         let known: u64 = scenario.groups.iter().filter_map(|g| g.model.count()).sum();
         numbered(known)?;
@@ -136,6 +136,17 @@ impl Initial {
             not_swallowed(index, group.position, before, particles.extent())?;
             all.append(particles);
             numbered(all.len() as u64)?;
+        }
+        if let Some(cell) = scenario.settings.boundary.periodic() {
+            let strengths = if scenario.charged() { &all.charge } else { &all.mass };
+            let refused = |e| Fault::new(65, format!("boundary.surroundings: {e}"));
+            cell.check_charge(strengths).map_err(refused)?;
+        }
+        if let (Some(_), Some(i)) = (scenario.short_range, all.charge.iter().position(|q| *q == 0.0)) {
+            let line = format!(
+                "particle {i}: short_range tells kinds of ions by the sign of their charge, and knows no charges of zero"
+            );
+            return Err(Fault::new(65, line));
         }
         Ok(all)
     }

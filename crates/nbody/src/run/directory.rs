@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use serde_json::Value;
 
 use super::writer::{Taking, Writer, Written};
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, Ions};
 use crate::fault::Fault;
 use crate::files::checkpoint::{Checkpoint, Checkpoints, Latest};
 use crate::files::series::Series;
@@ -45,8 +45,9 @@ const INDEX: &str = "run.hdf.series";
 const DIAGNOSTICS: &str = "diagnostics.csv";
 
 /// The first line of `diagnostics.csv`.
-fn header(vortices: bool) -> String {
-    let (none, mut header) = (Diagnostics { vortices, ..Diagnostics::default() }, "step,time".to_string());
+fn header(vortices: bool, ions: bool) -> String {
+    let ions = ions.then(Ions::default);
+    let (none, mut header) = (Diagnostics { vortices, ions, ..Diagnostics::default() }, "step,time".to_string());
     for (name, _) in none.named(&none) {
         header.push(',');
         header.push_str(name);
@@ -218,7 +219,7 @@ impl RunDirectory {
         };
         let mut lines = text.split_inclusive('\n');
         let header = lines.next().unwrap_or_default();
-        if header.trim_end() != self::header(before.vortices()) {
+        if header.trim_end() != self::header(before.vortices(), before.ions()) {
             let line =
                 format!("{}: has other columns than this version writes; it cannot be continued", path.display());
             return Err(Fault::new(65, line));
@@ -292,7 +293,7 @@ impl RunDirectory {
             Some(file) => (file, String::new()),
             none => {
                 let file = File::create(&path).map_err(cannot("create", &path))?;
-                (none.insert(file), format!("{}\n", header(line.vortices)))
+                (none.insert(file), format!("{}\n", header(line.vortices, line.ions.is_some())))
             }
         };
         let numbers: Vec<String> = line.named(more.first).iter().map(|(_, v)| format!("{v:?}")).collect();

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fmm_core::{Copied, Error, Executor, Particles, Pending, Precision, Stage, StageTimes};
+use fmm_core::{Boundary, Copied, Error, Executor, Particles, Pending, Precision, Stage, StageTimes};
 use serde_json::json;
 
 use super::directory::{Extra, RunDirectory};
@@ -96,7 +96,7 @@ impl<'a> Simulation<'a> {
             initial.len(),
             options.quiet || options.json,
         )?;
-        let mut executor = scenario.with_external(executor);
+        let mut executor = scenario.with_molecular(scenario.with_external(executor), &initial.mass);
         let particles = initial.particles(scenario.law, scenario.signed_constant());
         executor.upload(&particles).map_err(|e| {
             let code = if matches!(e, Error::Device(_)) { 71 } else { 65 };
@@ -231,6 +231,7 @@ impl<'a> Simulation<'a> {
             self.executor.want_potential(next.diagnostics || next.snapshot);
             let advanced = self.stepper.step(self.executor.as_mut(), &mut self.times);
             self.step += 1;
+            self.executor.bathe(self.step, self.scenario.clock.dt);
             advanced.and_then(|()| self.executor.check()).map_err(|e| self.broken(&e))?;
             let ending = match self.options.max_wall {
                 _ if self.step == steps => Some(Ending::Complete),
@@ -305,7 +306,8 @@ impl<'a> Simulation<'a> {
         let host = due.verify || due.checkpoint || diagnosed && totals.is_none();
         let copied = if host { Some(self.copy()?) } else { None };
         if let Some(Copied { particles, field, .. }) = copied.as_ref().filter(|_| due.verify) {
-            self.verify(particles, &self.scenario.without_external(&particles.position, field))?;
+            let own = self.scenario.without_external(&particles.position, field);
+            self.verify(particles, &self.scenario.without_short_range(particles, own))?;
         }
         // A checkpoint in passing remembers nothing that an unbroken run would not know.
         if diagnosed {
@@ -314,7 +316,7 @@ impl<'a> Simulation<'a> {
                     let s = &self.scenario;
                     Diagnostics::from_totals(&totals, s.potential_factor(), s.law == Law::Vortex)
                 }
-                (None, Some(copied)) => self.taker().diagnostics(copied),
+                (None, Some(copied)) => self.taker().diagnostics(copied, self.executor.beside()),
                 (None, None) => unreachable!("copied where there are no totals"),
             };
             self.diagnose(now, due.diagnostics)?;
@@ -348,6 +350,8 @@ impl<'a> Simulation<'a> {
             initial: self.initial.clone(),
             external: s.external,
             law: s.law,
+            boundary: s.settings.boundary,
+            boltzmann: s.units.boltzmann(),
             constant: s.constant(),
             factor: s.potential_factor(),
         }
@@ -357,7 +361,11 @@ impl<'a> Simulation<'a> {
     fn verify(&mut self, particles: &Particles, field: &[[f64; 3]]) -> Result<(), Fault> {
         let s = &self.scenario;
         let Some(verify) = s.verify else { return Ok(()) };
-        let kernel = s.plane.map_or(Kernel::Space(s.settings.softening), Kernel::Plane);
+        let kernel = match (s.settings.boundary, s.plane) {
+            (Boundary::Periodic(cell), _) => Kernel::Periodic(cell, s.settings.softening),
+            (Boundary::Open, Some(blob)) => Kernel::Plane(blob),
+            (Boundary::Open, None) => Kernel::Space(s.settings.softening),
+        };
         let error = sampled_error(particles, field, kernel, verify.sample, self.step);
         self.verified.add(error);
         let tolerance = s.settings.tolerance;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use fmm_core::boundary::Moments;
 use fmm_core::planar::velocities;
-use fmm_core::{Copied, Particles};
+use fmm_core::{Beside, Boundary, Copied, Particles, PeriodicBox};
 use rayon::prelude::*;
 
 use crate::diagnostics::{Diagnostics, State};
@@ -20,6 +21,10 @@ pub struct Taker {
     pub external: Option<External>,
     /// What particles are to each other.
     pub law: Law,
+    /// Where space ends.
+    pub boundary: Boundary,
+    /// k_B.
+    pub boltzmann: f64,
     /// G, k_e or 1/(2π).
     pub constant: f64,
     /// What the executor's potentials are multiplied by: [`Scenario::potential_factor`](crate::scenario::Scenario::potential_factor).
@@ -36,7 +41,12 @@ impl Taker {
             charge: (self.law != Law::Gravity).then(|| self.initial.charge.clone()),
             potential: fields.contains(&Field::Potential).then(|| self.whole_potential(&particles, potential)),
             acceleration: fields.contains(&Field::Acceleration).then_some(acceleration),
-            position: particles.position,
+            // Particles are shown in their box; the run goes on with where they have come.
+            box_size: self.boundary.periodic().map_or(0.0, PeriodicBox::longest),
+            position: match self.boundary.periodic() {
+                Some(cell) => cell.wrap(&particles.position),
+                None => particles.position,
+            },
             velocity: particles.velocity,
             ..Snapshot::default()
         }
@@ -63,12 +73,12 @@ impl Taker {
         potential
     }
 
-    /// The sums over particles, here.
-    pub fn diagnostics(&self, Copied { particles, potential, field }: &Copied) -> Diagnostics {
+    /// The sums over particles, here, with what the executor says of forces beside.
+    pub fn diagnostics(&self, Copied { particles, potential, field }: &Copied, beside: Beside) -> Diagnostics {
         let potential: Vec<f64> = potential.par_iter().map(|p| self.factor * p).collect();
         let vortices = self.law == Law::Vortex;
         let of = if vortices { Diagnostics::of_vortices } else { Diagnostics::of };
-        of(State {
+        let all = of(State {
             position: &particles.position,
             velocity: &particles.velocity,
             mass: &self.initial.mass,
@@ -76,7 +86,13 @@ impl Taker {
             potential: &potential,
             external: &self.external_potential(&particles.position),
             acceleration: &if vortices { vec![] } else { Taker::acceleration(particles, field) },
-        })
+        });
+        let Some(cell) = self.boundary.periodic() else { return all };
+        let ions = (self.law == Law::Coulomb).then(|| {
+            let moments = Moments::of(&particles.position, &particles.strength, [0.0; 3]);
+            (self.boltzmann, moments.dipole)
+        });
+        all.in_box(cell.volume(), particles.len(), beside, ions)
     }
 
     /// Of each position; empty where there is no external field.

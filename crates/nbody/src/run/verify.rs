@@ -1,11 +1,12 @@
 //! Checks of the forces during a run: a sample of the particles against direct sums, written as the formulas stand.
 //!
-//! The norm is that of the tolerance: e_i = |δa_i|/max(|a_i|, f_i) with f_i a thousandth of the largest single term of
+//! In a periodic box the direct sum is Ewald's. The norm is that of the tolerance: e_i = |δa_i|/max(|a_i|, f_i) with f_i a thousandth of the largest single term of
 //! particle i; told is the root of the mean of e_i² over the sample. In the plane it is L2 = ‖δ‖/‖a‖ over the sample, as the
 //! tolerance is there.
 
+use fmm_core::ewald::{self, At};
 use fmm_core::planar::Blob;
-use fmm_core::{Particles, Softening};
+use fmm_core::{Particles, PeriodicBox, Settings, Softening};
 use rayon::prelude::*;
 
 use crate::spline;
@@ -19,6 +20,8 @@ pub const GROSS: f64 = 10.0;
 pub enum Kernel {
     /// e = −∇Σ q K with 1/r, or what softens it.
     Space(Softening),
+    /// The same of all images of a box, by Ewald's sum.
+    Periodic(PeriodicBox, Softening),
     /// e = −∇Σ q log r, or of its blob.
     Plane(Blob),
 }
@@ -27,7 +30,7 @@ impl Kernel {
     /// The norm of an error.
     pub fn norm(self) -> &'static str {
         match self {
-            Kernel::Space(_) => "rms",
+            Kernel::Space(_) | Kernel::Periodic(..) => "rms",
             Kernel::Plane(_) => "L2",
         }
     }
@@ -35,7 +38,7 @@ impl Kernel {
     /// −K'(r)/r, r > 0.
     fn slope(self, r: f64) -> f64 {
         match self {
-            Kernel::Space(softening) => slope(r, softening),
+            Kernel::Space(softening) | Kernel::Periodic(_, softening) => slope(r, softening),
             // Two divisions: squares may leave the range of numbers.
             Kernel::Plane(Blob::Point) => -1.0 / r / r,
             Kernel::Plane(Blob::Algebraic(e)) => {
@@ -74,9 +77,21 @@ pub fn sampled_error(particles: &Particles, field: &[[f64; 3]], kernel: Kernel, 
     }
     // Evenly spaced numbers from a start that the step scatters.
     let start = (step.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % n;
+    let chosen: Vec<usize> =
+        (0..sample).map(|k| (start + (k as u128 * n as u128 / sample as u128) as usize) % n).collect();
+    let images = if let Kernel::Periodic(cell, softening) = kernel {
+        let softening = Settings { softening, ..Settings::default() }.simplified().softening;
+        let Particles { position, strength, .. } = particles;
+        Some(ewald::evaluate(&cell, softening, ewald::EXACT, position, strength, At::Some(&chosen)))
+    } else {
+        None
+    };
     let miss = |k: usize| {
-        let i = (start + (k as u128 * n as u128 / sample as u128) as usize) % n;
-        let (exact, largest) = direct(particles, kernel, i);
+        let i = chosen[k];
+        let (exact, largest) = match &images {
+            Some(sums) => (sums.field[k], sums.largest[k]),
+            None => direct(particles, kernel, i),
+        };
         let wrong = norm(std::array::from_fn(|c| field[i][c] - exact[c]));
         (wrong, norm(exact).max(1e-3 * largest))
     };
@@ -85,7 +100,9 @@ pub fn sampled_error(particles: &Particles, field: &[[f64; 3]], kernel: Kernel, 
     let misses: Vec<(f64, f64)> = (0..sample).into_par_iter().map(miss).collect();
     let ratio = |wrong: f64, right: f64| if wrong == 0.0 { 0.0 } else { wrong / right };
     match kernel {
-        Kernel::Space(_) => (misses.iter().map(|m| ratio(m.0, m.1).powi(2)).sum::<f64>() / sample as f64).sqrt(),
+        Kernel::Space(_) | Kernel::Periodic(..) => {
+            (misses.iter().map(|m| ratio(m.0, m.1).powi(2)).sum::<f64>() / sample as f64).sqrt()
+        }
         Kernel::Plane(_) => {
             let length = |part: fn(&(f64, f64)) -> f64| {
                 let largest = misses.iter().map(part).fold(0.0, f64::max);

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::document::Value;
-use super::models::{Galaxy, Kind, Lattice, NAMES};
+use super::models::{Galaxy, Kind, Lattice, NAMES, Surface};
 use super::reader::{Notes, Range, Section};
 use super::resolved::{number, text, vector};
 use super::{Group, Law, Model, Scenario, Velocities};
@@ -268,12 +268,12 @@ impl Keys<'_> {
         let charge = self.charge("the charge of the ion at the origin, for example charge = 1");
         let mass = self.mass("mass", 1.0);
         let masses = [mass, self.mass("partner_mass", mass)];
-        let evjen = self.s.choice("surface", &[("evjen", true), ("whole", false)]).unwrap_or(true);
+        let surface = self.s.choice("surface", &Surface::NAMES).unwrap_or(Surface::Evjen);
         if self.law == Law::Gravity {
             let message = "an ionic crystal needs charges".to_string();
             self.s.fault("model", message, "force.law is \"gravity\"", Some("set force.law = \"coulomb\"".into()));
         }
-        Some(Model::Crystal { lattice, cells: cells? as usize, spacing, charge, masses, evjen })
+        Some(Model::Crystal { lattice, cells: cells? as usize, spacing, charge, masses, surface })
     }
 
     fn file(&mut self, folder: Option<&Path>) -> Option<Model> {
@@ -370,11 +370,11 @@ impl Scenario {
                 let shape = [("radius", *radius), ("axis_ratio", *axis_ratio)];
                 numbers(out, &[[("circulation", *circulation); 1].as_slice(), &shape].concat())?;
             }
-            Model::Crystal { lattice, cells, spacing, charge, masses, evjen } => {
+            Model::Crystal { lattice, cells, spacing, charge, masses, surface } => {
                 writeln!(out, "lattice = {}\ncells = {cells}", text(lattice.name()))?;
                 numbers(out, &[("spacing", *spacing), ("charge", *charge)])?;
                 numbers(out, &[("mass", masses[0]), ("partner_mass", masses[1])])?;
-                writeln!(out, "surface = {}", text(if *evjen { "evjen" } else { "whole" }))?;
+                writeln!(out, "surface = {}", text(surface.name()))?;
             }
             Model::File { path } => {
                 // Absolute, because this file stands in another folder than the scenario.

@@ -1,10 +1,12 @@
 //! The scenario: what a run is asked to do. `docs/scenario.md` is the reference of its keys.
 
+mod boundary;
 pub mod clock;
 pub mod document;
 mod external;
 mod groups;
 pub mod models;
+mod molecular;
 mod plane;
 pub mod problem;
 mod reader;
@@ -23,6 +25,7 @@ use crate::external::External;
 use crate::fault::Fault;
 use crate::files::snapshot::{Field, Float, Layout};
 use crate::integrator::Integrator;
+use crate::molecular::{Bath, LennardJones};
 use crate::units::System;
 use clock::Clock;
 use document::Item;
@@ -49,6 +52,10 @@ pub struct Scenario {
     pub groups: Vec<Group>,
     /// For `dimensions = 2` what softens the kernel log r, be it point or blob; `None` in space.
     pub plane: Option<Blob>,
+    /// What ions in a periodic box have beside their charges.
+    pub short_range: Option<LennardJones>,
+    /// A bath of heat for them.
+    pub bath: Option<Bath>,
     /// How forces are summed, softening in space included.
     pub settings: Settings,
     /// Where forces are summed.
@@ -237,6 +244,11 @@ impl Scenario {
         self.law == Law::Vortex
     }
 
+    /// Particles are ions in a periodic box.
+    pub fn ions(&self) -> bool {
+        self.law == Law::Coulomb && self.settings.boundary.periodic().is_some()
+    }
+
     /// What an executor in the plane sums.
     pub fn log_kernel(&self) -> Option<(planar::Kernel, Blob)> {
         self.plane.map(|blob| (planar::Kernel::Log, blob))
@@ -278,6 +290,7 @@ impl Scenario {
             snapshot_every: self.snapshot_every * k,
             diagnostics_every: self.diagnostics_every * k,
             verify: self.verify.map(|v| Verify { every: v.every * k, ..v }),
+            bath: self.bath.map(|b| Bath { last: b.last.saturating_mul(k), ..b }),
             ..self.clone()
         }
     }

@@ -122,8 +122,8 @@ pub enum Model {
         charge: f64,
         /// Masses of the two kinds of ion.
         masses: [f64; 2],
-        /// Whether ions on faces, edges and corners count 1/2, 1/4 and 1/8, as parts of neighbouring cells (Evjen 1932).
-        evjen: bool,
+        /// What its surface is.
+        surface: Surface,
     },
     /// A disc of uniform density in the plane.
     UniformDisc {
@@ -197,15 +197,40 @@ impl Model {
             Model::Galaxy(g) => g.n.iter().map(|&n| n as u64).sum(),
             Model::Kepler { .. } => 2,
             Model::FigureEight { .. } => 3,
-            Model::Crystal { lattice, cells, .. } => lattice.ions(*cells as u64),
+            Model::Crystal { lattice, cells, surface, .. } => lattice.ions(*cells as u64, *surface),
             Model::File { .. } => return None,
         })
     }
 }
 
+/// What the surface of a crystal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Surface {
+    /// Ions on faces, edges and corners count 1/2, 1/4 and 1/8, as parts of neighbouring cells (Evjen 1932).
+    Evjen,
+    /// All ions count wholly.
+    Whole,
+    /// There is none: ions on the upper faces are the images of those on the lower ones.
+    Periodic,
+}
+
+impl Surface {
+    /// Names in scenarios.
+    pub const NAMES: [(&'static str, Surface); 3] =
+        [("evjen", Surface::Evjen), ("whole", Surface::Whole), ("periodic", Surface::Periodic)];
+
+    /// The name in scenarios.
+    pub fn name(self) -> &'static str {
+        Surface::NAMES[self as usize].0
+    }
+}
+
 impl Lattice {
-    /// Ions of a cube with `cells` conventional cells along an edge, those on its surface included.
-    pub fn ions(self, cells: u64) -> u64 {
+    /// Ions of a cube with `cells` conventional cells along an edge.
+    pub fn ions(self, cells: u64, surface: Surface) -> u64 {
+        if surface == Surface::Periodic {
+            return cells.pow(3) * if self == Lattice::CsCl { 2 } else { 8 };
+        }
         let face_centred = 4 * cells.pow(3) + 6 * cells.pow(2) + 3 * cells + 1;
         match self {
             Lattice::NaCl => (2 * cells + 1).pow(3),

@@ -28,6 +28,10 @@ impl Range {
     pub const NOT_NEGATIVE: Range = Range { low: 0.0, high: f64::MAX, closed: true, text: "0 or more, and finite" };
     /// Relative force error.
     pub const TOLERANCE: Range = Range { low: 1e-14, high: 0.1, closed: true, text: "1e-14 to 0.1" };
+    /// Side of a periodic box.
+    pub const SIDE: Range = Range { low: 1e-60, high: 1e60, closed: true, text: "1e-60 to 1e60" };
+    /// What a periodic box is in.
+    pub const DIELECTRIC: Range = Range { low: 1.0, high: 1e300, closed: true, text: "1 or more" };
     /// Opening angle.
     pub const THETA: Range = Range { low: 0.2, high: 1.0, closed: true, text: "0.2 to 1" };
     /// Opening angle in the plane.
@@ -49,6 +53,11 @@ impl Range {
     pub const AXIS_RATIO: Range = Range { low: 0.01, high: 1.0, closed: true, text: "0.01 to 1" };
     /// Flattening of an ellipsoid.
     pub const FLATTENING: Range = Range { low: 0.0, high: 10.0, closed: false, text: "above 0, at most 10" };
+
+    /// The range in words.
+    pub fn text(&self) -> &'static str {
+        self.text
+    }
 
     fn contains(&self, x: f64) -> bool {
         x <= self.high && (x > self.low || (self.closed && x == self.low))

@@ -58,7 +58,8 @@ impl Scenario {
         writeln!(out, "softening = {{ kernel = {}, length = {} }}{length}", text(kernel), number(softened))?;
         self.write_external(out)?;
         self.groups.iter().try_for_each(|g| self.write_group(out, g))?;
-        writeln!(out, "\n[boundary]\nkind = \"open\"")?;
+        self.write_boundary(out)?;
+        self.write_molecular(out)?;
         let s = &self.settings;
         let method = choice.map_or(s.method, |c| c.method);
         let precision = choice.map_or(s.precision, |c| c.precision);

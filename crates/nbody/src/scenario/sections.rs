@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fmm_core::planar::{self, Blob};
-use fmm_core::{Boundary, Method, Precision, Settings, Softening};
+use fmm_core::{Boundary, Method, PeriodicBox, Precision, Settings, Softening};
 
+use super::boundary::boundary;
 use super::clock::Clock;
 use super::document::{Item, Value};
 use super::external::external;
 use super::groups::particles;
+use super::molecular::{short_range, thermostat};
 use super::reader::{Notes, Range, Section};
 use super::{Action, FIELDS, FLOATS, Law, Scenario, Verify};
 use crate::device::Device;
@@ -31,9 +33,13 @@ pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str
         top.fault("external", message, "run.dimensions is 2", None);
     }
     let groups = particles(notes, &mut top, units, law, plane, folder);
-    boundary(top.section("boundary"));
-    let (settings, device) = solver(top.section("solver"), &softened);
+    let boundary = boundary(top.section("boundary"), units, &softened, external.is_some());
+    let (settings, device) = solver(top.section("solver"), &softened, boundary);
+    let shortest = boundary.periodic().map(PeriodicBox::shortest);
+    let short_range = short_range(top.section("short_range"), units, law, shortest);
     let time = time(top.section("time"), units, law, &softened, || shortest_interval(root, units));
+    let dt = time.as_ref().map(|t| t.clock.dt);
+    let bath = thermostat(top.section("thermostat"), units, law, shortest, dt);
     let stem = Path::new(name).file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
     let output = output(top.section("output"), units, law, time.as_ref(), &stem);
     let usual = output.as_ref().map(|o| o.diagnostics_every);
@@ -50,6 +56,8 @@ pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str
         external,
         groups,
         plane: softened.plane,
+        short_range,
+        bath,
         settings,
         device,
         integrator,
@@ -85,11 +93,11 @@ fn units(mut s: Section<'_>, plane: bool) -> System {
 }
 
 /// What takes the place of the bare kernel.
-struct Softened {
+pub(super) struct Softened {
     /// In space.
-    space: Softening,
+    pub space: Softening,
     /// In the plane, for a run there.
-    plane: Option<Blob>,
+    pub plane: Option<Blob>,
 }
 
 impl Softened {
@@ -152,20 +160,7 @@ fn force(mut s: Section<'_>, units: System, plane: bool) -> (Law, Softened) {
     (law, softening)
 }
 
-fn boundary(mut s: Section<'_>) {
-    if s.choice("kind", &[("open", false), ("periodic", true)]) == Some(true) {
-        let label = "periodic boxes are not available in this version";
-        s.fault(
-            "kind",
-            "boundary.kind = \"periodic\" is not available".into(),
-            label,
-            Some("use kind = \"open\"".into()),
-        );
-    }
-    s.close();
-}
-
-fn solver(mut s: Section<'_>, softened: &Softened) -> (Settings, Device) {
+fn solver(mut s: Section<'_>, softened: &Softened, boundary: Boundary) -> (Settings, Device) {
     let methods = [Method::Auto, Method::Direct, Method::Treecode, Method::Fmm].map(|m| (m.name(), m));
     let precisions = [Precision::Auto, Precision::F32, Precision::F64].map(|p| (p.name(), p));
     let usual = Settings::default();
@@ -179,13 +174,14 @@ fn solver(mut s: Section<'_>, softened: &Softened) -> (Settings, Device) {
         if plane { (planar::MAX_ORDER, Range::THETA_PLANE) } else { (Settings::MAX_ORDER, Range::THETA) };
     let settings = Settings {
         softening: softened.space,
-        boundary: Boundary::Open,
+        boundary,
         method,
         tolerance: s.number("tolerance", Range::TOLERANCE).unwrap_or(usual.tolerance),
         precision: s.choice("precision", &precisions).unwrap_or_default(),
         order: s.integer("order", 1, most as i64).map(|p| p as usize),
         theta: s.number("theta", theta),
         leaf_size: s.integer("leaf_size", 1, 1_000_000).map(|n| n as usize),
+        uniform: None,
     };
     let device = s.parsed("device", Device::ALLOWED).unwrap_or_default();
     s.close();

@@ -1,0 +1,140 @@
+//! Ions in a periodic box: a short repulsion that keeps them from collapsing, and a bath of heat.
+
+mod bath;
+mod lennard_jones;
+
+use std::borrow::Cow;
+
+use fmm_core::{Beside, Choice, Error, Executor, Particles, Stage, StageTimes};
+use rayon::prelude::*;
+
+pub use bath::{Bath, Kind};
+pub use lennard_jones::LennardJones;
+
+use crate::scenario::Scenario;
+
+impl Scenario {
+    /// Adds short-range forces and the bath to an executor; returns it as it is where there are none.
+    ///
+    /// `mass` is that of each particle.
+    pub fn with_molecular(&self, executor: Box<dyn Executor>, mass: &[f64]) -> Box<dyn Executor> {
+        let (Some(cell), true) = (self.settings.boundary.periodic(), self.short_range.is_some() || self.bath.is_some())
+        else {
+            return executor;
+        };
+        Box::new(Molecular {
+            short_range: self.short_range,
+            side: cell.side,
+            bath: self.bath,
+            seed: self.seed,
+            constant: self.constant(),
+            mass: mass.to_vec(),
+            inner: executor,
+            particles: Particles::default(),
+            field: vec![],
+            beside: Beside::default(),
+        })
+    }
+
+    /// What Coulomb's law alone contributes to `field`, the forces of an executor made by [`Scenario::with_molecular`].
+    pub fn without_short_range<'a>(&self, particles: &Particles, field: Cow<'a, [[f64; 3]]>) -> Cow<'a, [[f64; 3]]> {
+        let (Some(cell), Some(pairs)) = (self.settings.boundary.periodic(), self.short_range) else { return field };
+        let mut own = field.into_owned();
+        let (forces, _) = pairs.sums(cell.side, &particles.position, &particles.strength);
+        add(&mut own, &forces, &particles.strength, -1.0 / self.constant());
+        Cow::Owned(own)
+    }
+}
+
+/// Adds `factor` times the field that does to each charge what a force does.
+fn add(field: &mut [[f64; 3]], forces: &[[f64; 3]], charge: &[f64], factor: f64) {
+    field.par_iter_mut().zip(forces).zip(charge).for_each(|((e, f), q)| {
+        e.iter_mut().zip(f).for_each(|(e, f)| *e += factor * f / q);
+    });
+}
+
+/// An executor with forces between neighbours and a bath. The particles live here and visit the inner executor for Coulomb's forces.
+struct Molecular {
+    short_range: Option<LennardJones>,
+    side: [f64; 3],
+    bath: Option<Bath>,
+    seed: u64,
+    /// k_e.
+    constant: f64,
+    mass: Vec<f64>,
+    inner: Box<dyn Executor>,
+    particles: Particles,
+    /// That of all forces, per charge and k_e.
+    field: Vec<[f64; 3]>,
+    beside: Beside,
+}
+
+impl Executor for Molecular {
+    fn upload(&mut self, particles: &Particles) -> Result<(), Error> {
+        self.inner.upload(particles)?;
+        self.particles = particles.clone();
+        Ok(())
+    }
+
+    fn forces(&mut self, times: &mut StageTimes) -> Result<(), Error> {
+        self.inner.upload(&self.particles)?;
+        self.inner.forces(times)?;
+        self.field = self.inner.field().1;
+        let Some(pairs) = self.short_range else { return Ok(()) };
+        let Particles { position, strength, .. } = &self.particles;
+        times.time_more(Stage::P2P, || {
+            let (forces, beside) = pairs.sums(self.side, position, strength);
+            add(&mut self.field, &forces, strength, 1.0 / self.constant);
+            self.beside = beside;
+        });
+        Ok(())
+    }
+
+    fn kick(&mut self, h: f64, times: &mut StageTimes) {
+        let Particles { velocity, coupling, .. } = &mut self.particles;
+        times.time(Stage::Kick, || {
+            velocity.par_iter_mut().zip(&self.field).zip(coupling).for_each(|((v, e), c)| {
+                v.iter_mut().zip(e).for_each(|(v, e)| *v += h * (*c * e));
+            });
+        });
+    }
+
+    fn drift(&mut self, h: f64, times: &mut StageTimes) {
+        let Particles { position, velocity, .. } = &mut self.particles;
+        times.time(Stage::Drift, || {
+            position.par_iter_mut().zip(velocity).for_each(|(x, v)| {
+                x.iter_mut().zip(v).for_each(|(x, v)| *x += h * *v);
+            });
+        });
+    }
+
+    fn bathe(&mut self, step: u64, h: f64) {
+        if let Some(bath) = self.bath {
+            bath.exchange(self.seed, step, h, &self.mass, &mut self.particles.velocity);
+        }
+    }
+
+    fn beside(&self) -> Beside {
+        self.beside
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        self.particles.check()
+    }
+
+    fn particles(&mut self) -> Particles {
+        self.particles.clone()
+    }
+
+    fn field(&mut self) -> (Vec<f64>, Vec<[f64; 3]>) {
+        (self.inner.field().0, self.field.clone())
+    }
+
+    fn choice(&self) -> Option<Choice> {
+        self.inner.choice()
+    }
+
+    fn coincident_pairs(&self) -> u64 {
+        self.inner.coincident_pairs()
+    }
+}
