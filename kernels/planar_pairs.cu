@@ -7,7 +7,7 @@ typedef double2 Complex;
 
 constexpr unsigned PAIR_WARPS = 4, PAIR_BOXES = 7, LANES_OF_WARP = 0xffffffff;
 
-// Powers of a binomial: what the two triangles of a translation are, multiplied out.
+// Binomials: what the two triangles of a translation are, multiplied out.
 template <int P> struct Pascal {
   double entry[P][P];
   __host__ __device__ constexpr Pascal() : entry() {

@@ -45,8 +45,8 @@ pub struct Sums {
 /// The accuracy at which nothing but rounding is left.
 pub const EXACT: f64 = 1e-17;
 
-/// Nanoseconds of one thread for a pair in real space, for a wave in the sums over sources and in those at a target, measured on an AVX-512
-/// EPYC (Zen 4): what the split between the spaces follows.
+/// Nanoseconds of one thread for a pair in real space, for a wave in the sums over sources and in those at a target: estimates from their
+/// operations. Only the split between the two sums and the choice between methods depend on them.
 const PAIR: f64 = 3.0;
 const WAVE_OF_SOURCE: f64 = 0.35;
 const WAVE_AT_TARGET: f64 = 0.6;
