@@ -7,7 +7,7 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::simd::{Task, Vector, prefetch};
+use super::simd::{Task, Vector};
 use crate::expansion::{Expansion, Translation, matrix as matrix_of};
 use crate::lists::Classes;
 use crate::real::Real;
@@ -95,15 +95,9 @@ impl<T: Real> Multiply<'_, T> {
         let n = self.operators.n;
         let block = ROWS * T::WIDTH;
         let mut image = vec![T::ZERO; block];
-        let mut done = 0;
         for same_class in self.pairs.chunk_by(|a, b| a.0 == b.0) {
             let matrix = &self.operators.matrices[same_class[0].0 as usize];
             for batch in same_class.chunks(PAIRS) {
-                done += batch.len();
-                // Of many cells most multipoles lie beyond the second-level cache, and further than the processor looks ahead.
-                for pair in self.pairs[done..].iter().take(PAIRS) {
-                    prefetch(&self.sources[pair.2 as usize * n..(pair.2 as usize + 1) * n]);
-                }
                 // Idle places repeat the first pair.
                 let mut from = [&self.sources[..n]; PAIRS];
                 for k in 0..PAIRS {

@@ -130,19 +130,6 @@ pub trait Vector: Copy {
     }
 }
 
-/// Tells the processor that `row` will be read soon; nothing where it cannot be told.
-#[inline(always)]
-pub fn prefetch<T>(row: &[T]) {
-    #[cfg(target_arch = "x86_64")]
-    for line in row.chunks(64 / size_of::<T>()) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint reads nothing, and every x86-64 processor has it.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = row;
-}
-
 /// Work that is compiled once per set of instructions. Mark `run` `#[inline(always)]`.
 pub trait Task<T: Real> {
     /// What it returns.
