@@ -47,7 +47,7 @@ impl Lattice {
         Lattice { order, operator }
     }
 
-    /// The local expansion of the root from its multipole, both in units of half its longest side and in the order of [`at`].
+    /// The local expansion of the root from its multipole, both in units of half its longest side and in the order of the coefficients.
     pub fn apply(&self, multipole: &[f64]) -> Vec<f64> {
         let p = self.order as isize;
         // A_l^m of either sign of m from the half that is stored.
