@@ -78,7 +78,7 @@ impl Plane {
     /// Sums what was uploaded until the tolerance is kept.
     ///
     /// # Errors
-    /// Those of [`contract::keep`], [`Error::Unsupported`] for direct sums in single precision, [`Error::Device`] where memory lacks or the device fails.
+    /// Those of [`fmm_core::contract::keep`], [`Error::Unsupported`] for direct sums in single precision, [`Error::Device`] where memory lacks or the device fails.
     pub fn sum(&mut self, gpu: &Gpu, problem: &Problem, times: &mut StageTimes) -> Result<Choice, Error> {
         gpu.enter()?;
         let (request, Plane { inputs, arrays, potential, field }) = (&problem.request, self);
