@@ -1,5 +1,7 @@
 //! Particles: the state that the integrator advances.
 
+use rayon::prelude::*;
+
 use crate::Error;
 
 /// Positions, velocities and strengths of N particles, all `f64`, in the order of the caller.
@@ -32,6 +34,24 @@ impl Particles {
     /// [`Error::NotFinite`] with the first bad index and the count; [`Error::TooMany`].
     pub fn check(&self) -> Result<(), Error> {
         check(&self.position, &self.velocity, &self.strength)
+    }
+
+    /// v += h · coupling · e, with a field e at each particle.
+    pub fn kick(&mut self, h: f64, field: &[[f64; 3]]) {
+        self.velocity.par_iter_mut().zip(field).zip(&self.coupling).for_each(|((v, e), c)| {
+            for d in 0..3 {
+                v[d] += h * (*c * e[d]);
+            }
+        });
+    }
+
+    /// x += h v.
+    pub fn drift(&mut self, h: f64) {
+        self.position.par_iter_mut().zip(&self.velocity).for_each(|(x, v)| {
+            for d in 0..3 {
+                x[d] += h * v[d];
+            }
+        });
     }
 }
 

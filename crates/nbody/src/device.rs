@@ -168,7 +168,10 @@ pub fn evaluate_plane(
 ) -> Result<(planar::Evaluation, Device), Fault> {
     let size = problem.request.size;
     let pairs = size.sources as f64 * size.targets as f64;
-    match device.fitting(&problem.request.settings, true).resolve(pairs, tell(quiet))? {
+    let device = device.fitting(&problem.request.settings, true);
+    // Pairs that only the cores can tell apart.
+    let device = if device == Device::Auto && problem.request.minute { Device::Cpu } else { device };
+    match device.resolve(pairs, tell(quiet))? {
         Some(gpu) => {
             compiled(&gpu).into_iter().for_each(tell(quiet));
             let place = Device::Cuda(gpu.description().ordinal);

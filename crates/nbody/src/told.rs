@@ -10,6 +10,14 @@ pub fn number(x: f64) -> String {
     if x == 0.0 || !x.is_finite() || (SMALL..LARGE).contains(&x.abs()) { format!("{x}") } else { format!("{x:e}") }
 }
 
+/// What a sum refuses.
+pub fn error(e: &fmm_core::Error) -> String {
+    match e {
+        fmm_core::Error::Range { what, value, range } => format!("{what} = {} is outside {range}", number(*value)),
+        e => e.to_string(),
+    }
+}
+
 /// A size in bytes, as `8.00 GiB`.
 pub fn bytes(b: u64) -> String {
     indicatif::HumanBytes(b).to_string()

@@ -56,6 +56,52 @@ fn own_pairs_and_coincident_points() {
     assert!((rows[2][0] - 11.0 * log2).abs() < 1e-9, "{rows:?}");
 }
 
+/// The squares of these distances are below every number beside the extent of the set.
+#[test]
+fn pairs_next_to_nothing_apart_are_no_coincident_ones() {
+    let close = "x,y,q,qi\n0,0,1,2\n0,1e-160,3,4\n1,1,0,0\n";
+    let wide = "x,y,q\n1e200,0,1\n0,0,1\n0,1,1\n1,1,2\n";
+    let folder = Folder::with(&[("close.csv", close), ("wide.csv", wide)]);
+    for method in ["direct", "fmm"] {
+        let rows = |kernel: &str, file: &str| {
+            folder.table(&format!("--kernel {kernel} --sources {file} --method {method} --quiet --check")).1
+        };
+        // (3 + 4i)/(i 1e-160) = (4 − 3i) 1e160, and −(1 + 2i)/(i 1e-160).
+        let near = |v: f64, e: f64| (v - e).abs() <= 1e-14 * e.abs();
+        let harmonic = rows("harmonic", "close.csv");
+        assert!(near(harmonic[0][0], 4e160) && near(harmonic[0][1], -3e160), "{method}: {harmonic:?}");
+        assert!(near(harmonic[1][0], -2e160) && near(harmonic[1][1], 1e160), "{method}: {harmonic:?}");
+        // Sums around (0, 0): log r of 1e200, 1 and sqrt 2.
+        let log = rows("log", "wide.csv");
+        assert!(near(log[1][0], 200.0 * 10f64.ln() + 2f64.ln()), "{method}: {log:?}");
+        assert!(near(log[1][1], 1.0) && near(log[1][2], 2.0), "{method}: {log:?}");
+    }
+    // Beyond what one unit of length can hold.
+    std::fs::write(folder.path("lost.csv"), "x,y,q\n1e200,0,1\n0,1e-150,1\n").unwrap();
+    let out = folder.eval("--kernel log --sources lost.csv");
+    assert!(
+        code(&out) == 2 && stderr(&out).contains("1e-150 is nothing beside points 1e200 apart"),
+        "{}",
+        stderr(&out)
+    );
+    let out = folder.eval("--kernel log --sources wide.csv --softening gaussian:1e-50");
+    assert!(
+        code(&out) == 2 && stderr(&out).contains("length of the blobs = 1e-50 is outside 0, or"),
+        "{}",
+        stderr(&out)
+    );
+}
+
+#[test]
+fn a_file_without_y_is_no_plane() {
+    let folder = Folder::with(&[("s.csv", "x,q\n0,1\n1,1\n"), ("t.csv", "x\n0\n"), ("p.csv", "x,y,q\n0,0,1\n")]);
+    for words in ["--sources s.csv", "--sources p.csv --targets t.csv"] {
+        let out = folder.eval(&format!("--kernel harmonic {words}"));
+        let line = ".csv: no column y, which the kernel harmonic needs";
+        assert!(code(&out) == 65 && stderr(&out).contains(line), "{}", stderr(&out));
+    }
+}
+
 #[test]
 fn blobs_and_what_they_are_for() {
     let folder = Folder::with(&[("s.csv", "x,y,q\n0,0,1\n"), ("t.csv", "x,y\n0.3,0\n5,0\n")]);

@@ -1,7 +1,5 @@
 //! The particles of a run on the cores of this machine.
 
-use rayon::prelude::*;
-
 use super::evaluate;
 use crate::planar::{self, Blob, Flow, Kernel, Strengths};
 use crate::{Choice, Error, Executor, Particles, Settings, Stage, StageTimes};
@@ -83,25 +81,11 @@ impl Executor for CpuExecutor {
     }
 
     fn kick(&mut self, h: f64, times: &mut StageTimes) {
-        let Particles { velocity, coupling, .. } = &mut self.particles;
-        times.time(Stage::Kick, || {
-            velocity.par_iter_mut().zip(&self.field).zip(coupling).for_each(|((v, e), c)| {
-                for d in 0..3 {
-                    v[d] += h * (*c * e[d]);
-                }
-            });
-        });
+        times.time(Stage::Kick, || self.particles.kick(h, &self.field));
     }
 
     fn drift(&mut self, h: f64, times: &mut StageTimes) {
-        let Particles { position, velocity, .. } = &mut self.particles;
-        times.time(Stage::Drift, || {
-            position.par_iter_mut().zip(velocity).for_each(|(x, v)| {
-                for d in 0..3 {
-                    x[d] += h * v[d];
-                }
-            });
-        });
+        times.time(Stage::Drift, || self.particles.drift(h));
     }
 
     fn begin_flow(&mut self) -> Result<f64, Error> {

@@ -2,7 +2,7 @@
 
 use super::execute::{self, Bodies};
 use super::pyramid::{coincident_pairs, power};
-use super::{Blob, Kernel, Plan, Request, accuracy, guard};
+use super::{Blob, Kernel, Plan, Request, accuracy, guard, minute};
 use crate::accuracy::{self as space, Problem as Size, closest_pair};
 use crate::contract::{self, Attempt};
 use crate::{Choice, Error, Precision, Settings, Stage, StageTimes};
@@ -119,8 +119,16 @@ impl<'a> Problem<'a> {
         }
         let strengths: Vec<&[f64]> = lengths.into_iter().flatten().collect();
         let sizes: Vec<_> = strengths.iter().map(|q| space::Strengths::of(q)).collect();
-        let (numbers, extent) = ((sources.len(), targets.map(<[_]>::len)), extent(sources, targets.unwrap_or(&[])));
-        let request = Request::new(settings, kernel, blob, numbers, &sizes, extent)?;
+        let others = targets.unwrap_or(&[]);
+        let (numbers, extent) = ((sources.len(), targets.map(<[_]>::len)), extent(sources, others));
+        let mut request = Request::new(settings, kernel, blob, numbers, &sizes, extent)?;
+        let smallest = minute::smallest(sources).min(minute::smallest(others));
+        if smallest < minute::LOST * extent {
+            return Err(Error::Unsupported(format!(
+                "a coordinate of {smallest:e} is nothing beside points {extent:e} apart: they are sums of their own"
+            )));
+        }
+        request.minute = minute::possible(smallest, extent);
         Ok(Problem { request, sources, strengths, targets })
     }
 }
@@ -133,7 +141,7 @@ fn extent(sources: &[[f64; 2]], targets: &[[f64; 2]]) -> f64 {
             (low[d], high[d]) = (low[d].min(x[d]), high[d].max(x[d]));
         }
     }
-    (high[0] - low[0]).max(high[1] - low[1])
+    (high[0] - low[0]).max(high[1] - low[1]).min(f64::MAX)
 }
 
 /// A sum in the plane, done with one choice after another.
@@ -156,10 +164,10 @@ impl Attempt for PlanarAttempt<'_> {
 
     fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
         let Problem { request, sources, targets, .. } = self.problem;
-        let Request { kernel, blob, global, scale, .. } = *request;
+        let Request { kernel, blob, global, .. } = *request;
         let (length, times) = (power(-global), &mut *self.times);
         let plan = Plan::new(choice, settings.tolerance, blob, sources, *targets, length, times);
-        let bodies = times.time_more(Stage::Tree, || Bodies::new(&plan, &self.problem.strengths, scale, global));
+        let bodies = times.time_more(Stage::Tree, || Bodies::new(&plan, &self.problem.strengths, request));
         let closest = closest_pair(settings.tolerance);
         let sums = match plan.choice.precision {
             Precision::F32 => execute::execute::<f32>(kernel, blob, closest, &plan, &bodies, times),
@@ -172,10 +180,10 @@ impl Attempt for PlanarAttempt<'_> {
 
     fn error(&mut self) -> f64 {
         let Some(Done { plan, sums }) = &self.done else { return f64::INFINITY };
-        let Problem { request: Request { scale, global, blob, .. }, strengths, .. } = self.problem;
+        let Problem { request, strengths, .. } = self.problem;
         self.times.time(Stage::Guard, || {
-            let bodies = Bodies::new(plan, strengths, *scale, *global);
-            guard::error(plan, &bodies, *blob, sums)
+            let bodies = Bodies::new(plan, strengths, request);
+            guard::error(plan, &bodies, request.blob, sums)
         })
     }
 }

@@ -7,7 +7,7 @@ use super::points::{Batch, Gather, Spread};
 use super::pyramid::power;
 use super::series::Series;
 use super::shifts::{L2l, M2l, M2m};
-use super::{Blob, Kernel, Plan, Pyramid};
+use super::{Blob, Kernel, Plan, Pyramid, Request};
 use crate::cpu::simd::dispatch;
 use crate::real::Real;
 use crate::{Stage, StageTimes};
@@ -43,16 +43,19 @@ pub struct Bodies<'a> {
     targets: Option<Sorted<'a>>,
     /// The unit of length is 2^this of the caller's.
     pub global: i32,
+    /// Whether there may be pairs whose squared distance is no number.
+    pub minute: bool,
 }
 
 impl<'a> Bodies<'a> {
-    /// The points of `plan`, with strengths multiplied by `scale`.
-    pub fn new(plan: &'a Plan, strengths: &[&[f64]], scale: f64, global: i32) -> Self {
+    /// The points of `plan`, with the strengths and the units that `request` gives them.
+    pub fn new(plan: &'a Plan, strengths: &[&[f64]], request: &Request) -> Self {
+        let Request { scale, global, minute, .. } = *request;
         let tree = plan.source_tree();
         let pick = |q: &&[f64]| tree.order.par_iter().map(|&i| q[i as usize] * scale).collect();
         let sources = Sorted { x: &tree.x, q: strengths.iter().map(pick).collect() };
         let targets = plan.sources.as_ref().map(|_| Sorted { x: &plan.targets.x, q: vec![] });
-        Bodies { sources, targets, global }
+        Bodies { sources, targets, global, minute }
     }
 
     /// Targets, which may be the sources.

@@ -26,6 +26,7 @@ mod flow;
 pub mod guard;
 mod kernel;
 mod logarithm;
+mod minute;
 mod near;
 mod plan;
 mod points;

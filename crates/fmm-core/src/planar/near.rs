@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::execute::{Bodies, Sum, by_leaf};
 use super::logarithm::{each_lane, exp_minus, exponential_integral, inverse_and_log};
+use super::minute::make_good;
 use super::points::Batch;
 use super::pyramid::power;
 use super::shifts::add_up;
@@ -346,6 +347,11 @@ impl Near<'_> {
             flush(from);
         }
         if !single {
+            if self.bodies.minute && core == 0.0 {
+                let ranges = row.iter().map(|&c| sources.range(c as usize));
+                let seen = (scale, smallest::<f64>());
+                ranges.for_each(|from| make_good(self.kernel, self.bodies, targets.range(leaf), from, seen, out));
+            }
             return true;
         }
         let close = self.closest * power(targets.exponent[leaf]);

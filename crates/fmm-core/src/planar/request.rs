@@ -6,6 +6,9 @@ use crate::accuracy::{Kind, Problem as Size, Strengths};
 use crate::cpu::power_of_two_below;
 use crate::{Error, Settings, Softening};
 
+/// The shortest core beside the extent of the points: its square is still a number.
+const SHORTEST: f64 = 1e-140;
+
 /// A sum in the plane without its points, checked.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -25,6 +28,9 @@ pub struct Request {
     pub complex: bool,
     /// Whether the targets are not the sources.
     pub apart: bool,
+    /// Whether points may be so close, beside the extent of the set, that the square of their distance is no number. Executors that do not
+    /// look at the coordinates for it leave this `false`.
+    pub minute: bool,
 }
 
 impl Request {
@@ -46,6 +52,10 @@ impl Request {
         if settings.softening != Softening::None {
             return Err(Error::Unsupported("softenings of three dimensions have no meaning in the plane".into()));
         }
+        if blob.length() > 0.0 && blob.length() < SHORTEST * extent {
+            let (value, range) = (blob.length(), "0, or 1e-140 of the extent of the points and more");
+            return Err(Error::Range { what: "length of the blobs", value, range });
+        }
         let complex = strengths.len() > 1;
         if kernel == Kernel::Log && complex {
             return Err(Error::Unsupported("strengths of the log kernel are real".into()));
@@ -61,7 +71,7 @@ impl Request {
         };
         let global = exponent_above(if extent > 0.0 { extent } else { 1.0 });
         let (blob, scale) = (blob.scaled(power(-global)), power_of_two_below(1.0 / most(|s| s.largest)));
-        Ok(Request { settings, kernel, blob, size, global, scale, complex, apart: targets.is_some() })
+        Ok(Request { settings, kernel, blob, size, global, scale, complex, apart: targets.is_some(), minute: false })
     }
 
     /// What turns the parts of G in scaled units into those of the field (log) or of Φ (harmonic) in the caller's.

@@ -30,6 +30,10 @@ pub(crate) use flow::Vortices;
 /// Those of the sum on the CPU, [`Error::Unsupported`] for direct sums in single precision and 2³¹ points, [`Error::Device`] where memory lacks or the
 /// device fails.
 pub fn evaluate(gpu: &Gpu, problem: &Problem, times: &mut StageTimes) -> Result<Evaluation, Error> {
+    if problem.request.minute {
+        let why = "points are closer beside the extent of the set than a GPU tells apart; device cpu does";
+        return Err(Error::Unsupported(why.into()));
+    }
     let mut plane = Plane::default();
     times.time_more(Stage::Tree, || plane.upload(gpu, problem))?;
     let choice = plane.sum(gpu, problem, times)?;

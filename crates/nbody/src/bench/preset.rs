@@ -22,6 +22,9 @@ pub struct Preset {
     /// The smallest number of particles of a sweep.
     #[serde(default = "smallest")]
     pub smallest: f64,
+    /// The smallest and the largest number alone.
+    #[serde(default)]
+    pub ends: bool,
     /// Relative errors asked for.
     pub tolerances: Vec<f64>,
     /// Kinds of particle sets.
@@ -123,11 +126,14 @@ impl Preset {
         self.kernel.as_deref().and_then(|k| k.parse().ok()).unwrap_or(Kernel::Laplace)
     }
 
-    /// 1, 2 and 5 times the powers of ten from `smallest` to `n`, and `n` itself.
+    /// 1, 2 and 5 times the powers of ten from `smallest` to `n`, and `n` itself; of these the first and the last with `ends`.
     pub fn sizes(&self) -> Vec<usize> {
         let all = (0..10).flat_map(|k| [1.0, 2.0, 5.0].map(|d| d * 10f64.powi(k)));
         let mut sizes: Vec<usize> = all.filter(|&s| self.smallest <= s && s < self.n).map(|s| s as usize).collect();
         sizes.push(self.n as usize);
+        if self.ends && sizes.len() > 2 {
+            sizes.drain(1..sizes.len() - 1);
+        }
         sizes
     }
 }
@@ -145,6 +151,7 @@ mod tests {
     fn sizes_are_round() {
         let preset = Preset::parse("p", GOOD).unwrap();
         assert_eq!(preset.sizes(), [1000, 2000, 5000, 10_000, 20_000, 50_000]);
+        assert_eq!(Preset { ends: true, ..preset.clone() }.sizes(), [1000, 50_000]);
         assert_eq!(Preset { n: 70.0, ..preset }.sizes(), [70]);
     }
 

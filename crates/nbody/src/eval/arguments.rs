@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use fmm_core::planar::{self, Blob};
-use fmm_core::{Boundary, Error, Method, PeriodicBox, Precision, Settings, Softening, Surroundings, Uniform};
+use fmm_core::{Boundary, Method, PeriodicBox, Precision, Settings, Softening, Surroundings, Uniform};
 
 use super::{Kernel, Options};
 use crate::device::Device;
@@ -54,7 +54,7 @@ pub struct Arguments {
     /// Expert: order of the expansions, 1 to 30, in the plane to 60
     #[arg(long, value_name = "P", value_parser = order)]
     order: Option<usize>,
-    /// Expert: opening angle, 0.2 to 1
+    /// Expert: opening angle, 0.2 to 1, in the plane to 0.8
     #[arg(long, value_name = "THETA", value_parser = theta)]
     theta: Option<f64>,
     /// Expert: most particles in a leaf, 1 to 1000000
@@ -149,10 +149,7 @@ fn named<T: Copy + Send + Sync + 'static>(
 
 /// The value, if the library's own check allows the settings with it.
 fn allowed<T>(value: T, settings: Settings) -> Result<T, String> {
-    settings.check().map(|()| value).map_err(|e| match e {
-        Error::Range { what, value, range } => format!("{what} = {} is outside {range}", told::number(value)),
-        e => e.to_string(),
-    })
+    settings.check().map(|()| value).map_err(|e| told::error(&e))
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
@@ -258,7 +255,7 @@ fn core(text: &str) -> Result<Core, String> {
         "gaussian" => plane(Blob::Gaussian(length?)),
         _ => return Err("allowed: none, plummer:E, spline:E, p1:E, algebraic:E, gaussian:E".into()),
     };
-    core.blob.check().map_err(|e| e.to_string())?;
+    core.blob.check().map_err(|e| told::error(&e))?;
     allowed(core, Settings { softening: core.softening, ..Settings::default() })
 }
 

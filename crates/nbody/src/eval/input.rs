@@ -65,14 +65,19 @@ impl Points {
         if ids {
             wanted.push("id");
         }
-        match kind(path) {
+        let points = match kind(path) {
             Kind::Csv => of_table(&csv::read(path, &wanted)?, strengths),
             Kind::Hdf => of_snapshot(path, axes.len(), strengths),
             Kind::Npy => match npy::read(path, &wanted)? {
                 Npy::Table(table) => of_table(&table, strengths),
                 Npy::Array { rows, width, values } => of_array(path, axes, (rows, width), &values, strengths),
             },
+        }?;
+        if kernel.plane().is_some() && points.dimension < 2 {
+            let line = format!("{}: no column y, which the kernel {} needs", path.display(), kernel.name());
+            return Err(Fault::new(65, line));
         }
+        Ok(points)
     }
 }
 
@@ -116,8 +121,9 @@ fn of_array(
     strengths: Names,
 ) -> Result<Points, Fault> {
     let error = |what: String| Err(Fault::new(65, format!("{}: {what}", path.display())));
-    if !(1..=axes.len()).contains(&width) {
-        let (numbers, names) = (if axes.len() == 2 { "1 or 2" } else { "1, 2 or 3" }, axes.join(", "));
+    let flat = axes.len() == 2;
+    if width > axes.len() || width < if flat { 2 } else { 1 } {
+        let (numbers, names) = (if flat { "2" } else { "1, 2 or 3" }, axes.join(", "));
         return error(format!("an array of {rows} rows of {width} numbers; positions have {numbers} ({names})"));
     }
     if let Some(name) = strengths.needed.first() {
@@ -155,8 +161,9 @@ fn read_strengths(path: &Path, names: Names, n: usize) -> Result<Vec<Vec<f64>>, 
             }
             Npy::Array { rows, width, .. } => {
                 let wanted = names.needed.join(", ");
+                let more = names.imaginary.map_or(String::new(), |n| format!(" (or {wanted}, {n})"));
                 return error(format!(
-                    "an array of {rows} rows of {width} numbers; strengths are {wanted} in each row"
+                    "an array of {rows} rows of {width} numbers; strengths are {wanted}{more} in each row"
                 ));
             }
         },

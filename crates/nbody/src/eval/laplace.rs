@@ -9,6 +9,7 @@ use super::kernel::{Answer, Problem, Truth};
 use crate::device;
 use crate::fault::Fault;
 use crate::spline;
+use crate::told;
 
 /// `potential` = Σ q K(r) and (`ex`, `ey`, `ez`) = −∇ of it.
 pub fn sum(problem: &Problem) -> Result<Answer, Fault> {
@@ -38,7 +39,7 @@ pub fn fault(e: Error) -> Fault {
         Error::NotFinite { .. } | Error::TooMany(_) => 65,
         _ => 70,
     };
-    Fault::new(code, e.to_string())
+    Fault::new(code, told::error(&e))
 }
 
 /// Ewald's sum with all digits.

@@ -103,6 +103,14 @@ fn mass_radii(s: &Snapshot, center: [f64; 3]) -> [f64; SHARES.len()] {
 /// Energies: those that the run noted, else from the arrays.
 fn add_energy(facts: &mut Facts, s: &Snapshot) {
     let noted = |name: &str| s.diagnostics.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
+    if let Some(hamiltonian) = noted("hamiltonian") {
+        // Vortices have no energy of motion: what a run of them conserves is this.
+        let error = noted("hamiltonian_error");
+        let text = error.map_or(String::new(), |e| format!(", dH/H0 {e:.2e}"));
+        let object = json!({ "value": hamiltonian, "error": error });
+        facts.add_as("hamiltonian", object, format!("{hamiltonian:.9e}{text}"));
+        return;
+    }
     let n = s.id.len();
     let kinetic = noted("kinetic").or_else(|| {
         let square = |i: usize| s.velocity[i].iter().map(|v| v * v).sum::<f64>();

@@ -91,21 +91,11 @@ impl Executor for Molecular {
     }
 
     fn kick(&mut self, h: f64, times: &mut StageTimes) {
-        let Particles { velocity, coupling, .. } = &mut self.particles;
-        times.time(Stage::Kick, || {
-            velocity.par_iter_mut().zip(&self.field).zip(coupling).for_each(|((v, e), c)| {
-                v.iter_mut().zip(e).for_each(|(v, e)| *v += h * (*c * e));
-            });
-        });
+        times.time(Stage::Kick, || self.particles.kick(h, &self.field));
     }
 
     fn drift(&mut self, h: f64, times: &mut StageTimes) {
-        let Particles { position, velocity, .. } = &mut self.particles;
-        times.time(Stage::Drift, || {
-            position.par_iter_mut().zip(velocity).for_each(|(x, v)| {
-                x.iter_mut().zip(v).for_each(|(x, v)| *x += h * *v);
-            });
-        });
+        times.time(Stage::Drift, || self.particles.drift(h));
     }
 
     fn bathe(&mut self, step: u64, h: f64) {

@@ -35,8 +35,8 @@ const KEYS: [(&str, &[Kind]); 7] = [
     ("field", &[Kind::UniformField]),
 ];
 
-/// Reads the section; `None` where nothing acts from outside.
-pub(super) fn external(mut s: Section<'_>, units: System, law: Law) -> Option<External> {
+/// Reads the section; `None` where nothing acts from outside. There are no such fields in the plane.
+pub(super) fn external(mut s: Section<'_>, units: System, law: Law, plane: bool) -> Option<External> {
     let kind = s.choice("potential", &KINDS);
     let position = s.vector("position", Dimension::Length, units).unwrap_or_default();
     let mass = s.quantity("mass", Dimension::Mass, units, Range::POSITIVE);
@@ -55,6 +55,12 @@ pub(super) fn external(mut s: Section<'_>, units: System, law: Law) -> Option<Ex
             return None;
         }
     };
+    if plane && kind != Kind::None {
+        let message = "there are no external fields in the plane".to_string();
+        s.fault("potential", message, "run.dimensions is 2", None);
+        s.close();
+        return None;
+    }
     let name = KINDS[kind as usize].0;
     for (key, kinds) in KEYS {
         if s.has(key) && !kinds.contains(&kind) {

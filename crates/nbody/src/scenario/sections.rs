@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fmm_core::accuracy::F32_FLOOR;
 use fmm_core::planar::{self, Blob};
 use fmm_core::{Boundary, Method, PeriodicBox, Precision, Settings, Softening};
 
@@ -27,11 +28,7 @@ pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str
     let (seed, plane) = run(top.section("run"));
     let units = units(top.section("units"), plane);
     let (law, softened) = force(top.section("force"), units, plane);
-    let external = external(top.section("external"), units, law);
-    if plane && external.is_some() {
-        let message = "there are no external fields in the plane".to_string();
-        top.fault("external", message, "run.dimensions is 2", None);
-    }
+    let external = external(top.section("external"), units, law, plane);
     let groups = particles(notes, &mut top, units, law, plane, folder);
     let boundary = boundary(top.section("boundary"), units, &softened, external.is_some());
     let (settings, device) = solver(top.section("solver"), &softened, boundary);
@@ -183,6 +180,12 @@ fn solver(mut s: Section<'_>, softened: &Softened, boundary: Boundary) -> (Setti
         leaf_size: s.integer("leaf_size", 1, 1_000_000).map(|n| n as usize),
         uniform: None,
     };
+    if settings.precision == Precision::F32 && settings.tolerance < F32_FLOOR {
+        let message =
+            format!("solver.precision = \"f32\" does not keep solver.tolerance = {}", number(settings.tolerance));
+        let help = format!("give precision = \"auto\" or \"f64\", or a tolerance from {} on", number(F32_FLOOR));
+        s.fault("precision", message, format!("sums in f32 keep {} at best", number(F32_FLOOR)), Some(help));
+    }
     let device = s.parsed("device", Device::ALLOWED).unwrap_or_default();
     s.close();
     (settings, device)

@@ -125,23 +125,15 @@ fn summary(records: &[Record]) -> Vec<String> {
     for (set, tolerance, here) in groups(records) {
         let about = format!("{set}, {}", number(tolerance));
         for (place, crossing) in crossings(&here) {
-            // Those of 1/r at 1e-3, and of the kernels of the plane at 1e-6.
-            let flat = here.iter().any(|r| !r.text("kernel").is_empty());
-            let (goal, at) = match (place.starts_with("cpu"), flat) {
-                (true, false) => ("2000", 1e-3),
-                (true, true) => ("1500", 1e-6),
-                (false, flat) => ("30000", if flat { 1e-6 } else { 1e-3 }),
-            };
-            let goal = if tolerance == at { format!(" (goal: {goal} or less)") } else { String::new() };
             all.push(match crossing {
                 Crossing::At(n) => {
-                    format!("{about}: on {place} the FMM overtakes the direct sum at N = {:.0}{goal}.", round(n))
+                    format!("{about}: on {place} the FMM overtakes the direct sum at N = {:.0}.", round(n))
                 }
                 Crossing::Before(n) => {
-                    format!("{about}: on {place} the FMM is faster than the direct sum at all N from {n}{goal}.")
+                    format!("{about}: on {place} the FMM is faster than the direct sum at all N from {n}.")
                 }
                 Crossing::After(n) => {
-                    format!("{about}: on {place} the FMM is not faster than the direct sum up to N = {n}{goal}.")
+                    format!("{about}: on {place} the FMM is not faster than the direct sum up to N = {n}.")
                 }
             });
         }
@@ -197,8 +189,7 @@ mod tests {
         ];
         let told = summary(&records);
         // log(1/2) to log(5): the fraction ln 2 / ln 10 of the decade.
-        let first =
-            "uniform, 0.001: on cpu, 2 threads the FMM overtakes the direct sum at N = 2000 (goal: 2000 or less).";
+        let first = "uniform, 0.001: on cpu, 2 threads the FMM overtakes the direct sum at N = 2000.";
         assert_eq!(told[0], first);
         let second = "fmm on cpu, 2 threads ran 5.00 ± 0.500 times faster than direct on cpu, 2 threads, which was extrapolated.";
         assert!(told.len() == 2 && told[1].ends_with(second), "{told:?}");

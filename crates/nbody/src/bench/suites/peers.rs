@@ -92,13 +92,8 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
     };
     let kernel = sweep.preset.kernel();
     let rivals = if kernel.plane().is_some() { &RIVALS_IN_PLANE[..] } else { &RIVALS };
-    let mut sizes = sweep.preset.sizes();
-    if kernel.plane().is_some() && sizes.len() > 2 {
-        // Goals are at the ends, and a rival takes minutes between them.
-        sizes.drain(1..sizes.len() - 1);
-    }
     let mut all = vec![];
-    for n in sizes {
+    for n in sweep.preset.sizes() {
         for set in sweep.preset.sets.iter().filter_map(|s| Set::named(s)) {
             for &(rival, threaded, settings) in rivals {
                 for &threads in &threads[..if threaded { threads.len() } else { 1 }] {
@@ -233,7 +228,10 @@ fn rival(game: &Match, bodies: &Bodies, limits: Limits) -> Result<Option<(Errors
         let told = String::from_utf8_lossy(&output.stderr);
         Fault::new(70, format!("{} {why}: {}", game.rival, told.lines().last().unwrap_or("no reason given")))
     };
-    let line: Value = serde_json::from_slice(&output.stdout).map_err(|_| failed("told no times"))?;
+    // Rivals print lines of their own.
+    let lines = output.stdout.split(|b| *b == b'\n').rev();
+    let line = lines.into_iter().find_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let line = line.filter(Value::is_object).ok_or_else(|| failed("told no times"))?;
     let seconds: Vec<f64> =
         line["seconds"].as_array().map(|a| a.iter().filter_map(Value::as_f64).collect()).unwrap_or_default();
     let bytes = fs::read(out.with_file_name("field-0")).map_err(|_| failed("left no field"))?;
@@ -289,13 +287,12 @@ fn summary(records: &[Record]) -> Vec<String> {
                     continue;
                 };
                 all.push(format!(
-                    "{set}, N = {n}, {threads} {}: the nearest rival is {} at L2 {:.1e}; we are {} times as fast at L2 {:.1e}{}.",
+                    "{set}, N = {n}, {threads} {}: the nearest rival is {} at L2 {:.1e}; we are {} times as fast at L2 {:.1e}.",
                     if threads == 1.0 { "thread" } else { "threads" },
                     least.text("rival"),
                     least.number("rival_l2"),
                     significant(least.number("ratio")),
                     least.number("l2"),
-                    if flat { " (goal: 1.5 or more)" } else { "" }
                 ));
             }
             for (_, _, figures) in ELSEWHERE.iter().filter(|(s, m, _)| !flat && *s == set && *m == n) {
