@@ -3,24 +3,14 @@
 //! `cargo run --release -p fmm-core --example gauss [N] [SIGMA] [TOLERANCE]` sums N uniform points at themselves on one thread;
 //! with a fourth word, `routes`, it compares the choice with each route forced, on four mixed sets of N points in the cube.
 
+#[path = "../tests/common/random.rs"]
+mod random;
+
 use std::time::Instant;
 
 use fmm_core::StageTimes;
 use fmm_core::gauss::{Evaluation, Route, Settings, evaluate};
-
-/// Numbers in [0, 1).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn points<const D: usize>(&mut self, n: usize) -> Vec<[f64; D]> {
-        (0..n).map(|_| std::array::from_fn(|_| self.next())).collect()
-    }
-}
+use random::Random;
 
 /// Seconds that this thread had a processor, where the system tells: other work on the machine does not count.
 fn clock(begun: Instant) -> f64 {

@@ -1,25 +1,11 @@
 //! The fast Gauss transform keeps its tolerance, whatever the points are, on every route.
 
+#[path = "common/random.rs"]
+mod random;
+
 use fmm_core::gauss::{Evaluation, Route, Settings, evaluate};
 use fmm_core::{Error, StageTimes};
-
-/// Numbers in [0, 1).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn points<const D: usize>(&mut self, n: usize) -> Vec<[f64; D]> {
-        (0..n).map(|_| std::array::from_fn(|_| self.next())).collect()
-    }
-
-    fn signed(&mut self, n: usize) -> Vec<f64> {
-        (0..n).map(|_| 2.0 * self.next() - 1.0).collect()
-    }
-}
+use random::Random;
 
 /// G and e at a point, term by term.
 fn direct<const D: usize>(sigma: f64, sources: &[[f64; D]], q: &[f64], y: &[f64; D]) -> (f64, [f64; D]) {

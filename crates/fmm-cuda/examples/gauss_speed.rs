@@ -3,24 +3,18 @@
 //! `cargo run --release -p fmm-cuda --example gauss_speed -- [N ..] [sigma=S] [tolerance=T] [axes=D] [gradient] [precision=f32|f64]` sums N
 //! uniform points in the unit interval, square or cube at themselves, and prints a line of JSON for each.
 
+#[path = "../../fmm-core/tests/common/random.rs"]
+mod random;
+
 use std::time::Instant;
 
 use fmm_core::gauss::{Route, Settings};
 use fmm_core::{Precision, Stage, StageTimes};
 use fmm_cuda::Gpu;
 use fmm_cuda::gauss::{Problem, Transform, evaluate};
+use random::Random;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
-
-/// Numbers in [0, 1).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
 
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);

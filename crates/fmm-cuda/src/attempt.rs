@@ -210,6 +210,10 @@ impl DeviceAttempt<'_> {
 }
 
 impl Attempt for DeviceAttempt<'_> {
+    fn choose(&self, settings: &Settings, problem: Problem, aim: f64) -> Result<Choice, Error> {
+        accuracy::choose_for(settings, problem, policy::aim_of(&problem, aim))
+    }
+
     fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
         self.failed.take().map_or(Ok(()), Err)?;
         if let Some(host) = self.host.filter(|_| self.inputs.released()) {

@@ -1,6 +1,6 @@
 //! Which method a sum on the device has, and its leaves: what differs from the CPU because pairs are cheap here.
 
-use fmm_core::accuracy::{self, Problem};
+use fmm_core::accuracy::{self, Kind, Problem};
 use fmm_core::{Choice, Error, Family, Method, Precision, Settings};
 
 /// The most bodies of a direct sum: the number of keys, a power of two, is a 32-bit number.
@@ -11,6 +11,10 @@ const CHEAP_PAIRS: f64 = 4e9;
 
 /// The most bodies that have leaves of the fastest size.
 const MANY: usize = 1 << 28;
+
+/// From how many bodies on the guard's sample is small, and the share of the tolerance that it then finds below its limit.
+const SCATTERING: usize = 4_000_000;
+const SURE: f64 = 0.75;
 
 /// The settings with method and leaf size resolved for the device.
 ///
@@ -49,6 +53,12 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
     Ok(Settings { leaf_size, ..with(method) })
 }
 
+/// What the tables are read at to keep `aim` of `problem`. Of so many bodies the guard's sample is its smallest and scatters by a fifth: where bodies are
+/// clustered, whose sums cost most, an order that just keeps the tolerance would be refused as often as not, and the sum be done twice.
+pub fn aim_of(problem: &Problem, aim: f64) -> f64 {
+    if problem.kind == Kind::Clustered && problem.sources.min(problem.targets) >= SCATTERING { SURE * aim } else { aim }
+}
+
 /// Leaves of about the fastest size.
 fn leaf_size(choice: &Choice) -> usize {
     if choice.method == Method::Treecode || choice.precision == Precision::F32 {
@@ -61,7 +71,7 @@ fn leaf_size(choice: &Choice) -> usize {
 /// How many bodies the leaves of `choice`, of which none holds more than its leaf size, hold at best.
 pub fn best_leaf(choice: &Choice) -> f64 {
     let most = choice.leaf_size as f64;
-    balanced(choice).clamp(0.2 * most, 0.5 * most)
+    balanced(choice).clamp(0.25 * most, 0.5 * most)
 }
 
 /// Bodies of a leaf whose pairs cost what the 189/27 translations a pair of near cells do.

@@ -1,6 +1,9 @@
 //! Sums of Gaussians on the device: points in boxes as on the CPU, every route within the tolerance of direct sums, and one hash of a hundred
 //! repeats.
 
+#[path = "../../fmm-core/tests/common/random.rs"]
+mod random;
+
 mod common;
 
 use common::gpu;
@@ -12,24 +15,7 @@ use fmm_cuda::gauss::workload::Evaluations;
 use fmm_cuda::gauss::{Problem, Transform, evaluate};
 use fmm_cuda::planar::workload::{Translations, Version};
 use fmm_cuda::{DeviceWork, Gpu};
-
-/// Numbers in [0, 1).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn points<const D: usize>(&mut self, n: usize) -> Vec<[f64; D]> {
-        (0..n).map(|_| std::array::from_fn(|_| self.next())).collect()
-    }
-
-    fn signed(&mut self, n: usize) -> Vec<f64> {
-        (0..n).map(|_| 2.0 * self.next() - 1.0).collect()
-    }
-}
+use random::Random;
 
 fn sum<const D: usize>(
     gpu: &Gpu,

@@ -2,16 +2,15 @@
 
 use rayon::prelude::*;
 
-use super::evaluate::{Evaluation, in_rows, sum};
+use super::evaluate::{Evaluation, Summed};
 use super::guard::{self, Sample};
-use super::schedule::Bodies;
 use crate::accuracy::{Kind, Problem};
 use crate::boundary::{Moments, PeriodicBox};
 use crate::contract::Attempt;
 use crate::ewald::{self, At};
 use crate::plan::Plan;
 use crate::tree::Cube;
-use crate::{Choice, Error, Method, Precision, Settings, Softening, Stage, StageTimes};
+use crate::{Choice, Error, Method, Settings, Softening, Stage, StageTimes};
 
 /// What a choice depends on, for bodies in a box.
 pub fn problem(cell: &PeriodicBox, sources: &[[f64; 3]], strengths: &[f64], targets: usize) -> Problem {
@@ -40,11 +39,7 @@ pub struct BoxedAttempt<'a> {
 /// The present result.
 #[derive(Default)]
 struct Done {
-    potential: Vec<f64>,
-    field: Vec<[f64; 3]>,
-    coincident_pairs: u64,
-    /// Targets, and how much of their force the last degree makes: see [`truncation`](super::truncation).
-    shares: Vec<(u32, f64)>,
+    summed: Summed,
     softening: Softening,
     tolerance: f64,
 }
@@ -67,13 +62,13 @@ impl<'a> BoxedAttempt<'a> {
 
     /// The last result.
     pub fn evaluation(self, choice: Choice) -> Evaluation {
-        let Done { potential, field, coincident_pairs, .. } = self.done;
+        let Summed { potential, field, coincident_pairs, .. } = self.done.summed;
         Evaluation { potential, field, choice, coincident_pairs }
     }
 
     /// Adds what is not harmonic of tin foil's potential, (2π/3V) Σ q |x − x_j|² (de Leeuw, Perram & Smith 1980), and the surroundings.
     fn finish(&mut self) {
-        let Done { potential, field, .. } = &mut self.done;
+        let Summed { potential, field, .. } = &mut self.done.summed;
         let middle = self.cell.side.map(|s| 0.5 * s);
         let moments = Moments::of(&self.wrapped, self.strengths, middle);
         let c = 2.0 * std::f64::consts::PI / (3.0 * self.cell.volume());
@@ -92,31 +87,19 @@ impl Attempt for BoxedAttempt<'_> {
     fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
         let times = &mut self.times;
         let targets = self.wrapped_targets.as_deref();
-        self.done = Done { softening: settings.softening, tolerance: settings.tolerance, ..Done::default() };
+        let (softening, tolerance) = (settings.softening, settings.tolerance);
         if choice.method == Method::Direct {
             let at = self.targets.map_or(At::Sources, At::Points);
-            let ewald =
-                || ewald::evaluate(&self.cell, settings.softening, ewald::EXACT, self.sources, self.strengths, at);
-            let sums = times.time(Stage::P2P, ewald);
+            let ewald = || ewald::evaluate(&self.cell, softening, ewald::EXACT, self.sources, self.strengths, at);
+            let ewald::Sums { potential, field, .. } = times.time(Stage::P2P, ewald);
             let coincident_pairs = times.time_more(Stage::P2P, || coincident_pairs(&self.wrapped));
-            self.done = Done {
-                potential: sums.potential,
-                field: sums.field,
-                coincident_pairs,
-                ..std::mem::take(&mut self.done)
-            };
+            let summed = Summed { potential, field, coincident_pairs, shares: vec![] };
+            self.done = Done { summed, softening, tolerance };
             return Ok(());
         }
         let plan = Plan::in_box(settings, choice, self.cell.side, &self.wrapped, targets, times);
-        let bodies = times.time_more(Stage::Tree, || Bodies::new(&plan, &self.wrapped, self.strengths, targets));
-        let (sorted, mut shares) = match plan.choice.precision {
-            Precision::F32 => sum::<f32>(settings, &plan, &bodies, times),
-            _ => sum::<f64>(settings, &plan, &bodies, times),
-        };
-        let (potential, field) = times.time_more(Stage::Output, || in_rows(&plan.targets.order, &sorted));
-        let coincident_pairs = plan.source_tree().coincident_pairs;
-        shares.iter_mut().for_each(|s| s.0 = plan.targets.order[s.0 as usize]);
-        self.done = Done { potential, field, coincident_pairs, shares, ..std::mem::take(&mut self.done) };
+        let summed = Summed::of(settings, &plan, &self.wrapped, self.strengths, targets, times);
+        self.done = Done { summed, softening, tolerance };
         let start = std::time::Instant::now();
         self.finish();
         self.times.add_calls(Stage::Lattice, start.elapsed().as_secs_f64(), 0);
@@ -125,14 +108,15 @@ impl Attempt for BoxedAttempt<'_> {
 
     fn error(&mut self) -> f64 {
         let BoxedAttempt { cell, sources, strengths, targets, times, done, .. } = self;
-        let sample = Sample::new(targets.unwrap_or(sources).len(), &done.shares);
+        let Summed { potential, field, shares, .. } = &done.summed;
+        let sample = Sample::new(targets.unwrap_or(sources).len(), shares);
         let chosen: Vec<usize> = sample.places().collect();
         times.time(Stage::Guard, || {
             let points: Option<Vec<[f64; 3]>> = targets.map(|t| chosen.iter().map(|&i| t[i]).collect());
             let at = points.as_ref().map_or(At::Some(&chosen), |p| At::Points(p));
             let exact = ewald::evaluate(cell, done.softening, GUARD * done.tolerance, sources, strengths, at);
-            let fields: Vec<[f64; 3]> = chosen.iter().map(|&i| done.field[i]).collect();
-            let potentials: Vec<f64> = chosen.iter().map(|&i| done.potential[i]).collect();
+            let fields: Vec<[f64; 3]> = chosen.iter().map(|&i| field[i]).collect();
+            let potentials: Vec<f64> = chosen.iter().map(|&i| potential[i]).collect();
             guard::of_box(&sample, &exact, &potentials, &fields)
         })
     }

@@ -7,6 +7,7 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use super::by_class::ByClass;
 use super::simd::{Task, Vector};
 use crate::expansion::{Expansion, Translation, matrix as matrix_of};
 use crate::lists::Classes;
@@ -63,12 +64,12 @@ impl<T: Real> Operators<T> {
     }
 }
 
-/// M2L of one block of target cells: (class, target within the block, source cell), sorted by class.
+/// M2L of one block of target cells.
 pub struct Multiply<'a, T> {
     /// All matrices.
     pub operators: &'a Operators<T>,
     /// The pairs.
-    pub pairs: &'a [(u32, u32, u32)],
+    pub pairs: &'a ByClass,
     /// Multipoles of all source cells.
     pub sources: &'a [T],
     /// Local expansions of the block, which the results are added to.
@@ -95,13 +96,13 @@ impl<T: Real> Multiply<'_, T> {
         let n = self.operators.n;
         let block = ROWS * T::WIDTH;
         let mut image = vec![T::ZERO; block];
-        for same_class in self.pairs.chunk_by(|a, b| a.0 == b.0) {
-            let matrix = &self.operators.matrices[same_class[0].0 as usize];
+        for (class, same_class) in self.pairs.runs() {
+            let matrix = &self.operators.matrices[class as usize];
             for batch in same_class.chunks(PAIRS) {
                 // Idle places repeat the first pair.
                 let mut from = [&self.sources[..n]; PAIRS];
                 for k in 0..PAIRS {
-                    let source = batch[if k < batch.len() { k } else { 0 }].2 as usize;
+                    let source = batch[if k < batch.len() { k } else { 0 }].1 as usize;
                     from[k] = &self.sources[source * n..(source + 1) * n];
                 }
                 for (b, columns) in matrix.chunks_exact(n * block).enumerate() {
@@ -111,7 +112,7 @@ impl<T: Real> Multiply<'_, T> {
                         for r in 0..ROWS {
                             sums[r].store(&mut image[r * T::WIDTH..]);
                         }
-                        let target = &mut self.targets[pair.1 as usize * n..(pair.1 as usize + 1) * n][range.clone()];
+                        let target = &mut self.targets[pair.0 as usize * n..(pair.0 as usize + 1) * n][range.clone()];
                         for (t, i) in target.iter_mut().zip(&image) {
                             *t += *i;
                         }

@@ -98,13 +98,35 @@ struct CpuAttempt<'a> {
     done: Option<Summed>,
 }
 
-/// The present result.
-struct Summed {
-    potential: Vec<f64>,
-    field: Vec<[f64; 3]>,
-    coincident_pairs: u64,
+/// The sums of one choice, in the order of the targets.
+#[derive(Default)]
+pub(super) struct Summed {
+    pub potential: Vec<f64>,
+    pub field: Vec<[f64; 3]>,
+    pub coincident_pairs: u64,
     /// Targets, and how much of their force the last degree makes: see [`truncation`](super::truncation).
-    shares: Vec<(u32, f64)>,
+    pub shares: Vec<(u32, f64)>,
+}
+
+impl Summed {
+    /// What `plan` comes to.
+    pub fn of(
+        settings: &Settings,
+        plan: &Plan<3>,
+        sources: &[[f64; 3]],
+        strengths: &[f64],
+        targets: Option<&[[f64; 3]]>,
+        times: &mut StageTimes,
+    ) -> Self {
+        let bodies = times.time_more(Stage::Tree, || Bodies::new(plan, sources, strengths, targets));
+        let (sorted, mut shares) = match plan.choice.precision {
+            Precision::F32 => sum::<f32>(settings, plan, &bodies, times),
+            _ => sum::<f64>(settings, plan, &bodies, times),
+        };
+        let (potential, field) = times.time_more(Stage::Output, || in_rows(&plan.targets.order, &sorted));
+        shares.iter_mut().for_each(|s| s.0 = plan.targets.order[s.0 as usize]);
+        Summed { potential, field, coincident_pairs: plan.source_tree().coincident_pairs, shares }
+    }
 }
 
 impl Attempt for CpuAttempt<'_> {
@@ -113,15 +135,7 @@ impl Attempt for CpuAttempt<'_> {
         let cube = if self.fits { accuracy::fit(cube, &problem, accuracy::best_leaf(&choice)) } else { cube };
         let times = &mut *self.times;
         let plan = Plan::new(settings, choice, cube, sources, targets, times);
-        let bodies = times.time_more(Stage::Tree, || Bodies::new(&plan, sources, strengths, targets));
-        let (sorted, mut shares) = match plan.choice.precision {
-            Precision::F32 => sum::<f32>(settings, &plan, &bodies, times),
-            _ => sum::<f64>(settings, &plan, &bodies, times),
-        };
-        let (potential, field) = times.time_more(Stage::Output, || in_rows(&plan.targets.order, &sorted));
-        let coincident_pairs = plan.source_tree().coincident_pairs;
-        shares.iter_mut().for_each(|s| s.0 = plan.targets.order[s.0 as usize]);
-        self.done = Some(Summed { potential, field, coincident_pairs, shares });
+        self.done = Some(Summed::of(settings, &plan, sources, strengths, targets, times));
         Ok(())
     }
 
@@ -135,7 +149,7 @@ impl Attempt for CpuAttempt<'_> {
 }
 
 /// Potential and field of targets `sorted` by a tree, in the rows' order: row `order[k]` gets the sum `k`.
-pub(super) fn in_rows(order: &[u32], sorted: &[Sum<3>]) -> (Vec<f64>, Vec<[f64; 3]>) {
+fn in_rows(order: &[u32], sorted: &[Sum<3>]) -> (Vec<f64>, Vec<[f64; 3]>) {
     // Relaxed stores cost no more than plain ones, and all cores may scatter.
     let place: Vec<AtomicU32> = order.par_iter().map(|_| AtomicU32::new(0)).collect();
     order.par_iter().enumerate().for_each(|(k, &row)| place[row as usize].store(k as u32, Ordering::Relaxed));
@@ -146,7 +160,7 @@ pub(super) fn in_rows(order: &[u32], sorted: &[Sum<3>]) -> (Vec<f64>, Vec<[f64; 
 }
 
 /// The sums of a plan in the order of its targets, and where its expansions err most.
-pub(super) fn sum<T: Real>(
+fn sum<T: Real>(
     settings: &Settings,
     plan: &Plan<3>,
     bodies: &Bodies<3>,

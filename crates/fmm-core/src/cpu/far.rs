@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::by_class::{ByClass, Shifted};
 use super::dense::Multiply;
 use super::near::Scratch;
 use super::simd::{Task, Vector, dispatch};
@@ -70,12 +71,13 @@ pub(super) enum Shift {
     L2L,
 }
 
-/// Translations of one block of target cells: (class or octant, target within the block, source cell), sorted.
+/// Translations of one block of target cells.
 pub(super) struct Translate<'a, T, E, const D: usize> {
     pub expansion: &'a E,
     pub shift: Shift,
     pub level: usize,
-    pub pairs: &'a [(u32, u32, u32)],
+    /// By class, or by octant.
+    pub pairs: &'a ByClass,
     pub sources: &'a [T],
     /// The cell whose coefficients come first in `sources`.
     pub first_source: usize,
@@ -90,19 +92,19 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Task<T> for Translate<'_, T, E
         let (n, w) = (self.expansion.len(), T::WIDTH);
         let mut lanes = vec![V::zero(); n];
         let mut scratch = vec![];
-        for same_class in self.pairs.chunk_by(|a, b| a.0 == b.0) {
+        for (class, same_class) in self.pairs.runs() {
             for batch in same_class.chunks(w) {
                 let mut from = [&self.sources[..n]; 16];
                 for lane in 0..w {
                     // Idle lanes repeat the first pair: any finite numbers would do.
-                    let source = batch[if lane < batch.len() { lane } else { 0 }].2 as usize - self.first_source;
+                    let source = batch[if lane < batch.len() { lane } else { 0 }].1 as usize - self.first_source;
                     from[lane] = &self.sources[source * n..(source + 1) * n];
                 }
                 gather(&from[..w], &mut lanes);
                 match self.shift {
-                    Shift::M2M => self.expansion.m2m(batch[0].0 as u8, &mut lanes, &mut scratch),
-                    Shift::M2L => self.expansion.m2l(batch[0].0, self.level, &mut lanes, &mut scratch),
-                    Shift::L2L => self.expansion.l2l(batch[0].0 as u8, &mut lanes, &mut scratch),
+                    Shift::M2M => self.expansion.m2m(class as u8, &mut lanes, &mut scratch),
+                    Shift::M2L => self.expansion.m2l(class, self.level, &mut lanes, &mut scratch),
+                    Shift::L2L => self.expansion.l2l(class as u8, &mut lanes, &mut scratch),
                 }
                 scatter(&mut lanes, batch, self.targets);
             }
@@ -132,13 +134,13 @@ fn gather<T: Real, V: Vector<Scalar = T>>(from: &[&[T]], lanes: &mut [V]) {
 
 /// Adds the lanes to the targets of a batch; they are not the same afterwards.
 #[inline(always)]
-fn scatter<T: Real, V: Vector<Scalar = T>>(lanes: &mut [V], batch: &[(u32, u32, u32)], targets: &mut [T]) {
+fn scatter<T: Real, V: Vector<Scalar = T>>(lanes: &mut [V], batch: &[Shifted], targets: &mut [T]) {
     let (n, w) = (lanes.len(), T::WIDTH);
     let whole = n / w * w;
     for k in (0..whole).step_by(w) {
         V::transpose(&mut lanes[k..k + w]);
         for (lane, pair) in batch.iter().enumerate() {
-            let target = &mut targets[pair.1 as usize * n + k..][..w];
+            let target = &mut targets[pair.0 as usize * n + k..][..w];
             V::load(target).add(lanes[k + lane]).store(target);
         }
     }
@@ -146,7 +148,7 @@ fn scatter<T: Real, V: Vector<Scalar = T>>(lanes: &mut [V], batch: &[(u32, u32, 
     for k in whole..n {
         lanes[k].store(&mut one);
         for (lane, pair) in batch.iter().enumerate() {
-            targets[pair.1 as usize * n + k] += one[lane];
+            targets[pair.0 as usize * n + k] += one[lane];
         }
     }
 }
@@ -171,7 +173,8 @@ pub fn p2m<T: Real, E: Expansion<T, D>, const D: usize>(
 /// Number of target cells whose translations are sorted by class together: enough pairs a class to fill the lanes, few
 /// enough coefficients to stay in the second-level cache.
 fn block_len(coefficients: usize, bytes: usize) -> usize {
-    (512 * 1024 / (coefficients * bytes)).clamp(32, 1024)
+    let most = std::env::var("NB_BLOCK").ok().and_then(|s| s.parse().ok()).unwrap_or(1024);
+    (512 * 1024 / (coefficients * bytes)).clamp(32, most)
 }
 
 /// M2M from the deepest level to the root.
@@ -184,10 +187,9 @@ pub fn m2m<T: Real, E: Expansion<T, D>, const D: usize>(expansion: &E, tree: &Tr
         let block = block_len(n, size_of::<T>());
         above.par_chunks_mut(block * n).enumerate().for_each(|(b, targets)| {
             let first = parents.start + b * block;
-            let mut pairs: Vec<(u32, u32, u32)> = (0..targets.len() / n)
-                .flat_map(|t| tree.child_range(first + t).map(move |c| (u32::from(tree.octant[c]), t as u32, c as u32)))
-                .collect();
-            pairs.sort_by_key(|p| p.0);
+            let octant = |c: usize| u32::from(tree.octant[c]);
+            let of = |t: usize| tree.child_range(first + t).map(move |c| (octant(c), t as u32, c as u32));
+            let pairs = ByClass::new(1 << D, || (0..targets.len() / n).flat_map(of));
             let (shift, sources) = (Shift::M2M, &*children);
             dispatch(Translate { expansion, shift, level, pairs: &pairs, sources, first_source: parents.end, targets });
         });
@@ -205,10 +207,8 @@ pub fn l2l<T: Real, E: Expansion<T, D>, const D: usize>(expansion: &E, tree: &Tr
         let block = block_len(n, size_of::<T>());
         below[..children.len() * n].par_chunks_mut(block * n).enumerate().for_each(|(b, targets)| {
             let first = children.start + b * block;
-            let mut pairs: Vec<(u32, u32, u32)> = (0..targets.len() / n)
-                .map(|t| (u32::from(tree.octant[first + t]), t as u32, tree.parent[first + t]))
-                .collect();
-            pairs.sort_by_key(|p| p.0);
+            let of = |t: usize| (u32::from(tree.octant[first + t]), t as u32, tree.parent[first + t]);
+            let pairs = ByClass::new(1 << D, || (0..targets.len() / n).map(of));
             dispatch(Translate { expansion, shift: Shift::L2L, level, pairs: &pairs, sources, first_source, targets });
         });
     }
@@ -239,34 +239,14 @@ pub fn m2l<T: Real, E: Expansion<T, D>, const D: usize>(
     }
     let operators = if list.pairs.is_empty() { None } else { expansion.matrices() };
     blocks.into_par_iter().with_max_len(1).for_each(|(level, cells, targets)| {
-        let pairs = sort_by_class(&cells, list, classes);
+        let row = |(t, cell)| list.row(cell).iter().map(move |pair| (pair.class, t, pair.source));
+        let pairs = ByClass::new(classes, || (0..).zip(cells.clone()).flat_map(row));
         if let Some(operators) = operators.as_deref() {
             return dispatch(Multiply { operators, pairs: &pairs, sources: multipoles, targets });
         }
         let (shift, sources) = (Shift::M2L, multipoles);
         dispatch(Translate { expansion, shift, level, pairs: &pairs, sources, first_source: 0, targets });
     });
-}
-
-/// The pairs of a block of cells by class, then in the order of the lists: a counting sort.
-fn sort_by_class(cells: &Range<usize>, list: &Csr, classes: usize) -> Vec<(u32, u32, u32)> {
-    let all = &list.pairs[list.start[cells.start] as usize..list.start[cells.end] as usize];
-    let mut place = vec![0u32; classes + 1];
-    for pair in all {
-        place[pair.class as usize + 1] += 1;
-    }
-    for c in 0..classes {
-        place[c + 1] += place[c];
-    }
-    let mut sorted = vec![(0, 0, 0); all.len()];
-    for (t, cell) in cells.clone().enumerate() {
-        for pair in list.row(cell) {
-            let at = &mut place[pair.class as usize];
-            sorted[*at as usize] = (pair.class, t as u32, pair.source);
-            *at += 1;
-        }
-    }
-    sorted
 }
 
 /// P2L: the bodies of large leaves to the local expansions of small cells.

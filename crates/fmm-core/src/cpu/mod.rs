@@ -1,6 +1,7 @@
 //! Execution on the cores of this machine.
 
 mod boxed;
+mod by_class;
 pub mod counted;
 pub mod dense;
 mod evaluate;

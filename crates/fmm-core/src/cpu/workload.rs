@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::by_class::ByClass;
 use super::counted::{Counting, count};
 use super::dense::{Multiply, Operators};
 use super::far::{Shift, Translate};
@@ -128,7 +129,7 @@ struct Workload<T> {
     far: [Vec<T>; 3],
     q: Vec<T>,
     sums: [Vec<T>; 4],
-    pairs: Vec<(u32, u32, u32)>,
+    pairs: ByClass,
     sources: Vec<T>,
     targets: Vec<T>,
 }
@@ -170,10 +171,10 @@ impl<T: Counting> Workload<T> {
             far: points(4.0),
             q: (0..SOURCES).map(number(1.0, 1.0)).collect(),
             sums: [const { Vec::new() }; 4].map(|_: Vec<T>| vec![T::ZERO; LEAF]),
-            pairs: classes_of_pairs
-                .iter()
-                .flat_map(|&c| cells.clone().map(move |t| (c, t, (t * 7 + c) % PAIRS as u32)))
-                .collect(),
+            pairs: ByClass::new(classes.len().max(8), || {
+                let of = |&c| cells.clone().map(move |t| (c, t, (t * 7 + c) % PAIRS as u32));
+                classes_of_pairs.iter().flat_map(of)
+            }),
             sources: (0..n * PAIRS).map(number(1.0, 0.0)).collect(),
             targets: vec![T::ZERO; n * PAIRS],
         })
