@@ -1,6 +1,6 @@
 //! Which method a sum on the device has, and its leaves: what differs from the CPU because pairs are cheap here.
 
-use fmm_core::accuracy::{self, Kind, Problem};
+use fmm_core::accuracy::{self, F32_FLOOR, Kind, Problem};
 use fmm_core::{Choice, Error, Family, Method, Precision, Settings};
 
 /// The most bodies of a direct sum: the number of keys, a power of two, is a 32-bit number.
@@ -15,6 +15,8 @@ const MANY: usize = 1 << 28;
 /// From how many bodies on the guard's sample is small, and the share of the tolerance that it then finds below its limit.
 const SCATTERING: usize = 4_000_000;
 const SURE: f64 = 0.75;
+/// The same below what single precision keeps.
+const SURE_DOUBLE: f64 = 0.25;
 
 /// The settings with method and leaf size resolved for the device.
 ///
@@ -53,10 +55,12 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
     Ok(Settings { leaf_size, ..with(method) })
 }
 
-/// What the tables are read at to keep `aim` of `problem`. Of so many bodies the guard's sample is its smallest and scatters by a fifth: where bodies are
-/// clustered, whose sums cost most, an order that just keeps the tolerance would be refused as often as not, and the sum be done twice.
+/// What the tables are read at to keep `aim` of `problem`. Of so many bodies the guard's sample is its smallest and scatters by a fifth: where
+/// bodies are clustered, whose sums cost most, an order that just keeps the tolerance would be refused as often as not, and the sum be done
+/// twice. In double precision the few bodies far outside, which a sample may miss, err by more than the tables say (docs/performance.md).
 pub fn aim_of(problem: &Problem, aim: f64) -> f64 {
-    if problem.kind == Kind::Clustered && problem.sources.min(problem.targets) >= SCATTERING { SURE * aim } else { aim }
+    let sure = if aim < F32_FLOOR { SURE_DOUBLE } else { SURE };
+    if problem.kind == Kind::Clustered && problem.sources.min(problem.targets) >= SCATTERING { sure * aim } else { aim }
 }
 
 /// Leaves of about the fastest size.

@@ -61,7 +61,8 @@ fn own_pairs_and_coincident_points() {
 fn pairs_next_to_nothing_apart_are_no_coincident_ones() {
     let close = "x,y,q,qi\n0,0,1,2\n0,1e-160,3,4\n1,1,0,0\n";
     let wide = "x,y,q\n1e200,0,1\n0,0,1\n0,1,1\n1,1,2\n";
-    let folder = Folder::with(&[("close.csv", close), ("wide.csv", wide)]);
+    let blobs = "x,y,q\n0,0,-1\n0,1e-160,-1\n1,0,0\n";
+    let folder = Folder::with(&[("close.csv", close), ("wide.csv", wide), ("blobs.csv", blobs)]);
     for method in ["direct", "fmm"] {
         let rows = |kernel: &str, file: &str| {
             folder.table(&format!("--kernel {kernel} --sources {file} --method {method} --quiet --check")).1
@@ -84,12 +85,11 @@ fn pairs_next_to_nothing_apart_are_no_coincident_ones() {
         "{}",
         stderr(&out)
     );
-    let out = folder.eval("--kernel log --sources wide.csv --softening gaussian:1e-50");
-    assert!(
-        code(&out) == 2 && stderr(&out).contains("length of the blobs = 1e-50 is outside 0, or"),
-        "{}",
-        stderr(&out)
-    );
+    // Blobs far smaller than the set: at a distance of 1e-5 σ the field is r/(2σ²), and of the algebraic one 2r/ε².
+    for (core, expected) in [("gaussian", 5e149), ("algebraic", 2e150)] {
+        let (_, rows) = folder.table(&format!("--kernel log --sources blobs.csv --softening {core}:1e-155 --check"));
+        assert!((rows[1][2] / expected - 1.0).abs() < 1e-9 && rows[0][2] == -rows[1][2], "{core}: {rows:?}");
+    }
 }
 
 #[test]

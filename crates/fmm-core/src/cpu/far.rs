@@ -173,8 +173,7 @@ pub fn p2m<T: Real, E: Expansion<T, D>, const D: usize>(
 /// Number of target cells whose translations are sorted by class together: enough pairs a class to fill the lanes, few
 /// enough coefficients to stay in the second-level cache.
 fn block_len(coefficients: usize, bytes: usize) -> usize {
-    let most = std::env::var("NB_BLOCK").ok().and_then(|s| s.parse().ok()).unwrap_or(1024);
-    (512 * 1024 / (coefficients * bytes)).clamp(32, most)
+    (512 * 1024 / (coefficients * bytes)).clamp(32, 1024)
 }
 
 /// M2M from the deepest level to the root.

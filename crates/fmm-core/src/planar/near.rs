@@ -21,6 +21,13 @@ fn smallest<T: Real>() -> f64 {
     if T::WIDTH > f64::WIDTH { 1e-36 } else { 1e-290 }
 }
 
+/// The unit of a leaf, moved to where squares of the core and of other lengths are both numbers: the core is 10 binary digits long at most, and
+/// 2⁻²³² at least, whose inverse square times that of the farthest distance is one too.
+fn in_reach_of(core: f64, exponent: i32) -> i32 {
+    let own = core.log2() as i32;
+    exponent.clamp(own - 10, own + 232)
+}
+
 /// A pair in units of a leaf: f with K' = f d, and twice the potential of a unit strength.
 pub trait Pair<V: Vector>: Copy {
     /// Whether pairs at distance zero contribute nothing at all.
@@ -298,7 +305,7 @@ impl Near<'_> {
         let widest = row.iter().map(|&c| sources.exponent[c as usize]).fold(targets.exponent[leaf], i32::max);
         let exponent = if single { widest } else { targets.exponent[leaf] };
         let core = self.blob.length();
-        let exponent = if core > 0.0 { exponent.max(core.log2() as i32 - 10) } else { exponent };
+        let exponent = if core > 0.0 { in_reach_of(core, exponent) } else { exponent };
         let (unit, scale) = (power(exponent), power(-exponent));
         let centre = if single { [targets.centre[0][leaf], targets.centre[1][leaf]] } else { [0.0; 2] };
         let Scratch { targets: at, sources: from, totals } = scratch;

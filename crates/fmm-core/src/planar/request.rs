@@ -6,9 +6,6 @@ use crate::accuracy::{Kind, Problem as Size, Strengths};
 use crate::cpu::power_of_two_below;
 use crate::{Error, Settings, Softening};
 
-/// The shortest core beside the extent of the points: its square is still a number.
-const SHORTEST: f64 = 1e-140;
-
 /// A sum in the plane without its points, checked.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -51,10 +48,6 @@ impl Request {
         let settings = settings.clone().simplified();
         if settings.softening != Softening::None {
             return Err(Error::Unsupported("softenings of three dimensions have no meaning in the plane".into()));
-        }
-        if blob.length() > 0.0 && blob.length() < SHORTEST * extent {
-            let (value, range) = (blob.length(), "0, or 1e-140 of the extent of the points and more");
-            return Err(Error::Range { what: "length of the blobs", value, range });
         }
         let complex = strengths.len() > 1;
         if kernel == Kernel::Log && complex {

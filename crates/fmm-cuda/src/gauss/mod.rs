@@ -6,7 +6,9 @@
 
 mod boxes;
 mod near;
+mod place;
 mod policy;
+mod polynomials;
 mod series;
 pub mod view;
 pub mod workload;
@@ -24,7 +26,8 @@ use crate::direct::fits;
 use crate::geometry::{Work, launch};
 use boxes::{DeviceBoxes, Given, Scratch};
 use near::Near;
-use series::{Place, Series};
+use place::Place;
+use series::Series;
 use view::{GaussReturnView, THREADS};
 
 /// What is to be summed.

@@ -4,7 +4,7 @@ use cust::memory::DevicePointer;
 use fmm_core::gauss::Plan;
 use fmm_core::{Error, Precision};
 
-use super::series::{Place, launch_tasks, tasks};
+use super::place::{Place, launch_tasks, tasks};
 use super::view::{GaussView, NEAR_WARPS};
 use crate::Gpu;
 use crate::buffer::Buffer;

@@ -1,12 +1,13 @@
 //! Series on the device: the stages of fmm-core's `gauss/execute.rs` but P2P, in double precision.
 
-use cust::memory::DevicePointer;
 use fmm_core::gauss::Plan;
-use fmm_core::gauss::boxes::{MARGIN, Occupied};
+use fmm_core::gauss::boxes::MARGIN;
 use fmm_core::gauss::translate::translation;
 use fmm_core::{Error, Stage};
 
-use super::view::{BATCH, GATHER_THREADS, GaussPoint, GaussView, HELD, SPREAD_POINTS, SPREAD_THREADS, THREADS};
+use super::place::{Place, launch_tasks, tasks};
+use super::polynomials::polynomials;
+use super::view::{BATCH, GATHER_THREADS, GaussView, HELD, SPREAD_POINTS, SPREAD_THREADS, THREADS};
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::clock::Clock;
@@ -18,91 +19,6 @@ const CHUNK: usize = 2048;
 /// The highest order, and the smallest tolerance, for which Hermite series become polynomials: their terms are then up to 50 times
 /// as large as their sum along each axis.
 const POLYNOMIAL: (usize, f64) = (16, 1e-9);
-
-/// Points on the device, and where their sums go.
-#[derive(Clone, Copy)]
-pub struct Place {
-    /// Sources in the order of their boxes, and the centres of these.
-    pub sources: DevicePointer<GaussPoint>,
-    /// Centres of the boxes of sources.
-    pub source_centres: DevicePointer<GaussPoint>,
-    /// Targets in the order of their boxes.
-    pub targets: DevicePointer<GaussPoint>,
-    /// Centres of the boxes of targets.
-    pub target_centres: DevicePointer<GaussPoint>,
-    /// `[targets][values]`
-    pub out: DevicePointer<f64>,
-    /// 1, and an axis each where derivatives are wanted.
-    pub values: usize,
-    /// Axes.
-    pub axes: usize,
-    /// 1/σ.
-    pub scale: f64,
-    /// Of strengths in single precision.
-    pub strength: f64,
-}
-
-impl Place {
-    /// What all operators take.
-    pub fn view(&self) -> GaussView {
-        let (none, points) = (DevicePointer::null(), DevicePointer::null());
-        GaussView {
-            points,
-            sources: points,
-            centre: points,
-            other: points,
-            tasks: DevicePointer::null(),
-            start: DevicePointer::null(),
-            list: DevicePointer::null(),
-            matrix: none,
-            used: DevicePointer::null(),
-            roots: none,
-            series: none,
-            before: none,
-            out: self.out,
-            scale: self.scale,
-            strength: self.strength,
-            order: 1,
-            width: HELD as u32,
-            terms: 1,
-            axes: self.axes as u32,
-            values: self.values as u32,
-            count: 0,
-            reach: 0,
-            fresh: 0,
-        }
-    }
-}
-
-/// Tasks of up to `most` points: place of the series, box, first point, one past the last.
-pub fn tasks<const D: usize>(
-    boxes: impl Iterator<Item = (usize, usize)>,
-    all: &Occupied<D>,
-    most: usize,
-) -> Vec<[u32; 4]> {
-    let pieces = |(place, b): (usize, usize)| {
-        let range = all.range(b);
-        let end = range.end;
-        range.step_by(most).map(move |first| [place, b, first, end.min(first + most)].map(|x| x as u32))
-    };
-    boxes.flat_map(pieces).collect()
-}
-
-/// Queues a kernel, unless there is nothing to do.
-pub fn launch_tasks(
-    gpu: &Gpu,
-    name: &str,
-    blocks: usize,
-    threads: usize,
-    shared: usize,
-    view: &GaussView,
-) -> Result<(), Error> {
-    if blocks == 0 {
-        return Ok(());
-    }
-    // SAFETY: all arrays have the lengths that the view says.
-    unsafe { gpu.kernels().launch_with(gpu.stream(), name, blocks as u32, (threads as u32, shared), view) }
-}
 
 /// One pass of M2L.
 #[derive(Default)]
@@ -464,35 +380,4 @@ fn scale(gpu: &Gpu, view: GaussView, boxes: usize) -> Result<(), Error> {
 fn padded(matrix: &[f64], order: usize) -> Vec<f64> {
     let row = |r: &[f64]| r.iter().copied().chain(std::iter::repeat_n(0.0, width(order) - order)).collect::<Vec<_>>();
     matrix.chunks_exact(order).flat_map(row).collect()
-}
-
-/// He_n/√n! in powers: row n has the coefficients of z^m.
-pub fn polynomials(order: usize) -> Vec<f64> {
-    let mut all = vec![0.0; order * order];
-    all[0] = 1.0;
-    for n in 0..order - 1 {
-        let root = (n as f64 + 1.0).sqrt();
-        for m in 0..order {
-            let below = if n > 0 { (n as f64).sqrt() * all[(n - 1) * order + m] } else { 0.0 };
-            let shifted = if m > 0 { all[n * order + m - 1] } else { 0.0 };
-            all[(n + 1) * order + m] = (shifted - below) / root;
-        }
-    }
-    all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn polynomials_are_hermites() {
-        let all = polynomials(5);
-        let root = |n: f64| n.sqrt();
-        // He_3 = z³ − 3z, He_4 = z⁴ − 6z² + 3.
-        let expected = [0.0, -3.0 / root(6.0), 0.0, 1.0 / root(6.0), 0.0];
-        assert!(all[15..20].iter().zip(expected).all(|(a, e)| (a - e).abs() < 1e-15), "{all:?}");
-        let expected = [3.0, 0.0, -6.0, 0.0, 1.0].map(|c| c / root(24.0));
-        assert!(all[20..].iter().zip(expected).all(|(a, e)| (a - e).abs() < 1e-15), "{all:?}");
-    }
 }

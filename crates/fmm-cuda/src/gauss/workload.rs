@@ -6,7 +6,8 @@ use cust::memory::DevicePointer;
 use fmm_core::Error;
 use fmm_core::gauss::series::Basis;
 
-use super::series::{Place, launch_tasks, spread_shared};
+use super::place::{Place, launch_tasks};
+use super::series::spread_shared;
 use super::view::{GaussPoint, GaussView, SPREAD_POINTS, SPREAD_THREADS};
 use crate::alone::timed;
 use crate::buffer::Buffer;
