@@ -13,6 +13,7 @@ pub mod ewald;
 pub mod executor;
 pub mod expansion;
 pub mod gauss;
+pub mod grid;
 pub mod kernel;
 pub mod lists;
 pub mod plan;

@@ -22,7 +22,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a scenario: particles, forces and steps in, snapshots for ParaView and yt out
+    /// Run a scenario: particles, forces and steps, or a grid and its vorticity in, files for ParaView and yt out
     #[command(after_help = RUN_EXAMPLES)]
     Run(Run),
     /// The field of any set of particles: sources and targets from a file in, potential and field out
@@ -58,6 +58,7 @@ Examples:
   nbody run scenarios/plummer.toml --set particles.0.n=1000 --set time.end=1 --out /tmp/small
   nbody run scenarios/planets.toml --force
   nbody run scenarios/plummer.toml --dry-run
+  nbody run scenarios/vortex-rings.toml --set grid.n=64
   nbody run --resume out/plummer --until 20 --max-wall 11h50m
 
 Ctrl-C finishes the step, writes a checkpoint and prints the command to go on; a second one stops at once.

@@ -43,6 +43,7 @@ fn every_key_is_documented() {
         "units",
         "force",
         "external",
+        "grid",
         "boundary",
         "short_range",
         "thermostat",

@@ -8,6 +8,8 @@ use crate::real::Real;
 thread_local! {
     /// Operations of this thread since [`count`] began, in lanes.
     static OPERATIONS: Cell<u64> = const { Cell::new(0) };
+    /// Vector instructions of this thread since [`instructions`] began.
+    static INSTRUCTIONS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The floating-point operations that `task` asks for: two for a multiply-add, one for each lane of +, −, ×, ÷, √, minimum, maximum
@@ -16,6 +18,18 @@ pub fn count<T: Counting, K: Task<T>>(task: K) -> u64 {
     OPERATIONS.set(0);
     task.run::<Counted<T::Plain>>();
     OPERATIONS.get()
+}
+
+/// The vector instructions that `task` asks for, where a vector is a register and memory is read on the way: one for each operation,
+/// two for the integer seed of a root and for a comparison with its selection; none for loads, stores and constants.
+pub fn instructions<T: Counting, K: Task<T>>(task: K) -> u64 {
+    INSTRUCTIONS.set(0);
+    task.run::<Counted<T::Plain>>();
+    INSTRUCTIONS.get()
+}
+
+fn issue(count: u64) {
+    INSTRUCTIONS.set(INSTRUCTIONS.get() + count);
 }
 
 /// Numbers that have plain vectors to count with.
@@ -39,6 +53,7 @@ pub struct Counted<V>(V);
 impl<V: Vector> Counted<V> {
     fn after(each: u64, value: V) -> Self {
         OPERATIONS.set(OPERATIONS.get() + each * V::Scalar::WIDTH as u64);
+        issue(1);
         Counted(value)
     }
 }
@@ -83,9 +98,11 @@ impl<V: Vector> Vector for Counted<V> {
         Self::after(2, self.0.neg_mul_add(b.0, c.0))
     }
     fn rsqrt_seed(self) -> Self {
+        issue(2);
         Counted(self.0.rsqrt_seed())
     }
     fn keep_where_at_least(self, x: Self, limit: Self) -> Self {
+        issue(1);
         Self::after(1, self.0.keep_where_at_least(x.0, limit.0))
     }
     fn split_exponent(self) -> (Self, Self) {

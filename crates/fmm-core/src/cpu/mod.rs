@@ -7,7 +7,7 @@ pub mod dense;
 mod evaluate;
 mod executor;
 pub(crate) mod exp;
-mod far;
+pub(crate) mod far;
 pub mod guard;
 mod near;
 pub mod p2p;

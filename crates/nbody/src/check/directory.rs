@@ -62,9 +62,18 @@ fn snapshots(
             whole = false;
             continue;
         }
-        let Kind::Snapshot(s) = examine(&path.join(name), findings)? else {
-            whole = false;
-            continue;
+        let s = match examine(&path.join(name), findings)? {
+            Kind::Snapshot(s) => s,
+            Kind::Grid(about) => {
+                if about.time != *time {
+                    findings.problem(65, format!("{name}: its time is {}, that of {INDEX} is {time}", about.time));
+                }
+                continue;
+            }
+            _ => {
+                whole = false;
+                continue;
+            }
         };
         if s.time != *time {
             findings.problem(65, format!("{name}: its time is {}, that of {INDEX} is {time}", s.time));

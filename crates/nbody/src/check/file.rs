@@ -6,7 +6,7 @@ use super::Findings;
 use crate::fault::Fault;
 use crate::files::snapshot::Snapshot;
 use crate::files::temporal::Temporal;
-use crate::files::{FileError, checkpoint, digest, snapshot};
+use crate::files::{FileError, blocks, checkpoint, digest, snapshot};
 
 /// What kind of file was checked, and what it held if it is whole.
 pub enum Kind {
@@ -16,6 +16,8 @@ pub enum Kind {
     Checkpoint(u64, f64),
     /// A VTKHDF file with steps.
     Temporal,
+    /// Fields on a grid.
+    Grid(blocks::About),
     /// Damaged.
     Damaged,
 }
@@ -30,7 +32,7 @@ pub fn check(path: &Path, findings: &mut Findings) -> Result<(), Fault> {
         return Err(Fault::new(65, line));
     }
     // Where even this cannot be told, the file is damaged.
-    if snapshot::foreign(path).unwrap_or(false) {
+    if snapshot::foreign(path).unwrap_or(false) && !blocks::about(path).is_ok_and(|about| about.is_some()) {
         return Err(Fault::new(65, format!("{}: {}", path.display(), snapshot::FOREIGN)));
     }
     if let Kind::Checkpoint(step, time) = examine(path, findings)? {
@@ -71,6 +73,7 @@ pub fn examine(path: &Path, findings: &mut Findings) -> Result<Kind, Fault> {
             let what = match &kind {
                 Kind::Snapshot(s) => format!("snapshot of {} particles at time {}", s.id.len(), s.time),
                 Kind::Checkpoint(step, time) => format!("checkpoint at step {step}, time {time}"),
+                Kind::Grid(about) => format!("fields on {} blocks at time {}", about.blocks, about.time),
                 _ => "temporal VTKHDF".to_string(),
             };
             let without = found.arrays - found.with_checksum;
@@ -92,6 +95,9 @@ fn known(path: &Path) -> Result<Kind, FileError> {
             temporal.load(step)?;
         }
         return Ok(Kind::Temporal);
+    }
+    if let Some(about) = blocks::about(path)? {
+        return Ok(Kind::Grid(about));
     }
     if checkpoint::is(path)? {
         let c = checkpoint::read(path)?;

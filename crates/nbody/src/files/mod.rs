@@ -8,6 +8,7 @@
 //! - **Errors name the file, the field and the way out** ([`FileError`]).
 
 pub mod atomic;
+pub mod blocks;
 pub mod checkpoint;
 pub mod csv;
 pub mod digest;

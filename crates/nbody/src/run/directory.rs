@@ -108,12 +108,17 @@ fn is_ours(name: &str) -> bool {
         "checkpoint.0.hdf",
         "checkpoint.1.hdf",
     ];
-    NAMES.contains(&name) || is_snapshot(name)
+    NAMES.contains(&name) || is_snapshot(name) || ["hdf", "csv"].iter().any(|end| is_numbered(name, "grid_", end))
 }
 
 /// Whether this is `snap_NNNNNN.hdf`, with more digits from a million snapshots on.
 fn is_snapshot(name: &str) -> bool {
-    let number = name.strip_prefix("snap_").and_then(|n| n.strip_suffix(".hdf"));
+    is_numbered(name, "snap_", "hdf")
+}
+
+/// Whether this is such a name with a number of six digits or more.
+fn is_numbered(name: &str, begin: &str, end: &str) -> bool {
+    let number = name.strip_prefix(begin).and_then(|n| n.strip_suffix(end)?.strip_suffix('.'));
     number.is_some_and(|n| n.len() >= 6 && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
@@ -139,13 +144,13 @@ fn lock(path: &Path) -> Result<File, Fault> {
 }
 
 impl RunDirectory {
-    /// Creates the directory. One with files in it is refused unless `force`; then an earlier run's files are removed,
+    /// Creates the directory, with the text of the scenario in it. One with files in it is refused unless `force`; then an earlier run's files are removed,
     /// because its later snapshots would mix with the new ones.
     ///
     /// # Errors
     /// 74 for a directory that is in use, or whose files cannot be written.
-    pub fn create(scenario: &Scenario, force: bool) -> Result<Self, Fault> {
-        let path = scenario.directory.clone();
+    pub fn create(path: &Path, scenario: &str, force: bool) -> Result<Self, Fault> {
+        let path = path.to_owned();
         fs::create_dir_all(&path).map_err(cannot("create the run directory", &path))?;
         let names = names(&path)?;
         if names.iter().any(|n| n != LOCK) && !force {
@@ -165,7 +170,7 @@ impl RunDirectory {
         remove_figures(&path.join(plot::FOLDER))?;
         let copy = path.join("scenario.toml");
         let mut file = File::create_new(&copy).map_err(cannot("create", &copy))?;
-        file.write_all(scenario.text.as_bytes()).map_err(cannot("write", &copy))?;
+        file.write_all(scenario.as_bytes()).map_err(cannot("write", &copy))?;
         let (series, checkpoints) = (Series::new(path.join(INDEX)), Checkpoints::new(&path));
         Ok(RunDirectory { path, series, checkpoints, diagnostics: None, writer: Writer::default(), _lock: lock })
     }
@@ -242,6 +247,14 @@ impl RunDirectory {
     /// Writes `scenario.toml`, the scenario as given.
     pub fn write_given(&self, text: &str) -> Result<(), Fault> {
         Ok(atomic::replace(&self.path.join("scenario.toml"), text.as_bytes())?)
+    }
+
+    /// Names a file of fields in the index.
+    ///
+    /// # Errors
+    /// 74 where it cannot be written.
+    pub fn list(&mut self, name: &str, time: f64) -> Result<(), Fault> {
+        Ok(self.series.add(name, time)?)
     }
 
     /// Where it is.

@@ -4,6 +4,7 @@ mod auto;
 mod directory;
 mod dry;
 mod events;
+mod grid;
 mod progress;
 mod report;
 mod resume;
@@ -95,6 +96,9 @@ pub fn run(options: &Options) -> Result<(), Fault> {
         .map_err(|e| Fault::new(71, format!("cannot start the worker threads: {e}")))?;
     let threads = pool.current_num_threads();
     pool.install(|| {
+        if let Some(grid) = grid::scenario(options)? {
+            return grid::run(&grid, options, threads);
+        }
         if options.dry_run {
             return dry::run(&scenario(options)?, options, threads);
         }
@@ -130,7 +134,7 @@ fn fresh(options: &Options) -> Result<Start, Fault> {
     let scenario = scenario(options)?;
     let initial = Initial::of(&scenario)?;
     let scenario = stepped(&scenario, &initial, options)?;
-    let directory = RunDirectory::create(&scenario, options.force)?;
+    let directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force)?;
     Ok(Start { scenario, initial, directory, resumed: None })
 }
 

@@ -4,6 +4,7 @@ mod boundary;
 pub mod clock;
 pub mod document;
 mod external;
+pub mod grid;
 mod groups;
 pub mod models;
 mod molecular;
@@ -141,27 +142,7 @@ impl Scenario {
     /// # Errors
     /// 66 if there is no such file or it is a folder, 74 if it cannot be read, 65 with all mistakes underlined.
     pub fn load(path: &Path, sets: &[String]) -> Result<Scenario, Fault> {
-        let fail = |e: std::io::Error| {
-            let code = if e.kind() == std::io::ErrorKind::NotFound { 66 } else { 74 };
-            let why = if code == 66 { "no such scenario file".into() } else { format!("cannot read: {e}") };
-            Fault::new(code, format!("{}: {why}", path.display()))
-        };
-        /// A scenario is written by people; what is larger is another file given by mistake.
-        const LIMIT: u64 = 1 << 20;
-        let meta = std::fs::metadata(path).map_err(fail)?;
-        if meta.is_dir() {
-            let way = "a scenario is a TOML file; with --resume the folder of a run is taken";
-            return Err(Fault::new(66, format!("{}: is a folder; {way}", path.display())));
-        }
-        let size = meta.len();
-        if size > LIMIT {
-            return Err(Fault::new(65, format!("{}: {size} bytes; a scenario has at most {LIMIT}", path.display())));
-        }
-        let bytes = std::fs::read(path).map_err(fail)?;
-        let text = String::from_utf8(bytes).map_err(|e| {
-            let at = e.utf8_error().valid_up_to();
-            Fault::new(65, format!("{}: byte {at} is not UTF-8 text; a scenario is a TOML file", path.display()))
-        })?;
+        let text = file_text(path)?;
         Ok(Scenario::parse(&path.display().to_string(), text, path.parent(), sets)?)
     }
 
@@ -189,39 +170,8 @@ impl Scenario {
         sets: &[String],
         counts: impl Fn(&problem::Problem) -> bool,
     ) -> Result<Scenario, Problems> {
-        let mut sources = vec![Source { name: name.into(), text: text.clone() }];
-        let parsed = document::parse(&text, 0);
-        let overrides: Vec<_> = (1..).zip(sets).map(|(i, set)| document::parse_set(set, i)).collect();
-        let (mut items, mut problems): (Vec<Item>, Vec<problem::Problem>) = (vec![], vec![]);
-        let (set_sources, set_items): (Vec<Source>, Vec<_>) = overrides.into_iter().unzip();
-        sources.extend(set_sources);
-        for result in std::iter::once(parsed).chain(set_items) {
-            match result {
-                Ok(item) => items.push(item),
-                Err(more) => problems.extend(more),
-            }
-        }
-        if !problems.is_empty() {
-            return Err(Problems { sources, problems });
-        }
-        let mut items = items.into_iter();
-        let notes = Notes::default();
-        let scenario = items.next().and_then(|mut root| {
-            for over in items {
-                if let Err(problem) = document::merge(&mut root, over) {
-                    notes.problems.borrow_mut().push(problem);
-                }
-            }
-            sections::read(&notes, &root, folder, name)
-        });
-        let mut problems = notes.problems.into_inner();
-        problems.retain(counts);
-        // In the order of the file, whatever the order of the checks.
-        problems.sort_by_key(|p| p.span.as_ref().map(|s| (s.source, s.range.start)));
-        match scenario {
-            Some(s) if problems.is_empty() => Ok(Scenario { text, ..s }),
-            _ => Err(Problems { sources, problems }),
-        }
+        let read = |notes: &Notes, root: &Item| sections::read(notes, root, folder, name);
+        Ok(Scenario { text: text.clone(), ..read_sources(name, &text, sets, counts, read)? })
     }
 
     /// Every key that the parser knows, as `section.key`.
@@ -230,6 +180,10 @@ impl Scenario {
         let notes = Notes::default();
         if let Ok(root) = document::parse(&groups.collect::<String>(), 0) {
             sections::read(&notes, &root, None, "keys.toml");
+        }
+        let gridded = "[grid]\n[[vorticity]]\nmodel = \"ring\"\n[[vorticity]]\nmodel = \"file\"\n";
+        if let Ok(root) = document::parse(gridded, 0) {
+            grid::GridScenario::note_keys(&notes, &root);
         }
         notes.known.into_inner()
     }
@@ -298,6 +252,80 @@ impl Scenario {
     /// Time at the end of the run.
     pub fn end(&self) -> f64 {
         self.clock.time(self.steps)
+    }
+}
+
+/// The text of a scenario file.
+///
+/// # Errors
+/// 66 if there is no such file or it is a folder, 74 if it cannot be read, 65 for what is no text.
+fn file_text(path: &Path) -> Result<String, Fault> {
+    let fail = |e: std::io::Error| {
+        let code = if e.kind() == std::io::ErrorKind::NotFound { 66 } else { 74 };
+        let why = if code == 66 { "no such scenario file".into() } else { format!("cannot read: {e}") };
+        Fault::new(code, format!("{}: {why}", path.display()))
+    };
+    /// A scenario is written by people; what is larger is another file given by mistake.
+    const LIMIT: u64 = 1 << 20;
+    let meta = std::fs::metadata(path).map_err(fail)?;
+    if meta.is_dir() {
+        let way = "a scenario is a TOML file; with --resume the folder of a run is taken";
+        return Err(Fault::new(66, format!("{}: is a folder; {way}", path.display())));
+    }
+    let size = meta.len();
+    if size > LIMIT {
+        return Err(Fault::new(65, format!("{}: {size} bytes; a scenario has at most {LIMIT}", path.display())));
+    }
+    let bytes = std::fs::read(path).map_err(fail)?;
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        Fault::new(65, format!("{}: byte {at} is not UTF-8 text; a scenario is a TOML file", path.display()))
+    })
+}
+
+/// What `read` makes of a text with the `--set` options laid over it.
+///
+/// # Errors
+/// All mistakes that count.
+fn read_sources<S>(
+    name: &str,
+    text: &str,
+    sets: &[String],
+    counts: impl Fn(&problem::Problem) -> bool,
+    read: impl FnOnce(&Notes, &Item) -> Option<S>,
+) -> Result<S, Problems> {
+    let mut sources = vec![Source { name: name.into(), text: text.into() }];
+    let parsed = document::parse(text, 0);
+    let overrides: Vec<_> = (1..).zip(sets).map(|(i, set)| document::parse_set(set, i)).collect();
+    let (mut items, mut problems): (Vec<Item>, Vec<problem::Problem>) = (vec![], vec![]);
+    let (set_sources, set_items): (Vec<Source>, Vec<_>) = overrides.into_iter().unzip();
+    sources.extend(set_sources);
+    for result in std::iter::once(parsed).chain(set_items) {
+        match result {
+            Ok(item) => items.push(item),
+            Err(more) => problems.extend(more),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(Problems { sources, problems });
+    }
+    let mut items = items.into_iter();
+    let notes = Notes::default();
+    let scenario = items.next().and_then(|mut root| {
+        for over in items {
+            if let Err(problem) = document::merge(&mut root, over) {
+                notes.problems.borrow_mut().push(problem);
+            }
+        }
+        read(&notes, &root)
+    });
+    let mut problems = notes.problems.into_inner();
+    problems.retain(counts);
+    // In the order of the file, whatever the order of the checks.
+    problems.sort_by_key(|p| p.span.as_ref().map(|s| (s.source, s.range.start)));
+    match scenario {
+        Some(s) if problems.is_empty() => Ok(s),
+        _ => Err(Problems { sources, problems }),
     }
 }
 

@@ -36,6 +36,12 @@ impl Range {
     pub const THETA: Range = Range { low: 0.2, high: 1.0, closed: true, text: "0.2 to 1" };
     /// Opening angle in the plane.
     pub const THETA_PLANE: Range = Range { low: 0.2, high: 0.8, closed: true, text: "0.2 to 0.8 in the plane" };
+    /// Opening angle of bricks of a grid; 0 is the direct sum.
+    pub const THETA_GRID: Range = Range { low: 0.0, high: 0.9, closed: true, text: "0 to 0.9" };
+    /// Distance of expansions in smoothing lengths.
+    pub const GUARD: Range = Range { low: 0.0, high: 1000.0, closed: true, text: "0 to 1000" };
+    /// How a ring's core falls off.
+    pub const STEEPNESS: Range = Range { low: 1.0, high: 300.0, closed: true, text: "1 to 300" };
     /// Ratio −2T/W of a model.
     pub const VIRIAL: Range = Range { low: 0.0, high: 10.0, closed: true, text: "0 to 10" };
 
@@ -256,6 +262,16 @@ impl<'a> Section<'a> {
             return Some(s.clone());
         }
         self.wrong_type(key, item, "a string");
+        None
+    }
+
+    /// `true` or `false`.
+    pub fn boolean(&mut self, key: &'static str) -> Option<bool> {
+        let item = self.item(key)?;
+        if let Value::Boolean(b) = item.value {
+            return Some(b);
+        }
+        self.wrong_type(key, item, "true or false");
         None
     }
 

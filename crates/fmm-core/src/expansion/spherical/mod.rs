@@ -11,6 +11,7 @@ mod rotation;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub(crate) use harmonics::at as place_of;
 use harmonics::{Factors, at};
 pub use harmonics::{Kind, recurrences};
 pub use lattice::Lattice;
@@ -94,6 +95,12 @@ impl<T: Real> Spherical<T> {
         }
     }
 
+    /// Every R_l^m of degree ≤ p at a place in units of the cell.
+    #[inline(always)]
+    pub(crate) fn regular<V: Vector<Scalar = T>>(&self, at: [V; 3], values: &mut [V]) {
+        self.moments.fill(Kind::Regular, at, values);
+    }
+
     /// Adds Σ q H_l^m to the coefficients.
     #[inline(always)]
     fn moments<V: Vector<Scalar = T>>(&self, kind: Kind, sources: Points<T, 3>, coefficients: &mut [T]) {
@@ -137,6 +144,12 @@ fn weights<T: Real>(
         }
     }
     all
+}
+
+/// The weights of the irregular harmonics of degree ≤ p + 1 in the potential of a multipole of order p and in its three derivatives.
+pub(crate) fn multipole_weights<T: Real>(multipole: &[T], p: usize) -> Vec<[T; 4]> {
+    let below = |l: usize, m| if l == 0 { [T::ZERO; 2] } else { coefficient(multipole, p, l - 1, m) };
+    weights(p + 1, -1.0, |l, m| coefficient(multipole, p, l, m), below)
 }
 
 /// A_l^m as [Re, Im], zero outside 0 ≤ m ≤ l ≤ p.
@@ -221,9 +234,7 @@ impl<T: Real> Expansion<T, 3> for Spherical<T> {
 
     #[inline(always)]
     fn m2p<V: Vector<Scalar = T>>(&self, _: f64, multipole: &[T], targets: Points<T, 3>, sums: &mut Sums<T, 3>) {
-        let p = self.p;
-        let below = |l: usize, m| if l == 0 { [T::ZERO; 2] } else { coefficient(multipole, p, l - 1, m) };
-        let weights = weights(p + 1, -1.0, |l, m| coefficient(multipole, p, l, m), below);
+        let weights = multipole_weights(multipole, self.p);
         let mut values = vec![V::zero(); weights.len()];
         for i in (0..sums.potential.len()).step_by(T::WIDTH) {
             self.gradients.fill(Kind::Irregular, targets.load(i), &mut values);

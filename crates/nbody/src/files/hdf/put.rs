@@ -29,6 +29,10 @@ impl Number for i64 {
     const LOST: Self = i64::MIN;
 }
 
+impl Number for i32 {
+    const LOST: Self = i32::MIN;
+}
+
 impl Number for u8 {
     const LOST: Self = u8::MAX;
 }

@@ -1,0 +1,49 @@
+//! The leading error of Ψ and u: multiples of h² ω and of h² ∇ × ω.
+//!
+//! On a uniform grid Ψ_h − Ψ = −C h² ω + O(h⁴) and u_h − u = −C' h² ∇ × ω + O(h⁴). By Poisson's summation, with the transform ζ̂(x) of what
+//! smooths and sums over the lattice x = 2πn, n ≠ 0: C = s − Σ ζ̂/x², C' = s − Σ (ζ̂/x² + ζ̂'/x)/3, where s = 1/4 h² is half of a third of
+//! the second moment of the smoothing function. Of ζ̂ = x² K₂(x)/2, the regularised kernel with ε = h, Σ ζ̂/x² = 0.00416 and
+//! Σ (ζ̂/x² + ζ̂'/x)/3 = −0.00603. Of the singular kernel, a limit, s = 0 and Σ ζ̂/x² = −2.8372974794806196/(4π), the potential of a charge in
+//! its neutralised cubic lattice; derivatives have a third of it, since Σ ζ̂'/x has none.
+
+use rayon::prelude::*;
+
+use super::blocks::{CELLS, Grid, split};
+use super::poisson::Green;
+
+impl Green {
+    /// C and C' of the leading errors −C h² ω of Ψ and −C' h² ∇ × ω of u.
+    pub fn leading_errors(self) -> [f64; 2] {
+        const LATTICE: f64 = 2.837_297_479_480_619_6 / (4.0 * std::f64::consts::PI);
+        match self {
+            Green::Singular => [LATTICE, LATTICE / 3.0],
+            Green::Regularised => [0.245_839_103_5, 0.256_033_279_9],
+        }
+    }
+}
+
+/// Adds C h² ω to `psi` and C' h² ∇ × ω, by central differences, to `velocity`. Where resolutions meet, differences reach into cells of
+/// the other one, and the correction is of first order less.
+pub fn correct(grid: &Grid, green: Green, vorticity: &[[f64; 3]], psi: &mut [[f64; 3]], velocity: &mut [[f64; 3]]) {
+    let fields = psi.par_chunks_mut(CELLS).zip(velocity.par_chunks_mut(CELLS)).enumerate();
+    fields.for_each(|(b, (psi, velocity))| {
+        let block = grid.blocks()[b];
+        let h = grid.spacing(block.level);
+        let [of_psi, of_velocity] = green.leading_errors();
+        let (whole, slope) = (of_psi * h * h, of_velocity * h / 2.0);
+        for c in 0..CELLS {
+            let difference = |d: usize| {
+                let [mut above, mut below] = [split(c); 2];
+                (above[d], below[d]) = (above[d] + 1, below[d] - 1);
+                let [a, b] = [above, below].map(|cell| grid.value(vorticity, block, cell));
+                std::array::from_fn::<f64, 3, _>(|k| a[k] - b[k])
+            };
+            let [dx, dy, dz] = [0, 1, 2].map(difference);
+            let curl = [dy[2] - dz[1], dz[0] - dx[2], dx[1] - dy[0]];
+            for k in 0..3 {
+                psi[c][k] += whole * vorticity[b * CELLS + c][k];
+                velocity[c][k] += slope * curl[k];
+            }
+        }
+    });
+}

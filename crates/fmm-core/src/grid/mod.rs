@@ -1,0 +1,32 @@
+//! ∇²Ψ = −ω in free space on block-structured grids of many resolutions (van Rees et al. 2014).
+//!
+//! Ψ(x) = Σ_j ω_j h_j³ K(|x − x_j|) over all cells that have vorticity, u = ∇ × Ψ by the derivatives of the same sums, so that no
+//! stencil crosses a change of resolution. K = 1/(4πr), or the high-order algebraic (r² + 3/2 ε²)/(4π (r² + ε²)^(3/2)) with ε = h.
+//! Both are of second order where ω is, with an error that is a multiple of h² ω; [`correction`] takes it away, which leaves
+//! the fourth order on uniform grids.
+//!
+//! - [`blocks`]: an octree of blocks of 16³ cells that do not overlap; neighbours differ by one level at most.
+//! - [`wavelet`]: which blocks there are, from the details of average-interpolating wavelets.
+//! - [`vorticity`], [`ring`]: what is solved for.
+//! - [`sources`]: cells with vorticity and their octree, on which expansions are made by the operators of all other sums.
+//! - [`plan`]: targets are bricks of 8³ cells, and lists say which nodes act on a brick by expansion and which directly: integers alone.
+//! - [`near`], [`far`]: direct sums and expansions at the points of a brick; both make use of its regularity.
+//! - [`poisson`]: the stages, one after the other; [`workload`]: the least that they can take.
+
+pub mod blocks;
+pub mod correction;
+pub mod far;
+pub mod near;
+pub mod plan;
+pub mod poisson;
+pub mod ring;
+pub mod sources;
+pub mod vorticity;
+pub mod wavelet;
+pub mod workload;
+
+pub use blocks::{BLOCK, Block, CELLS, Grid};
+pub use poisson::{Green, Solution, Solver, Work};
+pub use ring::Ring;
+pub use vorticity::{Rings, Sampled, Vorticity};
+pub use wavelet::Thresholds;

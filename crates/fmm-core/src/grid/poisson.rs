@@ -1,0 +1,202 @@
+//! The solver: sources, tree, lists, expansions and sums, one stage after the other.
+
+use rayon::prelude::*;
+
+use super::blocks::{BLOCK, CELLS, Grid};
+use super::correction::correct;
+use super::far::{Expansions, MAX_ORDER, MAX_SINGLE_ORDER};
+use super::near::{self, SUMS, Scratch};
+use super::plan::{BRICKS, Brick, Lists, POINTS, Rule, SIDE};
+use super::sources::Sources;
+use crate::real::Real;
+use crate::{Error, Precision, Stage, StageTimes};
+
+/// Green's function of −∇² in free space, as it is summed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Green {
+    /// 1/(4πr); a cell does not act on itself.
+    Singular,
+    /// (r² + 3/2 ε²)/(4π (r² + ε²)^(3/2)) with ε = h of the acting cell.
+    #[default]
+    Regularised,
+}
+
+impl Green {
+    /// ε of a cell with side `h`.
+    pub fn core(self, h: f64) -> f64 {
+        if self == Green::Singular { 0.0 } else { h }
+    }
+}
+
+/// How a grid is solved on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Solver {
+    /// Green's function.
+    pub green: Green,
+    /// θ: a node acts by its expansion where its radius is less than θ times its distance from the brick; 0 for the direct sum. 0 to 0.9.
+    pub theta: f64,
+    /// p, 1 to 30.
+    pub order: usize,
+    /// Most sources of a leaf.
+    pub leaf_size: usize,
+    /// Expansions act from this many ε on; 0 to 1000.
+    pub guard: f64,
+    /// Whether the leading error is taken away.
+    pub correction: bool,
+    /// Of the sums at points; expansions are made in double precision. `Auto` is single precision up to order 14.
+    pub precision: Precision,
+}
+
+impl Default for Solver {
+    fn default() -> Self {
+        Solver {
+            green: Green::default(),
+            theta: 0.5,
+            order: 6,
+            leaf_size: 2048,
+            guard: 10.0,
+            correction: false,
+            precision: Precision::Auto,
+        }
+    }
+}
+
+/// How much there was to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Work {
+    /// Cells with vorticity.
+    pub sources: usize,
+    /// Cells.
+    pub targets: usize,
+    /// Nodes of the tree.
+    pub nodes: usize,
+    /// Pairs of a cell and a source that acts directly.
+    pub direct: u64,
+    /// Pairs of a cell and a node that acts by its expansion.
+    pub indirect: u64,
+}
+
+/// Ψ and u in all cells, block after block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Solution {
+    /// Ψ. `[cells]`
+    pub psi: Vec<[f64; 3]>,
+    /// u = ∇ × Ψ. `[cells]`
+    pub velocity: Vec<[f64; 3]>,
+    /// What was done.
+    pub work: Work,
+}
+
+impl Solver {
+    /// The precision of the sums at points.
+    pub fn summed_in(&self) -> Precision {
+        match self.precision {
+            Precision::Auto if self.order <= MAX_SINGLE_ORDER => Precision::F32,
+            Precision::Auto => Precision::F64,
+            given => given,
+        }
+    }
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// [`Error::Range`] that names what is out of range.
+    pub fn check(&self) -> Result<(), Error> {
+        let most = if self.summed_in() == Precision::F32 { MAX_SINGLE_ORDER } else { MAX_ORDER };
+        let range = if most == MAX_ORDER { "1 to 30" } else { "1 to 14 in single precision" };
+        let checks = [
+            ("theta", self.theta, (0.0..=0.9).contains(&self.theta), "0 to 0.9"),
+            ("order", self.order as f64, (1..=most).contains(&self.order), range),
+            ("leaf_size", self.leaf_size as f64, (1..=1_000_000).contains(&self.leaf_size), "1 to 1000000"),
+            ("guard", self.guard, (0.0..=1000.0).contains(&self.guard), "0 to 1000"),
+        ];
+        match checks.into_iter().find(|(_, _, fits, _)| !fits) {
+            Some((what, value, _, range)) => Err(Error::Range { what, value, range }),
+            None => Ok(()),
+        }
+    }
+
+    /// The rule by which nodes are accepted. An expansion of order p costs as much as some 3/8 (p + 2)² sources.
+    pub fn rule(&self) -> Rule {
+        Rule { theta: self.theta, guard: self.guard, fewest: 3 * (self.order + 2) * (self.order + 2) / 8 }
+    }
+
+    /// Solves for `vorticity`, a value for each cell of `grid`.
+    ///
+    /// # Errors
+    /// [`Error::Range`], [`Error::NotFinite`], [`Error::TooMany`].
+    pub fn solve(&self, grid: &Grid, vorticity: &[[f64; 3]], times: &mut StageTimes) -> Result<Solution, Error> {
+        self.check()?;
+        let cells = grid.cells();
+        if u32::try_from(cells).is_err() {
+            return Err(Error::TooMany(cells));
+        }
+        assert_eq!(vorticity.len(), cells, "a value for each cell");
+        if let Some(index) = vorticity.iter().position(|w| w.iter().any(|w| !w.is_finite())) {
+            let value = vorticity[index].into_iter().find(|w| !w.is_finite()).unwrap_or(f64::NAN);
+            let count = vorticity.as_flattened().iter().filter(|w| !w.is_finite()).count();
+            return Err(Error::NotFinite { what: "the vorticity", index, value, count });
+        }
+        let sources = times.time(Stage::Tree, || Sources::new(grid, vorticity, self.green, self.leaf_size));
+        let lists = times.time(Stage::Lists, || Lists::new(grid, &sources, self.rule()));
+        let sums = match self.summed_in() {
+            Precision::F32 => self.sums::<f32>(grid, &sources, &lists, times),
+            _ => self.sums::<f64>(grid, &sources, &lists, times),
+        };
+        let (mut psi, mut velocity) = times.time(Stage::Output, || by_block(&sums, sources.scale));
+        if self.correction {
+            times.time_more(Stage::Output, || correct(grid, self.green, vorticity, &mut psi, &mut velocity));
+        }
+        let work = Work {
+            sources: sources.len(),
+            targets: cells,
+            nodes: sources.tree.len(),
+            direct: lists.pairs(&sources),
+            indirect: (lists.far.len() * POINTS) as u64,
+        };
+        Ok(Solution { psi, velocity, work })
+    }
+
+    /// 4πΨ and 4πu of all bricks, [`SUMS`] numbers each.
+    fn sums<T: Real>(&self, grid: &Grid, sources: &Sources, lists: &Lists, times: &mut StageTimes) -> Vec<f64> {
+        let mut sums = bytemuck::zeroed_vec(grid.blocks().len() * BRICKS * SUMS);
+        let expansions = (!lists.far.is_empty()).then(|| Expansions::<T>::new(sources, self.order, times));
+        times.time(Stage::P2P, || {
+            sums.par_chunks_mut(SUMS).enumerate().for_each_init(Scratch::<T>::default, |scratch, (b, out)| {
+                let runs = lists.runs(sources, b);
+                near::brick(self.green, &Brick::new(grid, b), sources, runs, scratch, out);
+            });
+        });
+        if let Some(expansions) = expansions {
+            times.time(Stage::M2P, || {
+                sums.par_chunks_mut(SUMS).enumerate().for_each_init(Vec::new, |scratch, (b, out)| {
+                    expansions.brick(sources, &Brick::new(grid, b), lists.far.row(b), scratch, out);
+                });
+            });
+        }
+        sums
+    }
+}
+
+/// Ψ or u of one block.
+type Field<'a> = &'a mut [[f64; 3]];
+
+/// Ψ and u, block after block, from 4πΨ and 4πu of strengths multiplied by `scale`, brick after brick.
+fn by_block(sums: &[f64], scale: f64) -> (Vec<[f64; 3]>, Vec<[f64; 3]>) {
+    let cells = sums.len() / 6;
+    let (mut psi, mut velocity) = (bytemuck::zeroed_vec(cells), bytemuck::zeroed_vec(cells));
+    let factor = 1.0 / (4.0 * std::f64::consts::PI * scale);
+    let fields = psi.par_chunks_mut(CELLS).zip(velocity.par_chunks_mut(CELLS));
+    fields.zip(sums.par_chunks(BRICKS * SUMS)).for_each(|((psi, velocity), sums): ((Field, Field), &[f64])| {
+        for (part, sums) in sums.chunks_exact(SUMS).enumerate() {
+            let corner = [0, 1, 2].map(|d: usize| (part >> d & 1) * SIDE);
+            for p in 0..POINTS {
+                let [i, j, k] = [p % SIDE, p / SIDE % SIDE, p / (SIDE * SIDE)];
+                let c = corner[0] + i + BLOCK * (corner[1] + j + BLOCK * (corner[2] + k));
+                psi[c] = std::array::from_fn(|d| sums[d * POINTS + p] * factor);
+                velocity[c] = std::array::from_fn(|d| sums[(3 + d) * POINTS + p] * factor);
+            }
+        }
+    });
+    (psi, velocity)
+}

@@ -1,0 +1,90 @@
+//! Cells with vorticity, and their octree.
+
+use rayon::prelude::*;
+
+use super::blocks::{CELLS, Grid};
+use super::poisson::Green;
+use crate::cpu::strength_scale;
+use crate::tree::{Cube, Tree};
+
+/// Cells with vorticity in the order of their tree.
+pub struct Sources {
+    /// The tree; sorted place → number of the cell is its `order`.
+    pub tree: Tree<3>,
+    /// Centres, one array an axis.
+    pub x: [Vec<f64>; 3],
+    /// ω h³ times [`scale`](Sources::scale), one array a component.
+    pub strength: [Vec<f64>; 3],
+    /// ε²; zero for the singular kernel.
+    pub core2: Vec<f64>,
+    /// A power of two.
+    pub scale: f64,
+    /// Largest distance of a source from the centre of each cell of the tree.
+    pub radius: Vec<f64>,
+    /// Largest ε in each cell of the tree.
+    pub core: Vec<f64>,
+}
+
+/// Vorticity below this part of the largest counts as none: single precision would not hold it.
+const NEGLIGIBLE: f64 = 1e-30;
+
+impl Sources {
+    /// The cells of `grid` where `vorticity` is not zero, with at most `leaf_size` in a leaf.
+    pub fn new(grid: &Grid, vorticity: &[[f64; 3]], green: Green, leaf_size: usize) -> Self {
+        let largest = |w: &[f64; 3]| w.iter().fold(0.0, |m: f64, w| m.max(w.abs()));
+        let least = NEGLIGIBLE * vorticity.par_iter().map(largest).reduce(|| 0.0, f64::max);
+        let acts = |w: &[f64; 3]| *w != [0.0; 3] && largest(w) >= least;
+        let by_block: Vec<Vec<u32>> = vorticity
+            .par_chunks(CELLS)
+            .enumerate()
+            .map(|(b, w)| (0..CELLS).filter(|&c| acts(&w[c])).map(|c| (b * CELLS + c) as u32).collect())
+            .collect();
+        let cells: Vec<u32> = by_block.into_iter().flatten().collect();
+        let centre = |&cell: &u32| grid.centre_of(cell as usize / CELLS, cell as usize % CELLS);
+        let points: Vec<[f64; 3]> = cells.par_iter().map(centre).collect();
+        let mut tree = Tree::octree(&points, Cube { corner: grid.corner(), side: grid.side() }, leaf_size);
+        let spacing = |place: &u32| grid.spacing(grid.blocks()[cells[*place as usize] as usize / CELLS].level);
+        let strengths: Vec<[f64; 3]> = tree
+            .order
+            .par_iter()
+            .map(|i| {
+                let volume = spacing(i).powi(3);
+                vorticity[cells[*i as usize] as usize].map(|w| w * volume)
+            })
+            .collect();
+        let scale = strength_scale(strengths.as_flattened());
+        let core2 = tree.order.par_iter().map(|i| green.core(spacing(i)).powi(2)).collect();
+        let x = [0, 1, 2].map(|d| tree.order.par_iter().map(|&i| points[i as usize][d]).collect::<Vec<f64>>());
+        tree.order.iter_mut().for_each(|i| *i = cells[*i as usize]);
+        let mut sources = Sources {
+            tree,
+            x,
+            strength: [0, 1, 2].map(|k| strengths.par_iter().map(|w| w[k] * scale).collect()),
+            core2,
+            scale,
+            radius: vec![],
+            core: vec![],
+        };
+        let largest = |cell: usize| {
+            let (c, mut radius2, mut core2) = (sources.tree.centre[cell], 0.0f64, 0.0f64);
+            for i in sources.tree.body_range(cell) {
+                let d = [0, 1, 2].map(|d| sources.x[d][i] - c[d]);
+                radius2 = radius2.max(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+                core2 = core2.max(sources.core2[i]);
+            }
+            (radius2.sqrt(), core2.sqrt())
+        };
+        (sources.radius, sources.core) = (0..sources.tree.len()).into_par_iter().map(largest).unzip();
+        sources
+    }
+
+    /// Number of sources.
+    pub fn len(&self) -> usize {
+        self.core2.len()
+    }
+
+    /// Whether there is no vorticity.
+    pub fn is_empty(&self) -> bool {
+        self.core2.is_empty()
+    }
+}

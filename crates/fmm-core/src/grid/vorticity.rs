@@ -1,0 +1,129 @@
+//! Vorticity that a grid is made for: rings, or values on the cells of a uniform grid.
+
+use std::collections::HashMap;
+
+use super::ring::Ring;
+use crate::Error;
+
+/// ω as a function of place and resolution.
+pub trait Vorticity: Sync {
+    /// ω of the cube with this centre and side.
+    fn cell(&self, centre: [f64; 3], side: f64) -> [f64; 3];
+}
+
+/// Rings, which add up. Values are those at the centres.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Rings(pub Vec<Ring>);
+
+impl Rings {
+    fn sum(&self, of: impl Fn(&Ring) -> [f64; 3]) -> [f64; 3] {
+        self.0.iter().map(of).fold([0.0; 3], |a, b| std::array::from_fn(|k| a[k] + b[k]))
+    }
+
+    /// Ψ at `x`.
+    pub fn stream(&self, x: [f64; 3]) -> [f64; 3] {
+        self.sum(|r| r.stream(x))
+    }
+
+    /// u at `x`.
+    pub fn velocity(&self, x: [f64; 3]) -> [f64; 3] {
+        self.sum(|r| r.velocity(x))
+    }
+}
+
+impl Vorticity for Rings {
+    fn cell(&self, centre: [f64; 3], _: f64) -> [f64; 3] {
+        self.sum(|r| r.vorticity(centre))
+    }
+}
+
+/// Values at the cells of a uniform grid; zero where none is given. Larger cells have the mean, smaller ones what they lie in.
+#[derive(Debug, Clone)]
+pub struct Sampled {
+    corner: [f64; 3],
+    side: f64,
+    cells: u32,
+    /// Means over cubes of 2^k cells, finest first: from the index to the sum over the cells there are, divided by the number of all.
+    levels: Vec<HashMap<[u32; 3], [f64; 3]>>,
+}
+
+impl Sampled {
+    /// `vorticity` at `position`, which are centres of the `cells`³ cells of the cube.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] that names the row whose place is no centre of a cell, or that of an earlier row.
+    pub fn new(
+        (corner, side): ([f64; 3], f64),
+        cells: u32,
+        position: &[[f64; 3]],
+        vorticity: &[[f64; 3]],
+    ) -> Result<Self, Error> {
+        let h = side / f64::from(cells);
+        let mut finest = HashMap::with_capacity(position.len());
+        for (row, (x, w)) in position.iter().zip(vorticity).enumerate() {
+            let place: [f64; 3] = std::array::from_fn(|d| (x[d] - corner[d]) / h - 0.5);
+            let index = place.map(f64::round);
+            let on = |d: usize| (place[d] - index[d]).abs() <= 1e-3 && index[d] >= 0.0 && index[d] < f64::from(cells);
+            if !(0..3).all(on) {
+                let [x, y, z] = x;
+                return Err(Error::Unsupported(format!(
+                    "row {row}: ({x}, {y}, {z}) is no centre of a cell of the grid with {cells} cells a side"
+                )));
+            }
+            if finest.insert(index.map(|i| i as u32), *w).is_some() {
+                let [x, y, z] = x;
+                return Err(Error::Unsupported(format!("row {row}: the cell at ({x}, {y}, {z}) has a value already")));
+            }
+        }
+        let mut levels = vec![finest];
+        let mut across = cells;
+        while across > 1 && across.is_multiple_of(2) {
+            across /= 2;
+            let below = &levels[levels.len() - 1];
+            let mut rows: Vec<_> = below.iter().collect();
+            // Sums in one order, whatever the table's is.
+            rows.sort_unstable_by_key(|r| *r.0);
+            let mut means: HashMap<[u32; 3], [f64; 3]> = HashMap::new();
+            for (index, w) in rows {
+                let mean = means.entry(index.map(|i| i / 2)).or_default();
+                (0..3).for_each(|k| mean[k] += w[k] / 8.0);
+            }
+            levels.push(means);
+        }
+        Ok(Sampled { corner, side, cells, levels })
+    }
+}
+
+impl Vorticity for Sampled {
+    fn cell(&self, centre: [f64; 3], side: f64) -> [f64; 3] {
+        let h = self.side / f64::from(self.cells);
+        let level = ((side / h).log2().round().max(0.0) as usize).min(self.levels.len() - 1);
+        let width = h * f64::from(1 << level);
+        let index: [f64; 3] = std::array::from_fn(|d| ((centre[d] - self.corner[d]) / width).floor());
+        if index.iter().any(|&i| i < 0.0) {
+            return [0.0; 3];
+        }
+        self.levels[level].get(&index.map(|i| i as u32)).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn larger_cells_have_the_mean() {
+        let at = [[0.125, 0.125, 0.125], [0.375, 0.125, 0.125], [0.875, 0.875, 0.875]];
+        let w = [[8.0, 0.0, 1.0], [16.0, 0.0, 0.0], [0.0, 2.0, 0.0]];
+        let field = Sampled::new(([0.0; 3], 1.0), 4, &at, &w).unwrap();
+        assert_eq!(field.cell(at[1], 0.25), w[1]);
+        assert_eq!(field.cell([0.25; 3], 0.5), [3.0, 0.0, 0.125]);
+        assert_eq!(field.cell([0.5; 3], 1.0), [24.0 / 64.0, 2.0 / 64.0, 1.0 / 64.0]);
+        assert_eq!(field.cell([0.4, 0.1, 0.1], 0.125), w[1]);
+        assert_eq!(field.cell([-0.1, 0.1, 0.1], 0.25), [0.0; 3]);
+        for bad in [[0.2, 0.125, 0.125], [1.125, 0.125, 0.125], at[0]] {
+            let error = Sampled::new(([0.0; 3], 1.0), 4, &[at[0], bad], &w[..2]).unwrap_err();
+            assert!(error.to_string().starts_with("row 1: "), "{error}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The least that direct sums and expansions at points of bricks can take: vector instructions, counted by running the same text with
+//! vectors that count (see [`counted`](crate::cpu::counted)), over the rate at which a core issues them.
+
+use super::far::{Evaluate, Expansions};
+use super::near::{CHUNK, Meet, SUMS, Scratch};
+use super::plan::{POINTS, SIDE};
+use super::poisson::Green;
+use crate::Precision;
+use crate::cpu::counted::{Counting, instructions};
+
+/// Vector instructions, of which each does its work for all lanes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Instructions {
+    /// Of a pair of a point and a source that acts directly.
+    pub direct: f64,
+    /// Of a pair of a point and a node that acts by its expansion.
+    pub indirect: f64,
+}
+
+impl Instructions {
+    /// With this Green's function, order and precision (not `Auto`).
+    pub fn of(green: Green, order: usize, precision: Precision) -> Self {
+        match precision {
+            Precision::F32 => Self::counted::<f32>(green, order),
+            _ => Self::counted::<f64>(green, order),
+        }
+    }
+
+    fn counted<T: Counting>(green: Green, order: usize) -> Self {
+        let at = std::array::from_fn(|d| std::array::from_fn(|i| T::from_f64(1.0 + (i + 2 * d) as f64)));
+        let at: [[T; SIDE]; 3] = at;
+        let mut scratch = Scratch::default();
+        let direct = instructions(Meet::example(green, CHUNK, &at, &mut scratch));
+        let (expansions, mut sums) = (Expansions::example(order), vec![T::ZERO; SUMS]);
+        let indirect = instructions(Evaluate { expansions: &expansions, node: 0, at: &at, sums: &mut sums });
+        Instructions { direct: direct as f64 / (CHUNK * POINTS) as f64, indirect: indirect as f64 / POINTS as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_are_those_of_the_text() {
+        let single = Instructions::of(Green::Regularised, 6, Precision::F32);
+        let double = Instructions::of(Green::Regularised, 6, Precision::F64);
+        // A difference and a square, nine or twelve for the root, six for the kernel, eight for the sums, and a share of what a plane needs.
+        assert!((24.0..30.0).contains(&(16.0 * single.direct)), "{single:?}");
+        assert!((27.0..34.0).contains(&(8.0 * double.direct)), "{double:?}");
+        // 49 harmonics with six weights and 15 with three.
+        assert!((339.0..600.0).contains(&(16.0 * single.indirect)), "{single:?}");
+        let singular = Instructions::of(Green::Singular, 2, Precision::F32);
+        assert!(singular.direct < single.direct && singular.indirect < 0.4 * single.indirect);
+    }
+}

@@ -1,0 +1,289 @@
+//! Scenarios with a `[grid]`: the grid, Ψ and u on it, files, and the error where the solution is known.
+
+mod error;
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use fmm_core::grid::{BLOCK, CELLS, Grid, Rings, Sampled, Solution, Vorticity};
+use fmm_core::{Stage, StageTimes};
+use serde_json::{Value, json};
+
+use super::Options;
+use super::directory::RunDirectory;
+use super::events::Events;
+use super::report::{stage_table, timings_json};
+use crate::console;
+use crate::device::Device;
+use crate::fault::Fault;
+use crate::files::{blocks, csv, npy};
+use crate::info::program;
+use crate::scenario::grid::{Format, GridField, GridScenario, Origin, Resolution};
+use crate::told::{self, bytes, number};
+use error::Errors;
+
+/// The scenario that the options name, if it has a grid.
+///
+/// # Errors
+/// Those of [`GridScenario::load`]; 2 for options that mean nothing to it.
+pub fn scenario(options: &Options) -> Result<Option<GridScenario>, Fault> {
+    let Some(path) = &options.scenario else { return Ok(None) };
+    let Some(mut scenario) = GridScenario::load(path, &options.all_sets())? else { return Ok(None) };
+    for (given, name) in [
+        (options.resume.is_some(), "--resume"),
+        (options.until.is_some(), "--until"),
+        (options.steps.is_some(), "--steps"),
+        (options.max_wall.is_some(), "--max-wall"),
+    ] {
+        if given {
+            let line = format!("{name}: {} solves one equation on a grid, without steps", path.display());
+            return Err(Fault::new(2, line));
+        }
+    }
+    if let Some(out) = &options.out {
+        scenario.directory.clone_from(out);
+    }
+    Ok(Some(scenario))
+}
+
+/// Solves, writes and reports.
+///
+/// # Errors
+/// 65 for vorticity that does not fit the grid, 69 for a device that cannot, 74 for files that cannot be written.
+pub fn run(scenario: &GridScenario, options: &Options, threads: usize) -> Result<(), Fault> {
+    if let Device::Cuda(_) = scenario.device {
+        let line =
+            format!("solver.device = {}: grids are solved on the cores alone; device auto or cpu", scenario.device);
+        return Err(Fault::new(69, line));
+    }
+    let source = source(scenario)?;
+    if options.dry_run {
+        let grid = build(scenario, &*source)?;
+        return plan(scenario, &grid, options, threads);
+    }
+    let mut directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force)?;
+    directory.write_resolved(&scenario.resolved())?;
+    let events = Events::new(options.json);
+    let mut times = StageTimes::default();
+    let begun = Instant::now();
+    let grid = build(scenario, &*source)?;
+    let field = grid.sample(&*source);
+    let mut facts = about(&grid);
+    facts["seconds"] = begun.elapsed().as_secs_f64().into();
+    events.send("start", json!({ "threads": threads, "grid": facts }))?;
+    if !options.quiet && !options.json {
+        eprintln!("{}: {} cells in {} blocks on {threads} threads", scenario.title, grid.cells(), grid.blocks().len());
+    }
+    let refuse = |e: fmm_core::Error| Fault::new(65, told::error(&e));
+    let solution = scenario.solver.solve(&grid, &field, &mut times).map_err(refuse)?;
+    let errors = scenario.rings().map(|rings| Errors::of(&grid, &field, &solution, &Rings(rings)));
+    times.time_more(Stage::Output, || write(scenario, &mut directory, &grid, &field, &solution))?;
+    let run = run_json(scenario, facts, &solution, errors.as_ref(), threads);
+    directory.finish(&run, &timings_json(&times, [0, 0]))?;
+    if options.json {
+        return events.send("end", run);
+    }
+    let mut text = summary(scenario, &grid, &solution, errors.as_ref());
+    let _ = writeln!(text, "  files         {}", directory.path().display());
+    if !options.quiet {
+        text.push_str(&stage_table(&times));
+    }
+    console::print(&text)
+}
+
+/// What is solved for.
+fn source(scenario: &GridScenario) -> Result<Box<dyn Vorticity>, Fault> {
+    let mut parts: Vec<Box<dyn Vorticity>> = vec![];
+    let mut rings = vec![];
+    for origin in &scenario.vorticity {
+        match origin {
+            Origin::Ring(ring) => rings.push(*ring),
+            Origin::File(path, n) => {
+                const COLUMNS: [&str; 6] = ["x", "y", "z", "wx", "wy", "wz"];
+                let table = match path.extension().and_then(|e| e.to_str()) {
+                    Some("npy") => match npy::read(path, &COLUMNS)? {
+                        npy::Npy::Table(table) => table,
+                        npy::Npy::Array { .. } => {
+                            let line = format!(
+                                "{}: an array without names; a table has the fields {COLUMNS:?}",
+                                path.display()
+                            );
+                            return Err(Fault::new(65, line));
+                        }
+                    },
+                    _ => csv::read(path, &COLUMNS)?,
+                };
+                let [x, y, z, wx, wy, wz] = COLUMNS.map(|name| table.need(&[name]));
+                let rows = |[a, b, c]: [&[f64]; 3]| -> Vec<[f64; 3]> {
+                    (0..table.rows()).map(|i| [a[i], b[i], c[i]]).collect()
+                };
+                let (position, values) = (rows([x?, y?, z?]), rows([wx?, wy?, wz?]));
+                let sampled = Sampled::new((scenario.corner, scenario.side), *n, &position, &values);
+                let sampled = sampled.map_err(|e| Fault::new(65, format!("{}: {e}", path.display())))?;
+                parts.push(Box::new(sampled));
+            }
+        }
+    }
+    parts.push(Box::new(Rings(rings)));
+    Ok(Box::new(Parts(parts)))
+}
+
+/// Vorticities that add up.
+struct Parts(Vec<Box<dyn Vorticity>>);
+
+impl Vorticity for Parts {
+    fn cell(&self, centre: [f64; 3], side: f64) -> [f64; 3] {
+        let mut sum = [0.0; 3];
+        for part in &self.0 {
+            let w = part.cell(centre, side);
+            (0..3).for_each(|k| sum[k] += w[k]);
+        }
+        sum
+    }
+}
+
+/// The grid of a scenario.
+fn build(scenario: &GridScenario, vorticity: &dyn Vorticity) -> Result<Grid, Fault> {
+    let blocks = |cells: u32| cells / BLOCK as u32;
+    match scenario.resolution {
+        Resolution::Uniform(n) => {
+            let count = u64::from(blocks(n)).pow(3) * CELLS as u64;
+            if count > u64::from(u32::MAX) {
+                let line = format!("grid.n = {n}: {count} cells are more than the {} that can be numbered", u32::MAX);
+                return Err(Fault::new(65, line));
+            }
+            Ok(Grid::uniform(scenario.corner, scenario.side, blocks(n)))
+        }
+        Resolution::Adapted(coarsest, thresholds) => {
+            let count = u64::from(blocks(coarsest)).pow(3) * CELLS as u64;
+            if count > u64::from(u32::MAX) {
+                let line = format!("grid.coarsest = {coarsest}: {count} cells are more than can be numbered");
+                return Err(Fault::new(65, line));
+            }
+            Ok(Grid::adapted((scenario.corner, scenario.side), blocks(coarsest), thresholds, vorticity))
+        }
+    }
+}
+
+/// What a grid is like.
+fn about(grid: &Grid) -> Value {
+    let by_level: Vec<usize> =
+        (0..=grid.finest()).map(|l| grid.blocks().iter().filter(|b| b.level == l).count()).collect();
+    let coarsest = grid.blocks().iter().map(|b| b.level).min().unwrap_or(0);
+    json!({
+        "blocks": grid.blocks().len(),
+        "cells": grid.cells(),
+        "blocks_by_level": by_level,
+        "largest_spacing": grid.spacing(coarsest),
+        "smallest_spacing": grid.spacing(grid.finest()),
+    })
+}
+
+/// `--dry-run`.
+fn plan(scenario: &GridScenario, grid: &Grid, options: &Options, threads: usize) -> Result<(), Fault> {
+    // Sums of a brick and both fields in double precision, the vorticity, and what is written.
+    let memory = (grid.cells() * (48 + 48 + 24 + 3 * 8 * scenario.fields.len())) as u64;
+    if options.json {
+        let facts = json!({
+            "event": "dry-run", "threads": threads, "grid": about(grid), "memory_bytes": memory,
+            "scenario": scenario.resolved(),
+        });
+        return console::print(&format!("{facts}\n"));
+    }
+    console::print(&format!(
+        "{}\n# Nothing was run. {} cells in {} blocks on {threads} threads would need about {}\n",
+        scenario.resolved(),
+        grid.cells(),
+        grid.blocks().len(),
+        bytes(memory),
+    ))
+}
+
+fn write(
+    scenario: &GridScenario,
+    directory: &mut RunDirectory,
+    grid: &Grid,
+    field: &[[f64; 3]],
+    solution: &Solution,
+) -> Result<(), Fault> {
+    let values = |f: &GridField| -> blocks::Field {
+        let values = match f {
+            GridField::Vorticity => field,
+            GridField::Stream => &solution.psi,
+            GridField::Velocity => &solution.velocity,
+        };
+        (f.name(), values)
+    };
+    let fields: Vec<blocks::Field> = scenario.fields.iter().map(values).collect();
+    if scenario.formats.contains(&Format::Vtkhdf) {
+        let name = "grid_000000.hdf";
+        blocks::write(&directory.path().join(name), grid, (0, 0.0), &fields, scenario.precision)?;
+        directory.list(name, 0.0)?;
+    }
+    if scenario.formats.contains(&Format::Csv) {
+        blocks::write_csv(&directory.path().join("grid_000000.csv"), grid, &fields)?;
+    }
+    Ok(())
+}
+
+fn run_json(
+    scenario: &GridScenario,
+    grid: Value,
+    solution: &Solution,
+    errors: Option<&Errors>,
+    threads: usize,
+) -> Value {
+    let (s, w) = (&scenario.solver, &solution.work);
+    json!({
+        "program": "nbody",
+        "version": env!("CARGO_PKG_VERSION"),
+        "commit": program::commit(),
+        "title": scenario.title,
+        "complete": true,
+        "host": program::host(threads),
+        "grid": grid,
+        "solver": {
+            "method": if s.theta == 0.0 { "direct" } else { "treecode" },
+            "precision": s.summed_in().name(),
+            "order": s.order,
+            "theta": s.theta,
+            "leaf_size": s.leaf_size,
+            "guard": s.guard,
+            "correction": s.correction,
+        },
+        "work": {
+            "sources": w.sources, "targets": w.targets, "nodes": w.nodes, "direct_pairs": w.direct,
+            "indirect_pairs": w.indirect,
+        },
+        "errors": errors.map(Errors::json),
+    })
+}
+
+fn summary(scenario: &GridScenario, grid: &Grid, solution: &Solution, errors: Option<&Errors>) -> String {
+    let (s, w) = (&scenario.solver, &solution.work);
+    let coarsest = grid.blocks().iter().map(|b| b.level).min().unwrap_or(0);
+    let mut text = format!("{}\n", scenario.title);
+    let spacing = match grid.is_uniform() {
+        true => format!("h = {}", number(grid.spacing(coarsest))),
+        false => format!("h from {} to {}", number(grid.spacing(coarsest)), number(grid.spacing(grid.finest()))),
+    };
+    let _ = writeln!(text, "  grid          {} cells in {} blocks, {spacing}", grid.cells(), grid.blocks().len());
+    let _ = writeln!(text, "  sources       {} cells with vorticity", w.sources);
+    let how = match s.theta == 0.0 {
+        true => format!("direct sum in {}", s.summed_in().name()),
+        false => format!(
+            "treecode in {}, order {}, theta {}, leaves of {}",
+            s.summed_in().name(),
+            s.order,
+            number(s.theta),
+            s.leaf_size
+        ),
+    };
+    let corrected = if s.correction { ", leading error taken away" } else { "" };
+    let _ = writeln!(text, "  solver        {how}{corrected}");
+    let _ = writeln!(text, "  pairs         {:.3e} direct, {:.3e} with expansions", w.direct as f64, w.indirect as f64);
+    if let Some(errors) = errors {
+        text.push_str(&errors.text());
+    }
+    text
+}

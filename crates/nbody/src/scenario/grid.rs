@@ -1,0 +1,412 @@
+//! `[grid]`: a scenario of fields on a grid instead of particles. `docs/scenario.md` is the reference of its keys.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use fmm_core::Precision;
+use fmm_core::grid::blocks::DEEPEST;
+use fmm_core::grid::far::{MAX_ORDER, MAX_SINGLE_ORDER};
+use fmm_core::grid::wavelet::Thresholds;
+use fmm_core::grid::{BLOCK, Green, Ring, Solver};
+
+use super::FLOATS;
+use super::document::{Item, Value};
+use super::problem::Problems;
+use super::reader::{Notes, Range, Section};
+use super::resolved::{number, text, vector};
+use crate::device::Device;
+use crate::fault::Fault;
+use crate::files::snapshot::Float;
+
+/// Fields on a grid that a run is asked for, with defaults filled in and checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GridScenario {
+    /// Text of the file that it was read from.
+    pub text: String,
+    /// A line for people.
+    pub title: String,
+    /// Lower corner of the domain.
+    pub corner: [f64; 3],
+    /// Its side.
+    pub side: f64,
+    /// Which cells there are.
+    pub resolution: Resolution,
+    /// What is solved for; its parts add up.
+    pub vorticity: Vec<Origin>,
+    /// How.
+    pub solver: Solver,
+    /// Where.
+    pub device: Device,
+    /// Run directory.
+    pub directory: PathBuf,
+    /// Kinds of files.
+    pub formats: Vec<Format>,
+    /// What they hold.
+    pub fields: Vec<GridField>,
+    /// Of VTKHDF.
+    pub precision: Float,
+}
+
+/// The cells of a grid.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Resolution {
+    /// So many cells a side.
+    Uniform(u32),
+    /// From so many cells a side, to as fine as the thresholds ask for.
+    Adapted(u32, Thresholds),
+}
+
+/// A part of the vorticity.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Origin {
+    /// A ring whose stream function is known.
+    Ring(Ring),
+    /// A table: x, y, z, wx, wy, wz of cells of a uniform grid of so many cells a side.
+    File(PathBuf, u32),
+}
+
+/// Kinds of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// For ParaView and VTK.
+    Vtkhdf,
+    /// A row a cell.
+    Csv,
+}
+
+impl Format {
+    const NAMES: [(&'static str, Format); 2] = [("vtkhdf", Format::Vtkhdf), ("csv", Format::Csv)];
+}
+
+/// What files hold of each cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GridField {
+    /// ω.
+    Vorticity,
+    /// Ψ.
+    Stream,
+    /// u = ∇ × Ψ.
+    Velocity,
+}
+
+impl GridField {
+    const NAMES: [(&'static str, GridField); 3] =
+        [("vorticity", GridField::Vorticity), ("stream", GridField::Stream), ("velocity", GridField::Velocity)];
+
+    /// The name in scenarios and files.
+    pub fn name(self) -> &'static str {
+        GridField::NAMES[self as usize].0
+    }
+}
+
+/// Models of `[[vorticity]]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Ring,
+    File,
+}
+
+const KINDS: [(&str, Kind); 2] = [("ring", Kind::Ring), ("file", Kind::File)];
+
+/// Names of [`Green`].
+const GREENS: [(&str, Green); 2] = [("singular", Green::Singular), ("regularised", Green::Regularised)];
+
+/// Cells a side, at most: 2³² cells in all are more than can be numbered.
+const MOST: i64 = 1 << 20;
+
+impl GridScenario {
+    /// Reads a scenario that has a `[grid]`; `None` for one of particles.
+    ///
+    /// # Errors
+    /// Those of [`Scenario::load`](super::Scenario::load).
+    pub fn load(path: &Path, sets: &[String]) -> Result<Option<GridScenario>, Fault> {
+        let text = super::file_text(path)?;
+        Ok(GridScenario::parse(&path.display().to_string(), text, path.parent(), sets)?)
+    }
+
+    /// Reads it from a text.
+    ///
+    /// # Errors
+    /// All mistakes, each with its place in `name` or in a `--set` option.
+    pub fn parse(
+        name: &str,
+        text: String,
+        folder: Option<&Path>,
+        sets: &[String],
+    ) -> Result<Option<GridScenario>, Problems> {
+        let mut gridded = true;
+        let scenario = super::read_sources(
+            name,
+            &text,
+            sets,
+            |_| true,
+            |notes, root| {
+                let Value::Table(entries) = &root.value else { return None };
+                gridded = entries.iter().any(|(k, _)| k.name == "grid");
+                gridded.then(|| read(notes, root, folder, name))?
+            },
+        );
+        match scenario {
+            // What is wrong with it is told where it is read as one of particles.
+            _ if !gridded => Ok(None),
+            Ok(s) => Ok(Some(GridScenario { text, ..s })),
+            Err(problems) => Err(problems),
+        }
+    }
+
+    /// Notes every key that is known.
+    pub(super) fn note_keys(notes: &Notes, root: &Item) {
+        read(notes, root, None, "keys.toml");
+    }
+
+    /// The rings, where there is nothing else: then Ψ and u are known.
+    pub fn rings(&self) -> Option<Vec<Ring>> {
+        let ring = |o: &Origin| if let Origin::Ring(r) = o { Some(*r) } else { None };
+        self.vorticity.iter().map(ring).collect()
+    }
+
+    /// The scenario with defaults and derived values.
+    pub fn resolved(&self) -> String {
+        let mut out = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write_resolved(&mut out);
+        out
+    }
+
+    fn write_resolved(&self, out: &mut String) -> std::fmt::Result {
+        writeln!(out, "# Every value of this run, defaults and derived ones included.")?;
+        writeln!(out, "title = {}", text(&self.title))?;
+        writeln!(out, "\n[grid]\ncorner = {}\nside = {}", vector(self.corner), number(self.side))?;
+        match self.resolution {
+            Resolution::Uniform(n) => writeln!(out, "n = {n}")?,
+            Resolution::Adapted(coarsest, t) => {
+                writeln!(out, "coarsest = {coarsest}\nfinest = {}", coarsest << t.finest)?;
+                writeln!(out, "refinement = {}\ncompression = {}", number(t.refinement), number(t.compression))?;
+            }
+        }
+        for origin in &self.vorticity {
+            match origin {
+                Origin::Ring(r) => {
+                    writeln!(out, "\n[[vorticity]]\nmodel = \"ring\"\ncentre = {}", vector(r.centre))?;
+                    writeln!(out, "axis = {}\nradius = {}", vector(r.axis), number(r.radius))?;
+                    writeln!(out, "core = {}\npeak = {}", number(r.core), number(r.peak))?;
+                    writeln!(out, "steepness = {}", number(r.steepness))?;
+                }
+                Origin::File(path, n) => {
+                    let path = text(&path.to_string_lossy());
+                    writeln!(out, "\n[[vorticity]]\nmodel = \"file\"\npath = {path}\nn = {n}")?;
+                }
+            }
+        }
+        let s = &self.solver;
+        let green = GREENS[s.green as usize].0;
+        writeln!(out, "\n[solver]\ngreen = {}\ntheta = {}", text(green), number(s.theta))?;
+        writeln!(out, "order = {}\nleaf_size = {}\nguard = {}", s.order, s.leaf_size, number(s.guard))?;
+        writeln!(out, "correction = {}\nprecision = {}", s.correction, text(s.summed_in().name()))?;
+        writeln!(out, "device = {}", text(&self.device.to_string()))?;
+        writeln!(out, "\n[output]\ndirectory = {}", text(&self.directory.to_string_lossy()))?;
+        let names = |all: Vec<&str>| all.into_iter().map(text).collect::<Vec<_>>().join(", ");
+        let formats = self.formats.iter().map(|f| Format::NAMES[*f as usize].0).collect();
+        writeln!(out, "formats = [{}]", names(formats))?;
+        writeln!(out, "fields = [{}]", names(self.fields.iter().map(|f| f.name()).collect()))?;
+        let float = FLOATS.iter().find(|(_, f)| *f == self.precision).map_or("f64", |(n, _)| *n);
+        writeln!(out, "precision = {}", text(float))
+    }
+}
+
+/// Reads all sections; `None` if a mistake left a hole.
+fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option<GridScenario> {
+    let mut top = Section::new(notes, "", Some(root));
+    let stem = Path::new(name).file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
+    let title = top.string("title").unwrap_or_else(|| stem.clone());
+    if top.has("particles") {
+        let message = "a scenario has particles or a grid".to_string();
+        top.fault("particles", message, "the scenario has a [grid]", None);
+        top.item("particles");
+    }
+    let (corner, side, resolution) = grid(top.section("grid"));
+    let vorticity = vorticity(notes, &mut top, folder);
+    let (solver, device) = solver(top.section("solver"));
+    let (directory, formats, fields, precision) = output(top.section("output"), &stem);
+    top.close();
+    Some(GridScenario {
+        text: String::new(),
+        title,
+        corner,
+        side,
+        resolution: resolution?,
+        vorticity: vorticity?,
+        solver,
+        device,
+        directory,
+        formats,
+        fields,
+        precision,
+    })
+}
+
+fn grid(mut s: Section<'_>) -> ([f64; 3], f64, Option<Resolution>) {
+    let corner = s.numbers("corner").unwrap_or_default();
+    let side = s.number("side", Range::SIDE).unwrap_or(1.0);
+    // A number of cells that blocks divide.
+    let cells = |s: &mut Section<'_>, key: &'static str| {
+        let n = s.integer(key, BLOCK as i64, MOST)?;
+        if n % BLOCK as i64 != 0 {
+            let message = format!("{} = {n} is no multiple of {BLOCK}, the cells of a block", s.full(key));
+            let (below, above) = (n - n % BLOCK as i64, n - n % BLOCK as i64 + BLOCK as i64);
+            s.fault(key, message, format!("for example {below} or {above}"), None);
+            return None;
+        }
+        Some(n as u32)
+    };
+    let uniform = cells(&mut s, "n");
+    let (coarsest, finest) = (cells(&mut s, "coarsest"), cells(&mut s, "finest"));
+    let refinement = s.number("refinement", Range::NOT_NEGATIVE).unwrap_or(1e-2);
+    let compression = s.number("compression", Range::NOT_NEGATIVE).unwrap_or(1e-4);
+    if compression > refinement {
+        let message = "grid.compression is above grid.refinement".to_string();
+        s.fault("compression", message, "what is joined would be split again", None);
+    }
+    let resolution = if s.has("n") {
+        uniform.map(Resolution::Uniform)
+    } else if !s.has("finest") {
+        s.missing("finest", "the cells a side where the grid is finest, or n for a uniform grid: finest = 256");
+        None
+    } else if s.has("coarsest") && coarsest.is_none() {
+        None
+    } else {
+        finest.and_then(|finest| {
+            // Blocks halve from the coarsest level on.
+            let coarsest = coarsest.unwrap_or((finest >> (finest / BLOCK as u32).trailing_zeros()).max(BLOCK as u32));
+            let levels = (finest / coarsest).trailing_zeros();
+            if coarsest << levels != finest || levels > u32::from(DEEPEST) {
+                let message = format!("grid.finest = {finest} is not grid.coarsest = {coarsest} doubled some times");
+                s.fault("finest", message, "each level has cells of half the side", None);
+                return None;
+            }
+            Some(Resolution::Adapted(coarsest, Thresholds { refinement, compression, finest: levels as u8 }))
+        })
+    };
+    s.close();
+    (corner, side, resolution)
+}
+
+fn vorticity(notes: &Notes, top: &mut Section<'_>, folder: Option<&Path>) -> Option<Vec<Origin>> {
+    let Some(item) = top.item("vorticity") else {
+        let help = "add at least one part, for example:\n[[vorticity]]\nmodel = \"ring\"\ncentre = [0.5, 0.5, 0.5]\nradius = 0.125";
+        notes.add(None, "the scenario has a [grid] and no [[vorticity]]".into(), "", Some(help.into()));
+        return None;
+    };
+    let Value::Array(list) = &item.value else {
+        let help = "each part has its own header in double brackets: [[vorticity]]";
+        let message = format!("'vorticity' is {}", item.value.kind());
+        notes.add(Some(&item.span), message, "a list of parts", Some(help.into()));
+        return None;
+    };
+    if list.is_empty() {
+        notes.add(Some(&item.span), "'vorticity' is empty".into(), "at least one part is needed", None);
+    }
+    let read = |(i, item)| origin(Section::new(notes, format!("vorticity.{i}"), Some(item)), folder);
+    list.iter().enumerate().map(read).collect::<Vec<_>>().into_iter().collect()
+}
+
+fn origin(mut s: Section<'_>, folder: Option<&Path>) -> Option<Origin> {
+    let Some(kind) = s.choice("model", &KINDS) else {
+        if !s.has("model") {
+            s.missing("model", "one of ring, file");
+        }
+        return None;
+    };
+    let origin = match kind {
+        Kind::Ring => ring(&mut s).map(Origin::Ring),
+        Kind::File => file(&mut s, folder),
+    };
+    s.close();
+    origin
+}
+
+fn ring(s: &mut Section<'_>) -> Option<Ring> {
+    let centre = s.numbers("centre");
+    let axis = s.numbers("axis").unwrap_or([0.0, 0.0, 1.0]);
+    let radius = s.number("radius", Range::SIDE);
+    let core = s.number("core", Range::SIDE);
+    let peak = s.number("peak", Range::FINITE).unwrap_or(1.0);
+    let steepness = s.number("steepness", Range::STEEPNESS).unwrap_or(20.0);
+    for (key, help) in [
+        ("centre", "where the ring is, for example centre = [0.5, 0.5, 0.5]"),
+        ("radius", "for example radius = 0.125"),
+    ] {
+        if !s.has(key) {
+            s.missing(key, help);
+        }
+    }
+    let length = axis.iter().fold(0.0f64, |l, a| l.hypot(*a));
+    if length == 0.0 || !length.is_finite() {
+        s.fault("axis", format!("{} has no direction", s.full("axis")), "three numbers that are not all 0", None);
+        return None;
+    }
+    let core = if s.has("core") { core? } else { radius? };
+    if core > radius? {
+        let message = format!("{} = {core} is above the radius", s.full("core"));
+        s.fault("core", message, "a ring whose core reaches its axis has radius = core at least", None);
+        return None;
+    }
+    Some(Ring { centre: centre?, axis: axis.map(|a| a / length), radius: radius?, core, peak, steepness })
+}
+
+fn file(s: &mut Section<'_>, folder: Option<&Path>) -> Option<Origin> {
+    let path = s.string("path");
+    let n = s.integer("n", 1, MOST);
+    for (key, help) in [
+        ("path", "a CSV or NumPy table with the columns x, y, z, wx, wy, wz"),
+        ("n", "the cells a side of the uniform grid whose centres the rows are, for example n = 64"),
+    ] {
+        if !s.has(key) {
+            s.missing(key, help);
+        }
+    }
+    let given = path?;
+    let path = folder.map_or_else(|| PathBuf::from(&given), |f| f.join(&given));
+    if !path.extension().is_some_and(|e| e == "csv" || e == "npy") {
+        let message = format!("{} = \"{given}\" is no table", s.full("path"));
+        s.fault("path", message, "allowed: files that end in csv, npy", None);
+    } else if !path.is_file() {
+        const MISSING_FILE: u8 = 66;
+        s.absent("path", MISSING_FILE, format!("{}: no such file", path.display()), "not found", None);
+    }
+    Some(Origin::File(path, n? as u32))
+}
+
+fn solver(mut s: Section<'_>) -> (Solver, Device) {
+    let usual = Solver::default();
+    let precisions = [Precision::Auto, Precision::F32, Precision::F64].map(|p| (p.name(), p));
+    let solver = Solver {
+        green: s.choice("green", &GREENS).unwrap_or_default(),
+        theta: s.number("theta", Range::THETA_GRID).unwrap_or(usual.theta),
+        order: s.integer("order", 1, MAX_ORDER as i64).map_or(usual.order, |p| p as usize),
+        leaf_size: s.integer("leaf_size", 1, 1_000_000).map_or(usual.leaf_size, |n| n as usize),
+        guard: s.number("guard", Range::GUARD).unwrap_or(usual.guard),
+        correction: s.boolean("correction").unwrap_or(false),
+        precision: s.choice("precision", &precisions).unwrap_or_default(),
+    };
+    if solver.precision == Precision::F32 && solver.order > MAX_SINGLE_ORDER {
+        let message = format!("solver.order = {} does not go with solver.precision = \"f32\"", solver.order);
+        s.fault("order", message, format!("allowed in single precision: 1 to {MAX_SINGLE_ORDER}"), None);
+    }
+    let device = s.parsed("device", Device::ALLOWED).unwrap_or_default();
+    s.close();
+    (solver, device)
+}
+
+fn output(mut s: Section<'_>, stem: &str) -> (PathBuf, Vec<Format>, Vec<GridField>, Float) {
+    let directory = s.string("directory").unwrap_or_else(|| format!("out/{stem}"));
+    if directory.is_empty() {
+        s.fault("directory", "output.directory is empty".into(), "name a folder", None);
+    }
+    let formats = s.choices("formats", &Format::NAMES).unwrap_or_else(|| vec![Format::Vtkhdf]);
+    let fields = s.choices("fields", &GridField::NAMES);
+    let fields = fields.unwrap_or_else(|| GridField::NAMES.map(|(_, f)| f).to_vec());
+    let precision = s.choice("precision", &FLOATS).unwrap_or(Float::F32);
+    s.close();
+    (directory.into(), formats, fields, precision)
+}

@@ -1,0 +1,166 @@
+//! Scenarios with a `[grid]`: files, errors, options, and readers of what they leave.
+
+mod common;
+
+use common::{Folder, code, python, stderr};
+use serde_json::Value;
+
+const RINGS: &str = r#"
+title = "rings"
+[grid]
+corner = [-0.5, -0.5, -0.5]
+finest = 64
+refinement = 30
+compression = 1
+[[vorticity]]
+model = "ring"
+centre = [0, 0, 0]
+radius = 0.25
+[[vorticity]]
+model = "ring"
+centre = [0, 0, 0]
+radius = 0.25
+axis = [2, 0, 0]
+core = 0.2
+[output]
+directory = "out"
+formats = ["vtkhdf", "csv"]
+"#;
+
+fn json(folder: &Folder, name: &str) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(folder.path(name)).unwrap()).unwrap()
+}
+
+fn error(run: &Value, field: &str) -> f64 {
+    run["errors"][field]["rms"].as_f64().unwrap()
+}
+
+#[test]
+fn a_grid_is_solved_told_and_checked() {
+    let folder = Folder::new(RINGS);
+    let out = folder.case(&["--threads", "2"]);
+    assert_eq!(code(&out), 0, "{}", stderr(&out));
+    let text = String::from_utf8_lossy(&out.stdout);
+    for words in
+        ["rings\n", "cells in", "treecode in f32, order 6", "error of psi  rms", "error of u    rms", "M2P", "P2P"]
+    {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let run = json(&folder, "out/run.json");
+    let blocks = run["grid"]["blocks_by_level"].as_array().unwrap();
+    assert!(blocks.len() == 3 && blocks[2].as_u64() > Some(0) && blocks[1].as_u64() > Some(0), "{run}");
+    assert!((1e-4..0.2).contains(&error(&run, "stream")) && (1e-4..0.3).contains(&error(&run, "velocity")), "{run}");
+    assert_eq!(json(&folder, "out/timings.json")["stages"]["P2P"]["calls"], 1);
+    let index = json(&folder, "out/run.hdf.series");
+    assert_eq!(index["files"][0]["name"], "grid_000000.hdf");
+    // The resolved scenario is a scenario itself, and of the same run.
+    let again = folder.run(&["out/scenario.resolved.toml", "-q", "--out", "again", "--threads", "1"]);
+    assert_eq!(code(&again), 0, "{}", stderr(&again));
+    for name in ["grid_000000.hdf", "grid_000000.csv"] {
+        let [a, b] = ["out", "again"].map(|d| std::fs::read(folder.path(&format!("{d}/{name}"))).unwrap());
+        assert!(a == b, "{name} depends on the number of threads");
+    }
+    let check = folder.command(&["check", "out"]).output().unwrap();
+    let text = String::from_utf8_lossy(&check.stdout);
+    assert!(code(&check) == 0 && text.contains("grid_000000.hdf: fields on"), "{text}{}", stderr(&check));
+    let check = folder.command(&["check", "out/grid_000000.hdf", "--hash"]).output().unwrap();
+    assert_eq!(code(&check), 0, "{}", stderr(&check));
+    assert_eq!(code(&folder.case(&[])), 74, "the directory is in use");
+    assert_eq!(code(&folder.case(&["--force", "-q"])), 0);
+}
+
+#[test]
+fn uniform_grids_direct_sums_and_the_correction_are_keys() {
+    let folder = Folder::new(RINGS);
+    let run = |name: &str, sets: &[&str]| {
+        let sets: Vec<&str> = sets.iter().flat_map(|s| ["--set", s]).collect();
+        let out = folder.case(&[&["-q", "--out", name], &sets[..]].concat());
+        assert_eq!(code(&out), 0, "{}", stderr(&out));
+        json(&folder, &format!("{name}/run.json"))
+    };
+    let usual = ["grid.n=32", "output.formats=['csv']", "solver.green=singular"];
+    let tree = run("tree", &usual);
+    let direct = run("direct", &[&usual[..], &["solver.theta=0"]].concat());
+    let corrected =
+        run("corrected", &[&usual[..], &["solver.theta=0", "solver.correction=true", "solver.precision=f64"]].concat());
+    assert_eq!(tree["grid"]["cells"], 32768);
+    assert_eq!(direct["solver"]["method"], "direct");
+    assert_eq!(direct["work"]["indirect_pairs"], 0);
+    let sources = direct["work"]["sources"].as_u64().unwrap();
+    assert_eq!(direct["work"]["direct_pairs"].as_u64(), Some(sources * 32768));
+    let ratio = error(&tree, "stream") / error(&direct, "stream");
+    assert!((0.99..1.01).contains(&ratio), "{ratio}");
+    assert!(error(&corrected, "stream") < 0.2 * error(&direct, "stream"), "{corrected}");
+    assert!(!folder.path("tree/run.hdf.series").exists() && folder.path("tree/grid_000000.csv").exists());
+}
+
+#[test]
+fn vorticity_comes_from_files_too() {
+    let folder = Folder::new(RINGS);
+    let usual = ["-q", "--set", "output.formats=['csv']", "--set", "solver.theta=0"];
+    let out = folder.case(&[&usual[..], &["--set", "grid.n=16", "--out", "a"]].concat());
+    assert_eq!(code(&out), 0, "{}", stderr(&out));
+    // The table that was written is one to read, under other names.
+    let table = std::fs::read_to_string(folder.path("a/grid_000000.csv")).unwrap();
+    let renamed = table.replacen("vorticity_x,vorticity_y,vorticity_z", "wx,wy,wz", 1);
+    std::fs::write(folder.path("w.csv"), renamed).unwrap();
+    let scenario =
+        "[grid]\ncorner = [-0.5, -0.5, -0.5]\nn = 16\n[[vorticity]]\nmodel = 'file'\npath = 'w.csv'\nn = 16\n";
+    std::fs::write(folder.path("file.toml"), scenario).unwrap();
+    let out = folder.run(&[&["file.toml"], &usual[..], &["--out", "b"]].concat());
+    assert_eq!(code(&out), 0, "{}", stderr(&out));
+    assert!(json(&folder, "b/run.json")["errors"].is_null());
+    assert_eq!(std::fs::read_to_string(folder.path("b/grid_000000.csv")).unwrap(), table);
+    let out = folder.run(&[&["file.toml"], &usual[..], &["--out", "c", "--set", "vorticity.0.n=20"]].concat());
+    assert_eq!(code(&out), 65);
+    assert!(stderr(&out).contains("w.csv: row 0: (-0.46875, -0.46875, -0.46875) is no centre"), "{}", stderr(&out));
+}
+
+#[test]
+fn what_means_nothing_to_a_grid_is_refused() {
+    let folder = Folder::new(RINGS);
+    for (arguments, exit, words) in [
+        (&["--steps", "3"][..], 2, "--steps"),
+        (&["--resume", "out"], 2, "--resume"),
+        (&["--device", "cuda"], 69, "on the cores alone"),
+        (&["--set", "grid.n=20"], 65, "grid.n = 20 is no multiple of 16"),
+        (&["--set", "grid.finest=96", "--set", "grid.coarsest=32"], 65, "is not grid.coarsest = 32 doubled"),
+        (&["--set", "grid.compression=31"], 65, "grid.compression is above grid.refinement"),
+        (&["--set", "solver.theta=1"], 65, "allowed: 0 to 0.9"),
+        (&["--set", "solver.order=20", "--set", "solver.precision=f32"], 65, "single precision: 1 to 14"),
+        (&["--set", "vorticity.1.core=0.3"], 65, "vorticity.1.core = 0.3 is above the radius"),
+        (&["--set", "vorticity.1.axis=[0,0,0]"], 65, "has no direction"),
+        (&["--set", "grid.refine=1"], 65, "did you mean 'refinement'?"),
+        (&["--set", "time.dt=1"], 65, "unknown key 'time'"),
+        (&["--set", "solver.method=fmm"], 65, "unknown key 'method'"),
+        (&["--set", "vorticity.0.model=file"], 65, "path is missing"),
+    ] {
+        let out = folder.case(arguments);
+        assert!(code(&out) == exit && stderr(&out).contains(words), "{arguments:?}: {}\n{}", code(&out), stderr(&out));
+    }
+    let dry = folder.case(&["--dry-run"]);
+    assert!(code(&dry) == 0 && String::from_utf8_lossy(&dry.stdout).contains("# Nothing was run."), "{}", stderr(&dry));
+    assert!(!folder.path("out").exists());
+}
+
+/// Both VTKs find in every cell what the table says.
+fn opens(environment: &str) {
+    let Some(mut python) = python(environment, "check_amr.py") else { return };
+    let folder = Folder::new(RINGS);
+    let out = folder.case(&["-q"]);
+    assert_eq!(code(&out), 0, "{}", stderr(&out));
+    let files = ["out/grid_000000.hdf", "out/grid_000000.csv"].map(|name| folder.path(name));
+    let output = python.args(files).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.starts_with("ok "), "{text}{}", stderr(&output));
+}
+
+#[test]
+fn vtk_9_2_6_opens_blocks() {
+    opens(".venv");
+}
+
+#[test]
+fn the_newest_vtk_opens_blocks() {
+    opens(".venv-vtk-new");
+}
