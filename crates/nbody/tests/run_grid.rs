@@ -144,7 +144,7 @@ fn what_means_nothing_to_a_grid_is_refused() {
         (&["--set", "vorticity.1.core=0.3"], 65, "vorticity.1.core = 0.3 is above the radius"),
         (&["--set", "vorticity.1.axis=[0,0,0]"], 65, "has no direction"),
         (&["--set", "grid.refine=1"], 65, "did you mean 'refinement'?"),
-        (&["--set", "time.dt=1"], 65, "unknown key 'time'"),
+        (&["--set", "time.dt=1"], 65, "time.end is missing"),
         (&["--set", "solver.method=fmm"], 65, "unknown key 'method'"),
         (&["--set", "vorticity.0.model=file"], 65, "path is missing"),
     ] {
@@ -176,4 +176,88 @@ fn vtk_9_2_6_opens_blocks() {
 #[test]
 fn the_newest_vtk_opens_blocks() {
     opens(".venv-vtk-new");
+}
+
+const MEETING: &str = r#"
+title = "meeting"
+[grid]
+corner = [-0.5, -0.5, -0.5]
+n = 48
+[[vorticity]]
+model = "vortex-ring"
+centre = [0, 0, -0.08]
+radius = 0.2
+core = 0.06
+[[vorticity]]
+model = "vortex-ring"
+centre = [0, 0, 0.08]
+axis = [0, 0, -1]
+radius = 0.2
+core = 0.06
+[solver]
+order = 4
+[time]
+dt = 0.01
+end = 0.03
+[output]
+directory = "out"
+every = 0.02
+diagnostics_every = 0.01
+"#;
+
+#[test]
+fn a_flow_goes_on_and_tells_its_integrals() {
+    let folder = Folder::new(MEETING);
+    let out = folder.case(&["--threads", "2"]);
+    assert_eq!(code(&out), 0, "{}", stderr(&out));
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(text.contains("steps         3 to time 0.03, rk3") && text.contains("enstrophy"), "{text}");
+    // Steps 0, 2 and 3.
+    let times: Vec<f64> = json(&folder, "out/run.hdf.series")["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f["time"].as_f64().unwrap())
+        .collect();
+    assert_eq!(times, [0.0, 0.02, 0.03]);
+    let column = |name: &str| common::column(&folder.path("out"), name);
+    let (energy, enstrophy) = (column("energy_error"), column("enstrophy"));
+    assert_eq!(column("step"), [0.0, 1.0, 2.0, 3.0]);
+    assert!(energy[0] == 0.0 && energy.iter().all(|e| e.abs() < 2e-2), "{energy:?}");
+    assert!(enstrophy.windows(2).all(|w| w[1] > w[0]), "{enstrophy:?}");
+    // Γ of each ring is 1, and their impulses cancel.
+    for name in ["circulation_with", "circulation_against"] {
+        assert!(column(name).iter().all(|c| (c - 1.0).abs() < 5e-3), "{:?}", column(name));
+    }
+    assert!(column("impulse_z").iter().all(|i| i.abs() < 1e-5));
+    let again = folder.run(&["out/scenario.resolved.toml", "-q", "--out", "again", "--threads", "1"]);
+    assert_eq!(code(&again), 0, "{}", stderr(&again));
+    for name in ["grid_000002.hdf", "diagnostics.csv"] {
+        let [a, b] = ["out", "again"].map(|d| std::fs::read(folder.path(&format!("{d}/{name}"))).unwrap());
+        assert!(a == b, "{name} depends on the number of threads");
+    }
+    let check = folder.command(&["check", "out"]).output().unwrap();
+    assert_eq!(code(&check), 0, "{}", stderr(&check));
+}
+
+#[test]
+fn steps_that_cannot_be_made_are_refused() {
+    let folder = Folder::new(MEETING);
+    for (arguments, exit, words) in [
+        (&["--resume", "out"][..], 2, "runs on grids cannot be resumed"),
+        (&["--set", "time.integrator=rk4"], 65, "did you mean \"rk2\"?"),
+        (&["--set", "time.end=0.025"], 65, "time.dt = 0.01 does not divide time.end = 0.025"),
+        (&["--set", "output.every=0.015"], 65, "does not divide output.every"),
+        (&["--set", "time.cutoff=0.5"], 65, "allowed: 0 to 0.1"),
+        (&["--set", "vorticity.0.centre=[0, 0, 0.4]"], 65, "faces of the domain"),
+        (&["--set", "vorticity.0.peak=1"], 65, "unknown key 'peak'"),
+    ] {
+        let out = folder.case(arguments);
+        assert!(code(&out) == exit && stderr(&out).contains(words), "{arguments:?}: {}\n{}", code(&out), stderr(&out));
+    }
+    let adapted = MEETING.replace("n = 48", "finest = 64");
+    std::fs::write(folder.path("case.toml"), adapted).unwrap();
+    let out = folder.case(&[]);
+    assert!(code(&out) == 65 && stderr(&out).contains("steps are made on grids of one level"), "{}", stderr(&out));
+    assert!(!folder.path("out").exists());
 }

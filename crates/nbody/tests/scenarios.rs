@@ -53,9 +53,10 @@ fn length(v: &[f64; 3]) -> f64 {
 }
 
 /// The tests below; `every_scenario_is_told_and_tested` compares them with the folder.
-const TESTED: [&str; 16] = [
+const TESTED: [&str; 17] = [
     "binary-in-cluster",
     "cold-collapse",
+    "colliding-rings",
     "coulomb-explosion",
     "figure-eight",
     "flat-collapse",
@@ -100,6 +101,20 @@ fn vortex_rings() {
     let adapted = error(&["grid.finest=64"], "stream");
     let corrected = error(&["grid.finest=64", "solver.correction=true"], "stream");
     assert!((0.1..0.2).contains(&adapted) && (0.05..0.1).contains(&corrected), "{adapted} {corrected}");
+}
+
+#[test]
+fn colliding_rings() {
+    // Coarser, and only the first of it.
+    let small = ["grid.n=64", "time.end=0.04", "vorticity.0.core=0.1", "vorticity.1.core=0.1"];
+    let run = Run::of("colliding-rings", &small);
+    let (energy, enstrophy, circulation) =
+        (run.column("energy_error"), run.column("enstrophy"), run.column("circulation_with"));
+    assert!(energy.len() == 5 && energy.iter().all(|e| e.abs() < 1e-2), "{energy:?}");
+    assert!(
+        enstrophy[4] > enstrophy[0] && circulation.iter().all(|c| (c - 1.0).abs() < 1e-2),
+        "{enstrophy:?} {circulation:?}"
+    );
 }
 
 #[test]

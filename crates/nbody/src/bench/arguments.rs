@@ -50,6 +50,7 @@ impl Bench {
             Some(Which::M2l2d(o)) => ("m2l2d", o),
             Some(Which::Gauss(o)) => ("gauss", o),
             Some(Which::Peers(o)) => ("peers", o),
+            Some(Which::Poisson(o)) => ("poisson", o),
             Some(Which::Tune(o)) => ("tune", o),
         }
     }
@@ -80,6 +81,8 @@ enum Which {
     Gauss(Options),
     /// Rivals that are installed, at the same measured error: FMM3D, pytreegrav, REBOUND; in the plane FMM2D (scripts/peers installs them)
     Peers(Options),
+    /// The Poisson solver on grids, --n cells a side: van Rees et al., Figs. 3 and 4 and Table 1, and Hockney's convolution as a rival
+    Poisson(Options),
     /// For maintainers: the constants of the cost model and the tables of errors, as text to paste
     Tune(Options),
 }

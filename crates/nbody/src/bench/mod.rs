@@ -5,6 +5,7 @@
 //! and a preset in `configs/`; the rest does not know which suites there are. docs/benchmarks.md tells the method.
 
 mod arguments;
+mod hockney;
 mod lines;
 mod machine;
 mod measure;

@@ -1,11 +1,12 @@
 //! Scenarios with a `[grid]`: the grid, Ψ and u on it, files, and the error where the solution is known.
 
-mod error;
+pub(crate) mod error;
+mod flow;
 
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use fmm_core::grid::{BLOCK, CELLS, Grid, Rings, Sampled, Solution, Vorticity};
+use fmm_core::grid::{BLOCK, CELLS, Grid, Parts, Rings, Sampled, Solution, Vorticity};
 use fmm_core::{Stage, StageTimes};
 use serde_json::{Value, json};
 
@@ -36,8 +37,8 @@ pub fn scenario(options: &Options) -> Result<Option<GridScenario>, Fault> {
         (options.max_wall.is_some(), "--max-wall"),
     ] {
         if given {
-            let line = format!("{name}: {} solves one equation on a grid, without steps", path.display());
-            return Err(Fault::new(2, line));
+            let why = "runs on grids cannot be resumed, and end with time.end";
+            return Err(Fault::new(2, format!("{name}: {} has a [grid]; {why}", path.display())));
         }
     }
     if let Some(out) = &options.out {
@@ -57,6 +58,13 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize) -> Result
         return Err(Fault::new(69, line));
     }
     let source = source(scenario)?;
+    if let Some(steps) = &scenario.steps {
+        let flow = flow::start(scenario, steps, &*source)?;
+        return match options.dry_run {
+            true => plan(scenario, flow.grid(), options, threads),
+            false => flow::run(scenario, steps, flow, options, threads),
+        };
+    }
     if options.dry_run {
         let grid = build(scenario, &*source)?;
         return plan(scenario, &grid, options, threads);
@@ -77,7 +85,7 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize) -> Result
     let refuse = |e: fmm_core::Error| Fault::new(65, told::error(&e));
     let solution = scenario.solver.solve(&grid, &field, &mut times).map_err(refuse)?;
     let errors = scenario.rings().map(|rings| Errors::of(&grid, &field, &solution, &Rings(rings)));
-    times.time_more(Stage::Output, || write(scenario, &mut directory, &grid, &field, &solution))?;
+    times.time_more(Stage::Output, || write(scenario, &mut directory, &grid, &field, &solution, (0, 0, 0.0)))?;
     let run = run_json(scenario, facts, &solution, errors.as_ref(), threads);
     directory.finish(&run, &timings_json(&times, [0, 0]))?;
     if options.json {
@@ -98,6 +106,7 @@ fn source(scenario: &GridScenario) -> Result<Box<dyn Vorticity>, Fault> {
     for origin in &scenario.vorticity {
         match origin {
             Origin::Ring(ring) => rings.push(*ring),
+            Origin::Gaussian(ring) => parts.push(Box::new(*ring)),
             Origin::File(path, n) => {
                 const COLUMNS: [&str; 6] = ["x", "y", "z", "wx", "wy", "wz"];
                 let table = match path.extension().and_then(|e| e.to_str()) {
@@ -126,20 +135,6 @@ fn source(scenario: &GridScenario) -> Result<Box<dyn Vorticity>, Fault> {
     }
     parts.push(Box::new(Rings(rings)));
     Ok(Box::new(Parts(parts)))
-}
-
-/// Vorticities that add up.
-struct Parts(Vec<Box<dyn Vorticity>>);
-
-impl Vorticity for Parts {
-    fn cell(&self, centre: [f64; 3], side: f64) -> [f64; 3] {
-        let mut sum = [0.0; 3];
-        for part in &self.0 {
-            let w = part.cell(centre, side);
-            (0..3).for_each(|k| sum[k] += w[k]);
-        }
-        sum
-    }
 }
 
 /// The grid of a scenario.
@@ -199,12 +194,14 @@ fn plan(scenario: &GridScenario, grid: &Grid, options: &Options, threads: usize)
     ))
 }
 
+/// Writes the files of one time.
 fn write(
     scenario: &GridScenario,
     directory: &mut RunDirectory,
     grid: &Grid,
     field: &[[f64; 3]],
     solution: &Solution,
+    (number, step, time): (u64, u64, f64),
 ) -> Result<(), Fault> {
     let values = |f: &GridField| -> blocks::Field {
         let values = match f {
@@ -216,12 +213,12 @@ fn write(
     };
     let fields: Vec<blocks::Field> = scenario.fields.iter().map(values).collect();
     if scenario.formats.contains(&Format::Vtkhdf) {
-        let name = "grid_000000.hdf";
-        blocks::write(&directory.path().join(name), grid, (0, 0.0), &fields, scenario.precision)?;
-        directory.list(name, 0.0)?;
+        let name = format!("grid_{number:06}.hdf");
+        blocks::write(&directory.path().join(&name), grid, (step, time), &fields, scenario.precision)?;
+        directory.list(&name, time)?;
     }
     if scenario.formats.contains(&Format::Csv) {
-        blocks::write_csv(&directory.path().join("grid_000000.csv"), grid, &fields)?;
+        blocks::write_csv(&directory.path().join(format!("grid_{number:06}.csv")), grid, &fields)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ mod auto;
 mod directory;
 mod dry;
 mod events;
-mod grid;
+pub(crate) mod grid;
 mod progress;
 mod report;
 mod resume;

@@ -7,9 +7,10 @@ use fmm_core::Precision;
 use fmm_core::grid::blocks::DEEPEST;
 use fmm_core::grid::far::{MAX_ORDER, MAX_SINGLE_ORDER};
 use fmm_core::grid::wavelet::Thresholds;
-use fmm_core::grid::{BLOCK, Green, Ring, Solver};
+use fmm_core::grid::{BLOCK, GaussianRing, Green, Ring, Scheme, Solver};
 
 use super::FLOATS;
+use super::clock::Clock;
 use super::document::{Item, Value};
 use super::problem::Problems;
 use super::reader::{Notes, Range, Section};
@@ -17,6 +18,7 @@ use super::resolved::{number, text, vector};
 use crate::device::Device;
 use crate::fault::Fault;
 use crate::files::snapshot::Float;
+use crate::told::number as told;
 
 /// Fields on a grid that a run is asked for, with defaults filled in and checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +47,25 @@ pub struct GridScenario {
     pub fields: Vec<GridField>,
     /// Of VTKHDF.
     pub precision: Float,
+    /// Steps, for a flow that goes on.
+    pub steps: Option<Steps>,
+}
+
+/// `[time]` of a grid: an inviscid flow by the remeshed vortex method.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Steps {
+    /// Scheme of a step.
+    pub scheme: Scheme,
+    /// Steps and their times.
+    pub clock: Clock,
+    /// Number of steps.
+    pub count: u64,
+    /// Steps between files.
+    pub every: u64,
+    /// Steps between lines of `diagnostics.csv`.
+    pub diagnostics_every: u64,
+    /// Vorticity below this part of the largest is left out after each step.
+    pub cutoff: f64,
 }
 
 /// The cells of a grid.
@@ -61,6 +82,8 @@ pub enum Resolution {
 pub enum Origin {
     /// A ring whose stream function is known.
     Ring(Ring),
+    /// A ring that moves by itself.
+    Gaussian(GaussianRing),
     /// A table: x, y, z, wx, wy, wz of cells of a uniform grid of so many cells a side.
     File(PathBuf, u32),
 }
@@ -103,10 +126,15 @@ impl GridField {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Ring,
+    VortexRing,
     File,
 }
 
-const KINDS: [(&str, Kind); 2] = [("ring", Kind::Ring), ("file", Kind::File)];
+const KINDS: [(&str, Kind); 3] = [("ring", Kind::Ring), ("vortex-ring", Kind::VortexRing), ("file", Kind::File)];
+
+/// Names of [`Scheme`].
+const SCHEMES: [(&str, Scheme); 2] =
+    [(Scheme::RungeKutta2.name(), Scheme::RungeKutta2), (Scheme::RungeKutta3.name(), Scheme::RungeKutta3)];
 
 /// Names of [`Green`].
 const GREENS: [(&str, Green); 2] = [("singular", Green::Singular), ("regularised", Green::Regularised)];
@@ -192,6 +220,11 @@ impl GridScenario {
                     writeln!(out, "core = {}\npeak = {}", number(r.core), number(r.peak))?;
                     writeln!(out, "steepness = {}", number(r.steepness))?;
                 }
+                Origin::Gaussian(r) => {
+                    writeln!(out, "\n[[vorticity]]\nmodel = \"vortex-ring\"\ncentre = {}", vector(r.centre))?;
+                    writeln!(out, "axis = {}\nradius = {}", vector(r.axis), number(r.radius))?;
+                    writeln!(out, "core = {}\ncirculation = {}", number(r.core), number(r.circulation))?;
+                }
                 Origin::File(path, n) => {
                     let path = text(&path.to_string_lossy());
                     writeln!(out, "\n[[vorticity]]\nmodel = \"file\"\npath = {path}\nn = {n}")?;
@@ -204,13 +237,22 @@ impl GridScenario {
         writeln!(out, "order = {}\nleaf_size = {}\nguard = {}", s.order, s.leaf_size, number(s.guard))?;
         writeln!(out, "correction = {}\nprecision = {}", s.correction, text(s.summed_in().name()))?;
         writeln!(out, "device = {}", text(&self.device.to_string()))?;
+        if let Some(t) = &self.steps {
+            writeln!(out, "\n[time]\nintegrator = {}\ndt = {}", text(t.scheme.name()), number(t.clock.dt))?;
+            writeln!(out, "end = {}\ncutoff = {}", number(t.clock.time(t.count)), number(t.cutoff))?;
+        }
         writeln!(out, "\n[output]\ndirectory = {}", text(&self.directory.to_string_lossy()))?;
         let names = |all: Vec<&str>| all.into_iter().map(text).collect::<Vec<_>>().join(", ");
         let formats = self.formats.iter().map(|f| Format::NAMES[*f as usize].0).collect();
         writeln!(out, "formats = [{}]", names(formats))?;
         writeln!(out, "fields = [{}]", names(self.fields.iter().map(|f| f.name()).collect()))?;
         let float = FLOATS.iter().find(|(_, f)| *f == self.precision).map_or("f64", |(n, _)| *n);
-        writeln!(out, "precision = {}", text(float))
+        writeln!(out, "precision = {}", text(float))?;
+        if let Some(t) = &self.steps {
+            writeln!(out, "every = {}", number(t.clock.time(t.every)))?;
+            writeln!(out, "diagnostics_every = {}", number(t.clock.time(t.diagnostics_every)))?;
+        }
+        Ok(())
     }
 }
 
@@ -227,8 +269,17 @@ fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option
     let (corner, side, resolution) = grid(top.section("grid"));
     let vorticity = vorticity(notes, &mut top, folder);
     let (solver, device) = solver(top.section("solver"));
-    let (directory, formats, fields, precision) = output(top.section("output"), &stem);
+    let flows = top.has("time");
+    let time = if flows { time(top.section("time"), &resolution) } else { None };
+    let (directory, formats, fields, precision, cadences) = output(top.section("output"), &stem, flows, time.as_ref());
     top.close();
+    let steps = match (flows, time, cadences) {
+        (false, ..) => None,
+        (true, Some((scheme, clock, count, cutoff)), Some([every, diagnostics_every])) => {
+            Some(Steps { scheme, clock, count, every, diagnostics_every, cutoff })
+        }
+        _ => return None,
+    };
     Some(GridScenario {
         text: String::new(),
         title,
@@ -242,7 +293,45 @@ fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option
         formats,
         fields,
         precision,
+        steps,
     })
+}
+
+/// Scheme, clock, number of steps and cutoff.
+fn time(mut s: Section<'_>, resolution: &Option<Resolution>) -> Option<(Scheme, Clock, u64, f64)> {
+    let scheme = s.choice("integrator", &SCHEMES).unwrap_or_default();
+    let (dt, end) = (s.number("dt", Range::POSITIVE), s.number("end", Range::NOT_NEGATIVE));
+    let cutoff = s.number("cutoff", Range::CUTOFF).unwrap_or(1e-4);
+    for (key, help) in [
+        ("dt", "the length of a step, for example dt = 0.01"),
+        ("end", "the time at which the run ends; end = 0 writes the initial state only"),
+    ] {
+        if !s.has(key) {
+            s.missing(key, help);
+        }
+    }
+    if let Some(Resolution::Adapted(..)) = resolution {
+        let message = "steps are made on grids of one level".to_string();
+        s.fault("dt", message, "the grid is adapted", Some("give grid.n, the cells a side of a uniform grid".into()));
+    }
+    let clock = Clock::new(dt?);
+    let count = steps(&s, "end", &clock, end?);
+    s.close();
+    Some((scheme, clock, count?, cutoff))
+}
+
+/// A time as a number of steps.
+fn steps(s: &Section<'_>, key: &str, clock: &Clock, interval: f64) -> Option<u64> {
+    match clock.steps(interval) {
+        Ok(steps) => Some(steps),
+        Err(ratio) => {
+            let (full, dt) = (s.full(key), told(clock.dt));
+            let message = format!("time.dt = {dt} does not divide {full} = {}", told(interval));
+            let help = format!("use {full} = {} or {}", told(ratio.floor() * clock.dt), told(ratio.ceil() * clock.dt));
+            s.fault(key, message, format!("{ratio:.6} steps"), Some(help));
+            None
+        }
+    }
 }
 
 fn grid(mut s: Section<'_>) -> ([f64; 3], f64, Option<Resolution>) {
@@ -313,25 +402,25 @@ fn vorticity(notes: &Notes, top: &mut Section<'_>, folder: Option<&Path>) -> Opt
 fn origin(mut s: Section<'_>, folder: Option<&Path>) -> Option<Origin> {
     let Some(kind) = s.choice("model", &KINDS) else {
         if !s.has("model") {
-            s.missing("model", "one of ring, file");
+            s.missing("model", "one of ring, vortex-ring, file");
         }
         return None;
     };
     let origin = match kind {
         Kind::Ring => ring(&mut s).map(Origin::Ring),
+        Kind::VortexRing => vortex_ring(&mut s).map(Origin::Gaussian),
         Kind::File => file(&mut s, folder),
     };
     s.close();
     origin
 }
 
-fn ring(s: &mut Section<'_>) -> Option<Ring> {
+/// Centre, direction of the axis, radius and core of a ring.
+fn circle(s: &mut Section<'_>, core: f64) -> Option<([f64; 3], [f64; 3], f64, f64)> {
     let centre = s.numbers("centre");
     let axis = s.numbers("axis").unwrap_or([0.0, 0.0, 1.0]);
     let radius = s.number("radius", Range::SIDE);
-    let core = s.number("core", Range::SIDE);
-    let peak = s.number("peak", Range::FINITE).unwrap_or(1.0);
-    let steepness = s.number("steepness", Range::STEEPNESS).unwrap_or(20.0);
+    let given = s.number("core", Range::SIDE);
     for (key, help) in [
         ("centre", "where the ring is, for example centre = [0.5, 0.5, 0.5]"),
         ("radius", "for example radius = 0.125"),
@@ -345,13 +434,28 @@ fn ring(s: &mut Section<'_>) -> Option<Ring> {
         s.fault("axis", format!("{} has no direction", s.full("axis")), "three numbers that are not all 0", None);
         return None;
     }
-    let core = if s.has("core") { core? } else { radius? };
+    let core = if s.has("core") { given? } else { core * radius? };
     if core > radius? {
         let message = format!("{} = {core} is above the radius", s.full("core"));
-        s.fault("core", message, "a ring whose core reaches its axis has radius = core at least", None);
+        s.fault("core", message, format!("allowed: to {}, the radius", told(radius?)), None);
         return None;
     }
-    Some(Ring { centre: centre?, axis: axis.map(|a| a / length), radius: radius?, core, peak, steepness })
+    Some((centre?, axis.map(|a| a / length), radius?, core))
+}
+
+fn ring(s: &mut Section<'_>) -> Option<Ring> {
+    let circle = circle(s, 1.0);
+    let peak = s.number("peak", Range::FINITE).unwrap_or(1.0);
+    let steepness = s.number("steepness", Range::STEEPNESS).unwrap_or(20.0);
+    let (centre, axis, radius, core) = circle?;
+    Some(Ring { centre, axis, radius, core, peak, steepness })
+}
+
+fn vortex_ring(s: &mut Section<'_>) -> Option<GaussianRing> {
+    let circle = circle(s, 0.2);
+    let circulation = s.number("circulation", Range::FINITE).unwrap_or(1.0);
+    let (centre, axis, radius, core) = circle?;
+    Some(GaussianRing { centre, axis, radius, core, circulation })
 }
 
 fn file(s: &mut Section<'_>, folder: Option<&Path>) -> Option<Origin> {
@@ -398,7 +502,15 @@ fn solver(mut s: Section<'_>) -> (Solver, Device) {
     (solver, device)
 }
 
-fn output(mut s: Section<'_>, stem: &str) -> (PathBuf, Vec<Format>, Vec<GridField>, Float) {
+/// Steps between files and between lines of the diagnostics.
+type Cadences = Option<[u64; 2]>;
+
+fn output(
+    mut s: Section<'_>,
+    stem: &str,
+    flows: bool,
+    time: Option<&(Scheme, Clock, u64, f64)>,
+) -> (PathBuf, Vec<Format>, Vec<GridField>, Float, Cadences) {
     let directory = s.string("directory").unwrap_or_else(|| format!("out/{stem}"));
     if directory.is_empty() {
         s.fault("directory", "output.directory is empty".into(), "name a folder", None);
@@ -407,6 +519,25 @@ fn output(mut s: Section<'_>, stem: &str) -> (PathBuf, Vec<Format>, Vec<GridFiel
     let fields = s.choices("fields", &GridField::NAMES);
     let fields = fields.unwrap_or_else(|| GridField::NAMES.map(|(_, f)| f).to_vec());
     let precision = s.choice("precision", &FLOATS).unwrap_or(Float::F32);
+    let cadences = if flows { cadences(&mut s, time) } else { None };
     s.close();
-    (directory.into(), formats, fields, precision)
+    (directory.into(), formats, fields, precision, cadences)
+}
+
+fn cadences(s: &mut Section<'_>, time: Option<&(Scheme, Clock, u64, f64)>) -> Cadences {
+    let given = ["every", "diagnostics_every"].map(|key| (key, s.number(key, Range::POSITIVE)));
+    let (_, clock, count, _) = time?;
+    let [every, diagnostics] = given.map(|(key, interval)| match interval {
+        None => Some(None),
+        Some(interval) => match steps(s, key, clock, interval)? {
+            0 => {
+                let message = format!("{} = {} is shorter than a step", s.full(key), told(interval));
+                s.fault(key, message, format!("time.dt = {}", told(clock.dt)), None);
+                None
+            }
+            steps => Some(Some(steps)),
+        },
+    });
+    let every = every?.unwrap_or((*count).max(1));
+    Some([every, diagnostics?.unwrap_or(every)])
 }

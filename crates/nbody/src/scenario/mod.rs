@@ -181,7 +181,8 @@ impl Scenario {
         if let Ok(root) = document::parse(&groups.collect::<String>(), 0) {
             sections::read(&notes, &root, None, "keys.toml");
         }
-        let gridded = "[grid]\n[[vorticity]]\nmodel = \"ring\"\n[[vorticity]]\nmodel = \"file\"\n";
+        let gridded = "[grid]\n[[vorticity]]\nmodel = \"ring\"\n[[vorticity]]\nmodel = \"vortex-ring\"\n\
+                       [[vorticity]]\nmodel = \"file\"\n[time]\n";
         if let Ok(root) = document::parse(gridded, 0) {
             grid::GridScenario::note_keys(&notes, &root);
         }

@@ -40,6 +40,8 @@ impl Range {
     pub const THETA_GRID: Range = Range { low: 0.0, high: 0.9, closed: true, text: "0 to 0.9" };
     /// Distance of expansions in smoothing lengths.
     pub const GUARD: Range = Range { low: 0.0, high: 1000.0, closed: true, text: "0 to 1000" };
+    /// Part of the largest vorticity that counts as none.
+    pub const CUTOFF: Range = Range { low: 0.0, high: 0.1, closed: true, text: "0 to 0.1" };
     /// How a ring's core falls off.
     pub const STEEPNESS: Range = Range { low: 1.0, high: 300.0, closed: true, text: "1 to 300" };
     /// Ratio −2T/W of a model.

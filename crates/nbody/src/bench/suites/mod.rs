@@ -8,6 +8,7 @@ pub mod leafsize;
 pub mod m2l2d;
 pub mod operators;
 pub mod peers;
+pub mod poisson;
 mod rates;
 pub mod shifts;
 mod stage_rates;
@@ -18,7 +19,7 @@ pub mod tune;
 use super::suite::Suite;
 
 /// All of them.
-pub const ALL: [&Suite; 12] = [
+pub const ALL: [&Suite; 13] = [
     &crossover::SUITE,
     &stages::SUITE,
     &operators::SUITE,
@@ -30,6 +31,7 @@ pub const ALL: [&Suite; 12] = [
     &m2l2d::SUITE,
     &gauss::SUITE,
     &peers::SUITE,
+    &poisson::SUITE,
     &tune::SUITE,
 ];
 

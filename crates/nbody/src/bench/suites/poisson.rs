@@ -1,0 +1,313 @@
+//! The Poisson solver on grids: where its time goes, its time against θ, its share of what the cores can do, and a rival.
+
+use std::time::Instant;
+
+use fmm_core::cpu::workload::peak;
+use fmm_core::grid::wavelet::Thresholds;
+use fmm_core::grid::workload::Instructions;
+use fmm_core::grid::{BLOCK, Grid, Ring, Rings, Solution, Solver};
+use fmm_core::real::Real;
+use fmm_core::{Precision, Stage, StageTimes};
+
+use crate::bench::hockney::Hockney;
+use crate::bench::lines::{figure, lines};
+use crate::bench::measure::{Context, spread};
+use crate::bench::record::Record;
+use crate::bench::suite::{Case, Suite, Sweep, Work};
+use crate::bench::table::significant;
+use crate::device::Device;
+use crate::fault::Fault;
+use crate::plot::figure::{Axis, Content, Figure};
+use crate::run::grid::error::Errors;
+use crate::told::{self, bytes, number};
+
+/// The suite.
+pub const SUITE: Suite = Suite {
+    name: "poisson",
+    preset: include_str!("../../../../../configs/bench-poisson.toml"),
+    plane: None,
+    cpu_only: true,
+    cases,
+    figures,
+    summary,
+    texts: |_| vec![],
+    columns: &[
+        ("method", "method"),
+        ("n", "finest"),
+        ("cells", "cells"),
+        ("sources", "sources"),
+        ("order", "p"),
+        ("theta", "θ"),
+        ("leaf", "leaf"),
+        ("threads", "threads"),
+        ("seconds", "s"),
+        ("fraction_direct", "P2P of the bound"),
+        ("fraction_indirect", "M2P of the bound"),
+        ("psi_error", "error of Ψ"),
+        ("u_error", "error of u"),
+        ("bytes", "bytes"),
+    ],
+};
+
+/// The rings of the paper in the unit cube.
+fn rings() -> Rings {
+    Rings([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]].map(|axis| Ring::of_paper([0.5; 3], axis, 0.125)).to_vec())
+}
+
+/// The thresholds of the paper.
+const REFINEMENT: f64 = 1e-2;
+const COMPRESSION: f64 = 1e-4;
+
+/// What is solved by the treecode.
+#[derive(Debug, Clone, Copy)]
+struct Tree {
+    /// Cells a side where the grid is finest.
+    finest: usize,
+    solver: Solver,
+    threads: usize,
+}
+
+fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
+    let preset = &sweep.preset;
+    let allowed = |n: usize| n >= BLOCK && n.is_multiple_of(BLOCK) && n <= 1024;
+    let (largest, smallest) = (preset.n as usize, (preset.smallest as usize).min(preset.n as usize));
+    for (name, n) in [("n", largest), ("smallest", smallest)] {
+        if !allowed(n) {
+            let line = format!(
+                "poisson: {name} = {n} is not allowed; allowed: multiples of {BLOCK} from {BLOCK} to 1024, cells a side"
+            );
+            return Err(Fault::new(2, line));
+        }
+    }
+    if let Some(theta) = preset.thetas.iter().find(|t| **t > 0.9) {
+        return Err(Fault::new(
+            65,
+            format!("poisson: thetas = {} is not allowed; allowed: 0.2 to 0.9", number(*theta)),
+        ));
+    }
+    // Doubled from the smallest on, and the largest itself.
+    let mut sizes: Vec<usize> =
+        std::iter::successors(Some(smallest), |n| Some(2 * n)).take_while(|&n| n < largest).collect();
+    sizes.push(largest);
+    let threads = sweep.threads;
+    let mut all = vec![];
+    for &order in &preset.orders {
+        for &leaf in &preset.leaves {
+            let usual = Solver { order: order as usize, leaf_size: leaf as usize, ..Solver::default() };
+            let with = |finest: usize, theta: f64| tree(Tree { finest, solver: Solver { theta, ..usual }, threads });
+            all.extend(sizes.iter().map(|&n| with(n, usual.theta)));
+            all.extend(preset.thetas.iter().filter(|&&t| t != usual.theta).map(|&t| with(largest, t)));
+        }
+    }
+    all.extend(sizes.iter().map(|&n| rival(n, threads)));
+    Ok(all)
+}
+
+fn tree(t: Tree) -> Case {
+    let (s, cells) = (&t.solver, t.finest as f64);
+    let key = format!("treecode/n{}/p{}/theta{}/leaf{}/{}t", t.finest, s.order, s.theta, s.leaf_size, t.threads);
+    let work = move |context: &mut Context| solve(&t, context);
+    Case { key, weight: 0.5 + 2e-7 * cells.powi(3), work: Work::Other(Box::new(work)) }
+}
+
+fn rival(n: usize, threads: usize) -> Case {
+    let key = format!("hockney/n{n}/{threads}t");
+    let work = move |context: &mut Context| convolve(n, threads, context);
+    Case { key, weight: 0.2 + 1e-6 * (n as f64).powi(3), work: Work::Other(Box::new(work)) }
+}
+
+/// Runs `work` until there are enough samples; its last result and the seconds of each.
+fn sampled<R>(context: &Context, mut work: impl FnMut() -> R) -> (R, Vec<f64>) {
+    let (begun, limits, mut seconds) = (Instant::now(), context.limits, vec![]);
+    loop {
+        let start = Instant::now();
+        let result = work();
+        seconds.push(start.elapsed().as_secs_f64());
+        if seconds.len() >= limits.samples || begun.elapsed().as_secs_f64() >= limits.budget || context.stopped() {
+            return (result, seconds);
+        }
+    }
+}
+
+fn solve(t: &Tree, context: &mut Context) -> Result<Option<Record>, Fault> {
+    if context.stopped() {
+        return Ok(None);
+    }
+    let (rings, solver) = (rings(), t.solver);
+    let blocks = t.finest / BLOCK;
+    let base = blocks >> blocks.trailing_zeros();
+    let thresholds =
+        Thresholds { refinement: REFINEMENT, compression: COMPRESSION, finest: blocks.trailing_zeros() as u8 };
+    let mut record = Record::default();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(t.threads).build();
+    let pool = pool.map_err(|e| Fault::new(71, format!("cannot start the worker threads: {e}")))?;
+    let limits: &Context = context;
+    let done: Result<(), Fault> = pool.install(|| {
+        let grid = Grid::adapted(([0.0; 3], 1.0), base as u32, thresholds, &rings);
+        let field = grid.sample(&rings);
+        // The times of the fastest: what is told of stages belongs to one run.
+        let mut best: Option<(f64, StageTimes)> = None;
+        let (solution, mut seconds) = sampled(limits, || {
+            let (start, mut times) = (Instant::now(), StageTimes::default());
+            let solution = solver.solve(&grid, &field, &mut times);
+            let span = start.elapsed().as_secs_f64();
+            if best.as_ref().is_none_or(|b| span < b.0) {
+                best = Some((span, times));
+            }
+            solution
+        });
+        let solution = solution.map_err(|e| Fault::new(65, told::error(&e)))?;
+        spread(&mut record, &mut seconds);
+        let times = best.map(|b| b.1).unwrap_or_default();
+        for stage in Stage::ALL.into_iter().filter(|s| times.calls(*s) > 0) {
+            record.set(&format!("stage_{}", stage.name()), times.seconds(stage));
+        }
+        let (precision, work) = (solver.summed_in(), solution.work);
+        let lanes = if precision == Precision::F32 { f32::WIDTH } else { f64::WIDTH };
+        // Multiply-adds are two operations a lane.
+        let rate = peak(precision, limits.limits.budget.min(0.05)) / (2 * lanes) as f64 * t.threads as f64;
+        let counted = Instructions::of(solver.green, solver.order, precision);
+        let share = |units: u64, each: f64, stage: Stage| units as f64 * each / rate / times.seconds(stage);
+        record.set("fraction_direct", share(work.direct, counted.direct, Stage::P2P));
+        record.set("fraction_indirect", share(work.indirect, counted.indirect, Stage::M2P));
+        record.set("instructions_direct", counted.direct).set("instructions_indirect", counted.indirect);
+        record.set("peak_instructions", rate).set("direct_pairs", work.direct).set("indirect_pairs", work.indirect);
+        record.set("sources", work.sources).set("nodes", work.nodes).set("cells", work.targets);
+        // Sums of bricks and both fields; sources and weights of the nodes.
+        let weights = size_of_number(precision) * (6 * (solver.order + 1).pow(2) + 3 * (2 * solver.order + 3));
+        record.set("bytes", 96 * work.targets + 72 * work.sources + weights * work.nodes);
+        errors(&mut record, &grid, &field, &solution, &rings);
+        Ok(())
+    });
+    done?;
+    record.set("method", "treecode").set("n", t.finest).set("order", solver.order).set("theta", solver.theta);
+    record.set("leaf", solver.leaf_size).set("threads", t.threads).set("precision", solver.summed_in().name());
+    record.set("device", "cpu");
+    context.machine(&mut record, Device::Cpu);
+    Ok(Some(record))
+}
+
+/// Bytes of a number.
+fn size_of_number(precision: Precision) -> usize {
+    if precision == Precision::F32 { 4 } else { 8 }
+}
+
+fn convolve(n: usize, threads: usize, context: &mut Context) -> Result<Option<Record>, Fault> {
+    if context.stopped() {
+        return Ok(None);
+    }
+    let (rings, green) = (rings(), Solver::default().green);
+    let mut record = Record::default();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|e| Fault::new(71, format!("cannot start the worker threads: {e}")))?;
+    let limits: &Context = context;
+    pool.install(|| {
+        let grid = Grid::uniform([0.0; 3], 1.0, (n / BLOCK) as u32);
+        let field = grid.sample(&rings);
+        let start = Instant::now();
+        let hockney = Hockney::new(n, 1.0 / n as f64, green);
+        record.set("setup_seconds", start.elapsed().as_secs_f64());
+        let (solution, mut seconds) = sampled(limits, || hockney.solve(&grid, &field));
+        spread(&mut record, &mut seconds);
+        // Its arrays, three components of Ψ, the one that is transformed, and both fields.
+        record.set("bytes", hockney.bytes() + (32 + 48) * grid.cells()).set("cells", grid.cells());
+        record.set("sources", field.iter().filter(|w| **w != [0.0; 3]).count());
+        errors(&mut record, &grid, &field, &solution, &rings);
+    });
+    record.set("method", "hockney").set("n", n).set("threads", threads).set("precision", "f64").set("device", "cpu");
+    context.machine(&mut record, Device::Cpu);
+    Ok(Some(record))
+}
+
+fn errors(record: &mut Record, grid: &Grid, field: &[[f64; 3]], solution: &Solution, rings: &Rings) {
+    let errors = Errors::of(grid, field, solution, rings);
+    record.set("psi_error", errors.stream.rms).set("u_error", errors.velocity.rms);
+}
+
+/// The records of the treecode with the usual θ, or with all.
+fn trees(records: &[Record], all_thetas: bool) -> Vec<Record> {
+    let usual = Solver::default().theta;
+    let wanted = |r: &&Record| r.text("method") == "treecode" && (all_thetas || r.number("theta") == usual);
+    records.iter().filter(wanted).cloned().collect()
+}
+
+fn figures(records: &[Record]) -> Vec<(String, Figure)> {
+    let mut all = vec![];
+    const STAGES: [&str; 6] = ["tree", "lists", "P2M", "M2M", "M2P", "P2P"];
+    let by_size = trees(records, false);
+    if !by_size.is_empty() {
+        let part = |r: &Record, s: &str| Some(r.number(&format!("stage_{s}"))).filter(|x| x.is_finite()).unwrap_or(0.0);
+        let bars = by_size.iter().map(|r| {
+            let mut lengths: Vec<f64> = STAGES.iter().map(|s| part(r, s)).collect();
+            lengths.push(part(r, "output"));
+            (format!("finest {}", r.number("n")), lengths, format!("{} s", significant(r.number("seconds"))))
+        });
+        let content = Content::Stacked {
+            x: Axis::linear("time of the stages (s)"),
+            bars: bars.collect(),
+            parts: STAGES.iter().map(|s| s.to_string()).chain(["others".into()]).collect(),
+        };
+        let subtitle = "two rings, by cells a side where the grid is finest; θ = 0.5";
+        all.push(("stages".into(), figure(&by_size, "Where the time of the Poisson solver goes", subtitle, content)));
+    }
+    let largest = trees(records, true).iter().map(|r| r.number("n")).fold(0.0, f64::max);
+    let by_theta: Vec<Record> = trees(records, true).into_iter().filter(|r| r.number("n") == largest).collect();
+    if !by_theta.is_empty() {
+        let name = |r: &Record| format!("p = {}, {} threads", r.number("order"), r.number("threads"));
+        let content = Content::Lines {
+            x: Axis::linear("θ"),
+            y: Axis::log("time (s)"),
+            lines: lines(&by_theta, "theta", "seconds", name),
+            marks: vec![],
+        };
+        let subtitle = format!("two rings, {largest} cells a side where the grid is finest");
+        all.push(("theta".into(), figure(&by_theta, "Time of the Poisson solver against θ", subtitle, content)));
+    }
+    let usual = Solver::default().theta;
+    let both: Vec<Record> =
+        records.iter().filter(|r| r.text("method") == "hockney" || r.number("theta") == usual).cloned().collect();
+    if !both.is_empty() {
+        let name = |r: &Record| match r.text("method") {
+            "hockney" => "Hockney's convolution, uniform grid".to_string(),
+            _ => format!("treecode, adapted grid, p = {}, leaves of {}", r.number("order"), r.number("leaf")),
+        };
+        let content = Content::Lines {
+            x: Axis::log("cells a side where the grid is finest"),
+            y: Axis::log("time (s)"),
+            lines: lines(&both, "n", "seconds", name),
+            marks: vec![],
+        };
+        let subtitle = "two rings; errors are in the records, and of the same size";
+        all.push(("rival".into(), figure(&both, "Ψ and u: treecode and fast convolution", subtitle, content)));
+    }
+    all
+}
+
+fn summary(records: &[Record]) -> Vec<String> {
+    let mut all = vec![];
+    for r in trees(records, false) {
+        let share = |name: &str| format!("{:.0} %", 100.0 * r.number(name));
+        all.push(format!(
+            "finest {}, p = {}, leaves of {}: {} s for {:.2e} cells and {:.2e} sources; P2P at {} and M2P at {} of the vector \
+             instructions that {} threads can issue.",
+            r.number("n"),
+            r.number("order"),
+            r.number("leaf"),
+            significant(r.number("seconds")),
+            r.number("cells"),
+            r.number("sources"),
+            share("fraction_direct"),
+            share("fraction_indirect"),
+            r.number("threads"),
+        ));
+        let rival = records.iter().find(|o| o.text("method") == "hockney" && o.number("n") == r.number("n"));
+        if let Some(o) = rival {
+            let told = |r: &Record| {
+                let (size, error) = (bytes(r.number("bytes") as u64), significant(r.number("psi_error")));
+                format!("{} s, {size}, error of Ψ {error}", significant(r.number("seconds")))
+            };
+            all.push(format!("finest {}: treecode {}; Hockney's convolution {}.", r.number("n"), told(&r), told(o)));
+        }
+    }
+    all
+}
