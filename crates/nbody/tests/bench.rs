@@ -153,6 +153,39 @@ fn every_suite_measures_and_draws_its_series() {
 }
 
 #[test]
+fn the_poisson_solver_is_measured_beside_a_convolution() {
+    let folder = tempfile::tempdir().unwrap();
+    let preset = "n = 64\nsmallest = 32\ntolerances = [1e-3]\nsets = [\"uniform\"]\norders = [4]\nthetas = [0.5, 0.8]\n\
+                  leaves = [256]\nsamples = 1\nbudget = 0.05\n";
+    fs::write(folder.path().join("toy.toml"), preset).unwrap();
+    let text = ok(folder.path(), &["bench", "poisson", "--config", "toy.toml", "--quiet", "--out", "out"]);
+    assert!(text.contains("vector instructions that") && text.contains("Hockney's convolution"), "{text}");
+    let records = records(&folder.path().join("out/poisson.jsonl"));
+    assert_eq!(records.len(), 5, "{:?}", cases(&records));
+    let of = |method: &str, n: u64| {
+        records.iter().find(|r| r["method"] == method && r["n"] == n).unwrap_or_else(|| panic!("{method} {n}"))
+    };
+    let value = |r: &Value, name: &str| r[name].as_f64().unwrap();
+    for n in [32, 64] {
+        let (tree, rival) = (of("treecode", n), of("hockney", n));
+        // Both have the error of the kernel, and u of the rival that of its differences as well.
+        let ratio = value(tree, "psi_error") / value(rival, "psi_error");
+        assert!((0.97..1.03).contains(&ratio), "{ratio}");
+        assert!(value(tree, "u_error") > 0.1 && value(rival, "u_error") > 0.1);
+        for name in ["fraction_direct", "fraction_indirect"] {
+            assert!((0.0..1.5).contains(&value(tree, name)) || n == 32, "{tree}");
+        }
+        assert!(value(tree, "bytes") > 1e6 && value(rival, "bytes") > 1e6);
+    }
+    for name in ["poisson-stages", "poisson-theta", "poisson-rival"] {
+        assert!(fs::read_to_string(folder.path().join(format!("out/{name}.svg"))).unwrap().contains("nbody 0"));
+    }
+    for (arguments, exit) in [(&["--n", "100"][..], 2), (&["--device", "cuda"], 2)] {
+        fails(folder.path(), &[&["bench", "poisson", "--out", "other"], arguments].concat(), exit);
+    }
+}
+
+#[test]
 fn long_direct_sums_are_extrapolated_and_drawn_dashed() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["bench", "--n", "20k", "--device", "cpu", "--budget", "1e-6", "--smallest", "1e3", "--quiet"];
@@ -279,6 +312,7 @@ fn the_help_of_each_suite_names_its_figure() {
         ("leafsize", "Goude & Engblom, Figs. 2 and 3"),
         ("distributions", "Goude & Engblom, Figs. 9 and 10"),
         ("shifts", "Goude & Engblom, Figs. 4"),
+        ("poisson", "van Rees et al., Figs. 3 and 4"),
     ] {
         let text = ok(folder.path(), &["bench", suite, "--help"]);
         assert!(text.contains(figure), "{suite}: {text}");
