@@ -1,6 +1,8 @@
 //! The program in a folder of its own, and what its runs leave.
 #![allow(dead_code, reason = "every test file takes a part of it")]
 
+pub mod faults;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

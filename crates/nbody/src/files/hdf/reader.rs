@@ -36,6 +36,8 @@ impl Reader {
         }
         // HDF5 tells "not HDF5" and "cannot open" apart poorly: the system's own error comes first.
         drop(fs::File::open(path).map_err(FileError::io(path, READ))?);
+        #[cfg(unix)]
+        crate::files::probe::first(path, &meta)?;
         let file = File::open(path).map_err(|e| {
             FileError::data(path, format!("not an HDF5 file, damaged, or of a version that cannot be read ({e})"))
         })?;
