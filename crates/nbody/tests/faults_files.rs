@@ -250,3 +250,51 @@ fn a_file_is_written_whole_where_a_folder_of_its_name_stands() {
     assert_eq!(snapshot::write(&path, &sample(), &layout).unwrap_err().exit_code(), 74);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
+
+#[test]
+fn a_file_that_the_library_does_not_survive_is_refused_by_the_process_that_does() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::{Command, Stdio};
+    let folder = finished();
+    // A program of its own file, which is exchanged while it waits for its sources: what it starts then to look at the targets first
+    // dies as the library would have it.
+    let program = folder.path("program");
+    for (script, words) in [
+        ("kill -SEGV $$", "does not survive it (signal 11)"),
+        ("exit 71", "does not survive it (out of memory)"),
+        ("exit 0", ""),
+    ] {
+        let _ = fs::remove_file(&program);
+        fs::copy(env!("CARGO_BIN_EXE_nbody"), &program).unwrap();
+        let pipe = folder.path("sources.csv");
+        let _ = fs::remove_file(&pipe);
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let mut command = Command::new(&program);
+        command.current_dir(folder.path("")).args([
+            "eval",
+            "--sources",
+            "sources.csv",
+            "--targets",
+            "a/snap_000000.hdf",
+        ]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // Opening waits for the reader.
+        let mut sources = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+        fs::remove_file(&program).unwrap();
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        std::io::Write::write_all(&mut sources, b"x,y,z,q\n0,0,0,1\n").unwrap();
+        drop(sources);
+        let output = child.wait_with_output().unwrap();
+        let text = common::stderr(&output);
+        let expected = if words.is_empty() { 0 } else { 65 };
+        assert!(code(&output) == expected && text.contains(words), "{script}: {} {text}", code(&output));
+        assert!(words.is_empty() || text.contains("snap_000000.hdf"), "{text}");
+    }
+    // What is looked at without harm is not told apart from what is good: the reader says what is wrong.
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    for file in ["hdf5", "checkpoint"].iter().flat_map(|n| fs::read_dir(corpus.join(n)).unwrap()) {
+        let output = folder.command(&["--probe-hdf5"]).arg(file.unwrap().path()).output().unwrap();
+        assert!(code(&output) == 0 && told(&output).is_empty(), "{}", told(&output));
+    }
+}

@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::faults::{full, missing};
+use common::faults::missing;
 use common::{Folder, code, stderr, told};
 use nbody::files::checkpoint;
 
@@ -177,12 +177,10 @@ fn scenarios_write_where_they_are_run() {
 
 /// A command on something hostile: refused with 65 within a second and 256 MB.
 fn refused(folder: &Folder, arguments: &[&str]) -> String {
-    let begun = Instant::now();
-    let output = folder.limited("ulimit -d 262144; ulimit -t 5", arguments).output().unwrap();
-    let (text, took) = (told(&output), begun.elapsed());
+    // Of a processor: other tests are running beside this one. More ends by a signal.
+    let output = folder.limited("ulimit -d 262144; ulimit -t 1", arguments).output().unwrap();
+    let text = told(&output);
     assert_eq!(code(&output), 65, "{arguments:?}: {}", &text[..text.len().min(400)]);
-    // Other tests are running beside this one.
-    assert!(took < Duration::from_secs(if full() { 1 } else { 5 }), "{arguments:?}: {took:?}");
     assert!(text.len() < 20_000, "{arguments:?}: {} bytes", text.len());
     text
 }

@@ -49,7 +49,6 @@ fn a_run_that_is_killed_again_and_again_comes_to_the_same_end() {
     let mut dice = random(100_000).into_iter();
     let mut next = || dice.next().unwrap();
     let part = unbroken.mul_f64(50.0 / steps as f64);
-    let every = (steps as f64 / 50.0 / kills as f64).min(1.0);
     let (mut killed, mut parts, mut done) = (0, 0, 0);
     folder.done(&["case.toml", "--out", "parts", "-q", "--steps", "0"]);
     while done < steps {
@@ -57,8 +56,8 @@ fn a_run_that_is_killed_again_and_again_comes_to_the_same_end() {
         let count = 50.min(steps - done).to_string();
         let mut command = folder.command(&["run", "--resume", "parts", "-q", "--steps", &count, "--threads", threads]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let kill = killed < kills && next() * every < 0.5;
-        let patience = if kill { part.mul_f64(1.5 * next()) } else { Duration::from_secs(600) };
+        let kill = killed < kills && next() < 0.75;
+        let patience = if kill { part.mul_f64(next()) } else { Duration::from_secs(600) };
         let started = Instant::now();
         let mut status = child.try_wait().unwrap();
         while status.is_none() && started.elapsed() < patience {
@@ -78,7 +77,7 @@ fn a_run_that_is_killed_again_and_again_comes_to_the_same_end() {
         (done, parts) = (step, parts + 1);
     }
     println!("{steps} steps in {parts} parts, {killed} of them killed; unbroken in {unbroken:?}");
-    assert!(killed >= kills / 2, "{killed} kills");
+    assert!(killed >= if full() { kills } else { kills / 3 }, "{killed} kills");
     // The last part ended for good; what it began with says another end.
     folder.done(&["--resume", "parts", "-q", "--until", &end]);
     assert_eq!(differing(&folder.path("whole"), &folder.path("parts")), [""; 0]);
@@ -99,7 +98,7 @@ fn one_hash_for_all_threads_and_vectors() {
     for method in ["fmm", "treecode", "direct"] {
         for precision in ["f32", "f64"] {
             let sets = [format!("solver.method={method}"), format!("solver.precision={precision}")];
-            let mut of = |vectors: &str, threads: &str| {
+            let of = |vectors: &str, threads: &str| {
                 let mut command =
                     folder.command(&["run", "case.toml", "--out", "a", "--force", "-q", "--until", "0.26"]);
                 command.args(["--set", &sets[0], "--set", &sets[1], "--threads", threads]);

@@ -62,7 +62,7 @@ fn in_group(folder: &Path, [limit, taken]: [&str; 2]) -> Option<u64> {
     // "max" is no number.
     let limit: u64 = read(limit)?.trim().parse().ok()?;
     let taken: u64 = read(taken)?.trim().parse().ok()?;
-    let files = |key: &str| Some(read("memory.stat")?.lines().find_map(|l| l.strip_prefix(key))?.trim().parse().ok()?);
+    let files = |key: &str| read("memory.stat")?.lines().find_map(|l| l.strip_prefix(key))?.trim().parse().ok();
     let files: u64 = files("total_inactive_file ").or_else(|| files("inactive_file ")).unwrap_or(0);
     Some(limit.saturating_sub(taken.saturating_sub(files)))
 }

@@ -152,6 +152,19 @@ impl Reader {
         self.check_storage(dataset, item)
     }
 
+    /// Refuses arrays that unpack to more, all together, than particles do: what repeats itself (ids, masses, cells) lies beside
+    /// coordinates that do not.
+    pub fn verify_sizes<'a>(&self, datasets: impl Iterator<Item = &'a Dataset>) -> Result<(), FileError> {
+        const RATIO: u64 = 64;
+        let size = |d: &Dataset| (d.size() as u64).saturating_mul(d.dtype().map_or(8, |t| t.size() as u64));
+        let declared = datasets.map(size).fold(0, u64::saturating_add);
+        if declared <= self.size.saturating_mul(RATIO).saturating_add(1 << 24) {
+            return Ok(());
+        }
+        let what = format!("its arrays declare {declared} bytes of data in a file of {}", self.size);
+        Err(self.error(format!("{what}; it is damaged, or made to take memory and time")))
+    }
+
     /// Whether an array is there and of type f32.
     pub fn is_single(&self, group: &Group, name: &str) -> Result<bool, FileError> {
         if !self.has(group, name)? {
