@@ -46,6 +46,17 @@ impl fmt::Display for Device {
     }
 }
 
+/// The exit code of an error of the sums: 71 where memory of the device lacks, 70 where the device has failed, 65 for what
+/// was asked.
+pub fn code(error: &Error) -> u8 {
+    match error {
+        // In the words of the driver, and of `fmm_cuda` where it asks beforehand.
+        Error::Device(why) if why.contains("OutOfMemory") || why.contains("of GPU memory, and") => 71,
+        Error::Device(_) => 70,
+        _ => 65,
+    }
+}
+
 /// Sums of fewer pairs are done before a GPU has begun.
 const FEWEST_PAIRS: f64 = 1e7;
 
@@ -222,7 +233,7 @@ fn compiled(gpu: &Gpu) -> Option<String> {
 fn tell(quiet: bool) -> impl Fn(String) {
     move |line| {
         if !quiet {
-            eprintln!("{line}");
+            crate::console::tell(format_args!("{line}"));
         }
     }
 }
