@@ -11,14 +11,17 @@
 //! - [`sources`]: cells with vorticity and their octree, on which expansions are made by the operators of all other sums.
 //! - [`plan`]: targets are bricks of 8³ cells, and lists say which nodes act on a brick by expansion and which directly: integers alone.
 //! - [`near`], [`far`]: direct sums and expansions at the points of a brick; both make use of its regularity.
+//! - [`remesh`], [`flow`]: inviscid flow by particles that become cells again at each step.
 //! - [`poisson`]: the stages, one after the other; [`workload`]: the least that they can take.
 
 pub mod blocks;
 pub mod correction;
 pub mod far;
+pub mod flow;
 pub mod near;
 pub mod plan;
 pub mod poisson;
+pub mod remesh;
 pub mod ring;
 pub mod sources;
 pub mod vorticity;
@@ -26,7 +29,8 @@ pub mod wavelet;
 pub mod workload;
 
 pub use blocks::{BLOCK, Block, CELLS, Grid};
+pub use flow::{Flow, Scheme};
 pub use poisson::{Green, Solution, Solver, Work};
 pub use ring::Ring;
-pub use vorticity::{Rings, Sampled, Vorticity};
+pub use vorticity::{GaussianRing, Parts, Rings, Sampled, Vorticity};
 pub use wavelet::Thresholds;

@@ -37,6 +37,56 @@ impl Vorticity for Rings {
     }
 }
 
+/// A vortex ring with a Gaussian core, which moves by itself along its axis: ω = Γ/(πσ²) (exp(−((r − R)² + z²)/σ²) − exp(−((r + R)² + z²)/σ²)) e_θ.
+/// The second term lets it vanish on the axis. Thin rings move at Γ/(4πR) (log(8R/σ) − 0.558) (Saffman 1970).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GaussianRing {
+    /// Its centre.
+    pub centre: [f64; 3],
+    /// Direction of its axis, of length 1; it moves this way where the circulation is positive.
+    pub axis: [f64; 3],
+    /// R.
+    pub radius: f64,
+    /// σ.
+    pub core: f64,
+    /// Γ.
+    pub circulation: f64,
+}
+
+impl Vorticity for GaussianRing {
+    fn cell(&self, x: [f64; 3], _: f64) -> [f64; 3] {
+        let n = self.axis;
+        let d: [f64; 3] = std::array::from_fn(|k| x[k] - self.centre[k]);
+        let z = d[0] * n[0] + d[1] * n[1] + d[2] * n[2];
+        let out: [f64; 3] = std::array::from_fn(|k| d[k] - z * n[k]);
+        let r = (out[0] * out[0] + out[1] * out[1] + out[2] * out[2]).sqrt();
+        if r == 0.0 {
+            return [0.0; 3];
+        }
+        let s2 = self.core * self.core;
+        let part = |r: f64| (-(r * r + z * z) / s2).exp();
+        let size = self.circulation / (std::f64::consts::PI * s2) * (part(r - self.radius) - part(r + self.radius));
+        std::array::from_fn(|k| {
+            let (a, b) = ((k + 1) % 3, (k + 2) % 3);
+            size * (n[a] * out[b] - n[b] * out[a]) / r
+        })
+    }
+}
+
+/// Vorticities that add up.
+pub struct Parts(pub Vec<Box<dyn Vorticity>>);
+
+impl Vorticity for Parts {
+    fn cell(&self, centre: [f64; 3], side: f64) -> [f64; 3] {
+        let mut sum = [0.0; 3];
+        for part in &self.0 {
+            let w = part.cell(centre, side);
+            (0..3).for_each(|k| sum[k] += w[k]);
+        }
+        sum
+    }
+}
+
 /// Values at the cells of a uniform grid; zero where none is given. Larger cells have the mean, smaller ones what they lie in.
 #[derive(Debug, Clone)]
 pub struct Sampled {

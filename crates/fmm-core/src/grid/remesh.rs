@@ -1,0 +1,307 @@
+//! Between particles and the cells of a grid of one level, by the kernel M4' (Monaghan 1985).
+//!
+//! M4'(s) = 1 − 5/2 s² + 3/2 |s|³ for |s| ≤ 1, (2 − |s|)² (1 − |s|)/2 to 2, in each direction: sums over the grid keep the integral, the first
+//! and the second moments of what particles carry. Each block adds up its own particles beside itself, and gathers from its
+//! neighbours in one order: sums do not depend on the number of threads.
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
+use super::blocks::{BLOCK, Block, CELLS, Grid, join, split};
+
+/// Cells beyond a block that its particles reach.
+const REACH: usize = 2;
+/// Cells along a side of a block with what its particles reach.
+const WIDE: usize = BLOCK + 2 * REACH;
+
+/// A grid of one level without blocks, and where particles lie in it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lattice {
+    /// Lower corner.
+    pub corner: [f64; 3],
+    /// Side of the cube that it fills.
+    pub side: f64,
+    /// Blocks along a side.
+    pub base: u32,
+}
+
+impl Lattice {
+    /// The grid with these blocks of the lattice.
+    pub fn grid(&self, blocks: impl IntoIterator<Item = Block>) -> Grid {
+        Grid::new(self.corner, self.side, self.base, blocks.into_iter().collect())
+    }
+
+    /// h.
+    pub fn spacing(&self) -> f64 {
+        self.side / (self.base as usize * BLOCK) as f64
+    }
+
+    /// The block that holds a place, and the place in cells from the centre of its first cell; `None` outside of the lattice, or so near its
+    /// faces that the kernel reaches beyond.
+    fn place(&self, x: [f64; 3]) -> Option<(Block, [f64; 3])> {
+        let h = self.spacing();
+        let cells: [f64; 3] = std::array::from_fn(|d| (x[d] - self.corner[d]) / h);
+        let across = (self.base as usize * BLOCK) as f64;
+        let inside = cells.iter().all(|&c| c >= REACH as f64 && c < across - REACH as f64);
+        inside.then(|| {
+            let index = cells.map(|c| (c as usize / BLOCK) as u32);
+            let within = std::array::from_fn(|d| cells[d] - (index[d] as usize * BLOCK) as f64 - 0.5);
+            (Block { level: 0, index }, within)
+        })
+    }
+}
+
+/// M4' at the four cells around, the first of which is one below `at.floor()`.
+fn weights(at: f64) -> [f64; 4] {
+    let s = at - at.floor();
+    let outer = |s: f64| 0.5 * (2.0 - s) * (2.0 - s) * (1.0 - s);
+    let inner = |s: f64| 1.0 - s * s * (2.5 - 1.5 * s);
+    [outer(1.0 + s), inner(s), inner(1.0 - s), outer(2.0 - s)]
+}
+
+/// Particles by the block that holds them.
+pub struct Placed {
+    /// Blocks, in order, and where the particles of each begin.
+    blocks: Vec<(Block, usize)>,
+    /// Particles, block after block, each with its place in the block.
+    particles: Vec<(u32, [f64; 3])>,
+}
+
+impl Placed {
+    /// Places particles; `None` if one has left the lattice.
+    pub fn new(lattice: &Lattice, position: &[[f64; 3]]) -> Option<Self> {
+        let places: Option<Vec<_>> = position.par_iter().map(|&x| lattice.place(x)).collect();
+        let places = places?;
+        let mut order: Vec<u32> = (0..position.len() as u32).collect();
+        order.par_sort_by_key(|&i| places[i as usize].0);
+        let mut blocks: Vec<(Block, usize)> = vec![];
+        for (k, &i) in order.iter().enumerate() {
+            let block = places[i as usize].0;
+            if blocks.last().is_none_or(|b| b.0 != block) {
+                blocks.push((block, k));
+            }
+        }
+        let particles = order.into_iter().map(|i| (i, places[i as usize].1)).collect();
+        Some(Placed { blocks, particles })
+    }
+
+    fn of(&self, b: usize) -> &[(u32, [f64; 3])] {
+        let end = self.blocks.get(b + 1).map_or(self.particles.len(), |next| next.1);
+        &self.particles[self.blocks[b].1..end]
+    }
+
+    /// The blocks that particles reach.
+    pub fn reached(&self) -> BTreeSet<Block> {
+        let per_block = |b: usize| {
+            let mut near = [false; 27];
+            for (_, at) in self.of(b) {
+                // Along each axis: whether the cells below, within and above the block are reached.
+                let along = at.map(|a| {
+                    let first = a.floor() as i64 - 1;
+                    [first < 0, true, first + 3 >= BLOCK as i64]
+                });
+                for (n, near) in near.iter_mut().enumerate() {
+                    *near |= along[0][n % 3] && along[1][n / 3 % 3] && along[2][n / 9];
+                }
+            }
+            let block = self.blocks[b].0;
+            (0..27).filter(move |&n| near[n]).map(move |n| beside(block, n)).collect::<Vec<Block>>()
+        };
+        (0..self.blocks.len()).into_par_iter().flat_map_iter(per_block).collect::<Vec<_>>().into_iter().collect()
+    }
+
+    /// What particles carry, in the cells of `grid`, which has all blocks that are [reached](Self::reached): Σ value M4'.
+    pub fn scatter(&self, grid: &Grid, values: &[[f64; 3]]) -> Vec<[f64; 3]> {
+        let wide: Vec<Vec<[f64; 3]>> = (0..self.blocks.len())
+            .into_par_iter()
+            .map(|b| {
+                let mut sums = vec![[0.0; 3]; WIDE * WIDE * WIDE];
+                for (i, at) in self.of(b) {
+                    let value = values[*i as usize];
+                    each_cell(*at, |place, weight| (0..3).for_each(|k| sums[place][k] += weight * value[k]));
+                }
+                sums
+            })
+            .collect();
+        let mut field = vec![[0.0; 3]; grid.cells()];
+        field.par_chunks_mut(CELLS).zip(grid.blocks()).for_each(|(cells, &block)| {
+            for n in 0..27 {
+                let from = beside(block, n);
+                let Ok(b) = self.blocks.binary_search_by_key(&from, |b| b.0) else { continue };
+                for (c, value) in cells.iter_mut().enumerate() {
+                    let cell = split(c);
+                    // The cell as the neighbour counts.
+                    let there: [i64; 3] = std::array::from_fn(|d| {
+                        let shift = i64::from(block.index[d]) - i64::from(from.index[d]);
+                        cell[d] + shift * BLOCK as i64 + REACH as i64
+                    });
+                    if there.iter().all(|t| (0..WIDE as i64).contains(t)) {
+                        let sum = wide[b][wide_place(there.map(|t| t as usize))];
+                        (0..3).for_each(|k| value[k] += sum[k]);
+                    }
+                }
+            }
+        });
+        field
+    }
+
+    /// The fields at the particles: Σ field M4'.
+    pub fn gather<const N: usize>(&self, grid: &Grid, fields: [&[[f64; 3]]; N]) -> Vec<[[f64; 3]; N]> {
+        let of_block = |b: usize| {
+            let wide = fields.map(|f| padded(grid, f, self.blocks[b].0));
+            let values = self.of(b).iter().map(move |(i, at)| {
+                let mut sums = [[0.0; 3]; N];
+                each_cell(*at, |place, weight| {
+                    for n in 0..N {
+                        (0..3).for_each(|k| sums[n][k] += weight * wide[n][place][k]);
+                    }
+                });
+                (*i, sums)
+            });
+            values.collect::<Vec<_>>()
+        };
+        let by_block: Vec<_> = (0..self.blocks.len()).into_par_iter().map(of_block).collect();
+        let mut all = vec![[[0.0; 3]; N]; self.particles.len()];
+        by_block.into_iter().flatten().for_each(|(i, sums)| all[i as usize] = sums);
+        all
+    }
+}
+
+/// Neighbour `n` of 27 of a block; those below 0 wrap to where no block is.
+fn beside(block: Block, n: usize) -> Block {
+    let offset = [n % 3, n / 3 % 3, n / 9];
+    let index = std::array::from_fn(|d| block.index[d].wrapping_add(offset[d] as u32).wrapping_sub(1));
+    Block { level: 0, index }
+}
+
+/// Calls `add` with each of the 64 cells around a place, as places of a padded block, and its weight.
+fn each_cell(at: [f64; 3], mut add: impl FnMut(usize, f64)) {
+    let [x, y, z] = at.map(weights);
+    let first = at.map(|a| (a.floor() as i64 - 1 + REACH as i64) as usize);
+    for (k, wz) in z.iter().enumerate() {
+        for (j, wy) in y.iter().enumerate() {
+            for (i, wx) in x.iter().enumerate() {
+                add(wide_place([first[0] + i, first[1] + j, first[2] + k]), wx * wy * wz);
+            }
+        }
+    }
+}
+
+fn wide_place([i, j, k]: [usize; 3]) -> usize {
+    i + WIDE * (j + WIDE * k)
+}
+
+/// The values of a block and of two cells beyond; zero where there is no block.
+pub fn padded(grid: &Grid, field: &[[f64; 3]], block: Block) -> Vec<[f64; 3]> {
+    let own = grid.number(block).map(|b| &field[b * CELLS..(b + 1) * CELLS]);
+    let mut wide = vec![[0.0; 3]; WIDE * WIDE * WIDE];
+    for (n, value) in wide.iter_mut().enumerate() {
+        let cell = [n % WIDE, n / WIDE % WIDE, n / (WIDE * WIDE)].map(|i| i as i64 - REACH as i64);
+        let inside = cell.iter().all(|c| (0..BLOCK as i64).contains(c));
+        *value = match own {
+            Some(own) if inside => own[join(cell)],
+            _ => grid.value(field, block, cell),
+        };
+    }
+    wide
+}
+
+/// (ω·∇)u in all cells, by central differences of fourth order.
+pub fn stretching(grid: &Grid, vorticity: &[[f64; 3]], velocity: &[[f64; 3]]) -> Vec<[f64; 3]> {
+    let mut out = vec![[0.0; 3]; grid.cells()];
+    out.par_chunks_mut(CELLS).zip(grid.blocks()).enumerate().for_each(|(b, (out, &block))| {
+        let own = &vorticity[b * CELLS..(b + 1) * CELLS];
+        if own.iter().all(|w| *w == [0.0; 3]) {
+            return;
+        }
+        let (wide, scale) = (padded(grid, velocity, block), 1.0 / (12.0 * grid.spacing(block.level)));
+        for (c, out) in out.iter_mut().enumerate() {
+            let here = wide_place(split(c).map(|i| i as usize + REACH));
+            for (d, step) in [1, WIDE, WIDE * WIDE].into_iter().enumerate() {
+                let at = |s: isize| wide[(here as isize + s * step as isize) as usize];
+                let (a, b, e, f) = (at(1), at(-1), at(2), at(-2));
+                for k in 0..3 {
+                    out[k] += own[c][d] * scale * (8.0 * (a[k] - b[k]) - (e[k] - f[k]));
+                }
+            }
+        }
+    });
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LATTICE: Lattice = Lattice { corner: [-1.0, 0.0, 0.5], side: 2.0, base: 3 };
+
+    fn scattered(n: usize) -> Vec<[f64; 3]> {
+        let number = |i: usize| (i as f64 * 0.754_877_666_246_692_8 + 0.3).fract();
+        (0..n).map(|i| std::array::from_fn(|d| LATTICE.corner[d] + 0.1 + 1.8 * number(3 * i + d))).collect()
+    }
+
+    #[test]
+    fn moments_are_kept_and_gathering_is_the_transpose() {
+        let (x, q) = (scattered(200), scattered(201)[1..].to_vec());
+        let placed = Placed::new(&LATTICE, &x).unwrap();
+        let grid = LATTICE.grid(placed.reached());
+        let field = placed.scatter(&grid, &q);
+        let moment = |f: &dyn Fn([f64; 3]) -> f64, k: usize| {
+            let cells = (0..field.len()).map(|i| f(grid.centre_of(i / CELLS, i % CELLS)) * field[i][k]).sum::<f64>();
+            (cells, x.iter().zip(&q).map(|(x, q)| f(*x) * q[k]).sum::<f64>())
+        };
+        let moments: [&dyn Fn([f64; 3]) -> f64; 5] =
+            [&|_| 1.0, &|x| x[0], &|x| x[1] - x[2], &|x| x[0] * x[1], &|x| x[2] * x[2]];
+        for (m, f) in moments.into_iter().enumerate() {
+            for k in 0..3 {
+                let (cells, particles) = moment(f, k);
+                assert!((cells - particles).abs() < 1e-11, "moment {m}: {cells} {particles}");
+            }
+        }
+        // Σ_p v_p·gather(f)_p = Σ_c scatter(v)_c·f_c.
+        let other: Vec<[f64; 3]> = (0..field.len()).map(|i| [0, 1, 2].map(|k| ((i * 3 + k) as f64).sin())).collect();
+        let back = placed.gather(&grid, [&other, &field]);
+        let dot = |a: &[[f64; 3]], b: &[[f64; 3]]| {
+            a.as_flattened().iter().zip(b.as_flattened()).map(|(a, b)| a * b).sum::<f64>()
+        };
+        let first: Vec<[f64; 3]> = back.iter().map(|b| b[0]).collect();
+        assert!((dot(&q, &first) - dot(&field, &other)).abs() < 1e-9 * dot(&field, &field));
+    }
+
+    #[test]
+    fn particles_at_centres_stay_there_and_those_outside_are_told() {
+        let h = LATTICE.spacing();
+        let x = [[-1.0 + 15.5 * h, 16.5 * h, 0.5 + 20.5 * h]];
+        let placed = Placed::new(&LATTICE, &x).unwrap();
+        let grid = LATTICE.grid(placed.reached());
+        let field = placed.scatter(&grid, &[[1.0, 2.0, 3.0]]);
+        let filled: Vec<usize> = (0..field.len()).filter(|&i| field[i].iter().any(|w| w.abs() > 1e-12)).collect();
+        assert_eq!(filled.len(), 1);
+        let centre = grid.centre_of(filled[0] / CELLS, filled[0] % CELLS);
+        assert!((0..3).all(|d| (centre[d] - x[0][d]).abs() < 1e-12));
+        assert!(Placed::new(&LATTICE, &[[-1.0 + 1.9 * h, 0.5, 1.0]]).is_none());
+        assert!(Placed::new(&LATTICE, &[[0.0, 0.5, f64::NAN]]).is_none());
+    }
+
+    #[test]
+    fn stretching_is_exact_for_polynomials() {
+        let grid = LATTICE.grid((0..27).map(|n| Block { level: 0, index: [n % 3, n / 3 % 3, n / 9] }));
+        let place = |i: usize| grid.centre_of(i / CELLS, i % CELLS);
+        let velocity: Vec<[f64; 3]> = (0..grid.cells())
+            .map(|i| {
+                let [x, y, z] = place(i);
+                [x * y * z, y * y * y - x, z * z + 2.0 * x * y]
+            })
+            .collect();
+        let vorticity = vec![[1.0, -2.0, 0.5]; grid.cells()];
+        let found = stretching(&grid, &vorticity, &velocity);
+        let middle = grid.number(Block { level: 0, index: [1, 1, 1] }).unwrap();
+        for c in 0..CELLS {
+            let [x, y, z] = place(middle * CELLS + c);
+            let exact = [y * z - 2.0 * x * z + 0.5 * x * y, -1.0 - 6.0 * y * y, 2.0 * y - 4.0 * x + z];
+            let got = found[middle * CELLS + c];
+            assert!((0..3).all(|k| (got[k] - exact[k]).abs() < 1e-11), "{got:?} {exact:?}");
+        }
+    }
+}
