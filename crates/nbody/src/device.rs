@@ -181,7 +181,18 @@ pub fn evaluate_plane(
     let pairs = size.sources as f64 * size.targets as f64;
     let device = device.fitting(&problem.request.settings, true);
     // Pairs that only the cores can tell apart.
-    let device = if device == Device::Auto && problem.request.minute { Device::Cpu } else { device };
+    let device = match device {
+        Device::Auto if problem.request.minute => {
+            if pairs >= FEWEST_PAIRS {
+                tell(quiet)(
+                    "nbody: device: the CPU, since no GPU tells points so close beside the extent of the set apart"
+                        .into(),
+                );
+            }
+            Device::Cpu
+        }
+        device => device,
+    };
     match device.resolve(pairs, tell(quiet))? {
         Some(gpu) => {
             compiled(&gpu).into_iter().for_each(tell(quiet));

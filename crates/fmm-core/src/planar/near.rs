@@ -17,7 +17,7 @@ use crate::real::Real;
 const GATHER: usize = 1024;
 
 /// Squared distances below this count as zero: their inverse would overflow.
-fn smallest<T: Real>() -> f64 {
+pub fn smallest<T: Real>() -> f64 {
     if T::WIDTH > f64::WIDTH { 1e-36 } else { 1e-290 }
 }
 
