@@ -29,6 +29,14 @@ pub enum Error {
     /// The request cannot be met, with the reason.
     #[error("{0}")]
     Unsupported(String),
+    /// Points so close that they are one place in any unit that holds the whole set.
+    #[error(
+        "there are points less than 1e-300 of the extent {extent:e} of the set apart, which nothing tells from one place; leave out what lies far away"
+    )]
+    TooClose {
+        /// The longer side of the rectangle around all points.
+        extent: f64,
+    },
     /// More particles than 32-bit indices can number.
     #[error("{0} particles are more than the 4294967295 that an index can number")]
     TooMany(usize),

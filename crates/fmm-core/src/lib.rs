@@ -1,7 +1,7 @@
 //! Sums of pairwise interactions: directly, by treecode or by fast multipole method.
 //!
 //! **A summation is a plan (integers) executed with an expansion (mathematics) by an executor (place).**
-#![deny(missing_docs)]
+#![deny(missing_docs, unsafe_code)]
 
 pub mod accuracy;
 pub mod bodies;

@@ -9,8 +9,10 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::device::Device;
 use crate::fault::Fault;
+#[cfg(unix)]
+use crate::files::probe;
 use crate::info::program;
-use crate::{bench, check, convert, eval, info, init, manual, plot, run};
+use crate::{bench, check, console, convert, eval, info, init, manual, plot, run};
 
 /// N-body sums and simulations: direct, treecode and fast multipole method.
 #[derive(Debug, Parser)]
@@ -114,8 +116,20 @@ struct Run {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    // Wrong options end the process here, with exit code 2.
-    let result = match Cli::parse().command {
+    run::signals::outlive_limits();
+    #[cfg(unix)]
+    {
+        if let Some(path) = probe::asked() {
+            probe::look(&path);
+            return ExitCode::SUCCESS;
+        }
+        probe::enable();
+    }
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(told) => return ExitCode::from(other_than_a_command(&told)),
+    };
+    let result = match command {
         Command::Run(r) => run::run(&run::Options {
             scenario: r.scenario,
             sets: r.sets,
@@ -146,8 +160,21 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
             tell(&fault);
-            ExitCode::from(fault.code)
+            // At once: HDF5 would try again as the process ends to write what it could not write before.
+            signal_hook::low_level::exit(fault.code.into())
         }
+    }
+}
+
+/// Prints help or version on stdout, or what is wrong with the options on stderr; returns the exit code.
+fn other_than_a_command(told: &clap::Error) -> u8 {
+    match console::outcome(told.print()) {
+        Err(fault) if !told.use_stderr() => {
+            tell(&fault);
+            fault.code
+        }
+        // 0 or 2.
+        _ => told.exit_code() as u8,
     }
 }
 

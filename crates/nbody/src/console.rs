@@ -1,5 +1,6 @@
-//! Standard output: results only, and no panic where the reader has gone away.
+//! Standard output: results only, and no panic where the reader has gone away. Standard error: everything else.
 
+use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
 use crate::fault::Fault;
@@ -21,4 +22,10 @@ pub fn outcome(result: io::Result<()>) -> Result<(), Fault> {
         }
         _ => Ok(()),
     }
+}
+
+/// Prints a line on standard error. `eprintln!` would panic where that cannot be written, as on a full disk: a run does not
+/// end because nobody can hear it.
+pub fn tell(line: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
 }

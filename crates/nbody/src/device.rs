@@ -46,6 +46,17 @@ impl fmt::Display for Device {
     }
 }
 
+/// The exit code of an error of the sums: 71 where memory of the device lacks, 70 where the device has failed, 65 for what
+/// was asked.
+pub fn code(error: &Error) -> u8 {
+    match error {
+        // In the words of the driver, and of `fmm_cuda` where it asks beforehand.
+        Error::Device(why) if why.contains("OutOfMemory") || why.contains("of GPU memory, and") => 71,
+        Error::Device(_) => 70,
+        _ => 65,
+    }
+}
+
 /// Sums of fewer pairs are done before a GPU has begun.
 const FEWEST_PAIRS: f64 = 1e7;
 
@@ -170,7 +181,18 @@ pub fn evaluate_plane(
     let pairs = size.sources as f64 * size.targets as f64;
     let device = device.fitting(&problem.request.settings, true);
     // Pairs that only the cores can tell apart.
-    let device = if device == Device::Auto && problem.request.minute { Device::Cpu } else { device };
+    let device = match device {
+        Device::Auto if problem.request.minute => {
+            if pairs >= FEWEST_PAIRS {
+                tell(quiet)(
+                    "nbody: device: the CPU, since no GPU tells points so close beside the extent of the set apart"
+                        .into(),
+                );
+            }
+            Device::Cpu
+        }
+        device => device,
+    };
     match device.resolve(pairs, tell(quiet))? {
         Some(gpu) => {
             compiled(&gpu).into_iter().for_each(tell(quiet));
@@ -222,7 +244,7 @@ fn compiled(gpu: &Gpu) -> Option<String> {
 fn tell(quiet: bool) -> impl Fn(String) {
     move |line| {
         if !quiet {
-            eprintln!("{line}");
+            crate::console::tell(format_args!("{line}"));
         }
     }
 }

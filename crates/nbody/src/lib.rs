@@ -1,4 +1,7 @@
 //! The parts of the `nbody` program: files, scenarios and runs around the sums of `fmm-core`.
+// `console` prints: these macros panic where nobody listens.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+#![deny(unsafe_code)]
 
 pub mod bench;
 pub mod check;

@@ -1,9 +1,7 @@
 //! `nbody`: N-body sums and simulations.
 
-/// Keeps freed memory: each sum needs again what the last one gave back.
 #[cfg(unix)]
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+mod memory;
 
 /// What the allocator reads as it starts: long arrays lie in huge pages where the system has them on request.
 #[cfg(unix)]

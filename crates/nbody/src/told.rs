@@ -1,4 +1,6 @@
-//! Numbers as messages tell them.
+//! Numbers and texts as messages tell them.
+
+use std::borrow::Cow;
 
 /// Reals from here on are told with an exponent.
 const LARGE: f64 = 1e15;
@@ -21,6 +23,15 @@ pub fn error(e: &fmm_core::Error) -> String {
 /// A size in bytes, as `8.00 GiB`.
 pub fn bytes(b: u64) -> String {
     indicatif::HumanBytes(b).to_string()
+}
+
+/// A text of a file as messages show it: what is too long to be read is cut off.
+pub fn clipped(text: &str) -> Cow<'_, str> {
+    const LONGEST: usize = 60;
+    match text.char_indices().nth(LONGEST) {
+        None => text.into(),
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+    }
 }
 
 #[cfg(test)]

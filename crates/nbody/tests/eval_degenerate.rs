@@ -221,3 +221,27 @@ fn closer_than_any_key() {
     });
     kept(&[("1 ulp", pairs)]);
 }
+
+#[test]
+fn a_flat_surface_of_aspect_61() {
+    // PVFMM's pull request 30: 697,000 points of such a surface had an error of 460, and nothing was told. The long version has as many.
+    let n = if std::env::var("NBODY_FAULTS").is_ok_and(|v| v == "full") { 697_000 } else { 20_000 };
+    let mut dice = StdRng::seed_from_u64(30);
+    let mut point = || [61.0 * dice.random::<f64>(), dice.random(), 1e-3 * dice.random::<f64>(), 1.0];
+    let surface: Set = (0..n).map(|_| point()).collect();
+    for options in ASKED {
+        let m = eval(&surface, options);
+        assert!(m.wrong.is_none(), "{options}: {:?}", m.wrong);
+    }
+}
+
+#[test]
+fn distances_whose_squares_are_no_numbers() {
+    // 1e-300 apart, and next to each other among the numbers: one place, as where the bits are the same. (Where the square is a number and the
+    // force is not, `--check` says so.)
+    for gap in [1e-300, 5e-324] {
+        let set = vec![[0.0, 0.0, 0.0, 1.0], [gap, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0]];
+        let m = eval(&set, "--tolerance 1e-6");
+        assert!(m.wrong.is_none(), "{gap:e}: {:?}", m.wrong);
+    }
+}

@@ -78,13 +78,11 @@ fn pairs_next_to_nothing_apart_are_no_coincident_ones() {
         assert!(near(log[1][1], 1.0) && near(log[1][2], 2.0), "{method}: {log:?}");
     }
     // Beyond what one unit of length can hold.
-    std::fs::write(folder.path("lost.csv"), "x,y,q\n1e200,0,1\n0,1e-150,1\n").unwrap();
+    std::fs::write(folder.path("lost.csv"), "x,y,q\n1e200,0,1\n0,1e-150,1\n0,0,1\n").unwrap();
+    std::fs::write(folder.path("harmless.csv"), "x,y,q\n5e-309,0.5,1\n0,0,1\n1,1,1\n").unwrap();
+    assert_eq!(code(&folder.eval("--kernel log --sources harmless.csv --check")), 0);
     let out = folder.eval("--kernel log --sources lost.csv");
-    assert!(
-        code(&out) == 2 && stderr(&out).contains("1e-150 is nothing beside points 1e200 apart"),
-        "{}",
-        stderr(&out)
-    );
+    assert!(code(&out) == 65 && stderr(&out).contains("less than 1e-300 of the extent 1e200"), "{}", stderr(&out));
     // Blobs far smaller than the set: at a distance of 1e-5 σ the field is r/(2σ²), and of the algebraic one 2r/ε².
     for (core, expected) in [("gaussian", 5e149), ("algebraic", 2e150)] {
         let (_, rows) = folder.table(&format!("--kernel log --sources blobs.csv --softening {core}:1e-155 --check"));

@@ -307,5 +307,6 @@ mod native {
 }
 
 #[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code, reason = "intrinsics run only where the processor has them")]
 #[path = "simd_x86.rs"]
 mod native;

@@ -124,11 +124,13 @@ impl<'a> Problem<'a> {
         let mut request = Request::new(settings, kernel, blob, numbers, &sizes, extent)?;
         let smallest = minute::smallest(sources).min(minute::smallest(others));
         if smallest < minute::LOST * extent {
-            return Err(Error::Unsupported(format!(
-                "a coordinate of {smallest:e} is nothing beside points {extent:e} apart: they are sums of their own"
-            )));
+            let all = [sources, others].concat();
+            let seen: Vec<_> = all.iter().map(|x| x.map(|c| c * power(-request.global))).collect();
+            if coincident_pairs(&seen) > coincident_pairs(&all) {
+                return Err(Error::TooClose { extent });
+            }
         }
-        request.minute = minute::possible(smallest, extent);
+        request.minute |= minute::possible(smallest, extent);
         Ok(Problem { request, sources, strengths, targets })
     }
 }
@@ -159,7 +161,8 @@ struct Done {
 
 impl Attempt for PlanarAttempt<'_> {
     fn choose(&self, settings: &Settings, size: Size, aim: f64) -> Result<Choice, Error> {
-        accuracy::choose(self.problem.request.kernel, settings, size, aim)
+        let request = &self.problem.request;
+        accuracy::choose(request.kernel, settings, size, accuracy::aim_of(request.apart, aim))
     }
 
     fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {

@@ -3,9 +3,10 @@
 use rayon::prelude::*;
 
 use super::execute::{Bodies, Sum};
-use super::near::{Algebraic, Gaussian, Pair, Point};
+use super::minute::{self, make_good};
+use super::near::{Algebraic, Gaussian, Pair, Point, smallest};
 use super::points::Batch;
-use super::{Blob, Plan};
+use super::{Blob, Kernel, Plan};
 use crate::cpu::simd::{Task, Vector, dispatch};
 use crate::real::Real;
 
@@ -36,7 +37,7 @@ pub fn sample(n: usize) -> impl ExactSizeIterator<Item = usize> {
 /// L2 = ‖δ‖/‖G‖ over a sample spread evenly over the leaves; nothing over nothing is no error, and what is no number is one.
 pub fn error(plan: &Plan, bodies: &Bodies, blob: Blob, sums: &[Sum]) -> f64 {
     // Squares of shorter cores are no numbers beside the extent of the set, and fields are those of points.
-    let blob = if blob.length() < 1e-140 { Blob::Point } else { blob };
+    let blob = if blob.length() < minute::SHORT { Blob::Point } else { blob };
     let tree = &plan.targets;
     let places: Vec<usize> = sample(tree.order.len()).collect();
     let at: Vec<[f64; 2]> = places.iter().map(|&i| [0, 1].map(|d| tree.x[d][i])).collect();
@@ -47,10 +48,19 @@ pub fn error(plan: &Plan, bodies: &Bodies, blob: Blob, sums: &[Sum]) -> f64 {
         at.par_chunks(PLACES).flat_map_iter(terms).collect()
     };
     let parts: Vec<Vec<[f64; 3]>> = blocks.par_iter().map(block).collect();
+    let close = |i: usize| {
+        let mut sum = [Sum::default()];
+        if bodies.minute && blob == Blob::Point {
+            make_good(Kernel::Harmonic, bodies, i..i + 1, 0..count, (1.0, smallest::<f64>()), &mut sum);
+        }
+        sum[0].g
+    };
     let pairs = places.iter().enumerate().map(|(k, &i)| {
         let add =
             |s: [f64; 3], part: &Vec<[f64; 3]>| [s[0] + part[k][0], s[1] + part[k][1], f64::max(s[2], part[k][2])];
-        (parts.iter().fold([0.0; 3], add), sums[i].g)
+        let ([x, y, largest], near) = (parts.iter().fold([0.0; 3], add), close(i));
+        let largest = f64::max(largest, near[0] * near[0] + near[1] * near[1]);
+        ([x + near[0], y + near[1], largest], sums[i].g)
     });
     weigh(pairs)
 }

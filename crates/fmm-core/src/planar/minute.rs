@@ -13,7 +13,13 @@ use super::execute::{Bodies, Sum};
 const SMALL: f64 = 1e-120;
 
 /// Of the extent; what is smaller may be lost when coordinates are put in the unit of the set.
-pub(super) const LOST: f64 = 1e-300;
+pub const LOST: f64 = 1e-300;
+
+/// Of the extent; the squares of shorter cores of blobs are no numbers in the unit of the set, though they are in that of a leaf.
+pub const SHORT: f64 = 1e-140;
+
+/// Of the extent; shorter cores are points: no unit has numbers for their squares and for those of all distances.
+pub const NONE: f64 = 1e-200;
 
 /// The smallest coordinate that is not zero; ∞ without any.
 pub fn smallest(points: &[[f64; 2]]) -> f64 {

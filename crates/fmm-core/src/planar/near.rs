@@ -17,7 +17,7 @@ use crate::real::Real;
 const GATHER: usize = 1024;
 
 /// Squared distances below this count as zero: their inverse would overflow.
-fn smallest<T: Real>() -> f64 {
+pub fn smallest<T: Real>() -> f64 {
     if T::WIDTH > f64::WIDTH { 1e-36 } else { 1e-290 }
 }
 
@@ -104,14 +104,17 @@ impl<V: Vector> Pair<V> for Gaussian<V> {
     fn eval<const LOG: bool>(&self, r2: V, shift: V) -> (V, V) {
         let (one, half) = (V::constant(1.0), V::constant(0.5));
         let x = r2.mul(self.1);
-        // (1 − e^(−x))/x, by its series where the difference cancels.
+        // (1 − e^(−x))/r², by the series of (1 − e^(−x))/x where the difference cancels; r² is a number where x no longer is.
         let mut series = V::constant(SERIES[14]);
         let small = x.min(half);
         for k in (0..14).rev() {
             series = series.mul_add(small, V::constant(SERIES[k]));
         }
-        let quotient = one.sub(exp_minus(x)).div(x.max(half));
-        let ratio = series.sub(series.keep_where_at_least(x, half)).add(quotient.keep_where_at_least(x, half));
+        let series = series.mul(self.1);
+        // Beyond 1000 the exponential is 0, and x may be infinite.
+        let bounded = x.min(V::constant(1000.0));
+        let quotient = one.sub(exp_minus(bounded)).div(r2.max(V::constant(smallest::<V::Scalar>())));
+        let f = series.sub(series.keep_where_at_least(x, half)).add(quotient.keep_where_at_least(x, half));
         let log = if LOG {
             let far = V::constant(FAR);
             let (_, log) = inverse_and_log(r2, shift);
@@ -121,7 +124,7 @@ impl<V: Vector> Pair<V> for Gaussian<V> {
         } else {
             V::zero()
         };
-        (ratio.mul(self.1), log)
+        (f, log)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is asked of a sum in the plane, wherever its points are, with the units in which no power over- or underflows.
 
 use super::pyramid::{exponent_above, power};
-use super::{Blob, Kernel};
+use super::{Blob, Kernel, minute};
 use crate::accuracy::{Kind, Problem as Size, Strengths};
 use crate::cpu::power_of_two_below;
 use crate::{Error, Settings, Softening};
@@ -25,8 +25,8 @@ pub struct Request {
     pub complex: bool,
     /// Whether the targets are not the sources.
     pub apart: bool,
-    /// Whether points may be so close, beside the extent of the set, that the square of their distance is no number. Executors that do not
-    /// look at the coordinates for it leave this `false`.
+    /// Whether points may be so close, or blobs so short, beside the extent of the set that squares are no numbers. Of points those know who
+    /// look at all coordinates: [`Problem::new`](super::Problem::new).
     pub minute: bool,
 }
 
@@ -49,6 +49,7 @@ impl Request {
         if settings.softening != Softening::None {
             return Err(Error::Unsupported("softenings of three dimensions have no meaning in the plane".into()));
         }
+        let blob = if blob.length() < minute::NONE * extent { Blob::Point } else { blob };
         let complex = strengths.len() > 1;
         if kernel == Kernel::Log && complex {
             return Err(Error::Unsupported("strengths of the log kernel are real".into()));
@@ -63,8 +64,9 @@ impl Request {
             strength_range: most(|s| s.largest / s.smallest),
         };
         let global = exponent_above(if extent > 0.0 { extent } else { 1.0 });
+        let short = blob.length() > 0.0 && blob.length() < minute::SHORT * extent;
         let (blob, scale) = (blob.scaled(power(-global)), power_of_two_below(1.0 / most(|s| s.largest)));
-        Ok(Request { settings, kernel, blob, size, global, scale, complex, apart: targets.is_some(), minute: false })
+        Ok(Request { settings, kernel, blob, size, global, scale, complex, apart: targets.is_some(), minute: short })
     }
 
     /// What turns the parts of G in scaled units into those of the field (log) or of Φ (harmonic) in the caller's.

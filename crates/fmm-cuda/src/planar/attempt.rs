@@ -223,7 +223,7 @@ impl DeviceAttempt<'_> {
 
 impl Attempt for DeviceAttempt<'_> {
     fn choose(&self, settings: &Settings, size: Size, aim: f64) -> Result<Choice, Error> {
-        accuracy::choose(self.request.kernel, settings, size, aim)
+        accuracy::choose(self.request.kernel, settings, size, accuracy::aim_of(self.request.apart, aim))
     }
 
     fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {

@@ -31,7 +31,7 @@ pub(crate) use flow::Vortices;
 /// device fails.
 pub fn evaluate(gpu: &Gpu, problem: &Problem, times: &mut StageTimes) -> Result<Evaluation, Error> {
     if problem.request.minute {
-        let why = "points are closer beside the extent of the set than a GPU tells apart; device cpu does";
+        let why = "there are coordinates or blobs so small beside the extent of the set that a GPU may not tell points apart; device cpu does";
         return Err(Error::Unsupported(why.into()));
     }
     let mut plane = Plane::default();

@@ -100,7 +100,7 @@ impl Progress {
         let all: f64 = cases.iter().map(|c| c.weight).sum();
         let terminal = std::io::stderr().is_terminal();
         if !quiet {
-            eprintln!("nbody bench {name}: {} cases to measure", cases.len());
+            crate::console::tell(format_args!("nbody bench {name}: {} cases to measure", cases.len()));
         }
         let bar = (terminal && !quiet).then(|| ProgressBar::new((all * UNITS) as u64));
         if let Some(bar) = &bar {
@@ -131,7 +131,7 @@ impl Progress {
         if self.lines && due {
             let gone = self.begun.elapsed().as_secs_f64();
             let left = gone / done * (self.all - done);
-            eprintln!("{:.0} %  {gone:.0} s gone, {left:.0} s left", 100.0 * done / self.all);
+            crate::console::tell(format_args!("{:.0} %  {gone:.0} s gone, {left:.0} s left", 100.0 * done / self.all));
         }
     }
 

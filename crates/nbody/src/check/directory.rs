@@ -139,11 +139,12 @@ fn json_files(path: &Path, names: &BTreeSet<String>, findings: &mut Findings) {
 
 /// Both checkpoints, and from which of them the run would go on.
 fn resume(path: &Path, names: &BTreeSet<String>, findings: &mut Findings) -> Result<(), Fault> {
+    // By time, as a run does.
     let mut best: Option<(u64, f64, &str)> = None;
     let hashes = findings.hashes.len();
     for name in checkpoint::NAMES.into_iter().filter(|n| names.contains(*n)) {
         if let Kind::Checkpoint(step, time) = examine(&path.join(name), findings)?
-            && best.is_none_or(|(s, ..)| step > s)
+            && best.is_none_or(|(s, t, _)| (t, s) < (time, step))
         {
             best = Some((step, time, name));
         }

@@ -185,7 +185,10 @@ impl Convert {
 fn warn(input: &Path, dropped: &[String]) {
     if !dropped.is_empty() {
         let names = dropped.join(", ");
-        eprintln!("nbody: warning: {}: left out the columns {names}, which no snapshot has", input.display());
+        crate::console::tell(format_args!(
+            "nbody: warning: {}: left out the columns {names}, which no snapshot has",
+            input.display()
+        ));
     }
 }
 

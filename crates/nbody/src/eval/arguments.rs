@@ -206,9 +206,9 @@ fn leaf_size(text: &str) -> Result<usize, String> {
 }
 
 fn sample(text: &str) -> Result<usize, String> {
-    match whole(text)? {
-        0 => Err("allowed: 1 or more".into()),
-        n => Ok(n),
+    match whole(text) {
+        Ok(n @ 1..) => Ok(n),
+        _ => Err("allowed: a whole number, 1 or more; as many as there are targets, or more, compares all".into()),
     }
 }
 

@@ -117,7 +117,7 @@ fn evaluate(options: &Options, threads: usize) -> Result<(), Fault> {
     finite(&answer, at)?;
     let pairs = coincident(&problem, &answer);
     if pairs > 0 && !options.quiet {
-        eprintln!("nbody: warning: {}", report::coincident(pairs, targets.is_some()));
+        crate::console::tell(format_args!("nbody: warning: {}", report::coincident(pairs, targets.is_some())));
     }
     timed(&mut seconds.write, || output.write(at, &answer))?;
     let facts = report::Facts {

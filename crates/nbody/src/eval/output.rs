@@ -1,6 +1,6 @@
 //! The sums as CSV, NumPy or HDF5.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use hdf5::types::FixedAscii;
@@ -126,15 +126,4 @@ fn write_hdf(path: &Path, position: &[[f64; 3]], columns: &[(&str, Column)]) -> 
         columns.iter().try_for_each(|(name, _)| points.link_hard(&format!("/{name}"), name))
     };
     hdf::write_file(path, estimate, fill).map(|_| ())
-}
-
-/// Prints one line on stdout.
-pub fn print_line(text: &str) -> Result<(), Fault> {
-    let mut out = io::stdout().lock();
-    match writeln!(out, "{text}").and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Fault::new(74, format!("cannot write to standard output: {e}")))
-        }
-        _ => Ok(()),
-    }
 }

@@ -36,11 +36,16 @@ pub fn truth(problem: &Problem, at: &[[f64; 3]]) -> Vec<Truth> {
         Blob::Algebraic(0.0) | Blob::Gaussian(0.0) => Blob::Point,
         blob => blob,
     };
-    // r²·(1/r → its blob): 1 for points.
-    let part = |r2: f64| match blob {
+    // r·(1/r → its blob): 1 for points. By the ratio of distance and core, whose squares may be no numbers.
+    let part = |r: f64| match blob {
         Blob::Point => 1.0,
-        Blob::Algebraic(e) => r2 * (r2 + 2.0 * e * e) / (r2 + e * e).powi(2),
-        Blob::Gaussian(s) => -(-r2 / (2.0 * s * s)).exp_m1(),
+        // 1 to the last digit.
+        Blob::Algebraic(e) if r / e > 1e10 => 1.0,
+        Blob::Algebraic(e) => {
+            let s = (r / e).powi(2);
+            s * (s + 2.0) / (s + 1.0).powi(2)
+        }
+        Blob::Gaussian(s) => -(-0.5 * (r / s).powi(2)).exp_m1(),
     };
     let imaginary = problem.strengths.get(1);
     let one = |x: &[f64; 3]| {
@@ -55,7 +60,7 @@ pub fn truth(problem: &Problem, at: &[[f64; 3]]) -> Vec<Truth> {
             }
             let u = d.map(|c| c / m);
             let size = u[0] * u[0] + u[1] * u[1];
-            let f = part(size * m * m) / (size * m);
+            let f = part(size.sqrt() * m) / (size * m);
             // Γ/(z_j − z) = (g + ih)(u_x − i u_y) f
             let term = [(g * u[0] + h * u[1]) * f, (h * u[0] - g * u[1]) * f];
             sum = [sum[0] + term[0], sum[1] + term[1]];

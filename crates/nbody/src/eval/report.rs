@@ -5,8 +5,8 @@ use fmm_core::{Softening, Stage, Surroundings};
 use serde_json::{Map, Value, json};
 
 use super::kernel::{Answer, Problem};
-use super::output::print_line;
 use super::{Errors, Kernel, Options, Seconds};
+use crate::console;
 use crate::fault::Fault;
 
 /// What is known at the end.
@@ -70,10 +70,10 @@ impl Facts<'_> {
     pub fn tell(&self) -> Result<(), Fault> {
         let o = self.options;
         if o.verbose {
-            eprintln!("nbody: {}", self.summary());
+            crate::console::tell(format_args!("nbody: {}", self.summary()));
         }
         if o.json {
-            print_line(&self.json().to_string())?;
+            console::print(&format!("{}\n", self.json()))?;
         }
         let tolerance = o.settings.tolerance;
         match &self.check {
@@ -81,7 +81,7 @@ impl Facts<'_> {
                 Err(Fault::new(1, format!("the tolerance {tolerance:e} is missed: {}", line(errors))))
             }
             Some(errors) if !o.json && !o.quiet => {
-                eprintln!("nbody: check: {}; tolerance {tolerance:e} kept", line(errors));
+                crate::console::tell(format_args!("nbody: check: {}; tolerance {tolerance:e} kept", line(errors)));
                 Ok(())
             }
             _ => Ok(()),

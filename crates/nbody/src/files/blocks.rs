@@ -125,7 +125,7 @@ fn refined(grid: &Grid, field: &[[f64; 3]]) -> BTreeMap<Block, Vec<[f64; 3]>> {
 /// Writes the fields as a table: x, y, z, h, and three columns a field, a row for each cell. Numbers read back to the same bits.
 ///
 /// # Errors
-/// As [`write`], without HDF5.
+/// As [`write()`], without HDF5.
 pub fn write_csv(path: &Path, grid: &Grid, fields: &[Field]) -> Result<(), FileError> {
     check(path, grid, fields, Float::F64)?;
     let mut header = "x,y,z,h".to_string();
@@ -168,7 +168,7 @@ pub struct About {
     pub blocks: u64,
 }
 
-/// What [`write`] has noted in a file; `None` where it has not written it.
+/// What [`write()`] has noted in a file; `None` where it has not written it.
 ///
 /// # Errors
 /// [`FileError::Missing`], [`FileError::Io`]; [`FileError::Data`] for a file that is not HDF5 or damaged.

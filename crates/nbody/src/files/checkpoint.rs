@@ -104,7 +104,9 @@ pub fn latest(folder: &Path) -> Result<Option<Latest>, FileError> {
             Err(e) => damaged = Some(e),
         }
     }
-    match (found.into_iter().max_by_key(|(c, _)| c.step), damaged) {
+    // By time: with a longer step, which --force allows, a later state has a smaller number.
+    let newest = found.into_iter().max_by(|(a, _), (b, _)| a.time.total_cmp(&b.time).then(a.step.cmp(&b.step)));
+    match (newest, damaged) {
         (Some((checkpoint, path)), damaged) => Ok(Some(Latest { checkpoint, path, damaged })),
         (None, Some(error)) => Err(error),
         (None, None) => Ok(None),

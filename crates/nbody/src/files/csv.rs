@@ -13,6 +13,7 @@ use rayon::prelude::*;
 
 use super::error::READ;
 use super::{FileError, Table};
+use crate::told::clipped;
 
 /// Reads the columns `wanted`, as many of them as the file has; the name `id` stands for whole numbers.
 ///
@@ -63,7 +64,10 @@ pub fn parse(path: &Path, source: impl io::Read, wanted: &[&str]) -> Result<Tabl
             return Err(FileError::data(path, what));
         }
         for ((place, field), name) in places.iter().zip(&record).zip(&header) {
-            let bad = |why: &str| FileError::data(path, format!("line {line}, column {name}: {field:?} is not {why}"));
+            let bad = |why: &str| {
+                let (name, field) = (clipped(name), clipped(field));
+                FileError::data(path, format!("line {line}, column {name}: {field:?} is not {why}"))
+            };
             match *place {
                 Place::Nowhere => {}
                 Place::Id => {

@@ -50,13 +50,17 @@ pub fn digest(path: &Path) -> Result<Digest, FileError> {
     let mut found = Found::default();
     found.collect(&reader, &reader.need_group("/")?, 0)?;
     found.arrays.sort_by(|a, b| a.0.cmp(&b.0));
-    let (mut hash, mut result, mut seen) = (Sha256::new(), Digest::default(), vec![]);
+    let (mut hash, mut result) = (Sha256::new(), Digest::default());
+    let (mut seen, mut once) = (vec![], vec![]);
     for (name, dataset) in &found.arrays {
         let token = dataset.loc_info().map_err(|e| reader.error(format!("{name} cannot be read ({e})")))?.token;
-        if seen.contains(&token) {
-            continue;
+        if !seen.contains(&token) {
+            seen.push(token);
+            once.push((name, dataset));
         }
-        seen.push(token);
+    }
+    reader.verify_sizes(once.iter().map(|(_, dataset)| *dataset))?;
+    for (name, dataset) in once {
         result.arrays += 1;
         match take(&reader, name, dataset, &mut hash) {
             Ok((bytes, checksum)) => {

@@ -59,11 +59,13 @@ pub enum FileError {
 
 impl FileError {
     /// The exit code of a program that ends with this error: 66 no input, 65 bad data, 74 input/output,
-    /// 70 for data that should never have reached the writer.
+    /// 70 for data that should never have reached the writer, 71 where memory lacks for the file.
     pub fn exit_code(&self) -> u8 {
         match self {
             FileError::Missing { .. } | FileError::Folder { .. } => 66,
             FileError::Data { .. } => 65,
+            // What is assembled in memory fails for want of it.
+            FileError::Hdf5 { action: ASSEMBLE, .. } => 71,
             FileError::Io { .. } | FileError::Hdf5 { .. } => 74,
             FileError::Unwritable { .. } => 70,
         }
@@ -86,6 +88,9 @@ impl FileError {
         FileError::Unwritable { path: path.to_owned(), what: what.into() }
     }
 }
+
+/// Making a file in memory.
+pub(crate) const ASSEMBLE: &str = "assemble";
 
 /// The action under which a missing file is [`FileError::Missing`] rather than a failure of the system.
 pub(crate) const READ: &str = "read";

@@ -16,10 +16,13 @@ mod error;
 pub mod gadget;
 pub(crate) mod hdf;
 pub mod ids;
+#[allow(unsafe_code, reason = "a call that the crate `hdf5` does not wrap")]
 mod image;
 pub mod npy;
 pub mod particles;
 pub mod plain;
+#[cfg(unix)]
+pub mod probe;
 pub mod series;
 pub mod snapshot;
 mod table;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::FileError;
+use crate::told::clipped;
 
 /// Named columns of finite numbers, and perhaps whole-number ids, one row for each particle.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,6 +119,11 @@ impl Table {
     }
 
     fn missing(&self, name: &str) -> FileError {
-        self.error(format!("there is no column {name}; the columns are: {}", self.header.join(", ")))
+        const MOST: usize = 30;
+        let mut columns: Vec<_> = self.header.iter().take(MOST).map(|name| clipped(name)).collect();
+        if let more @ 1.. = self.header.len().saturating_sub(MOST) {
+            columns.push(format!("and {more} more").into());
+        }
+        self.error(format!("there is no column {name}; the columns are: {}", columns.join(", ")))
     }
 }

@@ -40,12 +40,12 @@ pub fn with_step<'a>(scenario: &'a Scenario, initial: &Initial, quiet: bool) -> 
     }
     let chosen = scenario.with_steps_divided(smooth(parts as u64));
     if !quiet {
-        eprintln!(
+        crate::console::tell(format_args!(
             "nbody: warning: time.dt = \"auto\" comes to {}, from the largest acceleration at the start, {largest:.4e}. \
              The step stays as it is, which keeps the leapfrog symplectic: where the particles will come closer \
              together than they start, set a smaller time.eta or time.dt",
             number(chosen.clock.dt)
-        );
+        ));
     }
     Ok(Cow::Owned(chosen))
 }

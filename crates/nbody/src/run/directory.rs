@@ -122,6 +122,17 @@ fn is_numbered(name: &str, begin: &str, end: &str) -> bool {
     number.is_some_and(|n| n.len() >= 6 && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
+/// Makes the directory, and sees to it that it survives a power cut where it is new.
+fn make(path: &Path) -> Result<(), Fault> {
+    let fresh: Vec<&Path> = path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).collect();
+    fs::create_dir_all(path).map_err(cannot("create the run directory", path))?;
+    for made in fresh {
+        let parent = made.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(parent).and_then(|d| d.sync_all()).map_err(cannot("sync the folder", parent))?;
+    }
+    Ok(())
+}
+
 /// Opens the lock of a run directory and takes it, for as long as the file is open.
 ///
 /// The file stays behind: removing it would let a third process lock another file of the same name.
@@ -151,7 +162,7 @@ impl RunDirectory {
     /// 74 for a directory that is in use, or whose files cannot be written.
     pub fn create(path: &Path, scenario: &str, force: bool) -> Result<Self, Fault> {
         let path = path.to_owned();
-        fs::create_dir_all(&path).map_err(cannot("create the run directory", &path))?;
+        make(&path)?;
         let names = names(&path)?;
         if names.iter().any(|n| n != LOCK) && !force {
             let line = format!(
@@ -163,14 +174,20 @@ impl RunDirectory {
             return Err(Fault::new(74, line));
         }
         let lock = lock(&path)?;
-        for name in names.iter().filter(|n| is_ours(n) || is_temporary(n)) {
+        // Whoever had the lock until now may have changed them.
+        let mut names = self::names(&path)?;
+        names.retain(|n| is_ours(n) || is_temporary(n));
+        if !names.is_empty() && !force {
+            return Err(Fault::new(74, format!("{}: another nbody run has begun in this directory", path.display())));
+        }
+        // Checkpoints first: an end in the middle leaves none that a run could go on from without its snapshots.
+        names.sort_by_key(|n| !n.starts_with("checkpoint."));
+        for name in names {
             let file = path.join(name);
             fs::remove_file(&file).map_err(cannot("remove", &file))?;
         }
         remove_figures(&path.join(plot::FOLDER))?;
-        let copy = path.join("scenario.toml");
-        let mut file = File::create_new(&copy).map_err(cannot("create", &copy))?;
-        file.write_all(scenario.as_bytes()).map_err(cannot("write", &copy))?;
+        atomic::replace(&path.join("scenario.toml"), scenario.as_bytes())?;
         let (series, checkpoints) = (Series::new(path.join(INDEX)), Checkpoints::new(&path));
         Ok(RunDirectory { path, series, checkpoints, diagnostics: None, writer: Writer::default(), _lock: lock })
     }

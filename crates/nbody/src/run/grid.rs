@@ -41,6 +41,7 @@ pub fn scenario(options: &Options) -> Result<Option<GridScenario>, Fault> {
             return Err(Fault::new(2, format!("{name}: {} has a [grid]; {why}", path.display())));
         }
     }
+    super::place::check(&scenario.directory, options)?;
     if let Some(out) = &options.out {
         scenario.directory.clone_from(out);
     }
@@ -80,7 +81,8 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize) -> Result
     facts["seconds"] = begun.elapsed().as_secs_f64().into();
     events.send("start", json!({ "threads": threads, "grid": facts }))?;
     if !options.quiet && !options.json {
-        eprintln!("{}: {} cells in {} blocks on {threads} threads", scenario.title, grid.cells(), grid.blocks().len());
+        let (cells, blocks) = (grid.cells(), grid.blocks().len());
+        console::tell(format_args!("{}: {cells} cells in {blocks} blocks on {threads} threads", scenario.title));
     }
     let refuse = |e: fmm_core::Error| Fault::new(65, told::error(&e));
     let solution = scenario.solver.solve(&grid, &field, &mut times).map_err(refuse)?;

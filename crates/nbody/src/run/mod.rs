@@ -5,6 +5,7 @@ mod directory;
 mod dry;
 mod events;
 pub(crate) mod grid;
+mod place;
 mod progress;
 mod report;
 mod resume;
@@ -114,6 +115,7 @@ fn scenario(options: &Options) -> Result<Scenario, Fault> {
         return Err(Fault::new(2, "name a scenario, or a run directory with --resume DIR"));
     };
     let mut scenario = Scenario::load(path, &options.all_sets())?;
+    place::check(&scenario.directory, options)?;
     if let Some(out) = resume::folder(options) {
         scenario.directory = out;
     }
@@ -155,7 +157,7 @@ fn continued(options: &Options) -> Result<Start, Fault> {
     let latest = resume::latest(&folder)?;
     if let Some(damage) = latest.damaged.as_ref().filter(|_| !options.quiet) {
         let from = (latest.path.display(), latest.checkpoint.step);
-        eprintln!("nbody: warning: {damage}; going on from {}, step {}", from.0, from.1);
+        crate::console::tell(format_args!("nbody: warning: {damage}; going on from {}, step {}", from.0, from.1));
     }
     let mut resumed = resume::resume(asked, latest, options, &options.all_sets())?;
     let (now, before) = (&mut resumed.scenario, &resumed.before);

@@ -48,8 +48,8 @@ impl Progress {
             return;
         }
         match &self.kind {
-            Kind::Bar(bar) => bar.suspend(|| eprintln!("{text}")),
-            _ => eprintln!("{text}"),
+            Kind::Bar(bar) => bar.suspend(|| crate::console::tell(format_args!("{text}"))),
+            _ => crate::console::tell(format_args!("{text}")),
         }
     }
 
@@ -57,8 +57,8 @@ impl Progress {
     pub fn warn(&self, text: &str, quiet: bool) {
         match &self.kind {
             _ if quiet => {}
-            Kind::Bar(bar) => bar.suspend(|| eprintln!("nbody: warning: {text}")),
-            _ => eprintln!("nbody: warning: {text}"),
+            Kind::Bar(bar) => bar.suspend(|| crate::console::tell(format_args!("nbody: warning: {text}"))),
+            _ => crate::console::tell(format_args!("nbody: warning: {text}")),
         }
     }
 
@@ -77,9 +77,9 @@ impl Progress {
                 last.set(Instant::now());
                 let gone = start.elapsed().as_secs_f64();
                 let left = gone / (step - first_step) as f64 * (steps - step) as f64;
-                eprintln!(
+                crate::console::tell(format_args!(
                     "step {step}/{steps}  t = {time:.6}  dE/E0 = {energy_error:.1e}  {gone:.0} s gone, {left:.0} s left"
-                );
+                ));
             }
         }
     }
@@ -99,7 +99,10 @@ impl Kind {
             return Kind::Quiet;
         }
         let from = if first_step > 0 { format!(", going on from step {first_step}") } else { String::new() };
-        eprintln!("{}: {particles} particles, {} steps, {threads} threads{from}", scenario.title, scenario.steps);
+        crate::console::tell(format_args!(
+            "{}: {particles} particles, {} steps, {threads} threads{from}",
+            scenario.title, scenario.steps
+        ));
         if !std::io::stderr().is_terminal() {
             let now = Instant::now();
             return Kind::Lines { steps: scenario.steps, first_step, start: now, last: Cell::new(now) };

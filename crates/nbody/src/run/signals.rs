@@ -1,12 +1,19 @@
-//! Ctrl-C and SIGTERM: the first asks the run to end after its step, the second ends the process at once.
+//! Ctrl-C and SIGTERM: the first asks the run to end after its step, the second ends the process at once. And SIGXFSZ, which
+//! would end it where a file comes to the limit of `ulimit -f`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 
 use crate::fault::Fault;
+
+/// Makes writing past the limit of file sizes an error of the call that writes, as on a full disk.
+pub fn outlive_limits() {
+    // Any handler does. Where there can be none the signal ends the process, and files are whole all the same.
+    let _ = flag::register(SIGXFSZ, Arc::default());
+}
 
 /// Whether the run was asked to end.
 pub struct Stop(Arc<AtomicBool>);

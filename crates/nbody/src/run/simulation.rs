@@ -16,7 +16,7 @@ use super::verify::{GROSS, Kernel, Verified, sampled_error};
 use super::writer::Written;
 use super::{Options, Start, report, resume};
 use crate::diagnostics::Diagnostics;
-use crate::fault::Fault;
+use crate::fault::{Fault, Report};
 use crate::files::checkpoint::Checkpoint;
 use crate::files::snapshot::Snapshot;
 use crate::initial::Initial;
@@ -50,9 +50,9 @@ impl Due {
     }
 }
 
-/// The fault of an executor that fails to copy or sum.
+/// The fault of an executor that fails to copy.
 fn device(error: Error) -> Fault {
-    Fault::new(71, error.to_string())
+    Fault::new(crate::device::code(&error).max(70), error.to_string())
 }
 
 /// A run under way.
@@ -83,6 +83,8 @@ pub struct Simulation<'a> {
     verified: Verified,
     /// When the last checkpoint was written.
     checkpointed: Instant,
+    /// The step of the last checkpoint.
+    saved: Option<u64>,
 }
 
 impl<'a> Simulation<'a> {
@@ -98,10 +100,9 @@ impl<'a> Simulation<'a> {
         )?;
         let mut executor = scenario.with_molecular(scenario.with_external(executor), &initial.mass);
         let particles = initial.particles(scenario.law, scenario.signed_constant());
-        executor.upload(&particles).map_err(|e| {
-            let code = if matches!(e, Error::Device(_)) { 71 } else { 65 };
-            Fault::new(code, format!("initial particles: {e}"))
-        })?;
+        executor
+            .upload(&particles)
+            .map_err(|e| Fault::new(crate::device::code(&e), format!("initial particles: {e}")))?;
         let state = resumed.as_ref().map(|r| &r.latest.checkpoint);
         // Resuming has made sure that this is a whole number of steps.
         let step = state.map_or(0, |c| scenario.clock.steps(c.time).unwrap_or(c.step));
@@ -123,6 +124,7 @@ impl<'a> Simulation<'a> {
             worst: 0.0,
             verified: Verified::default(),
             checkpointed: Instant::now(),
+            saved: state.map(|c| c.step),
             scenario,
             initial: Arc::new(initial),
         };
@@ -193,6 +195,7 @@ impl<'a> Simulation<'a> {
             Err(fault) => {
                 // The snapshot of an earlier step is complete, whatever has failed since.
                 let _ = self.settle(true);
+                let fault = self.with_way_back(fault);
                 let facts = json!({ "step": self.step, "exit_code": fault.code, "error": fault.render(false).trim() });
                 self.events.send("end", facts)?;
                 return Err(fault);
@@ -232,7 +235,7 @@ impl<'a> Simulation<'a> {
             let advanced = self.stepper.step(self.executor.as_mut(), &mut self.times);
             self.step += 1;
             self.executor.bathe(self.step, self.scenario.clock.dt);
-            advanced.and_then(|()| self.executor.check()).map_err(|e| self.broken(&e))?;
+            advanced.and_then(|()| self.executor.check()).map_err(|e| self.failed(e))?;
             let ending = match self.options.max_wall {
                 _ if self.step == steps => Some(Ending::Complete),
                 _ if stop.requested() => Some(Ending::Signal),
@@ -294,7 +297,29 @@ impl<'a> Simulation<'a> {
 
     fn refresh(&mut self) -> Result<(), Fault> {
         let refreshed = self.stepper.refresh(self.executor.as_mut(), &mut self.times);
-        refreshed.map_err(|e| self.broken(&e))
+        refreshed.map_err(|e| self.failed(e))
+    }
+
+    /// The fault of a sum: of its numbers, or of the device.
+    fn failed(&self, error: Error) -> Fault {
+        if !matches!(error, Error::Device(_)) {
+            return self.broken(&error);
+        }
+        let place = match self.step {
+            0 => "before any step".to_string(),
+            step => format!("stopped at step {step}, time {}", number(self.time())),
+        };
+        let line = format!("{place}: {error}; nothing of it was written, and the files from before are complete");
+        Fault::new(crate::device::code(&error), line)
+    }
+
+    /// The fault with the command that goes on from the last checkpoint, if there is one.
+    fn with_way_back(&self, mut fault: Fault) -> Fault {
+        if let (Some(step), Report::Line(line)) = (self.saved, &mut fault.report) {
+            let command = resume::command(self.directory.path());
+            line.push_str(&format!(". The last checkpoint is that of step {step}. To go on from there:\n{command}"));
+        }
+        fault
     }
 
     /// Writes what is due. What the executor sums where the particles are comes from there; particles are copied for all else.
@@ -449,7 +474,7 @@ impl<'a> Simulation<'a> {
             numbers: self.numbers(),
         };
         let path = self.directory.checkpoint(&state)?;
-        self.checkpointed = Instant::now();
+        (self.checkpointed, self.saved) = (Instant::now(), Some(self.step));
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
         self.events.send("checkpoint", json!({ "step": self.step, "time": self.time(), "file": name }))
     }

@@ -385,9 +385,13 @@ impl<'a> Section<'a> {
     /// Reports every key that nobody asked for. `elsewhere` are keys that exist, with the reason why not here.
     pub fn close(self) {
         let Some(Item { value: Value::Table(entries), .. }) = self.item else { return };
-        for (key, _) in entries.iter().filter(|(k, _)| !self.asked.contains(&k.name.as_str())) {
+        // Searching takes its time, and nobody reads so many.
+        const SEARCHED: usize = 50;
+        let unknown = entries.iter().filter(|(k, _)| !self.asked.contains(&k.name.as_str()));
+        for (i, (key, _)) in unknown.enumerate() {
             let place = if self.name.is_empty() { "the scenario".into() } else { format!("[{}]", self.name) };
-            let label = match nearest(&key.name.to_lowercase(), &self.asked) {
+            let near = if i < SEARCHED { nearest(&key.name.to_lowercase(), &self.asked) } else { None };
+            let label = match near {
                 Some(n) => format!("did you mean '{n}'?"),
                 None => "unknown key".into(),
             };

@@ -1,6 +1,8 @@
 //! The program in a folder of its own, and what its runs leave.
 #![allow(dead_code, reason = "every test file takes a part of it")]
 
+pub mod faults;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -108,7 +110,14 @@ pub fn python(environment: &str, script: &str) -> Option<Command> {
 
 /// The exit code; -1 after a signal.
 pub fn code(output: &Output) -> i32 {
-    output.status.code().unwrap_or(-1)
+    let code = output.status.code().unwrap_or(-1);
+    if let Some(page) = std::env::var_os("NBODY_MESSAGES").filter(|_| code > 0) {
+        // For scripts/messages; one write, since tests run side by side.
+        let text = format!("\u{1}{code}\n{}", stderr(output));
+        let page = fs::OpenOptions::new().create(true).append(true).open(page);
+        page.and_then(|mut page| std::io::Write::write_all(&mut page, text.as_bytes())).unwrap();
+    }
+    code
 }
 
 /// A column of the `diagnostics.csv` of a run, by name.

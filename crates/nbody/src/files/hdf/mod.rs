@@ -16,6 +16,7 @@ pub(crate) use reader::Reader;
 
 use super::FileError;
 use super::atomic::{self, Temporary};
+use super::error::ASSEMBLE;
 use super::image::image;
 
 /// Rows of a chunk: 512 KiB of f64, the size that compresses and reads well.
@@ -40,7 +41,7 @@ pub(crate) fn write_file(
 
 /// Assembles the file in memory: HDF5 then never meets a full disk, after which it leaves wrong rows behind.
 fn write_image(path: &Path, fill: impl FnOnce(&File) -> hdf5::Result<()>) -> Result<u64, FileError> {
-    let bytes = assemble(fill).map_err(hdf5_error(path, "assemble"))?;
+    let bytes = assemble(fill).map_err(hdf5_error(path, ASSEMBLE))?;
     atomic::replace(path, &bytes)?;
     Ok(bytes.len() as u64)
 }
@@ -68,7 +69,7 @@ fn hdf5_error(path: &Path, action: &'static str) -> impl FnOnce(hdf5::Error) -> 
 fn write_direct(path: &Path, estimate: u64, fill: impl FnOnce(&File) -> hdf5::Result<()>) -> Result<u64, FileError> {
     let temporary = Temporary::new(path)?;
     // HDF5 truncates what it creates, and would give the reserved space back: it opens an empty file of ours instead.
-    let empty = assemble(|_| Ok(())).map_err(hdf5_error(path, "assemble"))?;
+    let empty = assemble(|_| Ok(())).map_err(hdf5_error(path, ASSEMBLE))?;
     let mut reserved = temporary.create(estimate)?;
     reserved.write_all(&empty).map_err(FileError::io(path, "write"))?;
     let write = || {

@@ -36,6 +36,8 @@ impl Reader {
         }
         // HDF5 tells "not HDF5" and "cannot open" apart poorly: the system's own error comes first.
         drop(fs::File::open(path).map_err(FileError::io(path, READ))?);
+        #[cfg(unix)]
+        crate::files::probe::first(path, &meta)?;
         let file = File::open(path).map_err(|e| {
             FileError::data(path, format!("not an HDF5 file, damaged, or of a version that cannot be read ({e})"))
         })?;
@@ -148,6 +150,19 @@ impl Reader {
     /// Refuses an array whose storage is not what it declares, before memory is taken; `item` is the size of a number.
     pub fn verify_storage(&self, dataset: &Dataset, item: u64) -> Result<(), FileError> {
         self.check_storage(dataset, item)
+    }
+
+    /// Refuses arrays that unpack to more, all together, than particles do: what repeats itself (ids, masses, cells) lies beside
+    /// coordinates that do not.
+    pub fn verify_sizes<'a>(&self, datasets: impl Iterator<Item = &'a Dataset>) -> Result<(), FileError> {
+        const RATIO: u64 = 64;
+        let size = |d: &Dataset| (d.size() as u64).saturating_mul(d.dtype().map_or(8, |t| t.size() as u64));
+        let declared = datasets.map(size).fold(0, u64::saturating_add);
+        if declared <= self.size.saturating_mul(RATIO).saturating_add(1 << 24) {
+            return Ok(());
+        }
+        let what = format!("its arrays declare {declared} bytes of data in a file of {}", self.size);
+        Err(self.error(format!("{what}; it is damaged, or made to take memory and time")))
     }
 
     /// Whether an array is there and of type f32.

@@ -1,0 +1,70 @@
+//! The program's memory: that of jemalloc, which keeps what is freed (each sum needs again what the last one gave back), and an
+//! end with a message and exit code 71 where there is no more.
+//!
+//! The standard library would abort there, which looks like a fault of the program and leaves no exit code.
+
+use std::alloc::{GlobalAlloc, Layout};
+
+use rustix::stdio::stderr;
+use signal_hook::low_level::exit;
+use tikv_jemallocator::Jemalloc;
+
+/// jemalloc, or the end.
+struct Allocator;
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
+// SAFETY: every call is handed on to an allocator that keeps the contract, and what it gives is given on.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        there(unsafe { Jemalloc.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        there(unsafe { Jemalloc.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        there(unsafe { Jemalloc.realloc(old, layout, size) }, size)
+    }
+
+    unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { Jemalloc.dealloc(old, layout) }
+    }
+}
+
+/// The memory, or the end of the process where there is none. Files are renamed into place when complete: none is left half
+/// written.
+fn there(memory: *mut u8, size: usize) -> *mut u8 {
+    if memory.is_null() {
+        tell(size);
+        exit(71);
+    }
+    memory
+}
+
+/// Tells of `size` bytes that there are not. Formatting would ask for memory.
+fn tell(mut size: usize) {
+    let mut digits = [0u8; 20];
+    let mut first = digits.len();
+    while first == digits.len() || size > 0 {
+        first -= 1;
+        digits[first] = b'0' + (size % 10) as u8;
+        size /= 10;
+    }
+    let parts: [&[u8]; 3] = [
+        b"nbody: out of memory: there are no ",
+        &digits[first..],
+        b" bytes more; take fewer particles, a larger limit (ulimit -v), or a machine with more memory. A run that wrote \
+          checkpoints goes on from the last one with --resume\n",
+    ];
+    for part in parts {
+        // Nobody is left to tell where even this fails.
+        let _ = rustix::io::write(stderr(), part);
+    }
+}
