@@ -60,7 +60,10 @@ pub fn run(
     let loud = !options.quiet && !options.json;
     if loud {
         let cells = flow.grid().cells();
-        eprintln!("{}: {} steps, {cells} cells at first, {threads} threads", scenario.title, steps.count);
+        crate::console::tell(format_args!(
+            "{}: {} steps, {cells} cells at first, {threads} threads",
+            scenario.title, steps.count
+        ));
     }
     let mut lines = Lines::create(&directory)?;
     let (mut times, mut told_at, mut files) = (StageTimes::default(), Instant::now(), 0);
@@ -88,7 +91,11 @@ pub fn run(
         }
         if loud && told_at.elapsed() >= INTERVAL {
             told_at = Instant::now();
-            eprintln!("step {step}/{}  t = {time:.6}  {} cells", steps.count, flow.grid().cells());
+            crate::console::tell(format_args!(
+                "step {step}/{}  t = {time:.6}  {} cells",
+                steps.count,
+                flow.grid().cells()
+            ));
         }
         flow.step(steps.clock.dt, Some(solution), &mut times).map_err(|e| {
             let fault = refused(&e);
