@@ -5,7 +5,7 @@ mod error;
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use fmm_core::grid::{BLOCK, CELLS, Grid, Rings, Sampled, Solution, Vorticity};
+use fmm_core::grid::{BLOCK, CELLS, Grid, Parts, Rings, Sampled, Solution, Vorticity};
 use fmm_core::{Stage, StageTimes};
 use serde_json::{Value, json};
 
@@ -128,20 +128,6 @@ fn source(scenario: &GridScenario) -> Result<Box<dyn Vorticity>, Fault> {
     }
     parts.push(Box::new(Rings(rings)));
     Ok(Box::new(Parts(parts)))
-}
-
-/// Vorticities that add up.
-struct Parts(Vec<Box<dyn Vorticity>>);
-
-impl Vorticity for Parts {
-    fn cell(&self, centre: [f64; 3], side: f64) -> [f64; 3] {
-        let mut sum = [0.0; 3];
-        for part in &self.0 {
-            let w = part.cell(centre, side);
-            (0..3).for_each(|k| sum[k] += w[k]);
-        }
-        sum
-    }
 }
 
 /// The grid of a scenario.
