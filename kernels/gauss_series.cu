@@ -99,8 +99,8 @@ template <Basis B> struct Chain {
 };
 
 // A series at N points of a thread, its rows along the last axis two by two in shared memory, or one by one where they do not fit: value and,
-// along the last axis, the one before it and the first, derivatives.
-template <Basis B, int N, bool SLOPE, bool SHARED>
+// along the last axis, the one before it and the first, derivatives. Rows of ROW terms, where that is not 0, are one straight piece.
+template <Basis B, int N, bool SLOPE, bool SHARED, int ROW>
 __device__ inline void evaluate(const double *series, const unsigned *terms, const double (*z)[3], double (*out)[4]) {
   Chain<B> whole[N][SLOPE ? 4 : 1];
   const unsigned row = SHARED ? terms[2] + terms[2] % 2 : terms[2];
@@ -116,7 +116,15 @@ __device__ inline void evaluate(const double *series, const unsigned *terms, con
           line[n][0].step(here, z[n][2], next);
         }
       };
-      if (SHARED) {
+      if (ROW > 0) {
+        c -= (ROW + 1) / 2 * 2;
+#pragma unroll
+        for (int k = (ROW + 1) / 2; k-- > 0;) {
+          const double2 two = *reinterpret_cast<const double2 *>(c + 2 * k);
+          if (2 * k + 1 < ROW) step(two.y, 0);
+          step(two.x, 0);
+        }
+      } else if (SHARED) {
 #pragma unroll 2
         for (unsigned k = row / 2; k > 0; k--) {
           c -= 2;
@@ -156,6 +164,20 @@ __device__ inline void evaluate(const double *series, const unsigned *terms, con
     for (int d = 0; d < (SLOPE ? 4 : 1); d++) out[n][d] = whole[n][d].a;
 }
 
+// Series that lie in shared memory, by the length of their rows if that is one of the first 16 and threads have many points.
+template <Basis B, int N, bool SLOPE, bool SHARED>
+__device__ inline void evaluate_any(const double *series, const unsigned *terms, const double (*z)[3], double (*out)[4]) {
+  if constexpr (SHARED && N > 1) {
+#define ROWS(P) \
+  case P: return evaluate<B, N, SLOPE, SHARED, P>(series, terms, z, out);
+    switch (terms[2]) {
+      ROWS(2) ROWS(3) ROWS(4) ROWS(5) ROWS(6) ROWS(7) ROWS(8) ROWS(9) ROWS(10) ROWS(11) ROWS(12) ROWS(13) ROWS(14) ROWS(15) ROWS(16)
+    }
+#undef ROWS
+  }
+  evaluate<B, N, SLOPE, SHARED, 0>(series, terms, z, out);
+}
+
 // The axes that there are, the last of them last.
 __device__ inline void axes_of(const GaussPoint &p, unsigned axes, double *x) {
   x[2] = axes > 2 ? p.x[2] : axes > 1 ? p.x[1] : p.x[0];
@@ -190,10 +212,11 @@ template <Basis B, int N, bool SLOPE, bool SHARED> __device__ void spread(const 
     for (int n = 0; n < N; n++)
 #pragma unroll
       for (int d = 0; d < 3; d++) z[n][d] = (at[n][d] - centre[d]) * v.scale;
-    evaluate<B, N, SLOPE, SHARED>(SHARED ? held : series, terms, z, sum);
+    evaluate_any<B, N, SLOPE, SHARED>(SHARED ? held : series, terms, z, sum);
 #pragma unroll
     for (int n = 0; n < N; n++) {
-      const double f = B == TAYLOR ? 1 : exp(-0.5 * fma(z[n][0], z[n][0], fma(z[n][1], z[n][1], z[n][2] * z[n][2])));
+      const double r2 = fma(z[n][0], z[n][0], fma(z[n][1], z[n][1], z[n][2] * z[n][2]));
+      const double f = B == TAYLOR ? 1 : power_of_half<12>(0.5 * LOG2_E * r2);
       total[n][0] = fma(f, sum[n][0], total[n][0]);
       if (SLOPE) {
 #pragma unroll
@@ -276,13 +299,14 @@ __global__ void __launch_bounds__(GAUSS_THREADS) gauss_scale(GaussView v) {
   v.series[i] *= factor;
 }
 
-#define SPREAD(NAME, BASIS, N, SHARED)                                                                            \
-  __global__ void __launch_bounds__(SPREAD_THREADS) NAME(GaussView v) { spread<BASIS, N, false, SHARED>(v); }     \
+#define SPREAD(NAME, BASIS, N, SHARED, BLOCKS)                                                                            \
+  __global__ void __launch_bounds__(SPREAD_THREADS, BLOCKS) NAME(GaussView v) { spread<BASIS, N, false, SHARED>(v); }     \
   __global__ void __launch_bounds__(SPREAD_THREADS) NAME##_slope(GaussView v) { spread<BASIS, N, true, SHARED>(v); }
-SPREAD(gauss_l2p, TAYLOR, 1, true)
-SPREAD(gauss_l2p_full, TAYLOR, SPREAD_POINTS, true)
-SPREAD(gauss_l2p_high, TAYLOR, 1, false)
-SPREAD(gauss_m2p, POLYNOMIAL, 1, true)
-SPREAD(gauss_m2p_full, POLYNOMIAL, SPREAD_POINTS, true)
-SPREAD(gauss_m2p_high, HERMITE, 1, false)
+SPREAD(gauss_l2p, TAYLOR, 1, true, 1)
+SPREAD(gauss_l2p_full, TAYLOR, SPREAD_POINTS, true, 1)
+SPREAD(gauss_l2p_vast, TAYLOR, 2 * SPREAD_POINTS, true, 1)
+SPREAD(gauss_l2p_high, TAYLOR, 1, false, 1)
+SPREAD(gauss_m2p, POLYNOMIAL, 1, true, 1)
+SPREAD(gauss_m2p_full, POLYNOMIAL, SPREAD_POINTS, true, 12)
+SPREAD(gauss_m2p_high, HERMITE, 1, false, 1)
 }

@@ -9,6 +9,7 @@
 //
 // Single precision multiplies in TF32 (11 bits), or with SPLIT in three products of numbers cut into two of bf16 (8 bits each), at the
 // price of one and a half: an error of 2^-16 of each coefficient. Double precision has tensor cores of its own.
+#include "tensor.cuh"
 #include "tree.cuh"
 
 constexpr unsigned WARPS = 4, BLOCK = 32 * WARPS;
@@ -51,31 +52,6 @@ __device__ inline void mma_bf16_half(float *low, float *high, uint32_t a, uint32
   asm("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
       : "+f"(low[0]), "+f"(low[1]), "+f"(high[0]), "+f"(high[1])
       : "r"(a), "r"(b), "r"(m));
-}
-// A whole step (HALF: 8 coefficients) of 16 rows in double precision.
-template <bool HALF> __device__ inline void mma_f64(double *low, double *high, const double *a, const double *b, const double *m) {
-#if __CUDA_ARCH__ >= 900
-  if constexpr (HALF)
-    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+d"(low[0]), "+d"(low[1]), "+d"(high[0]), "+d"(high[1])
-        : "d"(a[0]), "d"(b[0]), "d"(a[1]), "d"(b[1]), "d"(m[0]), "d"(m[1]));
-  else
-    asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, "
-        "{%0,%1,%2,%3};"
-        : "+d"(low[0]), "+d"(low[1]), "+d"(high[0]), "+d"(high[1])
-        : "d"(a[0]), "d"(b[0]), "d"(a[1]), "d"(b[1]), "d"(a[2]), "d"(b[2]), "d"(a[3]), "d"(b[3]), "d"(m[0]), "d"(m[1]), "d"(m[2]),
-          "d"(m[3]));
-#else
-#pragma unroll
-  for (unsigned e = 0; e < (HALF ? 2 : 4); e++) {
-    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
-        : "+d"(low[0]), "+d"(low[1])
-        : "d"(a[e]), "d"(m[e]));
-    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
-        : "+d"(high[0]), "+d"(high[1])
-        : "d"(b[e]), "d"(m[e]));
-  }
-#endif
 }
 
 // Adds the product of 16 (HALF: 8) coefficients of 32 cells and COUNT times 8 columns in three products. Tensor cores cut sums off
@@ -135,7 +111,7 @@ __device__ inline void product(double (*sum)[TILES][2], const Quad<double> *a, c
     Quad<double> b;
     b.load(matrix + (c * 32 + lane) * 4);
 #pragma unroll
-    for (unsigned r = 0; r < 4; r += 2) mma_f64<HALF>(sum[r][c], sum[r + 1][c], a[r].x, a[r + 1].x, b.x);
+    for (unsigned r = 0; r < 4; r += 2) mma_f64<HALF ? 2 : 4>(sum[r][c], sum[r + 1][c], a[r].x, a[r + 1].x, b.x);
   }
 }
 

@@ -304,7 +304,6 @@ __global__ void __launch_bounds__(256) planar_m2p(PlaneView v) {
 }
 
 __global__ void __launch_bounds__(256) planar_m2l_16(PlaneView v) { m2l_double<16, 1>(v); }
-__global__ void __launch_bounds__(256) planar_m2l_32(PlaneView v) { m2l_double<32, 1>(v); }
 __global__ void __launch_bounds__(256) planar_m2l_64(PlaneView v) { m2l_double<32, 2>(v); }
 __global__ void __launch_bounds__(256) planar_m2l_single_16(PlaneView v) { m2l_single<16>(v); }
 __global__ void __launch_bounds__(256) planar_m2l_single_32(PlaneView v) { m2l_single<32>(v); }

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::SystemTime;
 
 /// The kernels' files, and whether multiplications and additions may be fused: not where bits must be the CPU's.
-const MODULES: [(&str, bool); 27] = [
+const MODULES: [(&str, bool); 28] = [
     ("cartesian", true),
     ("evaluate", true),
     ("gather", false),
@@ -29,6 +29,7 @@ const MODULES: [(&str, bool); 27] = [
     ("planar_pairs", true),
     ("planar_run", false),
     ("planar_single", true),
+    ("planar_threads", true),
     ("planar_tree", false),
     ("sort", false),
     ("step", false),

@@ -289,12 +289,14 @@ fn what_is_timed_is_right() {
             work.run(&gpu).unwrap();
             (work.units(), work.locals().unwrap())
         };
-        let ((units, thread), (_, row)) = (of(Version::Thread), of(Version::Row));
+        let (units, row) = of(Version::Row);
         assert!(units >= n);
-        for (thread, row) in thread.chunks_exact(2 * order).zip(row.chunks_exact(2 * order)) {
-            let scale = row.iter().fold(0.0f64, |m, r| m.max(r.abs()));
-            let worst = thread.iter().zip(row).fold(0.0f64, |m, (t, r)| m.max((t - r).abs()));
-            assert!(worst <= 1e-11 * scale, "{order} {n}: {worst:e} of {scale:e}");
+        for version in [Version::Tensor, Version::Thread] {
+            for (other, row) in of(version).1.chunks_exact(2 * order).zip(row.chunks_exact(2 * order)) {
+                let scale = row.iter().fold(0.0f64, |m, r| m.max(r.abs()));
+                let worst = other.iter().zip(row).fold(0.0f64, |m, (o, r)| m.max((o - r).abs()));
+                assert!(worst <= 1e-11 * scale, "{version:?} {order} {n}: {worst:e} of {scale:e}");
+            }
         }
     }
 }

@@ -113,7 +113,6 @@ fn every_kernel_is_there_for_every_capability() {
         "p2m",
         "m2m",
         "m2l_16",
-        "m2l_32",
         "m2l_64",
         "m2l_single_16",
         "m2l_single_32",
@@ -129,7 +128,10 @@ fn every_kernel_is_there_for_every_capability() {
     ] {
         names.push(format!("planar_{operator}"));
     }
-    names.extend([8, 12, 16].map(|terms| format!("planar_pairs_{terms}")));
+    names.extend([8, 12, 16].map(|terms| format!("planar_threads_{terms}")));
+    for kernel in ["harmonic", "log"] {
+        names.extend((8..=32).step_by(4).map(|terms| format!("planar_pairs_{kernel}_{terms}")));
+    }
     for step in [
         "keys",
         "ranks",
@@ -149,7 +151,9 @@ fn every_kernel_is_there_for_every_capability() {
     for operator in ["bounds", "keys", "runs", "centres", "gather", "return", "p2m", "p2l", "join", "m2l", "scale"] {
         names.push(format!("gauss_{operator}"));
     }
-    for operator in ["l2p", "l2p_full", "l2p_high", "m2p", "m2p_full", "m2p_high", "p2p_f32", "p2p_8", "p2p_13"] {
+    for operator in
+        ["l2p", "l2p_full", "l2p_vast", "l2p_high", "m2p", "m2p_full", "m2p_high", "p2p_f32", "p2p_8", "p2p_13"]
+    {
         names.extend(["", "_slope"].map(|slope| format!("gauss_{operator}{slope}")));
     }
     for blob in ["point", "algebraic", "gaussian"] {

@@ -46,7 +46,8 @@ pub struct Series {
     locals: Buffer<f64>,
     steps: [Buffer<f64>; 2],
     parts: Buffer<f64>,
-    full: [bool; 2],
+    /// Points of a thread of L2P and M2P.
+    held: [usize; 2],
 }
 
 /// Coefficients of a box.
@@ -116,10 +117,16 @@ impl Series {
 
         let local = || plan.local.iter().map(|&c| c as usize).enumerate();
         let fits = spread_shared(order, D) <= SHARED;
-        let full = |boxes: usize, points: usize| fits && points > 2 * SPREAD_THREADS * boxes;
-        let held: usize = plan.local.iter().map(|&c| targets.count(c as usize)).sum();
-        self.full[0] = full(plan.local.len(), held);
-        self.l2p.upload(&tasks(local(), targets, spread_points(self.full[0])))?;
+        // More points a thread want fewer loads of coefficients, but full boxes.
+        let held = |boxes: usize, points: usize, most: usize| match points / (2 * SPREAD_THREADS * boxes.max(1)) {
+            0 => 1,
+            full if fits && full >= SPREAD_POINTS => most,
+            _ if fits => SPREAD_POINTS,
+            _ => 1,
+        };
+        let points: usize = plan.local.iter().map(|&c| targets.count(c as usize)).sum();
+        self.held[0] = held(plan.local.len(), points, 2 * SPREAD_POINTS);
+        self.l2p.upload(&tasks(local(), targets, SPREAD_THREADS * self.held[0]))?;
         if !plan.lists.p2l.is_empty() {
             let rows = &plan.lists.p2l;
             let meet = local().filter(|&(_, c)| !rows.row(c).is_empty());
@@ -132,9 +139,9 @@ impl Series {
         if !plan.lists.m2p.is_empty() {
             let rows = &plan.lists.m2p;
             let meet: Vec<usize> = (0..targets.len()).filter(|&c| !rows.row(c).is_empty()).collect();
-            let held: usize = meet.iter().map(|&c| targets.count(c)).sum();
-            self.full[1] = polynomial(plan) && full(meet.len(), held);
-            let all = tasks(meet.into_iter().map(|c| (0, c)), targets, spread_points(self.full[1]));
+            let points: usize = meet.iter().map(|&c| targets.count(c)).sum();
+            self.held[1] = if polynomial(plan) { held(meet.len(), points, SPREAD_POINTS) } else { 1 };
+            let all = tasks(meet.into_iter().map(|c| (0, c)), targets, SPREAD_THREADS * self.held[1]);
             self.m2p.0.upload(&all)?;
             self.m2p.1.upload(&starts(rows.start()))?;
             let place = |b: u32| plan.expanded.binary_search(&b).expect("a box with a series") as u32;
@@ -237,7 +244,7 @@ impl Series {
             let mut series = &self.multipoles;
             let mut name = "gauss_m2p_high";
             if polynomial(plan) {
-                name = if self.full[1] { "gauss_m2p_full" } else { "gauss_m2p" };
+                name = if self.held[1] > 1 { "gauss_m2p_full" } else { "gauss_m2p" };
                 for axis in 0..D {
                     let to = &self.steps[axis % 2];
                     let view = GaussView { matrix: self.change.0.pointer(), used: self.change.1.pointer(), ..view };
@@ -284,9 +291,10 @@ impl Series {
             clock.mark(Some(Stage::P2L))?;
         }
         scale(gpu, GaussView { series: locals, roots: self.factors.pointer(), ..view }, plan.local.len())?;
-        let (name, shared) = match (self.full[0], shared <= SHARED) {
-            (true, _) => ("gauss_l2p_full", shared),
-            (false, true) => ("gauss_l2p", shared),
+        let (name, shared) = match (self.held[0], shared <= SHARED) {
+            (2.., _) if self.held[0] > SPREAD_POINTS => ("gauss_l2p_vast", shared),
+            (2.., _) => ("gauss_l2p_full", shared),
+            (_, true) => ("gauss_l2p", shared),
             _ => ("gauss_l2p_high", 0),
         };
         let view = GaussView {
@@ -318,11 +326,6 @@ impl Series {
         };
         launch_tasks(gpu, "gauss_join", (boxes * view.terms as usize).div_ceil(THREADS), THREADS, 0, &view)
     }
-}
-
-/// Points of a block of L2P and M2P.
-fn spread_points(full: bool) -> usize {
-    SPREAD_THREADS * if full { SPREAD_POINTS } else { 1 }
 }
 
 /// Bytes of shared memory of a series in L2P and M2P, in rows of an even length.

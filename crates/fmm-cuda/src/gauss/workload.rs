@@ -14,7 +14,7 @@ use crate::buffer::Buffer;
 use crate::{DeviceWork, Gpu};
 
 /// Points of a box.
-const BOX: usize = SPREAD_THREADS * SPREAD_POINTS;
+const BOX: usize = 2 * SPREAD_THREADS * SPREAD_POINTS;
 
 /// Series whose coefficients are used in turn.
 const SERIES: usize = 256;
@@ -61,8 +61,10 @@ impl Evaluations {
         let place = |i: usize| GaussPoint { x: [number(2 * i), number(2 * i + 1), 0.0], q: 0.0 };
         all.points.upload(&(0..boxes * BOX).map(place).collect::<Vec<_>>())?;
         all.centre.upload(&vec![GaussPoint { x: centre, q: 0.0 }; boxes])?;
-        let task = |i: usize| [i % SERIES, i, i * BOX, (i + 1) * BOX].map(|n| n as u32);
-        all.tasks.upload(&(0..boxes).map(task).collect::<Vec<_>>())?;
+        // Blocks have twice as many points for Taylor series.
+        let block = if basis == Basis::Hermite { BOX / 2 } else { BOX };
+        let task = |i: usize| [i * block / BOX % SERIES, i * block / BOX, i * block, (i + 1) * block].map(|n| n as u32);
+        all.tasks.upload(&(0..boxes * BOX / block).map(task).collect::<Vec<_>>())?;
         all.start.upload(&(0..=boxes as u64).collect::<Vec<_>>())?;
         all.list.upload(&(0..boxes).map(|i| [i % SERIES, i].map(|n| n as u32)).collect::<Vec<_>>())?;
         all.series.upload(&(0..SERIES * order * order).map(number).collect::<Vec<_>>())?;
@@ -126,7 +128,7 @@ impl DeviceWork for Evaluations {
             fresh: 1,
             ..place.view()
         };
-        let name = if self.basis == Basis::Hermite { "gauss_m2p_full" } else { "gauss_l2p_full" };
+        let name = if self.basis == Basis::Hermite { "gauss_m2p_full" } else { "gauss_l2p_vast" };
         timed(gpu, || launch_tasks(gpu, name, self.tasks.len(), SPREAD_THREADS, spread_shared(self.order, 2), &view))
     }
 }

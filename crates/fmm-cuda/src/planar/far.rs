@@ -22,6 +22,17 @@ const SHIFT_LANES: usize = 16;
 /// Threads of a block of P2P.
 const PAIR_THREADS: usize = 128;
 
+/// Terms that M2L on the tensor cores can have, threads of its blocks, and target boxes of a block: 4 for each warp.
+const PAIRS_TERMS: usize = 32;
+pub const PAIRS_THREADS: usize = 128;
+pub const PAIRS_BOXES: usize = 16;
+
+/// The kernel that has M2L of so many terms on the tensor cores.
+pub fn pairs_name(kernel: Kernel, terms: usize) -> String {
+    debug_assert!(terms <= PAIRS_TERMS);
+    format!("planar_pairs_{}_{}", kernel.name(), terms.next_multiple_of(4).max(8))
+}
+
 /// The coefficients of the shifts, and the expansions.
 #[derive(Default)]
 pub struct Far {
@@ -176,11 +187,14 @@ impl Far {
                 launch("planar_l2l", (count as usize).div_ceil(THREADS / SHIFT_LANES), plain, &view)
             }),
             Stage::M2L => {
+                let view = PlaneView { first: 0, count: targets.boxes() as u32, ..view };
+                if !place.single && self.terms <= PAIRS_TERMS {
+                    let name = pairs_name(request.kernel, self.terms);
+                    return launch(&name, targets.boxes().div_ceil(PAIRS_BOXES), (PAIRS_THREADS, 0), &view);
+                }
                 let (name, lanes) = match (place.single, self.terms) {
                     (true, ..=16) => ("planar_m2l_single_16", 16),
                     (true, _) => ("planar_m2l_single_32", 32),
-                    (false, ..=16) => ("planar_m2l_16", 16),
-                    (false, 17..=32) => ("planar_m2l_32", 32),
                     (false, _) => ("planar_m2l_64", 32),
                 };
                 if place.single {
@@ -189,7 +203,6 @@ impl Far {
                     let view = PlaneView { count: sources.boxes() as u32, ..view };
                     launch("planar_round", self.single.multipoles.len().div_ceil(THREADS), plain, &view)?;
                 }
-                let view = PlaneView { first: 0, count: targets.boxes() as u32, ..view };
                 let shared = 8 * self.terms * self.terms;
                 debug_assert!(shared <= SHARED);
                 launch(name, targets.boxes().div_ceil(THREADS / lanes), (THREADS, shared), &view)

@@ -8,6 +8,7 @@ use fmm_core::planar::Kernel;
 use fmm_core::planar::series::Series;
 use fmm_core::planar::workload::{Geometry, coefficient};
 
+use super::far::{PAIRS_BOXES, PAIRS_THREADS, pairs_name};
 use super::pyramid::DevicePyramid;
 use super::rows::DeviceRows;
 use super::view::{PlaneView, THREADS};
@@ -16,13 +17,14 @@ use crate::buffer::Buffer;
 use crate::kernels::SHARED;
 use crate::{DeviceWork, Gpu};
 
-/// Warps of a block where a thread has a translation, and the target boxes of a warp.
-const PAIR_WARPS: usize = 4;
-const PAIR_BOXES: usize = 7;
+/// Target boxes of a block where a thread has a translation: 7 for each of 4 warps.
+const THREADS_BOXES: usize = 28;
 
 /// Who does a translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
+    /// The tensor cores, as in the program.
+    Tensor,
     /// A thread each.
     Thread,
     /// Threads that have a term of the result each.
@@ -119,11 +121,16 @@ impl DeviceWork for Translations {
             log: 0,
             same: 1,
         };
+        let tensor;
         let (name, blocks, threads, shared) = match (self.version, self.order) {
             (Version::Row, _) => ("planar_m2l_16", count.div_ceil(THREADS / 16), THREADS, 8 * self.order * self.order),
-            (_, ..=8) => ("planar_pairs_8", count.div_ceil(PAIR_WARPS * PAIR_BOXES), 32 * PAIR_WARPS, 0),
-            (_, ..=12) => ("planar_pairs_12", count.div_ceil(PAIR_WARPS * PAIR_BOXES), 32 * PAIR_WARPS, 0),
-            _ => ("planar_pairs_16", count.div_ceil(PAIR_WARPS * PAIR_BOXES), 32 * PAIR_WARPS, 0),
+            (Version::Thread, ..=8) => ("planar_threads_8", count.div_ceil(THREADS_BOXES), 128, 0),
+            (Version::Thread, ..=12) => ("planar_threads_12", count.div_ceil(THREADS_BOXES), 128, 0),
+            (Version::Thread, _) => ("planar_threads_16", count.div_ceil(THREADS_BOXES), 128, 0),
+            (Version::Tensor, terms) => {
+                tensor = pairs_name(Kernel::Harmonic, terms);
+                (tensor.as_str(), count.div_ceil(PAIRS_BOXES), PAIRS_THREADS, 0)
+            }
         };
         debug_assert!(shared <= SHARED);
         timed(gpu, || {

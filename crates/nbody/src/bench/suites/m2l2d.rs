@@ -1,4 +1,5 @@
-//! M2L in the plane alone, the rows of many target boxes; on a GPU by threads that have a translation each, and by threads that have a row of one.
+//! M2L in the plane alone, the rows of many target boxes; on a GPU by its tensor cores, by threads
+//! that have a translation each, and by threads that have a row of one.
 
 use fmm_core::planar::workload::translations;
 use fmm_cuda::planar::workload::{Translations, Version};
@@ -23,9 +24,11 @@ pub const SUITE: Suite = Suite {
                         all.push(case(Kernel { name: "M2L", order, n, make }, sweep.threads));
                         continue;
                     };
-                    for (name, version) in
-                        [("M2L, a thread each", Version::Thread), ("M2L, a thread a row", Version::Row)]
-                    {
+                    for (name, version) in [
+                        ("M2L, tensor cores", Version::Tensor),
+                        ("M2L, a thread each", Version::Thread),
+                        ("M2L, a thread a row", Version::Row),
+                    ] {
                         let make =
                             Box::new(move |gpu: &_| Ok(Box::new(Translations::new(gpu, version, order, n)?) as _));
                         all.push(device_case(DeviceKernel { name, order, n, make }, ordinal));
