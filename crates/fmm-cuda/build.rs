@@ -55,8 +55,10 @@ fn main() {
     let out = PathBuf::from(env::var("OUT_DIR").expect("set by cargo"));
     let mut modules = String::new();
     let mut missing = "None".to_string();
+    let mut release = String::new();
     match find(&root) {
         Ok(nvcc) => {
+            release = release_of(&nvcc);
             for (name, fused) in MODULES {
                 for capability in CAPABILITIES {
                     let ptx = out.join(format!("{name}.{capability}.ptx"));
@@ -75,7 +77,9 @@ fn main() {
         "/// Name, compute capability and PTX of every module.\n\
          pub const MODULES: &[(&str, u32, &str)] = &[\n{modules}];\n\
          /// Why there is none.\n\
-         pub const MISSING: Option<&str> = {missing};\n"
+         pub const MISSING: Option<&str> = {missing};\n\
+         /// The release of CUDA that compiled them, as 13.0.\n\
+         pub const RELEASE: &str = {release:?};\n"
     );
     fs::write(out.join("modules.rs"), text).expect("cargo's folder can be written");
 }
@@ -99,6 +103,13 @@ fn find(root: &Path) -> Result<PathBuf, String> {
 
 fn runs(nvcc: &Path) -> bool {
     nvcc.is_file() && Command::new(nvcc).arg("--version").output().is_ok_and(|o| o.status.success())
+}
+
+/// The release that a compiler tells, as 13.0.
+fn release_of(nvcc: &Path) -> String {
+    let told = Command::new(nvcc).arg("--version").output().map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
+    let told = told.unwrap_or_default();
+    told.split("release ").nth(1).and_then(|rest| rest.split(',').next()).unwrap_or_default().to_string()
 }
 
 /// When a file was written; long ago if there is none.

@@ -37,6 +37,18 @@ pub enum Unavailable {
         /// Major and minor number of its compute capability.
         capability: (i32, i32),
     },
+    /// The driver is older than the compiler of the kernels, and cannot read them.
+    #[error(
+        "the NVIDIA driver is that of CUDA {found}; the kernels need that of CUDA {needed} or newer: update the driver ({why})"
+    )]
+    OldDriver {
+        /// The release of CUDA that the driver is for.
+        found: String,
+        /// That of the compiler.
+        needed: &'static str,
+        /// The driver's error.
+        why: String,
+    },
     /// A call of the driver failed while the GPU was opened.
     #[error("the NVIDIA driver fails: {0}")]
     Driver(String),
@@ -52,7 +64,7 @@ impl From<CudaError> for Unavailable {
 }
 
 /// The driver's words for an error.
-fn explain(e: CudaError) -> String {
+pub(crate) fn explain(e: CudaError) -> String {
     // `cust` formats by asking the driver, which may know no text.
     format!("{e:?}")
 }

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use cust::CudaApiVersion;
+use cust::error::CudaError;
 use cust::function::{BlockSize, GridSize};
 use cust::memory::DeviceCopy;
 use cust::module::Module;
@@ -12,12 +14,13 @@ use fmm_core::Error;
 
 use crate::Unavailable;
 use crate::device::Description;
-use crate::error::device as told;
+use crate::error::{device as told, explain};
 
 mod built {
     include!(concat!(env!("OUT_DIR"), "/modules.rs"));
 }
 
+use built::RELEASE;
 pub use built::{MISSING, MODULES};
 
 /// Bytes of shared memory that every device gives a block unasked, less what kernels have of their own.
@@ -29,6 +32,18 @@ pub struct Kernels {
     /// The module of each kernel (asking a module for what it lacks would be an error of the driver in the eyes of its checking
     /// tools) and the kernel itself once it has been asked for: asking takes as long as a launch.
     places: HashMap<&'static str, (usize, AtomicPtr<CUfunc_st>)>,
+}
+
+/// Why the driver cannot load a module: most often it is older than the compiler.
+fn unreadable(e: CudaError) -> Unavailable {
+    let Ok(version) = CudaApiVersion::get() else { return e.into() };
+    let found = (version.major(), version.minor());
+    let mut needed = RELEASE.split('.').map(|n| n.parse::<i32>().unwrap_or(0));
+    if found < (needed.next().unwrap_or(0), needed.next().unwrap_or(0)) {
+        let found = format!("{}.{}", found.0, found.1);
+        return Unavailable::OldDriver { found, needed: RELEASE, why: explain(e) };
+    }
+    e.into()
 }
 
 impl Kernels {
@@ -48,7 +63,7 @@ impl Kernels {
             };
             let entries = newest.2.split(".entry ").skip(1).filter_map(|rest| rest.split('(').next());
             places.extend(entries.map(|entry| (entry, (modules.len(), AtomicPtr::default()))));
-            modules.push((name, Module::from_ptx(newest.2, &[])?));
+            modules.push((name, Module::from_ptx(newest.2, &[]).map_err(unreadable)?));
         }
         Ok(Kernels { modules, places })
     }

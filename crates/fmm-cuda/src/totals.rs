@@ -15,6 +15,9 @@ const SHARES: usize = 1024;
 /// Spheres that are queued before the host asks whether the last has been found.
 const SPHERES: usize = 32;
 
+/// Rounds after which a sphere of any size has shrunk to a point of any other: 0.9^(32 1024) is no number any more.
+const ROUNDS: usize = 1024;
+
 /// The arrays of the sums.
 #[derive(Default)]
 pub struct Totals {
@@ -130,8 +133,12 @@ impl Totals {
             gpu.settle()?;
             launch(gpu, "totals_reach", shares, view)?;
             launch(gpu, "totals_first", 1, view)?;
-            let mut done = false;
+            let (mut done, mut rounds) = (false, 0);
             while !done {
+                rounds += 1;
+                if rounds > ROUNDS {
+                    return Err(Error::Device("the GPU finds no centre of density: its sums make no sense".into()));
+                }
                 for _ in 0..SPHERES {
                     launch(gpu, "totals_sphere", shares, view)?;
                     launch(gpu, "totals_next", 1, view)?;

@@ -97,8 +97,8 @@ fn old_gpus_and_drivers_are_told() {
     for (settings, words) in [
         (("CUDA_CAPABILITY", "75"), "Fake GPU has compute capability 7.5; the kernels need 8.0 or newer"),
         // A driver that is older than the text of the kernels.
-        (("CUDA_MODULE", "222"), "the NVIDIA driver fails"),
-        (("CUDA_MODULE", "209"), "the NVIDIA driver fails"),
+        (("CUDA_MODULE", "222"), "the NVIDIA driver is that of CUDA 11.4; the kernels need that of CUDA 1"),
+        (("CUDA_MODULE", "209"), "or newer: update the driver"),
     ] {
         let output = run(&folder, &whole, &[settings], &["case.toml", "--out", "a", "--device", "cuda", "--force"]);
         let text = told(&output);
