@@ -135,15 +135,16 @@ fn make(path: &Path) -> Result<(), Fault> {
 
 /// Opens the lock of a run directory and takes it, for as long as the file is open.
 ///
-/// The file stays behind: removing it would let a third process lock another file of the same name.
+/// The file stays behind: removing it would let a third process lock another file of the same name. The lock belongs to this process alone:
+/// a child that begins as its parent is killed does not hold it on.
 fn lock(path: &Path) -> Result<File, Fault> {
     let name = path.join(LOCK);
     let open = fs::OpenOptions::new().create(true).truncate(false).write(true).open(&name);
     let file = open.map_err(cannot("create", &name))?;
-    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+    match rustix::fs::fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
         // Some network file systems have no locks; a run there is not refused for it.
         Ok(()) | Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) => Ok(file),
-        Err(Errno::WOULDBLOCK) => {
+        Err(Errno::AGAIN | Errno::ACCESS) => {
             let line = format!(
                 "{}: another nbody run is at work in this directory; wait for it, or name another with --out DIR",
                 path.display()
