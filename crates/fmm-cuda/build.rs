@@ -8,9 +8,11 @@ use std::process::Command;
 use std::time::SystemTime;
 
 /// The kernels' files, and whether multiplications and additions may be fused: not where bits must be the CPU's.
-const MODULES: [(&str, bool); 27] = [
+const MODULES: [(&str, bool); 31] = [
+    ("box", false),
     ("cartesian", true),
     ("evaluate", true),
+    ("ewald", true),
     ("gather", false),
     ("gauss_boxes", false),
     ("gauss_near", true),
@@ -20,6 +22,7 @@ const MODULES: [(&str, bool); 27] = [
     ("m2l", true),
     ("moments", true),
     ("near", true),
+    ("near_box", true),
     ("order", false),
     ("p2p", true),
     ("peak", true),
@@ -30,6 +33,7 @@ const MODULES: [(&str, bool); 27] = [
     ("planar_run", false),
     ("planar_single", true),
     ("planar_tree", false),
+    ("short", true),
     ("sort", false),
     ("step", false),
     ("survey", false),
