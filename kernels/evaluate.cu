@@ -1,4 +1,5 @@
 // Expansions at bodies: L2P in the leaves, M2P by lists. A warp works for one leaf, a lane for one target at a time.
+#include "image.cuh"
 #include "weights.cuh"
 
 template <typename Real, bool MULTIPOLE> __device__ inline void evaluate(const FarView &v) {
@@ -15,10 +16,17 @@ template <typename Real, bool MULTIPOLE> __device__ inline void evaluate(const F
   Real4 *weights = reinterpret_cast<Real4 *>(memory) + size_t(warp) * values;
   const uint32_t begin = v.targets.bodies[2 * size_t(leaf)], end = v.targets.bodies[2 * size_t(leaf) + 1];
 
-  // What the expansion of `cell` adds to the targets of the leaf.
-  const auto add = [&](const TreeView &tree, uint32_t cell) {
+  // What the expansion of this image of `cell` adds to the targets of the leaf.
+  const auto add = [&](const TreeView &tree, uint32_t cell, uint32_t image) {
     const double half = half_of(tree, cell);
-    const Frame<Real> frame(tree, cell, half);
+    Frame<Real> frame(tree, cell, half);
+    if constexpr (MULTIPOLE) {
+      double shift[3];
+      shift_of(image, v.sides, shift);
+      frame.x += shift[0];
+      frame.y += shift[1];
+      frame.z += shift[2];
+    }
     const Real *a = static_cast<const Real *>(v.coefficients) + size_t(cell) * n;
     __syncwarp();
     for (unsigned k = lane; k < values; k += 32) {
@@ -50,9 +58,9 @@ template <typename Real, bool MULTIPOLE> __device__ inline void evaluate(const F
     }
   };
   if constexpr (MULTIPOLE) {
-    for (uint64_t i = v.list.start[leaf]; i < v.list.start[leaf + 1]; i++) add(v.sources, v.list.pairs[2 * i]);
+    for (uint64_t i = v.list.start[leaf]; i < v.list.start[leaf + 1]; i++) add(v.sources, v.list.pairs[2 * i], v.list.pairs[2 * i + 1]);
   } else {
-    add(v.targets, leaf);
+    add(v.targets, leaf, 0);
   }
 }
 

@@ -106,10 +106,16 @@ struct Pair {
 };
 
 // A source cell that a target cell has not yet dealt with; fmm-core's `lists/traverse.rs` says more.
-struct Near {
-  uint32_t source;
+struct alignas(16) Near {
+  uint32_t source, image;
   int16_t offset[3];
   uint16_t direct;
+};
+
+// An image of the root: its place in units of the sides, and its class.
+struct Image {
+  int32_t offset[3];
+  uint32_t cls;
 };
 
 // M2L, M2P, P2L, P2P, and what is left to the next level.
@@ -128,16 +134,22 @@ struct ListsView {
   uint64_t *total;             // [levels + 1][COUNTS]: pairs above each level, and what the level above left
   uint64_t *status;            // [COUNTS][tiles]
   uint32_t *ticket;
+  const Image *images;         // [image_count]: those of the root that lists know
   double point_separation2, min_distance;
+  double separation;           // that of boxes, squared and in longest sides; cubes have `separation2`
+  double diagonal;             // of a cell in longest sides
+  double sides[3];             // of the periodic box, or 0
+  double aspect[3];            // the sides of a cell over the longest
   uint64_t m2l_min_pairs, m2p_min_bodies, p2l_min_bodies;
   uint64_t epoch;
   uint32_t first, cells;       // of the level
   uint32_t parents;            // first of the level above
   uint32_t depth;              // number of the level
-  int32_t radius;              // of the classes
-  int32_t separation2;         // rounded up
+  int32_t radius[3];           // of the classes
+  int32_t separation2;         // rounded up; 0: cells are no cubes
   uint32_t last;               // one past the last cell of the tree
   uint32_t rows;               // targets of a block, at most TARGETS
+  uint32_t image_count, unused;
 };
 
 // No cell.
@@ -150,7 +162,7 @@ extern "C" __device__ const unsigned geometry_layout[] = {
     offsetof(GrowthView, depth),
     TILE_CELLS, KINDS, sizeof(TilesView), offsetof(TilesView, first_tile),
     DIVISIONS, FOUND_SIZE, sizeof(SurveyView), offsetof(SurveyView, corner), offsetof(SurveyView, apart),
-    sizeof(CellsView), sizeof(Pair), sizeof(Near),
+    sizeof(CellsView), sizeof(Pair), sizeof(Near), sizeof(Image),
     sizeof(ListsView), offsetof(ListsView, near), offsetof(ListsView, point_separation2), offsetof(ListsView, epoch),
-    offsetof(ListsView, last),
+    offsetof(ListsView, last), offsetof(ListsView, sides), offsetof(ListsView, image_count),
 };

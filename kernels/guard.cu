@@ -1,5 +1,6 @@
 // What a sum is measured by: a sample of its targets, drawn where the last degree of the expansions is large, and direct sums in
 // double precision there. The rules are those of fmm-core's `cpu/truncation.rs` and `cpu/guard.rs`.
+#include "image.cuh"
 #include "scan.cuh"
 #include "softening.cuh"
 #include "weights.cuh"
@@ -65,7 +66,7 @@ template <typename Real> __device__ inline void shares(const ShareView &v) {
   const double floor = 0.01 * mean / double(end - begin);
 
   // The squared force of degree p of a cell at a body: harmonics of one degree less, or more, make it.
-  const auto of_cell = [&](auto multipole, const TreeView &tree, uint32_t cell, const Body &b) {
+  const auto of_cell = [&](auto multipole, const TreeView &tree, uint32_t cell, const Body &b, uint32_t image) {
     constexpr bool MULTIPOLE = decltype(multipole)::value;
     const unsigned degree = MULTIPOLE ? p + 1 : p - 1, first = degree * degree, values = 2 * degree + 1;
     const Real *a = static_cast<const Real *>(MULTIPOLE ? v.multipoles : v.locals) + size_t(cell) * n;
@@ -76,7 +77,12 @@ template <typename Real> __device__ inline void shares(const ShareView &v) {
       weights[k] = Real4{weight[0], weight[1], weight[2], weight[3]};
     }
     __syncwarp();
-    const Frame<Real> frame(tree, cell, half_of(tree, cell));
+    Frame<Real> frame(tree, cell, half_of(tree, cell));
+    double shift[3];
+    shift_of(image, v.sides, shift);
+    frame.x += shift[0];
+    frame.y += shift[1];
+    frame.z += shift[2];
     Real at[3], sum[3] = {};
     frame.place(b, at);
     const auto meet = [&](const Real4 &weight, Real value) {
@@ -103,11 +109,13 @@ template <typename Real> __device__ inline void shares(const ShareView &v) {
   const uint32_t i = min(from + lane, end - 1);
   const Body b = v.target_bodies[i];
   double share = 0;
-  if (v.locals)
-    for (uint32_t cell = leaf; cell != 0; cell = v.targets.parent[cell]) share += of_cell(Flag<false>{}, v.targets, cell, b);
+  if (v.locals && v.root < 2)
+    for (uint32_t cell = leaf; cell != 0; cell = v.targets.parent[cell]) share += of_cell(Flag<false>{}, v.targets, cell, b, 0);
+  // The root has a local expansion from the images of a periodic box alone.
+  if (v.locals && v.root > 0) share += of_cell(Flag<false>{}, v.targets, 0, b, 0);
   if (v.multipoles)
     for (uint64_t k = v.m2p.start[leaf]; k < v.m2p.start[leaf + 1]; k++)
-      share += of_cell(Flag<true>{}, v.sources, v.m2p.pairs[2 * k], b);
+      share += of_cell(Flag<true>{}, v.sources, v.m2p.pairs[2 * k], b, v.m2p.pairs[2 * k + 1]);
   const double whole = fmax(square(v.sums[i]), floor);
   share = whole > 0 && isfinite(share / whole) ? share / whole : 0;
   const uint32_t last = one_place ? end : min(from + 32, end);

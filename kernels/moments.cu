@@ -1,4 +1,5 @@
 // Bodies to expansions: P2M in the leaves, P2L by lists. A warp works for one cell, a lane for one body at a time.
+#include "image.cuh"
 #include "tree.cuh"
 
 // Lanes and a place more, so that both lanes side by side and coefficients side by side lie in different banks.
@@ -12,12 +13,12 @@ template <typename Real, bool LOCAL> __device__ inline void moments(const FarVie
   const uint32_t cell = v.work[w];
   const unsigned p = v.order, n = (p + 1) * (p + 1);
   const TreeView &tree = LOCAL ? v.targets : v.sources;
-  const Frame<Real> frame(tree, cell, half_of(tree, cell));
+  const Frame<Real> own(tree, cell, half_of(tree, cell));
   const auto *factors = static_cast<const typename Pair2<Real>::Type *>(v.factors);
   Real *row = static_cast<Real *>(v.coefficients) + size_t(cell) * n;
   Real *stage = reinterpret_cast<Real *>(memory) + size_t(warp) * n * ROW;
 
-  const auto add = [&](uint32_t begin, uint32_t end) {
+  const auto add = [&](const Frame<Real> &frame, uint32_t begin, uint32_t end) {
     for (uint32_t first = begin; first < end; first += 32) {
       // Idle lanes repeat a body with strength 0: its harmonics are finite.
       const uint32_t i = first + lane;
@@ -54,11 +55,18 @@ template <typename Real, bool LOCAL> __device__ inline void moments(const FarVie
   };
   if constexpr (LOCAL) {
     for (uint64_t i = v.list.start[cell]; i < v.list.start[cell + 1]; i++) {
-      const uint32_t source = v.list.pairs[2 * i];
-      add(v.sources.bodies[2 * size_t(source)], v.sources.bodies[2 * size_t(source) + 1]);
+      const uint32_t source = v.list.pairs[2 * i], image = v.list.pairs[2 * i + 1];
+      // The cell as that image sees it.
+      double shift[3];
+      shift_of(image, v.sides, shift);
+      Frame<Real> seen = own;
+      seen.x -= shift[0];
+      seen.y -= shift[1];
+      seen.z -= shift[2];
+      add(seen, v.sources.bodies[2 * size_t(source)], v.sources.bodies[2 * size_t(source) + 1]);
     }
   } else {
-    add(v.sources.bodies[2 * size_t(cell)], v.sources.bodies[2 * size_t(cell) + 1]);
+    add(own, v.sources.bodies[2 * size_t(cell)], v.sources.bodies[2 * size_t(cell) + 1]);
   }
 }
 

@@ -110,6 +110,7 @@ struct FarView {
   const void *factors;          // [][2]: of the recurrences, see fmm-core's `recurrences`
   void *coefficients;           // [cells][(order + 1)^2]: multipoles, or local expansions
   Sum *sums;
+  double sides[3];              // of the periodic box, or 0
   uint32_t count, order;
   uint32_t staged;              // 1: shared memory holds the harmonics of 32 bodies for each warp
 };
@@ -191,6 +192,7 @@ struct NearView {
   double softening;             // epsilon, or h of the spline
   double smooth_below;          // epsilon
   double closest;               // in half sides of the leaf; 0: never too close
+  double sides[3];              // of the periodic box, or 0
   uint32_t count, same;
 };
 
@@ -209,9 +211,11 @@ struct ShareView {
   double *found;                // [1]: number of bodies
   uint32_t *target;             // [capacity]: the bodies
   double *share;                // [capacity]
+  double sides[3];              // of the periodic box, or 0
   uint32_t count, step;         // leaves of the sample
   uint32_t leaf_size, order;
-  uint32_t capacity, unused;
+  uint32_t capacity;
+  uint32_t root;                // whether the root's local expansion counts: 0: no; 1: with all below it; 2: it alone
 };
 
 // Direct sums at a sample of targets, for the guard.

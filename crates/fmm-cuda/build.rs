@@ -8,9 +8,11 @@ use std::process::Command;
 use std::time::SystemTime;
 
 /// The kernels' files, and whether multiplications and additions may be fused: not where bits must be the CPU's.
-const MODULES: [(&str, bool); 28] = [
+const MODULES: &[(&str, bool)] = &[
+    ("box", false),
     ("cartesian", true),
     ("evaluate", true),
+    ("ewald", true),
     ("gather", false),
     ("gauss_boxes", false),
     ("gauss_near", true),
@@ -20,6 +22,7 @@ const MODULES: [(&str, bool); 28] = [
     ("m2l", true),
     ("moments", true),
     ("near", true),
+    ("near_box", true),
     ("order", false),
     ("p2p", true),
     ("peak", true),
@@ -31,6 +34,7 @@ const MODULES: [(&str, bool); 28] = [
     ("planar_single", true),
     ("planar_threads", true),
     ("planar_tree", false),
+    ("short", true),
     ("sort", false),
     ("step", false),
     ("survey", false),
@@ -59,7 +63,7 @@ fn main() {
     match find(&root) {
         Ok(nvcc) => {
             release = release_of(&nvcc);
-            for (name, fused) in MODULES {
+            for &(name, fused) in MODULES {
                 for capability in CAPABILITIES {
                     let ptx = out.join(format!("{name}.{capability}.ptx"));
                     let source = kernels.join(format!("{name}.cu"));

@@ -134,7 +134,10 @@ pub fn schedule(method: Method) -> &'static [Stage] {
 
 /// The same in a periodic box. The images that lists know meet as in open space; all others reach the root's local expansion through the
 /// operator of the lattice, and from there every leaf, of a treecode too.
-fn periodic_schedule(method: Method) -> &'static [Stage] {
+///
+/// # Panics
+/// For a method without expansions: direct sums over images are Ewald's.
+pub fn periodic_schedule(method: Method) -> &'static [Stage] {
     match method {
         Method::Fmm => &[
             Stage::P2M,

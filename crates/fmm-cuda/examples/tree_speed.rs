@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use fmm_core::accuracy::{self, Problem};
-use fmm_core::lists::{Classes, Lists};
+use fmm_core::lists::{Classes, Lists, Space};
 use fmm_core::tree::{Cube, Tree};
 use fmm_core::{Method, Precision, Settings};
 use fmm_cuda::geometry::{DeviceLists, DeviceTree, Work};
@@ -65,7 +65,7 @@ fn case(
         let start = Instant::now();
         tree.build(gpu, &mut work, &position, cube, choice.leaf_size)?;
         let built = start.elapsed();
-        lists.fmm(gpu, &mut work, &tree, &tree, rule, classes)?;
+        lists.fmm(gpu, &mut work, &Space::open(cube.side), &tree, &tree, rule, classes)?;
         let all = start.elapsed();
         let marks = work.stop_clock(gpu)?;
         // The first has to find out how much memory is needed.

@@ -3,17 +3,20 @@
 use cust::memory::DevicePointer;
 use fmm_core::accuracy::{self, Problem, Strengths};
 use fmm_core::contract::{self, Attempt};
+use fmm_core::cpu::guard::sample_size;
 use fmm_core::cpu::power_of_two_below;
 use fmm_core::tree::Cube;
-use fmm_core::{Choice, Error, Method, Precision, Settings, Softening, Stage, StageTimes};
+use fmm_core::{Choice, Error, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes};
 
+use crate::boxed::Boxed;
 use crate::buffer::Buffer;
 use crate::direct::{self, Direct, Output, Request};
+use crate::ewald::{self, Ewald};
 use crate::fmm::Fmm;
 use crate::geometry::{Survey, Work};
-use crate::guard::{Guard, Measured};
+use crate::guard::{self, Guard, Measured, MeasuredInBox};
 use crate::inputs::{Ends, Host, Inputs};
-use crate::order::Units;
+use crate::order::{Ordered, Units};
 use crate::{Gpu, policy};
 
 /// The arrays of sums, kept from one to the next.
@@ -25,6 +28,10 @@ pub struct Arrays {
     pub direct: Direct,
     survey: Survey,
     guard: Guard,
+    /// Of periodic boxes.
+    pub boxed: Boxed,
+    ewald: Ewald,
+    ewald_bodies: [Ordered; 2],
     /// Shared by whatever sorts.
     pub work: Work,
 }
@@ -102,7 +109,10 @@ fn begin<'a>(
         host,
         field,
         potential,
+        cell: settings.boundary.periodic().copied(),
         softening: settings.softening,
+        tolerance: settings.tolerance,
+        begun: false,
         times,
         units: None,
         failed: None,
@@ -122,6 +132,18 @@ pub fn resolve(
     ends: Ends,
     strengths: Strengths,
 ) -> Result<(Cube<3>, Problem, Settings), Error> {
+    if let Some(cell) = settings.boundary.periodic() {
+        settings.check()?;
+        direct::fits(gpu, arrays.boxed.growth(cell, ends), "the places of all particles in the box")?;
+        arrays.boxed.wrap(gpu, cell, ends)?;
+        let cube = Cube { corner: [0.0; 3], side: cell.longest() };
+        let sources = arrays.boxed.ends(ends).sources;
+        let dense = settings.softening != Softening::None;
+        let spread = arrays.survey.spread(gpu, &mut arrays.work, sources, cube, dense)?;
+        let problem = Problem::new(ends.sources.n, ends.at().n, strengths, &spread, &cube).in_box();
+        let resolved = policy::choose(settings, problem)?;
+        return Ok((cube, problem, policy::choose_precision(resolved, arrays.boxed.imbalance())));
+    }
     let sets = [Some(ends.sources), ends.targets];
     let cube = arrays.survey.cube(gpu, &sets.into_iter().flatten().collect::<Vec<_>>())?;
     // Where bodies are dense matters to softened kernels alone.
@@ -143,7 +165,11 @@ struct DeviceAttempt<'a> {
     host: Option<Host<'a>>,
     field: &'a mut Buffer<f64>,
     potential: Option<&'a mut Buffer<f64>>,
+    cell: Option<PeriodicBox>,
     softening: Softening,
+    tolerance: f64,
+    /// Whether the guard's waves are on their way.
+    begun: bool,
     times: &'a mut StageTimes,
     /// The units of the present sum, if it is direct.
     units: Option<Units>,
@@ -184,7 +210,98 @@ impl DeviceAttempt<'_> {
         })
     }
 
+    /// A sum over all images with expansions.
+    fn sum_in_box(&mut self, settings: &Settings, choice: Choice, cell: &PeriodicBox) -> Result<(), Error> {
+        let output = self.output();
+        let ends = self.inputs.ends();
+        let (gpu, Arrays { fmm, work, boxed, guard, .. }) = (self.gpu, &mut *self.arrays);
+        let within = boxed.ends(ends);
+        if !self.begun && within.sources.n > 0 && within.at().n > 0 {
+            // The waves of the guard's sums do not depend on its sample, and trees leave most of the device idle.
+            let all = ewald::Sources {
+                cell,
+                accuracy: guard::PART * self.tolerance,
+                points: within.sources,
+                strength_scale: ends.strength_scale(),
+                charge: boxed.charge(),
+                targets: sample_size(within.at().n),
+            };
+            gpu.order(gpu.stream(), gpu.side())?;
+            guard.ewald.begin(gpu, gpu.side(), all)?;
+            self.begun = true;
+        }
+        let planned = fmm.plan(gpu, work, settings, choice, self.cube, boxed.places(cell, ends), self.times)?;
+        fmm.gather(gpu, within)?;
+        fmm.sum(gpu, settings, &planned, within, output, self.times, None)?;
+        boxed.finish(gpu, cell, ends, true, output)?;
+        self.coincident_pairs = Some(planned.coincident_pairs);
+        Ok(())
+    }
+
+    /// Ewald's sum at all targets.
+    fn direct_in_box(&mut self, cell: &PeriodicBox) -> Result<(), Error> {
+        let output = self.output();
+        let ends = self.inputs.ends();
+        let (gpu, Arrays { boxed, ewald, ewald_bodies: [sources, targets], .. }) = (self.gpu, &mut *self.arrays);
+        let within = boxed.ends(ends);
+        let units = Units { cube: self.cube, scale: 1.0, strength_scale: ends.strength_scale() };
+        let bodies = [Some(within.sources.n), within.targets.map(|t| t.n)].into_iter().flatten().sum::<usize>();
+        direct::fits(gpu, 32 * bodies, &format!("{bodies} particles"))?;
+        self.times.time(Stage::P2P, || {
+            sources.arrange(gpu, within.sources, units, false)?;
+            let same = within.targets.is_none();
+            if let Some(points) = within.targets {
+                targets.arrange(gpu, points, units, false)?;
+            }
+            let all = ewald::Sources {
+                cell,
+                accuracy: fmm_core::ewald::EXACT,
+                points: within.sources,
+                strength_scale: units.strength_scale,
+                charge: boxed.charge(),
+                targets: within.at().n,
+            };
+            ewald.begin(gpu, gpu.stream(), all)?;
+            let request = ewald::Request {
+                softening: self.softening,
+                sources: sources.bodies.pointer(),
+                targets: if same { sources.bodies.pointer() } else { targets.bodies.pointer() },
+                same,
+                order: DevicePointer::null(),
+            };
+            ewald.all(gpu, request, within.at().n, output)?;
+            boxed.finish(gpu, cell, ends, false, output)?;
+            gpu.finish()
+        })
+    }
+
+    /// The error of the present sum over all images.
+    fn measure_in_box(&mut self, cell: &PeriodicBox) -> Result<f64, Error> {
+        let output = self.output();
+        let ends = self.inputs.ends();
+        let Arrays { fmm, boxed, guard, .. } = &mut *self.arrays;
+        let same = ends.targets.is_none();
+        let [bodies, _] = fmm.bodies(same);
+        if ends.sources.n == 0 || ends.at().n == 0 {
+            return Ok(0.0);
+        }
+        let request = ewald::Request {
+            softening: self.softening,
+            sources: bodies,
+            targets: fmm.bodies(same)[1],
+            same,
+            order: fmm.order(),
+        };
+        let (position, targets) = (ends.at().position, ends.at().n);
+        self.gpu.order(self.gpu.side(), self.gpu.stream())?;
+        let sum = MeasuredInBox { request, targets, position, found: output, outer: boxed.outer() };
+        guard.error_in_box(self.gpu, cell, &sum, fmm.shares().as_ref())
+    }
+
     fn measure(&mut self) -> Result<f64, Error> {
+        if let Some(cell) = self.cell {
+            return self.measure_in_box(&cell);
+        }
         let Arrays { fmm, direct, guard, .. } = &mut *self.arrays;
         let ends = self.inputs.ends();
         let scale = power_of_two_below(2.0 / self.cube.side);
@@ -223,6 +340,13 @@ impl Attempt for DeviceAttempt<'_> {
         self.field.resize(3 * n)?;
         if let Some(potential) = &mut self.potential {
             potential.resize(n)?;
+        }
+        if let Some(cell) = self.cell {
+            return if choice.method == Method::Direct {
+                self.direct_in_box(&cell)
+            } else {
+                self.sum_in_box(settings, choice, &cell)
+            };
         }
         if choice.method == Method::Direct {
             return self.direct_sum(settings, &choice);

@@ -31,6 +31,8 @@ pub fn evaluate(
     bodies::check(sources, &[], strengths)?;
     targets.map_or(Ok(()), |t| bodies::check(t, &[], &[]))?;
     let settings = settings.clone().simplified();
+    let cell = settings.boundary.periodic();
+    cell.map_or(Ok(()), |cell| cell.check_charge(strengths))?;
     let n = targets.map_or(sources.len(), <[_]>::len);
     gpu.enter()?;
     direct::fits(gpu, 32 * sources.len() + 56 * n, &format!("{} sources at {n} targets", sources.len()))?;
@@ -39,7 +41,8 @@ pub fn evaluate(
     let (mut field, mut potential) = (Buffer::new(), Buffer::new());
     let bodies = Bodies {
         inputs: &mut inputs,
-        host: Some(host),
+        // The places in a box are made of them, and they serve the surroundings in the end.
+        host: cell.is_none().then_some(host),
         strengths: Strengths::of(strengths),
         field: &mut field,
         potential: Some(&mut potential),
@@ -49,7 +52,10 @@ pub fn evaluate(
         potential: potential.download()?,
         field: field.download_threes()?,
         choice: summed.choice,
-        coincident_pairs: summed.coincident_pairs.unwrap_or_else(|| direct::coincident_pairs(sources)),
+        coincident_pairs: summed.coincident_pairs.unwrap_or_else(|| match cell {
+            None => direct::coincident_pairs(sources),
+            Some(cell) => direct::coincident_pairs(&cell.wrap(sources)),
+        }),
     })
 }
 
@@ -67,9 +73,11 @@ pub fn measure(
     gpu.enter()?;
     let mut inputs = Inputs::default();
     inputs.upload(gpu, (sources, strengths, targets))?;
-    let mut field = Buffer::new();
+    let (mut field, mut potential) = (Buffer::new(), Buffer::new());
     let strengths = Strengths::of(strengths);
-    let bodies = Bodies { inputs: &mut inputs, host: None, strengths, field: &mut field, potential: None };
+    // In a box the error is that of the potential too.
+    let potential = settings.boundary.periodic().map(|_| &mut potential);
+    let bodies = Bodies { inputs: &mut inputs, host: None, strengths, field: &mut field, potential };
     let error = attempt::measure(gpu, &mut Arrays::default(), settings, bodies)?;
     Ok((field.download_threes()?, error))
 }

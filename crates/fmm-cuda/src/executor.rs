@@ -6,7 +6,7 @@ use cust::memory::DevicePointer;
 use fmm_core::accuracy::Strengths;
 use fmm_core::planar::{self, Blob, Kernel};
 use fmm_core::{
-    Choice, Copied, Error, Executor, Method, Particles, Pending, Precision, Settings, Stage, StageTimes, Totals,
+    Beside, Choice, Copied, Error, Executor, Method, Particles, Pending, Precision, Settings, Stage, StageTimes, Totals,
 };
 
 use crate::Gpu;
@@ -17,6 +17,7 @@ use crate::frozen::Freezer;
 use crate::inputs::Inputs;
 use crate::order::Units;
 use crate::planar::{Flat, Vortices};
+use crate::short_range::{Neighbours, ShortRange};
 use crate::totals::{self, Totals as Summing};
 use crate::view::{CheckView, StepView, TILE};
 
@@ -52,9 +53,17 @@ pub struct CudaExecutor {
     whole: bool,
     strengths: Strengths,
     coincident_pairs: u64,
+    /// What acts between ions beside their sum.
+    short_range: Option<ShortRange>,
+    neighbours: Neighbours,
+    beside: Beside,
+    bath: Option<(u64, Bath)>,
     failed: Option<Error>,
     gpu: Gpu,
 }
+
+/// What a bath does to the velocities: it gets the number of the step, its length, and the velocities.
+pub type Bath = Box<dyn FnMut(u64, f64, &mut [[f64; 3]]) + Send>;
 
 /// The arrays of the particles, in the caller's order.
 #[derive(Default)]
@@ -110,9 +119,26 @@ impl CudaExecutor {
             whole: false,
             strengths: Strengths::of(&[]),
             coincident_pairs: 0,
+            short_range: None,
+            neighbours: Neighbours::default(),
+            beside: Beside::default(),
+            bath: None,
             failed: None,
             gpu,
         }
+    }
+
+    /// The same with forces between neighbours, which join the field. The settings must have a periodic box, whose shortest side is twice the
+    /// cut-off at least.
+    pub fn with_short_range(mut self, short_range: Option<ShortRange>) -> Self {
+        self.short_range = short_range;
+        self
+    }
+
+    /// The same with a bath, which acts on the velocities after every step up to the number `last`, on the host.
+    pub fn with_bath(mut self, bath: Option<(u64, Bath)>) -> Self {
+        self.bath = bath;
+        self
     }
 
     /// The GPU.
@@ -229,6 +255,8 @@ impl Drop for CudaExecutor {
 impl Executor for CudaExecutor {
     fn upload(&mut self, particles: &Particles) -> Result<(), Error> {
         particles.check()?;
+        let cell = self.settings.boundary.periodic();
+        cell.map_or(Ok(()), |cell| cell.check_charge(&particles.strength))?;
         self.enter()?;
         let Particles { position, velocity, strength, coupling } = particles;
         let n = particles.len();
@@ -256,7 +284,11 @@ impl Executor for CudaExecutor {
         let ends = self.state.inputs.ends();
         let (.., resolved) = attempt::resolve(&self.gpu, &mut self.arrays, &self.settings, ends, self.strengths)?;
         let direct = resolved.method == Method::Direct;
-        self.coincident_pairs = if direct { direct::coincident_pairs(position) } else { 0 };
+        self.coincident_pairs = match self.settings.boundary.periodic() {
+            _ if !direct => 0,
+            None => direct::coincident_pairs(position),
+            Some(cell) => direct::coincident_pairs(&cell.wrap(position)),
+        };
         Ok(())
     }
 
@@ -275,13 +307,40 @@ impl Executor for CudaExecutor {
             return Ok(());
         }
         let State { inputs, field, potential, .. } = &mut self.state;
-        let potential = self.wanted.then_some(potential);
+        // The guard of a box measures the potential too, which its surroundings share in.
+        let wanted = self.wanted || self.settings.boundary.periodic().is_some();
+        let potential = wanted.then_some(potential);
         let bodies = Bodies { inputs, host: None, strengths: self.strengths, field, potential };
         let summed = attempt::sum(&self.gpu, &mut self.arrays, &self.settings, bodies, times)?;
         self.coincident_pairs = summed.coincident_pairs.unwrap_or(self.coincident_pairs);
         (self.choice, self.units, self.summed) = (Some(summed.choice), summed.units, true);
-        self.whole = self.wanted;
+        self.whole = wanted;
+        if let (Some(pairs), Some(cell)) = (&self.short_range, self.settings.boundary.periodic()) {
+            let State { inputs, field, .. } = &self.state;
+            let Arrays { work, boxed, .. } = &mut self.arrays;
+            let neighbours = &mut self.neighbours;
+            self.beside = times
+                .time_more(Stage::P2P, || neighbours.add(&self.gpu, work, pairs, cell, boxed, inputs.ends(), field))?;
+        }
         Ok(())
+    }
+
+    fn beside(&self) -> Beside {
+        self.beside
+    }
+
+    fn bathe(&mut self, step: u64, h: f64) {
+        let Some((last, mut bath)) = self.bath.take() else { return };
+        if step <= last {
+            let exchanged = self.enter().and_then(|()| {
+                let mut velocity = self.state.velocity.download_threes()?;
+                bath(step, h, &mut velocity);
+                self.state.velocity.upload(velocity.as_flattened())?;
+                self.gpu.settle()
+            });
+            self.keep(exchanged, ());
+        }
+        self.bath = Some((last, bath));
     }
 
     fn kick(&mut self, h: f64, times: &mut StageTimes) {
@@ -357,7 +416,8 @@ impl Executor for CudaExecutor {
         self.enter()?;
         let n = self.strength.len();
         let potential = self.flat.as_ref().is_none_or(Flat::has_potential);
-        if !self.summed || mass.len() != n || !potential {
+        // With other forces in the field the host tells them apart.
+        if !self.summed || mass.len() != n || !potential || self.short_range.is_some() {
             return Ok(None);
         }
         let gravity = *self.state.gravity.get_or_insert_with(|| mass == self.strength.as_slice());

@@ -1,7 +1,10 @@
 //! The stages that work on expansions.
 
 use cust::memory::DevicePointer;
+use fmm_core::expansion::Lattice;
+use fmm_core::lists::Space;
 use fmm_core::{Error, Stage};
+use rayon::prelude::*;
 
 use crate::Gpu;
 use crate::buffer::Buffer;
@@ -13,7 +16,7 @@ use crate::kernels::SHARED;
 use crate::operators::{Basis, Cut, Operators};
 use crate::place::Place;
 use crate::slots::Offsets;
-use crate::view::{CELLS, FarView, GatherView, M2lView, TILE, TranslateView, TreeView};
+use crate::view::{CELLS, FarView, GatherView, LatticeView, M2lView, TILE, TranslateView, TreeView};
 
 /// Warps of a block, at most.
 const WARPS: usize = 4;
@@ -50,6 +53,9 @@ pub struct Far<T: DeviceReal> {
     packed: Buffer<T>,
     partial: Buffer<T>,
     parts: usize,
+    /// The images that lists do not know, and what the operator was made for.
+    lattice: Buffer<f64>,
+    lattice_of: Option<(usize, Space<3>)>,
 }
 
 impl<T: DeviceReal> Far<T> {
@@ -66,7 +72,9 @@ impl<T: DeviceReal> Far<T> {
         tolerance: f64,
         place: &Place,
     ) -> Result<Self, Error> {
-        let basis = Basis { order, softened, offsets, split: size_of::<T>() == 4 && tolerance < TF32_FLOOR };
+        // In a box potentials are small beside those of single images.
+        let few = tolerance < TF32_FLOOR || place.sides != [0.0; 3];
+        let basis = Basis { order, softened, offsets, split: size_of::<T>() == 4 && few };
         let mut far = match kept {
             Some(kept) if kept.operators.basis == basis => kept,
             Some(kept) => Far { operators: Operators::new(gpu, basis)?, ..kept },
@@ -80,6 +88,8 @@ impl<T: DeviceReal> Far<T> {
                 packed: Buffer::new(),
                 partial: Buffer::new(),
                 parts: 1,
+                lattice: Buffer::new(),
+                lattice_of: None,
             },
         };
         let (targets, sources) = (place.targets.cells as usize, place.sources.cells as usize);
@@ -113,6 +123,26 @@ impl<T: DeviceReal> Far<T> {
             unsafe { gpu.kernels().launch(gpu.stream(), "count_up", cells.div_ceil(TILE) as u32, TILE as u32, &view)? };
         }
         Ok(far)
+    }
+
+    /// Makes ready the operator of the images that are not near in `space`.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without the memory.
+    pub fn ready_lattice(&mut self, space: &Space<3>) -> Result<(), Error> {
+        let order = self.operators.basis.order;
+        let same = |(p, known): &(usize, Space<3>)| {
+            *p == order && known.near == space.near && known.aspect() == space.aspect()
+        };
+        if self.lattice_of.as_ref().is_some_and(same) {
+            return Ok(());
+        }
+        let (operator, n) = (Lattice::new(order, space), self.operators.cut.n);
+        // What each coefficient alone comes to.
+        let row = |k: usize| operator.apply(&(0..n).map(|j| f64::from(u8::from(j == k))).collect::<Vec<_>>());
+        self.lattice.upload(&(0..n).into_par_iter().map(row).collect::<Vec<_>>().concat())?;
+        self.lattice_of = Some((order, space.clone()));
+        Ok(())
     }
 
     /// The recurrences of P2M and L2P, P2L, M2P.
@@ -197,6 +227,18 @@ impl<T: DeviceReal> Far<T> {
             Stage::L2P => self.bodies(gpu, place, AtBodies::L2P, place.target_leaves),
             Stage::M2P => self.bodies(gpu, place, AtBodies::M2P, place.target_leaves),
             Stage::M2L => self.m2l(gpu, place),
+            Stage::Lattice => {
+                let n = self.operators.cut.n;
+                let view = LatticeView {
+                    matrix: self.lattice.pointer(),
+                    multipole: self.multipoles.pointer().cast(),
+                    local: self.locals.pointer().cast(),
+                    n: n as u32,
+                };
+                let name = format!("box_lattice_{}", T::NAME);
+                // SAFETY: the roots come first.
+                unsafe { gpu.kernels().launch(gpu.stream(), &name, n.div_ceil(TILE) as u32, TILE as u32, &view) }
+            }
             Stage::M2M => {
                 let tiles = place.source_tiles;
                 let mut view = self.translate_view(place.sources, tiles);
@@ -265,6 +307,7 @@ impl<T: DeviceReal> Far<T> {
             factors: self.operators.recurrences[factors].pointer().cast(),
             coefficients,
             sums: place.sums,
+            sides: place.sides,
             count: count as u32,
             order: order as u32,
             staged: u32::from(staged),

@@ -2,12 +2,13 @@
 
 use fmm_core::accuracy;
 use fmm_core::cpu::leaf_step;
-use fmm_core::lists::Classes;
-use fmm_core::plan::{Plan, schedule};
+use fmm_core::lists::{Classes, Space};
+use fmm_core::plan::{Plan, periodic_schedule, schedule};
 use fmm_core::tree::Cube;
 use fmm_core::{Choice, Error, Family, Method, Precision, Settings, Softening, Stage, StageTimes};
 
 use crate::Gpu;
+use crate::boxed;
 use crate::buffer::Buffer;
 use crate::cartesian::Softened;
 use crate::cells::{Cells, rows};
@@ -38,6 +39,8 @@ pub struct Planned {
     leaf_size: usize,
     /// Whether targets are the sources.
     same: bool,
+    /// Of a periodic box.
+    space: Option<Space<3>>,
 }
 
 /// The arrays of sums by fast methods, kept from sum to sum.
@@ -85,22 +88,26 @@ impl Fmm {
         times: &mut StageTimes,
     ) -> Result<Planned, Error> {
         let rule = accuracy::rule(settings, &choice);
-        let classes = Classes::new(rule.separation2);
+        let cell = settings.boundary.periodic();
+        let space = cell.map_or_else(|| Space::open(cube.side), |cell| Space::periodic(cell.side, &rule));
+        let classes = Classes::of_space(rule.separation2, &space);
         let lists = &mut self.lists;
         let [at, from] = &mut self.cells;
         times.time(Stage::Tree, || {
             at.build(gpu, work, targets.unwrap_or(sources), cube, choice.leaf_size)?;
+            cell.map_or(Ok(()), |cell| boxed::unstretch(gpu, cell, &at.tree))?;
             if targets.is_some() {
                 from.build(gpu, work, sources, cube, choice.leaf_size)?;
+                cell.map_or(Ok(()), |cell| boxed::unstretch(gpu, cell, &from.tree))?;
             }
             Ok::<_, Error>(())
         })?;
         let from = if targets.is_some() { &from.tree } else { &at.tree };
         times.time(Stage::Lists, || {
             if choice.method == Method::Treecode {
-                lists.treecode(gpu, work, &at.tree, from, rule)
+                lists.treecode(gpu, work, &space, &at.tree, from, rule)
             } else {
-                lists.fmm(gpu, work, &at.tree, from, rule, classes)
+                lists.fmm(gpu, work, &space, &at.tree, from, rule, classes)
             }
         })?;
         Ok(Planned {
@@ -110,6 +117,7 @@ impl Fmm {
             same: targets.is_none(),
             choice,
             classes,
+            space: cell.is_some().then_some(space),
         })
     }
 
@@ -127,6 +135,7 @@ impl Fmm {
             closest: plan.closest,
             leaf_size: plan.choice.leaf_size,
             same: plan.sources.is_none(),
+            space: plan.lattice.is_some().then(|| plan.space.clone()),
         })
     }
 
@@ -181,8 +190,9 @@ impl Fmm {
                 side: tree.side(),
                 levels: tree.level_start().len() - 1,
             });
-            let place = &self.place(planned.same);
-            let far = Far::<T>::ready(gpu, kept, (order, softened), offsets, settings.tolerance, place)?;
+            let place = &self.place(planned);
+            let mut far = Far::<T>::ready(gpu, kept, (order, softened), offsets, settings.tolerance, place)?;
+            planned.space.as_ref().map_or(Ok(()), |space| far.ready_lattice(space))?;
             // Tables may have been copied, for which the queue does not wait.
             gpu.settle()?;
             Ok::<_, Error>(far)
@@ -193,7 +203,7 @@ impl Fmm {
         clock.mark(Some(Stage::Tree))?;
         // Apart from the arrays that it works on; an error leaves it to be made anew.
         let mut near = std::mem::take(&mut self.near);
-        let place = self.place(planned.same);
+        let place = self.place(planned);
         let potential = !output.potential.is_null();
         let mut meet = |stream: &Stream| {
             near.sum(gpu, stream, &place, settings.softening, choice.precision, planned.closest, potential)
@@ -204,7 +214,8 @@ impl Fmm {
             gpu.order(gpu.stream(), gpu.side())?;
             clock.beside(gpu.side(), Stage::P2P, || meet(gpu.side()))?;
         }
-        for &stage in schedule(choice.method) {
+        let stages = if planned.space.is_some() { periodic_schedule(choice.method) } else { schedule(choice.method) };
+        for &stage in stages {
             if stage != Stage::P2P {
                 far.stage(gpu, &place, stage)?;
             } else if beside {
@@ -241,7 +252,7 @@ impl Fmm {
         if planned.choice.expansion == Some(Family::Cartesian) {
             return None;
         }
-        let place = self.place(planned.same);
+        let place = self.place(planned);
         let n = self.sums.len();
         let leaves = place.target_leaves.1;
         // As on the CPU: without M2L it is a treecode.
@@ -257,6 +268,12 @@ impl Fmm {
             (far.multipoles.pointer().cast(), far.locals.pointer().cast(), [irregular, regular])
         };
         let used = |list: usize, all| if place.pairs[list] > 0 { all } else { DevicePointer::null() };
+        let boxed = planned.space.is_some();
+        let root = match (boxed, planned.choice.method) {
+            (false, _) => 0,
+            (true, Method::Treecode) => 2,
+            (true, _) => 1,
+        };
         let view = ShareView {
             targets: place.targets,
             sources: place.sources,
@@ -265,7 +282,7 @@ impl Fmm {
             target_bodies: place.target_bodies,
             sums: place.sums,
             multipoles: used(1, multipoles),
-            locals: used(0, locals),
+            locals: if boxed { locals } else { used(0, locals) },
             m2p_factors: factors[0],
             l2p_factors: factors[1],
             start: DevicePointer::null(),
@@ -277,7 +294,8 @@ impl Fmm {
             leaf_size: planned.leaf_size as u32,
             order: order as u32,
             capacity: 0,
-            unused: 0,
+            root,
+            sides: place.sides,
         };
         let real = if single { ("f32", 4) } else { ("f64", 8) };
         Some(Shares { view, real, leaves, targets: n })
@@ -292,7 +310,7 @@ impl Fmm {
             self.more.fill(gpu.stream(), 0)?;
             let planned = &last.planned;
             let mut near = std::mem::take(&mut self.near);
-            let place = Place { sums: self.more.pointer(), ..self.place(planned.same) };
+            let place = Place { sums: self.more.pointer(), ..self.place(planned) };
             near.sum(gpu, gpu.stream(), &place, last.softening, planned.choice.precision, planned.closest, true)?;
             self.near = near;
         }
@@ -363,7 +381,8 @@ impl Fmm {
         launch("return_sums_f64")
     }
 
-    fn place(&self, same: bool) -> Place<'_> {
+    fn place(&self, planned: &Planned) -> Place<'_> {
+        let same = planned.same;
         let from = usize::from(!same);
         let lists = [self.lists.m2l(), self.lists.m2p(), self.lists.p2l(), self.lists.p2p()];
         let [m2l, m2p, p2l, p2p] = lists.map(rows);
@@ -384,7 +403,13 @@ impl Fmm {
             source_bodies: self.bodies[from].pointer(),
             sums: self.sums.pointer(),
             same,
+            sides: planned.space.as_ref().map_or([0.0; 3], |space| space.sides),
         }
+    }
+
+    /// The place of each target of the last sum in the caller's order, in the order of their tree.
+    pub fn order(&self) -> DevicePointer<u32> {
+        self.cells[0].tree.order.pointer()
     }
 
     /// Sources and targets of the last sum, in the order of their trees; `same` says whether they are the same.

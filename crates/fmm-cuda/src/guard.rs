@@ -1,13 +1,16 @@
 //! The guard: the error of a sum on a sample of its targets, drawn and summed on the device.
 
 use cust::memory::DevicePointer;
-use fmm_core::cpu::guard::{Sample, sample_size};
+use fmm_core::boundary::{Moments, PeriodicBox};
+use fmm_core::cpu::guard::{Sample, of_box, sample_size};
+use fmm_core::ewald::{self, Sums};
 use fmm_core::{Error, Softening};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::direct::kernel;
-use crate::view::{Body, GuardView, ShareView, TILE};
+use crate::ewald::{Ewald, Picked, Request};
+use crate::view::{BOX_ROW, Body, GuardView, ShareView, TILE};
 
 /// Sources of a block at least, the most shares of them, and targets of a block. The bits of a sum depend on these and not on the device.
 const FEWEST: usize = 256;
@@ -29,6 +32,25 @@ pub struct Guard {
     weight: Buffer<f64>,
     partial: Buffer<f64>,
     out: Buffer<f64>,
+    /// In boxes.
+    pub ewald: Ewald,
+}
+
+/// The sums of a guard in a box have this part of the tolerance as their error.
+pub const PART: f64 = 0.01;
+
+/// A sum over all images that is to be measured.
+pub struct MeasuredInBox {
+    /// What Ewald's sum needs, whose sources have begun.
+    pub request: Request,
+    /// Number of targets.
+    pub targets: usize,
+    /// The targets in the caller's order, as they are.
+    pub position: DevicePointer<f64>,
+    /// What was found, in the caller's order.
+    pub found: crate::direct::Output,
+    /// Of the sources as they are, of no charge.
+    pub outer: Moments,
 }
 
 /// Where expansions err most, as far as the sum knows that has left them; the guard's own arrays are still missing.
@@ -65,6 +87,14 @@ pub struct Measured {
     pub targets: usize,
 }
 
+/// Room for the targets of a sample of leaves, as many as they are likely to hold.
+fn first_room(shares: Option<&Shares>) -> usize {
+    shares.map_or(0, |s| {
+        let each = s.targets.div_ceil(s.leaves.max(1));
+        (2 * each * s.view.count as usize + 1024).min(s.targets)
+    })
+}
+
 impl Guard {
     /// The larger of rms(e) and L2, as [`Sample::weigh`] defines them, of the sum on a sample of its targets.
     pub fn error(
@@ -84,10 +114,7 @@ impl Guard {
         self.partial.resize(targets * parts * 4)?;
         self.out.resize(targets * 8 + 1)?;
         self.found.resize(1)?;
-        let mut room = shares.map_or(0, |s| {
-            let each = s.targets.div_ceil(s.leaves.max(1));
-            (2 * each * s.view.count as usize + 1024).min(s.targets)
-        });
+        let mut room = first_room(shares);
         let rows = loop {
             if let Some(shares) = shares {
                 self.shares(gpu, shares, room)?;
@@ -140,6 +167,71 @@ impl Guard {
             found.push([row[4], row[5], row[6]].map(|f| f * unit));
         }
         Ok(Sample::drawn(drawn).weigh(&exact, &found))
+    }
+
+    /// The larger of rms(e), L2 and that of the potential, as [`of_box`] defines them, of a sum over all images on a sample of its targets.
+    pub fn error_in_box(
+        &mut self,
+        gpu: &Gpu,
+        cell: &PeriodicBox,
+        sum: &MeasuredInBox,
+        shares: Option<&Shares>,
+    ) -> Result<f64, Error> {
+        if sum.targets == 0 {
+            return Ok(0.0);
+        }
+        let targets = sample_size(sum.targets);
+        self.picked.resize(targets)?;
+        self.weight.resize(targets)?;
+        self.found.resize(1)?;
+        let mut room = first_room(shares);
+        let rows = loop {
+            if let Some(shares) = shares {
+                self.shares(gpu, shares, room)?;
+            }
+            let of_shares = |p: &Buffer<f64>| if shares.is_some() { p.pointer() } else { DevicePointer::null() };
+            let view = GuardView {
+                shared: of_shares(&self.found),
+                share_target: self.target.pointer(),
+                share: of_shares(&self.share),
+                picked: self.picked.pointer(),
+                weight: self.weight.pointer(),
+                all: sum.targets as u32,
+                targets: targets as u32,
+                capacity: room as u32,
+                ..GuardView::default()
+            };
+            // SAFETY: all arrays have the lengths that the view says.
+            unsafe { gpu.kernels().launch(gpu.stream(), "guard_pick", 1, ALONE as u32, &view)? };
+            let picked = Picked {
+                picked: (self.picked.pointer(), targets),
+                weight: self.weight.pointer(),
+                shared: of_shares(&self.found),
+                position: sum.position,
+                found: sum.found,
+            };
+            self.ewald.some(gpu, sum.request, picked)?;
+            gpu.finish()?;
+            let rows = self.ewald.out.download()?;
+            let found = rows[BOX_ROW * targets] as usize;
+            if found <= room {
+                break rows;
+            }
+            room = found;
+        };
+        let (mut drawn, mut exact) = (vec![], Sums::default());
+        let (mut places, mut potential, mut field) = (vec![], vec![], vec![]);
+        for row in rows.as_chunks::<BOX_ROW>().0.iter().filter(|row| row[9] > 0.0) {
+            drawn.push((drawn.len(), row[9]));
+            exact.potential.push(row[0]);
+            exact.field.push([row[1], row[2], row[3]]);
+            exact.largest.push(row[4]);
+            potential.push(row[5]);
+            field.push([row[6], row[7], row[8]]);
+            places.push([row[10], row[11], row[12]]);
+        }
+        ewald::depolarise(cell, &sum.outer, &places, &mut exact.potential, &mut exact.field);
+        Ok(of_box(&Sample::drawn(drawn), &exact, &potential, &field))
     }
 
     /// Queues the shares of the targets in a sample of leaves, with room for so many.

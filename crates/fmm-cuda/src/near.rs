@@ -62,6 +62,7 @@ impl Near {
             self.near.resize(4 * self.sources)?;
         }
         let (name, length) = kernel(softening, 1.0);
+        let boxed = if place.sides == [0.0; 3] { "" } else { "box_" };
         let view = NearView {
             targets: place.targets,
             sources: place.sources,
@@ -75,6 +76,7 @@ impl Near {
             softening: length,
             smooth_below: softening.smooth_below(),
             closest,
+            sides: place.sides,
             count: count as u32,
             same: u32::from(place.same),
         };
@@ -86,8 +88,8 @@ impl Near {
         let potential = if potential { "_potential" } else { "" };
         if single {
             launch("near_bodies", (place.sources.cells as usize).div_ceil(TILE / 32), TILE)?;
-            launch(&format!("p2p_list_{name}{potential}_f32"), count, 32)?;
+            launch(&format!("p2p_list_{boxed}{name}{potential}_f32"), count, 32)?;
         }
-        launch(&format!("p2p_list_{name}{potential}_f64"), count, 32)
+        launch(&format!("p2p_list_{boxed}{name}{potential}_f64"), count, 32)
     }
 }

@@ -38,4 +38,6 @@ pub struct Place<'a> {
     pub sums: DevicePointer<Sum>,
     /// Whether targets and sources are the same bodies, of which none sees itself.
     pub same: bool,
+    /// Of the periodic box, or 0.
+    pub sides: [f64; 3],
 }

@@ -23,9 +23,6 @@ const SURE_DOUBLE: f64 = 0.25;
 /// # Errors
 /// [`Error::Unsupported`] for direct sums of more particles than the device's numbers hold, and those of [`accuracy::choose`].
 pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> {
-    if settings.boundary.periodic().is_some() {
-        return Err(Error::Unsupported("sums in a periodic box are on the cores alone; use device cpu".into()));
-    }
     if settings.uniform.is_some() {
         return Err(Error::Unsupported("trees of a given depth are on the cores alone; use device cpu".into()));
     }
@@ -44,15 +41,31 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
         accuracy::choose(&settings, problem)?;
         Ok(settings)
     };
-    if settings.method == Method::Direct || auto && !fixed && pairs <= CHEAP_PAIRS {
+    let boxed = settings.boundary.periodic().is_some();
+    if settings.method == Method::Direct || auto && !fixed && !boxed && pairs <= CHEAP_PAIRS {
         return direct();
     }
     let method = if auto { Method::Fmm } else { settings.method };
+    // Ewald's sum costs far more than so many pairs: where it gains is where it gains on the cores.
+    if boxed && auto && accuracy::choose(settings, problem)?.method == Method::Direct {
+        return direct();
+    }
     let choice = accuracy::choose(&with(method), problem)?;
     // Beyond so many bodies the lists of small leaves fill any memory.
     let least = if sources.max(targets) > MANY { 1024 } else { 0 };
     let leaf_size = settings.leaf_size.or(Some(leaf_size(&choice).max(least)));
     Ok(Settings { leaf_size, ..with(method) })
+}
+
+/// How much of the strengths of a box may be left over, and the tolerance from which on single precision serves boxes with more.
+const BALANCED: f64 = 0.05;
+const UNBALANCED: f64 = 5e-4;
+
+/// The settings with double precision where single precision would be refused: what is left over of the strengths of a box, a part `imbalance`
+/// of their magnitudes, makes potentials many times as large as those that remain beside the background.
+pub fn choose_precision(settings: Settings, imbalance: f64) -> Settings {
+    let double = imbalance > BALANCED && settings.tolerance < UNBALANCED && settings.precision == Precision::Auto;
+    if double { Settings { precision: Precision::F64, ..settings } } else { settings }
 }
 
 /// What the tables are read at to keep `aim` of `problem`. Of so many bodies the guard's sample is its smallest and scatters by a fifth: where

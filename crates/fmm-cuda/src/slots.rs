@@ -44,7 +44,10 @@ impl Slots {
     /// For some offsets.
     pub fn new(offsets: Offsets) -> Self {
         let Offsets { separation2, softened, classes } = offsets;
-        let square = |o: [i32; 3]| f64::from(o.iter().map(|c| c * c).sum::<i32>());
+        // As the traversal has it: in longest sides, for cells whose squared diagonal is so many times a cube's.
+        let aspect = classes.aspect();
+        let separation2 = separation2 * aspect.iter().map(|a| a * a).sum::<f64>() / 3.0;
+        let square = |o: [i32; 3]| (0..3).map(|d| (f64::from(o[d]) * aspect[d]).powi(2)).sum::<f64>();
         // Children of cells that are not separated.
         let meets = |octant: i32, o: [i32; 3]| {
             let parents = std::array::from_fn(|d| (o[d] + (octant >> d & 1)).div_euclid(2));

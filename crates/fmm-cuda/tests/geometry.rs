@@ -5,7 +5,7 @@ mod common;
 use common::{gpu, plummer, uniform};
 use cust::memory::DevicePointer;
 use fmm_core::accuracy::Spread;
-use fmm_core::lists::{Classes, Lists, Rule};
+use fmm_core::lists::{Classes, Lists, Rule, Space};
 use fmm_core::tree::{Cube, Tree};
 use fmm_cuda::geometry::{DeviceLists, DeviceTree, Survey, Work};
 use fmm_cuda::view::{CELLS, NONE};
@@ -194,9 +194,9 @@ fn lists_are_those_of_the_cpu() {
         for rule in rules(cube.side) {
             let what = format!("{name}, {} bodies, {rule:?}", points.len());
             let classes = Classes::new(rule.separation2);
-            lists.fmm(&gpu, &mut work, &tree, &tree, rule, classes).unwrap();
+            lists.fmm(&gpu, &mut work, &Space::open(cube.side), &tree, &tree, rule, classes).unwrap();
             same_lists(&lists.download().unwrap(), &Lists::fmm(&own, &own, rule, classes), &what);
-            lists.treecode(&gpu, &mut work, &tree, &tree, rule).unwrap();
+            lists.treecode(&gpu, &mut work, &Space::open(cube.side), &tree, &tree, rule).unwrap();
             same_lists(&lists.download().unwrap(), &Lists::treecode(&own, &own, rule), &format!("treecode, {what}"));
         }
     }
@@ -218,9 +218,9 @@ fn targets_apart_from_the_sources_have_a_tree_of_their_own() {
         }
         for rule in rules(cube.side) {
             let classes = Classes::new(rule.separation2);
-            lists.fmm(&gpu, &mut work, &own[0], &own[1], rule, classes).unwrap();
+            lists.fmm(&gpu, &mut work, &Space::open(cube.side), &own[0], &own[1], rule, classes).unwrap();
             same_lists(&lists.download().unwrap(), &Lists::fmm(&t, &s, rule, classes), &format!("{rule:?}"));
-            lists.treecode(&gpu, &mut work, &own[0], &own[1], rule).unwrap();
+            lists.treecode(&gpu, &mut work, &Space::open(cube.side), &own[0], &own[1], rule).unwrap();
             same_lists(&lists.download().unwrap(), &Lists::treecode(&t, &s, rule), &format!("treecode, {rule:?}"));
         }
     }
@@ -241,7 +241,7 @@ fn what_keys_do_not_resolve_goes_through_the_host() {
     let mut lists = DeviceLists::default();
     for rule in rules(1.0) {
         let classes = Classes::new(rule.separation2);
-        lists.fmm(&gpu, &mut work, &tree, &tree, rule, classes).unwrap();
+        lists.fmm(&gpu, &mut work, &Space::open(cube.side), &tree, &tree, rule, classes).unwrap();
         same_lists(&lists.download().unwrap(), &Lists::fmm(&expected, &expected, rule, classes), &format!("{rule:?}"));
     }
     // Leaves large enough need no keys beyond.
@@ -273,7 +273,7 @@ fn memory_grows_and_is_used_again() {
         tree.build(&gpu, &mut work, &position, cube, 1).unwrap();
         let expected = Tree::octree(&points, cube, 1);
         same_tree(&tree.download().unwrap(), &expected, &format!("{} bodies", points.len()));
-        lists.fmm(&gpu, &mut work, &tree, &tree, rule, classes).unwrap();
+        lists.fmm(&gpu, &mut work, &Space::open(cube.side), &tree, &tree, rule, classes).unwrap();
         same_lists(
             &lists.download().unwrap(),
             &Lists::fmm(&expected, &expected, rule, classes),
@@ -295,7 +295,7 @@ fn a_traversal_without_enough_room_starts_again() {
     let classes = Classes::new(rule.separation2);
     let mut lists = DeviceLists::default();
     for _ in 0..2 {
-        lists.fmm(&gpu, &mut work, &tree, &tree, rule, classes).unwrap();
+        lists.fmm(&gpu, &mut work, &Space::open(cube.side), &tree, &tree, rule, classes).unwrap();
         same_lists(&lists.download().unwrap(), &Lists::fmm(&expected, &expected, rule, classes), "narrow");
     }
 }
@@ -311,7 +311,9 @@ fn repeats_have_the_same_bits() {
     let mut first = None;
     for _ in 0..20 {
         let tree = tree_of(&gpu, &mut work, &points, cube, 50);
-        lists.fmm(&gpu, &mut work, &tree, &tree, rule, Classes::new(rule.separation2)).unwrap();
+        lists
+            .fmm(&gpu, &mut work, &Space::open(cube.side), &tree, &tree, rule, Classes::new(rule.separation2))
+            .unwrap();
         let now = (tree.download().unwrap(), lists.download().unwrap());
         let first = first.get_or_insert_with(|| now.clone());
         assert!(*first == now);

@@ -3,8 +3,8 @@
 use fmm_cuda::gauss::view::LAYOUT as GAUSS;
 use fmm_cuda::geometry::view::LAYOUT as GEOMETRY;
 use fmm_cuda::planar::view::LAYOUT as PLANAR;
-use fmm_cuda::view::LAYOUT;
-use fmm_cuda::{MISSING, MODULES};
+use fmm_cuda::view::{BOX_LAYOUT, LAYOUT};
+use fmm_cuda::{MISSING, MODULES, SHORT_LAYOUT};
 
 /// Whether there are kernels to look at; a missing compiler fails where `NBODY_REQUIRE_NVCC` is 1.
 fn compiled() -> bool {
@@ -20,6 +20,8 @@ fn host_and_device_lay_structs_out_alike() {
     for (name, capability, text) in MODULES {
         // `.global .align 4 .b8 layout[72] = {0, 1, 0, 0, …};`, the zero bytes at the end left out, or `.u32 layout[18] = {…}`.
         let marks = [
+            (" box_layout[", BOX_LAYOUT),
+            (" short_layout[", SHORT_LAYOUT),
             (" geometry_layout[", GEOMETRY),
             (" planar_layout[", PLANAR),
             (" gauss_layout[", GAUSS),

@@ -5,8 +5,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use fmm_core::planar::{self, Blob, Kernel};
-use fmm_core::{Boundary, CpuExecutor, Error, Evaluation, Executor, Method, Precision, Settings, StageTimes, gauss};
-use fmm_cuda::{CudaExecutor, Gpu};
+use fmm_core::{CpuExecutor, Error, Evaluation, Executor, Method, Precision, Settings, StageTimes, gauss};
+use fmm_cuda::{Bath, CudaExecutor, Gpu, ShortRange};
 
 use crate::fault::Fault;
 
@@ -70,22 +70,9 @@ impl Device {
         if self == Device::Auto && plane && single { Device::Cpu } else { self }
     }
 
-    /// Where sums with the boundary of `settings` are done: over periodic images on the cores alone.
-    ///
-    /// # Errors
-    /// 69 for a GPU that is asked for all the same.
-    fn of_space(self, settings: &Settings) -> Result<Self, Fault> {
-        if settings.uniform.is_some() && !matches!(self, Device::Cuda(_)) {
-            return Ok(Device::Cpu);
-        }
-        match (settings.boundary, self) {
-            (Boundary::Open, device) => Ok(device),
-            (Boundary::Periodic(_), Device::Cuda(_)) => {
-                let why = "sums in a periodic box are on the cores alone; device auto or cpu";
-                Err(Fault::new(69, format!("device = {self}: {why}")))
-            }
-            (Boundary::Periodic(_), Device::Auto | Device::Cpu) => Ok(Device::Cpu),
-        }
+    /// The CPU in place of `auto` for trees of a given depth, which no GPU makes.
+    fn of_space(self, settings: &Settings) -> Device {
+        if settings.uniform.is_some() && self == Device::Auto { Device::Cpu } else { self }
     }
 
     /// The GPU that sums of so many pairs go to; `None` is the CPU. `note` hears why `auto` takes the CPU,
@@ -124,7 +111,7 @@ pub fn executor(
     quiet: bool,
 ) -> Result<Box<dyn Executor>, Fault> {
     let refused = |e: Error| Fault::new(65, e.to_string());
-    let gpu = device.of_space(settings)?.fitting(settings, plane.is_some()).resolve((n as f64).powi(2), tell(quiet))?;
+    let gpu = device.of_space(settings).fitting(settings, plane.is_some()).resolve((n as f64).powi(2), tell(quiet))?;
     let settings = settings.clone();
     gpu.iter().filter_map(compiled).for_each(tell(quiet));
     Ok(match (gpu, plane) {
@@ -132,6 +119,31 @@ pub fn executor(
         (Some(gpu), Some((k, blob))) => Box::new(CudaExecutor::in_plane(gpu, settings, k, blob).map_err(refused)?),
         (None, None) => Box::new(CpuExecutor::new(settings).map_err(refused)?),
         (None, Some((k, blob))) => Box::new(CpuExecutor::in_plane(settings, k, blob).map_err(refused)?),
+    })
+}
+
+/// An executor for the `n` ions of a periodic box, and whether it has their forces between neighbours and their bath already: on a GPU, where the ions
+/// then live. Unless `quiet`, stderr hears why `auto` takes the CPU.
+///
+/// # Errors
+/// Those of [`executor`].
+pub fn ion_executor(
+    device: Device,
+    settings: &Settings,
+    n: usize,
+    quiet: bool,
+    short_range: Option<ShortRange>,
+    bath: Option<(u64, Bath)>,
+) -> Result<(Box<dyn Executor>, bool), Fault> {
+    let refused = |e: Error| Fault::new(65, e.to_string());
+    let gpu = device.of_space(settings).resolve((n as f64).powi(2), tell(quiet))?;
+    gpu.iter().filter_map(compiled).for_each(tell(quiet));
+    Ok(match gpu {
+        Some(gpu) => {
+            let executor = CudaExecutor::new(gpu, settings.clone()).map_err(refused)?;
+            (Box::new(executor.with_short_range(short_range).with_bath(bath)), true)
+        }
+        None => (Box::new(CpuExecutor::new(settings.clone()).map_err(refused)?), false),
     })
 }
 
@@ -151,8 +163,7 @@ pub fn evaluate(
     fault: fn(Error) -> Fault,
 ) -> Result<(Evaluation, Device), Fault> {
     let pairs = sources.len() as f64 * targets.map_or(sources.len(), <[_]>::len) as f64;
-    let device = device.of_space(settings)?;
-    match device.resolve(pairs, tell(quiet))? {
+    match device.of_space(settings).resolve(pairs, tell(quiet))? {
         Some(gpu) => {
             compiled(&gpu).into_iter().for_each(tell(quiet));
             let place = Device::Cuda(gpu.description().ordinal);

@@ -45,6 +45,13 @@ impl Problem {
             strength_range: strengths.largest / strengths.smallest,
         }
     }
+
+    /// The same of bodies with images: the background pulls back, and what is left of the forces of a filled box is small beside their
+    /// errors.
+    pub fn in_box(self) -> Self {
+        let kind = if self.kind == Kind::Filling { Kind::Cancelling } else { self.kind };
+        Problem { kind, ..self }
+    }
 }
 
 /// What the choice depends on of all strengths.

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::evaluate::{Evaluation, Summed};
 use super::guard::{self, Sample};
-use crate::accuracy::{Kind, Problem};
+use crate::accuracy::Problem;
 use crate::boundary::{Moments, PeriodicBox};
 use crate::contract::Attempt;
 use crate::ewald::{self, At};
@@ -15,10 +15,7 @@ use crate::{Choice, Error, Method, Settings, Softening, Stage, StageTimes};
 /// What a choice depends on, for bodies in a box.
 pub fn problem(cell: &PeriodicBox, sources: &[[f64; 3]], strengths: &[f64], targets: usize) -> Problem {
     let cube = Cube { corner: [0.0; 3], side: cell.longest() };
-    let problem = Problem::of(&cell.wrap(sources), strengths, targets, &cube);
-    // The background pulls back: what is left of the forces of a filled box is small beside their errors.
-    let kind = if problem.kind == Kind::Filling { Kind::Cancelling } else { problem.kind };
-    Problem { kind, ..problem }
+    Problem::of(&cell.wrap(sources), strengths, targets, &cube).in_box()
 }
 
 /// A sum over all images, done with one choice after another.

@@ -76,6 +76,11 @@ impl<const D: usize> Classes<D> {
         self.radius.into_iter().max().unwrap_or(0)
     }
 
+    /// The largest offsets along the axes.
+    pub fn radii(&self) -> [i32; D] {
+        self.radius
+    }
+
     /// The sides of a cell over the longest: 1 for cubes.
     pub fn aspect(&self) -> [f64; D] {
         self.aspect

@@ -1,12 +1,12 @@
 //! Interaction lists on the device.
 
 use fmm_core::Error;
-use fmm_core::lists::{Classes, Csr, Lists, Pair, Rule};
+use fmm_core::lists::{Classes, Csr, Lists, Pair, Rule, Space, image_class};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::geometry::DeviceTree;
-use crate::geometry::view::{COUNTS, LISTS, ListsView, TARGETS, THREADS};
+use crate::geometry::view::{COUNTS, Image, LISTS, ListsView, TARGETS, THREADS};
 use crate::geometry::work::{Work, launch};
 
 /// Threads of a block of a treecode's walk: a warp walks, and one for each list places the rows.
@@ -62,14 +62,16 @@ pub struct DeviceLists {
 }
 
 impl DeviceLists {
-    /// The lists of a fast multipole method between two trees of the same root cube: those of [`Lists::fmm`].
+    /// The lists of a fast multipole method between two trees of the same root in `space`: those of [`Lists::fmm_in`].
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails.
+    #[expect(clippy::too_many_arguments, reason = "the ends of one traversal")]
     pub fn fmm(
         &mut self,
         gpu: &Gpu,
         work: &mut Work,
+        space: &Space<3>,
         targets: &DeviceTree,
         sources: &DeviceTree,
         rule: Rule,
@@ -78,7 +80,10 @@ impl DeviceLists {
         let levels = targets.level_start().windows(2);
         let widest = levels.map(|l| (l[1] - l[0]) as usize).max().unwrap_or(0);
         let launches = targets.level_start().len() - 1;
-        let guess = Guess { each: [190, 1, 1, 16], near: 32 * widest, launches };
+        // Every cell of a box has all its neighbours.
+        let near = if space.near.len() > 1 { 40 } else { 32 };
+        let guess = Guess { each: [190, 1, 1, near / 2], near: near * widest + space.near.len(), launches };
+        images(work, space)?;
         self.until_all_fit(gpu, work, targets, guess, |gpu, work, view| {
             let mut parents = 0;
             for (depth, level) in targets.level_start().windows(2).enumerate() {
@@ -101,8 +106,8 @@ impl DeviceLists {
                     rows: rows as u32,
                     parents,
                     depth: depth as u32,
-                    radius: classes.radius(),
-                    ..rule_of(rule, view)
+                    radius: classes.radii(),
+                    ..rule_of(rule, space, view)
                 };
                 // SAFETY: all arrays have the lengths that the view says.
                 unsafe { launch(gpu, "lists_fmm", tiles, THREADS, &view)? };
@@ -112,7 +117,7 @@ impl DeviceLists {
         })
     }
 
-    /// The lists of a treecode between two trees of the same root cube: those of [`Lists::treecode`].
+    /// The lists of a treecode between two trees of the same root in `space`: those of [`Lists::treecode_in`].
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails.
@@ -120,10 +125,12 @@ impl DeviceLists {
         &mut self,
         gpu: &Gpu,
         work: &mut Work,
+        space: &Space<3>,
         targets: &DeviceTree,
         sources: &DeviceTree,
         rule: Rule,
     ) -> Result<(), Error> {
+        images(work, space)?;
         let cells = targets.cells();
         let tiles = cells.div_ceil(TARGETS);
         let guess = Guess { each: [0, 200, 0, 30], near: 0, launches: 1 };
@@ -137,7 +144,7 @@ impl DeviceLists {
                 status,
                 epoch,
                 cells: cells as u32,
-                ..rule_of(rule, view)
+                ..rule_of(rule, space, view)
             };
             // SAFETY: all arrays have the lengths that the view says.
             unsafe { launch(gpu, "lists_walk", tiles, WALKERS, &view) }
@@ -191,8 +198,13 @@ impl DeviceLists {
                 total: work.total.pointer(),
                 status: cust::memory::DevicePointer::null(),
                 ticket,
+                images: work.images.pointer(),
                 point_separation2: 0.0,
                 min_distance: 0.0,
+                separation: 0.0,
+                diagonal: 0.0,
+                sides: [0.0; 3],
+                aspect: [1.0; 3],
                 m2l_min_pairs: 0,
                 m2p_min_bodies: 0,
                 p2l_min_bodies: 0,
@@ -201,10 +213,12 @@ impl DeviceLists {
                 cells: 0,
                 parents: 0,
                 depth: 0,
-                radius: 0,
+                radius: [0; 3],
                 separation2: 0,
                 last: cells as u32,
                 rows: TARGETS as u32,
+                image_count: work.images.len() as u32,
+                unused: 0,
             };
             traverse(gpu, work, view)?;
             work.mark(gpu, "read back")?;
@@ -263,11 +277,27 @@ impl DeviceLists {
     }
 }
 
-/// The view with the rule in it.
-fn rule_of(rule: Rule, view: ListsView) -> ListsView {
+/// Copies the images that lists know, if they are others than the last time.
+fn images(work: &mut Work, space: &Space<3>) -> Result<(), Error> {
+    let all: Vec<Image> = space.near.iter().map(|&offset| Image { offset, class: image_class(offset) }).collect();
+    if work.known != all {
+        work.images.upload(&all)?;
+        work.known = all;
+    }
+    Ok(())
+}
+
+/// The view with the rule and the space in it.
+fn rule_of(rule: Rule, space: &Space<3>, view: ListsView) -> ListsView {
+    let (aspect, stretch) = (space.aspect(), space.stretch());
+    let cubes = aspect == [1.0; 3];
     ListsView {
-        separation2: rule.separation2.ceil() as i32,
-        point_separation2: rule.point_separation2,
+        separation2: if cubes { rule.separation2.ceil() as i32 } else { 0 },
+        separation: rule.separation2 * stretch,
+        point_separation2: rule.point_separation2 * stretch,
+        diagonal: (stretch * 3.0).sqrt(),
+        sides: if space.near.len() > 1 { space.sides } else { [0.0; 3] },
+        aspect,
         min_distance: rule.min_distance,
         m2l_min_pairs: rule.m2l_min_pairs as u64,
         m2p_min_bodies: rule.m2p_min_bodies as u64,

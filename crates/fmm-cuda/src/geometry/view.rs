@@ -200,14 +200,26 @@ pub struct CellsView {
 
 /// A source cell that a target cell has not yet dealt with.
 #[derive(Debug, Clone, Copy, Default, DeviceCopy)]
-#[repr(C)]
+#[repr(C, align(16))]
 pub struct Near {
     /// Source cell.
     pub source: u32,
+    /// Which image of it.
+    pub image: u32,
     /// Between cells of one level.
     pub offset: [i16; 3],
     /// 1: all bodies meet directly, whatever the levels below would allow.
     pub direct: u16,
+}
+
+/// An image of the root.
+#[derive(Debug, Clone, Copy, Default, PartialEq, DeviceCopy)]
+#[repr(C)]
+pub struct Image {
+    /// Its place in units of the sides.
+    pub offset: [i32; 3],
+    /// See [`fmm_core::lists::image_class`].
+    pub class: u32,
 }
 
 /// One level of the traversal.
@@ -238,10 +250,20 @@ pub struct ListsView {
     pub status: DevicePointer<u64>,
     /// `[levels]`
     pub ticket: DevicePointer<u32>,
-    /// Of the rule.
+    /// Those of the root that lists know. `[image_count]`
+    pub images: DevicePointer<Image>,
+    /// Of the rule, for cells of this shape.
     pub point_separation2: f64,
     /// Of the rule.
     pub min_distance: f64,
+    /// Of the rule, for cells that are no cubes.
+    pub separation: f64,
+    /// Of a cell, in longest sides.
+    pub diagonal: f64,
+    /// Of the periodic box, or 0.
+    pub sides: [f64; 3],
+    /// The sides of a cell over the longest.
+    pub aspect: [f64; 3],
     /// Of the rule.
     pub m2l_min_pairs: u64,
     /// Of the rule.
@@ -258,14 +280,18 @@ pub struct ListsView {
     pub parents: u32,
     /// Number of the level.
     pub depth: u32,
-    /// The largest offset of a class along an axis.
-    pub radius: i32,
-    /// Of the rule, rounded up: it is compared with whole numbers.
+    /// The largest offsets of a class along the axes.
+    pub radius: [i32; 3],
+    /// Of the rule, rounded up: it is compared with whole numbers. 0: cells are no cubes.
     pub separation2: i32,
     /// One past the last cell of the tree.
     pub last: u32,
     /// Targets of a block, at most [`TARGETS`].
     pub rows: u32,
+    /// Number of images.
+    pub image_count: u32,
+    /// Fills the last word.
+    pub unused: u32,
 }
 
 /// What `geometry_layout` in `kernels/geometry.cuh` must hold.
@@ -298,10 +324,13 @@ pub const LAYOUT: &[usize] = &{
         size_of::<CellsView>(),
         size_of::<[u32; 2]>(),
         size_of::<Near>(),
+        size_of::<Image>(),
         size_of::<ListsView>(),
         offset_of!(ListsView, near),
         offset_of!(ListsView, point_separation2),
         offset_of!(ListsView, epoch),
         offset_of!(ListsView, last),
+        offset_of!(ListsView, sides),
+        offset_of!(ListsView, image_count),
     ]
 };

@@ -6,7 +6,7 @@ use fmm_core::Error;
 
 use crate::buffer::Buffer;
 use crate::error::device as told;
-use crate::geometry::view::{Near, RADIX, SORT_TILE};
+use crate::geometry::view::{Image, Near, RADIX, SORT_TILE};
 use crate::{Gpu, kernels};
 
 /// Launches that words of `kernels/scan.cuh` tell apart.
@@ -26,6 +26,9 @@ pub struct Work {
     pub(super) total: Buffer<u64>,
     pub(super) near: [Buffer<Near>; 2],
     pub(super) near_start: [Buffer<u64>; 2],
+    pub(super) images: Buffer<Image>,
+    /// What `images` holds.
+    pub(super) known: Vec<Image>,
     ticket: Buffer<u32>,
     status: Buffer<u64>,
     epoch: u64,

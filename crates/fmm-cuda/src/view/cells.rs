@@ -70,6 +70,8 @@ pub struct FarView {
     pub coefficients: DevicePointer<u8>,
     /// `[targets]`
     pub sums: DevicePointer<Sum>,
+    /// Of the periodic box, or 0.
+    pub sides: [f64; 3],
     /// Number of cells that have work.
     pub count: u32,
     /// Order of the expansions.
@@ -258,6 +260,8 @@ pub struct NearView {
     pub smooth_below: f64,
     /// In half sides of the leaf; 0: never too close.
     pub closest: f64,
+    /// Of the periodic box, or 0.
+    pub sides: [f64; 3],
     /// Number of tasks.
     pub count: u32,
     /// 1: targets are the sources, and none sees itself.

@@ -36,6 +36,8 @@ pub struct ShareView {
     pub target: DevicePointer<u32>,
     /// `[capacity]`
     pub share: DevicePointer<f64>,
+    /// Of the periodic box, or 0.
+    pub sides: [f64; 3],
     /// Leaves of the sample.
     pub count: u32,
     /// Of the sample in the leaves.
@@ -46,8 +48,8 @@ pub struct ShareView {
     pub order: u32,
     /// Bodies that there is room for.
     pub capacity: u32,
-    /// Fills the last word.
-    pub unused: u32,
+    /// Whether the root's local expansion counts: 0: no; 1: with all below it; 2: it alone.
+    pub root: u32,
 }
 
 /// Direct sums at a sample of targets, for the guard.
@@ -92,4 +94,31 @@ pub struct GuardView {
     pub capacity: u32,
     /// Numbers from one target to the next.
     pub stride: u32,
+}
+
+impl Default for GuardView {
+    /// Nothing of nothing.
+    fn default() -> Self {
+        GuardView {
+            sources: DevicePointer::null(),
+            position: DevicePointer::null(),
+            field: DevicePointer::null(),
+            shared: DevicePointer::null(),
+            share_target: DevicePointer::null(),
+            share: DevicePointer::null(),
+            picked: DevicePointer::null(),
+            weight: DevicePointer::null(),
+            partial: DevicePointer::null(),
+            out: DevicePointer::null(),
+            softening: 0.0,
+            unit: 1.0,
+            scale: 1.0,
+            n: 0,
+            all: 0,
+            targets: 0,
+            parts: 1,
+            capacity: 0,
+            stride: 3,
+        }
+    }
 }

@@ -5,11 +5,13 @@ mod bodies;
 mod cells;
 mod guard;
 mod peak;
+mod periodic;
 
 pub use bodies::*;
 pub use cells::*;
 pub use guard::*;
 pub use peak::*;
+pub use periodic::*;
 
 /// Bodies that one block reads at once, and threads of a block.
 pub const TILE: usize = 256;

@@ -4,6 +4,7 @@
 //! ions are told by the sign of their charge; unlike ones have the mean of σ and the geometric mean of ε (Lorentz & Berthelot).
 
 use fmm_core::Beside;
+use fmm_cuda::ShortRange;
 use rayon::prelude::*;
 
 use crate::diagnostics::blocked_sums;
@@ -66,6 +67,15 @@ impl Cells {
 }
 
 impl LennardJones {
+    /// The same for a GPU, in units in which Coulomb's constant is `constant`.
+    pub fn on_device(&self, constant: f64) -> ShortRange {
+        let kinds = std::array::from_fn(|k| {
+            let Pair { sigma2, epsilon, end, .. } = Pair::new(self, k / 2, k % 2);
+            [sigma2, epsilon, end[0], end[1]]
+        });
+        ShortRange { kinds, cutoff: self.cutoff, per_charge: 1.0 / constant }
+    }
+
     /// The force on each particle, and energy and virial of all pairs.
     pub fn sums(&self, side: [f64; 3], position: &[[f64; 3]], charge: &[f64]) -> (Vec<[f64; 3]>, Beside) {
         let cells = Cells::new(side, self.cutoff, position);

@@ -11,9 +11,30 @@ use rayon::prelude::*;
 pub use bath::{Bath, Kind};
 pub use lennard_jones::LennardJones;
 
+use crate::device;
+use crate::fault::Fault;
 use crate::scenario::Scenario;
 
 impl Scenario {
+    /// The executor of a run of `n` particles with all that acts on them, on the device that the scenario asks for. `mass` is that of each.
+    ///
+    /// # Errors
+    /// Those of [`device::executor`].
+    pub fn executor(&self, n: usize, mass: &[f64], quiet: bool) -> Result<Box<dyn Executor>, Fault> {
+        let molecular = self.short_range.is_some() || self.bath.is_some();
+        if !molecular || self.settings.boundary.periodic().is_none() || self.external.is_some() {
+            let executor = device::executor(self.device, &self.settings, self.log_kernel(), n, quiet)?;
+            return Ok(self.with_molecular(self.with_external(executor), mass));
+        }
+        let short_range = self.short_range.map(|pairs| pairs.on_device(self.constant()));
+        let bath = self.bath.map(|bath| -> (u64, fmm_cuda::Bath) {
+            let (seed, mass) = (self.seed, mass.to_vec());
+            (bath.last, Box::new(move |step, h, velocity| bath.exchange(seed, step, h, &mass, velocity)))
+        });
+        let (executor, whole) = device::ion_executor(self.device, &self.settings, n, quiet, short_range, bath)?;
+        Ok(if whole { executor } else { self.with_molecular(executor, mass) })
+    }
+
     /// Adds short-range forces and the bath to an executor; returns it as it is where there are none.
     ///
     /// `mass` is that of each particle.

@@ -91,14 +91,7 @@ impl<'a> Simulation<'a> {
     /// Hands the particles to the solver.
     pub fn new(start: Start, options: &'a Options, threads: usize) -> Result<Self, Fault> {
         let Start { scenario, initial, directory, resumed } = start;
-        let executor = crate::device::executor(
-            scenario.device,
-            &scenario.settings,
-            scenario.log_kernel(),
-            initial.len(),
-            options.quiet || options.json,
-        )?;
-        let mut executor = scenario.with_molecular(scenario.with_external(executor), &initial.mass);
+        let mut executor = scenario.executor(initial.len(), &initial.mass, options.quiet || options.json)?;
         let particles = initial.particles(scenario.law, scenario.signed_constant());
         executor
             .upload(&particles)
