@@ -92,7 +92,7 @@ struct Run {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1 << 52))]
     steps: Option<u64>,
     /// Stop with a checkpoint before this much wall time is over, for example 11h50m; exit code 75
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     max_wall: Option<Duration>,
     /// Tell what the run would need, and run nothing
     #[arg(long, conflicts_with = "resume")]
@@ -183,4 +183,9 @@ fn tell(fault: &Fault) {
     let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     // Nobody is left to tell where even this fails.
     let _ = std::io::stderr().write_all(fault.render(color).as_bytes());
+}
+
+/// A length of time, as 90s, 30min or "2h 15min".
+fn duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|e| format!("{e}; allowed: a length of time, for example 90s, 30min or 2h"))
 }

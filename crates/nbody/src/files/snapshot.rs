@@ -24,6 +24,12 @@ pub struct Units {
     pub velocity_cm_per_s: f64,
 }
 
+impl std::fmt::Display for Units {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} cm, {} g and {} cm/s", self.length_cm, self.mass_g, self.velocity_cm_per_s)
+    }
+}
+
 impl Default for Units {
     fn default() -> Self {
         Units { length_cm: 1.0, mass_g: 1.0, velocity_cm_per_s: 1.0 }

@@ -49,7 +49,7 @@ fn own_snapshot(path: &Path, scenario: &Scenario) -> Result<Initial, Fault> {
     let units = scenario.units.snapshot();
     if s.units != units {
         let what = format!(
-            "its units are {:?}, the scenario's {units:?}; choose the units.system that it was written in",
+            "its units are {}, the scenario's {units}; choose the units.system that it was written in",
             s.units
         );
         return Err(wrong(path, what));

@@ -281,8 +281,8 @@ impl<'a> Simulation<'a> {
                  the range of numbers"
             ),
             _ => format!(
-                "stopped at step {step}, time {time}: {error}; the files up to the step before are complete. {range}a \
-                 smaller time.dt or a softening keep close encounters finite"
+                "stopped at step {step}, time {time}: {error}; the files up to the step before are complete; \
+                 {range}a smaller time.dt or a softening keep close encounters finite"
             ),
         };
         Fault::new(70, line)

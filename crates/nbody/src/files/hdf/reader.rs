@@ -287,7 +287,11 @@ impl Reader {
                 Filter::Deflate(_) => (ratio, may_skip) = (DEFLATE_RATIO, 1 << i),
                 Filter::Shuffle | Filter::Fletcher32 => {}
                 other => {
-                    let what = format!("{place} uses the filter {other:?}; repack it with deflate, or without filters");
+                    let name = match other {
+                        Filter::User(number, _) => format!("number {number}"),
+                        known => format!("{known:?}"),
+                    };
+                    let what = format!("{place} uses the filter {name}; repack it with deflate, or without filters");
                     return Err(self.error(what));
                 }
             }
