@@ -1,8 +1,10 @@
 //! The kernels' text, without a GPU: the structs are the host's, and every kernel is there.
 
+use fmm_core::grid::Green;
 use fmm_cuda::gauss::view::LAYOUT as GAUSS;
 use fmm_cuda::geometry::view::LAYOUT as GEOMETRY;
 use fmm_cuda::grid::view::LAYOUT as GRID;
+use fmm_cuda::grid::workload::direct_instructions;
 use fmm_cuda::planar::view::LAYOUT as PLANAR;
 use fmm_cuda::view::{BOX_LAYOUT, LAYOUT};
 use fmm_cuda::{MISSING, MODULES, SHORT_LAYOUT};
@@ -43,6 +45,14 @@ fn host_and_device_lay_structs_out_alike() {
         assert_eq!(found, expected, "{name}.{capability}");
     }
     assert_eq!(compiled(), !MODULES.is_empty());
+}
+
+/// The bound of direct sums on grids, which `docs/performance.md` names: 19 a pair, and eight for the eight points of a column.
+#[test]
+fn direct_sums_on_grids_have_their_instructions() {
+    let counted = [Green::Regularised, Green::Singular].map(direct_instructions);
+    let expected = if compiled() { [Some(20.0), Some(17.0)] } else { [None, None] };
+    assert_eq!(counted, expected);
 }
 
 #[test]

@@ -135,7 +135,11 @@ fn what_means_nothing_to_a_grid_is_refused() {
     for (arguments, exit, words) in [
         (&["--steps", "3"][..], 2, "--steps"),
         (&["--resume", "out"], 2, "--resume"),
-        (&["--device", "cuda"], 69, "on the cores alone"),
+        (&["--device", "cuda:99"], 69, "device = cuda:99: "),
+        (&["--device", "hybrid:99"], 69, "device = hybrid:99: "),
+        (&["--device", "both"], 2, "hybrid:N"),
+        (&["--set", "solver.device=both"], 65, "hybrid:N"),
+        (&["--set", "solver.split=-1"], 65, "solver.split"),
         (&["--set", "grid.n=20"], 65, "grid.n = 20 is no multiple of 16"),
         (&["--set", "grid.finest=96", "--set", "grid.coarsest=32"], 65, "is not grid.coarsest = 32 doubled"),
         (&["--set", "grid.compression=31"], 65, "grid.compression is above grid.refinement"),

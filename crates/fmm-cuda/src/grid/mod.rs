@@ -4,11 +4,13 @@
 //! - [`tasks`]: how the sums of bricks are cut, which depends on the lists alone.
 //! - [`sums`]: the kernels and the way of the data; cells travel while their tree is built, and sums come back while others are made.
 //! - [`balance`]: which nodes act directly, so that device and cores end together.
+//! - [`workload`]: the least that the sums can take.
 
 pub mod balance;
 pub mod sums;
 pub mod tasks;
 pub mod view;
+pub mod workload;
 
 use cust::context::CurrentContext;
 use fmm_core::grid::far::Expansions;
