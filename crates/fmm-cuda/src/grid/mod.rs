@@ -19,6 +19,7 @@ use fmm_core::grid::plan::{BRICKS, Lists};
 use fmm_core::grid::sources::{Cells, Sources};
 use fmm_core::grid::{Grid, Solution, Solve, Solver};
 use fmm_core::{Error, Stage, StageTimes};
+use rayon::prelude::*;
 
 use crate::Gpu;
 use crate::error::device as told;
@@ -42,6 +43,8 @@ pub struct CudaSolver {
     solver: Solver,
     expanding: Expanding,
     rates: Option<Rates>,
+    /// Sums of expansions by the cores, kept from one solution to the next: new memory would be as slow as they are.
+    far: Vec<f64>,
 }
 
 impl CudaSolver {
@@ -52,7 +55,17 @@ impl CudaSolver {
     /// Those of [`Solver::check`]; [`Error::Device`] if the driver fails.
     pub fn new(gpu: Gpu, solver: Solver, expanding: Expanding) -> Result<Self, Error> {
         solver.check()?;
-        Ok(CudaSolver { sums: Sums::new(&gpu)?, gpu, solver, expanding, rates: None })
+        Ok(CudaSolver { sums: Sums::new(&gpu)?, gpu, solver, expanding, rates: None, far: vec![] })
+    }
+
+    /// Other settings from now on.
+    ///
+    /// # Errors
+    /// Those of [`Solver::check`].
+    pub fn configure(&mut self, solver: Solver, expanding: Expanding) -> Result<(), Error> {
+        solver.check()?;
+        (self.solver, self.expanding, self.rates) = (solver, expanding, None);
+        Ok(())
     }
 
     /// The device.
@@ -104,28 +117,32 @@ impl Solve for CudaSolver {
             (sources, send.join())
         });
         sent.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        if self.expanding == Expanding::Cores && solver.split.is_none() && solver.theta > 0.0 && !sources.is_empty() {
-            times.time(Stage::Lists, || self.split(grid, &sources))?;
-        }
+        let chooses =
+            self.expanding == Expanding::Cores && solver.split.is_none() && solver.theta > 0.0 && !sources.is_empty();
+        let lists = times.time(Stage::Lists, || {
+            if chooses {
+                self.split(grid, &sources)?;
+            }
+            Ok::<Lists, Error>(Lists::new(grid, &sources, self.solver.rule()))
+        })?;
         let solver = self.solver;
-        let lists = times.time_more(Stage::Lists, || Lists::new(grid, &sources, solver.rule()));
-        let mut far = vec![];
         if self.expanding == Expanding::Cores {
             self.sums.take(&self.gpu, &sources, &lists, None)?;
             let clock = self.sums.begin(&self.gpu, solver.green)?;
-            if !lists.far.is_empty() {
-                far = vec![0.0; grid.blocks().len() * BRICKS * SUMS];
-                solver.expand(grid, &sources, &lists, &mut far, times);
-            }
+            let len = if lists.far.is_empty() { 0 } else { grid.blocks().len() * BRICKS * SUMS };
+            self.far.par_chunks_mut(SUMS).for_each(|sums| sums.fill(0.0));
+            self.far.resize(len, 0.0);
+            solver.expand(grid, &sources, &lists, &mut self.far, times);
             self.sums.finish(clock, times)?;
         } else {
+            self.far.clear();
             let expansions = (!lists.far.is_empty()).then(|| Expansions::<f64>::new(&sources, solver.order, times));
             let expansions = expansions.as_ref().map(|e| (e, solver.order));
             self.sums.take(&self.gpu, &sources, &lists, expansions)?;
             let clock = self.sums.begin(&self.gpu, solver.green)?;
             self.sums.finish(clock, times)?;
         }
-        let parts = |b: usize| [self.sums.of(b), far.get(b * SUMS..(b + 1) * SUMS).unwrap_or(&[])];
+        let parts = |b: usize| [self.sums.of(b), self.far.get(b * SUMS..(b + 1) * SUMS).unwrap_or(&[])];
         Ok(solver.assemble(grid, vorticity, (&sources, &lists), parts, times))
     }
 }

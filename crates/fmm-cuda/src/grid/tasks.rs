@@ -143,11 +143,11 @@ mod tests {
 
     #[test]
     fn every_source_is_met_once_whatever_the_cut() {
-        let rings = Rings(vec![Ring::of_paper([0.5; 3], [0.0, 0.0, 1.0], 0.25)]);
-        let grid = Grid::uniform([0.0; 3], 1.0, 3);
-        let sources = Sources::new(&grid, &grid.sample(&rings), Green::Regularised, 32);
-        assert!(sources.len() > 2 * FEWEST, "{}", sources.len());
-        for (theta, cut) in [(0.0, true), (0.5, false)] {
+        for (theta, radius, cut) in [(0.0, 0.25, true), (0.5, 0.25, true), (0.5, 0.1, false)] {
+            let rings = Rings(vec![Ring::of_paper([0.5; 3], [0.0, 0.0, 1.0], radius)]);
+            let grid = Grid::uniform([0.0; 3], 1.0, 3);
+            let sources = Sources::new(&grid, &grid.sample(&rings), Green::Regularised, 32);
+            assert_eq!(sources.len() > 2 * FEWEST, cut, "{}", sources.len());
             let lists = Lists::new(&grid, &sources, Solver { theta, ..Solver::default() }.rule());
             let tasks = Tasks::new(&lists, &sources, true);
             let bricks = grid.blocks().len() * 8;

@@ -189,8 +189,10 @@ fn solve(t: &Tree, context: &mut Context) -> Result<Option<Record>, Fault> {
         }
         let (precision, work) = (solver.summed_in(), solution.work);
         let lanes = if precision == Precision::F32 { f32::WIDTH } else { f64::WIDTH };
-        // Multiply-adds are two operations a lane.
-        let rate = peak(precision, limits.limits.budget.min(0.05)) / (2 * lanes) as f64 * t.threads as f64;
+        // Multiply-adds are two operations a lane. Of all threads at once: they may share cores, and cores their power.
+        let brief = limits.limits.budget.min(0.05);
+        let all: f64 = rayon::broadcast(|_| peak(precision, brief)).iter().sum();
+        let rate = all / (2 * lanes) as f64;
         let counted = Instructions::of(solver.green, solver.order, precision);
         let share = |units: u64, each: f64, stage: Stage| units as f64 * each / rate / times.seconds(stage);
         let indirect = share(work.indirect, counted.indirect, Stage::M2P);
