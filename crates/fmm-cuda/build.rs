@@ -17,6 +17,8 @@ const MODULES: &[(&str, bool)] = &[
     ("gauss_boxes", false),
     ("gauss_near", true),
     ("gauss_series", true),
+    ("grid_far", true),
+    ("grid_near", true),
     ("guard", true),
     ("lists", false),
     ("m2l", true),

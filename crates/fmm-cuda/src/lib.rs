@@ -28,6 +28,7 @@ mod fragments;
 mod frozen;
 pub mod gauss;
 pub mod geometry;
+pub mod grid;
 mod guard;
 mod inputs;
 mod kernels;

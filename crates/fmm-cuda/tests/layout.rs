@@ -1,7 +1,10 @@
 //! The kernels' text, without a GPU: the structs are the host's, and every kernel is there.
 
+use fmm_core::grid::Green;
 use fmm_cuda::gauss::view::LAYOUT as GAUSS;
 use fmm_cuda::geometry::view::LAYOUT as GEOMETRY;
+use fmm_cuda::grid::view::LAYOUT as GRID;
+use fmm_cuda::grid::workload::direct_instructions;
 use fmm_cuda::planar::view::LAYOUT as PLANAR;
 use fmm_cuda::view::{BOX_LAYOUT, LAYOUT};
 use fmm_cuda::{MISSING, MODULES, SHORT_LAYOUT};
@@ -25,6 +28,7 @@ fn host_and_device_lay_structs_out_alike() {
             (" geometry_layout[", GEOMETRY),
             (" planar_layout[", PLANAR),
             (" gauss_layout[", GAUSS),
+            (" grid_layout[", GRID),
             (" layout[", LAYOUT),
         ];
         let (mark, expected) = *marks.iter().find(|(mark, _)| text.contains(mark)).expect("a layout");
@@ -41,6 +45,14 @@ fn host_and_device_lay_structs_out_alike() {
         assert_eq!(found, expected, "{name}.{capability}");
     }
     assert_eq!(compiled(), !MODULES.is_empty());
+}
+
+/// The bound of direct sums on grids, which `docs/performance.md` names: 19 a pair, and eight for the eight points of a column.
+#[test]
+fn direct_sums_on_grids_have_their_instructions() {
+    let counted = [Green::Regularised, Green::Singular].map(direct_instructions);
+    let expected = if compiled() { [Some(20.0), Some(17.0)] } else { [None, None] };
+    assert_eq!(counted, expected);
 }
 
 #[test]
@@ -158,6 +170,7 @@ fn every_kernel_is_there_for_every_capability() {
     {
         names.extend(["", "_slope"].map(|slope| format!("gauss_{operator}{slope}")));
     }
+    names.extend(["sort", "p2p_singular", "p2p_regularised", "join", "m2p"].map(|step| format!("grid_{step}")));
     for blob in ["point", "algebraic", "gaussian"] {
         names.extend(["log", "real", "complex"].map(|pairs| format!("planar_p2p_{pairs}_{blob}")));
         names.extend(["log", "harmonic"].map(|kernel| format!("planar_all_{kernel}_{blob}")));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::device::Device;
+use crate::device::grid::Place;
 use crate::fault::Fault;
 #[cfg(unix)]
 use crate::files::probe;
@@ -100,9 +100,9 @@ struct Run {
     /// Tell what happens as one JSON object a line on stdout
     #[arg(long)]
     json: bool,
-    /// Where forces are summed, instead of solver.device: auto, cpu, cuda, or cuda:N
+    /// Where forces are summed, instead of solver.device: auto, cpu, cuda, or cuda:N; with a [grid] also hybrid or hybrid:N
     #[arg(long, value_name = "DEVICE")]
-    device: Option<Device>,
+    device: Option<Place>,
     /// Worker threads, 1 to 1024 [default: all cores]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,

@@ -1,5 +1,7 @@
 //! Where forces are summed: the cores of this machine or a GPU.
 
+pub mod grid;
+
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -78,10 +80,15 @@ impl Device {
     /// The GPU that sums of so many pairs go to; `None` is the CPU. `note` hears why `auto` takes the CPU,
     /// but not that there are too few pairs.
     fn resolve(self, pairs: f64, note: impl FnOnce(String)) -> Result<Option<Gpu>, Fault> {
+        self.resolve_as(&self.to_string(), pairs, note)
+    }
+
+    /// The same where the device was asked for by another name.
+    fn resolve_as(self, name: &str, pairs: f64, note: impl FnOnce(String)) -> Result<Option<Gpu>, Fault> {
         match self {
             Device::Cpu => Ok(None),
             Device::Cuda(n) => Gpu::open(n).map(Some).map_err(|why| {
-                let line = format!("device = {self}: {why}; device auto or cpu runs on the cores of this machine");
+                let line = format!("device = {name}: {why}; device auto or cpu runs on the cores of this machine");
                 Fault::new(69, line)
             }),
             Device::Auto => {

@@ -158,7 +158,8 @@ fn the_poisson_solver_is_measured_beside_a_convolution() {
     let preset = "n = 64\nsmallest = 32\ntolerances = [1e-3]\nsets = [\"uniform\"]\norders = [4]\nthetas = [0.5, 0.8]\n\
                   leaves = [256]\nsamples = 1\nbudget = 0.05\n";
     fs::write(folder.path().join("toy.toml"), preset).unwrap();
-    let text = ok(folder.path(), &["bench", "poisson", "--config", "toy.toml", "--quiet", "--out", "out"]);
+    let text =
+        ok(folder.path(), &["bench", "poisson", "--config", "toy.toml", "--device", "cpu", "--quiet", "--out", "out"]);
     assert!(text.contains("vector instructions that") && text.contains("Hockney's convolution"), "{text}");
     let records = records(&folder.path().join("out/poisson.jsonl"));
     assert_eq!(records.len(), 5, "{:?}", cases(&records));
@@ -180,8 +181,12 @@ fn the_poisson_solver_is_measured_beside_a_convolution() {
     for name in ["poisson-stages", "poisson-theta", "poisson-rival"] {
         assert!(fs::read_to_string(folder.path().join(format!("out/{name}.svg"))).unwrap().contains("nbody 0"));
     }
-    for (arguments, exit) in [(&["--n", "100"][..], 2), (&["--device", "cuda"], 2)] {
-        fails(folder.path(), &[&["bench", "poisson", "--out", "other"], arguments].concat(), exit);
+    for (arguments, exit) in [(&["--n", "100"][..], 2), (&["--device", "cuda:99"], 69)] {
+        fails(
+            folder.path(),
+            &[&["bench", "poisson", "--config", "toy.toml", "--out", "other"], arguments].concat(),
+            exit,
+        );
     }
 }
 

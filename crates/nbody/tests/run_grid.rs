@@ -135,7 +135,11 @@ fn what_means_nothing_to_a_grid_is_refused() {
     for (arguments, exit, words) in [
         (&["--steps", "3"][..], 2, "--steps"),
         (&["--resume", "out"], 2, "--resume"),
-        (&["--device", "cuda"], 69, "on the cores alone"),
+        (&["--device", "cuda:99"], 69, "device = cuda:99: "),
+        (&["--device", "hybrid:99"], 69, "device = hybrid:99: "),
+        (&["--device", "both"], 2, "hybrid:N"),
+        (&["--set", "solver.device=both"], 65, "hybrid:N"),
+        (&["--set", "solver.split=-1"], 65, "solver.split"),
         (&["--set", "grid.n=20"], 65, "grid.n = 20 is no multiple of 16"),
         (&["--set", "grid.finest=96", "--set", "grid.coarsest=32"], 65, "is not grid.coarsest = 32 doubled"),
         (&["--set", "grid.compression=31"], 65, "grid.compression is above grid.refinement"),
@@ -154,6 +158,36 @@ fn what_means_nothing_to_a_grid_is_refused() {
     let dry = folder.case(&["--dry-run"]);
     assert!(code(&dry) == 0 && String::from_utf8_lossy(&dry.stdout).contains("# Nothing was run."), "{}", stderr(&dry));
     assert!(!folder.path("out").exists());
+}
+
+#[test]
+fn a_split_that_was_chosen_is_told_and_taken_back() {
+    // Without a GPU the test says so aloud and passes, or fails where `NBODY_REQUIRE_GPU` is 1.
+    if let Err(why) = fmm_cuda::Gpu::open(0) {
+        assert!(std::env::var("NBODY_REQUIRE_GPU").as_deref() != Ok("1"), "NBODY_REQUIRE_GPU = 1, and {why}");
+        eprintln!("skipped: no device ({why})");
+        return;
+    }
+    let folder = Folder::new(RINGS);
+    let out = folder.case(&[&aside()[..], &["--device", "hybrid"]].concat());
+    assert_eq!(code(&out), 0, "{}", stderr(&out));
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(text.contains("direct sums on GPU 0 in f64, expansions on the cores; nodes of fewer than"), "{text}");
+    let run = json(&folder, "out/run.json");
+    assert_eq!(run["solver"]["device"], "hybrid:0");
+    let again = folder.run(&["out/scenario.resolved.toml", "-q", "--out", "again", "--threads", "1"]);
+    assert_eq!(code(&again), 0, "{}", stderr(&again));
+    assert_eq!(json(&folder, "again/run.json")["solver"]["split"], run["solver"]["split"]);
+    let [a, b] = ["out", "again"].map(|d| std::fs::read(folder.path(&format!("{d}/grid_000000.csv"))).unwrap());
+    assert!(a == b, "not the same bits");
+    for device in ["cpu", "cuda"] {
+        let out = folder.case(&[&aside()[..], &["-q", "--out", device, "--device", device]].concat());
+        assert_eq!(code(&out), 0, "{}", stderr(&out));
+        for field in ["stream", "velocity"] {
+            let ratio = error(&json(&folder, &format!("{device}/run.json")), field) / error(&run, field);
+            assert!((0.999..1.001).contains(&ratio), "{device} {field}: {ratio}");
+        }
+    }
 }
 
 /// Both VTKs find in every cell what the table says.

@@ -40,7 +40,7 @@ pub struct Expansions<T> {
 }
 
 /// Numbers of a node: six weights a harmonic of degree 0 to p, three of degree p + 1.
-fn weights_len(order: usize) -> usize {
+pub fn weights_len(order: usize) -> usize {
     6 * (order + 1) * (order + 1) + 3 * (2 * order + 3)
 }
 
@@ -73,6 +73,22 @@ impl<T: Real> Expansions<T> {
             let (diagonal, steps) = factors(order);
             Expansions { order, diagonal, steps, weights, half }
         })
+    }
+
+    /// The weights of all nodes: of one node after the other, six of each harmonic of degree up to p and three of those of degree p + 1, in units of
+    /// half the side of the root; order by order, in each degree by degree, real part first.
+    pub fn weights(&self) -> &[T] {
+        &self.weights
+    }
+
+    /// The factors of the recurrences: for I_m^m one each, and two for each step in the degree, in the order of the weights.
+    pub fn factors(&self) -> (&[T], &[[T; 2]]) {
+        (&self.diagonal, &self.steps)
+    }
+
+    /// Half the side of each node.
+    pub fn half(&self) -> &[f64] {
+        &self.half
     }
 
     /// One node of no strength.

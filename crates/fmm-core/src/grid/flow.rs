@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 
 use super::blocks::{BLOCK, Block, CELLS, Grid, split};
-use super::poisson::{Solution, Solver};
+use super::poisson::{Solution, Solve};
 use super::remesh::{Lattice, Placed, padded, stretching};
 use super::vorticity::Vorticity;
 use crate::{Error, StageTimes};
@@ -39,7 +39,6 @@ impl Scheme {
 #[derive(Debug, Clone)]
 pub struct Flow {
     lattice: Lattice,
-    solver: Solver,
     scheme: Scheme,
     cutoff: f64,
     grid: Grid,
@@ -71,14 +70,8 @@ impl Flow {
     /// step.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for vorticity at the faces of the domain, and those of [`Solver::check`].
-    pub fn new(
-        lattice: Lattice,
-        vorticity: &dyn Vorticity,
-        solver: Solver,
-        (scheme, cutoff): (Scheme, f64),
-    ) -> Result<Self, Error> {
-        solver.check()?;
+    /// [`Error::Unsupported`] for vorticity at the faces of the domain.
+    pub fn new(lattice: Lattice, vorticity: &dyn Vorticity, (scheme, cutoff): (Scheme, f64)) -> Result<Self, Error> {
         let base = lattice.base;
         let all = (0..base.pow(3)).into_par_iter().map(|n| {
             let block = Block { level: 0, index: [n % base, n / base % base, n / (base * base)] };
@@ -93,7 +86,7 @@ impl Flow {
             let b = grid.number(block).expect("the grid has its blocks");
             field[b * CELLS..(b + 1) * CELLS].copy_from_slice(&values);
         }
-        let mut flow = Flow { lattice, solver, scheme, cutoff, grid, vorticity: field };
+        let mut flow = Flow { lattice, scheme, cutoff, grid, vorticity: field };
         flow.trim()?;
         Ok(flow)
     }
@@ -108,19 +101,25 @@ impl Flow {
         &self.vorticity
     }
 
-    /// Ψ and u.
+    /// Ψ and u, as `solver` finds them.
     ///
     /// # Errors
-    /// Those of [`Solver::solve`].
-    pub fn solve(&self, times: &mut StageTimes) -> Result<Solution, Error> {
-        self.solver.solve(&self.grid, &self.vorticity, times)
+    /// Those of [`Solve::solve`].
+    pub fn solve(&self, solver: &mut dyn Solve, times: &mut StageTimes) -> Result<Solution, Error> {
+        solver.solve(&self.grid, &self.vorticity, times)
     }
 
     /// Goes on by `dt`. `now` is the solution of this state, if it is known.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where vorticity has come to the faces of the domain; those of [`Solver::solve`].
-    pub fn step(&mut self, dt: f64, now: Option<Solution>, times: &mut StageTimes) -> Result<(), Error> {
+    /// [`Error::Unsupported`] where vorticity has come to the faces of the domain; those of [`Solve::solve`].
+    pub fn step(
+        &mut self,
+        solver: &mut dyn Solve,
+        dt: f64,
+        now: Option<Solution>,
+        times: &mut StageTimes,
+    ) -> Result<(), Error> {
         let cells: Vec<usize> = (0..self.vorticity.len()).filter(|&i| self.vorticity[i] != [0.0; 3]).collect();
         let centre = |&i: &usize| self.grid.centre_of(i / CELLS, i % CELLS);
         let mut x: Vec<[f64; 3]> = cells.par_iter().map(centre).collect();
@@ -128,7 +127,7 @@ impl Flow {
         // At the first stage particles are at centres.
         let solution = match now {
             Some(solution) => solution,
-            None => self.solve(times)?,
+            None => self.solve(solver, times)?,
         };
         let stretched = stretching(&self.grid, &self.vorticity, &solution.velocity);
         let first: Vec<[[f64; 3]; 2]> = cells.iter().map(|&i| [solution.velocity[i], stretched[i]]).collect();
@@ -140,7 +139,7 @@ impl Flow {
                 let (mut middle, mut turned) = (x.clone(), w.clone());
                 add(&mut middle, &first, 0, 0.5 * dt);
                 add(&mut turned, &first, 1, 0.5 * dt);
-                let rates = self.rates(&middle, &turned, times)?;
+                let rates = self.rates(solver, [&middle, &turned], times)?;
                 add(&mut x, &rates, 0, dt);
                 add(&mut w, &rates, 1, dt);
             }
@@ -150,7 +149,7 @@ impl Flow {
                     [(0.0, 1.0 / 3.0), (-5.0 / 9.0, 15.0 / 16.0), (-153.0 / 128.0, 8.0 / 15.0)].into_iter().enumerate()
                 {
                     if stage > 0 {
-                        let rates = self.rates(&x, &w, times)?;
+                        let rates = self.rates(solver, [&x, &w], times)?;
                         kept.par_iter_mut().zip(rates).for_each(|(q, r)| {
                             for n in 0..2 {
                                 (0..3).for_each(|k| q[n][k] = a * q[n][k] + r[n][k]);
@@ -173,11 +172,16 @@ impl Flow {
     }
 
     /// u and (ω·∇)u at particles.
-    fn rates(&self, x: &[[f64; 3]], w: &[[f64; 3]], times: &mut StageTimes) -> Result<Vec<[[f64; 3]; 2]>, Error> {
+    fn rates(
+        &self,
+        solver: &mut dyn Solve,
+        [x, w]: [&[[f64; 3]]; 2],
+        times: &mut StageTimes,
+    ) -> Result<Vec<[[f64; 3]; 2]>, Error> {
         let placed = self.placed(x)?;
         let reached = self.lattice.grid(placed.reached());
         let (grid, field) = surrounded(&self.lattice, &reached, &placed.scatter(&reached, w));
-        let solution = self.solver.solve(&grid, &field, times)?;
+        let solution = solver.solve(&grid, &field, times)?;
         let stretched = stretching(&grid, &field, &solution.velocity);
         Ok(placed.gather(&grid, [&solution.velocity, &stretched]))
     }
@@ -312,14 +316,18 @@ fn surrounded(lattice: &Lattice, grid: &Grid, field: &[[f64; 3]]) -> (Grid, Vec<
 
 #[cfg(test)]
 mod tests {
+    use super::super::poisson::Solver;
     use super::super::vorticity::{GaussianRing, Parts};
     use super::*;
 
+    fn solver() -> Solver {
+        Solver { leaf_size: 256, order: 4, theta: 0.6, ..Solver::default() }
+    }
+
     fn flow(scheme: Scheme, base: u32, rings: &[GaussianRing]) -> Flow {
         let lattice = Lattice { corner: [-0.5; 3], side: 1.0, base };
-        let solver = Solver { leaf_size: 256, order: 4, theta: 0.6, ..Solver::default() };
         let rings = rings.iter().map(|&r| Box::new(r) as Box<dyn Vorticity>).collect();
-        Flow::new(lattice, &Parts(rings), solver, (scheme, 1e-4)).unwrap()
+        Flow::new(lattice, &Parts(rings), (scheme, 1e-4)).unwrap()
     }
 
     fn ring(z: f64, up: f64) -> GaussianRing {
@@ -327,7 +335,7 @@ mod tests {
     }
 
     fn integrals(flow: &Flow) -> Integrals {
-        flow.integrals(&flow.solve(&mut StageTimes::default()).unwrap())
+        flow.integrals(&flow.solve(&mut solver(), &mut StageTimes::default()).unwrap())
     }
 
     /// Where the impulse is: ½ ∫ z (x × ω)_z over its integral.
@@ -352,7 +360,7 @@ mod tests {
             let impulse = std::f64::consts::PI * (0.04 + 0.06 * 0.06 / 2.0);
             assert!((first.impulse[2] * up / impulse - 1.0).abs() < 2e-3, "{first:?}");
             for _ in 0..4 {
-                flow.step(0.005, None, &mut StageTimes::default()).unwrap();
+                flow.step(&mut solver(), 0.005, None, &mut StageTimes::default()).unwrap();
             }
             let (last, speed) = (integrals(&flow), height(&flow) * up / 0.02);
             // The formula is of thin rings, and cells of a third of the core widen it.
@@ -375,14 +383,14 @@ mod tests {
         let mut meeting = flow(Scheme::RungeKutta3, 3, &[ring(-0.06, 1.0), ring(0.06, -1.0)]);
         let first = integrals(&meeting);
         for _ in 0..3 {
-            meeting.step(0.01, None, &mut StageTimes::default()).unwrap();
+            meeting.step(&mut solver(), 0.01, None, &mut StageTimes::default()).unwrap();
         }
         let last = integrals(&meeting);
         // They widen, and so their vorticity grows.
         assert!(last.enstrophy > 1.02 * first.enstrophy && last.impulse[2].abs() < 1e-4, "{first:?} {last:?}");
         assert!((last.energy / first.energy - 1.0).abs() < 2e-2, "{first:?} {last:?}");
         let mut leaving = flow(Scheme::RungeKutta2, 2, &[ring(0.15, 1.0)]);
-        let end = (0..20).find_map(|_| leaving.step(0.02, None, &mut StageTimes::default()).err());
+        let end = (0..20).find_map(|_| leaving.step(&mut solver(), 0.02, None, &mut StageTimes::default()).err());
         assert!(end.unwrap().to_string().contains("faces of the domain"));
     }
 
@@ -392,7 +400,7 @@ mod tests {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
                 let mut flow = flow(Scheme::RungeKutta2, 2, &[ring(0.0, 1.0)]);
-                flow.step(0.01, None, &mut StageTimes::default()).unwrap();
+                flow.step(&mut solver(), 0.01, None, &mut StageTimes::default()).unwrap();
                 (integrals(&flow), flow.vorticity)
             })
         };

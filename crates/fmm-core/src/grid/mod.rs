@@ -30,7 +30,7 @@ pub mod workload;
 
 pub use blocks::{BLOCK, Block, CELLS, Grid};
 pub use flow::{Flow, Scheme};
-pub use poisson::{Green, Solution, Solver, Work};
+pub use poisson::{Green, Solution, Solve, Solver, Work};
 pub use ring::Ring;
 pub use vorticity::{GaussianRing, Parts, Rings, Sampled, Vorticity};
 pub use wavelet::Thresholds;

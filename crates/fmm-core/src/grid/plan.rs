@@ -57,6 +57,17 @@ pub struct Rule {
     pub fewest: usize,
 }
 
+/// How much there is to do if nodes with fewer sources than the split act directly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// The fewest sources of a node that acts by its expansion.
+    pub split: usize,
+    /// Pairs of a point and a source that acts directly.
+    pub direct: u64,
+    /// Pairs of a point and a node that acts by its expansion.
+    pub indirect: u64,
+}
+
 /// Rows of nodes, one row a brick.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rows {
@@ -117,6 +128,35 @@ impl Lists {
         Lists { far: Rows::of(far), near: Rows::of(near) }
     }
 
+    /// What there is to do directly and by expansions with each of `splits` as the [fewest](Rule::fewest) sources of a node that is worth one. The
+    /// splits must rise; a rule accepts the same nodes with any of them.
+    pub fn shares(grid: &Grid, sources: &Sources, rule: Rule, splits: &[usize]) -> Vec<Share> {
+        let none = || vec![[0u64; 2]; splits.len() + 1];
+        let add = |mut a: Vec<[u64; 2]>, b: Vec<[u64; 2]>| {
+            a.iter_mut().zip(b).for_each(|(a, b)| (0..2).for_each(|k| a[k] += b[k]));
+            a
+        };
+        let of_brick = |b: usize| {
+            // By how many splits a node passes: nodes and their sources. Those that act directly in any case come first.
+            let mut sums = none();
+            let (far, near) = traverse(&Brick::new(grid, b), sources, Rule { fewest: 0, ..rule });
+            for (node, accepted) in far.iter().map(|n| (n, true)).chain(near.iter().map(|n| (n, false))) {
+                let count = sources.tree.count(*node as usize);
+                let passed = if accepted { splits.partition_point(|&s| s <= count) } else { 0 };
+                sums[passed][0] += u64::from(accepted);
+                sums[passed][1] += count as u64;
+            }
+            sums
+        };
+        let sums = (0..grid.blocks().len() * BRICKS).into_par_iter().map(of_brick).reduce(none, add);
+        let share = |(i, &split): (usize, &usize)| Share {
+            split,
+            direct: sums[..=i].iter().map(|s| s[1]).sum::<u64>() * POINTS as u64,
+            indirect: sums[i + 1..].iter().map(|s| s[0]).sum::<u64>() * POINTS as u64,
+        };
+        splits.iter().enumerate().map(share).collect()
+    }
+
     /// Sources that act directly on a brick, as runs of their sorted places.
     pub fn runs<'a>(&'a self, sources: &'a Sources, brick: usize) -> impl Iterator<Item = Range<usize>> + 'a {
         self.near.row(brick).iter().map(|&n| sources.tree.body_range(n as usize))
@@ -157,6 +197,23 @@ mod tests {
     use super::super::ring::Ring;
     use super::super::vorticity::Rings;
     use super::*;
+
+    #[test]
+    fn shares_are_those_of_the_lists() {
+        let rings = Rings(vec![Ring::of_paper([0.5; 3], [0.0, 0.0, 1.0], 0.25)]);
+        let grid = Grid::uniform([0.0; 3], 1.0, 2);
+        let sources = Sources::new(&grid, &grid.sample(&rings), Green::Regularised, 32);
+        let rule = Rule { theta: 0.5, guard: 2.0, fewest: 0 };
+        let splits = [0, 1, 5, 9, 17, 33, 1 << 20];
+        let shares = Lists::shares(&grid, &sources, rule, &splits);
+        for (share, &fewest) in shares.iter().zip(&splits) {
+            let lists = Lists::new(&grid, &sources, Rule { fewest, ..rule });
+            let (direct, indirect) = (lists.pairs(&sources), (lists.far.len() * POINTS) as u64);
+            assert_eq!(*share, Share { split: fewest, direct, indirect });
+        }
+        assert!(shares.windows(2).all(|w| w[0].direct <= w[1].direct && w[0].indirect >= w[1].indirect));
+        assert!(shares[2].indirect > shares[4].indirect && shares[6].indirect == 0);
+    }
 
     #[test]
     fn every_source_acts_once_on_every_brick() {

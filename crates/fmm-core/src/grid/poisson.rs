@@ -39,6 +39,8 @@ pub struct Solver {
     pub order: usize,
     /// Most sources of a leaf: 512 by default. The paper's 2048 suit a GPU; on cores they ask for a third more instructions.
     pub leaf_size: usize,
+    /// Nodes with fewer sources act directly, 0 to 10⁶; by default those whose expansions would cost the cores more than their sources.
+    pub split: Option<usize>,
     /// Expansions act from this many ε on; 0 to 1000.
     pub guard: f64,
     /// Whether the leading error is taken away.
@@ -54,6 +56,7 @@ impl Default for Solver {
             theta: 0.5,
             order: 6,
             leaf_size: 512,
+            split: None,
             guard: 10.0,
             correction: false,
             precision: Precision::Auto,
@@ -74,6 +77,23 @@ pub struct Work {
     pub direct: u64,
     /// Pairs of a cell and a node that acts by its expansion.
     pub indirect: u64,
+    /// The fewest sources of a node that acts by its expansion.
+    pub split: usize,
+}
+
+/// Whoever solves: the cores, or they and a device.
+pub trait Solve {
+    /// Ψ and u for `vorticity`, a value for each cell of `grid`. Times go to `times`.
+    ///
+    /// # Errors
+    /// Those of [`Solver::solve`], and [`Error::Device`] where a device fails.
+    fn solve(&mut self, grid: &Grid, vorticity: &[[f64; 3]], times: &mut StageTimes) -> Result<Solution, Error>;
+}
+
+impl Solve for Solver {
+    fn solve(&mut self, grid: &Grid, vorticity: &[[f64; 3]], times: &mut StageTimes) -> Result<Solution, Error> {
+        Solver::solve(self, grid, vorticity, times)
+    }
 }
 
 /// Ψ and u in all cells, block after block.
@@ -108,6 +128,7 @@ impl Solver {
             ("theta", self.theta, (0.0..=0.9).contains(&self.theta), "0 to 0.9"),
             ("order", self.order as f64, (1..=most).contains(&self.order), range),
             ("leaf_size", self.leaf_size as f64, (1..=1_000_000).contains(&self.leaf_size), "1 to 1000000"),
+            ("split", self.split.unwrap_or(0) as f64, self.split.is_none_or(|s| s <= 1_000_000), "0 to 1000000"),
             ("guard", self.guard, (0.0..=1000.0).contains(&self.guard), "0 to 1000"),
         ];
         match checks.into_iter().find(|(_, _, fits, _)| !fits) {
@@ -118,14 +139,15 @@ impl Solver {
 
     /// The rule by which nodes are accepted. An expansion of order p costs as much as some 3/8 (p + 2)² sources.
     pub fn rule(&self) -> Rule {
-        Rule { theta: self.theta, guard: self.guard, fewest: 3 * (self.order + 2) * (self.order + 2) / 8 }
+        let fewest = self.split.unwrap_or(3 * (self.order + 2) * (self.order + 2) / 8);
+        Rule { theta: self.theta, guard: self.guard, fewest }
     }
 
-    /// Solves for `vorticity`, a value for each cell of `grid`.
+    /// Checks the settings and what is to be solved for.
     ///
     /// # Errors
     /// [`Error::Range`], [`Error::NotFinite`], [`Error::TooMany`].
-    pub fn solve(&self, grid: &Grid, vorticity: &[[f64; 3]], times: &mut StageTimes) -> Result<Solution, Error> {
+    pub fn check_for(&self, grid: &Grid, vorticity: &[[f64; 3]]) -> Result<(), Error> {
         self.check()?;
         let cells = grid.cells();
         if u32::try_from(cells).is_err() {
@@ -137,64 +159,111 @@ impl Solver {
             let count = vorticity.as_flattened().iter().filter(|w| !w.is_finite()).count();
             return Err(Error::NotFinite { what: "the vorticity", index, value, count });
         }
+        Ok(())
+    }
+
+    /// Solves for `vorticity`, a value for each cell of `grid`.
+    ///
+    /// # Errors
+    /// [`Error::Range`], [`Error::NotFinite`], [`Error::TooMany`].
+    pub fn solve(&self, grid: &Grid, vorticity: &[[f64; 3]], times: &mut StageTimes) -> Result<Solution, Error> {
+        self.check_for(grid, vorticity)?;
         let sources = times.time(Stage::Tree, || Sources::new(grid, vorticity, self.green, self.leaf_size));
         let lists = times.time(Stage::Lists, || Lists::new(grid, &sources, self.rule()));
-        let sums = match self.summed_in() {
-            Precision::F32 => self.sums::<f32>(grid, &sources, &lists, times),
-            _ => self.sums::<f64>(grid, &sources, &lists, times),
-        };
-        let (mut psi, mut velocity) = times.time(Stage::Output, || by_block(&sums, sources.scale));
+        let mut sums = bytemuck::zeroed_vec(grid.blocks().len() * BRICKS * SUMS);
+        times.time(Stage::P2P, || match self.summed_in() {
+            Precision::F32 => self.direct::<f32>(grid, &sources, &lists, &mut sums),
+            _ => self.direct::<f64>(grid, &sources, &lists, &mut sums),
+        });
+        self.expand(grid, &sources, &lists, &mut sums, times);
+        let brick = |b: usize| [&sums[b * SUMS..(b + 1) * SUMS], &[]];
+        Ok(self.assemble(grid, vorticity, (&sources, &lists), brick, times))
+    }
+
+    /// Adds 4πΨ and 4πu by direct sums to `sums`, [`SUMS`] numbers a brick.
+    fn direct<T: Real>(&self, grid: &Grid, sources: &Sources, lists: &Lists, sums: &mut [f64]) {
+        sums.par_chunks_mut(SUMS).enumerate().for_each_init(Scratch::<T>::default, |scratch, (b, out)| {
+            let runs = lists.runs(sources, b);
+            near::brick(self.green, &Brick::new(grid, b), sources, runs, scratch, out);
+        });
+    }
+
+    /// Adds 4πΨ and 4πu of strengths multiplied by their scale, by expansions, to `sums`: [`SUMS`] numbers a brick.
+    pub fn expand(&self, grid: &Grid, sources: &Sources, lists: &Lists, sums: &mut [f64], times: &mut StageTimes) {
+        match self.summed_in() {
+            Precision::F32 => self.expand_in::<f32>(grid, sources, lists, sums, times),
+            _ => self.expand_in::<f64>(grid, sources, lists, sums, times),
+        }
+    }
+
+    fn expand_in<T: Real>(
+        &self,
+        grid: &Grid,
+        sources: &Sources,
+        lists: &Lists,
+        sums: &mut [f64],
+        times: &mut StageTimes,
+    ) {
+        if lists.far.is_empty() {
+            return;
+        }
+        let expansions = Expansions::<T>::new(sources, self.order, times);
+        times.time(Stage::M2P, || {
+            sums.par_chunks_mut(SUMS).enumerate().for_each_init(Vec::new, |scratch, (b, out)| {
+                expansions.brick(sources, &Brick::new(grid, b), lists.far.row(b), scratch, out);
+            });
+        });
+    }
+
+    /// The solution from the two parts of the sums of each brick, [`SUMS`] numbers each or none.
+    pub fn assemble<'a>(
+        &self,
+        grid: &Grid,
+        vorticity: &[[f64; 3]],
+        (sources, lists): (&Sources, &Lists),
+        parts: impl Fn(usize) -> [&'a [f64]; 2] + Sync,
+        times: &mut StageTimes,
+    ) -> Solution {
+        let (mut psi, mut velocity) = times.time(Stage::Output, || by_block(grid.cells(), parts, sources.scale));
         if self.correction {
             times.time_more(Stage::Output, || correct(grid, self.green, vorticity, &mut psi, &mut velocity));
         }
         let work = Work {
             sources: sources.len(),
-            targets: cells,
+            targets: grid.cells(),
             nodes: sources.tree.len(),
-            direct: lists.pairs(&sources),
+            direct: lists.pairs(sources),
             indirect: (lists.far.len() * POINTS) as u64,
+            split: self.rule().fewest,
         };
-        Ok(Solution { psi, velocity, work })
-    }
-
-    /// 4πΨ and 4πu of all bricks, [`SUMS`] numbers each.
-    fn sums<T: Real>(&self, grid: &Grid, sources: &Sources, lists: &Lists, times: &mut StageTimes) -> Vec<f64> {
-        let mut sums = bytemuck::zeroed_vec(grid.blocks().len() * BRICKS * SUMS);
-        let expansions = (!lists.far.is_empty()).then(|| Expansions::<T>::new(sources, self.order, times));
-        times.time(Stage::P2P, || {
-            sums.par_chunks_mut(SUMS).enumerate().for_each_init(Scratch::<T>::default, |scratch, (b, out)| {
-                let runs = lists.runs(sources, b);
-                near::brick(self.green, &Brick::new(grid, b), sources, runs, scratch, out);
-            });
-        });
-        if let Some(expansions) = expansions {
-            times.time(Stage::M2P, || {
-                sums.par_chunks_mut(SUMS).enumerate().for_each_init(Vec::new, |scratch, (b, out)| {
-                    expansions.brick(sources, &Brick::new(grid, b), lists.far.row(b), scratch, out);
-                });
-            });
-        }
-        sums
+        Solution { psi, velocity, work }
     }
 }
 
 /// Ψ or u of one block.
 type Field<'a> = &'a mut [[f64; 3]];
 
-/// Ψ and u, block after block, from 4πΨ and 4πu of strengths multiplied by `scale`, brick after brick.
-fn by_block(sums: &[f64], scale: f64) -> (Vec<[f64; 3]>, Vec<[f64; 3]>) {
-    let cells = sums.len() / 6;
+/// Ψ and u, block after block, from two parts of 4πΨ and 4πu of strengths multiplied by `scale` for each brick.
+fn by_block<'a>(
+    cells: usize,
+    parts: impl Fn(usize) -> [&'a [f64]; 2] + Sync,
+    scale: f64,
+) -> (Vec<[f64; 3]>, Vec<[f64; 3]>) {
     let (mut psi, mut velocity) = (bytemuck::zeroed_vec(cells), bytemuck::zeroed_vec(cells));
     let factor = 1.0 / (4.0 * std::f64::consts::PI * scale);
-    let fields = psi.par_chunks_mut(CELLS).zip(velocity.par_chunks_mut(CELLS));
-    fields.zip(sums.par_chunks(BRICKS * SUMS)).for_each(|((psi, velocity), sums): ((Field, Field), &[f64])| {
-        for (part, sums) in sums.chunks_exact(SUMS).enumerate() {
+    let fields = psi.par_chunks_mut(CELLS).zip(velocity.par_chunks_mut(CELLS)).enumerate();
+    fields.for_each(|(block, (psi, velocity)): (usize, (Field, Field))| {
+        for part in 0..BRICKS {
             let corner = [0, 1, 2].map(|d: usize| (part >> d & 1) * SIDE);
-            for p in 0..POINTS {
-                let [i, j, k] = [p % SIDE, p / SIDE % SIDE, p / (SIDE * SIDE)];
-                let c = corner[0] + i + BLOCK * (corner[1] + j + BLOCK * (corner[2] + k));
-                psi[c] = std::array::from_fn(|d| sums[d * POINTS + p] * factor);
-                velocity[c] = std::array::from_fn(|d| sums[(3 + d) * POINTS + p] * factor);
+            for sums in parts(block * BRICKS + part).into_iter().filter(|sums| !sums.is_empty()) {
+                for p in 0..POINTS {
+                    let [i, j, k] = [p % SIDE, p / SIDE % SIDE, p / (SIDE * SIDE)];
+                    let c = corner[0] + i + BLOCK * (corner[1] + j + BLOCK * (corner[2] + k));
+                    for d in 0..3 {
+                        psi[c][d] += sums[d * POINTS + p] * factor;
+                        velocity[c][d] += sums[(3 + d) * POINTS + p] * factor;
+                    }
+                }
             }
         }
     });

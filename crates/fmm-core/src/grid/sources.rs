@@ -7,9 +7,67 @@ use super::poisson::Green;
 use crate::cpu::strength_scale;
 use crate::tree::{Cube, Tree};
 
+/// Cells with vorticity, as they follow each other in the grid: what is known before there is a tree.
+pub struct Cells {
+    /// Their numbers in the grid.
+    pub number: Vec<u32>,
+    /// Centres.
+    pub centre: Vec<[f64; 3]>,
+    /// ω h³ times [`scale`](Cells::scale).
+    pub strength: Vec<[f64; 3]>,
+    /// ε²; zero for the singular kernel.
+    pub core2: Vec<f64>,
+    /// A power of two.
+    pub scale: f64,
+}
+
+/// Vorticity below this part of the largest counts as none: single precision would not hold it.
+const NEGLIGIBLE: f64 = 1e-30;
+
+impl Cells {
+    /// The cells of `grid` where `vorticity` is not zero.
+    pub fn new(grid: &Grid, vorticity: &[[f64; 3]], green: Green) -> Self {
+        let largest = |w: &[f64; 3]| w.iter().fold(0.0, |m: f64, w| m.max(w.abs()));
+        let least = NEGLIGIBLE * vorticity.par_iter().map(largest).reduce(|| 0.0, f64::max);
+        let acts = |w: &[f64; 3]| *w != [0.0; 3] && largest(w) >= least;
+        let by_block: Vec<Vec<u32>> = vorticity
+            .par_chunks(CELLS)
+            .enumerate()
+            .map(|(b, w)| (0..CELLS).filter(|&c| acts(&w[c])).map(|c| (b * CELLS + c) as u32).collect())
+            .collect();
+        let number: Vec<u32> = by_block.into_iter().flatten().collect();
+        let centre = |&cell: &u32| grid.centre_of(cell as usize / CELLS, cell as usize % CELLS);
+        let spacing = |cell: u32| grid.spacing(grid.blocks()[cell as usize / CELLS].level);
+        let strength = |&cell: &u32| {
+            let volume = spacing(cell).powi(3);
+            vorticity[cell as usize].map(|w| w * volume)
+        };
+        let mut strength: Vec<[f64; 3]> = number.par_iter().map(strength).collect();
+        let scale = strength_scale(strength.as_flattened());
+        strength.par_iter_mut().for_each(|q| *q = q.map(|q| q * scale));
+        Cells {
+            centre: number.par_iter().map(centre).collect(),
+            core2: number.par_iter().map(|&cell| green.core(spacing(cell)).powi(2)).collect(),
+            number,
+            strength,
+            scale,
+        }
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.number.len()
+    }
+
+    /// Whether there is no vorticity.
+    pub fn is_empty(&self) -> bool {
+        self.number.is_empty()
+    }
+}
+
 /// Cells with vorticity in the order of their tree.
 pub struct Sources {
-    /// The tree; sorted place → number of the cell is its `order`.
+    /// The tree; its `order` is sorted place → place among the [`Cells`].
     pub tree: Tree<3>,
     /// Centres, one array an axis.
     pub x: [Vec<f64>; 3],
@@ -25,45 +83,25 @@ pub struct Sources {
     pub core: Vec<f64>,
 }
 
-/// Vorticity below this part of the largest counts as none: single precision would not hold it.
-const NEGLIGIBLE: f64 = 1e-30;
-
 impl Sources {
     /// The cells of `grid` where `vorticity` is not zero, with at most `leaf_size` in a leaf.
     pub fn new(grid: &Grid, vorticity: &[[f64; 3]], green: Green, leaf_size: usize) -> Self {
-        let largest = |w: &[f64; 3]| w.iter().fold(0.0, |m: f64, w| m.max(w.abs()));
-        let least = NEGLIGIBLE * vorticity.par_iter().map(largest).reduce(|| 0.0, f64::max);
-        let acts = |w: &[f64; 3]| *w != [0.0; 3] && largest(w) >= least;
-        let by_block: Vec<Vec<u32>> = vorticity
-            .par_chunks(CELLS)
-            .enumerate()
-            .map(|(b, w)| (0..CELLS).filter(|&c| acts(&w[c])).map(|c| (b * CELLS + c) as u32).collect())
-            .collect();
-        let cells: Vec<u32> = by_block.into_iter().flatten().collect();
-        let centre = |&cell: &u32| grid.centre_of(cell as usize / CELLS, cell as usize % CELLS);
-        let points: Vec<[f64; 3]> = cells.par_iter().map(centre).collect();
-        let mut tree = Tree::octree(&points, Cube { corner: grid.corner(), side: grid.side() }, leaf_size);
-        let spacing = |place: &u32| grid.spacing(grid.blocks()[cells[*place as usize] as usize / CELLS].level);
-        let strengths: Vec<[f64; 3]> = tree
-            .order
-            .par_iter()
-            .map(|i| {
-                let volume = spacing(i).powi(3);
-                vorticity[cells[*i as usize] as usize].map(|w| w * volume)
-            })
-            .collect();
-        let scale = strength_scale(strengths.as_flattened());
-        let core2 = tree.order.par_iter().map(|i| green.core(spacing(i)).powi(2)).collect();
-        let x = [0, 1, 2].map(|d| tree.order.par_iter().map(|&i| points[i as usize][d]).collect::<Vec<f64>>());
-        tree.order.iter_mut().for_each(|i| *i = cells[*i as usize]);
+        Sources::of(grid, &Cells::new(grid, vorticity, green), leaf_size)
+    }
+
+    /// `cells` of `grid` in a tree with at most `leaf_size` in a leaf.
+    pub fn of(grid: &Grid, cells: &Cells, leaf_size: usize) -> Self {
+        let tree = Tree::octree(&cells.centre, Cube { corner: grid.corner(), side: grid.side() }, leaf_size);
+        let sorted =
+            |of: &[[f64; 3]], d: usize| tree.order.par_iter().map(|&i| of[i as usize][d]).collect::<Vec<f64>>();
         let mut sources = Sources {
-            tree,
-            x,
-            strength: [0, 1, 2].map(|k| strengths.par_iter().map(|w| w[k] * scale).collect()),
-            core2,
-            scale,
+            x: [0, 1, 2].map(|d| sorted(&cells.centre, d)),
+            strength: [0, 1, 2].map(|d| sorted(&cells.strength, d)),
+            core2: tree.order.par_iter().map(|&i| cells.core2[i as usize]).collect(),
+            scale: cells.scale,
             radius: vec![],
             core: vec![],
+            tree,
         };
         let largest = |cell: usize| {
             let (c, mut radius2, mut core2) = (sources.tree.centre[cell], 0.0f64, 0.0f64);

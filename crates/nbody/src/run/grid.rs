@@ -6,7 +6,7 @@ mod flow;
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use fmm_core::grid::{BLOCK, CELLS, Grid, Parts, Rings, Sampled, Solution, Vorticity};
+use fmm_core::grid::{BLOCK, CELLS, Grid, Parts, Rings, Sampled, Solution, Solve as _, Solver, Vorticity};
 use fmm_core::{Stage, StageTimes};
 use serde_json::{Value, json};
 
@@ -15,7 +15,8 @@ use super::directory::RunDirectory;
 use super::events::Events;
 use super::report::{stage_table, timings_json};
 use crate::console;
-use crate::device::Device;
+use crate::device;
+use crate::device::grid::{GridSolver, Place};
 use crate::fault::Fault;
 use crate::files::{blocks, csv, npy};
 use crate::info::program;
@@ -53,17 +54,21 @@ pub fn scenario(options: &Options) -> Result<Option<GridScenario>, Fault> {
 /// # Errors
 /// 65 for vorticity that does not fit the grid, 69 for a device that cannot, 74 for files that cannot be written.
 pub fn run(scenario: &GridScenario, options: &Options, threads: usize) -> Result<(), Fault> {
-    if let Device::Cuda(_) = scenario.device {
-        let line =
-            format!("solver.device = {}: grids are solved on the cores alone; device auto or cpu", scenario.device);
-        return Err(Fault::new(69, line));
-    }
+    // Whoever asks for a device hears first of all that there is none.
+    let given = match scenario.device {
+        Place::Auto => None,
+        place => Some(GridSolver::new(place, scenario.solver, 0.0, options.quiet)?),
+    };
+    let who = |pairs: f64| match given {
+        Some(solver) => Ok(solver),
+        None => GridSolver::new(Place::Auto, scenario.solver, pairs, options.quiet),
+    };
     let source = source(scenario)?;
     if let Some(steps) = &scenario.steps {
         let flow = flow::start(scenario, steps, &*source)?;
         return match options.dry_run {
             true => plan(scenario, flow.grid(), options, threads),
-            false => flow::run(scenario, steps, flow, options, threads),
+            false => flow::run(scenario, steps, flow, who, options, threads),
         };
     }
     if options.dry_run {
@@ -84,16 +89,24 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize) -> Result
         let (cells, blocks) = (grid.cells(), grid.blocks().len());
         console::tell(format_args!("{}: {cells} cells in {blocks} blocks on {threads} threads", scenario.title));
     }
-    let refuse = |e: fmm_core::Error| Fault::new(65, told::error(&e));
-    let solution = scenario.solver.solve(&grid, &field, &mut times).map_err(refuse)?;
+    let refuse = |e: fmm_core::Error| Fault::new(device::code(&e), told::error(&e));
+    let mut solver = who(pairs(&field))?;
+    let solution = solver.solve(&grid, &field, &mut times).map_err(refuse)?;
+    let place = solver.place();
+    if let Place::Hybrid(_) = place {
+        // The split was chosen by what was measured: whoever runs this again has the same.
+        let split = Some(solution.work.split);
+        let chosen = GridScenario { solver: Solver { split, ..scenario.solver }, ..scenario.clone() };
+        directory.write_resolved(&chosen.resolved())?;
+    }
     let errors = scenario.rings().map(|rings| Errors::of(&grid, &field, &solution, &Rings(rings)));
     times.time_more(Stage::Output, || write(scenario, &mut directory, &grid, &field, &solution, (0, 0, 0.0)))?;
-    let run = run_json(scenario, facts, &solution, errors.as_ref(), threads);
+    let run = run_json(scenario, facts, (&solution, place), errors.as_ref(), threads);
     directory.finish(&run, &timings_json(&times, [0, 0]))?;
     if options.json {
         return events.send("end", run);
     }
-    let mut text = summary(scenario, &grid, &solution, errors.as_ref());
+    let mut text = summary(scenario, &grid, (&solution, place), errors.as_ref());
     let _ = writeln!(text, "  files         {}", directory.path().display());
     if !options.quiet {
         text.push_str(&stage_table(&times));
@@ -162,6 +175,11 @@ fn build(scenario: &GridScenario, vorticity: &dyn Vorticity) -> Result<Grid, Fau
     }
 }
 
+/// Cells times those with vorticity.
+fn pairs(field: &[[f64; 3]]) -> f64 {
+    field.len() as f64 * field.iter().filter(|w| **w != [0.0; 3]).count() as f64
+}
+
 /// What a grid is like.
 fn about(grid: &Grid) -> Value {
     let by_level: Vec<usize> =
@@ -228,7 +246,7 @@ fn write(
 fn run_json(
     scenario: &GridScenario,
     grid: Value,
-    solution: &Solution,
+    (solution, place): (&Solution, Place),
     errors: Option<&Errors>,
     threads: usize,
 ) -> Value {
@@ -249,6 +267,8 @@ fn run_json(
             "leaf_size": s.leaf_size,
             "guard": s.guard,
             "correction": s.correction,
+            "device": place.to_string(),
+            "split": w.split,
         },
         "work": {
             "sources": w.sources, "targets": w.targets, "nodes": w.nodes, "direct_pairs": w.direct,
@@ -258,7 +278,12 @@ fn run_json(
     })
 }
 
-fn summary(scenario: &GridScenario, grid: &Grid, solution: &Solution, errors: Option<&Errors>) -> String {
+fn summary(
+    scenario: &GridScenario,
+    grid: &Grid,
+    (solution, place): (&Solution, Place),
+    errors: Option<&Errors>,
+) -> String {
     let (s, w) = (&scenario.solver, &solution.work);
     let coarsest = grid.blocks().iter().map(|b| b.level).min().unwrap_or(0);
     let mut text = format!("{}\n", scenario.title);
@@ -268,18 +293,30 @@ fn summary(scenario: &GridScenario, grid: &Grid, solution: &Solution, errors: Op
     };
     let _ = writeln!(text, "  grid          {} cells in {} blocks, {spacing}", grid.cells(), grid.blocks().len());
     let _ = writeln!(text, "  sources       {} cells with vorticity", w.sources);
+    // A device sums in double precision, and the cores what is left to them in theirs.
+    let precision = match place {
+        Place::Cuda(_) => "f64",
+        Place::Hybrid(_) if s.theta == 0.0 => "f64",
+        _ => s.summed_in().name(),
+    };
     let how = match s.theta == 0.0 {
-        true => format!("direct sum in {}", s.summed_in().name()),
-        false => format!(
-            "treecode in {}, order {}, theta {}, leaves of {}",
-            s.summed_in().name(),
-            s.order,
-            number(s.theta),
-            s.leaf_size
-        ),
+        true => format!("direct sum in {precision}"),
+        false => {
+            format!("treecode in {precision}, order {}, theta {}, leaves of {}", s.order, number(s.theta), s.leaf_size)
+        }
     };
     let corrected = if s.correction { ", leading error taken away" } else { "" };
     let _ = writeln!(text, "  solver        {how}{corrected}");
+    match place {
+        Place::Hybrid(n) => {
+            let nodes = format!("nodes of fewer than {} sources act directly", w.split);
+            let _ = writeln!(text, "  device        direct sums on GPU {n} in f64, expansions on the cores; {nodes}");
+        }
+        Place::Cuda(n) => {
+            let _ = writeln!(text, "  device        GPU {n}");
+        }
+        _ => {}
+    }
     let _ = writeln!(text, "  pairs         {:.3e} direct, {:.3e} with expansions", w.direct as f64, w.indirect as f64);
     if let Some(errors) = errors {
         text.push_str(&errors.text());

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::device::Device;
+use crate::device::grid::Place;
 use crate::fault::Fault;
 use crate::initial::Initial;
 use crate::scenario::Scenario;
@@ -40,7 +40,7 @@ pub struct Options {
     /// Whether a directory that is in use may be overwritten; with `resume`, whether the physics may differ.
     pub force: bool,
     /// Where forces are summed, instead of `solver.device`.
-    pub device: Option<Device>,
+    pub device: Option<Place>,
     /// Worker threads; all cores if absent.
     pub threads: Option<usize>,
     /// Go on from the newest checkpoint: of the directory, or of the scenario's where none is named.

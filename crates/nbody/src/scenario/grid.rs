@@ -15,7 +15,7 @@ use super::document::{Item, Value};
 use super::problem::Problems;
 use super::reader::{Notes, Range, Section};
 use super::resolved::{number, text, vector};
-use crate::device::Device;
+use crate::device::grid::Place;
 use crate::fault::Fault;
 use crate::files::snapshot::Float;
 use crate::told::number as told;
@@ -38,7 +38,7 @@ pub struct GridScenario {
     /// How.
     pub solver: Solver,
     /// Where.
-    pub device: Device,
+    pub device: Place,
     /// Run directory.
     pub directory: PathBuf,
     /// Kinds of files.
@@ -237,6 +237,9 @@ impl GridScenario {
         writeln!(out, "order = {}\nleaf_size = {}\nguard = {}", s.order, s.leaf_size, number(s.guard))?;
         writeln!(out, "correction = {}\nprecision = {}", s.correction, text(s.summed_in().name()))?;
         writeln!(out, "device = {}", text(&self.device.to_string()))?;
+        if let Some(split) = s.split {
+            writeln!(out, "split = {split}")?;
+        }
         if let Some(t) = &self.steps {
             writeln!(out, "\n[time]\nintegrator = {}\ndt = {}", text(t.scheme.name()), number(t.clock.dt))?;
             writeln!(out, "end = {}\ncutoff = {}", number(t.clock.time(t.count)), number(t.cutoff))?;
@@ -481,7 +484,7 @@ fn file(s: &mut Section<'_>, folder: Option<&Path>) -> Option<Origin> {
     Some(Origin::File(path, n? as u32))
 }
 
-fn solver(mut s: Section<'_>) -> (Solver, Device) {
+fn solver(mut s: Section<'_>) -> (Solver, Place) {
     let usual = Solver::default();
     let precisions = [Precision::Auto, Precision::F32, Precision::F64].map(|p| (p.name(), p));
     let solver = Solver {
@@ -489,6 +492,7 @@ fn solver(mut s: Section<'_>) -> (Solver, Device) {
         theta: s.number("theta", Range::THETA_GRID).unwrap_or(usual.theta),
         order: s.integer("order", 1, MAX_ORDER as i64).map_or(usual.order, |p| p as usize),
         leaf_size: s.integer("leaf_size", 1, 1_000_000).map_or(usual.leaf_size, |n| n as usize),
+        split: s.integer("split", 0, 1_000_000).map(|n| n as usize),
         guard: s.number("guard", Range::GUARD).unwrap_or(usual.guard),
         correction: s.boolean("correction").unwrap_or(false),
         precision: s.choice("precision", &precisions).unwrap_or_default(),
@@ -497,7 +501,7 @@ fn solver(mut s: Section<'_>) -> (Solver, Device) {
         let message = format!("solver.order = {} does not go with solver.precision = \"f32\"", solver.order);
         s.fault("order", message, format!("allowed in single precision: 1 to {MAX_SINGLE_ORDER}"), None);
     }
-    let device = s.parsed("device", Device::ALLOWED).unwrap_or_default();
+    let device = s.parsed("device", Place::ALLOWED).unwrap_or_default();
     s.close();
     (solver, device)
 }

@@ -1,13 +1,16 @@
 //! The Poisson solver on grids: where its time goes, its time against θ, its share of what the cores can do, and a rival.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fmm_core::cpu::workload::peak;
 use fmm_core::grid::wavelet::Thresholds;
 use fmm_core::grid::workload::Instructions;
-use fmm_core::grid::{BLOCK, Grid, Ring, Rings, Solution, Solver};
+use fmm_core::grid::{BLOCK, Green, Grid, Ring, Rings, Solution, Solve as _, Solver};
 use fmm_core::real::Real;
 use fmm_core::{Precision, Stage, StageTimes};
+use fmm_cuda::Gpu;
+use fmm_cuda::grid::sums::Sums;
+use fmm_cuda::grid::workload::{direct_instructions, indirect_instructions};
 
 use crate::bench::hockney::Hockney;
 use crate::bench::lines::{figure, lines};
@@ -15,7 +18,8 @@ use crate::bench::measure::{Context, spread};
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep, Work};
 use crate::bench::table::significant;
-use crate::device::Device;
+use crate::device::grid::{GridSolver, Place};
+use crate::device::{self, Device};
 use crate::fault::Fault;
 use crate::plot::figure::{Axis, Content, Figure};
 use crate::run::grid::error::Errors;
@@ -26,19 +30,21 @@ pub const SUITE: Suite = Suite {
     name: "poisson",
     preset: include_str!("../../../../../configs/bench-poisson.toml"),
     plane: None,
-    cpu_only: true,
+    cpu_only: false,
     cases,
     figures,
     summary,
     texts: |_| vec![],
     columns: &[
         ("method", "method"),
+        ("device", "device"),
         ("n", "finest"),
         ("cells", "cells"),
         ("sources", "sources"),
         ("order", "p"),
         ("theta", "θ"),
         ("leaf", "leaf"),
+        ("split", "split"),
         ("threads", "threads"),
         ("seconds", "s"),
         ("fraction_direct", "P2P of the bound"),
@@ -64,6 +70,7 @@ struct Tree {
     /// Cells a side where the grid is finest.
     finest: usize,
     solver: Solver,
+    place: Place,
     threads: usize,
 }
 
@@ -91,21 +98,33 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
     sizes.push(largest);
     let threads = sweep.threads;
     let mut all = vec![];
-    for &order in &preset.orders {
-        for &leaf in &preset.leaves {
-            let usual = Solver { order: order as usize, leaf_size: leaf as usize, ..Solver::default() };
-            let with = |finest: usize, theta: f64| tree(Tree { finest, solver: Solver { theta, ..usual }, threads });
-            all.extend(sizes.iter().map(|&n| with(n, usual.theta)));
-            all.extend(preset.thetas.iter().filter(|&&t| t != usual.theta).map(|&t| with(largest, t)));
+    let places = sweep.devices.iter().flat_map(|device| match device {
+        Device::Cuda(n) => vec![Place::Hybrid(*n), Place::Cuda(*n)],
+        _ => vec![Place::Cpu],
+    });
+    for place in places {
+        for &order in &preset.orders {
+            for &leaf in &preset.leaves {
+                let usual = Solver { order: order as usize, leaf_size: leaf as usize, ..Solver::default() };
+                let with = |finest: usize, theta: f64| {
+                    tree(Tree { finest, solver: Solver { theta, ..usual }, place, threads })
+                };
+                all.extend(sizes.iter().map(|&n| with(n, usual.theta)));
+                all.extend(preset.thetas.iter().filter(|&&t| t != usual.theta).map(|&t| with(largest, t)));
+            }
         }
     }
-    all.extend(sizes.iter().map(|&n| rival(n, threads)));
+    if sweep.devices.contains(&Device::Cpu) {
+        all.extend(sizes.iter().map(|&n| rival(n, threads)));
+    }
     Ok(all)
 }
 
 fn tree(t: Tree) -> Case {
     let (s, cells) = (&t.solver, t.finest as f64);
-    let key = format!("treecode/n{}/p{}/theta{}/leaf{}/{}t", t.finest, s.order, s.theta, s.leaf_size, t.threads);
+    // Cases of the cores are called as ever.
+    let place = if t.place == Place::Cpu { String::new() } else { format!("{}/", t.place) };
+    let key = format!("{place}treecode/n{}/p{}/theta{}/leaf{}/{}t", t.finest, s.order, s.theta, s.leaf_size, t.threads);
     let work = move |context: &mut Context| solve(&t, context);
     Case { key, weight: 0.5 + 2e-7 * cells.powi(3), work: Work::Other(Box::new(work)) }
 }
@@ -145,18 +164,24 @@ fn solve(t: &Tree, context: &mut Context) -> Result<Option<Record>, Fault> {
     let done: Result<(), Fault> = pool.install(|| {
         let grid = Grid::adapted(([0.0; 3], 1.0), base as u32, thresholds, &rings);
         let field = grid.sample(&rings);
+        let mut who = GridSolver::new(t.place, solver, 0.0, true)?;
+        if t.place != Place::Cpu {
+            // The first makes memory and chooses the split.
+            let first = who.solve(&grid, &field, &mut StageTimes::default());
+            first.map_err(|e| Fault::new(device::code(&e), told::error(&e)))?;
+        }
         // The times of the fastest: what is told of stages belongs to one run.
         let mut best: Option<(f64, StageTimes)> = None;
         let (solution, mut seconds) = sampled(limits, || {
             let (start, mut times) = (Instant::now(), StageTimes::default());
-            let solution = solver.solve(&grid, &field, &mut times);
+            let solution = who.solve(&grid, &field, &mut times);
             let span = start.elapsed().as_secs_f64();
             if best.as_ref().is_none_or(|b| span < b.0) {
                 best = Some((span, times));
             }
             solution
         });
-        let solution = solution.map_err(|e| Fault::new(65, told::error(&e)))?;
+        let solution = solution.map_err(|e| Fault::new(device::code(&e), told::error(&e)))?;
         spread(&mut record, &mut seconds);
         let times = best.map(|b| b.1).unwrap_or_default();
         for stage in Stage::ALL.into_iter().filter(|s| times.calls(*s) > 0) {
@@ -164,14 +189,32 @@ fn solve(t: &Tree, context: &mut Context) -> Result<Option<Record>, Fault> {
         }
         let (precision, work) = (solver.summed_in(), solution.work);
         let lanes = if precision == Precision::F32 { f32::WIDTH } else { f64::WIDTH };
-        // Multiply-adds are two operations a lane.
-        let rate = peak(precision, limits.limits.budget.min(0.05)) / (2 * lanes) as f64 * t.threads as f64;
+        // Multiply-adds are two operations a lane. Of all threads at once: they may share cores, and cores their power.
+        let brief = limits.limits.budget.min(0.05);
+        let all: f64 = rayon::broadcast(|_| peak(precision, brief)).iter().sum();
+        let rate = all / (2 * lanes) as f64;
         let counted = Instructions::of(solver.green, solver.order, precision);
         let share = |units: u64, each: f64, stage: Stage| units as f64 * each / rate / times.seconds(stage);
-        record.set("fraction_direct", share(work.direct, counted.direct, Stage::P2P));
-        record.set("fraction_indirect", share(work.indirect, counted.indirect, Stage::M2P));
-        record.set("instructions_direct", counted.direct).set("instructions_indirect", counted.indirect);
-        record.set("peak_instructions", rate).set("direct_pairs", work.direct).set("indirect_pairs", work.indirect);
+        let indirect = share(work.indirect, counted.indirect, Stage::M2P);
+        record.set("peak_instructions", rate).set("instructions_indirect", counted.indirect);
+        record.set("fraction_indirect", indirect);
+        match &who {
+            GridSolver::Cores(_) => {
+                record.set("fraction_direct", share(work.direct, counted.direct, Stage::P2P));
+                record.set("instructions_direct", counted.direct);
+            }
+            GridSolver::Device(solver, place) => {
+                device_shares(
+                    &mut record,
+                    solver.gpu(),
+                    solver.sums(),
+                    (t.solver.green, solver.settings()),
+                    *place,
+                    work,
+                )?;
+            }
+        }
+        record.set("direct_pairs", work.direct).set("indirect_pairs", work.indirect).set("split", work.split);
         record.set("sources", work.sources).set("nodes", work.nodes).set("cells", work.targets);
         // Sums of bricks and both fields; sources and weights of the nodes.
         let weights = size_of_number(precision) * (6 * (solver.order + 1).pow(2) + 3 * (2 * solver.order + 3));
@@ -182,9 +225,44 @@ fn solve(t: &Tree, context: &mut Context) -> Result<Option<Record>, Fault> {
     done?;
     record.set("method", "treecode").set("n", t.finest).set("order", solver.order).set("theta", solver.theta);
     record.set("leaf", solver.leaf_size).set("threads", t.threads).set("precision", solver.summed_in().name());
-    record.set("device", "cpu");
-    context.machine(&mut record, Device::Cpu);
+    record.set("device", t.place.to_string());
+    let device = match t.place {
+        Place::Cuda(n) | Place::Hybrid(n) => Device::Cuda(n),
+        _ => Device::Cpu,
+    };
+    context.machine(&mut record, device);
     Ok(Some(record))
+}
+
+/// Shares of what the double-precision units of a GPU can do: each kernel by itself, the best of five, over the multiply-adds that it issues.
+fn device_shares(
+    record: &mut Record,
+    gpu: &Gpu,
+    sums: &Sums,
+    (green, solver): (Green, Solver),
+    place: Place,
+    work: fmm_core::grid::Work,
+) -> Result<(), Fault> {
+    let failed = |e: fmm_core::Error| Fault::new(device::code(&e), told::error(&e));
+    let rate = fmm_cuda::peak(gpu, Precision::F64).map_err(failed)? / 2.0;
+    let least = |run: &dyn Fn() -> Result<Duration, fmm_core::Error>| -> Result<f64, Fault> {
+        let mut least = f64::INFINITY;
+        for _ in 0..5 {
+            least = least.min(run().map_err(failed)?.as_secs_f64());
+        }
+        Ok(least)
+    };
+    let direct = least(&|| sums.direct_again(gpu, green))?;
+    record.set("seconds_direct", direct).set("peak_device_instructions", rate);
+    if let Some(each) = direct_instructions(green) {
+        record.set("fraction_direct", work.direct as f64 * each / rate / direct).set("instructions_direct", each);
+    }
+    if let Place::Cuda(_) = place {
+        let (each, seconds) = (indirect_instructions(solver.order), least(&|| sums.expand_again(gpu))?);
+        record.set("fraction_indirect", work.indirect as f64 * each / rate / seconds);
+        record.set("instructions_indirect", each).set("seconds_indirect", seconds);
+    }
+    Ok(())
 }
 
 /// Bytes of a number.
@@ -240,20 +318,25 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
         let bars = by_size.iter().map(|r| {
             let mut lengths: Vec<f64> = STAGES.iter().map(|s| part(r, s)).collect();
             lengths.push(part(r, "output"));
-            (format!("finest {}", r.number("n")), lengths, format!("{} s", significant(r.number("seconds"))))
+            (
+                format!("{}, finest {}", r.text("device"), r.number("n")),
+                lengths,
+                format!("{} s", significant(r.number("seconds"))),
+            )
         });
         let content = Content::Stacked {
             x: Axis::linear("time of the stages (s)"),
             bars: bars.collect(),
             parts: STAGES.iter().map(|s| s.to_string()).chain(["others".into()]).collect(),
         };
-        let subtitle = "two rings, by cells a side where the grid is finest; θ = 0.5";
+        let subtitle = "two rings, by cells a side where the grid is finest; θ = 0.5; hybrid: P2P is the GPU's, at the same time as all that follows it";
         all.push(("stages".into(), figure(&by_size, "Where the time of the Poisson solver goes", subtitle, content)));
     }
     let largest = trees(records, true).iter().map(|r| r.number("n")).fold(0.0, f64::max);
     let by_theta: Vec<Record> = trees(records, true).into_iter().filter(|r| r.number("n") == largest).collect();
     if !by_theta.is_empty() {
-        let name = |r: &Record| format!("p = {}, {} threads", r.number("order"), r.number("threads"));
+        let name =
+            |r: &Record| format!("{}, p = {}, {} threads", r.text("device"), r.number("order"), r.number("threads"));
         let content = Content::Lines {
             x: Axis::linear("θ"),
             y: Axis::log("time (s)"),
@@ -269,7 +352,10 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
     if !both.is_empty() {
         let name = |r: &Record| match r.text("method") {
             "hockney" => "Hockney's convolution, uniform grid".to_string(),
-            _ => format!("treecode, adapted grid, p = {}, leaves of {}", r.number("order"), r.number("leaf")),
+            _ => {
+                let (device, order, leaf) = (r.text("device"), r.number("order"), r.number("leaf"));
+                format!("treecode on {device}, adapted grid, p = {order}, leaves of {leaf}")
+            }
         };
         let content = Content::Lines {
             x: Axis::log("cells a side where the grid is finest"),
@@ -287,18 +373,26 @@ fn summary(records: &[Record]) -> Vec<String> {
     let mut all = vec![];
     for r in trees(records, false) {
         let share = |name: &str| format!("{:.0} %", 100.0 * r.number(name));
+        let threads = r.number("threads");
+        let cores = format!("the vector instructions that {threads} threads can issue");
+        let units = "what the GPU's double-precision units can issue";
+        let (direct, indirect) = (share("fraction_direct"), share("fraction_indirect"));
+        let shares = match r.text("device").split(':').next() {
+            Some("hybrid") => {
+                format!("P2P at {direct} of {units} and M2P at {indirect} of {cores}; split {}", r.number("split"))
+            }
+            Some("cuda") => format!("P2P at {direct} and M2P at {indirect} of {units}"),
+            _ => format!("P2P at {direct} and M2P at {indirect} of {cores}"),
+        };
         all.push(format!(
-            "finest {}, p = {}, leaves of {}: {} s for {:.2e} cells and {:.2e} sources; P2P at {} and M2P at {} of the vector \
-             instructions that {} threads can issue.",
+            "{}, finest {}, p = {}, leaves of {}: {} s for {:.2e} cells and {:.2e} sources; {shares}.",
+            r.text("device"),
             r.number("n"),
             r.number("order"),
             r.number("leaf"),
             significant(r.number("seconds")),
             r.number("cells"),
             r.number("sources"),
-            share("fraction_direct"),
-            share("fraction_indirect"),
-            r.number("threads"),
         ));
         let rival = records.iter().find(|o| o.text("method") == "hockney" && o.number("n") == r.number("n"));
         if let Some(o) = rival {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fmm_core::grid::flow::Integrals;
 use fmm_core::grid::remesh::Lattice;
-use fmm_core::grid::{BLOCK, Flow, Solution, Vorticity};
+use fmm_core::grid::{BLOCK, Flow, Solution, Solver, Vorticity};
 use fmm_core::{Error, Stage, StageTimes};
 use serde_json::json;
 
@@ -17,6 +17,8 @@ use super::super::events::Events;
 use super::super::report::{stage_table, timings_json};
 use super::super::signals::Stop;
 use crate::console;
+use crate::device;
+use crate::device::grid::{GridSolver, Place};
 use crate::fault::Fault;
 use crate::info::program;
 use crate::scenario::grid::{GridScenario, Resolution, Steps};
@@ -33,11 +35,12 @@ pub fn start(scenario: &GridScenario, steps: &Steps, vorticity: &dyn Vorticity) 
     // Reading refuses steps on adapted grids.
     let (Resolution::Uniform(n) | Resolution::Adapted(n, _)) = scenario.resolution;
     let lattice = Lattice { corner: scenario.corner, side: scenario.side, base: n / BLOCK as u32 };
-    Flow::new(lattice, vorticity, scenario.solver, (steps.scheme, steps.cutoff)).map_err(|e| refused(&e))
+    scenario.solver.check().map_err(|e| refused(&e))?;
+    Flow::new(lattice, vorticity, (steps.scheme, steps.cutoff)).map_err(|e| refused(&e))
 }
 
 fn refused(e: &Error) -> Fault {
-    let code = if matches!(e, Error::NotFinite { .. }) { 70 } else { 65 };
+    let code = if matches!(e, Error::NotFinite { .. }) { 70 } else { device::code(e) };
     Fault::new(code, told::error(e))
 }
 
@@ -49,10 +52,13 @@ pub fn run(
     scenario: &GridScenario,
     steps: &Steps,
     mut flow: Flow,
+    who: impl FnOnce(f64) -> Result<GridSolver, Fault>,
     options: &Options,
     threads: usize,
 ) -> Result<(), Fault> {
     let stop = Stop::install()?;
+    // Each stage of each step is a solution.
+    let mut solver = who(super::pairs(flow.vorticity()) * (3 * steps.count + 1) as f64)?;
     let mut directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force)?;
     directory.write_resolved(&scenario.resolved())?;
     let events = Events::new(options.json);
@@ -67,10 +73,11 @@ pub fn run(
     }
     let mut lines = Lines::create(&directory)?;
     let (mut times, mut told_at, mut files) = (StageTimes::default(), Instant::now(), 0);
-    let (mut first, mut last, mut done) = (None, Integrals::default(), 0);
+    let (mut first, mut last, mut done, mut split) = (None, Integrals::default(), 0, 0);
     for step in 0..=steps.count {
         let time = steps.clock.time(step);
-        let solution = flow.solve(&mut times).map_err(|e| refused(&e))?;
+        let solution = flow.solve(&mut solver, &mut times).map_err(|e| refused(&e))?;
+        split = solution.work.split;
         let ends = step == steps.count || stop.requested();
         if ends || step.is_multiple_of(steps.diagnostics_every) {
             last = flow.integrals(&solution);
@@ -97,7 +104,7 @@ pub fn run(
                 flow.grid().cells()
             ));
         }
-        flow.step(steps.clock.dt, Some(solution), &mut times).map_err(|e| {
+        flow.step(&mut solver, steps.clock.dt, Some(solution), &mut times).map_err(|e| {
             let fault = refused(&e);
             let line =
                 format!("step {}: {}; the files up to time {} are complete", step + 1, told::error(&e), number(time));
@@ -105,6 +112,10 @@ pub fn run(
         })?;
     }
     let first = first.unwrap_or_default();
+    if let Place::Hybrid(_) = solver.place() {
+        let chosen = GridScenario { solver: Solver { split: Some(split), ..scenario.solver }, ..scenario.clone() };
+        directory.write_resolved(&chosen.resolved())?;
+    }
     let run = json!({
         "program": "nbody",
         "version": env!("CARGO_PKG_VERSION"),
@@ -119,6 +130,8 @@ pub fn run(
             "order": scenario.solver.order,
             "theta": scenario.solver.theta,
             "leaf_size": scenario.solver.leaf_size,
+            "device": solver.place().to_string(),
+            "split": split,
             "cutoff": steps.cutoff,
         },
         "energy_error": drift(last.energy, first.energy),

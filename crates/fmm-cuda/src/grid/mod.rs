@@ -1,0 +1,148 @@
+//! The Poisson solver on grids with a device: direct sums on it, in double precision, while the cores evaluate the expansions (van Rees et al.
+//! 2014), or both on it.
+//!
+//! - [`tasks`]: how the sums of bricks are cut, which depends on the lists alone.
+//! - [`sums`]: the kernels and the way of the data; cells travel while their tree is built, and sums come back while others are made.
+//! - [`balance`]: which nodes act directly, so that device and cores end together.
+//! - [`workload`]: the least that the sums can take.
+
+pub mod balance;
+pub mod sums;
+pub mod tasks;
+pub mod view;
+pub mod workload;
+
+use cust::context::CurrentContext;
+use fmm_core::grid::far::Expansions;
+use fmm_core::grid::near::SUMS;
+use fmm_core::grid::plan::{BRICKS, Lists};
+use fmm_core::grid::sources::{Cells, Sources};
+use fmm_core::grid::{Grid, Solution, Solve, Solver};
+use fmm_core::{Error, Stage, StageTimes};
+use rayon::prelude::*;
+
+use crate::Gpu;
+use crate::error::device as told;
+use balance::Rates;
+use sums::Sums;
+
+/// Who evaluates the expansions; direct sums are the device's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expanding {
+    /// The cores, at the same time.
+    Cores,
+    /// The device, in double precision.
+    Device,
+}
+
+/// The solver with a device.
+pub struct CudaSolver {
+    // Dropped before the GPU that holds its memory.
+    sums: Sums,
+    gpu: Gpu,
+    solver: Solver,
+    expanding: Expanding,
+    rates: Option<Rates>,
+    /// Sums of expansions by the cores, kept from one solution to the next: new memory would be as slow as they are.
+    far: Vec<f64>,
+}
+
+impl CudaSolver {
+    /// A solver with these settings. Where the cores evaluate expansions and the settings name no split, the first solution chooses one, and all others
+    /// keep it.
+    ///
+    /// # Errors
+    /// Those of [`Solver::check`]; [`Error::Device`] if the driver fails.
+    pub fn new(gpu: Gpu, solver: Solver, expanding: Expanding) -> Result<Self, Error> {
+        solver.check()?;
+        Ok(CudaSolver { sums: Sums::new(&gpu)?, gpu, solver, expanding, rates: None, far: vec![] })
+    }
+
+    /// Other settings from now on.
+    ///
+    /// # Errors
+    /// Those of [`Solver::check`].
+    pub fn configure(&mut self, solver: Solver, expanding: Expanding) -> Result<(), Error> {
+        solver.check()?;
+        (self.solver, self.expanding, self.rates) = (solver, expanding, None);
+        Ok(())
+    }
+
+    /// The device.
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// The settings, with the split once it is chosen.
+    pub fn settings(&self) -> Solver {
+        self.solver
+    }
+
+    /// What the split was chosen by, if it was.
+    pub fn rates(&self) -> Option<Rates> {
+        self.rates
+    }
+
+    /// The sums of the last solution, to be timed alone.
+    pub fn sums(&self) -> &Sums {
+        &self.sums
+    }
+
+    /// Chooses a split.
+    fn split(&mut self, grid: &Grid, sources: &Sources) -> Result<(), Error> {
+        let rates = match self.rates {
+            Some(rates) => rates,
+            None => balance::measure(&self.gpu, &self.solver)?,
+        };
+        self.rates = Some(rates);
+        let shares = Lists::shares(grid, sources, self.solver.rule(), &balance::splits());
+        self.solver.split = balance::choose(&shares, rates).map(|share| share.split);
+        Ok(())
+    }
+}
+
+impl Solve for CudaSolver {
+    fn solve(&mut self, grid: &Grid, vorticity: &[[f64; 3]], times: &mut StageTimes) -> Result<Solution, Error> {
+        self.solver.check_for(grid, vorticity)?;
+        self.gpu.enter()?;
+        let solver = self.solver;
+        let cells = times.time(Stage::Tree, || Cells::new(grid, vorticity, solver.green));
+        let (context, sums) = (self.gpu.context(), &mut self.sums);
+        let (sources, sent) = std::thread::scope(|scope| {
+            let send = scope.spawn(|| {
+                CurrentContext::set_current(&context).map_err(told("cannot use the GPU"))?;
+                sums.send(grid, &cells)
+            });
+            let sources = times.time_more(Stage::Tree, || Sources::of(grid, &cells, solver.leaf_size));
+            (sources, send.join())
+        });
+        sent.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        let chooses =
+            self.expanding == Expanding::Cores && solver.split.is_none() && solver.theta > 0.0 && !sources.is_empty();
+        let lists = times.time(Stage::Lists, || {
+            if chooses {
+                self.split(grid, &sources)?;
+            }
+            Ok::<Lists, Error>(Lists::new(grid, &sources, self.solver.rule()))
+        })?;
+        let solver = self.solver;
+        if self.expanding == Expanding::Cores {
+            self.sums.take(&self.gpu, &sources, &lists, None)?;
+            let clock = self.sums.begin(&self.gpu, solver.green)?;
+            let len = if lists.far.is_empty() { 0 } else { grid.blocks().len() * BRICKS * SUMS };
+            self.far.par_chunks_mut(SUMS).for_each(|sums| sums.fill(0.0));
+            self.far.resize(len, 0.0);
+            solver.expand(grid, &sources, &lists, &mut self.far, times);
+            self.sums.finish(clock, times)?;
+        } else {
+            self.far.clear();
+            let expansions = (!lists.far.is_empty()).then(|| Expansions::<f64>::new(&sources, solver.order, times));
+            let expansions = expansions.as_ref().map(|e| (e, solver.order));
+            self.sums.take(&self.gpu, &sources, &lists, expansions)?;
+            let clock = self.sums.begin(&self.gpu, solver.green)?;
+            self.sums.finish(clock, times)?;
+        }
+        let parts = |b: usize| [self.sums.of(b), self.far.get(b * SUMS..(b + 1) * SUMS).unwrap_or(&[])];
+        Ok(solver.assemble(grid, vorticity, (&sources, &lists), parts, times))
+    }
+}
