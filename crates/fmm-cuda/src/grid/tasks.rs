@@ -89,7 +89,8 @@ impl Tasks {
             out.cut(b, place, &rows[b], share);
             met += len(&rows[b]);
             let last = place + 1 == busy.len();
-            if last || (all > 0 && met * GROUPS >= all * (out.groups.len() + 1)) {
+            let early = out.groups.len() + 1 < GROUPS && met * GROUPS >= all * (out.groups.len() + 1);
+            if last || (all > 0 && early) {
                 group.tasks.end = out.tasks.len();
                 group.parts.end = out.parts.len();
                 group.far.end = out.far.len();
