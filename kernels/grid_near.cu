@@ -11,7 +11,8 @@ struct alignas(16) Held {
 // s^(-1/2) to about the last digit, from the unit's estimate of some 20 bits: (1 - e)^(-1/2) = 1 + e/2 + 3/8 e^2 + ... An estimate of zero stays zero.
 __device__ inline double refined(double s, double estimate) {
   const double e = fma(-s, estimate * estimate, 1.0);
-  return fma(estimate * e, fma(0.375, e, 0.5), estimate);
+  // No instruction with three registers besides the result: see below.
+  return estimate * fma(e, fma(0.375, e, 0.5), 1.0);
 }
 
 __device__ inline double inverse_root_estimate(double s) {
@@ -77,32 +78,40 @@ template <bool SINGULAR> __device__ void direct(const GridView &v) {
       const double dx = ax - xz.x, dz = az - xz.y, a = ab.x, b = ab.y, c = ce.x;
       const double half_core2 = SINGULAR ? 0.0 : h[3].x;
       const double base = fma(dx, dx, SINGULAR ? dz * dz : fma(dz, dz, ce.y));
+      double potential[SIDE], g[SIDE], dy[SIDE];
       // d x (a, b, c), but for what d_y makes of it.
       const double minus_zb = -dz * b, around_y = fma(dz, a, -dx * c), xb = dx * b;
 #pragma unroll
       for (unsigned k = 0; k < SIDE; k++) {
         const double2 both = h[4 + k / 2];
-        const double dy = k % 2 ? both.y : both.x;
-        const double s = fma(dy, dy, base);
+        dy[k] = k % 2 ? both.y : both.x;
+        const double s = fma(dy[k], dy[k], base);
         double estimate = inverse_root_estimate(s);
         if (SINGULAR) estimate = __double2hiint(s) >= own ? estimate : 0.0;
         const double inverse = refined(s, estimate), square = inverse * inverse;
-        double potential, g;
         if (SINGULAR) {
-          potential = inverse;
-          g = square * inverse;
+          potential[k] = inverse;
+          g[k] = square * inverse;
         } else {
           // y + t y and y^2 (y + 3 t y), t = core^2 y^2/2.
-          potential = fma(half_core2 * square, inverse, inverse);
-          g = square * fma(3.0, potential, minus_twice(inverse));
+          potential[k] = fma(half_core2 * square, inverse, inverse);
+          g[k] = square * fma(3.0, potential[k], minus_twice(inverse));
         }
-        psi[k][0] = fma(a, potential, psi[k][0]);
-        psi[k][1] = fma(b, potential, psi[k][1]);
-        psi[k][2] = fma(c, potential, psi[k][2]);
-        u[k][0] = fma(g, fma(dy, c, minus_zb), u[k][0]);
-        u[k][1] = fma(g, around_y, u[k][1]);
-        u[k][2] = fma(g, fma(-dy, a, xb), u[k][2]);
       }
+      // One component at all points after another: instructions that follow each other then share an operand, which is not read again. Three of
+      // double precision take the registers longer than the units.
+#pragma unroll
+      for (unsigned k = 0; k < SIDE; k++) psi[k][0] = fma(a, potential[k], psi[k][0]);
+#pragma unroll
+      for (unsigned k = 0; k < SIDE; k++) psi[k][1] = fma(b, potential[k], psi[k][1]);
+#pragma unroll
+      for (unsigned k = 0; k < SIDE; k++) psi[k][2] = fma(c, potential[k], psi[k][2]);
+#pragma unroll
+      for (unsigned k = 0; k < SIDE; k++) u[k][1] = fma(around_y, g[k], u[k][1]);
+#pragma unroll
+      for (unsigned k = 0; k < SIDE; k++) u[k][0] = fma(g[k], fma(dy[k], c, minus_zb), u[k][0]);
+#pragma unroll
+      for (unsigned k = 0; k < SIDE; k++) u[k][2] = fma(g[k], fma(-dy[k], a, xb), u[k][2]);
     }
   }
   double *out = v.out + SUMS * size_t(task.w) + (t / SIDE) * COLUMNS + t % SIDE;
