@@ -217,8 +217,9 @@ impl DeviceAttempt<'_> {
         let (gpu, Arrays { fmm, work, boxed, guard, .. }) = (self.gpu, &mut *self.arrays);
         let within = boxed.ends(ends);
         if !self.begun && settings.order.is_none() && within.sources.n > 0 && within.at().n > 0 {
-            // The waves of the guard's sums do not depend on its sample: they have time until the end.
-            guard.ewald.begin_aside(gpu, guarded(cell, boxed, within, self.tolerance))?;
+            // The waves of the guard's sums do not depend on its sample, and trees leave most of the device idle.
+            gpu.order(gpu.stream(), gpu.side())?;
+            guard.ewald.begin(gpu, gpu.side(), guarded(cell, boxed, within, self.tolerance))?;
             self.begun = true;
         }
         let planned = fmm.plan(gpu, work, settings, choice, self.cube, boxed.places(cell, ends), self.times)?;
@@ -287,7 +288,7 @@ impl DeviceAttempt<'_> {
         if !std::mem::replace(&mut self.begun, true) {
             guard.ewald.begin(self.gpu, self.gpu.stream(), guarded(cell, boxed, boxed.ends(ends), self.tolerance))?;
         }
-        guard.ewald.wait(self.gpu)?;
+        self.gpu.order(self.gpu.side(), self.gpu.stream())?;
         let sum = MeasuredInBox { request, targets, position, found: output, outer: boxed.outer() };
         guard.error_in_box(self.gpu, cell, &sum, fmm.shares().as_ref())
     }

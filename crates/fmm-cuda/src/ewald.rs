@@ -1,7 +1,7 @@
 //! Ewald's sum on the device (see [`fmm_core::ewald`]): the direct sum over all images, and what the guard of a box compares with.
 
 use cust::memory::DevicePointer;
-use cust::stream::{Stream, StreamFlags};
+use cust::stream::Stream;
 use fmm_core::boundary::PeriodicBox;
 use fmm_core::cpu::power_of_two_below;
 use fmm_core::ewald::Split;
@@ -10,7 +10,6 @@ use fmm_core::{Error, Softening};
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::direct::{self, Output};
-use crate::error::device as told;
 use crate::kernels::SHARED;
 use crate::order::Points;
 use crate::view::{BOX_ROW, Body, DEEP, EwaldView, SOURCES, TILE};
@@ -23,8 +22,8 @@ const AT_WARPS: usize = 4;
 /// Targets of one launch where all are wanted, and the most shares of the sources. The bits of a sum depend on these and not on the device.
 const TARGETS: usize = 1 << 15;
 const SHARES: usize = 1024;
-/// Blocks of the structure factors, about one a multiprocessor: they leave room for others beside them.
-const BLOCKS: usize = 132;
+/// Blocks of the structure factors, which leave room for others beside them.
+const BLOCKS: usize = 264;
 
 /// Fewest bodies that are worth a share of the structure factors.
 const FEWEST: usize = 512;
@@ -90,8 +89,6 @@ pub struct Ewald {
     known: Option<([f64; 3], f64)>,
     /// Of the sources that have begun.
     begun: Option<Begun>,
-    /// A queue of no haste.
-    aside: Option<Stream>,
     structure: Buffer<f64>,
     factors: Buffer<f64>,
     partial: Buffer<f64>,
@@ -208,30 +205,6 @@ impl Ewald {
             ..self.ready(gpu, request, count)?
         };
         at_targets(gpu, request, &view)
-    }
-
-    /// The same beside everything else, once what is queued now is done.
-    ///
-    /// # Errors
-    /// Those of [`begin`](Ewald::begin).
-    pub fn begin_aside(&mut self, gpu: &Gpu, sources: Sources) -> Result<(), Error> {
-        let failed = |e| told("cannot make a queue")(e);
-        let queue = match self.aside.take() {
-            Some(queue) => queue,
-            None => Stream::new(StreamFlags::NON_BLOCKING, Some(0)).map_err(failed)?,
-        };
-        gpu.order(gpu.stream(), &queue)?;
-        let begun = self.begin(gpu, &queue, sources);
-        self.aside = Some(queue);
-        begun
-    }
-
-    /// Makes what is queued from now on wait for sources that have begun beside it.
-    ///
-    /// # Errors
-    /// [`Error::Device`] if the driver fails.
-    pub fn wait(&self, gpu: &Gpu) -> Result<(), Error> {
-        self.aside.as_ref().map_or(Ok(()), |queue| gpu.order(queue, gpu.stream()))
     }
 
     /// Queues the structure factors of `sources` on a queue.
