@@ -91,6 +91,11 @@ pub trait DeviceWork {
     /// Floating-point operations of each, as its formulas have them; a multiply-add is two.
     fn operations(&self) -> f64;
 
+    /// Of its numbers.
+    fn precision(&self) -> Precision {
+        Precision::F64
+    }
+
     /// Does the work once; what the device takes for it.
     ///
     /// # Errors

@@ -216,18 +216,10 @@ impl DeviceAttempt<'_> {
         let ends = self.inputs.ends();
         let (gpu, Arrays { fmm, work, boxed, guard, .. }) = (self.gpu, &mut *self.arrays);
         let within = boxed.ends(ends);
-        if !self.begun && within.sources.n > 0 && within.at().n > 0 {
+        if !self.begun && settings.order.is_none() && within.sources.n > 0 && within.at().n > 0 {
             // The waves of the guard's sums do not depend on its sample, and trees leave most of the device idle.
-            let all = ewald::Sources {
-                cell,
-                accuracy: guard::PART * self.tolerance,
-                points: within.sources,
-                strength_scale: ends.strength_scale(),
-                charge: boxed.charge(),
-                targets: sample_size(within.at().n),
-            };
             gpu.order(gpu.stream(), gpu.side())?;
-            guard.ewald.begin(gpu, gpu.side(), all)?;
+            guard.ewald.begin(gpu, gpu.side(), guarded(cell, boxed, within, self.tolerance))?;
             self.begun = true;
         }
         let planned = fmm.plan(gpu, work, settings, choice, self.cube, boxed.places(cell, ends), self.times)?;
@@ -293,6 +285,9 @@ impl DeviceAttempt<'_> {
             order: fmm.order(),
         };
         let (position, targets) = (ends.at().position, ends.at().n);
+        if !std::mem::replace(&mut self.begun, true) {
+            guard.ewald.begin(self.gpu, self.gpu.stream(), guarded(cell, boxed, boxed.ends(ends), self.tolerance))?;
+        }
         self.gpu.order(self.gpu.side(), self.gpu.stream())?;
         let sum = MeasuredInBox { request, targets, position, found: output, outer: boxed.outer() };
         guard.error_in_box(self.gpu, cell, &sum, fmm.shares().as_ref())
@@ -323,6 +318,18 @@ impl DeviceAttempt<'_> {
             }
         };
         guard.error(self.gpu, self.softening, &sum, shares.as_ref())
+    }
+}
+
+/// The sources of the sums of a guard, whose places in the box are those of `within`.
+fn guarded<'a>(cell: &'a PeriodicBox, boxed: &Boxed, within: Ends, tolerance: f64) -> ewald::Sources<'a> {
+    ewald::Sources {
+        cell,
+        accuracy: guard::PART * tolerance,
+        points: within.sources,
+        strength_scale: within.strength_scale(),
+        charge: boxed.charge(),
+        targets: sample_size(within.at().n),
     }
 }
 

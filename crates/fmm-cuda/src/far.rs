@@ -34,6 +34,10 @@ const FILLED: usize = 2048;
 /// The most shares.
 const MOST_PARTS: usize = 12;
 
+/// Tables that are kept beside those of the last sum, and the highest order of which they take little memory.
+const SPARE: usize = 3;
+const LIGHT: usize = 16;
+
 /// Reals that hold one coefficient of the bodies of a warp.
 const ROW: usize = 33;
 
@@ -53,9 +57,10 @@ pub struct Far<T: DeviceReal> {
     packed: Buffer<T>,
     partial: Buffer<T>,
     parts: usize,
-    /// The images that lists do not know, and what the operator was made for.
-    lattice: Buffer<f64>,
-    lattice_of: Option<(usize, Space<3>)>,
+    /// Tables of other orders: where the guard refuses a sum, the next one has the same two orders again.
+    spare: Vec<Operators<T>>,
+    /// The images that lists do not know, the operator of the last sum first, and what each was made for.
+    lattices: Vec<(usize, Space<3>, Buffer<f64>)>,
 }
 
 impl<T: DeviceReal> Far<T> {
@@ -77,7 +82,16 @@ impl<T: DeviceReal> Far<T> {
         let basis = Basis { order, softened, offsets, split: size_of::<T>() == 4 && few };
         let mut far = match kept {
             Some(kept) if kept.operators.basis == basis => kept,
-            Some(kept) => Far { operators: Operators::new(gpu, basis)?, ..kept },
+            Some(mut kept) => {
+                let known = kept.spare.iter().position(|o| o.basis == basis);
+                let next = known.map_or_else(|| Operators::new(gpu, basis), |at| Ok(kept.spare.remove(at)))?;
+                let last = std::mem::replace(&mut kept.operators, next);
+                if last.basis.order <= LIGHT {
+                    kept.spare.insert(0, last);
+                    kept.spare.truncate(SPARE);
+                }
+                kept
+            }
             None => Far {
                 operators: Operators::new(gpu, basis)?,
                 multipoles: Buffer::new(),
@@ -88,8 +102,8 @@ impl<T: DeviceReal> Far<T> {
                 packed: Buffer::new(),
                 partial: Buffer::new(),
                 parts: 1,
-                lattice: Buffer::new(),
-                lattice_of: None,
+                spare: vec![],
+                lattices: vec![],
             },
         };
         let (targets, sources) = (place.targets.cells as usize, place.sources.cells as usize);
@@ -131,17 +145,20 @@ impl<T: DeviceReal> Far<T> {
     /// [`Error::Device`] without the memory.
     pub fn ready_lattice(&mut self, space: &Space<3>) -> Result<(), Error> {
         let order = self.operators.basis.order;
-        let same = |(p, known): &(usize, Space<3>)| {
+        let same = |(p, known, _): &(usize, Space<3>, _)| {
             *p == order && known.near == space.near && known.aspect() == space.aspect()
         };
-        if self.lattice_of.as_ref().is_some_and(same) {
+        if let Some(at) = self.lattices.iter().position(same) {
+            self.lattices.swap(0, at);
             return Ok(());
         }
         let (operator, n) = (Lattice::new(order, space), self.operators.cut.n);
         // What each coefficient alone comes to.
         let row = |k: usize| operator.apply(&(0..n).map(|j| f64::from(u8::from(j == k))).collect::<Vec<_>>());
-        self.lattice.upload(&(0..n).into_par_iter().map(row).collect::<Vec<_>>().concat())?;
-        self.lattice_of = Some((order, space.clone()));
+        let mut lattice = Buffer::new();
+        lattice.upload(&(0..n).into_par_iter().map(row).collect::<Vec<_>>().concat())?;
+        self.lattices.insert(0, (order, space.clone(), lattice));
+        self.lattices.truncate(SPARE + 1);
         Ok(())
     }
 
@@ -229,8 +246,9 @@ impl<T: DeviceReal> Far<T> {
             Stage::M2L => self.m2l(gpu, place),
             Stage::Lattice => {
                 let n = self.operators.cut.n;
+                let Some((.., lattice)) = self.lattices.first() else { return Ok(()) };
                 let view = LatticeView {
-                    matrix: self.lattice.pointer(),
+                    matrix: lattice.pointer(),
                     multipole: self.multipoles.pointer().cast(),
                     local: self.locals.pointer().cast(),
                     n: n as u32,

@@ -42,6 +42,7 @@ mod short_range;
 mod slots;
 mod totals;
 pub mod view;
+mod ways;
 
 pub use alone::{DeviceWork, alone, peak};
 pub use buffer::Buffer;
@@ -54,3 +55,4 @@ pub use kernels::{MISSING, MODULES};
 pub use order::Points;
 pub use policy::choose;
 pub use short_range::{SHORT_LAYOUT, ShortRange};
+pub use ways::{Ours, WAYS_LAYOUT, Way, Ways};

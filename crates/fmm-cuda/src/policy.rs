@@ -53,7 +53,10 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
     let choice = accuracy::choose(&with(method), problem)?;
     // Beyond so many bodies the lists of small leaves fill any memory.
     let least = if sources.max(targets) > MANY { 1024 } else { 0 };
-    let leaf_size = settings.leaf_size.or(Some(leaf_size(&choice).max(least)));
+    let most = leaf_size(&choice).max(least);
+    // The root of a box cannot be widened to fit the leaves: between two levels, in double precision, rather fuller ones.
+    let most = if boxed && choice.precision == Precision::F64 { most + most / 2 } else { most };
+    let leaf_size = settings.leaf_size.or(Some(most));
     Ok(Settings { leaf_size, ..with(method) })
 }
 

@@ -7,7 +7,7 @@ use fmm_cuda::grid::view::LAYOUT as GRID;
 use fmm_cuda::grid::workload::direct_instructions;
 use fmm_cuda::planar::view::LAYOUT as PLANAR;
 use fmm_cuda::view::{BOX_LAYOUT, LAYOUT};
-use fmm_cuda::{MISSING, MODULES, SHORT_LAYOUT};
+use fmm_cuda::{MISSING, MODULES, SHORT_LAYOUT, WAYS_LAYOUT};
 
 /// Whether there are kernels to look at; a missing compiler fails where `NBODY_REQUIRE_NVCC` is 1.
 fn compiled() -> bool {
@@ -25,6 +25,7 @@ fn host_and_device_lay_structs_out_alike() {
         let marks = [
             (" box_layout[", BOX_LAYOUT),
             (" short_layout[", SHORT_LAYOUT),
+            (" ways_layout[", WAYS_LAYOUT),
             (" geometry_layout[", GEOMETRY),
             (" planar_layout[", PLANAR),
             (" gauss_layout[", GAUSS),

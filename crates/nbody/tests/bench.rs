@@ -292,6 +292,7 @@ fn what_cannot_be_measured_is_refused() {
         (&["--kernel", "vortex"], 2, "possible values: laplace, log, harmonic"),
         (&["shifts", "--kernel", "laplace"], 2, "kernels log and harmonic"),
         (&["--device", "cuda:99"], 69, "cuda:99"),
+        (&["m2l", "--device", "cpu"], 69, "the ways are those of a GPU"),
         (&["nothing"], 2, "nothing"),
         (&["--config", "missing.toml"], 66, "missing.toml"),
         (&["--config", "bad.toml"], 65, "bad.toml: orders = 99 is not allowed; allowed: whole numbers from 1 to 30"),

@@ -47,6 +47,7 @@ impl Bench {
             Some(Which::Distributions(o)) => ("distributions", o),
             Some(Which::Shifts(o)) => ("shifts", o),
             Some(Which::Threads(o)) => ("threads", o),
+            Some(Which::M2l(o)) => ("m2l", o),
             Some(Which::M2l2d(o)) => ("m2l2d", o),
             Some(Which::Gauss(o)) => ("gauss", o),
             Some(Which::Peers(o)) => ("peers", o),
@@ -74,6 +75,9 @@ enum Which {
     Shifts(Options),
     /// Strong scaling: the same sum on more threads
     Threads(Options),
+    /// M2L in space alone and in several ways on a GPU, translations a second: Kohnke et al., Figs. 15 to 18 and 23
+    #[command(name = "m2l")]
+    M2l(Options),
     /// M2L in the plane alone, translations a second: Cruz, Layton & Barba, Tables 2 and 3
     #[command(name = "m2l2d")]
     M2l2d(Options),

@@ -5,6 +5,7 @@ pub mod crossover;
 pub mod distributions;
 pub mod gauss;
 pub mod leafsize;
+pub mod m2l;
 pub mod m2l2d;
 pub mod operators;
 pub mod peers;
@@ -19,7 +20,7 @@ pub mod tune;
 use super::suite::Suite;
 
 /// All of them.
-pub const ALL: [&Suite; 13] = [
+pub const ALL: [&Suite; 14] = [
     &crossover::SUITE,
     &stages::SUITE,
     &operators::SUITE,
@@ -28,6 +29,7 @@ pub const ALL: [&Suite; 13] = [
     &distributions::SUITE,
     &shifts::SUITE,
     &threads::SUITE,
+    &m2l::SUITE,
     &m2l2d::SUITE,
     &gauss::SUITE,
     &peers::SUITE,

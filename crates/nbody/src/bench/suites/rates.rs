@@ -109,10 +109,11 @@ fn measure_device(kernel: &DeviceKernel, ordinal: u32, context: &mut Context) ->
     }
     let mut record = Record::default();
     spread(&mut record, &mut seconds);
-    let peak = fmm_cuda::peak(&gpu, Precision::F64).map_err(told)?;
+    let peak = fmm_cuda::peak(&gpu, work.precision()).map_err(told)?;
     let (time, units) = (record.number("seconds"), work.units());
     let rate = work.operations() * units as f64 / time;
-    record.set("operator", kernel.name).set("order", kernel.order).set("n", units).set("precision", "f64");
+    record.set("operator", kernel.name).set("order", kernel.order).set("n", units);
+    record.set("precision", work.precision().name());
     record.set("device", Device::Cuda(ordinal).to_string()).set("operations", work.operations());
     record.set("rate", units as f64 / time).set("gflops", rate / 1e9);
     record.set("peak_gflops", peak / 1e9).set("fraction", rate / peak);
