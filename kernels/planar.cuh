@@ -10,6 +10,9 @@ constexpr unsigned KEY_DIGITS = 8;
 // Rows of a block of the connectivity, one a warp, and the most lists that it writes.
 constexpr unsigned PLANE_ROWS = PLANE_THREADS / 32, PLANE_LISTS = 3;
 
+// Warps of a block of M2L, and the target boxes of each: on the tensor cores, and with a translation a thread.
+constexpr unsigned M2L_WARPS = 4, PAIR_BOXES = 4, THREAD_BOXES = 7;
+
 // A point in the scaled unit, with its strength.
 struct alignas(32) PlanePoint {
   double x, y, q, qi;
@@ -80,8 +83,6 @@ struct PlaneView {
   double *potential;           // [targets], log alone
   double *g;                   // [targets][2]
   float *single_points;        // [sources][4]: relative to the centre of the leaf, in its unit, and strength
-  float *single_multipoles;    // [boxes][terms][2]
-  const float *single_matrix;  // [terms][terms]: of M2L
   double core;                 // length of the blobs
   double at_centre;            // what stands for log 0 at a blob's own centre; 0: nothing
   int32_t global;              // the unit of length is 2^global of the caller's
@@ -153,8 +154,12 @@ extern "C" __device__ const unsigned planar_layout[] = {
     offsetof(ConnectView, tiles), sizeof(PlaneView), offsetof(PlaneView, at), offsetof(PlaneView, core),
     offsetof(PlaneView, same), sizeof(AllPairsView), offsetof(AllPairsView, core), offsetof(AllPairsView, same),
     sizeof(ExchangeView), offsetof(ExchangeView, points), offsetof(ExchangeView, sign),
-    FLAT_FOUND, sizeof(FlattenView), sizeof(FlowView), offsetof(FlowView, weight), offsetof(FlowView, summed),
+    M2L_WARPS, PAIR_BOXES, THREAD_BOXES, FLAT_FOUND, sizeof(FlattenView), sizeof(FlowView), offsetof(FlowView, weight), offsetof(FlowView, summed),
 };
+
+typedef double2 Complex;
+
+__device__ inline Complex times(Complex a, Complex b) { return {fma(-a.y, b.y, a.x * b.x), fma(a.y, b.x, a.x * b.y)}; }
 
 // A run of points.
 struct Segment {

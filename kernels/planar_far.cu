@@ -2,11 +2,8 @@
 // points of its own; every box is written by the lanes that own it, in a fixed order.
 #include "planar.cuh"
 
-typedef double2 Complex;
-
-template <typename C> __device__ inline C times(C a, C b) { return {fma(-a.y, b.y, a.x * b.x), fma(a.y, b.x, a.x * b.y)}; }
 // a b + c
-template <typename C> __device__ inline C times_plus(C a, C b, C c) {
+__device__ inline Complex times_plus(Complex a, Complex b, Complex c) {
   return {fma(-a.y, b.y, fma(a.x, b.x, c.x)), fma(a.y, b.x, fma(a.x, b.y, c.y))};
 }
 __device__ inline Complex inverse_of(Complex z) {
@@ -25,8 +22,8 @@ __device__ inline double log_of(const PlaneView &v, Complex z, int exponent) {
   return fma(double(exponent + v.global), 0.69314718055994530942, 0.5 * log(fma(z.x, z.x, z.y * z.y)));
 }
 // z^n for n below 2^BITS.
-template <int BITS, typename C> __device__ inline C power_of(C z, unsigned n) {
-  C w = {1, 0};
+template <int BITS> __device__ inline Complex power_of(Complex z, unsigned n) {
+  Complex w = {1, 0};
   for (int b = 0; b < BITS; b++) {
     if (n >> b & 1) w = times(w, z);
     if (b < BITS - 1) z = times(z, z);
@@ -129,14 +126,14 @@ __device__ inline void spread(const PlaneView &v, const BoxesView &t, uint32_t b
 }
 
 // M2L: a lane has one term, or two, of the local expansion of its group's target. The geometry is of one source a lane, in double precision;
-// then the sources have their turns, each multipole evaluated by Horner's rule with the coefficients of each lane's row of the matrix, in the
-// numbers of T. Those of single precision are added up in double after every LANES sources.
-template <typename T, typename C, int LANES, int TERMS> __device__ void m2l(const PlaneView &v, const T *matrix_of, const C *multipoles) {
+// then the sources have their turns, each multipole evaluated by Horner's rule with the coefficients of each lane's row of the matrix. For series that
+// are too long for planar_pairs.cu.
+template <int LANES, int TERMS> __device__ void m2l(const PlaneView &v) {
   constexpr int BITS = LANES * TERMS == 16 ? 5 : LANES * TERMS == 32 ? 6 : 7;
-  extern __shared__ double shared[];
-  T *matrix = reinterpret_cast<T *>(shared);
+  extern __shared__ double matrix[];
+  const Complex *multipoles = reinterpret_cast<const Complex *>(v.multipoles);
   for (unsigned i = threadIdx.x; i < v.terms * v.terms; i += blockDim.x)
-    matrix[i % v.terms * v.terms + i / v.terms] = matrix_of[i];
+    matrix[i % v.terms * v.terms + i / v.terms] = v.matrix[i];
   __syncthreads();
   const unsigned lane = threadIdx.x % LANES;
   const unsigned mask = LANES == 32 ? 0xffffffffu : 0xffffu << (threadIdx.x % 32 / LANES * LANES);
@@ -151,7 +148,7 @@ template <typename T, typename C, int LANES, int TERMS> __device__ void m2l(cons
   for (uint64_t base = v.start[box]; base < end; base += LANES) {
     const unsigned here = unsigned(min(uint64_t(LANES), end - base));
     uint32_t source = 0;
-    C sigma = {0, 0}, tau = {0, 0};
+    Complex sigma = {0, 0}, tau = {0, 0};
     double logarithm = 0;
     if (lane < here) {
       source = v.source[base + lane];
@@ -162,56 +159,40 @@ template <typename T, typename C, int LANES, int TERMS> __device__ void m2l(cons
       const Complex t = {(own.x - from.x) * scale, (own.y - from.y) * scale};
       const Complex inverse = inverse_of(t);
       const double us = power_of_two(other - largest), ut = -power_of_two(exponent - largest);
-      sigma = {T(us * inverse.x), T(us * inverse.y)};
-      tau = {T(ut * inverse.x), T(ut * inverse.y)};
+      sigma = {us * inverse.x, us * inverse.y};
+      tau = {ut * inverse.x, ut * inverse.y};
       if (v.log) logarithm = log_of(v, t, largest);
     }
-    C part[TERMS];
-    for (int r = 0; r < TERMS; r++) part[r] = {0, 0};
     for (unsigned s = 0; s < here; s++) {
-      const C *a = multipoles + size_t(__shfl_sync(mask, source, s, LANES)) * v.terms;
-      const C w = {__shfl_sync(mask, sigma.x, s, LANES), __shfl_sync(mask, sigma.y, s, LANES)};
-      const C u = {__shfl_sync(mask, tau.x, s, LANES), __shfl_sync(mask, tau.y, s, LANES)};
+      const Complex *a = multipoles + size_t(__shfl_sync(mask, source, s, LANES)) * v.terms;
+      const Complex w = {__shfl_sync(mask, sigma.x, s, LANES), __shfl_sync(mask, sigma.y, s, LANES)};
+      const Complex u = {__shfl_sync(mask, tau.x, s, LANES), __shfl_sync(mask, tau.y, s, LANES)};
       const double log_t = __shfl_sync(mask, logarithm, s, LANES);
-      C sum[TERMS];
+      Complex sum[TERMS];
       for (int r = 0; r < TERMS; r++) sum[r] = {0, 0};
 #pragma unroll 4
       for (unsigned k = v.terms; k-- > 0;) {
-        const C c = a[k];
+        const Complex c = a[k];
         for (int r = 0; r < TERMS; r++) {
           // Lanes beyond the last term do its work again.
-          const T m = matrix[k * v.terms + min(lane + LANES * r, v.terms - 1)];
-          sum[r] = times_plus(sum[r], w, C{m * c.x, m * c.y});
+          const double m = matrix[k * v.terms + min(lane + LANES * r, v.terms - 1)];
+          sum[r] = times_plus(sum[r], w, {m * c.x, m * c.y});
         }
       }
       for (int r = 0; r < TERMS; r++) {
         const unsigned l = lane + LANES * r;
         // (-u_target/t)^l, and for the harmonic kernel u_target/t times it.
-        C factor = power_of<BITS>(u, v.log ? l : l + 1);
+        Complex factor = power_of<BITS>(u, v.log ? l : l + 1);
         if (!v.log) factor = {-factor.x, -factor.y};
-        if (sizeof(T) == sizeof(double)) {
-          const Complex f = {factor.x, factor.y}, x = {sum[r].x, sum[r].y};
-          total[r] = times_plus(f, x, total[r]);
-        } else {
-          part[r] = times_plus(factor, sum[r], part[r]);
-        }
-        if (v.log && l == 0) total[r].x = fma(double(a[0].x), log_t, total[r].x);
+        total[r] = times_plus(factor, sum[r], total[r]);
+        if (v.log && l == 0) total[r].x = fma(a[0].x, log_t, total[r].x);
       }
     }
-    for (int r = 0; sizeof(T) < sizeof(double) && r < TERMS; r++) total[r] = {total[r].x + part[r].x, total[r].y + part[r].y};
   }
   for (int r = 0; r < TERMS; r++) {
     const unsigned l = lane + LANES * r;
     if (l < v.terms) reinterpret_cast<Complex *>(v.locals)[size_t(box) * v.terms + l] = total[r];
   }
-}
-
-template <int LANES, int TERMS> __device__ void m2l_double(const PlaneView &v) {
-  m2l<double, double2, LANES, TERMS>(v, v.matrix, reinterpret_cast<const double2 *>(v.multipoles));
-}
-
-template <int LANES> __device__ void m2l_single(const PlaneView &v) {
-  m2l<float, float2, LANES, 1>(v, v.single_matrix, reinterpret_cast<const float2 *>(v.single_multipoles));
 }
 
 // Lanes of a box in M2M and L2L, each with a term after the other.
@@ -303,14 +284,6 @@ __global__ void __launch_bounds__(256) planar_m2p(PlaneView v) {
   for (uint64_t j = v.start[box]; j < v.start[box + 1]; j++) spread<true>(v, v.sources, v.source[j], v.multipoles, i);
 }
 
-__global__ void __launch_bounds__(256) planar_m2l_16(PlaneView v) { m2l_double<16, 1>(v); }
-__global__ void __launch_bounds__(256) planar_m2l_64(PlaneView v) { m2l_double<32, 2>(v); }
-__global__ void __launch_bounds__(256) planar_m2l_single_16(PlaneView v) { m2l_single<16>(v); }
-__global__ void __launch_bounds__(256) planar_m2l_single_32(PlaneView v) { m2l_single<32>(v); }
-
-// Multipoles rounded to single precision.
-__global__ void __launch_bounds__(256) planar_round(PlaneView v) {
-  const size_t i = size_t(blockIdx.x) * 256 + threadIdx.x;
-  if (i < 2 * size_t(v.count) * v.terms) v.single_multipoles[i] = float(v.multipoles[i]);
-}
+__global__ void __launch_bounds__(256) planar_m2l_16(PlaneView v) { m2l<16, 1>(v); }
+__global__ void __launch_bounds__(256) planar_m2l_64(PlaneView v) { m2l<32, 2>(v); }
 }

@@ -4,11 +4,8 @@
 #include "planar.cuh"
 #include "tensor.cuh"
 
-typedef double2 Complex;
+constexpr unsigned LANES_OF_WARP = 0xffffffff;
 
-constexpr unsigned PAIR_WARPS = 4, PAIR_BOXES = 4, LANES_OF_WARP = 0xffffffff;
-
-__device__ inline Complex times(Complex a, Complex b) { return {fma(-a.y, b.y, a.x * b.x), fma(a.y, b.x, a.x * b.y)}; }
 __device__ inline Complex square(Complex a) { return {fma(-a.y, a.y, a.x * a.x), 2 * a.x * a.y}; }
 __device__ inline double shuffled(double x, unsigned from) { return __shfl_sync(LANES_OF_WARP, x, from); }
 __device__ inline Complex shuffled(Complex z, unsigned from) { return {shuffled(z.x, from), shuffled(z.y, from)}; }
@@ -49,14 +46,14 @@ struct Place {
 template <int P, bool LOG> __device__ void m2l_pairs(const PlaneView &v) {
   constexpr int K = P / 4, N = (P + 7) / 8;
   __shared__ double matrix[N * K * 32];
-  __shared__ Complex held[PAIR_WARPS][SLOTS * STRIDE];
+  __shared__ Complex held[M2L_WARPS][SLOTS * STRIDE];
   const unsigned lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  for (unsigned i = threadIdx.x; i < N * K * 32; i += 32 * PAIR_WARPS) {
+  for (unsigned i = threadIdx.x; i < N * K * 32; i += 32 * M2L_WARPS) {
     const unsigned k = i / 32 % K * 4 + i % 4, l = i / (32 * K) * 8 + i % 32 / 4;
     matrix[i] = k < v.terms && l < v.terms ? v.matrix[l * v.terms + k] : 0;
   }
   __syncthreads();
-  const uint32_t group = (blockIdx.x * PAIR_WARPS + threadIdx.x / 32) * PAIR_BOXES;
+  const uint32_t group = (blockIdx.x * M2L_WARPS + threadIdx.x / 32) * PAIR_BOXES;
   if (group >= v.count) return;
   const uint32_t boxes = min(PAIR_BOXES, v.count - group), first = v.first + group;
   const Complex *multipoles = reinterpret_cast<const Complex *>(v.multipoles) + t;
@@ -196,8 +193,8 @@ template <int P, bool LOG> __device__ void m2l_pairs(const PlaneView &v) {
 }
 
 #define PAIRS(P, BLOCKS)                                                                                                                 \
-  __global__ void __launch_bounds__(32 * PAIR_WARPS, BLOCKS) planar_pairs_harmonic_##P(PlaneView v) { m2l_pairs<P, false>(v); }           \
-  __global__ void __launch_bounds__(32 * PAIR_WARPS, BLOCKS) planar_pairs_log_##P(PlaneView v) { m2l_pairs<P, true>(v); }
+  __global__ void __launch_bounds__(32 * M2L_WARPS, BLOCKS) planar_pairs_harmonic_##P(PlaneView v) { m2l_pairs<P, false>(v); }           \
+  __global__ void __launch_bounds__(32 * M2L_WARPS, BLOCKS) planar_pairs_log_##P(PlaneView v) { m2l_pairs<P, true>(v); }
 extern "C" {
 PAIRS(8, 6)
 PAIRS(12, 4)

@@ -1,12 +1,10 @@
 // M2L of the harmonic kernel in the plane, a translation a thread, as Cruz, Layton & Barba have it, for `nbody bench m2l2d` alone: planar_pairs.cu
-// is as fast with 8 terms, faster with more, and knows both kernels. A warp has a few
+// is as fast with 8 and 12 terms, faster with more, and knows both kernels. A warp has a few
 // target boxes, whose sources it takes 32 at a time, their multipoles copied beside the registers; terms of the results are then added up by lanes
 // that own them, in a fixed order.
 #include "planar.cuh"
 
-typedef double2 Complex;
-
-constexpr unsigned THREADS_WARPS = 4, THREADS_BOXES = 7, LANES_OF_WARP = 0xffffffff;
+constexpr unsigned LANES_OF_WARP = 0xffffffff;
 
 // Binomials: what the two triangles of a translation are, multiplied out.
 template <int P> struct Pascal {
@@ -16,8 +14,6 @@ template <int P> struct Pascal {
       for (int k = 0; k < P; k++) entry[l][k] = l == 0 || k == 0 ? 1.0 : entry[l - 1][k] + entry[l][k - 1];
   }
 };
-
-__device__ inline Complex product(Complex a, Complex b) { return {fma(-a.y, b.y, a.x * b.x), fma(a.y, b.x, a.x * b.y)}; }
 
 // Queues the copy of 16 bytes to shared memory.
 __device__ inline void copy_aside(Complex *to, const Complex *from) {
@@ -29,12 +25,12 @@ template <int P> __device__ void m2l_threads(const PlaneView &v) {
   constexpr Pascal<P> MATRIX;
   // An odd number of words of 16 bytes from lane to lane.
   constexpr unsigned STRIDE = P + 1 + P % 2, TOGETHER = 32 / P;
-  __shared__ Complex held[THREADS_WARPS][32 * STRIDE];
+  __shared__ Complex held[M2L_WARPS][32 * STRIDE];
   const unsigned lane = threadIdx.x % 32;
   Complex *own = held[threadIdx.x / 32];
-  const uint32_t group = (blockIdx.x * THREADS_WARPS + threadIdx.x / 32) * THREADS_BOXES;
+  const uint32_t group = (blockIdx.x * M2L_WARPS + threadIdx.x / 32) * THREAD_BOXES;
   if (group >= v.count) return;
-  const uint32_t boxes = min(THREADS_BOXES, v.count - group), first = v.first + group;
+  const uint32_t boxes = min(THREAD_BOXES, v.count - group), first = v.first + group;
   // The end of the row of each box.
   const uint64_t ends = v.start[first + 1 + min(lane, boxes - 1)];
   const uint64_t begin = v.start[first], end = v.start[first + boxes];
@@ -85,8 +81,8 @@ template <int P> __device__ void m2l_threads(const PlaneView &v) {
     x[0] = own[lane * STRIDE];
 #pragma unroll
     for (int k = 1; k < P; k++) {
-      x[k] = product(own[lane * STRIDE + k], power);
-      power = product(power, sigma);
+      x[k] = times(own[lane * STRIDE + k], power);
+      power = times(power, sigma);
     }
     // (-u_target/t)^l u_target/t
     Complex factor = {-tau.x, -tau.y};
@@ -95,8 +91,8 @@ template <int P> __device__ void m2l_threads(const PlaneView &v) {
       Complex y = x[0];
 #pragma unroll
       for (int k = 1; k < P; k++) y = {fma(MATRIX.entry[l][k], x[k].x, y.x), fma(MATRIX.entry[l][k], x[k].y, y.y)};
-      own[lane * STRIDE + l] = product(factor, y);
-      factor = product(factor, tau);
+      own[lane * STRIDE + l] = times(factor, y);
+      factor = times(factor, tau);
     }
     __syncwarp();
     const unsigned here = unsigned(min(uint64_t(32), end - base));
@@ -121,7 +117,7 @@ template <int P> __device__ void m2l_threads(const PlaneView &v) {
 }
 
 extern "C" {
-__global__ void __launch_bounds__(32 * THREADS_WARPS, 6) planar_threads_8(PlaneView v) { m2l_threads<8>(v); }
-__global__ void __launch_bounds__(32 * THREADS_WARPS, 4) planar_threads_12(PlaneView v) { m2l_threads<12>(v); }
-__global__ void __launch_bounds__(32 * THREADS_WARPS, 4) planar_threads_16(PlaneView v) { m2l_threads<16>(v); }
+__global__ void __launch_bounds__(32 * M2L_WARPS, 6) planar_threads_8(PlaneView v) { m2l_threads<8>(v); }
+__global__ void __launch_bounds__(32 * M2L_WARPS, 4) planar_threads_12(PlaneView v) { m2l_threads<12>(v); }
+__global__ void __launch_bounds__(32 * M2L_WARPS, 4) planar_threads_16(PlaneView v) { m2l_threads<16>(v); }
 }

@@ -75,7 +75,7 @@ impl Evaluations {
         Ok(all)
     }
 
-    /// The sums of all runs, and what each should be after one.
+    /// The sums of the last run, and what each should be.
     ///
     /// # Errors
     /// [`Error::Device`] if a copy fails.

@@ -1,7 +1,7 @@
 //! The stages of a plan in the plane on the device: those of fmm-core's `planar/execute.rs`.
 //!
-//! In single precision are M2L and, where they gain by it, direct sums, which take most of the time; what else there is, and every sum of their
-//! sums, stays in double.
+//! In single precision are direct sums, where they gain by it, which take most of the time; what else there is, and every sum of their sums, stays
+//! in double.
 
 use cust::memory::DevicePointer;
 use fmm_core::planar::series::{Series, binomial};
@@ -10,7 +10,7 @@ use fmm_core::{Error, Stage};
 
 use super::pyramid::DevicePyramid;
 use super::rows::{DeviceLists, DeviceRows};
-use super::view::{PlaneView, THREADS};
+use super::view::{M2L_WARPS, PAIR_BOXES, PlaneView, THREADS};
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::kernels::SHARED;
@@ -22,10 +22,8 @@ const SHIFT_LANES: usize = 16;
 /// Threads of a block of P2P.
 const PAIR_THREADS: usize = 128;
 
-/// Terms that M2L on the tensor cores can have, threads of its blocks, and target boxes of a block: 4 for each warp.
+/// Terms that M2L on the tensor cores can have.
 const PAIRS_TERMS: usize = 32;
-pub const PAIRS_THREADS: usize = 128;
-pub const PAIRS_BOXES: usize = 16;
 
 /// The kernel that has M2L of so many terms on the tensor cores.
 pub fn pairs_name(kernel: Kernel, terms: usize) -> String {
@@ -44,15 +42,8 @@ pub struct Far {
     l2l: Buffer<f64>,
     multipoles: Buffer<f64>,
     locals: Buffer<f64>,
-    single: Single,
-}
-
-/// The arrays of single precision.
-#[derive(Default)]
-struct Single {
-    matrix: Buffer<f32>,
-    multipoles: Buffer<f32>,
-    points: Buffer<f32>,
+    /// Points of pairs in single precision.
+    single: Buffer<f32>,
 }
 
 /// Pyramids and lists of a sum, and where its result goes.
@@ -106,17 +97,13 @@ impl Far {
             }
             self.weights.upload(&series.weights)?;
             self.m2l.upload(&series.matrix)?;
-            let rounded: Vec<f32> = series.matrix.iter().map(|&c| c as f32).collect();
-            self.single.matrix.upload(&rounded)?;
             self.m2m.upload(&m2m)?;
             self.l2l.upload(&l2l)?;
             gpu.settle()?;
             (self.basis, self.terms) = (Some((kernel, p)), n);
         }
-        let coefficients = 2 * self.terms * place.sources.boxes();
-        self.single.multipoles.resize(if place.single { coefficients } else { 0 })?;
-        self.single.points.resize(if place.single { 4 * place.sources.bodies.len() } else { 0 })?;
-        self.multipoles.resize(coefficients)?;
+        self.single.resize(if place.single { 4 * place.sources.bodies.len() } else { 0 })?;
+        self.multipoles.resize(2 * self.terms * place.sources.boxes())?;
         self.locals.resize(2 * self.terms * place.targets.boxes())
     }
 
@@ -152,9 +139,7 @@ impl Far {
             locals: self.locals.pointer(),
             potential: place.potential,
             g: place.g,
-            single_points: self.single.points.pointer(),
-            single_multipoles: self.single.multipoles.pointer(),
-            single_matrix: self.single.matrix.pointer(),
+            single_points: self.single.pointer(),
             core: request.blob.length(),
             at_centre: request.blob.at_centre_in(request.global),
             global: request.global,
@@ -188,24 +173,13 @@ impl Far {
             }),
             Stage::M2L => {
                 let view = PlaneView { first: 0, count: targets.boxes() as u32, ..view };
-                if !place.single && self.terms <= PAIRS_TERMS {
-                    let name = pairs_name(request.kernel, self.terms);
-                    return launch(&name, targets.boxes().div_ceil(PAIRS_BOXES), (PAIRS_THREADS, 0), &view);
-                }
-                let (name, lanes) = match (place.single, self.terms) {
-                    (true, ..=16) => ("planar_m2l_single_16", 16),
-                    (true, _) => ("planar_m2l_single_32", 32),
-                    (false, _) => ("planar_m2l_64", 32),
-                };
-                if place.single {
-                    // The choice has no more terms in single precision.
-                    debug_assert!(self.terms <= 32);
-                    let view = PlaneView { count: sources.boxes() as u32, ..view };
-                    launch("planar_round", self.single.multipoles.len().div_ceil(THREADS), plain, &view)?;
+                if self.terms <= PAIRS_TERMS {
+                    let (name, boxes) = (pairs_name(request.kernel, self.terms), M2L_WARPS * PAIR_BOXES);
+                    return launch(&name, targets.boxes().div_ceil(boxes), (32 * M2L_WARPS, 0), &view);
                 }
                 let shared = 8 * self.terms * self.terms;
                 debug_assert!(shared <= SHARED);
-                launch(name, targets.boxes().div_ceil(THREADS / lanes), (THREADS, shared), &view)
+                launch("planar_m2l_64", targets.boxes().div_ceil(THREADS / 32), (THREADS, shared), &view)
             }
             Stage::L2P => launch("planar_l2p", points.div_ceil(THREADS), plain, &view),
             Stage::M2P => launch("planar_m2p", points.div_ceil(THREADS), plain, &view),

@@ -1,6 +1,6 @@
 //! Sums in the plane on the device: [`fmm_core::planar`] with the whole sum, pyramids and lists included, where the points are.
 //!
-//! Where the tolerance allows, M2L and the direct sums of leaves that gain by it are in single precision; pairs too close for it, and all else,
+//! Where the tolerance allows, the direct sums of leaves that gain by it are in single precision; pairs too close for it, and all else,
 //! in double.
 
 mod attempt;

@@ -18,15 +18,11 @@ fn pair_cost(kernel: Kernel, precision: Precision) -> f64 {
     }
 }
 
-/// Picoseconds of one M2L: its lanes evaluate a polynomial each.
-fn m2l_cost(order: usize, precision: Precision) -> f64 {
-    let lanes = if order <= 16 { 16.0 } else { 32.0 * (order as f64 / 32.0).ceil() };
-    let double = lanes * (6.0 * order as f64 + 60.0) * 0.14;
-    if precision == Precision::F32 { SINGLE_M2L * double } else { double }
+/// Picoseconds of one M2L: on the tensor cores as they were timed with 8 to 32 terms, beyond by 64 lanes that evaluate a polynomial each.
+fn m2l_cost(order: usize) -> f64 {
+    let p = order as f64;
+    if order <= 32 { 25.0 + 0.18 * p * p } else { 64.0 * (6.0 * p + 60.0) * 0.14 }
 }
-
-/// What M2L in single precision takes of the time in double.
-const SINGLE_M2L: f64 = 0.75;
 
 /// The settings with method, precision and leaf size resolved for the device; the contract may take double precision for what single does not
 /// keep. Direct sums of all pairs are in double precision.
@@ -62,6 +58,6 @@ const LEAF_COST: f64 = 9000.0;
 /// The largest number of points of a leaf. Leaves hold a quarter of it to all of it, and at half of it 45 M2L and the rest cost what the pairs
 /// with 10.5 leaves do.
 fn leaf_size(kernel: Kernel, precision: Precision, order: usize) -> usize {
-    let leaf = 45.0 * m2l_cost(order, precision) + LEAF_COST;
+    let leaf = 45.0 * m2l_cost(order) + LEAF_COST;
     (2.0 * (leaf / (10.5 * pair_cost(kernel, precision))).sqrt()).clamp(16.0, 400.0) as usize
 }

@@ -12,6 +12,13 @@ pub const ROWS: usize = THREADS / 32;
 /// The most lists that one launch of the connectivity writes.
 pub const LISTS: usize = 3;
 
+/// Warps of a block of M2L, and the target boxes of each on the tensor cores and with a translation a thread.
+pub const M2L_WARPS: usize = 4;
+/// See [`M2L_WARPS`].
+pub const PAIR_BOXES: usize = 4;
+/// See [`M2L_WARPS`].
+pub const THREAD_BOXES: usize = 7;
+
 /// Numbers that a block finds about points.
 pub const FLAT_FOUND: usize = 5;
 
@@ -169,10 +176,6 @@ pub struct PlaneView {
     pub g: DevicePointer<f64>,
     /// Sources relative to the centres of their leaves, and their strengths, where pairs are in single precision. `[sources][4]`
     pub single_points: DevicePointer<f32>,
-    /// Multipoles where M2L is in single precision. `[boxes][terms][2]`
-    pub single_multipoles: DevicePointer<f32>,
-    /// The matrix of M2L likewise. `[terms][terms]`
-    pub single_matrix: DevicePointer<f32>,
     /// Length of the blobs.
     pub core: f64,
     /// What stands for log 0 at the centre of a blob, which no blob feels of itself.
@@ -333,6 +336,9 @@ pub const LAYOUT: &[usize] = &{
         size_of::<ExchangeView>(),
         offset_of!(ExchangeView, points),
         offset_of!(ExchangeView, sign),
+        M2L_WARPS,
+        PAIR_BOXES,
+        THREAD_BOXES,
         FLAT_FOUND,
         size_of::<FlattenView>(),
         size_of::<FlowView>(),

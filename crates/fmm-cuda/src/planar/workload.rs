@@ -8,17 +8,14 @@ use fmm_core::planar::Kernel;
 use fmm_core::planar::series::Series;
 use fmm_core::planar::workload::{Geometry, coefficient};
 
-use super::far::{PAIRS_BOXES, PAIRS_THREADS, pairs_name};
+use super::far::pairs_name;
 use super::pyramid::DevicePyramid;
 use super::rows::DeviceRows;
-use super::view::{PlaneView, THREADS};
+use super::view::{M2L_WARPS, PAIR_BOXES, PlaneView, THREAD_BOXES, THREADS};
 use crate::alone::timed;
 use crate::buffer::Buffer;
 use crate::kernels::SHARED;
 use crate::{DeviceWork, Gpu};
-
-/// Target boxes of a block where a thread has a translation: 7 for each of 4 warps.
-const THREADS_BOXES: usize = 28;
 
 /// Who does a translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,8 +107,6 @@ impl DeviceWork for Translations {
             potential: DevicePointer::null(),
             g: DevicePointer::null(),
             single_points: DevicePointer::null(),
-            single_multipoles: DevicePointer::null(),
-            single_matrix: DevicePointer::null(),
             core: 0.0,
             at_centre: 0.0,
             global: 0,
@@ -124,12 +119,16 @@ impl DeviceWork for Translations {
         let tensor;
         let (name, blocks, threads, shared) = match (self.version, self.order) {
             (Version::Row, _) => ("planar_m2l_16", count.div_ceil(THREADS / 16), THREADS, 8 * self.order * self.order),
-            (Version::Thread, ..=8) => ("planar_threads_8", count.div_ceil(THREADS_BOXES), 128, 0),
-            (Version::Thread, ..=12) => ("planar_threads_12", count.div_ceil(THREADS_BOXES), 128, 0),
-            (Version::Thread, _) => ("planar_threads_16", count.div_ceil(THREADS_BOXES), 128, 0),
+            (Version::Thread, ..=8) => {
+                ("planar_threads_8", count.div_ceil(M2L_WARPS * THREAD_BOXES), 32 * M2L_WARPS, 0)
+            }
+            (Version::Thread, ..=12) => {
+                ("planar_threads_12", count.div_ceil(M2L_WARPS * THREAD_BOXES), 32 * M2L_WARPS, 0)
+            }
+            (Version::Thread, _) => ("planar_threads_16", count.div_ceil(M2L_WARPS * THREAD_BOXES), 32 * M2L_WARPS, 0),
             (Version::Tensor, terms) => {
                 tensor = pairs_name(Kernel::Harmonic, terms);
-                (tensor.as_str(), count.div_ceil(PAIRS_BOXES), PAIRS_THREADS, 0)
+                (tensor.as_str(), count.div_ceil(M2L_WARPS * PAIR_BOXES), 32 * M2L_WARPS, 0)
             }
         };
         debug_assert!(shared <= SHARED);

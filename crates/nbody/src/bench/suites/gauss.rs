@@ -36,7 +36,7 @@ pub const SUITE: Suite = Suite {
     },
     figures: |records| {
         let title = "Evaluation of series of Gaussians";
-        vec![(String::new(), figures(records, title, "boxes of 64 points (256 on a GPU), two axes", "evaluations"))]
+        vec![(String::new(), figures(records, title, "boxes of 64 points (on a GPU 512), two axes", "evaluations"))]
     },
     summary: |records| summary(records, "points"),
     texts: |_| vec![],

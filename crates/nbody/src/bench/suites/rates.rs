@@ -10,7 +10,7 @@ use crate::bench::lines::{figure, lines};
 use crate::bench::measure::{Context, spread};
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Work as CaseWork};
-use crate::device::Device;
+use crate::device::{Device, code};
 use crate::fault::Fault;
 use crate::plot::figure::{Axis, Content, Figure};
 
@@ -98,7 +98,7 @@ fn measure_device(kernel: &DeviceKernel, ordinal: u32, context: &mut Context) ->
     if context.stopped() {
         return Ok(None);
     }
-    let told = |e: Error| Fault::new(71, e.to_string());
+    let told = |e: Error| Fault::new(code(&e), e.to_string());
     let gpu = Gpu::open(ordinal).map_err(|e| Fault::new(69, e.to_string()))?;
     let work = (kernel.make)(&gpu).map_err(told)?;
     let (begun, limits, mut seconds) = (Instant::now(), context.limits, vec![]);
