@@ -388,7 +388,8 @@ mod tests {
                     }
                 }
             }
-            assert!(all < 2 * needed, "{all} {needed}");
+            // Columns are whole: where there are few waves, what they hold beyond them weighs more.
+            assert!(all < 2 * needed + 4 * DEEP, "{all} {needed}");
         }
     }
 

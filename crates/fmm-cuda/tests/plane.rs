@@ -293,7 +293,9 @@ fn single_precision_rounds() {
                     let [p, f] = difference(&sums);
                     assert!(p < 2e-5 && f < 3e-6, "{what}: {p:e} {f:e}");
                     let spread = ["uniform", "normal", "layer"].contains(&name);
-                    assert!(f > 1e-12 || !spread, "{what}: {f:e} is no single precision");
+                    // Of the others the pairs stay in double precision, as all else.
+                    let single = matches!((kernel, blob), (_, Blob::Algebraic(_)) | (Kernel::Log, Blob::Point));
+                    assert!(f > 1e-12 || !spread || !single, "{what}: {f:e} is no single precision");
                 }
             }
         }
