@@ -54,24 +54,6 @@ template <typename Real> struct Task {
   }
 };
 
-// Adds what `q` at the difference `d` contributes. Returns the squared distance, raised.
-template <typename Real, class Kernel, bool POTENTIAL>
-__device__ inline Real meet(const Kernel &kernel, Real dx, Real dy, Real dz, Real q, bool itself, Real *sum) {
-  const Real r2 = fused(dx, dx, fused(dy, dy, fused(dz, dz, kernel.raise())));
-  Real g;
-  if constexpr (POTENTIAL) {
-    Real potential;
-    g = kernel.both(itself ? Real(0) : q, r2, potential);
-    sum[3] += potential;
-  } else {
-    g = kernel.force(q, r2);
-  }
-  sum[0] = fused(g, dx, sum[0]);
-  sum[1] = fused(g, dy, sum[1]);
-  sum[2] = fused(g, dz, sum[2]);
-  return r2;
-}
-
 // The groups' sums together, and to the targets.
 template <typename Real, bool POTENTIAL, unsigned R>
 __device__ inline void add_groups(const Task<Real> &t, Real (*sum)[POTENTIAL ? 4 : 3]) {

@@ -25,24 +25,6 @@
 // A pragma expands no macros.
 constexpr int SOURCES_F32 = UNROLL_F32, SOURCES_F64 = UNROLL_F64;
 
-// Adds what `q` at the difference `d` contributes: the field, then the potential. Returns the squared distance, raised.
-template <typename Real, class Kernel, bool POTENTIAL>
-__device__ inline Real add(const Kernel &kernel, Real dx, Real dy, Real dz, Real q, bool itself, Real *sum) {
-  const Real r2 = fused(dx, dx, fused(dy, dy, fused(dz, dz, kernel.raise())));
-  Real g;
-  if constexpr (POTENTIAL) {
-    Real potential;
-    g = kernel.both(itself ? Real(0) : q, r2, potential);
-    sum[3] += potential;
-  } else {
-    g = kernel.force(q, r2);
-  }
-  sum[0] = fused(g, dx, sum[0]);
-  sum[1] = fused(g, dy, sum[1]);
-  sum[2] = fused(g, dz, sum[2]);
-  return r2;
-}
-
 // The bounds of the block's targets.
 template <int TARGETS> __device__ inline Bounds around(const SumView &v, unsigned first_tile) {
   const unsigned tiles = (v.n_targets + TILE - 1) / TILE;
@@ -127,7 +109,7 @@ __device__ inline void near_tile(const Kernel &kernel, const float4 (*tile)[TILE
       const float dx = (at[k].high.x - high.x) + (at[k].low.x - low.x);
       const float dy = (at[k].high.y - high.y) + (at[k].low.y - low.y);
       const float dz = (at[k].high.z - high.z) + (at[k].low.z - low.z);
-      add<float, Kernel, POTENTIAL>(kernel, dx, dy, dz, high.w, false, sum[k]);
+      meet<float, Kernel, POTENTIAL>(kernel, dx, dy, dz, high.w, false, sum[k]);
       nearest[k] = fminf(nearest[k], fmaf(dx, dx, fmaf(dy, dy, dz * dz)));
     }
   }
@@ -175,7 +157,7 @@ template <template <typename> class Kernel, bool POTENTIAL> __device__ inline vo
         const float4 s = tile[0][j];
 #pragma unroll
         for (int k = 0; k < TARGETS; k++)
-          add<float, Kernel<float>, POTENTIAL>(kernel, x[k] - s.x, y[k] - s.y, z[k] - s.z, s.w, false, part[k]);
+          meet<float, Kernel<float>, POTENTIAL>(kernel, x[k] - s.x, y[k] - s.y, z[k] - s.z, s.w, false, part[k]);
       }
 #pragma unroll
       for (int k = 0; k < TARGETS; k++)
@@ -209,7 +191,7 @@ template <template <typename> class Kernel, bool POTENTIAL> __device__ inline vo
 #pragma unroll 2
         for (unsigned j = t * TILE; j < min((t + 1) * TILE, v.n_sources); j++) {
           const Body s = v.sources[j];
-          add<double, Kernel<double>, POTENTIAL>(exact, b.x - s.x, b.y - s.y, b.z - s.z, s.q, v.same && j == i, all);
+          meet<double, Kernel<double>, POTENTIAL>(exact, b.x - s.x, b.y - s.y, b.z - s.z, s.q, v.same && j == i, all);
         }
         for (int c = 0; c < COMPONENTS; c++) sum[pair + k][c][me] += all[c];
       }
@@ -250,7 +232,7 @@ template <template <typename> class Kernel, bool POTENTIAL> __device__ inline vo
 #pragma unroll
       for (int k = 0; k < TARGETS; k++) {
         const bool itself = v.same && t * TILE + j == first + k * TILE;
-        add<double, Kernel<double>, POTENTIAL>(kernel, x[k] - s.x, y[k] - s.y, z[k] - s.z, s.q, itself, sum[k]);
+        meet<double, Kernel<double>, POTENTIAL>(kernel, x[k] - s.x, y[k] - s.y, z[k] - s.z, s.q, itself, sum[k]);
       }
     }
   }

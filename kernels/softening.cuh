@@ -74,3 +74,21 @@ template <typename Real> struct Spline {
     return q * g;
   }
 };
+
+// Adds what `q` at the difference `d` contributes: the field, then the potential. Returns the squared distance, raised.
+template <typename Real, class Kernel, bool POTENTIAL>
+__device__ inline Real meet(const Kernel &kernel, Real dx, Real dy, Real dz, Real q, bool itself, Real *sum) {
+  const Real r2 = fused(dx, dx, fused(dy, dy, fused(dz, dz, kernel.raise())));
+  Real g;
+  if constexpr (POTENTIAL) {
+    Real potential;
+    g = kernel.both(itself ? Real(0) : q, r2, potential);
+    sum[3] += potential;
+  } else {
+    g = kernel.force(q, r2);
+  }
+  sum[0] = fused(g, dx, sum[0]);
+  sum[1] = fused(g, dy, sum[1]);
+  sum[2] = fused(g, dz, sum[2]);
+  return r2;
+}
