@@ -260,9 +260,9 @@ fn a_flow_goes_on_and_tells_its_integrals() {
     assert!(energy[0] == 0.0 && energy.iter().all(|e| e.abs() < 2e-2), "{energy:?}");
     assert!(enstrophy.windows(2).all(|w| w[1] > w[0]), "{enstrophy:?}");
     // Γ of each ring is 1 but for the tails of their cores, which overlap and cancel; so do their impulses.
-    let [with, against] = ["circulation_with", "circulation_against"].map(column);
-    assert!(with.iter().all(|c| (c - 1.0).abs() < 1e-2), "{with:?}");
-    assert!(with.iter().zip(&against).all(|(a, b)| (a - b).abs() < 1e-5), "{with:?} {against:?}");
+    let [below, above] = ["circulation_below", "circulation_above"].map(column);
+    assert!(below.iter().all(|c| (c - 1.0).abs() < 5e-3), "{below:?}");
+    assert!(below.iter().zip(&above).all(|(a, b)| (a + b).abs() < 1e-5), "{below:?} {above:?}");
     assert!(column("impulse_z").iter().all(|i| i.abs() < 1e-5));
     let again = folder.run(&["out/scenario.resolved.toml", "-q", "--out", "again", "--threads", "1"]);
     assert_eq!(code(&again), 0, "{}", stderr(&again));
@@ -280,6 +280,7 @@ fn steps_that_cannot_be_made_are_refused() {
     for (arguments, exit, words) in [
         (&["--resume", "out"][..], 2, "runs on grids cannot be resumed"),
         (&["--set", "time.integrator=rk4"], 65, "did you mean \"rk3\"?"),
+        (&["--set", "time.remeshing=m8"], 65, "allowed: m4, m6"),
         (&["--set", "time.end=0.025"], 65, "time.dt = 0.01 does not divide time.end = 0.025"),
         (&["--set", "output.every=0.015"], 65, "does not divide output.every"),
         (&["--set", "time.cutoff=0.5"], 65, "allowed: 0 to 0.1"),

@@ -16,6 +16,7 @@
 
 pub mod blocks;
 pub mod correction;
+pub mod differences;
 pub mod far;
 pub mod flow;
 pub mod near;

@@ -1,5 +1,7 @@
 //! `[grid]`: a scenario of fields on a grid instead of particles. `docs/scenario.md` is the reference of its keys.
 
+mod steps;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -7,10 +9,9 @@ use fmm_core::Precision;
 use fmm_core::grid::blocks::DEEPEST;
 use fmm_core::grid::far::{MAX_ORDER, MAX_SINGLE_ORDER};
 use fmm_core::grid::wavelet::Thresholds;
-use fmm_core::grid::{BLOCK, GaussianRing, Green, Ring, Scheme, Solver};
+use fmm_core::grid::{BLOCK, GaussianRing, Green, Ring, Solver};
 
 use super::FLOATS;
-use super::clock::Clock;
 use super::document::{Item, Value};
 use super::problem::Problems;
 use super::reader::{Notes, Range, Section};
@@ -19,6 +20,7 @@ use crate::device::grid::Place;
 use crate::fault::Fault;
 use crate::files::snapshot::Float;
 use crate::told::number as told;
+pub use steps::Steps;
 
 /// Fields on a grid that a run is asked for, with defaults filled in and checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,23 +51,6 @@ pub struct GridScenario {
     pub precision: Float,
     /// Steps, for a flow that goes on.
     pub steps: Option<Steps>,
-}
-
-/// `[time]` of a grid: an inviscid flow by the remeshed vortex method.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Steps {
-    /// Scheme of a step.
-    pub scheme: Scheme,
-    /// Steps and their times.
-    pub clock: Clock,
-    /// Number of steps.
-    pub count: u64,
-    /// Steps between files.
-    pub every: u64,
-    /// Steps between lines of `diagnostics.csv`.
-    pub diagnostics_every: u64,
-    /// Vorticity below this part of the largest is left out after each step.
-    pub cutoff: f64,
 }
 
 /// The cells of a grid.
@@ -131,10 +116,6 @@ enum Kind {
 }
 
 const KINDS: [(&str, Kind); 3] = [("ring", Kind::Ring), ("vortex-ring", Kind::VortexRing), ("file", Kind::File)];
-
-/// Names of [`Scheme`].
-const SCHEMES: [(&str, Scheme); 2] =
-    [(Scheme::RungeKutta2.name(), Scheme::RungeKutta2), (Scheme::RungeKutta3.name(), Scheme::RungeKutta3)];
 
 /// Names of [`Green`].
 const GREENS: [(&str, Green); 2] = [("singular", Green::Singular), ("regularised", Green::Regularised)];
@@ -240,9 +221,8 @@ impl GridScenario {
         if let Some(split) = s.split {
             writeln!(out, "split = {split}")?;
         }
-        if let Some(t) = &self.steps {
-            writeln!(out, "\n[time]\nintegrator = {}\ndt = {}", text(t.scheme.name()), number(t.clock.dt))?;
-            writeln!(out, "end = {}\ncutoff = {}", number(t.clock.time(t.count)), number(t.cutoff))?;
+        if let Some(steps) = &self.steps {
+            steps.write_time(out)?;
         }
         writeln!(out, "\n[output]\ndirectory = {}", text(&self.directory.to_string_lossy()))?;
         let names = |all: Vec<&str>| all.into_iter().map(text).collect::<Vec<_>>().join(", ");
@@ -251,9 +231,8 @@ impl GridScenario {
         writeln!(out, "fields = [{}]", names(self.fields.iter().map(|f| f.name()).collect()))?;
         let float = FLOATS.iter().find(|(_, f)| *f == self.precision).map_or("f64", |(n, _)| *n);
         writeln!(out, "precision = {}", text(float))?;
-        if let Some(t) = &self.steps {
-            writeln!(out, "every = {}", number(t.clock.time(t.every)))?;
-            writeln!(out, "diagnostics_every = {}", number(t.clock.time(t.diagnostics_every)))?;
+        if let Some(steps) = &self.steps {
+            steps.write_output(out)?;
         }
         Ok(())
     }
@@ -272,17 +251,9 @@ fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option
     let (corner, side, resolution) = grid(top.section("grid"));
     let vorticity = vorticity(notes, &mut top, folder);
     let (solver, device) = solver(top.section("solver"));
-    let flows = top.has("time");
-    let time = if flows { time(top.section("time"), &resolution) } else { None };
-    let (directory, formats, fields, precision, cadences) = output(top.section("output"), &stem, flows, time.as_ref());
+    let time = top.has("time").then(|| top.section("time"));
+    let (directory, formats, fields, precision, steps) = output(top.section("output"), &stem, time, &resolution);
     top.close();
-    let steps = match (flows, time, cadences) {
-        (false, ..) => None,
-        (true, Some((scheme, clock, count, cutoff)), Some([every, diagnostics_every])) => {
-            Some(Steps { scheme, clock, count, every, diagnostics_every, cutoff })
-        }
-        _ => return None,
-    };
     Some(GridScenario {
         text: String::new(),
         title,
@@ -296,45 +267,8 @@ fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option
         formats,
         fields,
         precision,
-        steps,
+        steps: steps?,
     })
-}
-
-/// Scheme, clock, number of steps and cutoff.
-fn time(mut s: Section<'_>, resolution: &Option<Resolution>) -> Option<(Scheme, Clock, u64, f64)> {
-    let scheme = s.choice("integrator", &SCHEMES).unwrap_or_default();
-    let (dt, end) = (s.number("dt", Range::POSITIVE), s.number("end", Range::NOT_NEGATIVE));
-    let cutoff = s.number("cutoff", Range::CUTOFF).unwrap_or(1e-4);
-    for (key, help) in [
-        ("dt", "the length of a step, for example dt = 0.01"),
-        ("end", "the time at which the run ends; end = 0 writes the initial state only"),
-    ] {
-        if !s.has(key) {
-            s.missing(key, help);
-        }
-    }
-    if let Some(Resolution::Adapted(..)) = resolution {
-        let message = "steps are made on grids of one level".to_string();
-        s.fault("dt", message, "the grid is adapted", Some("give grid.n, the cells a side of a uniform grid".into()));
-    }
-    let clock = Clock::new(dt?);
-    let count = steps(&s, "end", &clock, end?);
-    s.close();
-    Some((scheme, clock, count?, cutoff))
-}
-
-/// A time as a number of steps.
-fn steps(s: &Section<'_>, key: &str, clock: &Clock, interval: f64) -> Option<u64> {
-    match clock.steps(interval) {
-        Ok(steps) => Some(steps),
-        Err(ratio) => {
-            let (full, dt) = (s.full(key), told(clock.dt));
-            let message = format!("time.dt = {dt} does not divide {full} = {}", told(interval));
-            let help = format!("use {full} = {} or {}", told(ratio.floor() * clock.dt), told(ratio.ceil() * clock.dt));
-            s.fault(key, message, format!("{ratio:.6} steps"), Some(help));
-            None
-        }
-    }
 }
 
 fn grid(mut s: Section<'_>) -> ([f64; 3], f64, Option<Resolution>) {
@@ -506,15 +440,13 @@ fn solver(mut s: Section<'_>) -> (Solver, Place) {
     (solver, device)
 }
 
-/// Steps between files and between lines of the diagnostics.
-type Cadences = Option<[u64; 2]>;
-
+/// What `[output]` says; steps, if there is a `[time]`.
 fn output(
     mut s: Section<'_>,
     stem: &str,
-    flows: bool,
-    time: Option<&(Scheme, Clock, u64, f64)>,
-) -> (PathBuf, Vec<Format>, Vec<GridField>, Float, Cadences) {
+    time: Option<Section<'_>>,
+    resolution: &Option<Resolution>,
+) -> (PathBuf, Vec<Format>, Vec<GridField>, Float, Option<Option<Steps>>) {
     let directory = s.string("directory").unwrap_or_else(|| format!("out/{stem}"));
     if directory.is_empty() {
         s.fault("directory", "output.directory is empty".into(), "name a folder", None);
@@ -523,25 +455,7 @@ fn output(
     let fields = s.choices("fields", &GridField::NAMES);
     let fields = fields.unwrap_or_else(|| GridField::NAMES.map(|(_, f)| f).to_vec());
     let precision = s.choice("precision", &FLOATS).unwrap_or(Float::F32);
-    let cadences = if flows { cadences(&mut s, time) } else { None };
+    let steps = time.map_or(Some(None), |time| Steps::read(time, &mut s, resolution).map(Some));
     s.close();
-    (directory.into(), formats, fields, precision, cadences)
-}
-
-fn cadences(s: &mut Section<'_>, time: Option<&(Scheme, Clock, u64, f64)>) -> Cadences {
-    let given = ["every", "diagnostics_every"].map(|key| (key, s.number(key, Range::POSITIVE)));
-    let (_, clock, count, _) = time?;
-    let [every, diagnostics] = given.map(|(key, interval)| match interval {
-        None => Some(None),
-        Some(interval) => match steps(s, key, clock, interval)? {
-            0 => {
-                let message = format!("{} = {} is shorter than a step", s.full(key), told(interval));
-                s.fault(key, message, format!("time.dt = {}", told(clock.dt)), None);
-                None
-            }
-            steps => Some(Some(steps)),
-        },
-    });
-    let every = every?.unwrap_or((*count).max(1));
-    Some([every, diagnostics?.unwrap_or(every)])
+    (directory.into(), formats, fields, precision, steps)
 }

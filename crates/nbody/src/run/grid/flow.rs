@@ -36,7 +36,7 @@ pub fn start(scenario: &GridScenario, steps: &Steps, vorticity: &dyn Vorticity) 
     let (Resolution::Uniform(n) | Resolution::Adapted(n, _)) = scenario.resolution;
     let lattice = Lattice { corner: scenario.corner, side: scenario.side, base: n / BLOCK as u32 };
     scenario.solver.check().map_err(|e| refused(&e))?;
-    Flow::new(lattice, vorticity, (steps.scheme, steps.cutoff)).map_err(|e| refused(&e))
+    Flow::new(lattice, vorticity, steps.method).map_err(|e| refused(&e))
 }
 
 fn refused(e: &Error) -> Fault {
@@ -126,13 +126,14 @@ pub fn run(
         "complete": done == steps.count,
         "host": program::host(threads),
         "solver": {
-            "integrator": steps.scheme.name(),
+            "integrator": steps.method.scheme.name(),
             "order": scenario.solver.order,
             "theta": scenario.solver.theta,
             "leaf_size": scenario.solver.leaf_size,
             "device": solver.place().to_string(),
             "split": split,
-            "cutoff": steps.cutoff,
+            "remeshing": steps.method.kernel.name(),
+            "cutoff": steps.method.cutoff,
         },
         "energy_error": drift(last.energy, first.energy),
         "enstrophy_growth": last.enstrophy / first.enstrophy,
@@ -144,13 +145,13 @@ pub fn run(
     } else {
         let mut text = format!("{}\n", scenario.title);
         let time = number(steps.clock.time(done));
-        let _ = writeln!(text, "  steps         {done} to time {time}, {}", steps.scheme.name());
+        let _ = writeln!(text, "  steps         {done} to time {time}, {}", steps.method.scheme.name());
         let _ = writeln!(text, "  cells         {} at the end", flow.grid().cells());
         let _ = writeln!(text, "  energy        {:.6e}, dE/E0 {:.2e}", last.energy, drift(last.energy, first.energy));
         let growth = last.enstrophy / first.enstrophy;
         let _ = writeln!(text, "  enstrophy     {:.6e}, {growth:.4} times that of the start", last.enstrophy);
-        let [with, against] = last.circulation;
-        let _ = writeln!(text, "  circulation   {with:.6} and -{against:.6} through the half plane");
+        let [below, above] = last.circulation;
+        let _ = writeln!(text, "  circulation   {below:.6} below the middle and {above:.6} above");
         let _ = writeln!(text, "  files         {}", directory.path().display());
         if !options.quiet {
             text.push_str(&stage_table(&times));
@@ -178,7 +179,7 @@ struct Lines {
     path: std::path::PathBuf,
 }
 
-const HEADER: &str = "step,time,energy,energy_error,enstrophy,circulation_with,circulation_against,total_x,total_y,total_z,impulse_x,impulse_y,\
+const HEADER: &str = "step,time,energy,energy_error,enstrophy,circulation_below,circulation_above,total_x,total_y,total_z,impulse_x,impulse_y,\
                       impulse_z,largest_vorticity,divergence,cells,sources\n";
 
 impl Lines {

@@ -1,0 +1,158 @@
+//! Differences of fourth order on grids of one level: (ω·∇)u, and what takes the part of ω that is no curl away.
+
+use rayon::prelude::*;
+
+use super::blocks::{BLOCK, Block, CELLS, Grid, join, split};
+
+/// Cells beyond a block that remeshing reaches; differences reach two.
+pub const REACH: usize = 3;
+/// Cells along a side of a block with these.
+pub const WIDE: usize = BLOCK + 2 * REACH;
+
+/// The place of a cell in a padded block, counted from its first.
+pub fn wide_place([i, j, k]: [usize; 3]) -> usize {
+    i + WIDE * (j + WIDE * k)
+}
+
+/// The values of a block and of [`REACH`] cells beyond; zero where there is no block.
+pub fn padded(grid: &Grid, field: &[[f64; 3]], block: Block) -> Vec<[f64; 3]> {
+    let own = grid.number(block).map(|b| &field[b * CELLS..(b + 1) * CELLS]);
+    let mut wide = vec![[0.0; 3]; WIDE * WIDE * WIDE];
+    for (n, value) in wide.iter_mut().enumerate() {
+        let cell = [n % WIDE, n / WIDE % WIDE, n / (WIDE * WIDE)].map(|i| i as i64 - REACH as i64);
+        let inside = cell.iter().all(|c| (0..BLOCK as i64).contains(c));
+        *value = match own {
+            Some(own) if inside => own[join(cell)],
+            _ => grid.value(field, block, cell),
+        };
+    }
+    wide
+}
+
+/// What `at` makes of each cell of the blocks that have `vorticity` anywhere, from the block, the number of the cell, the padded `field` of
+/// the block and the cell's place in it.
+fn each_cell(
+    grid: &Grid,
+    vorticity: &[[f64; 3]],
+    field: &[[f64; 3]],
+    at: impl Fn(&Block, usize, &[[f64; 3]], usize) -> [f64; 3] + Sync,
+) -> Vec<[f64; 3]> {
+    let mut out = vec![[0.0; 3]; grid.cells()];
+    out.par_chunks_mut(CELLS).zip(grid.blocks()).enumerate().for_each(|(b, (out, block))| {
+        if vorticity[b * CELLS..(b + 1) * CELLS].iter().all(|w| *w == [0.0; 3]) {
+            return;
+        }
+        let wide = padded(grid, field, *block);
+        for (c, out) in out.iter_mut().enumerate() {
+            *out = at(block, b * CELLS + c, &wide, wide_place(split(c).map(|i| i as usize + REACH)));
+        }
+    });
+    out
+}
+
+/// Steps between neighbours along each axis in a padded block.
+const STEPS: [usize; 3] = [1, WIDE, WIDE * WIDE];
+
+/// 12 h times the derivative of `f` at `here`, `step` from one cell to the next.
+fn along(f: impl Fn(usize) -> f64, here: usize, step: usize) -> f64 {
+    8.0 * (f(here + step) - f(here - step)) - (f(here + 2 * step) - f(here - 2 * step))
+}
+
+/// 12 h² times the second derivative.
+fn twice(f: impl Fn(usize) -> f64, here: usize, step: usize) -> f64 {
+    16.0 * (f(here + step) + f(here - step)) - (f(here + 2 * step) + f(here - 2 * step)) - 30.0 * f(here)
+}
+
+/// The gradients of u_x, u_y and u_z in all cells of blocks with vorticity.
+pub fn gradients(grid: &Grid, vorticity: &[[f64; 3]], velocity: &[[f64; 3]]) -> [Vec<[f64; 3]>; 3] {
+    [0, 1, 2].map(|k| {
+        each_cell(grid, vorticity, velocity, |block, _, wide, here| {
+            let scale = 1.0 / (12.0 * grid.spacing(block.level));
+            STEPS.map(|step| scale * along(|n| wide[n][k], here, step))
+        })
+    })
+}
+
+/// (w·∇)u.
+pub fn stretched(w: [f64; 3], gradients: [[f64; 3]; 3]) -> [f64; 3] {
+    gradients.map(|g| w[0] * g[0] + w[1] * g[1] + w[2] * g[2])
+}
+
+/// ∇(∇·Ψ) where there is vorticity: as ∇²(∇·Ψ) = −∇·ω, ω with this added is a curl.
+pub fn divergent(grid: &Grid, vorticity: &[[f64; 3]], psi: &[[f64; 3]]) -> Vec<[f64; 3]> {
+    each_cell(grid, vorticity, psi, |block, i, wide, here| {
+        if vorticity[i] == [0.0; 3] {
+            return [0.0; 3];
+        }
+        let h = grid.spacing(block.level);
+        let (mixed, pure) = (1.0 / (144.0 * h * h), 1.0 / (12.0 * h * h));
+        [0, 1, 2].map(|k| {
+            let part = |d: usize| match d == k {
+                true => pure * twice(|n| wide[n][d], here, STEPS[d]),
+                false => mixed * along(|m| along(|n| wide[n][d], m, STEPS[d]), here, STEPS[k]),
+            };
+            part(0) + part(1) + part(2)
+        })
+    })
+}
+
+/// h ∇·ω at a cell of a padded block.
+pub fn divergence(wide: &[[f64; 3]], here: usize) -> f64 {
+    (0..3).map(|d| along(|n| wide[n][d], here, STEPS[d])).sum::<f64>() / 12.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::remesh::Lattice;
+    use super::*;
+
+    const LATTICE: Lattice = Lattice { corner: [-1.0, 0.0, 0.5], side: 2.0, base: 3 };
+
+    #[test]
+    fn stretching_is_exact_for_polynomials() {
+        let grid = LATTICE.grid((0..27).map(|n| Block { level: 0, index: [n % 3, n / 3 % 3, n / 9] }));
+        let place = |i: usize| grid.centre_of(i / CELLS, i % CELLS);
+        let velocity: Vec<[f64; 3]> = (0..grid.cells())
+            .map(|i| {
+                let [x, y, z] = place(i);
+                [x * y * z, y * y * y - x, z * z + 2.0 * x * y]
+            })
+            .collect();
+        let vorticity = vec![[1.0, -2.0, 0.5]; grid.cells()];
+        let found = gradients(&grid, &vorticity, &velocity);
+        let middle = grid.number(Block { level: 0, index: [1, 1, 1] }).unwrap();
+        for c in 0..CELLS {
+            let [x, y, z] = place(middle * CELLS + c);
+            let exact = [y * z - 2.0 * x * z + 0.5 * x * y, -1.0 - 6.0 * y * y, 2.0 * y - 4.0 * x + z];
+            let i = middle * CELLS + c;
+            let got = stretched(vorticity[i], [0, 1, 2].map(|k| found[k][i]));
+            assert!((0..3).all(|k| (got[k] - exact[k]).abs() < 1e-11), "{got:?} {exact:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_curl_is_found() {
+        // Ψ = (x² y, x y z, z³ − y): ∇·Ψ = 2xy + xz + 3z².
+        let grid = LATTICE.grid((0..27).map(|n| Block { level: 0, index: [n % 3, n / 3 % 3, n / 9] }));
+        let place = |i: usize| grid.centre_of(i / CELLS, i % CELLS);
+        let psi: Vec<[f64; 3]> = (0..grid.cells())
+            .map(|i| {
+                let [x, y, z] = place(i);
+                [x * x * y, x * y * z, z * z * z - y]
+            })
+            .collect();
+        let middle = grid.number(Block { level: 0, index: [1, 1, 1] }).unwrap();
+        let mut vorticity = vec![[1.0, 0.0, 0.0]; grid.cells()];
+        vorticity[middle * CELLS + 7] = [0.0; 3];
+        let found = divergent(&grid, &vorticity, &psi);
+        let wide = padded(&grid, &psi, grid.blocks()[middle]);
+        for c in 0..CELLS {
+            let i = middle * CELLS + c;
+            let [x, y, z] = place(i);
+            let exact = if c == 7 { [0.0; 3] } else { [2.0 * y + z, 2.0 * x, x + 6.0 * z] };
+            assert!((0..3).all(|k| (found[i][k] - exact[k]).abs() < 1e-9), "{:?} {exact:?}", found[i]);
+            let own = divergence(&wide, wide_place(split(c).map(|i| i as usize + REACH))) / grid.spacing(0);
+            assert!((own - (2.0 * x * y + x * z + 3.0 * z * z)).abs() < 1e-10);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! `[time]` of a grid, and how often it is written.
+
+use std::fmt::{self, Write};
+
+use fmm_core::grid::Scheme;
+use fmm_core::grid::flow::Method;
+use fmm_core::grid::remesh::Kernel;
+
+use super::super::clock::Clock;
+use super::super::reader::{Range, Section};
+use super::super::resolved::{number, text};
+use super::Resolution;
+use crate::told::number as told;
+
+/// `[time]` of a grid: an inviscid flow by the remeshed vortex method.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Steps {
+    /// How a step is made.
+    pub method: Method,
+    /// Steps and their times.
+    pub clock: Clock,
+    /// Number of steps.
+    pub count: u64,
+    /// Steps between files.
+    pub every: u64,
+    /// Steps between lines of `diagnostics.csv`.
+    pub diagnostics_every: u64,
+}
+
+/// Names of [`Scheme`].
+const SCHEMES: [(&str, Scheme); 2] =
+    [(Scheme::RungeKutta2.name(), Scheme::RungeKutta2), (Scheme::RungeKutta3.name(), Scheme::RungeKutta3)];
+
+/// Names of [`Kernel`].
+const KERNELS: [(&str, Kernel); 2] = [(Kernel::M4.name(), Kernel::M4), (Kernel::M6.name(), Kernel::M6)];
+
+impl Steps {
+    /// Reads `[time]` and, of `[output]`, how often; `None` if a mistake left a hole.
+    pub(super) fn read(time: Section<'_>, output: &mut Section<'_>, resolution: &Option<Resolution>) -> Option<Self> {
+        let time = read(time, resolution);
+        let given = ["every", "diagnostics_every"].map(|key| (key, output.number(key, Range::POSITIVE)));
+        let (method, clock, count) = time?;
+        let [every, diagnostics] = given.map(|(key, interval)| match interval {
+            None => Some(None),
+            Some(interval) => match steps(output, key, &clock, interval)? {
+                0 => {
+                    let message = format!("{} = {} is shorter than a step", output.full(key), told(interval));
+                    output.fault(key, message, format!("time.dt = {}", told(clock.dt)), None);
+                    None
+                }
+                steps => Some(Some(steps)),
+            },
+        });
+        let every = every?.unwrap_or(count.max(1));
+        Some(Steps { method, clock, count, every, diagnostics_every: diagnostics?.unwrap_or(every) })
+    }
+
+    /// `[time]` with its defaults filled in.
+    pub(super) fn write_time(&self, out: &mut String) -> fmt::Result {
+        let Method { scheme, kernel, cutoff } = self.method;
+        writeln!(out, "\n[time]\nintegrator = {}\nremeshing = {}", text(scheme.name()), text(kernel.name()))?;
+        writeln!(out, "dt = {}\nend = {}", number(self.clock.dt), number(self.clock.time(self.count)))?;
+        writeln!(out, "cutoff = {}", number(cutoff))
+    }
+
+    /// The keys of `[output]`.
+    pub(super) fn write_output(&self, out: &mut String) -> fmt::Result {
+        let [every, diagnostics] = [self.every, self.diagnostics_every].map(|n| number(self.clock.time(n)));
+        writeln!(out, "every = {every}\ndiagnostics_every = {diagnostics}")
+    }
+}
+
+/// Method, clock and number of steps.
+fn read(mut s: Section<'_>, resolution: &Option<Resolution>) -> Option<(Method, Clock, u64)> {
+    let usual = Method::default();
+    let method = Method {
+        scheme: s.choice("integrator", &SCHEMES).unwrap_or(usual.scheme),
+        kernel: s.choice("remeshing", &KERNELS).unwrap_or(usual.kernel),
+        cutoff: s.number("cutoff", Range::CUTOFF).unwrap_or(usual.cutoff),
+    };
+    let (dt, end) = (s.number("dt", Range::POSITIVE), s.number("end", Range::NOT_NEGATIVE));
+    for (key, help) in [
+        ("dt", "the length of a step, for example dt = 0.01"),
+        ("end", "the time at which the run ends; end = 0 writes the initial state only"),
+    ] {
+        if !s.has(key) {
+            s.missing(key, help);
+        }
+    }
+    if let Some(Resolution::Adapted(..)) = resolution {
+        let message = "steps are made on grids of one level".to_string();
+        s.fault("dt", message, "the grid is adapted", Some("give grid.n, the cells a side of a uniform grid".into()));
+    }
+    let clock = Clock::new(dt?);
+    let count = steps(&s, "end", &clock, end?);
+    s.close();
+    Some((method, clock, count?))
+}
+
+/// A time as a number of steps.
+fn steps(s: &Section<'_>, key: &str, clock: &Clock, interval: f64) -> Option<u64> {
+    match clock.steps(interval) {
+        Ok(steps) => Some(steps),
+        Err(ratio) => {
+            let (full, dt) = (s.full(key), told(clock.dt));
+            let message = format!("time.dt = {dt} does not divide {full} = {}", told(interval));
+            let help = format!("use {full} = {} or {}", told(ratio.floor() * clock.dt), told(ratio.ceil() * clock.dt));
+            s.fault(key, message, format!("{ratio:.6} steps"), Some(help));
+            None
+        }
+    }
+}
