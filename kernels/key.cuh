@@ -14,9 +14,13 @@ __device__ inline uint64_t spread(uint64_t x) {
 
 __device__ inline uint64_t morton(const double *x, const double *corner, double side) {
   uint64_t key = 0;
+  const double width = side / 2097152.0;
   for (int d = 0; d < 3; d++) {
     const double cell = (x[d] - corner[d]) / side * 2097152.0;
-    key |= spread(uint64_t(fmin(fmax(cell, 0.0), 2097151.0))) << d;
+    uint64_t i = uint64_t(fmin(fmax(cell, 0.0), 2097151.0));
+    // Rounded up to a face that it lies below.
+    if (i > 0 && x[d] < corner[d] + double(i) * width) i--;
+    key |= spread(i) << d;
   }
   return key;
 }

@@ -80,6 +80,23 @@ fn the_treecode_keeps_its_error() {
     }
 }
 
+/// Towards a face of the largest cells from both sides, closer than what the distance to the corner of the set can hold.
+#[test]
+fn bodies_close_to_a_face_are_in_the_cell_on_their_side() {
+    let scatter = uniform(500, 4);
+    let points: Points = (0..500)
+        .map(|i| {
+            let (length, sign) = (0.5f64.powi(i as i32 / 2), [1.0, -1.0][i % 2]);
+            scatter[i].map(|c| sign * length * (0.75 + 0.25 * c))
+        })
+        .collect();
+    let masses = vec![1.0; points.len()];
+    let settings = Settings { leaf_size: Some(1), ..fixed(Method::Fmm, 12, 0.6, Precision::F64) };
+    let e = measure(&settings, &points, &masses, None);
+    println!("{e:?}");
+    assert!(e.rms < 1e-4, "{e:?}");
+}
+
 #[test]
 fn single_precision_reaches_its_rounding() {
     let points = plummer(10_000, 7);

@@ -9,14 +9,20 @@ pub const fn levels_per_key(dimension: usize) -> u32 {
 ///
 /// The most significant octant is the coarsest; bit d of an octant says in which half of axis d the
 /// point lies. Points outside the cube get the key of the nearest cell.
+///
+/// Where the faces of cells are exact numbers, as in [`Cube::around`](super::Cube::around), so is the key: a body beside a face, closer
+/// than its difference to the corner can tell, lies on its own side, and smaller cells can tell it from what lies on the other.
 #[inline]
 pub fn morton<const D: usize>(x: &[f64; D], corner: &[f64; D], side: f64) -> u64 {
     let levels = levels_per_key(D);
     let cells = (1u64 << levels) as f64;
+    let width = side / cells;
     let mut key = 0;
     for d in 0..D {
         let i = ((x[d] - corner[d]) / side * cells).clamp(0.0, cells - 1.0) as u64;
-        key |= spread::<D>(i) << d;
+        // Only ever rounded up to a face: what lies beyond it is a number.
+        let below = i > 0 && x[d] < corner[d] + i as f64 * width;
+        key |= spread::<D>(i - u64::from(below)) << d;
     }
     key
 }
@@ -63,6 +69,15 @@ mod tests {
         assert_eq!([1, 2, 3].map(|l| octant::<3>(key, l)), [0b101, 0b110, 0b011]);
         let key = morton(&[0.63, 0.38], &[0.0; 2], 1.0);
         assert_eq!([1, 2, 3].map(|l| octant::<2>(key, l)), [0b01, 0b10, 0b11]);
+    }
+
+    #[test]
+    fn a_point_beside_a_face_is_on_its_own_side() {
+        for away in [1e-17, 1e-40, 1e-300] {
+            let sides = [-away, 0.0, away].map(|x| octant::<3>(morton(&[x, -x, 0.25], &[-0.5; 3], 1.0), 1));
+            assert_eq!(sides, [0b110, 0b111, 0b101]);
+            assert_eq!(octant::<2>(morton(&[-away; 2], &[-0.5; 2], 1.0), 2), 0b11);
+        }
     }
 
     #[test]

@@ -232,6 +232,12 @@ mod tests {
         let tree = build(&points, 1);
         assert!(tree.leaves.iter().all(|&l| tree.count(l as usize) == 1));
         assert!(tree.levels() > 45);
+        // Towards a face of the first cells from both sides, far below what a difference to the corner can hold.
+        let both: Vec<[f64; 3]> =
+            (0..150).flat_map(|k| [1.0, -1.0].map(|sign| [sign * 0.5f64.powi(k), 0.0, 0.0])).collect();
+        let tree = build(&both, 1);
+        assert!(tree.leaves.iter().all(|&l| tree.count(l as usize) == 1));
+        assert!(tree.levels() > 145);
     }
 
     #[test]

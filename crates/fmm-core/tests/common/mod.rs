@@ -129,15 +129,17 @@ impl Reference {
     }
 
     pub fn errors(&self, potential: &[f64], field: &[[f64; 3]]) -> Errors {
+        let norm = |v: [f64; 3]| v[0].hypot(v[1]).hypot(v[2]);
+        // In a unit of the set, so that squares are numbers where forces are.
+        let unit = self.values.iter().map(|v| norm(v.1)).fold(f64::MIN_POSITIVE, f64::max);
         let mut all = vec![];
         let (mut num, mut den, mut pnum, mut pden) = (0.0, 0.0, 0.0, 0.0);
         for (&i, (p, f, largest)) in self.targets.iter().zip(&self.values) {
-            let d2: f64 = (0..3).map(|c| (field[i][c] - f[c]).powi(2)).sum();
-            let f2: f64 = f.iter().map(|c| c * c).sum();
-            assert!(d2.is_finite(), "target {i}: {:?} against {f:?}", field[i]);
-            all.push(if d2 == 0.0 { 0.0 } else { d2.sqrt() / f2.sqrt().max(1e-3 * largest) });
-            num += d2;
-            den += f2;
+            let (wrong, right) = (norm(std::array::from_fn(|c| field[i][c] - f[c])), norm(*f));
+            assert!(wrong.is_finite(), "target {i}: {:?} against {f:?}", field[i]);
+            all.push(if wrong == 0.0 { 0.0 } else { wrong / right.max(1e-3 * largest) });
+            num += (wrong / unit).powi(2);
+            den += (right / unit).powi(2);
             pnum += (potential[i] - p).powi(2);
             pden += p * p;
         }
