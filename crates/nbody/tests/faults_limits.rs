@@ -286,6 +286,10 @@ fn a_later_state_is_the_newest_though_its_steps_are_fewer() {
     assert_eq!((found.step, found.time), (8, 0.4));
     let output = folder.command(&["check", "a"]).output().unwrap();
     assert!(told(&output).contains("at step 8, time 0.4"), "{}", told(&output));
+    // The newest is now the other file of the two.
+    folder.done(&["--resume", "a", "-q", "--until", "0.5"]);
+    let output = folder.command(&["check", "a"]).output().unwrap();
+    assert!(told(&output).contains("from checkpoint.0.hdf at step 10, time 0.5"), "{}", told(&output));
 }
 
 /// What a shell without arrays would not tell.

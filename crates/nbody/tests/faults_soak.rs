@@ -4,10 +4,11 @@
 
 mod common;
 
-use std::process::Stdio;
+use std::fs;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use common::faults::{differing, full};
+use common::faults::{copy, differing, full, temporaries};
 use common::{Folder, code, random, told};
 use nbody::files::checkpoint;
 
@@ -37,6 +38,20 @@ fn hash(folder: &Folder, run: &str) -> String {
     told(&output).lines().last().unwrap().split(' ').next().unwrap().to_string()
 }
 
+/// How `command` ends if it is killed once `patience` is over: without a code then.
+fn killed_after(mut command: Command, patience: Duration) -> ExitStatus {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let started = Instant::now();
+    while started.elapsed() < patience {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap()
+}
+
 #[test]
 fn a_run_that_is_killed_again_and_again_comes_to_the_same_end() {
     let (steps, kills): (u64, usize) = if full() { (10_000, 100) } else { (400, 6) };
@@ -54,21 +69,11 @@ fn a_run_that_is_killed_again_and_again_comes_to_the_same_end() {
     while done < steps {
         let threads = ["1", "2", "3", "7"][(4.0 * next()) as usize];
         let count = 50.min(steps - done).to_string();
-        let mut command = folder.command(&["run", "--resume", "parts", "-q", "--steps", &count, "--threads", threads]);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let command = folder.command(&["run", "--resume", "parts", "-q", "--steps", &count, "--threads", threads]);
         let kill = killed < kills && next() < 0.75;
         let patience = if kill { part.mul_f64(next()) } else { Duration::from_secs(600) };
-        let started = Instant::now();
-        let mut status = child.try_wait().unwrap();
-        while status.is_none() && started.elapsed() < patience {
-            std::thread::sleep(Duration::from_millis(1));
-            status = child.try_wait().unwrap();
-        }
-        if status.is_none() {
-            child.kill().unwrap();
-            killed += 1;
-        }
-        let status = child.wait().unwrap();
+        let status = killed_after(command, patience);
+        killed += usize::from(status.code().is_none());
         assert!(status.code().is_none_or(|code| code == 0), "{status}");
         let found = checkpoint::latest(&folder.path("parts")).unwrap().unwrap();
         let step = found.checkpoint.step;
@@ -82,6 +87,44 @@ fn a_run_that_is_killed_again_and_again_comes_to_the_same_end() {
     folder.done(&["--resume", "parts", "-q", "--until", &end]);
     assert_eq!(differing(&folder.path("whole"), &folder.path("parts")), [""; 0]);
     assert_eq!(hash(&folder, "whole"), hash(&folder, "parts"));
+}
+
+/// From the same checkpoint each time, so that every kill finds the same run: while it starts, computes, and saves.
+#[test]
+fn a_kill_at_any_time_goes_on_with_other_threads() {
+    let wanted = if full() { 200 } else { 8 };
+    let folder = Folder::new(&SOAK.replace("END", "0.9").replace("every = 1.3", "every = 0.13"));
+    folder.done(&["case.toml", "--out", "whole", "-q", "--threads", "2"]);
+    folder.done(&["case.toml", "--out", "begun", "-q", "--threads", "2", "--until", "0.3"]);
+    let mut dice = random(100_000).into_iter();
+    let mut next = || dice.next().unwrap();
+    let (mut killed, mut halves, mut saved, mut longest) = (0, 0, 0, Duration::from_millis(500));
+    while killed < wanted {
+        let threads = ["1", "2", "3", "7"];
+        let [first, more] = [(4.0 * next()) as usize, 1 + (3.0 * next()) as usize];
+        let [before, after] = [threads[first], threads[(first + more) % 4]];
+        let _ = fs::remove_dir_all(folder.path("a"));
+        copy(&folder.path("begun"), &folder.path("a"));
+        let command = folder.command(&["run", "--resume", "a", "-q", "--until", "0.6", "--threads", before]);
+        let started = Instant::now();
+        let status = killed_after(command, longest.mul_f64(next()));
+        if status.code().is_none() {
+            killed += 1;
+            halves += usize::from(!temporaries(&folder.path("a")).is_empty());
+            let found = checkpoint::latest(&folder.path("a")).unwrap().unwrap();
+            saved += usize::from(found.checkpoint.step == 60);
+            assert!(found.damaged.is_none() && [30, 60].contains(&found.checkpoint.step));
+        } else {
+            assert_eq!(status.code(), Some(0));
+            // A little beyond the end of what was seen: every moment has its turn.
+            longest = started.elapsed().mul_f64(1.1);
+        }
+        folder.done(&["--resume", "a", "-q", "--until", "0.9", "--threads", after]);
+        let differing = differing(&folder.path("whole"), &folder.path("a"));
+        assert_eq!(differing, [""; 0], "after {killed} kills, from {before} to {after} threads");
+        assert_eq!(temporaries(&folder.path("a")), [""; 0]);
+    }
+    println!("{killed} kills: {halves} left a file half written, {saved} came after the checkpoint");
 }
 
 /// The name of the vectors that a command takes.

@@ -84,6 +84,45 @@ fn every_bit_flip_is_found_or_harmless() {
     assert!(found > bytes.len() / 23 / 4, "{found} of {} found", bytes.len() / 23);
 }
 
+/// Replaces the last value of an array through HDF5, whose own checksums then fit.
+fn change<T: hdf5::H5Type + Copy>(group: &hdf5::Group, name: &str, to: fn(T) -> T) {
+    let data = group.dataset(name).unwrap();
+    let mut values = data.read_raw::<T>().unwrap();
+    let last = values.last_mut().unwrap();
+    *last = to(*last);
+    data.write_raw(&values).unwrap();
+}
+
+#[test]
+fn every_part_of_a_state_is_under_its_hash() {
+    let next: fn(f64) -> f64 = |v| f64::from_bits(v.to_bits() ^ 1);
+    let changes: [(&str, &dyn Fn(&hdf5::Group)); 13] = [
+        ("the step", &|g| change::<u64>(g, "Step", |v| v + 1)),
+        ("the time", &|g| g.attr("Time").unwrap().write_scalar(&next(0.1)).unwrap()),
+        ("the scenario", &|g| change::<u8>(g, "Scenario", |v| v ^ 1)),
+        ("the hash of the scenario", &|g| change::<u8>(g, "ScenarioSHA256", |v| v ^ 1)),
+        ("the hash", &|g| change::<u8>(g, "StateSHA256", |v| v ^ 1)),
+        ("an id", &|g| change::<u64>(g, "ParticleIDs", |v| v + 1)),
+        ("a mass", &|g| change(g, "Masses", next)),
+        ("a charge", &|g| change(g, "Charges", next)),
+        ("no charges", &|g| g.unlink("Charges").unwrap()),
+        ("a position", &|g| change(g, "Coordinates", next)),
+        ("a velocity", &|g| change(g, "Velocities", next)),
+        ("an acceleration", &|g| change(g, "Acceleration", next)),
+        ("a number", &|g| g.group("Numbers").unwrap().attr("kinetic").unwrap().write_scalar(&next(0.1)).unwrap()),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.hdf");
+    for (what, change) in changes {
+        write(&path, &state(1)).unwrap();
+        let file = hdf5::File::open_rw(&path).unwrap();
+        change(&file.group("Checkpoint").unwrap());
+        file.close().unwrap();
+        let error = read(&path).expect_err(what);
+        assert!(error.to_string().contains("SHA-256") && error.exit_code() == 65, "{what}: {error}");
+    }
+}
+
 #[test]
 fn a_state_that_is_not_finite_is_not_written() {
     let folder = tempfile::tempdir().unwrap();

@@ -8,7 +8,7 @@ use common::python;
 use nbody::files::snapshot::read;
 
 /// What the message about each file must say.
-const EXPECTED: [(&str, &str); 21] = [
+const EXPECTED: [(&str, &str); 25] = [
     ("not_hdf5", "not an HDF5 file"),
     ("no_header", "/Header is missing"),
     ("no_coordinates", "/PartType1/Coordinates is missing"),
@@ -30,6 +30,10 @@ const EXPECTED: [(&str, &str); 21] = [
     ("other_types", "5 particles of type 0"),
     ("part_of_many", "files of a snapshot"),
     ("lzf", "/PartType1/Masses uses the filter"),
+    ("missing_chunk", "/PartType1/Masses is damaged (its index of 2 chunks is wrong)"),
+    ("unchecked", "/PartType1/Masses is damaged (its index of 1 chunks is wrong)"),
+    ("large_chunks", "/PartType1/Masses has chunks of 33554432 bytes for 80 bytes of data"),
+    ("long_chunk", "/PartType1/Masses declares 80 bytes of data but the file holds 2147483647"),
 ];
 
 #[test]

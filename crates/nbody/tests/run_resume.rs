@@ -186,6 +186,11 @@ fn other_physics_are_refused_and_can_be_forced() {
     }
     assert!(!text.contains("title: "), "{text}");
     assert!(data(&folder.path("a")) == before, "a refused run changes nothing");
+    // What the checkpoint lacks cannot be forced.
+    let charged = "particles=[{model='uniform-cube',n=400,side=1,charge=1}]";
+    let forced = ["--force", "--set", "force.law='coulomb'", "--set", charged];
+    let output = folder.run(&[&arguments[..], &forced].concat());
+    assert!(code(&output) == 65 && told(&output).contains("holds no charges"), "{}", told(&output));
     folder.done(&[&arguments[..], &["--force", "-q"]].concat());
     let end = checkpoint::latest(&folder.path("a")).unwrap().unwrap().checkpoint;
     assert_eq!((end.step, end.time), (80, 0.4));

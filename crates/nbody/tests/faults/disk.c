@@ -2,6 +2,7 @@
    path contains FAULTY_ROOT, and does at the call of number FAULTY_AT what FAULTY_DO says:
      kill         ends the process as kill -9 does, before the call
      half         does half of a write and then ends the process; before other calls
+     wrong        writes with one bit changed, and says that all is well
      signal N     sends the process the signal N and goes on
      N            fails with the error number N, this call only
      from N       fails with the error number N, this call and all later ones that write
@@ -57,8 +58,19 @@ static void die(void) {
   for (;;) pause();
 }
 
-/* Counts a call; -1 where it must fail, with errno set. `half` tells a write to do its half and die. */
-static int count(char letter, int *half) {
+/* What a write is to do other than it should: its half and die, or all of it with a wrong bit. */
+enum { HALF = 1, WRONG = 2 };
+
+/* The data of a write, as the disk will have them. */
+static const void *taken(const void *data, size_t size, int fault) {
+  if (fault != WRONG || size == 0) return data;
+  char *copy = memcpy(malloc(size), data, size);
+  copy[size / 2] ^= 1;
+  return copy;
+}
+
+/* Counts a call; -1 where it must fail, with errno set. `fault` tells a write how it fails. */
+static int count(char letter, int *fault) {
   if (only && !strchr(only, letter)) return 0;
   pthread_mutex_lock(&lock);
   long now = ++counted;
@@ -69,7 +81,11 @@ static int count(char letter, int *half) {
   if (strcmp(action, "kill") == 0) die();
   if (strcmp(action, "half") == 0) {
     if (letter != 'W') die();
-    *half = 1;
+    *fault = HALF;
+    return 0;
+  }
+  if (strcmp(action, "wrong") == 0) {
+    if (letter == 'W') *fault = WRONG;
     return 0;
   }
   if (strncmp(action, "signal ", 7) == 0) {
@@ -103,72 +119,74 @@ static void opened(int fd, const char *path, int flags) {
   note('O', "%s\t%d", NULL, 0, path, (flags & (O_CREAT | O_TRUNC)) != 0);
 }
 
-#define OPEN(name)                                                              \
-  int name(const char *path, int flags, ...) {                                  \
-    va_list rest;                                                               \
-    va_start(rest, flags);                                                      \
-    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;     \
-    va_end(rest);                                                               \
-    int half = 0, seen = watched(path);                                         \
-    if (seen && count('O', &half)) return -1;                                   \
-    int fd = REAL(int, name, const char *, int, ...)(path, flags, mode);        \
-    if (seen) opened(fd, path, flags);                                          \
-    return fd;                                                                  \
+#define OPEN(name)                                                          \
+  int name(const char *path, int flags, ...) {                              \
+    va_list rest;                                                           \
+    va_start(rest, flags);                                                  \
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0; \
+    va_end(rest);                                                           \
+    int fault = 0, seen = watched(path);                                    \
+    if (seen && count('O', &fault)) return -1;                              \
+    int fd = REAL(int, name, const char *, int, ...)(path, flags, mode);    \
+    if (seen) opened(fd, path, flags);                                      \
+    return fd;                                                              \
   }
 OPEN(open)
 OPEN(open64)
 
 ssize_t write(int fd, const void *data, size_t size) {
   const char *path = name_of(fd);
-  int half = 0;
-  if (path && count('W', &half)) return -1;
-  ssize_t n = REAL(ssize_t, write, int, const void *, size_t)(fd, data, half ? size / 2 : size);
-  if (half) die();
+  int fault = 0;
+  if (path && count('W', &fault)) return -1;
+  ssize_t n = REAL(ssize_t, write, int, const void *, size_t)(fd, taken(data, size, fault), fault == HALF ? size / 2 : size);
+  if (fault == HALF) die();
   if (path && n > 0) note('W', "%s\t%ld\t%ld", data, n, path, (long)lseek(fd, 0, SEEK_CUR) - (long)n, (long)n);
   return n;
 }
 
-#define PWRITE(name, offset_t)                                                                           \
-  ssize_t name(int fd, const void *data, size_t size, offset_t offset) {                                 \
-    const char *path = name_of(fd);                                                                      \
-    int half = 0;                                                                                        \
-    if (path && count('W', &half)) return -1;                                                            \
-    ssize_t n = REAL(ssize_t, name, int, const void *, size_t, offset_t)(fd, data, half ? size / 2 : size, offset); \
-    if (half) die();                                                                                     \
-    if (path && n > 0) note('W', "%s\t%ld\t%ld", data, n, path, (long)offset, (long)n);                  \
-    return n;                                                                                            \
+#define PWRITE(name, offset_t)                                                                     \
+  ssize_t name(int fd, const void *data, size_t size, offset_t offset) {                           \
+    const char *path = name_of(fd);                                                                \
+    int fault = 0;                                                                                 \
+    if (path && count('W', &fault)) return -1;                                                     \
+    const void *bytes = taken(data, size, fault);                                                  \
+    const size_t part = fault == HALF ? size / 2 : size;                                           \
+    ssize_t n = REAL(ssize_t, name, int, const void *, size_t, offset_t)(fd, bytes, part, offset); \
+    if (fault == HALF) die();                                                                      \
+    if (path && n > 0) note('W', "%s\t%ld\t%ld", data, n, path, (long)offset, (long)n);            \
+    return n;                                                                                      \
   }
 PWRITE(pwrite, off_t)
 PWRITE(pwrite64, off64_t)
 
-#define READ(name, arguments, ...)                            \
-  ssize_t name arguments {                                    \
-    const char *path = name_of(fd);                           \
-    int half = 0;                                             \
-    if (path && count('I', &half)) return -1;                 \
+#define READ(name, arguments, ...)                                              \
+  ssize_t name arguments {                                                      \
+    const char *path = name_of(fd);                                             \
+    int fault = 0;                                                              \
+    if (path && count('I', &fault)) return -1;                                  \
     ssize_t n = REAL(ssize_t, name, int, void *, size_t, off64_t)(__VA_ARGS__); \
-    if (path) note('I', "%s", NULL, 0, path);                 \
-    return n;                                                 \
+    if (path) note('I', "%s", NULL, 0, path);                                   \
+    return n;                                                                   \
   }
 READ(read, (int fd, void *data, size_t size), fd, data, size, 0)
 READ(pread, (int fd, void *data, size_t size, off_t offset), fd, data, size, offset)
 READ(pread64, (int fd, void *data, size_t size, off64_t offset), fd, data, size, offset)
 
-#define ON_FILE(name, letter)                                 \
-  int name(int fd) {                                          \
-    const char *path = name_of(fd);                           \
-    int half = 0;                                             \
-    if (path && count(letter, &half)) return -1;              \
-    int result = REAL(int, name, int)(fd);                    \
+#define ON_FILE(name, letter)                                   \
+  int name(int fd) {                                            \
+    const char *path = name_of(fd);                             \
+    int fault = 0;                                              \
+    if (path && count(letter, &fault)) return -1;               \
+    int result = REAL(int, name, int)(fd);                      \
     if (path && result == 0) note(letter, "%s", NULL, 0, path); \
-    return result;                                            \
+    return result;                                              \
   }
 ON_FILE(fsync, 'S')
 ON_FILE(fdatasync, 'S')
 
 int close(int fd) {
   const char *path = name_of(fd);
-  int half = 0, failed = path ? count('C', &half) : 0, why = errno;
+  int fault = 0, failed = path ? count('C', &fault) : 0, why = errno;
   if (path) {
     note('C', "%s", NULL, 0, path);
     free(path_of[fd]);
@@ -179,37 +197,37 @@ int close(int fd) {
   return failed ? -1 : result;
 }
 
-#define TRUNCATE(name, offset_t)                                            \
-  int name(int fd, offset_t length) {                                       \
-    const char *path = name_of(fd);                                         \
-    int half = 0;                                                           \
-    if (path && count('T', &half)) return -1;                               \
-    int result = REAL(int, name, int, offset_t)(fd, length);                \
+#define TRUNCATE(name, offset_t)                                                \
+  int name(int fd, offset_t length) {                                           \
+    const char *path = name_of(fd);                                             \
+    int fault = 0;                                                              \
+    if (path && count('T', &fault)) return -1;                                  \
+    int result = REAL(int, name, int, offset_t)(fd, length);                    \
     if (path && result == 0) note('T', "%s\t%ld", NULL, 0, path, (long)length); \
-    return result;                                                          \
+    return result;                                                              \
   }
 TRUNCATE(ftruncate, off_t)
 TRUNCATE(ftruncate64, off64_t)
 
 int rename(const char *from, const char *to) {
-  int half = 0, seen = watched(to);
-  if (seen && count('R', &half)) return -1;
+  int fault = 0, seen = watched(to);
+  if (seen && count('R', &fault)) return -1;
   int result = REAL(int, rename, const char *, const char *)(from, to);
   if (seen && result == 0) note('R', "%s\t%s", NULL, 0, from, to);
   return result;
 }
 
 int unlink(const char *path) {
-  int half = 0, seen = watched(path);
-  if (seen && count('U', &half)) return -1;
+  int fault = 0, seen = watched(path);
+  if (seen && count('U', &fault)) return -1;
   int result = REAL(int, unlink, const char *)(path);
   if (seen && result == 0) note('U', "%s", NULL, 0, path);
   return result;
 }
 
 int mkdir(const char *path, mode_t mode) {
-  int half = 0, seen = watched(path);
-  if (seen && count('M', &half)) return -1;
+  int fault = 0, seen = watched(path);
+  if (seen && count('M', &fault)) return -1;
   int result = REAL(int, mkdir, const char *, mode_t)(path, mode);
   if (seen && result == 0) note('M', "%s", NULL, 0, path);
   return result;

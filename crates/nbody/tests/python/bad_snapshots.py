@@ -81,5 +81,29 @@ f = good("part_of_many")
 f["Header"].attrs["NumFilesPerSnapshot"] = 4
 good("lzf", Masses=lambda g, k: g.create_dataset(k, data=np.ones(N), chunks=(N,), compression="lzf"))
 
+
+
+def missing_chunk(group, key):
+    # 2 chunks, of which the second is never written.
+    group.create_dataset(key, (N,), "f8", chunks=(N // 2,), compression="gzip", fillvalue=1.0)[: N // 2] = 1.0
+
+
+def unchecked(group, key):
+    data = group.create_dataset(key, (N,), "f8", chunks=(N,), fletcher32=True)
+    # The mask says that the checksum was left out.
+    data.id.write_direct_chunk((0,), np.ones(N).tobytes(), filter_mask=1)
+
+
+good("missing_chunk", Masses=missing_chunk)
+good("unchecked", Masses=unchecked)
+good("large_chunks", Masses=lambda g, k: g.create_dataset(
+    k, data=np.ones(N), maxshape=(None,), chunks=(2**22,), compression="gzip"))
+good("long_chunk", Masses=lambda g, k: g.create_dataset(k, data=np.ones(N), chunks=(N,), compression="gzip")).close()
+# The size of the only chunk, after the 24 bytes at the head of the tree of chunks.
+bytes = bytearray((folder / "long_chunk.hdf5").read_bytes())
+tree = bytes.index(b"TREE\x01")
+bytes[tree + 24 : tree + 28] = (2**31 - 1).to_bytes(4, "little")
+(folder / "long_chunk.hdf5").write_bytes(bytes)
+
 f = good("gadget", leave_out=["Masses"])
 f["Header"].attrs["MassTable"] = np.array([0, 0.25, 0, 0, 0, 0])
