@@ -95,8 +95,9 @@ fn change<T: hdf5::H5Type + Copy>(group: &hdf5::Group, name: &str, to: fn(T) -> 
 
 #[test]
 fn every_part_of_a_state_is_under_its_hash() {
+    type Change<'a> = (&'a str, &'a dyn Fn(&hdf5::Group));
     let next: fn(f64) -> f64 = |v| f64::from_bits(v.to_bits() ^ 1);
-    let changes: [(&str, &dyn Fn(&hdf5::Group)); 13] = [
+    let changes: [Change; 13] = [
         ("the step", &|g| change::<u64>(g, "Step", |v| v + 1)),
         ("the time", &|g| g.attr("Time").unwrap().write_scalar(&next(0.1)).unwrap()),
         ("the scenario", &|g| change::<u8>(g, "Scenario", |v| v ^ 1)),
