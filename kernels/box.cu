@@ -73,4 +73,24 @@ __global__ void __launch_bounds__(TILE) box_finish(BoxView v) {
   }
 LATTICE(float, f32)
 LATTICE(double, f64)
+
+// The same between the thirds of a box: a block has 32 coefficients of a target, a warp what one source does to them.
+#define THIRDS(REAL, NAME)                                                                                                      \
+  __global__ void __launch_bounds__(32 * CELLS_IN_BOX) box_thirds_##NAME(const __grid_constant__ LatticeView v) {               \
+    __shared__ double all[CELLS_IN_BOX][32];                                                                                    \
+    const unsigned lane = threadIdx.x % 32, source = threadIdx.x / 32, target = blockIdx.x, k = blockIdx.y * 32 + lane;         \
+    int offset[3];                                                                                                              \
+    for (int d = 0; d < 3; d++) offset[d] = v.place[source][d] - v.place[target][d] + 2;                                        \
+    const double *matrix = v.matrix + size_t((offset[2] * 5 + offset[1]) * 5 + offset[0]) * v.n * v.n + min(k, v.n - 1);        \
+    const REAL *multipole = static_cast<const REAL *>(v.multipole) + size_t(source) * v.n;                                      \
+    double sum = 0;                                                                                                             \
+    _Pragma("unroll 8") for (unsigned j = 0; j < v.n; j++) sum += double(multipole[j]) * matrix[size_t(j) * v.n];               \
+    all[source][lane] = sum;                                                                                                    \
+    __syncthreads();                                                                                                            \
+    if (source > 0 || k >= v.n) return;                                                                                         \
+    for (unsigned other = 1; other < CELLS_IN_BOX; other++) sum += all[other][lane];                                            \
+    static_cast<REAL *>(v.local)[size_t(target) * v.n + k] += REAL(sum);                                                        \
+  }
+THIRDS(float, f32)
+THIRDS(double, f64)
 }

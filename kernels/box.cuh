@@ -23,12 +23,16 @@ struct BoxView {
   uint64_t n;
 };
 
+// Cells that a box is cut into, three along each axis.
+constexpr unsigned CELLS_IN_BOX = 27;
+
 // The images that lists do not know: from the root's multipole to its local expansion.
 struct LatticeView {
-  const double *matrix;         // [n][n]: [source][target coefficient]
-  const void *multipole;        // [n]
-  void *local;                  // [n]: added to
+  const double *matrix;         // [n][n]: [source][target coefficient]; of thirds [offsets][n][n], offsets from -2 to 2, x fastest
+  const void *multipole;        // [n]; of thirds [CELLS_IN_BOX][n]
+  void *local;                  // the same: added to
   uint32_t n;
+  int32_t place[CELLS_IN_BOX][3];  // of each of the thirds
 };
 
 // Waves along z of a column, and places of a target in a row of what the guard hears.
@@ -68,7 +72,7 @@ struct EwaldView {
 };
 
 extern "C" __device__ const unsigned box_layout[] = {
-    MOMENTS, sizeof(BoxView), offsetof(BoxView, side), offsetof(BoxView, charge), offsetof(BoxView, n),
+    MOMENTS, CELLS_IN_BOX, sizeof(BoxView), offsetof(BoxView, side), offsetof(BoxView, charge), offsetof(BoxView, n),
     sizeof(LatticeView), DEEP, BOX_ROW, SOURCES, sizeof(EwaldView), offsetof(EwaldView, side), offsetof(EwaldView, n),
     offsetof(EwaldView, most), offsetof(EwaldView, bodies),
 };

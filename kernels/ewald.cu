@@ -5,7 +5,7 @@
 #include "softening.cuh"
 
 // Threads of a block: warps in real space and at targets, columns of waves.
-constexpr unsigned NEAR_WARPS = 4, COLUMNS = 128, AT_WARPS = 4;
+constexpr unsigned NEAR_WARPS = 4, COLUMNS = 256, AT_WARPS = 4;
 
 __device__ inline double warp_total(double x) {
   for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(~0u, x, step);
@@ -58,6 +58,139 @@ __device__ inline void meet(const EwaldView &v, const Spline<double> &kernel, co
   }
 }
 
+// A coordinate in two floats.
+struct Double {
+  float high, low;
+  __device__ Double() {}
+  __device__ Double(double x) : high(float(x)), low(float(x - double(float(x)))) {}
+};
+
+__device__ inline float inverse_root(float x) {
+  float y;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// The same in single precision but for differences of coordinates, which keep their digits however close two bodies are. Unsoftened; WRAPS:
+// sources of a chunk may have different images. erfc(u) = e^(-u^2) P(1/(1 + p u)) to 1.5e-7 (Abramowitz & Stegun 1964, 7.1.26).
+template <bool WRAPS>
+__device__ inline void meet_single(const EwaldView &v, const Double *at, const Double *from, const Double *side, float q, float *sum) {
+  float d[3], r2 = 0;
+#pragma unroll
+  for (int k = 0; k < 3; k++) {
+    const float apart = at[k].high - from[k].high, rest = at[k].low - from[k].low;
+    d[k] = apart + rest;
+    if (WRAPS) {
+      // Both lie in the box: the nearest image is at most one away.
+      const float half = 0.5f * side[k].high, image = apart > half ? 1.0f : apart < -half ? -1.0f : 0.0f;
+      d[k] = fmaf(-image, side[k].high, apart) + fmaf(-image, side[k].low, rest);
+    }
+    r2 = fmaf(d[k], d[k], r2);
+  }
+  if (r2 >= float(v.cutoff2)) return;
+  constexpr float ROOT = 1.1283791670955125739f;  // 2/sqrt(pi)
+  const float alpha = float(v.alpha);
+  if (r2 == 0) {
+    // Without the pair itself what remains of erfc(u)/r is -erf(u)/r.
+    sum[0] = fmaf(q, -ROOT * alpha, sum[0]);
+    return;
+  }
+  const float inverse = inverse_root(r2), u = alpha * (r2 * inverse), gaussian = __expf(-u * u), g = q * inverse * inverse;
+  const float t = __fdividef(1.0f, fmaf(0.3275911f, u, 1.0f));
+  const float series = fmaf(t, fmaf(t, fmaf(t, fmaf(t, 1.061405429f, -1.453152027f), 1.421413741f), -0.284496736f), 0.254829592f);
+  const float bare = series * t * gaussian * inverse;
+  sum[0] = fmaf(q, bare, sum[0]);
+  const float force = fmaf(ROOT * alpha, gaussian, bare) * g;
+#pragma unroll
+  for (int k = 0; k < 3; k++) sum[1 + k] = fmaf(force, d[k], sum[1 + k]);
+  sum[4] = fmaxf(sum[4], g * g);
+}
+
+// Whether all of a chunk is too far from a target.
+__device__ inline bool beyond(const EwaldView &v, const double *at, const double *low, const double *high) {
+  double gap2 = 0;
+  for (int k = 0; k < 3; k++) {
+    // Rounding must not lose a pair.
+    const double apart = fabs(at[k] - 0.5 * (low[k] + high[k])), around = fmin(apart, v.side[k] - apart);
+    const double gap = fmax(around - 0.5 * (high[k] - low[k]) - 1e-12 * v.side[k], 0.0);
+    gap2 += gap * gap;
+  }
+  return gap2 >= v.cutoff2;
+}
+
+// The box around what the lanes of a warp have.
+__device__ inline void extent(double *low, double *high) {
+  for (int step = 16; step > 0; step /= 2)
+    for (int k = 0; k < 3; k++) {
+      low[k] = fmin(low[k], __shfl_xor_sync(~0u, low[k], step));
+      high[k] = fmax(high[k], __shfl_xor_sync(~0u, high[k], step));
+    }
+}
+
+// Chunks of sources at 32 targets in single precision, where images beyond the nearest are out of reach: see `real_space`.
+__device__ inline void real_space_single(const EwaldView &v) {
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, share = blockIdx.x * NEAR_WARPS + warp, base = blockIdx.y * 32;
+  if (share >= v.shares) return;
+  const uint32_t chunks = (v.n + SOURCES - 1) / SOURCES;
+  const uint32_t begin = uint64_t(chunks) * share / v.shares, end = uint64_t(chunks) * (share + 1) / v.shares;
+  const unsigned targets = min(32u, v.count - base);
+  const Body mine = v.targets[target_of(v, base + min(lane, targets - 1))];
+  const Double side[3] = {v.side[0], v.side[1], v.side[2]};
+  double total[5] = {};
+  for (uint32_t chunk = begin; chunk < end; chunk++) {
+    const uint32_t first = chunk * SOURCES + lane;
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    Double held[HELD_SOURCES][3];
+    float strength[HELD_SOURCES];
+#pragma unroll
+    for (unsigned j = 0; j < HELD_SOURCES; j++) {
+      const uint32_t i = first + 32 * j;
+      const Body b = v.sources[min(i, v.n - 1)];
+      const double at[3] = {b.x * v.scale, b.y * v.scale, b.z * v.scale};
+      strength[j] = i < v.n ? float(b.q) : 0.0f;
+      for (int k = 0; k < 3; k++) {
+        held[j][k] = Double(at[k]);
+        low[k] = fmin(low[k], at[k]);
+        high[k] = fmax(high[k], at[k]);
+      }
+    }
+    extent(low, high);
+    for (unsigned t = 0; t < targets; t++) {
+      const double at[3] = {__shfl_sync(~0u, mine.x, t) * v.scale, __shfl_sync(~0u, mine.y, t) * v.scale,
+                            __shfl_sync(~0u, mine.z, t) * v.scale};
+      if (beyond(v, at, low, high)) continue;
+      // The image of the whole chunk, if its sources have the same one: that of the target, the other way.
+      bool wraps = false;
+      Double place[3], seen[3];
+      for (int k = 0; k < 3; k++) {
+        const double half = 0.5 * v.side[k], middle = 0.5 * (low[k] + high[k]), apart = at[k] - middle;
+        const double image = apart > half ? v.side[k] : apart < -half ? -v.side[k] : 0.0;
+        wraps |= fabs(apart - image) + 0.5 * (high[k] - low[k]) > half * (1 - 1e-12);
+        place[k] = Double(at[k]);
+        seen[k] = Double(at[k] - image);
+      }
+      float sum[5] = {};
+      if (wraps) {
+#pragma unroll
+        for (unsigned j = 0; j < HELD_SOURCES; j++) meet_single<true>(v, place, held[j], side, strength[j], sum);
+      } else {
+#pragma unroll
+        for (unsigned j = 0; j < HELD_SOURCES; j++) meet_single<false>(v, seen, held[j], side, strength[j], sum);
+      }
+      for (int step = 16; step > 0; step /= 2) {
+        for (int k = 0; k < 4; k++) sum[k] += __shfl_xor_sync(~0u, sum[k], step);
+        sum[4] = fmaxf(sum[4], __shfl_xor_sync(~0u, sum[4], step));
+      }
+      if (lane == t) {
+        for (int k = 0; k < 4; k++) total[k] += sum[k];
+        total[4] = fmax(total[4], double(sum[4]));
+      }
+    }
+  }
+  if (lane < targets)
+    for (int k = 0; k < 5; k++) v.partial[(size_t(share) * v.count + base + lane) * 5 + k] = total[k];
+}
+
 // Chunks of sources at 32 targets, one warp a share of the chunks. Lane t keeps the sums of target t.
 template <bool SOFT> __device__ inline void real_space(const EwaldView &v) {
   __shared__ Body held[NEAR_WARPS][HELD_SOURCES][32];
@@ -86,24 +219,11 @@ template <bool SOFT> __device__ inline void real_space(const EwaldView &v) {
       }
     }
     // Sources in the order of a tree are close together, and most chunks too far away for most targets.
-    for (int step = 16; step > 0; step /= 2)
-      for (int k = 0; k < 3; k++) {
-        low[k] = fmin(low[k], __shfl_xor_sync(~0u, low[k], step));
-        high[k] = fmax(high[k], __shfl_xor_sync(~0u, high[k], step));
-      }
+    extent(low, high);
     for (unsigned t = 0; t < targets; t++) {
       const double at[3] = {__shfl_sync(~0u, mine.x, t) * v.scale, __shfl_sync(~0u, mine.y, t) * v.scale,
                             __shfl_sync(~0u, mine.z, t) * v.scale};
-      if (!wide) {
-        double gap2 = 0;
-        for (int k = 0; k < 3; k++) {
-          // Rounding must not lose a pair.
-          const double apart = fabs(at[k] - 0.5 * (low[k] + high[k])), around = fmin(apart, v.side[k] - apart);
-          const double gap = fmax(around - 0.5 * (high[k] - low[k]) - 1e-12 * v.side[k], 0.0);
-          gap2 += gap * gap;
-        }
-        if (gap2 >= v.cutoff2) continue;
-      }
+      if (!wide && beyond(v, at, low, high)) continue;
       const uint32_t own = v.same ? __shfl_sync(~0u, place, t) : ~0u;
       double sum[5] = {};
 #pragma unroll 1
@@ -139,47 +259,50 @@ template <bool SOFT> __device__ inline void real_space(const EwaldView &v) {
     for (int k = 0; k < 5; k++) v.partial[(size_t(share) * v.count + base + lane) * 5 + k] = total[k];
 }
 
+template <typename Real> struct Complex;
+template <> struct Complex<float> { using Type = float2; };
+template <> struct Complex<double> { using Type = double2; };
+
 // Cosines and sines of 2 pi k x / L for k = 0, 1, ... by the angle's addition theorem, the first of them `first`.
-__device__ inline void turn(double first, double x, double side, double2 *to, unsigned count) {
+template <typename Real> __device__ inline void turn(double first, double x, double side, Real *to, unsigned count) {
   double2 step, here = {first, 0};
   sincospi(2 * (x / side), &step.y, &step.x);
   for (unsigned k = 0; k < count; k++) {
-    to[k] = here;
+    to[2 * k] = Real(here.x);
+    to[2 * k + 1] = Real(here.y);
     here = {here.x * step.x - here.y * step.y, here.x * step.y + here.y * step.x};
   }
 }
 
-extern "C" {
-__global__ void __launch_bounds__(32 * NEAR_WARPS) ewald_near(EwaldView v) { real_space<false>(v); }
-__global__ void __launch_bounds__(32 * NEAR_WARPS) ewald_near_spline(EwaldView v) { real_space<true>(v); }
-
 // A share of the bodies in the structure factors; a thread has a column of DEEP waves.
-__global__ void __launch_bounds__(COLUMNS) ewald_structure(EwaldView v) {
-  extern __shared__ double2 tables[];
-  const unsigned column = blockIdx.x * COLUMNS + threadIdx.x, part = blockIdx.y;
+template <typename Real> __device__ inline void structure(const EwaldView &v) {
+  using Real2 = typename Complex<Real>::Type;
+  extern __shared__ double2 memory[];
+  Real2 *tables = reinterpret_cast<Real2 *>(memory);
+  const unsigned column = blockIdx.x * blockDim.x + threadIdx.x, part = blockIdx.y;
   const uint4 waves = v.columns[min(column, v.columns_len - 1)];
   const uint32_t begin = uint64_t(v.n) * part / v.parts, end = uint64_t(v.n) * (part + 1) / v.parts;
   const unsigned width[3] = {v.most[0] + 1, v.most[1] + 1, v.most[2] + DEEP}, row = width[0] + width[1] + width[2];
-  double sum[DEEP][8] = {};
+  Real sum[DEEP][8] = {};
   for (uint32_t first = begin; first < end; first += v.bodies) {
     const unsigned held = min(v.bodies, end - first);
     __syncthreads();
-    for (unsigned i = threadIdx.x; i < held * 3; i += COLUMNS) {
+    for (unsigned i = threadIdx.x; i < held * 3; i += blockDim.x) {
       const unsigned body = i % held, axis = i / held;
       const size_t at = size_t(first) + body;
       const unsigned start = axis == 0 ? 0 : axis == 1 ? width[0] : width[0] + width[1];
       const double begins = axis == 0 ? v.charge[at] * v.strength_scale : 1;
-      turn(begins, v.place[3 * at + axis] * v.scale, v.side[axis], tables + body * row + start, width[axis]);
+      turn(begins, v.place[3 * at + axis] * v.scale, v.side[axis], reinterpret_cast<Real *>(tables + body * row + start), width[axis]);
     }
     __syncthreads();
     for (unsigned i = 0; i < held; i++) {
-      const double2 *mine = tables + i * row;
-      const double2 x = mine[waves.x], y = mine[width[0] + waves.y];
-      const double2 *z = mine + width[0] + width[1] + waves.z;
-      const double product[4] = {x.x * y.x, x.x * y.y, x.y * y.x, x.y * y.y};
+      const Real2 *mine = tables + i * row;
+      const Real2 x = mine[waves.x], y = mine[width[0] + waves.y];
+      const Real2 *z = mine + width[0] + width[1] + waves.z;
+      const Real product[4] = {x.x * y.x, x.x * y.y, x.y * y.x, x.y * y.y};
 #pragma unroll
       for (unsigned j = 0; j < DEEP; j++) {
-        const double2 along = z[j];
+        const Real2 along = z[j];
 #pragma unroll
         for (unsigned k = 0; k < 4; k++) {
           sum[j][2 * k] = fma(product[k], along.x, sum[j][2 * k]);
@@ -193,6 +316,13 @@ __global__ void __launch_bounds__(COLUMNS) ewald_structure(EwaldView v) {
   for (unsigned j = 0; j < DEEP; j++)
     for (unsigned k = 0; k < 8; k++) to[8 * j + k] = sum[j][k];
 }
+
+extern "C" {
+__global__ void __launch_bounds__(32 * NEAR_WARPS) ewald_near_f32(const __grid_constant__ EwaldView v) { real_space_single(v); }
+__global__ void __launch_bounds__(COLUMNS) ewald_structure(const __grid_constant__ EwaldView v) { structure<double>(v); }
+__global__ void __launch_bounds__(COLUMNS) ewald_structure_f32(const __grid_constant__ EwaldView v) { structure<float>(v); }
+__global__ void __launch_bounds__(32 * NEAR_WARPS) ewald_near(EwaldView v) { real_space<false>(v); }
+__global__ void __launch_bounds__(32 * NEAR_WARPS) ewald_near_spline(EwaldView v) { real_space<true>(v); }
 
 // The shares together, times 4 pi/V exp(-k^2/4 alpha^2)/k^2 and the number of the wave's mirror images.
 __global__ void __launch_bounds__(TILE) ewald_factors(EwaldView v) {
@@ -231,7 +361,8 @@ __global__ void __launch_bounds__(32 * AT_WARPS) ewald_waves(EwaldView v) {
   double2 *mine = tables + warp * row;
   if (lane < 3) {
     const unsigned start = lane == 0 ? 0 : lane == 1 ? width[0] : width[0] + width[1];
-    turn(1, (lane == 0 ? b.x : lane == 1 ? b.y : b.z) * v.scale, v.side[lane], mine + start, width[lane]);
+    const double x = (lane == 0 ? b.x : lane == 1 ? b.y : b.z) * v.scale;
+    turn(1, x, v.side[lane], reinterpret_cast<double *>(mine + start), width[lane]);
   }
   __syncwarp();
   constexpr double TURN = 6.28318530717958647693;

@@ -112,10 +112,11 @@ struct alignas(16) Near {
   uint16_t direct;
 };
 
-// An image of the root: its place in units of the sides, and its class.
+// Where lists begin: a cell or an image of one, by its offset from the target and the class of the image.
 struct Image {
   int32_t offset[3];
   uint32_t cls;
+  uint32_t source;              // the cell that it is one of
 };
 
 // M2L, M2P, P2L, P2P, and what is left to the next level.
@@ -134,7 +135,7 @@ struct ListsView {
   uint64_t *total;             // [levels + 1][COUNTS]: pairs above each level, and what the level above left
   uint64_t *status;            // [COUNTS][tiles]
   uint32_t *ticket;
-  const Image *images;         // [image_count]: those of the root that lists know
+  const Image *images;         // [cells of level `base`][image_count]: those that lists know
   double point_separation2, min_distance;
   double separation;           // that of boxes, squared and in longest sides; cubes have `separation2`
   double diagonal;             // of a cell in longest sides
@@ -149,7 +150,8 @@ struct ListsView {
   int32_t separation2;         // rounded up; 0: cells are no cubes
   uint32_t last;               // one past the last cell of the tree
   uint32_t rows;               // targets of a block, at most TARGETS
-  uint32_t image_count, unused;
+  uint32_t image_count;
+  uint32_t base;               // the level that lists begin at
 };
 
 // No cell.

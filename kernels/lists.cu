@@ -178,9 +178,9 @@ __device__ inline Found coarse_source(const ListsView &v, const Target &t, uint3
 // them the cell itself where its children do not matter.
 __device__ inline Found inherit(const ListsView &v, const Target &t, uint64_t at, uint64_t end, unsigned o) {
   if (at >= end) return nothing();
-  if (v.depth == 0) {
+  if (v.depth == v.base) {
     const Image image = v.images[at];
-    return o == 0 ? same_level(v, t, 0, image.offset, image.cls) : nothing();
+    return o == 0 ? same_level(v, t, image.source, image.offset, image.cls) : nothing();
   }
   const Near n = v.near[at];
   if (n.direct) return o == 0 ? directly(t, n.source, n.image) : nothing();
@@ -208,9 +208,9 @@ __device__ inline Count count_of(const ListsView &v, const Target &t, const Foun
 
 // What the parent of a target left open.
 __device__ inline void open_range(const ListsView &v, uint32_t cell, uint64_t &begin, uint64_t &end) {
-  if (v.depth == 0) {
-    begin = 0;
-    end = v.image_count;
+  if (v.depth <= v.base) {
+    begin = uint64_t(cell - v.first) * v.image_count;
+    end = v.depth == v.base ? begin + v.image_count : begin;
   } else {
     const uint32_t parent = v.targets.parent[cell] - v.parents;
     begin = v.near_start[parent];

@@ -50,7 +50,7 @@ pub fn alone(
     for _ in 0..=samples {
         let (output, mut times) =
             (Output { field: field.pointer(), potential: DevicePointer::null() }, StageTimes::default());
-        fmm.sum(gpu, &settings, &planned, inputs.ends(), output, &mut times, None)?;
+        fmm.sum(gpu, &settings, &planned, inputs.ends(), output, &mut times, None, None)?;
         all.push(times);
     }
     // The first makes tables.

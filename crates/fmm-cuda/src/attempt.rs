@@ -1,6 +1,7 @@
 //! A sum on the device as the contract wants it: done with one choice after another, and measured.
 
 use cust::memory::DevicePointer;
+use cust::stream::Stream;
 use fmm_core::accuracy::{self, Problem, Strengths};
 use fmm_core::contract::{self, Attempt};
 use fmm_core::cpu::guard::sample_size;
@@ -12,12 +13,12 @@ use crate::boxed::Boxed;
 use crate::buffer::Buffer;
 use crate::direct::{self, Direct, Output, Request};
 use crate::ewald::{self, Ewald};
-use crate::fmm::Fmm;
+use crate::fmm::{Fmm, More};
 use crate::geometry::{Survey, Work};
 use crate::guard::{self, Guard, Measured, MeasuredInBox};
 use crate::inputs::{Ends, Host, Inputs};
 use crate::order::{Ordered, Units};
-use crate::{Gpu, policy};
+use crate::{Gpu, policy, thirds};
 
 /// The arrays of sums, kept from one to the next.
 #[derive(Default)]
@@ -216,15 +217,18 @@ impl DeviceAttempt<'_> {
         let ends = self.inputs.ends();
         let (gpu, Arrays { fmm, work, boxed, guard, .. }) = (self.gpu, &mut *self.arrays);
         let within = boxed.ends(ends);
-        if !self.begun && settings.order.is_none() && within.sources.n > 0 && within.at().n > 0 {
-            // The waves of the guard's sums do not depend on its sample, and trees leave most of the device idle.
-            gpu.order(gpu.stream(), gpu.side())?;
-            guard.ewald.begin(gpu, gpu.side(), guarded(cell, boxed, within, self.tolerance))?;
-            self.begun = true;
-        }
-        let planned = fmm.plan(gpu, work, settings, choice, self.cube, boxed.places(cell, ends), self.times)?;
+        // The waves of the guard's sums do not depend on its sample, and M2L leaves most of what they need idle.
+        let begins = !self.begun && settings.order.is_none() && within.sources.n > 0 && within.at().n > 0;
+        let sources = guarded(cell, boxed, within, self.tolerance);
+        let mut begin = |stream: &Stream| guard.ewald.begin(gpu, stream, sources);
+        let more: Option<More> = if begins { Some(&mut begin) } else { None };
+        self.begun |= begins;
+        let rule = accuracy::rule(settings, &choice);
+        let in_thirds = self.fits && thirds::pay(settings, &choice, &rule, cell, &self.problem);
+        let cubes = (self.cube, in_thirds.then(|| thirds::cube(cell)));
+        let planned = fmm.plan(gpu, work, settings, choice, cubes, boxed.places(cell, ends), self.times)?;
         fmm.gather(gpu, within)?;
-        fmm.sum(gpu, settings, &planned, within, output, self.times, None)?;
+        fmm.sum(gpu, settings, &planned, within, output, self.times, None, more)?;
         boxed.finish(gpu, cell, ends, true, output)?;
         self.coincident_pairs = Some(planned.coincident_pairs);
         Ok(())
@@ -364,7 +368,7 @@ impl Attempt for DeviceAttempt<'_> {
         let fitted = |choice| accuracy::fit(self.cube, &self.problem, policy::best_leaf(choice));
         let cube = if self.fits { fitted(&choice) } else { self.cube };
         let ends = self.inputs.ends();
-        let planned = fmm.plan(gpu, work, settings, choice, cube, self.inputs.positions(), self.times)?;
+        let planned = fmm.plan(gpu, work, settings, choice, (cube, None), self.inputs.positions(), self.times)?;
         let scarce = self.host.is_some() && fmm.growth(ends) > gpu.free_memory()?;
         if scarce {
             fmm.trim(work);
@@ -374,7 +378,7 @@ impl Attempt for DeviceAttempt<'_> {
             gpu.finish()?;
             self.inputs.release();
         }
-        fmm.sum(gpu, settings, &planned, ends, output, self.times, None)?;
+        fmm.sum(gpu, settings, &planned, ends, output, self.times, None, None)?;
         self.coincident_pairs = Some(planned.coincident_pairs);
         Ok(())
     }

@@ -106,5 +106,5 @@ pub fn watch(
     let mut fmm = Fmm::default();
     let planned = fmm.take(plan)?;
     fmm.gather(gpu, inputs.ends())?;
-    fmm.sum(gpu, settings, &planned, inputs.ends(), output, &mut StageTimes::default(), Some(see))
+    fmm.sum(gpu, settings, &planned, inputs.ends(), output, &mut StageTimes::default(), Some(see), None)
 }

@@ -15,7 +15,7 @@ use crate::order::Points;
 use crate::view::{BOX_ROW, Body, DEEP, EwaldView, SOURCES, TILE};
 
 /// Threads of a block: columns of waves; warps in real space and at targets.
-const COLUMNS: usize = 128;
+const COLUMNS: usize = 256;
 const NEAR_WARPS: usize = 4;
 const AT_WARPS: usize = 4;
 
@@ -28,11 +28,14 @@ const BLOCKS: usize = 264;
 /// Fewest bodies that are worth a share of the structure factors.
 const FEWEST: usize = 512;
 
-/// Instructions of a pair in real space, and of a body for a column of waves, about: only the split between them depends on it.
-const PAIR: f64 = 180.0;
-const COLUMN: f64 = 30.0;
+/// Instructions of double precision of a pair in real space, of one that is passed over, and of a body for a column of waves, about; the same where those are
+/// in single precision. Only the split between them depends on it.
+const COSTS: [[f64; 3]; 2] = [[180.0, 8.0, 30.0], [30.0, 4.0, 17.0]];
 /// Of a target for a column.
 const COLUMN_AT: f64 = 300.0;
+
+/// The accuracy from which on single precision serves: its sums over some thousand bodies err by a few 1e-6 of themselves.
+const SINGLE: f64 = 4e-6;
 
 /// The sources of a sum.
 #[derive(Clone, Copy)]
@@ -103,6 +106,8 @@ struct Cut {
     side: [f64; 3],
     most: [u32; 3],
     reach: [u32; 3],
+    /// Whether sums are in single precision.
+    single: bool,
 }
 
 /// Sources whose structure factors are known, or on their way.
@@ -127,7 +132,7 @@ impl Cut {
         let most = side.map(|s| (split.highest * s / (2.0 * std::f64::consts::PI)) as u32);
         // The nearest image is at most half a side away, the next ones at least that.
         let reach = side.map(|s| (reached / s + 0.5) as u32);
-        Cut { split, side, most, reach }
+        Cut { split, side, most, reach, single: accuracy >= SINGLE && reach == [0; 3] }
     }
 
     /// About what it costs.
@@ -135,9 +140,10 @@ impl Cut {
         let images: f64 = self.reach.iter().map(|r| f64::from(2 * r + 1)).product();
         let volume: f64 = self.side.iter().product();
         let ball = (4.2 * self.split.cutoff.powi(3) / volume / images).min(1.0);
-        let pairs = n as f64 * targets as f64 * images * (PAIR * ball + 8.0);
+        let [pair, passed, column] = COSTS[usize::from(self.single)];
+        let pairs = n as f64 * targets as f64 * images * (pair * ball + passed);
         let waves = 0.6 * self.most.iter().map(|m| f64::from(m + 1)).product::<f64>() / DEEP as f64;
-        pairs + waves * (COLUMN * n as f64 + COLUMN_AT * targets as f64)
+        pairs + waves * (column * n as f64 + COLUMN_AT * targets as f64)
     }
 
     /// The cheapest.
@@ -182,7 +188,7 @@ impl Ewald {
         (view.potential, view.field) = (output.potential, output.field);
         for first in (0..count).step_by(launch) {
             (view.first, view.count) = (first as u32, launch.min(count - first) as u32);
-            at_targets(gpu, request, &view)?;
+            at_targets(gpu, request, &view, false)?;
         }
         Ok(())
     }
@@ -204,7 +210,8 @@ impl Ewald {
             out: self.out.pointer(),
             ..self.ready(gpu, request, count)?
         };
-        at_targets(gpu, request, &view)
+        let single = self.begun.as_ref().is_some_and(|begun| begun.cut.single) && request.softening == Softening::None;
+        at_targets(gpu, request, &view, single)
     }
 
     /// Queues the structure factors of `sources` on a queue.
@@ -231,13 +238,16 @@ impl Ewald {
             self.known = Some((side, cut.split.highest));
         }
         let columns = self.columns.len() / 4;
+        // Blocks that waves fill evenly: their bodies' cosines and sines are made once for each group.
         let groups = columns.div_ceil(COLUMNS);
+        let threads = columns.div_ceil(groups).next_multiple_of(32);
         let parts = (BLOCKS / groups).min(n / FEWEST).max(1);
         let sums = 8 * DEEP * columns;
         direct::fits(gpu, self.structure.growth(parts * sums), &format!("the waves of {n} sources"))?;
         self.structure.resize(parts * sums)?;
         self.factors.resize(sums)?;
-        let bodies = (SHARED / 16 / rows).clamp(1, 32);
+        let (name, each) = if cut.single { ("ewald_structure_f32", 8) } else { ("ewald_structure", 16) };
+        let bodies = (SHARED / each / rows).clamp(1, 32);
         let volume: f64 = side.iter().product();
         let alpha = cut.split.alpha;
         let begun = Begun {
@@ -255,8 +265,8 @@ impl Ewald {
         unsafe {
             let kernels = gpu.kernels();
             let grid = (groups as u32, parts as u32);
-            let shared = bodies * rows * 16;
-            kernels.launch_with(stream, "ewald_structure", grid, (COLUMNS as u32, shared), &view)?;
+            let shared = bodies * rows * each;
+            kernels.launch_with(stream, name, grid, (threads as u32, shared), &view)?;
             kernels.launch(stream, "ewald_factors", sums.div_ceil(32) as u32, TILE as u32, &view)?;
         }
         self.begun = Some(begun);
@@ -337,9 +347,13 @@ fn rows_of(most: [u32; 3]) -> usize {
 }
 
 /// Queues both spaces at the targets of a launch.
-fn at_targets(gpu: &Gpu, request: Request, view: &EwaldView) -> Result<(), Error> {
+fn at_targets(gpu: &Gpu, request: Request, view: &EwaldView, single: bool) -> Result<(), Error> {
     let count = view.count as usize;
-    let name = if request.softening == Softening::None { "ewald_near" } else { "ewald_near_spline" };
+    let name = match request.softening {
+        Softening::None if single => "ewald_near_f32",
+        Softening::None => "ewald_near",
+        _ => "ewald_near_spline",
+    };
     let rows = rows_of(view.most);
     let warps = (SHARED / 16 / rows).clamp(1, AT_WARPS);
     // SAFETY: all arrays have the lengths that the view says.

@@ -1,7 +1,7 @@
 //! The stages that work on expansions.
 
 use cust::memory::DevicePointer;
-use fmm_core::expansion::Lattice;
+use fmm_core::expansion::{Lattice, between_cells};
 use fmm_core::lists::Space;
 use fmm_core::{Error, Stage};
 use rayon::prelude::*;
@@ -16,7 +16,8 @@ use crate::kernels::SHARED;
 use crate::operators::{Basis, Cut, Operators};
 use crate::place::Place;
 use crate::slots::Offsets;
-use crate::view::{CELLS, FarView, GatherView, LatticeView, M2lView, TILE, TranslateView, TreeView};
+use crate::thirds;
+use crate::view::{CELLS, CELLS_IN_BOX, FarView, GatherView, LatticeView, M2lView, TILE, TranslateView, TreeView};
 
 /// Warps of a block, at most.
 const WARPS: usize = 4;
@@ -60,7 +61,15 @@ pub struct Far<T: DeviceReal> {
     /// Tables of other orders: where the guard refuses a sum, the next one has the same two orders again.
     spare: Vec<Operators<T>>,
     /// The images that lists do not know, the operator of the last sum first, and what each was made for.
-    lattices: Vec<(usize, Space<3>, Buffer<f64>)>,
+    lattices: Vec<(usize, Known, Buffer<f64>)>,
+}
+
+/// What operators of images were made for.
+#[derive(Clone, PartialEq)]
+enum Known {
+    /// The aspect of a box and the images that its lists know.
+    Root([f64; 3], Vec<[i32; 3]>),
+    Thirds,
 }
 
 impl<T: DeviceReal> Far<T> {
@@ -139,25 +148,27 @@ impl<T: DeviceReal> Far<T> {
         Ok(far)
     }
 
-    /// Makes ready the operator of the images that are not near in `space`.
+    /// Makes ready the operator of the images that are not near in `space`, or those between the thirds of a box.
     ///
     /// # Errors
     /// [`Error::Device`] without the memory.
-    pub fn ready_lattice(&mut self, space: &Space<3>) -> Result<(), Error> {
+    pub fn ready_lattice(&mut self, space: &Space<3>, in_thirds: bool) -> Result<(), Error> {
         let order = self.operators.basis.order;
-        let same = |(p, known, _): &(usize, Space<3>, _)| {
-            *p == order && known.near == space.near && known.aspect() == space.aspect()
-        };
-        if let Some(at) = self.lattices.iter().position(same) {
+        let wanted = if in_thirds { Known::Thirds } else { Known::Root(space.aspect(), space.near.clone()) };
+        if let Some(at) = self.lattices.iter().position(|(p, known, _)| *p == order && *known == wanted) {
             self.lattices.swap(0, at);
             return Ok(());
         }
-        let (operator, n) = (Lattice::new(order, space), self.operators.cut.n);
-        // What each coefficient alone comes to.
-        let row = |k: usize| operator.apply(&(0..n).map(|j| f64::from(u8::from(j == k))).collect::<Vec<_>>());
         let mut lattice = Buffer::new();
-        lattice.upload(&(0..n).into_par_iter().map(row).collect::<Vec<_>>().concat())?;
-        self.lattices.insert(0, (order, space.clone(), lattice));
+        if in_thirds {
+            lattice.upload(&between_cells(order, thirds::ACROSS, 4.0))?;
+        } else {
+            let (operator, n) = (Lattice::new(order, space), self.operators.cut.n);
+            // What each coefficient alone comes to.
+            let row = |k: usize| operator.apply(&(0..n).map(|j| f64::from(u8::from(j == k))).collect::<Vec<_>>());
+            lattice.upload(&(0..n).into_par_iter().map(row).collect::<Vec<_>>().concat())?;
+        }
+        self.lattices.insert(0, (order, wanted, lattice));
         self.lattices.truncate(SPARE + 1);
         Ok(())
     }
@@ -246,16 +257,23 @@ impl<T: DeviceReal> Far<T> {
             Stage::M2L => self.m2l(gpu, place),
             Stage::Lattice => {
                 let n = self.operators.cut.n;
-                let Some((.., lattice)) = self.lattices.first() else { return Ok(()) };
+                let Some((_, known, lattice)) = self.lattices.first() else { return Ok(()) };
+                // The root comes first, and thirds where their level begins.
+                let from = n * place.thirds.unwrap_or(0) as usize;
                 let view = LatticeView {
                     matrix: lattice.pointer(),
-                    multipole: self.multipoles.pointer().cast(),
-                    local: self.locals.pointer().cast(),
+                    multipole: self.multipoles.pointer().wrapping_add(from).cast(),
+                    local: self.locals.pointer().wrapping_add(from).cast(),
                     n: n as u32,
+                    place: thirds::places(),
                 };
-                let name = format!("box_lattice_{}", T::NAME);
-                // SAFETY: the roots come first.
-                unsafe { gpu.kernels().launch(gpu.stream(), &name, n.div_ceil(TILE) as u32, TILE as u32, &view) }
+                let (name, grid, threads) = match known {
+                    Known::Root(..) => ("box_lattice", (n.div_ceil(TILE) as u32, 1), TILE),
+                    Known::Thirds => ("box_thirds", (CELLS_IN_BOX as u32, n.div_ceil(32) as u32), 32 * CELLS_IN_BOX),
+                };
+                let name = format!("{name}_{}", T::NAME);
+                // SAFETY: there are expansions of so many cells.
+                unsafe { gpu.kernels().launch(gpu.stream(), &name, grid, threads as u32, &view) }
             }
             Stage::M2M => {
                 let tiles = place.source_tiles;

@@ -22,6 +22,7 @@ use crate::inputs::Ends;
 use crate::near::Near;
 use crate::place::Place;
 use crate::slots::Offsets;
+use crate::thirds;
 use crate::view::{Body, GatherView, ShareView, Sum, TILE};
 
 use cust::memory::DevicePointer;
@@ -41,6 +42,8 @@ pub struct Planned {
     same: bool,
     /// Of a periodic box.
     space: Option<Space<3>>,
+    /// Whether the box is cut into thirds.
+    in_thirds: bool,
 }
 
 /// The arrays of sums by fast methods, kept from sum to sum.
@@ -70,12 +73,16 @@ struct Last {
     whole: bool,
 }
 
+/// Work that may run beside the far field, after the near field.
+pub type More<'a> = &'a mut dyn FnMut(&Stream) -> Result<(), Error>;
+
 /// What a stage has left, for comparisons with the CPU's: multipoles and local expansions cell after cell, and sums at the targets
 /// in the order of their tree, of strengths that are multiplied by the last number.
 pub type Watch<'a> = &'a mut dyn FnMut(Stage, Vec<f64>, Vec<f64>, Vec<Sum>, f64);
 
 impl Fmm {
-    /// Trees and lists of `sources` at `targets` or at themselves, `[n][3]` within `cube`, made on the device.
+    /// Trees and lists of `sources` at `targets` or at themselves, `[n][3]` within `cube`, made on the device; in thirds where a wider cube is given for them and
+    /// bodies are in all of these.
     #[expect(clippy::too_many_arguments, reason = "the ends of one plan")]
     pub fn plan(
         &mut self,
@@ -83,7 +90,7 @@ impl Fmm {
         work: &mut Work,
         settings: &Settings,
         choice: Choice,
-        cube: Cube<3>,
+        (cube, wide): (Cube<3>, Option<Cube<3>>),
         (sources, targets): (&Buffer<f64>, Option<&Buffer<f64>>),
         times: &mut StageTimes,
     ) -> Result<Planned, Error> {
@@ -93,18 +100,29 @@ impl Fmm {
         let classes = Classes::of_space(rule.separation2, &space);
         let lists = &mut self.lists;
         let [at, from] = &mut self.cells;
-        times.time(Stage::Tree, || {
+        let in_thirds = times.time(Stage::Tree, || {
+            let mut in_thirds = false;
+            if let (Some(wide), None) = (wide, targets) {
+                at.build(gpu, work, sources, wide, choice.leaf_size)?;
+                in_thirds = thirds::has_all(&at.tree);
+            }
+            if in_thirds {
+                return Ok(true);
+            }
             at.build(gpu, work, targets.unwrap_or(sources), cube, choice.leaf_size)?;
             cell.map_or(Ok(()), |cell| boxed::unstretch(gpu, cell, &at.tree))?;
             if targets.is_some() {
                 from.build(gpu, work, sources, cube, choice.leaf_size)?;
                 cell.map_or(Ok(()), |cell| boxed::unstretch(gpu, cell, &from.tree))?;
             }
-            Ok::<_, Error>(())
+            Ok::<_, Error>(false)
         })?;
         let from = if targets.is_some() { &from.tree } else { &at.tree };
         times.time(Stage::Lists, || {
-            if choice.method == Method::Treecode {
+            if in_thirds {
+                let met = thirds::neighbours(at.tree.level_start()[thirds::LEVEL]);
+                lists.fmm_from(gpu, work, &space, &at.tree, from, rule, classes, (thirds::LEVEL, &met))
+            } else if choice.method == Method::Treecode {
                 lists.treecode(gpu, work, &space, &at.tree, from, rule)
             } else {
                 lists.fmm(gpu, work, &space, &at.tree, from, rule, classes)
@@ -118,6 +136,7 @@ impl Fmm {
             choice,
             classes,
             space: cell.is_some().then_some(space),
+            in_thirds,
         })
     }
 
@@ -136,6 +155,7 @@ impl Fmm {
             leaf_size: plan.choice.leaf_size,
             same: plan.sources.is_none(),
             space: plan.lattice.is_some().then(|| plan.space.clone()),
+            in_thirds: false,
         })
     }
 
@@ -150,13 +170,14 @@ impl Fmm {
         output: Output,
         times: &mut StageTimes,
         watch: Option<Watch>,
+        more: Option<More>,
     ) -> Result<(), Error> {
         if planned.choice.precision == Precision::F32 {
             let kept = self.far.0.take();
-            self.far.0 = Some(self.sum_as(gpu, settings, planned, ends, output, times, watch, kept)?);
+            self.far.0 = Some(self.sum_as(gpu, settings, planned, ends, output, times, (watch, more), kept)?);
         } else {
             let kept = self.far.1.take();
-            self.far.1 = Some(self.sum_as(gpu, settings, planned, ends, output, times, watch, kept)?);
+            self.far.1 = Some(self.sum_as(gpu, settings, planned, ends, output, times, (watch, more), kept)?);
         }
         Ok(())
     }
@@ -170,7 +191,7 @@ impl Fmm {
         ends: Ends,
         output: Output,
         times: &mut StageTimes,
-        mut watch: Option<Watch>,
+        (mut watch, mut more): (Option<Watch>, Option<More>),
         kept: Option<Far<T>>,
     ) -> Result<Far<T>, Error> {
         let choice = &planned.choice;
@@ -192,7 +213,7 @@ impl Fmm {
             });
             let place = &self.place(planned);
             let mut far = Far::<T>::ready(gpu, kept, (order, softened), offsets, settings.tolerance, place)?;
-            planned.space.as_ref().map_or(Ok(()), |space| far.ready_lattice(space))?;
+            planned.space.as_ref().map_or(Ok(()), |space| far.ready_lattice(space, planned.in_thirds))?;
             // Tables may have been copied, for which the queue does not wait.
             gpu.settle()?;
             Ok::<_, Error>(far)
@@ -220,6 +241,9 @@ impl Fmm {
                 far.stage(gpu, &place, stage)?;
             } else if beside {
                 gpu.order(gpu.side(), gpu.stream())?;
+                if let Some(more) = more.take() {
+                    more(gpu.side())?;
+                }
                 clock.mark(None)?;
                 continue;
             } else {
@@ -231,6 +255,9 @@ impl Fmm {
                 let numbers = |b: &Buffer<T>| Ok::<_, Error>(b.download()?.into_iter().map(T::to_f64).collect());
                 watch(stage, numbers(&far.multipoles)?, numbers(&far.locals)?, self.sums.download()?, scale);
             }
+        }
+        if let Some(more) = more {
+            more(gpu.stream())?;
         }
         self.near = near;
         self.scatter(gpu, output, DevicePointer::null(), scale, n)?;
@@ -270,7 +297,9 @@ impl Fmm {
         let used = |list: usize, all| if place.pairs[list] > 0 { all } else { DevicePointer::null() };
         let boxed = planned.space.is_some();
         let root = match (boxed, planned.choice.method) {
+            // Thirds are cells like others.
             (false, _) => 0,
+            (true, _) if planned.in_thirds => 0,
             (true, Method::Treecode) => 2,
             (true, _) => 1,
         };
@@ -404,6 +433,7 @@ impl Fmm {
             sums: self.sums.pointer(),
             same,
             sides: planned.space.as_ref().map_or([0.0; 3], |space| space.sides),
+            thirds: planned.in_thirds.then(|| self.cells[0].tree.level_start()[thirds::LEVEL]),
         }
     }
 

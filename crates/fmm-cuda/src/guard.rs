@@ -37,7 +37,7 @@ pub struct Guard {
 }
 
 /// The sums of a guard in a box have this part of the tolerance as their error.
-pub const PART: f64 = 0.01;
+pub const PART: f64 = 0.05;
 
 /// A sum over all images that is to be measured.
 pub struct MeasuredInBox {

@@ -40,6 +40,7 @@ pub mod planar;
 mod policy;
 mod short_range;
 mod slots;
+mod thirds;
 mod totals;
 pub mod view;
 mod ways;

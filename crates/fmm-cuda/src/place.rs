@@ -40,4 +40,6 @@ pub struct Place<'a> {
     pub same: bool,
     /// Of the periodic box, or 0.
     pub sides: [f64; 3],
+    /// The first cell of the thirds of the box, if it is cut into these.
+    pub thirds: Option<u32>,
 }

@@ -402,7 +402,7 @@ impl DeviceWork for Ours {
         let (output, mut times) =
             (Output { field: self.field.pointer(), potential: DevicePointer::null() }, StageTimes::default());
         let mut fmm = self.fmm.borrow_mut();
-        fmm.sum(gpu, &self.settings, &self.planned, self.inputs.ends(), output, &mut times, None)?;
+        fmm.sum(gpu, &self.settings, &self.planned, self.inputs.ends(), output, &mut times, None, None)?;
         Ok(Duration::from_secs_f64(times.seconds(Stage::M2L)))
     }
 }

@@ -279,6 +279,33 @@ fn errors(exact: &Sums, sum: &Evaluation) -> [f64; 5] {
     [rms, (wrong / right).sqrt(), (pwrong / pright).sqrt(), all[(all.len() - 1) * 99 / 100], all[all.len() - 1]]
 }
 
+/// Trees of thirds of the box, where they are chosen, err as trees of halves do, which a leaf size that is given asks for.
+#[test]
+fn thirds_err_as_halves() {
+    let Some(gpu) = gpu() else { return };
+    for (n, order, charge) in [(12_000, 3, -1.0), (12_000, 10, -1.0), (12_000, 10, -0.5), (40_000, 15, -1.0)] {
+        let points = random_in([2.0; 3], n, 21);
+        let q: Vec<f64> = (0..n).map(|i| if i % 2 == 0 { 1.0 } else { charge }).collect();
+        let cell = PeriodicBox { side: [2.0; 3], surroundings: FOIL };
+        let sum =
+            |settings: &Settings| evaluate(&gpu, settings, &points, &q, None, &mut StageTimes::default()).unwrap();
+        let exact = sum(&direct(Softening::None, cell));
+        let exact = Sums { potential: exact.potential, field: exact.field, largest: vec![0.0; n] };
+        let (method, order, precision, tolerance) = (Method::Fmm, Some(order), Precision::F64, 1e-4);
+        let settings = Settings { method, order, precision, tolerance, ..in_box(cell) };
+        let found = sum(&settings);
+        let halves = sum(&Settings { leaf_size: Some(found.choice.leaf_size), ..settings });
+        // Other trees, other bits.
+        assert!(found.field != halves.field, "{n} {order:?}: no thirds");
+        let [a, b] = [&found, &halves].map(|sum| errors(&exact, sum));
+        println!(
+            "{n} {charge} p {order:?}: L2 {:.1e}, potential {:.1e}; halves {:.1e}, {:.1e}",
+            a[1], a[2], b[1], b[2]
+        );
+        assert!((1..3).all(|k| a[k] <= 2.0 * b[k]), "{n} {order:?}: {a:?} {b:?}");
+    }
+}
+
 fn keeps(gpu: &Gpu, n: usize, method: Method, softening: Softening, asked: &[f64]) {
     for (name, side, points, q) in boxes(n) {
         let cell = PeriodicBox { side, surroundings: FOIL };

@@ -11,6 +11,7 @@ pub mod convert;
 pub mod device;
 pub mod diagnostics;
 pub mod eval;
+pub mod exclusions;
 pub mod external;
 pub mod fault;
 pub mod files;

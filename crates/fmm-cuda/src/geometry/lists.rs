@@ -77,13 +77,36 @@ impl DeviceLists {
         rule: Rule,
         classes: Classes<3>,
     ) -> Result<(), Error> {
+        let all: Vec<Image> =
+            space.near.iter().map(|&offset| Image { offset, class: image_class(offset), source: 0 }).collect();
+        self.fmm_from(gpu, work, space, targets, sources, rule, classes, (0, &all))
+    }
+
+    /// The same where lists begin at a level whose cells meet these images each.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without the memory, or if the driver fails.
+    #[expect(clippy::too_many_arguments, reason = "the ends of one traversal")]
+    pub fn fmm_from(
+        &mut self,
+        gpu: &Gpu,
+        work: &mut Work,
+        space: &Space<3>,
+        targets: &DeviceTree,
+        sources: &DeviceTree,
+        rule: Rule,
+        classes: Classes<3>,
+        (base, met): (usize, &[Image]),
+    ) -> Result<(), Error> {
+        let first = targets.level_start();
+        let each = met.len() / (first[base + 1] - first[base]) as usize;
         let levels = targets.level_start().windows(2);
         let widest = levels.map(|l| (l[1] - l[0]) as usize).max().unwrap_or(0);
         let launches = targets.level_start().len() - 1;
         // Every cell of a box has all its neighbours.
         let near = if space.near.len() > 1 { 40 } else { 32 };
-        let guess = Guess { each: [190, 1, 1, near / 2], near: near * widest + space.near.len(), launches };
-        images(work, space)?;
+        let guess = Guess { each: [190, 1, 1, near / 2], near: near * widest + met.len(), launches };
+        images(work, met)?;
         self.until_all_fit(gpu, work, targets, guess, |gpu, work, view| {
             let mut parents = 0;
             for (depth, level) in targets.level_start().windows(2).enumerate() {
@@ -106,6 +129,8 @@ impl DeviceLists {
                     rows: rows as u32,
                     parents,
                     depth: depth as u32,
+                    base: base as u32,
+                    image_count: each as u32,
                     radius: classes.radii(),
                     ..rule_of(rule, space, view)
                 };
@@ -130,7 +155,9 @@ impl DeviceLists {
         sources: &DeviceTree,
         rule: Rule,
     ) -> Result<(), Error> {
-        images(work, space)?;
+        let all: Vec<Image> =
+            space.near.iter().map(|&offset| Image { offset, class: image_class(offset), source: 0 }).collect();
+        images(work, &all)?;
         let cells = targets.cells();
         let tiles = cells.div_ceil(TARGETS);
         let guess = Guess { each: [0, 200, 0, 30], near: 0, launches: 1 };
@@ -218,7 +245,7 @@ impl DeviceLists {
                 last: cells as u32,
                 rows: TARGETS as u32,
                 image_count: work.images.len() as u32,
-                unused: 0,
+                base: 0,
             };
             traverse(gpu, work, view)?;
             work.mark(gpu, "read back")?;
@@ -278,11 +305,10 @@ impl DeviceLists {
 }
 
 /// Copies the images that lists know, if they are others than the last time.
-fn images(work: &mut Work, space: &Space<3>) -> Result<(), Error> {
-    let all: Vec<Image> = space.near.iter().map(|&offset| Image { offset, class: image_class(offset) }).collect();
+fn images(work: &mut Work, all: &[Image]) -> Result<(), Error> {
     if work.known != all {
-        work.images.upload(&all)?;
-        work.known = all;
+        work.images.upload(all)?;
+        work.known = all.to_vec();
     }
     Ok(())
 }

@@ -212,14 +212,16 @@ pub struct Near {
     pub direct: u16,
 }
 
-/// An image of the root.
+/// Where lists begin: a cell or an image of one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, DeviceCopy)]
 #[repr(C)]
 pub struct Image {
-    /// Its place in units of the sides.
+    /// Its place from the target, in units of the sides of the cells.
     pub offset: [i32; 3],
     /// See [`fmm_core::lists::image_class`].
     pub class: u32,
+    /// The cell that it is one of.
+    pub source: u32,
 }
 
 /// One level of the traversal.
@@ -250,7 +252,7 @@ pub struct ListsView {
     pub status: DevicePointer<u64>,
     /// `[levels]`
     pub ticket: DevicePointer<u32>,
-    /// Those of the root that lists know. `[image_count]`
+    /// Those that lists know. `[cells of level base][image_count]`
     pub images: DevicePointer<Image>,
     /// Of the rule, for cells of this shape.
     pub point_separation2: f64,
@@ -288,10 +290,10 @@ pub struct ListsView {
     pub last: u32,
     /// Targets of a block, at most [`TARGETS`].
     pub rows: u32,
-    /// Number of images.
+    /// Number of images of a target.
     pub image_count: u32,
-    /// Fills the last word.
-    pub unused: u32,
+    /// The level that lists begin at.
+    pub base: u32,
 }
 
 /// What `geometry_layout` in `kernels/geometry.cuh` must hold.

@@ -83,15 +83,20 @@ impl Default for BoxView {
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
 pub struct LatticeView {
-    /// `[n][n]`: source and target coefficient.
+    /// `[n][n]`: source and target coefficient; of thirds of the box `[offsets][n][n]`.
     pub matrix: DevicePointer<f64>,
-    /// `[n]`
+    /// `[n]`; of thirds `[CELLS_IN_BOX][n]`
     pub multipole: DevicePointer<u8>,
-    /// Added to. `[n]`
+    /// Added to, the same.
     pub local: DevicePointer<u8>,
     /// Coefficients.
     pub n: u32,
+    /// Of each of the thirds.
+    pub place: [[i32; 3]; CELLS_IN_BOX],
 }
+
+/// Cells that a box is cut into, three along each axis.
+pub const CELLS_IN_BOX: usize = 27;
 
 /// Ewald's sum. Lengths are multiplied by `scale` as bodies are read.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
@@ -178,6 +183,7 @@ pub const BOX_LAYOUT: &[usize] = &{
     use std::mem::offset_of;
     [
         MOMENTS,
+        CELLS_IN_BOX,
         size_of::<BoxView>(),
         offset_of!(BoxView, side),
         offset_of!(BoxView, charge),

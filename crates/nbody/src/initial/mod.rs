@@ -148,6 +148,11 @@ impl Initial {
             );
             return Err(Fault::new(65, line));
         }
+        if let Some([_, id]) = scenario.exclusions.iter().find(|[_, j]| *j >= all.len()) {
+            let most = all.len().saturating_sub(1);
+            let line = format!("force.exclusions: {id} is no id of the {} particles; allowed: 0 to {most}", all.len());
+            return Err(Fault::new(65, line));
+        }
         Ok(all)
     }
 

@@ -112,6 +112,17 @@ impl LennardJones {
     }
 }
 
+impl LennardJones {
+    /// Energy and −u'/r of two ions at the squared distance `r2`; nothing beyond the cut-off.
+    pub fn of_two(&self, charges: [f64; 2], r2: f64) -> (f64, f64) {
+        if r2 == 0.0 || r2 >= self.cutoff * self.cutoff {
+            return (0.0, 0.0);
+        }
+        let [a, b] = charges.map(|q| usize::from(q < 0.0));
+        Pair::new(self, a, b).at(r2)
+    }
+}
+
 /// Two kinds of ions.
 #[derive(Clone, Copy)]
 struct Pair {

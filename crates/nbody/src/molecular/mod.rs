@@ -1,15 +1,16 @@
-//! Ions in a periodic box: a short repulsion that keeps them from collapsing, and a bath of heat.
+//! Ions in a periodic box: a short repulsion that keeps them from collapsing, and a bath of heat; and charges that do not see each other.
 
 mod bath;
 mod lennard_jones;
+mod others;
 
 use std::borrow::Cow;
 
 use fmm_core::{Beside, Choice, Error, Executor, Particles, Stage, StageTimes};
-use rayon::prelude::*;
 
 pub use bath::{Bath, Kind};
 pub use lennard_jones::LennardJones;
+use others::Others;
 
 use crate::device;
 use crate::fault::Fault;
@@ -21,8 +22,8 @@ impl Scenario {
     /// # Errors
     /// Those of [`device::executor`].
     pub fn executor(&self, n: usize, mass: &[f64], quiet: bool) -> Result<Box<dyn Executor>, Fault> {
-        let molecular = self.short_range.is_some() || self.bath.is_some();
-        if !molecular || self.settings.boundary.periodic().is_none() || self.external.is_some() {
+        let ions = (self.short_range.is_some() || self.bath.is_some()) && self.exclusions.is_empty();
+        if !ions || self.settings.boundary.periodic().is_none() || self.external.is_some() {
             let executor = device::executor(self.device, &self.settings, self.log_kernel(), n, quiet)?;
             return Ok(self.with_molecular(self.with_external(executor), mass));
         }
@@ -35,58 +36,64 @@ impl Scenario {
         Ok(if whole { executor } else { self.with_molecular(executor, mass) })
     }
 
-    /// Adds short-range forces and the bath to an executor; returns it as it is where there are none.
+    /// Adds short-range forces, the bath and what excluded pairs do not do to an executor; returns it as it is where there are none.
     ///
     /// `mass` is that of each particle.
     pub fn with_molecular(&self, executor: Box<dyn Executor>, mass: &[f64]) -> Box<dyn Executor> {
-        let (Some(cell), true) = (self.settings.boundary.periodic(), self.short_range.is_some() || self.bath.is_some())
-        else {
+        let others = self.others();
+        if others.is_none() && self.bath.is_none() {
             return executor;
-        };
+        }
         Box::new(Molecular {
-            short_range: self.short_range,
-            side: cell.side,
+            others,
             bath: self.bath,
             seed: self.seed,
-            constant: self.constant(),
             mass: mass.to_vec(),
             inner: executor,
             particles: Particles::default(),
             field: vec![],
+            less: vec![],
             beside: Beside::default(),
         })
     }
 
+    /// What acts between particles beside the sum over all.
+    fn others(&self) -> Option<Others> {
+        let cell = self.settings.boundary.periodic().copied();
+        let short_range = self.short_range.filter(|_| cell.is_some());
+        let acts = short_range.is_some() || !self.exclusions.is_empty();
+        acts.then(|| Others {
+            short_range,
+            exclusions: self.exclusions.clone(),
+            cell,
+            softening: self.settings.clone().simplified().softening,
+            constant: self.constant(),
+        })
+    }
+
     /// What Coulomb's law alone contributes to `field`, the forces of an executor made by [`Scenario::with_molecular`].
-    pub fn without_short_range<'a>(&self, particles: &Particles, field: Cow<'a, [[f64; 3]]>) -> Cow<'a, [[f64; 3]]> {
-        let (Some(cell), Some(pairs)) = (self.settings.boundary.periodic(), self.short_range) else { return field };
+    pub fn without_others<'a>(&self, particles: &Particles, field: Cow<'a, [[f64; 3]]>) -> Cow<'a, [[f64; 3]]> {
+        let Some(others) = self.others() else { return field };
         let mut own = field.into_owned();
-        let (forces, _) = pairs.sums(cell.side, &particles.position, &particles.strength);
-        add(&mut own, &forces, &particles.strength, -1.0 / self.constant());
+        let mut beside = vec![[0.0; 3]; own.len()];
+        others.add(&particles.position, &particles.strength, &mut beside);
+        own.iter_mut().zip(&beside).for_each(|(e, b)| (0..3).for_each(|k| e[k] -= b[k]));
         Cow::Owned(own)
     }
 }
 
-/// Adds `factor` times the field that does to each charge what a force does.
-fn add(field: &mut [[f64; 3]], forces: &[[f64; 3]], charge: &[f64], factor: f64) {
-    field.par_iter_mut().zip(forces).zip(charge).for_each(|((e, f), q)| {
-        e.iter_mut().zip(f).for_each(|(e, f)| *e += factor * f / q);
-    });
-}
-
 /// An executor with forces between neighbours and a bath. The particles live here and visit the inner executor for Coulomb's forces.
 struct Molecular {
-    short_range: Option<LennardJones>,
-    side: [f64; 3],
+    others: Option<Others>,
     bath: Option<Bath>,
     seed: u64,
-    /// k_e.
-    constant: f64,
     mass: Vec<f64>,
     inner: Box<dyn Executor>,
     particles: Particles,
     /// That of all forces, per charge and k_e.
     field: Vec<[f64; 3]>,
+    /// What the potential at the two of each excluded pair is too large by.
+    less: Vec<[f64; 2]>,
     beside: Beside,
 }
 
@@ -101,12 +108,10 @@ impl Executor for Molecular {
         self.inner.upload(&self.particles)?;
         self.inner.forces(times)?;
         self.field = self.inner.field().1;
-        let Some(pairs) = self.short_range else { return Ok(()) };
+        let Some(others) = &self.others else { return Ok(()) };
         let Particles { position, strength, .. } = &self.particles;
         times.time_more(Stage::P2P, || {
-            let (forces, beside) = pairs.sums(self.side, position, strength);
-            add(&mut self.field, &forces, strength, 1.0 / self.constant);
-            self.beside = beside;
+            (self.beside, self.less) = others.add(position, strength, &mut self.field);
         });
         Ok(())
     }
@@ -138,7 +143,13 @@ impl Executor for Molecular {
     }
 
     fn field(&mut self) -> (Vec<f64>, Vec<[f64; 3]>) {
-        (self.inner.field().0, self.field.clone())
+        let mut potential = self.inner.field().0;
+        if let Some(others) = self.others.as_ref().filter(|_| !potential.is_empty()) {
+            for (pair, less) in others.exclusions.iter().zip(&self.less) {
+                (0..2).for_each(|k| potential[pair[k]] -= less[k]);
+            }
+        }
+        (potential, self.field.clone())
     }
 
     fn choice(&self) -> Option<Choice> {

@@ -325,7 +325,7 @@ impl<'a> Simulation<'a> {
         let copied = if host { Some(self.copy()?) } else { None };
         if let Some(Copied { particles, field, .. }) = copied.as_ref().filter(|_| due.verify) {
             let own = self.scenario.without_external(&particles.position, field);
-            self.verify(particles, &self.scenario.without_short_range(particles, own))?;
+            self.verify(particles, &self.scenario.without_others(particles, own))?;
         }
         // A checkpoint in passing remembers nothing that an unbroken run would not know.
         if diagnosed {

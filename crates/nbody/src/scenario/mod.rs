@@ -53,6 +53,8 @@ pub struct Scenario {
     pub groups: Vec<Group>,
     /// For `dimensions = 2` what softens the kernel log r, be it point or blob; `None` in space.
     pub plane: Option<Blob>,
+    /// Particles that do not see each other, by their ids, in ascending order.
+    pub exclusions: Vec<[usize; 2]>,
     /// What ions in a periodic box have beside their charges.
     pub short_range: Option<LennardJones>,
     /// A bath of heat for them.

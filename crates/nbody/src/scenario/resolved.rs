@@ -56,6 +56,10 @@ impl Scenario {
         };
         writeln!(out, "\n[force]\nlaw = {}", text(self.law.name()))?;
         writeln!(out, "softening = {{ kernel = {}, length = {} }}{length}", text(kernel), number(softened))?;
+        if !self.exclusions.is_empty() {
+            let pairs = self.exclusions.iter().map(|[i, j]| format!("[{i}, {j}]"));
+            writeln!(out, "exclusions = [{}]", pairs.collect::<Vec<_>>().join(", "))?;
+        }
         self.write_external(out)?;
         self.groups.iter().try_for_each(|g| self.write_group(out, g))?;
         self.write_boundary(out)?;

@@ -27,7 +27,7 @@ pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str
     let title = top.string("title");
     let (seed, plane) = run(top.section("run"));
     let units = units(top.section("units"), plane);
-    let (law, softened) = force(top.section("force"), units, plane);
+    let (law, softened, exclusions) = force(top.section("force"), units, plane, folder);
     let external = external(top.section("external"), units, law, plane);
     let groups = particles(notes, &mut top, units, law, plane, folder);
     let boundary = boundary(top.section("boundary"), units, &softened, external.is_some());
@@ -53,6 +53,7 @@ pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str
         external,
         groups,
         plane: softened.plane,
+        exclusions,
         short_range,
         bath,
         settings,
@@ -103,7 +104,7 @@ impl Softened {
     }
 }
 
-fn force(mut s: Section<'_>, units: System, plane: bool) -> (Law, Softened) {
+fn force(mut s: Section<'_>, units: System, plane: bool, folder: Option<&Path>) -> (Law, Softened, Vec<[usize; 2]>) {
     let law = s.choice("law", &Law::NAMES).unwrap_or_default();
     if law == Law::Vortex && !plane {
         let help = "set run.dimensions = 2; nbody eval --kernel vortex sums vortices in space";
@@ -153,9 +154,60 @@ fn force(mut s: Section<'_>, units: System, plane: bool) -> (Law, Softened) {
         _ => none(0.0),
     };
     k.close();
+    let exclusions = exclusions(&mut s, law, plane, folder);
     s.close();
-    (law, softening)
+    (law, softening, exclusions)
 }
+
+/// Pairs of ids, as a table in a file or in the scenario itself, which is how a checkpoint has them.
+fn exclusions(s: &mut Section<'_>, law: Law, plane: bool, folder: Option<&Path>) -> Vec<[usize; 2]> {
+    const KEY: &str = "exclusions";
+    let Some(item) = s.item(KEY) else { return vec![] };
+    if law != Law::Coulomb || plane {
+        let help = "set force.law = \"coulomb\", in space";
+        s.fault(KEY, format!("{} is for charges in space", s.full(KEY)), "there are none here", Some(help.into()));
+        return vec![];
+    }
+    let expected = "the name of a table with columns i and j, or pairs [[0, 1], [3, 7]], is expected";
+    let pairs = match &item.value {
+        Value::String(given) => {
+            let read = crate::exclusions::read(&folder.unwrap_or(Path::new("")).join(given), MOST_IDS);
+            return read.unwrap_or_else(|fault| {
+                let line = fault.render(false).trim_start_matches("nbody: ").trim_end().to_string();
+                s.absent(KEY, fault.code, line, "this table", None);
+                vec![]
+            });
+        }
+        Value::Array(pairs) => pairs,
+        other => {
+            s.fault(KEY, format!("{} is {}; {expected}", s.full(KEY), other.kind()), expected, None);
+            return vec![];
+        }
+    };
+    let pair = |item: &Item| {
+        let Value::Array(two) = &item.value else { return None };
+        let id = |item: &Item| match item.value {
+            Value::Integer(Some(i)) => usize::try_from(i).ok().filter(|i| *i < MOST_IDS),
+            _ => None,
+        };
+        match two.as_slice() {
+            [a, b] => Some([id(a)?, id(b)?]).filter(|[a, b]| a != b),
+            _ => None,
+        }
+    };
+    let found: Option<Vec<[usize; 2]>> = pairs.iter().map(pair).collect();
+    let Some(found) = found else {
+        s.fault(KEY, format!("{}: not every entry is a pair of two ids", s.full(KEY)), expected, None);
+        return vec![];
+    };
+    crate::exclusions::in_order(found).unwrap_or_else(|[a, b]| {
+        s.fault(KEY, format!("{}: the pair {a}, {b} is given twice", s.full(KEY)), "each pair once", None);
+        vec![]
+    })
+}
+
+/// Ids are below.
+const MOST_IDS: usize = u32::MAX as usize;
 
 fn solver(mut s: Section<'_>, softened: &Softened, boundary: Boundary) -> (Settings, Device) {
     let methods = [Method::Auto, Method::Direct, Method::Treecode, Method::Fmm].map(|m| (m.name(), m));

@@ -18,6 +18,7 @@ use super::harmonics::{Factors, Kind, at};
 use crate::cpu::simd::{Task, Vector, dispatch};
 use crate::lists::Space;
 use crate::real::Real;
+use rayon::prelude::*;
 
 /// Real and reciprocal vectors up to this many times the cube root of their cell's volume: e^(−8²π) is nothing.
 const REACH: f64 = 8.0;
@@ -85,6 +86,135 @@ impl Lattice {
     }
 }
 
+/// Matrices of M2L between the cells of a cubic box that is cut into `across`³, all images included but for those whose cells lie nearer than
+/// √`separation2` sides: from the multipole of a cell to the local expansion of another, in units of half their side and in the order of the coefficients.
+/// `[offset][source][target]`, offsets source minus target along x fastest, each from 1 − `across` to `across` − 1.
+///
+/// The sums are those of [`Lattice`], of a lattice that the target does not lie on: with x the offset there is no symmetry, waves have the factor
+/// cos kx in even degrees, (−1)^{(n−1)/2} sin kx for (−1)^{n/2} in odd ones, and what is not harmonic, (2π/3V)|x|² and its gradient, is left out of degrees 0 and 1.
+pub fn between_cells(order: usize, across: usize, separation2: f64) -> Vec<f64> {
+    let (width, across) = (2 * across as i32 - 1, across as i32);
+    let offsets: Vec<[i32; 3]> = (0..width.pow(3))
+        .map(|k| [k % width, k / width % width, k / (width * width)].map(|o| o + 1 - across))
+        .collect();
+    let of = |offset: &[i32; 3]| {
+        let near = |image: [i32; 3]| {
+            let o: [i32; 3] = std::array::from_fn(|d| offset[d] + across * image[d]);
+            f64::from(o.iter().map(|c| c * c).sum::<i32>()) < separation2
+        };
+        let t = sums_at(2 * order, 2.0 * f64::from(across), offset.map(|o| 2.0 * f64::from(o)), near);
+        matrix(order, &t)
+    };
+    offsets.par_iter().map(of).collect::<Vec<_>>().concat()
+}
+
+/// T_n^m to `degree` of a cubic lattice with this side, of the images x + side n of a point x but for those that are `near`.
+fn sums_at(degree: usize, side: f64, x: [f64; 3], near: impl Fn([i32; 3]) -> bool) -> Vec<f64> {
+    let volume = side.powi(3);
+    let alpha = PI.sqrt() / side;
+    let square = |v: &[f64; 3]| v.iter().map(|c| c * c).sum::<f64>();
+    let mut total = vec![0.0; (degree + 1) * (degree + 1)];
+    let mut terms: Vec<([f64; 3], Vec<f64>)> = vec![];
+    let most = REACH as i32 + 1;
+    let images = move || {
+        let width = 2 * most + 1;
+        (0..width.pow(3)).map(move |k| [k % width, k / width % width, k / (width * width)].map(|n| n - most))
+    };
+    for image in images() {
+        let at: [f64; 3] = std::array::from_fn(|d| x[d] + side * f64::from(image[d]));
+        let r2 = square(&at);
+        if r2 > (REACH * side).powi(2) {
+            continue;
+        }
+        if r2 == 0.0 {
+            // What −P(n + ½)/r^(n+1) comes to.
+            total[0] -= 2.0 * alpha / PI.sqrt();
+            continue;
+        }
+        let r = r2.sqrt();
+        let gamma: Vec<f64> = if near(image) {
+            lower_gamma(degree, 1, alpha * alpha * r2).map(|p| -p).collect()
+        } else {
+            upper_gamma(degree, 1, alpha * alpha * r2).collect()
+        };
+        let weights = gamma.iter().enumerate().map(|(n, g)| g * r.powi(-(n as i32) - 1));
+        terms.push((at.map(|c| c / r), weights.collect()));
+    }
+    let wave = 2.0 * PI / side;
+    for number in images().filter(|&[a, b, c]| c > 0 || c == 0 && (b > 0 || b == 0 && a > 0)) {
+        let k = number.map(|n| wave * f64::from(n));
+        let k2 = square(&k);
+        if k2 > (REACH * wave).powi(2) {
+            continue;
+        }
+        // Each stands for its opposite too.
+        let mut weight = 8.0 * PI / volume * (-k2 / (4.0 * alpha * alpha)).exp() / k2;
+        let (sine, cosine) = (k[0] * x[0] + k[1] * x[1] + k[2] * x[2]).sin_cos();
+        let weights = (0..=degree).map(|n| {
+            let sign = if n / 2 % 2 == 0 { 1.0 } else { -1.0 };
+            let here = weight * sign * if n % 2 == 0 { cosine } else { sine };
+            weight *= k2.sqrt() / (2 * n + 1) as f64;
+            here
+        });
+        terms.push((k.map(|c| c / k2.sqrt()), weights.collect()));
+    }
+    let size = |t: &(_, Vec<f64>)| t.1[0].abs();
+    terms.sort_by(|a, b| size(a).total_cmp(&size(b)));
+    let c = 2.0 * PI / (3.0 * volume);
+    total[0] -= PI / (alpha * alpha * volume) + c * square(&x);
+    // −∇ of c|x|², by the first degree in the direction of x.
+    let r = square(&x).sqrt();
+    if r > 0.0 {
+        let mut weights = vec![0.0; degree + 1];
+        weights[1.min(degree)] = if degree > 0 { 2.0 * c * r } else { 0.0 };
+        terms.push((x.map(|c| c / r), weights));
+    }
+    dispatch(Add { degree, step: 1, terms: &terms, total: &mut total });
+    total
+}
+
+/// The matrix of M2L with the sums T to degree 2p. `[source][target]`
+fn matrix(order: usize, t: &[f64]) -> Vec<f64> {
+    let n = (order + 1) * (order + 1);
+    // T_n^m of either sign of m.
+    let of = |n: usize, m: isize| -> [f64; 2] {
+        let k = at(n, m.unsigned_abs());
+        let stored = [t[k], if m == 0 { 0.0 } else { t[k + 1] }];
+        match (m < 0, m % 2 == 0) {
+            (false, _) => stored,
+            (true, true) => [stored[0], -stored[1]],
+            (true, false) => [-stored[0], stored[1]],
+        }
+    };
+    let mut all = vec![0.0; n * n];
+    for j in 0..=order {
+        let odd = if j % 2 == 0 { 1.0 } else { -1.0 };
+        for k in 0..=j {
+            let source = at(j, k);
+            for l in 0..=order {
+                for m in 0..=l {
+                    let target = at(l, m);
+                    let (k, m) = (k as isize, m as isize);
+                    let up = of(l + j, m + k).map(|c| odd * c);
+                    let down = of(l + j, m - k).map(|c| if k % 2 == 0 { odd * c } else { -odd * c });
+                    // conj(M_j^k) T^{m+k}, and for −k, where M_j^{−k} = (−1)^k conj(M_j^k), M_j^k T^{m−k} (−1)^k.
+                    let rows: [[f64; 2]; 2] = match k {
+                        0 => [up, [0.0; 2]],
+                        _ => [[up[0] + down[0], up[1] + down[1]], [up[1] - down[1], down[0] - up[0]]],
+                    };
+                    for (stored, row) in rows.iter().enumerate().take(if k == 0 { 1 } else { 2 }) {
+                        all[(source + stored) * n + target] = row[0];
+                        if m > 0 {
+                            all[(source + stored) * n + target + 1] = row[1];
+                        }
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
 /// T_n^m to `degree`, of boxes with `sides`, over all images but `near`.
 fn sums(degree: usize, sides: [f64; 3], near: &[[i32; 3]]) -> Vec<f64> {
     let volume: f64 = sides.iter().product();
@@ -97,9 +227,9 @@ fn sums(degree: usize, sides: [f64; 3], near: &[[i32; 3]]) -> Vec<f64> {
     each_in_octant(sides, REACH * length, |image, x, copies| {
         let r2 = x.iter().map(|c| c * c).sum::<f64>();
         let gamma = if near.contains(&image) {
-            lower_gamma(degree / 2, alpha * alpha * r2).map(|p| -p).collect::<Vec<_>>()
+            lower_gamma(degree / 2, 2, alpha * alpha * r2).map(|p| -p).collect::<Vec<_>>()
         } else {
-            upper_gamma(degree / 2, alpha * alpha * r2).collect()
+            upper_gamma(degree / 2, 2, alpha * alpha * r2).collect()
         };
         let (unit, r) = (x.map(|c| c / r2.sqrt()), r2.sqrt());
         let weights = gamma.iter().enumerate().map(|(half, g)| copies * g * r.powi(-(2 * half as i32) - 1));
@@ -122,14 +252,15 @@ fn sums(degree: usize, sides: [f64; 3], near: &[[i32; 3]]) -> Vec<f64> {
     // Small terms first.
     let size = |t: &(_, Vec<f64>)| t.1[0].abs();
     terms.sort_by(|a, b| size(a).total_cmp(&size(b)));
-    dispatch(Add { degree, terms: &terms, total: &mut total });
+    dispatch(Add { degree, step: 2, terms: &terms, total: &mut total });
     total[0] -= 2.0 * alpha / PI.sqrt() + PI / (alpha * alpha * volume);
     total
 }
 
-/// Σ over directions of weight(n) I_n^m, even degrees and orders only.
+/// Σ over directions of weight(n) I_n^m, of every `step`th degree: of 2, where only even orders count and T is real, and of 1.
 struct Add<'a> {
     degree: usize,
+    step: usize,
     terms: &'a [([f64; 3], Vec<f64>)],
     total: &'a mut [f64],
 }
@@ -151,12 +282,18 @@ impl Task<f64> for Add<'_> {
                 }
             }
             factors.fill(Kind::Irregular, [V::load(&lanes[0]), V::load(&lanes[1]), V::load(&lanes[2])], &mut values);
-            for n in (0..=self.degree).step_by(2) {
+            for n in (0..=self.degree).step_by(self.step) {
                 let mut weights = [0.0; 8];
                 for lane in 0..terms.len() {
-                    weights[lane] = terms[lane].1[n / 2];
+                    weights[lane] = terms[lane].1[n / self.step];
                 }
                 let weight = V::load(&weights);
+                if self.step == 1 {
+                    for k in n * n..(n + 1) * (n + 1) {
+                        sums[k] = weight.mul_add(values[k], sums[k]);
+                    }
+                    continue;
+                }
                 for m in (0..=n).step_by(2) {
                     sums[at(n, m)] = weight.mul_add(values[at(n, m)], sums[at(n, m)]);
                 }
@@ -190,12 +327,12 @@ fn first_step(x: f64) -> f64 {
     2.0 * (x / PI).sqrt() * (-x).exp()
 }
 
-/// Q(n + ½, x) for n = 0, 2, …, 2 `most`: Q(a + 1) = Q(a) + x^a e^(−x)/Γ(a + 1).
-fn upper_gamma(most: usize, x: f64) -> impl Iterator<Item = f64> {
+/// Q(n + ½, x) for n = 0, `by`, …, `most` of them after the first: Q(a + 1) = Q(a) + x^a e^(−x)/Γ(a + 1).
+fn upper_gamma(most: usize, by: usize, x: f64) -> impl Iterator<Item = f64> {
     let (mut q, mut step, mut a) = (crate::ewald::erfc(x.sqrt()), first_step(x), 0.5);
     (0..=most).map(move |_| {
         let here = q;
-        for _ in 0..2 {
+        for _ in 0..by {
             q += step;
             a += 1.0;
             step *= x / a;
@@ -205,7 +342,7 @@ fn upper_gamma(most: usize, x: f64) -> impl Iterator<Item = f64> {
 }
 
 /// P(n + ½, x) likewise, by its series x^a e^(−x)/Γ(a + 1) (1 + x/(a + 1) + x²/((a + 1)(a + 2)) + …), which keeps its digits where P is small.
-fn lower_gamma(most: usize, x: f64) -> impl Iterator<Item = f64> {
+fn lower_gamma(most: usize, by: usize, x: f64) -> impl Iterator<Item = f64> {
     let (mut step, mut a) = (first_step(x), 0.5);
     (0..=most).map(move |_| {
         let (mut sum, mut term, mut b) = (1.0, 1.0, a);
@@ -215,7 +352,7 @@ fn lower_gamma(most: usize, x: f64) -> impl Iterator<Item = f64> {
             sum += term;
         }
         let here = step * sum;
-        for _ in 0..2 {
+        for _ in 0..by {
             a += 1.0;
             step *= x / a;
         }
@@ -313,10 +450,45 @@ mod tests {
         }
     }
 
+    /// The points that a lattice of 3³ boxes has in each of its boxes are together the lattice of one box.
+    #[test]
+    fn sums_off_the_lattice_add_up_to_those_on_it() {
+        let degree = 12;
+        let one = sums(degree, [1.0; 3], &near_of([1.0; 3], 4.0));
+        let mut all = vec![0.0; one.len()];
+        let mut squares = 0.0;
+        for k in 0..27 {
+            let place = [k % 3 - 1, k / 3 % 3 - 1, k / 9 - 1];
+            let near = |image: [i32; 3]| (0..3).map(|d| (place[d] + 3 * image[d]).pow(2)).sum::<i32>() < 4;
+            let t = sums_at(degree, 3.0, place.map(f64::from), near);
+            all.iter_mut().zip(t).for_each(|(a, t)| *a += t);
+            squares += f64::from(place.iter().map(|c| c * c).sum::<i32>());
+        }
+        all[0] += 2.0 * PI / 81.0 * squares;
+        for n in 0..=degree {
+            let largest = one[n * n..(n + 1) * (n + 1)].iter().fold(1.0, |m: f64, v| m.max(v.abs()));
+            for k in n * n..(n + 1) * (n + 1) {
+                assert!((all[k] - one[k]).abs() < 1e-12 * largest, "{n} {k}: {} {}", all[k], one[k]);
+            }
+        }
+    }
+
+    /// Odd degrees: I_{n+1}^0 is −∂/∂z I_n^0, and T likewise.
+    #[test]
+    fn sums_off_the_lattice_are_derivatives_of_one_another() {
+        let (x, h) = ([0.31, -0.27, 0.44], 1e-4);
+        let at_height = |z: f64| sums_at(8, 1.0, [x[0], x[1], z], |image| image.iter().all(|n| n.abs() < 2));
+        let (below, here, above) = (at_height(x[2] - h), at_height(x[2]), at_height(x[2] + h));
+        for n in 0..8 {
+            let (slope, t) = ((above[at(n, 0)] - below[at(n, 0)]) / (2.0 * h), here[at(n + 1, 0)]);
+            assert!((t + slope).abs() < 1e-5 * t.abs().max(1.0), "{n}: {t} {slope}");
+        }
+    }
+
     #[test]
     fn gamma_functions_add_up_to_one() {
         for x in [0.3, 3.0, 12.0, 40.0] {
-            for (q, p) in upper_gamma(10, x).zip(lower_gamma(10, x)) {
+            for (q, p) in upper_gamma(10, 2, x).zip(lower_gamma(10, 2, x)) {
                 assert!((p + q - 1.0).abs() < 1e-14, "{x}: {p} + {q}");
             }
         }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub(crate) use harmonics::at as place_of;
 use harmonics::{Factors, at};
 pub use harmonics::{Kind, recurrences};
-pub use lattice::Lattice;
+pub use lattice::{Lattice, between_cells};
 use rotation::{Direction, Swap};
 
 use super::{Expansion, Points, Sums, add_weighted};

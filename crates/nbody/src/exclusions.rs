@@ -1,0 +1,94 @@
+//! Pairs that do not see each other, as in molecules whose bonds have forces of their own.
+
+use std::path::Path;
+
+use fmm_core::{PeriodicBox, Softening};
+
+use crate::fault::Fault;
+use crate::files::csv;
+use crate::spline;
+
+/// Reads pairs of rows of the sources, counted from 0, each once and in ascending order whichever way it was given.
+///
+/// # Errors
+/// 65 and 66: no such file, rows that are not there, a source paired with itself, a pair that is given twice.
+pub fn read(path: &Path, sources: usize) -> Result<Vec<[usize; 2]>, Fault> {
+    let table = csv::read(path, &["i", "j"])?;
+    let (i, j) = (table.need(&["i"])?, table.need(&["j"])?);
+    let error = |row: usize, what: String| Fault::new(65, format!("{}: pair {}: {what}", path.display(), row + 1));
+    let mut pairs = vec![];
+    for (row, both) in i.iter().zip(j).enumerate() {
+        let index = |value: f64| {
+            if value.fract() == 0.0 && (0.0..sources as f64).contains(&value) {
+                return Ok(value as usize);
+            }
+            Err(error(
+                row,
+                format!("{value} is no row of the {sources} sources; allowed: 0 to {}", sources as f64 - 1.0),
+            ))
+        };
+        let (a, b) = (index(*both.0)?, index(*both.1)?);
+        if a == b {
+            return Err(error(row, format!("source {a} is paired with itself")));
+        }
+        pairs.push([a.min(b), a.max(b)]);
+    }
+    in_order(pairs).map_err(|[a, b]| Fault::new(65, format!("{}: the pair {a}, {b} is given twice", path.display())))
+}
+
+/// Pairs with the smaller number first, in ascending order; one that is there twice is the error.
+pub fn in_order(mut pairs: Vec<[usize; 2]>) -> Result<Vec<[usize; 2]>, [usize; 2]> {
+    pairs.iter_mut().for_each(|pair| pair.sort_unstable());
+    pairs.sort_unstable();
+    match pairs.windows(2).find(|two| two[0] == two[1]) {
+        Some(two) => Err(two[0]),
+        None => Ok(pairs),
+    }
+}
+
+/// From the second point to the first; in a periodic box from its nearest image.
+pub fn between(cell: Option<&PeriodicBox>, a: &[f64; 3], b: &[f64; 3]) -> [f64; 3] {
+    std::array::from_fn(|k| {
+        let d = a[k] - b[k];
+        cell.map_or(d, |cell| d - (d / cell.side[k]).round() * cell.side[k])
+    })
+}
+
+/// K(r) and −K'(r)/r; nothing at distance zero unsoftened, as in the sums.
+pub fn kernel(softening: Softening, r: f64) -> (f64, f64) {
+    match softening {
+        Softening::None if r == 0.0 => (0.0, 0.0),
+        Softening::None => (1.0 / r, 1.0 / r / r / r),
+        Softening::Plummer(e) => {
+            let u = r.hypot(e);
+            (1.0 / u, 1.0 / u / u / u)
+        }
+        Softening::P1(e) => {
+            let (u, v) = (r.hypot(e), (e / r.hypot(e)).powi(2));
+            ((1.0 + 0.5 * v) / u, (1.0 + 1.5 * v) / u / u / u)
+        }
+        Softening::Spline(e) => {
+            let h = 2.8 * e;
+            (spline::depth(r / h) / h, spline::slope(r / h) / h.powi(3))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slopes_are_those_of_the_kernels() {
+        for softening in [Softening::None, Softening::Plummer(0.3), Softening::P1(0.3), Softening::Spline(0.3)] {
+            for r in [0.1, 0.3, 0.5, 0.7, 1.5] {
+                let step = 1e-5;
+                let difference = (kernel(softening, r - step).0 - kernel(softening, r + step).0) / (2.0 * step);
+                let slope = r * kernel(softening, r).1;
+                assert!((difference / slope - 1.0).abs() < 1e-7, "{softening:?} {r}: {difference} {slope}");
+            }
+        }
+        assert_eq!(kernel(Softening::None, 0.0), (0.0, 0.0));
+        assert!((kernel(Softening::Spline(0.3), 0.0).0 - 1.0 / 0.3).abs() < 1e-12);
+    }
+}
