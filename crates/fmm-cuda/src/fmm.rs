@@ -231,12 +231,15 @@ impl Fmm {
         };
         // Near and far field at once: neither needs the other until the expansions add to the sums at bodies.
         let beside = watch.is_none() && !self.apart;
-        if beside {
-            gpu.order(gpu.stream(), gpu.side())?;
-            clock.beside(gpu.side(), Stage::P2P, || meet(gpu.side()))?;
-        }
         let stages = if planned.space.is_some() { periodic_schedule(choice.method) } else { schedule(choice.method) };
+        // In single precision after M2M, whose few blocks on each level would wait for the many of the near field that are there already.
+        let late = choice.method == Method::Fmm && choice.precision == Precision::F32;
+        let begins = if late { Stage::M2L } else { stages[0] };
         for &stage in stages {
+            if beside && stage == begins {
+                gpu.order(gpu.stream(), gpu.side())?;
+                clock.beside(gpu.side(), Stage::P2P, || meet(gpu.side()))?;
+            }
             if stage != Stage::P2P {
                 far.stage(gpu, &place, stage)?;
             } else if beside {

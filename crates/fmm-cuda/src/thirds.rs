@@ -73,7 +73,7 @@ pub fn pay(settings: &Settings, choice: &Choice, rule: &Rule, cell: &PeriodicBox
         && cell.side == [cell.longest(); 3]
         && rule.separation2.ceil() == 4.0
         && choice.order.is_some_and(|p| p <= MOST_ORDER);
-    if !serves || !(problem.crowding <= EVEN) {
+    if !serves || problem.crowding.is_nan() || problem.crowding > EVEN {
         return false;
     }
     let n = problem.sources as f64 * problem.crowding;
