@@ -214,6 +214,28 @@ mod tests {
     }
 
     #[test]
+    fn where_forces_cancel_the_largest_term_counts() {
+        // The middle one of three feels nothing: what is wrong there is measured by a thousandth of the pull of either neighbour.
+        let row = Particles {
+            position: vec![[-1.0, 0.0, 0.0], [0.0; 3], [1.0, 0.0, 0.0]],
+            strength: vec![1.0; 3],
+            ..Particles::default()
+        };
+        let mut field: Vec<_> = (0..3).map(|i| direct(&row, Kernel::Space(Softening::None), i).0).collect();
+        assert_eq!(field[1], [0.0; 3]);
+        field[1][2] = 3e-6;
+        let error = sampled_error(&row, &field, Kernel::Space(Softening::None), 3, 0);
+        assert!((error - 3e-3 / 3f64.sqrt()).abs() < 1e-12, "{error:e}");
+    }
+
+    #[test]
+    fn the_largest_error_is_kept() {
+        let mut all = Verified::default();
+        [0.1, 0.5, 0.2].into_iter().for_each(|error| all.add(error));
+        assert_eq!(all, Verified { last: Some(0.2), largest: 0.5, count: 3 });
+    }
+
+    #[test]
     fn every_particle_has_its_turn() {
         // One wrong force in 500 is found at some step by samples of 10.
         let cloud = cloud();
@@ -240,9 +262,14 @@ mod tests {
             let field: Vec<[f64; 3]> = sum.field.iter().map(|e| [e[0], e[1], 0.0]).collect();
             let error = sampled_error(&cloud, &field, Kernel::Plane(blob), 100, 3);
             assert!(error < 1e-11, "{blob:?}: {error:e}");
-            let wrong: Vec<_> = field.iter().map(|e| e.map(|c| 1.5 * c)).collect();
-            let error = sampled_error(&cloud, &wrong, Kernel::Plane(blob), 100, 3);
-            assert!((error - 0.5).abs() < 1e-9, "{blob:?}: {error}");
+            // Also where the squares of the forces are no numbers any more.
+            for size in [1.0, 1e-200, 1e200] {
+                let wrong: Vec<_> = field.iter().map(|e| e.map(|c| 1.5 * size * c)).collect();
+                let strength = cloud.strength.iter().map(|q| q * size).collect();
+                let sized = Particles { strength, ..cloud.clone() };
+                let error = sampled_error(&sized, &wrong, Kernel::Plane(blob), 100, 3);
+                assert!((error - 0.5).abs() < 1e-9, "{blob:?} {size:e}: {error}");
+            }
         }
     }
 }
