@@ -44,6 +44,8 @@ pub struct Sources<'a> {
     pub cell: &'a PeriodicBox,
     /// Errors relative to typical values.
     pub accuracy: f64,
+    /// Whether single precision may serve where that accuracy allows it. Where forces cancel it errs by more.
+    pub single: bool,
     /// In the box, with strengths as they are.
     pub points: Points,
     /// What strengths are multiplied by.
@@ -125,14 +127,14 @@ struct Begun {
 
 impl Cut {
     /// For a distance up to which images are summed, in shortest sides.
-    fn with(side: [f64; 3], cutoff: f64, accuracy: f64) -> Self {
+    fn with(side: [f64; 3], cutoff: f64, (accuracy, single): (f64, bool)) -> Self {
         let shortest = side.into_iter().fold(f64::INFINITY, f64::min);
         let reached = cutoff * shortest;
         let split = Split::with(Split::with(1.0, accuracy).cutoff / reached, accuracy);
         let most = side.map(|s| (split.highest * s / (2.0 * std::f64::consts::PI)) as u32);
         // The nearest image is at most half a side away, the next ones at least that.
         let reach = side.map(|s| (reached / s + 0.5) as u32);
-        Cut { split, side, most, reach, single: accuracy >= SINGLE && reach == [0; 3] }
+        Cut { split, side, most, reach, single: single && accuracy >= SINGLE && reach == [0; 3] }
     }
 
     /// About what it costs.
@@ -147,9 +149,9 @@ impl Cut {
     }
 
     /// The cheapest.
-    fn cheapest(side: [f64; 3], accuracy: f64, n: usize, targets: usize) -> Self {
+    fn cheapest(side: [f64; 3], wanted: (f64, bool), n: usize, targets: usize) -> Self {
         let cuts = [0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.4999, 0.75, 1.0, 1.49];
-        let mut all: Vec<Cut> = cuts.into_iter().map(|cutoff| Cut::with(side, cutoff, accuracy)).collect();
+        let mut all: Vec<Cut> = cuts.into_iter().map(|cutoff| Cut::with(side, cutoff, wanted)).collect();
         let least = |c: &Cut| c.cost(n, targets);
         all.sort_by(|a, b| least(a).total_cmp(&least(b)));
         all.swap_remove(0)
@@ -210,8 +212,13 @@ impl Ewald {
             out: self.out.pointer(),
             ..self.ready(gpu, request, count)?
         };
-        let single = self.begun.as_ref().is_some_and(|begun| begun.cut.single) && request.softening == Softening::None;
+        let single = self.single() && request.softening == Softening::None;
         at_targets(gpu, request, &view, single)
+    }
+
+    /// Whether the structure factors that are known are in single precision.
+    pub fn single(&self) -> bool {
+        self.begun.as_ref().is_some_and(|begun| begun.cut.single)
     }
 
     /// Queues the structure factors of `sources` on a queue.
@@ -219,12 +226,12 @@ impl Ewald {
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails; [`Error::Unsupported`] for boxes that are too long.
     pub fn begin(&mut self, gpu: &Gpu, stream: &Stream, sources: Sources) -> Result<(), Error> {
-        let Sources { cell, accuracy, points, strength_scale, charge, targets } = sources;
+        let Sources { cell, accuracy, single, points, strength_scale, charge, targets } = sources;
         let n = points.n;
         // In units near the box's own, exactly.
         let scale = power_of_two_below(1.0 / cell.longest());
         let side = cell.side.map(|s| s * scale);
-        let cut = Cut::cheapest(side, accuracy, n, targets);
+        let cut = Cut::cheapest(side, (accuracy, single), n, targets);
         let rows = rows_of(cut.most);
         if rows > SHARED / 16 {
             return Err(Error::Unsupported(format!(
@@ -376,7 +383,7 @@ mod tests {
     fn columns_hold_every_wave_once() {
         for (side, cutoff, accuracy) in [([1.0; 3], 0.45, 1e-6), ([0.5, 1.0, 0.7], 0.3, 1e-10), ([1.0; 3], 1.49, 1e-3)]
         {
-            let cut = Cut::with(side, cutoff, accuracy);
+            let cut = Cut::with(side, cutoff, (accuracy, true));
             let columns = cut.columns();
             let mut waves: Vec<[u32; 3]> = columns
                 .as_chunks::<4>()
@@ -411,7 +418,7 @@ mod tests {
     fn images_within_the_cutoff_are_reached() {
         let side = [1.0, 4.0, 2.0];
         for cutoff in [0.3, 0.4999, 0.75, 1.49] {
-            let cut = Cut::with(side, cutoff, 1e-6);
+            let cut = Cut::with(side, cutoff, (1e-6, true));
             for d in 0..3 {
                 // The first image that is not reached, of a body half a side away on the other side.
                 assert!((f64::from(cut.reach[d]) + 0.5) * side[d] >= cut.split.cutoff * (1.0 - 1e-9), "{cutoff} {d}");

@@ -374,6 +374,27 @@ fn the_guard_measures_the_error_in_boxes() {
 }
 
 #[test]
+fn no_sum_is_refused_by_single_precision_of_the_guard() {
+    // Ions of a crystal feel next to nothing: what single precision adds up there errs by more than what it measures.
+    let Some(gpu) = gpu() else { return };
+    for away in [0.0, 1e-3, 1.0] {
+        let n = 28;
+        let place = |k: usize| [k % n, k / n % n, k / n / n];
+        let (_, charges) = crystal(n / 2);
+        let (shaken, _) = crystal(n / 2);
+        let points: Points = shaken
+            .iter()
+            .enumerate()
+            .map(|(k, x)| std::array::from_fn(|d| (1.0 - away) * place(k)[d] as f64 + away * x[d]))
+            .collect();
+        let settings = Settings { tolerance: 1e-4, ..in_box(PeriodicBox { side: [n as f64; 3], surroundings: FOIL }) };
+        let settings = Settings { method: Method::Fmm, ..settings };
+        let found = evaluate(&gpu, &settings, &points, &charges, None, &mut StageTimes::default()).unwrap();
+        assert_eq!(found.choice.method, Method::Fmm, "{away}: {:?}", found.choice);
+    }
+}
+
+#[test]
 fn separate_targets_positions_anywhere_and_surroundings() {
     let Some(gpu) = gpu() else { return };
     let mut rng = StdRng::seed_from_u64(12);

@@ -73,7 +73,10 @@ fn pairs_see_neither_charge_nor_repulsion_and_energy_stays() {
 #[test]
 fn pairs_that_are_none_are_refused() {
     for (pairs, told_of) in [
-        ("i,j\n0,4\n", "4 is no id of the 4 particles; allowed: 0 to 3"),
+        (
+            "i,j\n0,4\n",
+            "4 is no number of the 4 particles, which are counted from 0 in the order of their ids; allowed: 0 to 3",
+        ),
         ("i,j\n0,0\n", "paired with itself"),
         ("i,j\n0,1\n1,0\n", "given twice"),
         ("i,k\n0,1\n", "j"),
@@ -95,6 +98,11 @@ fn pairs_that_are_none_are_refused() {
         assert!([65, 66].contains(&code(&out)), "{change}");
         assert!(told(&out).contains(told_of), "{change}: {}", told(&out));
     }
+    // What a checkpoint could not hold, or nobody read again.
+    let rows: String = (0..80_000).map(|i| format!("{i},{}\n", i + 100_000)).collect();
+    let crowded = folder(THREE, &format!("i,j\n{rows}"));
+    let out = crowded.run(&["case.toml", "--out", "run", "-q"]);
+    assert!(code(&out) == 65 && told(&out).contains("allowed: 1000000 bytes"), "{}", told(&out));
     let gravity = THREE.replace("\"coulomb\"", "\"gravity\"").replace("\"md\"", "\"si\"");
     let folder = folder(&gravity, "i,j\n0,1\n");
     let out = folder.run(&["case.toml", "--out", "run", "-q"]);

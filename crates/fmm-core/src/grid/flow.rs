@@ -417,7 +417,7 @@ mod tests {
         let [a, b, c] = [&first, &last, &integrals(&finer)].map(|i| i.circulation);
         let away = |b: [f64; 2]| (0..2).fold(0.0, |m: f64, i| m.max((b[i] - a[i]).abs()));
         assert!((a[0] - 0.8427).abs() < 6e-3 && (a[0] + a[1]).abs() < 1e-5, "{a:?}");
-        assert!(away(b) < 1.5e-2 && away(c) < 5e-3 && away(c) < away(b), "{a:?} {b:?} {c:?}");
+        assert!(away(b) < 1.5e-2 && away(c) < 8e-3 && away(c) < away(b), "{a:?} {b:?} {c:?}");
         let mut leaving = flow(Scheme::RungeKutta2, 2, &[ring(0.15, 1.0)]);
         let end = (0..20).find_map(|_| leaving.step(&mut solver(), 0.02, None, &mut StageTimes::default()).err());
         assert!(end.unwrap().to_string().contains("faces of the domain"));

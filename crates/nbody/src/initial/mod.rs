@@ -150,7 +150,10 @@ impl Initial {
         }
         if let Some([_, id]) = scenario.exclusions.iter().find(|[_, j]| *j >= all.len()) {
             let most = all.len().saturating_sub(1);
-            let line = format!("force.exclusions: {id} is no id of the {} particles; allowed: 0 to {most}", all.len());
+            let line = format!(
+                "force.exclusions: {id} is no number of the {} particles, which are counted from 0 in the order of their ids; allowed: 0 to {most}",
+                all.len()
+            );
             return Err(Fault::new(65, line));
         }
         Ok(all)

@@ -152,24 +152,26 @@ fn source(scenario: &GridScenario) -> Result<Box<dyn Vorticity>, Fault> {
     Ok(Box::new(Parts(parts)))
 }
 
+/// Sees that `n` cells a side, which `key` asks for, can be numbered.
+fn numbered(key: &str, n: u32) -> Result<(), Fault> {
+    let count = u64::from(n / BLOCK as u32).pow(3) * CELLS as u64;
+    if count > u64::from(u32::MAX) {
+        let line = format!("{key} = {n}: {count} cells are more than the {} that can be numbered", u32::MAX);
+        return Err(Fault::new(65, line));
+    }
+    Ok(())
+}
+
 /// The grid of a scenario.
 fn build(scenario: &GridScenario, vorticity: &dyn Vorticity) -> Result<Grid, Fault> {
     let blocks = |cells: u32| cells / BLOCK as u32;
     match scenario.resolution {
         Resolution::Uniform(n) => {
-            let count = u64::from(blocks(n)).pow(3) * CELLS as u64;
-            if count > u64::from(u32::MAX) {
-                let line = format!("grid.n = {n}: {count} cells are more than the {} that can be numbered", u32::MAX);
-                return Err(Fault::new(65, line));
-            }
+            numbered("grid.n", n)?;
             Ok(Grid::uniform(scenario.corner, scenario.side, blocks(n)))
         }
         Resolution::Adapted(coarsest, thresholds) => {
-            let count = u64::from(blocks(coarsest)).pow(3) * CELLS as u64;
-            if count > u64::from(u32::MAX) {
-                let line = format!("grid.coarsest = {coarsest}: {count} cells are more than can be numbered");
-                return Err(Fault::new(65, line));
-            }
+            numbered("grid.coarsest", coarsest)?;
             Ok(Grid::adapted((scenario.corner, scenario.side), blocks(coarsest), thresholds, vorticity))
         }
     }

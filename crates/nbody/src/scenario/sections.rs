@@ -172,11 +172,19 @@ fn exclusions(s: &mut Section<'_>, law: Law, plane: bool, folder: Option<&Path>)
     let pairs = match &item.value {
         Value::String(given) => {
             let read = crate::exclusions::read(&folder.unwrap_or(Path::new("")).join(given), MOST_IDS);
-            return read.unwrap_or_else(|fault| {
+            let pairs = read.unwrap_or_else(|fault| {
                 let line = fault.render(false).trim_start_matches("nbody: ").trim_end().to_string();
                 s.absent(KEY, fault.code, line, "this table", None);
                 vec![]
             });
+            // The resolved scenario has them all, and must be one that can be read.
+            let digits = |i: usize| i.checked_ilog10().unwrap_or(0) as usize + 1;
+            let bytes: usize = pairs.iter().map(|[i, j]| digits(*i) + digits(*j) + "[, ], ".len()).sum();
+            if bytes > MOST_BYTES {
+                let line = format!("{}: {} pairs take {bytes} bytes in a scenario", s.full(KEY), pairs.len());
+                s.fault(KEY, line, format!("allowed: {MOST_BYTES} bytes, some 60000 pairs"), None);
+            }
+            return pairs;
         }
         Value::Array(pairs) => pairs,
         other => {
@@ -208,6 +216,8 @@ fn exclusions(s: &mut Section<'_>, law: Law, plane: bool, folder: Option<&Path>)
 
 /// Ids are below.
 const MOST_IDS: usize = u32::MAX as usize;
+/// What the pairs of a table may take of the megabyte of a scenario.
+const MOST_BYTES: usize = 1_000_000;
 
 fn solver(mut s: Section<'_>, softened: &Softened, boundary: Boundary) -> (Settings, Device) {
     let methods = [Method::Auto, Method::Direct, Method::Treecode, Method::Fmm].map(|m| (m.name(), m));
