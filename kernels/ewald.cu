@@ -71,7 +71,7 @@ __device__ inline float inverse_root(float x) {
   return y;
 }
 
-// The same in single precision but for differences of coordinates, which keep their digits however close two bodies are. Unsoftened; WRAPS:
+// The same in single precision but for differences of coordinates, whose two floats hold 48 bits: enough for all but pairs within 1e-11 of the box. Unsoftened; WRAPS:
 // sources of a chunk may have different images. erfc(u) = e^(-u^2) P(1/(1 + p u)) to 1.5e-7 (Abramowitz & Stegun 1964, 7.1.26).
 template <bool WRAPS>
 __device__ inline void meet_single(const EwaldView &v, const Double *at, const Double *from, const Double *side, float q, float *sum) {

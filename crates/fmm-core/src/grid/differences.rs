@@ -31,13 +31,13 @@ pub fn padded(grid: &Grid, field: &[[f64; 3]], block: Block) -> Vec<[f64; 3]> {
 
 /// What `at` makes of each cell of the blocks that have `vorticity` anywhere, from the block, the number of the cell, the padded `field` of
 /// the block and the cell's place in it.
-fn each_cell(
+fn each_cell<T: Copy + Default + Send>(
     grid: &Grid,
     vorticity: &[[f64; 3]],
     field: &[[f64; 3]],
-    at: impl Fn(&Block, usize, &[[f64; 3]], usize) -> [f64; 3] + Sync,
-) -> Vec<[f64; 3]> {
-    let mut out = vec![[0.0; 3]; grid.cells()];
+    at: impl Fn(&Block, usize, &[[f64; 3]], usize) -> T + Sync,
+) -> Vec<T> {
+    let mut out = vec![T::default(); grid.cells()];
     out.par_chunks_mut(CELLS).zip(grid.blocks()).enumerate().for_each(|(b, (out, block))| {
         if vorticity[b * CELLS..(b + 1) * CELLS].iter().all(|w| *w == [0.0; 3]) {
             return;
@@ -64,12 +64,10 @@ fn twice(f: impl Fn(usize) -> f64, here: usize, step: usize) -> f64 {
 }
 
 /// The gradients of u_x, u_y and u_z in all cells of blocks with vorticity.
-pub fn gradients(grid: &Grid, vorticity: &[[f64; 3]], velocity: &[[f64; 3]]) -> [Vec<[f64; 3]>; 3] {
-    [0, 1, 2].map(|k| {
-        each_cell(grid, vorticity, velocity, |block, _, wide, here| {
-            let scale = 1.0 / (12.0 * grid.spacing(block.level));
-            STEPS.map(|step| scale * along(|n| wide[n][k], here, step))
-        })
+pub fn gradients(grid: &Grid, vorticity: &[[f64; 3]], velocity: &[[f64; 3]]) -> Vec<[[f64; 3]; 3]> {
+    each_cell(grid, vorticity, velocity, |block, _, wide, here| {
+        let scale = 1.0 / (12.0 * grid.spacing(block.level));
+        [0, 1, 2].map(|k| STEPS.map(|step| scale * along(|n| wide[n][k], here, step)))
     })
 }
 
@@ -108,24 +106,24 @@ mod tests {
 
     const LATTICE: Lattice = Lattice { corner: [-1.0, 0.0, 0.5], side: 2.0, base: 3 };
 
+    /// The whole lattice, a field on it and the number of the block in the middle.
+    fn sampled(field: impl Fn([f64; 3]) -> [f64; 3]) -> (Grid, Vec<[f64; 3]>, usize) {
+        let grid = LATTICE.grid((0..27).map(|n| Block { level: 0, index: [n % 3, n / 3 % 3, n / 9] }));
+        let values = (0..grid.cells()).map(|i| field(grid.centre_of(i / CELLS, i % CELLS))).collect();
+        let middle = grid.number(Block { level: 0, index: [1, 1, 1] }).unwrap();
+        (grid, values, middle)
+    }
+
     #[test]
     fn stretching_is_exact_for_polynomials() {
-        let grid = LATTICE.grid((0..27).map(|n| Block { level: 0, index: [n % 3, n / 3 % 3, n / 9] }));
-        let place = |i: usize| grid.centre_of(i / CELLS, i % CELLS);
-        let velocity: Vec<[f64; 3]> = (0..grid.cells())
-            .map(|i| {
-                let [x, y, z] = place(i);
-                [x * y * z, y * y * y - x, z * z + 2.0 * x * y]
-            })
-            .collect();
+        let (grid, velocity, middle) = sampled(|[x, y, z]| [x * y * z, y * y * y - x, z * z + 2.0 * x * y]);
         let vorticity = vec![[1.0, -2.0, 0.5]; grid.cells()];
         let found = gradients(&grid, &vorticity, &velocity);
-        let middle = grid.number(Block { level: 0, index: [1, 1, 1] }).unwrap();
         for c in 0..CELLS {
-            let [x, y, z] = place(middle * CELLS + c);
+            let [x, y, z] = grid.centre_of(middle, c);
             let exact = [y * z - 2.0 * x * z + 0.5 * x * y, -1.0 - 6.0 * y * y, 2.0 * y - 4.0 * x + z];
             let i = middle * CELLS + c;
-            let got = stretched(vorticity[i], [0, 1, 2].map(|k| found[k][i]));
+            let got = stretched(vorticity[i], found[i]);
             assert!((0..3).all(|k| (got[k] - exact[k]).abs() < 1e-11), "{got:?} {exact:?}");
         }
     }
@@ -133,22 +131,14 @@ mod tests {
     #[test]
     fn what_is_no_curl_is_found() {
         // Ψ = (x² y, x y z, z³ − y): ∇·Ψ = 2xy + xz + 3z².
-        let grid = LATTICE.grid((0..27).map(|n| Block { level: 0, index: [n % 3, n / 3 % 3, n / 9] }));
-        let place = |i: usize| grid.centre_of(i / CELLS, i % CELLS);
-        let psi: Vec<[f64; 3]> = (0..grid.cells())
-            .map(|i| {
-                let [x, y, z] = place(i);
-                [x * x * y, x * y * z, z * z * z - y]
-            })
-            .collect();
-        let middle = grid.number(Block { level: 0, index: [1, 1, 1] }).unwrap();
+        let (grid, psi, middle) = sampled(|[x, y, z]| [x * x * y, x * y * z, z * z * z - y]);
         let mut vorticity = vec![[1.0, 0.0, 0.0]; grid.cells()];
         vorticity[middle * CELLS + 7] = [0.0; 3];
         let found = divergent(&grid, &vorticity, &psi);
         let wide = padded(&grid, &psi, grid.blocks()[middle]);
         for c in 0..CELLS {
             let i = middle * CELLS + c;
-            let [x, y, z] = place(i);
+            let [x, y, z] = grid.centre_of(middle, c);
             let exact = if c == 7 { [0.0; 3] } else { [2.0 * y + z, 2.0 * x, x + 6.0 * z] };
             assert!((0..3).all(|k| (found[i][k] - exact[k]).abs() < 1e-9), "{:?} {exact:?}", found[i]);
             let own = divergence(&wide, wide_place(split(c).map(|i| i as usize + REACH))) / grid.spacing(0);

@@ -151,7 +151,7 @@ impl Flow {
         let mut w: Vec<[f64; 3]> = cells.iter().map(|&i| self.vorticity[i]).collect();
         // At the first stage particles are at centres.
         let slopes = gradients(&self.grid, &self.vorticity, &solution.velocity);
-        let here = |&i: &usize| [solution.velocity[i], stretched(self.vorticity[i], [0, 1, 2].map(|k| slopes[k][i]))];
+        let here = |&i: &usize| [solution.velocity[i], stretched(self.vorticity[i], slopes[i])];
         let first: Vec<[[f64; 3]; 2]> = cells.par_iter().map(here).collect();
         let add = |to: &mut [[f64; 3]], rates: &[[[f64; 3]; 2]], which: usize, factor: f64| {
             to.par_iter_mut().zip(rates).for_each(|(v, r)| (0..3).for_each(|k| v[k] += factor * r[which][k]));
@@ -204,7 +204,8 @@ impl Flow {
         let reached = self.lattice.grid(placed.reached());
         let (grid, field) = surrounded(&self.lattice, &reached, &placed.scatter(&reached, w));
         let solution = solver.solve(&grid, &field, times)?;
-        let [a, b, c] = gradients(&grid, &field, &solution.velocity);
+        let slopes = gradients(&grid, &field, &solution.velocity);
+        let [a, b, c] = [0, 1, 2].map(|k| slopes.par_iter().map(|g| g[k]).collect::<Vec<_>>());
         let there = placed.gather(&grid, [&solution.velocity, &a, &b, &c]);
         Ok(there.into_par_iter().zip(w).map(|([u, a, b, c], &w)| [u, stretched(w, [a, b, c])]).collect())
     }

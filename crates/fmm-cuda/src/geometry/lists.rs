@@ -54,6 +54,11 @@ struct Guess {
     launches: usize,
 }
 
+/// The images of the root that it meets.
+fn of_root(space: &Space<3>) -> Vec<Image> {
+    space.near.iter().map(|&offset| Image { offset, class: image_class(offset), source: 0 }).collect()
+}
+
 /// The four lists of a plan on the device, as [`Lists`] has them.
 #[derive(Default)]
 pub struct DeviceLists {
@@ -77,9 +82,7 @@ impl DeviceLists {
         rule: Rule,
         classes: Classes<3>,
     ) -> Result<(), Error> {
-        let all: Vec<Image> =
-            space.near.iter().map(|&offset| Image { offset, class: image_class(offset), source: 0 }).collect();
-        self.fmm_from(gpu, work, space, targets, sources, rule, classes, (0, &all))
+        self.fmm_from(gpu, work, space, targets, sources, rule, classes, (0, &of_root(space)))
     }
 
     /// The same where lists begin at a level whose cells meet these images each.
@@ -155,9 +158,7 @@ impl DeviceLists {
         sources: &DeviceTree,
         rule: Rule,
     ) -> Result<(), Error> {
-        let all: Vec<Image> =
-            space.near.iter().map(|&offset| Image { offset, class: image_class(offset), source: 0 }).collect();
-        images(work, &all)?;
+        images(work, &of_root(space))?;
         let cells = targets.cells();
         let tiles = cells.div_ceil(TARGETS);
         let guess = Guess { each: [0, 200, 0, 30], near: 0, launches: 1 };
