@@ -58,12 +58,6 @@ template <typename Real> __device__ inline void shares(const ShareView &v) {
   if (from >= end || (one_place && chunk > 0)) return;
   const unsigned p = v.order, n = (p + 1) * (p + 1);
   Real4 *weights = reinterpret_cast<Real4 *>(memory) + size_t(warp) * (2 * p + 3);
-  const auto square = [](const Sum &s) { return s.x * s.x + s.y * s.y + s.z * s.z; };
-
-  double mean = 0;
-  for (uint32_t i = begin + lane; i < end; i += 32) mean += square(v.sums[i]);
-  mean = warp_sum(mean);
-  const double floor = 0.01 * mean / double(end - begin);
 
   // The squared force of degree p of a cell at a body: harmonics of one degree less, or more, make it.
   const auto of_cell = [&](auto multipole, const TreeView &tree, uint32_t cell, const Body &b, uint32_t image) {
@@ -116,8 +110,8 @@ template <typename Real> __device__ inline void shares(const ShareView &v) {
   if (v.multipoles)
     for (uint64_t k = v.m2p.start[leaf]; k < v.m2p.start[leaf + 1]; k++)
       share += of_cell(Flag<true>{}, v.sources, v.m2p.pairs[2 * k], b, v.m2p.pairs[2 * k + 1]);
-  const double whole = fmax(square(v.sums[i]), floor);
-  share = whole > 0 && isfinite(share / whole) ? share / whole : 0;
+  const Sum whole = v.sums[i];
+  share = share > 0 ? fmin(share / (whole.x * whole.x + whole.y * whole.y + whole.z * whole.z), v.largest) : 0;
   const uint32_t last = one_place ? end : min(from + 32, end);
   for (uint32_t j = from + lane; j < last; j += 32) {
     const uint32_t to = place + (j - begin);

@@ -212,6 +212,7 @@ struct ShareView {
   uint32_t *target;             // [capacity]: the bodies
   double *share;                // [capacity]
   double sides[3];              // of the periodic box, or 0
+  double largest;               // share
   uint32_t count, step;         // leaves of the sample
   uint32_t leaf_size, order;
   uint32_t capacity;

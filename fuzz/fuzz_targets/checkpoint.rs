@@ -4,4 +4,11 @@
 #[allow(dead_code)]
 mod targets;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| targets::checkpoint(data));
+#[path = "../survives.rs"]
+mod survives;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    if survives::library_survives(|| targets::checkpoint(data)) {
+        targets::checkpoint(data);
+    }
+});

@@ -138,6 +138,11 @@ impl Settings {
     /// The tightest tolerance.
     pub const TIGHTEST: f64 = 1e-14;
 
+    /// The tolerance, where it is to be measured whether it is kept: an order that is given is taken as it is.
+    pub fn guarded(&self) -> Option<f64> {
+        self.order.is_none().then_some(self.tolerance)
+    }
+
     /// The same with a softening of length zero taken for none.
     pub fn simplified(mut self) -> Self {
         if let Softening::Plummer(0.0) | Softening::Spline(0.0) | Softening::P1(0.0) = self.softening {

@@ -295,14 +295,14 @@ impl DeviceAttempt<'_> {
         }
         self.gpu.order(self.gpu.side(), self.gpu.stream())?;
         let sum = MeasuredInBox { request, targets, position, found: output, outer: boxed.outer() };
-        let error = guard.error_in_box(self.gpu, cell, &sum, fmm.shares().as_ref())?;
+        let error = guard.error_in_box(self.gpu, cell, &sum, fmm.shares(self.tolerance).as_ref())?;
         if !guard.ewald.single() || error <= DOUBTED * self.tolerance {
             return Ok(error);
         }
         // It may be the guard that errs: where forces cancel its single precision does. No sum is refused by that.
         let exact = ewald::Sources { single: false, ..guarded(cell, boxed, boxed.ends(ends), self.tolerance) };
         guard.ewald.begin(self.gpu, self.gpu.stream(), exact)?;
-        guard.error_in_box(self.gpu, cell, &sum, fmm.shares().as_ref())
+        guard.error_in_box(self.gpu, cell, &sum, fmm.shares(self.tolerance).as_ref())
     }
 
     fn measure(&mut self) -> Result<f64, Error> {
@@ -326,7 +326,7 @@ impl DeviceAttempt<'_> {
                 let (position, field) = (at.cast(), fmm.fields());
                 let sum =
                     Measured { bodies, n, unit: 1.0, scale, position, field, stride: 4, strength_scale: 1.0, targets };
-                (sum, fmm.shares())
+                (sum, fmm.shares(self.tolerance))
             }
         };
         guard.error(self.gpu, self.softening, &sum, shares.as_ref())

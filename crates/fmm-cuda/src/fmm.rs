@@ -1,7 +1,7 @@
 //! Sums on the device by fast methods: trees, lists and every operator.
 
 use fmm_core::accuracy;
-use fmm_core::cpu::leaf_step;
+use fmm_core::cpu::{largest_share, leaf_step};
 use fmm_core::lists::{Classes, Space};
 use fmm_core::plan::{Plan, periodic_schedule, schedule};
 use fmm_core::tree::Cube;
@@ -274,8 +274,8 @@ impl Fmm {
         Ok(far)
     }
 
-    /// Where the expansions of the last sum err most.
-    pub fn shares(&self) -> Option<Shares> {
+    /// Where the expansions of the last sum err most, which is to keep `tolerance`.
+    pub fn shares(&self, tolerance: f64) -> Option<Shares> {
         let planned = &self.last.as_ref()?.planned;
         let order = planned.choice.order?;
         // Those of Cartesian expansions are not summed here: the guard's sample is then an even one.
@@ -328,6 +328,7 @@ impl Fmm {
             capacity: 0,
             root,
             sides: place.sides,
+            largest: largest_share(tolerance),
         };
         let real = if single { ("f32", 4) } else { ("f64", 8) };
         Some(Shares { view, real, leaves, targets: n })

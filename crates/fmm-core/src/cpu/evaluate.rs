@@ -166,13 +166,13 @@ fn sum<T: Real>(
     bodies: &Bodies<3>,
     times: &mut StageTimes,
 ) -> (Vec<Sum<3>>, Vec<(u32, f64)>) {
-    let order = plan.choice.order.unwrap_or(1);
+    let (order, guarded) = (plan.choice.order.unwrap_or(1), settings.guarded());
     if plan.choice.expansion == Some(Family::Cartesian) {
         let tree = &plan.targets;
         let expansion = Cartesian::<T>::new(order, settings.softening, plan.classes, tree.side, tree.levels());
-        execute_sorted(&expansion, &settings.softening, plan, bodies, settings.order.is_none(), times)
+        execute_sorted(&expansion, &settings.softening, plan, bodies, guarded, times)
     } else {
         let expansion = Spherical::<T>::new(order, plan.classes);
-        execute_sorted(&expansion, &settings.softening, plan, bodies, settings.order.is_none(), times)
+        execute_sorted(&expansion, &settings.softening, plan, bodies, guarded, times)
     }
 }

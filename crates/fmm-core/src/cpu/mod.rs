@@ -22,5 +22,5 @@ pub use evaluate::{Evaluation, evaluate};
 pub use executor::CpuExecutor;
 pub use schedule::{execute, watch};
 pub use sorted::{Sum, power_of_two_below, strength_scale};
-pub use truncation::leaf_step;
+pub use truncation::{largest_share, leaf_step};
 pub use vortex::{Velocity, biot_savart};

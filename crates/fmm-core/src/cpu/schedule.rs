@@ -43,7 +43,7 @@ pub fn execute<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     times: &mut StageTimes,
 ) -> Vec<Sum<D>> {
     let bodies = times.time_more(Stage::Tree, || Bodies::new(plan, sources, strengths, targets));
-    execute_sorted(expansion, kernel, plan, &bodies, false, times).0
+    execute_sorted(expansion, kernel, plan, &bodies, None, times).0
 }
 
 /// Executes the schedule of a plan and shows what each stage left: multipoles, local expansions (both cell after cell) and sums,
@@ -59,16 +59,16 @@ pub fn watch<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     let bodies = Bodies::new(plan, sources, strengths, targets);
     let scale = bodies.scale;
     let see = |stage, m: &[T], l: &[T], s: &[Sum<D>]| see(stage, m, l, s, scale);
-    execute_watched(expansion, kernel, plan, &bodies, false, &mut StageTimes::default(), see);
+    execute_watched(expansion, kernel, plan, &bodies, None, &mut StageTimes::default(), see);
 }
 
-/// The same with bodies that are in order already; and, if `guarded`, where they err most: see [`truncation`](super::truncation).
+/// The same with bodies that are in order already; and, where a tolerance is `guarded`, where they err most: see [`truncation`](super::truncation).
 pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     expansion: &E,
     kernel: &K,
     plan: &Plan<D>,
     bodies: &Bodies<D>,
-    guarded: bool,
+    guarded: Option<f64>,
     times: &mut StageTimes,
 ) -> (Vec<Sum<D>>, Vec<(u32, f64)>) {
     execute_watched(expansion, kernel, plan, bodies, guarded, times, |_, _, _, _| ())
@@ -79,7 +79,7 @@ fn execute_watched<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     kernel: &K,
     plan: &Plan<D>,
     bodies: &Bodies<D>,
-    guarded: bool,
+    guarded: Option<f64>,
     times: &mut StageTimes,
     mut see: impl FnMut(Stage, &[T], &[T], &[Sum<D>]),
 ) -> (Vec<Sum<D>>, Vec<(u32, f64)>) {
@@ -117,7 +117,10 @@ fn execute_watched<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
         see(stage, &multipoles, &locals, &out);
     }
     let executed = Expansions { expansion, plan, multipoles: &multipoles, locals: &locals };
-    let shares = if guarded { times.time_more(Stage::Guard, || executed.last_degree(at, &out)) } else { vec![] };
+    let shares = match guarded {
+        Some(tolerance) => times.time_more(Stage::Guard, || executed.last_degree(at, &out, tolerance)),
+        None => vec![],
+    };
     let unscale = 1.0 / bodies.scale;
     out.par_iter_mut().for_each(|s| {
         s.potential *= unscale;

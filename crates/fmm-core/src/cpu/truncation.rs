@@ -17,6 +17,12 @@ use crate::real::Real;
 const SAMPLE: usize = 1 << 15;
 const SAMPLE_MULTIPOLES: usize = 1 << 12;
 
+/// The largest share where `tolerance` is to be kept: that of a thousand times as large an error. Where forces cancel errors count
+/// relative to a thousandth of the largest term, and no target that feels nothing at all is to take the sample for itself.
+pub fn largest_share(tolerance: f64) -> f64 {
+    (1e3 * tolerance).powi(2)
+}
+
 /// Every how many leaves of a tree of `bodies` targets are asked.
 pub fn leaf_step(bodies: usize, treecode: bool) -> usize {
     bodies.div_ceil(if treecode { SAMPLE_MULTIPOLES } else { SAMPLE }).max(1)
@@ -38,15 +44,15 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Expansions<'_, T, E, D> {
     /// The squared force of the last degree p, relative to the whole force in `sums`, at the bodies of a sample of leaves: places in
     /// the order of the tree, and shares. Empty if no expansion was used.
     ///
-    /// The last degrees of all cells around a target count: a cell hands its error down, while its last degree fades. Relative to
-    /// a tenth of the leaf's rms force where that is larger than the whole force.
-    pub fn last_degree(&self, bodies: &Sorted<D>, sums: &[Sum<D>]) -> Vec<(u32, f64)> {
+    /// The last degrees of all cells around a target count: a cell hands its error down, while its last degree fades. No share
+    /// is above [`largest_share`].
+    pub fn last_degree(&self, bodies: &Sorted<D>, sums: &[Sum<D>], tolerance: f64) -> Vec<(u32, f64)> {
         let Some(p) = self.plan.choice.order else { return vec![] };
         let tree = &self.plan.targets;
         let places = self.expansion.degree(p);
         let n = self.expansion.len();
         let treecode = self.plan.lists.m2l.pairs.is_empty();
-        let step = leaf_step(tree.order.len(), treecode);
+        let (step, largest) = (leaf_step(tree.order.len(), treecode), largest_share(tolerance));
         let sample: Vec<u32> = tree.leaves.iter().copied().step_by(step).collect();
         // The last degree of one cell, all others zero.
         let only = |all: &[T], cell: usize, kept: &mut Vec<T>| {
@@ -89,11 +95,8 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Expansions<'_, T, E, D> {
                 at_targets(self.expansion, here, bodies, range.clone(), scratch, field);
                 add(field);
             }
-            let sums = &sums[range.clone()];
-            let floor = 0.01 * sums.iter().map(|s| square(&s.field)).sum::<f64>() / range.len().max(1) as f64;
-            for (share, s) in shares.iter_mut().zip(sums) {
-                let whole = square(&s.field).max(floor);
-                *share = if whole > 0.0 && share.is_finite() { *share / whole } else { 0.0 };
+            for (share, s) in shares.iter_mut().zip(&sums[range.clone()]) {
+                *share = if *share > 0.0 { (*share / square(&s.field)).min(largest) } else { 0.0 };
             }
             range.zip(shares).map(|(i, share)| (i as u32, share)).collect::<Vec<_>>()
         };

@@ -224,7 +224,7 @@ fn sum<T: Real>(
     times: &mut StageTimes,
 ) -> (Vec<[f64; 3]>, Vec<(u32, f64)>) {
     let bodies = times.time_more(Stage::Tree, || Bodies::new(plan, sources, q, targets));
-    let (order, guarded) = (plan.choice.order.unwrap_or(1), settings.order.is_none());
+    let (order, guarded) = (plan.choice.order.unwrap_or(1), settings.guarded());
     let (sums, shares) = if plan.choice.expansion == Some(Family::Cartesian) {
         let tree = &plan.targets;
         let expansion = Cartesian::<T>::new(order, settings.softening, plan.classes, tree.side, tree.levels());

@@ -38,6 +38,8 @@ pub struct ShareView {
     pub share: DevicePointer<f64>,
     /// Of the periodic box, or 0.
     pub sides: [f64; 3],
+    /// The largest share.
+    pub largest: f64,
     /// Leaves of the sample.
     pub count: u32,
     /// Of the sample in the leaves.

@@ -115,8 +115,20 @@ fn read_header(path: &Path, source: &mut impl Read) -> Result<(NpyHeader, u64), 
             return Err(not_npy(&"a header nested too deeply"));
         }
     }
+    if !shapes_are_numbers(&String::from_utf8_lossy(&head[start..])) {
+        return Err(not_npy(&"a shape of more numbers than can be counted"));
+    }
     let header = NpyHeader::from_reader(&head[..]).map_err(|e| not_npy(&e))?;
     Ok((header, head.len() as u64))
+}
+
+/// Whether the numbers of every shape in the text of a header have a product: the parser takes it without a look.
+fn shapes_are_numbers(text: &str) -> bool {
+    text.split("shape").skip(1).all(|rest| {
+        let mut numbers =
+            rest.split(')').next().unwrap_or(rest).split(|c: char| !c.is_ascii_digit()).filter(|n| !n.is_empty());
+        numbers.try_fold(1u64, |product, n| product.checked_mul(n.parse().ok()?)).is_some()
+    })
 }
 
 /// The wanted fields of a structured array.

@@ -1,27 +1,27 @@
-//! The steps of a run, and what is due after each.
+//! The steps of a run, from the first to what it ends with.
+
+mod memory;
+mod output;
 
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fmm_core::{Boundary, Copied, Error, Executor, Particles, Pending, Precision, Stage, StageTimes};
+use fmm_core::{Error, Executor, Precision, StageTimes};
 use serde_json::json;
 
-use super::directory::{Extra, RunDirectory};
+use self::output::Due;
+use super::directory::RunDirectory;
 use super::events::Events;
 use super::progress::Progress;
 use super::signals::Stop;
-use super::taker::Taker;
-use super::verify::{GROSS, Kernel, Verified, sampled_error};
-use super::writer::Written;
+use super::verify::Verified;
 use super::{Options, Start, report, resume};
 use crate::diagnostics::Diagnostics;
 use crate::fault::{Fault, Report};
-use crate::files::checkpoint::Checkpoint;
-use crate::files::snapshot::Snapshot;
 use crate::initial::Initial;
 use crate::integrator::Stepper;
-use crate::scenario::{Action, Law, Scenario};
+use crate::scenario::Scenario;
 use crate::told::number;
 
 /// Why a run does not go on.
@@ -33,26 +33,6 @@ enum Ending {
     Signal,
     /// `--max-wall`.
     Wall,
-}
-
-/// What is written at a step.
-#[derive(Debug, Clone, Copy, Default)]
-struct Due {
-    snapshot: bool,
-    diagnostics: bool,
-    checkpoint: bool,
-    verify: bool,
-}
-
-impl Due {
-    fn any(self) -> bool {
-        self.snapshot || self.diagnostics || self.checkpoint || self.verify
-    }
-}
-
-/// The fault of an executor that fails to copy.
-fn device(error: Error) -> Fault {
-    Fault::new(crate::device::code(&error).max(70), error.to_string())
 }
 
 /// A run under way.
@@ -125,51 +105,6 @@ impl<'a> Simulation<'a> {
             simulation.recall(&checkpoint.numbers);
         }
         Ok(simulation)
-    }
-
-    /// What a checkpoint keeps beside the state of the particles.
-    fn numbers(&self) -> Vec<(String, f64)> {
-        let first = self.first.unwrap_or_default();
-        let energies = |name: &str, d: &Diagnostics| {
-            [(format!("{name}_kinetic"), d.kinetic), (format!("{name}_potential"), d.potential)]
-        };
-        let mut numbers = [energies("first", &first), energies("last", &self.last)].concat();
-        numbers.push(("largest_energy_error".into(), self.worst));
-        numbers.push(("timed_from_step".into(), self.timed_from as f64));
-        for (stage, seconds, calls) in report::stages(&self.times) {
-            numbers.push((format!("{}_seconds", stage.name()), seconds));
-            numbers.push((format!("{}_calls", stage.name()), calls as f64));
-        }
-        if let Some(last) = self.verified.last.filter(|_| self.verified.largest.is_finite()) {
-            numbers.push(("force_error_last".into(), last));
-            numbers.push(("force_error_largest".into(), self.verified.largest));
-            numbers.push(("force_error_count".into(), self.verified.count as f64));
-        }
-        numbers
-    }
-
-    /// The reverse of [`numbers`](Self::numbers).
-    fn recall(&mut self, numbers: &[(String, f64)]) {
-        let get = |name: &str| numbers.iter().find(|(n, _)| n == name).map(|&(_, v)| v);
-        let energies = |name: &str| {
-            let kinetic = get(&format!("{name}_kinetic"))?;
-            Some(Diagnostics { kinetic, potential: get(&format!("{name}_potential"))?, ..Diagnostics::default() })
-        };
-        self.first = energies("first");
-        self.last = energies("last").unwrap_or_default();
-        self.worst = get("largest_energy_error").unwrap_or(0.0);
-        if let Some(from) = get("timed_from_step") {
-            self.timed_from = from as u64;
-            for stage in Stage::ALL {
-                let kept = |what: &str| get(&format!("{}_{what}", stage.name())).unwrap_or(0.0);
-                self.times.add_calls(stage, kept("seconds"), kept("calls") as u64);
-            }
-        }
-        self.verified = Verified {
-            last: get("force_error_last"),
-            largest: get("force_error_largest").unwrap_or(0.0),
-            count: get("force_error_count").unwrap_or(0.0) as u64,
-        };
     }
 
     /// All steps, and the last files.
@@ -313,163 +248,6 @@ impl<'a> Simulation<'a> {
             line.push_str(&format!(". The last checkpoint is that of step {step}. To go on from there:\n{command}"));
         }
         fault
-    }
-
-    /// Writes what is due. What the executor sums where the particles are comes from there; particles are copied for all else.
-    fn output(&mut self, due: Due) -> Result<(), Fault> {
-        self.refresh()?;
-        let start = Instant::now();
-        let diagnosed = due.diagnostics || due.snapshot;
-        let totals = if diagnosed { self.executor.totals(&self.initial.mass).map_err(device)? } else { None };
-        let host = due.verify || due.checkpoint || diagnosed && totals.is_none();
-        let copied = if host { Some(self.copy()?) } else { None };
-        if let Some(Copied { particles, field, .. }) = copied.as_ref().filter(|_| due.verify) {
-            let own = self.scenario.without_external(&particles.position, field);
-            self.verify(particles, &self.scenario.without_others(particles, own))?;
-        }
-        // A checkpoint in passing remembers nothing that an unbroken run would not know.
-        if diagnosed {
-            let now = match (totals, &copied) {
-                (Some(totals), _) => {
-                    let s = &self.scenario;
-                    Diagnostics::from_totals(&totals, s.potential_factor(), s.law == Law::Vortex)
-                }
-                (None, Some(copied)) => self.taker().diagnostics(copied, self.executor.beside()),
-                (None, None) => unreachable!("copied where there are no totals"),
-            };
-            self.diagnose(now, due.diagnostics)?;
-        }
-        let mut last = copied.filter(|_| due.snapshot || due.checkpoint);
-        if due.snapshot {
-            let pending: Pending = match last.take_if(|_| !due.checkpoint).or_else(|| last.clone()) {
-                Some(copied) => Box::new(move || Ok(copied)),
-                None => self.executor.copy().map_err(device)?,
-            };
-            self.snapshot(pending)?;
-        }
-        // After the outputs of its step: a run that goes on from here need not write them.
-        if let Some(copied) = last.filter(|_| due.checkpoint) {
-            self.settle(true)?;
-            self.checkpoint(copied)?;
-        }
-        self.times.add(Stage::Output, start.elapsed());
-        Ok(())
-    }
-
-    /// Particles and forces on the host.
-    fn copy(&mut self) -> Result<Copied, Fault> {
-        self.executor.copy().and_then(|pending| pending()).map_err(device)
-    }
-
-    /// What makes diagnostics and snapshots of copies.
-    fn taker(&self) -> Taker {
-        let s = &self.scenario;
-        Taker {
-            initial: self.initial.clone(),
-            external: s.external,
-            law: s.law,
-            boundary: s.settings.boundary,
-            boltzmann: s.units.boltzmann(),
-            constant: s.constant(),
-            factor: s.potential_factor(),
-        }
-    }
-
-    /// Measures the error of the forces.
-    fn verify(&mut self, particles: &Particles, field: &[[f64; 3]]) -> Result<(), Fault> {
-        let s = &self.scenario;
-        let Some(verify) = s.verify else { return Ok(()) };
-        let kernel = match (s.settings.boundary, s.plane) {
-            (Boundary::Periodic(cell), _) => Kernel::Periodic(cell, s.settings.softening),
-            (Boundary::Open, Some(blob)) => Kernel::Plane(blob),
-            (Boundary::Open, None) => Kernel::Space(s.settings.softening),
-        };
-        let error = sampled_error(particles, field, kernel, verify.sample, self.step);
-        self.verified.add(error);
-        let tolerance = s.settings.tolerance;
-        if error <= tolerance {
-            return Ok(());
-        }
-        let text = format!(
-            "step {}, time {}: the {} force error of {} particles is {error:.1e}, above solver.tolerance = {tolerance:e}",
-            self.step,
-            self.time(),
-            kernel.norm(),
-            verify.sample.min(particles.len())
-        );
-        if verify.action == Action::Stop && (error.is_nan() || error > GROSS * tolerance) {
-            let line = format!(
-                "stopped at {text} by more than {GROSS} times; the files up to the step before are complete. Leave out \
-                 solver.order and solver.theta, or choose precision = \"f64\"; verify.action = \"warn\" goes on"
-            );
-            return Err(Fault::new(1, line));
-        }
-        self.progress.warn(&text, self.options.quiet);
-        Ok(())
-    }
-
-    /// Keeps the diagnostics, and adds their line if it is due.
-    fn diagnose(&mut self, now: Diagnostics, line: bool) -> Result<(), Fault> {
-        let first = *self.first.get_or_insert(now);
-        if let Some((name, value)) = now.named(&first).into_iter().find(|(_, v)| !v.is_finite()) {
-            return Err(self.broken(&format!("{name} = {value}")));
-        }
-        (self.last, self.measured, self.worst) = (now, true, self.worst.max(now.drift_from(&first).abs()));
-        if !line {
-            return Ok(());
-        }
-        let force_error = self.verified.last;
-        self.directory.diagnostics(self.step, self.time(), &now, Extra { first: &first, force_error })?;
-        let mut facts = json!({ "step": self.step, "time": self.time(), "force_error": force_error });
-        for (name, value) in now.named(&first) {
-            facts[name] = value.into();
-        }
-        self.events.send("diagnostics", facts)
-    }
-
-    /// Begins to take and write a snapshot, which goes on beside the next steps.
-    fn snapshot(&mut self, pending: Pending) -> Result<(), Fault> {
-        // Memory holds one at a time.
-        self.settle(true)?;
-        let s = &self.scenario;
-        let named = self.last.named(&self.first.unwrap_or_default());
-        let force_error = self.verified.last.filter(|e| e.is_finite()).map(|e| ("force_error", e));
-        let (step, time, units, fields) = (self.step, self.time(), s.units.snapshot(), s.layout.fields.clone());
-        let diagnostics = named.into_iter().chain(force_error).map(|(n, v)| (n.to_string(), v)).collect();
-        let taker = self.taker();
-        let taking = move || {
-            let copied = pending().map_err(device)?;
-            Ok(Snapshot { time, step, units, diagnostics, ..taker.snapshot(copied, &fields) })
-        };
-        self.directory.snapshot((step, time), Box::new(taking), &s.layout)
-    }
-
-    /// Tells of a snapshot that has been written; with `wait` of one that is still being written too.
-    fn settle(&mut self, wait: bool) -> Result<(), Fault> {
-        let Some(Written { name, bytes, step, time }) = self.directory.settle(wait)? else { return Ok(()) };
-        self.events.send("snapshot", json!({ "step": step, "time": time, "file": name, "bytes": bytes }))
-    }
-
-    fn checkpoint(&mut self, Copied { mut particles, field, .. }: Copied) -> Result<(), Fault> {
-        let acceleration = self.taker().motion(&mut particles, &field);
-        let s = &self.scenario;
-        let state = Checkpoint {
-            step: self.step,
-            time: self.time(),
-            // Without what the solver chose: it chooses anew for every sum.
-            scenario: s.resolved(None, particles.len()),
-            id: (0..particles.len() as u64).collect(),
-            position: particles.position,
-            velocity: particles.velocity,
-            acceleration,
-            mass: self.initial.mass.clone(),
-            charge: s.charged().then(|| self.initial.charge.clone()),
-            numbers: self.numbers(),
-        };
-        let path = self.directory.checkpoint(&state)?;
-        (self.checkpointed, self.saved) = (Instant::now(), Some(self.step));
-        let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
-        self.events.send("checkpoint", json!({ "step": self.step, "time": self.time(), "file": name }))
     }
 
     /// The last files, and the tables on stdout.

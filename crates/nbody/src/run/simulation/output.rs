@@ -1,0 +1,196 @@
+//! What is due after a step: measured forces, diagnostics, snapshots and checkpoints.
+
+use std::time::Instant;
+
+use fmm_core::{Boundary, Copied, Error, Particles, Pending, Stage};
+use serde_json::json;
+
+use super::Simulation;
+use crate::diagnostics::Diagnostics;
+use crate::fault::Fault;
+use crate::files::checkpoint::Checkpoint;
+use crate::files::snapshot::Snapshot;
+use crate::run::directory::Extra;
+use crate::run::taker::Taker;
+use crate::run::verify::{GROSS, Kernel, sampled_error};
+use crate::run::writer::Written;
+use crate::scenario::{Action, Law};
+
+/// What is written at a step.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Due {
+    pub snapshot: bool,
+    pub diagnostics: bool,
+    pub checkpoint: bool,
+    pub verify: bool,
+}
+
+impl Due {
+    pub fn any(self) -> bool {
+        self.snapshot || self.diagnostics || self.checkpoint || self.verify
+    }
+}
+
+/// The fault of an executor that fails to copy.
+fn device(error: Error) -> Fault {
+    Fault::new(crate::device::code(&error).max(70), error.to_string())
+}
+
+impl Simulation<'_> {
+    /// Writes what is due. What the executor sums where the particles are comes from there; particles are copied for all else.
+    pub(super) fn output(&mut self, due: Due) -> Result<(), Fault> {
+        self.refresh()?;
+        let start = Instant::now();
+        let diagnosed = due.diagnostics || due.snapshot;
+        let totals = if diagnosed { self.executor.totals(&self.initial.mass).map_err(device)? } else { None };
+        let host = due.verify || due.checkpoint || diagnosed && totals.is_none();
+        let copied = if host { Some(self.copy()?) } else { None };
+        if let Some(Copied { particles, field, .. }) = copied.as_ref().filter(|_| due.verify) {
+            let own = self.scenario.without_external(&particles.position, field);
+            self.verify(particles, &self.scenario.without_others(particles, own))?;
+        }
+        // A checkpoint in passing remembers nothing that an unbroken run would not know.
+        if diagnosed {
+            let now = match (totals, &copied) {
+                (Some(totals), _) => {
+                    let s = &self.scenario;
+                    Diagnostics::from_totals(&totals, s.potential_factor(), s.law == Law::Vortex)
+                }
+                (None, Some(copied)) => self.taker().diagnostics(copied, self.executor.beside()),
+                (None, None) => unreachable!("copied where there are no totals"),
+            };
+            self.diagnose(now, due.diagnostics)?;
+        }
+        let mut last = copied.filter(|_| due.snapshot || due.checkpoint);
+        if due.snapshot {
+            let pending: Pending = match last.take_if(|_| !due.checkpoint).or_else(|| last.clone()) {
+                Some(copied) => Box::new(move || Ok(copied)),
+                None => self.executor.copy().map_err(device)?,
+            };
+            self.snapshot(pending)?;
+        }
+        // After the outputs of its step: a run that goes on from here need not write them.
+        if let Some(copied) = last.filter(|_| due.checkpoint) {
+            self.settle(true)?;
+            self.checkpoint(copied)?;
+        }
+        self.times.add(Stage::Output, start.elapsed());
+        Ok(())
+    }
+
+    /// Particles and forces on the host.
+    fn copy(&mut self) -> Result<Copied, Fault> {
+        self.executor.copy().and_then(|pending| pending()).map_err(device)
+    }
+
+    /// What makes diagnostics and snapshots of copies.
+    fn taker(&self) -> Taker {
+        let s = &self.scenario;
+        Taker {
+            initial: self.initial.clone(),
+            external: s.external,
+            law: s.law,
+            boundary: s.settings.boundary,
+            boltzmann: s.units.boltzmann(),
+            constant: s.constant(),
+            factor: s.potential_factor(),
+        }
+    }
+
+    /// Measures the error of the forces.
+    fn verify(&mut self, particles: &Particles, field: &[[f64; 3]]) -> Result<(), Fault> {
+        let s = &self.scenario;
+        let Some(verify) = s.verify else { return Ok(()) };
+        let kernel = match (s.settings.boundary, s.plane) {
+            (Boundary::Periodic(cell), _) => Kernel::Periodic(cell, s.settings.softening),
+            (Boundary::Open, Some(blob)) => Kernel::Plane(blob),
+            (Boundary::Open, None) => Kernel::Space(s.settings.softening),
+        };
+        let error = sampled_error(particles, field, kernel, verify.sample, self.step);
+        self.verified.add(error);
+        let tolerance = s.settings.tolerance;
+        if error <= tolerance {
+            return Ok(());
+        }
+        let text = format!(
+            "step {}, time {}: the {} force error of {} particles is {error:.1e}, above solver.tolerance = {tolerance:e}",
+            self.step,
+            self.time(),
+            kernel.norm(),
+            verify.sample.min(particles.len())
+        );
+        if verify.action == Action::Stop && (error.is_nan() || error > GROSS * tolerance) {
+            let line = format!(
+                "stopped at {text} by more than {GROSS} times; the files up to the step before are complete. Leave out \
+                 solver.order and solver.theta, or choose precision = \"f64\"; verify.action = \"warn\" goes on"
+            );
+            return Err(Fault::new(1, line));
+        }
+        self.progress.warn(&text, self.options.quiet);
+        Ok(())
+    }
+
+    /// Keeps the diagnostics, and adds their line if it is due.
+    fn diagnose(&mut self, now: Diagnostics, line: bool) -> Result<(), Fault> {
+        let first = *self.first.get_or_insert(now);
+        if let Some((name, value)) = now.named(&first).into_iter().find(|(_, v)| !v.is_finite()) {
+            return Err(self.broken(&format!("{name} = {value}")));
+        }
+        (self.last, self.measured, self.worst) = (now, true, self.worst.max(now.drift_from(&first).abs()));
+        if !line {
+            return Ok(());
+        }
+        let force_error = self.verified.last;
+        self.directory.diagnostics(self.step, self.time(), &now, Extra { first: &first, force_error })?;
+        let mut facts = json!({ "step": self.step, "time": self.time(), "force_error": force_error });
+        for (name, value) in now.named(&first) {
+            facts[name] = value.into();
+        }
+        self.events.send("diagnostics", facts)
+    }
+
+    /// Begins to take and write a snapshot, which goes on beside the next steps.
+    fn snapshot(&mut self, pending: Pending) -> Result<(), Fault> {
+        // Memory holds one at a time.
+        self.settle(true)?;
+        let s = &self.scenario;
+        let named = self.last.named(&self.first.unwrap_or_default());
+        let force_error = self.verified.last.filter(|e| e.is_finite()).map(|e| ("force_error", e));
+        let (step, time, units, fields) = (self.step, self.time(), s.units.snapshot(), s.layout.fields.clone());
+        let diagnostics = named.into_iter().chain(force_error).map(|(n, v)| (n.to_string(), v)).collect();
+        let taker = self.taker();
+        let taking = move || {
+            let copied = pending().map_err(device)?;
+            Ok(Snapshot { time, step, units, diagnostics, ..taker.snapshot(copied, &fields) })
+        };
+        self.directory.snapshot((step, time), Box::new(taking), &s.layout)
+    }
+
+    /// Tells of a snapshot that has been written; with `wait` of one that is still being written too.
+    pub(super) fn settle(&mut self, wait: bool) -> Result<(), Fault> {
+        let Some(Written { name, bytes, step, time }) = self.directory.settle(wait)? else { return Ok(()) };
+        self.events.send("snapshot", json!({ "step": step, "time": time, "file": name, "bytes": bytes }))
+    }
+
+    fn checkpoint(&mut self, Copied { mut particles, field, .. }: Copied) -> Result<(), Fault> {
+        let acceleration = self.taker().motion(&mut particles, &field);
+        let s = &self.scenario;
+        let state = Checkpoint {
+            step: self.step,
+            time: self.time(),
+            // Without what the solver chose: it chooses anew for every sum.
+            scenario: s.resolved(None, particles.len()),
+            id: (0..particles.len() as u64).collect(),
+            position: particles.position,
+            velocity: particles.velocity,
+            acceleration,
+            mass: self.initial.mass.clone(),
+            charge: s.charged().then(|| self.initial.charge.clone()),
+            numbers: self.numbers(),
+        };
+        let path = self.directory.checkpoint(&state)?;
+        (self.checkpointed, self.saved) = (Instant::now(), Some(self.step));
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
+        self.events.send("checkpoint", json!({ "step": self.step, "time": self.time(), "file": name }))
+    }
+}
