@@ -8,28 +8,30 @@ use crate::fault::Fault;
 use crate::files::csv;
 use crate::spline;
 
-/// Reads pairs of rows of the sources, counted from 0, each once and in ascending order whichever way it was given.
+/// Reads pairs of numbers below `count`, each once and in ascending order whichever way it was given. `what` the numbers are of is told in messages:
+/// rows of the sources, counted from 0, or ids.
 ///
 /// # Errors
-/// 65 and 66: no such file, rows that are not there, a source paired with itself, a pair that is given twice.
-pub fn read(path: &Path, sources: usize) -> Result<Vec<[usize; 2]>, Fault> {
+/// 65 and 66: no such file, numbers that are not there, one that is paired with itself, a pair that is given twice.
+pub fn read(path: &Path, count: usize, what: &str) -> Result<Vec<[usize; 2]>, Fault> {
     let table = csv::read(path, &["i", "j"])?;
     let (i, j) = (table.need(&["i"])?, table.need(&["j"])?);
-    let error = |row: usize, what: String| Fault::new(65, format!("{}: pair {}: {what}", path.display(), row + 1));
+    let error = |row: usize, why: String| Fault::new(65, format!("{}: pair {}: {why}", path.display(), row + 1));
     let mut pairs = vec![];
     for (row, both) in i.iter().zip(j).enumerate() {
         let index = |value: f64| {
-            if value.fract() == 0.0 && (0.0..sources as f64).contains(&value) {
+            if value.fract() == 0.0 && (0.0..count as f64).contains(&value) {
                 return Ok(value as usize);
             }
-            Err(error(
-                row,
-                format!("{value} is no row of the {sources} sources; allowed: 0 to {}", sources as f64 - 1.0),
-            ))
+            let allowed = match count {
+                0 => "there are none".to_string(),
+                _ => format!("allowed: 0 to {}", count - 1),
+            };
+            Err(error(row, format!("{value} is no {what}; {allowed}")))
         };
         let (a, b) = (index(*both.0)?, index(*both.1)?);
         if a == b {
-            return Err(error(row, format!("source {a} is paired with itself")));
+            return Err(error(row, format!("{a} is paired with itself")));
         }
         pairs.push([a.min(b), a.max(b)]);
     }

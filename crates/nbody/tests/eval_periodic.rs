@@ -106,10 +106,10 @@ fn excluded_pairs_do_not_see_each_other() {
         assert_eq!(all[2], left[2]);
     }
     for (pairs, wanted) in [
-        ("i,j\n0,3\n", "p.csv: pair 1: 3 is no row of the 3 sources; allowed: 0 to 2"),
+        ("i,j\n0,3\n", "p.csv: pair 1: 3 is no row of the sources; allowed: 0 to 2"),
         ("i,j\n0,1\n0.5,1\n", "pair 2: 0.5 is no row"),
         ("i,j\n0,1\n1,0\n", "the pair 0, 1 is given twice"),
-        ("i,j\n2,2\n", "source 2 is paired with itself"),
+        ("i,j\n2,2\n", "pair 1: 2 is paired with itself"),
         ("i,k\n0,1\n", "p.csv"),
     ] {
         std::fs::write(folder.path("p.csv"), pairs).unwrap();

@@ -80,7 +80,8 @@ fn pairs_that_are_none_are_refused() {
         ("i,j\n0,0\n", "paired with itself"),
         ("i,j\n0,1\n1,0\n", "given twice"),
         ("i,k\n0,1\n", "j"),
-        ("i,j\n0,1.5\n", "1.5"),
+        ("i,j\n0,1.5\n", "1.5 is no id; allowed: 0 to 4294967294"),
+        ("i,j\n-1,2\n", "-1 is no id"),
     ] {
         let folder = folder(THREE, pairs);
         let out = folder.run(&["case.toml", "--out", "run", "-q"]);
@@ -88,7 +89,9 @@ fn pairs_that_are_none_are_refused() {
         assert!(told(&out).contains(told_of), "{pairs}: {}", told(&out));
     }
     for (change, told_of) in [
-        ("exclusions = [[0, 1], [2]]", "pair of two ids"),
+        ("exclusions = [[0, 1], [2]]", "pair of two different ids"),
+        ("exclusions = [[1e1, 2]]", "ids are whole numbers from 0 to"),
+        ("exclusions = \"\"", "is the empty name"),
         ("exclusions = [[0, 1], [1, 0]]", "given twice"),
         ("exclusions = 7", "is expected"),
         ("exclusions = \"none.csv\"", "none.csv"),

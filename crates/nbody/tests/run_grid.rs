@@ -272,6 +272,23 @@ fn a_flow_goes_on_and_tells_its_integrals() {
     }
     let check = folder.command(&["check", "out"]).output().unwrap();
     assert_eq!(code(&check), 0, "{}", stderr(&check));
+    for (path, words) in [("out", "3 from time 0 to 0.03"), ("out/grid_000001.hdf", "fields on a grid")] {
+        let info = folder.command(&["info", path]).output().unwrap();
+        let text = String::from_utf8_lossy(&info.stdout);
+        assert!(code(&info) == 0 && text.contains(words) && text.contains("of 16³ cells"), "{text}{}", stderr(&info));
+    }
+    let convert = folder.command(&["convert", "out/grid_000001.hdf", "a.csv"]).output().unwrap();
+    assert!(
+        code(&convert) == 65 && stderr(&convert).contains("fields on a grid, not particles"),
+        "{}",
+        stderr(&convert)
+    );
+    let resume = folder.run(&["--resume", "out"]);
+    assert!(
+        code(&resume) == 66 && stderr(&resume).contains("a run on a grid; these cannot be resumed"),
+        "{}",
+        stderr(&resume)
+    );
 }
 
 #[test]

@@ -108,7 +108,10 @@ fn evaluate(options: &Options, threads: usize) -> Result<(), Fault> {
         strengths: &sources.strengths,
         targets: targets.as_ref().map(|t| &t.position[..]),
     };
-    let exclusions = options.exclusions.as_deref().map(|path| crate::exclusions::read(path, sources.position.len()));
+    let exclusions = options
+        .exclusions
+        .as_deref()
+        .map(|path| crate::exclusions::read(path, sources.position.len(), "row of the sources"));
     let exclusions = exclusions.transpose()?.unwrap_or_default();
     let mut answer = timed(&mut seconds.evaluate, || problem.sum())?;
     let check = options.check.map(|n| timed(&mut seconds.check, || check::measure(&problem, &answer, n)));

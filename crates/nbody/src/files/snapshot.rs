@@ -319,6 +319,10 @@ fn put_vtkhdf(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()> {
 /// What is said of [`foreign`] files.
 pub const FOREIGN: &str = "an HDF5 file, but no snapshot: it has neither /Header nor /PartType1 (files of nbody eval hold sums, not particles)";
 
+/// What is said of fields on a grid where particles are asked for.
+const GRID: &str =
+    "fields on a grid, not particles; ParaView opens it, and output.formats = [\"csv\"] makes the run write tables";
+
 /// Whether an HDF5 file has nothing of a snapshot, a checkpoint or a temporal VTKHDF file.
 ///
 /// # Errors
@@ -347,7 +351,8 @@ fn is_foreign(reader: &Reader) -> Result<bool, FileError> {
 pub fn read(path: &Path) -> Result<Snapshot, FileError> {
     let reader = Reader::open(path)?;
     if is_foreign(&reader)? {
-        return Err(reader.error(FOREIGN));
+        let grid = reader.group("/Grid")?.is_some();
+        return Err(reader.error(if grid { GRID } else { FOREIGN }));
     }
     let header = reader.need_group("/Header")?;
     let n = particle_count(&reader, &header)?;

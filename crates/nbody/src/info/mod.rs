@@ -1,11 +1,12 @@
 //! `nbody info`: what a file or a run directory holds, or what the program is.
 
 pub mod facts;
+mod grid;
 mod particles;
 pub mod program;
 mod run;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
@@ -42,30 +43,38 @@ pub struct Info {
 pub fn info(options: &Info) -> Result<(), Fault> {
     let facts = match &options.path {
         None => program::facts(),
-        Some(path) => match Source::open(path)? {
-            source @ Source::Run { .. } => run::facts(&source, path)?,
-            Source::One(loaded) => {
-                let table = path.extension().is_some_and(|e| e == "csv" || e == "npy");
-                let kind = match () {
-                    () if table => "table of particles",
-                    () if checkpoint::is(path)? => "checkpoint",
-                    () => "snapshot",
-                };
-                let mut facts = Facts::new(path.display().to_string());
-                facts.add("kind", json!(kind));
-                particles::add(&mut facts, &loaded);
-                facts
-            }
-            source @ Source::Temporal(_) => {
-                let mut facts = Facts::new(path.display().to_string());
-                facts.add("kind", json!("temporal VTKHDF"));
-                run::add_times(&mut facts, &source);
-                if !source.is_empty() {
-                    particles::add(&mut facts, &source.load(source.len() - 1)?);
-                }
-                facts
-            }
+        Some(path) => match grid::about(path)? {
+            Some(about) => grid::facts(path, &about),
+            None => of_particles(path)?,
         },
     };
     console::print(&if options.json { facts.json() } else { facts.text() })
+}
+
+/// What there is to say of a run directory or a file of particles.
+fn of_particles(path: &Path) -> Result<Facts, Fault> {
+    match Source::open(path)? {
+        source @ Source::Run { .. } => run::facts(&source, path),
+        Source::One(loaded) => {
+            let table = path.extension().is_some_and(|e| e == "csv" || e == "npy");
+            let kind = match () {
+                () if table => "table of particles",
+                () if checkpoint::is(path)? => "checkpoint",
+                () => "snapshot",
+            };
+            let mut facts = Facts::new(path.display().to_string());
+            facts.add("kind", json!(kind));
+            particles::add(&mut facts, &loaded);
+            Ok(facts)
+        }
+        source @ Source::Temporal(_) => {
+            let mut facts = Facts::new(path.display().to_string());
+            facts.add("kind", json!("temporal VTKHDF"));
+            run::add_times(&mut facts, &source);
+            if !source.is_empty() {
+                particles::add(&mut facts, &source.load(source.len() - 1)?);
+            }
+            Ok(facts)
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::facts::Facts;
-use super::particles;
+use super::{grid, particles};
 use crate::convert::source::Source;
 use crate::fault::Fault;
 use crate::files::checkpoint;
@@ -75,8 +75,13 @@ pub fn facts(source: &Source, path: &Path) -> Result<Facts, Fault> {
         .map(|m| m.len())
         .sum();
     facts.add_as("bytes", json!(bytes), format!("{bytes} ({:.1} MB)", bytes as f64 / 1e6));
-    if !source.is_empty() {
-        particles::add(&mut facts, &source.load(source.len() - 1)?);
+    if let Source::Run { path, entries } = source
+        && let Some(last) = entries.last()
+    {
+        match grid::about(&path.join(&last.name))? {
+            Some(about) => grid::add(&mut facts, &about),
+            None => particles::add(&mut facts, &source.load(entries.len() - 1)?),
+        }
     }
     Ok(facts)
 }

@@ -1,6 +1,7 @@
 //! Going on from a checkpoint: which one, and whether it is still the same run.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Options;
@@ -37,6 +38,11 @@ pub fn must_be_folder(folder: &Path) -> Result<(), Fault> {
 /// Reads the newest whole checkpoint of `folder`.
 pub fn latest(folder: &Path) -> Result<Latest, Fault> {
     checkpoint::latest(folder)?.ok_or_else(|| {
+        let scenario = fs::read_to_string(folder.join("scenario.resolved.toml")).unwrap_or_default();
+        if scenario.parse::<toml::Table>().is_ok_and(|t| t.contains_key("grid")) {
+            let line = format!("{}: a run on a grid; these cannot be resumed, --force starts again", folder.display());
+            return Fault::new(66, line);
+        }
         let line = format!(
             "{}: there is no checkpoint to go on from; a run writes one when it is stopped, when it ends and every \
              output.checkpoint_wall. Without --resume, --force starts again from the beginning",

@@ -170,8 +170,12 @@ fn exclusions(s: &mut Section<'_>, law: Law, plane: bool, folder: Option<&Path>)
     }
     let expected = "the name of a table with columns i and j, or pairs [[0, 1], [3, 7]], is expected";
     let pairs = match &item.value {
+        Value::String(given) if given.is_empty() => {
+            s.fault(KEY, format!("{} is the empty name", s.full(KEY)), expected, None);
+            return vec![];
+        }
         Value::String(given) => {
-            let read = crate::exclusions::read(&folder.unwrap_or(Path::new("")).join(given), MOST_IDS);
+            let read = crate::exclusions::read(&folder.unwrap_or(Path::new("")).join(given), MOST_IDS, "id");
             let pairs = read.unwrap_or_else(|fault| {
                 let line = fault.render(false).trim_start_matches("nbody: ").trim_end().to_string();
                 s.absent(KEY, fault.code, line, "this table", None);
@@ -205,7 +209,9 @@ fn exclusions(s: &mut Section<'_>, law: Law, plane: bool, folder: Option<&Path>)
     };
     let found: Option<Vec<[usize; 2]>> = pairs.iter().map(pair).collect();
     let Some(found) = found else {
-        s.fault(KEY, format!("{}: not every entry is a pair of two ids", s.full(KEY)), expected, None);
+        let message = format!("{}: not every entry is a pair of two different ids", s.full(KEY));
+        let help = format!("ids are whole numbers from 0 to {}", MOST_IDS - 1);
+        s.fault(KEY, message, expected, Some(help));
         return vec![];
     };
     crate::exclusions::in_order(found).unwrap_or_else(|[a, b]| {
