@@ -103,7 +103,8 @@ __device__ inline void meet_single(const EwaldView &v, const Double *at, const D
   const float force = fmaf(ROOT * alpha, gaussian, bare) * g;
 #pragma unroll
   for (int k = 0; k < 3; k++) sum[1 + k] = fmaf(force, d[k], sum[1 + k]);
-  sum[4] = fmaxf(sum[4], g * g);
+  // Its square is more than single precision holds for pairs within 1e-10 of the box.
+  sum[4] = fmaxf(sum[4], fabsf(g));
 }
 
 // Whether all of a chunk is too far from a target.
@@ -127,6 +128,17 @@ __device__ inline void extent(double *low, double *high) {
     }
 }
 
+// Source i in the units of the sum, without strength if there are none so many; the box takes it in.
+__device__ inline Body source(const EwaldView &v, uint32_t i, double *low, double *high) {
+  const Body b = v.sources[min(i, v.n - 1)];
+  const double at[3] = {b.x * v.scale, b.y * v.scale, b.z * v.scale};
+  for (int k = 0; k < 3; k++) {
+    low[k] = fmin(low[k], at[k]);
+    high[k] = fmax(high[k], at[k]);
+  }
+  return {at[0], at[1], at[2], i < v.n ? b.q : 0};
+}
+
 // Chunks of sources at 32 targets in single precision, where images beyond the nearest are out of reach: see `real_space`.
 __device__ inline void real_space_single(const EwaldView &v) {
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, share = blockIdx.x * NEAR_WARPS + warp, base = blockIdx.y * 32;
@@ -144,15 +156,11 @@ __device__ inline void real_space_single(const EwaldView &v) {
     float strength[HELD_SOURCES];
 #pragma unroll
     for (unsigned j = 0; j < HELD_SOURCES; j++) {
-      const uint32_t i = first + 32 * j;
-      const Body b = v.sources[min(i, v.n - 1)];
-      const double at[3] = {b.x * v.scale, b.y * v.scale, b.z * v.scale};
-      strength[j] = i < v.n ? float(b.q) : 0.0f;
-      for (int k = 0; k < 3; k++) {
-        held[j][k] = Double(at[k]);
-        low[k] = fmin(low[k], at[k]);
-        high[k] = fmax(high[k], at[k]);
-      }
+      const Body b = source(v, first + 32 * j, low, high);
+      held[j][0] = Double(b.x);
+      held[j][1] = Double(b.y);
+      held[j][2] = Double(b.z);
+      strength[j] = float(b.q);
     }
     extent(low, high);
     for (unsigned t = 0; t < targets; t++) {
@@ -183,7 +191,7 @@ __device__ inline void real_space_single(const EwaldView &v) {
       }
       if (lane == t) {
         for (int k = 0; k < 4; k++) total[k] += sum[k];
-        total[4] = fmax(total[4], double(sum[4]));
+        total[4] = fmax(total[4], double(sum[4]) * double(sum[4]));
       }
     }
   }
@@ -209,14 +217,7 @@ template <bool SOFT> __device__ inline void real_space(const EwaldView &v) {
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
 #pragma unroll
     for (unsigned j = 0; j < HELD_SOURCES; j++) {
-      const uint32_t i = first + 32 * j;
-      const Body b = v.sources[min(i, v.n - 1)];
-      held[warp][j][lane] = {b.x * v.scale, b.y * v.scale, b.z * v.scale, i < v.n ? b.q : 0};
-      const double at[3] = {b.x * v.scale, b.y * v.scale, b.z * v.scale};
-      for (int k = 0; k < 3; k++) {
-        low[k] = fmin(low[k], at[k]);
-        high[k] = fmax(high[k], at[k]);
-      }
+      held[warp][j][lane] = source(v, first + 32 * j, low, high);
     }
     // Sources in the order of a tree are close together, and most chunks too far away for most targets.
     extent(low, high);

@@ -346,6 +346,39 @@ fn sets_beyond_the_keys_are_summed() {
     assert!(sum.choice.method == Method::Fmm && rms <= 1e-4, "{rms:e} {:?}", sum.choice);
 }
 
+/// The few that feel next to nothing make the rms of a line.
+#[test]
+fn points_on_lines_keep_their_tolerance() {
+    let Some(gpu) = gpu() else { return };
+    let n = 4000;
+    for seed in 0..4 {
+        let mut x: Vec<f64> = uniform(n, 0.0, 50 + seed).position.iter().map(|x| x[0]).collect();
+        x.sort_by(f64::total_cmp);
+        let (points, strength): (Vec<[f64; 3]>, _) = (x.iter().map(|&x| [x, 0.0, 0.0]).collect(), vec![1.0; n]);
+        let times = &mut StageTimes::default();
+        let exact = Settings { method: Method::Direct, precision: Precision::F64, ..Settings::default() };
+        let truth = fmm_core::evaluate(&exact, &points, &strength, None, times).unwrap().field;
+        let gap = |i: usize| x[i + 1] - x[i];
+        let nearest = |i: usize| {
+            if i == 0 {
+                gap(0)
+            } else if i == n - 1 {
+                gap(n - 2)
+            } else {
+                gap(i).min(gap(i - 1))
+            }
+        };
+        for tolerance in [1e-4, 1e-6, 1e-8] {
+            let settings = Settings { method: Method::Fmm, tolerance, ..Settings::default() };
+            let sum = evaluate(&gpu, &settings, &points, &strength, None, times).unwrap();
+            let error = |i: usize| (sum.field[i][0] - truth[i][0]) / truth[i][0].abs().max(1e-3 * nearest(i).powi(-2));
+            let rms = ((0..n).map(|i| error(i).powi(2)).sum::<f64>() / n as f64).sqrt();
+            println!("{seed} {tolerance:e}: {rms:.2e} {:?}", sum.choice.order);
+            assert!(rms <= tolerance, "{seed} {tolerance:e}: {rms:e} {:?}", sum.choice);
+        }
+    }
+}
+
 #[test]
 fn a_hundred_fast_sums_have_one_hash() {
     let Some(gpu) = gpu() else { return };

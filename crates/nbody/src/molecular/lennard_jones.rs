@@ -110,9 +110,7 @@ impl LennardJones {
         let [energy, virial] = blocked_sums(sums.len(), |i| [sums[i][3], sums[i][4]]);
         (sums.iter().map(|s| [s[0], s[1], s[2]]).collect(), Beside { energy, virial })
     }
-}
 
-impl LennardJones {
     /// Energy and −u'/r of two ions at the squared distance `r2`; nothing beyond the cut-off.
     pub fn of_two(&self, charges: [f64; 2], r2: f64) -> (f64, f64) {
         if r2 == 0.0 || r2 >= self.cutoff * self.cutoff {

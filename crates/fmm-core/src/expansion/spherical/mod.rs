@@ -5,6 +5,7 @@
 //! n ≤ p, l ≤ p are kept.
 
 mod harmonics;
+mod images;
 mod lattice;
 mod rotation;
 
