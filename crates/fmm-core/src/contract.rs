@@ -81,3 +81,103 @@ pub fn keep(settings: &Settings, problem: Problem, place: &mut impl Attempt) -> 
     place.sum(&direct, choice.clone())?;
     Ok(choice)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accuracy::Kind;
+
+    /// Sums whose errors, in tolerances, are these one after the other; the last of them from then on.
+    struct Errs<'a> {
+        errors: &'a [f64],
+        done: Vec<Choice>,
+        measured: usize,
+    }
+
+    const TOLERANCE: f64 = 1e-4;
+
+    impl Attempt for Errs<'_> {
+        fn choose(&self, settings: &Settings, problem: Problem, aim: f64) -> Result<Choice, Error> {
+            // As executors may, it refuses what no single precision can hold.
+            if settings.precision == Precision::F32 && aim < 1e-2 * TOLERANCE {
+                return Err(Error::Unsupported("beyond".into()));
+            }
+            accuracy::choose_for(settings, problem, aim)
+        }
+
+        fn sum(&mut self, _: &Settings, choice: Choice) -> Result<(), Error> {
+            self.done.push(choice);
+            Ok(())
+        }
+
+        fn error(&mut self) -> f64 {
+            self.measured += 1;
+            TOLERANCE * self.errors[(self.measured - 1).min(self.errors.len() - 1)]
+        }
+    }
+
+    fn kept(settings: Settings, errors: &[f64], bodies: usize) -> (Result<Choice, Error>, Vec<Choice>, usize) {
+        let settings = Settings { tolerance: TOLERANCE, ..settings };
+        let (kind, crowding, dense_leaf) = (Kind::Filling, 1.0, 0.1);
+        let problem = Problem { sources: bodies, targets: bodies, kind, crowding, dense_leaf, strength_range: 1.0 };
+        let mut place = Errs { errors, done: vec![], measured: 0 };
+        let choice = keep(&settings, problem, &mut place);
+        (choice, place.done, place.measured)
+    }
+
+    fn fast(precision: Precision) -> Settings {
+        Settings { method: Method::Fmm, precision, ..Settings::default() }
+    }
+
+    #[test]
+    fn what_is_kept_is_summed_once_and_measured_unless_the_order_is_given() {
+        let (choice, done, measured) = kept(fast(Precision::F64), &[0.79], 100_000);
+        assert!(choice.unwrap() == done[0] && done.len() == 1 && measured == 1);
+        let (_, done, measured) = kept(fast(Precision::F64), &[0.81, 0.5], 100_000);
+        assert!(done.len() == 2 && measured == 2);
+        let given = Settings { order: Some(3), ..fast(Precision::F64) };
+        let (_, done, measured) = kept(given, &[1e9], 100_000);
+        assert!(done.len() == 1 && done[0].order == Some(3) && measured == 0);
+        let direct = Settings { method: Method::Direct, ..fast(Precision::F64) };
+        assert_eq!(kept(direct.clone(), &[1e9], 1000).2, 0);
+        // In single precision it has something to prove.
+        let (_, done, measured) = kept(Settings { precision: Precision::Auto, ..direct }, &[5.0], 100_000);
+        assert!(
+            measured == 1 && done[0].precision == Precision::F32 && done[1].precision == Precision::F64,
+            "{done:?}"
+        );
+    }
+
+    #[test]
+    fn each_attempt_aims_lower_and_the_last_is_the_direct_sum() {
+        let (choice, done, measured) = kept(fast(Precision::F64), &[10.0], 100_000);
+        let orders: Vec<usize> = done.iter().filter_map(|c| c.order).collect();
+        assert!(
+            orders.len() == ATTEMPTS && measured == ATTEMPTS && orders.windows(2).all(|w| w[1] > w[0]),
+            "{orders:?}"
+        );
+        assert!(done.iter().all(|c| c.leaf_size == done[0].leaf_size || c.order.is_none()));
+        let last = done.last().unwrap();
+        assert!(last.method == Method::Direct && last.precision == Precision::F64 && choice.unwrap() == *last);
+        // No direct sum of so many.
+        let (choice, done, _) = kept(fast(Precision::F64), &[10.0], 1_000_000);
+        assert!(choice.is_err() && done.iter().all(|c| c.method == Method::Fmm));
+    }
+
+    #[test]
+    fn single_precision_is_given_up_where_it_is_ours_to_choose() {
+        let (_, done, _) = kept(fast(Precision::Auto), &[2.0, 2.0, 0.5], 100_000);
+        let precisions: Vec<Precision> = done.iter().map(|c| c.precision).collect();
+        assert_eq!(precisions, [Precision::F32, Precision::F32, Precision::F64]);
+        // Where it is no number at once.
+        let (_, done, _) = kept(fast(Precision::Auto), &[f64::INFINITY, 0.5], 100_000);
+        assert_eq!(done[1].precision, Precision::F64);
+        // Where it was asked for there is no other, whether sums fail or cannot be chosen.
+        for errors in [&[2.0][..], &[1e4]] {
+            let (choice, done, _) = kept(fast(Precision::F32), errors, 100_000);
+            assert!(choice.is_err() && done.iter().all(|c| c.precision == Precision::F32), "{choice:?}");
+            let text = choice.unwrap_err().to_string();
+            assert!(text.contains("is not reached on these particles by fmm in f32"), "{text}");
+        }
+    }
+}

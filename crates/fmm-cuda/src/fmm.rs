@@ -286,7 +286,7 @@ impl Fmm {
         let n = self.sums.len();
         let leaves = place.target_leaves.1;
         // As on the CPU: without M2L it is a treecode.
-        let step = leaf_step(n, place.pairs[0] == 0);
+        let step = leaf_step(n, self.cells[0].tree.level_start(), place.pairs[0] == 0);
         let single = planned.choice.precision == Precision::F32;
         let (multipoles, locals, factors) = if single {
             let far = self.far.0.as_ref()?;

@@ -1,5 +1,6 @@
 //! The end of a command that did not do what was asked: a report and an exit code.
 
+use crate::console::printable;
 use crate::files::FileError;
 use crate::scenario::problem::Problems;
 
@@ -7,7 +8,7 @@ use crate::scenario::problem::Problems;
 #[derive(Debug)]
 pub struct Fault {
     /// Exit code of the process: 1 accuracy, 65 data, 66 no input, 69 no device, 70 internal or NaN, 71 memory,
-    /// 74 input/output, 75 stopped but resumable.
+    /// 74 input/output, 75 stopped, and resumable but on a grid.
     pub code: u8,
     /// What to tell.
     pub report: Report,
@@ -31,7 +32,7 @@ impl Fault {
     /// The report as text.
     pub fn render(&self, color: bool) -> String {
         match &self.report {
-            Report::Line(line) => format!("nbody: {line}\n"),
+            Report::Line(line) => format!("nbody: {}\n", printable(line)),
             Report::Scenario(problems) => problems.render(color),
         }
     }

@@ -79,7 +79,13 @@ fn a_grid_is_solved_told_and_checked() {
     let check = folder.command(&["check", "out/grid_000000.hdf", "--hash"]).output().unwrap();
     assert_eq!(code(&check), 0, "{}", stderr(&check));
     assert_eq!(code(&folder.case(&[])), 74, "the directory is in use");
-    assert_eq!(code(&folder.case(&["--force", "-q", "--set", "grid.n=16"])), 0);
+    assert!(!stderr(&folder.case(&[])).contains("--resume"), "nothing to go on from");
+    let tables = folder.case(&["--force", "-q", "--set", "grid.n=16", "--set", "output.formats=[\"csv\"]"]);
+    assert_eq!(code(&tables), 0, "{}", stderr(&tables));
+    for command in ["check", "info"] {
+        let told = folder.command(&[command, "out"]).output().unwrap();
+        assert_eq!(code(&told), 0, "{command}: {}", stderr(&told));
+    }
 }
 
 #[test]
@@ -285,7 +291,7 @@ fn a_flow_goes_on_and_tells_its_integrals() {
     );
     let resume = folder.run(&["--resume", "out"]);
     assert!(
-        code(&resume) == 66 && stderr(&resume).contains("a run on a grid; these cannot be resumed"),
+        code(&resume) == 66 && stderr(&resume).contains("a run on a grid, which cannot be resumed"),
         "{}",
         stderr(&resume)
     );

@@ -16,6 +16,8 @@ use crate::real::Real;
 /// Targets that are asked, at most about: of local expansions, which cost next to nothing, and of multipoles.
 const SAMPLE: usize = 1 << 15;
 const SAMPLE_MULTIPOLES: usize = 1 << 12;
+/// The same in sets that lie along lines, where a single target can make the rms.
+const SAMPLE_LINES: usize = 1 << 17;
 
 /// The largest share where `tolerance` is to be kept: that of a thousand times as large an error. Where forces cancel errors count
 /// relative to a thousandth of the largest term, and no target that feels nothing at all is to take the sample for itself.
@@ -23,9 +25,16 @@ pub fn largest_share(tolerance: f64) -> f64 {
     (1e3 * tolerance).powi(2)
 }
 
-/// Every how many leaves of a tree of `bodies` targets are asked.
-pub fn leaf_step(bodies: usize, treecode: bool) -> usize {
-    bodies.div_ceil(if treecode { SAMPLE_MULTIPOLES } else { SAMPLE }).max(1)
+/// Every how many leaves of a tree of `bodies` targets are asked, where `level_start` has the first cell of each level, and one past the last.
+pub fn leaf_step(bodies: usize, level_start: &[u32], treecode: bool) -> usize {
+    // A line meets 2^l cells of level l along an axis, and a curve some more.
+    let cells = level_start.windows(2).map(|level| f64::from(level[1] - level[0]));
+    let sample = match treecode {
+        _ if cells.enumerate().all(|(l, count)| count <= 8.0 * (l as f64).exp2()) => SAMPLE_LINES,
+        true => SAMPLE_MULTIPOLES,
+        false => SAMPLE,
+    };
+    bodies.div_ceil(sample).max(1)
 }
 
 /// The expansions of a plan that has been executed.
@@ -52,7 +61,7 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Expansions<'_, T, E, D> {
         let places = self.expansion.degree(p);
         let n = self.expansion.len();
         let treecode = self.plan.lists.m2l.pairs.is_empty();
-        let (step, largest) = (leaf_step(tree.order.len(), treecode), largest_share(tolerance));
+        let (step, largest) = (leaf_step(tree.order.len(), &tree.level_start, treecode), largest_share(tolerance));
         let sample: Vec<u32> = tree.leaves.iter().copied().step_by(step).collect();
         // The last degree of one cell, all others zero.
         let only = |all: &[T], cell: usize, kept: &mut Vec<T>| {
@@ -106,4 +115,31 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Expansions<'_, T, E, D> {
 
 fn square<const D: usize>(x: &[f64; D]) -> f64 {
     x.iter().map(|x| x * x).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::{Cube, Tree};
+    use rand::{Rng, SeedableRng, rngs::StdRng};
+
+    #[test]
+    fn all_targets_are_asked_along_lines_alone() {
+        let mut rng = StdRng::seed_from_u64(1);
+        let mut step = |at: fn([f64; 3]) -> [f64; 3], treecode| {
+            let points: Vec<[f64; 3]> = (0..70_000).map(|_| at(rng.random())).collect();
+            let tree = Tree::octree(&points, Cube::around(&[&points]), 200);
+            leaf_step(points.len(), &tree.level_start, treecode)
+        };
+        for treecode in [false, true] {
+            assert_eq!(step(|u| [u[0], 0.0, 0.0], treecode), 1);
+            assert_eq!(step(|u| [u[0], -2.0 * u[0], 0.3 * u[0]], treecode), 1);
+            assert_eq!(step(|u| [(6.28 * u[0]).cos(), (6.28 * u[0]).sin(), 1e-6 * u[1]], treecode), 1);
+            let others = if treecode { 18 } else { 3 };
+            assert_eq!(step(|u| [u[0], u[1], 0.0], treecode), others);
+            assert_eq!(step(|u| u, treecode), others);
+            // A ball that is the denser the nearer to its middle.
+            assert_eq!(step(|u| [u[0], u[1], u[2]].map(|c| (c - 0.5) * (-12.0 * u[0]).exp()), treecode), others);
+        }
+    }
 }

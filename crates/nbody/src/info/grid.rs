@@ -1,5 +1,7 @@
 //! Facts on fields on a grid.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use serde_json::json;
@@ -8,15 +10,17 @@ use super::facts::Facts;
 use crate::fault::Fault;
 use crate::files::blocks::{self, About};
 
+/// What HDF5 files begin with.
+const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
+
 /// What the file at `path` says of its grid; `None` for all other files.
 ///
 /// # Errors
 /// 65 for a damaged file.
 pub fn about(path: &Path) -> Result<Option<About>, Fault> {
-    if !path.is_file() || path.extension().is_none_or(|e| e != "hdf") {
-        return Ok(None);
-    }
-    Ok(blocks::about(path)?)
+    let mut begin = [0; SIGNATURE.len()];
+    let read = path.is_file() && File::open(path).and_then(|mut f| f.read_exact(&mut begin)).is_ok();
+    if read && begin == *SIGNATURE { Ok(blocks::about(path)?) } else { Ok(None) }
 }
 
 /// Facts on such a file alone.

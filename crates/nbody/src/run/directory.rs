@@ -122,6 +122,12 @@ fn is_numbered(name: &str, begin: &str, end: &str) -> bool {
     number.is_some_and(|n| n.len() >= 6 && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
+/// Whether a folder is that of a run on a grid.
+pub fn on_grid(folder: &Path) -> bool {
+    let scenario = fs::read_to_string(folder.join("scenario.resolved.toml")).unwrap_or_default();
+    scenario.parse::<toml::Table>().is_ok_and(|t| t.contains_key("grid"))
+}
+
 /// Makes the directory, and sees to it that it survives a power cut where it is new.
 fn make(path: &Path) -> Result<(), Fault> {
     let fresh: Vec<&Path> = path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).collect();
@@ -166,11 +172,11 @@ impl RunDirectory {
         make(&path)?;
         let names = names(&path)?;
         if names.iter().any(|n| n != LOCK) && !force {
+            let held = names.iter().filter(|n| *n != LOCK).count();
+            let resume = if on_grid(&path) { "" } else { "go on with --resume, " };
             let line = format!(
-                "{}: the run directory holds {} files already; name another with --out DIR, go on with --resume, or \
-                 overwrite with --force",
+                "{}: the run directory holds {held} files already; name another with --out DIR, {resume}or overwrite with --force",
                 path.display(),
-                names.iter().filter(|n| *n != LOCK).count()
             );
             return Err(Fault::new(74, line));
         }
@@ -265,6 +271,14 @@ impl RunDirectory {
     /// Writes `scenario.toml`, the scenario as given.
     pub fn write_given(&self, text: &str) -> Result<(), Fault> {
         Ok(atomic::replace(&self.path.join("scenario.toml"), text.as_bytes())?)
+    }
+
+    /// Writes the index, whatever it names: of a run that writes none of the files that belong there it is empty.
+    ///
+    /// # Errors
+    /// 74 where it cannot be written.
+    pub fn write_index(&self) -> Result<(), Fault> {
+        Ok(self.series.write()?)
     }
 
     /// Names a file of fields in the index.

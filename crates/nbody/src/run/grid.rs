@@ -77,6 +77,7 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize) -> Result
     }
     let mut directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force)?;
     directory.write_resolved(&scenario.resolved())?;
+    directory.write_index()?;
     let events = Events::new(options.json);
     let mut times = StageTimes::default();
     let begun = Instant::now();

@@ -1,10 +1,10 @@
 //! Going on from a checkpoint: which one, and whether it is still the same run.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Options;
+use super::directory::on_grid;
 use crate::fault::Fault;
 use crate::files::checkpoint::{self, Latest};
 use crate::scenario::Scenario;
@@ -38,10 +38,9 @@ pub fn must_be_folder(folder: &Path) -> Result<(), Fault> {
 /// Reads the newest whole checkpoint of `folder`.
 pub fn latest(folder: &Path) -> Result<Latest, Fault> {
     checkpoint::latest(folder)?.ok_or_else(|| {
-        let scenario = fs::read_to_string(folder.join("scenario.resolved.toml")).unwrap_or_default();
-        if scenario.parse::<toml::Table>().is_ok_and(|t| t.contains_key("grid")) {
-            let line = format!("{}: a run on a grid; these cannot be resumed, --force starts again", folder.display());
-            return Fault::new(66, line);
+        if on_grid(folder) {
+            let why = "a run on a grid, which cannot be resumed; run its scenario.toml anew, with --out DIR or --force";
+            return Fault::new(66, format!("{}: {why}", folder.display()));
         }
         let line = format!(
             "{}: there is no checkpoint to go on from; a run writes one when it is stopped, when it ends and every \

@@ -5,6 +5,7 @@ use std::ops::Range;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 
 use super::document::Span;
+use crate::console::printable;
 
 /// A text that a scenario came from.
 #[derive(Debug, Clone)]
@@ -53,13 +54,13 @@ impl Problems {
         for problem in self.problems.iter().take(MOST) {
             let shown = problem.span.as_ref().map(|s| {
                 let Source { name, text } = &self.sources[s.source];
-                let (text, place) = excerpt(text, &s.range);
-                (NamedSource::new(name, text), place)
+                let (text, place) = excerpt(&printable(text), &s.range);
+                (NamedSource::new(printable(name), text), place)
             });
             let (source, place) = shown.unzip();
-            let message = clipped(&problem.message);
-            let label = clipped(&problem.label);
-            let report = Report { message, label, help: problem.help.as_deref(), source, place };
+            let [message, label] = [&problem.message, &problem.label].map(|t| clipped(&printable(t)));
+            let help = problem.help.as_deref().map(printable);
+            let report = Report { message, label, help: help.as_deref(), source, place };
             if handler.render_report(&mut text, &report).is_err() {
                 text.push_str(&report.message);
             }
@@ -67,7 +68,7 @@ impl Problems {
         if let more @ 1.. = self.problems.len().saturating_sub(MOST) {
             text.push_str(&format!("and {more} more\n"));
         }
-        let name = &self.sources[0].name;
+        let name = printable(&self.sources[0].name);
         match self.problems.len() {
             1 => text.push_str(&format!("{name}: 1 mistake; nothing was run\n")),
             n => text.push_str(&format!("{name}: {n} mistakes; nothing was run\n")),

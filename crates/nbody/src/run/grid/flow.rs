@@ -67,6 +67,7 @@ pub fn run(
     let mut solver = who(super::pairs(flow.vorticity()) * (3 * steps.count + 1) as f64)?;
     let mut directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force)?;
     directory.write_resolved(&scenario.resolved())?;
+    directory.write_index()?;
     let events = Events::new(options.json);
     events.send("start", json!({ "threads": threads, "steps": steps.count, "cells": flow.grid().cells() }))?;
     let loud = !options.quiet && !options.json;
