@@ -40,7 +40,7 @@ const MOST_PAIRS: f64 = 1e11;
 /// # Errors
 /// Settings that cannot be met, and what the executor cannot do.
 pub fn keep(settings: &Settings, problem: Problem, place: &mut impl Attempt) -> Result<Choice, Error> {
-    let guarded = settings.order.is_none();
+    let guarded = settings.guarded().is_some();
     let (mut attempt, mut aim) = (settings.clone(), settings.tolerance);
     for tried in 0..ATTEMPTS {
         let choice = match place.choose(&attempt, problem, aim) {

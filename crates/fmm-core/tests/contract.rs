@@ -84,7 +84,6 @@ fn sets_around_dense_cores_keep_their_tolerance() {
     }
 }
 
-/// Forces vanish in a crystal, rounding does not: the floor of the norm is a thousandth of one pair's force.
 /// Along a line forces cancel to a thousandth at one target in a thousand, which makes the rms, and a pair that nearly meets makes the mean
 /// force: no sample finds such targets by chance or among the weaker than average.
 #[test]
@@ -104,6 +103,7 @@ fn points_on_lines_keep_their_tolerance() {
     }
 }
 
+/// Forces vanish in a crystal, rounding does not: the floor of the norm is a thousandth of one pair's force.
 #[test]
 fn crystals_keep_their_tolerance() {
     for side in [10, 14, 21] {

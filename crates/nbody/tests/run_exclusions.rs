@@ -92,6 +92,7 @@ fn pairs_that_are_none_are_refused() {
         ("exclusions = [[0, 1], [2]]", "pair of two different ids"),
         ("exclusions = [[1e1, 2]]", "ids are whole numbers from 0 to"),
         ("exclusions = \"\"", "is the empty name"),
+        ("exclusions = \"/dev/zero\"", "/dev/zero is no file"),
         ("exclusions = [[0, 1], [1, 0]]", "given twice"),
         ("exclusions = 7", "is expected"),
         ("exclusions = \"none.csv\"", "none.csv"),

@@ -82,6 +82,13 @@ fn a_grid_is_solved_told_and_checked() {
     assert!(!stderr(&folder.case(&[])).contains("--resume"), "nothing to go on from");
     let tables = folder.case(&["--force", "-q", "--set", "grid.n=16", "--set", "output.formats=[\"csv\"]"]);
     assert_eq!(code(&tables), 0, "{}", stderr(&tables));
+    let outside = folder.case(&["-q", "--out", "none", "--set", "grid.corner=[9, 9, 9]"]);
+    assert!(
+        code(&outside) == 65 && stderr(&outside).contains("no vorticity lies in the domain"),
+        "{}",
+        stderr(&outside)
+    );
+    assert!(!folder.path("none").exists());
     for command in ["check", "info"] {
         let told = folder.command(&[command, "out"]).output().unwrap();
         assert_eq!(code(&told), 0, "{command}: {}", stderr(&told));

@@ -45,7 +45,7 @@ impl Temporary {
         match fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes.max(1)) {
             // Some file systems cannot reserve; there the write itself finds a full disk.
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(file),
-            Err(e) => Err(FileError::io(&self.target, "reserve space for")(e.into())),
+            Err(e) => Err(FileError::io(&self.target, "reserve its space")(e.into())),
         }
     }
 

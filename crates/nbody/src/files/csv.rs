@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read as _, Write};
 use std::ops::Range;
 use std::path::Path;
 
@@ -14,6 +14,9 @@ use rayon::prelude::*;
 use super::error::READ;
 use super::{FileError, Table};
 use crate::told::clipped;
+
+/// No row of numbers is as long as this, in bytes: what never ends has no lines.
+const LONGEST: u64 = 1 << 20;
 
 /// Reads the columns `wanted`, as many of them as the file has; the name `id` stands for whole numbers.
 ///
@@ -32,7 +35,8 @@ pub fn read(path: &Path, wanted: &[&str]) -> Result<Table, FileError> {
 pub fn parse(path: &Path, source: impl io::Read, wanted: &[&str]) -> Result<Table, FileError> {
     let mut text = Rows { path, source: BufReader::new(source), line: 0, text: String::new() };
     let (_, Some(header)) = text.next()? else {
-        return Err(FileError::data(path, "empty: the first line must name the columns (x,y,z,…)"));
+        let names = wanted.iter().take(3).copied().collect::<Vec<_>>().join(",");
+        return Err(FileError::data(path, format!("empty: the first line must name the columns ({names},…)")));
     };
     let header: Vec<String> = header.into_iter().map(Cow::into_owned).collect();
     // For each column of the file: where its values go.
@@ -111,7 +115,7 @@ impl<R: BufRead> Rows<'_, R> {
         loop {
             self.text.clear();
             self.line += 1;
-            let length = self.source.read_line(&mut self.text).map_err(|e| match e.kind() {
+            let length = (&mut self.source).take(LONGEST).read_line(&mut self.text).map_err(|e| match e.kind() {
                 io::ErrorKind::InvalidData => {
                     FileError::data(self.path, format!("line {}: not text in UTF-8", self.line))
                 }
@@ -119,6 +123,9 @@ impl<R: BufRead> Rows<'_, R> {
             })?;
             if length == 0 {
                 return Ok((self.line, None));
+            }
+            if length as u64 == LONGEST {
+                return Err(FileError::data(self.path, format!("line {} is longer than {LONGEST} bytes", self.line)));
             }
             // Spreadsheets begin a file with a mark of the byte order.
             let row = self.text.trim_start_matches('\u{feff}').trim();
@@ -218,6 +225,12 @@ mod tests {
         assert_eq!(t.need(&["m", "mass"]).unwrap(), [1.0, 2.0]);
         assert_eq!(t.id().unwrap(), [u64::MAX, 7]);
         assert!(t.column("name").is_none() && t.vectors(["vx", "vy", "vz"]).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_never_ends_is_refused() {
+        let e = parse(Path::new("p.csv"), io::repeat(b'1'), &ALL).unwrap_err();
+        assert!(e.exit_code() == 65 && e.to_string().contains("line 1 is longer than 1048576 bytes"), "{e}");
     }
 
     #[test]

@@ -75,14 +75,15 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize) -> Result
         let grid = build(scenario, &*source)?;
         return plan(scenario, &grid, options, threads);
     }
+    let begun = Instant::now();
+    let grid = build(scenario, &*source)?;
+    let field = grid.sample(&*source);
+    some(&field)?;
     let mut directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force)?;
     directory.write_resolved(&scenario.resolved())?;
     directory.write_index()?;
     let events = Events::new(options.json);
     let mut times = StageTimes::default();
-    let begun = Instant::now();
-    let grid = build(scenario, &*source)?;
-    let field = grid.sample(&*source);
     let mut facts = about(&grid);
     facts["seconds"] = begun.elapsed().as_secs_f64().into();
     events.send("start", json!({ "threads": threads, "grid": facts }))?;
@@ -151,6 +152,15 @@ fn source(scenario: &GridScenario) -> Result<Box<dyn Vorticity>, Fault> {
     }
     parts.push(Box::new(Rings(rings)));
     Ok(Box::new(Parts(parts)))
+}
+
+/// Sees that there is vorticity.
+fn some(field: &[[f64; 3]]) -> Result<(), Fault> {
+    if field.iter().any(|w| *w != [0.0; 3]) {
+        return Ok(());
+    }
+    let line = "no vorticity lies in the domain; look at grid.corner, grid.side and the [[vorticity]]";
+    Err(Fault::new(65, line))
 }
 
 /// Sees that `n` cells a side, which `key` asks for, can be numbered.

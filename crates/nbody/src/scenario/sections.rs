@@ -175,7 +175,13 @@ fn exclusions(s: &mut Section<'_>, law: Law, plane: bool, folder: Option<&Path>)
             return vec![];
         }
         Value::String(given) => {
-            let read = crate::exclusions::read(&folder.unwrap_or(Path::new("")).join(given), MOST_IDS, "id");
+            let path = folder.unwrap_or(Path::new("")).join(given);
+            // A device or a pipe may never end, or never begin.
+            if path.exists() && !path.is_file() {
+                s.absent(KEY, 66, format!("{} is no file", path.display()), "this table", None);
+                return vec![];
+            }
+            let read = crate::exclusions::read(&path, MOST_IDS, "id");
             let pairs = read.unwrap_or_else(|fault| {
                 let line = fault.render(false).trim_start_matches("nbody: ").trim_end().to_string();
                 s.absent(KEY, fault.code, line, "this table", None);

@@ -38,10 +38,7 @@ pub fn start(scenario: &GridScenario, steps: &Steps, vorticity: &dyn Vorticity) 
     scenario.solver.check().map_err(|e| refused(&e))?;
     super::numbered("grid.n", n)?;
     let flow = Flow::new(lattice, vorticity, steps.method).map_err(|e| refused(&e))?;
-    if flow.vorticity().iter().all(|w| *w == [0.0; 3]) {
-        let line = "no vorticity lies in the domain; look at grid.corner, grid.side and the [[vorticity]]".to_string();
-        return Err(Fault::new(65, line));
-    }
+    super::some(flow.vorticity())?;
     Ok(flow)
 }
 
