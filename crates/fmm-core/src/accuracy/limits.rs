@@ -47,3 +47,33 @@ pub fn newtonian_beyond(softening: Softening, tolerance: f64) -> f64 {
         Softening::Spline(e) => 2.8 * e,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accuracy::Kind;
+
+    #[test]
+    fn single_precision_ends_where_its_numbers_do() {
+        let problem = |strength_range| Problem {
+            sources: 1000,
+            targets: 1000,
+            kind: Kind::Filling,
+            crowding: 1.0,
+            dense_leaf: 0.1,
+            strength_range,
+        };
+        let told = |tolerance, softening, range, order| {
+            beyond_f32(&Settings { tolerance, softening, ..Settings::default() }, problem(range), Some(order))
+        };
+        assert_eq!(told(F32_FLOOR, Softening::Plummer(9e7), 1e30, 26), None);
+        for (why, words) in [
+            (told(0.9 * F32_FLOOR, Softening::None, 1.0, 10), "sums in f32 keep 1e-5 at best"),
+            (told(1e-4, Softening::None, 1.1e30, 10), "strengths that differ by a factor of 1.1e30"),
+            (told(1e-4, Softening::P1(1.1e8), 1.0, 10), "a softening length of 1.1e8"),
+            (told(1e-4, Softening::None, 1.0, 27), "f32 goes to order 26"),
+        ] {
+            assert!(why.as_ref().is_some_and(|w| w.contains(words)), "{why:?}");
+        }
+    }
+}

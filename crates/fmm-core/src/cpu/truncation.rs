@@ -122,6 +122,7 @@ mod tests {
     use super::*;
     use crate::tree::{Cube, Tree};
     use rand::{Rng, SeedableRng, rngs::StdRng};
+    use std::f64::consts::TAU;
 
     #[test]
     fn all_targets_are_asked_along_lines_alone() {
@@ -134,7 +135,7 @@ mod tests {
         for treecode in [false, true] {
             assert_eq!(step(|u| [u[0], 0.0, 0.0], treecode), 1);
             assert_eq!(step(|u| [u[0], -2.0 * u[0], 0.3 * u[0]], treecode), 1);
-            assert_eq!(step(|u| [(6.28 * u[0]).cos(), (6.28 * u[0]).sin(), 1e-6 * u[1]], treecode), 1);
+            assert_eq!(step(|u| [(TAU * u[0]).cos(), (TAU * u[0]).sin(), 1e-6 * u[1]], treecode), 1);
             let others = if treecode { 18 } else { 3 };
             assert_eq!(step(|u| [u[0], u[1], 0.0], treecode), others);
             assert_eq!(step(|u| u, treecode), others);
