@@ -214,3 +214,43 @@ impl Direct<'_> {
         out
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The error of targets whose forces along x are `exact`, whose largest terms are `largest` and that were found so far off.
+    fn weighed(targets: &[(f64, f64, f64)]) -> f64 {
+        let sample = Sample::drawn(targets.iter().map(|_| (0, 1.0)).collect());
+        let exact: Vec<[f64; 4]> = targets.iter().map(|&(f, largest, _)| [f, 0.0, 0.0, largest * largest]).collect();
+        let found: Vec<[f64; 3]> = targets.iter().map(|&(f, _, off)| [f + off, 0.0, 0.0]).collect();
+        sample.weigh(&exact, &found)
+    }
+
+    #[test]
+    fn the_error_is_the_larger_of_rms_and_l2_over_a_floor() {
+        let near = |error: f64, expected: f64| assert!((error / expected - 1.0).abs() < 1e-9, "{error} {expected}");
+        // rms, where the weak forces are wrong; L2, where the strong ones are.
+        near(weighed(&[(1.0, 1.0, 0.1), (100.0, 100.0, 0.0)]), 0.1 / 2f64.sqrt());
+        near(weighed(&[(100.0, 100.0, 10.0), (1.0, 1.0, 0.0), (1.0, 1.0, 0.0)]), (100.0f64 / 10_002.0).sqrt());
+        // A force that vanishes counts as a thousandth of its largest term.
+        near(weighed(&[(0.0, 1.0, 1e-5)]), 1e-2);
+        assert_eq!(weighed(&[(0.0, 0.0, 0.0)]), 0.0);
+        assert_eq!(weighed(&[]), 0.0);
+        for off in [f64::NAN, f64::INFINITY] {
+            assert_eq!(weighed(&[(1.0, 1.0, off), (1.0, 1.0, 0.0)]), f64::INFINITY);
+        }
+    }
+
+    #[test]
+    fn weights_undo_the_preference() {
+        // One target in a hundred has nearly all shares.
+        let shares: Vec<(u32, f64)> = (0..20_000).map(|i| (i, if i % 100 == 0 { 1.0 } else { 1e-4 })).collect();
+        let sample = Sample::new(20_000, &shares);
+        let preferred = sample.targets.iter().filter(|t| t.0 % 100 == 0);
+        let [count, weight] = [preferred.clone().count() as f64, preferred.map(|t| t.1).sum()];
+        let [all, whole] = [sample.targets.len() as f64, sample.targets.iter().map(|t| t.1).sum()];
+        assert!(count / all > 0.45, "{count} of {all}");
+        assert!((0.005..0.02).contains(&(weight / whole)), "{weight} of {whole}");
+    }
+}
