@@ -51,11 +51,13 @@ impl Problems {
         let theme = if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
         let handler = GraphicalReportHandler::new_themed(theme).with_width(110).with_links(false);
         let mut text = String::new();
+        // A text may be long, and have many mistakes.
+        let sources: Vec<_> = self.sources.iter().map(|s| (printable(&s.name), printable(&s.text))).collect();
         for problem in self.problems.iter().take(MOST) {
             let shown = problem.span.as_ref().map(|s| {
-                let Source { name, text } = &self.sources[s.source];
-                let (text, place) = excerpt(&printable(text), &s.range);
-                (NamedSource::new(printable(name), text), place)
+                let (name, text) = &sources[s.source];
+                let (text, place) = excerpt(text, &s.range);
+                (NamedSource::new(name, text), place)
             });
             let (source, place) = shown.unzip();
             let [message, label] = [&problem.message, &problem.label].map(|t| clipped(&printable(t)));
@@ -68,7 +70,7 @@ impl Problems {
         if let more @ 1.. = self.problems.len().saturating_sub(MOST) {
             text.push_str(&format!("and {more} more\n"));
         }
-        let name = printable(&self.sources[0].name);
+        let name = &sources[0].0;
         match self.problems.len() {
             1 => text.push_str(&format!("{name}: 1 mistake; nothing was run\n")),
             n => text.push_str(&format!("{name}: {n} mistakes; nothing was run\n")),
