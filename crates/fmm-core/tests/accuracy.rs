@@ -1,8 +1,6 @@
 //! Expansions against direct sums in double precision.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use fmm_core::{Method, Precision, Settings, Softening, StageTimes, evaluate};
 
 fn fixed(method: Method, order: usize, theta: f64, precision: Precision) -> Settings {

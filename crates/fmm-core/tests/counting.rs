@@ -1,8 +1,6 @@
 //! Geometry alone: with the expansion that counts, every target must see every source exactly once.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use fmm_core::cpu::execute;
 use fmm_core::expansion::Count;
 use fmm_core::plan::Plan;

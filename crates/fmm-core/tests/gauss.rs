@@ -1,11 +1,8 @@
 //! The fast Gauss transform keeps its tolerance, whatever the points are, on every route.
 
-#[path = "common/random.rs"]
-mod random;
-
+use crate::common::random::Random;
 use fmm_core::gauss::{Evaluation, Route, Settings, evaluate};
 use fmm_core::{Error, StageTimes};
-use random::Random;
 
 /// G and e at a point, term by term.
 fn direct<const D: usize>(sigma: f64, sources: &[[f64; D]], q: &[f64], y: &[f64; D]) -> (f64, [f64; D]) {

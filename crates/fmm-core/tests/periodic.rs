@@ -1,10 +1,8 @@
 //! Periodic boxes: Ewald's sum against its formula as it stands, expansions against Ewald's sum.
 
-mod common;
-
 use std::f64::consts::PI;
 
-use common::*;
+use crate::common::*;
 use fmm_core::cpu::execute;
 use fmm_core::ewald::{self, At, EXACT};
 use fmm_core::expansion::Count;

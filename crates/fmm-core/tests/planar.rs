@@ -1,11 +1,8 @@
 //! The sums in the plane: accuracy of every order and of the tolerance, special sets, the same bits.
 
-#[path = "common/planar.rs"]
-mod sets;
-
+use crate::common::planar::{errors, reference, set, strengths, sum};
 use fmm_core::planar::{Blob, Kernel, Lists, Pyramid, Rule, Strengths, evaluate};
 use fmm_core::{Error, Method, Precision, Settings, StageTimes};
-use sets::{errors, reference, set, strengths, sum};
 
 fn fmm() -> Settings {
     Settings { method: Method::Fmm, precision: Precision::F64, ..Settings::default() }

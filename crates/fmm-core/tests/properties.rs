@@ -1,11 +1,9 @@
 //! Properties that hold for every input, tried with inputs that nobody thought of: trees divide, lists meet everything once,
 //! translations are exact or within their bound, sums keep their tolerance.
 
-mod common;
-
 use std::collections::HashMap;
 
-use common::Reference;
+use crate::common::Reference;
 use fmm_core::cpu::execute;
 use fmm_core::cpu::simd::{Task, Vector, dispatch};
 use fmm_core::expansion::{Count, Expansion, Points, Spherical, Sums};

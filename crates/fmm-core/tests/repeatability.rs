@@ -1,8 +1,6 @@
 //! The same bits for any number of threads.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use fmm_core::{Boundary, Method, PeriodicBox, Precision, Settings, StageTimes, evaluate};
 
 #[test]

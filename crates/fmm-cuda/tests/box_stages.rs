@@ -1,11 +1,7 @@
 //! Periodic boxes on the device: Ewald's sum, trees, lists and stages against those of the CPU.
 
-#[path = "common/boxes.rs"]
-mod boxes;
-mod common;
-
-use boxes::{FOIL, LONG, Points, alternating, boxes, direct, in_box, random_in};
-use common::gpu;
+use crate::common::boxes::{FOIL, LONG, Points, alternating, boxes, direct, in_box, random_in};
+use crate::common::gpu;
 use fmm_core::accuracy;
 use fmm_core::ewald::{self, At, EXACT};
 use fmm_core::expansion::Spherical;

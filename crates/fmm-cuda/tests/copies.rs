@@ -1,8 +1,6 @@
 //! What a run takes from particles that live on the device: potentials, and copies that are brought to the host later.
 
-mod common;
-
-use common::{errors, gpu, plummer, scalar_errors, uniform};
+use crate::common::{errors, gpu, plummer, scalar_errors, uniform};
 use fmm_core::{CpuExecutor, Executor, Method, Precision, Settings, Softening, StageTimes};
 use fmm_cuda::CudaExecutor;
 

@@ -26,7 +26,7 @@ fn with_driver(name: &str, source: Option<&str>) -> String {
         assert!(compiled.unwrap().success());
     }
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child", "--ignored", "--nocapture"])
+        .args(["--exact", "driver::child", "--ignored", "--nocapture"])
         .env("LD_LIBRARY_PATH", &folder)
         .output()
         .unwrap();

@@ -1,8 +1,6 @@
 //! The stages of fast sums on the device against those of the CPU, array by array, and the forces against direct sums.
 
-mod common;
-
-use common::{errors, gpu, hash, plummer, uniform};
+use crate::common::{errors, gpu, hash, plummer, uniform};
 use fmm_core::accuracy::{self, Problem};
 use fmm_core::expansion::{Cartesian, Expansion, Spherical};
 use fmm_core::plan::Plan;
@@ -418,7 +416,7 @@ fn the_potential_follows_the_forces() {
         executor.forces(times).unwrap();
         executor.drift(0.5, times);
         let (potential, field) = executor.field();
-        assert!(common::scalar_errors(&potential, &expected.potential).0 < 1e-6);
+        assert!(crate::common::scalar_errors(&potential, &expected.potential).0 < 1e-6);
         assert!(errors(&field, &expected.field).0 < 1e-6);
     }
 }

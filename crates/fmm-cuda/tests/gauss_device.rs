@@ -1,12 +1,8 @@
 //! Sums of Gaussians on the device: points in boxes as on the CPU, every route within the tolerance of direct sums, and one hash of a hundred
 //! repeats.
 
-#[path = "../../fmm-core/tests/common/random.rs"]
-mod random;
-
-mod common;
-
-use common::gpu;
+use crate::common::gpu;
+use crate::common::random::Random;
 use fmm_core::gauss::boxes::{Occupied, Sorted};
 use fmm_core::gauss::series::Basis;
 use fmm_core::gauss::{self, Evaluation, Route, Settings};
@@ -15,7 +11,6 @@ use fmm_cuda::gauss::workload::Evaluations;
 use fmm_cuda::gauss::{Problem, Transform, evaluate};
 use fmm_cuda::planar::workload::{Translations, Version};
 use fmm_cuda::{DeviceWork, Gpu};
-use random::Random;
 
 fn sum<const D: usize>(
     gpu: &Gpu,
@@ -241,7 +236,7 @@ fn a_hundred_repeats_have_one_hash() {
             let rows: Vec<[f64; 3]> = field[0].as_chunks::<3>().0.to_vec();
             let values: Vec<[f64; 3]> = potential[0].iter().map(|&g| [g, 0.0, 0.0]).collect();
             assert!(potential[0].iter().any(|&g| g != 0.0));
-            hashes.push((common::hash(&rows), common::hash(&values)));
+            hashes.push((crate::common::hash(&rows), crate::common::hash(&values)));
         }
         assert!(hashes.iter().all(|h| *h == hashes[0]), "{tolerance:e}");
     }

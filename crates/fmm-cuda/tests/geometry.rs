@@ -1,8 +1,6 @@
 //! Trees and lists of the device against those of the CPU, element by element.
 
-mod common;
-
-use common::{gpu, plummer, uniform};
+use crate::common::{gpu, plummer, uniform};
 use cust::memory::DevicePointer;
 use fmm_core::accuracy::Spread;
 use fmm_core::lists::{Classes, Lists, Rule, Space};

@@ -1,9 +1,7 @@
 //! The Poisson solver on grids with a device: direct sums and expansions against the solver on the cores and sums as the formulas stand, and the same
 //! bits in every run.
 
-mod common;
-
-use common::{errors, gpu};
+use crate::common::{errors, gpu};
 use fmm_core::grid::{Block, CELLS, Green, Grid, Ring, Rings, Solution, Solve, Solver};
 use fmm_core::{Error, Precision, StageTimes};
 use fmm_cuda::grid::{CudaSolver, Expanding};

@@ -1,8 +1,6 @@
 //! Sums and steps on the device against those of the CPU.
 
-mod common;
-
-use common::{errors, gpu, hash, plummer, scalar_errors, uniform};
+use crate::common::{errors, gpu, hash, plummer, scalar_errors, uniform};
 use fmm_core::{CpuExecutor, Error, Executor, Method, Particles, Precision, Settings, Softening, StageTimes};
 use fmm_cuda::{CudaExecutor, Gpu, evaluate};
 

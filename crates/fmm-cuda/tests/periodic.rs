@@ -1,11 +1,7 @@
 //! Periodic boxes on the device: whole sums against Ewald's.
 
-#[path = "common/boxes.rs"]
-mod boxes;
-mod common;
-
-use boxes::{FOIL, LONG, Points, alternating, boxes, crystal, direct, in_box, random_in};
-use common::{gpu, hash, uniform};
+use crate::common::boxes::{FOIL, LONG, Points, alternating, boxes, crystal, direct, in_box, random_in};
+use crate::common::{gpu, hash, uniform};
 use fmm_core::accuracy::Problem;
 use fmm_core::ewald::{self, At, EXACT, Sums};
 use fmm_core::tree::Cube;

@@ -1,16 +1,12 @@
 //! Sums in the plane on the device against those of the CPU: pyramids and lists element by element, sums to rounding, and the contract
 //! against direct sums.
 
-mod common;
-#[path = "../../fmm-core/tests/common/planar.rs"]
-mod plane;
-
-use common::gpu;
+use crate::common::gpu;
+use crate::common::planar::{Points, errors, set, strengths};
 use fmm_core::planar::{Blob, Evaluation, Kernel, Plan, Problem, Strengths, power};
 use fmm_core::{Error, Method, Precision, Settings, StageTimes};
 use fmm_cuda::Gpu;
 use fmm_cuda::planar::{self, Plane};
-use plane::{Points, errors, set, strengths};
 
 #[expect(clippy::too_many_arguments, reason = "the arguments of the sum on the CPU, and a GPU")]
 fn evaluate(
@@ -320,7 +316,7 @@ fn twenty_repeats_have_one_hash() {
         plane.sum(&gpu, &problem, &mut StageTimes::default()).unwrap();
         let field: Vec<[f64; 3]> = plane.download().unwrap().1.iter().map(|g| [g[0], g[1], 0.0]).collect();
         assert!(field.iter().any(|g| g[0] != 0.0));
-        hashes.push(common::hash(&field));
+        hashes.push(crate::common::hash(&field));
     }
     assert!(hashes.iter().all(|h| *h == hashes[0]), "{hashes:?}");
 }

@@ -1,14 +1,10 @@
 //! Particles of a run in the plane that live on the device: their sums against single ones, steps of vortices against those of the cores.
 
-mod common;
-#[path = "../../fmm-core/tests/common/planar.rs"]
-mod plane;
-
-use common::gpu;
+use crate::common::gpu;
+use crate::common::planar::{set, strengths};
 use fmm_core::planar::{Blob, Kernel, Problem, Strengths};
 use fmm_core::{Copied, CpuExecutor, Error, Executor, Method, Particles, Precision, Settings, StageTimes};
 use fmm_cuda::CudaExecutor;
-use plane::{set, strengths};
 
 fn particles(n: usize, seed: u64) -> Particles {
     let position: Vec<[f64; 3]> = set("normal", n, seed).iter().map(|x| [x[0], x[1], 0.0]).collect();
@@ -136,12 +132,12 @@ fn what_cannot_be_summed_is_refused() {
     let e = executor.forces(&mut StageTimes::default()).unwrap_err();
     assert!(matches!(e, Error::NotFinite { what: "position", index: 123, .. }), "{e}");
     assert!(executor.check().is_err() && executor.choice().is_none());
-    let Some(gpu) = common::gpu() else { return };
+    let Some(gpu) = crate::common::gpu() else { return };
     let treecode = Settings { method: Method::Treecode, ..Settings::default() };
     assert!(CudaExecutor::in_plane(gpu, treecode, Kernel::Log, Blob::Point).is_err());
-    let Some(gpu) = common::gpu() else { return };
+    let Some(gpu) = crate::common::gpu() else { return };
     assert!(CudaExecutor::in_plane(gpu, Settings::default(), Kernel::Log, Blob::Gaussian(-1.0)).is_err());
-    let Some(gpu) = common::gpu() else { return };
+    let Some(gpu) = crate::common::gpu() else { return };
     // In space nothing flows.
     assert!(matches!(CudaExecutor::new(gpu, Settings::default()).unwrap().begin_flow(), Err(Error::Unsupported(_))));
 }

@@ -1,8 +1,6 @@
 //! M2L in every way against the operator of the CPU, and the ways against each other.
 
-mod common;
-
-use common::gpu;
+use crate::common::gpu;
 use fmm_core::expansion::{Spherical, Translation, matrix};
 use fmm_core::lists::Classes;
 use fmm_cuda::{DeviceWork, Way, Ways};

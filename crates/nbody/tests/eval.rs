@@ -1,11 +1,9 @@
 //! `nbody eval` from end to end: files in and out, own pairs, messages, exit codes, JSON, the check.
 
-mod common;
-
 use std::fs;
 use std::process::Command;
 
-use common::{Folder, code, random, rows, stderr};
+use crate::common::{Folder, code, random, rows, stderr};
 use nbody::files::npy::{self, Npy};
 use nbody::files::snapshot::{self, Field, Float, Layout, Snapshot};
 use serde_json::Value;

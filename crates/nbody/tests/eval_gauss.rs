@@ -1,10 +1,8 @@
 //! `nbody eval --kernel gauss:SIGMA` from end to end.
 
-mod common;
-
 use std::fs;
 
-use common::{Folder, python, stderr};
+use crate::common::{Folder, python, stderr};
 
 fn near(values: &[f64], expected: &[f64], tolerance: f64) -> bool {
     values.len() == expected.len() && values.iter().zip(expected).all(|(v, e)| (v - e).abs() <= tolerance)

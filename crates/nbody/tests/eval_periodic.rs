@@ -1,8 +1,6 @@
 //! `nbody eval --periodic`: sums over images from end to end.
 
-mod common;
-
-use common::{Folder, code, random, rows, stderr};
+use crate::common::{Folder, code, random, rows, stderr};
 use serde_json::Value;
 
 /// Ions of alternating sign in a box of these sides.

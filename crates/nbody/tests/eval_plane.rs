@@ -1,8 +1,6 @@
 //! `nbody eval` with the kernels log, harmonic and vortex from end to end.
 
-mod common;
-
-use common::{Folder, code, random, stderr};
+use crate::common::{Folder, code, random, stderr};
 
 fn near(values: &[f64], expected: &[f64]) -> bool {
     values.len() == expected.len() && values.iter().zip(expected).all(|(v, e)| (v - e).abs() < 1e-13)

@@ -1,14 +1,12 @@
 //! Drivers and GPUs that are missing, too old, too small, or fail: against drivers made for the purpose, which compute nothing.
 #![cfg(target_os = "linux")]
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use common::faults::{full, missing};
-use common::{Folder, code, told};
+use crate::common::faults::{full, missing};
+use crate::common::{Folder, code, told};
 use nbody::files::checkpoint;
 
 const SMALL: &str = r#"
@@ -162,7 +160,7 @@ fn a_gpu_that_breaks_in_the_middle_leaves_the_checkpoint() {
     let resume = ["--resume", "a", "-q"];
     let fresh = || {
         let _ = fs::remove_dir_all(folder.path("a"));
-        common::faults::copy(&folder.path("half"), &folder.path("a"));
+        crate::common::faults::copy(&folder.path("half"), &folder.path("a"));
     };
     fresh();
     let _ = run(&folder, &whole, &[("CUDA_COUNT", counts.to_str().unwrap())], &resume);

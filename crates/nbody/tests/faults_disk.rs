@@ -2,15 +2,13 @@
 //! program says what happened, and a run goes on to the same bits.
 #![cfg(target_os = "linux")]
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::faults::{Call, Fault, WATCHED, calls, copy, differing, full, missing, on_faulty_disk, temporaries};
-use common::{Folder, code, told};
+use crate::common::faults::{Call, Fault, WATCHED, calls, copy, differing, full, missing, on_faulty_disk, temporaries};
+use crate::common::{Folder, code, told};
 use nbody::files::{checkpoint, series::Series, snapshot};
 
 const TINY: &str = r#"
@@ -386,7 +384,7 @@ fn a_disk_of_any_size_gives_a_right_file_or_none() {
         assert!(told(&output).contains("No space left"), "{why}: {}", told(&output));
         whole_files(&out, &why);
         assert_eq!(temporaries(&out), [""; 0], "{why}");
-        for (name, bytes) in common::faults::data(&out) {
+        for (name, bytes) in crate::common::faults::data(&out) {
             let same = fs::read(whole.join(&name)).unwrap();
             assert!(bytes == same || !name.starts_with("snap_"), "{why}: {name} is wrong");
         }

@@ -1,13 +1,11 @@
 //! Files that are cut off or have a wrong bit: none is taken for another, and a run goes on from the other generation.
 #![cfg(unix)]
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::faults::{full, missing};
-use common::{Folder, code, random, told};
+use crate::common::faults::{full, missing};
+use crate::common::{Folder, code, random, told};
 use nbody::files::snapshot::{self, Field, Float, Layout, Snapshot};
 use nbody::files::{FileError, checkpoint, series::Series};
 
@@ -113,14 +111,14 @@ fn damage_to_the_newest_checkpoint_costs_a_generation() {
     ];
     for (what, damaged) in damages {
         let run = folder.path(what);
-        common::faults::copy(&folder.path("a"), &run);
+        crate::common::faults::copy(&folder.path("a"), &run);
         fs::write(run.join(name), damaged).unwrap();
         let output = folder.command(&["check", what]).output().unwrap();
         assert!(code(&output) == 65 && told(&output).contains("resume   from checkpoint"), "{what}: {}", told(&output));
         let output = folder.run(&["--resume", what, "--until", "0.08"]);
         let text = told(&output);
         assert!(code(&output) == 0 && text.contains(name) && text.contains("going on from"), "{what}: {text}");
-        assert_eq!(common::faults::differing(&folder.path("whole"), &run), [""; 0], "{what}");
+        assert_eq!(crate::common::faults::differing(&folder.path("whole"), &run), [""; 0], "{what}");
     }
 }
 
@@ -146,7 +144,7 @@ fn a_check_finds_what_is_missing_or_does_not_belong() {
     ];
     for (what, change) in changes {
         let run = folder.path(what);
-        common::faults::copy(&folder.path("a"), &run);
+        crate::common::faults::copy(&folder.path("a"), &run);
         change(&run);
         let output = folder.command(&["check", what]).output().unwrap();
         assert!(matches!(code(&output), 65 | 66), "{what}: {}", told(&output));
@@ -230,7 +228,7 @@ fn files_of_other_versions_and_kinds_are_refused() {
         assert_eq!(code(&folder.command(&["info", name]).output().unwrap()), code_of, "{name}");
     }
     // A checkpoint that a later program wrote. And big-endian numbers are numbers.
-    let Some(mut python) = common::python(".venv", "other_versions.py") else {
+    let Some(mut python) = crate::common::python(".venv", "other_versions.py") else {
         return missing("h5py, which makes files of other versions");
     };
     assert!(python.arg(folder.path("a")).status().unwrap().success());
@@ -286,7 +284,7 @@ fn a_file_that_the_library_does_not_survive_is_refused_by_the_process_that_does(
         std::io::Write::write_all(&mut sources, b"x,y,z,q\n0,0,0,1\n").unwrap();
         drop(sources);
         let output = child.wait_with_output().unwrap();
-        let text = common::stderr(&output);
+        let text = crate::common::stderr(&output);
         let expected = if words.is_empty() { 0 } else { 65 };
         assert!(code(&output) == expected && text.contains(words), "{script}: {} {text}", code(&output));
         assert!(words.is_empty() || text.contains("snap_000000.hdf"), "{text}");

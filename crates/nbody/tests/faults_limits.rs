@@ -1,15 +1,13 @@
 //! Limits and walls: of file sizes, memory, outputs that nobody takes, folders that go away, scenarios that lead elsewhere.
 #![cfg(target_os = "linux")]
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::faults::missing;
-use common::{Folder, code, stderr, told};
+use crate::common::faults::missing;
+use crate::common::{Folder, code, stderr, told};
 use nbody::files::checkpoint;
 
 const SMALL: &str = r#"
@@ -38,7 +36,7 @@ fn the_limit_of_file_sizes_is_an_error_in_every_file() {
         let expected = if words.is_empty() { 0 } else { 74 };
         assert_eq!(code(&output), expected, "{blocks} blocks: {}", told(&output));
         assert!(told(&output).contains(words), "{blocks} blocks: {}", told(&output));
-        assert_eq!(common::faults::temporaries(&folder.path("a")), [""; 0], "{blocks} blocks");
+        assert_eq!(crate::common::faults::temporaries(&folder.path("a")), [""; 0], "{blocks} blocks");
     }
     // A table that grows line by line comes to the limit in the middle of a run, which goes on from its checkpoint.
     let long = ["--until", "1", "--set", "output.every=1", "--set", "output.checkpoint_wall='1s'"];
@@ -51,7 +49,7 @@ fn the_limit_of_file_sizes_is_an_error_in_every_file() {
         told(&output)
     );
     folder.done(&["--resume", "b", "-q", "--until", "1"]);
-    assert_eq!(common::faults::differing(&folder.path("w"), &folder.path("b")), [""; 0]);
+    assert_eq!(crate::common::faults::differing(&folder.path("w"), &folder.path("b")), [""; 0]);
 }
 
 #[test]
@@ -90,7 +88,7 @@ fn outputs_that_nobody_takes() {
     for (i, target) in ["/dev/full", "&-"].into_iter().enumerate() {
         let output = shell(&format!("\"$0\" run case.toml --out c{i} -v 2>{target} >/dev/null"));
         assert_eq!(code(&output), 0, "stderr to {target}");
-        assert_eq!(common::faults::differing(&folder.path("r"), &folder.path(&format!("c{i}"))), [""; 0]);
+        assert_eq!(crate::common::faults::differing(&folder.path("r"), &folder.path(&format!("c{i}"))), [""; 0]);
         let output = shell(&format!("\"$0\" run absent.toml 2>{target}"));
         assert_eq!(code(&output), 66, "stderr to {target}");
         let output = shell(&format!("\"$0\" run --no-such-option 2>{target}"));
@@ -216,7 +214,7 @@ fn hostile_scenarios_are_refused_in_little_time_and_memory() {
 fn hostile_files_are_refused_in_little_time_and_memory() {
     let folder = Folder::new(SMALL);
     // Made by h5py, for readers_bad.rs.
-    let Some(mut python) = common::python(".venv", "bad_snapshots.py") else {
+    let Some(mut python) = crate::common::python(".venv", "bad_snapshots.py") else {
         return missing("h5py, which makes hostile HDF5 files");
     };
     assert!(python.arg(folder.path("")).status().unwrap().success());

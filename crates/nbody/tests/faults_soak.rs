@@ -2,14 +2,12 @@
 //! that nobody touched; and these are the same whatever the threads and the vectors of the processor.
 #![cfg(unix)]
 
-mod common;
-
 use std::fs;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use common::faults::{copy, differing, full, temporaries};
-use common::{Folder, code, random, told};
+use crate::common::faults::{copy, differing, full, temporaries};
+use crate::common::{Folder, code, random, told};
 use nbody::files::checkpoint;
 
 /// A run of some milliseconds a step, with outputs that fall between checkpoints.

@@ -4,11 +4,9 @@
 //! `scripts/setup --test` installs them. Where they are absent each check says `skipped` aloud, and fails if
 //! NBODY_REQUIRE_READERS=1, which `scripts/test` sets.
 
-mod common;
-
 use std::path::Path;
 
-use common::python;
+use crate::common::python;
 use nbody::files::series::Series;
 use nbody::files::snapshot::{Field, Float, Layout, Snapshot, Units, write};
 

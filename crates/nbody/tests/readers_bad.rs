@@ -1,10 +1,8 @@
 //! Files made by others (with h5py, by `python/bad_snapshots.py`) that must be refused, each for its own reason.
 
-mod common;
-
 use std::fs;
 
-use common::python;
+use crate::common::python;
 use nbody::files::snapshot::read;
 
 /// What the message about each file must say.

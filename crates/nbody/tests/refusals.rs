@@ -1,10 +1,8 @@
 //! What the program says and does where there is nothing to do, or nothing that could be done.
 
-mod common;
-
 use std::fs;
 
-use common::{Folder, code, told};
+use crate::common::{Folder, code, told};
 
 const SMALL: &str = r#"
 [[particles]]

@@ -1,8 +1,6 @@
 //! Charges that do not see each other: `force.exclusions`.
 
-mod common;
-
-use common::{Folder, code, column, told};
+use crate::common::{Folder, code, column, told};
 
 /// Two charges beside each other across the wall of a box, far from a third.
 const THREE: &str = r#"

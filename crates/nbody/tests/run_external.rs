@@ -1,11 +1,9 @@
 //! External potentials: circular orbits have their periods, energies their values, through the program.
 
-mod common;
-
 use std::f64::consts::PI;
 use std::fs;
 
-use common::{Folder, column};
+use crate::common::{Folder, column};
 use nbody::files::snapshot::{self, Snapshot};
 
 /// Runs one body in `potential`; returns the first and the last snapshot, and lines of (total energy, energy_error).

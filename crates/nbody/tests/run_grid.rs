@@ -1,8 +1,6 @@
 //! Scenarios with a `[grid]`: files, errors, options, and readers of what they leave.
 
-mod common;
-
-use common::{Folder, code, python, stderr};
+use crate::common::{Folder, code, python, stderr};
 use serde_json::Value;
 
 const RINGS: &str = r#"
@@ -269,7 +267,7 @@ fn a_flow_goes_on_and_tells_its_integrals() {
         .map(|f| f["time"].as_f64().unwrap())
         .collect();
     assert_eq!(times, [0.0, 0.02, 0.03]);
-    let column = |name: &str| common::column(&folder.path("out"), name);
+    let column = |name: &str| crate::common::column(&folder.path("out"), name);
     let (energy, enstrophy) = (column("energy_error"), column("enstrophy"));
     assert_eq!(column("step"), [0.0, 1.0, 2.0, 3.0]);
     assert!(energy[0] == 0.0 && energy.iter().all(|e| e.abs() < 2e-2), "{energy:?}");

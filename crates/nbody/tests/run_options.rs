@@ -1,11 +1,9 @@
 //! What `nbody run` tells: events, estimates, checks of the forces, and mistakes beyond the scenario's text.
 
-mod common;
-
 use std::fs;
 use std::path::PathBuf;
 
-use common::{Folder, code, told};
+use crate::common::{Folder, code, told};
 use nbody::files::snapshot;
 use serde_json::Value;
 

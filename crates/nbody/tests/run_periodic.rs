@@ -1,10 +1,8 @@
 //! Runs in a periodic box: wrapped snapshots, energies, resumption, ions with a bath, refusals.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 
-use common::{Folder, code, column, told};
+use crate::common::{Folder, code, column, told};
 use nbody::files::snapshot::{self, Snapshot};
 
 /// A cluster that leaves the box through one side and comes back through the other.

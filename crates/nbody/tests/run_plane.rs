@@ -1,11 +1,9 @@
 //! Runs in the plane: conserved quantities, known motions, restarts, files.
 
-mod common;
-
 use std::f64::consts::PI;
 use std::fs;
 
-use common::{Folder, code, column, told};
+use crate::common::{Folder, code, column, told};
 use nbody::files::snapshot;
 
 /// Two patches that merge, in few vortices.

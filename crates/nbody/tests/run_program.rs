@@ -1,12 +1,10 @@
 //! The program from end to end: the files of a run, exit codes, reproducibility, signals.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Folder, code, column, json, told};
+use crate::common::{Folder, code, column, json, told};
 use nbody::files::snapshot;
 use sha2::{Digest, Sha256};
 

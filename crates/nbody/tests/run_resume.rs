@@ -1,15 +1,13 @@
 //! Runs that are stopped and go on: to the same bits, from the right checkpoint, and not as another run.
 #![cfg(unix)]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Folder, code, json, told};
+use crate::common::{Folder, code, json, told};
 use nbody::files::checkpoint;
 
 const SMALL: &str = r#"

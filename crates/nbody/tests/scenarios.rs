@@ -1,7 +1,5 @@
 //! Every scenario of `scenarios/`, run at a reduced size: it shows what its first lines say.
 
-mod common;
-
 use std::f64::consts::PI;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -31,7 +29,7 @@ impl Run {
 
     /// A column of `diagnostics.csv`.
     fn column(&self, name: &str) -> Vec<f64> {
-        common::column(self.0.path(), name)
+        crate::common::column(self.0.path(), name)
     }
 
     /// The largest |dE/E0|, which must not be 0 where something moved.
@@ -96,7 +94,7 @@ fn vortex_rings() {
     // The rings span 16 cells at first, which is too coarse; twice as fine they err by what their order says.
     let error = |sets: &[&str], field: &str| {
         let run = Run::of("vortex-rings", sets);
-        common::json(&run.0.path().join("run.json"))["errors"][field]["rms"].as_f64().unwrap()
+        crate::common::json(&run.0.path().join("run.json"))["errors"][field]["rms"].as_f64().unwrap()
     };
     let adapted = error(&["grid.finest=64"], "stream");
     let corrected = error(&["grid.finest=64", "solver.correction=true"], "stream");

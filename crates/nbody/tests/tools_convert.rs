@@ -1,12 +1,10 @@
 //! `nbody convert`: every format gives back the same bits, and wrong inputs are refused by name.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::python;
+use crate::common::python;
 use nbody::files::series::Series;
 use nbody::files::snapshot::{Field, Float, Layout, Snapshot, Units, read, write};
 

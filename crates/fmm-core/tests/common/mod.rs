@@ -1,5 +1,8 @@
 //! Particle sets, the reference sum and the error norm that the tests share.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "the examples take parts of it")]
+
+pub mod planar;
+pub mod random;
 
 use fmm_core::Softening;
 use rand::{Rng, SeedableRng, rngs::StdRng};

@@ -1,5 +1,5 @@
 //! Sets in the plane, reference sums and error norms that the planar tests share.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "the examples take parts of it")]
 
 use fmm_core::planar::{Blob, Evaluation, Kernel, Strengths};
 use fmm_core::{Settings, StageTimes};

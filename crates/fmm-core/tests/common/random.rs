@@ -1,5 +1,5 @@
 //! Numbers that look random, and points and strengths made of them, in any dimension.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "the examples take parts of it")]
 
 /// A linear congruence modulo 2⁶⁴; the number is its seed.
 pub struct Random(pub u64);

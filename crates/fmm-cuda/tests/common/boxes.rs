@@ -1,4 +1,5 @@
 //! Periodic boxes that the tests of the device sum over.
+#![allow(dead_code, reason = "the examples take parts of it")]
 
 use fmm_core::{Boundary, Method, PeriodicBox, Settings, Softening, Surroundings};
 use rand::rngs::StdRng;

@@ -1,5 +1,11 @@
 //! What the tests of the device share.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "the examples take parts of it")]
+
+pub mod boxes;
+#[path = "../../../fmm-core/tests/common/planar.rs"]
+pub mod planar;
+#[path = "../../../fmm-core/tests/common/random.rs"]
+pub mod random;
 
 use fmm_core::Particles;
 use fmm_cuda::Gpu;

@@ -1,5 +1,4 @@
 //! Injectors of faults: a disk that fails on demand, limits of the process, memory and time that a command takes.
-#![allow(dead_code, reason = "every test file takes a part of it")]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,4 @@
 //! The program in a folder of its own, and what its runs leave.
-#![allow(dead_code, reason = "every test file takes a part of it")]
 
 pub mod faults;
 

@@ -1,0 +1,13 @@
+//! The integration tests of the library, linked once.
+
+mod common;
+
+mod accuracy;
+mod contract;
+mod counting;
+mod gauss;
+mod grid;
+mod periodic;
+mod planar;
+mod properties;
+mod repeatability;

@@ -1,0 +1,17 @@
+//! The tests of the GPU, linked once. Without a GPU those that need one print `skipped: no device`.
+
+mod common;
+
+mod box_stages;
+mod copies;
+mod driver;
+mod far;
+mod gauss_device;
+mod geometry;
+mod grid;
+mod layout;
+mod parity;
+mod periodic;
+mod plane;
+mod plane_run;
+mod ways;
