@@ -19,12 +19,12 @@ use crate::real::Real;
 use crate::tree::Tree;
 
 /// Bodies to coefficients.
-struct Gather<'a, T, E, const D: usize> {
-    expansion: &'a E,
-    sources: &'a Buffer<T, D>,
-    local: bool,
-    unit: f64,
-    coefficients: &'a mut [T],
+pub(super) struct Gather<'a, T, E, const D: usize> {
+    pub expansion: &'a E,
+    pub sources: &'a Buffer<T, D>,
+    pub local: bool,
+    pub unit: f64,
+    pub coefficients: &'a mut [T],
 }
 
 impl<T: Real, E: Expansion<T, D>, const D: usize> Task<T> for Gather<'_, T, E, D> {
@@ -41,12 +41,12 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Task<T> for Gather<'_, T, E, D
 }
 
 /// Coefficients to bodies.
-struct Spread<'a, T, E, const D: usize> {
-    expansion: &'a E,
-    local: bool,
-    unit: f64,
-    coefficients: &'a [T],
-    scratch: &'a mut Scratch<T, D>,
+pub(super) struct Spread<'a, T, E, const D: usize> {
+    pub expansion: &'a E,
+    pub local: bool,
+    pub unit: f64,
+    pub coefficients: &'a [T],
+    pub scratch: &'a mut Scratch<T, D>,
 }
 
 impl<T: Real, E: Expansion<T, D>, const D: usize> Task<T> for Spread<'_, T, E, D> {

@@ -28,11 +28,12 @@ impl<T: Real, const D: usize> Default for Scratch<T, D> {
     }
 }
 
-struct Meet<'a, T: Real, K, const D: usize> {
-    kernel: &'a K,
-    unit: f64,
-    meeting: Meeting,
-    scratch: &'a mut Scratch<T, D>,
+/// The sources of a scratch at its targets.
+pub(super) struct Meet<'a, T: Real, K, const D: usize> {
+    pub kernel: &'a K,
+    pub unit: f64,
+    pub meeting: Meeting,
+    pub scratch: &'a mut Scratch<T, D>,
 }
 
 impl<T: Real, K: Pairs<D>, const D: usize> Task<T> for Meet<'_, T, K, D> {

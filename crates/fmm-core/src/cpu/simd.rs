@@ -202,6 +202,17 @@ pub trait Dispatch: Sized {
 #[derive(Clone, Copy)]
 pub struct Array<T, const W: usize>([T; W]);
 
+/// One lane after another. A loop, since `array::from_fn` makes six functions of every closure, which the compiler has to inline again.
+macro_rules! lanes {
+    ($width:literal, |$i:ident| $value:expr) => {{
+        let mut lanes = [Default::default(); $width];
+        for $i in 0..$width {
+            lanes[$i] = $value;
+        }
+        Array(lanes)
+    }};
+}
+
 macro_rules! array_vector {
     ($real:ty, $bits:ty, $width:literal, $magic:literal, fraction: $fraction:literal, whole: $whole:literal) => {
         impl Vector for Array<$real, $width> {
@@ -220,48 +231,48 @@ macro_rules! array_vector {
             }
             #[inline(always)]
             fn add(self, b: Self) -> Self {
-                Array(std::array::from_fn(|i| self.0[i] + b.0[i]))
+                lanes!($width, |i| self.0[i] + b.0[i])
             }
             #[inline(always)]
             fn sub(self, b: Self) -> Self {
-                Array(std::array::from_fn(|i| self.0[i] - b.0[i]))
+                lanes!($width, |i| self.0[i] - b.0[i])
             }
             #[inline(always)]
             fn mul(self, b: Self) -> Self {
-                Array(std::array::from_fn(|i| self.0[i] * b.0[i]))
+                lanes!($width, |i| self.0[i] * b.0[i])
             }
             #[inline(always)]
             fn div(self, b: Self) -> Self {
-                Array(std::array::from_fn(|i| self.0[i] / b.0[i]))
+                lanes!($width, |i| self.0[i] / b.0[i])
             }
             #[inline(always)]
             fn sqrt(self) -> Self {
-                Array(self.0.map(<$real>::sqrt))
+                lanes!($width, |i| self.0[i].sqrt())
             }
             #[inline(always)]
             fn max(self, b: Self) -> Self {
-                Array(std::array::from_fn(|i| if self.0[i] > b.0[i] { self.0[i] } else { b.0[i] }))
+                lanes!($width, |i| if self.0[i] > b.0[i] { self.0[i] } else { b.0[i] })
             }
             #[inline(always)]
             fn min(self, b: Self) -> Self {
-                Array(std::array::from_fn(|i| if self.0[i] < b.0[i] { self.0[i] } else { b.0[i] }))
+                lanes!($width, |i| if self.0[i] < b.0[i] { self.0[i] } else { b.0[i] })
             }
             #[inline(always)]
             fn mul_add(self, b: Self, c: Self) -> Self {
-                Array(std::array::from_fn(|i| self.0[i] * b.0[i] + c.0[i]))
+                lanes!($width, |i| self.0[i] * b.0[i] + c.0[i])
             }
             #[inline(always)]
             fn neg_mul_add(self, b: Self, c: Self) -> Self {
-                Array(std::array::from_fn(|i| c.0[i] - self.0[i] * b.0[i]))
+                lanes!($width, |i| c.0[i] - self.0[i] * b.0[i])
             }
             #[inline(always)]
             fn rsqrt_seed(self) -> Self {
                 const MAGIC: $bits = $magic;
-                Array(self.0.map(|x| <$real>::from_bits(MAGIC.wrapping_sub(x.to_bits() >> 1))))
+                lanes!($width, |i| <$real>::from_bits(MAGIC.wrapping_sub(self.0[i].to_bits() >> 1)))
             }
             #[inline(always)]
             fn keep_where_at_least(self, x: Self, limit: Self) -> Self {
-                Array(std::array::from_fn(|i| if x.0[i] >= limit.0[i] { self.0[i] } else { 0.0 }))
+                lanes!($width, |i| if x.0[i] >= limit.0[i] { self.0[i] } else { 0.0 })
             }
             #[inline(always)]
             fn split_exponent(self) -> (Self, Self) {
@@ -273,13 +284,13 @@ macro_rules! array_vector {
                 let e = |i| exponent(i) - (WHOLE + (ONE >> $fraction) as $real);
                 let rest = |i: usize| (raised(i) >> $fraction << $fraction).wrapping_sub(ONE);
                 let m = |i: usize| <$real>::from_bits(self.0[i].to_bits().wrapping_sub(rest(i)));
-                (Array(std::array::from_fn(e)), Array(std::array::from_fn(m)))
+                (lanes!($width, |i| e(i)), lanes!($width, |i| m(i)))
             }
             #[inline(always)]
             fn times_power_of_two(self, n: Self) -> Self {
                 const ROUND: $real = 1.5 * $whole;
                 let place = |i: usize| (n.0[i] + ROUND).to_bits() << $fraction;
-                Array(std::array::from_fn(|i| <$real>::from_bits(self.0[i].to_bits().wrapping_add(place(i)))))
+                lanes!($width, |i| <$real>::from_bits(self.0[i].to_bits().wrapping_add(place(i))))
             }
         }
     };

@@ -230,8 +230,8 @@ fn sum<T: Real>(
         let expansion = Cartesian::<T>::new(order, settings.softening, plan.classes, tree.side, tree.levels());
         execute_sorted(&expansion, &settings.softening, plan, &bodies, guarded, times)
     } else {
-        let expansion = Spherical::<T>::new(order, plan.classes);
-        execute_sorted(&expansion, &settings.softening, plan, &bodies, guarded, times)
+        let expansion = Spherical::<T>::shared(order, plan.classes);
+        execute_sorted(&*expansion, &settings.softening, plan, &bodies, guarded, times)
     };
     (sums.into_iter().map(|s| s.field).collect(), shares)
 }

@@ -8,12 +8,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::by_class::ByClass;
-use super::counted::{Counting, count};
+use super::counted::count;
 use super::dense::{Multiply, Operators};
-use super::far::{Shift, Translate};
+use super::far::{Gather, Shift, Spread, Translate};
+use super::near::{Meet, Scratch};
 use super::simd::{Task, Vector, dispatch};
-use crate::expansion::{Expansion, Meeting, Pairs, Points, Spherical, Sums};
+use super::sorted::Buffer;
+use crate::expansion::{Expansion, Meeting, Spherical};
 use crate::lists::Classes;
+use crate::real::Real;
 use crate::settings::{Precision, Softening};
 
 /// An operator of the FMM for 1/r.
@@ -125,10 +128,8 @@ struct Workload<T> {
     order: usize,
     expansion: Spherical<T>,
     operators: Option<Arc<Operators<T>>>,
-    x: [Vec<T>; 3],
-    far: [Vec<T>; 3],
-    q: Vec<T>,
-    sums: [Vec<T>; 4],
+    /// Particles and the sums at them.
+    scratch: Scratch<T, 3>,
     pairs: ByClass,
     sources: Vec<T>,
     targets: Vec<T>,
@@ -139,7 +140,7 @@ fn scattered(i: usize) -> f64 {
     (i as f64 * 0.754_877_666_246_692_8 + 0.3).fract() - 0.5
 }
 
-impl<T: Counting> Workload<T> {
+impl<T: Real> Workload<T> {
     fn new(operator: Operator, order: usize) -> Option<Self> {
         if !operator.exists(order) {
             return None;
@@ -157,31 +158,38 @@ impl<T: Counting> Workload<T> {
                 .collect(),
         };
         let cells = 0..PAIRS as u32;
-        let number = |scale: f64, shift: f64| move |i: usize| T::from_f64(scale * scattered(i) + shift);
-        let points = |shift: f64| {
-            [0, 1, 2].map(|d| (0..SOURCES).map(|i| number(1.0, if d == 0 { shift } else { 0.0 })(3 * i + d)).collect())
+        // Four half sides away is no neighbour.
+        let leaf = |count: usize, away: bool| {
+            let mut points = Buffer::default();
+            for i in 0..count {
+                let x = [0, 1, 2].map(|d| scattered(3 * i + d) + if away && d == 0 { 4.0 } else { 0.0 });
+                points.push_one(x, scattered(i) + 1.0, &[0.0; 3], 1.0);
+            }
+            points
         };
+        let mut scratch = Scratch {
+            targets: leaf(LEAF, matches!(operator, Operator::P2P | Operator::M2P)),
+            sources: leaf(SOURCES, operator == Operator::P2L),
+            ..Scratch::default()
+        };
+        scratch.totals.reset(LEAF);
         Some(Workload {
             operator,
             order,
             operators: (operator == Operator::M2lMatrix).then(|| Operators::shared(order, classes, make)),
             expansion,
-            x: points(0.0),
-            // Four half sides away: no neighbour.
-            far: points(4.0),
-            q: (0..SOURCES).map(number(1.0, 1.0)).collect(),
-            sums: [const { Vec::new() }; 4].map(|_: Vec<T>| vec![T::ZERO; LEAF]),
+            scratch,
             pairs: ByClass::new(classes.len().max(8), || {
                 let of = |&c| cells.clone().map(move |t| (c, t, (t * 7 + c) % PAIRS as u32));
                 classes_of_pairs.iter().flat_map(of)
             }),
-            sources: (0..n * PAIRS).map(number(1.0, 0.0)).collect(),
+            sources: (0..n * PAIRS).map(|i| T::from_f64(scattered(i))).collect(),
             targets: vec![T::ZERO; n * PAIRS],
         })
     }
 }
 
-impl<T: Counting> Work for Workload<T> {
+impl<T: Real> Work for Workload<T> {
     fn units(&self) -> usize {
         match self.operator {
             Operator::P2P => LEAF * SOURCES,
@@ -195,62 +203,77 @@ impl<T: Counting> Work for Workload<T> {
         let n = (self.order + 1) * (self.order + 1);
         match self.operator {
             Operator::M2lMatrix => (2 * n * n * self.units()) as u64,
-            _ => count(Run(self)),
+            _ => {
+                let mut operations = Operations(0);
+                self.hand(&mut operations);
+                operations.0
+            }
         }
     }
 
     fn run(&mut self) -> f64 {
-        dispatch(Run(self)).to_f64()
+        self.hand(&mut Best);
+        (self.scratch.totals.sums().potential[0] + self.targets[0]).to_f64()
     }
 }
 
-struct Run<'a, T>(&'a mut Workload<T>);
+/// What is done with the task of an operator. Tasks are those of sums, compiled once for both.
+trait Use<T: Real> {
+    fn take<K: Task<T>>(&mut self, task: K);
+}
 
-impl<T: Counting> Task<T> for Run<'_, T> {
-    type Out = T;
+/// Runs it with the best instructions of this machine.
+struct Best;
 
-    #[inline(always)]
-    fn run<V: Vector<Scalar = T>>(self) -> T {
-        let Workload { operator, expansion, operators, x, far, q, sums, pairs, sources, targets, order } = self.0;
-        let n = (*order + 1) * (*order + 1);
-        let [potential, ex, ey, ez] = sums;
-        let mut out = Sums { potential, field: [ex, ey, ez] };
+impl<T: Real> Use<T> for Best {
+    fn take<K: Task<T>>(&mut self, task: K) {
+        dispatch(task);
+    }
+}
+
+/// Counts its operations.
+struct Operations(u64);
+
+impl<T: Real> Use<T> for Operations {
+    fn take<K: Task<T>>(&mut self, task: K) {
+        self.0 = count(task);
+    }
+}
+
+impl<T: Real> Workload<T> {
+    /// Hands the task of the operator on.
+    fn hand(&mut self, user: &mut impl Use<T>) {
+        let Workload { operator, order, expansion, operators, scratch, pairs, sources, targets } = self;
+        let (n, expansion) = ((*order + 1) * (*order + 1), &*expansion);
+        let (unit, local) = (1.0, matches!(operator, Operator::P2L | Operator::L2P));
+        let shift = match operator {
+            Operator::M2M => Shift::M2M,
+            Operator::L2L => Shift::L2L,
+            _ => Shift::M2L,
+        };
         match operator {
-            Operator::P2P => {
-                let (at, from) = (points(far, &[], LEAF), points(x, q, SOURCES));
-                Softening::None.p2p::<T, V>(1.0, Meeting::Apart, at, from, &mut out);
+            Operator::P2P => user.take(Meet { kernel: &Softening::None, unit, meeting: Meeting::Apart, scratch }),
+            Operator::P2M | Operator::P2L => {
+                user.take(Gather {
+                    expansion,
+                    sources: &scratch.sources,
+                    local,
+                    unit,
+                    coefficients: &mut targets[..n],
+                });
             }
-            Operator::P2M => expansion.p2m::<V>(points(x, q, SOURCES), &mut targets[..n]),
-            Operator::P2L => expansion.p2l::<V>(1.0, points(far, q, SOURCES), &mut targets[..n]),
-            Operator::L2P => expansion.l2p::<V>(&sources[..n], points(x, &[], LEAF), &mut out),
-            Operator::M2P => expansion.m2p::<V>(1.0, &sources[..n], points(far, &[], LEAF), &mut out),
+            Operator::L2P | Operator::M2P => {
+                user.take(Spread { expansion, local, unit, coefficients: &sources[..n], scratch });
+            }
             Operator::M2lMatrix => {
-                if let Some(operators) = operators {
-                    Multiply { operators, pairs, sources, targets }.run::<V>();
-                }
+                let operators = operators.as_deref().expect("made for this operator");
+                user.take(Multiply { operators, pairs, sources, targets });
             }
             Operator::M2M | Operator::L2L | Operator::M2lRotation => {
-                let shift = match operator {
-                    Operator::M2M => Shift::M2M,
-                    Operator::L2L => Shift::L2L,
-                    _ => Shift::M2L,
-                };
-                Translate { expansion, shift, level: 3, pairs, sources, first_source: 0, targets }.run::<V>();
+                user.take(Translate { expansion, shift, level: 3, pairs, sources, first_source: 0, targets });
             }
         }
-        potential_or(&out, targets)
     }
-}
-
-/// The first `count` of some points.
-fn points<'a, T>(x: &'a [Vec<T>; 3], q: &'a [T], count: usize) -> Points<'a, T, 3> {
-    Points { x: [&x[0][..count], &x[1][..count], &x[2][..count]], q }
-}
-
-/// A number that depends on the results, so that no work is left out.
-#[inline(always)]
-fn potential_or<T: Counting>(out: &Sums<T, 3>, targets: &[T]) -> T {
-    out.potential[0] + targets[0]
 }
 
 /// Independent multiply-adds of the peak: more than any latency needs, no more than registers hold.
@@ -260,7 +283,7 @@ const LENGTH: usize = 4096;
 
 struct Peak<T>(T);
 
-impl<T: Counting> Task<T> for Peak<T> {
+impl<T: Real> Task<T> for Peak<T> {
     type Out = T;
 
     #[inline(always)]
@@ -286,7 +309,7 @@ pub fn peak(precision: Precision, seconds: f64) -> f64 {
     if precision == Precision::F32 { best::<f32>(seconds) } else { best::<f64>(seconds) }
 }
 
-fn best<T: Counting>(seconds: f64) -> f64 {
+fn best<T: Real>(seconds: f64) -> f64 {
     let operations = (2 * CHAINS * LENGTH * T::WIDTH) as f64;
     let (begun, mut best) = (Instant::now(), f64::INFINITY);
     while begun.elapsed().as_secs_f64() < seconds || best.is_infinite() {
@@ -321,10 +344,17 @@ mod tests {
     fn every_operator_does_work() {
         for operator in Operator::ALL {
             let mut workload = Workload::<f64>::new(operator, 3).unwrap();
-            let sums = |w: &Workload<f64>| w.sums.iter().flatten().chain(&w.targets).map(|v| v.abs()).sum::<f64>();
-            assert_eq!(sums(&workload), 0.0);
+            let sums = |w: &mut Workload<f64>| {
+                let sums = w.scratch.totals.sums();
+                sums.field.iter().flat_map(|f| f.iter()).chain(&w.targets).map(|v| v.abs()).sum::<f64>()
+            };
+            assert_eq!(sums(&mut workload), 0.0);
             workload.run();
-            assert!(sums(&workload) > 0.0 && workload.operations() > 0 && workload.units() > 0, "{}", operator.name());
+            assert!(
+                sums(&mut workload) > 0.0 && workload.operations() > 0 && workload.units() > 0,
+                "{}",
+                operator.name()
+            );
         }
         assert!(peak(Precision::F32, 0.0) > 1e7);
     }

@@ -6,7 +6,8 @@ use super::near::{CHUNK, Meet, SUMS, Scratch};
 use super::plan::{POINTS, SIDE};
 use super::poisson::Green;
 use crate::Precision;
-use crate::cpu::counted::{Counting, instructions};
+use crate::cpu::counted::instructions;
+use crate::real::Real;
 
 /// Vector instructions, of which each does its work for all lanes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,7 +27,7 @@ impl Instructions {
         }
     }
 
-    fn counted<T: Counting>(green: Green, order: usize) -> Self {
+    fn counted<T: Real>(green: Green, order: usize) -> Self {
         let at = std::array::from_fn(|d| std::array::from_fn(|i| T::from_f64(1.0 + (i + 2 * d) as f64)));
         let at: [[T; SIDE]; 3] = at;
         let mut scratch = Scratch::default();

@@ -82,6 +82,7 @@ pub fn sums_at(degree: usize, side: f64, x: [f64; 3], near: impl Fn([i32; 3]) ->
     dispatch(Add { degree, step: 1, terms: &terms, total: &mut total });
     total
 }
+
 /// T_n^m to `degree`, of boxes with `sides`, over all images but `near`.
 pub fn sums(degree: usize, sides: [f64; 3], near: &[[i32; 3]]) -> Vec<f64> {
     let volume: f64 = sides.iter().product();

@@ -9,8 +9,9 @@ mod images;
 mod lattice;
 mod rotation;
 
+use std::any::{Any, TypeId};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) use harmonics::at as place_of;
 use harmonics::{Factors, at};
@@ -47,7 +48,37 @@ pub struct Spherical<T> {
     shift: Vec<T>,
 }
 
+/// Expansions that [`Spherical::shared`] has made, the one asked for last at the end: numbers, order, offsets.
+type Made = Vec<(TypeId, usize, Classes<3>, Arc<dyn Any + Send + Sync>)>;
+
+/// A run uses one or two; another box or tolerance may come between its sums.
+const KEPT: usize = 8;
+
 impl<T: Real> Spherical<T> {
+    /// As [`new`](Self::new), and made once: every sum of a run asks for the same, and a small one takes less time than its
+    /// operators.
+    pub fn shared(p: usize, classes: Classes<3>) -> Arc<Self> {
+        static MADE: Mutex<Made> = Mutex::new(vec![]);
+        let made = || MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (TypeId::of::<T>(), p, classes);
+        let found = |made: &mut Made| {
+            let place = made.iter().position(|m| (m.0, m.1, m.2) == key)?;
+            made[place..].rotate_left(1);
+            made.last().map(|m| m.3.clone())
+        };
+        let known = found(&mut made());
+        let expansion = known.unwrap_or_else(|| {
+            // Without the lock: another thread may make the same meanwhile.
+            let new: Arc<dyn Any + Send + Sync> = Arc::new(Self::new(p, classes));
+            let mut made = made();
+            made.push((key.0, p, classes, new.clone()));
+            let surplus = made.len().saturating_sub(KEPT);
+            made.drain(..surplus);
+            new
+        });
+        expansion.downcast().expect("the type of the numbers is part of the key")
+    }
+
     /// Expansions of order `p` for the offsets of `classes`.
     ///
     /// # Panics
@@ -318,5 +349,25 @@ impl<T: Real> Expansion<T, 3> for Spherical<T> {
         }
         lanes.copy_from_slice(scratch);
         direction.turn_back(&self.swap_local, lanes, scratch);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_are_made_once() {
+        let classes = Classes::new(4.0);
+        let first = Spherical::<f64>::shared(3, classes);
+        assert!(Arc::ptr_eq(&first, &Spherical::shared(3, classes)));
+        // Another order, other offsets, other numbers.
+        assert!(Spherical::<f64>::shared(4, classes).p == 4 && Spherical::<f32>::shared(3, classes).p == 3);
+        assert_eq!(Spherical::<f64>::shared(3, Classes::new(5.0)).numbering, Classes::new(5.0));
+        // What is asked for stays; what is not makes room.
+        for p in 5..5 + KEPT {
+            assert!(Arc::ptr_eq(&first, &Spherical::shared(3, classes)), "order {p} has driven it out");
+            Spherical::<f64>::shared(p, classes);
+        }
     }
 }
