@@ -54,6 +54,20 @@ pub enum Unavailable {
     Driver(String),
 }
 
+impl Unavailable {
+    /// The reason in a few words, for programs that go on without a GPU.
+    pub fn brief(&self) -> &'static str {
+        match self {
+            Unavailable::NoKernels(_) => "built without GPU kernels",
+            Unavailable::NoDriver(_) => "no NVIDIA driver",
+            Unavailable::MissingFunction(_) | Unavailable::OldDriver { .. } => "the NVIDIA driver is too old",
+            Unavailable::NoDevice | Unavailable::NoSuchDevice { .. } => "no GPU",
+            Unavailable::TooOld { .. } => "the GPU is too old",
+            _ => "the NVIDIA driver fails",
+        }
+    }
+}
+
 impl From<CudaError> for Unavailable {
     fn from(e: CudaError) -> Self {
         match e {

@@ -77,8 +77,8 @@ impl Device {
         if settings.uniform.is_some() && self == Device::Auto { Device::Cpu } else { self }
     }
 
-    /// The GPU that sums of so many pairs go to; `None` is the CPU. `note` hears why `auto` takes the CPU,
-    /// but not that there are too few pairs.
+    /// The GPU that sums of so many pairs go to; `None` is the CPU. `note` gets the reason why `auto` takes the CPU,
+    /// unless there are too few pairs.
     fn resolve(self, pairs: f64, note: impl FnOnce(String)) -> Result<Option<Gpu>, Fault> {
         self.resolve_as(&self.to_string(), pairs, note)
     }
@@ -98,7 +98,7 @@ impl Device {
                 }
                 let opened = Gpu::open(0);
                 if let Err(why) = &opened {
-                    note(format!("nbody: device: the CPU, since {why}"));
+                    note(format!("nbody: running on the CPU ({}; `nbody info` says more)", why.brief()));
                 }
                 Ok(opened.ok())
             }

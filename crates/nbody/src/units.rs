@@ -23,6 +23,8 @@ pub enum System {
     Solar,
     /// nm, u, ps, e.
     Md,
+    /// kpc, solar masses, km/s; the unit of time is kpc/(km/s), 0.978 Gyr.
+    Galactic,
 }
 
 /// What a quantity measures.
@@ -52,6 +54,11 @@ impl Dimension {
         }
     }
 
+    /// The units that a string may name, each with itself, as a choice of a scenario.
+    pub fn names(self) -> Vec<(&'static str, &'static str)> {
+        self.units().iter().map(|u| (u.0, u.0)).collect()
+    }
+
     /// Units that a string may name, in SI.
     fn units(self) -> &'static [(&'static str, f64)] {
         match self {
@@ -72,6 +79,8 @@ impl Dimension {
             ],
             Dimension::Length => &[
                 ("pm", 1e-12),
+                ("angstrom", 1e-10),
+                ("Å", 1e-10),
                 ("nm", 1e-9),
                 ("um", 1e-6),
                 ("mm", 1e-3),
@@ -83,8 +92,17 @@ impl Dimension {
                 ("kpc", 1e3 * PARSEC),
                 ("Mpc", 1e6 * PARSEC),
             ],
-            Dimension::Mass => &[("u", DALTON), ("g", 1e-3), ("kg", 1.0), ("Msun", SUN)],
-            Dimension::Velocity => &[("m/s", 1.0), ("km/s", 1e3), ("au/yr", AU / YEAR), ("nm/ps", 1e3)],
+            Dimension::Mass => &[("u", DALTON), ("g/mol", 1e-3 / AVOGADRO), ("g", 1e-3), ("kg", 1.0), ("Msun", SUN)],
+            Dimension::Velocity => &[
+                ("m/s", 1.0),
+                ("km/s", 1e3),
+                ("au/yr", AU / YEAR),
+                ("pc/Myr", PARSEC / (1e6 * YEAR)),
+                ("kpc/Gyr", PARSEC / (1e6 * YEAR)),
+                ("angstrom/ps", 1e2),
+                ("angstrom/fs", 1e5),
+                ("nm/ps", 1e3),
+            ],
             Dimension::Charge => &[("e", ELEMENTARY_CHARGE), ("C", 1.0)],
         }
     }
@@ -96,6 +114,7 @@ const DAY: f64 = 86_400.0;
 const YEAR: f64 = 365.25 * DAY;
 const GRAVITY: f64 = 6.67430e-11;
 const ELECTRIC: f64 = 1.0 / (4.0 * PI * 8.8541878188e-12);
+const AVOGADRO: f64 = 6.02214076e23;
 const DALTON: f64 = 1.66053906892e-27;
 const ELEMENTARY_CHARGE: f64 = 1.602176634e-19;
 const SUN_GM: f64 = 1.3271244e20;
@@ -103,12 +122,13 @@ const SUN: f64 = SUN_GM / GRAVITY;
 
 impl System {
     /// Names in scenarios.
-    pub const NAMES: [(&'static str, System); 5] = [
+    pub const NAMES: [(&'static str, System); 6] = [
         ("nbody", System::Nbody),
         ("si", System::Si),
         ("astro", System::Astro),
         ("solar", System::Solar),
         ("md", System::Md),
+        ("galactic", System::Galactic),
     ];
 
     /// The name in scenarios.
@@ -123,6 +143,7 @@ impl System {
             System::Si => Some(GRAVITY),
             System::Astro => Some(SUN_GM / PARSEC / 1e6),
             System::Solar => Some(39.47692642137302),
+            System::Galactic => Some(SUN_GM / PARSEC / 1e9),
             System::Md => None,
         }
     }
@@ -133,7 +154,7 @@ impl System {
             // kJ/mol/K.
             System::Md => 0.008_314_462_618_153_24,
             System::Si => 1.380649e-23,
-            System::Nbody | System::Astro | System::Solar => 1.0,
+            System::Nbody | System::Astro | System::Solar | System::Galactic => 1.0,
         }
     }
 
@@ -144,7 +165,7 @@ impl System {
             System::Si => Some(ELECTRIC),
             // kJ nm/(mol e²), and 1 kJ/mol = 1 u nm²/ps².
             System::Md => Some(138.935457644),
-            System::Astro | System::Solar => None,
+            System::Astro | System::Solar | System::Galactic => None,
         }
     }
 
@@ -155,13 +176,14 @@ impl System {
             System::Si => (1.0, 1.0, 1.0, 1.0),
             System::Astro => (PARSEC, SUN, PARSEC / 1e3, 1.0),
             System::Solar => (AU, SUN, YEAR, 1.0),
+            System::Galactic => (1e3 * PARSEC, SUN, PARSEC, 1.0),
             System::Md => (1e-9, DALTON, 1e-12, ELEMENTARY_CHARGE),
         };
         Some(match dimension {
             Dimension::Length => length,
             Dimension::Mass => mass,
             Dimension::Time => time,
-            Dimension::Velocity if self == System::Astro => 1e3,
+            Dimension::Velocity if matches!(self, System::Astro | System::Galactic) => 1e3,
             Dimension::Velocity => length / time,
             Dimension::Charge => charge,
         })
@@ -185,6 +207,7 @@ impl System {
             System::Si => ["m", "kg", "s", "m/s"],
             System::Astro => ["pc", "Msun", "pc/(km/s)", "km/s"],
             System::Solar => ["au", "Msun", "yr", "au/yr"],
+            System::Galactic => ["kpc", "Msun", "kpc/(km/s)", "km/s"],
             System::Md => ["nm", "u", "ps", "nm/ps"],
         };
         match dimension {
@@ -243,7 +266,8 @@ impl System {
     pub fn quantity_help(self, dimension: Dimension) -> String {
         match self {
             System::Nbody => {
-                "give a pure number, or choose units.system = \"si\", \"astro\", \"solar\" or \"md\"".to_string()
+                "give a pure number, or choose units.system = \"si\", \"galactic\", \"astro\", \"solar\" or \"md\""
+                    .to_string()
             }
             _ => {
                 // The unit nearest in size to the system's own.
@@ -268,6 +292,7 @@ mod tests {
     fn constants_have_their_published_values() {
         close(System::Solar.gravity().unwrap(), (0.01720209895f64 * 365.25).powi(2), 1e-15);
         close(System::Astro.gravity().unwrap(), 4.300917270e-3, 1e-9);
+        close(System::Galactic.gravity().unwrap(), 4.300917270e-6, 1e-9);
         close(System::Si.electric().unwrap(), 8.9875517862e9, 1e-10);
         close(PARSEC, 3.085677581491367e16, 1e-15);
         // k_e e² N_A in kJ nm/mol.
@@ -282,6 +307,10 @@ mod tests {
         assert_eq!(System::Md.convert("2 fs", Dimension::Time), Ok(0.002));
         assert_eq!(System::Md.convert("1 um", Dimension::Length), Ok(1000.0));
         assert_eq!(System::Astro.convert("1.5e3 km/s", Dimension::Velocity), Ok(1500.0));
+        assert_eq!(System::Galactic.convert("1500 pc", Dimension::Length), Ok(1.5));
+        close(System::Galactic.convert("1 Gyr", Dimension::Time).unwrap(), 3.15576 / 3.085677581491367, 1e-12);
+        close(System::Md.convert("18.015 g/mol", Dimension::Mass).unwrap(), 18.015, 1e-8);
+        assert_eq!(System::Md.convert("12.5Å", Dimension::Length), Ok(1.25));
         close(System::Astro.convert("1 Myr", Dimension::Time).unwrap(), 3.15576 / 3.085677581491367, 1e-15);
         for bad in ["1 fortnight", "abc d", "", "3"] {
             assert!(System::Solar.convert(bad, Dimension::Time).is_err(), "{bad}");

@@ -65,7 +65,7 @@ fn without_a_driver_the_cores_do_it_and_a_gpu_that_is_asked_for_is_missed() {
         let (one, two) = (format!("{name}-auto"), format!("{name}-cuda"));
         let auto =
             run(&folder, place, settings, &["case.toml", "--out", &one, "--steps", "1", "--set", "particles.0.n=4000"]);
-        assert!(code(&auto) == 0 && told(&auto).contains("device: the CPU, since"), "{name}: {}", told(&auto));
+        assert!(code(&auto) == 0 && told(&auto).contains("running on the CPU ("), "{name}: {}", told(&auto));
         let cuda = run(&folder, place, settings, &["case.toml", "--out", &two, "--device", "cuda", "--steps", "1"]);
         let text = told(&cuda);
         assert!(code(&cuda) == 69 && text.contains(words) && text.contains("device auto or cpu"), "{name}: {text}");
@@ -108,7 +108,7 @@ fn old_gpus_and_drivers_are_told() {
             &[settings],
             &["case.toml", "--out", "b", "--force", "--steps", "1", "--set", "particles.0.n=4000"],
         );
-        assert!(code(&output) == 0 && told(&output).contains("device: the CPU, since"), "{}", told(&output));
+        assert!(code(&output) == 0 && told(&output).contains("running on the CPU ("), "{}", told(&output));
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::common::faults::{full, missing};
 use crate::common::{Folder, code, random, told};
@@ -295,4 +296,57 @@ fn a_file_that_the_library_does_not_survive_is_refused_by_the_process_that_does(
         let output = folder.command(&["--probe-hdf5"]).arg(file.unwrap().path()).output().unwrap();
         assert!(code(&output) == 0 && told(&output).is_empty(), "{}", told(&output));
     }
+}
+
+/// Files of a run that are read as text: a device without an end and a pipe without a writer are refused at once.
+#[test]
+fn devices_and_pipes_in_a_run_directory_are_refused() {
+    let folder = Folder::new(SMALL);
+    folder.done(&["case.toml", "--out", "a", "-q"]);
+    let pipe = folder.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let commands: [(&str, &[&str]); 7] = [
+        ("case.toml", &["run", "case.toml", "--out", "b", "-q"]),
+        ("a/diagnostics.csv", &["plot", "a"]),
+        ("a/diagnostics.csv", &["run", "--resume", "a", "--until", "1", "-q"]),
+        ("a/run.hdf.series", &["check", "a"]),
+        ("a/run.json", &["plot", "a"]),
+        ("a/timings.json", &["check", "a"]),
+        ("a/.lock", &["run", "case.toml", "--out", "a", "--force", "-q"]),
+    ];
+    for (name, command) in commands {
+        let (path, kept) = (folder.path(name), folder.path("kept"));
+        fs::rename(&path, &kept).unwrap();
+        for target in [Path::new("/dev/zero"), &pipe, &folder.path("outside")] {
+            std::os::unix::fs::symlink(target, &path).unwrap();
+            let output = folder.limited("ulimit -v 4000000; ulimit -t 60", command).output().unwrap();
+            let missing = target.ends_with("outside");
+            if !missing {
+                assert!(
+                    told(&output).contains("not a regular file") && [65, 74].contains(&code(&output)),
+                    "{name} -> {target:?}: {} {}",
+                    code(&output),
+                    told(&output)
+                );
+            }
+            assert!(!folder.path("outside").exists(), "{name}: a file was made behind the link");
+            fs::remove_file(&path).unwrap();
+        }
+        fs::rename(&kept, &path).unwrap();
+    }
+}
+
+/// `--force` and `plot` keep to the run directory: behind a link are files of somebody else.
+#[test]
+fn figures_behind_a_link_are_left_alone() {
+    let folder = Folder::new(SMALL);
+    folder.done(&["case.toml", "--out", "a", "-q"]);
+    fs::create_dir(folder.path("elsewhere")).unwrap();
+    fs::write(folder.path("elsewhere/energy_error.svg"), "mine").unwrap();
+    std::os::unix::fs::symlink(folder.path("elsewhere"), folder.path("a/plots")).unwrap();
+    folder.done(&["case.toml", "--out", "a", "-q", "--force"]);
+    let output = folder.command(&["plot", "a"]).output().unwrap();
+    assert!(code(&output) == 74 && told(&output).contains("--out"), "{}", told(&output));
+    assert_eq!(fs::read_to_string(folder.path("elsewhere/energy_error.svg")).unwrap(), "mine");
+    assert_eq!(fs::read_dir(folder.path("elsewhere")).unwrap().count(), 1);
 }

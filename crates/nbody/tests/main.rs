@@ -14,6 +14,7 @@ mod faults_disk;
 mod faults_files;
 mod faults_limits;
 mod faults_soak;
+mod file_units;
 mod files_checkpoint;
 mod files_snapshot;
 mod readers;

@@ -10,8 +10,8 @@ use super::file::{Kind, examine};
 use super::{Findings, plural};
 use crate::convert::source::INDEX;
 use crate::fault::Fault;
-use crate::files::checkpoint;
 use crate::files::series::Series;
+use crate::files::{checkpoint, regular};
 
 /// Checks all files of a run directory.
 ///
@@ -128,7 +128,7 @@ fn json_files(path: &Path, names: &BTreeSet<String>, findings: &mut Findings) {
             findings.note(format!("{name}: none; the run goes on, or was ended by force"));
             continue;
         }
-        let text = fs::read(path.join(name)).map_err(|e| (74, e.to_string()));
+        let text = regular::read(&path.join(name), regular::REPORT).map_err(|e| (e.exit_code(), e.to_string()));
         let value = text.and_then(|t| serde_json::from_slice::<serde_json::Value>(&t).map_err(|e| (65, e.to_string())));
         match value {
             Err((code, e)) => findings.problem(code, format!("{name}: {e}")),

@@ -3,6 +3,7 @@
 //! Blank lines and lines that begin with `#` are skipped, and columns that nobody asked for are not looked at.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _, Write};
 use std::ops::Range;
@@ -39,6 +40,7 @@ pub fn parse(path: &Path, source: impl io::Read, wanted: &[&str]) -> Result<Tabl
         return Err(FileError::data(path, format!("empty: the first line must name the columns ({names},…)")));
     };
     let header: Vec<String> = header.into_iter().map(Cow::into_owned).collect();
+    check_names(&header, wanted).map_err(|what| FileError::data(path, what))?;
     // For each column of the file: where its values go.
     let mut columns: Vec<(String, Vec<f64>)> = vec![];
     let mut id = None;
@@ -56,11 +58,6 @@ pub fn parse(path: &Path, source: impl io::Read, wanted: &[&str]) -> Result<Tabl
             }
         })
         .collect();
-    if let Some(name) =
-        header.iter().enumerate().find(|&(i, n)| header[..i].contains(n) && wanted.contains(&n.as_str()))
-    {
-        return Err(FileError::data(path, format!("the column {} appears twice in the header", name.1)));
-    }
     let mut rows = 0;
     while let (line, Some(record)) = text.next()? {
         if record.len() != header.len() {
@@ -88,6 +85,36 @@ pub fn parse(path: &Path, source: impl io::Read, wanted: &[&str]) -> Result<Tabl
         rows += 1;
     }
     Ok(Table::new(path, header, columns, id, rows))
+}
+
+/// Refuses headers from which a column would be missed in silence: names that appear twice, that differ from a wanted name only in
+/// case or by a unit in brackets, and columns that something else than a comma separates.
+fn check_names(header: &[String], wanted: &[&str]) -> Result<(), String> {
+    let mut seen = HashSet::new();
+    if let Some(name) = header.iter().find(|n| wanted.contains(&n.as_str()) && !seen.insert(n.as_str())) {
+        return Err(format!("the column {name} appears twice in the header"));
+    }
+    if let [all] = header {
+        let names: Vec<&str> = all.split([';', '\t', ' ', '|']).map(str::trim).filter(|n| !n.is_empty()).collect();
+        if names.len() > 1 && names.iter().all(|n| wanted.contains(n)) {
+            let names = names.join(",");
+            return Err(format!(
+                "the header has one column, {:?}; separate columns by commas: {}",
+                clipped(all),
+                clipped(&names)
+            ));
+        }
+    }
+    for name in header.iter().filter(|n| !wanted.contains(&n.as_str())) {
+        let plain = name.split(['[', '(']).next().unwrap_or_default().trim().to_lowercase();
+        if let Some(meant) = wanted.iter().find(|w| plain == w.to_lowercase() && !seen.contains(*w)) {
+            let name = clipped(name);
+            return Err(format!(
+                "the column {name:?} is not read; did you mean {meant}? Write it so, or rename the column"
+            ));
+        }
+    }
+    Ok(())
 }
 
 enum Place {
@@ -123,6 +150,11 @@ impl<R: BufRead> Rows<'_, R> {
             })?;
             if length == 0 {
                 return Ok((self.line, None));
+            }
+            if self.text.trim_end_matches(['\n', '\r']).contains('\r') {
+                let way = "end lines with a line feed (tr '\\r' '\\n' <OLD >NEW)";
+                let what = format!("line {}: carriage returns alone do not end a line; {way}", self.line);
+                return Err(FileError::data(self.path, what));
             }
             if length as u64 == LONGEST {
                 return Err(FileError::data(self.path, format!("line {} is longer than {LONGEST} bytes", self.line)));
@@ -234,6 +266,15 @@ mod tests {
     }
 
     #[test]
+    fn other_columns_do_not_matter() {
+        // Both are there, nothing is missed; lines may end as on other systems.
+        assert_eq!(table("x,y,Z,z,name\r\n1,2,3,4,a\r\n").unwrap().dimension().unwrap(), 3);
+        // In linear time: to compare each with each takes a minute.
+        let names: Vec<String> = (0..90_000).map(|i| format!("c{i}")).collect();
+        assert_eq!(table(&format!("x,y,{}\n", names.join(","))).unwrap().rows(), 0);
+    }
+
+    #[test]
     fn header_only_is_an_empty_table() {
         let t = table("x,y,z\n").unwrap();
         assert_eq!((t.rows(), t.positions().unwrap().len()), (0, 0));
@@ -249,6 +290,11 @@ mod tests {
             ("x,id\n1,-1\n", "line 2, column id: \"-1\" is not a whole number"),
             ("x,y\n1,2,3\n", "line 2 has 3 values for 2 columns"),
             ("x,y,x\n1,2,3\n", "column x appears twice"),
+            ("x,y,Z\n1,2,3\n", "the column \"Z\" is not read; did you mean z?"),
+            ("x,y [kpc],m\n1,2,3\n", "the column \"y [kpc]\" is not read; did you mean y?"),
+            ("x;y;m\n1;2;3\n", "separate columns by commas: x,y,m"),
+            ("x y m\n1 2 3\n", "separate columns by commas: x,y,m"),
+            ("x,y\r1,2\r3,4\r", "line 1: carriage returns alone do not end a line"),
             ("", "empty"),
             ("# only\n\n", "empty"),
         ] {

@@ -23,6 +23,7 @@ pub mod particles;
 pub mod plain;
 #[cfg(unix)]
 pub mod probe;
+pub mod regular;
 pub mod series;
 pub mod snapshot;
 mod table;

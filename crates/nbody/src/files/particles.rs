@@ -11,7 +11,7 @@ use std::path::Path;
 use super::csv::{self, Column};
 use super::error::READ;
 use super::npy::{self, Npy};
-use super::snapshot::{Field, Float, Layout, Snapshot};
+use super::snapshot::{Field, Float, Layout, Snapshot, Units};
 use super::{FileError, Table, atomic, ids};
 
 /// Particles, and the precision of the numbers that they came as.
@@ -107,6 +107,12 @@ pub fn read_csv(path: &Path) -> Result<Loaded, FileError> {
     let table = csv::read(path, &NAMES)?;
     let dropped = table.others(&NAMES);
     let mut loaded = Loaded { snapshot: from_table(&table)?, precision: Float::F64, dropped };
+    take_comments(path, &mut loaded)?;
+    Ok(loaded)
+}
+
+/// Takes the comments `# key = value` before the rows of a CSV file.
+fn take_comments(path: &Path, loaded: &mut Loaded) -> Result<(), FileError> {
     let file = File::open(path).map_err(FileError::io(path, READ))?;
     for line in BufReader::new(file).lines() {
         let line = line.map_err(FileError::io(path, READ))?;
@@ -118,11 +124,23 @@ pub fn read_csv(path: &Path) -> Result<Loaded, FileError> {
             break;
         };
         if let Some((key, value)) = comment.split_once('=') {
-            take_fact(&mut loaded, key.trim(), value.trim())
+            take_fact(loaded, key.trim(), value.trim())
                 .map_err(|why| FileError::data(path, format!("the comment \"{line}\": {why}")))?;
         }
     }
-    Ok(loaded)
+    Ok(())
+}
+
+/// The units that the comments of a CSV file state, as `nbody convert` writes them; none where they state no length.
+///
+/// # Errors
+/// [`FileError::Io`]; [`FileError::Data`] for a comment `# key = value` whose value is wrong.
+pub fn units_of_csv(path: &Path) -> Result<Option<Units>, FileError> {
+    let none = Units { length_cm: f64::NAN, ..Units::default() };
+    let snapshot = Snapshot { units: none, ..Snapshot::default() };
+    let mut loaded = Loaded { snapshot, precision: Float::F64, dropped: vec![] };
+    take_comments(path, &mut loaded)?;
+    Ok(Some(loaded.snapshot.units).filter(|u| !u.length_cm.is_nan()))
 }
 
 /// Reads a structured `.npy` array, as [`read_csv`].

@@ -3,13 +3,11 @@
 //! Without it ParaView would number the files 0, 1, 2 … A plain list of names beside the index:
 //! `{"file-series-version":"1.0","files":[{"name":"snap_000000.hdf","time":0.0}, …]}`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::error::READ;
-use super::{FileError, atomic};
+use super::{FileError, atomic, regular};
 
 /// The index of a run's snapshots, in order of time.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +44,7 @@ impl Series {
     /// [`FileError::Missing`], [`FileError::Io`]; [`FileError::Data`] if it is not such an index, or names a file
     /// outside its folder.
     pub fn read(path: &Path) -> Result<Self, FileError> {
-        let text = fs::read(path).map_err(FileError::io(path, READ))?;
+        let text = regular::read(path, regular::TABLE)?;
         let document: Document = serde_json::from_slice(&text)
             .map_err(|e| FileError::data(path, format!("not an index of snapshots ({e})")))?;
         if document.version != "1.0" {
@@ -106,6 +104,8 @@ impl Series {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -9,7 +9,7 @@ use super::facts::Facts;
 use super::{grid, particles};
 use crate::convert::source::Source;
 use crate::fault::Fault;
-use crate::files::checkpoint;
+use crate::files::{checkpoint, regular};
 
 /// The number of snapshots and their times.
 pub fn add_times(facts: &mut Facts, source: &Source) {
@@ -27,7 +27,7 @@ pub fn facts(source: &Source, path: &Path) -> Result<Facts, Fault> {
     let directory = if path.is_dir() { path.to_owned() } else { path.with_file_name("") };
     let mut facts = Facts::new(path.display().to_string());
     facts.add("kind", json!("run directory"));
-    let run: Value = fs::read(directory.join("run.json"))
+    let run: Value = regular::read(&directory.join("run.json"), regular::REPORT)
         .ok()
         .and_then(|text| serde_json::from_slice(&text).ok())
         .unwrap_or(Value::Null);

@@ -6,8 +6,8 @@ use super::Initial;
 use crate::fault::Fault;
 use crate::files::npy::{self, Npy};
 use crate::files::snapshot::{Snapshot, Units};
-use crate::files::{Table, csv, gadget, ids, snapshot, tipsy};
-use crate::scenario::{Law, Scenario};
+use crate::files::{Table, csv, gadget, ids, particles, snapshot, tipsy};
+use crate::scenario::{FileUnits, Law, Scenario};
 use crate::told::number;
 
 /// Columns that are looked for.
@@ -17,19 +17,28 @@ const COLUMNS: [&str; 12] = ["id", "x", "y", "z", "vx", "vy", "vz", "mass", "m",
 const CHARGE: [&str; 2] = ["charge", "q"];
 const CIRCULATION: [&str; 3] = ["circulation", "charge", "q"];
 
-/// Reads a table or a snapshot, its numbers in the scenario's units.
-pub fn read(path: &Path, scenario: &Scenario) -> Result<Initial, Fault> {
+/// Reads a table or a snapshot and converts its numbers to the scenario's units. Those of the file are the ones that it states, else
+/// `named`, else the scenario's.
+pub fn read(path: &Path, named: FileUnits, scenario: &Scenario) -> Result<Initial, Fault> {
     let extension = path.extension().and_then(|e| e.to_str());
-    let particles = match extension {
-        Some("hdf") => own_snapshot(path, scenario)?,
-        Some("hdf5" | "h5") => gadget_snapshot(path, scenario)?,
-        Some("tipsy" | "std") => from_snapshot(path, scenario, tipsy::read(path)?)?,
+    let (mut particles, stated) = match extension {
+        Some("hdf") => {
+            let s = snapshot::read(path)?;
+            let units = s.units;
+            (from_snapshot(path, scenario, s)?, Some(units))
+        }
+        Some("hdf5" | "h5") => {
+            let (s, units) = gadget::read(path)?;
+            (from_snapshot(path, scenario, s)?, units)
+        }
+        Some("tipsy" | "std") => (from_snapshot(path, scenario, tipsy::read(path)?)?, None),
         Some("npy") => match npy::read(path, &COLUMNS)? {
-            Npy::Array { rows, width, values } => array(path, scenario, rows, width, &values)?,
-            Npy::Table(t) => table(&t, scenario)?,
+            Npy::Array { rows, width, values } => (array(path, scenario, rows, width, &values)?, None),
+            Npy::Table(t) => (table(&t, scenario)?, None),
         },
-        _ => table(&csv::read(path, &COLUMNS)?, scenario)?,
+        _ => (table(&csv::read(path, &COLUMNS)?, scenario)?, particles::units_of_csv(path)?),
     };
+    particles.convert(factors(path, stated, named, scenario)?);
     if scenario.plane.is_some() {
         particles.check_plane(path)?;
     }
@@ -40,43 +49,36 @@ pub fn read(path: &Path, scenario: &Scenario) -> Result<Initial, Fault> {
     Ok(particles)
 }
 
+/// What lengths, velocities, masses and charges of a file are multiplied by.
+fn factors(path: &Path, stated: Option<Units>, named: FileUnits, scenario: &Scenario) -> Result<[f64; 4], Fault> {
+    let own = scenario.units.snapshot();
+    if let Some(u) = stated {
+        if named != FileUnits::default() {
+            return Err(wrong(path, format!("it states its own units, {u}; leave particles.units out")));
+        }
+        return match (u == Units::default(), own == Units::default()) {
+            _ if u == own => Ok([1.0; 4]),
+            (_, true) => Err(wrong(path, format!("its units are {u}; choose a units.system other than \"nbody\""))),
+            // A file of pure numbers says 1, or nothing.
+            (true, _) => Err(wrong(path, "it is in pure numbers; choose units.system = \"nbody\"".into())),
+            _ => {
+                let velocity = u.velocity_cm_per_s / own.velocity_cm_per_s;
+                Ok([u.length_cm / own.length_cm, velocity, u.mass_g / own.mass_g, 1.0])
+            }
+        };
+    }
+    let mut factors = [1.0; 4];
+    for (factor, (_, dimension, unit)) in factors.iter_mut().zip(named.named()) {
+        if let Some(unit) = unit {
+            let one = scenario.units.convert(&format!("1 {unit}"), dimension);
+            *factor = one.map_err(|why| wrong(path, why))?;
+        }
+    }
+    Ok(factors)
+}
+
 fn wrong(path: &Path, what: String) -> Fault {
     Fault::new(65, format!("{}: {what}", path.display()))
-}
-
-fn own_snapshot(path: &Path, scenario: &Scenario) -> Result<Initial, Fault> {
-    let s = snapshot::read(path)?;
-    let units = scenario.units.snapshot();
-    if s.units != units {
-        let what = format!(
-            "its units are {}, the scenario's {units}; choose the units.system that it was written in",
-            s.units
-        );
-        return Err(wrong(path, what));
-    }
-    from_snapshot(path, scenario, s)
-}
-
-/// A snapshot of another program, converted where both it and the scenario tell their units.
-fn gadget_snapshot(path: &Path, scenario: &Scenario) -> Result<Initial, Fault> {
-    let (mut s, units) = gadget::read(path)?;
-    let own = scenario.units.snapshot();
-    let pure = own == Units::default();
-    if let Some(u) = units.filter(|u| *u != own) {
-        if pure {
-            let what = format!("it has physical units, {u:?}; choose units.system = \"astro\", \"solar\" or \"si\"");
-            return Err(wrong(path, what));
-        }
-        // A file of pure numbers says 1, or nothing.
-        if u == Units::default() {
-            return Err(wrong(path, "it is in pure numbers; choose units.system = \"nbody\"".into()));
-        }
-        let (length, speed) = (u.length_cm / own.length_cm, u.velocity_cm_per_s / own.velocity_cm_per_s);
-        s.position.as_flattened_mut().iter_mut().for_each(|x| *x *= length);
-        s.velocity.as_flattened_mut().iter_mut().for_each(|v| *v *= speed);
-        s.mass.iter_mut().for_each(|m| *m *= u.mass_g / own.mass_g);
-    }
-    from_snapshot(path, scenario, s)
 }
 
 fn from_snapshot(path: &Path, scenario: &Scenario, s: Snapshot) -> Result<Initial, Fault> {
@@ -155,6 +157,14 @@ fn array(path: &Path, scenario: &Scenario, rows: usize, width: usize, values: &[
 }
 
 impl Initial {
+    /// Multiplies lengths, velocities, masses and charges.
+    fn convert(&mut self, [length, velocity, mass, charge]: [f64; 4]) {
+        self.position.as_flattened_mut().iter_mut().for_each(|x| *x *= length);
+        self.velocity.as_flattened_mut().iter_mut().for_each(|v| *v *= velocity);
+        self.mass.iter_mut().for_each(|m| *m *= mass);
+        self.charge.iter_mut().for_each(|q| *q *= charge);
+    }
+
     /// Rows in the order of the ids, so that particles keep their numbers from run to run.
     fn in_order_of(self, id: &[u64]) -> Initial {
         if id.is_sorted() {

@@ -86,7 +86,7 @@ fn model(model: &Model, stream: Stream, scenario: &Scenario) -> Result<Initial, 
             plane::disc(stream, n, [mass, charge], radius, velocities, constant)
         }
         Model::VortexPatch { n, circulation, radius, axis_ratio } => plane::patch(n, circulation, radius, axis_ratio),
-        Model::File { ref path } => file::read(path, scenario)?,
+        Model::File { ref path, units } => file::read(path, units, scenario)?,
     })
 }
 

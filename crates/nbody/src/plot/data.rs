@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::files::FileError;
+use crate::files::{FileError, regular};
 
 /// Names and values.
 pub type Columns = Vec<(String, Vec<f64>)>;
@@ -13,7 +13,7 @@ pub type Columns = Vec<(String, Vec<f64>)>;
 /// [`FileError::Missing`], [`FileError::Io`]; [`FileError::Data`] with line and column for anything else that is not a
 /// finite number, and for a line of another length than the header.
 pub fn read_columns(path: &Path) -> Result<Columns, FileError> {
-    let text = std::fs::read(path).map_err(FileError::io(path, "read"))?;
+    let text = regular::read(path, regular::TABLE)?;
     let text = String::from_utf8(text).map_err(|_| FileError::data(path, "not text in UTF-8"))?;
     let mut lines = text.lines().enumerate();
     let header = lines.next().map_or("", |(_, l)| l);

@@ -55,7 +55,12 @@ pub fn plot(options: &Plot) -> Result<(), Fault> {
         let folder = options.out.as_deref().or(options.run.parent()).unwrap_or(Path::new(""));
         bench::draw(&bench::record::read(&options.run)?, folder)?
     } else {
-        let folder = options.out.clone().unwrap_or_else(|| options.run.join(FOLDER));
+        let own = options.run.join(FOLDER);
+        if options.out.is_none() && std::fs::symlink_metadata(&own).is_ok_and(|m| m.is_symlink()) {
+            let line = format!("{}: is a link; name the folder for the figures with --out DIR", own.display());
+            return Err(Fault::new(74, line));
+        }
+        let folder = options.out.clone().unwrap_or(own);
         write(&run::Run::read(&options.run)?.figures(), &folder)?
     };
     if written.is_empty() {

@@ -1,6 +1,5 @@
 //! The figures of a run, from `diagnostics.csv`, `timings.json`, `run.json` and the scenario.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
@@ -9,7 +8,7 @@ use super::data::{Columns, read_columns};
 use super::figure::{Axis, Content, Figure, Line};
 use crate::convert::source::units_of;
 use crate::fault::Fault;
-use crate::files::FileError;
+use crate::files::{FileError, regular};
 use crate::units::{Dimension, System};
 
 /// What is known of a run.
@@ -30,7 +29,7 @@ impl Run {
             Err(FileError::Missing { .. }) => vec![],
             columns => columns?,
         };
-        let scenario = fs::read_to_string(path.join("scenario.toml")).unwrap_or_default();
+        let scenario = regular::text(&path.join("scenario.toml"), regular::SCENARIO).unwrap_or_default();
         Ok(Run {
             columns,
             timings: json(&path.join("timings.json"))?,
@@ -204,9 +203,9 @@ pub fn grouped(n: u64) -> String {
 
 /// A JSON file; null where there is none.
 fn json(path: &Path) -> Result<Value, Fault> {
-    match fs::read(path) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Value::Null),
-        Err(e) => Err(Fault::new(74, format!("{}: cannot read: {e}", path.display()))),
+    match regular::read(path, regular::REPORT) {
+        Err(FileError::Missing { .. }) => Ok(Value::Null),
+        Err(e) => Err(e.into()),
         Ok(text) => {
             serde_json::from_slice(&text).map_err(|e| Fault::new(65, format!("{}: not JSON ({e})", path.display())))
         }

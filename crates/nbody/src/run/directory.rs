@@ -2,9 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ use crate::fault::Fault;
 use crate::files::checkpoint::{Checkpoint, Checkpoints, Latest};
 use crate::files::series::Series;
 use crate::files::snapshot::Layout;
-use crate::files::{FileError, atomic};
+use crate::files::{FileError, atomic, regular};
 use crate::plot;
 use crate::scenario::Scenario;
 
@@ -70,6 +71,10 @@ fn is_temporary(name: &str) -> bool {
 
 /// Removes the figures of an earlier run, and their folder if nothing else is in it.
 fn remove_figures(folder: &Path) -> Result<(), Fault> {
+    // Behind a link are files of somebody else.
+    if !fs::symlink_metadata(folder).is_ok_and(|m| m.is_dir()) {
+        return Ok(());
+    }
     for name in plot::NAMES {
         for ending in plot::ENDINGS {
             let file = folder.join(format!("{name}.{ending}"));
@@ -124,7 +129,7 @@ fn is_numbered(name: &str, begin: &str, end: &str) -> bool {
 
 /// Whether a folder is that of a run on a grid.
 pub fn on_grid(folder: &Path) -> bool {
-    let scenario = fs::read_to_string(folder.join("scenario.resolved.toml")).unwrap_or_default();
+    let scenario = regular::text(&folder.join("scenario.resolved.toml"), regular::REPORT).unwrap_or_default();
     scenario.parse::<toml::Table>().is_ok_and(|t| t.contains_key("grid"))
 }
 
@@ -145,8 +150,17 @@ fn make(path: &Path) -> Result<(), Fault> {
 /// a child that begins as its parent is killed does not hold it on.
 fn lock(path: &Path) -> Result<File, Fault> {
     let name = path.join(LOCK);
-    let open = fs::OpenOptions::new().create(true).truncate(false).write(true).open(&name);
-    let file = open.map_err(cannot("create", &name))?;
+    // A link would make or lock a file elsewhere, and a pipe would wait for a reader.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+    let mut options = fs::OpenOptions::new();
+    let open = options.create(true).truncate(false).write(true).custom_flags(flags.cast_signed()).open(&name);
+    let file = open.map_err(|e| match fs::symlink_metadata(&name) {
+        Ok(found) if !found.is_file() => Fault::from(FileError::data(&name, "not a regular file; remove it")),
+        _ => cannot("create", &name)(e),
+    })?;
+    if !file.metadata().is_ok_and(|m| m.is_file()) {
+        return Err(FileError::data(&name, "not a regular file; remove it").into());
+    }
     match rustix::fs::fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
         // Some network file systems have no locks; a run there is not refused for it.
         Ok(()) | Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) => Ok(file),
@@ -242,9 +256,9 @@ impl RunDirectory {
             }
         }
         let path = self.path.join(DIAGNOSTICS);
-        let text = match fs::read_to_string(&path) {
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-            text => text.map_err(cannot("read", &path))?,
+        let text = match regular::text(&path, regular::TABLE) {
+            Err(FileError::Missing { .. }) => return Ok(()),
+            text => text?,
         };
         let mut lines = text.split_inclusive('\n');
         let header = lines.next().unwrap_or_default();

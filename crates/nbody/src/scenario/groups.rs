@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::document::Value;
-use super::models::{Galaxy, Kind, Lattice, NAMES, Surface};
+use super::models::{FileUnits, Galaxy, Kind, Lattice, NAMES, Surface};
 use super::reader::{Notes, Range, Section};
 use super::resolved::{number, text, vector};
 use super::{Group, Law, Model, Scenario, Velocities};
@@ -297,7 +297,29 @@ impl Keys<'_> {
             let help = "the path is relative to the folder of the scenario";
             self.s.absent("path", 66, format!("{}: no such file", path.display()), "no such file", Some(help.into()));
         }
-        Some(Model::File { path })
+        let units = self.file_units();
+        Some(Model::File { path, units })
+    }
+
+    /// `units = { length = "kpc", … }`: the units of the numbers in a file.
+    fn file_units(&mut self) -> FileUnits {
+        let mut found = FileUnits::default();
+        if !self.s.has("units") {
+            return found;
+        }
+        if self.units == System::Nbody {
+            let help =
+                "choose units.system = \"galactic\", \"astro\", \"solar\", \"md\" or \"si\", or leave the units out";
+            let message = "a run in pure numbers cannot convert units".to_string();
+            self.s.fault("units", message, "units.system is \"nbody\"", Some(help.into()));
+        }
+        let mut s = self.s.section("units");
+        found.length = s.choice("length", &Dimension::Length.names());
+        found.velocity = s.choice("velocity", &Dimension::Velocity.names());
+        found.mass = s.choice("mass", &Dimension::Mass.names());
+        found.charge = s.choice("charge", &Dimension::Charge.names());
+        s.close();
+        found
     }
 }
 
@@ -376,10 +398,16 @@ impl Scenario {
                 numbers(out, &[("mass", masses[0]), ("partner_mass", masses[1])])?;
                 writeln!(out, "surface = {}", text(surface.name()))?;
             }
-            Model::File { path } => {
+            Model::File { path, units } => {
                 // Absolute, because this file stands in another folder than the scenario.
                 let path = std::path::absolute(path).unwrap_or(path.clone());
                 writeln!(out, "path = {}", text(&path.to_string_lossy()))?;
+                let named =
+                    units.named().into_iter().filter_map(|(key, _, unit)| Some(format!("{key} = {}", text(unit?))));
+                let named: Vec<String> = named.collect();
+                if !named.is_empty() {
+                    writeln!(out, "units = {{ {} }}", named.join(", "))?;
+                }
             }
         }
         writeln!(out, "position = {}\nvelocity = {}", vector(group.position), vector(group.velocity))?;

@@ -25,12 +25,13 @@ use crate::device::Device;
 use crate::external::External;
 use crate::fault::Fault;
 use crate::files::snapshot::{Field, Float, Layout};
+use crate::files::{FileError, regular};
 use crate::integrator::Integrator;
 use crate::molecular::{Bath, LennardJones};
 use crate::units::System;
 use clock::Clock;
 use document::Item;
-pub use models::{Group, Model, Velocities};
+pub use models::{FileUnits, Group, Model, Velocities};
 use problem::{Problems, Source};
 use reader::Notes;
 
@@ -263,26 +264,14 @@ impl Scenario {
 /// # Errors
 /// 66 if there is no such file or it is a folder, 74 if it cannot be read, 65 for what is no text.
 fn file_text(path: &Path) -> Result<String, Fault> {
-    let fail = |e: std::io::Error| {
-        let code = if e.kind() == std::io::ErrorKind::NotFound { 66 } else { 74 };
-        let why = if code == 66 { "no such scenario file".into() } else { format!("cannot read: {e}") };
-        Fault::new(code, format!("{}: {why}", path.display()))
-    };
-    /// A scenario is written by people; what is larger is another file given by mistake.
-    const LIMIT: u64 = 1 << 20;
-    let meta = std::fs::metadata(path).map_err(fail)?;
-    if meta.is_dir() {
-        let way = "a scenario is a TOML file; with --resume the folder of a run is taken";
-        return Err(Fault::new(66, format!("{}: is a folder; {way}", path.display())));
-    }
-    let size = meta.len();
-    if size > LIMIT {
-        return Err(Fault::new(65, format!("{}: {size} bytes; a scenario has at most {LIMIT}", path.display())));
-    }
-    let bytes = std::fs::read(path).map_err(fail)?;
-    String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        Fault::new(65, format!("{}: byte {at} is not UTF-8 text; a scenario is a TOML file", path.display()))
+    regular::text(path, regular::SCENARIO).map_err(|e| match &e {
+        FileError::Missing { .. } => Fault::new(66, format!("{}: no such scenario file", path.display())),
+        FileError::Folder { .. } => {
+            let way = "a scenario is a TOML file; with --resume the folder of a run is taken";
+            Fault::new(66, format!("{}: is a folder; {way}", path.display()))
+        }
+        FileError::Data { .. } => Fault::new(65, format!("{e}; a scenario is a TOML file")),
+        _ => e.into(),
     })
 }
 

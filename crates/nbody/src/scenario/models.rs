@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::units::Dimension;
+
 /// A group of particles: a model, turned, moved and set in motion as a whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
@@ -153,7 +155,34 @@ pub enum Model {
     File {
         /// Relative to the scenario's folder unless absolute.
         path: PathBuf,
+        /// Units of its numbers, where the scenario names them.
+        units: FileUnits,
     },
+}
+
+/// The units of the numbers of a file, by name; those of the scenario where there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FileUnits {
+    /// Of lengths.
+    pub length: Option<&'static str>,
+    /// Of velocities.
+    pub velocity: Option<&'static str>,
+    /// Of masses.
+    pub mass: Option<&'static str>,
+    /// Of charges.
+    pub charge: Option<&'static str>,
+}
+
+impl FileUnits {
+    /// Keys of `[particles.units]`, what they measure, and the unit.
+    pub fn named(&self) -> [(&'static str, Dimension, Option<&'static str>); 4] {
+        [
+            ("length", Dimension::Length, self.length),
+            ("velocity", Dimension::Velocity, self.velocity),
+            ("mass", Dimension::Mass, self.mass),
+            ("charge", Dimension::Charge, self.charge),
+        ]
+    }
 }
 
 /// A disc galaxy in equilibrium approximately (Hernquist 1993; Springel, Di Matteo & Hernquist 2005).
