@@ -112,6 +112,10 @@ struct Run {
     /// Also tell what was resolved
     #[arg(short, long)]
     verbose: bool,
+    /// End with exit code 1 if results make no sense: energy off by more than 1 %, a virial ratio above 20, a temperature away from its
+    /// bath, no particles. Without it such runs print a warning
+    #[arg(long)]
+    strict: bool,
 }
 
 /// Runs the program.
@@ -144,6 +148,7 @@ pub fn main() -> ExitCode {
             dry_run: r.dry_run,
             json: r.json,
             quiet: r.quiet,
+            strict: r.strict,
             verbose: r.verbose,
         }),
         Command::Eval(arguments) => eval::run(&(*arguments).into()),

@@ -289,7 +289,7 @@ mod tests {
         let mut lines = vec![];
         let gpu = Device::Auto.resolve(1e9, |line| lines.push(line)).unwrap();
         assert_eq!(gpu.is_none(), lines.len() == 1, "{lines:?}");
-        assert!(lines.iter().all(|line| line.starts_with("nbody: device: the CPU, since")), "{lines:?}");
+        assert!(lines.iter().all(|line| line.starts_with("nbody: running on the CPU (")), "{lines:?}");
         assert!(Device::Cpu.resolve(1e9, |_| panic!("asked for")).unwrap().is_none());
         let missing = Device::Cuda(4711).resolve(1e9, |_| {});
         assert!(missing.is_err_and(|f| f.code == 69 && f.render(false).contains("device = cuda:4711: ")));

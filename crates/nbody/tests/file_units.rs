@@ -53,7 +53,7 @@ fn a_table_that_states_its_units_is_converted_or_refused() {
         assert!((found[0] / (written[0] * length) - 1.0).abs() < 1e-12, "{system}: {found:?}");
     }
     for (system, group, words) in [
-        ("nbody", "path = \"a.csv\"", "choose a units.system other than \"nbody\""),
+        ("nbody", "path = \"a.csv\"", "it has physical units"),
         ("astro", "path = \"a.csv\"\nunits = { length = \"pc\" }", "states its own units"),
         ("nbody", "path = \"p.csv\"\nunits = { length = \"pc\" }", "a run in pure numbers cannot convert units"),
         ("astro", "path = \"p.csv\"\nunits = { length = \"parsec\" }", "parsec"),
@@ -62,4 +62,41 @@ fn a_table_that_states_its_units_is_converted_or_refused() {
         let refused = folder.case(&["--out", "refused"]);
         assert!(code(&refused) == 65 && stderr(&refused).contains(words), "{system} {group}: {}", stderr(&refused));
     }
+    // Units that are stated in part, a mark of the byte order before them, comments that are none of units.
+    let units = "# unit_length_cm = 3.085677581491367e21\n# unit_mass_g = 1.98841e33\n# unit_velocity_cm_per_s = 1e5\n";
+    let run = |comments: &str, out: &str| {
+        std::fs::write(folder.path("p.csv"), format!("{comments}{TABLE}")).unwrap();
+        std::fs::write(folder.path("case.toml"), scenario("astro", "path = \"p.csv\"")).unwrap();
+        folder.case(&["--out", out, "-q"])
+    };
+    assert_eq!(code(&run(&format!("\u{feff}{units}# time = 3 Gyr\n"), "mark")), 0);
+    assert!((second_star(&folder, "mark")[0] / 1000.0 - 1.0).abs() < 1e-12);
+    for part in
+        ["# unit_length_cm = 1e21\n", "# unit_mass_g = 1e3\n", &units.replace("1e5", "-1"), &units.replace("1e5", "0")]
+    {
+        let refused = run(part, "part");
+        assert!(
+            code(&refused) == 65 && stderr(&refused).contains("all three are needed"),
+            "{part}: {}",
+            stderr(&refused)
+        );
+    }
+    // Pure numbers, as convert writes them of a table without units, take the units that the scenario names.
+    let pure = "# unit_length_cm = 1.0\n# unit_mass_g = 1.0\n# unit_velocity_cm_per_s = 1.0\n";
+    std::fs::write(folder.path("p.csv"), format!("{pure}{TABLE}")).unwrap();
+    std::fs::write(folder.path("case.toml"), scenario("astro", named)).unwrap();
+    folder.done(&["case.toml", "--out", "pure", "-q"]);
+    assert_eq!(second_star(&folder, "pure")[0], 1000.0);
+}
+
+#[test]
+fn charges_are_not_guessed_from_units_of_mechanics() {
+    let table = "# unit_length_cm = 1e-7\n# unit_mass_g = 1.66053906892e-24\n# unit_velocity_cm_per_s = 1e5\nx,y,z,mass,charge\n0,0,0,23,1\n1,0,0,35,-1\n";
+    let case = format!(
+        "[force]\nlaw = \"coulomb\"\n{}",
+        scenario("si", "path = \"p.csv\"").replace("1e-3", "1e-18").replace("2e-3", "2e-18")
+    );
+    let folder = Folder::with(&[("case.toml", &case), ("p.csv", table)]);
+    let refused = folder.case(&["--out", "a", "-q"]);
+    assert!(code(&refused) == 65 && stderr(&refused).contains("say nothing of its charges"), "{}", stderr(&refused));
 }

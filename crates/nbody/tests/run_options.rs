@@ -130,3 +130,44 @@ fn a_directory_in_use_is_told_as_expected() {
     }
     assert_eq!(message, fs::read_to_string(&expected).unwrap_or_default());
 }
+
+/// Steps far longer than the time in which two bodies meet: the energy is off by many times itself.
+#[test]
+fn absurd_energies_are_reported_and_refused_by_strict() {
+    let folder = Folder::new(SMALL);
+    let wild = [
+        "--set",
+        "time.dt=5",
+        "--set",
+        "time.end=50",
+        "--set",
+        "output.every=50",
+        "--set",
+        "output.diagnostics_every=5",
+    ];
+    let arguments =
+        |out: &'static str| [&["case.toml", "--out", out][..], &wild, &["--set", "verify.action=warn"]].concat();
+    let output = folder.run(&arguments("a"));
+    assert_eq!(code(&output), 0, "{}", told(&output));
+    let warnings = told(&output).matches("the energy is off by").count();
+    assert_eq!(warnings, 2, "once during the run, once at its end: {}", told(&output));
+    assert!(told(&output).contains("try a smaller time.dt (now 5) or a longer softening"), "{}", told(&output));
+    let strict = folder.run(&[&arguments("b")[..], &["--strict"]].concat());
+    assert!(code(&strict) == 1 && told(&strict).contains("(--strict)"), "{}", told(&strict));
+    // A sound run ends with 0.
+    assert_eq!(code(&folder.case(&["--out", "c", "-q", "--strict"])), 0);
+}
+
+/// What is no TOML is text: quantities need no quotes within those of the shell.
+#[test]
+fn quantities_in_set_need_no_quotes() {
+    let folder = Folder::new(&format!("[units]\nsystem = \"astro\"\n{SMALL}"));
+    let end = |set: &str, out: &str| {
+        let output = folder.case(&["--set", set, "--set", "time.dt=1 kyr", "--dry-run", "-v", "--out", out]);
+        assert_eq!(code(&output), 0, "{set}: {}", told(&output));
+        let text = told(&output);
+        text.lines().find(|l| l.starts_with("end = ")).unwrap_or_else(|| panic!("{text}")).to_string()
+    };
+    assert_eq!(end("time.end=0.2 Myr", "a"), end("time.end=\"0.2 Myr\"", "b"));
+    assert_ne!(end("time.end=0.2 Myr", "a"), end("time.end=0.4Myr", "c"));
+}

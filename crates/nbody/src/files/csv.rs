@@ -87,6 +87,9 @@ pub fn parse(path: &Path, source: impl io::Read, wanted: &[&str]) -> Result<Tabl
     Ok(Table::new(path, header, columns, id, rows))
 }
 
+/// Names of one quantity.
+const SAME: [&[&str]; 2] = [&["mass", "m"], &["charge", "q", "circulation"]];
+
 /// Refuses headers from which a column would be missed in silence: names that appear twice, that differ from a wanted name only in
 /// case or by a unit in brackets, and columns that something else than a comma separates.
 fn check_names(header: &[String], wanted: &[&str]) -> Result<(), String> {
@@ -96,7 +99,7 @@ fn check_names(header: &[String], wanted: &[&str]) -> Result<(), String> {
     }
     if let [all] = header {
         let names: Vec<&str> = all.split([';', '\t', ' ', '|']).map(str::trim).filter(|n| !n.is_empty()).collect();
-        if names.len() > 1 && names.iter().all(|n| wanted.contains(n)) {
+        if names.iter().filter(|n| wanted.contains(n)).count() > 1 {
             let names = names.join(",");
             return Err(format!(
                 "the header has one column, {:?}; separate columns by commas: {}",
@@ -107,7 +110,10 @@ fn check_names(header: &[String], wanted: &[&str]) -> Result<(), String> {
     }
     for name in header.iter().filter(|n| !wanted.contains(&n.as_str())) {
         let plain = name.split(['[', '(']).next().unwrap_or_default().trim().to_lowercase();
-        if let Some(meant) = wanted.iter().find(|w| plain == w.to_lowercase() && !seen.contains(*w)) {
+        let alias =
+            SAME.iter().find(|same| same.contains(&plain.as_str())).is_some_and(|s| s.iter().any(|n| seen.contains(n)));
+        let missed = |w: &&&str| plain == w.to_lowercase() && !seen.contains(**w) && !alias;
+        if let Some(meant) = wanted.iter().find(missed) {
             let name = clipped(name);
             return Err(format!(
                 "the column {name:?} is not read; did you mean {meant}? Write it so, or rename the column"
@@ -269,6 +275,7 @@ mod tests {
     fn other_columns_do_not_matter() {
         // Both are there, nothing is missed; lines may end as on other systems.
         assert_eq!(table("x,y,Z,z,name\r\n1,2,3,4,a\r\n").unwrap().dimension().unwrap(), 3);
+        assert_eq!(table("x,y,mass,M\n1,2,3,4\n").unwrap().need(&["mass", "m"]).unwrap(), [3.0]);
         // In linear time: to compare each with each takes a minute.
         let names: Vec<String> = (0..90_000).map(|i| format!("c{i}")).collect();
         assert_eq!(table(&format!("x,y,{}\n", names.join(","))).unwrap().rows(), 0);
@@ -294,6 +301,7 @@ mod tests {
             ("x,y [kpc],m\n1,2,3\n", "the column \"y [kpc]\" is not read; did you mean y?"),
             ("x;y;m\n1;2;3\n", "separate columns by commas: x,y,m"),
             ("x y m\n1 2 3\n", "separate columns by commas: x,y,m"),
+            ("x\ty\tname\n1\t2\ta\n", "separate columns by commas: x,y,name"),
             ("x,y\r1,2\r3,4\r", "line 1: carriage returns alone do not end a line"),
             ("", "empty"),
             ("# only\n\n", "empty"),

@@ -107,23 +107,24 @@ pub fn read_csv(path: &Path) -> Result<Loaded, FileError> {
     let table = csv::read(path, &NAMES)?;
     let dropped = table.others(&NAMES);
     let mut loaded = Loaded { snapshot: from_table(&table)?, precision: Float::F64, dropped };
-    take_comments(path, &mut loaded)?;
+    take_comments(path, "", &mut loaded)?;
     Ok(loaded)
 }
 
-/// Takes the comments `# key = value` before the rows of a CSV file.
-fn take_comments(path: &Path, loaded: &mut Loaded) -> Result<(), FileError> {
+/// Takes the comments `# key = value` before the rows of a CSV file whose keys begin with `prefix`.
+fn take_comments(path: &Path, prefix: &str, loaded: &mut Loaded) -> Result<(), FileError> {
     let file = File::open(path).map_err(FileError::io(path, READ))?;
     for line in BufReader::new(file).lines() {
         let line = line.map_err(FileError::io(path, READ))?;
-        let line = line.trim();
+        // Spreadsheets begin a file with a mark of the byte order.
+        let line = line.trim_start_matches('\u{feff}').trim();
         let Some(comment) = line.strip_prefix('#') else {
             if line.is_empty() {
                 continue;
             }
             break;
         };
-        if let Some((key, value)) = comment.split_once('=') {
+        if let Some((key, value)) = comment.split_once('=').filter(|(key, _)| key.trim().starts_with(prefix)) {
             take_fact(loaded, key.trim(), value.trim())
                 .map_err(|why| FileError::data(path, format!("the comment \"{line}\": {why}")))?;
         }
@@ -131,16 +132,26 @@ fn take_comments(path: &Path, loaded: &mut Loaded) -> Result<(), FileError> {
     Ok(())
 }
 
-/// The units that the comments of a CSV file state, as `nbody convert` writes them; none where they state no length.
+/// The units that the comments of a CSV file state, as `nbody convert` writes them. None where they state nothing, or pure numbers.
 ///
 /// # Errors
-/// [`FileError::Io`]; [`FileError::Data`] for a comment `# key = value` whose value is wrong.
+/// [`FileError::Io`]; [`FileError::Data`] for a unit that is no number above 0, and where only some of the three are stated.
 pub fn units_of_csv(path: &Path) -> Result<Option<Units>, FileError> {
-    let none = Units { length_cm: f64::NAN, ..Units::default() };
+    let none = Units { length_cm: f64::NAN, mass_g: f64::NAN, velocity_cm_per_s: f64::NAN };
     let snapshot = Snapshot { units: none, ..Snapshot::default() };
     let mut loaded = Loaded { snapshot, precision: Float::F64, dropped: vec![] };
-    take_comments(path, &mut loaded)?;
-    Ok(Some(loaded.snapshot.units).filter(|u| !u.length_cm.is_nan()))
+    take_comments(path, "unit_", &mut loaded)?;
+    let units = loaded.snapshot.units;
+    let all = [units.length_cm, units.mass_g, units.velocity_cm_per_s];
+    if all.iter().all(|u| u.is_nan()) {
+        return Ok(None);
+    }
+    if !all.iter().all(|&u| u > 0.0) {
+        let what = "the comments # unit_length_cm, # unit_mass_g and # unit_velocity_cm_per_s state units together; all three are \
+                    needed, each above 0";
+        return Err(FileError::data(path, what));
+    }
+    Ok(Some(units).filter(|u| *u != Units::default()))
 }
 
 /// Reads a structured `.npy` array, as [`read_csv`].

@@ -58,9 +58,20 @@ fn factors(path: &Path, stated: Option<Units>, named: FileUnits, scenario: &Scen
         }
         return match (u == Units::default(), own == Units::default()) {
             _ if u == own => Ok([1.0; 4]),
-            (_, true) => Err(wrong(path, format!("its units are {u}; choose a units.system other than \"nbody\""))),
+            (_, true) => {
+                let what = format!(
+                    "it has physical units ({u}); choose units.system = \"galactic\", \"astro\", \"solar\", \"md\" or \"si\""
+                );
+                Err(wrong(path, what))
+            }
             // A file of pure numbers says 1, or nothing.
             (true, _) => Err(wrong(path, "it is in pure numbers; choose units.system = \"nbody\"".into())),
+            _ if scenario.law == Law::Coulomb => {
+                let what = format!(
+                    "its units are {u}, which say nothing of its charges; choose the units.system that it was written in"
+                );
+                Err(wrong(path, what))
+            }
             _ => {
                 let velocity = u.velocity_cm_per_s / own.velocity_cm_per_s;
                 Ok([u.length_cm / own.length_cm, velocity, u.mass_g / own.mass_g, 1.0])

@@ -257,6 +257,10 @@ impl RunDirectory {
         }
         let path = self.path.join(DIAGNOSTICS);
         let text = match regular::text(&path, regular::TABLE) {
+            // A link that leads nowhere would make a file there.
+            Err(FileError::Missing { .. }) if fs::symlink_metadata(&path).is_ok() => {
+                return Err(FileError::data(&path, "not a regular file; remove it").into());
+            }
             Err(FileError::Missing { .. }) => return Ok(()),
             text => text?,
         };

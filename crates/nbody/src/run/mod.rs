@@ -9,6 +9,7 @@ mod place;
 mod progress;
 mod report;
 mod resume;
+mod sense;
 pub(crate) mod signals;
 mod simulation;
 mod taker;
@@ -57,6 +58,8 @@ pub struct Options {
     pub json: bool,
     /// No progress and no notes.
     pub quiet: bool,
+    /// Results that make no sense end the run with 1.
+    pub strict: bool,
     /// Also print the resolved scenario.
     pub verbose: bool,
 }
@@ -88,7 +91,7 @@ struct Start {
 /// # Errors
 /// 65 and 66 for what the scenario asks, 69 for a device that is not there, 70 for values that are no longer finite, 71 for memory, 74 for files that
 /// cannot be written, 75 for a run that was interrupted and can be resumed, 1 for forces that missed the tolerance
-/// grossly where `verify.action` is `"stop"`.
+/// grossly where `verify.action` is `"stop"`, and for results that make no sense where `strict` is set.
 pub fn run(options: &Options) -> Result<(), Fault> {
     let begun = Instant::now();
     let pool = rayon::ThreadPoolBuilder::new()

@@ -133,9 +133,13 @@ pub fn parse_set(option: &str, source: usize) -> (Source, Result<Item, Vec<Probl
         return (named(option), Err(vec![problem]));
     };
     let value = value.trim();
-    let bare = value.starts_with(|c: char| c.is_ascii_alphabetic() || "./_".contains(c))
-        && !value.contains(['"', '\'', '\\', '\n'])
+    // A word, or a number with a unit such as 5 Myr, needs no quotes.
+    let word = value.starts_with(|c: char| c.is_ascii_alphabetic() || "./_".contains(c))
         && !["true", "false", "inf", "nan"].contains(&value);
+    let quantity = value.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c))
+        && value.ends_with(char::is_alphabetic)
+        && format!("v={value}").parse::<toml::Table>().is_err();
+    let bare = (word || quantity) && !value.contains(['"', '\'', '\\', '\n']);
     let text = if bare { format!("{key}=\"{value}\"") } else { option.to_string() };
     let parsed = parse(&text, source);
     (named(&text), parsed)

@@ -293,12 +293,6 @@ fn grid(mut s: Section<'_>) -> ([f64; 3], f64, Option<Resolution>) {
         let message = "grid.compression is above grid.refinement".to_string();
         s.fault("compression", message, "what is joined would be split again", None);
     }
-    for key in ["coarsest", "finest"] {
-        if s.has("n") && s.has(key) {
-            let message = format!("grid.{key} has no effect together with grid.n, which makes the grid uniform");
-            s.fault(key, message, "levels are for grids without n", Some(format!("take out n, or {key}")));
-        }
-    }
     let resolution = if s.has("n") {
         uniform.map(Resolution::Uniform)
     } else if !s.has("finest") {

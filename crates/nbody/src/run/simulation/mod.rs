@@ -14,6 +14,7 @@ use self::output::Due;
 use super::directory::RunDirectory;
 use super::events::Events;
 use super::progress::Progress;
+use super::sense::Sense;
 use super::signals::Stop;
 use super::verify::Verified;
 use super::{Options, Start, report, resume};
@@ -61,6 +62,7 @@ pub struct Simulation<'a> {
     /// Largest |dE/E0| so far.
     worst: f64,
     verified: Verified,
+    sense: Sense,
     /// When the last checkpoint was written.
     checkpointed: Instant,
     /// The step of the last checkpoint.
@@ -96,6 +98,7 @@ impl<'a> Simulation<'a> {
             measured: false,
             worst: 0.0,
             verified: Verified::default(),
+            sense: Sense::default(),
             checkpointed: Instant::now(),
             saved: state.map(|c| c.step),
             scenario,
@@ -134,7 +137,13 @@ impl<'a> Simulation<'a> {
             let text = format!("{pairs} pairs of particles are at the same place; unsoftened they do not interact");
             self.progress.warn(&text, self.options.quiet);
         }
-        self.conclude(ending)
+        let nonsense = self.sense.end(&self.scenario, self.initial.len());
+        nonsense.iter().for_each(|text| self.progress.warn(text, self.options.quiet));
+        self.conclude(ending)?;
+        match nonsense.first().filter(|_| self.options.strict) {
+            Some(text) => Err(Fault::new(1, format!("{text} (--strict)"))),
+            None => Ok(()),
+        }
     }
 
     fn advance(&mut self, stop: &Stop, begun: Instant) -> Result<Ending, Fault> {
@@ -251,7 +260,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// The last files, and the tables on stdout.
-    fn conclude(mut self, ending: Ending) -> Result<(), Fault> {
+    fn conclude(&mut self, ending: Ending) -> Result<(), Fault> {
         let facts = report::Facts {
             scenario: &self.scenario,
             particles: self.initial.len(),
@@ -271,7 +280,8 @@ impl<'a> Simulation<'a> {
         if self.options.json {
             let mut end = run;
             end["resume"] = (ending != Ending::Complete).then(|| command.clone()).into();
-            end["exit_code"] = if ending == Ending::Complete { 0 } else { 75 }.into();
+            let strict = self.options.strict && !self.sense.end(&self.scenario, self.initial.len()).is_empty();
+            end["exit_code"] = if ending == Ending::Complete { i32::from(strict) } else { 75 }.into();
             self.events.send("end", end)?;
         } else {
             let mut text = facts.summary(&self.last, self.directory.path());

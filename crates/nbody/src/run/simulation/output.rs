@@ -15,6 +15,7 @@ use crate::run::taker::Taker;
 use crate::run::verify::{GROSS, Kernel, sampled_error};
 use crate::run::writer::Written;
 use crate::scenario::{Action, Law};
+use crate::told::number;
 
 /// What is written at a step.
 #[derive(Debug, Clone, Copy, Default)]
@@ -137,6 +138,10 @@ impl Simulation<'_> {
             return Err(self.broken(&format!("{name} = {value}")));
         }
         (self.last, self.measured, self.worst) = (now, true, self.worst.max(now.drift_from(&first).abs()));
+        for text in self.sense.look(&self.scenario, &now, &first) {
+            let text = format!("step {}, time {}: {text}", self.step, number(self.time()));
+            self.progress.warn(&text, self.options.quiet);
+        }
         if !line {
             return Ok(());
         }

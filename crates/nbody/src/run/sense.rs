@@ -1,0 +1,150 @@
+//! Results that make no sense: a run reports each kind once while it goes on, and all at its end.
+//!
+//! None of them is certain to be a mistake, so the exit code stays 0 unless `--strict` asks for 1.
+
+use crate::diagnostics::Diagnostics;
+use crate::scenario::{Law, Scenario};
+use crate::told::number;
+
+/// Energy may be off by this part before it is reported.
+const ENERGY: f64 = 0.01;
+/// A cluster whose virial ratio is larger flies apart within a crossing time.
+const VIRIAL: f64 = 20.0;
+/// A temperature this many times above or below its bath has left it.
+const TEMPERATURE: f64 = 2.0;
+/// A bath has taken hold of ions whose temperature is this close to its own.
+const HELD: f64 = 1.2;
+
+/// What diagnostics have shown so far.
+#[derive(Debug, Default)]
+pub struct Sense {
+    /// Error of the energy at the last look.
+    energy: f64,
+    /// Largest error of the energy.
+    worst: f64,
+    /// Whether the temperature has come to that of its bath.
+    held: bool,
+    energy_reported: bool,
+    virial_reported: bool,
+    temperature_reported: bool,
+}
+
+/// |E − E₀| relative to |E₀|, or to a tenth of T₀ + |W₀| where these nearly cancel.
+fn energy_error(now: &Diagnostics, first: &Diagnostics) -> f64 {
+    let scale = first.total().abs().max(0.1 * (first.kinetic + first.potential.abs()));
+    let error = (now.total() - first.total()).abs();
+    if error == 0.0 { 0.0 } else { error / scale }
+}
+
+impl Sense {
+    /// What a line of the diagnostics shows for the first time, with the likely cause and what to try.
+    pub fn look(&mut self, scenario: &Scenario, now: &Diagnostics, first: &Diagnostics) -> Vec<String> {
+        let mut found = vec![];
+        // Baths and fields from outside exchange energy with the particles.
+        if scenario.bath.is_none() {
+            let error = energy_error(now, first);
+            if error > ENERGY && error > 10.0 * self.energy && !self.energy_reported {
+                self.energy_reported = true;
+                found.push(self.energy_text(scenario, error));
+            }
+            (self.energy, self.worst) = (error, self.worst.max(error));
+        }
+        let ratio = now.virial_ratio();
+        let bound = scenario.law == Law::Gravity && now.ions.is_none() && scenario.external.is_none();
+        if bound && ratio > VIRIAL && !self.virial_reported {
+            self.virial_reported = true;
+            found.push(format!(
+                "the virial ratio is {}: the particles fly apart, as if masses were too small or velocities too large; are \
+                 units.system and the units of files what was meant?",
+                number((10.0 * ratio).round() / 10.0)
+            ));
+        }
+        if let (Some(ions), Some(bath)) = (now.ions, scenario.bath) {
+            let ratio = ions.temperature / bath.temperature;
+            self.held |= (1.0 / HELD..HELD).contains(&ratio);
+            let left = !(1.0 / TEMPERATURE..TEMPERATURE).contains(&ratio);
+            if self.held && left && !self.temperature_reported {
+                self.temperature_reported = true;
+                found.push(format!(
+                    "the temperature is {:.0} K, and the bath's {} K: try a smaller time.dt, or look for ions too close to each other",
+                    ions.temperature,
+                    number(bath.temperature)
+                ));
+            }
+        }
+        found
+    }
+
+    /// What is to be said at the end of a run of `particles`.
+    pub fn end(&self, scenario: &Scenario, particles: usize) -> Vec<String> {
+        let mut found = vec![];
+        if particles == 0 {
+            found.push("there were no particles: is a table of [[particles]] empty?".to_string());
+        }
+        if self.worst > ENERGY {
+            found.push(self.energy_text(scenario, self.worst));
+        }
+        if self.virial_reported || self.temperature_reported {
+            let what = if self.virial_reported { "virial ratio" } else { "temperature" };
+            found.push(format!("the {what} made no sense during the run: see the warning above"));
+        }
+        found
+    }
+
+    fn energy_text(&self, scenario: &Scenario, error: f64) -> String {
+        let percent = if error < 10.0 { format!("{:.1} %", 100.0 * error) } else { format!("{error:.0} times itself") };
+        let mut causes = vec![format!("a smaller time.dt (now {})", number(scenario.clock.dt))];
+        if scenario.settings.softening == fmm_core::Softening::None && scenario.plane.is_none() {
+            causes.push("a softening (now none)".into());
+        } else {
+            causes.push("a longer softening".into());
+        }
+        let units = if scenario.units == crate::units::System::Nbody { "" } else { ", and check units.system" };
+        format!("the energy is off by {percent}; try {}{units}", causes.join(" or "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario(more: &str) -> Scenario {
+        let text = format!("[[particles]]\nmodel = \"plummer\"\nn = 10\n[time]\ndt = 0.01\nend = 1\n{more}");
+        Scenario::parse("s.toml", text, None, &[]).unwrap_or_else(|p| panic!("{}", p.render(false)))
+    }
+
+    fn energies(kinetic: f64, potential: f64) -> Diagnostics {
+        Diagnostics { kinetic, potential, clausius: potential, ..Diagnostics::default() }
+    }
+
+    #[test]
+    fn energy_that_leaps_is_reported_once_and_at_the_end() {
+        let (s, first) = (scenario(""), energies(0.25, -0.5));
+        let mut sense = Sense::default();
+        assert!(sense.look(&s, &first, &first).is_empty() && sense.look(&s, &energies(0.251, -0.5), &first).is_empty());
+        let text = sense.look(&s, &energies(1.0, -0.5), &first).concat();
+        assert!(text.contains("off by 300.0 %") && text.contains("time.dt (now 0.01)"), "{text}");
+        assert!(sense.look(&s, &energies(2.0, -0.5), &first).is_empty(), "once");
+        assert_eq!(sense.end(&s, 10).len(), 1);
+        // A slow drift is said at the end alone; where T and W nearly cancel, their difference is no measure.
+        let mut slow = Sense::default();
+        for k in 0..30 {
+            assert!(slow.look(&s, &energies(0.25 + 1e-3 * f64::from(k), -0.5), &first).is_empty());
+        }
+        assert!(slow.end(&s, 10).concat().contains("off by 11.6 %"), "{:?}", slow.end(&s, 10));
+        let mut parabolic = Sense::default();
+        let first = energies(0.5, -0.500_001);
+        assert!(
+            parabolic.look(&s, &energies(0.500_1, -0.500_001), &first).is_empty() && parabolic.end(&s, 10).is_empty()
+        );
+    }
+
+    #[test]
+    fn clusters_that_fly_apart_and_empty_runs_are_reported() {
+        let (s, wild) = (scenario(""), energies(30.0, -0.5));
+        let mut sense = Sense::default();
+        assert!(sense.look(&s, &wild, &wild).concat().contains("virial ratio is 120"));
+        assert_eq!((sense.look(&s, &wild, &wild).len(), sense.end(&s, 10).len()), (0, 1));
+        assert!(Sense::default().end(&s, 0).concat().contains("no particles"));
+    }
+}
