@@ -304,10 +304,7 @@ impl Keys<'_> {
     /// `units = { length = "kpc", … }`: the units of the numbers in a file.
     fn file_units(&mut self) -> FileUnits {
         let mut found = FileUnits::default();
-        if !self.s.has("units") {
-            return found;
-        }
-        if self.units == System::Nbody {
+        if self.s.has("units") && self.units == System::Nbody {
             let help =
                 "choose units.system = \"galactic\", \"astro\", \"solar\", \"md\" or \"si\", or leave the units out";
             let message = "a run in pure numbers cannot convert units".to_string();
