@@ -277,6 +277,7 @@ impl Keys<'_> {
     }
 
     fn file(&mut self, folder: Option<&Path>) -> Option<Model> {
+        let units = self.file_units();
         let Some(given) = self.s.string("path") else {
             if !self.s.has("path") {
                 self.s.missing("path", "a .csv or .npy table, or a .hdf, .hdf5 or .tipsy snapshot");
@@ -297,7 +298,6 @@ impl Keys<'_> {
             let help = "the path is relative to the folder of the scenario";
             self.s.absent("path", 66, format!("{}: no such file", path.display()), "no such file", Some(help.into()));
         }
-        let units = self.file_units();
         Some(Model::File { path, units })
     }
 
