@@ -22,7 +22,7 @@ pub struct Sense {
     energy: f64,
     /// Largest error of the energy.
     worst: f64,
-    /// Whether the temperature has come to that of its bath.
+    /// Whether the temperature has reached that of its bath.
     held: bool,
     energy_reported: bool,
     virial_reported: bool,
@@ -40,7 +40,7 @@ impl Sense {
     /// What a line of the diagnostics shows for the first time, with the likely cause and what to try.
     pub fn look(&mut self, scenario: &Scenario, now: &Diagnostics, first: &Diagnostics) -> Vec<String> {
         let mut found = vec![];
-        // Baths and fields from outside exchange energy with the particles.
+        // A bath exchanges energy with the particles.
         if scenario.bath.is_none() {
             let error = energy_error(now, first);
             if error > ENERGY && error > 10.0 * self.energy && !self.energy_reported {
