@@ -7,15 +7,16 @@ use std::io::Write;
 use std::path::Path;
 
 use nbody::files::{FileError, checkpoint, csv as table, digest, npy as numpy, series, snapshot, temporal, tipsy};
-use nbody::scenario::Scenario;
+use nbody::scenario::{Override, Scenario};
 
 const COLUMNS: [&str; 10] = ["x", "y", "z", "vx", "vy", "vz", "m", "mass", "q", "id"];
 
 /// A scenario; after zero bytes `--set` options. What is accepted says all of itself: the resolved scenario is one.
 pub fn scenario(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let mut parts = text.split('\0').map(str::to_string);
-    let (text, sets) = (parts.next().unwrap_or_default(), parts.collect::<Vec<_>>());
+    let mut parts = text.split('\0');
+    let text = parts.next().unwrap_or_default().to_string();
+    let sets: Vec<Override> = parts.map(Override::set).collect();
     match Scenario::parse("f.toml", text, None, &sets) {
         Err(problems) => assert!(problems.render(false).len() < 100_000, "a report without an end"),
         Ok(scenario) => {

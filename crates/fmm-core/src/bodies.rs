@@ -68,10 +68,61 @@ pub fn check<const D: usize>(position: &[[f64; D]], velocity: &[[f64; D]], stren
     check_finite("strength", strength, 1)
 }
 
+/// The largest coordinate, and the smallest distance between points at different places, that sums in space take.
+const REACH: [f64; 2] = [1e-100, 1e100];
+
+/// Checks that the cubes of all distances in space are within the range of `f64`: beyond it forces would be 0, or infinite.
+///
+/// # Errors
+/// [`Error::Magnitude`] for a coordinate above 1e100 and for two points less than 1e-100 apart that are not at the same place.
+pub fn check_reach(points: &[&[[f64; 3]]]) -> Result<(), Error> {
+    let [smallest, largest] = REACH;
+    let coordinates = || points.iter().flat_map(|p| p.as_flattened()).map(|x| x.abs());
+    if let Some(value) = coordinates().find(|x| *x > largest) {
+        return Err(Error::Magnitude { what: "a coordinate", value });
+    }
+    // Two different numbers are that close only if both are next to 0.
+    if !coordinates().any(|x| x > 0.0 && x < smallest) {
+        return Ok(());
+    }
+    // Points that fall together where tiny coordinates become 0 are closer than that, or at the same place.
+    let flushed = |x: &[f64; 3]| x.map(|c| if c.abs() < smallest { 0.0 } else { c + 0.0 }.to_bits());
+    let mut all: Vec<_> = points.iter().flat_map(|p| p.iter()).map(|x| (flushed(x), x)).collect();
+    all.par_sort_unstable_by_key(|(key, _)| *key);
+    for pair in all.windows(2) {
+        let [(a, x), (b, y)] = pair else { continue };
+        let apart = (0..3).map(|k| (x[k] - y[k]).abs()).fold(0.0, f64::max);
+        if a == b && apart > 0.0 {
+            return Err(Error::Magnitude { what: "a distance", value: apart });
+        }
+    }
+    Ok(())
+}
+
 fn check_finite(what: &'static str, values: &[f64], per: usize) -> Result<(), Error> {
     let mut bad = values.iter().enumerate().filter(|(_, v)| !v.is_finite());
     match bad.next() {
         None => Ok(()),
         Some((i, &value)) => Err(Error::NotFinite { what, index: i / per, value, count: 1 + bad.count() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coordinates_and_distances_outside_of_the_range_are_refused() {
+        let of = |points: &[[f64; 3]]| check_reach(&[points, &[]]);
+        let pair = |x: f64| of(&[[0.0; 3], [x, 0.0, 0.0]]);
+        assert!([1e100, -1e100, 1e-100, 0.0, -0.0, 1.0].map(pair).iter().all(Result::is_ok));
+        assert_eq!(pair(-1e101), Err(Error::Magnitude { what: "a coordinate", value: 1e101 }));
+        assert_eq!(pair(1e-101), Err(Error::Magnitude { what: "a distance", value: 1e-101 }));
+        // A tiny coordinate is no tiny distance, and equal points are at distance 0.
+        assert_eq!(of(&[[0.0, 1.0, 0.0], [1e-200, 2.0, 0.0], [1e-200, 2.0, 0.0]]), Ok(()));
+        let near = of(&[[5.0, 1e-300, 0.0], [3.0, 0.0, 0.0], [5.0, -1e-200, 0.0]]);
+        assert_eq!(near, Err(Error::Magnitude { what: "a distance", value: 1e-200 }));
+        // Sources and targets together.
+        assert!(check_reach(&[&[[0.0; 3]], &[[1e-300, 0.0, 0.0]]]).is_err());
     }
 }

@@ -37,6 +37,16 @@ pub enum Error {
         /// The longer side of the rectangle around all points.
         extent: f64,
     },
+    /// A coordinate, or a distance between two points in space, whose cube a 64-bit number cannot hold.
+    #[error(
+        "{what} of {value:e} is outside 1e-100 to 1e100, where 64-bit numbers hold cubes of distances; choose other units"
+    )]
+    Magnitude {
+        /// "a coordinate" or "a distance".
+        what: &'static str,
+        /// Its size.
+        value: f64,
+    },
     /// More particles than 32-bit indices can number.
     #[error("{0} particles are more than the 4294967295 that an index can number")]
     TooMany(usize),

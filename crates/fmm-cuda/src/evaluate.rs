@@ -30,6 +30,7 @@ pub fn evaluate(
 ) -> Result<Evaluation, Error> {
     bodies::check(sources, &[], strengths)?;
     targets.map_or(Ok(()), |t| bodies::check(t, &[], &[]))?;
+    bodies::check_reach(&[sources, targets.unwrap_or(&[])])?;
     let settings = settings.clone().simplified();
     let cell = settings.boundary.periodic();
     cell.map_or(Ok(()), |cell| cell.check_charge(strengths))?;

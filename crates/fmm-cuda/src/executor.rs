@@ -255,6 +255,7 @@ impl Drop for CudaExecutor {
 impl Executor for CudaExecutor {
     fn upload(&mut self, particles: &Particles) -> Result<(), Error> {
         particles.check()?;
+        fmm_core::bodies::check_reach(&[&particles.position])?;
         let cell = self.settings.boundary.periodic();
         cell.map_or(Ok(()), |cell| cell.check_charge(&particles.strength))?;
         self.enter()?;

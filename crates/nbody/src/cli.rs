@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::device::grid::Place;
-use crate::fault::Fault;
+use crate::fault::{Fault, Report};
 #[cfg(unix)]
 use crate::files::probe;
 use crate::info::program;
@@ -187,7 +187,13 @@ fn other_than_a_command(told: &clap::Error) -> u8 {
 fn tell(fault: &Fault) {
     let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     // Nobody is left to tell where even this fails.
-    let _ = std::io::stderr().write_all(fault.render(color).as_bytes());
+    let text = fault.render(color);
+    let shown = match fault.report {
+        Report::Line(_) => console::wrapped(&text, console::width()),
+        // Laid out already.
+        Report::Scenario(_) => text.as_str().into(),
+    };
+    let _ = std::io::stderr().write_all(shown.as_bytes());
 }
 
 /// A length of time, as 90s, 30min or "2h 15min".

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use rustix::termios::tcgetwinsize;
 
 use crate::fault::Fault;
 
@@ -25,10 +27,51 @@ pub fn outcome(result: io::Result<()>) -> Result<(), Fault> {
     }
 }
 
-/// Prints a line on standard error. `eprintln!` would panic where that cannot be written, as on a full disk: a run does not
-/// end because nobody can hear it.
+/// Prints a line on standard error, wrapped to the width of a terminal. `eprintln!` would panic where that cannot be written, as on a full
+/// disk: a run does not end because nobody can hear it.
 pub fn tell(line: impl Display) {
-    let _ = writeln!(io::stderr().lock(), "{}", printable(&line.to_string()));
+    let text = line.to_string();
+    let _ = writeln!(io::stderr().lock(), "{}", wrapped(&printable(&text), width()));
+}
+
+/// Columns of the terminal that standard error is; `None` for a file or a pipe.
+pub fn width() -> Option<usize> {
+    let stderr = io::stderr();
+    let columns = || tcgetwinsize(&stderr).ok().map(|size| usize::from(size.ws_col));
+    stderr.is_terminal().then(columns).flatten().filter(|columns| *columns > 0)
+}
+
+/// The text with lines of at most `width` columns, broken between words. Words that are longer stay whole, and so do commands to copy: lines
+/// that begin with `nbody` and a blank.
+pub fn wrapped(text: &str, width: Option<usize>) -> Cow<'_, str> {
+    let Some(width) = width else { return text.into() };
+    let mut out = String::with_capacity(text.len() + 16);
+    for line in text.split_inclusive('\n') {
+        let (mut column, mut rest) = (0, line);
+        while let Some(end) = rest.trim_end().len().checked_sub(1).map(|_| word_end(rest)) {
+            let (word, after) = rest.split_at(end);
+            let length = word.chars().count();
+            if column > 0 && column + length > width && !line.starts_with("nbody ") {
+                let kept = out.trim_end_matches(' ').len();
+                out.truncate(kept);
+                out.push('\n');
+                out.push_str(word.trim_start());
+                column = word.trim_start().chars().count();
+            } else {
+                out.push_str(word);
+                column += length;
+            }
+            rest = after;
+        }
+        out.push_str(rest);
+    }
+    out.into()
+}
+
+/// Where the first word of a text ends, the blanks before it included.
+fn word_end(text: &str) -> usize {
+    let blanks = text.len() - text.trim_start().len();
+    text[blanks..].find(char::is_whitespace).map_or(text.len(), |length| blanks + length)
 }
 
 /// The text without what steers a terminal, which names and titles of someone else's files may hold: a `?` for each byte of a control character, so
@@ -52,6 +95,17 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_break_between_words() {
+        let text = "nbody: one two three\nnbody run --resume a/long/name\nfour\n";
+        assert_eq!(wrapped(text, None), text);
+        assert_eq!(wrapped(text, Some(80)), text);
+        let narrow = "nbody: one\ntwo three\nnbody run --resume a/long/name\nfour\n";
+        assert_eq!(wrapped(text, Some(12)), narrow);
+        assert_eq!(wrapped("a/very/long/name is here", Some(8)), "a/very/long/name\nis here");
+        assert_eq!(wrapped("", Some(8)), "");
+    }
 
     #[test]
     fn nothing_steers_the_terminal() {

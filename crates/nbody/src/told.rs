@@ -12,6 +12,16 @@ pub fn number(x: f64) -> String {
     if x == 0.0 || !x.is_finite() || (SMALL..LARGE).contains(&x.abs()) { format!("{x}") } else { format!("{x:e}") }
 }
 
+/// A real number with six digits: `0.866025`, `9.00000e11`.
+pub fn rounded(x: f64) -> String {
+    const DIGITS: i32 = 6;
+    match x.abs().log10().floor() {
+        e if (-4.0..f64::from(DIGITS)).contains(&e) => format!("{x:.*}", (DIGITS - 1 - e as i32) as usize),
+        _ if x == 0.0 || !x.is_finite() => format!("{x}"),
+        _ => format!("{x:.*e}", DIGITS as usize - 1),
+    }
+}
+
 /// What a sum refuses.
 pub fn error(e: &fmm_core::Error) -> String {
     match e {
@@ -37,6 +47,22 @@ pub fn clipped(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rounded_numbers_have_six_digits() {
+        for (x, text) in [
+            (0.0, "0"),
+            (9e11, "9.00000e11"),
+            (0.8660254037844386, "0.866025"),
+            (-123456.7, "-123457"),
+            (1234567.0, "1.23457e6"),
+            (1e-4, "0.000100000"),
+            (1e-5, "1.00000e-5"),
+            (f64::INFINITY, "inf"),
+        ] {
+            assert_eq!(rounded(x), text);
+        }
+    }
 
     #[test]
     fn no_number_is_a_row_of_zeros() {

@@ -9,6 +9,7 @@
 use std::f64::consts::PI;
 
 use crate::files::snapshot::Units;
+use crate::scenario::nearest;
 
 /// A system of units: `units.system` in a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub enum Dimension {
     Velocity,
     /// Charge.
     Charge,
+    /// Energy.
+    Energy,
 }
 
 impl Dimension {
@@ -51,7 +54,34 @@ impl Dimension {
             Dimension::Mass => "a mass",
             Dimension::Velocity => "a velocity",
             Dimension::Charge => "a charge",
+            Dimension::Energy => "an energy",
         }
+    }
+
+    const ALL: [Dimension; 6] = [
+        Dimension::Time,
+        Dimension::Length,
+        Dimension::Mass,
+        Dimension::Velocity,
+        Dimension::Charge,
+        Dimension::Energy,
+    ];
+
+    /// Why `unit` is no unit of this dimension, with the nearest that is.
+    fn unknown(self, unit: &str) -> String {
+        let names: Vec<&str> = self.units().iter().map(|(n, _)| *n).collect();
+        let other = Dimension::ALL.into_iter().find(|d| d.units().iter().any(|(n, _)| *n == unit));
+        let why = match (unit, other) {
+            (_, Some(other)) => {
+                format!("\"{unit}\" is a unit of {}", other.name().trim_start_matches("a ").trim_start_matches("an "))
+            }
+            ("A" | "Å" | "ang", _) => "an angstrom is written \"angstrom\" or \"Å\"".to_string(),
+            _ => match names.iter().find(|n| n.eq_ignore_ascii_case(unit)).copied().or_else(|| nearest(unit, &names)) {
+                Some(near) => format!("unknown unit \"{unit}\"; did you mean \"{near}\"?"),
+                None => format!("unknown unit \"{unit}\""),
+            },
+        };
+        why
     }
 
     /// The units that a string may name, each with itself, as a choice of a scenario.
@@ -104,6 +134,9 @@ impl Dimension {
                 ("nm/ps", 1e3),
             ],
             Dimension::Charge => &[("e", ELEMENTARY_CHARGE), ("C", 1.0)],
+            Dimension::Energy => {
+                &[("kJ/mol", 1e3 / AVOGADRO), ("kcal/mol", 4184.0 / AVOGADRO), ("eV", ELEMENTARY_CHARGE), ("J", 1.0)]
+            }
         }
     }
 }
@@ -186,6 +219,7 @@ impl System {
             Dimension::Velocity if matches!(self, System::Astro | System::Galactic) => 1e3,
             Dimension::Velocity => length / time,
             Dimension::Charge => charge,
+            Dimension::Energy => mass * (length / time).powi(2),
         })
     }
 
@@ -218,6 +252,13 @@ impl System {
             Dimension::Charge if self == System::Md => "e",
             Dimension::Charge if self == System::Nbody => "",
             Dimension::Charge => "C",
+            Dimension::Energy => match self {
+                System::Nbody => "",
+                System::Si => "J",
+                System::Md => "kJ/mol",
+                System::Astro | System::Galactic => "Msun (km/s)^2",
+                System::Solar => "Msun (au/yr)^2",
+            },
         }
     }
 
@@ -243,8 +284,7 @@ impl System {
         }
         let known = dimension.units();
         let Some((_, scale)) = known.iter().find(|(n, _)| *n == unit) else {
-            let names: Vec<&str> = known.iter().map(|(n, _)| *n).collect();
-            return Err(format!("unknown unit \"{unit}\"; known: {}", names.join(", ")));
+            return Err(dimension.unknown(unit));
         };
         let Some(own) = self.in_si(dimension) else {
             return Err("units.system = \"nbody\" has no physical units".into());
@@ -274,7 +314,12 @@ impl System {
                 let own = self.in_si(dimension).unwrap_or(1.0);
                 let far = |unit: &&(&str, f64)| (unit.1 / own).ln().abs();
                 let example = dimension.units().iter().min_by(|a, b| far(a).total_cmp(&far(b))).map_or("", |u| u.0);
-                format!("give a number in {}, or a number with a unit such as \"2.5 {example}\"", self.unit(dimension))
+                let known: Vec<&str> = dimension.units().iter().map(|(n, _)| *n).collect();
+                format!(
+                    "give a number in {}, or one with a unit such as \"2.5 {example}\"; known: {}",
+                    self.unit(dimension),
+                    known.join(", ")
+                )
             }
         }
     }
@@ -312,8 +357,20 @@ mod tests {
         close(System::Md.convert("18.015 g/mol", Dimension::Mass).unwrap(), 18.015, 1e-8);
         assert_eq!(System::Md.convert("12.5Å", Dimension::Length), Ok(1.25));
         close(System::Astro.convert("1 Myr", Dimension::Time).unwrap(), 3.15576 / 3.085677581491367, 1e-15);
+        // CODATA 2022: 1 eV is 96.485 332 12 kJ/mol.
+        close(System::Md.convert("1 eV", Dimension::Energy).unwrap(), 96.48533212, 2e-9);
+        assert_eq!(System::Md.convert("1 kJ/mol", Dimension::Energy), Ok(1.0));
         for bad in ["1 fortnight", "abc d", "", "3"] {
             assert!(System::Solar.convert(bad, Dimension::Time).is_err(), "{bad}");
+        }
+        for (bad, dimension, why) in [
+            ("0.5 kpc", Dimension::Time, "\"kpc\" is a unit of length"),
+            ("30A", Dimension::Length, "an angstrom is written \"angstrom\" or \"Å\""),
+            ("5 gyr", Dimension::Time, "unknown unit \"gyr\"; did you mean \"Gyr\"?"),
+            ("5 Myrs", Dimension::Time, "did you mean \"Myr\"?"),
+        ] {
+            let text = System::Galactic.convert(bad, dimension).unwrap_err();
+            assert!(text.contains(why), "{text}");
         }
         assert!(System::Nbody.convert("1 d", Dimension::Time).is_err());
     }

@@ -51,7 +51,7 @@ fn each_measures(folder: &tempfile::TempDir, suites: &[Suite], more: &[&str]) {
     for &(suite, count, figures, words, sentence) in suites {
         let arguments = ["bench", suite, "--device", "cpu", "--config", "toy.toml", "--csv", "--quiet"];
         let text = ok(folder.path(), &[&arguments[..], more].concat());
-        assert!(text.contains(sentence) && text.contains("|---|"), "{suite}: {text}");
+        assert!(text.contains(sentence) && text.contains("| ---"), "{suite}: {text}");
         let out = |name: String| folder.path().join(more[more.len() - 1]).join(name);
         let records = records(&out(format!("{suite}.jsonl")));
         assert_eq!(records.len(), count, "{suite}: {:?}", cases(&records));

@@ -9,6 +9,8 @@ use std::process::Command;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::Value;
 
+use crate::common::{Folder, code, told};
+
 const N: usize = 10_000;
 
 type Set = Vec<[f64; 4]>;
@@ -237,11 +239,10 @@ fn a_flat_surface_of_aspect_61() {
 
 #[test]
 fn distances_whose_squares_are_no_numbers() {
-    // 1e-300 apart, and next to each other among the numbers: one place, as where the bits are the same. (Where the square is a number and the
-    // force is not, `--check` says so.)
-    for gap in [1e-300, 5e-324] {
-        let set = vec![[0.0, 0.0, 0.0, 1.0], [gap, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0]];
-        let m = eval(&set, "--tolerance 1e-6");
-        assert!(m.wrong.is_none(), "{gap:e}: {:?}", m.wrong);
+    // Their forces are no numbers either: such sets end with the distance, in place of a sum without them.
+    for (gap, says) in [("1e-300", "a distance of 1e-300"), ("5e-324", "a distance of 5e-324")] {
+        let folder = Folder::with(&[("p.csv", &format!("x,y,z,q\n0,0,0,1\n{gap},0,0,1\n1,0,0,1\n"))]);
+        let output = folder.eval("--sources p.csv --tolerance 1e-6");
+        assert!(code(&output) == 65 && told(&output).contains(says), "{}", told(&output));
     }
 }

@@ -56,12 +56,56 @@ fn no_diagnostics_that_are_not_finite_are_written() {
     // The distances are swallowed.
     let output = folder.case(&["--out", "a", "--set", "particles.0.position=[1e200,0,0]"]);
     assert!(code(&output) == 65 && told(&output).contains("particles.0.position = 1e200 along x"), "{}", told(&output));
-    // They are there, and their squares are not.
-    let huge = ["--set", "particles.0.scale_radius=1e160", "--set", "particles.0.mass=1e160"];
-    let output = folder.case(&[&["--out", "b"], &huge[..]].concat());
+    // Velocities are there, and their squares are not.
+    let output = folder.case(&["--out", "b", "--set", "particles.0.velocity=[1e200,0,0]"]);
     let text = told(&output);
     assert!(code(&output) == 70 && text.contains("before any step") && !text.contains("step before are"), "{text}");
     assert!(!folder.path("b/snap_000000.hdf").exists() && !folder.path("b/diagnostics.csv").exists());
+}
+
+#[test]
+fn numbers_that_sums_cannot_hold_are_refused() {
+    let folder = Folder::new(SMALL);
+    // A fifth of the bodies had one x: next to 1e15 numbers are 0.125 apart.
+    let output = folder.case(&["--out", "a", "--set", "particles.0.position=[1e15,0,0]"]);
+    assert!(code(&output) == 65 && told(&output).contains("particles.0.position = 1e15 along x"), "{}", told(&output));
+    for (rows, kernel, says) in [
+        ("0,0,0,1e160\n1e160,0,0,1e160", "laplace", "a coordinate of 1e160 is outside 1e-100 to 1e100"),
+        ("0,0,0,1\n1e-160,0,0,1\n1,0,0,1", "laplace", "a distance of 1e-160 is outside 1e-100 to 1e100"),
+        ("0,0,0,1\n1e-310,0,0,1", "laplace", "a distance of 1e-310"),
+    ] {
+        fs::write(folder.path("p.csv"), format!("x,y,z,q\n{rows}\n")).unwrap();
+        let output = folder.eval(&format!("--sources p.csv --kernel {kernel} --check"));
+        assert!(code(&output) == 65 && output.stdout.is_empty() && told(&output).contains(says), "{}", told(&output));
+    }
+}
+
+#[test]
+fn messages_lead_on() {
+    let folder = Folder::new(SMALL);
+    for (arguments, rc, says) in [
+        (&["run", "plummer"][..], 66, "nbody init plummer && nbody run plummer.toml"),
+        (&["run", "case.toml", "--until", "5 parsecs"], 65, "[--until:1:10]"),
+        (&["check", "case.toml"], 65, "nbody run case.toml --dry-run checks it"),
+    ] {
+        let output = folder.command(arguments).output().unwrap();
+        let text = told(&output);
+        assert!(code(&output) == rc && text.contains(says) && !text.contains("DAMAGED"), "{text}");
+    }
+    fs::write(folder.path("p.csv"), "x,y,z,m\n0,0,0,9e11\n1,0,0,0\n").unwrap();
+    let output = folder.command(&["info", "p.csv"]).output().unwrap();
+    assert!(told(&output).contains("mass            9.00000e11\n"), "{}", told(&output));
+}
+
+#[test]
+fn one_text_asks_for_one_kind_of_grid() {
+    let grid = "[grid]\nn = 32\nfinest = 64\n[[vorticity]]\nmodel = 'ring'\ncentre = [0.5, 0.5, 0.5]\nradius = 0.125\n";
+    let folder = Folder::new(grid);
+    let output = folder.case(&["--dry-run"]);
+    let text = told(&output);
+    assert!(code(&output) == 65 && text.contains("grid.finest has no effect on the uniform grid of grid.n"), "{text}");
+    fs::write(folder.path("case.toml"), grid.replace("n = 32\n", "")).unwrap();
+    folder.done(&["case.toml", "--dry-run", "--set", "grid.n=32"]);
 }
 
 #[test]

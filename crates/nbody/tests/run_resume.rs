@@ -127,8 +127,18 @@ fn times_add_up_over_the_parts_of_a_run() {
     let number = |timings: &serde_json::Value, of: &str| timings["stages"]["kick"][of].as_f64().unwrap();
     folder.done(&["case.toml", "--out", "a", "-q", "--until", "0.2"]);
     let first = timings();
+    let begun = std::time::Instant::now();
     folder.done(&["--resume", "a", "-q", "--until", "0.5"]);
+    let second = begun.elapsed().as_secs_f64();
     let both = timings();
+    // All of the wall time has its row: stages, initial states, and what is left.
+    let seconds = |timings: &serde_json::Value| {
+        ["total_seconds", "initial_state_seconds", "other_seconds", "wall_seconds"]
+            .map(|name| timings[name].as_f64().unwrap())
+    };
+    let [stages, initial, other, wall] = seconds(&both);
+    assert!(initial > 0.0 && other > 0.0 && (stages + initial + other - wall).abs() < 1e-9 * wall, "{both}");
+    assert!(wall > seconds(&first)[3] && wall < seconds(&first)[3] + second, "{both}");
     assert_eq!((&both["from_step"], &both["to_step"]), (&0.into(), &50.into()));
     assert_eq!(number(&both, "calls") / 50.0, number(&first, "calls") / 20.0);
     assert!(number(&both, "seconds") > number(&first, "seconds"));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use nbody::scenario::Scenario;
+use nbody::scenario::{Override, Scenario};
 
 /// Compares the message of every `tests/mistakes/NAME.toml` with `NAME.txt`; UPDATE_EXPECTED=1 writes the latter.
 #[test]
@@ -16,7 +16,7 @@ fn mistakes_are_told_as_expected() {
     for path in names {
         let text = std::fs::read_to_string(&path).unwrap();
         // The first line may hold options: "#! --set key=value".
-        let sets: Vec<String> = text.lines().filter_map(|l| l.strip_prefix("#! --set ")).map(String::from).collect();
+        let sets: Vec<_> = text.lines().filter_map(|l| l.strip_prefix("#! --set ")).map(Override::set).collect();
         let name = path.file_name().unwrap().to_str().unwrap();
         let Err(problems) = Scenario::parse(name, text, None, &sets) else { panic!("{name} was accepted") };
         let message = format!("exit code {}\n{}", problems.code(), problems.render(false));
@@ -135,7 +135,7 @@ fn every_model_and_field_is_written_back() {
 fn options_override_and_groups_have_numbers() {
     let text = "[[particles]]\nmodel = 'plummer'\nn = 10\n[time]\ndt = 0.1\nend = 1\n";
     let sets = ["particles.0.n=1e2", "solver.method=direct", "time.end = 2.0", "output.directory='a b'"];
-    let scenario = Scenario::parse("a.toml", text.into(), None, &sets.map(String::from));
+    let scenario = Scenario::parse("a.toml", text.into(), None, &sets.map(Override::set));
     let scenario = scenario.unwrap_or_else(|p| panic!("{}", p.render(false)));
     assert_eq!((scenario.steps, scenario.settings.method.name()), (20, "direct"));
     assert_eq!(scenario.directory, Path::new("a b"));

@@ -34,7 +34,8 @@ pub struct Evaluation {
 /// what it sees; `direct` is Ewald's sum there.
 ///
 /// # Errors
-/// Settings out of range or that cannot be met, values that are not finite, more than 2³² − 2 bodies, a charged box in surroundings that
+/// Settings out of range or that cannot be met, values that are not finite, coordinates and distances outside
+/// 1e-100 to 1e100, more than 2³² − 2 bodies, a charged box in surroundings that
 /// leave it without a potential.
 ///
 /// ```
@@ -54,6 +55,7 @@ pub fn evaluate(
     let bodies = |position: &[[f64; 3]], strength: &[f64]| crate::bodies::check(position, &[], strength);
     bodies(sources, strengths)?;
     targets.map_or(Ok(()), |t| bodies(t, &[]))?;
+    crate::bodies::check_reach(&[sources, targets.unwrap_or(&[])])?;
     let settings = settings.clone().simplified();
     let count = targets.map_or(sources.len(), <[_]>::len);
     if let Boundary::Periodic(cell) = settings.boundary {

@@ -51,6 +51,7 @@ pub fn biot_savart(
         crate::bodies::check(sources, &[], q)?;
     }
     crate::bodies::check(targets.unwrap_or(&[]), &[], &[])?;
+    crate::bodies::check_reach(&[sources, targets.unwrap_or(&[])])?;
     let settings = settings.clone().simplified();
     if !matches!(settings.softening, Softening::None | Softening::P1(_)) {
         return Err(Error::Unsupported("velocities of vortices know the softening p1, or none".into()));

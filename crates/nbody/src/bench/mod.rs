@@ -18,6 +18,7 @@ mod suites;
 mod table;
 
 use std::fmt::Write as _;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 pub use arguments::{Bench, EXAMPLES};
@@ -63,7 +64,8 @@ pub fn bench(arguments: &Bench) -> Result<(), Fault> {
         );
         return Err(Fault::new(75, line));
     }
-    let mut text = format!("{}\n", table::markdown(store.records(), suite.columns));
+    let width = std::io::stdout().is_terminal().then(console::width).flatten();
+    let mut text = format!("{}\n", table::markdown(store.records(), suite.columns, width));
     for sentence in (suite.summary)(store.records()) {
         let _ = writeln!(text, "{sentence}");
     }

@@ -3,14 +3,43 @@
 use super::record::Record;
 use crate::told::number;
 
-/// A table of these columns (name in the record, heading), without those that no record has.
-pub fn markdown(records: &[Record], columns: &[(&str, &str)]) -> String {
-    let columns: Vec<_> = columns.iter().filter(|(name, _)| records.iter().any(|r| r.0.contains_key(*name))).collect();
-    let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    let mut text = row(columns.iter().map(|c| c.1.to_string()).collect());
-    text += &format!("|{}\n", "---|".repeat(columns.len()));
-    for record in records {
-        text += &row(columns.iter().map(|(name, _)| cell(record, name)).collect());
+/// Columns that a table has even if all records say the same.
+const ALWAYS: [&str; 4] = ["n", "method", "seconds", "rms"];
+
+/// A table of these columns (name in the record, heading), aligned. What all records share stands once above it; columns that no record
+/// has are left out, and so are the last ones where the table would be wider than `width`.
+pub fn markdown(records: &[Record], columns: &[(&str, &str)], width: Option<usize>) -> String {
+    let there = columns.iter().filter(|(name, _)| records.iter().any(|r| r.0.contains_key(*name)));
+    let (mut shared, mut shown) = (vec![], vec![]);
+    for (name, heading) in there {
+        let cells: Vec<String> = records.iter().map(|r| cell(r, name)).collect();
+        let same = cells.len() > 1 && cells.iter().all(|c| *c == cells[0]) && !ALWAYS.contains(name);
+        match same {
+            true => shared.push(format!("{heading} {}", cells[0])),
+            false => {
+                let longest = cells.iter().chain([&heading.to_string()]).map(|c| c.chars().count()).max();
+                shown.push((*heading, cells, longest.unwrap_or(0)));
+            }
+        }
+    }
+    let wide = |shown: &[(&str, Vec<String>, usize)]| 1 + shown.iter().map(|(.., w)| w + 3).sum::<usize>();
+    let mut left_out = vec![];
+    while shown.len() > ALWAYS.len() && width.is_some_and(|width| wide(&shown) > width) {
+        left_out.extend(shown.pop().map(|(heading, ..)| heading));
+    }
+    left_out.reverse();
+    let row = |cell: &dyn Fn(usize) -> String| -> String {
+        let cells: Vec<String> = (0..shown.len()).map(|k| format!("{:w$}", cell(k), w = shown[k].2)).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let mut text = if shared.is_empty() { String::new() } else { format!("All with: {}.\n\n", shared.join(", ")) };
+    text += &row(&|k| shown[k].0.to_string());
+    text += &row(&|k| "-".repeat(shown[k].2));
+    for i in 0..records.len() {
+        text += &row(&|k| shown[k].1[i].clone());
+    }
+    if !left_out.is_empty() {
+        text += &format!("\nIn the records, but too wide for this terminal: {}.\n", left_out.join(", "));
     }
     text
 }
@@ -66,11 +95,22 @@ mod tests {
         let mut b = Record::default();
         b.set("n", 2000).set("method", "direct").set("seconds", 4.0).set("extrapolated", true);
         b.set("rms", 0.002).set("kept", false);
-        let columns = [("method", "method"), ("n", "N"), ("seconds", "s"), ("rms", "rms"), ("order", "p")];
-        let text = markdown(&[a, b], &columns);
-        let expected = "| method | N | s | rms |\n|---|---|---|---|\n| fmm | 1000 | 0.0123 ± 0.000500 | 1.2e-4 |\n\
-                        | direct | 2000 | (4.00) | 2.0e-3 (not kept) |\n";
-        assert_eq!(text, expected);
+        a.set("device", "cpu").set("threads", 2);
+        b.set("device", "cpu").set("threads", 2);
+        let columns = [("device", "device"), ("method", "method"), ("n", "N"), ("seconds", "s"), ("rms", "rms")];
+        let columns = [&columns[..], &[("order", "p")]].concat();
+        let rows = "| method | N    | s                 | rms               |\n\
+                    | ------ | ---- | ----------------- | ----------------- |\n\
+                    | fmm    | 1000 | 0.0123 ± 0.000500 | 1.2e-4            |\n\
+                    | direct | 2000 | (4.00)            | 2.0e-3 (not kept) |\n";
+        let both = [a, b];
+        assert_eq!(markdown(&both, &columns, None), format!("All with: device cpu.\n\n{rows}"));
+        let columns = [&columns[..], &[("threads", "threads"), ("leaf", "leaf")]].concat();
+        let [a, mut b] = both;
+        b.set("leaf", 64).set("threads", 1);
+        let text = markdown(&[a, b], &columns, Some(58));
+        let narrow = text.lines().filter(|l| l.starts_with('|')).all(|l| l.chars().count() <= 58);
+        assert!(narrow && text.contains("too wide for this terminal: threads, leaf."), "{text}");
         assert_eq!([12345.6, 1.0, 1e-9, f64::INFINITY].map(significant), ["12346", "1.00", "1.00e-9", "inf"]);
     }
 }

@@ -31,6 +31,10 @@ pub fn check(path: &Path, findings: &mut Findings) -> Result<(), Fault> {
         let line = format!("{}: only HDF5 files have checksums; nbody info reads this one through", path.display());
         return Err(Fault::new(65, line));
     }
+    if path.extension().is_some_and(|e| e == "toml") && path.is_file() {
+        let line = format!("{0}: a scenario has no checksums; nbody run {0} --dry-run checks it", path.display());
+        return Err(Fault::new(65, line));
+    }
     // Where even this cannot be told, the file is damaged.
     if snapshot::foreign(path).unwrap_or(false) && !blocks::about(path).is_ok_and(|about| about.is_some()) {
         return Err(Fault::new(65, format!("{}: {}", path.display(), snapshot::FOREIGN)));

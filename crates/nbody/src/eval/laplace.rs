@@ -36,7 +36,7 @@ pub fn fault(e: Error) -> Fault {
     let code = match e {
         // What the options ask together.
         Error::Range { .. } | Error::Unsupported(_) => 2,
-        Error::NotFinite { .. } | Error::TooMany(_) | Error::TooClose { .. } => 65,
+        Error::NotFinite { .. } | Error::TooMany(_) | Error::TooClose { .. } | Error::Magnitude { .. } => 65,
         _ => 70,
     };
     Fault::new(code, told::error(&e))

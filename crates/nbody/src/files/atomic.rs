@@ -23,10 +23,14 @@ pub(crate) struct Temporary {
 }
 
 impl Temporary {
-    /// Names the temporary of `target`, and removes what an earlier process with this id may have left.
+    /// Names the temporary of `target`, and removes what an earlier process with this id may have left. Refuses to take the place
+    /// of a device or a pipe.
     pub fn new(target: &Path) -> Result<Self, FileError> {
         let name =
             target.file_name().ok_or_else(|| FileError::unwritable(target, "the path does not end in a file name"))?;
+        if fs::symlink_metadata(target).is_ok_and(|m| !m.is_file() && !m.is_symlink() && !m.is_dir()) {
+            return Err(FileError::unwritable(target, "a device or a pipe is there, and stays"));
+        }
         let mut hidden = std::ffi::OsString::from(".");
         hidden.push(name);
         hidden.push(format!(".tmp-{}", std::process::id()));
@@ -128,6 +132,15 @@ mod tests {
         let differ = |a: &[u8], b: &[u8]| !same(a, b).unwrap();
         assert!(!differ(b"", b"") && !differ(b"abc", b"abc"));
         assert!(differ(b"abc", b"abd") && differ(b"abc", b"ab") && differ(b"ab", b"abc") && differ(b"", b"a"));
+    }
+
+    #[test]
+    fn what_is_no_file_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let error = replace(&path, b"a").unwrap_err().to_string();
+        assert!(error.contains("a device or a pipe is there") && !path.is_file() && path.exists(), "{error}");
     }
 
     #[test]

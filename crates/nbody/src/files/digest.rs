@@ -86,16 +86,15 @@ impl Found {
         if depth > DEEPEST {
             return Err(reader.error(format!("{place}: groups are nested too deeply")));
         }
-        let names = group.member_names().map_err(|e| reader.error(format!("{place}/ cannot be listed ({e})")))?;
-        for name in names {
-            // Fails for links that lead out of the file.
-            reader.guard_member(group, &name)?;
+        for (name, inside) in reader.members(group)? {
+            inside?;
             let path = format!("{place}/{name}");
             match group.group(&name) {
                 Ok(inner) => self.collect(reader, &inner, depth + 1)?,
                 Err(_) => {
                     let dataset = group.dataset(&name);
                     let dataset = dataset.map_err(|e| reader.error(format!("{path} cannot be opened ({e})")))?;
+                    reader.verify_inside(&dataset)?;
                     self.arrays.push((path, dataset));
                 }
             }

@@ -59,23 +59,24 @@ pub fn look(path: &Path) {
 }
 
 fn walk(reader: &Reader, group: &Group, depth: usize, seen: &mut usize) {
-    let Ok(names) = group.member_names() else { return };
+    let Ok(members) = reader.members(group) else { return };
     for name in reader.attr_names(group).unwrap_or_default() {
         let _ = reader.attr(group, &name);
     }
-    for name in names {
+    for (name, inside) in members {
         *seen += 1;
         if depth > DEEPEST || *seen > MOST {
             return;
         }
-        // Fails for links that lead out of the file.
-        if reader.guard_member(group, &name).is_err() {
+        if inside.is_err() {
             continue;
         }
-        match (group.group(&name), group.dataset(&name)) {
-            (Ok(inner), _) => walk(reader, &inner, depth + 1, seen),
-            (_, Ok(dataset)) => touch(reader, &dataset),
-            _ => {}
+        if let Ok(inner) = group.group(&name) {
+            walk(reader, &inner, depth + 1, seen);
+        } else if let Ok(dataset) = group.dataset(&name)
+            && reader.verify_inside(&dataset).is_ok()
+        {
+            touch(reader, &dataset);
         }
     }
 }

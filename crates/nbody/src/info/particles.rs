@@ -7,6 +7,7 @@ use crate::convert::source::system_with;
 use crate::diagnostics::blocked_sums;
 use crate::files::particles::Loaded;
 use crate::files::snapshot::{Float, Snapshot};
+use crate::told::rounded;
 use crate::units::Dimension;
 
 /// Shares of the mass whose radii are told.
@@ -55,27 +56,30 @@ fn add_extent(facts: &mut Facts, s: &Snapshot, with: &dyn Fn(String, Dimension) 
             (low[k], high[k]) = (low[k].min(p[k]), high[k].max(p[k]));
         }
     }
-    let axes: Vec<String> =
-        ["x", "y", "z"].iter().enumerate().map(|(k, a)| format!("{a} {:.6} to {:.6}", low[k], high[k])).collect();
+    let axes: Vec<String> = ["x", "y", "z"]
+        .iter()
+        .enumerate()
+        .map(|(k, a)| format!("{a} {} to {}", rounded(low[k]), rounded(high[k])))
+        .collect();
     facts.add_as("extent", json!({ "low": low, "high": high }), with(axes.join(", "), Dimension::Length));
     let sums = blocked_sums(s.id.len(), |i| {
         let (m, [x, y, z]) = (s.mass[i], s.position[i]);
         [m, m * x, m * y, m * z, s.charge.as_ref().map_or(0.0, |q| q[i])]
     });
     let [mass, mx, my, mz, charge] = sums;
-    facts.add_as("mass", json!(mass), with(format!("{mass:.9}"), Dimension::Mass));
+    facts.add_as("mass", json!(mass), with(rounded(mass), Dimension::Mass));
     if s.charge.is_some() {
-        facts.add_as("charge", json!(charge), with(format!("{charge:.9}"), Dimension::Charge));
+        facts.add_as("charge", json!(charge), with(rounded(charge), Dimension::Charge));
     }
     if mass <= 0.0 {
         return;
     }
     let center = [mx / mass, my / mass, mz / mass];
-    let text = center.map(|c| format!("{c:.6}")).join(" ");
+    let text = center.map(rounded).join(" ");
     facts.add_as("center_of_mass", json!(center), with(text, Dimension::Length));
     let radii = mass_radii(s, center);
     let text: Vec<String> =
-        radii.iter().zip(SHARES).map(|(r, share)| format!("{:.0} % within {r:.6}", 100.0 * share)).collect();
+        radii.iter().zip(SHARES).map(|(r, share)| format!("{:.0} % within {}", 100.0 * share, rounded(*r))).collect();
     let object: Map<_, _> = radii.iter().zip(SHARES).map(|(r, f)| (format!("{:.0}", 100.0 * f), json!(r))).collect();
     let text = format!("{} of the center of mass", with(text.join(", "), Dimension::Length));
     facts.add_as("mass_radii", object.into(), text);

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Options;
 use super::directory::RunDirectory;
 use super::events::Events;
-use super::report::{stage_table, timings_json};
+use super::report::{Wall, stage_table, timings_json};
 use crate::console;
 use crate::device;
 use crate::device::grid::{GridSolver, Place};
@@ -30,7 +30,7 @@ use error::Errors;
 /// Those of [`GridScenario::load`]; 2 for options that mean nothing to it.
 pub fn scenario(options: &Options) -> Result<Option<GridScenario>, Fault> {
     let Some(path) = &options.scenario else { return Ok(None) };
-    let Some(mut scenario) = GridScenario::load(path, &options.all_sets())? else { return Ok(None) };
+    let Some(mut scenario) = GridScenario::load(path, &options.overrides())? else { return Ok(None) };
     for (given, name) in [
         (options.resume.is_some(), "--resume"),
         (options.until.is_some(), "--until"),
@@ -53,7 +53,7 @@ pub fn scenario(options: &Options) -> Result<Option<GridScenario>, Fault> {
 ///
 /// # Errors
 /// 65 for vorticity that does not fit the grid, 69 for a device that cannot, 74 for files that cannot be written.
-pub fn run(scenario: &GridScenario, options: &Options, threads: usize) -> Result<(), Fault> {
+pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: Instant) -> Result<(), Fault> {
     // Whoever asks for a device hears first of all that there is none.
     let given = match scenario.device {
         Place::Auto => None,
@@ -68,24 +68,25 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize) -> Result
         let flow = flow::start(scenario, steps, &*source)?;
         return match options.dry_run {
             true => plan(scenario, flow.grid(), options, threads),
-            false => flow::run(scenario, steps, flow, who, options, threads),
+            false => flow::run(scenario, steps, flow, who, options, (threads, Wall::from(begun))),
         };
     }
     if options.dry_run {
         let grid = build(scenario, &*source)?;
         return plan(scenario, &grid, options, threads);
     }
-    let begun = Instant::now();
+    let building = Instant::now();
     let grid = build(scenario, &*source)?;
     let field = grid.sample(&*source);
     some(&field)?;
+    let wall = Wall::from(begun);
     let mut directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force)?;
     directory.write_resolved(&scenario.resolved())?;
     directory.write_index()?;
     let events = Events::new(options.json);
     let mut times = StageTimes::default();
     let mut facts = about(&grid);
-    facts["seconds"] = begun.elapsed().as_secs_f64().into();
+    facts["seconds"] = building.elapsed().as_secs_f64().into();
     events.send("start", json!({ "threads": threads, "grid": facts }))?;
     if !options.quiet && !options.json {
         let (cells, blocks) = (grid.cells(), grid.blocks().len());
@@ -104,14 +105,15 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize) -> Result
     let errors = scenario.rings().map(|rings| Errors::of(&grid, &field, &solution, &Rings(rings)));
     times.time_more(Stage::Output, || write(scenario, &mut directory, &grid, &field, &solution, (0, 0, 0.0)))?;
     let run = run_json(scenario, facts, (&solution, place), errors.as_ref(), threads);
-    directory.finish(&run, &timings_json(&times, [0, 0]))?;
+    let outside = wall.outside(&times);
+    directory.finish(&run, &timings_json(&times, outside, [0, 0]))?;
     if options.json {
         return events.send("end", run);
     }
     let mut text = summary(scenario, &grid, (&solution, place), errors.as_ref());
     let _ = writeln!(text, "  files         {}", directory.path().display());
     if !options.quiet {
-        text.push_str(&stage_table(&times));
+        text.push_str(&stage_table(&times, outside));
     }
     console::print(&text)
 }

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use crate::device::grid::Place;
 use crate::fault::Fault;
 use crate::initial::Initial;
-use crate::scenario::Scenario;
+use crate::scenario::{Override, Scenario};
 use directory::RunDirectory;
 use resume::Resumed;
 use signals::Stop;
@@ -65,14 +65,17 @@ pub struct Options {
 }
 
 impl Options {
-    /// The overrides with `--until` and `--device` among them.
-    fn all_sets(&self) -> Vec<String> {
+    /// The keys that options override.
+    fn overrides(&self) -> Vec<Override> {
+        let sets = self.sets.iter().map(Override::set);
         let until = self.until.as_ref().map(|t| match t.trim().parse::<f64>() {
             Ok(_) => format!("time.end={}", t.trim()),
             Err(_) => format!("time.end={}", toml::Value::String(t.clone())),
         });
         let device = self.device.map(|d| format!("solver.device=\"{d}\""));
-        self.sets.iter().cloned().chain(until).chain(device).collect()
+        sets.chain(until.map(|text| Override { option: "--until", text }))
+            .chain(device.map(|text| Override { option: "--device", text }))
+            .collect()
     }
 }
 
@@ -101,14 +104,14 @@ pub fn run(options: &Options) -> Result<(), Fault> {
     let threads = pool.current_num_threads();
     pool.install(|| {
         if let Some(grid) = grid::scenario(options)? {
-            return grid::run(&grid, options, threads);
+            return grid::run(&grid, options, threads, begun);
         }
         if options.dry_run {
             return dry::run(&scenario(options)?, options, threads);
         }
         let stop = Stop::install()?;
         let start = if options.resume.is_some() { continued(options)? } else { fresh(options)? };
-        Simulation::new(start, options, threads)?.run(&stop, begun)
+        Simulation::new(start, options, threads, begun)?.run(&stop)
     })
 }
 
@@ -117,7 +120,7 @@ fn scenario(options: &Options) -> Result<Scenario, Fault> {
     let Some(path) = &options.scenario else {
         return Err(Fault::new(2, "name a scenario, or a run directory with --resume DIR"));
     };
-    let mut scenario = Scenario::load(path, &options.all_sets())?;
+    let mut scenario = Scenario::load(path, &options.overrides())?;
     place::check(&scenario.directory, options)?;
     if let Some(out) = resume::folder(options) {
         scenario.directory = out;
@@ -162,7 +165,7 @@ fn continued(options: &Options) -> Result<Start, Fault> {
         let from = (latest.path.display(), latest.checkpoint.step);
         crate::console::tell(format_args!("nbody: warning: {damage}; going on from {}, step {}", from.0, from.1));
     }
-    let mut resumed = resume::resume(asked, latest, options, &options.all_sets())?;
+    let mut resumed = resume::resume(asked, latest, options, &options.overrides())?;
     let (now, before) = (&mut resumed.scenario, &resumed.before);
     now.directory.clone_from(&folder);
     let state = &resumed.latest.checkpoint;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 use super::Options;
 use crate::scenario::Scenario;
@@ -68,7 +68,7 @@ impl Progress {
             Kind::Quiet => {}
             Kind::Bar(bar) => {
                 bar.set_position(step);
-                bar.set_message(format!("t = {time:.6}  dE/E0 = {energy_error:.1e}"));
+                bar.set_message(format!("t = {time:.4} dE/E0 = {energy_error:.1e}"));
             }
             Kind::Lines { steps, first_step, start, last } => {
                 if last.get().elapsed() < INTERVAL {
@@ -108,9 +108,15 @@ impl Kind {
             return Kind::Lines { steps: scenario.steps, first_step, start: now, last: Cell::new(now) };
         }
         let bar = ProgressBar::new(scenario.steps).with_position(first_step);
-        let template = "{bar:32} {percent:>3} %  step {pos}/{len}  {msg}  {elapsed} gone, {eta} left";
+        // 80 columns hold it.
+        let template = "{wide_bar} {percent:>3} %  step {pos}/{len}  {msg}{left}";
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+            bar.set_style(style.with_key("left", move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+                // The estimate begins with the first step.
+                if state.pos() > first_step && !state.eta().is_zero() {
+                    let _ = write!(out, "  {:#} left", HumanDuration(state.eta()));
+                }
+            }));
         }
         bar.enable_steady_tick(Duration::from_millis(500));
         Kind::Bar(bar)

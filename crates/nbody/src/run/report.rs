@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Instant;
 
 use fmm_core::{Choice, Stage, StageTimes};
 use serde_json::{Value, json};
@@ -128,25 +129,61 @@ pub fn stages(times: &StageTimes) -> impl Iterator<Item = (Stage, f64, u64)> + '
     Stage::ALL.into_iter().map(|s| (s, times.seconds(s), times.calls(s))).filter(|&(_, _, calls)| calls > 0)
 }
 
-/// `timings.json`: seconds and calls of every stage, from one step to another.
-pub fn timings_json(times: &StageTimes, [from, to]: [u64; 2]) -> Value {
+/// The wall time of a run, of which stages are a part.
+#[derive(Debug, Clone, Copy)]
+pub struct Wall {
+    /// When this part of the run began.
+    pub begun: Instant,
+    /// Seconds of its initial state: models, files, a checkpoint.
+    initial: f64,
+    /// Seconds of the parts before a checkpoint outside of the stages: of initial states, and of anything else.
+    pub before: [f64; 2],
+    /// Seconds of the stages in the parts before.
+    pub stages_before: f64,
+}
+
+impl Wall {
+    /// That of a run that began then, and whose initial state is there now.
+    pub fn from(begun: Instant) -> Self {
+        Wall { begun, initial: begun.elapsed().as_secs_f64(), before: [0.0; 2], stages_before: 0.0 }
+    }
+
+    /// Seconds outside of the stages until now: of initial states, and of anything else.
+    pub fn outside(&self, times: &StageTimes) -> [f64; 2] {
+        // Stages overlap where a device sums while the host waits for something else.
+        let other = self.begun.elapsed().as_secs_f64() - self.initial - (times.total() - self.stages_before);
+        [self.before[0] + self.initial, self.before[1] + other.max(0.0)]
+    }
+}
+
+/// Rows of the table that are no stages of sums: the initial state, and all that is measured nowhere else.
+const OUTSIDE: [&str; 2] = ["initial state", "other"];
+
+/// `timings.json`: seconds and calls of every stage, and seconds outside of them, from one step to another.
+pub fn timings_json(times: &StageTimes, outside: [f64; 2], [from, to]: [u64; 2]) -> Value {
     let stage = |s: Stage| (s.name().to_string(), json!({ "seconds": times.seconds(s), "calls": times.calls(s) }));
     json!({
         "from_step": from,
         "to_step": to,
+        "wall_seconds": times.total() + outside.iter().sum::<f64>(),
+        "initial_state_seconds": outside[0],
+        "other_seconds": outside[1],
         "total_seconds": times.total(),
         "stages": Stage::ALL.into_iter().map(stage).collect::<serde_json::Map<_, _>>(),
     })
 }
 
-/// Where the time went.
-pub fn stage_table(times: &StageTimes) -> String {
-    let total = times.total();
-    let mut text = format!("\n{:<8} {:>10} {:>7} {:>9}\n", "stage", "seconds", "%", "calls");
-    for (stage, seconds, calls) in stages(times) {
+/// Where the wall time went.
+pub fn stage_table(times: &StageTimes, outside: [f64; 2]) -> String {
+    let total = times.total() + outside.iter().sum::<f64>();
+    let mut text = format!("\n{:<13} {:>10} {:>7} {:>9}\n", "stage", "seconds", "%", "calls");
+    let stages = stages(times).map(|(stage, seconds, calls)| (stage.name(), seconds, calls.to_string()));
+    let outside = OUTSIDE.into_iter().zip(outside).map(|(name, seconds)| (name, seconds, String::new()));
+    for (name, seconds, calls) in stages.chain(outside) {
         let share = if total > 0.0 { 100.0 * seconds / total } else { 0.0 };
-        let _ = writeln!(text, "{:<8} {seconds:>10.3} {share:>7.1} {calls:>9}", stage.name());
+        let row = format!("{name:<13} {seconds:>10.3} {share:>7.1} {calls:>9}");
+        let _ = writeln!(text, "{}", row.trim_end());
     }
-    let _ = writeln!(text, "{:<8} {total:>10.3} {:>7.1}", "total", 100.0);
+    let _ = writeln!(text, "{:<13} {total:>10.3} {:>7.1}", "total", 100.0);
     text
 }

@@ -8,7 +8,7 @@ use super::directory::on_grid;
 use crate::fault::Fault;
 use crate::files::checkpoint::{self, Latest};
 use crate::scenario::Scenario;
-use crate::scenario::document::{self, Item, Value};
+use crate::scenario::document::{self, Item, Override, Value};
 
 /// Keys that may change: how long, how often and what is told, but not what is computed or the format of the output.
 const FREE: [&str; 6] =
@@ -55,7 +55,7 @@ pub fn latest(folder: &Path) -> Result<Latest, Fault> {
 ///
 /// # Errors
 /// 65 for physics that differ without `--force`, and for an end before the checkpoint.
-pub fn resume(asked: Option<Scenario>, latest: Latest, options: &Options, sets: &[String]) -> Result<Resumed, Fault> {
+pub fn resume(asked: Option<Scenario>, latest: Latest, options: &Options, sets: &[Override]) -> Result<Resumed, Fault> {
     let (state, name) = (&latest.checkpoint, latest.path.display().to_string());
     let before = Scenario::parse_resumed(&name, state.scenario.clone(), &[])?;
     let mut scenario = match asked {
@@ -165,7 +165,7 @@ mod tests {
 
     fn scenario(sets: &[&str]) -> Scenario {
         let text = "[[particles]]\nmodel='plummer'\nn=10\n[time]\ndt=0.1\nend=1\n".to_string();
-        let sets: Vec<String> = sets.iter().map(|s| s.to_string()).collect();
+        let sets: Vec<Override> = sets.iter().map(|s| Override::set(*s)).collect();
         Scenario::parse("a.toml", text, None, &sets).unwrap_or_else(|p| panic!("{}", p.render(false)))
     }
 

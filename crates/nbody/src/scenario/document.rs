@@ -113,15 +113,32 @@ fn convert(value: DeValue<'_>, source: usize) -> Value {
     }
 }
 
-/// Reads a `--set key=value`.
+/// A key that the command line overrides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Override {
+    /// The option, as messages name it: `--set`, `--until`.
+    pub option: &'static str,
+    /// `key=value`.
+    pub text: String,
+}
+
+impl Override {
+    /// That of `--set key=value`.
+    pub fn set(text: impl Into<String>) -> Self {
+        Override { option: "--set", text: text.into() }
+    }
+}
+
+/// Reads an override.
 ///
 /// A value that is no TOML but a bare word is taken as a string, so that `--set solver.method=fmm` needs no quotes
 /// that a shell would eat.
 ///
 /// # Errors
 /// A text that is not `key=value`.
-pub fn parse_set(option: &str, source: usize) -> (Source, Result<Item, Vec<Problem>>) {
-    let named = |text: &str| Source { name: "--set".into(), text: text.to_string() };
+pub fn parse_override(over: &Override, source: usize) -> (Source, Result<Item, Vec<Problem>>) {
+    let named = |text: &str| Source { name: over.option.into(), text: text.to_string() };
+    let option = over.text.as_str();
     let Some((key, value)) = option.split_once('=') else {
         let problem = Problem {
             message: "--set needs key=value".into(),

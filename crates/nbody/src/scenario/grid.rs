@@ -12,7 +12,7 @@ use fmm_core::grid::wavelet::Thresholds;
 use fmm_core::grid::{BLOCK, GaussianRing, Green, Ring, Solver};
 
 use super::FLOATS;
-use super::document::{Item, Value};
+use super::document::{Item, Override, Value};
 use super::problem::Problems;
 use super::reader::{Notes, Range, Section};
 use super::resolved::{number, text, vector};
@@ -128,7 +128,7 @@ impl GridScenario {
     ///
     /// # Errors
     /// Those of [`Scenario::load`](super::Scenario::load).
-    pub fn load(path: &Path, sets: &[String]) -> Result<Option<GridScenario>, Fault> {
+    pub fn load(path: &Path, sets: &[Override]) -> Result<Option<GridScenario>, Fault> {
         let text = super::file_text(path)?;
         Ok(GridScenario::parse(&path.display().to_string(), text, path.parent(), sets)?)
     }
@@ -141,7 +141,7 @@ impl GridScenario {
         name: &str,
         text: String,
         folder: Option<&Path>,
-        sets: &[String],
+        sets: &[Override],
     ) -> Result<Option<GridScenario>, Problems> {
         let mut gridded = true;
         let scenario = super::read_sources(
@@ -292,6 +292,15 @@ fn grid(mut s: Section<'_>) -> ([f64; 3], f64, Option<Resolution>) {
     if compression > refinement {
         let message = "grid.compression is above grid.refinement".to_string();
         s.fault("compression", message, "what is joined would be split again", None);
+    }
+    // An option may put a uniform grid in the place of the file's keys; one text cannot mean both.
+    let source = |item: Option<&Item>| item.map(|i| i.span.source);
+    let of_n = source(s.item("n"));
+    for key in ["coarsest", "finest", "refinement", "compression"] {
+        if of_n.is_some() && source(s.item(key)) == of_n {
+            let message = format!("grid.{key} has no effect on the uniform grid of grid.n");
+            s.fault(key, message, "grid.n is given", Some(format!("leave out either n or {key}")));
+        }
     }
     let resolution = if s.has("n") {
         uniform.map(Resolution::Uniform)

@@ -99,11 +99,11 @@ impl Keys<'_> {
     }
 
     pub(super) fn mass(&mut self, key: &'static str, default: f64) -> f64 {
-        self.s.quantity(key, Dimension::Mass, self.units, Range::POSITIVE).unwrap_or(default)
+        self.s.quantity(key, Dimension::Mass, self.units, Range::SIZE).unwrap_or(default)
     }
 
     pub(super) fn length(&mut self, key: &'static str, default: f64) -> f64 {
-        self.s.quantity(key, Dimension::Length, self.units, Range::POSITIVE).unwrap_or(default)
+        self.s.quantity(key, Dimension::Length, self.units, Range::SIZE).unwrap_or(default)
     }
 
     fn dispersion(&mut self) -> Option<f64> {
@@ -141,8 +141,8 @@ impl Keys<'_> {
     fn plummer(&mut self) -> Option<Model> {
         let n = self.count(1);
         let mass = self.mass("mass", 1.0);
-        let scale = self.s.quantity("scale_radius", Dimension::Length, self.units, Range::POSITIVE);
-        let virial = self.s.quantity("virial_radius", Dimension::Length, self.units, Range::POSITIVE);
+        let scale = self.s.quantity("scale_radius", Dimension::Length, self.units, Range::SIZE);
+        let virial = self.s.quantity("virial_radius", Dimension::Length, self.units, Range::SIZE);
         if self.s.has("scale_radius") && self.s.has("virial_radius") {
             let help = "scale_radius = 3π/16 · virial_radius; Hénon units are mass = 1, virial_radius = 1";
             let message = "scale_radius is given as well".to_string();

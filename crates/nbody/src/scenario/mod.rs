@@ -26,14 +26,17 @@ use crate::external::External;
 use crate::fault::Fault;
 use crate::files::snapshot::{Field, Float, Layout};
 use crate::files::{FileError, regular};
+use crate::init;
 use crate::integrator::Integrator;
 use crate::molecular::{Bath, LennardJones};
 use crate::units::System;
 use clock::Clock;
 use document::Item;
+pub use document::Override;
 pub use models::{FileUnits, Group, Model, Velocities};
 use problem::{Problems, Source};
 use reader::Notes;
+pub(crate) use reader::nearest;
 
 /// Everything that a run is asked to do, in the scenario's units, with defaults filled in and checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -144,7 +147,7 @@ impl Scenario {
     ///
     /// # Errors
     /// 66 if there is no such file or it is a folder, 74 if it cannot be read, 65 with all mistakes underlined.
-    pub fn load(path: &Path, sets: &[String]) -> Result<Scenario, Fault> {
+    pub fn load(path: &Path, sets: &[Override]) -> Result<Scenario, Fault> {
         let text = file_text(path)?;
         Ok(Scenario::parse(&path.display().to_string(), text, path.parent(), sets)?)
     }
@@ -153,7 +156,7 @@ impl Scenario {
     ///
     /// # Errors
     /// All mistakes, each with its place in `name` or in a `--set` option.
-    pub fn parse(name: &str, text: String, folder: Option<&Path>, sets: &[String]) -> Result<Scenario, Problems> {
+    pub fn parse(name: &str, text: String, folder: Option<&Path>, sets: &[Override]) -> Result<Scenario, Problems> {
         Scenario::read(name, text, folder, sets, |_| true)
     }
 
@@ -161,7 +164,7 @@ impl Scenario {
     ///
     /// # Errors
     /// As [`parse`](Scenario::parse), but for files that are not there.
-    pub fn parse_resumed(name: &str, text: String, sets: &[String]) -> Result<Scenario, Problems> {
+    pub fn parse_resumed(name: &str, text: String, sets: &[Override]) -> Result<Scenario, Problems> {
         const MISSING_FILE: u8 = 66;
         Scenario::read(name, text, None, sets, |problem| problem.code != MISSING_FILE)
     }
@@ -170,7 +173,7 @@ impl Scenario {
         name: &str,
         text: String,
         folder: Option<&Path>,
-        sets: &[String],
+        sets: &[Override],
         counts: impl Fn(&problem::Problem) -> bool,
     ) -> Result<Scenario, Problems> {
         let read = |notes: &Notes, root: &Item| sections::read(notes, root, folder, name);
@@ -265,7 +268,14 @@ impl Scenario {
 /// 66 if there is no such file or it is a folder, 74 if it cannot be read, 65 for what is no text.
 fn file_text(path: &Path) -> Result<String, Fault> {
     regular::text(path, regular::SCENARIO).map_err(|e| match &e {
-        FileError::Missing { .. } => Fault::new(66, format!("{}: no such scenario file", path.display())),
+        FileError::Missing { .. } => {
+            let name = path.file_stem().map_or_else(Default::default, |n| n.to_string_lossy());
+            let way = match init::all().find(|s| s.name == name) {
+                Some(s) => format!("; the program carries one: nbody init {} && nbody run {0}.toml", s.name),
+                None => String::new(),
+            };
+            Fault::new(66, format!("{}: no such scenario file{way}", path.display()))
+        }
         FileError::Folder { .. } => {
             let way = "a scenario is a TOML file; with --resume the folder of a run is taken";
             Fault::new(66, format!("{}: is a folder; {way}", path.display()))
@@ -282,13 +292,13 @@ fn file_text(path: &Path) -> Result<String, Fault> {
 fn read_sources<S>(
     name: &str,
     text: &str,
-    sets: &[String],
+    sets: &[Override],
     counts: impl Fn(&problem::Problem) -> bool,
     read: impl FnOnce(&Notes, &Item) -> Option<S>,
 ) -> Result<S, Problems> {
     let mut sources = vec![Source { name: name.into(), text: text.into() }];
     let parsed = document::parse(text, 0);
-    let overrides: Vec<_> = (1..).zip(sets).map(|(i, set)| document::parse_set(set, i)).collect();
+    let overrides: Vec<_> = (1..).zip(sets).map(|(i, set)| document::parse_override(set, i)).collect();
     let (mut items, mut problems): (Vec<Item>, Vec<problem::Problem>) = (vec![], vec![]);
     let (set_sources, set_items): (Vec<Source>, Vec<_>) = overrides.into_iter().unzip();
     sources.extend(set_sources);

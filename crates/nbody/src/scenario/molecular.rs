@@ -18,11 +18,8 @@ fn needs_ions(s: &Section<'_>, law: Law, shortest: Option<f64>) {
 }
 
 /// Two numbers above zero, of positive and negative ions; one number is that of both.
-fn of_both(s: &mut Section<'_>, key: &'static str, length: Option<System>) -> Option<[f64; 2]> {
-    let one = match length {
-        Some(units) => s.quantity(key, Dimension::Length, units, Range::POSITIVE),
-        None => s.number(key, Range::POSITIVE),
-    };
+fn of_both(s: &mut Section<'_>, key: &'static str, dimension: Dimension, units: System) -> Option<[f64; 2]> {
+    let one = s.quantity(key, dimension, units, Range::POSITIVE);
     if !s.has(key) {
         s.missing(key, &format!("of the positive ions, for example {key} = 0.3"));
     }
@@ -35,9 +32,9 @@ pub(super) fn short_range(mut s: Section<'_>, units: System, law: Law, shortest:
     if !asked {
         let keys = [
             s.quantity("sigma", Dimension::Length, units, Range::POSITIVE).is_some(),
-            s.number("epsilon", Range::POSITIVE).is_some(),
+            s.quantity("epsilon", Dimension::Energy, units, Range::POSITIVE).is_some(),
             s.quantity("partner_sigma", Dimension::Length, units, Range::POSITIVE).is_some(),
-            s.number("partner_epsilon", Range::POSITIVE).is_some(),
+            s.quantity("partner_epsilon", Dimension::Energy, units, Range::POSITIVE).is_some(),
             s.quantity("cutoff", Dimension::Length, units, Range::POSITIVE).is_some(),
         ];
         if keys.contains(&true) && !s.has("kind") {
@@ -47,12 +44,15 @@ pub(super) fn short_range(mut s: Section<'_>, units: System, law: Law, shortest:
         return None;
     }
     needs_ions(&s, law, shortest);
-    let (mut sigma, mut epsilon) = (of_both(&mut s, "sigma", Some(units)), of_both(&mut s, "epsilon", None));
+    let (mut sigma, mut epsilon) =
+        (of_both(&mut s, "sigma", Dimension::Length, units), of_both(&mut s, "epsilon", Dimension::Energy, units));
     if let (Some(both), Some(x)) = (&mut sigma, s.quantity("partner_sigma", Dimension::Length, units, Range::POSITIVE))
     {
         both[1] = x;
     }
-    if let (Some(both), Some(x)) = (&mut epsilon, s.number("partner_epsilon", Range::POSITIVE)) {
+    if let (Some(both), Some(x)) =
+        (&mut epsilon, s.quantity("partner_epsilon", Dimension::Energy, units, Range::POSITIVE))
+    {
         both[1] = x;
     }
     let cutoff = s.quantity("cutoff", Dimension::Length, units, Range::POSITIVE);

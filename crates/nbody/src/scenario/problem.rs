@@ -5,7 +5,7 @@ use std::ops::Range;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 
 use super::document::Span;
-use crate::console::printable;
+use crate::console::{printable, width};
 
 /// A text that a scenario came from.
 #[derive(Debug, Clone)]
@@ -49,7 +49,10 @@ impl Problems {
     /// The report, one block a mistake, in the order of the file.
     pub fn render(&self, color: bool) -> String {
         let theme = if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-        let handler = GraphicalReportHandler::new_themed(theme).with_width(110).with_links(false);
+        let handler = GraphicalReportHandler::new_themed(theme)
+            .with_width(width().map_or(WIDTH, |columns| columns.clamp(NARROWEST, WIDTH)))
+            .with_break_words(false)
+            .with_links(false);
         let mut text = String::new();
         // A text may be long, and have many mistakes.
         let sources: Vec<_> = self.sources.iter().map(|s| (printable(&s.name), printable(&s.text))).collect();
@@ -79,6 +82,10 @@ impl Problems {
     }
 }
 
+/// Columns of a report where there is no terminal, and at most.
+const WIDTH: usize = 110;
+/// Columns at least: miette takes a few for itself.
+const NARROWEST: usize = 40;
 /// Mistakes that are shown; of more, their number.
 const MOST: usize = 20;
 /// Bytes of a line that are shown whole.

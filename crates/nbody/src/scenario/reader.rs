@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use super::document::{Item, Span, Value};
+use super::document::{Item, Key, Span, Value};
 use super::problem::Problem;
 use crate::told::number;
 use crate::units::{Dimension, System};
@@ -26,6 +26,8 @@ impl Range {
     pub const POSITIVE: Range = Range { low: 0.0, high: f64::MAX, closed: false, text: "above 0 and finite" };
     /// x ≥ 0.
     pub const NOT_NEGATIVE: Range = Range { low: 0.0, high: f64::MAX, closed: true, text: "0 or more, and finite" };
+    /// Masses and lengths of models: their densities and energies are numbers as well.
+    pub const SIZE: Range = Range { low: 1e-60, high: 1e60, closed: true, text: "1e-60 to 1e60" };
     /// Relative force error.
     pub const TOLERANCE: Range = Range { low: 1e-14, high: 0.1, closed: true, text: "1e-14 to 0.1" };
     /// Side of a periodic box.
@@ -89,6 +91,9 @@ impl Notes {
     }
 }
 
+/// Keys that are compared with those that exist: searching takes its time, and nobody reads so many.
+const SEARCHED: usize = 50;
+
 /// A section of the scenario being read.
 pub struct Section<'a> {
     notes: &'a Notes,
@@ -96,10 +101,12 @@ pub struct Section<'a> {
     name: String,
     item: Option<&'a Item>,
     asked: Vec<&'static str>,
+    /// Misspelt keys that a message has named already.
+    misspelt: RefCell<Vec<&'a str>>,
 }
 
 /// The best match for a misspelt word.
-fn nearest<'w>(word: &str, words: &[&'w str]) -> Option<&'w str> {
+pub(crate) fn nearest<'w>(word: &str, words: &[&'w str]) -> Option<&'w str> {
     let score = |w: &&str| strsim::normalized_damerau_levenshtein(word, w);
     words.iter().copied().max_by(|a, b| score(a).total_cmp(&score(b))).filter(|w| score(w) > 0.45)
 }
@@ -120,7 +127,7 @@ impl<'a> Section<'a> {
             }
             table
         });
-        Section { notes, name, item, asked: vec![] }
+        Section { notes, name, item, asked: vec![], misspelt: RefCell::default() }
     }
 
     /// `section.key` as told in messages.
@@ -164,11 +171,31 @@ impl<'a> Section<'a> {
         self.find(key).is_some()
     }
 
-    /// Notes that a required key is missing.
+    /// Notes that a required key is missing, or misspelt.
     pub fn missing(&self, key: &str, help: &str) {
-        let label = if self.item.is_some() { format!("'{key}' belongs here") } else { String::new() };
-        let span = self.item.map(|i| &i.span);
+        let (label, span) = match (self.misspelt_as(key), self.item) {
+            (Some(found), _) => {
+                self.misspelt.borrow_mut().push(&found.name);
+                (format!("did you mean '{key}'?"), Some(&found.span))
+            }
+            (None, Some(item)) => (format!("'{key}' belongs here"), Some(&item.span)),
+            (None, None) => (String::new(), None),
+        };
         self.notes.add(span, format!("{} is missing", self.full(key)), label, Some(help.to_string()));
+    }
+
+    /// The key of the scenario that is most like `key` and that nobody has asked for.
+    fn misspelt_as(&self, key: &str) -> Option<&'a Key> {
+        const ALIKE: f64 = 0.6;
+        let Value::Table(entries) = &self.item?.value else { return None };
+        let score = |k: &Key| strsim::normalized_damerau_levenshtein(&k.name.to_lowercase(), key);
+        let unasked = entries.iter().map(|(k, _)| k).filter(|k| !self.asked.contains(&k.name.as_str()));
+        unasked
+            .take(SEARCHED)
+            .map(|k| (score(k), k))
+            .filter(|(s, _)| *s > ALIKE)
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, k)| k)
     }
 
     fn wrong_type(&self, key: &str, item: &Item, expected: &str) {
@@ -385,9 +412,9 @@ impl<'a> Section<'a> {
     /// Reports every key that nobody asked for. `elsewhere` are keys that exist, with the reason why not here.
     pub fn close(self) {
         let Some(Item { value: Value::Table(entries), .. }) = self.item else { return };
-        // Searching takes its time, and nobody reads so many.
-        const SEARCHED: usize = 50;
-        let unknown = entries.iter().filter(|(k, _)| !self.asked.contains(&k.name.as_str()));
+        let misspelt = self.misspelt.into_inner();
+        let named = |k: &str| self.asked.contains(&k) || misspelt.contains(&k);
+        let unknown = entries.iter().filter(|(k, _)| !named(&k.name));
         for (i, (key, _)) in unknown.enumerate() {
             let place = if self.name.is_empty() { "the scenario".into() } else { format!("[{}]", self.name) };
             let near = if i < SEARCHED { nearest(&key.name.to_lowercase(), &self.asked) } else { None };

@@ -120,6 +120,12 @@ fn force(mut s: Section<'_>, units: System, plane: bool, folder: Option<&Path>) 
         let message = format!("force.law = \"{}\" does not go with units.system = \"{}\"", law.name(), units.name());
         s.fault("law", message, "no constant in these units", Some(format!("choose units.system = {others}")));
     }
+    if let Some(Value::Float(_) | Value::Integer(_) | Value::String(_)) = s.item("softening").map(|i| &i.value) {
+        let name = if plane { "algebraic" } else { "plummer" };
+        let help = format!("write it with its kernel: softening = {{ kernel = \"{name}\", length = 0.1 }}");
+        s.fault("softening", "force.softening is a length without a kernel".into(), "a table is expected", Some(help));
+        return (law, Softened { space: Softening::None, plane: plane.then_some(Blob::Point) }, vec![]);
+    }
     let mut k = s.section("softening");
     type Kernel = fn(f64) -> Softened;
     let in_space: [(&str, Kernel); 4] = [

@@ -17,6 +17,11 @@ use crate::files::error::READ;
 /// deflate cannot shrink more than 1032 times.
 const DEFLATE_RATIO: u64 = 1032;
 
+/// The path of a member of a group.
+fn place(group: &Group, name: &str) -> String {
+    format!("{}/{name}", group.name().trim_end_matches('/'))
+}
+
 /// An HDF5 file that someone else may have made.
 pub(crate) struct Reader {
     path: PathBuf,
@@ -68,19 +73,32 @@ impl Reader {
 
     /// Whether the group has a hard link of that name; other links lead to places that nobody vouches for.
     fn has(&self, group: &Group, name: &str) -> Result<bool, FileError> {
-        let place = || format!("{}/{name}", group.name().trim_end_matches('/'));
         let link = group
             .find_link(Default::default(), Default::default(), |n, info| Ok((n == name).then_some(info.link_type)))
-            .map_err(|e| self.error(format!("{} cannot be read ({e})", place())))?;
-        match link {
-            None => Ok(false),
-            Some(LinkType::Hard) => Ok(true),
-            Some(other) => {
-                let kind = if other == LinkType::Soft { "a soft" } else { "an external" };
-                Err(self
-                    .error(format!("{} is {kind} link, which is not followed; copy the data into the file", place())))
-            }
-        }
+            .map_err(|e| self.error(format!("{} cannot be read ({e})", place(group, name))))?;
+        link.map_or(Ok(false), |link| self.inside(group, name, link).map(|()| true))
+    }
+
+    /// Refuses a link of any kind but hard.
+    fn inside(&self, group: &Group, name: &str, link: LinkType) -> Result<(), FileError> {
+        let kind = match link {
+            LinkType::Hard => return Ok(()),
+            LinkType::Soft => "a soft",
+            _ => "an external",
+        };
+        let place = place(group, name);
+        Err(self.error(format!("{place} is {kind} link, which is not followed; copy the data into the file")))
+    }
+
+    /// The members of a group: the name of each, and why it is not followed where it leads out of the file.
+    pub fn members(&self, group: &Group) -> Result<Vec<(String, Result<(), FileError>)>, FileError> {
+        let links = group.links(Default::default(), Default::default());
+        let links = links.map_err(|e| self.error(format!("{} cannot be listed ({e})", place(group, ""))))?;
+        let judged = |(name, info): (String, hdf5::LinkInfo)| {
+            let inside = self.inside(group, &name, info.link_type);
+            (name, inside)
+        };
+        Ok(links.into_iter().map(judged).collect())
     }
 
     /// Finite numbers, one for each of `n` rows; `None` where there is no such array.
@@ -138,15 +156,6 @@ impl Reader {
         Ok(Some(values))
     }
 
-    /// Refuses a link that leads out of the file, and an array whose data lie in another file.
-    pub fn guard_member(&self, group: &Group, name: &str) -> Result<(), FileError> {
-        self.has(group, name)?;
-        match group.dataset(name) {
-            Ok(dataset) => self.check_inside(&dataset),
-            Err(_) => Ok(()),
-        }
-    }
-
     /// Refuses an array whose storage is not what it declares, before memory is taken; `item` is the size of a number.
     pub fn verify_storage(&self, dataset: &Dataset, item: u64) -> Result<(), FileError> {
         self.check_storage(dataset, item)
@@ -171,7 +180,7 @@ impl Reader {
             return Ok(false);
         }
         let dataset = self.open_dataset(group, name)?;
-        self.check_inside(&dataset)?;
+        self.verify_inside(&dataset)?;
         Ok(matches!(self.descriptor(&dataset)?, TypeDescriptor::Float(FloatSize::U4)))
     }
 
@@ -181,7 +190,7 @@ impl Reader {
             return Ok(None);
         }
         let dataset = self.open_dataset(group, name)?;
-        self.check_inside(&dataset)?;
+        self.verify_inside(&dataset)?;
         Ok(Some(dataset.shape().first().copied().unwrap_or(0)))
     }
 
@@ -249,7 +258,7 @@ impl Reader {
             return Ok(None);
         }
         let dataset = self.open_dataset(group, name)?;
-        self.check_inside(&dataset)?;
+        self.verify_inside(&dataset)?;
         let place = dataset.name();
         let found = self.descriptor(&dataset)?;
         if !kind(&found) {
@@ -269,7 +278,7 @@ impl Reader {
     }
 
     /// Refuses storage in other files; asked first, since even the shape of a virtual array may open them.
-    fn check_inside(&self, dataset: &Dataset) -> Result<(), FileError> {
+    pub fn verify_inside(&self, dataset: &Dataset) -> Result<(), FileError> {
         let plist = self.storage(dataset)?;
         if plist.external().is_empty() && plist.layout() != Layout::Virtual {
             return Ok(());

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::super::Options;
 use super::super::directory::RunDirectory;
 use super::super::events::Events;
-use super::super::report::{stage_table, timings_json};
+use super::super::report::{Wall, stage_table, timings_json};
 use super::super::signals::Stop;
 use crate::console;
 use crate::device;
@@ -57,7 +57,7 @@ pub fn run(
     mut flow: Flow,
     who: impl FnOnce(f64) -> Result<GridSolver, Fault>,
     options: &Options,
-    threads: usize,
+    (threads, wall): (usize, Wall),
 ) -> Result<(), Fault> {
     let stop = Stop::install()?;
     // Each stage of each step is a solution.
@@ -143,7 +143,8 @@ pub fn run(
         "enstrophy_growth": last.enstrophy / first.enstrophy,
         "circulation": last.circulation,
     });
-    directory.finish(&run, &timings_json(&times, [0, done]))?;
+    let outside = wall.outside(&times);
+    directory.finish(&run, &timings_json(&times, outside, [0, done]))?;
     if options.json {
         events.send("end", run)?;
     } else {
@@ -158,7 +159,7 @@ pub fn run(
         let _ = writeln!(text, "  circulation   {below:.6} below the middle and {above:.6} above");
         let _ = writeln!(text, "  files         {}", directory.path().display());
         if !options.quiet {
-            text.push_str(&stage_table(&times));
+            text.push_str(&stage_table(&times, outside));
         }
         console::print(&text)?;
     }

@@ -17,6 +17,9 @@ impl Simulation<'_> {
         let mut numbers = [energies("first", &first), energies("last", &self.last)].concat();
         numbers.push(("largest_energy_error".into(), self.worst));
         numbers.push(("timed_from_step".into(), self.timed_from as f64));
+        let [initial, other] = self.wall.outside(&self.times);
+        numbers.push(("initial_state_seconds".into(), initial));
+        numbers.push(("other_seconds".into(), other));
         for (stage, seconds, calls) in report::stages(&self.times) {
             numbers.push((format!("{}_seconds", stage.name()), seconds));
             numbers.push((format!("{}_calls", stage.name()), calls as f64));
@@ -41,10 +44,12 @@ impl Simulation<'_> {
         self.worst = get("largest_energy_error").unwrap_or(0.0);
         if let Some(from) = get("timed_from_step") {
             self.timed_from = from as u64;
+            self.wall.before = ["initial_state_seconds", "other_seconds"].map(|name| get(name).unwrap_or(0.0));
             for stage in Stage::ALL {
                 let kept = |what: &str| get(&format!("{}_{what}", stage.name())).unwrap_or(0.0);
                 self.times.add_calls(stage, kept("seconds"), kept("calls") as u64);
             }
+            self.wall.stages_before = self.times.total();
         }
         self.verified = Verified {
             last: get("force_error_last"),

@@ -7,13 +7,14 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fmm_core::{Error, Executor, Precision, StageTimes};
+use fmm_core::{Error, Executor, Precision, Stage, StageTimes};
 use serde_json::json;
 
 use self::output::Due;
 use super::directory::RunDirectory;
 use super::events::Events;
 use super::progress::Progress;
+use super::report::Wall;
 use super::sense::Sense;
 use super::signals::Stop;
 use super::verify::Verified;
@@ -49,6 +50,7 @@ pub struct Simulation<'a> {
     progress: Progress,
     /// Of the parts of the run before a checkpoint too.
     times: StageTimes,
+    wall: Wall,
     /// The step from which on there are times.
     timed_from: u64,
     /// Steps done.
@@ -71,8 +73,11 @@ pub struct Simulation<'a> {
 
 impl<'a> Simulation<'a> {
     /// Hands the particles to the solver.
-    pub fn new(start: Start, options: &'a Options, threads: usize) -> Result<Self, Fault> {
+    ///
+    /// `begun` is when the program began with the initial state, which is there now.
+    pub fn new(start: Start, options: &'a Options, threads: usize, begun: Instant) -> Result<Self, Fault> {
         let Start { scenario, initial, directory, resumed } = start;
+        let wall = Wall::from(begun);
         let mut executor = scenario.executor(initial.len(), &initial.mass, options.quiet || options.json)?;
         let particles = initial.particles(scenario.law, scenario.signed_constant());
         executor
@@ -90,6 +95,7 @@ impl<'a> Simulation<'a> {
             events: Events::new(options.json),
             progress: Progress::start(&scenario, initial.len(), threads, step, options),
             times: StageTimes::default(),
+            wall,
             timed_from: step,
             step,
             resumed_at: state.map(|c| c.step),
@@ -111,7 +117,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// All steps, and the last files.
-    pub fn run(mut self, stop: &Stop, begun: Instant) -> Result<(), Fault> {
+    pub fn run(mut self, stop: &Stop) -> Result<(), Fault> {
         let s = &self.scenario;
         let facts = json!({
             "title": s.title, "directory": self.directory.path().to_string_lossy(), "particles": self.initial.len(),
@@ -119,7 +125,7 @@ impl<'a> Simulation<'a> {
             "threads": self.threads,
         });
         self.events.send("start", facts)?;
-        let outcome = self.advance(stop, begun).and_then(|ending| self.settle(true).map(|()| ending));
+        let outcome = self.advance(stop).and_then(|ending| self.wait().map(|()| ending));
         self.progress.finish();
         let ending = match outcome {
             Ok(ending) => ending,
@@ -146,7 +152,15 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn advance(&mut self, stop: &Stop, begun: Instant) -> Result<Ending, Fault> {
+    /// Waits for the snapshot that is being written.
+    fn wait(&mut self) -> Result<(), Fault> {
+        let start = Instant::now();
+        let settled = self.settle(true);
+        self.times.add(Stage::Output, start.elapsed());
+        settled
+    }
+
+    fn advance(&mut self, stop: &Stop) -> Result<Ending, Fault> {
         let steps = self.scenario.steps;
         let first = self.due(self.step, false);
         self.executor.want_potential(self.resumed_at.is_none());
@@ -159,7 +173,7 @@ impl<'a> Simulation<'a> {
             Some(_) => self.refresh()?,
         }
         // What a run begins with is on the disk before its long part.
-        self.settle(true)?;
+        self.wait()?;
         // Written once the solver has chosen.
         let resolved = self.scenario.resolved(self.executor.choice().as_ref(), self.initial.len());
         self.directory.write_resolved(&resolved)?;
@@ -177,7 +191,7 @@ impl<'a> Simulation<'a> {
                 _ if self.step == steps => Some(Ending::Complete),
                 _ if stop.requested() => Some(Ending::Signal),
                 // Time for another step, and as much again to write.
-                Some(wall) if begun.elapsed() + 2 * longest.max(start.elapsed()) > wall => Some(Ending::Wall),
+                Some(wall) if self.wall.begun.elapsed() + 2 * longest.max(start.elapsed()) > wall => Some(Ending::Wall),
                 _ => None,
             };
             let mut due = self.due(self.step, ending == Some(Ending::Complete));
@@ -275,7 +289,8 @@ impl<'a> Simulation<'a> {
             measured: self.measured,
         };
         let run = facts.run_json();
-        self.directory.finish(&run, &report::timings_json(&self.times, [self.timed_from, self.step]))?;
+        let outside = self.wall.outside(&self.times);
+        self.directory.finish(&run, &report::timings_json(&self.times, outside, [self.timed_from, self.step]))?;
         let command = resume::command(self.directory.path());
         if self.options.json {
             let mut end = run;
@@ -286,7 +301,7 @@ impl<'a> Simulation<'a> {
         } else {
             let mut text = facts.summary(&self.last, self.directory.path());
             if !self.options.quiet {
-                text.push_str(&report::stage_table(&self.times));
+                text.push_str(&report::stage_table(&self.times, outside));
             }
             crate::console::print(&text)?;
         }
