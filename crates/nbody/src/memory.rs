@@ -1,36 +1,15 @@
-//! The program's memory: that of mimalloc, which keeps what is freed (each sum needs again what the last one gave back), and an
+//! The program's memory: that of jemalloc, which keeps what is freed (each sum needs again what the last one gave back), and an
 //! end with a message and exit code 71 where there is no more.
 //!
 //! The standard library would abort there, which looks like a fault of the program and leaves no exit code.
 
 use std::alloc::{GlobalAlloc, Layout};
 
-use libmimalloc_sys::{mi_option_large_os_pages, mi_option_set, mi_option_t};
-use mimalloc::MiMalloc;
 use rustix::stdio::stderr;
 use signal_hook::low_level::exit;
+use tikv_jemallocator::Jemalloc;
 
-/// Milliseconds until freed memory goes back to the system, by its number in mimalloc.h: the crate has no name for it.
-const PURGE_DELAY: mi_option_t = 15;
-/// KiB that are reserved at a time, likewise. The usual GiB would count against `ulimit -v` and `ulimit -d`.
-const ARENA_RESERVE: mi_option_t = 23;
-
-/// Runs before `main` and the first allocation.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static INITIALIZER: extern "C" fn() = set_options;
-
-/// Freed memory is kept, and lies in huge pages where the system has them on request.
-extern "C" fn set_options() {
-    // SAFETY: options are whole numbers, which may be set at any time.
-    unsafe {
-        mi_option_set(PURGE_DELAY, -1);
-        mi_option_set(ARENA_RESERVE, 64 * 1024);
-        mi_option_set(mi_option_large_os_pages, 1);
-    }
-}
-
-/// mimalloc, or the end.
+/// jemalloc, or the end.
 struct Allocator;
 
 #[global_allocator]
@@ -40,22 +19,22 @@ static ALLOCATOR: Allocator = Allocator;
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
-        there(unsafe { MiMalloc.alloc(layout) }, layout.size())
+        there(unsafe { Jemalloc.alloc(layout) }, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
-        there(unsafe { MiMalloc.alloc_zeroed(layout) }, layout.size())
+        there(unsafe { Jemalloc.alloc_zeroed(layout) }, layout.size())
     }
 
     unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller's promise.
-        there(unsafe { MiMalloc.realloc(old, layout, size) }, size)
+        there(unsafe { Jemalloc.realloc(old, layout, size) }, size)
     }
 
     unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
         // SAFETY: the caller's promise.
-        unsafe { MiMalloc.dealloc(old, layout) }
+        unsafe { Jemalloc.dealloc(old, layout) }
     }
 }
 
