@@ -22,6 +22,7 @@ pub mod initial;
 pub mod integrator;
 pub mod manual;
 pub mod molecular;
+pub mod paraview;
 pub mod plot;
 pub mod run;
 pub mod scenario;
