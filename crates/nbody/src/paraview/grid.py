@@ -21,8 +21,7 @@ quantity.ResultArrayName = NAME
 colors = GetColorTransferFunction(NAME)
 colors.ApplyPreset("Inferno (matplotlib)", True)
 
-plane = Slice(Input=quantity)
-plane.SliceType = "Plane"
+plane = Slice(Input=quantity)  # a plane, if nothing else is said
 plane.SliceType.Origin = CENTER
 plane.SliceType.Normal = NORMAL
 plane_display = Show(plane, view)

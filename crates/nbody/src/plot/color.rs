@@ -28,7 +28,9 @@ pub fn glow(color: [f64; 3], t: f64) -> Rgb {
 
 /// The color at `t` from 0 to 1 along stops at equal distances.
 fn along(stops: &[Rgb], t: f64) -> Rgb {
-    let t = (t.clamp(0.0, 1.0) * SHADES).round() / SHADES * (stops.len() - 1) as f64;
+    // What is no number is dark.
+    let t = if t.is_nan() { 0.0 } else { t.clamp(0.0, 1.0) };
+    let t = (t * SHADES).round() / SHADES * (stops.len() - 1) as f64;
     let first = (t as usize).min(stops.len() - 2);
     let share = t - first as f64;
     std::array::from_fn(|k| {

@@ -278,7 +278,8 @@ mod tests {
         let brightness = brightness.unwrap();
         assert_eq!(brightness.axis.label, "surface density (Msun/kpc²)");
         let expected = 3.0 * n as f64 / 4.0;
-        assert!((brightness.range.1 / expected - 1.0).abs() < 0.6, "{:?} {expected}", brightness.range);
+        // Some five particles lie under a pixel's Gaussian.
+        assert!((1.0..4.0).contains(&(brightness.range.1 / expected)), "{:?} {expected}", brightness.range);
         // The square is bright, its surroundings are not.
         let at = |x: usize, y: usize| panels[0].pixels[y * SIDE + x];
         assert!(at(SIDE / 2, SIDE / 2)[0] > 200, "{:?}", at(SIDE / 2, SIDE / 2));

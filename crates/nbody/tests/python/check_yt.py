@@ -17,11 +17,11 @@ for entry in files:
     with h5py.File(name) as f:
         header = f["Header"].attrs
         units = {k: float(header[k]) for k in ("UnitLength_in_cm", "UnitMass_in_g", "UnitVelocity_in_cm_per_s")}
+        box = header["BoundingBox"]
         x = f["PartType1/Coordinates"][:].astype(np.float64)
         mass = f["PartType1/Masses"][:].sum(dtype=np.float64)
     low, high = x.min(axis=0), x.max(axis=0)
     pad = 0.05 * (high - low).max()
-        box = header["BoundingBox"]
     assert (box[0] < low).all() and (box[1] > high).all(), box
     ds = yt.load(name, bounding_box=box)
     # Its reader of AREPO's files is the one that looks at the units.
