@@ -12,7 +12,7 @@ use crate::fault::{Fault, Report};
 #[cfg(unix)]
 use crate::files::probe;
 use crate::info::program;
-use crate::{bench, check, console, convert, eval, info, init, manual, plot, run};
+use crate::{bench, check, console, convert, eval, info, init, manual, paraview, plot, run};
 
 /// N-body sums and simulations: direct, treecode and fast multipole method.
 #[derive(Debug, Parser)]
@@ -38,8 +38,10 @@ enum Command {
     Check(check::Check),
     /// Convert between our snapshots, CSV, NumPy, GADGET's HDF5 and temporal VTKHDF, to the last bit
     Convert(convert::Convert),
-    /// Draw a run (energy drift, Lagrangian radii, stage times) or the records of a benchmark, as SVG and PNG
+    /// Draw a run (particles, energy drift, Lagrangian radii, stage times) or the records of a benchmark, as SVG and PNG
     Plot(plot::Plot),
+    /// Write a script that opens a run in ParaView, with camera, colors and a representation that show it
+    Paraview(paraview::Paraview),
     /// Measure: which method is fastest where, the papers' figures, rivals; records, tables and plots
     #[command(after_help = bench::EXAMPLES)]
     Bench(Box<bench::Bench>),
@@ -157,6 +159,7 @@ pub fn main() -> ExitCode {
         Command::Check(o) => check::check(&o),
         Command::Convert(o) => convert::convert(&o),
         Command::Plot(o) => plot::plot(&o),
+        Command::Paraview(o) => paraview::paraview(&o),
         Command::Bench(o) => bench::bench(&o),
         Command::Completions(o) => manual::completions(&o),
         Command::Man(o) => manual::man(&o),

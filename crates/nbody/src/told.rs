@@ -22,6 +22,28 @@ pub fn rounded(x: f64) -> String {
     }
 }
 
+/// A real number to four significant digits: `0.866`, `12.5`, `3.2e-7`.
+pub fn short(x: f64) -> String {
+    digits(x, 4)
+}
+
+/// A real number to `n` significant digits, without zeros at its end.
+pub fn digits(x: f64, n: usize) -> String {
+    if x == 0.0 || !x.is_finite() {
+        return number(x);
+    }
+    let text = format!("{:.*e}", n.max(1) - 1, x);
+    let Some((mantissa, power)) = text.split_once('e') else { return text };
+    let power: i32 = power.parse().unwrap_or(0);
+    let trimmed =
+        |t: &str| if t.contains('.') { t.trim_end_matches('0').trim_end_matches('.').into() } else { t.to_string() };
+    if (-4..n.max(6) as i32).contains(&power) {
+        let decimals = usize::try_from(n as i32 - 1 - power).unwrap_or(0);
+        return trimmed(&format!("{x:.decimals$}"));
+    }
+    format!("{}e{power}", trimmed(mantissa))
+}
+
 /// What a sum refuses.
 pub fn error(e: &fmm_core::Error) -> String {
     match e {
@@ -79,6 +101,23 @@ mod tests {
             (f64::INFINITY, "inf"),
         ] {
             assert_eq!(number(x), text);
+        }
+    }
+
+    #[test]
+    fn short_numbers_have_four_digits() {
+        for (x, text) in [
+            (0.0, "0"),
+            (0.866_025_403_784_438_6, "0.866"),
+            (-12.5, "-12.5"),
+            (99_999.6, "100000"),
+            (0.000_123_456, "0.0001235"),
+            (3.2e-7, "3.2e-7"),
+            (1e15, "1e15"),
+            (9.999_9e-5, "0.0001"),
+            (f64::INFINITY, "inf"),
+        ] {
+            assert_eq!(short(x), text);
         }
     }
 }

@@ -35,5 +35,6 @@ mod run_resume;
 mod run_reversible;
 mod run_scenario;
 mod scenarios;
+mod show;
 mod tools;
 mod tools_convert;

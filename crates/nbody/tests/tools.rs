@@ -233,7 +233,7 @@ fn plots_hold_their_series() {
     let text = "step,time,energy_error,lagrangian_10,lagrangian_50,force_error\n0,0,0,0.2,0.8,\n1,0.5,-1e-6,0.21,0.79,1e-5\n2,1,2e-6,0.2,0.8,\n";
     fs::write(run.join("diagnostics.csv"), text).unwrap();
     let output = ok(folder.path(), &["plot", "run", "--out", "figures"]);
-    assert_eq!(output.lines().count(), 6);
+    assert_eq!(output.lines().count(), 8);
     let svg = |name: &str| fs::read_to_string(folder.path().join("figures").join(name)).unwrap();
     for (name, words) in [
         (
@@ -263,6 +263,7 @@ fn plots_hold_their_series() {
 
     fs::remove_file(run.join("diagnostics.csv")).unwrap();
     fs::remove_file(run.join("timings.json")).unwrap();
+    fs::remove_file(run.join("run.hdf.series")).unwrap();
     assert!(fails(folder.path(), &["plot", "run"], 66).contains("nothing to plot"));
     fails(folder.path(), &["plot", "missing"], 66);
     fs::write(run.join("timings.json"), "[").unwrap();
@@ -272,7 +273,7 @@ fn plots_hold_their_series() {
 #[test]
 fn completions_and_manual_pages_name_every_command() {
     let folder = tempfile::tempdir().unwrap();
-    let commands = ["run", "init", "info", "check", "convert", "plot", "bench", "completions", "man"];
+    let commands = ["run", "init", "info", "check", "convert", "plot", "paraview", "bench", "completions", "man"];
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let text = ok(folder.path(), &["completions", shell]);
         assert!(commands.iter().all(|c| text.contains(c)), "{shell}");

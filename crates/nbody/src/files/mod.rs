@@ -9,12 +9,14 @@
 
 pub mod atomic;
 pub mod blocks;
+pub mod cells;
 pub mod checkpoint;
 pub mod csv;
 pub mod digest;
 mod error;
 pub mod gadget;
 pub(crate) mod hdf;
+mod header;
 pub mod ids;
 #[allow(unsafe_code, reason = "a call that the crate `hdf5` does not wrap")]
 mod image;

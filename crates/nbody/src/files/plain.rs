@@ -1,55 +1,39 @@
-//! GADGET's HDF5 layout and nothing else: `/Header`, `/Parameters` and `/PartType1` in plain contiguous arrays, for
-//! programs that stumble over filters or groups that they do not know. [`snapshot::read`]
-//! reads it back.
+//! GADGET's HDF5 layout and nothing else: attributes, and `/PartType1` in plain contiguous arrays, for programs that
+//! stumble over filters or groups that they do not know. [`snapshot::read`](super::snapshot::read) reads it back.
 
 use std::path::Path;
 
 use hdf5::{File, Group};
 use ndarray::{ArrayView1, ArrayView2};
 
-use super::snapshot::{self, Field, Float, Layout, Snapshot};
-use super::{FileError, hdf};
+use super::snapshot::{Field, Float, Layout, Snapshot};
+use super::{FileError, hdf, header};
 use crate::files::hdf::{Number, put_attr, put_group};
 
 /// Writes every field that the snapshot has, rows in the order of the ids; returns the size in bytes.
 ///
 /// # Errors
-/// As [`snapshot::write`].
+/// As [`snapshot::write`](super::snapshot::write).
 pub fn write(path: &Path, snapshot: &Snapshot, precision: Float) -> Result<u64, FileError> {
     let layout = Layout { fields: snapshot.fields(), precision };
     snapshot.check(&layout).map_err(|what| FileError::unwritable(path, what))?;
     let snapshot = snapshot.in_id_order();
     let estimate = (snapshot.id.len() * (8 + 12 * 8)) as u64 + (1 << 20);
     hdf::write_file(path, estimate, |file| {
-        snapshot::put_header(file, &snapshot, &layout)?;
-        put_rest_of_header(file, &snapshot)?;
+        header::put(file, &snapshot, &layout)?;
+        put_flags(file, &snapshot)?;
         let group = put_group(file, "PartType1")?;
         layout.fields.iter().try_for_each(|&field| put_field(&group, &snapshot, field, precision))
     })
 }
 
-/// 1e9 years of 365.25 days.
-const SECONDS_PER_GYR: f64 = 3.155_76e16;
-
-/// What GADGET itself asks for, and the units where pynbody and GADGET-4 look for them. Without a Hubble
-/// parameter there, pynbody takes lengths and masses as they are.
-fn put_rest_of_header(file: &File, s: &Snapshot) -> hdf5::Result<()> {
+/// What GADGET itself asks for, and the step.
+fn put_flags(file: &File, s: &Snapshot) -> hdf5::Result<()> {
     let header = file.group("Header")?;
     for name in ["Sfr", "Feedback", "Cooling", "StellarAge", "Metals", "Entropy_ICs"] {
         put_attr(&header, &format!("Flag_{name}"), 0i32)?;
     }
-    put_attr(&header, "Step", s.step)?;
-    let parameters = put_group(file, "Parameters")?;
-    for (name, value) in [
-        ("UnitLength_in_cm", s.units.length_cm),
-        ("UnitMass_in_g", s.units.mass_g),
-        ("UnitVelocity_in_cm_per_s", s.units.velocity_cm_per_s),
-        // pynbody would take another time for the age of a universe; in N-body units it means as little as they do.
-        ("Time_GYR", s.time * s.units.length_cm / s.units.velocity_cm_per_s / SECONDS_PER_GYR),
-    ] {
-        put_attr(&parameters, name, value)?;
-    }
-    Ok(())
+    put_attr(&header, "Step", s.step)
 }
 
 fn put_field(group: &Group, s: &Snapshot, field: Field, precision: Float) -> hdf5::Result<()> {

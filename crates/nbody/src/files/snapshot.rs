@@ -11,7 +11,7 @@ use hdf5::{File, Group};
 use ndarray::ArrayView2;
 
 use super::hdf::{self, Number, Reader, put, put_attr, put_attrs, put_group, put_one};
-use super::{FileError, ids};
+use super::{FileError, header, ids};
 
 /// Sizes of the units of a snapshot in CGS; all 1 where the units have no meaning outside the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -156,7 +156,7 @@ pub fn write(path: &Path, snapshot: &Snapshot, layout: &Layout) -> Result<u64, F
     let bytes_per_row = 8 + 17 + 13 * 8;
     let estimate = (snapshot.id.len() * bytes_per_row) as u64 + (1 << 20);
     hdf::write_file(path, estimate, |file| {
-        put_header(file, &snapshot, layout)?;
+        header::put(file, &snapshot, layout)?;
         put_particles(file, &snapshot, layout)?;
         put_vtkhdf(file, &snapshot, layout)
     })
@@ -233,34 +233,6 @@ impl Snapshot {
             ..*self
         })
     }
-}
-
-/// `/Header` as GADGET's readers want it, and `/Diagnostics`.
-pub(super) fn put_header(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()> {
-    let header = put_group(file, "Header")?;
-    let counts = [0, s.id.len() as u32, 0, 0, 0, 0];
-    put_attrs(&header, "NumPart_ThisFile", &counts)?;
-    put_attrs(&header, "NumPart_Total", &counts)?;
-    put_attrs(&header, "NumPart_Total_HighWord", &[0u32; 6])?;
-    put_attrs(&header, "MassTable", &[0f64; 6])?;
-    for (name, value) in [
-        ("Time", s.time),
-        ("BoxSize", s.box_size),
-        ("Redshift", 0.0),
-        ("Omega0", 0.0),
-        ("OmegaLambda", 0.0),
-        ("HubbleParam", 1.0),
-        ("UnitLength_in_cm", s.units.length_cm),
-        ("UnitMass_in_g", s.units.mass_g),
-        ("UnitVelocity_in_cm_per_s", s.units.velocity_cm_per_s),
-    ] {
-        put_attr(&header, name, value)?;
-    }
-    put_attr(&header, "NumFilesPerSnapshot", 1i32)?;
-    put_attr(&header, "Flag_DoublePrecision", i32::from(layout.precision == Float::F64))?;
-    put_attr(&header, "Code", FixedAscii::<5>::from_ascii("nbody").map_err(|e| e.to_string())?)?;
-    let diagnostics = put_group(file, "Diagnostics")?;
-    s.diagnostics.iter().try_for_each(|(name, value)| put_attr(&diagnostics, name, *value))
 }
 
 /// `/PartType1`: only whole numbers and masses compress; coordinates shrink by a tenth at ten times the time.

@@ -11,18 +11,22 @@ use plotters::style::{FontStyle, register_font};
 use super::axis::{Scale, coordinate};
 use super::data::thin;
 use super::figure::{Axis, Content, Figure, Line};
+use super::image;
+use super::panels::{Panels, Placed};
 
-/// Size in units of the SVG, which are pixels of the PNG.
-const SIZE: (u32, u32) = (1600, 1000);
+/// Width in units of the SVG, which are pixels of the PNG.
+pub const WIDTH: i32 = 1600;
+/// Height of all figures but pictures of space, which need what they need.
+const HEIGHT: i32 = 1000;
 /// Left and right edge of all text.
-const MARGIN: i32 = 48;
+pub const MARGIN: i32 = 48;
 /// The font that the PNG is drawn with, and its like for browsers.
 const FONT: &str = "DejaVu Sans, Verdana, sans-serif";
 /// Points of a line beyond which it looks the same.
 const MOST_POINTS: usize = 4000;
 
-const TEXT: RGBColor = RGBColor(0x22, 0x22, 0x22);
-const FAINT: RGBColor = RGBColor(0x55, 0x55, 0x55);
+pub const TEXT: RGBColor = RGBColor(0x22, 0x22, 0x22);
+pub const FAINT: RGBColor = RGBColor(0x55, 0x55, 0x55);
 const GRID: RGBColor = RGBColor(0xd4, 0xd4, 0xd4);
 const FINE_GRID: RGBColor = RGBColor(0xee, 0xee, 0xee);
 
@@ -37,22 +41,57 @@ const PALETTE: [RGBColor; 7] = [
     RGBColor(0x00, 0x00, 0x00),
 ];
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Drawn<T> = Result<T, String>;
+pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub type Drawn<T> = Result<T, String>;
 
-/// The text of an SVG file.
+/// A figure that is drawn.
+pub struct Picture {
+    /// The text of the SVG file without pixels.
+    text: String,
+    /// Where the background ends in it and all else begins.
+    background: std::ops::Range<usize>,
+    /// Pictures of pixels, which lie between the two.
+    pub pixels: Vec<Placed>,
+}
+
+impl Picture {
+    /// The text of the SVG file.
+    ///
+    /// # Errors
+    /// Where pixels cannot be packed.
+    pub fn svg(&self) -> Result<String, String> {
+        let (below, above) = self.text.split_at(self.background.end);
+        let images = self.pixels.iter().map(image::element).collect::<Result<String, String>>()?;
+        Ok(format!("{below}{images}{above}"))
+    }
+
+    /// The same without background and pixels.
+    pub fn foreground(&self) -> String {
+        format!("{}{}", &self.text[..self.background.start], &self.text[self.background.end..])
+    }
+}
+
+/// Draws a figure.
 ///
 /// # Errors
 /// What the drawing crate reports.
-pub fn svg(figure: &Figure) -> Result<String, String> {
+pub fn picture(figure: &Figure) -> Result<Picture, String> {
     register_fonts();
+    let caption = wrapped(&figure.caption, 21, WIDTH - 2 * MARGIN);
+    let subtitle = wrapped(&figure.subtitle, 24, WIDTH - 2 * MARGIN);
+    let foot = 26 + 28 * caption.len() as i32;
+    let top = 84 + 32 * subtitle.len() as i32 + 12;
+    let height = match panels(figure) {
+        Some(panels) => top + panels.height() + 12 + foot,
+        None => HEIGHT,
+    };
     let mut text = String::new();
+    let mut pixels = vec![];
     {
-        let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
+        let area = SVGBackend::with_string(&mut text, (WIDTH as u32, height as u32)).into_drawing_area();
         area.fill(&WHITE).map_err(told)?;
-        let top = head(&area, figure)?;
-        let caption = wrapped(&figure.caption, 21, SIZE.0 as i32 - 2 * MARGIN);
-        let bottom = SIZE.1 as i32 - 26 - 28 * caption.len() as i32;
+        head(&area, &figure.title, &subtitle)?;
+        let bottom = height - foot;
         for (i, line) in caption.iter().enumerate() {
             let at = (MARGIN, bottom + 8 + 28 * i as i32);
             write(&area, line, at, 21, FAINT, Pos::new(HPos::Left, VPos::Top))?;
@@ -70,13 +109,30 @@ pub fn svg(figure: &Figure) -> Result<String, String> {
                 let (_, rest) = middle.split_vertically(legend(&middle, &names)?);
                 draw_bars(&rest, x, bars)?;
             }
+            Content::Panels { .. } => {
+                if let Some(panels) = panels(figure) {
+                    pixels = panels.draw(&middle)?;
+                }
+            }
         }
         area.present().map_err(told)?;
     }
-    Ok(text)
+    // The first element is the white page.
+    let start = text.find("<rect").unwrap_or(0);
+    let end = text[start..].find("/>").map_or(start, |i| start + i + 2);
+    Ok(Picture { text, background: start..end, pixels })
 }
 
-fn told(e: impl std::fmt::Display) -> String {
+fn panels(figure: &Figure) -> Option<Panels<'_>> {
+    match &figure.content {
+        Content::Panels { panels, bar, brightness, names } => {
+            Some(Panels { panels, bar, brightness: brightness.as_ref(), names })
+        }
+        _ => None,
+    }
+}
+
+pub fn told(e: impl std::fmt::Display) -> String {
     e.to_string()
 }
 
@@ -96,11 +152,13 @@ fn style(size: i32, color: RGBColor) -> TextStyle<'static> {
     (FONT, f64::from(size) * 1.24).into_font().color(&color)
 }
 
-fn write(area: &Area, text: &str, at: (i32, i32), size: i32, color: RGBColor, pos: Pos) -> Drawn<()> {
+/// Writes a text of `size` pixels.
+pub fn write(area: &Area, text: &str, at: (i32, i32), size: i32, color: RGBColor, pos: Pos) -> Drawn<()> {
     area.draw(&Text::new(text.to_string(), at, style(size, color).pos(pos))).map_err(told)
 }
 
-fn width(text: &str, size: i32) -> i32 {
+/// Width of a text in pixels.
+pub fn width(text: &str, size: i32) -> i32 {
     let style = style(size, TEXT);
     // An estimate serves where the font has no glyph.
     style.font.layout_box(text).map_or(size * text.chars().count() as i32 / 2, |((a, _), (b, _))| b - a)
@@ -147,17 +205,15 @@ impl ValueFormatter<f64> for Scale {
     }
 }
 
-/// Title and subtitle; tells where they end.
-fn head(area: &Area, figure: &Figure) -> Drawn<i32> {
+/// Title and subtitle.
+fn head(area: &Area, title: &str, subtitle: &[String]) -> Drawn<()> {
     let bold = (FONT, 34.0 * 1.24).into_font().style(FontStyle::Bold).color(&TEXT);
-    let title = bold.pos(Pos::new(HPos::Left, VPos::Top));
-    area.draw(&Text::new(figure.title.clone(), (MARGIN, 32), title)).map_err(told)?;
-    let mut y = 84;
-    for line in wrapped(&figure.subtitle, 24, SIZE.0 as i32 - 2 * MARGIN) {
-        write(area, &line, (MARGIN, y), 24, FAINT, Pos::new(HPos::Left, VPos::Top))?;
-        y += 32;
+    let style = bold.pos(Pos::new(HPos::Left, VPos::Top));
+    area.draw(&Text::new(title.to_string(), (MARGIN, 32), style)).map_err(told)?;
+    for (i, line) in subtitle.iter().enumerate() {
+        write(area, line, (MARGIN, 84 + 32 * i as i32), 24, FAINT, Pos::new(HPos::Left, VPos::Top))?;
     }
-    Ok(y + 12)
+    Ok(())
 }
 
 /// One row of names above the plot, broken where it is full; tells where it ends.
@@ -166,7 +222,7 @@ fn legend(area: &Area, lines: &[Line]) -> Drawn<i32> {
     let (mut x, mut y) = (MARGIN, 20);
     for (i, line) in lines.iter().enumerate() {
         let needed = SAMPLE + 12 + width(&line.name, 25) + 44;
-        if x + needed > SIZE.0 as i32 - MARGIN && x > MARGIN {
+        if x + needed > WIDTH - MARGIN && x > MARGIN {
             (x, y) = (MARGIN, y + 38);
         }
         let color = color_of(i, line);

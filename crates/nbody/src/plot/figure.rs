@@ -43,6 +43,44 @@ pub enum Content {
         /// Name, length, and the text at its end.
         bars: Vec<(String, f64, String)>,
     },
+    /// Square pictures of space, all of the same part of it, in rows of at most three.
+    Panels {
+        /// At least one.
+        panels: Vec<Panel>,
+        /// Length of the scale bar over the side of a picture, and its text.
+        bar: (f64, String),
+        /// What the brightness means; none where only places are shown.
+        brightness: Option<Brightness>,
+        /// Names of colors.
+        names: Vec<(String, Rgb)>,
+    },
+}
+
+/// Red, green and blue.
+pub type Rgb = [u8; 3];
+
+/// A picture of space at one time.
+#[derive(Debug, Clone)]
+pub struct Panel {
+    /// The time with its unit.
+    pub label: String,
+    /// Pixels on a side.
+    pub side: usize,
+    /// `side`² pixels, row by row from the top.
+    pub pixels: Vec<Rgb>,
+    /// Single particles: how far from the left and the top, over the side, and their color.
+    pub dots: Vec<([f64; 2], Rgb)>,
+}
+
+/// The colors of a quantity.
+#[derive(Debug, Clone)]
+pub struct Brightness {
+    /// The quantity with its unit.
+    pub axis: Axis,
+    /// Its values at both ends.
+    pub range: (f64, f64),
+    /// Colors from one end to the other.
+    pub ramp: Vec<Rgb>,
 }
 
 /// An axis.

@@ -1,11 +1,16 @@
 //! `nbody plot`: the figures of a run, as SVG and PNG, without Python and without fonts of the system.
 
 pub mod axis;
+mod color;
 pub mod data;
 mod draw;
 pub mod figure;
 mod image;
+mod panels;
 mod run;
+pub mod slice;
+pub mod snapshots;
+pub mod space;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +24,7 @@ use crate::{bench, console};
 /// The folder of the figures in a run directory.
 pub const FOLDER: &str = "plots";
 /// The figures.
-pub const NAMES: [&str; 3] = ["energy_error", "lagrangian_radii", "stage_times"];
+pub const NAMES: [&str; 4] = ["particles", "energy_error", "lagrangian_radii", "stage_times"];
 /// Endings of the two files of a figure.
 pub const ENDINGS: [&str; 2] = ["svg", "png"];
 
@@ -29,8 +34,9 @@ Examples:
   nbody plot out/plummer --out figures
   nbody plot out/bench/crossover.jsonl
 
-Figures: energy_error (|dE/E0| against time), lagrangian_radii, stage_times; those for which the run has the data;
-those of the suites whose records a .jsonl file of nbody bench holds.
+Figures: particles (projected density at up to four times; on a grid a slice of the vorticity), energy_error (|dE/E0|
+against time), lagrangian_radii, stage_times: those for which the run has the data. Of a .jsonl file of nbody bench: those
+of the suites whose records it holds.
 
 Exit codes: 0 done, 2 wrong option, 65 wrong data, 66 no run there or nothing to plot, 74 files cannot be written";
 
@@ -61,13 +67,13 @@ pub fn plot(options: &Plot) -> Result<(), Fault> {
             return Err(Fault::new(74, line));
         }
         let folder = options.out.clone().unwrap_or(own);
-        write(&run::Run::read(&options.run)?.figures(), &folder)?
+        write(&run::Run::read(&options.run)?.figures()?, &folder)?
     };
     if written.is_empty() {
         let why = if records {
             "it has no records of a suite with figures"
         } else {
-            "diagnostics.csv has no column that is drawn, and there is no timings.json"
+            "it has no snapshots, no timings.json, and no diagnostics.csv with a column that is drawn"
         };
         return Err(Fault::new(66, format!("{}: nothing to plot: {why}", options.run.display())));
     }
@@ -91,8 +97,9 @@ pub fn write<N: AsRef<str>>(figures: &[(N, figure::Figure)], folder: &Path) -> R
     for (name, figure) in figures {
         let name = name.as_ref();
         let failed = |e: String| Fault::new(70, format!("{name}: cannot be drawn: {e}"));
-        let svg = draw::svg(figure).map_err(failed)?;
-        let png = image::png(&svg).map_err(failed)?;
+        let picture = draw::picture(figure).map_err(failed)?;
+        let svg = picture.svg().map_err(failed)?;
+        let png = image::png(&picture).map_err(failed)?;
         for (ending, bytes) in ENDINGS.into_iter().zip([svg.as_bytes(), &png[..]]) {
             let path = folder.join(format!("{name}.{ending}"));
             atomic::replace(&path, bytes)?;

@@ -1,18 +1,21 @@
 //! The figures of a run, from `diagnostics.csv`, `timings.json`, `run.json` and the scenario.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::data::{Columns, read_columns};
 use super::figure::{Axis, Content, Figure, Line};
+use super::snapshots::Shown;
 use crate::convert::source::units_of;
 use crate::fault::Fault;
 use crate::files::{FileError, regular};
+use crate::times::TimeUnit;
 use crate::units::{Dimension, System};
 
 /// What is known of a run.
 pub struct Run {
+    path: PathBuf,
     columns: Columns,
     timings: Value,
     run: Value,
@@ -29,8 +32,11 @@ impl Run {
             Err(FileError::Missing { .. }) => vec![],
             columns => columns?,
         };
-        let scenario = regular::text(&path.join("scenario.toml"), regular::SCENARIO).unwrap_or_default();
+        // The resolved one has what --set has changed.
+        let text = |name: &str| regular::text(&path.join(name), regular::SCENARIO).ok();
+        let scenario = text("scenario.resolved.toml").or_else(|| text("scenario.toml")).unwrap_or_default();
         Ok(Run {
+            path: path.to_owned(),
             columns,
             timings: json(&path.join("timings.json"))?,
             run: json(&path.join("run.json"))?,
@@ -39,9 +45,26 @@ impl Run {
     }
 
     /// The figures for which there are data, with their names.
-    pub fn figures(&self) -> Vec<(&'static str, Figure)> {
-        let list = super::NAMES.into_iter().zip([self.energy(), self.radii(), self.stages()]);
-        list.filter_map(|(name, figure)| Some((name, figure?))).collect()
+    ///
+    /// # Errors
+    /// Snapshots that are damaged.
+    pub fn figures(&self) -> Result<Vec<(&'static str, Figure)>, Fault> {
+        let units = self.units.unwrap_or(System::Nbody);
+        let space = Shown::read(&self.path)?.and_then(|shown| shown.figure(self.groups(), units));
+        let space = space.map(|(title, content)| self.figure(&title, content));
+        let list = super::NAMES.into_iter().zip([space, self.energy(), self.radii(), self.stages()]);
+        Ok(list.filter_map(|(name, figure)| Some((name, figure?))).collect())
+    }
+
+    /// Names and numbers of particles of the groups; empty where the run has not noted them.
+    fn groups(&self) -> Vec<(String, usize)> {
+        let one = |(i, group): (usize, &Value)| {
+            let n = group["particles"].as_u64()?;
+            let model = group["model"].as_str()?;
+            Some((format!("group {i}: {model}, {} particles", grouped(n)), n as usize))
+        };
+        let all = self.run["groups"].as_array().map(|a| a.iter().enumerate().map(one).collect());
+        all.flatten().unwrap_or_default()
     }
 
     fn column(&self, name: &str) -> Option<&[f64]> {
@@ -61,12 +84,19 @@ impl Run {
         }
     }
 
-    fn time_axis(&self) -> Axis {
-        Axis::linear(self.label("time", Dimension::Time))
+    /// The times of `diagnostics.csv` as they are shown, with their axis.
+    fn times(&self) -> Option<(Vec<f64>, Axis)> {
+        let times = self.column("time")?;
+        let last = times.iter().map(|t| t.abs()).fold(0.0, f64::max);
+        let Some(system) = self.units.filter(|u| *u != System::Nbody) else {
+            return Some((times.to_vec(), Axis::linear(self.label("time", Dimension::Time))));
+        };
+        let unit = TimeUnit::of(system, last);
+        Some((times.iter().map(|t| t * unit.factor).collect(), Axis::linear(format!("time ({})", unit.name))))
     }
 
     fn energy(&self) -> Option<Figure> {
-        let time = self.column("time")?;
+        let (time, x) = self.times()?;
         // Vortices have a Hamiltonian in place of an energy.
         let (error, name, symbol) = match self.column("energy_error") {
             Some(error) => (error, "energy", "E"),
@@ -90,11 +120,11 @@ impl Run {
             vec![Line::new(format!("|Δ{symbol}/{symbol}₀|"), points), Line::new("largest so far", largest).dashed()];
         let y = Axis::log(format!("relative {name} error |Δ{symbol}/{symbol}₀|"));
         let title = if symbol == "E" { "Energy drift" } else { "Drift of the Hamiltonian" };
-        Some(self.figure(title, Content::Lines { x: self.time_axis(), y, lines, marks: vec![] }))
+        Some(self.figure(title, Content::Lines { x, y, lines, marks: vec![] }))
     }
 
     fn radii(&self) -> Option<Figure> {
-        let time = self.column("time")?;
+        let (time, x) = self.times()?;
         let mut lines: Vec<(f64, Line)> = vec![];
         for (name, values) in &self.columns {
             let Some(share) = name.strip_prefix("lagrangian_").and_then(|s| s.parse::<f64>().ok()) else { continue };
@@ -110,8 +140,8 @@ impl Run {
         lines.sort_by(|a, b| b.0.total_cmp(&a.0));
         let y = Axis::log(self.label("Lagrangian radius", Dimension::Length));
         let lines = lines.into_iter().map(|(_, l)| l).collect();
-        let title = "Lagrangian radii about the density centre";
-        Some(self.figure(title, Content::Lines { x: self.time_axis(), y, lines, marks: vec![] }))
+        let title = "Lagrangian radii about the density center";
+        Some(self.figure(title, Content::Lines { x, y, lines, marks: vec![] }))
     }
 
     fn stages(&self) -> Option<Figure> {

@@ -21,7 +21,7 @@ use crate::fault::Fault;
 use crate::files::{blocks, csv, npy};
 use crate::info::program;
 use crate::scenario::grid::{Format, GridField, GridScenario, Origin, Resolution};
-use crate::told::{self, bytes, number};
+use crate::told::{self, bytes, short};
 use error::Errors;
 
 /// The scenario that the options name, if it has a grid.
@@ -303,8 +303,8 @@ fn summary(
     let coarsest = grid.blocks().iter().map(|b| b.level).min().unwrap_or(0);
     let mut text = format!("{}\n", scenario.title);
     let spacing = match grid.is_uniform() {
-        true => format!("h = {}", number(grid.spacing(coarsest))),
-        false => format!("h from {} to {}", number(grid.spacing(coarsest)), number(grid.spacing(grid.finest()))),
+        true => format!("h = {}", short(grid.spacing(coarsest))),
+        false => format!("h from {} to {}", short(grid.spacing(coarsest)), short(grid.spacing(grid.finest()))),
     };
     let _ = writeln!(text, "  grid          {} cells in {} blocks, {spacing}", grid.cells(), grid.blocks().len());
     let _ = writeln!(text, "  sources       {} cells with vorticity", w.sources);
@@ -317,7 +317,7 @@ fn summary(
     let how = match s.theta == 0.0 {
         true => format!("direct sum in {precision}"),
         false => {
-            format!("treecode in {precision}, order {}, theta {}, leaves of {}", s.order, number(s.theta), s.leaf_size)
+            format!("treecode in {precision}, order {}, theta {}, leaves of {}", s.order, short(s.theta), s.leaf_size)
         }
     };
     let corrected = if s.correction { ", leading error taken away" } else { "" };

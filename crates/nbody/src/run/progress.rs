@@ -8,6 +8,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 use super::Options;
 use crate::scenario::Scenario;
+use crate::times::TimeUnit;
 
 /// Between plain lines.
 const INTERVAL: Duration = Duration::from_secs(30);
@@ -16,6 +17,7 @@ const INTERVAL: Duration = Duration::from_secs(30);
 pub struct Progress {
     kind: Kind,
     verbose: bool,
+    unit: TimeUnit,
 }
 
 enum Kind {
@@ -39,7 +41,9 @@ enum Kind {
 impl Progress {
     /// Tells what begins.
     pub fn start(scenario: &Scenario, particles: usize, threads: usize, first_step: u64, options: &Options) -> Self {
-        Progress { kind: Kind::start(scenario, particles, threads, first_step, options), verbose: options.verbose }
+        let kind = Kind::start(scenario, particles, threads, first_step, options);
+        let unit = TimeUnit::of(scenario.units, scenario.clock.time(scenario.steps));
+        Progress { kind, verbose: options.verbose, unit }
     }
 
     /// Tells what is worth knowing with `-v` only.
@@ -64,11 +68,12 @@ impl Progress {
 
     /// After a step.
     pub fn at(&self, step: u64, time: f64, energy_error: f64) {
+        let time = self.unit.text(time);
         match &self.kind {
             Kind::Quiet => {}
             Kind::Bar(bar) => {
                 bar.set_position(step);
-                bar.set_message(format!("t = {time:.4} dE/E0 = {energy_error:.1e}"));
+                bar.set_message(format!("t = {time} dE/E0 = {energy_error:.1e}"));
             }
             Kind::Lines { steps, first_step, start, last } => {
                 if last.get().elapsed() < INTERVAL {
@@ -78,7 +83,7 @@ impl Progress {
                 let gone = start.elapsed().as_secs_f64();
                 let left = gone / (step - first_step) as f64 * (steps - step) as f64;
                 crate::console::tell(format_args!(
-                    "step {step}/{steps}  t = {time:.6}  dE/E0 = {energy_error:.1e}  {gone:.0} s gone, {left:.0} s left"
+                    "step {step}/{steps}  t = {time}  dE/E0 = {energy_error:.1e}  {gone:.0} s gone, {left:.0} s left"
                 ));
             }
         }

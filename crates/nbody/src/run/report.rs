@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 use super::verify::Verified;
 use crate::diagnostics::Diagnostics;
 use crate::info::program;
-use crate::scenario::Scenario;
-use crate::told::number;
+use crate::scenario::{Group, Scenario};
+use crate::times::TimeUnit;
+use crate::told::{digits, short};
+use crate::units::{Dimension, System};
 
 /// What is known of a finished run.
 pub struct Facts<'a> {
@@ -51,6 +53,7 @@ impl Facts<'_> {
             "title": s.title,
             "seed": s.seed,
             "particles": self.particles,
+            "groups": self.groups(),
             "steps": self.steps,
             "time": s.clock.time(self.steps),
             "complete": self.steps == s.steps,
@@ -77,6 +80,17 @@ impl Facts<'_> {
         })
     }
 
+    /// Model and number of particles of each group; null where several are of files, of which only the sum is known.
+    fn groups(&self) -> Option<Vec<Value>> {
+        let counts: Vec<Option<u64>> = self.scenario.groups.iter().map(|g| g.model.count()).collect();
+        let known: u64 = counts.iter().flatten().sum();
+        let one_unknown = counts.iter().filter(|c| c.is_none()).count() <= 1;
+        let rest = (self.particles as u64).checked_sub(known).filter(|_| one_unknown)?;
+        let group =
+            |(group, n): (&Group, Option<u64>)| json!({ "model": group.model.name(), "particles": n.unwrap_or(rest) });
+        Some(self.scenario.groups.iter().zip(counts).map(group).collect())
+    }
+
     /// The result in a few lines.
     pub fn summary(&self, last: &Diagnostics, directory: &Path) -> String {
         let s = self.scenario;
@@ -86,11 +100,12 @@ impl Facts<'_> {
                 let _ = write!(text, ", order {p}");
             }
             if let Some(theta) = c.theta {
-                let _ = write!(text, ", theta {theta}");
+                let _ = write!(text, ", theta {}", short(theta));
             }
             text
         });
-        let time = number(s.clock.time(self.steps));
+        let time = s.clock.time(self.steps);
+        let time = TimeUnit::of(s.units, time).text(time);
         let measured = match self.verified {
             Verified { count: 0, .. } => String::new(),
             v => format!(
@@ -100,10 +115,12 @@ impl Facts<'_> {
         };
         // A checkpoint keeps the energies and no other diagnostics.
         let virial = match self.measured && !s.vortices() {
-            true => format!("  virial ratio  {:.6}\n", last.virial_ratio()),
+            true => format!("  virial ratio  {}\n", short(last.virial_ratio())),
             false => String::new(),
         };
         let (conserved, symbol) = if s.vortices() { ("hamiltonian", 'H') } else { ("energy     ", 'E') };
+        let total = format!("{} {}", digits(last.total(), 6), energy_unit(s.units));
+        let total = total.trim_end();
         let idle = match self.resumed_at {
             Some(_) if !self.measured && self.steps == s.steps => {
                 "  nothing was left to do: the run was complete, and these are its last results\n"
@@ -112,15 +129,26 @@ impl Facts<'_> {
         };
         format!(
             "{}\n{idle}  particles     {}\n  steps         {} to time {time}\n  solver        {solver}\n  {conserved}   \
-             {:.9e}, d{symbol}/{symbol}0 {:.2e}, largest {:.2e}\n{virial}{measured}  files         {}\n",
+             {total}, d{symbol}/{symbol}0 {:.2e}, largest {:.2e}\n{virial}{measured}  files         {}\n",
             s.title,
             self.particles,
             self.steps,
-            last.total(),
             self.energy_error,
             self.largest_energy_error,
             directory.display(),
         )
+    }
+}
+
+/// What energies are in: mass times velocity squared.
+fn energy_unit(units: System) -> String {
+    match units {
+        System::Nbody => String::new(),
+        System::Si => "J".into(),
+        System::Md => "kJ/mol".into(),
+        System::Astro | System::Solar | System::Galactic => {
+            format!("{} ({})²", units.unit(Dimension::Mass), units.unit(Dimension::Velocity))
+        }
     }
 }
 

@@ -30,11 +30,14 @@ assert abs(one / length - 1) < 1e-6, (s.dm["pos"].units, length)
 gyr = float(s.properties["time"].in_units("Gyr"))
 assert abs(gyr / (time * length / 1e5 / 3.15576e16) - 1) < 1e-9, s.properties["time"]
 
-ds = yt.load(gadget, bounding_box=[[-1e31, 1e31]] * 3, unit_base={"length": (1, "cm"), "mass": (1, "g")})
+ds = yt.load(gadget, bounding_box=h5py.File(gadget)["Header"].attrs["BoundingBox"])
+assert abs(float(ds.length_unit.to("cm")) / length - 1) < 1e-9, ds.length_unit
+code = {"particle_mass": "code_mass", "particle_position_x": "code_length"}
 ad = ds.all_data()
 order = np.argsort(np.asarray(ad["PartType1", "particle_index"]))
 for field, mine in (("particle_mass", "Masses"), ("particle_position_x", "Coordinates"), ("ParticleIDs", "ParticleIDs")):
-    there = np.asarray(ad["PartType1", field])[order]
+    there = ad["PartType1", field]
+    there = np.asarray(there.to(code[field]) if field in code else there)[order]
     expected = own[mine][:, 0] if own[mine].ndim == 2 else own[mine]
     assert np.allclose(there, expected, rtol=1e-12, atol=0), field
 assert float(ds.current_time.value) == time or ds.parameters["Time"] == time, ds.current_time

@@ -16,14 +16,16 @@ for entry in files:
     name = str(index.parent / entry["name"])
     with h5py.File(name) as f:
         header = f["Header"].attrs
-        # yt does not look at the units in the header.
         units = {k: float(header[k]) for k in ("UnitLength_in_cm", "UnitMass_in_g", "UnitVelocity_in_cm_per_s")}
+        box = header["BoundingBox"]
         x = f["PartType1/Coordinates"][:].astype(np.float64)
         mass = f["PartType1/Masses"][:].sum(dtype=np.float64)
     low, high = x.min(axis=0), x.max(axis=0)
     pad = 0.05 * (high - low).max()
-    ds = yt.load(name, unit_base=units, bounding_box=np.stack([low - pad, high + pad], axis=1))
-    assert type(ds).__name__ == "GadgetHDF5Dataset", type(ds)
+    assert (box[0] < low).all() and (box[1] > high).all(), box
+    ds = yt.load(name, bounding_box=box)
+    # Its reader of AREPO's files is the one that looks at the units.
+    assert type(ds).__name__ == "ArepoHDF5Dataset", type(ds)
     everything = ds.all_data()
     masses = everything["all", "particle_mass"].to("code_mass")
     assert len(masses) == n

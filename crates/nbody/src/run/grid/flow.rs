@@ -22,7 +22,7 @@ use crate::device::grid::{GridSolver, Place};
 use crate::fault::Fault;
 use crate::info::program;
 use crate::scenario::grid::{GridScenario, Resolution, Steps};
-use crate::told::{self, number};
+use crate::told::{self, number, short};
 
 /// Between lines on stderr.
 const INTERVAL: Duration = Duration::from_secs(30);
@@ -149,7 +149,7 @@ pub fn run(
         events.send("end", run)?;
     } else {
         let mut text = format!("{}\n", scenario.title);
-        let time = number(steps.clock.time(done));
+        let time = short(steps.clock.time(done));
         let _ = writeln!(text, "  steps         {done} to time {time}, {}", steps.method.scheme.name());
         let _ = writeln!(text, "  cells         {} at the end", flow.grid().cells());
         let _ = writeln!(text, "  energy        {:.6e}, dE/E0 {:.2e}", last.energy, drift(last.energy, first.energy));

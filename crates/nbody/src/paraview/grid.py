@@ -1,0 +1,41 @@
+import os
+import sys
+
+from paraview.simple import *
+
+# The folder of this script; some ways to run it do not say where it lies.
+folder = os.path.dirname(os.path.abspath(__file__)) if "__file__" in globals() else RUN
+index = os.path.join(folder, "run.hdf.series")
+if not os.path.isfile(index):
+    index = os.path.join(RUN, "run.hdf.series")
+
+run = OpenDataFile(index)
+view = GetActiveViewOrCreate("RenderView")
+
+# Contours need values at points; those of cells are averaged.
+points = CellDatatoPointData(Input=run)
+quantity = Calculator(Input=points)
+quantity.Function = FUNCTION
+quantity.ResultArrayName = NAME
+
+colors = GetColorTransferFunction(NAME)
+colors.ApplyPreset("Inferno (matplotlib)", True)
+
+plane = Slice(Input=quantity)  # a plane, if nothing else is said
+plane.SliceType.Origin = CENTER
+plane.SliceType.Normal = NORMAL
+plane_display = Show(plane, view)
+ColorBy(plane_display, ("POINTS", NAME))
+
+contour = Contour(Input=quantity)
+contour.ContourBy = ["POINTS", NAME]
+contour.Isosurfaces = [0.25 * HIGHEST, 0.5 * HIGHEST]
+contour_display = Show(contour, view)
+ColorBy(contour_display, ("POINTS", NAME))
+contour_display.Opacity = 0.5
+
+colors.RescaleTransferFunction(LOWEST, HIGHEST)
+plane_display.SetScalarBarVisibility(view, True)
+GetScalarBar(colors, view).Title = NAME
+Show(AnnotateTime(), view)
+Hide(run, view)
