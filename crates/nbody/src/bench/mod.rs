@@ -7,6 +7,7 @@
 mod arguments;
 mod hockney;
 mod lines;
+mod load;
 mod machine;
 mod measure;
 pub mod preset;
@@ -64,8 +65,13 @@ pub fn bench(arguments: &Bench) -> Result<(), Fault> {
         return Err(Fault::new(75, line));
     }
     let mut text = format!("{}\n", table::markdown(store.records(), suite.columns));
-    for sentence in (suite.summary)(store.records()) {
-        let _ = writeln!(text, "{sentence}");
+    match load::warning(store.records()) {
+        Some(warning) => {
+            let _ = writeln!(text, "{warning}");
+        }
+        None => (suite.summary)(store.records()).iter().for_each(|sentence| {
+            let _ = writeln!(text, "{sentence}");
+        }),
     }
     let mut files = vec![path.clone()];
     if options.csv {
