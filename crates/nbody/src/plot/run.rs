@@ -11,12 +11,17 @@ use crate::fault::Fault;
 use crate::files::{FileError, regular};
 use crate::units::{Dimension, System};
 
+/// Particles below which a set has no Lagrangian radii.
+const FEWEST: u64 = 20;
+
 /// What is known of a run.
 pub struct Run {
     columns: Columns,
     timings: Value,
     run: Value,
     units: Option<System>,
+    /// With every value; empty where it cannot be read.
+    scenario: toml::Table,
 }
 
 impl Run {
@@ -30,17 +35,25 @@ impl Run {
             columns => columns?,
         };
         let scenario = regular::text(&path.join("scenario.toml"), regular::SCENARIO).unwrap_or_default();
+        let resolved = regular::text(&path.join("scenario.resolved.toml"), regular::REPORT).unwrap_or_default();
         Ok(Run {
             columns,
             timings: json(&path.join("timings.json"))?,
             run: json(&path.join("run.json"))?,
             units: units_of(&scenario).or(Some(System::Nbody)).filter(|_| !scenario.is_empty()),
+            scenario: resolved.parse().unwrap_or_default(),
         })
     }
 
     /// The figures for which there are data, with their names.
     pub fn figures(&self) -> Vec<(&'static str, Figure)> {
-        let list = super::NAMES.into_iter().zip([self.energy(), self.radii(), self.stages()]);
+        let list = super::NAMES.into_iter().zip([
+            self.energy(),
+            self.thermal("temperature"),
+            self.thermal("pressure"),
+            self.radii(),
+            self.stages(),
+        ]);
         list.filter_map(|(name, figure)| Some((name, figure?))).collect()
     }
 
@@ -93,7 +106,42 @@ impl Run {
         Some(self.figure(title, Content::Lines { x: self.time_axis(), y, lines, marks: vec![] }))
     }
 
+    /// The value of `section.key` of the scenario.
+    fn value(&self, section: &str, key: &str) -> Option<&toml::Value> {
+        self.scenario.get(section)?.get(key)
+    }
+
+    /// A column of ions in a box against time, with the temperature of their thermostat.
+    fn thermal(&self, name: &str) -> Option<Figure> {
+        let values = self.column(name)?;
+        let points: Vec<(f64, f64)> = self.column("time")?.iter().copied().zip(values.iter().copied()).collect();
+        let (&(first, _), &(last, _)) = (points.first()?, points.last()?);
+        let mut lines = vec![Line::new(name, points)];
+        if name == "temperature"
+            && let Some(bath) = self.value("thermostat", "temperature").and_then(toml::Value::as_float)
+        {
+            // The thermostat may end before the run.
+            let until = self.value("thermostat", "until").and_then(toml::Value::as_float).unwrap_or(last);
+            lines.push(Line::new("thermostat", vec![(first, bath), (until.min(last), bath)]).dashed());
+        }
+        let unit = match (self.units, name) {
+            (Some(System::Md | System::Si), "temperature") => " (K)",
+            (Some(System::Md), _) => " (kJ/mol/nm³)",
+            (Some(System::Si), _) => " (Pa)",
+            _ => " (N-body units)",
+        };
+        let y = Axis::linear(format!("{name}{unit}"));
+        let title = if name == "temperature" { "Temperature" } else { "Pressure" };
+        Some(self.figure(title, Content::Lines { x: self.time_axis(), y, lines, marks: vec![] }))
+    }
+
     fn radii(&self) -> Option<Figure> {
+        // Charges and boxes have no center that they gather around, nor has a handful of bodies a radius of half its mass.
+        let text = |section, key| self.value(section, key).and_then(toml::Value::as_str);
+        let gathered = text("force", "law") != Some("coulomb") && text("boundary", "kind") != Some("periodic");
+        if !gathered || self.run["particles"].as_u64().is_some_and(|n| n < FEWEST) {
+            return None;
+        }
         let time = self.column("time")?;
         let mut lines: Vec<(f64, Line)> = vec![];
         for (name, values) in &self.columns {
@@ -110,7 +158,7 @@ impl Run {
         lines.sort_by(|a, b| b.0.total_cmp(&a.0));
         let y = Axis::log(self.label("Lagrangian radius", Dimension::Length));
         let lines = lines.into_iter().map(|(_, l)| l).collect();
-        let title = "Lagrangian radii about the density centre";
+        let title = "Lagrangian radii about the density center";
         Some(self.figure(title, Content::Lines { x: self.time_axis(), y, lines, marks: vec![] }))
     }
 
