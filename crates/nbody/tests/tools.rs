@@ -148,7 +148,8 @@ fn info_tells_of_files() {
     let gap = table["energy"]["total"].as_f64().unwrap() - snapshot["energy"]["total"].as_f64().unwrap();
     assert!(gap.abs() < 1e-6, "{gap}");
     assert_eq!(json("run/checkpoint.0.hdf")["kind"], "checkpoint");
-    assert_eq!(json("run/checkpoint.0.hdf")["step"], run["step"]);
+    assert_eq!(json("run/checkpoint.0.hdf")["step"], 0);
+    assert_eq!(json("run/checkpoint.1.hdf")["step"], run["step"]);
     for (path, code) in [("missing", 66), (".", 66), ("run/run.json", 65), ("run/scenario.toml", 65)] {
         fails(folder.path(), &["info", path], code);
     }

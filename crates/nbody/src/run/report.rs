@@ -39,6 +39,11 @@ pub struct Facts<'a> {
 }
 
 impl Facts<'_> {
+    /// Whether a run that was complete was resumed: nothing was left to do.
+    pub fn idle(&self) -> bool {
+        self.resumed_at.is_some() && !self.measured && self.steps == self.scenario.steps
+    }
+
     /// `run.json`.
     pub fn run_json(&self) -> Value {
         let s = self.scenario;
@@ -103,11 +108,9 @@ impl Facts<'_> {
             false => String::new(),
         };
         let (conserved, symbol) = if s.vortices() { ("hamiltonian", 'H') } else { ("energy     ", 'E') };
-        let idle = match self.resumed_at {
-            Some(_) if !self.measured && self.steps == s.steps => {
-                "  nothing was left to do: the run was complete, and these are its last results\n"
-            }
-            _ => "",
+        let idle = match self.idle() {
+            true => "  nothing was left to do: the run was complete, and these are its last results\n",
+            false => "",
         };
         format!(
             "{}\n{idle}  particles     {}\n  steps         {} to time {time}\n  solver        {solver}\n  {conserved}   \
@@ -128,7 +131,8 @@ pub fn stages(times: &StageTimes) -> impl Iterator<Item = (Stage, f64, u64)> + '
     Stage::ALL.into_iter().map(|s| (s, times.seconds(s), times.calls(s))).filter(|&(_, _, calls)| calls > 0)
 }
 
-/// `timings.json`: seconds and calls of every stage, from one step to another.
+/// `timings.json`: seconds and calls of every stage, from one step to another, in all parts of a run that was resumed. Steps that were done again
+/// after a kill count once.
 pub fn timings_json(times: &StageTimes, [from, to]: [u64; 2]) -> Value {
     let stage = |s: Stage| (s.name().to_string(), json!({ "seconds": times.seconds(s), "calls": times.calls(s) }));
     json!({
