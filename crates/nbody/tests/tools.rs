@@ -271,6 +271,25 @@ fn plots_hold_their_series() {
 }
 
 #[test]
+fn ions_in_a_box_have_temperature_and_pressure_and_no_radii() {
+    let folder = run_copy();
+    let run = folder.path().join("run");
+    let text = "step,time,energy_error,lagrangian_50,temperature,pressure\n0,0,0,0.8,10,-3\n1,1,1e-6,0.8,900,-2\n";
+    fs::write(run.join("diagnostics.csv"), text).unwrap();
+    for (name, text) in [("scenario.toml", ""), ("scenario.resolved.toml", "[thermostat]\ntemperature = 1300.0\n")] {
+        let text = format!("[units]\nsystem = 'md'\n[force]\nlaw = 'coulomb'\n[boundary]\nkind = 'periodic'\n{text}");
+        fs::write(run.join(name), text).unwrap();
+    }
+    let output = ok(folder.path(), &["plot", "run"]);
+    assert!(!output.contains("lagrangian_radii"), "{output}");
+    let svg = |name: &str| fs::read_to_string(run.join("plots").join(name)).unwrap();
+    for word in ["Temperature", "temperature (K)", "thermostat", "time (ps)", "1500"] {
+        assert!(svg("temperature.svg").contains(word), "no {word}");
+    }
+    assert!(svg("pressure.svg").contains("pressure (kJ/mol/nm³)") && !svg("pressure.svg").contains("thermostat"));
+}
+
+#[test]
 fn completions_and_manual_pages_name_every_command() {
     let folder = tempfile::tempdir().unwrap();
     let commands = ["run", "init", "info", "check", "convert", "plot", "bench", "completions", "man"];
