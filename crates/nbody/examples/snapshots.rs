@@ -53,5 +53,6 @@ fn ring(time: f64, step: u64) -> Snapshot {
         units: Units { length_cm: 1.495978707e13, mass_g: 1.98840987e33, velocity_cm_per_s: 4.740470463e5 },
         box_size: 0.0,
         diagnostics: vec![("kinetic".into(), 0.0625 * N as f64)],
+        run: None,
     }
 }

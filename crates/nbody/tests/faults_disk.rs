@@ -341,6 +341,54 @@ fn a_power_cut_at_any_time_leaves_a_generation() {
     assert!(seen.len() > 20, "{} states", seen.len());
 }
 
+#[test]
+fn a_disk_that_fills_up_before_any_later_checkpoint_does_not_lose_the_run() {
+    let folder = Folder::new(TINY);
+    folder.done(&["case.toml", "--out", "whole", "-q"]);
+    let start = || folder.command(&["run", "case.toml", "--out", WATCHED, "-q", "--threads", "1", "--force"]);
+    let log = calls(start(), "");
+    let first = log.iter().position(|c| c.letter == 'R' && c.words[1].ends_with("checkpoint.0.hdf")).unwrap();
+    let counted = |calls: &[Call]| calls.iter().filter(|c| "WO".contains(c.letter)).count();
+    let (before, count) = (counted(&log[..first]), counted(&log));
+    let watched = folder.path(WATCHED);
+    for at in chosen(count - before, 8) {
+        let _ = fs::remove_dir_all(&watched);
+        let why = format!("a full disk from call {at} of {} after the first checkpoint on", count - before);
+        let output = on_faulty_disk(start(), Fault { at: before + at, action: "from 28", only: "WO" });
+        assert_eq!(code(&output), 74, "{why}: {}", told(&output));
+        assert_eq!(temporaries(&watched), [""; 0], "{why}");
+        // With the index as it is, without the last snapshot where the disk was full for that.
+        whole_files(&watched, &why);
+        folder.done(&["--resume", WATCHED, "-q"]);
+        assert_eq!(differing(&folder.path("whole"), &watched), [""; 0], "{why}");
+        let check = folder.command(&["check", WATCHED]).output().unwrap();
+        assert_eq!(code(&check), 0, "{why}: {}", told(&check));
+    }
+}
+
+#[test]
+fn a_disk_that_others_fill_has_room_for_the_next_checkpoint() {
+    if !can_mount() {
+        return missing("tmpfs of one's own (unshare -rm mount)");
+    }
+    let folder = Folder::new(TINY);
+    fs::create_dir_all(folder.path("mounted")).unwrap();
+    let script = "mount -t tmpfs -o size=8m none mounted || exit 1
+        \"$0\" run case.toml --out mounted/run -q --set particles.0.n=2000 --until 100000 \
+            --set output.every=1000 --set output.diagnostics_every=1000 &
+        for i in $(seq 100); do ls mounted/run/.checkpoint.1.hdf.tmp-* > /dev/null 2>&1 && break; sleep 0.1; done
+        cat /dev/zero > mounted/others 2> /dev/null; [ $(stat -f -c %f mounted) = 0 ] || exit 9
+        sleep 0.3; kill -TERM $!; wait $!; code=$?; cp -r mounted/run out; exit $code";
+    let mut command = Command::new("unshare");
+    command.current_dir(folder.path("")).args(["-rm", "sh", "-c", script, env!("CARGO_BIN_EXE_nbody")]);
+    let output = command.output().unwrap();
+    // The part that the checkpoint does not need is enough for run.json and timings.json.
+    assert_eq!(code(&output), 75, "{}", told(&output));
+    let latest = checkpoint::latest(&folder.path("out")).unwrap().unwrap();
+    assert!(latest.checkpoint.step > 0, "{}", told(&output));
+    folder.done(&["--resume", "out", "-q", "--steps", "1"]);
+}
+
 /// Whether file systems can be mounted in a user's own name space.
 fn can_mount() -> bool {
     let tried = Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]).output();

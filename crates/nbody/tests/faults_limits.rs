@@ -287,7 +287,7 @@ fn a_later_state_is_the_newest_though_its_steps_are_fewer() {
     // The newest is now the other file of the two.
     folder.done(&["--resume", "a", "-q", "--until", "0.5"]);
     let output = folder.command(&["check", "a"]).output().unwrap();
-    assert!(told(&output).contains("from checkpoint.0.hdf at step 10, time 0.5"), "{}", told(&output));
+    assert!(told(&output).contains("from checkpoint.1.hdf at step 10, time 0.5"), "{}", told(&output));
 }
 
 /// What a shell without arrays would not tell.

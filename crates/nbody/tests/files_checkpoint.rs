@@ -3,6 +3,7 @@
 use std::fs;
 
 use nbody::files::checkpoint::{Checkpoint, Checkpoints, NAMES, latest, read, write};
+use nbody::files::run_id::RunId;
 
 fn state(step: u64) -> Checkpoint {
     let rows = |f: f64| (0..100).map(|i| std::array::from_fn(|k| f * (i * 3 + k) as f64 + 0.1)).collect();
@@ -17,6 +18,7 @@ fn state(step: u64) -> Checkpoint {
         mass: vec![0.01; 100],
         charge: (step % 2 == 1).then(|| vec![-1.0; 100]),
         numbers: vec![("kinetic".into(), 0.1), ("worst".into(), -0.0)],
+        run: (step % 2 == 1).then(|| RunId::parse("0123456789abcdef").unwrap()),
     }
 }
 
@@ -97,7 +99,10 @@ fn change<T: hdf5::H5Type + Copy>(group: &hdf5::Group, name: &str, to: fn(T) -> 
 fn every_part_of_a_state_is_under_its_hash() {
     type Change<'a> = (&'a str, &'a dyn Fn(&hdf5::Group));
     let next: fn(f64) -> f64 = |v| f64::from_bits(v.to_bits() ^ 1);
-    let changes: [Change; 13] = [
+    let other = hdf5::types::FixedAscii::<16>::from_ascii("0123456789abcdee").unwrap();
+    let changes: [Change; 15] = [
+        ("the run", &|g| g.attr("RunID").unwrap().write_scalar(&other).unwrap()),
+        ("no run", &|g| g.delete_attr("RunID").unwrap()),
         ("the step", &|g| change::<u64>(g, "Step", |v| v + 1)),
         ("the time", &|g| g.attr("Time").unwrap().write_scalar(&next(0.1)).unwrap()),
         ("the scenario", &|g| change::<u8>(g, "Scenario", |v| v ^ 1)),
@@ -136,4 +141,31 @@ fn a_state_that_is_not_finite_is_not_written() {
     let found = latest(folder.path()).unwrap().unwrap();
     assert!(found.path == path && found.checkpoint == state(1));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn the_space_of_the_next_checkpoint_is_reserved_and_used() {
+    use std::os::unix::fs::MetadataExt;
+    let folder = tempfile::tempdir().unwrap();
+    let hidden = || {
+        let names = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().path());
+        names.filter(|p| p.to_str().unwrap().contains(".tmp-")).collect::<Vec<_>>()
+    };
+    let mut checkpoints = Checkpoints::new(folder.path());
+    checkpoints.reserve().unwrap();
+    assert!(hidden().is_empty(), "its size is not known before the first");
+    let (_, bytes) = checkpoints.write(&state(1)).unwrap();
+    assert!(hidden().is_empty());
+    checkpoints.reserve().unwrap();
+    let reserved = std::fs::metadata(&hidden()[0]).unwrap();
+    // File systems that cannot reserve have no blocks for it.
+    assert!(reserved.len() == 0 && (reserved.blocks() == 0 || reserved.blocks() * 512 >= bytes));
+    checkpoints.reserve().unwrap();
+    let (path, bytes) = checkpoints.write(&state(2)).unwrap();
+    let written = std::fs::metadata(path).unwrap();
+    assert_eq!((written.ino(), written.len()), (reserved.ino(), bytes));
+    assert!(hidden().is_empty() && latest(folder.path()).unwrap().unwrap().checkpoint == state(2));
+    checkpoints.reserve().unwrap();
+    drop(checkpoints);
+    assert!(hidden().is_empty(), "a run that ends leaves no space reserved");
 }

@@ -21,6 +21,7 @@ fn sample(n: usize) -> Snapshot {
         units: Units { length_cm: 1.495978707e13, mass_g: 1.98840987e33, velocity_cm_per_s: 4.74e5 },
         box_size: 3.0,
         diagnostics: vec![("kinetic".into(), 0.5), ("potential".into(), -1.0)],
+        run: nbody::files::run_id::RunId::parse("0123456789abcdef"),
     }
 }
 

@@ -25,6 +25,7 @@ mod run_exclusions;
 mod run_external;
 mod run_formats;
 mod run_grid;
+mod run_identity;
 mod run_options;
 mod run_orders;
 mod run_periodic;

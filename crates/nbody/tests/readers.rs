@@ -34,6 +34,7 @@ fn run(folder: &Path, n: usize, precision: Float) {
             units: Units { length_cm: 3.0857e18, mass_g: 1.98841e33, velocity_cm_per_s: 1e5 },
             box_size: 0.0,
             diagnostics: vec![("kinetic".into(), 1.0)],
+            run: nbody::files::run_id::RunId::parse("0123456789abcdef"),
         };
         let name = format!("snap_{step:06}.hdf");
         write(&folder.join(&name), &snapshot, &Layout { fields: Field::ALL.to_vec(), precision }).unwrap();

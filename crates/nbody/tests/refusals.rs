@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{Folder, code, told};
+use crate::common::{Folder, code, json, told};
 
 const SMALL: &str = r#"
 [[particles]]
@@ -41,12 +41,20 @@ fn more_particles_than_memory_are_refused_before_they_are_built() {
 #[test]
 fn a_finished_run_has_nothing_left_to_do() {
     let folder = finished();
+    let reports = || ["run.json", "timings.json"].map(|n| fs::read(folder.path("a").join(n)).unwrap());
+    let before = reports();
     let output = folder.run(&["--resume", "a"]);
+    assert!(reports() == before, "the reports of the run are kept");
     let text = told(&output);
     assert!(code(&output) == 0 && text.contains("nothing was left to do"), "{text}");
     assert!(!text.contains("virial ratio") && text.contains("energy "), "{text}");
     let more = folder.run(&["--resume", "a", "--until", "0.1"]);
     let text = told(&more);
+    // Each step of both parts counts once.
+    let timings = json(&folder.path("a/timings.json"));
+    assert_eq!((&timings["from_step"], &timings["to_step"]), (&0.into(), &10.into()));
+    assert_eq!(timings["stages"]["drift"]["calls"], 10, "{timings}");
+    assert!(timings["stages"]["output"]["calls"].as_u64().unwrap() >= 3, "{timings}");
     assert!(code(&more) == 0 && text.contains("virial ratio  ") && !text.contains("nothing was left"), "{text}");
 }
 

@@ -242,9 +242,9 @@ fn a_directory_belongs_to_one_process_and_a_killed_run_goes_on() {
         assert_eq!(code(&output), 74, "{}", told(&output));
         assert!(told(&output).contains("another nbody run"), "{}", told(&output));
     }
-    // A checkpoint comes by the clock; what is done after it when the process is killed is done again.
-    wait(|| folder.path("a/checkpoint.0.hdf").is_file() || child_is_gone(child.id()));
-    assert!(folder.path("a/checkpoint.0.hdf").is_file());
+    // After the first, checkpoints come by the clock; what is done after one when the process is killed is done again.
+    wait(|| folder.path("a/checkpoint.1.hdf").is_file() || child_is_gone(child.id()));
+    assert!(folder.path("a/checkpoint.1.hdf").is_file());
     std::thread::sleep(Duration::from_millis(300));
     let _ = child.kill();
     let _ = child.wait();
@@ -288,5 +288,5 @@ fn a_second_signal_stops_at_once_and_leaves_valid_files() {
     assert!(asked.elapsed() < Duration::from_millis(500), "{:?}", asked.elapsed());
     let first = nbody::files::snapshot::read(&folder.path("a/snap_000000.hdf")).unwrap();
     assert_eq!(first.id.len(), 60_000);
-    assert!(!folder.path("a/checkpoint.0.hdf").exists(), "the step was not finished");
+    assert!(!folder.path("a/checkpoint.1.hdf").exists(), "the step was not finished");
 }

@@ -148,7 +148,8 @@ fn info_tells_of_files() {
     let gap = table["energy"]["total"].as_f64().unwrap() - snapshot["energy"]["total"].as_f64().unwrap();
     assert!(gap.abs() < 1e-6, "{gap}");
     assert_eq!(json("run/checkpoint.0.hdf")["kind"], "checkpoint");
-    assert_eq!(json("run/checkpoint.0.hdf")["step"], run["step"]);
+    assert_eq!(json("run/checkpoint.0.hdf")["step"], 0);
+    assert_eq!(json("run/checkpoint.1.hdf")["step"], run["step"]);
     for (path, code) in [("missing", 66), (".", 66), ("run/run.json", 65), ("run/scenario.toml", 65)] {
         fails(folder.path(), &["info", path], code);
     }
@@ -268,6 +269,25 @@ fn plots_hold_their_series() {
     fails(folder.path(), &["plot", "missing"], 66);
     fs::write(run.join("timings.json"), "[").unwrap();
     fails(folder.path(), &["plot", "run"], 65);
+}
+
+#[test]
+fn ions_in_a_box_have_temperature_and_pressure_and_no_radii() {
+    let folder = run_copy();
+    let run = folder.path().join("run");
+    let text = "step,time,energy_error,lagrangian_50,temperature,pressure\n0,0,0,0.8,10,-3\n1,1,1e-6,0.8,900,-2\n";
+    fs::write(run.join("diagnostics.csv"), text).unwrap();
+    for (name, text) in [("scenario.toml", ""), ("scenario.resolved.toml", "[thermostat]\ntemperature = 1300.0\n")] {
+        let text = format!("[units]\nsystem = 'md'\n[force]\nlaw = 'coulomb'\n[boundary]\nkind = 'periodic'\n{text}");
+        fs::write(run.join(name), text).unwrap();
+    }
+    let output = ok(folder.path(), &["plot", "run"]);
+    assert!(!output.contains("lagrangian_radii"), "{output}");
+    let svg = |name: &str| fs::read_to_string(run.join("plots").join(name)).unwrap();
+    for word in ["Temperature", "temperature (K)", "thermostat", "time (ps)", "1500"] {
+        assert!(svg("temperature.svg").contains(word), "no {word}");
+    }
+    assert!(svg("pressure.svg").contains("pressure (kJ/mol/nm³)") && !svg("pressure.svg").contains("thermostat"));
 }
 
 #[test]

@@ -38,6 +38,7 @@ fn sample(time: f64, step: u64, single: bool) -> Snapshot {
         units: Units { length_cm: 3.0857e18, mass_g: 1.98841e33, velocity_cm_per_s: 1e5 },
         box_size: 2.5,
         diagnostics: vec![("kinetic".into(), 0.1 + time), ("potential".into(), -1.0 / 3.0)],
+        run: None,
     }
 }
 

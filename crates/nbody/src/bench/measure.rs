@@ -10,6 +10,7 @@ use fmm_core::{Error, Method, Particles, Precision, Settings, Stage, StageTimes}
 use fmm_cuda::Description;
 use serde_json::Value;
 
+use super::load::Load;
 use super::machine;
 use super::record::Record;
 use super::sets::{self, Set};
@@ -162,9 +163,11 @@ impl Context {
     pub fn sum(&mut self, sum: &Sum) -> Result<Option<Record>, Fault> {
         let bodies = self.bodies(sum.kernel, sum.set, sum.n)?;
         let (limits, stop) = (self.limits, self.stop.take());
+        let load = Load::begin();
         let measured = self.threads(sum.threads, || measure(sum, &bodies, limits, stop.as_ref()));
         self.stop = stop;
         let Some(mut record) = measured?? else { return Ok(None) };
+        load.note(&mut record);
         self.machine(&mut record, sum.device);
         Ok(Some(record))
     }

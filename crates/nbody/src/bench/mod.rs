@@ -7,6 +7,7 @@
 mod arguments;
 mod hockney;
 mod lines;
+mod load;
 mod machine;
 mod measure;
 pub mod preset;
@@ -66,8 +67,13 @@ pub fn bench(arguments: &Bench) -> Result<(), Fault> {
     }
     let width = std::io::stdout().is_terminal().then(console::width).flatten();
     let mut text = format!("{}\n", table::markdown(store.records(), suite.columns, width));
-    for sentence in (suite.summary)(store.records()) {
-        let _ = writeln!(text, "{sentence}");
+    match load::warning(store.records()) {
+        Some(warning) => {
+            let _ = writeln!(text, "{warning}");
+        }
+        None => (suite.summary)(store.records()).iter().for_each(|sentence| {
+            let _ = writeln!(text, "{sentence}");
+        }),
     }
     let mut files = vec![path.clone()];
     if options.csv {

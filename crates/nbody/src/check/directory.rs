@@ -10,8 +10,10 @@ use super::file::{Kind, examine};
 use super::{Findings, plural};
 use crate::convert::source::INDEX;
 use crate::fault::Fault;
+use crate::files::run_id::RunId;
 use crate::files::series::Series;
 use crate::files::{checkpoint, regular};
+use crate::run::identity::Identity;
 
 /// Checks all files of a run directory.
 ///
@@ -32,10 +34,15 @@ pub fn check(path: &Path, findings: &mut Findings) -> Result<(), Fault> {
     };
     let listed: Vec<(String, f64)> =
         series.iter().flat_map(|s| s.entries()).map(|e| (e.name.clone(), e.time)).collect();
-    snapshots(path, &names, &listed, findings)?;
+    let (own, strangers) = identity(path, findings)?;
+    snapshots(path, &names, (&listed[..], own), findings)?;
     diagnostics(path, &names, findings);
     json_files(path, &names, findings);
-    resume(path, &names, findings)
+    resume(path, &names, findings)?;
+    if strangers {
+        findings.resume = Some("not possible: files of another run are here".into());
+    }
+    Ok(())
 }
 
 fn list(path: &Path) -> Result<BTreeSet<String>, Fault> {
@@ -47,11 +54,27 @@ fn list(path: &Path) -> Result<BTreeSet<String>, Fault> {
     Ok(names)
 }
 
+/// The id of the run, and whether files of another one are here.
+fn identity(path: &Path, findings: &mut Findings) -> Result<(Option<RunId>, bool), Fault> {
+    let identity = Identity::of_folder(path)?;
+    match identity.id {
+        Some(id) => findings.note(format!("run id {id}")),
+        None => findings.note("run id: none; an older version wrote these files"),
+    }
+    for problem in identity.problems() {
+        findings.problem(65, problem);
+    }
+    if !identity.without.is_empty() {
+        findings.note(format!("without a run id: {}", identity.without.join(", ")));
+    }
+    Ok((identity.id, !identity.strangers.is_empty()))
+}
+
 /// Each snapshot, and whether it agrees with the index and with the first one.
 fn snapshots(
     path: &Path,
     names: &BTreeSet<String>,
-    listed: &[(String, f64)],
+    (listed, own): (&[(String, f64)], Option<RunId>),
     findings: &mut Findings,
 ) -> Result<(), Fault> {
     let mut ids: Option<Vec<u64>> = None;
@@ -88,7 +111,11 @@ fn snapshots(
     }
     let known = |name: &str| listed.iter().any(|(n, _)| n == name);
     for name in names.iter().filter(|n| n.starts_with("snap_") && n.ends_with(".hdf") && !known(n)) {
-        findings.problem(65, format!("{name}: not named by {INDEX}, left by another run?"));
+        let why = match own.is_some() && RunId::of_file(&path.join(name)).is_ok_and(|id| id == own) {
+            true => "a full disk or a kill left it so; nbody run --resume DIR repairs it",
+            false => "left by another run?",
+        };
+        findings.problem(65, format!("{name}: not named by {INDEX}, {why}"));
     }
     if whole {
         // The names are part of it, so that an exchange of two snapshots shows.

@@ -21,7 +21,9 @@ Examples:
 The hash is the SHA-256 of all arrays (docs/files.md says in which order). It is the same for the same data, whenever and
 however they were written. That of a run directory covers its snapshots, and not its checkpoints.
 
-Exit codes: 0 whole, 2 wrong option, 65 damaged, 66 no such file, 74 cannot be read";
+Files of another run in a run directory are named, with their run id.
+
+Exit codes: 0 whole, 2 wrong option, 65 damaged or of another run, 66 no such file, 74 cannot be read";
 
 /// Options of `nbody check`.
 #[derive(Debug, Args)]

@@ -112,6 +112,7 @@ fn from_checkpoint(path: &Path) -> Result<Loaded, FileError> {
         mass: c.mass,
         charge: c.charge,
         acceleration: Some(c.acceleration),
+        run: c.run,
         ..Snapshot::default()
     };
     Ok(Loaded { snapshot, precision: Float::F64, dropped: vec![] })

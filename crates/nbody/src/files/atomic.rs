@@ -20,6 +20,8 @@ pub(crate) struct Temporary {
     pub path: PathBuf,
     target: PathBuf,
     renamed: bool,
+    /// Open, with the bytes of space that it was created with.
+    file: Option<(File, u64)>,
 }
 
 impl Temporary {
@@ -37,15 +39,27 @@ impl Temporary {
         let path = target.with_file_name(hidden);
         match fs::remove_file(&path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(FileError::io(&path, "remove")(e)),
-            _ => Ok(Temporary { path, target: target.to_owned(), renamed: false }),
+            _ => Ok(Temporary { path, target: target.to_owned(), renamed: false, file: None }),
         }
     }
 
-    /// Creates the file, empty, with space for `bytes`.
-    pub fn create(&self, bytes: u64) -> Result<File, FileError> {
+    /// Creates the file, empty, with space for `bytes`, to be filled later.
+    pub fn reserve(mut self, bytes: u64) -> Result<Self, FileError> {
+        self.file = Some((self.create(bytes)?, bytes));
+        Ok(self)
+    }
+
+    /// The file, empty, with space for `bytes`: the reserved one, or a new one.
+    pub fn create(&mut self, bytes: u64) -> Result<File, FileError> {
         check_limit(&self.target, bytes)?;
-        let file = OpenOptions::new().write(true).create_new(true).open(&self.path);
-        let file = file.map_err(FileError::io(&self.target, "write"))?;
+        let file = match self.file.take() {
+            Some((file, reserved)) if reserved >= bytes => return Ok(file),
+            Some((file, _)) => file,
+            None => {
+                let file = OpenOptions::new().write(true).create_new(true).open(&self.path);
+                file.map_err(FileError::io(&self.target, "write"))?
+            }
+        };
         match fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes.max(1)) {
             // Some file systems cannot reserve; there the write itself finds a full disk.
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(file),
@@ -88,11 +102,18 @@ fn check_limit(path: &Path, bytes: u64) -> Result<(), FileError> {
 /// [`FileError::Io`], with the old file untouched (unless only the last sync of the folder failed) and no temporary
 /// left.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    let error = |action| FileError::io(path, action);
-    let temporary = Temporary::new(path)?;
+    replace_by(Temporary::new(path)?, bytes)
+}
+
+/// As [`replace`], through this temporary.
+pub(crate) fn replace_by(mut temporary: Temporary, bytes: &[u8]) -> Result<(), FileError> {
+    let target = temporary.target.clone();
+    let error = |action| FileError::io(&target, action);
     let mut file = temporary.create(bytes.len() as u64)?;
     file.write_all(bytes).map_err(error("write"))?;
-    sync(&file, path)?;
+    // What was reserved and not needed is given back.
+    file.set_len(bytes.len() as u64).map_err(error("write"))?;
+    sync(&file, &target)?;
     drop(file);
     let written = File::open(&temporary.path).map_err(error("verify"))?;
     if !same(written, bytes).map_err(error("verify"))? {
@@ -146,7 +167,7 @@ mod tests {
     #[test]
     fn a_temporary_that_is_dropped_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let temporary = Temporary::new(&folder.path().join("a")).unwrap();
+        let mut temporary = Temporary::new(&folder.path().join("a")).unwrap();
         temporary.create(100).unwrap();
         assert!(temporary.path.exists());
         drop(temporary);
@@ -154,9 +175,22 @@ mod tests {
     }
 
     #[test]
+    fn a_reserved_file_takes_more_or_less_than_was_reserved() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        for (reserved, written) in [(100_000, 10), (10, 100_000)] {
+            let temporary = Temporary::new(&path).unwrap().reserve(reserved).unwrap();
+            assert_eq!(fs::metadata(&temporary.path).unwrap().len(), 0);
+            replace_by(temporary, &vec![7; written]).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), vec![7; written]);
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        }
+    }
+
+    #[test]
     fn a_disk_that_is_too_small_is_found_before_writing() {
         let folder = tempfile::tempdir().unwrap();
-        let temporary = Temporary::new(&folder.path().join("a")).unwrap();
+        let mut temporary = Temporary::new(&folder.path().join("a")).unwrap();
         let error = temporary.create(1 << 60).unwrap_err();
         assert_eq!(error.exit_code(), 74);
         drop(temporary);

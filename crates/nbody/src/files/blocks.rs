@@ -15,13 +15,14 @@ use ndarray::ArrayView2;
 use rayon::prelude::*;
 
 use super::hdf::{self, Number, Reader, put, put_attr, put_attrs, put_group};
+use super::run_id::RunId;
 use super::snapshot::Float;
 use super::{FileError, atomic};
 
 /// A vector in each cell, block after block, and its name.
 pub type Field<'a> = (&'static str, &'a [[f64; 3]]);
 
-/// Writes the fields of `grid`, and returns the size in bytes.
+/// Writes the fields of `grid` at a step and time of a run, and returns the size in bytes.
 ///
 /// # Errors
 /// [`FileError::Unwritable`] for a value that is not finite or does not fit the precision; [`FileError::Io`], [`FileError::Hdf5`]. In
@@ -29,7 +30,7 @@ pub type Field<'a> = (&'static str, &'a [[f64; 3]]);
 pub fn write(
     path: &Path,
     grid: &Grid,
-    (step, time): (u64, f64),
+    (run, step, time): (Option<RunId>, u64, f64),
     fields: &[Field],
     precision: Float,
 ) -> Result<u64, FileError> {
@@ -40,6 +41,7 @@ pub fn write(
     let coarser: Vec<BTreeMap<Block, Vec<[f64; 3]>>> = fields.iter().map(|(_, f)| refined(grid, f)).collect();
     hdf::write_file(path, estimate, |file| {
         let about = put_group(file, "Grid")?;
+        run.map_or(Ok(()), |run| run.put(&about))?;
         put_attr(&about, "Step", step)?;
         put_attr(&about, "Time", time)?;
         put_attr(&about, "Blocks", grid.blocks().len() as u64)?;
@@ -214,9 +216,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (grid, path) = (grid(), folder.path().join("a.hdf"));
         let mut field = vec![[1.0, 2.0, 1e39]; grid.cells()];
-        let error = write(&path, &grid, (0, 0.0), &[("velocity", &field)], Float::F32).unwrap_err();
+        let error = write(&path, &grid, (None, 0, 0.0), &[("velocity", &field)], Float::F32).unwrap_err();
         assert!(error.to_string().contains("velocity at [0.0078125, 0.0078125, 0.0078125]"), "{error}");
-        write(&path, &grid, (3, 0.5), &[("velocity", &field)], Float::F64).unwrap();
+        write(&path, &grid, (None, 3, 0.5), &[("velocity", &field)], Float::F64).unwrap();
         assert_eq!(about(&path).unwrap(), Some(About { step: 3, time: 0.5, blocks: 15 }));
         field[7][0] = f64::NAN;
         assert!(write_csv(&folder.path().join("a.csv"), &grid, &[("velocity", &field)]).is_err());

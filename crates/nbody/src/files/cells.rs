@@ -84,7 +84,7 @@ mod tests {
         let field: Vec<[f64; 3]> = (0..grid.cells()).map(|i| grid.centre_of(i / CELLS, i % CELLS)).collect();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.hdf");
-        blocks::write(&path, &grid, (0, 0.0), &[("vorticity", &field)], Float::F64).unwrap();
+        blocks::write(&path, &grid, (None, 0, 0.0), &[("vorticity", &field)], Float::F64).unwrap();
         assert_eq!(magnitude(&path, "stream").unwrap(), None);
         let all = magnitude(&path, "vorticity").unwrap().unwrap();
         // 15 blocks and the two that are refined.

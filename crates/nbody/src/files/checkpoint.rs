@@ -11,13 +11,15 @@ use ndarray::ArrayView2;
 use sha2::{Digest, Sha256};
 
 use super::FileError;
+use super::atomic::Temporary;
 use super::hdf::{self, Reader, put, put_attr, put_group, put_one};
+use super::run_id::RunId;
 
 /// The names of the two files.
 pub const NAMES: [&str; 2] = ["checkpoint.0.hdf", "checkpoint.1.hdf"];
 
-/// Version of the layout; a file of another one is refused.
-const FORMAT: i64 = 1;
+/// Version of the layout, 1 of files without a run id; a file of another one is refused.
+const FORMAT: i64 = 2;
 
 /// A scenario is a text written by hand; more than this is not one.
 const LONGEST_SCENARIO: usize = 1 << 24;
@@ -45,6 +47,8 @@ pub struct Checkpoint {
     pub charge: Option<Vec<f64>>,
     /// What the run remembers of its past beside the state, such as the energy at its start.
     pub numbers: Vec<(String, f64)>,
+    /// The run; `None` where a version without run ids began it.
+    pub run: Option<RunId>,
 }
 
 /// A checkpoint that was read and found whole.
@@ -59,22 +63,29 @@ pub struct Latest {
 }
 
 /// The checkpoints of one run, written in turns.
-#[derive(Debug)]
 pub struct Checkpoints {
     folder: PathBuf,
     next: usize,
+    /// Bytes that the next one may take; known once there is one.
+    size: Option<u64>,
+    /// The space for the next one, which no other file can take.
+    reserved: Option<Temporary>,
 }
+
+/// Bytes by which a checkpoint may exceed the one before: compression and what is remembered differ.
+const SLACK: u64 = 1 << 16;
 
 impl Checkpoints {
     /// For a run that begins in `folder`.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Checkpoints { folder: folder.into(), next: 0 }
+        Checkpoints { folder: folder.into(), next: 0, size: None, reserved: None }
     }
 
     /// For a run that goes on from `latest`, which the next checkpoint will not overwrite.
     pub fn after(latest: &Latest) -> Self {
         let next = usize::from(latest.path.ends_with(NAMES[0]));
-        Checkpoints { folder: latest.path.with_file_name(""), next }
+        let size = std::fs::metadata(&latest.path).ok().map(|m| m.len() + SLACK);
+        Checkpoints { folder: latest.path.with_file_name(""), next, size, reserved: None }
     }
 
     /// Writes a checkpoint over the older of the two files; returns its path and size in bytes.
@@ -84,9 +95,22 @@ impl Checkpoints {
     /// [`FileError::Hdf5`]. The files are then as before.
     pub fn write(&mut self, checkpoint: &Checkpoint) -> Result<(PathBuf, u64), FileError> {
         let path = self.folder.join(NAMES[self.next]);
-        let bytes = write(&path, checkpoint)?;
-        self.next = 1 - self.next;
+        checkpoint.check().map_err(|what| FileError::unwritable(&path, what))?;
+        let temporary = self.reserved.take().map_or_else(|| Temporary::new(&path), Ok)?;
+        let bytes = hdf::write_file_by(temporary, &path, checkpoint.estimate(), |file| fill(file, checkpoint))?;
+        (self.next, self.size) = (1 - self.next, Some(bytes + SLACK));
         Ok((path, bytes))
+    }
+
+    /// Reserves the space of the next checkpoint on the disk, if one has been written and it is not reserved yet.
+    ///
+    /// # Errors
+    /// [`FileError::Io`] where the disk has no room for it.
+    pub fn reserve(&mut self) -> Result<(), FileError> {
+        if let (Some(size), None) = (self.size, &self.reserved) {
+            self.reserved = Some(Temporary::new(&self.folder.join(NAMES[self.next]))?.reserve(size)?);
+        }
+        Ok(())
     }
 }
 
@@ -119,14 +143,13 @@ pub fn latest(folder: &Path) -> Result<Option<Latest>, FileError> {
 /// As [`Checkpoints::write`].
 pub fn write(path: &Path, checkpoint: &Checkpoint) -> Result<u64, FileError> {
     checkpoint.check().map_err(|what| FileError::unwritable(path, what))?;
-    let bytes_per_row = 8 + 11 * 8;
-    let estimate = (checkpoint.id.len() * bytes_per_row + checkpoint.scenario.len()) as u64 + (1 << 20);
-    hdf::write_file(path, estimate, |file| fill(file, checkpoint))
+    hdf::write_file(path, checkpoint.estimate(), |file| fill(file, checkpoint))
 }
 
 fn fill(file: &File, c: &Checkpoint) -> hdf5::Result<()> {
     let group = put_group(file, "Checkpoint")?;
-    put_attr(&group, "Format", FORMAT)?;
+    put_attr(&group, "Format", if c.run.is_some() { FORMAT } else { 1 })?;
+    c.run.map_or(Ok(()), |run| run.put(&group))?;
     put_attr(&group, "Time", c.time)?;
     put_one(&group, "Step", c.step)?;
     put(&group, "Scenario", c.scenario.as_bytes(), true)?;
@@ -158,8 +181,8 @@ pub fn read(path: &Path) -> Result<Checkpoint, FileError> {
     let reader = Reader::open(path)?;
     let group = reader.need_group("/Checkpoint")?;
     let format = reader.need_attr(&group, "Format")?;
-    if format != FORMAT as f64 {
-        let what = format!("a checkpoint of format {format}; this program reads format {FORMAT}");
+    if ![1.0, FORMAT as f64].contains(&format) {
+        let what = format!("a checkpoint of format {format}; this program reads formats 1 and {FORMAT}");
         return Err(reader.error(what));
     }
     let missing = |name: &str| reader.error(format!("/Checkpoint/{name} is missing"));
@@ -186,6 +209,7 @@ pub fn read(path: &Path) -> Result<Checkpoint, FileError> {
         acceleration: vectors("Acceleration")?,
         mass: reader.scalars(&group, "Masses", n)?.ok_or_else(|| missing("Masses"))?,
         charge: reader.scalars(&group, "Charges", n)?,
+        run: RunId::get(&group),
     };
     if bytes("StateSHA256", 32)? != checkpoint.digest() {
         return Err(reader.error("the state differs from its SHA-256; the file is damaged"));
@@ -197,6 +221,12 @@ impl Checkpoint {
     /// SHA-256 of the scenario's text, in hexadecimal.
     pub fn scenario_hash(&self) -> String {
         Sha256::digest(&self.scenario).iter().map(|b| format!("{b:02x}")).collect()
+    }
+
+    /// An upper bound of its size in a file, in bytes.
+    fn estimate(&self) -> u64 {
+        let bytes_per_row = 8 + 11 * 8;
+        (self.id.len() * bytes_per_row + self.scenario.len()) as u64 + (1 << 20)
     }
 
     /// The floating-point arrays with their names and numbers of components.
@@ -247,6 +277,10 @@ impl Checkpoint {
             hash.update((name.len() as u64).to_le_bytes());
             hash.update(name);
             hash.update(value.to_le_bytes());
+        }
+        // Files of format 1 have none.
+        if let Some(run) = self.run {
+            hash.update(run.as_str());
         }
         update(&mut hash, self.id.iter().map(|v| v.to_le_bytes()));
         for (_, values, _) in self.floats() {

@@ -50,6 +50,7 @@ pub(super) fn put(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()
     put_attr(&header, "NumFilesPerSnapshot", 1i32)?;
     put_attr(&header, "Flag_DoublePrecision", i32::from(layout.precision == Float::F64))?;
     put_attr(&header, "Code", FixedAscii::<5>::from_ascii("nbody").map_err(|e| e.to_string())?)?;
+    s.run.map_or(Ok(()), |run| run.put(&header))?;
 
     let parameters = put_group(file, "Parameters")?;
     // In N-body units it means as little as they do.

@@ -26,6 +26,7 @@ pub mod plain;
 #[cfg(unix)]
 pub mod probe;
 pub mod regular;
+pub mod run_id;
 pub mod series;
 pub mod snapshot;
 mod table;

@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::run_id::RunId;
 use super::{FileError, atomic, regular};
 
 /// The index of a run's snapshots, in order of time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     path: PathBuf,
+    run: Option<RunId>,
     entries: Vec<Entry>,
 }
 
@@ -29,13 +31,21 @@ pub struct Entry {
 struct Document {
     #[serde(rename = "file-series-version")]
     version: String,
+    /// ParaView does not look at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    run_id: Option<String>,
     files: Vec<Entry>,
 }
 
 impl Series {
     /// An index without entries, to be written at `path`.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Series { path: path.into(), entries: vec![] }
+        Series { path: path.into(), run: None, entries: vec![] }
+    }
+
+    /// The same as the index of the run with this id.
+    pub fn of_run(self, run: Option<RunId>) -> Self {
+        Series { run, ..self }
     }
 
     /// Reads an index.
@@ -50,7 +60,7 @@ impl Series {
         if document.version != "1.0" {
             return Err(FileError::data(path, format!("version {:?} instead of \"1.0\"", document.version)));
         }
-        let mut series = Series::new(path);
+        let mut series = Series::new(path).of_run(document.run_id.as_deref().and_then(RunId::parse));
         for Entry { name, time } in document.files {
             if Path::new(&name).file_name().is_none_or(|n| n != name.as_str()) {
                 return Err(FileError::data(path, format!("{name:?} is not the plain name of a file")));
@@ -88,7 +98,8 @@ impl Series {
     /// # Errors
     /// [`FileError::Io`].
     pub fn write(&self) -> Result<(), FileError> {
-        let document = Document { version: "1.0".into(), files: self.entries.clone() };
+        let run_id = self.run.map(|id| id.to_string());
+        let document = Document { version: "1.0".into(), run_id, files: self.entries.clone() };
         let mut text =
             serde_json::to_vec_pretty(&document).map_err(|e| FileError::io(&self.path, "write")(e.into()))?;
         text.push(b'\n');

@@ -11,6 +11,7 @@ use hdf5::{File, Group};
 use ndarray::ArrayView2;
 
 use super::hdf::{self, Number, Reader, put, put_attr, put_attrs, put_group, put_one};
+use super::run_id::RunId;
 use super::{FileError, header, ids};
 
 /// Sizes of the units of a snapshot in CGS; all 1 where the units have no meaning outside the run.
@@ -63,6 +64,8 @@ pub struct Snapshot {
     pub box_size: f64,
     /// Further numbers (energies …), kept as attributes of `/Diagnostics`.
     pub diagnostics: Vec<(String, f64)>,
+    /// The run that it is of, where the file says so.
+    pub run: Option<RunId>,
 }
 
 /// A quantity of each particle.
@@ -337,6 +340,7 @@ pub fn read(path: &Path) -> Result<Snapshot, FileError> {
             mass_g: number("UnitMass_in_g", 1.0)?,
             velocity_cm_per_s: number("UnitVelocity_in_cm_per_s", 1.0)?,
         },
+        run: RunId::get(&header),
         ..Snapshot::default()
     };
     // GADGET files that `nbody convert` made.

@@ -9,7 +9,7 @@ use super::facts::Facts;
 use super::{grid, particles};
 use crate::convert::source::Source;
 use crate::fault::Fault;
-use crate::files::{checkpoint, regular};
+use crate::files::{checkpoint, regular, run_id};
 
 /// The number of snapshots and their times.
 pub fn add_times(facts: &mut Facts, source: &Source) {
@@ -33,6 +33,9 @@ pub fn facts(source: &Source, path: &Path) -> Result<Facts, Fault> {
         .unwrap_or(Value::Null);
     if let Some(title) = run["title"].as_str() {
         facts.add("title", json!(title));
+    }
+    if let Some(id) = run[run_id::KEY].as_str() {
+        facts.add(run_id::KEY, json!(id));
     }
     let state = match run["complete"].as_bool() {
         Some(true) => "complete",

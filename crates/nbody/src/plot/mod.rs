@@ -24,7 +24,8 @@ use crate::{bench, console};
 /// The folder of the figures in a run directory.
 pub const FOLDER: &str = "plots";
 /// The figures.
-pub const NAMES: [&str; 4] = ["particles", "energy_error", "lagrangian_radii", "stage_times"];
+pub const NAMES: [&str; 6] =
+    ["particles", "energy_error", "temperature", "pressure", "lagrangian_radii", "stage_times"];
 /// Endings of the two files of a figure.
 pub const ENDINGS: [&str; 2] = ["svg", "png"];
 
@@ -35,8 +36,9 @@ Examples:
   nbody plot out/bench/crossover.jsonl
 
 Figures: particles (projected density at up to four times; on a grid a slice of the vorticity), energy_error (|dE/E0|
-against time), lagrangian_radii, stage_times: those for which the run has the data. Of a .jsonl file of nbody bench: those
-of the suites whose records it holds.
+against time), temperature and pressure of ions in a box, lagrangian_radii of masses and vortices in open space,
+stage_times: those for which the run has the data. Of a .jsonl file of nbody bench: those of the suites whose records it
+holds.
 
 Exit codes: 0 done, 2 wrong option, 65 wrong data, 66 no run there or nothing to plot, 74 files cannot be written";
 

@@ -13,6 +13,9 @@ use crate::files::{FileError, regular};
 use crate::times::TimeUnit;
 use crate::units::{Dimension, System};
 
+/// Particles below which a set has no Lagrangian radii.
+const FEWEST: u64 = 20;
+
 /// What is known of a run.
 pub struct Run {
     path: PathBuf,
@@ -20,6 +23,8 @@ pub struct Run {
     timings: Value,
     run: Value,
     units: Option<System>,
+    /// With every value; empty where it cannot be read.
+    scenario: toml::Table,
 }
 
 impl Run {
@@ -33,7 +38,7 @@ impl Run {
             columns => columns?,
         };
         // The resolved one has what --set has changed.
-        let text = |name: &str| regular::text(&path.join(name), regular::SCENARIO).ok();
+        let text = |name: &str| regular::text(&path.join(name), regular::REPORT).ok();
         let scenario = text("scenario.resolved.toml").or_else(|| text("scenario.toml")).unwrap_or_default();
         Ok(Run {
             path: path.to_owned(),
@@ -41,6 +46,7 @@ impl Run {
             timings: json(&path.join("timings.json"))?,
             run: json(&path.join("run.json"))?,
             units: units_of(&scenario).or(Some(System::Nbody)).filter(|_| !scenario.is_empty()),
+            scenario: scenario.parse().unwrap_or_default(),
         })
     }
 
@@ -52,7 +58,14 @@ impl Run {
         let units = self.units.unwrap_or(System::Nbody);
         let space = Shown::read(&self.path)?.and_then(|shown| shown.figure(self.groups(), units));
         let space = space.map(|(title, content)| self.figure(&title, content));
-        let list = super::NAMES.into_iter().zip([space, self.energy(), self.radii(), self.stages()]);
+        let list = super::NAMES.into_iter().zip([
+            space,
+            self.energy(),
+            self.thermal("temperature"),
+            self.thermal("pressure"),
+            self.radii(),
+            self.stages(),
+        ]);
         Ok(list.filter_map(|(name, figure)| Some((name, figure?))).collect())
     }
 
@@ -123,7 +136,44 @@ impl Run {
         Some(self.figure(title, Content::Lines { x, y, lines, marks: vec![] }))
     }
 
+    /// The value of `section.key` of the scenario.
+    fn value(&self, section: &str, key: &str) -> Option<&toml::Value> {
+        self.scenario.get(section)?.get(key)
+    }
+
+    /// A column of ions in a box against time, with the temperature of their thermostat.
+    fn thermal(&self, name: &str) -> Option<Figure> {
+        let values = self.column(name)?;
+        let (time, x) = self.times()?;
+        let points: Vec<(f64, f64)> = time.into_iter().zip(values.iter().copied()).collect();
+        let (&(first, _), &(last, _)) = (points.first()?, points.last()?);
+        let mut lines = vec![Line::new(name, points)];
+        if name == "temperature"
+            && let Some(bath) = self.value("thermostat", "temperature").and_then(toml::Value::as_float)
+        {
+            // The thermostat may end before the run; the axis may be in another unit of time than the scenario.
+            let unit = last / self.column("time")?.last()?;
+            let until = self.value("thermostat", "until").and_then(toml::Value::as_float).map_or(last, |t| t * unit);
+            lines.push(Line::new("thermostat", vec![(first, bath), (until.min(last), bath)]).dashed());
+        }
+        let unit = match (self.units, name) {
+            (Some(System::Md | System::Si), "temperature") => " (K)",
+            (Some(System::Md), _) => " (kJ/mol/nm³)",
+            (Some(System::Si), _) => " (Pa)",
+            _ => " (N-body units)",
+        };
+        let y = Axis::linear(format!("{name}{unit}"));
+        let title = if name == "temperature" { "Temperature" } else { "Pressure" };
+        Some(self.figure(title, Content::Lines { x, y, lines, marks: vec![] }))
+    }
+
     fn radii(&self) -> Option<Figure> {
+        // Charges and boxes have no center that they gather around, nor has a handful of bodies a radius of half its mass.
+        let text = |section, key| self.value(section, key).and_then(toml::Value::as_str);
+        let gathered = text("force", "law") != Some("coulomb") && text("boundary", "kind") != Some("periodic");
+        if !gathered || self.run["particles"].as_u64().is_some_and(|n| n < FEWEST) {
+            return None;
+        }
         let (time, x) = self.times()?;
         let mut lines: Vec<(f64, Line)> = vec![];
         for (name, values) in &self.columns {

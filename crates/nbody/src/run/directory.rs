@@ -9,12 +9,14 @@ use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
 use serde_json::Value;
 
+use super::identity::Identity;
 use super::writer::{Taking, Writer, Written};
 use crate::diagnostics::{Diagnostics, Ions};
 use crate::fault::Fault;
 use crate::files::checkpoint::{Checkpoint, Checkpoints, Latest};
+use crate::files::run_id::{self, RunId};
 use crate::files::series::Series;
-use crate::files::snapshot::Layout;
+use crate::files::snapshot::{Layout, Snapshot};
 use crate::files::{FileError, atomic, regular};
 use crate::plot;
 use crate::scenario::Scenario;
@@ -22,6 +24,8 @@ use crate::scenario::Scenario;
 /// The directory of a run under way.
 pub struct RunDirectory {
     path: PathBuf,
+    /// In every file that the run writes; none where a version without ids began the run.
+    id: Option<RunId>,
     series: Series,
     checkpoints: Checkpoints,
     /// Opened with the first line, which is its header.
@@ -46,18 +50,22 @@ const INDEX: &str = "run.hdf.series";
 const DIAGNOSTICS: &str = "diagnostics.csv";
 
 /// The first line of `diagnostics.csv`.
-fn header(vortices: bool, ions: bool) -> String {
+fn header(vortices: bool, ions: bool, id: Option<RunId>) -> String {
     let ions = ions.then(Ions::default);
     let (none, mut header) = (Diagnostics { vortices, ions, ..Diagnostics::default() }, "step,time".to_string());
     for (name, _) in none.named(&none) {
         header.push(',');
         header.push_str(name);
     }
-    header + ",force_error"
+    header.push_str(",force_error");
+    match id {
+        Some(id) => header + "," + &id.column(),
+        None => header,
+    }
 }
 
 /// The names in a folder.
-fn names(path: &Path) -> Result<Vec<String>, Fault> {
+pub(super) fn names(path: &Path) -> Result<Vec<String>, Fault> {
     let list = fs::read_dir(path).and_then(|entries| {
         entries.map(|e| Ok(e?.file_name().to_string_lossy().into_owned())).collect::<std::io::Result<Vec<_>>>()
     });
@@ -102,13 +110,14 @@ fn cannot(what: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Fault {
 }
 
 /// Whether a run writes files of this name.
-fn is_ours(name: &str) -> bool {
+pub(super) fn is_ours(name: &str) -> bool {
     const NAMES: [&str; 8] = [
         "scenario.toml",
         "scenario.resolved.toml",
         "run.hdf.series",
         "diagnostics.csv",
         "timings.json",
+        crate::paraview::NAME,
         "run.json",
         "checkpoint.0.hdf",
         "checkpoint.1.hdf",
@@ -181,7 +190,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// 74 for a directory that is in use, or whose files cannot be written.
-    pub fn create(path: &Path, scenario: &str, force: bool) -> Result<Self, Fault> {
+    pub fn create(path: &Path, scenario: &str, force: bool, id: RunId) -> Result<Self, Fault> {
         let path = path.to_owned();
         make(&path)?;
         let names = names(&path)?;
@@ -209,25 +218,22 @@ impl RunDirectory {
         }
         remove_figures(&path.join(plot::FOLDER))?;
         atomic::replace(&path.join("scenario.toml"), scenario.as_bytes())?;
-        let (series, checkpoints) = (Series::new(path.join(INDEX)), Checkpoints::new(&path));
-        Ok(RunDirectory { path, series, checkpoints, diagnostics: None, writer: Writer::default(), _lock: lock })
+        Ok(RunDirectory::of(path, Some(id), lock))
     }
 
     /// Takes the directory of an earlier run, before its checkpoint is read: nobody else then changes it.
     ///
     /// # Errors
-    /// 74 if another process is at work in it, or it cannot be written.
+    /// 74 if another process is at work in it, or it cannot be written; 65 if files of another run lie in it.
     pub fn open(path: &Path) -> Result<Self, Fault> {
         let lock = lock(path)?;
-        let (series, checkpoints) = (Series::new(path.join(INDEX)), Checkpoints::new(path));
-        Ok(RunDirectory {
-            path: path.to_owned(),
-            series,
-            checkpoints,
-            diagnostics: None,
-            writer: Writer::default(),
-            _lock: lock,
-        })
+        let id = Identity::of_folder(path)?.agreed(path)?;
+        Ok(RunDirectory::of(path.to_owned(), id, lock))
+    }
+
+    fn of(path: PathBuf, id: Option<RunId>, lock: File) -> Self {
+        let (series, checkpoints) = (Series::new(path.join(INDEX)).of_run(id), Checkpoints::new(&path));
+        RunDirectory { path, id, series, checkpoints, diagnostics: None, writer: Writer::default(), _lock: lock }
     }
 
     /// Brings the directory to where `latest` is: what came later will come again, and what was written only because
@@ -241,7 +247,7 @@ impl RunDirectory {
         let (time, dt) = (latest.checkpoint.time, before.clock.dt);
         let kept = |t: f64, surplus: bool| if surplus { t < time - 1e-6 * dt } else { t <= time + 1e-6 * dt };
         match Series::read(&self.path.join(INDEX)) {
-            Ok(series) => self.series = series,
+            Ok(series) => self.series = series.of_run(self.id),
             Err(FileError::Missing { .. }) => {}
             Err(e) => return Err(e.into()),
         }
@@ -266,7 +272,7 @@ impl RunDirectory {
         };
         let mut lines = text.split_inclusive('\n');
         let header = lines.next().unwrap_or_default();
-        if header.trim_end() != self::header(before.vortices(), before.ions()) {
+        if header.trim_end() != self::header(before.vortices(), before.ions(), self.id) {
             let line =
                 format!("{}: has other columns than this version writes; it cannot be continued", path.display());
             return Err(Fault::new(65, line));
@@ -307,6 +313,11 @@ impl RunDirectory {
         Ok(self.series.add(name, time)?)
     }
 
+    /// The id of the run.
+    pub fn id(&self) -> Option<RunId> {
+        self.id
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -314,7 +325,8 @@ impl RunDirectory {
 
     /// Writes `scenario.resolved.toml`.
     pub fn write_resolved(&self, text: &str) -> Result<(), Fault> {
-        Ok(atomic::replace(&self.path.join("scenario.resolved.toml"), text.as_bytes())?)
+        let id = self.id.map_or(String::new(), RunId::comment);
+        Ok(atomic::replace(&self.path.join("scenario.resolved.toml"), format!("{id}{text}").as_bytes())?)
     }
 
     /// Begins to write the next snapshot, of a step and its time, while the run goes on. The one before must be [settled](Self::settle).
@@ -323,6 +335,8 @@ impl RunDirectory {
     /// Those of [`Writer::begin`].
     pub fn snapshot(&mut self, of: (u64, f64), taking: Taking, layout: &Layout) -> Result<(), Fault> {
         let name = format!("snap_{:06}.hdf", self.series.entries().len());
+        let run = self.id;
+        let taking: Taking = Box::new(move || Ok(Snapshot { run, ..taking()? }));
         self.writer.begin(&self.path, name, of, taking, layout)
     }
 
@@ -341,12 +355,21 @@ impl RunDirectory {
 
     /// Writes the state, from which a run can go on, over the older of two checkpoints; tells where. Snapshots must be settled:
     /// the checkpoint takes them for written.
-    pub fn checkpoint(&mut self, state: &Checkpoint) -> Result<PathBuf, Fault> {
+    pub fn checkpoint(&mut self, mut state: Checkpoint) -> Result<PathBuf, Fault> {
+        state.run = self.id;
         // What the checkpoint takes for written must be on the disk before it.
         if let Some(file) = &self.diagnostics {
             file.sync_data().map_err(cannot("sync", &self.path.join(DIAGNOSTICS)))?;
         }
-        Ok(self.checkpoints.write(state)?.0)
+        Ok(self.checkpoints.write(&state)?.0)
+    }
+
+    /// Keeps space on the disk for the next checkpoint.
+    ///
+    /// # Errors
+    /// 74 where there is none.
+    pub fn reserve_checkpoint(&mut self) -> Result<(), Fault> {
+        Ok(self.checkpoints.reserve()?)
     }
 
     /// Adds a line to `diagnostics.csv`; numbers read back to the same bits, what is unknown is empty.
@@ -356,18 +379,35 @@ impl RunDirectory {
             Some(file) => (file, String::new()),
             none => {
                 let file = File::create(&path).map_err(cannot("create", &path))?;
-                (none.insert(file), format!("{}\n", header(line.vortices, line.ions.is_some())))
+                (none.insert(file), format!("{}\n", header(line.vortices, line.ions.is_some(), self.id)))
             }
         };
         let numbers: Vec<String> = line.named(more.first).iter().map(|(_, v)| format!("{v:?}")).collect();
         let error = more.force_error.map_or(String::new(), |e| format!("{e:?}"));
-        let line = format!("{header}{step},{time:?},{},{error}\n", numbers.join(","));
+        // The cells below the run's id are empty.
+        let id = if self.id.is_some() { "," } else { "" };
+        let line = format!("{header}{step},{time:?},{},{error}{id}\n", numbers.join(","));
         file.write_all(line.as_bytes()).map_err(cannot("write", &path))
+    }
+
+    /// Whether `run.json` and `timings.json` are there, of this run, complete at `step`.
+    pub fn is_reported(&self, step: u64) -> bool {
+        let read = |name: &str| {
+            let text = regular::read(&self.path.join(name), regular::REPORT).ok()?;
+            let value: Value = serde_json::from_slice(&text).ok()?;
+            (value[run_id::KEY].as_str().and_then(RunId::parse) == self.id).then_some(value)
+        };
+        let complete = |run: Value| run["complete"] == true && run["steps"] == step;
+        read("run.json").is_some_and(complete) && read("timings.json").is_some_and(|t| t["to_step"] == step)
     }
 
     /// Writes `run.json` and `timings.json`.
     pub fn finish(&mut self, run: &Value, timings: &Value) -> Result<(), Fault> {
         for (name, value) in [("run.json", run), ("timings.json", timings)] {
+            let mut value = value.clone();
+            if let Some(id) = self.id {
+                value[run_id::KEY] = id.as_str().into();
+            }
             let text = format!("{value:#}\n");
             atomic::replace(&self.path.join(name), text.as_bytes())?;
         }

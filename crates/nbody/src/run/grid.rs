@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::Options;
 use super::directory::RunDirectory;
 use super::events::Events;
+use super::identity;
 use super::report::{Wall, stage_table, timings_json};
 use crate::console;
 use crate::device;
@@ -80,7 +81,8 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: In
     let field = grid.sample(&*source);
     some(&field)?;
     let wall = Wall::from(begun);
-    let mut directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force)?;
+    let id = identity::of_grid(scenario, &field);
+    let mut directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force, id)?;
     directory.write_resolved(&scenario.resolved())?;
     directory.write_index()?;
     let events = Events::new(options.json);
@@ -249,7 +251,7 @@ fn write(
     let fields: Vec<blocks::Field> = scenario.fields.iter().map(values).collect();
     if scenario.formats.contains(&Format::Vtkhdf) {
         let name = format!("grid_{number:06}.hdf");
-        blocks::write(&directory.path().join(&name), grid, (step, time), &fields, scenario.precision)?;
+        blocks::write(&directory.path().join(&name), grid, (directory.id(), step, time), &fields, scenario.precision)?;
         directory.list(&name, time)?;
     }
     if scenario.formats.contains(&Format::Csv) {

@@ -5,6 +5,7 @@ mod directory;
 mod dry;
 mod events;
 pub(crate) mod grid;
+pub(crate) mod identity;
 mod place;
 mod progress;
 mod report;
@@ -142,7 +143,8 @@ fn fresh(options: &Options) -> Result<Start, Fault> {
     let scenario = scenario(options)?;
     let initial = Initial::of(&scenario)?;
     let scenario = stepped(&scenario, &initial, options)?;
-    let directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force)?;
+    let id = identity::of_particles(&scenario, &initial);
+    let directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force, id)?;
     Ok(Start { scenario, initial, directory, resumed: None })
 }
 

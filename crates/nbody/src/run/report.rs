@@ -42,6 +42,11 @@ pub struct Facts<'a> {
 }
 
 impl Facts<'_> {
+    /// Whether a run that was complete was resumed: nothing was left to do.
+    pub fn idle(&self) -> bool {
+        self.resumed_at.is_some() && !self.measured && self.steps == self.scenario.steps
+    }
+
     /// `run.json`.
     pub fn run_json(&self) -> Value {
         let s = self.scenario;
@@ -121,11 +126,9 @@ impl Facts<'_> {
         let (conserved, symbol) = if s.vortices() { ("hamiltonian", 'H') } else { ("energy     ", 'E') };
         let total = format!("{} {}", digits(last.total(), 6), energy_unit(s.units));
         let total = total.trim_end();
-        let idle = match self.resumed_at {
-            Some(_) if !self.measured && self.steps == s.steps => {
-                "  nothing was left to do: the run was complete, and these are its last results\n"
-            }
-            _ => "",
+        let idle = match self.idle() {
+            true => "  nothing was left to do: the run was complete, and these are its last results\n",
+            false => "",
         };
         format!(
             "{}\n{idle}  particles     {}\n  steps         {} to time {time}\n  solver        {solver}\n  {conserved}   \
@@ -187,7 +190,8 @@ impl Wall {
 /// Rows of the table that are no stages of sums: the initial state, and all that is measured nowhere else.
 const OUTSIDE: [&str; 2] = ["initial state", "other"];
 
-/// `timings.json`: seconds and calls of every stage, and seconds outside of them, from one step to another.
+/// `timings.json`: seconds and calls of every stage, and seconds outside of them, from one step to another, in all parts of a run that was
+/// resumed. Steps that were done again after a kill count once.
 pub fn timings_json(times: &StageTimes, outside: [f64; 2], [from, to]: [u64; 2]) -> Value {
     let stage = |s: Stage| (s.name().to_string(), json!({ "seconds": times.seconds(s), "calls": times.calls(s) }));
     json!({

@@ -43,8 +43,8 @@ pub fn latest(folder: &Path) -> Result<Latest, Fault> {
             return Fault::new(66, format!("{}: {why}", folder.display()));
         }
         let line = format!(
-            "{}: there is no checkpoint to go on from; a run writes one when it is stopped, when it ends and every \
-             output.checkpoint_wall. Without --resume, --force starts again from the beginning",
+            "{}: there is no checkpoint to go on from; a run writes one at its start, when it is stopped, when it ends \
+             and every output.checkpoint_wall. Without --resume, --force starts again from the beginning",
             folder.display()
         );
         Fault::new(66, line)
@@ -112,7 +112,7 @@ fn differences(before: &Scenario, now: &Scenario, particles: usize) -> Vec<Strin
 }
 
 /// Every key with its value, as `section.key`.
-fn values(text: &str) -> BTreeMap<String, String> {
+pub(super) fn values(text: &str) -> BTreeMap<String, String> {
     fn walk(name: &str, item: &Item, all: &mut BTreeMap<String, String>) {
         let inside = |key: &str| if name.is_empty() { key.to_string() } else { format!("{name}.{key}") };
         match &item.value {

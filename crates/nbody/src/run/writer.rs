@@ -105,6 +105,7 @@ mod tests {
             units: Units::default(),
             box_size: 0.0,
             diagnostics: vec![],
+            run: None,
         }
     }
 

@@ -4,6 +4,7 @@ use fmm_core::Method;
 
 use super::{COLUMNS, place_of, sums};
 use crate::bench::lines::{Crossing, crossing, distinct, figure, lines, numbers};
+use crate::bench::load;
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep, Work};
 use crate::bench::table::significant;
@@ -55,12 +56,25 @@ fn name(record: &Record) -> String {
     format!("{} on {}", record.text("method"), place_of(record))
 }
 
-/// The curve of a name in some records: measured and extrapolated.
-fn curve(records: &[Record], wanted: &str) -> Vec<(f64, f64)> {
-    let mut points: Vec<(f64, f64)> =
-        records.iter().filter(|r| name(r) == wanted).map(|r| (r.number("n"), r.number("seconds"))).collect();
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    points
+/// The ends of the error bar of a time; both the time itself where it was extrapolated.
+fn bar(record: &Record) -> [f64; 2] {
+    let end = |name: &str| Some(record.number(name)).filter(|v| v.is_finite()).unwrap_or(record.number("seconds"));
+    [end("seconds_low"), end("seconds_high")]
+}
+
+/// Whether the error bars of two times have common points, so that neither is known to be the shorter one.
+fn overlap(a: &Record, b: &Record) -> bool {
+    let ([a_low, a_high], [b_low, b_high]) = (bar(a), bar(b));
+    a_low <= b_high && b_low <= a_high
+}
+
+/// The curves of two names in some records, measured and extrapolated, at the N where their error bars do not overlap.
+fn curves(records: &[Record], wanted: [String; 2]) -> [Vec<(f64, f64)>; 2] {
+    let [mut a, mut b] = wanted.map(|w| records.iter().filter(|r| name(r) == w).collect::<Vec<_>>());
+    a.sort_by(|a, b| a.number("n").total_cmp(&b.number("n")));
+    a.retain(|a| b.iter().any(|b| a.number("n") == b.number("n") && !overlap(a, b)));
+    b.retain(|b| a.iter().any(|a| a.number("n") == b.number("n")));
+    [a, b].map(|list| list.iter().map(|r| (r.number("n"), r.number("seconds"))).collect())
 }
 
 /// The records of each set and tolerance.
@@ -78,8 +92,11 @@ fn groups(records: &[Record]) -> Vec<(String, f64, Vec<Record>)> {
     all
 }
 
-/// Where the FMM of a place overtakes its direct sum.
+/// Where the FMM of a place overtakes its direct sum; nothing where other load disturbed the times.
 fn crossings(records: &[Record]) -> Vec<(String, Crossing)> {
+    if records.iter().any(load::disturbed) {
+        return vec![];
+    }
     let mut places: Vec<String> = vec![];
     for place in records.iter().map(place_of) {
         if !places.contains(&place) {
@@ -87,8 +104,8 @@ fn crossings(records: &[Record]) -> Vec<(String, Crossing)> {
         }
     }
     let of = |place: String| {
-        let curves = ["direct", "fmm"].map(|m| curve(records, &format!("{m} on {place}")));
-        Some((place, crossing(&curves[0], &curves[1])?))
+        let [direct, fmm] = curves(records, ["direct", "fmm"].map(|m| format!("{m} on {place}")));
+        Some((place, crossing(&direct, &fmm)?))
     };
     places.into_iter().filter_map(of).collect()
 }
@@ -150,6 +167,13 @@ fn summary(records: &[Record]) -> Vec<String> {
 
 /// "fmm on cuda:0 ran 12.3 ± 0.4 times faster than …".
 fn ratio(about: &str, n: f64, best: &Record, other: &Record) -> String {
+    if overlap(best, other) {
+        let names = (name(best), name(other));
+        return format!(
+            "{about}: at N = {n} the error bars of {} and {} overlap: which is faster is not known.",
+            names.0, names.1
+        );
+    }
     let part = |r: &Record| {
         let half = 0.5 * (r.number("seconds_high") - r.number("seconds_low")) / r.number("seconds");
         if half.is_finite() { half } else { 0.0 }
@@ -193,6 +217,20 @@ mod tests {
         assert_eq!(told[0], first);
         let second = "fmm on cpu, 2 threads ran 5.00 ± 0.500 times faster than direct on cpu, 2 threads, which was extrapolated.";
         assert!(told.len() == 2 && told[1].ends_with(second), "{told:?}");
+        // Bars that overlap, and times that others disturbed, lead to no crossing.
+        let mut close = records.clone();
+        close[1].set("seconds_low", 1.05);
+        assert!(
+            !summary(&close)[0].contains("overtakes") && summary(&close)[0].contains("faster"),
+            "{:?}",
+            summary(&close)
+        );
+        close[3].set("seconds", 95.0).set("seconds_low", 85.0).set("seconds_high", 105.0);
+        let told = summary(&close);
+        assert!(told.len() == 1 && told[0].contains("overlap: which is faster is not known"), "{told:?}");
+        let mut disturbed = records.clone();
+        disturbed[0].set("other_load", 1.0);
+        assert!(crossings(&disturbed).is_empty());
         let figures = figures(&records);
         let Content::Lines { lines, marks, .. } = &figures[0].1.content else { panic!("lines") };
         assert_eq!((figures.len(), lines.len(), marks.len()), (1, 3, 1));

@@ -42,9 +42,7 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
     for set in distinct(records, "set") {
         let here: Vec<Record> = records.iter().filter(|r| r.text("set") == set).cloned().collect();
         let bars = here.iter().map(|r| {
-            let mut lengths: Vec<f64> = parts.iter().map(|s| part(r, s)).collect();
-            let rest: f64 = stages(records).iter().filter(|s| !parts.contains(s)).map(|s| part(r, s)).sum();
-            lengths.push((r.number("seconds") - lengths.iter().sum::<f64>()).max(rest));
+            let lengths = lengths(r, &parts, &stages(records));
             let name = format!("{}, {}", place_of(r), number(r.number("tolerance")));
             (name, lengths, format!("{} s", significant(r.number("seconds"))))
         });
@@ -56,7 +54,7 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
         // A GPU sums near and far field at once.
         let whole = |r: &Record| stages(records).iter().map(|s| part(r, s)).sum::<f64>();
         let more = if here.iter().any(|r| whole(r) > 1.02 * r.number("seconds")) {
-            "; stages that run at once add up to more than the whole"
+            "; stages that run at once are shortened to add up to the whole"
         } else {
             ""
         };
@@ -64,6 +62,17 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
         all.push((set, figure(&here, "Where the time of the FMM goes", subtitle, content)));
     }
     all
+}
+
+/// The lengths of `parts` of all `stages` and of the rest, which add up to the time of the record: stages that run at once are shortened.
+fn lengths(record: &Record, parts: &[&str], stages: &[&str]) -> Vec<f64> {
+    let mut lengths: Vec<f64> = parts.iter().map(|s| part(record, s)).collect();
+    let rest: f64 = stages.iter().filter(|s| !parts.contains(s)).map(|s| part(record, s)).sum();
+    let whole = record.number("seconds");
+    lengths.push((whole - lengths.iter().sum::<f64>()).max(rest));
+    let sum: f64 = lengths.iter().sum();
+    lengths.iter_mut().for_each(|l| *l *= (whole / sum).min(1.0));
+    lengths
 }
 
 fn part(record: &Record, stage: &str) -> f64 {
@@ -85,4 +94,21 @@ fn summary(records: &[Record]) -> Vec<String> {
         )
     };
     records.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_are_as_long_as_their_label_says() {
+        let mut record = Record::default();
+        record.set("seconds", 2.0).set("stage_tree", 0.5).set("stage_P2P", 1.0).set("stage_M2M", 0.2);
+        let of = |r: &Record| lengths(r, &["tree", "P2P"], &["tree", "P2P", "M2M"]);
+        assert_eq!(of(&record), [0.5, 1.0, 0.5]);
+        // Near and far field at once.
+        record.set("stage_P2P", 3.3);
+        let all = of(&record);
+        assert!((all.iter().sum::<f64>() - 2.0).abs() < 1e-12 && all[0] == 0.25, "{all:?}");
+    }
 }

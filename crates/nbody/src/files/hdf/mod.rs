@@ -36,13 +36,30 @@ pub(crate) fn write_file(
     estimate: u64,
     fill: impl FnOnce(&File) -> hdf5::Result<()>,
 ) -> Result<u64, FileError> {
-    if estimate <= IMAGE_LIMIT { write_image(path, fill) } else { write_direct(path, estimate, fill) }
+    write_file_by(Temporary::new(path)?, path, estimate, fill)
+}
+
+/// As [`write_file`], through this temporary of `path`.
+pub(crate) fn write_file_by(
+    temporary: Temporary,
+    path: &Path,
+    estimate: u64,
+    fill: impl FnOnce(&File) -> hdf5::Result<()>,
+) -> Result<u64, FileError> {
+    match estimate <= IMAGE_LIMIT {
+        true => write_image(temporary, path, fill),
+        false => write_direct(temporary, path, estimate, fill),
+    }
 }
 
 /// Assembles the file in memory: HDF5 then never meets a full disk, after which it leaves wrong rows behind.
-fn write_image(path: &Path, fill: impl FnOnce(&File) -> hdf5::Result<()>) -> Result<u64, FileError> {
+fn write_image(
+    temporary: Temporary,
+    path: &Path,
+    fill: impl FnOnce(&File) -> hdf5::Result<()>,
+) -> Result<u64, FileError> {
     let bytes = assemble(fill).map_err(hdf5_error(path, ASSEMBLE))?;
-    atomic::replace(path, &bytes)?;
+    atomic::replace_by(temporary, &bytes)?;
     Ok(bytes.len() as u64)
 }
 
@@ -66,8 +83,12 @@ fn hdf5_error(path: &Path, action: &'static str) -> impl FnOnce(hdf5::Error) -> 
 }
 
 /// Lets HDF5 write to the disk, into a temporary whose space is reserved, and checks every checksum afterwards.
-fn write_direct(path: &Path, estimate: u64, fill: impl FnOnce(&File) -> hdf5::Result<()>) -> Result<u64, FileError> {
-    let temporary = Temporary::new(path)?;
+fn write_direct(
+    mut temporary: Temporary,
+    path: &Path,
+    estimate: u64,
+    fill: impl FnOnce(&File) -> hdf5::Result<()>,
+) -> Result<u64, FileError> {
     // HDF5 truncates what it creates, and would give the reserved space back: it opens an empty file of ours instead.
     let empty = assemble(|_| Ok(())).map_err(hdf5_error(path, ASSEMBLE))?;
     let mut reserved = temporary.create(estimate)?;
@@ -149,7 +170,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for (name, direct) in [("image", false), ("direct", true)] {
             let path = folder.path().join(name);
-            let length = if direct { write_direct(&path, 1 << 22, fill) } else { write_image(&path, fill) };
+            let temporary = Temporary::new(&path).unwrap();
+            let length = match direct {
+                true => write_direct(temporary, &path, 1 << 22, fill),
+                false => write_image(temporary, &path, fill),
+            };
             assert_eq!(length.unwrap(), fs::metadata(&path).unwrap().len());
             let reader = Reader::open(&path).unwrap();
             let group = reader.need_group("/g").unwrap();
@@ -164,7 +189,7 @@ mod tests {
     fn the_check_after_a_direct_write_reads_every_chunk() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
-        write_direct(&path, 1 << 22, fill).unwrap();
+        write_direct(Temporary::new(&path).unwrap(), &path, 1 << 22, fill).unwrap();
         let check = || File::open(&path).and_then(|f| check_group(&f));
         check().unwrap();
         let mut bytes = fs::read(&path).unwrap();

@@ -14,6 +14,7 @@ use serde_json::json;
 use super::super::Options;
 use super::super::directory::RunDirectory;
 use super::super::events::Events;
+use super::super::identity;
 use super::super::report::{Wall, stage_table, timings_json};
 use super::super::signals::Stop;
 use crate::console;
@@ -62,7 +63,8 @@ pub fn run(
     let stop = Stop::install()?;
     // Each stage of each step is a solution.
     let mut solver = who(super::pairs(flow.vorticity()) * (3 * steps.count + 1) as f64)?;
-    let mut directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force)?;
+    let id = identity::of_grid(scenario, flow.vorticity());
+    let mut directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force, id)?;
     directory.write_resolved(&scenario.resolved())?;
     directory.write_index()?;
     let events = Events::new(options.json);
@@ -185,14 +187,15 @@ struct Lines {
 }
 
 const HEADER: &str = "step,time,energy,energy_error,enstrophy,circulation_below,circulation_above,total_x,total_y,total_z,impulse_x,impulse_y,\
-                      impulse_z,largest_vorticity,divergence,cells,sources\n";
+                      impulse_z,largest_vorticity,divergence,cells,sources";
 
 impl Lines {
     fn create(directory: &RunDirectory) -> Result<Self, Fault> {
         let path = directory.path().join("diagnostics.csv");
         let cannot = |e| Fault::new(74, format!("{}: cannot write: {e}", path.display()));
         let mut file = File::create(&path).map_err(cannot)?;
-        file.write_all(HEADER.as_bytes()).map_err(cannot)?;
+        let id = directory.id().map_or(String::new(), |id| format!(",{}", id.column()));
+        file.write_all(format!("{HEADER}{id}\n").as_bytes()).map_err(cannot)?;
         Ok(Lines { file, path })
     }
 
@@ -213,12 +216,13 @@ impl Lines {
         let mut fields = vec![step.to_string()];
         fields.extend(reals.map(|v| format!("{v:?}")));
         fields.extend([flow.grid().cells().to_string(), solution.work.sources.to_string()]);
-        let line = format!("{}\n", fields.join(","));
+        // The cell below the run's id is empty.
+        let line = format!("{},\n", fields.join(","));
         self.file
             .write_all(line.as_bytes())
             .map_err(|e| Fault::new(74, format!("{}: cannot write: {e}", self.path.display())))?;
         let mut facts = serde_json::Map::new();
-        for (name, field) in HEADER.trim_end().split(',').zip(&fields) {
+        for (name, field) in HEADER.split(',').zip(&fields) {
             facts.insert(name.into(), serde_json::from_str(field).unwrap_or_default());
         }
         Ok(facts.into())

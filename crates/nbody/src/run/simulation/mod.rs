@@ -165,7 +165,8 @@ impl<'a> Simulation<'a> {
         let first = self.due(self.step, false);
         self.executor.want_potential(self.resumed_at.is_none());
         match self.resumed_at {
-            None => self.output(Due { snapshot: true, diagnostics: true, checkpoint: steps == 0, ..first })?,
+            // A checkpoint too: from there on no fault loses the run.
+            None => self.output(Due { snapshot: true, diagnostics: true, checkpoint: true, ..first })?,
             // A run that was stopped in passing, and is now to end here.
             Some(_) if self.step == steps && self.directory.last_snapshot() != Some(self.time()) => {
                 self.output(Due { snapshot: true, diagnostics: true, checkpoint: true, verify: false })?;
@@ -180,6 +181,7 @@ impl<'a> Simulation<'a> {
         self.progress.note(&resolved);
         let mut longest = Duration::ZERO;
         while self.step < steps {
+            self.directory.reserve_checkpoint()?;
             let start = Instant::now();
             let next = self.due(self.step + 1, self.step + 1 == steps);
             self.executor.want_potential(next.diagnostics || next.snapshot);
@@ -290,7 +292,12 @@ impl<'a> Simulation<'a> {
         };
         let run = facts.run_json();
         let outside = self.wall.outside(&self.times);
-        self.directory.finish(&run, &report::timings_json(&self.times, outside, [self.timed_from, self.step]))?;
+        // A complete run keeps what it has reported: nothing was computed since.
+        let kept = facts.idle() && self.directory.is_reported(self.step);
+        if !kept {
+            let timings = report::timings_json(&self.times, outside, [self.timed_from, self.step]);
+            self.directory.finish(&run, &timings)?;
+        }
         let command = resume::command(self.directory.path());
         if self.options.json {
             let mut end = run;
@@ -300,7 +307,7 @@ impl<'a> Simulation<'a> {
             self.events.send("end", end)?;
         } else {
             let mut text = facts.summary(&self.last, self.directory.path());
-            if !self.options.quiet {
+            if !self.options.quiet && !kept {
                 text.push_str(&report::stage_table(&self.times, outside));
             }
             crate::console::print(&text)?;

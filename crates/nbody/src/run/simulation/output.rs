@@ -73,7 +73,12 @@ impl Simulation<'_> {
         // After the outputs of its step: a run that goes on from here need not write them.
         if let Some(copied) = last.filter(|_| due.checkpoint) {
             self.settle(true)?;
+            // The checkpoint remembers the times of what has been written before it.
+            self.times.add(Stage::Output, start.elapsed());
+            let start = Instant::now();
             self.checkpoint(copied)?;
+            self.times.add_calls(Stage::Output, start.elapsed().as_secs_f64(), 0);
+            return Ok(());
         }
         self.times.add(Stage::Output, start.elapsed());
         Ok(())
@@ -192,8 +197,9 @@ impl Simulation<'_> {
             mass: self.initial.mass.clone(),
             charge: s.charged().then(|| self.initial.charge.clone()),
             numbers: self.numbers(),
+            run: None,
         };
-        let path = self.directory.checkpoint(&state)?;
+        let path = self.directory.checkpoint(state)?;
         (self.checkpointed, self.saved) = (Instant::now(), Some(self.step));
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
         self.events.send("checkpoint", json!({ "step": self.step, "time": self.time(), "file": name }))
