@@ -111,7 +111,7 @@ fn cannot(what: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Fault {
 
 /// Whether a run writes files of this name.
 pub(super) fn is_ours(name: &str) -> bool {
-    const NAMES: [&str; 8] = [
+    const NAMES: [&str; 9] = [
         "scenario.toml",
         "scenario.resolved.toml",
         "run.hdf.series",
