@@ -71,7 +71,7 @@ impl Dimension {
     fn unknown(self, unit: &str) -> String {
         let names: Vec<&str> = self.units().iter().map(|(n, _)| *n).collect();
         let other = Dimension::ALL.into_iter().find(|d| d.units().iter().any(|(n, _)| *n == unit));
-        let why = match (unit, other) {
+        match (unit, other) {
             (_, Some(other)) => {
                 format!("\"{unit}\" is a unit of {}", other.name().trim_start_matches("a ").trim_start_matches("an "))
             }
@@ -80,8 +80,7 @@ impl Dimension {
                 Some(near) => format!("unknown unit \"{unit}\"; did you mean \"{near}\"?"),
                 None => format!("unknown unit \"{unit}\""),
             },
-        };
-        why
+        }
     }
 
     /// The units that a string may name, each with itself, as a choice of a scenario.

@@ -18,7 +18,7 @@ use hdf5::{Dataset, Group, H5Type};
 use sha2::{Digest as _, Sha256};
 
 use super::FileError;
-use super::hdf::{Reader, read_rows};
+use super::hdf::{Member, Reader, read_rows};
 
 /// Bytes that are read at once.
 const BLOCK: usize = 1 << 22;
@@ -86,7 +86,7 @@ impl Found {
         if depth > DEEPEST {
             return Err(reader.error(format!("{place}: groups are nested too deeply")));
         }
-        for (name, inside) in reader.members(group)? {
+        for Member { name, inside } in reader.members(group)? {
             inside?;
             let path = format!("{place}/{name}");
             match group.group(&name) {

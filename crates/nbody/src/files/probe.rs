@@ -16,7 +16,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 
 use super::FileError;
 use super::error::READ;
-use super::hdf::{Reader, read_rows};
+use super::hdf::{Member, Reader, read_rows};
 
 /// The first argument of the program as the other process.
 const ASKED: &str = "--probe-hdf5";
@@ -63,7 +63,7 @@ fn walk(reader: &Reader, group: &Group, depth: usize, seen: &mut usize) {
     for name in reader.attr_names(group).unwrap_or_default() {
         let _ = reader.attr(group, &name);
     }
-    for (name, inside) in members {
+    for Member { name, inside } in members {
         *seen += 1;
         if depth > DEEPEST || *seen > MOST {
             return;

@@ -12,7 +12,7 @@ use hdf5::file::{FileAccessBuilder, LibraryVersion};
 use hdf5::{Dataset, File, Group, H5Type};
 use ndarray::SliceInfoElem;
 pub(crate) use put::{Number, put, put_attr, put_attrs, put_group, put_one, reserve};
-pub(crate) use reader::Reader;
+pub(crate) use reader::{Member, Reader};
 
 use super::FileError;
 use super::atomic::{self, Temporary};

@@ -17,6 +17,14 @@ use crate::files::error::READ;
 /// deflate cannot shrink more than 1032 times.
 const DEFLATE_RATIO: u64 = 1032;
 
+/// A member of a group.
+pub(crate) struct Member {
+    /// Its name.
+    pub name: String,
+    /// Why it is not followed, where its link leads out of the file.
+    pub inside: Result<(), FileError>,
+}
+
 /// The path of a member of a group.
 fn place(group: &Group, name: &str) -> String {
     format!("{}/{name}", group.name().trim_end_matches('/'))
@@ -90,13 +98,13 @@ impl Reader {
         Err(self.error(format!("{place} is {kind} link, which is not followed; copy the data into the file")))
     }
 
-    /// The members of a group: the name of each, and why it is not followed where it leads out of the file.
-    pub fn members(&self, group: &Group) -> Result<Vec<(String, Result<(), FileError>)>, FileError> {
+    /// The members of a group.
+    pub fn members(&self, group: &Group) -> Result<Vec<Member>, FileError> {
         let links = group.links(Default::default(), Default::default());
         let links = links.map_err(|e| self.error(format!("{} cannot be listed ({e})", place(group, ""))))?;
         let judged = |(name, info): (String, hdf5::LinkInfo)| {
             let inside = self.inside(group, &name, info.link_type);
-            (name, inside)
+            Member { name, inside }
         };
         Ok(links.into_iter().map(judged).collect())
     }
