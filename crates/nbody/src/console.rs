@@ -1,20 +1,24 @@
 //! Standard output: results only, and no panic where the reader has gone away. Standard error: everything else.
 
 use std::borrow::Cow;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
 
+use indicatif::{HumanDuration, ProgressState, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 
 use crate::fault::Fault;
 
-/// Prints results; a reader that has gone away (`| head -1`) is no error.
+/// Prints results, wrapped to the width of a terminal; a reader that has gone away (`| head -1`) is no error.
 ///
 /// # Errors
 /// 74 where standard output cannot take them, as on a full disk.
 pub fn print(text: &str) -> Result<(), Fault> {
     let mut out = io::stdout().lock();
-    outcome(out.write_all(printable(text).as_bytes()).and_then(|()| out.flush()))
+    let text = printable(text);
+    let shown = wrapped(&text, columns(&out));
+    outcome(out.write_all(shown.as_bytes()).and_then(|()| out.flush()))
 }
 
 /// What a failure to write to standard output means.
@@ -36,9 +40,25 @@ pub fn tell(line: impl Display) {
 
 /// Columns of the terminal that standard error is; `None` for a file or a pipe.
 pub fn width() -> Option<usize> {
-    let stderr = io::stderr();
-    let columns = || tcgetwinsize(&stderr).ok().map(|size| usize::from(size.ws_col));
-    stderr.is_terminal().then(columns).flatten().filter(|columns| *columns > 0)
+    columns(&io::stderr())
+}
+
+/// Columns of the terminal that a stream is.
+pub fn columns(stream: &(impl AsFd + IsTerminal)) -> Option<usize> {
+    let size = stream.is_terminal().then(|| tcgetwinsize(stream).ok()).flatten();
+    size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+/// The style of a progress bar with a key `left`: two blanks and the time to go, or nothing until there is an estimate. `first` is the
+/// position at which the bar began.
+pub fn bar_style(template: &str, first: u64) -> ProgressStyle {
+    let left = move |state: &ProgressState, out: &mut dyn fmt::Write| {
+        if state.pos() > first && !state.eta().is_zero() {
+            let _ = write!(out, "  {:#} left", HumanDuration(state.eta()));
+        }
+    };
+    // A template that cannot be read is a mistake of ours, and no reason to end a run.
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("left", left)
 }
 
 /// The text with lines of at most `width` columns, broken between words. Words that are longer stay whole, and so do commands to copy: lines

@@ -19,7 +19,6 @@ mod suites;
 mod table;
 
 use std::fmt::Write as _;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 pub use arguments::{Bench, EXAMPLES};
@@ -65,8 +64,8 @@ pub fn bench(arguments: &Bench) -> Result<(), Fault> {
         );
         return Err(Fault::new(75, line));
     }
-    let width = std::io::stdout().is_terminal().then(console::width).flatten();
-    let mut text = format!("{}\n", table::markdown(store.records(), suite.columns, width));
+    let mut text =
+        format!("{}\n", table::markdown(store.records(), suite.columns, console::columns(&std::io::stdout())));
     match load::warning(store.records()) {
         Some(warning) => {
             let _ = writeln!(text, "{warning}");

@@ -4,11 +4,12 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use fmm_core::Method;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use super::measure::{Context, Sum};
 use super::record::{Record, Store};
 use super::suite::{Case, Suite, Work};
+use crate::console::bar_style;
 use crate::fault::Fault;
 
 /// Measures the cases that the store does not hold; false if a signal came first.
@@ -104,10 +105,7 @@ impl Progress {
         }
         let bar = (terminal && !quiet).then(|| ProgressBar::new((all * UNITS) as u64));
         if let Some(bar) = &bar {
-            let template = "{bar:32} {percent:>3} %  {elapsed} gone, {eta} left  {msg}";
-            if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style);
-            }
+            bar.set_style(bar_style("{bar:20} {percent:>3} %{left}  {wide_msg}", 0));
             bar.enable_steady_tick(Duration::from_millis(500));
         }
         let lines = !quiet && !terminal;

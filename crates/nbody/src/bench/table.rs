@@ -7,7 +7,7 @@ use crate::told::number;
 const ALWAYS: [&str; 4] = ["n", "method", "seconds", "rms"];
 
 /// A table of these columns (name in the record, heading), aligned. What all records share stands once above it; columns that no record
-/// has are left out, and so are the last ones where the table would be wider than `width`.
+/// has are left out, and so are the last ones where the table would be wider than `width` (but [`ALWAYS`] stay).
 pub fn markdown(records: &[Record], columns: &[(&str, &str)], width: Option<usize>) -> String {
     let there = columns.iter().filter(|(name, _)| records.iter().any(|r| r.0.contains_key(*name)));
     let (mut shared, mut shown) = (vec![], vec![]);
@@ -18,25 +18,25 @@ pub fn markdown(records: &[Record], columns: &[(&str, &str)], width: Option<usiz
             true => shared.push(format!("{heading} {}", cells[0])),
             false => {
                 let longest = cells.iter().chain([&heading.to_string()]).map(|c| c.chars().count()).max();
-                shown.push((*heading, cells, longest.unwrap_or(0)));
+                shown.push((*name, *heading, cells, longest.unwrap_or(0)));
             }
         }
     }
-    let wide = |shown: &[(&str, Vec<String>, usize)]| 1 + shown.iter().map(|(.., w)| w + 3).sum::<usize>();
+    let wide = |shown: &[(&str, &str, Vec<String>, usize)]| 1 + shown.iter().map(|(.., w)| w + 3).sum::<usize>();
     let mut left_out = vec![];
-    while shown.len() > ALWAYS.len() && width.is_some_and(|width| wide(&shown) > width) {
-        left_out.extend(shown.pop().map(|(heading, ..)| heading));
+    while width.is_some_and(|width| wide(&shown) > width) {
+        let Some(last) = shown.iter().rposition(|(name, ..)| !ALWAYS.contains(name)) else { break };
+        left_out.insert(0, shown.remove(last).1);
     }
-    left_out.reverse();
     let row = |cell: &dyn Fn(usize) -> String| -> String {
-        let cells: Vec<String> = (0..shown.len()).map(|k| format!("{:w$}", cell(k), w = shown[k].2)).collect();
+        let cells: Vec<String> = (0..shown.len()).map(|k| format!("{:w$}", cell(k), w = shown[k].3)).collect();
         format!("| {} |\n", cells.join(" | "))
     };
     let mut text = if shared.is_empty() { String::new() } else { format!("All with: {}.\n\n", shared.join(", ")) };
-    text += &row(&|k| shown[k].0.to_string());
-    text += &row(&|k| "-".repeat(shown[k].2));
+    text += &row(&|k| shown[k].1.to_string());
+    text += &row(&|k| "-".repeat(shown[k].3));
     for i in 0..records.len() {
-        text += &row(&|k| shown[k].1[i].clone());
+        text += &row(&|k| shown[k].2[i].clone());
     }
     if !left_out.is_empty() {
         text += &format!("\nIn the records, but too wide for this terminal: {}.\n", left_out.join(", "));

@@ -4,9 +4,10 @@ use std::cell::Cell;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
+use indicatif::ProgressBar;
 
 use super::Options;
+use crate::console::bar_style;
 use crate::scenario::Scenario;
 use crate::times::TimeUnit;
 
@@ -115,14 +116,7 @@ impl Kind {
         let bar = ProgressBar::new(scenario.steps).with_position(first_step);
         // 80 columns hold it.
         let template = "{wide_bar} {percent:>3} %  step {pos}/{len}  {msg}{left}";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.with_key("left", move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-                // The estimate begins with the first step.
-                if state.pos() > first_step && !state.eta().is_zero() {
-                    let _ = write!(out, "  {:#} left", HumanDuration(state.eta()));
-                }
-            }));
-        }
+        bar.set_style(bar_style(template, first_step));
         bar.enable_steady_tick(Duration::from_millis(500));
         Kind::Bar(bar)
     }
