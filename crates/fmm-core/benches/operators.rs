@@ -4,7 +4,7 @@
 //! medians, GFLOP/s and the share of the peak of multiply-adds that was measured in the same run. Without `--bench`, as `cargo test`
 //! calls it, each operator runs once.
 
-use std::cell::RefCell;
+use std::cell::{LazyCell, RefCell};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -24,16 +24,22 @@ struct Row {
     rate: f64,
 }
 
-fn bench(criterion: &mut Criterion, precision: Precision) -> Vec<Row> {
+/// Times each operator if it is `timed`, and runs it once otherwise.
+fn bench(criterion: &mut Criterion, precision: Precision, timed: bool) -> Vec<Row> {
     let mut rows = vec![];
     for operator in Operator::ALL {
         let orders = if operator.has_order() { &ORDERS[..] } else { &ORDERS[..1] };
         for &order in orders {
-            let Some(mut here) = work(operator, order, precision) else { continue };
-            let (operations, units) = (here.operations(), here.units());
-            let seconds = RefCell::new(vec![]);
+            if !operator.exists(order) {
+                continue;
+            }
+            // A test is a process for each operator: it sets up its own only.
+            let mut here = LazyCell::new(|| work(operator, order, precision).expect("it exists"));
             let mut group = criterion.benchmark_group(precision.name());
-            group.throughput(Throughput::Elements(operations));
+            if timed {
+                group.throughput(Throughput::Elements(here.operations()));
+            }
+            let seconds = RefCell::new(vec![]);
             let id =
                 if operator.has_order() { format!("{} p{order}", operator.name()) } else { operator.name().into() };
             group.bench_function(BenchmarkId::from_parameter(id), |bencher| {
@@ -52,8 +58,8 @@ fn bench(criterion: &mut Criterion, precision: Precision) -> Vec<Row> {
             seconds.sort_by(f64::total_cmp);
             // None where a filter leaves it out.
             let Some(&median) = seconds.get(seconds.len() / 2) else { continue };
-            let nanoseconds_a_unit = 1e9 * median / units as f64;
-            rows.push(Row { operator, order, nanoseconds_a_unit, rate: operations as f64 / median });
+            let nanoseconds_a_unit = 1e9 * median / here.units() as f64;
+            rows.push(Row { operator, order, nanoseconds_a_unit, rate: here.operations() as f64 / median });
         }
     }
     rows
@@ -87,9 +93,10 @@ fn main() {
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1))
         .configure_from_args();
-    let rows = [Precision::F32, Precision::F64].map(|p| (bench(&mut criterion, p), p));
+    let timed = std::env::args().any(|a| a == "--bench");
+    let rows = [Precision::F32, Precision::F64].map(|p| (bench(&mut criterion, p, timed), p));
     criterion.final_summary();
-    if std::env::args().any(|a| a == "--bench") {
+    if timed {
         for (rows, precision) in &rows {
             table(rows, *precision);
         }

@@ -32,12 +32,12 @@ fn keeps(n: usize, method: Method, softening: Softening, asked: &[f64], precisio
 #[test]
 fn the_fmm_keeps_every_tolerance_in_double_precision() {
     let asked = [1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10];
-    keeps(20_000, Method::Fmm, Softening::None, &asked, Precision::F64);
+    keeps(10_000, Method::Fmm, Softening::None, &asked, Precision::F64);
 }
 
 #[test]
 fn the_fmm_keeps_every_tolerance_in_single_precision() {
-    keeps(20_000, Method::Fmm, Softening::None, &[1e-2, 1e-3, 1e-4, 1e-5], Precision::F32);
+    keeps(10_000, Method::Fmm, Softening::None, &[1e-2, 1e-3, 1e-4, 1e-5], Precision::F32);
 }
 
 /// Asserts that the default choice, with `method`, keeps each tolerance at all targets.

@@ -49,7 +49,7 @@ fn the_last_digits() {
 #[test]
 fn the_tolerance_is_kept() {
     for name in ["uniform", "normal", "layer"] {
-        let points = set(name, 20_000, 5);
+        let points = set(name, 10_000, 5);
         let signs = strengths(points.len(), 6);
         for (kind, q) in [("both signs", signs.clone()), ("one sign", signs.iter().map(|q| q.abs()).collect())] {
             for (tolerance, precision) in [(1e-3, Precision::F32), (1e-6, Precision::F64), (1e-12, Precision::F64)] {

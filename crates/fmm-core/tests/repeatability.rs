@@ -5,7 +5,7 @@ use fmm_core::{Boundary, Method, PeriodicBox, Precision, Settings, StageTimes, e
 
 #[test]
 fn the_bits_do_not_depend_on_the_number_of_threads() {
-    let points = plummer(20_000, 1);
+    let points = plummer(10_000, 1);
     let masses = vec![1.0; points.len()];
     let cell = Boundary::Periodic(PeriodicBox::cube(20.0));
     let methods = [Method::Direct, Method::Treecode, Method::Fmm];

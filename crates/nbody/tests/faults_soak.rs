@@ -141,7 +141,7 @@ fn one_hash_for_all_threads_and_vectors() {
             let sets = [format!("solver.method={method}"), format!("solver.precision={precision}")];
             let of = |vectors: &str, threads: &str| {
                 let mut command =
-                    folder.command(&["run", "case.toml", "--out", "a", "--force", "-q", "--until", "0.26"]);
+                    folder.command(&["run", "case.toml", "--out", "a", "--force", "-q", "--until", "0.13"]);
                 command.args(["--set", &sets[0], "--set", &sets[1], "--threads", threads]);
                 let output = command.env("NBODY_SIMD", vectors).output().unwrap();
                 assert_eq!(code(&output), 0, "{}", told(&output));
