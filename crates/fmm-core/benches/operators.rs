@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use fmm_core::Precision;
-use fmm_core::cpu::simd::Level;
-use fmm_core::cpu::workload::{Operator, peak, work};
+use fmm_core::cpu::workload::{Operator, work};
+use fmm_core::math::simd::Level;
+use fmm_core::workload::peak;
 
 /// Orders near 1e-3, 1e-5, 1e-7 and 1e-10.
 const ORDERS: [usize; 4] = [4, 8, 12, 20];

@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use crate::settings::Softening;
-use crate::{Error, Settings};
+use crate::Error;
+use crate::kernel::Softening;
 
 /// Where space ends.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -76,7 +76,7 @@ impl PeriodicBox {
     ///
     /// # Errors
     /// [`Error::Range`] for a number outside its range, [`Error::Unsupported`] for kernels that differ from 1/r at any distance.
-    pub fn check(&self, settings: &Settings) -> Result<(), Error> {
+    pub fn check(&self, softening: Softening) -> Result<(), Error> {
         for value in self.side {
             if !(1e-60..=1e60).contains(&value) {
                 return Err(Error::Range { what: "side of the periodic box", value, range: "1e-60 to 1e60" });
@@ -87,7 +87,7 @@ impl PeriodicBox {
         {
             return Err(Error::Range { what: "dielectric constant of the surroundings", value, range: "1 or more" });
         }
-        match settings.clone().simplified().softening {
+        match softening.simplified() {
             Softening::None => Ok(()),
             Softening::Spline(e) if 2.8 * e <= 0.5 * self.shortest() => Ok(()),
             Softening::Spline(value) => Err(Error::Range {
@@ -221,19 +221,18 @@ mod tests {
 
     #[test]
     fn boxes_and_softenings_that_make_no_sense_are_refused() {
-        let with = |softening| Settings { softening, ..Settings::default() };
-        let check = |side, surroundings, settings: Settings| PeriodicBox { side, surroundings }.check(&settings);
+        let check = |side, surroundings, softening| PeriodicBox { side, surroundings }.check(softening);
         let foil = Surroundings::TinFoil;
-        assert!(check([1.0; 3], foil, with(Softening::Spline(0.1))).is_ok());
-        assert!(check([1.0, 2.0, 3.0], Surroundings::Dielectric(78.0), with(Softening::Plummer(0.0))).is_ok());
+        assert!(check([1.0; 3], foil, Softening::Spline(0.1)).is_ok());
+        assert!(check([1.0, 2.0, 3.0], Surroundings::Dielectric(78.0), Softening::Plummer(0.0)).is_ok());
         for side in [[0.0, 1.0, 1.0], [1.0, -1.0, 1.0], [1.0, 1.0, f64::NAN], [f64::INFINITY; 3]] {
-            assert!(check(side, foil, with(Softening::None)).is_err(), "{side:?}");
+            assert!(check(side, foil, Softening::None).is_err(), "{side:?}");
         }
         for medium in [0.5, f64::NAN, f64::INFINITY] {
-            assert!(check([1.0; 3], Surroundings::Dielectric(medium), with(Softening::None)).is_err());
+            assert!(check([1.0; 3], Surroundings::Dielectric(medium), Softening::None).is_err());
         }
         for softening in [Softening::Spline(0.2), Softening::Plummer(1e-3), Softening::P1(1e-3)] {
-            assert!(check([1.0; 3], foil, with(softening)).is_err(), "{softening:?}");
+            assert!(check([1.0; 3], foil, softening).is_err(), "{softening:?}");
         }
         let vacuum = PeriodicBox { surroundings: Surroundings::Dielectric(1.0), ..PeriodicBox::cube(1.0) };
         assert!(vacuum.check_charge(&[0.1, 0.2, -0.3]).is_ok() && vacuum.check_charge(&[1.0, -0.5]).is_err());

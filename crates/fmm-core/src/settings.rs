@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::boundary::Boundary;
+use crate::kernel::Softening;
 
 /// How the sum is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,32 +49,6 @@ impl Precision {
             Precision::Auto => "auto",
             Precision::F32 => "f32",
             Precision::F64 => "f64",
-        }
-    }
-}
-
-/// The softened kernel that replaces 1/r at short distance; lengths in the user's unit.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub enum Softening {
-    /// 1/r.
-    #[default]
-    None,
-    /// (r² + ε²)^(−1/2).
-    Plummer(f64),
-    /// GADGET's cubic spline with h = 2.8 ε: exactly 1/r beyond h.
-    Spline(f64),
-    /// (r² + 3/2 ε²)(r² + ε²)^(−3/2), falcON's P1.
-    P1(f64),
-}
-
-impl Softening {
-    /// The same kernel in a unit of length in which lengths are `scale` times as large.
-    pub fn scaled(self, scale: f64) -> Self {
-        match self {
-            Softening::None => Softening::None,
-            Softening::Plummer(e) => Softening::Plummer(e * scale),
-            Softening::Spline(e) => Softening::Spline(e * scale),
-            Softening::P1(e) => Softening::P1(e * scale),
         }
     }
 }
@@ -145,9 +120,7 @@ impl Settings {
 
     /// The same with a softening of length zero taken for none.
     pub fn simplified(mut self) -> Self {
-        if let Softening::Plummer(0.0) | Softening::Spline(0.0) | Softening::P1(0.0) = self.softening {
-            self.softening = Softening::None;
-        }
+        self.softening = self.softening.simplified();
         self
     }
 
@@ -182,7 +155,7 @@ impl Settings {
                 range("softening length", e, e.is_finite() && e >= 0.0, "0 or more")?;
             }
         }
-        self.boundary.periodic().map_or(Ok(()), |cell| cell.check(self))
+        self.boundary.periodic().map_or(Ok(()), |cell| cell.check(self.softening))
     }
 }
 

@@ -6,6 +6,7 @@ use crate::common::*;
 use fmm_core::cpu::execute;
 use fmm_core::ewald::{self, At, EXACT};
 use fmm_core::expansion::Count;
+use fmm_core::math::erfc::erfc;
 use fmm_core::plan::Plan;
 use fmm_core::{
     Boundary, Choice, Family, Method, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings, evaluate,
@@ -35,8 +36,8 @@ fn oracle(side: [f64; 3], softening: Softening, x: &[f64; 3], sources: &[[f64; 3
                     }
                     let (k, f) = softened(r2, softening);
                     let gaussian = 2.0 * alpha / PI.sqrt() * (-u * u).exp();
-                    potential += q * (k - 1.0 / r1 + ewald::erfc(u) / r1);
-                    let force = f - 1.0 / (r2 * r1) + (ewald::erfc(u) / r1 + gaussian) / r2;
+                    potential += q * (k - 1.0 / r1 + erfc(u) / r1);
+                    let force = f - 1.0 / (r2 * r1) + (erfc(u) / r1 + gaussian) / r2;
                     (0..3).for_each(|k| field[k] += q * force * r[k]);
                 }
             }

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 
 use crate::common::Reference;
 use fmm_core::cpu::execute;
-use fmm_core::cpu::simd::{Task, Vector, dispatch};
-use fmm_core::expansion::{Count, Expansion, Points, Spherical, Sums};
+use fmm_core::expansion::{Count, Expansion, Spherical};
+use fmm_core::kernel::{Points, Sums};
 use fmm_core::lists::Classes;
+use fmm_core::math::Real;
+use fmm_core::math::simd::{Task, Vector, dispatch};
 use fmm_core::plan::Plan;
-use fmm_core::real::Real;
 use fmm_core::tree::{Cube, Tree};
 use fmm_core::{Choice, Family, Method, Precision, Settings, Softening, StageTimes, evaluate};
 use proptest::collection::vec;

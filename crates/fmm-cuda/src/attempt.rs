@@ -5,7 +5,7 @@ use cust::stream::Stream;
 use fmm_core::accuracy::{self, Problem, Strengths};
 use fmm_core::contract::{self, Attempt};
 use fmm_core::cpu::guard::sample_size;
-use fmm_core::cpu::power_of_two_below;
+use fmm_core::math::scale::power_of_two_below;
 use fmm_core::tree::Cube;
 use fmm_core::{Choice, Error, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes};
 

@@ -2,7 +2,7 @@
 //!
 //! Single precision needs bodies in the order of their keys (`kernels/p2p.cu` says why), double takes the caller's.
 
-use fmm_core::cpu::power_of_two_below;
+use fmm_core::math::scale::power_of_two_below;
 use fmm_core::tree::Cube;
 use fmm_core::{Error, Precision, Softening};
 use rayon::prelude::*;

@@ -3,8 +3,8 @@
 use cust::memory::DevicePointer;
 use cust::stream::Stream;
 use fmm_core::boundary::PeriodicBox;
-use fmm_core::cpu::power_of_two_below;
 use fmm_core::ewald::Split;
+use fmm_core::math::scale::power_of_two_below;
 use fmm_core::{Error, Softening};
 
 use crate::Gpu;

@@ -1,7 +1,7 @@
 //! Matrices of M2L in the order of the lanes of tensor cores.
 
 use cust::memory::DeviceCopy;
-use fmm_core::real::Real;
+use fmm_core::math::Real;
 
 /// A precision of the device.
 pub trait DeviceReal: Real + DeviceCopy {

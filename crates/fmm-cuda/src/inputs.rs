@@ -3,7 +3,7 @@
 use cust::memory::DevicePointer;
 use fmm_core::Error;
 use fmm_core::accuracy::Strengths;
-use fmm_core::cpu::power_of_two_below;
+use fmm_core::math::scale::power_of_two_below;
 
 use crate::Gpu;
 use crate::buffer::Buffer;

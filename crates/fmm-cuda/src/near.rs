@@ -1,7 +1,7 @@
 //! Direct sums by lists of leaves.
 
 use cust::stream::Stream;
-use fmm_core::expansion::Pairs;
+use fmm_core::kernel::Pairs;
 use fmm_core::{Error, Precision, Softening};
 
 use crate::Gpu;

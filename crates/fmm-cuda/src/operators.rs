@@ -6,7 +6,7 @@
 use cust::memory::DeviceCopy;
 use fmm_core::Error;
 use fmm_core::expansion::{Expansion, Kind, Spherical, Translation, matrix, recurrences};
-use fmm_core::real::Real;
+use fmm_core::math::Real;
 use rayon::prelude::*;
 
 use crate::Gpu;

@@ -6,8 +6,8 @@ use fmm_core::accuracy;
 use fmm_core::ewald::{self, At, EXACT};
 use fmm_core::expansion::Spherical;
 use fmm_core::lists::{Lists, Space};
+use fmm_core::math::Real;
 use fmm_core::plan::Plan;
-use fmm_core::real::Real;
 use fmm_core::tree::{Cube, Growth, Tree};
 use fmm_core::{
     Choice, Family, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes, Surroundings, cpu,

@@ -3,8 +3,8 @@
 use crate::common::{errors, gpu, hash, plummer, uniform};
 use fmm_core::accuracy::{self, Problem};
 use fmm_core::expansion::{Cartesian, Expansion, Spherical};
+use fmm_core::math::Real;
 use fmm_core::plan::Plan;
-use fmm_core::real::Real;
 use fmm_core::tree::Cube;
 use fmm_core::{Error, Executor, Family, Method, Particles, Precision, Settings, Softening, Stage, StageTimes, cpu};
 use fmm_cuda::{CudaExecutor, Gpu, evaluate, measure, watch};

@@ -1,7 +1,8 @@
 //! Where single precision ends, and where softening does.
 
 use super::Problem;
-use crate::settings::{Settings, Softening};
+use crate::kernel::Softening;
+use crate::settings::Settings;
 
 /// The tightest tolerance of sums in single precision.
 pub const F32_FLOOR: f64 = 1e-5;

@@ -3,8 +3,9 @@
 use super::limits::newtonian_beyond;
 use super::{Kind, Problem};
 use crate::expansion::MAX_CARTESIAN_ORDER;
+use crate::kernel::Softening;
 use crate::lists::Rule;
-use crate::settings::{Family, Method, Settings, Softening};
+use crate::settings::{Family, Method, Settings};
 
 /// Errors by order from 1, of the FMM with the rule of 27 near cells.
 const FMM_FILLING: [f64; 30] = [

@@ -11,8 +11,8 @@ use super::sorted::Sum;
 use crate::accuracy::{self, Problem};
 use crate::contract::{self, Attempt};
 use crate::expansion::{Cartesian, Spherical};
+use crate::math::Real;
 use crate::plan::Plan;
-use crate::real::Real;
 use crate::tree::Cube;
 use crate::{Boundary, Choice, Error, Family, Precision, Settings, Softening, Stage, StageTimes};
 

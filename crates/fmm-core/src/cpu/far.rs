@@ -8,14 +8,14 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::by_class::{ByClass, Shifted};
-use super::dense::Multiply;
 use super::near::Scratch;
-use super::simd::{Task, Vector, dispatch};
 use super::sorted::{Buffer, Sorted, Sum, by_leaf};
 use crate::expansion::Expansion;
+use crate::expansion::dense::Multiply;
+use crate::lists::{ByClass, Shifted};
 use crate::lists::{Csr, Space};
-use crate::real::Real;
+use crate::math::Real;
+use crate::math::simd::{Task, Vector, dispatch};
 use crate::tree::Tree;
 
 /// Bodies to coefficients.

@@ -2,12 +2,12 @@
 
 use rayon::prelude::*;
 
-use super::simd::{Task, Vector, dispatch};
-use super::sorted::{power_of_two_below, strength_scale};
 use crate::ewald::Sums;
+use crate::kernel::Softening;
 use crate::kernel::{Newton, P1, Plummer, Radial, Spline};
-use crate::real::Real;
-use crate::settings::Softening;
+use crate::math::Real;
+use crate::math::scale::{power_of_two_below, strength_scale};
+use crate::math::simd::{Task, Vector, dispatch};
 
 /// Targets that are summed directly, some per cent of the time of the sum itself: fewer of large sets.
 pub fn sample_size(targets: usize) -> usize {

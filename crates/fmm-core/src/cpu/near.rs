@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::simd::{Task, Vector, dispatch};
-use super::sorted::{Buffer, Sorted, Sum, Totals, by_leaf, power_of_two_below};
-use crate::expansion::{Meeting, Pairs};
+use super::sorted::{Buffer, Sorted, Sum, Totals, by_leaf};
+use crate::kernel::{PairRelation, Pairs};
 use crate::lists::{Csr, Space};
-use crate::real::Real;
+use crate::math::Real;
+use crate::math::scale::power_of_two_below;
+use crate::math::simd::{Task, Vector, dispatch};
 use crate::tree::Tree;
 
 /// Sources that are gathered before they meet the targets: they stay in the first-level cache, and single
@@ -32,7 +33,7 @@ impl<T: Real, const D: usize> Default for Scratch<T, D> {
 pub(super) struct Meet<'a, T: Real, K, const D: usize> {
     pub kernel: &'a K,
     pub unit: f64,
-    pub meeting: Meeting,
+    pub relation: PairRelation,
     pub scratch: &'a mut Scratch<T, D>,
 }
 
@@ -42,7 +43,7 @@ impl<T: Real, K: Pairs<D>, const D: usize> Task<T> for Meet<'_, T, K, D> {
     #[inline(always)]
     fn run<V: Vector<Scalar = T>>(self) -> T {
         let Scratch { targets, sources, totals } = self.scratch;
-        self.kernel.p2p::<T, V>(self.unit, self.meeting, targets.points(), sources.points(), &mut totals.sums())
+        self.kernel.p2p::<T, V>(self.unit, self.relation, targets.points(), sources.points(), &mut totals.sums())
     }
 }
 
@@ -111,13 +112,13 @@ impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
         let mut nearest = f64::INFINITY;
         let mut flush = |scratch: &mut Scratch<T, D>, own: Option<isize>| {
             scratch.totals.reset(scratch.targets.len());
-            let meeting = match own {
-                Some(first) => Meeting::Same(first),
+            let relation = match own {
+                Some(first) => PairRelation::Same(first),
                 // Bodies at one place share a leaf.
-                None if self.same => Meeting::Apart,
-                None => Meeting::Anywhere,
+                None if self.same => PairRelation::Apart,
+                None => PairRelation::Anywhere,
             };
-            let squared = dispatch(Meet { kernel: self.kernel, unit, meeting, scratch });
+            let squared = dispatch(Meet { kernel: self.kernel, unit, relation, scratch });
             nearest = nearest.min(squared.to_f64().max(0.0).sqrt() * unit);
             scratch.totals.add_to(&mut out[..standing.len()], unit);
             scratch.sources.clear();

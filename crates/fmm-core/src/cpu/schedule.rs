@@ -4,11 +4,13 @@ use rayon::prelude::*;
 
 use super::far;
 use super::near::Near;
-use super::sorted::{Sorted, Sum, strength_scale};
+use super::sorted::{Sorted, Sum};
 use super::truncation::Expansions;
-use crate::expansion::{Expansion, Pairs};
+use crate::expansion::Expansion;
+use crate::kernel::Pairs;
+use crate::math::Real;
+use crate::math::scale::strength_scale;
 use crate::plan::Plan;
-use crate::real::Real;
 use crate::{Stage, StageTimes};
 
 /// Bodies in the order of their trees, with strengths scaled.

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::expansion::{Points, Sums};
-use crate::real::Real;
+use crate::kernel::{Points, Sums};
+use crate::math::Real;
 
 /// Coordinates and strengths in tree order, one array each.
 pub struct Sorted<const D: usize> {
@@ -39,17 +39,6 @@ impl<const D: usize> Sorted<D> {
     pub fn total(&self, range: Range<usize>) -> f64 {
         self.q[range].iter().sum()
     }
-}
-
-/// The power of two by which strengths are multiplied so that the largest lies in [1, 2): exact, and nothing
-/// over- or underflows in single precision.
-pub fn strength_scale(strengths: &[f64]) -> f64 {
-    power_of_two_below(1.0 / strengths.par_iter().map(|q| q.abs()).reduce(|| 0.0, f64::max))
-}
-
-/// The largest power of two not above `x`; 1 for what has no logarithm.
-pub fn power_of_two_below(x: f64) -> f64 {
-    if x.is_normal() && x > 0.0 { 2f64.powi(x.log2().floor().clamp(-1000.0, 1000.0) as i32) } else { 1.0 }
 }
 
 /// Bodies relative to a centre and in units of a length.

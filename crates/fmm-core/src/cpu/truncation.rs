@@ -10,8 +10,8 @@ use super::far::{Cell, at_targets};
 use super::near::Scratch;
 use super::sorted::{Sorted, Sum};
 use crate::expansion::Expansion;
+use crate::math::Real;
 use crate::plan::Plan;
-use crate::real::Real;
 
 /// Targets that are asked, at most about: of local expansions, which cost next to nothing, and of multipoles.
 const SAMPLE: usize = 1 << 15;

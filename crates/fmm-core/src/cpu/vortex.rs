@@ -4,12 +4,12 @@ use rayon::prelude::*;
 
 use super::guard::Sample;
 use super::schedule::{Bodies, execute_sorted};
-use super::simd::{Task, Vector, dispatch};
 use crate::accuracy::{Kind, Problem, Strengths};
 use crate::contract::{self, Attempt};
 use crate::expansion::{Cartesian, Spherical};
+use crate::math::Real;
+use crate::math::simd::{Task, Vector, dispatch};
 use crate::plan::Plan;
-use crate::real::Real;
 use crate::tree::Cube;
 use crate::{Choice, Error, Family, Precision, Settings, Softening, Stage, StageTimes};
 

@@ -1,23 +1,25 @@
 //! Each operator alone, on data that stay in the cache: what the benchmarks time.
 //!
-//! Operations are counted by running the same text with vectors that count (see [`counted`](super::counted)), so that no formula can
+//! Operations are counted by running the same text with vectors that count (see [`counted`](crate::math::counted)), so that no formula can
 //! fall behind the code; products with matrices count 2 n² for n coefficients, without the padding. The peak is that of
 //! independent multiply-adds in registers, measured with the same vectors.
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use super::by_class::ByClass;
-use super::counted::count;
-use super::dense::{Multiply, Operators};
 use super::far::{Gather, Shift, Spread, Translate};
 use super::near::{Meet, Scratch};
-use super::simd::{Task, Vector, dispatch};
 use super::sorted::Buffer;
-use crate::expansion::{Expansion, Meeting, Spherical};
+use crate::expansion::dense::{Multiply, Operators};
+use crate::expansion::{Expansion, Spherical};
+use crate::kernel::PairRelation;
+use crate::kernel::Softening;
+use crate::lists::ByClass;
 use crate::lists::Classes;
-use crate::real::Real;
-use crate::settings::{Precision, Softening};
+use crate::math::Real;
+use crate::math::counted::count;
+use crate::math::simd::{Task, dispatch};
+use crate::settings::Precision;
+use crate::workload::Work;
 
 /// An operator of the FMM for 1/r.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -101,18 +103,6 @@ const PAIRS: usize = 64;
 const OFFSETS: usize = 16;
 /// The highest order for which matrices are made: their memory grows as p⁴.
 pub const MAX_MATRIX_ORDER: usize = 12;
-
-/// One operator with its inputs and outputs.
-pub trait Work: Send {
-    /// Pairs, particles or translations of one [`run`](Work::run).
-    fn units(&self) -> usize;
-
-    /// Floating-point operations of one [`run`](Work::run).
-    fn operations(&mut self) -> u64;
-
-    /// Does the work once, with the best instructions of this machine; returns a number that depends on it.
-    fn run(&mut self) -> f64;
-}
 
 /// The work of `operator` at `order`, in double precision or single; none where it does not [exist](Operator::exists).
 pub fn work(operator: Operator, order: usize, precision: Precision) -> Option<Box<dyn Work>> {
@@ -252,7 +242,7 @@ impl<T: Real> Workload<T> {
             _ => Shift::M2L,
         };
         match operator {
-            Operator::P2P => user.take(Meet { kernel: &Softening::None, unit, meeting: Meeting::Apart, scratch }),
+            Operator::P2P => user.take(Meet { kernel: &Softening::None, unit, relation: PairRelation::Apart, scratch }),
             Operator::P2M | Operator::P2L => {
                 user.take(Gather {
                     expansion,
@@ -276,52 +266,6 @@ impl<T: Real> Workload<T> {
     }
 }
 
-/// Independent multiply-adds of the peak: more than any latency needs, no more than registers hold.
-const CHAINS: usize = 14;
-/// Multiply-adds of a chain in one go.
-const LENGTH: usize = 4096;
-
-struct Peak<T>(T);
-
-impl<T: Real> Task<T> for Peak<T> {
-    type Out = T;
-
-    #[inline(always)]
-    fn run<V: Vector<Scalar = T>>(self) -> T {
-        let mut sums = [V::zero(); CHAINS];
-        let (a, b) = (V::splat(self.0), V::constant(0.25));
-        for _ in 0..LENGTH {
-            for i in 0..CHAINS {
-                sums[i] = sums[i].mul_add(a, b);
-            }
-        }
-        let mut total = V::zero();
-        for s in sums {
-            total = total.add(s);
-        }
-        total.sum()
-    }
-}
-
-/// The most floating-point operations a second that one thread does here: independent multiply-adds in registers, the
-/// best of `seconds` of trying.
-pub fn peak(precision: Precision, seconds: f64) -> f64 {
-    if precision == Precision::F32 { best::<f32>(seconds) } else { best::<f64>(seconds) }
-}
-
-fn best<T: Real>(seconds: f64) -> f64 {
-    let operations = (2 * CHAINS * LENGTH * T::WIDTH) as f64;
-    let (begun, mut best) = (Instant::now(), f64::INFINITY);
-    while begun.elapsed().as_secs_f64() < seconds || best.is_infinite() {
-        let start = Instant::now();
-        for _ in 0..10 {
-            std::hint::black_box(dispatch(Peak(std::hint::black_box(T::from_f64(0.5)))));
-        }
-        best = best.min(start.elapsed().as_secs_f64() / 10.0);
-    }
-    operations / best
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -336,7 +280,6 @@ mod tests {
         assert!((5.0..7.0).contains(&p2m), "{p2m}");
         let mut dense = Workload::<f32>::new(Operator::M2lMatrix, 4).unwrap();
         assert_eq!(dense.operations(), (2 * 25 * 25 * dense.units()) as u64);
-        assert_eq!(count(Peak(0.5f64)), ((2 * CHAINS * LENGTH + CHAINS) * 8) as u64);
         assert!(work(Operator::M2lMatrix, MAX_MATRIX_ORDER + 1, Precision::F64).is_none());
     }
 
@@ -356,6 +299,5 @@ mod tests {
                 operator.name()
             );
         }
-        assert!(peak(Precision::F32, 0.0) > 1e7);
     }
 }

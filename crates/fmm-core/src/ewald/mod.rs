@@ -4,7 +4,6 @@
 //! a uniform background −Q/V (Ewald 1921; de Leeuw, Perram & Smith 1980). A pair at distance zero does not see itself, but the other images: what
 //! remains of erfc(αr)/r is −2α/√π, which is also what a source has to do with itself.
 
-mod erfc;
 mod near;
 mod waves;
 
@@ -12,11 +11,9 @@ use std::f64::consts::PI;
 
 use rayon::prelude::*;
 
-pub use erfc::erfc;
-
 use crate::boundary::{Moments, PeriodicBox};
-use crate::cpu::{power_of_two_below, strength_scale};
-use crate::settings::Softening;
+use crate::kernel::Softening;
+use crate::math::scale::{power_of_two_below, strength_scale};
 use near::Cells;
 use waves::Waves;
 

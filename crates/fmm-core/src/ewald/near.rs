@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::erfc::erfc_and_gaussian;
 use super::{Split, Sums};
-use crate::cpu::simd::{Task, Vector, dispatch};
+use crate::kernel::Softening;
 use crate::kernel::{Radial, Spline};
-use crate::real::Real;
-use crate::settings::Softening;
+use crate::math::Real;
+use crate::math::erfc::erfc_and_gaussian;
+use crate::math::simd::{Task, Vector, dispatch};
 
 /// Bodies that a cell holds at least, on average.
 const FEWEST: f64 = 8.0;

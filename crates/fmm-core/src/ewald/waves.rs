@@ -9,8 +9,8 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::{Split, Sums};
-use crate::cpu::simd::{Task, Vector, dispatch};
-use crate::real::Real;
+use crate::math::Real;
+use crate::math::simd::{Task, Vector, dispatch};
 
 /// Parts of the sources that are summed by themselves, whatever the number of threads.
 const PARTS: usize = 32;

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use super::{Expansion, Lattice, Meeting, Pairs, Points, Sums};
-use crate::cpu::simd::Vector;
-use crate::real::Real;
+use super::{Expansion, Lattice};
+use crate::kernel::{PairRelation, Pairs, Points, Sums};
+use crate::math::Real;
+use crate::math::simd::Vector;
 
 /// The "potential" is the sum of the strengths of all sources seen; the field is that of nothing.
 ///
@@ -83,14 +84,14 @@ impl<const D: usize> Pairs<D> for Count {
     fn p2p<T: Real, V: Vector<Scalar = T>>(
         &self,
         unit: f64,
-        meeting: Meeting,
+        relation: PairRelation,
         _: Points<T, D>,
         sources: Points<T, D>,
         sums: &mut Sums<T, D>,
     ) -> T {
         for (i, p) in sums.potential.iter_mut().enumerate() {
             for (j, &q) in sources.q.iter().enumerate() {
-                if meeting != Meeting::Same(j as isize - i as isize) {
+                if relation != PairRelation::Same(j as isize - i as isize) {
                     *p += q * T::from_f64(unit);
                 }
             }

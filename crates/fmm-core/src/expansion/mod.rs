@@ -8,6 +8,7 @@
 
 mod cartesian;
 mod count;
+pub mod dense;
 mod matrix;
 mod spherical;
 
@@ -20,42 +21,10 @@ pub(crate) use spherical::{multipole_weights, place_of};
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::cpu::dense::Operators;
-use crate::cpu::p2p;
-use crate::cpu::simd::Vector;
-use crate::real::Real;
-use crate::settings::Softening;
-
-/// Bodies in the units of a cell, in arrays whose length is a multiple of [`Real::WIDTH`]. Padding has
-/// strength 0 and the place of a real body.
-#[derive(Clone, Copy)]
-pub struct Points<'a, T, const D: usize> {
-    /// Coordinates, one array an axis.
-    pub x: [&'a [T]; D],
-    /// Strengths (of sources; empty for targets).
-    pub q: &'a [T],
-}
-
-impl<T: Real, const D: usize> Points<'_, T, D> {
-    /// The coordinates of the bodies from place `i` on, a vector an axis. (No closure: it would be compiled without the
-    /// vector instructions unless it happened to be inlined.)
-    #[inline(always)]
-    pub fn load<V: Vector<Scalar = T>>(&self, i: usize) -> [V; D] {
-        let mut at = [V::zero(); D];
-        for d in 0..D {
-            at[d] = V::load(&self.x[d][i..]);
-        }
-        at
-    }
-}
-
-/// Sums at targets, padded like the targets: potential Σ q K and field e = −∇ of it.
-pub struct Sums<'a, T, const D: usize> {
-    /// Potential.
-    pub potential: &'a mut [T],
-    /// Field, one array an axis.
-    pub field: [&'a mut [T]; D],
-}
+use crate::kernel::{Points, Sums};
+use crate::math::Real;
+use crate::math::simd::Vector;
+use dense::Operators;
 
 /// One family of expansions with its kernel, in D dimensions.
 pub trait Expansion<T: Real, const D: usize>: Sync {
@@ -103,67 +72,6 @@ pub trait Expansion<T: Real, const D: usize>: Sync {
 
     /// Multipoles to local expansions across the offset of `class`, one pair a lane. In place.
     fn m2l<V: Vector<Scalar = T>>(&self, class: u32, level: usize, lanes: &mut [V], scratch: &mut Vec<V>);
-}
-
-/// What sources and targets of a direct sum have to do with each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meeting {
-    /// No source lies at the place of a target.
-    Apart,
-    /// Any place.
-    Anywhere,
-    /// Target i is the source at this place + i, and skipped; the place may be negative or beyond the end.
-    Same(isize),
-}
-
-/// The direct sum of a kernel, in both precisions: where bodies come too close for single precision, a leaf is summed again in
-/// double.
-pub trait Pairs<const D: usize>: Sync {
-    /// K(0), in the user's unit; 0 where it would be infinite.
-    fn potential_at_zero(&self) -> f64;
-
-    /// The length below which the kernel is smooth; 0 for 1/r.
-    fn smooth_below(&self) -> f64;
-
-    /// Every source at every target, in any common unit and about any common origin. Returns the smallest squared distance of a pair
-    /// of different bodies, in single precision; a large number in double, which needs none.
-    fn p2p<T: Real, V: Vector<Scalar = T>>(
-        &self,
-        unit: f64,
-        meeting: Meeting,
-        targets: Points<T, D>,
-        sources: Points<T, D>,
-        sums: &mut Sums<T, D>,
-    ) -> T;
-}
-
-impl Pairs<3> for Softening {
-    fn potential_at_zero(&self) -> f64 {
-        match *self {
-            Softening::None => 0.0,
-            Softening::Plummer(e) | Softening::Spline(e) => 1.0 / e,
-            Softening::P1(e) => 1.5 / e,
-        }
-    }
-
-    fn smooth_below(&self) -> f64 {
-        match *self {
-            Softening::None => 0.0,
-            Softening::Plummer(e) | Softening::P1(e) | Softening::Spline(e) => e,
-        }
-    }
-
-    #[inline(always)]
-    fn p2p<T: Real, V: Vector<Scalar = T>>(
-        &self,
-        unit: f64,
-        meeting: Meeting,
-        targets: Points<T, 3>,
-        sources: Points<T, 3>,
-        sums: &mut Sums<T, 3>,
-    ) -> T {
-        p2p::softened::<T, V>(*self, unit, meeting, targets, sources, sums)
-    }
 }
 
 /// Adds Σ weights·values to the potential and, with the opposite sign, the field of the vector of targets at place `i`; the

@@ -1,8 +1,8 @@
 //! P2P: pairs of points, directly. Sources fill the lanes.
 
 use super::series::LANES;
-use crate::cpu::exp::exp_minus_of;
-use crate::cpu::simd::{Task, Vector, dispatch};
+use crate::math::exp::exp_minus_of;
+use crate::math::simd::{Task, Vector, dispatch};
 
 /// Sources that are gathered before they meet the targets: they stay in the first-level cache.
 pub const GATHER: usize = 512;

@@ -2,7 +2,7 @@
 
 use super::products::{Product, product, products};
 use super::series::{BLOCK, Basis, Block, LANES, Points, Shape};
-use crate::cpu::simd::{Task, Vector, dispatch};
+use crate::math::simd::{Task, Vector, dispatch};
 
 /// Points to coefficients: P2M with powers, P2L with Hermite functions.
 pub struct Gather<'a> {

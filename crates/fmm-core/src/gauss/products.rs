@@ -1,7 +1,7 @@
 //! Products of matrices in tiles of registers.
 
 use super::series::LANES;
-use crate::cpu::simd::Vector;
+use crate::math::simd::Vector;
 
 /// Adds the rank-k product of a (k rows of `lda`, from column `i`) and b (k rows of `ldb`, from column `j`).
 #[inline(always)]

@@ -6,9 +6,9 @@
 
 use std::cell::RefCell;
 
-use crate::cpu::exp::exp_minus;
-use crate::cpu::simd::Vector;
-use crate::real::Real;
+use crate::math::Real;
+use crate::math::exp::exp_minus;
+use crate::math::simd::Vector;
 
 /// Lanes of a vector.
 pub const LANES: usize = f64::WIDTH;

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 use super::points::{Spread, spread};
 use super::series::{Basis, Points, Shape};
-use crate::cpu::counted::count;
-use crate::cpu::workload::Work;
+use crate::math::counted::count;
+use crate::workload::Work;
 
 /// Points of a box.
 const BOX: usize = 64;

@@ -10,10 +10,10 @@ use super::near::SUMS;
 use super::plan::{Brick, POINTS, SIDE};
 use super::sources::Sources;
 use crate::cpu::far::m2m;
-use crate::cpu::simd::{Task, Vector, dispatch};
 use crate::expansion::{Expansion, Kind, Spherical, multipole_weights, place_of, recurrences};
 use crate::lists::Classes;
-use crate::real::Real;
+use crate::math::Real;
+use crate::math::simd::{Task, Vector, dispatch};
 use crate::stage::{Stage, StageTimes};
 
 /// The highest order in single precision: factorials of twice as much must not overflow.

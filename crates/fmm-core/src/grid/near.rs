@@ -8,9 +8,9 @@ use std::ops::Range;
 use super::plan::{Brick, POINTS, SIDE};
 use super::poisson::Green;
 use super::sources::Sources;
-use crate::cpu::power_of_two_below;
-use crate::cpu::simd::{Task, Vector, dispatch};
-use crate::real::Real;
+use crate::math::Real;
+use crate::math::scale::power_of_two_below;
+use crate::math::simd::{Task, Vector, dispatch};
 
 /// Sums of a brick: three components of 4πΨ and three of 4πu, each at all of its points, x fastest.
 pub const SUMS: usize = 6 * POINTS;

@@ -8,7 +8,7 @@ use super::far::{Expansions, MAX_ORDER, MAX_SINGLE_ORDER};
 use super::near::{self, SUMS, Scratch};
 use super::plan::{BRICKS, Brick, Lists, POINTS, Rule, SIDE};
 use super::sources::Sources;
-use crate::real::Real;
+use crate::math::Real;
 use crate::{Error, Precision, Stage, StageTimes};
 
 /// Green's function of −∇² in free space, as it is summed.

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::blocks::{CELLS, Grid};
 use super::poisson::Green;
-use crate::cpu::strength_scale;
+use crate::math::scale::strength_scale;
 use crate::tree::{Cube, Tree};
 
 /// Cells with vorticity, as they follow each other in the grid: what is known before there is a tree.

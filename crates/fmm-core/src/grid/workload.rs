@@ -1,13 +1,13 @@
 //! The least that direct sums and expansions at points of bricks can take: vector instructions, counted by running the same text with
-//! vectors that count (see [`counted`](crate::cpu::counted)), over the rate at which a core issues them.
+//! vectors that count (see [`counted`](crate::math::counted)), over the rate at which a core issues them.
 
 use super::far::{Evaluate, Expansions};
 use super::near::{CHUNK, Meet, SUMS, Scratch};
 use super::plan::{POINTS, SIDE};
 use super::poisson::Green;
 use crate::Precision;
-use crate::cpu::counted::instructions;
-use crate::real::Real;
+use crate::math::Real;
+use crate::math::counted::instructions;
 
 /// Vector instructions, of which each does its work for all lanes.
 #[derive(Debug, Clone, Copy, PartialEq)]

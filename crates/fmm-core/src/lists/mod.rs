@@ -1,8 +1,10 @@
 //! Interaction lists: which cells meet by which operator.
 
+mod by_class;
 mod space;
 mod traverse;
 
+pub use by_class::{ByClass, Shifted};
 pub use space::{Space, image_class, image_of};
 pub use traverse::Rule;
 

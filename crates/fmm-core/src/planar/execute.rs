@@ -8,8 +8,8 @@ use super::pyramid::power;
 use super::series::Series;
 use super::shifts::{L2l, M2l, M2m};
 use super::{Blob, Kernel, Plan, Pyramid, Request};
-use crate::cpu::simd::dispatch;
-use crate::real::Real;
+use crate::math::Real;
+use crate::math::simd::dispatch;
 use crate::{Stage, StageTimes};
 
 /// Potential (log only) and G = Σ Γ/(z − z_j) at one point.

@@ -7,8 +7,8 @@ use super::minute::{self, make_good};
 use super::near::{Algebraic, Gaussian, Pair, Point, smallest};
 use super::points::Batch;
 use super::{Blob, Kernel, Plan};
-use crate::cpu::simd::{Task, Vector, dispatch};
-use crate::real::Real;
+use crate::math::Real;
+use crate::math::simd::{Task, Vector, dispatch};
 
 /// Targets that are summed directly, some per cent of the time of the sum itself.
 pub fn sample_size(targets: usize) -> usize {

@@ -1,8 +1,8 @@
 //! Logarithms and exponentials of vectors, the same bits on every machine.
 
-use crate::cpu::exp;
-use crate::cpu::simd::Vector;
-use crate::real::Real;
+use crate::math::Real;
+use crate::math::exp;
+use crate::math::simd::Vector;
 
 /// 1/r² and log r² + `shift`·log 2 for r² > 0, with one division for both; numbers without meaning for r² = 0.
 ///

@@ -9,8 +9,8 @@ use super::points::Batch;
 use super::pyramid::power;
 use super::shifts::add_up;
 use super::{Blob, Kernel, Plan};
-use crate::cpu::simd::{Task, Vector, dispatch};
-use crate::real::Real;
+use crate::math::Real;
+use crate::math::simd::{Task, Vector, dispatch};
 
 /// Sources that are gathered before they meet the targets: they stay in the first-level cache, and single precision adds no more
 /// terms than this before the sum goes on in double.

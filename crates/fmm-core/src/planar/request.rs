@@ -3,7 +3,7 @@
 use super::pyramid::{exponent_above, power};
 use super::{Blob, Kernel, minute};
 use crate::accuracy::{Kind, Problem as Size, Strengths};
-use crate::cpu::power_of_two_below;
+use crate::math::scale::power_of_two_below;
 use crate::{Error, Settings, Softening};
 
 /// A sum in the plane without its points, checked.

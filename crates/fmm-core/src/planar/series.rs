@@ -1,7 +1,7 @@
 //! The series of a kernel: how many terms, their coefficients at points, and the matrix of M2L.
 
 use super::Kernel;
-use crate::real::Real;
+use crate::math::Real;
 
 /// A family of expansions in the plane of one order.
 #[derive(Debug, Clone)]

@@ -7,11 +7,11 @@
 
 use super::series::Series;
 use super::{Kernel, Pyramid};
-use crate::cpu::simd::{Task, Vector};
+use crate::math::Real;
+use crate::math::simd::{Task, Vector};
 use crate::planar::accuracy::MAX_ORDER;
 use crate::planar::logarithm::inverse_and_log;
 use crate::planar::pyramid::power;
-use crate::real::Real;
 
 /// Terms of the longest expansion, up to whole vectors.
 pub const MOST: usize = (MAX_ORDER + 1).next_multiple_of(16);

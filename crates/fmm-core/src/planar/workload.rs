@@ -6,9 +6,9 @@ use super::pyramid::Pyramid;
 use super::series::Series;
 use super::shifts::M2l;
 use super::{Kernel, Lists, Rows, Rule};
-use crate::cpu::counted::count;
-use crate::cpu::simd::dispatch;
-use crate::cpu::workload::Work;
+use crate::math::counted::count;
+use crate::math::simd::dispatch;
+use crate::workload::Work;
 
 /// Target boxes of a task.
 const TASK: usize = 16;

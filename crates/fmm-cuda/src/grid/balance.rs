@@ -10,7 +10,7 @@ use fmm_core::grid::near::SUMS;
 use fmm_core::grid::plan::{Brick, Lists, POINTS, Share};
 use fmm_core::grid::sources::{Cells, Sources};
 use fmm_core::grid::{CELLS, Grid, Solver};
-use fmm_core::real::Real;
+use fmm_core::math::Real;
 use fmm_core::{Error, Precision, StageTimes};
 use rayon::prelude::*;
 

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use cust::memory::{AsyncCopyDestination, DeviceCopy, DevicePointer, DeviceSlice, LockedBuffer};
 use cust::stream::{Stream, StreamFlags};
-use fmm_core::cpu::power_of_two_below;
 use fmm_core::grid::far::{Expansions, weights_len};
 use fmm_core::grid::near::SUMS;
 use fmm_core::grid::plan::{BRICKS, Brick, Lists, SIDE};
 use fmm_core::grid::sources::{Cells, Sources};
 use fmm_core::grid::{Green, Grid};
+use fmm_core::math::scale::power_of_two_below;
 use fmm_core::{Error, Stage, StageTimes};
 
 use super::tasks::{NONE, Tasks};

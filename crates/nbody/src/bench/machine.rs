@@ -10,7 +10,7 @@ use crate::info::program;
 pub fn describe(record: &mut Record, gpu: Option<&Description>) {
     record.set("cpu", program::cpu_model().map_or(Value::Null, Value::from));
     record.set("cores", std::thread::available_parallelism().map_or(1, usize::from));
-    record.set("simd", fmm_core::cpu::simd::Level::detect().name());
+    record.set("simd", fmm_core::math::simd::Level::detect().name());
     record.set("os", std::env::consts::OS);
     record.set("version", env!("CARGO_PKG_VERSION"));
     record.set("commit", program::commit().map_or(Value::Null, Value::from));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::OnceLock;
 
-use fmm_core::cpu::simd::Level;
+use fmm_core::math::simd::Level;
 use serde_json::{Value, json};
 
 use super::facts::Facts;

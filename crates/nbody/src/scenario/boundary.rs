@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use fmm_core::{Boundary, PeriodicBox, Settings, Surroundings};
+use fmm_core::{Boundary, PeriodicBox, Surroundings};
 
 use super::Scenario;
 use super::document::Value;
@@ -63,8 +63,7 @@ pub(super) fn boundary(mut s: Section<'_>, units: System, softened: &Softened, e
         bad.is_none()
     });
     let cell = side.map(|side| PeriodicBox { side, surroundings: surroundings.unwrap_or_default() });
-    let settings = Settings { softening: softened.space, ..Settings::default() };
-    if let (None, Some(Err(why))) = (softened.plane, cell.map(|cell| cell.check(&settings))) {
+    if let (None, Some(Err(why))) = (softened.plane, cell.map(|cell| cell.check(softened.space))) {
         refuse(&why.to_string(), "choose another force.softening, or a larger box");
     }
     s.close();

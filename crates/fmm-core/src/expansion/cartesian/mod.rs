@@ -14,10 +14,10 @@ use std::sync::OnceLock;
 use indices::{Indices, count};
 
 use super::{Expansion, Points, Sums, add_weighted};
-use crate::cpu::simd::{Array, Vector};
+use crate::kernel::Softening;
 use crate::lists::Classes;
-use crate::real::Real;
-use crate::settings::Softening;
+use crate::math::Real;
+use crate::math::simd::{Array, Vector};
 
 /// Columns of M2L that are worked on together.
 const GROUP: usize = 4;

@@ -4,8 +4,8 @@
 //! Condon-Shortley sign. A_l^{−m} = (−1)^m conj(A_l^m), so m ≥ 0 is enough: (p+1)² reals, degree by degree,
 //! within a degree Re A^0, Re A^1, Im A^1, Re A^2, …
 
-use crate::cpu::simd::Vector;
-use crate::real::Real;
+use crate::math::Real;
+use crate::math::simd::Vector;
 
 /// Place of Re A_l^m; Im follows it (m > 0).
 #[inline(always)]
@@ -134,7 +134,7 @@ impl<T: Real> Factors<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::simd::Array;
+    use crate::math::simd::Array;
 
     /// Values at r = (0.3, −0.4, 1.2), computed to 20 digits elsewhere.
     #[test]

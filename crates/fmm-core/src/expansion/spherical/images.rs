@@ -12,8 +12,8 @@
 use std::f64::consts::PI;
 
 use super::harmonics::{Factors, Kind, at};
-use crate::cpu::simd::{Task, Vector, dispatch};
-use crate::real::Real;
+use crate::math::Real;
+use crate::math::simd::{Task, Vector, dispatch};
 
 /// Real and reciprocal vectors up to this many times the cube root of their cell's volume: e^(−8²π) is nothing.
 const REACH: f64 = 8.0;
@@ -197,7 +197,7 @@ fn first_step(x: f64) -> f64 {
 
 /// Q(n + ½, x) for n = 0, `by`, …, `most` of them after the first: Q(a + 1) = Q(a) + x^a e^(−x)/Γ(a + 1).
 fn upper_gamma(most: usize, by: usize, x: f64) -> impl Iterator<Item = f64> {
-    let (mut q, mut step, mut a) = (crate::ewald::erfc(x.sqrt()), first_step(x), 0.5);
+    let (mut q, mut step, mut a) = (crate::math::erfc::erfc(x.sqrt()), first_step(x), 0.5);
     (0..=most).map(move |_| {
         let here = q;
         for _ in 0..by {
@@ -231,8 +231,8 @@ fn lower_gamma(most: usize, by: usize, x: f64) -> impl Iterator<Item = f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::simd::Array;
     use crate::lists::{Rule, Space};
+    use crate::math::simd::Array;
 
     fn near_of(sides: [f64; 3], separation2: f64) -> Vec<[i32; 3]> {
         Space::periodic(sides, &Rule { separation2, ..Rule::classical() }).near

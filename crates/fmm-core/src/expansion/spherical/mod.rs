@@ -20,10 +20,10 @@ pub use lattice::{Lattice, between_cells};
 use rotation::{Direction, Swap};
 
 use super::{Expansion, Points, Sums, add_weighted};
-use crate::cpu::dense::Operators;
-use crate::cpu::simd::Vector;
+use crate::expansion::dense::Operators;
 use crate::lists::Classes;
-use crate::real::Real;
+use crate::math::Real;
+use crate::math::simd::Vector;
 
 /// The highest order whose M2L is faster by matrices than by rotations, see docs/performance.md.
 pub const fn dense_order(single: bool) -> usize {

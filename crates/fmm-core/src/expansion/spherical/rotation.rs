@@ -6,8 +6,8 @@
 //! Im^l where it is odd. The recurrences follow Dehnen (2014), App. A.
 
 use super::harmonics::at;
-use crate::cpu::simd::Vector;
-use crate::real::Real;
+use crate::math::Real;
+use crate::math::simd::Vector;
 
 /// Rows that are worked on together, so that each load of a coefficient serves several products.
 const ROWS: usize = 4;
@@ -221,7 +221,7 @@ fn phase<V: Vector>(powers: &[[V::Scalar; 2]], conjugate: bool, lanes: &mut [V])
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::simd::Array;
+    use crate::math::simd::Array;
 
     #[test]
     fn the_exchange_has_its_known_entries_and_is_its_own_inverse() {

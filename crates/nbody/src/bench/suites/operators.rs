@@ -4,7 +4,8 @@
 use std::time::Instant;
 
 use fmm_core::Precision;
-use fmm_core::cpu::workload::{Operator, peak, work};
+use fmm_core::cpu::workload::{Operator, work};
+use fmm_core::workload::peak;
 
 use super::stage_rates;
 use crate::bench::lines::{distinct, figure};

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use fmm_core::cpu::workload::{Work, peak};
+use fmm_core::workload::{Work, peak};
 use fmm_core::{Error, Precision};
 use fmm_cuda::{DeviceWork, Gpu};
 

@@ -7,11 +7,11 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::by_class::ByClass;
-use super::simd::{Task, Vector};
 use crate::expansion::{Expansion, Translation, matrix as matrix_of};
+use crate::lists::ByClass;
 use crate::lists::Classes;
-use crate::real::Real;
+use crate::math::Real;
+use crate::math::simd::{Task, Vector};
 
 /// Pairs that share each load of a matrix.
 const PAIRS: usize = 4;

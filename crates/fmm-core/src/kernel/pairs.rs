@@ -1,44 +1,90 @@
 //! Every source at every target: targets in vectors, sources streamed.
 
-use super::simd::Vector;
-use crate::expansion::{Meeting, Points, Sums};
-use crate::kernel::{Newton, P1, Plummer, Radial, Spline};
-use crate::real::Real;
-use crate::settings::Softening;
+use super::radial::{Newton, P1, Plummer, Radial, Spline};
+use super::{Points, Softening, Sums};
+use crate::math::Real;
+use crate::math::simd::Vector;
 
-/// Vectors of targets that are worked on together: enough independent chains to fill the pipelines.
-const GROUP: usize = 2;
+/// What sources and targets of a direct sum have to do with each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PairRelation {
+    /// No source lies at the place of a target.
+    Apart,
+    /// Any place.
+    Anywhere,
+    /// Target i is the source at this place + i, and skipped; the place may be negative or beyond the end.
+    Same(isize),
+}
 
-/// The sums of the softened 1/r; see [`crate::expansion::Pairs::p2p`]. Returns the smallest squared distance of a pair of
-/// different bodies.
-#[inline(always)]
-pub fn softened<T: Real, V: Vector<Scalar = T>>(
-    softening: Softening,
-    unit: f64,
-    meeting: Meeting,
-    targets: Points<T, 3>,
-    sources: Points<T, 3>,
-    sums: &mut Sums<T, 3>,
-) -> T {
-    let square = |e: f64| V::constant((e / unit) * (e / unit));
-    match softening {
-        Softening::None => all_pairs::<T, V, _>(Newton, meeting, targets, sources, sums),
-        Softening::Plummer(e) => all_pairs::<T, V, _>(Plummer::<V>(square(e)), meeting, targets, sources, sums),
-        Softening::P1(e) => all_pairs::<T, V, _>(P1::<V>(square(e)), meeting, targets, sources, sums),
-        // Too small to be told from a point: its own scale would overflow.
-        Softening::Spline(e) if e / unit < T::TINY.to_f64().cbrt() => {
-            all_pairs::<T, V, _>(Newton, meeting, targets, sources, sums)
+/// The direct sum of a kernel, in both precisions: where bodies come too close for single precision, a leaf is summed again in
+/// double.
+pub trait Pairs<const D: usize>: Sync {
+    /// K(0), in the user's unit; 0 where it would be infinite.
+    fn potential_at_zero(&self) -> f64;
+
+    /// The length below which the kernel is smooth; 0 for 1/r.
+    fn smooth_below(&self) -> f64;
+
+    /// Every source at every target, in any common unit and about any common origin. Returns the smallest squared distance of a pair
+    /// of different bodies, in single precision; a large number in double, which needs none.
+    fn p2p<T: Real, V: Vector<Scalar = T>>(
+        &self,
+        unit: f64,
+        relation: PairRelation,
+        targets: Points<T, D>,
+        sources: Points<T, D>,
+        sums: &mut Sums<T, D>,
+    ) -> T;
+}
+
+impl Pairs<3> for Softening {
+    fn potential_at_zero(&self) -> f64 {
+        match *self {
+            Softening::None => 0.0,
+            Softening::Plummer(e) | Softening::Spline(e) => 1.0 / e,
+            Softening::P1(e) => 1.5 / e,
         }
-        Softening::Spline(e) => {
-            all_pairs::<T, V, _>(Spline::<V>(V::constant(unit / (2.8 * e))), meeting, targets, sources, sums)
+    }
+
+    fn smooth_below(&self) -> f64 {
+        match *self {
+            Softening::None => 0.0,
+            Softening::Plummer(e) | Softening::P1(e) | Softening::Spline(e) => e,
+        }
+    }
+
+    #[inline(always)]
+    fn p2p<T: Real, V: Vector<Scalar = T>>(
+        &self,
+        unit: f64,
+        relation: PairRelation,
+        targets: Points<T, 3>,
+        sources: Points<T, 3>,
+        sums: &mut Sums<T, 3>,
+    ) -> T {
+        let square = |e: f64| V::constant((e / unit) * (e / unit));
+        match *self {
+            Softening::None => all_pairs::<T, V, _>(Newton, relation, targets, sources, sums),
+            Softening::Plummer(e) => all_pairs::<T, V, _>(Plummer::<V>(square(e)), relation, targets, sources, sums),
+            Softening::P1(e) => all_pairs::<T, V, _>(P1::<V>(square(e)), relation, targets, sources, sums),
+            // Too small to be told from a point: its own scale would overflow.
+            Softening::Spline(e) if e / unit < T::TINY.to_f64().cbrt() => {
+                all_pairs::<T, V, _>(Newton, relation, targets, sources, sums)
+            }
+            Softening::Spline(e) => {
+                all_pairs::<T, V, _>(Spline::<V>(V::constant(unit / (2.8 * e))), relation, targets, sources, sums)
+            }
         }
     }
 }
 
+/// Vectors of targets that are worked on together: enough independent chains to fill the pipelines.
+const GROUP: usize = 2;
+
 #[inline(always)]
 fn all_pairs<T: Real, V: Vector<Scalar = T>, K: Radial<V>>(
     kernel: K,
-    meeting: Meeting,
+    relation: PairRelation,
     targets: Points<T, 3>,
     sources: Points<T, 3>,
     sums: &mut Sums<T, 3>,
@@ -48,18 +94,18 @@ fn all_pairs<T: Real, V: Vector<Scalar = T>, K: Radial<V>>(
     while i < n {
         let vectors = ((n - i) / T::WIDTH).min(GROUP);
         // Targets i.. are sources own.. : only there a target must skip itself.
-        let own = match meeting {
-            Meeting::Same(first) => Some(first + i as isize)
+        let own = match relation {
+            PairRelation::Same(first) => Some(first + i as isize)
                 .filter(|&own| own < sources.q.len() as isize && own + (vectors * T::WIDTH) as isize > 0),
             _ => None,
         };
         let here = match (vectors, own) {
-            (GROUP, None) if meeting == Meeting::Apart => {
+            (GROUP, None) if relation == PairRelation::Apart => {
                 group::<T, V, K, GROUP, true>(kernel, None, i, targets, sources, sums)
             }
             (GROUP, None) => group::<T, V, K, GROUP, false>(kernel, None, i, targets, sources, sums),
             (GROUP, own) => group::<T, V, K, GROUP, false>(kernel, own, i, targets, sources, sums),
-            (_, None) if meeting == Meeting::Apart => {
+            (_, None) if relation == PairRelation::Apart => {
                 group::<T, V, K, 1, true>(kernel, None, i, targets, sources, sums)
             }
             (_, own) => group::<T, V, K, 1, false>(kernel, own, i, targets, sources, sums),

@@ -7,7 +7,7 @@
 
 use std::sync::OnceLock;
 
-use crate::real::Real;
+use super::Real;
 
 /// [`Real::WIDTH`] numbers that are worked on together.
 pub trait Vector: Copy {

@@ -19,7 +19,7 @@ pub trait Real:
     + Neg<Output = Self>
     + AddAssign
     + SubAssign
-    + crate::cpu::simd::Dispatch
+    + crate::math::simd::Dispatch
 {
     /// Elements in one virtual vector of 64 bytes, whatever the machine's registers are.
     const WIDTH: usize;

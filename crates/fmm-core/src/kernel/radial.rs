@@ -1,7 +1,7 @@
 //! The softened kernels that replace 1/r (Plummer 1911; Dehnen 2001; Springel, Yoshida & White 2001).
 
-use crate::cpu::simd::Vector;
-use crate::real::Real;
+use crate::math::Real;
+use crate::math::simd::Vector;
 
 /// A radial kernel K(r) in any unit of length.
 pub trait Radial<V: Vector>: Copy {

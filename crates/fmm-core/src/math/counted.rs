@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 
+use super::Real;
 use super::simd::{Task, Vector};
-use crate::real::Real;
 
 thread_local! {
     /// Operations of this thread since [`count`] began, in lanes.

@@ -3,8 +3,8 @@
 //! (1 + 2x) e^(x²) erfc x is smooth in x/(x + k) (Shepherd & Laframboise 1981). With k = 3, on 0 ≤ x ≤ 8, a polynomial of degree 20 in
 //! s = 11/4 x/(x + 3) − 1 has it to 4.4e-16; its coefficients are those of its Chebyshev series, from 40-digit arithmetic.
 
-use crate::cpu::exp::exp_minus;
-use crate::cpu::simd::Vector;
+use super::exp::exp_minus;
+use super::simd::Vector;
 
 /// From s⁰ up.
 const SERIES: [f64; 21] = [
@@ -62,7 +62,7 @@ pub fn erfc(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::simd::{Task, dispatch};
+    use crate::math::simd::{Task, dispatch};
 
     struct At(f64);
 

@@ -483,7 +483,7 @@ dispatch_to!(f32, S512, S256, S128);
 mod tests {
     use super::super::Array;
     use super::*;
-    use crate::real::Real;
+    use crate::math::Real;
 
     /// Every operation on the same numbers, as bits.
     fn all<T: Real, V: Vector<Scalar = T>>() -> Vec<u64> {

@@ -55,7 +55,7 @@ const FACTORIAL: [f64; 14] = {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::simd::{Task, dispatch};
+    use crate::math::simd::{Task, dispatch};
 
     struct Errors([f64; 8]);
 

@@ -1,0 +1,11 @@
+//! What is summed: the kernels, each defined once, and their direct sums.
+
+mod pairs;
+mod points;
+mod radial;
+mod softening;
+
+pub use pairs::{PairRelation, Pairs};
+pub use points::{Points, Sums};
+pub use radial::{Newton, P1, Plummer, Radial, Spline};
+pub use softening::Softening;

@@ -1,0 +1,10 @@
+//! Numbers and vectors: what every kernel computes with, the same bits on every machine.
+
+pub mod counted;
+pub mod erfc;
+pub(crate) mod exp;
+pub mod real;
+pub mod scale;
+pub mod simd;
+
+pub use real::Real;
