@@ -6,7 +6,6 @@
 pub mod accuracy;
 pub mod bodies;
 pub mod boundary;
-pub mod contract;
 pub mod cpu;
 pub mod error;
 pub mod ewald;
@@ -20,6 +19,7 @@ pub mod math;
 pub mod plan;
 pub mod planar;
 pub mod settings;
+pub mod solve;
 pub mod stage;
 pub mod totals;
 pub mod tree;
@@ -27,10 +27,11 @@ pub mod workload;
 
 pub use bodies::Particles;
 pub use boundary::{Boundary, PeriodicBox, Surroundings};
-pub use cpu::{CpuExecutor, Evaluation, Velocity, biot_savart, evaluate};
+pub use cpu::{CpuExecutor, biot_savart, evaluate};
 pub use error::Error;
 pub use executor::{Beside, Copied, Executor, Pending};
 pub use kernel::Softening;
 pub use settings::{Choice, Family, Method, Precision, Settings, Uniform};
+pub use solve::Evaluation;
 pub use stage::{Stage, StageTimes};
 pub use totals::Totals;

@@ -8,7 +8,8 @@ mod plane;
 
 use std::time::Instant;
 
-use fmm_core::planar::{Blob, Evaluation, Kernel, Problem, Strengths};
+use fmm_core::Evaluation;
+use fmm_core::planar::{Blob, Kernel, Problem, Strengths};
 use fmm_core::{Method, Precision, Settings, Stage, StageTimes};
 use fmm_cuda::Gpu;
 use fmm_cuda::planar::Plane;

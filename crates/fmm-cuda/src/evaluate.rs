@@ -5,11 +5,11 @@ use fmm_core::plan::Plan;
 use fmm_core::{Error, Evaluation, Settings, Stage, StageTimes, bodies};
 
 use crate::Gpu;
-use crate::attempt::{self, Arrays, Bodies};
 use crate::buffer::Buffer;
 use crate::direct::{self, Output};
 use crate::fmm::{Fmm, Watch};
 use crate::inputs::Inputs;
+use crate::trial::{self, Arrays, Bodies};
 
 /// The field of `sources` with `strengths` at `targets`, as [`fmm_core::evaluate`] defines it, summed on the device.
 ///
@@ -18,7 +18,7 @@ use crate::inputs::Inputs;
 /// 141 GB.
 ///
 /// # Errors
-/// Those of [`choose`](crate::choose) and [`contract::keep`](fmm_core::contract::keep), values that are not finite,
+/// Those of [`choose`](crate::choose) and [`solve`](fmm_core::solve::solve), values that are not finite,
 /// [`Error::Device`] where memory lacks or the device fails.
 pub fn evaluate(
     gpu: &Gpu,
@@ -48,11 +48,11 @@ pub fn evaluate(
         field: &mut field,
         potential: Some(&mut potential),
     };
-    let summed = attempt::sum(gpu, &mut Arrays::default(), &settings, bodies, times)?;
+    let (choice, summed) = trial::sum(gpu, &mut Arrays::default(), &settings, bodies, times)?;
     Ok(Evaluation {
         potential: potential.download()?,
         field: field.download_threes()?,
-        choice: summed.choice,
+        choice,
         coincident_pairs: summed.coincident_pairs.unwrap_or_else(|| match cell {
             None => direct::coincident_pairs(sources),
             Some(cell) => direct::coincident_pairs(&cell.wrap(sources)),
@@ -79,7 +79,7 @@ pub fn measure(
     // In a box the error is that of the potential too.
     let potential = settings.boundary.periodic().map(|_| &mut potential);
     let bodies = Bodies { inputs: &mut inputs, host: None, strengths, field: &mut field, potential };
-    let error = attempt::measure(gpu, &mut Arrays::default(), settings, bodies)?;
+    let error = trial::measure(gpu, &mut Arrays::default(), settings, bodies)?;
     Ok((field.download_threes()?, error))
 }
 

@@ -10,7 +10,6 @@ use fmm_core::{
 };
 
 use crate::Gpu;
-use crate::attempt::{self, Arrays, Bodies};
 use crate::buffer::Buffer;
 use crate::direct::{self, Output, Request};
 use crate::frozen::Freezer;
@@ -19,6 +18,7 @@ use crate::order::Units;
 use crate::planar::{Flat, Vortices};
 use crate::short_range::{Neighbours, ShortRange};
 use crate::totals::{self, Totals as Summing};
+use crate::trial::{self, Arrays, Bodies};
 use crate::view::{CheckView, StepView, TILE};
 
 /// Blocks that share the numbers that are checked.
@@ -283,7 +283,7 @@ impl Executor for CudaExecutor {
             return flat.take(&self.gpu, &self.settings, strength);
         }
         let ends = self.state.inputs.ends();
-        let (.., resolved) = attempt::resolve(&self.gpu, &mut self.arrays, &self.settings, ends, self.strengths)?;
+        let (.., resolved) = trial::resolve(&self.gpu, &mut self.arrays, &self.settings, ends, self.strengths)?;
         let direct = resolved.method == Method::Direct;
         self.coincident_pairs = match self.settings.boundary.periodic() {
             _ if !direct => 0,
@@ -312,9 +312,9 @@ impl Executor for CudaExecutor {
         let wanted = self.wanted || self.settings.boundary.periodic().is_some();
         let potential = wanted.then_some(potential);
         let bodies = Bodies { inputs, host: None, strengths: self.strengths, field, potential };
-        let summed = attempt::sum(&self.gpu, &mut self.arrays, &self.settings, bodies, times)?;
+        let (choice, summed) = trial::sum(&self.gpu, &mut self.arrays, &self.settings, bodies, times)?;
         self.coincident_pairs = summed.coincident_pairs.unwrap_or(self.coincident_pairs);
-        (self.choice, self.units, self.summed) = (Some(summed.choice), summed.units, true);
+        (self.choice, self.units, self.summed) = (Some(choice), summed.units, true);
         self.whole = wanted;
         if let (Some(pairs), Some(cell)) = (&self.short_range, self.settings.boundary.periodic()) {
             let State { inputs, field, .. } = &self.state;

@@ -9,7 +9,6 @@
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
 mod alone;
-mod attempt;
 mod boxed;
 mod buffer;
 mod cartesian;
@@ -42,6 +41,7 @@ mod short_range;
 mod slots;
 mod thirds;
 mod totals;
+mod trial;
 pub mod view;
 mod ways;
 

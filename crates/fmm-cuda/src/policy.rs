@@ -71,12 +71,16 @@ pub fn choose_precision(settings: Settings, imbalance: f64) -> Settings {
     if double { Settings { precision: Precision::F64, ..settings } } else { settings }
 }
 
-/// What the tables are read at to keep `aim` of `problem`. Of so many bodies the guard's sample is its smallest and scatters by a fifth: where
+/// What the tables are read at to keep `target_error` of `problem`. Of so many bodies the guard's sample is its smallest and scatters by a fifth: where
 /// bodies are clustered, whose sums cost most, an order that just keeps the tolerance would be refused as often as not, and the sum be done
 /// twice. In double precision the few bodies far outside, which a sample may miss, err by more than the tables say (docs/performance.md).
-pub fn aim_of(problem: &Problem, aim: f64) -> f64 {
-    let sure = if aim < F32_FLOOR { SURE_DOUBLE } else { SURE };
-    if problem.kind == Kind::Clustered && problem.sources.min(problem.targets) >= SCATTERING { sure * aim } else { aim }
+pub fn table_error(problem: &Problem, target_error: f64) -> f64 {
+    let sure = if target_error < F32_FLOOR { SURE_DOUBLE } else { SURE };
+    if problem.kind == Kind::Clustered && problem.sources.min(problem.targets) >= SCATTERING {
+        sure * target_error
+    } else {
+        target_error
+    }
 }
 
 /// Leaves of about the fastest size.

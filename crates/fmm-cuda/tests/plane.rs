@@ -3,7 +3,8 @@
 
 use crate::common::gpu;
 use crate::common::planar::{Points, errors, set, strengths};
-use fmm_core::planar::{Blob, Evaluation, Kernel, Plan, Problem, Strengths, power};
+use fmm_core::Evaluation;
+use fmm_core::planar::{Blob, Kernel, Plan, Problem, Strengths, power};
 use fmm_core::{Error, Method, Precision, Settings, StageTimes};
 use fmm_cuda::Gpu;
 use fmm_cuda::planar::{self, Plane};
@@ -18,7 +19,7 @@ fn evaluate(
     strengths: Strengths,
     targets: Option<&[[f64; 2]]>,
     times: &mut StageTimes,
-) -> Result<Evaluation, Error> {
+) -> Result<Evaluation<2>, Error> {
     planar::evaluate(gpu, &Problem::new(settings, kernel, blob, sources, strengths, targets)?, times)
 }
 
@@ -133,7 +134,7 @@ fn two(
     points: &Points,
     imaginary: bool,
     targets: Option<&Points>,
-) -> [Evaluation; 2] {
+) -> [Evaluation<2>; 2] {
     let (q, qi) = (strengths(points.len(), 11), strengths(points.len(), 12));
     let given = Strengths { real: &q, imaginary: imaginary.then_some(&qi[..]) };
     let (targets, times) = (targets.map(|t| &t[..]), &mut StageTimes::default());
@@ -142,7 +143,7 @@ fn two(
 }
 
 /// ‖a − b‖/‖b‖ of potential and field.
-fn difference([cpu, gpu]: &[Evaluation; 2]) -> [f64; 2] {
+fn difference([cpu, gpu]: &[Evaluation<2>; 2]) -> [f64; 2] {
     assert_eq!((cpu.potential.len(), cpu.field.len()), (gpu.potential.len(), gpu.field.len()));
     assert_eq!(cpu.coincident_pairs, gpu.coincident_pairs);
     let norm = |a: &[f64], b: &[f64]| {

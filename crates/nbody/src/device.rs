@@ -194,7 +194,7 @@ pub fn evaluate_plane(
     times: &mut StageTimes,
     quiet: bool,
     fault: fn(Error) -> Fault,
-) -> Result<(planar::Evaluation, Device), Fault> {
+) -> Result<(Evaluation<2>, Device), Fault> {
     let size = problem.request.size;
     let pairs = size.sources as f64 * size.targets as f64;
     let device = device.fitting(&problem.request.settings, true);

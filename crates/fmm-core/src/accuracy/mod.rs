@@ -34,14 +34,14 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Choice, Error> {
     choose_for(settings, problem, settings.tolerance)
 }
 
-/// The same with the tables read at another error, `aim`: where a sample has shown that a set errs more than those of the tables.
+/// The same with the tables read at another error, `target_error`: where a sample has shown that a set errs more than those of the tables.
 ///
 /// # Errors
 /// Those of [`choose`].
-pub fn choose_for(settings: &Settings, problem: Problem, aim: f64) -> Result<Choice, Error> {
+pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> Result<Choice, Error> {
     settings.check()?;
     let method = if settings.method == Method::Treecode { Method::Treecode } else { Method::Fmm };
-    let (family, separation2, order) = expansion(settings, problem, method, aim);
+    let (family, separation2, order) = expansion(settings, problem, method, target_error);
     let order = settings.order.unwrap_or(order);
     let far = settings.method != Method::Direct;
     let precision = match (settings.precision, beyond_f32(settings, problem, far.then_some(order))) {

@@ -1,121 +1,81 @@
-//! Sums over all images of a periodic box on this machine's cores.
+//! Points of a periodic box on this machine's cores, and what is particular to sums over all images.
 
 use rayon::prelude::*;
 
-use super::evaluate::{Evaluation, Summed};
+use super::evaluate::{Points, Summed};
 use super::guard::{self, Sample};
 use crate::accuracy::Problem;
 use crate::boundary::{Moments, PeriodicBox};
-use crate::contract::Attempt;
 use crate::ewald::{self, At};
-use crate::plan::Plan;
 use crate::tree::Cube;
-use crate::{Choice, Error, Method, Settings, Softening, Stage, StageTimes};
-
-/// What a choice depends on, for bodies in a box.
-pub fn problem(cell: &PeriodicBox, sources: &[[f64; 3]], strengths: &[f64], targets: usize) -> Problem {
-    let cube = Cube { corner: [0.0; 3], side: cell.longest() };
-    Problem::of(&cell.wrap(sources), strengths, targets, &cube).in_box()
-}
-
-/// A sum over all images, done with one choice after another.
-pub struct BoxedAttempt<'a> {
-    cell: PeriodicBox,
-    /// As given.
-    sources: &'a [[f64; 3]],
-    strengths: &'a [f64],
-    targets: Option<&'a [[f64; 3]]>,
-    /// In the box.
-    wrapped: Vec<[f64; 3]>,
-    wrapped_targets: Option<Vec<[f64; 3]>>,
-    /// What the stages took.
-    pub times: StageTimes,
-    done: Done,
-}
-
-/// The present result.
-#[derive(Default)]
-struct Done {
-    summed: Summed,
-    softening: Softening,
-    tolerance: f64,
-}
+use crate::{Settings, Softening, Stage, StageTimes};
 
 /// The guard's sums have this part of the tolerance as their error.
 const GUARD: f64 = 0.01;
 
-impl<'a> BoxedAttempt<'a> {
-    /// Nothing done yet.
-    pub fn new(
-        cell: PeriodicBox,
-        sources: &'a [[f64; 3]],
-        strengths: &'a [f64],
-        targets: Option<&'a [[f64; 3]]>,
-    ) -> Self {
-        let (wrapped, wrapped_targets) = (cell.wrap(sources), targets.map(|t| cell.wrap(t)));
-        let (times, done) = (StageTimes::default(), Done::default());
-        BoxedAttempt { cell, sources, strengths, targets, wrapped, wrapped_targets, times, done }
+/// The points of a sum, wrapped into their box.
+pub struct InBox {
+    pub cell: PeriodicBox,
+    sources: Vec<[f64; 3]>,
+    /// If they are not the sources.
+    targets: Option<Vec<[f64; 3]>>,
+}
+
+impl InBox {
+    /// Wraps `points`.
+    pub fn new(cell: PeriodicBox, points: Points) -> Self {
+        InBox { cell, sources: cell.wrap(points.sources), targets: points.targets.map(|t| cell.wrap(t)) }
     }
 
-    /// The last result.
-    pub fn evaluation(self, choice: Choice) -> Evaluation {
-        let Summed { potential, field, coincident_pairs, .. } = self.done.summed;
-        Evaluation { potential, field, choice, coincident_pairs }
+    /// `points` with the wrapped positions.
+    pub fn points<'a>(&'a self, points: Points<'a>) -> Points<'a> {
+        Points { sources: &self.sources, targets: self.targets.as_deref(), ..points }
     }
 
-    /// Adds what is not harmonic of tin foil's potential, (2π/3V) Σ q |x − x_j|² (de Leeuw, Perram & Smith 1980), and the surroundings.
-    fn finish(&mut self) {
-        let Summed { potential, field, .. } = &mut self.done.summed;
+    /// What a choice depends on.
+    pub fn problem(&self, points: Points) -> Problem {
+        let cube = Cube { corner: [0.0; 3], side: self.cell.longest() };
+        Problem::of(&self.sources, points.columns[0], points.at().len(), &cube).in_box()
+    }
+
+    /// Ewald's sum at all targets.
+    pub fn direct(&self, softening: Softening, points: Points, times: &mut StageTimes) -> Summed {
+        let at = points.targets.map_or(At::Sources, At::Points);
+        let exact = ewald::EXACT;
+        let sum = || ewald::evaluate(&self.cell, softening, exact, points.sources, points.columns[0], at);
+        let ewald::Sums { potential, field, .. } = times.time(Stage::P2P, sum);
+        let coincident_pairs = times.time_more(Stage::P2P, || coincident_pairs(&self.sources));
+        Summed { potential, field, coincident_pairs, shares: vec![] }
+    }
+
+    /// Adds what is not harmonic of tin foil's potential, (2π/3V) Σ q |x − x_j|² (de Leeuw, Perram & Smith 1980), and the
+    /// surroundings.
+    pub fn finish(&self, points: Points, summed: &mut Summed) {
+        let Summed { potential, field, .. } = summed;
+        let strengths = points.columns[0];
         let middle = self.cell.side.map(|s| 0.5 * s);
-        let moments = Moments::of(&self.wrapped, self.strengths, middle);
+        let moments = Moments::of(&self.sources, strengths, middle);
         let c = 2.0 * std::f64::consts::PI / (3.0 * self.cell.volume());
-        let at = self.wrapped_targets.as_ref().unwrap_or(&self.wrapped);
+        let at = self.targets.as_ref().unwrap_or(&self.sources);
         potential.par_iter_mut().zip(field.par_iter_mut()).zip(at).for_each(|((p, e), x)| {
             let (value, slope) = moments.paraboloid(std::array::from_fn(|d| x[d] - middle[d]));
             *p += c * value;
             (0..3).for_each(|d| e[d] += c * slope[d]);
         });
-        let unwrapped = Moments::of(self.sources, self.strengths, [0.0; 3]);
-        ewald::depolarise(&self.cell, &unwrapped, self.targets.unwrap_or(self.sources), potential, field);
-    }
-}
-
-impl Attempt for BoxedAttempt<'_> {
-    fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
-        let times = &mut self.times;
-        let targets = self.wrapped_targets.as_deref();
-        let (softening, tolerance) = (settings.softening, settings.tolerance);
-        if choice.method == Method::Direct {
-            let at = self.targets.map_or(At::Sources, At::Points);
-            let ewald = || ewald::evaluate(&self.cell, softening, ewald::EXACT, self.sources, self.strengths, at);
-            let ewald::Sums { potential, field, .. } = times.time(Stage::P2P, ewald);
-            let coincident_pairs = times.time_more(Stage::P2P, || coincident_pairs(&self.wrapped));
-            let summed = Summed { potential, field, coincident_pairs, shares: vec![] };
-            self.done = Done { summed, softening, tolerance };
-            return Ok(());
-        }
-        let plan = Plan::in_box(settings, choice, self.cell.side, &self.wrapped, targets, times);
-        let summed = Summed::of(settings, &plan, &self.wrapped, self.strengths, targets, times);
-        self.done = Done { summed, softening, tolerance };
-        let start = std::time::Instant::now();
-        self.finish();
-        self.times.add_calls(Stage::Lattice, start.elapsed().as_secs_f64(), 0);
-        Ok(())
+        let unwrapped = Moments::of(points.sources, strengths, [0.0; 3]);
+        ewald::depolarise(&self.cell, &unwrapped, points.at(), potential, field);
     }
 
-    fn error(&mut self) -> f64 {
-        let BoxedAttempt { cell, sources, strengths, targets, times, done, .. } = self;
-        let Summed { potential, field, shares, .. } = &done.summed;
-        let sample = Sample::new(targets.unwrap_or(sources).len(), shares);
+    /// The error of `sums` at the targets of `sample`, by Ewald's sum.
+    pub fn error(&self, sample: &Sample, settings: &Settings, points: Points, sums: &Summed) -> f64 {
         let chosen: Vec<usize> = sample.places().collect();
-        times.time(Stage::Guard, || {
-            let points: Option<Vec<[f64; 3]>> = targets.map(|t| chosen.iter().map(|&i| t[i]).collect());
-            let at = points.as_ref().map_or(At::Some(&chosen), |p| At::Points(p));
-            let exact = ewald::evaluate(cell, done.softening, GUARD * done.tolerance, sources, strengths, at);
-            let fields: Vec<[f64; 3]> = chosen.iter().map(|&i| field[i]).collect();
-            let potentials: Vec<f64> = chosen.iter().map(|&i| potential[i]).collect();
-            guard::of_box(&sample, &exact, &potentials, &fields)
-        })
+        let places: Option<Vec<[f64; 3]>> = points.targets.map(|t| chosen.iter().map(|&i| t[i]).collect());
+        let at = places.as_ref().map_or(At::Some(&chosen), |p| At::Points(p));
+        let accuracy = GUARD * settings.tolerance;
+        let exact = ewald::evaluate(&self.cell, settings.softening, accuracy, points.sources, points.columns[0], at);
+        let fields: Vec<[f64; 3]> = chosen.iter().map(|&i| sums.field[i]).collect();
+        let potentials: Vec<f64> = chosen.iter().map(|&i| sums.potential[i]).collect();
+        guard::of_box(sample, &exact, &potentials, &fields)
     }
 }
 

@@ -1,33 +1,22 @@
-//! A single sum on this machine's cores.
+//! A single sum in space on this machine's cores.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
 
-use super::boxed::{self, BoxedAttempt};
-use super::guard;
+use super::boxed::InBox;
+use super::guard::Sample;
 use super::schedule::{Bodies, execute_sorted};
 use super::sorted::Sum;
+use super::vortex;
 use crate::accuracy::{self, Problem};
-use crate::contract::{self, Attempt};
+use crate::bodies;
 use crate::expansion::{Cartesian, Spherical};
 use crate::math::Real;
 use crate::plan::Plan;
+use crate::solve::{Evaluation, Trial, solve};
 use crate::tree::Cube;
-use crate::{Boundary, Choice, Error, Family, Precision, Settings, Softening, Stage, StageTimes};
-
-/// Potential and field of a sum, in the order of the targets.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Evaluation {
-    /// Σ q K(r). `[targets]`
-    pub potential: Vec<f64>,
-    /// e = −∇ of the potential. `[targets]`
-    pub field: Vec<[f64; 3]>,
-    /// What was chosen.
-    pub choice: Choice,
-    /// Pairs of sources at bitwise the same place.
-    pub coincident_pairs: u64,
-}
+use crate::{Choice, Error, Family, Method, Precision, Settings, Stage, StageTimes};
 
 /// The field of `sources` with `strengths` at `targets`; without targets at the sources themselves, where none sees
 /// itself. Pairs at distance zero contribute nothing unsoftened. In a periodic box every source has images, those of a source among
@@ -52,56 +41,151 @@ pub fn evaluate(
     targets: Option<&[[f64; 3]]>,
     times: &mut StageTimes,
 ) -> Result<Evaluation, Error> {
-    let bodies = |position: &[[f64; 3]], strength: &[f64]| crate::bodies::check(position, &[], strength);
-    bodies(sources, strengths)?;
-    targets.map_or(Ok(()), |t| bodies(t, &[]))?;
-    crate::bodies::check_reach(&[sources, targets.unwrap_or(&[])])?;
-    let settings = settings.clone().simplified();
-    let count = targets.map_or(sources.len(), <[_]>::len);
-    if let Boundary::Periodic(cell) = settings.boundary {
-        settings.check()?;
-        cell.check_charge(strengths)?;
-        let problem = times.time_more(Stage::Tree, || boxed::problem(&cell, sources, strengths, count));
-        let mut attempt = times.time_more(Stage::Tree, || BoxedAttempt::new(cell, sources, strengths, targets));
-        attempt.times = std::mem::take(times);
-        let choice = contract::keep(&settings, problem, &mut attempt);
-        *times = std::mem::take(&mut attempt.times);
-        return Ok(attempt.evaluation(choice?));
+    solve_in_space(settings, Points { sources, columns: &[strengths], targets }, Quantity::Potential, times)
+}
+
+/// What is summed, as the caller gave it.
+#[derive(Clone, Copy)]
+pub(super) struct Points<'a> {
+    pub sources: &'a [[f64; 3]],
+    /// Strengths, `[sources]` in each column: one for potentials, three for vortices.
+    pub columns: &'a [&'a [f64]],
+    /// None: the sources.
+    pub targets: Option<&'a [[f64; 3]]>,
+}
+
+impl<'a> Points<'a> {
+    /// The targets, whichever they are.
+    pub fn at(&self) -> &'a [[f64; 3]] {
+        self.targets.unwrap_or(self.sources)
     }
-    let cube = times.time_more(Stage::Tree, || Cube::around(&[sources, targets.unwrap_or(&[])]));
-    let problem = times.time_more(Stage::Tree, || Problem::of(sources, strengths, count, &cube));
-    let mut attempt = CpuAttempt {
-        cube,
-        problem,
-        fits: settings.leaf_size.is_none() && settings.uniform.is_none(),
-        sources,
-        strengths,
-        targets,
-        times,
-        softening: settings.softening,
-        done: None,
+}
+
+/// What the sum gives.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Quantity {
+    /// Σ q K and −∇ of it.
+    Potential,
+    /// The velocity of three columns of vorticity.
+    Velocity,
+}
+
+/// The sum of `quantity` over `points`, checked.
+pub(super) fn solve_in_space(
+    settings: &Settings,
+    points: Points,
+    quantity: Quantity,
+    times: &mut StageTimes,
+) -> Result<Evaluation, Error> {
+    let targets = points.targets.unwrap_or(&[]);
+    points.columns.iter().try_for_each(|q| bodies::check(points.sources, &[], q))?;
+    bodies::check(targets, &[], &[])?;
+    bodies::check_reach(&[points.sources, targets])?;
+    let settings = settings.clone().simplified();
+    if quantity == Quantity::Velocity {
+        vortex::check(&settings)?;
+    }
+    let frame = match settings.boundary.periodic() {
+        Some(cell) => {
+            settings.check()?;
+            cell.check_charge(points.columns[0])?;
+            times.time_more(Stage::Tree, || Frame::Box(InBox::new(*cell, points)))
+        }
+        None => times.time_more(Stage::Tree, || Frame::Open(Cube::around(&[points.sources, targets]))),
     };
-    let choice = contract::keep(&settings, problem, &mut attempt)?;
-    let Summed { potential, field, coincident_pairs, .. } = attempt.done.expect("the contract has summed");
+    let problem = times.time_more(Stage::Tree, || match &frame {
+        Frame::Open(cube) => quantity.problem(points, cube),
+        Frame::Box(within) => within.problem(points),
+    });
+    let mut trial = SpaceTrial { settings: &settings, points, quantity, frame, problem, times };
+    let (choice, Summed { potential, field, coincident_pairs, .. }) = solve(&settings, &mut trial)?;
     Ok(Evaluation { potential, field, choice, coincident_pairs })
 }
 
-/// A sum on this machine's cores, done with one choice after another.
-struct CpuAttempt<'a> {
-    cube: Cube<3>,
+impl Quantity {
+    /// What a choice depends on, in open space.
+    fn problem(self, points: Points, cube: &Cube<3>) -> Problem {
+        let problem = Problem::of(points.sources, points.columns[0], points.at().len(), cube);
+        match self {
+            Quantity::Potential => problem,
+            Quantity::Velocity => vortex::problem(problem, points.columns),
+        }
+    }
+
+    /// Whether the root cell is widened so that leaves get their best size.
+    fn fits(self, settings: &Settings) -> bool {
+        self == Quantity::Potential && settings.leaf_size.is_none() && settings.uniform.is_none()
+    }
+}
+
+/// Where the points lie.
+enum Frame {
+    /// In open space, all within this cube.
+    Open(Cube<3>),
+    /// In a periodic box.
+    Box(InBox),
+}
+
+/// A sum in space on the cores.
+struct SpaceTrial<'a> {
+    /// As they were asked for.
+    settings: &'a Settings,
+    points: Points<'a>,
+    quantity: Quantity,
+    frame: Frame,
     problem: Problem,
-    /// Whether the cube may be widened to fit the leaves: not where their size is given.
-    fits: bool,
-    sources: &'a [[f64; 3]],
-    strengths: &'a [f64],
-    targets: Option<&'a [[f64; 3]]>,
     times: &'a mut StageTimes,
-    softening: Softening,
-    done: Option<Summed>,
+}
+
+impl Trial for SpaceTrial<'_> {
+    type Sums = Summed;
+
+    fn problem(&self) -> Problem {
+        self.problem
+    }
+
+    fn execute(&mut self, settings: &Settings, choice: &Choice) -> Result<Summed, Error> {
+        let (points, times) = (self.points, &mut *self.times);
+        Ok(match &self.frame {
+            Frame::Open(cube) => {
+                let fits = self.quantity.fits(self.settings);
+                let fitted = || accuracy::fit(*cube, &self.problem, accuracy::best_leaf(choice));
+                let cube = if fits { fitted() } else { *cube };
+                let plan = Plan::new(settings, choice.clone(), cube, points.sources, points.targets, times);
+                match self.quantity {
+                    Quantity::Potential => Summed::of(settings, &plan, points, points.columns[0], times),
+                    Quantity::Velocity => {
+                        vortex::velocity(points.columns.iter().map(|q| Summed::of(settings, &plan, points, q, times)))
+                    }
+                }
+            }
+            Frame::Box(within) if choice.method == Method::Direct => within.direct(settings.softening, points, times),
+            Frame::Box(within) => {
+                let inside = within.points(points);
+                let plan =
+                    Plan::in_box(settings, choice.clone(), within.cell.side, inside.sources, inside.targets, times);
+                let mut summed = Summed::of(settings, &plan, inside, inside.columns[0], times);
+                times.time_more(Stage::Lattice, || within.finish(points, &mut summed));
+                summed
+            }
+        })
+    }
+
+    fn error(&mut self, sums: &Summed) -> Result<f64, Error> {
+        let SpaceTrial { settings, points, quantity, .. } = *self;
+        let (at, sample) = (points.at(), Sample::new(points.at().len(), &sums.shares));
+        let softening = settings.softening;
+        Ok(self.times.time(Stage::Guard, || match (&self.frame, quantity) {
+            (Frame::Box(within), _) => within.error(&sample, settings, points, sums),
+            (Frame::Open(_), Quantity::Potential) => {
+                sample.error(softening, points.sources, points.columns[0], at, &sums.field)
+            }
+            (Frame::Open(_), Quantity::Velocity) => vortex::error(&sample, softening, points, &sums.field),
+        }))
+    }
 }
 
 /// The sums of one choice, in the order of the targets.
-#[derive(Default)]
 pub(super) struct Summed {
     pub potential: Vec<f64>,
     pub field: Vec<[f64; 3]>,
@@ -111,15 +195,9 @@ pub(super) struct Summed {
 }
 
 impl Summed {
-    /// What `plan` comes to.
-    pub fn of(
-        settings: &Settings,
-        plan: &Plan<3>,
-        sources: &[[f64; 3]],
-        strengths: &[f64],
-        targets: Option<&[[f64; 3]]>,
-        times: &mut StageTimes,
-    ) -> Self {
+    /// The sums of `strengths` over `points` by `plan`.
+    pub fn of(settings: &Settings, plan: &Plan<3>, points: Points, strengths: &[f64], times: &mut StageTimes) -> Self {
+        let Points { sources, targets, .. } = points;
         let bodies = times.time_more(Stage::Tree, || Bodies::new(plan, sources, strengths, targets));
         let (sorted, mut shares) = match plan.choice.precision {
             Precision::F32 => sum::<f32>(settings, plan, &bodies, times),
@@ -128,25 +206,6 @@ impl Summed {
         let (potential, field) = times.time_more(Stage::Output, || in_rows(&plan.targets.order, &sorted));
         shares.iter_mut().for_each(|s| s.0 = plan.targets.order[s.0 as usize]);
         Summed { potential, field, coincident_pairs: plan.source_tree().coincident_pairs, shares }
-    }
-}
-
-impl Attempt for CpuAttempt<'_> {
-    fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
-        let CpuAttempt { cube, problem, sources, strengths, targets, .. } = *self;
-        let cube = if self.fits { accuracy::fit(cube, &problem, accuracy::best_leaf(&choice)) } else { cube };
-        let times = &mut *self.times;
-        let plan = Plan::new(settings, choice, cube, sources, targets, times);
-        self.done = Some(Summed::of(settings, &plan, sources, strengths, targets, times));
-        Ok(())
-    }
-
-    fn error(&mut self) -> f64 {
-        let Some(done) = &self.done else { return f64::INFINITY };
-        let at = self.targets.unwrap_or(self.sources);
-        let sample = guard::Sample::new(at.len(), &done.shares);
-        let error = || sample.error(self.softening, self.sources, self.strengths, at, &done.field);
-        self.times.time(Stage::Guard, error)
     }
 }
 

@@ -12,9 +12,9 @@ mod truncation;
 mod vortex;
 pub mod workload;
 
-pub use evaluate::{Evaluation, evaluate};
+pub use evaluate::evaluate;
 pub use executor::CpuExecutor;
 pub use schedule::{execute, watch};
 pub use sorted::Sum;
 pub use truncation::{largest_share, leaf_step};
-pub use vortex::{Velocity, biot_savart};
+pub use vortex::biot_savart;

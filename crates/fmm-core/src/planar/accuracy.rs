@@ -121,20 +121,20 @@ pub fn check(settings: &Settings) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the table of orders is read at to keep `aim`. Where targets are not the sources, few of them may stand where nearly all of the error
+/// What the table of orders is read at to keep `target_error`. Where targets are not the sources, few of them may stand where nearly all of the error
 /// is, and an even sample miss them: of sources over twelve decades at evenly spread targets L2 was 2.8 times what the table says.
-pub fn aim_of(apart: bool, aim: f64) -> f64 {
-    if apart { (0.2 * aim).max(Settings::TIGHTEST) } else { aim }
+pub fn table_error(apart: bool, target_error: f64) -> f64 {
+    if apart { (0.2 * target_error).max(Settings::TIGHTEST) } else { target_error }
 }
 
-/// Resolves everything that `settings` leaves open, aiming at the error `aim`.
+/// Resolves everything that `settings` leaves open, for an error of about `target_error`.
 ///
 /// # Errors
 /// [`Error::Range`], and [`Error::Unsupported`] where single precision cannot keep the tolerance.
-pub fn choose(kernel: Kernel, settings: &Settings, problem: Problem, aim: f64) -> Result<Choice, Error> {
+pub fn choose(kernel: Kernel, settings: &Settings, problem: Problem, target_error: f64) -> Result<Choice, Error> {
     check(settings)?;
     let theta = settings.theta.unwrap_or(THETA);
-    let order = settings.order.unwrap_or_else(|| order_for(aim, theta));
+    let order = settings.order.unwrap_or_else(|| order_for(target_error, theta));
     let spread = problem.strength_range > 1e30;
     let single = settings.tolerance >= F32_FLOOR && !spread && order <= 30;
     let precision = match settings.precision {

@@ -4,7 +4,7 @@ use super::execute::{self, Bodies};
 use super::pyramid::{coincident_pairs, power};
 use super::{Blob, Kernel, Plan, Request, accuracy, guard, minute};
 use crate::accuracy::{self as space, Problem as Size, closest_pair};
-use crate::contract::{self, Attempt};
+use crate::solve::{Evaluation, Trial, solve};
 use crate::{Choice, Error, Precision, Settings, Stage, StageTimes};
 
 pub use super::execute::Sum;
@@ -16,19 +16,6 @@ pub struct Strengths<'a> {
     pub real: &'a [f64],
     /// Imaginary parts, for the harmonic kernel only. `[sources]`
     pub imaginary: Option<&'a [f64]>,
-}
-
-/// A sum in the plane, in the order of the targets.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Evaluation {
-    /// Log: Σ q log r. Harmonic: empty. `[targets]`
-    pub potential: Vec<f64>,
-    /// Log: e = −∇ of the potential. Harmonic: real and imaginary part of Φ = Σ Γ/(z_j − z). `[targets]`
-    pub field: Vec<[f64; 2]>,
-    /// What was chosen.
-    pub choice: Choice,
-    /// Pairs of sources at the same place.
-    pub coincident_pairs: u64,
 }
 
 /// The sum of `sources` with `strengths` at `targets`; without targets at the sources themselves, where none sees itself. Pairs of
@@ -58,7 +45,7 @@ pub fn evaluate(
     strengths: Strengths,
     targets: Option<&[[f64; 2]]>,
     times: &mut StageTimes,
-) -> Result<Evaluation, Error> {
+) -> Result<Evaluation<2>, Error> {
     evaluate_problem(&Problem::new(settings, kernel, blob, sources, strengths, targets)?, times)
 }
 
@@ -66,11 +53,9 @@ pub fn evaluate(
 ///
 /// # Errors
 /// Settings out of range or that cannot be met.
-pub fn evaluate_problem(problem: &Problem, times: &mut StageTimes) -> Result<Evaluation, Error> {
-    let mut attempt = PlanarAttempt { problem, times, done: None };
+pub fn evaluate_problem(problem: &Problem, times: &mut StageTimes) -> Result<Evaluation<2>, Error> {
     let request = &problem.request;
-    let choice = contract::keep(&request.settings, request.size, &mut attempt)?;
-    let Done { plan, sums, .. } = attempt.done.expect("the contract has summed");
+    let (choice, Summed { plan, sums }) = solve(&request.settings, &mut PlanarTrial { problem, times })?;
     let n = sums.len();
     let (mut potential, mut field) = (vec![0.0; if request.kernel == Kernel::Log { n } else { 0 }], vec![[0.0; 2]; n]);
     let (strength, signs) = (1.0 / request.scale, request.signs());
@@ -146,47 +131,49 @@ fn extent(sources: &[[f64; 2]], targets: &[[f64; 2]]) -> f64 {
     (high[0] - low[0]).max(high[1] - low[1]).min(f64::MAX)
 }
 
-/// A sum in the plane, done with one choice after another.
-struct PlanarAttempt<'a> {
+/// A sum in the plane on the cores.
+struct PlanarTrial<'a> {
     problem: &'a Problem<'a>,
     times: &'a mut StageTimes,
-    done: Option<Done>,
 }
 
-/// The present result.
-struct Done {
+/// The sums of one choice, in the order of the plan's targets.
+struct Summed {
     plan: Plan,
     sums: Vec<Sum>,
 }
 
-impl Attempt for PlanarAttempt<'_> {
-    fn choose(&self, settings: &Settings, size: Size, aim: f64) -> Result<Choice, Error> {
-        let request = &self.problem.request;
-        accuracy::choose(request.kernel, settings, size, accuracy::aim_of(request.apart, aim))
+impl Trial for PlanarTrial<'_> {
+    type Sums = Summed;
+
+    fn problem(&self) -> Size {
+        self.problem.request.size
     }
 
-    fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
+    fn choose(&self, settings: &Settings, target_error: f64) -> Result<Choice, Error> {
+        let Request { kernel, size, apart, .. } = self.problem.request;
+        accuracy::choose(kernel, settings, size, accuracy::table_error(apart, target_error))
+    }
+
+    fn execute(&mut self, settings: &Settings, choice: &Choice) -> Result<Summed, Error> {
         let Problem { request, sources, targets, .. } = self.problem;
         let Request { kernel, blob, global, .. } = *request;
         let (length, times) = (power(-global), &mut *self.times);
-        let plan = Plan::new(choice, settings.tolerance, blob, sources, *targets, length, times);
+        let plan = Plan::new(choice.clone(), settings.tolerance, blob, sources, *targets, length, times);
         let bodies = times.time_more(Stage::Tree, || Bodies::new(&plan, &self.problem.strengths, request));
         let closest = closest_pair(settings.tolerance);
         let sums = match plan.choice.precision {
             Precision::F32 => execute::execute::<f32>(kernel, blob, closest, &plan, &bodies, times),
             _ => execute::execute::<f64>(kernel, blob, closest, &plan, &bodies, times),
         };
-        drop(bodies);
-        self.done = Some(Done { plan, sums });
-        Ok(())
+        Ok(Summed { plan, sums })
     }
 
-    fn error(&mut self) -> f64 {
-        let Some(Done { plan, sums }) = &self.done else { return f64::INFINITY };
+    fn error(&mut self, Summed { plan, sums }: &Summed) -> Result<f64, Error> {
         let Problem { request, strengths, .. } = self.problem;
-        self.times.time(Stage::Guard, || {
+        Ok(self.times.time(Stage::Guard, || {
             let bodies = Bodies::new(plan, strengths, request);
             guard::error(plan, &bodies, request.blob, sums)
-        })
+        }))
     }
 }

@@ -1,7 +1,8 @@
 //! Sets in the plane, reference sums and error norms that the planar tests share.
 #![allow(dead_code, reason = "the examples take parts of it")]
 
-use fmm_core::planar::{Blob, Evaluation, Kernel, Strengths};
+use fmm_core::Evaluation;
+use fmm_core::planar::{Blob, Kernel, Strengths};
 use fmm_core::{Settings, StageTimes};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -93,7 +94,7 @@ pub struct Errors {
 /// The errors of `sum` at about `sample` targets.
 pub fn errors(
     kernel: Kernel,
-    sum: &Evaluation,
+    sum: &Evaluation<2>,
     sources: &[[f64; 2]],
     q: &[f64],
     qi: Option<&[f64]>,
@@ -132,7 +133,7 @@ pub fn sum(
     points: &[[f64; 2]],
     q: &[f64],
     targets: Option<&[[f64; 2]]>,
-) -> Evaluation {
+) -> Evaluation<2> {
     let strengths = Strengths { real: q, imaginary: None };
     fmm_core::planar::evaluate(settings, kernel, Blob::Point, points, strengths, targets, &mut StageTimes::default())
         .unwrap()

@@ -5,8 +5,8 @@ use fmm_core::accuracy::Strengths;
 use fmm_core::planar::{Blob, Kernel, Request, coincident_pairs};
 use fmm_core::{Choice, Error, Method, Settings, Stage, StageTimes};
 
-use super::attempt::{self, Arrays, Output};
 use super::flow::Flow;
+use super::trial::{self, Arrays, Output};
 use super::view::{FLAT_FOUND, FlattenView, THREADS};
 use super::{Inputs, fits, policy};
 use crate::Gpu;
@@ -75,7 +75,7 @@ impl Flat {
     /// Sums at the particles' positions, `[n][3]`, until the tolerance is kept; none if one of these is no number.
     ///
     /// # Errors
-    /// Those of [`attempt::keep`].
+    /// Those of [`trial::keep`].
     pub fn sum(
         &mut self,
         gpu: &Gpu,
@@ -89,7 +89,7 @@ impl Flat {
         let request = self.request(settings, n, extent)?;
         potential.resize(if self.has_potential() { n } else { 0 })?;
         let output = Output { potential: potential.pointer(), field: field.pointer(), width: 3 };
-        let choice = attempt::keep(gpu, &request, &self.inputs, &mut self.arrays, output, times)?;
+        let choice = trial::keep(gpu, &request, &self.inputs, &mut self.arrays, output, times)?;
         gpu.finish()?;
         self.direct = choice.method == Method::Direct;
         Ok(Some(choice))

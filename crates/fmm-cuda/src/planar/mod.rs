@@ -3,7 +3,6 @@
 //! Where the tolerance allows, the direct sums of leaves that gain by it are in single precision; pairs too close for it, and all else,
 //! in double.
 
-mod attempt;
 mod far;
 mod flat;
 mod flow;
@@ -11,25 +10,27 @@ mod pairs;
 mod policy;
 mod pyramid;
 mod rows;
+mod trial;
 pub mod view;
 pub mod workload;
 
-use fmm_core::planar::{Evaluation, Kernel, Lists, Problem, Pyramid, coincident_pairs};
+use fmm_core::Evaluation;
+use fmm_core::planar::{Kernel, Lists, Problem, Pyramid, coincident_pairs};
 use fmm_core::{Choice, Error, Method, Stage, StageTimes};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::direct;
-use attempt::{Arrays, Output};
 pub(crate) use flat::Flat;
 pub(crate) use flow::Vortices;
+use trial::{Arrays, Output};
 
 /// The sum that `problem` asks for, as [`fmm_core::planar::evaluate`] defines it, done on the device.
 ///
 /// # Errors
 /// Those of the sum on the CPU, [`Error::Unsupported`] for direct sums in single precision and 2³¹ points, [`Error::Device`] where memory lacks or the
 /// device fails.
-pub fn evaluate(gpu: &Gpu, problem: &Problem, times: &mut StageTimes) -> Result<Evaluation, Error> {
+pub fn evaluate(gpu: &Gpu, problem: &Problem, times: &mut StageTimes) -> Result<Evaluation<2>, Error> {
     if problem.request.minute {
         let why = "there are coordinates or blobs so small beside the extent of the set that a GPU may not tell points apart; device cpu does";
         return Err(Error::Unsupported(why.into()));
@@ -82,7 +83,7 @@ impl Plane {
     /// Sums what was uploaded until the tolerance is kept.
     ///
     /// # Errors
-    /// Those of [`fmm_core::contract::keep`], [`Error::Unsupported`] for direct sums in single precision, [`Error::Device`] where memory lacks or the device fails.
+    /// Those of [`fmm_core::solve::solve`], [`Error::Unsupported`] for direct sums in single precision, [`Error::Device`] where memory lacks or the device fails.
     pub fn sum(&mut self, gpu: &Gpu, problem: &Problem, times: &mut StageTimes) -> Result<Choice, Error> {
         gpu.enter()?;
         let (request, Plane { inputs, arrays, potential, field }) = (&problem.request, self);
@@ -90,7 +91,7 @@ impl Plane {
         potential.resize(if request.kernel == Kernel::Log { n } else { 0 })?;
         field.resize(2 * n)?;
         let output = Output { potential: potential.pointer(), field: field.pointer(), width: 2 };
-        attempt::keep(gpu, request, inputs, arrays, output, times)
+        trial::keep(gpu, request, inputs, arrays, output, times)
     }
 
     /// Potential (log alone) and field in the caller's order.

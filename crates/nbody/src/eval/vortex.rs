@@ -14,7 +14,7 @@ pub fn sum(problem: &Problem) -> Result<Answer, Fault> {
     let mut times = StageTimes::default();
     let strengths = [0, 1, 2].map(|k| &problem.strengths[k][..]);
     let sum = biot_savart(problem.settings, problem.sources, strengths, problem.targets, &mut times).map_err(fault)?;
-    let component = |d: usize| sum.velocity.iter().map(|u| u[d]).collect();
+    let component = |d: usize| sum.field.iter().map(|u| u[d]).collect();
     Ok(Answer {
         columns: vec![("ux", component(0)), ("uy", component(1)), ("uz", component(2))],
         judged: 0..3,

@@ -1,85 +1,108 @@
-//! The contract: a sum is done again, aiming lower, until measurements on itself show that the tolerance is kept.
+//! The driver of every sum: choose, execute, measure, and again with a smaller target error until the tolerance is kept.
 //!
-//! The tables of [`accuracy`] hold for sets like those that they were measured on. Where the order is ours to choose, every
-//! executor measures each attempt as it stands, and this page decides what happens next: the same decisions wherever the sum runs.
+//! The tables of [`accuracy`] hold for sets like those that they were measured on. Where the order is not given, every place
+//! measures the error of its result, and this page decides what happens next: the same decisions wherever the sum runs.
 
 use crate::accuracy::{self, Problem};
 use crate::{Choice, Error, Method, Precision, Settings};
 
-/// A sum of one set of particles that can be done with one choice after another.
-pub trait Attempt {
-    /// Resolves what `settings` leave open so that the error is `aim`.
+/// Potential and field of a sum in D dimensions, in the order of the targets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation<const D: usize = 3> {
+    /// Σ q K; empty where the kernel has none (vortices, the harmonic kernel of the plane). `[targets]`
+    pub potential: Vec<f64>,
+    /// e = −∇ of the potential; the velocity of vortices; real and imaginary part of Φ of the harmonic kernel. `[targets]`
+    pub field: Vec<[f64; D]>,
+    /// What was chosen.
+    pub choice: Choice,
+    /// Pairs of sources at bitwise the same place.
+    pub coincident_pairs: u64,
+}
+
+/// One problem on one place, which executes it with any choice.
+pub trait Trial {
+    /// What one execution gives.
+    type Sums;
+
+    /// What choices depend on.
+    fn problem(&self) -> Problem;
+
+    /// Resolves what `settings` leave open so that the error is about `target_error`.
     ///
     /// # Errors
     /// Settings that cannot be met.
-    fn choose(&self, settings: &Settings, problem: Problem, aim: f64) -> Result<Choice, Error> {
-        accuracy::choose_for(settings, problem, aim)
+    fn choose(&self, settings: &Settings, target_error: f64) -> Result<Choice, Error> {
+        accuracy::choose_for(settings, self.problem(), target_error)
     }
 
-    /// Does the whole sum with `choice`, in place of any earlier result.
+    /// Executes the whole sum with `choice`.
     ///
     /// # Errors
-    /// What the executor cannot do, with the reason.
-    fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error>;
+    /// What the place cannot do, with the reason.
+    fn execute(&mut self, settings: &Settings, choice: &Choice) -> Result<Self::Sums, Error>;
 
-    /// The error of the present result as far as samples tell: the larger of rms(e) and L2 (see [`accuracy`]).
-    fn error(&mut self) -> f64;
+    /// The error of `sums` on a sample of the targets: the larger of rms(e) and L2 (see [`accuracy`]).
+    ///
+    /// # Errors
+    /// What keeps the place from measuring.
+    fn error(&mut self, sums: &Self::Sums) -> Result<f64, Error>;
 }
 
-/// The share of the tolerance up to which a sampled error is believed to be below it: samples scatter.
+/// The share of the tolerance up to which a sampled error is taken to be below it: samples scatter.
 const TRUSTED: f64 = 0.8;
 
 /// How often order and angle are chosen anew before the direct sum is taken.
-const ATTEMPTS: usize = 4;
+const TRIALS: usize = 4;
 
-/// The largest direct sum that stands in where no expansion keeps the tolerance.
+/// The largest direct sum that is taken where no expansion keeps the tolerance.
 const MOST_PAIRS: f64 = 1e11;
 
-/// Sums until the tolerance is kept, and says with what.
+/// Executes `trial` until the tolerance is kept. Returns the choice that kept it, and its sums.
 ///
 /// # Errors
-/// Settings that cannot be met, and what the executor cannot do.
-pub fn keep(settings: &Settings, problem: Problem, place: &mut impl Attempt) -> Result<Choice, Error> {
+/// Settings that cannot be met, and what the place cannot do.
+pub fn solve<T: Trial>(settings: &Settings, trial: &mut T) -> Result<(Choice, T::Sums), Error> {
     let guarded = settings.guarded().is_some();
-    let (mut attempt, mut aim) = (settings.clone(), settings.tolerance);
-    for tried in 0..ATTEMPTS {
-        let choice = match place.choose(&attempt, problem, aim) {
+    let (mut asked, mut target_error) = (settings.clone(), settings.tolerance);
+    for tried in 0..TRIALS {
+        let choice = match trial.choose(&asked, target_error) {
             // Beyond what the arithmetic that was asked for can hold.
             Err(_) if tried > 0 => break,
             chosen => chosen?,
         };
-        place.sum(&attempt, choice.clone())?;
-        // A direct sum in double precision has nothing to prove.
+        let sums = trial.execute(&asked, &choice)?;
+        // A direct sum in double precision needs no measurement.
         let exact = choice.order.is_none() && choice.precision == Precision::F64;
         if !guarded || exact {
-            return Ok(choice);
+            return Ok((choice, sums));
         }
-        let error = place.error();
+        let error = trial.error(&sums)?;
         if error <= TRUSTED * settings.tolerance {
-            return Ok(choice);
+            return Ok((choice, sums));
         }
-        aim = (aim * (0.5 * settings.tolerance / error).clamp(1e-4, 0.5)).max(Settings::TIGHTEST);
+        target_error = (target_error * (0.5 * settings.tolerance / error).clamp(1e-4, 0.5)).max(Settings::TIGHTEST);
         if choice.order.is_none() && settings.precision == Precision::F32 {
             break;
         }
         if settings.precision == Precision::Auto && (tried > 0 || choice.order.is_none() || !error.is_finite()) {
-            attempt.precision = Precision::F64;
+            asked.precision = Precision::F64;
         }
-        attempt.leaf_size = settings.leaf_size.or(Some(choice.leaf_size)).filter(|_| settings.uniform.is_none());
+        asked.leaf_size = settings.leaf_size.or(Some(choice.leaf_size)).filter(|_| settings.uniform.is_none());
     }
+    let problem = trial.problem();
     let pairs = problem.sources as f64 * problem.targets as f64;
     if settings.precision == Precision::F32 || pairs > MOST_PAIRS {
         return Err(Error::Unsupported(format!(
             "tolerance {:e} is not reached on these particles by {} in {}; use --method direct or precision f64",
             settings.tolerance,
             settings.method.name(),
-            attempt.precision.name()
+            asked.precision.name()
         )));
     }
     let direct = Settings { method: Method::Direct, precision: Precision::F64, uniform: None, ..settings.clone() };
-    let choice = place.choose(&direct, problem, settings.tolerance)?;
-    place.sum(&direct, choice.clone())?;
-    Ok(choice)
+    let choice = trial.choose(&direct, settings.tolerance)?;
+    let sums = trial.execute(&direct, &choice)?;
+    Ok((choice, sums))
 }
 
 #[cfg(test)]
@@ -89,6 +112,7 @@ mod tests {
 
     /// Sums whose errors, in tolerances, are these one after the other; the last of them from then on.
     struct Errs<'a> {
+        problem: Problem,
         errors: &'a [f64],
         done: Vec<Choice>,
         measured: usize,
@@ -96,23 +120,30 @@ mod tests {
 
     const TOLERANCE: f64 = 1e-4;
 
-    impl Attempt for Errs<'_> {
-        fn choose(&self, settings: &Settings, problem: Problem, aim: f64) -> Result<Choice, Error> {
+    impl Trial for Errs<'_> {
+        type Sums = Choice;
+
+        fn problem(&self) -> Problem {
+            self.problem
+        }
+
+        fn choose(&self, settings: &Settings, target_error: f64) -> Result<Choice, Error> {
             // As executors may, it refuses what no single precision can hold.
-            if settings.precision == Precision::F32 && aim < 1e-2 * TOLERANCE {
+            if settings.precision == Precision::F32 && target_error < 1e-2 * TOLERANCE {
                 return Err(Error::Unsupported("beyond".into()));
             }
-            accuracy::choose_for(settings, problem, aim)
+            accuracy::choose_for(settings, self.problem, target_error)
         }
 
-        fn sum(&mut self, _: &Settings, choice: Choice) -> Result<(), Error> {
-            self.done.push(choice);
-            Ok(())
+        fn execute(&mut self, _: &Settings, choice: &Choice) -> Result<Choice, Error> {
+            self.done.push(choice.clone());
+            Ok(choice.clone())
         }
 
-        fn error(&mut self) -> f64 {
+        fn error(&mut self, sums: &Choice) -> Result<f64, Error> {
+            assert_eq!(Some(sums), self.done.last());
             self.measured += 1;
-            TOLERANCE * self.errors[(self.measured - 1).min(self.errors.len() - 1)]
+            Ok(TOLERANCE * self.errors[(self.measured - 1).min(self.errors.len() - 1)])
         }
     }
 
@@ -120,9 +151,12 @@ mod tests {
         let settings = Settings { tolerance: TOLERANCE, ..settings };
         let (kind, crowding, dense_leaf) = (Kind::Filling, 1.0, 0.1);
         let problem = Problem { sources: bodies, targets: bodies, kind, crowding, dense_leaf, strength_range: 1.0 };
-        let mut place = Errs { errors, done: vec![], measured: 0 };
-        let choice = keep(&settings, problem, &mut place);
-        (choice, place.done, place.measured)
+        let mut trial = Errs { problem, errors, done: vec![], measured: 0 };
+        let choice = solve(&settings, &mut trial).map(|(choice, sums)| {
+            assert_eq!(choice, sums, "the sums are of another choice");
+            choice
+        });
+        (choice, trial.done, trial.measured)
     }
 
     fn fast(precision: Precision) -> Settings {
@@ -149,13 +183,10 @@ mod tests {
     }
 
     #[test]
-    fn each_attempt_aims_lower_and_the_last_is_the_direct_sum() {
+    fn each_trial_has_a_smaller_target_error_and_the_last_is_the_direct_sum() {
         let (choice, done, measured) = kept(fast(Precision::F64), &[10.0], 100_000);
         let orders: Vec<usize> = done.iter().filter_map(|c| c.order).collect();
-        assert!(
-            orders.len() == ATTEMPTS && measured == ATTEMPTS && orders.windows(2).all(|w| w[1] > w[0]),
-            "{orders:?}"
-        );
+        assert!(orders.len() == TRIALS && measured == TRIALS && orders.windows(2).all(|w| w[1] > w[0]), "{orders:?}");
         assert!(done.iter().all(|c| c.leaf_size == done[0].leaf_size || c.order.is_none()));
         let last = done.last().unwrap();
         assert!(last.method == Method::Direct && last.precision == Precision::F64 && choice.unwrap() == *last);

@@ -1,9 +1,9 @@
-//! A sum in the plane on the device as the contract wants it: done with one choice after another, and measured.
+//! A sum in the plane on the device for the driver: executed with one choice after another, and measured.
 
 use cust::memory::DevicePointer;
-use fmm_core::contract::{self, Attempt};
 use fmm_core::planar::accuracy::{self, THETA, swap_min_points};
 use fmm_core::planar::{Kernel, Lists, Pyramid, Request, Rule, power};
+use fmm_core::solve::{Trial, solve};
 use fmm_core::{Choice, Error, Method, Precision, Settings, Stage, StageTimes, accuracy::Problem as Size, plan};
 
 use super::far::{Far, Place};
@@ -79,7 +79,7 @@ impl Arrays {
 /// Sums until the tolerance is kept; nothing but counters and the guard's sample comes to the host.
 ///
 /// # Errors
-/// Those of [`policy::choose`] and [`contract::keep`], [`Error::Device`] where memory lacks or the device fails.
+/// Those of [`policy::choose`] and [`solve`], [`Error::Device`] where memory lacks or the device fails.
 pub fn keep(
     gpu: &Gpu,
     request: &Request,
@@ -89,13 +89,12 @@ pub fn keep(
     times: &mut StageTimes,
 ) -> Result<Choice, Error> {
     let settings = policy::choose(request)?;
-    let mut attempt = DeviceAttempt { gpu, request, inputs, arrays, output, times, direct: false, failed: None };
-    let choice = contract::keep(&settings, request.size, &mut attempt)?;
-    attempt.failed.take().map_or(Ok(choice), Err)
+    let mut trial = PlanarTrial { gpu, request, inputs, arrays, output, times, direct: false };
+    Ok(solve(&settings, &mut trial)?.0)
 }
 
 /// A sum on the device, done with one choice after another.
-struct DeviceAttempt<'a> {
+struct PlanarTrial<'a> {
     gpu: &'a Gpu,
     request: &'a Request,
     inputs: &'a Inputs,
@@ -104,11 +103,9 @@ struct DeviceAttempt<'a> {
     times: &'a mut StageTimes,
     /// Whether the present sum is direct.
     direct: bool,
-    /// What went wrong in measuring.
-    failed: Option<Error>,
 }
 
-impl DeviceAttempt<'_> {
+impl PlanarTrial<'_> {
     /// Sources, and targets if they are others.
     fn given(&self) -> (Given, Option<Given>) {
         let Inputs { sources, strengths, targets } = self.inputs;
@@ -221,29 +218,29 @@ impl DeviceAttempt<'_> {
     }
 }
 
-impl Attempt for DeviceAttempt<'_> {
-    fn choose(&self, settings: &Settings, size: Size, aim: f64) -> Result<Choice, Error> {
-        accuracy::choose(self.request.kernel, settings, size, accuracy::aim_of(self.request.apart, aim))
+impl Trial for PlanarTrial<'_> {
+    type Sums = ();
+
+    fn problem(&self) -> Size {
+        self.request.size
     }
 
-    fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
-        self.failed.take().map_or(Ok(()), Err)?;
+    fn choose(&self, settings: &Settings, target_error: f64) -> Result<Choice, Error> {
+        let Request { kernel, size, apart, .. } = *self.request;
+        accuracy::choose(kernel, settings, size, accuracy::table_error(apart, target_error))
+    }
+
+    fn execute(&mut self, settings: &Settings, choice: &Choice) -> Result<(), Error> {
         let n = self.request.size.targets;
         let potentials = if self.request.kernel == Kernel::Log { n } else { 0 };
         self.arrays.potential.resize(potentials)?;
         self.arrays.g.resize(2 * n)?;
         self.direct = choice.method == Method::Direct;
-        if self.direct { self.all_pairs() } else { self.fmm(settings, &choice) }
+        if self.direct { self.all_pairs() } else { self.fmm(settings, choice) }
     }
 
-    fn error(&mut self) -> f64 {
-        let start = std::time::Instant::now();
+    fn error(&mut self, (): &()) -> Result<f64, Error> {
         let both = self.both();
-        let measured = self.arrays.pairs.error(self.gpu, self.request, both);
-        self.times.add(Stage::Guard, start.elapsed());
-        measured.unwrap_or_else(|e| {
-            self.failed = Some(e);
-            f64::INFINITY
-        })
+        self.times.time(Stage::Guard, || self.arrays.pairs.error(self.gpu, self.request, both))
     }
 }

@@ -1,11 +1,11 @@
-//! A sum on the device as the contract wants it: done with one choice after another, and measured.
+//! A sum on the device for the driver: executed with one choice after another, and measured.
 
 use cust::memory::DevicePointer;
 use cust::stream::Stream;
 use fmm_core::accuracy::{self, Problem, Strengths};
-use fmm_core::contract::{self, Attempt};
 use fmm_core::cpu::guard::sample_size;
 use fmm_core::math::scale::power_of_two_below;
+use fmm_core::solve::{Trial, solve};
 use fmm_core::tree::Cube;
 use fmm_core::{Choice, Error, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes};
 
@@ -51,56 +51,54 @@ pub struct Bodies<'a> {
     pub potential: Option<&'a mut Buffer<f64>>,
 }
 
-/// What a sum has come to.
+/// What is known of a sum whose results stay on the device.
+#[derive(Default)]
 pub struct Summed {
-    /// With what the tolerance was kept.
-    pub choice: Choice,
-    /// The units of the sum, if it is direct.
+    /// The units of the sum, if it is direct in open space.
     pub units: Option<Units>,
     /// Pairs of sources at bitwise the same place, if trees have counted them.
     pub coincident_pairs: Option<u64>,
 }
 
-/// Sums until the tolerance is kept; nothing but counters and the guard's sample comes to the host.
+/// Sums until the tolerance is kept, and says with which choice; nothing but counters and the guard's sample comes to the host.
 ///
 /// # Errors
-/// Those of [`policy::choose`] and [`contract::keep`], [`Error::Device`] where memory lacks or the device fails.
+/// Those of [`policy::choose`] and [`solve`], [`Error::Device`] where memory lacks or the device fails.
 pub fn sum(
     gpu: &Gpu,
     arrays: &mut Arrays,
     settings: &Settings,
     bodies: Bodies,
     times: &mut StageTimes,
-) -> Result<Summed, Error> {
-    let (mut attempt, problem, resolved) = begin(gpu, arrays, settings, bodies, times)?;
-    let choice = contract::keep(&resolved, problem, &mut attempt)?;
-    Ok(Summed { choice, units: attempt.units, coincident_pairs: attempt.coincident_pairs })
+) -> Result<(Choice, Summed), Error> {
+    let (mut trial, resolved) = begin(gpu, arrays, settings, bodies, times)?;
+    solve(&resolved, &mut trial)
 }
 
-/// Sums with the order of `settings`, which must be given, and measures the error as the contract does.
+/// Sums with the order of `settings`, which must be given, and measures the error as the driver does.
 ///
 /// # Errors
 /// Those of [`sum`].
 pub fn measure(gpu: &Gpu, arrays: &mut Arrays, settings: &Settings, bodies: Bodies) -> Result<f64, Error> {
     let times = &mut StageTimes::default();
-    let (mut attempt, problem, resolved) = begin(gpu, arrays, settings, bodies, times)?;
-    attempt.sum(&resolved, accuracy::choose(&resolved, problem)?)?;
-    attempt.measure()
+    let (mut trial, resolved) = begin(gpu, arrays, settings, bodies, times)?;
+    let summed = trial.execute(&resolved, &accuracy::choose(&resolved, trial.problem)?)?;
+    trial.measure(&summed)
 }
 
-/// What there is to know before the first attempt.
+/// What is known before the first choice, and the settings with method and leaf size resolved.
 fn begin<'a>(
     gpu: &'a Gpu,
     arrays: &'a mut Arrays,
     settings: &Settings,
     bodies: Bodies<'a>,
     times: &'a mut StageTimes,
-) -> Result<(DeviceAttempt<'a>, Problem, Settings), Error> {
+) -> Result<(SpaceTrial<'a>, Settings), Error> {
     let Bodies { inputs, host, strengths, field, potential } = bodies;
     let ends = inputs.ends();
     // Method and leaves anew for every sum: they depend on nothing but the bodies as they are.
     let (cube, problem, resolved) = times.time_more(Stage::Tree, || resolve(gpu, arrays, settings, ends, strengths))?;
-    let attempt = DeviceAttempt {
+    let trial = SpaceTrial {
         gpu,
         arrays,
         cube,
@@ -115,11 +113,8 @@ fn begin<'a>(
         tolerance: settings.tolerance,
         begun: false,
         times,
-        units: None,
-        failed: None,
-        coincident_pairs: None,
     };
-    Ok((attempt, problem, resolved))
+    Ok((trial, resolved))
 }
 
 /// The cube of all bodies, what the choice depends on, and the settings with method and leaf size resolved.
@@ -154,8 +149,8 @@ pub fn resolve(
     Ok((cube, problem, policy::choose(settings, problem)?))
 }
 
-/// A sum on the device, done with one choice after another.
-struct DeviceAttempt<'a> {
+/// A sum in space on the device. Its results stay there.
+struct SpaceTrial<'a> {
     gpu: &'a Gpu,
     arrays: &'a mut Arrays,
     cube: Cube<3>,
@@ -172,21 +167,15 @@ struct DeviceAttempt<'a> {
     /// Whether the guard's waves are on their way.
     begun: bool,
     times: &'a mut StageTimes,
-    /// The units of the present sum, if it is direct.
-    units: Option<Units>,
-    /// What went wrong in measuring.
-    failed: Option<Error>,
-    /// Of the last sum, if the trees know.
-    coincident_pairs: Option<u64>,
 }
 
-impl DeviceAttempt<'_> {
+impl SpaceTrial<'_> {
     fn output(&self) -> Output {
         let potential = self.potential.as_ref().map_or(DevicePointer::null(), |p| p.pointer());
         Output { field: self.field.pointer(), potential }
     }
 
-    fn direct_sum(&mut self, settings: &Settings, choice: &Choice) -> Result<(), Error> {
+    fn direct_sum(&mut self, settings: &Settings, choice: &Choice) -> Result<Summed, Error> {
         let output = self.output();
         let (gpu, direct, ends) = (self.gpu, &mut self.arrays.direct, self.inputs.ends());
         let request =
@@ -195,7 +184,6 @@ impl DeviceAttempt<'_> {
         let what = format!("{sources} sources at {} targets", ends.at().n);
         direct::fits(gpu, direct.growth(&request, sources, targets), &what)?;
         let units = direct::units(self.cube, ends.largest);
-        self.units = Some(units);
         let sorted = choice.precision == Precision::F32;
         let same = ends.targets.is_none();
         self.times.time(Stage::Tree, || {
@@ -208,11 +196,34 @@ impl DeviceAttempt<'_> {
         self.times.time(Stage::P2P, || {
             direct.sum(gpu, &request, units, same, output)?;
             gpu.finish()
-        })
+        })?;
+        Ok(Summed { units: Some(units), coincident_pairs: None })
+    }
+
+    /// A sum in open space with expansions.
+    fn sum_by_plan(&mut self, settings: &Settings, choice: &Choice) -> Result<Summed, Error> {
+        let output = self.output();
+        let (gpu, Arrays { fmm, work, .. }) = (self.gpu, &mut *self.arrays);
+        let fitted = || accuracy::fit(self.cube, &self.problem, policy::best_leaf(choice));
+        let cube = if self.fits { fitted() } else { self.cube };
+        let ends = self.inputs.ends();
+        let positions = self.inputs.positions();
+        let planned = fmm.plan(gpu, work, settings, choice.clone(), (cube, None), positions, self.times)?;
+        let scarce = self.host.is_some() && fmm.growth(ends) > gpu.free_memory()?;
+        if scarce {
+            fmm.trim(work);
+        }
+        fmm.gather(gpu, ends)?;
+        if scarce {
+            gpu.finish()?;
+            self.inputs.release();
+        }
+        fmm.sum(gpu, settings, &planned, ends, output, self.times, None, None)?;
+        Ok(Summed { units: None, coincident_pairs: Some(planned.coincident_pairs) })
     }
 
     /// A sum over all images with expansions.
-    fn sum_in_box(&mut self, settings: &Settings, choice: Choice, cell: &PeriodicBox) -> Result<(), Error> {
+    fn sum_in_box(&mut self, settings: &Settings, choice: &Choice, cell: &PeriodicBox) -> Result<Summed, Error> {
         let output = self.output();
         let ends = self.inputs.ends();
         let (gpu, Arrays { fmm, work, boxed, guard, .. }) = (self.gpu, &mut *self.arrays);
@@ -223,15 +234,14 @@ impl DeviceAttempt<'_> {
         let mut begin = |stream: &Stream| guard.ewald.begin(gpu, stream, sources);
         let more: Option<More> = if begins { Some(&mut begin) } else { None };
         self.begun |= begins;
-        let rule = accuracy::rule(settings, &choice);
-        let in_thirds = self.fits && thirds::pay(settings, &choice, &rule, cell, &self.problem);
+        let rule = accuracy::rule(settings, choice);
+        let in_thirds = self.fits && thirds::pay(settings, choice, &rule, cell, &self.problem);
         let cubes = (self.cube, in_thirds.then(|| thirds::cube(cell)));
-        let planned = fmm.plan(gpu, work, settings, choice, cubes, boxed.places(cell, ends), self.times)?;
+        let planned = fmm.plan(gpu, work, settings, choice.clone(), cubes, boxed.places(cell, ends), self.times)?;
         fmm.gather(gpu, within)?;
         fmm.sum(gpu, settings, &planned, within, output, self.times, None, more)?;
         boxed.finish(gpu, cell, ends, true, output)?;
-        self.coincident_pairs = Some(planned.coincident_pairs);
-        Ok(())
+        Ok(Summed { units: None, coincident_pairs: Some(planned.coincident_pairs) })
     }
 
     /// Ewald's sum at all targets.
@@ -305,7 +315,7 @@ impl DeviceAttempt<'_> {
         guard.error_in_box(self.gpu, cell, &sum, fmm.shares(self.tolerance).as_ref())
     }
 
-    fn measure(&mut self) -> Result<f64, Error> {
+    fn measure(&mut self, summed: &Summed) -> Result<f64, Error> {
         if let Some(cell) = self.cell {
             return self.measure_in_box(&cell);
         }
@@ -313,7 +323,7 @@ impl DeviceAttempt<'_> {
         let ends = self.inputs.ends();
         let scale = power_of_two_below(2.0 / self.cube.side);
         let (n, targets) = (ends.sources.n, ends.at().n);
-        let (sum, shares) = match self.units {
+        let (sum, shares) = match summed.units {
             // Direct sums have bodies of their own.
             Some(Units { scale: unit, strength_scale, .. }) => {
                 let (position, field) = (ends.at().position, self.field.pointer());
@@ -349,13 +359,18 @@ fn guarded<'a>(cell: &'a PeriodicBox, boxed: &Boxed, within: Ends, tolerance: f6
     }
 }
 
-impl Attempt for DeviceAttempt<'_> {
-    fn choose(&self, settings: &Settings, problem: Problem, aim: f64) -> Result<Choice, Error> {
-        accuracy::choose_for(settings, problem, policy::aim_of(&problem, aim))
+impl Trial for SpaceTrial<'_> {
+    type Sums = Summed;
+
+    fn problem(&self) -> Problem {
+        self.problem
     }
 
-    fn sum(&mut self, settings: &Settings, choice: Choice) -> Result<(), Error> {
-        self.failed.take().map_or(Ok(()), Err)?;
+    fn choose(&self, settings: &Settings, target_error: f64) -> Result<Choice, Error> {
+        accuracy::choose_for(settings, self.problem, policy::table_error(&self.problem, target_error))
+    }
+
+    fn execute(&mut self, settings: &Settings, choice: &Choice) -> Result<Summed, Error> {
         if let Some(host) = self.host.filter(|_| self.inputs.released()) {
             self.inputs.upload(self.gpu, host)?;
         }
@@ -364,44 +379,21 @@ impl Attempt for DeviceAttempt<'_> {
         if let Some(potential) = &mut self.potential {
             potential.resize(n)?;
         }
-        if let Some(cell) = self.cell {
-            return if choice.method == Method::Direct {
-                self.direct_in_box(&cell)
-            } else {
-                self.sum_in_box(settings, choice, &cell)
-            };
+        match (self.cell, choice.method) {
+            (Some(cell), Method::Direct) => {
+                self.direct_in_box(&cell)?;
+                Ok(Summed::default())
+            }
+            (Some(cell), _) => self.sum_in_box(settings, choice, &cell),
+            (None, Method::Direct) => self.direct_sum(settings, choice),
+            (None, _) => self.sum_by_plan(settings, choice),
         }
-        if choice.method == Method::Direct {
-            return self.direct_sum(settings, &choice);
-        }
-        self.units = None;
-        let output = self.output();
-        let (gpu, Arrays { fmm, work, .. }) = (self.gpu, &mut *self.arrays);
-        let fitted = |choice| accuracy::fit(self.cube, &self.problem, policy::best_leaf(choice));
-        let cube = if self.fits { fitted(&choice) } else { self.cube };
-        let ends = self.inputs.ends();
-        let planned = fmm.plan(gpu, work, settings, choice, (cube, None), self.inputs.positions(), self.times)?;
-        let scarce = self.host.is_some() && fmm.growth(ends) > gpu.free_memory()?;
-        if scarce {
-            fmm.trim(work);
-        }
-        fmm.gather(gpu, ends)?;
-        if scarce {
-            gpu.finish()?;
-            self.inputs.release();
-        }
-        fmm.sum(gpu, settings, &planned, ends, output, self.times, None, None)?;
-        self.coincident_pairs = Some(planned.coincident_pairs);
-        Ok(())
     }
 
-    fn error(&mut self) -> f64 {
+    fn error(&mut self, summed: &Summed) -> Result<f64, Error> {
         let start = std::time::Instant::now();
-        let measured = self.measure();
+        let measured = self.measure(summed);
         self.times.add(Stage::Guard, start.elapsed());
-        measured.unwrap_or_else(|e| {
-            self.failed = Some(e);
-            f64::INFINITY
-        })
+        measured
     }
 }
