@@ -149,12 +149,8 @@ impl Settings {
                 return Err(Error::Unsupported(why.into()));
             }
         }
-        match self.softening {
-            Softening::None => {}
-            Softening::Plummer(e) | Softening::Spline(e) | Softening::P1(e) => {
-                range("softening length", e, e.is_finite() && e >= 0.0, "0 or more")?;
-            }
-        }
+        let e = self.softening.length();
+        range("softening length", e, e.is_finite() && e >= 0.0, "0 or more")?;
         self.boundary.periodic().map_or(Ok(()), |cell| cell.check(self.softening))
     }
 }

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use fmm_core::{PeriodicBox, Softening};
+use fmm_core::PeriodicBox;
 
 use crate::fault::Fault;
 use crate::files::csv;
-use crate::spline;
 
 /// Reads pairs of numbers below `count`, each once and in ascending order whichever way it was given. `what` the numbers are of is told in messages:
 /// rows of the sources, counted from 0, or ids.
@@ -54,43 +53,4 @@ pub fn between(cell: Option<&PeriodicBox>, a: &[f64; 3], b: &[f64; 3]) -> [f64; 
         let d = a[k] - b[k];
         cell.map_or(d, |cell| d - (d / cell.side[k]).round() * cell.side[k])
     })
-}
-
-/// K(r) and −K'(r)/r; nothing at distance zero unsoftened, as in the sums.
-pub fn kernel(softening: Softening, r: f64) -> (f64, f64) {
-    match softening {
-        Softening::None if r == 0.0 => (0.0, 0.0),
-        Softening::None => (1.0 / r, 1.0 / r / r / r),
-        Softening::Plummer(e) => {
-            let u = r.hypot(e);
-            (1.0 / u, 1.0 / u / u / u)
-        }
-        Softening::P1(e) => {
-            let (u, v) = (r.hypot(e), (e / r.hypot(e)).powi(2));
-            ((1.0 + 0.5 * v) / u, (1.0 + 1.5 * v) / u / u / u)
-        }
-        Softening::Spline(e) => {
-            let h = 2.8 * e;
-            (spline::depth(r / h) / h, spline::slope(r / h) / h.powi(3))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slopes_are_those_of_the_kernels() {
-        for softening in [Softening::None, Softening::Plummer(0.3), Softening::P1(0.3), Softening::Spline(0.3)] {
-            for r in [0.1, 0.3, 0.5, 0.7, 1.5] {
-                let step = 1e-5;
-                let difference = (kernel(softening, r - step).0 - kernel(softening, r + step).0) / (2.0 * step);
-                let slope = r * kernel(softening, r).1;
-                assert!((difference / slope - 1.0).abs() < 1e-7, "{softening:?} {r}: {difference} {slope}");
-            }
-        }
-        assert_eq!(kernel(Softening::None, 0.0), (0.0, 0.0));
-        assert!((kernel(Softening::Spline(0.3), 0.0).0 - 1.0 / 0.3).abs() < 1e-12);
-    }
 }

@@ -26,7 +26,6 @@ pub mod paraview;
 pub mod plot;
 pub mod run;
 pub mod scenario;
-pub mod spline;
 pub mod times;
 pub mod told;
 pub mod units;

@@ -18,10 +18,7 @@ pub(super) fn beyond_f32(settings: &Settings, problem: Problem, order: Option<us
         return Some(format!("strengths that differ by a factor of {range:e} need precision f64"));
     }
     // Lengths are in units of a cell, whose squares and cubes must be numbers.
-    let length = match settings.softening {
-        Softening::None => 0.0,
-        Softening::Plummer(e) | Softening::P1(e) | Softening::Spline(e) => e,
-    };
+    let length = settings.softening.length();
     if length > 1e9 * problem.dense_leaf {
         return Some(format!("a softening length of {length:e}, far beyond the particles, needs precision f64"));
     }

@@ -1,24 +1,14 @@
 //! The error of a sum on a sample of its targets.
 
-use rayon::prelude::*;
-
+use super::direct::{self, Units};
 use crate::ewald::Sums;
 use crate::kernel::Softening;
-use crate::kernel::{Newton, P1, Plummer, Radial, Spline};
-use crate::math::Real;
-use crate::math::scale::{power_of_two_below, strength_scale};
-use crate::math::simd::{Task, Vector, dispatch};
+use crate::math::scale::power_of_two_below;
 
 /// Targets that are summed directly, some per cent of the time of the sum itself: fewer of large sets.
 pub fn sample_size(targets: usize) -> usize {
     (4_000_000 / targets.max(1)).clamp(128, 400)
 }
-
-/// Sources that one task adds up: they stay in the first-level cache while the targets pass.
-const BLOCK: usize = 1 << 10;
-
-/// Targets that share each load of sources, and fill the pipelines between them.
-const TOGETHER: usize = 2;
 
 /// Targets to be summed directly, each with the number of targets that it stands for (in any unit).
 pub struct Sample {
@@ -74,25 +64,10 @@ impl Sample {
         at: &[[f64; 3]],
         field: &[[f64; 3]],
     ) -> f64 {
-        // In units of the set, so that squares of forces are numbers wherever forces are.
-        let extent = sources.par_iter().chain(at).map(|x| x.iter().fold(0.0, |m, c| f64::max(m, c.abs())));
-        let (scale, unit) = (power_of_two_below(1.0 / extent.reduce(|| 0.0, f64::max)), strength_scale(strengths));
-        let softening = softening.scaled(scale);
-        let places: Vec<[f64; 3]> = self.targets.iter().map(|&(i, _)| at[i].map(|c| c * scale)).collect();
-        let parts: Vec<Vec<[f64; 4]>> = sources
-            .par_chunks(BLOCK)
-            .zip(strengths.par_chunks(BLOCK))
-            .map(|(x, q)| dispatch(Direct { softening, x, q, units: [scale, unit], places: &places }))
-            .collect();
-        let sum = |k: usize| {
-            parts.iter().fold([0.0; 4], |s, part| {
-                let p = part[k];
-                [s[0] + p[0], s[1] + p[1], s[2] + p[2], f64::max(s[3], p[3])]
-            })
-        };
-        let sums: Vec<[f64; 4]> = (0..places.len()).map(sum).collect();
-        let found = |k: usize| field[self.targets[k].0].map(|f| f * unit / scale / scale);
-        self.weigh(&sums, &(0..places.len()).map(found).collect::<Vec<_>>())
+        let units = Units::of(sources, strengths, at);
+        let places: Vec<[f64; 3]> = self.places().map(|i| at[i]).collect();
+        let found: Vec<[f64; 3]> = self.places().map(|i| units.into_scaled(field[i])).collect();
+        self.weigh(&direct::scaled(units, softening, sources, strengths, &places), &found)
     }
 
     /// The error of `found` at the sample's targets, one by one, where `exact` holds the direct sum of the field and the square of
@@ -144,75 +119,6 @@ pub fn of_box(sample: &Sample, exact: &Sums, potential: &[f64], field: &[[f64; 3
         l2 => l2,
     };
     sample.weigh(&truth, &found).max(potential)
-}
-
-/// Field and squared largest single term of a block of sources at every place.
-struct Direct<'a> {
-    softening: Softening,
-    x: &'a [[f64; 3]],
-    q: &'a [f64],
-    /// What coordinates and strengths are multiplied by.
-    units: [f64; 2],
-    places: &'a [[f64; 3]],
-}
-
-impl Task<f64> for Direct<'_> {
-    type Out = Vec<[f64; 4]>;
-
-    #[inline(always)]
-    fn run<V: Vector<Scalar = f64>>(self) -> Self::Out {
-        match self.softening {
-            Softening::None => self.sum::<V, _>(Newton),
-            Softening::Plummer(e) => self.sum::<V, _>(Plummer(V::constant(e * e))),
-            Softening::P1(e) => self.sum::<V, _>(P1(V::constant(e * e))),
-            Softening::Spline(e) => self.sum::<V, _>(Spline(V::constant(1.0 / (2.8 * e)))),
-        }
-    }
-}
-
-impl Direct<'_> {
-    #[inline(always)]
-    fn sum<V: Vector<Scalar = f64>, K: Radial<V>>(self, kernel: K) -> Vec<[f64; 4]> {
-        let n = self.x.len().next_multiple_of(f64::WIDTH);
-        let mut arrays = [const { [0.0; BLOCK] }; 4];
-        for (i, (x, q)) in self.x.iter().zip(self.q).enumerate() {
-            for d in 0..3 {
-                arrays[d][i] = x[d] * self.units[0];
-            }
-            arrays[3][i] = *q * self.units[1];
-        }
-        let [x, y, z, q] = arrays.each_ref().map(|a| &a[..n]);
-        let mut out = Vec::with_capacity(self.places.len());
-        for places in self.places.chunks(TOGETHER) {
-            // A last one alone stands in for its neighbour.
-            let mut at = [[V::zero(); 3]; TOGETHER];
-            for k in 0..TOGETHER {
-                let place = places[k.min(places.len() - 1)];
-                at[k] = [V::splat(place[0]), V::splat(place[1]), V::splat(place[2])];
-            }
-            let mut sums = [[V::zero(); 3]; TOGETHER];
-            let mut largest = [V::zero(); TOGETHER];
-            for j in (0..n).step_by(f64::WIDTH) {
-                let (x, y, z, q) = (V::load(&x[j..]), V::load(&y[j..]), V::load(&z[j..]), V::load(&q[j..]));
-                for k in 0..TOGETHER {
-                    let (dx, dy, dz) = (at[k][0].sub(x), at[k][1].sub(y), at[k][2].sub(z));
-                    let r2 = dx.mul_add(dx, dy.mul_add(dy, dz.mul(dz)));
-                    let force = kernel.eval::<false>(r2).1.mul(q);
-                    sums[k][0] = force.mul_add(dx, sums[k][0]);
-                    sums[k][1] = force.mul_add(dy, sums[k][1]);
-                    sums[k][2] = force.mul_add(dz, sums[k][2]);
-                    largest[k] = largest[k].max(force.mul(force).mul(r2));
-                }
-            }
-            for k in 0..places.len() {
-                let mut lanes = [0.0; 16];
-                largest[k].store(&mut lanes);
-                let largest = lanes.into_iter().fold(0.0, f64::max);
-                out.push([sums[k][0].sum(), sums[k][1].sum(), sums[k][2].sum(), largest]);
-            }
-        }
-        out
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Execution on the cores of this machine.
 
 mod boxed;
+mod direct;
 mod evaluate;
 mod executor;
 pub(crate) mod far;
@@ -12,6 +13,7 @@ mod truncation;
 mod vortex;
 pub mod workload;
 
+pub use direct::direct_field;
 pub use evaluate::evaluate;
 pub use executor::CpuExecutor;
 pub use schedule::{execute, watch};

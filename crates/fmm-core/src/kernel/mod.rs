@@ -8,4 +8,4 @@ mod softening;
 pub use pairs::{PairRelation, Pairs};
 pub use points::{Points, Sums};
 pub use radial::{Newton, P1, Plummer, Radial, Spline};
-pub use softening::Softening;
+pub use softening::{Softening, UseRadial};

@@ -1,7 +1,7 @@
 //! Every source at every target: targets in vectors, sources streamed.
 
-use super::radial::{Newton, P1, Plummer, Radial, Spline};
-use super::{Points, Softening, Sums};
+use super::radial::Radial;
+use super::{Points, Softening, Sums, UseRadial};
 use crate::math::Real;
 use crate::math::simd::Vector;
 
@@ -47,10 +47,7 @@ impl Pairs<3> for Softening {
     }
 
     fn smooth_below(&self) -> f64 {
-        match *self {
-            Softening::None => 0.0,
-            Softening::Plummer(e) | Softening::P1(e) | Softening::Spline(e) => e,
-        }
+        self.length()
     }
 
     #[inline(always)]
@@ -62,19 +59,24 @@ impl Pairs<3> for Softening {
         sources: Points<T, 3>,
         sums: &mut Sums<T, 3>,
     ) -> T {
-        let square = |e: f64| V::constant((e / unit) * (e / unit));
-        match *self {
-            Softening::None => all_pairs::<T, V, _>(Newton, relation, targets, sources, sums),
-            Softening::Plummer(e) => all_pairs::<T, V, _>(Plummer::<V>(square(e)), relation, targets, sources, sums),
-            Softening::P1(e) => all_pairs::<T, V, _>(P1::<V>(square(e)), relation, targets, sources, sums),
-            // Too small to be told from a point: its own scale would overflow.
-            Softening::Spline(e) if e / unit < T::TINY.to_f64().cbrt() => {
-                all_pairs::<T, V, _>(Newton, relation, targets, sources, sums)
-            }
-            Softening::Spline(e) => {
-                all_pairs::<T, V, _>(Spline::<V>(V::constant(unit / (2.8 * e))), relation, targets, sources, sums)
-            }
-        }
+        self.with_radial::<V, _>(unit, AllPairs { relation, targets, sources, sums })
+    }
+}
+
+/// The loop over all pairs, for any radial function.
+struct AllPairs<'a, 'b, T> {
+    relation: PairRelation,
+    targets: Points<'a, T, 3>,
+    sources: Points<'a, T, 3>,
+    sums: &'a mut Sums<'b, T, 3>,
+}
+
+impl<T: Real, V: Vector<Scalar = T>> UseRadial<V> for AllPairs<'_, '_, T> {
+    type Out = T;
+
+    #[inline(always)]
+    fn run<K: Radial<V>>(self, kernel: K) -> T {
+        all_pairs::<T, V, K>(kernel, self.relation, self.targets, self.sources, self.sums)
     }
 }
 

@@ -1,4 +1,8 @@
-//! The kernels that replace 1/r at short distance.
+//! The kernels of sums in space: their names, their lengths, and the one way to their radial functions.
+
+use super::radial::{Newton, P1, Plummer, Radial, Spline};
+use crate::math::Real;
+use crate::math::simd::{Array, Vector};
 
 /// The softened kernel that replaces 1/r at short distance; lengths in the user's unit.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -15,21 +19,120 @@ pub enum Softening {
 }
 
 impl Softening {
-    /// The same kernel in a unit of length in which lengths are `scale` times as large.
-    pub fn scaled(self, scale: f64) -> Self {
-        match self {
-            Softening::None => Softening::None,
-            Softening::Plummer(e) => Softening::Plummer(e * scale),
-            Softening::Spline(e) => Softening::Spline(e * scale),
-            Softening::P1(e) => Softening::P1(e * scale),
-        }
-    }
-
     /// The same kernel, with a length of zero taken for none.
     pub fn simplified(self) -> Self {
         match self {
             Softening::Plummer(0.0) | Softening::Spline(0.0) | Softening::P1(0.0) => Softening::None,
             other => other,
+        }
+    }
+}
+
+/// Code that is written once for all kernels, and compiled for each.
+pub trait UseRadial<V: Vector> {
+    /// What it returns.
+    type Out;
+
+    /// Runs it with the radial function of a kernel.
+    fn run<K: Radial<V>>(self, kernel: K) -> Self::Out;
+}
+
+impl Softening {
+    /// All of them, with a length of 1 where they have one.
+    pub const ALL: [Softening; 4] =
+        [Softening::None, Softening::Plummer(1.0), Softening::Spline(1.0), Softening::P1(1.0)];
+
+    /// The name used in scenarios, options and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Softening::None => "none",
+            Softening::Plummer(_) => "plummer",
+            Softening::Spline(_) => "spline",
+            Softening::P1(_) => "p1",
+        }
+    }
+
+    /// Its length; 0 for 1/r.
+    pub const fn length(self) -> f64 {
+        match self {
+            Softening::None => 0.0,
+            Softening::Plummer(e) | Softening::Spline(e) | Softening::P1(e) => e,
+        }
+    }
+
+    /// The same kernel with another length; 1/r stays what it is.
+    pub const fn with_length(self, length: f64) -> Self {
+        match self {
+            Softening::None => Softening::None,
+            Softening::Plummer(_) => Softening::Plummer(length),
+            Softening::Spline(_) => Softening::Spline(length),
+            Softening::P1(_) => Softening::P1(length),
+        }
+    }
+
+    /// The same kernel in a unit of length in which lengths are `scale` times as large.
+    pub fn scaled(self, scale: f64) -> Self {
+        self.with_length(self.length() * scale)
+    }
+
+    /// Runs `user` with the radial function, for distances in `unit`.
+    #[inline(always)]
+    pub fn with_radial<V: Vector, U: UseRadial<V>>(self, unit: f64, user: U) -> U::Out {
+        let square = |e: f64| V::constant((e / unit) * (e / unit));
+        match self {
+            Softening::None => user.run(Newton),
+            Softening::Plummer(e) => user.run(Plummer::<V>(square(e))),
+            Softening::P1(e) => user.run(P1::<V>(square(e))),
+            // Too small to be told from a point: its own scale would overflow.
+            Softening::Spline(e) if e / unit < V::Scalar::TINY.to_f64().cbrt() => user.run(Newton),
+            Softening::Spline(e) => user.run(Spline::<V>(V::constant(unit / (2.8 * e)))),
+        }
+    }
+
+    /// K and −K'/r at one distance r; both are 0 at r = 0 where they would be infinite.
+    pub fn at(self, r: f64) -> (f64, f64) {
+        struct At(f64);
+        impl UseRadial<Array<f64, 8>> for At {
+            type Out = (f64, f64);
+
+            fn run<K: Radial<Array<f64, 8>>>(self, kernel: K) -> (f64, f64) {
+                let (k, slope) = kernel.eval::<false>(Vector::splat(self.0 * self.0));
+                (k.first(), slope.first())
+            }
+        }
+        self.with_radial(1.0, At(r))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slopes_are_the_derivatives_of_the_kernels() {
+        for kernel in Softening::ALL.map(|k| k.with_length(0.3)) {
+            for r in [0.1, 0.3, 0.5, 0.7, 1.5] {
+                let step = 1e-5;
+                let difference = (kernel.at(r - step).0 - kernel.at(r + step).0) / (2.0 * step);
+                let slope = r * kernel.at(r).1;
+                assert!((difference / slope - 1.0).abs() < 1e-7, "{kernel:?} {r}: {difference} {slope}");
+            }
+        }
+        assert_eq!(Softening::None.at(0.0), (0.0, 0.0));
+        assert!((Softening::Spline(0.3).at(0.0).0 - 1.0 / 0.3).abs() < 1e-12);
+    }
+
+    #[test]
+    fn kernels_are_those_of_their_formulas() {
+        let (e, r) = (0.3f64, 0.4f64);
+        let u = r * r + e * e;
+        for (kernel, k, slope) in [
+            (Softening::None, 1.0 / r, r.powi(-3)),
+            (Softening::Plummer(e), u.powf(-0.5), u.powf(-1.5)),
+            (Softening::P1(e), (r * r + 1.5 * e * e) * u.powf(-1.5), (r * r + 2.5 * e * e) * u.powf(-2.5)),
+        ] {
+            let (found, found_slope) = kernel.at(r);
+            assert!((found / k - 1.0).abs() < 1e-14 && (found_slope / slope - 1.0).abs() < 1e-14, "{kernel:?}");
         }
     }
 }

@@ -234,27 +234,26 @@ struct Core {
     blob: Blob,
 }
 
-const CORES: [&str; 5] = ["plummer", "spline", "p1", "algebraic", "gaussian"];
-
 fn core(text: &str) -> Result<Core, String> {
+    let space = Softening::ALL.into_iter().filter(|kernel| kernel.length() > 0.0);
+    let plane = [("algebraic", Blob::Algebraic(1.0)), ("gaussian", Blob::Gaussian(1.0))];
+    let space = space.map(|softening| (softening.name(), Core { softening, blob: Blob::Point }));
+    let cores: Vec<(&str, Core)> =
+        space.chain(plane.map(|(name, blob)| (name, Core { softening: Softening::None, blob }))).collect();
     let (kind, length) = match text.split_once(':') {
         None if text == "none" => return Ok(Core::default()),
-        None if CORES.contains(&text) => {
+        None if cores.iter().any(|(name, _)| *name == text) => {
             return Err(format!("its length is missing: {text}:E, for example {text}:0.01"));
         }
         None => (text, Err(String::new())),
         Some((kind, length)) => (kind, number::<f64>(length).map_err(|_| format!("{length:?} is not a number"))),
     };
-    let space = |softening| Core { softening, blob: Blob::Point };
-    let plane = |blob| Core { softening: Softening::None, blob };
-    let core = match kind {
-        "plummer" => space(Softening::Plummer(length?)),
-        "spline" => space(Softening::Spline(length?)),
-        "p1" => space(Softening::P1(length?)),
-        "algebraic" => plane(Blob::Algebraic(length?)),
-        "gaussian" => plane(Blob::Gaussian(length?)),
-        _ => return Err("allowed: none, plummer:E, spline:E, p1:E, algebraic:E, gaussian:E".into()),
+    let Some((_, core)) = cores.iter().find(|(name, _)| *name == kind) else {
+        let names: Vec<String> = cores.iter().map(|(name, _)| format!("{name}:E")).collect();
+        return Err(format!("allowed: none, {}", names.join(", ")));
     };
+    let length = length?;
+    let core = Core { softening: core.softening.with_length(length), blob: core.blob.scaled(length) };
     core.blob.check().map_err(|e| told::error(&e))?;
     allowed(core, Settings { softening: core.softening, ..Settings::default() })
 }

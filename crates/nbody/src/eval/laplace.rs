@@ -1,14 +1,13 @@
 //! The kernel 1/r and its softened forms.
 
+use fmm_core::cpu::direct_field;
 use fmm_core::ewald::{self, At};
-use fmm_core::{Error, PeriodicBox, Softening, StageTimes};
-use rayon::prelude::*;
+use fmm_core::{Error, PeriodicBox, StageTimes};
 
 use super::Kernel;
 use super::kernel::{Answer, Problem, Truth};
 use crate::device;
 use crate::fault::Fault;
-use crate::spline;
 use crate::told;
 
 /// `potential` = Σ q K(r) and (`ex`, `ey`, `ez`) = −∇ of it.
@@ -61,62 +60,18 @@ pub fn potential_error(problem: &Problem, answer: &Answer, chosen: &[usize]) -> 
     Some(if wrong == 0.0 { 0.0 } else { wrong / right })
 }
 
-/// Sources that are summed side by side, so that the compiler finds its vectors.
-const LANES: usize = 8;
-
 /// The field at `at`, pair by pair in f64. A pair at distance zero adds nothing to a field, softened or not, so that
 /// own pairs need no exception.
 pub fn truth(problem: &Problem, at: &[[f64; 3]]) -> Vec<Truth> {
-    if let Some(cell) = problem.settings.boundary.periodic() {
-        let sums = ewald_at(problem, cell, At::Points(at));
-        let each = sums.field.into_iter().zip(sums.largest);
-        return each.map(|(vector, largest)| Truth { vector, largest }).collect();
-    }
-    match problem.settings.clone().simplified().softening {
-        Softening::None => field(problem, at, |r2| if r2 > 0.0 { 1.0 / (r2 * r2.sqrt()) } else { 0.0 }),
-        Softening::Plummer(e) => field(problem, at, |r2| {
-            let u = r2 + e * e;
-            1.0 / (u * u.sqrt())
-        }),
-        Softening::P1(e) => field(problem, at, |r2| {
-            let u = r2 + e * e;
-            (r2 + 2.5 * e * e) / u / (u * u.sqrt())
-        }),
-        Softening::Spline(e) => field(problem, at, |r2| spline::slope(r2.sqrt() / (2.8 * e)) / (2.8 * e).powi(3)),
-    }
-}
-
-/// Σ q d g(r²) with g = −K'/r, and the largest |q d g|.
-fn field(problem: &Problem, at: &[[f64; 3]], g: impl Fn(f64) -> f64 + Copy + Sync) -> Vec<Truth> {
-    let n = problem.sources.len().next_multiple_of(LANES);
-    // Strength 0 fills the last row of lanes.
-    let padded = |value: &dyn Fn(usize) -> f64| -> Vec<f64> {
-        (0..n).map(|i| if i < problem.sources.len() { value(i) } else { 0.0 }).collect()
+    let settings = problem.settings;
+    let sums = match settings.boundary.periodic() {
+        Some(cell) => {
+            let sums = ewald_at(problem, cell, At::Points(at));
+            sums.field.into_iter().zip(sums.largest).collect()
+        }
+        None => direct_field(settings.softening, problem.sources, &problem.strengths[0], at),
     };
-    let [x, y, z] = [0, 1, 2].map(|d| padded(&|i| problem.sources[i][d]));
-    let q = padded(&|i| problem.strengths[0][i]);
-    at.par_iter()
-        .map(|target| {
-            let mut total = [[0.0; LANES]; 3];
-            let mut largest = [0.0f64; LANES];
-            for i in (0..n).step_by(LANES) {
-                let part = |v: &[f64]| -> [f64; LANES] { std::array::from_fn(|l| v[i + l]) };
-                let (x, y, z, q) = (part(&x), part(&y), part(&z), part(&q));
-                for l in 0..LANES {
-                    let d = [target[0] - x[l], target[1] - y[l], target[2] - z[l]];
-                    let r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
-                    let f = q[l] * g(r2);
-                    for c in 0..3 {
-                        total[c][l] += f * d[c];
-                    }
-                    // Not by squares: those of tiny and of huge forces leave the range of numbers.
-                    let term = f.abs() * r2.sqrt();
-                    largest[l] = if term > largest[l] { term } else { largest[l] };
-                }
-            }
-            Truth { vector: total.map(|t| t.iter().sum()), largest: largest.iter().copied().fold(0.0, f64::max) }
-        })
-        .collect()
+    sums.into_iter().map(|(vector, largest)| Truth { vector, largest }).collect()
 }
 
 #[cfg(test)]

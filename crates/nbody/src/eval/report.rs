@@ -184,8 +184,6 @@ fn softening(softening: Softening, blob: Blob) -> String {
             Blob::Algebraic(e) => format!("algebraic:{e}"),
             Blob::Gaussian(s) => format!("gaussian:{s}"),
         },
-        Softening::Plummer(e) => format!("plummer:{e}"),
-        Softening::Spline(e) => format!("spline:{e}"),
-        Softening::P1(e) => format!("p1:{e}"),
+        kernel => format!("{}:{}", kernel.name(), kernel.length()),
     }
 }

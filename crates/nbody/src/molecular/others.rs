@@ -4,7 +4,7 @@ use fmm_core::{Beside, PeriodicBox, Softening};
 use rayon::prelude::*;
 
 use super::LennardJones;
-use crate::exclusions::{between, kernel};
+use crate::exclusions::between;
 
 /// Short-range forces between ions, and pairs that see neither these nor each other's charge.
 pub struct Others {
@@ -35,7 +35,7 @@ impl Others {
         }
         let less = self.exclusions.iter().map(|&[i, j]| {
             let d = between(self.cell.as_ref(), &position[i], &position[j]);
-            let (potential, slope) = kernel(self.softening, d[0].hypot(d[1]).hypot(d[2]));
+            let (potential, slope) = self.softening.at(d[0].hypot(d[1]).hypot(d[2]));
             let r2 = d.iter().map(|d| d * d).sum::<f64>();
             let pairs = self.short_range.map(|pairs| pairs.of_two([charge[i], charge[j]], r2));
             let (energy, force) = pairs.unwrap_or_default();

@@ -4,12 +4,11 @@
 //! particle i; told is the root of the mean of e_i² over the sample. In the plane it is L2 = ‖δ‖/‖a‖ over the sample, as the
 //! tolerance is there.
 
+use fmm_core::cpu::direct_field;
 use fmm_core::ewald::{self, At};
 use fmm_core::planar::Blob;
-use fmm_core::{Particles, PeriodicBox, Settings, Softening};
+use fmm_core::{Particles, PeriodicBox, Softening};
 use rayon::prelude::*;
-
-use crate::spline;
 
 /// A miss by this factor ends a run with `action = "stop"`: the rms of a sample scatters about that of all particles,
 /// so that a smaller miss may be chance, and is told only.
@@ -32,20 +31,6 @@ impl Kernel {
         match self {
             Kernel::Space(_) | Kernel::Periodic(..) => "rms",
             Kernel::Plane(_) => "L2",
-        }
-    }
-
-    /// −K'(r)/r, r > 0.
-    fn slope(self, r: f64) -> f64 {
-        match self {
-            Kernel::Space(softening) | Kernel::Periodic(_, softening) => slope(r, softening),
-            // Two divisions: squares may leave the range of numbers.
-            Kernel::Plane(Blob::Point) => -1.0 / r / r,
-            Kernel::Plane(Blob::Algebraic(e)) => {
-                let u = r * r + e * e;
-                -(r * r + 2.0 * e * e) / u / u
-            }
-            Kernel::Plane(Blob::Gaussian(s)) => (-r * r / (2.0 * s * s)).exp_m1() / r / r,
         }
     }
 }
@@ -79,25 +64,26 @@ pub fn sampled_error(particles: &Particles, field: &[[f64; 3]], kernel: Kernel, 
     let start = (step.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % n;
     let chosen: Vec<usize> =
         (0..sample).map(|k| (start + (k as u128 * n as u128 / sample as u128) as usize) % n).collect();
-    let images = if let Kernel::Periodic(cell, softening) = kernel {
-        let softening = Settings { softening, ..Settings::default() }.simplified().softening;
-        let Particles { position, strength, .. } = particles;
-        Some(ewald::evaluate(&cell, softening, ewald::EXACT, position, strength, At::Some(&chosen)))
-    } else {
-        None
+    let Particles { position, strength, .. } = particles;
+    let exact: Vec<([f64; 3], f64)> = match kernel {
+        Kernel::Space(softening) => {
+            let places: Vec<[f64; 3]> = chosen.iter().map(|&i| position[i]).collect();
+            direct_field(softening, position, strength, &places)
+        }
+        Kernel::Periodic(cell, softening) => {
+            let at = At::Some(&chosen);
+            let sums = ewald::evaluate(&cell, softening.simplified(), ewald::EXACT, position, strength, at);
+            sums.field.into_iter().zip(sums.largest).collect()
+        }
+        Kernel::Plane(blob) => chosen.par_iter().map(|&i| in_plane(particles, blob, i)).collect(),
     };
     let miss = |k: usize| {
-        let i = chosen[k];
-        let (exact, largest) = match &images {
-            Some(sums) => (sums.field[k], sums.largest[k]),
-            None => direct(particles, kernel, i),
-        };
+        let (i, (exact, largest)) = (chosen[k], exact[k]);
         let wrong = norm(std::array::from_fn(|c| field[i][c] - exact[c]));
         (wrong, norm(exact).max(1e-3 * largest))
     };
-    // Collected in order: the sum has the same bits for any number of threads. Where nothing is wrong there may be nothing to be
-    // relative to.
-    let misses: Vec<(f64, f64)> = (0..sample).into_par_iter().map(miss).collect();
+    // Where nothing is wrong there may be nothing to be relative to.
+    let misses: Vec<(f64, f64)> = (0..sample).map(miss).collect();
     let ratio = |wrong: f64, right: f64| if wrong == 0.0 { 0.0 } else { wrong / right };
     match kernel {
         Kernel::Space(_) | Kernel::Periodic(..) => {
@@ -119,38 +105,34 @@ fn norm(v: [f64; 3]) -> f64 {
     v[0].hypot(v[1]).hypot(v[2])
 }
 
-/// The field at particle `i`, and its largest single term.
-fn direct(particles: &Particles, kernel: Kernel, i: usize) -> ([f64; 3], f64) {
+/// The field of a blob at particle `i` in the plane, and its largest single term.
+fn in_plane(particles: &Particles, blob: Blob, i: usize) -> ([f64; 3], f64) {
     let x = particles.position[i];
     let (mut field, mut largest) = ([0.0; 3], 0.0f64);
     for (y, q) in particles.position.iter().zip(&particles.strength) {
-        let d: [f64; 3] = std::array::from_fn(|c| x[c] - y[c]);
+        let d = [x[0] - y[0], x[1] - y[1], 0.0];
         let r = norm(d);
         // The particle itself, and others at its place, pull in no direction.
         if r == 0.0 {
             continue;
         }
-        let f = q * kernel.slope(r);
+        let f = q * slope(blob, r);
         (0..3).for_each(|c| field[c] += f * d[c]);
         largest = largest.max(f.abs() * r);
     }
     (field, largest)
 }
 
-/// −K'(r)/r of the softened kernel, r > 0.
-fn slope(r: f64, softening: Softening) -> f64 {
-    match softening {
-        Softening::None => r.powi(-3),
-        Softening::Plummer(e) => (r * r + e * e).powf(-1.5),
-        Softening::P1(e) => {
+/// −K'(r)/r of a blob, r > 0.
+fn slope(blob: Blob, r: f64) -> f64 {
+    match blob {
+        // Two divisions: squares may leave the range of numbers.
+        Blob::Point => -1.0 / r / r,
+        Blob::Algebraic(e) => {
             let u = r * r + e * e;
-            (r * r + 2.5 * e * e) / u * u.powf(-1.5)
+            -(r * r + 2.0 * e * e) / u / u
         }
-        Softening::Spline(e) if e > 0.0 => {
-            let h = 2.8 * e;
-            spline::slope(r / h) / h.powi(3)
-        }
-        Softening::Spline(_) => r.powi(-3),
+        Blob::Gaussian(s) => (-r * r / (2.0 * s * s)).exp_m1() / r / r,
     }
 }
 
@@ -167,6 +149,12 @@ mod tests {
             strength: (0..500).map(|i| 1.0 + x(i, 0)).collect(),
             ..Particles::default()
         }
+    }
+
+    /// The direct sums at all particles.
+    fn fields(particles: &Particles, softening: Softening) -> Vec<[f64; 3]> {
+        let Particles { position, strength, .. } = particles;
+        direct_field(softening, position, strength, position).into_iter().map(|(e, _)| e).collect()
     }
 
     #[test]
@@ -192,7 +180,7 @@ mod tests {
                 let mut cloud = cloud();
                 cloud.position.as_flattened_mut().iter_mut().for_each(|x| *x *= length);
                 cloud.strength.iter_mut().for_each(|q| *q *= charge);
-                let exact: Vec<_> = (0..cloud.len()).map(|i| direct(&cloud, Kernel::Space(softening), i).0).collect();
+                let exact = fields(&cloud, softening);
                 assert_eq!(
                     sampled_error(&cloud, &exact, Kernel::Space(softening), 100, 3),
                     0.0,
@@ -221,7 +209,7 @@ mod tests {
             strength: vec![1.0; 3],
             ..Particles::default()
         };
-        let mut field: Vec<_> = (0..3).map(|i| direct(&row, Kernel::Space(Softening::None), i).0).collect();
+        let mut field = fields(&row, Softening::None);
         assert_eq!(field[1], [0.0; 3]);
         field[1][2] = 3e-6;
         let error = sampled_error(&row, &field, Kernel::Space(Softening::None), 3, 0);

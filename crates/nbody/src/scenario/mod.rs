@@ -18,8 +18,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fmm_core::Settings;
 use fmm_core::planar::{self, Blob};
-use fmm_core::{Settings, Softening};
 
 use crate::device::Device;
 use crate::external::External;
@@ -217,7 +217,7 @@ impl Scenario {
 
     /// What softens the interaction reaches as far as this; 0 where nothing does.
     pub fn softening_length(&self) -> f64 {
-        self.plane.map_or(softening_length(self.settings.softening), Blob::length)
+        self.plane.map_or(self.settings.softening.length(), Blob::length)
     }
 
     /// G, k_e, or 1/(2π) of vortices.
@@ -344,11 +344,3 @@ const FIELDS: [(&str, Field); 7] = [
 
 /// Names of [`Float`] in scenarios.
 const FLOATS: [(&str, Float); 2] = [("f32", Float::F32), ("f64", Float::F64)];
-
-/// ε; 0 where nothing is softened.
-pub fn softening_length(softening: Softening) -> f64 {
-    match softening {
-        Softening::None => 0.0,
-        Softening::Plummer(e) | Softening::Spline(e) | Softening::P1(e) => e,
-    }
-}

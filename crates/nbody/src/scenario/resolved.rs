@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use fmm_core::Choice;
 use fmm_core::planar::Blob;
-use fmm_core::{Choice, Softening};
 
 use super::{FIELDS, FLOATS, Law, Scenario};
 use crate::units::Dimension;
@@ -47,12 +47,10 @@ impl Scenario {
         writeln!(out, "\n[run]\ndimensions = {dimensions}\nseed = {}", self.seed)?;
         writeln!(out, "\n[units]\nsystem = {}", text(self.units.name()))?;
         let (kernel, softened) = match (self.plane, self.settings.softening) {
-            (Some(Blob::Point), _) | (None, Softening::None) => ("none", 0.0),
+            (Some(Blob::Point), _) => ("none", 0.0),
             (Some(Blob::Algebraic(e)), _) => ("algebraic", e),
             (Some(Blob::Gaussian(e)), _) => ("gaussian", e),
-            (None, Softening::Plummer(e)) => ("plummer", e),
-            (None, Softening::Spline(e)) => ("spline", e),
-            (None, Softening::P1(e)) => ("p1", e),
+            (None, kernel) => (kernel.name(), kernel.length()),
         };
         writeln!(out, "\n[force]\nlaw = {}", text(self.law.name()))?;
         writeln!(out, "softening = {{ kernel = {}, length = {} }}{length}", text(kernel), number(softened))?;

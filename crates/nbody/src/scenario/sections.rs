@@ -91,6 +91,7 @@ fn units(mut s: Section<'_>, plane: bool) -> System {
 }
 
 /// What takes the place of the bare kernel.
+#[derive(Clone, Copy)]
 pub(super) struct Softened {
     /// In space.
     pub space: Softening,
@@ -99,8 +100,13 @@ pub(super) struct Softened {
 }
 
 impl Softened {
+    /// A kernel of length 1 with another length.
+    fn with_length(self, length: f64) -> Self {
+        Softened { space: self.space.with_length(length), plane: self.plane.map(|blob| blob.scaled(length)) }
+    }
+
     fn length(&self) -> f64 {
-        self.plane.map_or(super::softening_length(self.space), Blob::length)
+        self.plane.map_or(self.space.length(), Blob::length)
     }
 }
 
@@ -127,37 +133,28 @@ fn force(mut s: Section<'_>, units: System, plane: bool, folder: Option<&Path>) 
         return (law, Softened { space: Softening::None, plane: plane.then_some(Blob::Point) }, vec![]);
     }
     let mut k = s.section("softening");
-    type Kernel = fn(f64) -> Softened;
-    let in_space: [(&str, Kernel); 4] = [
-        ("none", |_| Softened { space: Softening::None, plane: None }),
-        ("plummer", |e| Softened { space: Softening::Plummer(e), plane: None }),
-        ("spline", |e| Softened { space: Softening::Spline(e), plane: None }),
-        ("p1", |e| Softened { space: Softening::P1(e), plane: None }),
-    ];
-    let in_plane: [(&str, Kernel); 3] = [
-        ("none", |_| Softened { space: Softening::None, plane: Some(Blob::Point) }),
-        ("algebraic", |e| Softened { space: Softening::None, plane: Some(Blob::Algebraic(e)) }),
-        ("gaussian", |e| Softened { space: Softening::None, plane: Some(Blob::Gaussian(e)) }),
-    ];
+    let in_space = Softening::ALL.map(|kernel| (kernel.name(), Softened { space: kernel, plane: None }));
+    let in_plane = [("none", Blob::Point), ("algebraic", Blob::Algebraic(1.0)), ("gaussian", Blob::Gaussian(1.0))]
+        .map(|(name, blob)| (name, Softened { space: Softening::None, plane: Some(blob) }));
     let kernels = if plane { &in_plane[..] } else { &in_space[..] };
     let none = kernels[0].1;
     let kernel = k.choice("kernel", kernels);
     let length = k.quantity("length", Dimension::Length, units, Range::NOT_NEGATIVE);
     let softening = match (kernel, length) {
-        (Some(kernel), Some(length)) => kernel(length),
+        (Some(kernel), Some(length)) => kernel.with_length(length),
         (Some(kernel), None) => {
-            if kernel(1.0).length() > 0.0 && !k.has("length") {
+            if kernel.length() > 0.0 && !k.has("length") {
                 let name = kernels[1].0;
                 k.missing("length", &format!("for example softening = {{ kernel = \"{name}\", length = 0.01 }}"));
             }
-            none(0.0)
+            none
         }
         (None, Some(_)) if !k.has("kernel") => {
             let names: Vec<&str> = kernels.iter().map(|(name, _)| *name).collect();
             k.missing("kernel", &format!("one of {}", names.join(", ")));
-            none(0.0)
+            none
         }
-        _ => none(0.0),
+        _ => none,
     };
     k.close();
     let exclusions = exclusions(&mut s, law, plane, folder);

@@ -1,0 +1,148 @@
+//! Direct sums in double precision at some places: what guards and checks compare with.
+
+use rayon::prelude::*;
+
+use crate::kernel::{Radial, Softening, UseRadial};
+use crate::math::Real;
+use crate::math::scale::{power_of_two_below, strength_scale};
+use crate::math::simd::{Task, Vector, dispatch};
+
+/// Sources that one task adds up: they stay in the first-level cache while the targets pass.
+const BLOCK: usize = 1 << 10;
+
+/// Targets that share each load of sources, and fill the pipelines between them.
+const TOGETHER: usize = 2;
+
+/// Units of a set, so that squares of forces are numbers wherever forces are.
+#[derive(Clone, Copy)]
+pub(super) struct Units {
+    /// What coordinates are multiplied by.
+    length: f64,
+    /// What strengths are multiplied by.
+    strength: f64,
+}
+
+impl Units {
+    /// Those of `sources` with `strengths` and the places `at`.
+    pub fn of(sources: &[[f64; 3]], strengths: &[f64], at: &[[f64; 3]]) -> Self {
+        let extent = sources.par_iter().chain(at).map(|x| x.iter().fold(0.0, |m, c| f64::max(m, c.abs())));
+        let length = power_of_two_below(1.0 / extent.reduce(|| 0.0, f64::max));
+        Units { length, strength: strength_scale(strengths) }
+    }
+
+    /// A field in these units.
+    pub fn into_scaled(self, field: [f64; 3]) -> [f64; 3] {
+        field.map(|f| f * self.strength / self.length / self.length)
+    }
+
+    /// A field in these units, or its size, in those of the caller.
+    fn into_plain(self, field: f64) -> f64 {
+        field / self.strength * self.length * self.length
+    }
+}
+
+/// The field of `sources` at `places`, and the square of its largest term: four numbers a place, in `units`.
+pub(super) fn scaled(
+    units: Units,
+    softening: Softening,
+    sources: &[[f64; 3]],
+    strengths: &[f64],
+    places: &[[f64; 3]],
+) -> Vec<[f64; 4]> {
+    let softening = softening.scaled(units.length);
+    let places: Vec<[f64; 3]> = places.iter().map(|x| x.map(|c| c * units.length)).collect();
+    let units = [units.length, units.strength];
+    let parts: Vec<Vec<[f64; 4]>> = sources
+        .par_chunks(BLOCK)
+        .zip(strengths.par_chunks(BLOCK))
+        .map(|(x, q)| dispatch(Direct { softening, x, q, units, places: &places }))
+        .collect();
+    let sum = |k: usize| {
+        parts.iter().fold([0.0; 4], |s, part| {
+            let p = part[k];
+            [s[0] + p[0], s[1] + p[1], s[2] + p[2], f64::max(s[3], p[3])]
+        })
+    };
+    (0..places.len()).map(sum).collect()
+}
+
+/// The field e = −∇Σ q K of `sources` at `places`, pair by pair in double precision, and the size of its largest term. A pair at
+/// distance zero adds nothing.
+pub fn direct_field(
+    softening: Softening,
+    sources: &[[f64; 3]],
+    strengths: &[f64],
+    places: &[[f64; 3]],
+) -> Vec<([f64; 3], f64)> {
+    let units = Units::of(sources, strengths, places);
+    let sums = scaled(units, softening.simplified(), sources, strengths, places);
+    let plain =
+        |[x, y, z, largest]: [f64; 4]| ([x, y, z].map(|e| units.into_plain(e)), units.into_plain(largest.sqrt()));
+    sums.into_iter().map(plain).collect()
+}
+
+/// Field and squared largest single term of a block of sources at every place.
+struct Direct<'a> {
+    softening: Softening,
+    x: &'a [[f64; 3]],
+    q: &'a [f64],
+    /// What coordinates and strengths are multiplied by.
+    units: [f64; 2],
+    places: &'a [[f64; 3]],
+}
+
+impl Task<f64> for Direct<'_> {
+    type Out = Vec<[f64; 4]>;
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) -> Self::Out {
+        self.softening.with_radial::<V, _>(1.0, self)
+    }
+}
+
+impl<V: Vector<Scalar = f64>> UseRadial<V> for Direct<'_> {
+    type Out = Vec<[f64; 4]>;
+
+    #[inline(always)]
+    fn run<K: Radial<V>>(self, kernel: K) -> Vec<[f64; 4]> {
+        let n = self.x.len().next_multiple_of(f64::WIDTH);
+        let mut arrays = [const { [0.0; BLOCK] }; 4];
+        for (i, (x, q)) in self.x.iter().zip(self.q).enumerate() {
+            for d in 0..3 {
+                arrays[d][i] = x[d] * self.units[0];
+            }
+            arrays[3][i] = *q * self.units[1];
+        }
+        let [x, y, z, q] = arrays.each_ref().map(|a| &a[..n]);
+        let mut out = Vec::with_capacity(self.places.len());
+        for places in self.places.chunks(TOGETHER) {
+            // A last one alone stands in for its neighbour.
+            let mut at = [[V::zero(); 3]; TOGETHER];
+            for k in 0..TOGETHER {
+                let place = places[k.min(places.len() - 1)];
+                at[k] = [V::splat(place[0]), V::splat(place[1]), V::splat(place[2])];
+            }
+            let mut sums = [[V::zero(); 3]; TOGETHER];
+            let mut largest = [V::zero(); TOGETHER];
+            for j in (0..n).step_by(f64::WIDTH) {
+                let (x, y, z, q) = (V::load(&x[j..]), V::load(&y[j..]), V::load(&z[j..]), V::load(&q[j..]));
+                for k in 0..TOGETHER {
+                    let (dx, dy, dz) = (at[k][0].sub(x), at[k][1].sub(y), at[k][2].sub(z));
+                    let r2 = dx.mul_add(dx, dy.mul_add(dy, dz.mul(dz)));
+                    let force = kernel.eval::<false>(r2).1.mul(q);
+                    sums[k][0] = force.mul_add(dx, sums[k][0]);
+                    sums[k][1] = force.mul_add(dy, sums[k][1]);
+                    sums[k][2] = force.mul_add(dz, sums[k][2]);
+                    largest[k] = largest[k].max(force.mul(force).mul(r2));
+                }
+            }
+            for k in 0..places.len() {
+                let mut lanes = [0.0; 16];
+                largest[k].store(&mut lanes);
+                let largest = lanes.into_iter().fold(0.0, f64::max);
+                out.push([sums[k][0].sum(), sums[k][1].sum(), sums[k][2].sum(), largest]);
+            }
+        }
+        out
+    }
+}
