@@ -32,6 +32,9 @@ __device__ inline uint16_t bf16_bits(float x) {
   return bits;
 }
 
+// Kernels of a view; any other number is Plummer's.
+constexpr uint32_t P1 = 1, YUKAWA = 2;
+
 // Multi-indices of degree up to p.
 __device__ inline unsigned indices(unsigned p) { return (p + 1) * (p + 2) * (p + 3) / 6; }
 
@@ -71,15 +74,44 @@ __device__ inline void gegenbauer(const CartesianView &v, unsigned p, Real lambd
   }
 }
 
-// q D^n g/n! at x to degree p, in the units of half a side; P1 takes a second column.
+// The Taylor coefficients a of q exp(-kappa r)/r and b of q exp(-kappa r).
+template <typename Real>
+__device__ inline void screened(const CartesianView &v, unsigned p, Real kappa, Real q, const Real *x, const Column<Real> &a,
+                                const Column<Real> &b) {
+  const Real inverse = Real(1) / fused(x[0], x[0], fused(x[1], x[1], x[2] * x[2])), root = sqrt(inverse);
+  b[0] = q * exp(-kappa / root);
+  a[0] = b[0] * root;
+  for (unsigned k = 1; k < indices(p); k++) {
+    const Index n(v.exponents[k]);
+    Real one = 0, two = 0, both = 0;
+    for (unsigned axis = 0; axis < 3; axis++) {
+      if (n.n[axis] > 0) {
+        const unsigned below = n.with(axis, -1).place();
+        one = fused(x[axis], a[below], one);
+        both = fused(x[axis], b[below], both);
+      }
+      if (n.n[axis] > 1) {
+        const unsigned below = n.with(axis, -2).place();
+        two += a[below];
+        both += b[below];
+      }
+    }
+    const Real degree = Real(n.degree()), part = Real(1) / degree;
+    a[k] = -inverse * part * fused(2 * degree - 1, one, fused(degree - 1, two, kappa * both));
+    b[k] = -kappa * part * (one + two);
+  }
+}
+
+// q D^n g/n! at x to degree p, in the units of half a side; P1 and Yukawa's kernel take a second column.
 template <typename Real>
 __device__ inline void derivatives(const CartesianView &v, unsigned p, double half, const Real *x, Real q, const Column<Real> &out,
                                    const Column<Real> &second) {
+  if (v.kernel == YUKAWA) return screened<Real>(v, p, Real(half / v.epsilon), q, x, out, second);
   const Real e2 = Real((v.epsilon / half) * (v.epsilon / half));
   const Real inverse = Real(1) / fused(x[0], x[0], fused(x[1], x[1], fused(x[2], x[2], e2)));
   const Real root = sqrt(inverse);
   gegenbauer<Real>(v, p, Real(0.5), q * root, inverse, x, out);
-  if (!v.p1) return;
+  if (v.kernel != P1) return;
   // g = u^(-1/2) + e^2/2 u^(-3/2).
   gegenbauer<Real>(v, p, Real(1.5), q * root * inverse, inverse, x, second);
   for (unsigned k = 0; k < indices(p); k++) out[k] = fused(Real(0.5) * e2, second[k], out[k]);

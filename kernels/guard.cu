@@ -234,6 +234,7 @@ __global__ void __launch_bounds__(GUARDED) guard_newton_f64(GuardView v) { guard
 __global__ void __launch_bounds__(GUARDED) guard_plummer_f64(GuardView v) { guard<Plummer>(v); }
 __global__ void __launch_bounds__(GUARDED) guard_p1_f64(GuardView v) { guard<P1>(v); }
 __global__ void __launch_bounds__(GUARDED) guard_spline_f64(GuardView v) { guard<Spline>(v); }
+__global__ void __launch_bounds__(GUARDED) guard_yukawa_f64(GuardView v) { guard<Yukawa>(v); }
 
 // The sums over all parts, the field that is to be measured, and the weight, of each target. A warp has one.
 __global__ void __launch_bounds__(TILE) guard_join(GuardView v) {

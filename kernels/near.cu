@@ -34,4 +34,5 @@ LISTS(newton, Newton, false)
 LISTS(plummer, Plummer, false)
 LISTS(p1, P1, false)
 LISTS(spline, Spline, false)
+LISTS(yukawa, Yukawa, false)
 }

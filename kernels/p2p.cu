@@ -248,18 +248,22 @@ __global__ void __launch_bounds__(TILE, BLOCKS_F32) p2p_newton_f32(SumView v) { 
 __global__ void __launch_bounds__(TILE, BLOCKS_F32) p2p_plummer_f32(SumView v) { sums_f32<Plummer, false>(v); }
 __global__ void __launch_bounds__(TILE, BLOCKS_F32) p2p_p1_f32(SumView v) { sums_f32<P1, false>(v); }
 __global__ void __launch_bounds__(TILE, BLOCKS_F32) p2p_spline_f32(SumView v) { sums_f32<Spline, false>(v); }
+__global__ void __launch_bounds__(TILE, BLOCKS_F32) p2p_yukawa_f32(SumView v) { sums_f32<Yukawa, false>(v); }
 __global__ void __launch_bounds__(TILE, BLOCKS_F64) p2p_newton_f64(SumView v) { sums_f64<Newton, false>(v); }
 __global__ void __launch_bounds__(TILE, 2) p2p_plummer_f64(SumView v) { sums_f64<Plummer, false>(v); }
 __global__ void __launch_bounds__(TILE, 2) p2p_p1_f64(SumView v) { sums_f64<P1, false>(v); }
 __global__ void __launch_bounds__(TILE, 2) p2p_spline_f64(SumView v) { sums_f64<Spline, false>(v); }
+__global__ void __launch_bounds__(TILE, 2) p2p_yukawa_f64(SumView v) { sums_f64<Yukawa, false>(v); }
 __global__ void __launch_bounds__(TILE) p2p_newton_potential_f32(SumView v) { sums_f32<Newton, true>(v); }
 __global__ void __launch_bounds__(TILE) p2p_plummer_potential_f32(SumView v) { sums_f32<Plummer, true>(v); }
 __global__ void __launch_bounds__(TILE) p2p_p1_potential_f32(SumView v) { sums_f32<P1, true>(v); }
 __global__ void __launch_bounds__(TILE) p2p_spline_potential_f32(SumView v) { sums_f32<Spline, true>(v); }
+__global__ void __launch_bounds__(TILE) p2p_yukawa_potential_f32(SumView v) { sums_f32<Yukawa, true>(v); }
 __global__ void __launch_bounds__(TILE) p2p_newton_potential_f64(SumView v) { sums_f64<Newton, true>(v); }
 __global__ void __launch_bounds__(TILE) p2p_plummer_potential_f64(SumView v) { sums_f64<Plummer, true>(v); }
 __global__ void __launch_bounds__(TILE) p2p_p1_potential_f64(SumView v) { sums_f64<P1, true>(v); }
 __global__ void __launch_bounds__(TILE) p2p_spline_potential_f64(SumView v) { sums_f64<Spline, true>(v); }
+__global__ void __launch_bounds__(TILE) p2p_yukawa_potential_f64(SumView v) { sums_f64<Yukawa, true>(v); }
 
 // Adds the shares of a target and puts the sum in its place.
 __global__ void __launch_bounds__(TILE) reduce_f64(SumView v) {

@@ -1,4 +1,4 @@
-// The softened kernels that replace 1/r, in the forms of fmm-core's `kernel.rs`. `force` gives -q K'/r from r^2, `both`
+// The kernels that replace 1/r, in the forms of fmm-core's `kernel/radial.rs`. `force` gives -q K'/r from r^2, `both`
 // adds the potential q K and leaves the force its bits.
 #pragma once
 #include "real.cuh"
@@ -72,6 +72,24 @@ template <typename Real> struct Spline {
     }
     potential = q * w;
     return q * g;
+  }
+};
+
+// exp(-r/length)/r.
+template <typename Real> struct Yukawa {
+  Real kappa;
+  __device__ explicit Yukawa(double length) : kappa(Real(1.0 / length)) {}
+  __device__ Real raise() const { return TINY<Real>; }
+  __device__ Real force(Real q, Real r2) const {
+    Real potential;
+    return both(q, r2, potential);
+  }
+  __device__ Real both(Real q, Real r2, Real &potential) const {
+    const Real s = inverse_sqrt(r2), x = kappa * (r2 * s);
+    const Real screened = q * exp(-x) * s;
+    // Bodies at one place.
+    potential = r2 < Real(2) * TINY<Real> ? Real(0) : screened;
+    return fused(x, screened, screened) * (s * s);
   }
 };
 

@@ -139,7 +139,7 @@ struct CartesianView {
   void *coefficients;           // [cells][indices]
   Sum *sums;
   double epsilon;
-  uint32_t order, lanes, p1;    // lanes: bodies at a time; p1: 1 for that kernel, 0 for Plummer's
+  uint32_t order, lanes, kernel;  // lanes: bodies at a time; kernel: 0 for Plummer's, 1 for P1, 2 for Yukawa's
 };
 
 // The matrices of their M2L.
@@ -302,7 +302,7 @@ extern "C" __device__ const unsigned layout[] = {
     CELLS, sizeof(TreeView), offsetof(TreeView, cells), sizeof(CsrView), sizeof(Sum),
     sizeof(FarView), offsetof(FarView, list), offsetof(FarView, sums), offsetof(FarView, staged),
     sizeof(TranslateView), offsetof(TranslateView, tiles), offsetof(TranslateView, depth),
-    sizeof(CartesianView), offsetof(CartesianView, epsilon), offsetof(CartesianView, p1),
+    sizeof(CartesianView), offsetof(CartesianView, epsilon), offsetof(CartesianView, kernel),
     sizeof(CartesianMatrixView), offsetof(CartesianMatrixView, split),
     sizeof(M2lView), offsetof(M2lView, matrices), offsetof(M2lView, fault), offsetof(M2lView, per_level),
     sizeof(NearView), offsetof(NearView, tasks), offsetof(NearView, softening), offsetof(NearView, same),

@@ -95,6 +95,9 @@ impl PeriodicBox {
                 value,
                 range: "0 to 1/5.6 of the shortest side of the periodic box",
             }),
+            Softening::Yukawa(_) => {
+                Err(Error::Unsupported("screened charges are summed in open space, not in periodic boxes".into()))
+            }
             Softening::Plummer(_) | Softening::P1(_) => Err(Error::Unsupported(
                 "the softenings plummer and p1 reach beyond any periodic box; take spline, which is 1/r beyond 2.8 of its lengths, or none"
                     .into(),

@@ -142,6 +142,32 @@ fn softened_sums_keep_their_tolerance() {
 }
 
 #[test]
+fn screened_sums_keep_their_tolerance() {
+    // As long as the set, a tenth of it, and a tenth of that.
+    for length in [1.0, 0.1, 0.01] {
+        keeps(3_000, Method::Fmm, Softening::Yukawa(length), &[1e-3, 1e-6, 1e-9], Precision::Auto);
+        keeps(3_000, Method::Treecode, Softening::Yukawa(length), &[1e-3, 1e-6], Precision::Auto);
+    }
+}
+
+#[test]
+fn screening_without_end_is_none() {
+    let (points, q) = (plummer(2000, 51), alternating(2000));
+    let sum = |softening| {
+        let settings = Settings { softening, tolerance: 1e-6, method: Method::Fmm, ..Settings::default() };
+        evaluate(&settings, &points, &q, None, &mut StageTimes::default()).unwrap()
+    };
+    assert_eq!(sum(Softening::Yukawa(f64::INFINITY)), sum(Softening::None));
+    // A very long one is nearly none, and takes the other expansions.
+    let (long, none) = (sum(Softening::Yukawa(1e9)), sum(Softening::None));
+    assert_ne!(long.choice.expansion, none.choice.expansion);
+    let pairs = || long.field.iter().flatten().zip(none.field.iter().flatten());
+    let wrong: f64 = pairs().map(|(a, b)| (a - b).powi(2)).sum();
+    let right: f64 = pairs().map(|(_, b)| b * b).sum();
+    assert!((wrong / right).sqrt() < 2e-6, "{}", (wrong / right).sqrt());
+}
+
+#[test]
 fn single_precision_refuses_what_it_cannot_keep() {
     let settings = Settings { precision: Precision::F32, tolerance: 1e-6, ..Settings::default() };
     let message = evaluate(&settings, &[[0.0; 3]], &[1.0], None, &mut StageTimes::default()).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Cartesian expansions of softened kernels: their tables, and their operators at bodies.
+//! Cartesian expansions of softened and screened kernels: their tables, and their operators at bodies.
 
 use cust::memory::DevicePointer;
 use fmm_core::expansion::{Cartesian, Expansion};
@@ -13,10 +13,10 @@ use crate::place::Place;
 use crate::slots::{Offsets, Slots};
 use crate::view::{CartesianMatrixView, CartesianView, CsrView, TILE};
 
-/// A softened kernel and the cells that it is expanded in: the tables of M2L depend on the ratio of lengths.
+/// A kernel and the cells that it is expanded in: the tables of M2L depend on the ratio of lengths.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Softened {
-    /// Of Plummer's kind or P1.
+    /// Of Plummer's kind, P1 or Yukawa's.
     pub softening: Softening,
     /// Side of the root cube.
     pub side: f64,
@@ -25,11 +25,13 @@ pub struct Softened {
 }
 
 impl Softened {
-    fn epsilon(&self) -> (f64, bool) {
+    /// Its length, and its number in the kernels.
+    fn kernel(&self) -> (f64, u32) {
         match self.softening {
-            Softening::Plummer(e) => (e, false),
-            Softening::P1(e) => (e, true),
-            Softening::None | Softening::Spline(_) => (0.0, false),
+            Softening::Plummer(e) => (e, 0),
+            Softening::P1(e) => (e, 1),
+            Softening::Yukawa(length) => (length, 2),
+            Softening::None | Softening::Spline(_) => (0.0, 0),
         }
     }
 
@@ -85,9 +87,9 @@ impl Bodies {
             Stage::L2P => ("l2p", indices(self.order)),
             Stage::M2P => ("m2p", indices(self.order + 1)),
         };
-        let (epsilon, p1) = self.softened.epsilon();
-        // Derivatives of P1 are those of two kernels. Columns are odd numbers apart, for the banks' sake.
-        let columns = if p1 && matches!(stage, Stage::P2L | Stage::M2P) { 2 } else { 1 };
+        let (epsilon, kernel) = self.softened.kernel();
+        // Derivatives of P1 and of Yukawa's kernel are those of two functions. Columns are odd numbers apart, for the banks' sake.
+        let columns = if kernel > 0 && matches!(stage, Stage::P2L | Stage::M2P) { 2 } else { 1 };
         let row = columns * values * size_of::<T>();
         let most = SHARED / row;
         assert!(most > 0, "the largest order fits");
@@ -105,7 +107,7 @@ impl Bodies {
             epsilon,
             order: self.order as u32,
             lanes: lanes as u32,
-            p1: u32::from(p1),
+            kernel,
         };
         let name = format!("{name}_cartesian_{}", T::NAME);
         // SAFETY: the arrays have the lengths that the trees and the view say.

@@ -111,7 +111,7 @@ impl Direct {
     }
 }
 
-/// Name and length of a softening in the kernels.
+/// Name and length of a kernel of space in the kernels of the device.
 pub fn kernel(softening: Softening, scale: f64) -> (&'static str, f64) {
     match softening {
         Softening::None => ("newton", 0.0),
@@ -120,6 +120,7 @@ pub fn kernel(softening: Softening, scale: f64) -> (&'static str, f64) {
         // Too small to be told from a point: its own scale would overflow.
         Softening::Spline(e) if e * scale < 1e-100 => ("newton", 0.0),
         Softening::Spline(e) => ("spline", 2.8 * e * scale),
+        Softening::Yukawa(length) => ("yukawa", length * scale),
     }
 }
 

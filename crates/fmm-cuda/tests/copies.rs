@@ -4,8 +4,8 @@ use crate::common::{errors, gpu, plummer, scalar_errors, uniform};
 use fmm_core::{CpuExecutor, Executor, Method, Precision, Settings, Softening, StageTimes};
 use fmm_cuda::CudaExecutor;
 
-const SOFTENINGS: [Softening; 4] =
-    [Softening::None, Softening::Plummer(1e-3), Softening::P1(1e-3), Softening::Spline(1e-3)];
+const SOFTENINGS: [Softening; 5] =
+    [Softening::None, Softening::Plummer(1e-3), Softening::P1(1e-3), Softening::Spline(1e-3), Softening::Yukawa(0.5)];
 
 fn bits(values: &[[f64; 3]]) -> Vec<u64> {
     values.as_flattened().iter().map(|x| x.to_bits()).collect()

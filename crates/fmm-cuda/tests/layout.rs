@@ -110,7 +110,7 @@ fn every_kernel_is_there_for_every_capability() {
     ]
     .map(String::from)
     .to_vec();
-    for softening in ["newton", "plummer", "p1", "spline"] {
+    for softening in ["newton", "plummer", "p1", "spline", "yukawa"] {
         for potential in ["", "_potential"] {
             names.extend(["f32", "f64"].map(|real| format!("p2p_{softening}{potential}_{real}")));
             names.extend(["f32", "f64"].map(|real| format!("p2p_list_{softening}{potential}_{real}")));

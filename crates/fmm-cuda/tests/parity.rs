@@ -4,8 +4,8 @@ use crate::common::{errors, gpu, hash, plummer, scalar_errors, uniform};
 use fmm_core::{CpuExecutor, Error, Executor, Method, Particles, Precision, Settings, Softening, StageTimes};
 use fmm_cuda::{CudaExecutor, Gpu, evaluate};
 
-const SOFTENINGS: [Softening; 4] =
-    [Softening::None, Softening::Plummer(0.02), Softening::P1(0.02), Softening::Spline(0.02)];
+const SOFTENINGS: [Softening; 5] =
+    [Softening::None, Softening::Plummer(0.02), Softening::P1(0.02), Softening::Spline(0.02), Softening::Yukawa(0.5)];
 
 fn direct(softening: Softening, precision: Precision) -> Settings {
     let tolerance = if precision == Precision::F32 { 1e-4 } else { 1e-10 };
@@ -53,13 +53,7 @@ fn compare(gpu: &Gpu, precision: Precision, rms: f64, worst: f64) {
     for (name, p) in sets() {
         for softening in SOFTENINGS {
             let extent = p.position.iter().flatten().fold(0.0f64, |m, c| m.max(c.abs()));
-            let softening = match softening {
-                _ if name == "far from the origin" => softening,
-                Softening::None => softening,
-                Softening::Plummer(e) => Softening::Plummer(e * extent),
-                Softening::P1(e) => Softening::P1(e * extent),
-                Softening::Spline(e) => Softening::Spline(e * extent),
-            };
+            let softening = if name == "far from the origin" { softening } else { softening.scaled(extent) };
             let mut times = StageTimes::default();
             let exact = direct(softening, Precision::F64);
             let cpu = fmm_core::evaluate(&exact, &p.position, &p.strength, None, &mut times).unwrap();

@@ -36,6 +36,7 @@ mod run_resume;
 mod run_reversible;
 mod run_scenario;
 mod scenarios;
+mod screened;
 mod show;
 mod tools;
 mod tools_convert;

@@ -43,6 +43,8 @@ pub fn newtonian_beyond(softening: Softening, tolerance: f64) -> f64 {
         // 1 − (1 + 5/2 ε²/r²)(1 + ε²/r²)^(−5/2) ≤ 15/8 (ε/r)⁴.
         Softening::P1(e) => e * (3.75 / tolerance).powf(0.25),
         Softening::Spline(e) => 2.8 * e,
+        // Nowhere.
+        Softening::Yukawa(_) => f64::INFINITY,
     }
 }
 

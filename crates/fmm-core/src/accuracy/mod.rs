@@ -87,7 +87,8 @@ pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> R
         && p > MAX_CARTESIAN_ORDER
     {
         return Err(Error::Unsupported(format!(
-            "order {p} is beyond the {MAX_CARTESIAN_ORDER} of expansions softened by plummer or p1; give a smaller theta instead"
+            "order {p} is beyond the {MAX_CARTESIAN_ORDER} of expansions of {}; give a smaller theta instead",
+            settings.softening.name()
         )));
     }
     if let Some(uniform) = settings.uniform {

@@ -68,7 +68,8 @@ fn order_for(table: &[f64], tolerance: f64) -> Option<usize> {
 /// Family, `separation2` and order that keep the tolerance.
 pub(super) fn expansion(settings: &Settings, problem: Problem, method: Method, tolerance: f64) -> (Family, f64, usize) {
     // A softened kernel that is not yet 1/r at the distance of the smallest cells wants its own Taylor series.
-    let soft = matches!(settings.softening, Softening::Plummer(_) | Softening::P1(_))
+    let screened = matches!(settings.softening, Softening::Yukawa(_));
+    let soft = !matches!(settings.softening, Softening::None | Softening::Spline(_))
         && newtonian_beyond(settings.softening, settings.tolerance) > problem.dense_leaf;
     // An angle that is asked for changes the rate: errors go like θ^(p+1).
     let asked = settings.theta.map(Rule::separation2_of);
@@ -91,6 +92,12 @@ pub(super) fn expansion(settings: &Settings, problem: Problem, method: Method, t
                 return (Family::Cartesian, *separation2, adjust(*separation2, p).min(MAX_CARTESIAN_ORDER));
             }
         }
+        if screened {
+            // No other family holds.
+            let (separation2, order, table) = &CARTESIAN[2];
+            let separation2 = more_near(*separation2, share * cancelling / table[order - 1], *order);
+            return (Family::Cartesian, separation2, adjust(separation2, *order).min(MAX_CARTESIAN_ORDER));
+        }
     }
     if method == Method::Treecode {
         let p = order_for(&TREECODE, if cancels { tolerance / 2.0 } else { tolerance }).unwrap_or(Settings::MAX_ORDER);
@@ -106,10 +113,14 @@ pub(super) fn expansion(settings: &Settings, problem: Problem, method: Method, t
         Some(p) => (Family::Spherical, 4.0, adjust(4.0, p)),
         // Beyond the table: more near cells, errors like θ^(p+1).
         None => {
-            let wanted = tolerance / table[29];
-            let theta = 0.75f64.sqrt() * wanted.powf(1.0 / 31.0);
-            let separation2 = (3.0 / (theta * theta)).ceil();
+            let separation2 = more_near(4.0, tolerance / table[29], Settings::MAX_ORDER);
             (Family::Spherical, separation2, adjust(separation2, Settings::MAX_ORDER))
         }
     }
+}
+
+/// The separation at which errors of `order` are `part` of those at `separation2`: they go like θ^(order + 1).
+fn more_near(separation2: f64, part: f64, order: usize) -> f64 {
+    let theta = (3.0 / separation2).sqrt() * part.powf(1.0 / (order + 1) as f64);
+    (3.0 / (theta * theta)).ceil()
 }

@@ -7,5 +7,5 @@ mod softening;
 
 pub use pairs::{PairRelation, Pairs};
 pub use points::{Points, Sums};
-pub use radial::{Newton, P1, Plummer, Radial, Spline};
+pub use radial::{Newton, P1, Plummer, Radial, Spline, Yukawa};
 pub use softening::{Softening, UseRadial};

@@ -40,7 +40,7 @@ pub trait Pairs<const D: usize>: Sync {
 impl Pairs<3> for Softening {
     fn potential_at_zero(&self) -> f64 {
         match *self {
-            Softening::None => 0.0,
+            Softening::None | Softening::Yukawa(_) => 0.0,
             Softening::Plummer(e) | Softening::Spline(e) => 1.0 / e,
             Softening::P1(e) => 1.5 / e,
         }

@@ -1,6 +1,7 @@
-//! The softened kernels that replace 1/r (Plummer 1911; Dehnen 2001; Springel, Yoshida & White 2001).
+//! The kernels that replace 1/r: softened (Plummer 1911; Dehnen 2001; Springel, Yoshida & White 2001) and screened (Yukawa 1935).
 
 use crate::math::Real;
+use crate::math::exp::{exp_minus, last};
 use crate::math::simd::Vector;
 
 /// A radial kernel K(r) in any unit of length.
@@ -79,6 +80,20 @@ impl<V: Vector> Radial<V> for Spline<V> {
         let w = by_radius(u, near_w, far_w.neg_mul_add(fifteenth, mid_w), far_w);
         let g = by_radius(u, near_g, far_g.neg_mul_add(fifteenth, mid_g), far_g);
         (w.mul(scale), g.mul(scale.mul(scale).mul(scale)))
+    }
+}
+
+/// exp(−κr)/r, with κ; 0 where the exponential is below all numbers.
+#[derive(Clone, Copy)]
+pub struct Yukawa<V>(pub V);
+
+impl<V: Vector> Radial<V> for Yukawa<V> {
+    #[inline(always)]
+    fn eval<const APART: bool>(&self, r2: V) -> (V, V) {
+        let s = inverse_root::<V, APART>(r2);
+        let x = r2.mul(s).mul(self.0);
+        let potential = exp_minus(x).keep_where_at_least(last(), x).mul(s);
+        (potential, x.mul_add(potential, potential).mul(s.mul(s)))
     }
 }
 

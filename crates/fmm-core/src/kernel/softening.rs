@@ -1,6 +1,6 @@
 //! The kernels of sums in space: their names, their lengths, and the one way to their radial functions.
 
-use super::radial::{Newton, P1, Plummer, Radial, Spline};
+use super::radial::{Newton, P1, Plummer, Radial, Spline, Yukawa};
 use crate::math::Real;
 use crate::math::simd::{Array, Vector};
 
@@ -16,13 +16,18 @@ pub enum Softening {
     Spline(f64),
     /// (r² + 3/2 ε²)(r² + ε²)^(−3/2), falcON's P1.
     P1(f64),
+    /// exp(−r/λ)/r with the screening length λ = 1/κ: charges in a plasma or in salt water.
+    Yukawa(f64),
 }
 
 impl Softening {
-    /// The same kernel, with a length of zero taken for none.
+    /// The same kernel, with a length of zero, or of screening without end, taken for none.
     pub fn simplified(self) -> Self {
         match self {
-            Softening::Plummer(0.0) | Softening::Spline(0.0) | Softening::P1(0.0) => Softening::None,
+            Softening::Plummer(0.0)
+            | Softening::Spline(0.0)
+            | Softening::P1(0.0)
+            | Softening::Yukawa(f64::INFINITY) => Softening::None,
             other => other,
         }
     }
@@ -38,8 +43,8 @@ pub trait UseRadial<V: Vector> {
 }
 
 impl Softening {
-    /// All of them, with a length of 1 where they have one.
-    pub const ALL: [Softening; 4] =
+    /// Those that are softened, with a length of 1, and 1/r before them.
+    pub const SOFTENED: [Softening; 4] =
         [Softening::None, Softening::Plummer(1.0), Softening::Spline(1.0), Softening::P1(1.0)];
 
     /// The name used in scenarios, options and reports.
@@ -49,21 +54,22 @@ impl Softening {
             Softening::Plummer(_) => "plummer",
             Softening::Spline(_) => "spline",
             Softening::P1(_) => "p1",
+            Softening::Yukawa(_) => "yukawa",
         }
     }
 
-    /// Its length; 0 for 1/r.
+    /// The softening length; 0 for kernels that are not softened.
     pub const fn length(self) -> f64 {
         match self {
-            Softening::None => 0.0,
+            Softening::None | Softening::Yukawa(_) => 0.0,
             Softening::Plummer(e) | Softening::Spline(e) | Softening::P1(e) => e,
         }
     }
 
-    /// The same kernel with another length; 1/r stays what it is.
+    /// The same kernel with another softening length; what is not softened stays what it is.
     pub const fn with_length(self, length: f64) -> Self {
         match self {
-            Softening::None => Softening::None,
+            Softening::None | Softening::Yukawa(_) => self,
             Softening::Plummer(_) => Softening::Plummer(length),
             Softening::Spline(_) => Softening::Spline(length),
             Softening::P1(_) => Softening::P1(length),
@@ -72,7 +78,10 @@ impl Softening {
 
     /// The same kernel in a unit of length in which lengths are `scale` times as large.
     pub fn scaled(self, scale: f64) -> Self {
-        self.with_length(self.length() * scale)
+        match self {
+            Softening::Yukawa(length) => Softening::Yukawa(length * scale),
+            _ => self.with_length(self.length() * scale),
+        }
     }
 
     /// Runs `user` with the radial function, for distances in `unit`.
@@ -86,6 +95,7 @@ impl Softening {
             // Too small to be told from a point: its own scale would overflow.
             Softening::Spline(e) if e / unit < V::Scalar::TINY.to_f64().cbrt() => user.run(Newton),
             Softening::Spline(e) => user.run(Spline::<V>(V::constant(unit / (2.8 * e)))),
+            Softening::Yukawa(length) => user.run(Yukawa::<V>(V::constant(unit / length))),
         }
     }
 
@@ -110,7 +120,7 @@ mod tests {
 
     #[test]
     fn slopes_are_the_derivatives_of_the_kernels() {
-        for kernel in Softening::ALL.map(|k| k.with_length(0.3)) {
+        for kernel in Softening::SOFTENED.map(|k| k.with_length(0.3)).into_iter().chain([Softening::Yukawa(0.5)]) {
             for r in [0.1, 0.3, 0.5, 0.7, 1.5] {
                 let step = 1e-5;
                 let difference = (kernel.at(r - step).0 - kernel.at(r + step).0) / (2.0 * step);
@@ -130,6 +140,7 @@ mod tests {
             (Softening::None, 1.0 / r, r.powi(-3)),
             (Softening::Plummer(e), u.powf(-0.5), u.powf(-1.5)),
             (Softening::P1(e), (r * r + 1.5 * e * e) * u.powf(-1.5), (r * r + 2.5 * e * e) * u.powf(-2.5)),
+            (Softening::Yukawa(0.5), (-2.0 * r).exp() / r, (1.0 + 2.0 * r) * (-2.0 * r).exp() / r.powi(3)),
         ] {
             let (found, found_slope) = kernel.at(r);
             assert!((found / k - 1.0).abs() < 1e-14 && (found_slope / slope - 1.0).abs() < 1e-14, "{kernel:?}");

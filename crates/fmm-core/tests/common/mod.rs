@@ -78,6 +78,11 @@ pub fn softened(r2: f64, s: Softening) -> (f64, f64) {
     match s {
         Softening::None => (1.0 / r2.sqrt(), 1.0 / (r2 * r2.sqrt())),
         Softening::Plummer(e) => softened(r2 + e * e, Softening::None),
+        Softening::Yukawa(length) => {
+            let x = r2.sqrt() / length;
+            let k = (-x).exp() / r2.sqrt();
+            (k, (1.0 + x) * k / r2)
+        }
         Softening::P1(e) => {
             let u = r2 + e * e;
             let cube = u * u.sqrt();

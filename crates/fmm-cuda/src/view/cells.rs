@@ -130,14 +130,14 @@ pub struct CartesianView {
     pub coefficients: DevicePointer<u8>,
     /// `[targets]`
     pub sums: DevicePointer<Sum>,
-    /// ε.
+    /// ε, or the screening length.
     pub epsilon: f64,
     /// Order of the expansions.
     pub order: u32,
     /// Bodies at a time.
     pub lanes: u32,
-    /// 1 for the kernel P1, 0 for Plummer's.
-    pub p1: u32,
+    /// 0 for Plummer's kernel, 1 for P1, 2 for Yukawa's.
+    pub kernel: u32,
 }
 
 /// The matrices of the M2L of Cartesian expansions.

@@ -63,7 +63,7 @@ pub const LAYOUT: &[usize] = &{
         offset_of!(TranslateView, depth),
         size_of::<CartesianView>(),
         offset_of!(CartesianView, epsilon),
-        offset_of!(CartesianView, p1),
+        offset_of!(CartesianView, kernel),
         size_of::<CartesianMatrixView>(),
         offset_of!(CartesianMatrixView, split),
         size_of::<M2lView>(),

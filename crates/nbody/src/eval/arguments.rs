@@ -23,7 +23,7 @@ pub struct Arguments {
     /// Where the field is wanted; without it at the sources themselves, none of which then sees itself
     #[arg(long, value_name = "FILE")]
     targets: Option<PathBuf>,
-    /// What is summed: laplace (1/r), log or harmonic (in the plane, x and y), vortex (Biot-Savart, strengths wx, wy, wz), gauss:SIGMA
+    /// What is summed: laplace (1/r), yukawa:KAPPA (exp(-KAPPA r)/r, KAPPA 0 to 1e100), log or harmonic (in the plane, x and y), vortex (Biot-Savart, strengths wx, wy, wz), gauss:SIGMA
     /// (exp(-r^2/(2 SIGMA^2)) along the axes of the files, own pairs included; SIGMA 1e-150 to 1e150)
     #[arg(long, value_name = "KERNEL", default_value = "laplace")]
     kernel: Kernel,
@@ -109,9 +109,10 @@ impl From<Arguments> for Options {
             targets: a.targets,
             kernel: a.kernel,
             blob: a.softening.blob,
+            softened: a.softening != Core::default(),
             exclusions: a.exclusions,
             settings: Settings {
-                softening: a.softening.softening,
+                softening: a.kernel.radial(a.softening.softening),
                 boundary: a.periodic.map_or(Boundary::Open, |side| {
                     Boundary::Periodic(PeriodicBox { side, surroundings: a.surroundings })
                 }),
@@ -235,7 +236,7 @@ struct Core {
 }
 
 fn core(text: &str) -> Result<Core, String> {
-    let space = Softening::ALL.into_iter().filter(|kernel| kernel.length() > 0.0);
+    let space = Softening::SOFTENED.into_iter().filter(|kernel| kernel.length() > 0.0);
     let plane = [("algebraic", Blob::Algebraic(1.0)), ("gaussian", Blob::Gaussian(1.0))];
     let space = space.map(|softening| (softening.name(), Core { softening, blob: Blob::Point }));
     let cores: Vec<(&str, Core)> =

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use fmm_core::planar::Blob;
-use fmm_core::{Choice, Settings, StageTimes};
+use fmm_core::{Choice, Settings, Softening, StageTimes};
 
 use super::{Errors, gauss, laplace, plane, vortex};
 use crate::device::Device;
@@ -15,6 +15,8 @@ use crate::fault::Fault;
 pub enum Kernel {
     /// Σ q/r in three dimensions, and minus its gradient. Where y or z are not in the files, they are 0.
     Laplace,
+    /// Σ q exp(−κr)/r in three dimensions with this κ, and minus its gradient.
+    Yukawa(f64),
     /// Σ q log r in the plane, and minus its gradient.
     Log,
     /// Σ Γ/(z_j − z) in the plane, with complex strengths.
@@ -29,6 +31,7 @@ impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Kernel::Gauss(sigma) => write!(f, "gauss:{sigma}"),
+            Kernel::Yukawa(kappa) => write!(f, "yukawa:{kappa}"),
             kernel => f.write_str(kernel.name()),
         }
     }
@@ -46,8 +49,18 @@ impl FromStr for Kernel {
         if text == "gauss" {
             return Err("its width is missing: gauss:SIGMA, for example gauss:0.1".into());
         }
+        if let Some(("yukawa", kappa)) = text.split_once(':') {
+            let kappa: f64 = kappa.parse().map_err(|_| format!("kappa {kappa:?} is not a number"))?;
+            if !(0.0..=1e100).contains(&kappa) {
+                return Err(format!("kappa = {kappa} is outside its range, 0 to 1e100"));
+            }
+            return Ok(Kernel::Yukawa(kappa));
+        }
+        if text == "yukawa" {
+            return Err("its inverse length is missing: yukawa:KAPPA, for example yukawa:0.1".into());
+        }
         let known = Kernel::ALL.into_iter().find(|k| k.name() == text);
-        known.ok_or_else(|| format!("allowed: {}, gauss:SIGMA", Kernel::ALL.map(Kernel::name).join(", ")))
+        known.ok_or_else(|| format!("allowed: {}, yukawa:KAPPA, gauss:SIGMA", Kernel::ALL.map(Kernel::name).join(", ")))
     }
 }
 
@@ -63,13 +76,22 @@ impl Kernel {
             Kernel::Harmonic => "harmonic",
             Kernel::Vortex => "vortex",
             Kernel::Gauss(_) => "gauss",
+            Kernel::Yukawa(_) => "yukawa",
+        }
+    }
+
+    /// The kernel of the library, if it is radial and lives in space; `softening` replaces 1/r at short distance.
+    pub fn radial(self, softening: Softening) -> Softening {
+        match self {
+            Kernel::Yukawa(kappa) => Softening::Yukawa(1.0 / kappa),
+            _ => softening,
         }
     }
 
     /// The columns of the sources beside their positions.
     pub fn strengths(self) -> &'static [&'static str] {
         match self {
-            Kernel::Laplace | Kernel::Log | Kernel::Harmonic | Kernel::Gauss(_) => &["q"],
+            Kernel::Laplace | Kernel::Yukawa(_) | Kernel::Log | Kernel::Harmonic | Kernel::Gauss(_) => &["q"],
             Kernel::Vortex => &["wx", "wy", "wz"],
         }
     }
@@ -84,7 +106,7 @@ impl Kernel {
         match self {
             Kernel::Log => Some(fmm_core::planar::Kernel::Log),
             Kernel::Harmonic => Some(fmm_core::planar::Kernel::Harmonic),
-            Kernel::Laplace | Kernel::Vortex | Kernel::Gauss(_) => None,
+            Kernel::Laplace | Kernel::Yukawa(_) | Kernel::Vortex | Kernel::Gauss(_) => None,
         }
     }
 
@@ -92,7 +114,7 @@ impl Kernel {
     pub fn keeps(self, errors: &Errors, tolerance: f64) -> bool {
         match self {
             Kernel::Log | Kernel::Harmonic => errors.l2 <= tolerance,
-            Kernel::Laplace | Kernel::Vortex => errors.keep(tolerance),
+            Kernel::Laplace | Kernel::Yukawa(_) | Kernel::Vortex => errors.keep(tolerance),
             Kernel::Gauss(_) => errors.max <= tolerance,
         }
     }
@@ -154,7 +176,7 @@ impl Problem<'_> {
     /// 2 for what the settings ask in vain, 65 for too many particles, 69 for a GPU where there are only kernels for the CPU.
     pub fn sum(&self) -> Result<Answer, Fault> {
         match self.kernel {
-            Kernel::Laplace => laplace::sum(self),
+            Kernel::Laplace | Kernel::Yukawa(_) => laplace::sum(self),
             Kernel::Log | Kernel::Harmonic => plane::sum(self),
             Kernel::Vortex => vortex::sum(self),
             Kernel::Gauss(sigma) => gauss::sum(self, sigma),
@@ -164,7 +186,7 @@ impl Problem<'_> {
     /// The direct sum in f64 at some targets, pair by pair as the formulas stand; in a periodic box by Ewald's sum.
     pub fn truth(&self, at: &[[f64; 3]]) -> Vec<Truth> {
         match self.kernel {
-            Kernel::Laplace => laplace::truth(self, at),
+            Kernel::Laplace | Kernel::Yukawa(_) => laplace::truth(self, at),
             Kernel::Log | Kernel::Harmonic => plane::truth(self, at),
             Kernel::Vortex => vortex::truth(self, at),
             Kernel::Gauss(sigma) => gauss::truth(self, sigma, at),

@@ -51,6 +51,8 @@ pub struct Options {
     pub settings: Settings,
     /// The blobs that sources in the plane are.
     pub blob: Blob,
+    /// Whether a softening was asked for.
+    pub softened: bool,
     /// Where.
     pub device: Device,
     /// Worker threads; all cores if absent.
@@ -149,6 +151,7 @@ fn cores(options: &Options) -> Result<(), Fault> {
     let (blob, softening) = (options.blob != Blob::Point, options.settings.softening);
     let allowed = match options.kernel {
         Kernel::Log | Kernel::Harmonic if softening != Softening::None => "none, algebraic:E, gaussian:E",
+        Kernel::Yukawa(_) if options.softened => "none",
         Kernel::Gauss(_) if blob || softening != Softening::None => "none",
         Kernel::Laplace if blob => "none, plummer:E, spline:E, p1:E",
         Kernel::Vortex if blob || !matches!(softening, Softening::None | Softening::P1(_)) => "none, p1:E",
@@ -161,6 +164,7 @@ fn cores(options: &Options) -> Result<(), Fault> {
 fn space(options: &Options) -> Result<(), Fault> {
     let asked = match (options.settings.boundary, &options.exclusions) {
         _ if options.kernel == Kernel::Laplace => return Ok(()),
+        (Boundary::Open, _) if matches!(options.kernel, Kernel::Yukawa(_)) => return Ok(()),
         (Boundary::Periodic(_), _) => "--periodic",
         (Boundary::Open, Some(_)) => "--exclusions",
         (Boundary::Open, None) if options.settings.uniform.is_some() => "--depth",

@@ -34,9 +34,9 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Of a kernel 1/r whose targets are its sources.
+    /// Of a kernel with a potential in space whose targets are its sources.
     pub fn of(problem: &Problem, answer: &Answer) -> Option<Self> {
-        if problem.kernel != Kernel::Laplace || problem.targets.is_some() {
+        if !matches!(problem.kernel, Kernel::Laplace | Kernel::Yukawa(_)) || problem.targets.is_some() {
             return None;
         }
         let column = |k: usize| &answer.columns[k].1;
@@ -179,7 +179,7 @@ fn surroundings(surroundings: Surroundings) -> String {
 /// As on the command line.
 fn softening(softening: Softening, blob: Blob) -> String {
     match softening {
-        Softening::None => match blob {
+        Softening::None | Softening::Yukawa(_) => match blob {
             Blob::Point => "none".into(),
             Blob::Algebraic(e) => format!("algebraic:{e}"),
             Blob::Gaussian(s) => format!("gaussian:{s}"),

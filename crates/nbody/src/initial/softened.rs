@@ -16,6 +16,7 @@ use super::Initial;
 fn moment(softening: Softening, d: f64) -> (f64, f64) {
     match softening {
         Softening::None => (d, 1.0),
+        Softening::Yukawa(length) => (-length * (-d / length).exp_m1(), (-d / length).exp()),
         Softening::Plummer(e) => {
             let s = d.hypot(e);
             (s, d / s)
@@ -118,8 +119,8 @@ pub fn virialise(particles: &mut Initial, ratio: f64, softening: Softening, grav
 mod tests {
     use super::*;
 
-    const KERNELS: [Softening; 4] =
-        [Softening::None, Softening::Plummer(0.3), Softening::Spline(0.3), Softening::P1(0.3)];
+    const KERNELS: [Softening; 5] =
+        [Softening::None, Softening::Plummer(0.3), Softening::Spline(0.3), Softening::P1(0.3), Softening::Yukawa(2.0)];
 
     /// Of the pull at distance d: −d/dd of the potentials as the documentation gives them.
     fn pull(softening: Softening, d: f64) -> f64 {
@@ -127,6 +128,7 @@ mod tests {
             Softening::None => 1.0 / d,
             Softening::Plummer(e) => (d * d + e * e).powf(-0.5),
             Softening::P1(e) => (d * d + 1.5 * e * e) * (d * d + e * e).powf(-1.5),
+            Softening::Yukawa(length) => (-d / length).exp() / d,
             Softening::Spline(e) if d >= 2.8 * e => 1.0 / d,
             Softening::Spline(e) => {
                 let (h, u) = (2.8 * e, d / (2.8 * e));

@@ -94,7 +94,7 @@ impl Sense {
     fn energy_text(&self, scenario: &Scenario, error: f64) -> String {
         let percent = if error < 10.0 { format!("{:.1} %", 100.0 * error) } else { format!("{error:.0} times itself") };
         let mut causes = vec![format!("a smaller time.dt (now {})", number(scenario.clock.dt))];
-        if scenario.settings.softening == fmm_core::Softening::None && scenario.plane.is_none() {
+        if scenario.settings.softening.length() == 0.0 && scenario.plane.is_none() {
             causes.push("a softening (now none)".into());
         } else {
             causes.push("a longer softening".into());

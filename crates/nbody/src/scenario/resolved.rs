@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use fmm_core::Choice;
 use fmm_core::planar::Blob;
+use fmm_core::{Choice, Softening};
 
 use super::{FIELDS, FLOATS, Law, Scenario};
 use crate::units::Dimension;
@@ -50,10 +50,14 @@ impl Scenario {
             (Some(Blob::Point), _) => ("none", 0.0),
             (Some(Blob::Algebraic(e)), _) => ("algebraic", e),
             (Some(Blob::Gaussian(e)), _) => ("gaussian", e),
+            (None, Softening::Yukawa(_)) => ("none", 0.0),
             (None, kernel) => (kernel.name(), kernel.length()),
         };
         writeln!(out, "\n[force]\nlaw = {}", text(self.law.name()))?;
         writeln!(out, "softening = {{ kernel = {}, length = {} }}{length}", text(kernel), number(softened))?;
+        if let Softening::Yukawa(screening) = self.settings.softening {
+            writeln!(out, "screening_length = {}{length}", number(screening))?;
+        }
         if !self.exclusions.is_empty() {
             let pairs = self.exclusions.iter().map(|[i, j]| format!("[{i}, {j}]"));
             writeln!(out, "exclusions = [{}]", pairs.collect::<Vec<_>>().join(", "))?;

@@ -133,7 +133,7 @@ fn force(mut s: Section<'_>, units: System, plane: bool, folder: Option<&Path>) 
         return (law, Softened { space: Softening::None, plane: plane.then_some(Blob::Point) }, vec![]);
     }
     let mut k = s.section("softening");
-    let in_space = Softening::ALL.map(|kernel| (kernel.name(), Softened { space: kernel, plane: None }));
+    let in_space = Softening::SOFTENED.map(|kernel| (kernel.name(), Softened { space: kernel, plane: None }));
     let in_plane = [("none", Blob::Point), ("algebraic", Blob::Algebraic(1.0)), ("gaussian", Blob::Gaussian(1.0))]
         .map(|(name, blob)| (name, Softened { space: Softening::None, plane: Some(blob) }));
     let kernels = if plane { &in_plane[..] } else { &in_space[..] };
@@ -157,9 +157,25 @@ fn force(mut s: Section<'_>, units: System, plane: bool, folder: Option<&Path>) 
         _ => none,
     };
     k.close();
+    let softening = screened(&mut s, law, softening, units);
     let exclusions = exclusions(&mut s, law, plane, folder);
     s.close();
     (law, softening, exclusions)
+}
+
+/// The kernel of charges that others screen, where a screening length is given.
+fn screened(s: &mut Section<'_>, law: Law, softening: Softened, units: System) -> Softened {
+    const KEY: &str = "screening_length";
+    let Some(length) = s.quantity(KEY, Dimension::Length, units, Range::POSITIVE) else { return softening };
+    if law != Law::Coulomb || softening.plane.is_some() {
+        let help = "set force.law = \"coulomb\", in space";
+        s.fault(KEY, format!("{} is for charges in space", s.full(KEY)), "there are none here", Some(help.into()));
+    } else if softening.space != Softening::None {
+        let help = "leave one of the two out";
+        let message = format!("{} does not go with force.softening", s.full(KEY));
+        s.fault(KEY, message, "charges are softened already", Some(help.into()));
+    }
+    Softened { space: Softening::Yukawa(length), ..softening }
 }
 
 /// Pairs of ids, as a table in a file or in the scenario itself, which is how a checkpoint has them.

@@ -1,9 +1,10 @@
-//! Cartesian Taylor expansions of softened kernels.
+//! Cartesian Taylor expansions of softened and screened kernels.
 //!
-//! Plummer's kernel and P1 are not harmonic, so solid harmonics hold for them only where they have become 1/r. A Taylor
+//! Plummer's kernel, P1 and Yukawa's are not harmonic, so solid harmonics hold for them only where they have become 1/r. A Taylor
 //! series holds at any distance: with g the kernel, D^n its derivatives and moments M_n = Σ q u^n/n!,
 //! φ(x) = Σ_n (−1)^|n| M_n D^n g(x−c) and L_k = Σ_{|n| ≤ p−|k|} (−1)^|n| M_n D^(n+k) g(z−c) (Dehnen 2002). The softening
-//! only replaces r² by r² + ε² in the recurrence of the derivatives. The triangular truncation makes the forces
+//! only replaces r² by r² + ε² in the recurrence of the derivatives; screening adds a second series, that of exp(−κr)
+//! (Li, Johnston & Krasny 2009). The triangular truncation makes the forces
 //! of a pair of cells on each other exactly opposite.
 
 mod indices;
@@ -17,6 +18,7 @@ use super::{Expansion, Points, Sums, add_weighted};
 use crate::kernel::Softening;
 use crate::lists::Classes;
 use crate::math::Real;
+use crate::math::exp::{exp_minus, last};
 use crate::math::simd::{Array, Vector};
 
 /// Columns of M2L that are worked on together.
@@ -30,7 +32,7 @@ struct Step {
     two: [u16; 3],
 }
 
-/// Moments and Taylor coefficients up to degree p, for 1/r, Plummer's kernel or P1.
+/// Moments and Taylor coefficients up to degree p, for 1/r, Plummer's kernel, P1 or Yukawa's.
 #[derive(Debug)]
 pub struct Cartesian<T> {
     p: usize,
@@ -110,13 +112,17 @@ impl<T: Real> Cartesian<T> {
     fn epsilon2(&self, unit: f64) -> f64 {
         match self.softening {
             Softening::Plummer(e) | Softening::P1(e) => (e / unit) * (e / unit),
-            Softening::None | Softening::Spline(_) => 0.0,
+            Softening::None | Softening::Spline(_) | Softening::Yukawa(_) => 0.0,
         }
     }
 
-    /// D^n g/n! for every n of degree ≤ `degree`, at x, into `out`.
+    /// D^n g/n! for every n of degree ≤ `degree`, at x in `unit`, into `out`.
     #[inline(always)]
-    fn derivatives<V: Vector>(&self, degree: usize, epsilon2: f64, x: [V; 3], out: &mut Vec<V>) {
+    fn derivatives<V: Vector>(&self, degree: usize, unit: f64, x: [V; 3], out: &mut Vec<V>) {
+        if let Softening::Yukawa(length) = self.softening {
+            return self.screened(degree, unit / length, x, out);
+        }
+        let epsilon2 = self.epsilon2(unit);
         let u = x[0].mul_add(x[0], x[1].mul_add(x[1], x[2].mul_add(x[2], V::constant(epsilon2))));
         let inverse = V::constant(1.0).div(u);
         let root = inverse.sqrt();
@@ -142,13 +148,45 @@ impl<T: Real> Cartesian<T> {
             let scale = |a: f64| -(a + 2.0 * lambda - 2.0) / n as f64;
             let (a, c) = (V::constant(scale(2.0 * n as f64)).mul(inverse), V::constant(scale(n as f64)).mul(inverse));
             for k in count(n - 1)..count(n) {
-                let Step { one, two } = self.steps[k];
-                let first = x[0].mul(b[one[0] as usize]);
-                let first = x[2].mul_add(b[one[2] as usize], x[1].mul_add(b[one[1] as usize], first));
-                let second = b[two[0] as usize].add(b[two[1] as usize]).add(b[two[2] as usize]);
+                let (first, second) = self.below(k, x, b);
                 b[k] = a.mul_add(first, c.mul(second));
             }
         }
+    }
+
+    /// The Taylor coefficients a of exp(−κr)/r and b of exp(−κr): |n| b_n = −κ Σ (x_i a_{n−e_i} + a_{n−2e_i}) and
+    /// |n| r² a_n = −(2|n|−1) Σ x_i a_{n−e_i} − (|n|−1) Σ a_{n−2e_i} − κ Σ (x_i b_{n−e_i} + b_{n−2e_i}).
+    #[inline(always)]
+    fn screened<V: Vector>(&self, degree: usize, kappa: f64, x: [V; 3], a: &mut Vec<V>) {
+        let r2 = x[0].mul_add(x[0], x[1].mul_add(x[1], x[2].mul(x[2])));
+        let (inverse, kappa) = (V::constant(1.0).div(r2), V::constant(kappa));
+        let argument = kappa.mul(r2.sqrt());
+        let mut b = vec![V::zero(); self.steps.len() + 1];
+        a.clear();
+        a.resize(self.steps.len() + 1, V::zero());
+        b[0] = exp_minus(argument).keep_where_at_least(last(), argument);
+        a[0] = b[0].mul(inverse.sqrt());
+        for n in 1..=degree {
+            let part = 1.0 / n as f64;
+            let (one, two) = (V::constant((1 - 2 * n as i64) as f64 * part), V::constant((1 - n as i64) as f64 * part));
+            let kappa = kappa.mul(V::constant(part));
+            for k in count(n - 1)..count(n) {
+                let (first, second) = self.below(k, x, a);
+                let (first_b, second_b) = self.below(k, x, &b);
+                let sum = one.mul_add(first, two.mul(second));
+                a[k] = kappa.neg_mul_add(first_b.add(second_b), sum).mul(inverse);
+                b[k] = V::zero().sub(kappa.mul(first.add(second)));
+            }
+        }
+    }
+
+    /// Σ x_i c_{n−e_i} and Σ c_{n−2e_i} for the n at place `k`.
+    #[inline(always)]
+    fn below<V: Vector>(&self, k: usize, x: [V; 3], c: &[V]) -> (V, V) {
+        let Step { one, two } = self.steps[k];
+        let first = x[0].mul(c[one[0] as usize]);
+        let first = x[2].mul_add(c[one[2] as usize], x[1].mul_add(c[one[1] as usize], first));
+        (first, c[two[0] as usize].add(c[two[1] as usize]).add(c[two[2] as usize]))
     }
 
     /// The multi-indices of degree ≤ p + 1, in the order of the coefficients.
@@ -163,7 +201,7 @@ impl<T: Real> Cartesian<T> {
             let x = self.classes.offset(class).map(|o| <Array<f64, 8>>::constant(-2.0 * f64::from(o)));
             let unit = self.side * 0.5f64.powi(level as i32 + 1);
             let mut b = vec![];
-            self.derivatives(self.p, self.epsilon2(unit), x, &mut b);
+            self.derivatives(self.p, unit, x, &mut b);
             (0..count(self.p)).map(|k| T::from_f64(b[k].first() * self.factorial[k])).collect()
         })
     }
@@ -247,7 +285,7 @@ impl<T: Real> Expansion<T, 3> for Cartesian<T> {
             // The local centre is the origin: derivatives at centre minus source.
             let [x, y, z] = sources.load::<V>(i);
             let x = [V::zero().sub(x), V::zero().sub(y), V::zero().sub(z)];
-            self.derivatives(self.p, self.epsilon2(unit), x, &mut values);
+            self.derivatives(self.p, unit, x, &mut values);
             let q = V::load(&sources.q[i..]);
             for (s, v) in sums.iter_mut().zip(&values) {
                 *s = q.mul_add(*v, *s);
@@ -287,7 +325,7 @@ impl<T: Real> Expansion<T, 3> for Cartesian<T> {
         let mut values = vec![];
         for i in (0..sums.potential.len()).step_by(T::WIDTH) {
             let x = targets.load::<V>(i);
-            self.derivatives(self.p + 1, self.epsilon2(unit), x, &mut values);
+            self.derivatives(self.p + 1, unit, x, &mut values);
             add_weighted(i, &weights, &values, sums);
         }
     }
