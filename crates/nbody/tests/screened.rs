@@ -78,9 +78,12 @@ diagnostics_every = 1e-3
 #[test]
 fn a_run_conserves_its_energy_and_is_resumed() {
     let folder = Folder::new(PLASMA);
-    let table = ions(300).replace(",q\n", ",q,mass\n").lines().enumerate();
-    let table: Vec<String> =
-        table.map(|(i, line)| if i == 0 { line.to_string() } else { format!("{line},1") }).collect();
+    let table = ions(300).replace(",q\n", ",q,mass\n");
+    let table: Vec<String> = table
+        .lines()
+        .enumerate()
+        .map(|(i, line)| if i == 0 { line.to_string() } else { format!("{line},1") })
+        .collect();
     std::fs::write(folder.path("ions.csv"), table.join("\n") + "\n").unwrap();
     folder.done(&["case.toml", "--out", "run", "-q"]);
     let errors = column(&folder.path("run"), "energy_error");
