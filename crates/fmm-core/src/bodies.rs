@@ -68,19 +68,24 @@ pub fn check<const D: usize>(position: &[[f64; D]], velocity: &[[f64; D]], stren
     check_finite("strength", strength, 1)
 }
 
-/// The largest coordinate, and the smallest distance between points at different places, that sums in space take.
+/// The smallest distance between points at different places, and the largest coordinate, that sums in space take.
 const REACH: [f64; 2] = [1e-100, 1e100];
+
+/// The same distance as a part of the largest coordinate. Squares of smaller ones count as zero in the units of a set.
+const PART: f64 = 1e-98;
 
 /// Checks that the cubes of all distances in space are within the range of `f64`: beyond it forces would be 0, or infinite.
 ///
 /// # Errors
-/// [`Error::Magnitude`] for a coordinate above 1e100 and for two points less than 1e-100 apart that are not at the same place.
+/// [`Error::Magnitude`] for a coordinate above 1e100, and for two points that are not at the same place but less than 1e-100, or
+/// than 1e-98 of the largest coordinate, apart.
 pub fn check_reach(points: &[&[[f64; 3]]]) -> Result<(), Error> {
     let [smallest, largest] = REACH;
     let coordinates = || points.iter().flat_map(|p| p.as_flattened()).map(|x| x.abs());
     if let Some(value) = coordinates().find(|x| *x > largest) {
         return Err(Error::Magnitude { what: "a coordinate", value });
     }
+    let smallest = smallest.max(PART * coordinates().fold(0.0, f64::max));
     // Two different numbers are that close only if both are next to 0.
     if !coordinates().any(|x| x > 0.0 && x < smallest) {
         return Ok(());
@@ -122,6 +127,11 @@ mod tests {
         assert_eq!(of(&[[0.0, 1.0, 0.0], [1e-200, 2.0, 0.0], [1e-200, 2.0, 0.0]]), Ok(()));
         let near = of(&[[5.0, 1e-300, 0.0], [3.0, 0.0, 0.0], [5.0, -1e-200, 0.0]]);
         assert_eq!(near, Err(Error::Magnitude { what: "a distance", value: 1e-200 }));
+        // As a part of the largest coordinate.
+        let three = |near: f64, far: f64| of(&[[0.0; 3], [near, 0.0, 0.0], [0.0, far, 0.0]]);
+        assert!(three(1e-80, 1e17).is_ok() && three(1.0, 1e97).is_ok());
+        assert_eq!(three(1e-80, 1e76), Err(Error::Magnitude { what: "a distance", value: 1e-80 }));
+        assert_eq!(three(1.0, 1e99), Err(Error::Magnitude { what: "a distance", value: 1.0 }));
         // Sources and targets together.
         assert!(check_reach(&[&[[0.0; 3]], &[[1e-300, 0.0, 0.0]]]).is_err());
     }

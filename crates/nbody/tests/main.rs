@@ -37,6 +37,7 @@ mod run_reversible;
 mod run_scenario;
 mod scenarios;
 mod screened;
+mod sense;
 mod show;
 mod tools;
 mod tools_convert;

@@ -24,7 +24,7 @@ use crate::{Choice, Error, Family, Method, Precision, Settings, Stage, StageTime
 ///
 /// # Errors
 /// Settings out of range or that cannot be met, values that are not finite, coordinates and distances outside
-/// 1e-100 to 1e100, more than 2³² − 2 bodies, a charged box in surroundings that
+/// 1e-100 to 1e100 or below 1e-98 of the largest coordinate, more than 2³² − 2 bodies, a charged box in surroundings that
 /// leave it without a potential.
 ///
 /// ```

@@ -99,18 +99,43 @@ fn numbered(n: u64) -> Result<(), Fault> {
     Err(Fault::new(65, line))
 }
 
-/// Refuses a position next to which 64-bit numbers lie further apart than a thousandth of the group's smallest distances. Among N points in
-/// space these are some N^(−2/3) of the group's width.
-fn not_swallowed(index: usize, by: [f64; 3], before: &Initial) -> Result<(), Fault> {
+/// Refuses a softening in which a sphere in equilibrium drowns: its particles then hardly move, and no draw finds their speeds.
+fn not_drowned(index: usize, model: &Model, softening: f64) -> Result<(), Fault> {
+    const MOST: f64 = 1000.0;
+    let (Model::Plummer { scale_radius, .. } | Model::Hernquist { scale_radius, .. } | Model::Nfw { scale_radius, .. }) =
+        *model
+    else {
+        return Ok(());
+    };
+    if softening <= MOST * scale_radius {
+        return Ok(());
+    }
+    let line = format!(
+        "force.softening.length = {} is {:.0e} times the scale_radius = {} of particles.{index}, whose speeds follow from the \
+         softened force; allowed: up to 1000 times; are both in the units that were meant?",
+        number(softening),
+        softening / scale_radius,
+        number(scale_radius),
+    );
+    Err(Fault::new(65, line))
+}
+
+/// Refuses a position next to which 64-bit numbers lie further apart than a thousandth of the group's smallest distances, and of
+/// the way that its particles go in a step. Among N points in space distances are some N^(−2/3) of the group's width.
+fn not_swallowed(index: usize, by: [f64; 3], before: &Initial, dt: f64) -> Result<(), Fault> {
     const PART: f64 = 1e-3;
     let width = before.extent().into_iter().fold(0.0, f64::max);
-    let smallest = width * (before.len() as f64).powf(-2.0 / 3.0);
+    let distance = width * (before.len() as f64).powf(-2.0 / 3.0);
+    let square: f64 = before.velocity.as_flattened().iter().map(|v| v * v).sum();
+    let step = (square / before.len().max(1) as f64).sqrt() * dt;
+    let moves = step > 0.0 && step < distance;
+    let (smallest, what) = if moves { (step, "the steps") } else { (distance, "the smallest distances") };
     // The spacing of numbers near x is x times this, or half as much.
     let most = PART * smallest / f64::EPSILON;
     let Some(axis) = (0..3).find(|&k| width > 0.0 && by[k].abs() > most) else { return Ok(()) };
     let line = format!(
-        "particles.{index}.position = {} along {}: next to it 64-bit numbers are {:.0e} apart, but the smallest distances of \
-         the group are some {smallest:.0e}; allowed: up to {most:.0e}, or choose larger units",
+        "particles.{index}.position = {} along {}: next to it 64-bit numbers are {:.0e} apart, but {what} of the \
+         group are some {smallest:.0e}; allowed: up to {most:.0e}, or choose larger units",
         number(by[axis]),
         ["x", "y", "z"][axis],
         by[axis].abs() * f64::EPSILON,
@@ -133,9 +158,10 @@ impl Initial {
         let mut all = Initial::default();
         for (index, group) in scenario.groups.iter().enumerate() {
             let stream = Stream::new(scenario.seed, index);
+            not_drowned(index, &group.model, scenario.settings.softening.length())?;
             let mut particles = model(&group.model, stream, scenario)?;
             particles.rotate(group.rotation);
-            not_swallowed(index, group.position, &particles)?;
+            not_swallowed(index, group.position, &particles, scenario.clock.dt)?;
             particles.shift(group.position, group.velocity);
             all.append(particles);
             numbered(all.len() as u64)?;

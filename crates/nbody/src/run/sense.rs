@@ -4,7 +4,7 @@
 
 use crate::diagnostics::Diagnostics;
 use crate::scenario::{Law, Scenario};
-use crate::told::number;
+use crate::told::{number, short};
 
 /// Energy may be off by this part before it is reported.
 const ENERGY: f64 = 0.01;
@@ -15,9 +15,50 @@ const TEMPERATURE: f64 = 2.0;
 /// A bath has taken hold of ions whose temperature is this close to its own.
 const HELD: f64 = 1.2;
 
+/// Kinetic energy about the center of mass, and potential energy: the same in every frame of reference.
+#[derive(Debug, Clone, Copy)]
+struct Energies {
+    kinetic: f64,
+    potential: f64,
+}
+
+impl Energies {
+    /// Those of particles with this total mass. Where momentum is not conserved there is no such frame.
+    fn of(scenario: &Scenario, mass: f64, now: &Diagnostics) -> Self {
+        let carried = scenario.law != Law::Vortex && scenario.external.is_none() && mass > 0.0;
+        let squared: f64 = now.momentum.iter().map(|p| p * p).sum();
+        let whole = if carried { 0.5 * squared / mass } else { 0.0 };
+        Energies { kinetic: (now.kinetic - whole).max(0.0), potential: now.potential }
+    }
+
+    /// |E − E₀| relative to |E₀|, or to a tenth of T₀ + |W₀| where these nearly cancel.
+    fn error(self, first: Energies) -> f64 {
+        let total = |e: Energies| e.kinetic + e.potential;
+        let scale = total(first).abs().max(0.1 * (first.kinetic + first.potential.abs()));
+        let error = (total(self) - total(first)).abs();
+        if error == 0.0 { 0.0 } else { error / scale }
+    }
+}
+
+/// Names of what a checkpoint keeps.
+const KEPT: [&str; 8] = [
+    "sense_first_kinetic",
+    "sense_first_potential",
+    "sense_energy_error",
+    "sense_largest_energy_error",
+    "sense_bath_held",
+    "sense_energy_reported",
+    "sense_virial_reported",
+    "sense_temperature_reported",
+];
+
 /// What diagnostics have shown so far.
 #[derive(Debug, Default)]
 pub struct Sense {
+    /// The total mass.
+    mass: f64,
+    /// Energies at the first look.
+    first: Option<Energies>,
     /// Error of the energy at the last look.
     energy: f64,
     /// Largest error of the energy.
@@ -29,34 +70,56 @@ pub struct Sense {
     temperature_reported: bool,
 }
 
-/// |E − E₀| relative to |E₀|, or to a tenth of T₀ + |W₀| where these nearly cancel.
-fn energy_error(now: &Diagnostics, first: &Diagnostics) -> f64 {
-    let scale = first.total().abs().max(0.1 * (first.kinetic + first.potential.abs()));
-    let error = (now.total() - first.total()).abs();
-    if error == 0.0 { 0.0 } else { error / scale }
-}
-
 impl Sense {
-    /// What a line of the diagnostics shows for the first time, with the likely cause and what to try.
-    pub fn look(&mut self, scenario: &Scenario, now: &Diagnostics, first: &Diagnostics) -> Vec<String> {
+    /// Nothing shown yet, of particles with this total mass.
+    pub fn new(mass: f64) -> Self {
+        Sense { mass, ..Sense::default() }
+    }
+
+    /// What a checkpoint keeps, so that a resumed run ends as an unbroken one.
+    pub fn numbers(&self) -> Vec<(String, f64)> {
+        let first = self.first.map_or([0.0; 2], |e| [e.kinetic, e.potential]);
+        let flags = [self.held, self.energy_reported, self.virial_reported, self.temperature_reported];
+        let values =
+            [first[0], first[1], self.energy, self.worst].into_iter().chain(flags.map(|f| f64::from(u8::from(f))));
+        KEPT.into_iter().zip(values).map(|(name, value)| (name.to_string(), value)).collect()
+    }
+
+    /// The reverse of [`numbers`](Self::numbers); a checkpoint without them leaves nothing shown.
+    pub fn recall(&mut self, numbers: &[(String, f64)]) {
+        let all = KEPT.map(|name| numbers.iter().find(|(n, _)| n == name).map(|&(_, value)| value));
+        let [Some(kinetic), Some(potential), Some(energy), Some(worst), held, energetic, virial, heated] = all else {
+            return;
+        };
+        self.first = Some(Energies { kinetic, potential });
+        (self.energy, self.worst) = (energy, worst);
+        let flag = |value: Option<f64>| value == Some(1.0);
+        (self.held, self.energy_reported) = (flag(held), flag(energetic));
+        (self.virial_reported, self.temperature_reported) = (flag(virial), flag(heated));
+    }
+
+    /// What diagnostics show for the first time, with the likely cause and what to try.
+    pub fn look(&mut self, scenario: &Scenario, now: &Diagnostics) -> Vec<String> {
         let mut found = vec![];
+        let energies = Energies::of(scenario, self.mass, now);
+        let first = *self.first.get_or_insert(energies);
         // A bath exchanges energy with the particles.
         if scenario.bath.is_none() {
-            let error = energy_error(now, first);
+            let error = energies.error(first);
             if error > ENERGY && error > 10.0 * self.energy && !self.energy_reported {
                 self.energy_reported = true;
                 found.push(self.energy_text(scenario, error));
             }
             (self.energy, self.worst) = (error, self.worst.max(error));
         }
-        let ratio = now.virial_ratio();
+        let ratio = if now.clausius == 0.0 { 0.0 } else { -2.0 * energies.kinetic / now.clausius };
         let bound = scenario.law == Law::Gravity && now.ions.is_none() && scenario.external.is_none();
         if bound && ratio > VIRIAL && !self.virial_reported {
             self.virial_reported = true;
             found.push(format!(
                 "the virial ratio is {}: the particles fly apart, as if masses were too small or velocities too large; are \
                  units.system and the units of files what was meant?",
-                number((10.0 * ratio).round() / 10.0)
+                short(ratio)
             ));
         }
         if let (Some(ions), Some(bath)) = (now.ions, scenario.bath) {
@@ -86,7 +149,7 @@ impl Sense {
         }
         if self.virial_reported || self.temperature_reported {
             let what = if self.virial_reported { "virial ratio" } else { "temperature" };
-            found.push(format!("the {what} made no sense during the run: see the warning above"));
+            found.push(format!("the {what} made no sense during the run"));
         }
         found
     }
@@ -121,30 +184,53 @@ mod tests {
     fn energy_that_leaps_is_reported_once_and_at_the_end() {
         let (s, first) = (scenario(""), energies(0.25, -0.5));
         let mut sense = Sense::default();
-        assert!(sense.look(&s, &first, &first).is_empty() && sense.look(&s, &energies(0.251, -0.5), &first).is_empty());
-        let text = sense.look(&s, &energies(1.0, -0.5), &first).concat();
+        assert!(sense.look(&s, &first).is_empty() && sense.look(&s, &energies(0.251, -0.5)).is_empty());
+        let text = sense.look(&s, &energies(1.0, -0.5)).concat();
         assert!(text.contains("off by 300.0 %") && text.contains("time.dt (now 0.01)"), "{text}");
-        assert!(sense.look(&s, &energies(2.0, -0.5), &first).is_empty(), "once");
+        assert!(sense.look(&s, &energies(2.0, -0.5)).is_empty(), "once");
         assert_eq!(sense.end(&s, 10).len(), 1);
         // A slow drift is said at the end alone; where T and W nearly cancel, their difference is no measure.
         let mut slow = Sense::default();
+        slow.look(&s, &first);
         for k in 0..30 {
-            assert!(slow.look(&s, &energies(0.25 + 1e-3 * f64::from(k), -0.5), &first).is_empty());
+            assert!(slow.look(&s, &energies(0.25 + 1e-3 * f64::from(k), -0.5)).is_empty());
         }
         assert!(slow.end(&s, 10).concat().contains("off by 11.6 %"), "{:?}", slow.end(&s, 10));
         let mut parabolic = Sense::default();
-        let first = energies(0.5, -0.500_001);
-        assert!(
-            parabolic.look(&s, &energies(0.500_1, -0.500_001), &first).is_empty() && parabolic.end(&s, 10).is_empty()
-        );
+        parabolic.look(&s, &energies(0.5, -0.500_001));
+        assert!(parabolic.look(&s, &energies(0.500_1, -0.500_001)).is_empty() && parabolic.end(&s, 10).is_empty());
     }
 
     #[test]
     fn clusters_that_fly_apart_and_empty_runs_are_reported() {
         let (s, wild) = (scenario(""), energies(30.0, -0.5));
         let mut sense = Sense::default();
-        assert!(sense.look(&s, &wild, &wild).concat().contains("virial ratio is 120"));
-        assert_eq!((sense.look(&s, &wild, &wild).len(), sense.end(&s, 10).len()), (0, 1));
+        assert!(sense.look(&s, &wild).concat().contains("virial ratio is 120"));
+        assert_eq!((sense.look(&s, &wild).len(), sense.end(&s, 10).len()), (0, 1));
         assert!(Sense::default().end(&s, 0).concat().contains("no particles"));
+    }
+
+    #[test]
+    fn the_frame_of_reference_makes_no_difference() {
+        // A cluster of mass 2 that moves at 10: T = 0.25 + 100.
+        let (s, moving) =
+            (scenario(""), |kinetic: f64| Diagnostics { momentum: [20.0, 0.0, 0.0], ..energies(kinetic, -0.5) });
+        let mut sense = Sense::new(2.0);
+        assert!(sense.look(&s, &moving(100.25)).is_empty() && sense.end(&s, 10).is_empty());
+        // 300 % of −0.25, and a part in a hundred of the energy in this frame.
+        let text = sense.look(&s, &moving(101.0)).concat();
+        assert!(text.contains("off by 300.0 %"), "{text}");
+    }
+
+    #[test]
+    fn a_resumed_run_remembers() {
+        let (s, first) = (scenario(""), energies(0.25, -0.5));
+        let mut sense = Sense::new(1.0);
+        sense.look(&s, &first);
+        sense.look(&s, &energies(1.0, -0.5));
+        let mut resumed = Sense::new(1.0);
+        resumed.recall(&sense.numbers());
+        assert_eq!(resumed.end(&s, 10), sense.end(&s, 10));
+        assert!(resumed.end(&s, 10).concat().contains("300.0 %") && resumed.look(&s, &energies(2.0, -0.5)).is_empty());
     }
 }

@@ -17,6 +17,7 @@ impl Simulation<'_> {
         let mut numbers = [energies("first", &first), energies("last", &self.last)].concat();
         numbers.push(("largest_energy_error".into(), self.worst));
         numbers.push(("timed_from_step".into(), self.timed_from as f64));
+        numbers.extend(self.sense.numbers());
         let [initial, other] = self.wall.outside(&self.times);
         numbers.push(("initial_state_seconds".into(), initial));
         numbers.push(("other_seconds".into(), other));
@@ -42,6 +43,7 @@ impl Simulation<'_> {
         self.first = energies("first");
         self.last = energies("last").unwrap_or_default();
         self.worst = get("largest_energy_error").unwrap_or(0.0);
+        self.sense.recall(numbers);
         if let Some(from) = get("timed_from_step") {
             self.timed_from = from as u64;
             self.wall.before = ["initial_state_seconds", "other_seconds"].map(|name| get(name).unwrap_or(0.0));

@@ -104,7 +104,7 @@ impl<'a> Simulation<'a> {
             measured: false,
             worst: 0.0,
             verified: Verified::default(),
-            sense: Sense::default(),
+            sense: Sense::new(initial.mass.iter().sum()),
             checkpointed: Instant::now(),
             saved: state.map(|c| c.step),
             scenario,
@@ -255,6 +255,9 @@ impl<'a> Simulation<'a> {
 
     /// The fault of a sum: of its numbers, or of the device.
     fn failed(&self, error: Error) -> Fault {
+        if let (0, Error::Magnitude { .. }) = (self.step, &error) {
+            return Fault::new(65, format!("the initial particles: {error}"));
+        }
         if !matches!(error, Error::Device(_)) {
             return self.broken(&error);
         }

@@ -143,7 +143,7 @@ impl Simulation<'_> {
             return Err(self.broken(&format!("{name} = {value}")));
         }
         (self.last, self.measured, self.worst) = (now, true, self.worst.max(now.drift_from(&first).abs()));
-        for text in self.sense.look(&self.scenario, &now, &first) {
+        for text in self.sense.look(&self.scenario, &now) {
             let text = format!("step {}, time {}: {text}", self.step, number(self.time()));
             self.progress.warn(&text, self.options.quiet);
         }
