@@ -150,7 +150,8 @@ mod tests {
     fn kept(settings: Settings, errors: &[f64], bodies: usize) -> (Result<Choice, Error>, Vec<Choice>, usize) {
         let settings = Settings { tolerance: TOLERANCE, ..settings };
         let (kind, crowding, dense_leaf) = (Kind::Filling, 1.0, 0.1);
-        let problem = Problem { sources: bodies, targets: bodies, kind, crowding, dense_leaf, strength_range: 1.0 };
+        let problem =
+            Problem { sources: bodies, targets: bodies, kind, crowding, dense_leaf, side: 1.0, strength_range: 1.0 };
         let mut trial = Errs { problem, errors, done: vec![], measured: 0 };
         let choice = solve(&settings, &mut trial).map(|(choice, sums)| {
             assert_eq!(choice, sums, "the sums are of another choice");

@@ -82,7 +82,7 @@ fn a_run_conserves_its_energy_and_is_resumed() {
     let table: Vec<String> = table
         .lines()
         .enumerate()
-        .map(|(i, line)| if i == 0 { line.to_string() } else { format!("{line},1") })
+        .map(|(i, line)| if i == 0 { line.to_string() } else { format!("{},1,1", line.rsplit_once(',').unwrap().0) })
         .collect();
     std::fs::write(folder.path("ions.csv"), table.join("\n") + "\n").unwrap();
     folder.done(&["case.toml", "--out", "run", "-q"]);

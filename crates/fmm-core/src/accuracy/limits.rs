@@ -7,6 +7,9 @@ use crate::settings::Settings;
 /// The tightest tolerance of sums in single precision.
 pub const F32_FLOOR: f64 = 1e-5;
 
+/// The longest distance, in screening lengths, whose exponential single precision holds with strengths of any size.
+const SCREENED: f64 = 60.0;
+
 /// Why single precision cannot serve, if so; with expansions of `order`, if there are any.
 pub(super) fn beyond_f32(settings: &Settings, problem: Problem, order: Option<usize>) -> Option<String> {
     if settings.tolerance < F32_FLOOR {
@@ -21,6 +24,11 @@ pub(super) fn beyond_f32(settings: &Settings, problem: Problem, order: Option<us
     let length = settings.softening.length();
     if length > 1e9 * problem.dense_leaf {
         return Some(format!("a softening length of {length:e}, far beyond the particles, needs precision f64"));
+    }
+    if let Softening::Yukawa(length) = settings.softening
+        && 3f64.sqrt() * problem.side > SCREENED * length
+    {
+        return Some(format!("particles more than {SCREENED} screening lengths apart need precision f64"));
     }
     // (2p)! overflows.
     order.filter(|&p| p > 26).map(|p| format!("order {p} needs precision f64: f32 goes to order 26"))
@@ -61,17 +69,20 @@ mod tests {
             kind: Kind::Filling,
             crowding: 1.0,
             dense_leaf: 0.1,
+            side: 1.0,
             strength_range,
         };
         let told = |tolerance, softening, range, order| {
             beyond_f32(&Settings { tolerance, softening, ..Settings::default() }, problem(range), Some(order))
         };
         assert_eq!(told(F32_FLOOR, Softening::Plummer(9e7), 1e30, 26), None);
+        assert_eq!(told(1e-4, Softening::Yukawa(0.03), 1.0, 10), None);
         for (why, words) in [
             (told(0.9 * F32_FLOOR, Softening::None, 1.0, 10), "sums in f32 keep 1e-5 at best"),
             (told(1e-4, Softening::None, 1.1e30, 10), "strengths that differ by a factor of 1.1e30"),
             (told(1e-4, Softening::P1(1.1e8), 1.0, 10), "a softening length of 1.1e8"),
             (told(1e-4, Softening::None, 1.0, 27), "f32 goes to order 26"),
+            (told(1e-4, Softening::Yukawa(0.028), 1.0, 10), "60 screening lengths"),
         ] {
             assert!(why.as_ref().is_some_and(|w| w.contains(words)), "{why:?}");
         }

