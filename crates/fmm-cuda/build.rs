@@ -1,7 +1,11 @@
-//! Compiles `kernels/*.cu` to PTX with nvcc. Without nvcc the crate builds too, and reports the reason at run time.
+//! Compiles `kernels/*.cu` with nvcc. Without nvcc the crate builds too, and reports the reason at
+//! run time.
 //!
-//! PTX is kept in the user's cache directory under the SHA-256 of everything that it depends on, so that no clone on a
-//! machine compiles a kernel twice.
+//! Each file becomes one fat binary: machine code and PTX for every capability of [`CAPABILITIES`],
+//! compressed. The crate embeds it with the names of its kernels. The PTX is kept for the tests.
+//!
+//! Results are kept in the user's cache directory under the SHA-256 of everything that they depend
+//! on, so that no clone on a machine compiles a kernel twice.
 
 use std::env;
 use std::fmt::Write as _;
@@ -14,7 +18,8 @@ use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
-/// The kernels' files, and whether multiplications and additions may be fused: not where bits must be the CPU's.
+/// The kernels' files, and whether multiplications and additions may be fused: not where bits must
+/// be the CPU's.
 const MODULES: &[(&str, bool)] = &[
     ("box", false),
     ("cartesian", true),
@@ -53,7 +58,8 @@ const MODULES: &[(&str, bool)] = &[
     ("tree", false),
 ];
 
-/// Compute capabilities that get PTX of their own; the driver compiles it for newer ones.
+/// Compute capabilities that get machine code and PTX, the oldest first. The driver compiles the
+/// PTX for newer ones.
 const CAPABILITIES: [u32; 2] = [80, 90];
 
 fn main() {
@@ -61,43 +67,66 @@ fn main() {
     let kernels = root.join("kernels");
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed={}", kernels.display());
-    // Not PATH: it differs from one shell to the next. `scripts/setup --gpu` touches build.rs after it installs a compiler.
-    for variable in ["NVCC", "CUDA_HOME"] {
+    // Not PATH: it differs from one shell to the next. `scripts/setup --gpu` touches build.rs after
+    // it installs a compiler.
+    for variable in ["NVCC", "CUDA_HOME"].iter().chain(FLAGS) {
         println!("cargo:rerun-if-env-changed={variable}");
     }
     let out = PathBuf::from(env::var("OUT_DIR").expect("set by cargo"));
-    let mut modules = String::new();
-    let mut missing = "None".to_string();
-    let mut release = String::new();
+    let (mut modules, mut texts) = (String::new(), String::new());
+    let (mut missing, mut release, mut grid_near) = ("None".to_string(), String::new(), r#""""#.to_string());
     match find(&root) {
         Ok(nvcc) => {
             println!("cargo:rerun-if-changed={}", nvcc.display());
             let compiler = Compiler::new(nvcc);
             release = compiler.release();
-            let mut jobs = vec![];
-            for &(name, fused) in MODULES {
+            let jobs: Vec<Job> = MODULES
+                .iter()
+                .map(|&(name, fused)| Job { name, source: kernels.join(format!("{name}.cu")), out: out.clone(), fused })
+                .collect();
+            compiler.run(&jobs);
+            for job in &jobs {
+                let (name, binary) = (job.name, job.binary());
+                writeln!(
+                    modules,
+                    "    Binary {{ name: {name:?}, kernels: &{:?}, code: &Aligned(*include_bytes!({binary:?})) }},",
+                    job.kernels()
+                )
+                .expect("text grows");
                 for capability in CAPABILITIES {
-                    let ptx = out.join(format!("{name}.{capability}.ptx"));
-                    writeln!(modules, "    ({name:?}, {capability}, include_str!({ptx:?})),").expect("text grows");
-                    jobs.push(Job { source: kernels.join(format!("{name}.cu")), ptx, capability, fused });
+                    let text = job.ptx(capability);
+                    writeln!(texts, "    ({name:?}, {capability}, include_str!({text:?})),").expect("text grows");
+                }
+                if name == "grid_near" {
+                    grid_near = format!("include_str!({:?})", job.ptx(CAPABILITIES[CAPABILITIES.len() - 1]));
                 }
             }
-            compiler.run(&jobs);
         }
         Err(why) => missing = format!("Some({why:?})"),
     }
+    let oldest = (CAPABILITIES[0] / 10, CAPABILITIES[0] % 10);
     let text = format!(
-        "/// Name, compute capability and PTX of every module.\n\
-         pub const MODULES: &[(&str, u32, &str)] = &[\n{modules}];\n\
+        "/// Every module.\n\
+         pub static MODULES: &[Binary] = &[\n{modules}];\n\
          /// Why there is none.\n\
          pub const MISSING: Option<&str> = {missing};\n\
          /// The release of CUDA that compiled them, as 13.0.\n\
-         pub const RELEASE: &str = {release:?};\n"
+         pub const RELEASE: &str = {release:?};\n\
+         /// Major and minor number of the oldest compute capability that they serve.\n\
+         pub const OLDEST: (i32, i32) = {oldest:?};\n\
+         /// The newest PTX of the module `grid_near`; empty without kernels.\n\
+         pub const GRID_NEAR: &str = {grid_near};\n"
     );
     fs::write(out.join("modules.rs"), text).expect("cargo's folder can be written");
+    let text = format!(
+        "/// Name, compute capability and PTX of every module.\n\
+         const PTX: &[(&str, u32, &str)] = &[\n{texts}];\n"
+    );
+    fs::write(out.join("ptx.rs"), text).expect("cargo's folder can be written");
 }
 
-/// The compiler: named by NVCC, in CUDA_HOME, on the PATH, or in the folder that `scripts/setup` fills.
+/// The compiler: named by NVCC, in CUDA_HOME, on the PATH, or in the folder that `scripts/setup`
+/// fills.
 fn find(root: &Path) -> Result<PathBuf, String> {
     if let Some(nvcc) = env::var_os("NVCC").filter(|v| !v.is_empty()) {
         let nvcc = PathBuf::from(nvcc);
@@ -122,46 +151,91 @@ fn runs(nvcc: &Path) -> bool {
     nvcc.is_file() && Command::new(nvcc).arg("--version").output().is_ok_and(|o| o.status.success())
 }
 
-/// A kernel file to compile for one compute capability.
+/// A kernel file to compile.
 struct Job {
+    name: &'static str,
     source: PathBuf,
-    ptx: PathBuf,
-    capability: u32,
+    /// The folder of the results.
+    out: PathBuf,
     fused: bool,
 }
 
 impl Job {
-    fn options(&self) -> [String; 6] {
-        let architecture = format!("--gpu-architecture=compute_{}", self.capability);
-        let fmad = format!("--fmad={}", self.fused);
-        ["--ptx", "--std=c++17", "-O3", "--Werror=all-warnings", &architecture, &fmad].map(str::to_string)
+    /// The fat binary.
+    fn binary(&self) -> PathBuf {
+        self.out.join(format!("{}.fatbin", self.name))
+    }
+
+    fn ptx(&self, capability: u32) -> PathBuf {
+        self.out.join(format!("{}.{capability}.ptx", self.name))
+    }
+
+    /// All files that the compiler writes for it, each with its ending.
+    fn results(&self) -> Vec<(String, PathBuf)> {
+        let texts = CAPABILITIES.iter().map(|&c| (format!("{c}.ptx"), self.ptx(c)));
+        [("fatbin".to_string(), self.binary())].into_iter().chain(texts).collect()
+    }
+
+    /// The names of its kernels, the same for every capability.
+    fn kernels(&self) -> Vec<String> {
+        let names = CAPABILITIES.map(|capability| {
+            let text = fs::read_to_string(self.ptx(capability)).expect("it was just written");
+            let entries = text.split(".entry ").skip(1).filter_map(|rest| rest.split('(').next());
+            let mut names: Vec<String> = entries.map(str::to_string).collect();
+            names.sort_unstable();
+            names
+        });
+        assert!(names.iter().all(|n| *n == names[0]), "{} has other kernels for another capability", self.name);
+        names.into_iter().next().unwrap_or_default()
+    }
+
+    fn options(&self) -> Vec<String> {
+        let mut options = ["--fatbin", "--std=c++17", "-O3", "--Werror=all-warnings"].map(str::to_string).to_vec();
+        options.push(format!("--fmad={}", self.fused));
+        let code = |c| format!("--generate-code=arch=compute_{c},code=[sm_{c},compute_{c}]");
+        options.extend(CAPABILITIES.map(code));
+        options
     }
 }
 
 /// An nvcc and the cache of what it has compiled.
 struct Compiler {
     nvcc: PathBuf,
-    /// What the compiler prints of its version, and the sizes of its parts.
+    /// What its parts print of their versions, their sizes, and the sizes of its headers.
     version: String,
     /// None where no cache directory can be made.
     cache: Option<PathBuf>,
 }
+
+/// Variables that add to nvcc's options or name the compiler that it calls.
+const FLAGS: &[&str] = &["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN"];
 
 /// A kernel that no build has asked for in this time leaves the cache.
 const KEPT: Duration = Duration::from_secs(60 * 24 * 3600);
 
 impl Compiler {
     fn new(nvcc: PathBuf) -> Self {
-        let output = Command::new(&nvcc).arg("--version").output();
-        let mut version = output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();
-        // The part that writes PTX comes in a package of its own, whose release nvcc does not print.
-        for part in [nvcc.clone(), nvcc.with_file_name("../nvvm/bin/cicc")] {
+        // The parts come in packages of their own, and so do the headers: nvcc prints the release
+        // of neither.
+        let real = nvcc.canonicalize().unwrap_or_else(|_| nvcc.clone());
+        let parts = ["nvcc", "ptxas", "fatbinary", "../nvvm/bin/cicc"].map(|part| real.with_file_name(part));
+        let mut version = String::new();
+        for part in parts {
+            let output = Command::new(&part).arg("--version").output();
+            version += &output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();
             let size = fs::metadata(part).map_or(0, |m| m.len());
             writeln!(version, "{size}").expect("text grows");
         }
+        for folder in ["../include", "../include/crt"] {
+            let entries = fs::read_dir(real.with_file_name(folder)).into_iter().flatten().flatten();
+            let size = |e: &fs::DirEntry| e.metadata().map_or(0, |m| if m.is_file() { m.len() } else { 0 });
+            let mut headers: Vec<_> = entries.map(|e| (e.file_name(), size(&e))).collect();
+            headers.sort_unstable();
+            writeln!(version, "{headers:?}").expect("text grows");
+        }
         let home = |name: &str| env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
         let cache = home("XDG_CACHE_HOME").or_else(|| Some(home("HOME")?.join(".cache")));
-        let cache = cache.map(|c| c.join("nbody/ptx")).filter(|c| fs::create_dir_all(c).is_ok());
+        let cache = cache.map(|c| c.join("nbody/kernels")).filter(|c| fs::create_dir_all(c).is_ok());
         Compiler { nvcc, version, cache }
     }
 
@@ -169,6 +243,15 @@ impl Compiler {
     fn release(&self) -> String {
         let rest = self.version.split("release ").nth(1);
         rest.and_then(|rest| rest.split(',').next()).unwrap_or_default().to_string()
+    }
+
+    /// Asks for the smallest fat binary, where nvcc has the option: from 12.8 on. Drivers read it
+    /// from 12.4 on, and the program asks for a driver of nvcc's own release or newer anyway.
+    fn compression(&self) -> Option<&'static str> {
+        let release = self.release();
+        let mut numbers = release.split('.').map(|n| n.parse::<u32>().unwrap_or(0));
+        let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        (found >= (12, 8)).then_some("--compress-mode=size")
     }
 
     /// Compiles all, as many at once as cargo allows.
@@ -187,29 +270,36 @@ impl Compiler {
         self.clean();
     }
 
-    /// Writes the PTX of one job, from the cache if it is there.
+    /// Writes the results of one job, from the cache if they are there.
     fn make(&self, job: &Job) {
         let Some(cache) = &self.cache else { return self.compile(job) };
-        let kept = cache.join(format!("{}.ptx", self.key(job)));
-        if fs::copy(&kept, &job.ptx).is_ok() {
-            // A file system that keeps no times costs a compilation later.
-            let _ = File::options().write(true).open(&kept).and_then(|f| f.set_modified(SystemTime::now()));
+        let (key, results) = (self.key(job), job.results());
+        let kept = |ending: &str| cache.join(format!("{key}.{ending}"));
+        if results.iter().all(|(ending, file)| fs::copy(kept(ending), file).is_ok()) {
+            for (ending, _) in &results {
+                // A file system that keeps no times costs a compilation later.
+                let file = File::options().write(true).open(kept(ending));
+                let _ = file.and_then(|f| f.set_modified(SystemTime::now()));
+            }
             return;
         }
         self.compile(job);
-        // Written whole or not at all; without a place in the cache the build goes on.
-        let part = kept.with_extension(std::process::id().to_string());
-        let copy = || {
-            fs::copy(&job.ptx, &part)?;
-            File::open(&part)?.sync_all()?;
-            fs::rename(&part, &kept)
-        };
-        if copy().is_err() {
-            let _ = fs::remove_file(&part);
+        for (ending, file) in &results {
+            // Written whole or not at all; without a place in the cache the build goes on.
+            let part = kept(&format!("{ending}.{}", std::process::id()));
+            let copy = || {
+                fs::copy(file, &part)?;
+                File::open(&part)?.sync_all()?;
+                fs::rename(&part, kept(ending))
+            };
+            if copy().is_err() {
+                let _ = fs::remove_file(&part);
+            }
         }
     }
 
-    /// SHA-256, in hexadecimal, of the compiler's version, the options and all text that is compiled.
+    /// SHA-256, in hexadecimal, of the compiler's version, the options, the variables and all text
+    /// that is compiled.
     fn key(&self, job: &Job) -> String {
         let mut hash = Sha256::new();
         let mut add = |text: &str| {
@@ -218,19 +308,30 @@ impl Compiler {
         };
         add(&self.version);
         job.options().iter().for_each(|o| add(o));
+        add(self.compression().unwrap_or_default());
+        FLAGS.iter().for_each(|name| add(&env::var(name).unwrap_or_default()));
         texts(&job.source, &mut add);
         hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Stops the build where the text is wrong.
     fn compile(&self, job: &Job) {
+        // nvcc leaves the PTX among the other files that it makes on the way.
+        let steps = job.out.join(format!("{}.steps", job.name));
+        fs::create_dir_all(&steps).expect("cargo's folder can be written");
         let mut command = Command::new(&self.nvcc);
-        command.args(job.options()).arg("--output-file").arg(&job.ptx).arg(&job.source);
+        command.args(job.options()).args(self.compression()).arg("--keep").arg("--keep-dir").arg(&steps);
+        command.arg("--output-file").arg(job.binary()).arg(&job.source);
         match command.output() {
             Ok(output) if output.status.success() => {}
             Ok(output) => panic!("{command:?} fails:\n{}", String::from_utf8_lossy(&output.stderr)),
             Err(e) => panic!("{command:?}: {e}"),
         }
+        for capability in CAPABILITIES {
+            let text = steps.join(format!("{}.compute_{capability}.ptx", job.name));
+            fs::rename(&text, job.ptx(capability)).unwrap_or_else(|e| panic!("{command:?} left no {text:?}: {e}"));
+        }
+        let _ = fs::remove_dir_all(steps);
     }
 
     /// Removes what has not been used for a long time.

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         sizes = vec![1_000, 10_000, 100_000, 1 << 20];
     }
     let gpu = Gpu::open(0)?;
-    eprintln!("{:?}, kernels loaded in {:?}", gpu.description(), gpu.loading());
+    eprintln!("{:?}", gpu.description());
     drop(gpu);
     for n in sizes {
         for (set, particles) in [("uniform", common::uniform(n, 0.0, 1)), ("plummer", common::plummer(n, 1))] {

@@ -45,7 +45,7 @@ fn main() -> Result<(), Failure> {
         cases = ["100000", "1000000", "10000000"].map(String::from).to_vec();
     }
     let gpu = Gpu::open(0)?;
-    eprintln!("{:?}, kernels loaded in {:?}", gpu.description(), gpu.loading());
+    eprintln!("{:?}", gpu.description());
     let sizes = cases.chunk_by(|a, b| a.split(':').next() == b.split(':').next());
     for same in sizes {
         let n: usize = same[0].split(':').next().unwrap_or_default().parse()?;

@@ -40,7 +40,7 @@ fn main() -> Result<()> {
         }
     }
     let gpu = Gpu::open(0)?;
-    eprintln!("{:?}, kernels loaded in {:?}", gpu.description(), gpu.loading());
+    eprintln!("{:?}", gpu.description());
     for n in sizes {
         match axes {
             1 => case::<1>(&gpu, n, &settings, precision)?,

@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let gpu = Gpu::open(0)?;
-    eprintln!("{:?}, kernels loaded in {:?}", gpu.description(), gpu.loading());
+    eprintln!("{:?}", gpu.description());
     for n in sizes {
         for set in &sets {
             let points = plane::set(set, n, 1);

@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         sizes = vec![1_000_000, 10_000_000];
     }
     let gpu = Gpu::open(0)?;
-    eprintln!("{:?}, kernels loaded in {:?}", gpu.description(), gpu.loading());
+    eprintln!("{:?}", gpu.description());
     for n in sizes {
         for (set, particles) in [("uniform", common::uniform(n, 0.0, 1)), ("plummer", common::plummer(n, 1))] {
             for tolerance in [1e-3, 1e-5] {

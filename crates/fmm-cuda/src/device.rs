@@ -1,6 +1,6 @@
 //! The GPUs of this machine.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cust::CudaFlags;
 use cust::context::{Context, CurrentContext};
@@ -64,15 +64,15 @@ pub struct Gpu {
     stream: Stream,
     side: Stream,
     description: Description,
-    loading: Duration,
     context: Context,
 }
 
 impl Gpu {
-    /// Opens the GPU `ordinal` and has the driver compile the kernels for it.
+    /// Opens the GPU `ordinal`. Kernels are loaded later, when they are launched for the first
+    /// time.
     ///
     /// # Errors
-    /// Without kernels, driver or such a device, or if it is older than the kernels.
+    /// Without kernels, driver or such a device, or if driver or device are older than the kernels.
     pub fn open(ordinal: u32) -> Result<Self, Unavailable> {
         if let Some(why) = kernels::MISSING {
             // A driver without a GPU is the better reason: nvcc would not help.
@@ -83,15 +83,13 @@ impl Gpu {
         let present = all.len() as u32;
         let description = all.into_iter().nth(ordinal as usize);
         let description = description.ok_or(Unavailable::NoSuchDevice { asked: ordinal, present })?;
+        let kernels = Kernels::new(&description)?;
         let context = Context::new(Device::get_device(ordinal)?)?;
         CurrentContext::set_current(&context)?;
-        let start = Instant::now();
-        let kernels = Kernels::load(&description)?;
-        let loading = start.elapsed();
         // The queue's few blocks go first where both have work.
         let stream = Stream::new(StreamFlags::NON_BLOCKING, Some(-1))?;
         let side = Stream::new(StreamFlags::NON_BLOCKING, Some(0))?;
-        Ok(Gpu { kernels, stream, side, description, loading, context })
+        Ok(Gpu { kernels, stream, side, description, context })
     }
 
     /// What the GPU is.
@@ -99,9 +97,15 @@ impl Gpu {
         &self.description
     }
 
-    /// How long the driver took to make machine code of the kernels; it keeps the result for the next time.
+    /// How long the driver took to load kernels so far. Where a GPU is newer than all machine code
+    /// of the program, the driver compiles them, and keeps the result for the next run.
     pub fn loading(&self) -> Duration {
-        self.loading
+        self.kernels.loading()
+    }
+
+    /// The names of the modules of kernels that have been loaded so far.
+    pub fn loaded(&self) -> Vec<&'static str> {
+        self.kernels.loaded()
     }
 
     /// Bytes of memory that are free.

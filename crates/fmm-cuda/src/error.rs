@@ -39,15 +39,13 @@ pub enum Unavailable {
     },
     /// The driver is older than the compiler of the kernels, and cannot read them.
     #[error(
-        "the NVIDIA driver is that of CUDA {found}; the kernels need that of CUDA {needed} or newer: update the driver ({why})"
+        "the NVIDIA driver is that of CUDA {found}; the kernels need that of CUDA {needed} or newer: update the driver"
     )]
     OldDriver {
         /// The release of CUDA that the driver is for.
         found: String,
         /// That of the compiler.
         needed: &'static str,
-        /// The driver's error.
-        why: String,
     },
     /// A call of the driver failed while the GPU was opened.
     #[error("the NVIDIA driver fails: {0}")]

@@ -1,10 +1,15 @@
-//! The kernels as modules of a device.
+//! The kernels as modules of a device, each loaded when one of its kernels is launched for the
+//! first time.
+//!
+//! The driver takes the machine code for the device from a module's fat binary. For a device newer
+//! than all machine code it compiles the PTX there, and keeps the result for the next run.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use cust::CudaApiVersion;
-use cust::error::CudaError;
 use cust::function::{BlockSize, GridSize};
 use cust::memory::DeviceCopy;
 use cust::module::Module;
@@ -14,68 +19,107 @@ use fmm_core::Error;
 
 use crate::Unavailable;
 use crate::device::Description;
-use crate::error::{device as told, explain};
+use crate::error::device as told;
+
+/// Bytes at an address that suits the headers of a fat binary.
+#[repr(C, align(16))]
+pub struct Aligned<T: ?Sized>(T);
+
+/// A compiled module.
+pub struct Binary {
+    /// That of its file in `kernels/`.
+    pub name: &'static str,
+    /// Names of its kernels.
+    pub kernels: &'static [&'static str],
+    /// The fat binary.
+    code: &'static Aligned<[u8]>,
+}
 
 mod built {
+    use super::{Aligned, Binary};
     include!(concat!(env!("OUT_DIR"), "/modules.rs"));
 }
 
-use built::RELEASE;
-pub use built::{MISSING, MODULES};
+pub use built::{GRID_NEAR, MISSING, MODULES};
+use built::{OLDEST, RELEASE};
 
-/// Bytes of shared memory that every device gives a block unasked, less what kernels have of their own.
+/// Bytes of shared memory that every device gives a block unasked, less what kernels have of their
+/// own.
 pub const SHARED: usize = 47 * 1024;
 
-/// All modules, compiled by the driver for one device.
+/// All modules for one device, and those that have been loaded into its context.
 pub struct Kernels {
-    modules: Vec<(&'static str, Module)>,
-    /// The module of each kernel (asking a module for what it lacks would be an error of the driver in the eyes of its checking
-    /// tools) and the kernel itself once it has been asked for: asking takes as long as a launch.
+    /// In the order of [`MODULES`].
+    modules: Vec<OnceLock<Module>>,
+    /// The module of each kernel, and the kernel itself after its first launch: asking the driver
+    /// takes as long as a launch. The names come from the compiler: CUDA's checking tools report a
+    /// question for a name that a module lacks as an error.
     places: HashMap<&'static str, (usize, AtomicPtr<CUfunc_st>)>,
+    /// How long loading took so far. One thread loads at a time.
+    loading: Mutex<Duration>,
 }
 
-/// Why the driver cannot load a module: most often it is older than the compiler.
-fn unreadable(e: CudaError) -> Unavailable {
-    let Ok(version) = CudaApiVersion::get() else { return e.into() };
-    let found = (version.major(), version.minor());
-    let mut needed = RELEASE.split('.').map(|n| n.parse::<i32>().unwrap_or(0));
-    if found < (needed.next().unwrap_or(0), needed.next().unwrap_or(0)) {
-        let found = format!("{}.{}", found.0, found.1);
-        return Unavailable::OldDriver { found, needed: RELEASE, why: explain(e) };
+/// Whether a driver and a device can use the kernels.
+fn check(device: &Description, driver: (i32, i32)) -> Result<(), Unavailable> {
+    if device.capability < OLDEST {
+        return Err(Unavailable::TooOld { name: device.name.clone(), capability: device.capability });
     }
-    e.into()
+    let mut needed = RELEASE.split('.').map(|n| n.parse::<i32>().unwrap_or(0));
+    if driver < (needed.next().unwrap_or(0), needed.next().unwrap_or(0)) {
+        return Err(Unavailable::OldDriver { found: format!("{}.{}", driver.0, driver.1), needed: RELEASE });
+    }
+    Ok(())
 }
 
 impl Kernels {
-    /// Loads the newest text of every module that the device understands into the current context.
-    pub fn load(device: &Description) -> Result<Self, Unavailable> {
-        let capability = (10 * device.capability.0 + device.capability.1) as u32;
-        let mut modules: Vec<(&'static str, Module)> = vec![];
-        let mut places = HashMap::new();
-        let names = MODULES.iter().map(|m| m.0);
-        for name in names {
-            if modules.iter().any(|(known, _)| *known == name) {
-                continue;
-            }
-            let texts = MODULES.iter().filter(|m| m.0 == name && m.1 <= capability);
-            let Some(newest) = texts.max_by_key(|m| m.1) else {
-                return Err(Unavailable::TooOld { name: device.name.clone(), capability: device.capability });
-            };
-            let entries = newest.2.split(".entry ").skip(1).filter_map(|rest| rest.split('(').next());
-            places.extend(entries.map(|entry| (entry, (modules.len(), AtomicPtr::default()))));
-            modules.push((name, Module::from_ptx(newest.2, &[]).map_err(unreadable)?));
-        }
-        Ok(Kernels { modules, places })
+    /// The modules for `device`, none of them loaded.
+    ///
+    /// # Errors
+    /// [`Unavailable::TooOld`] or [`Unavailable::OldDriver`] if no module could be loaded.
+    pub fn new(device: &Description) -> Result<Self, Unavailable> {
+        let driver = CudaApiVersion::get()?;
+        check(device, (driver.major(), driver.minor()))?;
+        let modules = MODULES.iter().map(|_| OnceLock::new()).collect();
+        let names = MODULES.iter().enumerate().flat_map(|(i, m)| m.kernels.iter().map(move |name| (*name, i)));
+        let places = names.map(|(name, i)| (name, (i, AtomicPtr::default()))).collect();
+        Ok(Kernels { modules, places, loading: Mutex::default() })
     }
 
-    /// Launches the kernel `name` with its one argument.
+    /// The names of the modules that have been loaded.
+    pub fn loaded(&self) -> Vec<&'static str> {
+        let modules = self.modules.iter().zip(MODULES);
+        modules.filter(|(module, _)| module.get().is_some()).map(|(_, binary)| binary.name).collect()
+    }
+
+    /// How long loading took so far.
+    pub fn loading(&self) -> Duration {
+        *self.loading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A module of the current context. A failure is not kept: the next call tries again.
+    fn module(&self, index: usize) -> Result<&Module, Error> {
+        let mut loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        let (place, binary) = (&self.modules[index], &MODULES[index]);
+        if let Some(module) = place.get() {
+            return Ok(module);
+        }
+        let start = Instant::now();
+        let module = Module::from_fatbin(&binary.code.0, &[]);
+        let module = module.map_err(told(&format!("cannot load the GPU kernels of {}", binary.name)))?;
+        *loading += start.elapsed();
+        Ok(place.get_or_init(|| module))
+    }
+
+    /// Launches the kernel `name` with its one argument, in the current context, and loads its
+    /// module before if need be.
     ///
     /// # Errors
     /// [`Error::Device`] that names the kernel, if there is none of that name or the driver refuses.
+    /// It names the module, if that cannot be loaded.
     ///
     /// # Safety
-    /// `view` must be the struct that the kernel takes, with pointers to memory of the sizes that the kernel expects, which lives
-    /// until the stream is done.
+    /// `view` must be the struct that the kernel takes, with pointers to memory of the sizes that
+    /// the kernel expects, which lives until the stream is done.
     pub unsafe fn launch<V: DeviceCopy>(
         &self,
         stream: &Stream,
@@ -88,7 +132,8 @@ impl Kernels {
         unsafe { self.launch_with(stream, name, grid, (block, 0), view) }
     }
 
-    /// The same with `shared` bytes of memory for each block, besides the kernel's own: up to [`SHARED`].
+    /// The same with `shared` bytes of memory for each block, besides the kernel's own: up to
+    /// [`SHARED`].
     ///
     /// # Errors
     /// Those of [`Kernels::launch`].
@@ -106,7 +151,7 @@ impl Kernels {
         let place = self.places.get(name).ok_or_else(|| Error::Device(format!("there is no GPU kernel {name}")))?;
         let mut function = place.1.load(Ordering::Relaxed);
         if function.is_null() {
-            let found = self.modules[place.0].1.get_function(name).map_err(told(&format!("cannot get {name}")))?;
+            let found = self.module(place.0)?.get_function(name).map_err(told(&format!("cannot get {name}")))?;
             function = found.to_raw();
             place.1.store(function, Ordering::Relaxed);
         }
@@ -132,5 +177,32 @@ impl Kernels {
             return Ok(());
         }
         Err(Error::Device(format!("cannot launch {name}: {launched:?}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_old_is_refused_before_anything_is_loaded() {
+        if MISSING.is_some() {
+            return;
+        }
+        let device = |capability| Description {
+            ordinal: 0,
+            name: "GPU".into(),
+            capability,
+            memory: 1 << 30,
+            multiprocessors: 100,
+        };
+        assert!(matches!(check(&device((7, 5)), (99, 0)), Err(Unavailable::TooOld { capability: (7, 5), .. })));
+        for capability in [(8, 0), (8, 6), (9, 0), (10, 0)] {
+            assert_eq!(check(&device(capability), (99, 0)), Ok(()));
+        }
+        let old = check(&device((9, 0)), (11, 4));
+        assert_eq!(old, Err(Unavailable::OldDriver { found: "11.4".into(), needed: RELEASE }));
+        let needed: Vec<i32> = RELEASE.split('.').map(|n| n.parse().unwrap()).collect();
+        assert_eq!(check(&device((9, 0)), (needed[0], needed[1])), Ok(()));
     }
 }

@@ -1,8 +1,8 @@
 //! Execution of N-body sums on NVIDIA GPUs, through the CUDA driver alone.
 //!
 //! The program runs with or without a GPU: [`load`] binds the driver at run time, [`devices`] says what is there or why
-//! nothing is, and [`Gpu::open`] makes a device ready. Kernels are the text of the folder `kernels/`, compiled to PTX when the
-//! crate is built and finished by the driver when a device is opened.
+//! nothing is, and [`Gpu::open`] makes a device ready. Kernels are the text of the folder `kernels/`, compiled to machine code
+//! and PTX when the crate is built, and loaded when they are launched for the first time.
 //!
 //! No sum uses atomic operations and every order of summation is fixed by the input, so that repeats give the same bits.
 #![deny(missing_docs)]
@@ -52,7 +52,7 @@ pub use driver::{NAMES as FUNCTIONS, load};
 pub use error::Unavailable;
 pub use evaluate::{evaluate, measure, watch};
 pub use executor::{Bath, CudaExecutor};
-pub use kernels::{MISSING, MODULES};
+pub use kernels::{Binary, MISSING, MODULES};
 pub use order::Points;
 pub use policy::choose;
 pub use short_range::{SHORT_LAYOUT, ShortRange};

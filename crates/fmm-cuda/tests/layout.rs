@@ -9,6 +9,8 @@ use fmm_cuda::planar::view::LAYOUT as PLANAR;
 use fmm_cuda::view::{BOX_LAYOUT, LAYOUT};
 use fmm_cuda::{MISSING, MODULES, SHORT_LAYOUT, WAYS_LAYOUT};
 
+include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
+
 /// Whether there are kernels to look at; a missing compiler fails where `NBODY_REQUIRE_NVCC` is 1.
 fn compiled() -> bool {
     if let Some(why) = MISSING {
@@ -20,7 +22,7 @@ fn compiled() -> bool {
 
 #[test]
 fn host_and_device_lay_structs_out_alike() {
-    for (name, capability, text) in MODULES {
+    for (name, capability, text) in PTX {
         // `.global .align 4 .b8 layout[72] = {0, 1, 0, 0, …};`, the zero bytes at the end left out, or `.u32 layout[18] = {…}`.
         let marks = [
             (" box_layout[", BOX_LAYOUT),
@@ -57,7 +59,7 @@ fn direct_sums_on_grids_have_their_instructions() {
 }
 
 #[test]
-fn every_kernel_is_there_for_every_capability() {
+fn every_kernel_that_is_launched_is_there_once() {
     if !compiled() {
         return;
     }
@@ -173,10 +175,21 @@ fn every_kernel_is_there_for_every_capability() {
     for tiles in [1, 2, 4, 5, 7, 8, 9, 11, 13] {
         names.extend(["", "_split"].map(|split| format!("m2l_dense{split}_f32_{tiles}")));
     }
-    for capability in [80, 90] {
-        let text: String = MODULES.iter().filter(|m| m.1 == capability).map(|m| m.2).collect();
-        for name in &names {
-            assert!(text.contains(&format!(".visible .entry {name}(")), "{name} for compute_{capability}");
+    let built: Vec<&str> = MODULES.iter().flat_map(|m| m.kernels).copied().collect();
+    for name in &names {
+        assert_eq!(built.iter().filter(|b| *b == name).count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn kernels_are_named_as_in_the_ptx_of_every_capability() {
+    for module in MODULES {
+        let texts: Vec<_> = PTX.iter().filter(|text| text.0 == module.name).collect();
+        assert_eq!(texts.iter().map(|text| text.1).collect::<Vec<_>>(), [80, 90], "{}", module.name);
+        for (_, capability, text) in texts {
+            let named = |name: &&&str| text.contains(&format!(".visible .entry {name}("));
+            let found = (module.kernels.iter().filter(named).count(), text.matches(".visible .entry ").count());
+            assert_eq!(found, (module.kernels.len(), module.kernels.len()), "{}.{capability}", module.name);
         }
     }
 }

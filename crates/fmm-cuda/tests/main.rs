@@ -10,6 +10,7 @@ mod gauss_device;
 mod geometry;
 mod grid;
 mod layout;
+mod modules;
 mod parity;
 mod periodic;
 mod plane;

@@ -172,9 +172,9 @@ pub fn evaluate(
     let pairs = sources.len() as f64 * targets.map_or(sources.len(), <[_]>::len) as f64;
     match device.of_space(settings).resolve(pairs, tell(quiet))? {
         Some(gpu) => {
-            compiled(&gpu).into_iter().for_each(tell(quiet));
             let place = Device::Cuda(gpu.description().ordinal);
             let sum = fmm_cuda::evaluate(&gpu, settings, sources, strengths, targets, times);
+            compiled(&gpu).into_iter().for_each(tell(quiet));
             sum.map(|sum| (sum, place)).map_err(fault)
         }
         None => {
@@ -213,9 +213,10 @@ pub fn evaluate_plane(
     };
     match device.resolve(pairs, tell(quiet))? {
         Some(gpu) => {
-            compiled(&gpu).into_iter().for_each(tell(quiet));
             let place = Device::Cuda(gpu.description().ordinal);
-            fmm_cuda::planar::evaluate(&gpu, problem, times).map(|sum| (sum, place)).map_err(fault)
+            let sum = fmm_cuda::planar::evaluate(&gpu, problem, times);
+            compiled(&gpu).into_iter().for_each(tell(quiet));
+            sum.map(|sum| (sum, place)).map_err(fault)
         }
         None => planar::evaluate_problem(problem, times).map(|sum| (sum, Device::Cpu)).map_err(fault),
     }
@@ -236,9 +237,9 @@ pub fn evaluate_gauss<const D: usize>(
     let pairs = problem.sources.len() as f64 * at.len() as f64;
     match device.resolve(pairs, tell(quiet))? {
         Some(gpu) => {
-            compiled(&gpu).into_iter().for_each(tell(quiet));
             let place = Device::Cuda(gpu.description().ordinal);
             let sum = fmm_cuda::gauss::evaluate(&gpu, problem, times);
+            compiled(&gpu).into_iter().for_each(tell(quiet));
             sum.map(|(sum, precision)| (sum, precision, place)).map_err(fault)
         }
         None if problem.precision == Precision::F32 => {
@@ -251,12 +252,12 @@ pub fn evaluate_gauss<const D: usize>(
     }
 }
 
-/// What the driver's compiler took, where that is worth a line: it keeps what it made for the next time.
+/// How long the driver took to load the kernels of a sum, where that is worth a line. It has
+/// compiled them then, for a GPU that is newer than the program, and keeps the result.
 fn compiled(gpu: &Gpu) -> Option<String> {
     let took = gpu.loading();
-    (took > Duration::from_secs(1)).then(|| {
-        format!("nbody: device: the driver made machine code of the kernels in {:.1} s, once", took.as_secs_f64())
-    })
+    (took > Duration::from_secs(1))
+        .then(|| format!("nbody: device: the driver loaded the kernels in {:.1} s, once", took.as_secs_f64()))
 }
 
 fn tell(quiet: bool) -> impl Fn(String) {

@@ -94,9 +94,8 @@ fn old_gpus_and_drivers_are_told() {
     let whole = whole_driver("old");
     for (settings, words) in [
         (("CUDA_CAPABILITY", "75"), "Fake GPU has compute capability 7.5; the kernels need 8.0 or newer"),
-        // A driver that is older than the text of the kernels.
-        (("CUDA_MODULE", "222"), "the NVIDIA driver is that of CUDA 11.4; the kernels need that of CUDA 1"),
-        (("CUDA_MODULE", "209"), "or newer: update the driver"),
+        (("CUDA_VERSION", "11040"), "the NVIDIA driver is that of CUDA 11.4; the kernels need that of CUDA 1"),
+        (("CUDA_VERSION", "11040"), "or newer: update the driver"),
     ] {
         let output = run(&folder, &whole, &[settings], &["case.toml", "--out", "a", "--device", "cuda", "--force"]);
         let text = told(&output);
@@ -110,6 +109,26 @@ fn old_gpus_and_drivers_are_told() {
         );
         assert!(code(&output) == 0 && told(&output).contains("running on the CPU ("), "{}", told(&output));
     }
+}
+
+#[test]
+fn modules_are_loaded_when_they_are_used_and_a_failure_names_them() {
+    if !with_kernels() {
+        return;
+    }
+    let folder = Folder::new(SMALL);
+    let whole = whole_driver("modules");
+    let counts = folder.path("counts");
+    let arguments = ["case.toml", "--out", "a", "--device", "cuda", "--steps", "1"];
+    let output = run(&folder, &whole, &[("CUDA_COUNT", counts.to_str().unwrap())], &arguments);
+    assert_eq!(code(&output), 0, "{}", told(&output));
+    let text = fs::read_to_string(&counts).unwrap();
+    let loaded: usize = text.split_whitespace().nth(2).unwrap().parse().unwrap();
+    assert!((1..=8).contains(&loaded), "{loaded} of {} modules", fmm_cuda::MODULES.len());
+    let output = run(&folder, &whole, &[("CUDA_MODULE", "209")], &[&arguments[..], &["--force"]].concat());
+    let text = told(&output);
+    assert!(code(&output) == 70 && text.contains("cannot load the GPU kernels of "), "{} {text}", code(&output));
+    assert!(!text.contains("panicked"), "{text}");
 }
 
 #[test]

@@ -5,17 +5,16 @@
 use fmm_core::grid::Green;
 use fmm_core::grid::plan::SIDE;
 
-use crate::MODULES;
+use crate::kernels::GRID_NEAR;
 
 /// Instructions of the double-precision units that a direct pair of a point and a source takes: those of the inner loop of the kernel, which meets one
 /// source with a column of points. `None` without kernels.
 pub fn direct_instructions(green: Green) -> Option<f64> {
     let name = if green == Green::Singular { "grid_p2p_singular" } else { "grid_p2p_regularised" };
-    let newest = MODULES.iter().filter(|m| m.0 == "grid_near").max_by_key(|m| m.1)?;
-    Some(largest_block(newest.2, name)? as f64 / SIDE as f64)
+    Some(largest_block(GRID_NEAR, name)? as f64 / SIDE as f64)
 }
 
-/// The double-precision arithmetic of the basic block that has most of it. The driver's compiler turns each of these into one instruction, and signs
+/// The double-precision arithmetic of the basic block that has most of it. The assembler turns each of these into one instruction, and signs
 /// into none.
 fn largest_block(text: &str, kernel: &str) -> Option<usize> {
     let (_, rest) = text.split_once(&format!(".entry {kernel}("))?;

@@ -4,14 +4,15 @@
      CUDA_CAPABILITY   compute capability times ten (90) CUDA_MODULE   what loading a module answers (0)
      CUDA_MEMORY       bytes of memory (2^30)            CUDA_ALLOC_AT the number of the allocation that finds no memory, from 1
      CUDA_SYNC_AT      the number of the wait that finds the GPU broken (700, an illegal address); from then on every call does
-     CUDA_COUNT        a file that is told the numbers of allocations and waits at the end
+     CUDA_VERSION      release of CUDA, 1000 times the first number and 10 times the second (99990)
+     CUDA_COUNT        a file that gets the numbers of allocations, waits and loaded modules at the end
    Functions that are not here are added by the test; they answer 0. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef unsigned long long pointer;
-static long allocations, waits, taken;
+static long allocations, waits, modules, taken;
 static int broken;
 
 static long setting(const char *name, long otherwise) {
@@ -22,7 +23,7 @@ static long setting(const char *name, long otherwise) {
 __attribute__((destructor)) static void tell(void) {
   const char *name = getenv("CUDA_COUNT");
   FILE *file = name ? fopen(name, "w") : NULL;
-  if (file) fprintf(file, "%ld %ld\n", allocations, waits), fclose(file);
+  if (file) fprintf(file, "%ld %ld %ld\n", allocations, waits, modules), fclose(file);
 }
 
 static int wait(void) {
@@ -31,7 +32,7 @@ static int wait(void) {
 }
 
 int cuInit(unsigned flags) { return setting("CUDA_INIT", 0); }
-int cuDriverGetVersion(int *version) { return *version = 11040, 0; }
+int cuDriverGetVersion(int *version) { return *version = setting("CUDA_VERSION", 99990), 0; }
 int cuDeviceGetCount(int *n) { return *n = setting("CUDA_DEVICES", 1), 0; }
 int cuDeviceGet(int *device, int n) { return *device = n, 0; }
 int cuDeviceGetName(char *name, int length, int device) { return snprintf(name, length, "Fake GPU"), 0; }
@@ -60,7 +61,7 @@ int cuEventSynchronize(void *event) { return broken; }
 int cuEventQuery(void *event) { return broken; }
 int cuEventRecord(void *event, void *stream) { return broken; }
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags) { return broken; }
-static int load(void **module) { return *module = malloc(1), setting("CUDA_MODULE", broken); }
+static int load(void **module) { return modules++, *module = malloc(1), setting("CUDA_MODULE", broken); }
 int cuModuleLoadData(void **module, const void *image) { return load(module); }
 int cuModuleLoadDataEx(void **module, const void *image, unsigned n, void *options, void **values) { return load(module); }
 int cuModuleGetFunction(void **function, void *module, const char *name) { return *function = strdup(name), broken; }
