@@ -9,7 +9,7 @@ use crate::buffer::Buffer;
 use crate::direct::Output;
 use crate::geometry::DeviceTree;
 use crate::inputs::Ends;
-use crate::order::Points;
+use crate::view::Points;
 use crate::view::{BoxView, MOMENTS, TILE};
 
 /// Blocks that share the bodies where their moments are summed. The bits of a sum depend on this and not on the device.

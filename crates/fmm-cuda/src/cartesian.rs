@@ -8,7 +8,7 @@ use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::fragments::DeviceReal;
 use crate::kernels::SHARED;
-use crate::operators::M2l;
+use crate::m2l::M2l;
 use crate::place::Place;
 use crate::slots::{Offsets, Slots};
 use crate::view::{CartesianMatrixView, CartesianView, CsrView, TILE};

@@ -11,7 +11,7 @@ use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::direct::{self, Output};
 use crate::kernels::SHARED;
-use crate::order::Points;
+use crate::view::Points;
 use crate::view::{BOX_ROW, Body, DEEP, EwaldView, SOURCES, TILE};
 
 /// Threads of a block: columns of waves; warps in real space and at targets.

@@ -7,7 +7,7 @@ use fmm_core::math::scale::power_of_two_below;
 
 use crate::Gpu;
 use crate::buffer::Buffer;
-use crate::order::Points;
+use crate::view::Points;
 
 /// Points on the device; targets only where they are not the sources.
 #[derive(Clone, Copy)]

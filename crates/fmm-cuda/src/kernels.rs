@@ -18,7 +18,7 @@ use cust::sys::{CUfunc_st, cuLaunchKernel, cudaError_enum};
 use fmm_core::Error;
 
 use crate::Unavailable;
-use crate::device::Description;
+use crate::description::Description;
 use crate::error::device as told;
 
 /// Bytes at an address that suits the headers of a fat binary.

@@ -14,8 +14,9 @@ use crate::buffer::Buffer;
 use crate::cartesian::{self, Softened};
 use crate::fragments::{DeviceReal, Fragments};
 use crate::kernels::SHARED;
+use crate::m2l::M2l;
 use crate::slots::{Offsets, Slots, signs};
-use crate::view::{CELLS, NONE};
+use crate::view::CELLS;
 
 /// Targets and coefficients that a thread of a translation holds.
 const ROWS: usize = 8;
@@ -58,28 +59,6 @@ impl Cut {
         let threads = (part / COLUMNS * (CELLS / ROWS)).next_multiple_of(32).max(GATHERING);
         Cut { n, columns, part, depth, threads, shared: depth * row }
     }
-}
-
-/// The tables of M2L: see `M2lView`.
-pub struct M2l {
-    /// `[8][slots]`
-    pub operators: Buffer<u32>,
-    /// `[8][classes]`
-    pub slot_of: Buffer<u32>,
-    /// `[8][pitch]`
-    pub source_signs: Buffer<u32>,
-    /// `[8][8 columns]`
-    pub target_signs: Buffer<u32>,
-    /// `[pitch]`
-    pub order: Buffer<u32>,
-    /// Words of numbers `[][steps][columns][32][4]`
-    pub matrices: Buffer<u32>,
-    /// Operators that targets of one octant can meet.
-    pub slots: usize,
-    /// Matrices of a level; 0: all levels have the same.
-    pub per_level: usize,
-    /// How the product is cut.
-    pub cut: Fragments,
 }
 
 /// What tables are made for.
@@ -170,37 +149,6 @@ impl<T: DeviceReal> Operators<T> {
             m2m: octants(Translation::M2M)?,
             l2l: octants(Translation::L2L)?,
             m2l,
-        })
-    }
-}
-
-impl M2l {
-    /// The tables for coefficients whose mirrors change `signs`.
-    fn new<T: DeviceReal>(plan: &Slots, split: bool, signs: &[u8], matrices: Vec<u32>) -> Result<Self, Error> {
-        let cut = Fragments::new(signs.len(), size_of::<T>());
-        let odd = |axes: u8, k: Option<usize>| k.is_some_and(|k| (signs[k] & axes).count_ones() % 2 == 1);
-        let packed = |axes| {
-            let four = move |at: usize| std::array::from_fn(|j| odd(axes, cut.coefficient(4 * at + j)));
-            (0..cut.pitch() / 4).flat_map(move |at| T::sign_words(four(at), split))
-        };
-        let plain =
-            |axes| (0..8 * cut.columns).map(move |k| u32::from(odd(axes, Some(k).filter(|&k| k < cut.n))) << 31);
-        let upload = |values: &[u32]| {
-            let mut buffer = Buffer::new();
-            buffer.upload(values)?;
-            Ok::<_, Error>(buffer)
-        };
-        let order: Vec<u32> = (0..cut.pitch()).map(|place| cut.coefficient(place).map_or(NONE, |k| k as u32)).collect();
-        Ok(M2l {
-            slots: plan.operators.len() / 8,
-            per_level: 0,
-            operators: upload(&plan.operators)?,
-            slot_of: upload(&plan.slot_of)?,
-            source_signs: upload(&(0..8).flat_map(packed).collect::<Vec<_>>())?,
-            target_signs: upload(&(0..8).flat_map(plain).collect::<Vec<_>>())?,
-            order: upload(&order)?,
-            matrices: upload(&matrices)?,
-            cut,
         })
     }
 }

@@ -7,7 +7,7 @@ use fmm_core::tree::Cube;
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::geometry::{DIGITS, Key, Work, sort};
-use crate::view::{Body, Bounds, OrderView, TILE};
+use crate::view::{Body, Bounds, OrderView, Points, TILE};
 
 /// Lengths and strengths of a sum: what they are multiplied by, powers of two.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,17 +31,6 @@ pub struct Ordered {
     pub bounds: Buffer<Bounds>,
     key: Buffer<u64>,
     work: Work,
-}
-
-/// Positions and strengths on the device, in the caller's order.
-#[derive(Debug, Clone, Copy)]
-pub struct Points {
-    /// `[n][3]`
-    pub position: DevicePointer<f64>,
-    /// `[n]`, or null for targets.
-    pub strength: DevicePointer<f64>,
-    /// Number of bodies.
-    pub n: usize,
 }
 
 impl OrderView {

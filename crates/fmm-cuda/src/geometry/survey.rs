@@ -9,7 +9,7 @@ use crate::buffer::Buffer;
 use crate::geometry::sort::{Key, sort};
 use crate::geometry::view::{DIGITS, FOUND_BOUNDS, FOUND_LEVELS, FOUND_SIZE, SurveyView, THREADS};
 use crate::geometry::work::{Work, launch};
-use crate::order::Points;
+use crate::view::Points;
 use crate::view::{Bounds, OrderView, TILE};
 
 use cust::memory::DevicePointer;

@@ -220,3 +220,14 @@ pub struct TotalsView {
     /// Blocks that share the particles.
     pub shares: u32,
 }
+
+/// Positions and strengths on the device, in the caller's order.
+#[derive(Debug, Clone, Copy)]
+pub struct Points {
+    /// `[n][3]`
+    pub position: DevicePointer<f64>,
+    /// `[n]`, or null for targets.
+    pub strength: DevicePointer<f64>,
+    /// Number of bodies.
+    pub n: usize,
+}

@@ -1,0 +1,64 @@
+//! The tables of M2L as a product of matrices.
+
+use fmm_core::Error;
+
+use crate::buffer::Buffer;
+use crate::fragments::{DeviceReal, Fragments};
+use crate::slots::Slots;
+use crate::view::NONE;
+
+/// The tables of M2L: see `M2lView`.
+pub struct M2l {
+    /// `[8][slots]`
+    pub operators: Buffer<u32>,
+    /// `[8][classes]`
+    pub slot_of: Buffer<u32>,
+    /// `[8][pitch]`
+    pub source_signs: Buffer<u32>,
+    /// `[8][8 columns]`
+    pub target_signs: Buffer<u32>,
+    /// `[pitch]`
+    pub order: Buffer<u32>,
+    /// Words of numbers `[][steps][columns][32][4]`
+    pub matrices: Buffer<u32>,
+    /// Operators that targets of one octant can meet.
+    pub slots: usize,
+    /// Matrices of a level; 0: all levels have the same.
+    pub per_level: usize,
+    /// How the product is cut.
+    pub cut: Fragments,
+}
+
+impl M2l {
+    /// The tables for coefficients whose mirrors change `signs`.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    pub fn new<T: DeviceReal>(plan: &Slots, split: bool, signs: &[u8], matrices: Vec<u32>) -> Result<Self, Error> {
+        let cut = Fragments::new(signs.len(), size_of::<T>());
+        let odd = |axes: u8, k: Option<usize>| k.is_some_and(|k| (signs[k] & axes).count_ones() % 2 == 1);
+        let packed = |axes| {
+            let four = move |at: usize| std::array::from_fn(|j| odd(axes, cut.coefficient(4 * at + j)));
+            (0..cut.pitch() / 4).flat_map(move |at| T::sign_words(four(at), split))
+        };
+        let plain =
+            |axes| (0..8 * cut.columns).map(move |k| u32::from(odd(axes, Some(k).filter(|&k| k < cut.n))) << 31);
+        let upload = |values: &[u32]| {
+            let mut buffer = Buffer::new();
+            buffer.upload(values)?;
+            Ok::<_, Error>(buffer)
+        };
+        let order: Vec<u32> = (0..cut.pitch()).map(|place| cut.coefficient(place).map_or(NONE, |k| k as u32)).collect();
+        Ok(M2l {
+            slots: plan.operators.len() / 8,
+            per_level: 0,
+            operators: upload(&plan.operators)?,
+            slot_of: upload(&plan.slot_of)?,
+            source_signs: upload(&(0..8).flat_map(packed).collect::<Vec<_>>())?,
+            target_signs: upload(&(0..8).flat_map(plain).collect::<Vec<_>>())?,
+            order: upload(&order)?,
+            matrices: upload(&matrices)?,
+            cut,
+        })
+    }
+}
