@@ -143,10 +143,39 @@ fn softened_sums_keep_their_tolerance() {
 
 #[test]
 fn screened_sums_keep_their_tolerance() {
-    // As long as the set, a tenth of it, and a tenth of that.
-    for length in [1.0, 0.1, 0.01] {
-        keeps(3_000, Method::Fmm, Softening::Yukawa(length), &[1e-3, 1e-6, 1e-9], Precision::Auto);
-        keeps(3_000, Method::Treecode, Softening::Yukawa(length), &[1e-3, 1e-6], Precision::Auto);
+    let n = 3_000;
+    // From much longer than the set to a hundredth of it.
+    for (points, lengths) in [(uniform(n, 52), [10.0, 0.1, 0.01]), (plummer(n, 53), [30.0, 1.0, 0.3])] {
+        for q in [vec![1.0; n], alternating(n)] {
+            for softening in lengths.map(Softening::Yukawa) {
+                let reference = Reference::new(&points, &q, None, softening, n);
+                for (method, tolerance) in
+                    [Method::Fmm, Method::Treecode].into_iter().flat_map(|m| [1e-3, 1e-6, 1e-9].map(|t| (m, t)))
+                {
+                    let settings = Settings { method, softening, tolerance, ..Settings::default() };
+                    let sum = evaluate(&settings, &points, &q, None, &mut StageTimes::default()).unwrap();
+                    let e = reference.errors(&sum.potential, &sum.field);
+                    assert!(
+                        e.rms <= tolerance && e.l2 <= tolerance,
+                        "{softening:?} {method:?} {tolerance:e}: {e:?} {:?}",
+                        sum.choice
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sets_of_many_screening_lengths_are_summed_directly() {
+    let points = plummer(3000, 54);
+    let sum = |method| {
+        let settings = Settings { method, softening: Softening::Yukawa(0.01), ..Settings::default() };
+        evaluate(&settings, &points, &vec![1.0; 3000], None, &mut StageTimes::default())
+    };
+    assert_eq!(sum(Method::Auto).unwrap().choice.method, Method::Direct);
+    for method in [Method::Fmm, Method::Treecode] {
+        assert!(sum(method).unwrap_err().to_string().contains("700 screening lengths"));
     }
 }
 

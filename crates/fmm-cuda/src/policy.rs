@@ -42,7 +42,9 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
         Ok(settings)
     };
     let boxed = settings.boundary.periodic().is_some();
-    if settings.method == Method::Direct || auto && !fixed && !boxed && pairs <= CHEAP_PAIRS {
+    let expands = accuracy::check_expansions(settings.softening, problem).is_ok();
+    let cheap = !boxed && !fixed && pairs <= CHEAP_PAIRS;
+    if settings.method == Method::Direct || auto && (cheap || !expands) {
         return direct();
     }
     let method = if auto { Method::Fmm } else { settings.method };

@@ -1,6 +1,7 @@
 //! Where single precision ends, and where softening does.
 
 use super::Problem;
+use crate::Error;
 use crate::kernel::Softening;
 use crate::settings::Settings;
 
@@ -9,6 +10,23 @@ pub const F32_FLOOR: f64 = 1e-5;
 
 /// The longest distance, in screening lengths, whose exponential single precision holds with strengths of any size.
 const SCREENED: f64 = 60.0;
+
+/// The same of double precision. Beyond it particles far from all others feel nothing, and expansions would not tell.
+const EXPANDED: f64 = 700.0;
+
+/// Checks that expansions serve the kernel over the whole set.
+///
+/// # Errors
+/// [`Error::Unsupported`] for screened charges of a set that is more than 700 screening lengths from end to end.
+pub fn check_expansions(softening: Softening, problem: Problem) -> Result<(), Error> {
+    let Softening::Yukawa(length) = softening else { return Ok(()) };
+    if 3f64.sqrt() * problem.side <= EXPANDED * length {
+        return Ok(());
+    }
+    Err(Error::Unsupported(format!(
+        "expansions of screened charges serve sets up to {EXPANDED} screening lengths from end to end; method direct or auto"
+    )))
+}
 
 /// Why single precision cannot serve, if so; with expansions of `order`, if there are any.
 pub(super) fn beyond_f32(settings: &Settings, problem: Problem, order: Option<usize>) -> Option<String> {

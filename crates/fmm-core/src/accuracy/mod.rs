@@ -11,7 +11,7 @@ mod problem;
 mod tables;
 
 pub use fit::{best_leaf, fit};
-pub use limits::{F32_FLOOR, closest_pair, newtonian_beyond};
+pub use limits::{F32_FLOOR, check_expansions, closest_pair, newtonian_beyond};
 pub use problem::{Kind, Problem, Spread, Strengths};
 
 use crate::Error;
@@ -82,6 +82,10 @@ pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> R
         return Err(Error::Unsupported(format!(
             "expansions serve periodic boxes whose longest side is up to {most} times the shortest, not {ratio}; method direct or auto"
         )));
+    }
+    match check_expansions(settings.softening, problem) {
+        Err(_) if settings.method == Method::Auto => return Ok(direct),
+        checked => checked?,
     }
     if let (Some(p), Family::Cartesian) = (settings.order, family)
         && p > MAX_CARTESIAN_ORDER
