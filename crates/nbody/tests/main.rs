@@ -17,7 +17,6 @@ mod faults_soak;
 mod file_units;
 mod files_checkpoint;
 mod files_snapshot;
-mod inputs;
 mod readers;
 mod readers_bad;
 mod refusals;

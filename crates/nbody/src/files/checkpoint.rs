@@ -193,7 +193,11 @@ pub fn read(path: &Path) -> Result<Checkpoint, FileError> {
     if bytes("ScenarioSHA256", 32)? != Sha256::digest(&scenario)[..] {
         return Err(reader.error("/Checkpoint/Scenario differs from its SHA-256; the file is damaged"));
     }
-    let numbers = reader.numbers(&reader.need_group("/Checkpoint/Numbers")?)?;
+    let mut numbers = vec![];
+    let remembered = reader.need_group("/Checkpoint/Numbers")?;
+    for name in reader.attr_names(&remembered)? {
+        numbers.push((name.clone(), reader.need_attr(&remembered, &name)?));
+    }
     let checkpoint = Checkpoint {
         numbers,
         step: reader.integers(&group, "Step", 1)?.ok_or_else(|| missing("Step"))?[0],

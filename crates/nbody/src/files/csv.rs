@@ -5,7 +5,6 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fs::File;
-
 use std::io::{self, BufRead, BufReader, Read as _, Write};
 use std::ops::Range;
 use std::path::Path;
@@ -26,7 +25,6 @@ const LONGEST: u64 = 1 << 20;
 /// [`FileError::Missing`], [`FileError::Io`]; [`FileError::Data`] with line and column for anything that is not a
 /// finite number, for a row of another length than the header, and for a name that appears twice.
 pub fn read(path: &Path, wanted: &[&str]) -> Result<Table, FileError> {
-    // A pipe too: `nbody eval` takes what another program writes.
     let file = File::open(path).map_err(FileError::io(path, READ))?;
     parse(path, file, wanted)
 }
@@ -114,8 +112,7 @@ fn check_names(header: &[String], wanted: &[&str]) -> Result<(), String> {
         let plain = name.split(['[', '(']).next().unwrap_or_default().trim().to_lowercase();
         let alias =
             SAME.iter().find(|same| same.contains(&plain.as_str())).is_some_and(|s| s.iter().any(|n| seen.contains(n)));
-        let velocity = velocity(&plain);
-        let missed = |w: &&&str| (plain == w.to_lowercase() || velocity == Some(**w)) && !seen.contains(**w) && !alias;
+        let missed = |w: &&&str| plain == w.to_lowercase() && !seen.contains(**w) && !alias;
         if let Some(meant) = wanted.iter().find(missed) {
             let name = clipped(name);
             return Err(format!(
@@ -124,13 +121,6 @@ fn check_names(header: &[String], wanted: &[&str]) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// The component of a velocity that other programs call so: `v_x`, `velx`, `vel_x`, `velocity-x`.
-fn velocity(name: &str) -> Option<&'static str> {
-    let letters: String = name.chars().filter(|c| c.is_alphanumeric()).collect();
-    let axis = ["velocity", "vel", "v"].iter().find_map(|start| letters.strip_prefix(start))?;
-    ["vx", "vy", "vz"].into_iter().find(|v| v[1..] == *axis)
 }
 
 enum Place {

@@ -1,5 +1,6 @@
 //! NumPy's `.npy`: plain arrays of floats, and structured arrays whose fields are the columns of a [`Table`].
 
+use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use npyz::{DType, NpyHeader, Order, WriterBuilder};
 
 use super::csv::Column;
 use super::error::READ;
-use super::{FileError, Table, regular};
+use super::{FileError, Table};
 
 /// A header longer than this is no header of numbers.
 const LONGEST_HEADER: usize = 1 << 16;
@@ -35,7 +36,7 @@ pub enum Npy {
 /// header says, or has a value that is not finite (with row and column).
 pub fn read(path: &Path, wanted: &[&str]) -> Result<Npy, FileError> {
     let error = |what: String| FileError::data(path, what);
-    let file = regular::open(path, u64::MAX)?;
+    let file = File::open(path).map_err(FileError::io(path, READ))?;
     let length = file.metadata().map_err(FileError::io(path, READ))?.len();
     let mut source = BufReader::new(file);
     let (header, start) = read_header(path, &mut source)?;
@@ -216,7 +217,7 @@ pub fn write(out: impl Write, values: &[f64], width: usize) -> io::Result<()> {
 /// # Errors
 /// As [`read`], for the header.
 pub fn is_single(path: &Path) -> Result<bool, FileError> {
-    let file = regular::open(path, u64::MAX)?;
+    let file = File::open(path).map_err(FileError::io(path, READ))?;
     let (header, _) = read_header(path, &mut BufReader::new(file))?;
     let DType::Record(fields) = header.dtype() else { return Ok(false) };
     let kinds: Vec<String> = fields.iter().map(|f| f.dtype.descr()).collect();

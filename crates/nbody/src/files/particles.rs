@@ -4,6 +4,7 @@
 //! CSV, comments `# key = value` before the names of the columns hold the rest of a snapshot; `.npy` has no place for
 //! it.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use super::csv::{self, Column};
 use super::error::READ;
 use super::npy::{self, Npy};
 use super::snapshot::{Field, Float, Layout, Snapshot, Units};
-use super::{FileError, Table, atomic, ids, regular};
+use super::{FileError, Table, atomic, ids};
 
 /// Particles, and the precision of the numbers that they came as.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,7 +104,7 @@ pub fn write_npy(path: &Path, snapshot: &Snapshot, precision: Float) -> Result<u
 /// # Errors
 /// As [`csv::read`]; [`FileError::Data`] for an id that appears twice and a comment `# key = value` whose value is wrong.
 pub fn read_csv(path: &Path) -> Result<Loaded, FileError> {
-    let table = csv::parse(path, regular::open(path, u64::MAX)?, &NAMES)?;
+    let table = csv::read(path, &NAMES)?;
     let dropped = table.others(&NAMES);
     let mut loaded = Loaded { snapshot: from_table(&table)?, precision: Float::F64, dropped };
     take_comments(path, "", &mut loaded)?;
@@ -112,7 +113,7 @@ pub fn read_csv(path: &Path) -> Result<Loaded, FileError> {
 
 /// Takes the comments `# key = value` before the rows of a CSV file whose keys begin with `prefix`.
 fn take_comments(path: &Path, prefix: &str, loaded: &mut Loaded) -> Result<(), FileError> {
-    let file = regular::open(path, u64::MAX)?;
+    let file = File::open(path).map_err(FileError::io(path, READ))?;
     for line in BufReader::new(file).lines() {
         let line = line.map_err(FileError::io(path, READ))?;
         // Spreadsheets begin a file with a mark of the byte order.

@@ -61,7 +61,7 @@ pub fn look(path: &Path) {
 fn walk(reader: &Reader, group: &Group, depth: usize, seen: &mut usize) {
     let Ok(members) = reader.members(group) else { return };
     for name in reader.attr_names(group).unwrap_or_default() {
-        let _ = reader.listed_attr(group, &name);
+        let _ = reader.attr(group, &name);
     }
     for Member { name, inside } in members {
         *seen += 1;

@@ -351,7 +351,9 @@ pub fn read(path: &Path) -> Result<Snapshot, FileError> {
         s.step = step.ok_or_else(|| reader.error("/VTKHDF/FieldData/step is missing"))?[0];
     }
     if let Some(group) = reader.group("/Diagnostics")? {
-        s.diagnostics = reader.numbers(&group)?;
+        for name in reader.attr_names(&group)? {
+            s.diagnostics.push((name.clone(), reader.need_attr(&group, &name)?));
+        }
     }
     let Some(group) = reader.group("/PartType1")? else {
         // GADGET leaves out the groups of absent types.

@@ -11,16 +11,14 @@ use crate::initial::Initial;
 use crate::scenario::Scenario;
 use crate::scenario::grid::GridScenario;
 
-/// What of a scenario is no physics: names, outputs, checks, the way forces are summed, and the end, which may be moved. Paths are
-/// none either: what is read from them is in the initial state.
+/// What of a scenario is no physics: names, outputs, checks, the way forces are summed, and the end, which may be moved.
 const OTHER: [&str; 5] = ["title", "time.end", "output.", "verify.", "solver."];
 /// Strangers that are named; more would bury the message.
 const NAMED: usize = 10;
 
 fn of(resolved: &str, state: &[&[f64]]) -> RunId {
     let values = values(resolved);
-    let other = |k: &str| OTHER.iter().any(|o| k == *o || o.ends_with('.') && k.starts_with(o)) || k.ends_with(".path");
-    let physics = values.iter().filter(|(k, _)| !other(k));
+    let physics = values.iter().filter(|(k, _)| !OTHER.iter().any(|o| k == o || o.ends_with('.') && k.starts_with(o)));
     RunId::of(physics.map(|(k, v)| (k.as_str(), v.as_str())), state)
 }
 

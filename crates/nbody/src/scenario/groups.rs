@@ -295,9 +295,8 @@ impl Keys<'_> {
             let help = "snapshots are the files snap_*.hdf in the folder of a run";
             self.s.absent("path", 66, format!("{}: is a folder", path.display()), "not a file", Some(help.into()));
         } else if !path.is_file() {
-            let what = if path.exists() { "not a regular file" } else { "no such file" };
             let help = "the path is relative to the folder of the scenario";
-            self.s.absent("path", 66, format!("{}: {what}", path.display()), what, Some(help.into()));
+            self.s.absent("path", 66, format!("{}: no such file", path.display()), "no such file", Some(help.into()));
         }
         Some(Model::File { path, units })
     }

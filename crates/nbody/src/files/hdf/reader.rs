@@ -222,16 +222,11 @@ impl Reader {
 
     /// The numbers of an attribute (at most 64); `None` where there is no such attribute.
     pub fn attr(&self, group: &Group, name: &str) -> Result<Option<Vec<f64>>, FileError> {
+        let place = || format!("attribute {name} of {}", group.name());
+        let fail = |e: hdf5::Error| self.error(format!("{} cannot be read ({e})", place()));
         if !self.attr_names(group)?.iter().any(|n| n == name) {
             return Ok(None);
         }
-        self.listed_attr(group, name).map(Some)
-    }
-
-    /// The numbers of an attribute that [`attr_names`](Self::attr_names) lists: a list for each would take quadratic time.
-    pub fn listed_attr(&self, group: &Group, name: &str) -> Result<Vec<f64>, FileError> {
-        let place = || format!("attribute {name} of {}", group.name());
-        let fail = |e: hdf5::Error| self.error(format!("{} cannot be read ({e})", place()));
         let attr = group.attr(name).map_err(fail)?;
         let kind = self.descriptor(&attr)?;
         if !(is_float(&kind) || is_integer(&kind)) || attr.size() > 64 {
@@ -240,18 +235,8 @@ impl Reader {
         let values = attr.read_raw::<f64>().map_err(fail)?;
         match values.iter().find(|v| !v.is_finite()) {
             Some(v) => Err(self.error(format!("{} is {v}", place()))),
-            None => Ok(values),
+            None => Ok(Some(values)),
         }
-    }
-
-    /// Every attribute of a group, and its first number.
-    pub fn numbers(&self, group: &Group) -> Result<Vec<(String, f64)>, FileError> {
-        let number = |name: String| {
-            let first = self.listed_attr(group, &name)?.first().copied();
-            let missing = || self.error(format!("attribute {name} of {} is empty", group.name()));
-            Ok((name.clone(), first.ok_or_else(missing)?))
-        };
-        self.attr_names(group)?.into_iter().map(number).collect()
     }
 
     /// The first number of an attribute that must be there.
