@@ -37,5 +37,6 @@ mod run_reversible;
 mod run_scenario;
 mod scenarios;
 mod show;
+mod tables;
 mod tools;
 mod tools_convert;
