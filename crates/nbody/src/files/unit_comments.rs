@@ -14,8 +14,9 @@ use crate::told::clipped;
 /// Keys of the comments that are read.
 const STATED: [&str; 3] = ["unit_length_cm", "unit_mass_g", "unit_velocity_cm_per_s"];
 
-const WAY: &str = "state them above the header as # unit_length_cm = 3.0856775814913674e18, # unit_mass_g = 1.98841e33 and \
-                   # unit_velocity_cm_per_s = 1e5, or name them in the scenario (particles.units) and delete the comment";
+const WAY: &str = "state them above the header as # unit_length_cm = 3.0856775814913674e18, \
+                   # unit_mass_g = 1.98841e33 and # unit_velocity_cm_per_s = 1e5, or name them in \
+                   the scenario (particles.units); delete the comment where it means something else";
 
 /// Refuses comments that name units but are not read. Where the units are known anyway, because all
 /// three comments are there or because the scenario names them (`named`), only those that stand
