@@ -40,7 +40,7 @@ def write(path, kernel, date, remark):
     lines = [
         "# The Sun, the eight planets (Earth and Moon as one) and Pluto, written by scripts/planets.py.",
         f"# Epoch: JD {date} TDB{remark}. Origin: the solar system's barycentre. Axes: ICRF (equatorial).",
-        "# Units: au, au/yr (yr = 365.25 d), solar masses: units.system = \"solar\".",
+        "# In au, au/yr (years of 365.25 d) and solar masses, as the system of units \"solar\" has them.",
         f"# Positions, velocities: JPL DE421 (de421.bsp), au = {AU_KM} km. Satellites are included in their planets.",
         "# Masses: GM of DE421's header (Folkner, Williams & Boggs 2009, IPN Progress Report 42-178) over the Sun's.",
         "name,x,y,z,vx,vy,vz,mass",

@@ -152,6 +152,18 @@ const ELEMENTARY_CHARGE: f64 = 1.602176634e-19;
 const SUN_GM: f64 = 1.3271244e20;
 const SUN: f64 = SUN_GM / GRAVITY;
 
+/// The number and the unit of a text such as `0.25 d`; the unit starts at the first letter that is
+/// not the exponent of the number.
+pub fn split(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let unit = text.char_indices().find(|&(i, c)| {
+        let exponent =
+            matches!(c, 'e' | 'E') && text[i + 1..].starts_with(|d: char| d.is_ascii_digit() || d == '-' || d == '+');
+        c.is_alphabetic() && !exponent
+    });
+    unit.map_or((text, ""), |(i, _)| (text[..i].trim(), text[i..].trim()))
+}
+
 impl System {
     /// Names in scenarios.
     pub const NAMES: [(&'static str, System); 6] = [
@@ -255,8 +267,8 @@ impl System {
                 System::Nbody => "",
                 System::Si => "J",
                 System::Md => "kJ/mol",
-                System::Astro | System::Galactic => "Msun (km/s)^2",
-                System::Solar => "Msun (au/yr)^2",
+                System::Astro | System::Galactic => "Msun (km/s)²",
+                System::Solar => "Msun (au/yr)²",
             },
         }
     }
@@ -266,17 +278,7 @@ impl System {
     /// # Errors
     /// Why it cannot be, in a few words.
     pub fn convert(self, text: &str, dimension: Dimension) -> Result<f64, String> {
-        let text = text.trim();
-        // The unit starts at the first letter that is not the exponent of the number.
-        let split = text.char_indices().find(|&(i, c)| {
-            let exponent = matches!(c, 'e' | 'E')
-                && text[i + 1..].starts_with(|d: char| d.is_ascii_digit() || d == '-' || d == '+');
-            c.is_alphabetic() && !exponent
-        });
-        let (number, unit) = match split {
-            Some((i, _)) => (text[..i].trim(), text[i..].trim()),
-            None => (text, ""),
-        };
+        let (number, unit) = split(text);
         let value: f64 = number.parse().map_err(|_| format!("\"{number}\" is not a number"))?;
         if unit.is_empty() {
             return Err("a number in the scenario's units is written without quotes".into());

@@ -272,20 +272,18 @@ fn a_file_that_the_library_does_not_survive_is_refused_by_the_process_that_does(
     ] {
         let _ = fs::remove_file(&program);
         fs::copy(env!("CARGO_BIN_EXE_nbody"), &program).unwrap();
-        let pipe = folder.path("sources.csv");
-        let _ = fs::remove_file(&pipe);
-        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let mut command = Command::new(&program);
         command.current_dir(folder.path("")).args([
             "eval",
             "--sources",
-            "sources.csv",
+            "/dev/stdin",
             "--targets",
             "a/snap_000000.hdf",
         ]);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // Opening waits for the reader.
-        let mut sources = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // More than a pipe takes in: when it is written, the program reads.
+        let mut sources = child.stdin.take().unwrap();
+        std::io::Write::write_all(&mut sources, "# wait\n".repeat(1 << 16).as_bytes()).unwrap();
         fs::remove_file(&program).unwrap();
         fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();

@@ -39,5 +39,6 @@ mod scenarios;
 mod screened;
 mod sense;
 mod show;
+mod tables;
 mod tools;
 mod tools_convert;

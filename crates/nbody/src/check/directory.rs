@@ -34,12 +34,12 @@ pub fn check(path: &Path, findings: &mut Findings) -> Result<(), Fault> {
     };
     let listed: Vec<(String, f64)> =
         series.iter().flat_map(|s| s.entries()).map(|e| (e.name.clone(), e.time)).collect();
-    let (own, strangers) = identity(path, findings)?;
-    snapshots(path, &names, (&listed[..], own), findings)?;
+    let identity = identity(path, findings)?;
+    snapshots(path, &names, (&listed[..], &identity), findings)?;
     diagnostics(path, &names, findings);
     json_files(path, &names, findings);
     resume(path, &names, findings)?;
-    if strangers {
+    if !identity.strangers.is_empty() {
         findings.resume = Some("not possible: files of another run are here".into());
     }
     Ok(())
@@ -54,29 +54,29 @@ fn list(path: &Path) -> Result<BTreeSet<String>, Fault> {
     Ok(names)
 }
 
-/// The id of the run, and whether files of another one are here.
-fn identity(path: &Path, findings: &mut Findings) -> Result<(Option<RunId>, bool), Fault> {
+/// The id of the run, and the files of other runs that are here.
+fn identity(path: &Path, findings: &mut Findings) -> Result<Identity, Fault> {
     let identity = Identity::of_folder(path)?;
-    match identity.id {
-        Some(id) => findings.note(format!("run id {id}")),
-        None => findings.note("run id: none; an older version wrote these files"),
+    match (identity.id, identity.mixture()) {
+        (Some(id), _) => findings.note(format!("run id {id}")),
+        (None, Some(mixture)) => findings.stranger(mixture),
+        (None, None) => findings.note("run id: none; an older version wrote these files"),
     }
-    for problem in identity.problems() {
-        findings.problem(65, problem);
-    }
+    identity.problems().into_iter().for_each(|problem| findings.stranger(problem));
     if !identity.without.is_empty() {
         findings.note(format!("without a run id: {}", identity.without.join(", ")));
     }
-    Ok((identity.id, !identity.strangers.is_empty()))
+    Ok(identity)
 }
 
 /// Each snapshot, and whether it agrees with the index and with the first one.
 fn snapshots(
     path: &Path,
     names: &BTreeSet<String>,
-    (listed, own): (&[(String, f64)], Option<RunId>),
+    (listed, identity): (&[(String, f64)], &Identity),
     findings: &mut Findings,
 ) -> Result<(), Fault> {
+    let own = identity.id;
     let mut ids: Option<Vec<u64>> = None;
     let mut whole = true;
     for (name, time) in listed {
@@ -98,6 +98,10 @@ fn snapshots(
                 continue;
             }
         };
+        // A snapshot of another run is named as one already.
+        if identity.is_stranger(name) {
+            continue;
+        }
         if s.time != *time {
             findings.problem(65, format!("{name}: its time is {}, that of {INDEX} is {time}", s.time));
         }
@@ -110,7 +114,8 @@ fn snapshots(
         }
     }
     let known = |name: &str| listed.iter().any(|(n, _)| n == name);
-    for name in names.iter().filter(|n| n.starts_with("snap_") && n.ends_with(".hdf") && !known(n)) {
+    let named = |name: &str| known(name) || identity.is_stranger(name);
+    for name in names.iter().filter(|n| n.starts_with("snap_") && n.ends_with(".hdf") && !named(n)) {
         let why = match own.is_some() && RunId::of_file(&path.join(name)).is_ok_and(|id| id == own) {
             true => "a full disk or a kill left it so; nbody run --resume DIR repairs it",
             false => "left by another run?",

@@ -45,7 +45,7 @@ pub struct Findings {
     /// What is in order, one line each.
     notes: Vec<String>,
     /// What is not.
-    problems: Vec<String>,
+    problems: Vec<Problem>,
     /// SHA-256 and name of each file, then of the whole run.
     hashes: Vec<(String, String)>,
     /// What can be resumed, for a run directory or a checkpoint.
@@ -54,26 +54,43 @@ pub struct Findings {
     code: u8,
 }
 
+/// Something that is not in order.
+#[derive(Debug)]
+struct Problem {
+    /// What it is called: damage, or a whole file in the wrong place.
+    word: &'static str,
+    text: String,
+}
+
+const DAMAGED: &str = "DAMAGED";
+const OTHER_RUN: &str = "OTHER RUN";
+
 impl Findings {
     fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
     }
 
     fn problem(&mut self, code: u8, text: impl Into<String>) {
-        self.problems.push(text.into());
+        self.problems.push(Problem { word: DAMAGED, text: text.into() });
         self.code = self.code.max(code);
+    }
+
+    /// Files of another run, which may be whole.
+    fn stranger(&mut self, text: impl Into<String>) {
+        self.problems.push(Problem { word: OTHER_RUN, text: text.into() });
+        self.code = self.code.max(65);
     }
 
     fn text(&self, hash: bool) -> String {
         let mut text = String::new();
         for note in &self.notes {
-            let _ = writeln!(text, "ok       {note}");
+            let _ = writeln!(text, "{:<9}  {note}", "ok");
         }
-        for problem in &self.problems {
-            let _ = writeln!(text, "DAMAGED  {problem}");
+        for Problem { word, text: problem } in &self.problems {
+            let _ = writeln!(text, "{word:<9}  {problem}");
         }
         if let Some(resume) = &self.resume {
-            let _ = writeln!(text, "resume   {resume}");
+            let _ = writeln!(text, "{:<9}  {resume}", "resume");
         }
         if hash {
             for (sha, name) in &self.hashes {
@@ -88,7 +105,7 @@ impl Findings {
             "path": path.display().to_string(),
             "whole": self.problems.is_empty(),
             "notes": self.notes,
-            "problems": self.problems,
+            "problems": self.problems.iter().map(|problem| &problem.text).collect::<Vec<_>>(),
             "resume": self.resume,
         });
         if hash {

@@ -3,8 +3,7 @@
 //! Blank lines and lines that begin with `#` are skipped, and columns that nobody asked for are not looked at.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
-use std::fs::File;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, BufReader, Read as _, Write};
 use std::ops::Range;
 use std::path::Path;
@@ -13,7 +12,7 @@ use csv::{ReaderBuilder, StringRecord, Trim};
 use rayon::prelude::*;
 
 use super::error::READ;
-use super::{FileError, Table};
+use super::{FileError, Table, regular};
 use crate::told::clipped;
 
 /// No row of numbers is as long as this, in bytes: what never ends has no lines.
@@ -25,8 +24,17 @@ const LONGEST: u64 = 1 << 20;
 /// [`FileError::Missing`], [`FileError::Io`]; [`FileError::Data`] with line and column for anything that is not a
 /// finite number, for a row of another length than the header, and for a name that appears twice.
 pub fn read(path: &Path, wanted: &[&str]) -> Result<Table, FileError> {
-    let file = File::open(path).map_err(FileError::io(path, READ))?;
-    parse(path, file, wanted)
+    parse(path, regular::table(path)?, wanted)
+}
+
+/// The names of the columns.
+///
+/// # Errors
+/// As [`read`], as far as the header goes.
+pub fn names(path: &Path) -> Result<Vec<String>, FileError> {
+    let mut rows = Rows::new(path, regular::table(path)?);
+    let (_, header) = rows.next()?;
+    Ok(header.unwrap_or_default().into_iter().map(Cow::into_owned).collect())
 }
 
 /// As [`read`], from any source; `path` is only for messages.
@@ -34,7 +42,7 @@ pub fn read(path: &Path, wanted: &[&str]) -> Result<Table, FileError> {
 /// # Errors
 /// As [`read`].
 pub fn parse(path: &Path, source: impl io::Read, wanted: &[&str]) -> Result<Table, FileError> {
-    let mut text = Rows { path, source: BufReader::new(source), line: 0, text: String::new() };
+    let mut text = Rows::new(path, source);
     let (_, Some(header)) = text.next()? else {
         let names = wanted.iter().take(3).copied().collect::<Vec<_>>().join(",");
         return Err(FileError::data(path, format!("empty: the first line must name the columns ({names},…)")));
@@ -90,9 +98,33 @@ pub fn parse(path: &Path, source: impl io::Read, wanted: &[&str]) -> Result<Tabl
 /// Names of one quantity.
 const SAME: [&[&str]; 2] = [&["mass", "m"], &["charge", "q", "circulation"]];
 
-/// Refuses headers from which a column would be missed in silence: names that appear twice, that differ from a wanted name only in
-/// case or by a unit in brackets, and columns that something else than a comma separates.
-fn check_names(header: &[String], wanted: &[&str]) -> Result<(), String> {
+/// Ways to write the name of a column, in lower case and without separators: `velx`, `xvelocity`
+/// for vx.
+fn spellings(name: &str) -> Vec<String> {
+    let (words, axis): (&[&str], &str) = match name {
+        "x" | "y" | "z" => (&["pos", "position", "coord", "coordinate", "coordinates"], name),
+        "vx" | "vy" | "vz" => (&["v", "vel", "velocity", "velocities"], &name[1..]),
+        "mass" => return vec![name.into(), "masses".into()],
+        _ => return vec![name.to_lowercase()],
+    };
+    let both = words.iter().flat_map(|word| [format!("{word}{axis}"), format!("{axis}{word}")]);
+    std::iter::once(name.to_string()).chain(both).collect()
+}
+
+/// The wanted column that a name most likely stands for: one that differs in case, by separators,
+/// by the words of [`spellings`] or by a unit in brackets; for velocities and masses also after an
+/// underscore (`mass_msun`).
+fn meant<'w>(name: &str, known: &HashMap<String, &'w str>) -> Option<&'w str> {
+    let plain = name.split(['[', '(']).next().unwrap_or_default().trim().to_lowercase();
+    let mut parts = plain.split(['_', '-', '.', ' ']).filter(|part| !part.is_empty());
+    let whole: String = parts.clone().collect();
+    let first = parts.next().filter(|first| ["vx", "vy", "vz", "mass"].contains(first));
+    [Some(whole.as_str()), first].into_iter().flatten().find_map(|spelling| known.get(spelling).copied())
+}
+
+/// Refuses headers from which a column would be missed in silence: names that appear twice, that
+/// are a near miss of a wanted name, and columns that something else than a comma separates.
+pub(super) fn check_names(header: &[String], wanted: &[&str]) -> Result<(), String> {
     let mut seen = HashSet::new();
     if let Some(name) = header.iter().find(|n| wanted.contains(&n.as_str()) && !seen.insert(n.as_str())) {
         return Err(format!("the column {name} appears twice in the header"));
@@ -108,12 +140,15 @@ fn check_names(header: &[String], wanted: &[&str]) -> Result<(), String> {
             ));
         }
     }
+    // Nothing is missed where the column is there, perhaps by its other name.
+    let there = |name: &str| {
+        let same = SAME.into_iter().find(|same| same.contains(&name)).unwrap_or_default();
+        seen.contains(name) || same.iter().any(|other| seen.contains(other))
+    };
+    let missing = wanted.iter().copied().filter(|name| !there(name));
+    let known = missing.flat_map(|name| spellings(name).into_iter().map(move |spelling| (spelling, name))).collect();
     for name in header.iter().filter(|n| !wanted.contains(&n.as_str())) {
-        let plain = name.split(['[', '(']).next().unwrap_or_default().trim().to_lowercase();
-        let alias =
-            SAME.iter().find(|same| same.contains(&plain.as_str())).is_some_and(|s| s.iter().any(|n| seen.contains(n)));
-        let missed = |w: &&&str| plain == w.to_lowercase() && !seen.contains(**w) && !alias;
-        if let Some(meant) = wanted.iter().find(missed) {
+        if let Some(meant) = meant(name, &known) {
             let name = clipped(name);
             return Err(format!(
                 "the column {name:?} is not read; did you mean {meant}? Write it so, or rename the column"
@@ -140,6 +175,12 @@ struct Rows<'a, R> {
     /// Number of the line in `text`, from 1.
     line: u64,
     text: String,
+}
+
+impl<'a, R: io::Read> Rows<'a, BufReader<R>> {
+    fn new(path: &'a Path, source: R) -> Self {
+        Rows { path, source: BufReader::new(source), line: 0, text: String::new() }
+    }
 }
 
 impl<R: BufRead> Rows<'_, R> {
@@ -174,6 +215,11 @@ impl<R: BufRead> Rows<'_, R> {
         let row = self.text.trim_start_matches('\u{feff}').trim();
         if !row.contains('"') {
             return Ok((self.line, Some(row.split(',').map(|f| Cow::Borrowed(f.trim())).collect())));
+        }
+        // Quotes within a quoted text are doubled: their number is even, and `"mass` would be read
+        // as `mass`.
+        if row.matches('"').count() % 2 == 1 {
+            return Err(FileError::data(self.path, format!("line {}: a quote is not closed", self.line)));
         }
         let mut reader = ReaderBuilder::new().has_headers(false).trim(Trim::All).from_reader(row.as_bytes());
         let record = reader.records().next().unwrap_or_else(|| Ok(StringRecord::new()));
@@ -275,6 +321,7 @@ mod tests {
     fn other_columns_do_not_matter() {
         // Both are there, nothing is missed; lines may end as on other systems.
         assert_eq!(table("x,y,Z,z,name\r\n1,2,3,4,a\r\n").unwrap().dimension().unwrap(), 3);
+        assert_eq!(table("x,vx,v_x,velocity,mass_of_what,m\n1,2,3,4,5,6\n").unwrap().column("vx").unwrap(), [2.0]);
         assert_eq!(table("x,y,mass,M\n1,2,3,4\n").unwrap().need(&["mass", "m"]).unwrap(), [3.0]);
         // In linear time: to compare each with each takes a minute.
         let names: Vec<String> = (0..90_000).map(|i| format!("c{i}")).collect();
@@ -298,6 +345,19 @@ mod tests {
             ("x,y\n1,2,3\n", "line 2 has 3 values for 2 columns"),
             ("x,y,x\n1,2,3\n", "column x appears twice"),
             ("x,y,Z\n1,2,3\n", "the column \"Z\" is not read; did you mean z?"),
+            ("x,y,v_x\n1,2,3\n", "the column \"v_x\" is not read; did you mean vx?"),
+            ("x,y,velx\n1,2,3\n", "did you mean vx?"),
+            ("x,y,vel_y\n1,2,3\n", "did you mean vy?"),
+            ("x,y,Vel-Y\n1,2,3\n", "did you mean vy?"),
+            ("x,y,velocity_x [km/s]\n1,2,3\n", "did you mean vx?"),
+            ("x,y,x_vel\n1,2,3\n", "did you mean vx?"),
+            ("x,y,vx_kms\n1,2,3\n", "did you mean vx?"),
+            ("pos_x,y\n1,2\n", "did you mean x?"),
+            ("x_pos,y\n1,2\n", "did you mean x?"),
+            ("x,y,Mass_Msun\n1,2,3\n", "did you mean mass?"),
+            ("x,y,masses\n1,2,3\n", "did you mean mass?"),
+            ("x,y,\"mass\n1,2,3\n", "line 1: a quote is not closed"),
+            ("x,y\n1,\"2\n", "line 2: a quote is not closed"),
             ("x,y [kpc],m\n1,2,3\n", "the column \"y [kpc]\" is not read; did you mean y?"),
             ("x;y;m\n1;2;3\n", "separate columns by commas: x,y,m"),
             ("x y m\n1 2 3\n", "separate columns by commas: x,y,m"),

@@ -32,6 +32,7 @@ pub mod snapshot;
 mod table;
 pub mod temporal;
 pub mod tipsy;
+pub mod unit_comments;
 
 pub use error::FileError;
 pub use table::Table;

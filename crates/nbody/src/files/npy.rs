@@ -1,14 +1,13 @@
 //! NumPy's `.npy`: plain arrays of floats, and structured arrays whose fields are the columns of a [`Table`].
 
-use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
 use npyz::{DType, NpyHeader, Order, WriterBuilder};
 
-use super::csv::Column;
+use super::csv::{Column, check_names};
 use super::error::READ;
-use super::{FileError, Table};
+use super::{FileError, Table, regular};
 
 /// A header longer than this is no header of numbers.
 const LONGEST_HEADER: usize = 1 << 16;
@@ -36,7 +35,7 @@ pub enum Npy {
 /// header says, or has a value that is not finite (with row and column).
 pub fn read(path: &Path, wanted: &[&str]) -> Result<Npy, FileError> {
     let error = |what: String| FileError::data(path, what);
-    let file = File::open(path).map_err(FileError::io(path, READ))?;
+    let file = regular::open(path, u64::MAX)?;
     let length = file.metadata().map_err(FileError::io(path, READ))?.len();
     let mut source = BufReader::new(file);
     let (header, start) = read_header(path, &mut source)?;
@@ -142,6 +141,8 @@ fn table(
 ) -> Result<Table, FileError> {
     let DType::Record(fields) = dtype else { return Err(FileError::data(path, "not a structured array")) };
     let error = |what: String| FileError::data(path, what);
+    let header: Vec<String> = fields.iter().map(|f| f.name.clone()).collect();
+    check_names(&header, wanted).map_err(error)?;
     let (mut columns, mut id, mut offset) = (vec![], None, 0);
     for field in fields {
         let name = &field.name;
@@ -167,7 +168,6 @@ fn table(
         // Known to fit, since the sum of all fields does.
         offset += field.dtype.num_bytes().unwrap_or(0);
     }
-    let header = fields.iter().map(|f| f.name.clone()).collect();
     Ok(Table::new(path, header, columns, id, rows))
 }
 
@@ -212,12 +212,24 @@ pub fn write(out: impl Write, values: &[f64], width: usize) -> io::Result<()> {
     writer.finish()
 }
 
+/// The names of the fields of a structured array; none of a plain one.
+///
+/// # Errors
+/// As [`read`], for the header.
+pub fn names(path: &Path) -> Result<Vec<String>, FileError> {
+    let (header, _) = read_header(path, &mut BufReader::new(regular::open(path, u64::MAX)?))?;
+    Ok(match header.dtype() {
+        DType::Record(fields) => fields.into_iter().map(|field| field.name).collect(),
+        _ => vec![],
+    })
+}
+
 /// Whether a structured array has fields of `f4` and none of `f8`.
 ///
 /// # Errors
 /// As [`read`], for the header.
 pub fn is_single(path: &Path) -> Result<bool, FileError> {
-    let file = File::open(path).map_err(FileError::io(path, READ))?;
+    let file = regular::open(path, u64::MAX)?;
     let (header, _) = read_header(path, &mut BufReader::new(file))?;
     let DType::Record(fields) = header.dtype() else { return Ok(false) };
     let kinds: Vec<String> = fields.iter().map(|f| f.dtype.descr()).collect();

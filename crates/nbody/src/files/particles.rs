@@ -4,7 +4,6 @@
 //! CSV, comments `# key = value` before the names of the columns hold the rest of a snapshot; `.npy` has no place for
 //! it.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
@@ -12,7 +11,7 @@ use super::csv::{self, Column};
 use super::error::READ;
 use super::npy::{self, Npy};
 use super::snapshot::{Field, Float, Layout, Snapshot, Units};
-use super::{FileError, Table, atomic, ids};
+use super::{FileError, Table, atomic, ids, regular, unit_comments};
 
 /// Particles, and the precision of the numbers that they came as.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,6 +104,7 @@ pub fn write_npy(path: &Path, snapshot: &Snapshot, precision: Float) -> Result<u
 /// As [`csv::read`]; [`FileError::Data`] for an id that appears twice and a comment `# key = value` whose value is wrong.
 pub fn read_csv(path: &Path) -> Result<Loaded, FileError> {
     let table = csv::read(path, &NAMES)?;
+    unit_comments::check(path, false)?;
     let dropped = table.others(&NAMES);
     let mut loaded = Loaded { snapshot: from_table(&table)?, precision: Float::F64, dropped };
     take_comments(path, "", &mut loaded)?;
@@ -113,7 +113,7 @@ pub fn read_csv(path: &Path) -> Result<Loaded, FileError> {
 
 /// Takes the comments `# key = value` before the rows of a CSV file whose keys begin with `prefix`.
 fn take_comments(path: &Path, prefix: &str, loaded: &mut Loaded) -> Result<(), FileError> {
-    let file = File::open(path).map_err(FileError::io(path, READ))?;
+    let file = regular::table(path)?;
     for line in BufReader::new(file).lines() {
         let line = line.map_err(FileError::io(path, READ))?;
         // Spreadsheets begin a file with a mark of the byte order.
@@ -135,8 +135,10 @@ fn take_comments(path: &Path, prefix: &str, loaded: &mut Loaded) -> Result<(), F
 /// The units that the comments of a CSV file state, as `nbody convert` writes them. None where they state nothing, or pure numbers.
 ///
 /// # Errors
-/// [`FileError::Io`]; [`FileError::Data`] for a unit that is no number above 0, and where only some of the three are stated.
+/// [`FileError::Io`]; [`FileError::Data`] for a unit that is no number above 0, where only some of
+/// the three are stated, and where they stand below the header.
 pub fn units_of_csv(path: &Path) -> Result<Option<Units>, FileError> {
+    unit_comments::check(path, true)?;
     let none = Units { length_cm: f64::NAN, mass_g: f64::NAN, velocity_cm_per_s: f64::NAN };
     let snapshot = Snapshot { units: none, ..Snapshot::default() };
     let mut loaded = Loaded { snapshot, precision: Float::F64, dropped: vec![] };
@@ -165,6 +167,23 @@ pub fn read_npy(path: &Path) -> Result<Loaded, FileError> {
     };
     let precision = if npy::is_single(path)? { Float::F32 } else { Float::F64 };
     Ok(Loaded { snapshot: from_table(&table)?, precision, dropped: table.others(&NAMES) })
+}
+
+/// The columns that a run does not read, of a table that has no velocities: they may be there by
+/// another name. None of a table that has them, of an array without names and of a snapshot.
+///
+/// # Errors
+/// Those of reading the names.
+pub fn ignored_without_velocities(path: &Path) -> Result<Vec<String>, FileError> {
+    let names = match path.extension().and_then(|e| e.to_str()) {
+        Some("csv") => csv::names(path)?,
+        Some("npy") => npy::names(path)?,
+        _ => return Ok(vec![]),
+    };
+    if names.iter().any(|name| columns(Field::Velocity).contains(&name.as_str())) {
+        return Ok(vec![]);
+    }
+    Ok(names.into_iter().filter(|name| !NAMES.contains(&name.as_str())).collect())
 }
 
 fn from_table(table: &Table) -> Result<Snapshot, FileError> {

@@ -23,7 +23,7 @@ const ASKED: &str = "--probe-hdf5";
 /// Seconds of a processor, and bytes of data, that the structure of a file may take.
 const SECONDS: u64 = 20;
 const BYTES: u64 = 1 << 30;
-/// Groups in groups, and objects in all; more are no file of particles.
+/// Groups in groups, and objects and attributes in all; more are no file of particles.
 const DEEPEST: usize = 32;
 const MOST: usize = 10_000;
 
@@ -61,6 +61,10 @@ pub fn look(path: &Path) {
 fn walk(reader: &Reader, group: &Group, depth: usize, seen: &mut usize) {
     let Ok(members) = reader.members(group) else { return };
     for name in reader.attr_names(group).unwrap_or_default() {
+        *seen += 1;
+        if *seen > MOST {
+            return;
+        }
         let _ = reader.attr(group, &name);
     }
     for Member { name, inside } in members {

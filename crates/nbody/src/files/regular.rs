@@ -3,8 +3,9 @@
 //! A device has no end, and a pipe without a writer lets the reader wait for ever; both stand behind links in folders that
 //! others have made. So the kind and the size of a file are looked at before it is opened.
 
-use std::fs::{self, File};
+use std::fs::{self, File, FileType};
 use std::io::Read as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
 use super::FileError;
@@ -27,13 +28,41 @@ pub fn open(path: &Path, most: u64) -> Result<File, FileError> {
     if found.is_dir() {
         return Err(FileError::Folder { path: path.to_owned() });
     }
-    if !found.is_file() {
-        return Err(FileError::data(path, "not a regular file"));
+    if let Some(kind) = special(found.file_type()) {
+        return Err(FileError::data(path, format!("is {kind}, not a regular file")));
     }
     if found.len() > most {
         return Err(FileError::data(path, format!("{} bytes; at most {most} are read", found.len())));
     }
     File::open(path).map_err(FileError::io(path, READ))
+}
+
+/// What a path names, behind links, that is neither a file nor a folder: "a pipe". `None` for
+/// files, folders and nothing.
+pub fn special_at(path: &Path) -> Option<&'static str> {
+    fs::metadata(path).ok().and_then(|found| special(found.file_type()))
+}
+
+fn special(kind: FileType) -> Option<&'static str> {
+    match () {
+        () if kind.is_file() || kind.is_dir() => None,
+        () if kind.is_fifo() => Some("a pipe"),
+        () if kind.is_socket() => Some("a socket"),
+        () => Some("a device"),
+    }
+}
+
+/// Opens a table, of any size. The pipe of a shell's `<(…)` or `|` is opened too: it has a writer,
+/// so that nobody waits for one.
+///
+/// # Errors
+/// As [`open`].
+pub fn table(path: &Path) -> Result<File, FileError> {
+    let of_shell = path.starts_with("/dev/fd") || path == Path::new("/dev/stdin");
+    if of_shell && special_at(path) == Some("a pipe") {
+        return File::open(path).map_err(FileError::io(path, READ));
+    }
+    open(path, u64::MAX)
 }
 
 /// The bytes of a file.
@@ -75,12 +104,11 @@ mod tests {
         assert!(matches!(read(folder.path(), 9), Err(FileError::Folder { .. })));
         fs::write(&path, b"ab\xff").unwrap();
         assert!(text(&path, 9).unwrap_err().to_string().contains("byte 2 is not text"));
-        #[cfg(unix)]
-        {
-            let link = folder.path().join("link");
-            std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
-            let (code, words) = code_and_words(read(&link, 9).unwrap_err());
-            assert!(code == 65 && words.contains("not a regular file"), "{words}");
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        for refused in [read(&link, 9).map(drop), table(&link).map(drop)] {
+            let (code, words) = code_and_words(refused.unwrap_err());
+            assert!(code == 65 && words.contains("is a device, not a regular file"), "{words}");
         }
     }
 }

@@ -6,9 +6,9 @@
 
 use std::path::Path;
 
-use super::FileError;
 use super::error::READ;
 use super::snapshot::Snapshot;
+use super::{FileError, regular};
 
 /// Numbers of a dark particle and of a star.
 const WIDTHS: [u64; 2] = [9, 11];
@@ -21,7 +21,7 @@ const WIDTHS: [u64; 2] = [9, 11];
 pub fn read(path: &Path) -> Result<Snapshot, FileError> {
     let error = |what: String| FileError::data(path, what);
     // The header is judged before memory is taken for the rest.
-    let mut file = std::fs::File::open(path).map_err(FileError::io(path, READ))?;
+    let mut file = regular::open(path, u64::MAX)?;
     let length = file.metadata().map_err(FileError::io(path, READ))?.len();
     let mut head = [0u8; 28];
     if length < head.len() as u64 {

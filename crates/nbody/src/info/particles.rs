@@ -7,7 +7,7 @@ use crate::convert::source::system_with;
 use crate::diagnostics::blocked_sums;
 use crate::files::particles::Loaded;
 use crate::files::snapshot::{Float, Snapshot};
-use crate::told::rounded;
+use crate::told::{rounded, short};
 use crate::units::Dimension;
 
 /// Shares of the mass whose radii are told.
@@ -21,7 +21,7 @@ pub fn add(facts: &mut Facts, loaded: &Loaded) {
     let with = |text: String, d: Dimension| format!("{text} {}", unit(d)).trim_end().to_string();
     let n = s.id.len();
     facts.add("particles", json!(n));
-    facts.add_as("time", json!(s.time), with(s.time.to_string(), Dimension::Time));
+    facts.add_as("time", json!(s.time), with(short(s.time), Dimension::Time));
     facts.add("step", json!(s.step));
     let sizes = json!({
         "system": system.map(|u| u.name()),
@@ -40,7 +40,7 @@ pub fn add(facts: &mut Facts, loaded: &Loaded) {
     let fields: Vec<&str> = s.fields().iter().map(|f| f.name()).collect();
     facts.add_as("fields", json!(fields), fields.join(", "));
     facts.add("precision", json!(if loaded.precision == Float::F32 { "f32" } else { "f64" }));
-    let side = if s.box_size == 0.0 { "open".to_string() } else { format!("periodic, side {}", s.box_size) };
+    let side = if s.box_size == 0.0 { "open".to_string() } else { format!("periodic, side {}", short(s.box_size)) };
     facts.add_as("box", json!(s.box_size), side);
     if n == 0 {
         return;
@@ -143,7 +143,7 @@ fn add_energy(facts: &mut Facts, s: &Snapshot) {
     }
     facts.add_as("energy", object, text.join(", "));
     if let Some(q) = noted("virial_ratio") {
-        facts.add("virial_ratio", json!(q));
+        facts.add_as("virial_ratio", json!(q), short(q));
     }
 }
 

@@ -10,14 +10,15 @@ use super::{grid, particles};
 use crate::convert::source::Source;
 use crate::fault::Fault;
 use crate::files::{checkpoint, regular, run_id};
+use crate::told::short;
 
 /// The number of snapshots and their times.
 pub fn add_times(facts: &mut Facts, source: &Source) {
     let times = source.times();
     let text = match &times[..] {
         [] => "none".to_string(),
-        [one] => format!("1 at time {one}"),
-        [first, .., last] => format!("{} from time {first} to {last}", times.len()),
+        [one] => format!("1 at time {}", short(*one)),
+        [first, .., last] => format!("{} from time {} to {}", times.len(), short(*first), short(*last)),
     };
     facts.add_as("snapshots", json!({ "count": times.len(), "times": times }), text);
 }
@@ -51,7 +52,7 @@ pub fn facts(source: &Source, path: &Path) -> Result<Facts, Fault> {
         let part = |key: &str| match &solver[key] {
             Value::Null => String::new(),
             Value::String(v) => format!(", {v}"),
-            v => format!(", {} {v}", key.replace('_', " ")),
+            v => format!(", {} {}", key.replace('_', " "), v.as_f64().map_or(v.to_string(), short)),
         };
         let text = ["precision", "order", "theta", "tolerance"].map(part).concat();
         facts.add_as("solver", solver.clone(), format!("{method}{text}"));
@@ -64,7 +65,7 @@ pub fn facts(source: &Source, path: &Path) -> Result<Facts, Fault> {
         Ok(Some(latest)) => {
             let c = &latest.checkpoint;
             let name = latest.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let text = format!("{name}, step {}, time {}", c.step, c.time);
+            let text = format!("{name}, step {}, time {}", c.step, short(c.time));
             facts.add_as("checkpoint", json!({ "file": name, "step": c.step, "time": c.time }), text);
         }
         Ok(None) => facts.add_as("checkpoint", Value::Null, "none"),

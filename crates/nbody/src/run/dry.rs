@@ -9,13 +9,12 @@ use super::Options;
 use crate::device;
 use crate::fault::Fault;
 use crate::files::snapshot::{Field, Float};
-use crate::initial::Initial;
 use crate::scenario::Scenario;
 use crate::told::bytes;
 
 /// Prints the resolved scenario, and below it what the run would need.
 pub fn run(scenario: &Scenario, options: &Options, threads: usize) -> Result<(), Fault> {
-    let initial = Initial::of(scenario)?;
+    let initial = super::tables::read(scenario, options.quiet)?;
     let scenario = &super::stepped(scenario, &initial, options)?;
     let n = initial.len();
     let mut executor =

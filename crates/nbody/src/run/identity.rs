@@ -16,9 +16,13 @@ const OTHER: [&str; 5] = ["title", "time.end", "output.", "verify.", "solver."];
 /// Strangers that are named; more would bury the message.
 const NAMED: usize = 10;
 
+/// Where a table lies: its numbers are in the initial state.
+const PATH: &str = ".path";
+
 fn of(resolved: &str, state: &[&[f64]]) -> RunId {
     let values = values(resolved);
-    let physics = values.iter().filter(|(k, _)| !OTHER.iter().any(|o| k == o || o.ends_with('.') && k.starts_with(o)));
+    let other = |k: &str| OTHER.iter().any(|o| k == *o || o.ends_with('.') && k.starts_with(o)) || k.ends_with(PATH);
+    let physics = values.iter().filter(|(k, _)| !other(k));
     RunId::of(physics.map(|(k, v)| (k.as_str(), v.as_str())), state)
 }
 
@@ -34,14 +38,18 @@ pub fn of_grid(scenario: &GridScenario, vorticity: &[[f64; 3]]) -> RunId {
 }
 
 /// What the files of a run directory say of their run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Identity {
-    /// The id that most of them have; `None` for a run that an older version began.
+    /// The id that most of them have; `None` for a run that an older version began, and where files
+    /// of runs are mixed.
     pub id: Option<RunId>,
     /// Files with another id.
     pub strangers: Vec<(String, RunId)>,
     /// Files without an id where the others have one.
     pub without: Vec<String>,
+    /// Runs that have as many files as each other, and more than any other: none of them can be
+    /// called the own.
+    mixed: Vec<RunId>,
 }
 
 impl Identity {
@@ -56,27 +64,62 @@ impl Identity {
             |n: &String| is_ours(n) && n != "scenario.toml" && !(n.starts_with("grid_") && n.ends_with(".csv"));
         names.retain(carries);
         names.sort();
-        let found: Vec<(String, Option<RunId>)> =
-            names.into_iter().filter_map(|n| RunId::of_file(&folder.join(&n)).ok().map(|id| (n, id))).collect();
+        Ok(Identity::of_files(
+            names.into_iter().filter_map(|n| RunId::of_file(&folder.join(&n)).ok().map(|id| (n, id))).collect(),
+        ))
+    }
+
+    fn of_files(found: Vec<(String, Option<RunId>)>) -> Self {
         let mut votes: BTreeMap<Option<RunId>, usize> = BTreeMap::new();
         found.iter().for_each(|(_, id)| *votes.entry(*id).or_default() += 1);
-        let id = votes.into_iter().max_by_key(|(_, n)| *n).and_then(|(id, _)| id);
-        let (mut strangers, mut without) = (vec![], vec![]);
+        let most = votes.values().copied().max().unwrap_or(0);
+        let first: Vec<Option<RunId>> = votes.into_iter().filter(|(_, n)| *n == most).map(|(id, _)| id).collect();
+        // Files without an id may be of any run: they decide nothing next to those that have one.
+        let runs: Vec<RunId> = first.iter().copied().flatten().collect();
+        let mut identity = Identity::default();
+        match runs[..] {
+            [] => {}
+            [one] => identity.id = Some(one),
+            _ => identity.mixed = runs,
+        }
+        let known = identity.id.is_some() || !identity.mixed.is_empty();
         for (name, of) in found {
             match of {
-                Some(other) if Some(other) != id => strangers.push((name, other)),
-                None if id.is_some() => without.push(name),
+                Some(other) if Some(other) != identity.id => identity.strangers.push((name, other)),
+                None if known => identity.without.push(name),
                 _ => {}
             }
         }
-        Ok(Identity { id, strangers, without })
+        identity
+    }
+
+    /// Whether a file is known to be of another run than the rest.
+    pub fn is_stranger(&self, name: &str) -> bool {
+        self.strangers.iter().any(|(stranger, _)| stranger == name)
     }
 
     /// What is wrong with each stranger, a line each.
     pub fn problems(&self) -> Vec<String> {
-        let own = self.id.map_or("none: an older version began this run".to_string(), |id| id.to_string());
-        let line = |(name, id): &(String, RunId)| format!("{name}: of another run, its run id is {id}, expected {own}");
+        let line = |(name, id): &(String, RunId)| match (self.id, &self.mixed[..]) {
+            (Some(own), _) => format!("{name}: of another run, its run id is {id}, expected {own}"),
+            (None, []) => {
+                format!("{name}: of another run, its run id is {id}, expected none: an older version began this run")
+            }
+            (None, _) => format!("{name}: of the run {id}"),
+        };
         self.strangers.iter().map(line).collect()
+    }
+
+    /// Which runs' files are mixed so that no run has more of them than another; `None` where one
+    /// has.
+    pub fn mixture(&self) -> Option<String> {
+        let (last, others) = self.mixed.split_last()?;
+        let others: Vec<&str> = others.iter().map(RunId::as_str).collect();
+        Some(format!(
+            "files of {} runs are mixed, as many of {} as of {last}",
+            self.mixed.len(),
+            others.join(" as of ")
+        ))
     }
 
     /// The id, if all files are of one run.
@@ -88,12 +131,46 @@ impl Identity {
         if problems.is_empty() {
             return Ok(self.id);
         }
-        let mut text = format!("{}: files of another run lie in this run directory:\n", folder.display());
+        let what = self.mixture().unwrap_or_else(|| "files of another run lie in this run directory".into());
+        let mut text = format!("{}: {what}:\n", folder.display());
         problems.iter().take(NAMED).for_each(|p| text.push_str(&format!("  {p}\n")));
         if let more @ 1.. = problems.len().saturating_sub(NAMED) {
             text.push_str(&format!("  and {more} more\n"));
         }
         text.push_str("nothing was changed; move them to another folder, put back the run's own, and try again");
         Err(Fault::new(65, text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(files: &[(&str, Option<char>)]) -> Identity {
+        let id = |digit: char| RunId::parse(&digit.to_string().repeat(16));
+        Identity::of_files(files.iter().map(|(name, digit)| (name.to_string(), digit.and_then(id))).collect())
+    }
+
+    #[test]
+    fn a_tie_names_both_runs_and_calls_none_expected() {
+        let tie = of(&[("a", Some('a')), ("b", Some('b')), ("c", Some('b')), ("d", Some('a')), ("e", Some('c'))]);
+        assert!(tie.id.is_none() && tie.strangers.len() == 5);
+        let text = tie.agreed(Path::new("run")).unwrap_err().render(false);
+        assert!(
+            text.contains(&format!("2 runs are mixed, as many of {} as of {}", "a".repeat(16), "b".repeat(16))),
+            "{text}"
+        );
+        assert!(text.contains(&format!("a: of the run {}", "a".repeat(16))) && !text.contains("expected"), "{text}");
+    }
+
+    #[test]
+    fn most_files_have_the_id_of_the_run() {
+        let most = of(&[("a", Some('a')), ("b", Some('b')), ("c", Some('a')), ("d", None)]);
+        assert!(most.is_stranger("b") && !most.is_stranger("a") && most.mixture().is_none());
+        assert_eq!(most.without, ["d"]);
+        // As many without an id: those of an older version, or of a run that has one.
+        assert_eq!(of(&[("a", Some('a')), ("b", None)]).id, RunId::parse(&"a".repeat(16)));
+        let old = of(&[("a", Some('a')), ("b", None), ("c", None)]);
+        assert!(old.id.is_none() && old.is_stranger("a") && old.problems()[0].contains("expected none"));
     }
 }

@@ -13,6 +13,7 @@ mod resume;
 mod sense;
 pub(crate) mod signals;
 mod simulation;
+mod tables;
 mod taker;
 mod verify;
 mod writer;
@@ -141,7 +142,7 @@ fn stepped(scenario: &Scenario, initial: &Initial, options: &Options) -> Result<
 
 fn fresh(options: &Options) -> Result<Start, Fault> {
     let scenario = scenario(options)?;
-    let initial = Initial::of(&scenario)?;
+    let initial = tables::read(&scenario, options.quiet)?;
     let scenario = stepped(&scenario, &initial, options)?;
     let id = identity::of_particles(&scenario, &initial);
     let directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force, id)?;

@@ -13,7 +13,7 @@ use crate::info::program;
 use crate::scenario::{Group, Scenario};
 use crate::times::TimeUnit;
 use crate::told::{digits, short};
-use crate::units::{Dimension, System};
+use crate::units::Dimension;
 
 /// What is known of a finished run.
 pub struct Facts<'a> {
@@ -124,7 +124,7 @@ impl Facts<'_> {
             false => String::new(),
         };
         let (conserved, symbol) = if s.vortices() { ("hamiltonian", 'H') } else { ("energy     ", 'E') };
-        let total = format!("{} {}", digits(last.total(), 6), energy_unit(s.units));
+        let total = format!("{} {}", digits(last.total(), 6), s.units.unit(Dimension::Energy));
         let total = total.trim_end();
         let idle = match self.idle() {
             true => "  nothing was left to do: the run was complete, and these are its last results\n",
@@ -140,18 +140,6 @@ impl Facts<'_> {
             self.largest_energy_error,
             directory.display(),
         )
-    }
-}
-
-/// What energies are in: mass times velocity squared.
-fn energy_unit(units: System) -> String {
-    match units {
-        System::Nbody => String::new(),
-        System::Si => "J".into(),
-        System::Md => "kJ/mol".into(),
-        System::Astro | System::Solar | System::Galactic => {
-            format!("{} ({})²", units.unit(Dimension::Mass), units.unit(Dimension::Velocity))
-        }
     }
 }
 

@@ -18,6 +18,7 @@ use super::reader::{Notes, Range, Section};
 use super::resolved::{number, text, vector};
 use crate::device::grid::Place;
 use crate::fault::Fault;
+use crate::files::regular;
 use crate::files::snapshot::Float;
 use crate::told::number as told;
 pub use steps::Steps;
@@ -420,6 +421,8 @@ fn file(s: &mut Section<'_>, folder: Option<&Path>) -> Option<Origin> {
     if !path.extension().is_some_and(|e| e == "csv" || e == "npy") {
         let message = format!("{} = \"{given}\" is no table", s.full("path"));
         s.fault("path", message, "allowed: files that end in csv, npy", None);
+    } else if let Some(kind) = regular::special_at(&path) {
+        s.fault("path", format!("{}: is {kind}", path.display()), "not a regular file", None);
     } else if !path.is_file() {
         const MISSING_FILE: u8 = 66;
         s.absent("path", MISSING_FILE, format!("{}: no such file", path.display()), "not found", None);

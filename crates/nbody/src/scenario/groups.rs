@@ -8,6 +8,7 @@ use super::models::{FileUnits, Galaxy, Kind, Lattice, NAMES, Surface};
 use super::reader::{Notes, Range, Section};
 use super::resolved::{number, text, vector};
 use super::{Group, Law, Model, Scenario, Velocities};
+use crate::files::regular;
 use crate::units::{Dimension, System};
 
 /// Particles of one run: what a 32-bit index can number.
@@ -294,6 +295,9 @@ impl Keys<'_> {
         } else if path.is_dir() {
             let help = "snapshots are the files snap_*.hdf in the folder of a run";
             self.s.absent("path", 66, format!("{}: is a folder", path.display()), "not a file", Some(help.into()));
+        } else if let Some(kind) = regular::special_at(&path) {
+            let help = "write what it holds into a file";
+            self.s.fault("path", format!("{}: is {kind}", path.display()), "not a regular file", Some(help.into()));
         } else if !path.is_file() {
             let help = "the path is relative to the folder of the scenario";
             self.s.absent("path", 66, format!("{}: no such file", path.display()), "no such file", Some(help.into()));

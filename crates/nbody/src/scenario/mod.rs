@@ -6,6 +6,7 @@ pub mod document;
 mod external;
 pub mod grid;
 mod groups;
+mod intervals;
 pub mod models;
 mod molecular;
 mod plane;

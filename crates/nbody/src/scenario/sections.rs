@@ -12,6 +12,7 @@ use super::clock::Clock;
 use super::document::{Item, Value};
 use super::external::external;
 use super::groups::particles;
+use super::intervals::{Steps, Written, undivided};
 use super::molecular::{short_range, thermostat};
 use super::reader::{Notes, Range, Section};
 use super::{Action, FIELDS, FLOATS, Law, Scenario, Verify};
@@ -43,7 +44,7 @@ pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str
     let asked = top.has("verify");
     let verify = verify(top.section("verify"), units, time.as_ref(), usual).filter(|_| asked);
     top.close();
-    let (Time { integrator, clock, auto, steps }, output, groups) = (time?, output?, groups?);
+    let (Time { integrator, clock, auto, steps, .. }, output, groups) = (time?, output?, groups?);
     Some(Scenario {
         text: String::new(),
         title: title.unwrap_or(stem),
@@ -290,8 +291,16 @@ struct Time {
     clock: Clock,
     /// η of `dt = "auto"`: the clock then has steps of the shortest interval.
     auto: Option<f64>,
+    /// How the scenario writes dt.
+    dt: Written,
     /// `None` where the end is no whole number of steps.
     steps: Option<u64>,
+}
+
+impl Time {
+    fn steps_of(&self) -> Steps<'_> {
+        Steps { clock: &self.clock, dt: Some(&self.dt).filter(|_| self.auto.is_none()) }
+    }
 }
 
 /// Intervals beside `time.end` that are to be whole numbers of steps.
@@ -353,43 +362,13 @@ fn time(
     }
     let time = dt.map(|dt| {
         let clock = Clock::new(dt);
-        let time = Time { integrator, clock, auto, steps: None };
-        let steps = end.and_then(|end| clock.steps(end).map_err(|ratio| undivided(&s, "end", &time, end, ratio)).ok());
+        let time = Time { integrator, clock, auto, dt: Written::of(&mut s, "dt", units), steps: None };
+        let mut wrong = |end, ratio| undivided(&mut s, "end", units, &time.steps_of(), (end, ratio));
+        let steps = end.and_then(|end| clock.steps(end).map_err(|ratio| wrong(end, ratio)).ok());
         Time { steps, ..time }
     });
     s.close();
     time
-}
-
-/// Reports that `key` is no whole number of steps, with the nearest values that are.
-fn undivided(s: &Section<'_>, key: &str, time: &Time, interval: f64, ratio: f64) {
-    let (full, clock) = (s.full(key), &time.clock);
-    let (dt, given) = (number(clock.dt), number(interval));
-    let message = match time.auto {
-        Some(_) => format!("{full} = {given} is no multiple of the shortest interval, {dt}"),
-        None => format!("time.dt = {dt} does not divide {full} = {given}"),
-    };
-    let (below, above) = (ratio.floor(), ratio.ceil());
-    let round = |steps: f64| number(clock.time(steps as u64));
-    let help = if ratio > 1e15 {
-        "a run has at most 2^53 steps; choose a larger dt".to_string()
-    } else if time.auto.is_some() {
-        let (below, above) = (round(below.max(1.0)), round(above));
-        format!("with dt = \"auto\" all intervals are multiples of the shortest: use {full} = {below} or {above}")
-    } else if below < 1.0 {
-        format!("{full} must be at least one step: use {full} = {dt}, or a smaller dt")
-    } else {
-        format!(
-            "use {full} = {} or {} ({below} or {above} steps), or time.dt = {} or {}",
-            round(below),
-            round(above),
-            number(interval / below),
-            number(interval / above)
-        )
-    };
-    let unit = if time.auto.is_some() { "intervals" } else { "steps" };
-    let ratio = if ratio > 1e15 { number(ratio) } else { format!("{ratio:.6}") };
-    s.fault(key, message, format!("{ratio} {unit}"), Some(help));
 }
 
 /// What `[output]` asks for, in steps.
@@ -467,11 +446,11 @@ fn cadence(s: &mut Section<'_>, key: &'static str, units: System, time: Option<&
     match time.clock.steps(interval) {
         Ok(steps) if steps > 0 => Some(Some(steps)),
         Ok(_) => {
-            undivided(s, key, time, interval, interval / time.clock.dt);
+            undivided(s, key, units, &time.steps_of(), (interval, interval / time.clock.dt));
             None
         }
         Err(ratio) => {
-            undivided(s, key, time, interval, ratio);
+            undivided(s, key, units, &time.steps_of(), (interval, ratio));
             None
         }
     }

@@ -1,7 +1,6 @@
 //! Reading a file that someone else may have made: nothing outside it is followed, what it declares is compared with
 //! what it holds, and numbers are finite.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use hdf5::dataset::Layout;
@@ -11,8 +10,8 @@ use hdf5::types::{FloatSize, IntSize, TypeDescriptor};
 use hdf5::{Container, Dataset, File, Group, H5Type, LinkType};
 
 use super::read_rows;
-use crate::files::FileError;
 use crate::files::error::READ;
+use crate::files::{FileError, regular};
 
 /// deflate cannot shrink more than 1032 times.
 const DEFLATE_RATIO: u64 = 1032;
@@ -40,15 +39,8 @@ pub(crate) struct Reader {
 impl Reader {
     /// Opens `path`.
     pub fn open(path: &Path) -> Result<Self, FileError> {
-        let meta = fs::metadata(path).map_err(FileError::io(path, READ))?;
-        if meta.is_dir() {
-            return Err(FileError::Folder { path: path.to_owned() });
-        }
-        if !meta.is_file() {
-            return Err(FileError::data(path, "not a regular file"));
-        }
         // HDF5 tells "not HDF5" and "cannot open" apart poorly: the system's own error comes first.
-        drop(fs::File::open(path).map_err(FileError::io(path, READ))?);
+        let meta = regular::open(path, u64::MAX)?.metadata().map_err(FileError::io(path, READ))?;
         #[cfg(unix)]
         crate::files::probe::first(path, &meta)?;
         let file = File::open(path).map_err(|e| {
@@ -224,10 +216,13 @@ impl Reader {
     pub fn attr(&self, group: &Group, name: &str) -> Result<Option<Vec<f64>>, FileError> {
         let place = || format!("attribute {name} of {}", group.name());
         let fail = |e: hdf5::Error| self.error(format!("{} cannot be read ({e})", place()));
-        if !self.attr_names(group)?.iter().any(|n| n == name) {
-            return Ok(None);
-        }
-        let attr = group.attr(name).map_err(fail)?;
+        let attr = match group.attr(name) {
+            Ok(attr) => attr,
+            // To list all names takes as long as there are attributes: only where this one may be
+            // absent.
+            Err(_) if !self.attr_names(group)?.iter().any(|n| n == name) => return Ok(None),
+            Err(e) => return Err(fail(e)),
+        };
         let kind = self.descriptor(&attr)?;
         if !(is_float(&kind) || is_integer(&kind)) || attr.size() > 64 {
             return Err(self.error(format!("{} is not a number or a short list of numbers", place())));

@@ -1,0 +1,44 @@
+//! The initial state of a run, and what is suspicious of the tables that it comes from.
+
+use crate::console;
+use crate::fault::Fault;
+use crate::files::{particles, unit_comments};
+use crate::initial::Initial;
+use crate::scenario::{FileUnits, Model, Scenario};
+use crate::told::clipped;
+
+/// Columns that a warning names.
+const NAMED: usize = 10;
+
+/// The particles of a scenario. A table without velocities whose other columns are not read is
+/// worth a warning, unless `quiet`.
+///
+/// # Errors
+/// Those of [`Initial::of`]; 65 for a table whose comments give units that are not read.
+pub fn read(scenario: &Scenario, quiet: bool) -> Result<Initial, Fault> {
+    for group in &scenario.groups {
+        if let Model::File { path, units } = &group.model
+            && path.extension().is_some_and(|e| e == "csv")
+        {
+            unit_comments::check(path, *units != FileUnits::default())?;
+        }
+    }
+    let initial = Initial::of(scenario)?;
+    for group in scenario.groups.iter().filter(|_| !quiet && !scenario.vortices()) {
+        let Model::File { path, .. } = &group.model else { continue };
+        let ignored = particles::ignored_without_velocities(path)?;
+        if ignored.is_empty() {
+            continue;
+        }
+        let mut names: Vec<_> = ignored.iter().take(NAMED).map(|name| clipped(name)).collect();
+        if let more @ 1.. = ignored.len().saturating_sub(NAMED) {
+            names.push(format!("{more} more").into());
+        }
+        console::tell(format_args!(
+            "nbody: warning: {}: no columns vx, vy, vz: its particles start at rest; not read: {}",
+            path.display(),
+            names.join(", ")
+        ));
+    }
+    Ok(initial)
+}
