@@ -139,7 +139,7 @@ proptest! {
         signs in any::<bool>(),
         tolerance in prop_oneof![Just(1e-2), Just(1e-5), Just(1e-8)],
         method in prop_oneof![Just(Method::Auto), Just(Method::Treecode), Just(Method::Fmm)],
-        softening in prop_oneof![Just(Softening::None), Just(Softening::Plummer(0.05)), Just(Softening::Spline(0.1)), Just(Softening::P1(0.02)), Just(Softening::Yukawa(0.3))],
+        softening in prop_oneof![Just(Softening::None), Just(Softening::Plummer(0.05)), Just(Softening::Spline(0.1)), Just(Softening::P1(0.02))],
     ) {
         let q: Vec<f64> = (0..set.len()).map(|i| if signs && i % 2 == 1 { -1.0 } else { 1.0 }).collect();
         let settings = Settings { method, softening, tolerance, ..Settings::default() };

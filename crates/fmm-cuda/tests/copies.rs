@@ -5,7 +5,7 @@ use fmm_core::{CpuExecutor, Executor, Method, Precision, Settings, Softening, St
 use fmm_cuda::CudaExecutor;
 
 const SOFTENINGS: [Softening; 5] =
-    [Softening::None, Softening::Plummer(1e-3), Softening::P1(1e-3), Softening::Spline(1e-3), Softening::Yukawa(0.5)];
+    [Softening::None, Softening::Plummer(1e-3), Softening::P1(1e-3), Softening::Spline(1e-3), Softening::Yukawa(8.0)];
 
 fn bits(values: &[[f64; 3]]) -> Vec<u64> {
     values.as_flattened().iter().map(|x| x.to_bits()).collect()

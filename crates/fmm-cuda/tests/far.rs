@@ -65,8 +65,9 @@ fn cases() -> Vec<Case> {
     all.push(Case { softening: Softening::Plummer(1e-4), ..case("softened", plummer(9000, 17), 4, 60) });
     all.push(Case { softening: Softening::Plummer(0.3), ..case("wide plummer", plummer(9000, 26), 3, 40) });
     all.push(Case { softening: Softening::P1(0.2), ..case("wide p1", two_clusters(9000, 27), 6, 60) });
-    all.push(Case { softening: Softening::Yukawa(0.5), ..case("screened", plummer(9000, 30), 5, 40) });
-    let treecode = Case { softening: Softening::Yukawa(2.0), ..case("screened treecode", plummer(9000, 31), 4, 60) };
+    all.push(Case { softening: Softening::Yukawa(8.0), ..case("wide screened", plummer(9000, 30), 5, 40) });
+    let treecode =
+        Case { softening: Softening::Yukawa(20.0), ..case("wide screened treecode", plummer(9000, 31), 4, 60) };
     all.push(Case { method: Method::Treecode, ..treecode });
     let treecode = Case { softening: Softening::P1(0.3), ..case("wide treecode", plummer(9000, 28), 4, 60) };
     all.push(Case { method: Method::Treecode, ..treecode });
@@ -430,7 +431,7 @@ fn softened_expansions_keep_the_tolerance() {
     let Some(gpu) = gpu() else { return };
     let p = plummer(20_000, 24);
     let times = &mut StageTimes::default();
-    for softening in [Softening::Plummer(0.3), Softening::P1(0.2), Softening::Yukawa(0.5), Softening::Yukawa(10.0)] {
+    for softening in [Softening::Plummer(0.3), Softening::P1(0.2), Softening::Yukawa(5.0), Softening::Yukawa(50.0)] {
         let exact = Settings { method: Method::Direct, precision: Precision::F64, softening, ..Settings::default() };
         let truth = fmm_core::evaluate(&exact, &p.position, &p.strength, None, times).unwrap();
         for (method, tolerance) in

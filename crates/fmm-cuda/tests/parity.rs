@@ -53,7 +53,11 @@ fn compare(gpu: &Gpu, precision: Precision, rms: f64, worst: f64) {
     for (name, p) in sets() {
         for softening in SOFTENINGS {
             let extent = p.position.iter().flatten().fold(0.0f64, |m, c| m.max(c.abs()));
-            let softening = if name == "far from the origin" { softening } else { softening.scaled(extent) };
+            let softening = if name == "far from the origin" && softening.length() > 0.0 {
+                softening
+            } else {
+                softening.scaled(extent)
+            };
             let mut times = StageTimes::default();
             let exact = direct(softening, Precision::F64);
             let cpu = fmm_core::evaluate(&exact, &p.position, &p.strength, None, &mut times).unwrap();

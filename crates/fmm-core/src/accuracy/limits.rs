@@ -11,20 +11,30 @@ pub const F32_FLOOR: f64 = 1e-5;
 /// The longest distance, in screening lengths, whose exponential single precision holds with strengths of any size.
 const SCREENED: f64 = 60.0;
 
-/// The same of double precision. Beyond it particles far from all others feel nothing, and expansions would not tell.
+/// The longest set, in screening lengths from end to end, that expansions serve where no particle is far from all others: where
+/// double precision ends.
 const EXPANDED: f64 = 700.0;
+
+/// The same of sets that are crowded somewhere and thin elsewhere. A particle far outside feels what is left of others by
+/// exponentials, which no series about the middle of its large cell has.
+const EXPANDED_CROWDED: f64 = 30.0;
+
+/// From here on a set is crowded: a filled cube has 1, a ball 1.9.
+const CROWDED: f64 = 3.0;
 
 /// Checks that expansions serve the kernel over the whole set.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for screened charges of a set that is more than 700 screening lengths from end to end.
+/// [`Error::Unsupported`] for screened charges of a set that is more than 700 screening lengths from end to end, or 30 where it is
+/// crowded.
 pub fn check_expansions(softening: Softening, problem: Problem) -> Result<(), Error> {
     let Softening::Yukawa(length) = softening else { return Ok(()) };
-    if 3f64.sqrt() * problem.side <= EXPANDED * length {
+    let most = if problem.crowding < CROWDED { EXPANDED } else { EXPANDED_CROWDED };
+    if 3f64.sqrt() * problem.side <= most * length {
         return Ok(());
     }
     Err(Error::Unsupported(format!(
-        "expansions of screened charges serve sets up to {EXPANDED} screening lengths from end to end; method direct or auto"
+        "expansions of screened charges serve such sets up to {most} screening lengths from end to end; method direct or auto"
     )))
 }
 
