@@ -68,6 +68,13 @@ pub fn check<const D: usize>(position: &[[f64; D]], velocity: &[[f64; D]], stren
     check_finite("strength", strength, 1)
 }
 
+/// Pairs of points at bitwise the same place, where −0 is 0.
+pub fn coincident_pairs<const D: usize>(points: &[[f64; D]]) -> u64 {
+    let mut keys: Vec<[u64; D]> = points.par_iter().map(|x| x.map(|c| (c + 0.0).to_bits())).collect();
+    keys.par_sort_unstable();
+    keys.chunk_by(|a, b| a == b).map(|same| same.len() as u64 * (same.len() as u64 - 1) / 2).sum()
+}
+
 /// The smallest distance between points at different places, and the largest coordinate, that sums in space take.
 const REACH: [f64; 2] = [1e-100, 1e100];
 
@@ -77,8 +84,8 @@ const PART: f64 = 1e-98;
 /// Checks that the cubes of all distances in space are within the range of `f64`: beyond it forces would be 0, or infinite.
 ///
 /// # Errors
-/// [`Error::Magnitude`] for a coordinate above 1e100, and for two points that are not at the same place but less than 1e-100, or
-/// than 1e-98 of the largest coordinate, apart.
+/// [`Error::Magnitude`] for a coordinate above 1e100, and for two points that are not at the same place
+/// but less than 1e-100, or than 1e-98 of the largest coordinate, apart.
 pub fn check_reach(points: &[&[[f64; 3]]]) -> Result<(), Error> {
     let [smallest, largest] = REACH;
     let coordinates = || points.iter().flat_map(|p| p.as_flattened()).map(|x| x.abs());
@@ -115,6 +122,13 @@ fn check_finite(what: &'static str, values: &[f64], per: usize) -> Result<(), Er
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn coincident_bodies_are_counted_in_pairs() {
+        let (a, b) = ([0.0, 1.0, 2.0], [-0.0, 1.0, 2.0]);
+        assert_eq!(coincident_pairs(&[a, b, [3.0; 3], a, [3.0; 3]]), 3 + 1);
+        assert_eq!(coincident_pairs::<3>(&[]), 0);
+    }
 
     #[test]
     fn coordinates_and_distances_outside_of_the_range_are_refused() {

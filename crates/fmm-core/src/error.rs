@@ -39,8 +39,8 @@ pub enum Error {
     },
     /// A coordinate, or a distance between two points in space, whose cube a 64-bit number cannot hold.
     #[error(
-        "{what} of {value:e} is outside what 64-bit numbers hold of sums in space: coordinates up to 1e100, distances from 1e-100 \
-         and from 1e-98 of the largest coordinate on; choose other units"
+        "{what} of {value:e} is outside what 64-bit numbers hold of sums in space: coordinates up to 1e100, \
+         distances from 1e-100 and from 1e-98 of the largest coordinate on; choose other units"
     )]
     Magnitude {
         /// "a coordinate" or "a distance".

@@ -5,7 +5,6 @@
 use fmm_core::math::scale::power_of_two_below;
 use fmm_core::tree::Cube;
 use fmm_core::{Error, Precision, Softening};
-use rayon::prelude::*;
 
 use crate::Gpu;
 use crate::buffer::Buffer;
@@ -130,13 +129,6 @@ pub fn units(cube: Cube<3>, largest_strength: f64) -> Units {
     Units { cube, scale: inverse(cube.side / 2.0), strength_scale: inverse(largest_strength) }
 }
 
-/// Pairs of points at bitwise the same place, where −0 is 0; counted on the host.
-pub fn coincident_pairs(points: &[[f64; 3]]) -> u64 {
-    let mut keys: Vec<[u64; 3]> = points.par_iter().map(|x| x.map(|c| (c + 0.0).to_bits())).collect();
-    keys.par_sort_unstable();
-    keys.chunk_by(|a, b| a == b).map(|same| same.len() as u64 * (same.len() as u64 - 1) / 2).sum()
-}
-
 /// Refuses what does not fit the memory that is free.
 pub fn fits(gpu: &Gpu, bytes: usize, what: &str) -> Result<(), Error> {
     // What is there already needs no asking, which takes as long as a launch.
@@ -177,12 +169,5 @@ mod tests {
         let units = units(cube, 5.0);
         assert_eq!((units.scale, units.strength_scale), (0.25, 0.125));
         assert_eq!(super::units(cube, 0.0).strength_scale, 1.0);
-    }
-
-    #[test]
-    fn coincident_bodies_are_counted_in_pairs() {
-        let (a, b) = ([0.0, 1.0, 2.0], [-0.0, 1.0, 2.0]);
-        assert_eq!(coincident_pairs(&[a, b, [3.0; 3], a, [3.0; 3]]), 3 + 1);
-        assert_eq!(coincident_pairs(&[]), 0);
     }
 }

@@ -54,8 +54,8 @@ pub fn evaluate(
         field: field.download_threes()?,
         choice,
         coincident_pairs: summed.coincident_pairs.unwrap_or_else(|| match cell {
-            None => direct::coincident_pairs(sources),
-            Some(cell) => direct::coincident_pairs(&cell.wrap(sources)),
+            None => bodies::coincident_pairs(sources),
+            Some(cell) => bodies::coincident_pairs(&cell.wrap(sources)),
         }),
     })
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cust::memory::DevicePointer;
 use fmm_core::accuracy::Strengths;
+use fmm_core::bodies::coincident_pairs;
 use fmm_core::planar::{self, Blob, Kernel};
 use fmm_core::{
     Beside, Choice, Copied, Error, Executor, Method, Particles, Pending, Precision, Settings, Stage, StageTimes, Totals,
@@ -287,8 +288,8 @@ impl Executor for CudaExecutor {
         let direct = resolved.method == Method::Direct;
         self.coincident_pairs = match self.settings.boundary.periodic() {
             _ if !direct => 0,
-            None => direct::coincident_pairs(position),
-            Some(cell) => direct::coincident_pairs(&cell.wrap(position)),
+            None => coincident_pairs(position),
+            Some(cell) => coincident_pairs(&cell.wrap(position)),
         };
         Ok(())
     }

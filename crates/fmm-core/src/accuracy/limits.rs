@@ -1,6 +1,7 @@
 //! Where single precision ends, and where softening does.
 
 use super::Problem;
+use super::problem::CROWDED;
 use crate::Error;
 use crate::kernel::Softening;
 use crate::settings::Settings;
@@ -8,33 +9,36 @@ use crate::settings::Settings;
 /// The tightest tolerance of sums in single precision.
 pub const F32_FLOOR: f64 = 1e-5;
 
-/// The longest distance, in screening lengths, whose exponential single precision holds with strengths of any size.
+/// The longest distance, in screening lengths, whose exponential single precision holds with strengths
+/// of any size.
 const SCREENED: f64 = 60.0;
 
-/// The longest set, in screening lengths from end to end, that expansions serve where no particle is far from all others: where
-/// double precision ends.
+/// The longest set, in screening lengths from end to end, that expansions serve where no particle is
+/// far from all others: where double precision ends.
 const EXPANDED: f64 = 700.0;
 
-/// The same of sets that are crowded somewhere and thin elsewhere. A particle far outside feels what is left of others by
-/// exponentials, which no series about the middle of its large cell has.
+/// The same of sets that are crowded somewhere and thin elsewhere. The forces on a particle far outside
+/// fall exponentially across its large cell, and no series about the middle of the cell follows them.
 const EXPANDED_CROWDED: f64 = 30.0;
 
-/// From here on a set is crowded: a filled cube has 1, a ball 1.9.
-const CROWDED: f64 = 3.0;
+/// Screening lengths from one corner of the cube around all bodies to the opposite one; 0 without screening.
+fn screening_lengths(softening: Softening, problem: &Problem) -> f64 {
+    if let Softening::Yukawa(length) = softening { 3f64.sqrt() * problem.side / length } else { 0.0 }
+}
 
 /// Checks that expansions serve the kernel over the whole set.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for screened charges of a set that is more than 700 screening lengths from end to end, or 30 where it is
-/// crowded.
+/// [`Error::Unsupported`] for screened charges of a set that is more than 700 screening lengths from end
+/// to end, or 30 where it is crowded.
 pub fn check_expansions(softening: Softening, problem: Problem) -> Result<(), Error> {
-    let Softening::Yukawa(length) = softening else { return Ok(()) };
     let most = if problem.crowding < CROWDED { EXPANDED } else { EXPANDED_CROWDED };
-    if 3f64.sqrt() * problem.side <= most * length {
+    if screening_lengths(softening, &problem) <= most {
         return Ok(());
     }
     Err(Error::Unsupported(format!(
-        "expansions of screened charges serve such sets up to {most} screening lengths from end to end; method direct or auto"
+        "expansions of screened charges serve such sets up to {most} screening lengths from end to end; method direct \
+         or auto"
     )))
 }
 
@@ -53,9 +57,7 @@ pub(super) fn beyond_f32(settings: &Settings, problem: Problem, order: Option<us
     if length > 1e9 * problem.dense_leaf {
         return Some(format!("a softening length of {length:e}, far beyond the particles, needs precision f64"));
     }
-    if let Softening::Yukawa(length) = settings.softening
-        && 3f64.sqrt() * problem.side > SCREENED * length
-    {
+    if screening_lengths(settings.softening, &problem) > SCREENED {
         return Some(format!("particles more than {SCREENED} screening lengths apart need precision f64"));
     }
     // (2p)! overflows.

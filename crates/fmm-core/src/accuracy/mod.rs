@@ -34,7 +34,8 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Choice, Error> {
     choose_for(settings, problem, settings.tolerance)
 }
 
-/// The same with the tables read at another error, `target_error`: where a sample has shown that a set errs more than those of the tables.
+/// The same with the tables read at another error, `target_error`: where a sample has shown that a set
+/// errs more than those of the tables.
 ///
 /// # Errors
 /// Those of [`choose`].

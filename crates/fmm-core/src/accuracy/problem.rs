@@ -168,6 +168,9 @@ pub enum Kind {
     Flat,
 }
 
+/// From this crowding on a set is crowded somewhere and thin elsewhere.
+pub(super) const CROWDED: f64 = 3.0;
+
 impl Kind {
     fn of<const D: usize>(strengths: Strengths, spread: &Spread<D>) -> Kind {
         if strengths.mixed {
@@ -177,6 +180,6 @@ impl Kind {
         if extents().fold(f64::INFINITY, f64::min) < 0.02 * extents().fold(0.0, f64::max) {
             return Kind::Flat;
         }
-        if spread.crowding() < 3.0 { Kind::Filling } else { Kind::Clustered }
+        if spread.crowding() < CROWDED { Kind::Filling } else { Kind::Clustered }
     }
 }

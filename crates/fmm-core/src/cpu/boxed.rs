@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::evaluate::{Points, Summed};
 use super::guard::{self, Sample};
 use crate::accuracy::Problem;
+use crate::bodies::coincident_pairs;
 use crate::boundary::{Moments, PeriodicBox};
 use crate::ewald::{self, At};
 use crate::tree::Cube;
@@ -77,11 +78,4 @@ impl InBox {
         let potentials: Vec<f64> = chosen.iter().map(|&i| sums.potential[i]).collect();
         guard::of_box(sample, &exact, &potentials, &fields)
     }
-}
-
-/// Pairs of wrapped positions that are bitwise the same.
-fn coincident_pairs(wrapped: &[[f64; 3]]) -> u64 {
-    let mut keys: Vec<[u64; 3]> = wrapped.par_iter().map(|x| x.map(|c| (c + 0.0).to_bits())).collect();
-    keys.par_sort_unstable();
-    keys.chunk_by(|a, b| a == b).map(|same| same.len() as u64 * (same.len() as u64 - 1) / 2).sum()
 }

@@ -13,7 +13,7 @@ const BLOCK: usize = 1 << 10;
 /// Targets that share each load of sources, and fill the pipelines between them.
 const TOGETHER: usize = 2;
 
-/// Units of a set, so that squares of forces are numbers wherever forces are.
+/// Units of a set, in which squares of forces neither over- nor underflow.
 #[derive(Clone, Copy)]
 pub(super) struct Units {
     /// What coordinates are multiplied by.
@@ -66,8 +66,8 @@ pub(super) fn scaled(
     (0..places.len()).map(sum).collect()
 }
 
-/// The field e = −∇Σ q K of `sources` at `places`, pair by pair in double precision, and the size of its largest term. A pair at
-/// distance zero adds nothing.
+/// The field e = −∇Σ q K of `sources` at `places`, pair by pair in double precision, and the size of its
+/// largest term. A pair at distance zero adds nothing.
 pub fn direct_field(
     softening: Softening,
     sources: &[[f64; 3]],
@@ -116,7 +116,7 @@ impl<V: Vector<Scalar = f64>> UseRadial<V> for Direct<'_> {
         let [x, y, z, q] = arrays.each_ref().map(|a| &a[..n]);
         let mut out = Vec::with_capacity(self.places.len());
         for places in self.places.chunks(TOGETHER) {
-            // A last one alone stands in for its neighbour.
+            // Where the last place has no neighbour, it is summed twice.
             let mut at = [[V::zero(); 3]; TOGETHER];
             for k in 0..TOGETHER {
                 let place = places[k.min(places.len() - 1)];

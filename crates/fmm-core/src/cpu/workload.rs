@@ -1,7 +1,7 @@
 //! Each operator alone, on data that stay in the cache: what the benchmarks time.
 //!
-//! Operations are counted by running the same text with vectors that count (see [`counted`](crate::math::counted)), so that no formula can
-//! fall behind the code; products with matrices count 2 n² for n coefficients, without the padding. The peak is that of
+//! Operations are counted by running the same text with vectors that count (see
+//! [`counted`](crate::math::counted)), so that no formula can fall behind the code; products with matrices count 2 n² for n coefficients, without the padding. The peak is that of
 //! independent multiply-adds in registers, measured with the same vectors.
 
 use std::sync::Arc;
@@ -11,8 +11,7 @@ use super::near::{Meet, Scratch};
 use super::sorted::Buffer;
 use crate::expansion::dense::{Multiply, Operators};
 use crate::expansion::{Expansion, Spherical};
-use crate::kernel::PairRelation;
-use crate::kernel::Softening;
+use crate::kernel::{PairRelation, Softening};
 use crate::lists::ByClass;
 use crate::lists::Classes;
 use crate::math::Real;

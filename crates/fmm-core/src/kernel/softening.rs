@@ -92,7 +92,7 @@ impl Softening {
             Softening::None => user.run(Newton),
             Softening::Plummer(e) => user.run(Plummer::<V>(square(e))),
             Softening::P1(e) => user.run(P1::<V>(square(e))),
-            // Too small to be told from a point: its own scale would overflow.
+            // So short that its inverse would overflow: a point.
             Softening::Spline(e) if e / unit < V::Scalar::TINY.to_f64().cbrt() => user.run(Newton),
             Softening::Spline(e) => user.run(Spline::<V>(V::constant(unit / (2.8 * e)))),
             Softening::Yukawa(length) => user.run(Yukawa::<V>(V::constant(unit / length))),

@@ -1,9 +1,10 @@
 //! A single sum in the plane on this machine's cores.
 
 use super::execute::{self, Bodies};
-use super::pyramid::{coincident_pairs, power};
+use super::pyramid::power;
 use super::{Blob, Kernel, Plan, Request, accuracy, guard, minute};
 use crate::accuracy::{self as space, Problem as Size, closest_pair};
+use crate::bodies::coincident_pairs;
 use crate::solve::{Evaluation, Trial, solve};
 use crate::{Choice, Error, Precision, Settings, Stage, StageTimes};
 

@@ -35,6 +35,18 @@ pub enum Blob {
 }
 
 impl Blob {
+    /// All of them, with a length of 1 where they have one.
+    pub const ALL: [Blob; 3] = [Blob::Point, Blob::Algebraic(1.0), Blob::Gaussian(1.0)];
+
+    /// The name used in scenarios, options and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Blob::Point => "none",
+            Blob::Algebraic(_) => "algebraic",
+            Blob::Gaussian(_) => "gaussian",
+        }
+    }
+
     /// Checks the length.
     ///
     /// # Errors

@@ -42,5 +42,5 @@ pub use evaluate::{Problem, Strengths, Sum, evaluate, evaluate_problem};
 pub use flow::{Flow, velocities};
 pub use kernel::{Blob, Kernel};
 pub use plan::Plan;
-pub use pyramid::{Pyramid, coincident_pairs, power};
+pub use pyramid::{Pyramid, power};
 pub use request::Request;

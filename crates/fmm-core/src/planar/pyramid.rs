@@ -120,15 +120,6 @@ impl Pyramid {
     }
 }
 
-/// Pairs of points at the same place.
-pub fn coincident_pairs(points: &[[f64; 2]]) -> u64 {
-    // −0 and 0 are the same place.
-    let mut keys: Vec<[u64; 2]> = points.par_iter().map(|x| x.map(|c| (c + 0.0).to_bits())).collect();
-    keys.par_sort_unstable();
-    let pairs = |run: &[[u64; 2]]| run.len() as u64 * (run.len() as u64 - 1) / 2;
-    keys.chunk_by(|a, b| a == b).map(pairs).sum()
-}
-
 /// 2^e for exponents of normal numbers.
 pub fn power(e: i32) -> f64 {
     f64::from_bits(((e + 1023) as u64) << 52)
@@ -229,6 +220,7 @@ fn measure(points: &[Point], first: u32, low: [f64; 2], high: [f64; 2]) -> Box {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bodies::coincident_pairs;
 
     fn points(n: usize) -> Vec<[f64; 2]> {
         let mut state = 7u64;

@@ -84,7 +84,7 @@ mod tests {
     fn spreading_by_masks_equals_spreading_bit_by_bit() {
         for x in [0, 1, 0x15_5555, 0x1f_ffff, 0x12_3456] {
             assert_eq!(spread::<3>(x), (0..21).map(|b| (x >> b & 1) << (3 * b)).sum::<u64>());
-            assert_eq!(spread::<2>(x), (0..31).map(|b| (x >> b & 1) << (2 * b)).sum());
+            assert_eq!(spread::<2>(x), (0..31).map(|b| (x >> b & 1) << (2 * b)).sum::<u64>());
         }
     }
 

@@ -2,7 +2,8 @@
 
 use cust::memory::DevicePointer;
 use fmm_core::accuracy::Strengths;
-use fmm_core::planar::{Blob, Kernel, Request, coincident_pairs};
+use fmm_core::bodies::coincident_pairs;
+use fmm_core::planar::{Blob, Kernel, Request};
 use fmm_core::{Choice, Error, Method, Settings, Stage, StageTimes};
 
 use super::flow::Flow;

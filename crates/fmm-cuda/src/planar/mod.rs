@@ -15,7 +15,8 @@ pub mod view;
 pub mod workload;
 
 use fmm_core::Evaluation;
-use fmm_core::planar::{Kernel, Lists, Problem, Pyramid, coincident_pairs};
+use fmm_core::bodies::coincident_pairs;
+use fmm_core::planar::{Kernel, Lists, Problem, Pyramid};
 use fmm_core::{Choice, Error, Method, Stage, StageTimes};
 
 use crate::Gpu;

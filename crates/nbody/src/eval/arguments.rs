@@ -237,10 +237,10 @@ struct Core {
 
 fn core(text: &str) -> Result<Core, String> {
     let space = Softening::SOFTENED.into_iter().filter(|kernel| kernel.length() > 0.0);
-    let plane = [("algebraic", Blob::Algebraic(1.0)), ("gaussian", Blob::Gaussian(1.0))];
+    let plane = Blob::ALL.into_iter().filter(|blob| blob.length() > 0.0);
     let space = space.map(|softening| (softening.name(), Core { softening, blob: Blob::Point }));
     let cores: Vec<(&str, Core)> =
-        space.chain(plane.map(|(name, blob)| (name, Core { softening: Softening::None, blob }))).collect();
+        space.chain(plane.map(|blob| (blob.name(), Core { softening: Softening::None, blob }))).collect();
     let (kind, length) = match text.split_once(':') {
         None if text == "none" => return Ok(Core::default()),
         None if cores.iter().any(|(name, _)| *name == text) => {

@@ -181,8 +181,7 @@ fn softening(softening: Softening, blob: Blob) -> String {
     match softening {
         Softening::None | Softening::Yukawa(_) => match blob {
             Blob::Point => "none".into(),
-            Blob::Algebraic(e) => format!("algebraic:{e}"),
-            Blob::Gaussian(s) => format!("gaussian:{s}"),
+            blob => format!("{}:{}", blob.name(), blob.length()),
         },
         kernel => format!("{}:{}", kernel.name(), kernel.length()),
     }

@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use fmm_core::planar::Blob;
 use fmm_core::{Choice, Softening};
 
 use super::{FIELDS, FLOATS, Law, Scenario};
@@ -47,9 +46,7 @@ impl Scenario {
         writeln!(out, "\n[run]\ndimensions = {dimensions}\nseed = {}", self.seed)?;
         writeln!(out, "\n[units]\nsystem = {}", text(self.units.name()))?;
         let (kernel, softened) = match (self.plane, self.settings.softening) {
-            (Some(Blob::Point), _) => ("none", 0.0),
-            (Some(Blob::Algebraic(e)), _) => ("algebraic", e),
-            (Some(Blob::Gaussian(e)), _) => ("gaussian", e),
+            (Some(blob), _) => (blob.name(), blob.length()),
             (None, Softening::Yukawa(_)) => ("none", 0.0),
             (None, kernel) => (kernel.name(), kernel.length()),
         };

@@ -135,8 +135,7 @@ fn force(mut s: Section<'_>, units: System, plane: bool, folder: Option<&Path>) 
     }
     let mut k = s.section("softening");
     let in_space = Softening::SOFTENED.map(|kernel| (kernel.name(), Softened { space: kernel, plane: None }));
-    let in_plane = [("none", Blob::Point), ("algebraic", Blob::Algebraic(1.0)), ("gaussian", Blob::Gaussian(1.0))]
-        .map(|(name, blob)| (name, Softened { space: Softening::None, plane: Some(blob) }));
+    let in_plane = Blob::ALL.map(|blob| (blob.name(), Softened { space: Softening::None, plane: Some(blob) }));
     let kernels = if plane { &in_plane[..] } else { &in_space[..] };
     let none = kernels[0].1;
     let kernel = k.choice("kernel", kernels);
