@@ -132,13 +132,14 @@ fn take_comments(path: &Path, prefix: &str, loaded: &mut Loaded) -> Result<(), F
     Ok(())
 }
 
-/// The units that the comments of a CSV file state, as `nbody convert` writes them. None where they state nothing, or pure numbers.
+/// The units that the comments of a CSV file state, as `nbody convert` writes them. None where they
+/// state nothing, or pure numbers. `named` says whether the scenario names its units.
 ///
 /// # Errors
 /// [`FileError::Io`]; [`FileError::Data`] for a unit that is no number above 0, where only some of
-/// the three are stated, and where they stand below the header.
-pub fn units_of_csv(path: &Path) -> Result<Option<Units>, FileError> {
-    unit_comments::check(path, true)?;
+/// the three are stated, and for comments on units that are not read.
+pub fn units_of_csv(path: &Path, named: bool) -> Result<Option<Units>, FileError> {
+    unit_comments::check(path, named)?;
     let none = Units { length_cm: f64::NAN, mass_g: f64::NAN, velocity_cm_per_s: f64::NAN };
     let snapshot = Snapshot { units: none, ..Snapshot::default() };
     let mut loaded = Loaded { snapshot, precision: Float::F64, dropped: vec![] };

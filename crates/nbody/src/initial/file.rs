@@ -36,7 +36,10 @@ pub fn read(path: &Path, named: FileUnits, scenario: &Scenario) -> Result<Initia
             Npy::Array { rows, width, values } => (array(path, scenario, rows, width, &values)?, None),
             Npy::Table(t) => (table(&t, scenario)?, None),
         },
-        _ => (table(&csv::read(path, &COLUMNS)?, scenario)?, particles::units_of_csv(path)?),
+        _ => {
+            let particles = table(&csv::read(path, &COLUMNS)?, scenario)?;
+            (particles, particles::units_of_csv(path, named != FileUnits::default())?)
+        }
     };
     particles.convert(factors(path, stated, named, scenario)?);
     if scenario.plane.is_some() {

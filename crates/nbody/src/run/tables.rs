@@ -2,9 +2,9 @@
 
 use crate::console;
 use crate::fault::Fault;
-use crate::files::{particles, unit_comments};
+use crate::files::particles;
 use crate::initial::Initial;
-use crate::scenario::{FileUnits, Model, Scenario};
+use crate::scenario::{Model, Scenario};
 use crate::told::clipped;
 
 /// Columns that a warning names.
@@ -14,15 +14,8 @@ const NAMED: usize = 10;
 /// worth a warning, unless `quiet`.
 ///
 /// # Errors
-/// Those of [`Initial::of`]; 65 for a table whose comments give units that are not read.
+/// Those of [`Initial::of`].
 pub fn read(scenario: &Scenario, quiet: bool) -> Result<Initial, Fault> {
-    for group in &scenario.groups {
-        if let Model::File { path, units } = &group.model
-            && path.extension().is_some_and(|e| e == "csv")
-        {
-            unit_comments::check(path, *units != FileUnits::default())?;
-        }
-    }
     let initial = Initial::of(scenario)?;
     for group in scenario.groups.iter().filter(|_| !quiet && !scenario.vortices()) {
         let Model::File { path, .. } = &group.model else { continue };
