@@ -9,18 +9,20 @@ mod common;
 use common::*;
 use fmm_core::{Evaluation, Method, Settings, Softening, Stage, StageTimes, evaluate};
 
-#[cfg(unix)]
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
 /// As in the program `nbody`.
 #[cfg(unix)]
-#[unsafe(export_name = "_rjem_malloc_conf")]
-pub static ALLOCATOR_OPTIONS: &[u8; 29] = b"thp:always,dirty_decay_ms:-1\0";
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const METHODS: [Method; 4] = [Method::Direct, Method::Treecode, Method::Fmm, Method::Auto];
 
 fn main() {
+    #[cfg(unix)]
+    // SAFETY: whole numbers that mimalloc reads at every use: freed memory is kept, in huge pages.
+    unsafe {
+        libmimalloc_sys::mi_option_set(15, -1);
+        libmimalloc_sys::mi_option_set(libmimalloc_sys::mi_option_large_os_pages, 1);
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [n, set, threads, tolerances @ ..] = &arguments[..] else {
         eprintln!("usage: speed N uniform|plummer THREADS [METHOD] TOLERANCE...");

@@ -10,7 +10,7 @@ use fmm_core::StageTimes;
 use fmm_core::gauss::{Settings, evaluate};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use resvg::tiny_skia::{Pixmap, PremultipliedColorU8};
+use tiny_skia::{Pixmap, PremultipliedColorU8};
 
 const POINTS: usize = 200_000;
 const PICTURE: [u32; 2] = [800, 600];

@@ -1,15 +1,42 @@
-//! The program's memory: that of jemalloc, which keeps what is freed (each sum needs again what the last one gave back), and an
+//! The program's memory: that of mimalloc, which keeps what is freed (each sum needs again what the last one gave back), and an
 //! end with a message and exit code 71 where there is no more.
 //!
 //! The standard library would abort there, which looks like a fault of the program and leaves no exit code.
 
 use std::alloc::{GlobalAlloc, Layout};
 
+use libmimalloc_sys::{mi_option_large_os_pages, mi_option_set, mi_option_t};
+use mimalloc::MiMalloc;
+use rustix::process::{Resource, getrlimit};
 use rustix::stdio::stderr;
 use signal_hook::low_level::exit;
-use tikv_jemallocator::Jemalloc;
 
-/// jemalloc, or the end.
+/// Milliseconds until freed memory goes back to the system, by its number in mimalloc.h: the crate has no name for it.
+const PURGE_DELAY: mi_option_t = 15;
+/// KiB of addresses that are reserved at a time, likewise. Usually a GiB.
+const ARENA_RESERVE: mi_option_t = 23;
+
+/// Runs before `main` and the first allocation.
+#[used]
+#[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
+#[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
+static INITIALIZER: extern "C" fn() = set_options;
+
+/// Freed memory is kept, and lies in huge pages where the system has them on request. Where the user limits addresses or data,
+/// which count what is reserved too, less is reserved.
+extern "C" fn set_options() {
+    let limited = [Resource::As, Resource::Data].into_iter().any(|resource| getrlimit(resource).current.is_some());
+    // SAFETY: options are whole numbers, which may be set at any time.
+    unsafe {
+        mi_option_set(PURGE_DELAY, -1);
+        mi_option_set(mi_option_large_os_pages, 1);
+        if limited {
+            mi_option_set(ARENA_RESERVE, 64 * 1024);
+        }
+    }
+}
+
+/// mimalloc, or the end.
 struct Allocator;
 
 #[global_allocator]
@@ -19,22 +46,22 @@ static ALLOCATOR: Allocator = Allocator;
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
-        there(unsafe { Jemalloc.alloc(layout) }, layout.size())
+        there(unsafe { MiMalloc.alloc(layout) }, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
-        there(unsafe { Jemalloc.alloc_zeroed(layout) }, layout.size())
+        there(unsafe { MiMalloc.alloc_zeroed(layout) }, layout.size())
     }
 
     unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller's promise.
-        there(unsafe { Jemalloc.realloc(old, layout, size) }, size)
+        there(unsafe { MiMalloc.realloc(old, layout, size) }, size)
     }
 
     unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
         // SAFETY: the caller's promise.
-        unsafe { Jemalloc.dealloc(old, layout) }
+        unsafe { MiMalloc.dealloc(old, layout) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use resvg::tiny_skia::Pixmap;
+use tiny_skia::Pixmap;
 
 use crate::common::{Folder, code, python, told};
 

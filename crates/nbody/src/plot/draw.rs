@@ -7,12 +7,14 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, Value
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{FontStyle, register_font};
+use tiny_skia::Pixmap;
 
 use super::axis::{Scale, coordinate};
 use super::data::thin;
 use super::figure::{Axis, Content, Figure, Line};
 use super::image;
 use super::panels::{Panels, Placed};
+use super::sheet::{SVG_SIZE, Sheet};
 
 /// Width in units of the SVG, which are pixels of the PNG.
 pub const WIDTH: i32 = 1600;
@@ -41,7 +43,7 @@ const PALETTE: [RGBColor; 7] = [
     RGBColor(0x00, 0x00, 0x00),
 ];
 
-pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub type Area<'a> = DrawingArea<Sheet<'a>, Shift>;
 pub type Drawn<T> = Result<T, String>;
 
 /// A figure that is drawn.
@@ -49,9 +51,11 @@ pub struct Picture {
     /// The text of the SVG file without pixels.
     text: String,
     /// Where the background ends in it and all else begins.
-    background: std::ops::Range<usize>,
+    background: usize,
     /// Pictures of pixels, which lie between the two.
     pub pixels: Vec<Placed>,
+    /// All but background and pixels, drawn.
+    pub ink: Pixmap,
 }
 
 impl Picture {
@@ -60,14 +64,9 @@ impl Picture {
     /// # Errors
     /// Where pixels cannot be packed.
     pub fn svg(&self) -> Result<String, String> {
-        let (below, above) = self.text.split_at(self.background.end);
+        let (below, above) = self.text.split_at(self.background);
         let images = self.pixels.iter().map(image::element).collect::<Result<String, String>>()?;
         Ok(format!("{below}{images}{above}"))
-    }
-
-    /// The same without background and pixels.
-    pub fn foreground(&self) -> String {
-        format!("{}{}", &self.text[..self.background.start], &self.text[self.background.end..])
     }
 }
 
@@ -87,9 +86,11 @@ pub fn picture(figure: &Figure) -> Result<Picture, String> {
     };
     let mut text = String::new();
     let mut pixels = vec![];
+    let mut ink = Pixmap::new(WIDTH as u32, height as u32).ok_or("a picture without pixels")?;
     {
-        let area = SVGBackend::with_string(&mut text, (WIDTH as u32, height as u32)).into_drawing_area();
-        area.fill(&WHITE).map_err(told)?;
+        let mut svg = SVGBackend::with_string(&mut text, (WIDTH as u32, height as u32));
+        svg.draw_rect((0, 0), (WIDTH, height), &WHITE.filled(), true).map_err(told)?;
+        let area = Sheet { svg, ink: &mut ink }.into_drawing_area();
         head(&area, &figure.title, &subtitle)?;
         let bottom = height - foot;
         for (i, line) in caption.iter().enumerate() {
@@ -118,9 +119,8 @@ pub fn picture(figure: &Figure) -> Result<Picture, String> {
         area.present().map_err(told)?;
     }
     // The first element is the white page.
-    let start = text.find("<rect").unwrap_or(0);
-    let end = text[start..].find("/>").map_or(start, |i| start + i + 2);
-    Ok(Picture { text, background: start..end, pixels })
+    let background = text.find("/>").map_or(0, |i| i + 2);
+    Ok(Picture { text, background, pixels, ink })
 }
 
 fn panels(figure: &Figure) -> Option<Panels<'_>> {
@@ -148,8 +148,7 @@ fn register_fonts() {
 
 /// `size` in pixels of an em.
 fn style(size: i32, color: RGBColor) -> TextStyle<'static> {
-    // The SVG has 1/1.24 of what the crate calls the size.
-    (FONT, f64::from(size) * 1.24).into_font().color(&color)
+    (FONT, f64::from(size) * SVG_SIZE).into_font().color(&color)
 }
 
 /// Writes a text of `size` pixels.
@@ -207,7 +206,7 @@ impl ValueFormatter<f64> for Scale {
 
 /// Title and subtitle.
 fn head(area: &Area, title: &str, subtitle: &[String]) -> Drawn<()> {
-    let bold = (FONT, 34.0 * 1.24).into_font().style(FontStyle::Bold).color(&TEXT);
+    let bold = (FONT, 34.0 * SVG_SIZE).into_font().style(FontStyle::Bold).color(&TEXT);
     let style = bold.pos(Pos::new(HPos::Left, VPos::Top));
     area.draw(&Text::new(title.to_string(), (MARGIN, 32), style)).map_err(told)?;
     for (i, line) in subtitle.iter().enumerate() {

@@ -8,6 +8,7 @@ pub mod figure;
 mod image;
 mod panels;
 mod run;
+mod sheet;
 pub mod slice;
 pub mod snapshots;
 pub mod space;
