@@ -26,6 +26,16 @@ __global__ void __launch_bounds__(TILE) invert_order(GatherView v) {
   if (i < v.n) v.inverse[v.order[i]] = i;
 }
 
+// Adds -1/(4 pi) E x (unit vector of the component): fmm-core's `velocity_of`.
+__global__ void __launch_bounds__(TILE) add_velocity_f64(VelocityView v) {
+  const size_t i = size_t(blockIdx.x) * TILE + threadIdx.x;
+  if (i >= v.n) return;
+  const double axis = -1 / (4 * 3.14159265358979323846);
+  const unsigned a = (v.component + 1) % 3, b = (v.component + 2) % 3;
+  v.velocity[3 * i + a] += v.field[3 * i + b] * axis;
+  v.velocity[3 * i + b] -= v.field[3 * i + a] * axis;
+}
+
 __global__ void __launch_bounds__(TILE) return_sums_f64(GatherView v) {
   const size_t i = size_t(blockIdx.x) * TILE + threadIdx.x;
   if (i >= v.n) return;

@@ -253,6 +253,14 @@ struct GatherView {
   uint32_t n;
 };
 
+// What one component of the strengths adds to velocities.
+struct VelocityView {
+  const double *field;          // [n][3]
+  double *velocity;             // [n][3]
+  uint32_t n;
+  uint32_t component;           // 0, 1, 2
+};
+
 // Sums of one share of the particles, and particles of a chunk in the order of their distances.
 constexpr unsigned TOTALS = 21, CHUNK = 4096;
 
@@ -308,6 +316,7 @@ extern "C" __device__ const unsigned layout[] = {
     sizeof(NearView), offsetof(NearView, tasks), offsetof(NearView, softening), offsetof(NearView, same),
     sizeof(ShareView), offsetof(ShareView, start), offsetof(ShareView, capacity),
     sizeof(GuardView), offsetof(GuardView, softening), offsetof(GuardView, capacity), sizeof(GatherView), offsetof(GatherView, n),
+    sizeof(VelocityView), offsetof(VelocityView, component),
     TOTALS, CHUNK, sizeof(Sphere), sizeof(TotalsView), offsetof(TotalsView, n), offsetof(TotalsView, massless),
     PEAK_CHAINS, sizeof(PeakView), offsetof(PeakView, rounds),
 };

@@ -4,7 +4,7 @@
 //! measures the error of its result, and this page decides what happens next: the same decisions wherever the sum runs.
 
 use crate::accuracy::{self, Problem};
-use crate::{Choice, Error, Method, Precision, Settings};
+use crate::{Choice, Error, Method, Precision, Settings, Softening};
 
 /// Potential and field of a sum in D dimensions, in the order of the targets.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +17,34 @@ pub struct Evaluation<const D: usize = 3> {
     pub choice: Choice,
     /// Pairs of sources at bitwise the same place.
     pub coincident_pairs: u64,
+}
+
+/// What a sum in space gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// Σ q K and −∇ of it.
+    Potential,
+    /// The velocity of vortex particles, whose strengths have three columns.
+    Velocity,
+}
+
+impl Quantity {
+    /// Whether there is such a sum with these settings.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for velocities with other softenings than p1, and in periodic boxes.
+    pub fn check(self, settings: &Settings) -> Result<(), Error> {
+        if self == Quantity::Potential {
+            return Ok(());
+        }
+        if !matches!(settings.softening, Softening::None | Softening::P1(_)) {
+            return Err(Error::Unsupported("velocities of vortices know the softening p1, or none".into()));
+        }
+        if settings.boundary.periodic().is_some() {
+            return Err(Error::Unsupported("velocities of vortices know no periodic boxes".into()));
+        }
+        Ok(())
+    }
 }
 
 /// One problem on one place, which executes it with any choice.

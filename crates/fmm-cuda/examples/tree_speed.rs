@@ -50,7 +50,7 @@ fn case(
 ) -> Result<(), Box<dyn std::error::Error>> {
     let settings = Settings { method: Method::Fmm, precision: Precision::F32, tolerance, ..Settings::default() };
     let cube = Cube::around(&[points]);
-    let choice = accuracy::choose(&settings, Problem::of(points, strength, n, &cube))?;
+    let choice = accuracy::choose(&settings, Problem::of(points, &[strength], n, &cube))?;
     let rule = accuracy::rule(&settings, &choice);
     let classes = Classes::new(rule.separation2);
     gpu.enter()?;

@@ -33,13 +33,13 @@ pub fn alone(
     bodies::check(positions, &[], strengths)?;
     gpu.enter()?;
     let cube = Cube::around(&[positions]);
-    let problem = Problem::of(positions, strengths, positions.len(), &cube);
+    let problem = Problem::of(positions, &[strengths], positions.len(), &cube);
     let settings = policy::choose(&settings.clone().simplified(), problem)?;
     let choice = accuracy::choose(&settings, problem)?;
     let cube = accuracy::fit(cube, &problem, policy::best_leaf(&choice));
     let plan = Plan::new(&settings, choice, cube, positions, None, &mut StageTimes::default());
     let mut inputs = Inputs::default();
-    inputs.upload(gpu, (positions, strengths, None))?;
+    inputs.upload(gpu, (positions, &[strengths], None))?;
     let mut field = Buffer::<f64>::new();
     field.resize(3 * positions.len())?;
     let mut fmm = Fmm::default();

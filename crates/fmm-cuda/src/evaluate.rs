@@ -2,13 +2,14 @@
 
 use fmm_core::accuracy::Strengths;
 use fmm_core::plan::Plan;
+use fmm_core::solve::Quantity;
 use fmm_core::{Error, Evaluation, Settings, Stage, StageTimes, bodies};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::direct::{self, Output};
 use crate::fmm::{Fmm, Watch};
-use crate::inputs::Inputs;
+use crate::inputs::{Host, Inputs};
 use crate::trial::{self, Arrays, Bodies};
 
 /// The field of `sources` with `strengths` at `targets`, as [`fmm_core::evaluate`] defines it, summed on the device.
@@ -28,25 +29,55 @@ pub fn evaluate(
     targets: Option<&[[f64; 3]]>,
     times: &mut StageTimes,
 ) -> Result<Evaluation, Error> {
-    bodies::check(sources, &[], strengths)?;
+    sum_in_space(gpu, settings, (sources, &[strengths], targets), Quantity::Potential, times)
+}
+
+/// The velocity of vortex particles, as [`fmm_core::biot_savart`] defines it, summed on the device: a sum of 1/r for each component of
+/// the strengths, by one tree and one set of lists.
+///
+/// # Errors
+/// Those of [`evaluate`]; [`Error::Unsupported`] for other softenings than p1, and for periodic boxes.
+pub fn biot_savart(
+    gpu: &Gpu,
+    settings: &Settings,
+    sources: &[[f64; 3]],
+    strengths: [&[f64]; 3],
+    targets: Option<&[[f64; 3]]>,
+    times: &mut StageTimes,
+) -> Result<Evaluation, Error> {
+    sum_in_space(gpu, settings, (sources, &strengths, targets), Quantity::Velocity, times)
+}
+
+fn sum_in_space(
+    gpu: &Gpu,
+    settings: &Settings,
+    host: Host,
+    quantity: Quantity,
+    times: &mut StageTimes,
+) -> Result<Evaluation, Error> {
+    let (sources, columns, targets) = host;
+    columns.iter().try_for_each(|q| bodies::check(sources, &[], q))?;
     targets.map_or(Ok(()), |t| bodies::check(t, &[], &[]))?;
     bodies::check_reach(&[sources, targets.unwrap_or(&[])])?;
     let settings = settings.clone().simplified();
+    quantity.check(&settings)?;
     let cell = settings.boundary.periodic();
-    cell.map_or(Ok(()), |cell| cell.check_charge(strengths))?;
+    cell.map_or(Ok(()), |cell| cell.check_charge(columns[0]))?;
     let n = targets.map_or(sources.len(), <[_]>::len);
     gpu.enter()?;
     direct::fits(gpu, 32 * sources.len() + 56 * n, &format!("{} sources at {n} targets", sources.len()))?;
-    let (mut inputs, host) = (Inputs::default(), (sources, strengths, targets));
+    let mut inputs = Inputs::default();
     times.time_more(Stage::Tree, || inputs.upload(gpu, host))?;
     let (mut field, mut potential) = (Buffer::new(), Buffer::new());
+    let one_column = quantity == Quantity::Potential;
     let bodies = Bodies {
+        quantity,
         inputs: &mut inputs,
-        // The places in a box are made of them, and they serve the surroundings in the end.
-        host: cell.is_none().then_some(host),
-        strengths: Strengths::of(strengths),
+        // The places in a box are made of them, and they serve the surroundings in the end, as other columns need them.
+        host: (cell.is_none() && one_column).then_some(host),
+        strengths: Strengths::of(columns),
         field: &mut field,
-        potential: Some(&mut potential),
+        potential: one_column.then_some(&mut potential),
     };
     let (choice, summed) = trial::sum(gpu, &mut Arrays::default(), &settings, bodies, times)?;
     Ok(Evaluation {
@@ -73,12 +104,13 @@ pub fn measure(
 ) -> Result<(Vec<[f64; 3]>, f64), Error> {
     gpu.enter()?;
     let mut inputs = Inputs::default();
-    inputs.upload(gpu, (sources, strengths, targets))?;
+    inputs.upload(gpu, (sources, &[strengths], targets))?;
     let (mut field, mut potential) = (Buffer::new(), Buffer::new());
-    let strengths = Strengths::of(strengths);
+    let strengths = Strengths::of(&[strengths]);
     // In a box the error is that of the potential too.
     let potential = settings.boundary.periodic().map(|_| &mut potential);
-    let bodies = Bodies { inputs: &mut inputs, host: None, strengths, field: &mut field, potential };
+    let quantity = Quantity::Potential;
+    let bodies = Bodies { quantity, inputs: &mut inputs, host: None, strengths, field: &mut field, potential };
     let error = trial::measure(gpu, &mut Arrays::default(), settings, bodies)?;
     Ok((field.download_threes()?, error))
 }
@@ -98,7 +130,7 @@ pub fn watch(
 ) -> Result<(), Error> {
     gpu.enter()?;
     let mut inputs = Inputs::default();
-    inputs.upload(gpu, (sources, strengths, targets))?;
+    inputs.upload(gpu, (sources, &[strengths], targets))?;
     let n = targets.map_or(sources.len(), <[_]>::len);
     let (mut field, mut potential) = (Buffer::<f64>::new(), Buffer::<f64>::new());
     field.resize(3 * n)?;

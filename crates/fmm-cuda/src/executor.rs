@@ -6,6 +6,7 @@ use cust::memory::DevicePointer;
 use fmm_core::accuracy::Strengths;
 use fmm_core::bodies::coincident_pairs;
 use fmm_core::planar::{self, Blob, Kernel};
+use fmm_core::solve::Quantity;
 use fmm_core::{
     Beside, Choice, Copied, Error, Executor, Method, Particles, Pending, Precision, Settings, Stage, StageTimes, Totals,
 };
@@ -269,7 +270,7 @@ impl Executor for CudaExecutor {
         self.freezer = Freezer::default();
         let bytes = 8 * (3 * n + velocity.len() * 3 + n + coupling.len() + 3 * n);
         direct::fits(&self.gpu, bytes, &format!("{n} particles"))?;
-        self.state.inputs.upload(&self.gpu, (position, strength, None))?;
+        self.state.inputs.upload(&self.gpu, (position, &[strength], None))?;
         self.state.velocity.upload(velocity.as_flattened())?;
         self.state.coupling.upload(coupling)?;
         self.state.field.resize(3 * n)?;
@@ -277,7 +278,7 @@ impl Executor for CudaExecutor {
         self.gpu.settle()?;
         self.strength = Arc::new(strength.clone());
         self.coupling = Arc::new(coupling.clone());
-        self.strengths = Strengths::of(strength);
+        self.strengths = Strengths::of(&[strength]);
         (self.choice, self.units, self.summed, self.whole) = (None, None, false, false);
         // What is refused is refused before the first step.
         if let Some(flat) = &mut self.flat {
@@ -312,7 +313,8 @@ impl Executor for CudaExecutor {
         // The guard of a box measures the potential too, which its surroundings share in.
         let wanted = self.wanted || self.settings.boundary.periodic().is_some();
         let potential = wanted.then_some(potential);
-        let bodies = Bodies { inputs, host: None, strengths: self.strengths, field, potential };
+        let quantity = Quantity::Potential;
+        let bodies = Bodies { quantity, inputs, host: None, strengths: self.strengths, field, potential };
         let (choice, summed) = trial::sum(&self.gpu, &mut self.arrays, &self.settings, bodies, times)?;
         self.coincident_pairs = summed.coincident_pairs.unwrap_or(self.coincident_pairs);
         (self.choice, self.units, self.summed) = (Some(choice), summed.units, true);
@@ -439,8 +441,8 @@ impl Executor for CudaExecutor {
             velocity: velocity.pointer(),
             field: field.pointer(),
             potential: potential.pointer(),
-            mass: if gravity { inputs.strength.pointer() } else { self.state.mass.pointer() },
-            strength: inputs.strength.pointer(),
+            mass: if gravity { inputs.ends().sources.strength } else { self.state.mass.pointer() },
+            strength: inputs.ends().sources.strength,
             coupling: coupling.pointer(),
             n,
         };

@@ -3,6 +3,7 @@
 use cust::memory::DevicePointer;
 use fmm_core::boundary::{Moments, PeriodicBox};
 use fmm_core::cpu::guard::{Sample, of_box, sample_size};
+use fmm_core::cpu::velocity_of;
 use fmm_core::ewald::{self, Sums};
 use fmm_core::{Error, Softening};
 
@@ -87,6 +88,43 @@ pub struct Measured {
     pub targets: usize,
 }
 
+/// A sample of targets, with what is right there and what was found.
+#[derive(Default)]
+pub struct Rows {
+    /// Weights; a target has no name.
+    drawn: Vec<(usize, f64)>,
+    /// The field and the square of its largest term.
+    exact: Vec<[f64; 4]>,
+    found: Vec<[f64; 3]>,
+}
+
+impl Rows {
+    /// The larger of rms(e) and L2, as [`Sample::weigh`] defines them.
+    pub fn error(self) -> f64 {
+        Sample::drawn(self.drawn).weigh(&self.exact, &self.found)
+    }
+}
+
+/// The error of a velocity from the fields of the columns of its strengths, each with its component, in one sample. Of the square of the
+/// largest term it knows a bound: the sum of those of the columns.
+pub fn error_of_velocity(columns: &[(usize, Rows)]) -> f64 {
+    let Some((_, first)) = columns.first() else { return 0.0 };
+    let n = first.drawn.len();
+    let mut all = Rows { drawn: first.drawn.clone(), exact: vec![[0.0; 4]; n], found: vec![[0.0; 3]; n] };
+    for (k, rows) in columns {
+        for i in 0..n {
+            let [x, y, z, largest] = rows.exact[i];
+            let (exact, found) = (velocity_of(*k, [x, y, z]), velocity_of(*k, rows.found[i]));
+            for d in 0..3 {
+                all.exact[i][d] += exact[d];
+                all.found[i][d] += found[d];
+            }
+            all.exact[i][3] += largest / (4.0 * std::f64::consts::PI).powi(2);
+        }
+    }
+    all.error()
+}
+
 /// Room for the targets of a sample of leaves, as many as they are likely to hold.
 fn first_room(shares: Option<&Shares>) -> usize {
     shares.map_or(0, |s| {
@@ -96,17 +134,19 @@ fn first_room(shares: Option<&Shares>) -> usize {
 }
 
 impl Guard {
-    /// The larger of rms(e) and L2, as [`Sample::weigh`] defines them, of the sum on a sample of its targets.
-    pub fn error(
+    /// The sum on a sample of its targets, drawn by `shares`, or the sample of the last call.
+    pub fn rows(
         &mut self,
         gpu: &Gpu,
         softening: Softening,
         sum: &Measured,
         shares: Option<&Shares>,
-    ) -> Result<f64, Error> {
+        same_sample: bool,
+    ) -> Result<Rows, Error> {
         if sum.targets == 0 || sum.n == 0 {
-            return Ok(0.0);
+            return Ok(Rows::default());
         }
+        let shares = shares.filter(|_| !same_sample);
         let targets = sample_size(sum.targets);
         self.picked.resize(targets)?;
         self.weight.resize(targets)?;
@@ -145,7 +185,9 @@ impl Guard {
             // SAFETY: all arrays have the lengths that the view says.
             unsafe {
                 let kernels = gpu.kernels();
-                kernels.launch(gpu.stream(), "guard_pick", 1, ALONE as u32, &view)?;
+                if !same_sample {
+                    kernels.launch(gpu.stream(), "guard_pick", 1, ALONE as u32, &view)?;
+                }
                 let grid = (targets.div_ceil(GUARDED) as u32, parts as u32);
                 kernels.launch(gpu.stream(), &format!("guard_{name}_f64"), grid, GUARDED as u32, &view)?;
                 let blocks = targets.div_ceil(TILE / 32) as u32;
@@ -160,13 +202,13 @@ impl Guard {
             room = found;
         };
         let unit = sum.strength_scale / (sum.scale * sum.scale);
-        let (mut drawn, mut exact, mut found) = (vec![], vec![], vec![]);
+        let mut all = Rows::default();
         for row in rows.as_chunks::<8>().0.iter().filter(|row| row[7] > 0.0) {
-            drawn.push((0, row[7]));
-            exact.push([row[0], row[1], row[2], row[3]]);
-            found.push([row[4], row[5], row[6]].map(|f| f * unit));
+            all.drawn.push((0, row[7]));
+            all.exact.push([row[0], row[1], row[2], row[3]]);
+            all.found.push([row[4], row[5], row[6]].map(|f| f * unit));
         }
-        Ok(Sample::drawn(drawn).weigh(&exact, &found))
+        Ok(all)
     }
 
     /// The larger of rms(e), L2 and that of the potential, as [`of_box`] defines them, of a sum over all images on a sample of its targets.

@@ -32,20 +32,21 @@ impl Ends {
     }
 }
 
-/// Sources and their strengths, and targets where they are others, on the host.
-pub type Host<'a> = (&'a [[f64; 3]], &'a [f64], Option<&'a [[f64; 3]]>);
+/// Sources and the columns of their strengths, and targets where they are others, on the host.
+pub type Host<'a> = (&'a [[f64; 3]], &'a [&'a [f64]], Option<&'a [[f64; 3]]>);
 
 /// The same on the device.
 #[derive(Default)]
 pub struct Inputs {
     /// `[sources][3]`
     pub position: Buffer<f64>,
-    /// `[sources]`
-    pub strength: Buffer<f64>,
+    /// `[columns][sources]`
+    strengths: Vec<Buffer<f64>>,
     place: Buffer<f64>,
     sources: usize,
     targets: Option<usize>,
     largest: f64,
+    by_size: Vec<usize>,
 }
 
 impl Inputs {
@@ -53,18 +54,24 @@ impl Inputs {
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if a copy fails.
-    pub fn upload(&mut self, gpu: &Gpu, (sources, strengths, targets): Host) -> Result<(), Error> {
+    pub fn upload(&mut self, gpu: &Gpu, (sources, columns, targets): Host) -> Result<(), Error> {
         self.position.upload(sources.as_flattened())?;
-        self.strength.upload(strengths)?;
+        self.strengths.resize_with(columns.len(), Buffer::new);
+        for (buffer, column) in self.strengths.iter_mut().zip(columns) {
+            buffer.upload(column)?;
+        }
         self.place.upload(targets.unwrap_or(&[]).as_flattened())?;
         (self.sources, self.targets) = (sources.len(), targets.map(<[_]>::len));
-        self.largest = Strengths::of(strengths).largest;
+        let size = |k: &usize| columns[*k].iter().map(|q| q.abs()).sum::<f64>();
+        self.by_size = (0..columns.len()).collect();
+        self.by_size.sort_by(|a, b| size(b).total_cmp(&size(a)));
+        self.largest = Strengths::of(columns).largest;
         gpu.settle()
     }
 
     /// Gives the memory back; the numbers of bodies stay known. The work that reads them must be done.
     pub fn release(&mut self) {
-        (self.position, self.strength, self.place) = Default::default();
+        (self.position, self.strengths, self.place) = Default::default();
     }
 
     /// Whether the bodies are not there, since they were released.
@@ -72,11 +79,22 @@ impl Inputs {
         self.position.len() < 3 * self.sources
     }
 
-    /// Where they are.
+    /// Where they are, with the first column of strengths.
     pub fn ends(&self) -> Ends {
+        self.ends_of(0)
+    }
+
+    /// The columns of strengths, those of the largest sum of sizes first.
+    pub fn by_size(&self) -> Vec<usize> {
+        self.by_size.clone()
+    }
+
+    /// Where they are, with this column of strengths.
+    pub fn ends_of(&self, column: usize) -> Ends {
+        let strength = self.strengths.get(column).map_or(DevicePointer::null(), Buffer::pointer);
         let at = |points: &Buffer<f64>, strength, n| Points { position: points.pointer(), strength, n };
         Ends {
-            sources: at(&self.position, self.strength.pointer(), self.sources),
+            sources: at(&self.position, strength, self.sources),
             targets: self.targets.map(|n| at(&self.place, DevicePointer::null(), n)),
             largest: self.largest,
         }

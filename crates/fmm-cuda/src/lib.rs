@@ -53,7 +53,7 @@ pub use description::{Description, devices};
 pub use device::Gpu;
 pub use driver::{NAMES as FUNCTIONS, load};
 pub use error::Unavailable;
-pub use evaluate::{evaluate, measure, watch};
+pub use evaluate::{biot_savart, evaluate, measure, watch};
 pub use executor::{Bath, CudaExecutor};
 pub use kernels::{Binary, MISSING, MODULES};
 pub use policy::choose;

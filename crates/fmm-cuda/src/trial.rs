@@ -5,7 +5,7 @@ use cust::stream::Stream;
 use fmm_core::accuracy::{self, Problem, Strengths};
 use fmm_core::cpu::guard::sample_size;
 use fmm_core::math::scale::power_of_two_below;
-use fmm_core::solve::{Trial, solve};
+use fmm_core::solve::{Quantity, Trial, solve};
 use fmm_core::tree::Cube;
 use fmm_core::{Choice, Error, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes};
 
@@ -15,9 +15,10 @@ use crate::direct::{self, Direct, Output, Request};
 use crate::ewald::{self, Ewald};
 use crate::fmm::{Fmm, More};
 use crate::geometry::{Survey, Work};
-use crate::guard::{self, Guard, Measured, MeasuredInBox};
+use crate::guard::{self, Guard, Measured, MeasuredInBox, Rows};
 use crate::inputs::{Ends, Host, Inputs};
 use crate::order::{Ordered, Units};
+use crate::view::{TILE, VelocityView};
 use crate::{Gpu, policy, thirds};
 
 /// The arrays of sums, kept from one to the next.
@@ -33,12 +34,16 @@ pub struct Arrays {
     pub boxed: Boxed,
     ewald: Ewald,
     ewald_bodies: [Ordered; 2],
+    /// What one column of strengths gives to a velocity. `[targets][3]`
+    column: Buffer<f64>,
     /// Shared by whatever sorts.
     pub work: Work,
 }
 
 /// The bodies of a sum on the device, and where its results go.
 pub struct Bodies<'a> {
+    /// What is summed; velocities where the strengths have three columns.
+    pub quantity: Quantity,
     /// Sources and targets.
     pub inputs: &'a mut Inputs,
     /// The same on the host, from where they come again if their memory is needed meanwhile; none where they must stay.
@@ -58,6 +63,8 @@ pub struct Summed {
     pub units: Option<Units>,
     /// Pairs of sources at bitwise the same place, if trees have counted them.
     pub coincident_pairs: Option<u64>,
+    /// What the guard has found of each column of a velocity, whose bodies are gone by then: component and sample.
+    columns: Vec<(usize, Rows)>,
 }
 
 /// Sums until the tolerance is kept, and says with which choice; nothing but counters and the guard's sample comes to the host.
@@ -94,7 +101,7 @@ fn begin<'a>(
     bodies: Bodies<'a>,
     times: &'a mut StageTimes,
 ) -> Result<(SpaceTrial<'a>, Settings), Error> {
-    let Bodies { inputs, host, strengths, field, potential } = bodies;
+    let Bodies { quantity, inputs, host, strengths, field, potential } = bodies;
     let ends = inputs.ends();
     // Method and leaves anew for every sum: they depend on nothing but the bodies as they are.
     let (cube, problem, resolved) = times.time_more(Stage::Tree, || resolve(gpu, arrays, settings, ends, strengths))?;
@@ -104,6 +111,7 @@ fn begin<'a>(
         cube,
         problem,
         fits: settings.leaf_size.is_none(),
+        quantity,
         inputs,
         host,
         field,
@@ -157,6 +165,7 @@ struct SpaceTrial<'a> {
     problem: Problem,
     /// Whether the cube may be widened to fit the leaves: not where their size is given.
     fits: bool,
+    quantity: Quantity,
     inputs: &'a mut Inputs,
     host: Option<Host<'a>>,
     field: &'a mut Buffer<f64>,
@@ -175,16 +184,53 @@ impl SpaceTrial<'_> {
         Output { field: self.field.pointer(), potential }
     }
 
-    fn direct_sum(&mut self, settings: &Settings, choice: &Choice) -> Result<Summed, Error> {
-        let output = self.output();
-        let (gpu, direct, ends) = (self.gpu, &mut self.arrays.direct, self.inputs.ends());
-        let request =
-            Request { softening: settings.softening, precision: choice.precision, potential: self.potential.is_some() };
+    /// The sum of every column of strengths by `sum`, measured where the bodies of one column make room for those of the next.
+    fn of_columns(
+        &mut self,
+        settings: &Settings,
+        mut sum: impl FnMut(&mut Self, Ends, Output) -> Result<Summed, Error>,
+    ) -> Result<Summed, Error> {
+        if self.quantity == Quantity::Potential {
+            return sum(self, self.inputs.ends(), self.output());
+        }
+        let n = self.inputs.ends().at().n;
+        self.arrays.column.resize(3 * n)?;
+        self.field.fill(self.gpu.stream(), 0)?;
+        let (mut all, mut columns) = (Summed::default(), vec![]);
+        for &column in &self.inputs.by_size() {
+            let output = Output { field: self.arrays.column.pointer(), potential: DevicePointer::null() };
+            all = sum(self, self.inputs.ends_of(column), output)?;
+            let view = VelocityView {
+                field: output.field,
+                velocity: self.field.pointer(),
+                n: n as u32,
+                component: column as u32,
+            };
+            if n > 0 {
+                let blocks = n.div_ceil(TILE) as u32;
+                // SAFETY: both arrays have three numbers for each of the targets.
+                unsafe {
+                    self.gpu.kernels().launch(self.gpu.stream(), "add_velocity_f64", blocks, TILE as u32, &view)?
+                };
+            }
+            self.gpu.finish()?;
+            if settings.guarded().is_some() {
+                let start = std::time::Instant::now();
+                let same_sample = !columns.is_empty();
+                columns.push((column, self.rows(&all, output.field, same_sample)?));
+                self.times.add(Stage::Guard, start.elapsed());
+            }
+        }
+        Ok(Summed { columns, ..all })
+    }
+
+    fn direct_sum(&mut self, request: &Request, ends: Ends, output: Output) -> Result<Summed, Error> {
+        let (gpu, direct) = (self.gpu, &mut self.arrays.direct);
         let (sources, targets) = (ends.sources.n, ends.targets.map(|t| t.n));
         let what = format!("{sources} sources at {} targets", ends.at().n);
-        direct::fits(gpu, direct.growth(&request, sources, targets), &what)?;
+        direct::fits(gpu, direct.growth(request, sources, targets), &what)?;
         let units = direct::units(self.cube, ends.largest);
-        let sorted = choice.precision == Precision::F32;
+        let sorted = request.precision == Precision::F32;
         let same = ends.targets.is_none();
         self.times.time(Stage::Tree, || {
             direct.sources.arrange(gpu, ends.sources, units, sorted)?;
@@ -194,32 +240,33 @@ impl SpaceTrial<'_> {
             gpu.finish()
         })?;
         self.times.time(Stage::P2P, || {
-            direct.sum(gpu, &request, units, same, output)?;
+            direct.sum(gpu, request, units, same, output)?;
             gpu.finish()
         })?;
-        Ok(Summed { units: Some(units), coincident_pairs: None })
+        Ok(Summed { units: Some(units), ..Summed::default() })
     }
 
     /// A sum in open space with expansions.
     fn sum_by_plan(&mut self, settings: &Settings, choice: &Choice) -> Result<Summed, Error> {
-        let output = self.output();
         let (gpu, Arrays { fmm, work, .. }) = (self.gpu, &mut *self.arrays);
         let fitted = || accuracy::fit(self.cube, &self.problem, policy::best_leaf(choice));
         let cube = if self.fits { fitted() } else { self.cube };
-        let ends = self.inputs.ends();
         let positions = self.inputs.positions();
         let planned = fmm.plan(gpu, work, settings, choice.clone(), (cube, None), positions, self.times)?;
-        let scarce = self.host.is_some() && fmm.growth(ends) > gpu.free_memory()?;
-        if scarce {
-            fmm.trim(work);
-        }
-        fmm.gather(gpu, ends)?;
-        if scarce {
-            gpu.finish()?;
-            self.inputs.release();
-        }
-        fmm.sum(gpu, settings, &planned, ends, output, self.times, None, None)?;
-        Ok(Summed { units: None, coincident_pairs: Some(planned.coincident_pairs) })
+        self.of_columns(settings, |trial, ends, output| {
+            let Arrays { fmm, work, .. } = &mut *trial.arrays;
+            let scarce = trial.host.is_some() && fmm.growth(ends) > gpu.free_memory()?;
+            if scarce {
+                fmm.trim(work);
+            }
+            fmm.gather(gpu, ends)?;
+            if scarce {
+                gpu.finish()?;
+                trial.inputs.release();
+            }
+            fmm.sum(gpu, settings, &planned, ends, output, trial.times, None, None)?;
+            Ok(Summed { coincident_pairs: Some(planned.coincident_pairs), ..Summed::default() })
+        })
     }
 
     /// A sum over all images with expansions.
@@ -241,7 +288,7 @@ impl SpaceTrial<'_> {
         fmm.gather(gpu, within)?;
         fmm.sum(gpu, settings, &planned, within, output, self.times, None, more)?;
         boxed.finish(gpu, cell, ends, true, output)?;
-        Ok(Summed { units: None, coincident_pairs: Some(planned.coincident_pairs) })
+        Ok(Summed { coincident_pairs: Some(planned.coincident_pairs), ..Summed::default() })
     }
 
     /// Ewald's sum at all targets.
@@ -319,6 +366,15 @@ impl SpaceTrial<'_> {
         if let Some(cell) = self.cell {
             return self.measure_in_box(&cell);
         }
+        if self.quantity == Quantity::Velocity {
+            return Ok(guard::error_of_velocity(&summed.columns));
+        }
+        Ok(self.rows(summed, self.field.pointer(), false)?.error())
+    }
+
+    /// What the guard finds of the present sum in open space, of one column of strengths, whose results are in `field` in the
+    /// caller's order.
+    fn rows(&mut self, summed: &Summed, field: DevicePointer<f64>, same_sample: bool) -> Result<Rows, Error> {
         let Arrays { fmm, direct, guard, .. } = &mut *self.arrays;
         let ends = self.inputs.ends();
         let scale = power_of_two_below(2.0 / self.cube.side);
@@ -326,7 +382,7 @@ impl SpaceTrial<'_> {
         let (sum, shares) = match summed.units {
             // Direct sums have bodies of their own.
             Some(Units { scale: unit, strength_scale, .. }) => {
-                let (position, field) = (ends.at().position, self.field.pointer());
+                let position = ends.at().position;
                 let bodies = direct.sources.bodies.pointer();
                 (Measured { bodies, n, unit, scale, position, field, stride: 3, strength_scale, targets }, None)
             }
@@ -339,7 +395,7 @@ impl SpaceTrial<'_> {
                 (sum, fmm.shares(self.tolerance))
             }
         };
-        guard.error(self.gpu, self.softening, &sum, shares.as_ref())
+        guard.rows(self.gpu, self.softening, &sum, shares.as_ref(), same_sample)
     }
 }
 
@@ -385,7 +441,11 @@ impl Trial for SpaceTrial<'_> {
                 Ok(Summed::default())
             }
             (Some(cell), _) => self.sum_in_box(settings, choice, &cell),
-            (None, Method::Direct) => self.direct_sum(settings, choice),
+            (None, Method::Direct) => {
+                let (softening, precision) = (settings.softening, choice.precision);
+                let request = Request { softening, precision, potential: self.potential.is_some() };
+                self.of_columns(settings, |trial, ends, output| trial.direct_sum(&request, ends, output))
+            }
             (None, _) => self.sum_by_plan(settings, choice),
         }
     }

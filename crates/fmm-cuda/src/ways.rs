@@ -372,7 +372,7 @@ impl Ours {
         let plan = Plan::in_box(&all, choice, [1.0; 3], &positions, None, &mut StageTimes::default());
         let units = plan.lists.m2l.pairs.len();
         let mut inputs = Inputs::default();
-        inputs.upload(gpu, (&positions, &strengths, None))?;
+        inputs.upload(gpu, (&positions, &[&strengths], None))?;
         let mut field = Buffer::new();
         field.resize(3 * positions.len())?;
         let mut fmm = Fmm::default();

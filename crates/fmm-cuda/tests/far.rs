@@ -96,7 +96,7 @@ fn compare<T: Real>(gpu: &Gpu, case: &Case, tolerance: f64, coefficients: f64, s
     let targets = case.targets.as_deref();
     let cube = Cube::around(&[x, targets.unwrap_or(&[])]);
     let count = targets.map_or(x.len(), <[_]>::len);
-    let choice = accuracy::choose(&settings, Problem::of(x, q, count, &cube)).unwrap();
+    let choice = accuracy::choose(&settings, Problem::of(x, &[q], count, &cube)).unwrap();
     let plan = Plan::new(&settings, choice, cube, x, targets, &mut StageTimes::default());
     let cartesian = plan.choice.expansion == Some(Family::Cartesian);
     assert_eq!(cartesian, case.name.starts_with("wide"), "{}", case.name);
@@ -198,7 +198,7 @@ fn the_cases_have_all_lists() {
         };
         let x = &case.particles.position[..];
         let cube = Cube::around(&[x]);
-        let choice = accuracy::choose(&settings, Problem::of(x, &case.particles.strength, x.len(), &cube)).unwrap();
+        let choice = accuracy::choose(&settings, Problem::of(x, &[&case.particles.strength], x.len(), &cube)).unwrap();
         let lists = Plan::new(&settings, choice, cube, x, None, &mut StageTimes::default()).lists;
         for (length, list) in lengths.iter_mut().zip([&lists.m2l, &lists.m2p, &lists.p2l, &lists.p2p]) {
             *length += list.pairs.len();
@@ -225,7 +225,8 @@ fn wide_cases_are_cartesian() {
             let targets = case.targets.as_deref();
             let cube = Cube::around(&[x, targets.unwrap_or(&[])]);
             let count = targets.map_or(x.len(), <[_]>::len);
-            let choice = accuracy::choose(&settings, Problem::of(x, &case.particles.strength, count, &cube)).unwrap();
+            let choice =
+                accuracy::choose(&settings, Problem::of(x, &[&case.particles.strength], count, &cube)).unwrap();
             let cartesian = choice.expansion == Some(Family::Cartesian);
             assert_eq!(cartesian, case.name.starts_with("wide"), "{} {tolerance:e}", case.name);
         }
@@ -485,7 +486,7 @@ fn plans_made_here_have_the_bits_of_those_of_the_cpu() {
         let (x, q) = (&p.position[..], &p.strength[..]);
         let cube = Cube::around(&[x, targets.unwrap_or(&[])]);
         let count = targets.map_or(x.len(), <[_]>::len);
-        let choice = accuracy::choose(&settings, Problem::of(x, q, count, &cube)).unwrap();
+        let choice = accuracy::choose(&settings, Problem::of(x, &[q], count, &cube)).unwrap();
         let plan = Plan::new(&settings, choice, cube, x, targets, &mut StageTimes::default());
         let mut expected = vec![[0.0; 3]; count];
         let mut see = |_, _, _, sums: Vec<fmm_cuda::view::Sum>, scale: f64| {

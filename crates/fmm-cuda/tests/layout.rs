@@ -92,6 +92,7 @@ fn every_kernel_that_is_launched_is_there_once() {
         "gather_tree_f64",
         "invert_order",
         "return_sums_f64",
+        "add_velocity_f64",
         "m2l_table",
         "count_up",
         "share_starts",

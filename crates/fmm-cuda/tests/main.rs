@@ -15,4 +15,5 @@ mod parity;
 mod periodic;
 mod plane;
 mod plane_run;
+mod vortex;
 mod ways;

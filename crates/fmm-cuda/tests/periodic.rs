@@ -230,7 +230,7 @@ fn what_no_expansion_serves_is_ewalds_sum() {
     assert_eq!(sum(&settings).unwrap().choice.method, Method::Direct);
     let fmm = Settings { method: Method::Fmm, ..settings };
     assert!(sum(&fmm).unwrap_err().to_string().contains("not 9"));
-    let problem = Problem::of(&points, &q, 200, &Cube::around(&[&points]));
+    let problem = Problem::of(&points, &[&q], 200, &Cube::around(&[&points]));
     assert!(fmm_cuda::choose(&fmm, problem).is_err());
 }
 

@@ -154,55 +154,99 @@ pub fn ion_executor(
     })
 }
 
-/// Positions of the sources, their strengths, and positions of the targets where they are others.
-pub type Points<'a> = (&'a [[f64; 3]], &'a [f64], Option<&'a [[f64; 3]]>);
+/// How sums are watched and refused.
+pub struct Asked<'a> {
+    /// Where.
+    pub device: Device,
+    /// Unless set, stderr hears why `auto` takes the CPU.
+    pub quiet: bool,
+    /// What the sum refuses, as the user reads it.
+    pub fault: fn(Error) -> Fault,
+    /// Of the stages.
+    pub times: &'a mut StageTimes,
+}
 
-/// The field of `sources` at `targets`, or at themselves, and the device that has summed it.
+impl Asked<'_> {
+    /// A sum over so many pairs on a GPU or on the cores, and the device that has done it.
+    ///
+    /// # Errors
+    /// 69 without the GPU that is asked for; what the sum refuses.
+    fn sum<T>(
+        self,
+        pairs: f64,
+        on_gpu: impl FnOnce(&Gpu, &mut StageTimes) -> Result<T, Error>,
+        on_cores: impl FnOnce(&mut StageTimes) -> Result<T, Error>,
+    ) -> Result<(T, Device), Fault> {
+        let (sum, place) = match self.device.resolve(pairs, tell(self.quiet))? {
+            Some(gpu) => {
+                let sum = on_gpu(&gpu, self.times);
+                compiled(&gpu).into_iter().for_each(tell(self.quiet));
+                (sum, Device::Cuda(gpu.description().ordinal))
+            }
+            None => (on_cores(self.times), Device::Cpu),
+        };
+        sum.map(|sum| (sum, place)).map_err(self.fault)
+    }
+}
+
+/// Positions of the sources, and positions of the targets where they are others.
+pub type Points<'a> = (&'a [[f64; 3]], Option<&'a [[f64; 3]]>);
+
+fn pairs((sources, targets): Points) -> f64 {
+    sources.len() as f64 * targets.map_or(sources.len(), <[_]>::len) as f64
+}
+
+/// The field of `strengths` at the targets, or at the sources themselves, and the device that has summed it.
 ///
 /// # Errors
-/// 69 without the GPU that is asked for; what the sum refuses, as `fault` tells it.
+/// 69 without the GPU that is asked for; what the sum refuses.
 pub fn evaluate(
-    device: Device,
+    asked: Asked,
     settings: &Settings,
-    (sources, strengths, targets): Points<'_>,
-    times: &mut StageTimes,
-    quiet: bool,
-    fault: fn(Error) -> Fault,
+    points: Points,
+    strengths: &[f64],
 ) -> Result<(Evaluation, Device), Fault> {
-    let pairs = sources.len() as f64 * targets.map_or(sources.len(), <[_]>::len) as f64;
-    match device.of_space(settings).resolve(pairs, tell(quiet))? {
-        Some(gpu) => {
-            let place = Device::Cuda(gpu.description().ordinal);
-            let sum = fmm_cuda::evaluate(&gpu, settings, sources, strengths, targets, times);
-            compiled(&gpu).into_iter().for_each(tell(quiet));
-            sum.map(|sum| (sum, place)).map_err(fault)
-        }
-        None => {
-            let sum = fmm_core::evaluate(settings, sources, strengths, targets, times);
-            sum.map(|sum| (sum, Device::Cpu)).map_err(fault)
-        }
-    }
+    let (sources, targets) = points;
+    let asked = Asked { device: asked.device.of_space(settings), ..asked };
+    asked.sum(
+        pairs(points),
+        |gpu, times| fmm_cuda::evaluate(gpu, settings, sources, strengths, targets, times),
+        |times| fmm_core::evaluate(settings, sources, strengths, targets, times),
+    )
+}
+
+/// The same of the velocity of vortex particles.
+///
+/// # Errors
+/// Those of [`evaluate`].
+pub fn biot_savart(
+    asked: Asked,
+    settings: &Settings,
+    points: Points,
+    strengths: [&[f64]; 3],
+) -> Result<(Evaluation, Device), Fault> {
+    let (sources, targets) = points;
+    let asked = Asked { device: asked.device.of_space(settings), ..asked };
+    asked.sum(
+        pairs(points),
+        |gpu, times| fmm_cuda::biot_savart(gpu, settings, sources, strengths, targets, times),
+        |times| fmm_core::biot_savart(settings, sources, strengths, targets, times),
+    )
 }
 
 /// The sum in the plane that `problem` asks for, and the device that has done it.
 ///
 /// # Errors
-/// 69 without the GPU that is asked for; what the sum refuses, as `fault` tells it.
-pub fn evaluate_plane(
-    device: Device,
-    problem: &planar::Problem,
-    times: &mut StageTimes,
-    quiet: bool,
-    fault: fn(Error) -> Fault,
-) -> Result<(Evaluation<2>, Device), Fault> {
+/// Those of [`evaluate`].
+pub fn evaluate_plane(asked: Asked, problem: &planar::Problem) -> Result<(Evaluation<2>, Device), Fault> {
     let size = problem.request.size;
     let pairs = size.sources as f64 * size.targets as f64;
-    let device = device.fitting(&problem.request.settings, true);
+    let device = asked.device.fitting(&problem.request.settings, true);
     // Pairs that only the cores can tell apart.
     let device = match device {
         Device::Auto if problem.request.minute => {
             if pairs >= FEWEST_PAIRS {
-                tell(quiet)(
+                tell(asked.quiet)(
                     "nbody: device: the CPU, since no GPU tells points so close beside the extent of the set apart"
                         .into(),
                 );
@@ -211,45 +255,35 @@ pub fn evaluate_plane(
         }
         device => device,
     };
-    match device.resolve(pairs, tell(quiet))? {
-        Some(gpu) => {
-            let place = Device::Cuda(gpu.description().ordinal);
-            let sum = fmm_cuda::planar::evaluate(&gpu, problem, times);
-            compiled(&gpu).into_iter().for_each(tell(quiet));
-            sum.map(|sum| (sum, place)).map_err(fault)
-        }
-        None => planar::evaluate_problem(problem, times).map(|sum| (sum, Device::Cpu)).map_err(fault),
-    }
+    Asked { device, ..asked }.sum(
+        pairs,
+        |gpu, times| fmm_cuda::planar::evaluate(gpu, problem, times),
+        |times| planar::evaluate_problem(problem, times),
+    )
 }
 
-/// The sum of Gaussians that `problem` asks for, the precision of its pairs, and the device that has done it.
+/// The sum of Gaussians that `problem` asks for with the precision of its pairs, and the device that has done it.
 ///
 /// # Errors
-/// 69 without the GPU that is asked for, 2 for single precision on the cores; what the sum refuses, as `fault` tells it.
+/// Those of [`evaluate`], among them single precision on the cores.
 pub fn evaluate_gauss<const D: usize>(
-    device: Device,
+    asked: Asked,
     problem: &fmm_cuda::gauss::Problem<D>,
-    times: &mut StageTimes,
-    quiet: bool,
-    fault: fn(Error) -> Fault,
-) -> Result<(gauss::Evaluation<D>, Precision, Device), Fault> {
+) -> Result<((gauss::Evaluation<D>, Precision), Device), Fault> {
     let at = problem.targets.unwrap_or(problem.sources);
     let pairs = problem.sources.len() as f64 * at.len() as f64;
-    match device.resolve(pairs, tell(quiet))? {
-        Some(gpu) => {
-            let place = Device::Cuda(gpu.description().ordinal);
-            let sum = fmm_cuda::gauss::evaluate(&gpu, problem, times);
-            compiled(&gpu).into_iter().for_each(tell(quiet));
-            sum.map(|(sum, precision)| (sum, precision, place)).map_err(fault)
-        }
-        None if problem.precision == Precision::F32 => {
-            Err(Fault::new(2, "--precision: with --kernel gauss on the cores allowed: auto, f64"))
-        }
-        None => {
-            let sum = gauss::evaluate(problem.settings, problem.sources, problem.strengths, problem.targets, times);
-            sum.map(|sum| (sum, Precision::F64, Device::Cpu)).map_err(fault)
-        }
-    }
+    asked.sum(
+        pairs,
+        |gpu, times| fmm_cuda::gauss::evaluate(gpu, problem, times),
+        |times| {
+            if problem.precision == Precision::F32 {
+                let why = "--precision: with --kernel gauss on the cores allowed: auto, f64";
+                return Err(Error::Unsupported(why.into()));
+            }
+            let sum = gauss::evaluate(problem.settings, problem.sources, problem.strengths, problem.targets, times)?;
+            Ok((sum, Precision::F64))
+        },
+    )
 }
 
 /// How long the driver took to load the kernels of a sum, where that is worth a line. It has

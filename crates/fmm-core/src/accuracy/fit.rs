@@ -60,7 +60,7 @@ mod tests {
     /// Bodies that a body finds in its leaf, over those that are best; and the cubes, tight and fitted.
     fn occupation(points: &[[f64; 3]]) -> (f64, Cube<3>, Cube<3>) {
         let tight = Cube::around(&[points]);
-        let problem = Problem::of(points, &vec![1.0; points.len()], points.len(), &tight);
+        let problem = Problem::of(points, &[&vec![1.0; points.len()]], points.len(), &tight);
         let choice = choose(&Settings { method: crate::Method::Fmm, ..Settings::default() }, problem).unwrap();
         let fitted = fit(tight, &problem, best_leaf(&choice));
         let tree = Tree::octree(points, fitted, choice.leaf_size);

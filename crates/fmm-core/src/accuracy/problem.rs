@@ -25,9 +25,9 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// The problem of `sources` with `strengths` at `targets` points, in `cube`.
-    pub fn of<const D: usize>(sources: &[[f64; D]], strengths: &[f64], targets: usize, cube: &Cube<D>) -> Self {
-        Problem::new(sources.len(), targets, Strengths::of(strengths), &Spread::of(sources, cube), cube)
+    /// The problem of `sources` with these columns of strengths at `targets` points, in `cube`.
+    pub fn of<const D: usize>(sources: &[[f64; D]], columns: &[&[f64]], targets: usize, cube: &Cube<D>) -> Self {
+        Problem::new(sources.len(), targets, Strengths::of(columns), &Spread::of(sources, cube), cube)
     }
 
     /// The same from what has been seen of the bodies, wherever they are.
@@ -69,8 +69,18 @@ pub struct Strengths {
 }
 
 impl Strengths {
-    /// Those of a set.
-    pub fn of(strengths: &[f64]) -> Self {
+    /// Those of a set with one column or several, whose vector products are differences: they cancel whatever their signs are.
+    pub fn of(columns: &[&[f64]]) -> Self {
+        let all = columns.iter().map(|column| Strengths::of_column(column));
+        let join = |a: Strengths, b: Strengths| Strengths {
+            mixed: true,
+            largest: a.largest.max(b.largest),
+            smallest: a.smallest.min(b.smallest),
+        };
+        all.reduce(join).unwrap_or(Strengths { mixed: false, largest: 0.0, smallest: f64::INFINITY })
+    }
+
+    fn of_column(strengths: &[f64]) -> Self {
         let of = |q: &f64| (*q > 0.0, *q < 0.0, q.abs(), if *q == 0.0 { f64::INFINITY } else { q.abs() });
         let join =
             |a: (bool, bool, f64, f64), b: (bool, bool, f64, f64)| (a.0 | b.0, a.1 | b.1, a.2.max(b.2), a.3.min(b.3));

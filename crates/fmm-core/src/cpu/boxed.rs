@@ -36,7 +36,7 @@ impl InBox {
     /// What a choice depends on.
     pub fn problem(&self, points: Points) -> Problem {
         let cube = Cube { corner: [0.0; 3], side: self.cell.longest() };
-        Problem::of(&self.sources, points.columns[0], points.at().len(), &cube).in_box()
+        Problem::of(&self.sources, points.columns, points.at().len(), &cube).in_box()
     }
 
     /// Ewald's sum at all targets.

@@ -14,7 +14,7 @@ use crate::bodies;
 use crate::expansion::{Cartesian, Spherical};
 use crate::math::Real;
 use crate::plan::Plan;
-use crate::solve::{Evaluation, Trial, solve};
+use crate::solve::{Evaluation, Quantity, Trial, solve};
 use crate::tree::Cube;
 use crate::{Choice, Error, Family, Method, Precision, Settings, Stage, StageTimes};
 
@@ -61,15 +61,6 @@ impl<'a> Points<'a> {
     }
 }
 
-/// What the sum gives.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Quantity {
-    /// Σ q K and −∇ of it.
-    Potential,
-    /// The velocity of three columns of vorticity.
-    Velocity,
-}
-
 /// The sum of `quantity` over `points`, checked.
 pub(super) fn solve_in_space(
     settings: &Settings,
@@ -82,9 +73,7 @@ pub(super) fn solve_in_space(
     bodies::check(targets, &[], &[])?;
     bodies::check_reach(&[points.sources, targets])?;
     let settings = settings.clone().simplified();
-    if quantity == Quantity::Velocity {
-        vortex::check(&settings)?;
-    }
+    quantity.check(&settings)?;
     let frame = match settings.boundary.periodic() {
         Some(cell) => {
             settings.check()?;
@@ -94,28 +83,12 @@ pub(super) fn solve_in_space(
         None => times.time_more(Stage::Tree, || Frame::Open(Cube::around(&[points.sources, targets]))),
     };
     let problem = times.time_more(Stage::Tree, || match &frame {
-        Frame::Open(cube) => quantity.problem(points, cube),
+        Frame::Open(cube) => Problem::of(points.sources, points.columns, points.at().len(), cube),
         Frame::Box(within) => within.problem(points),
     });
     let mut trial = SpaceTrial { settings: &settings, points, quantity, frame, problem, times };
     let (choice, Summed { potential, field, coincident_pairs, .. }) = solve(&settings, &mut trial)?;
     Ok(Evaluation { potential, field, choice, coincident_pairs })
-}
-
-impl Quantity {
-    /// What a choice depends on, in open space.
-    fn problem(self, points: Points, cube: &Cube<3>) -> Problem {
-        let problem = Problem::of(points.sources, points.columns[0], points.at().len(), cube);
-        match self {
-            Quantity::Potential => problem,
-            Quantity::Velocity => vortex::problem(problem, points.columns),
-        }
-    }
-
-    /// Whether the root cell is widened so that leaves get their best size.
-    fn fits(self, settings: &Settings) -> bool {
-        self == Quantity::Potential && settings.leaf_size.is_none() && settings.uniform.is_none()
-    }
 }
 
 /// Where the points lie.
@@ -148,7 +121,9 @@ impl Trial for SpaceTrial<'_> {
         let (points, times) = (self.points, &mut *self.times);
         Ok(match &self.frame {
             Frame::Open(cube) => {
-                let fits = self.quantity.fits(self.settings);
+                // The root cell is widened so that leaves get their best size.
+                let given = self.settings.leaf_size.is_some() || self.settings.uniform.is_some();
+                let fits = self.quantity == Quantity::Potential && !given;
                 let fitted = || accuracy::fit(*cube, &self.problem, accuracy::best_leaf(choice));
                 let cube = if fits { fitted() } else { *cube };
                 let plan = Plan::new(settings, choice.clone(), cube, points.sources, points.targets, times);

@@ -19,4 +19,4 @@ pub use executor::CpuExecutor;
 pub use schedule::{execute, watch};
 pub use sorted::Sum;
 pub use truncation::{largest_share, leaf_step};
-pub use vortex::biot_savart;
+pub use vortex::{biot_savart, velocity_of};

@@ -2,12 +2,11 @@
 
 use rayon::prelude::*;
 
-use super::evaluate::{Points, Quantity, Summed, solve_in_space};
+use super::evaluate::{Points, Summed, solve_in_space};
 use super::guard::Sample;
-use crate::accuracy::{Kind, Problem, Strengths};
 use crate::math::Real;
 use crate::math::simd::{Task, Vector, dispatch};
-use crate::solve::Evaluation;
+use crate::solve::{Evaluation, Quantity};
 use crate::{Error, Settings, Softening, StageTimes};
 
 /// u(x) = −1/(4π) Σ g(r) (x − x_j) × ω_j with g = 1/r³, or (r² + 5/2 ε²)(r² + ε²)^(−5/2) with [`Softening::P1`], the high-order
@@ -43,30 +42,6 @@ fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
-/// Whether there are velocities with these settings.
-///
-/// # Errors
-/// [`Error::Unsupported`] for other softenings than p1, and for periodic boxes.
-pub(super) fn check(settings: &Settings) -> Result<(), Error> {
-    if !matches!(settings.softening, Softening::None | Softening::P1(_)) {
-        return Err(Error::Unsupported("velocities of vortices know the softening p1, or none".into()));
-    }
-    if settings.boundary.periodic().is_some() {
-        return Err(Error::Unsupported("velocities of vortices know no periodic boxes".into()));
-    }
-    Ok(())
-}
-
-/// What a choice depends on: components of vector products are differences, and all three columns count.
-pub(super) fn problem(of_first: Problem, columns: &[&[f64]]) -> Problem {
-    let range = |q: &&[f64]| {
-        let sizes = Strengths::of(q);
-        sizes.largest / sizes.smallest
-    };
-    let strength_range = columns.iter().map(range).fold(of_first.strength_range, f64::max);
-    Problem { kind: Kind::Cancelling, strength_range, ..of_first }
-}
-
 /// The velocity of the fields of the three components.
 pub(super) fn velocity(mut columns: impl Iterator<Item = Summed>) -> Summed {
     let mut total = columns.next().expect("three columns");
@@ -80,12 +55,16 @@ pub(super) fn velocity(mut columns: impl Iterator<Item = Summed>) -> Summed {
     Summed { field: velocity, ..total }
 }
 
-/// Adds −1/(4π) E × (unit vector k), the part of the velocity that ω_k with the field E makes.
-fn add_component(k: usize, field: &[[f64; 3]], velocity: &mut [[f64; 3]]) {
+/// −1/(4π) E × (unit vector k), the part of the velocity that ω_k with the field E makes.
+pub fn velocity_of(k: usize, field: [f64; 3]) -> [f64; 3] {
     let mut axis = [0.0; 3];
     axis[k] = -1.0 / FOUR_PI;
+    cross(field, axis)
+}
+
+fn add_component(k: usize, field: &[[f64; 3]], velocity: &mut [[f64; 3]]) {
     for (u, e) in velocity.iter_mut().zip(field) {
-        let part = cross(*e, axis);
+        let part = velocity_of(k, *e);
         (0..3).for_each(|d| u[d] += part[d]);
     }
 }

@@ -104,7 +104,7 @@ impl<'a> Problem<'a> {
             return Err(Error::Unsupported(format!("{} sources need as many strengths", sources.len())));
         }
         let strengths: Vec<&[f64]> = lengths.into_iter().flatten().collect();
-        let sizes: Vec<_> = strengths.iter().map(|q| space::Strengths::of(q)).collect();
+        let sizes: Vec<_> = strengths.iter().map(|q| space::Strengths::of(&[q])).collect();
         let others = targets.unwrap_or(&[]);
         let (numbers, extent) = ((sources.len(), targets.map(<[_]>::len)), extent(sources, others));
         let mut request = Request::new(settings, kernel, blob, numbers, &sizes, extent)?;

@@ -63,7 +63,7 @@ impl Flat {
     pub fn take(&mut self, gpu: &Gpu, settings: &Settings, strength: &[f64]) -> Result<(), Error> {
         *self = Flat::new(self.kernel, self.blob)?;
         fits(gpu, strength.len(), strength.len())?;
-        self.size = Strengths::of(strength);
+        self.size = Strengths::of(&[strength]);
         self.inputs.strengths[0].upload(strength)?;
         gpu.settle()?;
         policy::choose(&self.request(settings, strength.len(), 1.0)?).map(|_| ())

@@ -165,6 +165,20 @@ impl Default for GatherView {
     }
 }
 
+/// What one component of the strengths adds to velocities.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct VelocityView {
+    /// Of this component. `[n][3]`
+    pub field: DevicePointer<f64>,
+    /// `[n][3]`
+    pub velocity: DevicePointer<f64>,
+    /// Number of targets.
+    pub n: u32,
+    /// 0, 1 or 2.
+    pub component: u32,
+}
+
 /// A sphere that shrinks about the densest part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, DeviceCopy)]
 #[repr(C)]

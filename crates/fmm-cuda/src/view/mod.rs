@@ -82,6 +82,8 @@ pub const LAYOUT: &[usize] = &{
         offset_of!(GuardView, capacity),
         size_of::<GatherView>(),
         offset_of!(GatherView, n),
+        size_of::<VelocityView>(),
+        offset_of!(VelocityView, component),
         TOTALS,
         CHUNK,
         size_of::<Sphere>(),

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::kernel::{Answer, Problem, Truth};
 use super::laplace::fault;
-use crate::device::evaluate_gauss;
+use crate::device::{Asked, evaluate_gauss};
 use crate::fault::Fault;
 
 /// `potential` = Σ q exp(−r²/(2σ²)) and `ex`, `ey`, `ez` = −∇ of it, for the axes that there are.
@@ -37,8 +37,8 @@ fn along<const D: usize>(problem: &Problem, settings: &gauss::Settings) -> Resul
     let strengths = [&problem.strengths[0][..]];
     let (precision, targets) = (problem.settings.precision, targets.as_deref());
     let sum = fmm_cuda::gauss::Problem { settings, precision, sources: &sources, strengths: &strengths, targets };
-    let (Evaluation { potential, field, choice, .. }, precision, device) =
-        evaluate_gauss(problem.device, &sum, &mut times, problem.quiet, fault)?;
+    let asked = Asked { device: problem.device, quiet: problem.quiet, fault, times: &mut times };
+    let ((Evaluation { potential, field, choice, .. }, precision), device) = evaluate_gauss(asked, &sum)?;
     let mut columns: Vec<_> = potential.into_iter().map(|p| ("potential", p)).collect();
     for (d, name) in ["ex", "ey", "ez"].into_iter().enumerate().take(D) {
         columns.push((name, field[0].iter().map(|e| e[d]).collect()));

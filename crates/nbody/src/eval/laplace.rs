@@ -6,7 +6,7 @@ use fmm_core::{Error, PeriodicBox, StageTimes};
 
 use super::Kernel;
 use super::kernel::{Answer, Problem, Truth};
-use crate::device;
+use crate::device::{self, Asked};
 use crate::fault::Fault;
 use crate::told;
 
@@ -17,8 +17,8 @@ pub fn sum(problem: &Problem) -> Result<Answer, Fault> {
     if let Some(cell) = settings.boundary.periodic() {
         cell.check_charge(&problem.strengths[0]).map_err(|e| Fault::new(65, e.to_string()))?;
     }
-    let bodies = (sources, &problem.strengths[0][..], targets);
-    let (sum, device) = device::evaluate(problem.device, settings, bodies, &mut times, problem.quiet, fault)?;
+    let asked = Asked { device: problem.device, quiet: problem.quiet, fault, times: &mut times };
+    let (sum, device) = device::evaluate(asked, settings, (sources, targets), &problem.strengths[0])?;
     let component = |d: usize| sum.field.iter().map(|e| e[d]).collect();
     let columns = vec![("ex", component(0)), ("ey", component(1)), ("ez", component(2))];
     Ok(Answer {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::Kernel;
 use super::kernel::{Answer, Problem, Truth};
 use super::laplace::fault;
-use crate::device::evaluate_plane;
+use crate::device::{Asked, evaluate_plane};
 use crate::fault::Fault;
 
 /// Log: `potential` = Σ q log r and (`ex`, `ey`) = −∇ of it. Harmonic: `re`, `im` of Σ Γ/(z_j − z).
@@ -18,9 +18,8 @@ pub fn sum(problem: &Problem) -> Result<Answer, Fault> {
     let strengths = Strengths { real: &problem.strengths[0], imaginary: problem.strengths.get(1).map(|q| &q[..]) };
     let mut times = StageTimes::default();
     let planar = planar::Problem::new(problem.settings, kernel, problem.blob, &sources, strengths, targets.as_deref());
-    let (sum, device) = planar
-        .map_err(fault)
-        .and_then(|planar| evaluate_plane(problem.device, &planar, &mut times, problem.quiet, fault))?;
+    let asked = Asked { device: problem.device, quiet: problem.quiet, fault, times: &mut times };
+    let (sum, device) = planar.map_err(fault).and_then(|planar| evaluate_plane(asked, &planar))?;
     let component = |d: usize| sum.field.iter().map(|e| e[d]).collect();
     let (columns, judged) = match kernel {
         planar::Kernel::Log => (vec![("potential", sum.potential), ("ex", component(0)), ("ey", component(1))], 1..3),

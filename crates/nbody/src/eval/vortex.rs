@@ -1,25 +1,25 @@
 //! The velocity of vortex particles in three dimensions.
 
-use fmm_core::{Softening, StageTimes, biot_savart};
+use fmm_core::{Softening, StageTimes};
 use rayon::prelude::*;
 
 use super::kernel::{Answer, Problem, Truth};
 use super::laplace::fault;
-use crate::device::Device;
+use crate::device::{Asked, biot_savart};
 use crate::fault::Fault;
 
 /// (`ux`, `uy`, `uz`) = −1/(4π) Σ g(r) (x − x_j) × ω_j.
 pub fn sum(problem: &Problem) -> Result<Answer, Fault> {
-    cores_alone(problem)?;
     let mut times = StageTimes::default();
     let strengths = [0, 1, 2].map(|k| &problem.strengths[k][..]);
-    let sum = biot_savart(problem.settings, problem.sources, strengths, problem.targets, &mut times).map_err(fault)?;
+    let asked = Asked { device: problem.device, quiet: problem.quiet, fault, times: &mut times };
+    let (sum, device) = biot_savart(asked, problem.settings, (problem.sources, problem.targets), strengths)?;
     let component = |d: usize| sum.field.iter().map(|u| u[d]).collect();
     Ok(Answer {
         columns: vec![("ux", component(0)), ("uy", component(1)), ("uz", component(2))],
         judged: 0..3,
         choice: sum.choice,
-        device: Device::Cpu,
+        device,
         coincident_pairs: sum.coincident_pairs,
         times,
     })
@@ -52,20 +52,4 @@ pub fn truth(problem: &Problem, at: &[[f64; 3]]) -> Vec<Truth> {
         Truth { vector: sum, largest }
     };
     at.par_iter().map(one).collect()
-}
-
-/// Refuses a GPU that was asked for.
-///
-/// # Errors
-/// 69.
-pub fn cores_alone(problem: &Problem) -> Result<(), Fault> {
-    match problem.device {
-        Device::Cuda(_) => {
-            let (device, kernel) = (problem.device, problem.kernel.name());
-            let line =
-                format!("device = {device}: the kernel {kernel} is summed on the cores alone; device auto or cpu");
-            Err(Fault::new(69, line))
-        }
-        Device::Auto | Device::Cpu => Ok(()),
-    }
 }
