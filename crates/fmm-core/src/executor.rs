@@ -22,6 +22,14 @@ pub struct Beside {
     pub virial: f64,
 }
 
+/// What exchanges heat with particles; random numbers of a step depend on its number alone, so that a run that is resumed finds the same.
+pub struct Bath {
+    /// The last step that it takes part in.
+    pub last: u64,
+    /// Gets the number of the step, its length, and the velocities.
+    pub exchange: Box<dyn FnMut(u64, f64, &mut [[f64; 3]]) + Send>,
+}
+
 /// A copy that is made already, to be brought to the host, on any thread, while the executor goes on.
 pub type Pending = Box<dyn FnOnce() -> Result<Copied, Error> + Send>;
 
@@ -42,10 +50,16 @@ pub trait Executor: Send {
     fn forces(&mut self, times: &mut StageTimes) -> Result<(), Error>;
 
     /// v += h a, with the accelerations of the last [`forces`](Executor::forces).
-    fn kick(&mut self, h: f64, times: &mut StageTimes);
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device fails.
+    fn kick(&mut self, h: f64, times: &mut StageTimes) -> Result<(), Error>;
 
     /// x += h v.
-    fn drift(&mut self, h: f64, times: &mut StageTimes);
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device fails.
+    fn drift(&mut self, h: f64, times: &mut StageTimes) -> Result<(), Error>;
 
     /// Begins a step of point vortices, whose velocities are u = coupling · (e_y, −e_x) of the field e: it starts at the present positions.
     /// Tells their largest coordinate.
@@ -80,17 +94,24 @@ pub trait Executor: Send {
     fn check(&mut self) -> Result<(), Error>;
 
     /// A copy of positions, velocities, strengths and couplings.
-    fn particles(&mut self) -> Particles;
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device fails.
+    fn particles(&mut self) -> Result<Particles, Error>;
 
-    /// Copies of the potential Σ q/r and the field e = −∇Σ q/r of the last [`forces`](Executor::forces).
-    fn field(&mut self) -> (Vec<f64>, Vec<[f64; 3]>);
+    /// Copies of the potential Σ q/r and the field e = −∇Σ q/r of the last [`forces`](Executor::forces), and in the field what acts
+    /// beside the sum; empty before the first.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device fails.
+    fn field(&mut self) -> Result<(Vec<f64>, Vec<[f64; 3]>), Error>;
 
     /// Particles, potential and field as they are now.
     ///
     /// # Errors
     /// What keeps an executor from copying them.
     fn copy(&mut self) -> Result<Pending, Error> {
-        let (particles, (potential, field)) = (self.particles(), self.field());
+        let (particles, (potential, field)) = (self.particles()?, self.field()?);
         let copied = Copied { particles, potential, field };
         Ok(Box::new(move || Ok(copied)))
     }
@@ -108,14 +129,14 @@ pub trait Executor: Send {
         Ok(None)
     }
 
-    /// What acts beside the sum; nothing unless an executor adds something.
-    fn beside(&self) -> Beside {
-        Beside::default()
-    }
+    /// What acted between particles beside the sum at the last [`forces`](Executor::forces).
+    fn beside(&self) -> Beside;
 
-    /// Exchanges heat with a bath over a step of length h, the one that has number `step` in its run: random numbers depend on it alone, so that a
-    /// run that is resumed finds the same. Without a bath nothing happens.
-    fn bathe(&mut self, _step: u64, _h: f64) {}
+    /// Exchanges heat with a bath over a step of length h, the one that has number `step` in its run. Without a bath nothing happens.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device fails.
+    fn bathe(&mut self, step: u64, h: f64) -> Result<(), Error>;
 
     /// What the last [`forces`](Executor::forces) chose; `None` before the first.
     fn choice(&self) -> Option<Choice>;

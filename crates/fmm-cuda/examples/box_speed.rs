@@ -60,7 +60,7 @@ fn run(particles: &Particles, sample: &[usize], truth: &[[f64; 3]], settings: Se
         }
     }
     let (wall, times) = best.ok_or("no run")?;
-    let field = executor.field().1;
+    let field = executor.field().unwrap().1;
     let choice = executor.choice().ok_or("no sum")?;
     let norm = |v: &[f64]| v.iter().map(|c| c * c).sum::<f64>();
     let delta: Vec<f64> =

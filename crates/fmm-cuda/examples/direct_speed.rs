@@ -58,7 +58,7 @@ fn case(
     order.sort_unstable_by(f64::total_cmp);
     sums.sort_unstable_by(f64::total_cmp);
     let (order, sum) = (order[repeats / 2], sums[repeats / 2]);
-    let (_, field) = executor.field();
+    let (_, field) = executor.field().unwrap();
     let step = n.div_ceil(200);
     let sample: Vec<usize> = (0..n).step_by(step).collect();
     let targets: Vec<[f64; 3]> = sample.iter().map(|&i| particles.position[i]).collect();

@@ -106,7 +106,7 @@ fn run(set: &str, particles: &Particles, truth: &Truth, settings: Settings) -> R
         }
     }
     let (wall, times) = best.ok_or("no run")?;
-    let (_, field) = executor.field();
+    let (_, field) = executor.field().unwrap();
     let choice = executor.choice().ok_or("no sum")?;
     let found: Vec<[f64; 3]> = truth.sample.iter().map(|&i| field[i]).collect();
     let (rms, _) = common::errors(&found, &truth.field);

@@ -5,20 +5,22 @@ use std::sync::Arc;
 use cust::memory::DevicePointer;
 use fmm_core::accuracy::Strengths;
 use fmm_core::bodies::coincident_pairs;
+use fmm_core::forces::Forces;
 use fmm_core::planar::{self, Blob, Kernel};
 use fmm_core::solve::Quantity;
 use fmm_core::{
-    Beside, Choice, Copied, Error, Executor, Method, Particles, Pending, Precision, Settings, Stage, StageTimes, Totals,
+    Bath, Beside, Choice, Copied, Error, Executor, Method, Particles, Pending, Precision, Settings, Stage, StageTimes,
+    Totals,
 };
 
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::direct::{self, Output, Request};
+use crate::forces::Acting;
 use crate::frozen::Freezer;
 use crate::inputs::Inputs;
 use crate::order::Units;
 use crate::planar::{Flat, Vortices};
-use crate::short_range::{Neighbours, ShortRange};
 use crate::totals::{self, Totals as Summing};
 use crate::trial::{self, Arrays, Bodies};
 use crate::view::{CheckView, StepView, TILE};
@@ -31,8 +33,6 @@ const SHARES: usize = 512;
 /// [`forces`](Executor::forces) sums the field alone unless the potential [is wanted](Executor::want_potential); otherwise the potential of
 /// pairs is summed from the same positions when it is asked for. Coincident pairs are counted by trees, and for
 /// direct sums when particles are uploaded. In the plane sums have both, and coincident pairs are counted when they are asked for.
-///
-/// A failure of the device in a call that returns no error is told by the next call that does; copies are NaN until then.
 pub struct CudaExecutor {
     // Dropped in this order: arrays before the GPU whose memory they are.
     state: State,
@@ -55,17 +55,10 @@ pub struct CudaExecutor {
     whole: bool,
     strengths: Strengths,
     coincident_pairs: u64,
-    /// What acts between ions beside their sum.
-    short_range: Option<ShortRange>,
-    neighbours: Neighbours,
-    beside: Beside,
-    bath: Option<(u64, Bath)>,
-    failed: Option<Error>,
+    acting: Acting,
+    bath: Option<Bath>,
     gpu: Gpu,
 }
-
-/// What a bath does to the velocities: it gets the number of the step, its length, and the velocities.
-pub type Bath = Box<dyn FnMut(u64, f64, &mut [[f64; 3]]) + Send>;
 
 /// The arrays of the particles, in the caller's order.
 #[derive(Default)]
@@ -121,24 +114,21 @@ impl CudaExecutor {
             whole: false,
             strengths: Strengths::of(&[]),
             coincident_pairs: 0,
-            short_range: None,
-            neighbours: Neighbours::default(),
-            beside: Beside::default(),
+            acting: Acting::default(),
             bath: None,
-            failed: None,
             gpu,
         }
     }
 
-    /// The same with forces between neighbours, which join the field. The settings must have a periodic box, whose shortest side is twice the
-    /// cut-off at least.
-    pub fn with_short_range(mut self, short_range: Option<ShortRange>) -> Self {
-        self.short_range = short_range;
+    /// The same with forces beside the sum, which join the field. Short-range forces need a periodic box, whose shortest side is twice
+    /// the cut-off at least.
+    pub fn with_forces(mut self, forces: Forces) -> Self {
+        self.acting = Acting::new(forces);
         self
     }
 
-    /// The same with a bath, which acts on the velocities after every step up to the number `last`, on the host.
-    pub fn with_bath(mut self, bath: Option<(u64, Bath)>) -> Self {
+    /// The same with a bath, which acts on the velocities after every step up to its last, on the host.
+    pub fn with_bath(mut self, bath: Option<Bath>) -> Self {
         self.bath = bath;
         self
     }
@@ -153,27 +143,20 @@ impl CudaExecutor {
         Request { softening: self.settings.softening, precision, potential }
     }
 
-    /// What an earlier call could not tell.
-    fn enter(&mut self) -> Result<(), Error> {
-        self.failed.take().map_or(Ok(()), Err)?;
-        self.gpu.enter()
-    }
-
-    /// x += h w y for all particles.
+    /// x += h w y for `n` numbers; a weight has three of them.
     fn advance(
         &mut self,
         x: DevicePointer<f64>,
         y: DevicePointer<f64>,
         weight: DevicePointer<f64>,
-        h: f64,
+        (h, n): (f64, usize),
     ) -> Result<(), Error> {
-        self.enter()?;
-        let n = 3 * self.strength.len();
+        self.gpu.enter()?;
         if n == 0 {
             return Ok(());
         }
         let view = StepView { x, y, weight, h, n: n as u64 };
-        // SAFETY: the arrays hold three numbers, or one weight, for each particle.
+        // SAFETY: the arrays hold `n` numbers, or a weight for three of them.
         unsafe {
             self.gpu.kernels().launch(self.gpu.stream(), "advance_f64", n.div_ceil(TILE) as u32, TILE as u32, &view)?;
         }
@@ -213,7 +196,7 @@ impl CudaExecutor {
 
     /// What has become of the particles in the plane, by an operation of a flow.
     fn flow_by<R>(&mut self, work: impl FnOnce(&mut Flat, &Gpu, Vortices) -> Result<R, Error>) -> Result<R, Error> {
-        self.enter()?;
+        self.gpu.enter()?;
         let vortices = self.vortices();
         let flat = self.flat.as_mut().ok_or_else(|| Error::Unsupported("only particles in the plane flow".into()))?;
         work(flat, &self.gpu, vortices)
@@ -235,15 +218,13 @@ impl CudaExecutor {
             self.arrays.fmm.potential(&self.gpu, potential)?;
         }
         self.whole = true;
-        Ok(())
+        self.exclude()
     }
 
-    /// The result, or `otherwise` and the error kept.
-    fn keep<R>(&mut self, result: Result<R, Error>, otherwise: R) -> R {
-        result.unwrap_or_else(|e| {
-            self.failed = Some(e);
-            otherwise
-        })
+    /// Takes from the potential what excluded pairs do not feel.
+    fn exclude(&mut self) -> Result<(), Error> {
+        let Some(less) = self.acting.less() else { return Ok(()) };
+        self.advance(self.state.potential.pointer(), less, DevicePointer::null(), (-1.0, self.strength.len()))
     }
 }
 
@@ -260,7 +241,7 @@ impl Executor for CudaExecutor {
         fmm_core::bodies::check_reach(&[&particles.position])?;
         let cell = self.settings.boundary.periodic();
         cell.map_or(Ok(()), |cell| cell.check_charge(&particles.strength))?;
-        self.enter()?;
+        self.gpu.enter()?;
         let Particles { position, velocity, strength, coupling } = particles;
         let n = particles.len();
         // Everything anew, so that the free memory is what there is for it.
@@ -278,6 +259,7 @@ impl Executor for CudaExecutor {
         self.gpu.settle()?;
         self.strength = Arc::new(strength.clone());
         self.coupling = Arc::new(coupling.clone());
+        self.acting.ready(n)?;
         self.strengths = Strengths::of(&[strength]);
         (self.choice, self.units, self.summed, self.whole) = (None, None, false, false);
         // What is refused is refused before the first step.
@@ -296,7 +278,7 @@ impl Executor for CudaExecutor {
     }
 
     fn forces(&mut self, times: &mut StageTimes) -> Result<(), Error> {
-        self.enter()?;
+        self.gpu.enter()?;
         (self.summed, self.whole) = (false, false);
         if let Some(flat) = &mut self.flat {
             let State { inputs, field, potential, .. } = &mut self.state;
@@ -319,45 +301,34 @@ impl Executor for CudaExecutor {
         self.coincident_pairs = summed.coincident_pairs.unwrap_or(self.coincident_pairs);
         (self.choice, self.units, self.summed) = (Some(choice), summed.units, true);
         self.whole = wanted;
-        if let (Some(pairs), Some(cell)) = (&self.short_range, self.settings.boundary.periodic()) {
-            let State { inputs, field, .. } = &self.state;
-            let Arrays { work, boxed, .. } = &mut self.arrays;
-            let neighbours = &mut self.neighbours;
-            self.beside = times
-                .time_more(Stage::P2P, || neighbours.add(&self.gpu, work, pairs, cell, boxed, inputs.ends(), field))?;
-        }
-        Ok(())
+        let State { inputs, field, .. } = &self.state;
+        let Arrays { work, boxed, .. } = &mut self.arrays;
+        self.acting.add(&self.gpu, (work, boxed), inputs.ends(), field, times)?;
+        if wanted { self.exclude() } else { Ok(()) }
     }
 
     fn beside(&self) -> Beside {
-        self.beside
+        self.acting.beside
     }
 
-    fn bathe(&mut self, step: u64, h: f64) {
-        let Some((last, mut bath)) = self.bath.take() else { return };
-        if step <= last {
-            let exchanged = self.enter().and_then(|()| {
-                let mut velocity = self.state.velocity.download_threes()?;
-                bath(step, h, &mut velocity);
-                self.state.velocity.upload(velocity.as_flattened())?;
-                self.gpu.settle()
-            });
-            self.keep(exchanged, ());
-        }
-        self.bath = Some((last, bath));
+    fn bathe(&mut self, step: u64, h: f64) -> Result<(), Error> {
+        let Some(bath) = self.bath.as_mut().filter(|bath| step <= bath.last) else { return Ok(()) };
+        self.gpu.enter()?;
+        let mut velocity = self.state.velocity.download_threes()?;
+        (bath.exchange)(step, h, &mut velocity);
+        self.state.velocity.upload(velocity.as_flattened())?;
+        self.gpu.settle()
     }
 
-    fn kick(&mut self, h: f64, times: &mut StageTimes) {
+    fn kick(&mut self, h: f64, times: &mut StageTimes) -> Result<(), Error> {
         let State { velocity, field, coupling, .. } = &self.state;
         let (v, e, c) = (velocity.pointer(), field.pointer(), coupling.pointer());
-        let done = times.time(Stage::Kick, || self.advance(v, e, c, h));
-        self.keep(done, ());
+        times.time(Stage::Kick, || self.advance(v, e, c, (h, 3 * self.strength.len())))
     }
 
-    fn drift(&mut self, h: f64, times: &mut StageTimes) {
+    fn drift(&mut self, h: f64, times: &mut StageTimes) -> Result<(), Error> {
         let (x, v) = (self.state.inputs.position.pointer(), self.state.velocity.pointer());
-        let done = times.time(Stage::Drift, || self.advance(x, v, DevicePointer::null(), h));
-        self.keep(done, ());
+        times.time(Stage::Drift, || self.advance(x, v, DevicePointer::null(), (h, 3 * self.strength.len())))
     }
 
     fn begin_flow(&mut self) -> Result<f64, Error> {
@@ -373,40 +344,35 @@ impl Executor for CudaExecutor {
     }
 
     fn check(&mut self) -> Result<(), Error> {
-        self.enter()?;
+        self.gpu.enter()?;
         let State { inputs: Inputs { position, .. }, velocity, .. } = &self.state;
         let (x, v) = ((position.pointer(), position.len()), (velocity.pointer(), velocity.len()));
         self.finite("position", x.0, x.1)?;
         self.finite("velocity", v.0, v.1)
     }
 
-    fn particles(&mut self) -> Particles {
-        let copied = self
-            .enter()
-            .and_then(|()| Ok((self.state.inputs.position.download_threes()?, self.state.velocity.download_threes()?)));
-        let n = self.strength.len();
-        let (position, velocity) = self.keep(copied, (vec![[f64::NAN; 3]; n], vec![[f64::NAN; 3]; n]));
-        Particles { position, velocity, strength: self.strength.to_vec(), coupling: self.coupling.to_vec() }
+    fn particles(&mut self) -> Result<Particles, Error> {
+        self.gpu.enter()?;
+        let (position, velocity) =
+            (self.state.inputs.position.download_threes()?, self.state.velocity.download_threes()?);
+        Ok(Particles { position, velocity, strength: self.strength.to_vec(), coupling: self.coupling.to_vec() })
     }
 
-    fn field(&mut self) -> (Vec<f64>, Vec<[f64; 3]>) {
+    fn field(&mut self) -> Result<(Vec<f64>, Vec<[f64; 3]>), Error> {
         if !self.summed {
-            return (vec![], vec![]);
+            return Ok((vec![], vec![]));
         }
-        let n = self.strength.len();
-        let copied = self.enter().and_then(|()| {
-            self.complete()?;
-            Ok((self.state.potential.download()?, self.state.field.download_threes()?))
-        });
-        self.keep(copied, (vec![f64::NAN; n], vec![[f64::NAN; 3]; n]))
+        self.gpu.enter()?;
+        self.complete()?;
+        Ok((self.state.potential.download()?, self.state.field.download_threes()?))
     }
 
     fn copy(&mut self) -> Result<Pending, Error> {
         if !self.summed {
-            let copied = Copied { particles: self.particles(), ..Copied::default() };
+            let copied = Copied { particles: self.particles()?, ..Copied::default() };
             return Ok(Box::new(move || Ok(copied)));
         }
-        self.enter()?;
+        self.gpu.enter()?;
         self.complete()?;
         let State { inputs, velocity, field, potential, .. } = &self.state;
         self.freezer.copy(&self.gpu, [&inputs.position, velocity, field, potential], (&self.strength, &self.coupling))
@@ -417,11 +383,11 @@ impl Executor for CudaExecutor {
     }
 
     fn totals(&mut self, mass: &[f64]) -> Result<Option<Totals>, Error> {
-        self.enter()?;
+        self.gpu.enter()?;
         let n = self.strength.len();
         let potential = self.flat.as_ref().is_none_or(Flat::has_potential);
         // With other forces in the field the host tells them apart.
-        if !self.summed || mass.len() != n || !potential || self.short_range.is_some() {
+        if !self.summed || mass.len() != n || !potential || !self.acting.forces.is_none() {
             return Ok(None);
         }
         let gravity = *self.state.gravity.get_or_insert_with(|| mass == self.strength.as_slice());

@@ -6,6 +6,7 @@ mod box_stages;
 mod copies;
 mod driver;
 mod far;
+mod forces;
 mod gauss_device;
 mod geometry;
 mod grid;

@@ -4,8 +4,11 @@ use crate::common::boxes::{FOIL, LONG, Points, alternating, boxes, crystal, dire
 use crate::common::{gpu, hash, uniform};
 use fmm_core::accuracy::Problem;
 use fmm_core::ewald::{self, At, EXACT, Sums};
+use fmm_core::forces::{Forces, LennardJones};
 use fmm_core::tree::Cube;
-use fmm_core::{Evaluation, Executor, Method, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings};
+use fmm_core::{
+    Bath, Evaluation, Executor, Method, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings,
+};
 use fmm_cuda::{CudaExecutor, Gpu, evaluate, measure};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -190,13 +193,13 @@ fn repeats_have_the_same_bits_and_particles_move() {
     executor.upload(&particles).unwrap();
     let times = &mut StageTimes::default();
     executor.forces(times).unwrap();
-    let (potential, field) = executor.field();
+    let (potential, field) = executor.field().unwrap();
     assert_eq!((hash(&field), potential), first);
     // Across the edges: places in the box are found anew.
-    executor.drift(40.0, times);
+    executor.drift(40.0, times).unwrap();
     executor.forces(times).unwrap();
-    let (potential, field) = executor.field();
-    let at = executor.particles().position;
+    let (potential, field) = executor.field().unwrap();
+    let at = executor.particles().unwrap().position;
     let again = evaluate(&gpu, &settings, &at, &particles.strength, None, times).unwrap();
     assert!(again.field == field && again.potential == potential);
     assert!(at.iter().any(|x| cell.wrapped(*x) != *x));
@@ -253,11 +256,6 @@ fn neighbours_and_a_bath_act_beside_the_sum() {
             let six = (s / r).powi(6);
             (4.0 * e * six * (six - 1.0), 24.0 * e * six * (2.0 * six - 1.0) / r)
         };
-        let kinds = std::array::from_fn(|k| {
-            let (s, e) = mixed(k / 2, k % 2);
-            let (energy, force) = bare(k / 2, k % 2, cutoff);
-            [s * s, e, energy, force]
-        });
         let (mut energy, mut virial, mut forces) = (0.0, 0.0, vec![[0.0; 3]; n]);
         for i in 0..n {
             for j in (0..n).filter(|&j| j != i) {
@@ -278,18 +276,19 @@ fn neighbours_and_a_bath_act_beside_the_sum() {
             }
         }
         let settings = Settings { method: Method::Auto, tolerance: 1e-6, ..in_box(cell) };
-        let short = fmm_cuda::ShortRange { kinds, cutoff, per_charge };
-        let field = |short| {
+        let short = LennardJones { sigma, epsilon, cutoff };
+        let field = |short_range| {
             let executor = CudaExecutor::new(Gpu::open(0).unwrap(), settings.clone()).unwrap();
-            let bath: fmm_cuda::Bath = Box::new(|step, h, velocity| velocity[0] = [step as f64, h, 0.0]);
-            let mut executor = executor.with_short_range(short).with_bath(Some((3, bath)));
+            let bath = Bath { last: 3, exchange: Box::new(|step, h, velocity| velocity[0] = [step as f64, h, 0.0]) };
+            let forces = Forces { short_range, constant: 1.0 / per_charge, cell: Some(cell), ..Forces::default() };
+            let mut executor = executor.with_forces(forces).with_bath(Some(bath));
             executor.upload(&particles).unwrap();
             executor.forces(&mut StageTimes::default()).unwrap();
-            executor.bathe(3, 0.5);
-            executor.bathe(4, 0.7);
-            assert_eq!(executor.particles().velocity[0], [3.0, 0.5, 0.0]);
-            assert_eq!(executor.particles().velocity[1..], particles.velocity[1..]);
-            (executor.field().1, executor.beside())
+            executor.bathe(3, 0.5).unwrap();
+            executor.bathe(4, 0.7).unwrap();
+            assert_eq!(executor.particles().unwrap().velocity[0], [3.0, 0.5, 0.0]);
+            assert_eq!(executor.particles().unwrap().velocity[1..], particles.velocity[1..]);
+            (executor.field().unwrap().1, executor.beside())
         };
         let ((with, beside), (without, none)) = (field(Some(short)), field(None));
         assert_eq!((none.energy, none.virial), (0.0, 0.0));

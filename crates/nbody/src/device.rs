@@ -6,9 +6,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use fmm_core::forces::Forces;
 use fmm_core::planar::{self, Blob, Kernel};
-use fmm_core::{CpuExecutor, Error, Evaluation, Executor, Method, Precision, Settings, StageTimes, gauss};
-use fmm_cuda::{Bath, CudaExecutor, Gpu, ShortRange};
+use fmm_core::{Bath, CpuExecutor, Error, Evaluation, Executor, Method, Precision, Settings, StageTimes, gauss};
+use fmm_cuda::{CudaExecutor, Gpu};
 
 use crate::fault::Fault;
 
@@ -106,7 +107,8 @@ impl Device {
     }
 }
 
-/// An executor for `n` particles, in the plane if `plane` says so. Unless `quiet`, stderr hears why `auto` takes the CPU.
+/// An executor for `n` particles, in the plane if `plane` says so, with what acts beside their sum. Unless `quiet`, stderr hears why `auto`
+/// takes the CPU.
 ///
 /// # Errors
 /// 69 without the GPU that is asked for, 65 for settings out of range.
@@ -116,42 +118,24 @@ pub fn executor(
     plane: Option<(Kernel, Blob)>,
     n: usize,
     quiet: bool,
+    (forces, bath): (Forces, Option<Bath>),
 ) -> Result<Box<dyn Executor>, Fault> {
     let refused = |e: Error| Fault::new(65, e.to_string());
     let gpu = device.of_space(settings).fitting(settings, plane.is_some()).resolve((n as f64).powi(2), tell(quiet))?;
     let settings = settings.clone();
     gpu.iter().filter_map(compiled).for_each(tell(quiet));
-    Ok(match (gpu, plane) {
-        (Some(gpu), None) => Box::new(CudaExecutor::new(gpu, settings).map_err(refused)?),
-        (Some(gpu), Some((k, blob))) => Box::new(CudaExecutor::in_plane(gpu, settings, k, blob).map_err(refused)?),
-        (None, None) => Box::new(CpuExecutor::new(settings).map_err(refused)?),
-        (None, Some((k, blob))) => Box::new(CpuExecutor::in_plane(settings, k, blob).map_err(refused)?),
-    })
-}
-
-/// An executor for the `n` ions of a periodic box, and whether it has their forces between neighbours and their bath already: on a GPU, where the ions
-/// then live. Unless `quiet`, stderr hears why `auto` takes the CPU.
-///
-/// # Errors
-/// Those of [`executor`].
-pub fn ion_executor(
-    device: Device,
-    settings: &Settings,
-    n: usize,
-    quiet: bool,
-    short_range: Option<ShortRange>,
-    bath: Option<(u64, Bath)>,
-) -> Result<(Box<dyn Executor>, bool), Fault> {
-    let refused = |e: Error| Fault::new(65, e.to_string());
-    let gpu = device.of_space(settings).resolve((n as f64).powi(2), tell(quiet))?;
-    gpu.iter().filter_map(compiled).for_each(tell(quiet));
-    Ok(match gpu {
-        Some(gpu) => {
-            let executor = CudaExecutor::new(gpu, settings.clone()).map_err(refused)?;
-            (Box::new(executor.with_short_range(short_range).with_bath(bath)), true)
-        }
-        None => (Box::new(CpuExecutor::new(settings.clone()).map_err(refused)?), false),
-    })
+    let Some(gpu) = gpu else {
+        let executor = match plane {
+            None => CpuExecutor::new(settings),
+            Some((kernel, blob)) => CpuExecutor::in_plane(settings, kernel, blob),
+        };
+        return Ok(Box::new(executor.map_err(refused)?.with_forces(forces).with_bath(bath)));
+    };
+    let executor = match plane {
+        None => CudaExecutor::new(gpu, settings),
+        Some((kernel, blob)) => CudaExecutor::in_plane(gpu, settings, kernel, blob),
+    };
+    Ok(Box::new(executor.map_err(refused)?.with_forces(forces).with_bath(bath)))
 }
 
 /// How sums are watched and refused.

@@ -2,9 +2,9 @@
 
 pub mod radii;
 
+use fmm_core::math::blocked_sums;
 pub use fmm_core::totals::Extent;
 use fmm_core::{Beside, Totals};
-use rayon::prelude::*;
 
 /// Particles of one sum; N rows everywhere.
 #[derive(Debug, Clone, Copy)]
@@ -58,20 +58,6 @@ pub struct Ions {
     pub dipole: [f64; 3],
     /// The energy of short-range forces, which is a part of the potential energy.
     pub short_range: f64,
-}
-
-/// Particles of a block of the sums: blocks are added in their order, whichever thread summed them.
-const BLOCK: usize = 4096;
-
-/// Sums `N` terms of each index in 0..n; the order of additions depends on n alone.
-pub fn blocked_sums<const N: usize>(n: usize, term: impl Fn(usize) -> [f64; N] + Sync) -> [f64; N] {
-    let add = |mut sum: [f64; N], x: [f64; N]| {
-        sum.iter_mut().zip(x).for_each(|(s, x)| *s += x);
-        sum
-    };
-    let block = |b: usize| (b * BLOCK..n.min((b + 1) * BLOCK)).map(&term).fold([0.0; N], add);
-    let blocks: Vec<[f64; N]> = (0..n.div_ceil(BLOCK)).into_par_iter().map(block).collect();
-    blocks.into_iter().fold([0.0; N], add)
 }
 
 impl Diagnostics {
@@ -226,16 +212,5 @@ mod tests {
         let d = Diagnostics::of(state);
         assert!((d.kinetic - 0.5).abs() < 1e-15 && d.potential == -1.0 && d.momentum == [0.0; 3]);
         assert!((d.angular_momentum[2] - v).abs() < 1e-15 && (d.virial_ratio() - 1.0).abs() < 1e-15);
-    }
-
-    #[test]
-    fn sums_do_not_depend_on_threads() {
-        let term = |i: usize| [(i as f64).sin() / (1.0 + i as f64), (i as f64).sqrt()];
-        let of = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| blocked_sums(50_000, term))
-        };
-        assert_eq!(of(1).map(f64::to_bits), of(3).map(f64::to_bits));
-        assert!((of(2)[1] - 2.0 / 3.0 * 50_000f64.powf(1.5)).abs() < 200.0);
     }
 }

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use fmm_core::PeriodicBox;
-
 use crate::fault::Fault;
 use crate::files::csv;
 
@@ -45,12 +43,4 @@ pub fn in_order(mut pairs: Vec<[usize; 2]>) -> Result<Vec<[usize; 2]>, [usize; 2
         Some(two) => Err(two[0]),
         None => Ok(pairs),
     }
-}
-
-/// From the second point to the first; in a periodic box from its nearest image.
-pub fn between(cell: Option<&PeriodicBox>, a: &[f64; 3], b: &[f64; 3]) -> [f64; 3] {
-    std::array::from_fn(|k| {
-        let d = a[k] - b[k];
-        cell.map_or(d, |cell| d - (d / cell.side[k]).round() * cell.side[k])
-    })
 }

@@ -85,7 +85,7 @@ mod tests {
             executor.forces(&mut times).unwrap();
             step(&mut executor, 1.0 / f64::from(steps), &mut times).unwrap();
         }
-        executor.particles().position
+        executor.particles().unwrap().position
     }
 
     fn distance(a: &Vectors, b: &Vectors) -> f64 {
@@ -120,7 +120,7 @@ mod tests {
             executor.forces(&mut times).unwrap();
             runge_kutta(&mut executor, 0.01 * PI / 4.0, &mut times).unwrap();
         }
-        let [x, y, _] = executor.particles().position[0];
+        let [x, y, _] = executor.particles().unwrap().position[0];
         assert!((x).abs() < 1e-6 && (y - 0.5).abs() < 1e-6, "{x} {y}");
     }
 

@@ -120,10 +120,10 @@ impl Stepper {
             match *m {
                 Move::Kick(h) => {
                     self.refresh(executor, times)?;
-                    executor.kick(h * self.dt, times);
+                    executor.kick(h * self.dt, times)?;
                 }
                 Move::Drift(h) => {
-                    executor.drift(h * self.dt, times);
+                    executor.drift(h * self.dt, times)?;
                     self.fresh = false;
                 }
             }

@@ -12,7 +12,6 @@ pub mod device;
 pub mod diagnostics;
 pub mod eval;
 pub mod exclusions;
-pub mod external;
 pub mod fault;
 pub mod files;
 pub mod flow;

@@ -21,7 +21,7 @@ fn error_after_a_period(integrator: Integrator, steps: u32) -> f64 {
     for _ in 0..steps {
         stepper.step(&mut executor, &mut times).unwrap();
     }
-    let end = executor.particles();
+    let end = executor.particles().unwrap();
     let relative: Vec<f64> = (0..3).map(|k| end.position[0][k] - end.position[1][k]).collect();
     (relative[0] - r).hypot(relative[1]).hypot(relative[2])
 }

@@ -1,18 +1,23 @@
 //! The particles of a run on the cores of this machine.
 
 use super::evaluate;
+use crate::forces::Forces;
 use crate::planar::{self, Blob, Flow, Kernel, Strengths};
-use crate::{Choice, Error, Executor, Particles, Settings, Stage, StageTimes};
+use crate::{Bath, Beside, Choice, Error, Executor, Particles, Settings, Stage, StageTimes};
 
 /// Executes on the cores of this machine, in rayon's current thread pool.
 pub struct CpuExecutor {
     settings: Settings,
     /// Kernel and blobs of particles in the plane.
     plane: Option<(Kernel, Blob)>,
+    /// What acts beside the sum.
+    forces: Forces,
+    bath: Option<Bath>,
     particles: Particles,
     flow: Flow,
     potential: Vec<f64>,
     field: Vec<[f64; 3]>,
+    beside: Beside,
     choice: Option<Choice>,
     coincident_pairs: u64,
 }
@@ -42,13 +47,28 @@ impl CpuExecutor {
         CpuExecutor {
             settings,
             plane,
+            forces: Forces::default(),
+            bath: None,
             particles: Particles::default(),
             flow: Flow::default(),
             potential: vec![],
             field: vec![],
+            beside: Beside::default(),
             choice: None,
             coincident_pairs: 0,
         }
+    }
+
+    /// The same with forces beside the sum.
+    pub fn with_forces(mut self, forces: Forces) -> Self {
+        self.forces = forces;
+        self
+    }
+
+    /// The same with a bath, which acts on the velocities after every step up to its last.
+    pub fn with_bath(mut self, bath: Option<Bath>) -> Self {
+        self.bath = bath;
+        self
     }
 }
 
@@ -77,15 +97,32 @@ impl Executor for CpuExecutor {
         }
         self.choice = Some(choice);
         self.coincident_pairs = coincident_pairs;
+        if !self.forces.is_none() {
+            let (potential, field) = (&mut self.potential, &mut self.field);
+            self.beside = times.time_more(Stage::P2P, || self.forces.add(position, strength, potential, field));
+        }
         Ok(())
     }
 
-    fn kick(&mut self, h: f64, times: &mut StageTimes) {
+    fn kick(&mut self, h: f64, times: &mut StageTimes) -> Result<(), Error> {
         times.time(Stage::Kick, || self.particles.kick(h, &self.field));
+        Ok(())
     }
 
-    fn drift(&mut self, h: f64, times: &mut StageTimes) {
+    fn drift(&mut self, h: f64, times: &mut StageTimes) -> Result<(), Error> {
         times.time(Stage::Drift, || self.particles.drift(h));
+        Ok(())
+    }
+
+    fn bathe(&mut self, step: u64, h: f64) -> Result<(), Error> {
+        if let Some(bath) = self.bath.as_mut().filter(|bath| step <= bath.last) {
+            (bath.exchange)(step, h, &mut self.particles.velocity);
+        }
+        Ok(())
+    }
+
+    fn beside(&self) -> Beside {
+        self.beside
     }
 
     fn begin_flow(&mut self) -> Result<f64, Error> {
@@ -106,12 +143,12 @@ impl Executor for CpuExecutor {
         self.particles.check()
     }
 
-    fn particles(&mut self) -> Particles {
-        self.particles.clone()
+    fn particles(&mut self) -> Result<Particles, Error> {
+        Ok(self.particles.clone())
     }
 
-    fn field(&mut self) -> (Vec<f64>, Vec<[f64; 3]>) {
-        (self.potential.clone(), self.field.clone())
+    fn field(&mut self) -> Result<(Vec<f64>, Vec<[f64; 3]>), Error> {
+        Ok((self.potential.clone(), self.field.clone()))
     }
 
     fn choice(&self) -> Option<Choice> {

@@ -1,5 +1,6 @@
 //! Numbers and vectors: what every kernel computes with, the same bits on every machine.
 
+pub mod blocked;
 pub mod counted;
 pub mod erfc;
 pub(crate) mod exp;
@@ -7,4 +8,5 @@ pub mod real;
 pub mod scale;
 pub mod simd;
 
+pub use blocked::blocked_sums;
 pub use real::Real;

@@ -186,13 +186,19 @@ fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> R
     };
     let mut tries = 1;
     let (mut executor, first, errors) = loop {
-        let mut executor =
-            device::executor(sum.device, &settings, sum.kernel.plane().map(|k| (k, Blob::Point)), sum.n, true)?;
+        let mut executor = device::executor(
+            sum.device,
+            &settings,
+            sum.kernel.plane().map(|k| (k, Blob::Point)),
+            sum.n,
+            true,
+            Default::default(),
+        )?;
         executor.upload(&bodies.particles).map_err(refused)?;
         let start = Instant::now();
         executor.forces(&mut StageTimes::default()).map_err(refused)?;
         let first = start.elapsed().as_secs_f64();
-        let errors = bodies.reference.errors(&executor.field().1);
+        let errors = bodies.reference.errors(&executor.field().map_err(refused)?.1);
         if sum.kernel.keeps(&errors, sum.tolerance) || settings.order.is_some() || tries == TRIES || stopped() {
             break (executor, first, errors);
         }
@@ -209,7 +215,7 @@ fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> R
             return Ok(None);
         }
         // Positions that no cache has seen, and the same sum.
-        executor.drift(1e-12, &mut StageTimes::default());
+        executor.drift(1e-12, &mut StageTimes::default()).map_err(refused)?;
         executor.check().map_err(refused)?;
         let start = Instant::now();
         executor.forces(&mut times).map_err(refused)?;

@@ -3,7 +3,7 @@
 use fmm_core::totals::{Extent, FEWEST, SHARES, SHRINK, fewest, reached};
 use rayon::prelude::*;
 
-use super::blocked_sums;
+use fmm_core::math::blocked_sums;
 
 /// Of particles at `position` with `mass`, N of each.
 pub fn extent(position: &[[f64; 3]], mass: &[f64]) -> Extent {

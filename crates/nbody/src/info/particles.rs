@@ -1,10 +1,10 @@
 //! Facts on the particles of one time.
 
+use fmm_core::math::blocked_sums;
 use serde_json::{Map, json};
 
 use super::facts::Facts;
 use crate::convert::source::system_with;
-use crate::diagnostics::blocked_sums;
 use crate::files::particles::Loaded;
 use crate::files::snapshot::{Float, Snapshot};
 use crate::told::{rounded, short};

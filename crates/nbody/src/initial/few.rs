@@ -55,7 +55,7 @@ mod tests {
         for _ in 0..steps {
             stepper.step(&mut executor, &mut StageTimes::default()).unwrap();
         }
-        let end = executor.particles().position;
+        let end = executor.particles().unwrap().position;
         let moved = |(a, b): (&[f64; 3], &[f64; 3])| (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>().sqrt();
         start.position.iter().zip(&end).map(moved).fold(0.0, f64::max)
     }

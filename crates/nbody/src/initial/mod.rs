@@ -12,9 +12,9 @@ mod softened;
 mod sphere;
 mod spherical;
 
+use fmm_core::math::blocked_sums;
 use fmm_core::{Particles, Softening};
 
-use crate::diagnostics::blocked_sums;
 use crate::fault::Fault;
 use crate::scenario::{Law, Model, Scenario, Velocities};
 use crate::told::number;

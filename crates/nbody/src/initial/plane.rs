@@ -1,10 +1,10 @@
 //! Sets in the plane z = 0: discs of particles, and patches of vortices.
 
+use fmm_core::math::blocked_sums;
 use std::f64::consts::PI;
 
 use super::Initial;
 use super::random::{Dice, Stream};
-use crate::diagnostics::blocked_sums;
 use crate::scenario::Velocities;
 
 /// A disc of `n` particles of uniform density; centre of mass and momentum zero. Under gravity φ = G Σ m log r the

@@ -1,9 +1,9 @@
 //! Baths of heat: friction and noise (Langevin 1908), or velocities rescaled to a kinetic energy of the canonical ensemble (Bussi, Donadio &
 //! Parrinello 2007).
 
+use fmm_core::math::blocked_sums;
 use rayon::prelude::*;
 
-use crate::diagnostics::blocked_sums;
 use crate::initial::random::{Dice, Stream};
 
 /// How heat is exchanged.

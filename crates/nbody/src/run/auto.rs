@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use fmm_core::StageTimes;
+use fmm_core::forces::Forces;
 
 use crate::device;
 use crate::fault::Fault;
@@ -21,13 +22,15 @@ pub fn with_step<'a>(scenario: &'a Scenario, initial: &Initial, quiet: bool) -> 
     let Some(eta) = scenario.auto_step else { return Ok(Cow::Borrowed(scenario)) };
     let wrong = |e: fmm_core::Error| Fault::new(65, format!("initial particles: {e}"));
     // The run itself tells which device it takes.
-    let executor = device::executor(scenario.device, &scenario.settings, scenario.log_kernel(), initial.len(), true)?;
-    let mut executor = scenario.with_external(executor);
+    let forces = Forces { short_range: None, exclusions: vec![], ..scenario.forces() };
+    let (settings, plane) = (&scenario.settings, scenario.log_kernel());
+    let mut executor = device::executor(scenario.device, settings, plane, initial.len(), true, (forces, None))?;
     let particles = initial.particles(scenario.law, scenario.signed_constant());
     executor.upload(&particles).map_err(wrong)?;
     executor.forces(&mut StageTimes::default()).map_err(wrong)?;
+    let (_, field) = executor.field().map_err(wrong)?;
     let size = |(c, e): (&f64, &[f64; 3])| c.abs() * e.iter().map(|e| e * e).sum::<f64>().sqrt();
-    let largest = particles.coupling.iter().zip(&executor.field().1).map(size).fold(0.0, f64::max);
+    let largest = particles.coupling.iter().zip(&field).map(size).fold(0.0, f64::max);
     let wanted = eta * (scenario.softening_length() / largest).sqrt();
     // Nothing moves: the interval itself is a step.
     let parts = if largest > 0.0 { (scenario.clock.dt / wanted).ceil() } else { 1.0 };

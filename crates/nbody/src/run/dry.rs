@@ -6,7 +6,6 @@ use fmm_core::StageTimes;
 use serde_json::json;
 
 use super::Options;
-use crate::device;
 use crate::fault::Fault;
 use crate::files::snapshot::{Field, Float};
 use crate::scenario::Scenario;
@@ -17,8 +16,7 @@ pub fn run(scenario: &Scenario, options: &Options, threads: usize) -> Result<(),
     let initial = super::tables::read(scenario, options.quiet)?;
     let scenario = &super::stepped(scenario, &initial, options)?;
     let n = initial.len();
-    let mut executor =
-        device::executor(scenario.device, &scenario.settings, scenario.log_kernel(), n, options.quiet || options.json)?;
+    let mut executor = scenario.executor(n, &initial.mass, options.quiet || options.json)?;
     let particles = initial.particles(scenario.law, scenario.signed_constant());
     executor.upload(&particles).map_err(|e| Fault::new(65, format!("initial particles: {e}")))?;
     let mut times = StageTimes::default();

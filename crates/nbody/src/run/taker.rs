@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use fmm_core::boundary::Moments;
+use fmm_core::forces::External;
 use fmm_core::planar::velocities;
 use fmm_core::{Beside, Boundary, Copied, Particles, PeriodicBox};
 use rayon::prelude::*;
 
 use crate::diagnostics::{Diagnostics, State};
-use crate::external::External;
 use crate::files::snapshot::{Field, Snapshot};
 use crate::initial::Initial;
 use crate::scenario::Law;
@@ -25,8 +25,8 @@ pub struct Taker {
     pub boundary: Boundary,
     /// k_B.
     pub boltzmann: f64,
-    /// G, k_e or 1/(2π).
-    pub constant: f64,
+    /// −G or k_e.
+    pub external_constant: f64,
     /// What the executor's potentials are multiplied by: [`Scenario::potential_factor`](crate::scenario::Scenario::potential_factor).
     pub factor: f64,
 }
@@ -97,7 +97,7 @@ impl Taker {
 
     /// Of each position; empty where there is no external field.
     fn external_potential(&self, position: &[[f64; 3]]) -> Vec<f64> {
-        let at = |e: External| position.par_iter().map(|&x| e.at(x, self.law, self.constant).0).collect();
+        let at = |e: External| position.par_iter().map(|&x| e.at(x, self.external_constant).0).collect();
         self.external.map(at).unwrap_or_default()
     }
 }

@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use fmm_core::forces::{External, Shape};
+
 use super::reader::{Range, Section};
 use super::resolved::{number, text, vector};
 use super::{Law, Scenario};
-use crate::external::{External, Shape};
 use crate::units::{Dimension, System};
 
 /// A shape without its parameters.

@@ -20,16 +20,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fmm_core::Settings;
+use fmm_core::forces::{External, LennardJones};
 use fmm_core::planar::{self, Blob};
 
 use crate::device::Device;
-use crate::external::External;
 use crate::fault::Fault;
 use crate::files::snapshot::{Field, Float, Layout};
 use crate::files::{FileError, regular};
 use crate::init;
 use crate::integrator::Integrator;
-use crate::molecular::{Bath, LennardJones};
+use crate::molecular::Bath;
 use crate::units::System;
 use clock::Clock;
 use document::Item;

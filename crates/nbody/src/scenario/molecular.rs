@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
+use fmm_core::forces::LennardJones;
+
 use super::reader::{Range, Section};
 use super::resolved::{number, text};
 use super::{Law, Scenario};
-use crate::molecular::{Bath, Kind, LennardJones};
+use crate::molecular::{Bath, Kind};
 use crate::units::{Dimension, System};
 
 /// Notes that a section needs ions in a periodic box, unless there are such.

@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 
 use fmm_core::grid::{CELLS, Grid, Rings, Solution};
+use fmm_core::math::blocked_sums;
 use rayon::prelude::*;
 use serde_json::{Value, json};
-
-use crate::diagnostics::blocked_sums;
 
 /// The error of a field, relative to the exact one.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -187,8 +187,8 @@ impl<'a> Simulation<'a> {
             self.executor.want_potential(next.diagnostics || next.snapshot);
             let advanced = self.stepper.step(self.executor.as_mut(), &mut self.times);
             self.step += 1;
-            self.executor.bathe(self.step, self.scenario.clock.dt);
-            advanced.and_then(|()| self.executor.check()).map_err(|e| self.failed(e))?;
+            let bathed = advanced.and_then(|()| self.executor.bathe(self.step, self.scenario.clock.dt));
+            bathed.and_then(|()| self.executor.check()).map_err(|e| self.failed(e))?;
             let ending = match self.options.max_wall {
                 _ if self.step == steps => Some(Ending::Complete),
                 _ if stop.requested() => Some(Ending::Signal),

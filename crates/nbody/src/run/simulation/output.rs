@@ -47,8 +47,9 @@ impl Simulation<'_> {
         let host = due.verify || due.checkpoint || diagnosed && totals.is_none();
         let copied = if host { Some(self.copy()?) } else { None };
         if let Some(Copied { particles, field, .. }) = copied.as_ref().filter(|_| due.verify) {
-            let own = self.scenario.without_external(&particles.position, field);
-            self.verify(particles, &self.scenario.without_others(particles, own))?;
+            let forces = self.scenario.forces();
+            let own = (!forces.is_none()).then(|| forces.without(&particles.position, &particles.strength, field));
+            self.verify(particles, own.as_deref().unwrap_or(field))?;
         }
         // A checkpoint in passing remembers nothing that an unbroken run would not know.
         if diagnosed {
@@ -98,7 +99,7 @@ impl Simulation<'_> {
             law: s.law,
             boundary: s.settings.boundary,
             boltzmann: s.units.boltzmann(),
-            constant: s.constant(),
+            external_constant: s.external_constant(),
             factor: s.potential_factor(),
         }
     }

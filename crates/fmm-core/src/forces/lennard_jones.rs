@@ -3,13 +3,12 @@
 //! u(r) = 4ε ((σ/r)¹² − (σ/r)⁶) up to a cut-off, where potential and force are shifted to zero (Toxvaerd & Dyre 2011), so that energy is conserved. Kinds of
 //! ions are told by the sign of their charge; unlike ones have the mean of σ and the geometric mean of ε (Lorentz & Berthelot).
 
-use fmm_core::Beside;
-use fmm_cuda::ShortRange;
 use rayon::prelude::*;
 
-use crate::diagnostics::blocked_sums;
+use crate::executor::Beside;
+use crate::math::blocked_sums;
 
-/// The parameters of positive and of negative ions, in the units of a scenario.
+/// The parameters of positive and of negative ions, in the units of the particles.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LennardJones {
     /// σ.
@@ -67,13 +66,13 @@ impl Cells {
 }
 
 impl LennardJones {
-    /// The same for a GPU, in units in which Coulomb's constant is `constant`.
-    pub fn on_device(&self, constant: f64) -> ShortRange {
-        let kinds = std::array::from_fn(|k| {
+    /// σ², ε, and u and −u' of the unshifted potential at the cut-off, of an ion of kind a beside one of kind b at place 2 a + b; kind 1
+    /// is negative.
+    pub fn kinds(&self) -> [[f64; 4]; 4] {
+        std::array::from_fn(|k| {
             let Pair { sigma2, epsilon, end, .. } = Pair::new(self, k / 2, k % 2);
             [sigma2, epsilon, end[0], end[1]]
-        });
-        ShortRange { kinds, cutoff: self.cutoff, per_charge: 1.0 / constant }
+        })
     }
 
     /// The force on each particle, and energy and virial of all pairs.

@@ -1,0 +1,89 @@
+//! Forces that join those of the sum: a fixed field, short-range forces between ions, and what pairs do not do that the sum has.
+//!
+//! They are data. An executor adds them where the particles are: [`Forces::add`] on the cores, kernels of the same formulas on a GPU.
+
+pub mod exclusions;
+pub mod external;
+pub mod lennard_jones;
+
+use rayon::prelude::*;
+
+pub use exclusions::Met;
+pub use external::{External, Shape};
+pub use lennard_jones::LennardJones;
+
+use crate::executor::Beside;
+use crate::{PeriodicBox, Softening};
+
+/// What acts on particles beside their sum, in the units of the particles.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Forces {
+    /// A fixed field.
+    pub external: Option<External>,
+    /// Forces between the ions of a periodic box.
+    pub short_range: Option<LennardJones>,
+    /// Pairs of particles that see neither each other's charge nor their short-range forces, each once.
+    pub exclusions: Vec<[usize; 2]>,
+    /// What fields are multiplied by to be a force per mass or charge: −G or k_e.
+    pub constant: f64,
+    /// The kernel of the sum.
+    pub softening: Softening,
+    /// Its periodic box: the nearest images of a pair do not see each other.
+    pub cell: Option<PeriodicBox>,
+}
+
+impl Forces {
+    /// Whether nothing acts.
+    pub fn is_none(&self) -> bool {
+        self.external.is_none() && self.short_range.is_none() && self.exclusions.is_empty()
+    }
+
+    /// Adds to the field, and takes from the potential what excluded pairs do not feel; `[n]` each, the potential may be empty.
+    pub fn add(
+        &self,
+        position: &[[f64; 3]],
+        strength: &[f64],
+        potential: &mut [f64],
+        field: &mut [[f64; 3]],
+    ) -> Beside {
+        let per_field = 1.0 / self.constant;
+        if let Some(external) = self.external {
+            field.par_iter_mut().zip(position).for_each(|(e, x)| {
+                let force = external.at(*x, self.constant).1;
+                e.iter_mut().zip(force).for_each(|(e, f)| *e += per_field * f);
+            });
+        }
+        let mut beside = Beside::default();
+        if let (Some(pairs), Some(cell)) = (self.short_range, self.cell) {
+            let forces;
+            (forces, beside) = pairs.sums(cell.side, position, strength);
+            field.par_iter_mut().zip(&forces).zip(strength).for_each(|((e, f), q)| {
+                e.iter_mut().zip(f).for_each(|(e, f)| *e += per_field * f / q);
+            });
+        }
+        for &[i, j] in &self.exclusions {
+            let Met { from: d, potential: k, slope } =
+                Met::of(self.softening, self.cell.as_ref(), &position[i], &position[j]);
+            let r2 = d.iter().map(|d| d * d).sum::<f64>();
+            let pairs = self.short_range.map(|pairs| pairs.of_two([strength[i], strength[j]], r2));
+            let (energy, force) = pairs.unwrap_or_default();
+            beside.energy -= energy;
+            beside.virial -= force * r2;
+            for (target, source, sign) in [(i, j, 1.0), (j, i, -1.0)] {
+                let own = if force == 0.0 { 0.0 } else { force / (strength[target] * self.constant) };
+                (0..3).for_each(|k| field[target][k] -= sign * (strength[source] * slope + own) * d[k]);
+                if let Some(potential) = potential.get_mut(target) {
+                    *potential -= strength[source] * k;
+                }
+            }
+        }
+        beside
+    }
+
+    /// What the sum alone contributes to a field that has these forces.
+    pub fn without(&self, position: &[[f64; 3]], strength: &[f64], field: &[[f64; 3]]) -> Vec<[f64; 3]> {
+        let mut beside = vec![[0.0; 3]; field.len()];
+        self.add(position, strength, &mut [], &mut beside);
+        field.iter().zip(&beside).map(|(e, b)| std::array::from_fn(|k| e[k] - b[k])).collect()
+    }
+}
