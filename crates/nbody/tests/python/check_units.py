@@ -1,4 +1,4 @@
-"""Opens a snapshot of 500 Myr in kpc, Msun and km/s with yt and pynbody as the README says.   usage: check_units.py SNAPSHOT PNG"""
+"""Opens a snapshot of 500 Myr in kpc, Msun and km/s with yt and pynbody as docs/results.md says.   usage: check_units.py SNAPSHOT PNG"""
 
 import sys
 
@@ -19,7 +19,7 @@ assert abs(float(ds.current_time.to("Myr")) - 500) < 1e-3, ds.current_time.to("M
 assert abs(float(ds.length_unit.to("kpc")) - 1) < 1e-6 and abs(float(ds.mass_unit.to("Msun")) - 1) < 1e-3
 assert abs(float(ds.velocity_unit.to("km/s")) - 1) < 1e-9
 
-# The lines of the README.
+# The lines of docs/results.md.
 ds = yt.load(file, bounding_box=h5py.File(file)["Header"].attrs["BoundingBox"])
 plot = yt.ParticleProjectionPlot(ds, "z", ("all", "particle_mass"))
 plot.set_unit(("all", "particle_mass"), "Msun")
