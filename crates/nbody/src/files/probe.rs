@@ -46,7 +46,8 @@ pub fn asked() -> Option<PathBuf> {
 
 /// Looks at a file for another process, which hears how this one ends.
 pub fn look(path: &Path) {
-    for (what, most) in [(Resource::Cpu, SECONDS), (Resource::Data, BYTES), (Resource::Core, 0), (Resource::Fsize, 0)] {
+    let data = BYTES + data_at_start();
+    for (what, most) in [(Resource::Cpu, SECONDS), (Resource::Data, data), (Resource::Core, 0), (Resource::Fsize, 0)] {
         // A lower limit may be in force already.
         let _ = setrlimit(what, Rlimit { current: Some(most), maximum: Some(most) });
     }
@@ -56,6 +57,13 @@ pub fn look(path: &Path) {
     {
         walk(&reader, &root, 0, &mut 0);
     }
+}
+
+/// Bytes of data that this process has reserved before it looks at anything; 0 where the system does not say.
+fn data_at_start() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmData:"));
+    line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).map_or(0, |kib| 1024 * kib)
 }
 
 fn walk(reader: &Reader, group: &Group, depth: usize, seen: &mut usize) {
