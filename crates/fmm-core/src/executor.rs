@@ -22,12 +22,15 @@ pub struct Beside {
     pub virial: f64,
 }
 
+/// Gets the number of a step, its length, and the velocities.
+pub type Exchange = Box<dyn FnMut(u64, f64, &mut [[f64; 3]]) + Send>;
+
 /// What exchanges heat with particles; random numbers of a step depend on its number alone, so that a run that is resumed finds the same.
 pub struct Bath {
     /// The last step that it takes part in.
     pub last: u64,
-    /// Gets the number of the step, its length, and the velocities.
-    pub exchange: Box<dyn FnMut(u64, f64, &mut [[f64; 3]]) + Send>,
+    /// What it does to the velocities after a step.
+    pub exchange: Exchange,
 }
 
 /// A copy that is made already, to be brought to the host, on any thread, while the executor goes on.
