@@ -264,7 +264,9 @@ fn checkpoints_of_particles_and_of_flows_are_told_apart() {
         ("particles", &flow, "a checkpoint of a flow on a grid, in the directory of a run of particles"),
     ] {
         let checkpoint = checkpoint::Checkpoint { run: None, ..other.checkpoint.clone() };
-        checkpoint::NAMES.map(|name| checkpoint::write(&folder.path(to).join(name), &checkpoint).unwrap());
+        for name in checkpoint::NAMES {
+            checkpoint::write(&folder.path(to).join(name), &checkpoint).unwrap();
+        }
         refused(&["--resume", to], &["checkpoint.", words]);
     }
 }

@@ -223,8 +223,9 @@ fn about(grid: &Grid) -> Value {
 
 /// `--dry-run`.
 fn plan(scenario: &GridScenario, grid: &Grid, options: &Options, threads: usize) -> Result<(), Fault> {
-    // Sums of a brick and both fields in double precision, the vorticity, and what is written.
-    let memory = (grid.cells() * (48 + 48 + 24 + 3 * 8 * scenario.fields.len())) as u64;
+    // Sums of a brick and both fields in double precision, the vorticity, and what is written; a checkpoint and its file.
+    let checkpoint = if scenario.steps.is_some() { 24 + 24 } else { 0 };
+    let memory = (grid.cells() * (48 + 48 + 24 + 3 * 8 * scenario.fields.len() + checkpoint)) as u64;
     if options.json {
         let facts = json!({
             "event": "dry-run", "threads": threads, "grid": about(grid), "memory_bytes": memory,
