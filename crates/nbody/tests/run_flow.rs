@@ -174,6 +174,9 @@ fn a_run_that_is_to_end_where_it_was_stopped_has_one_line_of_that_step() {
         assert!(lines == expected.collect::<Vec<_>>(), "{case}: {lines:?}");
         let files = json(&folder.path("a/run.hdf.series"))["files"].as_array().map(Vec::len);
         assert_eq!(files, Some(2), "{case}");
+        // Of two checkpoints of that step the later counts, whose end is there.
+        let idle = folder.run(&["--resume", "a"]);
+        assert!(code(&idle) == 0 && told(&idle).contains("nothing was left to do"), "{case}: {}", told(&idle));
         fs::remove_dir_all(folder.path("a")).unwrap();
     }
 }

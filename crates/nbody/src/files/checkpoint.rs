@@ -118,7 +118,9 @@ pub fn latest(folder: &Path) -> Result<Option<Latest>, FileError> {
         }
     }
     // By time: with a longer step, which --force allows, a later state has a smaller number.
-    let newest = found.into_iter().max_by(|(a, _), (b, _)| a.time.total_cmp(&b.time).then(a.step.cmp(&b.step)));
+    // Of one step, the one after more outputs is the later: a run that was stopped, and then ended there, has another end.
+    let place = |c: &Checkpoint| (c.step, c.number("output_calls").map_or(0, |n| n as u64));
+    let newest = found.into_iter().max_by(|(a, _), (b, _)| a.time.total_cmp(&b.time).then(place(a).cmp(&place(b))));
     match (newest, damaged) {
         (Some((checkpoint, path)), damaged) => Ok(Some(Latest { checkpoint, path, damaged })),
         (None, Some(error)) => Err(error),
