@@ -8,7 +8,7 @@ use crate::scenario::problem::Problems;
 #[derive(Debug)]
 pub struct Fault {
     /// Exit code of the process: 1 accuracy, 65 data, 66 no input, 69 no device, 70 internal or NaN, 71 memory,
-    /// 74 input/output, 75 stopped, and resumable but on a grid.
+    /// 74 input/output, 75 stopped, and resumable.
     pub code: u8,
     /// What to tell.
     pub report: Report,

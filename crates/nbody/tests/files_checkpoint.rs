@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use nbody::files::checkpoint::{Checkpoint, Checkpoints, NAMES, latest, read, write};
+use nbody::files::checkpoint::{Checkpoint, Checkpoints, Flow, NAMES, Particles, State, latest, read, write};
 use nbody::files::run_id::RunId;
 
 fn state(step: u64) -> Checkpoint {
@@ -11,22 +11,30 @@ fn state(step: u64) -> Checkpoint {
         step,
         time: step as f64 * 0.1,
         scenario: "title = \"ä\"\n".into(),
-        id: (0..100).collect(),
-        position: rows(1.0),
-        velocity: rows(-0.3),
-        acceleration: rows(1e-9),
-        mass: vec![0.01; 100],
-        charge: (step % 2 == 1).then(|| vec![-1.0; 100]),
+        state: State::Particles(Particles {
+            id: (0..100).collect(),
+            position: rows(1.0),
+            velocity: rows(-0.3),
+            acceleration: rows(1e-9),
+            mass: vec![0.01; 100],
+            charge: (step % 2 == 1).then(|| vec![-1.0; 100]),
+        }),
         numbers: vec![("kinetic".into(), 0.1), ("worst".into(), -0.0)],
         run: (step % 2 == 1).then(|| RunId::parse("0123456789abcdef").unwrap()),
     }
+}
+
+/// Two blocks of a flow.
+fn flow() -> Checkpoint {
+    let vorticity = (0..2 * 4096).map(|i| std::array::from_fn(|k| (i * 3 + k) as f64 - 0.1)).collect();
+    Checkpoint { state: State::Flow(Flow { blocks: vec![[0, 1, 2], [3, 4, 1 << 20]], vorticity }), ..state(1) }
 }
 
 #[test]
 fn a_state_comes_back_bit_for_bit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.hdf");
-    for state in [state(3), state(u64::MAX - 5), Checkpoint::default()] {
+    for state in [state(3), state(u64::MAX - 5), Checkpoint::default(), flow()] {
         write(&path, &state).unwrap();
         assert!(read(&path).unwrap() == state);
     }
@@ -70,20 +78,21 @@ fn a_damaged_file_is_passed_over_and_named() {
 fn every_bit_flip_is_found_or_harmless() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.hdf");
-    let state = state(1);
-    write(&path, &state).unwrap();
-    let mut bytes = fs::read(&path).unwrap();
-    let mut found = 0;
-    for i in (0..bytes.len()).step_by(23) {
-        bytes[i] ^= 1 << (i % 8);
-        fs::write(&path, &bytes).unwrap();
-        match read(&path) {
-            Ok(back) => assert!(back == state, "silently wrong after a flip in byte {i}"),
-            Err(_) => found += 1,
+    for (state, apart) in [(state(1), 23), (flow(), 401)] {
+        write(&path, &state).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        let mut found = 0;
+        for i in (0..bytes.len()).step_by(apart) {
+            bytes[i] ^= 1 << (i % 8);
+            fs::write(&path, &bytes).unwrap();
+            match read(&path) {
+                Ok(back) => assert!(back == state, "silently wrong after a flip in byte {i}"),
+                Err(_) => found += 1,
+            }
+            bytes[i] ^= 1 << (i % 8);
         }
-        bytes[i] ^= 1 << (i % 8);
+        assert!(found > bytes.len() / apart / 4, "{found} of {} found", bytes.len() / apart);
     }
-    assert!(found > bytes.len() / 23 / 4, "{found} of {} found", bytes.len() / 23);
 }
 
 /// Replaces the last value of an array through HDF5, whose own checksums then fit.
@@ -119,8 +128,11 @@ fn every_part_of_a_state_is_under_its_hash() {
     ];
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.hdf");
-    for (what, change) in changes {
-        write(&path, &state(1)).unwrap();
+    let of_flow: [Change; 2] =
+        [("a block", &|g| change::<u64>(g, "Blocks", |v| v + 1)), ("vorticity", &|g| change(g, "Vorticity", next))];
+    let of_flow = of_flow.into_iter().map(|c| (flow(), c));
+    for (state, (what, change)) in changes.into_iter().map(|c| (state(1), c)).chain(of_flow) {
+        write(&path, &state).unwrap();
         let file = hdf5::File::open_rw(&path).unwrap();
         change(&file.group("Checkpoint").unwrap());
         file.close().unwrap();
@@ -135,9 +147,15 @@ fn a_state_that_is_not_finite_is_not_written() {
     let mut checkpoints = Checkpoints::new(folder.path());
     let (path, _) = checkpoints.write(&state(1)).unwrap();
     let mut bad = state(2);
-    bad.acceleration[7][1] = f64::NAN;
+    let State::Particles(particles) = &mut bad.state else { unreachable!() };
+    particles.acceleration[7][1] = f64::NAN;
     let error = checkpoints.write(&bad).unwrap_err();
     assert!(error.to_string().contains("acceleration of particle 7 is NaN"), "{error}");
+    let mut bad = flow();
+    let State::Flow(cells) = &mut bad.state else { unreachable!() };
+    cells.vorticity[4097][2] = f64::INFINITY;
+    let error = checkpoints.write(&bad).unwrap_err();
+    assert!(error.to_string().contains("vorticity of cell 4097 is inf"), "{error}");
     let found = latest(folder.path()).unwrap().unwrap();
     assert!(found.path == path && found.checkpoint == state(1));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);

@@ -23,6 +23,7 @@ mod refusals;
 mod run_device;
 mod run_exclusions;
 mod run_external;
+mod run_flow;
 mod run_formats;
 mod run_grid;
 mod run_identity;

@@ -296,20 +296,13 @@ fn a_flow_goes_on_and_tells_its_integrals() {
         "{}",
         stderr(&convert)
     );
-    let resume = folder.run(&["--resume", "out"]);
-    assert!(
-        code(&resume) == 66 && stderr(&resume).contains("a run on a grid, which cannot be resumed"),
-        "{}",
-        stderr(&resume)
-    );
 }
 
 #[test]
 fn steps_that_cannot_be_made_are_refused() {
     let folder = Folder::new(MEETING);
     for (arguments, exit, words) in [
-        (&["--resume", "out"][..], 2, "runs on grids cannot be resumed"),
-        (&["--set", "time.integrator=rk4"], 65, "did you mean \"rk3\"?"),
+        (&["--set", "time.integrator=rk4"][..], 65, "did you mean \"rk3\"?"),
         (&["--set", "time.remeshing=m8"], 65, "allowed: m4, m6"),
         (&["--set", "time.end=0.025"], 65, "time.dt = 0.01 does not divide time.end = 0.025"),
         (&["--set", "output.every=0.015"], 65, "does not divide output.every"),

@@ -6,17 +6,19 @@
 //! what it was, which (ω·∇)u made in the cells would not keep. At the end of a step the cells become the particles of the next, and what
 //! of ω is no curl is taken away. There are blocks only where there is vorticity, and around it as far as differences reach.
 
+mod integrals;
+
 use std::collections::BTreeSet;
-use std::f64::consts::PI;
 
 use rayon::prelude::*;
 
 use super::blocks::{BLOCK, Block, CELLS, Grid, split};
-use super::differences::{REACH, divergence, divergent, gradients, padded, stretched, wide_place};
+use super::differences::{divergent, gradients, stretched};
 use super::poisson::{Solution, Solve};
 use super::remesh::{Kernel, Lattice, Placed};
 use super::vorticity::Vorticity;
 use crate::{Error, StageTimes};
+pub use integrals::Integrals;
 
 /// How a step is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -64,26 +66,6 @@ pub struct Flow {
     vorticity: Vec<[f64; 3]>,
 }
 
-/// Integrals of a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Integrals {
-    /// ½ ∫ ω·Ψ, the kinetic energy of the flow in all of space.
-    pub energy: f64,
-    /// ∫ |ω|².
-    pub enstrophy: f64,
-    /// ∫ ω.
-    pub total: [f64; 3],
-    /// ½ ∫ x × ω, x from the middle of the domain.
-    pub impulse: [f64; 3],
-    /// ∫ ω_θ/(2πr), below and above the middle of the domain: the flux of ω through half planes that end at the line x_m, y_m, along z, as a mean of
-    /// all of them. Of rings about that line these are the circulations of those below and of those above.
-    pub circulation: [f64; 2],
-    /// The largest |ω|.
-    pub largest: f64,
-    /// √(∫ (∇·ω)²/∫ |ω|²) h: what the particles have lost of being a curl.
-    pub divergence: f64,
-}
-
 impl Flow {
     /// The flow with `vorticity` on a grid of `base`·16 cells a side.
     ///
@@ -107,6 +89,34 @@ impl Flow {
         let mut flow = Flow { lattice, method, grid, vorticity: field };
         flow.trim()?;
         Ok(flow)
+    }
+
+    /// The flow whose [`grid`](Self::grid) has these blocks, in this order, and this [`vorticity`](Self::vorticity) in their cells: the
+    /// state that was taken from a flow between two steps, before it was solved, goes on to the same bits.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for blocks outside of the lattice, twice or in another order, and for numbers of values that differ;
+    /// [`Error::NotFinite`].
+    pub fn resume(lattice: Lattice, method: Method, blocks: &[Block], vorticity: Vec<[f64; 3]>) -> Result<Self, Error> {
+        let outside = |b: &Block| b.level > 0 || b.index.iter().any(|&i| i >= lattice.base);
+        if let Some(b) = blocks.iter().find(|b| outside(b)) {
+            let what = format!("block {:?} of level {} lies outside of {}^3 blocks", b.index, b.level, lattice.base);
+            return Err(Error::Unsupported(what));
+        }
+        let grid = lattice.grid(blocks.iter().copied());
+        if grid.blocks() != blocks || blocks.windows(2).any(|b| b[0] == b[1]) {
+            return Err(Error::Unsupported("the blocks are not in the order of a grid, each once".into()));
+        }
+        if vorticity.len() != grid.cells() {
+            let what =
+                format!("vorticity of {} cells, in place of the {} of its blocks", vorticity.len(), grid.cells());
+            return Err(Error::Unsupported(what));
+        }
+        let mut bad = vorticity.as_flattened().iter().enumerate().filter(|(_, w)| !w.is_finite());
+        if let Some((index, &value)) = bad.next() {
+            return Err(Error::NotFinite { what: "the vorticity", index: index / 3, value, count: 1 + bad.count() });
+        }
+        Ok(Flow { lattice, method, grid, vorticity })
     }
 
     /// The cells that there are.
@@ -231,61 +241,6 @@ impl Flow {
         }
         (self.grid, self.vorticity) = surrounded(&self.lattice, &self.grid, &self.vorticity);
         Ok(())
-    }
-
-    /// Integrals of the flow; `solution` is that of its present state.
-    pub fn integrals(&self, solution: &Solution) -> Integrals {
-        let h = self.lattice.spacing();
-        let middle = self.lattice.corner.map(|c| c + self.lattice.side / 2.0);
-        let of_block = |(b, &block): (usize, &Block)| {
-            let mut sums = Integrals::default();
-            let own = &self.vorticity[b * CELLS..(b + 1) * CELLS];
-            if own.iter().all(|w| *w == [0.0; 3]) {
-                return sums;
-            }
-            let wide = padded(&self.grid, &self.vorticity, block);
-            for (c, w) in own.iter().enumerate() {
-                let (psi, cell) = (solution.psi[b * CELLS + c], split(c));
-                let x: [f64; 3] = std::array::from_fn(|d| self.grid.coordinate(block, d, cell[d]) - middle[d]);
-                sums.energy += 0.5 * (w[0] * psi[0] + w[1] * psi[1] + w[2] * psi[2]);
-                let square = w[0] * w[0] + w[1] * w[1] + w[2] * w[2];
-                sums.enstrophy += square;
-                sums.largest = sums.largest.max(square.sqrt());
-                for k in 0..3 {
-                    let (a, b) = ((k + 1) % 3, (k + 2) % 3);
-                    sums.total[k] += w[k];
-                    sums.impulse[k] += 0.5 * (x[a] * w[b] - x[b] * w[a]);
-                }
-                // Centres of cells are not on the line in the middle, which edges of cells are on.
-                let square = x[0] * x[0] + x[1] * x[1];
-                sums.circulation[usize::from(x[2] > 0.0)] += (x[0] * w[1] - x[1] * w[0]) / (2.0 * PI * square);
-                let divergence = divergence(&wide, wide_place(cell.map(|i| i as usize + REACH)));
-                sums.divergence += divergence * divergence;
-            }
-            sums
-        };
-        let blocks: Vec<Integrals> = self.grid.blocks().par_iter().enumerate().map(of_block).collect();
-        let mut all = Integrals::default();
-        for b in blocks {
-            all.energy += b.energy;
-            all.enstrophy += b.enstrophy;
-            all.divergence += b.divergence;
-            all.largest = all.largest.max(b.largest);
-            (0..3).for_each(|k| all.total[k] += b.total[k]);
-            (0..3).for_each(|k| all.impulse[k] += b.impulse[k]);
-            (0..2).for_each(|k| all.circulation[k] += b.circulation[k]);
-        }
-        let volume = h * h * h;
-        // Differences are per h, which the definition takes back.
-        all.divergence = if all.enstrophy > 0.0 { (all.divergence / all.enstrophy).sqrt() } else { 0.0 };
-        Integrals {
-            energy: all.energy * volume,
-            enstrophy: all.enstrophy * volume,
-            total: all.total.map(|t| t * volume),
-            impulse: all.impulse.map(|i| i * volume),
-            circulation: all.circulation.map(|c| c * volume),
-            ..all
-        }
     }
 }
 
@@ -422,6 +377,39 @@ mod tests {
         let mut leaving = flow(Scheme::RungeKutta2, 2, &[ring(0.15, 1.0)]);
         let end = (0..20).find_map(|_| leaving.step(&mut solver(), 0.02, None, &mut StageTimes::default()).err());
         assert!(end.unwrap().to_string().contains("faces of the domain"));
+    }
+
+    #[test]
+    fn a_saved_state_goes_on_to_the_same_bits() {
+        let mut whole = flow(Scheme::RungeKutta3, 3, &[ring(-0.06, 1.0), ring(0.06, -1.0)]);
+        let mut saved = None;
+        for step in 0..3 {
+            if step == 1 {
+                saved = Some((whole.grid.blocks().to_vec(), whole.vorticity.clone()));
+            }
+            let solution = whole.solve(&mut solver(), &mut StageTimes::default()).unwrap();
+            whole.step(&mut solver(), 0.01, Some(solution), &mut StageTimes::default()).unwrap();
+        }
+        let (blocks, vorticity) = saved.unwrap();
+        let resume =
+            |blocks: &[Block], vorticity: Vec<[f64; 3]>| Flow::resume(whole.lattice, whole.method, blocks, vorticity);
+        let mut parts = resume(&blocks, vorticity.clone()).unwrap();
+        (0..2).for_each(|_| parts.step(&mut solver(), 0.01, None, &mut StageTimes::default()).unwrap());
+        assert!(parts.grid == whole.grid && parts.vorticity == whole.vorticity);
+        let refused = |blocks: &[Block], vorticity: Vec<[f64; 3]>| resume(blocks, vorticity).unwrap_err().to_string();
+        let changed = |change: fn(&mut [Block])| {
+            let mut other = blocks.clone();
+            change(&mut other);
+            refused(&other, vorticity.clone())
+        };
+        assert!(changed(|b| b[0].index[1] = 3).contains("[0, 3, 0] of level 0 lies outside of 3^3 blocks"));
+        assert!(changed(|b| b[0].level = 1).contains("outside"));
+        assert!(changed(|b| b.swap(0, 1)).contains("in the order of a grid"));
+        assert!(changed(|b| b[1] = b[0]).contains("each once"));
+        assert!(refused(&blocks, vorticity[1..].to_vec()).contains("in place of the"));
+        let mut bad = vorticity.clone();
+        bad[7][1] = f64::NAN;
+        assert!(refused(&blocks, bad).contains("vorticity of particle 7 is NaN"));
     }
 
     #[test]

@@ -115,7 +115,8 @@ fn snapshots(
     }
     let known = |name: &str| listed.iter().any(|(n, _)| n == name);
     let named = |name: &str| known(name) || identity.is_stranger(name);
-    for name in names.iter().filter(|n| n.starts_with("snap_") && n.ends_with(".hdf") && !named(n)) {
+    let numbered = |n: &str| (n.starts_with("snap_") || n.starts_with("grid_")) && n.ends_with(".hdf");
+    for name in names.iter().filter(|n| numbered(n) && !named(n)) {
         let why = match own.is_some() && RunId::of_file(&path.join(name)).is_ok_and(|id| id == own) {
             true => "a full disk or a kill left it so; nbody run --resume DIR repairs it",
             false => "left by another run?",

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 use crate::fault::Fault;
+use crate::files::FileError;
+use crate::files::checkpoint::{self, State};
 use crate::files::particles::{self, Loaded};
 use crate::files::series::{Entry, Series};
 use crate::files::snapshot::{self, Float, Snapshot, Units};
 use crate::files::temporal::Temporal;
-use crate::files::{FileError, checkpoint};
 use crate::units::System;
 
 /// Snapshots of one place, in order of time.
@@ -102,16 +103,19 @@ fn from_snapshot(path: &Path) -> Result<Loaded, FileError> {
 /// The state of a checkpoint; its units are those that its scenario names.
 fn from_checkpoint(path: &Path) -> Result<Loaded, FileError> {
     let c = checkpoint::read(path)?;
+    let State::Particles(p) = c.state else {
+        return Err(FileError::data(path, "a checkpoint of a flow on a grid, not of particles"));
+    };
     let snapshot = Snapshot {
         time: c.time,
         step: c.step,
         units: units_of(&c.scenario).map_or_else(Units::default, System::snapshot),
-        id: c.id,
-        position: c.position,
-        velocity: c.velocity,
-        mass: c.mass,
-        charge: c.charge,
-        acceleration: Some(c.acceleration),
+        id: p.id,
+        position: p.position,
+        velocity: p.velocity,
+        mass: p.mass,
+        charge: p.charge,
+        acceleration: Some(p.acceleration),
         run: c.run,
         ..Snapshot::default()
     };

@@ -4,27 +4,26 @@
 //! one is complete, checked and synced. A SHA-256 over everything in the file finds whatever HDF5's own checksums do
 //! not cover.
 
+mod state;
+
 use std::path::{Path, PathBuf};
 
 use hdf5::File;
-use ndarray::ArrayView2;
 use sha2::{Digest, Sha256};
 
 use super::FileError;
 use super::atomic::Temporary;
 use super::hdf::{self, Reader, put, put_attr, put_group, put_one};
 use super::run_id::RunId;
+pub use state::{Flow, Particles, State};
 
 /// The names of the two files.
 pub const NAMES: [&str; 2] = ["checkpoint.0.hdf", "checkpoint.1.hdf"];
 
-/// Version of the layout, 1 of files without a run id; a file of another one is refused.
-const FORMAT: i64 = 2;
-
 /// A scenario is a text written by hand; more than this is not one.
 const LONGEST_SCENARIO: usize = 1 << 24;
 
-/// The state of a run between two steps, N rows in id order.
+/// The state of a run between two steps.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Checkpoint {
     /// Number of steps done.
@@ -33,18 +32,8 @@ pub struct Checkpoint {
     pub time: f64,
     /// The scenario with every value (`scenario.resolved.toml`).
     pub scenario: String,
-    /// A number for each particle, `[N]`.
-    pub id: Vec<u64>,
-    /// Positions, `[N]` of (x, y, z).
-    pub position: Vec<[f64; 3]>,
-    /// Velocities, `[N]`.
-    pub velocity: Vec<[f64; 3]>,
-    /// Accelerations at these positions, `[N]`, so that going on need not compute them anew.
-    pub acceleration: Vec<[f64; 3]>,
-    /// Masses, `[N]`.
-    pub mass: Vec<f64>,
-    /// Charges, `[N]`.
-    pub charge: Option<Vec<f64>>,
+    /// What moves.
+    pub state: State,
     /// What the run remembers of its past beside the state, such as the energy at its start.
     pub numbers: Vec<(String, f64)>,
     /// The run; `None` where a version without run ids began it.
@@ -129,7 +118,9 @@ pub fn latest(folder: &Path) -> Result<Option<Latest>, FileError> {
         }
     }
     // By time: with a longer step, which --force allows, a later state has a smaller number.
-    let newest = found.into_iter().max_by(|(a, _), (b, _)| a.time.total_cmp(&b.time).then(a.step.cmp(&b.step)));
+    // Of one step, the one after more outputs is the later: a run that was stopped, and then ended there, has another end.
+    let place = |c: &Checkpoint| (c.step, c.number("output_calls").map_or(0, |n| n as u64));
+    let newest = found.into_iter().max_by(|(a, _), (b, _)| a.time.total_cmp(&b.time).then(place(a).cmp(&place(b))));
     match (newest, damaged) {
         (Some((checkpoint, path)), damaged) => Ok(Some(Latest { checkpoint, path, damaged })),
         (None, Some(error)) => Err(error),
@@ -148,21 +139,17 @@ pub fn write(path: &Path, checkpoint: &Checkpoint) -> Result<u64, FileError> {
 
 fn fill(file: &File, c: &Checkpoint) -> hdf5::Result<()> {
     let group = put_group(file, "Checkpoint")?;
-    put_attr(&group, "Format", if c.run.is_some() { FORMAT } else { 1 })?;
+    put_attr(&group, "Format", c.state.format(c.run.is_some()))?;
     c.run.map_or(Ok(()), |run| run.put(&group))?;
     put_attr(&group, "Time", c.time)?;
     put_one(&group, "Step", c.step)?;
     put(&group, "Scenario", c.scenario.as_bytes(), true)?;
     put(&group, "ScenarioSHA256", &Sha256::digest(&c.scenario)[..], false)?;
     put(&group, "StateSHA256", &c.digest()[..], false)?;
-    put(&group, "ParticleIDs", &c.id[..], true)?;
-    put(&group, "Masses", &c.mass[..], true)?;
-    for (name, rows) in [("Coordinates", &c.position), ("Velocities", &c.velocity), ("Acceleration", &c.acceleration)] {
-        put(&group, name, ArrayView2::from(&rows[..]), false)?;
-    }
+    c.state.fill(&group)?;
     let numbers = put_group(&group, "Numbers")?;
     c.numbers.iter().try_for_each(|(name, value)| put_attr(&numbers, name, *value))?;
-    c.charge.as_ref().map_or(Ok(()), |q| put(&group, "Charges", &q[..], true))
+    c.state.fill_last(&group)
 }
 
 /// Whether an HDF5 file is a checkpoint, whole or not.
@@ -181,14 +168,12 @@ pub fn read(path: &Path) -> Result<Checkpoint, FileError> {
     let reader = Reader::open(path)?;
     let group = reader.need_group("/Checkpoint")?;
     let format = reader.need_attr(&group, "Format")?;
-    if ![1.0, FORMAT as f64].contains(&format) {
-        let what = format!("a checkpoint of format {format}; this program reads formats 1 and {FORMAT}");
+    if !(1..=state::FLOWS).any(|f| f as f64 == format) {
+        let what = format!("a checkpoint of format {format}; this program reads formats 1 to {}", state::FLOWS);
         return Err(reader.error(what));
     }
     let missing = |name: &str| reader.error(format!("/Checkpoint/{name} is missing"));
-    let n = reader.length(&group, "ParticleIDs")?.ok_or_else(|| missing("ParticleIDs"))?;
     let bytes = |name, limit| reader.bytes(&group, name, limit)?.ok_or_else(|| missing(name));
-    let vectors = |name| reader.vectors(&group, name, n)?.ok_or_else(|| missing(name));
     let scenario = bytes("Scenario", LONGEST_SCENARIO)?;
     if bytes("ScenarioSHA256", 32)? != Sha256::digest(&scenario)[..] {
         return Err(reader.error("/Checkpoint/Scenario differs from its SHA-256; the file is damaged"));
@@ -203,12 +188,7 @@ pub fn read(path: &Path) -> Result<Checkpoint, FileError> {
         step: reader.integers(&group, "Step", 1)?.ok_or_else(|| missing("Step"))?[0],
         time: reader.need_attr(&group, "Time")?,
         scenario: String::from_utf8(scenario).map_err(|_| reader.error("/Checkpoint/Scenario is not text in UTF-8"))?,
-        id: reader.integers(&group, "ParticleIDs", n)?.ok_or_else(|| missing("ParticleIDs"))?,
-        position: vectors("Coordinates")?,
-        velocity: vectors("Velocities")?,
-        acceleration: vectors("Acceleration")?,
-        mass: reader.scalars(&group, "Masses", n)?.ok_or_else(|| missing("Masses"))?,
-        charge: reader.scalars(&group, "Charges", n)?,
+        state: State::read(&reader, &group, format)?,
         run: RunId::get(&group),
     };
     if bytes("StateSHA256", 32)? != checkpoint.digest() {
@@ -225,23 +205,10 @@ impl Checkpoint {
 
     /// An upper bound of its size in a file, in bytes.
     fn estimate(&self) -> u64 {
-        let bytes_per_row = 8 + 11 * 8;
-        (self.id.len() * bytes_per_row + self.scenario.len()) as u64 + (1 << 20)
-    }
-
-    /// The floating-point arrays with their names and numbers of components.
-    fn floats(&self) -> [(&'static str, &[f64], usize); 5] {
-        [
-            ("position", self.position.as_flattened(), 3),
-            ("velocity", self.velocity.as_flattened(), 3),
-            ("acceleration", self.acceleration.as_flattened(), 3),
-            ("mass", &self.mass, 1),
-            ("charge", self.charge.as_deref().unwrap_or_default(), 1),
-        ]
+        (self.state.estimate() + self.scenario.len()) as u64 + (1 << 20)
     }
 
     fn check(&self) -> Result<(), String> {
-        let n = self.id.len();
         if !self.time.is_finite() {
             return Err(format!("the time is {}", self.time));
         }
@@ -251,15 +218,12 @@ impl Checkpoint {
         if self.scenario.len() > LONGEST_SCENARIO {
             return Err(format!("a scenario of {} bytes", self.scenario.len()));
         }
-        for (name, values, width) in self.floats() {
-            if values.len() != n * width && !(name == "charge" && self.charge.is_none()) {
-                return Err(format!("{name} has {} rows for {n} ids", values.len() / width));
-            }
-            if let Some(i) = values.iter().position(|v| !v.is_finite()) {
-                return Err(format!("{name} of particle {} is {}", self.id[i / width], values[i]));
-            }
-        }
-        Ok(())
+        self.state.check()
+    }
+
+    /// A number that the run remembers.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.numbers.iter().find(|(n, _)| n == name).map(|&(_, v)| v)
     }
 
     /// SHA-256 over everything, each part preceded by its length.
@@ -269,7 +233,7 @@ impl Checkpoint {
         hash.update(self.time.to_le_bytes());
         hash.update((self.scenario.len() as u64).to_le_bytes());
         hash.update(&self.scenario);
-        hash.update([u8::from(self.charge.is_some())]);
+        hash.update([self.state.tag()]);
         // Attributes have no order of their own.
         let mut numbers: Vec<_> = self.numbers.iter().collect();
         numbers.sort_by(|a, b| a.0.cmp(&b.0));
@@ -282,24 +246,7 @@ impl Checkpoint {
         if let Some(run) = self.run {
             hash.update(run.as_str());
         }
-        update(&mut hash, self.id.iter().map(|v| v.to_le_bytes()));
-        for (_, values, _) in self.floats() {
-            update(&mut hash, values.iter().map(|v| v.to_le_bytes()));
-        }
+        self.state.hash(&mut hash);
         hash.finalize().into()
-    }
-}
-
-/// Hashes a list of numbers in blocks: one call for each number would be slow.
-fn update(hash: &mut Sha256, mut numbers: impl ExactSizeIterator<Item = [u8; 8]>) {
-    hash.update((numbers.len() as u64).to_le_bytes());
-    let mut block = Vec::with_capacity(1 << 16);
-    loop {
-        block.clear();
-        block.extend(numbers.by_ref().take(1 << 13).flatten());
-        if block.is_empty() {
-            return;
-        }
-        hash.update(&block);
     }
 }

@@ -45,7 +45,10 @@ pub fn info(options: &Info) -> Result<(), Fault> {
         None => program::facts(),
         Some(path) => match grid::about(path)? {
             Some(about) => grid::facts(path, &about),
-            None => of_particles(path)?,
+            None => match grid::of_checkpoint(path)? {
+                Some(facts) => facts,
+                None => of_particles(path)?,
+            },
         },
     };
     console::print(&if options.json { facts.json() } else { facts.text() })

@@ -11,15 +11,13 @@ use serde_json::Value;
 
 use super::identity::Identity;
 use super::writer::{Taking, Writer, Written};
-use crate::diagnostics::{Diagnostics, Ions};
 use crate::fault::Fault;
-use crate::files::checkpoint::{Checkpoint, Checkpoints, Latest};
+use crate::files::checkpoint::{self, Checkpoint, Checkpoints, Latest};
 use crate::files::run_id::{self, RunId};
 use crate::files::series::Series;
 use crate::files::snapshot::{Layout, Snapshot};
 use crate::files::{FileError, atomic, regular};
 use crate::plot;
-use crate::scenario::Scenario;
 
 /// The directory of a run under way.
 pub struct RunDirectory {
@@ -30,18 +28,25 @@ pub struct RunDirectory {
     checkpoints: Checkpoints,
     /// Opened with the first line, which is its header.
     diagnostics: Option<File>,
+    /// The time of its last line.
+    last_line: Option<f64>,
     writer: Writer,
     /// Open for as long as the run may write here.
     _lock: File,
 }
 
-/// What a line of the diagnostics tells beside the sums.
-#[derive(Debug, Clone, Copy)]
-pub struct Extra<'a> {
-    /// At the start of the run.
-    pub first: &'a Diagnostics,
-    /// The last measured error of the forces.
-    pub force_error: Option<f64>,
+/// Where a directory is brought back to.
+pub struct Rewind<'a> {
+    /// The time of the checkpoint.
+    pub time: f64,
+    /// The step of the run until then.
+    pub dt: f64,
+    /// Columns of its `diagnostics.csv`, as [`RunDirectory::diagnostics`] takes them.
+    pub columns: &'a str,
+    /// Whether the last snapshot and the last line were written only because the run ended.
+    pub surplus: [bool; 2],
+    /// Number of the files of fields that stay.
+    pub files: Option<u64>,
 }
 
 /// The file whose lock says that a process is at work in the directory.
@@ -49,19 +54,9 @@ const LOCK: &str = ".lock";
 const INDEX: &str = "run.hdf.series";
 const DIAGNOSTICS: &str = "diagnostics.csv";
 
-/// The first line of `diagnostics.csv`.
-fn header(vortices: bool, ions: bool, id: Option<RunId>) -> String {
-    let ions = ions.then(Ions::default);
-    let (none, mut header) = (Diagnostics { vortices, ions, ..Diagnostics::default() }, "step,time".to_string());
-    for (name, _) in none.named(&none) {
-        header.push(',');
-        header.push_str(name);
-    }
-    header.push_str(",force_error");
-    match id {
-        Some(id) => header + "," + &id.column(),
-        None => header,
-    }
+/// The first line of `diagnostics.csv`: its columns, and an empty one whose name is the run's id.
+fn header(columns: &str, id: Option<RunId>) -> String {
+    id.map_or(columns.to_string(), |id| format!("{columns},{}", id.column()))
 }
 
 /// The names in a folder.
@@ -122,24 +117,25 @@ pub(super) fn is_ours(name: &str) -> bool {
         "checkpoint.0.hdf",
         "checkpoint.1.hdf",
     ];
-    NAMES.contains(&name) || is_snapshot(name) || ["hdf", "csv"].iter().any(|end| is_numbered(name, "grid_", end))
+    NAMES.contains(&name) || is_listed(name) || number(name, "grid_", "csv").is_some()
 }
 
-/// Whether this is `snap_NNNNNN.hdf`, with more digits from a million snapshots on.
-fn is_snapshot(name: &str) -> bool {
-    is_numbered(name, "snap_", "hdf")
+/// Whether this is the name of a file that the index lists: `snap_NNNNNN.hdf` or `grid_NNNNNN.hdf`, with more digits from a million on.
+fn is_listed(name: &str) -> bool {
+    ["snap_", "grid_"].iter().any(|begin| number(name, begin, "hdf").is_some())
 }
 
-/// Whether this is such a name with a number of six digits or more.
-fn is_numbered(name: &str, begin: &str, end: &str) -> bool {
-    let number = name.strip_prefix(begin).and_then(|n| n.strip_suffix(end)?.strip_suffix('.'));
-    number.is_some_and(|n| n.len() >= 6 && n.bytes().all(|b| b.is_ascii_digit()))
+/// The number in such a name, of six digits or more.
+fn number(name: &str, begin: &str, end: &str) -> Option<u64> {
+    let number = name.strip_prefix(begin).and_then(|n| n.strip_suffix(end)?.strip_suffix('.'))?;
+    let all = number.len() >= 6 && number.bytes().all(|b| b.is_ascii_digit());
+    all.then(|| number.parse().unwrap_or(u64::MAX))
 }
 
-/// Whether a folder is that of a run on a grid.
-pub fn on_grid(folder: &Path) -> bool {
-    let scenario = regular::text(&folder.join("scenario.resolved.toml"), regular::REPORT).unwrap_or_default();
-    scenario.parse::<toml::Table>().is_ok_and(|t| t.contains_key("grid"))
+/// Whether the resolved scenario of a folder has a section; `None` where it cannot be told.
+pub fn has_section(folder: &Path, section: &str) -> Option<bool> {
+    let scenario = regular::text(&folder.join("scenario.resolved.toml"), regular::REPORT).ok()?;
+    scenario.parse::<toml::Table>().ok().map(|t| t.contains_key(section))
 }
 
 /// Makes the directory, and sees to it that it survives a power cut where it is new.
@@ -196,7 +192,8 @@ impl RunDirectory {
         let names = names(&path)?;
         if names.iter().any(|n| n != LOCK) && !force {
             let held = names.iter().filter(|n| *n != LOCK).count();
-            let resume = if on_grid(&path) { "" } else { "go on with --resume, " };
+            let resumable = names.iter().any(|n| checkpoint::NAMES.contains(&n.as_str()));
+            let resume = if resumable { "go on with --resume, " } else { "" };
             let line = format!(
                 "{}: the run directory holds {held} files already; name another with --out DIR, {resume}or overwrite with --force",
                 path.display(),
@@ -233,18 +230,19 @@ impl RunDirectory {
 
     fn of(path: PathBuf, id: Option<RunId>, lock: File) -> Self {
         let (series, checkpoints) = (Series::new(path.join(INDEX)).of_run(id), Checkpoints::new(&path));
-        RunDirectory { path, id, series, checkpoints, diagnostics: None, writer: Writer::default(), _lock: lock }
+        let writer = Writer::default();
+        RunDirectory { path, id, series, checkpoints, diagnostics: None, last_line: None, writer, _lock: lock }
     }
 
     /// Brings the directory to where `latest` is: what came later will come again, and what was written only because
-    /// the run ended there, as `surplus` tells of snapshots and diagnostics, has no place in a run that goes on.
+    /// the run ended there has no place in a run that goes on.
     ///
     /// # Errors
     /// 65 for files that are not those of such a run, 74 for those that cannot be written.
-    pub fn rewind(&mut self, latest: &Latest, before: &Scenario, surplus: [bool; 2]) -> Result<(), Fault> {
+    pub fn rewind(&mut self, latest: &Latest, back: &Rewind) -> Result<(), Fault> {
         self.checkpoints = Checkpoints::after(latest);
         // Times are those of whole steps: nearer than a part of one is equal.
-        let (time, dt) = (latest.checkpoint.time, before.clock.dt);
+        let Rewind { time, dt, surplus, .. } = *back;
         let kept = |t: f64, surplus: bool| if surplus { t < time - 1e-6 * dt } else { t <= time + 1e-6 * dt };
         match Series::read(&self.path.join(INDEX)) {
             Ok(series) => self.series = series.of_run(self.id),
@@ -255,8 +253,9 @@ impl RunDirectory {
         // The index first: it never names a file that is gone.
         self.series.write()?;
         for name in names(&self.path)? {
-            let dropped = is_snapshot(&name) && self.series.entries().iter().all(|e| e.name != name);
-            if dropped || is_temporary(&name) {
+            let unlisted = is_listed(&name) && self.series.entries().iter().all(|e| e.name != name);
+            let later = number(&name, "grid_", "csv").is_some_and(|n| back.files.is_some_and(|files| n >= files));
+            if unlisted || later || is_temporary(&name) {
                 let file = self.path.join(&name);
                 fs::remove_file(&file).map_err(cannot("remove", &file))?;
             }
@@ -272,15 +271,17 @@ impl RunDirectory {
         };
         let mut lines = text.split_inclusive('\n');
         let header = lines.next().unwrap_or_default();
-        if header.trim_end() != self::header(before.vortices(), before.ions(), self.id) {
+        if header.trim_end() != self::header(back.columns, self.id) {
             let line =
                 format!("{}: has other columns than this version writes; it cannot be continued", path.display());
             return Err(Fault::new(65, line));
         }
         // A line without its end was cut off by a crash.
         let whole = lines.filter(|l| l.ends_with('\n'));
-        let time_of = |l: &str| l.split(',').nth(1).and_then(|t| t.parse().ok()).unwrap_or(f64::INFINITY);
-        let rest: String = whole.filter(|l| kept(time_of(l), surplus[1])).collect();
+        let time_of = |l: &str| -> f64 { l.split(',').nth(1).and_then(|t| t.parse().ok()).unwrap_or(f64::INFINITY) };
+        let rest: Vec<&str> = whole.filter(|l| kept(time_of(l), surplus[1])).collect();
+        self.last_line = rest.last().map(|l| time_of(l));
+        let rest = rest.concat();
         atomic::replace(&path, format!("{header}{rest}").as_bytes())?;
         let append = fs::OpenOptions::new().append(true).open(&path).map_err(cannot("open", &path))?;
         self.diagnostics = Some(append);
@@ -290,6 +291,11 @@ impl RunDirectory {
     /// The time of the last snapshot.
     pub fn last_snapshot(&self) -> Option<f64> {
         self.series.entries().last().map(|e| e.time)
+    }
+
+    /// The time of the last line of `diagnostics.csv`.
+    pub fn last_line(&self) -> Option<f64> {
+        self.last_line
     }
 
     /// Writes `scenario.toml`, the scenario as given.
@@ -372,22 +378,26 @@ impl RunDirectory {
         Ok(self.checkpoints.reserve()?)
     }
 
-    /// Adds a line to `diagnostics.csv`; numbers read back to the same bits, what is unknown is empty.
-    pub fn diagnostics(&mut self, step: u64, time: f64, line: &Diagnostics, more: Extra) -> Result<(), Fault> {
+    /// Adds a line to `diagnostics.csv`, which has these columns, step and time first. Numbers read back to the same bits, what is unknown is
+    /// empty.
+    ///
+    /// # Errors
+    /// 74 where it cannot be written.
+    pub fn diagnostics(&mut self, columns: &str, (step, time): (u64, f64), cells: &[String]) -> Result<(), Fault> {
         let path = self.path.join(DIAGNOSTICS);
         let (file, header) = match &mut self.diagnostics {
             Some(file) => (file, String::new()),
             none => {
                 let file = File::create(&path).map_err(cannot("create", &path))?;
-                (none.insert(file), format!("{}\n", header(line.vortices, line.ions.is_some(), self.id)))
+                (none.insert(file), format!("{}\n", header(columns, self.id)))
             }
         };
-        let numbers: Vec<String> = line.named(more.first).iter().map(|(_, v)| format!("{v:?}")).collect();
-        let error = more.force_error.map_or(String::new(), |e| format!("{e:?}"));
         // The cells below the run's id are empty.
         let id = if self.id.is_some() { "," } else { "" };
-        let line = format!("{header}{step},{time:?},{},{error}{id}\n", numbers.join(","));
-        file.write_all(line.as_bytes()).map_err(cannot("write", &path))
+        let line = format!("{header}{step},{time:?},{}{id}\n", cells.join(","));
+        file.write_all(line.as_bytes()).map_err(cannot("write", &path))?;
+        self.last_line = Some(time);
+        Ok(())
     }
 
     /// Whether `run.json` and `timings.json` are there, of this run, complete at `step`.

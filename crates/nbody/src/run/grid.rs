@@ -1,7 +1,7 @@
 //! Scenarios with a `[grid]`: the grid, Ψ and u on it, files, and the error where the solution is known.
 
 pub(crate) mod error;
-mod flow;
+pub(crate) mod flow;
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use super::Options;
 use super::directory::RunDirectory;
 use super::events::Events;
-use super::identity;
 use super::report::{Wall, stage_table, timings_json};
+use super::signals::Stop;
+use super::{evolve, identity};
 use crate::console;
 use crate::device;
 use crate::device::grid::{GridSolver, Place};
@@ -24,6 +25,7 @@ use crate::info::program;
 use crate::scenario::grid::{Format, GridField, GridScenario, Origin, Resolution};
 use crate::told::{self, bytes, short};
 use error::Errors;
+use flow::{FlowRun, FlowScenario};
 
 /// The scenario that the options name, if it has a grid.
 ///
@@ -31,21 +33,28 @@ use error::Errors;
 /// Those of [`GridScenario::load`]; 2 for options that mean nothing to it.
 pub fn scenario(options: &Options) -> Result<Option<GridScenario>, Fault> {
     let Some(path) = &options.scenario else { return Ok(None) };
-    let Some(mut scenario) = GridScenario::load(path, &options.overrides())? else { return Ok(None) };
-    for (given, name) in [
-        (options.resume.is_some(), "--resume"),
-        (options.until.is_some(), "--until"),
-        (options.steps.is_some(), "--steps"),
-        (options.max_wall.is_some(), "--max-wall"),
-    ] {
-        if given {
-            let why = "runs on grids cannot be resumed, and end with time.end";
-            return Err(Fault::new(2, format!("{name}: {} has a [grid]; {why}", path.display())));
+    let (all, mut sets) = (options.overrides(), options.overrides());
+    // A time.end from the command line would be a [time] of its own.
+    sets.retain(|o| o.option != "--until");
+    let bare = GridScenario::load(path, &sets);
+    if let Ok(Some(GridScenario { steps: None, .. })) = &bare {
+        for (given, name) in [
+            (options.resume.is_some(), "--resume"),
+            (options.until.is_some(), "--until"),
+            (options.steps.is_some(), "--steps"),
+            (options.max_wall.is_some(), "--max-wall"),
+        ] {
+            if given {
+                let why = "has a [grid] and no [time]: one solution is all that it asks for, there are no steps";
+                return Err(Fault::new(2, format!("{name}: {} {why}", path.display())));
+            }
         }
     }
+    let scenario = if options.until.is_some() { GridScenario::load(path, &all) } else { bare };
+    let Some(mut scenario) = scenario? else { return Ok(None) };
     super::place::check(&scenario.directory, options)?;
-    if let Some(out) = &options.out {
-        scenario.directory.clone_from(out);
+    if let Some(out) = super::resume::folder(options) {
+        scenario.directory = out;
     }
     Ok(Some(scenario))
 }
@@ -65,12 +74,13 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: In
         None => GridSolver::new(Place::Auto, scenario.solver, pairs, options.quiet),
     };
     let source = source(scenario)?;
-    if let Some(steps) = &scenario.steps {
-        let flow = flow::start(scenario, steps, &*source)?;
-        return match options.dry_run {
-            true => plan(scenario, flow.grid(), options, threads),
-            false => flow::run(scenario, steps, flow, who, options, (threads, Wall::from(begun))),
-        };
+    if let Some(flowing) = FlowScenario::of(scenario.clone()) {
+        let flow = flowing.start(&*source)?;
+        if options.dry_run {
+            return plan(scenario, flow.grid(), options, threads);
+        }
+        let stop = Stop::install()?;
+        return evolve::run(FlowRun::fresh(flowing, flow, who, options, (threads, begun))?, &stop);
     }
     if options.dry_run {
         let grid = build(scenario, &*source)?;
@@ -81,7 +91,7 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: In
     let field = grid.sample(&*source);
     some(&field)?;
     let wall = Wall::from(begun);
-    let id = identity::of_grid(scenario, &field);
+    let id = identity::of_grid(&scenario.resolved(), &field);
     let mut directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force, id)?;
     directory.write_resolved(&scenario.resolved())?;
     directory.write_index()?;
@@ -213,8 +223,9 @@ fn about(grid: &Grid) -> Value {
 
 /// `--dry-run`.
 fn plan(scenario: &GridScenario, grid: &Grid, options: &Options, threads: usize) -> Result<(), Fault> {
-    // Sums of a brick and both fields in double precision, the vorticity, and what is written.
-    let memory = (grid.cells() * (48 + 48 + 24 + 3 * 8 * scenario.fields.len())) as u64;
+    // Sums of a brick and both fields in double precision, the vorticity, and what is written; a checkpoint and its file.
+    let checkpoint = if scenario.steps.is_some() { 24 + 24 } else { 0 };
+    let memory = (grid.cells() * (48 + 48 + 24 + 3 * 8 * scenario.fields.len() + checkpoint)) as u64;
     if options.json {
         let facts = json!({
             "event": "dry-run", "threads": threads, "grid": about(grid), "memory_bytes": memory,
@@ -231,7 +242,7 @@ fn plan(scenario: &GridScenario, grid: &Grid, options: &Options, threads: usize)
     ))
 }
 
-/// Writes the files of one time.
+/// Writes the files of one time; returns the names and sizes of those in the index.
 fn write(
     scenario: &GridScenario,
     directory: &mut RunDirectory,
@@ -239,7 +250,7 @@ fn write(
     field: &[[f64; 3]],
     solution: &Solution,
     (number, step, time): (u64, u64, f64),
-) -> Result<(), Fault> {
+) -> Result<Option<(String, u64)>, Fault> {
     let values = |f: &GridField| -> blocks::Field {
         let values = match f {
             GridField::Vorticity => field,
@@ -249,15 +260,17 @@ fn write(
         (f.name(), values)
     };
     let fields: Vec<blocks::Field> = scenario.fields.iter().map(values).collect();
+    let mut listed = None;
     if scenario.formats.contains(&Format::Vtkhdf) {
-        let name = format!("grid_{number:06}.hdf");
-        blocks::write(&directory.path().join(&name), grid, (directory.id(), step, time), &fields, scenario.precision)?;
+        let (name, of) = (format!("grid_{number:06}.hdf"), (directory.id(), step, time));
+        let bytes = blocks::write(&directory.path().join(&name), grid, of, &fields, scenario.precision)?;
         directory.list(&name, time)?;
+        listed = Some((name, bytes));
     }
     if scenario.formats.contains(&Format::Csv) {
         blocks::write_csv(&directory.path().join(format!("grid_{number:06}.csv")), grid, &fields)?;
     }
-    Ok(())
+    Ok(listed)
 }
 
 fn run_json(

@@ -9,7 +9,6 @@ use crate::fault::Fault;
 use crate::files::run_id::RunId;
 use crate::initial::Initial;
 use crate::scenario::Scenario;
-use crate::scenario::grid::GridScenario;
 
 /// What of a scenario is no physics: names, outputs, checks, the way forces are summed, and the end, which may be moved.
 const OTHER: [&str; 5] = ["title", "time.end", "output.", "verify.", "solver."];
@@ -32,9 +31,9 @@ pub fn of_particles(scenario: &Scenario, i: &Initial) -> RunId {
     of(&scenario.resolved(None, i.len()), &state)
 }
 
-/// The id of a run on a grid with this vorticity at its start.
-pub fn of_grid(scenario: &GridScenario, vorticity: &[[f64; 3]]) -> RunId {
-    of(&scenario.resolved(), &[vorticity.as_flattened()])
+/// The id of a run on a grid with this resolved scenario, and this vorticity at its start.
+pub fn of_grid(resolved: &str, vorticity: &[[f64; 3]]) -> RunId {
+    of(resolved, &[vorticity.as_flattened()])
 }
 
 /// What the files of a run directory say of their run.

@@ -1,9 +1,11 @@
 //! `nbody run`: from a scenario, or from a checkpoint, to a run directory.
 
 mod auto;
+mod course;
 mod directory;
 mod dry;
 mod events;
+mod evolve;
 pub(crate) mod grid;
 pub(crate) mod identity;
 mod place;
@@ -24,9 +26,12 @@ use std::time::{Duration, Instant};
 
 use crate::device::grid::Place;
 use crate::fault::Fault;
+use crate::files::checkpoint::{Checkpoint, State};
 use crate::initial::Initial;
+use crate::scenario::grid::GridScenario;
 use crate::scenario::{Override, Scenario};
 use directory::RunDirectory;
+use grid::flow::{FlowRun, FlowScenario};
 use resume::Resumed;
 use signals::Stop;
 use simulation::Simulation;
@@ -87,8 +92,8 @@ struct Start {
     /// The state to begin with; masses and charges in any case.
     initial: Initial,
     directory: RunDirectory,
-    /// The earlier part of the run.
-    resumed: Option<Resumed>,
+    /// What the earlier part of the run has left; its particles are in `initial`.
+    checkpoint: Option<Checkpoint>,
 }
 
 /// Runs a scenario and prints what it did on stdout.
@@ -105,15 +110,18 @@ pub fn run(options: &Options) -> Result<(), Fault> {
         .map_err(|e| Fault::new(71, format!("cannot start the worker threads: {e}")))?;
     let threads = pool.current_num_threads();
     pool.install(|| {
-        if let Some(grid) = grid::scenario(options)? {
+        let grid = grid::scenario(options)?;
+        if options.resume.is_some() {
+            return resumed(grid, options, threads, begun);
+        }
+        if let Some(grid) = grid {
             return grid::run(&grid, options, threads, begun);
         }
         if options.dry_run {
             return dry::run(&scenario(options)?, options, threads);
         }
         let stop = Stop::install()?;
-        let start = if options.resume.is_some() { continued(options)? } else { fresh(options)? };
-        Simulation::new(start, options, threads, begun)?.run(&stop)
+        evolve::run(Simulation::new(fresh(options)?, options, threads, begun)?, &stop)
     })
 }
 
@@ -146,52 +154,51 @@ fn fresh(options: &Options) -> Result<Start, Fault> {
     let scenario = stepped(&scenario, &initial, options)?;
     let id = identity::of_particles(&scenario, &initial);
     let directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force, id)?;
-    Ok(Start { scenario, initial, directory, resumed: None })
+    Ok(Start { scenario, initial, directory, checkpoint: None })
 }
 
-fn continued(options: &Options) -> Result<Start, Fault> {
+/// Goes on with the run of a directory: of the flow `grid`, or whatever its checkpoint and the options say.
+fn resumed(grid: Option<GridScenario>, options: &Options, threads: usize, begun: Instant) -> Result<(), Fault> {
+    let stop = Stop::install()?;
+    let flow = grid.and_then(FlowScenario::of);
     let with_step = |s: Scenario| match s.auto_step {
         // The step that the first run came to: it depends on nothing but the scenario.
         Some(_) => auto::with_step(&s, &Initial::of(&s)?, true).map(Cow::into_owned),
         None => Ok(s),
     };
-    let asked = options.scenario.as_ref().map(|_| scenario(options).and_then(with_step)).transpose()?;
-    let given = asked.as_ref().map(|s| s.text.clone());
-    let folder = asked.as_ref().map(|s| s.directory.clone()).or_else(|| resume::folder(options));
-    let Some(folder) = folder else {
+    let named = options.scenario.as_ref().filter(|_| flow.is_none());
+    let particles = named.map(|_| scenario(options).and_then(with_step)).transpose()?;
+    let directory = flow.as_ref().map(|f| &f.grid.directory).or(particles.as_ref().map(|s| &s.directory));
+    let Some(folder) = directory.cloned().or_else(|| resume::folder(options)) else {
         return Err(Fault::new(2, "--resume needs a run directory or a scenario: nbody run --resume DIR"));
     };
-    resume::must_be_folder(&folder)?;
-    let mut directory = RunDirectory::open(&folder)?;
-    let latest = resume::latest(&folder)?;
-    if let Some(damage) = latest.damaged.as_ref().filter(|_| !options.quiet) {
-        let from = (latest.path.display(), latest.checkpoint.step);
-        crate::console::tell(format_args!("nbody: warning: {damage}; going on from {}, step {}", from.0, from.1));
+    let opened = resume::open(&folder, options)?;
+    match &opened.1.checkpoint.state {
+        State::Particles(_) if flow.is_none() => {
+            let (directory, Resumed { scenario, latest, .. }) = resume::go_on(particles, opened, options)?;
+            let start = Start::after(scenario, directory, latest.checkpoint);
+            evolve::run(Simulation::new(start, options, threads, begun)?, &stop)
+        }
+        State::Flow(_) if particles.is_none() => {
+            let (directory, resumed) = resume::go_on(flow, opened, options)?;
+            evolve::run(FlowRun::after(resumed, directory, options, (threads, begun))?, &stop)
+        }
+        state => {
+            let (path, scenario) = (opened.1.path.display(), options.scenario.as_deref().unwrap_or(&folder).display());
+            let asked = if flow.is_some() { "has a [grid]" } else { "is one of particles" };
+            Err(Fault::new(65, format!("{path}: a checkpoint of {}, and {scenario} {asked}", state.kind())))
+        }
     }
-    let mut resumed = resume::resume(asked, latest, options, &options.overrides())?;
-    let (now, before) = (&mut resumed.scenario, &resumed.before);
-    now.directory.clone_from(&folder);
-    let state = &resumed.latest.checkpoint;
-    // What the earlier run wrote only because it ended, and this one would not have written in passing.
-    let ended = |every_before: u64, every_now: u64| {
-        let step = now.clock.steps(state.time).unwrap_or(state.step);
-        state.step > 0
-            && step < now.steps
-            && !state.step.is_multiple_of(every_before)
-            && !step.is_multiple_of(every_now)
-    };
-    let surplus =
-        [ended(before.snapshot_every, now.snapshot_every), ended(before.diagnostics_every, now.diagnostics_every)];
-    directory.rewind(&resumed.latest, before, surplus)?;
-    if let Some(text) = given {
-        directory.write_given(&text)?;
+}
+
+impl Start {
+    /// The state of a checkpoint of particles.
+    fn after(scenario: Scenario, directory: RunDirectory, mut checkpoint: Checkpoint) -> Self {
+        let mut initial = Initial::default();
+        if let State::Particles(p) = std::mem::take(&mut checkpoint.state) {
+            let charge = p.charge.unwrap_or_else(|| vec![0.0; p.id.len()]);
+            initial = Initial { position: p.position, velocity: p.velocity, mass: p.mass, charge };
+        }
+        Start { scenario, initial, directory, checkpoint: Some(checkpoint) }
     }
-    let state = &mut resumed.latest.checkpoint;
-    let initial = Initial {
-        position: std::mem::take(&mut state.position),
-        velocity: std::mem::take(&mut state.velocity),
-        mass: std::mem::take(&mut state.mass),
-        charge: state.charge.take().unwrap_or_else(|| vec![0.0; state.id.len()]),
-    };
-    Ok(Start { scenario: resumed.scenario.clone(), initial, directory, resumed: Some(resumed) })
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use indicatif::ProgressBar;
 
 use super::Options;
+use super::course::Plan;
 use crate::console::bar_style;
-use crate::scenario::Scenario;
 use crate::times::TimeUnit;
 
 /// Between plain lines.
@@ -40,10 +40,15 @@ enum Kind {
 }
 
 impl Progress {
-    /// Tells what begins.
-    pub fn start(scenario: &Scenario, particles: usize, threads: usize, first_step: u64, options: &Options) -> Self {
-        let kind = Kind::start(scenario, particles, threads, first_step, options);
-        let unit = TimeUnit::of(scenario.units, scenario.clock.time(scenario.steps));
+    /// Says what begins: `what`, as "1000 particles", takes the steps of `plan` from `first_step` on. Times are shown in `unit`.
+    pub fn start(
+        plan: &Plan,
+        (what, unit): (&str, TimeUnit),
+        threads: usize,
+        first_step: u64,
+        options: &Options,
+    ) -> Self {
+        let kind = Kind::start(plan, what, threads, first_step, options);
         Progress { kind, verbose: options.verbose, unit }
     }
 
@@ -99,21 +104,18 @@ impl Progress {
 }
 
 impl Kind {
-    fn start(scenario: &Scenario, particles: usize, threads: usize, first_step: u64, options: &Options) -> Self {
+    fn start(plan: &Plan, what: &str, threads: usize, first_step: u64, options: &Options) -> Self {
         // With --json a machine follows the run, by its events.
         if options.quiet || options.json {
             return Kind::Quiet;
         }
         let from = if first_step > 0 { format!(", going on from step {first_step}") } else { String::new() };
-        crate::console::tell(format_args!(
-            "{}: {particles} particles, {} steps, {threads} threads{from}",
-            scenario.title, scenario.steps
-        ));
+        crate::console::tell(format_args!("{}: {what}, {} steps, {threads} threads{from}", plan.title, plan.steps));
         if !std::io::stderr().is_terminal() {
             let now = Instant::now();
-            return Kind::Lines { steps: scenario.steps, first_step, start: now, last: Cell::new(now) };
+            return Kind::Lines { steps: plan.steps, first_step, start: now, last: Cell::new(now) };
         }
-        let bar = ProgressBar::new(scenario.steps).with_position(first_step);
+        let bar = ProgressBar::new(plan.steps).with_position(first_step);
         // 80 columns hold it.
         let template = "{wide_bar} {percent:>3} %  step {pos}/{len}  {msg}{left}";
         bar.set_style(bar_style(template, first_step));

@@ -39,14 +39,14 @@ pub struct Facts<'a> {
     pub verified: Verified,
     /// Whether the diagnostics were measured since the start or the checkpoint.
     pub measured: bool,
+    /// Whether nothing was left to do.
+    pub idle: bool,
 }
 
-impl Facts<'_> {
-    /// Whether a run that was complete was resumed: nothing was left to do.
-    pub fn idle(&self) -> bool {
-        self.resumed_at.is_some() && !self.measured && self.steps == self.scenario.steps
-    }
+/// What the summary of a run says that had nothing left to do.
+pub const IDLE: &str = "  nothing was left to do: the run was complete, and these are its last results\n";
 
+impl Facts<'_> {
     /// `run.json`.
     pub fn run_json(&self) -> Value {
         let s = self.scenario;
@@ -126,10 +126,7 @@ impl Facts<'_> {
         let (conserved, symbol) = if s.vortices() { ("hamiltonian", 'H') } else { ("energy     ", 'E') };
         let total = format!("{} {}", digits(last.total(), 6), s.units.unit(Dimension::Energy));
         let total = total.trim_end();
-        let idle = match self.idle() {
-            true => "  nothing was left to do: the run was complete, and these are its last results\n",
-            false => "",
-        };
+        let idle = if self.idle { IDLE } else { "" };
         format!(
             "{}\n{idle}  particles     {}\n  steps         {} to time {time}\n  solver        {solver}\n  {conserved}   \
              {total}, d{symbol}/{symbol}0 {:.2e}, largest {:.2e}\n{virial}{measured}  files         {}\n",

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::Options;
-use super::directory::on_grid;
+use super::course::Plan;
+use super::directory::{Rewind, RunDirectory, has_section};
 use crate::fault::Fault;
-use crate::files::checkpoint::{self, Latest};
-use crate::scenario::Scenario;
+use crate::files::checkpoint::{self, Latest, State};
 use crate::scenario::document::{self, Item, Override, Value};
 
 /// Keys that may change: how long, how often and what is told, but not what is computed or the format of the output.
@@ -16,30 +16,80 @@ const FREE: [&str; 6] =
 /// Differences that are listed; more would bury them.
 const LISTED: usize = 20;
 
+/// A scenario whose runs can be resumed.
+pub trait Resumable: Sized {
+    /// Reads the resolved scenario of a checkpoint, which needs no other files any more.
+    ///
+    /// # Errors
+    /// 65 with all mistakes.
+    fn parse_resumed(name: &str, text: String, sets: &[Override]) -> Result<Self, Fault>;
+
+    /// Its steps.
+    fn plan(&self) -> Plan;
+
+    /// Has a run end after so many steps.
+    fn set_steps(&mut self, steps: u64);
+
+    /// Its run directory.
+    fn directory(&mut self) -> &mut PathBuf;
+
+    /// The text that it was read from.
+    fn text(&self) -> &str;
+
+    /// The scenario with every value, of a run with this state.
+    fn resolved_of(&self, state: &State) -> String;
+
+    /// The columns of its `diagnostics.csv`.
+    fn columns(&self) -> String;
+
+    /// Refuses a state that it cannot go on from, not even by force; the run until then was `before`.
+    ///
+    /// # Errors
+    /// What is wrong, without the name of the file.
+    fn check(&self, before: &Self, state: &State) -> Result<(), String>;
+}
+
 /// A run to be continued.
-pub struct Resumed {
+pub struct Resumed<S> {
     /// What it does from now on.
-    pub scenario: Scenario,
-    /// What it did before.
-    pub before: Scenario,
+    pub scenario: S,
     /// Where it is.
     pub latest: Latest,
+    /// Number of its files of fields, where the checkpoint knows.
+    pub files: Option<u64>,
 }
 
-/// Refuses what is no folder.
-pub fn must_be_folder(folder: &Path) -> Result<(), Fault> {
-    if folder.is_dir() {
-        return Ok(());
+/// Takes the directory of an earlier run, and reads its newest whole checkpoint; a damaged one is named on stderr.
+///
+/// # Errors
+/// 66 where there is none, 74 if another process is at work there, 65 for damage and files of another run.
+pub fn open(folder: &Path, options: &Options) -> Result<(RunDirectory, Latest), Fault> {
+    if !folder.is_dir() {
+        let line = format!("{}: no such run directory; --resume takes the folder of an earlier run", folder.display());
+        return Err(Fault::new(66, line));
     }
-    let line = format!("{}: no such run directory; --resume takes the folder of an earlier run", folder.display());
-    Err(Fault::new(66, line))
+    let directory = RunDirectory::open(folder)?;
+    let latest = latest(folder)?;
+    let (path, state) = (latest.path.display(), &latest.checkpoint.state);
+    if let Some(gridded) = has_section(folder, "grid")
+        && gridded != matches!(state, State::Flow(_))
+    {
+        let other = if gridded { "with a [grid]" } else { "of particles" };
+        let line = format!("{path}: a checkpoint of {}, in the directory of a run {other}", state.kind());
+        return Err(Fault::new(65, line));
+    }
+    if let Some(damage) = latest.damaged.as_ref().filter(|_| !options.quiet) {
+        let step = latest.checkpoint.step;
+        crate::console::tell(format_args!("nbody: warning: {damage}; going on from {path}, step {step}"));
+    }
+    Ok((directory, latest))
 }
 
-/// Reads the newest whole checkpoint of `folder`.
-pub fn latest(folder: &Path) -> Result<Latest, Fault> {
+/// The newest whole checkpoint of `folder`.
+fn latest(folder: &Path) -> Result<Latest, Fault> {
     checkpoint::latest(folder)?.ok_or_else(|| {
-        if on_grid(folder) {
-            let why = "a run on a grid, which cannot be resumed; run its scenario.toml anew, with --out DIR or --force";
+        if has_section(folder, "grid") == Some(true) && has_section(folder, "time") == Some(false) {
+            let why = "a solution on a grid without [time], which has no steps to go on with";
             return Fault::new(66, format!("{}: {why}", folder.display()));
         }
         let line = format!(
@@ -51,41 +101,70 @@ pub fn latest(folder: &Path) -> Result<Latest, Fault> {
     })
 }
 
-/// The scenario of the continued run, checked against that of the checkpoint.
+/// The continued run, whose scenario is compared with that of the checkpoint, and its directory brought back to there.
 ///
 /// # Errors
-/// 65 for physics that differ without `--force`, and for an end before the checkpoint.
-pub fn resume(asked: Option<Scenario>, latest: Latest, options: &Options, sets: &[Override]) -> Result<Resumed, Fault> {
+/// 65 for physics that differ without `--force`, for an end before the checkpoint, and for files that are not those of the run; 74 for
+/// files that cannot be written. Before 74 nothing has been changed.
+pub fn go_on<S: Resumable>(
+    asked: Option<S>,
+    (mut directory, latest): (RunDirectory, Latest),
+    options: &Options,
+) -> Result<(RunDirectory, Resumed<S>), Fault> {
+    let given = asked.as_ref().map(|s| s.text().to_owned());
     let (state, name) = (&latest.checkpoint, latest.path.display().to_string());
-    let before = Scenario::parse_resumed(&name, state.scenario.clone(), &[])?;
+    let before = S::parse_resumed(&name, state.scenario.clone(), &[])?;
     let mut scenario = match asked {
         Some(scenario) => scenario,
-        None => Scenario::parse_resumed(&name, state.scenario.clone(), sets)?,
+        None => S::parse_resumed(&name, state.scenario.clone(), &options.overrides())?,
     };
-    let differences = differences(&before, &scenario, state.id.len());
+    let differences = differences([&before, &scenario].map(|s| s.resolved_of(&state.state)));
     if !differences.is_empty() && !options.force {
         return Err(refuse(&name, &differences));
     }
-    let step = scenario.clock.steps(state.time).map_err(|_| {
-        Fault::new(65, format!("time.dt = {} does not divide the checkpoint's time {}", scenario.clock.dt, state.time))
+    let clock = scenario.plan().clock;
+    let step = clock.steps(state.time).map_err(|_| {
+        Fault::new(65, format!("time.dt = {} does not divide the checkpoint's time {}", clock.dt, state.time))
     })?;
-    if scenario.charged() && state.charge.is_none() {
-        return Err(Fault::new(65, format!("{name}: holds no charges, which force.law = \"coulomb\" needs")));
-    }
+    scenario.check(&before, &state.state).map_err(|what| Fault::new(65, format!("{name}: {what}")))?;
     if let Some(steps) = options.steps {
-        scenario.steps = step + steps;
+        scenario.set_steps(step + steps);
     }
-    if scenario.steps < step {
+    let (old, new) = (before.plan(), scenario.plan());
+    if new.steps < step {
         let line = format!(
             "{name}: the run has come to time {} already, past the end {} that is asked for; name a later one with \
              --until T",
             state.time,
-            scenario.end()
+            clock.time(new.steps)
         );
         return Err(Fault::new(65, line));
     }
-    Ok(Resumed { scenario, before, latest })
+    *scenario.directory() = directory.path().to_owned();
+    // What the earlier run wrote only because it ended, and this one would not have written in passing.
+    let ended = |every_before: u64, every_now: u64| {
+        state.step > 0
+            && step < new.steps
+            && !state.step.is_multiple_of(every_before)
+            && !step.is_multiple_of(every_now)
+    };
+    let surplus = [ended(old.snapshot_every, new.snapshot_every), ended(old.diagnostics_every, new.diagnostics_every)];
+    let files = state.number(FILES).map(|n| n as u64);
+    let last = state.number(LAST_FILE) == Some(state.step as f64) && surplus[0];
+    let files = files.map(|n| n.saturating_sub(u64::from(last)));
+    let columns = before.columns();
+    let back = Rewind { time: state.time, dt: old.clock.dt, columns: &columns, surplus, files };
+    directory.rewind(&latest, &back)?;
+    if let Some(text) = given {
+        directory.write_given(&text)?;
+    }
+    Ok((directory, Resumed { scenario, latest, files }))
 }
+
+/// What checkpoints call the number of files of fields.
+pub const FILES: &str = "files";
+/// What they call the step of the last one.
+pub const LAST_FILE: &str = "last_file_step";
 
 fn refuse(name: &str, differences: &[String]) -> Fault {
     let mut line = format!("{name}: the scenario is not the one that this run began with:\n");
@@ -95,14 +174,14 @@ fn refuse(name: &str, differences: &[String]) -> Fault {
     }
     line.push_str(
         "time.end, output.every, output.diagnostics_every, output.checkpoint_wall, title, [verify] and --threads may \
-         change; --force goes on with the rest as well, from the particles of the checkpoint",
+         change; --force goes on with the rest as well, from the state of the checkpoint",
     );
     Fault::new(65, line)
 }
 
-/// The keys in which two scenarios differ though they should not, each in a line.
-fn differences(before: &Scenario, now: &Scenario, particles: usize) -> Vec<String> {
-    let [before, now] = [before, now].map(|s| values(&s.resolved(None, particles)));
+/// The keys in which two resolved scenarios differ though they should not, each in a line.
+fn differences(scenarios: [String; 2]) -> Vec<String> {
+    let [before, now] = scenarios.map(|text| values(&text));
     let keys: std::collections::BTreeSet<&String> = before.keys().chain(now.keys()).collect();
     let fixed = keys.into_iter().filter(|k| !FREE.contains(&k.as_str()) && !k.starts_with("verify."));
     let absent = "absent".to_string();
@@ -162,6 +241,11 @@ pub fn folder(options: &Options) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::Scenario;
+
+    fn differences(before: &Scenario, now: &Scenario) -> Vec<String> {
+        super::differences([before, now].map(|s| s.resolved(None, 10)))
+    }
 
     fn scenario(sets: &[&str]) -> Scenario {
         let text = "[[particles]]\nmodel='plummer'\nn=10\n[time]\ndt=0.1\nend=1\n".to_string();
@@ -181,7 +265,7 @@ mod tests {
             "output.checkpoint_wall='1h'",
             "output.directory=elsewhere",
         ];
-        assert_eq!(differences(&before, &scenario(&free), 10), [""; 0]);
+        assert_eq!(differences(&before, &scenario(&free)), [""; 0]);
         for (set, line) in [
             ("time.dt=0.05", "time.dt: 0.1 in the checkpoint, 0.05 now"),
             ("solver.order=4", "solver.order: absent in the checkpoint, 4 now"),
@@ -193,7 +277,7 @@ mod tests {
                 "particles.0.position: [0.0, 0.0, 0.0] in the checkpoint, [1.0, 2.0, 3.0] now",
             ),
         ] {
-            assert_eq!(differences(&before, &scenario(&[set]), 10), [line]);
+            assert_eq!(differences(&before, &scenario(&[set])), [line]);
         }
     }
 

@@ -13,7 +13,7 @@ use fmm_core::grid::{BLOCK, GaussianRing, Green, Ring, Solver};
 
 use super::FLOATS;
 use super::document::{Item, Override, Value};
-use super::problem::Problems;
+use super::problem::{Problem, Problems};
 use super::reader::{Notes, Range, Section};
 use super::resolved::{number, text, vector};
 use crate::device::grid::Place;
@@ -118,6 +118,9 @@ enum Kind {
 
 const KINDS: [(&str, Kind); 3] = [("ring", Kind::Ring), ("vortex-ring", Kind::VortexRing), ("file", Kind::File)];
 
+/// The exit code of a file that is not there.
+const MISSING_FILE: u8 = 66;
+
 /// Names of [`Green`].
 const GREENS: [(&str, Green); 2] = [("singular", Green::Singular), ("regularised", Green::Regularised)];
 
@@ -144,18 +147,30 @@ impl GridScenario {
         folder: Option<&Path>,
         sets: &[Override],
     ) -> Result<Option<GridScenario>, Problems> {
+        GridScenario::read(name, text, folder, sets, |_| true)
+    }
+
+    /// Reads the resolved scenario of a checkpoint, whose vorticity needs no files any more.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse), but for files that are not there.
+    pub fn parse_resumed(name: &str, text: String, sets: &[Override]) -> Result<Option<GridScenario>, Problems> {
+        GridScenario::read(name, text, None, sets, |problem| problem.code != MISSING_FILE)
+    }
+
+    fn read(
+        name: &str,
+        text: String,
+        folder: Option<&Path>,
+        sets: &[Override],
+        counts: impl Fn(&Problem) -> bool,
+    ) -> Result<Option<GridScenario>, Problems> {
         let mut gridded = true;
-        let scenario = super::read_sources(
-            name,
-            &text,
-            sets,
-            |_| true,
-            |notes, root| {
-                let Value::Table(entries) = &root.value else { return None };
-                gridded = entries.iter().any(|(k, _)| k.name == "grid");
-                gridded.then(|| read(notes, root, folder, name))?
-            },
-        );
+        let scenario = super::read_sources(name, &text, sets, counts, |notes, root| {
+            let Value::Table(entries) = &root.value else { return None };
+            gridded = entries.iter().any(|(k, _)| k.name == "grid");
+            gridded.then(|| read(notes, root, folder, name))?
+        });
         match scenario {
             // What is wrong with it is told where it is read as one of particles.
             _ if !gridded => Ok(None),
@@ -424,7 +439,6 @@ fn file(s: &mut Section<'_>, folder: Option<&Path>) -> Option<Origin> {
     } else if let Some(kind) = regular::special_at(&path) {
         s.fault("path", format!("{}: is {kind}", path.display()), "not a regular file", None);
     } else if !path.is_file() {
-        const MISSING_FILE: u8 = 66;
         s.absent("path", MISSING_FILE, format!("{}: no such file", path.display()), "not found", None);
     }
     Some(Origin::File(path, n? as u32))

@@ -1,6 +1,7 @@
 //! `scenario.resolved.toml`: the scenario with every default, and what followed from it. It is a scenario itself.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use fmm_core::{Choice, Softening};
 
@@ -17,6 +18,11 @@ pub(super) fn number(x: f64) -> String {
 
 pub(super) fn vector(v: [f64; 3]) -> String {
     format!("[{}]", v.map(number).join(", "))
+}
+
+/// `output.checkpoint_wall`.
+pub(super) fn write_checkpoint_wall(out: &mut String, wall: Duration) -> std::fmt::Result {
+    writeln!(out, "checkpoint_wall = {}", text(&humantime::format_duration(wall).to_string()))
 }
 
 impl Scenario {
@@ -93,8 +99,7 @@ impl Scenario {
         let float = FLOATS.iter().find(|(_, f)| *f == self.layout.precision).map_or("f64", |(n, _)| *n);
         writeln!(out, "precision = {}", text(float))?;
         interval(out, "diagnostics_every", self.diagnostics_every)?;
-        let wall = humantime::format_duration(self.checkpoint_wall).to_string();
-        writeln!(out, "checkpoint_wall = {}", text(&wall))?;
+        write_checkpoint_wall(out, self.checkpoint_wall)?;
         let Some(verify) = &self.verify else { return Ok(()) };
         writeln!(out, "\n[verify]\nsample = {}", verify.sample)?;
         interval(out, "every", verify.every)?;

@@ -402,12 +402,17 @@ fn output(mut s: Section<'_>, units: System, law: Law, time: Option<&Time>, stem
     };
     let fields = Field::ALL.into_iter().filter(wanted).collect();
     let precision = s.choice("precision", &FLOATS).unwrap_or(Float::F64);
-    let checkpoint_wall = wall(&mut s, "checkpoint_wall").unwrap_or(Duration::from_secs(600));
+    let checkpoint_wall = checkpoint_wall(&mut s);
     s.close();
     let every = every?.unwrap_or(time?.steps?);
     let diagnostics_every = diagnostics_every?.unwrap_or(every);
     let layout = Layout { fields, precision };
     Some(Output { directory: directory.into(), every, diagnostics_every, layout, checkpoint_wall })
+}
+
+/// `output.checkpoint_wall`.
+pub(super) fn checkpoint_wall(s: &mut Section<'_>) -> Duration {
+    wall(s, "checkpoint_wall").unwrap_or(Duration::from_secs(600))
 }
 
 /// A span of wall time, as `"10min"`.

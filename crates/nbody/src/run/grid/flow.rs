@@ -1,46 +1,74 @@
 //! `[grid]` with `[time]`: an inviscid flow that goes on, its files and its integrals.
 
-use std::fmt::Write as _;
-use std::fs::File;
-use std::io::Write as _;
-use std::time::{Duration, Instant};
+mod memory;
+mod report;
+
+use std::time::Instant;
 
 use fmm_core::grid::flow::Integrals;
 use fmm_core::grid::remesh::Lattice;
-use fmm_core::grid::{BLOCK, Flow, Solution, Solver, Vorticity};
-use fmm_core::{Error, Stage, StageTimes};
-use serde_json::json;
+use fmm_core::grid::{BLOCK, Block, Flow, Solution, Solver, Vorticity};
+use fmm_core::{Error, Stage};
+use serde_json::{Value, json};
 
-use super::super::Options;
-use super::super::directory::RunDirectory;
-use super::super::events::Events;
-use super::super::identity;
-use super::super::report::{Wall, stage_table, timings_json};
-use super::super::signals::Stop;
-use crate::console;
 use crate::device;
 use crate::device::grid::{GridSolver, Place};
 use crate::fault::Fault;
-use crate::info::program;
+use crate::files::checkpoint::{self, State};
+use crate::run::course::{self, Course, Due};
+use crate::run::directory::RunDirectory;
+use crate::run::evolve::Evolve;
+use crate::run::progress::Progress;
+use crate::run::report::Wall;
+use crate::run::resume::{Resumable as _, Resumed};
+use crate::run::{Options, identity};
+use crate::scenario::clock::Clock;
 use crate::scenario::grid::{GridScenario, Resolution, Steps};
-use crate::told::{self, number, short};
+use crate::times::TimeUnit;
+use crate::told::{self, number};
+use crate::units::System;
 
-/// Between lines on stderr.
-const INTERVAL: Duration = Duration::from_secs(30);
+/// A scenario with a grid and steps.
+#[derive(Debug, Clone)]
+pub struct FlowScenario {
+    /// All but the steps.
+    pub grid: GridScenario,
+    /// The steps, which are not in `grid`.
+    pub steps: Steps,
+}
 
-/// The flow of a scenario at its start.
-///
-/// # Errors
-/// 65 for vorticity at the faces of the domain.
-pub fn start(scenario: &GridScenario, steps: &Steps, vorticity: &dyn Vorticity) -> Result<Flow, Fault> {
-    // Reading refuses steps on adapted grids.
-    let (Resolution::Uniform(n) | Resolution::Adapted(n, _)) = scenario.resolution;
-    let lattice = Lattice { corner: scenario.corner, side: scenario.side, base: n / BLOCK as u32 };
-    scenario.solver.check().map_err(|e| refused(&e))?;
-    super::numbered("grid.n", n)?;
-    let flow = Flow::new(lattice, vorticity, steps.method).map_err(|e| refused(&e))?;
-    super::some(flow.vorticity())?;
-    Ok(flow)
+impl FlowScenario {
+    /// That of a grid with `[time]`.
+    pub fn of(mut grid: GridScenario) -> Option<Self> {
+        let steps = grid.steps.take()?;
+        Some(FlowScenario { grid, steps })
+    }
+
+    /// The scenario with defaults and derived values; `split` is what the solver chose.
+    fn resolved(&self, split: Option<usize>) -> String {
+        let split = self.grid.solver.split.or(split);
+        let solver = Solver { split, ..self.grid.solver };
+        GridScenario { solver, steps: Some(self.steps), ..self.grid.clone() }.resolved()
+    }
+
+    fn lattice(&self) -> Lattice {
+        // Reading refuses steps on adapted grids.
+        let (Resolution::Uniform(n) | Resolution::Adapted(n, _)) = self.grid.resolution;
+        Lattice { corner: self.grid.corner, side: self.grid.side, base: n / BLOCK as u32 }
+    }
+
+    /// The flow at its start.
+    ///
+    /// # Errors
+    /// 65 for vorticity at the faces of the domain.
+    pub fn start(&self, vorticity: &dyn Vorticity) -> Result<Flow, Fault> {
+        let lattice = self.lattice();
+        self.grid.solver.check().map_err(|e| refused(&e))?;
+        super::numbered("grid.n", lattice.base * BLOCK as u32)?;
+        let flow = Flow::new(lattice, vorticity, self.steps.method).map_err(|e| refused(&e))?;
+        super::some(flow.vorticity())?;
+        Ok(flow)
+    }
 }
 
 fn refused(e: &Error) -> Fault {
@@ -48,183 +76,215 @@ fn refused(e: &Error) -> Fault {
     Fault::new(code, told::error(e))
 }
 
-/// Steps to the end, with files and diagnostics on the way.
-///
-/// # Errors
-/// 65 where vorticity comes to the faces, 70 for values that are no longer finite, 74 for files that cannot be written, 75 for a signal.
-pub fn run(
-    scenario: &GridScenario,
-    steps: &Steps,
-    mut flow: Flow,
-    who: impl FnOnce(f64) -> Result<GridSolver, Fault>,
-    options: &Options,
-    (threads, wall): (usize, Wall),
-) -> Result<(), Fault> {
-    let stop = Stop::install()?;
-    // Each stage of each step is a solution.
-    let mut solver = who(super::pairs(flow.vorticity()) * (3 * steps.count + 1) as f64)?;
-    let id = identity::of_grid(scenario, flow.vorticity());
-    let mut directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force, id)?;
-    directory.write_resolved(&scenario.resolved())?;
-    directory.write_index()?;
-    let events = Events::new(options.json);
-    events.send("start", json!({ "threads": threads, "steps": steps.count, "cells": flow.grid().cells() }))?;
-    let loud = !options.quiet && !options.json;
-    if loud {
-        let cells = flow.grid().cells();
-        crate::console::tell(format_args!(
-            "{}: {} steps, {cells} cells at first, {threads} threads",
-            scenario.title, steps.count
-        ));
-    }
-    let mut lines = Lines::create(&directory)?;
-    let (mut times, mut told_at, mut files) = (StageTimes::default(), Instant::now(), 0);
-    let (mut first, mut last, mut done, mut split) = (None, Integrals::default(), 0, 0);
-    for step in 0..=steps.count {
-        let time = steps.clock.time(step);
-        let solution = flow.solve(&mut solver, &mut times).map_err(|e| refused(&e))?;
-        split = solution.work.split;
-        let ends = step == steps.count || stop.requested();
-        if ends || step.is_multiple_of(steps.diagnostics_every) {
-            last = flow.integrals(&solution);
-            let start = *first.get_or_insert(last);
-            let facts = lines.add(&flow, &solution, (step, time), [&last, &start])?;
-            events.send("diagnostics", facts)?;
-        }
-        if ends || step.is_multiple_of(steps.every) {
-            let write = || {
-                super::write(scenario, &mut directory, flow.grid(), flow.vorticity(), &solution, (files, step, time))
-            };
-            times.time(Stage::Output, write)?;
-            files += 1;
-        }
-        done = step;
-        if ends {
-            break;
-        }
-        if loud && told_at.elapsed() >= INTERVAL {
-            told_at = Instant::now();
-            crate::console::tell(format_args!(
-                "step {step}/{}  t = {time:.6}  {} cells",
-                steps.count,
-                flow.grid().cells()
-            ));
-        }
-        flow.step(&mut solver, steps.clock.dt, Some(solution), &mut times).map_err(|e| {
-            let fault = refused(&e);
-            let line =
-                format!("step {}: {}; the files up to time {} are complete", step + 1, told::error(&e), number(time));
-            Fault::new(fault.code, line)
-        })?;
-    }
-    let first = first.unwrap_or_default();
-    if let Place::Hybrid(_) = solver.place() {
-        let chosen = GridScenario { solver: Solver { split: Some(split), ..scenario.solver }, ..scenario.clone() };
-        directory.write_resolved(&chosen.resolved())?;
-    }
-    let run = json!({
-        "program": "nbody",
-        "version": env!("CARGO_PKG_VERSION"),
-        "commit": program::commit(),
-        "title": scenario.title,
-        "steps": done,
-        "time": steps.clock.time(done),
-        "complete": done == steps.count,
-        "host": program::host(threads),
-        "solver": {
-            "integrator": steps.method.scheme.name(),
-            "order": scenario.solver.order,
-            "theta": scenario.solver.theta,
-            "leaf_size": scenario.solver.leaf_size,
-            "device": solver.place().to_string(),
-            "split": split,
-            "remeshing": steps.method.kernel.name(),
-            "cutoff": steps.method.cutoff,
-        },
-        "energy_error": drift(last.energy, first.energy),
-        "enstrophy_growth": last.enstrophy / first.enstrophy,
-        "circulation": last.circulation,
-    });
-    let outside = wall.outside(&times);
-    directory.finish(&run, &timings_json(&times, outside, [0, done]))?;
-    if options.json {
-        events.send("end", run)?;
-    } else {
-        let mut text = format!("{}\n", scenario.title);
-        let time = short(steps.clock.time(done));
-        let _ = writeln!(text, "  steps         {done} to time {time}, {}", steps.method.scheme.name());
-        let _ = writeln!(text, "  cells         {} at the end", flow.grid().cells());
-        let _ = writeln!(text, "  energy        {:.6e}, dE/E0 {:.2e}", last.energy, drift(last.energy, first.energy));
-        let growth = last.enstrophy / first.enstrophy;
-        let _ = writeln!(text, "  enstrophy     {:.6e}, {growth:.4} times that of the start", last.enstrophy);
-        let [below, above] = last.circulation;
-        let _ = writeln!(text, "  circulation   {below:.6} below the middle and {above:.6} above");
-        let _ = writeln!(text, "  files         {}", directory.path().display());
-        if !options.quiet {
-            text.push_str(&stage_table(&times, outside));
-        }
-        console::print(&text)?;
-    }
-    match done == steps.count {
-        true => Ok(()),
-        false => {
-            let line = format!(
-                "stopped by a signal after step {done}; all files are complete, but runs on grids cannot be resumed"
-            );
-            Err(Fault::new(75, line))
-        }
-    }
+/// A flow under way.
+pub struct FlowRun {
+    course: Course,
+    scenario: FlowScenario,
+    flow: Flow,
+    solver: GridSolver,
+    /// That of the present state, once it is known.
+    solution: Option<Solution>,
+    /// At the start: energies drift from these.
+    first: Option<Integrals>,
+    last: Integrals,
+    /// Number of files.
+    files: u64,
+    /// The step of the last one.
+    last_file: Option<u64>,
+    /// Nodes with fewer sources act directly.
+    split: usize,
+    /// Pairs of a cell and a cell with vorticity of the whole run, which `auto` chose the device by.
+    pairs: f64,
 }
 
-fn drift(now: f64, first: f64) -> f64 {
-    if first == 0.0 { now } else { (now - first) / first.abs() }
-}
-
-/// `diagnostics.csv`.
-struct Lines {
-    file: File,
-    path: std::path::PathBuf,
-}
-
-const HEADER: &str = "step,time,energy,energy_error,enstrophy,circulation_below,circulation_above,total_x,total_y,total_z,impulse_x,impulse_y,\
-                      impulse_z,largest_vorticity,divergence,cells,sources";
-
-impl Lines {
-    fn create(directory: &RunDirectory) -> Result<Self, Fault> {
-        let path = directory.path().join("diagnostics.csv");
-        let cannot = |e| Fault::new(74, format!("{}: cannot write: {e}", path.display()));
-        let mut file = File::create(&path).map_err(cannot)?;
-        let id = directory.id().map_or(String::new(), |id| format!(",{}", id.column()));
-        file.write_all(format!("{HEADER}{id}\n").as_bytes()).map_err(cannot)?;
-        Ok(Lines { file, path })
+impl FlowRun {
+    /// A flow from its start; `who` makes the solver for a number of pairs.
+    ///
+    /// # Errors
+    /// 74 for a directory that is in use, and those of `who`.
+    pub fn fresh(
+        mut scenario: FlowScenario,
+        flow: Flow,
+        who: impl FnOnce(f64) -> Result<GridSolver, Fault>,
+        options: &Options,
+        (threads, begun): (usize, Instant),
+    ) -> Result<Self, Fault> {
+        // Each stage of each step is a solution. Those of the scenario: with fewer by --steps the run goes on where the whole one would be.
+        let pairs = super::pairs(flow.vorticity()) * (3 * scenario.steps.count + 1) as f64;
+        let solver = who(pairs)?;
+        scenario.steps.count = options.steps.unwrap_or(scenario.steps.count);
+        let id = identity::of_grid(&scenario.resolved(None), flow.vorticity());
+        let directory = RunDirectory::create(&scenario.grid.directory, &scenario.grid.text, options.force, id)?;
+        directory.write_index()?;
+        let place = (options, threads, Wall::from(begun));
+        let run = FlowRun::new(scenario, flow, solver, directory, None, place);
+        Ok(FlowRun { pairs, ..run })
     }
 
-    /// Adds a line; tells it as an object.
-    fn add(
-        &mut self,
-        flow: &Flow,
-        solution: &Solution,
-        (step, time): (u64, f64),
-        [i, first]: [&Integrals; 2],
-    ) -> Result<serde_json::Value, Fault> {
-        let reals = [time, i.energy, drift(i.energy, first.energy), i.enstrophy]
-            .into_iter()
-            .chain(i.circulation)
-            .chain(i.total)
-            .chain(i.impulse)
-            .chain([i.largest, i.divergence]);
-        let mut fields = vec![step.to_string()];
-        fields.extend(reals.map(|v| format!("{v:?}")));
-        fields.extend([flow.grid().cells().to_string(), solution.work.sources.to_string()]);
-        // The cell below the run's id is empty.
-        let line = format!("{},\n", fields.join(","));
-        self.file
-            .write_all(line.as_bytes())
-            .map_err(|e| Fault::new(74, format!("{}: cannot write: {e}", self.path.display())))?;
+    /// A flow that goes on.
+    ///
+    /// # Errors
+    /// 65 for a state that is not one of its grid, 69 without the GPU that is asked for.
+    pub fn after(
+        resumed: Resumed<FlowScenario>,
+        directory: RunDirectory,
+        options: &Options,
+        (threads, begun): (usize, Instant),
+    ) -> Result<Self, Fault> {
+        let Resumed { scenario, mut latest, files } = resumed;
+        let state = std::mem::take(&mut latest.checkpoint.state);
+        let State::Flow(checkpoint::Flow { blocks, vorticity }) = state else { unreachable!("the caller has looked") };
+        let blocks: Vec<Block> = blocks.into_iter().map(|index| Block { level: 0, index }).collect();
+        let flow = Flow::resume(scenario.lattice(), scenario.steps.method, &blocks, vorticity);
+        let flow = flow.map_err(|e| Fault::new(65, format!("{}: {}", latest.path.display(), told::error(&e))))?;
+        let number = |name: &str| latest.checkpoint.number(name);
+        let pairs = number(memory::PAIRS).unwrap_or(0.0);
+        // Another measurement could choose another split, and other bits.
+        let chosen = number(memory::SPLIT).map(|split| split as usize);
+        let hybrid = matches!(scenario.grid.device, Place::Hybrid(_));
+        let split = scenario.grid.solver.split.or(chosen.filter(|_| hybrid));
+        let settings = Solver { split, ..scenario.grid.solver };
+        let solver = GridSolver::new(scenario.grid.device, settings, pairs, options.quiet)?;
+        let place = (options, threads, Wall::from(begun));
+        let mut run = FlowRun::new(scenario, flow, solver, directory, Some(&latest.checkpoint), place);
+        run.recall(&latest.checkpoint);
+        run.files = files.unwrap_or(0);
+        Ok(run)
+    }
+
+    fn new(
+        scenario: FlowScenario,
+        flow: Flow,
+        solver: GridSolver,
+        directory: RunDirectory,
+        state: Option<&checkpoint::Checkpoint>,
+        (options, threads, wall): (&Options, usize, Wall),
+    ) -> Self {
+        let plan = scenario.plan();
+        let what = format!("{} cells", flow.grid().cells());
+        let unit = TimeUnit::of(System::Nbody, plan.clock.time(plan.steps));
+        let progress = Progress::start(&plan, (&what, unit), threads, course::first_step(&plan, state), options);
+        FlowRun {
+            course: Course::new(plan, directory, progress, state, options, (threads, wall)),
+            scenario,
+            flow,
+            solver,
+            solution: None,
+            first: None,
+            last: Integrals::default(),
+            files: 0,
+            last_file: None,
+            split: 0,
+            pairs: 0.0,
+        }
+    }
+
+    fn clock(&self) -> Clock {
+        self.scenario.steps.clock
+    }
+
+    /// The split, where the solver chose it by what it measured.
+    fn chosen_split(&self) -> Option<usize> {
+        matches!(self.solver.place(), Place::Hybrid(_)).then_some(self.split)
+    }
+
+    /// Adds a line to `diagnostics.csv`.
+    fn diagnose(&mut self, solution: &Solution) -> Result<(), Fault> {
+        self.last = self.flow.integrals(solution);
+        let first = *self.first.get_or_insert(self.last);
+        let (step, time) = (self.course.step, self.course.time());
+        let cells = report::cells(&self.last, &first, self.flow.grid().cells(), solution.work.sources);
+        self.course.directory.diagnostics(report::COLUMNS, (step, time), &cells)?;
         let mut facts = serde_json::Map::new();
-        for (name, field) in HEADER.split(',').zip(&fields) {
-            facts.insert(name.into(), serde_json::from_str(field).unwrap_or_default());
+        let fields = [step.to_string(), format!("{time:?}")].into_iter().chain(cells);
+        for (name, field) in report::COLUMNS.split(',').zip(fields) {
+            facts.insert(name.into(), serde_json::from_str(&field).unwrap_or_default());
         }
-        Ok(facts.into())
+        self.course.events.send("diagnostics", facts.into())
+    }
+
+    /// Writes the files of the present step.
+    fn write(&mut self, solution: &Solution) -> Result<(), Fault> {
+        let (step, time) = (self.course.step, self.course.time());
+        let of = (self.files, step, time);
+        let directory = &mut self.course.directory;
+        let written =
+            super::write(&self.scenario.grid, directory, self.flow.grid(), self.flow.vorticity(), solution, of)?;
+        (self.files, self.last_file) = (self.files + 1, Some(step));
+        written.into_iter().try_for_each(|(name, bytes)| {
+            self.course.events.send("snapshot", json!({ "step": step, "time": time, "file": name, "bytes": bytes }))
+        })
+    }
+}
+
+impl Evolve for FlowRun {
+    fn course(&self) -> &Course {
+        &self.course
+    }
+
+    fn course_mut(&mut self) -> &mut Course {
+        &mut self.course
+    }
+
+    fn size(&self) -> (&'static str, usize) {
+        ("cells", self.flow.grid().cells())
+    }
+
+    fn refresh(&mut self) -> Result<(), Fault> {
+        // A step solves its own state where no output did.
+        Ok(())
+    }
+
+    fn step(&mut self, _: Due) -> Result<(), Fault> {
+        let (dt, solution) = (self.clock().dt, self.solution.take());
+        self.flow.step(&mut self.solver, dt, solution, &mut self.course.times).map_err(|e| {
+            let step = self.course.step;
+            let (before, code) = (number(self.clock().time(step - 1)), refused(&e).code);
+            Fault::new(code, format!("step {step}: {}; the files up to time {before} are complete", told::error(&e)))
+        })
+    }
+
+    fn output(&mut self, due: Due) -> Result<(), Fault> {
+        // A checkpoint has the vorticity from before it is solved, which changes it.
+        let state = due.checkpoint.then(|| {
+            let blocks = self.flow.grid().blocks().iter().map(|b| b.index).collect();
+            State::Flow(checkpoint::Flow { blocks, vorticity: self.flow.vorticity().to_vec() })
+        });
+        let wanted = due.snapshot || due.diagnostics;
+        let solved = wanted.then(|| self.flow.solve(&mut self.solver, &mut self.course.times)).transpose();
+        let solved = solved.map_err(|e| refused(&e))?;
+        let start = Instant::now();
+        if let Some(solution) = solved {
+            self.split = solution.work.split;
+            if due.diagnostics {
+                self.diagnose(&solution)?;
+            }
+            if due.snapshot {
+                self.write(&solution)?;
+            }
+            self.solution = Some(solution);
+        }
+        let Some(state) = state else {
+            self.course.times.add(Stage::Output, start.elapsed());
+            return Ok(());
+        };
+        let (scenario, numbers) = (self.scenario.resolved(None), self.numbers());
+        self.course.save(state, scenario, numbers, start)
+    }
+
+    fn is_written(&self) -> bool {
+        self.last_file == Some(self.course.step)
+    }
+
+    fn resolved(&self) -> String {
+        self.scenario.resolved(self.chosen_split())
+    }
+
+    fn drift(&self) -> f64 {
+        report::drift(self.last.energy, self.first.unwrap_or_default().energy)
+    }
+
+    fn report(&self) -> (Value, String) {
+        (self.run_json(), self.summary())
     }
 }

@@ -1,13 +1,17 @@
 //! What a run remembers across checkpoints beside the state of its particles.
 
-use fmm_core::Stage;
+use std::path::PathBuf;
 
 use super::Simulation;
-use crate::diagnostics::Diagnostics;
-use crate::run::report;
+use crate::diagnostics::{Diagnostics, Ions};
+use crate::fault::Fault;
+use crate::files::checkpoint::{Particles, State};
+use crate::run::course::Plan;
+use crate::run::resume::Resumable;
 use crate::run::verify::Verified;
+use crate::scenario::{Override, Scenario};
 
-impl Simulation<'_> {
+impl Simulation {
     /// What a checkpoint keeps beside the state of the particles.
     pub(super) fn numbers(&self) -> Vec<(String, f64)> {
         let first = self.first.unwrap_or_default();
@@ -16,15 +20,7 @@ impl Simulation<'_> {
         };
         let mut numbers = [energies("first", &first), energies("last", &self.last)].concat();
         numbers.push(("largest_energy_error".into(), self.worst));
-        numbers.push(("timed_from_step".into(), self.timed_from as f64));
         numbers.extend(self.sense.numbers());
-        let [initial, other] = self.wall.outside(&self.times);
-        numbers.push(("initial_state_seconds".into(), initial));
-        numbers.push(("other_seconds".into(), other));
-        for (stage, seconds, calls) in report::stages(&self.times) {
-            numbers.push((format!("{}_seconds", stage.name()), seconds));
-            numbers.push((format!("{}_calls", stage.name()), calls as f64));
-        }
         if let Some(last) = self.verified.last.filter(|_| self.verified.largest.is_finite()) {
             numbers.push(("force_error_last".into(), last));
             numbers.push(("force_error_largest".into(), self.verified.largest));
@@ -44,19 +40,62 @@ impl Simulation<'_> {
         self.last = energies("last").unwrap_or_default();
         self.worst = get("largest_energy_error").unwrap_or(0.0);
         self.sense.recall(numbers);
-        if let Some(from) = get("timed_from_step") {
-            self.timed_from = from as u64;
-            self.wall.before = ["initial_state_seconds", "other_seconds"].map(|name| get(name).unwrap_or(0.0));
-            for stage in Stage::ALL {
-                let kept = |what: &str| get(&format!("{}_{what}", stage.name())).unwrap_or(0.0);
-                self.times.add_calls(stage, kept("seconds"), kept("calls") as u64);
-            }
-            self.wall.stages_before = self.times.total();
-        }
         self.verified = Verified {
             last: get("force_error_last"),
             largest: get("force_error_largest").unwrap_or(0.0),
             count: get("force_error_count").unwrap_or(0.0) as u64,
         };
+    }
+}
+
+impl Resumable for Scenario {
+    fn parse_resumed(name: &str, text: String, sets: &[Override]) -> Result<Self, Fault> {
+        Ok(Scenario::parse_resumed(name, text, sets)?)
+    }
+
+    fn plan(&self) -> Plan {
+        Plan {
+            title: self.title.clone(),
+            clock: self.clock,
+            steps: self.steps,
+            snapshot_every: self.snapshot_every,
+            diagnostics_every: self.diagnostics_every,
+            verify_every: self.verify.map(|v| v.every),
+            checkpoint_wall: self.checkpoint_wall,
+        }
+    }
+
+    fn set_steps(&mut self, steps: u64) {
+        self.steps = steps;
+    }
+
+    fn directory(&mut self) -> &mut PathBuf {
+        &mut self.directory
+    }
+
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn resolved_of(&self, state: &State) -> String {
+        let particles = if let State::Particles(p) = state { p.id.len() } else { 0 };
+        // Without what the solver chose: it chooses anew for every sum.
+        self.resolved(None, particles)
+    }
+
+    fn columns(&self) -> String {
+        let ions = self.ions().then(Ions::default);
+        let none = Diagnostics { vortices: self.vortices(), ions, ..Diagnostics::default() };
+        let names = none.named(&none).into_iter().map(|(name, _)| name);
+        ["step", "time"].into_iter().chain(names).chain(["force_error"]).collect::<Vec<_>>().join(",")
+    }
+
+    fn check(&self, _: &Self, state: &State) -> Result<(), String> {
+        match state {
+            State::Particles(Particles { charge: None, .. }) if self.charged() => {
+                Err("holds no charges, which force.law = \"coulomb\" needs".into())
+            }
+            _ => Ok(()),
+        }
     }
 }

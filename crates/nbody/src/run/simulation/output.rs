@@ -8,38 +8,24 @@ use serde_json::json;
 use super::Simulation;
 use crate::diagnostics::Diagnostics;
 use crate::fault::Fault;
-use crate::files::checkpoint::Checkpoint;
+use crate::files::checkpoint::{self, State};
 use crate::files::snapshot::Snapshot;
-use crate::run::directory::Extra;
+use crate::run::course::Due;
+use crate::run::evolve::Evolve as _;
+use crate::run::resume::Resumable as _;
 use crate::run::taker::Taker;
 use crate::run::verify::{GROSS, Kernel, sampled_error};
-use crate::run::writer::Written;
 use crate::scenario::{Action, Law};
 use crate::told::number;
-
-/// What is written at a step.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Due {
-    pub snapshot: bool,
-    pub diagnostics: bool,
-    pub checkpoint: bool,
-    pub verify: bool,
-}
-
-impl Due {
-    pub fn any(self) -> bool {
-        self.snapshot || self.diagnostics || self.checkpoint || self.verify
-    }
-}
 
 /// The fault of an executor that fails to copy.
 fn device(error: Error) -> Fault {
     Fault::new(crate::device::code(&error).max(70), error.to_string())
 }
 
-impl Simulation<'_> {
+impl Simulation {
     /// Writes what is due. What the executor sums where the particles are comes from there; particles are copied for all else.
-    pub(super) fn output(&mut self, due: Due) -> Result<(), Fault> {
+    pub(super) fn write(&mut self, due: Due) -> Result<(), Fault> {
         self.refresh()?;
         let start = Instant::now();
         let diagnosed = due.diagnostics || due.snapshot;
@@ -73,15 +59,10 @@ impl Simulation<'_> {
         }
         // After the outputs of its step: a run that goes on from here need not write them.
         if let Some(copied) = last.filter(|_| due.checkpoint) {
-            self.settle(true)?;
-            // The checkpoint remembers the times of what has been written before it.
-            self.times.add(Stage::Output, start.elapsed());
-            let start = Instant::now();
-            self.checkpoint(copied)?;
-            self.times.add_calls(Stage::Output, start.elapsed().as_secs_f64(), 0);
-            return Ok(());
+            self.course.settle(true)?;
+            return self.checkpoint(copied, start);
         }
-        self.times.add(Stage::Output, start.elapsed());
+        self.course.times.add(Stage::Output, start.elapsed());
         Ok(())
     }
 
@@ -113,7 +94,7 @@ impl Simulation<'_> {
             (Boundary::Open, Some(blob)) => Kernel::Plane(blob),
             (Boundary::Open, None) => Kernel::Space(s.settings.softening),
         };
-        let error = sampled_error(particles, field, kernel, verify.sample, self.step);
+        let error = sampled_error(particles, field, kernel, verify.sample, self.course.step);
         self.verified.add(error);
         let tolerance = s.settings.tolerance;
         if error <= tolerance {
@@ -121,7 +102,7 @@ impl Simulation<'_> {
         }
         let text = format!(
             "step {}, time {}: the {} force error of {} particles is {error:.1e}, above solver.tolerance = {tolerance:e}",
-            self.step,
+            self.course.step,
             self.time(),
             kernel.norm(),
             verify.sample.min(particles.len())
@@ -133,7 +114,7 @@ impl Simulation<'_> {
             );
             return Err(Fault::new(1, line));
         }
-        self.progress.warn(&text, self.options.quiet);
+        self.course.progress.warn(&text, self.course.options.quiet);
         Ok(())
     }
 
@@ -145,64 +126,53 @@ impl Simulation<'_> {
         }
         (self.last, self.measured, self.worst) = (now, true, self.worst.max(now.drift_from(&first).abs()));
         for text in self.sense.look(&self.scenario, &now) {
-            let text = format!("step {}, time {}: {text}", self.step, number(self.time()));
-            self.progress.warn(&text, self.options.quiet);
+            let text = format!("step {}, time {}: {text}", self.course.step, number(self.time()));
+            self.course.progress.warn(&text, self.course.options.quiet);
         }
         if !line {
             return Ok(());
         }
         let force_error = self.verified.last;
-        self.directory.diagnostics(self.step, self.time(), &now, Extra { first: &first, force_error })?;
-        let mut facts = json!({ "step": self.step, "time": self.time(), "force_error": force_error });
-        for (name, value) in now.named(&first) {
+        let (step, time, named) = (self.course.step, self.time(), now.named(&first));
+        let number = |v: f64| format!("{v:?}");
+        let mut cells: Vec<String> = named.iter().map(|&(_, v)| number(v)).collect();
+        cells.push(force_error.map_or(String::new(), number));
+        self.course.directory.diagnostics(&self.scenario.columns(), (step, time), &cells)?;
+        let mut facts = json!({ "step": step, "time": time, "force_error": force_error });
+        for (name, value) in named {
             facts[name] = value.into();
         }
-        self.events.send("diagnostics", facts)
+        self.course.events.send("diagnostics", facts)
     }
 
     /// Begins to take and write a snapshot, which goes on beside the next steps.
     fn snapshot(&mut self, pending: Pending) -> Result<(), Fault> {
         // Memory holds one at a time.
-        self.settle(true)?;
+        self.course.settle(true)?;
         let s = &self.scenario;
         let named = self.last.named(&self.first.unwrap_or_default());
         let force_error = self.verified.last.filter(|e| e.is_finite()).map(|e| ("force_error", e));
-        let (step, time, units, fields) = (self.step, self.time(), s.units.snapshot(), s.layout.fields.clone());
+        let (step, time, units, fields) = (self.course.step, self.time(), s.units.snapshot(), s.layout.fields.clone());
         let diagnostics = named.into_iter().chain(force_error).map(|(n, v)| (n.to_string(), v)).collect();
         let taker = self.taker();
         let taking = move || {
             let copied = pending().map_err(device)?;
             Ok(Snapshot { time, step, units, diagnostics, ..taker.snapshot(copied, &fields) })
         };
-        self.directory.snapshot((step, time), Box::new(taking), &s.layout)
+        self.course.directory.snapshot((step, time), Box::new(taking), &s.layout)
     }
 
-    /// Tells of a snapshot that has been written; with `wait` of one that is still being written too.
-    pub(super) fn settle(&mut self, wait: bool) -> Result<(), Fault> {
-        let Some(Written { name, bytes, step, time }) = self.directory.settle(wait)? else { return Ok(()) };
-        self.events.send("snapshot", json!({ "step": step, "time": time, "file": name, "bytes": bytes }))
-    }
-
-    fn checkpoint(&mut self, Copied { mut particles, field, .. }: Copied) -> Result<(), Fault> {
+    fn checkpoint(&mut self, Copied { mut particles, field, .. }: Copied, since: Instant) -> Result<(), Fault> {
         let acceleration = self.taker().motion(&mut particles, &field);
-        let s = &self.scenario;
-        let state = Checkpoint {
-            step: self.step,
-            time: self.time(),
-            // Without what the solver chose: it chooses anew for every sum.
-            scenario: s.resolved(None, particles.len()),
+        let state = State::Particles(checkpoint::Particles {
             id: (0..particles.len() as u64).collect(),
             position: particles.position,
             velocity: particles.velocity,
             acceleration,
             mass: self.initial.mass.clone(),
-            charge: s.charged().then(|| self.initial.charge.clone()),
-            numbers: self.numbers(),
-            run: None,
-        };
-        let path = self.directory.checkpoint(state)?;
-        (self.checkpointed, self.saved) = (Instant::now(), Some(self.step));
-        let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
-        self.events.send("checkpoint", json!({ "step": self.step, "time": self.time(), "file": name }))
+            charge: self.scenario.charged().then(|| self.initial.charge.clone()),
+        });
+        let (scenario, numbers) = (self.scenario.resolved_of(&state), self.numbers());
+        self.course.save(state, scenario, numbers, since)
     }
 }

@@ -1,6 +1,7 @@
 //! `[time]` of a grid, and how often it is written.
 
 use std::fmt::{self, Write};
+use std::time::Duration;
 
 use fmm_core::grid::Scheme;
 use fmm_core::grid::flow::Method;
@@ -8,7 +9,8 @@ use fmm_core::grid::remesh::Kernel;
 
 use super::super::clock::Clock;
 use super::super::reader::{Range, Section};
-use super::super::resolved::{number, text};
+use super::super::resolved::{number, text, write_checkpoint_wall};
+use super::super::sections::checkpoint_wall;
 use super::Resolution;
 use crate::told::number as told;
 
@@ -21,10 +23,12 @@ pub struct Steps {
     pub clock: Clock,
     /// Number of steps.
     pub count: u64,
-    /// Steps between files.
+    /// Steps between files; 0 for none between the first and the last state, where `end = 0` leaves no whole run.
     pub every: u64,
-    /// Steps between lines of `diagnostics.csv`.
+    /// Steps between lines of `diagnostics.csv`, likewise.
     pub diagnostics_every: u64,
+    /// Wall time between checkpoints.
+    pub checkpoint_wall: Duration,
 }
 
 /// Names of [`Scheme`].
@@ -39,6 +43,7 @@ impl Steps {
     pub(super) fn read(time: Section<'_>, output: &mut Section<'_>, resolution: &Option<Resolution>) -> Option<Self> {
         let time = read(time, resolution);
         let given = ["every", "diagnostics_every"].map(|key| (key, output.number(key, Range::POSITIVE)));
+        let checkpoint_wall = checkpoint_wall(output);
         let (method, clock, count) = time?;
         let [every, diagnostics] = given.map(|(key, interval)| match interval {
             None => Some(None),
@@ -51,8 +56,8 @@ impl Steps {
                 steps => Some(Some(steps)),
             },
         });
-        let every = every?.unwrap_or(count.max(1));
-        Some(Steps { method, clock, count, every, diagnostics_every: diagnostics?.unwrap_or(every) })
+        let every = every?.unwrap_or(count);
+        Some(Steps { method, clock, count, every, diagnostics_every: diagnostics?.unwrap_or(every), checkpoint_wall })
     }
 
     /// `[time]` with its defaults filled in.
@@ -65,8 +70,13 @@ impl Steps {
 
     /// The keys of `[output]`.
     pub(super) fn write_output(&self, out: &mut String) -> fmt::Result {
-        let [every, diagnostics] = [self.every, self.diagnostics_every].map(|n| number(self.clock.time(n)));
-        writeln!(out, "every = {every}\ndiagnostics_every = {diagnostics}")
+        // Without steps in between there is none to write, and a run that goes on takes the default again.
+        for (key, steps) in [("every", self.every), ("diagnostics_every", self.diagnostics_every)] {
+            if steps > 0 {
+                writeln!(out, "{key} = {}", number(self.clock.time(steps)))?;
+            }
+        }
+        write_checkpoint_wall(out, self.checkpoint_wall)
     }
 }
 

@@ -1,0 +1,106 @@
+//! What a flow remembers across checkpoints next to its vorticity, and what of its scenario a run that goes on is compared by.
+
+use std::path::PathBuf;
+
+use fmm_core::grid::flow::Integrals;
+
+use super::{FlowRun, FlowScenario, report};
+use crate::fault::Fault;
+use crate::files::checkpoint::{Checkpoint, State};
+use crate::run::course::Plan;
+use crate::run::resume::{FILES, LAST_FILE, Resumable};
+use crate::scenario::Override;
+use crate::scenario::grid::GridScenario;
+
+/// Pairs of the whole run, as estimated at its start.
+pub const PAIRS: &str = "pairs";
+/// The split of the solver.
+pub const SPLIT: &str = "split";
+
+/// What a run says of its integrals at its end.
+const KEPT: [&str; 4] = ["energy", "enstrophy", "circulation_below", "circulation_above"];
+
+impl FlowRun {
+    /// What a checkpoint keeps.
+    pub(super) fn numbers(&self) -> Vec<(String, f64)> {
+        let mut numbers = vec![];
+        for (when, i) in [("first", self.first.unwrap_or_default()), ("last", self.last)] {
+            let values = [i.energy, i.enstrophy, i.circulation[0], i.circulation[1]];
+            numbers.extend(KEPT.into_iter().zip(values).map(|(name, v)| (format!("{when}_{name}"), v)));
+        }
+        numbers.extend([(PAIRS, self.pairs), (SPLIT, self.split as f64), (FILES, self.files as f64)].map(named));
+        numbers.extend(self.last_file.map(|step| named((LAST_FILE, step as f64))));
+        numbers
+    }
+
+    /// The reverse of [`numbers`](Self::numbers), but for the number of files, which depends on how the run goes on.
+    pub(super) fn recall(&mut self, checkpoint: &Checkpoint) {
+        let integrals = |when: &str| {
+            let [energy, enstrophy, below, above] = KEPT.map(|name| checkpoint.number(&format!("{when}_{name}")));
+            Some(Integrals {
+                energy: energy?,
+                enstrophy: enstrophy?,
+                circulation: [below?, above?],
+                ..Integrals::default()
+            })
+        };
+        self.first = integrals("first");
+        self.last = integrals("last").unwrap_or_default();
+        self.pairs = checkpoint.number(PAIRS).unwrap_or(0.0);
+        self.split = checkpoint.number(SPLIT).unwrap_or(0.0) as usize;
+        // In steps of the run until now, as the step that it goes on from.
+        let here = |step: f64| step as u64 == checkpoint.step;
+        self.last_file = checkpoint.number(LAST_FILE).filter(|&s| here(s)).map(|_| self.course.step);
+    }
+}
+
+fn named((name, value): (&str, f64)) -> (String, f64) {
+    (name.into(), value)
+}
+
+impl Resumable for FlowScenario {
+    fn parse_resumed(name: &str, text: String, sets: &[Override]) -> Result<Self, Fault> {
+        let grid = GridScenario::parse_resumed(name, text, sets)?;
+        let none = || Fault::new(65, format!("{name}: its scenario has no [grid] with [time]"));
+        grid.and_then(FlowScenario::of).ok_or_else(none)
+    }
+
+    fn plan(&self) -> Plan {
+        Plan {
+            title: self.grid.title.clone(),
+            clock: self.steps.clock,
+            steps: self.steps.count,
+            snapshot_every: self.steps.every,
+            diagnostics_every: self.steps.diagnostics_every,
+            verify_every: None,
+            checkpoint_wall: self.steps.checkpoint_wall,
+        }
+    }
+
+    fn set_steps(&mut self, steps: u64) {
+        self.steps.count = steps;
+    }
+
+    fn directory(&mut self) -> &mut PathBuf {
+        &mut self.grid.directory
+    }
+
+    fn text(&self) -> &str {
+        &self.grid.text
+    }
+
+    fn resolved_of(&self, _: &State) -> String {
+        self.resolved(None)
+    }
+
+    fn columns(&self) -> String {
+        report::COLUMNS.into()
+    }
+
+    fn check(&self, before: &Self, _: &State) -> Result<(), String> {
+        if self.lattice() == before.lattice() {
+            return Ok(());
+        }
+        Err("its cells are those of grid.corner, grid.side and grid.n as they were; these three cannot change".into())
+    }
+}
