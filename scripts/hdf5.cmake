@@ -1,2 +1,2 @@
-# How scripts/setup compiles HDF5: in two thirds of the time of -O3, and files are written and read as fast (docs/building.md).
+# How scripts/setup compiles HDF5: in two thirds of the time of -O3 (docs/building.md). It copies and stores, and computes little.
 set(CMAKE_C_FLAGS_RELEASE "-O1 -DNDEBUG" CACHE STRING "")
