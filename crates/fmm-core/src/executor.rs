@@ -13,9 +13,9 @@ pub struct Copied {
     pub field: Vec<[f64; 3]>,
 }
 
-/// What acts on the particles beside their sum, at the last forces.
+/// Energy and virial of the forces between particles in addition to their sum, at the last forces.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Beside {
+pub struct ForceReport {
     /// Its energy.
     pub energy: f64,
     /// Its virial Σ d·f over pairs, d from one to the other.
@@ -25,7 +25,8 @@ pub struct Beside {
 /// Gets the number of a step, its length, and the velocities.
 pub type Exchange = Box<dyn FnMut(u64, f64, &mut [[f64; 3]]) + Send>;
 
-/// What exchanges heat with particles; random numbers of a step depend on its number alone, so that a run that is resumed finds the same.
+/// What exchanges heat with particles. The random numbers of a step depend on its number alone, so that
+/// a resumed run draws the same.
 pub struct Bath {
     /// The last step that it takes part in.
     pub last: u64,
@@ -102,8 +103,8 @@ pub trait Executor: Send {
     /// [`Error::Device`] where the device fails.
     fn particles(&mut self) -> Result<Particles, Error>;
 
-    /// Copies of the potential Σ q/r and the field e = −∇Σ q/r of the last [`forces`](Executor::forces), and in the field what acts
-    /// beside the sum; empty before the first.
+    /// Copies of the potential Σ q/r and the field e = −∇Σ q/r of the last [`forces`](Executor::forces).
+    /// The field includes the forces in addition to the sum. Both are empty before the first.
     ///
     /// # Errors
     /// [`Error::Device`] where the device fails.
@@ -132,14 +133,15 @@ pub trait Executor: Send {
         Ok(None)
     }
 
-    /// What acted between particles beside the sum at the last [`forces`](Executor::forces).
-    fn beside(&self) -> Beside;
+    /// Energy and virial of the forces in addition to the sum, at the last [`forces`](Executor::forces).
+    fn force_report(&self) -> ForceReport;
 
-    /// Exchanges heat with a bath over a step of length h, the one that has number `step` in its run. Without a bath nothing happens.
+    /// Exchanges heat with a bath over a step of length h, the one with number `step` in its run. Does
+    /// nothing without a bath.
     ///
     /// # Errors
     /// [`Error::Device`] where the device fails.
-    fn bathe(&mut self, step: u64, h: f64) -> Result<(), Error>;
+    fn thermostat(&mut self, step: u64, h: f64) -> Result<(), Error>;
 
     /// What the last [`forces`](Executor::forces) chose; `None` before the first.
     fn choice(&self) -> Option<Choice>;

@@ -30,7 +30,7 @@ pub use bodies::Particles;
 pub use boundary::{Boundary, PeriodicBox, Surroundings};
 pub use cpu::{CpuExecutor, biot_savart, evaluate};
 pub use error::Error;
-pub use executor::{Bath, Beside, Copied, Executor, Pending};
+pub use executor::{Bath, Copied, Executor, ForceReport, Pending};
 pub use kernel::Softening;
 pub use settings::{Choice, Family, Method, Precision, Settings, Uniform};
 pub use solve::Evaluation;

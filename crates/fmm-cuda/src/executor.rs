@@ -9,8 +9,8 @@ use fmm_core::forces::Forces;
 use fmm_core::planar::{self, Blob, Kernel};
 use fmm_core::solve::Quantity;
 use fmm_core::{
-    Bath, Beside, Choice, Copied, Error, Executor, Method, Particles, Pending, Precision, Settings, Stage, StageTimes,
-    Totals,
+    Bath, Choice, Copied, Error, Executor, ForceReport, Method, Particles, Pending, Precision, Settings, Stage,
+    StageTimes, Totals,
 };
 
 use crate::Gpu;
@@ -120,7 +120,7 @@ impl CudaExecutor {
         }
     }
 
-    /// The same with forces beside the sum, which join the field. Short-range forces need a periodic box, whose shortest side is twice
+    /// The same with forces in addition to the sum, which join the field. Short-range forces need a periodic box, whose shortest side is twice
     /// the cut-off at least.
     pub fn with_forces(mut self, forces: Forces) -> Self {
         self.acting = Acting::new(forces);
@@ -307,11 +307,11 @@ impl Executor for CudaExecutor {
         if wanted { self.exclude() } else { Ok(()) }
     }
 
-    fn beside(&self) -> Beside {
-        self.acting.beside
+    fn force_report(&self) -> ForceReport {
+        self.acting.force_report
     }
 
-    fn bathe(&mut self, step: u64, h: f64) -> Result<(), Error> {
+    fn thermostat(&mut self, step: u64, h: f64) -> Result<(), Error> {
         let Some(bath) = self.bath.as_mut().filter(|bath| step <= bath.last) else { return Ok(()) };
         self.gpu.enter()?;
         let mut velocity = self.state.velocity.download_threes()?;

@@ -4,7 +4,7 @@ use cust::memory::{DeviceCopy, DevicePointer};
 use fmm_core::boundary::PeriodicBox;
 use fmm_core::forces::{External, Forces, LennardJones, Shape};
 use fmm_core::tree::Cube;
-use fmm_core::{Beside, Error, Stage, StageTimes};
+use fmm_core::{Error, ForceReport, Stage, StageTimes};
 
 use crate::Gpu;
 use crate::boxed::{self, Boxed};
@@ -98,13 +98,13 @@ pub const SHORT_LAYOUT: &[usize] = &{
     ]
 };
 
-/// What acts beside a sum, and its arrays.
+/// What acts in addition to a sum, and its arrays.
 #[derive(Default)]
 pub struct Acting {
     /// What acts.
     pub forces: Forces,
     /// Energy and virial of the last forces between particles.
-    pub beside: Beside,
+    pub force_report: ForceReport,
     tree: DeviceTree,
     ions: Buffer<Body>,
     partial: Buffer<f64>,
@@ -161,7 +161,7 @@ impl Acting {
             return Ok(());
         }
         times.time_more(Stage::P2P, || {
-            self.beside = Beside::default();
+            self.force_report = ForceReport::default();
             if let Some(external) = self.forces.external {
                 self.add_external(gpu, &external, ends, field)?;
             }
@@ -227,8 +227,8 @@ impl Acting {
     /// Adds the partial sums of energy and virial, in their order.
     fn count_beside(&mut self) -> Result<(), Error> {
         for part in self.partial.download()?.as_chunks::<2>().0 {
-            self.beside.energy += part[0];
-            self.beside.virial += part[1];
+            self.force_report.energy += part[0];
+            self.force_report.virial += part[1];
         }
         Ok(())
     }

@@ -62,9 +62,11 @@ impl Inputs {
         }
         self.place.upload(targets.unwrap_or(&[]).as_flattened())?;
         (self.sources, self.targets) = (sources.len(), targets.map(<[_]>::len));
-        let size = |k: &usize| columns[*k].iter().map(|q| q.abs()).sum::<f64>();
         self.by_size = (0..columns.len()).collect();
-        self.by_size.sort_by(|a, b| size(b).total_cmp(&size(a)));
+        if columns.len() > 1 {
+            let sizes: Vec<f64> = columns.iter().map(|column| column.iter().map(|q| q.abs()).sum()).collect();
+            self.by_size.sort_by(|&a, &b| sizes[b].total_cmp(&sizes[a]));
+        }
         self.largest = Strengths::of(columns).largest;
         gpu.settle()
     }

@@ -1,16 +1,18 @@
-//! Forces beside the sum on the device against those of the cores, which are the formulas.
+//! Forces in addition to the sum on the device against those of the cores, which are the formulas.
 
 use crate::common::boxes::{alternating, in_box, random_in};
 use crate::common::{gpu, uniform};
 use fmm_core::boundary::{PeriodicBox, Surroundings};
 use fmm_core::forces::{External, Forces, LennardJones, Shape};
-use fmm_core::{Beside, CpuExecutor, Executor, Method, Particles, Precision, Settings, Softening, Stage, StageTimes};
+use fmm_core::{
+    CpuExecutor, Executor, ForceReport, Method, Particles, Precision, Settings, Softening, Stage, StageTimes,
+};
 use fmm_cuda::{CudaExecutor, Gpu};
 
 const CELL: PeriodicBox = PeriodicBox { side: [3.0, 2.5, 2.8], surroundings: Surroundings::TinFoil };
 
-/// Field, potential and what acted beside, with the potential asked for before (`at_once`) or after the sum.
-fn sums(executor: &mut dyn Executor, particles: &Particles, at_once: bool) -> (Vec<f64>, Vec<[f64; 3]>, Beside) {
+/// Field, potential and the report of the forces, with the potential asked for before (`at_once`) or after the sum.
+fn sums(executor: &mut dyn Executor, particles: &Particles, at_once: bool) -> (Vec<f64>, Vec<[f64; 3]>, ForceReport) {
     executor.upload(particles).unwrap();
     executor.want_potential(at_once);
     let times = &mut StageTimes::default();
@@ -19,7 +21,7 @@ fn sums(executor: &mut dyn Executor, particles: &Particles, at_once: bool) -> (V
     executor.drift(0.3, times).unwrap();
     let (potential, field) = executor.field().unwrap();
     assert!(times.seconds(Stage::P2P) > 0.0);
-    (potential, field, executor.beside())
+    (potential, field, executor.force_report())
 }
 
 fn close(found: &[f64], expected: &[f64], what: &str) {
@@ -32,7 +34,7 @@ fn compare(settings: &Settings, forces: &Forces, particles: &Particles, what: &s
     let on_cores = CpuExecutor::new(settings.clone()).unwrap();
     let cores = sums(&mut on_cores.with_forces(forces.clone()), particles, true);
     let alone = sums(&mut CpuExecutor::new(settings.clone()).unwrap(), particles, true);
-    // What acts beside is not lost in what is summed.
+    // The forces are not lost in what is summed.
     let acts: f64 = alone.1.iter().zip(&cores.1).map(|(a, b)| (a[0] - b[0]).abs()).fold(0.0, f64::max);
     assert!(acts > 0.0, "{what}: nothing acts");
     for at_once in [true, false] {
@@ -40,8 +42,8 @@ fn compare(settings: &Settings, forces: &Forces, particles: &Particles, what: &s
         let device = sums(&mut device.with_forces(forces.clone()), particles, at_once);
         close(device.1.as_flattened(), cores.1.as_flattened(), &format!("{what}, field"));
         close(&device.0, &cores.0, &format!("{what}, potential"));
-        let beside = [cores.2.energy, cores.2.virial];
-        close(&[device.2.energy, device.2.virial], &beside, &format!("{what}, beside"));
+        let report = [cores.2.energy, cores.2.virial];
+        close(&[device.2.energy, device.2.virial], &report, &format!("{what}, report"));
     }
 }
 

@@ -284,11 +284,11 @@ fn neighbours_and_a_bath_act_beside_the_sum() {
             let mut executor = executor.with_forces(forces).with_bath(Some(bath));
             executor.upload(&particles).unwrap();
             executor.forces(&mut StageTimes::default()).unwrap();
-            executor.bathe(3, 0.5).unwrap();
-            executor.bathe(4, 0.7).unwrap();
+            executor.thermostat(3, 0.5).unwrap();
+            executor.thermostat(4, 0.7).unwrap();
             assert_eq!(executor.particles().unwrap().velocity[0], [3.0, 0.5, 0.0]);
             assert_eq!(executor.particles().unwrap().velocity[1..], particles.velocity[1..]);
-            (executor.field().unwrap().1, executor.beside())
+            (executor.field().unwrap().1, executor.force_report())
         };
         let ((with, beside), (without, none)) = (field(Some(short)), field(None));
         assert_eq!((none.energy, none.virial), (0.0, 0.0));

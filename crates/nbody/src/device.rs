@@ -107,8 +107,8 @@ impl Device {
     }
 }
 
-/// An executor for `n` particles, in the plane if `plane` says so, with what acts beside their sum. Unless `quiet`, stderr hears why `auto`
-/// takes the CPU.
+/// An executor for `n` particles, in the plane if `plane` says so, with what acts in addition to their
+/// sum. Unless `quiet`, stderr says why `auto` takes the CPU.
 ///
 /// # Errors
 /// 69 without the GPU that is asked for, 65 for settings out of range.
@@ -171,14 +171,22 @@ impl Asked<'_> {
         };
         sum.map(|sum| (sum, place)).map_err(self.fault)
     }
+
+    /// The same of a sum in space.
+    fn sum_in_space<T>(
+        self,
+        settings: &Settings,
+        (sources, targets): Points,
+        on_gpu: impl FnOnce(&Gpu, &mut StageTimes) -> Result<T, Error>,
+        on_cores: impl FnOnce(&mut StageTimes) -> Result<T, Error>,
+    ) -> Result<(T, Device), Fault> {
+        let pairs = sources.len() as f64 * targets.map_or(sources.len(), <[_]>::len) as f64;
+        Asked { device: self.device.of_space(settings), ..self }.sum(pairs, on_gpu, on_cores)
+    }
 }
 
 /// Positions of the sources, and positions of the targets where they are others.
 pub type Points<'a> = (&'a [[f64; 3]], Option<&'a [[f64; 3]]>);
-
-fn pairs((sources, targets): Points) -> f64 {
-    sources.len() as f64 * targets.map_or(sources.len(), <[_]>::len) as f64
-}
 
 /// The field of `strengths` at the targets, or at the sources themselves, and the device that has summed it.
 ///
@@ -191,9 +199,9 @@ pub fn evaluate(
     strengths: &[f64],
 ) -> Result<(Evaluation, Device), Fault> {
     let (sources, targets) = points;
-    let asked = Asked { device: asked.device.of_space(settings), ..asked };
-    asked.sum(
-        pairs(points),
+    asked.sum_in_space(
+        settings,
+        points,
         |gpu, times| fmm_cuda::evaluate(gpu, settings, sources, strengths, targets, times),
         |times| fmm_core::evaluate(settings, sources, strengths, targets, times),
     )
@@ -210,9 +218,9 @@ pub fn biot_savart(
     strengths: [&[f64]; 3],
 ) -> Result<(Evaluation, Device), Fault> {
     let (sources, targets) = points;
-    let asked = Asked { device: asked.device.of_space(settings), ..asked };
-    asked.sum(
-        pairs(points),
+    asked.sum_in_space(
+        settings,
+        points,
         |gpu, times| fmm_cuda::biot_savart(gpu, settings, sources, strengths, targets, times),
         |times| fmm_core::biot_savart(settings, sources, strengths, targets, times),
     )

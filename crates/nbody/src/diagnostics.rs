@@ -4,7 +4,7 @@ pub mod radii;
 
 use fmm_core::math::blocked_sums;
 pub use fmm_core::totals::Extent;
-use fmm_core::{Beside, Totals};
+use fmm_core::{ForceReport, Totals};
 
 /// Particles of one sum; N rows everywhere.
 #[derive(Debug, Clone, Copy)]
@@ -111,17 +111,17 @@ impl Diagnostics {
 
     /// The same sums for `n` particles in a box of `volume`, with what acts beside Coulomb's law or gravity; `ions` has k_B and Σ q x where
     /// particles are ions.
-    pub fn in_box(self, volume: f64, n: usize, beside: Beside, ions: Option<(f64, [f64; 3])>) -> Self {
+    pub fn in_box(self, volume: f64, n: usize, report: ForceReport, ions: Option<(f64, [f64; 3])>) -> Self {
         // Σ m x·a depends on which images are taken; the virial of 1/r with its images is its energy.
-        let clausius = self.potential + beside.virial;
+        let clausius = self.potential + report.virial;
         let freedom = (3.0 * n as f64 - 3.0).max(1.0);
         let ions = ions.map(|(boltzmann, dipole)| Ions {
             temperature: 2.0 * self.kinetic / (freedom * boltzmann),
             pressure: (2.0 * self.kinetic + clausius) / (3.0 * volume),
             dipole,
-            short_range: beside.energy,
+            short_range: report.energy,
         });
-        Diagnostics { potential: self.potential + beside.energy, clausius, ions, ..self }
+        Diagnostics { potential: self.potential + report.energy, clausius, ions, ..self }
     }
 
     /// E = T + W.

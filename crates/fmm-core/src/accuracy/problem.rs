@@ -69,7 +69,8 @@ pub struct Strengths {
 }
 
 impl Strengths {
-    /// Those of a set with one column or several, whose vector products are differences: they cancel whatever their signs are.
+    /// Those of a set with one column or several. Sums of several are vector products, whose terms cancel
+    /// for strengths of any sign.
     pub fn of(columns: &[&[f64]]) -> Self {
         let all = columns.iter().map(|column| Strengths::of_column(column));
         let join = |a: Strengths, b: Strengths| Strengths {

@@ -3,21 +3,21 @@
 use super::evaluate;
 use crate::forces::Forces;
 use crate::planar::{self, Blob, Flow, Kernel, Strengths};
-use crate::{Bath, Beside, Choice, Error, Executor, Particles, Settings, Stage, StageTimes};
+use crate::{Bath, Choice, Error, Executor, ForceReport, Particles, Settings, Stage, StageTimes};
 
 /// Executes on the cores of this machine, in rayon's current thread pool.
 pub struct CpuExecutor {
     settings: Settings,
     /// Kernel and blobs of particles in the plane.
     plane: Option<(Kernel, Blob)>,
-    /// What acts beside the sum.
+    /// What acts in addition to the sum.
     forces: Forces,
     bath: Option<Bath>,
     particles: Particles,
     flow: Flow,
     potential: Vec<f64>,
     field: Vec<[f64; 3]>,
-    beside: Beside,
+    force_report: ForceReport,
     choice: Option<Choice>,
     coincident_pairs: u64,
 }
@@ -53,13 +53,13 @@ impl CpuExecutor {
             flow: Flow::default(),
             potential: vec![],
             field: vec![],
-            beside: Beside::default(),
+            force_report: ForceReport::default(),
             choice: None,
             coincident_pairs: 0,
         }
     }
 
-    /// The same with forces beside the sum.
+    /// The same with forces in addition to the sum.
     pub fn with_forces(mut self, forces: Forces) -> Self {
         self.forces = forces;
         self
@@ -99,7 +99,7 @@ impl Executor for CpuExecutor {
         self.coincident_pairs = coincident_pairs;
         if !self.forces.is_none() {
             let (potential, field) = (&mut self.potential, &mut self.field);
-            self.beside = times.time_more(Stage::P2P, || self.forces.add(position, strength, potential, field));
+            self.force_report = times.time_more(Stage::P2P, || self.forces.add(position, strength, potential, field));
         }
         Ok(())
     }
@@ -114,15 +114,15 @@ impl Executor for CpuExecutor {
         Ok(())
     }
 
-    fn bathe(&mut self, step: u64, h: f64) -> Result<(), Error> {
+    fn thermostat(&mut self, step: u64, h: f64) -> Result<(), Error> {
         if let Some(bath) = self.bath.as_mut().filter(|bath| step <= bath.last) {
             (bath.exchange)(step, h, &mut self.particles.velocity);
         }
         Ok(())
     }
 
-    fn beside(&self) -> Beside {
-        self.beside
+    fn force_report(&self) -> ForceReport {
+        self.force_report
     }
 
     fn begin_flow(&mut self) -> Result<f64, Error> {

@@ -1,4 +1,4 @@
-//! A fixed field beside that of the particles.
+//! A fixed field in addition to that of the particles.
 //!
 //! Potentials φ per unit of mass (gravity) or of charge (Coulomb), r from `position`:
 //! - point: φ = C s/√(r² + ε²) with the constant C = −G, which attracts masses, or k_e, which repels like charges;

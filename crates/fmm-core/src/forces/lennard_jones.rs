@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use crate::executor::Beside;
+use crate::executor::ForceReport;
 use crate::math::blocked_sums;
 
 /// The parameters of positive and of negative ions, in the units of the particles.
@@ -66,8 +66,8 @@ impl Cells {
 }
 
 impl LennardJones {
-    /// σ², ε, and u and −u' of the unshifted potential at the cut-off, of an ion of kind a beside one of kind b at place 2 a + b; kind 1
-    /// is negative.
+    /// σ², ε, and u and −u' of the unshifted potential at the cut-off, of ions of kinds a and b at index
+    /// 2 a + b. Kind 1 is negative.
     pub fn kinds(&self) -> [[f64; 4]; 4] {
         std::array::from_fn(|k| {
             let Pair { sigma2, epsilon, end, .. } = Pair::new(self, k / 2, k % 2);
@@ -76,7 +76,7 @@ impl LennardJones {
     }
 
     /// The force on each particle, and energy and virial of all pairs.
-    pub fn sums(&self, side: [f64; 3], position: &[[f64; 3]], charge: &[f64]) -> (Vec<[f64; 3]>, Beside) {
+    pub fn sums(&self, side: [f64; 3], position: &[[f64; 3]], charge: &[f64]) -> (Vec<[f64; 3]>, ForceReport) {
         let cells = Cells::new(side, self.cutoff, position);
         let pairs: [[Pair; 2]; 2] = std::array::from_fn(|a| std::array::from_fn(|b| Pair::new(self, a, b)));
         let kind = |i: usize| usize::from(charge[i] < 0.0);
@@ -107,7 +107,7 @@ impl LennardJones {
         };
         let sums: Vec<[f64; 5]> = (0..position.len()).into_par_iter().map(one).collect();
         let [energy, virial] = blocked_sums(sums.len(), |i| [sums[i][3], sums[i][4]]);
-        (sums.iter().map(|s| [s[0], s[1], s[2]]).collect(), Beside { energy, virial })
+        (sums.iter().map(|s| [s[0], s[1], s[2]]).collect(), ForceReport { energy, virial })
     }
 
     /// Energy and −u'/r of two ions at the squared distance `r2`; nothing beyond the cut-off.
@@ -164,7 +164,7 @@ mod tests {
             let position: Vec<[f64; 3]> =
                 (0..150).map(|i| std::array::from_fn(|k| (x(i, k + 1) * 3.0 - 1.0) * side[k])).collect();
             let charge: Vec<f64> = (0..150).map(|i| if i % 3 == 0 { 1.0 } else { -1.0 }).collect();
-            let (forces, beside) = pairs.sums(side, &position, &charge);
+            let (forces, report) = pairs.sums(side, &position, &charge);
             // Every image of every pair, as the formulas stand.
             let (mut energy, mut virial) = (0.0, 0.0);
             for i in 0..150 {
@@ -196,7 +196,7 @@ mod tests {
                     forces[i]
                 );
             }
-            assert!((beside.energy / energy - 1.0).abs() < 1e-10 && (beside.virial / virial - 1.0).abs() < 1e-10);
+            assert!((report.energy / energy - 1.0).abs() < 1e-10 && (report.virial / virial - 1.0).abs() < 1e-10);
         }
     }
 }

@@ -1,6 +1,7 @@
-//! Forces that join those of the sum: a fixed field, short-range forces between ions, and what pairs do not do that the sum has.
+//! Forces in addition to the sum: a fixed field, short-range forces between ions, and excluded pairs.
 //!
-//! They are data. An executor adds them where the particles are: [`Forces::add`] on the cores, kernels of the same formulas on a GPU.
+//! They are data. An executor adds them where the particles are: [`Forces::add`] on the cores,
+//! kernels of the same formulas on a GPU.
 
 pub mod exclusions;
 pub mod external;
@@ -12,10 +13,10 @@ pub use exclusions::Met;
 pub use external::{External, Shape};
 pub use lennard_jones::LennardJones;
 
-use crate::executor::Beside;
+use crate::executor::ForceReport;
 use crate::{PeriodicBox, Softening};
 
-/// What acts on particles beside their sum, in the units of the particles.
+/// What acts on particles in addition to their sum, in the units of the particles.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Forces {
     /// A fixed field.
@@ -38,14 +39,15 @@ impl Forces {
         self.external.is_none() && self.short_range.is_none() && self.exclusions.is_empty()
     }
 
-    /// Adds to the field, and takes from the potential what excluded pairs do not feel; `[n]` each, the potential may be empty.
+    /// Adds to the field, and subtracts excluded pairs from the potential. `[n]` each; the potential
+    /// may be empty.
     pub fn add(
         &self,
         position: &[[f64; 3]],
         strength: &[f64],
         potential: &mut [f64],
         field: &mut [[f64; 3]],
-    ) -> Beside {
+    ) -> ForceReport {
         let per_field = 1.0 / self.constant;
         if let Some(external) = self.external {
             field.par_iter_mut().zip(position).for_each(|(e, x)| {
@@ -53,10 +55,10 @@ impl Forces {
                 e.iter_mut().zip(force).for_each(|(e, f)| *e += per_field * f);
             });
         }
-        let mut beside = Beside::default();
+        let mut report = ForceReport::default();
         if let (Some(pairs), Some(cell)) = (self.short_range, self.cell) {
             let forces;
-            (forces, beside) = pairs.sums(cell.side, position, strength);
+            (forces, report) = pairs.sums(cell.side, position, strength);
             field.par_iter_mut().zip(&forces).zip(strength).for_each(|((e, f), q)| {
                 e.iter_mut().zip(f).for_each(|(e, f)| *e += per_field * f / q);
             });
@@ -67,8 +69,8 @@ impl Forces {
             let r2 = d.iter().map(|d| d * d).sum::<f64>();
             let pairs = self.short_range.map(|pairs| pairs.of_two([strength[i], strength[j]], r2));
             let (energy, force) = pairs.unwrap_or_default();
-            beside.energy -= energy;
-            beside.virial -= force * r2;
+            report.energy -= energy;
+            report.virial -= force * r2;
             for (target, source, sign) in [(i, j, 1.0), (j, i, -1.0)] {
                 let own = if force == 0.0 { 0.0 } else { force / (strength[target] * self.constant) };
                 (0..3).for_each(|k| field[target][k] -= sign * (strength[source] * slope + own) * d[k]);
@@ -77,13 +79,13 @@ impl Forces {
                 }
             }
         }
-        beside
+        report
     }
 
     /// What the sum alone contributes to a field that has these forces.
     pub fn without(&self, position: &[[f64; 3]], strength: &[f64], field: &[[f64; 3]]) -> Vec<[f64; 3]> {
-        let mut beside = vec![[0.0; 3]; field.len()];
-        self.add(position, strength, &mut [], &mut beside);
-        field.iter().zip(&beside).map(|(e, b)| std::array::from_fn(|k| e[k] - b[k])).collect()
+        let mut added = vec![[0.0; 3]; field.len()];
+        self.add(position, strength, &mut [], &mut added);
+        field.iter().zip(&added).map(|(e, b)| std::array::from_fn(|k| e[k] - b[k])).collect()
     }
 }

@@ -91,12 +91,13 @@ impl Flow {
         Ok(flow)
     }
 
-    /// The flow whose [`grid`](Self::grid) has these blocks, in this order, and this [`vorticity`](Self::vorticity) in their cells: the
-    /// state that was taken from a flow between two steps, before it was solved, goes on to the same bits.
+    /// The flow whose [`grid`](Self::grid) has these blocks, in this order, and this
+    /// [`vorticity`](Self::vorticity) in their cells. A state that was saved between two steps, before
+    /// it was solved, continues with the same bits.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for blocks outside of the lattice, twice or in another order, and for numbers of values that differ;
-    /// [`Error::NotFinite`].
+    /// [`Error::Unsupported`] for blocks outside of the lattice, twice or in another order, and for a wrong
+    /// number of values; [`Error::NotFinite`].
     pub fn resume(lattice: Lattice, method: Method, blocks: &[Block], vorticity: Vec<[f64; 3]>) -> Result<Self, Error> {
         let outside = |b: &Block| b.level > 0 || b.index.iter().any(|&i| i >= lattice.base);
         if let Some(b) = blocks.iter().find(|b| outside(b)) {

@@ -1,4 +1,4 @@
-//! What acts on the particles of a scenario beside their sum: a fixed field, a short repulsion that keeps ions from collapsing, charges that
+//! What acts on the particles of a scenario in addition to their sum: a fixed field, a short repulsion that keeps ions from collapsing, charges that
 //! do not see each other, and a bath of heat.
 
 mod bath;
@@ -28,7 +28,7 @@ impl Scenario {
         device::executor(self.device, &self.settings, self.log_kernel(), n, quiet, (self.forces(), bath))
     }
 
-    /// What acts beside the sum.
+    /// What acts in addition to the sum.
     pub fn forces(&self) -> Forces {
         let cell = self.settings.boundary.periodic().copied();
         Forces {

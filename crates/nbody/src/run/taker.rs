@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fmm_core::boundary::Moments;
 use fmm_core::forces::External;
 use fmm_core::planar::velocities;
-use fmm_core::{Beside, Boundary, Copied, Particles, PeriodicBox};
+use fmm_core::{Boundary, Copied, ForceReport, Particles, PeriodicBox};
 use rayon::prelude::*;
 
 use crate::diagnostics::{Diagnostics, State};
@@ -74,7 +74,7 @@ impl Taker {
     }
 
     /// The sums over particles, here, with what the executor says of forces beside.
-    pub fn diagnostics(&self, Copied { particles, potential, field }: &Copied, beside: Beside) -> Diagnostics {
+    pub fn diagnostics(&self, Copied { particles, potential, field }: &Copied, report: ForceReport) -> Diagnostics {
         let potential: Vec<f64> = potential.par_iter().map(|p| self.factor * p).collect();
         let vortices = self.law == Law::Vortex;
         let of = if vortices { Diagnostics::of_vortices } else { Diagnostics::of };
@@ -92,7 +92,7 @@ impl Taker {
             let moments = Moments::of(&particles.position, &particles.strength, [0.0; 3]);
             (self.boltzmann, moments.dipole)
         });
-        all.in_box(cell.volume(), particles.len(), beside, ions)
+        all.in_box(cell.volume(), particles.len(), report, ions)
     }
 
     /// Of each position; empty where there is no external field.

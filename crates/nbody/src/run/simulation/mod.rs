@@ -144,7 +144,7 @@ impl Evolve for Simulation {
     fn step(&mut self, next: Due) -> Result<(), Fault> {
         self.executor.want_potential(next.diagnostics || next.snapshot);
         let advanced = self.stepper.step(self.executor.as_mut(), &mut self.course.times);
-        let bathed = advanced.and_then(|()| self.executor.bathe(self.course.step, self.scenario.clock.dt));
+        let bathed = advanced.and_then(|()| self.executor.thermostat(self.course.step, self.scenario.clock.dt));
         bathed.and_then(|()| self.executor.check()).map_err(|e| self.failed(e))
     }
 

@@ -44,7 +44,7 @@ impl Simulation {
                     let s = &self.scenario;
                     Diagnostics::from_totals(&totals, s.potential_factor(), s.law == Law::Vortex)
                 }
-                (None, Some(copied)) => self.taker().diagnostics(copied, self.executor.beside()),
+                (None, Some(copied)) => self.taker().diagnostics(copied, self.executor.force_report()),
                 (None, None) => unreachable!("copied where there are no totals"),
             };
             self.diagnose(now, due.diagnostics)?;
