@@ -31,9 +31,15 @@ impl Particles {
     /// Checks that every position, velocity and strength is finite and that N fits an index.
     ///
     /// # Errors
-    /// [`Error::NotFinite`] with the first bad index and the count; [`Error::TooMany`].
+    /// [`Error::NotFinite`] with the first bad index and the count; [`Error::TooMany`]; [`Error::Shape`].
     pub fn check(&self) -> Result<(), Error> {
-        check(&self.position, &self.velocity, &self.strength)
+        let n = self.position.len();
+        for (what, length) in [("velocities", self.velocity.len()), ("couplings", self.coupling.len())] {
+            check_shape(what, n, if length == 0 { n } else { length })?;
+        }
+        check_positions(&self.position)?;
+        check_finite("velocity", self.velocity.as_flattened(), 3)?;
+        check_sources(&self.position, &[&self.strength])
     }
 
     /// v += h · coupling · e, with a field e at each particle.
@@ -55,17 +61,31 @@ impl Particles {
     }
 }
 
-/// Checks that all values are finite and that the number of bodies fits an index.
+/// Checks that positions are finite and that their number fits an index.
 ///
 /// # Errors
-/// Those of [`Particles::check`].
-pub fn check<const D: usize>(position: &[[f64; D]], velocity: &[[f64; D]], strength: &[f64]) -> Result<(), Error> {
+/// [`Error::TooMany`], [`Error::NotFinite`].
+pub fn check_positions<const D: usize>(position: &[[f64; D]]) -> Result<(), Error> {
     if position.len() >= u32::MAX as usize {
         return Err(Error::TooMany(position.len()));
     }
-    check_finite("position", position.as_flattened(), D)?;
-    check_finite("velocity", velocity.as_flattened(), D)?;
-    check_finite("strength", strength, 1)
+    check_finite("position", position.as_flattened(), D)
+}
+
+/// Checks sources: positions, and a finite strength for each of them in every column.
+///
+/// # Errors
+/// Those of [`check_positions`], [`Error::Shape`].
+pub fn check_sources<const D: usize>(position: &[[f64; D]], columns: &[&[f64]]) -> Result<(), Error> {
+    check_positions(position)?;
+    columns.iter().try_for_each(|strength| {
+        check_shape("strengths", position.len(), strength.len())?;
+        check_finite("strength", strength, 1)
+    })
+}
+
+fn check_shape(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
+    if found == expected { Ok(()) } else { Err(Error::Shape { what, expected, found }) }
 }
 
 /// Pairs of points at bitwise the same place, where −0 is 0.

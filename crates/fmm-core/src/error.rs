@@ -26,6 +26,28 @@ pub enum Error {
         /// What is allowed.
         range: &'static str,
     },
+    /// Arrays that belong together have different lengths.
+    #[error("{found} {what}, but {expected} are needed")]
+    Shape {
+        /// Which array.
+        what: &'static str,
+        /// The length that it should have.
+        expected: usize,
+        /// The length that it has.
+        found: usize,
+    },
+    /// No order keeps the tolerance, and the direct sum in double precision was excluded or would take too long.
+    #[error(
+        "tolerance {tolerance:e} is not reached on these particles by {method} in {precision}; use method direct or precision f64"
+    )]
+    Tolerance {
+        /// What was asked for.
+        tolerance: f64,
+        /// Name of the method that was asked for.
+        method: &'static str,
+        /// Name of the last precision that was tried.
+        precision: &'static str,
+    },
     /// The request cannot be met, with the reason.
     #[error("{0}")]
     Unsupported(String),

@@ -120,12 +120,8 @@ pub fn solve<T: Trial>(settings: &Settings, trial: &mut T) -> Result<(Choice, T:
     let problem = trial.problem();
     let pairs = problem.sources as f64 * problem.targets as f64;
     if settings.precision == Precision::F32 || pairs > MOST_PAIRS {
-        return Err(Error::Unsupported(format!(
-            "tolerance {:e} is not reached on these particles by {} in {}; use --method direct or precision f64",
-            settings.tolerance,
-            settings.method.name(),
-            asked.precision.name()
-        )));
+        let (method, precision) = (settings.method.name(), asked.precision.name());
+        return Err(Error::Tolerance { tolerance: settings.tolerance, method, precision });
     }
     let direct = Settings { method: Method::Direct, precision: Precision::F64, uniform: None, ..settings.clone() };
     let choice = trial.choose(&direct, settings.tolerance)?;

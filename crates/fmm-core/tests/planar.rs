@@ -306,7 +306,7 @@ fn what_cannot_be_is_told() {
     };
     let settings = Settings::default();
     assert!(matches!(run(&settings, Kernel::Log, Blob::Point, Some(&q)), Err(Error::Unsupported(_))));
-    assert!(matches!(run(&settings, Kernel::Harmonic, Blob::Point, Some(&q[..9])), Err(Error::Unsupported(_))));
+    assert!(matches!(run(&settings, Kernel::Harmonic, Blob::Point, Some(&q[..9])), Err(Error::Shape { .. })));
     assert!(matches!(run(&settings, Kernel::Log, Blob::Gaussian(-1.0), None), Err(Error::Range { .. })));
     let treecode = Settings { method: Method::Treecode, ..settings.clone() };
     assert!(matches!(run(&treecode, Kernel::Log, Blob::Point, None), Err(Error::Unsupported(_))));

@@ -30,7 +30,7 @@ pub fn alone(
     strengths: &[f64],
     samples: usize,
 ) -> Result<(Plan<3>, Vec<StageTimes>), Error> {
-    bodies::check(positions, &[], strengths)?;
+    bodies::check_sources(positions, &[strengths])?;
     gpu.enter()?;
     let cube = Cube::around(&[positions]);
     let problem = Problem::of(positions, &[strengths], positions.len(), &cube);

@@ -56,8 +56,8 @@ fn sum_in_space(
     times: &mut StageTimes,
 ) -> Result<Evaluation, Error> {
     let (sources, columns, targets) = host;
-    columns.iter().try_for_each(|q| bodies::check(sources, &[], q))?;
-    targets.map_or(Ok(()), |t| bodies::check(t, &[], &[]))?;
+    bodies::check_sources(sources, columns)?;
+    bodies::check_positions(targets.unwrap_or(&[]))?;
     bodies::check_reach(&[sources, targets.unwrap_or(&[])])?;
     let settings = settings.clone().simplified();
     quantity.check(&settings)?;

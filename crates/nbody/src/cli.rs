@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::device::grid::Place;
 use crate::fault::{Fault, Report};
 #[cfg(unix)]
 use crate::files::probe;
 use crate::info::program;
-use crate::{bench, check, console, convert, eval, info, init, manual, paraview, plot, run};
+use crate::terminal::{width, wrapped};
+use crate::{bench, check, console, convert, eval, info, init, manual, paraview, plot, run, signals};
+use fmm::GridDevice;
 
 /// N-body sums and simulations: direct, treecode and fast multipole method.
 #[derive(Debug, Parser)]
@@ -49,11 +50,6 @@ enum Command {
     Completions(manual::Completions),
     /// Print the manual page, or write all of them to a folder
     Man(manual::Man),
-}
-
-/// The definition of the command line, for completions and manual pages.
-pub fn command() -> clap::Command {
-    Cli::command()
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -104,7 +100,7 @@ struct Run {
     json: bool,
     /// Where forces are summed, instead of solver.device: auto, cpu, cuda, or cuda:N; with a [grid] also hybrid or hybrid:N
     #[arg(long, value_name = "DEVICE")]
-    device: Option<Place>,
+    device: Option<GridDevice>,
     /// Worker threads, 1 to 1024 [default: all cores]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -122,7 +118,7 @@ struct Run {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    run::signals::outlive_limits();
+    signals::outlive_limits();
     #[cfg(unix)]
     {
         if let Some(path) = probe::asked() {
@@ -161,8 +157,8 @@ pub fn main() -> ExitCode {
         Command::Plot(o) => plot::plot(&o),
         Command::Paraview(o) => paraview::paraview(&o),
         Command::Bench(o) => bench::bench(&o),
-        Command::Completions(o) => manual::completions(&o),
-        Command::Man(o) => manual::man(&o),
+        Command::Completions(o) => manual::completions(&o, &mut Cli::command()),
+        Command::Man(o) => manual::man(&o, Cli::command()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -192,7 +188,7 @@ fn tell(fault: &Fault) {
     // Nobody is left to tell where even this fails.
     let text = fault.render(color);
     let shown = match fault.report {
-        Report::Line(_) => console::wrapped(&text, console::width()),
+        Report::Line(_) => wrapped(&text, width()),
         // Laid out already.
         Report::Scenario(_) => text.as_str().into(),
     };

@@ -1,12 +1,12 @@
-//! Pairs that do not see each other, as in molecules whose bonds have forces of their own.
+//! Files of pairs that do not interact, such as bonded atoms.
 
 use std::path::Path;
 
 use crate::fault::Fault;
 use crate::files::csv;
 
-/// Reads pairs of numbers below `count`, each once and in ascending order whichever way it was given. `what` the numbers are of is told in messages:
-/// rows of the sources, counted from 0, or ids.
+/// Reads pairs of numbers below `count`: the smaller number first, in ascending order. `what` names the numbers in messages: rows of the
+/// sources, counted from 0, or ids.
 ///
 /// # Errors
 /// 65 and 66: no such file, numbers that are not there, one that is paired with itself, a pair that is given twice.
@@ -32,15 +32,6 @@ pub fn read(path: &Path, count: usize, what: &str) -> Result<Vec<[usize; 2]>, Fa
         }
         pairs.push([a.min(b), a.max(b)]);
     }
-    in_order(pairs).map_err(|[a, b]| Fault::new(65, format!("{}: the pair {a}, {b} is given twice", path.display())))
-}
-
-/// Pairs with the smaller number first, in ascending order; one that is there twice is the error.
-pub fn in_order(mut pairs: Vec<[usize; 2]>) -> Result<Vec<[usize; 2]>, [usize; 2]> {
-    pairs.iter_mut().for_each(|pair| pair.sort_unstable());
-    pairs.sort_unstable();
-    match pairs.windows(2).find(|two| two[0] == two[1]) {
-        Some(two) => Err(two[0]),
-        None => Ok(pairs),
-    }
+    fmm::in_order(pairs)
+        .map_err(|[a, b]| Fault::new(65, format!("{}: the pair {a}, {b} is given twice", path.display())))
 }

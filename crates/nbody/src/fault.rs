@@ -1,8 +1,11 @@
 //! The end of a command that did not do what was asked: a report and an exit code.
 
-use crate::console::printable;
+use fmm_core::Error;
+
 use crate::files::FileError;
-use crate::scenario::problem::Problems;
+use crate::messages;
+use crate::mistake::Mistakes;
+use crate::terminal::printable;
 
 /// Why a command ends early.
 #[derive(Debug)]
@@ -10,21 +13,21 @@ pub struct Fault {
     /// Exit code of the process: 1 accuracy, 65 data, 66 no input, 69 no device, 70 internal or NaN, 71 memory,
     /// 74 input/output, 75 stopped, and resumable.
     pub code: u8,
-    /// What to tell.
+    /// The message.
     pub report: Report,
 }
 
-/// What a fault tells.
+/// The message of a fault.
 #[derive(Debug)]
 pub enum Report {
     /// One line, printed after `nbody: `.
     Line(String),
     /// The mistakes of a scenario.
-    Scenario(Box<Problems>),
+    Scenario(Box<Mistakes>),
 }
 
 impl Fault {
-    /// A fault told in one line.
+    /// A fault with a message of one line.
     pub fn new(code: u8, line: impl Into<String>) -> Self {
         Fault { code, report: Report::Line(line.into()) }
     }
@@ -33,7 +36,7 @@ impl Fault {
     pub fn render(&self, color: bool) -> String {
         match &self.report {
             Report::Line(line) => format!("nbody: {}\n", printable(line)),
-            Report::Scenario(problems) => problems.render(color),
+            Report::Scenario(mistakes) => mistakes.render(color),
         }
     }
 }
@@ -44,8 +47,30 @@ impl From<FileError> for Fault {
     }
 }
 
-impl From<Problems> for Fault {
-    fn from(problems: Problems) -> Self {
-        Fault { code: problems.code(), report: Report::Scenario(Box::new(problems)) }
+impl From<Mistakes> for Fault {
+    fn from(mistakes: Mistakes) -> Self {
+        Fault { code: mistakes.code(), report: Report::Scenario(Box::new(mistakes)) }
+    }
+}
+
+impl From<fmm::Error> for Fault {
+    fn from(e: fmm::Error) -> Self {
+        let code = match &e {
+            fmm::Error::Request { .. } => 2,
+            fmm::Error::Sum(e) => return Fault::new(code(e), messages::error(e)),
+            fmm::Error::Unavailable { .. } => 69,
+            _ => 70,
+        };
+        Fault::new(code, e.to_string())
+    }
+}
+
+/// The exit code of an error of a sum: 71 if the device lacks memory, 70 if it failed, 65 for what was asked.
+pub fn code(error: &Error) -> u8 {
+    match error {
+        // In the words of the driver, and of `fmm_cuda`, which asks for free memory first.
+        Error::Device(why) if why.contains("OutOfMemory") || why.contains("of GPU memory, and") => 71,
+        Error::Device(_) => 70,
+        _ => 65,
     }
 }

@@ -4,27 +4,33 @@
 #![deny(unsafe_code)]
 
 pub mod bench;
+pub mod carried;
 pub mod check;
 pub mod cli;
 pub mod console;
 pub mod convert;
-pub mod device;
 pub mod diagnostics;
 pub mod eval;
 pub mod exclusions;
 pub mod fault;
+pub mod figure;
 pub mod files;
 pub mod flow;
+pub mod grid_errors;
 pub mod info;
 pub mod init;
 pub mod initial;
 pub mod integrator;
 pub mod manual;
-pub mod molecular;
+pub mod messages;
+pub mod mistake;
 pub mod paraview;
 pub mod plot;
+pub mod random;
 pub mod run;
 pub mod scenario;
+pub mod signals;
+pub mod terminal;
+pub mod thermostat;
 pub mod times;
-pub mod told;
 pub mod units;

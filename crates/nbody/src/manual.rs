@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 use clap_complete::Shell;
 
+use crate::console;
 use crate::fault::Fault;
-use crate::{cli, console};
 
 const COMPLETIONS: &str = "\
 Examples:
@@ -36,29 +36,29 @@ pub struct Man {
     dir: Option<PathBuf>,
 }
 
-/// Prints the completions of a shell.
+/// Prints the completions of `command` for a shell.
 ///
 /// # Errors
 /// 74 where standard output cannot take them.
-pub fn completions(options: &Completions) -> Result<(), Fault> {
+pub fn completions(options: &Completions, command: &mut clap::Command) -> Result<(), Fault> {
     let mut text = vec![];
-    clap_complete::generate(options.shell, &mut cli::command(), "nbody", &mut text);
+    clap_complete::generate(options.shell, command, "nbody", &mut text);
     console::print(&String::from_utf8_lossy(&text))
 }
 
-/// Prints the main manual page, or writes all of them.
+/// Prints the main manual page of `command`, or writes all of them.
 ///
 /// # Errors
 /// 74 where they cannot be written.
-pub fn man(options: &Man) -> Result<(), Fault> {
+pub fn man(options: &Man, command: clap::Command) -> Result<(), Fault> {
     let Some(dir) = &options.dir else {
         let mut text = vec![];
-        console::outcome(clap_mangen::Man::new(cli::command()).render(&mut text))?;
+        console::outcome(clap_mangen::Man::new(command).render(&mut text))?;
         return console::print(&String::from_utf8_lossy(&text));
     };
     let cannot = |e| Fault::new(74, format!("{}: cannot write the manual pages: {e}", dir.display()));
     std::fs::create_dir_all(dir).map_err(cannot)?;
-    clap_mangen::generate_to(cli::command(), dir).map_err(cannot)?;
-    let pages = cli::command().get_subcommands().count() + 1;
+    let pages = command.get_subcommands().count() + 1;
+    clap_mangen::generate_to(command, dir).map_err(cannot)?;
     console::print(&format!("wrote {pages} pages to {}\n", dir.display()))
 }

@@ -1,6 +1,6 @@
 //! Times as people read them: in the scenario's unit, and in years to Gyr where that unit is pc/(km/s) or kpc/(km/s).
 
-use crate::told::short;
+use crate::messages::short;
 use crate::units::{Dimension, System};
 
 /// Years of 365.25 days in seconds, with their names, longest first.

@@ -9,7 +9,7 @@
 use std::f64::consts::PI;
 
 use crate::files::snapshot::Units;
-use crate::scenario::nearest;
+use crate::messages::nearest;
 
 /// A system of units: `units.system` in a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -69,8 +69,8 @@ pub(super) fn solve_in_space(
     times: &mut StageTimes,
 ) -> Result<Evaluation, Error> {
     let targets = points.targets.unwrap_or(&[]);
-    points.columns.iter().try_for_each(|q| bodies::check(points.sources, &[], q))?;
-    bodies::check(targets, &[], &[])?;
+    bodies::check_sources(points.sources, points.columns)?;
+    bodies::check_positions(targets)?;
     bodies::check_reach(&[points.sources, targets])?;
     let settings = settings.clone().simplified();
     quantity.check(&settings)?;

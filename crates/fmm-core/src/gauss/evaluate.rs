@@ -107,15 +107,8 @@ pub fn check<const D: usize>(
 ) -> Result<(), Error> {
     const { assert!(D >= 1 && D <= 3, "one, two or three dimensions") };
     settings.check()?;
-    bodies::check(sources, &[], &[])?;
-    bodies::check(targets.unwrap_or(&[]), &[], &[])?;
-    for q in strengths {
-        bodies::check::<D>(&[], &[], q)?;
-        if q.len() != sources.len() {
-            let (given, n) = (q.len(), sources.len());
-            return Err(Error::Unsupported(format!("{n} sources need as many strengths in each column, not {given}")));
-        }
-    }
+    bodies::check_sources(sources, strengths)?;
+    bodies::check_positions(targets.unwrap_or(&[]))?;
     if strengths.is_empty() {
         return Err(Error::Unsupported("a sum needs at least one column of strengths".into()));
     }

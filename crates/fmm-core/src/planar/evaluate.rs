@@ -4,7 +4,7 @@ use super::execute::{self, Bodies};
 use super::pyramid::power;
 use super::{Blob, Kernel, Plan, Request, accuracy, guard, minute};
 use crate::accuracy::{self as space, Problem as Size, closest_pair};
-use crate::bodies::coincident_pairs;
+use crate::bodies::{check_positions, check_sources, coincident_pairs};
 use crate::solve::{Evaluation, Trial, solve};
 use crate::{Choice, Error, Precision, Settings, Stage, StageTimes};
 
@@ -95,15 +95,9 @@ impl<'a> Problem<'a> {
         strengths: Strengths<'a>,
         targets: Option<&'a [[f64; 2]]>,
     ) -> Result<Self, Error> {
-        let check = |position: &[[f64; 2]], strength: &[f64]| crate::bodies::check(position, &[], strength);
-        check(sources, strengths.real)?;
-        check(&[], strengths.imaginary.unwrap_or(&[]))?;
-        check(targets.unwrap_or(&[]), &[])?;
-        let lengths = [Some(strengths.real), strengths.imaginary];
-        if lengths.iter().flatten().any(|q| q.len() != sources.len()) {
-            return Err(Error::Unsupported(format!("{} sources need as many strengths", sources.len())));
-        }
-        let strengths: Vec<&[f64]> = lengths.into_iter().flatten().collect();
+        let strengths: Vec<&[f64]> = [Some(strengths.real), strengths.imaginary].into_iter().flatten().collect();
+        check_sources(sources, &strengths)?;
+        check_positions(targets.unwrap_or(&[]))?;
         let sizes: Vec<_> = strengths.iter().map(|q| space::Strengths::of(&[q])).collect();
         let others = targets.unwrap_or(&[]);
         let (numbers, extent) = ((sources.len(), targets.map(<[_]>::len)), extent(sources, others));

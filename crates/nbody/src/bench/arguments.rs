@@ -7,8 +7,8 @@ use clap::{Args, Subcommand};
 
 use super::preset::Preset;
 use super::sets::Set;
-use crate::device::Device;
 use crate::eval::arguments::{tolerance, whole};
+use fmm::Device;
 
 /// Printed below the options.
 pub const EXAMPLES: &str = "\

@@ -2,7 +2,7 @@
 
 use super::machine;
 use super::record::Record;
-use crate::plot::figure::{Content, Figure, Line};
+use crate::figure::{Content, Figure, Line};
 
 /// One line for each name, of the values `x` and `y`; sorted by x, with error bars where y is a time. What was extrapolated is a dashed
 /// line of the same colour.

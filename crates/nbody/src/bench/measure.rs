@@ -14,10 +14,9 @@ use super::load::Load;
 use super::machine;
 use super::record::Record;
 use super::sets::{self, Set};
-use crate::device::{self, Device};
-use crate::eval::{Kernel, Reference};
 use crate::fault::Fault;
-use crate::run::signals::Stop;
+use crate::signals::Stop;
+use fmm::{Device, Kernel, Reference};
 
 /// A sum to measure.
 #[derive(Debug, Clone)]
@@ -186,13 +185,13 @@ fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> R
     };
     let mut tries = 1;
     let (mut executor, first, errors) = loop {
-        let mut executor = device::executor(
+        let mut executor = fmm::executor(
             sum.device,
             &settings,
             sum.kernel.plane().map(|k| (k, Blob::Point)),
             sum.n,
-            true,
             Default::default(),
+            &mut |_| {},
         )?;
         executor.upload(&bodies.particles).map_err(refused)?;
         let start = Instant::now();

@@ -29,12 +29,12 @@ use preset::Preset;
 use record::{Record, Store};
 use suite::{Suite, Sweep};
 
-use crate::device::Device;
-use crate::eval::Kernel;
 use crate::fault::Fault;
 use crate::files::atomic;
-use crate::run::signals::Stop;
-use crate::{console, plot};
+use crate::signals::Stop;
+use crate::{console, figure, terminal};
+use fmm::Device;
+use fmm::Kernel;
 
 /// The folder of the results where none is named.
 const FOLDER: &str = "out/bench";
@@ -65,7 +65,7 @@ pub fn bench(arguments: &Bench) -> Result<(), Fault> {
         return Err(Fault::new(75, line));
     }
     let mut text =
-        format!("{}\n", table::markdown(store.records(), suite.columns, console::columns(&std::io::stdout())));
+        format!("{}\n", table::markdown(store.records(), suite.columns, terminal::columns(&std::io::stdout())));
     match load::warning(store.records()) {
         Some(warning) => {
             let _ = writeln!(text, "{warning}");
@@ -105,7 +105,7 @@ pub fn draw(records: &[Record], folder: &Path) -> Result<Vec<PathBuf>, Fault> {
             figures.push((name, figure));
         }
     }
-    plot::write(&figures, folder)
+    figure::write(&figures, folder)
 }
 
 /// The preset with the options laid over it.

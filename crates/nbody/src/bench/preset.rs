@@ -6,9 +6,9 @@ use fmm_core::{Settings, planar};
 use serde::Deserialize;
 
 use super::sets::Set;
-use crate::eval::Kernel;
 use crate::fault::Fault;
-use crate::told::number;
+use crate::messages::number;
+use fmm::Kernel;
 
 /// The keys of a preset. Suites ignore those that they do not sweep.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

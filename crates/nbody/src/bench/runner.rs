@@ -9,8 +9,8 @@ use indicatif::ProgressBar;
 use super::measure::{Context, Sum};
 use super::record::{Record, Store};
 use super::suite::{Case, Suite, Work};
-use crate::console::bar_style;
 use crate::fault::Fault;
+use crate::terminal::bar_style;
 
 /// Measures the cases that the store does not hold; false if a signal came first.
 ///
@@ -146,8 +146,8 @@ mod tests {
 
     use super::*;
     use crate::bench::sets::Set;
-    use crate::device::Device;
-    use crate::eval::Kernel;
+    use fmm::Device;
+    use fmm::Kernel;
 
     #[test]
     fn long_sums_are_extrapolated_from_the_largest_that_was_measured() {

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use super::measure::{Context, Sum};
 use super::preset::Preset;
 use super::record::Record;
-use crate::device::Device;
-use crate::eval::Kernel;
 use crate::fault::Fault;
-use crate::plot::figure::Figure;
+use crate::figure::Figure;
+use fmm::Device;
+use fmm::Kernel;
 
 /// A family of measurements.
 pub struct Suite {

@@ -1,7 +1,7 @@
 //! The records as a Markdown table.
 
 use super::record::Record;
-use crate::told::number;
+use crate::messages::number;
 
 /// Columns that a table has even if all records say the same.
 const ALWAYS: [&str; 4] = ["n", "method", "seconds", "rms"];

@@ -142,7 +142,7 @@ fn diagnostics(path: &Path, names: &BTreeSet<String>, findings: &mut Findings) {
         findings.note(format!("{NAME}: none"));
         return;
     }
-    match crate::plot::data::read_columns(&path.join(NAME)) {
+    match crate::files::columns::read_columns(&path.join(NAME)) {
         Err(e) => findings.problem(e.exit_code(), e.to_string()),
         Ok(columns) => {
             let steps = columns.iter().find(|(n, _)| n == "step").map(|(_, v)| v.as_slice()).unwrap_or_default();

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use fmm::{Device, Kernel, Problem};
 use fmm_core::planar::{self, Blob};
 use fmm_core::{Boundary, Method, PeriodicBox, Precision, Settings, Softening, Surroundings, Uniform};
 
-use super::{Kernel, Options};
-use crate::device::Device;
-use crate::told;
+use super::Options;
+use crate::messages;
 
 /// Options of `nbody eval`.
 #[derive(Debug, Args)]
@@ -107,26 +107,28 @@ impl From<Arguments> for Options {
             sources: a.sources,
             strengths: a.strengths,
             targets: a.targets,
-            kernel: a.kernel,
-            blob: a.softening.blob,
-            softened: a.softening != Core::default(),
-            exclusions: a.exclusions,
-            settings: Settings {
-                softening: a.kernel.radial(a.softening.softening),
-                boundary: a.periodic.map_or(Boundary::Open, |side| {
-                    Boundary::Periodic(PeriodicBox { side, surroundings: a.surroundings })
-                }),
-                method: a.method,
-                tolerance: a.tolerance,
-                precision: a.precision,
-                order: a.order,
-                theta: a.theta,
-                leaf_size: a.leaf_size,
-                uniform: a.depth.map(|depth| Uniform { depth: depth.into(), separation: a.separation.into() }),
+            problem: Problem {
+                kernel: a.kernel,
+                blob: a.softening.blob,
+                exclusions: vec![],
+                sample: a.check.unwrap_or(0),
+                settings: Settings {
+                    softening: a.softening.softening,
+                    boundary: a.periodic.map_or(Boundary::Open, |side| {
+                        Boundary::Periodic(PeriodicBox { side, surroundings: a.surroundings })
+                    }),
+                    method: a.method,
+                    tolerance: a.tolerance,
+                    precision: a.precision,
+                    order: a.order,
+                    theta: a.theta,
+                    leaf_size: a.leaf_size,
+                    uniform: a.depth.map(|depth| Uniform { depth: depth.into(), separation: a.separation.into() }),
+                },
             },
+            exclusions: a.exclusions,
             threads: a.threads.map(usize::from),
             device: a.device,
-            check: a.check,
             json: a.json,
             output: a.output,
             quiet: a.quiet,
@@ -150,7 +152,7 @@ fn named<T: Copy + Send + Sync + 'static>(
 
 /// The value, if the library's own check allows the settings with it.
 fn allowed<T>(value: T, settings: Settings) -> Result<T, String> {
-    settings.check().map(|()| value).map_err(|e| told::error(&e))
+    settings.check().map(|()| value).map_err(|e| messages::error(&e))
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
@@ -255,7 +257,7 @@ fn core(text: &str) -> Result<Core, String> {
     };
     let length = length?;
     let core = Core { softening: core.softening.with_length(length), blob: core.blob.scaled(length) };
-    core.blob.check().map_err(|e| told::error(&e))?;
+    core.blob.check().map_err(|e| messages::error(&e))?;
     allowed(core, Settings { softening: core.softening, ..Settings::default() })
 }
 

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::Kernel;
+use fmm::Kernel;
+
 use crate::fault::Fault;
 use crate::files::npy::{self, Npy};
 use crate::files::{Table, csv, ids, snapshot};

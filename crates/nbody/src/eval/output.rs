@@ -3,11 +3,11 @@
 use std::io;
 use std::path::Path;
 
+use fmm::{Evaluation, Kernel};
 use hdf5::types::FixedAscii;
 use ndarray::ArrayView2;
 
 use super::input::Points;
-use super::kernel::Answer;
 use crate::fault::Fault;
 use crate::files::csv::{self, Column};
 use crate::files::{FileError, atomic, hdf, npy};
@@ -32,6 +32,15 @@ pub enum Format {
     Npy,
     /// An array for each column, and the points for ParaView.
     Hdf,
+}
+
+/// Takes the columns out of a sum, with their names, in the order of the targets.
+pub fn columns(kernel: Kernel, dimension: usize, sum: &mut Evaluation) -> Vec<(&'static str, Vec<f64>)> {
+    let outputs = kernel.outputs(dimension);
+    let (potential, field) = (std::mem::take(&mut sum.potential), std::mem::take(&mut sum.field));
+    let potential = outputs.potential.map(|name| (name, potential));
+    let component = |(d, &name): (usize, &&'static str)| (name, field.iter().map(|e| e[d]).collect());
+    potential.into_iter().chain(outputs.field.iter().enumerate().map(component)).collect()
 }
 
 impl<'a> Output<'a> {
@@ -62,14 +71,14 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Writes one row for each target, in their order: `id` if they have one, then the columns of the answer. A
+    /// Writes one row for each target, in their order: `id` if they have one, then the columns of the sum. A
     /// file is replaced as a whole or left as it was.
     ///
     /// # Errors
     /// 74; a reader of stdout that has gone away is no error.
-    pub fn write(self, at: &Points, answer: &Answer) -> Result<(), Fault> {
+    pub fn write(self, at: &Points, columns: &[(&str, Vec<f64>)]) -> Result<(), Fault> {
         let id = at.id.iter().map(|id| ("id", Column::Id(id)));
-        let columns: Vec<_> = id.chain(answer.columns.iter().map(|(n, v)| (*n, Column::Float(v)))).collect();
+        let columns: Vec<_> = id.chain(columns.iter().map(|(n, v)| (*n, Column::Float(v)))).collect();
         let failed = |name: &str, e: io::Error| Fault::new(74, format!("{name}: cannot write: {e}"));
         match self {
             Output::Stdout => match csv::write(io::stdout().lock(), &columns) {

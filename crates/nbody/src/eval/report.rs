@@ -1,25 +1,22 @@
-//! What the command tells beside the sums.
+//! Messages and the JSON object of the command.
 
+use fmm::{Errors, Evaluation, Kernel, Points};
 use fmm_core::planar::Blob;
 use fmm_core::{Softening, Stage, Surroundings};
 use serde_json::{Map, Value, json};
 
-use super::kernel::{Answer, Problem};
-use super::{Errors, Kernel, Options, Seconds};
+use super::{Options, Seconds};
 use crate::console;
 use crate::fault::Fault;
 
 /// What is known at the end.
 pub struct Facts<'a> {
     pub options: &'a Options,
-    pub sources: usize,
-    pub targets: usize,
-    pub answer: &'a Answer,
-    pub coincident_pairs: u64,
+    pub points: &'a Points<'a>,
+    pub sum: &'a Evaluation,
     pub totals: Option<Totals>,
     pub threads: usize,
     pub seconds: Seconds,
-    pub check: Option<Errors>,
 }
 
 /// Sums over all sources at themselves.
@@ -35,15 +32,14 @@ pub struct Totals {
 
 impl Totals {
     /// Of a kernel with a potential in space whose targets are its sources.
-    pub fn of(problem: &Problem, answer: &Answer) -> Option<Self> {
-        if !matches!(problem.kernel, Kernel::Laplace | Kernel::Yukawa(_)) || problem.targets.is_some() {
+    pub fn of(kernel: Kernel, points: &Points, sum: &Evaluation) -> Option<Self> {
+        if !matches!(kernel, Kernel::Laplace | Kernel::Yukawa(_)) || points.targets.is_some() {
             return None;
         }
-        let column = |k: usize| &answer.columns[k].1;
         let (mut energy, mut force, mut magnitude) = (0.0, [0.0; 3], 0.0);
-        for (i, q) in problem.strengths[0].iter().enumerate() {
-            let pull: [f64; 3] = std::array::from_fn(|d| q * column(d + 1)[i]);
-            energy += 0.5 * q * column(0)[i];
+        for ((q, potential), field) in points.strengths[0].iter().zip(&sum.potential).zip(&sum.field) {
+            let pull: [f64; 3] = std::array::from_fn(|d| q * field[d]);
+            energy += 0.5 * q * potential;
             (0..3).for_each(|d| force[d] += pull[d]);
             magnitude += pull[0].hypot(pull[1]).hypot(pull[2]);
         }
@@ -63,21 +59,21 @@ pub fn coincident(pairs: u64, targets: bool) -> String {
 }
 
 impl Facts<'_> {
-    /// Prints what was asked for; a missed tolerance is a fault, after everything else.
+    /// Prints what the options ask for; a missed tolerance is a fault, after everything else.
     ///
     /// # Errors
     /// 1 if the check missed the tolerance, 74 if stdout cannot be written.
-    pub fn tell(&self) -> Result<(), Fault> {
-        let o = self.options;
+    pub fn print(&self) -> Result<(), Fault> {
+        let (o, problem) = (self.options, &self.options.problem);
         if o.verbose {
             crate::console::tell(format_args!("nbody: {}", self.summary()));
         }
         if o.json {
             console::print(&format!("{}\n", self.json()))?;
         }
-        let tolerance = o.settings.tolerance;
-        match &self.check {
-            Some(errors) if !o.kernel.keeps(errors, tolerance) => {
+        let tolerance = problem.settings.tolerance;
+        match &self.sum.errors {
+            Some(errors) if !problem.kernel.keeps(errors, tolerance) => {
                 Err(Fault::new(1, format!("the tolerance {tolerance:e} is missed: {}", line(errors))))
             }
             Some(errors) if !o.json && !o.quiet => {
@@ -89,62 +85,62 @@ impl Facts<'_> {
     }
 
     fn summary(&self) -> String {
-        let choice = &self.answer.choice;
+        let choice = &self.sum.choice;
         let part = |name: &str, value: Option<String>| value.map_or(String::new(), |v| format!(", {name} {v}"));
         format!(
             "{} sources, {} targets: {} in {}{}{}, {} in a leaf, on {}, {} threads{}; read {:.3} s, evaluate {:.3} s, write {:.3} s",
-            self.sources,
-            self.targets,
+            self.points.sources.len(),
+            self.points.at().len(),
             choice.method.name(),
             choice.precision.name(),
             part("order", choice.order.map(|p| p.to_string())),
             part("theta", choice.theta.map(|t| format!("{t:.3}"))),
             choice.leaf_size,
-            self.answer.device,
+            self.sum.device,
             self.threads,
             self.totals.map_or(String::new(), |t| format!("; |Σ q e| {:.1e} of Σ|q e| {:.1e}", t.force, t.magnitude)),
             self.seconds.read,
-            self.seconds.evaluate,
+            self.sum.seconds.sum,
             self.seconds.write,
         )
     }
 
     fn json(&self) -> Value {
-        let (o, s) = (self.options, &self.seconds);
-        let choice = &self.answer.choice;
+        let (problem, settings) = (&self.options.problem, &self.options.problem.settings);
+        let choice = &self.sum.choice;
         let mut seconds = Map::new();
-        seconds.insert("read".into(), json!(s.read));
-        for stage in Stage::ALL.into_iter().filter(|&stage| self.answer.times.calls(stage) > 0) {
-            seconds.insert(stage.name().into(), json!(self.answer.times.seconds(stage)));
+        seconds.insert("read".into(), json!(self.seconds.read));
+        for stage in Stage::ALL.into_iter().filter(|&stage| self.sum.times.calls(stage) > 0) {
+            seconds.insert(stage.name().into(), json!(self.sum.times.seconds(stage)));
         }
-        seconds.insert("evaluate".into(), json!(s.evaluate));
-        if self.check.is_some() {
-            seconds.insert("check".into(), json!(s.check));
+        seconds.insert("evaluate".into(), json!(self.sum.seconds.sum));
+        if self.sum.errors.is_some() {
+            seconds.insert("check".into(), json!(self.sum.seconds.errors));
         }
-        seconds.insert("write".into(), json!(s.write));
+        seconds.insert("write".into(), json!(self.seconds.write));
         json!({
-            "kernel": o.kernel.to_string(),
-            "softening": softening(o.settings.softening, o.blob),
-            "tolerance": o.settings.tolerance,
-            "n_sources": self.sources,
-            "n_targets": self.targets,
+            "kernel": problem.kernel.to_string(),
+            "softening": softening(settings.softening, problem.blob),
+            "tolerance": settings.tolerance,
+            "n_sources": self.points.sources.len(),
+            "n_targets": self.points.at().len(),
             "method": choice.method.name(),
             "order": choice.order,
             "theta": choice.theta,
             "leaf_size": choice.leaf_size,
-            "depth": o.settings.uniform.map(|u| u.depth),
-            "separation": o.settings.uniform.map(|u| u.separation),
+            "depth": settings.uniform.map(|u| u.depth),
+            "separation": settings.uniform.map(|u| u.separation),
             "precision": choice.precision.name(),
-            "device": self.answer.device.to_string(),
+            "device": self.sum.device.to_string(),
             "threads": self.threads,
-            "periodic": o.settings.boundary.periodic().map(|cell| cell.side),
-            "surroundings": o.settings.boundary.periodic().map(|cell| surroundings(cell.surroundings)),
-            "coincident_pairs": self.coincident_pairs,
+            "periodic": settings.boundary.periodic().map(|cell| cell.side),
+            "surroundings": settings.boundary.periodic().map(|cell| surroundings(cell.surroundings)),
+            "coincident_pairs": self.sum.coincident_pairs,
             "energy": self.totals.map(|t| t.energy),
             "net_force": self.totals.map(|t| t.force),
             "sum_of_forces": self.totals.map(|t| t.magnitude),
             "seconds": seconds,
-            "check": self.check.map(|e| json!({
+            "check": self.sum.errors.map(|e| json!({
                 "rms": e.rms,
                 "median": e.median,
                 "p99": e.p99,
@@ -179,7 +175,7 @@ fn surroundings(surroundings: Surroundings) -> String {
 /// As on the command line.
 fn softening(softening: Softening, blob: Blob) -> String {
     match softening {
-        Softening::None | Softening::Yukawa(_) => match blob {
+        Softening::None => match blob {
             Blob::Point => "none".into(),
             blob => format!("{}:{}", blob.name(), blob.length()),
         },

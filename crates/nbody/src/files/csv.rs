@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::error::READ;
 use super::{FileError, Table, regular};
-use crate::told::clipped;
+use crate::messages::clipped;
 
 /// No row of numbers is as long as this, in bytes: what never ends has no lines.
 const LONGEST: u64 = 1 << 20;

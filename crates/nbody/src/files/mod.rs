@@ -11,6 +11,7 @@ pub mod atomic;
 pub mod blocks;
 pub mod cells;
 pub mod checkpoint;
+pub mod columns;
 pub mod csv;
 pub mod digest;
 mod error;

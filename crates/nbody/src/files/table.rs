@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::FileError;
-use crate::told::clipped;
+use crate::messages::clipped;
 
 /// Named columns of finite numbers, and perhaps whole-number ids, one row for each particle.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::error::READ;
 use super::{FileError, regular};
-use crate::told::clipped;
+use crate::messages::clipped;
 
 /// Keys of the comments that are read.
 const STATED: [&str; 3] = ["unit_length_cm", "unit_mass_g", "unit_velocity_cm_per_s"];

@@ -7,7 +7,7 @@ use super::facts::Facts;
 use crate::convert::source::system_with;
 use crate::files::particles::Loaded;
 use crate::files::snapshot::{Float, Snapshot};
-use crate::told::{rounded, short};
+use crate::messages::{rounded, short};
 use crate::units::Dimension;
 
 /// Shares of the mass whose radii are told.

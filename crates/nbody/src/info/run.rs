@@ -10,7 +10,7 @@ use super::{grid, particles};
 use crate::convert::source::Source;
 use crate::fault::Fault;
 use crate::files::{checkpoint, regular, run_id};
-use crate::told::short;
+use crate::messages::short;
 
 /// The number of snapshots and their times.
 pub fn add_times(facts: &mut Facts, source: &Source) {

@@ -7,8 +7,8 @@ use crate::fault::Fault;
 use crate::files::npy::{self, Npy};
 use crate::files::snapshot::{Snapshot, Units};
 use crate::files::{Table, csv, gadget, ids, particles, snapshot, tipsy};
+use crate::messages::number;
 use crate::scenario::{FileUnits, Law, Scenario};
-use crate::told::number;
 
 /// Columns that are looked for.
 const COLUMNS: [&str; 12] = ["id", "x", "y", "z", "vx", "vy", "vz", "mass", "m", "charge", "q", "circulation"];

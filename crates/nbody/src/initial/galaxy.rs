@@ -16,8 +16,8 @@ use fmm_core::Softening;
 use puruspe::{In, Kn};
 
 use super::Initial;
-use super::random::{Dice, Stream};
 use super::spherical::{Profile, Spherical};
+use crate::random::{Dice, Stream};
 use crate::scenario::models::Galaxy;
 
 /// The particles of disc, bulge and halo, in this order.

@@ -5,7 +5,7 @@ use std::path::Path;
 use rustix::process::{Resource, getrlimit};
 
 use crate::fault::Fault;
-use crate::told::bytes;
+use crate::messages::bytes;
 
 /// Bytes of memory that a run takes for each particle at the least: its initial state, that of the solver with the tree
 /// and the expansions, and the sums. Runs with `output.every` take up to twice as much.

@@ -7,7 +7,6 @@ mod galaxy;
 mod memory;
 mod plane;
 mod plummer;
-pub(crate) mod random;
 mod softened;
 mod sphere;
 mod spherical;
@@ -16,9 +15,9 @@ use fmm_core::math::blocked_sums;
 use fmm_core::{Particles, Softening};
 
 use crate::fault::Fault;
+use crate::messages::number;
+use crate::random::Stream;
 use crate::scenario::{Law, Model, Scenario, Velocities};
-use crate::told::number;
-use random::Stream;
 use sphere::Sphere;
 use spherical::{Profile, Spherical};
 

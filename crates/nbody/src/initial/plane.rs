@@ -4,7 +4,7 @@ use fmm_core::math::blocked_sums;
 use std::f64::consts::PI;
 
 use super::Initial;
-use super::random::{Dice, Stream};
+use crate::random::{Dice, Stream};
 use crate::scenario::Velocities;
 
 /// A disc of `n` particles of uniform density; centre of mass and momentum zero. Under gravity φ = G Σ m log r the

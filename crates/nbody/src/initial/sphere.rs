@@ -1,7 +1,7 @@
 //! Spheres and cubes, cold or with normally distributed velocities.
 
 use super::Initial;
-use super::random::{Dice, Stream};
+use crate::random::{Dice, Stream};
 use crate::scenario::Velocities;
 
 /// Total values of the sphere.

@@ -11,8 +11,8 @@ use std::f64::consts::PI;
 
 use fmm_core::Softening;
 
-use super::random::{Dice, Stream};
 use super::{Initial, softened};
+use crate::random::{Dice, Stream};
 
 /// The form of a density, with x = r/a.
 #[derive(Debug, Clone, Copy, PartialEq)]

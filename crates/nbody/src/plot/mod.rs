@@ -1,14 +1,6 @@
 //! `nbody plot`: the figures of a run, as SVG and PNG, without Python and without fonts of the system.
 
-pub mod axis;
-mod color;
-pub mod data;
-mod draw;
-pub mod figure;
-mod image;
-mod panels;
 mod run;
-mod sheet;
 pub mod slice;
 pub mod snapshots;
 pub mod space;
@@ -19,17 +11,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::fault::Fault;
-use crate::files::atomic;
-use crate::{bench, console};
+use crate::{bench, console, figure};
 
 /// The folder of the figures in a run directory.
 pub const FOLDER: &str = "plots";
 /// The figures.
 pub const NAMES: [&str; 6] =
     ["particles", "energy_error", "temperature", "pressure", "lagrangian_radii", "stage_times"];
-/// Endings of the two files of a figure.
-pub const ENDINGS: [&str; 2] = ["svg", "png"];
-
 const EXAMPLES: &str = "\
 Examples:
   nbody plot out/plummer
@@ -70,7 +58,7 @@ pub fn plot(options: &Plot) -> Result<(), Fault> {
             return Err(Fault::new(74, line));
         }
         let folder = options.out.clone().unwrap_or(own);
-        write(&run::Run::read(&options.run)?.figures()?, &folder)?
+        figure::write(&run::Run::read(&options.run)?.figures()?, &folder)?
     };
     if written.is_empty() {
         let why = if records {
@@ -85,29 +73,4 @@ pub fn plot(options: &Plot) -> Result<(), Fault> {
         let _ = writeln!(text, "wrote {}", path.display());
     }
     console::print(&text)
-}
-
-/// Writes figures with their names, as SVG and PNG each; tells the files.
-///
-/// # Errors
-/// 70 where drawing fails, 74 where figures cannot be written.
-pub fn write<N: AsRef<str>>(figures: &[(N, figure::Figure)], folder: &Path) -> Result<Vec<PathBuf>, Fault> {
-    let mut written = vec![];
-    if !figures.is_empty() && !folder.as_os_str().is_empty() {
-        std::fs::create_dir_all(folder)
-            .map_err(|e| Fault::new(74, format!("{}: cannot create the folder: {e}", folder.display())))?;
-    }
-    for (name, figure) in figures {
-        let name = name.as_ref();
-        let failed = |e: String| Fault::new(70, format!("{name}: cannot be drawn: {e}"));
-        let picture = draw::picture(figure).map_err(failed)?;
-        let svg = picture.svg().map_err(failed)?;
-        let png = image::png(&picture).map_err(failed)?;
-        for (ending, bytes) in ENDINGS.into_iter().zip([svg.as_bytes(), &png[..]]) {
-            let path = folder.join(format!("{name}.{ending}"));
-            atomic::replace(&path, bytes)?;
-            written.push(path);
-        }
-    }
-    Ok(written)
 }

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::data::{Columns, read_columns};
-use super::figure::{Axis, Content, Figure, Line};
 use super::snapshots::Shown;
 use crate::convert::source::units_of;
 use crate::fault::Fault;
+use crate::figure::{Axis, Content, Figure, Line};
+use crate::files::columns::{Columns, read_columns};
 use crate::files::{FileError, regular};
 use crate::times::TimeUnit;
 use crate::units::{Dimension, System};

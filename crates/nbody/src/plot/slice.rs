@@ -7,11 +7,11 @@ use std::collections::HashMap;
 
 use fmm_core::grid::BLOCK;
 
-use super::color;
-use super::figure::{Axis, Brightness, Content, Panel, Rgb};
 use super::space::{SIDE, scale_bar};
+use crate::figure::color;
+use crate::figure::{Axis, Brightness, Content, Panel, Rgb};
 use crate::files::cells::{Cells, Magnitude};
-use crate::told::short;
+use crate::messages::short;
 
 /// The part of the largest |ω| that is shown at least.
 const FAINT: f64 = 0.02;

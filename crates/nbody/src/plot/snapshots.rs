@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::figure::Content;
 use super::slice;
 use super::space::{self, Subject};
 use crate::convert::source::INDEX;
 use crate::fault::Fault;
+use crate::figure::Content;
 use crate::files::FileError;
 use crate::files::cells::{self, Magnitude};
 use crate::files::series::{Entry, Series};

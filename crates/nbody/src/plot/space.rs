@@ -4,11 +4,11 @@
 //! All pictures show the same square, seen along the axis on which the particles spread least (z, if none is much
 //! thinner). The square leaves out the outermost few percent, which would make the rest a dot.
 
-use super::color::{self, BACKGROUND, GROUPS};
-use super::figure::{Axis, Brightness, Content, Panel, Rgb};
+use crate::figure::color::{self, BACKGROUND, GROUPS};
+use crate::figure::{Axis, Brightness, Content, Panel, Rgb};
 use crate::files::snapshot::Snapshot;
+use crate::messages::short;
 use crate::times::TimeUnit;
-use crate::told::short;
 
 /// Pixels on a side of a picture.
 pub const SIDE: usize = 420;

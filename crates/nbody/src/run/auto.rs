@@ -5,11 +5,10 @@ use std::borrow::Cow;
 use fmm_core::StageTimes;
 use fmm_core::forces::Forces;
 
-use crate::device;
 use crate::fault::Fault;
 use crate::initial::Initial;
+use crate::messages::number;
 use crate::scenario::Scenario;
-use crate::told::number;
 
 /// The scenario with its step chosen: dt = η √(ε/a), a the largest acceleration, made shorter until the shortest
 /// interval of the scenario is 2^i 5^j steps. Decimal intervals then have decimal steps, whose times are exact.
@@ -21,10 +20,10 @@ use crate::told::number;
 pub fn with_step<'a>(scenario: &'a Scenario, initial: &Initial, quiet: bool) -> Result<Cow<'a, Scenario>, Fault> {
     let Some(eta) = scenario.auto_step else { return Ok(Cow::Borrowed(scenario)) };
     let wrong = |e: fmm_core::Error| Fault::new(65, format!("initial particles: {e}"));
-    // The run itself tells which device it takes.
+    // The run itself reports the device.
     let forces = Forces { short_range: None, exclusions: vec![], ..scenario.forces() };
     let (settings, plane) = (&scenario.settings, scenario.log_kernel());
-    let mut executor = device::executor(scenario.device, settings, plane, initial.len(), true, (forces, None))?;
+    let mut executor = fmm::executor(scenario.device, settings, plane, initial.len(), (forces, None), &mut |_| {})?;
     let particles = initial.particles(scenario.law, scenario.signed_constant());
     executor.upload(&particles).map_err(wrong)?;
     executor.forces(&mut StageTimes::default()).map_err(wrong)?;

@@ -11,12 +11,12 @@ use super::events::Events;
 use super::progress::Progress;
 use super::report::{self, Wall};
 use super::resume;
-use super::signals::Stop;
 use super::writer::Written;
 use crate::fault::{Fault, Report};
 use crate::files::checkpoint::{Checkpoint, State};
+use crate::messages::number;
 use crate::scenario::clock::Clock;
-use crate::told::number;
+use crate::signals::Stop;
 
 /// The steps of a run, and how often it writes; 0 steps between outputs are none between the first and the last state.
 #[derive(Debug, Clone)]

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::identity::Identity;
 use super::writer::{Taking, Writer, Written};
 use crate::fault::Fault;
+use crate::figure::ENDINGS;
 use crate::files::checkpoint::{self, Checkpoint, Checkpoints, Latest};
 use crate::files::run_id::{self, RunId};
 use crate::files::series::Series;
@@ -79,7 +80,7 @@ fn remove_figures(folder: &Path) -> Result<(), Fault> {
         return Ok(());
     }
     for name in plot::NAMES {
-        for ending in plot::ENDINGS {
+        for ending in ENDINGS {
             let file = folder.join(format!("{name}.{ending}"));
             match fs::remove_file(&file) {
                 Err(e) if !matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {

@@ -8,8 +8,8 @@ use serde_json::json;
 use super::Options;
 use crate::fault::Fault;
 use crate::files::snapshot::{Field, Float};
+use crate::messages::bytes;
 use crate::scenario::Scenario;
-use crate::told::bytes;
 
 /// Prints the resolved scenario, and below it what the run would need.
 pub fn run(scenario: &Scenario, options: &Options, threads: usize) -> Result<(), Fault> {

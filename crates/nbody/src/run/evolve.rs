@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::course::{Course, Due, Ending};
-use super::signals::Stop;
 use crate::fault::Fault;
+use crate::signals::Stop;
 
 /// What moves by steps: particles, or a flow on a grid.
 pub trait Evolve {

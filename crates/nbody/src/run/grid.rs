@@ -1,6 +1,5 @@
 //! Scenarios with a `[grid]`: the grid, Ψ and u on it, files, and the error where the solution is known.
 
-pub(crate) mod error;
 pub(crate) mod flow;
 
 use std::fmt::Write as _;
@@ -14,18 +13,17 @@ use super::Options;
 use super::directory::RunDirectory;
 use super::events::Events;
 use super::report::{Wall, stage_table, timings_json};
-use super::signals::Stop;
 use super::{evolve, identity};
-use crate::console;
-use crate::device;
-use crate::device::grid::{GridSolver, Place};
-use crate::fault::Fault;
+use crate::console::{self, notes};
+use crate::fault::{self, Fault};
 use crate::files::{blocks, csv, npy};
+use crate::grid_errors::Errors;
 use crate::info::program;
+use crate::messages::{self, bytes, short};
 use crate::scenario::grid::{Format, GridField, GridScenario, Origin, Resolution};
-use crate::told::{self, bytes, short};
-use error::Errors;
+use crate::signals::Stop;
 use flow::{FlowRun, FlowScenario};
+use fmm::{GridDevice, GridSolver};
 
 /// The scenario that the options name, if it has a grid.
 ///
@@ -66,12 +64,12 @@ pub fn scenario(options: &Options) -> Result<Option<GridScenario>, Fault> {
 pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: Instant) -> Result<(), Fault> {
     // Whoever asks for a device hears first of all that there is none.
     let given = match scenario.device {
-        Place::Auto => None,
-        place => Some(GridSolver::new(place, scenario.solver, 0.0, options.quiet)?),
+        GridDevice::Auto => None,
+        place => Some(GridSolver::new(place, scenario.solver, 0.0, &mut notes(options.quiet))?),
     };
     let who = |pairs: f64| match given {
         Some(solver) => Ok(solver),
-        None => GridSolver::new(Place::Auto, scenario.solver, pairs, options.quiet),
+        None => Ok(GridSolver::new(GridDevice::Auto, scenario.solver, pairs, &mut notes(options.quiet))?),
     };
     let source = source(scenario)?;
     if let Some(flowing) = FlowScenario::of(scenario.clone()) {
@@ -104,11 +102,11 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: In
         let (cells, blocks) = (grid.cells(), grid.blocks().len());
         console::tell(format_args!("{}: {cells} cells in {blocks} blocks on {threads} threads", scenario.title));
     }
-    let refuse = |e: fmm_core::Error| Fault::new(device::code(&e), told::error(&e));
+    let refuse = |e: fmm_core::Error| Fault::new(fault::code(&e), messages::error(&e));
     let mut solver = who(pairs(&field))?;
     let solution = solver.solve(&grid, &field, &mut times).map_err(refuse)?;
-    let place = solver.place();
-    if let Place::Hybrid(_) = place {
+    let place = solver.device();
+    if let GridDevice::Hybrid(_) = place {
         // The split was chosen by what was measured: whoever runs this again has the same.
         let split = Some(solution.work.split);
         let chosen = GridScenario { solver: Solver { split, ..scenario.solver }, ..scenario.clone() };
@@ -276,7 +274,7 @@ fn write(
 fn run_json(
     scenario: &GridScenario,
     grid: Value,
-    (solution, place): (&Solution, Place),
+    (solution, place): (&Solution, GridDevice),
     errors: Option<&Errors>,
     threads: usize,
 ) -> Value {
@@ -311,7 +309,7 @@ fn run_json(
 fn summary(
     scenario: &GridScenario,
     grid: &Grid,
-    (solution, place): (&Solution, Place),
+    (solution, place): (&Solution, GridDevice),
     errors: Option<&Errors>,
 ) -> String {
     let (s, w) = (&scenario.solver, &solution.work);
@@ -325,8 +323,8 @@ fn summary(
     let _ = writeln!(text, "  sources       {} cells with vorticity", w.sources);
     // A device sums in double precision, and the cores what is left to them in theirs.
     let precision = match place {
-        Place::Cuda(_) => "f64",
-        Place::Hybrid(_) if s.theta == 0.0 => "f64",
+        GridDevice::Cuda(_) => "f64",
+        GridDevice::Hybrid(_) if s.theta == 0.0 => "f64",
         _ => s.summed_in().name(),
     };
     let how = match s.theta == 0.0 {
@@ -338,11 +336,11 @@ fn summary(
     let corrected = if s.correction { ", leading error taken away" } else { "" };
     let _ = writeln!(text, "  solver        {how}{corrected}");
     match place {
-        Place::Hybrid(n) => {
+        GridDevice::Hybrid(n) => {
             let nodes = format!("nodes of fewer than {} sources act directly", w.split);
             let _ = writeln!(text, "  device        direct sums on GPU {n} in f64, expansions on the cores; {nodes}");
         }
-        Place::Cuda(n) => {
+        GridDevice::Cuda(n) => {
             let _ = writeln!(text, "  device        GPU {n}");
         }
         _ => {}

@@ -13,7 +13,6 @@ mod progress;
 mod report;
 mod resume;
 mod sense;
-pub(crate) mod signals;
 mod simulation;
 mod tables;
 mod taker;
@@ -24,16 +23,16 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::device::grid::Place;
 use crate::fault::Fault;
 use crate::files::checkpoint::{Checkpoint, State};
 use crate::initial::Initial;
 use crate::scenario::grid::GridScenario;
 use crate::scenario::{Override, Scenario};
+use crate::signals::Stop;
 use directory::RunDirectory;
+use fmm::GridDevice;
 use grid::flow::{FlowRun, FlowScenario};
 use resume::Resumed;
-use signals::Stop;
 use simulation::Simulation;
 
 /// What the command line asks of a run beyond the scenario.
@@ -48,7 +47,7 @@ pub struct Options {
     /// Whether a directory that is in use may be overwritten; with `resume`, whether the physics may differ.
     pub force: bool,
     /// Where forces are summed, instead of `solver.device`.
-    pub device: Option<Place>,
+    pub device: Option<GridDevice>,
     /// Worker threads; all cores if absent.
     pub threads: Option<usize>,
     /// Go on from the newest checkpoint: of the directory, or of the scenario's where none is named.

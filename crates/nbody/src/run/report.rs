@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use super::verify::Verified;
 use crate::diagnostics::Diagnostics;
 use crate::info::program;
+use crate::messages::{digits, short};
 use crate::scenario::{Group, Scenario};
 use crate::times::TimeUnit;
-use crate::told::{digits, short};
 use crate::units::Dimension;
 
 /// What is known of a finished run.

@@ -3,8 +3,8 @@
 //! None of them is certain to be a mistake, so the exit code stays 0 unless `--strict` asks for 1.
 
 use crate::diagnostics::Diagnostics;
+use crate::messages::{number, short};
 use crate::scenario::{Law, Scenario};
-use crate::told::{number, short};
 
 /// Energy may be off by this part before it is reported.
 const ENERGY: f64 = 0.01;

@@ -4,8 +4,8 @@ use crate::console;
 use crate::fault::Fault;
 use crate::files::particles;
 use crate::initial::Initial;
+use crate::messages::clipped;
 use crate::scenario::{Model, Scenario};
-use crate::told::clipped;
 
 /// Columns that a warning names.
 const NAMED: usize = 10;

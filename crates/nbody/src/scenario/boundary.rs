@@ -9,7 +9,7 @@ use super::document::Value;
 use super::reader::{Range, Section};
 use super::resolved::{number, text, vector};
 use super::sections::Softened;
-use crate::told;
+use crate::messages;
 use crate::units::{Dimension, System};
 
 /// Names of surroundings; others are given by their dielectric constant.
@@ -57,7 +57,7 @@ pub(super) fn boundary(mut s: Section<'_>, units: System, softened: &Softened, e
     let side = side.filter(|sides| {
         let bad = sides.iter().find(|side| !(1e-60..=1e60).contains(*side));
         if let Some(side) = bad {
-            let message = format!("{} = {} is outside its range", s.full("side"), told::number(*side));
+            let message = format!("{} = {} is outside its range", s.full("side"), messages::number(*side));
             s.fault("side", message, format!("allowed: {}", Range::SIDE.text()), None);
         }
         bad.is_none()

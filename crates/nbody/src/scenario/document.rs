@@ -1,19 +1,8 @@
 //! The scenario as a tree of values, each knowing the file or `--set` and the place that it came from.
 
-use std::ops::Range;
-
 use toml::de::{DeTable, DeValue};
 
-use super::problem::{Problem, Source};
-
-/// A place in one of the sources.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
-    /// Index of the source: 0 is the file, the others are the `--set` options in their order.
-    pub source: usize,
-    /// Bytes of that source's text.
-    pub range: Range<usize>,
-}
+use crate::mistake::{Mistake, Source, Span};
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]
@@ -70,21 +59,21 @@ pub struct Key {
 ///
 /// # Errors
 /// Everything that is not TOML, each with its place.
-pub fn parse(text: &str, source: usize) -> Result<Item, Vec<Problem>> {
+pub fn parse(text: &str, source: usize) -> Result<Item, Vec<Mistake>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         let range = table.span();
         let value = convert(DeValue::Table(table.into_inner()), source);
         return Ok(Item { value, span: Span { source, range } });
     }
-    let problem = |e: &toml::de::Error| Problem {
+    let mistake = |e: &toml::de::Error| Mistake {
         message: "this is not TOML".into(),
         label: e.message().to_string(),
         span: e.span().map(|range| Span { source, range }),
         help: None,
         code: 65,
     };
-    Err(errors.iter().map(problem).collect())
+    Err(errors.iter().map(mistake).collect())
 }
 
 fn convert(value: DeValue<'_>, source: usize) -> Value {
@@ -136,18 +125,18 @@ impl Override {
 ///
 /// # Errors
 /// A text that is not `key=value`.
-pub fn parse_override(over: &Override, source: usize) -> (Source, Result<Item, Vec<Problem>>) {
+pub fn parse_override(over: &Override, source: usize) -> (Source, Result<Item, Vec<Mistake>>) {
     let named = |text: &str| Source { name: over.option.into(), text: text.to_string() };
     let option = over.text.as_str();
     let Some((key, value)) = option.split_once('=') else {
-        let problem = Problem {
+        let mistake = Mistake {
             message: "--set needs key=value".into(),
             label: "there is no '=' here".into(),
             span: Some(Span { source, range: 0..option.len() }),
             help: Some("for example --set solver.tolerance=1e-6".into()),
             code: 65,
         };
-        return (named(option), Err(vec![problem]));
+        return (named(option), Err(vec![mistake]));
     };
     let value = value.trim();
     // A word, or a number with a unit such as 5 Myr, needs no quotes.
@@ -167,7 +156,7 @@ pub fn parse_override(over: &Override, source: usize) -> (Source, Result<Item, V
 ///
 /// # Errors
 /// A number that names no item of the array.
-pub fn merge(base: &mut Item, over: Item) -> Result<(), Problem> {
+pub fn merge(base: &mut Item, over: Item) -> Result<(), Mistake> {
     match (&mut base.value, over.value) {
         (Value::Table(entries), Value::Table(new)) => {
             for (key, item) in new {
@@ -181,7 +170,7 @@ pub fn merge(base: &mut Item, over: Item) -> Result<(), Problem> {
             for (key, item) in new {
                 let count = items.len();
                 let Some(old) = key.name.parse::<usize>().ok().and_then(|i| items.get_mut(i)) else {
-                    return Err(Problem {
+                    return Err(Mistake {
                         message: format!("'{}' names no item of this list", key.name),
                         label: format!("the list has {count}, numbered from 0"),
                         span: Some(key.span),

@@ -13,14 +13,14 @@ use fmm_core::grid::{BLOCK, GaussianRing, Green, Ring, Solver};
 
 use super::FLOATS;
 use super::document::{Item, Override, Value};
-use super::problem::{Problem, Problems};
 use super::reader::{Notes, Range, Section};
 use super::resolved::{number, text, vector};
-use crate::device::grid::Place;
 use crate::fault::Fault;
 use crate::files::regular;
 use crate::files::snapshot::Float;
-use crate::told::number as told;
+use crate::messages::number as told;
+use crate::mistake::{Mistake, Mistakes};
+use fmm::GridDevice;
 pub use steps::Steps;
 
 /// Fields on a grid that a run is asked for, with defaults filled in and checked.
@@ -41,7 +41,7 @@ pub struct GridScenario {
     /// How.
     pub solver: Solver,
     /// Where.
-    pub device: Place,
+    pub device: GridDevice,
     /// Run directory.
     pub directory: PathBuf,
     /// Kinds of files.
@@ -146,7 +146,7 @@ impl GridScenario {
         text: String,
         folder: Option<&Path>,
         sets: &[Override],
-    ) -> Result<Option<GridScenario>, Problems> {
+    ) -> Result<Option<GridScenario>, Mistakes> {
         GridScenario::read(name, text, folder, sets, |_| true)
     }
 
@@ -154,8 +154,8 @@ impl GridScenario {
     ///
     /// # Errors
     /// As [`parse`](Self::parse), but for files that are not there.
-    pub fn parse_resumed(name: &str, text: String, sets: &[Override]) -> Result<Option<GridScenario>, Problems> {
-        GridScenario::read(name, text, None, sets, |problem| problem.code != MISSING_FILE)
+    pub fn parse_resumed(name: &str, text: String, sets: &[Override]) -> Result<Option<GridScenario>, Mistakes> {
+        GridScenario::read(name, text, None, sets, |mistake| mistake.code != MISSING_FILE)
     }
 
     fn read(
@@ -163,8 +163,8 @@ impl GridScenario {
         text: String,
         folder: Option<&Path>,
         sets: &[Override],
-        counts: impl Fn(&Problem) -> bool,
-    ) -> Result<Option<GridScenario>, Problems> {
+        counts: impl Fn(&Mistake) -> bool,
+    ) -> Result<Option<GridScenario>, Mistakes> {
         let mut gridded = true;
         let scenario = super::read_sources(name, &text, sets, counts, |notes, root| {
             let Value::Table(entries) = &root.value else { return None };
@@ -444,7 +444,7 @@ fn file(s: &mut Section<'_>, folder: Option<&Path>) -> Option<Origin> {
     Some(Origin::File(path, n? as u32))
 }
 
-fn solver(mut s: Section<'_>) -> (Solver, Place) {
+fn solver(mut s: Section<'_>) -> (Solver, GridDevice) {
     let usual = Solver::default();
     let precisions = [Precision::Auto, Precision::F32, Precision::F64].map(|p| (p.name(), p));
     let solver = Solver {
@@ -461,7 +461,7 @@ fn solver(mut s: Section<'_>) -> (Solver, Place) {
         let message = format!("solver.order = {} does not go with solver.precision = \"f32\"", solver.order);
         s.fault("order", message, format!("allowed in single precision: 1 to {MAX_SINGLE_ORDER}"), None);
     }
-    let device = s.parsed("device", Place::ALLOWED).unwrap_or_default();
+    let device = s.parsed("device", GridDevice::ALLOWED).unwrap_or_default();
     s.close();
     (solver, device)
 }

@@ -4,7 +4,7 @@
 use super::clock::Clock;
 use super::document::Value;
 use super::reader::Section;
-use crate::told::digits;
+use crate::messages::digits;
 use crate::units::{Dimension, System, split};
 
 /// Digits of a suggested time: rounded so, it still is a whole number of steps ([`Clock::steps`]).

@@ -4,13 +4,13 @@ mod boundary;
 pub mod clock;
 pub mod document;
 mod external;
+mod forces;
 pub mod grid;
 mod groups;
 mod intervals;
 pub mod models;
 mod molecular;
 mod plane;
-pub mod problem;
 mod reader;
 mod resolved;
 mod sections;
@@ -23,21 +23,20 @@ use fmm_core::Settings;
 use fmm_core::forces::{External, LennardJones};
 use fmm_core::planar::{self, Blob};
 
-use crate::device::Device;
+use crate::carried;
 use crate::fault::Fault;
 use crate::files::snapshot::{Field, Float, Layout};
 use crate::files::{FileError, regular};
-use crate::init;
 use crate::integrator::Integrator;
-use crate::molecular::Bath;
+use crate::mistake::{Mistake, Mistakes, Source};
+use crate::thermostat::Thermostat;
 use crate::units::System;
 use clock::Clock;
 use document::Item;
 pub use document::Override;
+use fmm::Device;
 pub use models::{FileUnits, Group, Model, Velocities};
-use problem::{Problems, Source};
 use reader::Notes;
-pub(crate) use reader::nearest;
 
 /// Everything that a run is asked to do, in the scenario's units, with defaults filled in and checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +62,7 @@ pub struct Scenario {
     /// What ions in a periodic box have beside their charges.
     pub short_range: Option<LennardJones>,
     /// A bath of heat for them.
-    pub bath: Option<Bath>,
+    pub bath: Option<Thermostat>,
     /// How forces are summed, softening in space included.
     pub settings: Settings,
     /// Where forces are summed.
@@ -157,7 +156,7 @@ impl Scenario {
     ///
     /// # Errors
     /// All mistakes, each with its place in `name` or in a `--set` option.
-    pub fn parse(name: &str, text: String, folder: Option<&Path>, sets: &[Override]) -> Result<Scenario, Problems> {
+    pub fn parse(name: &str, text: String, folder: Option<&Path>, sets: &[Override]) -> Result<Scenario, Mistakes> {
         Scenario::read(name, text, folder, sets, |_| true)
     }
 
@@ -165,9 +164,9 @@ impl Scenario {
     ///
     /// # Errors
     /// As [`parse`](Scenario::parse), but for files that are not there.
-    pub fn parse_resumed(name: &str, text: String, sets: &[Override]) -> Result<Scenario, Problems> {
+    pub fn parse_resumed(name: &str, text: String, sets: &[Override]) -> Result<Scenario, Mistakes> {
         const MISSING_FILE: u8 = 66;
-        Scenario::read(name, text, None, sets, |problem| problem.code != MISSING_FILE)
+        Scenario::read(name, text, None, sets, |mistake| mistake.code != MISSING_FILE)
     }
 
     fn read(
@@ -175,8 +174,8 @@ impl Scenario {
         text: String,
         folder: Option<&Path>,
         sets: &[Override],
-        counts: impl Fn(&problem::Problem) -> bool,
-    ) -> Result<Scenario, Problems> {
+        counts: impl Fn(&Mistake) -> bool,
+    ) -> Result<Scenario, Mistakes> {
         let read = |notes: &Notes, root: &Item| sections::read(notes, root, folder, name);
         Ok(Scenario { text: text.clone(), ..read_sources(name, &text, sets, counts, read)? })
     }
@@ -252,7 +251,7 @@ impl Scenario {
             snapshot_every: self.snapshot_every * k,
             diagnostics_every: self.diagnostics_every * k,
             verify: self.verify.map(|v| Verify { every: v.every * k, ..v }),
-            bath: self.bath.map(|b| Bath { last: b.last.saturating_mul(k), ..b }),
+            bath: self.bath.map(|b| Thermostat { last: b.last.saturating_mul(k), ..b }),
             ..self.clone()
         }
     }
@@ -271,7 +270,7 @@ fn file_text(path: &Path) -> Result<String, Fault> {
     regular::text(path, regular::SCENARIO).map_err(|e| match &e {
         FileError::Missing { .. } => {
             let name = path.file_stem().map_or_else(Default::default, |n| n.to_string_lossy());
-            let way = match init::all().find(|s| s.name == name) {
+            let way = match carried::all().find(|s| s.name == name) {
                 Some(s) => format!("; the program carries one: nbody init {} && nbody run {0}.toml", s.name),
                 None => String::new(),
             };
@@ -294,41 +293,41 @@ fn read_sources<S>(
     name: &str,
     text: &str,
     sets: &[Override],
-    counts: impl Fn(&problem::Problem) -> bool,
+    counts: impl Fn(&Mistake) -> bool,
     read: impl FnOnce(&Notes, &Item) -> Option<S>,
-) -> Result<S, Problems> {
+) -> Result<S, Mistakes> {
     let mut sources = vec![Source { name: name.into(), text: text.into() }];
     let parsed = document::parse(text, 0);
     let overrides: Vec<_> = (1..).zip(sets).map(|(i, set)| document::parse_override(set, i)).collect();
-    let (mut items, mut problems): (Vec<Item>, Vec<problem::Problem>) = (vec![], vec![]);
+    let (mut items, mut mistakes): (Vec<Item>, Vec<Mistake>) = (vec![], vec![]);
     let (set_sources, set_items): (Vec<Source>, Vec<_>) = overrides.into_iter().unzip();
     sources.extend(set_sources);
     for result in std::iter::once(parsed).chain(set_items) {
         match result {
             Ok(item) => items.push(item),
-            Err(more) => problems.extend(more),
+            Err(more) => mistakes.extend(more),
         }
     }
-    if !problems.is_empty() {
-        return Err(Problems { sources, problems });
+    if !mistakes.is_empty() {
+        return Err(Mistakes { sources, mistakes });
     }
     let mut items = items.into_iter();
     let notes = Notes::default();
     let scenario = items.next().and_then(|mut root| {
         for over in items {
-            if let Err(problem) = document::merge(&mut root, over) {
-                notes.problems.borrow_mut().push(problem);
+            if let Err(mistake) = document::merge(&mut root, over) {
+                notes.mistakes.borrow_mut().push(mistake);
             }
         }
         read(&notes, &root)
     });
-    let mut problems = notes.problems.into_inner();
-    problems.retain(counts);
+    let mut mistakes = notes.mistakes.into_inner();
+    mistakes.retain(counts);
     // In the order of the file, whatever the order of the checks.
-    problems.sort_by_key(|p| p.span.as_ref().map(|s| (s.source, s.range.start)));
+    mistakes.sort_by_key(|p| p.span.as_ref().map(|s| (s.source, s.range.start)));
     match scenario {
-        Some(s) if problems.is_empty() => Ok(s),
-        _ => Err(Problems { sources, problems }),
+        Some(s) if mistakes.is_empty() => Ok(s),
+        _ => Err(Mistakes { sources, mistakes }),
     }
 }
 

@@ -7,7 +7,7 @@ use fmm_core::forces::LennardJones;
 use super::reader::{Range, Section};
 use super::resolved::{number, text};
 use super::{Law, Scenario};
-use crate::molecular::{Bath, Kind};
+use crate::thermostat::{Kind, Thermostat};
 use crate::units::{Dimension, System};
 
 /// Notes that a section needs ions in a periodic box, unless there are such.
@@ -64,8 +64,9 @@ pub(super) fn short_range(mut s: Section<'_>, units: System, law: Law, shortest:
     if let (Some(cutoff), Some(shortest)) = (cutoff, shortest)
         && cutoff > 0.5 * shortest
     {
-        let message = format!("{} = {} reaches beyond half of the box", s.full("cutoff"), crate::told::number(cutoff));
-        s.fault("cutoff", message, format!("allowed: up to {}", crate::told::number(0.5 * shortest)), None);
+        let message =
+            format!("{} = {} reaches beyond half of the box", s.full("cutoff"), crate::messages::number(cutoff));
+        s.fault("cutoff", message, format!("allowed: up to {}", crate::messages::number(0.5 * shortest)), None);
     }
     s.close();
     Some(LennardJones { sigma: sigma?, epsilon: epsilon?, cutoff: cutoff? })
@@ -78,7 +79,7 @@ pub(super) fn thermostat(
     law: Law,
     shortest: Option<f64>,
     dt: Option<f64>,
-) -> Option<Bath> {
+) -> Option<Thermostat> {
     let kinds = [("none", None), ("langevin", Some(Kind::Langevin)), ("rescale", Some(Kind::Rescale))];
     let kind = s.choice("kind", &kinds).flatten();
     let temperature = s.number("temperature", Range::POSITIVE);
@@ -108,7 +109,7 @@ pub(super) fn thermostat(
         _ => u64::MAX,
     };
     let temperature = temperature?;
-    Some(Bath { kind, temperature, energy: units.boltzmann() * temperature, time: time?, last })
+    Some(Thermostat { kind, temperature, energy: units.boltzmann() * temperature, time: time?, last })
 }
 
 impl Scenario {

@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use super::document::{Item, Key, Span, Value};
-use super::problem::Problem;
-use crate::told::number;
+use super::document::{Item, Key, Value};
+use crate::messages::nearest;
+use crate::messages::number;
+use crate::mistake::{Mistake, Span};
 use crate::units::{Dimension, System};
 
 /// The numbers that a key takes.
@@ -78,7 +79,7 @@ impl Range {
 #[derive(Debug, Default)]
 pub struct Notes {
     /// Mistakes, in order of discovery.
-    pub problems: RefCell<Vec<Problem>>,
+    pub mistakes: RefCell<Vec<Mistake>>,
     /// Full names of all keys known to the parser (`time.dt`, `particles.n`).
     pub known: RefCell<BTreeSet<String>>,
 }
@@ -86,8 +87,8 @@ pub struct Notes {
 impl Notes {
     /// Notes a mistake.
     pub fn add(&self, span: Option<&Span>, message: String, label: impl Into<String>, help: Option<String>) {
-        let problem = Problem { message, label: label.into(), span: span.cloned(), help, code: 65 };
-        self.problems.borrow_mut().push(problem);
+        let mistake = Mistake { message, label: label.into(), span: span.cloned(), help, code: 65 };
+        self.mistakes.borrow_mut().push(mistake);
     }
 }
 
@@ -103,12 +104,6 @@ pub struct Section<'a> {
     asked: Vec<&'static str>,
     /// Misspelt keys that a message has named already.
     misspelt: RefCell<Vec<&'a str>>,
-}
-
-/// The best match for a misspelt word.
-pub(crate) fn nearest<'w>(word: &str, words: &[&'w str]) -> Option<&'w str> {
-    let score = |w: &&str| strsim::normalized_damerau_levenshtein(word, w);
-    words.iter().copied().max_by(|a, b| score(a).total_cmp(&score(b))).filter(|w| score(w) > 0.45)
 }
 
 impl<'a> Section<'a> {
@@ -144,8 +139,8 @@ impl<'a> Section<'a> {
     /// Notes that what `key` names is not there, with the exit code for that.
     pub fn absent(&self, key: &str, code: u8, message: String, label: impl Into<String>, help: Option<String>) {
         self.fault(key, message, label, help);
-        if let Some(problem) = self.notes.problems.borrow_mut().last_mut() {
-            problem.code = code;
+        if let Some(mistake) = self.notes.mistakes.borrow_mut().last_mut() {
+            mistake.code = code;
         }
     }
 

@@ -16,11 +16,11 @@ use super::intervals::{Steps, Written, undivided};
 use super::molecular::{short_range, thermostat};
 use super::reader::{Notes, Range, Section};
 use super::{Action, FIELDS, FLOATS, Law, Scenario, Verify};
-use crate::device::Device;
 use crate::files::snapshot::{Field, Float, Layout};
 use crate::integrator::Integrator;
-use crate::told::number;
+use crate::messages::number;
 use crate::units::{Dimension, System};
+use fmm::Device;
 
 /// Reads all sections; `None` if a mistake left a hole.
 pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option<Scenario> {
@@ -239,7 +239,7 @@ fn exclusions(s: &mut Section<'_>, law: Law, plane: bool, folder: Option<&Path>)
         s.fault(KEY, message, expected, Some(help));
         return vec![];
     };
-    crate::exclusions::in_order(found).unwrap_or_else(|[a, b]| {
+    fmm::in_order(found).unwrap_or_else(|[a, b]| {
         s.fault(KEY, format!("{}: the pair {a}, {b} is given twice", s.full(KEY)), "each pair once", None);
         vec![]
     })

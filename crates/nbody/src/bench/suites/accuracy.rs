@@ -8,7 +8,7 @@ use crate::bench::measure::Sum;
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep};
 use crate::fault::Fault;
-use crate::plot::figure::{Axis, Content, Figure};
+use crate::figure::{Axis, Content, Figure};
 
 /// The suite.
 pub const SUITE: Suite = Suite {

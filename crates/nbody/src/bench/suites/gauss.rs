@@ -6,7 +6,7 @@ use fmm_cuda::gauss::workload::Evaluations;
 
 use super::rates::{COLUMNS, DeviceKernel, Kernel, case, device_case, figures, summary};
 use crate::bench::suite::Suite;
-use crate::device::Device;
+use fmm::Device;
 
 /// The suite.
 pub const SUITE: Suite = Suite {

@@ -6,8 +6,8 @@ use fmm_cuda::{DeviceWork, Gpu, Ours, Way, Ways};
 
 use super::rates::{COLUMNS, DeviceKernel, device_case, figures, summary};
 use crate::bench::suite::Suite;
-use crate::device::Device;
 use crate::fault::Fault;
+use fmm::Device;
 
 /// Names of the ways in single and double precision; none is ours.
 const WAYS: [([&str; 2], Option<Way>); 6] = [

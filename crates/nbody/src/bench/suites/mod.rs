@@ -47,7 +47,7 @@ use fmm_core::{Method, Precision};
 use super::measure::Sum;
 use super::sets::Set;
 use super::suite::Sweep;
-use crate::device::Device;
+use fmm::Device;
 
 /// Columns that describe a sum.
 const COLUMNS: &[(&str, &str)] = &[

@@ -13,9 +13,9 @@ use crate::bench::measure::{Context, Limits, spread};
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep, Work};
 use crate::bench::table::significant;
-use crate::device::Device;
 use crate::fault::Fault;
-use crate::plot::figure::{Axis, Content, Figure};
+use crate::figure::{Axis, Content, Figure};
+use fmm::Device;
 
 /// The suite.
 pub const SUITE: Suite = Suite {

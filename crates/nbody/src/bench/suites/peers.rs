@@ -16,10 +16,10 @@ use crate::bench::record::Record;
 use crate::bench::sets::Set;
 use crate::bench::suite::{Case, Suite, Sweep, Work};
 use crate::bench::table::significant;
-use crate::device::Device;
-use crate::eval::{Errors, Kernel};
 use crate::fault::Fault;
-use crate::plot::figure::{Axis, Content, Figure};
+use crate::figure::{Axis, Content, Figure};
+use fmm::Device;
+use fmm::{Errors, Kernel};
 
 /// The suite.
 pub const SUITE: Suite = Suite {

@@ -18,12 +18,11 @@ use crate::bench::measure::{Context, spread};
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep, Work};
 use crate::bench::table::significant;
-use crate::device::grid::{GridSolver, Place};
-use crate::device::{self, Device};
-use crate::fault::Fault;
-use crate::plot::figure::{Axis, Content, Figure};
-use crate::run::grid::error::Errors;
-use crate::told::{self, bytes, number};
+use crate::fault::{self, Fault};
+use crate::figure::{Axis, Content, Figure};
+use crate::grid_errors::Errors;
+use crate::messages::{self, bytes, number};
+use fmm::{Device, GridDevice, GridSolver};
 
 /// The suite.
 pub const SUITE: Suite = Suite {
@@ -70,7 +69,7 @@ struct Tree {
     /// Cells a side where the grid is finest.
     finest: usize,
     solver: Solver,
-    place: Place,
+    place: GridDevice,
     threads: usize,
 }
 
@@ -99,8 +98,8 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
     let threads = sweep.threads;
     let mut all = vec![];
     let places = sweep.devices.iter().flat_map(|device| match device {
-        Device::Cuda(n) => vec![Place::Hybrid(*n), Place::Cuda(*n)],
-        _ => vec![Place::Cpu],
+        Device::Cuda(n) => vec![GridDevice::Hybrid(*n), GridDevice::Cuda(*n)],
+        _ => vec![GridDevice::Cpu],
     });
     for place in places {
         for &order in &preset.orders {
@@ -123,7 +122,7 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
 fn tree(t: Tree) -> Case {
     let (s, cells) = (&t.solver, t.finest as f64);
     // Cases of the cores are called as ever.
-    let place = if t.place == Place::Cpu { String::new() } else { format!("{}/", t.place) };
+    let place = if t.place == GridDevice::Cpu { String::new() } else { format!("{}/", t.place) };
     let key = format!("{place}treecode/n{}/p{}/theta{}/leaf{}/{}t", t.finest, s.order, s.theta, s.leaf_size, t.threads);
     let work = move |context: &mut Context| solve(&t, context);
     Case { key, weight: 0.5 + 2e-7 * cells.powi(3), work: Work::Other(Box::new(work)) }
@@ -164,11 +163,11 @@ fn solve(t: &Tree, context: &mut Context) -> Result<Option<Record>, Fault> {
     let done: Result<(), Fault> = pool.install(|| {
         let grid = Grid::adapted(([0.0; 3], 1.0), base as u32, thresholds, &rings);
         let field = grid.sample(&rings);
-        let mut who = GridSolver::new(t.place, solver, 0.0, true)?;
-        if t.place != Place::Cpu {
+        let mut who = GridSolver::new(t.place, solver, 0.0, &mut |_| {})?;
+        if t.place != GridDevice::Cpu {
             // The first makes memory and chooses the split.
             let first = who.solve(&grid, &field, &mut StageTimes::default());
-            first.map_err(|e| Fault::new(device::code(&e), told::error(&e)))?;
+            first.map_err(|e| Fault::new(fault::code(&e), messages::error(&e)))?;
         }
         // The times of the fastest: what is told of stages belongs to one run.
         let mut best: Option<(f64, StageTimes)> = None;
@@ -181,7 +180,7 @@ fn solve(t: &Tree, context: &mut Context) -> Result<Option<Record>, Fault> {
             }
             solution
         });
-        let solution = solution.map_err(|e| Fault::new(device::code(&e), told::error(&e)))?;
+        let solution = solution.map_err(|e| Fault::new(fault::code(&e), messages::error(&e)))?;
         spread(&mut record, &mut seconds);
         let times = best.map(|b| b.1).unwrap_or_default();
         for stage in Stage::ALL.into_iter().filter(|s| times.calls(*s) > 0) {
@@ -227,7 +226,7 @@ fn solve(t: &Tree, context: &mut Context) -> Result<Option<Record>, Fault> {
     record.set("leaf", solver.leaf_size).set("threads", t.threads).set("precision", solver.summed_in().name());
     record.set("device", t.place.to_string());
     let device = match t.place {
-        Place::Cuda(n) | Place::Hybrid(n) => Device::Cuda(n),
+        GridDevice::Cuda(n) | GridDevice::Hybrid(n) => Device::Cuda(n),
         _ => Device::Cpu,
     };
     context.machine(&mut record, device);
@@ -240,10 +239,10 @@ fn device_shares(
     gpu: &Gpu,
     sums: &Sums,
     (green, solver): (Green, Solver),
-    place: Place,
+    place: GridDevice,
     work: fmm_core::grid::Work,
 ) -> Result<(), Fault> {
-    let failed = |e: fmm_core::Error| Fault::new(device::code(&e), told::error(&e));
+    let failed = |e: fmm_core::Error| Fault::new(fault::code(&e), messages::error(&e));
     let rate = fmm_cuda::peak(gpu, Precision::F64).map_err(failed)? / 2.0;
     let least = |run: &dyn Fn() -> Result<Duration, fmm_core::Error>| -> Result<f64, Fault> {
         let mut least = f64::INFINITY;
@@ -257,7 +256,7 @@ fn device_shares(
     if let Some(each) = direct_instructions(green) {
         record.set("fraction_direct", work.direct as f64 * each / rate / direct).set("instructions_direct", each);
     }
-    if let Place::Cuda(_) = place {
+    if let GridDevice::Cuda(_) = place {
         let (each, seconds) = (indirect_instructions(solver.order), least(&|| sums.expand_again(gpu))?);
         record.set("fraction_indirect", work.indirect as f64 * each / rate / seconds);
         record.set("instructions_indirect", each).set("seconds_indirect", seconds);

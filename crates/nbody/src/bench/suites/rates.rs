@@ -10,9 +10,9 @@ use crate::bench::lines::{figure, lines};
 use crate::bench::measure::{Context, spread};
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Work as CaseWork};
-use crate::device::{Device, code};
-use crate::fault::Fault;
-use crate::plot::figure::{Axis, Content, Figure};
+use crate::fault::{Fault, code};
+use crate::figure::{Axis, Content, Figure};
+use fmm::Device;
 
 /// Columns of such records.
 pub const COLUMNS: &[(&str, &str)] = &[

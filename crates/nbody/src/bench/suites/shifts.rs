@@ -9,9 +9,9 @@ use crate::bench::measure::{Context, Sum};
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep, Work};
 use crate::bench::table::significant;
-use crate::device::Device;
 use crate::fault::Fault;
-use crate::plot::figure::{Axis, Content, Figure};
+use crate::figure::{Axis, Content, Figure};
+use fmm::Device;
 
 /// The suite.
 pub const SUITE: Suite = Suite {
@@ -79,7 +79,7 @@ fn measure(sum: &Sum, context: &mut Context) -> Result<Option<Record>, Fault> {
         }
     }
     // A real matrix times complex numbers.
-    let terms = order as f64 + f64::from(u8::from(sum.kernel == crate::eval::Kernel::Log));
+    let terms = order as f64 + f64::from(u8::from(sum.kernel == fmm::Kernel::Log));
     let gflops = 4.0 * terms * terms / record.number("m2l_ns");
     if gflops.is_finite() {
         record.set("m2l_gflops", gflops);

@@ -14,8 +14,8 @@ use crate::bench::measure::{Context, spread};
 use crate::bench::record::Record;
 use crate::bench::sets::Set;
 use crate::bench::suite::{Case, Sweep, Work};
-use crate::device::Device;
 use crate::fault::Fault;
+use fmm::Device;
 
 /// Operations of a pair, as the field counts them since Nyland, Harris & Prins (2007).
 const PAIR: f64 = 20.0;

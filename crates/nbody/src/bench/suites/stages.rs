@@ -8,8 +8,8 @@ use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep};
 use crate::bench::table::significant;
 use crate::fault::Fault;
-use crate::plot::figure::{Axis, Content, Figure};
-use crate::told::number;
+use crate::figure::{Axis, Content, Figure};
+use crate::messages::number;
 
 /// The suite.
 pub const SUITE: Suite = Suite {

@@ -8,10 +8,10 @@ use crate::bench::measure::Sum;
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep};
 use crate::bench::table::significant;
-use crate::device::Device;
 use crate::fault::Fault;
-use crate::plot::figure::{Axis, Content, Figure, Line};
-use crate::told::number;
+use crate::figure::{Axis, Content, Figure, Line};
+use crate::messages::number;
+use fmm::Device;
 
 /// The suite.
 pub const SUITE: Suite = Suite {

@@ -10,9 +10,9 @@ use crate::bench::measure::Sum;
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep, Work};
 use crate::bench::table::significant;
-use crate::device::Device;
 use crate::fault::Fault;
-use crate::plot::figure::Figure;
+use crate::figure::Figure;
+use fmm::Device;
 
 /// The suite.
 pub const SUITE: Suite = Suite {

@@ -11,10 +11,10 @@ use fmm_core::grid::{BLOCK, Block, Flow, Solution, Solver, Vorticity};
 use fmm_core::{Error, Stage};
 use serde_json::{Value, json};
 
-use crate::device;
-use crate::device::grid::{GridSolver, Place};
-use crate::fault::Fault;
+use crate::console::notes;
+use crate::fault::{self, Fault};
 use crate::files::checkpoint::{self, State};
+use crate::messages::{self, number};
 use crate::run::course::{self, Course, Due};
 use crate::run::directory::RunDirectory;
 use crate::run::evolve::Evolve;
@@ -25,8 +25,8 @@ use crate::run::{Options, identity};
 use crate::scenario::clock::Clock;
 use crate::scenario::grid::{GridScenario, Resolution, Steps};
 use crate::times::TimeUnit;
-use crate::told::{self, number};
 use crate::units::System;
+use fmm::{GridDevice, GridSolver};
 
 /// A scenario with a grid and steps.
 #[derive(Debug, Clone)]
@@ -72,8 +72,8 @@ impl FlowScenario {
 }
 
 fn refused(e: &Error) -> Fault {
-    let code = if matches!(e, Error::NotFinite { .. }) { 70 } else { device::code(e) };
-    Fault::new(code, told::error(e))
+    let code = if matches!(e, Error::NotFinite { .. }) { 70 } else { fault::code(e) };
+    Fault::new(code, messages::error(e))
 }
 
 /// A flow under way.
@@ -136,15 +136,15 @@ impl FlowRun {
         let State::Flow(checkpoint::Flow { blocks, vorticity }) = state else { unreachable!("the caller has looked") };
         let blocks: Vec<Block> = blocks.into_iter().map(|index| Block { level: 0, index }).collect();
         let flow = Flow::resume(scenario.lattice(), scenario.steps.method, &blocks, vorticity);
-        let flow = flow.map_err(|e| Fault::new(65, format!("{}: {}", latest.path.display(), told::error(&e))))?;
+        let flow = flow.map_err(|e| Fault::new(65, format!("{}: {}", latest.path.display(), messages::error(&e))))?;
         let number = |name: &str| latest.checkpoint.number(name);
         let pairs = number(memory::PAIRS).unwrap_or(0.0);
         // Another measurement could choose another split, and other bits.
         let chosen = number(memory::SPLIT).map(|split| split as usize);
-        let hybrid = matches!(scenario.grid.device, Place::Hybrid(_));
+        let hybrid = matches!(scenario.grid.device, GridDevice::Hybrid(_));
         let split = scenario.grid.solver.split.or(chosen.filter(|_| hybrid));
         let settings = Solver { split, ..scenario.grid.solver };
-        let solver = GridSolver::new(scenario.grid.device, settings, pairs, options.quiet)?;
+        let solver = GridSolver::new(scenario.grid.device, settings, pairs, &mut notes(options.quiet))?;
         let place = (options, threads, Wall::from(begun));
         let mut run = FlowRun::new(scenario, flow, solver, directory, Some(&latest.checkpoint), place);
         run.recall(&latest.checkpoint);
@@ -185,7 +185,7 @@ impl FlowRun {
 
     /// The split, where the solver chose it by what it measured.
     fn chosen_split(&self) -> Option<usize> {
-        matches!(self.solver.place(), Place::Hybrid(_)).then_some(self.split)
+        matches!(self.solver.device(), GridDevice::Hybrid(_)).then_some(self.split)
     }
 
     /// Adds a line to `diagnostics.csv`.
@@ -240,7 +240,10 @@ impl Evolve for FlowRun {
         self.flow.step(&mut self.solver, dt, solution, &mut self.course.times).map_err(|e| {
             let step = self.course.step;
             let (before, code) = (number(self.clock().time(step - 1)), refused(&e).code);
-            Fault::new(code, format!("step {step}: {}; the files up to time {before} are complete", told::error(&e)))
+            Fault::new(
+                code,
+                format!("step {step}: {}; the files up to time {before} are complete", messages::error(&e)),
+            )
         })
     }
 

@@ -21,10 +21,10 @@ use crate::diagnostics::Diagnostics;
 use crate::fault::Fault;
 use crate::initial::Initial;
 use crate::integrator::Stepper;
+use crate::messages::number;
 use crate::run::resume::Resumable as _;
 use crate::scenario::Scenario;
 use crate::times::TimeUnit;
-use crate::told::number;
 
 /// A run of particles under way.
 pub struct Simulation {
@@ -58,7 +58,7 @@ impl Simulation {
         let particles = initial.particles(scenario.law, scenario.signed_constant());
         executor
             .upload(&particles)
-            .map_err(|e| Fault::new(crate::device::code(&e), format!("initial particles: {e}")))?;
+            .map_err(|e| Fault::new(crate::fault::code(&e), format!("initial particles: {e}")))?;
         executor.want_potential(checkpoint.is_none());
         let (plan, state) = (scenario.plan(), checkpoint.as_ref());
         let what = format!("{} particles", initial.len());
@@ -119,7 +119,7 @@ impl Simulation {
             step => format!("stopped at step {step}, time {}", number(self.time())),
         };
         let line = format!("{place}: {error}; nothing of it was written, and the files from before are complete");
-        Fault::new(crate::device::code(&error), line)
+        Fault::new(crate::fault::code(&error), line)
     }
 }
 

@@ -10,17 +10,17 @@ use crate::diagnostics::Diagnostics;
 use crate::fault::Fault;
 use crate::files::checkpoint::{self, State};
 use crate::files::snapshot::Snapshot;
+use crate::messages::number;
 use crate::run::course::Due;
 use crate::run::evolve::Evolve as _;
 use crate::run::resume::Resumable as _;
 use crate::run::taker::Taker;
 use crate::run::verify::{GROSS, Kernel, sampled_error};
 use crate::scenario::{Action, Law};
-use crate::told::number;
 
 /// The fault of an executor that fails to copy.
 fn device(error: Error) -> Fault {
-    Fault::new(crate::device::code(&error).max(70), error.to_string())
+    Fault::new(crate::fault::code(&error).max(70), error.to_string())
 }
 
 impl Simulation {

@@ -12,7 +12,7 @@ use super::super::reader::{Range, Section};
 use super::super::resolved::{number, text, write_checkpoint_wall};
 use super::super::sections::checkpoint_wall;
 use super::Resolution;
-use crate::told::number as told;
+use crate::messages::number as told;
 
 /// `[time]` of a grid: an inviscid flow by the remeshed vortex method.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::FlowRun;
 use crate::info::program;
+use crate::messages::short;
 use crate::run::evolve::Evolve as _;
 use crate::run::report::IDLE;
-use crate::told::short;
 
 /// Columns of `diagnostics.csv`.
 pub const COLUMNS: &str = "step,time,energy,energy_error,enstrophy,circulation_below,circulation_above,total_x,total_y,total_z,impulse_x,impulse_y,\
@@ -50,7 +50,7 @@ impl FlowRun {
                 "order": grid.solver.order,
                 "theta": grid.solver.theta,
                 "leaf_size": grid.solver.leaf_size,
-                "device": self.solver.place().to_string(),
+                "device": self.solver.device().to_string(),
                 "split": self.split,
                 "remeshing": method.kernel.name(),
                 "cutoff": method.cutoff,

@@ -1,12 +1,17 @@
-//! The error of a sum, measured against the direct sum in f64 at a sample of the targets.
-
-use super::kernel::{Answer, Problem, Truth};
-use super::laplace;
+//! The norms of errors.
 
 /// A vector smaller than this part of its largest single contribution is not asked for its own relative error:
 /// forces vanish exactly in crystals.
-pub(super) const FLOOR: f64 = 1e-3;
+pub(crate) const FLOOR: f64 = 1e-3;
 
+/// The vector at one target as it should be.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Truth {
+    /// Components that the kernel does not have are 0.
+    pub vector: [f64; 3],
+    /// The largest contribution of a single source to it.
+    pub largest: f64,
+}
 /// Errors at the sampled targets: e_i = |δa_i|/max(|a_i|, f_i) with f_i = 10⁻³ × the largest single-pair term.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Errors {
@@ -35,26 +40,9 @@ impl Errors {
     }
 }
 
-/// Compares `answer` with the direct sum at about `sample` targets, all if there are no more.
-pub fn measure(problem: &Problem, answer: &Answer, sample: usize) -> Errors {
-    let targets = problem.targets.unwrap_or(problem.sources);
-    let chosen = choose(targets.len(), sample);
-    let at: Vec<[f64; 3]> = chosen.iter().map(|&i| targets[i]).collect();
-    let components = &answer.columns[answer.judged.clone()];
-    let vectors = chosen.iter().map(|&i| {
-        let mut vector = [0.0; 3];
-        for (v, (_, values)) in vector.iter_mut().zip(components) {
-            *v = values[i];
-        }
-        vector
-    });
-    let potential = laplace::potential_error(problem, answer, &chosen);
-    Errors { potential, ..errors(vectors.zip(problem.truth(&at))) }
-}
-
 /// `sample` of the numbers below `n`, ascending: one from each of `sample` equal parts, at a place that depends on
 /// nothing but its number. Equal steps could follow the rows of a lattice.
-pub(super) fn choose(n: usize, sample: usize) -> Vec<usize> {
+pub(crate) fn choose(n: usize, sample: usize) -> Vec<usize> {
     if sample >= n {
         return (0..n).collect();
     }
@@ -70,7 +58,7 @@ fn mix(k: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-pub(super) fn errors(pairs: impl Iterator<Item = ([f64; 3], Truth)>) -> Errors {
+pub(crate) fn errors(pairs: impl Iterator<Item = ([f64; 3], Truth)>) -> Errors {
     let (mut all, mut wrong, mut right, mut floors) = (vec![], vec![], vec![], vec![]);
     let mut floored = 0;
     for (vector, Truth { vector: truth, largest }) in pairs {

@@ -1,12 +1,12 @@
-//! Baths of heat: friction and noise (Langevin 1908), or velocities rescaled to a kinetic energy of the canonical ensemble (Bussi, Donadio &
+//! Thermostats: friction and noise (Langevin 1908), or velocities rescaled to a kinetic energy of the canonical ensemble (Bussi, Donadio &
 //! Parrinello 2007).
 
 use fmm_core::math::blocked_sums;
 use rayon::prelude::*;
 
-use crate::initial::random::{Dice, Stream};
+use crate::random::{Dice, Stream};
 
-/// How heat is exchanged.
+/// How it acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Every particle by itself.
@@ -25,9 +25,9 @@ impl Kind {
     }
 }
 
-/// A bath.
+/// A thermostat.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bath {
+pub struct Thermostat {
     /// How.
     pub kind: Kind,
     /// As the user gives it.
@@ -43,7 +43,7 @@ pub struct Bath {
 /// The random numbers of step 0: far from those of groups.
 const FIRST: usize = 1 << 40;
 
-impl Bath {
+impl Thermostat {
     /// What a step of length `h` exchanges, the one that has number `step`.
     pub fn exchange(&self, seed: u64, step: u64, h: f64, mass: &[f64], velocity: &mut [[f64; 3]]) {
         if step > self.last {
@@ -111,7 +111,7 @@ mod tests {
         let n = 20;
         let mass: Vec<f64> = (0..n).map(|i| 1.0 + (i % 3) as f64).collect();
         let mut velocity = vec![[0.1, 0.0, -0.1]; n];
-        let bath = Bath { kind, temperature: 2.0, energy: 2.0, time: 0.5, last: u64::MAX };
+        let bath = Thermostat { kind, temperature: 2.0, energy: 2.0, time: 0.5, last: u64::MAX };
         let mut all = vec![];
         for step in 1..=6000 {
             bath.exchange(7, step, 1.0, &mass, &mut velocity);
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_bath_that_is_over_leaves_velocities_alone() {
-        let bath = Bath { kind: Kind::Langevin, temperature: 1.0, energy: 1.0, time: 1.0, last: 3 };
+        let bath = Thermostat { kind: Kind::Langevin, temperature: 1.0, energy: 1.0, time: 1.0, last: 3 };
         let (mut a, mut b) = ([[1.0, 2.0, 3.0]], [[1.0, 2.0, 3.0]]);
         bath.exchange(1, 4, 0.1, &[1.0], &mut a);
         bath.exchange(1, 3, 0.1, &[1.0], &mut b);

@@ -1,10 +1,10 @@
-//! Numbers and texts as messages tell them.
+//! Numbers and texts of messages.
 
 use std::borrow::Cow;
 
-/// Reals from here on are told with an exponent.
+/// Reals from here on have an exponent.
 const LARGE: f64 = 1e15;
-/// Reals below this are told with an exponent.
+/// Reals below this have an exponent.
 const SMALL: f64 = 1e-4;
 
 /// A real number to the last bit: `0.25`, `1e-15`, `3.2e200`.
@@ -44,7 +44,7 @@ pub fn digits(x: f64, n: usize) -> String {
     format!("{}e{power}", trimmed(mantissa))
 }
 
-/// What a sum refuses.
+/// The text of an error of a sum.
 pub fn error(e: &fmm_core::Error) -> String {
     match e {
         fmm_core::Error::Range { what, value, range } => format!("{what} = {} is outside {range}", number(*value)),
@@ -64,6 +64,12 @@ pub fn clipped(text: &str) -> Cow<'_, str> {
         None => text.into(),
         Some((end, _)) => format!("{}…", &text[..end]).into(),
     }
+}
+
+/// The best match for a misspelt word.
+pub fn nearest<'w>(word: &str, words: &[&'w str]) -> Option<&'w str> {
+    let score = |w: &&str| strsim::normalized_damerau_levenshtein(word, w);
+    words.iter().copied().max_by(|a, b| score(a).total_cmp(&score(b))).filter(|w| score(w) > 0.45)
 }
 
 #[cfg(test)]

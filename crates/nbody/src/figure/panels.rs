@@ -6,7 +6,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::axis::{Scale, coordinate};
 use super::color::BACKGROUND;
 use super::draw::{Area, Drawn, FAINT, MARGIN, TEXT, WIDTH, told, width, write};
-use super::figure::{Brightness, Panel, Rgb};
+use super::{Brightness, Panel, Rgb};
 
 /// Between two pictures.
 const GAP: i32 = 20;
@@ -33,7 +33,7 @@ pub struct Placed {
 pub struct Panels<'a> {
     /// The pictures.
     pub panels: &'a [Panel],
-    /// The scale bar, as in [`Content::Panels`](super::figure::Content::Panels).
+    /// The scale bar, as in [`Content::Panels`](super::Content::Panels).
     pub bar: &'a (f64, String),
     /// Likewise.
     pub brightness: Option<&'a Brightness>,

@@ -1,6 +1,6 @@
 //! Colors of pictures of space: from black over a color to white.
 
-use super::figure::Rgb;
+use super::Rgb;
 
 /// Behind everything.
 pub const BACKGROUND: Rgb = [6, 6, 12];

@@ -1,11 +1,19 @@
-//! What is wrong with a scenario, told with the place underlined.
+//! Mistakes in a scenario, reported with the place underlined.
 
 use std::ops::Range;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 
-use super::document::Span;
-use crate::console::{printable, width};
+use crate::terminal::{printable, width};
+
+/// A place in one of the sources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// Index of the source: 0 is the file, the others are the `--set` options in their order.
+    pub source: usize,
+    /// Bytes of that source's text.
+    pub range: Range<usize>,
+}
 
 /// A text that a scenario came from.
 #[derive(Debug, Clone)]
@@ -18,7 +26,7 @@ pub struct Source {
 
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct Mistake {
     /// What is wrong, with key and value.
     pub message: String,
     /// What is written under the place.
@@ -33,17 +41,17 @@ pub struct Problem {
 
 /// All mistakes of a scenario.
 #[derive(Debug, Clone)]
-pub struct Problems {
+pub struct Mistakes {
     /// The file, then the `--set` options.
     pub sources: Vec<Source>,
     /// At least one.
-    pub problems: Vec<Problem>,
+    pub mistakes: Vec<Mistake>,
 }
 
-impl Problems {
+impl Mistakes {
     /// The exit code: 65 where any mistake is one of data.
     pub fn code(&self) -> u8 {
-        self.problems.iter().map(|p| p.code).min().unwrap_or(65)
+        self.mistakes.iter().map(|p| p.code).min().unwrap_or(65)
     }
 
     /// The report, one block a mistake, in the order of the file.
@@ -56,25 +64,25 @@ impl Problems {
         let mut text = String::new();
         // A text may be long, and have many mistakes.
         let sources: Vec<_> = self.sources.iter().map(|s| (printable(&s.name), printable(&s.text))).collect();
-        for problem in self.problems.iter().take(MOST) {
-            let shown = problem.span.as_ref().map(|s| {
+        for mistake in self.mistakes.iter().take(MOST) {
+            let shown = mistake.span.as_ref().map(|s| {
                 let (name, text) = &sources[s.source];
                 let (text, place) = excerpt(text, &s.range);
                 (NamedSource::new(name, text), place)
             });
             let (source, place) = shown.unzip();
-            let [message, label] = [&problem.message, &problem.label].map(|t| clipped(&printable(t)));
-            let help = problem.help.as_deref().map(printable);
+            let [message, label] = [&mistake.message, &mistake.label].map(|t| clipped(&printable(t)));
+            let help = mistake.help.as_deref().map(printable);
             let report = Report { message, label, help: help.as_deref(), source, place };
             if handler.render_report(&mut text, &report).is_err() {
                 text.push_str(&report.message);
             }
         }
-        if let more @ 1.. = self.problems.len().saturating_sub(MOST) {
+        if let more @ 1.. = self.mistakes.len().saturating_sub(MOST) {
             text.push_str(&format!("and {more} more\n"));
         }
         let name = &sources[0].0;
-        match self.problems.len() {
+        match self.mistakes.len() {
             1 => text.push_str(&format!("{name}: 1 mistake; nothing was run\n")),
             n => text.push_str(&format!("{name}: {n} mistakes; nothing was run\n")),
         }
@@ -135,7 +143,7 @@ fn clipped(text: &str) -> String {
     }
 }
 
-/// One problem with its source, as `miette` wants it.
+/// One mistake with its source, as `miette` wants it.
 #[derive(Debug)]
 struct Report<'a> {
     message: String,
@@ -191,15 +199,15 @@ mod tests {
     #[test]
     fn a_report_has_an_end() {
         let text = "[".repeat(100_000);
-        let problem = |i| Problem {
+        let mistake = |i| Mistake {
             message: text.clone(),
             label: text.clone(),
-            span: Some(super::super::document::Span { source: 0, range: i..i + 1 }),
+            span: Some(Span { source: 0, range: i..i + 1 }),
             help: None,
             code: 65,
         };
         let sources = vec![Source { name: "a.toml".into(), text: text.clone() }];
-        let report = Problems { sources, problems: (0..100).map(problem).collect() }.render(false);
+        let report = Mistakes { sources, mistakes: (0..100).map(mistake).collect() }.render(false);
         assert!(report.len() < 60_000 && report.contains("and 80 more"), "{} bytes", report.len());
     }
 }

@@ -1,4 +1,20 @@
-//! What a figure shows, apart from how it is drawn.
+//! Figures, as SVG and PNG, without Python and without fonts of the system.
+
+pub mod axis;
+pub mod color;
+mod draw;
+mod image;
+mod panels;
+mod sheet;
+mod thin;
+
+use std::path::{Path, PathBuf};
+
+use crate::fault::Fault;
+use crate::files::atomic;
+
+/// Endings of the two files of a figure.
+pub const ENDINGS: [&str; 2] = ["svg", "png"];
 
 /// A figure.
 #[derive(Debug, Clone)]
@@ -129,4 +145,29 @@ impl Line {
     pub fn dashed(self) -> Self {
         Line { dashed: true, ..self }
     }
+}
+
+/// Writes figures with their names, as SVG and PNG each; returns the paths of the files.
+///
+/// # Errors
+/// 70 where drawing fails, 74 where figures cannot be written.
+pub fn write<N: AsRef<str>>(figures: &[(N, Figure)], folder: &Path) -> Result<Vec<PathBuf>, Fault> {
+    let mut written = vec![];
+    if !figures.is_empty() && !folder.as_os_str().is_empty() {
+        std::fs::create_dir_all(folder)
+            .map_err(|e| Fault::new(74, format!("{}: cannot create the folder: {e}", folder.display())))?;
+    }
+    for (name, figure) in figures {
+        let name = name.as_ref();
+        let failed = |e: String| Fault::new(70, format!("{name}: cannot be drawn: {e}"));
+        let picture = draw::picture(figure).map_err(failed)?;
+        let svg = picture.svg().map_err(failed)?;
+        let png = image::png(&picture).map_err(failed)?;
+        for (ending, bytes) in ENDINGS.into_iter().zip([svg.as_bytes(), &png[..]]) {
+            let path = folder.join(format!("{name}.{ending}"));
+            atomic::replace(&path, bytes)?;
+            written.push(path);
+        }
+    }
+    Ok(written)
 }

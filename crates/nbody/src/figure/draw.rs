@@ -10,11 +10,11 @@ use plotters::style::{FontStyle, register_font};
 use tiny_skia::Pixmap;
 
 use super::axis::{Scale, coordinate};
-use super::data::thin;
-use super::figure::{Axis, Content, Figure, Line};
 use super::image;
 use super::panels::{Panels, Placed};
 use super::sheet::{SVG_SIZE, Sheet};
+use super::thin::thin;
+use super::{Axis, Content, Figure, Line};
 
 /// Width in units of the SVG, which are pixels of the PNG.
 pub const WIDTH: i32 = 1600;

@@ -1,22 +1,18 @@
 //! What acts on the particles of a scenario in addition to their sum: a fixed field, a short repulsion that keeps ions from collapsing, charges that
 //! do not see each other, and a bath of heat.
 
-mod bath;
-
 use fmm_core::Executor;
 use fmm_core::forces::Forces;
 
-pub use bath::{Bath, Kind};
-
-use crate::device;
+use super::{Law, Scenario};
+use crate::console::notes;
 use crate::fault::Fault;
-use crate::scenario::{Law, Scenario};
 
 impl Scenario {
     /// The executor of a run of `n` particles with all that acts on them, on the device that the scenario asks for. `mass` is that of each.
     ///
     /// # Errors
-    /// Those of [`device::executor`].
+    /// Those of [`fmm::executor()`].
     pub fn executor(&self, n: usize, mass: &[f64], quiet: bool) -> Result<Box<dyn Executor>, Fault> {
         let bath = self.bath.map(|bath| {
             let (seed, mass) = (self.seed, mass.to_vec());
@@ -25,7 +21,8 @@ impl Scenario {
                 exchange: Box::new(move |step, h, velocity| bath.exchange(seed, step, h, &mass, velocity)),
             }
         });
-        device::executor(self.device, &self.settings, self.log_kernel(), n, quiet, (self.forces(), bath))
+        let more = (self.forces(), bath);
+        Ok(fmm::executor(self.device, &self.settings, self.log_kernel(), n, more, &mut notes(quiet))?)
     }
 
     /// What acts in addition to the sum.

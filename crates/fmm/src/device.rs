@@ -1,0 +1,143 @@
+//! The device that sums: the cores of this machine or a GPU.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use fmm_cuda::{Gpu, Unavailable};
+
+use crate::Error;
+
+/// Where sums are done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Device {
+    /// A GPU if there is one and the sum is large enough to gain from it, else the cores.
+    #[default]
+    Auto,
+    /// The cores of this machine.
+    Cpu,
+    /// The GPU of this number, counted from 0.
+    Cuda(u32),
+}
+
+impl FromStr for Device {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |n: &str| n.parse().map(Device::Cuda).map_err(|_| Device::ALLOWED.to_string());
+        match text {
+            "auto" => Ok(Device::Auto),
+            "cpu" => Ok(Device::Cpu),
+            "cuda" => Ok(Device::Cuda(0)),
+            _ => text.strip_prefix("cuda:").map_or_else(|| Err(Device::ALLOWED.to_string()), number),
+        }
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Device::Auto => f.write_str("auto"),
+            Device::Cpu => f.write_str("cpu"),
+            Device::Cuda(n) => write!(f, "cuda:{n}"),
+        }
+    }
+}
+
+/// What a user may want to know of the choice of a device.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Note {
+    /// [`Device::Auto`] takes the cores for a sum that would gain from a GPU.
+    NoGpu(Unavailable),
+    /// [`Device::Auto`] takes the cores: the arithmetic of the GPU cannot resolve the closest points.
+    TooClose,
+    /// Loading the kernels took more than a second: the driver compiled them for a GPU that is newer than the program, and keeps the result.
+    Loaded(Duration),
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::NoGpu(why) => write!(f, "running on the CPU ({})", why.brief()),
+            Note::TooClose => f.write_str(
+                "running on the CPU (the closest points are too close for the GPU, relative to the extent of the set)",
+            ),
+            Note::Loaded(took) => write!(f, "the driver loaded the kernels in {:.1} s, once", took.as_secs_f64()),
+        }
+    }
+}
+
+/// Sums of fewer pairs take less time on the cores than a GPU takes to start.
+pub(crate) const FEWEST_PAIRS: f64 = 1e7;
+
+impl Device {
+    /// The accepted names, for messages.
+    pub const ALLOWED: &'static str = "allowed: auto, cpu, cuda, cuda:N with N the number of a GPU from 0";
+
+    /// Opens the GPU that sums of `pairs` pairs go to; `None` is the cores. `note` receives the reason where `Auto` takes the cores for a
+    /// large sum.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if a GPU is asked for and there is none.
+    pub(crate) fn open(self, pairs: f64, note: &mut dyn FnMut(Note)) -> Result<Option<Gpu>, Error> {
+        match self {
+            Device::Cpu => Ok(None),
+            Device::Cuda(n) => {
+                let gpu = Gpu::open(n).map_err(|why| Error::Unavailable { device: self.to_string(), why })?;
+                Ok(Some(gpu))
+            }
+            Device::Auto if pairs < FEWEST_PAIRS => Ok(None),
+            Device::Auto => match Gpu::open(0) {
+                Ok(gpu) => Ok(Some(gpu)),
+                Err(why) => {
+                    note(Note::NoGpu(why));
+                    Ok(None)
+                }
+            },
+        }
+    }
+}
+
+/// A device with what was opened of it.
+pub(crate) struct Place<'n> {
+    pub device: Device,
+    /// Opened by the first sum that needs it.
+    pub gpu: Option<Gpu>,
+    pub note: Box<dyn FnMut(Note) + 'n>,
+}
+
+/// A note if the kernels of `gpu` took long to load.
+pub(crate) fn loaded(gpu: &Gpu) -> Option<Note> {
+    let took = gpu.loading();
+    (took > Duration::from_secs(1)).then_some(Note::Loaded(took))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_and_written() {
+        for (text, device) in [("auto", Device::Auto), ("cpu", Device::Cpu), ("cuda:3", Device::Cuda(3))] {
+            assert_eq!((text.parse(), device.to_string()), (Ok(device), text.to_string()));
+        }
+        assert_eq!("cuda".parse(), Ok(Device::Cuda(0)));
+        for bad in ["", "gpu", "cuda:", "cuda:-1", "cuda:x", "CUDA", "cpu:0"] {
+            assert_eq!(bad.parse::<Device>(), Err(Device::ALLOWED.to_string()), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_cpu_is_taken_for_a_reason() {
+        let none = Device::Auto.open(100.0, &mut |note| panic!("{note}")).unwrap();
+        assert!(none.is_none(), "a sum of 100 pairs");
+        let mut notes = vec![];
+        let gpu = Device::Auto.open(1e9, &mut |note| notes.push(note)).unwrap();
+        assert_eq!(gpu.is_none(), notes.len() == 1, "{notes:?}");
+        assert!(notes.iter().all(|note| note.to_string().starts_with("running on the CPU (")), "{notes:?}");
+        assert!(Device::Cpu.open(1e9, &mut |_| panic!("asked for")).unwrap().is_none());
+        let missing = Device::Cuda(4711).open(1e9, &mut |_| {});
+        assert!(missing.is_err_and(|e| e.to_string().starts_with("device = cuda:4711: ")));
+    }
+}

@@ -1,0 +1,140 @@
+//! The kernels: their names, what they need and what they give.
+
+use std::fmt;
+use std::str::FromStr;
+
+use fmm_core::{Softening, gauss, planar};
+
+use crate::Errors;
+
+/// What is summed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kernel {
+    /// Σ q/r in three dimensions, and minus its gradient.
+    Laplace,
+    /// Σ q exp(−κr)/r in three dimensions with this κ, and minus its gradient.
+    Yukawa(f64),
+    /// Σ q log r in the plane, and minus its gradient.
+    Log,
+    /// Σ Γ/(z_j − z) in the plane, with complex strengths.
+    Harmonic,
+    /// The velocity of vortex particles in three dimensions (Biot & Savart).
+    Vortex,
+    /// Σ q exp(−r²/(2σ²)) with this σ, and minus its gradient, in one, two or three dimensions.
+    Gauss(f64),
+}
+
+/// Names of what a kernel gives at each target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outputs {
+    /// Of [`Evaluation::potential`](crate::Evaluation::potential), if the kernel has one.
+    pub potential: Option<&'static str>,
+    /// Of the components of [`Evaluation::field`](crate::Evaluation::field).
+    pub field: &'static [&'static str],
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Kernel::Gauss(sigma) => write!(f, "gauss:{sigma}"),
+            Kernel::Yukawa(kappa) => write!(f, "yukawa:{kappa}"),
+            kernel => f.write_str(kernel.name()),
+        }
+    }
+}
+
+impl FromStr for Kernel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(("gauss", sigma)) = text.split_once(':') {
+            let sigma = sigma.parse().map_err(|_| format!("sigma {sigma:?} is not a number"))?;
+            gauss::Settings::new(sigma).check().map_err(|e| e.to_string())?;
+            return Ok(Kernel::Gauss(sigma));
+        }
+        if text == "gauss" {
+            return Err("its width is missing: gauss:SIGMA, for example gauss:0.1".into());
+        }
+        if let Some(("yukawa", kappa)) = text.split_once(':') {
+            let kappa: f64 = kappa.parse().map_err(|_| format!("kappa {kappa:?} is not a number"))?;
+            if !(0.0..=1e100).contains(&kappa) {
+                return Err(format!("kappa = {kappa} is outside its range, 0 to 1e100"));
+            }
+            return Ok(Kernel::Yukawa(kappa));
+        }
+        if text == "yukawa" {
+            return Err("its inverse length is missing: yukawa:KAPPA, for example yukawa:0.1".into());
+        }
+        let known = Kernel::ALL.into_iter().find(|k| k.name() == text);
+        known.ok_or_else(|| format!("allowed: {}, yukawa:KAPPA, gauss:SIGMA", Kernel::ALL.map(Kernel::name).join(", ")))
+    }
+}
+
+impl Kernel {
+    /// All kernels without a parameter.
+    pub const ALL: [Kernel; 4] = [Kernel::Laplace, Kernel::Log, Kernel::Harmonic, Kernel::Vortex];
+
+    /// The name, without the parameter.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kernel::Laplace => "laplace",
+            Kernel::Log => "log",
+            Kernel::Harmonic => "harmonic",
+            Kernel::Vortex => "vortex",
+            Kernel::Gauss(_) => "gauss",
+            Kernel::Yukawa(_) => "yukawa",
+        }
+    }
+
+    /// Names of the columns of strengths: `q`, or `wx`, `wy`, `wz` of vortices.
+    pub fn strengths(self) -> &'static [&'static str] {
+        match self {
+            Kernel::Vortex => &["wx", "wy", "wz"],
+            _ => &["q"],
+        }
+    }
+
+    /// Name of a further column that sources may have: imaginary parts. Only the harmonic kernel sums them.
+    pub fn imaginary(self) -> Option<&'static str> {
+        self.plane().map(|_| "qi")
+    }
+
+    /// What it gives at each target, in `dimension` dimensions.
+    pub fn outputs(self, dimension: usize) -> Outputs {
+        const FIELD: &[&str] = &["ex", "ey", "ez"];
+        let (potential, field) = match self {
+            Kernel::Laplace | Kernel::Yukawa(_) => (Some("potential"), FIELD),
+            Kernel::Log => (Some("potential"), &FIELD[..2]),
+            Kernel::Gauss(_) => (Some("potential"), &FIELD[..dimension.min(3)]),
+            Kernel::Harmonic => (None, &["re", "im"][..]),
+            Kernel::Vortex => (None, &["ux", "uy", "uz"][..]),
+        };
+        Outputs { potential, field }
+    }
+
+    /// The kernel of sums in the plane, if it is one.
+    pub fn plane(self) -> Option<planar::Kernel> {
+        match self {
+            Kernel::Log => Some(planar::Kernel::Log),
+            Kernel::Harmonic => Some(planar::Kernel::Harmonic),
+            Kernel::Laplace | Kernel::Yukawa(_) | Kernel::Vortex | Kernel::Gauss(_) => None,
+        }
+    }
+
+    /// The radial function of sums in space; `softening` replaces 1/r at short distances.
+    pub(crate) fn radial(self, softening: Softening) -> Softening {
+        match self {
+            Kernel::Yukawa(kappa) => Softening::Yukawa(1.0 / kappa),
+            _ => softening,
+        }
+    }
+
+    /// Whether `errors` keep the tolerance. In the plane it bounds L2; of sums of Gaussians it bounds the largest error.
+    pub fn keeps(self, errors: &Errors, tolerance: f64) -> bool {
+        match self {
+            Kernel::Log | Kernel::Harmonic => errors.l2 <= tolerance,
+            Kernel::Laplace | Kernel::Yukawa(_) | Kernel::Vortex => errors.keep(tolerance),
+            Kernel::Gauss(_) => errors.max <= tolerance,
+        }
+    }
+}

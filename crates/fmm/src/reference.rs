@@ -1,0 +1,201 @@
+//! Direct sums in double precision, pair by pair, that errors are measured against.
+
+use std::f64::consts::PI;
+
+use fmm_core::cpu::direct_field;
+use fmm_core::ewald::{self, At};
+use fmm_core::planar::Blob;
+use fmm_core::{PeriodicBox, Softening};
+use rayon::prelude::*;
+
+use crate::errors::{Errors, FLOOR, Truth, choose, errors};
+use crate::{Evaluation, Kernel, Points, Problem};
+
+/// Direct sums at a sample of a set's own particles, kept for more than one sum of them.
+pub struct Reference {
+    chosen: Vec<usize>,
+    truth: Vec<Truth>,
+}
+
+impl Reference {
+    /// The vector of `kernel` that a tolerance bounds, at `sample` of the particles, spread evenly.
+    pub fn new(kernel: Kernel, position: &[[f64; 3]], strength: &[f64], sample: usize) -> Self {
+        let chosen = choose(position.len(), sample);
+        let at: Vec<[f64; 3]> = chosen.iter().map(|&i| position[i]).collect();
+        let strengths = [strength];
+        Reference { truth: truth(&Problem::new(kernel), &Points::in_space(position, &strengths), &at), chosen }
+    }
+
+    /// The errors of a field, in the order of the particles. `[n]`
+    pub fn errors(&self, field: &[[f64; 3]]) -> Errors {
+        errors(self.chosen.iter().map(|&i| field[i]).zip(self.truth.iter().copied()))
+    }
+}
+
+/// The errors of `sum` at about [`Problem::sample`] targets, at all if there are no more.
+pub(crate) fn measure(problem: &Problem, points: &Points, sum: &Evaluation) -> Errors {
+    let chosen = choose(points.at().len(), problem.sample);
+    let at: Vec<[f64; 3]> = chosen.iter().map(|&i| points.at()[i]).collect();
+    // Sums of Gaussians are judged by their value.
+    let value = matches!(problem.kernel, Kernel::Gauss(_));
+    let vectors = chosen.iter().map(|&i| if value { [sum.potential[i], 0.0, 0.0] } else { sum.field[i] });
+    let potential = potential_error(problem, points, sum, &chosen);
+    Errors { potential, ..errors(vectors.zip(truth(problem, points, &at))) }
+}
+
+/// The vector at some targets as it should be.
+fn truth(problem: &Problem, points: &Points, at: &[[f64; 3]]) -> Vec<Truth> {
+    match problem.kernel {
+        Kernel::Laplace | Kernel::Yukawa(_) => in_space(problem, points, at),
+        Kernel::Log | Kernel::Harmonic => in_plane(problem, points, at),
+        Kernel::Vortex => of_vortices(problem, points, at),
+        Kernel::Gauss(sigma) => of_gaussians(points, sigma, at),
+    }
+}
+
+/// Ewald's sum with all digits.
+fn ewald_at(problem: &Problem, points: &Points, cell: &PeriodicBox, at: At) -> ewald::Sums {
+    let softening = problem.in_space().simplified().softening;
+    ewald::evaluate(cell, softening, ewald::EXACT, points.sources, points.strengths[0], at)
+}
+
+/// ‖δφ‖/‖φ‖ of the potential at the targets `chosen`, in a periodic box: there an accurate field does not imply an accurate potential.
+fn potential_error(problem: &Problem, points: &Points, sum: &Evaluation, chosen: &[usize]) -> Option<f64> {
+    let cell = problem.settings.boundary.periodic().filter(|_| problem.kernel == Kernel::Laplace)?;
+    let at: Option<Vec<[f64; 3]>> = points.targets.map(|t| chosen.iter().map(|&i| t[i]).collect());
+    let exact = ewald_at(problem, points, cell, at.as_ref().map_or(At::Some(chosen), |p| At::Points(p)));
+    let (mut wrong, mut right) = (0.0f64, 0.0f64);
+    for (&i, truth) in chosen.iter().zip(exact.potential) {
+        wrong = wrong.hypot(sum.potential[i] - truth);
+        right = right.hypot(truth);
+    }
+    Some(if wrong == 0.0 { 0.0 } else { wrong / right })
+}
+
+/// A pair at distance zero adds nothing to a field, softened or not, so that own pairs need no exception.
+fn in_space(problem: &Problem, points: &Points, at: &[[f64; 3]]) -> Vec<Truth> {
+    let sums = match problem.settings.boundary.periodic() {
+        Some(cell) => {
+            let sums = ewald_at(problem, points, cell, At::Points(at));
+            sums.field.into_iter().zip(sums.largest).collect()
+        }
+        None => direct_field(problem.in_space().softening, points.sources, points.strengths[0], at),
+    };
+    sums.into_iter().map(|(vector, largest)| Truth { vector, largest }).collect()
+}
+
+/// The velocity of vortices. A pair at distance zero adds nothing.
+fn of_vortices(problem: &Problem, points: &Points, at: &[[f64; 3]]) -> Vec<Truth> {
+    let core = match problem.settings.softening {
+        Softening::P1(e) => e,
+        _ => 0.0,
+    };
+    let one = |x: &[f64; 3]| {
+        let (mut sum, mut largest) = ([0.0; 3], 0.0f64);
+        for (j, y) in points.sources.iter().enumerate() {
+            let w = [0, 1, 2].map(|k| points.strengths[k][j]);
+            let d: [f64; 3] = std::array::from_fn(|k| x[k] - y[k]);
+            let r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+            if r2 == 0.0 {
+                continue;
+            }
+            let s = r2 + core * core;
+            let g = (r2 + 2.5 * core * core) / (s * s * s.sqrt()) / (4.0 * PI);
+            let term =
+                [g * (w[1] * d[2] - w[2] * d[1]), g * (w[2] * d[0] - w[0] * d[2]), g * (w[0] * d[1] - w[1] * d[0])];
+            for k in 0..3 {
+                sum[k] += term[k];
+            }
+            largest = largest.max(term[0].hypot(term[1]).hypot(term[2]));
+        }
+        Truth { vector: sum, largest }
+    };
+    at.par_iter().map(one).collect()
+}
+
+/// The field (log) or Φ (harmonic). Own pairs are at distance zero and add nothing.
+fn in_plane(problem: &Problem, points: &Points, at: &[[f64; 3]]) -> Vec<Truth> {
+    let blob = match problem.blob {
+        Blob::Algebraic(0.0) | Blob::Gaussian(0.0) => Blob::Point,
+        blob => blob,
+    };
+    // r·(1/r → its blob): 1 for points. By the ratio of distance and core, whose squares may be no numbers.
+    let part = |r: f64| match blob {
+        Blob::Point => 1.0,
+        // 1 to the last digit.
+        Blob::Algebraic(e) if r / e > 1e10 => 1.0,
+        Blob::Algebraic(e) => {
+            let s = (r / e).powi(2);
+            s * (s + 2.0) / (s + 1.0).powi(2)
+        }
+        Blob::Gaussian(s) => -(-0.5 * (r / s).powi(2)).exp_m1(),
+    };
+    let imaginary = points.strengths.get(1);
+    let one = |x: &[f64; 3]| {
+        let (mut sum, mut largest) = ([0.0; 2], 0.0f64);
+        for (j, y) in points.sources.iter().enumerate() {
+            let (g, h) = (points.strengths[0][j], imaginary.map_or(0.0, |q| q[j]));
+            let d = [y[0] - x[0], y[1] - x[1]];
+            // By ratios: squares of tiny and of huge distances leave the range of numbers.
+            let m = d[0].abs().max(d[1].abs());
+            if m == 0.0 {
+                continue;
+            }
+            let u = d.map(|c| c / m);
+            let size = u[0] * u[0] + u[1] * u[1];
+            let f = part(size.sqrt() * m) / (size * m);
+            // Γ/(z_j − z) = (g + ih)(u_x − i u_y) f
+            let term = [(g * u[0] + h * u[1]) * f, (h * u[0] - g * u[1]) * f];
+            sum = [sum[0] + term[0], sum[1] + term[1]];
+            largest = largest.max(term[0].hypot(term[1]));
+        }
+        // e = (−Re G, Im G) with G = −Φ.
+        let vector = if problem.kernel == Kernel::Log { [sum[0], -sum[1], 0.0] } else { [sum[0], sum[1], 0.0] };
+        Truth { vector, largest }
+    };
+    at.par_iter().map(one).collect()
+}
+
+/// The value. The tolerance is a part of Σ|q|, and so is every error.
+fn of_gaussians(points: &Points, sigma: f64, at: &[[f64; 3]]) -> Vec<Truth> {
+    let strengths = points.strengths[0];
+    let total: f64 = strengths.iter().map(|q| q.abs()).sum();
+    let one = |x: &[f64; 3]| {
+        let term = |(y, q): (&[f64; 3], &f64)| {
+            let u: [f64; 3] = std::array::from_fn(|d| (x[d] - y[d]) / sigma);
+            q * (-0.5 * (u[0] * u[0] + u[1] * u[1] + u[2] * u[2])).exp()
+        };
+        let sum = points.sources.iter().zip(strengths).map(term).sum();
+        Truth { vector: [sum, 0.0, 0.0], largest: total / FLOOR }
+    };
+    at.par_iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_term_of_any_size() {
+        // Between two equal charges the field vanishes, and the largest term is all that an error is relative to.
+        for (length, charge) in [(1.0, 1.0), (1e90, 1.0), (1e-90, 1.0), (1.0, 1e180), (1.0, 1e-180)] {
+            let sources = &[[-length, 0.0, 0.0], [length, 0.0, 0.0]];
+            let charges = [charge; 2];
+            let columns: [&[f64]; 1] = [&charges];
+            let points = Points::in_space(sources, &columns);
+            let truth = truth(&Problem::new(Kernel::Laplace), &points, &[[0.0; 3]])[0];
+            let exact = charge / length / length;
+            assert_eq!(truth.vector, [0.0; 3]);
+            assert!((truth.largest / exact - 1.0).abs() < 1e-12, "{} of {exact}", truth.largest);
+        }
+    }
+
+    #[test]
+    fn a_wrong_field_is_seen() {
+        let position = [[0.0; 3], [1.0, 0.0, 0.0]];
+        let reference = Reference::new(Kernel::Laplace, &position, &[1.0, 2.0], 10);
+        assert_eq!(reference.errors(&[[-2.0, 0.0, 0.0], [1.0, 0.0, 0.0]]).max, 0.0);
+        let e = reference.errors(&[[-2.2, 0.0, 0.0], [1.0, 0.0, 0.0]]);
+        assert!((e.max - 0.1).abs() < 1e-12 && e.sample == 2, "{e:?}");
+    }
+}

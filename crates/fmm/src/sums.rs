@@ -1,0 +1,178 @@
+//! The sum of each kernel, on the cores or on a GPU.
+
+use fmm_core::gauss::{self, Route};
+use fmm_core::planar::{self, Strengths};
+use fmm_core::{Choice, Error as Refused, Method, Precision, StageTimes};
+use fmm_cuda::Gpu;
+
+use crate::device::{FEWEST_PAIRS, Place, loaded};
+use crate::{Device, Error, Evaluation, Kernel, Note, Points, Problem, Seconds};
+
+/// The sum that `problem` asks for, without exclusions.
+pub(crate) fn sum(place: &mut Place, problem: &Problem, points: &Points) -> Result<Evaluation, Error> {
+    match problem.kernel {
+        Kernel::Laplace | Kernel::Yukawa(_) | Kernel::Vortex => in_space(place, problem, points),
+        Kernel::Log | Kernel::Harmonic => in_plane(place, problem, points),
+        Kernel::Gauss(sigma) => match points.dimension {
+            1 => of_gaussians::<1>(place, problem, points, sigma),
+            2 => of_gaussians::<2>(place, problem, points, sigma),
+            _ => of_gaussians::<3>(place, problem, points, sigma),
+        },
+    }
+}
+
+/// The sum that an executor has done.
+struct Summed {
+    potential: Vec<f64>,
+    field: Vec<[f64; 3]>,
+    choice: Choice,
+    coincident_pairs: u64,
+}
+
+type OnGpu<'a> = &'a mut dyn FnMut(&Gpu, &mut StageTimes) -> Result<Summed, Refused>;
+type OnCores<'a> = &'a mut dyn FnMut(&mut StageTimes) -> Result<Summed, Refused>;
+
+/// Sums `pairs` pairs on `device`: that of `place`, or the cores where no GPU can do the sum.
+fn sum_on(place: &mut Place, device: Device, pairs: f64, gpu: OnGpu, cores: OnCores) -> Result<Evaluation, Error> {
+    let on_cores = device == Device::Cpu || device == Device::Auto && pairs < FEWEST_PAIRS;
+    if !on_cores && place.gpu.is_none() {
+        place.gpu = device.open(pairs, &mut place.note)?;
+    }
+    let mut times = StageTimes::default();
+    let (sum, device) = match &place.gpu {
+        Some(opened) if !on_cores => {
+            let sum = gpu(opened, &mut times);
+            loaded(opened).into_iter().for_each(&mut place.note);
+            (sum, Device::Cuda(opened.description().ordinal))
+        }
+        _ => (cores(&mut times), Device::Cpu),
+    };
+    let Summed { potential, field, choice, coincident_pairs } = sum?;
+    let seconds = Seconds::default();
+    Ok(Evaluation { potential, field, choice, device, coincident_pairs, errors: None, times, seconds })
+}
+
+fn pairs(points: &Points) -> f64 {
+    points.sources.len() as f64 * points.at().len() as f64
+}
+
+/// 1/r and its relatives, and vortices.
+fn in_space(place: &mut Place, problem: &Problem, points: &Points) -> Result<Evaluation, Error> {
+    let (settings, sources, targets) = (&problem.in_space(), points.sources, points.targets);
+    // No GPU builds trees of a given depth.
+    let cores_alone = place.device == Device::Auto && settings.uniform.is_some();
+    let device = if cores_alone { Device::Cpu } else { place.device };
+    let summed = |sum: fmm_core::Evaluation| {
+        let fmm_core::Evaluation { potential, field, choice, coincident_pairs } = sum;
+        Summed { potential, field, choice, coincident_pairs }
+    };
+    if let &[x, y, z] = points.strengths {
+        return sum_on(
+            place,
+            device,
+            pairs(points),
+            &mut |gpu, times| fmm_cuda::biot_savart(gpu, settings, sources, [x, y, z], targets, times).map(summed),
+            &mut |times| fmm_core::biot_savart(settings, sources, [x, y, z], targets, times).map(summed),
+        );
+    }
+    let q = points.strengths[0];
+    if let Some(cell) = settings.boundary.periodic() {
+        cell.check_charge(q)?;
+    }
+    sum_on(
+        place,
+        device,
+        pairs(points),
+        &mut |gpu, times| fmm_cuda::evaluate(gpu, settings, sources, q, targets, times).map(summed),
+        &mut |times| fmm_core::evaluate(settings, sources, q, targets, times).map(summed),
+    )
+}
+
+/// `points` with the first D coordinates.
+fn flat<const D: usize>(points: &[[f64; 3]]) -> Vec<[f64; D]> {
+    points.iter().map(|x| std::array::from_fn(|d| x[d])).collect()
+}
+
+/// `vectors` with zeros beyond the first D components.
+fn in_three<const D: usize>(vectors: Vec<[f64; D]>) -> Vec<[f64; 3]> {
+    vectors.iter().map(|e| std::array::from_fn(|d| e.get(d).copied().unwrap_or(0.0))).collect()
+}
+
+/// Log and harmonic, of points or blobs.
+fn in_plane(place: &mut Place, problem: &Problem, points: &Points) -> Result<Evaluation, Error> {
+    let Some(kernel) = problem.kernel.plane() else { unreachable!("a kernel of the plane") };
+    let (sources, targets) = (flat::<2>(points.sources), points.targets.map(flat::<2>));
+    let strengths = Strengths { real: points.strengths[0], imaginary: points.strengths.get(1).copied() };
+    let (settings, blob) = (&problem.settings, problem.blob);
+    let plane = planar::Problem::new(settings, kernel, blob, &sources, strengths, targets.as_deref())?;
+    let device = match place.device {
+        // Direct sums in single precision exist on the cores alone.
+        Device::Auto if settings.precision == Precision::F32 && settings.method == Method::Direct => Device::Cpu,
+        Device::Auto if plane.request.minute => {
+            if pairs(points) >= FEWEST_PAIRS {
+                (place.note)(Note::TooClose);
+            }
+            Device::Cpu
+        }
+        device => device,
+    };
+    let summed = |sum: fmm_core::Evaluation<2>| Summed {
+        potential: sum.potential,
+        field: in_three(sum.field),
+        choice: sum.choice,
+        coincident_pairs: sum.coincident_pairs,
+    };
+    sum_on(
+        place,
+        device,
+        pairs(points),
+        &mut |gpu, times| fmm_cuda::planar::evaluate(gpu, &plane, times).map(summed),
+        &mut |times| planar::evaluate_problem(&plane, times).map(summed),
+    )
+}
+
+/// Gaussians along D axes.
+fn of_gaussians<const D: usize>(
+    place: &mut Place,
+    problem: &Problem,
+    points: &Points,
+    sigma: f64,
+) -> Result<Evaluation, Error> {
+    let (s, strengths) = (&problem.settings, &points.strengths[..1]);
+    let route = if s.method == Method::Direct { Some(Route::All) } else { None };
+    let settings = &gauss::Settings { tolerance: s.tolerance, gradient: true, route, ..gauss::Settings::new(sigma) };
+    let (sources, targets) = (&flat::<D>(points.sources)[..], points.targets.map(flat::<D>));
+    let (targets, precision) = (targets.as_deref(), s.precision);
+    let summed = |(sum, precision): (gauss::Evaluation<D>, Precision)| {
+        let gauss::Evaluation { potential, field, choice, .. } = sum;
+        Summed {
+            potential: potential.into_iter().next().unwrap_or_default(),
+            field: in_three(field.into_iter().next().unwrap_or_default()),
+            choice: Choice {
+                method: if route.is_some() { Method::Direct } else { Method::Fmm },
+                precision,
+                expansion: None,
+                order: choice.order,
+                theta: None,
+                leaf_size: choice.fullest,
+            },
+            coincident_pairs: 0,
+        }
+    };
+    let on_gpu = fmm_cuda::gauss::Problem { settings, precision, sources, strengths, targets };
+    sum_on(
+        place,
+        place.device,
+        pairs(points),
+        &mut |gpu, times| fmm_cuda::gauss::evaluate(gpu, &on_gpu, times).map(summed),
+        &mut |times| {
+            if precision == Precision::F32 {
+                return Err(Refused::Unsupported(
+                    "precision: with kernel gauss on the cores allowed: auto, f64".into(),
+                ));
+            }
+            let sum = gauss::evaluate(settings, sources, strengths, targets, times)?;
+            Ok(summed((sum, Precision::F64)))
+        },
+    )
+}
