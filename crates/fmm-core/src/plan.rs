@@ -7,17 +7,41 @@ use crate::settings::{Choice, Method, Settings};
 use crate::stage::{Stage, StageTimes};
 use crate::tree::{Cube, Growth, Tree};
 
+/// A way to divide the points: cells of octrees, boxes of pyramids, or boxes of one level.
+pub trait Geometry {
+    /// What is chosen before the points are divided.
+    type Choice;
+    /// The cells of one set of points.
+    type Tree;
+    /// Which sources meet which targets by which operator.
+    type Lists;
+}
+
 /// Which cells do what, and in which order.
 #[derive(Debug, Clone)]
-pub struct Plan<const D: usize> {
+pub struct Plan<G: Geometry> {
     /// What was chosen.
-    pub choice: Choice,
-    /// The tree of the targets; that of the sources too if there is no other.
-    pub targets: Tree<D>,
-    /// The tree of the sources, if they are not the targets.
-    pub sources: Option<Tree<D>>,
-    /// Who meets whom.
-    pub lists: Lists,
+    pub choice: G::Choice,
+    /// The cells of the targets; those of the sources too if there are no others.
+    pub targets: G::Tree,
+    /// The cells of the sources, if they are not the targets.
+    pub sources: Option<G::Tree>,
+    /// Which sources meet which targets.
+    pub lists: G::Lists,
+    /// What this geometry needs besides.
+    pub geometry: G,
+}
+
+impl<G: Geometry> Plan<G> {
+    /// The cells of the sources.
+    pub fn source_tree(&self) -> &G::Tree {
+        self.sources.as_ref().unwrap_or(&self.targets)
+    }
+}
+
+/// Octrees in open space or in a periodic box.
+#[derive(Debug, Clone)]
+pub struct Octrees<const D: usize> {
     /// Pairs closer than this, in half sides of the targets' leaf, are summed in double precision.
     pub closest: f64,
     /// The numbering of the M2L offsets.
@@ -28,7 +52,16 @@ pub struct Plan<const D: usize> {
     pub lattice: Option<Lattice>,
 }
 
-impl<const D: usize> Plan<D> {
+impl<const D: usize> Geometry for Octrees<D> {
+    type Choice = Choice;
+    type Tree = Tree<D>;
+    type Lists = Lists;
+}
+
+/// The plan of a sum in space.
+pub type OctreePlan<const D: usize> = Plan<Octrees<D>>;
+
+impl<const D: usize> OctreePlan<D> {
     /// Plans the sum of `sources` at `targets`, or at themselves, all within `cube`.
     pub fn new(
         settings: &Settings,
@@ -72,28 +105,20 @@ impl<const D: usize> Plan<D> {
             targets: target_tree,
             sources: source_tree,
             lists,
-            closest: accuracy::closest_pair(settings.tolerance),
-            classes,
-            space,
-            lattice: None,
+            geometry: Octrees { closest: accuracy::closest_pair(settings.tolerance), classes, space, lattice: None },
         }
-    }
-
-    /// The tree of the sources.
-    pub fn source_tree(&self) -> &Tree<D> {
-        self.sources.as_ref().unwrap_or(&self.targets)
     }
 
     /// The stages after tree and lists, in order.
     pub fn schedule(&self) -> &'static [Stage] {
-        match (&self.lattice, self.choice.method) {
+        match (&self.geometry.lattice, self.choice.method) {
             (None, method) => schedule(method),
             (Some(_), method) => periodic_schedule(method),
         }
     }
 }
 
-impl Plan<3> {
+impl OctreePlan<3> {
     /// Plans the sum of `sources` at `targets`, or at themselves, and of all their images, in a box from the origin with `sides` that
     /// holds them all. Direct sums over images are no matter of lists: see [`crate::ewald`].
     ///
@@ -114,7 +139,8 @@ impl Plan<3> {
         let grown = settings.uniform.map_or(Growth::Leaves(leaf_size), |u| Growth::Depth(u.depth));
         let tree = |points: &[[f64; 3]]| Tree::octree_in_box(points, sides, grown);
         let mut plan = Self::in_space(settings, choice, (space, rule), tree, (sources, targets), times);
-        plan.lattice = Some(times.time_more(Stage::Lists, || Lattice::new(order, &plan.space)));
+        let lattice = times.time_more(Stage::Lists, || Lattice::new(order, &plan.geometry.space));
+        plan.geometry.lattice = Some(lattice);
         plan
     }
 }

@@ -3,7 +3,7 @@
 use crate::common::*;
 use fmm_core::cpu::execute;
 use fmm_core::expansion::Count;
-use fmm_core::plan::Plan;
+use fmm_core::plan::OctreePlan;
 use fmm_core::tree::Cube;
 use fmm_core::{Choice, Family, Method, Precision, Settings, Softening, StageTimes, Uniform, evaluate};
 
@@ -29,7 +29,8 @@ fn softened_counts(
         leaf_size,
     };
     let times = &mut StageTimes::default();
-    let plan = Plan::new(&settings, choice, Cube::around(&[sources, targets.unwrap_or(&[])]), sources, targets, times);
+    let plan =
+        OctreePlan::new(&settings, choice, Cube::around(&[sources, targets.unwrap_or(&[])]), sources, targets, times);
     let strengths = vec![1.0; sources.len()];
     let count = Count { side: plan.targets.side };
     let sums = execute::<f64, _, _, 3>(&count, &count, &plan, sources, &strengths, targets, times);
@@ -115,12 +116,12 @@ fn trees_of_one_depth_lose_no_source() {
             let times = &mut StageTimes::default();
             let boxed: Points = sources.iter().map(|x| x.map(|c| (c * 0.05).rem_euclid(1.0))).collect();
             let cube = Cube::around(&[&sources, at.unwrap_or(&[])]);
-            let open = Plan::new(&settings, choice.clone(), cube, &sources, at, times);
-            let periodic = Plan::in_box(&settings, choice, [1.0; 3], &boxed, at, times);
+            let open = OctreePlan::new(&settings, choice.clone(), cube, &sources, at, times);
+            let periodic = OctreePlan::in_box(&settings, choice, [1.0; 3], &boxed, at, times);
             for (plan, points) in [(open, &sources), (periodic, &boxed)] {
                 assert_eq!(plan.targets.levels(), depth + 1);
-                assert!(plan.lists.m2p.pairs.is_empty() && plan.lists.p2l.pairs.is_empty());
-                let near = plan.space.near.len() as f64;
+                assert!(plan.lists.m2p.is_empty() && plan.lists.p2l.is_empty());
+                let near = plan.geometry.space.near.len() as f64;
                 let count = Count { side: plan.targets.side };
                 let sums = execute::<f64, _, _, 3>(&count, &count, &plan, points, &[1.0; 600], at, times);
                 assert!(sums.iter().all(|s| s.potential == 600.0 * near - own), "{depth} {separation} {near}");

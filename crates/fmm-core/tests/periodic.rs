@@ -7,7 +7,7 @@ use fmm_core::cpu::execute;
 use fmm_core::ewald::{self, At, EXACT};
 use fmm_core::expansion::Count;
 use fmm_core::math::erfc::erfc;
-use fmm_core::plan::Plan;
+use fmm_core::plan::OctreePlan;
 use fmm_core::{
     Boundary, Choice, Family, Method, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings, evaluate,
 };
@@ -350,12 +350,12 @@ fn every_target_sees_every_near_image_once() {
                         leaf_size,
                     };
                     let times = &mut StageTimes::default();
-                    let plan = Plan::in_box(&Settings::default(), choice, side, &points, at, times);
+                    let plan = OctreePlan::in_box(&Settings::default(), choice, side, &points, at, times);
                     let count = Count { side: plan.targets.side };
                     let sums =
                         execute::<f64, _, _, 3>(&count, &count, &plan, &points, &vec![1.0; points.len()], at, times);
                     let own = if at.is_none() { 1.0 } else { 0.0 };
-                    let expected = (points.len() * plan.space.near.len()) as f64 - own;
+                    let expected = (points.len() * plan.geometry.space.near.len()) as f64 - own;
                     for s in &sums {
                         assert_eq!(s.potential, expected, "{side:?} {method:?} {theta} {leaf_size}");
                     }

@@ -165,7 +165,8 @@ fn every_pair_is_in_one_list() {
             let targets = Pyramid::new(&points, 1.0, 4);
             let sources = if same { targets.clone() } else { Pyramid::new(&others, 1.0, 4) };
             for (theta, min_distance) in [(0.5, 0.0), (0.3, 0.0), (0.5, 0.1)] {
-                let lists = Lists::fmm(&targets, &sources, Rule { theta, min_distance, swap_min_points: 1 });
+                let lists =
+                    Lists::between_pyramids(&targets, &sources, Rule { theta, min_distance, swap_min_points: 1 });
                 let mut seen = vec![0u32; points.len() * sources.order.len()];
                 let rows = [&lists.m2l, &lists.m2p, &lists.p2l, &lists.p2p];
                 for cell in 0..targets.len() {
@@ -178,9 +179,9 @@ fn every_pair_is_in_one_list() {
                     }
                 }
                 assert!(seen.iter().all(|&n| n == 1), "{name} {theta}");
-                assert!(!lists.m2l.source.is_empty() && !lists.p2p.source.is_empty());
+                assert!(!lists.m2l.is_empty() && !lists.p2p.is_empty());
                 if min_distance == 0.0 && !same {
-                    assert!(!lists.m2p.source.is_empty() && !lists.p2l.source.is_empty(), "{name} {theta}");
+                    assert!(!lists.m2p.is_empty() && !lists.p2l.is_empty(), "{name} {theta}");
                 }
             }
         }

@@ -10,7 +10,7 @@ use fmm_core::kernel::{Points, Sums};
 use fmm_core::lists::Classes;
 use fmm_core::math::Real;
 use fmm_core::math::simd::{Task, Vector, dispatch};
-use fmm_core::plan::Plan;
+use fmm_core::plan::OctreePlan;
 use fmm_core::tree::{Cube, Tree};
 use fmm_core::{Choice, Family, Method, Precision, Settings, Softening, StageTimes, evaluate};
 use proptest::collection::vec;
@@ -96,7 +96,7 @@ proptest! {
         };
         let (times, at) = (&mut StageTimes::default(), targets.as_deref());
         let cube = Cube::around(&[&sources, at.unwrap_or(&[])]);
-        let plan = Plan::new(&Settings::default(), choice, cube, &sources, at, times);
+        let plan = OctreePlan::new(&Settings::default(), choice, cube, &sources, at, times);
         let count = Count { side: plan.targets.side };
         let sums = execute::<f64, _, _, 3>(&count, &count, &plan, &sources, &vec![1.0; sources.len()], at, times);
         let own = if at.is_none() { 1.0 } else { 0.0 };

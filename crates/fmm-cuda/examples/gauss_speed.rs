@@ -102,7 +102,7 @@ fn case<const D: usize>(gpu: &Gpu, n: usize, settings: &Settings, precision: Pre
         used_stages.join(", "),
         plan.choice.side / settings.sigma,
         plan.choice.order.unwrap_or(0),
-        plan.sources.len(),
+        plan.source_tree().len(),
         plan.choice.thresholds,
         [plan.lists.p2p.len(), plan.lists.m2p.len(), plan.lists.p2l.len()],
         plan.choice.cost * 1e-6,

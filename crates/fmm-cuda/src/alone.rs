@@ -5,7 +5,7 @@ use std::time::Duration;
 use cust::event::{Event, EventFlags};
 use cust::memory::DevicePointer;
 use fmm_core::accuracy::{self, Problem};
-use fmm_core::plan::Plan;
+use fmm_core::plan::OctreePlan;
 use fmm_core::tree::Cube;
 use fmm_core::{Error, Precision, Settings, StageTimes, bodies};
 
@@ -29,7 +29,7 @@ pub fn alone(
     positions: &[[f64; 3]],
     strengths: &[f64],
     samples: usize,
-) -> Result<(Plan<3>, Vec<StageTimes>), Error> {
+) -> Result<(OctreePlan<3>, Vec<StageTimes>), Error> {
     bodies::check_sources(positions, &[strengths])?;
     gpu.enter()?;
     let cube = Cube::around(&[positions]);
@@ -37,7 +37,7 @@ pub fn alone(
     let settings = policy::choose(&settings.clone().simplified(), problem)?;
     let choice = accuracy::choose(&settings, problem)?;
     let cube = accuracy::fit(cube, &problem, policy::best_leaf(&choice));
-    let plan = Plan::new(&settings, choice, cube, positions, None, &mut StageTimes::default());
+    let plan = OctreePlan::new(&settings, choice, cube, positions, None, &mut StageTimes::default());
     let mut inputs = Inputs::default();
     inputs.upload(gpu, (positions, &[strengths], None))?;
     let mut field = Buffer::<f64>::new();

@@ -1,7 +1,7 @@
 //! Single sums on the device.
 
 use fmm_core::accuracy::Strengths;
-use fmm_core::plan::Plan;
+use fmm_core::plan::OctreePlan;
 use fmm_core::solve::Quantity;
 use fmm_core::{Error, Evaluation, Settings, Stage, StageTimes, bodies};
 
@@ -123,7 +123,7 @@ pub fn measure(
 pub fn watch(
     gpu: &Gpu,
     settings: &Settings,
-    plan: &Plan<3>,
+    plan: &OctreePlan<3>,
     (sources, strengths): (&[[f64; 3]], &[f64]),
     targets: Option<&[[f64; 3]]>,
     see: Watch,

@@ -3,7 +3,7 @@
 use fmm_core::accuracy;
 use fmm_core::cpu::{largest_share, leaf_step};
 use fmm_core::lists::{Classes, Space};
-use fmm_core::plan::{Plan, periodic_schedule, schedule};
+use fmm_core::plan::{OctreePlan, periodic_schedule, schedule};
 use fmm_core::tree::Cube;
 use fmm_core::{Choice, Error, Family, Method, Precision, Settings, Softening, Stage, StageTimes};
 
@@ -141,7 +141,7 @@ impl Fmm {
     }
 
     /// Copies trees and lists of the CPU.
-    pub fn take(&mut self, plan: &Plan<3>) -> Result<Planned, Error> {
+    pub fn take(&mut self, plan: &OctreePlan<3>) -> Result<Planned, Error> {
         self.cells[0].upload(&plan.targets)?;
         if let Some(sources) = &plan.sources {
             self.cells[1].upload(sources)?;
@@ -150,11 +150,11 @@ impl Fmm {
         Ok(Planned {
             choice: plan.choice.clone(),
             coincident_pairs: plan.source_tree().coincident_pairs,
-            classes: plan.classes,
-            closest: plan.closest,
+            classes: plan.geometry.classes,
+            closest: plan.geometry.closest,
             leaf_size: plan.choice.leaf_size,
             same: plan.sources.is_none(),
-            space: plan.lattice.is_some().then(|| plan.space.clone()),
+            space: plan.geometry.lattice.is_some().then(|| plan.geometry.space.clone()),
             in_thirds: false,
         })
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use cust::memory::{DeviceCopy, DevicePointer};
-use fmm_core::plan::Plan;
+use fmm_core::plan::OctreePlan;
 use fmm_core::{Boundary, Choice, Error, Family, Method, PeriodicBox, Precision, Settings, Stage, StageTimes};
 use rayon::prelude::*;
 
@@ -369,8 +369,8 @@ impl Ours {
         let choice = Choice { method: Method::Fmm, precision, expansion, order: Some(order), theta, leaf_size: 1 };
         // Cells of one body would meet directly.
         let all = Settings { uniform: Some(fmm_core::Uniform { depth, separation: 1 }), ..settings.clone() };
-        let plan = Plan::in_box(&all, choice, [1.0; 3], &positions, None, &mut StageTimes::default());
-        let units = plan.lists.m2l.pairs.len();
+        let plan = OctreePlan::in_box(&all, choice, [1.0; 3], &positions, None, &mut StageTimes::default());
+        let units = plan.lists.m2l.len();
         let mut inputs = Inputs::default();
         inputs.upload(gpu, (&positions, &[&strengths], None))?;
         let mut field = Buffer::new();

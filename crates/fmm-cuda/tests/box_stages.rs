@@ -7,7 +7,7 @@ use fmm_core::ewald::{self, At, EXACT};
 use fmm_core::expansion::Spherical;
 use fmm_core::lists::{Lists, Space};
 use fmm_core::math::Real;
-use fmm_core::plan::Plan;
+use fmm_core::plan::OctreePlan;
 use fmm_core::tree::{Cube, Growth, Tree};
 use fmm_core::{
     Choice, Family, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes, Surroundings, cpu,
@@ -104,9 +104,9 @@ fn trees_and_lists_are_the_cpus() {
                 // With centres in the box.
                 tree.upload(&expected).unwrap();
             }
-            let plan = Plan::in_box(&settings, choice, side, &points, None, &mut StageTimes::default());
+            let plan = OctreePlan::in_box(&settings, choice, side, &points, None, &mut StageTimes::default());
             if method == Method::Fmm {
-                lists.fmm(&gpu, &mut work, &space, &tree, &tree, rule, plan.classes).unwrap();
+                lists.fmm(&gpu, &mut work, &space, &tree, &tree, rule, plan.geometry.classes).unwrap();
             } else {
                 lists.treecode(&gpu, &mut work, &space, &tree, &tree, rule).unwrap();
             }
@@ -150,7 +150,7 @@ fn compare<T: Real>(
     let tolerance = if T::NAME == "f32" { 1e-4 } else { 1e-6 };
     let settings = Settings { order: choice.order, tolerance, ..in_box(cell) };
     let what = format!("{side:?} {choice:?}");
-    let plan = Plan::in_box(&settings, choice, side, &points, targets, &mut StageTimes::default());
+    let plan = OctreePlan::in_box(&settings, choice, side, &points, targets, &mut StageTimes::default());
     let mut expected: Stages = vec![];
     let see = |stage, m: &[T], l: &[T], s: &[cpu::Sum<3>], _| {
         let numbers = |a: &[T]| a.iter().map(|c| c.to_f64()).collect();
@@ -158,7 +158,7 @@ fn compare<T: Real>(
         expected.push((stage, [numbers(m), numbers(l), potential, s.iter().flat_map(|s| s.field).collect()]));
     };
     let order = plan.choice.order.unwrap();
-    let expansion = Spherical::<T>::new(order, plan.classes);
+    let expansion = Spherical::<T>::new(order, plan.geometry.classes);
     cpu::watch(&expansion, &Softening::None, &plan, (&points, q), targets, see);
     let n = (order + 1) * (order + 1);
     let mut found: Stages = vec![];

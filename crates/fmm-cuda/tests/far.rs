@@ -4,7 +4,7 @@ use crate::common::{errors, gpu, hash, plummer, uniform};
 use fmm_core::accuracy::{self, Problem};
 use fmm_core::expansion::{Cartesian, Expansion, Spherical};
 use fmm_core::math::Real;
-use fmm_core::plan::Plan;
+use fmm_core::plan::OctreePlan;
 use fmm_core::tree::Cube;
 use fmm_core::{Error, Executor, Family, Method, Particles, Precision, Settings, Softening, Stage, StageTimes, cpu};
 use fmm_cuda::{CudaExecutor, Gpu, evaluate, measure, watch};
@@ -97,7 +97,7 @@ fn compare<T: Real>(gpu: &Gpu, case: &Case, tolerance: f64, coefficients: f64, s
     let cube = Cube::around(&[x, targets.unwrap_or(&[])]);
     let count = targets.map_or(x.len(), <[_]>::len);
     let choice = accuracy::choose(&settings, Problem::of(x, &[q], count, &cube)).unwrap();
-    let plan = Plan::new(&settings, choice, cube, x, targets, &mut StageTimes::default());
+    let plan = OctreePlan::new(&settings, choice, cube, x, targets, &mut StageTimes::default());
     let cartesian = plan.choice.expansion == Some(Family::Cartesian);
     assert_eq!(cartesian, case.name.starts_with("wide"), "{}", case.name);
     let mut expected: Stages = vec![];
@@ -110,11 +110,11 @@ fn compare<T: Real>(gpu: &Gpu, case: &Case, tolerance: f64, coefficients: f64, s
     let softening = &settings.softening;
     let n = if cartesian {
         let tree = &plan.targets;
-        let expansion = Cartesian::<T>::new(case.order, *softening, plan.classes, tree.side, tree.levels());
+        let expansion = Cartesian::<T>::new(case.order, *softening, plan.geometry.classes, tree.side, tree.levels());
         cpu::watch(&expansion, softening, &plan, (x, q), targets, see);
         Expansion::<T, 3>::len(&expansion)
     } else {
-        let expansion = Spherical::<T>::new(case.order, plan.classes);
+        let expansion = Spherical::<T>::new(case.order, plan.geometry.classes);
         cpu::watch(&expansion, softening, &plan, (x, q), targets, see);
         Expansion::<T, 3>::len(&expansion)
     };
@@ -199,9 +199,9 @@ fn the_cases_have_all_lists() {
         let x = &case.particles.position[..];
         let cube = Cube::around(&[x]);
         let choice = accuracy::choose(&settings, Problem::of(x, &[&case.particles.strength], x.len(), &cube)).unwrap();
-        let lists = Plan::new(&settings, choice, cube, x, None, &mut StageTimes::default()).lists;
+        let lists = OctreePlan::new(&settings, choice, cube, x, None, &mut StageTimes::default()).lists;
         for (length, list) in lengths.iter_mut().zip([&lists.m2l, &lists.m2p, &lists.p2l, &lists.p2p]) {
-            *length += list.pairs.len();
+            *length += list.len();
         }
     }
     assert!(lengths.iter().all(|&n| n > 100), "{lengths:?}");
@@ -487,7 +487,7 @@ fn plans_made_here_have_the_bits_of_those_of_the_cpu() {
         let cube = Cube::around(&[x, targets.unwrap_or(&[])]);
         let count = targets.map_or(x.len(), <[_]>::len);
         let choice = accuracy::choose(&settings, Problem::of(x, &[q], count, &cube)).unwrap();
-        let plan = Plan::new(&settings, choice, cube, x, targets, &mut StageTimes::default());
+        let plan = OctreePlan::new(&settings, choice, cube, x, targets, &mut StageTimes::default());
         let mut expected = vec![[0.0; 3]; count];
         let mut see = |_, _, _, sums: Vec<fmm_cuda::view::Sum>, scale: f64| {
             for (s, &i) in sums.iter().zip(&plan.targets.order) {

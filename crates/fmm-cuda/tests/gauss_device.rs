@@ -131,10 +131,16 @@ fn points_are_in_the_boxes_of_the_cpu() {
             let mut transform = Transform::default();
             transform.upload(&gpu, &problem).unwrap();
             let (plan, _) = transform.sum(&gpu, &problem, &mut StageTimes::default()).unwrap();
-            let occupied = Occupied::new(&plan.lattice, &points);
-            assert!(plan.sources.keys == occupied.keys && plan.sources.start == occupied.start, "{n} {sigma}");
-            assert!(plan.sources.cells == occupied.cells);
-            assert!(transform.order().unwrap() == Sorted::new(&plan.lattice, &occupied, &points).order, "{n} {sigma}");
+            let occupied = Occupied::new(&plan.geometry.lattice, &points);
+            assert!(
+                plan.source_tree().keys == occupied.keys && plan.source_tree().start == occupied.start,
+                "{n} {sigma}"
+            );
+            assert!(plan.source_tree().cells == occupied.cells);
+            assert!(
+                transform.order().unwrap() == Sorted::new(&plan.geometry.lattice, &occupied, &points).order,
+                "{n} {sigma}"
+            );
         }
     }
 }

@@ -97,7 +97,7 @@ fn same_lists(found: &Lists, expected: &Lists, what: &str) {
     let of = |l: &Lists| [l.m2l.clone(), l.m2p.clone(), l.p2l.clone(), l.p2p.clone()];
     for ((name, f), e) in ["m2l", "m2p", "p2l", "p2p"].iter().zip(of(found)).zip(of(expected)) {
         assert!(f.start == e.start, "{what}: starts of {name}");
-        assert!(f.pairs == e.pairs, "{what}: pairs of {name}");
+        assert!(f.items == e.items, "{what}: pairs of {name}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Pairs of sources that do not interact, such as bonded atoms.
 
-use fmm_core::forces::Met;
+use fmm_core::forces::PairInteraction;
 
 use crate::{Evaluation, Points, Problem};
 
@@ -22,7 +22,8 @@ pub(crate) fn leave_out(problem: &Problem, points: &Points, sum: &mut Evaluation
     let softening = problem.in_space().simplified().softening;
     let cell = problem.settings.boundary.periodic();
     for &[i, j] in &problem.exclusions {
-        let Met { from: d, potential, slope } = Met::of(softening, cell, &points.sources[i], &points.sources[j]);
+        let PairInteraction { from: d, potential, slope } =
+            PairInteraction::of(softening, cell, &points.sources[i], &points.sources[j]);
         for (target, source, sign) in [(i, j, 1.0), (j, i, -1.0)] {
             let q = points.strengths[0][source];
             sum.potential[target] -= q * potential;

@@ -62,7 +62,8 @@ impl Problem {
             Boundary::Open if self.settings.uniform.is_some() && !matches!(self.kernel, Kernel::Yukawa(_)) => "depth",
             Boundary::Open => return Ok(()),
         };
-        self.refuse(parameter, "not available; only with kernel laplace")
+        let why = format!("the kernel {} has none; only laplace has", self.kernel.name());
+        Err(Error::Request { parameter, why })
     }
 
     fn check_gauss(&self) -> Result<(), Error> {
@@ -71,7 +72,7 @@ impl Problem {
             return self.refuse("method", "allowed: auto, direct, fmm");
         }
         let given = [("order", s.order.is_some()), ("theta", s.theta.is_some()), ("leaf-size", s.leaf_size.is_some())];
-        given.into_iter().find(|g| g.1).map_or(Ok(()), |(name, _)| self.refuse(name, "not available"))
+        given.into_iter().find(|g| g.1).map_or(Ok(()), |(name, _)| self.refuse(name, "there is none"))
     }
 
     /// The settings of a sum in space: those asked for, with the radial function of the kernel.
@@ -143,11 +144,8 @@ mod tests {
             (with(Kernel::Log, softened.clone()), "softening: with kernel log allowed: none, algebraic:E, gaussian:E"),
             (with(Kernel::Yukawa(1.0), softened.clone()), "softening: with kernel yukawa allowed: none"),
             (with(Kernel::Vortex, softened), "softening: with kernel vortex allowed: none, p1:E"),
-            (
-                with(Kernel::Yukawa(1.0), periodic),
-                "periodic: with kernel yukawa not available; only with kernel laplace",
-            ),
-            (with(Kernel::Gauss(1.0), ordered), "order: with kernel gauss not available"),
+            (with(Kernel::Yukawa(1.0), periodic), "periodic: the kernel yukawa has none; only laplace has"),
+            (with(Kernel::Gauss(1.0), ordered), "order: with kernel gauss there is none"),
         ] {
             assert_eq!(problem.check().unwrap_err().to_string(), text);
         }

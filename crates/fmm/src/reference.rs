@@ -20,27 +20,36 @@ pub struct Reference {
 impl Reference {
     /// The vector of `kernel` that a tolerance bounds, at `sample` of the particles, spread evenly.
     pub fn new(kernel: Kernel, position: &[[f64; 3]], strength: &[f64], sample: usize) -> Self {
-        let chosen = choose(position.len(), sample);
-        let at: Vec<[f64; 3]> = chosen.iter().map(|&i| position[i]).collect();
-        let strengths = [strength];
-        Reference { truth: truth(&Problem::new(kernel), &Points::in_space(position, &strengths), &at), chosen }
+        let columns = [strength];
+        let points = Points::in_space(position, &columns);
+        Reference::at(&Problem::new(kernel), &points, choose(position.len(), sample))
+    }
+
+    /// The vector that a tolerance bounds, at the targets with the indices `chosen`.
+    pub fn at(problem: &Problem, points: &Points, chosen: Vec<usize>) -> Self {
+        let at: Vec<[f64; 3]> = chosen.iter().map(|&i| points.at()[i]).collect();
+        Reference { truth: truth(problem, points, &at), chosen }
     }
 
     /// The errors of a field, in the order of the particles. `[n]`
     pub fn errors(&self, field: &[[f64; 3]]) -> Errors {
-        errors(self.chosen.iter().map(|&i| field[i]).zip(self.truth.iter().copied()))
+        self.errors_of(|i| field[i])
+    }
+
+    fn errors_of(&self, vector: impl Fn(usize) -> [f64; 3]) -> Errors {
+        errors(self.chosen.iter().map(|&i| vector(i)).zip(self.truth.iter().copied()))
     }
 }
 
 /// The errors of `sum` at about [`Problem::sample`] targets, at all if there are no more.
 pub(crate) fn measure(problem: &Problem, points: &Points, sum: &Evaluation) -> Errors {
-    let chosen = choose(points.at().len(), problem.sample);
-    let at: Vec<[f64; 3]> = chosen.iter().map(|&i| points.at()[i]).collect();
-    // Sums of Gaussians are judged by their value.
-    let value = matches!(problem.kernel, Kernel::Gauss(_));
-    let vectors = chosen.iter().map(|&i| if value { [sum.potential[i], 0.0, 0.0] } else { sum.field[i] });
-    let potential = potential_error(problem, points, sum, &chosen);
-    Errors { potential, ..errors(vectors.zip(truth(problem, points, &at))) }
+    let reference = Reference::at(problem, points, choose(points.at().len(), problem.sample));
+    let errors = match problem.kernel {
+        // Sums of Gaussians are judged by their value.
+        Kernel::Gauss(_) => reference.errors_of(|i| [sum.potential[i], 0.0, 0.0]),
+        _ => reference.errors(&sum.field),
+    };
+    Errors { potential: potential_error(problem, points, sum, &reference.chosen), ..errors }
 }
 
 /// The vector at some targets as it should be.

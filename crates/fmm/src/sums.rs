@@ -108,7 +108,7 @@ fn in_plane(place: &mut Place, problem: &Problem, points: &Points) -> Result<Eva
     let device = match place.device {
         // Direct sums in single precision exist on the cores alone.
         Device::Auto if settings.precision == Precision::F32 && settings.method == Method::Direct => Device::Cpu,
-        Device::Auto if plane.request.minute => {
+        Device::Auto if plane.request.may_underflow => {
             if pairs(points) >= FEWEST_PAIRS {
                 (place.note)(Note::TooClose);
             }

@@ -13,7 +13,7 @@ use crate::accuracy::{self, Problem};
 use crate::bodies;
 use crate::expansion::{Cartesian, Spherical};
 use crate::math::Real;
-use crate::plan::Plan;
+use crate::plan::OctreePlan;
 use crate::solve::{Evaluation, Quantity, Trial, solve};
 use crate::tree::Cube;
 use crate::{Choice, Error, Family, Method, Precision, Settings, Stage, StageTimes};
@@ -126,7 +126,7 @@ impl Trial for SpaceTrial<'_> {
                 let fits = self.quantity == Quantity::Potential && !given;
                 let fitted = || accuracy::fit(*cube, &self.problem, accuracy::best_leaf(choice));
                 let cube = if fits { fitted() } else { *cube };
-                let plan = Plan::new(settings, choice.clone(), cube, points.sources, points.targets, times);
+                let plan = OctreePlan::new(settings, choice.clone(), cube, points.sources, points.targets, times);
                 match self.quantity {
                     Quantity::Potential => Summed::of(settings, &plan, points, points.columns[0], times),
                     Quantity::Velocity => {
@@ -137,8 +137,14 @@ impl Trial for SpaceTrial<'_> {
             Frame::Box(within) if choice.method == Method::Direct => within.direct(settings.softening, points, times),
             Frame::Box(within) => {
                 let inside = within.points(points);
-                let plan =
-                    Plan::in_box(settings, choice.clone(), within.cell.side, inside.sources, inside.targets, times);
+                let plan = OctreePlan::in_box(
+                    settings,
+                    choice.clone(),
+                    within.cell.side,
+                    inside.sources,
+                    inside.targets,
+                    times,
+                );
                 let mut summed = Summed::of(settings, &plan, inside, inside.columns[0], times);
                 times.time_more(Stage::Lattice, || within.finish(points, &mut summed));
                 summed
@@ -171,7 +177,13 @@ pub(super) struct Summed {
 
 impl Summed {
     /// The sums of `strengths` over `points` by `plan`.
-    pub fn of(settings: &Settings, plan: &Plan<3>, points: Points, strengths: &[f64], times: &mut StageTimes) -> Self {
+    pub fn of(
+        settings: &Settings,
+        plan: &OctreePlan<3>,
+        points: Points,
+        strengths: &[f64],
+        times: &mut StageTimes,
+    ) -> Self {
         let Points { sources, targets, .. } = points;
         let bodies = times.time_more(Stage::Tree, || Bodies::new(plan, sources, strengths, targets));
         let (sorted, mut shares) = match plan.choice.precision {
@@ -198,17 +210,17 @@ fn in_rows(order: &[u32], sorted: &[Sum<3>]) -> (Vec<f64>, Vec<[f64; 3]>) {
 /// The sums of a plan in the order of its targets, and where its expansions err most.
 fn sum<T: Real>(
     settings: &Settings,
-    plan: &Plan<3>,
+    plan: &OctreePlan<3>,
     bodies: &Bodies<3>,
     times: &mut StageTimes,
 ) -> (Vec<Sum<3>>, Vec<(u32, f64)>) {
     let (order, guarded) = (plan.choice.order.unwrap_or(1), settings.guarded());
     if plan.choice.expansion == Some(Family::Cartesian) {
         let tree = &plan.targets;
-        let expansion = Cartesian::<T>::new(order, settings.softening, plan.classes, tree.side, tree.levels());
+        let expansion = Cartesian::<T>::new(order, settings.softening, plan.geometry.classes, tree.side, tree.levels());
         execute_sorted(&expansion, &settings.softening, plan, bodies, guarded, times)
     } else {
-        let expansion = Spherical::<T>::shared(order, plan.classes);
+        let expansion = Spherical::<T>::shared(order, plan.geometry.classes);
         execute_sorted(&*expansion, &settings.softening, plan, bodies, guarded, times)
     }
 }

@@ -10,10 +10,11 @@ use rayon::prelude::*;
 
 use super::near::Scratch;
 use super::sorted::{Buffer, Sorted, Sum, by_leaf};
+use crate::Csr;
 use crate::expansion::Expansion;
 use crate::expansion::dense::Multiply;
 use crate::lists::{ByClass, Shifted};
-use crate::lists::{Csr, Space};
+use crate::lists::{Pair, Space};
 use crate::math::Real;
 use crate::math::simd::{Task, Vector, dispatch};
 use crate::tree::Tree;
@@ -217,7 +218,7 @@ pub fn l2l<T: Real, E: Expansion<T, D>, const D: usize>(expansion: &E, tree: &Tr
 pub fn m2l<T: Real, E: Expansion<T, D>, const D: usize>(
     expansion: &E,
     tree: &Tree<D>,
-    list: &Csr,
+    list: &Csr<Pair>,
     classes: usize,
     multipoles: &[T],
     locals: &mut [T],
@@ -236,7 +237,7 @@ pub fn m2l<T: Real, E: Expansion<T, D>, const D: usize>(
             blocks.push((level, cells, head));
         }
     }
-    let operators = if list.pairs.is_empty() { None } else { expansion.matrices() };
+    let operators = if list.is_empty() { None } else { expansion.matrices() };
     blocks.into_par_iter().with_max_len(1).for_each(|(level, cells, targets)| {
         let row = |(t, cell)| list.row(cell).iter().map(move |pair| (pair.class, t, pair.source));
         let pairs = ByClass::new(classes, || (0..).zip(cells.clone()).flat_map(row));
@@ -254,7 +255,7 @@ pub fn p2l<T: Real, E: Expansion<T, D>, const D: usize>(
     trees: [&Tree<D>; 2],
     space: &Space<D>,
     bodies: &Sorted<D>,
-    list: &Csr,
+    list: &Csr<Pair>,
     locals: &mut [T],
 ) {
     let [targets, source_tree] = trees;
@@ -323,7 +324,7 @@ pub fn m2p<T: Real, E: Expansion<T, D>, const D: usize>(
     trees: [&Tree<D>; 2],
     space: &Space<D>,
     bodies: &Sorted<D>,
-    list: &Csr,
+    list: &Csr<Pair>,
     multipoles: &[T],
     out: &mut [Sum<D>],
 ) {

@@ -5,8 +5,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::sorted::{Buffer, Sorted, Sum, Totals, by_leaf};
+use crate::Csr;
 use crate::kernel::{PairRelation, Pairs};
-use crate::lists::{Csr, Space};
+use crate::lists::{Pair, Space};
 use crate::math::Real;
 use crate::math::scale::power_of_two_below;
 use crate::math::simd::{Task, Vector, dispatch};
@@ -60,7 +61,7 @@ pub struct Near<'a, K, const D: usize> {
     /// Whether targets and sources are the same bodies, of which none sees itself.
     pub same: bool,
     /// Who meets whom.
-    pub list: &'a Csr,
+    pub list: &'a Csr<Pair>,
     /// Pairs closer than this, in half sides of the targets' leaf, are too close for single precision.
     pub closest: f64,
 }

@@ -10,7 +10,7 @@ use crate::expansion::Expansion;
 use crate::kernel::Pairs;
 use crate::math::Real;
 use crate::math::scale::strength_scale;
-use crate::plan::Plan;
+use crate::plan::OctreePlan;
 use crate::{Stage, StageTimes};
 
 /// Bodies in the order of their trees, with strengths scaled.
@@ -24,7 +24,7 @@ pub struct Bodies<const D: usize> {
 
 impl<const D: usize> Bodies<D> {
     /// The bodies of `plan`.
-    pub fn new(plan: &Plan<D>, sources: &[[f64; D]], strengths: &[f64], targets: Option<&[[f64; D]]>) -> Self {
+    pub fn new(plan: &OctreePlan<D>, sources: &[[f64; D]], strengths: &[f64], targets: Option<&[[f64; D]]>) -> Self {
         let scale = strength_scale(strengths);
         Bodies {
             sources: Sorted::new(sources, Some(strengths), scale, &plan.source_tree().order),
@@ -38,7 +38,7 @@ impl<const D: usize> Bodies<D> {
 pub fn execute<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     expansion: &E,
     kernel: &K,
-    plan: &Plan<D>,
+    plan: &OctreePlan<D>,
     sources: &[[f64; D]],
     strengths: &[f64],
     targets: Option<&[[f64; D]]>,
@@ -53,7 +53,7 @@ pub fn execute<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
 pub fn watch<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     expansion: &E,
     kernel: &K,
-    plan: &Plan<D>,
+    plan: &OctreePlan<D>,
     (sources, strengths): (&[[f64; D]], &[f64]),
     targets: Option<&[[f64; D]]>,
     mut see: impl FnMut(Stage, &[T], &[T], &[Sum<D>], f64),
@@ -68,7 +68,7 @@ pub fn watch<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
 pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     expansion: &E,
     kernel: &K,
-    plan: &Plan<D>,
+    plan: &OctreePlan<D>,
     bodies: &Bodies<D>,
     guarded: Option<f64>,
     times: &mut StageTimes,
@@ -79,7 +79,7 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
 fn execute_watched<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     expansion: &E,
     kernel: &K,
-    plan: &Plan<D>,
+    plan: &OctreePlan<D>,
     bodies: &Bodies<D>,
     guarded: Option<f64>,
     times: &mut StageTimes,
@@ -98,19 +98,29 @@ fn execute_watched<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
             Stage::P2M => far::p2m(expansion, source_tree, sorted, &mut multipoles),
             Stage::M2M => far::m2m(expansion, source_tree, &mut multipoles),
             Stage::Lattice => {
-                let operator = plan.lattice.as_ref().expect("a stage of periodic boxes");
+                let operator = plan.geometry.lattice.as_ref().expect("a stage of periodic boxes");
                 let n = expansion.len();
                 expansion.lattice(operator, &multipoles[..n], &mut locals[..n]);
             }
-            Stage::M2L => far::m2l(expansion, target_tree, &lists.m2l, plan.classes.len(), &multipoles, &mut locals),
-            Stage::P2L => far::p2l(expansion, trees, &plan.space, sorted, &lists.p2l, &mut locals),
+            Stage::M2L => {
+                far::m2l(expansion, target_tree, &lists.m2l, plan.geometry.classes.len(), &multipoles, &mut locals)
+            }
+            Stage::P2L => far::p2l(expansion, trees, &plan.geometry.space, sorted, &lists.p2l, &mut locals),
             Stage::L2L => far::l2l(expansion, target_tree, &mut locals),
             Stage::L2P => far::l2p(expansion, target_tree, at, &locals, &mut out),
-            Stage::M2P => far::m2p(expansion, trees, &plan.space, at, &lists.m2p, &multipoles, &mut out),
+            Stage::M2P => far::m2p(expansion, trees, &plan.geometry.space, at, &lists.m2p, &multipoles, &mut out),
             Stage::P2P => {
                 let bodies = [at, sorted];
-                Near { kernel, trees, space: &plan.space, bodies, same, list: &lists.p2p, closest: plan.closest }
-                    .p2p::<T>(&mut out);
+                Near {
+                    kernel,
+                    trees,
+                    space: &plan.geometry.space,
+                    bodies,
+                    same,
+                    list: &lists.p2p,
+                    closest: plan.geometry.closest,
+                }
+                .p2p::<T>(&mut out);
             }
             Stage::Tree | Stage::Lists | Stage::Guard | Stage::Kick | Stage::Drift | Stage::Output => {
                 unreachable!("{} is no stage of a sum", stage.name())

@@ -11,7 +11,7 @@ use super::near::Scratch;
 use super::sorted::{Sorted, Sum};
 use crate::expansion::Expansion;
 use crate::math::Real;
-use crate::plan::Plan;
+use crate::plan::OctreePlan;
 
 /// Targets that are asked, at most about: of local expansions, which cost next to nothing, and of multipoles.
 const SAMPLE: usize = 1 << 15;
@@ -42,7 +42,7 @@ pub struct Expansions<'a, T, E, const D: usize> {
     /// The family.
     pub expansion: &'a E,
     /// The plan.
-    pub plan: &'a Plan<D>,
+    pub plan: &'a OctreePlan<D>,
     /// Of all source cells.
     pub multipoles: &'a [T],
     /// Of all target cells.
@@ -60,7 +60,7 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Expansions<'_, T, E, D> {
         let tree = &self.plan.targets;
         let places = self.expansion.degree(p);
         let n = self.expansion.len();
-        let treecode = self.plan.lists.m2l.pairs.is_empty();
+        let treecode = self.plan.lists.m2l.is_empty();
         let (step, largest) = (leaf_step(tree.order.len(), &tree.level_start, treecode), largest_share(tolerance));
         let sample: Vec<u32> = tree.leaves.iter().copied().step_by(step).collect();
         // The last degree of one cell, all others zero.
@@ -82,7 +82,7 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Expansions<'_, T, E, D> {
             let (mut cell, mut level) = (leaf as usize, levels[leaf as usize] as usize);
             loop {
                 // The root has a local expansion from the images of a periodic box alone.
-                let counts = if level == 0 { self.plan.lattice.is_some() } else { !treecode };
+                let counts = if level == 0 { self.plan.geometry.lattice.is_some() } else { !treecode };
                 if counts {
                     only(self.locals, cell, kept);
                     let (centre, half) = (&tree.centre[cell], tree.half(level));
@@ -99,7 +99,7 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Expansions<'_, T, E, D> {
                 let (sources, cell) = (self.plan.source_tree(), pair.source as usize);
                 only(self.multipoles, cell, kept);
                 let half = sources.half(source_levels[cell] as usize);
-                let centre = self.plan.space.place(pair.class, &sources.centre[cell]);
+                let centre = self.plan.geometry.space.place(pair.class, &sources.centre[cell]);
                 let here = Cell { local: false, centre: &centre, half, coefficients: kept };
                 at_targets(self.expansion, here, bodies, range.clone(), scratch, field);
                 add(field);

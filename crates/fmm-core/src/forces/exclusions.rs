@@ -4,7 +4,7 @@ use crate::{PeriodicBox, Softening};
 
 /// What two bodies do to each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Met {
+pub struct PairInteraction {
     /// From the second to the first; in a periodic box from its nearest image.
     pub from: [f64; 3],
     /// K at their distance.
@@ -13,7 +13,7 @@ pub struct Met {
     pub slope: f64,
 }
 
-impl Met {
+impl PairInteraction {
     /// Of the bodies at `a` and `b`, in a periodic box if there is one.
     pub fn of(softening: Softening, cell: Option<&PeriodicBox>, a: &[f64; 3], b: &[f64; 3]) -> Self {
         let from: [f64; 3] = std::array::from_fn(|k| {
@@ -21,6 +21,6 @@ impl Met {
             cell.map_or(d, |cell| d - (d / cell.side[k]).round() * cell.side[k])
         });
         let (potential, slope) = softening.at(from[0].hypot(from[1]).hypot(from[2]));
-        Met { from, potential, slope }
+        PairInteraction { from, potential, slope }
     }
 }

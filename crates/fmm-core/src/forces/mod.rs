@@ -9,7 +9,7 @@ pub mod lennard_jones;
 
 use rayon::prelude::*;
 
-pub use exclusions::Met;
+pub use exclusions::PairInteraction;
 pub use external::{External, Shape};
 pub use lennard_jones::LennardJones;
 
@@ -64,8 +64,8 @@ impl Forces {
             });
         }
         for &[i, j] in &self.exclusions {
-            let Met { from: d, potential: k, slope } =
-                Met::of(self.softening, self.cell.as_ref(), &position[i], &position[j]);
+            let PairInteraction { from: d, potential: k, slope } =
+                PairInteraction::of(self.softening, self.cell.as_ref(), &position[i], &position[j]);
             let r2 = d.iter().map(|d| d * d).sum::<f64>();
             let pairs = self.short_range.map(|pairs| pairs.of_two([strength[i], strength[j]], r2));
             let (energy, force) = pairs.unwrap_or_default();

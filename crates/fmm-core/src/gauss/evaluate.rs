@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::boxes::Sorted;
 use super::execute::execute;
-use super::plan::{Choice, Here, Means, Plan};
+use super::plan::{Choice, CostModel, OnHost, Plan};
 use super::{Route, Settings};
 use crate::bodies;
 use crate::{Error, Stage, StageTimes};
@@ -61,10 +61,10 @@ pub fn evaluate<const D: usize>(
     times: &mut StageTimes,
 ) -> Result<Evaluation<D>, Error> {
     check(settings, sources, strengths, targets)?;
-    let plan = Plan::new(settings, strengths.len(), &mut Here { sources, targets }, &Means::CPU, times)?;
+    let plan = Plan::new(settings, strengths.len(), &mut OnHost { sources, targets }, &CostModel::CPU, times)?;
     let (from, at, columns) = times.time_more(Stage::Tree, || {
-        let from = Sorted::new(&plan.lattice, &plan.sources, sources);
-        let at = targets.map(|t| Sorted::new(&plan.lattice, plan.target_boxes(), t));
+        let from = Sorted::new(&plan.geometry.lattice, plan.source_tree(), sources);
+        let at = targets.map(|t| Sorted::new(&plan.geometry.lattice, &plan.targets, t));
         let pick = |q: &&[f64]| from.order.par_iter().map(|&i| q[i as usize]).collect();
         let columns: Vec<Vec<f64>> = strengths.iter().map(pick).collect();
         (from, at, columns)
@@ -89,7 +89,11 @@ pub fn evaluate<const D: usize>(
 impl Routes {
     /// Those of a plan.
     pub fn of<const D: usize>(plan: &Plan<D>) -> Self {
-        let swept = if plan.passes.is_empty() { [0; 2] } else { [plan.expanded.len(), plan.local.len()] };
+        let swept = if plan.geometry.passes.is_empty() {
+            [0; 2]
+        } else {
+            [plan.geometry.expanded.len(), plan.geometry.local.len()]
+        };
         let lists = &plan.lists;
         Routes { direct: lists.p2p.len(), hermite: lists.m2p.len(), taylor: lists.p2l.len(), translated: swept }
     }

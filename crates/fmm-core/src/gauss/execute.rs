@@ -19,13 +19,14 @@ pub fn execute<const D: usize>(
     strengths: &[Vec<f64>],
     times: &mut StageTimes,
 ) -> Vec<f64> {
-    let values = strengths.len() * if plan.demand.gradient { 1 + D } else { 1 };
+    let values = strengths.len() * if plan.geometry.demand.gradient { 1 + D } else { 1 };
     let [sources, targets] = points.map(|p| &p.x);
     let run = Execution { plan, sources, targets, strengths, sigma, values };
     let mut out = vec![0.0; points[1].order.len() * values];
-    if !plan.expanded.is_empty() {
+    if !plan.geometry.expanded.is_empty() {
         let multipoles = times.time(Stage::P2M, || run.p2m());
-        let locals = if plan.passes.is_empty() { vec![] } else { times.time(Stage::M2L, || run.m2l(&multipoles)) };
+        let locals =
+            if plan.geometry.passes.is_empty() { vec![] } else { times.time(Stage::M2L, || run.m2l(&multipoles)) };
         if !plan.lists.m2p.is_empty() {
             times.time(Stage::M2P, || run.m2p(&multipoles, &mut out));
         }
@@ -60,7 +61,7 @@ struct Execution<'a, const D: usize> {
 impl<const D: usize> Execution<'_, D> {
     /// Some points relative to a box of the lattice.
     fn points<'b>(&self, x: &'b [Vec<f64>; D], range: std::ops::Range<usize>, cell: &[i64; D]) -> Points<'b> {
-        let (mut centre, from) = ([0.0; 3], self.plan.lattice.centre(cell));
+        let (mut centre, from) = ([0.0; 3], self.plan.geometry.lattice.centre(cell));
         centre[..D].copy_from_slice(&from);
         Points { x: slices(x, range), centre, scale: 1.0 / self.sigma }
     }
@@ -72,7 +73,7 @@ impl<const D: usize> Execution<'_, D> {
 
     /// The pieces of the result, box by box.
     fn by_box<'b>(&self, out: &'b mut [f64]) -> Vec<(usize, &'b mut [f64])> {
-        let boxes = self.plan.target_boxes();
+        let boxes = &self.plan.targets;
         let mut rest = out;
         let piece = |i: usize| {
             let (head, tail) = std::mem::take(&mut rest).split_at_mut(boxes.count(i) * self.values);
@@ -83,32 +84,32 @@ impl<const D: usize> Execution<'_, D> {
     }
 
     fn p2m(&self) -> Vec<f64> {
-        let (plan, sources) = (self.plan, &self.plan.sources);
-        let mut all = vec![0.0; plan.expanded.len() * plan.shape.total()];
-        all.par_chunks_mut(plan.shape.total()).zip(&plan.expanded).for_each(|(to, &b)| {
+        let (plan, sources) = (self.plan, self.plan.source_tree());
+        let mut all = vec![0.0; plan.geometry.expanded.len() * plan.geometry.shape.total()];
+        all.par_chunks_mut(plan.geometry.shape.total()).zip(&plan.geometry.expanded).for_each(|(to, &b)| {
             let b = b as usize;
             let points = self.points(self.sources, sources.range(b), &sources.cells[b]);
             let strengths = self.columns(sources.range(b));
-            gather(Gather { shape: plan.shape, basis: Basis::Powers, points, strengths: &strengths, to });
+            gather(Gather { shape: plan.geometry.shape, basis: Basis::Powers, points, strengths: &strengths, to });
         });
         all
     }
 
     fn m2l(&self, multipoles: &[f64]) -> Vec<f64> {
-        let (plan, shape) = (self.plan, self.plan.shape);
+        let (plan, shape) = (self.plan, self.plan.geometry.shape);
         // Far boxes need fewer terms: one matrix for each offset, from −reach on.
-        let step = plan.lattice.side / self.sigma;
+        let step = plan.geometry.lattice.side / self.sigma;
         let half = 0.5 * step * (1.0 + super::boxes::MARGIN);
-        let offsets = -plan.reach..=plan.reach;
+        let offsets = -plan.geometry.reach..=plan.geometry.reach;
         let matrices: Vec<(usize, Vec<f64>)> = offsets
             .map(|k| {
                 let gap = (k.abs() - 1).max(0) as f64 * step - 2.0 * super::boxes::MARGIN * half;
-                let used = plan.demand.order(half, gap).unwrap_or(shape.order).min(shape.order);
+                let used = plan.geometry.demand.order(half, gap).unwrap_or(shape.order).min(shape.order);
                 (used, translation(shape.order, used, k as f64 * step))
             })
             .collect();
         let mut before: Vec<f64> = vec![];
-        for pass in &plan.passes {
+        for pass in &plan.geometry.passes {
             let from = if before.is_empty() { multipoles } else { &before };
             let previous = |i: u32| pass.order[i as usize] as usize;
             // Where the boxes before this pass are along its axis.
@@ -120,7 +121,7 @@ impl<const D: usize> Execution<'_, D> {
                 for (c, to) in to.chunks_exact_mut(shape.column()).enumerate() {
                     let term = |k: u32| -> Term {
                         let b = previous(k);
-                        let (used, matrix) = &matrices[(here - cells(b) + plan.reach) as usize];
+                        let (used, matrix) = &matrices[(here - cells(b) + plan.geometry.reach) as usize];
                         (matrix, *used, &from[b * shape.total() + c * shape.column()..][..shape.column()])
                     };
                     let terms: Vec<Term> = pass.rows[i].clone().map(term).collect();
@@ -136,22 +137,22 @@ impl<const D: usize> Execution<'_, D> {
     fn before(&self, axis: usize) -> impl Fn(usize) -> i64 + '_ {
         let plan = self.plan;
         move |i| match axis {
-            0 => plan.sources.cells[plan.expanded[i] as usize][0],
-            _ => plan.passes[axis - 1].cells[i][axis],
+            0 => plan.source_tree().cells[plan.geometry.expanded[i] as usize][0],
+            _ => plan.geometry.passes[axis - 1].cells[i][axis],
         }
     }
 
     /// The stages of Taylor series, which M2L may have begun.
     fn local(&self, mut locals: Vec<f64>, out: &mut [f64], times: &mut StageTimes) {
-        let (plan, shape) = (self.plan, self.plan.shape);
-        let (sources, targets): (&Occupied<D>, _) = (&plan.sources, plan.target_boxes());
-        if plan.local.is_empty() || (locals.is_empty() && plan.lists.p2l.is_empty()) {
+        let (plan, shape) = (self.plan, self.plan.geometry.shape);
+        let (sources, targets): (&Occupied<D>, _) = (plan.source_tree(), &plan.targets);
+        if plan.geometry.local.is_empty() || (locals.is_empty() && plan.lists.p2l.is_empty()) {
             return;
         }
-        locals.resize(plan.local.len() * shape.total(), 0.0);
+        locals.resize(plan.geometry.local.len() * shape.total(), 0.0);
         if !plan.lists.p2l.is_empty() {
             times.time(Stage::P2L, || {
-                locals.par_chunks_mut(shape.total()).zip(&plan.local).for_each(|(to, &c)| {
+                locals.par_chunks_mut(shape.total()).zip(&plan.geometry.local).for_each(|(to, &c)| {
                     let cell = &targets.cells[c as usize];
                     for &b in plan.lists.p2l.row(c as usize) {
                         let range = sources.range(b as usize);
@@ -163,7 +164,7 @@ impl<const D: usize> Execution<'_, D> {
             });
         }
         times.time(Stage::L2P, || {
-            let is_local = |(i, _): &(usize, &mut [f64])| plan.local.binary_search(&(*i as u32)).is_ok();
+            let is_local = |(i, _): &(usize, &mut [f64])| plan.geometry.local.binary_search(&(*i as u32)).is_ok();
             let pieces: Vec<_> = self.by_box(out).into_iter().filter(is_local).collect();
             pieces.into_par_iter().zip(locals.par_chunks(shape.total())).for_each(|((c, out), from)| {
                 self.spread(Basis::Powers, c, &targets.cells[c], from, out);
@@ -173,18 +174,25 @@ impl<const D: usize> Execution<'_, D> {
 
     /// Adds a series about the centre of a box of the lattice at the points of a box of targets.
     fn spread(&self, basis: Basis, target: usize, cell: &[i64; D], from: &[f64], out: &mut [f64]) {
-        let targets = self.plan.target_boxes();
+        let targets = &self.plan.targets;
         let points = self.points(self.targets, targets.range(target), cell);
-        spread(Spread { shape: self.plan.shape, basis, points, from, gradient: self.plan.demand.gradient, out });
+        spread(Spread {
+            shape: self.plan.geometry.shape,
+            basis,
+            points,
+            from,
+            gradient: self.plan.geometry.demand.gradient,
+            out,
+        });
     }
 
     fn m2p(&self, multipoles: &[f64], out: &mut [f64]) {
-        let (plan, n) = (self.plan, self.plan.shape.total());
-        let slot = |b: u32| plan.expanded.binary_search(&b).expect("a box with a series");
+        let (plan, n) = (self.plan, self.plan.geometry.shape.total());
+        let slot = |b: u32| plan.geometry.expanded.binary_search(&b).expect("a box with a series");
         self.by_box(out).into_par_iter().for_each(|(c, out)| {
             for &b in plan.lists.m2p.row(c) {
                 let from = &multipoles[slot(b) * n..][..n];
-                self.spread(Basis::Hermite, c, &plan.sources.cells[b as usize], from, out);
+                self.spread(Basis::Hermite, c, &plan.source_tree().cells[b as usize], from, out);
             }
         });
     }
@@ -216,7 +224,7 @@ impl<const D: usize> Execution<'_, D> {
 
     /// The sources of a batch, which is emptied, and the points of a box of targets.
     fn meet(&self, c: usize, batch: &mut Batch, columns: (usize, usize), out: &mut [f64]) {
-        let targets = self.plan.target_boxes();
+        let targets = &self.plan.targets;
         let range = targets.range(c);
         meet(Meet {
             dimension: D,
@@ -225,7 +233,7 @@ impl<const D: usize> Execution<'_, D> {
             columns,
             scale: 1.0 / self.sigma,
             terms: self.plan.choice.terms,
-            gradient: self.plan.demand.gradient,
+            gradient: self.plan.geometry.demand.gradient,
             out,
             stride: self.values,
         });

@@ -10,7 +10,8 @@ use super::cost::{Costs, NONE, Outline, Thresholds};
 use super::series::Shape;
 use super::sweep::{Pass, passes};
 use super::{Route, Settings};
-use crate::{Error, Stage, StageTimes};
+use crate::plan::{self, Geometry};
+use crate::{Csr, Error, Stage, StageTimes};
 
 /// Numbers of all expansions together at most: 4 GiB.
 const MEMORY: f64 = (1u64 << 29) as f64;
@@ -37,76 +38,26 @@ pub struct Choice {
     pub cost: f64,
 }
 
-/// Rows of variable length, one a box.
-#[derive(Debug, Clone)]
-pub struct Rows<T> {
-    start: Vec<usize>,
-    items: Vec<T>,
-}
-
-impl<T: Send + Copy> Rows<T> {
-    fn new(rows: Vec<Vec<T>>) -> Self {
-        let start = std::iter::once(0).chain(rows.iter().scan(0, |n, r| {
-            *n += r.len();
-            Some(*n)
-        }));
-        Rows { start: start.collect(), items: rows.concat() }
-    }
-
-    /// The row of a box.
-    pub fn row(&self, i: usize) -> &[T] {
-        &self.items[self.start[i]..self.start[i + 1]]
-    }
-
-    /// Entries before each row, and all of them at the end.
-    pub fn start(&self) -> &[usize] {
-        &self.start
-    }
-
-    /// The entries of all rows.
-    pub fn items(&self) -> &[T] {
-        &self.items
-    }
-
-    /// Entries of all rows.
-    pub fn len(&self) -> usize {
-        self.items.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.items.is_empty()
-    }
-}
-
 /// Who meets whom, target by target.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Lists {
     /// Runs of sources that each box of targets meets directly.
-    pub p2p: Rows<[u32; 2]>,
+    pub p2p: Csr<[u32; 2]>,
     /// Boxes of sources whose Hermite series is evaluated at its points.
-    pub m2p: Rows<u32>,
+    pub m2p: Csr<u32>,
     /// Boxes of sources whose points add to its Taylor series.
-    pub p2l: Rows<u32>,
+    pub p2l: Csr<u32>,
 }
 
-/// Which boxes do what.
+/// Boxes of one level.
 #[derive(Debug, Clone)]
-pub struct Plan<const D: usize> {
-    /// What was chosen.
-    pub choice: Choice,
+pub struct Boxes<const D: usize> {
     /// Where boxes are.
     pub lattice: Lattice<D>,
-    /// Boxes of sources.
-    pub sources: Occupied<D>,
-    /// Boxes of targets, if they are not the sources.
-    pub targets: Option<Occupied<D>>,
     /// Boxes of sources with a Hermite series, ascending.
     pub expanded: Vec<u32>,
     /// Boxes of targets with a Taylor series, ascending.
     pub local: Vec<u32>,
-    /// Direct sums and the routes of one series.
-    pub lists: Lists,
     /// M2L, pass by pass.
     pub passes: Vec<Pass<D>>,
     /// Boxes along an axis that M2L reaches.
@@ -117,8 +68,17 @@ pub struct Plan<const D: usize> {
     pub demand: Demand,
 }
 
+impl<const D: usize> Geometry for Boxes<D> {
+    type Choice = Choice;
+    type Tree = Occupied<D>;
+    type Lists = Lists;
+}
+
+/// The plan of a sum of Gaussians.
+pub type Plan<const D: usize> = plan::Plan<Boxes<D>>;
+
 /// Points that a plan is made for, wherever they are.
-pub trait Census<const D: usize> {
+pub trait PointStats<const D: usize> {
     /// How many sources, and how many targets if they are others.
     fn points(&self) -> [usize; 2];
 
@@ -136,14 +96,14 @@ pub trait Census<const D: usize> {
 }
 
 /// Points in the memory of this machine.
-pub struct Here<'a, const D: usize> {
+pub struct OnHost<'a, const D: usize> {
     /// Sources.
     pub sources: &'a [[f64; D]],
     /// Targets, if they are others.
     pub targets: Option<&'a [[f64; D]]>,
 }
 
-impl<const D: usize> Census<D> for Here<'_, D> {
+impl<const D: usize> PointStats<D> for OnHost<'_, D> {
     fn points(&self) -> [usize; 2] {
         [self.sources.len(), self.targets.map_or(0, <[_]>::len)]
     }
@@ -165,16 +125,16 @@ impl<const D: usize> Census<D> for Here<'_, D> {
 
 /// What operators cost where a plan is executed, by shape, terms of the exponential and whether derivatives are wanted; and the part of the
 /// tolerance that truncation and cut-off may take, rounding and exponentials having the rest.
-pub struct Means<'a> {
+pub struct CostModel<'a> {
     /// See [`Costs::new`].
     pub costs: &'a dyn Fn(Shape, usize, bool) -> Costs,
     /// Below 1.
     pub share: f64,
 }
 
-impl Means<'_> {
+impl CostModel<'_> {
     /// The cores of a machine.
-    pub const CPU: Means<'static> = Means { costs: &Costs::new, share: 0.98 };
+    pub const CPU: CostModel<'static> = CostModel { costs: &Costs::new, share: 0.98 };
 }
 
 /// A side of boxes with what it takes.
@@ -187,18 +147,18 @@ struct Candidate<const D: usize> {
 }
 
 impl<const D: usize> Plan<D> {
-    /// Plans the sum of the sources of a census, each with `columns` strengths, at its targets.
+    /// Plans the sum of the sources of a stats, each with `columns` strengths, at its targets.
     ///
     /// # Errors
-    /// A route that was asked for and that no box can take, and those of the census.
+    /// A route that was asked for and that no box can take, and those of the stats.
     pub fn new(
         settings: &Settings,
         columns: usize,
-        census: &mut dyn Census<D>,
-        means: &Means,
+        stats: &mut dyn PointStats<D>,
+        model: &CostModel,
         times: &mut StageTimes,
     ) -> Result<Self, Error> {
-        let demand = Demand { dimension: D, tolerance: means.share * settings.tolerance, gradient: settings.gradient };
+        let demand = Demand { dimension: D, tolerance: model.share * settings.tolerance, gradient: settings.gradient };
         let terms = match settings.tolerance {
             _ if settings.route == Some(Route::All) => 13,
             t if t >= 2e-8 => 8,
@@ -206,9 +166,9 @@ impl<const D: usize> Plan<D> {
         };
         let shape = Shape { dimension: D, order: 1, columns };
         let best = times.time(Stage::Tree, || {
-            let [low, high] = census.bounds()?;
-            let points = census.points();
-            let mut search = Search { settings, demand, terms, shape, low, high, points, census, means };
+            let [low, high] = stats.bounds()?;
+            let points = stats.points();
+            let mut search = Search { settings, demand, terms, shape, low, high, points, stats, model };
             match settings.route {
                 Some(Route::All) => search.plain().map(Some),
                 _ => search.best(),
@@ -224,34 +184,26 @@ impl<const D: usize> Plan<D> {
         let (side, cutoff_length) = (lattice.side, cutoff * settings.sigma);
         let choice = Choice { side, order, thresholds, cutoff: cutoff_length, terms, fullest, cost };
         let [sources, targets] = occupied;
+        let sources = sources.expect("counted");
+        let (targets, sources) = match targets {
+            Some(targets) => (targets, Some(sources)),
+            None => (sources, None),
+        };
         let shape = Shape { order: order.unwrap_or(1), ..shape };
         let sides = cutoff * settings.sigma / lattice.side;
-        let mut plan = Plan {
-            choice,
-            reach: if order.is_some() { lattice.reach(sides) } else { 0 },
-            lattice,
-            sources: sources.expect("counted"),
-            targets,
-            expanded: vec![],
-            local: vec![],
-            lists: Lists { p2p: Rows::new(vec![]), m2p: Rows::new(vec![]), p2l: Rows::new(vec![]) },
-            passes: vec![],
-            shape,
-            demand,
-        };
-        let costs = (means.costs)(plan.shape, terms, settings.gradient);
+        let reach = if order.is_some() { lattice.reach(sides) } else { 0 };
+        let (expanded, local, passes) = (vec![], vec![], vec![]);
+        let geometry = Boxes { lattice, expanded, local, passes, reach, shape, demand };
+        let mut plan = Plan { choice, targets, sources, lists: Lists::default(), geometry };
+        let costs = (model.costs)(shape, terms, settings.gradient);
         times.time(Stage::Lists, || plan.connect(settings, thresholds, sides, costs));
         Ok(plan)
     }
 
-    /// The boxes of the targets.
-    pub fn target_boxes(&self) -> &Occupied<D> {
-        self.targets.as_ref().unwrap_or(&self.sources)
-    }
-
     /// Lists and passes.
     fn connect(&mut self, settings: &Settings, thresholds: Thresholds, sides: f64, costs: Costs) {
-        let (from, to) = (&self.sources, self.target_boxes());
+        let (from, to) = (self.source_tree(), &self.targets);
+        let Boxes { lattice, reach, .. } = &self.geometry;
         let large = |boxes: &Occupied<D>, least: usize| -> Vec<u32> {
             (0..boxes.len() as u32).filter(|&i| boxes.count(i as usize) >= least).collect()
         };
@@ -267,8 +219,8 @@ impl<const D: usize> Plan<D> {
                 _ => p2p.push([run.start, run.end]),
             };
             let is_local = here >= thresholds[1];
-            self.lattice.rows(&to.cells[c], sides, &mut |first, last| {
-                for b in from.row(&self.lattice, &first, last) {
+            lattice.rows(&to.cells[c], sides, &mut |first, last| {
+                for b in from.row(lattice, &first, last) {
                     let there = from.count(b);
                     let is_expanded = there >= thresholds[0];
                     let pairs = (here * there) as f64 * costs.pair;
@@ -293,15 +245,16 @@ impl<const D: usize> Plan<D> {
             m2p.push(row.1);
             p2l.push(row.2);
         }
-        let lists = Lists { p2p: Rows::new(p2p), m2p: Rows::new(m2p), p2l: Rows::new(p2l) };
+        let lists = Lists { p2p: p2p.into(), m2p: m2p.into(), p2l: p2l.into() };
         let cells = |boxes: &Occupied<D>, some: &[u32]| -> Vec<[i64; D]> {
             some.iter().map(|&i| boxes.cells[i as usize]).collect()
         };
         let passes = match expanded.is_empty() || local.is_empty() {
             true => vec![],
-            false => passes(&self.lattice, self.reach, &cells(from, &expanded), &cells(to, &local)),
+            false => passes(lattice, *reach, &cells(from, &expanded), &cells(to, &local)),
         };
-        (self.expanded, self.local, self.lists, self.passes) = (expanded, local, lists, passes);
+        self.lists = lists;
+        (self.geometry.expanded, self.geometry.local, self.geometry.passes) = (expanded, local, passes);
     }
 }
 
@@ -315,14 +268,14 @@ struct Search<'a, const D: usize> {
     high: [f64; D],
     /// Sources, and targets if they are others.
     points: [usize; 2],
-    census: &'a mut dyn Census<D>,
-    means: &'a Means<'a>,
+    stats: &'a mut dyn PointStats<D>,
+    model: &'a CostModel<'a>,
 }
 
 impl<const D: usize> Search<'_, D> {
     fn candidate(&mut self, side: f64) -> Result<Candidate<D>, Error> {
         let lattice = Lattice::new(self.low, self.high, side);
-        let occupied = self.census.count(&lattice)?;
+        let occupied = self.stats.count(&lattice)?;
         Ok(Candidate { lattice, occupied, order: None, thresholds: [NONE; 2], cost: f64::INFINITY })
     }
 
@@ -388,7 +341,7 @@ impl<const D: usize> Search<'_, D> {
             boxes: [sources, targets.as_ref().unwrap_or(sources)],
             cutoff,
             reach: candidate.lattice.reach(cutoff),
-            costs: (self.means.costs)(shape, self.terms, gradient),
+            costs: (self.model.costs)(shape, self.terms, gradient),
             memory: (MEMORY, shape.total() as f64),
         };
         let has_order = candidate.order.is_some();

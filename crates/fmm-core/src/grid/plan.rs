@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::blocks::{BLOCK, Grid};
 use super::sources::Sources;
+use crate::Csr;
 
 /// Cells along a side of a brick.
 pub const SIDE: usize = 8;
@@ -68,55 +69,13 @@ pub struct Share {
     pub indirect: u64,
 }
 
-/// Rows of nodes, one row a brick.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rows {
-    start: Vec<usize>,
-    nodes: Vec<u32>,
-}
-
-impl Rows {
-    fn of(rows: Vec<Vec<u32>>) -> Self {
-        let start = std::iter::once(0).chain(rows.iter().scan(0, |sum, row| {
-            *sum += row.len();
-            Some(*sum)
-        }));
-        Rows { start: start.collect(), nodes: rows.into_iter().flatten().collect() }
-    }
-
-    /// The nodes of a brick.
-    pub fn row(&self, brick: usize) -> &[u32] {
-        &self.nodes[self.start[brick]..self.start[brick + 1]]
-    }
-
-    /// The nodes of all bricks.
-    pub fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
-    /// Whether no node acts on any brick.
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
-    }
-
-    /// Where the row of each brick begins, and where the last ends. `[bricks + 1]`
-    pub fn starts(&self) -> &[usize] {
-        &self.start
-    }
-
-    /// All rows, one after the other.
-    pub fn nodes(&self) -> &[u32] {
-        &self.nodes
-    }
-}
-
 /// Who acts on whom.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lists {
-    /// Nodes that act by expansion.
-    pub far: Rows,
+    /// Nodes that act by expansion, one row a brick.
+    pub far: Csr<u32>,
     /// Nodes whose sources act directly.
-    pub near: Rows,
+    pub near: Csr<u32>,
 }
 
 impl Lists {
@@ -124,8 +83,8 @@ impl Lists {
     pub fn new(grid: &Grid, sources: &Sources, rule: Rule) -> Self {
         let bricks = grid.blocks().len() * BRICKS;
         let rows = |b: usize| traverse(&Brick::new(grid, b), sources, rule);
-        let (far, near) = (0..bricks).into_par_iter().map(rows).unzip();
-        Lists { far: Rows::of(far), near: Rows::of(near) }
+        let (far, near): (Vec<_>, Vec<_>) = (0..bricks).into_par_iter().map(rows).unzip();
+        Lists { far: far.into(), near: near.into() }
     }
 
     /// What there is to do directly and by expansions with each of `splits` as the [fewest](Rule::fewest) sources of a node that is worth one. The
@@ -164,7 +123,7 @@ impl Lists {
 
     /// Pairs of a point and a source that acts on it directly.
     pub fn pairs(&self, sources: &Sources) -> u64 {
-        let counts = self.near.nodes.par_iter().map(|&n| sources.tree.count(n as usize) as u64);
+        let counts = self.near.items.par_iter().map(|&n| sources.tree.count(n as usize) as u64);
         counts.sum::<u64>() * POINTS as u64
     }
 }

@@ -8,6 +8,8 @@ pub use by_class::{ByClass, Shifted};
 pub use space::{Space, image_class, image_of};
 pub use traverse::Rule;
 
+use crate::Csr;
+
 /// One entry of a list: a source cell, and the class of the translation; where none is needed, that of the image that the source is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Zeroable)]
 #[repr(C)]
@@ -18,33 +20,17 @@ pub struct Pair {
     pub class: u32,
 }
 
-/// Rows of pairs, one row a target cell, so that every target is written by its owner alone.
+/// The four lists of a plan. An entry is a source cell, with what the geometry adds to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Csr {
-    /// First pair of each row, and one past the last pair. `[cells + 1]`
-    pub start: Vec<u64>,
-    /// Pairs. `[start[cells]]`
-    pub pairs: Vec<Pair>,
-}
-
-impl Csr {
-    /// The pairs of one target cell.
-    pub fn row(&self, cell: usize) -> &[Pair] {
-        &self.pairs[self.start[cell] as usize..self.start[cell + 1] as usize]
-    }
-}
-
-/// The four lists of a plan.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Lists {
+pub struct Lists<T = Pair> {
     /// Well-separated cells of one level.
-    pub m2l: Csr,
+    pub m2l: Csr<T>,
     /// Small sources seen by the bodies of a large leaf.
-    pub m2p: Csr,
+    pub m2p: Csr<T>,
     /// The bodies of a large leaf seen by a small cell.
-    pub p2l: Csr,
-    /// Neighbours, and pairs too small for anything else.
-    pub p2p: Csr,
+    pub p2l: Csr<T>,
+    /// Neighbors, and pairs too small for anything else.
+    pub p2p: Csr<T>,
 }
 
 /// Numbers the offsets between cells of one level, source minus target in units of their sides.

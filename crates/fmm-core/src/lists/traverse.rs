@@ -5,7 +5,8 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::space::{distance2 as offset2, image_class};
-use super::{Classes, Csr, Lists, Pair, Space};
+use super::{Classes, Lists, Pair, Space};
+use crate::Csr;
 use crate::tree::Tree;
 
 /// When cells may interact through expansions. All comparisons are in `f64` without contraction, so that every
@@ -369,7 +370,7 @@ impl Assembly {
 }
 
 /// The rows of all parts, one after the other.
-fn joined(parts: Vec<Vec<Pair>>, ends: &[Vec<usize>]) -> Csr {
+fn joined(parts: Vec<Vec<Pair>>, ends: &[Vec<usize>]) -> Csr<Pair> {
     let mut start = vec![0];
     let mut base = 0;
     for (part, ends) in parts.iter().zip(ends) {
@@ -386,5 +387,5 @@ fn joined(parts: Vec<Vec<Pair>>, ends: &[Vec<usize>]) -> Csr {
         rest = others;
     }
     copies.into_par_iter().for_each(|(to, part)| to.copy_from_slice(&part));
-    Csr { start, pairs }
+    Csr { start, items: pairs }
 }

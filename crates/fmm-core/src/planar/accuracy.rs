@@ -30,15 +30,15 @@ const ERRORS: [(usize, f64); 12] = [
     (34, 4e-14),
 ];
 
-/// The order at which the error is at most `aim`.
-fn order_for(aim: f64, theta: f64) -> usize {
+/// The order at which the error is at most `target_error`.
+fn order_for(target_error: f64, theta: f64) -> usize {
     let mut order = ERRORS[0].0 as f64;
     for pair in ERRORS.windows(2) {
         let [(p, high), (next, low)] = [pair[0], pair[1]];
-        if aim < high {
+        if target_error < high {
             // On a straight line between logarithms, and on beyond the last.
             let beyond = next == ERRORS[ERRORS.len() - 1].0;
-            let share = (high / aim).ln() / (high / low).ln();
+            let share = (high / target_error).ln() / (high / low).ln();
             order = p as f64 + (next - p) as f64 * if beyond { share } else { share.min(1.0) };
         }
     }

@@ -3,48 +3,19 @@
 use rayon::prelude::*;
 
 use super::Pyramid;
+use crate::{Csr, lists};
 
-/// Rows of source boxes, one row a target box.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rows {
-    /// First entry of each row, and one past the last. `[boxes + 1]`
-    pub start: Vec<u64>,
-    /// Source boxes. `[start[boxes]]`
-    pub source: Vec<u32>,
-}
+/// The four lists of a plan: source boxes.
+pub type Lists = lists::Lists<u32>;
 
-impl Rows {
-    /// The sources of one target box.
-    pub fn row(&self, cell: usize) -> &[u32] {
-        &self.source[self.start[cell] as usize..self.start[cell + 1] as usize]
-    }
-
-    /// Adds the rows of the next boxes, which come in pieces.
-    fn extend(&mut self, pieces: &[Piece]) {
-        for piece in pieces {
-            for &n in &piece.lengths {
-                self.start.push(self.start[self.start.len() - 1] + u64::from(n));
-            }
-            self.source.extend_from_slice(&piece.source);
+/// Adds the rows of the next boxes, which come in pieces.
+fn extend(rows: &mut Csr<u32>, pieces: &[Piece]) {
+    for piece in pieces {
+        for &n in &piece.lengths {
+            rows.start.push(rows.start[rows.start.len() - 1] + u64::from(n));
         }
+        rows.items.extend_from_slice(&piece.source);
     }
-
-    fn empty() -> Self {
-        Rows { start: vec![0], source: vec![] }
-    }
-}
-
-/// The four lists of a plan.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Lists {
-    /// Well-separated boxes of one level whose parents are not.
-    pub m2l: Rows,
-    /// Leaves so small that their multipoles serve the points of a large leaf.
-    pub m2p: Rows,
-    /// Large leaves whose points act on the local expansion of a small one.
-    pub p2l: Rows,
-    /// Leaves that meet point by point.
-    pub p2p: Rows,
 }
 
 /// When boxes meet by which operator.
@@ -88,37 +59,37 @@ const TASK: usize = 64;
 
 impl Lists {
     /// Every leaf of the targets against the root of the sources.
-    pub fn direct(targets: &Pyramid) -> Self {
-        let none = Rows { start: vec![0; targets.len() + 1], source: vec![] };
+    pub fn of_pyramid(targets: &Pyramid) -> Self {
+        let none = Csr { start: vec![0; targets.len() + 1], items: vec![] };
         let leaves = targets.leaves();
         let start = (0..=targets.len()).map(|cell| cell.saturating_sub(leaves.start) as u64).collect();
-        let p2p = Rows { start, source: vec![0; leaves.len()] };
+        let p2p = Csr { start, items: vec![0; leaves.len()] };
         Lists { m2l: none.clone(), m2p: none.clone(), p2l: none, p2p }
     }
 
     /// The lists of the fast multipole method; both pyramids have the same number of levels.
-    pub fn fmm(targets: &Pyramid, sources: &Pyramid, rule: Rule) -> Self {
-        let mut m2l = Rows { start: vec![0, 0], source: vec![] };
+    pub fn between_pyramids(targets: &Pyramid, sources: &Pyramid, rule: Rule) -> Self {
+        let mut m2l = Csr { start: vec![0, 0], items: vec![] };
         // Pairs of one level that are not separated.
-        let mut strong = Rows { start: vec![0, 1], source: vec![0] };
+        let mut strong = Csr { start: vec![0, 1], items: vec![0] };
         for level in 1..=targets.levels {
             let cells: Vec<usize> = targets.level(level).collect();
             let parents = Pyramid::first(level - 1);
             let pieces: Vec<[Piece; 2]> =
                 cells.par_chunks(TASK).map(|cells| connect(targets, sources, rule, cells, &strong, parents)).collect();
             let (weak, near): (Vec<Piece>, Vec<Piece>) = pieces.into_iter().map(|[a, b]| (a, b)).unzip();
-            m2l.extend(&weak);
-            strong = Rows::empty();
-            strong.extend(&near);
+            extend(&mut m2l, &weak);
+            strong = Csr { start: vec![0], items: vec![] };
+            extend(&mut strong, &near);
         }
         let first = Pyramid::first(targets.levels);
         let cells: Vec<usize> = targets.leaves().collect();
         let pieces: Vec<[Piece; 3]> =
             cells.par_chunks(TASK).map(|cells| swap(targets, sources, rule, cells, &strong, first)).collect();
-        let mut rows = [(); 3].map(|()| Rows { start: vec![0; first + 1], source: vec![] });
+        let mut rows = [(); 3].map(|()| Csr { start: vec![0; first + 1], items: vec![] });
         for piece in &pieces {
             for (rows, piece) in rows.iter_mut().zip(piece) {
-                rows.extend(std::slice::from_ref(piece));
+                extend(rows, std::slice::from_ref(piece));
             }
         }
         let [m2p, p2l, p2p] = rows;
@@ -138,7 +109,7 @@ fn connect(
     sources: &Pyramid,
     rule: Rule,
     cells: &[usize],
-    strong: &Rows,
+    strong: &Csr<u32>,
     parents: usize,
 ) -> [Piece; 2] {
     let [mut weak, mut near] = [Piece::default(), Piece::default()];
@@ -168,7 +139,14 @@ fn connect(
 }
 
 /// Takes from the strong pairs of leaves those that are separated with swapped roles.
-fn swap(targets: &Pyramid, sources: &Pyramid, rule: Rule, cells: &[usize], strong: &Rows, first: usize) -> [Piece; 3] {
+fn swap(
+    targets: &Pyramid,
+    sources: &Pyramid,
+    rule: Rule,
+    cells: &[usize],
+    strong: &Csr<u32>,
+    first: usize,
+) -> [Piece; 3] {
     let mut pieces: [Piece; 3] = Default::default();
     for &b in cells {
         let begun = pieces.each_ref().map(|p| p.source.len());

@@ -2,7 +2,7 @@
 
 use super::execute::{self, Bodies};
 use super::pyramid::power;
-use super::{Blob, Kernel, Plan, Request, accuracy, guard, minute};
+use super::{Blob, Kernel, Plan, Request, accuracy, guard, underflow};
 use crate::accuracy::{self as space, Problem as Size, closest_pair};
 use crate::bodies::{check_positions, check_sources, coincident_pairs};
 use crate::solve::{Evaluation, Trial, solve};
@@ -102,15 +102,15 @@ impl<'a> Problem<'a> {
         let others = targets.unwrap_or(&[]);
         let (numbers, extent) = ((sources.len(), targets.map(<[_]>::len)), extent(sources, others));
         let mut request = Request::new(settings, kernel, blob, numbers, &sizes, extent)?;
-        let smallest = minute::smallest(sources).min(minute::smallest(others));
-        if smallest < minute::LOST * extent {
+        let smallest = underflow::smallest(sources).min(underflow::smallest(others));
+        if smallest < underflow::LOST * extent {
             let all = [sources, others].concat();
             let seen: Vec<_> = all.iter().map(|x| x.map(|c| c * power(-request.global))).collect();
             if coincident_pairs(&seen) > coincident_pairs(&all) {
                 return Err(Error::TooClose { extent });
             }
         }
-        request.minute |= minute::possible(smallest, extent);
+        request.may_underflow |= underflow::possible(smallest, extent);
         Ok(Problem { request, sources, strengths, targets })
     }
 }

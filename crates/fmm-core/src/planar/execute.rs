@@ -44,18 +44,18 @@ pub struct Bodies<'a> {
     /// The unit of length is 2^this of the caller's.
     pub global: i32,
     /// Whether there may be pairs whose squared distance is no number.
-    pub minute: bool,
+    pub may_underflow: bool,
 }
 
 impl<'a> Bodies<'a> {
     /// The points of `plan`, with the strengths and the units that `request` gives them.
     pub fn new(plan: &'a Plan, strengths: &[&[f64]], request: &Request) -> Self {
-        let Request { scale, global, minute, .. } = *request;
+        let Request { scale, global, may_underflow, .. } = *request;
         let tree = plan.source_tree();
         let pick = |q: &&[f64]| tree.order.par_iter().map(|&i| q[i as usize] * scale).collect();
         let sources = Sorted { x: &tree.x, q: strengths.iter().map(pick).collect() };
         let targets = plan.sources.as_ref().map(|_| Sorted { x: &plan.targets.x, q: vec![] });
-        Bodies { sources, targets, global, minute }
+        Bodies { sources, targets, global, may_underflow }
     }
 
     /// Targets, which may be the sources.

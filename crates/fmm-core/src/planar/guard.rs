@@ -3,9 +3,9 @@
 use rayon::prelude::*;
 
 use super::execute::{Bodies, Sum};
-use super::minute::{self, make_good};
 use super::near::{Algebraic, Gaussian, Pair, Point, smallest};
 use super::points::Batch;
+use super::underflow::{self, make_good};
 use super::{Blob, Kernel, Plan};
 use crate::math::Real;
 use crate::math::simd::{Task, Vector, dispatch};
@@ -37,7 +37,7 @@ pub fn sample(n: usize) -> impl ExactSizeIterator<Item = usize> {
 /// L2 = ‖δ‖/‖G‖ over a sample spread evenly over the leaves; nothing over nothing is no error, and what is no number is one.
 pub fn error(plan: &Plan, bodies: &Bodies, blob: Blob, sums: &[Sum]) -> f64 {
     // Squares of shorter cores are no numbers beside the extent of the set, and fields are those of points.
-    let blob = if blob.length() < minute::SHORT { Blob::Point } else { blob };
+    let blob = if blob.length() < underflow::SHORT { Blob::Point } else { blob };
     let tree = &plan.targets;
     let places: Vec<usize> = sample(tree.order.len()).collect();
     let at: Vec<[f64; 2]> = places.iter().map(|&i| [0, 1].map(|d| tree.x[d][i])).collect();
@@ -50,7 +50,7 @@ pub fn error(plan: &Plan, bodies: &Bodies, blob: Blob, sums: &[Sum]) -> f64 {
     let parts: Vec<Vec<[f64; 3]>> = blocks.par_iter().map(block).collect();
     let close = |i: usize| {
         let mut sum = [Sum::default()];
-        if bodies.minute && blob == Blob::Point {
+        if bodies.may_underflow && blob == Blob::Point {
             make_good(Kernel::Harmonic, bodies, i..i + 1, 0..count, (1.0, smallest::<f64>()), &mut sum);
         }
         sum[0].g

@@ -4,10 +4,10 @@ use rayon::prelude::*;
 
 use super::execute::{Bodies, Sum, by_leaf};
 use super::logarithm::{each_lane, exp_minus, exponential_integral, inverse_and_log};
-use super::minute::make_good;
 use super::points::Batch;
 use super::pyramid::power;
 use super::shifts::add_up;
+use super::underflow::make_good;
 use super::{Blob, Kernel, Plan};
 use crate::math::Real;
 use crate::math::simd::{Task, Vector, dispatch};
@@ -357,7 +357,7 @@ impl Near<'_> {
             flush(from);
         }
         if !single {
-            if self.bodies.minute && core == 0.0 {
+            if self.bodies.may_underflow && core == 0.0 {
                 let ranges = row.iter().map(|&c| sources.range(c as usize));
                 let seen = (scale, smallest::<f64>());
                 ranges.for_each(|from| make_good(self.kernel, self.bodies, targets.range(leaf), from, seen, out));

@@ -1,21 +1,22 @@
 //! The plan of a sum in the plane: pyramids and lists.
 
 use super::{Blob, Lists, Pyramid, Rule, accuracy};
+use crate::plan::{self, Geometry};
 use crate::settings::{Choice, Method};
 use crate::stage::{Stage, StageTimes};
 
-/// Which boxes do what, and in which order.
+/// Pyramids of boxes that are split at medians.
 #[derive(Debug, Clone)]
-pub struct Plan {
-    /// What was chosen.
-    pub choice: Choice,
-    /// The pyramid of the targets; that of the sources too if there is no other.
-    pub targets: Pyramid,
-    /// The pyramid of the sources, if they are not the targets.
-    pub sources: Option<Pyramid>,
-    /// Who meets whom.
-    pub lists: Lists,
+pub struct Pyramids;
+
+impl Geometry for Pyramids {
+    type Choice = Choice;
+    type Tree = Pyramid;
+    type Lists = Lists;
 }
+
+/// The plan of a sum in the plane.
+pub type Plan = plan::Plan<Pyramids>;
 
 impl Plan {
     /// Plans the sum of `sources` at `targets`, or at themselves. Coordinates are multiplied by `scale`; lengths of `blob` are in the
@@ -40,25 +41,20 @@ impl Plan {
         });
         let lists = times.time(Stage::Lists, || {
             if !fmm {
-                return Lists::direct(&target_tree);
+                return Lists::of_pyramid(&target_tree);
             }
             let rule = Rule {
                 theta: choice.theta.unwrap_or(accuracy::THETA),
                 min_distance: blob.point_beyond(tolerance),
                 swap_min_points: accuracy::swap_min_points(choice.order.unwrap_or(1)),
             };
-            Lists::fmm(&target_tree, source_tree.as_ref().unwrap_or(&target_tree), rule)
+            Lists::between_pyramids(&target_tree, source_tree.as_ref().unwrap_or(&target_tree), rule)
         });
-        Plan { choice, targets: target_tree, sources: source_tree, lists }
-    }
-
-    /// The pyramid of the sources.
-    pub fn source_tree(&self) -> &Pyramid {
-        self.sources.as_ref().unwrap_or(&self.targets)
+        Plan { choice, targets: target_tree, sources: source_tree, lists, geometry: Pyramids }
     }
 
     /// The stages after pyramids and lists, in order: the same as in three dimensions.
     pub fn schedule(&self) -> &'static [Stage] {
-        crate::plan::schedule(self.choice.method)
+        plan::schedule(self.choice.method)
     }
 }

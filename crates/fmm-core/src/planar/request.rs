@@ -1,7 +1,7 @@
 //! What is asked of a sum in the plane, wherever its points are, with the units in which no power over- or underflows.
 
 use super::pyramid::{exponent_above, power};
-use super::{Blob, Kernel, minute};
+use super::{Blob, Kernel, underflow};
 use crate::accuracy::{Kind, Problem as Size, Strengths};
 use crate::math::scale::power_of_two_below;
 use crate::{Error, Settings, Softening};
@@ -27,7 +27,7 @@ pub struct Request {
     pub apart: bool,
     /// Whether points may be so close, or blobs so short, beside the extent of the set that squares are no numbers. Of points those know who
     /// look at all coordinates: [`Problem::new`](super::Problem::new).
-    pub minute: bool,
+    pub may_underflow: bool,
 }
 
 impl Request {
@@ -49,7 +49,7 @@ impl Request {
         if settings.softening != Softening::None {
             return Err(Error::Unsupported("softenings of three dimensions have no meaning in the plane".into()));
         }
-        let blob = if blob.length() < minute::NONE * extent { Blob::Point } else { blob };
+        let blob = if blob.length() < underflow::POINT * extent { Blob::Point } else { blob };
         let complex = strengths.len() > 1;
         if kernel == Kernel::Log && complex {
             return Err(Error::Unsupported("strengths of the log kernel are real".into()));
@@ -65,9 +65,19 @@ impl Request {
             strength_range: most(|s| s.largest / s.smallest),
         };
         let global = exponent_above(if extent > 0.0 { extent } else { 1.0 });
-        let short = blob.length() > 0.0 && blob.length() < minute::SHORT * extent;
+        let short = blob.length() > 0.0 && blob.length() < underflow::SHORT * extent;
         let (blob, scale) = (blob.scaled(power(-global)), power_of_two_below(1.0 / most(|s| s.largest)));
-        Ok(Request { settings, kernel, blob, size, global, scale, complex, apart: targets.is_some(), minute: short })
+        Ok(Request {
+            settings,
+            kernel,
+            blob,
+            size,
+            global,
+            scale,
+            complex,
+            apart: targets.is_some(),
+            may_underflow: short,
+        })
     }
 
     /// What turns the parts of G in scaled units into those of the field (log) or of Φ (harmonic) in the caller's.

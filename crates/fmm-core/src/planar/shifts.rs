@@ -56,7 +56,7 @@ pub struct M2l<'a, T> {
     /// Targets and sources.
     pub trees: [&'a Pyramid; 2],
     /// Sources of each target.
-    pub rows: &'a super::Rows,
+    pub rows: &'a crate::Csr<u32>,
     /// The unit of length is 2^this of the caller's.
     pub global: i32,
     /// First target box.

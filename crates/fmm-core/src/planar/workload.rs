@@ -5,7 +5,8 @@ use rayon::prelude::*;
 use super::pyramid::Pyramid;
 use super::series::Series;
 use super::shifts::M2l;
-use super::{Kernel, Lists, Rows, Rule};
+use super::{Kernel, Lists, Rule};
+use crate::Csr;
 use crate::math::counted::count;
 use crate::math::simd::dispatch;
 use crate::workload::Work;
@@ -18,7 +19,7 @@ pub struct Geometry {
     /// The boxes.
     pub tree: Pyramid,
     /// Whom each meets.
-    pub rows: Rows,
+    pub rows: Csr<u32>,
     /// The first of those that are meant.
     pub first: usize,
 }
@@ -33,7 +34,7 @@ impl Geometry {
         let x: Vec<[f64; 2]> = (0..points).map(place).collect();
         let tree = Pyramid::new(&x, 1.0, levels);
         let rule = Rule { theta: 0.5, min_distance: 0.0, swap_min_points: usize::MAX };
-        let rows = Lists::fmm(&tree, &tree, rule).m2l;
+        let rows = Lists::between_pyramids(&tree, &tree, rule).m2l;
         // From the leaves on, which are the last boxes.
         let mut first = tree.len();
         while first > 0 && rows.start[tree.len()] - rows.start[first] < translations as u64 {

@@ -14,7 +14,7 @@ pub mod view;
 pub mod workload;
 
 use fmm_core::gauss::boxes::{Lattice, Occupied};
-use fmm_core::gauss::plan::Census;
+use fmm_core::gauss::plan::PointStats;
 use fmm_core::gauss::{self, Evaluation, Plan, Routes, Settings};
 use fmm_core::{Error, Precision, Stage, StageTimes};
 use rayon::prelude::*;
@@ -129,10 +129,10 @@ impl Transform {
         let settings = problem.settings;
         let (mut plan, mut precision) = (None, Precision::F64);
         for &tried in policy::tried(settings, problem.precision)? {
-            let mut census = OnDevice { gpu, problem, transform: self, sorted: None };
-            let found = Plan::new(settings, 1, &mut census, &policy::means(tried), times)?;
+            let mut stats = OnDevice { gpu, problem, transform: self, sorted: None };
+            let found = Plan::new(settings, 1, &mut stats, &policy::cost_model(tried), times)?;
             if policy::keeps(settings, &found, tried) {
-                let again = times.time_more(Stage::Tree, || census.settle(&found.lattice));
+                let again = times.time_more(Stage::Tree, || stats.settle(&found.geometry.lattice));
                 again?;
                 (plan, precision) = (Some(found), tried);
                 break;
@@ -158,7 +158,7 @@ impl Transform {
         let targets = problem.targets.unwrap_or(problem.sources).len();
         times.time_more(Stage::Lists, || {
             let bytes = Series::bytes(plan) + Near::bytes(plan);
-            fits(gpu, bytes, &format!("the series and lists of {} boxes", plan.sources.len()))?;
+            fits(gpu, bytes, &format!("the series and lists of {} boxes", plan.source_tree().len()))?;
             self.series.take(plan, settings.sigma)?;
             self.near.take(plan)?;
             self.series.ready(plan)?;
@@ -175,10 +175,10 @@ impl Transform {
             let mut clock = Clock::start(gpu)?;
             let [own, other] = &mut self.boxes;
             let given = Given { points: problem.sources, position: self.positions[0].pointer() };
-            own.gather(gpu, given, &plan.lattice, self.strengths[c].pointer())?;
+            own.gather(gpu, given, &plan.geometry.lattice, self.strengths[c].pointer())?;
             if let Some(points) = problem.targets.filter(|_| c == 0) {
                 let given = Given { points, position: self.positions[1].pointer() };
-                other.gather(gpu, given, &plan.lattice, cust::memory::DevicePointer::null())?;
+                other.gather(gpu, given, &plan.geometry.lattice, cust::memory::DevicePointer::null())?;
             }
             if !Series::writes_all(plan) {
                 self.out.fill(gpu.stream(), 0)?;
@@ -269,7 +269,7 @@ impl<'a, const D: usize> OnDevice<'a, D> {
     }
 }
 
-impl<const D: usize> Census<D> for OnDevice<'_, D> {
+impl<const D: usize> PointStats<D> for OnDevice<'_, D> {
     fn points(&self) -> [usize; 2] {
         [self.problem.sources.len(), self.problem.targets.map_or(0, <[_]>::len)]
     }

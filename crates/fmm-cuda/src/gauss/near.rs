@@ -23,7 +23,7 @@ pub struct Near {
 impl Near {
     /// Bytes that the lists of a plan take.
     pub fn bytes<const D: usize>(plan: &Plan<D>) -> usize {
-        let boxes = plan.target_boxes();
+        let boxes = &plan.targets;
         let points = boxes.start.last().copied().unwrap_or(0) as usize;
         16 * (boxes.len() + points / TARGETS) + 8 * (boxes.len() + 1) + 8 * plan.lists.p2p.len()
     }
@@ -33,12 +33,11 @@ impl Near {
     /// # Errors
     /// [`Error::Device`] without the memory, or if a copy fails.
     pub fn take<const D: usize>(&mut self, plan: &Plan<D>) -> Result<(), Error> {
-        let (boxes, rows) = (plan.target_boxes(), &plan.lists.p2p);
+        let (boxes, rows) = (&plan.targets, &plan.lists.p2p);
         let meet = (0..boxes.len()).filter(|&c| !rows.row(c).is_empty());
         self.tasks.upload(&tasks(meet.map(|c| (0, c)), boxes, TARGETS))?;
-        let start: Vec<u64> = rows.start().iter().map(|&s| s as u64).collect();
-        self.start.upload(&start)?;
-        self.list.upload(rows.items())
+        self.start.upload(&rows.start)?;
+        self.list.upload(&rows.items)
     }
 
     /// Queues the sums, which are added to the result.

@@ -1,7 +1,7 @@
 //! What a sum of Gaussians costs on the device, and which precision its pairs have.
 
 use fmm_core::gauss::cost::Costs;
-use fmm_core::gauss::plan::Means;
+use fmm_core::gauss::plan::CostModel;
 use fmm_core::gauss::series::Shape;
 use fmm_core::gauss::{Plan, Settings};
 use fmm_core::{Error, Precision};
@@ -45,10 +45,12 @@ fn costs(single: bool, shape: Shape, terms: usize, gradient: bool) -> Costs {
 }
 
 /// How sums are planned for the device.
-pub fn means(precision: Precision) -> Means<'static> {
+pub fn cost_model(precision: Precision) -> CostModel<'static> {
     match precision {
-        Precision::F32 => Means { costs: &|shape, terms, gradient| costs(true, shape, terms, gradient), share: 0.88 },
-        _ => Means { costs: &|shape, terms, gradient| costs(false, shape, terms, gradient), share: 0.98 },
+        Precision::F32 => {
+            CostModel { costs: &|shape, terms, gradient| costs(true, shape, terms, gradient), share: 0.88 }
+        }
+        _ => CostModel { costs: &|shape, terms, gradient| costs(false, shape, terms, gradient), share: 0.98 },
     }
 }
 
@@ -93,7 +95,7 @@ pub fn refused(settings: &Settings) -> Error {
 
 /// Whether a plan keeps the tolerance with pairs of this precision.
 pub fn keeps<const D: usize>(settings: &Settings, plan: &Plan<D>, precision: Precision) -> bool {
-    let side = plan.lattice.side / settings.sigma;
+    let side = plan.geometry.lattice.side / settings.sigma;
     let far = plan.choice.cutoff / settings.sigma + 1.6 * side;
     precision != Precision::F32 || single_error(far, settings.gradient) <= SINGLE_SHARE * settings.tolerance
 }

@@ -52,7 +52,7 @@ pub struct Series {
 
 /// Coefficients of a box.
 fn terms<const D: usize>(plan: &Plan<D>) -> usize {
-    plan.shape.order.pow(D as u32)
+    plan.geometry.shape.order.pow(D as u32)
 }
 
 /// Terms along an axis up to whole groups of a thread.
@@ -63,22 +63,28 @@ fn width(order: usize) -> usize {
 /// Whether the plan evaluates Hermite series as polynomials.
 fn polynomial<const D: usize>(plan: &Plan<D>) -> bool {
     const { assert!(8 * POLYNOMIAL.0.pow(3) <= SHARED, "polynomials fit") };
-    plan.shape.order <= POLYNOMIAL.0 && plan.demand.tolerance >= POLYNOMIAL.1 && !plan.lists.m2p.is_empty()
+    plan.geometry.shape.order <= POLYNOMIAL.0
+        && plan.geometry.demand.tolerance >= POLYNOMIAL.1
+        && !plan.lists.m2p.is_empty()
 }
 
 impl Series {
     /// Bytes that the series of a plan take, and their lists.
     pub fn bytes<const D: usize>(plan: &Plan<D>) -> usize {
-        if plan.expanded.is_empty() && plan.local.is_empty() {
+        if plan.geometry.expanded.is_empty() && plan.geometry.local.is_empty() {
             return 0;
         }
-        let parts: usize = plan.expanded.iter().map(|&b| plan.sources.count(b as usize).div_ceil(CHUNK)).sum();
-        let parts = if parts > plan.expanded.len() { parts } else { 0 };
-        let steps: usize = plan.passes.iter().map(|p| p.cells.len()).max().unwrap_or(0);
-        let series = plan.expanded.len() + plan.local.len() + parts + 2 * steps.max(plan.expanded.len());
-        let cells: usize = plan.passes.iter().map(|p| p.cells.len() + p.order.len()).sum();
+        let parts: usize =
+            plan.geometry.expanded.iter().map(|&b| plan.source_tree().count(b as usize).div_ceil(CHUNK)).sum();
+        let parts = if parts > plan.geometry.expanded.len() { parts } else { 0 };
+        let steps: usize = plan.geometry.passes.iter().map(|p| p.cells.len()).max().unwrap_or(0);
+        let series = plan.geometry.expanded.len()
+            + plan.geometry.local.len()
+            + parts
+            + 2 * steps.max(plan.geometry.expanded.len());
+        let cells: usize = plan.geometry.passes.iter().map(|p| p.cells.len() + p.order.len()).sum();
         let lists = plan.lists.m2p.len() + plan.lists.p2l.len() + cells;
-        8 * series * terms(plan) + 32 * (plan.sources.len() + plan.target_boxes().len()) + 16 * lists
+        8 * series * terms(plan) + 32 * (plan.source_tree().len() + plan.targets.len()) + 16 * lists
     }
 
     /// Copies what a plan says.
@@ -86,14 +92,14 @@ impl Series {
     /// # Errors
     /// [`Error::Device`] without the memory, or if a copy fails.
     pub fn take<const D: usize>(&mut self, plan: &Plan<D>, sigma: f64) -> Result<(), Error> {
-        let order = plan.shape.order;
-        let starts = |rows: &[usize]| -> Vec<u64> { rows.iter().map(|&s| s as u64).collect() };
-        let (sources, targets) = (&plan.sources, plan.target_boxes());
-        let expanded = || plan.expanded.iter().map(|&b| b as usize).enumerate();
+        let order = plan.geometry.shape.order;
+
+        let (sources, targets) = (plan.source_tree(), &plan.targets);
+        let expanded = || plan.geometry.expanded.iter().map(|&b| b as usize).enumerate();
         let p2m = tasks(expanded(), sources, CHUNK);
         self.join.resize(0)?;
-        if p2m.len() > plan.expanded.len() {
-            let counts = plan.expanded.iter().map(|&b| sources.count(b as usize).div_ceil(CHUNK) as u64);
+        if p2m.len() > plan.geometry.expanded.len() {
+            let counts = plan.geometry.expanded.iter().map(|&b| sources.count(b as usize).div_ceil(CHUNK) as u64);
             let start = counts.scan(0, |n, c| {
                 *n += c;
                 Some(*n)
@@ -115,7 +121,7 @@ impl Series {
         self.factors.upload(&factors.collect::<Vec<f64>>())?;
         self.take_passes(plan, sigma)?;
 
-        let local = || plan.local.iter().map(|&c| c as usize).enumerate();
+        let local = || plan.geometry.local.iter().map(|&c| c as usize).enumerate();
         let fits = spread_shared(order, D) <= SHARED;
         // More points a thread want fewer loads of coefficients, but full boxes.
         let held = |boxes: usize, points: usize, most: usize| match points / (2 * SPREAD_THREADS * boxes.max(1)) {
@@ -124,16 +130,16 @@ impl Series {
             _ if fits => SPREAD_POINTS,
             _ => 1,
         };
-        let points: usize = plan.local.iter().map(|&c| targets.count(c as usize)).sum();
-        self.held[0] = held(plan.local.len(), points, 2 * SPREAD_POINTS);
+        let points: usize = plan.geometry.local.iter().map(|&c| targets.count(c as usize)).sum();
+        self.held[0] = held(plan.geometry.local.len(), points, 2 * SPREAD_POINTS);
         self.l2p.upload(&tasks(local(), targets, SPREAD_THREADS * self.held[0]))?;
         if !plan.lists.p2l.is_empty() {
             let rows = &plan.lists.p2l;
             let meet = local().filter(|&(_, c)| !rows.row(c).is_empty());
             let all: Vec<[u32; 4]> = meet.map(|(place, c)| [place as u32, c as u32, 0, 0]).collect();
             self.p2l.0.upload(&all)?;
-            self.p2l.1.upload(&starts(rows.start()))?;
-            let runs = rows.items().iter().map(|&b| [sources.start[b as usize], sources.start[b as usize + 1]]);
+            self.p2l.1.upload(&rows.start)?;
+            let runs = rows.items.iter().map(|&b| [sources.start[b as usize], sources.start[b as usize + 1]]);
             self.p2l.2.upload(&runs.collect::<Vec<_>>())?;
         }
         if !plan.lists.m2p.is_empty() {
@@ -143,11 +149,11 @@ impl Series {
             self.held[1] = if polynomial(plan) { held(meet.len(), points, SPREAD_POINTS) } else { 1 };
             let all = tasks(meet.into_iter().map(|c| (0, c)), targets, SPREAD_THREADS * self.held[1]);
             self.m2p.0.upload(&all)?;
-            self.m2p.1.upload(&starts(rows.start()))?;
-            let place = |b: u32| plan.expanded.binary_search(&b).expect("a box with a series") as u32;
-            self.m2p.2.upload(&rows.items().iter().map(|&b| [place(b), b]).collect::<Vec<_>>())?;
+            self.m2p.1.upload(&rows.start)?;
+            let place = |b: u32| plan.geometry.expanded.binary_search(&b).expect("a box with a series") as u32;
+            self.m2p.2.upload(&rows.items.iter().map(|&b| [place(b), b]).collect::<Vec<_>>())?;
             if polynomial(plan) {
-                let count = plan.expanded.len() as u32;
+                let count = plan.geometry.expanded.len() as u32;
                 self.change.0.upload(&padded(&polynomials(order), order))?;
                 self.change.1.upload(&[order as u32])?;
                 self.change.2.tasks.upload(&(0..count).map(|i| [i, i + 1, 0, 0]).collect::<Vec<_>>())?;
@@ -158,25 +164,26 @@ impl Series {
     }
 
     fn take_passes<const D: usize>(&mut self, plan: &Plan<D>, sigma: f64) -> Result<(), Error> {
-        if plan.passes.is_empty() {
+        if plan.geometry.passes.is_empty() {
             return Ok(());
         }
-        let order = plan.shape.order;
-        let step = plan.lattice.side / sigma;
+        let order = plan.geometry.shape.order;
+        let step = plan.geometry.lattice.side / sigma;
         let half = 0.5 * step * (1.0 + MARGIN);
         let (mut matrices, mut used) = (vec![], vec![]);
-        for k in -plan.reach..=plan.reach {
+        for k in -plan.geometry.reach..=plan.geometry.reach {
             // Far boxes need fewer terms.
             let gap = (k.abs() - 1).max(0) as f64 * step - 2.0 * MARGIN * half;
-            let here = plan.demand.order(half, gap).unwrap_or(order).min(order);
+            let here = plan.geometry.demand.order(half, gap).unwrap_or(order).min(order);
             matrices.extend(padded(&translation(order, here, k as f64 * step), order));
             used.push(here as u32);
         }
         self.matrices.upload(&matrices)?;
         self.used.upload(&used)?;
-        let mut before: Vec<[i64; D]> = plan.expanded.iter().map(|&b| plan.sources.cells[b as usize]).collect();
-        self.passes.resize_with(plan.passes.len(), Pass::default);
-        for (pass, here) in plan.passes.iter().zip(&mut self.passes) {
+        let mut before: Vec<[i64; D]> =
+            plan.geometry.expanded.iter().map(|&b| plan.source_tree().cells[b as usize]).collect();
+        self.passes.resize_with(plan.geometry.passes.len(), Pass::default);
+        for (pass, here) in plan.geometry.passes.iter().zip(&mut self.passes) {
             let rows = pass.rows.iter().zip(&pass.cells);
             here.tasks.upload(&rows.map(|(r, c)| [r.start, r.end, c[pass.axis] as u32, 0]).collect::<Vec<_>>())?;
             let along = pass.order.iter().map(|&i| [i, before[i as usize][pass.axis] as u32]);
@@ -192,17 +199,18 @@ impl Series {
     /// [`Error::Device`] without the memory.
     pub fn ready<const D: usize>(&mut self, plan: &Plan<D>) -> Result<(), Error> {
         let n = terms(plan);
-        self.multipoles.resize(n * plan.expanded.len())?;
-        self.locals.resize(n * plan.local.len())?;
-        let steps = plan.passes.iter().map(|p| p.cells.len()).max().unwrap_or(0);
-        let steps = if polynomial(plan) { steps.max(plan.expanded.len()) } else { steps };
+        self.multipoles.resize(n * plan.geometry.expanded.len())?;
+        self.locals.resize(n * plan.geometry.local.len())?;
+        let steps = plan.geometry.passes.iter().map(|p| p.cells.len()).max().unwrap_or(0);
+        let steps = if polynomial(plan) { steps.max(plan.geometry.expanded.len()) } else { steps };
         self.steps.iter_mut().try_for_each(|s| s.resize(n * steps))?;
         self.parts.resize(if self.join.is_empty() { 0 } else { n * self.p2m.len() })
     }
 
     /// Whether the stages of a plan write the sums of every target, so that nothing need be there before.
     pub fn writes_all<const D: usize>(plan: &Plan<D>) -> bool {
-        plan.local.len() == plan.target_boxes().len() && !(plan.passes.is_empty() && plan.lists.p2l.is_empty())
+        plan.geometry.local.len() == plan.targets.len()
+            && !(plan.geometry.passes.is_empty() && plan.lists.p2l.is_empty())
     }
 
     /// Queues all stages, whose results are added to those of the place.
@@ -216,7 +224,7 @@ impl Series {
         place: &Place,
         clock: &mut Clock,
     ) -> Result<(), Error> {
-        let (order, n) = (plan.shape.order, terms(plan));
+        let (order, n) = (plan.geometry.shape.order, terms(plan));
         let shared = spread_shared(order, D);
         let view = GaussView {
             order: order as u32,
@@ -225,15 +233,15 @@ impl Series {
             roots: self.roots.pointer(),
             ..place.view()
         };
-        if !plan.expanded.is_empty() {
+        if !plan.geometry.expanded.is_empty() {
             self.p2m(gpu, GaussView { points: place.sources, centre: place.source_centres, ..view })?;
             clock.mark(Some(Stage::P2M))?;
         }
-        if !plan.passes.is_empty() {
+        if !plan.geometry.passes.is_empty() {
             let mut from = &self.multipoles;
-            for (k, (pass, cells)) in self.passes.iter().zip(&plan.passes).enumerate() {
+            for (k, (pass, cells)) in self.passes.iter().zip(&plan.geometry.passes).enumerate() {
                 let to = if k + 1 == self.passes.len() { &self.locals } else { &self.steps[k % 2] };
-                let reach = plan.reach as u32;
+                let reach = plan.geometry.reach as u32;
                 let view = GaussView { matrix: self.matrices.pointer(), used: self.used.pointer(), reach, ..view };
                 translate(gpu, view, pass, cells.cells.len(), (from, to))?;
                 from = to;
@@ -248,12 +256,12 @@ impl Series {
                 for axis in 0..D {
                     let to = &self.steps[axis % 2];
                     let view = GaussView { matrix: self.change.0.pointer(), used: self.change.1.pointer(), ..view };
-                    translate(gpu, view, &self.change.2, plan.expanded.len(), (series, to))?;
+                    translate(gpu, view, &self.change.2, plan.geometry.expanded.len(), (series, to))?;
                     series = to;
                 }
             } else {
                 let view = GaussView { series: series.pointer(), roots: self.factors.pointer(), ..view };
-                scale(gpu, view, plan.expanded.len())?;
+                scale(gpu, view, plan.geometry.expanded.len())?;
             }
             let (tasks, start, list) = &self.m2p;
             let view = GaussView {
@@ -269,10 +277,10 @@ impl Series {
             launch_tasks(gpu, &slope(name, place), tasks.len(), SPREAD_THREADS, shared, &view)?;
             clock.mark(Some(Stage::M2P))?;
         }
-        if plan.local.is_empty() || (plan.passes.is_empty() && plan.lists.p2l.is_empty()) {
+        if plan.geometry.local.is_empty() || (plan.geometry.passes.is_empty() && plan.lists.p2l.is_empty()) {
             return Ok(());
         }
-        if plan.passes.is_empty() {
+        if plan.geometry.passes.is_empty() {
             self.locals.fill(gpu.stream(), 0)?;
         }
         let locals = self.locals.pointer();
@@ -290,7 +298,7 @@ impl Series {
             gather(gpu, "gauss_p2l", tasks.len(), &view)?;
             clock.mark(Some(Stage::P2L))?;
         }
-        scale(gpu, GaussView { series: locals, roots: self.factors.pointer(), ..view }, plan.local.len())?;
+        scale(gpu, GaussView { series: locals, roots: self.factors.pointer(), ..view }, plan.geometry.local.len())?;
         let (name, shared) = match (self.held[0], shared <= SHARED) {
             (2.., _) if self.held[0] > SPREAD_POINTS => ("gauss_l2p_vast", shared),
             (2.., _) => ("gauss_l2p_full", shared),

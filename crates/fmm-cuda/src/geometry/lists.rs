@@ -1,7 +1,8 @@
 //! Interaction lists on the device.
 
+use fmm_core::Csr;
 use fmm_core::Error;
-use fmm_core::lists::{Classes, Csr, Lists, Pair, Rule, Space, image_class};
+use fmm_core::lists::{Classes, Lists, Pair, Rule, Space, image_class};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
@@ -31,16 +32,16 @@ pub struct DeviceCsr {
 
 impl DeviceCsr {
     /// Copies `list`.
-    fn upload(&mut self, list: &Csr) -> Result<(), Error> {
-        let pairs: Vec<[u32; 2]> = list.pairs.iter().map(|pair| [pair.source, pair.class]).collect();
+    fn upload(&mut self, list: &Csr<Pair>) -> Result<(), Error> {
+        let pairs: Vec<[u32; 2]> = list.items.iter().map(|pair| [pair.source, pair.class]).collect();
         self.start.upload(&list.start)?;
         self.pairs.upload(&pairs)
     }
 
     /// A copy of the rows.
-    fn download(&self) -> Result<Csr, Error> {
-        let pairs = self.pairs.download()?.into_iter().map(|[source, class]| Pair { source, class }).collect();
-        Ok(Csr { start: self.start.download()?, pairs })
+    fn download(&self) -> Result<Csr<Pair>, Error> {
+        let items = self.pairs.download()?.into_iter().map(|[source, class]| Pair { source, class }).collect();
+        Ok(Csr { start: self.start.download()?, items })
     }
 }
 

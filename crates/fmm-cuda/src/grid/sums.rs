@@ -125,7 +125,7 @@ impl Sums {
         self.out.resize(tasks.places * SUMS)?;
         if let Some((expansions, order)) = expansions {
             self.far.0.upload(&tasks.far)?;
-            self.far.1.upload(lists.far.nodes())?;
+            self.far.1.upload(&lists.far.items)?;
             let (tree, scale) = (&sources.tree, self.scale);
             let node = |(c, half): (&[f64; 3], &f64)| [c[0] * scale, c[1] * scale, c[2] * scale, 1.0 / (half * scale)];
             self.nodes.0.upload(&tree.centre.iter().zip(expansions.half()).map(node).collect::<Vec<_>>())?;

@@ -72,9 +72,9 @@ fn len(runs: &[[u32; 2]]) -> usize {
 impl Tasks {
     /// The direct sums of `lists`, and its expansions if `expansions` says so.
     pub fn new(lists: &Lists, sources: &Sources, expansions: bool) -> Self {
-        let bricks = lists.near.starts().len().saturating_sub(1);
+        let bricks = lists.near.rows();
         let rows: Vec<Vec<[u32; 2]>> = (0..bricks).into_par_iter().map(|b| runs(lists, sources, b)).collect();
-        let far = |b: usize| if expansions { lists.far.starts()[b]..lists.far.starts()[b + 1] } else { 0..0 };
+        let far = |b: usize| if expansions { lists.far.range(b) } else { 0..0 };
         let busy: Vec<usize> = (0..bricks).filter(|&b| !rows[b].is_empty() || !far(b).is_empty()).collect();
         let all: usize = rows.iter().map(|r| len(r)).sum();
         let share = (all / SHARES).max(FEWEST);

@@ -32,7 +32,7 @@ use trial::{Arrays, Output};
 /// Those of the sum on the CPU, [`Error::Unsupported`] for direct sums in single precision and 2³¹ points, [`Error::Device`] where memory lacks or the
 /// device fails.
 pub fn evaluate(gpu: &Gpu, problem: &Problem, times: &mut StageTimes) -> Result<Evaluation<2>, Error> {
-    if problem.request.minute {
+    if problem.request.may_underflow {
         let why = "there are coordinates or blobs so small beside the extent of the set that a GPU may not tell points apart; device cpu does";
         return Err(Error::Unsupported(why.into()));
     }

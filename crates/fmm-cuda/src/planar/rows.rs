@@ -1,8 +1,9 @@
 //! Who meets whom, on the device: the rows of [`Lists`], element by element.
 
 use cust::memory::DevicePointer;
+use fmm_core::Csr;
 use fmm_core::Error;
-use fmm_core::planar::{Lists, Pyramid, Rows, Rule};
+use fmm_core::planar::{Lists, Pyramid, Rule};
 
 use super::pyramid::DevicePyramid;
 use super::view::{ConnectView, LISTS, ROWS, THREADS};
@@ -10,7 +11,7 @@ use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::geometry::{Work, launch};
 
-/// Rows of source boxes on the device, as [`Rows`] has them.
+/// Rows of source boxes on the device, as [`Csr`] has them.
 #[derive(Default)]
 pub struct DeviceRows {
     /// First entry of each row, and one past the last. `[boxes + 1]`
@@ -20,8 +21,8 @@ pub struct DeviceRows {
 }
 
 impl DeviceRows {
-    fn download(&self) -> Result<Rows, Error> {
-        Ok(Rows { start: self.start.download()?, source: self.source.download()? })
+    fn download(&self) -> Result<Csr<u32>, Error> {
+        Ok(Csr { start: self.start.download()?, items: self.source.download()? })
     }
 }
 
@@ -41,7 +42,7 @@ pub struct DeviceLists {
 const EXPECTED: [usize; 5] = [100, 3, 3, 20, 26];
 
 impl DeviceLists {
-    /// The lists of the fast multipole method between pyramids with the same number of levels: those of [`Lists::fmm`].
+    /// The lists of the fast multipole method between pyramids with the same number of levels: those of [`Lists::between_pyramids`].
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails.

@@ -55,7 +55,7 @@ impl Translations {
         let (mut tree, mut rows) = (DevicePyramid::default(), DeviceRows::default());
         tree.take(&geometry.tree)?;
         rows.start.upload(&geometry.rows.start)?;
-        rows.source.upload(&geometry.rows.source)?;
+        rows.source.upload(&geometry.rows.items)?;
         let series = Series::<f64>::new(Kernel::Harmonic, order);
         let mut matrix = Buffer::new();
         matrix.upload(&series.matrix)?;

@@ -75,7 +75,7 @@ fn evaluate(options: &Options, threads: usize) -> Result<(), Fault> {
     let output = Output::of(options.output.as_deref())?;
     let kernel = options.problem.kernel;
     if options.exclusions.is_some() && !matches!(kernel, Kernel::Laplace | Kernel::Yukawa(_)) {
-        let line = format!("--exclusions: with kernel {} not available; only with kernel laplace", kernel.name());
+        let line = format!("--exclusions: the kernel {} has none; only laplace and yukawa have", kernel.name());
         return Err(Fault::new(2, line));
     }
     let mut seconds = Seconds::default();

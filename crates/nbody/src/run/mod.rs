@@ -14,8 +14,8 @@ mod report;
 mod resume;
 mod sense;
 mod simulation;
+mod snapshot_builder;
 mod tables;
-mod taker;
 mod verify;
 mod writer;
 

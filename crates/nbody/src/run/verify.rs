@@ -1,39 +1,12 @@
-//! Checks of the forces during a run: a sample of the particles against direct sums, written as the formulas stand.
-//!
-//! In a periodic box the direct sum is Ewald's. The norm is that of the tolerance: e_i = |δa_i|/max(|a_i|, f_i) with f_i a thousandth of the largest single term of
-//! particle i; told is the root of the mean of e_i² over the sample. In the plane it is L2 = ‖δ‖/‖a‖ over the sample, as the
-//! tolerance is there.
+//! Checks of the forces during a run: a sample of the particles is compared with direct sums in double precision, in the norm of the
+//! tolerance (see [`fmm::Errors`]). In a periodic box the direct sum is Ewald's.
 
-use fmm_core::cpu::direct_field;
-use fmm_core::ewald::{self, At};
-use fmm_core::planar::Blob;
-use fmm_core::{Particles, PeriodicBox, Softening};
-use rayon::prelude::*;
+use fmm::{Kernel, Points, Problem, Reference};
+use fmm_core::Particles;
 
 /// A miss by this factor ends a run with `action = "stop"`: the rms of a sample scatters about that of all particles,
-/// so that a smaller miss may be chance, and is told only.
+/// so that a smaller miss may be chance and is only reported.
 pub const GROSS: f64 = 10.0;
-
-/// What is summed.
-#[derive(Debug, Clone, Copy)]
-pub enum Kernel {
-    /// e = −∇Σ q K with 1/r, or what softens it.
-    Space(Softening),
-    /// The same of all images of a box, by Ewald's sum.
-    Periodic(PeriodicBox, Softening),
-    /// e = −∇Σ q log r, or of its blob.
-    Plane(Blob),
-}
-
-impl Kernel {
-    /// The norm of an error.
-    pub fn norm(self) -> &'static str {
-        match self {
-            Kernel::Space(_) | Kernel::Periodic(..) => "rms",
-            Kernel::Plane(_) => "L2",
-        }
-    }
-}
 
 /// What the checks of a run have shown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -53,94 +26,38 @@ impl Verified {
     }
 }
 
-/// The error of `field` over `sample` particles, other ones at every step.
-pub fn sampled_error(particles: &Particles, field: &[[f64; 3]], kernel: Kernel, sample: usize, step: u64) -> f64 {
+/// The error of `field` over `sample` particles, other ones at every step: rms, or L2 in the plane.
+pub fn sampled_error(problem: &Problem, particles: &Particles, field: &[[f64; 3]], sample: usize, step: u64) -> f64 {
     let n = particles.len();
     let sample = sample.min(n);
-    if sample == 0 {
-        return 0.0;
-    }
     // Evenly spaced numbers from a start that the step scatters.
-    let start = (step.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % n;
-    let chosen: Vec<usize> =
-        (0..sample).map(|k| (start + (k as u128 * n as u128 / sample as u128) as usize) % n).collect();
-    let Particles { position, strength, .. } = particles;
-    let exact: Vec<([f64; 3], f64)> = match kernel {
-        Kernel::Space(softening) => {
-            let places: Vec<[f64; 3]> = chosen.iter().map(|&i| position[i]).collect();
-            direct_field(softening, position, strength, &places)
-        }
-        Kernel::Periodic(cell, softening) => {
-            let at = At::Some(&chosen);
-            let sums = ewald::evaluate(&cell, softening.simplified(), ewald::EXACT, position, strength, at);
-            sums.field.into_iter().zip(sums.largest).collect()
-        }
-        Kernel::Plane(blob) => chosen.par_iter().map(|&i| in_plane(particles, blob, i)).collect(),
-    };
-    let miss = |k: usize| {
-        let (i, (exact, largest)) = (chosen[k], exact[k]);
-        let wrong = norm(std::array::from_fn(|c| field[i][c] - exact[c]));
-        (wrong, norm(exact).max(1e-3 * largest))
-    };
-    // Where nothing is wrong there may be nothing to be relative to.
-    let misses: Vec<(f64, f64)> = (0..sample).map(miss).collect();
-    let ratio = |wrong: f64, right: f64| if wrong == 0.0 { 0.0 } else { wrong / right };
-    match kernel {
-        Kernel::Space(_) | Kernel::Periodic(..) => {
-            (misses.iter().map(|m| ratio(m.0, m.1).powi(2)).sum::<f64>() / sample as f64).sqrt()
-        }
-        Kernel::Plane(_) => {
-            let length = |part: fn(&(f64, f64)) -> f64| {
-                let largest = misses.iter().map(part).fold(0.0, f64::max);
-                let square = |m: &(f64, f64)| (part(m) / largest).powi(2);
-                if largest > 0.0 { largest * misses.iter().map(square).sum::<f64>().sqrt() } else { 0.0 }
-            };
-            ratio(length(|m| m.0), length(|m| m.1))
-        }
-    }
+    let start = (step.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % n.max(1);
+    let chosen = (0..sample).map(|k| (start + (k as u128 * n as u128 / sample as u128) as usize) % n).collect();
+    let columns = [&particles.strength[..]];
+    let errors = Reference::at(problem, &Points::in_space(&particles.position, &columns), chosen).errors(field);
+    if problem.kernel == Kernel::Log { errors.l2 } else { errors.rms }
 }
 
-/// |v|, also where the squares would leave the range of numbers.
-fn norm(v: [f64; 3]) -> f64 {
-    v[0].hypot(v[1]).hypot(v[2])
-}
-
-/// The field of a blob at particle `i` in the plane, and its largest single term.
-fn in_plane(particles: &Particles, blob: Blob, i: usize) -> ([f64; 3], f64) {
-    let x = particles.position[i];
-    let (mut field, mut largest) = ([0.0; 3], 0.0f64);
-    for (y, q) in particles.position.iter().zip(&particles.strength) {
-        let d = [x[0] - y[0], x[1] - y[1], 0.0];
-        let r = norm(d);
-        // The particle itself, and others at its place, pull in no direction.
-        if r == 0.0 {
-            continue;
-        }
-        let f = q * slope(blob, r);
-        (0..3).for_each(|c| field[c] += f * d[c]);
-        largest = largest.max(f.abs() * r);
-    }
-    (field, largest)
-}
-
-/// −K'(r)/r of a blob, r > 0.
-fn slope(blob: Blob, r: f64) -> f64 {
-    match blob {
-        // Two divisions: squares may leave the range of numbers.
-        Blob::Point => -1.0 / r / r,
-        Blob::Algebraic(e) => {
-            let u = r * r + e * e;
-            -(r * r + 2.0 * e * e) / u / u
-        }
-        Blob::Gaussian(s) => (-r * r / (2.0 * s * s)).exp_m1() / r / r,
-    }
+/// The name of the norm of [`sampled_error`].
+pub fn norm(problem: &Problem) -> &'static str {
+    if problem.kernel == Kernel::Log { "L2" } else { "rms" }
 }
 
 #[cfg(test)]
 mod tests {
-    use fmm_core::{Settings, StageTimes, evaluate};
+    use fmm_core::cpu::direct_field;
+    use fmm_core::planar::Blob;
+    use fmm_core::{Settings, Softening, StageTimes, evaluate};
 
     use super::*;
+
+    fn space(softening: Softening) -> Problem {
+        Problem { settings: Settings { softening, ..Settings::default() }, ..Problem::new(Kernel::Laplace) }
+    }
+
+    fn plane(blob: Blob) -> Problem {
+        Problem { blob, ..Problem::new(Kernel::Log) }
+    }
 
     fn cloud() -> Particles {
         let x = |i: usize, k: usize| ((i * 7919 + k * 104_729) % 1009) as f64 / 1009.0;
@@ -164,11 +81,11 @@ mod tests {
             let settings = Settings { softening, tolerance: 1e-12, ..Settings::default() };
             let times = &mut StageTimes::default();
             let sum = evaluate(&settings, &cloud.position, &cloud.strength, None, times).unwrap();
-            let error = sampled_error(&cloud, &sum.field, Kernel::Space(softening), 100, 3);
+            let error = sampled_error(&space(softening), &cloud, &sum.field, 100, 3);
             assert!(error < 1e-11, "{softening:?}: {error:e}");
             // Half a force too much everywhere is an error of one half.
             let wrong: Vec<_> = sum.field.iter().map(|e| e.map(|c| 1.5 * c)).collect();
-            let error = sampled_error(&cloud, &wrong, Kernel::Space(softening), 100, 3);
+            let error = sampled_error(&space(softening), &cloud, &wrong, 100, 3);
             assert!((error - 0.5).abs() < 1e-9, "{softening:?}: {error}");
         }
     }
@@ -181,13 +98,9 @@ mod tests {
                 cloud.position.as_flattened_mut().iter_mut().for_each(|x| *x *= length);
                 cloud.strength.iter_mut().for_each(|q| *q *= charge);
                 let exact = fields(&cloud, softening);
-                assert_eq!(
-                    sampled_error(&cloud, &exact, Kernel::Space(softening), 100, 3),
-                    0.0,
-                    "{length:e} {charge:e}"
-                );
+                assert_eq!(sampled_error(&space(softening), &cloud, &exact, 100, 3), 0.0, "{length:e} {charge:e}");
                 let wrong: Vec<_> = exact.iter().map(|e| e.map(|c| 1.5 * c)).collect();
-                let error = sampled_error(&cloud, &wrong, Kernel::Space(softening), 100, 3);
+                let error = sampled_error(&space(softening), &cloud, &wrong, 100, 3);
                 assert!((error - 0.5).abs() < 1e-9, "{length:e} {charge:e} {softening:?}: {error}");
             }
         }
@@ -196,9 +109,9 @@ mod tests {
     #[test]
     fn small_samples_and_lone_particles() {
         let one = Particles { position: vec![[1.0; 3]], strength: vec![2.0], ..Particles::default() };
-        assert_eq!(sampled_error(&one, &[[0.0; 3]], Kernel::Space(Softening::None), 256, 9), 0.0);
-        assert_eq!(sampled_error(&Particles::default(), &[], Kernel::Space(Softening::None), 256, 9), 0.0);
-        assert_eq!(sampled_error(&one, &[[1.0, 0.0, 0.0]], Kernel::Space(Softening::None), 256, 9), f64::INFINITY);
+        assert_eq!(sampled_error(&space(Softening::None), &one, &[[0.0; 3]], 256, 9), 0.0);
+        assert_eq!(sampled_error(&space(Softening::None), &Particles::default(), &[], 256, 9), 0.0);
+        assert_eq!(sampled_error(&space(Softening::None), &one, &[[1.0, 0.0, 0.0]], 256, 9), f64::INFINITY);
     }
 
     #[test]
@@ -212,7 +125,7 @@ mod tests {
         let mut field = fields(&row, Softening::None);
         assert_eq!(field[1], [0.0; 3]);
         field[1][2] = 3e-6;
-        let error = sampled_error(&row, &field, Kernel::Space(Softening::None), 3, 0);
+        let error = sampled_error(&space(Softening::None), &row, &field, 3, 0);
         assert!((error - 3e-3 / 3f64.sqrt()).abs() < 1e-12, "{error:e}");
     }
 
@@ -231,8 +144,7 @@ mod tests {
         let mut field =
             evaluate(&settings, &cloud.position, &cloud.strength, None, &mut StageTimes::default()).unwrap().field;
         field[123] = [0.0; 3];
-        let found =
-            (0..500).filter(|&s| sampled_error(&cloud, &field, Kernel::Space(Softening::None), 10, s) > 0.1).count();
+        let found = (0..500).filter(|&s| sampled_error(&space(Softening::None), &cloud, &field, 10, s) > 0.1).count();
         assert!((2..50).contains(&found), "{found} of 500");
     }
 
@@ -248,14 +160,14 @@ mod tests {
             let (log, times) = (planar::Kernel::Log, &mut StageTimes::default());
             let sum = planar::evaluate(&settings, log, blob, &points, strengths, None, times).unwrap();
             let field: Vec<[f64; 3]> = sum.field.iter().map(|e| [e[0], e[1], 0.0]).collect();
-            let error = sampled_error(&cloud, &field, Kernel::Plane(blob), 100, 3);
+            let error = sampled_error(&plane(blob), &cloud, &field, 100, 3);
             assert!(error < 1e-11, "{blob:?}: {error:e}");
             // Also where the squares of the forces are no numbers any more.
             for size in [1.0, 1e-200, 1e200] {
                 let wrong: Vec<_> = field.iter().map(|e| e.map(|c| 1.5 * size * c)).collect();
                 let strength = cloud.strength.iter().map(|q| q * size).collect();
                 let sized = Particles { strength, ..cloud.clone() };
-                let error = sampled_error(&sized, &wrong, Kernel::Plane(blob), 100, 3);
+                let error = sampled_error(&plane(blob), &sized, &wrong, 100, 3);
                 assert!((error - 0.5).abs() < 1e-9, "{blob:?} {size:e}: {error}");
             }
         }

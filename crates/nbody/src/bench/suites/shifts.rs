@@ -66,7 +66,7 @@ fn measure(sum: &Sum, context: &mut Context) -> Result<Option<Record>, Fault> {
     let theta = record.number("theta");
     let rule = Rule { theta, min_distance: 0.0, swap_min_points: swap_min_points(order) };
     let counts = [
-        ("M2L", "m2l", Lists::fmm(&pyramid, &pyramid, rule).m2l.source.len()),
+        ("M2L", "m2l", Lists::between_pyramids(&pyramid, &pyramid, rule).m2l.len()),
         ("M2M", "m2m", pyramid.len() - 1),
         ("L2L", "l2l", pyramid.len() - 1),
     ];

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
 use fmm_core::cpu::workload::{Operator, work};
-use fmm_core::plan::Plan;
+use fmm_core::plan::OctreePlan;
 use fmm_core::{Method, Precision, Settings, Stage, StageTimes};
 use fmm_cuda::Gpu;
 
@@ -32,7 +32,7 @@ const STAGES: [(Operator, Stage); 6] = [
 
 /// Sums of one order and precision: all operators are measured at once.
 struct Sums {
-    plan: Plan<3>,
+    plan: OctreePlan<3>,
     times: Vec<StageTimes>,
     peak: f64,
 }
@@ -88,14 +88,14 @@ fn sums(n: usize, ordinal: u32, order: usize, precision: Precision, samples: usi
 }
 
 /// How often `stage` does its operator.
-fn units(plan: &Plan<3>, stage: Stage) -> usize {
+fn units(plan: &OctreePlan<3>, stage: Stage) -> usize {
     let tree = &plan.targets;
     match stage {
         Stage::P2P => {
             let row = |t: usize| plan.lists.p2p.row(t).iter().map(|p| tree.count(p.source as usize)).sum::<usize>();
             (0..tree.len()).map(|t| tree.count(t) * row(t)).sum()
         }
-        Stage::M2L => plan.lists.m2l.pairs.len(),
+        Stage::M2L => plan.lists.m2l.len(),
         Stage::M2M | Stage::L2L => tree.len() - 1,
         _ => tree.order.len(),
     }

@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use fmm_core::{Boundary, Copied, Error, Particles, Pending, Stage};
+use fmm::{Kernel, Problem};
+use fmm_core::{Copied, Error, Particles, Pending, Stage};
 use serde_json::json;
 
 use super::Simulation;
@@ -14,8 +15,8 @@ use crate::messages::number;
 use crate::run::course::Due;
 use crate::run::evolve::Evolve as _;
 use crate::run::resume::Resumable as _;
-use crate::run::taker::Taker;
-use crate::run::verify::{GROSS, Kernel, sampled_error};
+use crate::run::snapshot_builder::SnapshotBuilder;
+use crate::run::verify::{self, GROSS, sampled_error};
 use crate::scenario::{Action, Law};
 
 /// The fault of an executor that fails to copy.
@@ -44,7 +45,7 @@ impl Simulation {
                     let s = &self.scenario;
                     Diagnostics::from_totals(&totals, s.potential_factor(), s.law == Law::Vortex)
                 }
-                (None, Some(copied)) => self.taker().diagnostics(copied, self.executor.force_report()),
+                (None, Some(copied)) => self.snapshot_builder().diagnostics(copied, self.executor.force_report()),
                 (None, None) => unreachable!("copied where there are no totals"),
             };
             self.diagnose(now, due.diagnostics)?;
@@ -72,9 +73,9 @@ impl Simulation {
     }
 
     /// What makes diagnostics and snapshots of copies.
-    fn taker(&self) -> Taker {
+    fn snapshot_builder(&self) -> SnapshotBuilder {
         let s = &self.scenario;
-        Taker {
+        SnapshotBuilder {
             initial: self.initial.clone(),
             external: s.external,
             law: s.law,
@@ -89,12 +90,10 @@ impl Simulation {
     fn verify(&mut self, particles: &Particles, field: &[[f64; 3]]) -> Result<(), Fault> {
         let s = &self.scenario;
         let Some(verify) = s.verify else { return Ok(()) };
-        let kernel = match (s.settings.boundary, s.plane) {
-            (Boundary::Periodic(cell), _) => Kernel::Periodic(cell, s.settings.softening),
-            (Boundary::Open, Some(blob)) => Kernel::Plane(blob),
-            (Boundary::Open, None) => Kernel::Space(s.settings.softening),
-        };
-        let error = sampled_error(particles, field, kernel, verify.sample, self.course.step);
+        let kernel = if s.plane.is_some() { Kernel::Log } else { Kernel::Laplace };
+        let (settings, blob) = (s.settings.clone(), s.plane.unwrap_or_default());
+        let problem = Problem { settings, blob, ..Problem::new(kernel) };
+        let error = sampled_error(&problem, particles, field, verify.sample, self.course.step);
         self.verified.add(error);
         let tolerance = s.settings.tolerance;
         if error <= tolerance {
@@ -104,7 +103,7 @@ impl Simulation {
             "step {}, time {}: the {} force error of {} particles is {error:.1e}, above solver.tolerance = {tolerance:e}",
             self.course.step,
             self.time(),
-            kernel.norm(),
+            verify::norm(&problem),
             verify.sample.min(particles.len())
         );
         if verify.action == Action::Stop && (error.is_nan() || error > GROSS * tolerance) {
@@ -154,16 +153,16 @@ impl Simulation {
         let force_error = self.verified.last.filter(|e| e.is_finite()).map(|e| ("force_error", e));
         let (step, time, units, fields) = (self.course.step, self.time(), s.units.snapshot(), s.layout.fields.clone());
         let diagnostics = named.into_iter().chain(force_error).map(|(n, v)| (n.to_string(), v)).collect();
-        let taker = self.taker();
+        let builder = self.snapshot_builder();
         let taking = move || {
             let copied = pending().map_err(device)?;
-            Ok(Snapshot { time, step, units, diagnostics, ..taker.snapshot(copied, &fields) })
+            Ok(Snapshot { time, step, units, diagnostics, ..builder.snapshot(copied, &fields) })
         };
         self.course.directory.snapshot((step, time), Box::new(taking), &s.layout)
     }
 
     fn checkpoint(&mut self, Copied { mut particles, field, .. }: Copied, since: Instant) -> Result<(), Fault> {
-        let acceleration = self.taker().motion(&mut particles, &field);
+        let acceleration = self.snapshot_builder().motion(&mut particles, &field);
         let state = State::Particles(checkpoint::Particles {
             id: (0..particles.len() as u64).collect(),
             position: particles.position,

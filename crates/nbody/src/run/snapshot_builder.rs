@@ -1,4 +1,4 @@
-//! What is made of copies of the particles, on whichever thread.
+//! Snapshots and diagnostics from copies of the particles, on any thread.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::files::snapshot::{Field, Snapshot};
 use crate::initial::Initial;
 use crate::scenario::Law;
 
-/// What a run knows beside the copies.
-pub struct Taker {
+/// What snapshots and diagnostics need in addition to the copies.
+pub struct SnapshotBuilder {
     /// Masses and charges.
     pub initial: Arc<Initial>,
-    /// A field beside that of the particles.
+    /// A field in addition to that of the particles.
     pub external: Option<External>,
     /// What particles are to each other.
     pub law: Law,
@@ -31,7 +31,7 @@ pub struct Taker {
     pub factor: f64,
 }
 
-impl Taker {
+impl SnapshotBuilder {
     /// A snapshot of what a copy holds, with these fields; the time and what else a run knows is left out.
     pub fn snapshot(&self, Copied { mut particles, potential, field }: Copied, fields: &[Field]) -> Snapshot {
         let acceleration = self.motion(&mut particles, &field);
@@ -58,7 +58,7 @@ impl Taker {
             particles.velocity = velocities(&particles.coupling, field);
             return vec![[0.0; 3]; particles.len()];
         }
-        Taker::acceleration(particles, field)
+        SnapshotBuilder::acceleration(particles, field)
     }
 
     fn acceleration(particles: &Particles, field: &[[f64; 3]]) -> Vec<[f64; 3]> {
@@ -73,7 +73,7 @@ impl Taker {
         potential
     }
 
-    /// The sums over particles, here, with what the executor says of forces beside.
+    /// The sums over particles, with the executor's report of other forces.
     pub fn diagnostics(&self, Copied { particles, potential, field }: &Copied, report: ForceReport) -> Diagnostics {
         let potential: Vec<f64> = potential.par_iter().map(|p| self.factor * p).collect();
         let vortices = self.law == Law::Vortex;
@@ -85,7 +85,7 @@ impl Taker {
             strength: &particles.strength,
             potential: &potential,
             external: &self.external_potential(&particles.position),
-            acceleration: &if vortices { vec![] } else { Taker::acceleration(particles, field) },
+            acceleration: &if vortices { vec![] } else { SnapshotBuilder::acceleration(particles, field) },
         });
         let Some(cell) = self.boundary.periodic() else { return all };
         let ions = (self.law == Law::Coulomb).then(|| {

@@ -1,8 +1,8 @@
-//! Pairs so close that the square of their distance leaves the range of numbers: 10⁻¹⁴⁵ of a leaf and less.
+//! Pairs whose squared distance underflows: closer than 10⁻¹⁴⁵ of a leaf.
 //!
-//! Between coordinates of like size there are none, for the next number is 2⁻⁵² of them away. They take coordinates that are
-//! themselves next to nothing beside the set, which one look at all of them rules out; the vectors of `near` then pass over such pairs
-//! as over points at distance zero, and here they are made good, one by one.
+//! They arise only between coordinates that are tiny compared with the extent of the set, since the numbers next to a coordinate are 2⁻⁵²
+//! of it away. One scan of all coordinates rules them out for ordinary sets. The vectors of `near` take such pairs for coincident ones;
+//! [`make_good`] adds them one by one.
 
 use rayon::prelude::*;
 
@@ -19,7 +19,7 @@ pub const LOST: f64 = 1e-300;
 pub const SHORT: f64 = 1e-140;
 
 /// Of the extent; shorter cores are points: no unit has numbers for their squares and for those of all distances.
-pub const NONE: f64 = 1e-200;
+pub const POINT: f64 = 1e-200;
 
 /// The smallest coordinate that is not zero; ∞ without any.
 pub fn smallest(points: &[[f64; 2]]) -> f64 {
