@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use nbody::files::{FileError, checkpoint, csv as table, digest, npy as numpy, series, snapshot, temporal, tipsy};
+use nbody::files::{FileError, checkpoint, csv as table, digest, formats, npy as numpy, series, snapshot, tipsy};
 use nbody::scenario::{Override, Scenario};
 
 const COLUMNS: [&str; 10] = ["x", "y", "z", "vx", "vy", "vz", "m", "mass", "q", "id"];
@@ -71,7 +71,7 @@ pub fn hdf5(data: &[u8]) {
         if let Err(e) = digest::digest(path) {
             told(&e, "fuzz");
         }
-        if let Ok(Some(t)) = temporal::Temporal::open(path) {
+        if let Ok(Some(t)) = formats::temporal::Temporal::open(path) {
             (0..t.times().len().min(4)).for_each(|i| drop(t.load(i)));
         }
     });

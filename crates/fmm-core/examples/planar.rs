@@ -9,7 +9,7 @@ mod sets;
 
 use std::time::Instant;
 
-use fmm_core::planar::{Blob, Kernel, Strengths, evaluate};
+use fmm_core::planar::{Blob, Kernel, evaluate};
 use fmm_core::{Method, Precision, Settings, Stage, StageTimes};
 
 fn main() {
@@ -33,13 +33,13 @@ fn main() {
                 settings.leaf_size = leaf.parse().ok();
             }
         }
-        let strengths = Strengths { real: &q, imaginary: None };
+        let (places, strengths) = (sets::complex(&points), sets::gamma(&q, None));
         let mut best: Option<(f64, StageTimes, _)> = None;
         for _ in 0..5 {
             let mut times = StageTimes::default();
             let start = Instant::now();
             let sum = pool.install(|| {
-                evaluate(&settings, kernel, Blob::Point, &points, strengths, None, &mut times).expect("a sum")
+                evaluate(&settings, kernel, Blob::Point, &places, &strengths, None, &mut times).expect("a sum")
             });
             let seconds = start.elapsed().as_secs_f64();
             if best.as_ref().is_none_or(|b| seconds < b.0) {

@@ -32,6 +32,7 @@ pub use boundary::{Boundary, PeriodicBox, Surroundings};
 pub use cpu::{CpuExecutor, biot_savart, evaluate};
 pub use csr::Csr;
 pub use error::Error;
+pub use num_complex::Complex64;
 pub use executor::{Bath, Copied, Executor, ForceReport, Pending};
 pub use kernel::Softening;
 pub use settings::{Choice, Family, Method, Precision, Settings, Uniform};

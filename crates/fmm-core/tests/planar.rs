@@ -1,8 +1,8 @@
 //! The sums in the plane: accuracy of every order and of the tolerance, special sets, the same bits.
 
-use crate::common::planar::{errors, reference, set, strengths, sum};
-use fmm_core::planar::{Blob, Kernel, Lists, Pyramid, Rule, Strengths, evaluate};
-use fmm_core::{Error, Method, Precision, Settings, StageTimes};
+use crate::common::planar::{complex, errors, gamma, reference, set, strengths, sum};
+use fmm_core::planar::{Blob, Kernel, Lists, Pyramid, Rule, evaluate};
+use fmm_core::{Complex64, Error, Method, Precision, Settings, StageTimes};
 
 fn fmm() -> Settings {
     Settings { method: Method::Fmm, precision: Precision::F64, ..Settings::default() }
@@ -73,15 +73,14 @@ fn separate_targets_and_complex_strengths() {
     let (points, q, qi) = (set("normal", 6000, 7), strengths(6000, 8), strengths(6000, 9));
     for (targets, n) in [(set("uniform", 9000, 10), 9000), (set("layer", 40, 11), 40), (vec![[1e3, -2e3]], 1)] {
         let settings = Settings { tolerance: 1e-9, ..fmm() };
-        let s = Strengths { real: &q, imaginary: Some(&qi) };
-        let run = |kernel, s| {
-            evaluate(&settings, kernel, Blob::Point, &points, s, Some(&targets), &mut StageTimes::default()).unwrap()
+        let (places, at) = (complex(&points), complex(&targets));
+        let run = |kernel, s: &[Complex64]| {
+            evaluate(&settings, kernel, Blob::Point, &places, s, Some(&at), &mut StageTimes::default()).unwrap()
         };
-        let e =
-            errors(Kernel::Harmonic, &run(Kernel::Harmonic, s), &points, &q, Some(&qi), Some(&targets), n.min(2000));
+        let sum = run(Kernel::Harmonic, &gamma(&q, Some(&qi)));
+        let e = errors(Kernel::Harmonic, &sum, &points, &q, Some(&qi), Some(&targets), n.min(2000));
         assert!(e.l2 <= 1e-9, "{n}: {e:?}");
-        let s = Strengths { real: &q, imaginary: None };
-        let e = errors(Kernel::Log, &run(Kernel::Log, s), &points, &q, None, Some(&targets), n.min(2000));
+        let e = errors(Kernel::Log, &run(Kernel::Log, &gamma(&q, None)), &points, &q, None, Some(&targets), n.min(2000));
         assert!(e.l2 <= 1e-9 && e.potential <= 1e-9, "{n}: {e:?}");
     }
 }
@@ -127,12 +126,12 @@ fn none_one_and_two_points() {
         for method in [Method::Auto, Method::Direct, Method::Fmm] {
             let settings = Settings { method, leaf_size: Some(1), ..Settings::default() };
             assert!(sum(&settings, kernel, &[], &[], None).field.is_empty());
-            assert_eq!(sum(&settings, kernel, &[], &[], Some(&[[1.0, 2.0]])).field, [[0.0; 2]]);
-            assert_eq!(sum(&settings, kernel, &[[3.0, 4.0]], &[5.0], None).field, [[0.0; 2]]);
+            assert_eq!(sum(&settings, kernel, &[], &[], Some(&[[1.0, 2.0]])).field, [Complex64::ZERO]);
+            assert_eq!(sum(&settings, kernel, &[[3.0, 4.0]], &[5.0], None).field, [Complex64::ZERO]);
             let two = sum(&settings, kernel, &[[1.0, 0.0], [1.0, 2.0]], &[1.0, 10.0], None);
             // e = −q d/r², Φ = Γ/(z_j − z).
             let expected = if kernel == Kernel::Log { [[0.0, 5.0], [0.0, -0.5]] } else { [[0.0, -5.0], [0.0, 0.5]] };
-            assert_eq!(two.field, expected, "{kernel:?} {method:?}");
+            assert_eq!(two.field, complex(&expected), "{kernel:?} {method:?}");
         }
     }
 }
@@ -146,7 +145,7 @@ fn the_bits_do_not_depend_on_the_number_of_threads() {
             let run = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 let e = pool.install(|| sum(&settings, kernel, &points, &q, None));
-                let bits: Vec<[u64; 2]> = e.field.iter().map(|f| f.map(f64::to_bits)).collect();
+                let bits: Vec<[u64; 2]> = e.field.iter().map(|f| [f.re.to_bits(), f.im.to_bits()]).collect();
                 (bits, e.potential.iter().map(|p| p.to_bits()).collect::<Vec<_>>())
             };
             let one = run(1);
@@ -226,20 +225,18 @@ fn blobs() {
     let (points, q) = (set("normal", 6000, 20), strengths(6000, 21));
     for blob in [Blob::Algebraic(1e-3), Blob::Gaussian(5e-3)] {
         for kernel in [Kernel::Log, Kernel::Harmonic] {
-            let s = Strengths { real: &q, imaginary: None };
+            let (places, s) = (complex(&points), gamma(&q, None));
             let settings = Settings { tolerance: 1e-7, ..fmm() };
             let run = |settings: &Settings| {
-                evaluate(settings, kernel, blob, &points, s, None, &mut StageTimes::default()).unwrap()
+                evaluate(settings, kernel, blob, &places, &s, None, &mut StageTimes::default()).unwrap()
             };
             let (fast, direct) = (run(&settings), run(&Settings { method: Method::Direct, ..settings.clone() }));
             // Else the guard would have seen blobs that are taken for points.
             assert_eq!(fast.choice.method, Method::Fmm, "{blob:?}");
             let (mut wrong, mut right, mut pwrong, mut pright) = (0.0, 0.0, 0.0, 0.0);
             for i in 0..points.len() {
-                for d in 0..2 {
-                    wrong += (fast.field[i][d] - direct.field[i][d]).powi(2);
-                    right += direct.field[i][d].powi(2);
-                }
+                wrong += (fast.field[i] - direct.field[i]).norm_sqr();
+                right += direct.field[i].norm_sqr();
                 if kernel == Kernel::Log {
                     pwrong += (fast.potential[i] - direct.potential[i]).powi(2);
                     pright += direct.potential[i].powi(2);
@@ -268,7 +265,7 @@ fn blobs() {
                     g = [g[0] + q[j] * f * d[0], g[1] - q[j] * f * d[1]];
                 }
                 let expected = if kernel == Kernel::Log { [-g[0], g[1]] } else { [-g[0], -g[1]] };
-                let e = (direct.field[i][0] - expected[0]).hypot(direct.field[i][1] - expected[1]);
+                let e = (direct.field[i].re - expected[0]).hypot(direct.field[i].im - expected[1]);
                 assert!(e < 1e-11 * g[0].hypot(g[1]), "{blob:?} {kernel:?} {i}: {e:e}");
                 if kernel == Kernel::Log {
                     let e = (direct.potential[i] - potential).abs();
@@ -302,12 +299,12 @@ fn e1(x: f64) -> f64 {
 fn what_cannot_be_is_told() {
     let (points, q) = (set("uniform", 10, 22), strengths(10, 23));
     let run = |settings: &Settings, kernel, blob, imaginary| {
-        let s = Strengths { real: &q, imaginary };
-        evaluate(settings, kernel, blob, &points, s, None, &mut StageTimes::default())
+        evaluate(settings, kernel, blob, &complex(&points), &gamma(&q, imaginary), None, &mut StageTimes::default())
     };
     let settings = Settings::default();
     assert!(matches!(run(&settings, Kernel::Log, Blob::Point, Some(&q)), Err(Error::Unsupported(_))));
-    assert!(matches!(run(&settings, Kernel::Harmonic, Blob::Point, Some(&q[..9])), Err(Error::Shape { .. })));
+    let short = evaluate(&settings, Kernel::Harmonic, Blob::Point, &complex(&points), &gamma(&q[..9], None), None, &mut StageTimes::default());
+    assert!(matches!(short, Err(Error::Shape { expected: 10, found: 9, .. })));
     assert!(matches!(run(&settings, Kernel::Log, Blob::Gaussian(-1.0), None), Err(Error::Range { .. })));
     let treecode = Settings { method: Method::Treecode, ..settings.clone() };
     assert!(matches!(run(&treecode, Kernel::Log, Blob::Point, None), Err(Error::Unsupported(_))));
@@ -319,8 +316,8 @@ fn what_cannot_be_is_told() {
     }
     let mut bad = points.clone();
     bad[3][1] = f64::NAN;
-    let s = Strengths { real: &q, imaginary: None };
-    let e = evaluate(&settings, Kernel::Log, Blob::Point, &bad, s, None, &mut StageTimes::default());
+    let (bad, q) = (complex(&bad), gamma(&q, None));
+    let e = evaluate(&settings, Kernel::Log, Blob::Point, &bad, &q, None, &mut StageTimes::default());
     assert!(matches!(e, Err(Error::NotFinite { index: 3, .. })));
     assert_eq!(reference(Kernel::Harmonic, [0.0; 2], &[[0.0; 2]], &[1.0], None).1, [0.0; 2]);
 }
@@ -341,7 +338,7 @@ fn vortices_keep_their_invariants() {
         let e = sum(&settings, Kernel::Log, x, &circulation, None);
         assert_eq!(e.choice.method, Method::Fmm);
         let energy: f64 = e.potential.iter().zip(&circulation).map(|(p, c)| -p * c / (2.0 * TAU)).sum();
-        (e.field.iter().map(|e| [e[1] / TAU, -e[0] / TAU]).collect::<Vec<_>>(), energy)
+        (e.field.iter().map(|e| [e.im / TAU, -e.re / TAU]).collect::<Vec<_>>(), energy)
     };
     let moved = |x: &[[f64; 2]], v: &[[f64; 2]], h: f64| -> Vec<[f64; 2]> {
         x.iter().zip(v).map(|(x, v)| [x[0] + h * v[0], x[1] + h * v[1]]).collect()

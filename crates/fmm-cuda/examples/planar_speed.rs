@@ -9,7 +9,7 @@ mod plane;
 use std::time::Instant;
 
 use fmm_core::Evaluation;
-use fmm_core::planar::{Blob, Kernel, Problem, Strengths};
+use fmm_core::planar::{Blob, Kernel, Problem};
 use fmm_core::{Method, Precision, Settings, Stage, StageTimes};
 use fmm_cuda::Gpu;
 use fmm_cuda::planar::Plane;
@@ -70,8 +70,8 @@ fn case(
     sample: usize,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let n = points.len();
-    let given = Strengths { real: q, imaginary: None };
-    let problem = Problem::new(settings, kernel, Blob::Point, points, given, None)?;
+    let (places, given) = (plane::complex(points), plane::gamma(q, None));
+    let problem = Problem::new(settings, kernel, Blob::Point, &places, &given, None)?;
     let mut plane = Plane::default();
     plane.upload(gpu, &problem)?;
     let (mut wall, mut stages) = (vec![], vec![]);

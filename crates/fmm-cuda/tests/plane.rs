@@ -2,10 +2,9 @@
 //! against direct sums.
 
 use crate::common::gpu;
-use crate::common::planar::{Points, errors, set, strengths};
-use fmm_core::Evaluation;
-use fmm_core::planar::{Blob, Kernel, Plan, Problem, Strengths, power};
-use fmm_core::{Error, Method, Precision, Settings, StageTimes};
+use crate::common::planar::{Points, complex, errors, gamma, set, strengths};
+use fmm_core::planar::{Blob, Kernel, Plan, Problem, power};
+use fmm_core::{Complex64, Error, Evaluation, Method, Precision, Settings, StageTimes};
 use fmm_cuda::Gpu;
 use fmm_cuda::planar::{self, Plane};
 
@@ -15,11 +14,11 @@ fn evaluate(
     settings: &Settings,
     kernel: Kernel,
     blob: Blob,
-    sources: &[[f64; 2]],
-    strengths: Strengths,
-    targets: Option<&[[f64; 2]]>,
+    sources: &[Complex64],
+    strengths: &[Complex64],
+    targets: Option<&[Complex64]>,
     times: &mut StageTimes,
-) -> Result<Evaluation<2>, Error> {
+) -> Result<Evaluation<Complex64>, Error> {
     planar::evaluate(gpu, &Problem::new(settings, kernel, blob, sources, strengths, targets)?, times)
 }
 
@@ -69,8 +68,8 @@ fn same_geometry(
 ) {
     let q = strengths(from.len(), 9);
     let at = at.map(|t| &t[..]);
-    let given = Strengths { real: &q, imaginary: None };
-    let problem = Problem::new(settings, Kernel::Harmonic, blob, from, given, at).unwrap();
+    let (places, others, given) = (complex(from), at.map(complex), gamma(&q, None));
+    let problem = Problem::new(settings, Kernel::Harmonic, blob, &places, &given, others.as_deref()).unwrap();
     plane.upload(gpu, &problem).unwrap();
     let choice = plane.sum(gpu, &problem, &mut StageTimes::default()).unwrap();
     let (tolerance, scale) = (settings.tolerance, power(-problem.request.global));
@@ -134,16 +133,16 @@ fn two(
     points: &Points,
     imaginary: bool,
     targets: Option<&Points>,
-) -> [Evaluation<2>; 2] {
+) -> [Evaluation<Complex64>; 2] {
     let (q, qi) = (strengths(points.len(), 11), strengths(points.len(), 12));
-    let given = Strengths { real: &q, imaginary: imaginary.then_some(&qi[..]) };
-    let (targets, times) = (targets.map(|t| &t[..]), &mut StageTimes::default());
-    let cpu = fmm_core::planar::evaluate(settings, kernel, blob, points, given, targets, times).unwrap();
-    [cpu, evaluate(gpu, settings, kernel, blob, points, given, targets, times).unwrap()]
+    let (points, given) = (&complex(points), &gamma(&q, imaginary.then_some(&qi)));
+    let (targets, times) = (targets.map(|t| complex(t)), &mut StageTimes::default());
+    let cpu = fmm_core::planar::evaluate(settings, kernel, blob, points, given, targets.as_deref(), times).unwrap();
+    [cpu, evaluate(gpu, settings, kernel, blob, points, given, targets.as_deref(), times).unwrap()]
 }
 
 /// ‖a − b‖/‖b‖ of potential and field.
-fn difference([cpu, gpu]: &[Evaluation<2>; 2]) -> [f64; 2] {
+fn difference([cpu, gpu]: &[Evaluation<Complex64>; 2]) -> [f64; 2] {
     assert_eq!((cpu.potential.len(), cpu.field.len()), (gpu.potential.len(), gpu.field.len()));
     assert_eq!(cpu.coincident_pairs, gpu.coincident_pairs);
     let norm = |a: &[f64], b: &[f64]| {
@@ -154,7 +153,8 @@ fn difference([cpu, gpu]: &[Evaluation<2>; 2]) -> [f64; 2] {
         }
         if wrong == 0.0 { 0.0 } else { (wrong / right).sqrt() }
     };
-    [norm(&gpu.potential, &cpu.potential), norm(gpu.field.as_flattened(), cpu.field.as_flattened())]
+    let flat = |field: &[Complex64]| field.iter().flat_map(|e| [e.re, e.im]).collect::<Vec<_>>();
+    [norm(&gpu.potential, &cpu.potential), norm(&flat(&gpu.field), &flat(&cpu.field))]
 }
 
 #[test]
@@ -232,9 +232,8 @@ fn the_tolerance_is_kept() {
         for kernel in [Kernel::Log, Kernel::Harmonic] {
             for tolerance in [1e-3, 1e-4, 2e-5, 1e-6, 1e-12] {
                 let settings = Settings { tolerance, method: Method::Fmm, ..Settings::default() };
-                let given = Strengths { real: &q, imaginary: None };
-                let times = &mut StageTimes::default();
-                let sum = evaluate(&gpu, &settings, kernel, Blob::Point, &points, given, None, times).unwrap();
+                let (places, given, times) = (complex(&points), gamma(&q, None), &mut StageTimes::default());
+                let sum = evaluate(&gpu, &settings, kernel, Blob::Point, &places, &given, None, times).unwrap();
                 let e = errors(kernel, &sum, &points, &q, None, None, 150);
                 assert!(e.l2 <= tolerance, "{name} {kernel:?} {tolerance:e}: {e:?}");
                 assert_eq!(
@@ -280,10 +279,11 @@ fn single_precision_rounds() {
                         continue;
                     }
                     let (q, qi) = (strengths(points.len(), 11), strengths(points.len(), 12));
-                    let given = Strengths { real: &q, imaginary: imaginary.then_some(&qi[..]) };
+                    let (places, given) = (complex(&points), gamma(&q, imaginary.then_some(&qi)));
+                    let (others, times) = (at.map(complex), &mut StageTimes::default());
                     let sums = [Precision::F64, Precision::F32].map(|precision| {
                         let settings = Settings { precision, ..settings(order, leaf_size) };
-                        evaluate(&gpu, &settings, kernel, blob, &points, given, at, &mut StageTimes::default()).unwrap()
+                        evaluate(&gpu, &settings, kernel, blob, &places, &given, others.as_deref(), times).unwrap()
                     });
                     let what = format!("{name}, {kernel:?} {imaginary} {blob:?}, order {order}, {}", at.is_some());
                     assert_eq!([0, 1].map(|k| sums[k].choice.precision), [Precision::F64, Precision::F32], "{what}");
@@ -304,9 +304,9 @@ fn twenty_repeats_have_one_hash() {
     let Some(gpu) = gpu() else { return };
     let points = set("normal", 150_000, 19);
     let (q, qi) = (strengths(points.len(), 20), strengths(points.len(), 21));
-    let given = Strengths { real: &q, imaginary: Some(&qi) };
+    let (points, given) = (complex(&points), gamma(&q, Some(&qi)));
     let settings = Settings { tolerance: 1e-7, ..Settings::default() };
-    let problem = Problem::new(&settings, Kernel::Harmonic, Blob::Point, &points, given, None).unwrap();
+    let problem = Problem::new(&settings, Kernel::Harmonic, Blob::Point, &points, &given, None).unwrap();
     let mut plane = Plane::default();
     let mut hashes = vec![];
     for repeat in 0..20 {
@@ -315,7 +315,7 @@ fn twenty_repeats_have_one_hash() {
         }
         plane.upload(&gpu, &problem).unwrap();
         plane.sum(&gpu, &problem, &mut StageTimes::default()).unwrap();
-        let field: Vec<[f64; 3]> = plane.download().unwrap().1.iter().map(|g| [g[0], g[1], 0.0]).collect();
+        let field: Vec<[f64; 3]> = plane.download().unwrap().1.iter().map(|g| [g.re, g.im, 0.0]).collect();
         assert!(field.iter().any(|g| g[0] != 0.0));
         hashes.push(crate::common::hash(&field));
     }
@@ -326,24 +326,24 @@ fn twenty_repeats_have_one_hash() {
 fn little_and_nothing() {
     let Some(gpu) = gpu() else { return };
     let sum = |settings: &Settings, kernel, from: &[[f64; 2]], q: &[f64], at: Option<&[[f64; 2]]>| {
-        let given = Strengths { real: q, imaginary: None };
-        evaluate(&gpu, settings, kernel, Blob::Point, from, given, at, &mut StageTimes::default())
+        let (from, at, given) = (complex(from), at.map(complex), gamma(q, None));
+        evaluate(&gpu, settings, kernel, Blob::Point, &from, &given, at.as_deref(), &mut StageTimes::default())
     };
     let single = Settings { precision: Precision::F32, tolerance: 1e-3, ..Settings::default() };
     for settings in [Settings::default(), settings(5, 10), single.clone()] {
         let one = |kernel| sum(&settings, kernel, &[[0.0; 2]], &[2.0], Some(&[[1.0, 0.0]])).unwrap();
-        assert_eq!((one(Kernel::Log).potential[0].abs() < 1e-15, one(Kernel::Log).field[0]), (true, [-2.0, 0.0]));
-        assert_eq!(one(Kernel::Harmonic).field[0], [-2.0, 0.0]);
+        assert_eq!((one(Kernel::Log).potential[0].abs() < 1e-15, one(Kernel::Log).field[0]), (true, Complex64::from(-2.0)));
+        assert_eq!(one(Kernel::Harmonic).field[0], Complex64::from(-2.0));
         let empty = sum(&settings, Kernel::Log, &[], &[], Some(&[[1.0; 2]])).unwrap();
-        assert_eq!((empty.potential, empty.field), (vec![0.0], vec![[0.0; 2]]));
+        assert_eq!((empty.potential, empty.field), (vec![0.0], vec![Complex64::ZERO]));
         assert!(sum(&settings, Kernel::Log, &[], &[], None).unwrap().field.is_empty());
         assert!(sum(&settings, Kernel::Log, &[[1.0; 2]], &[1.0], Some(&[])).unwrap().field.is_empty());
         let own = sum(&settings, Kernel::Log, &[[0.3; 2]], &[1.0], None).unwrap();
-        assert_eq!((own.potential, own.field), (vec![0.0], vec![[0.0; 2]]));
+        assert_eq!((own.potential, own.field), (vec![0.0], vec![Complex64::ZERO]));
     }
-    assert_eq!(sum(&single, Kernel::Log, &[[0.0; 2]], &[1.0], None).unwrap().field, [[0.0; 2]]);
+    assert_eq!(sum(&single, Kernel::Log, &[[0.0; 2]], &[1.0], None).unwrap().field, [Complex64::ZERO]);
     let pair = sum(&single, Kernel::Harmonic, &[[0.0; 2], [4.0, 0.0]], &[1.0, 2.0], None).unwrap();
-    assert!((pair.field[0][0] - 0.5).abs() < 1e-6 && (pair.field[1][0] + 0.25).abs() < 1e-6, "{:?}", pair.field);
+    assert!((pair.field[0].re - 0.5).abs() < 1e-6 && (pair.field[1].re + 0.25).abs() < 1e-6, "{:?}", pair.field);
     assert_eq!(pair.choice.precision, Precision::F32);
     for settings in [Settings { method: Method::Direct, ..single.clone() }, Settings { tolerance: 1e-7, ..single }] {
         let e = sum(&settings, Kernel::Log, &[[0.0; 2]], &[1.0], None).unwrap_err();

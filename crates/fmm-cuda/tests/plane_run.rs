@@ -44,8 +44,8 @@ fn an_executor_sums_what_single_sums_do() {
             }
             executor.forces(times).unwrap();
             let Copied { particles, potential, field } = executor.copy().unwrap()().unwrap();
-            let (points, q) = (flat(&particles.position), Strengths { real: &p.strength, imaginary: None });
-            let problem = Problem::new(&settings, kernel, blob, &points, q, None).unwrap();
+            let (points, q) = (flat(&particles.position), gamma(&p.strength, None));
+            let problem = Problem::new(&settings, kernel, blob, &points, &q, None).unwrap();
             let single = fmm_cuda::planar::evaluate(executor.gpu(), &problem, times).unwrap();
             let what = format!("{n} {kernel:?} {blob:?}, step {step}");
             assert!(field.iter().all(|e| e[2] == 0.0) && flat(&field) == single.field, "{what}: field");

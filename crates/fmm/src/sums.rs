@@ -1,8 +1,8 @@
 //! The sum of each kernel, on the cores or on a GPU.
 
 use fmm_core::gauss::{self, Route};
-use fmm_core::planar::{self, Strengths};
-use fmm_core::{Choice, Error as Refused, Method, Precision, StageTimes};
+use fmm_core::planar;
+use fmm_core::{Choice, Complex64, Error as Refused, Method, Precision, StageTimes};
 use fmm_cuda::Gpu;
 
 use crate::device::{FEWEST_PAIRS, Place, loaded};
@@ -101,10 +101,14 @@ fn in_three<const D: usize>(vectors: Vec<[f64; D]>) -> Vec<[f64; 3]> {
 /// Log and harmonic, of points or blobs.
 fn in_plane(place: &mut Place, problem: &Problem, points: &Points) -> Result<Evaluation, Error> {
     let Some(kernel) = problem.kernel.plane() else { unreachable!("a kernel of the plane") };
-    let (sources, targets) = (flat::<2>(points.sources), points.targets.map(flat::<2>));
-    let strengths = Strengths { real: points.strengths[0], imaginary: points.strengths.get(1).copied() };
+    let flat = |points: &[[f64; 3]]| -> Vec<Complex64> { points.iter().map(|x| Complex64::new(x[0], x[1])).collect() };
+    let (sources, targets) = (flat(points.sources), points.targets.map(flat));
+    let strengths: Vec<Complex64> = match points.strengths {
+        [re, im] => re.iter().zip(*im).map(|(&re, &im)| Complex64 { re, im }).collect(),
+        columns => columns[0].iter().map(|&q| q.into()).collect(),
+    };
     let (settings, blob) = (&problem.settings, problem.blob);
-    let plane = planar::Problem::new(settings, kernel, blob, &sources, strengths, targets.as_deref())?;
+    let plane = planar::Problem::new(settings, kernel, blob, &sources, &strengths, targets.as_deref())?;
     let device = match place.device {
         // Direct sums in single precision exist on the cores alone.
         Device::Auto if settings.precision == Precision::F32 && settings.method == Method::Direct => Device::Cpu,
@@ -116,9 +120,9 @@ fn in_plane(place: &mut Place, problem: &Problem, points: &Points) -> Result<Eva
         }
         device => device,
     };
-    let summed = |sum: fmm_core::Evaluation<2>| Summed {
+    let summed = |sum: fmm_core::Evaluation<Complex64>| Summed {
         potential: sum.potential,
-        field: in_three(sum.field),
+        field: sum.field.iter().map(|e| [e.re, e.im, 0.0]).collect(),
         choice: sum.choice,
         coincident_pairs: sum.coincident_pairs,
     };

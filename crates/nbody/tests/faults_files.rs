@@ -193,7 +193,7 @@ fn poison_is_told_with_its_field_first_place_and_number() {
     // An array of a snapshot that holds what no writer of ours writes: GADGET's contiguous arrays can be changed in place.
     let path = folder.path("p.hdf5");
     for (what, place) in [("Coordinates", 1.0), ("Velocities", -0.3)] {
-        nbody::files::plain::write(&path, &sample(), Float::F64).unwrap();
+        nbody::files::formats::plain::write(&path, &sample(), Float::F64).unwrap();
         let mut bytes = fs::read(&path).unwrap();
         // The number of row 70, component 0.
         let value = (place * 210.0f64).to_le_bytes();

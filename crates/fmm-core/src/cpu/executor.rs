@@ -2,8 +2,8 @@
 
 use super::evaluate;
 use crate::forces::Forces;
-use crate::planar::{self, Blob, Flow, Kernel, Strengths};
-use crate::{Bath, Choice, Error, Executor, ForceReport, Particles, Settings, Stage, StageTimes};
+use crate::planar::{self, Blob, Flow, Kernel};
+use crate::{Bath, Choice, Complex64, Error, Executor, ForceReport, Particles, Settings, Stage, StageTimes};
 
 /// Executes on the cores of this machine, in rayon's current thread pool.
 pub struct CpuExecutor {
@@ -83,11 +83,11 @@ impl Executor for CpuExecutor {
         let Particles { position, strength, .. } = &self.particles;
         let (choice, coincident_pairs);
         if let Some((kernel, blob)) = self.plane {
-            let flat: Vec<[f64; 2]> = position.iter().map(|x| [x[0], x[1]]).collect();
-            let strengths = Strengths { real: strength, imaginary: None };
-            let sum = planar::evaluate(&self.settings, kernel, blob, &flat, strengths, None, times)?;
+            let points: Vec<Complex64> = position.iter().map(|x| Complex64::new(x[0], x[1])).collect();
+            let strengths: Vec<Complex64> = strength.iter().map(|&q| q.into()).collect();
+            let sum = planar::evaluate(&self.settings, kernel, blob, &points, &strengths, None, times)?;
             self.potential = sum.potential;
-            self.field = sum.field.into_iter().map(|[x, y]| [x, y, 0.0]).collect();
+            self.field = sum.field.into_iter().map(|e| [e.re, e.im, 0.0]).collect();
             (choice, coincident_pairs) = (sum.choice, sum.coincident_pairs);
         } else {
             let sum = evaluate(&self.settings, position, strength, None, times)?;

@@ -6,47 +6,38 @@ use super::{Blob, Kernel, Plan, Request, accuracy, guard, underflow};
 use crate::accuracy::{self as space, Problem as Size, closest_pair};
 use crate::bodies::{check_positions, check_sources, coincident_pairs};
 use crate::solve::{Evaluation, Trial, solve};
-use crate::{Choice, Error, Precision, Settings, Stage, StageTimes};
+use crate::{Choice, Complex64, Error, Precision, Settings, Stage, StageTimes};
 
 pub use super::execute::Sum;
 
-/// Strengths of the sources, Γ = real + i imaginary.
-#[derive(Debug, Clone, Copy)]
-pub struct Strengths<'a> {
-    /// Real parts. `[sources]`
-    pub real: &'a [f64],
-    /// Imaginary parts, for the harmonic kernel only. `[sources]`
-    pub imaginary: Option<&'a [f64]>,
-}
-
 /// The sum of `sources` with `strengths` at `targets`; without targets at the sources themselves, where none sees itself. Pairs of
-/// points at distance zero contribute nothing. `settings.tolerance` bounds the L2 error of the field; its softening must be none:
-/// see [`Blob`].
+/// points at distance zero contribute nothing. A point x + iy is a complex number, and so are a strength Γ and a field e_x + i e_y.
+/// `settings.tolerance` bounds the L2 error of the field; its softening must be none: see [`Blob`].
 ///
 /// # Errors
-/// Settings out of range or that cannot be met, imaginary strengths with the log kernel, values that are not finite, more than
-/// 2³² − 2 bodies.
+/// Settings out of range or that cannot be met, imaginary strengths with the log kernel, values that are not finite, more or
+/// fewer strengths than sources, more than 2³² − 2 bodies.
 ///
 /// ```
-/// use fmm_core::planar::{Blob, Kernel, Strengths, evaluate};
-/// use fmm_core::{Settings, StageTimes};
-/// let strengths = Strengths { real: &[2.0], imaginary: None };
-/// let (settings, at) = (Settings::default(), [[1.0, 0.0]]);
-/// let sum = |kernel| evaluate(&settings, kernel, Blob::Point, &[[0.0, 0.0]], strengths, Some(&at), &mut StageTimes::default());
+/// use fmm_core::planar::{Blob, Kernel, evaluate};
+/// use fmm_core::{Complex64, Settings, StageTimes};
+/// let (settings, zero) = (Settings::default(), Complex64::ZERO);
+/// let (charge, at) = (Complex64::from(2.0), Complex64::from(1.0));
+/// let sum = |kernel| evaluate(&settings, kernel, Blob::Point, &[zero], &[charge], Some(&[at]), &mut StageTimes::default());
 /// let log = sum(Kernel::Log)?;
-/// assert_eq!((log.potential[0], log.field[0]), (0.0, [-2.0, 0.0]));
-/// assert_eq!(sum(Kernel::Harmonic)?.field[0], [-2.0, 0.0]);
+/// assert_eq!((log.potential[0], log.field[0]), (0.0, Complex64::from(-2.0)));
+/// assert_eq!(sum(Kernel::Harmonic)?.field[0], Complex64::from(-2.0));
 /// # Ok::<(), fmm_core::Error>(())
 /// ```
 pub fn evaluate(
     settings: &Settings,
     kernel: Kernel,
     blob: Blob,
-    sources: &[[f64; 2]],
-    strengths: Strengths,
-    targets: Option<&[[f64; 2]]>,
+    sources: &[Complex64],
+    strengths: &[Complex64],
+    targets: Option<&[Complex64]>,
     times: &mut StageTimes,
-) -> Result<Evaluation<2>, Error> {
+) -> Result<Evaluation<Complex64>, Error> {
     evaluate_problem(&Problem::new(settings, kernel, blob, sources, strengths, targets)?, times)
 }
 
@@ -54,17 +45,18 @@ pub fn evaluate(
 ///
 /// # Errors
 /// Settings out of range or that cannot be met.
-pub fn evaluate_problem(problem: &Problem, times: &mut StageTimes) -> Result<Evaluation<2>, Error> {
+pub fn evaluate_problem(problem: &Problem, times: &mut StageTimes) -> Result<Evaluation<Complex64>, Error> {
     let request = &problem.request;
     let (choice, Summed { plan, sums }) = solve(&request.settings, &mut PlanarTrial { problem, times })?;
     let n = sums.len();
-    let (mut potential, mut field) = (vec![0.0; if request.kernel == Kernel::Log { n } else { 0 }], vec![[0.0; 2]; n]);
+    let mut potential = vec![0.0; if request.kernel == Kernel::Log { n } else { 0 }];
+    let mut field = vec![Complex64::ZERO; n];
     let (strength, signs) = (1.0 / request.scale, request.signs());
     for (&i, s) in plan.targets.order.iter().zip(&sums) {
         if request.kernel == Kernel::Log {
             potential[i as usize] = s.potential * strength;
         }
-        field[i as usize] = [s.g[0] * signs[0], s.g[1] * signs[1]];
+        field[i as usize] = Complex64::new(s.g[0] * signs[0], s.g[1] * signs[1]);
     }
     Ok(Evaluation { potential, field, choice, coincident_pairs: coincident_pairs(problem.sources) })
 }
@@ -76,8 +68,8 @@ pub struct Problem<'a> {
     pub request: Request,
     /// Positions of the sources, in the caller's unit.
     pub sources: &'a [[f64; 2]],
-    /// Real parts of the strengths, and imaginary parts if there are any.
-    pub strengths: Vec<&'a [f64]>,
+    /// Real parts of the strengths, and imaginary parts if any is not 0.
+    pub strengths: Vec<Vec<f64>>,
     /// Positions of the targets, if they are not the sources.
     pub targets: Option<&'a [[f64; 2]]>,
 }
@@ -91,12 +83,18 @@ impl<'a> Problem<'a> {
         settings: &Settings,
         kernel: Kernel,
         blob: Blob,
-        sources: &'a [[f64; 2]],
-        strengths: Strengths<'a>,
-        targets: Option<&'a [[f64; 2]]>,
+        sources: &'a [Complex64],
+        strengths: &[Complex64],
+        targets: Option<&'a [Complex64]>,
     ) -> Result<Self, Error> {
-        let strengths: Vec<&[f64]> = [Some(strengths.real), strengths.imaginary].into_iter().flatten().collect();
-        check_sources(sources, &strengths)?;
+        let sources: &[[f64; 2]] = bytemuck::cast_slice(sources);
+        let targets: Option<&[[f64; 2]]> = targets.map(bytemuck::cast_slice);
+        let mut parts = vec![strengths.iter().map(|q| q.re).collect::<Vec<f64>>()];
+        if strengths.iter().any(|q| q.im != 0.0) {
+            parts.push(strengths.iter().map(|q| q.im).collect());
+        }
+        let strengths = parts;
+        check_sources(sources, &strengths.iter().map(|q| &q[..]).collect::<Vec<_>>())?;
         check_positions(targets.unwrap_or(&[]))?;
         let sizes: Vec<_> = strengths.iter().map(|q| space::Strengths::of(&[q])).collect();
         let others = targets.unwrap_or(&[]);

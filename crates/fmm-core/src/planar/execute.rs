@@ -49,10 +49,10 @@ pub struct Bodies<'a> {
 
 impl<'a> Bodies<'a> {
     /// The points of `plan`, with the strengths and the units that `request` gives them.
-    pub fn new(plan: &'a Plan, strengths: &[&[f64]], request: &Request) -> Self {
+    pub fn new(plan: &'a Plan, strengths: &[Vec<f64>], request: &Request) -> Self {
         let Request { scale, global, may_underflow, .. } = *request;
         let tree = plan.source_tree();
-        let pick = |q: &&[f64]| tree.order.par_iter().map(|&i| q[i as usize] * scale).collect();
+        let pick = |q: &Vec<f64>| tree.order.par_iter().map(|&i| q[i as usize] * scale).collect();
         let sources = Sorted { x: &tree.x, q: strengths.iter().map(pick).collect() };
         let targets = plan.sources.as_ref().map(|_| Sorted { x: &plan.targets.x, q: vec![] });
         Bodies { sources, targets, global, may_underflow }

@@ -38,7 +38,7 @@ pub mod workload;
 
 pub use accuracy::{MAX_ORDER, check, levels, swap_min_points};
 pub use connect::{Lists, Rule};
-pub use evaluate::{Problem, Strengths, Sum, evaluate, evaluate_problem};
+pub use evaluate::{Problem, Sum, evaluate, evaluate_problem};
 pub use flow::{Flow, velocities};
 pub use kernel::{Blob, Kernel};
 pub use plan::Plan;

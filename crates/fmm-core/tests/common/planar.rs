@@ -1,9 +1,8 @@
 //! Sets in the plane, reference sums and error norms that the planar tests share.
 #![allow(dead_code, reason = "the examples take parts of it")]
 
-use fmm_core::Evaluation;
-use fmm_core::planar::{Blob, Kernel, Strengths};
-use fmm_core::{Settings, StageTimes};
+use fmm_core::planar::{Blob, Kernel};
+use fmm_core::{Complex64, Evaluation, Settings, StageTimes};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 pub type Points = Vec<[f64; 2]>;
@@ -36,6 +35,16 @@ pub fn set(name: &str, n: usize, seed: u64) -> Points {
 pub fn strengths(n: usize, seed: u64) -> Vec<f64> {
     let mut rng = StdRng::seed_from_u64(seed);
     (0..n).map(|_| 2.0 * rng.random::<f64>() - 1.0).collect()
+}
+
+/// Points as complex numbers.
+pub fn complex(points: &[[f64; 2]]) -> Vec<Complex64> {
+    points.iter().map(|&[re, im]| Complex64 { re, im }).collect()
+}
+
+/// Strengths as complex numbers.
+pub fn gamma(q: &[f64], qi: Option<&[f64]>) -> Vec<Complex64> {
+    (0..q.len()).map(|i| Complex64 { re: q[i], im: qi.map_or(0.0, |qi| qi[i]) }).collect()
 }
 
 /// A sum that keeps what each addition rounds off (Neumaier): 20,000 terms of either sign round to 1e-14 of their sum without.
@@ -94,7 +103,7 @@ pub struct Errors {
 /// The errors of `sum` at about `sample` targets.
 pub fn errors(
     kernel: Kernel,
-    sum: &Evaluation<2>,
+    sum: &Evaluation<Complex64>,
     sources: &[[f64; 2]],
     q: &[f64],
     qi: Option<&[f64]>,
@@ -106,7 +115,7 @@ pub fn errors(
     let mut all = vec![];
     for i in (0..targets.len()).step_by((targets.len() / sample).max(1)) {
         let (p, f) = reference(kernel, targets[i], sources, q, qi);
-        let e = (sum.field[i][0] - f[0]).powi(2) + (sum.field[i][1] - f[1]).powi(2);
+        let e = (sum.field[i].re - f[0]).powi(2) + (sum.field[i].im - f[1]).powi(2);
         let size = f[0] * f[0] + f[1] * f[1];
         assert!(e.is_finite(), "target {i}: {:?} for {f:?}", sum.field[i]);
         all.push(if e == 0.0 { 0.0 } else { (e / size).sqrt() });
@@ -133,8 +142,8 @@ pub fn sum(
     points: &[[f64; 2]],
     q: &[f64],
     targets: Option<&[[f64; 2]]>,
-) -> Evaluation<2> {
-    let strengths = Strengths { real: q, imaginary: None };
-    fmm_core::planar::evaluate(settings, kernel, Blob::Point, points, strengths, targets, &mut StageTimes::default())
-        .unwrap()
+) -> Evaluation<Complex64> {
+    let (points, targets) = (complex(points), targets.map(complex));
+    let (q, times) = (gamma(q, None), &mut StageTimes::default());
+    fmm_core::planar::evaluate(settings, kernel, Blob::Point, &points, &q, targets.as_deref(), times).unwrap()
 }

@@ -14,10 +14,9 @@ mod trial;
 pub mod view;
 pub mod workload;
 
-use fmm_core::Evaluation;
 use fmm_core::bodies::coincident_pairs;
 use fmm_core::planar::{Kernel, Lists, Problem, Pyramid};
-use fmm_core::{Choice, Error, Method, Stage, StageTimes};
+use fmm_core::{Choice, Complex64, Error, Evaluation, Method, Stage, StageTimes};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
@@ -31,7 +30,7 @@ use trial::{Arrays, Output};
 /// # Errors
 /// Those of the sum on the CPU, [`Error::Unsupported`] for direct sums in single precision and 2³¹ points, [`Error::Device`] where memory lacks or the
 /// device fails.
-pub fn evaluate(gpu: &Gpu, problem: &Problem, times: &mut StageTimes) -> Result<Evaluation<2>, Error> {
+pub fn evaluate(gpu: &Gpu, problem: &Problem, times: &mut StageTimes) -> Result<Evaluation<Complex64>, Error> {
     if problem.request.may_underflow {
         let why = "there are coordinates or blobs so small beside the extent of the set that a GPU may not tell points apart; device cpu does";
         return Err(Error::Unsupported(why.into()));
@@ -75,7 +74,7 @@ impl Plane {
         fits(gpu, n, m)?;
         self.inputs.sources.upload(problem.sources.as_flattened())?;
         for (k, strengths) in self.inputs.strengths.iter_mut().enumerate() {
-            strengths.upload(problem.strengths.get(k).copied().unwrap_or(&[]))?;
+            strengths.upload(problem.strengths.get(k).map_or(&[][..], |q| q))?;
         }
         self.inputs.targets.upload(problem.targets.unwrap_or(&[]).as_flattened())?;
         gpu.settle()
@@ -99,9 +98,9 @@ impl Plane {
     ///
     /// # Errors
     /// [`Error::Device`] if a copy fails.
-    pub fn download(&self) -> Result<(Vec<f64>, Vec<[f64; 2]>), Error> {
+    pub fn download(&self) -> Result<(Vec<f64>, Vec<Complex64>), Error> {
         let flat = self.field.download()?;
-        Ok((self.potential.download()?, flat.as_chunks::<2>().0.to_vec()))
+        Ok((self.potential.download()?, flat.as_chunks().0.iter().map(|&[re, im]| Complex64 { re, im }).collect()))
     }
 
     /// The pyramids of targets and sources of the last sum by FMM, and the lists between them.

@@ -4,14 +4,16 @@ pub mod source;
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 
 use crate::console;
 use crate::fault::Fault;
-use crate::files::particles::{Loaded, write_csv, write_npy};
-use crate::files::snapshot::{self, Field, Float, Layout};
-use crate::files::temporal::{self, Plan};
-use crate::files::{FileError, plain};
+use crate::files::FileError;
+use crate::files::formats::temporal::Plan;
+use crate::files::formats::{self, FORMATS, WriteAll};
+use crate::files::particles::Loaded;
+use crate::files::snapshot::{Field, Float};
 use source::Source;
 
 const EXAMPLES: &str = "\
@@ -36,8 +38,8 @@ pub struct Convert {
     /// The file to write; its ending chooses the format, unless --format does
     output: PathBuf,
     /// Format of OUTPUT [default: by its ending, .hdf hdf, .hdf5 gadget, .csv, .npy, .vtkhdf]
-    #[arg(long, value_enum)]
-    format: Option<Format>,
+    #[arg(long, value_parser = format_names())]
+    format: Option<String>,
     /// Which snapshot of a run, counted from 0, or "last"; .vtkhdf takes all
     #[arg(long, value_name = "K", value_parser = parse_which)]
     snapshot: Option<Which>,
@@ -55,32 +57,8 @@ pub struct Convert {
     force: bool,
 }
 
-/// A format to write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Our snapshot: ParaView, yt and h5py
-    Hdf,
-    /// GADGET's HDF5 and nothing else: pynbody, GADGET, yt
-    Gadget,
-    /// Comma-separated values with a header
-    Csv,
-    /// NumPy's structured array
-    Npy,
-    /// All snapshots in one temporal VTKHDF file: ParaView 5.12 or newer
-    Vtkhdf,
-}
-
-impl Format {
-    fn of(path: &Path) -> Option<Self> {
-        Some(match path.extension()?.to_str()? {
-            "hdf" => Format::Hdf,
-            "hdf5" | "h5" => Format::Gadget,
-            "csv" => Format::Csv,
-            "npy" => Format::Npy,
-            "vtkhdf" => Format::Vtkhdf,
-            _ => return None,
-        })
-    }
+fn format_names() -> PossibleValuesParser {
+    FORMATS.iter().map(|format| PossibleValue::new(format.name).help(format.about)).collect::<Vec<_>>().into()
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -112,10 +90,12 @@ fn parse_system(text: &str) -> Result<crate::units::System, String> {
 /// 2 for options that contradict each other, 65 and 66 for the input, 74 for the output.
 pub fn convert(options: &Convert) -> Result<(), Fault> {
     let output = &options.output;
-    let Some(format) = options.format.or_else(|| Format::of(output)) else {
+    let named = options.format.as_ref().and_then(|name| FORMATS.iter().find(|format| format.name == name));
+    let Some(format) = named.or_else(|| formats::by_ending(output)) else {
         let line = format!(
-            "convert: {}: the ending names no format; use .hdf, .hdf5 (GADGET), .csv, .npy or .vtkhdf, or --format",
-            output.display()
+            "convert: {}: the ending names no format; use {}, or --format",
+            output.display(),
+            formats::endings()
         );
         return Err(Fault::new(2, line));
     };
@@ -130,15 +110,16 @@ pub fn convert(options: &Convert) -> Result<(), Fault> {
     if source.is_empty() {
         return Err(Fault::new(65, format!("{}: there are no snapshots", options.input.display())));
     }
-    let (bytes, what) = if format == Format::Vtkhdf && options.snapshot.is_none() {
-        let bytes = write_all(options, &source)?;
-        (bytes, format!("{} snapshots", source.len()))
-    } else {
-        let i = options.chosen(&source)?;
-        let loaded = options.amend(source.load(i)?);
-        warn(&options.input, &loaded.dropped);
-        let what = format!("{} particles at time {}", loaded.snapshot.id.len(), loaded.snapshot.time);
-        (write_one(output, format, loaded)?, what)
+    let (bytes, what) = match format.write_all {
+        Some(write) if options.snapshot.is_none() => {
+            (write_all(options, &source, write)?, format!("{} snapshots", source.len()))
+        }
+        _ => {
+            let Loaded { snapshot: s, precision, dropped } = options.amend(source.load(options.chosen(&source)?)?);
+            warn(&options.input, &dropped);
+            let bytes = (format.write)(output, &s, precision).map_err(refused)?;
+            (bytes, format!("{} particles at time {}", s.id.len(), s.time))
+        }
     };
     console::print(&format!("wrote {}: {what}, {bytes} bytes\n", output.display()))
 }
@@ -181,7 +162,7 @@ impl Convert {
     }
 }
 
-/// Tells which columns of the input are not in the output.
+/// Warns of columns of the input that are not in the output.
 fn warn(input: &Path, dropped: &[String]) {
     if !dropped.is_empty() {
         let names = dropped.join(", ");
@@ -192,23 +173,8 @@ fn warn(input: &Path, dropped: &[String]) {
     }
 }
 
-fn write_one(path: &Path, format: Format, loaded: Loaded) -> Result<u64, Fault> {
-    let Loaded { snapshot: s, precision, .. } = loaded;
-    let written = match format {
-        Format::Hdf => snapshot::write(path, &s, &Layout { fields: s.fields(), precision }),
-        Format::Gadget => plain::write(path, &s, precision),
-        Format::Csv => write_csv(path, &s, precision),
-        Format::Npy => write_npy(path, &s, precision),
-        Format::Vtkhdf => {
-            let plan = Plan { counts: vec![s.id.len()], times: vec![s.time], fields: s.fields(), precision };
-            temporal::write(path, &plan, |_| Ok(s.clone()))
-        }
-    };
-    written.map_err(refused)
-}
-
 /// All snapshots into one file, one at a time in memory.
-fn write_all(options: &Convert, source: &Source) -> Result<u64, Fault> {
+fn write_all(options: &Convert, source: &Source, write: WriteAll) -> Result<u64, Fault> {
     if options.time.is_some() && source.len() > 1 {
         return Err(Fault::new(2, "convert: --time is for one snapshot; choose it with --snapshot"));
     }
@@ -225,8 +191,8 @@ fn write_all(options: &Convert, source: &Source) -> Result<u64, Fault> {
             plan.precision = Float::F64;
         }
     }
-    let written = temporal::write(&options.output, &plan, |i| Ok(options.amend(source.load(i)?).snapshot));
-    written.map_err(refused)
+    let load = |i| Ok(options.amend(source.load(i)?).snapshot);
+    write(&options.output, &plan, &load).map_err(refused)
 }
 
 /// What a user gave and a format cannot take is the user's data, not a fault of the program.

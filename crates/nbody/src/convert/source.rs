@@ -7,10 +7,10 @@ use toml::Table;
 use crate::fault::Fault;
 use crate::files::FileError;
 use crate::files::checkpoint::{self, State};
-use crate::files::particles::{self, Loaded};
+use crate::files::particles::Loaded;
 use crate::files::series::{Entry, Series};
 use crate::files::snapshot::{self, Float, Snapshot, Units};
-use crate::files::temporal::Temporal;
+use crate::files::formats::{by_ending, temporal::Temporal};
 use crate::units::System;
 
 /// Snapshots of one place, in order of time.
@@ -48,11 +48,9 @@ impl Source {
             };
             return Ok(Source::Run { path: index.with_file_name(""), entries });
         }
-        let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
-        Ok(match ending {
-            "csv" => Source::One(Box::new(particles::read_csv(path)?)),
-            "npy" => Source::One(Box::new(particles::read_npy(path)?)),
-            _ => match Temporal::open(path)? {
+        Ok(match by_ending(path).and_then(|format| format.read) {
+            Some(read) => Source::One(Box::new(read(path)?)),
+            None => match Temporal::open(path)? {
                 Some(temporal) => Source::Temporal(Box::new(temporal)),
                 None if checkpoint::is(path)? => Source::One(Box::new(from_checkpoint(path)?)),
                 None => Source::One(Box::new(from_snapshot(path)?)),

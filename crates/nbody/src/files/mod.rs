@@ -15,6 +15,7 @@ pub mod columns;
 pub mod csv;
 pub mod digest;
 mod error;
+pub mod formats;
 pub mod gadget;
 pub(crate) mod hdf;
 mod header;
@@ -23,7 +24,6 @@ pub mod ids;
 mod image;
 pub mod npy;
 pub mod particles;
-pub mod plain;
 #[cfg(unix)]
 pub mod probe;
 pub mod regular;
@@ -31,7 +31,6 @@ pub mod run_id;
 pub mod series;
 pub mod snapshot;
 mod table;
-pub mod temporal;
 pub mod tipsy;
 pub mod unit_comments;
 

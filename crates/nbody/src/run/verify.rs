@@ -150,16 +150,16 @@ mod tests {
 
     #[test]
     fn flat_sums_are_judged_by_their_l2_error() {
-        use fmm_core::planar::{self, Strengths};
+        use fmm_core::{Complex64, planar};
         let mut cloud = cloud();
         cloud.position.iter_mut().for_each(|x| x[2] = 0.0);
-        let points: Vec<[f64; 2]> = cloud.position.iter().map(|x| [x[0], x[1]]).collect();
+        let points: Vec<_> = cloud.position.iter().map(|x| Complex64::new(x[0], x[1])).collect();
         for blob in [Blob::Point, Blob::Algebraic(0.05), Blob::Gaussian(0.05)] {
             let settings = Settings { tolerance: 1e-12, ..Settings::default() };
-            let strengths = Strengths { real: &cloud.strength, imaginary: None };
+            let strengths: Vec<Complex64> = cloud.strength.iter().map(|&q| q.into()).collect();
             let (log, times) = (planar::Kernel::Log, &mut StageTimes::default());
-            let sum = planar::evaluate(&settings, log, blob, &points, strengths, None, times).unwrap();
-            let field: Vec<[f64; 3]> = sum.field.iter().map(|e| [e[0], e[1], 0.0]).collect();
+            let sum = planar::evaluate(&settings, log, blob, &points, &strengths, None, times).unwrap();
+            let field: Vec<[f64; 3]> = sum.field.iter().map(|e| [e.re, e.im, 0.0]).collect();
             let error = sampled_error(&plane(blob), &cloud, &field, 100, 3);
             assert!(error < 1e-11, "{blob:?}: {error:e}");
             // Also where the squares of the forces are no numbers any more.

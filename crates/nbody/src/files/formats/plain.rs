@@ -1,19 +1,19 @@
 //! GADGET's HDF5 layout and nothing else: attributes, and `/PartType1` in plain contiguous arrays, for programs that
-//! stumble over filters or groups that they do not know. [`snapshot::read`](super::snapshot::read) reads it back.
+//! stumble over filters or groups that they do not know. [`snapshot::read`](crate::files::snapshot::read) reads it back.
 
 use std::path::Path;
 
 use hdf5::{File, Group};
 use ndarray::{ArrayView1, ArrayView2};
 
-use super::snapshot::{Field, Float, Layout, Snapshot};
-use super::{FileError, hdf, header};
+use crate::files::snapshot::{Field, Float, Layout, Snapshot};
+use crate::files::{FileError, hdf, header};
 use crate::files::hdf::{Number, put_attr, put_group};
 
 /// Writes every field that the snapshot has, rows in the order of the ids; returns the size in bytes.
 ///
 /// # Errors
-/// As [`snapshot::write`](super::snapshot::write).
+/// As [`snapshot::write`](crate::files::snapshot::write).
 pub fn write(path: &Path, snapshot: &Snapshot, precision: Float) -> Result<u64, FileError> {
     let layout = Layout { fields: snapshot.fields(), precision };
     snapshot.check(&layout).map_err(|what| FileError::unwritable(path, what))?;

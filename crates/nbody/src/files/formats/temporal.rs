@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use hdf5::types::FixedAscii;
 use hdf5::{Dataset, File, Group};
 
-use super::FileError;
-use super::hdf::{self, Reader, put, put_attr, put_attrs, put_group, reserve, write_rows};
-use super::particles::Loaded;
-use super::snapshot::{Field, Float, Layout, Snapshot, Units};
+use crate::files::FileError;
+use crate::files::hdf::{self, Reader, put, put_attr, put_attrs, put_group, reserve, write_rows};
+use crate::files::particles::Loaded;
+use crate::files::snapshot::{Field, Float, Layout, Snapshot, Units};
 
 /// Rows of a chunk, at most.
 const CHUNK: usize = 65536;
