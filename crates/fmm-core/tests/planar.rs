@@ -80,7 +80,8 @@ fn separate_targets_and_complex_strengths() {
         let sum = run(Kernel::Harmonic, &gamma(&q, Some(&qi)));
         let e = errors(Kernel::Harmonic, &sum, &points, &q, Some(&qi), Some(&targets), n.min(2000));
         assert!(e.l2 <= 1e-9, "{n}: {e:?}");
-        let e = errors(Kernel::Log, &run(Kernel::Log, &gamma(&q, None)), &points, &q, None, Some(&targets), n.min(2000));
+        let e =
+            errors(Kernel::Log, &run(Kernel::Log, &gamma(&q, None)), &points, &q, None, Some(&targets), n.min(2000));
         assert!(e.l2 <= 1e-9 && e.potential <= 1e-9, "{n}: {e:?}");
     }
 }
@@ -303,7 +304,15 @@ fn what_cannot_be_is_told() {
     };
     let settings = Settings::default();
     assert!(matches!(run(&settings, Kernel::Log, Blob::Point, Some(&q)), Err(Error::Unsupported(_))));
-    let short = evaluate(&settings, Kernel::Harmonic, Blob::Point, &complex(&points), &gamma(&q[..9], None), None, &mut StageTimes::default());
+    let short = evaluate(
+        &settings,
+        Kernel::Harmonic,
+        Blob::Point,
+        &complex(&points),
+        &gamma(&q[..9], None),
+        None,
+        &mut StageTimes::default(),
+    );
     assert!(matches!(short, Err(Error::Shape { expected: 10, found: 9, .. })));
     assert!(matches!(run(&settings, Kernel::Log, Blob::Gaussian(-1.0), None), Err(Error::Range { .. })));
     let treecode = Settings { method: Method::Treecode, ..settings.clone() };

@@ -332,7 +332,10 @@ fn little_and_nothing() {
     let single = Settings { precision: Precision::F32, tolerance: 1e-3, ..Settings::default() };
     for settings in [Settings::default(), settings(5, 10), single.clone()] {
         let one = |kernel| sum(&settings, kernel, &[[0.0; 2]], &[2.0], Some(&[[1.0, 0.0]])).unwrap();
-        assert_eq!((one(Kernel::Log).potential[0].abs() < 1e-15, one(Kernel::Log).field[0]), (true, Complex64::from(-2.0)));
+        assert_eq!(
+            (one(Kernel::Log).potential[0].abs() < 1e-15, one(Kernel::Log).field[0]),
+            (true, Complex64::from(-2.0))
+        );
         assert_eq!(one(Kernel::Harmonic).field[0], Complex64::from(-2.0));
         let empty = sum(&settings, Kernel::Log, &[], &[], Some(&[[1.0; 2]])).unwrap();
         assert_eq!((empty.potential, empty.field), (vec![0.0], vec![Complex64::ZERO]));

@@ -1,9 +1,9 @@
 //! Particles of a run in the plane that live on the device: their sums against single ones, steps of vortices against those of the cores.
 
 use crate::common::gpu;
-use crate::common::planar::{set, strengths};
-use fmm_core::planar::{Blob, Kernel, Problem, Strengths};
-use fmm_core::{Copied, CpuExecutor, Error, Executor, Method, Particles, Precision, Settings, StageTimes};
+use crate::common::planar::{gamma, set, strengths};
+use fmm_core::planar::{Blob, Kernel, Problem};
+use fmm_core::{Complex64, Copied, CpuExecutor, Error, Executor, Method, Particles, Precision, Settings, StageTimes};
 use fmm_cuda::CudaExecutor;
 
 fn particles(n: usize, seed: u64) -> Particles {
@@ -12,8 +12,8 @@ fn particles(n: usize, seed: u64) -> Particles {
     Particles { position, velocity, strength: strengths(n, seed + 1), coupling: vec![0.25; n] }
 }
 
-fn flat(position: &[[f64; 3]]) -> Vec<[f64; 2]> {
-    position.iter().map(|x| [x[0], x[1]]).collect()
+fn flat(position: &[[f64; 3]]) -> Vec<Complex64> {
+    position.iter().map(|x| Complex64::new(x[0], x[1])).collect()
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::Findings;
 use crate::fault::Fault;
-use crate::files::snapshot::Snapshot;
 use crate::files::formats::temporal::Temporal;
+use crate::files::snapshot::Snapshot;
 use crate::files::{FileError, blocks, checkpoint, digest, snapshot};
 
 /// What kind of file was checked, and what it held if it is whole.

@@ -7,10 +7,10 @@ use toml::Table;
 use crate::fault::Fault;
 use crate::files::FileError;
 use crate::files::checkpoint::{self, State};
+use crate::files::formats::{by_ending, temporal::Temporal};
 use crate::files::particles::Loaded;
 use crate::files::series::{Entry, Series};
 use crate::files::snapshot::{self, Float, Snapshot, Units};
-use crate::files::formats::{by_ending, temporal::Temporal};
 use crate::units::System;
 
 /// Snapshots of one place, in order of time.

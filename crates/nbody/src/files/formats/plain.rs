@@ -6,9 +6,9 @@ use std::path::Path;
 use hdf5::{File, Group};
 use ndarray::{ArrayView1, ArrayView2};
 
+use crate::files::hdf::{Number, put_attr, put_group};
 use crate::files::snapshot::{Field, Float, Layout, Snapshot};
 use crate::files::{FileError, hdf, header};
-use crate::files::hdf::{Number, put_attr, put_group};
 
 /// Writes every field that the snapshot has, rows in the order of the ids; returns the size in bytes.
 ///
