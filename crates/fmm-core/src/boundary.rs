@@ -108,14 +108,12 @@ impl PeriodicBox {
     /// Checks that a box of these strengths has a potential in its surroundings.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a charged box that is not in a conductor.
+    /// [`Error::Charged`] for a charged box that is not in a conductor.
     pub fn check_charge(&self, strengths: &[f64]) -> Result<(), Error> {
         let total: f64 = strengths.iter().sum();
         let magnitude: f64 = strengths.iter().map(|q| q.abs()).sum();
         if self.surroundings != Surroundings::TinFoil && total.abs() > NEUTRAL * magnitude {
-            return Err(Error::Unsupported(format!(
-                "the strengths add up to {total:e}: a charged box has a potential in surroundings of tin foil alone"
-            )));
+            return Err(Error::Charged(total));
         }
         Ok(())
     }

@@ -70,6 +70,9 @@ pub enum Error {
         /// Its size.
         value: f64,
     },
+    /// The strengths in a periodic box do not add up to 0, and its surroundings are no conductor.
+    #[error("the strengths add up to {0:e}: a charged box has a potential in surroundings of tin foil alone")]
+    Charged(f64),
     /// More particles than 32-bit indices can number.
     #[error("{0} particles are more than the 4294967295 that an index can number")]
     TooMany(usize),

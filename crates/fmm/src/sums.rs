@@ -76,9 +76,6 @@ fn in_space(place: &mut Place, problem: &Problem, points: &Points) -> Result<Eva
         );
     }
     let q = points.strengths[0];
-    if let Some(cell) = settings.boundary.periodic() {
-        cell.check_charge(q)?;
-    }
     sum_on(
         place,
         device,
