@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::fault::{Fault, Report};
+use crate::failure::{Failure, Report};
 #[cfg(unix)]
 use crate::files::probe;
 use crate::info::program;
@@ -129,7 +129,7 @@ pub fn main() -> ExitCode {
     }
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
-        Err(told) => return ExitCode::from(other_than_a_command(&told)),
+        Err(error) => return ExitCode::from(other_than_a_command(&error)),
     };
     let result = match command {
         Command::Run(r) => run::run(&run::Options {
@@ -162,32 +162,32 @@ pub fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(fault) => {
-            tell(&fault);
+        Err(failure) => {
+            tell(&failure);
             // At once: HDF5 would try again as the process ends to write what it could not write before.
-            signal_hook::low_level::exit(fault.code.into())
+            signal_hook::low_level::exit(failure.code.into())
         }
     }
 }
 
 /// Prints help or version on stdout, or what is wrong with the options on stderr; returns the exit code.
-fn other_than_a_command(told: &clap::Error) -> u8 {
-    match console::outcome(told.print()) {
-        Err(fault) if !told.use_stderr() => {
-            tell(&fault);
-            fault.code
+fn other_than_a_command(error: &clap::Error) -> u8 {
+    match console::outcome(error.print()) {
+        Err(failure) if !error.use_stderr() => {
+            tell(&failure);
+            failure.code
         }
         // 0 or 2.
-        _ => told.exit_code() as u8,
+        _ => error.exit_code() as u8,
     }
 }
 
-/// Prints a fault on stderr, in colour on a terminal unless NO_COLOR is set.
-fn tell(fault: &Fault) {
+/// Prints a failure on stderr, in colour on a terminal unless NO_COLOR is set.
+fn tell(failure: &Failure) {
     let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     // Nobody is left to tell where even this fails.
-    let text = fault.render(color);
-    let shown = match fault.report {
+    let text = failure.render(color);
+    let shown = match failure.report {
         Report::Line(_) => wrapped(&text, width()),
         // Laid out already.
         Report::Scenario(_) => text.as_str().into(),

@@ -5,14 +5,14 @@ use std::io::{self, ErrorKind, Write};
 
 use fmm::Note;
 
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::terminal::{columns, printable, width, wrapped};
 
 /// Prints results, wrapped to the width of a terminal; a reader that has gone away (`| head -1`) is no error.
 ///
 /// # Errors
 /// 74 where standard output cannot take them, as on a full disk.
-pub fn print(text: &str) -> Result<(), Fault> {
+pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let text = printable(text);
     let shown = wrapped(&text, columns(&out));
@@ -20,10 +20,10 @@ pub fn print(text: &str) -> Result<(), Fault> {
 }
 
 /// What a failure to write to standard output means.
-pub fn outcome(result: io::Result<()>) -> Result<(), Fault> {
+pub fn outcome(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(Fault::new(74, format!("cannot write to standard output: {e}")))
+            Err(Failure::new(74, format!("cannot write to standard output: {e}")))
         }
         _ => Ok(()),
     }

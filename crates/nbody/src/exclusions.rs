@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::csv;
 
 /// Reads pairs of numbers below `count`: the smaller number first, in ascending order. `what` names the numbers in messages: rows of the
@@ -10,10 +10,10 @@ use crate::files::csv;
 ///
 /// # Errors
 /// 65 and 66: no such file, numbers that are not there, one that is paired with itself, a pair that is given twice.
-pub fn read(path: &Path, count: usize, what: &str) -> Result<Vec<[usize; 2]>, Fault> {
+pub fn read(path: &Path, count: usize, what: &str) -> Result<Vec<[usize; 2]>, Failure> {
     let table = csv::read(path, &["i", "j"])?;
     let (i, j) = (table.need(&["i"])?, table.need(&["j"])?);
-    let error = |row: usize, why: String| Fault::new(65, format!("{}: pair {}: {why}", path.display(), row + 1));
+    let error = |row: usize, why: String| Failure::new(65, format!("{}: pair {}: {why}", path.display(), row + 1));
     let mut pairs = vec![];
     for (row, both) in i.iter().zip(j).enumerate() {
         let index = |value: f64| {
@@ -33,5 +33,5 @@ pub fn read(path: &Path, count: usize, what: &str) -> Result<Vec<[usize; 2]>, Fa
         pairs.push([a.min(b), a.max(b)]);
     }
     fmm::in_order(pairs)
-        .map_err(|[a, b]| Fault::new(65, format!("{}: the pair {a}, {b} is given twice", path.display())))
+        .map_err(|[a, b]| Failure::new(65, format!("{}: the pair {a}, {b} is given twice", path.display())))
 }

@@ -8,7 +8,7 @@ use strsim::damerau_levenshtein;
 
 use crate::carried::all;
 use crate::console;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::atomic;
 
 const EXAMPLES: &str = "\
@@ -41,7 +41,7 @@ pub struct Init {
 ///
 /// # Errors
 /// 2 for a name that there is not, 74 for files that are there already or cannot be written.
-pub fn init(options: &Init) -> Result<(), Fault> {
+pub fn init(options: &Init) -> Result<(), Failure> {
     let Some(name) = &options.name else { return console::print(&list()) };
     let name = name.strip_suffix(".toml").unwrap_or(name);
     let Some(scenario) = all().find(|s| s.name == name) else { return Err(unknown(name)) };
@@ -53,10 +53,10 @@ pub fn init(options: &Init) -> Result<(), Fault> {
     // All are looked for before any is written.
     if let Some((path, _)) = files.iter().find(|(path, _)| !options.force && path.symlink_metadata().is_ok()) {
         let line = format!("{}: is there already; choose another folder with --to, or --force", path.display());
-        return Err(Fault::new(74, line));
+        return Err(Failure::new(74, line));
     }
     std::fs::create_dir_all(&options.to)
-        .map_err(|e| Fault::new(74, format!("{}: cannot create the folder: {e}", options.to.display())))?;
+        .map_err(|e| Failure::new(74, format!("{}: cannot create the folder: {e}", options.to.display())))?;
     let mut text = String::new();
     for (path, bytes) in &files {
         atomic::replace(path, bytes)?;
@@ -79,9 +79,9 @@ fn list() -> String {
     })
 }
 
-fn unknown(name: &str) -> Fault {
+fn unknown(name: &str) -> Failure {
     let near = all().map(|s| (damerau_levenshtein(s.name, name), s.name)).min().filter(|(d, _)| *d <= 3);
     let hint = near.map_or(String::new(), |(_, n)| format!("; did you mean \"{n}\"?"));
     let names: Vec<&str> = all().map(|s| s.name).collect();
-    Fault::new(2, format!("init: no scenario \"{name}\"{hint} (there are: {})", names.join(", ")))
+    Failure::new(2, format!("init: no scenario \"{name}\"{hint} (there are: {})", names.join(", ")))
 }

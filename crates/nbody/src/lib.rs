@@ -12,7 +12,7 @@ pub mod convert;
 pub mod diagnostics;
 pub mod eval;
 pub mod exclusions;
-pub mod fault;
+pub mod failure;
 pub mod figure;
 pub mod files;
 pub mod flow;

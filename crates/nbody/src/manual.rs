@@ -7,7 +7,7 @@ use clap::Args;
 use clap_complete::Shell;
 
 use crate::console;
-use crate::fault::Fault;
+use crate::failure::Failure;
 
 const COMPLETIONS: &str = "\
 Examples:
@@ -40,7 +40,7 @@ pub struct Man {
 ///
 /// # Errors
 /// 74 where standard output cannot take them.
-pub fn completions(options: &Completions, command: &mut clap::Command) -> Result<(), Fault> {
+pub fn completions(options: &Completions, command: &mut clap::Command) -> Result<(), Failure> {
     let mut text = vec![];
     clap_complete::generate(options.shell, command, "nbody", &mut text);
     console::print(&String::from_utf8_lossy(&text))
@@ -50,13 +50,13 @@ pub fn completions(options: &Completions, command: &mut clap::Command) -> Result
 ///
 /// # Errors
 /// 74 where they cannot be written.
-pub fn man(options: &Man, command: clap::Command) -> Result<(), Fault> {
+pub fn man(options: &Man, command: clap::Command) -> Result<(), Failure> {
     let Some(dir) = &options.dir else {
         let mut text = vec![];
         console::outcome(clap_mangen::Man::new(command).render(&mut text))?;
         return console::print(&String::from_utf8_lossy(&text));
     };
-    let cannot = |e| Fault::new(74, format!("{}: cannot write the manual pages: {e}", dir.display()));
+    let cannot = |e| Failure::new(74, format!("{}: cannot write the manual pages: {e}", dir.display()));
     std::fs::create_dir_all(dir).map_err(cannot)?;
     let pages = command.get_subcommands().count() + 1;
     clap_mangen::generate_to(command, dir).map_err(cannot)?;

@@ -1,7 +1,7 @@
 //! The program's memory: that of mimalloc, which keeps what is freed (each sum needs again what the last one gave back), and an
 //! end with a message and exit code 71 where there is no more.
 //!
-//! The standard library would abort there, which looks like a fault of the program and leaves no exit code.
+//! The standard library would abort there, which looks like a failure of the program and leaves no exit code.
 
 use std::alloc::{GlobalAlloc, Layout};
 

@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::console;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::atomic;
 use crate::files::cells::Magnitude;
 use crate::files::snapshot::Snapshot;
@@ -51,9 +51,9 @@ pub struct Paraview {
 ///
 /// # Errors
 /// 65 and 66 for the run, 74 where the script cannot be written.
-pub fn paraview(options: &Paraview) -> Result<(), Fault> {
+pub fn paraview(options: &Paraview) -> Result<(), Failure> {
     let run = &options.run;
-    let nothing = |why: &str| Fault::new(66, format!("{}: {why}", run.display()));
+    let nothing = |why: &str| Failure::new(66, format!("{}: {why}", run.display()));
     if !run.is_dir() {
         return Err(nothing("no such run directory"));
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 
-use crate::fault::Fault;
+use crate::failure::Failure;
 
 /// Makes writing past the limit of file sizes an error of the call that writes, as on a full disk.
 pub fn outlive_limits() {
@@ -20,13 +20,13 @@ pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
     /// Starts to listen. Files are renamed into place when complete, so that an end at once leaves none half written.
-    pub fn install() -> Result<Self, Fault> {
+    pub fn install() -> Result<Self, Failure> {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             // In this order the first signal only raises the flag and the second finds it raised.
             flag::register_conditional_shutdown(signal, 75, asked.clone())
                 .and_then(|_| flag::register(signal, asked.clone()))
-                .map_err(|e| Fault::new(70, format!("cannot listen to signal {signal}: {e}")))?;
+                .map_err(|e| Failure::new(70, format!("cannot listen to signal {signal}: {e}")))?;
         }
         Ok(Stop(asked))
     }

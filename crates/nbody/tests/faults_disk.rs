@@ -7,7 +7,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::faults::{Call, Fault, WATCHED, calls, copy, differing, full, missing, on_faulty_disk, temporaries};
+use crate::common::faults::{
+    Call, Failure, WATCHED, calls, copy, differing, full, missing, on_faulty_disk, temporaries,
+};
 use crate::common::{Folder, code, told};
 use nbody::files::{checkpoint, series::Series, snapshot};
 
@@ -110,7 +112,7 @@ fn whatever_fails_on_the_disk_is_told_and_harms_nothing() {
         for at in chosen(count, few) {
             half.reset();
             let why = format!("error {action} at call {at} of {count} of {only}");
-            let output = on_faulty_disk(half.resume("1"), Fault { at, action, only });
+            let output = on_faulty_disk(half.resume("1"), Failure { at, action, only });
             let text = told(&output);
             assert!(!text.contains("panicked"), "{why}: {text}");
             // Checkpoints that cannot be opened for reading are passed over with a warning.
@@ -132,7 +134,7 @@ fn a_disk_that_stays_full_is_told_and_harms_nothing() {
     for at in chosen(count, 4) {
         half.reset();
         let why = format!("a full disk from write {at} of {count} on");
-        let output = on_faulty_disk(half.resume("1"), Fault { at, action: "from 28", only: "WO" });
+        let output = on_faulty_disk(half.resume("1"), Failure { at, action: "from 28", only: "WO" });
         assert_eq!(code(&output), 74, "{why}: {}", told(&output));
         assert!(told(&output).contains("No space left"), "{why}: {}", told(&output));
         half.goes_on(&why);
@@ -149,7 +151,7 @@ fn a_disk_that_writes_something_else_is_found_out() {
     for at in chosen(replaced.len(), 4).map(|k| replaced[k - 1]) {
         half.reset();
         let why = format!("a wrong bit in write {at} of {}", writes.len());
-        let output = on_faulty_disk(half.resume("1"), Fault { at, action: "wrong", only: "W" });
+        let output = on_faulty_disk(half.resume("1"), Failure { at, action: "wrong", only: "W" });
         let text = told(&output);
         assert!(code(&output) == 74 && text.contains("differs from what was written"), "{why}: {text}");
         assert_eq!(temporaries(&half.folder.path(WATCHED)), [""; 0], "{why}");
@@ -164,7 +166,7 @@ fn an_error_while_closing_loses_nothing() {
     let count = calls(half.resume("1"), "C").len();
     for at in chosen(count, 4) {
         half.reset();
-        let output = on_faulty_disk(half.resume("1"), Fault { at, action: BROKEN, only: "C" });
+        let output = on_faulty_disk(half.resume("1"), Failure { at, action: BROKEN, only: "C" });
         assert!(matches!(code(&output), 0 | 65 | 74), "close {at}: {}", told(&output));
         half.goes_on(&format!("an error at close {at} of {count}"));
     }
@@ -178,7 +180,7 @@ fn a_kill_at_any_call_of_the_save_path_loses_no_checkpoint() {
     for action in ["kill", "half"] {
         for at in chosen(count, 10) {
             half.reset();
-            let output = on_faulty_disk(half.resume("1"), Fault { at, action, only: "" });
+            let output = on_faulty_disk(half.resume("1"), Failure { at, action, only: "" });
             assert_eq!(code(&output), -1, "{action} at {at}: {}", told(&output));
             half.goes_on(&format!("{action} at call {at} of {count}"));
         }
@@ -200,7 +202,7 @@ fn a_kill_of_a_run_that_begins_leaves_a_run_or_none() {
                 copy(&folder.path("whole"), &watched);
             }
             let why = format!("kill at call {at} of {count}, over an earlier run: {again}");
-            let output = on_faulty_disk(start(), Fault { at, action: "kill", only: "" });
+            let output = on_faulty_disk(start(), Failure { at, action: "kill", only: "" });
             assert_eq!(code(&output), -1, "{why}: {}", told(&output));
             if watched.is_dir() {
                 whole_files(&watched, &why);
@@ -225,7 +227,7 @@ fn a_signal_at_any_call_of_the_save_path_ends_with_a_checkpoint() {
     let count = calls(half.resume("1"), "").len();
     for at in chosen(count, 6) {
         half.reset();
-        let output = on_faulty_disk(half.resume("1"), Fault { at, action: "signal 15", only: "" });
+        let output = on_faulty_disk(half.resume("1"), Failure { at, action: "signal 15", only: "" });
         // 0 where the signal came after the last step.
         assert!(matches!(code(&output), 0 | 75), "signal at {at}: {}", told(&output));
         if code(&output) == 75 {
@@ -354,7 +356,7 @@ fn a_disk_that_fills_up_before_any_later_checkpoint_does_not_lose_the_run() {
     for at in chosen(count - before, 8) {
         let _ = fs::remove_dir_all(&watched);
         let why = format!("a full disk from call {at} of {} after the first checkpoint on", count - before);
-        let output = on_faulty_disk(start(), Fault { at: before + at, action: "from 28", only: "WO" });
+        let output = on_faulty_disk(start(), Failure { at: before + at, action: "from 28", only: "WO" });
         assert_eq!(code(&output), 74, "{why}: {}", told(&output));
         assert_eq!(temporaries(&watched), [""; 0], "{why}");
         // With the index as it is, without the last snapshot where the disk was full for that.

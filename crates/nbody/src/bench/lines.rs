@@ -127,8 +127,8 @@ mod tests {
             record(10, "c", f64::NAN, false),
         ];
         let lines = lines(&records, "n", "seconds", |r| r.text("method").into());
-        let told: Vec<_> = lines.iter().map(|l| (&l.name[..], l.points.len(), l.dashed, l.color)).collect();
-        assert_eq!(told, [("a", 1, false, Some(0)), ("a, extrapolated", 2, true, Some(0)), ("b", 1, false, Some(1))]);
+        let shown: Vec<_> = lines.iter().map(|l| (&l.name[..], l.points.len(), l.dashed, l.color)).collect();
+        assert_eq!(shown, [("a", 1, false, Some(0)), ("a, extrapolated", 2, true, Some(0)), ("b", 1, false, Some(1))]);
         assert_eq!(lines[0].spread, [(0.9, 1.1)]);
     }
 }

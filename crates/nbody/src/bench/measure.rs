@@ -14,7 +14,7 @@ use super::load::Load;
 use super::machine;
 use super::record::Record;
 use super::sets::{self, Set};
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::signals::Stop;
 use fmm::{Device, Kernel, Reference};
 
@@ -116,13 +116,13 @@ impl Context {
     ///
     /// # Errors
     /// 71 where they cannot be started.
-    pub fn threads<R: Send>(&mut self, threads: usize, work: impl FnOnce() -> R + Send) -> Result<R, Fault> {
+    pub fn threads<R: Send>(&mut self, threads: usize, work: impl FnOnce() -> R + Send) -> Result<R, Failure> {
         let pool = match self.pools.entry(threads) {
             Entry::Occupied(pool) => pool.into_mut(),
             Entry::Vacant(place) => {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-                let told = |e| Fault::new(71, format!("cannot start {threads} worker threads: {e}"));
-                place.insert(Arc::new(pool.map_err(told)?))
+                let failed = |e| Failure::new(71, format!("cannot start {threads} worker threads: {e}"));
+                place.insert(Arc::new(pool.map_err(failed)?))
             }
         };
         Ok(pool.install(work))
@@ -132,7 +132,7 @@ impl Context {
     ///
     /// # Errors
     /// 71 where threads cannot be started.
-    pub fn bodies(&mut self, kernel: Kernel, set: Set, n: usize) -> Result<Arc<Bodies>, Fault> {
+    pub fn bodies(&mut self, kernel: Kernel, set: Set, n: usize) -> Result<Arc<Bodies>, Failure> {
         if let Some((k, s, m, bodies)) = &self.bodies
             && (*k, *s, *m) == (kernel, set, n)
         {
@@ -159,7 +159,7 @@ impl Context {
     ///
     /// # Errors
     /// What the sum refuses.
-    pub fn sum(&mut self, sum: &Sum) -> Result<Option<Record>, Fault> {
+    pub fn sum(&mut self, sum: &Sum) -> Result<Option<Record>, Failure> {
         let bodies = self.bodies(sum.kernel, sum.set, sum.n)?;
         let (limits, stop) = (self.limits, self.stop.take());
         let load = Load::begin();
@@ -172,7 +172,7 @@ impl Context {
     }
 }
 
-fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> Result<Option<Record>, Fault> {
+fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> Result<Option<Record>, Failure> {
     let stopped = || stop.is_some_and(Stop::requested);
     let mut settings = Settings {
         method: sum.method,
@@ -248,12 +248,12 @@ pub fn spread(record: &mut Record, seconds: &mut [f64]) {
     record.set("seconds_low", end(n / 10)).set("seconds_high", end(n.saturating_sub(1 + n / 10)));
 }
 
-fn refused(e: Error) -> Fault {
+fn refused(e: Error) -> Failure {
     let code = match e {
         Error::NotFinite { .. } => 70,
         _ => 65,
     };
-    Fault::new(code, e.to_string())
+    Failure::new(code, e.to_string())
 }
 
 #[cfg(test)]
@@ -264,8 +264,8 @@ mod tests {
     fn the_spread_is_that_of_the_samples() {
         let mut record = Record::default();
         spread(&mut record, &mut [3.0, 1.0, 2.0, 10.0]);
-        let told = ["seconds", "seconds_low", "seconds_high", "samples"].map(|k| record.number(k));
-        assert_eq!(told, [2.5, 1.0, 10.0, 4.0]);
+        let spread = ["seconds", "seconds_low", "seconds_high", "samples"].map(|k| record.number(k));
+        assert_eq!(spread, [2.5, 1.0, 10.0, 4.0]);
         spread(&mut record, &mut (0..21).map(f64::from).collect::<Vec<_>>());
         assert_eq!(["seconds", "seconds_low", "seconds_high"].map(|k| record.number(k)), [10.0, 2.0, 18.0]);
     }

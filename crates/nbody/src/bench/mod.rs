@@ -29,7 +29,7 @@ use preset::Preset;
 use record::{Record, Store};
 use suite::{Suite, Sweep};
 
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::atomic;
 use crate::signals::Stop;
 use crate::{console, figure, terminal};
@@ -44,9 +44,9 @@ const FOLDER: &str = "out/bench";
 /// # Errors
 /// 2 and 65 for what is asked, 66 for a preset that is not there, 69 for a device that is not there, 74 for files that cannot be written,
 /// 75 where a signal came: what was measured is kept.
-pub fn bench(arguments: &Bench) -> Result<(), Fault> {
+pub fn bench(arguments: &Bench) -> Result<(), Failure> {
     let (name, options) = arguments.chosen();
-    let suite = suites::named(name).ok_or_else(|| Fault::new(2, format!("{name}: no such suite")))?;
+    let suite = suites::named(name).ok_or_else(|| Failure::new(2, format!("{name}: no such suite")))?;
     let sweep = sweep(suite, options)?;
     let limits = Limits { samples: sweep.preset.samples as usize, budget: sweep.preset.budget };
     let mut context = Context::new(limits, Some(Stop::install()?));
@@ -62,7 +62,7 @@ pub fn bench(arguments: &Bench) -> Result<(), Fault> {
             path.display(),
             path.display()
         );
-        return Err(Fault::new(75, line));
+        return Err(Failure::new(75, line));
     }
     let mut text =
         format!("{}\n", table::markdown(store.records(), suite.columns, terminal::columns(&std::io::stdout())));
@@ -95,7 +95,7 @@ pub fn bench(arguments: &Bench) -> Result<(), Fault> {
 ///
 /// # Errors
 /// 70 where drawing fails, 74 where a file cannot be written.
-pub fn draw(records: &[Record], folder: &Path) -> Result<Vec<PathBuf>, Fault> {
+pub fn draw(records: &[Record], folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut figures = vec![];
     for name in lines::distinct(records, "suite") {
         let here: Vec<Record> = records.iter().filter(|r| r.text("suite") == name).cloned().collect();
@@ -109,10 +109,10 @@ pub fn draw(records: &[Record], folder: &Path) -> Result<Vec<PathBuf>, Fault> {
 }
 
 /// The preset with the options laid over it.
-fn sweep(suite: &Suite, options: &Options) -> Result<Sweep, Fault> {
+fn sweep(suite: &Suite, options: &Options) -> Result<Sweep, Failure> {
     let flat = options.kernel.as_deref().is_some_and(|k| k.parse().is_ok_and(|k: Kernel| k.plane().is_some()));
     if flat && suite.plane.is_none() {
-        return Err(Fault::new(2, format!("{}: this suite is of 1/r alone; leave --kernel out", suite.name)));
+        return Err(Failure::new(2, format!("{}: this suite is of 1/r alone; leave --kernel out", suite.name)));
     }
     let built_in = || match suite.plane.filter(|_| flat) {
         Some(plane) => Preset::parse(&format!("configs/bench-plane-{}.toml", suite.name), plane),
@@ -122,10 +122,10 @@ fn sweep(suite: &Suite, options: &Options) -> Result<Sweep, Fault> {
     preset.kernel = options.kernel.clone().or(preset.kernel);
     if preset.kernel().plane().is_none() && suite.plane == Some(suite.preset) {
         let line = format!("{}: this suite is of the kernels log and harmonic; choose one with --kernel", suite.name);
-        return Err(Fault::new(2, line));
+        return Err(Failure::new(2, line));
     }
     if preset.kernel().plane().is_some() && suite.plane.is_none() {
-        return Err(Fault::new(
+        return Err(Failure::new(
             2,
             format!("{}: this suite is of 1/r alone, not of {}", suite.name, preset.kernel().name()),
         ));
@@ -145,7 +145,7 @@ fn sweep(suite: &Suite, options: &Options) -> Result<Sweep, Fault> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let devices = match options.device {
         Some(Device::Cuda(_)) if suite.cpu_only => {
-            return Err(Fault::new(2, format!("{}: this suite is of the CPU alone; leave --device out", suite.name)));
+            return Err(Failure::new(2, format!("{}: this suite is of the CPU alone; leave --device out", suite.name)));
         }
         None | Some(Device::Auto) if !suite.cpu_only => available(),
         None | Some(Device::Auto) => vec![Device::Cpu],
@@ -162,21 +162,21 @@ fn available() -> Vec<Device> {
 }
 
 /// Refuses to go on with the records of another machine or program, unless `force`.
-fn same_machine(path: &Path, records: &[Record], context: &Context, force: bool) -> Result<(), Fault> {
+fn same_machine(path: &Path, records: &[Record], context: &Context, force: bool) -> Result<(), Failure> {
     let mut here = Record::default();
     context.machine(&mut here, Device::Cpu);
     for record in records.iter().filter(|_| !force) {
         for name in ["cpu", "cores", "simd", "version", "commit"] {
             let (there, here) = (record.0.get(name), here.0.get(name));
             if there != here {
-                let told = |v: Option<&serde_json::Value>| v.map_or("nothing".into(), ToString::to_string);
+                let shown = |v: Option<&serde_json::Value>| v.map_or("nothing".into(), ToString::to_string);
                 let line = format!(
                     "{}: a record has {name} = {}, and here it is {}; measure anew with --force or in another folder with --out",
                     path.display(),
-                    told(there),
-                    told(here)
+                    shown(there),
+                    shown(here)
                 );
-                return Err(Fault::new(65, line));
+                return Err(Failure::new(65, line));
             }
         }
     }

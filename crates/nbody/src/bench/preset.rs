@@ -6,7 +6,7 @@ use fmm_core::{Settings, planar};
 use serde::Deserialize;
 
 use super::sets::Set;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::messages::number;
 use fmm::Kernel;
 
@@ -56,8 +56,8 @@ impl Preset {
     ///
     /// # Errors
     /// 65 with key, value and what is allowed.
-    pub fn parse(name: &str, text: &str) -> Result<Self, Fault> {
-        let bad = |e: toml::de::Error| Fault::new(65, format!("{name}: {}", e.to_string().trim_end()));
+    pub fn parse(name: &str, text: &str) -> Result<Self, Failure> {
+        let bad = |e: toml::de::Error| Failure::new(65, format!("{name}: {}", e.to_string().trim_end()));
         let preset: Preset = toml::from_str(text).map_err(bad)?;
         preset.check(name)?;
         Ok(preset)
@@ -67,9 +67,9 @@ impl Preset {
     ///
     /// # Errors
     /// 66 for a file that is not there, and those of [`parse`](Preset::parse).
-    pub fn load(path: &Path) -> Result<Self, Fault> {
+    pub fn load(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|e| Fault::new(66, format!("{name}: cannot read: {e}")))?;
+        let text = std::fs::read_to_string(path).map_err(|e| Failure::new(66, format!("{name}: cannot read: {e}")))?;
         Preset::parse(&name, &text)
     }
 
@@ -77,9 +77,9 @@ impl Preset {
     ///
     /// # Errors
     /// 65 with key, value and what is allowed.
-    pub fn check(&self, name: &str) -> Result<(), Fault> {
+    pub fn check(&self, name: &str) -> Result<(), Failure> {
         let refuse = |key: &str, value: String, range: &str| {
-            Err(Fault::new(65, format!("{name}: {key} = {value} is not allowed; allowed: {range}")))
+            Err(Failure::new(65, format!("{name}: {key} = {value} is not allowed; allowed: {range}")))
         };
         let all = |key: &str, values: &[f64], whole: bool, [low, high]: [f64; 2], range: &str| match values
             .iter()
@@ -179,9 +179,9 @@ mod tests {
             ),
             ("budget = 2", "bugdet = 2", "unknown field `bugdet`"),
         ] {
-            let fault = Preset::parse("p.toml", &GOOD.replace(from, to)).unwrap_err();
-            let told = fault.render(false);
-            assert!(fault.code == 65 && told.contains(words) && told.contains("p.toml"), "{told}");
+            let failure = Preset::parse("p.toml", &GOOD.replace(from, to)).unwrap_err();
+            let shown = failure.render(false);
+            assert!(failure.code == 65 && shown.contains(words) && shown.contains("p.toml"), "{shown}");
         }
         assert_eq!(Preset::load(Path::new("missing.toml")).unwrap_err().code, 66);
     }

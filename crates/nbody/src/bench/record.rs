@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Map, Value};
 
-use crate::fault::Fault;
+use crate::failure::Failure;
 
 /// A case and what was measured: names and numbers, nothing nested.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -55,22 +55,23 @@ impl Store {
     /// # Errors
     /// 74 for a file that holds records already and is neither to be resumed nor overwritten (`force`), that another process
     /// writes, or that cannot be written; 65 where its lines are no records.
-    pub fn open(path: &Path, resume: bool, force: bool) -> Result<Self, Fault> {
-        let cannot = |what: &str, e: std::io::Error| Fault::new(74, format!("{}: cannot {what}: {e}", path.display()));
+    pub fn open(path: &Path, resume: bool, force: bool) -> Result<Self, Failure> {
+        let cannot =
+            |what: &str, e: std::io::Error| Failure::new(74, format!("{}: cannot {what}: {e}", path.display()));
         if let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(|e| cannot("create its folder", e))?;
         }
         let options = OpenOptions::new().create(true).append(true).read(true).clone();
         let file = options.open(path).map_err(|e| cannot("write", e))?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| Fault::new(74, format!("{}: another process is writing it", path.display())))?;
+            .map_err(|_| Failure::new(74, format!("{}: another process is writing it", path.display())))?;
         let bytes = fs::read(path).map_err(|e| cannot("read", e))?;
         if !bytes.is_empty() && !resume && !force {
             let line = format!(
                 "{}: there are records already; go on with --resume, overwrite with --force, or name another folder with --out",
                 path.display()
             );
-            return Err(Fault::new(74, line));
+            return Err(Failure::new(74, line));
         }
         // A line without its end was being written when the process died.
         let whole = if resume { bytes.iter().rposition(|&b| b == b'\n').map_or(0, |i| i + 1) } else { 0 };
@@ -94,9 +95,9 @@ impl Store {
     ///
     /// # Errors
     /// 74 where it cannot be written.
-    pub fn append(&mut self, record: Record) -> Result<(), Fault> {
+    pub fn append(&mut self, record: Record) -> Result<(), Failure> {
         let line = format!("{}\n", Value::Object(record.0.clone()));
-        let cannot = |e| Fault::new(74, format!("{}: cannot write: {e}", self.path.display()));
+        let cannot = |e| Failure::new(74, format!("{}: cannot write: {e}", self.path.display()));
         self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data()).map_err(cannot)?;
         self.keys.insert(record.text("case").into());
         self.records.push(record);
@@ -108,17 +109,17 @@ impl Store {
 ///
 /// # Errors
 /// 66 where there is none, 65 where a line is no record.
-pub fn read(path: &Path) -> Result<Vec<Record>, Fault> {
+pub fn read(path: &Path) -> Result<Vec<Record>, Failure> {
     let bytes = fs::read(path).map_err(|e| match e.kind() {
-        ErrorKind::NotFound => Fault::new(66, format!("{}: no such file", path.display())),
-        _ => Fault::new(74, format!("{}: cannot read: {e}", path.display())),
+        ErrorKind::NotFound => Failure::new(66, format!("{}: no such file", path.display())),
+        _ => Failure::new(74, format!("{}: cannot read: {e}", path.display())),
     })?;
     parse(path, &bytes)
 }
 
-fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Record>, Fault> {
+fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Record>, Failure> {
     let text = std::str::from_utf8(bytes);
-    let bad = |line: usize, why: String| Fault::new(65, format!("{}: line {line}: {why}", path.display()));
+    let bad = |line: usize, why: String| Failure::new(65, format!("{}: line {line}: {why}", path.display()));
     let lines = text.map_err(|e| bad(1, format!("not text: {e}")))?.lines().enumerate();
     lines
         .map(|(i, line)| match serde_json::from_str::<Value>(line) {
@@ -135,14 +136,14 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Record>, Fault> {
 ///
 /// # Errors
 /// 70 if the crate that writes CSV refuses.
-pub fn csv(records: &[Record]) -> Result<Vec<u8>, Fault> {
+pub fn csv(records: &[Record]) -> Result<Vec<u8>, Failure> {
     let mut names: Vec<&str> = vec![];
     for name in records.iter().flat_map(|r| r.0.keys()) {
         if !names.contains(&name.as_str()) {
             names.push(name);
         }
     }
-    let refused = |e: String| Fault::new(70, format!("cannot write CSV: {e}"));
+    let refused = |e: String| Failure::new(70, format!("cannot write CSV: {e}"));
     let mut out = csv::Writer::from_writer(vec![]);
     out.write_record(&names).map_err(|e| refused(e.to_string()))?;
     for record in records {

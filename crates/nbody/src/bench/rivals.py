@@ -1,4 +1,4 @@
-"""One rival that Python can import, on the particles it is told: the worker of the comparison with rivals.
+"""One rival that Python can import, on given particles: the worker of the comparison with rivals.
 
     rivals.py NAME POINTS THREADS BUDGET OUT SETTING...
 

@@ -9,7 +9,7 @@ use indicatif::ProgressBar;
 use super::measure::{Context, Sum};
 use super::record::{Record, Store};
 use super::suite::{Case, Suite, Work};
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::terminal::bar_style;
 
 /// Measures the cases that the store does not hold; false if a signal came first.
@@ -22,7 +22,7 @@ pub fn run(
     context: &mut Context,
     store: &mut Store,
     quiet: bool,
-) -> Result<bool, Fault> {
+) -> Result<bool, Failure> {
     let left: Vec<Case> = cases.into_iter().filter(|c| !store.holds(&c.key)).collect();
     let progress = Progress::start(suite.name, &left, quiet);
     for case in left {
@@ -30,10 +30,10 @@ pub fn run(
             return Ok(false);
         }
         progress.begin(&case.key);
-        let told = |fault: Fault| {
-            Fault::new(
-                fault.code,
-                format!("{}: {}", case.key, fault.render(false).trim_end().trim_start_matches("nbody: ")),
+        let failed = |failure: Failure| {
+            Failure::new(
+                failure.code,
+                format!("{}: {}", case.key, failure.render(false).trim_end().trim_start_matches("nbody: ")),
             )
         };
         let measured = match &case.work {
@@ -47,7 +47,7 @@ pub fn run(
             },
             Work::Other(work) => work(context),
         };
-        let Some(mut record) = measured.map_err(told)? else { return Ok(false) };
+        let Some(mut record) = measured.map_err(failed)? else { return Ok(false) };
         record.set("suite", suite.name).set("case", case.key);
         store.append(record)?;
         progress.done(case.weight);

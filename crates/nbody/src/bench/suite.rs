@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::measure::{Context, Sum};
 use super::preset::Preset;
 use super::record::Record;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::figure::Figure;
 use fmm::Device;
 use fmm::Kernel;
@@ -21,7 +21,7 @@ pub struct Suite {
     /// Whether it leaves GPUs alone.
     pub cpu_only: bool,
     /// What is to be measured, in this order.
-    pub cases: fn(&Sweep) -> Result<Vec<Case>, Fault>,
+    pub cases: fn(&Sweep) -> Result<Vec<Case>, Failure>,
     /// Figures with the ends of their names.
     pub figures: fn(&[Record]) -> Vec<(String, Figure)>,
     /// What the records say, a sentence each.
@@ -55,7 +55,7 @@ pub struct Case {
 }
 
 /// Any measurement: its record, or none where a signal came.
-pub type Other = Box<dyn Fn(&mut Context) -> Result<Option<Record>, Fault>>;
+pub type Other = Box<dyn Fn(&mut Context) -> Result<Option<Record>, Failure>>;
 
 /// What is done for a case.
 pub enum Work {

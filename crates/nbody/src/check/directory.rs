@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::file::{Kind, examine};
 use super::{Findings, plural};
 use crate::convert::source::INDEX;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::run_id::RunId;
 use crate::files::series::Series;
 use crate::files::{checkpoint, regular};
@@ -19,11 +19,11 @@ use crate::run::identity::Identity;
 ///
 /// # Errors
 /// 66 where it is no run directory, 74 where it cannot be read.
-pub fn check(path: &Path, findings: &mut Findings) -> Result<(), Fault> {
+pub fn check(path: &Path, findings: &mut Findings) -> Result<(), Failure> {
     let names = list(path)?;
     if !names.contains(INDEX) && !names.contains("scenario.toml") {
         let line = format!("{}: no run directory, it has neither {INDEX} nor scenario.toml", path.display());
-        return Err(Fault::new(66, line));
+        return Err(Failure::new(66, line));
     }
     let series = match Series::read(&path.join(INDEX)) {
         Ok(series) => Some(series),
@@ -45,8 +45,8 @@ pub fn check(path: &Path, findings: &mut Findings) -> Result<(), Fault> {
     Ok(())
 }
 
-fn list(path: &Path) -> Result<BTreeSet<String>, Fault> {
-    let cannot = |e| Fault::new(74, format!("{}: cannot list the folder: {e}", path.display()));
+fn list(path: &Path) -> Result<BTreeSet<String>, Failure> {
+    let cannot = |e| Failure::new(74, format!("{}: cannot list the folder: {e}", path.display()));
     let mut names = BTreeSet::new();
     for entry in fs::read_dir(path).map_err(cannot)? {
         names.insert(entry.map_err(cannot)?.file_name().to_string_lossy().into_owned());
@@ -55,7 +55,7 @@ fn list(path: &Path) -> Result<BTreeSet<String>, Fault> {
 }
 
 /// The id of the run, and the files of other runs that are here.
-fn identity(path: &Path, findings: &mut Findings) -> Result<Identity, Fault> {
+fn identity(path: &Path, findings: &mut Findings) -> Result<Identity, Failure> {
     let identity = Identity::of_folder(path)?;
     match (identity.id, identity.mixture()) {
         (Some(id), _) => findings.note(format!("run id {id}")),
@@ -75,7 +75,7 @@ fn snapshots(
     names: &BTreeSet<String>,
     (listed, identity): (&[(String, f64)], &Identity),
     findings: &mut Findings,
-) -> Result<(), Fault> {
+) -> Result<(), Failure> {
     let own = identity.id;
     let mut ids: Option<Vec<u64>> = None;
     let mut whole = true;
@@ -171,7 +171,7 @@ fn json_files(path: &Path, names: &BTreeSet<String>, findings: &mut Findings) {
 }
 
 /// Both checkpoints, and from which of them the run would go on.
-fn resume(path: &Path, names: &BTreeSet<String>, findings: &mut Findings) -> Result<(), Fault> {
+fn resume(path: &Path, names: &BTreeSet<String>, findings: &mut Findings) -> Result<(), Failure> {
     // By time, as a run does.
     let mut best: Option<(u64, f64, &str)> = None;
     let hashes = findings.hashes.len();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Findings;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::formats::temporal::Temporal;
 use crate::files::snapshot::Snapshot;
 use crate::files::{FileError, blocks, checkpoint, digest, snapshot};
@@ -26,18 +26,18 @@ pub enum Kind {
 ///
 /// # Errors
 /// 66 and 74 where it cannot be read at all.
-pub fn check(path: &Path, findings: &mut Findings) -> Result<(), Fault> {
+pub fn check(path: &Path, findings: &mut Findings) -> Result<(), Failure> {
     if path.extension().is_some_and(|e| e == "csv" || e == "npy") {
         let line = format!("{}: only HDF5 files have checksums; nbody info reads this one through", path.display());
-        return Err(Fault::new(65, line));
+        return Err(Failure::new(65, line));
     }
     if path.extension().is_some_and(|e| e == "toml") && path.is_file() {
         let line = format!("{0}: a scenario has no checksums; nbody run {0} --dry-run checks it", path.display());
-        return Err(Fault::new(65, line));
+        return Err(Failure::new(65, line));
     }
-    // Where even this cannot be told, the file is damaged.
+    // Where even this is unknown, the file is damaged.
     if snapshot::foreign(path).unwrap_or(false) && !blocks::about(path).is_ok_and(|about| about.is_some()) {
-        return Err(Fault::new(65, format!("{}: {}", path.display(), snapshot::FOREIGN)));
+        return Err(Failure::new(65, format!("{}: {}", path.display(), snapshot::FOREIGN)));
     }
     if let Kind::Checkpoint(step, time) = examine(path, findings)? {
         let folder = match path.parent() {
@@ -54,7 +54,7 @@ pub fn check(path: &Path, findings: &mut Findings) -> Result<(), Fault> {
 ///
 /// # Errors
 /// As [`check`].
-pub fn examine(path: &Path, findings: &mut Findings) -> Result<Kind, Fault> {
+pub fn examine(path: &Path, findings: &mut Findings) -> Result<Kind, Failure> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let found = match digest::digest(path) {
         Err(e @ FileError::Data { .. }) => {

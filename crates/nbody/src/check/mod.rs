@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::console;
-use crate::fault::Fault;
+use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -119,8 +119,8 @@ impl Findings {
 /// Checks a file or a run directory.
 ///
 /// # Errors
-/// 65 for damage, after all of it was told; 66 and 74 for what cannot be read.
-pub fn check(options: &Check) -> Result<(), Fault> {
+/// 65 for damage, after all of it was reported; 66 and 74 for what cannot be read.
+pub fn check(options: &Check) -> Result<(), Failure> {
     let path = &options.path;
     let mut findings = Findings::default();
     if path.is_dir() {
@@ -134,7 +134,7 @@ pub fn check(options: &Check) -> Result<(), Fault> {
     console::print(&text)?;
     match findings.problems.len() {
         0 => Ok(()),
-        n => Err(Fault::new(findings.code, format!("{}: {n} {} found", path.display(), plural(n, "problem")))),
+        n => Err(Failure::new(findings.code, format!("{}: {n} {} found", path.display(), plural(n, "problem")))),
     }
 }
 

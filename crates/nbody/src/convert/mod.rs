@@ -8,7 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 
 use crate::console;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::FileError;
 use crate::files::formats::temporal::Plan;
 use crate::files::formats::{self, FORMATS, WriteAll};
@@ -88,7 +88,7 @@ fn parse_system(text: &str) -> Result<crate::units::System, String> {
 ///
 /// # Errors
 /// 2 for options that contradict each other, 65 and 66 for the input, 74 for the output.
-pub fn convert(options: &Convert) -> Result<(), Fault> {
+pub fn convert(options: &Convert) -> Result<(), Failure> {
     let output = &options.output;
     let named = options.format.as_ref().and_then(|name| FORMATS.iter().find(|format| format.name == name));
     let Some(format) = named.or_else(|| formats::by_ending(output)) else {
@@ -97,18 +97,18 @@ pub fn convert(options: &Convert) -> Result<(), Fault> {
             output.display(),
             formats::endings()
         );
-        return Err(Fault::new(2, line));
+        return Err(Failure::new(2, line));
     };
     if options.time.is_some_and(|t| !t.is_finite()) {
-        return Err(Fault::new(2, "convert: --time must be finite"));
+        return Err(Failure::new(2, "convert: --time must be finite"));
     }
     let source = Source::open(&options.input)?;
     if !options.force && output.symlink_metadata().is_ok() {
         let line = format!("{}: is there already; choose another name, or --force", output.display());
-        return Err(Fault::new(74, line));
+        return Err(Failure::new(74, line));
     }
     if source.is_empty() {
-        return Err(Fault::new(65, format!("{}: there are no snapshots", options.input.display())));
+        return Err(Failure::new(65, format!("{}: there are no snapshots", options.input.display())));
     }
     let (bytes, what) = match format.write_all {
         Some(write) if options.snapshot.is_none() => {
@@ -125,13 +125,13 @@ pub fn convert(options: &Convert) -> Result<(), Fault> {
 }
 
 impl Convert {
-    fn chosen(&self, source: &Source) -> Result<usize, Fault> {
+    fn chosen(&self, source: &Source) -> Result<usize, Failure> {
         let (n, input) = (source.len(), self.input.display());
         match self.snapshot {
             Some(Which::Last) => Ok(n - 1),
             Some(Which::Number(i)) if i < n => Ok(i),
             Some(Which::Number(i)) => {
-                Err(Fault::new(2, format!("convert: --snapshot {i}: {input} has {n}, numbered 0 to {}", n - 1)))
+                Err(Failure::new(2, format!("convert: --snapshot {i}: {input} has {n}, numbered 0 to {}", n - 1)))
             }
             None if n == 1 => Ok(0),
             None => {
@@ -140,7 +140,7 @@ impl Convert {
                      which takes all",
                     n - 1
                 );
-                Err(Fault::new(2, line))
+                Err(Failure::new(2, line))
             }
         }
     }
@@ -174,9 +174,9 @@ fn warn(input: &Path, dropped: &[String]) {
 }
 
 /// All snapshots into one file, one at a time in memory.
-fn write_all(options: &Convert, source: &Source, write: WriteAll) -> Result<u64, Fault> {
+fn write_all(options: &Convert, source: &Source, write: WriteAll) -> Result<u64, Failure> {
     if options.time.is_some() && source.len() > 1 {
-        return Err(Fault::new(2, "convert: --time is for one snapshot; choose it with --snapshot"));
+        return Err(Failure::new(2, "convert: --time is for one snapshot; choose it with --snapshot"));
     }
     let mut plan = Plan { counts: vec![], times: vec![], fields: Field::ALL.to_vec(), precision: Float::F32 };
     for i in 0..source.len() {
@@ -195,8 +195,8 @@ fn write_all(options: &Convert, source: &Source, write: WriteAll) -> Result<u64,
     write(&options.output, &plan, &load).map_err(refused)
 }
 
-/// What a user gave and a format cannot take is the user's data, not a fault of the program.
-fn refused(e: FileError) -> Fault {
+/// What a user gave and a format cannot take is the user's data, not a failure of the program.
+fn refused(e: FileError) -> Failure {
     let code = if matches!(e, FileError::Unwritable { .. }) { 65 } else { e.exit_code() };
-    Fault::new(code, e.to_string())
+    Failure::new(code, e.to_string())
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toml::Table;
 
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::FileError;
 use crate::files::checkpoint::{self, State};
 use crate::files::formats::{by_ending, temporal::Temporal};
@@ -36,13 +36,13 @@ impl Source {
     ///
     /// # Errors
     /// 66 where there is none, 65 where it is nothing that is read.
-    pub fn open(path: &Path) -> Result<Self, Fault> {
+    pub fn open(path: &Path) -> Result<Self, Failure> {
         if path.is_dir() || path.file_name().is_some_and(|n| n == INDEX) {
             let index = if path.is_dir() { path.join(INDEX) } else { path.to_owned() };
             let entries = match Series::read(&index) {
                 Err(FileError::Missing { .. }) => {
                     let line = format!("{}: no run directory, it has no {INDEX}", path.display());
-                    return Err(Fault::new(66, line));
+                    return Err(Failure::new(66, line));
                 }
                 series => series?.entries().to_vec(),
             };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fmm::Kernel;
 
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::npy::{self, Npy};
 use crate::files::{Table, csv, ids, snapshot};
 
@@ -42,7 +42,7 @@ const AXES: [&str; 3] = ["x", "y", "z"];
 impl Points {
     /// Reads sources; `strengths` is a file that holds them where that of the sources does not. Ids are read only
     /// if the sources are the targets too (`own`).
-    pub fn sources(path: &Path, strengths: Option<&Path>, kernel: Kernel, own: bool) -> Result<Points, Fault> {
+    pub fn sources(path: &Path, strengths: Option<&Path>, kernel: Kernel, own: bool) -> Result<Points, Failure> {
         let names = Names { needed: kernel.strengths(), imaginary: kernel.imaginary() };
         let mut points = Points::read(path, kernel, if strengths.is_some() { Names::NONE } else { names }, own)?;
         if let Some(file) = strengths {
@@ -50,17 +50,20 @@ impl Points {
         }
         if kernel == Kernel::Log && points.strengths.len() > 1 {
             let file = strengths.unwrap_or(path).display();
-            return Err(Fault::new(65, format!("{file}: strengths of the kernel log are real; there is a column qi")));
+            return Err(Failure::new(
+                65,
+                format!("{file}: strengths of the kernel log are real; there is a column qi"),
+            ));
         }
         Ok(points)
     }
 
     /// Reads targets.
-    pub fn targets(path: &Path, kernel: Kernel) -> Result<Points, Fault> {
+    pub fn targets(path: &Path, kernel: Kernel) -> Result<Points, Failure> {
         Points::read(path, kernel, Names::NONE, true)
     }
 
-    fn read(path: &Path, kernel: Kernel, strengths: Names, ids: bool) -> Result<Points, Fault> {
+    fn read(path: &Path, kernel: Kernel, strengths: Names, ids: bool) -> Result<Points, Failure> {
         let axes = if kernel.plane().is_some() { &AXES[..2] } else { &AXES };
         let mut wanted = [axes, &strengths.all()].concat();
         if ids {
@@ -76,7 +79,7 @@ impl Points {
         }?;
         if kernel.plane().is_some() && points.dimension < 2 {
             let line = format!("{}: no column y, which the kernel {} needs", path.display(), kernel.name());
-            return Err(Fault::new(65, line));
+            return Err(Failure::new(65, line));
         }
         Ok(points)
     }
@@ -97,14 +100,14 @@ impl Names {
         self.needed.iter().copied().chain(self.imaginary).collect()
     }
 
-    fn of_table(self, table: &Table) -> Result<Vec<Vec<f64>>, Fault> {
+    fn of_table(self, table: &Table) -> Result<Vec<Vec<f64>>, Failure> {
         let needed = self.needed.iter().map(|n| table.need(&[n]).map(<[f64]>::to_vec));
         let imaginary = self.imaginary.and_then(|n| table.column(n)).map(|v| Ok(v.to_vec()));
         Ok(needed.chain(imaginary).collect::<Result<_, _>>()?)
     }
 }
 
-fn of_table(table: &Table, strengths: Names) -> Result<Points, Fault> {
+fn of_table(table: &Table, strengths: Names) -> Result<Points, Failure> {
     let id = table.id().map(<[u64]>::to_vec);
     if let Some(twice) = id.as_deref().and_then(ids::repeated) {
         return Err(table.error(format!("two rows have the id {twice}; give each its own")).into());
@@ -120,8 +123,8 @@ fn of_array(
     (rows, width): (usize, usize),
     values: &[f64],
     strengths: Names,
-) -> Result<Points, Fault> {
-    let error = |what: String| Err(Fault::new(65, format!("{}: {what}", path.display())));
+) -> Result<Points, Failure> {
+    let error = |what: String| Err(Failure::new(65, format!("{}: {what}", path.display())));
     let flat = axes.len() == 2;
     if width > axes.len() || width < if flat { 2 } else { 1 } {
         let (numbers, names) = (if flat { "2" } else { "1, 2 or 3" }, axes.join(", "));
@@ -134,8 +137,8 @@ fn of_array(
     Ok(Points { dimension: width, position: position.collect(), ..Points::default() })
 }
 
-fn of_snapshot(path: &Path, axes: usize, strengths: Names) -> Result<Points, Fault> {
-    let error = |what: String| Err(Fault::new(65, format!("{}: {what}", path.display())));
+fn of_snapshot(path: &Path, axes: usize, strengths: Names) -> Result<Points, Failure> {
+    let error = |what: String| Err(Failure::new(65, format!("{}: {what}", path.display())));
     let s = snapshot::read(path)?;
     if let Some(i) = s.position.iter().position(|x| axes == 2 && x[2] != 0.0) {
         return error(format!("particle {i} lies at z = {}, out of the plane of the kernel", s.position[i][2]));
@@ -149,8 +152,8 @@ fn of_snapshot(path: &Path, axes: usize, strengths: Names) -> Result<Points, Fau
 }
 
 /// The columns `names`, in this order if the file is a plain array.
-fn read_strengths(path: &Path, names: Names, n: usize) -> Result<Vec<Vec<f64>>, Fault> {
-    let error = |what: String| Err(Fault::new(65, format!("{}: {what}", path.display())));
+fn read_strengths(path: &Path, names: Names, n: usize) -> Result<Vec<Vec<f64>>, Failure> {
+    let error = |what: String| Err(Failure::new(65, format!("{}: {what}", path.display())));
     let all = names.all();
     let columns = match kind(path) {
         Kind::Csv => names.of_table(&csv::read(path, &all)?)?,

@@ -13,7 +13,7 @@ use std::time::Instant;
 use fmm::{Device, Kernel, Problem, Solver};
 
 use crate::console::{notes, tell};
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::{exclusions, messages};
 
 pub use arguments::{Arguments, EXAMPLES};
@@ -53,11 +53,11 @@ pub struct Options {
 /// # Errors
 /// 1 if `check` finds an error above the tolerance (the output is written all the same), 2 for a request that cannot
 /// be met, 65 and 66 for the input, 70 for sums that are not finite, 71 without threads, 74 for the output.
-pub fn run(options: &Options) -> Result<(), Fault> {
+pub fn run(options: &Options) -> Result<(), Failure> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(options.threads.unwrap_or(0))
         .build()
-        .map_err(|e| Fault::new(71, format!("cannot start the worker threads: {e}")))?;
+        .map_err(|e| Failure::new(71, format!("cannot start the worker threads: {e}")))?;
     let threads = pool.current_num_threads();
     pool.install(|| evaluate(options, threads))
 }
@@ -69,14 +69,14 @@ struct Seconds {
     write: f64,
 }
 
-fn evaluate(options: &Options, threads: usize) -> Result<(), Fault> {
+fn evaluate(options: &Options, threads: usize) -> Result<(), Failure> {
     // What cannot be summed or written is refused before the work, not after it.
-    options.problem.check().map_err(fault)?;
+    options.problem.check().map_err(failure)?;
     let output = Output::of(options.output.as_deref())?;
     let kernel = options.problem.kernel;
     if options.exclusions.is_some() && !matches!(kernel, Kernel::Laplace | Kernel::Yukawa(_)) {
         let line = format!("--exclusions: the kernel {} has none; only laplace and yukawa have", kernel.name());
-        return Err(Fault::new(2, line));
+        return Err(Failure::new(2, line));
     }
     let mut seconds = Seconds::default();
     let (sources, targets) = timed(&mut seconds.read, || read(options))?;
@@ -91,7 +91,7 @@ fn evaluate(options: &Options, threads: usize) -> Result<(), Fault> {
         targets: targets.as_ref().map(|t| &t.position[..]),
     };
     let mut solver = Solver::new(options.device).with_notes(notes(options.quiet || options.json));
-    let mut sum = solver.evaluate(&problem, &points).map_err(fault)?;
+    let mut sum = solver.evaluate(&problem, &points).map_err(failure)?;
     if sum.coincident_pairs > 0 && !options.quiet {
         tell(format_args!("nbody: warning: {}", report::coincident(sum.coincident_pairs, targets.is_some())));
     }
@@ -103,12 +103,12 @@ fn evaluate(options: &Options, threads: usize) -> Result<(), Fault> {
 }
 
 /// The error of a sum, in terms of the options.
-fn fault(e: fmm::Error) -> Fault {
+fn failure(e: fmm::Error) -> Failure {
     use fmm_core::Error as Refused;
     match &e {
-        fmm::Error::Request { parameter, why } => Fault::new(2, format!("--{parameter}: {why}")),
+        fmm::Error::Request { parameter, why } => Failure::new(2, format!("--{parameter}: {why}")),
         fmm::Error::Sum(refused @ (Refused::Range { .. } | Refused::Unsupported(_) | Refused::Tolerance { .. })) => {
-            Fault::new(2, messages::error(refused))
+            Failure::new(2, messages::error(refused))
         }
         _ => e.into(),
     }
@@ -122,7 +122,7 @@ fn timed<R>(seconds: &mut f64, work: impl FnOnce() -> R) -> R {
 }
 
 /// Reads sources and targets, and checks that they have the same axes.
-fn read(options: &Options) -> Result<(Points, Option<Points>), Fault> {
+fn read(options: &Options) -> Result<(Points, Option<Points>), Failure> {
     let kernel = options.problem.kernel;
     let own = options.targets.is_none();
     let sources = Points::sources(&options.sources, options.strengths.as_deref(), kernel, own)?;
@@ -137,7 +137,7 @@ fn read(options: &Options) -> Result<(Points, Option<Points>), Fault> {
             options.sources.display(),
             axes(sources.dimension)
         );
-        return Err(Fault::new(65, line));
+        return Err(Failure::new(65, line));
     }
     Ok((sources, Some(targets)))
 }

@@ -8,7 +8,7 @@ use hdf5::types::FixedAscii;
 use ndarray::ArrayView2;
 
 use super::input::Points;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::csv::{self, Column};
 use crate::files::{FileError, atomic, hdf, npy};
 
@@ -48,11 +48,11 @@ impl<'a> Output<'a> {
     ///
     /// # Errors
     /// 2 for an unknown ending, 74 for a folder that is not there.
-    pub fn of(path: Option<&'a Path>) -> Result<Self, Fault> {
+    pub fn of(path: Option<&'a Path>) -> Result<Self, Failure> {
         let Some(path) = path else { return Ok(Output::Stdout) };
         let name = path.display();
         if path.is_dir() {
-            return Err(Fault::new(74, format!("{name}: is a folder; --output needs the name of a file")));
+            return Err(Failure::new(74, format!("{name}: is a folder; --output needs the name of a file")));
         }
         if path.exists() && !path.is_file() {
             return Ok(Output::Stream(path));
@@ -61,11 +61,11 @@ impl<'a> Output<'a> {
             Some("csv") => Format::Csv,
             Some("npy") => Format::Npy,
             Some("hdf") => Format::Hdf,
-            _ => return Err(Fault::new(2, format!("--output {name}: the name must end in .csv, .npy or .hdf"))),
+            _ => return Err(Failure::new(2, format!("--output {name}: the name must end in .csv, .npy or .hdf"))),
         };
         match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
-                Err(Fault::new(74, format!("{name}: there is no folder {}", folder.display())))
+                Err(Failure::new(74, format!("{name}: there is no folder {}", folder.display())))
             }
             _ => Ok(Output::File(path, format)),
         }
@@ -76,10 +76,10 @@ impl<'a> Output<'a> {
     ///
     /// # Errors
     /// 74; a reader of stdout that has gone away is no error.
-    pub fn write(self, at: &Points, columns: &[(&str, Vec<f64>)]) -> Result<(), Fault> {
+    pub fn write(self, at: &Points, columns: &[(&str, Vec<f64>)]) -> Result<(), Failure> {
         let id = at.id.iter().map(|id| ("id", Column::Id(id)));
         let columns: Vec<_> = id.chain(columns.iter().map(|(n, v)| (*n, Column::Float(v)))).collect();
-        let failed = |name: &str, e: io::Error| Fault::new(74, format!("{name}: cannot write: {e}"));
+        let failed = |name: &str, e: io::Error| Failure::new(74, format!("{name}: cannot write: {e}"));
         match self {
             Output::Stdout => match csv::write(io::stdout().lock(), &columns) {
                 Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(failed("standard output", e)),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Options, Seconds};
 use crate::console;
-use crate::fault::Fault;
+use crate::failure::Failure;
 
 /// What is known at the end.
 pub struct Facts<'a> {
@@ -59,11 +59,11 @@ pub fn coincident(pairs: u64, targets: bool) -> String {
 }
 
 impl Facts<'_> {
-    /// Prints what the options ask for; a missed tolerance is a fault, after everything else.
+    /// Prints what the options ask for; a missed tolerance is a failure, after everything else.
     ///
     /// # Errors
     /// 1 if the check missed the tolerance, 74 if stdout cannot be written.
-    pub fn print(&self) -> Result<(), Fault> {
+    pub fn print(&self) -> Result<(), Failure> {
         let (o, problem) = (self.options, &self.options.problem);
         if o.verbose {
             crate::console::tell(format_args!("nbody: {}", self.summary()));
@@ -74,7 +74,7 @@ impl Facts<'_> {
         let tolerance = problem.settings.tolerance;
         match &self.sum.errors {
             Some(errors) if !problem.kernel.keeps(errors, tolerance) => {
-                Err(Fault::new(1, format!("the tolerance {tolerance:e} is missed: {}", line(errors))))
+                Err(Failure::new(1, format!("the tolerance {tolerance:e} is missed: {}", line(errors))))
             }
             Some(errors) if !o.json && !o.quiet => {
                 crate::console::tell(format_args!("nbody: check: {}; tolerance {tolerance:e} kept", line(errors)));

@@ -89,7 +89,7 @@ pub fn picture(figure: &Figure) -> Result<Picture, String> {
     let mut ink = Pixmap::new(WIDTH as u32, height as u32).ok_or("a picture without pixels")?;
     {
         let mut svg = SVGBackend::with_string(&mut text, (WIDTH as u32, height as u32));
-        svg.draw_rect((0, 0), (WIDTH, height), &WHITE.filled(), true).map_err(told)?;
+        svg.draw_rect((0, 0), (WIDTH, height), &WHITE.filled(), true).map_err(to_text)?;
         let area = Sheet { svg, ink: &mut ink }.into_drawing_area();
         head(&area, &figure.title, &subtitle)?;
         let bottom = height - foot;
@@ -116,7 +116,7 @@ pub fn picture(figure: &Figure) -> Result<Picture, String> {
                 }
             }
         }
-        area.present().map_err(told)?;
+        area.present().map_err(to_text)?;
     }
     // The first element is the white page.
     let background = text.find("/>").map_or(0, |i| i + 2);
@@ -132,7 +132,7 @@ fn panels(figure: &Figure) -> Option<Panels<'_>> {
     }
 }
 
-pub fn told(e: impl std::fmt::Display) -> String {
+pub fn to_text(e: impl std::fmt::Display) -> String {
     e.to_string()
 }
 
@@ -153,7 +153,7 @@ fn style(size: i32, color: RGBColor) -> TextStyle<'static> {
 
 /// Writes a text of `size` pixels.
 pub fn write(area: &Area, text: &str, at: (i32, i32), size: i32, color: RGBColor, pos: Pos) -> Drawn<()> {
-    area.draw(&Text::new(text.to_string(), at, style(size, color).pos(pos))).map_err(told)
+    area.draw(&Text::new(text.to_string(), at, style(size, color).pos(pos))).map_err(to_text)
 }
 
 /// Width of a text in pixels.
@@ -208,7 +208,7 @@ impl ValueFormatter<f64> for Scale {
 fn head(area: &Area, title: &str, subtitle: &[String]) -> Drawn<()> {
     let bold = (FONT, 34.0 * SVG_SIZE).into_font().style(FontStyle::Bold).color(&TEXT);
     let style = bold.pos(Pos::new(HPos::Left, VPos::Top));
-    area.draw(&Text::new(title.to_string(), (MARGIN, 32), style)).map_err(told)?;
+    area.draw(&Text::new(title.to_string(), (MARGIN, 32), style)).map_err(to_text)?;
     for (i, line) in subtitle.iter().enumerate() {
         write(area, line, (MARGIN, 84 + 32 * i as i32), 24, FAINT, Pos::new(HPos::Left, VPos::Top))?;
     }
@@ -227,7 +227,7 @@ fn legend(area: &Area, lines: &[Line]) -> Drawn<i32> {
         let color = color_of(i, line);
         let pieces: &[(i32, i32)] = if line.dashed { &[(0, 14), (21, 35), (42, 56)] } else { &[(0, SAMPLE)] };
         for (a, b) in pieces {
-            area.draw(&PathElement::new([(x + a, y), (x + b, y)], color.stroke_width(4))).map_err(told)?;
+            area.draw(&PathElement::new([(x + a, y), (x + b, y)], color.stroke_width(4))).map_err(to_text)?;
         }
         write(area, &line.name, (x + SAMPLE + 12, y), 25, TEXT, Pos::new(HPos::Left, VPos::Center))?;
         x += needed;
@@ -256,7 +256,7 @@ fn draw_lines(area: &Area, x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, St
         .x_label_area_size(84)
         .y_label_area_size(widest + 76)
         .build_cartesian_2d(sx, sy)
-        .map_err(told)?;
+        .map_err(to_text)?;
     chart
         .configure_mesh()
         .bold_line_style(GRID.stroke_width(1))
@@ -267,34 +267,34 @@ fn draw_lines(area: &Area, x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, St
         .x_desc(&x.label)
         .y_desc(&y.label)
         .draw()
-        .map_err(told)?;
+        .map_err(to_text)?;
     for (at, name) in marks {
         let Some(at) = coordinate(*at, x.log) else { continue };
         let dots = DashedLineSeries::new([(at, ends.0), (at, ends.1)], 3, 7, FAINT.stroke_width(2));
-        chart.draw_series(dots).map_err(told)?;
+        chart.draw_series(dots).map_err(to_text)?;
         let text = style(22, FAINT).pos(Pos::new(HPos::Right, VPos::Top)).transform(FontTransform::Rotate270);
-        chart.draw_series([Text::new(name.clone(), (at, ends.1), text)]).map_err(told)?;
+        chart.draw_series([Text::new(name.clone(), (at, ends.1), text)]).map_err(to_text)?;
     }
     for (i, line) in lines.iter().enumerate() {
         let color = color_of(i, line);
         for (&(a, _), &(low, high)) in line.points.iter().zip(&line.spread) {
             let ends = (coordinate(a, x.log), coordinate(low, y.log), coordinate(high, y.log));
             if let (Some(a), Some(low), Some(high)) = ends {
-                chart.draw_series([PathElement::new([(a, low), (a, high)], color.stroke_width(3))]).map_err(told)?;
+                chart.draw_series([PathElement::new([(a, low), (a, high)], color.stroke_width(3))]).map_err(to_text)?;
             }
         }
         let place = |&(a, b): &(f64, f64)| Some((coordinate(a, x.log)?, coordinate(b, y.log)?));
         let points: Vec<(f64, f64)> = thin(&line.points, MOST_POINTS).iter().filter_map(place).collect();
         if line.dashed {
             let dashes = DashedLineSeries::new(points.iter().copied(), 14, 9, color.stroke_width(3));
-            chart.draw_series(dashes).map_err(told)?;
+            chart.draw_series(dashes).map_err(to_text)?;
         } else {
-            chart.draw_series(LineSeries::new(points.iter().copied(), color.stroke_width(4))).map_err(told)?;
+            chart.draw_series(LineSeries::new(points.iter().copied(), color.stroke_width(4))).map_err(to_text)?;
         }
         // Few points are shown as such; a line of one would not be seen at all.
         if points.len() <= 60 && !line.dashed {
             let dots = points.iter().map(|&p| Circle::new(p, 6, color.filled()));
-            chart.draw_series(dots).map_err(told)?;
+            chart.draw_series(dots).map_err(to_text)?;
         }
     }
     Ok(())
@@ -313,7 +313,7 @@ fn draw_bars(area: &Area, x: &Axis, bars: &[Bar]) -> Drawn<()> {
     let (low, high) = scale.range;
     let at = |v: f64| left + (f64::from(right - left) * (v - low) / (high - low)).round() as i32;
     for &tick in &scale.major {
-        area.draw(&PathElement::new([(at(tick), top), (at(tick), bottom)], GRID.stroke_width(1))).map_err(told)?;
+        area.draw(&PathElement::new([(at(tick), top), (at(tick), bottom)], GRID.stroke_width(1))).map_err(to_text)?;
         let pos = Pos::new(HPos::Center, VPos::Top);
         write(area, &scale.label(tick), (at(tick), bottom + 12), 25, TEXT, pos)?;
     }
@@ -324,17 +324,17 @@ fn draw_bars(area: &Area, x: &Axis, bars: &[Bar]) -> Drawn<()> {
         let mut length = 0.0;
         for (k, part) in parts.iter().enumerate() {
             let corners = [(at(length), middle - thickness / 2), (at(length + part), middle + thickness / 2)];
-            area.draw(&Rectangle::new(corners, PALETTE[k % PALETTE.len()].filled())).map_err(told)?;
+            area.draw(&Rectangle::new(corners, PALETTE[k % PALETTE.len()].filled())).map_err(to_text)?;
             length += part;
         }
         let length = &length;
         write(area, name, (left - 14, middle), 25, TEXT, Pos::new(HPos::Right, VPos::Center))?;
         // The grid does not run through the numbers.
         let behind = [(at(*length) + 6, middle - 17), (at(*length) + 18 + width(text, 25), middle + 17)];
-        area.draw(&Rectangle::new(behind, WHITE.filled())).map_err(told)?;
+        area.draw(&Rectangle::new(behind, WHITE.filled())).map_err(to_text)?;
         write(area, text, (at(*length) + 12, middle), 25, TEXT, Pos::new(HPos::Left, VPos::Center))?;
     }
-    area.draw(&PathElement::new([(at(0.0), top), (at(0.0), bottom)], TEXT.stroke_width(2))).map_err(told)?;
+    area.draw(&PathElement::new([(at(0.0), top), (at(0.0), bottom)], TEXT.stroke_width(2))).map_err(to_text)?;
     let middle = (left + right) / 2;
     write(area, &x.label, (middle, bottom + 54), 27, TEXT, Pos::new(HPos::Center, VPos::Top))
 }

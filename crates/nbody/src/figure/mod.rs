@@ -10,7 +10,7 @@ mod thin;
 
 use std::path::{Path, PathBuf};
 
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::atomic;
 
 /// Endings of the two files of a figure.
@@ -151,15 +151,15 @@ impl Line {
 ///
 /// # Errors
 /// 70 where drawing fails, 74 where figures cannot be written.
-pub fn write<N: AsRef<str>>(figures: &[(N, Figure)], folder: &Path) -> Result<Vec<PathBuf>, Fault> {
+pub fn write<N: AsRef<str>>(figures: &[(N, Figure)], folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut written = vec![];
     if !figures.is_empty() && !folder.as_os_str().is_empty() {
         std::fs::create_dir_all(folder)
-            .map_err(|e| Fault::new(74, format!("{}: cannot create the folder: {e}", folder.display())))?;
+            .map_err(|e| Failure::new(74, format!("{}: cannot create the folder: {e}", folder.display())))?;
     }
     for (name, figure) in figures {
         let name = name.as_ref();
-        let failed = |e: String| Fault::new(70, format!("{name}: cannot be drawn: {e}"));
+        let failed = |e: String| Failure::new(70, format!("{name}: cannot be drawn: {e}"));
         let picture = draw::picture(figure).map_err(failed)?;
         let svg = picture.svg().map_err(failed)?;
         let png = image::png(&picture).map_err(failed)?;

@@ -5,7 +5,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::axis::{Scale, coordinate};
 use super::color::BACKGROUND;
-use super::draw::{Area, Drawn, FAINT, MARGIN, TEXT, WIDTH, told, width, write};
+use super::draw::{Area, Drawn, FAINT, MARGIN, TEXT, WIDTH, to_text, width, write};
 use super::{Brightness, Panel, Rgb};
 
 /// Between two pictures.
@@ -83,7 +83,7 @@ impl Panels<'_> {
         let (places, mut y) = self.name_places();
         for ((name, color), &(x, y)) in self.names.iter().zip(&places) {
             let dot = Circle::new((x + 12, y), 11, rgb(*color).filled());
-            area.draw(&dot).map_err(told)?;
+            area.draw(&dot).map_err(to_text)?;
             write(area, name, (x + 34, y), 25, TEXT, Pos::new(HPos::Left, VPos::Center))?;
         }
         let (columns, side) = (self.columns(), self.side());
@@ -95,7 +95,7 @@ impl Panels<'_> {
                 let corner = (left + column as i32 * (side + GAP), y + row as i32 * (side + GAP));
                 if panel.pixels.is_empty() {
                     let ends = [corner, (corner.0 + side, corner.1 + side)];
-                    area.draw(&Rectangle::new(ends, rgb(BACKGROUND).filled())).map_err(told)?;
+                    area.draw(&Rectangle::new(ends, rgb(BACKGROUND).filled())).map_err(to_text)?;
                 } else {
                     let corner = (corner.0 + base_x, corner.1 + base_y);
                     placed.push(Placed { corner, length: side, side: panel.side, pixels: panel.pixels.clone() });
@@ -117,14 +117,14 @@ impl Panels<'_> {
             if inside(*across) && inside(*down) {
                 let at = |from: i32, p: f64| from + (p * f64::from(side)).round() as i32;
                 let dot = Circle::new((at(x, *across), at(y, *down)), 6, rgb(*color).filled());
-                area.draw(&dot).map_err(told)?;
+                area.draw(&dot).map_err(to_text)?;
             }
         }
         write(area, &panel.label, (x + 20, y + 18), 26, LIGHT, Pos::new(HPos::Left, VPos::Top))?;
         let (share, text) = self.bar;
         let (from, low) = (x + 20, y + side - 24);
         let ends = [(from, low), (from + (share * f64::from(side)).round() as i32, low)];
-        area.draw(&PathElement::new(ends, LIGHT.stroke_width(4))).map_err(told)?;
+        area.draw(&PathElement::new(ends, LIGHT.stroke_width(4))).map_err(to_text)?;
         write(area, text, (from, low - 12), 24, LIGHT, Pos::new(HPos::Left, VPos::Bottom))
     }
 }
@@ -136,7 +136,7 @@ fn draw_ramp(area: &Area, brightness: &Brightness, y: i32) -> Drawn<()> {
     for (i, color) in brightness.ramp.iter().enumerate() {
         let at = |i: i32| left + length * i / n;
         let ends = [(at(i as i32), y), (at(i as i32 + 1), y + 26)];
-        area.draw(&Rectangle::new(ends, rgb(*color).filled())).map_err(told)?;
+        area.draw(&Rectangle::new(ends, rgb(*color).filled())).map_err(to_text)?;
     }
     let axis = &brightness.axis;
     let ends = [brightness.range.0, brightness.range.1];
@@ -145,7 +145,7 @@ fn draw_ramp(area: &Area, brightness: &Brightness, y: i32) -> Drawn<()> {
     let inside = |t: &&f64| (ends[0]..=ends[1]).contains(*t);
     for &tick in scale.major.iter().filter(inside) {
         let at = left + (f64::from(length) * (tick - ends[0]) / (ends[1] - ends[0])).round() as i32;
-        area.draw(&PathElement::new([(at, y + 26), (at, y + 34)], TEXT.stroke_width(2))).map_err(told)?;
+        area.draw(&PathElement::new([(at, y + 26), (at, y + 34)], TEXT.stroke_width(2))).map_err(to_text)?;
         write(area, &scale.label(tick), (at, y + 40), 24, TEXT, Pos::new(HPos::Center, VPos::Top))?;
     }
     write(area, &axis.label, (WIDTH / 2, y + 78), 26, FAINT, Pos::new(HPos::Center, VPos::Top))

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::facts::Facts;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::blocks::{self, About};
 use crate::files::checkpoint::{self, State};
 
@@ -18,7 +18,7 @@ const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 ///
 /// # Errors
 /// 65 for a damaged file.
-pub fn about(path: &Path) -> Result<Option<About>, Fault> {
+pub fn about(path: &Path) -> Result<Option<About>, Failure> {
     if is_hdf5(path) { Ok(blocks::about(path)?) } else { Ok(None) }
 }
 
@@ -32,7 +32,7 @@ fn is_hdf5(path: &Path) -> bool {
 ///
 /// # Errors
 /// 65 for a damaged file.
-pub fn of_checkpoint(path: &Path) -> Result<Option<Facts>, Fault> {
+pub fn of_checkpoint(path: &Path) -> Result<Option<Facts>, Failure> {
     if !is_hdf5(path) || !checkpoint::is(path)? {
         return Ok(None);
     }

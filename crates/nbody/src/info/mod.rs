@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::console;
 use crate::convert::source::Source;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::checkpoint;
 use facts::Facts;
 
@@ -40,7 +40,7 @@ pub struct Info {
 ///
 /// # Errors
 /// 65 and 66 for the file, 74 for standard output.
-pub fn info(options: &Info) -> Result<(), Fault> {
+pub fn info(options: &Info) -> Result<(), Failure> {
     let facts = match &options.path {
         None => program::facts(),
         Some(path) => match grid::about(path)? {
@@ -55,7 +55,7 @@ pub fn info(options: &Info) -> Result<(), Fault> {
 }
 
 /// What there is to say of a run directory or a file of particles.
-fn of_particles(path: &Path) -> Result<Facts, Fault> {
+fn of_particles(path: &Path) -> Result<Facts, Failure> {
     match Source::open(path)? {
         source @ Source::Run { .. } => run::facts(&source, path),
         Source::One(loaded) => {

@@ -10,7 +10,7 @@ use crate::files::snapshot::{Float, Snapshot};
 use crate::messages::{rounded, short};
 use crate::units::Dimension;
 
-/// Shares of the mass whose radii are told.
+/// Shares of the mass whose radii are reported.
 const SHARES: [f64; 3] = [0.1, 0.5, 0.9];
 
 /// Adds what is to be said of a snapshot.

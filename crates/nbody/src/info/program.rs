@@ -82,7 +82,7 @@ fn add_gpus(facts: &mut Facts) {
         json!({ "device": format!("cuda:{}", g.ordinal), "name": g.name, "memory_bytes": g.memory,
                 "compute_capability": format!("{}.{}", g.capability.0, g.capability.1) })
     };
-    let told = |g: &fmm_cuda::Description| {
+    let text = |g: &fmm_cuda::Description| {
         let memory = g.memory as f64 / f64::from(1 << 30);
         format!(
             "cuda:{} {} ({memory:.0} GiB, compute capability {}.{})",
@@ -90,7 +90,7 @@ fn add_gpus(facts: &mut Facts) {
         )
     };
     let present = found.as_deref().unwrap_or_default();
-    let list = present.iter().map(told).collect::<Vec<_>>().join(", ");
+    let list = present.iter().map(text).collect::<Vec<_>>().join(", ");
     let reason = kernels.or(found.as_ref().err().map(ToString::to_string));
     let usable = if reason.is_none() { present } else { &[] };
     let json = json!({

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::facts::Facts;
 use super::{grid, particles};
 use crate::convert::source::Source;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::{checkpoint, regular, run_id};
 use crate::messages::short;
 
@@ -24,7 +24,7 @@ pub fn add_times(facts: &mut Facts, source: &Source) {
 }
 
 /// What the files of a run say; the particles are those of its last snapshot.
-pub fn facts(source: &Source, path: &Path) -> Result<Facts, Fault> {
+pub fn facts(source: &Source, path: &Path) -> Result<Facts, Failure> {
     let directory = if path.is_dir() { path.to_owned() } else { path.with_file_name("") };
     let mut facts = Facts::new(path.display().to_string());
     facts.add("kind", json!("run directory"));

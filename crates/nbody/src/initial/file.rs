@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Initial;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::npy::{self, Npy};
 use crate::files::snapshot::{Snapshot, Units};
 use crate::files::{Table, csv, gadget, ids, particles, snapshot, tipsy};
@@ -19,7 +19,7 @@ const CIRCULATION: [&str; 3] = ["circulation", "charge", "q"];
 
 /// Reads a table or a snapshot and converts its numbers to the scenario's units. Those of the file are the ones that it states, else
 /// `named`, else the scenario's.
-pub fn read(path: &Path, named: FileUnits, scenario: &Scenario) -> Result<Initial, Fault> {
+pub fn read(path: &Path, named: FileUnits, scenario: &Scenario) -> Result<Initial, Failure> {
     let extension = path.extension().and_then(|e| e.to_str());
     let (mut particles, stated) = match extension {
         Some("hdf") => {
@@ -53,7 +53,7 @@ pub fn read(path: &Path, named: FileUnits, scenario: &Scenario) -> Result<Initia
 }
 
 /// What lengths, velocities, masses and charges of a file are multiplied by.
-fn factors(path: &Path, stated: Option<Units>, named: FileUnits, scenario: &Scenario) -> Result<[f64; 4], Fault> {
+fn factors(path: &Path, stated: Option<Units>, named: FileUnits, scenario: &Scenario) -> Result<[f64; 4], Failure> {
     let own = scenario.units.snapshot();
     if let Some(u) = stated {
         if named != FileUnits::default() {
@@ -91,11 +91,11 @@ fn factors(path: &Path, stated: Option<Units>, named: FileUnits, scenario: &Scen
     Ok(factors)
 }
 
-fn wrong(path: &Path, what: String) -> Fault {
-    Fault::new(65, format!("{}: {what}", path.display()))
+fn wrong(path: &Path, what: String) -> Failure {
+    Failure::new(65, format!("{}: {what}", path.display()))
 }
 
-fn from_snapshot(path: &Path, scenario: &Scenario, s: Snapshot) -> Result<Initial, Fault> {
+fn from_snapshot(path: &Path, scenario: &Scenario, s: Snapshot) -> Result<Initial, Failure> {
     let n = s.mass.len();
     let charge = match (scenario.law, s.charge) {
         (_, Some(charge)) => charge,
@@ -111,7 +111,7 @@ fn from_snapshot(path: &Path, scenario: &Scenario, s: Snapshot) -> Result<Initia
 
 /// A table with a header: x, y, z and mass; vx, vy, vz, 0 if absent; charge for Coulomb; id, if the rows are to be
 /// sorted.
-fn table(table: &Table, scenario: &Scenario) -> Result<Initial, Fault> {
+fn table(table: &Table, scenario: &Scenario) -> Result<Initial, Failure> {
     const MASS: [&str; 2] = ["mass", "m"];
     if scenario.plane.is_some() {
         if table.dimension()? < 2 {
@@ -138,7 +138,7 @@ fn table(table: &Table, scenario: &Scenario) -> Result<Initial, Fault> {
 }
 
 /// An array without names: x, y, z, perhaps vx, vy, vz, then the mass, and the charge for Coulomb.
-fn array(path: &Path, scenario: &Scenario, rows: usize, width: usize, values: &[f64]) -> Result<Initial, Fault> {
+fn array(path: &Path, scenario: &Scenario, rows: usize, width: usize, values: &[f64]) -> Result<Initial, Failure> {
     if scenario.plane.is_some() {
         let what =
             "rows without names are for three dimensions; give a structured array with the fields x, y and so on";
@@ -195,7 +195,7 @@ impl Initial {
     }
 
     /// Refuses particles outside the plane z = 0, with the first row.
-    fn check_plane(&self, path: &Path) -> Result<(), Fault> {
+    fn check_plane(&self, path: &Path) -> Result<(), Failure> {
         let outside = |v: &[f64; 3]| v[2] != 0.0;
         for (what, values) in [("z", &self.position), ("vz", &self.velocity)] {
             if let Some(row) = values.iter().position(outside) {
@@ -208,7 +208,7 @@ impl Initial {
     }
 
     /// Refuses masses that the law cannot use, with the first row.
-    fn check(&self, path: &Path, law: Law) -> Result<(), Fault> {
+    fn check(&self, path: &Path, law: Law) -> Result<(), Failure> {
         let bad = match law {
             Law::Vortex => None,
             Law::Gravity => self.mass.iter().position(|&m| m < 0.0),
@@ -217,6 +217,9 @@ impl Initial {
         let Some(row) = bad else { return Ok(()) };
         let range = if law == Law::Gravity { "0 or more" } else { "above 0" };
         let mass = self.mass[row];
-        Err(Fault::new(65, format!("{}: mass = {} of particle {row}; allowed: {range}", path.display(), number(mass))))
+        Err(Failure::new(
+            65,
+            format!("{}: mass = {} of particle {row}; allowed: {range}", path.display(), number(mass)),
+        ))
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rustix::process::{Resource, getrlimit};
 
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::messages::bytes;
 
 /// Bytes of memory that a run takes for each particle at the least: its initial state, that of the solver with the tree
@@ -71,7 +71,7 @@ fn in_group(folder: &Path, [limit, taken]: [&str; 2]) -> Option<u64> {
 ///
 /// # Errors
 /// 71, with what is needed, what there is, and the way out.
-pub fn check(n: u64, available: Option<u64>) -> Result<(), Fault> {
+pub fn check(n: u64, available: Option<u64>) -> Result<(), Failure> {
     match available.filter(|&a| need(n) > a) {
         None => Ok(()),
         Some(available) => {
@@ -81,7 +81,7 @@ pub fn check(n: u64, available: Option<u64>) -> Result<(), Fault> {
                 bytes(need(n)),
                 bytes(available)
             );
-            Err(Fault::new(71, line))
+            Err(Failure::new(71, line))
         }
     }
 }
@@ -93,9 +93,9 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused_with_both_numbers() {
         assert!(check(1_000_000, Some(need(1_000_000))).is_ok() && check(u64::MAX, None).is_ok());
-        let fault = check(1 << 31, Some(8 << 30)).unwrap_err();
-        let text = fault.render(false);
-        assert!(fault.code == 71 && text.contains("2147483648 particles need 1000.00 GiB"), "{text}");
+        let failure = check(1 << 31, Some(8 << 30)).unwrap_err();
+        let text = failure.render(false);
+        assert!(failure.code == 71 && text.contains("2147483648 particles need 1000.00 GiB"), "{text}");
         assert!(text.contains("8.00 GiB are free"), "{text}");
     }
 

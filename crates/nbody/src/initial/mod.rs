@@ -14,7 +14,7 @@ mod spherical;
 use fmm_core::math::blocked_sums;
 use fmm_core::{Particles, Softening};
 
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::messages::number;
 use crate::random::Stream;
 use crate::scenario::{Law, Model, Scenario, Velocities};
@@ -35,7 +35,7 @@ pub struct Initial {
 }
 
 /// The particles of a group, where its model puts them.
-fn model(model: &Model, stream: Stream, scenario: &Scenario) -> Result<Initial, Fault> {
+fn model(model: &Model, stream: Stream, scenario: &Scenario) -> Result<Initial, Failure> {
     let constant = scenario.constant();
     let softening = scenario.settings.clone().simplified().softening;
     let sphere = |profile, size| Spherical::new(profile, size, constant, softening, |_| 0.0);
@@ -90,16 +90,16 @@ fn model(model: &Model, stream: Stream, scenario: &Scenario) -> Result<Initial, 
 }
 
 /// Refuses more particles than a 32-bit index can number.
-fn numbered(n: u64) -> Result<(), Fault> {
+fn numbered(n: u64) -> Result<(), Failure> {
     if n < u64::from(u32::MAX) {
         return Ok(());
     }
     let line = format!("the scenario has {n} particles; a run can number at most {}", u32::MAX - 1);
-    Err(Fault::new(65, line))
+    Err(Failure::new(65, line))
 }
 
 /// Refuses a softening in which a sphere in equilibrium drowns: its particles then hardly move, and no draw finds their speeds.
-fn not_drowned(index: usize, model: &Model, softening: f64) -> Result<(), Fault> {
+fn not_drowned(index: usize, model: &Model, softening: f64) -> Result<(), Failure> {
     const MOST: f64 = 1000.0;
     let (Model::Plummer { scale_radius, .. } | Model::Hernquist { scale_radius, .. } | Model::Nfw { scale_radius, .. }) =
         *model
@@ -116,12 +116,12 @@ fn not_drowned(index: usize, model: &Model, softening: f64) -> Result<(), Fault>
         softening / scale_radius,
         number(scale_radius),
     );
-    Err(Fault::new(65, line))
+    Err(Failure::new(65, line))
 }
 
 /// Refuses a position next to which 64-bit numbers lie further apart than a thousandth of the group's smallest distances, and of
 /// the way that its particles go in a step. Among N points in space distances are some N^(−2/3) of the group's width.
-fn not_swallowed(index: usize, by: [f64; 3], before: &Initial, dt: f64) -> Result<(), Fault> {
+fn not_swallowed(index: usize, by: [f64; 3], before: &Initial, dt: f64) -> Result<(), Failure> {
     const PART: f64 = 1e-3;
     let width = before.extent().into_iter().fold(0.0, f64::max);
     let distance = width * (before.len() as f64).powf(-2.0 / 3.0);
@@ -139,7 +139,7 @@ fn not_swallowed(index: usize, by: [f64; 3], before: &Initial, dt: f64) -> Resul
         ["x", "y", "z"][axis],
         by[axis].abs() * f64::EPSILON,
     );
-    Err(Fault::new(65, line))
+    Err(Failure::new(65, line))
 }
 
 impl Initial {
@@ -150,7 +150,7 @@ impl Initial {
     /// # Errors
     /// Files that cannot be read (66, 65, 74), masses or charges that the law cannot use (65), offsets that swallow the
     /// distances within a group (65), charged boxes in anything but tin foil (65), more particles than a run can number (65) or than the memory holds (71).
-    pub fn of(scenario: &Scenario) -> Result<Initial, Fault> {
+    pub fn of(scenario: &Scenario) -> Result<Initial, Failure> {
         let known: u64 = scenario.groups.iter().filter_map(|g| g.model.count()).sum();
         numbered(known)?;
         memory::check(known, memory::available())?;
@@ -167,14 +167,14 @@ impl Initial {
         }
         if let Some(cell) = scenario.settings.boundary.periodic() {
             let strengths = if scenario.charged() { &all.charge } else { &all.mass };
-            let refused = |e| Fault::new(65, format!("boundary.surroundings: {e}"));
+            let refused = |e| Failure::new(65, format!("boundary.surroundings: {e}"));
             cell.check_charge(strengths).map_err(refused)?;
         }
         if let (Some(_), Some(i)) = (scenario.short_range, all.charge.iter().position(|q| *q == 0.0)) {
             let line = format!(
                 "particle {i}: short_range tells kinds of ions by the sign of their charge, and knows no charges of zero"
             );
-            return Err(Fault::new(65, line));
+            return Err(Failure::new(65, line));
         }
         if let Some([_, id]) = scenario.exclusions.iter().find(|[_, j]| *j >= all.len()) {
             let most = all.len().saturating_sub(1);
@@ -182,7 +182,7 @@ impl Initial {
                 "force.exclusions: {id} is no number of the {} particles, which are counted from 0 in the order of their ids; allowed: 0 to {most}",
                 all.len()
             );
-            return Err(Fault::new(65, line));
+            return Err(Failure::new(65, line));
         }
         Ok(all)
     }
@@ -294,9 +294,9 @@ mod tests {
             with("position = [1e12, -1e12, 0]").is_ok() && with("rotation = [0, 0, 90]\nposition = [5, 0, 0]").is_ok()
         );
         for (position, says) in [("[-1e13, 0, 0]", "-10000000000000 along x"), ("[0, 0, 1e30]", "1e30 along z")] {
-            let fault = with(&format!("position = {position}")).unwrap_err();
-            let text = fault.render(false);
-            assert!(fault.code == 65 && text.contains(&format!("particles.0.position = {says}")), "{text}");
+            let failure = with(&format!("position = {position}")).unwrap_err();
+            let text = failure.render(false);
+            assert!(failure.code == 65 && text.contains(&format!("particles.0.position = {says}")), "{text}");
         }
     }
 

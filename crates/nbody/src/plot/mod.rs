@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::{bench, console, figure};
 
 /// The folder of the figures in a run directory.
@@ -46,7 +46,7 @@ pub struct Plot {
 ///
 /// # Errors
 /// 65 and 66 for the files, 70 where drawing fails, 74 where figures cannot be written.
-pub fn plot(options: &Plot) -> Result<(), Fault> {
+pub fn plot(options: &Plot) -> Result<(), Failure> {
     let records = options.run.extension().is_some_and(|e| e == "jsonl");
     let written = if records {
         let folder = options.out.as_deref().or(options.run.parent()).unwrap_or(Path::new(""));
@@ -55,7 +55,7 @@ pub fn plot(options: &Plot) -> Result<(), Fault> {
         let own = options.run.join(FOLDER);
         if options.out.is_none() && std::fs::symlink_metadata(&own).is_ok_and(|m| m.is_symlink()) {
             let line = format!("{}: is a link; name the folder for the figures with --out DIR", own.display());
-            return Err(Fault::new(74, line));
+            return Err(Failure::new(74, line));
         }
         let folder = options.out.clone().unwrap_or(own);
         figure::write(&run::Run::read(&options.run)?.figures()?, &folder)?
@@ -66,7 +66,7 @@ pub fn plot(options: &Plot) -> Result<(), Fault> {
         } else {
             "it has no snapshots, no timings.json, and no diagnostics.csv with a column that is drawn"
         };
-        return Err(Fault::new(66, format!("{}: nothing to plot: {why}", options.run.display())));
+        return Err(Failure::new(66, format!("{}: nothing to plot: {why}", options.run.display())));
     }
     let mut text = String::new();
     for path in written {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::snapshots::Shown;
 use crate::convert::source::units_of;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::figure::{Axis, Content, Figure, Line};
 use crate::files::columns::{Columns, read_columns};
 use crate::files::{FileError, regular};
@@ -29,9 +29,9 @@ pub struct Run {
 
 impl Run {
     /// Reads what there is; only a file that is damaged is an error.
-    pub fn read(path: &Path) -> Result<Self, Fault> {
+    pub fn read(path: &Path) -> Result<Self, Failure> {
         if !path.is_dir() {
-            return Err(Fault::new(66, format!("{}: no such run directory", path.display())));
+            return Err(Failure::new(66, format!("{}: no such run directory", path.display())));
         }
         let columns = match read_columns(&path.join("diagnostics.csv")) {
             Err(FileError::Missing { .. }) => vec![],
@@ -54,7 +54,7 @@ impl Run {
     ///
     /// # Errors
     /// Snapshots that are damaged.
-    pub fn figures(&self) -> Result<Vec<(&'static str, Figure)>, Fault> {
+    pub fn figures(&self) -> Result<Vec<(&'static str, Figure)>, Failure> {
         let units = self.units.unwrap_or(System::Nbody);
         let space = Shown::read(&self.path)?.and_then(|shown| shown.figure(self.groups(), units));
         let space = space.map(|(title, content)| self.figure(&title, content));
@@ -282,12 +282,12 @@ pub fn grouped(n: u64) -> String {
 }
 
 /// A JSON file; null where there is none.
-fn json(path: &Path) -> Result<Value, Fault> {
+fn json(path: &Path) -> Result<Value, Failure> {
     match regular::read(path, regular::REPORT) {
         Err(FileError::Missing { .. }) => Ok(Value::Null),
         Err(e) => Err(e.into()),
         Ok(text) => {
-            serde_json::from_slice(&text).map_err(|e| Fault::new(65, format!("{}: not JSON ({e})", path.display())))
+            serde_json::from_slice(&text).map_err(|e| Failure::new(65, format!("{}: not JSON ({e})", path.display())))
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::slice;
 use super::space::{self, Subject};
 use crate::convert::source::INDEX;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::figure::Content;
 use crate::files::FileError;
 use crate::files::cells::{self, Magnitude};
@@ -30,7 +30,7 @@ impl Shown {
     ///
     /// # Errors
     /// Files that are damaged.
-    pub fn read(run: &Path) -> Result<Option<Self>, Fault> {
+    pub fn read(run: &Path) -> Result<Option<Self>, Failure> {
         let entries = match Series::read(&run.join(INDEX)) {
             Err(FileError::Missing { .. }) => return Ok(None),
             series => chosen(series?.entries()),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use fmm_core::StageTimes;
 use fmm_core::forces::Forces;
 
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::initial::Initial;
 use crate::messages::number;
 use crate::scenario::Scenario;
@@ -17,9 +17,9 @@ use crate::scenario::Scenario;
 ///
 /// # Errors
 /// Those of the sum of the forces.
-pub fn with_step<'a>(scenario: &'a Scenario, initial: &Initial, quiet: bool) -> Result<Cow<'a, Scenario>, Fault> {
+pub fn with_step<'a>(scenario: &'a Scenario, initial: &Initial, quiet: bool) -> Result<Cow<'a, Scenario>, Failure> {
     let Some(eta) = scenario.auto_step else { return Ok(Cow::Borrowed(scenario)) };
-    let wrong = |e: fmm_core::Error| Fault::new(65, format!("initial particles: {e}"));
+    let wrong = |e: fmm_core::Error| Failure::new(65, format!("initial particles: {e}"));
     // The run itself reports the device.
     let forces = Forces { short_range: None, exclusions: vec![], ..scenario.forces() };
     let (settings, plane) = (&scenario.settings, scenario.log_kernel());
@@ -38,7 +38,7 @@ pub fn with_step<'a>(scenario: &'a Scenario, initial: &Initial, quiet: bool) -> 
             "time.dt = \"auto\" comes to {wanted:e}, {parts:e} steps between outputs; give a larger softening, or a \
              number for time.dt"
         );
-        return Err(Fault::new(65, line));
+        return Err(Failure::new(65, line));
     }
     let chosen = scenario.with_steps_divided(smooth(parts as u64));
     if !quiet {

@@ -12,7 +12,7 @@ use super::progress::Progress;
 use super::report::{self, Wall};
 use super::resume;
 use super::writer::Written;
-use crate::fault::{Fault, Report};
+use crate::failure::{Failure, Report};
 use crate::files::checkpoint::{Checkpoint, State};
 use crate::messages::number;
 use crate::scenario::clock::Clock;
@@ -207,7 +207,7 @@ impl Course {
         scenario: String,
         mut numbers: Vec<(String, f64)>,
         since: Instant,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Failure> {
         self.times.add(Stage::Output, since.elapsed());
         let start = Instant::now();
         numbers.extend(self.numbers());
@@ -223,7 +223,7 @@ impl Course {
     ///
     /// # Errors
     /// 74 where it cannot be written.
-    pub fn settle(&mut self, wait: bool) -> Result<(), Fault> {
+    pub fn settle(&mut self, wait: bool) -> Result<(), Failure> {
         let Some(Written { name, bytes, step, time }) = self.directory.settle(wait)? else { return Ok(()) };
         self.events.send("snapshot", json!({ "step": step, "time": time, "file": name, "bytes": bytes }))
     }
@@ -232,28 +232,28 @@ impl Course {
     ///
     /// # Errors
     /// 74 where it cannot be written.
-    pub fn wait(&mut self) -> Result<(), Fault> {
+    pub fn wait(&mut self) -> Result<(), Failure> {
         let start = Instant::now();
         let settled = self.settle(true);
         self.times.add(Stage::Output, start.elapsed());
         settled
     }
 
-    /// The fault with the command that goes on from the last checkpoint, if there is one.
-    pub fn with_way_back(&self, mut fault: Fault) -> Fault {
-        if let (Some(step), Report::Line(line)) = (self.saved, &mut fault.report) {
+    /// The failure with the command that goes on from the last checkpoint, if there is one.
+    pub fn with_way_back(&self, mut failure: Failure) -> Failure {
+        if let (Some(step), Report::Line(line)) = (self.saved, &mut failure.report) {
             let command = resume::command(self.directory.path());
             line.push_str(&format!(". The last checkpoint is that of step {step}. To go on from there:\n{command}"));
         }
-        fault
+        failure
     }
 
     /// The last files, and the tables on stdout: `run.json`, and the result in a few lines. `strict` is whether the results make no
-    /// sense where that is a fault.
+    /// sense where that is a failure.
     ///
     /// # Errors
     /// 75 for a run that was interrupted, 74 for files that cannot be written.
-    pub fn conclude(&mut self, ending: Ending, (run, mut text): (Value, String), strict: bool) -> Result<(), Fault> {
+    pub fn conclude(&mut self, ending: Ending, (run, mut text): (Value, String), strict: bool) -> Result<(), Failure> {
         let outside = self.wall.outside(&self.times);
         // A complete run keeps what it has reported: nothing was computed since.
         let kept = self.idle() && self.directory.is_reported(self.step);
@@ -281,7 +281,7 @@ impl Course {
         let (step, time) = (self.step, number(self.time()));
         let line =
             format!("stopped {why} after step {step}, time {time}; all files are complete. To go on:\n{command}");
-        Err(Fault::new(75, line))
+        Err(Failure::new(75, line))
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::identity::Identity;
 use super::writer::{Taking, Writer, Written};
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::figure::ENDINGS;
 use crate::files::checkpoint::{self, Checkpoint, Checkpoints, Latest};
 use crate::files::run_id::{self, RunId};
@@ -61,7 +61,7 @@ fn header(columns: &str, id: Option<RunId>) -> String {
 }
 
 /// The names in a folder.
-pub(super) fn names(path: &Path) -> Result<Vec<String>, Fault> {
+pub(super) fn names(path: &Path) -> Result<Vec<String>, Failure> {
     let list = fs::read_dir(path).and_then(|entries| {
         entries.map(|e| Ok(e?.file_name().to_string_lossy().into_owned())).collect::<std::io::Result<Vec<_>>>()
     });
@@ -74,7 +74,7 @@ fn is_temporary(name: &str) -> bool {
 }
 
 /// Removes the figures of an earlier run, and their folder if nothing else is in it.
-fn remove_figures(folder: &Path) -> Result<(), Fault> {
+fn remove_figures(folder: &Path) -> Result<(), Failure> {
     // Behind a link are files of somebody else.
     if !fs::symlink_metadata(folder).is_ok_and(|m| m.is_dir()) {
         return Ok(());
@@ -100,9 +100,9 @@ fn remove_figures(folder: &Path) -> Result<(), Fault> {
     }
 }
 
-fn cannot(what: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Fault {
+fn cannot(what: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Failure {
     let line = format!("{}: cannot {what}", path.display());
-    move |e| Fault::new(74, format!("{line}: {e}"))
+    move |e| Failure::new(74, format!("{line}: {e}"))
 }
 
 /// Whether a run writes files of this name.
@@ -133,14 +133,14 @@ fn number(name: &str, begin: &str, end: &str) -> Option<u64> {
     all.then(|| number.parse().unwrap_or(u64::MAX))
 }
 
-/// Whether the resolved scenario of a folder has a section; `None` where it cannot be told.
+/// Whether the resolved scenario of a folder has a section; `None` where it is unknown.
 pub fn has_section(folder: &Path, section: &str) -> Option<bool> {
     let scenario = regular::text(&folder.join("scenario.resolved.toml"), regular::REPORT).ok()?;
     scenario.parse::<toml::Table>().ok().map(|t| t.contains_key(section))
 }
 
 /// Makes the directory, and sees to it that it survives a power cut where it is new.
-fn make(path: &Path) -> Result<(), Fault> {
+fn make(path: &Path) -> Result<(), Failure> {
     let fresh: Vec<&Path> = path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).collect();
     fs::create_dir_all(path).map_err(cannot("create the run directory", path))?;
     for made in fresh {
@@ -154,14 +154,14 @@ fn make(path: &Path) -> Result<(), Fault> {
 ///
 /// The file stays behind: removing it would let a third process lock another file of the same name. The lock belongs to this process alone:
 /// a child that begins as its parent is killed does not hold it on.
-fn lock(path: &Path) -> Result<File, Fault> {
+fn lock(path: &Path) -> Result<File, Failure> {
     let name = path.join(LOCK);
     // A link would make or lock a file elsewhere, and a pipe would wait for a reader.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
     let mut options = fs::OpenOptions::new();
     let open = options.create(true).truncate(false).write(true).custom_flags(flags.cast_signed()).open(&name);
     let file = open.map_err(|e| match fs::symlink_metadata(&name) {
-        Ok(found) if !found.is_file() => Fault::from(FileError::data(&name, "not a regular file; remove it")),
+        Ok(found) if !found.is_file() => Failure::from(FileError::data(&name, "not a regular file; remove it")),
         _ => cannot("create", &name)(e),
     })?;
     if !file.metadata().is_ok_and(|m| m.is_file()) {
@@ -175,7 +175,7 @@ fn lock(path: &Path) -> Result<File, Fault> {
                 "{}: another nbody run is at work in this directory; wait for it, or name another with --out DIR",
                 path.display()
             );
-            Err(Fault::new(74, line))
+            Err(Failure::new(74, line))
         }
         Err(e) => Err(cannot("lock", &name)(e.into())),
     }
@@ -187,7 +187,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// 74 for a directory that is in use, or whose files cannot be written.
-    pub fn create(path: &Path, scenario: &str, force: bool, id: RunId) -> Result<Self, Fault> {
+    pub fn create(path: &Path, scenario: &str, force: bool, id: RunId) -> Result<Self, Failure> {
         let path = path.to_owned();
         make(&path)?;
         let names = names(&path)?;
@@ -199,14 +199,14 @@ impl RunDirectory {
                 "{}: the run directory holds {held} files already; name another with --out DIR, {resume}or overwrite with --force",
                 path.display(),
             );
-            return Err(Fault::new(74, line));
+            return Err(Failure::new(74, line));
         }
         let lock = lock(&path)?;
         // Whoever had the lock until now may have changed them.
         let mut names = self::names(&path)?;
         names.retain(|n| is_ours(n) || is_temporary(n));
         if !names.is_empty() && !force {
-            return Err(Fault::new(74, format!("{}: another nbody run has begun in this directory", path.display())));
+            return Err(Failure::new(74, format!("{}: another nbody run has begun in this directory", path.display())));
         }
         // Checkpoints first: an end in the middle leaves none that a run could go on from without its snapshots.
         names.sort_by_key(|n| !n.starts_with("checkpoint."));
@@ -223,7 +223,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// 74 if another process is at work in it, or it cannot be written; 65 if files of another run lie in it.
-    pub fn open(path: &Path) -> Result<Self, Fault> {
+    pub fn open(path: &Path) -> Result<Self, Failure> {
         let lock = lock(path)?;
         let id = Identity::of_folder(path)?.agreed(path)?;
         Ok(RunDirectory::of(path.to_owned(), id, lock))
@@ -240,7 +240,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// 65 for files that are not those of such a run, 74 for those that cannot be written.
-    pub fn rewind(&mut self, latest: &Latest, back: &Rewind) -> Result<(), Fault> {
+    pub fn rewind(&mut self, latest: &Latest, back: &Rewind) -> Result<(), Failure> {
         self.checkpoints = Checkpoints::after(latest);
         // Times are those of whole steps: nearer than a part of one is equal.
         let Rewind { time, dt, surplus, .. } = *back;
@@ -275,7 +275,7 @@ impl RunDirectory {
         if header.trim_end() != self::header(back.columns, self.id) {
             let line =
                 format!("{}: has other columns than this version writes; it cannot be continued", path.display());
-            return Err(Fault::new(65, line));
+            return Err(Failure::new(65, line));
         }
         // A line without its end was cut off by a crash.
         let whole = lines.filter(|l| l.ends_with('\n'));
@@ -300,7 +300,7 @@ impl RunDirectory {
     }
 
     /// Writes `scenario.toml`, the scenario as given.
-    pub fn write_given(&self, text: &str) -> Result<(), Fault> {
+    pub fn write_given(&self, text: &str) -> Result<(), Failure> {
         Ok(atomic::replace(&self.path.join("scenario.toml"), text.as_bytes())?)
     }
 
@@ -308,7 +308,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// 74 where it cannot be written.
-    pub fn write_index(&self) -> Result<(), Fault> {
+    pub fn write_index(&self) -> Result<(), Failure> {
         Ok(self.series.write()?)
     }
 
@@ -316,7 +316,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// 74 where it cannot be written.
-    pub fn list(&mut self, name: &str, time: f64) -> Result<(), Fault> {
+    pub fn list(&mut self, name: &str, time: f64) -> Result<(), Failure> {
         Ok(self.series.add(name, time)?)
     }
 
@@ -331,7 +331,7 @@ impl RunDirectory {
     }
 
     /// Writes `scenario.resolved.toml`.
-    pub fn write_resolved(&self, text: &str) -> Result<(), Fault> {
+    pub fn write_resolved(&self, text: &str) -> Result<(), Failure> {
         let id = self.id.map_or(String::new(), RunId::comment);
         Ok(atomic::replace(&self.path.join("scenario.resolved.toml"), format!("{id}{text}").as_bytes())?)
     }
@@ -340,7 +340,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// Those of [`Writer::begin`].
-    pub fn snapshot(&mut self, of: (u64, f64), taking: Taking, layout: &Layout) -> Result<(), Fault> {
+    pub fn snapshot(&mut self, of: (u64, f64), taking: Taking, layout: &Layout) -> Result<(), Failure> {
         let name = format!("snap_{:06}.hdf", self.series.entries().len());
         let run = self.id;
         let taking: Taking = Box::new(move || Ok(Snapshot { run, ..taking()? }));
@@ -352,7 +352,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// What has kept it from being written.
-    pub fn settle(&mut self, wait: bool) -> Result<Option<Written>, Fault> {
+    pub fn settle(&mut self, wait: bool) -> Result<Option<Written>, Failure> {
         let written = self.writer.settle(wait)?;
         if let Some(Written { name, time, .. }) = &written {
             self.series.add(name, *time)?;
@@ -362,7 +362,7 @@ impl RunDirectory {
 
     /// Writes the state, from which a run can go on, over the older of two checkpoints; tells where. Snapshots must be settled:
     /// the checkpoint takes them for written.
-    pub fn checkpoint(&mut self, mut state: Checkpoint) -> Result<PathBuf, Fault> {
+    pub fn checkpoint(&mut self, mut state: Checkpoint) -> Result<PathBuf, Failure> {
         state.run = self.id;
         // What the checkpoint takes for written must be on the disk before it.
         if let Some(file) = &self.diagnostics {
@@ -375,7 +375,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// 74 where there is none.
-    pub fn reserve_checkpoint(&mut self) -> Result<(), Fault> {
+    pub fn reserve_checkpoint(&mut self) -> Result<(), Failure> {
         Ok(self.checkpoints.reserve()?)
     }
 
@@ -384,7 +384,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// 74 where it cannot be written.
-    pub fn diagnostics(&mut self, columns: &str, (step, time): (u64, f64), cells: &[String]) -> Result<(), Fault> {
+    pub fn diagnostics(&mut self, columns: &str, (step, time): (u64, f64), cells: &[String]) -> Result<(), Failure> {
         let path = self.path.join(DIAGNOSTICS);
         let (file, header) = match &mut self.diagnostics {
             Some(file) => (file, String::new()),
@@ -413,7 +413,7 @@ impl RunDirectory {
     }
 
     /// Writes `run.json` and `timings.json`.
-    pub fn finish(&mut self, run: &Value, timings: &Value) -> Result<(), Fault> {
+    pub fn finish(&mut self, run: &Value, timings: &Value) -> Result<(), Failure> {
         for (name, value) in [("run.json", run), ("timings.json", timings)] {
             let mut value = value.clone();
             if let Some(id) = self.id {

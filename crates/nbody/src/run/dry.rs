@@ -6,26 +6,26 @@ use fmm_core::StageTimes;
 use serde_json::json;
 
 use super::Options;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::snapshot::{Field, Float};
 use crate::messages::bytes;
 use crate::scenario::Scenario;
 
 /// Prints the resolved scenario, and below it what the run would need.
-pub fn run(scenario: &Scenario, options: &Options, threads: usize) -> Result<(), Fault> {
+pub fn run(scenario: &Scenario, options: &Options, threads: usize) -> Result<(), Failure> {
     let initial = super::tables::read(scenario, options.quiet)?;
     let scenario = &super::stepped(scenario, &initial, options)?;
     let n = initial.len();
     let mut executor = scenario.executor(n, &initial.mass, options.quiet || options.json)?;
     let particles = initial.particles(scenario.law, scenario.signed_constant());
-    executor.upload(&particles).map_err(|e| Fault::new(65, format!("initial particles: {e}")))?;
+    executor.upload(&particles).map_err(|e| Failure::new(65, format!("initial particles: {e}")))?;
     let mut times = StageTimes::default();
     let mut sum = || {
         let start = Instant::now();
         executor.forces(&mut times).map(|()| start.elapsed().as_secs_f64())
     };
     // The first sum starts the threads and touches memory for the first time: where it is short, another one tells more.
-    let refuse = |e: fmm_core::Error| Fault::new(65, e.to_string());
+    let refuse = |e: fmm_core::Error| Failure::new(65, e.to_string());
     let mut seconds = sum().map_err(refuse)?;
     if seconds < 1.0 {
         seconds = seconds.min(sum().map_err(refuse)?);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::fault::Fault;
+use crate::failure::Failure;
 
 /// Between two `progress` events.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -23,7 +23,7 @@ impl Events {
     }
 
     /// An event with its name and an object of what is known of it.
-    pub fn send(&self, event: &str, facts: Value) -> Result<(), Fault> {
+    pub fn send(&self, event: &str, facts: Value) -> Result<(), Failure> {
         if !self.on {
             return Ok(());
         }
@@ -33,8 +33,8 @@ impl Events {
         crate::console::print(&format!("{}\n", Value::Object(object)))
     }
 
-    /// A step was done; told once a second.
-    pub fn progress(&self, step: u64, steps: u64, time: f64, energy_error: f64) -> Result<(), Fault> {
+    /// A step was done; sent once a second.
+    pub fn progress(&self, step: u64, steps: u64, time: f64, energy_error: f64) -> Result<(), Failure> {
         if !self.on || self.progress.get().is_some_and(|last| last.elapsed() < INTERVAL) {
             return Ok(());
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::course::{Course, Due, Ending};
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::signals::Stop;
 
 /// What moves by steps: particles, or a flow on a grid.
@@ -23,19 +23,19 @@ pub trait Evolve {
     ///
     /// # Errors
     /// Those of the solver.
-    fn refresh(&mut self) -> Result<(), Fault>;
+    fn refresh(&mut self) -> Result<(), Failure>;
 
     /// Makes a step, which the course counts already; `next` is written after it.
     ///
     /// # Errors
     /// Those of the solver, and 70 for values that are no longer finite.
-    fn step(&mut self, next: Due) -> Result<(), Fault>;
+    fn step(&mut self, next: Due) -> Result<(), Failure>;
 
     /// Writes what is due, a checkpoint last: a run that goes on from there need not write the others.
     ///
     /// # Errors
     /// 74 for files that cannot be written, 70 for values that are no longer finite, 1 for forces that missed the tolerance.
-    fn output(&mut self, due: Due) -> Result<(), Fault>;
+    fn output(&mut self, due: Due) -> Result<(), Failure>;
 
     /// Whether the snapshot of the present step has been written.
     fn is_written(&self) -> bool;
@@ -60,7 +60,7 @@ pub trait Evolve {
 /// # Errors
 /// 75 for a run that was interrupted, 1 for results that make no sense where `--strict` asks, and those of the steps and outputs, with
 /// the command that goes on from the last checkpoint.
-pub fn run(mut run: impl Evolve, stop: &Stop) -> Result<(), Fault> {
+pub fn run(mut run: impl Evolve, stop: &Stop) -> Result<(), Failure> {
     let (course, (what, size)) = (run.course(), run.size());
     let (plan, directory) = (&course.plan, course.directory.path().to_string_lossy());
     let facts = json!({
@@ -72,14 +72,15 @@ pub fn run(mut run: impl Evolve, stop: &Stop) -> Result<(), Fault> {
     run.course().progress.finish();
     let ending = match outcome {
         Ok(ending) => ending,
-        Err(fault) => {
+        Err(failure) => {
             let course = run.course_mut();
             // The snapshot of an earlier step is complete, whatever has failed since.
             let _ = course.settle(true);
-            let fault = course.with_way_back(fault);
-            let facts = json!({ "step": course.step, "exit_code": fault.code, "error": fault.render(false).trim() });
+            let failure = course.with_way_back(failure);
+            let facts =
+                json!({ "step": course.step, "exit_code": failure.code, "error": failure.render(false).trim() });
             course.events.send("end", facts)?;
-            return Err(fault);
+            return Err(failure);
         }
     };
     let nonsense = run.judge();
@@ -88,16 +89,16 @@ pub fn run(mut run: impl Evolve, stop: &Stop) -> Result<(), Fault> {
     nonsense.iter().for_each(|text| course.progress.warn(text, course.options.quiet));
     let nonsense = nonsense.first().filter(|_| course.options.strict);
     course.conclude(ending, report, nonsense.is_some())?;
-    nonsense.map_or(Ok(()), |text| Err(Fault::new(1, format!("{text} (--strict)"))))
+    nonsense.map_or(Ok(()), |text| Err(Failure::new(1, format!("{text} (--strict)"))))
 }
 
 /// The first outputs, if they are not there.
-fn begin(run: &mut impl Evolve) -> Result<(), Fault> {
+fn begin(run: &mut impl Evolve) -> Result<(), Failure> {
     let course = run.course();
     let (step, end) = (course.step, course.plan.steps);
     let all = Due { snapshot: true, diagnostics: true, checkpoint: true, verify: false };
     match course.resumed_at {
-        // A checkpoint too: from there on no fault loses the run.
+        // A checkpoint too: from there on no failure loses the run.
         None => output(run, Due { verify: course.plan.due(step, false).verify, ..all }),
         // A run that was stopped in passing, and is now to end here. Its line may be there: no two are of one step.
         Some(_) if step == end && !run.is_written() => {
@@ -108,12 +109,12 @@ fn begin(run: &mut impl Evolve) -> Result<(), Fault> {
     }
 }
 
-fn output(run: &mut impl Evolve, due: Due) -> Result<(), Fault> {
+fn output(run: &mut impl Evolve, due: Due) -> Result<(), Failure> {
     run.course_mut().wrote = true;
     run.output(due)
 }
 
-fn advance(run: &mut impl Evolve, stop: &Stop) -> Result<Ending, Fault> {
+fn advance(run: &mut impl Evolve, stop: &Stop) -> Result<Ending, Failure> {
     begin(run)?;
     // What a run begins with is on the disk before its long part.
     run.course_mut().wait()?;

@@ -15,7 +15,7 @@ use super::events::Events;
 use super::report::{Wall, stage_table, timings_json};
 use super::{evolve, identity};
 use crate::console::{self, notes};
-use crate::fault::{self, Fault};
+use crate::failure::{self, Failure};
 use crate::files::{blocks, csv, npy};
 use crate::grid_errors::Errors;
 use crate::info::program;
@@ -29,7 +29,7 @@ use fmm::{GridDevice, GridSolver};
 ///
 /// # Errors
 /// Those of [`GridScenario::load`]; 2 for options that mean nothing to it.
-pub fn scenario(options: &Options) -> Result<Option<GridScenario>, Fault> {
+pub fn scenario(options: &Options) -> Result<Option<GridScenario>, Failure> {
     let Some(path) = &options.scenario else { return Ok(None) };
     let (all, mut sets) = (options.overrides(), options.overrides());
     // A time.end from the command line would be a [time] of its own.
@@ -44,7 +44,7 @@ pub fn scenario(options: &Options) -> Result<Option<GridScenario>, Fault> {
         ] {
             if given {
                 let why = "has a [grid] and no [time]: one solution is all that it asks for, there are no steps";
-                return Err(Fault::new(2, format!("{name}: {} {why}", path.display())));
+                return Err(Failure::new(2, format!("{name}: {} {why}", path.display())));
             }
         }
     }
@@ -61,7 +61,7 @@ pub fn scenario(options: &Options) -> Result<Option<GridScenario>, Fault> {
 ///
 /// # Errors
 /// 65 for vorticity that does not fit the grid, 69 for a device that cannot, 74 for files that cannot be written.
-pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: Instant) -> Result<(), Fault> {
+pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: Instant) -> Result<(), Failure> {
     // Whoever asks for a device hears first of all that there is none.
     let given = match scenario.device {
         GridDevice::Auto => None,
@@ -102,7 +102,7 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: In
         let (cells, blocks) = (grid.cells(), grid.blocks().len());
         console::tell(format_args!("{}: {cells} cells in {blocks} blocks on {threads} threads", scenario.title));
     }
-    let refuse = |e: fmm_core::Error| Fault::new(fault::code(&e), messages::error(&e));
+    let refuse = |e: fmm_core::Error| Failure::new(failure::code(&e), messages::error(&e));
     let mut solver = who(pairs(&field))?;
     let solution = solver.solve(&grid, &field, &mut times).map_err(refuse)?;
     let place = solver.device();
@@ -129,7 +129,7 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: In
 }
 
 /// What is solved for.
-fn source(scenario: &GridScenario) -> Result<Box<dyn Vorticity>, Fault> {
+fn source(scenario: &GridScenario) -> Result<Box<dyn Vorticity>, Failure> {
     let mut parts: Vec<Box<dyn Vorticity>> = vec![];
     let mut rings = vec![];
     for origin in &scenario.vorticity {
@@ -146,7 +146,7 @@ fn source(scenario: &GridScenario) -> Result<Box<dyn Vorticity>, Fault> {
                                 "{}: an array without names; a table has the fields {COLUMNS:?}",
                                 path.display()
                             );
-                            return Err(Fault::new(65, line));
+                            return Err(Failure::new(65, line));
                         }
                     },
                     _ => csv::read(path, &COLUMNS)?,
@@ -157,7 +157,7 @@ fn source(scenario: &GridScenario) -> Result<Box<dyn Vorticity>, Fault> {
                 };
                 let (position, values) = (rows([x?, y?, z?]), rows([wx?, wy?, wz?]));
                 let sampled = Sampled::new((scenario.corner, scenario.side), *n, &position, &values);
-                let sampled = sampled.map_err(|e| Fault::new(65, format!("{}: {e}", path.display())))?;
+                let sampled = sampled.map_err(|e| Failure::new(65, format!("{}: {e}", path.display())))?;
                 parts.push(Box::new(sampled));
             }
         }
@@ -167,26 +167,26 @@ fn source(scenario: &GridScenario) -> Result<Box<dyn Vorticity>, Fault> {
 }
 
 /// Sees that there is vorticity.
-fn some(field: &[[f64; 3]]) -> Result<(), Fault> {
+fn some(field: &[[f64; 3]]) -> Result<(), Failure> {
     if field.iter().any(|w| *w != [0.0; 3]) {
         return Ok(());
     }
     let line = "no vorticity lies in the domain; look at grid.corner, grid.side and the [[vorticity]]";
-    Err(Fault::new(65, line))
+    Err(Failure::new(65, line))
 }
 
 /// Sees that `n` cells a side, which `key` asks for, can be numbered.
-fn numbered(key: &str, n: u32) -> Result<(), Fault> {
+fn numbered(key: &str, n: u32) -> Result<(), Failure> {
     let count = u64::from(n / BLOCK as u32).pow(3) * CELLS as u64;
     if count > u64::from(u32::MAX) {
         let line = format!("{key} = {n}: {count} cells are more than the {} that can be numbered", u32::MAX);
-        return Err(Fault::new(65, line));
+        return Err(Failure::new(65, line));
     }
     Ok(())
 }
 
 /// The grid of a scenario.
-fn build(scenario: &GridScenario, vorticity: &dyn Vorticity) -> Result<Grid, Fault> {
+fn build(scenario: &GridScenario, vorticity: &dyn Vorticity) -> Result<Grid, Failure> {
     let blocks = |cells: u32| cells / BLOCK as u32;
     match scenario.resolution {
         Resolution::Uniform(n) => {
@@ -220,7 +220,7 @@ fn about(grid: &Grid) -> Value {
 }
 
 /// `--dry-run`.
-fn plan(scenario: &GridScenario, grid: &Grid, options: &Options, threads: usize) -> Result<(), Fault> {
+fn plan(scenario: &GridScenario, grid: &Grid, options: &Options, threads: usize) -> Result<(), Failure> {
     // Sums of a brick and both fields in double precision, the vorticity, and what is written; a checkpoint and its file.
     let checkpoint = if scenario.steps.is_some() { 24 + 24 } else { 0 };
     let memory = (grid.cells() * (48 + 48 + 24 + 3 * 8 * scenario.fields.len() + checkpoint)) as u64;
@@ -248,7 +248,7 @@ fn write(
     field: &[[f64; 3]],
     solution: &Solution,
     (number, step, time): (u64, u64, f64),
-) -> Result<Option<(String, u64)>, Fault> {
+) -> Result<Option<(String, u64)>, Failure> {
     let values = |f: &GridField| -> blocks::Field {
         let values = match f {
             GridField::Vorticity => field,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::directory::{is_ours, names};
 use super::resume::values;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::run_id::RunId;
 use crate::initial::Initial;
 use crate::scenario::Scenario;
@@ -56,7 +56,7 @@ impl Identity {
     ///
     /// # Errors
     /// 74 where the folder cannot be listed.
-    pub fn of_folder(folder: &Path) -> Result<Self, Fault> {
+    pub fn of_folder(folder: &Path) -> Result<Self, Failure> {
         let mut names = names(folder)?;
         // `scenario.toml` is the user's text, and tables of grids have columns and nothing else.
         let carries =
@@ -125,7 +125,7 @@ impl Identity {
     ///
     /// # Errors
     /// 65 that names the files of other runs.
-    pub fn agreed(self, folder: &Path) -> Result<Option<RunId>, Fault> {
+    pub fn agreed(self, folder: &Path) -> Result<Option<RunId>, Failure> {
         let problems = self.problems();
         if problems.is_empty() {
             return Ok(self.id);
@@ -137,7 +137,7 @@ impl Identity {
             text.push_str(&format!("  and {more} more\n"));
         }
         text.push_str("nothing was changed; move them to another folder, put back the run's own, and try again");
-        Err(Fault::new(65, text))
+        Err(Failure::new(65, text))
     }
 }
 

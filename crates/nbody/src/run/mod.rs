@@ -23,7 +23,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::checkpoint::{Checkpoint, State};
 use crate::initial::Initial;
 use crate::scenario::grid::GridScenario;
@@ -101,12 +101,12 @@ struct Start {
 /// 65 and 66 for what the scenario asks, 69 for a device that is not there, 70 for values that are no longer finite, 71 for memory, 74 for files that
 /// cannot be written, 75 for a run that was interrupted and can be resumed, 1 for forces that missed the tolerance
 /// grossly where `verify.action` is `"stop"`, and for results that make no sense where `strict` is set.
-pub fn run(options: &Options) -> Result<(), Fault> {
+pub fn run(options: &Options) -> Result<(), Failure> {
     let begun = Instant::now();
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(options.threads.unwrap_or(0))
         .build()
-        .map_err(|e| Fault::new(71, format!("cannot start the worker threads: {e}")))?;
+        .map_err(|e| Failure::new(71, format!("cannot start the worker threads: {e}")))?;
     let threads = pool.current_num_threads();
     pool.install(|| {
         let grid = grid::scenario(options)?;
@@ -125,9 +125,9 @@ pub fn run(options: &Options) -> Result<(), Fault> {
 }
 
 /// The scenario that the options name, with all that they override.
-fn scenario(options: &Options) -> Result<Scenario, Fault> {
+fn scenario(options: &Options) -> Result<Scenario, Failure> {
     let Some(path) = &options.scenario else {
-        return Err(Fault::new(2, "name a scenario, or a run directory with --resume DIR"));
+        return Err(Failure::new(2, "name a scenario, or a run directory with --resume DIR"));
     };
     let mut scenario = Scenario::load(path, &options.overrides())?;
     place::check(&scenario.directory, options)?;
@@ -138,7 +138,7 @@ fn scenario(options: &Options) -> Result<Scenario, Fault> {
 }
 
 /// The scenario with its step chosen, for a run from the start.
-fn stepped(scenario: &Scenario, initial: &Initial, options: &Options) -> Result<Scenario, Fault> {
+fn stepped(scenario: &Scenario, initial: &Initial, options: &Options) -> Result<Scenario, Failure> {
     let mut scenario = auto::with_step(scenario, initial, options.quiet)?.into_owned();
     // On resuming they are counted from the checkpoint.
     if let Some(steps) = options.steps {
@@ -147,7 +147,7 @@ fn stepped(scenario: &Scenario, initial: &Initial, options: &Options) -> Result<
     Ok(scenario)
 }
 
-fn fresh(options: &Options) -> Result<Start, Fault> {
+fn fresh(options: &Options) -> Result<Start, Failure> {
     let scenario = scenario(options)?;
     let initial = tables::read(&scenario, options.quiet)?;
     let scenario = stepped(&scenario, &initial, options)?;
@@ -157,7 +157,7 @@ fn fresh(options: &Options) -> Result<Start, Fault> {
 }
 
 /// Goes on with the run of a directory: of the flow `grid`, or whatever its checkpoint and the options say.
-fn resumed(grid: Option<GridScenario>, options: &Options, threads: usize, begun: Instant) -> Result<(), Fault> {
+fn resumed(grid: Option<GridScenario>, options: &Options, threads: usize, begun: Instant) -> Result<(), Failure> {
     let stop = Stop::install()?;
     let flow = grid.and_then(FlowScenario::of);
     let with_step = |s: Scenario| match s.auto_step {
@@ -169,7 +169,7 @@ fn resumed(grid: Option<GridScenario>, options: &Options, threads: usize, begun:
     let particles = named.map(|_| scenario(options).and_then(with_step)).transpose()?;
     let directory = flow.as_ref().map(|f| &f.grid.directory).or(particles.as_ref().map(|s| &s.directory));
     let Some(folder) = directory.cloned().or_else(|| resume::folder(options)) else {
-        return Err(Fault::new(2, "--resume needs a run directory or a scenario: nbody run --resume DIR"));
+        return Err(Failure::new(2, "--resume needs a run directory or a scenario: nbody run --resume DIR"));
     };
     let opened = resume::open(&folder, options)?;
     match &opened.1.checkpoint.state {
@@ -185,7 +185,7 @@ fn resumed(grid: Option<GridScenario>, options: &Options, threads: usize, begun:
         state => {
             let (path, scenario) = (opened.1.path.display(), options.scenario.as_deref().unwrap_or(&folder).display());
             let asked = if flow.is_some() { "has a [grid]" } else { "is one of particles" };
-            Err(Fault::new(65, format!("{path}: a checkpoint of {}, and {scenario} {asked}", state.kind())))
+            Err(Failure::new(65, format!("{path}: a checkpoint of {}, and {scenario} {asked}", state.kind())))
         }
     }
 }

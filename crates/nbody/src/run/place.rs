@@ -6,18 +6,18 @@
 use std::path::{Component, Path};
 
 use super::{Options, resume};
-use crate::fault::Fault;
+use crate::failure::Failure;
 
 /// Refuses a run directory elsewhere that the scenario alone names.
 ///
 /// # Errors
 /// 65 with the way to allow it, 74 if the present folder is gone.
-pub fn check(directory: &Path, options: &Options) -> Result<(), Fault> {
+pub fn check(directory: &Path, options: &Options) -> Result<(), Failure> {
     let set = |s: &String| s.split_once('=').is_some_and(|(key, _)| key.trim() == "output.directory");
     if resume::folder(options).is_some() || options.sets.iter().any(set) {
         return Ok(());
     }
-    let gone = |e| Fault::new(74, format!("the folder in which the run is started cannot be used: {e}"));
+    let gone = |e| Failure::new(74, format!("the folder in which the run is started cannot be used: {e}"));
     let here = std::env::current_dir().and_then(|d| d.canonicalize()).map_err(gone)?;
     if is_inside(&here, directory) {
         return Ok(());
@@ -28,7 +28,7 @@ pub fn check(directory: &Path, options: &Options) -> Result<(), Fault> {
         "{scenario}: output.directory = \"{name}\" leads out of the folder in which the run is started; allowed in a \
          scenario: a folder inside it. To write there all the same, say so with --out {name}"
     );
-    Err(Fault::new(65, line))
+    Err(Failure::new(65, line))
 }
 
 /// Whether `path`, seen from `here`, is in `here` after every link has been followed.

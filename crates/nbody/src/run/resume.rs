@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use super::Options;
 use super::course::Plan;
 use super::directory::{Rewind, RunDirectory, has_section};
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::checkpoint::{self, Latest, State};
 use crate::scenario::document::{self, Item, Override, Value};
 
-/// Keys that may change: how long, how often and what is told, but not what is computed or the format of the output.
+/// Keys that may change: how long, how often and what is reported, but not what is computed or the format of the output.
 const FREE: [&str; 6] =
     ["title", "time.end", "output.directory", "output.every", "output.diagnostics_every", "output.checkpoint_wall"];
 /// Differences that are listed; more would bury them.
@@ -22,7 +22,7 @@ pub trait Resumable: Sized {
     ///
     /// # Errors
     /// 65 with all mistakes.
-    fn parse_resumed(name: &str, text: String, sets: &[Override]) -> Result<Self, Fault>;
+    fn parse_resumed(name: &str, text: String, sets: &[Override]) -> Result<Self, Failure>;
 
     /// Its steps.
     fn plan(&self) -> Plan;
@@ -63,10 +63,10 @@ pub struct Resumed<S> {
 ///
 /// # Errors
 /// 66 where there is none, 74 if another process is at work there, 65 for damage and files of another run.
-pub fn open(folder: &Path, options: &Options) -> Result<(RunDirectory, Latest), Fault> {
+pub fn open(folder: &Path, options: &Options) -> Result<(RunDirectory, Latest), Failure> {
     if !folder.is_dir() {
         let line = format!("{}: no such run directory; --resume takes the folder of an earlier run", folder.display());
-        return Err(Fault::new(66, line));
+        return Err(Failure::new(66, line));
     }
     let directory = RunDirectory::open(folder)?;
     let latest = latest(folder)?;
@@ -76,7 +76,7 @@ pub fn open(folder: &Path, options: &Options) -> Result<(RunDirectory, Latest), 
     {
         let other = if gridded { "with a [grid]" } else { "of particles" };
         let line = format!("{path}: a checkpoint of {}, in the directory of a run {other}", state.kind());
-        return Err(Fault::new(65, line));
+        return Err(Failure::new(65, line));
     }
     if let Some(damage) = latest.damaged.as_ref().filter(|_| !options.quiet) {
         let step = latest.checkpoint.step;
@@ -86,18 +86,18 @@ pub fn open(folder: &Path, options: &Options) -> Result<(RunDirectory, Latest), 
 }
 
 /// The newest whole checkpoint of `folder`.
-fn latest(folder: &Path) -> Result<Latest, Fault> {
+fn latest(folder: &Path) -> Result<Latest, Failure> {
     checkpoint::latest(folder)?.ok_or_else(|| {
         if has_section(folder, "grid") == Some(true) && has_section(folder, "time") == Some(false) {
             let why = "a solution on a grid without [time], which has no steps to go on with";
-            return Fault::new(66, format!("{}: {why}", folder.display()));
+            return Failure::new(66, format!("{}: {why}", folder.display()));
         }
         let line = format!(
             "{}: there is no checkpoint to go on from; a run writes one at its start, when it is stopped, when it ends \
              and every output.checkpoint_wall. Without --resume, --force starts again from the beginning",
             folder.display()
         );
-        Fault::new(66, line)
+        Failure::new(66, line)
     })
 }
 
@@ -110,7 +110,7 @@ pub fn go_on<S: Resumable>(
     asked: Option<S>,
     (mut directory, latest): (RunDirectory, Latest),
     options: &Options,
-) -> Result<(RunDirectory, Resumed<S>), Fault> {
+) -> Result<(RunDirectory, Resumed<S>), Failure> {
     let given = asked.as_ref().map(|s| s.text().to_owned());
     let (state, name) = (&latest.checkpoint, latest.path.display().to_string());
     let before = S::parse_resumed(&name, state.scenario.clone(), &[])?;
@@ -124,9 +124,9 @@ pub fn go_on<S: Resumable>(
     }
     let clock = scenario.plan().clock;
     let step = clock.steps(state.time).map_err(|_| {
-        Fault::new(65, format!("time.dt = {} does not divide the checkpoint's time {}", clock.dt, state.time))
+        Failure::new(65, format!("time.dt = {} does not divide the checkpoint's time {}", clock.dt, state.time))
     })?;
-    scenario.check(&before, &state.state).map_err(|what| Fault::new(65, format!("{name}: {what}")))?;
+    scenario.check(&before, &state.state).map_err(|what| Failure::new(65, format!("{name}: {what}")))?;
     if let Some(steps) = options.steps {
         scenario.set_steps(step + steps);
     }
@@ -138,7 +138,7 @@ pub fn go_on<S: Resumable>(
             state.time,
             clock.time(new.steps)
         );
-        return Err(Fault::new(65, line));
+        return Err(Failure::new(65, line));
     }
     *scenario.directory() = directory.path().to_owned();
     // What the earlier run wrote only because it ended, and this one would not have written in passing.
@@ -166,7 +166,7 @@ pub const FILES: &str = "files";
 /// What they call the step of the last one.
 pub const LAST_FILE: &str = "last_file_step";
 
-fn refuse(name: &str, differences: &[String]) -> Fault {
+fn refuse(name: &str, differences: &[String]) -> Failure {
     let mut line = format!("{name}: the scenario is not the one that this run began with:\n");
     differences.iter().take(LISTED).for_each(|d| line.push_str(&format!("  {d}\n")));
     if differences.len() > LISTED {
@@ -176,7 +176,7 @@ fn refuse(name: &str, differences: &[String]) -> Fault {
         "time.end, output.every, output.diagnostics_every, output.checkpoint_wall, title, [verify] and --threads may \
          change; --force goes on with the rest as well, from the state of the checkpoint",
     );
-    Fault::new(65, line)
+    Failure::new(65, line)
 }
 
 /// The keys in which two resolved scenarios differ though they should not, each in a line.
@@ -199,7 +199,7 @@ pub(super) fn values(text: &str) -> BTreeMap<String, String> {
             Value::Array(list) if list.iter().any(|i| matches!(i.value, Value::Table(_))) => {
                 list.iter().enumerate().for_each(|(i, v)| walk(&inside(&i.to_string()), v, all));
             }
-            value => drop(all.insert(name.to_string(), told(value))),
+            value => drop(all.insert(name.to_string(), shown(value))),
         }
     }
     let mut all = BTreeMap::new();
@@ -210,13 +210,13 @@ pub(super) fn values(text: &str) -> BTreeMap<String, String> {
     all
 }
 
-fn told(value: &Value) -> String {
+fn shown(value: &Value) -> String {
     match value {
         Value::String(s) => format!("\"{s}\""),
         Value::Integer(i) => i.map_or("a number of more than 64 bits".into(), |i| i.to_string()),
         Value::Float(x) => format!("{x:?}"),
         Value::Boolean(b) => b.to_string(),
-        Value::Array(list) => format!("[{}]", list.iter().map(|i| told(&i.value)).collect::<Vec<_>>().join(", ")),
+        Value::Array(list) => format!("[{}]", list.iter().map(|i| shown(&i.value)).collect::<Vec<_>>().join(", ")),
         Value::Table(_) | Value::Datetime => value.kind().into(),
     }
 }

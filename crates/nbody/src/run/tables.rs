@@ -1,7 +1,7 @@
 //! The initial state of a run, and what is suspicious of the tables that it comes from.
 
 use crate::console;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::particles;
 use crate::initial::Initial;
 use crate::messages::clipped;
@@ -15,7 +15,7 @@ const NAMED: usize = 10;
 ///
 /// # Errors
 /// Those of [`Initial::of`].
-pub fn read(scenario: &Scenario, quiet: bool) -> Result<Initial, Fault> {
+pub fn read(scenario: &Scenario, quiet: bool) -> Result<Initial, Failure> {
     let initial = Initial::of(scenario)?;
     for group in scenario.groups.iter().filter(|_| !quiet && !scenario.vortices()) {
         let Model::File { path, .. } = &group.model else { continue };

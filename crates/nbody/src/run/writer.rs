@@ -6,11 +6,11 @@
 use std::path::Path;
 use std::thread::{self, JoinHandle};
 
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::snapshot::{self, Layout, Snapshot};
 
 /// Makes a snapshot where it is written.
-pub type Taking = Box<dyn FnOnce() -> Result<Snapshot, Fault> + Send>;
+pub type Taking = Box<dyn FnOnce() -> Result<Snapshot, Failure> + Send>;
 
 /// A snapshot that is on the disk.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +28,7 @@ pub struct Written {
 /// Writes snapshots beside the run.
 #[derive(Default)]
 pub struct Writer {
-    busy: Option<(Written, JoinHandle<Result<u64, Fault>>)>,
+    busy: Option<(Written, JoinHandle<Result<u64, Failure>>)>,
 }
 
 impl Writer {
@@ -47,14 +47,14 @@ impl Writer {
         (step, time): (u64, f64),
         taking: Taking,
         layout: &Layout,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Failure> {
         assert!(self.busy.is_none(), "one snapshot at a time");
         let (path, layout) = (folder.join(&name), layout.clone());
         let written = Written { name, bytes: 0, step, time };
         let work = move || Ok(snapshot::write(&path, &taking()?, &layout)?);
         let thread = thread::Builder::new().name("snapshot".into()).spawn(work);
         let thread =
-            thread.map_err(|e| Fault::new(71, format!("cannot start the thread that writes snapshots: {e}")))?;
+            thread.map_err(|e| Failure::new(71, format!("cannot start the thread that writes snapshots: {e}")))?;
         self.busy = Some((written, thread));
         Ok(())
     }
@@ -63,13 +63,13 @@ impl Writer {
     ///
     /// # Errors
     /// What has kept it from being written.
-    pub fn settle(&mut self, wait: bool) -> Result<Option<Written>, Fault> {
+    pub fn settle(&mut self, wait: bool) -> Result<Option<Written>, Failure> {
         let Some((written, thread)) = self.busy.take_if(|(_, thread)| wait || thread.is_finished()) else {
             return Ok(None);
         };
         match thread.join() {
             Ok(bytes) => Ok(Some(Written { bytes: bytes?, ..written })),
-            Err(_) => Err(Fault::new(70, format!("{}: the thread that wrote it has failed", written.name))),
+            Err(_) => Err(Failure::new(70, format!("{}: the thread that wrote it has failed", written.name))),
         }
     }
 }
@@ -132,7 +132,7 @@ mod tests {
         begin(&mut writer, &folder.path().join("missing"), "a.hdf", 0, &layout);
         assert_eq!(writer.settle(true).unwrap_err().code, 74);
         // Nor can what was never made.
-        let taking: Taking = Box::new(|| Err(Fault::new(71, "no snapshot")));
+        let taking: Taking = Box::new(|| Err(Failure::new(71, "no snapshot")));
         writer.begin(folder.path(), "a.hdf".into(), (0, 0.0), taking, &layout).unwrap();
         assert_eq!(writer.settle(true).unwrap_err().code, 71);
         // And then the next can be written.

@@ -34,7 +34,7 @@ pub(super) fn boundary(mut s: Section<'_>, units: System, softened: &Softened, e
     for key in ["side", "surroundings"] {
         if !periodic && s.has(key) {
             let message = format!("{} has no effect in open space", s.full(key));
-            s.fault(key, message, "boundary.kind is \"open\"", Some("set boundary.kind = \"periodic\"".into()));
+            s.mistake(key, message, "boundary.kind is \"open\"", Some("set boundary.kind = \"periodic\"".into()));
         }
     }
     if !periodic {
@@ -43,7 +43,7 @@ pub(super) fn boundary(mut s: Section<'_>, units: System, softened: &Softened, e
     }
     let refuse = |label: &str, help: &str| {
         let message = "boundary.kind = \"periodic\" does not go with the rest".to_string();
-        s.fault("kind", message, label, Some(help.into()));
+        s.mistake("kind", message, label, Some(help.into()));
     };
     if softened.plane.is_some() {
         refuse("run.dimensions is 2", "periodic boxes are in space: set run.dimensions = 3");
@@ -58,7 +58,7 @@ pub(super) fn boundary(mut s: Section<'_>, units: System, softened: &Softened, e
         let bad = sides.iter().find(|side| !(1e-60..=1e60).contains(*side));
         if let Some(side) = bad {
             let message = format!("{} = {} is outside its range", s.full("side"), messages::number(*side));
-            s.fault("side", message, format!("allowed: {}", Range::SIDE.text()), None);
+            s.mistake("side", message, format!("allowed: {}", Range::SIDE.text()), None);
         }
         bad.is_none()
     });

@@ -58,7 +58,7 @@ pub(super) fn external(mut s: Section<'_>, units: System, law: Law, plane: bool)
     };
     if plane && kind != Kind::None {
         let message = "there are no external fields in the plane".to_string();
-        s.fault("potential", message, "run.dimensions is 2", None);
+        s.mistake("potential", message, "run.dimensions is 2", None);
         s.close();
         return None;
     }
@@ -66,7 +66,7 @@ pub(super) fn external(mut s: Section<'_>, units: System, law: Law, plane: bool)
     for (key, kinds) in KEYS {
         if s.has(key) && !kinds.contains(&kind) {
             let label = format!("potential is \"{name}\"");
-            s.fault(key, format!("external.{key} does not belong to potential = \"{name}\""), label, None);
+            s.mistake(key, format!("external.{key} does not belong to potential = \"{name}\""), label, None);
         }
     }
     let need = |key: &str, help: &str| {
@@ -79,7 +79,7 @@ pub(super) fn external(mut s: Section<'_>, units: System, law: Law, plane: bool)
             need("mass", "the mass of the point, for example mass = 1");
             if s.has("charge") {
                 let message = "a charge has no effect under gravity".to_string();
-                s.fault("charge", message, "force.law is \"gravity\"", Some("give external.mass".into()));
+                s.mistake("charge", message, "force.law is \"gravity\"", Some("give external.mass".into()));
             }
             mass
         }
@@ -87,7 +87,7 @@ pub(super) fn external(mut s: Section<'_>, units: System, law: Law, plane: bool)
             need("charge", "the charge of the point, for example charge = 1");
             if s.has("mass") {
                 let message = "a mass has no effect under Coulomb's law".to_string();
-                s.fault("mass", message, "force.law is \"coulomb\"", Some("give external.charge".into()));
+                s.mistake("mass", message, "force.law is \"coulomb\"", Some("give external.charge".into()));
             }
             charge
         }
@@ -98,10 +98,10 @@ pub(super) fn external(mut s: Section<'_>, units: System, law: Law, plane: bool)
         need("core_radius", "the radius within which the force falls to 0, for example core_radius = 0.1");
         if law == Law::Coulomb {
             let message = "the logarithmic halo acts by gravity".to_string();
-            s.fault("potential", message, "force.law is \"coulomb\"", None);
+            s.mistake("potential", message, "force.law is \"coulomb\"", None);
         }
         if core == Some(0.0) {
-            s.fault("core_radius", "external.core_radius = 0 is outside its range".into(), "allowed: above 0", None);
+            s.mistake("core_radius", "external.core_radius = 0 is outside its range".into(), "allowed: above 0", None);
         }
     }
     if kind == Kind::UniformField {

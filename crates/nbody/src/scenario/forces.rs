@@ -6,14 +6,14 @@ use fmm_core::forces::Forces;
 
 use super::{Law, Scenario};
 use crate::console::notes;
-use crate::fault::Fault;
+use crate::failure::Failure;
 
 impl Scenario {
     /// The executor of a run of `n` particles with all that acts on them, on the device that the scenario asks for. `mass` is that of each.
     ///
     /// # Errors
     /// Those of [`fmm::executor()`].
-    pub fn executor(&self, n: usize, mass: &[f64], quiet: bool) -> Result<Box<dyn Executor>, Fault> {
+    pub fn executor(&self, n: usize, mass: &[f64], quiet: bool) -> Result<Box<dyn Executor>, Failure> {
         let bath = self.bath.map(|bath| {
             let (seed, mass) = (self.seed, mass.to_vec());
             fmm_core::Bath {

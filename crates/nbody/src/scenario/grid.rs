@@ -15,10 +15,10 @@ use super::FLOATS;
 use super::document::{Item, Override, Value};
 use super::reader::{Notes, Range, Section};
 use super::resolved::{number, text, vector};
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::regular;
 use crate::files::snapshot::Float;
-use crate::messages::number as told;
+use crate::messages::number as in_message;
 use crate::mistake::{Mistake, Mistakes};
 use fmm::GridDevice;
 pub use steps::Steps;
@@ -132,7 +132,7 @@ impl GridScenario {
     ///
     /// # Errors
     /// Those of [`Scenario::load`](super::Scenario::load).
-    pub fn load(path: &Path, sets: &[Override]) -> Result<Option<GridScenario>, Fault> {
+    pub fn load(path: &Path, sets: &[Override]) -> Result<Option<GridScenario>, Failure> {
         let text = super::file_text(path)?;
         Ok(GridScenario::parse(&path.display().to_string(), text, path.parent(), sets)?)
     }
@@ -172,7 +172,7 @@ impl GridScenario {
             gridded.then(|| read(notes, root, folder, name))?
         });
         match scenario {
-            // What is wrong with it is told where it is read as one of particles.
+            // What is wrong with it is reported where it is read as one of particles.
             _ if !gridded => Ok(None),
             Ok(s) => Ok(Some(GridScenario { text, ..s })),
             Err(problems) => Err(problems),
@@ -261,7 +261,7 @@ fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option
     let title = top.string("title").unwrap_or_else(|| stem.clone());
     if top.has("particles") {
         let message = "a scenario has particles or a grid".to_string();
-        top.fault("particles", message, "the scenario has a [grid]", None);
+        top.mistake("particles", message, "the scenario has a [grid]", None);
         top.item("particles");
     }
     let (corner, side, resolution) = grid(top.section("grid"));
@@ -296,7 +296,7 @@ fn grid(mut s: Section<'_>) -> ([f64; 3], f64, Option<Resolution>) {
         if n % BLOCK as i64 != 0 {
             let message = format!("{} = {n} is no multiple of {BLOCK}, the cells of a block", s.full(key));
             let (below, above) = (n - n % BLOCK as i64, n - n % BLOCK as i64 + BLOCK as i64);
-            s.fault(key, message, format!("for example {below} or {above}"), None);
+            s.mistake(key, message, format!("for example {below} or {above}"), None);
             return None;
         }
         Some(n as u32)
@@ -307,7 +307,7 @@ fn grid(mut s: Section<'_>) -> ([f64; 3], f64, Option<Resolution>) {
     let compression = s.number("compression", Range::NOT_NEGATIVE).unwrap_or(1e-4);
     if compression > refinement {
         let message = "grid.compression is above grid.refinement".to_string();
-        s.fault("compression", message, "what is joined would be split again", None);
+        s.mistake("compression", message, "what is joined would be split again", None);
     }
     // An option may put a uniform grid in the place of the file's keys; one text cannot mean both.
     let source = |item: Option<&Item>| item.map(|i| i.span.source);
@@ -315,7 +315,7 @@ fn grid(mut s: Section<'_>) -> ([f64; 3], f64, Option<Resolution>) {
     for key in ["coarsest", "finest", "refinement", "compression"] {
         if of_n.is_some() && source(s.item(key)) == of_n {
             let message = format!("grid.{key} has no effect on the uniform grid of grid.n");
-            s.fault(key, message, "grid.n is given", Some(format!("leave out either n or {key}")));
+            s.mistake(key, message, "grid.n is given", Some(format!("leave out either n or {key}")));
         }
     }
     let resolution = if s.has("n") {
@@ -332,7 +332,7 @@ fn grid(mut s: Section<'_>) -> ([f64; 3], f64, Option<Resolution>) {
             let levels = (finest / coarsest).trailing_zeros();
             if coarsest << levels != finest || levels > u32::from(DEEPEST) {
                 let message = format!("grid.finest = {finest} is not grid.coarsest = {coarsest} doubled some times");
-                s.fault("finest", message, "each level has cells of half the side", None);
+                s.mistake("finest", message, "each level has cells of half the side", None);
                 return None;
             }
             Some(Resolution::Adapted(coarsest, Thresholds { refinement, compression, finest: levels as u8 }))
@@ -393,13 +393,13 @@ fn circle(s: &mut Section<'_>, core: f64) -> Option<([f64; 3], [f64; 3], f64, f6
     }
     let length = axis.iter().fold(0.0f64, |l, a| l.hypot(*a));
     if length == 0.0 || !length.is_finite() {
-        s.fault("axis", format!("{} has no direction", s.full("axis")), "three numbers that are not all 0", None);
+        s.mistake("axis", format!("{} has no direction", s.full("axis")), "three numbers that are not all 0", None);
         return None;
     }
     let core = if s.has("core") { given? } else { core * radius? };
     if core > radius? {
         let message = format!("{} = {core} is above the radius", s.full("core"));
-        s.fault("core", message, format!("allowed: to {}, the radius", told(radius?)), None);
+        s.mistake("core", message, format!("allowed: to {}, the radius", in_message(radius?)), None);
         return None;
     }
     Some((centre?, axis.map(|a| a / length), radius?, core))
@@ -435,9 +435,9 @@ fn file(s: &mut Section<'_>, folder: Option<&Path>) -> Option<Origin> {
     let path = folder.map_or_else(|| PathBuf::from(&given), |f| f.join(&given));
     if !path.extension().is_some_and(|e| e == "csv" || e == "npy") {
         let message = format!("{} = \"{given}\" is no table", s.full("path"));
-        s.fault("path", message, "allowed: files that end in csv, npy", None);
+        s.mistake("path", message, "allowed: files that end in csv, npy", None);
     } else if let Some(kind) = regular::special_at(&path) {
-        s.fault("path", format!("{}: is {kind}", path.display()), "not a regular file", None);
+        s.mistake("path", format!("{}: is {kind}", path.display()), "not a regular file", None);
     } else if !path.is_file() {
         s.absent("path", MISSING_FILE, format!("{}: no such file", path.display()), "not found", None);
     }
@@ -459,7 +459,7 @@ fn solver(mut s: Section<'_>) -> (Solver, GridDevice) {
     };
     if solver.precision == Precision::F32 && solver.order > MAX_SINGLE_ORDER {
         let message = format!("solver.order = {} does not go with solver.precision = \"f32\"", solver.order);
-        s.fault("order", message, format!("allowed in single precision: 1 to {MAX_SINGLE_ORDER}"), None);
+        s.mistake("order", message, format!("allowed in single precision: 1 to {MAX_SINGLE_ORDER}"), None);
     }
     let device = s.parsed("device", GridDevice::ALLOWED).unwrap_or_default();
     s.close();
@@ -475,7 +475,7 @@ fn output(
 ) -> (PathBuf, Vec<Format>, Vec<GridField>, Float, Option<Option<Steps>>) {
     let directory = s.string("directory").unwrap_or_else(|| format!("out/{stem}"));
     if directory.is_empty() {
-        s.fault("directory", "output.directory is empty".into(), "name a folder", None);
+        s.mistake("directory", "output.directory is empty".into(), "name a folder", None);
     }
     let formats = s.choices("formats", &Format::NAMES).unwrap_or_else(|| vec![Format::Vtkhdf]);
     let fields = s.choices("fields", &GridField::NAMES);

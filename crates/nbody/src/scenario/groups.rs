@@ -122,7 +122,7 @@ impl Keys<'_> {
         match self.law {
             Law::Gravity if self.s.has("charge") => {
                 let message = "a charge has no effect under gravity".to_string();
-                self.s.fault("charge", message, "force.law is \"gravity\"", None);
+                self.s.mistake("charge", message, "force.law is \"gravity\"", None);
             }
             Law::Coulomb if !self.s.has("charge") => self.s.missing("charge", help),
             _ => {}
@@ -135,7 +135,7 @@ impl Keys<'_> {
         if self.law == Law::Coulomb {
             let help = "use model = \"uniform-sphere\", \"uniform-cube\", \"crystal\" or \"file\" with force.law = \
                         \"coulomb\"";
-            self.s.fault("model", format!("{what} gravity only"), "force.law is \"coulomb\"", Some(help.into()));
+            self.s.mistake("model", format!("{what} gravity only"), "force.law is \"coulomb\"", Some(help.into()));
         }
     }
 
@@ -147,7 +147,7 @@ impl Keys<'_> {
         if self.s.has("scale_radius") && self.s.has("virial_radius") {
             let help = "scale_radius = 3π/16 · virial_radius; Hénon units are mass = 1, virial_radius = 1";
             let message = "scale_radius is given as well".to_string();
-            self.s.fault("virial_radius", message, "give one of the two", Some(help.into()));
+            self.s.mistake("virial_radius", message, "give one of the two", Some(help.into()));
         }
         self.needs_gravity("a Plummer sphere is in equilibrium under");
         // R_v = G M²/(2|W|) with W = −3π/32 G M²/a.
@@ -188,11 +188,11 @@ impl Keys<'_> {
         if self.law == Law::Coulomb && self.s.has("virial_ratio") {
             let help = "give velocity_dispersion instead";
             let message = "virial_ratio needs an attractive force".to_string();
-            self.s.fault("virial_ratio", message, "force.law is \"coulomb\"", Some(help.into()));
+            self.s.mistake("virial_ratio", message, "force.law is \"coulomb\"", Some(help.into()));
         }
         if self.s.has("virial_ratio") && self.s.has("velocity_dispersion") {
             let message = "virial_ratio is given as well".to_string();
-            self.s.fault("velocity_dispersion", message, "give one of the two", None);
+            self.s.mistake("velocity_dispersion", message, "give one of the two", None);
         }
         match dispersion {
             Some(sigma) => Velocities::Dispersion(sigma),
@@ -223,7 +223,7 @@ impl Keys<'_> {
         let bulge_share = self.s.number("bulge_share", Range::SHARE).unwrap_or(0.1);
         if disc_share + bulge_share > 1.0 {
             let message = format!("disc_share + bulge_share = {}", disc_share + bulge_share);
-            self.s.fault("bulge_share", message, "allowed: at most 1; the halo has the rest", None);
+            self.s.mistake("bulge_share", message, "allowed: at most 1; the halo has the rest", None);
         }
         let disc_radius = self.length("disc_radius", 1.0);
         let galaxy = Galaxy {
@@ -272,7 +272,7 @@ impl Keys<'_> {
         let surface = self.s.choice("surface", &Surface::NAMES).unwrap_or(Surface::Evjen);
         if self.law == Law::Gravity {
             let message = "an ionic crystal needs charges".to_string();
-            self.s.fault("model", message, "force.law is \"gravity\"", Some("set force.law = \"coulomb\"".into()));
+            self.s.mistake("model", message, "force.law is \"gravity\"", Some("set force.law = \"coulomb\"".into()));
         }
         Some(Model::Crystal { lattice, cells: cells? as usize, spacing, charge, masses, surface })
     }
@@ -291,13 +291,13 @@ impl Keys<'_> {
             let help = "a table is named .csv or .npy, a snapshot .hdf, one of GADGET's .hdf5 or .h5, one of tipsy's \
                         .tipsy or .std";
             let message = format!("{}: unknown kind of file", path.display());
-            self.s.fault("path", message, format!("not .{}", ENDINGS.join(", .")), Some(help.into()));
+            self.s.mistake("path", message, format!("not .{}", ENDINGS.join(", .")), Some(help.into()));
         } else if path.is_dir() {
             let help = "snapshots are the files snap_*.hdf in the folder of a run";
             self.s.absent("path", 66, format!("{}: is a folder", path.display()), "not a file", Some(help.into()));
         } else if let Some(kind) = regular::special_at(&path) {
             let help = "write what it holds into a file";
-            self.s.fault("path", format!("{}: is {kind}", path.display()), "not a regular file", Some(help.into()));
+            self.s.mistake("path", format!("{}: is {kind}", path.display()), "not a regular file", Some(help.into()));
         } else if !path.is_file() {
             let help = "the path is relative to the folder of the scenario";
             self.s.absent("path", 66, format!("{}: no such file", path.display()), "no such file", Some(help.into()));
@@ -312,7 +312,7 @@ impl Keys<'_> {
             let help =
                 "choose units.system = \"galactic\", \"astro\", \"solar\", \"md\" or \"si\", or leave the units out";
             let message = "a run in pure numbers cannot convert units".to_string();
-            self.s.fault("units", message, "units.system is \"nbody\"", Some(help.into()));
+            self.s.mistake("units", message, "units.system is \"nbody\"", Some(help.into()));
         }
         let mut s = self.s.section("units");
         found.length = s.choice("length", &Dimension::Length.names());

@@ -79,7 +79,7 @@ pub(super) fn undivided(
     };
     let unit = if steps.dt.is_none() { "intervals" } else { "steps" };
     let ratio = if ratio > 1e15 { digits(ratio, DIGITS) } else { format!("{ratio:.6}") };
-    s.fault(key, message, format!("{ratio} {unit}"), Some(help));
+    s.mistake(key, message, format!("{ratio} {unit}"), Some(help));
 }
 
 #[cfg(test)]

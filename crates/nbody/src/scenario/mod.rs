@@ -24,7 +24,7 @@ use fmm_core::forces::{External, LennardJones};
 use fmm_core::planar::{self, Blob};
 
 use crate::carried;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::snapshot::{Field, Float, Layout};
 use crate::files::{FileError, regular};
 use crate::integrator::Integrator;
@@ -104,7 +104,7 @@ pub struct Verify {
 /// `verify.action`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Action {
-    /// A miss is told.
+    /// A miss is reported.
     #[default]
     Warn,
     /// A gross miss ends the run.
@@ -147,7 +147,7 @@ impl Scenario {
     ///
     /// # Errors
     /// 66 if there is no such file or it is a folder, 74 if it cannot be read, 65 with all mistakes underlined.
-    pub fn load(path: &Path, sets: &[Override]) -> Result<Scenario, Fault> {
+    pub fn load(path: &Path, sets: &[Override]) -> Result<Scenario, Failure> {
         let text = file_text(path)?;
         Ok(Scenario::parse(&path.display().to_string(), text, path.parent(), sets)?)
     }
@@ -266,7 +266,7 @@ impl Scenario {
 ///
 /// # Errors
 /// 66 if there is no such file or it is a folder, 74 if it cannot be read, 65 for what is no text.
-fn file_text(path: &Path) -> Result<String, Fault> {
+fn file_text(path: &Path) -> Result<String, Failure> {
     regular::text(path, regular::SCENARIO).map_err(|e| match &e {
         FileError::Missing { .. } => {
             let name = path.file_stem().map_or_else(Default::default, |n| n.to_string_lossy());
@@ -274,13 +274,13 @@ fn file_text(path: &Path) -> Result<String, Fault> {
                 Some(s) => format!("; the program carries one: nbody init {} && nbody run {0}.toml", s.name),
                 None => String::new(),
             };
-            Fault::new(66, format!("{}: no such scenario file{way}", path.display()))
+            Failure::new(66, format!("{}: no such scenario file{way}", path.display()))
         }
         FileError::Folder { .. } => {
             let way = "a scenario is a TOML file; with --resume the folder of a run is taken";
-            Fault::new(66, format!("{}: is a folder; {way}", path.display()))
+            Failure::new(66, format!("{}: is a folder; {way}", path.display()))
         }
-        FileError::Data { .. } => Fault::new(65, format!("{e}; a scenario is a TOML file")),
+        FileError::Data { .. } => Failure::new(65, format!("{e}; a scenario is a TOML file")),
         _ => e.into(),
     })
 }

@@ -15,7 +15,7 @@ fn needs_ions(s: &Section<'_>, law: Law, shortest: Option<f64>) {
     if law != Law::Coulomb || shortest.is_none() {
         let message = format!("{} is for ions in a periodic box", s.full("kind"));
         let help = "set force.law = \"coulomb\" and boundary.kind = \"periodic\"";
-        s.fault("kind", message, "there are none here", Some(help.into()));
+        s.mistake("kind", message, "there are none here", Some(help.into()));
     }
 }
 
@@ -66,7 +66,7 @@ pub(super) fn short_range(mut s: Section<'_>, units: System, law: Law, shortest:
     {
         let message =
             format!("{} = {} reaches beyond half of the box", s.full("cutoff"), crate::messages::number(cutoff));
-        s.fault("cutoff", message, format!("allowed: up to {}", crate::messages::number(0.5 * shortest)), None);
+        s.mistake("cutoff", message, format!("allowed: up to {}", crate::messages::number(0.5 * shortest)), None);
     }
     s.close();
     Some(LennardJones { sigma: sigma?, epsilon: epsilon?, cutoff: cutoff? })

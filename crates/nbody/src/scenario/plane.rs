@@ -18,11 +18,11 @@ impl Keys<'_> {
             let names: Vec<&str> = fitting.map(|(n, _)| *n).collect();
             let (lies, dimensions) = if self.plane { ("in space", 2) } else { ("in the plane", 3) };
             let help = format!("with run.dimensions = {dimensions}: {}", names.join(", "));
-            self.s.fault("model", format!("model = \"{name}\" lies {lies}"), label, Some(help));
+            self.s.mistake("model", format!("model = \"{name}\" lies {lies}"), label, Some(help));
         }
         if self.law == Law::Vortex && velocity != [0.0; 3] {
             let message = "vortices have no velocity of their own".to_string();
-            self.s.fault("velocity", message, "they move with the flow", None);
+            self.s.mistake("velocity", message, "they move with the flow", None);
         }
         let out_of_plane = |v: [f64; 3]| v[2] != 0.0;
         for (key, out) in [
@@ -32,7 +32,7 @@ impl Keys<'_> {
         ] {
             if self.plane && out {
                 let allowed = if key == "rotation" { "allowed: [0, 0, angle]" } else { "allowed: [x, y, 0]" };
-                self.s.fault(key, format!("{} leaves the plane", self.s.full(key)), allowed, None);
+                self.s.mistake(key, format!("{} leaves the plane", self.s.full(key)), allowed, None);
             }
         }
     }
@@ -57,7 +57,7 @@ impl Keys<'_> {
         if self.law != Law::Vortex {
             let label = format!("force.law is \"{}\"", self.law.name());
             let help = "set force.law = \"vortex\"";
-            self.s.fault("model", "a vortex patch has circulations, no masses".into(), label, Some(help.into()));
+            self.s.mistake("model", "a vortex patch has circulations, no masses".into(), label, Some(help.into()));
         }
         Some(Model::VortexPatch { n: n?, circulation: circulation?, radius, axis_ratio })
     }
@@ -66,7 +66,7 @@ impl Keys<'_> {
     fn needs_inertia(&self, what: &str) {
         if self.law == Law::Vortex {
             let help = "use model = \"vortex-patch\" or \"file\" with force.law = \"vortex\"";
-            self.s.fault(
+            self.s.mistake(
                 "model",
                 format!("{what} has masses, no circulations"),
                 "force.law is \"vortex\"",

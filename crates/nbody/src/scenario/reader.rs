@@ -16,7 +16,7 @@ pub struct Range {
     high: f64,
     /// Whether `low` itself is allowed.
     closed: bool,
-    /// As told in messages.
+    /// As messages name it.
     text: &'static str,
 }
 
@@ -125,20 +125,20 @@ impl<'a> Section<'a> {
         Section { notes, name, item, asked: vec![], misspelt: RefCell::default() }
     }
 
-    /// `section.key` as told in messages.
+    /// `section.key` as messages name it.
     pub fn full(&self, key: &str) -> String {
         if self.name.is_empty() { key.to_string() } else { format!("{}.{key}", self.name) }
     }
 
     /// Notes a mistake at the value of `key`, or at the section where the key is absent.
-    pub fn fault(&self, key: &str, message: String, label: impl Into<String>, help: Option<String>) {
+    pub fn mistake(&self, key: &str, message: String, label: impl Into<String>, help: Option<String>) {
         let span = self.find(key).or(self.item).map(|i| &i.span);
         self.notes.add(span, message, label, help);
     }
 
     /// Notes that what `key` names is not there, with the exit code for that.
     pub fn absent(&self, key: &str, code: u8, message: String, label: impl Into<String>, help: Option<String>) {
-        self.fault(key, message, label, help);
+        self.mistake(key, message, label, help);
         if let Some(mistake) = self.notes.mistakes.borrow_mut().last_mut() {
             mistake.code = code;
         }
@@ -318,7 +318,7 @@ impl<'a> Section<'a> {
         };
         let value = text.parse().ok();
         if value.is_none() {
-            self.fault(key, format!("{} = \"{text}\" is unknown", self.full(key)), allowed, None);
+            self.mistake(key, format!("{} = \"{text}\" is unknown", self.full(key)), allowed, None);
         }
         value
     }

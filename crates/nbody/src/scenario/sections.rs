@@ -84,7 +84,7 @@ fn units(mut s: Section<'_>, plane: bool) -> System {
     let system = s.choice("system", &System::NAMES).unwrap_or(System::Nbody);
     if plane && system != System::Nbody {
         let message = format!("units.system = \"{}\" has no constants in the plane", system.name());
-        s.fault("system", message, "allowed with run.dimensions = 2: nbody", None);
+        s.mistake("system", message, "allowed with run.dimensions = 2: nbody", None);
         return System::Nbody;
     }
     s.close();
@@ -115,7 +115,7 @@ fn force(mut s: Section<'_>, units: System, plane: bool, folder: Option<&Path>) 
     let law = s.choice("law", &Law::NAMES).unwrap_or_default();
     if law == Law::Vortex && !plane {
         let help = "set run.dimensions = 2; nbody eval --kernel vortex sums vortices in space";
-        s.fault("law", "vortices move in the plane".into(), "run.dimensions is 3", Some(help.into()));
+        s.mistake("law", "vortices move in the plane".into(), "run.dimensions is 3", Some(help.into()));
     }
     let (constant, others) = match law {
         // Pure numbers.
@@ -125,12 +125,17 @@ fn force(mut s: Section<'_>, units: System, plane: bool, folder: Option<&Path>) 
     };
     if constant.is_none() {
         let message = format!("force.law = \"{}\" does not go with units.system = \"{}\"", law.name(), units.name());
-        s.fault("law", message, "no constant in these units", Some(format!("choose units.system = {others}")));
+        s.mistake("law", message, "no constant in these units", Some(format!("choose units.system = {others}")));
     }
     if let Some(Value::Float(_) | Value::Integer(_) | Value::String(_)) = s.item("softening").map(|i| &i.value) {
         let name = if plane { "algebraic" } else { "plummer" };
         let help = format!("write it with its kernel: softening = {{ kernel = \"{name}\", length = 0.1 }}");
-        s.fault("softening", "force.softening is a length without a kernel".into(), "a table is expected", Some(help));
+        s.mistake(
+            "softening",
+            "force.softening is a length without a kernel".into(),
+            "a table is expected",
+            Some(help),
+        );
         return (law, Softened { space: Softening::None, plane: plane.then_some(Blob::Point) }, vec![]);
     }
     let mut k = s.section("softening");
@@ -169,11 +174,11 @@ fn screened(s: &mut Section<'_>, law: Law, softening: Softened, units: System) -
     let Some(length) = s.quantity(KEY, Dimension::Length, units, Range::POSITIVE) else { return softening };
     if law != Law::Coulomb || softening.plane.is_some() {
         let help = "set force.law = \"coulomb\", in space";
-        s.fault(KEY, format!("{} is for charges in space", s.full(KEY)), "there are none here", Some(help.into()));
+        s.mistake(KEY, format!("{} is for charges in space", s.full(KEY)), "there are none here", Some(help.into()));
     } else if softening.space != Softening::None {
         let help = "leave one of the two out";
         let message = format!("{} does not go with force.softening", s.full(KEY));
-        s.fault(KEY, message, "charges are softened already", Some(help.into()));
+        s.mistake(KEY, message, "charges are softened already", Some(help.into()));
     }
     Softened { space: Softening::Yukawa(length), ..softening }
 }
@@ -184,13 +189,13 @@ fn exclusions(s: &mut Section<'_>, law: Law, plane: bool, folder: Option<&Path>)
     let Some(item) = s.item(KEY) else { return vec![] };
     if law != Law::Coulomb || plane {
         let help = "set force.law = \"coulomb\", in space";
-        s.fault(KEY, format!("{} is for charges in space", s.full(KEY)), "there are none here", Some(help.into()));
+        s.mistake(KEY, format!("{} is for charges in space", s.full(KEY)), "there are none here", Some(help.into()));
         return vec![];
     }
     let expected = "the name of a table with columns i and j, or pairs [[0, 1], [3, 7]], is expected";
     let pairs = match &item.value {
         Value::String(given) if given.is_empty() => {
-            s.fault(KEY, format!("{} is the empty name", s.full(KEY)), expected, None);
+            s.mistake(KEY, format!("{} is the empty name", s.full(KEY)), expected, None);
             return vec![];
         }
         Value::String(given) => {
@@ -201,9 +206,9 @@ fn exclusions(s: &mut Section<'_>, law: Law, plane: bool, folder: Option<&Path>)
                 return vec![];
             }
             let read = crate::exclusions::read(&path, MOST_IDS, "id");
-            let pairs = read.unwrap_or_else(|fault| {
-                let line = fault.render(false).trim_start_matches("nbody: ").trim_end().to_string();
-                s.absent(KEY, fault.code, line, "this table", None);
+            let pairs = read.unwrap_or_else(|failure| {
+                let line = failure.render(false).trim_start_matches("nbody: ").trim_end().to_string();
+                s.absent(KEY, failure.code, line, "this table", None);
                 vec![]
             });
             // The resolved scenario has them all, and must be one that can be read.
@@ -211,13 +216,13 @@ fn exclusions(s: &mut Section<'_>, law: Law, plane: bool, folder: Option<&Path>)
             let bytes: usize = pairs.iter().map(|[i, j]| digits(*i) + digits(*j) + "[, ], ".len()).sum();
             if bytes > MOST_BYTES {
                 let line = format!("{}: {} pairs take {bytes} bytes in a scenario", s.full(KEY), pairs.len());
-                s.fault(KEY, line, format!("allowed: {MOST_BYTES} bytes, some 60000 pairs"), None);
+                s.mistake(KEY, line, format!("allowed: {MOST_BYTES} bytes, some 60000 pairs"), None);
             }
             return pairs;
         }
         Value::Array(pairs) => pairs,
         other => {
-            s.fault(KEY, format!("{} is {}; {expected}", s.full(KEY), other.kind()), expected, None);
+            s.mistake(KEY, format!("{} is {}; {expected}", s.full(KEY), other.kind()), expected, None);
             return vec![];
         }
     };
@@ -236,11 +241,11 @@ fn exclusions(s: &mut Section<'_>, law: Law, plane: bool, folder: Option<&Path>)
     let Some(found) = found else {
         let message = format!("{}: not every entry is a pair of two different ids", s.full(KEY));
         let help = format!("ids are whole numbers from 0 to {}", MOST_IDS - 1);
-        s.fault(KEY, message, expected, Some(help));
+        s.mistake(KEY, message, expected, Some(help));
         return vec![];
     };
     fmm::in_order(found).unwrap_or_else(|[a, b]| {
-        s.fault(KEY, format!("{}: the pair {a}, {b} is given twice", s.full(KEY)), "each pair once", None);
+        s.mistake(KEY, format!("{}: the pair {a}, {b} is given twice", s.full(KEY)), "each pair once", None);
         vec![]
     })
 }
@@ -258,7 +263,7 @@ fn solver(mut s: Section<'_>, softened: &Softened, boundary: Boundary) -> (Setti
     let method = s.choice("method", &methods).unwrap_or_default();
     if plane && method == Method::Treecode {
         let message = "solver.method = \"treecode\" is not available in the plane".to_string();
-        s.fault("method", message, "allowed with run.dimensions = 2: auto, direct, fmm", None);
+        s.mistake("method", message, "allowed with run.dimensions = 2: auto, direct, fmm", None);
     }
     let (most, theta) =
         if plane { (planar::MAX_ORDER, Range::THETA_PLANE) } else { (Settings::MAX_ORDER, Range::THETA) };
@@ -277,7 +282,7 @@ fn solver(mut s: Section<'_>, softened: &Softened, boundary: Boundary) -> (Setti
         let message =
             format!("solver.precision = \"f32\" does not keep solver.tolerance = {}", number(settings.tolerance));
         let help = format!("give precision = \"auto\" or \"f64\", or a tolerance from {} on", number(F32_FLOOR));
-        s.fault("precision", message, format!("sums in f32 keep {} at best", number(F32_FLOOR)), Some(help));
+        s.mistake("precision", message, format!("sums in f32 keep {} at best", number(F32_FLOOR)), Some(help));
     }
     let device = s.parsed("device", Device::ALLOWED).unwrap_or_default();
     s.close();
@@ -305,7 +310,7 @@ impl Time {
 /// Intervals beside `time.end` that are to be whole numbers of steps.
 const INTERVALS: [(&str, &str); 3] = [("output", "every"), ("output", "diagnostics_every"), ("verify", "every")];
 
-/// The shortest interval that the scenario gives. Mistakes are told where the intervals are read.
+/// The shortest interval that the scenario gives. Mistakes are reported where the intervals are read.
 fn shortest_interval(root: &Item, units: System) -> Option<f64> {
     let notes = Notes::default();
     let mut top = Section::new(&notes, "", Some(root));
@@ -328,7 +333,7 @@ fn time(
         let label = format!("allowed with this law: {}", names.collect::<Vec<_>>().join(", "));
         let message =
             format!("time.integrator = \"{}\" does not go with force.law = \"{}\"", integrator.name(), law.name());
-        s.fault("integrator", message, label, None);
+        s.mistake("integrator", message, label, None);
     }
     let automatic = s.item("dt").is_some_and(|i| matches!(&i.value, Value::String(t) if t == "auto"));
     let dt = match automatic {
@@ -339,15 +344,15 @@ fn time(
     let eta = s.number("eta", Range::ETA);
     if s.has("eta") && !automatic {
         let help = "the number scales dt = \"auto\" only";
-        s.fault("eta", "time.eta has no effect on a given time.dt".into(), "time.dt is given", Some(help.into()));
+        s.mistake("eta", "time.eta has no effect on a given time.dt".into(), "time.dt is given", Some(help.into()));
     }
     if automatic && vortices {
         let message = "time.dt = \"auto\" follows from accelerations".to_string();
-        s.fault("dt", message, "vortices have none", Some("give a number for time.dt".into()));
+        s.mistake("dt", message, "vortices have none", Some("give a number for time.dt".into()));
     } else if automatic && softened.length() == 0.0 {
         let help = "give force.softening, or a number for time.dt";
         let message = "time.dt = \"auto\" needs a softening length".to_string();
-        s.fault("dt", message, "dt = eta sqrt(softening.length/acceleration)", Some(help.into()));
+        s.mistake("dt", message, "dt = eta sqrt(softening.length/acceleration)", Some(help.into()));
     }
     let auto = automatic.then(|| eta.unwrap_or(0.1));
     let end = s.quantity("end", Dimension::Time, units, Range::NOT_NEGATIVE);
@@ -382,7 +387,7 @@ struct Output {
 fn output(mut s: Section<'_>, units: System, law: Law, time: Option<&Time>, stem: &str) -> Option<Output> {
     let directory = s.string("directory").unwrap_or_else(|| format!("out/{stem}"));
     if directory.is_empty() {
-        s.fault("directory", "output.directory is empty".into(), "name a folder", None);
+        s.mistake("directory", "output.directory is empty".into(), "name a folder", None);
     }
     let every = cadence(&mut s, "every", units, time);
     let diagnostics_every = cadence(&mut s, "diagnostics_every", units, time);
@@ -394,7 +399,7 @@ fn output(mut s: Section<'_>, units: System, law: Law, time: Option<&Time>, stem
         Law::Vortex => (Some(Field::Acceleration), "vortices have no accelerations"),
     };
     if let Some(f) = lacking.filter(|f| fields.as_ref().is_some_and(|named| named.contains(f))) {
-        s.fault("fields", format!("output.fields names \"{}\"", f.name()), label, None);
+        s.mistake("fields", format!("output.fields names \"{}\"", f.name()), label, None);
     }
     let wanted = |f: &Field| match &fields {
         Some(named) => named.contains(f),
@@ -421,11 +426,11 @@ fn wall(s: &mut Section<'_>, key: &'static str) -> Option<Duration> {
     match humantime::parse_duration(&text) {
         Ok(span) if span >= Duration::from_secs(1) => return Some(span),
         Ok(_) => {
-            s.fault(key, format!("{} = \"{text}\" is outside its range", s.full(key)), "allowed: 1s or more", None)
+            s.mistake(key, format!("{} = \"{text}\" is outside its range", s.full(key)), "allowed: 1s or more", None)
         }
         Err(e) => {
             let message = format!("{} = \"{text}\" cannot be read as a span of wall time", s.full(key));
-            s.fault(key, message, e.to_string(), Some("for example \"10min\" or \"1h 30m\"".into()));
+            s.mistake(key, message, e.to_string(), Some("for example \"10min\" or \"1h 30m\"".into()));
         }
     }
     None

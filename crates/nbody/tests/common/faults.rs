@@ -38,7 +38,7 @@ pub fn library(source: &str, name: &str, options: &[&str]) -> PathBuf {
 
 /// What the disk does at a call, as `tests/faults/disk.c` explains.
 #[derive(Debug, Clone, Copy)]
-pub struct Fault<'a> {
+pub struct Failure<'a> {
     /// Number of the call, from 1.
     pub at: usize,
     /// Such as `kill`, or the number of an error.
@@ -59,7 +59,7 @@ pub struct Call {
 }
 
 /// `command` on a disk that fails so.
-pub fn on_faulty_disk(mut command: Command, fault: Fault) -> Output {
+pub fn on_faulty_disk(mut command: Command, fault: Failure) -> Output {
     command.env("LD_PRELOAD", disk()).env("FAULTY_ROOT", WATCHED);
     command.env("FAULTY_AT", fault.at.to_string()).env("FAULTY_DO", fault.action);
     if !fault.only.is_empty() {

@@ -7,7 +7,7 @@ use crate::bench::lines::{distinct, figure, lines};
 use crate::bench::measure::Sum;
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep};
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::figure::{Axis, Content, Figure};
 
 /// The suite.
@@ -23,7 +23,7 @@ pub const SUITE: Suite = Suite {
     columns: COLUMNS,
 };
 
-fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
+fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
     let mut all = vec![];
     for sum in sums(sweep, sweep.preset.n as usize, Method::Fmm) {
         for &theta in &sweep.preset.thetas {
@@ -54,9 +54,9 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
 
 fn summary(records: &[Record]) -> Vec<String> {
     let best = records.iter().min_by(|a, b| a.number("rms").total_cmp(&b.number("rms")));
-    let told = |r: &Record| {
+    let text = |r: &Record| {
         let (rms, p, theta) = (r.number("rms"), r.number("order"), r.number("theta"));
         format!("{}: the smallest error is {rms:.1e}, with p = {p} and θ = {theta:.3}.", r.text("set"))
     };
-    best.map(told).into_iter().collect()
+    best.map(text).into_iter().collect()
 }

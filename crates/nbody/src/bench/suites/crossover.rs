@@ -8,7 +8,7 @@ use crate::bench::load;
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep, Work};
 use crate::bench::table::significant;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::figure::{Axis, Content, Figure};
 use crate::messages::number;
 
@@ -30,7 +30,7 @@ const METHODS: [Method; 3] = [Method::Direct, Method::Treecode, Method::Fmm];
 /// Sums that would take longer than so many budgets are extrapolated.
 const LONGEST: f64 = 3.0;
 
-fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
+fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
     let longest = LONGEST * sweep.preset.budget;
     let mut all = vec![];
     for n in sweep.preset.sizes() {
@@ -211,12 +211,12 @@ mod tests {
             record("direct", 10_000, 100.0, true),
             record("fmm", 10_000, 20.0, false),
         ];
-        let told = summary(&records);
+        let text = summary(&records);
         // log(1/2) to log(5): the fraction ln 2 / ln 10 of the decade.
         let first = "uniform, 0.001: on cpu, 2 threads the FMM overtakes the direct sum at N = 2000.";
-        assert_eq!(told[0], first);
+        assert_eq!(text[0], first);
         let second = "fmm on cpu, 2 threads ran 5.00 ± 0.500 times faster than direct on cpu, 2 threads, which was extrapolated.";
-        assert!(told.len() == 2 && told[1].ends_with(second), "{told:?}");
+        assert!(text.len() == 2 && text[1].ends_with(second), "{text:?}");
         // Bars that overlap, and times that others disturbed, lead to no crossing.
         let mut close = records.clone();
         close[1].set("seconds_low", 1.05);
@@ -226,8 +226,8 @@ mod tests {
             summary(&close)
         );
         close[3].set("seconds", 95.0).set("seconds_low", 85.0).set("seconds_high", 105.0);
-        let told = summary(&close);
-        assert!(told.len() == 1 && told[0].contains("overlap: which is faster is not known"), "{told:?}");
+        let text = summary(&close);
+        assert!(text.len() == 1 && text[0].contains("overlap: which is faster is not known"), "{text:?}");
         let mut disturbed = records.clone();
         disturbed[0].set("other_load", 1.0);
         assert!(crossings(&disturbed).is_empty());

@@ -7,7 +7,7 @@ use crate::bench::lines::{figure, lines, numbers};
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep};
 use crate::bench::table::significant;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::figure::{Axis, Content, Figure};
 use crate::messages::number;
 
@@ -24,7 +24,7 @@ pub const SUITE: Suite = Suite {
     columns: COLUMNS,
 };
 
-fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
+fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
     let mut all = vec![];
     for n in sweep.preset.sizes() {
         all.extend(sums(sweep, n, Method::Fmm).into_iter().map(Case::sum));

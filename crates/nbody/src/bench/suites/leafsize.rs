@@ -8,7 +8,7 @@ use crate::bench::measure::Sum;
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep};
 use crate::bench::table::significant;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::figure::{Axis, Content, Figure};
 use crate::messages::number;
 
@@ -25,7 +25,7 @@ pub const SUITE: Suite = Suite {
     columns: COLUMNS,
 };
 
-fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
+fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
     let mut all = vec![];
     for sum in sums(sweep, sweep.preset.n as usize, Method::Fmm) {
         // Without a leaf size: the one that the program chooses.

@@ -6,7 +6,7 @@ use fmm_cuda::{DeviceWork, Gpu, Ours, Way, Ways};
 
 use super::rates::{COLUMNS, DeviceKernel, device_case, figures, summary};
 use crate::bench::suite::Suite;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use fmm::Device;
 
 /// Names of the ways in single and double precision; none is ours.
@@ -57,7 +57,7 @@ pub const SUITE: Suite = Suite {
             }
         }
         if all.is_empty() {
-            return Err(Fault::new(
+            return Err(Failure::new(
                 69,
                 "bench m2l: the ways are those of a GPU, and n of 96,768, 774,144 and 6,193,152",
             ));

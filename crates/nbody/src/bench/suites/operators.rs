@@ -13,7 +13,7 @@ use crate::bench::measure::{Context, Limits, spread};
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep, Work};
 use crate::bench::table::significant;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::figure::{Axis, Content, Figure};
 use fmm::Device;
 
@@ -42,7 +42,7 @@ pub const SUITE: Suite = Suite {
 /// Seconds of a sample.
 const SAMPLE: f64 = 0.01;
 
-fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
+fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
     let mut all = vec![];
     for &device in &sweep.devices {
         if let Device::Cuda(ordinal) = device {
@@ -77,12 +77,12 @@ fn measure(
     order: usize,
     precision: Precision,
     context: &mut Context,
-) -> Result<Option<Record>, Fault> {
+) -> Result<Option<Record>, Failure> {
     if context.stopped() {
         return Ok(None);
     }
     let Some(mut record) = time(operator, order, precision, context.limits) else {
-        return Err(Fault::new(70, format!("there is no {} of order {order}", operator.name())));
+        return Err(Failure::new(70, format!("there is no {} of order {order}", operator.name())));
     };
     context.machine(&mut record, Device::Cpu);
     Ok(Some(record))
@@ -171,8 +171,8 @@ fn summary(records: &[Record]) -> Vec<String> {
         let best = here.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
         let worst = here.iter().min_by(|a, b| share(a).total_cmp(&share(b)));
         if let (Some(best), Some(worst)) = (best, worst) {
-            let told = |r: &Record| format!("{} ({:.0} %)", r.text("operator"), 100.0 * r.number("fraction"));
-            let (best, worst) = (told(best), told(worst));
+            let text = |r: &Record| format!("{} ({:.0} %)", r.text("operator"), 100.0 * r.number("fraction"));
+            let (best, worst) = (text(best), text(worst));
             all.push(format!("{precision} on {device}: nearest to the peak is {best}, farthest {worst}."));
         }
     }

@@ -16,7 +16,7 @@ use crate::bench::record::Record;
 use crate::bench::sets::Set;
 use crate::bench::suite::{Case, Suite, Sweep, Work};
 use crate::bench::table::significant;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::figure::{Axis, Content, Figure};
 use fmm::Device;
 use fmm::{Errors, Kernel};
@@ -83,7 +83,7 @@ struct Match {
     python: PathBuf,
 }
 
-fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
+fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
     let python = sweep.python.clone().unwrap_or_else(|| "python3".into());
     let threads: Vec<usize> = match &sweep.preset.threads[..] {
         [] if sweep.threads == 1 => vec![1],
@@ -117,15 +117,15 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new() -> Result<Self, Fault> {
+    fn new() -> Result<Self, Failure> {
         let path = std::env::temp_dir().join(format!("nbody-peers-{}", std::process::id()));
-        fs::create_dir_all(&path).map_err(|e| Fault::new(74, format!("{}: cannot create: {e}", path.display())))?;
+        fs::create_dir_all(&path).map_err(|e| Failure::new(74, format!("{}: cannot create: {e}", path.display())))?;
         Ok(Scratch(path))
     }
 
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, Fault> {
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, Failure> {
         let path = self.0.join(name);
-        fs::write(&path, bytes).map_err(|e| Fault::new(74, format!("{}: cannot write: {e}", path.display())))?;
+        fs::write(&path, bytes).map_err(|e| Failure::new(74, format!("{}: cannot write: {e}", path.display())))?;
         Ok(path)
     }
 }
@@ -137,7 +137,7 @@ impl Drop for Scratch {
     }
 }
 
-fn compare(game: &Match, context: &mut Context) -> Result<Option<Record>, Fault> {
+fn compare(game: &Match, context: &mut Context) -> Result<Option<Record>, Failure> {
     let bodies = context.bodies(game.kernel, game.set, game.n)?;
     let mut record = Record::default();
     record.set("set", game.set.name()).set("n", game.n).set("threads", game.threads).set("device", "cpu");
@@ -204,7 +204,7 @@ fn compare(game: &Match, context: &mut Context) -> Result<Option<Record>, Fault>
 }
 
 /// Errors, seconds and version of a rival; none if it is not installed.
-fn rival(game: &Match, bodies: &Bodies, limits: Limits) -> Result<Option<(Errors, Vec<f64>, String)>, Fault> {
+fn rival(game: &Match, bodies: &Bodies, limits: Limits) -> Result<Option<(Errors, Vec<f64>, String)>, Failure> {
     let scratch = Scratch::new()?;
     let worker = scratch.write("rivals.py", include_bytes!("../rivals.py"))?;
     let numbers: Vec<u8> = bodies.particles.position.iter().flatten().flat_map(|c| c.to_le_bytes()).collect();
@@ -218,20 +218,20 @@ fn rival(game: &Match, bodies: &Bodies, limits: Limits) -> Result<Option<(Errors
     command.args([Path::new("-W"), Path::new("ignore"), &worker, Path::new(game.rival), &points]);
     command.arg(game.threads.to_string()).arg(limits.budget.to_string()).arg(&out).arg(game.setting.to_string());
     let output = command.output().map_err(|e| {
-        Fault::new(69, format!("{}: cannot be run: {e}; name another with --python", game.python.display()))
+        Failure::new(69, format!("{}: cannot be run: {e}; name another with --python", game.python.display()))
     })?;
     // What the worker says of a rival that cannot be imported.
     if output.status.code() == Some(69) {
         return Ok(None);
     }
     let failed = |why: &str| {
-        let told = String::from_utf8_lossy(&output.stderr);
-        Fault::new(70, format!("{} {why}: {}", game.rival, told.lines().last().unwrap_or("no reason given")))
+        let text = String::from_utf8_lossy(&output.stderr);
+        Failure::new(70, format!("{} {why}: {}", game.rival, text.lines().last().unwrap_or("no reason given")))
     };
     // Rivals print lines of their own.
     let lines = output.stdout.split(|b| *b == b'\n').rev();
     let line = lines.into_iter().find_map(|line| serde_json::from_slice::<Value>(line).ok());
-    let line = line.filter(Value::is_object).ok_or_else(|| failed("told no times"))?;
+    let line = line.filter(Value::is_object).ok_or_else(|| failed("text no times"))?;
     let seconds: Vec<f64> =
         line["seconds"].as_array().map(|a| a.iter().filter_map(Value::as_f64).collect()).unwrap_or_default();
     let bytes = fs::read(out.with_file_name("field-0")).map_err(|_| failed("left no field"))?;

@@ -18,7 +18,7 @@ use crate::bench::measure::{Context, spread};
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep, Work};
 use crate::bench::table::significant;
-use crate::fault::{self, Fault};
+use crate::failure::{self, Failure};
 use crate::figure::{Axis, Content, Figure};
 use crate::grid_errors::Errors;
 use crate::messages::{self, bytes, number};
@@ -73,7 +73,7 @@ struct Tree {
     threads: usize,
 }
 
-fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
+fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
     let preset = &sweep.preset;
     let allowed = |n: usize| n >= BLOCK && n.is_multiple_of(BLOCK) && n <= 1024;
     let (largest, smallest) = (preset.n as usize, (preset.smallest as usize).min(preset.n as usize));
@@ -82,11 +82,11 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
             let line = format!(
                 "poisson: {name} = {n} is not allowed; allowed: multiples of {BLOCK} from {BLOCK} to 1024, cells a side"
             );
-            return Err(Fault::new(2, line));
+            return Err(Failure::new(2, line));
         }
     }
     if let Some(theta) = preset.thetas.iter().find(|t| **t > 0.9) {
-        return Err(Fault::new(
+        return Err(Failure::new(
             65,
             format!("poisson: thetas = {} is not allowed; allowed: 0.2 to 0.9", number(*theta)),
         ));
@@ -147,7 +147,7 @@ fn sampled<R>(context: &Context, mut work: impl FnMut() -> R) -> (R, Vec<f64>) {
     }
 }
 
-fn solve(t: &Tree, context: &mut Context) -> Result<Option<Record>, Fault> {
+fn solve(t: &Tree, context: &mut Context) -> Result<Option<Record>, Failure> {
     if context.stopped() {
         return Ok(None);
     }
@@ -158,18 +158,18 @@ fn solve(t: &Tree, context: &mut Context) -> Result<Option<Record>, Fault> {
         Thresholds { refinement: REFINEMENT, compression: COMPRESSION, finest: blocks.trailing_zeros() as u8 };
     let mut record = Record::default();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(t.threads).build();
-    let pool = pool.map_err(|e| Fault::new(71, format!("cannot start the worker threads: {e}")))?;
+    let pool = pool.map_err(|e| Failure::new(71, format!("cannot start the worker threads: {e}")))?;
     let limits: &Context = context;
-    let done: Result<(), Fault> = pool.install(|| {
+    let done: Result<(), Failure> = pool.install(|| {
         let grid = Grid::adapted(([0.0; 3], 1.0), base as u32, thresholds, &rings);
         let field = grid.sample(&rings);
         let mut who = GridSolver::new(t.place, solver, 0.0, &mut |_| {})?;
         if t.place != GridDevice::Cpu {
             // The first makes memory and chooses the split.
             let first = who.solve(&grid, &field, &mut StageTimes::default());
-            first.map_err(|e| Fault::new(fault::code(&e), messages::error(&e)))?;
+            first.map_err(|e| Failure::new(failure::code(&e), messages::error(&e)))?;
         }
-        // The times of the fastest: what is told of stages belongs to one run.
+        // The times of the fastest: what is reported of stages belongs to one run.
         let mut best: Option<(f64, StageTimes)> = None;
         let (solution, mut seconds) = sampled(limits, || {
             let (start, mut times) = (Instant::now(), StageTimes::default());
@@ -180,7 +180,7 @@ fn solve(t: &Tree, context: &mut Context) -> Result<Option<Record>, Fault> {
             }
             solution
         });
-        let solution = solution.map_err(|e| Fault::new(fault::code(&e), messages::error(&e)))?;
+        let solution = solution.map_err(|e| Failure::new(failure::code(&e), messages::error(&e)))?;
         spread(&mut record, &mut seconds);
         let times = best.map(|b| b.1).unwrap_or_default();
         for stage in Stage::ALL.into_iter().filter(|s| times.calls(*s) > 0) {
@@ -241,10 +241,10 @@ fn device_shares(
     (green, solver): (Green, Solver),
     place: GridDevice,
     work: fmm_core::grid::Work,
-) -> Result<(), Fault> {
-    let failed = |e: fmm_core::Error| Fault::new(fault::code(&e), messages::error(&e));
+) -> Result<(), Failure> {
+    let failed = |e: fmm_core::Error| Failure::new(failure::code(&e), messages::error(&e));
     let rate = fmm_cuda::peak(gpu, Precision::F64).map_err(failed)? / 2.0;
-    let least = |run: &dyn Fn() -> Result<Duration, fmm_core::Error>| -> Result<f64, Fault> {
+    let least = |run: &dyn Fn() -> Result<Duration, fmm_core::Error>| -> Result<f64, Failure> {
         let mut least = f64::INFINITY;
         for _ in 0..5 {
             least = least.min(run().map_err(failed)?.as_secs_f64());
@@ -269,14 +269,14 @@ fn size_of_number(precision: Precision) -> usize {
     if precision == Precision::F32 { 4 } else { 8 }
 }
 
-fn convolve(n: usize, threads: usize, context: &mut Context) -> Result<Option<Record>, Fault> {
+fn convolve(n: usize, threads: usize, context: &mut Context) -> Result<Option<Record>, Failure> {
     if context.stopped() {
         return Ok(None);
     }
     let (rings, green) = (rings(), Solver::default().green);
     let mut record = Record::default();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|e| Fault::new(71, format!("cannot start the worker threads: {e}")))?;
+    let pool = pool.map_err(|e| Failure::new(71, format!("cannot start the worker threads: {e}")))?;
     let limits: &Context = context;
     pool.install(|| {
         let grid = Grid::uniform([0.0; 3], 1.0, (n / BLOCK) as u32);
@@ -395,11 +395,11 @@ fn summary(records: &[Record]) -> Vec<String> {
         ));
         let rival = records.iter().find(|o| o.text("method") == "hockney" && o.number("n") == r.number("n"));
         if let Some(o) = rival {
-            let told = |r: &Record| {
+            let text = |r: &Record| {
                 let (size, error) = (bytes(r.number("bytes") as u64), significant(r.number("psi_error")));
                 format!("{} s, {size}, error of Ψ {error}", significant(r.number("seconds")))
             };
-            all.push(format!("finest {}: treecode {}; Hockney's convolution {}.", r.number("n"), told(&r), told(o)));
+            all.push(format!("finest {}: treecode {}; Hockney's convolution {}.", r.number("n"), text(&r), text(o)));
         }
     }
     all

@@ -10,7 +10,7 @@ use crate::bench::lines::{figure, lines};
 use crate::bench::measure::{Context, spread};
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Work as CaseWork};
-use crate::fault::{Fault, code};
+use crate::failure::{Failure, code};
 use crate::figure::{Axis, Content, Figure};
 use fmm::Device;
 
@@ -46,7 +46,7 @@ pub fn case(kernel: Kernel, threads: usize) -> Case {
     Case { key, weight, work: CaseWork::Other(Box::new(move |context| measure(&kernel, threads, context))) }
 }
 
-fn measure(kernel: &Kernel, threads: usize, context: &mut Context) -> Result<Option<Record>, Fault> {
+fn measure(kernel: &Kernel, threads: usize, context: &mut Context) -> Result<Option<Record>, Failure> {
     if context.stopped() {
         return Ok(None);
     }
@@ -94,22 +94,22 @@ pub fn device_case(kernel: DeviceKernel, ordinal: u32) -> Case {
     Case { key, weight, work: CaseWork::Other(Box::new(move |context| measure_device(&kernel, ordinal, context))) }
 }
 
-fn measure_device(kernel: &DeviceKernel, ordinal: u32, context: &mut Context) -> Result<Option<Record>, Fault> {
+fn measure_device(kernel: &DeviceKernel, ordinal: u32, context: &mut Context) -> Result<Option<Record>, Failure> {
     if context.stopped() {
         return Ok(None);
     }
-    let told = |e: Error| Fault::new(code(&e), e.to_string());
-    let gpu = Gpu::open(ordinal).map_err(|e| Fault::new(69, e.to_string()))?;
-    let work = (kernel.make)(&gpu).map_err(told)?;
+    let text = |e: Error| Failure::new(code(&e), e.to_string());
+    let gpu = Gpu::open(ordinal).map_err(|e| Failure::new(69, e.to_string()))?;
+    let work = (kernel.make)(&gpu).map_err(text)?;
     let (begun, limits, mut seconds) = (Instant::now(), context.limits, vec![]);
     // The first fills caches and wakes clocks.
-    work.run(&gpu).map_err(told)?;
+    work.run(&gpu).map_err(text)?;
     while seconds.is_empty() || (seconds.len() < limits.samples && begun.elapsed().as_secs_f64() < limits.budget) {
-        seconds.push(work.run(&gpu).map_err(told)?.as_secs_f64());
+        seconds.push(work.run(&gpu).map_err(text)?.as_secs_f64());
     }
     let mut record = Record::default();
     spread(&mut record, &mut seconds);
-    let peak = fmm_cuda::peak(&gpu, work.precision()).map_err(told)?;
+    let peak = fmm_cuda::peak(&gpu, work.precision()).map_err(text)?;
     let (time, units) = (record.number("seconds"), work.units());
     let rate = work.operations() * units as f64 / time;
     record.set("operator", kernel.name).set("order", kernel.order).set("n", units);

@@ -9,7 +9,7 @@ use crate::bench::measure::{Context, Sum};
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep, Work};
 use crate::bench::table::significant;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::figure::{Axis, Content, Figure};
 use fmm::Device;
 
@@ -41,7 +41,7 @@ pub const SUITE: Suite = Suite {
     ],
 };
 
-fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
+fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
     let mut all = vec![];
     for sum in sums(sweep, sweep.preset.n as usize, Method::Fmm) {
         for &order in &sweep.preset.orders {
@@ -57,7 +57,7 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
 }
 
 /// The record of a sum with the cost of each of its shifts, in nanoseconds of one thread or of a GPU.
-fn measure(sum: &Sum, context: &mut Context) -> Result<Option<Record>, Fault> {
+fn measure(sum: &Sum, context: &mut Context) -> Result<Option<Record>, Failure> {
     let Some(mut record) = context.sum(sum)? else { return Ok(None) };
     let bodies = context.bodies(sum.kernel, sum.set, sum.n)?;
     let points: Vec<[f64; 2]> = bodies.particles.position.iter().map(|x| [x[0], x[1]]).collect();

@@ -14,7 +14,7 @@ use crate::bench::measure::{Context, spread};
 use crate::bench::record::Record;
 use crate::bench::sets::Set;
 use crate::bench::suite::{Case, Sweep, Work};
-use crate::fault::Fault;
+use crate::failure::Failure;
 use fmm::Device;
 
 /// Operations of a pair, as the field counts them since Nyland, Harris & Prins (2007).
@@ -78,13 +78,13 @@ pub fn cases(sweep: &Sweep, ordinal: u32) -> Vec<Case> {
     all
 }
 
-fn sums(n: usize, ordinal: u32, order: usize, precision: Precision, samples: usize) -> Result<Sums, Fault> {
-    let gpu = Gpu::open(ordinal).map_err(|e| Fault::new(69, e.to_string()))?;
+fn sums(n: usize, ordinal: u32, order: usize, precision: Precision, samples: usize) -> Result<Sums, Failure> {
+    let gpu = Gpu::open(ordinal).map_err(|e| Failure::new(69, e.to_string()))?;
     let settings = Settings { method: Method::Fmm, order: Some(order), precision, ..Settings::default() };
-    let told = |e: fmm_core::Error| Fault::new(71, e.to_string());
+    let text = |e: fmm_core::Error| Failure::new(71, e.to_string());
     let (position, strength) = (Set::Uniform.points(n), vec![1.0 / n as f64; n]);
-    let (plan, times) = fmm_cuda::alone(&gpu, &settings, &position, &strength, samples).map_err(told)?;
-    Ok(Sums { plan, times, peak: fmm_cuda::peak(&gpu, precision).map_err(told)? })
+    let (plan, times) = fmm_cuda::alone(&gpu, &settings, &position, &strength, samples).map_err(text)?;
+    Ok(Sums { plan, times, peak: fmm_cuda::peak(&gpu, precision).map_err(text)? })
 }
 
 /// How often `stage` does its operator.

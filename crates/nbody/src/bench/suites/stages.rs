@@ -7,7 +7,7 @@ use crate::bench::lines::{distinct, figure};
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep};
 use crate::bench::table::significant;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::figure::{Axis, Content, Figure};
 use crate::messages::number;
 
@@ -24,7 +24,7 @@ pub const SUITE: Suite = Suite {
     columns: COLUMNS,
 };
 
-fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
+fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
     Ok(sums(sweep, sweep.preset.n as usize, Method::Fmm).into_iter().map(Case::sum).collect())
 }
 
@@ -84,13 +84,13 @@ fn summary(records: &[Record]) -> Vec<String> {
         let mut shares: Vec<(f64, &str)> =
             stages(records).into_iter().map(|s| (part(r, s) / r.number("seconds"), s)).collect();
         shares.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let told: Vec<String> = shares.iter().take(3).map(|(x, s)| format!("{s} {:.0} %", 100.0 * x)).collect();
+        let text: Vec<String> = shares.iter().take(3).map(|(x, s)| format!("{s} {:.0} %", 100.0 * x)).collect();
         let (set, n, tolerance) = (r.text("set"), r.number("n"), number(r.number("tolerance")));
         format!(
             "{set}, N = {n}, {tolerance}, {}: {} s, of which {}.",
             place_of(r),
             significant(r.number("seconds")),
-            told.join(", ")
+            text.join(", ")
         )
     };
     records.iter().map(of).collect()

@@ -8,7 +8,7 @@ use crate::bench::measure::Sum;
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep};
 use crate::bench::table::significant;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::figure::{Axis, Content, Figure, Line};
 use crate::messages::number;
 use fmm::Device;
@@ -26,7 +26,7 @@ pub const SUITE: Suite = Suite {
     columns: COLUMNS,
 };
 
-fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
+fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
     let mut counts: Vec<usize> = sweep.preset.threads.iter().map(|&t| t as usize).collect();
     if counts.is_empty() {
         counts = (0..).map(|k| 1 << k).take_while(|&t| t < sweep.threads).chain([sweep.threads]).collect();

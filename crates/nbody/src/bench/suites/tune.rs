@@ -10,7 +10,7 @@ use crate::bench::measure::Sum;
 use crate::bench::record::Record;
 use crate::bench::suite::{Case, Suite, Sweep, Work};
 use crate::bench::table::significant;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::figure::Figure;
 use fmm::Device;
 
@@ -44,7 +44,7 @@ const ROUNDING: f64 = 1e-14;
 
 const PRECISIONS: [Precision; 2] = [Precision::F32, Precision::F64];
 
-fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
+fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
     let mut all = Vec::from(PRECISIONS.map(|p| operator(Operator::P2P, 1, p)));
     for kind in [Operator::M2lRotation, Operator::M2lMatrix] {
         for order in (2..=24).step_by(2).filter(|&p| kind.exists(p)) {
@@ -65,7 +65,7 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Fault> {
 fn operator(operator: Operator, order: usize, precision: Precision) -> Case {
     let work = Work::Other(Box::new(move |context| {
         let record = time(operator, order, precision, context.limits);
-        let mut record = record.ok_or_else(|| Fault::new(70, "no such operator"))?;
+        let mut record = record.ok_or_else(|| Failure::new(70, "no such operator"))?;
         context.machine(&mut record, Device::Cpu);
         Ok(Some(record).filter(|_| !context.stopped()))
     }));
@@ -174,19 +174,19 @@ mod tests {
         let mut rounding = Record::default();
         rounding.set("set", "uniform").set("order", 20).set("rms", 1e-15).set("l2", 1e-15);
         records.push(rounding);
-        let told = text(&records);
-        let value: toml::Table = told.parse().unwrap();
+        let text = text(&records);
+        let value: toml::Table = text.parse().unwrap();
         let f64s = &value["f64"];
-        assert_eq!(f64s["pair"].as_float(), Some(0.8), "{told}");
+        assert_eq!(f64s["pair"].as_float(), Some(0.8), "{text}");
         assert_eq!(
             (f64s["m2l_matrix"]["first"].as_float(), f64s["m2l_matrix"]["product"].as_float()),
             (Some(10.0), Some(0.25))
         );
-        assert_eq!(f64s["m2l_rotation"]["exponent"].as_float(), Some(2.25), "{told}");
-        assert_eq!(f64s["m2l_rotation"]["at_order_11"].as_integer(), Some(400), "{told}");
-        assert_eq!(value["errors"]["filling"].as_array().map(Vec::len), Some(1), "{told}");
+        assert_eq!(f64s["m2l_rotation"]["exponent"].as_float(), Some(2.25), "{text}");
+        assert_eq!(f64s["m2l_rotation"]["at_order_11"].as_integer(), Some(400), "{text}");
+        assert_eq!(value["errors"]["filling"].as_array().map(Vec::len), Some(1), "{text}");
         let first = &value["errors"]["filling"][0];
-        assert_eq!((first[0].as_integer(), first[1].as_float()), (Some(3), Some(2.3e-3)), "{told}");
+        assert_eq!((first[0].as_integer(), first[1].as_float()), (Some(3), Some(2.3e-3)), "{text}");
     }
 
     #[test]

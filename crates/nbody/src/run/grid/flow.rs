@@ -12,7 +12,7 @@ use fmm_core::{Error, Stage};
 use serde_json::{Value, json};
 
 use crate::console::notes;
-use crate::fault::{self, Fault};
+use crate::failure::{self, Failure};
 use crate::files::checkpoint::{self, State};
 use crate::messages::{self, number};
 use crate::run::course::{self, Course, Due};
@@ -61,7 +61,7 @@ impl FlowScenario {
     ///
     /// # Errors
     /// 65 for vorticity at the faces of the domain.
-    pub fn start(&self, vorticity: &dyn Vorticity) -> Result<Flow, Fault> {
+    pub fn start(&self, vorticity: &dyn Vorticity) -> Result<Flow, Failure> {
         let lattice = self.lattice();
         self.grid.solver.check().map_err(|e| refused(&e))?;
         super::numbered("grid.n", lattice.base * BLOCK as u32)?;
@@ -71,9 +71,9 @@ impl FlowScenario {
     }
 }
 
-fn refused(e: &Error) -> Fault {
-    let code = if matches!(e, Error::NotFinite { .. }) { 70 } else { fault::code(e) };
-    Fault::new(code, messages::error(e))
+fn refused(e: &Error) -> Failure {
+    let code = if matches!(e, Error::NotFinite { .. }) { 70 } else { failure::code(e) };
+    Failure::new(code, messages::error(e))
 }
 
 /// A flow under way.
@@ -105,10 +105,10 @@ impl FlowRun {
     pub fn fresh(
         mut scenario: FlowScenario,
         flow: Flow,
-        who: impl FnOnce(f64) -> Result<GridSolver, Fault>,
+        who: impl FnOnce(f64) -> Result<GridSolver, Failure>,
         options: &Options,
         (threads, begun): (usize, Instant),
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, Failure> {
         // Each stage of each step is a solution. Those of the scenario: with fewer by --steps the run goes on where the whole one would be.
         let pairs = super::pairs(flow.vorticity()) * (3 * scenario.steps.count + 1) as f64;
         let solver = who(pairs)?;
@@ -130,13 +130,13 @@ impl FlowRun {
         directory: RunDirectory,
         options: &Options,
         (threads, begun): (usize, Instant),
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, Failure> {
         let Resumed { scenario, mut latest, files } = resumed;
         let state = std::mem::take(&mut latest.checkpoint.state);
         let State::Flow(checkpoint::Flow { blocks, vorticity }) = state else { unreachable!("the caller has looked") };
         let blocks: Vec<Block> = blocks.into_iter().map(|index| Block { level: 0, index }).collect();
         let flow = Flow::resume(scenario.lattice(), scenario.steps.method, &blocks, vorticity);
-        let flow = flow.map_err(|e| Fault::new(65, format!("{}: {}", latest.path.display(), messages::error(&e))))?;
+        let flow = flow.map_err(|e| Failure::new(65, format!("{}: {}", latest.path.display(), messages::error(&e))))?;
         let number = |name: &str| latest.checkpoint.number(name);
         let pairs = number(memory::PAIRS).unwrap_or(0.0);
         // Another measurement could choose another split, and other bits.
@@ -189,7 +189,7 @@ impl FlowRun {
     }
 
     /// Adds a line to `diagnostics.csv`.
-    fn diagnose(&mut self, solution: &Solution) -> Result<(), Fault> {
+    fn diagnose(&mut self, solution: &Solution) -> Result<(), Failure> {
         self.last = self.flow.integrals(solution);
         let first = *self.first.get_or_insert(self.last);
         let (step, time) = (self.course.step, self.course.time());
@@ -204,7 +204,7 @@ impl FlowRun {
     }
 
     /// Writes the files of the present step.
-    fn write(&mut self, solution: &Solution) -> Result<(), Fault> {
+    fn write(&mut self, solution: &Solution) -> Result<(), Failure> {
         let (step, time) = (self.course.step, self.course.time());
         let of = (self.files, step, time);
         let directory = &mut self.course.directory;
@@ -230,24 +230,24 @@ impl Evolve for FlowRun {
         ("cells", self.flow.grid().cells())
     }
 
-    fn refresh(&mut self) -> Result<(), Fault> {
+    fn refresh(&mut self) -> Result<(), Failure> {
         // A step solves its own state where no output did.
         Ok(())
     }
 
-    fn step(&mut self, _: Due) -> Result<(), Fault> {
+    fn step(&mut self, _: Due) -> Result<(), Failure> {
         let (dt, solution) = (self.clock().dt, self.solution.take());
         self.flow.step(&mut self.solver, dt, solution, &mut self.course.times).map_err(|e| {
             let step = self.course.step;
             let (before, code) = (number(self.clock().time(step - 1)), refused(&e).code);
-            Fault::new(
+            Failure::new(
                 code,
                 format!("step {step}: {}; the files up to time {before} are complete", messages::error(&e)),
             )
         })
     }
 
-    fn output(&mut self, due: Due) -> Result<(), Fault> {
+    fn output(&mut self, due: Due) -> Result<(), Failure> {
         // A checkpoint has the vorticity from before it is solved, which changes it.
         let state = due.checkpoint.then(|| {
             let blocks = self.flow.grid().blocks().iter().map(|b| b.index).collect();

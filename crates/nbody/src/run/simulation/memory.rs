@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::Simulation;
 use crate::diagnostics::{Diagnostics, Ions};
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::checkpoint::{Particles, State};
 use crate::run::course::Plan;
 use crate::run::resume::Resumable;
@@ -49,7 +49,7 @@ impl Simulation {
 }
 
 impl Resumable for Scenario {
-    fn parse_resumed(name: &str, text: String, sets: &[Override]) -> Result<Self, Fault> {
+    fn parse_resumed(name: &str, text: String, sets: &[Override]) -> Result<Self, Failure> {
         Ok(Scenario::parse_resumed(name, text, sets)?)
     }
 

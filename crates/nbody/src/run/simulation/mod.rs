@@ -18,7 +18,7 @@ use super::sense::Sense;
 use super::verify::Verified;
 use super::{Options, Start};
 use crate::diagnostics::Diagnostics;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::initial::Initial;
 use crate::integrator::Stepper;
 use crate::messages::number;
@@ -51,14 +51,14 @@ impl Simulation {
     ///
     /// # Errors
     /// 69 to 71 for a device that fails, 65 for particles that it cannot take.
-    pub fn new(start: Start, options: &Options, threads: usize, begun: Instant) -> Result<Self, Fault> {
+    pub fn new(start: Start, options: &Options, threads: usize, begun: Instant) -> Result<Self, Failure> {
         let Start { scenario, initial, directory, checkpoint } = start;
         let wall = Wall::from(begun);
         let mut executor = scenario.executor(initial.len(), &initial.mass, options.quiet || options.json)?;
         let particles = initial.particles(scenario.law, scenario.signed_constant());
         executor
             .upload(&particles)
-            .map_err(|e| Fault::new(crate::fault::code(&e), format!("initial particles: {e}")))?;
+            .map_err(|e| Failure::new(crate::failure::code(&e), format!("initial particles: {e}")))?;
         executor.want_potential(checkpoint.is_none());
         let (plan, state) = (scenario.plan(), checkpoint.as_ref());
         let what = format!("{} particles", initial.len());
@@ -88,8 +88,8 @@ impl Simulation {
         self.course.time()
     }
 
-    /// The fault of a step whose state is no longer finite.
-    fn broken(&self, error: &dyn Display) -> Fault {
+    /// The failure of a step whose state is no longer finite.
+    fn broken(&self, error: &dyn Display) -> Failure {
         let f32 = self.executor.choice().is_some_and(|c| c.precision == Precision::F32);
         let range = if f32 { "solver.precision = \"f64\", " } else { "" };
         let (step, time) = (self.course.step, number(self.time()));
@@ -103,13 +103,13 @@ impl Simulation {
                  {range}a smaller time.dt or a softening keep close encounters finite"
             ),
         };
-        Fault::new(70, line)
+        Failure::new(70, line)
     }
 
-    /// The fault of a sum: of its numbers, or of the device.
-    fn failed(&self, error: Error) -> Fault {
+    /// The failure of a sum: of its numbers, or of the device.
+    fn failed(&self, error: Error) -> Failure {
         if let (0, Error::Magnitude { .. }) = (self.course.step, &error) {
-            return Fault::new(65, format!("the initial particles: {error}"));
+            return Failure::new(65, format!("the initial particles: {error}"));
         }
         if !matches!(error, Error::Device(_)) {
             return self.broken(&error);
@@ -119,7 +119,7 @@ impl Simulation {
             step => format!("stopped at step {step}, time {}", number(self.time())),
         };
         let line = format!("{place}: {error}; nothing of it was written, and the files from before are complete");
-        Fault::new(crate::fault::code(&error), line)
+        Failure::new(crate::failure::code(&error), line)
     }
 }
 
@@ -136,19 +136,19 @@ impl Evolve for Simulation {
         ("particles", self.initial.len())
     }
 
-    fn refresh(&mut self) -> Result<(), Fault> {
+    fn refresh(&mut self) -> Result<(), Failure> {
         let refreshed = self.stepper.refresh(self.executor.as_mut(), &mut self.course.times);
         refreshed.map_err(|e| self.failed(e))
     }
 
-    fn step(&mut self, next: Due) -> Result<(), Fault> {
+    fn step(&mut self, next: Due) -> Result<(), Failure> {
         self.executor.want_potential(next.diagnostics || next.snapshot);
         let advanced = self.stepper.step(self.executor.as_mut(), &mut self.course.times);
         let bathed = advanced.and_then(|()| self.executor.thermostat(self.course.step, self.scenario.clock.dt));
         bathed.and_then(|()| self.executor.check()).map_err(|e| self.failed(e))
     }
 
-    fn output(&mut self, due: Due) -> Result<(), Fault> {
+    fn output(&mut self, due: Due) -> Result<(), Failure> {
         self.write(due)
     }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Simulation;
 use crate::diagnostics::Diagnostics;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::checkpoint::{self, State};
 use crate::files::snapshot::Snapshot;
 use crate::messages::number;
@@ -19,14 +19,14 @@ use crate::run::snapshot_builder::SnapshotBuilder;
 use crate::run::verify::{self, GROSS, sampled_error};
 use crate::scenario::{Action, Law};
 
-/// The fault of an executor that fails to copy.
-fn device(error: Error) -> Fault {
-    Fault::new(crate::fault::code(&error).max(70), error.to_string())
+/// The failure of an executor that fails to copy.
+fn device(error: Error) -> Failure {
+    Failure::new(crate::failure::code(&error).max(70), error.to_string())
 }
 
 impl Simulation {
     /// Writes what is due. What the executor sums where the particles are comes from there; particles are copied for all else.
-    pub(super) fn write(&mut self, due: Due) -> Result<(), Fault> {
+    pub(super) fn write(&mut self, due: Due) -> Result<(), Failure> {
         self.refresh()?;
         let start = Instant::now();
         let diagnosed = due.diagnostics || due.snapshot;
@@ -68,7 +68,7 @@ impl Simulation {
     }
 
     /// Particles and forces on the host.
-    fn copy(&mut self) -> Result<Copied, Fault> {
+    fn copy(&mut self) -> Result<Copied, Failure> {
         self.executor.copy().and_then(|pending| pending()).map_err(device)
     }
 
@@ -87,7 +87,7 @@ impl Simulation {
     }
 
     /// Measures the error of the forces.
-    fn verify(&mut self, particles: &Particles, field: &[[f64; 3]]) -> Result<(), Fault> {
+    fn verify(&mut self, particles: &Particles, field: &[[f64; 3]]) -> Result<(), Failure> {
         let s = &self.scenario;
         let Some(verify) = s.verify else { return Ok(()) };
         let kernel = if s.plane.is_some() { Kernel::Log } else { Kernel::Laplace };
@@ -111,14 +111,14 @@ impl Simulation {
                 "stopped at {text} by more than {GROSS} times; the files up to the step before are complete. Leave out \
                  solver.order and solver.theta, or choose precision = \"f64\"; verify.action = \"warn\" goes on"
             );
-            return Err(Fault::new(1, line));
+            return Err(Failure::new(1, line));
         }
         self.course.progress.warn(&text, self.course.options.quiet);
         Ok(())
     }
 
     /// Keeps the diagnostics, and adds their line if it is due.
-    fn diagnose(&mut self, now: Diagnostics, line: bool) -> Result<(), Fault> {
+    fn diagnose(&mut self, now: Diagnostics, line: bool) -> Result<(), Failure> {
         let first = *self.first.get_or_insert(now);
         if let Some((name, value)) = now.named(&first).into_iter().find(|(_, v)| !v.is_finite()) {
             return Err(self.broken(&format!("{name} = {value}")));
@@ -145,7 +145,7 @@ impl Simulation {
     }
 
     /// Begins to take and write a snapshot, which goes on beside the next steps.
-    fn snapshot(&mut self, pending: Pending) -> Result<(), Fault> {
+    fn snapshot(&mut self, pending: Pending) -> Result<(), Failure> {
         // Memory holds one at a time.
         self.course.settle(true)?;
         let s = &self.scenario;
@@ -161,7 +161,7 @@ impl Simulation {
         self.course.directory.snapshot((step, time), Box::new(taking), &s.layout)
     }
 
-    fn checkpoint(&mut self, Copied { mut particles, field, .. }: Copied, since: Instant) -> Result<(), Fault> {
+    fn checkpoint(&mut self, Copied { mut particles, field, .. }: Copied, since: Instant) -> Result<(), Failure> {
         let acceleration = self.snapshot_builder().motion(&mut particles, &field);
         let state = State::Particles(checkpoint::Particles {
             id: (0..particles.len() as u64).collect(),

@@ -12,7 +12,7 @@ use super::super::reader::{Range, Section};
 use super::super::resolved::{number, text, write_checkpoint_wall};
 use super::super::sections::checkpoint_wall;
 use super::Resolution;
-use crate::messages::number as told;
+use crate::messages::number as in_message;
 
 /// `[time]` of a grid: an inviscid flow by the remeshed vortex method.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,8 +49,8 @@ impl Steps {
             None => Some(None),
             Some(interval) => match steps(output, key, &clock, interval)? {
                 0 => {
-                    let message = format!("{} = {} is shorter than a step", output.full(key), told(interval));
-                    output.fault(key, message, format!("time.dt = {}", told(clock.dt)), None);
+                    let message = format!("{} = {} is shorter than a step", output.full(key), in_message(interval));
+                    output.mistake(key, message, format!("time.dt = {}", in_message(clock.dt)), None);
                     None
                 }
                 steps => Some(Some(steps)),
@@ -99,7 +99,7 @@ fn read(mut s: Section<'_>, resolution: &Option<Resolution>) -> Option<(Method, 
     }
     if let Some(Resolution::Adapted(..)) = resolution {
         let message = "steps are made on grids of one level".to_string();
-        s.fault("dt", message, "the grid is adapted", Some("give grid.n, the cells a side of a uniform grid".into()));
+        s.mistake("dt", message, "the grid is adapted", Some("give grid.n, the cells a side of a uniform grid".into()));
     }
     let clock = Clock::new(dt?);
     let count = steps(&s, "end", &clock, end?);
@@ -112,10 +112,14 @@ fn steps(s: &Section<'_>, key: &str, clock: &Clock, interval: f64) -> Option<u64
     match clock.steps(interval) {
         Ok(steps) => Some(steps),
         Err(ratio) => {
-            let (full, dt) = (s.full(key), told(clock.dt));
-            let message = format!("time.dt = {dt} does not divide {full} = {}", told(interval));
-            let help = format!("use {full} = {} or {}", told(ratio.floor() * clock.dt), told(ratio.ceil() * clock.dt));
-            s.fault(key, message, format!("{ratio:.6} steps"), Some(help));
+            let (full, dt) = (s.full(key), in_message(clock.dt));
+            let message = format!("time.dt = {dt} does not divide {full} = {}", in_message(interval));
+            let help = format!(
+                "use {full} = {} or {}",
+                in_message(ratio.floor() * clock.dt),
+                in_message(ratio.ceil() * clock.dt)
+            );
+            s.mistake(key, message, format!("{ratio:.6} steps"), Some(help));
             None
         }
     }

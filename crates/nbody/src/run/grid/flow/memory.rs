@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use fmm_core::grid::flow::Integrals;
 
 use super::{FlowRun, FlowScenario, report};
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::files::checkpoint::{Checkpoint, State};
 use crate::run::course::Plan;
 use crate::run::resume::{FILES, LAST_FILE, Resumable};
@@ -59,9 +59,9 @@ fn named((name, value): (&str, f64)) -> (String, f64) {
 }
 
 impl Resumable for FlowScenario {
-    fn parse_resumed(name: &str, text: String, sets: &[Override]) -> Result<Self, Fault> {
+    fn parse_resumed(name: &str, text: String, sets: &[Override]) -> Result<Self, Failure> {
         let grid = GridScenario::parse_resumed(name, text, sets)?;
-        let none = || Fault::new(65, format!("{name}: its scenario has no [grid] with [time]"));
+        let none = || Failure::new(65, format!("{name}: its scenario has no [grid] with [time]"));
         grid.and_then(FlowScenario::of).ok_or_else(none)
     }
 

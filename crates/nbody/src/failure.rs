@@ -9,7 +9,7 @@ use crate::terminal::printable;
 
 /// Why a command ends early.
 #[derive(Debug)]
-pub struct Fault {
+pub struct Failure {
     /// Exit code of the process: 1 accuracy, 65 data, 66 no input, 69 no device, 70 internal or NaN, 71 memory,
     /// 74 input/output, 75 stopped, and resumable.
     pub code: u8,
@@ -17,7 +17,7 @@ pub struct Fault {
     pub report: Report,
 }
 
-/// The message of a fault.
+/// The message of a failure.
 #[derive(Debug)]
 pub enum Report {
     /// One line, printed after `nbody: `.
@@ -26,10 +26,10 @@ pub enum Report {
     Scenario(Box<Mistakes>),
 }
 
-impl Fault {
-    /// A fault with a message of one line.
+impl Failure {
+    /// A failure with a message of one line.
     pub fn new(code: u8, line: impl Into<String>) -> Self {
-        Fault { code, report: Report::Line(line.into()) }
+        Failure { code, report: Report::Line(line.into()) }
     }
 
     /// The report as text.
@@ -41,27 +41,27 @@ impl Fault {
     }
 }
 
-impl From<FileError> for Fault {
+impl From<FileError> for Failure {
     fn from(e: FileError) -> Self {
-        Fault::new(e.exit_code(), e.to_string())
+        Failure::new(e.exit_code(), e.to_string())
     }
 }
 
-impl From<Mistakes> for Fault {
+impl From<Mistakes> for Failure {
     fn from(mistakes: Mistakes) -> Self {
-        Fault { code: mistakes.code(), report: Report::Scenario(Box::new(mistakes)) }
+        Failure { code: mistakes.code(), report: Report::Scenario(Box::new(mistakes)) }
     }
 }
 
-impl From<fmm::Error> for Fault {
+impl From<fmm::Error> for Failure {
     fn from(e: fmm::Error) -> Self {
         let code = match &e {
             fmm::Error::Request { .. } => 2,
-            fmm::Error::Sum(e) => return Fault::new(code(e), messages::error(e)),
+            fmm::Error::Sum(e) => return Failure::new(code(e), messages::error(e)),
             fmm::Error::Unavailable { .. } => 69,
             _ => 70,
         };
-        Fault::new(code, e.to_string())
+        Failure::new(code, e.to_string())
     }
 }
 
