@@ -264,8 +264,8 @@ mod tests {
     fn the_spread_is_that_of_the_samples() {
         let mut record = Record::default();
         spread(&mut record, &mut [3.0, 1.0, 2.0, 10.0]);
-        let spread = ["seconds", "seconds_low", "seconds_high", "samples"].map(|k| record.number(k));
-        assert_eq!(spread, [2.5, 1.0, 10.0, 4.0]);
+        let numbers = ["seconds", "seconds_low", "seconds_high", "samples"].map(|k| record.number(k));
+        assert_eq!(numbers, [2.5, 1.0, 10.0, 4.0]);
         spread(&mut record, &mut (0..21).map(f64::from).collect::<Vec<_>>());
         assert_eq!(["seconds", "seconds_low", "seconds_high"].map(|k| record.number(k)), [10.0, 2.0, 18.0]);
     }
