@@ -107,6 +107,10 @@ impl<'a> Points<'a> {
 
     /// Checks the number of columns and their lengths, and the pairs of `problem`.
     pub(crate) fn check(&self, problem: &Problem) -> Result<(), Error> {
+        if !(1..=3).contains(&self.dimension) {
+            let (what, value) = ("number of axes", self.dimension as f64);
+            return Err(Refused::Range { what, value, range: "1 to 3" }.into());
+        }
         let (given, needed) = (self.strengths.len(), problem.kernel.strengths().len());
         let imaginary = problem.kernel == Kernel::Harmonic && given == needed + 1;
         if given != needed && !imaginary {
@@ -162,6 +166,8 @@ mod tests {
         assert_eq!(text(&[&[1.0, 2.0]], &problem), Ok(()));
         assert_eq!(text(&[&[1.0]], &problem).unwrap_err(), "1 strengths, but 2 are needed");
         assert_eq!(text(&[], &problem).unwrap_err(), "0 columns of strengths, but 1 are needed");
+        let flat = Points { dimension: 0, ..Points::in_space(&sources, &[]) };
+        assert_eq!(flat.check(&problem).unwrap_err().to_string(), "number of axes = 0 is outside 1 to 3");
         let excluded = Problem { exclusions: vec![[0, 2]], ..problem };
         assert_eq!(
             text(&[&[1.0, 2.0]], &excluded).unwrap_err(),
