@@ -1,4 +1,4 @@
-//! Compiles `kernels/*.cu` with nvcc. Without nvcc the crate builds too, and reports the reason at
+//! Compiles the `.cu` files below `kernels/` with nvcc. Without nvcc the crate builds too, and reports the reason at
 //! run time.
 //!
 //! Each file becomes one fat binary: machine code and PTX for every capability of [`CAPABILITIES`],
@@ -66,7 +66,7 @@ fn main() {
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("set by cargo")).join("../..");
     let kernels = root.join("kernels");
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed={}", kernels.display());
+    println!("cargo:rerun-if-changed={}", kernels.display()); // with all folders below it
     // Not PATH: it differs from one shell to the next. `scripts/setup --gpu` touches build.rs after
     // it installs a compiler.
     for variable in ["NVCC", "CUDA_HOME"].iter().chain(FLAGS) {
@@ -78,11 +78,12 @@ fn main() {
     match find(&root) {
         Ok(nvcc) => {
             println!("cargo:rerun-if-changed={}", nvcc.display());
-            let compiler = Compiler::new(nvcc);
+            let compiler = Compiler::new(nvcc, vec![kernels.clone()]);
             release = compiler.release();
+            let sources = sources(&kernels);
             let jobs: Vec<Job> = MODULES
                 .iter()
-                .map(|&(name, fused)| Job { name, source: kernels.join(format!("{name}.cu")), out: out.clone(), fused })
+                .map(|&(name, fused)| Job { name, source: source(&sources, name), out: out.clone(), fused })
                 .collect();
             compiler.run(&jobs);
             for job in &jobs {
@@ -151,6 +152,21 @@ fn runs(nvcc: &Path) -> bool {
     nvcc.is_file() && Command::new(nvcc).arg("--version").output().is_ok_and(|o| o.status.success())
 }
 
+/// The `.cu` files below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let kernels = files.into_iter().filter(|path| path.extension().is_some_and(|e| e == "cu"));
+    kernels.chain(folders.iter().flat_map(|folder| sources(folder))).collect()
+}
+
+/// The file of a module, whatever its folder.
+fn source(sources: &[PathBuf], name: &str) -> PathBuf {
+    let found: Vec<_> = sources.iter().filter(|path| path.file_stem().is_some_and(|stem| stem == name)).collect();
+    assert!(found.len() == 1, "kernels/ must hold one file {name}.cu; found: {found:?}");
+    found[0].clone()
+}
+
 /// A kernel file to compile.
 struct Job {
     name: &'static str,
@@ -201,6 +217,8 @@ impl Job {
 /// An nvcc and the cache of what it has compiled.
 struct Compiler {
     nvcc: PathBuf,
+    /// The folders in which nvcc looks for our headers.
+    include: Vec<PathBuf>,
     /// What its parts print of their versions, their sizes, and the sizes of its headers.
     version: String,
     /// None where no cache directory can be made.
@@ -214,7 +232,7 @@ const FLAGS: &[&str] = &["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN"
 const KEPT: Duration = Duration::from_secs(60 * 24 * 3600);
 
 impl Compiler {
-    fn new(nvcc: PathBuf) -> Self {
+    fn new(nvcc: PathBuf, include: Vec<PathBuf>) -> Self {
         // The parts come in packages of their own, and so do the headers: nvcc prints the release
         // of neither.
         let real = nvcc.canonicalize().unwrap_or_else(|_| nvcc.clone());
@@ -236,7 +254,7 @@ impl Compiler {
         let home = |name: &str| env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
         let cache = home("XDG_CACHE_HOME").or_else(|| Some(home("HOME")?.join(".cache")));
         let cache = cache.map(|c| c.join("nbody/kernels")).filter(|c| fs::create_dir_all(c).is_ok());
-        Compiler { nvcc, version, cache }
+        Compiler { nvcc, include, version, cache }
     }
 
     /// As 13.0.
@@ -310,7 +328,7 @@ impl Compiler {
         job.options().iter().for_each(|o| add(o));
         add(self.compression().unwrap_or_default());
         FLAGS.iter().for_each(|name| add(&env::var(name).unwrap_or_default()));
-        texts(&job.source, &mut add);
+        texts(&job.source, &self.include, &mut add);
         hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
@@ -321,6 +339,7 @@ impl Compiler {
         fs::create_dir_all(&steps).expect("cargo's folder can be written");
         let mut command = Command::new(&self.nvcc);
         command.args(job.options()).args(self.compression()).arg("--keep").arg("--keep-dir").arg(&steps);
+        command.args(self.include.iter().map(|folder| format!("-I{}", folder.display())));
         command.arg("--output-file").arg(job.binary()).arg(&job.source);
         match command.output() {
             Ok(output) if output.status.success() => {}
@@ -345,10 +364,11 @@ impl Compiler {
 }
 
 /// The text of a kernel file and of every file of ours that it includes.
-fn texts(source: &Path, add: &mut impl FnMut(&str)) {
-    let text = fs::read_to_string(source).unwrap_or_default();
+fn texts(source: &Path, include: &[PathBuf], add: &mut impl FnMut(&str)) {
+    let text = fs::read_to_string(source).unwrap_or_else(|e| panic!("{}: {e}", source.display()));
     add(&text);
     for name in text.lines().filter_map(|line| line.strip_prefix("#include \"")?.split('"').next()) {
-        texts(&source.with_file_name(name), add);
+        let found = include.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
+        texts(&found.unwrap_or_else(|| panic!("{}: no {name}", source.display())), include, add);
     }
 }

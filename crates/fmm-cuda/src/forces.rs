@@ -27,7 +27,7 @@ const EACH: usize = 256;
 /// The kernels of the sum, as the exclusions number them.
 const KERNELS: [&str; 5] = ["newton", "plummer", "p1", "spline", "yukawa"];
 
-/// `kernels/short.cu` has the same struct.
+/// `kernels/bodies/short.cu` has the same struct.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
 struct ShortView {
@@ -46,7 +46,7 @@ struct ShortView {
     unused: u32,
 }
 
-/// `kernels/short.cu` has the same struct.
+/// `kernels/bodies/short.cu` has the same struct.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
 struct ExternalView {
@@ -59,7 +59,7 @@ struct ExternalView {
     shape: u32,
 }
 
-/// `kernels/short.cu` has the same struct.
+/// `kernels/bodies/short.cu` has the same struct.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
 struct ExclusionView {
@@ -79,7 +79,7 @@ struct ExclusionView {
     kernel: u32,
 }
 
-/// What `short_layout` in `kernels/short.cu` must hold.
+/// What `short_layout` in `kernels/bodies/short.cu` must hold.
 pub const SHORT_LAYOUT: &[usize] = &{
     use std::mem::offset_of;
     [

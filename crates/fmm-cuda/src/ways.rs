@@ -52,7 +52,7 @@ impl Way {
     }
 }
 
-/// `kernels/m2l_ways.cu` has the same struct.
+/// `kernels/benchmarks/m2l_ways.cu` has the same struct.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
 struct WaysView {
@@ -70,7 +70,7 @@ struct WaysView {
     blocks: u32,
 }
 
-/// What `ways_layout` in `kernels/m2l_ways.cu` must hold.
+/// What `ways_layout` in `kernels/benchmarks/m2l_ways.cu` must hold.
 pub const WAYS_LAYOUT: &[usize] = &{
     use std::mem::offset_of;
     [GROUPS, MEMBERS, size_of::<WaysView>(), offset_of!(WaysView, p), offset_of!(WaysView, blocks)]

@@ -1,4 +1,4 @@
-//! What host and device share for sums of Gaussians: `kernels/gauss.cuh` has the same structs in the same order, and the tests compare the
+//! What host and device share for sums of Gaussians: `kernels/gauss/gauss.cuh` has the same structs in the same order, and the tests compare the
 //! layout of the two in the text of the kernels.
 
 use cust::memory::{DeviceCopy, DevicePointer};
@@ -150,7 +150,7 @@ pub struct GaussReturnView {
     pub axes: u32,
 }
 
-/// What `gauss_layout` in `kernels/gauss.cuh` must hold.
+/// What `gauss_layout` in `kernels/gauss/gauss.cuh` must hold.
 pub const LAYOUT: &[usize] = &{
     use std::mem::offset_of;
     [

@@ -1,4 +1,4 @@
-//! What host and device share: the arguments of the kernels that make trees and lists. `kernels/geometry.cuh` has the same
+//! What host and device share: the arguments of the kernels that make trees and lists. `kernels/geometry/geometry.cuh` has the same
 //! structs in the same order, and the tests compare the layout of the two in the text of the kernels.
 
 use cust::memory::{DeviceCopy, DevicePointer};
@@ -296,7 +296,7 @@ pub struct ListsView {
     pub base: u32,
 }
 
-/// What `geometry_layout` in `kernels/geometry.cuh` must hold.
+/// What `geometry_layout` in `kernels/geometry/geometry.cuh` must hold.
 pub const LAYOUT: &[usize] = &{
     use std::mem::offset_of;
     [

@@ -1,4 +1,4 @@
-//! What host and device share in sums on grids: `kernels/grid.cuh` has the same structs in the same order, and the tests compare the layout of the
+//! What host and device share in sums on grids: `kernels/grid/grid.cuh` has the same structs in the same order, and the tests compare the layout of the
 //! two in the text of the kernels.
 
 use cust::memory::{DeviceCopy, DevicePointer};
@@ -74,7 +74,7 @@ pub struct GridView {
     pub length: u32,
 }
 
-/// What `grid_layout` in `kernels/grid.cuh` must hold.
+/// What `grid_layout` in `kernels/grid/grid.cuh` must hold.
 pub const LAYOUT: &[usize] = &{
     use std::mem::offset_of;
     [

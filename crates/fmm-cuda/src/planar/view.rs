@@ -1,4 +1,4 @@
-//! What host and device share in the plane: `kernels/planar.cuh` has the same structs in the same order, and the tests compare the
+//! What host and device share in the plane: `kernels/planar/planar.cuh` has the same structs in the same order, and the tests compare the
 //! layout of the two in the text of the kernels.
 
 use cust::memory::{DeviceCopy, DevicePointer};
@@ -308,7 +308,7 @@ pub struct FlowView {
     pub summed: u32,
 }
 
-/// What `planar_layout` in `kernels/planar.cuh` must hold.
+/// What `planar_layout` in `kernels/planar/planar.cuh` must hold.
 pub const LAYOUT: &[usize] = &{
     use std::mem::offset_of;
     [

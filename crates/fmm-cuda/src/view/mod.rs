@@ -1,4 +1,4 @@
-//! What host and device share: the arguments of the kernels. `kernels/view.cuh` has the same structs in the same order, and
+//! What host and device share: the arguments of the kernels. `kernels/common/view.cuh` has the same structs in the same order, and
 //! the tests compare the layout of the two in the text of the kernels.
 
 mod bodies;
@@ -28,7 +28,7 @@ pub const CHUNK: usize = 4096;
 /// No cell.
 pub const NONE: u32 = u32::MAX;
 
-/// What `layout` in `kernels/view.cuh` must hold.
+/// What `layout` in `kernels/common/view.cuh` must hold.
 pub const LAYOUT: &[usize] = &{
     use std::mem::offset_of;
     [

@@ -1,4 +1,4 @@
-//! Periodic boxes: `kernels/box.cuh` has the same structs in the same order.
+//! Periodic boxes: `kernels/periodic/box.cuh` has the same structs in the same order.
 
 use cust::memory::{DeviceCopy, DevicePointer};
 
@@ -178,7 +178,7 @@ pub struct EwaldView {
     pub bodies: u32,
 }
 
-/// What `box_layout` in `kernels/box.cuh` must hold.
+/// What `box_layout` in `kernels/periodic/box.cuh` must hold.
 pub const BOX_LAYOUT: &[usize] = &{
     use std::mem::offset_of;
     [
