@@ -34,7 +34,7 @@ const MODULES: &[(&str, bool)] = &[
     ("guard", true),
     ("lists", false),
     ("m2l", true),
-    ("m2l_ways", true),
+    ("m2l_variants", true),
     ("moments", true),
     ("near", true),
     ("near_box", true),

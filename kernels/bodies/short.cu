@@ -33,7 +33,7 @@ struct ShortView {
 struct ExternalView {
   const double *position;      // [n][3]
   double *field;               // [n][3]: added to
-  double centre[3], parameter[3];
+  double center[3], parameter[3];
   double per_field;            // field of a force
   uint32_t n, shape;
 };
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(EACH) external_field(const __grid_constant__ E
   const size_t i = size_t(blockIdx.x) * EACH + threadIdx.x;
   if (i >= v.n) return;
   double d[3], force[3];
-  for (int k = 0; k < 3; k++) d[k] = v.position[3 * i + k] - v.centre[k];
+  for (int k = 0; k < 3; k++) d[k] = v.position[3 * i + k] - v.center[k];
   const double *p = v.parameter;
   if (v.shape == 0) {
     const double r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + p[1];
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(32 * SHORT_WARPS) short_range(const __grid_con
         const double reach = half + ldexp(tree.side, -int(tree.level[c]) - 1);
         double gap2 = 0;
         for (int d = 0; d < 3; d++) {
-          const double apart = fabs(tree.centre[3 * size_t(c) + d] + shift[d] - tree.centre[3 * size_t(leaf) + d]);
+          const double apart = fabs(tree.center[3 * size_t(c) + d] + shift[d] - tree.center[3 * size_t(leaf) + d]);
           // Rounding must not lose a pair.
           const double gap = fmax(apart - reach * v.aspect[d] * (1 + 1e-12), 0.0);
           gap2 += gap * gap;

@@ -30,8 +30,8 @@ __device__ inline double block_largest(double value) {
   return value;
 }
 
-__device__ inline double distance2(const double *x, const double *centre) {
-  const double dx = centre[0] - x[0], dy = centre[1] - x[1], dz = centre[2] - x[2];
+__device__ inline double distance2(const double *x, const double *center) {
+  const double dx = center[0] - x[0], dy = center[1] - x[1], dz = center[2] - x[2];
   return dx * dx + dy * dy + dz * dz;
 }
 
@@ -39,7 +39,7 @@ __device__ inline double distance2(const double *x, const double *centre) {
 __device__ inline double weight_of(const TotalsView &v, uint64_t i) { return v.massless ? 1 : v.mass[i]; }
 
 extern "C" {
-// Energies, momenta, virial, centres, moments of the strengths, and the largest |m|, of a share of the particles.
+// Energies, momenta, virial, centers, moments of the strengths, and the largest |m|, of a share of the particles.
 __global__ void __launch_bounds__(TILE) totals_sums(TotalsView v) {
   constexpr unsigned COUNT = TOTALS - 1;
   double sum[COUNT] = {}, largest = 0;
@@ -68,11 +68,11 @@ __global__ void __launch_bounds__(TILE) totals_sums(TotalsView v) {
   v.partial[size_t(blockIdx.x) * TOTALS + COUNT] = largest;
 }
 
-// The largest squared distance from the centre.
+// The largest squared distance from the center.
 __global__ void __launch_bounds__(TILE) totals_reach(TotalsView v) {
   double largest = 0;
   for (uint64_t i = uint64_t(blockIdx.x) * TILE + threadIdx.x; i < v.n; i += uint64_t(gridDim.x) * TILE)
-    largest = fmax(largest, distance2(v.position + 3 * i, v.sphere->centre));
+    largest = fmax(largest, distance2(v.position + 3 * i, v.sphere->center));
   largest = block_largest(largest);
   if (threadIdx.x == 0) v.partial[blockIdx.x] = largest;
 }
@@ -87,16 +87,16 @@ __global__ void __launch_bounds__(TILE) totals_first(TotalsView v) {
   v.sphere->done = !(v.sphere->radius > 0);
 }
 
-// Mass and centre of the particles that are in the next sphere and were in all before; the others stay outside for good.
+// Mass and center of the particles that are in the next sphere and were in all before; the others stay outside for good.
 __global__ void __launch_bounds__(TILE) totals_sphere(TotalsView v) {
   if (v.sphere->done) return;
-  const double centre[3] = {v.sphere->centre[0], v.sphere->centre[1], v.sphere->centre[2]};
+  const double center[3] = {v.sphere->center[0], v.sphere->center[1], v.sphere->center[2]};
   const double radius = v.sphere->radius * v.shrink;
   double sum[5] = {};
   for (uint64_t i = uint64_t(blockIdx.x) * TILE + threadIdx.x; i < v.n; i += uint64_t(gridDim.x) * TILE) {
     if (v.outside[i]) continue;
     const double *x = v.position + 3 * i;
-    if (!(distance2(x, centre) < radius * radius)) {
+    if (!(distance2(x, center) < radius * radius)) {
       v.outside[i] = 1;
       continue;
     }
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(TILE) totals_sphere(TotalsView v) {
   for (unsigned k = 0; threadIdx.x == 0 && k < 5; k++) v.partial[5 * size_t(blockIdx.x) + k] = sum[k];
 }
 
-// Whether that sphere holds enough; then its centre is the next. One block.
+// Whether that sphere holds enough; then its center is the next. One block.
 __global__ void __launch_bounds__(TILE) totals_next(TotalsView v) {
   if (v.sphere->done) return;
   double sum[5] = {};
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(TILE) totals_next(TotalsView v) {
   const bool enough = sum[4] >= v.fewest && sum[3] > 0;
   if (enough) {
     v.sphere->radius *= v.shrink;
-    for (unsigned d = 0; d < 3; d++) v.sphere->centre[d] = sum[d] / sum[3];
+    for (unsigned d = 0; d < 3; d++) v.sphere->center[d] = sum[d] / sum[3];
   }
   v.sphere->done = !enough || !(v.sphere->radius > 0);
 }

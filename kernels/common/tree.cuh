@@ -13,11 +13,11 @@ __device__ inline unsigned level_of(const TreeView &tree, uint32_t cell) {
 // Half the side of a cell.
 __device__ inline double half_of(const TreeView &tree, uint32_t cell) { return tree.half[level_of(tree, cell)]; }
 
-// The centre of a cell and what its bodies are measured in.
+// The center of a cell and what its bodies are measured in.
 template <typename Real> struct Frame {
   double x, y, z, scale;
   __device__ Frame(const TreeView &tree, uint32_t cell, double unit)
-      : x(tree.centre[3 * size_t(cell)]), y(tree.centre[3 * size_t(cell) + 1]), z(tree.centre[3 * size_t(cell) + 2]),
+      : x(tree.center[3 * size_t(cell)]), y(tree.center[3 * size_t(cell) + 1]), z(tree.center[3 * size_t(cell) + 2]),
         scale(1 / unit) {}
   // A body's place; subtraction and scaling are in double.
   __device__ void place(const Body &b, Real *at) const {

@@ -79,7 +79,7 @@ constexpr unsigned CELLS = 64;
 
 // A tree as fmm-core's `Tree` has it.
 struct TreeView {
-  const double *centre;         // [cells][3]
+  const double *center;         // [cells][3]
   const double *half;           // [levels]: half the side of the cells of a level
   const uint32_t *level_start;  // [levels + 1]
   const uint32_t *bodies;       // [cells][2]
@@ -121,7 +121,7 @@ struct TranslateView {
   const uint32_t *tiles;        // [][CELLS]: children of one level and octant, then NONE
   const void *matrices;         // [8][n][columns]: [octant][source][target coefficient]
   void *from;                   // [cells][n]: the expansions that are translated; M2M completes those of the tile's cells first
-  void *to;                     // [cells][n]: L2L adds to it; M2M leaves each cell about its parent's centre there
+  void *to;                     // [cells][n]: L2L adds to it; M2M leaves each cell about its parent's center there
   uint32_t first_tile;
   uint32_t translates;          // 0: nothing but the completing, for the root
   uint32_t n, columns;          // coefficients, and those rounded up to 4
@@ -185,7 +185,7 @@ struct NearView {
   CsrView list;
   const Body *target_bodies;
   const Body *source_bodies;
-  float4 *near;                 // [sources]: from the centre of the leaf, in a power of two below half the root's side; strength
+  float4 *near;                 // [sources]: from the center of the leaf, in a power of two below half the root's side; strength
   uint32_t *tasks;              // [count][3]: leaf or NONE, first body, one past the last
   uint32_t *again;              // [count]: 1 where a pair was too close for single precision
   Sum *sums;
@@ -266,7 +266,7 @@ constexpr unsigned TOTALS = 21, CHUNK = 4096;
 
 // A sphere that shrinks about the densest part.
 struct Sphere {
-  double centre[3], radius;
+  double center[3], radius;
   uint32_t done, unused;
 };
 

@@ -136,7 +136,7 @@ template <typename Real, bool LOCAL> __device__ inline void moments(const Cartes
         Real at[3];
         frame.place(b, at);
         if constexpr (LOCAL) {
-          // The centre is the origin: derivatives at centre minus source.
+          // The center is the origin: derivatives at center minus source.
           for (Real &x : at) x = -x;
           derivatives<Real>(v, v.order, half, at, Real(b.q), mine, second);
         } else {
@@ -223,7 +223,7 @@ __global__ void __launch_bounds__(32) m2p_cartesian_f32(CartesianView v) { evalu
 __global__ void __launch_bounds__(32) m2p_cartesian_f64(CartesianView v) { evaluate<double, true>(v); }
 
 // The matrices of M2L, L_k = sum (-1)^|n| D^(n+k) M_n over |n| + |k| <= p, from the derivatives of their offsets. A thread has one
-// number; numbers and words are arranged as the host's `Fragments` has them.
+// number; numbers and words are arranged as the host's `MmaLayout` has them.
 __global__ void __launch_bounds__(TILE) m2l_cartesian_f64(CartesianMatrixView v) {
   const size_t i = size_t(blockIdx.x) * TILE + threadIdx.x;
   if (i >= v.size) return;

@@ -2,7 +2,7 @@
 //
 // A block owns a tile of cells of one level and octant, the children, which one matrix serves. It gathers the coefficients to be
 // translated (zeros where the tile is not full), multiplies them and keeps the sums in registers: a thread has ROWS cells and COLUMNS
-// coefficients. L2L gathers the parents' and adds to the children's. M2M leaves what each child is about its parent's centre aside; a
+// coefficients. L2L gathers the parents' and adds to the children's. M2M leaves what each child is about its parent's center aside; a
 // parent is the sum of that over its children, in their order, which the level above makes when it gathers.
 #include "common/tree.cuh"
 

@@ -28,7 +28,7 @@ struct GaussBoxesView {
   uint32_t *bins;              // [BOX_DIGITS][256]
   uint64_t *box;               // [n]: the numbers of the boxes that hold any
   uint32_t *start;             // [n + 1]: the first point of each, and n
-  GaussPoint *centre;          // [boxes]
+  GaussPoint *center;          // [boxes]
   uint32_t *found;             // how many they are
   const uint32_t *order;       // [n]
   GaussPoint *points;          // [n]
@@ -44,7 +44,7 @@ struct GaussBoxesView {
 struct GaussView {
   const GaussPoint *points;    // sources of P2M and P2L, targets of the others
   const GaussPoint *sources;   // of P2P
-  const GaussPoint *centre;    // of the boxes of tasks
+  const GaussPoint *center;    // of the boxes of tasks
   const GaussPoint *other;     // of the boxes of sources, for M2P
   const uint32_t *tasks;       // [count][4]: place of the series, box, first point, one past the last; M2L: row of `list`, place along the axis
   const uint64_t *start;       // [boxes + 1]: rows of `list`
@@ -75,7 +75,7 @@ struct GaussReturnView {
 
 extern "C" __device__ const unsigned gauss_layout[] = {
     GAUSS_THREADS, RUN_TILE, BOX_DIGITS, GATHER_THREADS, BATCH, HELD, SPREAD_THREADS, SPREAD_POINTS, NEAR_WARPS,
-    sizeof(GaussPoint), sizeof(GaussBoxesView), offsetof(GaussBoxesView, centre), offsetof(GaussBoxesView, ticket),
+    sizeof(GaussPoint), sizeof(GaussBoxesView), offsetof(GaussBoxesView, center), offsetof(GaussBoxesView, ticket),
     offsetof(GaussBoxesView, origin), offsetof(GaussBoxesView, count), offsetof(GaussBoxesView, axes),
     sizeof(GaussView), offsetof(GaussView, tasks), offsetof(GaussView, roots), offsetof(GaussView, scale),
     offsetof(GaussView, reach), sizeof(GaussReturnView), offsetof(GaussReturnView, scale), offsetof(GaussReturnView, axes),

@@ -101,19 +101,19 @@ __global__ void __launch_bounds__(GAUSS_THREADS) gauss_runs(GaussBoxesView v) {
   }
 }
 
-// The centres of `n` boxes.
-__global__ void __launch_bounds__(GAUSS_THREADS) gauss_centres(GaussBoxesView v) {
+// The centers of `n` boxes.
+__global__ void __launch_bounds__(GAUSS_THREADS) gauss_centers(GaussBoxesView v) {
   const size_t i = size_t(blockIdx.x) * GAUSS_THREADS + threadIdx.x;
   if (i >= v.n) return;
   uint64_t key = v.box[i];
-  GaussPoint centre = {};
+  GaussPoint center = {};
 #pragma unroll
   for (unsigned d = 0; d < 3; d++) {
     if (d >= v.axes) break;
-    centre.x[d] = v.origin[d] + (double(key % v.count[d]) + 0.5) * v.side;
+    center.x[d] = v.origin[d] + (double(key % v.count[d]) + 0.5) * v.side;
     key /= v.count[d];
   }
-  v.centre[i] = centre;
+  v.center[i] = center;
 }
 
 // Points and strengths in the order of their boxes.

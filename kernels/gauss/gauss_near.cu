@@ -11,7 +11,7 @@ __device__ inline float power_of_half(float y) {
   return e;
 }
 
-// What a source is to the targets of a box: as it is in double precision, relative to the centre in units of sigma/UNIT in single.
+// What a source is to the targets of a box: as it is in double precision, relative to the center in units of sigma/UNIT in single.
 struct alignas(16) Exact {
   double x, y, z, q;
 };
@@ -19,13 +19,13 @@ struct alignas(16) Short {
   float x, y, z, q;
 };
 
-template <typename S> __device__ S relative(const GaussView &v, const GaussPoint &p, const GaussPoint &centre);
+template <typename S> __device__ S relative(const GaussView &v, const GaussPoint &p, const GaussPoint &center);
 template <> __device__ inline Exact relative(const GaussView &, const GaussPoint &p, const GaussPoint &) {
   return {p.x[0], p.x[1], p.x[2], p.q};
 }
-template <> __device__ inline Short relative(const GaussView &v, const GaussPoint &p, const GaussPoint &centre) {
+template <> __device__ inline Short relative(const GaussView &v, const GaussPoint &p, const GaussPoint &center) {
   const double unit = v.scale * UNIT;
-  return {float((p.x[0] - centre.x[0]) * unit), float((p.x[1] - centre.x[1]) * unit), float((p.x[2] - centre.x[2]) * unit),
+  return {float((p.x[0] - center.x[0]) * unit), float((p.x[1] - center.x[1]) * unit), float((p.x[2] - center.x[2]) * unit),
           float(p.q * v.strength)};
 }
 
@@ -45,8 +45,8 @@ template <typename S, typename Real, int TERMS, bool SLOPE> __device__ void near
   unsigned width = 1;
   while (width < targets) width *= 2;
   const unsigned parts = 32 / width, part = lane / width, mine = min(lane % width, targets - 1);
-  const GaussPoint centre = v.centre[task.y];
-  const S at = relative<S>(v, v.points[task.z + mine], centre);
+  const GaussPoint center = v.center[task.y];
+  const S at = relative<S>(v, v.points[task.z + mine], center);
   Feed feed = {v.list, v.start[task.y], v.start[task.y + 1], 0, 0};
   double total[SLOPE ? 4 : 1] = {};
   while (true) {
@@ -54,7 +54,7 @@ template <typename S, typename Real, int TERMS, bool SLOPE> __device__ void near
     const uint32_t filled = feed.take(32, lane, index);
     if (filled == 0) break;
     __syncwarp();
-    if (lane < filled) held[warp][lane] = relative<S>(v, v.sources[index], centre);
+    if (lane < filled) held[warp][lane] = relative<S>(v, v.sources[index], center);
     __syncwarp();
     // In single precision no more than 32 terms are added up.
     Real sum[SLOPE ? 4 : 1] = {};

@@ -20,7 +20,7 @@ template <bool HERMITE> __device__ void gather(const GaussView &v) {
   }
   const bool active = item < items && group < groups;
   const unsigned first = active ? item / rest * HELD : 0, r = active ? item % rest : 0;
-  const GaussPoint centre = v.centre[task.y];
+  const GaussPoint center = v.center[task.y];
   Feed feed = {v.list, 0, 0, task.z, task.w};
   if (HERMITE) feed = {v.list, v.start[task.y], v.start[task.y + 1], 0, 0};
   const unsigned axis = threadIdx.x / BATCH, point = threadIdx.x % BATCH;
@@ -33,7 +33,7 @@ template <bool HERMITE> __device__ void gather(const GaussView &v) {
     if (axis < v.axes && point < filled) {
       const GaussPoint x = v.points[index];
       const double at = axis == 0 ? x.x[0] : axis == 1 ? x.x[1] : x.x[2];
-      const double from = axis == 0 ? centre.x[0] : axis == 1 ? centre.x[1] : centre.x[2];
+      const double from = axis == 0 ? center.x[0] : axis == 1 ? center.x[1] : center.x[2];
       const double z = (at - from) * v.scale;
       double here = HERMITE ? exp(-0.5 * z * z) : 1, before = 0;
       if (axis == 0) here *= x.q;
@@ -206,12 +206,12 @@ template <Basis B, int N, bool SLOPE, bool SHARED> __device__ void spread(const 
         held[i] = i % row < p ? series[i / row * p + i % row] : 0;
       __syncthreads();
     }
-    double centre[3], z[N][3], sum[N][4];
-    axes_of(B == TAYLOR ? v.centre[task.y] : v.other[v.list[2 * e + 1]], v.axes, centre);
+    double center[3], z[N][3], sum[N][4];
+    axes_of(B == TAYLOR ? v.center[task.y] : v.other[v.list[2 * e + 1]], v.axes, center);
 #pragma unroll
     for (int n = 0; n < N; n++)
 #pragma unroll
-      for (int d = 0; d < 3; d++) z[n][d] = (at[n][d] - centre[d]) * v.scale;
+      for (int d = 0; d < 3; d++) z[n][d] = (at[n][d] - center[d]) * v.scale;
     evaluate_any<B, N, SLOPE, SHARED>(SHARED ? held : series, terms, z, sum);
 #pragma unroll
     for (int n = 0; n < N; n++) {

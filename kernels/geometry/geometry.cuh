@@ -48,7 +48,7 @@ struct GrowthView {
   uint32_t *parent;            // [capacity]
   uint32_t *skip;              // [capacity]: see CellsView
   uint32_t *leaves;            // [capacity]
-  double *centre;              // [capacity][3]
+  double *center;              // [capacity][3]
   uint16_t *level;             // [capacity]
   uint8_t *octant;             // [capacity]
   uint32_t *map;               // [words]: a bit for each body, set for the first of a leaf
@@ -95,7 +95,7 @@ constexpr unsigned FOUND_BOUNDS = 1, FOUND_LEVELS = 7, FOUND_SIZE = FOUND_LEVELS
 struct CellsView {
   const uint32_t *bodies, *children, *parent;
   const uint32_t *skip;        // the cell after those below a cell, in the order of a recursion
-  const double *centre;
+  const double *center;
   const uint16_t *level;
   const uint8_t *octant;
   double side;

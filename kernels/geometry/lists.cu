@@ -62,23 +62,23 @@ struct Target {
         half(half_of(v.targets, level)) {}
 };
 
-// The squared distance from x to the cell about a centre whose longest side is twice `half`.
-__device__ inline double distance2(const ListsView &v, const double *x, const double *centre, double half) {
+// The squared distance from x to the cell about a center whose longest side is twice `half`.
+__device__ inline double distance2(const ListsView &v, const double *x, const double *center, double half) {
   double r2 = 0;
   for (int d = 0; d < 3; d++) {
-    const double gap = fmax(fabs(x[d] - centre[d]) - half * v.aspect[d], 0.0);
+    const double gap = fmax(fabs(x[d] - center[d]) - half * v.aspect[d], 0.0);
     r2 += gap * gap;
   }
   return r2;
 }
 
-// A centre as an image sees it: what is relative to it there is relative to the centre here.
-__device__ inline void seen_from(const ListsView &v, uint32_t image, const double *centre, double *seen) {
+// A center as an image sees it: what is relative to it there is relative to the center here.
+__device__ inline void seen_from(const ListsView &v, uint32_t image, const double *center, double *seen) {
   shift_of(image, v.sides, seen);
-  for (int d = 0; d < 3; d++) seen[d] = centre[d] - seen[d];
+  for (int d = 0; d < 3; d++) seen[d] = center[d] - seen[d];
 }
 
-// Whether an expansion about the centre of a cell holds at the squared distance r2.
+// Whether an expansion about the center of a cell holds at the squared distance r2.
 __device__ inline bool apart(const ListsView &v, double r2, double half) {
   const double reach = v.min_distance + half * v.diagonal;
   return r2 >= v.point_separation2 * (half * half) && (v.min_distance == 0.0 || r2 >= reach * reach);
@@ -114,17 +114,17 @@ __device__ inline bool separated(const ListsView &v, const Target &t, const int 
 // Down from this image of source `s` for a target leaf, in the order of a recursion: `skip` leads past the cells below one.
 template <class Finds> __device__ void walk(const ListsView &v, const Target &t, uint32_t s, uint32_t image, Finds &found) {
   const CellsView &from = v.sources;
-  double centre[3];
-  seen_from(v, image, v.targets.centre + 3 * size_t(t.cell), centre);
+  double center[3];
+  seen_from(v, image, v.targets.center + 3 * size_t(t.cell), center);
   const uint32_t end = from.skip[s];
   for (uint32_t c = s; c != end;) {
     // Everything that may be needed, asked for at once: the time is that of waiting for memory.
     const uint32_t begin = from.bodies[2 * c], after = from.bodies[2 * c + 1];
     const uint32_t child = from.children[2 * c], last = from.children[2 * c + 1], skip = from.skip[c];
     const double half = half_of(from, from.level[c]);
-    const double x[3] = {from.centre[3 * size_t(c)], from.centre[3 * size_t(c) + 1], from.centre[3 * size_t(c) + 2]};
+    const double x[3] = {from.center[3 * size_t(c)], from.center[3 * size_t(c) + 1], from.center[3 * size_t(c) + 2]};
     const bool few = after - begin < v.m2p_min_bodies;
-    if (!few && apart(v, distance2(v, x, centre, t.half), half)) {
+    if (!few && apart(v, distance2(v, x, center, t.half), half)) {
       found.add(M2P, c, image);
     } else if (few || child == last) {
       found.add(P2P, c, image);
@@ -166,9 +166,9 @@ __device__ inline Found same_level(const ListsView &v, const Target &t, uint32_t
 __device__ inline Found coarse_source(const ListsView &v, const Target &t, uint32_t s, uint32_t image) {
   if (t.count >= v.p2l_min_bodies) {
     const double half = half_of(v.sources, v.sources.level[s]);
-    double centre[3];
-    seen_from(v, image, v.targets.centre + 3 * size_t(t.cell), centre);
-    const double r2 = distance2(v, centre, v.sources.centre + 3 * size_t(s), half);
+    double center[3];
+    seen_from(v, image, v.targets.center + 3 * size_t(t.cell), center);
+    const double r2 = distance2(v, center, v.sources.center + 3 * size_t(s), half);
     if (apart(v, r2, t.half)) return pair(P2L, s, image);
   }
   return t.leaf ? pair(P2P, s, image) : open(s, image, false);

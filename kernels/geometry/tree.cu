@@ -61,7 +61,7 @@ __global__ void root(GrowthView v) {
   v.skip[0] = ~0u;
   v.level[0] = 0;
   v.octant[0] = 0;
-  for (int d = 0; d < 3; d++) v.centre[d] = v.corner[d] + v.side / 2.0;
+  for (int d = 0; d < 3; d++) v.center[d] = v.corner[d] + v.side / 2.0;
 }
 
 // The children of the cells of level `depth`: eight threads a cell, one for each octant.
@@ -127,8 +127,8 @@ __global__ void __launch_bounds__(THREADS) split(GrowthView v) {
       v.level[child] = uint16_t(v.depth + 1);
       v.octant[child] = uint8_t(octant);
       for (int d = 0; d < 3; d++) {
-        const double c = v.centre[3 * size_t(cell) + d];
-        v.centre[3 * size_t(child) + d] = octant >> d & 1 ? c + quarter : c - quarter;
+        const double c = v.center[3 * size_t(cell) + d];
+        v.center[3 * size_t(child) + d] = octant >> d & 1 ? c + quarter : c - quarter;
       }
     }
   }

@@ -10,13 +10,13 @@ constexpr unsigned COLUMNS = SIDE * SIDE;
 // Threads of a block of evaluations, each with two points of a column.
 constexpr unsigned EVALUATORS = POINTS / 2;
 
-// A cell with vorticity: centre, strength, and the square of its core.
+// A cell with vorticity: center, strength, and the square of its core.
 struct alignas(32) GridSource {
   double x[3], q[3], core2, unused;
 };
 
 struct GridView {
-  const double *centre;        // [n][3]
+  const double *center;        // [n][3]
   const double *strength;      // [n][3]
   const double *core2;         // [n]
   const uint32_t *order;       // [n]: sorted place -> place in these arrays
@@ -26,7 +26,7 @@ struct GridView {
   const uint32_t *runs;        // [runs][2]: first source and one past the last
   const uint32_t *parts;       // [count][3]: place of the sums of a brick, first of those to be added to them, one past the last
   const uint32_t *nodes;       // those that act by expansion, row by row
-  const double *node;          // [nodes][4]: centre, and the inverse of half the side
+  const double *node;          // [nodes][4]: center, and the inverse of half the side
   const double *weights;       // [nodes][length]
   const double *diagonal;      // [degree + 2]
   const double *steps;         // [..][2]

@@ -31,13 +31,13 @@ extern "C" __global__ void __launch_bounds__(EVALUATORS) grid_m2p(GridView v) {
     __syncthreads();
     for (unsigned i = t; i < v.length; i += EVALUATORS) weights[i < first ? i : i + 1] = v.weights[node * v.length + i];
     __syncthreads();
-    const double *centre = v.node + 4 * node;
-    const double inverse_half = centre[3];
-    const double ax = (px - centre[0]) * inverse_half, az = (pz - centre[2]) * inverse_half;
+    const double *center = v.node + 4 * node;
+    const double inverse_half = center[3];
+    const double ax = (px - center[0]) * inverse_half, az = (pz - center[2]) * inverse_half;
     double x[EACH], y[EACH], z[EACH], w[EACH], re[EACH], im[EACH], now[EACH], before[EACH];
 #pragma unroll
     for (unsigned k = 0; k < EACH; k++) {
-      const double ay = (py[k] - centre[1]) * inverse_half;
+      const double ay = (py[k] - center[1]) * inverse_half;
       const double inverse = inverse_root(fma(ax, ax, fma(ay, ay, az * az)));
       w[k] = inverse * inverse;
       x[k] = ax * w[k];

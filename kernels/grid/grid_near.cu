@@ -32,7 +32,7 @@ template <bool SINGULAR> __device__ void direct(const GridView &v) {
   const double *at = v.brick + 3 * SIDE * size_t(task.x);
   const double ax = at[t % SIDE], az = at[2 * SIDE + t / SIDE];
   if (t < SIDE) rows[t] = at[SIDE + t];
-  // Centres of cells that do not overlap are 3/4 h apart at least; what is nearer than half of h is the cell itself. Squares of distances are
+  // Centers of cells that do not overlap are 3/4 h apart at least; what is nearer than half of h is the cell itself. Squares of distances are
   // not negative: their upper words are in their order.
   const double half = 0.5 * (at[1] - at[0]);
   const int own = __double2hiint(half * half);
@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(256) grid_sort(GridView v) {
   GridSource s = {};
 #pragma unroll
   for (unsigned d = 0; d < 3; d++) {
-    s.x[d] = v.centre[3 * from + d] * v.scale;
+    s.x[d] = v.center[3 * from + d] * v.scale;
     s.q[d] = v.strength[3 * from + d];
   }
   s.core2 = v.core2[from] * v.scale * v.scale;

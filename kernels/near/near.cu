@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(TILE) near_tasks(NearView v) {
   }
 }
 
-// Bodies from the centres of their leaves. A warp has one cell.
+// Bodies from the centers of their leaves. A warp has one cell.
 __global__ void __launch_bounds__(TILE) near_bodies(NearView v) {
   const size_t cell = size_t(blockIdx.x) * (TILE / 32) + threadIdx.x / 32;
   if (cell >= v.sources.cells || !is_leaf(v.sources, cell)) return;

@@ -5,7 +5,7 @@
 // fixed order. So leaves of any size keep the lanes busy. Sources are taken 32 at a time, whatever cells they come from: while those
 // in shared memory meet the targets the next are on their way.
 //
-// Single precision reads bodies in 16 bytes, measured from the centre of their leaf, and adds the difference of the centres, which is
+// Single precision reads bodies in 16 bytes, measured from the center of their leaf, and adds the difference of the centers, which is
 // exact but for its last rounding. Bodies of the targets' leaf, of larger leaves and of inner cells are subtracted in double. It notes
 // the closest pair: where that is too close for the rounding, and where a sum is not finite, nothing is written and the task is done
 // again in double precision, which subtracts the coordinates as they are.
@@ -89,12 +89,12 @@ struct Batch {
 template <bool BOX> struct Cells {
   uint32_t through = 0;         // bodies of the cells up to the lane's
   uint32_t offset = 0;          // from numbers to places of bodies
-  float x = 0, y = 0, z = 0;    // the centre from the targets'
+  float x = 0, y = 0, z = 0;    // the center from the targets'
   uint32_t exact = 0;           // the lanes whose cells are to be subtracted in double
   uint32_t total = 0;
   uint32_t image = 0;           // of the lane's cell, in a periodic box
 
-  __device__ Cells(const NearView &v, const Task<float> &t, const double *centre, uint64_t p, uint64_t row_end) {
+  __device__ Cells(const NearView &v, const Task<float> &t, const double *center, uint64_t p, uint64_t row_end) {
     const unsigned lane = threadIdx.x % 32;
     bool mine = false;
     if (p + lane < row_end) {
@@ -106,15 +106,15 @@ template <bool BOX> struct Cells {
       const bool own = v.same && image == 0 && begin < t.end && t.begin < begin + through;
       mine = own || cell < v.sources.level_start[min(t.level, v.sources.levels - 1)] || !is_leaf(v.sources, cell);
       if (!mine) {
-        x = (v.sources.centre[3 * cell] - centre[0]) * t.scale;
-        y = (v.sources.centre[3 * cell + 1] - centre[1]) * t.scale;
-        z = (v.sources.centre[3 * cell + 2] - centre[2]) * t.scale;
+        x = (v.sources.center[3 * cell] - center[0]) * t.scale;
+        y = (v.sources.center[3 * cell + 1] - center[1]) * t.scale;
+        z = (v.sources.center[3 * cell + 2] - center[2]) * t.scale;
         if constexpr (BOX) {
           double shift[3];
           shift_of(image, v.sides, shift);
-          x = (v.sources.centre[3 * cell] + shift[0] - centre[0]) * t.scale;
-          y = (v.sources.centre[3 * cell + 1] + shift[1] - centre[1]) * t.scale;
-          z = (v.sources.centre[3 * cell + 2] + shift[2] - centre[2]) * t.scale;
+          x = (v.sources.center[3 * cell] + shift[0] - center[0]) * t.scale;
+          y = (v.sources.center[3 * cell + 1] + shift[1] - center[1]) * t.scale;
+          z = (v.sources.center[3 * cell + 2] + shift[2] - center[2]) * t.scale;
         }
       }
     }
@@ -130,7 +130,7 @@ template <bool BOX> struct Cells {
   }
 };
 
-// A source on its way: from the centre of its cell in the unit of the bodies, and that centre.
+// A source on its way: from the center of its cell in the unit of the bodies, and that center.
 struct Coming {
   float4 body;
   float x, y, z;
@@ -138,7 +138,7 @@ struct Coming {
 
   // Body `number` of the cells. An image is nobody's own body.
   template <bool BOX>
-  __device__ Coming(const NearView &v, const Task<float> &t, const double *centre, float shrink, const Cells<BOX> &cells, uint32_t number) {
+  __device__ Coming(const NearView &v, const Task<float> &t, const double *center, float shrink, const Cells<BOX> &cells, uint32_t number) {
     unsigned cell = 0;
 #pragma unroll
     for (unsigned step = 16; step > 0; step /= 2)
@@ -163,8 +163,8 @@ struct Coming {
         b.y += shift[1];
         b.z += shift[2];
       }
-      body = make_float4(float((b.x - centre[0]) * t.scale) * shrink, float((b.y - centre[1]) * t.scale) * shrink,
-                         float((b.z - centre[2]) * t.scale) * shrink, float(b.q));
+      body = make_float4(float((b.x - center[0]) * t.scale) * shrink, float((b.y - center[1]) * t.scale) * shrink,
+                         float((b.z - center[2]) * t.scale) * shrink, float(b.q));
     } else {
       body = v.near[index];
     }
@@ -178,8 +178,8 @@ __device__ inline void in_single(const NearView &v, const Task<float> &t, size_t
   constexpr int FAR = 0x7149f2ca; // 1e30
   __shared__ Batch batch;
   const unsigned lane = threadIdx.x % 32;
-  const double *from = v.targets.centre + 3 * size_t(t.leaf);
-  const double centre[3] = {from[0], from[1], from[2]};
+  const double *from = v.targets.center + 3 * size_t(t.leaf);
+  const double center[3] = {from[0], from[1], from[2]};
   const Kernel<float> kernel(t.length(v));
   float at[R][3], sum[R][POTENTIAL ? 4 : 3] = {};
 #pragma unroll
@@ -187,17 +187,17 @@ __device__ inline void in_single(const NearView &v, const Task<float> &t, size_t
     // Idle targets lie far from everything: a copy of a body would be a pair at distance zero.
     const uint32_t i = t.first + r * t.width;
     const Body b = v.target_bodies[min(i, t.end - 1)];
-    at[r][0] = i < t.end ? float((b.x - centre[0]) * t.scale) : 3e9f;
-    at[r][1] = (b.y - centre[1]) * t.scale;
-    at[r][2] = (b.z - centre[2]) * t.scale;
+    at[r][0] = i < t.end ? float((b.x - center[0]) * t.scale) : 3e9f;
+    at[r][1] = (b.y - center[1]) * t.scale;
+    at[r][2] = (b.z - center[2]) * t.scale;
   }
   const float stretch = power_of_two_below(v.sources.half[0]) * t.scale, shrink = 1 / stretch;
   // Positive numbers compare as whole numbers do, of which three are compared at once.
   int nearest = FAR;
   const uint64_t row_end = v.list.start[size_t(t.leaf) + 1];
   for (uint64_t p = v.list.start[t.leaf]; p < row_end; p += 32) {
-    const Cells<BOX> cells(v, t, centre, p, row_end);
-    Coming next(v, t, centre, shrink, cells, lane);
+    const Cells<BOX> cells(v, t, center, p, row_end);
+    Coming next(v, t, center, shrink, cells, lane);
     for (uint32_t g = 0; g < cells.total; g += 32) {
       __syncwarp();
       batch.source[lane] = make_float4(fmaf(next.body.x, stretch, next.x), fmaf(next.body.y, stretch, next.y),
@@ -205,7 +205,7 @@ __device__ inline void in_single(const NearView &v, const Task<float> &t, size_t
       const bool own = __any_sync(~0u, v.same && next.index - t.begin < t.end - t.begin);
       if (own) batch.index[lane] = next.index;
       __syncwarp();
-      if (g + 32 < cells.total) next = Coming(v, t, centre, shrink, cells, g + 32 + lane);
+      if (g + 32 < cells.total) next = Coming(v, t, center, shrink, cells, g + 32 + lane);
       if (!own) {
 #pragma unroll 2
         for (unsigned j = t.part; j < 32; j += t.parts) {

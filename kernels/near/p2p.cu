@@ -2,7 +2,7 @@
 //
 // A block holds TILE x TARGETS targets in registers and streams a share of the sources through shared memory, tile by
 // tile. Bodies in the order of a curve that fills space make tiles compact. Single precision then keeps its digits thus:
-// - a tile that is far from the block (`is_near`) is measured from the centre of the block's targets, subtracted in double;
+// - a tile that is far from the block (`is_near`) is measured from the center of the block's targets, subtracted in double;
 // - a near tile too, but with coordinates of two numbers each, which hold 48 bits;
 // - where that shows a pair too close for them, the target meets the tile again in double precision.
 // What a tile adds is added up in double. Each block writes its share; `reduce` adds the shares in a fixed order.
@@ -46,7 +46,7 @@ __device__ inline double radius2(const Bounds &box) {
 }
 
 // Whether the gap between the boxes is less than R/4, with R half the diagonal of the targets' box. From there on coordinates from
-// the centre are at most d + 2R <= 9d, where d is the distance of a pair. Nor may inverse cubes overflow single precision.
+// the center are at most d + 2R <= 9d, where d is the distance of a pair. Nor may inverse cubes overflow single precision.
 __device__ inline bool is_near(const Bounds &targets, const Bounds &sources) {
   double gap2 = 0;
   for (int d = 0; d < 3; d++) {
@@ -118,7 +118,7 @@ __device__ inline void near_tile(const Kernel &kernel, const float4 (*tile)[TILE
 // In single precision.
 template <template <typename> class Kernel, bool POTENTIAL> __device__ inline void sums_f32(const SumView &v) {
   constexpr int TARGETS = TARGETS_F32, COMPONENTS = POTENTIAL ? 4 : 3;
-  // Coordinates from the centre and strengths; what rounding took off the coordinates, in near tiles only.
+  // Coordinates from the center and strengths; what rounding took off the coordinates, in near tiles only.
   __shared__ float4 tile[2][TILE];
   // What tiles have added so far: each thread has its own column. In registers it would cost a third of the speed.
   __shared__ double sum[TARGETS][COMPONENTS][TILE];
@@ -130,14 +130,14 @@ template <template <typename> class Kernel, bool POTENTIAL> __device__ inline vo
   const auto target = [&](int k) { return v.targets[min(first + k * TILE, v.n_targets - 1)]; };
   if (me == 0) box = around<TARGETS>(v, blockIdx.x * TARGETS);
   __syncthreads();
-  const auto centre = [&](int d) { return 0.5 * (box.low[d] + box.high[d]); };
+  const auto center = [&](int d) { return 0.5 * (box.low[d] + box.high[d]); };
   float x[TARGETS], y[TARGETS], z[TARGETS];
 #pragma unroll
   for (int k = 0; k < TARGETS; k++) {
     const Body t = target(k);
-    x[k] = t.x - centre(0);
-    y[k] = t.y - centre(1);
-    z[k] = t.z - centre(2);
+    x[k] = t.x - center(0);
+    y[k] = t.y - center(1);
+    z[k] = t.z - center(2);
     for (int c = 0; c < COMPONENTS; c++) sum[k][c][me] = 0;
   }
   const Share share(v);
@@ -145,7 +145,7 @@ template <template <typename> class Kernel, bool POTENTIAL> __device__ inline vo
   for (unsigned t = share.begin; t < share.end; t++) {
     const bool near = is_near(box, v.source_bounds[t]);
     __syncthreads();
-    const Place from(next.x - centre(0), next.y - centre(1), next.z - centre(2));
+    const Place from(next.x - center(0), next.y - center(1), next.z - center(2));
     tile[0][me] = make_float4(from.high.x, from.high.y, from.high.z, next.q);
     if (near) tile[1][me] = make_float4(from.low.x, from.low.y, from.low.z, 0);
     __syncthreads();
@@ -173,7 +173,7 @@ template <template <typename> class Kernel, bool POTENTIAL> __device__ inline vo
 #pragma unroll
       for (int k = 0; k < PAIRED; k++) {
         const Body b = target(pair + k);
-        at[k] = Place(b.x - centre(0), b.y - centre(1), b.z - centre(2));
+        at[k] = Place(b.x - center(0), b.y - center(1), b.z - center(2));
         nearest[k] = 1e30f;
       }
       near_tile<Kernel<float>, POTENTIAL, COMPONENTS>(kernel, tile, at, part, nearest);

@@ -38,11 +38,11 @@ __global__ void __launch_bounds__(TILE) box_wrap(BoxView v) {
   if (threadIdx.x < MOMENTS) v.partial[blockIdx.x * MOMENTS + threadIdx.x] = all[threadIdx.x][0];
 }
 
-// The centres of the cells of the stretched cube, in the box.
-__global__ void __launch_bounds__(TILE) box_centres(BoxView v) {
+// The centers of the cells of the stretched cube, in the box.
+__global__ void __launch_bounds__(TILE) box_centers(BoxView v) {
   const size_t i = size_t(blockIdx.x) * TILE + threadIdx.x;
   if (i < v.n)
-    for (int d = 0; d < 3; d++) v.centre[3 * i + d] = v.centre[3 * i + d] / v.stretch[d];
+    for (int d = 0; d < 3; d++) v.center[3 * i + d] = v.center[3 * i + d] / v.stretch[d];
 }
 
 // Adds what is not harmonic, c sum q |x - x_j|^2, of the background at wrapped places and of the surroundings at places as they are.
@@ -74,9 +74,9 @@ __global__ void __launch_bounds__(TILE) box_finish(BoxView v) {
 LATTICE(float, f32)
 LATTICE(double, f64)
 
-// The same between the thirds of a box: a block has 32 coefficients of a target, a warp what one source does to them.
-#define THIRDS(REAL, NAME)                                                                                                      \
-  __global__ void __launch_bounds__(32 * CELLS_IN_BOX) box_thirds_##NAME(const __grid_constant__ LatticeView v) {               \
+// The same between the cells of a ternary root: a block has 32 coefficients of a target, a warp what one source does to them.
+#define TERNARY(REAL, NAME)                                                                                                      \
+  __global__ void __launch_bounds__(32 * CELLS_IN_BOX) box_ternary_root_##NAME(const __grid_constant__ LatticeView v) {        \
     __shared__ double all[CELLS_IN_BOX][32];                                                                                    \
     const unsigned lane = threadIdx.x % 32, source = threadIdx.x / 32, target = blockIdx.x, k = blockIdx.y * 32 + lane;         \
     int offset[3];                                                                                                              \
@@ -91,6 +91,6 @@ LATTICE(double, f64)
     for (unsigned other = 1; other < CELLS_IN_BOX; other++) sum += all[other][lane];                                            \
     static_cast<REAL *>(v.local)[size_t(target) * v.n + k] += REAL(sum);                                                        \
   }
-THIRDS(float, f32)
-THIRDS(double, f64)
+TERNARY(float, f32)
+TERNARY(double, f64)
 }

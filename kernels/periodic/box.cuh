@@ -13,7 +13,7 @@ struct BoxView {
   double *wrapped;              // [n][3]
   double *stretched;            // [n][3]: in the cube that the box is stretched to; or null
   double *partial;              // [blocks][MOMENTS]
-  double *centre;               // [cells][3]
+  double *center;               // [cells][3]
   double *field;                // [n][3]
   double *potential;            // [n]
   double side[3], stretch[3];   // stretch: the longest side over each
@@ -28,11 +28,11 @@ constexpr unsigned CELLS_IN_BOX = 27;
 
 // The images that lists do not know: from the root's multipole to its local expansion.
 struct LatticeView {
-  const double *matrix;         // [n][n]: [source][target coefficient]; of thirds [offsets][n][n], offsets from -2 to 2, x fastest
-  const void *multipole;        // [n]; of thirds [CELLS_IN_BOX][n]
+  const double *matrix;         // [n][n]: [source][target coefficient]; with a ternary root [offsets][n][n], offsets from -2 to 2, x fastest
+  const void *multipole;        // [n]; with a ternary root [CELLS_IN_BOX][n]
   void *local;                  // the same: added to
   uint32_t n;
-  int32_t place[CELLS_IN_BOX][3];  // of each of the thirds
+  int32_t place[CELLS_IN_BOX][3];  // of each cell of a ternary root
 };
 
 // Waves along z of a column, and places of a target in a row of what the guard hears.

@@ -28,7 +28,7 @@ struct PyramidView {
   uint32_t *list_out[2];       // [n][2]
   uint32_t *pivot;             // [2^depth]: the place of the first point of the second half, and the axis in the highest bit
   uint32_t *points;            // [boxes][2]: first point and one past the last
-  double *centre;              // [boxes][2]
+  double *center;              // [boxes][2]
   double *radius;              // [boxes]
   int32_t *exponent;           // [boxes]: of the unit of the expansions
   uint64_t *leaf;              // [n]: the leaf of each point, by index
@@ -44,7 +44,7 @@ struct PyramidView {
 // The boxes of a pyramid.
 struct BoxesView {
   const uint32_t *points;      // [boxes][2]
-  const double *centre;        // [boxes][2]
+  const double *center;        // [boxes][2]
   const double *radius;        // [boxes]
   const int32_t *exponent;     // [boxes]
   uint32_t n, levels;
@@ -82,9 +82,9 @@ struct PlaneView {
   double *locals;              // [boxes][terms][2]
   double *potential;           // [targets], log alone
   double *g;                   // [targets][2]
-  float *single_points;        // [sources][4]: relative to the centre of the leaf, in its unit, and strength
+  float *single_points;        // [sources][4]: relative to the center of the leaf, in its unit, and strength
   double core;                 // length of the blobs
-  double at_centre;            // what stands for log 0 at a blob's own centre; 0: nothing
+  double at_center;            // what stands for log 0 at a blob's own center; 0: nothing
   int32_t global;              // the unit of length is 2^global of the caller's
   uint32_t terms;
   uint32_t first, count;       // boxes
@@ -99,7 +99,7 @@ struct AllPairsView {
   double *potential;           // [targets]
   double *g;                   // [targets][2]
   double *out;                 // [targets][6]: of a sample
-  double core, at_centre;
+  double core, at_center;
   int32_t global;
   uint32_t sources, targets, parts;
   uint32_t step;               // of the sample, 0: all targets

@@ -10,8 +10,8 @@ __device__ inline Complex inverse_of(Complex z) {
   const double f = 1.0 / fma(z.x, z.x, z.y * z.y);
   return {z.x * f, -z.y * f};
 }
-__device__ inline Complex centre_of(const BoxesView &t, uint32_t box) {
-  return reinterpret_cast<const Complex *>(t.centre)[box];
+__device__ inline Complex center_of(const BoxesView &t, uint32_t box) {
+  return reinterpret_cast<const Complex *>(t.center)[box];
 }
 __device__ inline Segment points_of(const BoxesView &t, uint32_t box) {
   const uint2 range = reinterpret_cast<const uint2 *>(t.points)[box];
@@ -34,12 +34,12 @@ template <int BITS> __device__ inline Complex power_of(Complex z, unsigned n) {
 // Lanes of a box in P2M and P2L, and points that each holds.
 constexpr unsigned POINT_LANES = 8, HELD = 8;
 
-// Adds the expansion about the centre of `box` of `t` of the points of a source box; `fresh` forgets what was there.
+// Adds the expansion about the center of `box` of `t` of the points of a source box; `fresh` forgets what was there.
 template <bool LOCAL>
 __device__ void gather(const PlaneView &v, const BoxesView &t, uint32_t box, uint32_t from, double *expansions, bool fresh) {
   const unsigned lane = threadIdx.x % POINT_LANES;
   const unsigned mask = 0xffu << (threadIdx.x % 32 / POINT_LANES * POINT_LANES);
-  const Complex centre = centre_of(t, box);
+  const Complex center = center_of(t, box);
   const int exponent = t.exponent[box];
   const double scale = power_of_two(-exponent);
   const Segment points = points_of(v.sources, from);
@@ -53,7 +53,7 @@ __device__ void gather(const PlaneView &v, const BoxesView &t, uint32_t box, uin
       w[i] = ratio[i] = {0, 0};
       if (j >= points.count) continue;
       const PlanePoint p = v.bodies[size_t(points.start) + j];
-      ratio[i] = {(p.x - centre.x) * scale, (p.y - centre.y) * scale};
+      ratio[i] = {(p.x - center.x) * scale, (p.y - center.y) * scale};
       w[i] = {p.q, p.qi};
       if (LOCAL) {
         if (v.log) logs = fma(p.q, log_of(v, ratio[i], exponent), logs);
@@ -94,14 +94,14 @@ __device__ inline void evaluate(const Complex *from, unsigned terms, bool skip, 
   }
 }
 
-// Adds an expansion about the centre of `box` at the point i.
+// Adds an expansion about the center of `box` at the point i.
 template <bool MULTIPOLE>
 __device__ inline void spread(const PlaneView &v, const BoxesView &t, uint32_t box, const double *expansions, uint32_t i) {
   const PlanePoint p = v.at[i];
-  const Complex centre = centre_of(t, box);
+  const Complex center = center_of(t, box);
   const int exponent = t.exponent[box];
   const double unit = power_of_two(-exponent);
-  const Complex z = {(p.x - centre.x) * unit, (p.y - centre.y) * unit};
+  const Complex z = {(p.x - center.x) * unit, (p.y - center.y) * unit};
   const Complex w = MULTIPOLE ? inverse_of(z) : z;
   const Complex *from = reinterpret_cast<const Complex *>(expansions) + size_t(box) * v.terms;
   Complex value, slope, g;
@@ -140,7 +140,7 @@ template <int LANES, int TERMS> __device__ void m2l(const PlaneView &v) {
   const uint32_t group = blockIdx.x * (blockDim.x / LANES) + threadIdx.x / LANES;
   if (group >= v.count) return;
   const uint32_t box = v.first + group;
-  const Complex own = centre_of(v.targets, box);
+  const Complex own = center_of(v.targets, box);
   const int exponent = v.targets.exponent[box];
   const uint64_t end = v.start[box + 1];
   Complex total[TERMS];
@@ -155,7 +155,7 @@ template <int LANES, int TERMS> __device__ void m2l(const PlaneView &v) {
       const int other = v.sources.exponent[source], largest = max(exponent, other);
       // In the larger unit squares stay in the range of numbers.
       const double scale = power_of_two(-largest);
-      const Complex from = centre_of(v.sources, source);
+      const Complex from = center_of(v.sources, source);
       const Complex t = {(own.x - from.x) * scale, (own.y - from.y) * scale};
       const Complex inverse = inverse_of(t);
       const double us = power_of_two(other - largest), ut = -power_of_two(exponent - largest);
@@ -200,7 +200,7 @@ constexpr unsigned SHIFT_LANES = 16;
 
 // The shift of a child relative to its parent in the parent's unit, and the ratio of the units.
 __device__ inline Complex step_of(const BoxesView &t, uint32_t child, uint32_t parent, double &ratio) {
-  const Complex a = centre_of(t, child), b = centre_of(t, parent);
+  const Complex a = center_of(t, child), b = center_of(t, parent);
   const double scale = power_of_two(-t.exponent[parent]);
   ratio = power_of_two(t.exponent[child] - t.exponent[parent]);
   return {(a.x - b.x) * scale, (a.y - b.y) * scale};

@@ -29,13 +29,13 @@ struct Candidates {
     const uint64_t end = min(v.near_start[place + 1], v.near_capacity);
     count = end > row ? end - row : 0;
     if (!leaves) count = count_of(v.targets, box) > 0 ? 4 * count : 0;
-    x = v.targets.centre[2 * size_t(box)];
-    y = v.targets.centre[2 * size_t(box) + 1];
+    x = v.targets.center[2 * size_t(box)];
+    y = v.targets.center[2 * size_t(box) + 1];
     radius = v.targets.radius[box];
   }
 
   __device__ double distance(uint32_t c) const {
-    const double dx = x - v.sources.centre[2 * size_t(c)], dy = y - v.sources.centre[2 * size_t(c) + 1];
+    const double dx = x - v.sources.center[2 * size_t(c)], dy = y - v.sources.center[2 * size_t(c) + 1];
     return sqrt(dx * dx + dy * dy);
   }
 

@@ -24,7 +24,7 @@ template <bool LOG, bool COMPLEX, int BLOB> __device__ void p2p(const PlaneView 
       sums.template add<BLOB>(fma(-scale, at.x, x), fma(-scale, at.y, y), q.x, q.y, core, shift);
     }
   }
-  if (LOG) v.potential[i] = 0.5 * sums.potential - (v.same ? v.at_centre * own.q : 0);
+  if (LOG) v.potential[i] = 0.5 * sums.potential - (v.same ? v.at_center * own.q : 0);
   reinterpret_cast<double2 *>(v.g)[i] = make_double2(sums.re * scale, sums.im * scale);
 }
 
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(ALL_THREADS) planar_join(AllPairsView v) {
     to[5] = 0;
     return;
   }
-  if (v.log) v.potential[i] = 0.5 * sum[0] - (v.same ? v.at_centre * v.at[i].q : 0);
+  if (v.log) v.potential[i] = 0.5 * sum[0] - (v.same ? v.at_center * v.at[i].q : 0);
   v.g[2 * size_t(i)] = sum[1];
   v.g[2 * size_t(i) + 1] = sum[2];
 }

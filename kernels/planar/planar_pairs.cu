@@ -38,7 +38,7 @@ __device__ inline double inverse(double x) {
 
 // Where a target box lies, and a source of it for each lane.
 struct Place {
-  Complex own, centre;
+  Complex own, center;
   int exponent, from;
 };
 
@@ -57,7 +57,7 @@ template <int P, bool LOG> __device__ void m2l_pairs(const PlaneView &v) {
   if (group >= v.count) return;
   const uint32_t boxes = min(PAIR_BOXES, v.count - group), first = v.first + group;
   const Complex *multipoles = reinterpret_cast<const Complex *>(v.multipoles) + t;
-  const Complex *target = reinterpret_cast<const Complex *>(v.targets.centre), *other = reinterpret_cast<const Complex *>(v.sources.centre);
+  const Complex *target = reinterpret_cast<const Complex *>(v.targets.center), *other = reinterpret_cast<const Complex *>(v.sources.center);
   // Sources are counted from the first of these boxes.
   const uint64_t begin = v.start[first];
   const uint32_t *sources = v.source + begin;
@@ -118,7 +118,7 @@ template <int P, bool LOG> __device__ void m2l_pairs(const PlaneView &v) {
     {
       const int largest = max(place.exponent, place.from);
       const double scale = power_of_two(-largest);
-      const Complex d = {(place.own.x - place.centre.x) * scale, (place.own.y - place.centre.y) * scale};
+      const Complex d = {(place.own.x - place.center.x) * scale, (place.own.y - place.center.y) * scale};
       const double norm = fma(d.x, d.x, d.y * d.y), f = inverse(norm);
       const double us = f * power_of_two(place.from - largest), ut = -f * power_of_two(place.exponent - largest);
       const Complex s = {us * d.x, -us * d.y}, u = {ut * d.x, -ut * d.y}, s2 = square(s), u2 = square(u), u4 = square(u2);

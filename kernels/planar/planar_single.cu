@@ -1,4 +1,4 @@
-// Direct sums in the plane in single precision, of pairs that take more than a reciprocal in double: logarithms and algebraic blobs. The place of a target relative to the centre of a source leaf is found in double precision, and
+// Direct sums in the plane in single precision, of pairs that take more than a reciprocal in double: logarithms and algebraic blobs. The place of a target relative to the center of a source leaf is found in double precision, and
 // the sources have theirs relative to it: one rounding of 2^-24 of a few units of the leaves. Pairs nearer than NEAR units, for which that is too
 // much, are summed in double precision: they are few.
 #include "planar/planar_pairs.cuh"
@@ -39,10 +39,10 @@ template <bool LOG, bool COMPLEX, int BLOB> __device__ void p2p_single(const Pla
   for (uint64_t row = v.start[leaf]; row < end; row++) {
     const uint32_t box = v.source[row];
     const uint2 range = reinterpret_cast<const uint2 *>(v.sources.points)[box];
-    const double2 centre = reinterpret_cast<const double2 *>(v.sources.centre)[box];
+    const double2 center = reinterpret_cast<const double2 *>(v.sources.center)[box];
     const int other = v.sources.exponent[box], exponent = max(own_exponent, other);
     const double scale = power_of_two(-exponent);
-    const float px = float((own.x - centre.x) * scale), py = float((own.y - centre.y) * scale);
+    const float px = float((own.x - center.x) * scale), py = float((own.y - center.y) * scale);
     // A leaf that is 2^100 times smaller is a point.
     const float ratio = float(power_of_two(max(other - exponent, -100)));
     const float core = float(v.core * scale), e2 = core * core;
@@ -76,20 +76,20 @@ template <bool LOG, bool COMPLEX, int BLOB> __device__ void p2p_single(const Pla
     // The logarithm of the unit is the same for all.
     if (LOG) potential += double(sum) + 2 * LN2 * (exponent + v.global) * double(strength);
   }
-  if (LOG) v.potential[i] = 0.5 * (near.potential + potential) - (v.same ? v.at_centre * own.q : 0);
+  if (LOG) v.potential[i] = 0.5 * (near.potential + potential) - (v.same ? v.at_center * own.q : 0);
   reinterpret_cast<double2 *>(v.g)[i] = make_double2(fma(near.re, own_scale, re), fma(near.im, own_scale, im));
 }
 
 extern "C" {
-// Sources relative to the centres of their leaves.
+// Sources relative to the centers of their leaves.
 __global__ void __launch_bounds__(256) planar_points_single(PlaneView v) {
   const uint32_t i = blockIdx.x * 256 + threadIdx.x;
   if (i >= v.sources.n) return;
   const uint32_t leaf = leaf_of(v.sources, i);
   const double scale = power_of_two(-v.sources.exponent[leaf]);
-  const double2 centre = reinterpret_cast<const double2 *>(v.sources.centre)[leaf];
+  const double2 center = reinterpret_cast<const double2 *>(v.sources.center)[leaf];
   const PlanePoint p = v.bodies[i];
-  const float2 place = make_float2(float((p.x - centre.x) * scale), float((p.y - centre.y) * scale));
+  const float2 place = make_float2(float((p.x - center.x) * scale), float((p.y - center.y) * scale));
   reinterpret_cast<float4 *>(v.single_points)[i] = make_float4(place.x, place.y, float(p.q), float(p.qi));
 }
 

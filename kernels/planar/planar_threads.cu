@@ -35,7 +35,7 @@ template <int P> __device__ void m2l_threads(const PlaneView &v) {
   const uint64_t ends = v.start[first + 1 + min(lane, boxes - 1)];
   const uint64_t begin = v.start[first], end = v.start[first + boxes];
   const Complex *multipoles = reinterpret_cast<const Complex *>(v.multipoles);
-  const Complex *target = reinterpret_cast<const Complex *>(v.targets.centre), *other = reinterpret_cast<const Complex *>(v.sources.centre);
+  const Complex *target = reinterpret_cast<const Complex *>(v.targets.center), *other = reinterpret_cast<const Complex *>(v.sources.center);
   double *locals = v.locals + size_t(first) * 2 * v.terms;
   double sum = 0;
   uint32_t box = 0;

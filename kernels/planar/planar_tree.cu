@@ -91,9 +91,9 @@ __global__ void __launch_bounds__(PLANE_THREADS) planar_boxes(PyramidView v) {
   const uint32_t box = first_of(v.depth / 2) + i;
   v.points[2 * size_t(box)] = s.start;
   v.points[2 * size_t(box) + 1] = s.start + s.count;
-  double centre[2] = {0, 0}, radius = 0;
+  double center[2] = {0, 0}, radius = 0;
   if (s.count > 0) {
-    for (unsigned d = 0; d < 2; d++) centre[d] = 0.5 * low[d] + 0.5 * high[d];
+    for (unsigned d = 0; d < 2; d++) center[d] = 0.5 * low[d] + 0.5 * high[d];
     // In units in which squares stay in the range of numbers.
     const double unit = power_of_two(exponent_above(fmax(high[0] - low[0], high[1] - low[1])));
     const double half[2] = {(0.5 * high[0] - 0.5 * low[0]) / unit, (0.5 * high[1] - 0.5 * low[1]) / unit};
@@ -101,8 +101,8 @@ __global__ void __launch_bounds__(PLANE_THREADS) planar_boxes(PyramidView v) {
   }
   if (box > 0) radius = fmax(radius, SMALLEST * v.radius[(box - 1) / 4]);
   else if (radius == 0) radius = 1;
-  v.centre[2 * size_t(box)] = centre[0];
-  v.centre[2 * size_t(box) + 1] = centre[1];
+  v.center[2 * size_t(box)] = center[0];
+  v.center[2 * size_t(box) + 1] = center[1];
   v.radius[box] = radius;
   v.exponent[box] = exponent_above(radius);
 }

@@ -52,7 +52,7 @@ struct ShortView {
 struct ExternalView {
     position: DevicePointer<f64>,
     field: DevicePointer<f64>,
-    centre: [f64; 3],
+    center: [f64; 3],
     parameter: [f64; 3],
     per_field: f64,
     n: u32,
@@ -188,7 +188,7 @@ impl Acting {
         let view = ExternalView {
             position: ends.sources.position,
             field: field.pointer(),
-            centre: external.position,
+            center: external.position,
             parameter,
             per_field: 1.0 / self.forces.constant,
             n: n as u32,

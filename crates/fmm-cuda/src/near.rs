@@ -18,7 +18,7 @@ const TARGETS: usize = 128;
 pub struct Near {
     tasks: Buffer<u32>,
     again: Buffer<u32>,
-    /// The sources from the centres of their leaves.
+    /// The sources from the centers of their leaves.
     near: Buffer<f32>,
     targets: usize,
     sources: usize,

@@ -7,7 +7,7 @@ use fmm_cuda::grid::view::LAYOUT as GRID;
 use fmm_cuda::grid::workload::direct_instructions;
 use fmm_cuda::planar::view::LAYOUT as PLANAR;
 use fmm_cuda::view::{BOX_LAYOUT, LAYOUT};
-use fmm_cuda::{MISSING, MODULES, SHORT_LAYOUT, WAYS_LAYOUT};
+use fmm_cuda::{M2L_VARIANTS_LAYOUT, MISSING, MODULES, SHORT_LAYOUT};
 
 include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
 
@@ -27,7 +27,7 @@ fn host_and_device_lay_structs_out_alike() {
         let marks = [
             (" box_layout[", BOX_LAYOUT),
             (" short_layout[", SHORT_LAYOUT),
-            (" ways_layout[", WAYS_LAYOUT),
+            (" m2l_variants_layout[", M2L_VARIANTS_LAYOUT),
             (" geometry_layout[", GEOMETRY),
             (" planar_layout[", PLANAR),
             (" gauss_layout[", GAUSS),
@@ -152,7 +152,7 @@ fn every_kernel_that_is_launched_is_there_once() {
     ] {
         names.push(format!("planar_{step}"));
     }
-    for operator in ["bounds", "keys", "runs", "centres", "gather", "return", "p2m", "p2l", "join", "m2l", "scale"] {
+    for operator in ["bounds", "keys", "runs", "centers", "gather", "return", "p2m", "p2l", "join", "m2l", "scale"] {
         names.push(format!("gauss_{operator}"));
     }
     for operator in

@@ -51,7 +51,7 @@ pub struct GaussBoxesView {
     /// The first point of each, and n. `[n + 1]`
     pub start: DevicePointer<u32>,
     /// `[boxes]`
-    pub centre: DevicePointer<GaussPoint>,
+    pub center: DevicePointer<GaussPoint>,
     /// How many they are.
     pub found: DevicePointer<u32>,
     /// `[n]`
@@ -87,7 +87,7 @@ pub struct GaussView {
     /// Of P2P.
     pub sources: DevicePointer<GaussPoint>,
     /// Of the boxes of tasks.
-    pub centre: DevicePointer<GaussPoint>,
+    pub center: DevicePointer<GaussPoint>,
     /// Of the boxes of sources, for M2P.
     pub other: DevicePointer<GaussPoint>,
     /// Place of the series, box, first point, one past the last; for M2L the row of `list` and the place along the axis. `[count]`
@@ -165,7 +165,7 @@ pub const LAYOUT: &[usize] = &{
         NEAR_WARPS,
         size_of::<GaussPoint>(),
         size_of::<GaussBoxesView>(),
-        offset_of!(GaussBoxesView, centre),
+        offset_of!(GaussBoxesView, center),
         offset_of!(GaussBoxesView, ticket),
         offset_of!(GaussBoxesView, origin),
         offset_of!(GaussBoxesView, count),

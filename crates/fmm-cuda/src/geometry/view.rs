@@ -95,7 +95,7 @@ pub struct GrowthView {
     /// `[capacity]`
     pub leaves: DevicePointer<u32>,
     /// `[capacity]`
-    pub centre: DevicePointer<[f64; 3]>,
+    pub center: DevicePointer<[f64; 3]>,
     /// `[capacity]`
     pub level: DevicePointer<u16>,
     /// `[capacity]`
@@ -189,7 +189,7 @@ pub struct CellsView {
     /// The cell after those below a cell, in the order of a recursion. `[cells]`
     pub skip: DevicePointer<u32>,
     /// `[cells]`
-    pub centre: DevicePointer<[f64; 3]>,
+    pub center: DevicePointer<[f64; 3]>,
     /// `[cells]`
     pub level: DevicePointer<u16>,
     /// Which corner of the parent. `[cells]`

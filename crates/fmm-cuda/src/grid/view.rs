@@ -10,11 +10,11 @@ pub const COLUMNS: usize = SIDE * SIDE;
 /// Threads of a block of evaluations, each with two points of a column.
 pub const EVALUATORS: usize = COLUMNS * SIDE / 2;
 
-/// A cell with vorticity: centre, strength, and the square of its core.
+/// A cell with vorticity: center, strength, and the square of its core.
 #[derive(Debug, Clone, Copy, Default, PartialEq, DeviceCopy)]
 #[repr(C, align(32))]
 pub struct GridSource {
-    /// Centre.
+    /// Center.
     pub x: [f64; 3],
     /// Strength.
     pub q: [f64; 3],
@@ -29,7 +29,7 @@ pub struct GridSource {
 #[repr(C)]
 pub struct GridView {
     /// `[n]`
-    pub centre: DevicePointer<[f64; 3]>,
+    pub center: DevicePointer<[f64; 3]>,
     /// `[n]`
     pub strength: DevicePointer<[f64; 3]>,
     /// `[n]`
@@ -48,7 +48,7 @@ pub struct GridView {
     pub parts: DevicePointer<[u32; 3]>,
     /// Nodes that act by expansion, row by row.
     pub nodes: DevicePointer<u32>,
-    /// Centre, and the inverse of half the side. `[nodes]`
+    /// Center, and the inverse of half the side. `[nodes]`
     pub node: DevicePointer<[f64; 4]>,
     /// `[nodes][length]`
     pub weights: DevicePointer<f64>,

@@ -53,7 +53,7 @@ pub struct PyramidView {
     /// First point and one past the last. `[boxes]`
     pub points: DevicePointer<[u32; 2]>,
     /// `[boxes]`
-    pub centre: DevicePointer<[f64; 2]>,
+    pub center: DevicePointer<[f64; 2]>,
     /// `[boxes]`
     pub radius: DevicePointer<f64>,
     /// Of the units of the expansions. `[boxes]`
@@ -89,7 +89,7 @@ pub struct BoxesView {
     /// `[boxes]`
     pub points: DevicePointer<[u32; 2]>,
     /// `[boxes]`
-    pub centre: DevicePointer<[f64; 2]>,
+    pub center: DevicePointer<[f64; 2]>,
     /// `[boxes]`
     pub radius: DevicePointer<f64>,
     /// `[boxes]`
@@ -174,12 +174,12 @@ pub struct PlaneView {
     pub potential: DevicePointer<f64>,
     /// `[targets][2]`
     pub g: DevicePointer<f64>,
-    /// Sources relative to the centres of their leaves, and their strengths, where pairs are in single precision. `[sources][4]`
+    /// Sources relative to the centers of their leaves, and their strengths, where pairs are in single precision. `[sources][4]`
     pub single_points: DevicePointer<f32>,
     /// Length of the blobs.
     pub core: f64,
-    /// What stands for log 0 at the centre of a blob, which no blob feels of itself.
-    pub at_centre: f64,
+    /// What stands for log 0 at the center of a blob, which no blob feels of itself.
+    pub at_center: f64,
     /// The unit of length is 2^this of the caller's.
     pub global: i32,
     /// Terms of an expansion.
@@ -213,7 +213,7 @@ pub struct AllPairsView {
     /// Length of the blobs.
     pub core: f64,
     /// As in [`PlaneView`].
-    pub at_centre: f64,
+    pub at_center: f64,
     /// As in [`PlaneView`].
     pub global: i32,
     /// Number of sources.

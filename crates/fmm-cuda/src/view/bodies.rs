@@ -183,8 +183,8 @@ pub struct VelocityView {
 #[derive(Debug, Clone, Copy, Default, PartialEq, DeviceCopy)]
 #[repr(C)]
 pub struct Sphere {
-    /// Its centre.
-    pub centre: [f64; 3],
+    /// Its center.
+    pub center: [f64; 3],
     /// Its radius.
     pub radius: f64,
     /// 1: it shrinks no more.

@@ -9,7 +9,7 @@ use super::Body;
 #[repr(C)]
 pub struct TreeView {
     /// `[cells][3]`
-    pub centre: DevicePointer<f64>,
+    pub center: DevicePointer<f64>,
     /// Half the side of the cells of a level. `[levels]`
     pub half: DevicePointer<f64>,
     /// `[levels + 1]`
@@ -92,7 +92,7 @@ pub struct TranslateView {
     pub matrices: DevicePointer<u8>,
     /// The expansions that are translated; M2M completes those of the tile's cells first. `[cells][n]`
     pub from: DevicePointer<u8>,
-    /// L2L adds to it; M2M leaves each cell about its parent's centre there. `[cells][n]`
+    /// L2L adds to it; M2M leaves each cell about its parent's center there. `[cells][n]`
     pub to: DevicePointer<u8>,
     /// The tile of block 0.
     pub first_tile: u32,
@@ -246,7 +246,7 @@ pub struct NearView {
     pub target_bodies: DevicePointer<Body>,
     /// `[sources]`
     pub source_bodies: DevicePointer<Body>,
-    /// From the centre of the leaf, in a power of two below half the root's side; strength. `[sources][4]`
+    /// From the center of the leaf, in a power of two below half the root's side; strength. `[sources][4]`
     pub near: DevicePointer<f32>,
     /// Leaf or [`NONE`](super::NONE), first body, one past the last. `[count][3]`
     pub tasks: DevicePointer<u32>,

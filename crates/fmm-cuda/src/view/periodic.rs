@@ -28,7 +28,7 @@ pub struct BoxView {
     /// `[blocks][MOMENTS]`
     pub partial: DevicePointer<f64>,
     /// `[cells][3]`
-    pub centre: DevicePointer<f64>,
+    pub center: DevicePointer<f64>,
     /// `[n][3]`, or null.
     pub field: DevicePointer<f64>,
     /// `[n]`, or null.
@@ -63,7 +63,7 @@ impl Default for BoxView {
             wrapped: null,
             stretched: null,
             partial: null,
-            centre: null,
+            center: null,
             field: null,
             potential: null,
             side: [1.0; 3],
@@ -83,15 +83,15 @@ impl Default for BoxView {
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
 pub struct LatticeView {
-    /// `[n][n]`: source and target coefficient; of thirds of the box `[offsets][n][n]`.
+    /// `[n][n]`: source and target coefficient. With a ternary root `[offsets][n][n]`, offsets from −2 to 2, x fastest.
     pub matrix: DevicePointer<f64>,
-    /// `[n]`; of thirds `[CELLS_IN_BOX][n]`
+    /// `[n]`; with a ternary root `[CELLS_IN_BOX][n]`.
     pub multipole: DevicePointer<u8>,
     /// Added to, the same.
     pub local: DevicePointer<u8>,
     /// Coefficients.
     pub n: u32,
-    /// Of each of the thirds.
+    /// Place of each cell of a ternary root, 0 to 2 along each axis.
     pub place: [[i32; 3]; CELLS_IN_BOX],
 }
 

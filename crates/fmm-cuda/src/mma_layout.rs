@@ -1,12 +1,13 @@
-//! Matrices of M2L in the order of the lanes of tensor cores.
+//! The order in which tensor cores (`mma` instructions) take the matrices of M2L.
 
 use cust::memory::DeviceCopy;
 use fmm_core::math::Real;
 
 /// A precision of the device.
 pub trait DeviceReal: Real + DeviceCopy {
-    /// Appends the words of four numbers as a lane of the tensor cores takes them. In single precision: what TF32 holds; where numbers
-    /// are split, what bf16 holds, in pairs, and then what it holds of the rest.
+    /// Appends four numbers as the words that one lane of the tensor cores takes.
+    ///
+    /// `f32` is rounded to TF32. With `split`, each `f32` becomes two bf16 numbers, the second for the remainder, in pairs.
     fn words(four: [f64; 4], split: bool, to: &mut Vec<u32>);
 
     /// The words of four signs.
@@ -49,9 +50,9 @@ fn rounded(x: f32, cut: u32) -> u32 {
     if f32::from_bits(bits).is_finite() { bits } else { x.to_bits() & (u32::MAX << cut) }
 }
 
-/// How the products of M2L are cut for the tensor cores.
+/// The tiles of the matrix products of M2L on tensor cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fragments {
+pub struct MmaLayout {
     /// Coefficients.
     pub n: usize,
     /// Eights of target coefficients of a block: the kernels exist for some numbers.
@@ -64,7 +65,7 @@ pub struct Fragments {
     pub half: bool,
 }
 
-impl Fragments {
+impl MmaLayout {
     /// For `n` coefficients of `bytes` each.
     pub fn new(n: usize, bytes: usize) -> Self {
         let sizes: &[usize] = if bytes == 4 { &[1, 2, 4, 5, 7, 8, 9, 11, 13] } else { &[1, 2, 4, 5, 6] };
@@ -72,7 +73,7 @@ impl Fragments {
         let blocks = all.div_ceil(most);
         let tiles = sizes.iter().copied().find(|&size| size >= all.div_ceil(blocks)).unwrap_or(most);
         let steps = n.div_ceil(16);
-        Fragments { n, tiles, columns: tiles * blocks, steps, half: n - 16 * (steps - 1) <= 8 }
+        MmaLayout { n, tiles, columns: tiles * blocks, steps, half: n - 16 * (steps - 1) <= 8 }
     }
 
     /// Packed places of a cell.
@@ -111,9 +112,9 @@ mod tests {
 
     /// The product as the tensor cores do it, place by place, is the matrix's.
     #[test]
-    fn fragments_hold_every_entry_once() {
+    fn layouts_hold_every_entry_once() {
         for (n, bytes) in [(4, 4), (25, 4), (36, 8), (49, 4), (100, 8), (225, 4), (961, 8)] {
-            let cut = Fragments::new(n, bytes);
+            let cut = MmaLayout::new(n, bytes);
             let matrix: Vec<f64> = (0..n * n).map(|i| i as f64).collect();
             let arranged = cut.arrange(&matrix);
             let mut found = vec![0.0; n * n];

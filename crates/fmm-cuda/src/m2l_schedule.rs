@@ -1,15 +1,15 @@
-//! Which operators of M2L the targets of each octant meet, and which of them share a matrix.
+//! The M2L schedule: which operators apply to targets of each octant, in which slot, and which of them share a matrix.
 
 use fmm_core::lists::Classes;
 
 use crate::view::NONE;
 
-/// Which offsets M2L meets.
+/// The offsets between cells for which M2L is used.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Offsets {
     /// The rule's.
     pub separation2: f64,
-    /// Whether cells may be near for their softening, however many sides they are apart.
+    /// Whether softening can make cells near that are well separated otherwise.
     pub softened: bool,
     /// Their numbers.
     pub classes: Classes<3>,
@@ -30,9 +30,9 @@ pub fn signs(order: usize) -> Vec<u8> {
     all
 }
 
-/// The operators of M2L that targets of each octant can meet, in the order in which they are applied.
-pub struct Slots {
-    /// The matrix, and in bits 29 to 31 the axes that it is mirrored along. `[8][slots]`
+/// The operators of M2L for targets of each octant, in the order in which they are applied. A slot is a place in this order.
+pub struct M2lSchedule {
+    /// Index of the matrix; bits 29 to 31: the axes along which it is mirrored. `[8][slots]`
     pub operators: Vec<u32>,
     /// The slot of a class at targets of an octant, or [`NONE`]. `[8][classes]`
     pub slot_of: Vec<u32>,
@@ -40,8 +40,8 @@ pub struct Slots {
     pub bases: Vec<[i32; 3]>,
 }
 
-impl Slots {
-    /// For some offsets.
+impl M2lSchedule {
+    /// The schedule for `offsets`.
     pub fn new(offsets: Offsets) -> Self {
         let Offsets { separation2, softened, classes } = offsets;
         // As the traversal has it: in longest sides, for cells whose squared diagonal is so many times a cube's.
@@ -82,7 +82,7 @@ impl Slots {
                 slot_of[octant * classes.len() + class as usize] = slot as u32;
             }
         }
-        Slots { operators, slot_of, bases }
+        M2lSchedule { operators, slot_of, bases }
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn targets_of_every_octant_meet_189_operators_of_56_matrices() {
-        let slots = Slots::new(offsets(4.0));
+        let slots = M2lSchedule::new(offsets(4.0));
         assert_eq!((slots.operators.len(), slots.bases.len()), (8 * 189, 56));
         assert_eq!(slots.slot_of.iter().filter(|s| **s != NONE).count(), 8 * 189);
     }
@@ -109,7 +109,7 @@ mod tests {
         let p = 4;
         let n = (p + 1) * (p + 1);
         let offsets = offsets(4.0);
-        let (slots, signs) = (Slots::new(offsets), signs(p));
+        let (slots, signs) = (M2lSchedule::new(offsets), signs(p));
         let expansion = Spherical::<f64>::new(p, offsets.classes);
         for octant in 0..8 {
             for class in 0..offsets.classes.len() {

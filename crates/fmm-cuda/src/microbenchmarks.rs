@@ -1,4 +1,4 @@
-//! What a device does where nothing hinders it: the stages of a sum by themselves, and multiply-adds in registers.
+//! Microbenchmarks: the stages of a fast sum, one after the other, and the peak rate of multiply-adds in registers.
 
 use std::time::Duration;
 
@@ -18,12 +18,14 @@ use crate::inputs::Inputs;
 use crate::policy;
 use crate::view::{PEAK_CHAINS, PeakView, TILE};
 
-/// The plan of a fast sum of `positions` at themselves, and the device's times of its stages in each of `samples` sums where a stage
-/// begins after the last has ended. The order of `settings` must be given; there is no guard.
+/// Times the stages of a fast sum of `positions` at themselves, `samples` times. No two stages overlap.
+///
+/// Returns the plan, and the device's times in seconds of each sample. `positions` and `strengths` are `[n]`. `settings`
+/// must give the order; the guard does not run.
 ///
 /// # Errors
 /// Those of [`evaluate`](crate::evaluate).
-pub fn alone(
+pub fn time_stages(
     gpu: &Gpu,
     settings: &Settings,
     positions: &[[f64; 3]],

@@ -1,26 +1,26 @@
-// M2L in the ways of Kohnke et al., on the last level of a full octree in a periodic box, for comparison with that of m2l.cu: a thread a
+// Variants of M2L after Kohnke et al., on the last level of a full octree in a periodic box, for comparison with that of m2l.cu: a thread a
 // coefficient and target with loops over the octree; lists sorted by operators that differ in signs alone; translations by rotation. Complex
 // coefficients A_l^m with m >= 0 at l(l+1)/2 + m.
 #include <cstddef>
 #include <cstdint>
 
-// Threads of a block of the first and the third way, targets that a block holds at most, and members of a group.
+// Threads of a block of the first and the third variant, targets that a block holds at most, and members of a group.
 constexpr unsigned NAIVE = 128, WIDTH = 256, MEMBERS = 8, GROUPS = 56;
 
-struct WaysView {
+struct M2lVariantsView {
   const void *multipoles;      // [cells][pairs] complex
   void *locals;                // the same
-  const void *operators;       // first way: [343][whole] of the offsets -3 to 3; third: [GROUPS][whole]; whole: I_l^m to degree 2p
+  const void *operators;       // first variant: [343][whole] of the offsets -3 to 3; third: [GROUPS][whole]; whole: I_l^m to degree 2p
   const uint32_t *groups;      // [8][GROUPS][1 + MEMBERS]: members; offset + 3 by 3 bits an axis, bits of signs from bit 16 on
-  const void *swaps;           // fifth way: [4][blocks]: of Re and Im, then transposed; blocks of (l + 1)^2
+  const void *swaps;           // fifth variant: [4][blocks]: of Re and Im, then transposed; blocks of (l + 1)^2
   const void *turns;           // [343][2][p + 1] complex: powers of e1, e2
   const void *powers;          // [343][2p + 1]: n!/r^(n + 1)
   uint32_t p, side, cells, targets;  // side: cells along an axis; targets: of a block
   uint32_t blocks;             // numbers of all blocks
 };
 
-extern "C" __device__ const unsigned ways_layout[] = {
-    GROUPS, MEMBERS, sizeof(WaysView), offsetof(WaysView, p), offsetof(WaysView, blocks),
+extern "C" __device__ const unsigned m2l_variants_layout[] = {
+    GROUPS, MEMBERS, sizeof(M2lVariantsView), offsetof(M2lVariantsView, p), offsetof(M2lVariantsView, blocks),
 };
 
 template <typename Real> struct Complex;
@@ -34,12 +34,12 @@ __device__ inline double flipped(double x, unsigned negative) {
 __device__ inline unsigned at(unsigned l, unsigned m) { return l * (l + 1) / 2 + m; }
 
 // The cell at an offset from another, around the edges.
-__device__ inline uint32_t around(const WaysView &v, uint32_t cell, int dx, int dy, int dz) {
+__device__ inline uint32_t around(const M2lVariantsView &v, uint32_t cell, int dx, int dy, int dz) {
   const int side = v.side, x = cell % side, y = cell / side % side, z = cell / (side * side);
   const auto wrap = [&](int c) { return c < 0 ? c + side : c >= side ? c - side : c; };
   return (wrap(z + dz) * side + wrap(y + dy)) * side + wrap(x + dx);
 }
-__device__ inline unsigned octant(const WaysView &v, uint32_t cell) {
+__device__ inline unsigned octant(const M2lVariantsView &v, uint32_t cell) {
   return cell % v.side % 2 | (cell / v.side % v.side % 2) << 1 | (cell / (v.side * v.side) % 2) << 2;
 }
 
@@ -70,7 +70,7 @@ __device__ inline void both(unsigned l, int m, unsigned j, int k, const C &sourc
   if (k > 0) one(-k, flipped(source.x, negative ^ (k & 1)), flipped(source.y, negative ^ (k & 1)));
 }
 
-template <typename Real> __device__ inline void naive(const WaysView &v) {
+template <typename Real> __device__ inline void naive(const M2lVariantsView &v) {
   using C = typename Complex<Real>::Type;
   const unsigned pairs = (v.p + 1) * (v.p + 2) / 2, whole = (2 * v.p + 1) * (v.p + 1);
   const uint64_t i = uint64_t(blockIdx.x) * NAIVE + threadIdx.x;
@@ -97,7 +97,7 @@ template <typename Real> __device__ inline void naive(const WaysView &v) {
 }
 
 // A block has `targets` cells of one octant, a thread a coefficient of one. LOADS and PRODUCTS: what the whole does; each alone bounds it.
-template <typename Real, bool LOADS, bool PRODUCTS> __device__ inline void grouped(const WaysView &v) {
+template <typename Real, bool LOADS, bool PRODUCTS> __device__ inline void grouped(const M2lVariantsView &v) {
   using C = typename Complex<Real>::Type;
   extern __shared__ double memory[];
   const unsigned pairs = (v.p + 1) * (v.p + 2) / 2, whole = (2 * v.p + 1) * (v.p + 1);
@@ -156,7 +156,7 @@ template <typename C> __device__ inline C turned(C a, C e, bool conjugate) {
 }
 
 // One target for each `pairs` threads of a block; sources in turn.
-template <typename Real> __device__ inline void rotated(const WaysView &v) {
+template <typename Real> __device__ inline void rotated(const M2lVariantsView &v) {
   using C = typename Complex<Real>::Type;
   extern __shared__ double memory[];
   const unsigned p = v.p, pairs = (p + 1) * (p + 2) / 2, mine = threadIdx.x / pairs, place = threadIdx.x % pairs;
@@ -216,14 +216,14 @@ template <typename Real> __device__ inline void rotated(const WaysView &v) {
 }
 
 extern "C" {
-__global__ void __launch_bounds__(NAIVE) ways_naive_f32(WaysView v) { naive<float>(v); }
-__global__ void __launch_bounds__(NAIVE) ways_naive_f64(WaysView v) { naive<double>(v); }
-__global__ void __launch_bounds__(WIDTH) ways_grouped_f32(WaysView v) { grouped<float, true, true>(v); }
-__global__ void __launch_bounds__(WIDTH) ways_grouped_f64(WaysView v) { grouped<double, true, true>(v); }
-__global__ void __launch_bounds__(WIDTH) ways_loads_f32(WaysView v) { grouped<float, true, false>(v); }
-__global__ void __launch_bounds__(WIDTH) ways_loads_f64(WaysView v) { grouped<double, true, false>(v); }
-__global__ void __launch_bounds__(WIDTH) ways_products_f32(WaysView v) { grouped<float, false, true>(v); }
-__global__ void __launch_bounds__(WIDTH) ways_products_f64(WaysView v) { grouped<double, false, true>(v); }
-__global__ void __launch_bounds__(WIDTH) ways_rotated_f32(WaysView v) { rotated<float>(v); }
-__global__ void __launch_bounds__(WIDTH) ways_rotated_f64(WaysView v) { rotated<double>(v); }
+__global__ void __launch_bounds__(NAIVE) m2l_variants_naive_f32(M2lVariantsView v) { naive<float>(v); }
+__global__ void __launch_bounds__(NAIVE) m2l_variants_naive_f64(M2lVariantsView v) { naive<double>(v); }
+__global__ void __launch_bounds__(WIDTH) m2l_variants_grouped_f32(M2lVariantsView v) { grouped<float, true, true>(v); }
+__global__ void __launch_bounds__(WIDTH) m2l_variants_grouped_f64(M2lVariantsView v) { grouped<double, true, true>(v); }
+__global__ void __launch_bounds__(WIDTH) m2l_variants_loads_f32(M2lVariantsView v) { grouped<float, true, false>(v); }
+__global__ void __launch_bounds__(WIDTH) m2l_variants_loads_f64(M2lVariantsView v) { grouped<double, true, false>(v); }
+__global__ void __launch_bounds__(WIDTH) m2l_variants_products_f32(M2lVariantsView v) { grouped<float, false, true>(v); }
+__global__ void __launch_bounds__(WIDTH) m2l_variants_products_f64(M2lVariantsView v) { grouped<double, false, true>(v); }
+__global__ void __launch_bounds__(WIDTH) m2l_variants_rotated_f32(M2lVariantsView v) { rotated<float>(v); }
+__global__ void __launch_bounds__(WIDTH) m2l_variants_rotated_f64(M2lVariantsView v) { rotated<double>(v); }
 }

@@ -1,9 +1,9 @@
-//! M2L in every way against the operator of the CPU, and the ways against each other.
+//! Every variant of M2L against the operator of the CPU, and the variants against each other.
 
 use crate::common::gpu;
 use fmm_core::expansion::{Spherical, Translation, matrix};
 use fmm_core::lists::Classes;
-use fmm_cuda::{DeviceWork, Way, Ways};
+use fmm_cuda::{DeviceWork, M2lVariant, M2lVariants};
 
 /// The place of Re A_l^m among real coefficients.
 fn real(l: usize, m: usize) -> usize {
@@ -35,11 +35,11 @@ fn every_way_is_the_cpus_operator() {
         let classes = Classes::new(4.0);
         let expansion = Spherical::<f64>::new(p, classes);
         let mut first: Option<Vec<f64>> = None;
-        for way in [Way::Naive, Way::Grouped, Way::Rotated] {
-            let ways = Ways::<f64>::new(&gpu, way, p, depth).unwrap();
-            ways.run(&gpu).unwrap();
-            let [locals, multipoles] = ways.results().unwrap();
-            if way == Way::Naive {
+        for variant in [M2lVariant::Naive, M2lVariant::Grouped, M2lVariant::Rotated] {
+            let variants = M2lVariants::<f64>::new(&gpu, variant, p, depth).unwrap();
+            variants.run(&gpu).unwrap();
+            let [locals, multipoles] = variants.results().unwrap();
+            if variant == M2lVariant::Naive {
                 // A cell of each octant, one of them at an edge.
                 for cell in [0, 1 + 8 + 64, 5 + 6 * 8 + 3 * 64, 6 + 3 * 8 + 7 * 64i32] {
                     let at = [cell % side, cell / side % side, cell / side / side];
@@ -82,7 +82,7 @@ fn every_way_is_the_cpus_operator() {
                     let (mut size, mut worst) = (0.0f64, 0.0f64);
                     of(other, &mut |x, _| size = size.max(x.abs()));
                     of(&locals, &mut |x, k| worst = worst.max((x - other[k]).abs()));
-                    assert!(worst <= limit * size, "{way:?} p {p} degree {l}: {worst:e} of {size:e}");
+                    assert!(worst <= limit * size, "{variant:?} p {p} degree {l}: {worst:e} of {size:e}");
                 }
             };
             match &first {
@@ -90,7 +90,7 @@ fn every_way_is_the_cpus_operator() {
                 Some(first) => same(first, 1e-9),
             }
             // In single precision likewise.
-            let single = Ways::<f32>::new(&gpu, way, p, depth).unwrap();
+            let single = M2lVariants::<f32>::new(&gpu, variant, p, depth).unwrap();
             single.run(&gpu).unwrap();
             same(&single.results().unwrap()[0], 1e-3);
         }

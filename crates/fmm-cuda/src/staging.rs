@@ -1,4 +1,4 @@
-//! Copies of the particles that stay on the device until another thread brings them to the host.
+//! Staged copies of the particles: made on the device, downloaded later by another thread.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,14 +13,14 @@ use crate::error::device as told;
 /// Positions, velocities, field and potential.
 type Arrays = [Buffer<f64>; 4];
 
-/// The memory of copies, kept from one to the next: taking and giving it back would hold up all else on the device.
+/// Device memory for staged copies. It is kept from one copy to the next, because allocating and freeing stall the device.
 #[derive(Default)]
-pub struct Freezer {
+pub struct Staging {
     spare: Arc<Mutex<Option<Arrays>>>,
 }
 
-/// Particles as they were.
-struct Frozen {
+/// A copy of the particles on the device.
+struct Staged {
     arrays: Arrays,
     strength: Arc<Vec<f64>>,
     coupling: Arc<Vec<f64>>,
@@ -29,8 +29,11 @@ struct Frozen {
     context: Context,
 }
 
-impl Freezer {
-    /// Copies arrays as they are now; on the device where there is room for them and as much again, otherwise to the host at once.
+impl Staging {
+    /// Copies position, velocity, field (`[n][3]` each) and potential (`[n]`) as they are now.
+    ///
+    /// The copy stays on the device if twice the memory that it needs is free; otherwise it goes to the host at once.
+    /// The result downloads it, from any thread.
     ///
     /// # Errors
     /// [`Error::Device`] if the driver fails.
@@ -50,16 +53,16 @@ impl Freezer {
         for (copy, array) in copies.iter_mut().zip(arrays) {
             copy.copy_from(array, gpu.stream())?;
         }
-        // Whoever reads the copies does not wait for the queue.
+        // The download uses a stream of its own and does not wait for this one.
         gpu.finish()?;
-        let frozen = Frozen { arrays: copies, strength, coupling, spare: self.spare.clone(), context: gpu.context() };
-        Ok(Box::new(move || frozen.thaw()))
+        let staged = Staged { arrays: copies, strength, coupling, spare: self.spare.clone(), context: gpu.context() };
+        Ok(Box::new(move || staged.download()))
     }
 }
 
-impl Frozen {
-    /// Brings them to the host, through a queue of its own.
-    fn thaw(self) -> Result<Copied, Error> {
+impl Staged {
+    /// Copies the arrays to the host on a stream of its own.
+    fn download(self) -> Result<Copied, Error> {
         let failed = |e| told("cannot use the GPU")(e);
         CurrentContext::set_current(&self.context).map_err(failed)?;
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed)?;

@@ -1,5 +1,5 @@
-//! M2L in several ways on the last level of a full octree in a periodic box, alone: what `nbody bench m2l` compares (Kohnke et al., Figs. 15 to
-//! 18 and 23). A way with kernels that launch others is not there: it needs the runtime's device library, which the driver alone does not have.
+//! Variants of M2L on the last level of a full octree in a periodic box: what `nbody bench m2l` compares (Kohnke et al.,
+//! Figs. 15 to 18 and 23). Their variant with kernels that launch kernels is missing: it needs CUDA's runtime library.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use fmm_core::plan::Plan;
 use fmm_core::{Boundary, Choice, Error, Family, Method, PeriodicBox, Precision, Settings, Stage, StageTimes};
 use rayon::prelude::*;
 
-use crate::alone::timed;
 use crate::buffer::Buffer;
 use crate::direct::Output;
 use crate::fmm::{Fmm, Planned};
-use crate::fragments::DeviceReal;
 use crate::inputs::Inputs;
+use crate::microbenchmarks::timed;
+use crate::mma_layout::DeviceReal;
 use crate::{DeviceWork, Gpu};
 
 /// Groups of offsets that differ in signs alone, and offsets of a group at most.
@@ -25,9 +25,9 @@ const WIDTH: usize = 256;
 /// Translations of a cell.
 const EACH: usize = 189;
 
-/// How multipoles become local expansions.
+/// A variant of the kernel that turns multipoles into local expansions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum M2lVariant {
     /// A thread for each coefficient of each target, which loops over the octree.
     Naive,
     /// Lists sorted beforehand by groups of 1, 2, 4 and 8 offsets that share an operator but for signs, which are bits.
@@ -40,22 +40,22 @@ pub enum Way {
     Rotated,
 }
 
-impl Way {
+impl M2lVariant {
     fn kernel(self) -> &'static str {
         match self {
-            Way::Naive => "naive",
-            Way::Grouped => "grouped",
-            Way::Loads => "loads",
-            Way::Products => "products",
-            Way::Rotated => "rotated",
+            M2lVariant::Naive => "naive",
+            M2lVariant::Grouped => "grouped",
+            M2lVariant::Loads => "loads",
+            M2lVariant::Products => "products",
+            M2lVariant::Rotated => "rotated",
         }
     }
 }
 
-/// `kernels/benchmarks/m2l_ways.cu` has the same struct.
+/// `kernels/benchmarks/m2l_variants.cu` has the same struct.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
-struct WaysView {
+struct M2lVariantsView {
     multipoles: DevicePointer<u8>,
     locals: DevicePointer<u8>,
     operators: DevicePointer<u8>,
@@ -70,15 +70,15 @@ struct WaysView {
     blocks: u32,
 }
 
-/// What `ways_layout` in `kernels/benchmarks/m2l_ways.cu` must hold.
-pub const WAYS_LAYOUT: &[usize] = &{
+/// What `m2l_variants_layout` in `kernels/benchmarks/m2l_variants.cu` must hold.
+pub const M2L_VARIANTS_LAYOUT: &[usize] = &{
     use std::mem::offset_of;
-    [GROUPS, MEMBERS, size_of::<WaysView>(), offset_of!(WaysView, p), offset_of!(WaysView, blocks)]
+    [GROUPS, MEMBERS, size_of::<M2lVariantsView>(), offset_of!(M2lVariantsView, p), offset_of!(M2lVariantsView, blocks)]
 };
 
-/// Translations of one way, with multipoles that are as good as any.
-pub struct Ways<T: DeviceReal> {
-    way: Way,
+/// Translations by one variant, of made-up multipoles.
+pub struct M2lVariants<T: DeviceReal> {
+    variant: M2lVariant,
     order: usize,
     side: usize,
     multipoles: Buffer<T>,
@@ -188,12 +188,12 @@ fn swaps(p: usize) -> [Vec<f64>; 4] {
     out
 }
 
-impl<T: DeviceReal> Ways<T> {
+impl<T: DeviceReal> M2lVariants<T> {
     /// Translations of order `order`, 1 to 20, on level `depth`, 2 to 6.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for other orders and depths, [`Error::Device`] where memory lacks or the device fails.
-    pub fn new(gpu: &Gpu, way: Way, order: usize, depth: usize) -> Result<Self, Error> {
+    pub fn new(gpu: &Gpu, variant: M2lVariant, order: usize, depth: usize) -> Result<Self, Error> {
         if !(1..=20).contains(&order) || !(2..=6).contains(&depth) {
             return Err(Error::Unsupported(format!("M2L of order {order} on level {depth}: allowed: 1 to 20, 2 to 6")));
         }
@@ -213,9 +213,9 @@ impl<T: DeviceReal> Ways<T> {
         let place = |o: [i32; 3]| o.map(|c| 2.0 * f64::from(c));
         let (groups, bases) = groups();
         let table = |o: [i32; 3]| irregular(2 * p, place(o)).into_flattened();
-        let operators: Vec<f64> = match way {
-            Way::Naive => offsets().map(table).collect::<Vec<_>>().concat(),
-            Way::Rotated => vec![],
+        let operators: Vec<f64> = match variant {
+            M2lVariant::Naive => offsets().map(table).collect::<Vec<_>>().concat(),
+            M2lVariant::Rotated => vec![],
             _ => bases.par_iter().map(|&o| table(o)).collect::<Vec<_>>().concat(),
         };
         let (mut turns, mut powers) = (vec![], vec![]);
@@ -239,8 +239,8 @@ impl<T: DeviceReal> Ways<T> {
         }
         let mut lists = Buffer::new();
         lists.upload(&groups)?;
-        let ways = Ways {
-            way,
+        let variants = M2lVariants {
+            variant,
             order,
             side,
             multipoles,
@@ -252,7 +252,7 @@ impl<T: DeviceReal> Ways<T> {
             powers: upload(&powers)?,
         };
         gpu.settle()?;
-        Ok(ways)
+        Ok(variants)
     }
 
     /// The results: A_l^m, m ≥ 0 at l(l + 1)/2 + m, of each cell, x fastest; and the multipoles.
@@ -277,7 +277,7 @@ fn multipoles_of(p: usize, cells: usize) -> Vec<f64> {
     numbers.map(|i| sizes[i % sizes.len()] * (((i * 7919 + 13) % 10_007) as f64 / 5003.5 - 1.0)).collect()
 }
 
-impl<T: DeviceReal> DeviceWork for Ways<T> {
+impl<T: DeviceReal> DeviceWork for M2lVariants<T> {
     fn units(&self) -> usize {
         EACH * self.side.pow(3)
     }
@@ -286,8 +286,8 @@ impl<T: DeviceReal> DeviceWork for Ways<T> {
     fn operations(&self) -> f64 {
         let p = self.order as f64;
         let pairs = (p + 1.0) * (p + 2.0) / 2.0;
-        match self.way {
-            Way::Rotated => {
+        match self.variant {
+            M2lVariant::Rotated => {
                 let blocks = (p + 1.0) * (p + 2.0) * (2.0 * p + 3.0) / 6.0;
                 let shift = (p + 1.0) * (p + 2.0) * (p + 3.0) / 6.0 * 2.0 - pairs;
                 16.0 * blocks + 24.0 * pairs + 4.0 * shift
@@ -304,7 +304,7 @@ impl<T: DeviceReal> DeviceWork for Ways<T> {
         let (p, cells) = (self.order, self.side.pow(3));
         let pairs = (p + 1) * (p + 2) / 2;
         let targets = (WIDTH / pairs).clamp(1, 16);
-        let view = WaysView {
+        let view = M2lVariantsView {
             multipoles: self.multipoles.pointer().cast(),
             locals: self.locals.pointer().cast(),
             operators: self.operators.pointer().cast(),
@@ -320,15 +320,15 @@ impl<T: DeviceReal> DeviceWork for Ways<T> {
         };
         let threads = (targets * pairs).next_multiple_of(32);
         let complex = 2 * size_of::<T>();
-        let (blocks, threads, shared) = match self.way {
-            Way::Naive => ((cells * pairs).div_ceil(NAIVE), NAIVE, 0),
-            Way::Rotated => (cells.div_ceil(targets), threads, complex * targets * pairs),
+        let (blocks, threads, shared) = match self.variant {
+            M2lVariant::Naive => ((cells * pairs).div_ceil(NAIVE), NAIVE, 0),
+            M2lVariant::Rotated => (cells.div_ceil(targets), threads, complex * targets * pairs),
             _ => {
                 let held = (2 * p + 1) * (p + 1) + targets * MEMBERS * pairs;
                 (8 * (cells / 8).div_ceil(targets), threads, complex * held)
             }
         };
-        let name = format!("ways_{}_{}", self.way.kernel(), T::NAME);
+        let name = format!("m2l_variants_{}_{}", self.variant.kernel(), T::NAME);
         timed(gpu, || {
             // SAFETY: all arrays have the lengths that the order and the depth say.
             unsafe { gpu.kernels().launch_with(gpu.stream(), &name, blocks as u32, (threads as u32, shared), &view) }

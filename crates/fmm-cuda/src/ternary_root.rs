@@ -1,4 +1,5 @@
-//! Cubic boxes whose trees have three cells along each axis to begin with, and 3 × 2^k in place of 2^k at the end.
+//! A cubic box can be subdivided 3 × 3 × 3 at the root, so that leaves come closer to the best size. Levels then have 3 × 2^k
+//! cells along an axis instead of 2^k.
 //!
 //! The leaves of an even set hold N/8^k bodies in a box that is halved again and again, up to 2.8 times too many or too few. In a cube of 4/3 of its side
 //! 3³ of the 4³ cells of level 2 are the box, which is a whole number of those again and again: leaves then hold N/(27 · 8^k), and the better of both is at most
@@ -28,7 +29,8 @@ const ROOM: f64 = 0.85;
 /// Sets that are more crowded have leaves of all sizes anyway.
 const EVEN: f64 = 3.0;
 
-/// The cube whose cells of level 2 are thirds of the box: a hair wider, lest rounding lift a body out of them.
+/// The cube whose cells of level 2 are thirds of the box along each axis. It is slightly wider, so that rounding cannot
+/// move a body out of them.
 pub fn cube(cell: &PeriodicBox) -> Cube<3> {
     Cube { corner: [0.0; 3], side: cell.longest() * (4.0 / 3.0) * (1.0 + 4e-15) }
 }
@@ -65,7 +67,7 @@ pub fn neighbours(first: u32) -> Vec<Image> {
     all
 }
 
-/// Whether a sum of `problem` in the box is better done so.
+/// Whether a ternary root suits a sum of `problem` better than a binary one.
 pub fn pay(settings: &Settings, choice: &Choice, rule: &Rule, cell: &PeriodicBox, problem: &Problem) -> bool {
     let serves = choice.method == Method::Fmm
         && choice.expansion == Some(Family::Spherical)
