@@ -4,6 +4,8 @@
 //! Each file becomes one fat binary: machine code and PTX for every capability of [`CAPABILITIES`],
 //! compressed. The crate embeds it with the names of its kernels. The PTX is kept for the tests.
 //!
+//! The structs that kernels take are generated from the Rust text of [`ROOMS`], see `build/arguments.rs`.
+//!
 //! Results are kept in the user's cache directory under the SHA-256 of everything that they depend
 //! on, so that no clone on a machine compiles a kernel twice.
 
@@ -17,6 +19,9 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
+
+#[path = "build/arguments.rs"]
+mod arguments;
 
 /// The kernels' files, and whether multiplications and additions may be fused: not where bits must
 /// be the CPU's.
@@ -58,6 +63,30 @@ const MODULES: &[(&str, bool)] = &[
     ("tree", false),
 ];
 
+/// The view files: the name of the header that is generated from them, the headers that it includes, and for each file its
+/// module and its path in src/.
+type Views = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+const ROOMS: &[Views] = &[
+    (
+        "view",
+        &[],
+        &[
+            ("crate::view", "view/mod.rs"),
+            ("crate::view", "view/bodies.rs"),
+            ("crate::view", "view/cells.rs"),
+            ("crate::view", "view/guard.rs"),
+            ("crate::view", "view/peak.rs"),
+        ],
+    ),
+    ("periodic", &["view"], &[("crate::view", "view/periodic.rs")]),
+    ("geometry", &[], &[("crate::geometry::view", "geometry/view.rs")]),
+    ("gauss", &[], &[("crate::gauss::view", "gauss/view.rs")]),
+    ("grid", &[], &[("crate::grid::view", "grid/view.rs")]),
+    ("planar", &[], &[("crate::planar::view", "planar/view.rs")]),
+    ("forces", &["view", "geometry"], &[("crate::forces::view", "forces/view.rs")]),
+    ("m2l_variants", &["view"], &[("crate::m2l_variants::view", "m2l_variants/view.rs")]),
+];
+
 /// Compute capabilities that get machine code and PTX, the oldest first. The driver compiles the
 /// PTX for newer ones.
 const CAPABILITIES: [u32; 2] = [80, 90];
@@ -66,6 +95,7 @@ fn main() {
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("set by cargo")).join("../..");
     let kernels = root.join("kernels");
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=build");
     println!("cargo:rerun-if-changed={}", kernels.display()); // with all folders below it
     // Not PATH: it differs from one shell to the next. `scripts/setup --gpu` touches build.rs after
     // it installs a compiler.
@@ -73,12 +103,13 @@ fn main() {
         println!("cargo:rerun-if-env-changed={variable}");
     }
     let out = PathBuf::from(env::var("OUT_DIR").expect("set by cargo"));
+    generate_arguments(&out);
     let (mut modules, mut texts) = (String::new(), String::new());
     let (mut missing, mut release, mut grid_near) = ("None".to_string(), String::new(), r#""""#.to_string());
     match find(&root) {
         Ok(nvcc) => {
             println!("cargo:rerun-if-changed={}", nvcc.display());
-            let compiler = Compiler::new(nvcc, vec![kernels.clone()]);
+            let compiler = Compiler::new(nvcc, vec![kernels.clone(), out.clone()]);
             release = compiler.release();
             let sources = sources(&kernels);
             let jobs: Vec<Job> = MODULES
@@ -124,6 +155,30 @@ fn main() {
          const PTX: &[(&str, u32, &str)] = &[\n{texts}];\n"
     );
     fs::write(out.join("ptx.rs"), text).expect("cargo's folder can be written");
+}
+
+/// Writes the headers `arguments/*.cuh`, and `layouts.rs` with the name and the content of the layout of each.
+fn generate_arguments(out: &Path) {
+    let read = |&(path, file): &(&'static str, &str)| {
+        println!("cargo:rerun-if-changed=src/{file}");
+        (path, fs::read_to_string(Path::new("src").join(file)).unwrap_or_else(|e| panic!("src/{file}: {e}")))
+    };
+    let rooms: Vec<_> = ROOMS
+        .iter()
+        .map(|&(name, includes, files)| arguments::Room { name, includes, modules: files.iter().map(read).collect() })
+        .collect();
+    let folder = out.join("arguments");
+    fs::create_dir_all(&folder).expect("cargo's folder can be written");
+    let mut layouts = String::new();
+    for (room, text) in rooms.iter().zip(arguments::generate(&rooms)) {
+        fs::write(folder.join(format!("{}.cuh", room.name)), text.header).expect("cargo's folder can be written");
+        writeln!(layouts, "    (\"{}_layout\", {}),", room.name, text.layout).expect("text grows");
+    }
+    let text = format!(
+        "/// Constants, offsets and sizes of the arguments of kernels, in bytes, by the name of the array in the PTX.\n\
+         pub const LAYOUTS: &[(&str, &[usize])] = &[\n{layouts}];\n"
+    );
+    fs::write(out.join("layouts.rs"), text).expect("cargo's folder can be written");
 }
 
 /// The compiler: named by NVCC, in CUDA_HOME, on the PATH, or in the folder that `scripts/setup`

@@ -1,27 +1,7 @@
 // Variants of M2L after Kohnke et al., on the last level of a full octree in a periodic box, for comparison with that of m2l.cu: a thread a
 // coefficient and target with loops over the octree; lists sorted by operators that differ in signs alone; translations by rotation. Complex
 // coefficients A_l^m with m >= 0 at l(l+1)/2 + m.
-#include <cstddef>
-#include <cstdint>
-
-// Threads of a block of the first and the third variant, targets that a block holds at most, and members of a group.
-constexpr unsigned NAIVE = 128, WIDTH = 256, MEMBERS = 8, GROUPS = 56;
-
-struct M2lVariantsView {
-  const void *multipoles;      // [cells][pairs] complex
-  void *locals;                // the same
-  const void *operators;       // first variant: [343][whole] of the offsets -3 to 3; third: [GROUPS][whole]; whole: I_l^m to degree 2p
-  const uint32_t *groups;      // [8][GROUPS][1 + MEMBERS]: members; offset + 3 by 3 bits an axis, bits of signs from bit 16 on
-  const void *swaps;           // fifth variant: [4][blocks]: of Re and Im, then transposed; blocks of (l + 1)^2
-  const void *turns;           // [343][2][p + 1] complex: powers of e1, e2
-  const void *powers;          // [343][2p + 1]: n!/r^(n + 1)
-  uint32_t p, side, cells, targets;  // side: cells along an axis; targets: of a block
-  uint32_t blocks;             // numbers of all blocks
-};
-
-extern "C" __device__ const unsigned m2l_variants_layout[] = {
-    GROUPS, MEMBERS, sizeof(M2lVariantsView), offsetof(M2lVariantsView, p), offsetof(M2lVariantsView, blocks),
-};
+#include "arguments/m2l_variants.cuh"
 
 template <typename Real> struct Complex;
 template <> struct Complex<float> { using Type = float2; };

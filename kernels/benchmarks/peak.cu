@@ -1,5 +1,5 @@
 // Independent multiply-adds in registers: the most that the ordinary units can do.
-#include "common/view.cuh"
+#include "arguments/view.cuh"
 
 template <typename T> __device__ inline void multiply_adds(const PeakView &v) {
   const T a = T(v.factor), b = T(v.shift);

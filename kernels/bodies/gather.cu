@@ -1,5 +1,5 @@
 // Bodies to the order of a tree, and sums back to the caller's. Compiled without fused multiply-add.
-#include "common/view.cuh"
+#include "arguments/view.cuh"
 
 extern "C" {
 __global__ void __launch_bounds__(TILE) gather_tree_f64(GatherView v) {

@@ -1,5 +1,5 @@
 // Bounds of positions, and bodies in the order of their keys.
-#include "common/view.cuh"
+#include "arguments/view.cuh"
 
 // The smallest and largest of the block's numbers, in thread 0. Order does not matter to them.
 __device__ inline void block_bounds(Bounds &b) {

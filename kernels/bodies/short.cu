@@ -1,5 +1,5 @@
 // Forces that join those of the sum, with the formulas of fmm-core's `forces/`, in double precision throughout.
-#include "geometry/geometry.cuh"
+#include "arguments/forces.cuh"
 #include "common/image.cuh"
 #include "common/softening.cuh"
 
@@ -8,57 +8,6 @@ constexpr unsigned EACH = 256;
 
 // Warps of a block.
 constexpr unsigned SHORT_WARPS = 4;
-
-// An ion in the order of the tree.
-struct alignas(32) Ion {
-  double x, y, z, q;
-};
-
-// Ions of two kinds, told by the sign of their charge.
-struct ShortView {
-  CellsView cells;
-  const uint32_t *leaves;      // [count]
-  const uint32_t *order;       // place of each ion in the caller's order
-  const Ion *ions;
-  double *field;               // [n][3], in the caller's order: added to
-  double *partial;             // [count][2]: energy and virial of each leaf
-  double kinds[4][4];          // of two kinds: sigma^2, epsilon, and u and -u' at the cut-off
-  double sides[3], aspect[3];
-  double cutoff, per_charge;   // per_charge: field of a force, times the charge
-  uint32_t count, unused;
-};
-
-// A fixed field. Its shape and parameters: 0, a point: strength, core^2; 1, a halo: -v^2, core^2, flattening^2; 2, the same everywhere:
-// three components.
-struct ExternalView {
-  const double *position;      // [n][3]
-  double *field;               // [n][3]: added to
-  double center[3], parameter[3];
-  double per_field;            // field of a force
-  uint32_t n, shape;
-};
-
-// Pairs that do not see each other.
-struct ExclusionView {
-  const double *position;      // [n][3]
-  const double *strength;      // [n]
-  const uint32_t *start;       // [n + 1]: partners of each particle
-  const uint32_t *partner;
-  double *field;               // [n][3]: taken from
-  double *less;                // [n]: what the potential is too large by
-  double *partial;             // [n][2]: energy and virial of the short-range forces that are not there
-  double kinds[4][4];          // as in ShortView
-  double sides[3];             // of the box, or 0
-  double cutoff, per_charge;   // 0: no short-range forces
-  double softening;
-  uint32_t n, kernel;          // 1/r, plummer, p1, spline, yukawa
-};
-
-extern "C" __device__ const unsigned short_layout[] = {
-    sizeof(Ion), sizeof(ShortView), offsetof(ShortView, kinds), offsetof(ShortView, sides), offsetof(ShortView, count),
-    sizeof(ExternalView), offsetof(ExternalView, per_field), offsetof(ExternalView, shape),
-    sizeof(ExclusionView), offsetof(ExclusionView, kinds), offsetof(ExclusionView, softening), offsetof(ExclusionView, kernel),
-};
 
 // Energy and -u'/r of two ions at r^2, within the cut-off.
 __device__ inline double of_two(const double *kind, double r2, double cutoff, double &energy) {
@@ -143,7 +92,7 @@ __global__ void __launch_bounds__(EACH) exclusions(const __grid_constant__ Exclu
 
 // A warp has a leaf, each lane a target, and walks the tree for all leaves within the cut-off.
 __global__ void __launch_bounds__(32 * SHORT_WARPS) short_range(const __grid_constant__ ShortView v) {
-  __shared__ Ion batch[SHORT_WARPS][32];
+  __shared__ Body batch[SHORT_WARPS][32];
   __shared__ double kinds[4][4];
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   if (threadIdx.x < 16) kinds[threadIdx.x / 4][threadIdx.x % 4] = v.kinds[threadIdx.x / 4][threadIdx.x % 4];
@@ -157,7 +106,7 @@ __global__ void __launch_bounds__(32 * SHORT_WARPS) short_range(const __grid_con
   double energy = 0, virial = 0;
   for (uint32_t first = begin; first < end; first += 32) {
     const uint32_t i = first + lane;
-    const Ion mine = v.ions[min(i, end - 1)];
+    const Body mine = v.ions[min(i, end - 1)];
     double force[3] = {};
     for (int number = 0; number < 27; number++) {
       const double shift[3] = {(number % 3 - 1) * v.sides[0], (number / 3 % 3 - 1) * v.sides[1], (number / 9 - 1) * v.sides[2]};
@@ -184,7 +133,7 @@ __global__ void __launch_bounds__(32 * SHORT_WARPS) short_range(const __grid_con
           const unsigned held = min(32u, to - from);
           __syncwarp();
           if (lane < held) {
-            Ion s = v.ions[from + lane];
+            Body s = v.ions[from + lane];
             s.x += shift[0];
             s.y += shift[1];
             s.z += shift[2];
@@ -192,7 +141,7 @@ __global__ void __launch_bounds__(32 * SHORT_WARPS) short_range(const __grid_con
           }
           __syncwarp();
           for (unsigned j = 0; j < held; j++) {
-            const Ion s = batch[warp][j];
+            const Body s = batch[warp][j];
             const double d[3] = {mine.x - s.x, mine.y - s.y, mine.z - s.z};
             const double r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
             if (r2 >= cut2 || r2 == 0 || i >= end) continue;

@@ -1,5 +1,5 @@
 // Kick and drift, and the check that numbers are finite. Compiled without fused multiply-add, so that the bits are the CPU's.
-#include "common/view.cuh"
+#include "arguments/view.cuh"
 
 extern "C" {
 // x += h w y.

@@ -1,6 +1,6 @@
 // Sums over all particles for diagnostics, where the particles are. Each block sums its share of them, and shares are added in their
 // order, so that the bits depend on the number of particles alone. Compiled without fused multiply-add, so that decisions are the CPU's.
-#include "common/view.cuh"
+#include "arguments/view.cuh"
 
 // The sums over the threads of a block, in the first thread.
 template <unsigned COUNT> __device__ inline void block_sums(double *sum) {

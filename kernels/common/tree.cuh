@@ -1,7 +1,7 @@
 // What the stages of the far field share: places in trees, and solid harmonics.
 #pragma once
 #include "common/real.cuh"
-#include "common/view.cuh"
+#include "arguments/view.cuh"
 
 // The level of a cell.
 __device__ inline unsigned level_of(const TreeView &tree, uint32_t cell) {

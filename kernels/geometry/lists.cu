@@ -1,7 +1,7 @@
 // Interaction lists: the traversal of fmm-core's `lists/traverse.rs`, with the same pairs in the same order. Every target is
 // walked twice: to count its pairs, which gives each its place, and to write them. Compiled without fused multiply-add, so that
 // every decision is the CPU's.
-#include "geometry/geometry.cuh"
+#include "arguments/geometry.cuh"
 #include "common/image.cuh"
 #include "common/scan.cuh"
 

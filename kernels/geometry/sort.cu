@@ -1,6 +1,6 @@
 // Keys, and their stable sort by digits of 8 bits, least significant first: one pass over memory for each digit. A tile learns
 // from the tiles before it where its keys go, while it holds them. Compiled without fused multiply-add.
-#include "geometry/geometry.cuh"
+#include "arguments/geometry.cuh"
 #include "geometry/key.cuh"
 #include "common/scan.cuh"
 

@@ -1,5 +1,5 @@
 // How a sample of the bodies lies: fmm-core's `Spread`, with the same numbers. Compiled without fused multiply-add.
-#include "geometry/geometry.cuh"
+#include "arguments/geometry.cuh"
 #include <cmath>
 
 extern "C" {

@@ -1,6 +1,6 @@
 // Cells from sorted keys, level by level, in the order of fmm-core's `Tree::octree`. Nothing here needs to know on the host how
 // many cells a level has: blocks take tiles of cells until there are none. Compiled without fused multiply-add.
-#include "geometry/geometry.cuh"
+#include "arguments/geometry.cuh"
 #include "common/scan.cuh"
 
 __device__ inline unsigned octant_of(uint64_t key, unsigned level) { return unsigned(key >> 3 * (KEY_LEVELS - level)) & 7; }

@@ -1,6 +1,6 @@
 // Expansions at the points of bricks: fmm-core's `grid/far.rs` in double precision. A block has a brick and takes its nodes one after the other,
 // whose weights it holds; a thread has two points, of which it makes the harmonics, order after order, and meets them with the weights on the spot.
-#include "grid/grid.cuh"
+#include "arguments/grid.cuh"
 
 constexpr unsigned EACH = POINTS / EVALUATORS;
 

@@ -1,6 +1,6 @@
 // Direct sums of the Poisson solver on grids: fmm-core's `grid/near.rs` in double precision. A block has the points of a brick, a thread one
 // column of them along y. What belongs to a column is computed once for its eight points, and what belongs to a coordinate y once for the block.
-#include "grid/grid.cuh"
+#include "arguments/grid.cuh"
 
 // A source as a block holds it.
 struct alignas(16) Held {

@@ -7,7 +7,7 @@
 // - where that shows a pair too close for them, the target meets the tile again in double precision.
 // What a tile adds is added up in double. Each block writes its share; `reduce` adds the shares in a fixed order.
 #include "common/softening.cuh"
-#include "common/view.cuh"
+#include "arguments/view.cuh"
 
 // Blocks of a multiprocessor that the registers must suffice for, and sources that a loop is unrolled by.
 #ifndef BLOCKS_F32

@@ -1,6 +1,6 @@
 // Periodic boxes: where bodies lie in them, and what is not harmonic of their potential (fmm-core's `boundary.rs`). Compiled without
 // fused multiply-add, so that every place is the CPU's.
-#include "periodic/box.cuh"
+#include "arguments/periodic.cuh"
 
 extern "C" {
 // Bodies to the box, and each block's share of the moments.

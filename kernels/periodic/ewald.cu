@@ -1,8 +1,11 @@
 // Ewald's sum: fmm-core's `ewald`, in another order. In real space a lane holds sources, a warp takes target after target. Waves come by
 // octants: over the eight signs of (a, b, c) the phases of k = 2 pi (a/L_x, b/L_y, c/L_z) add up to 8 cos cos cos of the differences, so
 // that the eight sums of q times cosines or sines of each coordinate are all there is to know of eight waves.
-#include "periodic/box.cuh"
+#include "arguments/periodic.cuh"
 #include "common/softening.cuh"
+
+// Sources of a chunk in real space that a lane holds.
+constexpr unsigned HELD_SOURCES = SOURCES / 32;
 
 // Threads of a block: warps in real space and at targets, columns of waves.
 constexpr unsigned NEAR_WARPS = 4, COLUMNS = 256, AT_WARPS = 4;

@@ -69,7 +69,7 @@ impl Near {
             list: place.p2p,
             target_bodies: place.target_bodies,
             source_bodies: place.source_bodies,
-            near: self.near.pointer(),
+            near: self.near.pointer().cast(),
             tasks: self.tasks.pointer(),
             again: if single { self.again.pointer() } else { Buffer::new().pointer() },
             sums: place.sums,

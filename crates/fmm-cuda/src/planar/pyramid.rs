@@ -108,8 +108,8 @@ impl DevicePyramid {
             key: both(key),
             index: [index[0].pointer(), index[1].pointer()],
             rank: [rank[0].pointer(), rank[1].pointer()],
-            list: both(&list[0]),
-            list_out: both(&list[1]),
+            list: both(&list[0]).map(DevicePointer::cast),
+            list_out: both(&list[1]).map(DevicePointer::cast),
             pivot: pivot.pointer(),
             points: self.points.pointer(),
             center: self.center.pointer(),
@@ -159,7 +159,7 @@ impl DevicePyramid {
             }
             work.mark(gpu, "leaves")?;
             // Indices sorted by leaf stay in their order within one.
-            let [from, to] = view.list_out;
+            let [from, to] = view.list_out.map(DevicePointer::cast::<u64>);
             view.leaf = from;
             view.bins = bins.pointer().add(2 * DIGITS * RADIX);
             launch(gpu, "planar_leaves", blocks.min(SHARES), THREADS, &view)?;

@@ -1,13 +1,16 @@
 //! Variants of M2L on the last level of a full octree in a periodic box: what `nbody bench m2l` compares (Kohnke et al.,
 //! Figs. 15 to 18 and 23). Their variant with kernels that launch kernels is missing: it needs CUDA's runtime library.
 
+pub mod view;
+
 use std::time::Duration;
 
-use cust::memory::{DeviceCopy, DevicePointer};
+use cust::memory::DevicePointer;
 use fmm_core::plan::Plan;
 use fmm_core::{Boundary, Choice, Error, Family, Method, PeriodicBox, Precision, Settings, Stage, StageTimes};
 use rayon::prelude::*;
 
+use self::view::{M2lVariantsView, MEMBERS, NAIVE, WIDTH};
 use crate::buffer::Buffer;
 use crate::direct::Output;
 use crate::fmm::{Fmm, Planned};
@@ -16,12 +19,6 @@ use crate::microbenchmarks::timed;
 use crate::mma_layout::DeviceReal;
 use crate::{DeviceWork, Gpu};
 
-/// Groups of offsets that differ in signs alone, and offsets of a group at most.
-const GROUPS: usize = 56;
-const MEMBERS: usize = 8;
-/// Threads of a block: of the loops, and of the others at most.
-const NAIVE: usize = 128;
-const WIDTH: usize = 256;
 /// Translations of a cell.
 const EACH: usize = 189;
 
@@ -51,30 +48,6 @@ impl M2lVariant {
         }
     }
 }
-
-/// `kernels/benchmarks/m2l_variants.cu` has the same struct.
-#[derive(Debug, Clone, Copy, DeviceCopy)]
-#[repr(C)]
-struct M2lVariantsView {
-    multipoles: DevicePointer<u8>,
-    locals: DevicePointer<u8>,
-    operators: DevicePointer<u8>,
-    groups: DevicePointer<u32>,
-    swaps: DevicePointer<u8>,
-    turns: DevicePointer<u8>,
-    powers: DevicePointer<u8>,
-    p: u32,
-    side: u32,
-    cells: u32,
-    targets: u32,
-    blocks: u32,
-}
-
-/// What `m2l_variants_layout` in `kernels/benchmarks/m2l_variants.cu` must hold.
-pub const M2L_VARIANTS_LAYOUT: &[usize] = &{
-    use std::mem::offset_of;
-    [GROUPS, MEMBERS, size_of::<M2lVariantsView>(), offset_of!(M2lVariantsView, p), offset_of!(M2lVariantsView, blocks)]
-};
 
 /// Translations by one variant, of made-up multipoles.
 pub struct M2lVariants<T: DeviceReal> {
@@ -409,6 +382,7 @@ impl DeviceWork for Ours {
 
 #[cfg(test)]
 mod tests {
+    use super::view::GROUPS;
     use super::*;
 
     #[test]

@@ -1,16 +1,18 @@
-//! Forces that join those of the sum, where the particles are: the device's side of [`fmm_core::forces`].
+//! Forces in addition to the sum, on the device: see [`fmm_core::forces`].
 
-use cust::memory::{DeviceCopy, DevicePointer};
+pub mod view;
+
+use cust::memory::DevicePointer;
 use fmm_core::boundary::PeriodicBox;
 use fmm_core::forces::{External, Forces, LennardJones, Shape};
 use fmm_core::tree::Cube;
 use fmm_core::{Error, ForceReport, Stage, StageTimes};
 
+use self::view::{ExclusionView, ExternalView, ShortView};
 use crate::Gpu;
 use crate::boxed::{self, Boxed};
 use crate::buffer::Buffer;
 use crate::direct::kernel;
-use crate::geometry::view::CellsView;
 use crate::geometry::{DeviceTree, Work, launch};
 use crate::inputs::Ends;
 use crate::view::{Body, GatherView, TILE};
@@ -26,77 +28,6 @@ const EACH: usize = 256;
 
 /// The kernels of the sum, as the exclusions number them.
 const KERNELS: [&str; 5] = ["newton", "plummer", "p1", "spline", "yukawa"];
-
-/// `kernels/bodies/short.cu` has the same struct.
-#[derive(Debug, Clone, Copy, DeviceCopy)]
-#[repr(C)]
-struct ShortView {
-    cells: CellsView,
-    leaves: DevicePointer<u32>,
-    order: DevicePointer<u32>,
-    ions: DevicePointer<Body>,
-    field: DevicePointer<f64>,
-    partial: DevicePointer<f64>,
-    kinds: [[f64; 4]; 4],
-    sides: [f64; 3],
-    aspect: [f64; 3],
-    cutoff: f64,
-    per_charge: f64,
-    count: u32,
-    unused: u32,
-}
-
-/// `kernels/bodies/short.cu` has the same struct.
-#[derive(Debug, Clone, Copy, DeviceCopy)]
-#[repr(C)]
-struct ExternalView {
-    position: DevicePointer<f64>,
-    field: DevicePointer<f64>,
-    center: [f64; 3],
-    parameter: [f64; 3],
-    per_field: f64,
-    n: u32,
-    shape: u32,
-}
-
-/// `kernels/bodies/short.cu` has the same struct.
-#[derive(Debug, Clone, Copy, DeviceCopy)]
-#[repr(C)]
-struct ExclusionView {
-    position: DevicePointer<f64>,
-    strength: DevicePointer<f64>,
-    start: DevicePointer<u32>,
-    partner: DevicePointer<u32>,
-    field: DevicePointer<f64>,
-    less: DevicePointer<f64>,
-    partial: DevicePointer<f64>,
-    kinds: [[f64; 4]; 4],
-    sides: [f64; 3],
-    cutoff: f64,
-    per_charge: f64,
-    softening: f64,
-    n: u32,
-    kernel: u32,
-}
-
-/// What `short_layout` in `kernels/bodies/short.cu` must hold.
-pub const SHORT_LAYOUT: &[usize] = &{
-    use std::mem::offset_of;
-    [
-        size_of::<Body>(),
-        size_of::<ShortView>(),
-        offset_of!(ShortView, kinds),
-        offset_of!(ShortView, sides),
-        offset_of!(ShortView, count),
-        size_of::<ExternalView>(),
-        offset_of!(ExternalView, per_field),
-        offset_of!(ExternalView, shape),
-        size_of::<ExclusionView>(),
-        offset_of!(ExclusionView, kinds),
-        offset_of!(ExclusionView, softening),
-        offset_of!(ExclusionView, kernel),
-    ]
-};
 
 /// What acts in addition to a sum, and its arrays.
 #[derive(Default)]
