@@ -1,8 +1,10 @@
-//! Compiles `kernels/*.cu` with nvcc. Without nvcc the crate builds too, and reports the reason at
+//! Compiles the `.cu` files below `kernels/` with nvcc. Without nvcc the crate builds too, and reports the reason at
 //! run time.
 //!
 //! Each file becomes one fat binary: machine code and PTX for every capability of [`CAPABILITIES`],
 //! compressed. The crate embeds it with the names of its kernels. The PTX is kept for the tests.
+//!
+//! The structs that kernels take are generated from the Rust text of [`ROOMS`], see `build/arguments.rs`.
 //!
 //! Results are kept in the user's cache directory under the SHA-256 of everything that they depend
 //! on, so that no clone on a machine compiles a kernel twice.
@@ -17,6 +19,9 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
+
+#[path = "build/arguments.rs"]
+mod arguments;
 
 /// The kernels' files, and whether multiplications and additions may be fused: not where bits must
 /// be the CPU's.
@@ -34,7 +39,7 @@ const MODULES: &[(&str, bool)] = &[
     ("guard", true),
     ("lists", false),
     ("m2l", true),
-    ("m2l_ways", true),
+    ("m2l_variants", true),
     ("moments", true),
     ("near", true),
     ("near_box", true),
@@ -58,6 +63,30 @@ const MODULES: &[(&str, bool)] = &[
     ("tree", false),
 ];
 
+/// The view files: the name of the header that is generated from them, the headers that it includes, and for each file its
+/// module and its path in src/.
+type Views = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+const ROOMS: &[Views] = &[
+    (
+        "view",
+        &[],
+        &[
+            ("crate::view", "view/mod.rs"),
+            ("crate::view", "view/bodies.rs"),
+            ("crate::view", "view/cells.rs"),
+            ("crate::view", "view/guard.rs"),
+            ("crate::view", "view/peak.rs"),
+        ],
+    ),
+    ("periodic", &["view"], &[("crate::view", "view/periodic.rs")]),
+    ("geometry", &[], &[("crate::geometry::view", "geometry/view.rs")]),
+    ("gauss", &[], &[("crate::gauss::view", "gauss/view.rs")]),
+    ("grid", &[], &[("crate::grid::view", "grid/view.rs")]),
+    ("planar", &[], &[("crate::planar::view", "planar/view.rs")]),
+    ("forces", &["view", "geometry"], &[("crate::forces::view", "forces/view.rs")]),
+    ("m2l_variants", &["view"], &[("crate::m2l_variants::view", "m2l_variants/view.rs")]),
+];
+
 /// Compute capabilities that get machine code and PTX, the oldest first. The driver compiles the
 /// PTX for newer ones.
 const CAPABILITIES: [u32; 2] = [80, 90];
@@ -66,23 +95,26 @@ fn main() {
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("set by cargo")).join("../..");
     let kernels = root.join("kernels");
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed={}", kernels.display());
+    println!("cargo:rerun-if-changed=build");
+    println!("cargo:rerun-if-changed={}", kernels.display()); // with all folders below it
     // Not PATH: it differs from one shell to the next. `scripts/setup --gpu` touches build.rs after
     // it installs a compiler.
     for variable in ["NVCC", "CUDA_HOME"].iter().chain(FLAGS) {
         println!("cargo:rerun-if-env-changed={variable}");
     }
     let out = PathBuf::from(env::var("OUT_DIR").expect("set by cargo"));
+    generate_arguments(&out);
     let (mut modules, mut texts) = (String::new(), String::new());
     let (mut missing, mut release, mut grid_near) = ("None".to_string(), String::new(), r#""""#.to_string());
     match find(&root) {
         Ok(nvcc) => {
             println!("cargo:rerun-if-changed={}", nvcc.display());
-            let compiler = Compiler::new(nvcc);
+            let compiler = Compiler::new(nvcc, vec![kernels.clone(), out.clone()]);
             release = compiler.release();
+            let sources = sources(&kernels);
             let jobs: Vec<Job> = MODULES
                 .iter()
-                .map(|&(name, fused)| Job { name, source: kernels.join(format!("{name}.cu")), out: out.clone(), fused })
+                .map(|&(name, fused)| Job { name, source: source(&sources, name), out: out.clone(), fused })
                 .collect();
             compiler.run(&jobs);
             for job in &jobs {
@@ -125,6 +157,30 @@ fn main() {
     fs::write(out.join("ptx.rs"), text).expect("cargo's folder can be written");
 }
 
+/// Writes the headers `arguments/*.cuh`, and `layouts.rs` with the name and the content of the layout of each.
+fn generate_arguments(out: &Path) {
+    let read = |&(path, file): &(&'static str, &str)| {
+        println!("cargo:rerun-if-changed=src/{file}");
+        (path, fs::read_to_string(Path::new("src").join(file)).unwrap_or_else(|e| panic!("src/{file}: {e}")))
+    };
+    let rooms: Vec<_> = ROOMS
+        .iter()
+        .map(|&(name, includes, files)| arguments::Room { name, includes, modules: files.iter().map(read).collect() })
+        .collect();
+    let folder = out.join("arguments");
+    fs::create_dir_all(&folder).expect("cargo's folder can be written");
+    let mut layouts = String::new();
+    for (room, text) in rooms.iter().zip(arguments::generate(&rooms)) {
+        fs::write(folder.join(format!("{}.cuh", room.name)), text.header).expect("cargo's folder can be written");
+        writeln!(layouts, "    (\"{}_layout\", {}),", room.name, text.layout).expect("text grows");
+    }
+    let text = format!(
+        "/// Constants, offsets and sizes of the arguments of kernels, in bytes, by the name of the array in the PTX.\n\
+         pub const LAYOUTS: &[(&str, &[usize])] = &[\n{layouts}];\n"
+    );
+    fs::write(out.join("layouts.rs"), text).expect("cargo's folder can be written");
+}
+
 /// The compiler: named by NVCC, in CUDA_HOME, on the PATH, or in the folder that `scripts/setup`
 /// fills.
 fn find(root: &Path) -> Result<PathBuf, String> {
@@ -149,6 +205,21 @@ fn find(root: &Path) -> Result<PathBuf, String> {
 
 fn runs(nvcc: &Path) -> bool {
     nvcc.is_file() && Command::new(nvcc).arg("--version").output().is_ok_and(|o| o.status.success())
+}
+
+/// The `.cu` files below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let kernels = files.into_iter().filter(|path| path.extension().is_some_and(|e| e == "cu"));
+    kernels.chain(folders.iter().flat_map(|folder| sources(folder))).collect()
+}
+
+/// The file of a module, whatever its folder.
+fn source(sources: &[PathBuf], name: &str) -> PathBuf {
+    let found: Vec<_> = sources.iter().filter(|path| path.file_stem().is_some_and(|stem| stem == name)).collect();
+    assert!(found.len() == 1, "kernels/ must hold one file {name}.cu; found: {found:?}");
+    found[0].clone()
 }
 
 /// A kernel file to compile.
@@ -201,6 +272,8 @@ impl Job {
 /// An nvcc and the cache of what it has compiled.
 struct Compiler {
     nvcc: PathBuf,
+    /// The folders in which nvcc looks for our headers.
+    include: Vec<PathBuf>,
     /// What its parts print of their versions, their sizes, and the sizes of its headers.
     version: String,
     /// None where no cache directory can be made.
@@ -214,7 +287,7 @@ const FLAGS: &[&str] = &["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN"
 const KEPT: Duration = Duration::from_secs(60 * 24 * 3600);
 
 impl Compiler {
-    fn new(nvcc: PathBuf) -> Self {
+    fn new(nvcc: PathBuf, include: Vec<PathBuf>) -> Self {
         // The parts come in packages of their own, and so do the headers: nvcc prints the release
         // of neither.
         let real = nvcc.canonicalize().unwrap_or_else(|_| nvcc.clone());
@@ -236,7 +309,7 @@ impl Compiler {
         let home = |name: &str| env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
         let cache = home("XDG_CACHE_HOME").or_else(|| Some(home("HOME")?.join(".cache")));
         let cache = cache.map(|c| c.join("nbody/kernels")).filter(|c| fs::create_dir_all(c).is_ok());
-        Compiler { nvcc, version, cache }
+        Compiler { nvcc, include, version, cache }
     }
 
     /// As 13.0.
@@ -310,7 +383,7 @@ impl Compiler {
         job.options().iter().for_each(|o| add(o));
         add(self.compression().unwrap_or_default());
         FLAGS.iter().for_each(|name| add(&env::var(name).unwrap_or_default()));
-        texts(&job.source, &mut add);
+        texts(&job.source, &self.include, &mut add);
         hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
@@ -321,6 +394,7 @@ impl Compiler {
         fs::create_dir_all(&steps).expect("cargo's folder can be written");
         let mut command = Command::new(&self.nvcc);
         command.args(job.options()).args(self.compression()).arg("--keep").arg("--keep-dir").arg(&steps);
+        command.args(self.include.iter().map(|folder| format!("-I{}", folder.display())));
         command.arg("--output-file").arg(job.binary()).arg(&job.source);
         match command.output() {
             Ok(output) if output.status.success() => {}
@@ -345,10 +419,11 @@ impl Compiler {
 }
 
 /// The text of a kernel file and of every file of ours that it includes.
-fn texts(source: &Path, add: &mut impl FnMut(&str)) {
-    let text = fs::read_to_string(source).unwrap_or_default();
+fn texts(source: &Path, include: &[PathBuf], add: &mut impl FnMut(&str)) {
+    let text = fs::read_to_string(source).unwrap_or_else(|e| panic!("{}: {e}", source.display()));
     add(&text);
     for name in text.lines().filter_map(|line| line.strip_prefix("#include \"")?.split('"').next()) {
-        texts(&source.with_file_name(name), add);
+        let found = include.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
+        texts(&found.unwrap_or_else(|| panic!("{}: no {name}", source.display())), include, add);
     }
 }

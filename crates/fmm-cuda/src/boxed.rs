@@ -162,7 +162,7 @@ impl Boxed {
     }
 }
 
-/// Queues the return of the centres of cells, made in the cube that a box is stretched to, to the box.
+/// Queues the return of the centers of cells, made in the cube that a box is stretched to, to the box.
 ///
 /// # Errors
 /// [`Error::Device`] if the driver fails.
@@ -171,7 +171,7 @@ pub fn unstretch(gpu: &Gpu, cell: &PeriodicBox, tree: &DeviceTree) -> Result<(),
         return Ok(());
     }
     let n = tree.cells();
-    let view = BoxView { centre: tree.centre.pointer().cast(), n: n as u64, ..of(cell) };
+    let view = BoxView { center: tree.center.pointer().cast(), n: n as u64, ..of(cell) };
     // SAFETY: there are so many cells.
-    unsafe { gpu.kernels().launch(gpu.stream(), "box_centres", n.div_ceil(TILE) as u32, TILE as u32, &view) }
+    unsafe { gpu.kernels().launch(gpu.stream(), "box_centers", n.div_ceil(TILE) as u32, TILE as u32, &view) }
 }

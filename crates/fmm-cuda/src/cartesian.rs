@@ -6,11 +6,11 @@ use fmm_core::{Error, Softening};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
-use crate::fragments::DeviceReal;
 use crate::kernels::SHARED;
 use crate::m2l::M2l;
+use crate::m2l_schedule::{M2lSchedule, Offsets};
+use crate::mma_layout::DeviceReal;
 use crate::place::Place;
-use crate::slots::{Offsets, Slots};
 use crate::view::{CartesianMatrixView, CartesianView, CsrView, TILE};
 
 /// A kernel and the cells that it is expanded in: the tables of M2L depend on the ratio of lengths.
@@ -127,7 +127,7 @@ pub fn matrices<T: DeviceReal>(
     softened: Softened,
     expansion: &Cartesian<f64>,
     (order, offsets, split): (usize, Offsets, bool),
-    plan: &Slots,
+    plan: &M2lSchedule,
     bodies: &Bodies,
     m2l: &mut M2l,
 ) -> Result<(), Error> {

@@ -50,7 +50,7 @@ impl Cells {
     pub fn view(&self) -> TreeView {
         let tree = &self.tree;
         TreeView {
-            centre: tree.centre.pointer().cast(),
+            center: tree.center.pointer().cast(),
             half: self.half.pointer(),
             level_start: self.level_start.pointer(),
             bodies: tree.bodies.pointer().cast(),

@@ -313,7 +313,7 @@ impl Ewald {
             charge: null,
             picked: DevicePointer::null(),
             order: DevicePointer::null(),
-            columns: self.columns.pointer(),
+            columns: self.columns.pointer().cast(),
             structure: self.structure.pointer(),
             factors: self.factors.pointer(),
             partial: null,

@@ -17,10 +17,10 @@ use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::direct::{self, Output, Request};
 use crate::forces::Acting;
-use crate::frozen::Freezer;
 use crate::inputs::Inputs;
 use crate::order::Units;
 use crate::planar::{Flat, Vortices};
+use crate::staging::Staging;
 use crate::totals::{self, Totals as Summing};
 use crate::trial::{self, Arrays, Bodies};
 use crate::view::{CheckView, StepView, TILE};
@@ -40,7 +40,7 @@ pub struct CudaExecutor {
     /// Of particles in the plane.
     flat: Option<Flat>,
     summing: Summing,
-    freezer: Freezer,
+    staging: Staging,
     settings: Settings,
     strength: Arc<Vec<f64>>,
     coupling: Arc<Vec<f64>>,
@@ -103,7 +103,7 @@ impl CudaExecutor {
             arrays: Arrays::default(),
             flat,
             summing: Summing::default(),
-            freezer: Freezer::default(),
+            staging: Staging::default(),
             settings: settings.simplified(),
             strength: Arc::default(),
             coupling: Arc::default(),
@@ -248,7 +248,7 @@ impl Executor for CudaExecutor {
         self.arrays = Arrays::default();
         self.state = State::default();
         self.summing = Summing::default();
-        self.freezer = Freezer::default();
+        self.staging = Staging::default();
         let bytes = 8 * (3 * n + velocity.len() * 3 + n + coupling.len() + 3 * n);
         direct::fits(&self.gpu, bytes, &format!("{n} particles"))?;
         self.state.inputs.upload(&self.gpu, (position, &[strength], None))?;
@@ -375,7 +375,7 @@ impl Executor for CudaExecutor {
         self.gpu.enter()?;
         self.complete()?;
         let State { inputs, velocity, field, potential, .. } = &self.state;
-        self.freezer.copy(&self.gpu, [&inputs.position, velocity, field, potential], (&self.strength, &self.coupling))
+        self.staging.copy(&self.gpu, [&inputs.position, velocity, field, potential], (&self.strength, &self.coupling))
     }
 
     fn want_potential(&mut self, wanted: bool) {

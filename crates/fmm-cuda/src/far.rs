@@ -10,13 +10,13 @@ use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::cartesian::{Softened, Stage as AtBodies};
 use crate::direct;
-use crate::fragments::DeviceReal;
 use crate::geometry::Tiles;
 use crate::kernels::SHARED;
+use crate::m2l_schedule::Offsets;
+use crate::mma_layout::DeviceReal;
 use crate::operators::{Basis, Cut, Operators};
 use crate::place::Place;
-use crate::slots::Offsets;
-use crate::thirds;
+use crate::ternary_root;
 use crate::view::{CELLS, CELLS_IN_BOX, FarView, GatherView, LatticeView, M2lView, TILE, TranslateView, TreeView};
 
 /// Warps of a block, at most.
@@ -54,7 +54,7 @@ pub struct Far<T: DeviceReal> {
     /// `[tiles][slots][CELLS]`
     table: Buffer<u32>,
     fault: Buffer<u32>,
-    /// Multipoles about the centres of their parents, and after M2M in the order of the lanes of M2L.
+    /// Multipoles about the centers of their parents, and after M2M in the order of the lanes of M2L.
     packed: Buffer<T>,
     partial: Buffer<T>,
     parts: usize,
@@ -69,7 +69,7 @@ pub struct Far<T: DeviceReal> {
 enum Known {
     /// The aspect of a box and the images that its lists know.
     Root([f64; 3], Vec<[i32; 3]>),
-    Thirds,
+    TernaryRoot,
 }
 
 impl<T: DeviceReal> Far<T> {
@@ -148,20 +148,20 @@ impl<T: DeviceReal> Far<T> {
         Ok(far)
     }
 
-    /// Makes ready the operator of the images that are not near in `space`, or those between the thirds of a box.
+    /// Makes ready the operator of the images that are not near in `space`, or those between the cells of a ternary root.
     ///
     /// # Errors
     /// [`Error::Device`] without the memory.
-    pub fn ready_lattice(&mut self, space: &Space<3>, in_thirds: bool) -> Result<(), Error> {
+    pub fn ready_lattice(&mut self, space: &Space<3>, ternary: bool) -> Result<(), Error> {
         let order = self.operators.basis.order;
-        let wanted = if in_thirds { Known::Thirds } else { Known::Root(space.aspect(), space.near.clone()) };
+        let wanted = if ternary { Known::TernaryRoot } else { Known::Root(space.aspect(), space.near.clone()) };
         if let Some(at) = self.lattices.iter().position(|(p, known, _)| *p == order && *known == wanted) {
             self.lattices.swap(0, at);
             return Ok(());
         }
         let mut lattice = Buffer::new();
-        if in_thirds {
-            lattice.upload(&between_cells(order, thirds::ACROSS, 4.0))?;
+        if ternary {
+            lattice.upload(&between_cells(order, ternary_root::ACROSS, 4.0))?;
         } else {
             let (operator, n) = (Lattice::new(order, space), self.operators.cut.n);
             // What each coefficient alone comes to.
@@ -258,18 +258,20 @@ impl<T: DeviceReal> Far<T> {
             Stage::Lattice => {
                 let n = self.operators.cut.n;
                 let Some((_, known, lattice)) = self.lattices.first() else { return Ok(()) };
-                // The root comes first, and thirds where their level begins.
-                let from = n * place.thirds.unwrap_or(0) as usize;
+                // The root comes first; the cells of a ternary root begin with their level.
+                let from = n * place.ternary_root.unwrap_or(0) as usize;
                 let view = LatticeView {
                     matrix: lattice.pointer(),
                     multipole: self.multipoles.pointer().wrapping_add(from).cast(),
                     local: self.locals.pointer().wrapping_add(from).cast(),
                     n: n as u32,
-                    place: thirds::places(),
+                    place: ternary_root::places(),
                 };
                 let (name, grid, threads) = match known {
                     Known::Root(..) => ("box_lattice", (n.div_ceil(TILE) as u32, 1), TILE),
-                    Known::Thirds => ("box_thirds", (CELLS_IN_BOX as u32, n.div_ceil(32) as u32), 32 * CELLS_IN_BOX),
+                    Known::TernaryRoot => {
+                        ("box_ternary_root", (CELLS_IN_BOX as u32, n.div_ceil(32) as u32), 32 * CELLS_IN_BOX)
+                    }
                 };
                 let name = format!("{name}_{}", T::NAME);
                 // SAFETY: there are expansions of so many cells.

@@ -15,14 +15,14 @@ use crate::cells::{Cells, rows};
 use crate::clock::Clock;
 use crate::direct::{self, Output};
 use crate::far::Far;
-use crate::fragments::DeviceReal;
 use crate::geometry::{DeviceLists, Work};
 use crate::guard::Shares;
 use crate::inputs::Ends;
+use crate::m2l_schedule::Offsets;
+use crate::mma_layout::DeviceReal;
 use crate::near::Near;
 use crate::place::Place;
-use crate::slots::Offsets;
-use crate::thirds;
+use crate::ternary_root;
 use crate::view::{Body, GatherView, ShareView, Sum, TILE};
 
 use cust::memory::DevicePointer;
@@ -42,8 +42,8 @@ pub struct Planned {
     same: bool,
     /// Of a periodic box.
     space: Option<Space<3>>,
-    /// Whether the box is cut into thirds.
-    in_thirds: bool,
+    /// Whether the box has a ternary root.
+    ternary: bool,
 }
 
 /// The arrays of sums by fast methods, kept from sum to sum.
@@ -81,7 +81,7 @@ pub type More<'a> = &'a mut dyn FnMut(&Stream) -> Result<(), Error>;
 pub type Watch<'a> = &'a mut dyn FnMut(Stage, Vec<f64>, Vec<f64>, Vec<Sum>, f64);
 
 impl Fmm {
-    /// Trees and lists of `sources` at `targets` or at themselves, `[n][3]` within `cube`, made on the device; in thirds where a wider cube is given for them and
+    /// Trees and lists of `sources` at `targets` or at themselves, `[n][3]` within `cube`, made on the device; with a ternary root where a wider cube is given for it and
     /// bodies are in all of these.
     #[expect(clippy::too_many_arguments, reason = "the ends of one plan")]
     pub fn plan(
@@ -100,13 +100,13 @@ impl Fmm {
         let classes = Classes::of_space(rule.separation2, &space);
         let lists = &mut self.lists;
         let [at, from] = &mut self.cells;
-        let in_thirds = times.time(Stage::Tree, || {
-            let mut in_thirds = false;
+        let ternary = times.time(Stage::Tree, || {
+            let mut ternary = false;
             if let (Some(wide), None) = (wide, targets) {
                 at.build(gpu, work, sources, wide, choice.leaf_size)?;
-                in_thirds = thirds::has_all(&at.tree);
+                ternary = ternary_root::has_all(&at.tree);
             }
-            if in_thirds {
+            if ternary {
                 return Ok(true);
             }
             at.build(gpu, work, targets.unwrap_or(sources), cube, choice.leaf_size)?;
@@ -119,9 +119,9 @@ impl Fmm {
         })?;
         let from = if targets.is_some() { &from.tree } else { &at.tree };
         times.time(Stage::Lists, || {
-            if in_thirds {
-                let met = thirds::neighbours(at.tree.level_start()[thirds::LEVEL]);
-                lists.fmm_from(gpu, work, &space, &at.tree, from, rule, classes, (thirds::LEVEL, &met))
+            if ternary {
+                let met = ternary_root::neighbours(at.tree.level_start()[ternary_root::LEVEL]);
+                lists.fmm_from(gpu, work, &space, &at.tree, from, rule, classes, (ternary_root::LEVEL, &met))
             } else if choice.method == Method::Treecode {
                 lists.treecode(gpu, work, &space, &at.tree, from, rule)
             } else {
@@ -136,7 +136,7 @@ impl Fmm {
             choice,
             classes,
             space: cell.is_some().then_some(space),
-            in_thirds,
+            ternary,
         })
     }
 
@@ -155,7 +155,7 @@ impl Fmm {
             leaf_size: plan.choice.leaf_size,
             same: plan.sources.is_none(),
             space: plan.geometry.lattice.is_some().then(|| plan.geometry.space.clone()),
-            in_thirds: false,
+            ternary: false,
         })
     }
 
@@ -213,7 +213,7 @@ impl Fmm {
             });
             let place = &self.place(planned);
             let mut far = Far::<T>::ready(gpu, kept, (order, softened), offsets, settings.tolerance, place)?;
-            planned.space.as_ref().map_or(Ok(()), |space| far.ready_lattice(space, planned.in_thirds))?;
+            planned.space.as_ref().map_or(Ok(()), |space| far.ready_lattice(space, planned.ternary))?;
             // Tables may have been copied, for which the queue does not wait.
             gpu.settle()?;
             Ok::<_, Error>(far)
@@ -302,7 +302,7 @@ impl Fmm {
         let root = match (boxed, planned.choice.method) {
             // Thirds are cells like others.
             (false, _) => 0,
-            (true, _) if planned.in_thirds => 0,
+            (true, _) if planned.ternary => 0,
             (true, Method::Treecode) => 2,
             (true, _) => 1,
         };
@@ -437,7 +437,7 @@ impl Fmm {
             sums: self.sums.pointer(),
             same,
             sides: planned.space.as_ref().map_or([0.0; 3], |space| space.sides),
-            thirds: planned.in_thirds.then(|| self.cells[0].tree.level_start()[thirds::LEVEL]),
+            ternary_root: planned.ternary.then(|| self.cells[0].tree.level_start()[ternary_root::LEVEL]),
         }
     }
 

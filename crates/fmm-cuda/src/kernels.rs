@@ -27,7 +27,7 @@ pub struct Aligned<T: ?Sized>(T);
 
 /// A compiled module.
 pub struct Binary {
-    /// That of its file in `kernels/`.
+    /// The name of its file below `kernels/`, without the ending.
     pub name: &'static str,
     /// Names of its kernels.
     pub kernels: &'static [&'static str],

@@ -8,7 +8,6 @@
 #![deny(missing_docs)]
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
-mod alone;
 mod boxed;
 mod buffer;
 mod cartesian;
@@ -25,29 +24,30 @@ mod executor;
 mod far;
 mod fmm;
 mod forces;
-mod fragments;
-mod frozen;
 pub mod gauss;
 pub mod geometry;
 pub mod grid;
 mod guard;
 mod inputs;
 mod kernels;
+mod layout;
 mod m2l;
+mod m2l_schedule;
+mod m2l_variants;
+mod microbenchmarks;
+mod mma_layout;
 mod near;
 mod operators;
 mod order;
 mod place;
 pub mod planar;
 mod policy;
-mod slots;
-mod thirds;
+mod staging;
+mod ternary_root;
 mod totals;
 mod trial;
 pub mod view;
-mod ways;
 
-pub use alone::{DeviceWork, alone, peak};
 pub use buffer::Buffer;
 pub use description::{Description, devices};
 pub use device::Gpu;
@@ -55,8 +55,9 @@ pub use driver::{NAMES as FUNCTIONS, load};
 pub use error::Unavailable;
 pub use evaluate::{biot_savart, evaluate, measure, watch};
 pub use executor::CudaExecutor;
-pub use forces::SHORT_LAYOUT;
 pub use kernels::{Binary, MISSING, MODULES};
+pub use layout::LAYOUTS;
+pub use m2l_variants::{M2lVariant, M2lVariants, Ours};
+pub use microbenchmarks::{DeviceWork, peak, time_stages};
 pub use policy::choose;
 pub use view::Points;
-pub use ways::{Ours, WAYS_LAYOUT, Way, Ways};

@@ -3,8 +3,8 @@
 use fmm_core::Error;
 
 use crate::buffer::Buffer;
-use crate::fragments::{DeviceReal, Fragments};
-use crate::slots::Slots;
+use crate::m2l_schedule::M2lSchedule;
+use crate::mma_layout::{DeviceReal, MmaLayout};
 use crate::view::NONE;
 
 /// The tables of M2L: see `M2lView`.
@@ -26,7 +26,7 @@ pub struct M2l {
     /// Matrices of a level; 0: all levels have the same.
     pub per_level: usize,
     /// How the product is cut.
-    pub cut: Fragments,
+    pub cut: MmaLayout,
 }
 
 impl M2l {
@@ -34,8 +34,13 @@ impl M2l {
     ///
     /// # Errors
     /// Those of the driver.
-    pub fn new<T: DeviceReal>(plan: &Slots, split: bool, signs: &[u8], matrices: Vec<u32>) -> Result<Self, Error> {
-        let cut = Fragments::new(signs.len(), size_of::<T>());
+    pub fn new<T: DeviceReal>(
+        plan: &M2lSchedule,
+        split: bool,
+        signs: &[u8],
+        matrices: Vec<u32>,
+    ) -> Result<Self, Error> {
+        let cut = MmaLayout::new(signs.len(), size_of::<T>());
         let odd = |axes: u8, k: Option<usize>| k.is_some_and(|k| (signs[k] & axes).count_ones() % 2 == 1);
         let packed = |axes| {
             let four = move |at: usize| std::array::from_fn(|j| odd(axes, cut.coefficient(4 * at + j)));

@@ -18,7 +18,7 @@ const TARGETS: usize = 128;
 pub struct Near {
     tasks: Buffer<u32>,
     again: Buffer<u32>,
-    /// The sources from the centres of their leaves.
+    /// The sources from the centers of their leaves.
     near: Buffer<f32>,
     targets: usize,
     sources: usize,
@@ -69,7 +69,7 @@ impl Near {
             list: place.p2p,
             target_bodies: place.target_bodies,
             source_bodies: place.source_bodies,
-            near: self.near.pointer(),
+            near: self.near.pointer().cast(),
             tasks: self.tasks.pointer(),
             again: if single { self.again.pointer() } else { Buffer::new().pointer() },
             sums: place.sums,

@@ -12,10 +12,10 @@ use rayon::prelude::*;
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::cartesian::{self, Softened};
-use crate::fragments::{DeviceReal, Fragments};
 use crate::kernels::SHARED;
 use crate::m2l::M2l;
-use crate::slots::{Offsets, Slots, signs};
+use crate::m2l_schedule::{M2lSchedule, Offsets, signs};
+use crate::mma_layout::{DeviceReal, MmaLayout};
 use crate::view::CELLS;
 
 /// Targets and coefficients that a thread of a translation holds.
@@ -96,7 +96,7 @@ impl<T: DeviceReal> Operators<T> {
     /// Computes the tables and copies them to the device.
     pub fn new(gpu: &Gpu, basis: Basis) -> Result<Self, Error> {
         let Basis { order, offsets, split, softened } = basis;
-        let plan = Slots::new(offsets);
+        let plan = M2lSchedule::new(offsets);
         if let Some(softened) = softened {
             let expansion = softened.expansion(order, offsets);
             let signs = cartesian::signs(&expansion);
@@ -115,7 +115,7 @@ impl<T: DeviceReal> Operators<T> {
             return Ok(tables);
         }
         let expansion = Spherical::<f64>::new(order, offsets.classes);
-        let cut = Fragments::new((order + 1) * (order + 1), size_of::<T>());
+        let cut = MmaLayout::new((order + 1) * (order + 1), size_of::<T>());
         let one = |&offset: &[i32; 3]| {
             let mut words = vec![];
             let matrix = matrix(&expansion, Translation::M2L(offsets.classes.class(offset)));

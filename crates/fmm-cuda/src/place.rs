@@ -40,6 +40,6 @@ pub struct Place<'a> {
     pub same: bool,
     /// Of the periodic box, or 0.
     pub sides: [f64; 3],
-    /// The first cell of the thirds of the box, if it is cut into these.
-    pub thirds: Option<u32>,
+    /// The first of the 27 cells of a box with a ternary root; `None` for a binary root.
+    pub ternary_root: Option<u32>,
 }

@@ -97,7 +97,7 @@ impl Totals {
         let three = |first: usize| std::array::from_fn(|d| sum[first + d]);
         view.massless = u32::from(largest == 0.0);
         let (first, weight): ([f64; 3], f64) = if largest == 0.0 { (three(13), n as f64) } else { (three(10), sum[9]) };
-        // As on the CPU, where no mass is left there is no centre.
+        // As on the CPU, where no mass is left there is no center.
         let extent = if weight > 0.0 {
             self.extent(gpu, work, &mut view, first.map(|c| c / weight))?
         } else {
@@ -115,7 +115,7 @@ impl Totals {
         })
     }
 
-    /// Centres and radii of particles of which `center_of_mass` is known.
+    /// Centers and radii of particles of which `center_of_mass` is known.
     fn extent(
         &mut self,
         gpu: &Gpu,
@@ -124,7 +124,7 @@ impl Totals {
         center_of_mass: [f64; 3],
     ) -> Result<Extent, Error> {
         let (n, shares) = (view.n as usize, view.shares as usize);
-        self.sphere.upload(&[Sphere { centre: center_of_mass, ..Sphere::default() }])?;
+        self.sphere.upload(&[Sphere { center: center_of_mass, ..Sphere::default() }])?;
         if n > totals::FEWEST {
             self.outside.resize(n)?;
             self.outside.fill(gpu.stream(), 0)?;
@@ -137,7 +137,7 @@ impl Totals {
             while !done {
                 rounds += 1;
                 if rounds > ROUNDS {
-                    return Err(Error::Device("the GPU finds no centre of density: its sums make no sense".into()));
+                    return Err(Error::Device("the GPU finds no center of density: its sums make no sense".into()));
                 }
                 for _ in 0..SPHERES {
                     launch(gpu, "totals_sphere", shares, view)?;
@@ -147,7 +147,7 @@ impl Totals {
                 done = self.sphere.download()?[0].done == 1;
             }
         }
-        let density_center = self.sphere.download()?[0].centre;
+        let density_center = self.sphere.download()?[0].center;
         let by = Key::Distance(density_center);
         sort(gpu, work, view.position, n, by, DIGITS, &mut self.key, &mut self.order)?;
         (view.key, view.order) = (self.key.pointer(), self.order.pointer());

@@ -19,7 +19,7 @@ use crate::guard::{self, Guard, Measured, MeasuredInBox, Rows};
 use crate::inputs::{Ends, Host, Inputs};
 use crate::order::{Ordered, Units};
 use crate::view::{TILE, VelocityView};
-use crate::{Gpu, policy, thirds};
+use crate::{Gpu, policy, ternary_root};
 
 /// The arrays of sums, kept from one to the next.
 #[derive(Default)]
@@ -282,8 +282,8 @@ impl SpaceTrial<'_> {
         let more: Option<More> = if begins { Some(&mut begin) } else { None };
         self.begun |= begins;
         let rule = accuracy::rule(settings, choice);
-        let in_thirds = self.fits && thirds::pay(settings, choice, &rule, cell, &self.problem);
-        let cubes = (self.cube, in_thirds.then(|| thirds::cube(cell)));
+        let ternary = self.fits && ternary_root::pay(settings, choice, &rule, cell, &self.problem);
+        let cubes = (self.cube, ternary.then(|| ternary_root::cube(cell)));
         let planned = fmm.plan(gpu, work, settings, choice.clone(), cubes, boxed.places(cell, ends), self.times)?;
         fmm.gather(gpu, within)?;
         fmm.sum(gpu, settings, &planned, within, output, self.times, None, more)?;

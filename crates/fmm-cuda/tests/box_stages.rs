@@ -101,7 +101,7 @@ fn trees_and_lists_are_the_cpus() {
             if side == [longest; 3] {
                 assert!(tree.download().unwrap() == expected, "{name}: tree");
             } else {
-                // With centres in the box.
+                // With centers in the box.
                 tree.upload(&expected).unwrap();
             }
             let plan = OctreePlan::in_box(&settings, choice, side, &points, None, &mut StageTimes::default());

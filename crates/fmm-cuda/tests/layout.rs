@@ -1,13 +1,10 @@
 //! The kernels' text, without a GPU: the structs are the host's, and every kernel is there.
 
+use std::collections::HashSet;
+
 use fmm_core::grid::Green;
-use fmm_cuda::gauss::view::LAYOUT as GAUSS;
-use fmm_cuda::geometry::view::LAYOUT as GEOMETRY;
-use fmm_cuda::grid::view::LAYOUT as GRID;
 use fmm_cuda::grid::workload::direct_instructions;
-use fmm_cuda::planar::view::LAYOUT as PLANAR;
-use fmm_cuda::view::{BOX_LAYOUT, LAYOUT};
-use fmm_cuda::{MISSING, MODULES, SHORT_LAYOUT, WAYS_LAYOUT};
+use fmm_cuda::{LAYOUTS, MISSING, MODULES};
 
 include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
 
@@ -20,34 +17,34 @@ fn compiled() -> bool {
     MISSING.is_none()
 }
 
+/// The array `name` of a PTX text, where there is one: `.global .align 4 .b8 name[72] = {0, 1, 0, 0, …};`, with the zero
+/// bytes at the end left out, or `.u32 name[18] = {…}`.
+fn array(text: &str, name: &str) -> Option<Vec<usize>> {
+    let mark = format!(" {name}[");
+    let line = text.lines().find(|l| l.contains(&mark))?;
+    let size: usize = line.split(['[', ']']).nth(1)?.parse().ok()?;
+    let mut numbers: Vec<usize> =
+        line.split(['{', '}']).nth(1)?.split(',').map(|n| n.trim().parse().unwrap()).collect();
+    numbers.resize(size, 0);
+    let words = numbers.chunks(4).map(|b| (0..4).map(|i| b[i] << (8 * i)).sum());
+    Some(if line.contains(".b8") { words.collect() } else { numbers })
+}
+
 #[test]
 fn host_and_device_lay_structs_out_alike() {
-    for (name, capability, text) in PTX {
-        // `.global .align 4 .b8 layout[72] = {0, 1, 0, 0, …};`, the zero bytes at the end left out, or `.u32 layout[18] = {…}`.
-        let marks = [
-            (" box_layout[", BOX_LAYOUT),
-            (" short_layout[", SHORT_LAYOUT),
-            (" ways_layout[", WAYS_LAYOUT),
-            (" geometry_layout[", GEOMETRY),
-            (" planar_layout[", PLANAR),
-            (" gauss_layout[", GAUSS),
-            (" grid_layout[", GRID),
-            (" layout[", LAYOUT),
-        ];
-        let (mark, expected) = *marks.iter().find(|(mark, _)| text.contains(mark)).expect("a layout");
-        let line = text.lines().find(|l| l.contains(mark)).unwrap_or_else(|| panic!("{name}.{capability}: no layout"));
-        let size: usize = line.split(['[', ']']).nth(1).unwrap().parse().unwrap();
-        let listed = line.split(['{', '}']).nth(1).unwrap();
-        let mut numbers: Vec<usize> = listed.split(',').map(|n| n.trim().parse().unwrap()).collect();
-        numbers.resize(size, 0);
-        let found = if line.contains(".b8") {
-            numbers.chunks(4).map(|b| (0..4).map(|i| b[i] << (8 * i)).sum()).collect()
-        } else {
-            numbers
-        };
-        assert_eq!(found, expected, "{name}.{capability}");
+    let mut compared = HashSet::new();
+    for (module, capability, text) in PTX {
+        let found = LAYOUTS.iter().filter_map(|(name, expected)| Some((name, expected, array(text, name)?)));
+        let mut arrays = 0;
+        for (name, expected, found) in found {
+            assert_eq!(found, *expected, "{name} in {module}.{capability}");
+            compared.insert(name);
+            arrays += 1;
+        }
+        assert!(arrays > 0, "{module}.{capability} has no layout");
     }
     assert_eq!(compiled(), !MODULES.is_empty());
+    assert!(!compiled() || compared.len() == LAYOUTS.len(), "only {compared:?} are in a module");
 }
 
 /// The bound of direct sums on grids, which `docs/performance.md` names: 19 a pair, and eight for the eight points of a column.
@@ -152,7 +149,7 @@ fn every_kernel_that_is_launched_is_there_once() {
     ] {
         names.push(format!("planar_{step}"));
     }
-    for operator in ["bounds", "keys", "runs", "centres", "gather", "return", "p2m", "p2l", "join", "m2l", "scale"] {
+    for operator in ["bounds", "keys", "runs", "centers", "gather", "return", "p2m", "p2l", "join", "m2l", "scale"] {
         names.push(format!("gauss_{operator}"));
     }
     for operator in

@@ -42,8 +42,8 @@ pub struct DeviceBoxes {
     index: [Buffer<u32>; 2],
     /// Which of the two has the order.
     side: usize,
-    /// Centres of the boxes. `[boxes]`
-    pub centre: Buffer<GaussPoint>,
+    /// Centers of the boxes. `[boxes]`
+    pub center: Buffer<GaussPoint>,
     /// The points. `[n]`
     pub points: Buffer<GaussPoint>,
 }
@@ -51,7 +51,7 @@ pub struct DeviceBoxes {
 impl DeviceBoxes {
     /// Bytes of device memory for `n` points, the boxes' own arrays included.
     pub fn bytes(n: usize) -> usize {
-        // Two keys, two indices, numbers and first points of as many boxes, centres and points; status words of the sort.
+        // Two keys, two indices, numbers and first points of as many boxes, centers and points; status words of the sort.
         n * (16 + 8 + 12 + 64) + n / 2
     }
 
@@ -86,8 +86,8 @@ impl DeviceBoxes {
             let occupied = Occupied::new(lattice, given.points);
             self.index[0].upload(&Sorted::new(lattice, &occupied, given.points).order)?;
             self.side = 0;
-            let centre = |cell: &[i64; D]| point(lattice.centre(cell));
-            self.centre.upload(&occupied.cells.iter().map(centre).collect::<Vec<_>>())?;
+            let center = |cell: &[i64; D]| point(lattice.centre(cell));
+            self.center.upload(&occupied.cells.iter().map(center).collect::<Vec<_>>())?;
             gpu.settle()?;
             return Ok(occupied);
         }
@@ -127,11 +127,11 @@ impl DeviceBoxes {
         gpu.finish()?;
         let boxes = found.download()?[0] as usize;
         let keys = occupied.download_first(boxes)?.into_iter().map(u128::from).collect();
-        self.centre.resize(boxes)?;
-        view.centre = self.centre.pointer();
+        self.center.resize(boxes)?;
+        view.center = self.center.pointer();
         view.n = boxes as u32;
         // SAFETY: there are so many boxes.
-        unsafe { launch(gpu, "gauss_centres", boxes.div_ceil(THREADS), THREADS, &view)? };
+        unsafe { launch(gpu, "gauss_centers", boxes.div_ceil(THREADS), THREADS, &view)? };
         Ok(Occupied::of_runs(lattice, keys, start.download_first(boxes + 1)?))
     }
 
@@ -200,7 +200,7 @@ fn view<const D: usize>(position: DevicePointer<f64>, n: usize, lattice: &Lattic
         bins: DevicePointer::null(),
         occupied: DevicePointer::null(),
         start: DevicePointer::null(),
-        centre: DevicePointer::null(),
+        center: DevicePointer::null(),
         found: DevicePointer::null(),
         order: DevicePointer::null(),
         points: DevicePointer::null(),

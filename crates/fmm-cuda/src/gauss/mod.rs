@@ -188,9 +188,9 @@ impl Transform {
             let at = if apart { other } else { own };
             let place = Place {
                 sources: own.points.pointer(),
-                source_centres: own.centre.pointer(),
+                source_centers: own.center.pointer(),
                 targets: at.points.pointer(),
-                target_centres: at.centre.pointer(),
+                target_centers: at.center.pointer(),
                 out: self.out.pointer(),
                 values,
                 axes: D,

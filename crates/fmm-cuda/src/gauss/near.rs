@@ -54,7 +54,7 @@ impl Near {
         let view = GaussView {
             points: place.targets,
             sources: place.sources,
-            centre: place.target_centres,
+            center: place.target_centers,
             tasks: self.tasks.pointer(),
             start: self.start.pointer(),
             list: self.list.pointer(),

@@ -10,14 +10,14 @@ use crate::Gpu;
 /// Points on the device, and where their sums go.
 #[derive(Clone, Copy)]
 pub struct Place {
-    /// Sources in the order of their boxes, and the centres of these.
+    /// Sources in the order of their boxes, and the centers of these.
     pub sources: DevicePointer<GaussPoint>,
-    /// Centres of the boxes of sources.
-    pub source_centres: DevicePointer<GaussPoint>,
+    /// Centers of the boxes of sources.
+    pub source_centers: DevicePointer<GaussPoint>,
     /// Targets in the order of their boxes.
     pub targets: DevicePointer<GaussPoint>,
-    /// Centres of the boxes of targets.
-    pub target_centres: DevicePointer<GaussPoint>,
+    /// Centers of the boxes of targets.
+    pub target_centers: DevicePointer<GaussPoint>,
     /// `[targets][values]`
     pub out: DevicePointer<f64>,
     /// 1, and an axis each where derivatives are wanted.
@@ -37,7 +37,7 @@ impl Place {
         GaussView {
             points,
             sources: points,
-            centre: points,
+            center: points,
             other: points,
             tasks: DevicePointer::null(),
             start: DevicePointer::null(),

@@ -234,7 +234,7 @@ impl Series {
             ..place.view()
         };
         if !plan.geometry.expanded.is_empty() {
-            self.p2m(gpu, GaussView { points: place.sources, centre: place.source_centres, ..view })?;
+            self.p2m(gpu, GaussView { points: place.sources, center: place.source_centers, ..view })?;
             clock.mark(Some(Stage::P2M))?;
         }
         if !plan.geometry.passes.is_empty() {
@@ -266,7 +266,7 @@ impl Series {
             let (tasks, start, list) = &self.m2p;
             let view = GaussView {
                 points: place.targets,
-                other: place.source_centres,
+                other: place.source_centers,
                 series: series.pointer(),
                 tasks: tasks.pointer(),
                 start: start.pointer(),
@@ -288,7 +288,7 @@ impl Series {
             let (tasks, start, list) = &self.p2l;
             let view = GaussView {
                 points: place.sources,
-                centre: place.target_centres,
+                center: place.target_centers,
                 series: locals,
                 tasks: tasks.pointer(),
                 start: start.pointer(),
@@ -307,7 +307,7 @@ impl Series {
         };
         let view = GaussView {
             points: place.targets,
-            centre: place.target_centres,
+            center: place.target_centers,
             series: locals,
             tasks: self.l2p.pointer(),
             fresh: u32::from(Series::writes_all(plan)),

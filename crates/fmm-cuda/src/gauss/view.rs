@@ -1,12 +1,18 @@
-//! What host and device share for sums of Gaussians: `kernels/gauss.cuh` has the same structs in the same order, and the tests compare the
-//! layout of the two in the text of the kernels.
+//! What host and device share for sums of Gaussians. The header of the kernels, `arguments/gauss.cuh`, is generated from
+//! this text.
 
 use cust::memory::{DeviceCopy, DevicePointer};
 
-/// Threads of a block.
+use crate::view::ReadOnly;
+
+/// Threads of a block that sorts points into boxes.
+///
+/// Kernels: `GAUSS_THREADS`.
 pub const THREADS: usize = 256;
+/// Points that a thread looks at once for where boxes begin.
+pub const RUN_ITEMS: usize = 8;
 /// Points that a block looks at once for where boxes begin.
-pub const RUN_TILE: usize = 8 * THREADS;
+pub const RUN_TILE: usize = RUN_ITEMS * THREADS;
 /// Digits of the number of a box.
 pub const BOX_DIGITS: usize = 8;
 /// Threads of a block of P2M and P2L.
@@ -37,9 +43,9 @@ pub struct GaussPoint {
 #[repr(C)]
 pub struct GaussBoxesView {
     /// `[n][axes]`
-    pub position: DevicePointer<f64>,
+    pub position: ReadOnly<f64>,
     /// `[n]`, or null: zero.
-    pub strength: DevicePointer<f64>,
+    pub strength: ReadOnly<f64>,
     /// The smallest and the largest coordinates of the share of each block. `[blocks][6]`
     pub bounds: DevicePointer<f64>,
     /// The number of the box of each point; sorted where boxes are looked for. `[n]`
@@ -47,15 +53,17 @@ pub struct GaussBoxesView {
     /// `[BOX_DIGITS][256]`
     pub bins: DevicePointer<u32>,
     /// The numbers of the boxes that hold any. `[n]`
+    ///
+    /// Kernels: `box`.
     pub occupied: DevicePointer<u64>,
     /// The first point of each, and n. `[n + 1]`
     pub start: DevicePointer<u32>,
     /// `[boxes]`
-    pub centre: DevicePointer<GaussPoint>,
+    pub center: DevicePointer<GaussPoint>,
     /// How many they are.
     pub found: DevicePointer<u32>,
     /// `[n]`
-    pub order: DevicePointer<u32>,
+    pub order: ReadOnly<u32>,
     /// `[n]`
     pub points: DevicePointer<GaussPoint>,
     /// `[tiles]`
@@ -83,29 +91,29 @@ pub struct GaussBoxesView {
 #[repr(C)]
 pub struct GaussView {
     /// Sources of P2M and P2L, targets of the others.
-    pub points: DevicePointer<GaussPoint>,
+    pub points: ReadOnly<GaussPoint>,
     /// Of P2P.
-    pub sources: DevicePointer<GaussPoint>,
+    pub sources: ReadOnly<GaussPoint>,
     /// Of the boxes of tasks.
-    pub centre: DevicePointer<GaussPoint>,
+    pub center: ReadOnly<GaussPoint>,
     /// Of the boxes of sources, for M2P.
-    pub other: DevicePointer<GaussPoint>,
+    pub other: ReadOnly<GaussPoint>,
     /// Place of the series, box, first point, one past the last; for M2L the row of `list` and the place along the axis. `[count]`
-    pub tasks: DevicePointer<[u32; 4]>,
+    pub tasks: ReadOnly<[u32; 4]>,
     /// Rows of `list`. `[boxes + 1]`
-    pub start: DevicePointer<u64>,
+    pub start: ReadOnly<u64>,
     /// Runs of sources, or the place of a series and its box, or that and where it is along the axis. `[entries]`
-    pub list: DevicePointer<[u32; 2]>,
+    pub list: ReadOnly<[u32; 2]>,
     /// Of M2L. `[offsets][order][width]`
-    pub matrix: DevicePointer<f64>,
+    pub matrix: ReadOnly<f64>,
     /// Terms of each offset. `[offsets]`
-    pub used: DevicePointer<u32>,
+    pub used: ReadOnly<u32>,
     /// Roots of n and their inverses, or for the scaling the inverse roots of n!.
-    pub roots: DevicePointer<f64>,
+    pub roots: ReadOnly<f64>,
     /// `[places][terms]`
     pub series: DevicePointer<f64>,
     /// What M2L begins with, or the parts of sums. `[places][terms]`
-    pub before: DevicePointer<f64>,
+    pub before: ReadOnly<f64>,
     /// `[targets][values]`
     pub out: DevicePointer<f64>,
     /// 1/σ.
@@ -135,9 +143,9 @@ pub struct GaussView {
 #[repr(C)]
 pub struct GaussReturnView {
     /// `[n][values]`
-    pub out: DevicePointer<f64>,
+    pub out: ReadOnly<f64>,
     /// `[n]`
-    pub order: DevicePointer<u32>,
+    pub order: ReadOnly<u32>,
     /// `[n]`
     pub potential: DevicePointer<f64>,
     /// `[n][axes]`, or null: not wanted.
@@ -149,34 +157,3 @@ pub struct GaussReturnView {
     /// Axes.
     pub axes: u32,
 }
-
-/// What `gauss_layout` in `kernels/gauss.cuh` must hold.
-pub const LAYOUT: &[usize] = &{
-    use std::mem::offset_of;
-    [
-        THREADS,
-        RUN_TILE,
-        BOX_DIGITS,
-        GATHER_THREADS,
-        BATCH,
-        HELD,
-        SPREAD_THREADS,
-        SPREAD_POINTS,
-        NEAR_WARPS,
-        size_of::<GaussPoint>(),
-        size_of::<GaussBoxesView>(),
-        offset_of!(GaussBoxesView, centre),
-        offset_of!(GaussBoxesView, ticket),
-        offset_of!(GaussBoxesView, origin),
-        offset_of!(GaussBoxesView, count),
-        offset_of!(GaussBoxesView, axes),
-        size_of::<GaussView>(),
-        offset_of!(GaussView, tasks),
-        offset_of!(GaussView, roots),
-        offset_of!(GaussView, scale),
-        offset_of!(GaussView, reach),
-        size_of::<GaussReturnView>(),
-        offset_of!(GaussReturnView, scale),
-        offset_of!(GaussReturnView, axes),
-    ]
-};

@@ -9,8 +9,8 @@ use fmm_core::gauss::series::Basis;
 use super::place::{Place, launch_tasks};
 use super::series::spread_shared;
 use super::view::{GaussPoint, GaussView, SPREAD_POINTS, SPREAD_THREADS};
-use crate::alone::timed;
 use crate::buffer::Buffer;
+use crate::microbenchmarks::timed;
 use crate::{DeviceWork, Gpu};
 
 /// Points of a box.
@@ -24,7 +24,7 @@ pub struct Evaluations {
     basis: Basis,
     order: usize,
     points: Buffer<GaussPoint>,
-    centre: Buffer<GaussPoint>,
+    center: Buffer<GaussPoint>,
     tasks: Buffer<[u32; 4]>,
     start: Buffer<u64>,
     list: Buffer<[u32; 2]>,
@@ -46,12 +46,12 @@ impl Evaluations {
         let number = |i: usize| (i as f64 * 0.754_877_666_246_692_8 + 0.3).fract() - 0.5;
         let boxes = points.div_ceil(BOX);
         // Hermite series serve points some boxes away.
-        let centre = if basis == Basis::Hermite { [2.0, -1.0, 0.0] } else { [0.0; 3] };
+        let center = if basis == Basis::Hermite { [2.0, -1.0, 0.0] } else { [0.0; 3] };
         let mut all = Evaluations {
             basis,
             order,
             points: Buffer::new(),
-            centre: Buffer::new(),
+            center: Buffer::new(),
             tasks: Buffer::new(),
             start: Buffer::new(),
             list: Buffer::new(),
@@ -60,7 +60,7 @@ impl Evaluations {
         };
         let place = |i: usize| GaussPoint { x: [number(2 * i), number(2 * i + 1), 0.0], q: 0.0 };
         all.points.upload(&(0..boxes * BOX).map(place).collect::<Vec<_>>())?;
-        all.centre.upload(&vec![GaussPoint { x: centre, q: 0.0 }; boxes])?;
+        all.center.upload(&vec![GaussPoint { x: center, q: 0.0 }; boxes])?;
         // Blocks have twice as many points for Taylor series.
         let block = if basis == Basis::Hermite { BOX / 2 } else { BOX };
         let task = |i: usize| [i * block / BOX % SERIES, i * block / BOX, i * block, (i + 1) * block].map(|n| n as u32);
@@ -80,10 +80,10 @@ impl Evaluations {
     /// # Errors
     /// [`Error::Device`] if a copy fails.
     pub fn check(&self) -> Result<(Vec<f64>, Vec<f64>), Error> {
-        let (points, series, centre) = (self.points.download()?, self.series.download()?, self.centre.download()?);
+        let (points, series, center) = (self.points.download()?, self.series.download()?, self.center.download()?);
         let value = |(i, point): (usize, &GaussPoint)| {
             let c = &series[i / BOX % SERIES * self.order * self.order..][..self.order * self.order];
-            let z: [f64; 2] = std::array::from_fn(|d| point.x[d] - centre[0].x[d]);
+            let z: [f64; 2] = std::array::from_fn(|d| point.x[d] - center[0].x[d]);
             let row = |row: &[f64]| row.iter().rev().fold(0.0, |sum, c| sum * z[1] + c);
             let sum = c.chunks_exact(self.order).rev().fold(0.0, |sum, c| sum * z[0] + row(c));
             if self.basis == Basis::Hermite { sum * (-0.5 * (z[0] * z[0] + z[1] * z[1])).exp() } else { sum }
@@ -106,9 +106,9 @@ impl DeviceWork for Evaluations {
     fn run(&self, gpu: &Gpu) -> Result<Duration, Error> {
         let place = Place {
             sources: DevicePointer::null(),
-            source_centres: DevicePointer::null(),
+            source_centers: DevicePointer::null(),
             targets: self.points.pointer(),
-            target_centres: self.centre.pointer(),
+            target_centers: self.center.pointer(),
             out: self.out.pointer(),
             values: 1,
             axes: 2,
@@ -117,8 +117,8 @@ impl DeviceWork for Evaluations {
         };
         let view = GaussView {
             points: place.targets,
-            centre: place.target_centres,
-            other: place.target_centres,
+            center: place.target_centers,
+            other: place.target_centers,
             tasks: self.tasks.pointer(),
             start: self.start.pointer(),
             list: self.list.pointer(),

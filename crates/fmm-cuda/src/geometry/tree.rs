@@ -41,8 +41,8 @@ pub struct DeviceTree {
     pub octant: Buffer<u8>,
     /// Level of a cell. `[cells]`
     pub level: Buffer<u16>,
-    /// Geometric centre. `[cells]`
-    pub centre: Buffer<[f64; 3]>,
+    /// Geometric center. `[cells]`
+    pub center: Buffer<[f64; 3]>,
     /// Leaves, in the order of their bodies.
     pub leaves: Buffer<u32>,
     /// The cells as the operators take them.
@@ -162,7 +162,7 @@ impl DeviceTree {
             parent: self.parent.pointer(),
             skip: self.skip.pointer(),
             leaves: self.leaves.pointer(),
-            centre: self.centre.pointer(),
+            center: self.center.pointer(),
             level: self.level.pointer(),
             octant: self.octant.pointer(),
             map: work.map.pointer(),
@@ -226,7 +226,7 @@ impl DeviceTree {
         self.skip.resize(cells)?;
         self.octant.resize(cells)?;
         self.level.resize(cells)?;
-        self.centre.resize(cells)
+        self.center.resize(cells)
     }
 
     /// Gives back the keys.
@@ -252,7 +252,7 @@ impl DeviceTree {
         self.skip.upload(&skip)?;
         self.octant.upload(&tree.octant)?;
         self.level.upload(&tree.level_of())?;
-        self.centre.upload(&tree.centre)?;
+        self.center.upload(&tree.centre)?;
         self.leaves.upload(&tree.leaves)?;
         self.tiles.upload(tree)?;
         (self.side, self.leaf_size, self.coincident_pairs) = (tree.side, tree.leaf_size, tree.coincident_pairs);
@@ -273,7 +273,7 @@ impl DeviceTree {
             children: self.children.download()?,
             parent: self.parent.download()?,
             octant: self.octant.download()?,
-            centre: self.centre.download()?,
+            centre: self.center.download()?,
             level_start: self.level_start.clone(),
             leaf_size: self.leaf_size,
             leaves: self.leaves.download()?,
@@ -313,7 +313,7 @@ impl DeviceTree {
             children: self.children.pointer(),
             parent: self.parent.pointer(),
             skip: self.skip.pointer(),
-            centre: self.centre.pointer(),
+            center: self.center.pointer(),
             level: self.level.pointer(),
             octant: self.octant.pointer(),
             side: self.side,

@@ -1,7 +1,9 @@
-//! What host and device share: the arguments of the kernels that make trees and lists. `kernels/geometry.cuh` has the same
-//! structs in the same order, and the tests compare the layout of the two in the text of the kernels.
+//! What host and device share: the arguments of the kernels that make trees and lists. The header of the kernels,
+//! `arguments/geometry.cuh`, is generated from this text.
 
 use cust::memory::{DeviceCopy, DevicePointer};
+
+use crate::view::ReadOnly;
 
 /// Levels below the root that a key resolves.
 pub const KEY_LEVELS: usize = 21;
@@ -11,10 +13,14 @@ pub const THREADS: usize = 256;
 pub const DIGITS: usize = 8;
 /// Values of a digit.
 pub const RADIX: usize = 256;
+/// Keys that a thread of a pass of the sort holds.
+pub const SORT_ITEMS: usize = 16;
 /// Keys of a block of a pass of the sort.
-pub const SORT_TILE: usize = 16 * THREADS;
+pub const SORT_TILE: usize = SORT_ITEMS * THREADS;
+/// Words of the map of leaves that a thread counts.
+pub const WORDS: usize = 4;
 /// Words of the map of leaves that a block counts.
-pub const WORD_TILE: usize = 4 * THREADS;
+pub const WORD_TILE: usize = WORDS * THREADS;
 /// The most targets of a block of the traversal.
 pub const TARGETS: usize = 32;
 /// Place of the number of leaves in the state of a tree, whose first places are the first cells of levels.
@@ -37,23 +43,36 @@ pub const FOUND_BOUNDS: usize = 1;
 pub const FOUND_LEVELS: usize = 7;
 /// Length of what is found of a sample.
 pub const FOUND_SIZE: usize = FOUND_LEVELS + KEY_LEVELS + 1;
+/// Bins of a sample along an axis.
+pub const DIVISIONS: usize = 16;
+/// Cells of one kind that a block of the operators takes at once.
+pub const TILE_CELLS: usize = 64;
+/// No cell.
+pub const NO_CELL: u32 = u32::MAX;
 /// M2L, M2P, P2L and P2P.
 pub const LISTS: usize = 4;
 /// The lists, and what is left to the next level.
 pub const COUNTS: usize = 5;
+
+const _: () = assert!(DIVISIONS == fmm_core::accuracy::Spread::<3>::DIVISIONS && TILE_CELLS == crate::view::CELLS);
+
+/// A source cell and the class of a pair.
+///
+/// Kernels: `source`, `cls`.
+pub type Pair = [u32; 2];
 
 /// Keys and their sort.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
 pub struct SortView {
     /// `[n][3]`
-    pub position: DevicePointer<f64>,
+    pub position: ReadOnly<f64>,
     /// `[DIGITS][RADIX]`: counts, then first places.
     pub bins: DevicePointer<u32>,
     /// `[n]` of a pass.
-    pub key: DevicePointer<u64>,
+    pub key: ReadOnly<u64>,
     /// `[n]`, or null: 0, 1, 2, …
-    pub index: DevicePointer<u32>,
+    pub index: ReadOnly<u32>,
     /// `[n]`
     pub key_out: DevicePointer<u64>,
     /// `[n]`
@@ -79,7 +98,7 @@ pub struct SortView {
 #[repr(C)]
 pub struct GrowthView {
     /// `[n][3]`
-    pub position: DevicePointer<f64>,
+    pub position: ReadOnly<f64>,
     /// `[n]`, sorted.
     pub key: DevicePointer<u64>,
     /// `[n]`
@@ -95,7 +114,7 @@ pub struct GrowthView {
     /// `[capacity]`
     pub leaves: DevicePointer<u32>,
     /// `[capacity]`
-    pub centre: DevicePointer<[f64; 3]>,
+    pub center: DevicePointer<[f64; 3]>,
     /// `[capacity]`
     pub level: DevicePointer<u16>,
     /// `[capacity]`
@@ -135,7 +154,7 @@ pub struct GrowthView {
 #[repr(C)]
 pub struct TilesView {
     /// By kind, then by number. `[cells]`
-    pub sorted: DevicePointer<u32>,
+    pub sorted: ReadOnly<u32>,
     /// Cells of one kind, then [`NONE`](crate::view::NONE). `[tiles][CELLS]`
     pub tiles: DevicePointer<u32>,
     /// First of each kind in `sorted`, and one past the last.
@@ -149,11 +168,11 @@ pub struct TilesView {
 #[repr(C)]
 pub struct SurveyView {
     /// `[][3]`: every `step`th is in the sample.
-    pub position: DevicePointer<f64>,
+    pub position: ReadOnly<f64>,
     /// `[count][3]`
     pub sample: DevicePointer<f64>,
     /// `[count]`, sorted.
-    pub key: DevicePointer<u64>,
+    pub key: ReadOnly<u64>,
     /// Smallest and largest coordinates of the share of each block. `[blocks][6]`
     pub bounds: DevicePointer<f64>,
     /// Bodies of the sample in equal bins of the cube.
@@ -181,19 +200,19 @@ pub struct SurveyView {
 #[repr(C)]
 pub struct CellsView {
     /// First body and one past the last, as sorted places. `[cells]`
-    pub bodies: DevicePointer<[u32; 2]>,
+    pub bodies: ReadOnly<[u32; 2]>,
     /// First child and one past the last; equal for a leaf. `[cells]`
-    pub children: DevicePointer<[u32; 2]>,
+    pub children: ReadOnly<[u32; 2]>,
     /// `[cells]`
-    pub parent: DevicePointer<u32>,
+    pub parent: ReadOnly<u32>,
     /// The cell after those below a cell, in the order of a recursion. `[cells]`
-    pub skip: DevicePointer<u32>,
+    pub skip: ReadOnly<u32>,
     /// `[cells]`
-    pub centre: DevicePointer<[f64; 3]>,
+    pub center: ReadOnly<[f64; 3]>,
     /// `[cells]`
-    pub level: DevicePointer<u16>,
+    pub level: ReadOnly<u16>,
     /// Which corner of the parent. `[cells]`
-    pub octant: DevicePointer<u8>,
+    pub octant: ReadOnly<u8>,
     /// Side of the root.
     pub side: f64,
 }
@@ -219,6 +238,8 @@ pub struct Image {
     /// Its place from the target, in units of the sides of the cells.
     pub offset: [i32; 3],
     /// See [`fmm_core::lists::image_class`].
+    ///
+    /// Kernels: `cls`.
     pub class: u32,
     /// The cell that it is one of.
     pub source: u32,
@@ -235,13 +256,13 @@ pub struct ListsView {
     /// `[cells + 1]` each.
     pub start: [DevicePointer<u64>; LISTS],
     /// `[capacity]` each: source and class.
-    pub pairs: [DevicePointer<[u32; 2]>; LISTS],
+    pub pairs: [DevicePointer<Pair>; LISTS],
     /// Of each list, and of what a level leaves to the next.
     pub capacity: [u64; COUNTS],
     /// What the level above left.
-    pub near: DevicePointer<Near>,
+    pub near: ReadOnly<Near>,
     /// `[parents + 1]`
-    pub near_start: DevicePointer<u64>,
+    pub near_start: ReadOnly<u64>,
     /// What this level leaves.
     pub near_out: DevicePointer<Near>,
     /// `[cells + 1]`
@@ -253,7 +274,7 @@ pub struct ListsView {
     /// `[levels]`
     pub ticket: DevicePointer<u32>,
     /// Those that lists know. `[cells of level base][image_count]`
-    pub images: DevicePointer<Image>,
+    pub images: ReadOnly<Image>,
     /// Of the rule, for cells of this shape.
     pub point_separation2: f64,
     /// Of the rule.
@@ -295,44 +316,3 @@ pub struct ListsView {
     /// The level that lists begin at.
     pub base: u32,
 }
-
-/// What `geometry_layout` in `kernels/geometry.cuh` must hold.
-pub const LAYOUT: &[usize] = &{
-    use std::mem::offset_of;
-    [
-        THREADS,
-        SORT_TILE,
-        WORD_TILE,
-        TARGETS,
-        STATE_SIZE,
-        size_of::<SortView>(),
-        offset_of!(SortView, corner),
-        offset_of!(SortView, epoch),
-        offset_of!(SortView, digit),
-        size_of::<GrowthView>(),
-        offset_of!(GrowthView, state),
-        offset_of!(GrowthView, corner),
-        offset_of!(GrowthView, epoch),
-        offset_of!(GrowthView, depth),
-        crate::view::CELLS,
-        KINDS,
-        size_of::<TilesView>(),
-        offset_of!(TilesView, first_tile),
-        fmm_core::accuracy::Spread::<3>::DIVISIONS,
-        FOUND_SIZE,
-        size_of::<SurveyView>(),
-        offset_of!(SurveyView, corner),
-        offset_of!(SurveyView, apart),
-        size_of::<CellsView>(),
-        size_of::<[u32; 2]>(),
-        size_of::<Near>(),
-        size_of::<Image>(),
-        size_of::<ListsView>(),
-        offset_of!(ListsView, near),
-        offset_of!(ListsView, point_separation2),
-        offset_of!(ListsView, epoch),
-        offset_of!(ListsView, last),
-        offset_of!(ListsView, sides),
-        offset_of!(ListsView, image_count),
-    ]
-};

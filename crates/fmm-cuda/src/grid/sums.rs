@@ -140,7 +140,7 @@ impl Sums {
 
     fn view(&self) -> GridView {
         GridView {
-            centre: self.cells.0.pointer(),
+            center: self.cells.0.pointer(),
             strength: self.cells.1.pointer(),
             core2: self.cells.2.pointer(),
             order: self.order.pointer(),
@@ -264,7 +264,7 @@ impl Sums {
     /// [`Error::Device`] if the driver or a kernel fails.
     pub fn direct_again(&self, gpu: &Gpu, green: Green) -> Result<std::time::Duration, Error> {
         let (view, all) = (self.view(), [&(0..self.tasks.tasks.len()), &(0..self.tasks.parts.len())]);
-        crate::alone::timed(gpu, || self.direct(gpu, gpu.stream(), green, &view, all))
+        crate::microbenchmarks::timed(gpu, || self.direct(gpu, gpu.stream(), green, &view, all))
     }
 
     /// The expansions alone once more.
@@ -273,7 +273,7 @@ impl Sums {
     /// [`Error::Device`] if the driver or a kernel fails.
     pub fn expand_again(&self, gpu: &Gpu) -> Result<std::time::Duration, Error> {
         let (view, all) = (self.view(), 0..self.tasks.far.len());
-        crate::alone::timed(gpu, || self.expand(gpu, gpu.stream(), &view, &all))
+        crate::microbenchmarks::timed(gpu, || self.expand(gpu, gpu.stream(), &view, &all))
     }
 }
 

@@ -1,20 +1,30 @@
-//! What host and device share in sums on grids: `kernels/grid.cuh` has the same structs in the same order, and the tests compare the layout of the
-//! two in the text of the kernels.
+//! What host and device share in sums on grids. The header of the kernels, `arguments/grid.cuh`, is generated from this
+//! text.
 
 use cust::memory::{DeviceCopy, DevicePointer};
-use fmm_core::grid::near::SUMS;
-use fmm_core::grid::plan::SIDE;
+use fmm_core::grid::{near, plan};
+
+use crate::view::ReadOnly;
+
+/// Cells along a side of a brick.
+pub const SIDE: usize = 8;
+/// Cells of a brick.
+pub const POINTS: usize = SIDE * SIDE * SIDE;
+/// Sums of a brick: for each cell three components of 4πΨ and three of 4πu.
+pub const SUMS: usize = 6 * POINTS;
 
 /// Threads of a block of direct sums, each with a column of points along y; sources that it holds.
 pub const COLUMNS: usize = SIDE * SIDE;
 /// Threads of a block of evaluations, each with two points of a column.
-pub const EVALUATORS: usize = COLUMNS * SIDE / 2;
+pub const EVALUATORS: usize = POINTS / 2;
 
-/// A cell with vorticity: centre, strength, and the square of its core.
+const _: () = assert!(SIDE == plan::SIDE && SUMS == near::SUMS);
+
+/// A cell with vorticity: center, strength, and the square of its core.
 #[derive(Debug, Clone, Copy, Default, PartialEq, DeviceCopy)]
 #[repr(C, align(32))]
 pub struct GridSource {
-    /// Centre.
+    /// Center.
     pub x: [f64; 3],
     /// Strength.
     pub q: [f64; 3],
@@ -29,33 +39,33 @@ pub struct GridSource {
 #[repr(C)]
 pub struct GridView {
     /// `[n]`
-    pub centre: DevicePointer<[f64; 3]>,
+    pub center: ReadOnly<[f64; 3]>,
     /// `[n]`
-    pub strength: DevicePointer<[f64; 3]>,
+    pub strength: ReadOnly<[f64; 3]>,
     /// `[n]`
-    pub core2: DevicePointer<f64>,
+    pub core2: ReadOnly<f64>,
     /// Sorted place → place in these arrays. `[n]`
-    pub order: DevicePointer<u32>,
+    pub order: ReadOnly<u32>,
     /// Sorted, in units of 1/scale. `[n]`
     pub source: DevicePointer<GridSource>,
     /// Coordinates of the points of bricks, in the same units. `[bricks]`
-    pub brick: DevicePointer<[[f64; SIDE]; 3]>,
+    pub brick: ReadOnly<[[f64; SIDE]; 3]>,
     /// Brick, first run or node, one past the last, place of its sums. `[count]`
-    pub tasks: DevicePointer<[u32; 4]>,
+    pub tasks: ReadOnly<[u32; 4]>,
     /// First source and one past the last.
-    pub runs: DevicePointer<[u32; 2]>,
+    pub runs: ReadOnly<[u32; 2]>,
     /// Place of the sums of a brick, first of those to be added to them, one past the last. `[count]`
-    pub parts: DevicePointer<[u32; 3]>,
+    pub parts: ReadOnly<[u32; 3]>,
     /// Nodes that act by expansion, row by row.
-    pub nodes: DevicePointer<u32>,
-    /// Centre, and the inverse of half the side. `[nodes]`
-    pub node: DevicePointer<[f64; 4]>,
+    pub nodes: ReadOnly<u32>,
+    /// Center, and the inverse of half the side. `[nodes]`
+    pub node: ReadOnly<[f64; 4]>,
     /// `[nodes][length]`
-    pub weights: DevicePointer<f64>,
+    pub weights: ReadOnly<f64>,
     /// `[degree + 2]`
-    pub diagonal: DevicePointer<f64>,
+    pub diagonal: ReadOnly<f64>,
     /// Of the recurrences, order by order.
-    pub steps: DevicePointer<[f64; 2]>,
+    pub steps: ReadOnly<[f64; 2]>,
     /// `[places][SUMS]`
     pub out: DevicePointer<f64>,
     /// A power of two.
@@ -73,27 +83,3 @@ pub struct GridView {
     /// Weights of a node.
     pub length: u32,
 }
-
-/// What `grid_layout` in `kernels/grid.cuh` must hold.
-pub const LAYOUT: &[usize] = &{
-    use std::mem::offset_of;
-    [
-        SIDE,
-        SUMS,
-        COLUMNS,
-        EVALUATORS,
-        size_of::<GridSource>(),
-        offset_of!(GridSource, q),
-        offset_of!(GridSource, core2),
-        size_of::<GridView>(),
-        offset_of!(GridView, order),
-        offset_of!(GridView, tasks),
-        offset_of!(GridView, parts),
-        offset_of!(GridView, node),
-        offset_of!(GridView, out),
-        offset_of!(GridView, scale),
-        offset_of!(GridView, velocity),
-        offset_of!(GridView, n),
-        offset_of!(GridView, degree),
-    ]
-};

@@ -38,7 +38,7 @@ pub struct DevicePyramid {
     /// The points in that order. `[n]`
     pub bodies: Buffer<PlanePoint>,
     points: Buffer<[u32; 2]>,
-    centre: Buffer<[f64; 2]>,
+    center: Buffer<[f64; 2]>,
     radius: Buffer<f64>,
     exponent: Buffer<i32>,
     ties: Buffer<u64>,
@@ -77,7 +77,7 @@ impl DevicePyramid {
         let boxes = Pyramid::first(levels + 1);
         self.order.resize(n)?;
         self.points.resize(boxes)?;
-        self.centre.resize(boxes)?;
+        self.center.resize(boxes)?;
         self.radius.resize(boxes)?;
         self.exponent.resize(boxes)?;
         self.ties.resize(2)?;
@@ -108,11 +108,11 @@ impl DevicePyramid {
             key: both(key),
             index: [index[0].pointer(), index[1].pointer()],
             rank: [rank[0].pointer(), rank[1].pointer()],
-            list: both(&list[0]),
-            list_out: both(&list[1]),
+            list: both(&list[0]).map(DevicePointer::cast),
+            list_out: both(&list[1]).map(DevicePointer::cast),
             pivot: pivot.pointer(),
             points: self.points.pointer(),
-            centre: self.centre.pointer(),
+            center: self.center.pointer(),
             radius: self.radius.pointer(),
             exponent: self.exponent.pointer(),
             leaf: DevicePointer::null(),
@@ -159,7 +159,7 @@ impl DevicePyramid {
             }
             work.mark(gpu, "leaves")?;
             // Indices sorted by leaf stay in their order within one.
-            let [from, to] = view.list_out;
+            let [from, to] = view.list_out.map(DevicePointer::cast::<u64>);
             view.leaf = from;
             view.bins = bins.pointer().add(2 * DIGITS * RADIX);
             launch(gpu, "planar_leaves", blocks.min(SHARES), THREADS, &view)?;
@@ -184,10 +184,10 @@ impl DevicePyramid {
     /// # Errors
     /// [`Error::Device`] without the memory, or if a copy fails.
     pub(super) fn take(&mut self, tree: &Pyramid) -> Result<(), Error> {
-        let centre: Vec<[f64; 2]> = (0..tree.len()).map(|c| [tree.centre[0][c], tree.centre[1][c]]).collect();
+        let center: Vec<[f64; 2]> = (0..tree.len()).map(|c| [tree.centre[0][c], tree.centre[1][c]]).collect();
         self.order.upload(&tree.order)?;
         self.points.upload(&tree.points)?;
-        self.centre.upload(&centre)?;
+        self.center.upload(&center)?;
         self.radius.upload(&tree.radius)?;
         self.exponent.upload(&tree.exponent)?;
         self.ties.upload(&[0, 0])
@@ -198,13 +198,13 @@ impl DevicePyramid {
     /// # Errors
     /// [`Error::Device`] if a copy fails.
     pub fn download(&self) -> Result<Pyramid, Error> {
-        let (bodies, centre) = (self.bodies.download()?, self.centre.download()?);
+        let (bodies, center) = (self.bodies.download()?, self.center.download()?);
         Ok(Pyramid {
             levels: self.levels,
             order: self.order.download()?,
             x: [0, 1].map(|d| bodies.iter().map(|b| b.x[d]).collect()),
             points: self.points.download()?,
-            centre: [0, 1].map(|d| centre.iter().map(|c| c[d]).collect()),
+            centre: [0, 1].map(|d| center.iter().map(|c| c[d]).collect()),
             radius: self.radius.download()?,
             exponent: self.exponent.download()?,
         })
@@ -232,7 +232,7 @@ impl DevicePyramid {
     pub fn view(&self) -> BoxesView {
         BoxesView {
             points: self.points.pointer(),
-            centre: self.centre.pointer(),
+            center: self.center.pointer(),
             radius: self.radius.pointer(),
             exponent: self.exponent.pointer(),
             n: self.order.len() as u32,

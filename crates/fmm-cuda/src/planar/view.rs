@@ -1,15 +1,26 @@
-//! What host and device share in the plane: `kernels/planar.cuh` has the same structs in the same order, and the tests compare the
-//! layout of the two in the text of the kernels.
+//! What host and device share in the plane. The header of the kernels, `arguments/planar.cuh`, is generated from this text.
 
 use cust::memory::{DeviceCopy, DevicePointer};
 
+use crate::view::ReadOnly;
+
 /// Threads of a block.
+///
+/// Kernels: `PLANE_THREADS`.
 pub const THREADS: usize = 256;
+/// Points that a thread halves at once.
+pub const SPLIT_ITEMS: usize = 8;
 /// Points that a block halves at once.
-pub const SPLIT_TILE: usize = 8 * THREADS;
-/// Rows of a block of the connectivity.
+pub const SPLIT_TILE: usize = SPLIT_ITEMS * THREADS;
+/// Digits of a key along an axis.
+pub const KEY_DIGITS: usize = 8;
+/// Rows of a block of the connectivity, one a warp.
+///
+/// Kernels: `PLANE_ROWS`.
 pub const ROWS: usize = THREADS / 32;
 /// The most lists that one launch of the connectivity writes.
+///
+/// Kernels: `PLANE_LISTS`.
 pub const LISTS: usize = 3;
 
 /// Warps of a block of M2L, and the target boxes of each on the tensor cores and with a translation a thread.
@@ -27,8 +38,12 @@ pub const FLAT_FOUND: usize = 5;
 #[repr(C, align(32))]
 pub struct PlanePoint {
     /// Coordinates.
+    ///
+    /// Kernels: `x`, `y`.
     pub x: [f64; 2],
     /// Real and imaginary part of the strength.
+    ///
+    /// Kernels: `q`, `qi`.
     pub q: [f64; 2],
 }
 
@@ -37,23 +52,23 @@ pub struct PlanePoint {
 #[repr(C)]
 pub struct PyramidView {
     /// `[n][2]`
-    pub position: DevicePointer<f64>,
+    pub position: ReadOnly<f64>,
     /// Of each axis, sorted once the sort is done. `[n]` each
     pub key: [DevicePointer<u64>; 2],
     /// The points in these orders. `[n]` each
-    pub index: [DevicePointer<u32>; 2],
+    pub index: [ReadOnly<u32>; 2],
     /// The place of each point in them. `[n]` each
     pub rank: [DevicePointer<u32>; 2],
     /// Places along both axes in the order of boxes, then of one axis. `[n]` each
-    pub list: [DevicePointer<u64>; 2],
+    pub list: [DevicePointer<[u32; 2]>; 2],
     /// The lists with every part halved. `[n]` each
-    pub list_out: [DevicePointer<u64>; 2],
+    pub list_out: [DevicePointer<[u32; 2]>; 2],
     /// The place of the first point of the second half, and the axis. `[2^depth]`
     pub pivot: DevicePointer<u32>,
     /// First point and one past the last. `[boxes]`
     pub points: DevicePointer<[u32; 2]>,
     /// `[boxes]`
-    pub centre: DevicePointer<[f64; 2]>,
+    pub center: DevicePointer<[f64; 2]>,
     /// `[boxes]`
     pub radius: DevicePointer<f64>,
     /// Of the units of the expansions. `[boxes]`
@@ -87,13 +102,13 @@ pub struct PyramidView {
 #[repr(C)]
 pub struct BoxesView {
     /// `[boxes]`
-    pub points: DevicePointer<[u32; 2]>,
+    pub points: ReadOnly<[u32; 2]>,
     /// `[boxes]`
-    pub centre: DevicePointer<[f64; 2]>,
+    pub center: ReadOnly<[f64; 2]>,
     /// `[boxes]`
-    pub radius: DevicePointer<f64>,
+    pub radius: ReadOnly<f64>,
     /// `[boxes]`
-    pub exponent: DevicePointer<i32>,
+    pub exponent: ReadOnly<i32>,
     /// Number of points.
     pub n: u32,
     /// Number of the last level.
@@ -109,9 +124,9 @@ pub struct ConnectView {
     /// Pyramid of the sources.
     pub sources: BoxesView,
     /// Strong pairs of the level above, or of the leaves themselves. `[parents + 1]`
-    pub near_start: DevicePointer<u64>,
+    pub near_start: ReadOnly<u64>,
     /// `[near_capacity]`
-    pub near: DevicePointer<u32>,
+    pub near: ReadOnly<u32>,
     /// Entries that there was room for.
     pub near_capacity: u64,
     /// Weak and strong; or M2P, P2L and P2P. `[cells + 1]` each
@@ -121,7 +136,7 @@ pub struct ConnectView {
     /// Of each list.
     pub capacity: [u64; LISTS],
     /// Entries of earlier levels, or null.
-    pub before: [DevicePointer<u64>; LISTS],
+    pub before: [ReadOnly<u64>; LISTS],
     /// Entries with those of this level.
     pub found: [DevicePointer<u64>; LISTS],
     /// `[lists][tiles]`
@@ -155,17 +170,17 @@ pub struct PlaneView {
     /// Pyramid of the sources.
     pub sources: BoxesView,
     /// Targets in the order of their pyramid.
-    pub at: DevicePointer<PlanePoint>,
+    pub at: ReadOnly<PlanePoint>,
     /// Sources in the order of theirs.
-    pub bodies: DevicePointer<PlanePoint>,
+    pub bodies: ReadOnly<PlanePoint>,
     /// The rows of one list. `[boxes + 1]`
-    pub start: DevicePointer<u64>,
+    pub start: ReadOnly<u64>,
     /// `[start[boxes]]`
-    pub source: DevicePointer<u32>,
+    pub source: ReadOnly<u32>,
     /// Of a shift. `[terms][terms]`
-    pub matrix: DevicePointer<f64>,
+    pub matrix: ReadOnly<f64>,
     /// Of P2M and P2L. `[terms]`
-    pub weights: DevicePointer<f64>,
+    pub weights: ReadOnly<f64>,
     /// `[boxes][terms][2]`
     pub multipoles: DevicePointer<f64>,
     /// `[boxes][terms][2]`
@@ -174,12 +189,12 @@ pub struct PlaneView {
     pub potential: DevicePointer<f64>,
     /// `[targets][2]`
     pub g: DevicePointer<f64>,
-    /// Sources relative to the centres of their leaves, and their strengths, where pairs are in single precision. `[sources][4]`
+    /// Sources relative to the centers of their leaves, and their strengths, where pairs are in single precision. `[sources][4]`
     pub single_points: DevicePointer<f32>,
     /// Length of the blobs.
     pub core: f64,
-    /// What stands for log 0 at the centre of a blob, which no blob feels of itself.
-    pub at_centre: f64,
+    /// What stands for log 0 at the center of a blob, which no blob feels of itself.
+    pub at_center: f64,
     /// The unit of length is 2^this of the caller's.
     pub global: i32,
     /// Terms of an expansion.
@@ -199,9 +214,9 @@ pub struct PlaneView {
 #[repr(C)]
 pub struct AllPairsView {
     /// `[sources]`
-    pub bodies: DevicePointer<PlanePoint>,
+    pub bodies: ReadOnly<PlanePoint>,
     /// `[targets]`, or `[all]`
-    pub at: DevicePointer<PlanePoint>,
+    pub at: ReadOnly<PlanePoint>,
     /// Potential, or the largest squared term, and G. `[parts][targets][3]`
     pub partial: DevicePointer<f64>,
     /// `[targets]`
@@ -213,7 +228,7 @@ pub struct AllPairsView {
     /// Length of the blobs.
     pub core: f64,
     /// As in [`PlaneView`].
-    pub at_centre: f64,
+    pub at_center: f64,
     /// As in [`PlaneView`].
     pub global: i32,
     /// Number of sources.
@@ -237,17 +252,19 @@ pub struct AllPairsView {
 #[repr(C)]
 pub struct ExchangeView {
     /// `[n][2]`
-    pub position: DevicePointer<f64>,
-    /// `[n]`, or null: zero.
-    pub strengths: [DevicePointer<f64>; 2],
+    pub position: ReadOnly<f64>,
+    /// Real and imaginary parts. `[n]` each, or null: zero.
+    ///
+    /// Kernels: `real`, `imaginary`.
+    pub strengths: [ReadOnly<f64>; 2],
     /// `[n]`, or null: the caller's.
-    pub order: DevicePointer<u32>,
+    pub order: ReadOnly<u32>,
     /// `[n]`
     pub points: DevicePointer<PlanePoint>,
     /// `[n]`
-    pub potential: DevicePointer<f64>,
+    pub potential: ReadOnly<f64>,
     /// `[n][2]`
-    pub g: DevicePointer<f64>,
+    pub g: ReadOnly<f64>,
     /// `[n]`, or null.
     pub potential_out: DevicePointer<f64>,
     /// `[n][width]`
@@ -269,7 +286,7 @@ pub struct ExchangeView {
 #[repr(C)]
 pub struct FlattenView {
     /// `[n][3]`
-    pub position: DevicePointer<f64>,
+    pub position: ReadOnly<f64>,
     /// `[n][2]`
     pub points: DevicePointer<f64>,
     /// Largest x, y, −x and −y of each block, and 1 if one of them is no number. `[blocks][FLAT_FOUND]`
@@ -285,9 +302,9 @@ pub struct FlowView {
     /// `[n][3]`
     pub position: DevicePointer<f64>,
     /// `[n][3]`
-    pub field: DevicePointer<f64>,
+    pub field: ReadOnly<f64>,
     /// `[n]`
-    pub coupling: DevicePointer<f64>,
+    pub coupling: ReadOnly<f64>,
     /// Where the step began. `[n][2]`
     pub start: DevicePointer<f64>,
     /// `[n][2]`
@@ -307,42 +324,3 @@ pub struct FlowView {
     /// 1: the sum leads on.
     pub summed: u32,
 }
-
-/// What `planar_layout` in `kernels/planar.cuh` must hold.
-pub const LAYOUT: &[usize] = &{
-    use std::mem::offset_of;
-    [
-        THREADS,
-        SPLIT_TILE,
-        ROWS,
-        LISTS,
-        size_of::<PlanePoint>(),
-        size_of::<PyramidView>(),
-        offset_of!(PyramidView, pivot),
-        offset_of!(PyramidView, ticket),
-        offset_of!(PyramidView, digits),
-        size_of::<BoxesView>(),
-        size_of::<ConnectView>(),
-        offset_of!(ConnectView, start),
-        offset_of!(ConnectView, theta),
-        offset_of!(ConnectView, tiles),
-        size_of::<PlaneView>(),
-        offset_of!(PlaneView, at),
-        offset_of!(PlaneView, core),
-        offset_of!(PlaneView, same),
-        size_of::<AllPairsView>(),
-        offset_of!(AllPairsView, core),
-        offset_of!(AllPairsView, same),
-        size_of::<ExchangeView>(),
-        offset_of!(ExchangeView, points),
-        offset_of!(ExchangeView, sign),
-        M2L_WARPS,
-        PAIR_BOXES,
-        THREAD_BOXES,
-        FLAT_FOUND,
-        size_of::<FlattenView>(),
-        size_of::<FlowView>(),
-        offset_of!(FlowView, weight),
-        offset_of!(FlowView, summed),
-    ]
-};

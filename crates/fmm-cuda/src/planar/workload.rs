@@ -12,9 +12,9 @@ use super::far::pairs_name;
 use super::pyramid::DevicePyramid;
 use super::rows::DeviceRows;
 use super::view::{M2L_WARPS, PAIR_BOXES, PlaneView, THREAD_BOXES, THREADS};
-use crate::alone::timed;
 use crate::buffer::Buffer;
 use crate::kernels::SHARED;
+use crate::microbenchmarks::timed;
 use crate::{DeviceWork, Gpu};
 
 /// Who does a translation.
@@ -108,7 +108,7 @@ impl DeviceWork for Translations {
             g: DevicePointer::null(),
             single_points: DevicePointer::null(),
             core: 0.0,
-            at_centre: 0.0,
+            at_center: 0.0,
             global: 0,
             terms: self.order as u32,
             first: self.first as u32,

@@ -2,15 +2,19 @@
 
 use cust::memory::{DeviceCopy, DevicePointer};
 
-use super::Sum;
+use super::{ReadOnly, Sum};
 
 /// A body in the units of the sum: lengths and strengths are multiplied by powers of two.
 #[derive(Debug, Clone, Copy, Default, PartialEq, DeviceCopy)]
 #[repr(C, align(32))]
 pub struct Body {
     /// Position.
+    ///
+    /// Kernels: `x`, `y`, `z`.
     pub position: [f64; 3],
     /// Strength.
+    ///
+    /// Kernels: `q`.
     pub strength: f64,
 }
 
@@ -29,11 +33,11 @@ pub struct Bounds {
 #[repr(C)]
 pub struct OrderView {
     /// `[n][3]`
-    pub position: DevicePointer<f64>,
+    pub position: ReadOnly<f64>,
     /// `[n]`, or null: all zero.
-    pub strength: DevicePointer<f64>,
+    pub strength: ReadOnly<f64>,
     /// `[n]`, or null: the order of the caller.
-    pub order: DevicePointer<u32>,
+    pub order: ReadOnly<u32>,
     /// `[n]`
     pub bodies: DevicePointer<Body>,
     /// Of each tile of bodies, or of each block's share of the positions.
@@ -53,17 +57,17 @@ pub struct OrderView {
 #[repr(C)]
 pub struct SumView {
     /// `[n_targets]`
-    pub targets: DevicePointer<Body>,
+    pub targets: ReadOnly<Body>,
     /// `[n_sources]`
-    pub sources: DevicePointer<Body>,
+    pub sources: ReadOnly<Body>,
     /// Of each tile; null in double precision.
-    pub target_bounds: DevicePointer<Bounds>,
+    pub target_bounds: ReadOnly<Bounds>,
     /// Of each tile; null in double precision.
-    pub source_bounds: DevicePointer<Bounds>,
+    pub source_bounds: ReadOnly<Bounds>,
     /// `[splits][components][n_targets]`
     pub partial: DevicePointer<f64>,
     /// Place of each target in the caller's order; null: the same.
-    pub order: DevicePointer<u32>,
+    pub order: ReadOnly<u32>,
     /// `[n_targets][3]`; null: not wanted.
     pub field: DevicePointer<f64>,
     /// `[n_targets]`; null: not wanted.
@@ -95,9 +99,9 @@ pub struct StepView {
     /// `[n]`
     pub x: DevicePointer<f64>,
     /// `[n]`
-    pub y: DevicePointer<f64>,
+    pub y: ReadOnly<f64>,
     /// `[n / 3]`, or null: 1.
-    pub weight: DevicePointer<f64>,
+    pub weight: ReadOnly<f64>,
     /// Step.
     pub h: f64,
     /// Number of numbers.
@@ -109,7 +113,7 @@ pub struct StepView {
 #[repr(C)]
 pub struct CheckView {
     /// `[n]`
-    pub x: DevicePointer<f64>,
+    pub x: ReadOnly<f64>,
     /// `[blocks]`
     pub first: DevicePointer<u64>,
     /// `[blocks]`
@@ -123,19 +127,19 @@ pub struct CheckView {
 #[repr(C)]
 pub struct GatherView {
     /// In the caller's order. `[n][3]`
-    pub position: DevicePointer<f64>,
+    pub position: ReadOnly<f64>,
     /// `[n]`, or null: all zero.
-    pub strength: DevicePointer<f64>,
+    pub strength: ReadOnly<f64>,
     /// `[n]`
-    pub order: DevicePointer<u32>,
+    pub order: ReadOnly<u32>,
     /// The place of `order[i]` is i. `[n]`
     pub inverse: DevicePointer<u32>,
     /// `[n]`
     pub bodies: DevicePointer<Body>,
     /// `[n]`
-    pub sums: DevicePointer<Sum>,
+    pub sums: ReadOnly<Sum>,
     /// More of the potential, or null. `[n]`
-    pub more: DevicePointer<Sum>,
+    pub more: ReadOnly<Sum>,
     /// In the caller's order, or null. `[n][3]`
     pub field: DevicePointer<f64>,
     /// In the caller's order, or null. `[n]`
@@ -170,7 +174,7 @@ impl Default for GatherView {
 #[repr(C)]
 pub struct VelocityView {
     /// Of this component. `[n][3]`
-    pub field: DevicePointer<f64>,
+    pub field: ReadOnly<f64>,
     /// `[n][3]`
     pub velocity: DevicePointer<f64>,
     /// Number of targets.
@@ -183,8 +187,8 @@ pub struct VelocityView {
 #[derive(Debug, Clone, Copy, Default, PartialEq, DeviceCopy)]
 #[repr(C)]
 pub struct Sphere {
-    /// Its centre.
-    pub centre: [f64; 3],
+    /// Its center.
+    pub center: [f64; 3],
     /// Its radius.
     pub radius: f64,
     /// 1: it shrinks no more.
@@ -198,19 +202,19 @@ pub struct Sphere {
 #[repr(C)]
 pub struct TotalsView {
     /// `[n][3]`
-    pub position: DevicePointer<f64>,
+    pub position: ReadOnly<f64>,
     /// `[n][3]`
-    pub velocity: DevicePointer<f64>,
+    pub velocity: ReadOnly<f64>,
     /// `[n][3]`
-    pub field: DevicePointer<f64>,
+    pub field: ReadOnly<f64>,
     /// `[n]`
-    pub potential: DevicePointer<f64>,
+    pub potential: ReadOnly<f64>,
     /// `[n]`
-    pub mass: DevicePointer<f64>,
+    pub mass: ReadOnly<f64>,
     /// `[n]`
-    pub strength: DevicePointer<f64>,
+    pub strength: ReadOnly<f64>,
     /// `[n]`
-    pub coupling: DevicePointer<f64>,
+    pub coupling: ReadOnly<f64>,
     /// What blocks find.
     pub partial: DevicePointer<f64>,
     /// `[1]`
@@ -218,9 +222,9 @@ pub struct TotalsView {
     /// 1 for particles that have left the sphere. `[n]`
     pub outside: DevicePointer<u8>,
     /// By distance. `[n]`
-    pub order: DevicePointer<u32>,
+    pub order: ReadOnly<u32>,
     /// Squared distances in this order. `[n]`
-    pub key: DevicePointer<u64>,
+    pub key: ReadOnly<u64>,
     /// Number of particles.
     pub n: u64,
     /// First particle of the chunk.

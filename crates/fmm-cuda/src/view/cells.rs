@@ -2,26 +2,26 @@
 
 use cust::memory::{DeviceCopy, DevicePointer};
 
-use super::Body;
+use super::{Body, F32OrF64, Float4, ReadOnly};
 
 /// A tree as [`fmm_core::tree::Tree`] has it.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
 pub struct TreeView {
     /// `[cells][3]`
-    pub centre: DevicePointer<f64>,
+    pub center: ReadOnly<f64>,
     /// Half the side of the cells of a level. `[levels]`
-    pub half: DevicePointer<f64>,
+    pub half: ReadOnly<f64>,
     /// `[levels + 1]`
-    pub level_start: DevicePointer<u32>,
+    pub level_start: ReadOnly<u32>,
     /// `[cells][2]`
-    pub bodies: DevicePointer<u32>,
+    pub bodies: ReadOnly<u32>,
     /// `[cells][2]`
-    pub children: DevicePointer<u32>,
+    pub children: ReadOnly<u32>,
     /// `[cells]`
-    pub parent: DevicePointer<u32>,
+    pub parent: ReadOnly<u32>,
     /// `[cells]`
-    pub octant: DevicePointer<u8>,
+    pub octant: ReadOnly<u8>,
     /// Number of cells.
     pub cells: u32,
     /// Number of levels.
@@ -33,9 +33,9 @@ pub struct TreeView {
 #[repr(C)]
 pub struct CsrView {
     /// `[cells + 1]`
-    pub start: DevicePointer<u64>,
+    pub start: ReadOnly<u64>,
     /// Source cell and class. `[start[cells]][2]`
-    pub pairs: DevicePointer<u32>,
+    pub pairs: ReadOnly<u32>,
 }
 
 /// Potential and field at one body.
@@ -45,6 +45,8 @@ pub struct Sum {
     /// Potential.
     pub potential: f64,
     /// Field.
+    ///
+    /// Kernels: `x`, `y`, `z`.
     pub field: [f64; 3],
 }
 
@@ -59,15 +61,15 @@ pub struct FarView {
     /// Of P2L and M2P.
     pub list: CsrView,
     /// `[targets]`
-    pub target_bodies: DevicePointer<Body>,
+    pub target_bodies: ReadOnly<Body>,
     /// `[sources]`
-    pub source_bodies: DevicePointer<Body>,
+    pub source_bodies: ReadOnly<Body>,
     /// The cells that have work. `[count]`
-    pub work: DevicePointer<u32>,
+    pub work: ReadOnly<u32>,
     /// Of the recurrences, see [`fmm_core::expansion::recurrences`].
-    pub factors: DevicePointer<u8>,
+    pub factors: ReadOnly<F32OrF64>,
     /// Multipoles or local expansions. `[cells][(order + 1)²]`
-    pub coefficients: DevicePointer<u8>,
+    pub coefficients: DevicePointer<F32OrF64>,
     /// `[targets]`
     pub sums: DevicePointer<Sum>,
     /// Of the periodic box, or 0.
@@ -87,13 +89,13 @@ pub struct TranslateView {
     /// Of the cells.
     pub tree: TreeView,
     /// Children of one level and octant, then [`NONE`](super::NONE). `[][CELLS]`
-    pub tiles: DevicePointer<u32>,
+    pub tiles: ReadOnly<u32>,
     /// `[8][n][columns]`
-    pub matrices: DevicePointer<u8>,
+    pub matrices: ReadOnly<F32OrF64>,
     /// The expansions that are translated; M2M completes those of the tile's cells first. `[cells][n]`
-    pub from: DevicePointer<u8>,
-    /// L2L adds to it; M2M leaves each cell about its parent's centre there. `[cells][n]`
-    pub to: DevicePointer<u8>,
+    pub from: DevicePointer<F32OrF64>,
+    /// L2L adds to it; M2M leaves each cell about its parent's center there. `[cells][n]`
+    pub to: DevicePointer<F32OrF64>,
     /// The tile of block 0.
     pub first_tile: u32,
     /// 0: nothing but the completing, for the root.
@@ -119,15 +121,15 @@ pub struct CartesianView {
     /// Of P2L and M2P.
     pub list: CsrView,
     /// `[targets]`
-    pub target_bodies: DevicePointer<Body>,
+    pub target_bodies: ReadOnly<Body>,
     /// `[sources]`
-    pub source_bodies: DevicePointer<Body>,
+    pub source_bodies: ReadOnly<Body>,
     /// A cell for each block.
-    pub work: DevicePointer<u32>,
+    pub work: ReadOnly<u32>,
     /// Of the multi-indices to degree order + 1, 8 bits an axis.
-    pub exponents: DevicePointer<u32>,
+    pub exponents: ReadOnly<u32>,
     /// Multipoles or local expansions. `[cells][indices]`
-    pub coefficients: DevicePointer<u8>,
+    pub coefficients: DevicePointer<F32OrF64>,
     /// `[targets]`
     pub sums: DevicePointer<Sum>,
     /// ε, or the screening length.
@@ -145,13 +147,13 @@ pub struct CartesianView {
 #[repr(C)]
 pub struct CartesianMatrixView {
     /// Of the multi-indices.
-    pub exponents: DevicePointer<u32>,
+    pub exponents: ReadOnly<u32>,
     /// The coefficient of a packed place, or [`NONE`](super::NONE). `[16 steps]`
-    pub coefficients: DevicePointer<u32>,
+    pub coefficients: ReadOnly<u32>,
     /// `[matrices][indices]`
-    pub derivatives: DevicePointer<f64>,
+    pub derivatives: ReadOnly<f64>,
     /// `[matrices][steps][columns][32][4]`
-    pub matrices: DevicePointer<u8>,
+    pub matrices: DevicePointer<F32OrF64>,
     /// Numbers of all matrices.
     pub size: u64,
     /// Order of the expansions.
@@ -173,35 +175,35 @@ pub struct M2lView {
     /// Who meets whom.
     pub list: CsrView,
     /// Target cells of one level and octant, then [`NONE`](super::NONE). `[tiles_len][CELLS]`
-    pub tiles: DevicePointer<u32>,
+    pub tiles: ReadOnly<u32>,
     /// Source cells, or [`NONE`](super::NONE). `[tiles_len][slots][CELLS]`
     pub table: DevicePointer<u32>,
     /// Of the target cells. `[cells]`
-    pub octant: DevicePointer<u8>,
+    pub octant: ReadOnly<u8>,
     /// Of the targets. `[levels + 1]`
-    pub level_start: DevicePointer<u32>,
+    pub level_start: ReadOnly<u32>,
     /// The slot of a class at targets of an octant, or [`NONE`](super::NONE). `[8][classes]`
-    pub slot_of: DevicePointer<u32>,
+    pub slot_of: ReadOnly<u32>,
     /// The matrix, and in bits 29 to 31 the axes that it is mirrored along. `[8][slots]`
-    pub operators: DevicePointer<u32>,
+    pub operators: ReadOnly<u32>,
     /// The sign bits of a packed place in a mirror along these axes. `[8][pitch]`
-    pub source_signs: DevicePointer<u32>,
+    pub source_signs: ReadOnly<u32>,
     /// `[8][8 columns]`
-    pub target_signs: DevicePointer<u32>,
+    pub target_signs: ReadOnly<u32>,
     /// The coefficient of a packed place, or [`NONE`](super::NONE). `[pitch]`
-    pub order: DevicePointer<u32>,
+    pub order: ReadOnly<u32>,
     /// `[][steps][columns][32][4]`
-    pub matrices: DevicePointer<u8>,
+    pub matrices: ReadOnly<F32OrF64>,
     /// `[zero_row][n]`
-    pub multipoles: DevicePointer<u8>,
+    pub multipoles: ReadOnly<F32OrF64>,
     /// `[zero_row + 1][pitch]`
-    pub packed: DevicePointer<u8>,
+    pub packed: DevicePointer<F32OrF64>,
     /// The same.
-    pub from: DevicePointer<u8>,
+    pub from: ReadOnly<F32OrF64>,
     /// `[cells][n]`
-    pub to: DevicePointer<u8>,
+    pub to: DevicePointer<F32OrF64>,
     /// Where there are parts. `[parts][cells][n]`
-    pub partial: DevicePointer<u8>,
+    pub partial: DevicePointer<F32OrF64>,
     /// Set where a pair's class has no slot. `[1]`
     pub fault: DevicePointer<u32>,
     /// Number of tiles.
@@ -243,11 +245,11 @@ pub struct NearView {
     /// Who meets whom.
     pub list: CsrView,
     /// `[targets]`
-    pub target_bodies: DevicePointer<Body>,
+    pub target_bodies: ReadOnly<Body>,
     /// `[sources]`
-    pub source_bodies: DevicePointer<Body>,
-    /// From the centre of the leaf, in a power of two below half the root's side; strength. `[sources][4]`
-    pub near: DevicePointer<f32>,
+    pub source_bodies: ReadOnly<Body>,
+    /// From the center of the leaf, in a power of two below half the root's side; strength. `[sources]`
+    pub near: DevicePointer<Float4>,
     /// Leaf or [`NONE`](super::NONE), first body, one past the last. `[count][3]`
     pub tasks: DevicePointer<u32>,
     /// 1 where a pair was too close for single precision. `[count]`

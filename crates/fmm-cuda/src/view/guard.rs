@@ -2,7 +2,7 @@
 
 use cust::memory::{DeviceCopy, DevicePointer};
 
-use super::{Body, CsrView, Sum, TreeView};
+use super::{Body, CsrView, F32OrF64, ReadOnly, Sum, TreeView};
 
 /// Where the last degree of the expansions is large, at the bodies of a sample of leaves.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
@@ -15,19 +15,19 @@ pub struct ShareView {
     /// Multipoles at leaves.
     pub m2p: CsrView,
     /// Every `step`th is in the sample.
-    pub leaves: DevicePointer<u32>,
+    pub leaves: ReadOnly<u32>,
     /// In the order of their tree.
-    pub target_bodies: DevicePointer<Body>,
+    pub target_bodies: ReadOnly<Body>,
     /// In the order of the targets' tree.
-    pub sums: DevicePointer<Sum>,
+    pub sums: ReadOnly<Sum>,
     /// `[cells][(order + 1)²]`; null where there is no M2P.
-    pub multipoles: DevicePointer<u8>,
+    pub multipoles: ReadOnly<F32OrF64>,
     /// The same; null where there is no M2L.
-    pub locals: DevicePointer<u8>,
+    pub locals: ReadOnly<F32OrF64>,
     /// Of the recurrences.
-    pub m2p_factors: DevicePointer<u8>,
+    pub m2p_factors: ReadOnly<F32OrF64>,
     /// Of the recurrences.
-    pub l2p_factors: DevicePointer<u8>,
+    pub l2p_factors: ReadOnly<F32OrF64>,
     /// First body of each leaf of the sample. `[count]`
     pub start: DevicePointer<u32>,
     /// Number of bodies. `[1]`
@@ -59,17 +59,17 @@ pub struct ShareView {
 #[repr(C)]
 pub struct GuardView {
     /// `[n]`
-    pub sources: DevicePointer<Body>,
+    pub sources: ReadOnly<Body>,
     /// Three numbers from every `stride`th on. `[all][stride]`
-    pub position: DevicePointer<f64>,
+    pub position: ReadOnly<f64>,
     /// What is to be measured, the same.
-    pub field: DevicePointer<f64>,
+    pub field: ReadOnly<f64>,
     /// Number of targets that have shares, `[1]`; or null.
-    pub shared: DevicePointer<f64>,
+    pub shared: ReadOnly<f64>,
     /// `[capacity]`
-    pub share_target: DevicePointer<u32>,
+    pub share_target: ReadOnly<u32>,
     /// `[capacity]`
-    pub share: DevicePointer<f64>,
+    pub share: ReadOnly<f64>,
     /// The sample. `[targets]`
     pub picked: DevicePointer<u32>,
     /// The number of targets, in any unit, that each stands for; 0: none. `[targets]`

@@ -1,10 +1,11 @@
-//! Periodic boxes: `kernels/box.cuh` has the same structs in the same order.
+//! Periodic boxes. The header of the kernels is `arguments/periodic.cuh`.
 
 use cust::memory::{DeviceCopy, DevicePointer};
 
-use super::Body;
+use super::{Body, F32OrF64, ReadOnly, Uint4};
 
-/// Numbers of a share of the moments.
+/// Numbers of a share of the moments: charge, dipole and second moment of wrapped bodies about the middle of the box, the
+/// sum of the magnitudes, and dipole and second moment of bodies as they are about the origin.
 pub const MOMENTS: usize = 10;
 /// Waves along z of a column.
 pub const DEEP: usize = 4;
@@ -18,9 +19,9 @@ pub const SOURCES: usize = 256;
 #[repr(C)]
 pub struct BoxView {
     /// As they are. `[n][3]`
-    pub position: DevicePointer<f64>,
+    pub position: ReadOnly<f64>,
     /// `[n]`, or null: no moments.
-    pub strength: DevicePointer<f64>,
+    pub strength: ReadOnly<f64>,
     /// In the box. `[n][3]`
     pub wrapped: DevicePointer<f64>,
     /// In the cube that the box is stretched to, or null. `[n][3]`
@@ -28,7 +29,7 @@ pub struct BoxView {
     /// `[blocks][MOMENTS]`
     pub partial: DevicePointer<f64>,
     /// `[cells][3]`
-    pub centre: DevicePointer<f64>,
+    pub center: DevicePointer<f64>,
     /// `[n][3]`, or null.
     pub field: DevicePointer<f64>,
     /// `[n]`, or null.
@@ -63,7 +64,7 @@ impl Default for BoxView {
             wrapped: null,
             stretched: null,
             partial: null,
-            centre: null,
+            center: null,
             field: null,
             potential: null,
             side: [1.0; 3],
@@ -83,15 +84,15 @@ impl Default for BoxView {
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
 pub struct LatticeView {
-    /// `[n][n]`: source and target coefficient; of thirds of the box `[offsets][n][n]`.
-    pub matrix: DevicePointer<f64>,
-    /// `[n]`; of thirds `[CELLS_IN_BOX][n]`
-    pub multipole: DevicePointer<u8>,
+    /// `[n][n]`: source and target coefficient. With a ternary root `[offsets][n][n]`, offsets from −2 to 2, x fastest.
+    pub matrix: ReadOnly<f64>,
+    /// `[n]`; with a ternary root `[CELLS_IN_BOX][n]`.
+    pub multipole: ReadOnly<F32OrF64>,
     /// Added to, the same.
-    pub local: DevicePointer<u8>,
+    pub local: DevicePointer<F32OrF64>,
     /// Coefficients.
     pub n: u32,
-    /// Of each of the thirds.
+    /// Place of each cell of a ternary root, 0 to 2 along each axis.
     pub place: [[i32; 3]; CELLS_IN_BOX],
 }
 
@@ -103,19 +104,19 @@ pub const CELLS_IN_BOX: usize = 27;
 #[repr(C)]
 pub struct EwaldView {
     /// In the box. `[n]`
-    pub sources: DevicePointer<Body>,
+    pub sources: ReadOnly<Body>,
     /// In the box.
-    pub targets: DevicePointer<Body>,
+    pub targets: ReadOnly<Body>,
     /// The sources in any order, for their structure factors. `[n][3]`
-    pub place: DevicePointer<f64>,
+    pub place: ReadOnly<f64>,
     /// `[n]`
-    pub charge: DevicePointer<f64>,
+    pub charge: ReadOnly<f64>,
     /// Places among the targets, or null. `[count]`
-    pub picked: DevicePointer<u32>,
+    pub picked: ReadOnly<u32>,
     /// The place of each target in the caller's order, or null: the same.
-    pub order: DevicePointer<u32>,
-    /// Numbers along x and y, first of [`DEEP`] along z, and nothing. `[columns][4]`
-    pub columns: DevicePointer<u32>,
+    pub order: ReadOnly<u32>,
+    /// Numbers along x and y, first of [`DEEP`] along z, and nothing. `[columns]`
+    pub columns: ReadOnly<Uint4>,
     /// `[parts][columns][DEEP][8]`
     pub structure: DevicePointer<f64>,
     /// `[columns][DEEP][8]`
@@ -129,11 +130,11 @@ pub struct EwaldView {
     /// The same.
     pub field: DevicePointer<f64>,
     /// Of the targets in the caller's order, as they are.
-    pub position: DevicePointer<f64>,
+    pub position: ReadOnly<f64>,
     /// `[count]`
-    pub weight: DevicePointer<f64>,
+    pub weight: ReadOnly<f64>,
     /// Number of targets that have shares, `[1]`; or null.
-    pub shared: DevicePointer<f64>,
+    pub shared: ReadOnly<f64>,
     /// The sums, the largest term, what was found, weight, position, `[count][BOX_ROW]`; and what `shared` holds. Null: the sums are wanted.
     pub out: DevicePointer<f64>,
     /// Sides, scaled.
@@ -177,25 +178,3 @@ pub struct EwaldView {
     /// Bodies of a batch of the structure factors.
     pub bodies: u32,
 }
-
-/// What `box_layout` in `kernels/box.cuh` must hold.
-pub const BOX_LAYOUT: &[usize] = &{
-    use std::mem::offset_of;
-    [
-        MOMENTS,
-        CELLS_IN_BOX,
-        size_of::<BoxView>(),
-        offset_of!(BoxView, side),
-        offset_of!(BoxView, charge),
-        offset_of!(BoxView, n),
-        size_of::<LatticeView>(),
-        DEEP,
-        BOX_ROW,
-        SOURCES,
-        size_of::<EwaldView>(),
-        offset_of!(EwaldView, side),
-        offset_of!(EwaldView, n),
-        offset_of!(EwaldView, most),
-        offset_of!(EwaldView, bodies),
-    ]
-};

@@ -2,20 +2,20 @@
 //! what the groups take for their loads alone and for their products alone.
 
 use fmm_core::{Error, Precision};
-use fmm_cuda::{DeviceWork, Gpu, Ours, Way, Ways};
+use fmm_cuda::{DeviceWork, Gpu, M2lVariant, M2lVariants, Ours};
 
 use super::rates::{COLUMNS, DeviceKernel, device_case, figures, summary};
 use crate::bench::suite::Suite;
 use crate::failure::Failure;
 use fmm::Device;
 
-/// Names of the ways in single and double precision; none is ours.
-const WAYS: [([&str; 2], Option<Way>); 6] = [
-    (["loops, f32", "loops, f64"], Some(Way::Naive)),
-    (["groups, f32", "groups, f64"], Some(Way::Grouped)),
-    (["loads of the groups, f32", "loads of the groups, f64"], Some(Way::Loads)),
-    (["products of the groups, f32", "products of the groups, f64"], Some(Way::Products)),
-    (["rotations, f32", "rotations, f64"], Some(Way::Rotated)),
+/// Names of the variants in single and double precision. `None` is the M2L of this program.
+const VARIANTS: [([&str; 2], Option<M2lVariant>); 6] = [
+    (["loops, f32", "loops, f64"], Some(M2lVariant::Naive)),
+    (["groups, f32", "groups, f64"], Some(M2lVariant::Grouped)),
+    (["loads of the groups, f32", "loads of the groups, f64"], Some(M2lVariant::Loads)),
+    (["products of the groups, f32", "products of the groups, f64"], Some(M2lVariant::Products)),
+    (["rotations, f32", "rotations, f64"], Some(M2lVariant::Rotated)),
     (["tensor cores, f32", "tensor cores, f64"], None),
 ];
 
@@ -25,11 +25,11 @@ const EACH: usize = 189;
 
 type Made = Result<Box<dyn DeviceWork>, Error>;
 
-fn make(gpu: &Gpu, way: Option<Way>, precision: Precision, order: usize, depth: usize) -> Made {
-    Ok(match (way, precision) {
+fn make(gpu: &Gpu, variant: Option<M2lVariant>, precision: Precision, order: usize, depth: usize) -> Made {
+    Ok(match (variant, precision) {
         (None, _) => Box::new(Ours::new(gpu, precision, order, depth)?),
-        (Some(way), Precision::F32) => Box::new(Ways::<f32>::new(gpu, way, order, depth)?),
-        (Some(way), _) => Box::new(Ways::<f64>::new(gpu, way, order, depth)?),
+        (Some(variant), Precision::F32) => Box::new(M2lVariants::<f32>::new(gpu, variant, order, depth)?),
+        (Some(variant), _) => Box::new(M2lVariants::<f64>::new(gpu, variant, order, depth)?),
     })
 }
 
@@ -48,8 +48,8 @@ pub const SUITE: Suite = Suite {
             for (depth, n) in sizes.filter(|s| (least..=most).contains(&(s.1 as f64))) {
                 for order in sweep.preset.orders.iter().map(|&p| p as usize) {
                     for (k, precision) in [Precision::F32, Precision::F64].into_iter().enumerate() {
-                        for (names, way) in WAYS {
-                            let make = Box::new(move |gpu: &Gpu| make(gpu, way, precision, order, depth));
+                        for (names, variant) in VARIANTS {
+                            let make = Box::new(move |gpu: &Gpu| make(gpu, variant, precision, order, depth));
                             all.push(device_case(DeviceKernel { name: names[k], order, n, make }, ordinal));
                         }
                     }

@@ -83,7 +83,7 @@ fn sums(n: usize, ordinal: u32, order: usize, precision: Precision, samples: usi
     let settings = Settings { method: Method::Fmm, order: Some(order), precision, ..Settings::default() };
     let text = |e: fmm_core::Error| Failure::new(71, e.to_string());
     let (position, strength) = (Set::Uniform.points(n), vec![1.0 / n as f64; n]);
-    let (plan, times) = fmm_cuda::alone(&gpu, &settings, &position, &strength, samples).map_err(text)?;
+    let (plan, times) = fmm_cuda::time_stages(&gpu, &settings, &position, &strength, samples).map_err(text)?;
     Ok(Sums { plan, times, peak: fmm_cuda::peak(&gpu, precision).map_err(text)? })
 }
 

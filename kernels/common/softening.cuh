@@ -1,0 +1,112 @@
+// The kernels that replace 1/r, in the forms of fmm-core's `kernel/radial.rs`. `force` gives -q K'/r from r^2, `both`
+// adds the potential q K and leaves the force its bits.
+#pragma once
+#include "common/real.cuh"
+
+// 1/r.
+template <typename Real> struct Newton {
+  __device__ explicit Newton(double) {}
+  __device__ Real raise() const { return TINY<Real>; }
+  __device__ Real force(Real q, Real r2) const { return over_cube(q, r2); }
+  __device__ Real both(Real q, Real r2, Real &potential) const {
+    const Real g = over_cube(q, r2, potential);
+    // Bodies at one place.
+    if (r2 < Real(2) * TINY<Real>) potential = 0;
+    return g;
+  }
+};
+
+// (r^2 + e^2)^(-1/2): r^2 is raised by e^2.
+template <typename Real> struct Plummer {
+  Real e2;
+  __device__ explicit Plummer(double e) : e2(Real(e) * Real(e)) {}
+  __device__ Real raise() const { return e2 > TINY<Real> ? e2 : TINY<Real>; }
+  __device__ Real force(Real q, Real r2) const { return over_cube(q, r2); }
+  __device__ Real both(Real q, Real r2, Real &potential) const {
+    return over_cube(q, r2, potential);
+  }
+};
+
+// (r^2 + 3/2 e^2) (r^2 + e^2)^(-3/2): with s = (r^2 + e^2)^(-1/2), K = s (1 + e^2 s^2 / 2), -K'/r = s^3 (1 + 3/2 e^2 s^2).
+template <typename Real> struct P1 {
+  Real e2;
+  __device__ explicit P1(double e) : e2(Real(e) * Real(e)) {}
+  __device__ Real raise() const { return e2 > TINY<Real> ? e2 : TINY<Real>; }
+  __device__ Real force(Real q, Real r2) const {
+    Real potential;
+    return both(q, r2, potential);
+  }
+  __device__ Real both(Real q, Real r2, Real &potential) const {
+    const Real s = inverse_sqrt(r2), s2 = s * s, es2 = e2 * s2, qs = q * s;
+    potential = qs * fused(es2, Real(0.5), Real(1));
+    return (qs * s2) * fused(es2, Real(1.5), Real(1));
+  }
+};
+
+// GADGET's cubic spline: 1/r beyond h.
+template <typename Real> struct Spline {
+  Real h2, scale;
+  __device__ explicit Spline(double h) : h2(Real(h) * Real(h)), scale(Real(1.0 / h)) {}
+  __device__ Real raise() const { return TINY<Real>; }
+  __device__ Real force(Real q, Real r2) const {
+    Real potential;
+    return both(q, r2, potential);
+  }
+  __device__ Real both(Real q, Real r2, Real &potential) const {
+    const Real s = inverse_sqrt(r2);
+    Real w = s, g = s * s * s;
+    if (r2 < h2) {
+      const Real u = r2 * s * scale, u2 = u * u;
+      if (u < Real(0.5)) {
+        w = fused(u2, fused(u2, fused(u, Real(-32.0 / 5), Real(48.0 / 5)), Real(-16.0 / 3)), Real(14.0 / 5));
+        g = fused(u2, fused(u, Real(32), Real(-192.0 / 5)), Real(32.0 / 3));
+      } else {
+        const Real inverse = Real(1) / u;
+        w = fused(u2, fused(u, fused(u, fused(u, Real(32.0 / 15), Real(-48.0 / 5)), Real(16)), Real(-32.0 / 3)), Real(16.0 / 5));
+        w = fused(inverse, Real(-1.0 / 15), w);
+        g = fused(u, fused(u, fused(u, Real(-32.0 / 3), Real(192.0 / 5)), Real(-48)), Real(64.0 / 3));
+        g = fused(inverse * inverse * inverse, Real(-1.0 / 15), g);
+      }
+      w *= scale;
+      g *= scale * scale * scale;
+    }
+    potential = q * w;
+    return q * g;
+  }
+};
+
+// exp(-r/length)/r.
+template <typename Real> struct Yukawa {
+  Real kappa;
+  __device__ explicit Yukawa(double length) : kappa(Real(1.0 / length)) {}
+  __device__ Real raise() const { return TINY<Real>; }
+  __device__ Real force(Real q, Real r2) const {
+    Real potential;
+    return both(q, r2, potential);
+  }
+  __device__ Real both(Real q, Real r2, Real &potential) const {
+    const Real s = inverse_sqrt(r2), x = kappa * (r2 * s);
+    const Real screened = q * exp(-x) * s;
+    // Bodies at one place.
+    potential = r2 < Real(2) * TINY<Real> ? Real(0) : screened;
+    return fused(x, screened, screened) * (s * s);
+  }
+};
+
+// Adds what `q` at the difference `d` contributes: the field, then the potential. Returns the squared distance, raised.
+template <typename Real, class Kernel, bool POTENTIAL>
+__device__ inline Real meet(const Kernel &kernel, Real dx, Real dy, Real dz, Real q, bool itself, Real *sum) {
+  const Real r2 = fused(dx, dx, fused(dy, dy, fused(dz, dz, kernel.raise())));
+  Real g;
+  if constexpr (POTENTIAL) {
+    Real potential;
+    g = kernel.both(itself ? Real(0) : q, r2, potential);
+    sum[3] += potential;
+  } else {
+    g = kernel.force(q, r2);
+  }
+  sum[0] = fused(g, dx, sum[0]);
+  sum[1] = fused(g, dy, sum[1]);
+  sum[2] = fused(g, dz, sum[2]);
+  return r2;
+}

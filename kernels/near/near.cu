@@ -1,0 +1,38 @@
+// Direct sums by lists: tasks, and the sums in open space.
+#include "near/near.cuh"
+
+extern "C" {
+// The tasks of a cell: the first at the place of its number, those of bodies beyond MOST_TARGETS where no other leaf's bodies lead
+// to. Places and marks that stay free hold NONE and 0.
+__global__ void __launch_bounds__(TILE) near_tasks(NearView v) {
+  const size_t cell = size_t(blockIdx.x) * TILE + threadIdx.x;
+  if (cell >= v.targets.cells || !is_leaf(v.targets, cell)) return;
+  const uint32_t begin = v.targets.bodies[2 * cell], end = v.targets.bodies[2 * cell + 1];
+  const uint64_t parts = (end - begin + MOST_TARGETS - 1) / MOST_TARGETS;
+  for (uint64_t k = 0; k < parts; k++) {
+    uint32_t *task = v.tasks + 3 * (k == 0 ? cell : v.targets.cells + begin / MOST_TARGETS + k - 1);
+    task[0] = cell;
+    task[1] = begin + (end - begin) * k / parts;
+    task[2] = begin + (end - begin) * (k + 1) / parts;
+  }
+}
+
+// Bodies from the centers of their leaves. A warp has one cell.
+__global__ void __launch_bounds__(TILE) near_bodies(NearView v) {
+  const size_t cell = size_t(blockIdx.x) * (TILE / 32) + threadIdx.x / 32;
+  if (cell >= v.sources.cells || !is_leaf(v.sources, cell)) return;
+  const Frame<float> frame(v.sources, cell, power_of_two_below(v.sources.half[0]));
+  for (uint32_t i = v.sources.bodies[2 * cell] + threadIdx.x % 32; i < v.sources.bodies[2 * cell + 1]; i += 32) {
+    const Body b = v.source_bodies[i];
+    float at[3];
+    frame.place(b, at);
+    v.near[i] = make_float4(at[0], at[1], at[2], float(b.q));
+  }
+}
+
+LISTS(newton, Newton, false)
+LISTS(plummer, Plummer, false)
+LISTS(p1, P1, false)
+LISTS(spline, Spline, false)
+LISTS(yukawa, Yukawa, false)
+}
