@@ -3,6 +3,8 @@
 //!
 //! Each file becomes one fat binary: machine code and PTX for every capability of [`CAPABILITIES`],
 //! compressed. The crate embeds it with the names of its kernels. The PTX is kept for the tests.
+//! With `NBODY_KERNELS=ptx` the fat binaries hold PTX only: they compile faster, and the driver
+//! makes the machine code when a module is first used.
 //!
 //! Results are kept in the user's cache directory under the SHA-256 of everything that they depend
 //! on, so that no clone on a machine compiles a kernel twice.
@@ -62,6 +64,21 @@ const MODULES: &[(&str, bool)] = &[
 /// PTX for newer ones.
 const CAPABILITIES: [u32; 2] = [80, 90];
 
+/// The variable that says what the fat binaries hold, and its values, the default first.
+const KERNELS: &str = "NBODY_KERNELS";
+const CONTENTS: [&str; 2] = ["fat", "ptx"];
+
+/// Whether the fat binaries hold machine code, and not PTX only.
+fn machine_code() -> bool {
+    let value = env::var_os(KERNELS).filter(|v| !v.is_empty()).unwrap_or(CONTENTS[0].into());
+    let [fat, ptx] = CONTENTS;
+    assert!(
+        CONTENTS.iter().any(|c| value == *c),
+        "{KERNELS} = {value:?}: allowed are {fat:?} (the default) and {ptx:?}"
+    );
+    value == fat
+}
+
 fn main() {
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("set by cargo")).join("../..");
     let kernels = root.join("kernels");
@@ -69,9 +86,10 @@ fn main() {
     println!("cargo:rerun-if-changed={}", kernels.display());
     // Not PATH: it differs from one shell to the next. `scripts/setup --gpu` touches build.rs after
     // it installs a compiler.
-    for variable in ["NVCC", "CUDA_HOME"].iter().chain(FLAGS) {
+    for variable in [KERNELS, "NVCC", "CUDA_HOME"].iter().chain(FLAGS) {
         println!("cargo:rerun-if-env-changed={variable}");
     }
+    machine_code();
     let out = PathBuf::from(env::var("OUT_DIR").expect("set by cargo"));
     let (mut modules, mut texts) = (String::new(), String::new());
     let (mut missing, mut release, mut grid_near) = ("None".to_string(), String::new(), r#""""#.to_string());
@@ -192,7 +210,11 @@ impl Job {
     fn options(&self) -> Vec<String> {
         let mut options = ["--fatbin", "--std=c++17", "-O3", "--Werror=all-warnings"].map(str::to_string).to_vec();
         options.push(format!("--fmad={}", self.fused));
-        let code = |c| format!("--generate-code=arch=compute_{c},code=[sm_{c},compute_{c}]");
+        let machine_code = machine_code();
+        let code = |c| match machine_code {
+            true => format!("--generate-code=arch=compute_{c},code=[sm_{c},compute_{c}]"),
+            false => format!("--generate-code=arch=compute_{c},code=[compute_{c}]"),
+        };
         options.extend(CAPABILITIES.map(code));
         options
     }
