@@ -3,6 +3,8 @@
 //!
 //! Each file becomes one fat binary: machine code and PTX for every capability of [`CAPABILITIES`],
 //! compressed. The crate embeds it with the names of its kernels. The PTX is kept for the tests.
+//! With `NBODY_KERNELS=ptx` the fat binaries hold PTX only: they compile faster, and the driver
+//! makes the machine code when a module is first used.
 //!
 //! The structs that kernels take are generated from the Rust text of [`ROOMS`], see `build/arguments.rs`.
 //!
@@ -91,6 +93,21 @@ const ROOMS: &[Views] = &[
 /// PTX for newer ones.
 const CAPABILITIES: [u32; 2] = [80, 90];
 
+/// The variable that says what the fat binaries hold, and its values, the default first.
+const KERNELS: &str = "NBODY_KERNELS";
+const CONTENTS: [&str; 2] = ["fat", "ptx"];
+
+/// Whether the fat binaries hold machine code, and not PTX only.
+fn machine_code() -> bool {
+    let value = env::var_os(KERNELS).filter(|v| !v.is_empty()).unwrap_or(CONTENTS[0].into());
+    let [fat, ptx] = CONTENTS;
+    assert!(
+        CONTENTS.iter().any(|c| value == *c),
+        "{KERNELS} = {value:?}: allowed are {fat:?} (the default) and {ptx:?}"
+    );
+    value == fat
+}
+
 fn main() {
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("set by cargo")).join("../..");
     let kernels = root.join("kernels");
@@ -99,9 +116,10 @@ fn main() {
     println!("cargo:rerun-if-changed={}", kernels.display()); // with all folders below it
     // Not PATH: it differs from one shell to the next. `scripts/setup --gpu` touches build.rs after
     // it installs a compiler.
-    for variable in ["NVCC", "CUDA_HOME"].iter().chain(FLAGS) {
+    for variable in [KERNELS, "NVCC", "CUDA_HOME"].iter().chain(FLAGS) {
         println!("cargo:rerun-if-env-changed={variable}");
     }
+    machine_code();
     let out = PathBuf::from(env::var("OUT_DIR").expect("set by cargo"));
     generate_arguments(&out);
     let (mut modules, mut texts) = (String::new(), String::new());
@@ -263,7 +281,11 @@ impl Job {
     fn options(&self) -> Vec<String> {
         let mut options = ["--fatbin", "--std=c++17", "-O3", "--Werror=all-warnings"].map(str::to_string).to_vec();
         options.push(format!("--fmad={}", self.fused));
-        let code = |c| format!("--generate-code=arch=compute_{c},code=[sm_{c},compute_{c}]");
+        let machine_code = machine_code();
+        let code = |c| match machine_code {
+            true => format!("--generate-code=arch=compute_{c},code=[sm_{c},compute_{c}]"),
+            false => format!("--generate-code=arch=compute_{c},code=[compute_{c}]"),
+        };
         options.extend(CAPABILITIES.map(code));
         options
     }

@@ -264,39 +264,3 @@ impl<T: Real> Workload<T> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn operations_are_those_of_the_text() {
-        // 64 targets, 512 sources: 3 differences, a distance with 3 multiply-adds, a root by polynomial and the sums.
-        let pairs = Workload::<f32>::new(Operator::P2P, 1).unwrap().operations() as f64 / (LEAF * SOURCES) as f64;
-        assert!((32.0..36.0).contains(&pairs), "{pairs}");
-        // 121 coefficients: a multiply-add each into the sum, and one step of the recurrence.
-        let p2m = Workload::<f64>::new(Operator::P2M, 10).unwrap().operations() as f64 / SOURCES as f64 / 121.0;
-        assert!((5.0..7.0).contains(&p2m), "{p2m}");
-        let mut dense = Workload::<f32>::new(Operator::M2lMatrix, 4).unwrap();
-        assert_eq!(dense.operations(), (2 * 25 * 25 * dense.units()) as u64);
-        assert!(work(Operator::M2lMatrix, MAX_MATRIX_ORDER + 1, Precision::F64).is_none());
-    }
-
-    #[test]
-    fn every_operator_does_work() {
-        for operator in Operator::ALL {
-            let mut workload = Workload::<f64>::new(operator, 3).unwrap();
-            let sums = |w: &mut Workload<f64>| {
-                let sums = w.scratch.totals.sums();
-                sums.field.iter().flat_map(|f| f.iter()).chain(&w.targets).map(|v| v.abs()).sum::<f64>()
-            };
-            assert_eq!(sums(&mut workload), 0.0);
-            workload.run();
-            assert!(
-                sums(&mut workload) > 0.0 && workload.operations() > 0 && workload.units() > 0,
-                "{}",
-                operator.name()
-            );
-        }
-    }
-}

@@ -66,20 +66,3 @@ impl Work for Evaluations {
         self.out[0]
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_point_is_evaluated_and_counted() {
-        for basis in [Basis::Powers, Basis::Hermite] {
-            let mut work = evaluations(basis, 9, 1000);
-            assert_eq!(work.units(), 1024);
-            // 81 multiply-adds, and some for the functions of the point; rows are padded to 16.
-            let each = work.operations() as f64 / 1024.0;
-            assert!((2.0 * 81.0..2.0 * 81.0 * 4.0).contains(&each), "{each}");
-            assert!(work.run() != 0.0);
-        }
-    }
-}

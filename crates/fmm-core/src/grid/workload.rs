@@ -37,21 +37,3 @@ impl Instructions {
         Instructions { direct: direct as f64 / (CHUNK * POINTS) as f64, indirect: indirect as f64 / POINTS as f64 }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn instructions_are_those_of_the_text() {
-        let single = Instructions::of(Green::Regularised, 6, Precision::F32);
-        let double = Instructions::of(Green::Regularised, 6, Precision::F64);
-        // A difference and a square, nine or twelve for the root, six for the kernel, eight for the sums, and a share of what a plane needs.
-        assert!((24.0..30.0).contains(&(16.0 * single.direct)), "{single:?}");
-        assert!((27.0..34.0).contains(&(8.0 * double.direct)), "{double:?}");
-        // 49 harmonics with six weights and 15 with three.
-        assert!((339.0..600.0).contains(&(16.0 * single.indirect)), "{single:?}");
-        let singular = Instructions::of(Green::Singular, 2, Precision::F32);
-        assert!(singular.direct < single.direct && singular.indirect < 0.4 * single.indirect);
-    }
-}

@@ -108,20 +108,3 @@ impl Work for Translations {
         self.locals[0]
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn there_are_as_many_translations_as_asked_for() {
-        for wanted in [1, 2160, 30_000] {
-            let mut work = translations(8, wanted);
-            assert!(work.units() >= wanted && work.units() <= wanted + 200, "{wanted}: {}", work.units());
-            // A product with a real matrix, 4 · 8² operations, and the powers; rows that are not full fill their vectors with zeros.
-            let each = work.operations() as f64 / work.units() as f64;
-            assert!((256.0..2000.0).contains(&each), "{each}");
-            work.run();
-        }
-    }
-}

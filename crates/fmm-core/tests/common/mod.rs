@@ -73,6 +73,33 @@ pub fn reference(
     (potential, field, largest)
 }
 
+/// [`reference`] at every source, each pair formed once.
+pub fn all_pairs(points: &[[f64; 3]], q: &[f64], s: Softening) -> Vec<(f64, [f64; 3], f64)> {
+    let mut sums = vec![(0.0, [0.0; 3], 0.0f64); points.len()];
+    for (i, x) in points.iter().enumerate() {
+        let (before, rest) = sums.split_at_mut(i);
+        let (potential, field, largest) = &mut rest[0];
+        for (j, (y, other)) in points.iter().zip(before).enumerate() {
+            let d: [f64; 3] = std::array::from_fn(|k| x[k] - y[k]);
+            let r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+            if r2 == 0.0 && s == Softening::None {
+                continue;
+            }
+            let (k, f) = softened(r2, s);
+            let force = f.abs() * r2.sqrt();
+            *potential += q[j] * k;
+            other.0 += q[i] * k;
+            for c in 0..3 {
+                field[c] += q[j] * f * d[c];
+                other.1[c] -= q[i] * f * d[c];
+            }
+            *largest = largest.max(q[j].abs() * force);
+            other.2 = other.2.max(q[i].abs() * force);
+        }
+    }
+    sums
+}
+
 /// K and −K'/r.
 pub fn softened(r2: f64, s: Softening) -> (f64, f64) {
     match s {
@@ -131,6 +158,9 @@ impl Reference {
     pub fn new(sources: &[[f64; 3]], q: &[f64], targets: Option<&[[f64; 3]]>, s: Softening, sample: usize) -> Self {
         let n = targets.unwrap_or(sources).len();
         let at: Vec<usize> = (0..n).step_by((n / sample).max(1)).collect();
+        if targets.is_none() && at.len() == n {
+            return Reference { values: all_pairs(sources, q, s), targets: at };
+        }
         let value =
             |&i: &usize| reference(&targets.unwrap_or(sources)[i], targets.is_none().then_some(i), sources, q, s);
         Reference { values: at.iter().map(value).collect(), targets: at }
