@@ -275,7 +275,12 @@ fn text(room: &Room, own: &[Item], names: &Names) -> Generated {
                 for (k, name) in item.names.iter().enumerate() {
                     body += &format!("  {};\n", names.declare(of, name));
                     let size = format!("size_of::<{full}>() / {}", item.names.len());
-                    add(name, if k == 0 { "0".to_string() } else { format!("{k} * ({size})") });
+                    let offset = match k {
+                        0 => "0".to_string(),
+                        1 => size,
+                        _ => format!("{k} * ({size})"),
+                    };
+                    add(name, offset);
                 }
                 &None
             }
