@@ -104,7 +104,7 @@ pub(crate) struct Place<'n> {
     pub device: Device,
     /// Opened by the first sum that needs it.
     pub gpu: Option<Gpu>,
-    pub note: Box<dyn FnMut(Note) + 'n>,
+    pub note: Box<dyn FnMut(Note) + Send + 'n>,
 }
 
 /// A note if the kernels of `gpu` took long to load.

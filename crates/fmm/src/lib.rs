@@ -26,6 +26,7 @@ mod exclusions;
 mod executor;
 mod grid;
 mod kernel;
+pub mod names;
 mod problem;
 mod reference;
 mod solver;

@@ -22,7 +22,7 @@ impl<'n> Solver<'n> {
     }
 
     /// Passes notes on the choice of the device to `note`.
-    pub fn with_notes(self, note: impl FnMut(Note) + 'n) -> Self {
+    pub fn with_notes(self, note: impl FnMut(Note) + Send + 'n) -> Self {
         Solver(Place { note: Box::new(note), ..self.0 })
     }
 

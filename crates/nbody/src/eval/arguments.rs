@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use fmm::names::{self, METHODS, PRECISIONS};
 use fmm::{Device, Kernel, Problem};
 use fmm_core::planar::{self, Blob};
 use fmm_core::{Boundary, Method, PeriodicBox, Precision, Settings, Softening, Surroundings, Uniform};
@@ -137,9 +138,6 @@ impl From<Arguments> for Options {
     }
 }
 
-const METHODS: [Method; 4] = [Method::Auto, Method::Direct, Method::Treecode, Method::Fmm];
-const PRECISIONS: [Precision; 3] = [Precision::Auto, Precision::F32, Precision::F64];
-
 /// A parser of one of `values` by its name.
 fn named<T: Copy + Send + Sync + 'static>(
     values: &'static [T],
@@ -178,16 +176,16 @@ fn sides(text: &str) -> Result<[f64; 3], String> {
 }
 
 fn surroundings(text: &str) -> Result<Surroundings, String> {
-    let surroundings = match text {
-        "tinfoil" => Surroundings::TinFoil,
-        "vacuum" => Surroundings::Dielectric(1.0),
-        _ => {
-            let medium = number(text).map_err(|_| "allowed: tinfoil, vacuum, or a dielectric constant, 1 or more")?;
-            Surroundings::Dielectric(medium)
-        }
-    };
-    let boundary = Boundary::Periodic(PeriodicBox { side: [1.0; 3], surroundings });
-    allowed(surroundings, Settings { boundary, ..Settings::default() })
+    names::surroundings(text).map_err(refused)
+}
+
+/// The reason of the library, without the name of the option, which clap prints.
+fn refused(e: fmm::Error) -> String {
+    match e {
+        fmm::Error::Request { why, .. } => why,
+        fmm::Error::Sum(e) => messages::error(&e),
+        e => e.to_string(),
+    }
 }
 
 fn theta(text: &str) -> Result<f64, String> {
@@ -238,27 +236,7 @@ struct Core {
 }
 
 fn core(text: &str) -> Result<Core, String> {
-    let space = Softening::SOFTENED.into_iter().filter(|kernel| kernel.length() > 0.0);
-    let plane = Blob::ALL.into_iter().filter(|blob| blob.length() > 0.0);
-    let space = space.map(|softening| (softening.name(), Core { softening, blob: Blob::Point }));
-    let cores: Vec<(&str, Core)> =
-        space.chain(plane.map(|blob| (blob.name(), Core { softening: Softening::None, blob }))).collect();
-    let (kind, length) = match text.split_once(':') {
-        None if text == "none" => return Ok(Core::default()),
-        None if cores.iter().any(|(name, _)| *name == text) => {
-            return Err(format!("its length is missing: {text}:E, for example {text}:0.01"));
-        }
-        None => (text, Err(String::new())),
-        Some((kind, length)) => (kind, number::<f64>(length).map_err(|_| format!("{length:?} is not a number"))),
-    };
-    let Some((_, core)) = cores.iter().find(|(name, _)| *name == kind) else {
-        let names: Vec<String> = cores.iter().map(|(name, _)| format!("{name}:E")).collect();
-        return Err(format!("allowed: none, {}", names.join(", ")));
-    };
-    let length = length?;
-    let core = Core { softening: core.softening.with_length(length), blob: core.blob.scaled(length) };
-    core.blob.check().map_err(|e| messages::error(&e))?;
-    allowed(core, Settings { softening: core.softening, ..Settings::default() })
+    names::softening(text).map(|(softening, blob)| Core { softening, blob }).map_err(refused)
 }
 
 #[cfg(test)]

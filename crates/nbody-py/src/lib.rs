@@ -1,0 +1,27 @@
+//! `nbody_fmm._library`: the sums of [`fmm`] on NumPy arrays.
+//!
+//! The package `nbody_fmm` (python/nbody_fmm) converts what users give into contiguous arrays and documents everything; this module checks
+//! shapes, releases the GIL and sums. It uses NumPy's allocator and the system's, none of its own.
+#![deny(missing_docs, unsafe_code)]
+
+mod fork;
+mod guard;
+mod options;
+mod refusals;
+mod sum;
+mod threads;
+
+use pyo3::prelude::*;
+
+#[pymodule(name = "_library")]
+fn library(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("ToleranceError", py.get_type::<refusals::ToleranceError>())?;
+    module.add("DeviceError", py.get_type::<refusals::DeviceError>())?;
+    module.add_class::<sum::Sum>()?;
+    module.add_function(wrap_pyfunction!(fork::before_fork, module)?)?;
+    module.add_function(wrap_pyfunction!(fork::after_fork_in_parent, module)?)?;
+    module.add_function(wrap_pyfunction!(fork::after_fork_in_child, module)?)?;
+    module.add_function(wrap_pyfunction!(guard::panic, module)?)
+}

@@ -1,0 +1,27 @@
+"""What the tests share."""
+
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def pytest_addoption(parser):
+    parser.addoption("--calls", type=int, default=300, help="random calls of the test with eight threads")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(7)
+
+
+@pytest.fixture(scope="session")
+def program():
+    """The command nbody, named by NBODY_PROGRAM."""
+    path = os.environ.get("NBODY_PROGRAM")
+    if path is None:
+        pytest.skip("NBODY_PROGRAM does not name the command nbody")
+    return str(pathlib.Path(path).resolve())
