@@ -132,7 +132,7 @@ REFUSED = {
     "side": ((X, Q), {"box": -1}, ValueError, "outside"),
     "charged": ((X, Q), {"box": 3, "surroundings": "vacuum"}, ValueError, "charge|strengths"),
     "no box": ((X, Q), {"surroundings": "vacuum"}, ValueError, "surroundings: only with a box"),
-    "box of another": ((X, Q), {"box": 1, "kernel": "yukawa:1"}, ValueError, "box: with kernel yukawa"),
+    "box of another": ((X, Q), {"box": 1, "kernel": "yukawa:1"}, ValueError, "box: the kernel yukawa has none"),
     "threads": ((X, Q), {"threads": 0}, ValueError, "threads: 0 is outside 1 to 1024"),
     "device": ((X, Q), {"device": "gpu"}, ValueError, "device: allowed: auto, cpu"),
     "no such device": ((X, Q), {"device": "cuda:4711"}, nbody_fmm.DeviceError, "device = cuda:4711"),
