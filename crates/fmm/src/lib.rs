@@ -7,7 +7,8 @@
 //! use fmm::{Device, Kernel, Points, Problem, Solver};
 //! let problem = Problem::new(Kernel::Laplace);
 //! let (sources, charges) = ([[0.0, 0.0, 0.0], [2.0, 0.0, 0.0]], [1.0, -1.0]);
-//! let points = Points::in_space(&sources, &[&charges]);
+//! let columns: [&[f64]; 1] = [&charges];
+//! let points = Points::in_space(&sources, &columns);
 //! let sum = Solver::new(Device::Cpu).evaluate(&problem, &points)?;
 //! assert_eq!(sum.potential, [-0.5, 0.5]);
 //! assert_eq!(sum.field[0], [0.25, 0.0, 0.0]);
