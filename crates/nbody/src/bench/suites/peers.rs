@@ -231,7 +231,7 @@ fn rival(game: &Match, bodies: &Bodies, limits: Limits) -> Result<Option<(Errors
     // Rivals print lines of their own.
     let lines = output.stdout.split(|b| *b == b'\n').rev();
     let line = lines.into_iter().find_map(|line| serde_json::from_slice::<Value>(line).ok());
-    let line = line.filter(Value::is_object).ok_or_else(|| failed("text no times"))?;
+    let line = line.filter(Value::is_object).ok_or_else(|| failed("printed no times"))?;
     let seconds: Vec<f64> =
         line["seconds"].as_array().map(|a| a.iter().filter_map(Value::as_f64).collect()).unwrap_or_default();
     let bytes = fs::read(out.with_file_name("field-0")).map_err(|_| failed("left no field"))?;
