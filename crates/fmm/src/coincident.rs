@@ -5,7 +5,8 @@ use rayon::prelude::*;
 
 use crate::{Kernel, Points, Problem};
 
-/// The pairs of distance zero that contributed nothing and are not a source's own; `own` is their number among the sources.
+/// The pairs of distance zero that contributed nothing and are not a source's own; `own` is their
+/// number among the sources.
 pub(crate) fn pairs(problem: &Problem, points: &Points, own: u64) -> u64 {
     let softened = problem.in_space().simplified().softening != Softening::None || problem.blob.length() > 0.0;
     match points.targets {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use fmm_core::{Method, Precision, Settings};
 use fmm_cuda::{Gpu, Unavailable};
 
 use crate::Error;
@@ -52,7 +53,8 @@ pub enum Note {
     NoGpu(Unavailable),
     /// [`Device::Auto`] takes the cores: the arithmetic of the GPU cannot resolve the closest points.
     TooClose,
-    /// Loading the kernels took more than a second: the driver compiled them for a GPU that is newer than the program, and keeps the result.
+    /// Loading the kernels took more than a second: the driver compiled them for a GPU that is
+    /// newer than the program, and keeps the result.
     Loaded(Duration),
 }
 
@@ -69,32 +71,43 @@ impl fmt::Display for Note {
 }
 
 /// Sums of fewer pairs take less time on the cores than a GPU takes to start.
-pub(crate) const FEWEST_PAIRS: f64 = 1e7;
+const FEWEST_PAIRS: f64 = 1e7;
 
 impl Device {
     /// The accepted names, for messages.
     pub const ALLOWED: &'static str = "allowed: auto, cpu, cuda, cuda:N with N the number of a GPU from 0";
 
-    /// Opens the GPU that sums of `pairs` pairs go to; `None` is the cores. `note` receives the reason where `Auto` takes the cores for a
-    /// large sum.
+    /// The cores in place of `Auto` for sums that no GPU does: by trees of a given depth, and in
+    /// the plane directly in single precision.
+    pub(crate) fn able(self, settings: &Settings, plane: bool) -> Device {
+        let direct_single = settings.method == Method::Direct && settings.precision == Precision::F32;
+        let cores_alone = settings.uniform.is_some() || plane && direct_single;
+        if self == Device::Auto && cores_alone { Device::Cpu } else { self }
+    }
+
+    /// Whether sums of `pairs` pairs stay on the cores, with or without a GPU.
+    pub(crate) fn on_cores(self, pairs: f64) -> bool {
+        self == Device::Cpu || self == Device::Auto && pairs < FEWEST_PAIRS
+    }
+
+    /// Opens the GPU that sums of `pairs` pairs go to; `None` is the cores. `note` receives the
+    /// reason where `Auto` takes the cores for a large sum.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if a GPU is asked for and there is none.
     pub(crate) fn open(self, pairs: f64, note: &mut dyn FnMut(Note)) -> Result<Option<Gpu>, Error> {
-        match self {
-            Device::Cpu => Ok(None),
-            Device::Cuda(n) => {
-                let gpu = Gpu::open(n).map_err(|why| Error::Unavailable { device: self.to_string(), why })?;
-                Ok(Some(gpu))
+        let ordinal = match self {
+            _ if self.on_cores(pairs) => return Ok(None),
+            Device::Cuda(n) => n,
+            Device::Auto | Device::Cpu => 0,
+        };
+        match Gpu::open(ordinal) {
+            Ok(gpu) => Ok(Some(gpu)),
+            Err(why) if self == Device::Auto => {
+                note(Note::NoGpu(why));
+                Ok(None)
             }
-            Device::Auto if pairs < FEWEST_PAIRS => Ok(None),
-            Device::Auto => match Gpu::open(0) {
-                Ok(gpu) => Ok(Some(gpu)),
-                Err(why) => {
-                    note(Note::NoGpu(why));
-                    Ok(None)
-                }
-            },
+            Err(why) => Err(Error::Unavailable { device: self.to_string(), why }),
         }
     }
 }
@@ -105,6 +118,22 @@ pub(crate) struct Place<'n> {
     /// Opened by the first sum that needs it.
     pub gpu: Option<Gpu>,
     pub note: Box<dyn FnMut(Note) + Send + 'n>,
+}
+
+impl Place<'_> {
+    /// The GPU that sums of `pairs` pairs on `device` go to; `None` is the cores.
+    ///
+    /// # Errors
+    /// Those of [`Device::open`].
+    pub fn gpu_for(&mut self, device: Device, pairs: f64) -> Result<Option<&Gpu>, Error> {
+        if device.on_cores(pairs) {
+            return Ok(None);
+        }
+        if self.gpu.is_none() {
+            self.gpu = device.open(pairs, &mut self.note)?;
+        }
+        Ok(self.gpu.as_ref())
+    }
 }
 
 /// A note if the kernels of `gpu` took long to load.

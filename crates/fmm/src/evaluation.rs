@@ -9,8 +9,8 @@ use crate::{Device, Error, Errors, Kernel, Points};
 pub struct Evaluation {
     /// Σ q K; empty for kernels without a potential. `[m]`
     pub potential: Vec<f64>,
-    /// Minus the gradient of the potential; the velocity of vortices; real and imaginary part of Φ of the harmonic kernel. Components that
-    /// [`Kernel::outputs`] does not name are 0. `[m]`
+    /// Minus the gradient of the potential; the velocity of vortices; real and imaginary part of Φ
+    /// of the harmonic kernel. Components that [`Kernel::outputs`] does not name are 0. `[m]`
     pub field: Vec<[f64; 3]>,
     /// Method, precision, order, opening angle and leaf size.
     pub choice: Choice,

@@ -2,14 +2,14 @@
 
 use fmm_core::forces::Forces;
 use fmm_core::planar::{Blob, Kernel};
-use fmm_core::{Bath, CpuExecutor, Executor, Method, Precision, Settings};
+use fmm_core::{Bath, CpuExecutor, Executor, Settings};
 use fmm_cuda::CudaExecutor;
 
 use crate::device::loaded;
 use crate::{Device, Error, Note};
 
-/// A store of `n` particles on `device`, in the plane if `plane` is given, with forces and a bath that act in addition to the sum.
-/// `note` receives notes on the choice of the device.
+/// A store of `n` particles on `device`, in the plane if `plane` is given, with forces and a bath
+/// that act in addition to the sum. `note` receives notes on the choice of the device.
 ///
 /// # Errors
 /// [`Error::Unavailable`] without the GPU that is asked for; settings out of range.
@@ -21,11 +21,7 @@ pub fn executor(
     (forces, bath): (Forces, Option<Bath>),
     note: &mut dyn FnMut(Note),
 ) -> Result<Box<dyn Executor>, Error> {
-    // Trees of a given depth, and direct sums in the plane in single precision, exist on the cores alone.
-    let direct_single = settings.precision == Precision::F32 && settings.method == Method::Direct;
-    let cores_alone = settings.uniform.is_some() || plane.is_some() && direct_single;
-    let device = if device == Device::Auto && cores_alone { Device::Cpu } else { device };
-    let gpu = device.open((n as f64).powi(2), note)?;
+    let gpu = device.able(settings, plane.is_some()).open((n as f64).powi(2), note)?;
     let settings = settings.clone();
     let Some(gpu) = gpu else {
         let executor = match plane {

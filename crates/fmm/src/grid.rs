@@ -45,10 +45,8 @@ impl FromStr for GridDevice {
 impl fmt::Display for GridDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            GridDevice::Auto => f.write_str("auto"),
-            GridDevice::Cpu => f.write_str("cpu"),
-            GridDevice::Cuda(n) => write!(f, "cuda:{n}"),
             GridDevice::Hybrid(n) => write!(f, "hybrid:{n}"),
+            other => other.device().fmt(f),
         }
     }
 }
@@ -80,10 +78,12 @@ pub enum GridSolver {
 }
 
 impl GridSolver {
-    /// The solver on `device` for about `pairs` pairs of a cell and a cell with vorticity. `note` receives notes on the choice of the device.
+    /// The solver on `device` for about `pairs` pairs of a cell and a cell with vorticity. `note`
+    /// receives notes on the choice of the device.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] without the GPU that is asked for, settings out of range, a GPU that fails or lacks memory.
+    /// [`Error::Unavailable`] without the GPU that is asked for, settings out of range, a GPU that
+    /// fails or lacks memory.
     pub fn new(device: GridDevice, solver: Solver, pairs: f64, note: &mut dyn FnMut(Note)) -> Result<Self, Error> {
         // `auto` depends on the hardware, but never on a timing: a GPU takes the whole sum.
         let wanted = if device == GridDevice::Auto && pairs < FEWEST_PAIRS { Device::Cpu } else { device.device() };

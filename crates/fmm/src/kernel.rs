@@ -129,7 +129,8 @@ impl Kernel {
         }
     }
 
-    /// Whether `errors` keep the tolerance. In the plane it bounds L2; of sums of Gaussians it bounds the largest error.
+    /// Whether `errors` keep the tolerance. In the plane it bounds L2; of sums of Gaussians it
+    /// bounds the largest error.
     pub fn keeps(self, errors: &Errors, tolerance: f64) -> bool {
         match self {
             Kernel::Log | Kernel::Harmonic => errors.l2 <= tolerance,

@@ -1,7 +1,9 @@
-//! Fast sums of pairwise interactions: gravity and Coulomb forces, screened charges, vortices, sums in the plane and of Gaussians.
+//! Fast sums of pairwise interactions: gravity and Coulomb forces, screened charges, vortices, sums
+//! in the plane and of Gaussians.
 //!
-//! A [`Problem`] says what is summed and how accurately; [`Points`] borrow positions and strengths; a [`Solver`] sums on the cores of
-//! this machine or on a GPU and returns an [`Evaluation`]. The library reads no files and prints nothing.
+//! A [`Problem`] says what is summed and how accurately; [`Points`] borrow positions and strengths;
+//! a [`Solver`] sums on the cores of this machine or on a GPU and returns an [`Evaluation`]. The
+//! library reads no files and prints nothing.
 //!
 //! ```
 //! use fmm::{Device, Kernel, Points, Problem, Solver};
@@ -15,7 +17,8 @@
 //! # Ok::<(), fmm::Error>(())
 //! ```
 //!
-//! Runs hold their particles where forces are summed: [`executor()`] returns such a store of particles, [`GridSolver`] solves on grids of blocks.
+//! Runs hold their particles where forces are summed: [`executor()`] returns such a store of
+//! particles, [`GridSolver`] solves on grids of blocks.
 #![deny(missing_docs, unsafe_code)]
 
 mod coincident;

@@ -10,7 +10,8 @@ pub const METHODS: [Method; 4] = [Method::Auto, Method::Direct, Method::Treecode
 /// All precisions.
 pub const PRECISIONS: [Precision; 3] = [Precision::Auto, Precision::F32, Precision::F64];
 
-/// The shape of the sources: none, one of the softenings in space or one of the blobs in the plane, each with its length.
+/// The shape of the sources: none, one of the softenings in space or one of the blobs in the plane,
+/// each with its length.
 ///
 /// # Errors
 /// [`Error::Request`] for an unknown name; [`Error::Sum`] for a length out of range.

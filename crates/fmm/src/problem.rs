@@ -14,11 +14,12 @@ pub struct Problem {
     pub settings: Settings,
     /// The shape of sources in the plane.
     pub blob: Blob,
-    /// Pairs of sources that do not interact (in a periodic box: their nearest images), as [`in_order`](crate::in_order) returns them. Only
-    /// without targets, of [`Kernel::Laplace`] and [`Kernel::Yukawa`].
+    /// Pairs of sources that do not interact (in a periodic box: their nearest images), as
+    /// [`in_order`](crate::in_order) returns them. Only without targets, of [`Kernel::Laplace`] and
+    /// [`Kernel::Yukawa`].
     pub exclusions: Vec<[usize; 2]>,
-    /// The number of targets whose error is measured against direct sums in double precision; 0 measures none. Exclusions are taken out
-    /// afterwards.
+    /// The number of targets whose error is measured against direct sums in double precision; 0
+    /// measures none. Exclusions are taken out afterwards.
     pub sample: usize,
 }
 
@@ -35,6 +36,9 @@ impl Problem {
     pub fn check(&self) -> Result<(), Error> {
         self.check_softening()?;
         self.check_space()?;
+        if !self.exclusions.is_empty() {
+            self.check_exclusions()?;
+        }
         if matches!(self.kernel, Kernel::Gauss(_)) { self.check_gauss() } else { Ok(()) }
     }
 
@@ -58,12 +62,23 @@ impl Problem {
         let parameter = match self.settings.boundary {
             _ if self.kernel == Kernel::Laplace => return Ok(()),
             Boundary::Periodic(_) => "periodic",
-            Boundary::Open if !self.exclusions.is_empty() && !matches!(self.kernel, Kernel::Yukawa(_)) => "exclusions",
             Boundary::Open if self.settings.uniform.is_some() && !matches!(self.kernel, Kernel::Yukawa(_)) => "depth",
             Boundary::Open => return Ok(()),
         };
         let why = format!("the kernel {} has none; only laplace has", self.kernel.name());
         Err(Error::Request { parameter, why })
+    }
+
+    /// Checks that the kernel has exclusions.
+    ///
+    /// # Errors
+    /// [`Error::Request`] for other kernels than [`Kernel::Laplace`] and [`Kernel::Yukawa`].
+    pub fn check_exclusions(&self) -> Result<(), Error> {
+        if matches!(self.kernel, Kernel::Laplace | Kernel::Yukawa(_)) {
+            return Ok(());
+        }
+        let why = format!("the kernel {} has none; only laplace and yukawa have", self.kernel.name());
+        Err(Error::Request { parameter: "exclusions", why })
     }
 
     fn check_gauss(&self) -> Result<(), Error> {
@@ -84,11 +99,13 @@ impl Problem {
 /// Borrowed positions and strengths.
 #[derive(Debug, Clone, Copy)]
 pub struct Points<'a> {
-    /// Number of axes, 1 to 3; coordinates beyond are 0. Only [`Kernel::Gauss`] sums along fewer axes than its kernel has.
+    /// Number of axes, 1 to 3; coordinates beyond are 0. Only [`Kernel::Gauss`] sums along fewer
+    /// axes than its kernel has.
     pub dimension: usize,
     /// Positions of the sources. `[n]`
     pub sources: &'a [[f64; 3]],
-    /// A column for each of [`Kernel::strengths`], and for the harmonic kernel perhaps one of imaginary parts. `[columns][n]`
+    /// A column for each of [`Kernel::strengths`], and for the harmonic kernel perhaps one of
+    /// imaginary parts. `[columns][n]`
     pub strengths: &'a [&'a [f64]],
     /// Positions of the targets; `None`: the sources, none of which sees itself. `[m]`
     pub targets: Option<&'a [[f64; 3]]>,

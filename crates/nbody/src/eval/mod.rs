@@ -1,6 +1,6 @@
 //! `nbody eval`: the field of any set of particles in one command.
 //!
-//! Read, evaluate, write. [`Kernel`] names the columns that each kernel needs and gives.
+//! Read, evaluate, write. [`fmm::Kernel`] names the columns that each kernel needs and gives.
 
 pub(crate) mod arguments;
 mod input;
@@ -10,7 +10,7 @@ mod report;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use fmm::{Device, Kernel, Problem, Solver};
+use fmm::{Device, Problem, Solver};
 
 use crate::console::{notes, tell};
 use crate::failure::Failure;
@@ -74,9 +74,8 @@ fn evaluate(options: &Options, threads: usize) -> Result<(), Failure> {
     options.problem.check().map_err(failure)?;
     let output = Output::of(options.output.as_deref())?;
     let kernel = options.problem.kernel;
-    if options.exclusions.is_some() && !matches!(kernel, Kernel::Laplace | Kernel::Yukawa(_)) {
-        let line = format!("--exclusions: the kernel {} has none; only laplace and yukawa have", kernel.name());
-        return Err(Failure::new(2, line));
+    if options.exclusions.is_some() {
+        options.problem.check_exclusions().map_err(failure)?;
     }
     let mut seconds = Seconds::default();
     let (sources, targets) = timed(&mut seconds.read, || read(options))?;
