@@ -65,8 +65,8 @@ const MODULES: &[(&str, bool)] = &[
     ("tree", false),
 ];
 
-/// The view files: the name of the header that is generated from them, the headers that it includes, and for each file its
-/// module and its path in src/.
+/// The view files: the name of the header that is generated from them, the headers that it
+/// includes, and for each file its module and its path in src/.
 type Views = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 const ROOMS: &[Views] = &[
     (
@@ -233,7 +233,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     kernels.chain(folders.iter().flat_map(|folder| sources(folder))).collect()
 }
 
-/// The file of a module, whatever its folder.
+/// The file of a module, in any folder.
 fn source(sources: &[PathBuf], name: &str) -> PathBuf {
     let found: Vec<_> = sources.iter().filter(|path| path.file_stem().is_some_and(|stem| stem == name)).collect();
     assert!(found.len() == 1, "kernels/ must hold one file {name}.cu; found: {found:?}");

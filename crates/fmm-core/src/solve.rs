@@ -6,12 +6,14 @@
 use crate::accuracy::{self, Problem};
 use crate::{Choice, Error, Method, Precision, Settings, Softening};
 
-/// Potential and field of a sum, in the order of the targets. Vectors `V` have three components, or are complex numbers in the plane.
+/// Potential and field of a sum, in the order of the targets. Vectors `V` have three components, or
+/// are complex numbers in the plane.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation<V = [f64; 3]> {
     /// Σ q K; empty where the kernel has none (vortices, the harmonic kernel of the plane). `[targets]`
     pub potential: Vec<f64>,
-    /// e = −∇ of the potential, in the plane e_x + i e_y; the velocity of vortices; Φ of the harmonic kernel. `[targets]`
+    /// e = −∇ of the potential, in the plane e_x + i e_y; the velocity of vortices; Φ of the
+    /// harmonic kernel. `[targets]`
     pub field: Vec<V>,
     /// What was chosen.
     pub choice: Choice,

@@ -63,7 +63,8 @@ fn there_are_as_many_translations_as_asked_for() {
     for wanted in [1, 2160, 30_000] {
         let mut work = translations(8, wanted);
         assert!(work.units() >= wanted && work.units() <= wanted + 200, "{wanted}: {}", work.units());
-        // A product with a real matrix, 4 · 8² operations, and the powers; rows that are not full fill their vectors with zeros.
+        // A product with a real matrix, 4 · 8² operations, and the powers; rows that are not full
+        // fill their vectors with zeros.
         let each = work.operations() as f64 / work.units() as f64;
         assert!((256.0..2000.0).contains(&each), "{each}");
         work.run();
@@ -74,7 +75,8 @@ fn there_are_as_many_translations_as_asked_for() {
 fn instructions_are_those_of_the_text() {
     let single = Instructions::of(Green::Regularised, 6, Precision::F32);
     let double = Instructions::of(Green::Regularised, 6, Precision::F64);
-    // A difference and a square, nine or twelve for the root, six for the kernel, eight for the sums, and a share of what a plane needs.
+    // A difference and a square, nine or twelve for the root, six for the kernel, eight for the
+    // sums, and a share of what a plane needs.
     assert!((24.0..30.0).contains(&(16.0 * single.direct)), "{single:?}");
     assert!((27.0..34.0).contains(&(8.0 * double.direct)), "{double:?}");
     // 49 harmonics with six weights and 15 with three.

@@ -4,8 +4,9 @@
 //! It reads what rustfmt writes: `pub const`, `pub type`, and `#[repr(C)] pub struct`, with their doc comments. Text of
 //! another form stops the build.
 //!
-//! A doc line "Kernels: `a`, `b`." gives the names in C++. For a constant or a field that is one name, for a field that
-//! is an array one name can stand for each element. A type alias with one name is this type; with several it is a struct.
+//! A doc line "Kernels: `a`, `b`." gives the names in C++. For a constant or a field that is one
+//! name, for a field that is an array one name can stand for each element. A type alias with one
+//! name is this type; with several it is a struct.
 
 use std::fmt::Write as _;
 use std::iter::zip;

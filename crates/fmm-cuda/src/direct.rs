@@ -1,6 +1,7 @@
 //! The direct sum: every source at every target.
 //!
-//! Single precision needs bodies in the order of their keys (`kernels/near/p2p.cu` says why), double takes the caller's.
+//! Single precision needs bodies in the order of their keys (`kernels/near/p2p.cu` says why),
+//! double takes the caller's.
 
 use fmm_core::math::scale::power_of_two_below;
 use fmm_core::tree::Cube;

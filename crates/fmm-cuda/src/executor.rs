@@ -120,8 +120,8 @@ impl CudaExecutor {
         }
     }
 
-    /// The same with forces in addition to the sum, which join the field. Short-range forces need a periodic box, whose shortest side is twice
-    /// the cut-off at least.
+    /// The same with forces in addition to the sum, which join the field. Short-range forces need a
+    /// periodic box, whose shortest side is twice the cut-off at least.
     pub fn with_forces(mut self, forces: Forces) -> Self {
         self.acting = Acting::new(forces);
         self

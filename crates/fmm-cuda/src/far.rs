@@ -148,7 +148,8 @@ impl<T: DeviceReal> Far<T> {
         Ok(far)
     }
 
-    /// Makes ready the operator of the images that are not near in `space`, or those between the cells of a ternary root.
+    /// Makes ready the operator of the images that are not near in `space`, or those between the
+    /// cells of a ternary root.
     ///
     /// # Errors
     /// [`Error::Device`] without the memory.

@@ -81,8 +81,9 @@ pub type More<'a> = &'a mut dyn FnMut(&Stream) -> Result<(), Error>;
 pub type Watch<'a> = &'a mut dyn FnMut(Stage, Vec<f64>, Vec<f64>, Vec<Sum>, f64);
 
 impl Fmm {
-    /// Trees and lists of `sources` at `targets` or at themselves, `[n][3]` within `cube`, made on the device; with a ternary root where a wider cube is given for it and
-    /// bodies are in all of these.
+    /// Trees and lists of `sources` at `targets` or at themselves, `[n][3]` within `cube`, made on
+    /// the device; with a ternary root where a wider cube is given for it and bodies are in all of
+    /// these.
     #[expect(clippy::too_many_arguments, reason = "the ends of one plan")]
     pub fn plan(
         &mut self,

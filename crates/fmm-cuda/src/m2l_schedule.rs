@@ -30,7 +30,8 @@ pub fn signs(order: usize) -> Vec<u8> {
     all
 }
 
-/// The operators of M2L for targets of each octant, in the order in which they are applied. A slot is a place in this order.
+/// The operators of M2L for targets of each octant, in the order in which they are applied. A slot
+/// is a place in this order.
 pub struct M2lSchedule {
     /// Index of the matrix; bits 29 to 31: the axes along which it is mirrored. `[8][slots]`
     pub operators: Vec<u32>,

@@ -20,8 +20,8 @@ use crate::view::{PEAK_CHAINS, PeakView, TILE};
 
 /// Times the stages of a fast sum of `positions` at themselves, `samples` times. No two stages overlap.
 ///
-/// Returns the plan, and the device's times in seconds of each sample. `positions` and `strengths` are `[n]`. `settings`
-/// must give the order; the guard does not run.
+/// Returns the plan, and the device's times in seconds of each sample. `positions` and `strengths`
+/// are `[n]`. `settings` must give the order; the guard does not run.
 ///
 /// # Errors
 /// Those of [`evaluate`](crate::evaluate).

@@ -7,7 +7,8 @@ use fmm_core::math::Real;
 pub trait DeviceReal: Real + DeviceCopy {
     /// Appends four numbers as the words that one lane of the tensor cores takes.
     ///
-    /// `f32` is rounded to TF32. With `split`, each `f32` becomes two bf16 numbers, the second for the remainder, in pairs.
+    /// `f32` is rounded to TF32. With `split`, each `f32` becomes two bf16 numbers, the second for
+    /// the remainder, in pairs.
     fn words(four: [f64; 4], split: bool, to: &mut Vec<u32>);
 
     /// The words of four signs.

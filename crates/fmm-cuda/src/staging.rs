@@ -13,7 +13,8 @@ use crate::error::device as told;
 /// Positions, velocities, field and potential.
 type Arrays = [Buffer<f64>; 4];
 
-/// Device memory for staged copies. It is kept from one copy to the next, because allocating and freeing stall the device.
+/// Device memory for staged copies. It is kept from one copy to the next, because allocating and
+/// freeing stall the device.
 #[derive(Default)]
 pub struct Staging {
     spare: Arc<Mutex<Option<Arrays>>>,

@@ -1,5 +1,5 @@
-//! A cubic box can be subdivided 3 × 3 × 3 at the root, so that leaves come closer to the best size. Levels then have 3 × 2^k
-//! cells along an axis instead of 2^k.
+//! A cubic box can be subdivided 3 × 3 × 3 at the root, so that leaves come closer to the best
+//! size. Levels then have 3 × 2^k cells along an axis instead of 2^k.
 //!
 //! The leaves of an even set hold N/8^k bodies in a box that is halved again and again, up to 2.8 times too many or too few. In a cube of 4/3 of its side
 //! 3³ of the 4³ cells of level 2 are the box, which is a whole number of those again and again: leaves then hold N/(27 · 8^k), and the better of both is at most

@@ -17,8 +17,8 @@ fn compiled() -> bool {
     MISSING.is_none()
 }
 
-/// The array `name` of a PTX text, where there is one: `.global .align 4 .b8 name[72] = {0, 1, 0, 0, …};`, with the zero
-/// bytes at the end left out, or `.u32 name[18] = {…}`.
+/// The array `name` of a PTX text, where there is one: `.global .align 4 .b8 name[72] = {0, 1, 0,
+/// 0, …};`, with the zero bytes at the end left out, or `.u32 name[18] = {…}`.
 fn array(text: &str, name: &str) -> Option<Vec<usize>> {
     let mark = format!(" {name}[");
     let line = text.lines().find(|l| l.contains(&mark))?;

@@ -1,7 +1,8 @@
 //! Forks wait until no sum runs.
 //!
-//! A fork copies the calling thread alone. A lock that another thread holds at that moment, of a table of operators for example, would stay
-//! taken in the child forever. `os.register_at_fork` calls the functions of this file. All of them, and the start of a sum, hold the GIL.
+//! A fork copies the calling thread alone. A lock that another thread holds at that moment, of a
+//! table of operators for example, would stay taken in the child forever. `os.register_at_fork`
+//! calls the functions of this file. All of them, and the start of a sum, hold the GIL.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread::sleep;

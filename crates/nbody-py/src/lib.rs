@@ -1,7 +1,8 @@
 //! `nbody_fmm._library`: the sums of [`fmm`] on NumPy arrays.
 //!
-//! The package `nbody_fmm` (python/nbody_fmm) converts what users give into contiguous arrays and documents everything; this module checks
-//! shapes, releases the GIL and sums. It uses NumPy's allocator and the system's, none of its own.
+//! The package `nbody_fmm` (python/nbody_fmm) converts what users give into contiguous arrays and
+//! documents everything; this module checks shapes, releases the GIL and sums. It uses NumPy's
+//! allocator and the system's, none of its own.
 #![deny(missing_docs, unsafe_code)]
 
 mod fork;

@@ -1,7 +1,8 @@
 //! The threads that sums run on.
 //!
-//! A pool belongs to the process that made it: after a fork its threads are missing in the child, which makes a new one. The lock of the
-//! pools is taken with the GIL alone, so that no other thread holds it during a fork.
+//! A pool belongs to the process that made it: after a fork its threads are missing in the child,
+//! which makes a new one. The lock of the pools is taken with the GIL alone, so that no other
+//! thread holds it during a fork.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;

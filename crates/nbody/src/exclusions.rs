@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::failure::Failure;
 use crate::files::csv;
 
-/// Reads pairs of numbers below `count`: the smaller number first, in ascending order. `what` names the numbers in messages: rows of the
-/// sources, counted from 0, or ids.
+/// Reads pairs of numbers below `count`: the smaller number first, in ascending order. `what` names
+/// the numbers in messages: rows of the sources, counted from 0, or ids.
 ///
 /// # Errors
 /// 65 and 66: no such file, numbers that are not there, one that is paired with itself, a pair that is given twice.

@@ -19,8 +19,8 @@ pub fn columns(stream: &(impl AsFd + IsTerminal)) -> Option<usize> {
     size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-/// The style of a progress bar with a key `left`: two blanks and the time to go, or nothing until there is an estimate. `first` is the
-/// position at which the bar began.
+/// The style of a progress bar with a key `left`: two blanks and the time to go, or nothing until
+/// there is an estimate. `first` is the position at which the bar began.
 pub fn bar_style(template: &str, first: u64) -> ProgressStyle {
     let left = move |state: &ProgressState, out: &mut dyn fmt::Write| {
         if state.pos() > first && !state.eta().is_zero() {
@@ -31,8 +31,8 @@ pub fn bar_style(template: &str, first: u64) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("left", left)
 }
 
-/// The text with lines of at most `width` columns, broken between words. Words that are longer stay whole, and so do commands to copy: lines
-/// that begin with `nbody` and a blank.
+/// The text with lines of at most `width` columns, broken between words. Words that are longer stay
+/// whole, and so do commands to copy: lines that begin with `nbody` and a blank.
 pub fn wrapped(text: &str, width: Option<usize>) -> Cow<'_, str> {
     let Some(width) = width else { return text.into() };
     let mut out = String::with_capacity(text.len() + 16);
@@ -64,8 +64,9 @@ fn word_end(text: &str) -> usize {
     text[blanks..].find(char::is_whitespace).map_or(text.len(), |length| blanks + length)
 }
 
-/// The text without what steers a terminal, which names and titles of someone else's files may hold: a `?` for each byte of a control character, so
-/// that all else stays where it was, and a blank for the returns of lines that end as elsewhere.
+/// The text without what steers a terminal, which names and titles of someone else's files may
+/// hold: a `?` for each byte of a control character, so that all else stays where it was, and a
+/// blank for the returns of lines that end as elsewhere.
 pub fn printable(text: &str) -> Cow<'_, str> {
     let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
     if !text.contains(steers) {

@@ -1,5 +1,5 @@
-//! Thermostats: friction and noise (Langevin 1908), or velocities rescaled to a kinetic energy of the canonical ensemble (Bussi, Donadio &
-//! Parrinello 2007).
+//! Thermostats: friction and noise (Langevin 1908), or velocities rescaled to a kinetic energy of
+//! the canonical ensemble (Bussi, Donadio & Parrinello 2007).
 
 use fmm_core::math::blocked_sums;
 use rayon::prelude::*;

@@ -147,10 +147,10 @@ struct Candidate<const D: usize> {
 }
 
 impl<const D: usize> Plan<D> {
-    /// Plans the sum of the sources of a stats, each with `columns` strengths, at its targets.
+    /// Plans the sum of the sources of `stats`, each with `columns` strengths, at its targets.
     ///
     /// # Errors
-    /// A route that was asked for and that no box can take, and those of the stats.
+    /// A route that was asked for and that no box can take, and those of `stats`.
     pub fn new(
         settings: &Settings,
         columns: usize,

@@ -10,13 +10,14 @@ use crate::{Choice, Complex64, Error, Precision, Settings, Stage, StageTimes};
 
 pub use super::execute::Sum;
 
-/// The sum of `sources` with `strengths` at `targets`; without targets at the sources themselves, where none sees itself. Pairs of
-/// points at distance zero contribute nothing. A point x + iy is a complex number, and so are a strength Γ and a field e_x + i e_y.
-/// `settings.tolerance` bounds the L2 error of the field; its softening must be none: see [`Blob`].
+/// The sum of `sources` with `strengths` at `targets`; without targets at the sources themselves,
+/// where none sees itself. Pairs of points at distance zero contribute nothing. A point x + iy is a
+/// complex number, and so are a strength Γ and a field e_x + i e_y. `settings.tolerance` bounds the
+/// L2 error of the field; its softening must be none: see [`Blob`].
 ///
 /// # Errors
-/// Settings out of range or that cannot be met, imaginary strengths with the log kernel, values that are not finite, more or
-/// fewer strengths than sources, more than 2³² − 2 bodies.
+/// Settings out of range or that cannot be met, imaginary strengths with the log kernel, values
+/// that are not finite, more or fewer strengths than sources, more than 2³² − 2 bodies.
 ///
 /// ```
 /// use fmm_core::planar::{Blob, Kernel, evaluate};

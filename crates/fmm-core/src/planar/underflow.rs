@@ -1,8 +1,9 @@
 //! Pairs whose squared distance underflows: closer than 10⁻¹⁴⁵ of a leaf.
 //!
-//! They arise only between coordinates that are tiny compared with the extent of the set, since the numbers next to a coordinate are 2⁻⁵²
-//! of it away. One scan of all coordinates rules them out for ordinary sets. The vectors of `near` take such pairs for coincident ones;
-//! [`make_good`] adds them one by one.
+//! They arise only between coordinates that are tiny compared with the extent of the set, since the
+//! numbers next to a coordinate are 2⁻⁵² of it away. One scan of all coordinates rules them out for
+//! ordinary sets. The vectors of `near` take such pairs for coincident ones; [`make_good`] adds
+//! them one by one.
 
 use rayon::prelude::*;
 

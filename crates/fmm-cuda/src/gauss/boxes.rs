@@ -51,7 +51,8 @@ pub struct DeviceBoxes {
 impl DeviceBoxes {
     /// Bytes of device memory for `n` points, the boxes' own arrays included.
     pub fn bytes(n: usize) -> usize {
-        // Two keys, two indices, numbers and first points of as many boxes, centers and points; status words of the sort.
+        // Two keys, two indices, numbers and first points of as many boxes, centers and points;
+        // status words of the sort.
         n * (16 + 8 + 12 + 64) + n / 2
     }
 

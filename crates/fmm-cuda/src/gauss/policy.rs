@@ -57,9 +57,11 @@ pub fn cost_model(precision: Precision) -> CostModel<'static> {
 /// The part of the tolerance that rounding in single precision may take.
 const SINGLE_SHARE: f64 = 0.1;
 
-/// The largest error of a pair in single precision, of the value and of σ times the gradient, where points are at most `far` σ from the center
-/// of the targets' box along an axis. Coordinates are off by 2⁻²⁴ of that, differences by twice as much in each of three axes, and no slope
-/// of the Gaussian exceeds 0.61 (1 for its gradient); 32 terms are added up at a time, and a dozen roundings do the rest.
+/// The largest error of a pair in single precision, of the value and of σ times the gradient, where
+/// points are at most `far` σ from the center of the targets' box along an axis. Coordinates are
+/// off by 2⁻²⁴ of that, differences by twice as much in each of three axes, and no slope of the
+/// Gaussian exceeds 0.61 (1 for its gradient); 32 terms are added up at a time, and a dozen
+/// roundings do the rest.
 fn single_error(far: f64, gradient: bool) -> f64 {
     let roundings = if gradient { 3.5 * far + 60.0 } else { 2.1 * far + 48.0 };
     roundings / f64::from(1 << 24)

@@ -1,5 +1,5 @@
-//! What host and device share for sums of Gaussians. The header of the kernels, `arguments/gauss.cuh`, is generated from
-//! this text.
+//! What host and device share for sums of Gaussians. The header of the kernels,
+//! `arguments/gauss.cuh`, is generated from this text.
 
 use cust::memory::{DeviceCopy, DevicePointer};
 

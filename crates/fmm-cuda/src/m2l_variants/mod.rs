@@ -1,5 +1,6 @@
-//! Variants of M2L on the last level of a full octree in a periodic box: what `nbody bench m2l` compares (Kohnke et al.,
-//! Figs. 15 to 18 and 23). Their variant with kernels that launch kernels is missing: it needs CUDA's runtime library.
+//! Variants of M2L on the last level of a full octree in a periodic box: what `nbody bench m2l`
+//! compares (Kohnke et al., Figs. 15 to 18 and 23). Their variant with kernels that launch kernels
+//! is missing: it needs CUDA's runtime library.
 
 pub mod view;
 

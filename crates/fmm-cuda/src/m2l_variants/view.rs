@@ -1,5 +1,6 @@
-//! What host and device share in the variants of M2L. The header of the kernels, `arguments/m2l_variants.cuh`, is generated
-//! from this text. Pairs are the pairs (l, m) with m ≥ 0 of an expansion.
+//! What host and device share in the variants of M2L. The header of the kernels,
+//! `arguments/m2l_variants.cuh`, is generated from this text. Pairs are the pairs (l, m) with m ≥ 0
+//! of an expansion.
 
 use cust::memory::{DeviceCopy, DevicePointer};
 
@@ -24,7 +25,8 @@ pub struct M2lVariantsView {
     pub locals: DevicePointer<F32OrF64>,
     /// I_l^m to degree 2p, of the offsets −3 to 3 `[343][whole]` for loops, `[GROUPS][whole]` for groups.
     pub operators: ReadOnly<F32OrF64>,
-    /// Number of members; of each the offset + 3 by 3 bits an axis, and bits of signs from bit 16 on. `[8][GROUPS][1 + MEMBERS]`
+    /// Number of members; of each the offset + 3 by 3 bits an axis, and bits of signs from bit 16
+    /// on. `[8][GROUPS][1 + MEMBERS]`
     pub groups: ReadOnly<u32>,
     /// For rotations, of Re and Im, then transposed; blocks of (l + 1)². `[4][blocks]`
     pub swaps: ReadOnly<F32OrF64>,

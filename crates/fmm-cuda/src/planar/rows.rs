@@ -42,7 +42,8 @@ pub struct DeviceLists {
 const EXPECTED: [usize; 5] = [100, 3, 3, 20, 26];
 
 impl DeviceLists {
-    /// The lists of the fast multipole method between pyramids with the same number of levels: those of [`Lists::between_pyramids`].
+    /// The lists of the fast multipole method between pyramids with the same number of levels:
+    /// those of [`Lists::between_pyramids`].
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails.

@@ -1,4 +1,5 @@
-//! What host and device share in the plane. The header of the kernels, `arguments/planar.cuh`, is generated from this text.
+//! What host and device share in the plane. The header of the kernels, `arguments/planar.cuh`, is
+//! generated from this text.
 
 use cust::memory::{DeviceCopy, DevicePointer};
 
@@ -189,7 +190,8 @@ pub struct PlaneView {
     pub potential: DevicePointer<f64>,
     /// `[targets][2]`
     pub g: DevicePointer<f64>,
-    /// Sources relative to the centers of their leaves, and their strengths, where pairs are in single precision. `[sources][4]`
+    /// Sources relative to the centers of their leaves, and their strengths, where pairs are in
+    /// single precision. `[sources][4]`
     pub single_points: DevicePointer<f32>,
     /// Length of the blobs.
     pub core: f64,

@@ -4,8 +4,9 @@ use cust::memory::{DeviceCopy, DevicePointer};
 
 use super::{Body, F32OrF64, ReadOnly, Uint4};
 
-/// Numbers of a share of the moments: charge, dipole and second moment of wrapped bodies about the middle of the box, the
-/// sum of the magnitudes, and dipole and second moment of bodies as they are about the origin.
+/// Numbers of a share of the moments: charge, dipole and second moment of wrapped bodies about the
+/// middle of the box, the sum of the magnitudes, and dipole and second moment of bodies as they are
+/// about the origin.
 pub const MOMENTS: usize = 10;
 /// Waves along z of a column.
 pub const DEEP: usize = 4;

@@ -155,7 +155,7 @@ fn even(line: &[f64], plan: &dyn RealToComplex<f64>) -> Vec<f64> {
 }
 
 /// Each column of `rows`, padded with zeros from `filled` rows to twice half of the planned length, through `work` and back into the first
-/// `kept` rows; `work` is reported the number of the column.
+/// `kept` rows; `work` gets the number of the column.
 fn columns(
     rows: &mut [&mut [Complex64]],
     (filled, kept): (usize, usize),

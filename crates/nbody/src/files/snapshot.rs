@@ -380,7 +380,7 @@ pub fn read(path: &Path) -> Result<Snapshot, FileError> {
 /// Checks that `/VTKHDF`, if there is one, shows the particles of `snapshot`, read from the same file.
 ///
 /// # Errors
-/// [`FileError::Data`] that names the array at failure.
+/// [`FileError::Data`] that names the array.
 pub fn check_vtkhdf(path: &Path, snapshot: &Snapshot) -> Result<(), FileError> {
     let reader = Reader::open(path)?;
     let Some(vtk) = reader.group("/VTKHDF")? else { return Ok(()) };

@@ -10,7 +10,8 @@ use crate::failure::Failure;
 use crate::files::checkpoint::{self, Latest, State};
 use crate::scenario::document::{self, Item, Override, Value};
 
-/// Keys that may change: how long, how often and what is reported, but not what is computed or the format of the output.
+/// Keys that may change: how long, how often and what is reported, but not what is computed or the
+/// format of the output.
 const FREE: [&str; 6] =
     ["title", "time.end", "output.directory", "output.every", "output.diagnostics_every", "output.checkpoint_wall"];
 /// Differences that are listed; more would bury them.

@@ -1,5 +1,6 @@
-//! Checks of the forces during a run: a sample of the particles is compared with direct sums in double precision, in the norm of the
-//! tolerance (see [`fmm::Errors`]). In a periodic box the direct sum is Ewald's.
+//! Checks of the forces during a run: a sample of the particles is compared with direct sums in
+//! double precision, in the norm of the tolerance (see [`fmm::Errors`]). In a periodic box the
+//! direct sum is Ewald's.
 
 use fmm::{Kernel, Points, Problem, Reference};
 use fmm_core::Particles;

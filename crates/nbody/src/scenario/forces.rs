@@ -1,5 +1,6 @@
-//! What acts on the particles of a scenario in addition to their sum: a fixed field, a short repulsion that keeps ions from collapsing, charges that
-//! do not see each other, and a bath of heat.
+//! What acts on the particles of a scenario in addition to their sum: a fixed field, a short
+//! repulsion that keeps ions from collapsing, charges that do not see each other, and a bath of
+//! heat.
 
 use fmm_core::Executor;
 use fmm_core::forces::Forces;

@@ -1,5 +1,6 @@
-//! GADGET's HDF5 layout and nothing else: attributes, and `/PartType1` in plain contiguous arrays, for programs that
-//! stumble over filters or groups that they do not know. [`snapshot::read`](crate::files::snapshot::read) reads it back.
+//! GADGET's HDF5 layout and nothing else: attributes, and `/PartType1` in plain contiguous arrays,
+//! for programs that stumble over filters or groups that they do not know.
+//! [`snapshot::read`](crate::files::snapshot::read) reads it back.
 
 use std::path::Path;
 
