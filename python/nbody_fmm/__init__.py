@@ -121,6 +121,7 @@ class Solver:
         self._sum = _library.Sum(options)
         self._exclusions = exclusions
         self._options = options
+        self._choice: Optional[Dict[str, Any]] = None
 
     def __call__(self, sources: Any, strengths: Any, targets: Any = None) -> Result:
         """Sums; arguments, result and errors are those of :func:`evaluate`."""
@@ -131,7 +132,28 @@ class Solver:
         result = Result(**self._sum.evaluate(x, columns, at, self._exclusions))
         if kernel == "harmonic":
             object.__setattr__(result, "field", result.field.view(np.complex128).reshape(-1))
+        self._choice = result.choice
         return result
+
+    def freeze(self) -> None:
+        """Keeps method, precision, order, opening angle and leaf size of the last sum for all later ones.
+
+        Sums then depend smoothly on positions that move little, as the steps of a run need it. The tolerance is not
+        measured any more: it holds while the points stay like those of that sum. A pickled copy is frozen as well.
+
+        Raises
+        ------
+        RuntimeError
+            Before the first sum.
+        ValueError
+            With kernel ``gauss``, which has none of these options.
+        """
+        if self._choice is None:
+            raise RuntimeError("freeze: there is no sum yet whose choice could be kept")
+        kept = ("method", "precision") if self._choice["order"] is None else tuple(self._choice)
+        frozen = {**self._options, **{name: self._choice[name] for name in kept}}
+        self._sum = _library.Sum(frozen)
+        self._options = frozen
 
     def __getstate__(self) -> Dict[str, Any]:
         return {**self._options, "exclusions": self._exclusions}

@@ -184,3 +184,47 @@ def test_other_threads_run_during_a_sum(tmp_path):
         """,
         folder=tmp_path,
     )
+
+
+@pytest.mark.parametrize("method", ["direct", "fmm"])
+def test_ctrl_c_ends_a_sum(method, tmp_path):
+    run(
+        """
+        import signal, time
+        x, q = data(1, 2_000_000)
+        expected = bits(1)
+        def interrupt():
+            time.sleep(1.5)
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=interrupt).start()
+        solver = nbody_fmm.Solver(method=sys.argv[1], tolerance=1e-10, precision="f64", device="cpu")
+        try:
+            # Directly an hour.
+            solver(x, q)
+        except KeyboardInterrupt:
+            pass
+        else:
+            raise AssertionError("the sum went on")
+        assert bits(1) == expected
+        assert solver(*data(1)).field.shape == (300, 3)
+        """,
+        method,
+        folder=tmp_path,
+    )
+
+
+def test_other_signals_do_not_end_a_sum(tmp_path):
+    run(
+        """
+        import signal
+        x, q = data(1, 20_000)
+        expected = bits(1, 20_000, method="direct")
+        count = []
+        signal.signal(signal.SIGALRM, lambda *_: count.append(1))
+        signal.setitimer(signal.ITIMER_REAL, 0.06, 0.06)
+        assert bits(1, 20_000, method="direct") == expected
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        assert count
+        """,
+        folder=tmp_path,
+    )

@@ -1,5 +1,7 @@
 """Sums agree with direct sums written in NumPy."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -83,3 +85,21 @@ def test_results_do_not_depend_on_threads(rng):
     x, q = rng.random((3000, 3)), rng.normal(size=3000)
     results = [nbody_fmm.evaluate(x, q, method="fmm", threads=threads).field.tobytes() for threads in (1, 2, 5, None)]
     assert len(set(results)) == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "fmm", "tolerance": 1e-6}, {"method": "treecode"}, {"box": 1.0}])
+def test_a_frozen_solver_keeps_its_choice(rng, options):
+    x, q = rng.random((3000, 3)), np.repeat([1.0, -1.0], 1500)
+    solver = nbody_fmm.Solver(**options)
+    free = solver(x, q)
+    solver.freeze()
+    fewer = slice(0, 40)
+    assert nbody_fmm.evaluate(x[fewer], q[fewer], **options).choice != free.choice
+    for solver in [solver, pickle.loads(pickle.dumps(solver))]:
+        assert solver(x[fewer], q[fewer]).choice == free.choice
+    assert np.linalg.norm(solver(x, q).field - free.field) <= 1e-4 * np.linalg.norm(free.field)
+
+
+def test_nothing_to_freeze(rng):
+    with pytest.raises(RuntimeError, match="freeze: there is no sum yet"):
+        nbody_fmm.Solver().freeze()

@@ -77,6 +77,9 @@ pub enum Error {
     /// More particles than 32-bit indices can number.
     #[error("{0} particles are more than the 4294967295 that an index can number")]
     TooMany(usize),
+    /// The caller ended the sum by its [`Cancel`](crate::Cancel).
+    #[error("the sum was cancelled")]
+    Cancelled,
     /// The device failed or is too small, with the reason.
     #[error("{0}")]
     Device(String),

@@ -6,6 +6,7 @@
 pub mod accuracy;
 pub mod bodies;
 pub mod boundary;
+pub mod cancel;
 pub mod cpu;
 pub mod csr;
 pub mod error;
@@ -29,6 +30,7 @@ pub mod workload;
 
 pub use bodies::Particles;
 pub use boundary::{Boundary, PeriodicBox, Surroundings};
+pub use cancel::Cancel;
 pub use cpu::{CpuExecutor, biot_savart, evaluate};
 pub use csr::Csr;
 pub use error::Error;

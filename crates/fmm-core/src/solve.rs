@@ -4,7 +4,7 @@
 //! measures the error of its result, and this page decides what happens next: the same decisions wherever the sum runs.
 
 use crate::accuracy::{self, Problem};
-use crate::{Choice, Error, Method, Precision, Settings, Softening};
+use crate::{Cancel, Choice, Error, Method, Precision, Settings, Softening};
 
 /// Potential and field of a sum, in the order of the targets. Vectors `V` have three components, or
 /// are complex numbers in the plane.
@@ -57,6 +57,9 @@ pub trait Trial {
     /// What choices depend on.
     fn problem(&self) -> Problem;
 
+    /// What ends the sum early.
+    fn cancel(&self) -> &Cancel;
+
     /// Resolves what `settings` leave open so that the error is about `target_error`.
     ///
     /// # Errors
@@ -90,7 +93,7 @@ const MOST_PAIRS: f64 = 1e11;
 /// Executes `trial` until the tolerance is kept. Returns the choice that kept it, and its sums.
 ///
 /// # Errors
-/// Settings that cannot be met, and what the place cannot do.
+/// Settings that cannot be met, what the place cannot do, [`Error::Cancelled`].
 pub fn solve<T: Trial>(settings: &Settings, trial: &mut T) -> Result<(Choice, T::Sums), Error> {
     let guarded = settings.guarded().is_some();
     let (mut asked, mut target_error) = (settings.clone(), settings.tolerance);
@@ -100,7 +103,7 @@ pub fn solve<T: Trial>(settings: &Settings, trial: &mut T) -> Result<(Choice, T:
             Err(_) if tried > 0 => break,
             chosen => chosen?,
         };
-        let sums = trial.execute(&asked, &choice)?;
+        let sums = whole(trial, &asked, &choice)?;
         // A direct sum in double precision needs no measurement.
         let exact = choice.order.is_none() && choice.precision == Precision::F64;
         if !guarded || exact {
@@ -127,8 +130,14 @@ pub fn solve<T: Trial>(settings: &Settings, trial: &mut T) -> Result<(Choice, T:
     }
     let direct = Settings { method: Method::Direct, precision: Precision::F64, uniform: None, ..settings.clone() };
     let choice = trial.choose(&direct, settings.tolerance)?;
-    let sums = trial.execute(&direct, &choice)?;
+    let sums = whole(trial, &direct, &choice)?;
     Ok((choice, sums))
+}
+
+/// Executes `trial`; an error if parts of it were left out.
+fn whole<T: Trial>(trial: &mut T, settings: &Settings, choice: &Choice) -> Result<T::Sums, Error> {
+    let sums = trial.execute(settings, choice)?;
+    if trial.cancel().is_set() { Err(Error::Cancelled) } else { Ok(sums) }
 }
 
 #[cfg(test)]
@@ -142,6 +151,7 @@ mod tests {
         errors: &'a [f64],
         done: Vec<Choice>,
         measured: usize,
+        cancel: Cancel,
     }
 
     const TOLERANCE: f64 = 1e-4;
@@ -151,6 +161,10 @@ mod tests {
 
         fn problem(&self) -> Problem {
             self.problem
+        }
+
+        fn cancel(&self) -> &Cancel {
+            &self.cancel
         }
 
         fn choose(&self, settings: &Settings, target_error: f64) -> Result<Choice, Error> {
@@ -178,7 +192,7 @@ mod tests {
         let (kind, crowding, dense_leaf) = (Kind::Filling, 1.0, 0.1);
         let problem =
             Problem { sources: bodies, targets: bodies, kind, crowding, dense_leaf, side: 1.0, strength_range: 1.0 };
-        let mut trial = Errs { problem, errors, done: vec![], measured: 0 };
+        let mut trial = Errs { problem, errors, done: vec![], measured: 0, cancel: Cancel::new() };
         let choice = solve(&settings, &mut trial).map(|(choice, sums)| {
             assert_eq!(choice, sums, "the sums are of another choice");
             choice

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::Cancel;
+
 /// One stage of the schedule, in the order in which the tables print them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
@@ -79,14 +81,25 @@ impl Stage {
     }
 }
 
-/// Wall time by stage, summed over calls.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// Wall time by stage, summed over calls; and the flag that ends the stages early.
+#[derive(Debug, Clone, Default)]
 pub struct StageTimes {
     seconds: [f64; Stage::ALL.len()],
     calls: [u64; Stage::ALL.len()],
+    cancel: Cancel,
 }
 
 impl StageTimes {
+    /// No time yet, of sums that `cancel` ends.
+    pub fn with_cancel(cancel: Cancel) -> Self {
+        StageTimes { cancel, ..StageTimes::default() }
+    }
+
+    /// The flag that ends the sums.
+    pub fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
     /// Adds one span.
     pub fn add(&mut self, stage: Stage, span: Duration) {
         self.seconds[stage as usize] += span.as_secs_f64();

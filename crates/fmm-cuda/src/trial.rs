@@ -7,7 +7,7 @@ use fmm_core::cpu::guard::sample_size;
 use fmm_core::math::scale::power_of_two_below;
 use fmm_core::solve::{Quantity, Trial, solve};
 use fmm_core::tree::Cube;
-use fmm_core::{Choice, Error, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes};
+use fmm_core::{Cancel, Choice, Error, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes};
 
 use crate::boxed::Boxed;
 use crate::buffer::Buffer;
@@ -420,6 +420,10 @@ impl Trial for SpaceTrial<'_> {
 
     fn problem(&self) -> Problem {
         self.problem
+    }
+
+    fn cancel(&self) -> &Cancel {
+        self.times.cancel()
     }
 
     fn choose(&self, settings: &Settings, target_error: f64) -> Result<Choice, Error> {

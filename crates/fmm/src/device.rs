@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use fmm_core::{Method, Precision, Settings};
+use fmm_core::{Cancel, Method, Precision, Settings};
 use fmm_cuda::{Gpu, Unavailable};
 
 use crate::Error;
@@ -118,6 +118,7 @@ pub(crate) struct Place<'n> {
     /// Opened by the first sum that needs it.
     pub gpu: Option<Gpu>,
     pub note: Box<dyn FnMut(Note) + Send + 'n>,
+    pub cancel: Cancel,
 }
 
 impl Place<'_> {

@@ -5,7 +5,7 @@ use fmm_core::{Choice, Precision, StageTimes};
 use crate::{Device, Error, Errors, Kernel, Points};
 
 /// A sum, in the order of the targets.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Evaluation {
     /// Σ q K; empty for kernels without a potential. `[m]`
     pub potential: Vec<f64>,

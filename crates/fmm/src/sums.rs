@@ -34,7 +34,7 @@ type OnCores<'a> = &'a mut dyn FnMut(&mut StageTimes) -> Result<Summed, Refused>
 
 /// Sums `pairs` pairs on `device`: that of `place`, or the cores where no GPU can do the sum.
 fn sum_on(place: &mut Place, device: Device, pairs: f64, gpu: OnGpu, cores: OnCores) -> Result<Evaluation, Error> {
-    let mut times = StageTimes::default();
+    let mut times = StageTimes::with_cancel(place.cancel.clone());
     let (sum, device, note) = match place.gpu_for(device, pairs)? {
         Some(opened) => {
             let sum = gpu(opened, &mut times);

@@ -72,10 +72,11 @@ impl Sum {
             excluded = Some(Problem { exclusions: pairs, ..self.options.problem.clone() });
         }
         let problem = excluded.as_ref().unwrap_or(&self.options.problem);
-        let sum = guarded(py, self.options.threads, pairs, |threads| {
+        let sum = guarded(py, self.options.threads, pairs, |threads, cancel| {
             // Taken before the pool is entered: a worker that waits for a part of one sum may begin another sum.
             let mut held = solver.lock().unwrap_or_else(PoisonError::into_inner);
             let solver: &mut Solver = &mut held;
+            solver.set_cancel(cancel);
             let (sources, targets) = (Rows::of(from, dimension), to.map(|t| Rows::of(t, dimension)));
             let targets = targets.as_ref().map(Rows::get);
             let points = Points { dimension, sources: sources.get(), strengths: &columns, targets };

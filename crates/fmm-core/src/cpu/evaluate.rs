@@ -16,7 +16,7 @@ use crate::math::Real;
 use crate::plan::OctreePlan;
 use crate::solve::{Evaluation, Quantity, Trial, solve};
 use crate::tree::Cube;
-use crate::{Choice, Error, Family, Method, Precision, Settings, Stage, StageTimes};
+use crate::{Cancel, Choice, Error, Family, Method, Precision, Settings, Stage, StageTimes};
 
 /// The field of `sources` with `strengths` at `targets`; without targets at the sources themselves, where none sees
 /// itself. Pairs at distance zero contribute nothing unsoftened. In a periodic box every source has images, those of a source among
@@ -115,6 +115,10 @@ impl Trial for SpaceTrial<'_> {
 
     fn problem(&self) -> Problem {
         self.problem
+    }
+
+    fn cancel(&self) -> &Cancel {
+        self.times.cancel()
     }
 
     fn execute(&mut self, settings: &Settings, choice: &Choice) -> Result<Summed, Error> {

@@ -10,13 +10,13 @@ use rayon::prelude::*;
 
 use super::near::Scratch;
 use super::sorted::{Buffer, Sorted, Sum, by_leaf};
-use crate::Csr;
+use crate::Cancel;
 use crate::expansion::Expansion;
 use crate::expansion::dense::Multiply;
 use crate::lists::{ByClass, Shifted};
-use crate::lists::{Pair, Space};
 use crate::math::Real;
 use crate::math::simd::{Task, Vector, dispatch};
+use crate::plan::OctreePlan;
 use crate::tree::Tree;
 
 /// Bodies to coefficients.
@@ -214,16 +214,15 @@ pub fn l2l<T: Real, E: Expansion<T, D>, const D: usize>(expansion: &E, tree: &Tr
     }
 }
 
-/// M2L in all cells.
+/// M2L in all cells, until it is cancelled.
 pub fn m2l<T: Real, E: Expansion<T, D>, const D: usize>(
     expansion: &E,
-    tree: &Tree<D>,
-    list: &Csr<Pair>,
-    classes: usize,
+    plan: &OctreePlan<D>,
     multipoles: &[T],
     locals: &mut [T],
+    cancel: &Cancel,
 ) {
-    let n = expansion.len();
+    let (tree, list, n) = (&plan.targets, &plan.lists.m2l, expansion.len());
     let most = block_len(n, size_of::<T>());
     let mut blocks: Vec<(usize, Range<usize>, &mut [T])> = vec![];
     let mut rest = locals;
@@ -239,8 +238,11 @@ pub fn m2l<T: Real, E: Expansion<T, D>, const D: usize>(
     }
     let operators = if list.is_empty() { None } else { expansion.matrices() };
     blocks.into_par_iter().with_max_len(1).for_each(|(level, cells, targets)| {
+        if cancel.is_set() {
+            return;
+        }
         let row = |(t, cell)| list.row(cell).iter().map(move |pair| (pair.class, t, pair.source));
-        let pairs = ByClass::new(classes, || (0..).zip(cells.clone()).flat_map(row));
+        let pairs = ByClass::new(plan.geometry.classes.len(), || (0..).zip(cells.clone()).flat_map(row));
         if let Some(operators) = operators.as_deref() {
             return dispatch(Multiply { operators, pairs: &pairs, sources: multipoles, targets });
         }
@@ -252,17 +254,15 @@ pub fn m2l<T: Real, E: Expansion<T, D>, const D: usize>(
 /// P2L: the bodies of large leaves to the local expansions of small cells.
 pub fn p2l<T: Real, E: Expansion<T, D>, const D: usize>(
     expansion: &E,
-    trees: [&Tree<D>; 2],
-    space: &Space<D>,
+    plan: &OctreePlan<D>,
     bodies: &Sorted<D>,
-    list: &Csr<Pair>,
     locals: &mut [T],
 ) {
-    let [targets, source_tree] = trees;
+    let (targets, source_tree, space) = (&plan.targets, plan.source_tree(), &plan.geometry.space);
     let levels = targets.level_of();
     locals.par_chunks_mut(expansion.len()).enumerate().for_each_init(Buffer::default, |sources, (cell, l)| {
         let half = targets.half(levels[cell] as usize);
-        for pair in list.row(cell) {
+        for pair in plan.lists.p2l.row(cell) {
             let range = source_tree.body_range(pair.source as usize);
             let centre = space.seen_from(pair.class, &targets.centre[cell]);
             sources.load(bodies, range, &centre, 1.0 / half);
@@ -318,22 +318,24 @@ pub fn at_targets<T: Real, E: Expansion<T, D>, const D: usize>(
     scratch.totals.add_to(out, half);
 }
 
-/// M2P: the multipoles of small cells at the bodies of large leaves, each in the units of the source.
+/// M2P: the multipoles of small cells at the bodies of large leaves, each in the units of the source; until it is cancelled.
 pub fn m2p<T: Real, E: Expansion<T, D>, const D: usize>(
     expansion: &E,
-    trees: [&Tree<D>; 2],
-    space: &Space<D>,
+    plan: &OctreePlan<D>,
     bodies: &Sorted<D>,
-    list: &Csr<Pair>,
     multipoles: &[T],
     out: &mut [Sum<D>],
+    cancel: &Cancel,
 ) {
     let n = expansion.len();
-    let [targets, sources] = trees;
+    let (targets, sources, space) = (&plan.targets, plan.source_tree(), &plan.geometry.space);
     let levels = sources.level_of();
     let leaves = targets.leaves.iter().map(|&l| (l as usize, targets.count(l as usize)));
     by_leaf(out, leaves).into_par_iter().for_each_init(Scratch::<T, D>::default, |scratch, (leaf, out)| {
-        for pair in list.row(leaf) {
+        if cancel.is_set() {
+            return;
+        }
+        for pair in plan.lists.m2p.row(leaf) {
             let source = pair.source as usize;
             let (half, coefficients) =
                 (sources.half(levels[source] as usize), &multipoles[source * n..(source + 1) * n]);

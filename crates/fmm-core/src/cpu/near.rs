@@ -5,13 +5,12 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::sorted::{Buffer, Sorted, Sum, Totals, by_leaf};
-use crate::Csr;
+use crate::Cancel;
 use crate::kernel::{PairRelation, Pairs};
-use crate::lists::{Pair, Space};
 use crate::math::Real;
 use crate::math::scale::power_of_two_below;
 use crate::math::simd::{Task, Vector, dispatch};
-use crate::tree::Tree;
+use crate::plan::OctreePlan;
 
 /// Sources that are gathered before they meet the targets: they stay in the first-level cache, and single
 /// precision adds no more terms than this before the sum goes on in double.
@@ -52,35 +51,29 @@ impl<T: Real, K: Pairs<D>, const D: usize> Task<T> for Meet<'_, T, K, D> {
 pub struct Near<'a, K, const D: usize> {
     /// What is summed.
     pub kernel: &'a K,
-    /// Trees of targets and sources.
-    pub trees: [&'a Tree<D>; 2],
-    /// Where images of sources lie.
-    pub space: &'a Space<D>,
+    /// Who meets whom. Without sources of its own no target sees itself.
+    pub plan: &'a OctreePlan<D>,
     /// Bodies of targets and sources.
     pub bodies: [&'a Sorted<D>; 2],
-    /// Whether targets and sources are the same bodies, of which none sees itself.
-    pub same: bool,
-    /// Who meets whom.
-    pub list: &'a Csr<Pair>,
-    /// Pairs closer than this, in half sides of the targets' leaf, are too close for single precision.
-    pub closest: f64,
+    /// What ends the sum early.
+    pub cancel: &'a Cancel,
 }
 
 impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
     /// Adds the direct sums to `out`.
     pub fn p2p<T: Real>(&self, out: &mut [Sum<D>]) {
-        let tree = self.trees[0];
+        let (tree, closest) = (&self.plan.targets, self.plan.geometry.closest);
         let levels = tree.level_of();
         let leaves = tree.leaves.iter().map(|&l| (l as usize, tree.count(l as usize)));
         let scratch = || (Scratch::<T, D>::default(), Scratch::<f64, D>::default());
         by_leaf(out, leaves).into_par_iter().for_each_init(scratch, |(single, double), (leaf, out)| {
-            if out.is_empty() {
+            if out.is_empty() || self.cancel.is_set() {
                 return;
             }
             let half = tree.half(levels[leaf] as usize);
             let mut sums = vec![Sum::default(); out.len()];
             let nearest = self.leaf(leaf, half, single, &mut sums);
-            let too_close = nearest.hypot(self.kernel.smooth_below()) < self.closest * half;
+            let too_close = nearest.hypot(self.kernel.smooth_below()) < closest * half;
             // Bodies of a neighbour that is larger by more than single precision can square.
             let too_far = || !sums.iter().all(|s| s.potential.is_finite() && s.field.iter().all(|f| f.is_finite()));
             if T::WIDTH > f64::WIDTH && (too_close || too_far()) {
@@ -98,7 +91,8 @@ impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
 
     /// The sums of one leaf in the precision of the scratch; returns the distance of its closest pair.
     fn leaf<T: Real>(&self, leaf: usize, half: f64, scratch: &mut Scratch<T, D>, out: &mut [Sum<D>]) -> f64 {
-        let [target_tree, source_tree] = self.trees;
+        let (target_tree, source_tree) = (&self.plan.targets, self.plan.source_tree());
+        let (same, space) = (self.plan.sources.is_none(), &self.plan.geometry.space);
         // Double precision subtracts the coordinates as they are, so that no pair loses a digit; single precision
         // subtracts the centre of the leaf first, in double. The unit keeps the softening length in range as well.
         let unit = power_of_two_below(half.max(self.kernel.smooth_below() / 1024.0));
@@ -116,7 +110,7 @@ impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
             let relation = match own {
                 Some(first) => PairRelation::Same(first),
                 // Bodies at one place share a leaf.
-                None if self.same => PairRelation::Apart,
+                None if same => PairRelation::Apart,
                 None => PairRelation::Anywhere,
             };
             let squared = dispatch(Meet { kernel: self.kernel, unit, relation, scratch });
@@ -126,11 +120,11 @@ impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
         };
         let mut own = None;
         let mut met = false;
-        for pair in self.list.row(leaf) {
+        for pair in self.plan.lists.p2p.row(leaf) {
             let source = pair.source as usize;
             // What is relative to the centre there is relative to another place here.
-            let (own_box, centre) = (pair.class == 0, self.space.seen_from(pair.class, &centre));
-            let itself = self.same && own_box && source == leaf;
+            let (own_box, centre) = (pair.class == 0, space.seen_from(pair.class, &centre));
+            let itself = same && own_box && source == leaf;
             let mut range = source_tree.body_range(source);
             if source_tree.is_one_place(source) {
                 if !itself {
@@ -148,7 +142,7 @@ impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
                 }
                 let room = GATHER - scratch.sources.len();
                 let part = range.start..range.end.min(range.start + room);
-                if self.same && own_box && part.start < targets.end && targets.start < part.end {
+                if same && own_box && part.start < targets.end && targets.start < part.end {
                     met = true;
                     own = Some(scratch.sources.len() as isize + targets.start as isize - part.start as isize);
                 }
@@ -169,7 +163,7 @@ impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
     /// vanish; where the list had them within a larger cell (`met`), the first has felt the others already.
     fn spread(&self, targets: Range<usize>, met: bool, out: &mut [Sum<D>]) {
         out.fill(out[0]);
-        if self.same {
+        if self.plan.sources.is_none() {
             let bodies = self.bodies[0];
             let here = if met { bodies.strength(targets.start) } else { bodies.total(targets.clone()) };
             let at_zero = self.kernel.potential_at_zero();

@@ -85,16 +85,17 @@ fn execute_watched<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     times: &mut StageTimes,
     mut see: impl FnMut(Stage, &[T], &[T], &[Sum<D>]),
 ) -> (Vec<Sum<D>>, Vec<(u32, f64)>) {
-    let (target_tree, source_tree, lists) = (&plan.targets, plan.source_tree(), &plan.lists);
-    let (sorted, same) = (&bodies.sources, bodies.targets.is_none());
+    let (target_tree, source_tree) = (&plan.targets, plan.source_tree());
+    let sorted = &bodies.sources;
     let at = bodies.targets.as_ref().unwrap_or(sorted);
-    let trees = [target_tree, source_tree];
     let mut out = bytemuck::zeroed_vec::<Sum<D>>(target_tree.order.len());
     let far = plan.choice.order.is_some();
     let mut multipoles = vec![T::ZERO; if far { source_tree.len() * expansion.len() } else { 0 }];
     let mut locals = vec![T::ZERO; if far { target_tree.len() * expansion.len() } else { 0 }];
+    let cancel = times.cancel().clone();
     for &stage in plan.schedule() {
         times.time(stage, || match stage {
+            _ if cancel.is_set() => {}
             Stage::P2M => far::p2m(expansion, source_tree, sorted, &mut multipoles),
             Stage::M2M => far::m2m(expansion, source_tree, &mut multipoles),
             Stage::Lattice => {
@@ -102,26 +103,12 @@ fn execute_watched<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
                 let n = expansion.len();
                 expansion.lattice(operator, &multipoles[..n], &mut locals[..n]);
             }
-            Stage::M2L => {
-                far::m2l(expansion, target_tree, &lists.m2l, plan.geometry.classes.len(), &multipoles, &mut locals)
-            }
-            Stage::P2L => far::p2l(expansion, trees, &plan.geometry.space, sorted, &lists.p2l, &mut locals),
+            Stage::M2L => far::m2l(expansion, plan, &multipoles, &mut locals, &cancel),
+            Stage::P2L => far::p2l(expansion, plan, sorted, &mut locals),
             Stage::L2L => far::l2l(expansion, target_tree, &mut locals),
             Stage::L2P => far::l2p(expansion, target_tree, at, &locals, &mut out),
-            Stage::M2P => far::m2p(expansion, trees, &plan.geometry.space, at, &lists.m2p, &multipoles, &mut out),
-            Stage::P2P => {
-                let bodies = [at, sorted];
-                Near {
-                    kernel,
-                    trees,
-                    space: &plan.geometry.space,
-                    bodies,
-                    same,
-                    list: &lists.p2p,
-                    closest: plan.geometry.closest,
-                }
-                .p2p::<T>(&mut out);
-            }
+            Stage::M2P => far::m2p(expansion, plan, at, &multipoles, &mut out, &cancel),
+            Stage::P2P => Near { kernel, plan, bodies: [at, sorted], cancel: &cancel }.p2p::<T>(&mut out),
             Stage::Tree | Stage::Lists | Stage::Guard | Stage::Kick | Stage::Drift | Stage::Output => {
                 unreachable!("{} is no stage of a sum", stage.name())
             }
@@ -130,8 +117,10 @@ fn execute_watched<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     }
     let executed = Expansions { expansion, plan, multipoles: &multipoles, locals: &locals };
     let shares = match guarded {
-        Some(tolerance) => times.time_more(Stage::Guard, || executed.last_degree(at, &out, tolerance)),
-        None => vec![],
+        Some(tolerance) if !cancel.is_set() => {
+            times.time_more(Stage::Guard, || executed.last_degree(at, &out, tolerance))
+        }
+        _ => vec![],
     };
     let unscale = 1.0 / bodies.scale;
     out.par_iter_mut().for_each(|s| {

@@ -8,7 +8,7 @@ use super::plan::Plan;
 use super::points::{Gather, Spread, gather, spread};
 use super::series::{Basis, Points};
 use super::translate::{Term, Translate, translate, translation};
-use crate::{Stage, StageTimes};
+use crate::{Cancel, Stage, StageTimes};
 
 /// Executes a plan for `points`: sources, and targets or the sources again. `strengths` are in the order of its sources; the result is in the
 /// order of its targets, `[target][column][value, derivatives in units of 1/σ]`.
@@ -21,7 +21,7 @@ pub fn execute<const D: usize>(
 ) -> Vec<f64> {
     let values = strengths.len() * if plan.geometry.demand.gradient { 1 + D } else { 1 };
     let [sources, targets] = points.map(|p| &p.x);
-    let run = Execution { plan, sources, targets, strengths, sigma, values };
+    let run = Execution { plan, sources, targets, strengths, sigma, values, cancel: times.cancel().clone() };
     let mut out = vec![0.0; points[1].order.len() * values];
     if !plan.geometry.expanded.is_empty() {
         let multipoles = times.time(Stage::P2M, || run.p2m());
@@ -56,6 +56,8 @@ struct Execution<'a, const D: usize> {
     sigma: f64,
     /// Numbers of a target.
     values: usize,
+    /// What ends the sum early.
+    cancel: Cancel,
 }
 
 impl<const D: usize> Execution<'_, D> {
@@ -200,6 +202,9 @@ impl<const D: usize> Execution<'_, D> {
     fn p2p(&self, out: &mut [f64]) {
         let plan = self.plan;
         self.by_box(out).into_par_iter().for_each_init(Batch::default, |batch, (c, out)| {
+            if self.cancel.is_set() {
+                return;
+            }
             for first in (0..self.strengths.len()).step_by(COLUMNS) {
                 let columns = COLUMNS.min(self.strengths.len() - first);
                 batch.clear();

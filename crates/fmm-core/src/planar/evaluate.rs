@@ -6,7 +6,7 @@ use super::{Blob, Kernel, Plan, Request, accuracy, guard, underflow};
 use crate::accuracy::{self as space, Problem as Size, closest_pair};
 use crate::bodies::{check_positions, check_sources, coincident_pairs};
 use crate::solve::{Evaluation, Trial, solve};
-use crate::{Choice, Complex64, Error, Precision, Settings, Stage, StageTimes};
+use crate::{Cancel, Choice, Complex64, Error, Precision, Settings, Stage, StageTimes};
 
 pub use super::execute::Sum;
 
@@ -142,6 +142,10 @@ impl Trial for PlanarTrial<'_> {
 
     fn problem(&self) -> Size {
         self.problem.request.size
+    }
+
+    fn cancel(&self) -> &Cancel {
+        self.times.cancel()
     }
 
     fn choose(&self, settings: &Settings, target_error: f64) -> Result<Choice, Error> {

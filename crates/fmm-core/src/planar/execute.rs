@@ -130,8 +130,10 @@ pub fn execute<T: Real>(
     };
     let mut out = vec![Sum::default(); targets.order.len()];
     let [mut multipoles, mut locals] = [vec![], vec![]];
+    let cancel = times.cancel().clone();
     for &stage in plan.schedule() {
         times.time(stage, || match stage {
+            _ if cancel.is_set() => {}
             Stage::P2M => {
                 multipoles = expansions(sources);
                 locals = expansions(targets);
@@ -143,7 +145,7 @@ pub fn execute<T: Real>(
             Stage::L2L => run.l2l(&mut locals),
             Stage::L2P => run.l2p(&locals, &mut out),
             Stage::M2P => run.m2p(&multipoles, &mut out),
-            Stage::P2P => Near { plan, bodies, kernel, blob, closest }.p2p::<T>(&mut out),
+            Stage::P2P => Near { plan, bodies, kernel, blob, closest, cancel: &cancel }.p2p::<T>(&mut out),
             other => unreachable!("{} is no stage of a sum", other.name()),
         });
     }

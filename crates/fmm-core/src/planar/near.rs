@@ -9,6 +9,7 @@ use super::pyramid::power;
 use super::shifts::add_up;
 use super::underflow::make_good;
 use super::{Blob, Kernel, Plan};
+use crate::Cancel;
 use crate::math::Real;
 use crate::math::simd::{Task, Vector, dispatch};
 
@@ -266,6 +267,8 @@ pub struct Near<'a> {
     pub blob: Blob,
     /// Pairs closer than this, in units of the leaf, are too close for single precision.
     pub closest: f64,
+    /// What ends the sum early.
+    pub cancel: &'a Cancel,
 }
 
 impl Near<'_> {
@@ -274,7 +277,7 @@ impl Near<'_> {
         let tree = &self.plan.targets;
         let scratch = || (Scratch::<T>::default(), Scratch::<f64>::default());
         by_leaf(out, tree).into_par_iter().for_each_init(scratch, |(single, double), (leaf, out)| {
-            if out.is_empty() || self.plan.lists.p2p.row(leaf).is_empty() {
+            if out.is_empty() || self.cancel.is_set() || self.plan.lists.p2p.row(leaf).is_empty() {
                 return;
             }
             let mut sums = vec![Sum::default(); out.len()];

@@ -4,7 +4,9 @@ use cust::memory::DevicePointer;
 use fmm_core::planar::accuracy::{self, THETA, swap_min_points};
 use fmm_core::planar::{Kernel, Lists, Pyramid, Request, Rule, power};
 use fmm_core::solve::{Trial, solve};
-use fmm_core::{Choice, Error, Method, Precision, Settings, Stage, StageTimes, accuracy::Problem as Size, plan};
+use fmm_core::{
+    Cancel, Choice, Error, Method, Precision, Settings, Stage, StageTimes, accuracy::Problem as Size, plan,
+};
 
 use super::far::{Far, Place};
 use super::pairs::{AllPairs, Both};
@@ -223,6 +225,10 @@ impl Trial for PlanarTrial<'_> {
 
     fn problem(&self) -> Size {
         self.request.size
+    }
+
+    fn cancel(&self) -> &Cancel {
+        self.times.cancel()
     }
 
     fn choose(&self, settings: &Settings, target_error: f64) -> Result<Choice, Error> {
