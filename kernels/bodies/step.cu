@@ -10,26 +10,39 @@ __global__ void __launch_bounds__(TILE) advance_f64(StepView v) {
   v.x[i] += v.h * y;
 }
 
-// The first number that is not finite, and how many, in the share of each block.
-__global__ void __launch_bounds__(TILE) check_f64(CheckView v) {
-  uint64_t first = ~uint64_t(0), count = 0;
-  for (uint64_t i = uint64_t(blockIdx.x) * TILE + threadIdx.x; i < v.n; i += uint64_t(gridDim.x) * TILE)
-    if (!isfinite(v.x[i])) {
-      if (first == ~uint64_t(0)) first = i;
-      count++;
+// What is known of the numbers in the share of each block.
+__global__ void __launch_bounds__(TILE) numbers_f64(NumbersView v) {
+  NumbersShare own = {~uint64_t(0), 0, 0, 0, 0, INFINITY, 0, 0};
+  for (uint64_t i = uint64_t(blockIdx.x) * TILE + threadIdx.x; i < v.n; i += uint64_t(gridDim.x) * TILE) {
+    const double x = v.x[i], size = fabs(x);
+    if (!isfinite(x)) {
+      own.first = min(own.first, i);
+      own.bad++;
+      continue;
     }
-  __shared__ uint64_t firsts[TILE], counts[TILE];
-  firsts[threadIdx.x] = first;
-  counts[threadIdx.x] = count;
+    own.plus += x > 0;
+    own.minus += x < 0;
+    own.largest = fmax(own.largest, size);
+    if (size > 0) own.smallest = fmin(own.smallest, size);
+    own.sum += x;
+    own.magnitude += size;
+  }
+  __shared__ NumbersShare all[TILE];
+  all[threadIdx.x] = own;
   for (unsigned half = TILE / 2; half > 0; half /= 2) {
     __syncthreads();
     if (threadIdx.x >= half) continue;
-    firsts[threadIdx.x] = min(firsts[threadIdx.x], firsts[threadIdx.x + half]);
-    counts[threadIdx.x] += counts[threadIdx.x + half];
+    NumbersShare &to = all[threadIdx.x];
+    const NumbersShare &from = all[threadIdx.x + half];
+    to.first = min(to.first, from.first);
+    to.bad += from.bad;
+    to.plus += from.plus;
+    to.minus += from.minus;
+    to.largest = fmax(to.largest, from.largest);
+    to.smallest = fmin(to.smallest, from.smallest);
+    to.sum += from.sum;
+    to.magnitude += from.magnitude;
   }
-  if (threadIdx.x == 0) {
-    v.first[blockIdx.x] = firsts[0];
-    v.count[blockIdx.x] = counts[0];
-  }
+  if (threadIdx.x == 0) v.share[blockIdx.x] = all[0];
 }
 }

@@ -21,7 +21,7 @@ from typing import Any, Dict, Optional
 
 import numpy as np
 
-from . import _arrays, _library
+from . import _arrays, _device, _library
 from ._library import DeviceError, ToleranceError, __version__
 
 __all__ = ["DeviceError", "Result", "Solver", "ToleranceError", "__version__", "evaluate"]
@@ -126,12 +126,21 @@ class Solver:
     def __call__(self, sources: Any, strengths: Any, targets: Any = None) -> Result:
         """Sums; arguments, result and errors are those of :func:`evaluate`."""
         kernel = self._sum.kernel
+        if _device.is_on_gpu(sources) or _device.is_on_gpu(strengths) or _device.is_on_gpu(targets):
+            return self._on_gpu(kernel, sources, strengths, targets)
         x = _arrays.positions("sources", sources, _arrays.WIDTHS.get(kernel, (3,)))
         columns = _arrays.strengths(strengths, kernel, x.shape[0])
         at = None if targets is None else _arrays.positions("targets", targets, (x.shape[1],))
         result = Result(**self._sum.evaluate(x, columns, at, self._exclusions))
         if kernel == "harmonic":
             object.__setattr__(result, "field", result.field.view(np.complex128).reshape(-1))
+        self._choice = result.choice
+        return result
+
+    def _on_gpu(self, kernel: str, sources: Any, strengths: Any, targets: Any) -> Result:
+        if self._exclusions is not None:
+            raise ValueError("exclusions: with arrays on a GPU there are none")
+        result = Result(**_device.evaluate(self._sum, kernel, sources, strengths, targets))
         self._choice = result.choice
         return result
 

@@ -101,18 +101,29 @@ const REACH: [f64; 2] = [1e-100, 1e100];
 /// The same distance as a part of the largest coordinate. Squares of smaller ones count as zero in the units of a set.
 const PART: f64 = 1e-98;
 
+/// The smallest distance that sums in space take of points whose largest coordinate is this.
+fn nearest(largest: f64) -> f64 {
+    REACH[0].max(PART * largest)
+}
+
+/// Whether points are within the range of [`check_reach`] as far as the sizes of their coordinates tell: of the smallest that
+/// is not 0, and of the largest. Others have to be looked at.
+pub fn surely_in_reach(smallest: f64, largest: f64) -> bool {
+    largest <= REACH[1] && smallest >= nearest(largest)
+}
+
 /// Checks that the cubes of all distances in space are within the range of `f64`: beyond it forces would be 0, or infinite.
 ///
 /// # Errors
 /// [`Error::Magnitude`] for a coordinate above 1e100, and for two points that are not at the same place
 /// but less than 1e-100, or than 1e-98 of the largest coordinate, apart.
 pub fn check_reach(points: &[&[[f64; 3]]]) -> Result<(), Error> {
-    let [smallest, largest] = REACH;
+    let largest = REACH[1];
     let coordinates = || points.iter().flat_map(|p| p.as_flattened()).map(|x| x.abs());
     if let Some(value) = coordinates().find(|x| *x > largest) {
         return Err(Error::Magnitude { what: "a coordinate", value });
     }
-    let smallest = smallest.max(PART * coordinates().fold(0.0, f64::max));
+    let smallest = nearest(coordinates().fold(0.0, f64::max));
     // Two different numbers are that close only if both are next to 0.
     if !coordinates().any(|x| x > 0.0 && x < smallest) {
         return Ok(());

@@ -110,8 +110,14 @@ impl PeriodicBox {
     /// # Errors
     /// [`Error::Charged`] for a charged box that is not in a conductor.
     pub fn check_charge(&self, strengths: &[f64]) -> Result<(), Error> {
-        let total: f64 = strengths.iter().sum();
-        let magnitude: f64 = strengths.iter().map(|q| q.abs()).sum();
+        self.check_total(strengths.iter().sum(), strengths.iter().map(|q| q.abs()).sum())
+    }
+
+    /// The same of strengths with this sum and this sum of sizes.
+    ///
+    /// # Errors
+    /// [`Error::Charged`].
+    pub fn check_total(&self, total: f64, magnitude: f64) -> Result<(), Error> {
         if self.surroundings != Surroundings::TinFoil && total.abs() > NEUTRAL * magnitude {
             return Err(Error::Charged(total));
         }

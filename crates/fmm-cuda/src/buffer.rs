@@ -97,6 +97,43 @@ impl<T: DeviceCopy + Default> Buffer<T> {
         Ok(values)
     }
 
+    /// Queues the replacing of the contents by `n` elements at `from`.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without the memory, or if the driver refuses.
+    ///
+    /// # Safety
+    /// There are as many in memory that the GPU can reach, and they stay until the stream is done.
+    pub unsafe fn copy_at(&mut self, from: DevicePointer<T>, n: usize, stream: &Stream) -> Result<(), Error> {
+        self.resize(n)?;
+        match &mut self.memory {
+            // SAFETY: as the caller promises.
+            Some(to) if n > 0 => unsafe {
+                let from = DeviceSlice::from_raw_parts(from, n);
+                to.index(..n).async_copy_from(&from, stream).map_err(told("cannot copy on the GPU"))
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// Queues the copying of the contents to `to`.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the driver refuses.
+    ///
+    /// # Safety
+    /// There is memory for as many that the GPU can reach, and it stays until the stream is done.
+    pub unsafe fn copy_to(&self, to: DevicePointer<T>, stream: &Stream) -> Result<(), Error> {
+        match &self.memory {
+            // SAFETY: as the caller promises.
+            Some(from) if self.len > 0 => unsafe {
+                let mut to = DeviceSlice::from_raw_parts(to, self.len);
+                to.async_copy_from(&from.index(..self.len), stream).map_err(told("cannot copy on the GPU"))
+            },
+            _ => Ok(()),
+        }
+    }
+
     /// Queues the replacing of the contents by those of `other`.
     ///
     /// # Errors

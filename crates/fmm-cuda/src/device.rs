@@ -79,6 +79,11 @@ impl Gpu {
         &self.stream
     }
 
+    /// The address of the queue that reads arrays of callers: for events of queues of their own.
+    pub fn stream_address(&self) -> u64 {
+        self.stream.as_inner() as u64
+    }
+
     /// A second queue, for work that may run beside that of the first.
     pub(crate) fn side(&self) -> &Stream {
         &self.side

@@ -18,15 +18,13 @@ use crate::buffer::Buffer;
 use crate::direct::{self, Output, Request};
 use crate::forces::Acting;
 use crate::inputs::Inputs;
+use crate::numbers::Numbers;
 use crate::order::Units;
 use crate::planar::{Flat, Vortices};
 use crate::staging::Staging;
 use crate::totals::{self, Totals as Summing};
 use crate::trial::{self, Arrays, Bodies};
-use crate::view::{CheckView, StepView, TILE};
-
-/// Blocks that share the numbers that are checked.
-const SHARES: usize = 512;
+use crate::view::{StepView, TILE};
 
 /// Executes on a GPU, where the particles live.
 ///
@@ -72,8 +70,7 @@ struct State {
     mass: Buffer<f64>,
     /// Whether strengths are masses; unknown until totals are asked for.
     gravity: Option<bool>,
-    first: Buffer<u64>,
-    count: Buffer<u64>,
+    numbers: Numbers,
 }
 
 impl CudaExecutor {
@@ -165,25 +162,14 @@ impl CudaExecutor {
 
     /// Checks that an array has only finite numbers.
     fn finite(&mut self, what: &'static str, x: DevicePointer<f64>, n: usize) -> Result<(), Error> {
-        if n == 0 {
+        let found = self.state.numbers.of(&self.gpu, &[(x, n)])?[0];
+        if found.bad == 0 {
             return Ok(());
         }
-        let blocks = n.div_ceil(TILE).min(SHARES);
-        self.state.first.resize(blocks)?;
-        self.state.count.resize(blocks)?;
-        let (first, count) = (self.state.first.pointer(), self.state.count.pointer());
-        let view = CheckView { x, first, count, n: n as u64 };
-        // SAFETY: a place for each block.
-        unsafe {
-            self.gpu.kernels().launch(self.gpu.stream(), "check_f64", blocks as u32, TILE as u32, &view)?;
-        }
-        self.gpu.finish()?;
-        let count: u64 = self.state.count.download()?.iter().sum();
-        let Some(first) = self.state.first.download()?.into_iter().min().filter(|_| count > 0) else { return Ok(()) };
         // Rare enough to copy everything for one number.
         let all =
             if what == "position" { self.state.inputs.position.download()? } else { self.state.velocity.download()? };
-        let (first, count) = (first as usize, count as usize);
+        let (first, count) = (found.first as usize, found.bad as usize);
         Err(Error::NotFinite { what, index: first / 3, value: all[first], count })
     }
 

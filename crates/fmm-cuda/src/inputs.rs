@@ -35,6 +35,17 @@ impl Ends {
 /// Sources and the columns of their strengths, and targets where they are others, on the host.
 pub type Host<'a> = (&'a [[f64; 3]], &'a [&'a [f64]], Option<&'a [[f64; 3]]>);
 
+/// The same in arrays of the caller on the device: addresses, and numbers of points.
+#[derive(Debug, Clone, Copy)]
+pub struct OnDevice<'a> {
+    /// `[sources][3]`
+    pub sources: (DevicePointer<f64>, usize),
+    /// `[columns][sources]`, of one or three columns.
+    pub columns: &'a [DevicePointer<f64>],
+    /// `[targets][3]`; none: the sources.
+    pub targets: Option<(DevicePointer<f64>, usize)>,
+}
+
 /// The same on the device.
 #[derive(Default)]
 pub struct Inputs {
@@ -62,13 +73,52 @@ impl Inputs {
         }
         self.place.upload(targets.unwrap_or(&[]).as_flattened())?;
         (self.sources, self.targets) = (sources.len(), targets.map(<[_]>::len));
-        self.by_size = (0..columns.len()).collect();
-        if columns.len() > 1 {
-            let sizes: Vec<f64> = columns.iter().map(|column| column.iter().map(|q| q.abs()).sum()).collect();
-            self.by_size.sort_by(|&a, &b| sizes[b].total_cmp(&sizes[a]));
-        }
-        self.largest = Strengths::of(columns).largest;
+        let size = |column: &&[f64]| column.iter().map(|q| q.abs()).sum();
+        let sizes = if columns.len() > 1 { columns.iter().map(size).collect() } else { vec![0.0; columns.len()] };
+        self.order_columns(Strengths::of(columns).largest, sizes);
         gpu.settle()
+    }
+
+    /// Queues copies of `points`. [`order_columns`](Inputs::order_columns) comes next.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without the memory, or if a copy fails.
+    ///
+    /// # Safety
+    /// The arrays lie in memory that the GPU can reach, and stay until its stream is done.
+    pub unsafe fn copy(&mut self, gpu: &Gpu, points: &OnDevice) -> Result<(), Error> {
+        let ((sources, n), stream) = (points.sources, gpu.stream());
+        (self.sources, self.targets) = (n, points.targets.map(|t| t.1));
+        self.strengths.resize_with(points.columns.len(), Buffer::new);
+        let (targets, m) = points.targets.unwrap_or((DevicePointer::null(), 0));
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.position.copy_at(sources, 3 * n, stream)?;
+            for (buffer, &column) in self.strengths.iter_mut().zip(points.columns) {
+                buffer.copy_at(column, n, stream)?;
+            }
+            self.place.copy_at(targets, 3 * m, stream)
+        }
+    }
+
+    /// Sets the largest |q| and the order of the columns, whose sums of sizes these are.
+    pub fn order_columns(&mut self, largest: f64, sizes: Vec<f64>) {
+        self.by_size = (0..sizes.len()).collect();
+        self.by_size.sort_by(|&a, &b| sizes[b].total_cmp(&sizes[a]));
+        self.largest = largest;
+    }
+
+    /// Bytes more than there are now that copies of `points` take.
+    pub fn growth(&self, points: &OnDevice) -> usize {
+        let n = points.sources.1;
+        let column = |c: usize| self.strengths.get(c).map_or(8 * n, |buffer| buffer.growth(n));
+        let columns: usize = (0..points.columns.len()).map(column).sum();
+        self.position.growth(3 * n) + columns + self.place.growth(points.targets.map_or(0, |t| 3 * t.1))
+    }
+
+    /// The strengths, column by column.
+    pub fn columns(&self) -> &[Buffer<f64>] {
+        &self.strengths
     }
 
     /// Gives the memory back; the numbers of bodies stay known. The work that reads them must be done.

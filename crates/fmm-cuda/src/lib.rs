@@ -8,6 +8,7 @@
 #![deny(missing_docs)]
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
+mod arrays;
 mod boxed;
 mod buffer;
 mod cartesian;
@@ -37,6 +38,7 @@ mod m2l_variants;
 mod microbenchmarks;
 mod mma_layout;
 mod near;
+mod numbers;
 mod operators;
 mod order;
 mod place;
@@ -48,13 +50,16 @@ mod totals;
 mod trial;
 pub mod view;
 
+pub use arrays::{DeviceSums, numbers_at};
 pub use buffer::Buffer;
 pub use description::{Description, devices};
 pub use device::Gpu;
+pub use direct::Output;
 pub use driver::{NAMES as FUNCTIONS, load};
 pub use error::Unavailable;
 pub use evaluate::{biot_savart, evaluate, measure, watch};
 pub use executor::CudaExecutor;
+pub use inputs::OnDevice;
 pub use kernels::{Binary, MISSING, MODULES};
 pub use layout::LAYOUTS;
 pub use m2l_variants::{M2lVariant, M2lVariants, Ours};

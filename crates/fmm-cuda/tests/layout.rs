@@ -85,7 +85,7 @@ fn every_kernel_that_is_launched_is_there_once() {
         "gather_f64",
         "reduce_f64",
         "advance_f64",
-        "check_f64",
+        "numbers_f64",
         "gather_tree_f64",
         "invert_order",
         "return_sums_f64",

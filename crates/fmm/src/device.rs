@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use fmm_core::{Cancel, Method, Precision, Settings};
-use fmm_cuda::{Gpu, Unavailable};
+use fmm_cuda::{DeviceSums, Gpu, Unavailable};
 
 use crate::Error;
 
@@ -116,7 +116,7 @@ impl Device {
 pub(crate) struct Place<'n> {
     pub device: Device,
     /// Opened by the first sum that needs it.
-    pub gpu: Option<Gpu>,
+    pub gpu: Option<Opened>,
     pub note: Box<dyn FnMut(Note) + Send + 'n>,
     pub cancel: Cancel,
 }
@@ -131,9 +131,50 @@ impl Place<'_> {
             return Ok(None);
         }
         if self.gpu.is_none() {
-            self.gpu = device.open(pairs, &mut self.note)?;
+            self.gpu = device.open(pairs, &mut self.note)?.map(Opened::new);
         }
-        Ok(self.gpu.as_ref())
+        Ok(self.gpu.as_ref().map(|opened| &opened.gpu))
+    }
+
+    /// The GPU of this number, on which arrays of the caller lie.
+    ///
+    /// # Errors
+    /// [`Error::Request`] if sums are to be done elsewhere; those of [`Device::open`].
+    pub fn gpu_of_arrays(&mut self, ordinal: u32) -> Result<&mut Opened, Error> {
+        let theirs = Device::Cuda(ordinal);
+        if self.device != Device::Auto && self.device != theirs {
+            let why = format!("the arrays are on {theirs}; allowed: auto, {theirs}");
+            return Err(Error::Request { parameter: "device", why });
+        }
+        self.gpu = self.gpu.take().filter(|opened| opened.gpu.description().ordinal == ordinal);
+        let opened = match self.gpu.take() {
+            Some(opened) => opened,
+            None => {
+                let why = |why| Error::Unavailable { device: theirs.to_string(), why };
+                Opened::new(Gpu::open(ordinal).map_err(why)?)
+            }
+        };
+        Ok(self.gpu.insert(opened))
+    }
+}
+
+/// A GPU, with the memory of sums of arrays that lie on it.
+pub(crate) struct Opened {
+    // Dropped in this order: memory before the GPU whose it is.
+    pub sums: DeviceSums,
+    pub gpu: Gpu,
+}
+
+impl Opened {
+    fn new(gpu: Gpu) -> Self {
+        Opened { sums: DeviceSums::default(), gpu }
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        // Freeing memory needs its GPU; a thread that cannot enter it has lost the memory with it.
+        let _ = self.gpu.enter();
     }
 }
 

@@ -9,7 +9,7 @@ use crate::reference::measure;
 use crate::{Device, Error, Evaluation, Note, Points, Problem, coincident, exclusions, sums};
 
 /// Sums on one device. A GPU is opened by the first sum that goes there and stays open.
-pub struct Solver<'n>(Place<'n>);
+pub struct Solver<'n>(pub(crate) Place<'n>);
 
 impl Default for Solver<'_> {
     fn default() -> Self {

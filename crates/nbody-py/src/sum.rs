@@ -1,9 +1,9 @@
-//! Sums of arrays.
+//! Sums of arrays. `unsafe` is the call with addresses of arrays on a GPU, which the package `nbody_fmm` takes from objects that it holds.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{mem, process};
 
-use fmm::{Device, Evaluation, Kernel, Points, Problem, Solver, in_order};
+use fmm::{Device, DeviceArrays, Evaluation, Kernel, Points, Problem, Solver, in_order};
 use fmm_core::{Error as Refused, Stage};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -88,7 +88,48 @@ impl Sum {
         })?;
         results(py, problem.kernel, dimension, sum)
     }
+
+    /// Address of the CUDA stream that reads arrays on GPU `ordinal`.
+    fn stream(&self, py: Python, ordinal: u32) -> PyResult<u64> {
+        let solver = self.solver(py);
+        let stream = guarded(py, self.options.threads, ON_GPU, |_, _| {
+            solver.lock().unwrap_or_else(PoisonError::into_inner).stream(ordinal)
+        })?;
+        stream.map_err(|e| exception(&e))
+    }
+
+    /// Sums arrays on GPU `ordinal`, which are given by address and number of rows, into `potential` and `field`.
+    #[expect(clippy::too_many_arguments, reason = "the arrays")]
+    #[allow(unsafe_code)]
+    fn evaluate_on_gpu<'py>(
+        &self,
+        py: Python<'py>,
+        ordinal: u32,
+        sources: (u64, usize),
+        strengths: Vec<u64>,
+        targets: Option<(u64, usize)>,
+        potential: u64,
+        field: u64,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let solver = self.solver(py);
+        let problem = &self.options.problem;
+        // On a thread of its own: the caller's keeps the GPU that is current there.
+        let sum = guarded(py, self.options.threads, ON_GPU, |_, cancel| {
+            let mut solver = solver.lock().unwrap_or_else(PoisonError::into_inner);
+            solver.set_cancel(cancel);
+            let arrays = DeviceArrays { ordinal, sources, strengths: &strengths, targets, potential, field };
+            // SAFETY: _device.py holds the arrays, has checked shapes and dtypes, and has made the stream wait.
+            unsafe { solver.evaluate_on_device(problem, &arrays) }
+        })?;
+        let sum = sum.map_err(|e| exception(&e))?;
+        let out = PyDict::new(py);
+        describe(py, &out, &sum)?;
+        Ok(out)
+    }
 }
+
+/// A number of pairs that counts as long, so that the sum runs on a thread of its own.
+const ON_GPU: f64 = f64::INFINITY;
 
 impl Sum {
     /// The solver of this process. After a fork the parent's is left alone: its GPU cannot be used in the child.
@@ -163,16 +204,27 @@ fn not_finite(sources: &[f64], columns: &[&[f64]], targets: Option<&[f64]>, dime
 }
 
 /// The sum as arrays of NumPy, which own the vectors of `sum`.
-fn results<'py>(py: Python<'py>, kernel: Kernel, dimension: usize, sum: Evaluation) -> PyResult<Bound<'py, PyDict>> {
+fn results<'py>(
+    py: Python<'py>,
+    kernel: Kernel,
+    dimension: usize,
+    mut sum: Evaluation,
+) -> PyResult<Bound<'py, PyDict>> {
     let outputs = kernel.outputs(dimension);
     let (m, width) = (sum.field.len(), outputs.field.len());
     let field = match width {
-        3 => sum.field.into_flattened(),
+        3 => mem::take(&mut sum.field).into_flattened(),
         width => sum.field.iter().flat_map(|e| e[..width].iter().copied()).collect(),
     };
     let out = PyDict::new(py);
+    describe(py, &out, &sum)?;
     out.set_item("potential", outputs.potential.map(|_| PyArray1::from_vec(py, sum.potential)))?;
     out.set_item("field", PyArray1::from_vec(py, field).reshape([m, width])?)?;
+    Ok(out)
+}
+
+/// Everything but potential and field.
+fn describe(py: Python, out: &Bound<PyDict>, sum: &Evaluation) -> PyResult<()> {
     let choice = PyDict::new(py);
     choice.set_item("method", sum.choice.method.name())?;
     choice.set_item("precision", sum.choice.precision.name())?;
@@ -185,7 +237,7 @@ fn results<'py>(py: Python<'py>, kernel: Kernel, dimension: usize, sum: Evaluati
         times.set_item(stage.name(), sum.times.seconds(stage))?;
     }
     times.set_item("sum", sum.seconds.sum)?;
-    if let Some(e) = sum.errors {
+    if let Some(e) = &sum.errors {
         times.set_item("errors", sum.seconds.errors)?;
         let errors = PyDict::new(py);
         for (name, value) in [("rms", e.rms), ("median", e.median), ("p99", e.p99), ("max", e.max), ("l2", e.l2)] {
@@ -200,6 +252,5 @@ fn results<'py>(py: Python<'py>, kernel: Kernel, dimension: usize, sum: Evaluati
     }
     out.set_item("times", times)?;
     out.set_item("device", sum.device.to_string())?;
-    out.set_item("coincident_pairs", sum.coincident_pairs)?;
-    Ok(out)
+    out.set_item("coincident_pairs", sum.coincident_pairs)
 }

@@ -72,13 +72,17 @@ impl Strengths {
     /// Those of a set with one column or several. Sums of several are vector products, whose terms cancel
     /// for strengths of any sign.
     pub fn of(columns: &[&[f64]]) -> Self {
-        let all = columns.iter().map(|column| Strengths::of_column(column));
+        Strengths::of_columns(columns.iter().map(|column| Strengths::of_column(column)))
+    }
+
+    /// The same of what is known of each column.
+    pub fn of_columns(columns: impl Iterator<Item = Strengths>) -> Self {
         let join = |a: Strengths, b: Strengths| Strengths {
             mixed: true,
             largest: a.largest.max(b.largest),
             smallest: a.smallest.min(b.smallest),
         };
-        all.reduce(join).unwrap_or(Strengths { mixed: false, largest: 0.0, smallest: f64::INFINITY })
+        columns.reduce(join).unwrap_or(Strengths { mixed: false, largest: 0.0, smallest: f64::INFINITY })
     }
 
     fn of_column(strengths: &[f64]) -> Self {

@@ -108,16 +108,36 @@ pub struct StepView {
     pub n: u64,
 }
 
-/// The first number that is not finite, and how many, for each block.
+/// What is known of a share of an array of numbers.
+#[derive(Debug, Clone, Copy, Default, DeviceCopy)]
+#[repr(C)]
+pub struct NumbersShare {
+    /// Index of the first number that is not finite; the largest integer if all are.
+    pub first: u64,
+    /// How many are not finite. They count nowhere else.
+    pub bad: u64,
+    /// How many are above 0.
+    pub plus: u64,
+    /// How many are below 0.
+    pub minus: u64,
+    /// The largest |x|; 0 without numbers.
+    pub largest: f64,
+    /// The smallest |x| that is not 0; infinite if all are.
+    pub smallest: f64,
+    /// Σ x.
+    pub sum: f64,
+    /// Σ |x|.
+    pub magnitude: f64,
+}
+
+/// What is known of an array of numbers, a share for each block.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
-pub struct CheckView {
+pub struct NumbersView {
     /// `[n]`
     pub x: ReadOnly<f64>,
     /// `[blocks]`
-    pub first: DevicePointer<u64>,
-    /// `[blocks]`
-    pub count: DevicePointer<u64>,
+    pub share: DevicePointer<NumbersShare>,
     /// Number of numbers.
     pub n: u64,
 }

@@ -1,0 +1,138 @@
+//! Sums of arrays that lie on a GPU, of CuPy or PyTorch for example. `unsafe` because nothing can
+//! check addresses that a caller gives.
+#![allow(unsafe_code)]
+
+use std::time::Instant;
+
+use fmm_core::StageTimes;
+use fmm_cuda::{OnDevice, Output, numbers_at};
+
+use crate::{Device, Error, Evaluation, Kernel, Points, Problem, Seconds, Solver};
+
+/// Arrays of float64 in C order in the memory of one GPU, by their addresses.
+#[derive(Debug, Clone, Copy)]
+pub struct DeviceArrays<'a> {
+    /// Number of the GPU.
+    pub ordinal: u32,
+    /// Positions of the sources, and how many. `[n][3]`
+    pub sources: (u64, usize),
+    /// A column for each of [`Kernel::strengths`]. `[n]`
+    pub strengths: &'a [u64],
+    /// Positions of the targets, and how many; `None`: the sources, none of which sees itself. `[m][3]`
+    pub targets: Option<(u64, usize)>,
+    /// Where the potential goes; 0 for kernels without one. `[m]`
+    pub potential: u64,
+    /// Where the field goes. `[m][3]`
+    pub field: u64,
+}
+
+impl Solver<'_> {
+    /// The address of the stream of GPU `ordinal` that reads arrays, for events of streams of the caller.
+    ///
+    /// # Errors
+    /// [`Error::Request`] if this solver has another device, [`Error::Unavailable`].
+    pub fn stream(&mut self, ordinal: u32) -> Result<u64, Error> {
+        Ok(self.0.gpu_of_arrays(ordinal)?.gpu.stream_address())
+    }
+
+    /// The sum of `arrays` by the GPU on which they lie. The result has no potential and no field:
+    /// they are in the arrays, complete when this returns.
+    ///
+    /// # Errors
+    /// Those of [`evaluate`](Solver::evaluate); [`Error::Request`] for kernels in fewer than three
+    /// dimensions, exclusions, and [`Problem::sample`].
+    ///
+    /// # Safety
+    /// The addresses are those of arrays as [`DeviceArrays`] says, on its GPU, and none that is
+    /// written overlaps another. Whatever writes or frees them is done, or queued before on
+    /// [`stream`](Solver::stream).
+    pub unsafe fn evaluate_on_device(&mut self, problem: &Problem, arrays: &DeviceArrays) -> Result<Evaluation, Error> {
+        problem.check()?;
+        check(problem, arrays)?;
+        let begun = Instant::now();
+        let settings = problem.in_space();
+        let mut times = StageTimes::with_cancel(self.0.cancel.clone());
+        let opened = self.0.gpu_of_arrays(arrays.ordinal)?;
+        let columns: Vec<_> = arrays.strengths.iter().map(|&address| numbers_at(address)).collect();
+        let at = |(address, n)| (numbers_at(address), n);
+        let points = OnDevice { sources: at(arrays.sources), columns: &columns, targets: arrays.targets.map(at) };
+        let output = Output { field: numbers_at(arrays.field), potential: numbers_at(arrays.potential) };
+        // SAFETY: as the caller promises.
+        let summed = unsafe { opened.sums.evaluate(&opened.gpu, &settings, &points, output, &mut times) };
+        let (choice, coincident_pairs) = summed?;
+        let device = Device::Cuda(arrays.ordinal);
+        let (potential, field) = (vec![], vec![]);
+        let mut sum = Evaluation {
+            potential,
+            field,
+            choice,
+            device,
+            coincident_pairs,
+            errors: None,
+            times,
+            seconds: Seconds::default(),
+        };
+        if !opened.sums.is_finite(&opened.gpu)? {
+            // Rare enough to bring everything to the host for the row.
+            let (potential, field, places) = opened.sums.download(&opened.gpu)?;
+            (sum.potential, sum.field) = (potential, field);
+            sum.check_finite(problem.kernel, &Points::in_space(&places, &[]))?;
+        }
+        sum.seconds.sum = begun.elapsed().as_secs_f64();
+        Ok(sum)
+    }
+}
+
+fn check(problem: &Problem, arrays: &DeviceArrays) -> Result<(), Error> {
+    let refuse = |parameter, why: &str| Err(Error::Request { parameter, why: format!("with arrays on a GPU {why}") });
+    if !matches!(problem.kernel, Kernel::Laplace | Kernel::Yukawa(_) | Kernel::Vortex) {
+        return refuse("kernel", "allowed: laplace, yukawa:KAPPA, vortex");
+    }
+    if !problem.exclusions.is_empty() {
+        return refuse("exclusions", "there are none");
+    }
+    if problem.sample > 0 {
+        return refuse("check", "there is none");
+    }
+    if problem.settings.uniform.is_some() {
+        return refuse("depth", "there is none");
+    }
+    let (expected, found) = (problem.kernel.strengths().len(), arrays.strengths.len());
+    if expected != found {
+        return Err(fmm_core::Error::Shape { what: "columns of strengths", expected, found }.into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: DeviceArrays =
+        DeviceArrays { ordinal: 4711, sources: (0, 0), strengths: &[0], targets: None, potential: 0, field: 0 };
+
+    fn refused(problem: &Problem, device: Device) -> String {
+        // SAFETY: there are no points.
+        let sum = unsafe { Solver::new(device).evaluate_on_device(problem, &NONE) };
+        sum.map(|_| ()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_a_gpu_does_not_sum_is_refused() {
+        let laplace = Problem::new(Kernel::Laplace);
+        for (problem, text) in [
+            (Problem::new(Kernel::Log), "kernel: with arrays on a GPU allowed: laplace, yukawa:KAPPA, vortex"),
+            (
+                Problem { exclusions: vec![[0, 1]], ..laplace.clone() },
+                "exclusions: with arrays on a GPU there are none",
+            ),
+            (Problem { sample: 1, ..laplace.clone() }, "check: with arrays on a GPU there is none"),
+            (Problem::new(Kernel::Vortex), "1 columns of strengths, but 3 are needed"),
+        ] {
+            assert_eq!(refused(&problem, Device::Auto), text);
+        }
+        let text = refused(&laplace, Device::Cpu);
+        assert_eq!(text, "device: the arrays are on cuda:4711; allowed: auto, cuda:4711");
+        assert!(refused(&laplace, Device::Auto).starts_with("device = cuda:4711: "), "there is no such GPU");
+    }
+}

@@ -1,0 +1,129 @@
+"""Arrays on a GPU, of CuPy, PyTorch or JAX: read where they are, and results of the same kind.
+
+The order of work is that of DLPack: the library of an array makes our stream wait for the stream on which the caller
+works now, before our stream reads. Results are complete when a sum returns.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Tuple
+
+from . import _library
+
+# DLPack's numbers for memory of a GPU: its own, and managed.
+_ON_GPU = (2, 13)
+
+
+def is_on_gpu(value: Any) -> bool:
+    """Whether ``value`` is an array in the memory of a GPU."""
+    return hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in _ON_GPU
+
+
+class _Torch:
+    def __init__(self, like: Any) -> None:
+        import torch
+
+        self.module, self.device = torch, like.device
+
+    def real(self, x: Any) -> bool:
+        return not x.dtype.is_complex and x.dtype != self.module.bool
+
+    def convert(self, x: Any) -> Any:
+        return x.detach().to(self.module.float64).contiguous()
+
+    def empty(self, shape: Tuple[int, ...]) -> Any:
+        return self.module.empty(shape, dtype=self.module.float64, device=self.device)
+
+
+class _CuPy:
+    def __init__(self, like: Any) -> None:
+        import cupy
+
+        self.module, self.device = cupy, like.device
+
+    def real(self, x: Any) -> bool:
+        return x.dtype.kind in "iuf"
+
+    def convert(self, x: Any) -> Any:
+        with self.device:
+            return self.module.ascontiguousarray(x, dtype="float64")
+
+    def empty(self, shape: Tuple[int, ...]) -> Any:
+        with self.device:
+            return self.module.empty(shape, dtype="float64")
+
+
+class _Jax:
+    def __init__(self, like: Any) -> None:
+        import jax
+
+        if not jax.config.jax_enable_x64:
+            raise TypeError('arrays of JAX: sums need float64; call jax.config.update("jax_enable_x64", True) first')
+        self.module, self.device = jax.numpy, like.device
+
+    def real(self, x: Any) -> bool:
+        return x.dtype.kind in "iuf"
+
+    def convert(self, x: Any) -> Any:
+        return self.module.asarray(x, dtype="float64")
+
+    def empty(self, shape: Tuple[int, ...]) -> Any:
+        # A new buffer that nobody else has seen: its immutability begins when the sum returns it.
+        return self.module.zeros(shape, dtype="float64", device=self.device).block_until_ready()
+
+
+_LIBRARIES = {"torch": _Torch, "cupy": _CuPy, "jaxlib": _Jax, "jax": _Jax}
+
+
+def _address(array: Any) -> int:
+    return int(array.__cuda_array_interface__["data"][0])
+
+
+def evaluate(sum_: _library.Sum, kernel: str, sources: Any, strengths: Any, targets: Any) -> Dict[str, Any]:
+    """The sum of arrays that are all on one GPU, as the attributes of a result."""
+    if kernel not in ("laplace", "yukawa", "vortex"):
+        raise ValueError("kernel: with arrays on a GPU allowed: laplace, yukawa:KAPPA, vortex")
+    given = {"sources": sources, "strengths": strengths, "targets": targets}
+    arrays = {name: value for name, value in given.items() if value is not None}
+    off = [name for name, value in arrays.items() if not is_on_gpu(value)]
+    if off:
+        raise TypeError(f"{off[0]}: not on a GPU, where {next(n for n in arrays if n not in off)} is")
+    ordinals = {value.__dlpack_device__()[1] for value in arrays.values()}
+    if len(ordinals) > 1:
+        raise ValueError(f"sources, strengths and targets are on several GPUs: {sorted(ordinals)}")
+    name = type(sources).__module__.partition(".")[0]
+    if any(type(value).__module__.partition(".")[0] != name for value in arrays.values()):
+        raise TypeError("sources, strengths and targets are arrays of different libraries")
+    if name not in _LIBRARIES:
+        raise TypeError(f"sources: arrays of {name} on a GPU; expected those of cupy, torch or jax")
+    library = _LIBRARIES[name](sources)
+    n = sources.shape[0] if len(sources.shape) == 2 else 0
+    shapes = {"sources": (n, 3), "strengths": (n, 3) if kernel == "vortex" else (n,)}
+    for argument, value in arrays.items():
+        shape = shapes.get(argument, (value.shape[0] if len(value.shape) == 2 else 0, 3))
+        if tuple(value.shape) != shape or not library.real(value):
+            rows = "(n, 3)" if argument != "strengths" else str(shape)
+            found = f"shape {tuple(value.shape)}, dtype {value.dtype}"
+            raise ValueError(f"{argument}: {found}; expected real numbers of shape {rows}")
+    x = library.convert(sources)
+    columns = [library.convert(strengths[:, k]) for k in range(3)] if kernel == "vortex" else [library.convert(strengths)]
+    at = None if targets is None else library.convert(targets)
+    m = (x if at is None else at).shape[0]
+    field = library.empty((m, 3))
+    potential = None if kernel == "vortex" else library.empty((m,))
+    ordinal = ordinals.pop()
+    stream = sum_.stream(ordinal)
+    used: List[Any] = [array for array in [x, *columns, at, field, potential] if array is not None]
+    for array in used:
+        # The capsule is not wanted, but that our stream waits.
+        array.__dlpack__(stream=stream)
+    address: Optional[int] = None if at is None else _address(at)
+    result = sum_.evaluate_on_gpu(
+        ordinal,
+        (_address(x), n),
+        [_address(q) for q in columns],
+        None if address is None else (address, m),
+        0 if potential is None else _address(potential),
+        _address(field),
+    )
+    return {**result, "potential": potential, "field": field}
