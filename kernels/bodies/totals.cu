@@ -41,7 +41,8 @@ __device__ inline double weight_of(const TotalsView &v, uint64_t i) { return v.m
 extern "C" {
 // Energies, momenta, virial, centers, moments of the strengths, and the largest |m|, of a share of the particles.
 __global__ void __launch_bounds__(TILE) totals_sums(TotalsView v) {
-  constexpr unsigned COUNT = TOTALS - 1;
+  constexpr unsigned COUNT = 20;
+  static_assert(COUNT < TOTALS);
   double sum[COUNT] = {}, largest = 0;
   for (uint64_t i = uint64_t(blockIdx.x) * TILE + threadIdx.x; i < v.n; i += uint64_t(gridDim.x) * TILE) {
     const double *x = v.position + 3 * i, *u = v.velocity + 3 * i, *e = v.field + 3 * i;
@@ -65,7 +66,7 @@ __global__ void __launch_bounds__(TILE) totals_sums(TotalsView v) {
   largest = block_largest(largest);
   if (threadIdx.x > 0) return;
   for (unsigned k = 0; k < COUNT; k++) v.partial[size_t(blockIdx.x) * TOTALS + k] = sum[k];
-  v.partial[size_t(blockIdx.x) * TOTALS + COUNT] = largest;
+  v.partial[size_t(blockIdx.x) * TOTALS + TOTALS - 1] = largest;
 }
 
 // The largest squared distance from the center.

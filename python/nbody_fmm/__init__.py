@@ -122,12 +122,14 @@ class Solver:
         self._exclusions = exclusions
         self._options = options
         self._choice: Optional[Dict[str, Any]] = None
+        # Addresses of our streams, by GPU.
+        self._streams: Dict[int, int] = {}
 
     def __call__(self, sources: Any, strengths: Any, targets: Any = None) -> Result:
         """Sums; arguments, result and errors are those of :func:`evaluate`."""
         kernel = self._sum.kernel
         if _device.is_on_gpu(sources) or _device.is_on_gpu(strengths) or _device.is_on_gpu(targets):
-            return self._on_gpu(kernel, sources, strengths, targets)
+            return self._on_gpu(sources, strengths, targets)
         x = _arrays.positions("sources", sources, _arrays.WIDTHS.get(kernel, (3,)))
         columns = _arrays.strengths(strengths, kernel, x.shape[0])
         at = None if targets is None else _arrays.positions("targets", targets, (x.shape[1],))
@@ -137,10 +139,10 @@ class Solver:
         self._choice = result.choice
         return result
 
-    def _on_gpu(self, kernel: str, sources: Any, strengths: Any, targets: Any) -> Result:
+    def _on_gpu(self, sources: Any, strengths: Any, targets: Any) -> Result:
         if self._exclusions is not None:
             raise ValueError("exclusions: with arrays on a GPU there are none")
-        result = Result(**_device.evaluate(self._sum, kernel, sources, strengths, targets))
+        result = Result(**_device.evaluate(self._sum, self._streams, sources, strengths, targets))
         self._choice = result.choice
         return result
 
@@ -162,6 +164,7 @@ class Solver:
         kept = ("method", "precision") if self._choice["order"] is None else tuple(self._choice)
         frozen = {**self._options, **{name: self._choice[name] for name in kept}}
         self._sum = _library.Sum(frozen)
+        self._streams = {}
         self._options = frozen
 
     def __getstate__(self) -> Dict[str, Any]:

@@ -19,7 +19,20 @@ def is_on_gpu(value: Any) -> bool:
     return hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in _ON_GPU
 
 
+def _order_all(arrays: List[Any], stream: int) -> None:
+    """Makes our stream wait for the work that makes ``arrays``. The capsules are not wanted."""
+    for array in arrays:
+        array.__dlpack__(stream=stream)
+
+
+def _order_last(arrays: List[Any], stream: int) -> None:
+    """The same where all arrays are made on the current stream of the caller."""
+    _order_all(arrays[-1:], stream)
+
+
 class _Torch:
+    order = staticmethod(_order_last)
+
     def __init__(self, like: Any) -> None:
         import torch
 
@@ -36,6 +49,8 @@ class _Torch:
 
 
 class _CuPy:
+    order = staticmethod(_order_last)
+
     def __init__(self, like: Any) -> None:
         import cupy
 
@@ -54,6 +69,8 @@ class _CuPy:
 
 
 class _Jax:
+    order = staticmethod(_order_all)
+
     def __init__(self, like: Any) -> None:
         import jax
 
@@ -79,8 +96,14 @@ def _address(array: Any) -> int:
     return int(array.__cuda_array_interface__["data"][0])
 
 
-def evaluate(sum_: _library.Sum, kernel: str, sources: Any, strengths: Any, targets: Any) -> Dict[str, Any]:
-    """The sum of arrays that are all on one GPU, as the attributes of a result."""
+def evaluate(
+    sum_: _library.Sum, streams: Dict[int, int], sources: Any, strengths: Any, targets: Any
+) -> Dict[str, Any]:
+    """The sum of arrays that are all on one GPU, as the attributes of a result.
+
+    ``streams`` keeps the address of our stream by the number of the GPU.
+    """
+    kernel = sum_.kernel
     if kernel not in ("laplace", "yukawa", "vortex"):
         raise ValueError("kernel: with arrays on a GPU allowed: laplace, yukawa:KAPPA, vortex")
     given = {"sources": sources, "strengths": strengths, "targets": targets}
@@ -112,11 +135,10 @@ def evaluate(sum_: _library.Sum, kernel: str, sources: Any, strengths: Any, targ
     field = library.empty((m, 3))
     potential = None if kernel == "vortex" else library.empty((m,))
     ordinal = ordinals.pop()
-    stream = sum_.stream(ordinal)
-    used: List[Any] = [array for array in [x, *columns, at, field, potential] if array is not None]
-    for array in used:
-        # The capsule is not wanted, but that our stream waits.
-        array.__dlpack__(stream=stream)
+    stream = streams.get(ordinal)
+    if stream is None:
+        stream = streams[ordinal] = sum_.stream(ordinal)
+    library.order([array for array in (x, *columns, at, field, potential) if array is not None], stream)
     address: Optional[int] = None if at is None else _address(at)
     result = sum_.evaluate_on_gpu(
         ordinal,

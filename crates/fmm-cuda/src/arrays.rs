@@ -13,6 +13,16 @@ use crate::numbers::Numbers;
 use crate::trial::{self, Arrays, Bodies};
 use crate::view::NumbersShare;
 
+/// What is known of a sum whose results are in the arrays of the caller.
+pub struct Done {
+    /// What was chosen.
+    pub choice: Choice,
+    /// Pairs of sources at bitwise the same place.
+    pub coincident_pairs: u64,
+    /// Whether all results are finite.
+    pub finite: bool,
+}
+
 /// Sums of arrays on the device. The memory of a sum serves the next.
 #[derive(Default)]
 pub struct DeviceSums {
@@ -26,7 +36,7 @@ pub struct DeviceSums {
 impl DeviceSums {
     /// The sum of [`evaluate`](crate::evaluate), or with three columns of strengths that of
     /// [`biot_savart`](crate::biot_savart), of `points` on `gpu`. The results go to `output`, whose
-    /// potential is null for velocities. Returns the choice and the number of coincident pairs.
+    /// potential is null for velocities. They are complete when this returns.
     ///
     /// # Errors
     /// Those of [`evaluate`](crate::evaluate).
@@ -42,7 +52,7 @@ impl DeviceSums {
         points: &OnDevice,
         output: Output,
         times: &mut StageTimes,
-    ) -> Result<(Choice, u64), Error> {
+    ) -> Result<Done, Error> {
         let quantity = if points.columns.len() == 3 { Quantity::Velocity } else { Quantity::Potential };
         let settings = settings.clone().simplified();
         quantity.check(&settings)?;
@@ -75,7 +85,8 @@ impl DeviceSums {
                 self.potential.copy_to(output.potential, gpu.stream())?;
             }
         }
-        gpu.finish()?;
+        let results = [&self.field, &self.potential].map(|b| (b.pointer(), b.len()));
+        let finite = self.numbers.of(gpu, &results[..1 + usize::from(one_column)])?.iter().all(|found| found.bad == 0);
         let coincident_pairs = match summed.coincident_pairs {
             Some(pairs) => pairs,
             None => {
@@ -84,17 +95,7 @@ impl DeviceSums {
                 bodies::coincident_pairs(&cell.map_or_else(|| sources.clone(), |cell| cell.wrap(&sources)))
             }
         };
-        Ok((choice, coincident_pairs))
-    }
-
-    /// Whether the last results are finite.
-    ///
-    /// # Errors
-    /// [`Error::Device`] if the driver fails.
-    pub fn is_finite(&mut self, gpu: &Gpu) -> Result<bool, Error> {
-        gpu.enter()?;
-        let results = [&self.field, &self.potential].map(|b| (b.pointer(), b.len()));
-        Ok(self.numbers.of(gpu, &results)?.iter().all(|found| found.bad == 0))
+        Ok(Done { choice, coincident_pairs, finite })
     }
 
     /// The last results, the potential empty for velocities; and the places of the targets.

@@ -85,6 +85,20 @@ impl<T: DeviceCopy + Default> Buffer<T> {
         self.download_first(self.len)
     }
 
+    /// A copy of the contents once `stream` has written them: one wait for both.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the copy or the work before it fails.
+    pub fn read(&self, stream: &Stream) -> Result<Vec<T>, Error> {
+        let mut values = vec![T::default(); self.len];
+        if let Some(memory) = self.memory.as_ref().filter(|_| self.len > 0) {
+            // SAFETY: the values stay where they are until the stream is done.
+            let queued = unsafe { memory.index(..self.len).async_copy_to(&mut values, stream) };
+            queued.and_then(|()| stream.synchronize()).map_err(told("cannot copy from the GPU"))?;
+        }
+        Ok(values)
+    }
+
     /// A copy of the first `n` elements, or of all if there are fewer. The work that writes them must be finished.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use cust::context::{Context, CurrentContext};
 use cust::device::Device;
 use cust::event::{Event, EventFlags};
 use cust::stream::{Stream, StreamFlags, StreamWaitEventFlags};
-use cust::sys::{cuStreamSynchronize, cudaError_enum};
+use cust::sys::{cuCtxGetCurrent, cuCtxSetCurrent, cuStreamSynchronize, cudaError_enum};
 use fmm_core::Error;
 
 use crate::Unavailable;
@@ -106,6 +106,21 @@ impl Gpu {
         self.context.clone()
     }
 
+    /// Runs `work` with this GPU as that of the current thread, and then makes the one before that again.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the driver fails.
+    pub fn within<R>(&self, work: impl FnOnce() -> R) -> Result<R, Error> {
+        let mut before = std::ptr::null_mut();
+        // SAFETY: one pointer to write to. Without a context it is null.
+        succeeded(unsafe { cuCtxGetCurrent(&mut before) })?;
+        self.enter()?;
+        let result = work();
+        // SAFETY: a context of the caller's, or null for none.
+        succeeded(unsafe { cuCtxSetCurrent(before) })?;
+        Ok(result)
+    }
+
     /// Makes this GPU that of the current thread. Whatever allocates, copies or launches needs it.
     ///
     /// # Errors
@@ -118,12 +133,7 @@ impl Gpu {
     /// makes in a queue of its own.
     pub(crate) fn settle(&self) -> Result<(), Error> {
         // SAFETY: null is the queue of all copies that name none.
-        let done = unsafe { cuStreamSynchronize(std::ptr::null_mut()) };
-        if done == cudaError_enum::CUDA_SUCCESS {
-            Ok(())
-        } else {
-            Err(Error::Device(format!("the GPU failed: {done:?}")))
-        }
+        succeeded(unsafe { cuStreamSynchronize(std::ptr::null_mut()) })
     }
 
     /// Waits until all work is done.
@@ -132,5 +142,13 @@ impl Gpu {
     /// [`Error::Device`] if the driver or a kernel fails.
     pub fn finish(&self) -> Result<(), Error> {
         self.side.synchronize().and_then(|()| self.stream.synchronize()).map_err(told("the GPU failed"))
+    }
+}
+
+/// The error of a call that the driver answers with `done`.
+fn succeeded(done: cudaError_enum) -> Result<(), Error> {
+    match done {
+        cudaError_enum::CUDA_SUCCESS => Ok(()),
+        failed => Err(Error::Device(format!("the GPU failed: {failed:?}"))),
     }
 }

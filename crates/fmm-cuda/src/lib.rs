@@ -50,7 +50,7 @@ mod totals;
 mod trial;
 pub mod view;
 
-pub use arrays::{DeviceSums, numbers_at};
+pub use arrays::{DeviceSums, Done, numbers_at};
 pub use buffer::Buffer;
 pub use description::{Description, devices};
 pub use device::Gpu;

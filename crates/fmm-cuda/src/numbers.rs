@@ -68,8 +68,7 @@ impl Numbers {
             }
             first += blocks(n);
         }
-        gpu.finish()?;
-        let shares = self.shares.download()?;
+        let shares = self.shares.read(gpu.stream())?;
         let mut rest = &shares[..];
         let all = arrays.iter().map(|&(_, n)| {
             let (own, others) = rest.split_at(blocks(n));

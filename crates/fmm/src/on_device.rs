@@ -5,8 +5,9 @@
 use std::time::Instant;
 
 use fmm_core::StageTimes;
-use fmm_cuda::{OnDevice, Output, numbers_at};
+use fmm_cuda::{Done, OnDevice, Output, numbers_at};
 
+use crate::device::Opened;
 use crate::{Device, Error, Evaluation, Kernel, Points, Problem, Seconds, Solver};
 
 /// Arrays of float64 in C order in the memory of one GPU, by their addresses.
@@ -57,9 +58,10 @@ impl Solver<'_> {
         let at = |(address, n)| (numbers_at(address), n);
         let points = OnDevice { sources: at(arrays.sources), columns: &columns, targets: arrays.targets.map(at) };
         let output = Output { field: numbers_at(arrays.field), potential: numbers_at(arrays.potential) };
+        let Opened { sums, gpu } = opened;
         // SAFETY: as the caller promises.
-        let summed = unsafe { opened.sums.evaluate(&opened.gpu, &settings, &points, output, &mut times) };
-        let (choice, coincident_pairs) = summed?;
+        let summed = gpu.within(|| unsafe { sums.evaluate(gpu, &settings, &points, output, &mut times) });
+        let Done { choice, coincident_pairs, finite } = summed??;
         let device = Device::Cuda(arrays.ordinal);
         let (potential, field) = (vec![], vec![]);
         let mut sum = Evaluation {
@@ -72,9 +74,9 @@ impl Solver<'_> {
             times,
             seconds: Seconds::default(),
         };
-        if !opened.sums.is_finite(&opened.gpu)? {
+        if !finite {
             // Rare enough to bring everything to the host for the row.
-            let (potential, field, places) = opened.sums.download(&opened.gpu)?;
+            let (potential, field, places) = sums.download(gpu)?;
             (sum.potential, sum.field) = (potential, field);
             sum.check_finite(problem.kernel, &Points::in_space(&places, &[]))?;
         }

@@ -92,7 +92,8 @@ impl Sum {
     /// Address of the CUDA stream that reads arrays on GPU `ordinal`.
     fn stream(&self, py: Python, ordinal: u32) -> PyResult<u64> {
         let solver = self.solver(py);
-        let stream = guarded(py, self.options.threads, ON_GPU, |_, _| {
+        // On a thread of its own: opening a GPU makes it that of the thread.
+        let stream = guarded(py, self.options.threads, f64::INFINITY, |_, _| {
             solver.lock().unwrap_or_else(PoisonError::into_inner).stream(ordinal)
         })?;
         stream.map_err(|e| exception(&e))
@@ -113,8 +114,8 @@ impl Sum {
     ) -> PyResult<Bound<'py, PyDict>> {
         let solver = self.solver(py);
         let problem = &self.options.problem;
-        // On a thread of its own: the caller's keeps the GPU that is current there.
-        let sum = guarded(py, self.options.threads, ON_GPU, |_, cancel| {
+        let pairs = sources.1 as f64 * targets.map_or(sources.1, |t| t.1) as f64;
+        let sum = guarded(py, self.options.threads, pairs / GPU_SPEED, |_, cancel| {
             let mut solver = solver.lock().unwrap_or_else(PoisonError::into_inner);
             solver.set_cancel(cancel);
             let arrays = DeviceArrays { ordinal, sources, strengths: &strengths, targets, potential, field };
@@ -128,8 +129,8 @@ impl Sum {
     }
 }
 
-/// A number of pairs that counts as long, so that the sum runs on a thread of its own.
-const ON_GPU: f64 = f64::INFINITY;
+/// How many times faster than cores a GPU sums, for what counts as a long sum.
+const GPU_SPEED: f64 = 1e5;
 
 impl Sum {
     /// The solver of this process. After a fork the parent's is left alone: its GPU cannot be used in the child.

@@ -41,8 +41,8 @@ pub const TARGETS_F32: usize = 4;
 pub const TARGETS_F64: usize = 3;
 /// Target cells of one octant that one block translates to.
 pub const CELLS: usize = 64;
-/// Sums of one share of the particles.
-pub const TOTALS: usize = 21;
+/// Room for the sums over one share of the particles, the largest mass in the last place.
+pub const TOTALS: usize = 32;
 /// Particles of a chunk in the order of their distances.
 pub const CHUNK: usize = 4096;
 /// No cell.
