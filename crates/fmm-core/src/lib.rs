@@ -31,7 +31,7 @@ pub use bodies::Particles;
 pub use boundary::{Boundary, PeriodicBox, Surroundings};
 pub use cpu::{CpuExecutor, biot_savart, evaluate};
 pub use csr::Csr;
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub use executor::{Bath, Copied, Executor, ForceReport, Pending};
 pub use kernel::Softening;
 pub use num_complex::Complex64;
