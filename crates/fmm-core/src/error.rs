@@ -84,3 +84,35 @@ pub enum Error {
     #[error("{0}")]
     Device(String),
 }
+
+/// What an error is about. Interfaces in other languages have a code or an exception for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// A parameter, or parameters that do not go together.
+    Request,
+    /// The numbers in the arrays.
+    Data,
+    /// The tolerance is not reached by what was asked for.
+    Tolerance,
+    /// The device.
+    Device,
+    /// The caller ended the sum.
+    Cancelled,
+}
+
+impl Error {
+    /// What the error is about.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Range { .. } | Error::Shape { .. } | Error::Unsupported(_) => ErrorKind::Request,
+            Error::NotFinite { .. }
+            | Error::TooClose { .. }
+            | Error::Magnitude { .. }
+            | Error::Charged(_)
+            | Error::TooMany(_) => ErrorKind::Data,
+            Error::Tolerance { .. } => ErrorKind::Tolerance,
+            Error::Device(_) => ErrorKind::Device,
+            Error::Cancelled => ErrorKind::Cancelled,
+        }
+    }
+}

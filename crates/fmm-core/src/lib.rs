@@ -33,7 +33,7 @@ pub use boundary::{Boundary, PeriodicBox, Surroundings};
 pub use cancel::Cancel;
 pub use cpu::{CpuExecutor, biot_savart, evaluate};
 pub use csr::Csr;
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub use executor::{Bath, Copied, Executor, ForceReport, Pending};
 pub use kernel::Softening;
 pub use num_complex::Complex64;

@@ -1,5 +1,6 @@
 //! What can go wrong in a sum.
 
+use fmm_core::ErrorKind;
 use fmm_cuda::Unavailable;
 
 /// Errors of the library.
@@ -43,4 +44,16 @@ pub enum Error {
         /// Width of the numbers that were summed, 32 or 64.
         bits: u32,
     },
+}
+
+impl Error {
+    /// What the error is about.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Request { .. } => ErrorKind::Request,
+            Error::Sum(e) => e.kind(),
+            Error::Unavailable { .. } => ErrorKind::Device,
+            Error::Overflow { .. } => ErrorKind::Data,
+        }
+    }
 }

@@ -21,6 +21,7 @@
 //! particles, [`GridSolver`] solves on grids of blocks.
 #![deny(missing_docs, unsafe_code)]
 
+pub mod bindings;
 mod coincident;
 mod device;
 mod error;
@@ -43,6 +44,7 @@ pub use errors::Errors;
 pub use evaluation::{Evaluation, Seconds};
 pub use exclusions::in_order;
 pub use executor::executor;
+pub use fmm_core::ErrorKind;
 pub use grid::{GridDevice, GridSolver};
 pub use kernel::{Kernel, Outputs};
 pub use on_device::DeviceArrays;

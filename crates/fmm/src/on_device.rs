@@ -27,6 +27,13 @@ pub struct DeviceArrays<'a> {
     pub field: u64,
 }
 
+impl DeviceArrays<'_> {
+    /// Number of pairs of a source and a target.
+    pub fn pairs(&self) -> f64 {
+        self.sources.1 as f64 * self.targets.unwrap_or(self.sources).1 as f64
+    }
+}
+
 impl Solver<'_> {
     /// The address of the stream of GPU `ordinal` that reads arrays, for events of streams of the caller.
     ///

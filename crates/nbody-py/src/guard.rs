@@ -1,17 +1,15 @@
-//! Sums without the GIL, which signals end and whose panics are exceptions.
+//! Sums without the GIL, which signals end and around which forks wait.
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::resume_unwind;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use fmm::bindings::{Failure, forks, guarded};
 use fmm_core::Cancel;
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::fork::Running;
-use crate::threads::Threads;
+use crate::refusals::exception;
 
 /// Sums of fewer pairs end before anybody wants to stop them.
 const FEWEST_PAIRS: f64 = 1e8;
@@ -19,40 +17,27 @@ const FEWEST_PAIRS: f64 = 1e8;
 /// How often Python's handlers of signals run during a sum.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Runs `work` without the GIL, with the threads for `pairs` pairs. A panic becomes a RuntimeError.
-/// Where a handler of a signal raises an exception, as that of Ctrl-C does, the flag is set and the
-/// exception returned.
-pub fn guarded<R: Send>(
-    py: Python,
-    threads: Option<usize>,
-    pairs: f64,
-    work: impl FnOnce(&Threads, Cancel) -> R + Send,
-) -> PyResult<R> {
-    let running = Running::start(py);
-    let threads = Threads::of(py, threads, pairs)?;
+/// Runs `sum`, of `pairs` pairs, without the GIL. Where a handler of a signal raises an exception,
+/// as that of Ctrl-C does, the flag is set and the exception returned.
+pub fn watched<R: Send>(py: Python, pairs: f64, sum: impl FnOnce(Cancel) -> Result<R, Failure> + Send) -> PyResult<R> {
     let cancel = Cancel::new();
-    let (run, flag) = (AssertUnwindSafe(|| work(&threads, cancel.clone())), &cancel);
-    let (result, raised) = py.detach(|| {
-        let results = if pairs < FEWEST_PAIRS { (catch_unwind(run), None) } else { watched(run, flag) };
-        drop(running);
-        results
-    });
+    if pairs < FEWEST_PAIRS {
+        return py.detach(|| sum(cancel)).map_err(exception);
+    }
+    let (result, raised) = py.detach(|| beside_signals(|| sum(cancel.clone()), &cancel));
     raised.map_or(Ok(()), Err)?;
-    result.map_err(|panic| internal(&*panic))
+    result.map_err(exception)
 }
 
-/// Runs `work` on a thread of its own and signal handlers on this one, until one of them raises an exception.
-fn watched<R: Send>(
-    work: AssertUnwindSafe<impl FnOnce() -> R + Send>,
-    cancel: &Cancel,
-) -> (thread::Result<R>, Option<PyErr>) {
+/// Runs `sum` on a thread of its own and signal handlers on this one, until one of them raises an exception.
+fn beside_signals<R: Send>(sum: impl FnOnce() -> R + Send, cancel: &Cancel) -> (R, Option<PyErr>) {
     let mut raised = None;
     let (done, wait) = channel::<()>();
     let result = thread::scope(|scope| {
         let worker = scope.spawn(|| {
             // Dropped at the end, which ends the wait.
             let _done = done;
-            work()
+            sum()
         });
         while raised.is_none() && wait.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
             raised = Python::attach(|py| py.check_signals()).err();
@@ -60,19 +45,32 @@ fn watched<R: Send>(
         if raised.is_some() {
             cancel.set();
         }
-        worker.join()
+        worker.join().unwrap_or_else(|panic| resume_unwind(panic))
     });
     (result, raised)
 }
 
-/// The exception for a panic, which is an error of ours.
-fn internal(panic: &(dyn Any + Send)) -> PyErr {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    PyRuntimeError::new_err(format!("internal error of nbody_fmm, please report it: {}", text.unwrap_or("no message")))
+/// Waits for the sums that run, and holds back new ones. `os.register_at_fork` calls this and the
+/// next two.
+#[pyfunction]
+pub fn before_fork(py: Python) {
+    py.detach(forks::before);
+}
+
+/// Lets sums start again.
+#[pyfunction]
+pub fn after_fork_in_parent() {
+    forks::after_in_parent();
+}
+
+/// Lets sums start in the child, which has a single thread.
+#[pyfunction]
+pub fn after_fork_in_child() {
+    forks::after_in_child();
 }
 
 /// Panics within a sum: for the test of what users see then.
 #[pyfunction]
 pub fn panic(py: Python) -> PyResult<()> {
-    guarded(py, None, 1e9, |threads, _| threads.install(|| panic!("asked for")))
+    watched(py, 1e9, |_| guarded(None, 1e9, |threads| threads.install(|| panic!("asked for"))))
 }

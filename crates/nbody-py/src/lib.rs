@@ -5,12 +5,10 @@
 //! allocator and the system's, none of its own.
 #![deny(missing_docs, unsafe_code)]
 
-mod fork;
 mod guard;
 mod options;
 mod refusals;
 mod sum;
-mod threads;
 
 use pyo3::prelude::*;
 
@@ -21,8 +19,8 @@ fn library(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ToleranceError", py.get_type::<refusals::ToleranceError>())?;
     module.add("DeviceError", py.get_type::<refusals::DeviceError>())?;
     module.add_class::<sum::Sum>()?;
-    module.add_function(wrap_pyfunction!(fork::before_fork, module)?)?;
-    module.add_function(wrap_pyfunction!(fork::after_fork_in_parent, module)?)?;
-    module.add_function(wrap_pyfunction!(fork::after_fork_in_child, module)?)?;
+    module.add_function(wrap_pyfunction!(guard::before_fork, module)?)?;
+    module.add_function(wrap_pyfunction!(guard::after_fork_in_parent, module)?)?;
+    module.add_function(wrap_pyfunction!(guard::after_fork_in_child, module)?)?;
     module.add_function(wrap_pyfunction!(guard::panic, module)?)
 }

@@ -1,7 +1,6 @@
 //! Keywords of Python as a problem of the library.
 
-use fmm::{Device, Error, Kernel, Problem, names};
-use fmm_core::{Boundary, Method, PeriodicBox, Precision, Settings};
+use fmm::bindings::{Options, Request};
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -33,68 +32,27 @@ impl<'py> Keywords<'_, 'py> {
     }
 }
 
-/// What is summed, where, and on how many threads.
-pub struct Options {
-    /// Without exclusions.
-    pub problem: Problem,
-    pub device: Device,
-    /// None: all cores.
-    pub threads: Option<usize>,
-}
-
-const MOST_THREADS: usize = 1024;
-
-impl Options {
-    /// # Errors
-    /// ValueError for an unknown name, a value out of range, or parameters that do not go together.
-    pub fn new(k: &Keywords) -> PyResult<Self> {
-        let refuse = |name: &str, why: String| PyValueError::new_err(format!("{name}: {why}"));
-        let refused = |e: Error| exception(&e);
-        let kernel: Kernel = k.text("kernel")?.parse().map_err(|why| refuse("kernel", why))?;
-        let shape: Option<String> = k.get("softening", "a string such as \"plummer:0.01\"")?;
-        let (softening, blob) = names::softening(shape.as_deref().unwrap_or("none")).map_err(refused)?;
-        let sides: Option<[f64; 3]> = k.get("box", "three sides")?;
-        let medium = k.text("surroundings")?;
-        let surroundings = names::surroundings(&medium).map_err(refused)?;
-        if sides.is_none() && medium != "tinfoil" {
-            return Err(refuse("surroundings", "only with a box".into()));
-        }
-        let boundary = sides.map_or(Boundary::Open, |side| Boundary::Periodic(PeriodicBox { side, surroundings }));
-        let threads = k.whole("threads")?;
-        if let Some(threads) = threads.filter(|n| !(1..=MOST_THREADS).contains(n)) {
-            return Err(refuse("threads", format!("{threads} is outside 1 to {MOST_THREADS}")));
-        }
-        let settings = Settings {
-            softening,
-            boundary,
-            method: named("method", &k.text("method")?, names::METHODS, Method::name)?,
-            tolerance: k.get("tolerance", "a number")?,
-            precision: named("precision", &k.text("precision")?, names::PRECISIONS, Precision::name)?,
-            order: k.whole("order")?,
-            theta: k.get("theta", "a number")?,
-            leaf_size: k.whole("leaf_size")?,
-            uniform: None,
-        };
-        // Orders and angles have limits that depend on the kernel: the sum checks them.
-        let general = Settings { order: None, theta: None, ..settings.clone() };
-        general.check().map_err(|e| refused(e.into()))?;
-        let sample = k.whole("check")?.unwrap_or(0);
-        let problem = Problem { blob, settings, sample, ..Problem::new(kernel) };
-        problem.check().map_err(refused)?;
-        let device = k.text("device")?.parse().map_err(|why| refuse("device", why))?;
-        Ok(Options { problem, device, threads })
-    }
-}
-
-/// The one of `values` that is called `text`.
-fn named<T: Copy, const N: usize>(
-    keyword: &str,
-    text: &str,
-    values: [T; N],
-    name: fn(T) -> &'static str,
-) -> PyResult<T> {
-    values.into_iter().find(|&value| name(value) == text).ok_or_else(|| {
-        let allowed = values.map(name).join(", ");
-        PyValueError::new_err(format!("{keyword}: {text:?} is unknown; allowed: {allowed}"))
-    })
+/// The options that keywords stand for.
+///
+/// # Errors
+/// TypeError for a value of a wrong type; ValueError for an unknown name, a value out of range, or
+/// parameters that do not go together.
+pub fn options(k: &Keywords) -> PyResult<Options> {
+    let softening: Option<String> = k.get("softening", "a string such as \"plummer:0.01\"")?;
+    let request = Request {
+        kernel: &k.text("kernel")?,
+        softening: softening.as_deref().unwrap_or("none"),
+        sides: k.get("box", "three sides")?,
+        surroundings: &k.text("surroundings")?,
+        tolerance: k.get("tolerance", "a number")?,
+        method: &k.text("method")?,
+        precision: &k.text("precision")?,
+        order: k.whole("order")?,
+        theta: k.get("theta", "a number")?,
+        leaf_size: k.whole("leaf_size")?,
+        device: &k.text("device")?,
+        threads: k.whole("threads")?,
+        check: k.whole("check")?.unwrap_or(0),
+    };
+    request.options().map_err(|e| exception(e.into()))
 }

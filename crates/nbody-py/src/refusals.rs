@@ -1,7 +1,7 @@
 //! Errors of sums as Python exceptions.
 
-use fmm::Error;
-use fmm_core::Error as Refused;
+use fmm::ErrorKind;
+use fmm::bindings::Failure;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyArithmeticError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -19,21 +19,16 @@ create_exception!(
     "The device that is asked for is not available, too small, or failed."
 );
 
-/// The exception for an error of a sum.
-pub fn exception(e: &Error) -> PyErr {
-    match e {
-        Error::Request { parameter, why } => PyValueError::new_err(format!("{}: {why}", keyword(parameter))),
-        Error::Sum(Refused::Tolerance { .. }) => ToleranceError::new_err(e.to_string()),
-        Error::Sum(Refused::Device(_)) | Error::Unavailable { .. } => DeviceError::new_err(e.to_string()),
-        e => PyValueError::new_err(e.to_string()),
-    }
-}
-
-/// The keyword of Python for an option of the command line.
-fn keyword(parameter: &str) -> &str {
-    match parameter {
-        "periodic" => "box",
-        "leaf-size" => "leaf_size",
-        parameter => parameter,
+/// The exception for a sum without a result.
+pub fn exception(failure: Failure) -> PyErr {
+    match failure {
+        Failure::Sum(ErrorKind::Request | ErrorKind::Data, text) => PyValueError::new_err(text),
+        Failure::Sum(ErrorKind::Tolerance, text) => ToleranceError::new_err(text),
+        Failure::Sum(ErrorKind::Device, text) => DeviceError::new_err(text),
+        // Signals end sums, and leave an exception of their own.
+        Failure::Sum(ErrorKind::Cancelled, text) | Failure::Threads(text) => PyRuntimeError::new_err(text),
+        Failure::Panic(text) => {
+            PyRuntimeError::new_err(format!("internal error of nbody_fmm, please report it: {text}"))
+        }
     }
 }

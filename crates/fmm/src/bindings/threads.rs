@@ -1,7 +1,7 @@
 //! The threads that sums run on.
 //!
 //! A pool belongs to the process that made it: after a fork its threads are missing in the child,
-//! which makes a new one. The lock of the pools is taken with the GIL alone, so that no other
+//! which makes a new one. The lock of the pools is taken by a running sum only, so that no other
 //! thread holds it during a fork.
 
 use std::cell::OnceCell;
@@ -11,9 +11,9 @@ use std::process;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::PyRuntimeError;
-use pyo3::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+
+use super::forks::Running;
 
 /// Sums of fewer pairs run on the calling thread alone: waking others takes longer than the sum.
 const FEWEST_PAIRS: f64 = 3e5;
@@ -35,11 +35,14 @@ pub enum Threads {
 }
 
 impl Threads {
-    /// The threads for a sum of `pairs` pairs; `None` is all cores.
+    /// The largest number of threads that a caller may ask for.
+    pub const MOST: usize = 1024;
+
+    /// The threads for a running sum of `pairs` pairs; `None` is all cores.
     ///
     /// # Errors
-    /// RuntimeError if the system refuses threads.
-    pub fn of(_py: Python, threads: Option<usize>, pairs: f64) -> PyResult<Threads> {
+    /// The system refuses threads.
+    pub fn of(_running: &Running, threads: Option<usize>, pairs: f64) -> Result<Threads, ThreadPoolBuildError> {
         if pairs < FEWEST_PAIRS
             && let Some(calling) = calling()
         {
@@ -56,10 +59,8 @@ impl Threads {
         if let Some(pool) = pools.pools.get(&threads) {
             return Ok(Threads::Pool(Arc::clone(pool)));
         }
-        let name = |k| format!("nbody-fmm-{k}");
-        let pool = ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build();
-        let pool = pool.map_err(|e| PyRuntimeError::new_err(format!("cannot start the worker threads: {e}")))?;
-        let pool = Arc::new(pool);
+        let name = |k| format!("nbody-{k}");
+        let pool = Arc::new(ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build()?);
         pools.pools.insert(threads, Arc::clone(&pool));
         Ok(Threads::Pool(pool))
     }
