@@ -10,12 +10,40 @@ use crate::error::device as told;
 pub struct Buffer<T: DeviceCopy> {
     memory: Option<DeviceBuffer<T>>,
     len: usize,
+    /// Whether the memory is a caller's.
+    lent: bool,
 }
 
 impl<T: DeviceCopy> Buffer<T> {
     /// An empty array.
     pub const fn new() -> Self {
-        Buffer { memory: None, len: 0 }
+        Buffer { memory: None, len: 0, lent: false }
+    }
+}
+
+impl<T: DeviceCopy> Buffer<T> {
+    /// The array of `len` elements at `address`, which a caller lends. It is not freed.
+    ///
+    /// # Safety
+    /// The elements are there, in memory that the GPU can reach, as long as the array is.
+    pub unsafe fn lent(address: u64, len: usize) -> Self {
+        // SAFETY: as the caller promises; `free` forgets the memory.
+        let memory = (len > 0).then(|| unsafe { DeviceBuffer::from_raw_parts(DevicePointer::from_raw(address), len) });
+        Buffer { memory, len, lent: true }
+    }
+
+    /// Gives the memory back.
+    fn free(&mut self) {
+        let memory = self.memory.take();
+        if std::mem::take(&mut self.lent) {
+            std::mem::forget(memory);
+        }
+    }
+}
+
+impl<T: DeviceCopy> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        self.free();
     }
 }
 
@@ -33,7 +61,7 @@ impl<T: DeviceCopy + Default> Buffer<T> {
     pub fn resize(&mut self, n: usize) -> Result<(), Error> {
         if self.memory.as_ref().map_or(0, |m| m.len()) < n {
             // The old array goes first: both together may not fit.
-            self.memory = None;
+            self.free();
             // SAFETY: the kernels write before they read.
             let memory = unsafe { DeviceBuffer::uninitialized(n) };
             let bytes = n * size_of::<T>();
@@ -109,43 +137,6 @@ impl<T: DeviceCopy + Default> Buffer<T> {
             memory.index(..values.len()).copy_to(&mut values).map_err(told("cannot copy from the GPU"))?;
         }
         Ok(values)
-    }
-
-    /// Queues the replacing of the contents by `n` elements at `from`.
-    ///
-    /// # Errors
-    /// [`Error::Device`] without the memory, or if the driver refuses.
-    ///
-    /// # Safety
-    /// There are as many in memory that the GPU can reach, and they stay until the stream is done.
-    pub unsafe fn copy_at(&mut self, from: DevicePointer<T>, n: usize, stream: &Stream) -> Result<(), Error> {
-        self.resize(n)?;
-        match &mut self.memory {
-            // SAFETY: as the caller promises.
-            Some(to) if n > 0 => unsafe {
-                let from = DeviceSlice::from_raw_parts(from, n);
-                to.index(..n).async_copy_from(&from, stream).map_err(told("cannot copy on the GPU"))
-            },
-            _ => Ok(()),
-        }
-    }
-
-    /// Queues the copying of the contents to `to`.
-    ///
-    /// # Errors
-    /// [`Error::Device`] if the driver refuses.
-    ///
-    /// # Safety
-    /// There is memory for as many that the GPU can reach, and it stays until the stream is done.
-    pub unsafe fn copy_to(&self, to: DevicePointer<T>, stream: &Stream) -> Result<(), Error> {
-        match &self.memory {
-            // SAFETY: as the caller promises.
-            Some(from) if self.len > 0 => unsafe {
-                let mut to = DeviceSlice::from_raw_parts(to, self.len);
-                to.async_copy_from(&from.index(..self.len), stream).map_err(told("cannot copy on the GPU"))
-            },
-            _ => Ok(()),
-        }
     }
 
     /// Queues the replacing of the contents by those of `other`.

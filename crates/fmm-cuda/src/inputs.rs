@@ -35,15 +35,33 @@ impl Ends {
 /// Sources and the columns of their strengths, and targets where they are others, on the host.
 pub type Host<'a> = (&'a [[f64; 3]], &'a [&'a [f64]], Option<&'a [[f64; 3]]>);
 
-/// The same in arrays of the caller on the device: addresses, and numbers of points.
+/// Arrays of a caller on one GPU, by their addresses: float64, in C order.
 #[derive(Debug, Clone, Copy)]
-pub struct OnDevice<'a> {
-    /// `[sources][3]`
-    pub sources: (DevicePointer<f64>, usize),
-    /// `[columns][sources]`, of one or three columns.
-    pub columns: &'a [DevicePointer<f64>],
-    /// `[targets][3]`; none: the sources.
-    pub targets: Option<(DevicePointer<f64>, usize)>,
+pub struct DeviceArrays<'a> {
+    /// Number of the GPU.
+    pub ordinal: u32,
+    /// Positions of the sources, and how many. `[n][3]`
+    pub sources: (u64, usize),
+    /// Columns of strengths: one, or three of vortices. `[n]`
+    pub strengths: &'a [u64],
+    /// Positions of the targets, and how many; `None`: the sources, none of which sees itself. `[m][3]`
+    pub targets: Option<(u64, usize)>,
+    /// Where the potential goes; 0 for kernels without one. `[m]`
+    pub potential: u64,
+    /// Where the field goes. `[m][3]`
+    pub field: u64,
+}
+
+impl DeviceArrays<'_> {
+    /// Number of targets.
+    pub fn targets(&self) -> usize {
+        self.targets.unwrap_or(self.sources).1
+    }
+
+    /// Number of pairs of a source and a target.
+    pub fn pairs(&self) -> f64 {
+        self.sources.1 as f64 * self.targets() as f64
+    }
 }
 
 /// The same on the device.
@@ -79,25 +97,22 @@ impl Inputs {
         gpu.settle()
     }
 
-    /// Queues copies of `points`. [`order_columns`](Inputs::order_columns) comes next.
-    ///
-    /// # Errors
-    /// [`Error::Device`] without the memory, or if a copy fails.
+    /// The arrays of a caller. [`order_columns`](Inputs::order_columns) comes next.
     ///
     /// # Safety
-    /// The arrays lie in memory that the GPU can reach, and stay until its stream is done.
-    pub unsafe fn copy(&mut self, gpu: &Gpu, points: &OnDevice) -> Result<(), Error> {
-        let ((sources, n), stream) = (points.sources, gpu.stream());
-        (self.sources, self.targets) = (n, points.targets.map(|t| t.1));
-        self.strengths.resize_with(points.columns.len(), Buffer::new);
-        let (targets, m) = points.targets.unwrap_or((DevicePointer::null(), 0));
+    /// They lie in memory that the GPU can reach, and stay as long as this.
+    pub unsafe fn lent(arrays: &DeviceArrays) -> Self {
+        let (n, m) = (arrays.sources.1, arrays.targets.map(|t| t.1));
         // SAFETY: as the caller promises.
         unsafe {
-            self.position.copy_at(sources, 3 * n, stream)?;
-            for (buffer, &column) in self.strengths.iter_mut().zip(points.columns) {
-                buffer.copy_at(column, n, stream)?;
+            Inputs {
+                position: Buffer::lent(arrays.sources.0, 3 * n),
+                strengths: arrays.strengths.iter().map(|&column| Buffer::lent(column, n)).collect(),
+                place: arrays.targets.map_or(Buffer::new(), |(targets, m)| Buffer::lent(targets, 3 * m)),
+                sources: n,
+                targets: m,
+                ..Inputs::default()
             }
-            self.place.copy_at(targets, 3 * m, stream)
         }
     }
 
@@ -106,14 +121,6 @@ impl Inputs {
         self.by_size = (0..sizes.len()).collect();
         self.by_size.sort_by(|&a, &b| sizes[b].total_cmp(&sizes[a]));
         self.largest = largest;
-    }
-
-    /// Bytes more than there are now that copies of `points` take.
-    pub fn growth(&self, points: &OnDevice) -> usize {
-        let n = points.sources.1;
-        let column = |c: usize| self.strengths.get(c).map_or(8 * n, |buffer| buffer.growth(n));
-        let columns: usize = (0..points.columns.len()).map(column).sum();
-        self.position.growth(3 * n) + columns + self.place.growth(points.targets.map_or(0, |t| 3 * t.1))
     }
 
     /// The strengths, column by column.

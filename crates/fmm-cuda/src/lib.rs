@@ -50,16 +50,15 @@ mod totals;
 mod trial;
 pub mod view;
 
-pub use arrays::{DeviceSums, Done, numbers_at};
+pub use arrays::{DeviceSums, Done, Results};
 pub use buffer::Buffer;
 pub use description::{Description, devices};
 pub use device::Gpu;
-pub use direct::Output;
 pub use driver::{NAMES as FUNCTIONS, load};
 pub use error::Unavailable;
 pub use evaluate::{biot_savart, evaluate, measure, watch};
 pub use executor::CudaExecutor;
-pub use inputs::OnDevice;
+pub use inputs::DeviceArrays;
 pub use kernels::{Binary, MISSING, MODULES};
 pub use layout::LAYOUTS;
 pub use m2l_variants::{M2lVariant, M2lVariants, Ours};

@@ -5,34 +5,10 @@
 use std::time::Instant;
 
 use fmm_core::StageTimes;
-use fmm_cuda::{Done, OnDevice, Output, numbers_at};
+use fmm_cuda::{DeviceArrays, Done, Results};
 
 use crate::device::Opened;
 use crate::{Device, Error, Evaluation, Kernel, Points, Problem, Seconds, Solver};
-
-/// Arrays of float64 in C order in the memory of one GPU, by their addresses.
-#[derive(Debug, Clone, Copy)]
-pub struct DeviceArrays<'a> {
-    /// Number of the GPU.
-    pub ordinal: u32,
-    /// Positions of the sources, and how many. `[n][3]`
-    pub sources: (u64, usize),
-    /// A column for each of [`Kernel::strengths`]. `[n]`
-    pub strengths: &'a [u64],
-    /// Positions of the targets, and how many; `None`: the sources, none of which sees itself. `[m][3]`
-    pub targets: Option<(u64, usize)>,
-    /// Where the potential goes; 0 for kernels without one. `[m]`
-    pub potential: u64,
-    /// Where the field goes. `[m][3]`
-    pub field: u64,
-}
-
-impl DeviceArrays<'_> {
-    /// Number of pairs of a source and a target.
-    pub fn pairs(&self) -> f64 {
-        self.sources.1 as f64 * self.targets.unwrap_or(self.sources).1 as f64
-    }
-}
 
 impl Solver<'_> {
     /// The address of the stream of GPU `ordinal` that reads arrays, for events of streams of the caller.
@@ -61,14 +37,10 @@ impl Solver<'_> {
         let settings = problem.in_space();
         let mut times = StageTimes::with_cancel(self.0.cancel.clone());
         let opened = self.0.gpu_of_arrays(arrays.ordinal)?;
-        let columns: Vec<_> = arrays.strengths.iter().map(|&address| numbers_at(address)).collect();
-        let at = |(address, n)| (numbers_at(address), n);
-        let points = OnDevice { sources: at(arrays.sources), columns: &columns, targets: arrays.targets.map(at) };
-        let output = Output { field: numbers_at(arrays.field), potential: numbers_at(arrays.potential) };
         let Opened { sums, gpu } = opened;
         // SAFETY: as the caller promises.
-        let summed = gpu.within(|| unsafe { sums.evaluate(gpu, &settings, &points, output, &mut times) });
-        let Done { choice, coincident_pairs, finite } = summed??;
+        let summed = gpu.within(|| unsafe { sums.evaluate(gpu, &settings, arrays, &mut times) });
+        let Done { choice, coincident_pairs, not_finite } = summed??;
         let device = Device::Cuda(arrays.ordinal);
         let (potential, field) = (vec![], vec![]);
         let mut sum = Evaluation {
@@ -81,9 +53,7 @@ impl Solver<'_> {
             times,
             seconds: Seconds::default(),
         };
-        if !finite {
-            // Rare enough to bring everything to the host for the row.
-            let (potential, field, places) = sums.download(gpu)?;
+        if let Some(Results { potential, field, places }) = not_finite {
             (sum.potential, sum.field) = (potential, field);
             sum.check_finite(problem.kernel, &Points::in_space(&places, &[]))?;
         }

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -98,7 +99,7 @@ pub fn there_is(tool: &str) -> bool {
     there
 }
 
-/// Runs a command with this input for at most a minute. Returns its standard output.
+/// Runs a command with this input for at most two minutes. Returns its standard output.
 pub fn succeed(command: &mut Command, input: &[u8]) -> String {
     String::from_utf8(bytes(command, input)).unwrap()
 }
@@ -112,6 +113,8 @@ pub fn bytes(command: &mut Command, input: &[u8]) -> Vec<u8> {
 }
 
 fn finish(command: &mut Command, input: &[u8]) -> Output {
+    // With children of its own it is a group, which ends as a whole.
+    command.process_group(0);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // A program that ends early reads no more: its status and texts say why.
     let _ = child.stdin.take().unwrap().write_all(input);
@@ -121,7 +124,7 @@ fn finish(command: &mut Command, input: &[u8]) -> Output {
     while !waiting.is_finished() {
         if begun.elapsed() > Duration::from_secs(120) {
             // The thread ends with the test.
-            Command::new("kill").args(["-9", &id.to_string()]).status().unwrap();
+            Command::new("kill").args(["-9", "--", &format!("-{id}")]).status().unwrap();
             panic!("{command:?} runs for more than two minutes");
         }
         thread::sleep(Duration::from_millis(5));
