@@ -1,0 +1,14 @@
+//! Names the shared library as programs look for it at run time.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
+        let major = env!("CARGO_PKG_VERSION_MAJOR");
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libnbody.so.{major}");
+        // Otherwise fmm-cuda's functions of the driver, which rustc exports, would take the place of the driver's own in a
+        // program that links it.
+        println!("cargo::rustc-cdylib-link-arg=-Wl,--exclude-libs,ALL");
+        // Its worker threads run until the process ends: dlclose must leave their code in memory.
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    }
+}

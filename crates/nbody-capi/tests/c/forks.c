@@ -1,0 +1,156 @@
+/* Forks after a sum, and while other threads sum: parent and child go on with the right bits. */
+#include <nbody.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { N = 2000, THREADS = 3, FORKS = 12 };
+
+static double x[N][3], q[N], expected[N][3];
+static nbody_solver *solver;
+static nbody_options options;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int stop, sums;
+
+/* Whether a sum of a new and of an old solver has the right bits. */
+static int right(void) {
+    double(*field)[3] = (double(*)[3])malloc(sizeof expected);
+    int k, good = 1;
+
+    for (k = 0; k < 2; k++) {
+        int code = k ? nbody_evaluate(&options, N, x[0], q, N, NULL, NULL, field[0], NULL)
+                     : nbody_solver_run(solver, N, x[0], q, N, NULL, NULL, field[0], NULL);
+        good = good && code == NBODY_OK && memcmp(field, expected, sizeof expected) == 0;
+        memset(field, 0, sizeof expected);
+    }
+    free(field);
+    return good;
+}
+
+static void *loop(void *argument) {
+    int done = 0;
+
+    while (!done) {
+        if (!right())
+            *(int *)argument += 1;
+        pthread_mutex_lock(&lock);
+        sums++;
+        done = stop;
+        pthread_mutex_unlock(&lock);
+    }
+    return NULL;
+}
+
+/* A child that sums, and forks a child of its own that does. */
+static int child(int depth) {
+    int status;
+    pid_t id = fork();
+
+    if (id < 0)
+        return 1;
+    if (id > 0)
+        return waitpid(id, &status, 0) != id || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+    if (!right() || (depth > 0 && child(depth - 1)))
+        _exit(1);
+    nbody_solver_free(solver);
+    _exit(0);
+}
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec + 1e-9 * now.tv_nsec;
+}
+
+/* A sum that takes a while. */
+static void *sum_long(void *argument) {
+    enum { MANY = 12 * N };
+    static double many[MANY][3], charge[MANY], potential[MANY];
+    nbody_options o;
+    int i;
+
+    for (i = 0; i < MANY; i++) {
+        charge[i] = 1;
+        many[i][0] = x[i % N][0] + i / N;
+        many[i][1] = x[i % N][1];
+        many[i][2] = x[i % N][2];
+    }
+    nbody_options_init(&o, sizeof o);
+    o.method = "direct";
+    o.precision = "f64";
+    o.threads = 1;
+    *(int *)argument = nbody_evaluate(&o, MANY, many[0], charge, MANY, NULL, potential, NULL, NULL);
+    return NULL;
+}
+
+/* Whether a fork in the midst of a sum returns after its end. The machine may be busy with other things, so there are tries. */
+static int waits(void) {
+    int code, try, waited = 0;
+    double took = seconds();
+
+    sum_long(&code);
+    took = seconds() - took;
+    for (try = 0; try < 5 && code == NBODY_OK && !waited; try++) {
+        struct timespec quarter = {(time_t)(took / 4), (long)(1e9 * (took / 4 - (time_t)(took / 4)))};
+        pthread_t thread;
+        double begun;
+        pid_t id;
+
+        if (pthread_create(&thread, NULL, sum_long, &code) != 0)
+            return 0;
+        nanosleep(&quarter, NULL);
+        begun = seconds();
+        id = fork();
+        if (id == 0)
+            _exit(0);
+        waited = seconds() - begun > took / 4;
+        waitpid(id, NULL, 0);
+        pthread_join(thread, NULL);
+    }
+    return waited;
+}
+
+int main(void) {
+    pthread_t threads[THREADS];
+    int failures[THREADS] = {0}, failed = 0, i, k;
+
+    srand(1);
+    for (i = 0; i < N; i++) {
+        q[i] = i % 2 ? 1 : -1;
+        for (k = 0; k < 3; k++)
+            x[i][k] = rand() / (RAND_MAX + 1.0);
+    }
+    nbody_options_init(&options, sizeof options);
+    options.method = "fmm";
+    options.threads = 2;
+    options.box[0] = options.box[1] = options.box[2] = 1;
+    if (nbody_solver_new(&solver, &options) != NBODY_OK ||
+        nbody_solver_run(solver, N, x[0], q, N, NULL, NULL, expected[0], NULL) != NBODY_OK) {
+        fprintf(stderr, "forks.c: %s\n", nbody_last_error());
+        return 1;
+    }
+    failed += child(1);
+    failed += !right();
+    failed += !waits();
+
+    for (i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], NULL, loop, &failures[i]) != 0)
+            return 1;
+    for (i = 0; i < FORKS; i++)
+        failed += child(i % 3 == 0);
+    pthread_mutex_lock(&lock);
+    stop = 1;
+    pthread_mutex_unlock(&lock);
+    for (i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        failed += failures[i];
+    }
+    nbody_solver_free(solver);
+    printf("%d failed, %s sums meanwhile\n", failed, sums >= THREADS ? "with" : "without");
+    return failed || sums < THREADS ? 1 : 0;
+}
