@@ -5,8 +5,8 @@ fn main() {
     if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
         let major = env!("CARGO_PKG_VERSION_MAJOR");
         println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libnbody.so.{major}");
-        // Otherwise fmm-cuda's functions of the driver, which rustc exports, would take the place of the driver's own in a
-        // program that links it.
+        // rustc exports fmm-cuda's functions of the CUDA driver. In a program that links the driver
+        // they would take the place of its own.
         println!("cargo::rustc-cdylib-link-arg=-Wl,--exclude-libs,ALL");
         // Its worker threads run until the process ends: dlclose must leave their code in memory.
         println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");

@@ -6,7 +6,7 @@ works now, before our stream reads. Results are complete when a sum returns.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
 from . import _library
 
@@ -42,7 +42,12 @@ class _Torch:
         return not x.dtype.is_complex and x.dtype != self.module.bool
 
     def convert(self, x: Any) -> Any:
+        if x.dtype == self.module.float64 and not x.requires_grad and x.is_contiguous():
+            return x
         return x.detach().to(self.module.float64).contiguous()
+
+    def address(self, x: Any) -> int:
+        return x.data_ptr()
 
     def empty(self, shape: Tuple[int, ...]) -> Any:
         return self.module.empty(shape, dtype=self.module.float64, device=self.device)
@@ -62,6 +67,9 @@ class _CuPy:
     def convert(self, x: Any) -> Any:
         with self.device:
             return self.module.ascontiguousarray(x, dtype="float64")
+
+    def address(self, x: Any) -> int:
+        return x.data.ptr
 
     def empty(self, shape: Tuple[int, ...]) -> Any:
         with self.device:
@@ -84,16 +92,15 @@ class _Jax:
     def convert(self, x: Any) -> Any:
         return self.module.asarray(x, dtype="float64")
 
+    def address(self, x: Any) -> int:
+        return x.unsafe_buffer_pointer()
+
     def empty(self, shape: Tuple[int, ...]) -> Any:
         # A new buffer that nobody else has seen: its immutability begins when the sum returns it.
         return self.module.zeros(shape, dtype="float64", device=self.device).block_until_ready()
 
 
 _LIBRARIES = {"torch": _Torch, "cupy": _CuPy, "jaxlib": _Jax, "jax": _Jax}
-
-
-def _address(array: Any) -> int:
-    return int(array.__cuda_array_interface__["data"][0])
 
 
 def evaluate(
@@ -139,13 +146,12 @@ def evaluate(
     if stream is None:
         stream = streams[ordinal] = sum_.stream(ordinal)
     library.order([array for array in (x, *columns, at, field, potential) if array is not None], stream)
-    address: Optional[int] = None if at is None else _address(at)
     result = sum_.evaluate_on_gpu(
         ordinal,
-        (_address(x), n),
-        [_address(q) for q in columns],
-        None if address is None else (address, m),
-        0 if potential is None else _address(potential),
-        _address(field),
+        (library.address(x), n),
+        [library.address(q) for q in columns],
+        None if at is None else (library.address(at), m),
+        0 if potential is None else library.address(potential),
+        library.address(field),
     )
     return {**result, "potential": potential, "field": field}

@@ -30,7 +30,8 @@ pub(crate) fn register() -> Result<(), Refusal> {
     }
     // Threads that come here at once register twice. That does no harm, while a fork in the midst of
     // a lock that lets one pass would leave the lock taken in the child.
-    // SAFETY: the functions are in memory as long as the process lives (build.rs: nodelete), and take no locks.
+    // SAFETY: the functions are in memory as long as the process lives (build.rs: nodelete), and
+    // take no locks.
     let code = unsafe { libc::pthread_atfork(Some(before), Some(after_in_parent), Some(after_in_child)) };
     if code != 0 {
         return Err(internal(format!("pthread_atfork failed with the error number {code}")));

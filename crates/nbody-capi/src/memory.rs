@@ -4,7 +4,7 @@
 //! the rest: an array is as long as documented, and nobody writes to it during the call.
 
 use std::ffi::{CStr, c_char};
-use std::{mem, ptr, slice};
+use std::{ptr, slice};
 
 use crate::answer::{Refusal, request};
 
@@ -22,14 +22,16 @@ fn bytes(name: &str, rows: usize, width: usize) -> Result<usize, Refusal> {
     })
 }
 
-fn aligned(name: &str, address: usize) -> Result<(), Refusal> {
+/// Refuses an address that no number of 8 bytes has.
+pub(crate) fn aligned(name: &str, address: usize) -> Result<(), Refusal> {
     if address.is_multiple_of(8) {
         return Ok(());
     }
     Err(request(format!("{name}: the address {address:#x} is not a multiple of 8")))
 }
 
-/// Checks an array of `rows` rows of `width` numbers of 8 bytes. `None` if it is empty or NULL and may be.
+/// Checks an array of `rows` rows of `width` numbers of 8 bytes. Returns how many numbers it has;
+/// without any it may be NULL.
 fn checked<T>(name: &str, array: *const T, rows: usize, width: usize) -> Result<usize, Refusal> {
     const { assert!(size_of::<T>() == 8 && align_of::<T>() == 8) };
     let bytes = bytes(name, rows, width)?;
@@ -40,7 +42,8 @@ fn checked<T>(name: &str, array: *const T, rows: usize, width: usize) -> Result<
     Ok(bytes / 8)
 }
 
-/// The array of `rows` rows of `width` numbers of 8 bytes that starts at `array`. An empty one may be NULL.
+/// The array of `rows` rows of `width` numbers of 8 bytes that starts at `array`. An empty one may
+/// be NULL.
 ///
 /// # Safety
 /// The array is as long as that, and nobody writes to it during 'a.
@@ -71,7 +74,8 @@ impl Output {
     /// # Safety
     /// The array is as long as `values`, and no reference to it exists.
     pub unsafe fn write(self, values: &[f64]) {
-        // SAFETY: `values` is memory of ours, which no array of the caller overlaps; the caller promises the rest.
+        // SAFETY: `values` is memory of ours, which no array of the caller overlaps; the caller
+        // promises the rest.
         unsafe { ptr::copy_nonoverlapping(values.as_ptr(), self.0, values.len()) }
     }
 }
@@ -147,7 +151,7 @@ pub(crate) unsafe fn read<T: Sized8>(address: *const T, mut default: T) -> Resul
     // SAFETY: the rest of what the caller states.
     let rest = unsafe { slice::from_raw_parts(address.cast::<u8>().add(known), size - known) };
     if rest.iter().any(|&byte| byte != 0) {
-        let (name, ours) = (T::NAME, mem::size_of::<T>());
+        let (name, ours) = (T::NAME, size_of::<T>());
         return Err(request(format!(
             "{name}: a member beyond the first {ours} bytes is set, which this version ({}) does not know",
             env!("CARGO_PKG_VERSION")
@@ -156,8 +160,8 @@ pub(crate) unsafe fn read<T: Sized8>(address: *const T, mut default: T) -> Resul
     Ok(default)
 }
 
-/// Writes the first `size` bytes of `value` to `address`, and zeros beyond its end. The size that the
-/// caller stated stays.
+/// Writes the first `size` bytes of `value` to `address`, and zeros beyond its end. The size that
+/// the caller stated stays.
 ///
 /// # Safety
 /// `size` was checked by [`check_size`], and as many bytes can be written.
@@ -167,6 +171,6 @@ pub(crate) unsafe fn write<T: Sized8>(address: *mut T, size: usize, value: &T) {
     unsafe { ptr::copy_nonoverlapping(ptr::from_ref(value).cast::<u8>(), address.cast(), known) };
     // SAFETY: up to the size that the caller states.
     unsafe { ptr::write_bytes(address.cast::<u8>().add(known), 0, size - known) };
-    // SAFETY: aligned; every structure begins with its size, and a caller's may have no more than that.
+    // SAFETY: aligned; every structure begins with its size, and a caller's may have no more.
     unsafe { ptr::write(address.cast::<usize>(), size) };
 }

@@ -96,8 +96,9 @@ pub unsafe extern "C" fn nbody_options_init(options: *mut NbodyOptions, size: us
         if options.is_null() {
             return Err(request("options is NULL; a nbody_options is needed".into()));
         }
+        memory::aligned(NbodyOptions::NAME, options as usize)?;
         memory::check_size::<NbodyOptions>(size)?;
-        // SAFETY: the caller's structure has this size.
+        // SAFETY: aligned, and the caller's structure has this size.
         unsafe { memory::write(options, size, &DEFAULT) };
         Ok(())
     })

@@ -1,4 +1,4 @@
-//! A program in C gets the bits of the Rust library, for every kernel, boundary and kind of argument.
+//! A program in C gets the bits of the Rust library, for every kernel, boundary and argument.
 
 use std::process::Command;
 

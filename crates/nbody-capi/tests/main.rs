@@ -1,4 +1,4 @@
-//! The tests of libnbody: programs in C, C++ and Fortran, compiled against the libraries of this build.
+//! Tests of libnbody: programs in C, C++ and Fortran, compiled against the libraries of this build.
 
 mod common;
 

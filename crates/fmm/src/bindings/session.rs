@@ -62,7 +62,8 @@ impl Session {
         let problem = excluded.as_ref().unwrap_or(&self.options.problem);
         let sum = guarded(self.options.threads, arrays.pairs(), |threads| {
             let solver = self.solver();
-            // Taken before the pool is entered: a worker that waits for a part of one sum may begin another sum.
+            // Taken before the pool is entered: a worker that waits for a part of one sum may begin
+            // another sum.
             let mut held = solver.lock().unwrap_or_else(PoisonError::into_inner);
             let solver: &mut Solver = &mut held;
             solver.set_cancel(cancel);

@@ -52,7 +52,8 @@ impl Threads {
         let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
         let process = process::id();
         if pools.process != process {
-            // The threads of these pools do not exist in this process. Nothing can stop them in an orderly way.
+            // The threads of these pools do not exist in this process. Nothing can stop them in an
+            // orderly way.
             mem::forget(mem::take(&mut pools.pools));
             pools.process = process;
         }
@@ -74,7 +75,8 @@ impl Threads {
     }
 }
 
-/// The most threads that become pools of their own. Such a pool is a few KB that outlive the thread.
+/// The most threads that become pools of their own. Such a pool has a few KB that outlive the
+/// thread.
 const MOST_CALLING: usize = 64;
 
 /// The pool that consists of the calling thread. It survives a fork together with the thread.

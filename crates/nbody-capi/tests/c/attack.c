@@ -1,4 +1,4 @@
-/* Wrong arguments and options: each has a code and a text that names it, and results are left alone. */
+/* Wrong arguments and options: each has a code and a text that names it. Results are left alone. */
 #include <nbody.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,8 @@ static void refused(int line, int code, int expected, const char *text) {
     int i;
 
     if (code != expected || strstr(found, text) == NULL) {
-        fprintf(stderr, "attack.c:%d: code %d, expected %d; \"%s\", expected \"%s\"\n", line, code, expected, found, text);
+        fprintf(stderr, "attack.c:%d: code %d, expected %d\n  found    \"%s\"\n  expected \"%s\"\n", line, code, expected,
+                found, text);
         failures++;
     }
     for (i = 0; i < N; i++)
@@ -41,7 +42,9 @@ static void refused(int line, int code, int expected, const char *text) {
 static void arguments(void) {
     const double *none = NULL, *odd = (const double *)((const char *)x + 4);
     const int64_t huge = INT64_MAX, wide = INT64_MAX / 8 / 3 + 1;
-    nbody_result unaligned[2];
+    nbody_result results[2];
+    nbody_result *unaligned = (nbody_result *)((char *)results + 2);
+    nbody_options *displaced = (nbody_options *)((char *)results + 4);
 
     CALL(1, "n = -1 is negative", NULL, -1, x[0], q, -1, NULL, potential, field[0], NULL);
     CALL(1, "m = -2 is negative", NULL, N, x[0], q, -2, x[0], potential, field[0], NULL);
@@ -58,10 +61,11 @@ static void arguments(void) {
     CALL(1, "sources: the address", NULL, 1, odd, q, N, x[0], potential, field[0], NULL);
     CALL(1, "is not a multiple of 8", NULL, N, x[0], q, 1, odd, potential, field[0], NULL);
     CALL(1, "potential: the address", NULL, N, x[0], q, N, NULL, (double *)((char *)potential + 1), field[0], NULL);
-    CALL(1, "nbody_result: the address", NULL, N, x[0], q, N, NULL, potential, field[0],
-         (nbody_result *)((char *)unaligned + 2));
+    CALL(1, "nbody_result: the address", NULL, N, x[0], q, N, NULL, potential, field[0], unaligned);
 
     refused(__LINE__, nbody_options_init(NULL, sizeof(nbody_options)), 1, "options is NULL");
+    refused(__LINE__, nbody_options_init(displaced, sizeof *displaced), 1, "nbody_options: the address");
+    CALL(1, "nbody_options: the address", displaced, N, x[0], q, N, NULL, potential, field[0], NULL);
     refused(__LINE__, nbody_solver_new(NULL, NULL), 1, "solver is NULL");
     refused(__LINE__, nbody_solver_run(NULL, N, x[0], q, N, NULL, potential, field[0], NULL), 1, "solver is NULL");
     nbody_solver_free(NULL);
@@ -117,7 +121,6 @@ static void options(void) {
     o.exclusions = far;
     o.exclusion_count = 1;
     CALL(1, "exclusions: not available with targets", &o, N + 1, x[0], q, 1, x[0], NULL, NULL, NULL);
-    CALL(1, "nbody_options: the address", (nbody_options *)((char *)&o + 4), N, x[0], q, N, NULL, potential, field[0], NULL);
 
     solver = (nbody_solver *)&o;
     nbody_options_init(&o, sizeof o);
@@ -151,7 +154,8 @@ static void data(void) {
     CALL(2, "strengths add up to", &o, N, x[0], q, N, NULL, potential, field[0], NULL);
 }
 
-/* A crystal of alternating charges on top of large equal ones, whose fields cancel: single precision does not hold them. */
+/* A crystal of alternating charges on top of large equal ones. The fields of the latter cancel, and
+   single precision does not resolve the rest. */
 static void tolerance(void) {
     enum { SIDE = 14, MANY = SIDE * SIDE * SIDE };
     static double many[MANY][3], charge[MANY];

@@ -1,7 +1,8 @@
-/* Sums what it reads from its standard input and writes potential, field and result to its standard output, as raw numbers.
+/* Sums what it reads from its standard input and writes potential, field and result to its standard
+ * output, as raw numbers.
  *   bits KERNEL SOFTENING METHOD SIDE DIMENSION COLUMNS WIDTH N M PAIRS ENTRY
- * SIDE 0 is open space, M -1 sums at the sources, ENTRY is evaluate or solver. The input holds sources, strengths, targets and
- * pairs of sources.
+ * SIDE 0 is open space, M -1 sums at the sources, ENTRY is evaluate or solver. The input holds
+ * sources, strengths, targets and pairs of sources.
  */
 #include <nbody.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@ int main(int argc, char **argv) {
     nbody_result result;
     nbody_solver *solver = NULL;
     int64_t n, m, pairs, dimension, columns, width;
-    double *sources, *strengths, *targets = NULL, *potential, *field;
+    double *sources, *strengths, *targets = NULL, *potential = NULL, *field;
     int code, own;
 
     if (argc != 12)
@@ -49,7 +50,8 @@ int main(int argc, char **argv) {
     options.exclusion_count = pairs;
     options.exclusions = (int64_t *)numbers(pairs * 2);
     /* Exactly as long as the results, so that a sanitizer sees a number too many. */
-    potential = strcmp(argv[1], "vortex") == 0 || strcmp(argv[1], "harmonic") == 0 ? NULL : (double *)malloc(8 * (size_t)m);
+    if (strcmp(argv[1], "vortex") != 0 && strcmp(argv[1], "harmonic") != 0)
+        potential = (double *)malloc(8 * (size_t)m);
     field = (double *)malloc(8 * (size_t)(m * width));
 
     result.size = sizeof result;
@@ -73,9 +75,10 @@ int main(int argc, char **argv) {
         fwrite(potential, 8, (size_t)m, stdout);
     fwrite(field, 8, (size_t)(m * width), stdout);
     {
-        const double known[] = {(double)result.coincident_pairs, (double)result.order, result.theta, (double)result.leaf_size,
-                                (double)result.gpu, (double)result.sample, result.rms, result.median, result.p99, result.max,
-                                result.l2, result.potential, (double)result.floored};
+        const nbody_result *r = &result;
+        const double known[] = {(double)r->coincident_pairs, (double)r->order, r->theta, (double)r->leaf_size,
+                                (double)r->gpu, (double)r->sample, r->rms, r->median, r->p99, r->max,
+                                r->l2, r->potential, (double)r->floored};
         fwrite(known, sizeof known, 1, stdout);
         printf("%s %s\n", result.method, result.precision);
     }

@@ -88,7 +88,8 @@ static void *sum_long(void *argument) {
     return NULL;
 }
 
-/* Whether a fork in the midst of a sum returns after its end. The machine may be busy with other things, so there are tries. */
+/* Whether a fork during a sum returns after its end. On a busy machine the fork may come too late:
+   five tries. */
 static int waits(void) {
     int code, try, waited = 0;
     double took = seconds();

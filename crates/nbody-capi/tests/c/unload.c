@@ -1,4 +1,4 @@
-/* Loads the library, sums on worker threads and unloads it, twice. Programs with plugins do that. */
+/* Loads the library, sums on worker threads and unloads it, twice, as programs with plugins do. */
 #include <dlfcn.h>
 #include <nbody.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@ enum { N = 1500 };
 
 static double x[N][3], q[N], potential[N];
 
-typedef int (*evaluate)(const nbody_options *, int64_t, const double *, const double *, int64_t, const double *, double *,
-                        double *, nbody_result *);
+typedef int (*evaluate)(const nbody_options *, int64_t, const double *, const double *, int64_t, const double *,
+                        double *, double *, nbody_result *);
 
 int main(void) {
     const struct timespec pause = {0, 20000000};

@@ -48,7 +48,7 @@ impl Place {
         self.0.path()
     }
 
-    /// Compiles files (relative to the crate) by `compiler` with its options. The program is in the folder.
+    /// Compiles files, relative to the crate, by `compiler` with its options. Returns the program.
     pub fn compile(&self, compiler: &[&str], files: &[&str], link: Link) -> PathBuf {
         let program = self.path().join(format!("program-{link:?}"));
         let mut command = Command::new(compiler[0]);
