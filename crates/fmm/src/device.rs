@@ -146,7 +146,6 @@ impl Place<'_> {
             let why = format!("the arrays are on {theirs}; allowed: auto, {theirs}");
             return Err(Error::Request { parameter: "device", why });
         }
-        self.gpu = self.gpu.take().filter(|opened| opened.gpu.description().ordinal == ordinal);
         let opened = match self.gpu.take() {
             Some(opened) => opened,
             None => {
@@ -154,7 +153,16 @@ impl Place<'_> {
                 Opened::new(Gpu::open(ordinal).map_err(why)?)
             }
         };
-        Ok(self.gpu.insert(opened))
+        let opened = self.gpu.insert(opened);
+        let ours = opened.gpu.description().ordinal;
+        if ours != ordinal {
+            // Callers keep the address of our stream.
+            let why = format!(
+                "this solver sums on cuda:{ours}, and the arrays are on {theirs}, which needs a solver of its own"
+            );
+            return Err(Error::Request { parameter: "device", why });
+        }
+        Ok(opened)
     }
 }
 

@@ -10,7 +10,7 @@ const CLUSTER: &str = r#"
 softening = { kernel = "plummer", length = 0.02 }
 [[particles]]
 model = "plummer"
-n = 1000
+n = 500
 virial_radius = 1
 [solver]
 method = "direct"
