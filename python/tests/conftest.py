@@ -1,5 +1,6 @@
 """What the tests share."""
 
+import importlib
 import os
 import pathlib
 
@@ -11,6 +12,16 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def pytest_addoption(parser):
     parser.addoption("--calls", type=int, default=300, help="random calls of the test with eight threads")
+
+
+def client(name):
+    """The module of another package. Without it the tests of the file are skipped, or fail with NBODY_REQUIRE_READERS=1."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        if os.environ.get("NBODY_REQUIRE_READERS") == "1":
+            raise
+        pytest.skip(f"skipped: no {name}", allow_module_level=True)
 
 
 @pytest.fixture
