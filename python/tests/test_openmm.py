@@ -112,7 +112,7 @@ def test_forces_and_energy_of_water_match_an_exact_sum(water, exact, tolerance, 
     replace_pme(system, tolerance, force_group=1)
     energy, forces = energy_and_forces(context(system, positions, platform), {1})
     assert_close(forces, exact[1], tolerance)
-    assert abs(energy - exact[0]) <= tolerance * abs(exact[0])
+    assert abs(energy - exact[0]) <= 0.1 * tolerance * abs(exact[0])
 
 
 def test_excluded_and_scaled_pairs_keep_their_own_charges(rng):
@@ -135,6 +135,7 @@ def test_lennard_jones_stays_as_it_was(water):
         _, sigma, epsilon = nonbonded_of(alone).getParticleParameters(i)
         nonbonded_of(alone).setParticleParameters(i, 0.0, sigma, epsilon)
     replace_pme(system, force_group=5)
+    assert nonbonded_of(system).getNonbondedMethod() == mm.NonbondedForce.CutoffPeriodic
     assert nonbonded_of(system).getUseSwitchingFunction() and nonbonded_of(system).getUseDispersionCorrection()
     (energy, forces), expected = sums(system, positions, groups={0}), sums(alone, positions)
     assert energy == pytest.approx(expected[0], rel=1e-9)
@@ -207,8 +208,8 @@ def test_derivative_by_volume_matches_pme(water):
             where.setPositions(scaled(positions, factor))
             energies.append(where.getState(energy=True).getPotentialEnergy().value_in_unit(KJ))
         slopes.append((energies[1] - energies[0]) / (1.9**3 * ((1 + 1e-3) ** 3 - (1 - 1e-3) ** 3)))
-    # In kJ/mol/nm**3, of which 0.06 are 1 bar. The ideal part of the pressure has N kT / V = 1,600.
-    assert slopes[0] == pytest.approx(slopes[1], rel=1e-3, abs=2.0)
+    # In kJ/mol/nm**3: 0.3 are 5 bar.
+    assert slopes[0] == pytest.approx(slopes[1], rel=0, abs=0.3)
 
 
 def test_energy_is_right_after_a_barostat_changed_the_box(water):
@@ -226,7 +227,7 @@ def test_energy_is_right_after_a_barostat_changed_the_box(water):
     reference.setPeriodicBoxVectors(*box)
     energy, forces = energy_and_forces(reference)
     assert abs(state.getPotentialEnergy().value_in_unit(KJ) - energy) <= 1e-4 * abs(energy)
-    assert_close(state.getForces(asNumpy=True).value_in_unit(KJ / NM), forces, 1.5e-4)
+    assert_close(state.getForces(asNumpy=True).value_in_unit(KJ / NM), forces, 1e-4)
 
 
 def test_charges_follow_global_parameters(rng):
