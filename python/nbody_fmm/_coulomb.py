@@ -6,7 +6,7 @@ from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 
-from . import Solver
+from . import Solver, _arrays
 
 # Sides of periodic boxes differ by up to this factor.
 MOST_ELONGATED = 4.0
@@ -47,7 +47,7 @@ class Coulomb:
     ) -> None:
         self._constant = float(constant)
         self._tolerance = tolerance
-        self._exclusions = None if exclusions is None or len(exclusions) == 0 else np.asarray(exclusions)
+        self._exclusions = _arrays.exclusions(exclusions)
         self._freeze = freeze
         self._options: Dict[str, Any] = {"device": device, "threads": threads}
         # Options that are out of range are refused here, not in the first step.
