@@ -3,7 +3,7 @@
 >>> import nbody_fmm.openmm
 >>> force = nbody_fmm.openmm.replace_pme(system, tolerance=1e-4)    # doctest: +SKIP
 
-Needs OpenMM 8.6 or newer (``PythonForce``).
+Needs an OpenMM that has ``PythonForce``; tested with 8.6.1.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def replace_pme(
     force_group : int, optional
         Force group of the new force, 0 to 31, for multiple time steps. Default: that of the ``NonbondedForce``.
     freeze : bool
-        Choose method, order and opening angle in the first step of a context and keep them: forces do not jump during a
-        run. False chooses anew in every step.
+        Choose method, order and opening angle in the first step and keep them for all contexts of this system: forces do
+        not jump during a run. False chooses anew in every step.
     device : str
         Where to sum: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
     threads : int, optional

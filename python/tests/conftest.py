@@ -3,6 +3,7 @@
 import importlib
 import os
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -22,6 +23,15 @@ def client(name):
         if os.environ.get("NBODY_REQUIRE_READERS") == "1":
             raise
         pytest.skip(f"skipped: no {name}", allow_module_level=True)
+
+
+def run_examples(heading):
+    """Runs the Python examples of a section of docs/md.md, one after another, and returns their names."""
+    section = (ROOT / "docs" / "md.md").read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", section, re.S):
+        exec(compile(block, "docs/md.md", "exec"), names)
+    return names
 
 
 @pytest.fixture

