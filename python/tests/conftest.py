@@ -16,7 +16,7 @@ def pytest_addoption(parser):
 
 
 def client(name):
-    """The module of another package. Without it the tests of the file are skipped, or fail with NBODY_REQUIRE_READERS=1."""
+    """The module of another package. Without it the tests of a file are skipped, or fail (NBODY_REQUIRE_READERS=1)."""
     try:
         return importlib.import_module(name)
     except ImportError:

@@ -133,8 +133,8 @@ def test_choice_follows_the_number_of_atoms(make):
     "options, reason",
     [
         ({"boundary": "p p f"}, "the boundary is p p f: all three axes must be periodic, or none"),
-        ({"box": "prism 0 4 0 4 0 4 1 0 0"}, r"the box is triclinic \(xy 5.64, xz 0, yz 0\): a rectangular box is needed"),
-        ({"box": "block 0 1 0 1 0 5"}, "box of 5.64 x 5.64 x 28.2: its longest side may be up to 4 times its shortest one"),
+        ({"box": "prism 0 4 0 4 0 4 1 0 0"}, r"the box is triclinic \(xy 5.64, xz 0, yz 0\)"),
+        ({"box": "block 0 1 0 1 0 5"}, "box of 5.64 x 5.64 x 28.2: its longest side may be up to 4 times"),
         ({"style": "atomic"}, "the atoms have no charges: use an atom style with charges"),
     ],
 )
