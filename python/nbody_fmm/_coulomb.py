@@ -14,6 +14,9 @@ MOST_ELONGATED = 4.0
 # The smallest tolerance that sums accept.
 SMALLEST_TOLERANCE = 1e-14
 
+# Forces that nearly vanish without excluded pairs, as in a crystal, reduce the tolerance no further.
+SMALLEST_SHARE = 1e-3
+
 
 class Coulomb:
     """Energy and forces of point charges, constant * sum of q_i q_j / r over all pairs that are not excluded.
@@ -83,10 +86,10 @@ class Coulomb:
         """Makes the solver for these atoms: reduces its tolerance by the share of excluded pairs, and freezes it."""
         tolerance = self._tolerance
         if self._exclusions is not None:
-            everything = Solver(tolerance=tolerance, box=sides, **self._options)(x, q).field
-            wanted = self._make(tolerance, sides)(x, q).field
-            share = np.linalg.norm(q[:, None] * wanted) / np.linalg.norm(q[:, None] * everything)
-            tolerance = max(tolerance * min(share, 1.0), SMALLEST_TOLERANCE)
+            everything = np.linalg.norm(q[:, None] * Solver(tolerance=tolerance, box=sides, **self._options)(x, q).field)
+            wanted = np.linalg.norm(q[:, None] * self._make(tolerance, sides)(x, q).field)
+            share = float(np.clip(wanted / everything, SMALLEST_SHARE, 1.0)) if everything > 0 else 1.0
+            tolerance = max(tolerance * share, SMALLEST_TOLERANCE)
         self._solver = self._make(tolerance, sides)
         if self._freeze:
             self._solver(x, q)

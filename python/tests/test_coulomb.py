@@ -52,6 +52,12 @@ def test_tolerance_holds_without_excluded_pairs(rng):
     assert error(forces, expected[1]) <= 1e-4
 
 
+def test_pairs_that_are_all_excluded_have_no_forces():
+    for distance in (0.0, 1.0):
+        energy, forces = Coulomb(1.0, 1e-4, exclusions=[(0, 1)])(np.diag([distance, 0, 0])[:2], np.array([1.0, -1.0]), None)
+        assert energy == 0 and not forces.any()
+
+
 def test_choice_is_kept_while_the_box_changes(ions):
     x, q, box = ions
     coulomb = Coulomb(1.0, 1e-5)
