@@ -54,10 +54,10 @@ class Coulomb:
         self._freeze = freeze
         self._options: Dict[str, Any] = {"device": device, "threads": threads}
         # Options that are out of range are refused here, not in the first step.
-        self._solver = Solver(tolerance=tolerance, exclusions=self._exclusions, **self._options)
-        # Number of atoms, whether the space is periodic, and the sides of the box of `_solver`.
-        self._made_for: Optional[Tuple[int, bool]] = None
-        self._box: Optional[Tuple[float, ...]] = None
+        self._make(tolerance, None)
+        # Number of atoms and whether space is periodic, the sides of the box, and the solver for them: one value, since
+        # contexts in several threads may share this object.
+        self._made: Optional[Tuple[Tuple[int, bool], Optional[Tuple[float, ...]], Solver]] = None
 
     def __call__(self, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray]) -> Tuple[float, np.ndarray]:
         """Energy and forces (N, 3) of charges `q` (N,) at `x` (N, 3) in a box with sides `box` (3,), or in open space.
@@ -69,33 +69,39 @@ class Coulomb:
         """
         if not q.any():
             return 0.0, np.zeros_like(x)
-        sides = None if box is None else tuple(float(side) for side in box)
-        if sides is not None and sides != self._box:
-            check_box(sides)
-        if (len(x), sides is not None) != self._made_for:
-            self._prepare(x, q, sides)
-        elif sides != self._box:
-            # A barostat has changed the box: its sides are new, the choice stays.
-            self._solver = Solver(**{**self._solver.__getstate__(), "box": sides})
-            self._box = sides
-        result = self._solver(x, q)
+        result = self._solver(x, q, None if box is None else tuple(float(side) for side in box))(x, q)
         energy = 0.5 * self._constant * float(q @ result.potential)
         return energy, self._constant * q[:, None] * result.field
 
-    def _prepare(self, x: np.ndarray, q: np.ndarray, sides: Optional[Tuple[float, ...]]) -> None:
-        """Makes the solver for these atoms: reduces its tolerance by the share of excluded pairs, and freezes it."""
+    def _solver(self, x: np.ndarray, q: np.ndarray, sides: Optional[Tuple[float, ...]]) -> Solver:
+        """The solver for these atoms in this box."""
+        atoms = (len(x), sides is not None)
+        made_for, made_sides, solver = self._made or (None, None, None)
+        if solver is not None and (made_for, made_sides) == (atoms, sides):
+            return solver
+        if sides is not None:
+            check_box(sides)
+        if solver is not None and made_for == atoms:
+            # A barostat has changed the box: its sides are new, the choice stays.
+            solver = Solver(**{**solver.__getstate__(), "box": sides})
+        else:
+            solver = self._prepare(x, q, sides)
+        self._made = (atoms, sides, solver)
+        return solver
+
+    def _prepare(self, x: np.ndarray, q: np.ndarray, sides: Optional[Tuple[float, ...]]) -> Solver:
+        """A new solver: its tolerance is reduced by the share of excluded pairs, and its choice is kept."""
         tolerance = self._tolerance
         if self._exclusions is not None:
             everything = np.linalg.norm(q[:, None] * Solver(tolerance=tolerance, box=sides, **self._options)(x, q).field)
             wanted = np.linalg.norm(q[:, None] * self._make(tolerance, sides)(x, q).field)
             share = float(np.clip(wanted / everything, SMALLEST_SHARE, 1.0)) if everything > 0 else 1.0
             tolerance = max(tolerance * share, SMALLEST_TOLERANCE)
-        self._solver = self._make(tolerance, sides)
+        solver = self._make(tolerance, sides)
         if self._freeze:
-            self._solver(x, q)
-            self._solver.freeze()
-        self._made_for = (len(x), sides is not None)
-        self._box = sides
+            solver(x, q)
+            solver.freeze()
+        return solver
 
     def _make(self, tolerance: float, sides: Optional[Tuple[float, ...]]) -> Solver:
         return Solver(tolerance=tolerance, box=sides, exclusions=self._exclusions, **self._options)

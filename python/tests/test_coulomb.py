@@ -1,6 +1,8 @@
 """Coulomb sums of a run: choices that are kept, boxes and numbers of atoms that change. Reference: direct sums."""
 
 import pickle
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -28,7 +30,7 @@ def error(forces, expected):
 
 
 def kept(coulomb):
-    return [coulomb._solver._options[name] for name in KEPT]
+    return [coulomb._made[2]._options[name] for name in KEPT]
 
 
 @pytest.mark.parametrize("periodic", [False, True])
@@ -95,6 +97,28 @@ def test_pickled_copies_give_the_same_bits(ions):
     again = pickle.loads(pickle.dumps(coulomb))(x, q, box)
     assert again[0] == energy
     np.testing.assert_array_equal(again[1], forces)
+
+
+def test_threads_with_different_boxes_share_one_object(ions):
+    x, q, box = ions[0][:8], ions[1][:8], ions[2]
+    coulomb, wrong = Coulomb(1.0, 1e-5), []
+    coulomb(x, q, box)
+    expected = {factor: coulomb(x, q, box * factor)[0] for factor in (1.0, 1.1)}
+
+    def sums(factor):
+        for _ in range(1000):
+            if coulomb(x, q, box * factor)[0] != expected[factor]:
+                wrong.append(factor)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    threads = [threading.Thread(target=sums, args=(factor,)) for factor in 2 * list(expected)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sys.setswitchinterval(before)
+    assert not wrong
 
 
 def test_boxes_that_are_too_long_are_refused(ions):
