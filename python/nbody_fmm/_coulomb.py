@@ -93,7 +93,8 @@ class Coulomb:
         """A new solver: its tolerance is reduced by the share of excluded pairs, and its choice is kept."""
         tolerance = self._tolerance
         if self._exclusions is not None:
-            everything = np.linalg.norm(q[:, None] * Solver(tolerance=tolerance, box=sides, **self._options)(x, q).field)
+            with_pairs = Solver(tolerance=tolerance, box=sides, **self._options)
+            everything = np.linalg.norm(q[:, None] * with_pairs(x, q).field)
             wanted = np.linalg.norm(q[:, None] * self._make(tolerance, sides)(x, q).field)
             share = float(np.clip(wanted / everything, SMALLEST_SHARE, 1.0)) if everything > 0 else 1.0
             tolerance = max(tolerance * share, SMALLEST_TOLERANCE)

@@ -56,7 +56,8 @@ def test_tolerance_holds_without_excluded_pairs(rng):
 
 def test_pairs_that_are_all_excluded_have_no_forces():
     for distance in (0.0, 1.0):
-        energy, forces = Coulomb(1.0, 1e-4, exclusions=[(0, 1)])(np.diag([distance, 0, 0])[:2], np.array([1.0, -1.0]), None)
+        x, q = np.diag([distance, 0, 0])[:2], np.array([1.0, -1.0])
+        energy, forces = Coulomb(1.0, 1e-4, exclusions=[(0, 1)])(x, q, None)
         assert energy == 0 and not forces.any()
 
 
