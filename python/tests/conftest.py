@@ -1,7 +1,9 @@
 """What the tests share."""
 
+import importlib
 import os
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +13,25 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def pytest_addoption(parser):
     parser.addoption("--calls", type=int, default=300, help="random calls of the test with eight threads")
+
+
+def client(name):
+    """The module of another package. Without it the tests of a file are skipped, or fail (NBODY_REQUIRE_READERS=1)."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        if os.environ.get("NBODY_REQUIRE_READERS") == "1":
+            raise
+        pytest.skip(f"skipped: no {name}", allow_module_level=True)
+
+
+def run_examples(heading):
+    """Runs the Python examples of a section of docs/md.md, one after another, and returns their names."""
+    section = (ROOT / "docs" / "md.md").read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", section, re.S):
+        exec(compile(block, "docs/md.md", "exec"), names)
+    return names
 
 
 @pytest.fixture
