@@ -13,13 +13,14 @@ The sums are callbacks on the host, within ``jit`` or without. Results and gradi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Optional, Tuple
+import pickle
+from functools import lru_cache, partial
+from typing import Any, Dict, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental.buffer_callback import buffer_callback
 
 from . import Solver
 from ._gradients import check, gradients, solver_of
@@ -62,7 +63,7 @@ def potential(
         When a result is read: what the sum refuses (values that are not finite, tolerances that are not reached, the
         device). Its text ends with the error of the sum.
     """
-    solver = solver_of(solver, options)
+    solver = _solver(solver, options)
     return _potential(solver, *_arrays(solver, sources, strengths, targets))
 
 
@@ -72,9 +73,20 @@ def energy(sources: Any, strengths: Any, *, solver: Optional[Solver] = None, **o
     In a periodic box the images of each source count. Costs one sum, and the gradient none. Arguments and errors are
     those of :func:`potential`.
     """
-    solver = solver_of(solver, options)
+    solver = _solver(solver, options)
     sources, strengths, _ = _arrays(solver, sources, strengths, None)
     return _energy(solver, sources, strengths)
+
+
+@lru_cache(maxsize=64)
+def _kept(state: bytes) -> Solver:
+    """The solver of these options. JAX compiles for each solver, so calls with the same options share one."""
+    return pickle.loads(state)
+
+
+def _solver(solver: Optional[Solver], options: Dict[str, Any]) -> Solver:
+    checked = solver_of(solver, options)
+    return checked if solver is not None else _kept(pickle.dumps(checked))
 
 
 def _arrays(solver: Solver, sources: Any, strengths: Any, targets: Any) -> Tuple[Any, ...]:
@@ -96,25 +108,36 @@ def _arrays(solver: Solver, sources: Any, strengths: Any, targets: Any) -> Tuple
     return tuple(arrays[name].astype(dtype) if name in arrays else None for name in ("sources", "strengths", "targets"))
 
 
-@dataclass(frozen=True)
-class _OnHost:
-    """The sum of a solver as a callback. Two of one solver are equal, so that JAX compiles one."""
-
-    solver: Solver
-
-    def __call__(self, sources: Any, strengths: Any, targets: Any) -> Tuple[np.ndarray, np.ndarray]:
-        dtype = sources.dtype
-        arrays = [None if x is None else np.asarray(x, dtype=np.float64) for x in (sources, strengths, targets)]
-        r = self.solver(*arrays)
-        return r.potential.astype(dtype), r.field.astype(dtype)
+def _on_host(solver: Solver, *arrays: Any) -> Tuple[np.ndarray, np.ndarray]:
+    r = solver(*[None if x is None else np.asarray(x).astype(np.float64, copy=False) for x in arrays])
+    return r.potential, r.field
 
 
+# Compiled once for each solver and shape.
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
+@partial(jax.jit, static_argnums=0)
 def _sum(solver: Solver, sources: Any, strengths: Any, targets: Any) -> Tuple[jax.Array, jax.Array]:
     """Potential (M,) and field (M, 3)."""
+    dtype = sources.dtype
     m = (sources if targets is None else targets).shape[0]
-    shapes = [jax.ShapeDtypeStruct(shape, sources.dtype) for shape in ((m,), (m, 3))]
-    return jax.pure_callback(_OnHost(solver), tuple(shapes), sources, strengths, targets, vmap_method="sequential")
+    results = (jax.ShapeDtypeStruct((m,), dtype), jax.ShapeDtypeStruct((m, 3), dtype))
+
+    def in_place(_: Any, out: Any, *arrays: Any) -> None:
+        for to, values in zip(out, _on_host(solver, *arrays)):
+            np.asarray(to)[...] = values
+
+    def returned(*arrays: Any) -> Any:
+        return tuple(values.astype(dtype) for values in _on_host(solver, *arrays))
+
+    # On cores the arguments of a pure_callback are copied by the threads that callbacks run on: where all of them wait
+    # for such a copy, it hangs. Without a GPU's memory there is nothing to copy.
+    return jax.lax.platform_dependent(
+        sources,
+        strengths,
+        targets,
+        cpu=buffer_callback(in_place, results, vmap_method="sequential"),
+        default=partial(jax.pure_callback, returned, results, vmap_method="sequential"),
+    )
 
 
 @_sum.defjvp
