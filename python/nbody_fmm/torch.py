@@ -17,7 +17,6 @@ from __future__ import annotations
 from typing import Any, Optional, Tuple
 
 import torch
-from torch.autograd.function import once_differentiable
 
 from . import Solver
 from ._gradients import check, gradients, solver_of
@@ -68,7 +67,7 @@ def potential(
     """
     solver = solver_of(solver, options)
     _check(solver, sources, strengths, targets)
-    return _Potential.apply(solver, sources, strengths, targets)
+    return _Potential.apply(solver, sources, strengths, targets)[0]
 
 
 def energy(
@@ -81,7 +80,7 @@ def energy(
     """
     solver = solver_of(solver, options)
     _check(solver, sources, strengths, None)
-    return _Energy.apply(solver, sources, strengths)
+    return _Energy.apply(solver, sources, strengths)[0]
 
 
 def _check(solver: Solver, sources: Any, strengths: Any, targets: Any) -> None:
@@ -111,35 +110,73 @@ def _dtype(*arrays: Optional[torch.Tensor]) -> torch.dtype:
 
 
 class _Potential(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, solver: Solver, sources: Any, strengths: Any, targets: Any) -> torch.Tensor:
-        values, field = _sum(solver, sources, strengths, targets)
-        ctx.solver = solver
-        ctx.save_for_backward(sources, strengths, targets, field)
-        return values.to(_dtype(sources, strengths, targets))
+    """Potentials and field, of which only the former have gradients."""
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, weights: torch.Tensor) -> Tuple[Any, ...]:
-        sources, strengths, targets, field = ctx.saved_tensors
-        weights = weights.to(torch.float64)
-        if not any(ctx.needs_input_grad[1:3]):
-            return None, None, None, (-weights[:, None] * field).to(targets.dtype)
-        of = gradients(lambda *arrays: _sum(ctx.solver, *arrays), sources, strengths, targets, weights, field)
-        arrays = (sources, strengths, targets)
-        return (None, *[None if g is None else g.to(x.dtype) for g, x in zip(of, arrays)])
+    def forward(solver: Solver, sources: Any, strengths: Any, targets: Any) -> Tuple[torch.Tensor, torch.Tensor]:
+        values, field = _sum(solver, sources, strengths, targets)
+        return values.to(_dtype(sources, strengths, targets)), field
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[torch.Tensor, torch.Tensor]) -> None:
+        ctx.solver, *arrays = inputs
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(*arrays, output[1])
+
+    @staticmethod
+    def backward(ctx: Any, weights: torch.Tensor, _: Any) -> Tuple[Any, ...]:
+        targets_alone = not any(ctx.needs_input_grad[1:3])
+        return (None, *_Gradients.apply(ctx.solver, targets_alone, weights, *ctx.saved_tensors))
 
 
 class _Energy(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, solver: Solver, sources: Any, strengths: Any) -> torch.Tensor:
-        values, field = _sum(solver, sources, strengths, None)
-        ctx.save_for_backward(sources, strengths, values, field)
-        return (0.5 * (strengths.to(torch.float64) @ values)).to(_dtype(sources, strengths))
+    """Energy, potentials and field, of which only the first has gradients."""
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, weight: torch.Tensor) -> Tuple[Any, ...]:
-        sources, strengths, values, field = ctx.saved_tensors
-        weight = weight.to(torch.float64)
-        return None, (-weight * strengths[:, None] * field).to(sources.dtype), (weight * values).to(strengths.dtype)
+    def forward(solver: Solver, sources: Any, strengths: Any) -> Tuple[torch.Tensor, ...]:
+        values, field = _sum(solver, sources, strengths, None)
+        energy = 0.5 * (strengths.detach().to(torch.float64) @ values)
+        return energy.to(_dtype(sources, strengths)), values, field
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[torch.Tensor, ...]) -> None:
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.save_for_backward(*inputs[1:], *output[1:])
+
+    @staticmethod
+    def backward(ctx: Any, weight: torch.Tensor, *_: Any) -> Tuple[Any, ...]:
+        return (None, *_EnergyGradients.apply(weight, *ctx.saved_tensors))
+
+
+class _Once(torch.autograd.Function):
+    """A gradient, which cannot be differentiated again."""
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> Any:
+        # once_differentiable would leave out second derivatives without a word where the weights have no gradient.
+        raise RuntimeError("sums have first derivatives only: a gradient cannot be differentiated again")
+
+
+class _Gradients(_Once):
+    @staticmethod
+    def forward(
+        solver: Solver, targets_alone: bool, weights: Any, sources: Any, strengths: Any, targets: Any, field: Any
+    ) -> Tuple[Any, ...]:
+        arrays = (sources, strengths, targets)
+        w = weights.to(torch.float64)
+        if targets_alone:
+            of = (None, None, -w[:, None] * field)
+        else:
+            of = gradients(lambda *arrays: _sum(solver, *arrays), *arrays, w, field)
+        return tuple(None if g is None else g.to(x.dtype) for g, x in zip(of, arrays))
+
+
+class _EnergyGradients(_Once):
+    @staticmethod
+    def forward(weight: Any, sources: Any, strengths: Any, values: Any, field: Any) -> Tuple[Any, ...]:
+        w = weight.to(torch.float64)
+        return (-w * strengths[:, None] * field).to(sources.dtype), (w * values).to(strengths.dtype)
