@@ -1,7 +1,9 @@
 """What the tests share."""
 
+import importlib
 import os
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -25,3 +27,23 @@ def program():
     if path is None:
         pytest.skip("NBODY_PROGRAM does not name the command nbody")
     return str(pathlib.Path(path).resolve())
+
+
+def client(name):
+    """The package ``name`` that nbody_fmm works with. Without it the test is skipped, or fails where it must be there."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        listed = re.search(rf"^{name}==", (ROOT / "scripts" / "requirements-clients.txt").read_text(), re.M)
+        if listed and os.environ.get("NBODY_REQUIRE_READERS") == "1":
+            pytest.fail(f"no {name}: scripts/setup installs it")
+        pytest.skip(f"skipped: no {name}")
+
+
+@pytest.fixture(params=["jax", "torch"])
+def library(request):
+    """A library that differentiates: see differentiate.py."""
+    client(request.param)
+    import differentiate
+
+    return differentiate.LIBRARIES[request.param]()
