@@ -117,7 +117,7 @@ def errors(found, expected):
 
 @pytest.mark.parametrize("case", ["at the sources", "at targets", "box"])
 def test_the_tolerance_holds_for_gradients(library, case, rng):
-    x, q, y, at_targets, w = points(rng, 2000, 1500)
+    x, q, y, at_targets, w = points(rng, 1500, 1000)
     options = {"method": "fmm", "leaf_size": 32}
     arrays, of = [x, q], direct(library, KERNELS["laplace"][1])
     if case == "at targets":
