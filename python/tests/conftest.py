@@ -16,11 +16,12 @@ def pytest_addoption(parser):
 
 
 def client(name):
-    """The module of another package. Without it the tests of a file are skipped, or fail (NBODY_REQUIRE_READERS=1)."""
+    """The package ``name`` that nbody_fmm works with. Without it the tests are skipped, or fail where it must be there."""
     try:
         return importlib.import_module(name)
     except ImportError:
-        if os.environ.get("NBODY_REQUIRE_READERS") == "1":
+        listed = re.search(rf"^{name}==", (ROOT / "scripts" / "requirements-clients.txt").read_text(), re.M)
+        if listed and os.environ.get("NBODY_REQUIRE_READERS") == "1":
             raise
         pytest.skip(f"skipped: no {name}", allow_module_level=True)
 
@@ -46,3 +47,12 @@ def program():
     if path is None:
         pytest.skip("NBODY_PROGRAM does not name the command nbody")
     return str(pathlib.Path(path).resolve())
+
+
+@pytest.fixture(params=["jax", "torch"])
+def library(request):
+    """A library that differentiates: see differentiate.py."""
+    client(request.param)
+    import differentiate
+
+    return differentiate.LIBRARIES[request.param]()

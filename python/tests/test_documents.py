@@ -1,6 +1,8 @@
 """Examples of the docstrings, of docs/python.md and of the folder examples run."""
 
 import doctest
+import importlib
+import json
 import pathlib
 import re
 import runpy
@@ -8,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from conftest import client
 
 import nbody_fmm
 
@@ -27,6 +30,30 @@ def test_page():
     names = {}
     for block in blocks:
         exec(compile(block, "docs/python.md", "exec"), names)
+
+
+@pytest.mark.parametrize("name", ["jax", "torch"])
+def test_examples_of_gradients(name):
+    client(name)
+    module = importlib.import_module(f"nbody_fmm.{name}")
+    failed, run = doctest.testmod(module)
+    assert run >= 5 and failed == 0
+    page = (ROOT / "docs" / "python.md").read_text()
+    (block,) = re.findall(rf"```python {name}\n(.*?)```", page, re.S)
+    exec(compile(block, "docs/python.md", "exec"), {})
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "python" / "examples").glob("*.ipynb")), ids=lambda p: p.name)
+def test_notebooks(path):
+    notebook = json.loads(path.read_text())
+    assert notebook["nbformat"] == 4
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    if any("import jax" in "".join(cell["source"]) for cell in cells):
+        client("jax")
+    names = {}
+    for number, cell in enumerate(cells):
+        assert cell["outputs"] == [] and cell["execution_count"] is None, "outputs are not committed"
+        exec(compile("".join(cell["source"]), f"{path.name}, code cell {number}", "exec"), names)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "python" / "examples").glob("*.py")), ids=lambda p: p.name)
