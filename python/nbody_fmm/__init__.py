@@ -47,6 +47,9 @@ class Result:
     field : numpy.ndarray
         Minus the gradient of the potential, float64 of shape (M, d) with d the number of axes; the velocity of
         vortices, (M, 3); the sum itself of ``harmonic``, complex128 of shape (M,).
+    hessian : numpy.ndarray or None
+        With ``hessian=True``: second derivatives of the potential, float64 of shape (M, 6), xx, yy, zz, xy, xz, yz. Minus
+        the gradient of the field. The tidal tensor of masses is G times this.
     choice : dict
         ``method``, ``precision``, ``order``, ``theta`` (opening angle) and ``leaf_size`` of the sum.
     times : dict
@@ -63,6 +66,7 @@ class Result:
 
     potential: Optional[np.ndarray]
     field: np.ndarray
+    hessian: Optional[np.ndarray]
     choice: Dict[str, Any]
     times: Dict[str, float]
     device: str
@@ -101,6 +105,7 @@ class Solver:
         device: str = "auto",
         threads: Optional[int] = None,
         check: int = 0,
+        hessian: bool = False,
     ) -> None:
         exclusions = _arrays.exclusions(exclusions)
         options = {
@@ -117,6 +122,7 @@ class Solver:
             "device": device,
             "threads": threads,
             "check": check,
+            "hessian": hessian,
         }
         self._sum = _library.Sum(options)
         self._exclusions = exclusions
@@ -198,6 +204,7 @@ def evaluate(
     device: str = "auto",
     threads: Optional[int] = None,
     check: int = 0,
+    hessian: bool = False,
 ) -> Result:
     """Sums the interactions of sources at targets.
 
@@ -250,6 +257,9 @@ def evaluate(
         Worker threads, 1 to 1024. Default: all cores.
     check : int
         Compares the field at this number of targets with the direct sum in float64; see ``Result.errors``.
+    hessian : bool
+        Sums second derivatives of the potential, too. The tolerance bounds their error as that of the field, in the
+        Frobenius norm. Only ``laplace`` and ``yukawa`` in open space, on the cores.
 
     Returns
     -------
@@ -301,5 +311,6 @@ def evaluate(
         device=device,
         threads=threads,
         check=check,
+        hessian=hessian,
     )
     return solver(sources, strengths, targets)

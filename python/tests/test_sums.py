@@ -103,3 +103,40 @@ def test_a_frozen_solver_keeps_its_choice(rng, options):
 def test_nothing_to_freeze(rng):
     with pytest.raises(RuntimeError, match="freeze: there is no sum yet"):
         nbody_fmm.Solver().freeze()
+
+
+@pytest.mark.parametrize("kernel, kappa", [("laplace", 0.0), ("yukawa:2", 2.0)])
+def test_second_derivatives_agree_with_a_direct_sum(kernel, kappa, rng):
+    n, tolerance = 2000, 1e-6
+    x, q = rng.random((n, 3)), rng.normal(size=n)
+    excluded = [[0, 1], [5, 3]]
+    d = x[:, None] - x
+    r = np.sqrt((d**2).sum(axis=2))
+    np.fill_diagonal(r, np.inf)
+    for i, j in excluded:
+        r[i, j] = r[j, i] = np.inf
+    with np.errstate(invalid="ignore"):
+        e = np.where(np.isinf(r), 0, q * np.exp(-kappa * r))
+    g, h = e * (1 + kappa * np.where(np.isinf(r), 0, r)) / r**3, e * (3 / r**5 + 3 * kappa / r**4 + kappa**2 / r**3)
+    exact = np.stack([(h * d[..., a] * d[..., b] - (g if a == b else 0)).sum(axis=1) for a, b in AXES], axis=1)
+    r = nbody_fmm.evaluate(x, q, kernel=kernel, method="fmm", tolerance=tolerance, exclusions=excluded, hessian=True)
+    assert r.hessian.shape == (n, 6) and r.choice["method"] == "fmm"
+    assert np.linalg.norm(r.hessian - exact) <= tolerance * np.linalg.norm(exact)
+    if kernel == "laplace":
+        assert np.abs(r.hessian[:, :3].sum(axis=1)).max() <= 1e-11 * np.abs(r.hessian).max()
+    assert nbody_fmm.evaluate(x, q).hessian is None
+
+
+AXES = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]
+
+
+def test_second_derivatives_that_do_not_exist_are_refused():
+    x, q = [[0.0, 0, 0], [1, 0, 0]], [1.0, 1]
+    for options, message in [
+        ({"box": 2.0}, "hessian: a periodic box has none"),
+        ({"kernel": "gauss:1"}, "hessian: the kernel gauss has none; only laplace and yukawa have"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            nbody_fmm.evaluate(x, q, hessian=True, **options)
+    with pytest.raises(TypeError, match="hessian: 2 is not True or False"):
+        nbody_fmm.evaluate(x, q, hessian=2)

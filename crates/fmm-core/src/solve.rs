@@ -26,6 +26,8 @@ pub struct Evaluation<V = [f64; 3]> {
 pub enum Quantity {
     /// Σ q K and −∇ of it.
     Potential,
+    /// The same, and the second derivatives of the potential.
+    Hessian,
     /// The velocity of vortex particles, whose strengths have three columns.
     Velocity,
 }
@@ -34,15 +36,21 @@ impl Quantity {
     /// Whether there is such a sum with these settings.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for velocities with other softenings than p1, and in periodic boxes.
+    /// [`Error::Unsupported`] for second derivatives in periodic boxes, and for velocities there and with other softenings than p1.
     pub fn check(self, settings: &Settings) -> Result<(), Error> {
-        if self == Quantity::Potential {
-            return Ok(());
+        let boxed = settings.boundary.periodic().is_some();
+        match self {
+            Quantity::Potential => return Ok(()),
+            Quantity::Hessian if boxed => {
+                return Err(Error::Unsupported("second derivatives know no periodic boxes".into()));
+            }
+            Quantity::Hessian => return Ok(()),
+            Quantity::Velocity => {}
         }
         if !matches!(settings.softening, Softening::None | Softening::P1(_)) {
             return Err(Error::Unsupported("velocities of vortices know the softening p1, or none".into()));
         }
-        if settings.boundary.periodic().is_some() {
+        if boxed {
             return Err(Error::Unsupported("velocities of vortices know no periodic boxes".into()));
         }
         Ok(())

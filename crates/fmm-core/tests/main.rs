@@ -8,6 +8,7 @@ mod counting;
 mod gauss;
 mod grid;
 mod grid_flow;
+mod hessian;
 mod periodic;
 mod planar;
 mod properties;

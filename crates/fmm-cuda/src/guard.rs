@@ -2,7 +2,7 @@
 
 use cust::memory::DevicePointer;
 use fmm_core::boundary::{Moments, PeriodicBox};
-use fmm_core::cpu::guard::{Sample, of_box, sample_size};
+use fmm_core::cpu::guard::{Sample, of_box, sample_size, split};
 use fmm_core::cpu::velocity_of;
 use fmm_core::ewald::{self, Sums};
 use fmm_core::{Error, Softening};
@@ -101,7 +101,7 @@ pub struct Rows {
 impl Rows {
     /// The larger of rms(e) and L2, as [`Sample::weigh`] defines them.
     pub fn error(self) -> f64 {
-        Sample::drawn(self.drawn).weigh(&self.exact, &self.found)
+        Sample::drawn(self.drawn).weigh(self.exact.into_iter().map(split), &self.found)
     }
 }
 

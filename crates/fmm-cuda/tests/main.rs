@@ -2,6 +2,7 @@
 
 mod common;
 
+mod arguments;
 mod box_stages;
 mod copies;
 mod driver;

@@ -12,6 +12,9 @@ pub struct Evaluation {
     /// Minus the gradient of the potential; the velocity of vortices; real and imaginary part of Φ
     /// of the harmonic kernel. Components that [`Kernel::outputs`] does not name are 0. `[m]`
     pub field: Vec<[f64; 3]>,
+    /// Second derivatives of the potential, xx, yy, zz, xy, xz, yz; empty without
+    /// [`Problem::hessian`](crate::Problem::hessian). `[m]`
+    pub hessian: Vec<[f64; 6]>,
     /// Method, precision, order, opening angle and leaf size.
     pub choice: Choice,
     /// The device that summed.
@@ -42,14 +45,21 @@ impl Evaluation {
         let potential = outputs.potential.map(|name| (name, self.potential.iter().position(|v| !v.is_finite())));
         let field = outputs.field.iter().enumerate();
         let field = field.map(|(d, &name)| (name, self.field.iter().position(|e| !e[d].is_finite())));
+        let bits = if self.choice.precision == Precision::F32 { 32 } else { 64 };
+        let refuse = |output, target: usize, value| {
+            Err(Error::Overflow { output, target, position: points.at()[target], value, bits })
+        };
         for (k, (output, bad)) in potential.into_iter().chain(field).enumerate() {
             if let Some(target) = bad {
                 let component = k.checked_sub(usize::from(outputs.potential.is_some()));
                 let value = component.map_or(self.potential[target], |d| self.field[target][d]);
-                let bits = if self.choice.precision == Precision::F32 { 32 } else { 64 };
-                return Err(Error::Overflow { output, target, position: points.at()[target], value, bits });
+                return refuse(output, target, value);
             }
         }
-        Ok(())
+        let wrong = |h: &[f64; 6]| h.iter().copied().find(|h| !h.is_finite());
+        match self.hessian.iter().enumerate().find_map(|(target, h)| Some((target, wrong(h)?))) {
+            Some((target, value)) => refuse("hessian", target, value),
+            None => Ok(()),
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Pairs of sources that do not interact, such as bonded atoms.
 
+use fmm_core::Hessian;
 use fmm_core::forces::PairInteraction;
 
 use crate::{Evaluation, Points, Problem};
@@ -28,6 +29,9 @@ pub(crate) fn leave_out(problem: &Problem, points: &Points, sum: &mut Evaluation
             let q = points.strengths[0][source];
             sum.potential[target] -= q * potential;
             (0..3).for_each(|k| sum.field[target][k] -= sign * q * slope * d[k]);
+            if let Some(hessian) = sum.hessian.get_mut(target) {
+                hessian.iter_mut().zip(Hessian(softening).at(d)).for_each(|(h, pair)| *h -= q * pair);
+            }
         }
     }
 }

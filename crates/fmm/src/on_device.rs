@@ -46,6 +46,7 @@ impl Solver<'_> {
         let mut sum = Evaluation {
             potential,
             field,
+            hessian: vec![],
             choice,
             device,
             coincident_pairs,
@@ -69,6 +70,9 @@ fn check(problem: &Problem, arrays: &DeviceArrays) -> Result<(), Error> {
     }
     if !problem.exclusions.is_empty() {
         return refuse("exclusions", "there are none");
+    }
+    if problem.hessian {
+        return refuse("hessian", "there is none");
     }
     if problem.sample > 0 {
         return refuse("check", "there is none");
@@ -105,6 +109,7 @@ mod tests {
                 Problem { exclusions: vec![[0, 1]], ..laplace.clone() },
                 "exclusions: with arrays on a GPU there are none",
             ),
+            (Problem { hessian: true, ..laplace.clone() }, "hessian: with arrays on a GPU there is none"),
             (Problem { sample: 1, ..laplace.clone() }, "check: with arrays on a GPU there is none"),
             (Problem::new(Kernel::Vortex), "1 columns of strengths, but 3 are needed"),
         ] {

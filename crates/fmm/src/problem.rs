@@ -21,12 +21,22 @@ pub struct Problem {
     /// The number of targets whose error is measured against direct sums in double precision; 0
     /// measures none. Exclusions are taken out afterwards.
     pub sample: usize,
+    /// Whether second derivatives of the potential are wanted, too. The tolerance then bounds them as
+    /// it does the field. Only of [`Kernel::Laplace`] and [`Kernel::Yukawa`] in open space, on the cores.
+    pub hessian: bool,
 }
 
 impl Problem {
     /// A sum of `kernel` with default settings: point sources in open space, relative error 1e-4.
     pub fn new(kernel: Kernel) -> Self {
-        Problem { kernel, settings: Settings::default(), blob: Blob::Point, exclusions: vec![], sample: 0 }
+        Problem {
+            kernel,
+            settings: Settings::default(),
+            blob: Blob::Point,
+            exclusions: vec![],
+            sample: 0,
+            hessian: false,
+        }
     }
 
     /// Checks that the kernel has the softening, the boundary and the options that are asked for.
@@ -38,6 +48,9 @@ impl Problem {
         self.check_space()?;
         if !self.exclusions.is_empty() {
             self.check_exclusions()?;
+        }
+        if self.hessian {
+            self.check_hessian()?;
         }
         if matches!(self.kernel, Kernel::Gauss(_)) { self.check_gauss() } else { Ok(()) }
     }
@@ -79,6 +92,15 @@ impl Problem {
         }
         let why = format!("the kernel {} has none; only laplace and yukawa have", self.kernel.name());
         Err(Error::Request { parameter: "exclusions", why })
+    }
+
+    fn check_hessian(&self) -> Result<(), Error> {
+        let why = match (self.kernel, self.settings.boundary) {
+            (_, Boundary::Periodic(_)) => "a periodic box has none".into(),
+            (Kernel::Laplace | Kernel::Yukawa(_), Boundary::Open) => return Ok(()),
+            (kernel, _) => format!("the kernel {} has none; only laplace and yukawa have", kernel.name()),
+        };
+        Err(Error::Request { parameter: "hessian", why })
     }
 
     fn check_gauss(&self) -> Result<(), Error> {

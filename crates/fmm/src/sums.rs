@@ -25,6 +25,7 @@ pub(crate) fn sum(place: &mut Place, problem: &Problem, points: &Points) -> Resu
 struct Summed {
     potential: Vec<f64>,
     field: Vec<[f64; 3]>,
+    hessian: Vec<[f64; 6]>,
     choice: Choice,
     coincident_pairs: u64,
 }
@@ -43,9 +44,9 @@ fn sum_on(place: &mut Place, device: Device, pairs: f64, gpu: OnGpu, cores: OnCo
         None => (cores(&mut times), Device::Cpu, None),
     };
     note.into_iter().for_each(&mut place.note);
-    let Summed { potential, field, choice, coincident_pairs } = sum?;
+    let Summed { potential, field, hessian, choice, coincident_pairs } = sum?;
     let seconds = Seconds::default();
-    Ok(Evaluation { potential, field, choice, device, coincident_pairs, errors: None, times, seconds })
+    Ok(Evaluation { potential, field, hessian, choice, device, coincident_pairs, errors: None, times, seconds })
 }
 
 fn pairs(points: &Points) -> f64 {
@@ -58,7 +59,7 @@ fn in_space(place: &mut Place, problem: &Problem, points: &Points) -> Result<Eva
     let device = place.device.able(settings, false);
     let summed = |sum: fmm_core::Evaluation| {
         let fmm_core::Evaluation { potential, field, choice, coincident_pairs } = sum;
-        Summed { potential, field, choice, coincident_pairs }
+        Summed { potential, field, hessian: vec![], choice, coincident_pairs }
     };
     if let &[x, y, z] = points.strengths {
         return sum_on(
@@ -70,6 +71,21 @@ fn in_space(place: &mut Place, problem: &Problem, points: &Points) -> Result<Eva
         );
     }
     let q = points.strengths[0];
+    if problem.hessian {
+        let device = if device == Device::Auto { Device::Cpu } else { device };
+        return sum_on(
+            place,
+            device,
+            pairs(points),
+            &mut |_, _| {
+                Err(Refused::Unsupported("second derivatives are summed on the cores alone; device: auto, cpu".into()))
+            },
+            &mut |times| {
+                let found = fmm_core::evaluate_hessian(settings, sources, q, targets, times)?;
+                Ok(Summed { hessian: found.hessian, ..summed(found.sum) })
+            },
+        );
+    }
     sum_on(
         place,
         device,
@@ -112,6 +128,7 @@ fn in_plane(place: &mut Place, problem: &Problem, points: &Points) -> Result<Eva
     let summed = |sum: fmm_core::Evaluation<Complex64>| Summed {
         potential: sum.potential,
         field: sum.field.iter().map(|e| [e.re, e.im, 0.0]).collect(),
+        hessian: vec![],
         choice: sum.choice,
         coincident_pairs: sum.coincident_pairs,
     };
@@ -139,6 +156,7 @@ fn of_gaussians<const D: usize>(
     let summed = |(sum, precision): (gauss::Evaluation<D>, Precision)| {
         let gauss::Evaluation { potential, field, choice, .. } = sum;
         Summed {
+            hessian: vec![],
             potential: potential.into_iter().next().unwrap_or_default(),
             field: in_three(field.into_iter().next().unwrap_or_default()),
             choice: Choice {

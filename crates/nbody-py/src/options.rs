@@ -53,6 +53,7 @@ pub fn options(k: &Keywords) -> PyResult<Options> {
         device: &k.text("device")?,
         threads: k.whole("threads")?,
         check: k.whole("check")?.unwrap_or(0),
+        hessian: k.get("hessian", "True or False")?,
     };
     request.options().map_err(|e| exception(e.into()))
 }

@@ -3,7 +3,7 @@
 use std::mem;
 
 use fmm::bindings::{Arrays, Session, components};
-use fmm::{DeviceArrays, Evaluation, Kernel};
+use fmm::{DeviceArrays, Evaluation, Problem};
 use fmm_core::Stage;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
@@ -48,7 +48,7 @@ impl Sum {
         let exclusions = exclusions.as_ref().map_or(Ok(&[][..]), pairs)?;
         let arrays = Arrays { dimension, sources: from, strengths: &columns, targets: to, exclusions };
         let sum = watched(py, arrays.pairs(), |cancel| self.0.evaluate(&arrays, cancel))?;
-        results(py, self.0.options().problem.kernel, dimension, sum)
+        results(py, &self.0.options().problem, dimension, sum)
     }
 
     /// Address of the CUDA stream that reads arrays on GPU `ordinal`.
@@ -75,6 +75,7 @@ impl Sum {
         let sum = |cancel| unsafe { self.0.evaluate_on_device(&arrays, cancel) };
         let sum = watched(py, arrays.pairs() / GPU_SPEED, sum)?;
         let out = PyDict::new(py);
+        out.set_item("hessian", py.None())?;
         describe(py, &out, &sum)?;
         Ok(out)
     }
@@ -106,17 +107,20 @@ fn pairs<'a>(array: &'a PyReadonlyArray2<i64>) -> PyResult<&'a [[i64; 2]]> {
 /// The sum as arrays of NumPy, which own the vectors of `sum`.
 fn results<'py>(
     py: Python<'py>,
-    kernel: Kernel,
+    problem: &Problem,
     dimension: usize,
     mut sum: Evaluation,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let outputs = kernel.outputs(dimension);
+    let (outputs, wanted) = (problem.kernel.outputs(dimension), problem.hessian);
     let (m, width) = (sum.field.len(), outputs.field.len());
     let field = components(mem::take(&mut sum.field), width);
+    let hessian = mem::take(&mut sum.hessian).into_flattened();
     let out = PyDict::new(py);
     describe(py, &out, &sum)?;
     out.set_item("potential", outputs.potential.map(|_| PyArray1::from_vec(py, sum.potential)))?;
     out.set_item("field", PyArray1::from_vec(py, field).reshape([m, width])?)?;
+    let hessian = wanted.then(|| PyArray1::from_vec(py, hessian).reshape([m, 6]));
+    out.set_item("hessian", hessian.transpose()?)?;
     Ok(out)
 }
 

@@ -46,7 +46,7 @@ impl InBox {
         let sum = || ewald::evaluate(&self.cell, softening, exact, points.sources, points.columns[0], at);
         let ewald::Sums { potential, field, .. } = times.time(Stage::P2P, sum);
         let coincident_pairs = times.time_more(Stage::P2P, || coincident_pairs(&self.sources));
-        Summed { potential, field, coincident_pairs, shares: vec![] }
+        Summed { hessian: vec![], potential, field, coincident_pairs, shares: vec![] }
     }
 
     /// Adds what is not harmonic of tin foil's potential, (2π/3V) Σ q |x − x_j|² (de Leeuw, Perram & Smith 1980), and the

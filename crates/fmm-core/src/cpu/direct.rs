@@ -17,9 +17,9 @@ const TOGETHER: usize = 2;
 #[derive(Clone, Copy)]
 pub(super) struct Units {
     /// What coordinates are multiplied by.
-    length: f64,
+    pub length: f64,
     /// What strengths are multiplied by.
-    strength: f64,
+    pub strength: f64,
 }
 
 impl Units {

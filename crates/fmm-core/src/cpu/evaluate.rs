@@ -8,10 +8,11 @@ use super::boxed::InBox;
 use super::guard::Sample;
 use super::schedule::{Bodies, execute_sorted};
 use super::sorted::Sum;
-use super::vortex;
+use super::truncation::Expansions;
+use super::{hessian, vortex};
 use crate::accuracy::{self, Problem};
 use crate::bodies;
-use crate::expansion::{Cartesian, Spherical};
+use crate::expansion::{Cartesian, Expansion, Spherical};
 use crate::math::Real;
 use crate::plan::OctreePlan;
 use crate::solve::{Evaluation, Quantity, Trial, solve};
@@ -44,6 +45,41 @@ pub fn evaluate(
     solve_in_space(settings, Points { sources, columns: &[strengths], targets }, Quantity::Potential, times)
 }
 
+/// A sum with its second derivatives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WithHessian {
+    /// Potential and field.
+    pub sum: Evaluation,
+    /// ∂²/∂x_i∂x_j of the potential for xx, yy, zz, xy, xz, yz. `[targets]`
+    pub hessian: Vec<[f64; 6]>,
+}
+
+/// As [`evaluate`], with the second derivatives of the potential: minus the gradient of the field. The tolerance bounds them as it does the field, in
+/// the Frobenius norm.
+///
+/// # Errors
+/// Those of [`evaluate`]; [`Error::Unsupported`] in periodic boxes.
+///
+/// ```
+/// use fmm_core::{Settings, StageTimes, evaluate_hessian};
+/// let at = [[1.0, 0.0, 0.0]];
+/// let sum = evaluate_hessian(&Settings::default(), &[[0.0; 3]], &[2.0], Some(&at), &mut StageTimes::default())?;
+/// assert_eq!(sum.hessian[0], [4.0, -2.0, -2.0, 0.0, 0.0, 0.0]);
+/// # Ok::<(), fmm_core::Error>(())
+/// ```
+pub fn evaluate_hessian(
+    settings: &Settings,
+    sources: &[[f64; 3]],
+    strengths: &[f64],
+    targets: Option<&[[f64; 3]]>,
+    times: &mut StageTimes,
+) -> Result<WithHessian, Error> {
+    let points = Points { sources, columns: &[strengths], targets };
+    let (choice, summed) = solve_points(settings, points, Quantity::Hessian, times)?;
+    let Summed { potential, field, hessian, coincident_pairs, .. } = summed;
+    Ok(WithHessian { sum: Evaluation { potential, field, choice, coincident_pairs }, hessian })
+}
+
 /// What is summed, as the caller gave it.
 #[derive(Clone, Copy)]
 pub(super) struct Points<'a> {
@@ -68,6 +104,16 @@ pub(super) fn solve_in_space(
     quantity: Quantity,
     times: &mut StageTimes,
 ) -> Result<Evaluation, Error> {
+    let (choice, Summed { potential, field, coincident_pairs, .. }) = solve_points(settings, points, quantity, times)?;
+    Ok(Evaluation { potential, field, choice, coincident_pairs })
+}
+
+fn solve_points(
+    settings: &Settings,
+    points: Points,
+    quantity: Quantity,
+    times: &mut StageTimes,
+) -> Result<(Choice, Summed), Error> {
     let targets = points.targets.unwrap_or(&[]);
     bodies::check_sources(points.sources, points.columns)?;
     bodies::check_positions(targets)?;
@@ -87,8 +133,7 @@ pub(super) fn solve_in_space(
         Frame::Box(within) => within.problem(points),
     });
     let mut trial = SpaceTrial { settings: &settings, points, quantity, frame, problem, times };
-    let (choice, Summed { potential, field, coincident_pairs, .. }) = solve(&settings, &mut trial)?;
-    Ok(Evaluation { potential, field, choice, coincident_pairs })
+    solve(&settings, &mut trial)
 }
 
 /// Where the points lie.
@@ -98,6 +143,9 @@ enum Frame {
     /// In a periodic box.
     Box(InBox),
 }
+
+/// The error of the field for which the error of second derivatives is about 1.
+const HESSIAN_SHARE: f64 = 0.25;
 
 /// A sum in space on the cores.
 struct SpaceTrial<'a> {
@@ -121,21 +169,28 @@ impl Trial for SpaceTrial<'_> {
         self.times.cancel()
     }
 
+    fn choose(&self, settings: &Settings, target_error: f64) -> Result<Choice, Error> {
+        // The tables are of errors of the field. Those of second derivatives were up to eight times as large.
+        let share = if self.quantity == Quantity::Hessian { HESSIAN_SHARE } else { 1.0 };
+        accuracy::choose_for(settings, self.problem, share * target_error)
+    }
+
     fn execute(&mut self, settings: &Settings, choice: &Choice) -> Result<Summed, Error> {
         let (points, times) = (self.points, &mut *self.times);
         Ok(match &self.frame {
             Frame::Open(cube) => {
                 // The root cell is widened so that leaves get their best size.
                 let given = self.settings.leaf_size.is_some() || self.settings.uniform.is_some();
-                let fits = self.quantity == Quantity::Potential && !given;
+                let fits = self.quantity != Quantity::Velocity && !given;
                 let fitted = || accuracy::fit(*cube, &self.problem, accuracy::best_leaf(choice));
                 let cube = if fits { fitted() } else { *cube };
                 let plan = OctreePlan::new(settings, choice.clone(), cube, points.sources, points.targets, times);
                 match self.quantity {
-                    Quantity::Potential => Summed::of(settings, &plan, points, points.columns[0], times),
-                    Quantity::Velocity => {
-                        vortex::velocity(points.columns.iter().map(|q| Summed::of(settings, &plan, points, q, times)))
-                    }
+                    Quantity::Velocity => vortex::velocity(
+                        points.columns.iter().map(|q| Summed::of(settings, &plan, points, q, false, times)),
+                    ),
+                    Quantity::Potential => Summed::of(settings, &plan, points, points.columns[0], false, times),
+                    Quantity::Hessian => Summed::of(settings, &plan, points, points.columns[0], true, times),
                 }
             }
             Frame::Box(within) if choice.method == Method::Direct => within.direct(settings.softening, points, times),
@@ -149,7 +204,7 @@ impl Trial for SpaceTrial<'_> {
                     inside.targets,
                     times,
                 );
-                let mut summed = Summed::of(settings, &plan, inside, inside.columns[0], times);
+                let mut summed = Summed::of(settings, &plan, inside, inside.columns[0], false, times);
                 times.time_more(Stage::Lattice, || within.finish(points, &mut summed));
                 summed
             }
@@ -162,8 +217,10 @@ impl Trial for SpaceTrial<'_> {
         let softening = settings.softening;
         Ok(self.times.time(Stage::Guard, || match (&self.frame, quantity) {
             (Frame::Box(within), _) => within.error(&sample, settings, points, sums),
-            (Frame::Open(_), Quantity::Potential) => {
-                sample.error(softening, points.sources, points.columns[0], at, &sums.field)
+            (Frame::Open(_), Quantity::Potential | Quantity::Hessian) => {
+                let field = sample.error(softening, points.sources, points.columns[0], at, &sums.field);
+                let hessian = || hessian::error(&sample, softening, points, &sums.hessian);
+                if quantity == Quantity::Hessian { field.max(hessian()) } else { field }
             }
             (Frame::Open(_), Quantity::Velocity) => vortex::error(&sample, softening, points, &sums.field),
         }))
@@ -174,57 +231,101 @@ impl Trial for SpaceTrial<'_> {
 pub(super) struct Summed {
     pub potential: Vec<f64>,
     pub field: Vec<[f64; 3]>,
+    /// Empty unless it is asked for.
+    pub hessian: Vec<[f64; 6]>,
     pub coincident_pairs: u64,
     /// Targets, and how much of their force the last degree makes: see [`truncation`](super::truncation).
     pub shares: Vec<(u32, f64)>,
 }
 
 impl Summed {
-    /// The sums of `strengths` over `points` by `plan`.
+    /// The sums of `strengths` over `points` by `plan`, with second derivatives if `hessian` asks for them.
     pub fn of(
         settings: &Settings,
         plan: &OctreePlan<3>,
         points: Points,
         strengths: &[f64],
+        hessian: bool,
         times: &mut StageTimes,
     ) -> Self {
         let Points { sources, targets, .. } = points;
         let bodies = times.time_more(Stage::Tree, || Bodies::new(plan, sources, strengths, targets));
-        let (sorted, mut shares) = match plan.choice.precision {
-            Precision::F32 => sum::<f32>(settings, plan, &bodies, times),
-            _ => sum::<f64>(settings, plan, &bodies, times),
+        let (sorted, Finished { mut shares, hessian }) = match plan.choice.precision {
+            Precision::F32 => sum::<f32>(settings, plan, &bodies, hessian, times),
+            _ => sum::<f64>(settings, plan, &bodies, hessian, times),
         };
-        let (potential, field) = times.time_more(Stage::Output, || in_rows(&plan.targets.order, &sorted));
-        shares.iter_mut().for_each(|s| s.0 = plan.targets.order[s.0 as usize]);
-        Summed { potential, field, coincident_pairs: plan.source_tree().coincident_pairs, shares }
+        let order = &plan.targets.order;
+        times.time_more(Stage::Output, || {
+            let place = places(order);
+            let (mut potential, mut field) = (vec![], vec![]);
+            let sums = place.par_iter().map(|&k| &sorted[k as usize]).map(|s| (s.potential, s.field));
+            sums.unzip_into_vecs(&mut potential, &mut field);
+            let hessian =
+                if hessian.is_empty() { vec![] } else { place.par_iter().map(|&k| hessian[k as usize]).collect() };
+            shares.iter_mut().for_each(|s| s.0 = order[s.0 as usize]);
+            Summed { potential, field, hessian, coincident_pairs: plan.source_tree().coincident_pairs, shares }
+        })
     }
 }
 
-/// Potential and field of targets `sorted` by a tree, in the rows' order: row `order[k]` gets the sum `k`.
-fn in_rows(order: &[u32], sorted: &[Sum<3>]) -> (Vec<f64>, Vec<[f64; 3]>) {
+/// Where each row stands in the order of a tree, of which `order` has the rows.
+fn places(order: &[u32]) -> Vec<u32> {
     // Relaxed stores cost no more than plain ones, and all cores may scatter.
     let place: Vec<AtomicU32> = order.par_iter().map(|_| AtomicU32::new(0)).collect();
     order.par_iter().enumerate().for_each(|(k, &row)| place[row as usize].store(k as u32, Ordering::Relaxed));
-    let (mut potential, mut field) = (vec![], vec![]);
-    let sums = place.into_par_iter().map(|k| &sorted[k.into_inner() as usize]).map(|s| (s.potential, s.field));
-    sums.unzip_into_vecs(&mut potential, &mut field);
-    (potential, field)
+    place.into_par_iter().map(AtomicU32::into_inner).collect()
 }
 
-/// The sums of a plan in the order of its targets, and where its expansions err most.
+/// What is computed from the expansions in addition to the sums, in the order of the target tree.
+struct Finished {
+    /// Where the expansions err most.
+    shares: Vec<(u32, f64)>,
+    /// Empty unless it is asked for.
+    hessian: Vec<[f64; 6]>,
+}
+
+/// The sums of a plan in the order of its targets.
 fn sum<T: Real>(
     settings: &Settings,
     plan: &OctreePlan<3>,
     bodies: &Bodies<3>,
+    hessian: bool,
     times: &mut StageTimes,
-) -> (Vec<Sum<3>>, Vec<(u32, f64)>) {
-    let (order, guarded) = (plan.choice.order.unwrap_or(1), settings.guarded());
+) -> (Vec<Sum<3>>, Finished) {
+    let (order, softening) = (plan.choice.order.unwrap_or(1), settings.softening);
+    let unscale = 1.0 / bodies.scale;
     if plan.choice.expansion == Some(Family::Cartesian) {
         let tree = &plan.targets;
-        let expansion = Cartesian::<T>::new(order, settings.softening, plan.geometry.classes, tree.side, tree.levels());
-        execute_sorted(&expansion, &settings.softening, plan, bodies, guarded, times)
+        let of = |p| Cartesian::<T>::new(p, softening, plan.geometry.classes, tree.side, tree.levels());
+        execute_sorted(&of(order), &softening, plan, bodies, times, |executed, sums, times| {
+            finish(executed, settings, sums, hessian.then_some(|| of(order + 1)), unscale, times)
+        })
     } else {
-        let expansion = Spherical::<T>::shared(order, plan.geometry.classes);
-        execute_sorted(&*expansion, &settings.softening, plan, bodies, guarded, times)
+        let of = |p| Spherical::<T>::shared(p, plan.geometry.classes);
+        execute_sorted(&*of(order), &softening, plan, bodies, times, |executed, sums, times| {
+            let next = hessian.then_some(|| Spherical::<T>::new(order + 1, plan.geometry.classes));
+            finish(executed, settings, sums, next, unscale, times)
+        })
     }
+}
+
+/// `next` makes the expansion of the next order if second derivatives are asked for; strengths are scaled by 1/`unscale`.
+fn finish<T: Real, E: Expansion<T, 3>, N: Expansion<T, 3>>(
+    executed: &Expansions<T, E, 3>,
+    settings: &Settings,
+    sums: &[Sum<3>],
+    next: Option<impl FnOnce() -> N>,
+    unscale: f64,
+    times: &mut StageTimes,
+) -> Finished {
+    if times.cancel().is_set() {
+        return Finished { shares: vec![], hessian: vec![] };
+    }
+    let shares = match settings.guarded() {
+        Some(tolerance) => times.time_more(Stage::Guard, || executed.last_degree(sums, tolerance)),
+        None => vec![],
+    };
+    let mut hessian = next.map_or(vec![], |next| executed.hessian(settings.softening, next, times));
+    hessian.par_iter_mut().flatten().for_each(|h| *h *= unscale);
+    Finished { shares, hessian }
 }

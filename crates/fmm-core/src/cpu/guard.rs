@@ -67,17 +67,17 @@ impl Sample {
         let units = Units::of(sources, strengths, at);
         let places: Vec<[f64; 3]> = self.places().map(|i| at[i]).collect();
         let found: Vec<[f64; 3]> = self.places().map(|i| units.into_scaled(field[i])).collect();
-        self.weigh(&direct::scaled(units, softening, sources, strengths, &places), &found)
+        self.weigh(direct::scaled(units, softening, sources, strengths, &places).into_iter().map(split), &found)
     }
 
-    /// The error of `found` at the sample's targets, one by one, where `exact` holds the direct sum of the field and the square of
+    /// The error of vectors `found` at the sample's targets, one by one, where `exact` holds the direct sum and the square of
     /// its largest term, in the units of `found`.
-    pub fn weigh(&self, exact: &[[f64; 4]], found: &[[f64; 3]]) -> f64 {
+    pub fn weigh<const R: usize>(&self, exact: impl IntoIterator<Item = ([f64; R], f64)>, found: &[[f64; R]]) -> f64 {
         let (mut errors, mut error, mut weight) = (vec![], 0.0, 0.0);
         let (mut norm, mut floors) = (0.0, 0.0);
-        for ((&(_, w), sum), found) in self.targets.iter().zip(exact).zip(found) {
-            let delta2: f64 = (0..3).map(|d| (found[d] - sum[d]).powi(2)).sum();
-            let (a2, floor2) = (sum[..3].iter().map(|a| a * a).sum::<f64>(), 1e-6 * sum[3]);
+        for ((&(_, w), (sum, largest2)), found) in self.targets.iter().zip(exact).zip(found) {
+            let delta2: f64 = (0..R).map(|d| (found[d] - sum[d]).powi(2)).sum();
+            let (a2, floor2) = (sum.iter().map(|a| a * a).sum::<f64>(), 1e-6 * largest2);
             // Nothing over nothing is no error; what is no number is one.
             errors.push(if delta2 == 0.0 { 0.0 } else { w * (delta2 / a2.max(floor2)) });
             error += w * delta2;
@@ -97,6 +97,11 @@ impl Sample {
     }
 }
 
+/// A vector and the square of its largest term, from one row.
+pub fn split([x, y, z, largest2]: [f64; 4]) -> ([f64; 3], f64) {
+    ([x, y, z], largest2)
+}
+
 /// The larger of the error of a field, as [`Sample::weigh`] has it, and of L2 of the potential, at the targets of `sample`. In a box the field does not
 /// vouch for the potential: without its average and with a background it is small where single terms are large.
 pub fn of_box(sample: &Sample, exact: &Sums, potential: &[f64], field: &[[f64; 3]]) -> f64 {
@@ -105,8 +110,7 @@ pub fn of_box(sample: &Sample, exact: &Sums, potential: &[f64], field: &[[f64; 3
     let unit = power_of_two_below(1.0 / largest);
     let found: Vec<[f64; 3]> = field.iter().map(|e| e.map(|c| c * unit)).collect();
     let truth = exact.field.iter().zip(&exact.largest);
-    let truth: Vec<[f64; 4]> =
-        truth.map(|(e, l)| [e[0] * unit, e[1] * unit, e[2] * unit, (l * unit).powi(2)]).collect();
+    let truth = truth.map(|(e, l)| (e.map(|c| c * unit), (l * unit).powi(2)));
     let unit = power_of_two_below(1.0 / exact.potential.iter().fold(0.0, |m: f64, p| m.max(p.abs())));
     let (mut wrong, mut right) = (0.0, 0.0);
     for ((&(_, weight), exact), found) in sample.targets.iter().zip(&exact.potential).zip(potential) {
@@ -118,7 +122,7 @@ pub fn of_box(sample: &Sample, exact: &Sums, potential: &[f64], field: &[[f64; 3
         l2 if l2.is_nan() => f64::INFINITY,
         l2 => l2,
     };
-    sample.weigh(&truth, &found).max(potential)
+    sample.weigh(truth, &found).max(potential)
 }
 
 #[cfg(test)]
@@ -128,9 +132,9 @@ mod tests {
     /// The error of targets whose forces along x are `exact`, whose largest terms are `largest` and that were found so far off.
     fn weighed(targets: &[(f64, f64, f64)]) -> f64 {
         let sample = Sample::drawn(targets.iter().map(|_| (0, 1.0)).collect());
-        let exact: Vec<[f64; 4]> = targets.iter().map(|&(f, largest, _)| [f, 0.0, 0.0, largest * largest]).collect();
+        let exact = targets.iter().map(|&(f, largest, _)| ([f, 0.0, 0.0], largest * largest));
         let found: Vec<[f64; 3]> = targets.iter().map(|&(f, _, off)| [f + off, 0.0, 0.0]).collect();
-        sample.weigh(&exact, &found)
+        sample.weigh(exact, &found)
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod evaluate;
 mod executor;
 pub(crate) mod far;
 pub mod guard;
+mod hessian;
 mod near;
 mod schedule;
 mod sorted;
@@ -14,7 +15,7 @@ mod vortex;
 pub mod workload;
 
 pub use direct::direct_field;
-pub use evaluate::evaluate;
+pub use evaluate::{WithHessian, evaluate, evaluate_hessian};
 pub use executor::CpuExecutor;
 pub use schedule::{execute, watch};
 pub use sorted::Sum;

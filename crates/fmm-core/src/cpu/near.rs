@@ -16,28 +16,28 @@ use crate::plan::OctreePlan;
 /// precision adds no more terms than this before the sum goes on in double.
 const GATHER: usize = 512;
 
-/// What one thread keeps between leaves.
-pub struct Scratch<T, const D: usize> {
+/// What one thread keeps between leaves: points along D axes, sums with R components.
+pub struct Scratch<T, const D: usize, const R: usize = D> {
     pub targets: Buffer<T, D>,
     pub sources: Buffer<T, D>,
-    pub totals: Totals<T, D>,
+    pub totals: Totals<T, R>,
 }
 
-impl<T: Real, const D: usize> Default for Scratch<T, D> {
+impl<T: Real, const D: usize, const R: usize> Default for Scratch<T, D, R> {
     fn default() -> Self {
         Scratch { targets: Buffer::default(), sources: Buffer::default(), totals: Totals::default() }
     }
 }
 
 /// The sources of a scratch at its targets.
-pub(super) struct Meet<'a, T: Real, K, const D: usize> {
+pub(super) struct Meet<'a, T: Real, K, const D: usize, const R: usize> {
     pub kernel: &'a K,
     pub unit: f64,
     pub relation: PairRelation,
-    pub scratch: &'a mut Scratch<T, D>,
+    pub scratch: &'a mut Scratch<T, D, R>,
 }
 
-impl<T: Real, K: Pairs<D>, const D: usize> Task<T> for Meet<'_, T, K, D> {
+impl<T: Real, K: Pairs<D, R>, const D: usize, const R: usize> Task<T> for Meet<'_, T, K, D, R> {
     type Out = T;
 
     #[inline(always)]
@@ -48,7 +48,7 @@ impl<T: Real, K: Pairs<D>, const D: usize> Task<T> for Meet<'_, T, K, D> {
 }
 
 /// The direct sums of a plan.
-pub struct Near<'a, K, const D: usize> {
+pub struct Near<'a, K, const D: usize, const R: usize = D> {
     /// What is summed.
     pub kernel: &'a K,
     /// Who meets whom. Without sources of its own no target sees itself.
@@ -59,13 +59,13 @@ pub struct Near<'a, K, const D: usize> {
     pub cancel: &'a Cancel,
 }
 
-impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
+impl<K: Pairs<D, R>, const D: usize, const R: usize> Near<'_, K, D, R> {
     /// Adds the direct sums to `out`.
-    pub fn p2p<T: Real>(&self, out: &mut [Sum<D>]) {
+    pub fn p2p<T: Real>(&self, out: &mut [Sum<R>]) {
         let (tree, closest) = (&self.plan.targets, self.plan.geometry.closest);
         let levels = tree.level_of();
         let leaves = tree.leaves.iter().map(|&l| (l as usize, tree.count(l as usize)));
-        let scratch = || (Scratch::<T, D>::default(), Scratch::<f64, D>::default());
+        let scratch = || (Scratch::<T, D, R>::default(), Scratch::<f64, D, R>::default());
         by_leaf(out, leaves).into_par_iter().for_each_init(scratch, |(single, double), (leaf, out)| {
             if out.is_empty() || self.cancel.is_set() {
                 return;
@@ -82,7 +82,7 @@ impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
             }
             for (o, s) in out.iter_mut().zip(sums) {
                 o.potential += s.potential;
-                for d in 0..D {
+                for d in 0..R {
                     o.field[d] += s.field[d];
                 }
             }
@@ -90,7 +90,7 @@ impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
     }
 
     /// The sums of one leaf in the precision of the scratch; returns the distance of its closest pair.
-    fn leaf<T: Real>(&self, leaf: usize, half: f64, scratch: &mut Scratch<T, D>, out: &mut [Sum<D>]) -> f64 {
+    fn leaf<T: Real>(&self, leaf: usize, half: f64, scratch: &mut Scratch<T, D, R>, out: &mut [Sum<R>]) -> f64 {
         let (target_tree, source_tree) = (&self.plan.targets, self.plan.source_tree());
         let (same, space) = (self.plan.sources.is_none(), &self.plan.geometry.space);
         // Double precision subtracts the coordinates as they are, so that no pair loses a digit; single precision
@@ -105,7 +105,7 @@ impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
         scratch.targets.load_targets(self.bodies[0], standing.clone(), &centre, scale);
         scratch.sources.clear();
         let mut nearest = f64::INFINITY;
-        let mut flush = |scratch: &mut Scratch<T, D>, own: Option<isize>| {
+        let mut flush = |scratch: &mut Scratch<T, D, R>, own: Option<isize>| {
             scratch.totals.reset(scratch.targets.len());
             let relation = match own {
                 Some(first) => PairRelation::Same(first),
@@ -115,7 +115,7 @@ impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
             };
             let squared = dispatch(Meet { kernel: self.kernel, unit, relation, scratch });
             nearest = nearest.min(squared.to_f64().max(0.0).sqrt() * unit);
-            scratch.totals.add_to(&mut out[..standing.len()], unit);
+            scratch.totals.add_to(&mut out[..standing.len()], K::scales(unit));
             scratch.sources.clear();
         };
         let mut own = None;
@@ -161,7 +161,7 @@ impl<K: Pairs<D>, const D: usize> Near<'_, K, D> {
 
     /// Gives all bodies of one place what the first of them has felt. Each feels K(0) of all the others here, and their forces
     /// vanish; where the list had them within a larger cell (`met`), the first has felt the others already.
-    fn spread(&self, targets: Range<usize>, met: bool, out: &mut [Sum<D>]) {
+    fn spread(&self, targets: Range<usize>, met: bool, out: &mut [Sum<R>]) {
         out.fill(out[0]);
         if self.plan.sources.is_none() {
             let bodies = self.bodies[0];

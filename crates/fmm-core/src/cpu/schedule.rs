@@ -19,7 +19,7 @@ pub struct Bodies<const D: usize> {
     /// If they are not the sources.
     targets: Option<Sorted<D>>,
     /// What the strengths were multiplied by.
-    scale: f64,
+    pub scale: f64,
 }
 
 impl<const D: usize> Bodies<D> {
@@ -45,7 +45,7 @@ pub fn execute<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     times: &mut StageTimes,
 ) -> Vec<Sum<D>> {
     let bodies = times.time_more(Stage::Tree, || Bodies::new(plan, sources, strengths, targets));
-    execute_sorted(expansion, kernel, plan, &bodies, None, times).0
+    execute_sorted(expansion, kernel, plan, &bodies, times, |_, _, _| ()).0
 }
 
 /// Executes the schedule of a plan and shows what each stage left: multipoles, local expansions (both cell after cell) and sums,
@@ -61,30 +61,30 @@ pub fn watch<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     let bodies = Bodies::new(plan, sources, strengths, targets);
     let scale = bodies.scale;
     let see = |stage, m: &[T], l: &[T], s: &[Sum<D>]| see(stage, m, l, s, scale);
-    execute_watched(expansion, kernel, plan, &bodies, None, &mut StageTimes::default(), see);
+    execute_watched(expansion, kernel, plan, &bodies, &mut StageTimes::default(), see, |_, _, _| ());
 }
 
-/// The same with bodies that are in order already; and, where a tolerance is `guarded`, where they err most: see [`truncation`](super::truncation).
-pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
+/// The same with bodies that are in order already; `finish` sees what was executed, with strengths still scaled.
+pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, R, const D: usize>(
     expansion: &E,
     kernel: &K,
     plan: &OctreePlan<D>,
     bodies: &Bodies<D>,
-    guarded: Option<f64>,
     times: &mut StageTimes,
-) -> (Vec<Sum<D>>, Vec<(u32, f64)>) {
-    execute_watched(expansion, kernel, plan, bodies, guarded, times, |_, _, _, _| ())
+    finish: impl FnOnce(&Expansions<T, E, D>, &[Sum<D>], &mut StageTimes) -> R,
+) -> (Vec<Sum<D>>, R) {
+    execute_watched(expansion, kernel, plan, bodies, times, |_, _, _, _| (), finish)
 }
 
-fn execute_watched<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
+fn execute_watched<T: Real, E: Expansion<T, D>, K: Pairs<D>, R, const D: usize>(
     expansion: &E,
     kernel: &K,
     plan: &OctreePlan<D>,
     bodies: &Bodies<D>,
-    guarded: Option<f64>,
     times: &mut StageTimes,
     mut see: impl FnMut(Stage, &[T], &[T], &[Sum<D>]),
-) -> (Vec<Sum<D>>, Vec<(u32, f64)>) {
+    finish: impl FnOnce(&Expansions<T, E, D>, &[Sum<D>], &mut StageTimes) -> R,
+) -> (Vec<Sum<D>>, R) {
     let (target_tree, source_tree) = (&plan.targets, plan.source_tree());
     let sorted = &bodies.sources;
     let at = bodies.targets.as_ref().unwrap_or(sorted);
@@ -115,17 +115,13 @@ fn execute_watched<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
         });
         see(stage, &multipoles, &locals, &out);
     }
-    let executed = Expansions { expansion, plan, multipoles: &multipoles, locals: &locals };
-    let shares = match guarded {
-        Some(tolerance) if !cancel.is_set() => {
-            times.time_more(Stage::Guard, || executed.last_degree(at, &out, tolerance))
-        }
-        _ => vec![],
-    };
+    let (multipoles, locals) = (&multipoles[..], &locals[..]);
+    let executed = Expansions { expansion, plan, multipoles, locals, bodies: [at, sorted] };
+    let finished = finish(&executed, &out, times);
     let unscale = 1.0 / bodies.scale;
     out.par_iter_mut().for_each(|s| {
         s.potential *= unscale;
         s.field = s.field.map(|f| f * unscale);
     });
-    (out, shares)
+    (out, finished)
 }

@@ -162,9 +162,8 @@ impl<T: Real, const D: usize> Totals<T, D> {
         Sums { potential: &mut self.potential, field: self.field.each_mut().map(|f| &mut f[..]) }
     }
 
-    /// Adds the totals, times 1/`unit` and 1/`unit`², to the bodies' sums.
-    pub fn add_to(&self, out: &mut [Sum<D>], unit: f64) {
-        let (p, f) = (1.0 / unit, 1.0 / (unit * unit));
+    /// Adds the totals, times a number for the potential and one for the field, to the bodies' sums.
+    pub fn add_to(&self, out: &mut [Sum<D>], [p, f]: [f64; 2]) {
         for (i, o) in out.iter_mut().enumerate() {
             o.potential += self.potential[i].to_f64() * p;
             for d in 0..D {

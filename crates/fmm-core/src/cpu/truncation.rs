@@ -47,6 +47,8 @@ pub struct Expansions<'a, T, E, const D: usize> {
     pub multipoles: &'a [T],
     /// Of all target cells.
     pub locals: &'a [T],
+    /// Targets and sources.
+    pub bodies: [&'a Sorted<D>; 2],
 }
 
 impl<T: Real, E: Expansion<T, D>, const D: usize> Expansions<'_, T, E, D> {
@@ -55,9 +57,9 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Expansions<'_, T, E, D> {
     ///
     /// The last degrees of all cells around a target count: a cell hands its error down, while its last degree fades. No share
     /// is above [`largest_share`].
-    pub fn last_degree(&self, bodies: &Sorted<D>, sums: &[Sum<D>], tolerance: f64) -> Vec<(u32, f64)> {
+    pub fn last_degree(&self, sums: &[Sum<D>], tolerance: f64) -> Vec<(u32, f64)> {
         let Some(p) = self.plan.choice.order else { return vec![] };
-        let tree = &self.plan.targets;
+        let (tree, bodies) = (&self.plan.targets, self.bodies[0]);
         let places = self.expansion.degree(p);
         let n = self.expansion.len();
         let treecode = self.plan.lists.m2l.is_empty();

@@ -52,6 +52,15 @@ pub trait Expansion<T: Real, const D: usize>: Sync {
         unreachable!("a kernel without a sum over a lattice");
     }
 
+    /// The derivative of an expansion along `axis`, in units of the cell: a local expansion of the same order, whose last degree
+    /// vanishes, or a multipole of an order higher by one.
+    ///
+    /// # Panics
+    /// If the family has none.
+    fn derivative(&self, _local: bool, _coefficients: &[T], _axis: usize) -> Vec<T> {
+        unreachable!("a family without derivatives");
+    }
+
     /// Bodies to the multipole of their cell.
     fn p2m<V: Vector<Scalar = T>>(&self, sources: Points<T, D>, multipole: &mut [T]);
 

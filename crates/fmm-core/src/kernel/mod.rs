@@ -1,10 +1,12 @@
 //! What is summed: the kernels, each defined once, and their direct sums.
 
+mod hessian;
 mod pairs;
 mod points;
 mod radial;
 mod softening;
 
+pub use hessian::{AXES, Hessian};
 pub use pairs::{PairRelation, Pairs};
 pub use points::{Points, Sums};
 pub use radial::{Newton, P1, Plummer, Radial, Spline, Yukawa};

@@ -17,8 +17,8 @@ pub enum PairRelation {
 }
 
 /// The direct sum of a kernel, in both precisions: where bodies come too close for single precision, a leaf is summed again in
-/// double.
-pub trait Pairs<const D: usize>: Sync {
+/// double. It gives one number and R components for each target: the potential and the field, with R = D.
+pub trait Pairs<const D: usize, const R: usize = D>: Sync {
     /// K(0), in the user's unit; 0 where it would be infinite.
     fn potential_at_zero(&self) -> f64;
 
@@ -33,8 +33,13 @@ pub trait Pairs<const D: usize>: Sync {
         relation: PairRelation,
         targets: Points<T, D>,
         sources: Points<T, D>,
-        sums: &mut Sums<T, D>,
+        sums: &mut Sums<T, R>,
     ) -> T;
+
+    /// What the number and the components are multiplied by that were summed in this unit of length.
+    fn scales(unit: f64) -> [f64; 2] {
+        [1.0 / unit, 1.0 / (unit * unit)]
+    }
 }
 
 impl Pairs<3> for Softening {
@@ -121,7 +126,7 @@ fn all_pairs<T: Real, V: Vector<Scalar = T>, K: Radial<V>>(
 }
 
 /// A squared distance beyond all others.
-const FAR: f64 = 1e30;
+pub(super) const FAR: f64 = 1e30;
 
 /// `N` vectors of targets from place `i`; with `own`, target i + k is source own + k and skipped; `APART` promises that there is none
 /// and that no pair is at distance zero. Returns the smallest squared distance, in single precision.

@@ -9,6 +9,18 @@ pub trait Radial<V: Vector>: Copy {
     /// K and −K'/r from r². Both are 0 at coincident bodies where they would be infinite; `APART` promises that r² > 0 and lets
     /// that be left out.
     fn eval<const APART: bool>(&self, r2: V) -> (V, V);
+
+    /// g = −K'/r and h = −g'/r from r², so that ∂²K/∂x_i∂x_j = h x_i x_j − g δ_ij. Both are 0 at coincident bodies where they
+    /// would be infinite.
+    fn second(&self, r2: V) -> (V, V);
+}
+
+/// s³ and 3 s⁵.
+#[inline(always)]
+fn cubed<V: Vector>(s: V) -> (V, V) {
+    let s2 = s.mul(s);
+    let cube = s2.mul(s);
+    (cube, cube.mul(s2).mul(V::constant(3.0)))
 }
 
 #[inline(always)]
@@ -26,6 +38,11 @@ impl<V: Vector> Radial<V> for Newton {
         let s = inverse_root::<V, APART>(r2);
         (s, s.mul(s).mul(s))
     }
+
+    #[inline(always)]
+    fn second(&self, r2: V) -> (V, V) {
+        cubed(r2.rsqrt())
+    }
 }
 
 /// (r² + ε²)^(−1/2), with ε².
@@ -37,6 +54,11 @@ impl<V: Vector> Radial<V> for Plummer<V> {
     fn eval<const APART: bool>(&self, r2: V) -> (V, V) {
         let s = inverse_root::<V, APART>(r2.add(self.0));
         (s, s.mul(s).mul(s))
+    }
+
+    #[inline(always)]
+    fn second(&self, r2: V) -> (V, V) {
+        cubed(r2.add(self.0).rsqrt())
     }
 }
 
@@ -53,6 +75,15 @@ impl<V: Vector> Radial<V> for P1<V> {
         let e = self.0.mul(s2);
         let potential = e.mul(V::constant(0.5)).mul_add(s, s);
         (potential, e.mul_add(V::constant(1.5), V::constant(1.0)).mul(s2.mul(s)))
+    }
+
+    #[inline(always)]
+    fn second(&self, r2: V) -> (V, V) {
+        // g = s³ (1 + 3/2 ε² s²), h = 3 s⁵ (1 + 5/2 ε² s²).
+        let s = r2.add(self.0).rsqrt();
+        let (e, (cube, fifth)) = (self.0.mul(s).mul(s), cubed(s));
+        let one = V::constant(1.0);
+        (e.mul_add(V::constant(1.5), one).mul(cube), e.mul_add(V::constant(2.5), one).mul(fifth))
     }
 }
 
@@ -81,6 +112,22 @@ impl<V: Vector> Radial<V> for Spline<V> {
         let g = by_radius(u, near_g, far_g.neg_mul_add(fifteenth, mid_g), far_g);
         (w.mul(scale), g.mul(scale.mul(scale).mul(scale)))
     }
+
+    #[inline(always)]
+    fn second(&self, r2: V) -> (V, V) {
+        let s = r2.rsqrt();
+        let (scale, one) = (self.0, V::constant(1.0));
+        let u = r2.mul(s).mul(scale);
+        let inverse = s.mul(one.div(scale));
+        let v = u.sub(u.sub(one).keep_where_at_least(u, one));
+        // −g'/u of the same polynomials.
+        let near = polynomial(&[384.0 / 5.0, -96.0], v);
+        let far = cubed(inverse).1;
+        let mid = inverse.mul_add(V::constant(48.0), polynomial(&[-384.0 / 5.0, 32.0], v));
+        let h = by_radius(u, near, far.neg_mul_add(V::constant(1.0 / 15.0), mid), far);
+        let cube = scale.mul(scale).mul(scale);
+        (self.eval::<false>(r2).1, h.mul(cube).mul(scale.mul(scale)))
+    }
 }
 
 /// exp(−κr)/r, with κ; 0 where the exponential is below all numbers.
@@ -94,6 +141,15 @@ impl<V: Vector> Radial<V> for Yukawa<V> {
         let x = r2.mul(s).mul(self.0);
         let potential = exp_minus(x).keep_where_at_least(last(), x).mul(s);
         (potential, x.mul_add(potential, potential).mul(s.mul(s)))
+    }
+
+    #[inline(always)]
+    fn second(&self, r2: V) -> (V, V) {
+        // h = (3 + 3 κr + (κr)²) K/r⁴.
+        let s = r2.rsqrt();
+        let (s2, x) = (s.mul(s), r2.mul(s).mul(self.0));
+        let (potential, slope) = self.eval::<false>(r2);
+        (slope, slope.mul_add(V::constant(3.0), x.mul(x).mul(potential).mul(s2)).mul(s2))
     }
 }
 

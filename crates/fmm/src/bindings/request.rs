@@ -34,6 +34,8 @@ pub struct Request<'a> {
     pub threads: Option<usize>,
     /// Number of targets whose error is measured.
     pub check: usize,
+    /// Whether second derivatives of the potential are wanted.
+    pub hessian: bool,
 }
 
 impl Default for Request<'_> {
@@ -52,6 +54,7 @@ impl Default for Request<'_> {
             device: "auto",
             threads: None,
             check: 0,
+            hessian: false,
         }
     }
 }
@@ -96,7 +99,7 @@ impl Request<'_> {
         };
         // Orders and angles have limits that depend on the kernel: the sum checks them.
         Settings { order: None, theta: None, ..settings.clone() }.check()?;
-        let problem = Problem { blob, settings, sample: self.check, ..Problem::new(kernel) };
+        let problem = Problem { blob, settings, sample: self.check, hessian: self.hessian, ..Problem::new(kernel) };
         problem.check()?;
         let device = self.device.parse().map_err(|why| refused("device", why))?;
         Ok(Options { problem, device, threads: self.threads })

@@ -113,6 +113,7 @@ impl From<Arguments> for Options {
                 blob: a.softening.1,
                 exclusions: vec![],
                 sample: a.check.unwrap_or(0),
+                hessian: false,
                 settings: Settings {
                     softening: a.softening.0,
                     boundary: a.periodic.map_or(Boundary::Open, |side| {

@@ -62,9 +62,9 @@ impl<T: Real> Cartesian<T> {
     /// Expansions of order `p` for the offsets of `classes` in a tree of `levels` levels under a cube of side `side`.
     ///
     /// # Panics
-    /// If p is 0 or above [`MAX_ORDER`], or for the spline, which has no Taylor series across its knots.
+    /// If p is 0 or above [`MAX_ORDER`] + 1, which derivatives of multipoles have, or for the spline, which has no Taylor series across its knots.
     pub fn new(p: usize, softening: Softening, classes: Classes<3>, side: f64, levels: usize) -> Self {
-        assert!((1..=MAX_ORDER).contains(&p), "order {p}");
+        assert!((1..=MAX_ORDER + 1).contains(&p), "order {p}");
         assert!(!matches!(softening, Softening::Spline(_)), "the spline has no Taylor series across its knots");
         let indices = Indices::new(p + 1);
         let n = indices.all.len();
@@ -294,6 +294,14 @@ impl<T: Real> Expansion<T, 3> for Cartesian<T> {
         for (k, (l, s)) in local.iter_mut().zip(&sums).enumerate() {
             *l += s.sum() * T::from_f64(self.factorial[k]);
         }
+    }
+
+    fn derivative(&self, local: bool, coefficients: &[T], axis: usize) -> Vec<T> {
+        let value = |k: Option<usize>| k.and_then(|k| coefficients.get(k)).copied().unwrap_or(T::ZERO);
+        if local {
+            return (0..coefficients.len()).map(|k| value(self.indices.above(k, axis))).collect();
+        }
+        (0..self.indices.all.len()).map(|k| T::ZERO - value(self.indices.less(k, axis, 1))).collect()
     }
 
     #[inline(always)]

@@ -82,10 +82,10 @@ impl<T: Real> Spherical<T> {
     /// Expansions of order `p` for the offsets of `classes`.
     ///
     /// # Panics
-    /// If p is 0 or above 30.
+    /// If p is 0 or above 31: one more than users may ask for, for derivatives of multipoles.
     pub fn new(p: usize, classes: Classes<3>) -> Self {
         let numbering = classes;
-        assert!((1..=30).contains(&p), "order {p}");
+        assert!((1..=31).contains(&p), "order {p}");
         let aspect = classes.aspect();
         let octants = (0..8u8)
             .map(|o| Direction::new(p, std::array::from_fn(|d| aspect[d] * if o >> d & 1 == 1 { 0.5 } else { -0.5 })))
@@ -178,6 +178,11 @@ fn weights<T: Real>(
     all
 }
 
+/// The weights of the regular harmonics of degree ≤ p in the potential of a local expansion of order p and in its three derivatives.
+fn local_weights<T: Real>(local: &[T], p: usize) -> Vec<[T; 4]> {
+    weights(p, 1.0, |l, m| coefficient(local, p, l, m), |l, m| coefficient(local, p, l + 1, m))
+}
+
 /// The weights of the irregular harmonics of degree ≤ p + 1 in the potential of a multipole of order p and in its three derivatives.
 pub(crate) fn multipole_weights<T: Real>(multipole: &[T], p: usize) -> Vec<[T; 4]> {
     let below = |l: usize, m| if l == 0 { [T::ZERO; 2] } else { coefficient(multipole, p, l - 1, m) };
@@ -253,10 +258,17 @@ impl<T: Real> Expansion<T, 3> for Spherical<T> {
         self.moments::<V>(Kind::Irregular, sources, local);
     }
 
+    fn derivative(&self, local: bool, coefficients: &[T], axis: usize) -> Vec<T> {
+        let weights = if local { local_weights(coefficients, self.p) } else { multipole_weights(coefficients, self.p) };
+        let zonal = |k: usize| k.isqrt().pow(2) == k;
+        // Weights of orders above 0 count twice, for the negative ones.
+        let half = T::from_f64(0.5);
+        weights.iter().enumerate().map(|(k, w)| if zonal(k) { w[axis + 1] } else { half * w[axis + 1] }).collect()
+    }
+
     #[inline(always)]
     fn l2p<V: Vector<Scalar = T>>(&self, local: &[T], targets: Points<T, 3>, sums: &mut Sums<T, 3>) {
-        let p = self.p;
-        let weights = weights(p, 1.0, |l, m| coefficient(local, p, l, m), |l, m| coefficient(local, p, l + 1, m));
+        let weights = local_weights(local, self.p);
         let mut values = vec![V::zero(); weights.len()];
         for i in (0..sums.potential.len()).step_by(T::WIDTH) {
             self.moments.fill(Kind::Regular, targets.load(i), &mut values);

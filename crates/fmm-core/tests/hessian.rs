@@ -1,0 +1,171 @@
+//! Second derivatives of the potential against direct sums, in the Frobenius norm.
+
+use crate::common::*;
+use fmm_core::{Boundary, Cancel, Error, Method, PeriodicBox, Precision, Settings, Softening, StageTimes};
+use fmm_core::{WithHessian, evaluate, evaluate_hessian};
+
+const AXES: [[usize; 2]; 6] = [[0, 0], [1, 1], [2, 2], [0, 1], [0, 2], [1, 2]];
+
+/// ∂²K/∂x_i∂x_j from differences of the slope, to 9 digits.
+fn pair(d: [f64; 3], s: Softening) -> [f64; 6] {
+    let r = d.iter().map(|c| c * c).sum::<f64>().sqrt();
+    let slope = |r: f64| softened(r * r, s).1;
+    let step = 1e-5 * r;
+    let h = (slope(r - step) - slope(r + step)) / (2.0 * step * r);
+    AXES.map(|[i, j]| h * d[i] * d[j] - if i == j { slope(r) } else { 0.0 })
+}
+
+/// The square of the Frobenius norm.
+fn square(h: &[f64; 6]) -> f64 {
+    h.iter().enumerate().map(|(k, c)| if k < 3 { c * c } else { 2.0 * c * c }).sum()
+}
+
+/// The second derivatives at every target, and the square of the largest term.
+fn exact(x: &Points, q: &[f64], targets: Option<&Points>, s: Softening) -> Vec<([f64; 6], f64)> {
+    let of = |(i, at): (usize, &[f64; 3])| {
+        let (mut sum, mut largest) = ([0.0; 6], 0.0f64);
+        for (j, y) in x.iter().enumerate().filter(|&(j, _)| targets.is_some() || j != i) {
+            let term = pair([0, 1, 2].map(|k| at[k] - y[k]), s).map(|h| h * q[j]);
+            (0..6).for_each(|k| sum[k] += term[k]);
+            largest = largest.max(square(&term));
+        }
+        (sum, largest)
+    };
+    targets.unwrap_or(x).iter().enumerate().map(of).collect()
+}
+
+/// rms, 99 % and largest of |δH| / |H|, where |H| counts as a thousandth of its largest term at least; and L2.
+fn errors(found: &[[f64; 6]], exact: &[([f64; 6], f64)]) -> [f64; 4] {
+    let (mut all, mut wrong, mut right) = (vec![], 0.0, 0.0);
+    for (found, (exact, largest)) in found.iter().zip(exact) {
+        let off = square(&std::array::from_fn(|k| found[k] - exact[k]));
+        all.push((off / square(exact).max(1e-6 * largest)).sqrt());
+        (wrong, right) = (wrong + off, right + square(exact));
+    }
+    all.sort_by(f64::total_cmp);
+    let rms = (all.iter().map(|e| e * e).sum::<f64>() / all.len() as f64).sqrt();
+    [rms, all[all.len() * 99 / 100], *all.last().unwrap(), (wrong / right).sqrt()]
+}
+
+fn sum(settings: &Settings, x: &Points, q: &[f64], targets: Option<&Points>) -> WithHessian {
+    evaluate_hessian(settings, x, q, targets.map(|t| &t[..]), &mut StageTimes::default()).unwrap()
+}
+
+#[test]
+fn the_tolerance_bounds_second_derivatives() {
+    let n = 2000;
+    // With a softening length, and a screening length that expansions serve.
+    for (name, x, e, screening) in
+        [("uniform", uniform(n, 1), 0.02, 0.3), ("two clusters", two_clusters(n, 8.0, 2), 0.05, 5.0)]
+    {
+        let softened = [Softening::Plummer(e), Softening::Spline(e), Softening::P1(e)];
+        for softening in softened.into_iter().chain([Softening::None, Softening::Yukawa(screening)]) {
+            for (method, q) in [(Method::Fmm, vec![1.0; n]), (Method::Treecode, alternating(n))] {
+                let exact = exact(&x, &q, None, softening);
+                for tolerance in [1e-3, 1e-6] {
+                    let settings = Settings { method, softening, tolerance, ..Settings::default() };
+                    let found = sum(&settings, &x, &q, None);
+                    let [rms, p99, max, l2] = errors(&found.hessian, &exact);
+                    let c = &found.sum.choice;
+                    println!(
+                        "{name} {softening:?} {tolerance:.0e} rms {rms:.1e} 99 % {p99:.1e} max {max:.1e} L2 {l2:.1e} {c:?}"
+                    );
+                    assert!(
+                        rms.max(l2) <= tolerance && p99 <= 6.0 * tolerance && max <= 100.0 * tolerance,
+                        "{softening:?}"
+                    );
+                    assert_eq!(c.method, method, "no fall back to the direct sum: {c:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn separate_targets_and_direct_sums() {
+    let (x, at, q) = (uniform(3000, 3), uniform(500, 4), alternating(3000));
+    // Screened charges have expansions for sets up to 30 screening lengths across.
+    for softening in [Softening::None, Softening::P1(0.1), Softening::Yukawa(0.5)] {
+        let exact = exact(&x, &q, Some(&at), softening);
+        for (method, tolerance) in [(Method::Direct, 1e-9), (Method::Fmm, 1e-6), (Method::Treecode, 1e-6)] {
+            let settings = Settings { method, softening, tolerance, ..Settings::default() };
+            let [rms, _, _, l2] = errors(&sum(&settings, &x, &q, Some(&at)).hessian, &exact);
+            // The reference has nine digits.
+            let most = tolerance.max(1e-8);
+            assert!(rms <= most && l2 <= most, "{softening:?} {method:?}: {rms:e} {l2:e}");
+        }
+    }
+}
+
+#[test]
+fn potential_and_field_are_those_of_the_plain_sum() {
+    let (x, q) = (plummer(5000, 5), alternating(5000));
+    let settings = Settings { order: Some(6), method: Method::Fmm, precision: Precision::F64, ..Settings::default() };
+    let plain = evaluate(&settings, &x, &q, None, &mut StageTimes::default()).unwrap();
+    assert_eq!(sum(&settings, &x, &q, None).sum, plain);
+}
+
+#[test]
+fn the_trace_of_unsoftened_sums_vanishes() {
+    let (x, q) = (plummer(5000, 6), vec![1.0; 5000]);
+    for (method, precision, most) in [
+        (Method::Direct, Precision::F64, 1e-14),
+        (Method::Fmm, Precision::F64, 1e-12),
+        (Method::Treecode, Precision::F64, 1e-12),
+        (Method::Fmm, Precision::F32, 1e-4),
+    ] {
+        let found = sum(&Settings { method, precision, ..Settings::default() }, &x, &q, None);
+        let (mut trace, mut size) = (0.0, 0.0);
+        for h in &found.hessian {
+            (trace, size) = (trace + (h[0] + h[1] + h[2]).powi(2), size + square(h));
+        }
+        let relative = f64::sqrt(trace / size);
+        assert!(relative <= most, "{method:?} {precision:?}: {relative:e}");
+    }
+}
+
+#[test]
+fn coincident_sources_and_extreme_units() {
+    // Two bodies at one place, twice: softened kernels have a second derivative there, and a source does not act on itself.
+    let x: Points = vec![[0.0; 3], [0.0; 3], [3.0, 0.0, 0.0], [3.0, 0.0, 0.0]];
+    let q = [1.0, 2.0, 4.0, 8.0];
+    for method in [Method::Direct, Method::Fmm] {
+        let settings = Settings { method, softening: Softening::Plummer(4.0), ..Settings::default() };
+        let h = sum(&settings, &x, &q, None).hessian;
+        // K'' along x is (2 x² − ε²) (x² + ε²)^(−5/2), across it −(x² + ε²)^(−3/2).
+        let (along, across, here) = (2.0 / 3125.0, -1.0 / 125.0, -1.0 / 64.0);
+        for (i, other, far) in [(0, 2.0, 12.0), (1, 1.0, 12.0), (2, 8.0, 3.0), (3, 4.0, 3.0)] {
+            let exact = [along, across, across, 0.0, 0.0, 0.0];
+            for k in 0..6 {
+                let exact = far * exact[k] + if k < 3 { other * here } else { 0.0 };
+                assert!((h[i][k] - exact).abs() < 1e-5 * 0.1, "{method:?} {i} {k}: {h:?} {exact}");
+            }
+        }
+    }
+    // Units of the caller beyond those of single precision.
+    let (x, q) = (uniform(2000, 7), vec![1.0; 2000]);
+    let unit = 1e-25;
+    let small: Points = x.iter().map(|x| x.map(|c| c * unit)).collect();
+    let settings = Settings { method: Method::Fmm, precision: Precision::F32, tolerance: 1e-3, ..Settings::default() };
+    let (ours, theirs) = (sum(&settings, &x, &q, None).hessian, sum(&settings, &small, &q, None).hessian);
+    let (mut off, mut size) = (0.0, 0.0);
+    for (a, b) in ours.iter().zip(theirs) {
+        off += square(&std::array::from_fn(|k| a[k] - b[k] * unit * unit * unit));
+        size += square(a);
+    }
+    assert!(off.sqrt() <= 1e-3 * size.sqrt(), "{off:e} {size:e}");
+}
+
+#[test]
+fn what_has_none_is_refused_and_a_flag_ends_the_sum() {
+    let (x, q) = (uniform(100, 8), alternating(100));
+    let boxed = Settings { boundary: Boundary::Periodic(PeriodicBox::cube(1.0)), ..Settings::default() };
+    let refused = evaluate_hessian(&boxed, &x, &q, None, &mut StageTimes::default());
+    assert_eq!(refused, Err(Error::Unsupported("second derivatives know no periodic boxes".into())));
+    let cancel = Cancel::new();
+    cancel.set();
+    let ended = evaluate_hessian(&Settings::default(), &x, &q, None, &mut StageTimes::with_cancel(cancel));
+    assert_eq!(ended, Err(Error::Cancelled));
+    let none = evaluate_hessian(&Settings::default(), &[], &[], None, &mut StageTimes::default()).unwrap();
+    assert_eq!(none.hessian, Vec::<[f64; 6]>::new());
+}
