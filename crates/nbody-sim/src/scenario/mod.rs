@@ -23,7 +23,6 @@ use fmm_core::Settings;
 use fmm_core::forces::{External, LennardJones};
 use fmm_core::planar::{self, Blob};
 
-use crate::carried;
 use crate::failure::Failure;
 use crate::files::snapshot::{Field, Float, Layout};
 use crate::files::{FileError, regular};
@@ -268,14 +267,7 @@ impl Scenario {
 /// 66 if there is no such file or it is a folder, 74 if it cannot be read, 65 for what is no text.
 fn file_text(path: &Path) -> Result<String, Failure> {
     regular::text(path, regular::SCENARIO).map_err(|e| match &e {
-        FileError::Missing { .. } => {
-            let name = path.file_stem().map_or_else(Default::default, |n| n.to_string_lossy());
-            let way = match carried::all().find(|s| s.name == name) {
-                Some(s) => format!("; the program carries one: nbody init {} && nbody run {0}.toml", s.name),
-                None => String::new(),
-            };
-            Failure::new(66, format!("{}: no such scenario file{way}", path.display()))
-        }
+        FileError::Missing { .. } => Failure::new(66, format!("{}: no such scenario file", path.display())),
         FileError::Folder { .. } => {
             let way = "a scenario is a TOML file; with --resume the folder of a run is taken";
             Failure::new(66, format!("{}: is a folder; {way}", path.display()))
