@@ -24,6 +24,8 @@ pub struct Simulation {
     first: Option<Diagnostics>,
     /// Whether the last forces have potentials.
     whole: bool,
+    /// Whether a step has failed: the particles are somewhere within it.
+    broken: bool,
     times: StageTimes,
 }
 
@@ -40,7 +42,7 @@ impl Simulation {
         warnings.extend(chosen);
         let motion = Motion::new(&scenario, Arc::new(initial), note)?;
         let times = StageTimes::default();
-        Ok((Simulation { scenario, motion, steps: 0, first: None, whole: false, times }, warnings))
+        Ok((Simulation { scenario, motion, steps: 0, first: None, whole: false, broken: false, times }, warnings))
     }
 
     /// The scenario, with its step chosen.
@@ -84,15 +86,25 @@ impl Simulation {
     /// Makes a step. `last` is whether diagnostics may be asked for after it: without it they cost another sum.
     ///
     /// # Errors
-    /// Those of [`Motion::step`]. The particles are then somewhere within the step.
+    /// Those of [`Motion::step`]. The particles are then somewhere within the step, and no other step can be made.
     pub fn step(&mut self, last: bool) -> Result<(), Error> {
         if self.first.is_none() {
             self.first = Some(self.sums()?);
         }
+        self.check()?;
+        self.broken = true;
         self.whole = last;
         self.motion.step(self.steps + 1, last, &mut self.times)?;
+        self.broken = false;
         self.steps += 1;
         Ok(())
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if !self.broken {
+            return Ok(());
+        }
+        Err(Error::Unsupported(format!("the simulation failed within step {}, and cannot go on", self.steps + 1)))
     }
 
     /// Names and values of the diagnostics, as in the columns of `diagnostics.csv` after step and time.
@@ -105,12 +117,13 @@ impl Simulation {
     }
 
     fn sums(&mut self) -> Result<Diagnostics, Error> {
+        self.check()?;
         if !self.whole {
             self.motion.want_potential(true);
             self.motion.forget_forces();
-            self.whole = true;
         }
         self.motion.refresh(&mut self.times)?;
+        self.whole = true;
         match self.motion.totals()? {
             Some(now) => Ok(now),
             None => {
@@ -149,5 +162,72 @@ impl Simulation {
     pub fn set_velocities(&mut self, velocity: Vec<[f64; 3]>) -> Result<(), Error> {
         (self.first, self.whole) = (None, false);
         self.motion.change(|particles| particles.velocity = velocity)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::initial::no_hdf5;
+
+    fn simulation(more: &str) -> Simulation {
+        let text = format!("[[particles]]\nmodel = 'plummer'\nn = 40\n[time]\ndt = 0.01\nend = 1\n{more}");
+        let scenario = Scenario::parse("s.toml", text, None, &[]).unwrap_or_else(|p| panic!("{}", p.render(false)));
+        Simulation::new(scenario, no_hdf5, &mut |_| {}).unwrap().0
+    }
+
+    #[test]
+    fn looks_in_between_leave_the_bits() {
+        for integrator in ["leapfrog-kdk", "leapfrog-dkd", "yoshida4"] {
+            let key = format!("integrator = '{integrator}'");
+            let (mut plain, mut watched) = (simulation(&key), simulation(&key));
+            for step in 0..5 {
+                plain.step(false).unwrap();
+                watched.diagnostics().unwrap();
+                watched.step(step % 2 == 0).unwrap();
+                watched.snapshot().unwrap();
+            }
+            assert_eq!(plain.snapshot().unwrap(), watched.snapshot().unwrap(), "{integrator}");
+            // The potentials of the last forces are not there: they are summed again.
+            assert_eq!(plain.diagnostics().unwrap(), watched.diagnostics().unwrap(), "{integrator}");
+        }
+    }
+
+    #[test]
+    fn energies_count_from_the_start_or_a_change() {
+        let mut s = simulation("");
+        let error = |s: &mut Simulation| s.diagnostics().unwrap().iter().find(|(n, _)| *n == "energy_error").unwrap().1;
+        // The energy at the start is known without anybody having asked for it.
+        (0..5).for_each(|_| s.step(false).unwrap());
+        assert!(error(&mut s) != 0.0 && error(&mut s).abs() < 0.01);
+        let faster = s.snapshot().unwrap().velocity.iter().map(|v| v.map(|v| 2.0 * v)).collect();
+        s.set_velocities(faster).unwrap();
+        assert_eq!(error(&mut s), 0.0);
+        let refused = s.set_positions(vec![[f64::NAN; 3]; 40]);
+        assert!(matches!(refused, Err(Error::NotFinite { .. })) && error(&mut s) == 0.0);
+    }
+
+    #[test]
+    fn times_between_steps_are_refused_with_those_that_are_allowed() {
+        let mut s = simulation("");
+        s.step(true).unwrap();
+        assert_eq!((s.steps_until(0.01), s.steps_until(0.3)), (Ok(0), Ok(29)));
+        for (until, says) in [
+            (0.0, "until = 0 is before the present time; allowed: 0.01 or later"),
+            (f64::NAN, "until = NaN is before"),
+            (0.333, "until = 0.333 is not a whole number of steps of 0.01; use 0.33 or 0.34"),
+        ] {
+            assert!(s.steps_until(until).unwrap_err().contains(says), "{:?}", s.steps_until(until));
+        }
+    }
+
+    #[test]
+    fn no_step_follows_one_that_failed() {
+        let mut s = simulation("");
+        s.set_velocities(vec![[f64::MAX; 3]; 40]).unwrap();
+        assert!(s.step(true).is_err() && s.steps() == 0);
+        for again in [s.step(true), s.diagnostics().map(|_| ())] {
+            assert!(again.unwrap_err().to_string().contains("failed within step 1"));
+        }
     }
 }

@@ -31,7 +31,7 @@ use crate::mistake::{Mistake, Mistakes, Source};
 use crate::thermostat::Thermostat;
 use crate::units::System;
 use clock::Clock;
-use document::Item;
+use document::{Item, Value};
 pub use document::Override;
 use fmm::Device;
 pub use models::{FileUnits, Group, Model, Velocities};
@@ -265,7 +265,7 @@ impl Scenario {
 ///
 /// # Errors
 /// 66 if there is no such file or it is a folder, 74 if it cannot be read, 65 for what is no text.
-fn file_text(path: &Path) -> Result<String, Failure> {
+pub fn file_text(path: &Path) -> Result<String, Failure> {
     regular::text(path, regular::SCENARIO).map_err(|e| match &e {
         FileError::Missing { .. } => Failure::new(66, format!("{}: no such scenario file", path.display())),
         FileError::Folder { .. } => {
@@ -275,6 +275,15 @@ fn file_text(path: &Path) -> Result<String, Failure> {
         FileError::Data { .. } => Failure::new(65, format!("{e}; a scenario is a TOML file")),
         _ => e.into(),
     })
+}
+
+/// Whether a text is a scenario on a grid, and not one of particles.
+pub fn has_grid(text: &str) -> bool {
+    document::parse(text, 0).is_ok_and(|root| is_gridded(&root))
+}
+
+fn is_gridded(root: &Item) -> bool {
+    matches!(&root.value, Value::Table(entries) if entries.iter().any(|(key, _)| key.name == "grid"))
 }
 
 /// What `read` makes of a text with the `--set` options laid over it.
