@@ -44,9 +44,9 @@ class Simulation:
 
     Examples
     --------
-    >>> pair = {"particles": [{"model": "kepler", "eccentricity": 0.5}], "time": {"dt": 0.01, "end": 1}}
+    >>> pair = {"particles": [{"model": "kepler", "eccentricity": 0.5}], "time": {"dt": 0.001, "end": 1}}
     >>> sim = nbody_fmm.Simulation(pair)
-    >>> sim.step(50)
+    >>> sim.step(500)
     >>> sim.time, sim.positions.shape
     (0.5, (2, 3))
     >>> sim.run()

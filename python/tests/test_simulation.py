@@ -24,7 +24,7 @@ EIGHT = {"particles": [{"model": "figure-eight"}], "time": {"dt": 0.01, "end": 1
 VORTICES = {
     "run": {"dimensions": 2},
     "force": {"law": "vortex", "softening": {"kernel": "gaussian", "length": 0.05}},
-    "particles": [{"model": "vortex-patch", "n": 150, "axis_ratio": 2}],
+    "particles": [{"model": "vortex-patch", "n": 150, "circulation": 1, "axis_ratio": 0.5}],
     "solver": {"device": "cpu"},
     "time": {"dt": 0.05, "end": 0.5},
 }
