@@ -1,13 +1,14 @@
-//! Simulations of scenarios. Steps run without the GIL; signals are handled between them.
+//! Simulations of scenarios. They run without the GIL, and signals are handled between steps.
 
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use std::{mem, process};
+use std::{mem, process, thread};
 
 use fmm::bindings::{Failure, guarded};
 use fmm::{ErrorKind, Note};
-use fmm_core::{Cancel, Error};
+use fmm_core::Error;
 use nbody_sim::initial::no_hdf5;
 use nbody_sim::scenario::{self, Scenario};
 use nbody_sim::units::Dimension;
@@ -16,17 +17,13 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::guard::watched;
 use crate::refusals::{exception, refused};
 use crate::sum::rows;
 
 /// What messages call a scenario that is no file.
 const NAME: &str = "scenario";
 
-/// Pairs that take as long as the rest of a step of few particles.
-const FEWEST_PAIRS: f64 = 1e4;
-
-/// How long steps go on before a fork, or another thread, gets its turn.
+/// How long steps go on before signals are handled, and a fork or another thread gets its turn.
 const TURN: Duration = Duration::from_millis(50);
 
 /// The particles of a scenario.
@@ -34,7 +31,7 @@ const TURN: Duration = Duration::from_millis(50);
 pub struct Simulation {
     held: Arc<Mutex<nbody_sim::Simulation>>,
     threads: Option<usize>,
-    /// Pairs of a step; infinite on a GPU.
+    /// Pairs of a step.
     pairs: f64,
     on_gpu: bool,
     process: u32,
@@ -67,21 +64,16 @@ impl Simulation {
     fn new(py: Python, file: Option<PathBuf>, text: Option<String>, threads: Option<usize>) -> PyResult<Self> {
         let scenario = read(file, text)?;
         let (sums, device) = (scenario.integrator.sums_per_step() as f64, scenario.device);
-        // On a thread of its own: opening a GPU makes it that of the thread.
-        let (made, no_gpu) = watched(py, f64::INFINITY, |_| {
-            let mut no_gpu = false;
-            let mut note = |note| no_gpu |= matches!(note, Note::NoGpu(_));
-            let made = guarded(threads, f64::INFINITY, |threads| {
-                threads.install(|| nbody_sim::Simulation::new(scenario, no_hdf5, &mut note))
-            })?;
-            Ok((made, no_gpu))
-        })?;
-        let (simulation, warnings) = made.map_err(refused)?;
+        let mut no_gpu = false;
+        let mut note = |note| no_gpu |= matches!(note, Note::NoGpu(_));
+        let make = || nbody_sim::Simulation::new(scenario, no_hdf5, &mut note);
+        // Opening a GPU makes it that of the thread.
+        let made = py.detach(|| apart(|| guarded(threads, f64::INFINITY, |threads| threads.install(make))));
+        let (simulation, warnings) = made.map_err(exception)?.map_err(refused)?;
         let pairs = (simulation.initial().len() as f64).powi(2);
         let on_gpu = !no_gpu && !device.on_cores(pairs);
-        let pairs = if on_gpu { f64::INFINITY } else { sums * pairs.max(FEWEST_PAIRS) };
         let held = Arc::new(Mutex::new(simulation));
-        Ok(Simulation { held, threads, pairs, on_gpu, process: process::id(), warnings })
+        Ok(Simulation { held, threads, pairs: sums * pairs, on_gpu, process: process::id(), warnings })
     }
 
     /// What the command would warn of at the start.
@@ -90,16 +82,14 @@ impl Simulation {
         self.warnings.clone()
     }
 
-    /// Makes steps. Where a handler of a signal raises an exception, they end after the step that is being made.
+    /// Makes steps. Where a handler of a signal raises an exception, as that of Ctrl-C does, they end with it.
     fn step(&self, py: Python, count: u64) -> PyResult<()> {
-        let pairs = self.pairs * count as f64;
-        watched(py, pairs, |cancel| {
-            let mut left = count;
-            while left > 0 && !cancel.is_set() {
-                left = self.with(pairs, |s| turn(s, left, &cancel))?;
-            }
-            Ok(())
-        })
+        let mut left = count;
+        while left > 0 {
+            left = self.with(py, |s| turn(s, left))?;
+            py.check_signals()?;
+        }
+        Ok(())
     }
 
     /// Number of steps from now to a time, the end of the scenario if none is given.
@@ -141,17 +131,17 @@ impl Simulation {
 
     /// `[n, 3]`
     fn positions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        vectors(py, self.sum(py, |s| s.snapshot())?.position)
+        vectors(py, self.with(py, |s| s.snapshot())?.position)
     }
 
     /// `[n, 3]`
     fn velocities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        vectors(py, self.sum(py, |s| s.snapshot())?.velocity)
+        vectors(py, self.with(py, |s| s.snapshot())?.velocity)
     }
 
     fn set_positions(&self, py: Python, positions: Vectors) -> PyResult<()> {
         let values = self.vectors_of(py, "positions", &positions)?;
-        self.sum(py, |s| s.set_positions(values))
+        self.with(py, |s| s.set_positions(values))
     }
 
     fn set_velocities(&self, py: Python, velocities: Vectors) -> PyResult<()> {
@@ -160,12 +150,12 @@ impl Simulation {
             return Err(PyValueError::new_err(why));
         }
         let values = self.vectors_of(py, "velocities", &velocities)?;
-        self.sum(py, |s| s.set_velocities(values))
+        self.with(py, |s| s.set_velocities(values))
     }
 
     /// The columns of `diagnostics.csv` at the present step.
     fn diagnostics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (step, time, values) = self.sum(py, |s| {
+        let (step, time, values) = self.with(py, |s| {
             let values = s.diagnostics()?;
             Ok((s.steps(), s.time(), values))
         })?;
@@ -201,46 +191,48 @@ impl Simulation {
     /// Works on the simulation with its threads. A fork waits for the end.
     fn with<R: Send>(
         &self,
-        pairs: f64,
-        work: impl FnOnce(&mut nbody_sim::Simulation) -> Result<R, Error> + Send,
-    ) -> Result<R, Failure> {
-        if self.on_gpu && self.process != process::id() {
-            let why = "a forked child cannot use a GPU of its parent; start it by spawn";
-            return Err(Failure::Sum(ErrorKind::Device, why.into()));
-        }
-        guarded(self.threads, pairs, |threads| {
-            // Taken before the pool is entered: a worker that waits for a part of one sum may begin another.
-            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-            let simulation: &mut nbody_sim::Simulation = &mut held;
-            let place = |s: &nbody_sim::Simulation| format!("after step {}, time {}", s.steps(), s.time());
-            threads
-                .install(|| work(simulation).map_err(|e| Failure::Sum(e.kind(), format!("{}: {e}", place(simulation)))))
-        })?
-    }
-
-    /// What takes about as long as a step.
-    fn sum<R: Send>(
-        &self,
         py: Python,
         work: impl FnOnce(&mut nbody_sim::Simulation) -> Result<R, Error> + Send,
     ) -> PyResult<R> {
-        watched(py, self.pairs, |_| self.with(self.pairs, work))
+        if self.on_gpu && self.process != process::id() {
+            let why = "a forked child cannot use a GPU of its parent; start it by spawn";
+            return Err(exception(Failure::Sum(ErrorKind::Device, why.into())));
+        }
+        let work = || {
+            guarded(self.threads, self.pairs, |threads| {
+                // Taken before the pool is entered: a worker that waits for a part of one sum may begin another.
+                let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+                let simulation: &mut nbody_sim::Simulation = &mut held;
+                threads.install(|| {
+                    work(simulation).map_err(|e| {
+                        let (steps, time) = (simulation.steps(), simulation.time());
+                        Failure::Sum(e.kind(), format!("after step {steps}, time {time}: {e}"))
+                    })
+                })
+            })?
+        };
+        py.detach(|| if self.on_gpu { apart(work) } else { work() }).map_err(exception)
     }
 
-    /// What computes nothing.
+    /// Looks at what needs no sum.
     fn look<R: Send>(&self, py: Python, work: impl FnOnce(&nbody_sim::Simulation) -> R + Send) -> PyResult<R> {
-        py.detach(|| self.with(0.0, |s| Ok(work(s)))).map_err(exception)
+        self.with(py, |s| Ok(work(s)))
     }
 }
 
 /// Makes up to `left` steps, until it is another's turn; returns how many are left.
-fn turn(s: &mut nbody_sim::Simulation, mut left: u64, cancel: &Cancel) -> Result<u64, Error> {
+fn turn(s: &mut nbody_sim::Simulation, mut left: u64) -> Result<u64, Error> {
     let begun = Instant::now();
-    while left > 0 && !cancel.is_set() && begun.elapsed() < TURN {
+    while left > 0 && begun.elapsed() < TURN {
         s.step(left == 1)?;
         left -= 1;
     }
     Ok(left)
+}
+
+/// Runs `work` on a thread of its own, so that the GPU of the calling thread stays the one that it is.
+fn apart<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|panic| resume_unwind(panic)))
 }
 
 /// The scenario of particles in a file or a text.
