@@ -13,7 +13,7 @@ _EXPECTED = "expected a number, a string, True, False, a list or a dict"
 
 
 def toml(scenario: Mapping[str, Any]) -> str:
-    """Returns a dict as TOML: a section for each dict in it, a line for each key, so that messages can show the line."""
+    """Returns a dict as TOML: a section for each dict in it and a line for each key, which messages then show."""
     alone: List[str] = []
     sections: List[str] = []
     for name, value in scenario.items():

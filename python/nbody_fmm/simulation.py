@@ -54,9 +54,7 @@ class Simulation:
     True
     """
 
-    def __init__(
-        self, scenario: Union[str, os.PathLike, Mapping[str, Any]], *, threads: Optional[int] = None
-    ) -> None:
+    def __init__(self, scenario: Union[str, os.PathLike, Mapping[str, Any]], *, threads: Optional[int] = None) -> None:
         if isinstance(scenario, Mapping):
             self._start(None, _scenario.toml(scenario), threads)
             return
@@ -69,7 +67,7 @@ class Simulation:
 
     @classmethod
     def from_toml(cls, text: str, *, threads: Optional[int] = None) -> "Simulation":
-        """Makes the simulation of a scenario that is given as TOML text; parameters and errors are those of the class."""
+        """Makes the simulation of a scenario in TOML; parameters and errors are those of the class."""
         simulation = cls.__new__(cls)
         simulation._start(None, text, threads)
         return simulation
@@ -139,9 +137,9 @@ class Simulation:
     def diagnostics(self) -> Dict[str, Any]:
         """Energies, momenta and more, by the names of the columns of diagnostics.csv.
 
-        ``energy_error`` (of vortices ``hamiltonian_error``) is relative to the start, or to when positions or velocities
-        were set last. After an interrupted :meth:`step` and after setting positions or velocities this sums the forces
-        once more.
+        ``energy_error`` (of vortices ``hamiltonian_error``) is relative to the start, or to when positions or
+        velocities were set last. After an interrupted :meth:`step` and after setting positions or velocities this sums
+        the forces once more.
 
         Returns
         -------

@@ -160,7 +160,11 @@ def test_dict_as_toml():
 @pytest.mark.parametrize(
     "scenario, error, says",
     [
-        ({**CLUSTER, "time": {"dt": -1, "end": 1}}, ValueError, ["dt = -1", "time.dt = -1 is outside", "allowed: above 0"]),
+        (
+            {**CLUSTER, "time": {"dt": -1, "end": 1}},
+            ValueError,
+            ["dt = -1", "time.dt = -1 is outside", "allowed: above 0"],
+        ),
         ({**CLUSTER, "tine": {}}, ValueError, ["unknown key 'tine'", "did you mean 'time'?"]),
         ({**CLUSTER, "solver": {"device": "gpu"}}, ValueError, ["solver.device", "allowed: auto, cpu, cuda"]),
         ({**CLUSTER, "particles": [{"model": "file", "path": "none.csv"}]}, FileNotFoundError, ["none.csv"]),
@@ -204,6 +208,13 @@ def test_files_of_particles(tmp_path, monkeypatch):
         nbody_fmm.Simulation({**table, "particles": [{"model": "file", "path": "two.hdf5"}]})
     sim.run()
     assert sorted(os.listdir()) == ["two.csv", "two.hdf5"], "nothing is written"
+    # Of a file, tables are in its folder.
+    (tmp_path / "folder").mkdir()
+    file = write({**table, "particles": [{"model": "file", "path": "four.csv"}]}, tmp_path / "folder" / "s.toml")
+    (tmp_path / "folder" / "four.csv").write_text(
+        "x,y,z,vx,vy,vz,mass\n" + "".join(f"{k},0,0,0,0,0,1\n" for k in range(4))
+    )
+    assert len(nbody_fmm.Simulation(file)) == 4
 
 
 def test_steps_and_callbacks():
@@ -220,7 +231,9 @@ def test_steps_and_callbacks():
     sim.run()
     sim.run(until=1.5)
     assert sim.time == 1.5 and "150" in repr(sim)
-    solar = nbody_fmm.Simulation({"units": {"system": "solar"}, "particles": [{"model": "kepler"}], "time": {"dt": "0.25 d", "end": "1 d"}})
+    solar = nbody_fmm.Simulation(
+        {"units": {"system": "solar"}, "particles": [{"model": "kepler"}], "time": {"dt": "0.25 d", "end": "1 d"}}
+    )
     solar.run("2 d")
     assert solar.steps == 8
     for wrong, says in [
@@ -279,8 +292,14 @@ def test_positions_can_be_set():
     for change, says in [
         (lambda: setattr(sim, "positions", np.zeros((2, 3))), "positions: 2 rows; expected 3, one for each particle"),
         (lambda: setattr(sim, "positions", np.zeros(3)), r"positions: shape \(3,\); expected real numbers of shape"),
-        (lambda: setattr(sim, "velocities", [[0, 0, 0], [0, np.nan, 0], [0, 0, 0]]), r"velocities: row 1 \(counted from 0\) holds \[0.0, NaN, 0.0\], which is not finite"),
-        (lambda: setattr(plane, "positions", high), "positions: the third number of row 0 .* is 1; allowed in the plane: 0"),
+        (
+            lambda: setattr(sim, "velocities", [[0, 0, 0], [0, np.nan, 0], [0, 0, 0]]),
+            r"velocities: row 1 \(counted from 0\) holds \[0.0, NaN, 0.0\], which is not finite",
+        ),
+        (
+            lambda: setattr(plane, "positions", high),
+            "positions: the third number of row 0 .* is 1; allowed in the plane: 0",
+        ),
         (lambda: setattr(plane, "velocities", plane.velocities), "velocities: those of vortices"),
     ]:
         with pytest.raises(ValueError, match=says):
@@ -318,7 +337,9 @@ def test_threads_share_a_simulation():
 def run(script, folder, **options):
     file = folder / "script.py"
     file.write_text("import os, sys, numpy as np, nbody_fmm\n" + textwrap.dedent(script))
-    return subprocess.Popen([sys.executable, file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    return subprocess.Popen(
+        [sys.executable, file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    )
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
