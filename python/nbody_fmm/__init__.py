@@ -2,7 +2,7 @@
 
 Gravity, Coulomb, screened, vortex and Gauss interactions of N sources at M targets, directly, by treecode or by fast
 multipole method, on cores or on an NVIDIA GPU. You give the relative error that you accept; method, order, opening
-angle and leaf size follow from it.
+angle and leaf size follow from it. :class:`Simulation` moves particles by these sums.
 
 >>> import numpy as np
 >>> import nbody_fmm
@@ -23,8 +23,9 @@ import numpy as np
 
 from . import _arrays, _device, _library
 from ._library import DeviceError, ToleranceError, __version__
+from .simulation import Simulation
 
-__all__ = ["DeviceError", "Result", "Solver", "ToleranceError", "__version__", "evaluate"]
+__all__ = ["DeviceError", "Result", "Simulation", "Solver", "ToleranceError", "__version__", "evaluate"]
 
 # A fork copies the calling thread alone: it waits until no other thread sums.
 if hasattr(os, "register_at_fork"):

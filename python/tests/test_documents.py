@@ -19,8 +19,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def test_docstrings():
     names = {"nbody_fmm": nbody_fmm, "np": np}
-    failed, run = doctest.testmod(nbody_fmm, extraglobs=names)
-    assert run >= 10 and failed == 0
+    for module, fewest in [(nbody_fmm, 10), (nbody_fmm.simulation, 6)]:
+        failed, run = doctest.testmod(module, extraglobs=names)
+        assert run >= fewest and failed == 0, module
 
 
 def test_page():

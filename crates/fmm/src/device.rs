@@ -86,7 +86,7 @@ impl Device {
     }
 
     /// Whether sums of `pairs` pairs stay on the cores, with or without a GPU.
-    pub(crate) fn on_cores(self, pairs: f64) -> bool {
+    pub fn on_cores(self, pairs: f64) -> bool {
         self == Device::Cpu || self == Device::Auto && pairs < FEWEST_PAIRS
     }
 

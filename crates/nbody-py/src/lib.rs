@@ -1,4 +1,4 @@
-//! `nbody_fmm._library`: the sums of [`fmm`] on NumPy arrays.
+//! `nbody_fmm._library`: the sums of [`fmm`] on NumPy arrays, and the simulations of [`nbody_sim`].
 //!
 //! The package `nbody_fmm` (python/nbody_fmm) converts what users give into contiguous arrays and
 //! documents everything; this module checks shapes, releases the GIL and sums. It uses NumPy's
@@ -8,6 +8,7 @@
 mod guard;
 mod options;
 mod refusals;
+mod simulation;
 mod sum;
 
 use pyo3::prelude::*;
@@ -19,6 +20,7 @@ fn library(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ToleranceError", py.get_type::<refusals::ToleranceError>())?;
     module.add("DeviceError", py.get_type::<refusals::DeviceError>())?;
     module.add_class::<sum::Sum>()?;
+    module.add_class::<simulation::Simulation>()?;
     module.add_function(wrap_pyfunction!(guard::before_fork, module)?)?;
     module.add_function(wrap_pyfunction!(guard::after_fork_in_parent, module)?)?;
     module.add_function(wrap_pyfunction!(guard::after_fork_in_child, module)?)?;

@@ -1,9 +1,11 @@
-//! Errors of sums as Python exceptions.
+//! Errors of sums and scenarios as Python exceptions.
 
 use fmm::ErrorKind;
 use fmm::bindings::Failure;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyArithmeticError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{
+    PyArithmeticError, PyFileNotFoundError, PyMemoryError, PyOSError, PyRuntimeError, PyValueError,
+};
 use pyo3::prelude::*;
 
 create_exception!(
@@ -30,5 +32,18 @@ pub fn exception(failure: Failure) -> PyErr {
         Failure::Panic(text) => {
             PyRuntimeError::new_err(format!("internal error of nbody_fmm, please report it: {text}"))
         }
+    }
+}
+
+/// The exception for a scenario that cannot be simulated.
+pub fn refused(failure: nbody_sim::failure::Failure) -> PyErr {
+    let text = failure.render(false);
+    let text = text.trim_start_matches("nbody: ").trim_end().to_string();
+    match failure.code {
+        66 => PyFileNotFoundError::new_err(text),
+        69 | 70 => DeviceError::new_err(text),
+        71 => PyMemoryError::new_err(text),
+        74 => PyOSError::new_err(text),
+        _ => PyValueError::new_err(text),
     }
 }

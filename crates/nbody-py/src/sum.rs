@@ -85,7 +85,7 @@ impl Sum {
 const GPU_SPEED: f64 = 1e5;
 
 /// The numbers of an array in C order. `as_slice` alone accepts Fortran order, too.
-fn rows<'a>(name: &str, array: &'a Positions) -> PyResult<&'a [f64]> {
+pub fn rows<'a>(name: &str, array: &'a Positions) -> PyResult<&'a [f64]> {
     if !array.is_c_contiguous() || !(1..=3).contains(&array.shape()[1]) {
         return Err(PyTypeError::new_err(format!("{name}: not a C-contiguous array of 1 to 3 columns")));
     }

@@ -1,5 +1,9 @@
 //! The commented scenarios that the program carries.
 
+use std::path::Path;
+
+use crate::failure::{Failure, Report};
+
 /// Name and contents of each file of the folder `scenarios`.
 static FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
@@ -33,10 +37,19 @@ pub fn all() -> impl Iterator<Item = Carried> {
     })
 }
 
+/// The failure of a scenario file that is not there, with the way to one of that name that the program carries.
+pub fn point_to(mut failure: Failure, path: &Path) -> Failure {
+    let name = path.file_stem().unwrap_or_default();
+    if let (Report::Line(line), Some(s)) = (&mut failure.report, all().find(|s| s.name == name))
+        && !path.exists()
+    {
+        line.push_str(&format!("; the program carries one: nbody init {} && nbody run {0}.toml", s.name));
+    }
+    failure
+}
+
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     #[test]

@@ -1,9 +1,10 @@
 //! Standard output: results only, and no panic where the reader has gone away. Standard error: everything else.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::{self, ErrorKind, Write};
 
 use fmm::Note;
+use indicatif::{HumanDuration, ProgressState, ProgressStyle};
 
 use crate::failure::Failure;
 use crate::terminal::{columns, printable, width, wrapped};
@@ -43,4 +44,16 @@ pub fn notes(quiet: bool) -> impl FnMut(Note) {
         Note::NoGpu(why) => tell(format_args!("nbody: running on the CPU ({}; `nbody info` says more)", why.brief())),
         note => tell(format_args!("nbody: {note}")),
     }
+}
+
+/// The style of a progress bar with a key `left`: two blanks and the time to go, or nothing until
+/// there is an estimate. `first` is the position at which the bar began.
+pub fn bar_style(template: &str, first: u64) -> ProgressStyle {
+    let left = move |state: &ProgressState, out: &mut dyn fmt::Write| {
+        if state.pos() > first && !state.eta().is_zero() {
+            let _ = write!(out, "  {:#} left", HumanDuration(state.eta()));
+        }
+    };
+    // A template that cannot be read is a mistake of ours, and no reason to end a run.
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("left", left)
 }

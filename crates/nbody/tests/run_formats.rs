@@ -13,7 +13,7 @@ fn particles(folder: &Path, name: &str, system: &str) -> Result<Initial, String>
         "[units]\nsystem = '{system}'\n[[particles]]\nmodel = 'file'\npath = '{name}'\n[time]\ndt = 1\nend = 1\n"
     );
     let scenario = Scenario::parse("a.toml", text, Some(folder), &[]).map_err(|p| p.render(false))?;
-    Initial::of(&scenario).map_err(|f| format!("{} {}", f.code, f.render(false)))
+    Initial::of(&scenario, nbody::files::read_hdf5).map_err(|f| format!("{} {}", f.code, f.render(false)))
 }
 
 /// A GADGET snapshot of three halo particles and one star, with ids out of order.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::common::{Folder, code, told};
 use nbody::files::checkpoint;
-use nbody::files::run_id::RunId;
+use nbody::files::run_id::{self, RunId};
 use nbody::files::snapshot::{self, Float, Layout};
 
 const SMALL: &str = r#"
@@ -60,9 +60,9 @@ fn copy(from: &Path, to: &Path) {
 
 /// The id that all files of a run have.
 fn id_of(run: &Path) -> RunId {
-    let id = RunId::of_file(&run.join("run.json")).unwrap().unwrap();
+    let id = run_id::of_file(&run.join("run.json")).unwrap().unwrap();
     for name in FILES {
-        assert_eq!(RunId::of_file(&run.join(name)).unwrap(), Some(id), "{name}");
+        assert_eq!(run_id::of_file(&run.join(name)).unwrap(), Some(id), "{name}");
     }
     id
 }
@@ -95,7 +95,7 @@ fn every_file_carries_the_id_of_physics_seed_and_initial_state() {
     // The end may move, and the id stays that of the beginning.
     folder.done(&["--resume", "a", "-q", "--until", "0.06"]);
     assert_eq!(id_of(&folder.path("a")), id);
-    assert_eq!(RunId::of_file(&folder.path("a/snap_000003.hdf")).unwrap(), Some(id));
+    assert_eq!(run_id::of_file(&folder.path("a/snap_000003.hdf")).unwrap(), Some(id));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn the_id_does_not_depend_on_the_folder() {
     let id = |table: &str| {
         let folder = Folder::with(&[("case.toml", case), ("p.csv", table)]);
         folder.done(&["case.toml", "--out", "a", "-q"]);
-        RunId::of_file(&folder.path("a/run.json")).unwrap().unwrap()
+        run_id::of_file(&folder.path("a/run.json")).unwrap().unwrap()
     };
     assert_eq!(id(table), id(table));
     assert_ne!(id(table), id(&table.replace("1,0,0,1", "2,0,0,1")));
@@ -146,7 +146,7 @@ fn files_of_another_seed_are_refused_by_name_and_nothing_is_lost() {
 fn without_id(run: &Path) {
     for name in FILES {
         let path = run.join(name);
-        let id = RunId::of_file(&path).unwrap().unwrap();
+        let id = run_id::of_file(&path).unwrap().unwrap();
         if name.starts_with("checkpoint") {
             let mut c = checkpoint::read(&path).unwrap();
             c.run = None;
@@ -169,7 +169,7 @@ fn without_id(run: &Path) {
             };
             fs::write(&path, text).unwrap();
         }
-        assert_eq!(RunId::of_file(&path).unwrap(), None, "{name}");
+        assert_eq!(run_id::of_file(&path).unwrap(), None, "{name}");
     }
 }
 
@@ -201,10 +201,10 @@ fn runs_on_grids_carry_an_id_too() {
     let folder = Folder::new(GRID);
     folder.done(&["case.toml", "--out", "a", "-q"]);
     folder.done(&["case.toml", "--out", "b", "-q", "--set", "vorticity.0.radius=0.2"]);
-    let [a, b] = ["a", "b"].map(|n| RunId::of_file(&folder.path(n).join("grid_000000.hdf")).unwrap().unwrap());
+    let [a, b] = ["a", "b"].map(|n| run_id::of_file(&folder.path(n).join("grid_000000.hdf")).unwrap().unwrap());
     assert_ne!(a, b);
     for name in ["run.hdf.series", "run.json", "timings.json", "scenario.resolved.toml"] {
-        assert_eq!(RunId::of_file(&folder.path("a").join(name)).unwrap(), Some(a), "{name}");
+        assert_eq!(run_id::of_file(&folder.path("a").join(name)).unwrap(), Some(a), "{name}");
     }
     let (exit, text) = check(&folder, "a");
     assert!(exit == 0 && text.contains(&format!("run id {a}")), "{text}");

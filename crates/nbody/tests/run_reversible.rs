@@ -23,7 +23,7 @@ end = 7.8125
 /// The largest distance from the start, in position and velocity, after `steps` there and back.
 fn distance(integrator: Integrator, steps: u32) -> f64 {
     let scenario = Scenario::parse("cluster.toml", CLUSTER.into(), None, &[]).unwrap();
-    let start = Initial::of(&scenario).unwrap().particles(scenario.law, scenario.constant());
+    let start = Initial::of(&scenario, nbody::files::read_hdf5).unwrap().particles(scenario.law, scenario.constant());
     let mut executor = CpuExecutor::new(scenario.settings.clone()).unwrap();
     executor.upload(&start).unwrap();
     let mut times = StageTimes::default();

@@ -9,8 +9,8 @@ use indicatif::ProgressBar;
 use super::measure::{Context, Sum};
 use super::record::{Record, Store};
 use super::suite::{Case, Suite, Work};
+use crate::console::bar_style;
 use crate::failure::Failure;
-use crate::terminal::bar_style;
 
 /// Measures the cases that the store does not hold; false if a signal came first.
 ///

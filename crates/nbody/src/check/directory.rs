@@ -10,7 +10,7 @@ use super::file::{Kind, examine};
 use super::{Findings, plural};
 use crate::convert::source::INDEX;
 use crate::failure::Failure;
-use crate::files::run_id::RunId;
+use crate::files::run_id;
 use crate::files::series::Series;
 use crate::files::{checkpoint, regular};
 use crate::run::identity::Identity;
@@ -117,7 +117,7 @@ fn snapshots(
     let named = |name: &str| known(name) || identity.is_stranger(name);
     let numbered = |n: &str| (n.starts_with("snap_") || n.starts_with("grid_")) && n.ends_with(".hdf");
     for name in names.iter().filter(|n| numbered(n) && !named(n)) {
-        let why = match own.is_some() && RunId::of_file(&path.join(name)).is_ok_and(|id| id == own) {
+        let why = match own.is_some() && run_id::of_file(&path.join(name)).is_ok_and(|id| id == own) {
             true => "a full disk or a kill left it so; nbody run --resume DIR repairs it",
             false => "left by another run?",
         };

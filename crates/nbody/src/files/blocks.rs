@@ -15,7 +15,7 @@ use ndarray::ArrayView2;
 use rayon::prelude::*;
 
 use super::hdf::{self, Number, Reader, put, put_attr, put_attrs, put_group};
-use super::run_id::RunId;
+use super::run_id::{self, RunId};
 use super::snapshot::Float;
 use super::{FileError, atomic};
 
@@ -41,7 +41,7 @@ pub fn write(
     let coarser: Vec<BTreeMap<Block, Vec<[f64; 3]>>> = fields.iter().map(|(_, f)| refined(grid, f)).collect();
     hdf::write_file(path, estimate, |file| {
         let about = put_group(file, "Grid")?;
-        run.map_or(Ok(()), |run| run.put(&about))?;
+        run.map_or(Ok(()), |run| run_id::put(run, &about))?;
         put_attr(&about, "Step", step)?;
         put_attr(&about, "Time", time)?;
         put_attr(&about, "Blocks", grid.blocks().len() as u64)?;

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use super::FileError;
 use super::atomic::Temporary;
 use super::hdf::{self, Reader, put, put_attr, put_group, put_one};
-use super::run_id::RunId;
+use super::run_id::{self, RunId};
 pub use state::{Flow, Particles, State};
 
 /// The names of the two files.
@@ -140,7 +140,7 @@ pub fn write(path: &Path, checkpoint: &Checkpoint) -> Result<u64, FileError> {
 fn fill(file: &File, c: &Checkpoint) -> hdf5::Result<()> {
     let group = put_group(file, "Checkpoint")?;
     put_attr(&group, "Format", c.state.format(c.run.is_some()))?;
-    c.run.map_or(Ok(()), |run| run.put(&group))?;
+    c.run.map_or(Ok(()), |run| run_id::put(run, &group))?;
     put_attr(&group, "Time", c.time)?;
     put_one(&group, "Step", c.step)?;
     put(&group, "Scenario", c.scenario.as_bytes(), true)?;
@@ -189,7 +189,7 @@ pub fn read(path: &Path) -> Result<Checkpoint, FileError> {
         time: reader.need_attr(&group, "Time")?,
         scenario: String::from_utf8(scenario).map_err(|_| reader.error("/Checkpoint/Scenario is not text in UTF-8"))?,
         state: State::read(&reader, &group, format)?,
-        run: RunId::get(&group),
+        run: run_id::get(&group),
     };
     if bytes("StateSHA256", 32)? != checkpoint.digest() {
         return Err(reader.error("the state differs from its SHA-256; the file is damaged"));

@@ -11,6 +11,7 @@ use hdf5::types::FixedAscii;
 use ndarray::ArrayView2;
 
 use super::hdf::{put_attr, put_attrs, put_group};
+use super::run_id;
 use super::snapshot::{Float, Layout, Snapshot, Units};
 
 /// 1e9 years of 365.25 days.
@@ -50,7 +51,7 @@ pub(super) fn put(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()
     put_attr(&header, "NumFilesPerSnapshot", 1i32)?;
     put_attr(&header, "Flag_DoublePrecision", i32::from(layout.precision == Float::F64))?;
     put_attr(&header, "Code", FixedAscii::<5>::from_ascii("nbody").map_err(|e| e.to_string())?)?;
-    s.run.map_or(Ok(()), |run| run.put(&header))?;
+    s.run.map_or(Ok(()), |run| run_id::put(run, &header))?;
 
     let parameters = put_group(file, "Parameters")?;
     // In N-body units it means as little as they do.

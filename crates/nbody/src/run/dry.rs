@@ -6,17 +6,18 @@ use fmm_core::StageTimes;
 use serde_json::json;
 
 use super::Options;
+use crate::console::notes;
 use crate::failure::Failure;
 use crate::files::snapshot::{Field, Float};
 use crate::messages::bytes;
 use crate::scenario::Scenario;
 
 /// Prints the resolved scenario, and below it what the run would need.
-pub fn run(scenario: &Scenario, options: &Options, threads: usize) -> Result<(), Failure> {
-    let initial = super::tables::read(scenario, options.quiet)?;
-    let scenario = &super::stepped(scenario, &initial, options)?;
+pub fn run(scenario: Scenario, options: &Options, threads: usize) -> Result<(), Failure> {
+    let (scenario, initial) = super::start(scenario, options)?;
+    let scenario = &scenario;
     let n = initial.len();
-    let mut executor = scenario.executor(n, &initial.mass, options.quiet || options.json)?;
+    let mut executor = scenario.executor(n, &initial.mass, &mut notes(options.quiet || options.json))?;
     let particles = initial.particles(scenario.law, scenario.signed_constant());
     executor.upload(&particles).map_err(|e| Failure::new(65, format!("initial particles: {e}")))?;
     let mut times = StageTimes::default();

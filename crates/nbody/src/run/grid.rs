@@ -14,6 +14,7 @@ use super::directory::RunDirectory;
 use super::events::Events;
 use super::report::{Wall, stage_table, timings_json};
 use super::{evolve, identity};
+use crate::carried;
 use crate::console::{self, notes};
 use crate::failure::{self, Failure};
 use crate::files::{blocks, csv, npy};
@@ -34,7 +35,7 @@ pub fn scenario(options: &Options) -> Result<Option<GridScenario>, Failure> {
     let (all, mut sets) = (options.overrides(), options.overrides());
     // A time.end from the command line would be a [time] of its own.
     sets.retain(|o| o.option != "--until");
-    let bare = GridScenario::load(path, &sets);
+    let bare = GridScenario::load(path, &sets).map_err(|f| carried::point_to(f, path));
     if let Ok(Some(GridScenario { steps: None, .. })) = &bare {
         for (given, name) in [
             (options.resume.is_some(), "--resume"),

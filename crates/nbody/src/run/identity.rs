@@ -6,7 +6,7 @@ use std::path::Path;
 use super::directory::{is_ours, names};
 use super::resume::values;
 use crate::failure::Failure;
-use crate::files::run_id::RunId;
+use crate::files::run_id::{self, RunId};
 use crate::initial::Initial;
 use crate::scenario::Scenario;
 
@@ -22,7 +22,7 @@ fn of(resolved: &str, state: &[&[f64]]) -> RunId {
     let values = values(resolved);
     let other = |k: &str| OTHER.iter().any(|o| k == *o || o.ends_with('.') && k.starts_with(o)) || k.ends_with(PATH);
     let physics = values.iter().filter(|(k, _)| !other(k));
-    RunId::of(physics.map(|(k, v)| (k.as_str(), v.as_str())), state)
+    run_id::of(physics.map(|(k, v)| (k.as_str(), v.as_str())), state)
 }
 
 /// The id of a run of particles.
@@ -64,7 +64,7 @@ impl Identity {
         names.retain(carries);
         names.sort();
         Ok(Identity::of_files(
-            names.into_iter().filter_map(|n| RunId::of_file(&folder.join(&n)).ok().map(|id| (n, id))).collect(),
+            names.into_iter().filter_map(|n| run_id::of_file(&folder.join(&n)).ok().map(|id| (n, id))).collect(),
         ))
     }
 

@@ -1,6 +1,5 @@
 //! `nbody run`: from a scenario, or from a checkpoint, to a run directory.
 
-mod auto;
 mod course;
 mod directory;
 mod dry;
@@ -14,26 +13,27 @@ mod report;
 mod resume;
 mod sense;
 mod simulation;
-mod snapshot_builder;
-mod tables;
 mod verify;
 mod writer;
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::carried;
+use crate::console;
 use crate::failure::Failure;
 use crate::files::checkpoint::{Checkpoint, State};
-use crate::initial::Initial;
+use crate::files::read_hdf5;
+use crate::initial::{Initial, suspicious};
 use crate::scenario::grid::GridScenario;
 use crate::scenario::{Override, Scenario};
 use crate::signals::Stop;
 use directory::RunDirectory;
 use fmm::GridDevice;
 use grid::flow::{FlowRun, FlowScenario};
+use nbody_sim::with_step;
 use resume::Resumed;
-use simulation::Simulation;
+use simulation::ParticleRun;
 
 /// What the command line asks of a run beyond the scenario.
 #[derive(Debug, Clone, Default)]
@@ -117,10 +117,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             return grid::run(&grid, options, threads, begun);
         }
         if options.dry_run {
-            return dry::run(&scenario(options)?, options, threads);
+            return dry::run(scenario(options)?, options, threads);
         }
         let stop = Stop::install()?;
-        evolve::run(Simulation::new(fresh(options)?, options, threads, begun)?, &stop)
+        evolve::run(ParticleRun::new(fresh(options)?, options, threads, begun)?, &stop)
     })
 }
 
@@ -129,7 +129,7 @@ fn scenario(options: &Options) -> Result<Scenario, Failure> {
     let Some(path) = &options.scenario else {
         return Err(Failure::new(2, "name a scenario, or a run directory with --resume DIR"));
     };
-    let mut scenario = Scenario::load(path, &options.overrides())?;
+    let mut scenario = Scenario::load(path, &options.overrides()).map_err(|f| carried::point_to(f, path))?;
     place::check(&scenario.directory, options)?;
     if let Some(out) = resume::folder(options) {
         scenario.directory = out;
@@ -137,20 +137,26 @@ fn scenario(options: &Options) -> Result<Scenario, Failure> {
     Ok(scenario)
 }
 
-/// The scenario with its step chosen, for a run from the start.
-fn stepped(scenario: &Scenario, initial: &Initial, options: &Options) -> Result<Scenario, Failure> {
-    let mut scenario = auto::with_step(scenario, initial, options.quiet)?.into_owned();
+/// The particles of a scenario at its start, and the scenario with its step chosen. Warns of what is suspicious.
+fn start(scenario: Scenario, options: &Options) -> Result<(Scenario, Initial), Failure> {
+    let initial = Initial::of(&scenario, read_hdf5)?;
+    let warn = |text: String| {
+        if !options.quiet {
+            console::tell(format_args!("nbody: warning: {text}"));
+        }
+    };
+    suspicious(&scenario)?.into_iter().for_each(warn);
+    let (mut scenario, chosen) = with_step(scenario, &initial)?;
+    chosen.into_iter().for_each(warn);
     // On resuming they are counted from the checkpoint.
     if let Some(steps) = options.steps {
         scenario.steps = steps;
     }
-    Ok(scenario)
+    Ok((scenario, initial))
 }
 
 fn fresh(options: &Options) -> Result<Start, Failure> {
-    let scenario = scenario(options)?;
-    let initial = tables::read(&scenario, options.quiet)?;
-    let scenario = stepped(&scenario, &initial, options)?;
+    let (scenario, initial) = start(scenario(options)?, options)?;
     let id = identity::of_particles(&scenario, &initial);
     let directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force, id)?;
     Ok(Start { scenario, initial, directory, checkpoint: None })
@@ -162,7 +168,10 @@ fn resumed(grid: Option<GridScenario>, options: &Options, threads: usize, begun:
     let flow = grid.and_then(FlowScenario::of);
     let with_step = |s: Scenario| match s.auto_step {
         // The step that the first run came to: it depends on nothing but the scenario.
-        Some(_) => auto::with_step(&s, &Initial::of(&s)?, true).map(Cow::into_owned),
+        Some(_) => {
+            let initial = Initial::of(&s, read_hdf5)?;
+            with_step(s, &initial).map(|(s, _)| s)
+        }
         None => Ok(s),
     };
     let named = options.scenario.as_ref().filter(|_| flow.is_none());
@@ -176,7 +185,7 @@ fn resumed(grid: Option<GridScenario>, options: &Options, threads: usize, begun:
         State::Particles(_) if flow.is_none() => {
             let (directory, Resumed { scenario, latest, .. }) = resume::go_on(particles, opened, options)?;
             let start = Start::after(scenario, directory, latest.checkpoint);
-            evolve::run(Simulation::new(start, options, threads, begun)?, &stop)
+            evolve::run(ParticleRun::new(start, options, threads, begun)?, &stop)
         }
         State::Flow(_) if particles.is_none() => {
             let (directory, resumed) = resume::go_on(flow, opened, options)?;

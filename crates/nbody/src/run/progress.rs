@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 
 use super::Options;
 use super::course::Plan;
-use crate::terminal::bar_style;
+use crate::console::bar_style;
 use crate::times::TimeUnit;
 
 /// Between plain lines.

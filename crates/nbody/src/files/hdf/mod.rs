@@ -79,7 +79,7 @@ fn assemble(fill: impl FnOnce(&File) -> hdf5::Result<()>) -> hdf5::Result<Vec<u8
 
 fn hdf5_error(path: &Path, action: &'static str) -> impl FnOnce(hdf5::Error) -> FileError {
     let path = path.to_owned();
-    move |source| FileError::Hdf5 { path, action, source }
+    move |source| FileError::Hdf5 { path, action, source: source.into() }
 }
 
 /// Lets HDF5 write to the disk, into a temporary whose space is reserved, and checks every checksum afterwards.

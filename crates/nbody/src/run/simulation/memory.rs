@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::Simulation;
+use super::ParticleRun;
 use crate::diagnostics::{Diagnostics, Ions};
 use crate::failure::Failure;
 use crate::files::checkpoint::{Particles, State};
@@ -11,7 +11,7 @@ use crate::run::resume::Resumable;
 use crate::run::verify::Verified;
 use crate::scenario::{Override, Scenario};
 
-impl Simulation {
+impl ParticleRun {
     /// What a checkpoint keeps beside the state of the particles.
     pub(super) fn numbers(&self) -> Vec<(String, f64)> {
         let first = self.first.unwrap_or_default();

@@ -7,7 +7,8 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fmm_core::{Error, Executor, Precision};
+use fmm_core::{Error, Precision};
+use nbody_sim::Motion;
 use serde_json::Value;
 
 use super::course::{self, Course, Due};
@@ -17,22 +18,19 @@ use super::report::{self, Wall};
 use super::sense::Sense;
 use super::verify::Verified;
 use super::{Options, Start};
+use crate::console::notes;
 use crate::diagnostics::Diagnostics;
 use crate::failure::Failure;
-use crate::initial::Initial;
-use crate::integrator::Stepper;
 use crate::messages::number;
 use crate::run::resume::Resumable as _;
 use crate::scenario::Scenario;
 use crate::times::TimeUnit;
 
 /// A run of particles under way.
-pub struct Simulation {
+pub struct ParticleRun {
     course: Course,
     scenario: Scenario,
-    initial: Arc<Initial>,
-    executor: Box<dyn Executor>,
-    stepper: Stepper,
+    motion: Motion,
     /// At the start: energies drift from these.
     first: Option<Diagnostics>,
     last: Diagnostics,
@@ -44,7 +42,7 @@ pub struct Simulation {
     sense: Sense,
 }
 
-impl Simulation {
+impl ParticleRun {
     /// Hands the particles to the solver.
     ///
     /// `begun` is when the program began with the initial state, which is there now.
@@ -54,33 +52,28 @@ impl Simulation {
     pub fn new(start: Start, options: &Options, threads: usize, begun: Instant) -> Result<Self, Failure> {
         let Start { scenario, initial, directory, checkpoint } = start;
         let wall = Wall::from(begun);
-        let mut executor = scenario.executor(initial.len(), &initial.mass, options.quiet || options.json)?;
-        let particles = initial.particles(scenario.law, scenario.signed_constant());
-        executor
-            .upload(&particles)
-            .map_err(|e| Failure::new(crate::failure::code(&e), format!("initial particles: {e}")))?;
-        executor.want_potential(checkpoint.is_none());
+        let (particles, mass) = (initial.len(), initial.mass.iter().sum());
+        let mut motion = Motion::new(&scenario, Arc::new(initial), &mut notes(options.quiet || options.json))?;
+        motion.want_potential(checkpoint.is_none());
         let (plan, state) = (scenario.plan(), checkpoint.as_ref());
-        let what = format!("{} particles", initial.len());
+        let what = format!("{particles} particles");
         let unit = TimeUnit::of(scenario.units, scenario.end());
         let progress = Progress::start(&plan, (&what, unit), threads, course::first_step(&plan, state), options);
-        let mut simulation = Simulation {
+        let mut run = ParticleRun {
             course: Course::new(plan, directory, progress, state, options, (threads, wall)),
-            stepper: Stepper::new(scenario.integrator, scenario.clock.dt),
-            executor,
+            motion,
             first: None,
             last: Diagnostics::default(),
             measured: false,
             worst: 0.0,
             verified: Verified::default(),
-            sense: Sense::new(initial.mass.iter().sum()),
+            sense: Sense::new(mass),
             scenario,
-            initial: Arc::new(initial),
         };
         if let Some(checkpoint) = state {
-            simulation.recall(&checkpoint.numbers);
+            run.recall(&checkpoint.numbers);
         }
-        Ok(simulation)
+        Ok(run)
     }
 
     /// The present time.
@@ -90,7 +83,7 @@ impl Simulation {
 
     /// The failure of a step whose state is no longer finite.
     fn broken(&self, error: &dyn Display) -> Failure {
-        let f32 = self.executor.choice().is_some_and(|c| c.precision == Precision::F32);
+        let f32 = self.motion.executor().choice().is_some_and(|c| c.precision == Precision::F32);
         let range = if f32 { "solver.precision = \"f64\", " } else { "" };
         let (step, time) = (self.course.step, number(self.time()));
         let line = match step {
@@ -123,7 +116,7 @@ impl Simulation {
     }
 }
 
-impl Evolve for Simulation {
+impl Evolve for ParticleRun {
     fn course(&self) -> &Course {
         &self.course
     }
@@ -133,19 +126,16 @@ impl Evolve for Simulation {
     }
 
     fn size(&self) -> (&'static str, usize) {
-        ("particles", self.initial.len())
+        ("particles", self.motion.initial().len())
     }
 
     fn refresh(&mut self) -> Result<(), Failure> {
-        let refreshed = self.stepper.refresh(self.executor.as_mut(), &mut self.course.times);
-        refreshed.map_err(|e| self.failed(e))
+        self.motion.refresh(&mut self.course.times).map_err(|e| self.failed(e))
     }
 
     fn step(&mut self, next: Due) -> Result<(), Failure> {
-        self.executor.want_potential(next.diagnostics || next.snapshot);
-        let advanced = self.stepper.step(self.executor.as_mut(), &mut self.course.times);
-        let bathed = advanced.and_then(|()| self.executor.thermostat(self.course.step, self.scenario.clock.dt));
-        bathed.and_then(|()| self.executor.check()).map_err(|e| self.failed(e))
+        let (step, potential) = (self.course.step, next.diagnostics || next.snapshot);
+        self.motion.step(step, potential, &mut self.course.times).map_err(|e| self.failed(e))
     }
 
     fn output(&mut self, due: Due) -> Result<(), Failure> {
@@ -157,7 +147,7 @@ impl Evolve for Simulation {
     }
 
     fn resolved(&self) -> String {
-        self.scenario.resolved(self.executor.choice().as_ref(), self.initial.len())
+        self.scenario.resolved(self.motion.executor().choice().as_ref(), self.motion.initial().len())
     }
 
     fn drift(&self) -> f64 {
@@ -165,24 +155,24 @@ impl Evolve for Simulation {
     }
 
     fn judge(&self) -> Vec<String> {
-        let pairs = self.executor.coincident_pairs();
+        let pairs = self.motion.executor().coincident_pairs();
         if pairs > 0 {
             let text = format!("{pairs} pairs of particles are at the same place; unsoftened they do not interact");
             self.course.progress.warn(&text, self.course.options.quiet);
         }
-        self.sense.end(&self.scenario, self.initial.len())
+        self.sense.end(&self.scenario, self.motion.initial().len())
     }
 
     fn report(&self) -> (Value, String) {
         let facts = report::Facts {
             scenario: &self.scenario,
-            particles: self.initial.len(),
+            particles: self.motion.initial().len(),
             threads: self.course.threads,
             steps: self.course.step,
             energy_error: self.drift(),
             largest_energy_error: self.worst,
-            choice: self.executor.choice(),
-            coincident_pairs: self.executor.coincident_pairs(),
+            choice: self.motion.executor().choice(),
+            coincident_pairs: self.motion.executor().coincident_pairs(),
             resumed_at: self.course.resumed_at,
             verified: self.verified,
             measured: self.measured,

@@ -6,7 +6,7 @@ use fmm::{Kernel, Problem};
 use fmm_core::{Copied, Error, Particles, Pending, Stage};
 use serde_json::json;
 
-use super::Simulation;
+use super::ParticleRun;
 use crate::diagnostics::Diagnostics;
 use crate::failure::Failure;
 use crate::files::checkpoint::{self, State};
@@ -15,22 +15,21 @@ use crate::messages::number;
 use crate::run::course::Due;
 use crate::run::evolve::Evolve as _;
 use crate::run::resume::Resumable as _;
-use crate::run::snapshot_builder::SnapshotBuilder;
 use crate::run::verify::{self, GROSS, sampled_error};
-use crate::scenario::{Action, Law};
+use crate::scenario::Action;
 
 /// The failure of an executor that fails to copy.
 fn device(error: Error) -> Failure {
     Failure::new(crate::failure::code(&error).max(70), error.to_string())
 }
 
-impl Simulation {
+impl ParticleRun {
     /// Writes what is due. What the executor sums where the particles are comes from there; particles are copied for all else.
     pub(super) fn write(&mut self, due: Due) -> Result<(), Failure> {
         self.refresh()?;
         let start = Instant::now();
         let diagnosed = due.diagnostics || due.snapshot;
-        let totals = if diagnosed { self.executor.totals(&self.initial.mass).map_err(device)? } else { None };
+        let totals = if diagnosed { self.motion.totals().map_err(device)? } else { None };
         let host = due.verify || due.checkpoint || diagnosed && totals.is_none();
         let copied = if host { Some(self.copy()?) } else { None };
         if let Some(Copied { particles, field, .. }) = copied.as_ref().filter(|_| due.verify) {
@@ -41,11 +40,8 @@ impl Simulation {
         // A checkpoint in passing remembers nothing that an unbroken run would not know.
         if diagnosed {
             let now = match (totals, &copied) {
-                (Some(totals), _) => {
-                    let s = &self.scenario;
-                    Diagnostics::from_totals(&totals, s.potential_factor(), s.law == Law::Vortex)
-                }
-                (None, Some(copied)) => self.snapshot_builder().diagnostics(copied, self.executor.force_report()),
+                (Some(totals), _) => totals,
+                (None, Some(copied)) => self.motion.diagnostics(copied),
                 (None, None) => unreachable!("copied where there are no totals"),
             };
             self.diagnose(now, due.diagnostics)?;
@@ -54,7 +50,7 @@ impl Simulation {
         if due.snapshot {
             let pending: Pending = match last.take_if(|_| !due.checkpoint).or_else(|| last.clone()) {
                 Some(copied) => Box::new(move || Ok(copied)),
-                None => self.executor.copy().map_err(device)?,
+                None => self.motion.copy().map_err(device)?,
             };
             self.snapshot(pending)?;
         }
@@ -69,21 +65,7 @@ impl Simulation {
 
     /// Particles and forces on the host.
     fn copy(&mut self) -> Result<Copied, Failure> {
-        self.executor.copy().and_then(|pending| pending()).map_err(device)
-    }
-
-    /// What makes diagnostics and snapshots of copies.
-    fn snapshot_builder(&self) -> SnapshotBuilder {
-        let s = &self.scenario;
-        SnapshotBuilder {
-            initial: self.initial.clone(),
-            external: s.external,
-            law: s.law,
-            boundary: s.settings.boundary,
-            boltzmann: s.units.boltzmann(),
-            external_constant: s.external_constant(),
-            factor: s.potential_factor(),
-        }
+        self.motion.copy().and_then(|pending| pending()).map_err(device)
     }
 
     /// Measures the error of the forces.
@@ -153,7 +135,7 @@ impl Simulation {
         let force_error = self.verified.last.filter(|e| e.is_finite()).map(|e| ("force_error", e));
         let (step, time, units, fields) = (self.course.step, self.time(), s.units.snapshot(), s.layout.fields.clone());
         let diagnostics = named.into_iter().chain(force_error).map(|(n, v)| (n.to_string(), v)).collect();
-        let builder = self.snapshot_builder();
+        let builder = self.motion.builder().clone();
         let taking = move || {
             let copied = pending().map_err(device)?;
             Ok(Snapshot { time, step, units, diagnostics, ..builder.snapshot(copied, &fields) })
@@ -162,14 +144,14 @@ impl Simulation {
     }
 
     fn checkpoint(&mut self, Copied { mut particles, field, .. }: Copied, since: Instant) -> Result<(), Failure> {
-        let acceleration = self.snapshot_builder().motion(&mut particles, &field);
+        let acceleration = self.motion.builder().motion(&mut particles, &field);
         let state = State::Particles(checkpoint::Particles {
             id: (0..particles.len() as u64).collect(),
             position: particles.position,
             velocity: particles.velocity,
             acceleration,
-            mass: self.initial.mass.clone(),
-            charge: self.scenario.charged().then(|| self.initial.charge.clone()),
+            mass: self.motion.initial().mass.clone(),
+            charge: self.scenario.charged().then(|| self.motion.initial().charge.clone()),
         });
         let (scenario, numbers) = (self.scenario.resolved_of(&state), self.numbers());
         self.course.save(state, scenario, numbers, since)

@@ -131,6 +131,11 @@ impl Stepper {
         Ok(())
     }
 
+    /// Takes the executor's forces for those of other positions.
+    pub fn forget(&mut self) {
+        self.fresh = false;
+    }
+
     /// Sums the forces unless they belong to the present positions.
     ///
     /// # Errors

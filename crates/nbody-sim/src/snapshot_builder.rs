@@ -11,9 +11,10 @@ use rayon::prelude::*;
 use crate::diagnostics::{Diagnostics, State};
 use crate::files::snapshot::{Field, Snapshot};
 use crate::initial::Initial;
-use crate::scenario::Law;
+use crate::scenario::{Law, Scenario};
 
 /// What snapshots and diagnostics need in addition to the copies.
+#[derive(Clone)]
 pub struct SnapshotBuilder {
     /// Masses and charges.
     pub initial: Arc<Initial>,
@@ -32,6 +33,19 @@ pub struct SnapshotBuilder {
 }
 
 impl SnapshotBuilder {
+    /// That of a scenario with these particles at its start.
+    pub fn new(scenario: &Scenario, initial: Arc<Initial>) -> Self {
+        SnapshotBuilder {
+            initial,
+            external: scenario.external,
+            law: scenario.law,
+            boundary: scenario.settings.boundary,
+            boltzmann: scenario.units.boltzmann(),
+            external_constant: scenario.external_constant(),
+            factor: scenario.potential_factor(),
+        }
+    }
+
     /// A snapshot of what a copy holds, with these fields; the time and what else a run knows is left out.
     pub fn snapshot(&self, Copied { mut particles, potential, field }: Copied, fields: &[Field]) -> Snapshot {
         let acceleration = self.motion(&mut particles, &field);

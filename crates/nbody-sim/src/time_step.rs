@@ -1,7 +1,5 @@
 //! `time.dt = "auto"`: one fixed step for the whole run, from the largest acceleration at its start.
 
-use std::borrow::Cow;
-
 use fmm_core::StageTimes;
 use fmm_core::forces::Forces;
 
@@ -13,12 +11,12 @@ use crate::scenario::Scenario;
 /// The scenario with its step chosen: dt = η √(ε/a), a the largest acceleration, made shorter until the shortest
 /// interval of the scenario is 2^i 5^j steps. Decimal intervals then have decimal steps, whose times are exact.
 ///
-/// A scenario with a given step comes back as it is.
+/// Also returns what a user should know of the choice. A scenario with a given step comes back as it is.
 ///
 /// # Errors
 /// Those of the sum of the forces.
-pub fn with_step<'a>(scenario: &'a Scenario, initial: &Initial, quiet: bool) -> Result<Cow<'a, Scenario>, Failure> {
-    let Some(eta) = scenario.auto_step else { return Ok(Cow::Borrowed(scenario)) };
+pub fn with_step(scenario: Scenario, initial: &Initial) -> Result<(Scenario, Option<String>), Failure> {
+    let Some(eta) = scenario.auto_step else { return Ok((scenario, None)) };
     let wrong = |e: fmm_core::Error| Failure::new(65, format!("initial particles: {e}"));
     // The run itself reports the device.
     let forces = Forces { short_range: None, exclusions: vec![], ..scenario.forces() };
@@ -41,15 +39,13 @@ pub fn with_step<'a>(scenario: &'a Scenario, initial: &Initial, quiet: bool) -> 
         return Err(Failure::new(65, line));
     }
     let chosen = scenario.with_steps_divided(smooth(parts as u64));
-    if !quiet {
-        crate::console::tell(format_args!(
-            "nbody: warning: time.dt = \"auto\" comes to {}, from the largest acceleration at the start, {largest:.4e}. \
-             The step stays as it is, which keeps the leapfrog symplectic: where the particles will come closer \
-             together than they start, set a smaller time.eta or time.dt",
-            number(chosen.clock.dt)
-        ));
-    }
-    Ok(Cow::Owned(chosen))
+    let warning = format!(
+        "time.dt = \"auto\" comes to {}, from the largest acceleration at the start, {largest:.4e}. \
+         The step stays as it is, which keeps the leapfrog symplectic: where the particles will come closer \
+         together than they start, set a smaller time.eta or time.dt",
+        number(chosen.clock.dt)
+    );
+    Ok((chosen, Some(warning)))
 }
 
 /// The smallest 2^i 5^j that is at least `n`.
@@ -61,6 +57,7 @@ fn smooth(n: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::initial::no_hdf5;
     use crate::scenario::Scenario;
 
     #[test]
@@ -76,7 +73,9 @@ mod tests {
                     [time]\ndt = 'auto'\neta = 0.2\nend = 3\n[output]\nevery = 0.3\ndiagnostics_every = 0.1\n";
         let scenario =
             Scenario::parse("a.toml", text.into(), None, &[]).unwrap_or_else(|p| panic!("{}", p.render(false)));
-        let chosen = with_step(&scenario, &Initial::of(&scenario).unwrap(), true).unwrap();
+        let initial = Initial::of(&scenario, no_hdf5).unwrap();
+        let (chosen, warning) = with_step(scenario, &initial).unwrap();
+        assert!(warning.unwrap().contains("comes to 0.02,"));
         // η √(ε/a) = 0.0200, and 0.1 = 5.0 steps of it: 5 would be too few by the ε².
         assert_eq!(chosen.clock.dt, 0.0200_f64.min(0.1 / 5.0));
         assert_eq!((chosen.steps, chosen.snapshot_every, chosen.diagnostics_every), (150, 15, 5));

@@ -6,9 +6,24 @@ use super::Initial;
 use crate::failure::Failure;
 use crate::files::npy::{self, Npy};
 use crate::files::snapshot::{Snapshot, Units};
-use crate::files::{Table, csv, gadget, ids, particles, snapshot, tipsy};
+use crate::files::{FileError, Table, csv, ids, particles, tipsy};
 use crate::messages::number;
 use crate::scenario::{FileUnits, Law, Scenario};
+
+/// Reads a snapshot in an HDF5 file (`.hdf`, or `.hdf5` and `.h5` of GADGET's format), with the units that it states.
+pub type ReadHdf5 = fn(&Path) -> Result<(Snapshot, Option<Units>), FileError>;
+
+/// The [`ReadHdf5`] of programs that have no HDF5.
+///
+/// # Errors
+/// [`FileError::Data`] with the way to convert the file.
+pub fn no_hdf5(path: &Path) -> Result<(Snapshot, Option<Units>), FileError> {
+    let name = path.display();
+    let table = path.with_extension("npy");
+    let what =
+        format!("HDF5 files are read by the command alone; convert it with: nbody convert {name} {}", table.display());
+    Err(FileError::data(path, what))
+}
 
 /// Columns that are looked for.
 const COLUMNS: [&str; 12] = ["id", "x", "y", "z", "vx", "vy", "vz", "mass", "m", "charge", "q", "circulation"];
@@ -19,16 +34,11 @@ const CIRCULATION: [&str; 3] = ["circulation", "charge", "q"];
 
 /// Reads a table or a snapshot and converts its numbers to the scenario's units. Those of the file are the ones that it states, else
 /// `named`, else the scenario's.
-pub fn read(path: &Path, named: FileUnits, scenario: &Scenario) -> Result<Initial, Failure> {
+pub fn read(path: &Path, named: FileUnits, scenario: &Scenario, hdf5: ReadHdf5) -> Result<Initial, Failure> {
     let extension = path.extension().and_then(|e| e.to_str());
     let (mut particles, stated) = match extension {
-        Some("hdf") => {
-            let s = snapshot::read(path)?;
-            let units = s.units;
-            (from_snapshot(path, scenario, s)?, Some(units))
-        }
-        Some("hdf5" | "h5") => {
-            let (s, units) = gadget::read(path)?;
+        Some("hdf" | "hdf5" | "h5") => {
+            let (s, units) = hdf5(path)?;
             (from_snapshot(path, scenario, s)?, units)
         }
         Some("tipsy" | "std") => (from_snapshot(path, scenario, tipsy::read(path)?)?, None),

@@ -37,7 +37,7 @@ pub enum FileError {
         /// What was tried.
         action: &'static str,
         /// Its reason.
-        source: hdf5::Error,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The contents are not what they should be.
     #[error("{}: {what}", path.display())]
@@ -71,7 +71,8 @@ impl FileError {
         }
     }
 
-    pub(crate) fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> FileError {
+    /// What a refusal of the operating system means.
+    pub fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> FileError {
         let path = path.to_owned();
         move |source| match source.kind() {
             io::ErrorKind::NotFound if action == READ => FileError::Missing { path },
@@ -80,17 +81,19 @@ impl FileError {
         }
     }
 
-    pub(crate) fn data(path: &Path, what: impl Into<String>) -> FileError {
+    /// The error of contents that are not what they should be.
+    pub fn data(path: &Path, what: impl Into<String>) -> FileError {
         FileError::Data { path: path.to_owned(), what: what.into() }
     }
 
-    pub(crate) fn unwritable(path: &Path, what: impl Into<String>) -> FileError {
+    /// The error of what cannot be expressed in the file.
+    pub fn unwritable(path: &Path, what: impl Into<String>) -> FileError {
         FileError::Unwritable { path: path.to_owned(), what: what.into() }
     }
 }
 
 /// Making a file in memory.
-pub(crate) const ASSEMBLE: &str = "assemble";
+pub const ASSEMBLE: &str = "assemble";
 
 /// The action under which a missing file is [`FileError::Missing`] rather than a failure of the system.
-pub(crate) const READ: &str = "read";
+pub const READ: &str = "read";

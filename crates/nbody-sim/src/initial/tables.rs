@@ -1,23 +1,20 @@
-//! The initial state of a run, and what is suspicious of the tables that it comes from.
+//! What is suspicious of the tables that particles come from.
 
-use crate::console;
 use crate::failure::Failure;
 use crate::files::particles;
-use crate::initial::Initial;
 use crate::messages::clipped;
 use crate::scenario::{Model, Scenario};
 
 /// Columns that a warning names.
 const NAMED: usize = 10;
 
-/// The particles of a scenario. A table without velocities whose other columns are not read is
-/// worth a warning, unless `quiet`.
+/// A warning for each table without velocities whose other columns are not read: they may be velocities by another name.
 ///
 /// # Errors
-/// Those of [`Initial::of`].
-pub fn read(scenario: &Scenario, quiet: bool) -> Result<Initial, Failure> {
-    let initial = Initial::of(scenario)?;
-    for group in scenario.groups.iter().filter(|_| !quiet && !scenario.vortices()) {
+/// Those of reading the names of columns.
+pub fn suspicious(scenario: &Scenario) -> Result<Vec<String>, Failure> {
+    let mut warnings = vec![];
+    for group in scenario.groups.iter().filter(|_| !scenario.vortices()) {
         let Model::File { path, .. } = &group.model else { continue };
         let ignored = particles::ignored_without_velocities(path)?;
         if ignored.is_empty() {
@@ -27,11 +24,11 @@ pub fn read(scenario: &Scenario, quiet: bool) -> Result<Initial, Failure> {
         if let more @ 1.. = ignored.len().saturating_sub(NAMED) {
             names.push(format!("{more} more").into());
         }
-        console::tell(format_args!(
-            "nbody: warning: {}: no columns vx, vy, vz: its particles start at rest; not read: {}",
+        warnings.push(format!(
+            "{}: no columns vx, vy, vz: its particles start at rest; not read: {}",
             path.display(),
             names.join(", ")
         ));
     }
-    Ok(initial)
+    Ok(warnings)
 }

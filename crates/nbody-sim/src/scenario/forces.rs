@@ -6,15 +6,16 @@ use fmm_core::Executor;
 use fmm_core::forces::Forces;
 
 use super::{Law, Scenario};
-use crate::console::notes;
 use crate::failure::Failure;
+use fmm::Note;
 
 impl Scenario {
-    /// The executor of a run of `n` particles with all that acts on them, on the device that the scenario asks for. `mass` is that of each.
+    /// The executor of a run of `n` particles with all that acts on them, on the device that the scenario asks for. `mass` is that of each,
+    /// `note` receives notes on the choice of the device.
     ///
     /// # Errors
     /// Those of [`fmm::executor()`].
-    pub fn executor(&self, n: usize, mass: &[f64], quiet: bool) -> Result<Box<dyn Executor>, Failure> {
+    pub fn executor(&self, n: usize, mass: &[f64], note: &mut dyn FnMut(Note)) -> Result<Box<dyn Executor>, Failure> {
         let bath = self.bath.map(|bath| {
             let (seed, mass) = (self.seed, mass.to_vec());
             fmm_core::Bath {
@@ -23,7 +24,7 @@ impl Scenario {
             }
         });
         let more = (self.forces(), bath);
-        Ok(fmm::executor(self.device, &self.settings, self.log_kernel(), n, more, &mut notes(quiet))?)
+        Ok(fmm::executor(self.device, &self.settings, self.log_kernel(), n, more, note)?)
     }
 
     /// What acts in addition to the sum.

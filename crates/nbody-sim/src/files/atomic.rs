@@ -15,7 +15,7 @@ use rustix::process::{Resource, getrlimit};
 use super::FileError;
 
 /// A file beside its final place; removed on drop unless it was [committed](Temporary::commit).
-pub(crate) struct Temporary {
+pub struct Temporary {
     /// Where the contents go.
     pub path: PathBuf,
     target: PathBuf,
@@ -106,7 +106,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 }
 
 /// As [`replace`], through this temporary.
-pub(crate) fn replace_by(mut temporary: Temporary, bytes: &[u8]) -> Result<(), FileError> {
+pub fn replace_by(mut temporary: Temporary, bytes: &[u8]) -> Result<(), FileError> {
     let target = temporary.target.clone();
     let error = |action| FileError::io(&target, action);
     let mut file = temporary.create(bytes.len() as u64)?;
@@ -123,7 +123,7 @@ pub(crate) fn replace_by(mut temporary: Temporary, bytes: &[u8]) -> Result<(), F
 }
 
 /// Syncs a file and drops its pages from the cache, so that reading it back asks the disk.
-pub(crate) fn sync(file: &File, path: &Path) -> Result<(), FileError> {
+pub fn sync(file: &File, path: &Path) -> Result<(), FileError> {
     file.sync_all().map_err(FileError::io(path, "sync"))?;
     // Advice only: where it is not taken, the check reads the cache.
     let _ = fadvise(file, 0, None, Advice::DontNeed);

@@ -10,6 +10,7 @@ mod plummer;
 mod softened;
 mod sphere;
 mod spherical;
+mod tables;
 
 use fmm_core::math::blocked_sums;
 use fmm_core::{Particles, Softening};
@@ -20,6 +21,9 @@ use crate::random::Stream;
 use crate::scenario::{Law, Model, Scenario, Velocities};
 use sphere::Sphere;
 use spherical::{Profile, Spherical};
+
+pub use file::{ReadHdf5, no_hdf5};
+pub use tables::suspicious;
 
 /// Particles in the scenario's units; N rows everywhere, row i has the id i.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,7 +39,7 @@ pub struct Initial {
 }
 
 /// The particles of a group, where its model puts them.
-fn model(model: &Model, stream: Stream, scenario: &Scenario) -> Result<Initial, Failure> {
+fn model(model: &Model, stream: Stream, scenario: &Scenario, hdf5: ReadHdf5) -> Result<Initial, Failure> {
     let constant = scenario.constant();
     let softening = scenario.settings.clone().simplified().softening;
     let sphere = |profile, size| Spherical::new(profile, size, constant, softening, |_| 0.0);
@@ -85,7 +89,7 @@ fn model(model: &Model, stream: Stream, scenario: &Scenario) -> Result<Initial, 
             plane::disc(stream, n, [mass, charge], radius, velocities, constant)
         }
         Model::VortexPatch { n, circulation, radius, axis_ratio } => plane::patch(n, circulation, radius, axis_ratio),
-        Model::File { ref path, units } => file::read(path, units, scenario)?,
+        Model::File { ref path, units } => file::read(path, units, scenario, hdf5)?,
     })
 }
 
@@ -143,14 +147,14 @@ fn not_swallowed(index: usize, by: [f64; 3], before: &Initial, dt: f64) -> Resul
 }
 
 impl Initial {
-    /// The particles of all groups of the scenario.
+    /// The particles of all groups of the scenario. `hdf5` reads snapshots in HDF5 files.
     ///
     /// Those of a model depend on the seed, the number of the group and that of the particle, and on nothing else.
     ///
     /// # Errors
     /// Files that cannot be read (66, 65, 74), masses or charges that the law cannot use (65), offsets that swallow the
     /// distances within a group (65), charged boxes in anything but tin foil (65), more particles than a run can number (65) or than the memory holds (71).
-    pub fn of(scenario: &Scenario) -> Result<Initial, Failure> {
+    pub fn of(scenario: &Scenario, hdf5: ReadHdf5) -> Result<Initial, Failure> {
         let known: u64 = scenario.groups.iter().filter_map(|g| g.model.count()).sum();
         numbered(known)?;
         memory::check(known, memory::available())?;
@@ -158,7 +162,7 @@ impl Initial {
         for (index, group) in scenario.groups.iter().enumerate() {
             let stream = Stream::new(scenario.seed, index);
             not_drowned(index, &group.model, scenario.settings.softening.length())?;
-            let mut particles = model(&group.model, stream, scenario)?;
+            let mut particles = model(&group.model, stream, scenario, hdf5)?;
             particles.rotate(group.rotation);
             not_swallowed(index, group.position, &particles, scenario.clock.dt)?;
             particles.shift(group.position, group.velocity);
@@ -287,7 +291,7 @@ mod tests {
                  [time]\ndt = 1\nend = 0\n"
             );
             let scenario = Scenario::parse("a.toml", text, None, &[]).unwrap_or_else(|p| panic!("{}", p.render(false)));
-            Initial::of(&scenario)
+            Initial::of(&scenario, no_hdf5)
         };
         // Distances of 0.6 between two bodies, of 0.1 among fifty.
         assert!(
@@ -306,7 +310,7 @@ mod tests {
                     [[particles]]\nmodel = 'kepler'\nrotation = [0, 90, 90]\n[time]\ndt = 1\nend = 0\n";
         let scenario =
             Scenario::parse("a.toml", text.into(), None, &[]).unwrap_or_else(|p| panic!("{}", p.render(false)));
-        let p = Initial::of(&scenario).unwrap();
+        let p = Initial::of(&scenario, no_hdf5).unwrap();
         // Before: x = (1/2, 0, 0), v = (0, √2/2, 0). About x by 90°: v along z. About z by 90°: x along y.
         let close = |a: [f64; 3], b: [f64; 3]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-15);
         assert!(close(p.position[0], [5.0, 0.5, 0.0]), "{:?}", p.position);

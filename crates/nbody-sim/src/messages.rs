@@ -54,7 +54,15 @@ pub fn error(e: &fmm_core::Error) -> String {
 
 /// A size in bytes, as `8.00 GiB`.
 pub fn bytes(b: u64) -> String {
-    indicatif::HumanBytes(b).to_string()
+    const PREFIXES: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+    let (mut size, mut prefix) = (b as f64, None);
+    for next in PREFIXES {
+        if size < 1024.0 {
+            break;
+        }
+        (size, prefix) = (size / 1024.0, Some(next));
+    }
+    prefix.map_or(format!("{size:.0} B"), |prefix| format!("{size:.2} {prefix}B"))
 }
 
 /// A text of a file as messages show it: what is too long to be read is cut off.
@@ -89,6 +97,20 @@ mod tests {
             (f64::INFINITY, "inf"),
         ] {
             assert_eq!(rounded(x), text);
+        }
+    }
+
+    #[test]
+    fn sizes_have_binary_prefixes() {
+        for (size, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.00 KiB"),
+            (1_600_000, "1.53 MiB"),
+            (8 << 30, "8.00 GiB"),
+            (u64::MAX, "16.00 EiB"),
+        ] {
+            assert_eq!(bytes(size), text);
         }
     }
 

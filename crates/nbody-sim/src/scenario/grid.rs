@@ -167,8 +167,7 @@ impl GridScenario {
     ) -> Result<Option<GridScenario>, Mistakes> {
         let mut gridded = true;
         let scenario = super::read_sources(name, &text, sets, counts, |notes, root| {
-            let Value::Table(entries) = &root.value else { return None };
-            gridded = entries.iter().any(|(k, _)| k.name == "grid");
+            gridded = super::is_gridded(root);
             gridded.then(|| read(notes, root, folder, name))?
         });
         match scenario {

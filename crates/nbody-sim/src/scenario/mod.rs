@@ -23,7 +23,6 @@ use fmm_core::Settings;
 use fmm_core::forces::{External, LennardJones};
 use fmm_core::planar::{self, Blob};
 
-use crate::carried;
 use crate::failure::Failure;
 use crate::files::snapshot::{Field, Float, Layout};
 use crate::files::{FileError, regular};
@@ -32,8 +31,8 @@ use crate::mistake::{Mistake, Mistakes, Source};
 use crate::thermostat::Thermostat;
 use crate::units::System;
 use clock::Clock;
-use document::Item;
 pub use document::Override;
+use document::{Item, Value};
 use fmm::Device;
 pub use models::{FileUnits, Group, Model, Velocities};
 use reader::Notes;
@@ -266,16 +265,9 @@ impl Scenario {
 ///
 /// # Errors
 /// 66 if there is no such file or it is a folder, 74 if it cannot be read, 65 for what is no text.
-fn file_text(path: &Path) -> Result<String, Failure> {
+pub fn file_text(path: &Path) -> Result<String, Failure> {
     regular::text(path, regular::SCENARIO).map_err(|e| match &e {
-        FileError::Missing { .. } => {
-            let name = path.file_stem().map_or_else(Default::default, |n| n.to_string_lossy());
-            let way = match carried::all().find(|s| s.name == name) {
-                Some(s) => format!("; the program carries one: nbody init {} && nbody run {0}.toml", s.name),
-                None => String::new(),
-            };
-            Failure::new(66, format!("{}: no such scenario file{way}", path.display()))
-        }
+        FileError::Missing { .. } => Failure::new(66, format!("{}: no such scenario file", path.display())),
         FileError::Folder { .. } => {
             let way = "a scenario is a TOML file; with --resume the folder of a run is taken";
             Failure::new(66, format!("{}: is a folder; {way}", path.display()))
@@ -283,6 +275,15 @@ fn file_text(path: &Path) -> Result<String, Failure> {
         FileError::Data { .. } => Failure::new(65, format!("{e}; a scenario is a TOML file")),
         _ => e.into(),
     })
+}
+
+/// Whether a text is a scenario on a grid, and not one of particles.
+pub fn has_grid(text: &str) -> bool {
+    document::parse(text, 0).is_ok_and(|root| is_gridded(&root))
+}
+
+fn is_gridded(root: &Item) -> bool {
+    matches!(&root.value, Value::Table(entries) if entries.iter().any(|(key, _)| key.name == "grid"))
 }
 
 /// What `read` makes of a text with the `--set` options laid over it.

@@ -1,11 +1,9 @@
-//! What a terminal shows: its width, wrapped lines, texts without control characters, progress bars.
+//! What a terminal shows: its width, wrapped lines, texts without control characters.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 
-use indicatif::{HumanDuration, ProgressState, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 
 /// Columns of the terminal that standard error is; `None` for a file or a pipe.
@@ -17,18 +15,6 @@ pub fn width() -> Option<usize> {
 pub fn columns(stream: &(impl AsFd + IsTerminal)) -> Option<usize> {
     let size = stream.is_terminal().then(|| tcgetwinsize(stream).ok()).flatten();
     size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0)
-}
-
-/// The style of a progress bar with a key `left`: two blanks and the time to go, or nothing until
-/// there is an estimate. `first` is the position at which the bar began.
-pub fn bar_style(template: &str, first: u64) -> ProgressStyle {
-    let left = move |state: &ProgressState, out: &mut dyn fmt::Write| {
-        if state.pos() > first && !state.eta().is_zero() {
-            let _ = write!(out, "  {:#} left", HumanDuration(state.eta()));
-        }
-    };
-    // A template that cannot be read is a mistake of ours, and no reason to end a run.
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("left", left)
 }
 
 /// The text with lines of at most `width` columns, broken between words. Words that are longer stay
