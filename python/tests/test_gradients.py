@@ -125,7 +125,7 @@ def test_the_tolerance_holds_for_gradients(library, case, rng):
     elif case == "box":
         # Ewald's sum of the library, which test_periodic_boxes compares.
         options["box"] = 1.0
-        of = lambda *a: library.sums.potential(*a, box=1.0, method="direct")  # noqa: E731
+        of = lambda *a: library.sums.potential(*a, box=1.0, method="direct")
     reference, expected = library.pull(of, arrays, w)
     for tolerance in (1e-3, 1e-6):
         value, found = library.pull(lambda *a: library.sums.potential(*a, tolerance=tolerance, **options), arrays, w)
