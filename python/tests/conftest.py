@@ -30,7 +30,7 @@ def program():
 
 
 def client(name):
-    """The package ``name`` that nbody_fmm works with. Without it the test is skipped, or fails where it must be there."""
+    """The package ``name``, which nbody_fmm works with. Without it a test is skipped, or fails where it is required."""
     try:
         return importlib.import_module(name)
     except ImportError:
