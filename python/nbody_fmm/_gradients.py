@@ -78,7 +78,7 @@ def check(solver: Solver, given: Dict[str, Tuple[Any, bool]]) -> None:
 def gradients(
     adjoint_sum: Callable[..., Tuple[Any, Any]], sources: Any, strengths: Any, targets: Any, weights: Any, field: Any
 ) -> Tuple[Any, Any, Any]:
-    """Gradients of weights . potential in sources (N, 3), strengths (N,) and targets (M, 3), the last None without them.
+    """Gradients of weights . potential in sources (N, 3), strengths (N,) and targets (M, 3), which may be None.
 
     ``adjoint_sum(sources, strengths, targets)`` returns potential and field; ``field`` (M, 3) is that of the first sum.
     """

@@ -166,17 +166,15 @@ class _Gradients(_Once):
     def forward(
         solver: Solver, targets_alone: bool, weights: Any, sources: Any, strengths: Any, targets: Any, field: Any
     ) -> Tuple[Any, ...]:
-        arrays = (sources, strengths, targets)
+        # In float64: autograd converts gradients to the dtypes of the arguments.
         w = weights.to(torch.float64)
         if targets_alone:
-            of = (None, None, -w[:, None] * field)
-        else:
-            of = gradients(lambda *arrays: _sum(solver, *arrays), *arrays, w, field)
-        return tuple(None if g is None else g.to(x.dtype) for g, x in zip(of, arrays))
+            return None, None, -w[:, None] * field
+        return gradients(lambda *arrays: _sum(solver, *arrays), sources, strengths, targets, w, field)
 
 
 class _EnergyGradients(_Once):
     @staticmethod
     def forward(weight: Any, sources: Any, strengths: Any, values: Any, field: Any) -> Tuple[Any, ...]:
         w = weight.to(torch.float64)
-        return (-w * strengths[:, None] * field).to(sources.dtype), (w * values).to(strengths.dtype)
+        return -w * strengths[:, None] * field, w * values

@@ -19,8 +19,14 @@ class Jax:
 
     def pull(self, f, arrays, weights):
         """The value of f and the gradients of weights . f in the arrays, all as NumPy arrays."""
-        value, back = self.jax.vjp(f, *map(self.array, arrays))
-        return np.asarray(value), [np.asarray(g) for g in back(self.array(weights))]
+
+        @self.jax.jit
+        def all(weights, *arrays):
+            value, back = self.jax.vjp(f, *arrays)
+            return value, back(weights)
+
+        value, gradients = all(self.array(weights), *map(self.array, arrays))
+        return np.asarray(value), [np.asarray(g) for g in gradients]
 
 
 class Torch:
@@ -54,7 +60,7 @@ KERNELS = {
 
 
 def direct(library, kernel, kept=None):
-    """Potentials as a function of sources, strengths and perhaps targets. ``kept``: 0 where a pair is left out. (N, N)"""
+    """Potentials as a function of sources, strengths and perhaps targets; 0 in ``kept`` (N, N) leaves a pair out."""
     xp = library.xp
 
     def potential(x, q, y=None):
@@ -82,10 +88,9 @@ def ewald(library, box, alpha=4.0, waves=8):
 
     def potential(x, q, y=None):
         at = x if y is None else y
-        d = at[:, None] - x[None]
-        # To the nearest image: a shift that is no function of positions.
-        shift = np.round(np.asarray(d.detach() if hasattr(d, "detach") else library.jax.lax.stop_gradient(d)) / box) * box
-        e = d - library.array(shift) + library.array((cells * box)[:, None, None])
+        d, side = at[:, None] - x[None], library.array(box)
+        # From the nearest image: rounding has no gradient.
+        e = d - xp.round(d / side) * side + library.array((cells * box)[:, None, None])
         weight = np.ones(tuple(e.shape[:3]))
         weight[13] -= np.eye(len(x)) if y is None else 0
         r = xp.sqrt((e * e).sum(-1) + library.array(1 - weight))

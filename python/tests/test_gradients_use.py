@@ -3,7 +3,6 @@
 import pathlib
 import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -98,7 +97,7 @@ def test_what_is_refused(library):
     for call, error, text in [
         (lambda: potential(x, q, kernel="log"), ValueError, "kernel: no gradients of log, only sums in space have"),
         (lambda: potential(x, q, kernel="gauss:1"), ValueError, "kernel: no gradients of gauss, only sums in space"),
-        (lambda: potential(x, q, kernel="vortex"), ValueError, "kernel: no gradients of vortex, it has no potential; al"),
+        (lambda: potential(x, q, kernel="vortex"), ValueError, "kernel: no gradients of vortex, it has no potential"),
         (lambda: potential(x, q, kernel="harmonic"), ValueError, "kernel: no gradients of harmonic, it has no poten"),
         (lambda: potential(x, q, box=1, surroundings="vacuum"), ValueError, "surroundings: no gradients in vacuum, wh"),
         (lambda: potential(x, q, box=1, surroundings=80.0), ValueError, "surroundings: no gradients in 80.0, where st"),
@@ -107,8 +106,8 @@ def test_what_is_refused(library):
         (lambda: potential(x, q, sigma=2), TypeError, "sigma"),
         (lambda: potential(x, q, solver=solver, kernel="log"), TypeError, "solver: it has options of its own; given n"),
         (lambda: potential(x, q, solver="fmm"), TypeError, "solver: str; expected nbody_fmm.Solver"),
-        (lambda: potential(x[:, :2], q), ValueError, r"sources: shape \(30, 2\); expected real numbers of shape \(n, 3"),
-        (lambda: potential(x, q[:3]), ValueError, r"strengths: shape \(3,\); expected real numbers of shape \(30,\), a"),
+        (lambda: potential(x[:, :2], q), ValueError, r"sources: shape \(30, 2\); expected real numbers of shape"),
+        (lambda: potential(x, q[:3]), ValueError, r"strengths: shape \(3,\); expected real numbers of shape \(30,"),
         (lambda: potential(x, x), ValueError, r"strengths: shape \(30, 3\); expected"),
         (lambda: potential(x, q, q), ValueError, r"targets: shape \(30,\); expected real numbers of shape \(n, 3\)"),
         (lambda: potential(x, q, y, exclusions=[[0, 1]]), ValueError, "exclusions: not available with targets"),
@@ -162,7 +161,7 @@ def test_targets_alone_need_one_sum(library):
 def test_a_frozen_solver(library):
     x, q, _ = points(2000)
     solver = nbody_fmm.Solver(tolerance=1e-3, method="fmm")
-    potential = lambda *a: library.sums.potential(*a, solver=solver)  # noqa: E731
+    potential = lambda *a: library.sums.potential(*a, solver=solver)
     if library.name == "jax":
         potential = library.jax.jit(potential)
     before = library.pull(potential, [x, q], np.ones(2000))
@@ -179,13 +178,24 @@ def test_descent_finds_charges(library):
     x, wanted, y = library.array(5 * x), library.array(wanted), library.array(5 * y)
     solver = nbody_fmm.Solver(softening="plummer:0.5")
     data = library.sums.potential(x, wanted, y, solver=solver)
-    loss = lambda q: ((library.sums.potential(x, q, y, solver=solver) - data) ** 2).mean()  # noqa: E731
-    q = np.zeros(5)
+    loss = lambda q: ((library.sums.potential(x, q, y, solver=solver) - data) ** 2).mean()
     history = []
-    for _ in range(40):
-        value, (slope,) = library.pull(loss, [q], np.float64(1))
-        history.append(value)
-        q -= slope
+    if library.name == "jax":
+        step = library.jax.jit(library.jax.value_and_grad(loss))
+        q = np.zeros(5)
+        for _ in range(40):
+            value, slope = step(q)
+            history.append(float(value))
+            q -= slope
+    else:
+        q = library.xp.zeros(5, dtype=library.xp.float64, requires_grad=True)
+        optimizer = library.xp.optim.SGD([q], lr=1.0)
+        for _ in range(40):
+            optimizer.zero_grad()
+            value = loss(q)
+            value.backward()
+            history.append(value.item())
+            optimizer.step()
     assert history[-1] < 0.02 * history[0] and all(b < a for a, b in zip(history, history[1:]))
 
 
@@ -219,11 +229,12 @@ def test_jax_without_float64(jax):
     x, q, y = points()
     expected = sums.potential(x, q, y)
     with jax.enable_x64(False):
-        with pytest.raises(TypeError, match='sources: float64, which JAX would round to float32; call jax.config.update'):
+        with pytest.raises(TypeError, match="sources: float64, which JAX would round to float32; call jax.config"):
             sums.potential(x, q, y)
         with pytest.raises(TypeError, match="targets: float64"):
             sums.potential(x.astype("f"), q.astype("f"), y)
-        for found in (sums.potential(*[a.astype("f") for a in (x, q, y)]), sums.potential(x.tolist(), q.tolist(), y.tolist())):
+        for arrays in ([a.astype("f") for a in (x, q, y)], [a.tolist() for a in (x, q, y)]):
+            found = sums.potential(*arrays)
             assert found.dtype == "float32" and np.allclose(found, expected, rtol=1e-3, atol=1e-3)
 
 
@@ -231,7 +242,7 @@ def test_transformations_of_jax(jax):
     import nbody_fmm.jax as sums
 
     x, q, y = points()
-    exact = lambda *a: sums.potential(*a, **EXACT)  # noqa: E731
+    exact = lambda *a: sums.potential(*a, **EXACT)
     many = np.stack([x, x + [1, 0, 0], 2 * x])
     batch = jax.vmap(exact, (0, None))(many, q)
     assert all((b == exact(one, q)).all() for b, one in zip(batch, many))
@@ -242,7 +253,7 @@ def test_transformations_of_jax(jax):
     with pytest.raises(TypeError, match="forward-mode"):
         jax.jvp(exact, (x, q), (x, q))
     # A sum among other operations of one program, in a loop too.
-    step = lambda k, x: x - 1e-3 * jax.grad(lambda x: sums.energy(x, abs(q), **EXACT))(x)  # noqa: E731
+    step = lambda k, x: x - 1e-3 * jax.grad(lambda x: sums.energy(x, abs(q), **EXACT))(x)
     apart = jax.jit(lambda x: jax.lax.fori_loop(0, 3, step, x))(x)
     assert np.allclose(apart, step(2, step(1, step(0, x))), rtol=1e-12)
 
@@ -261,7 +272,7 @@ def test_transformations_of_torch(torch):
     import nbody_fmm.torch as sums
 
     x, q, y = [torch.tensor(a) for a in points()]
-    exact = lambda *a: sums.potential(*a, **EXACT)  # noqa: E731
+    exact = lambda *a: sums.potential(*a, **EXACT)
     r = torch.linalg.norm(y[:, None] - x[None], axis=2)
     assert torch.allclose(torch.autograd.functional.jacobian(lambda q: exact(x, q, y), q), 1 / r, rtol=1e-12)
     of_x = torch.func.grad(lambda x: sums.energy(x, q, **EXACT))(x)
@@ -273,20 +284,28 @@ def test_transformations_of_torch(torch):
 
 
 THREADS = """
-import sys, threading
+import os, sys, threading
+
+# On one core JAX has one thread, which any callback that waits for it stops.
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 import numpy as np
-import nbody_fmm
+
+sys.path.insert(0, sys.argv[2])
 from differentiate import LIBRARIES
 
 library = LIBRARIES[sys.argv[1]]()
 rng = np.random.default_rng(1)
 x, q = rng.random((6000, 3)), rng.normal(size=6000)
-wrap = library.jax.jit if library.name == "jax" else lambda f: f
 
-def gradients(k):
-    # Positions and strengths that the library makes; 144 kB are copied by its threads where a callback copies.
-    f = wrap(lambda x, q: library.sums.potential(x * k, q + 0.0, tolerance=1e-2))
-    return [g.tobytes() for g in library.pull(f, [x, q], q)[1]]
+def loss(x, q):
+    # Three sums that do not depend on each other, of arrays that the library makes.
+    return sum((library.sums.potential(x * j, q + 0.0, tolerance=0.1) ** 2).sum() for j in range(1, 4))
+
+if library.name == "jax":
+    slope = library.jax.jit(library.jax.grad(loss))
+    gradients = lambda k: np.asarray(slope(k * x, q)).tobytes()
+else:
+    gradients = lambda k: library.pull(loss, [k * x, q], np.float64(1))[1][0].tobytes()
 
 expected = [gradients(k) for k in range(1, 5)]
 found = {}
@@ -300,8 +319,9 @@ assert [found[k] for k in range(1, 5)] == expected
 def test_threads(library, tmp_path):
     """Bits are the same from four threads, and no thread waits for another without end."""
     file = tmp_path / "script.py"
-    file.write_text(f"import sys\nsys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})\n" + textwrap.dedent(THREADS))
-    done = subprocess.run([sys.executable, file, library.name], timeout=120, capture_output=True, text=True)
+    file.write_text(THREADS)
+    command = [sys.executable, file, library.name, str(pathlib.Path(__file__).parent)]
+    done = subprocess.run(command, timeout=60, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -319,7 +339,8 @@ def test_tensors_on_a_gpu_stay_there():
         gradients = torch.autograd.grad(value.sum(), arrays)
         assert value.device.type == device and all(g.device.type == device for g in gradients)
         energy = sums.energy(*arrays[:2], tolerance=1e-6)
-        of[device] = [t.detach().cpu().numpy() for t in (value, *gradients, energy, *torch.autograd.grad(energy, arrays[:2]))]
+        found = (value, *gradients, energy, *torch.autograd.grad(energy, arrays[:2]))
+        of[device] = [t.detach().cpu().numpy() for t in found]
     for a, b in zip(of["cpu"], of["cuda"]):
         assert np.linalg.norm(a - b) <= 1e-5 * np.linalg.norm(a)
 
