@@ -1,7 +1,7 @@
 //! Second derivatives of the potential against direct sums, in the Frobenius norm.
 
 use crate::common::*;
-use fmm_core::{Boundary, Cancel, Error, Method, PeriodicBox, Precision, Settings, Softening, StageTimes};
+use fmm_core::{Boundary, Cancel, Error, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes};
 use fmm_core::{WithHessian, evaluate, evaluate_hessian};
 
 const AXES: [[usize; 2]; 6] = [[0, 0], [1, 1], [2, 2], [0, 1], [0, 2], [1, 2]];
@@ -93,6 +93,24 @@ fn separate_targets_and_direct_sums() {
             // The reference has nine digits.
             let most = tolerance.max(1e-8);
             assert!(rms <= most && l2 <= most, "{softening:?} {method:?}: {rms:e} {l2:e}");
+        }
+    }
+}
+
+#[test]
+fn local_expansions_and_multipoles_of_each_family_are_used() {
+    let (x, q) = (uniform(2000, 9), vec![1.0; 2000]);
+    for softening in [Softening::None, Softening::Plummer(0.01), Softening::Yukawa(0.3)] {
+        let exact = exact(&x, &q, None, softening);
+        for (method, stage, most) in [(Method::Fmm, Stage::L2P, 2e-2), (Method::Treecode, Stage::M2P, 2e-3)] {
+            // Small leaves and a low order: expansions do most of the sum.
+            let (order, leaf_size, precision) = (Some(6), Some(16), Precision::F64);
+            let settings = Settings { method, softening, order, leaf_size, precision, ..Settings::default() };
+            let mut times = StageTimes::default();
+            let found = evaluate_hessian(&settings, &x, &q, None, &mut times).unwrap();
+            let [rms, .., l2] = errors(&found.hessian, &exact);
+            println!("{softening:?} {method:?} rms {rms:.1e} L2 {l2:.1e}");
+            assert!(times.calls(stage) == 1 && rms <= most && rms > 1e-7, "{softening:?} {method:?}: {rms:e}");
         }
     }
 }
