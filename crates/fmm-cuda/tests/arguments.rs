@@ -76,7 +76,7 @@ struct alignas(16) Cell {
 "#;
     let (text, layout) = a.header.split_once("\n// Compared").unwrap();
     assert_eq!(text, header);
-    let (there, here) = (layout.lines().skip(1), a.layout.lines().skip(1));
+    let (there, here) = (layout.lines().skip(2), a.layout.lines().skip(1));
     let rows: Vec<(&str, &str)> =
         there.map(|l| l.trim().trim_end_matches(',')).zip(here.map(|l| l.trim().trim_end_matches(','))).collect();
     for row in [

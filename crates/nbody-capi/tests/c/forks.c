@@ -67,10 +67,18 @@ static double seconds(void) {
     return now.tv_sec + 1e-9 * now.tv_nsec;
 }
 
-/* A sum that takes a while. */
+/* A sum that takes a while, with the times of its begin and end. */
+struct timed {
+    int code;
+    double begun, ended;
+};
+
+static int begun;
+
 static void *sum_long(void *argument) {
     enum { MANY = 12 * N };
     static double many[MANY][3], charge[MANY], potential[MANY];
+    struct timed *timed = (struct timed *)argument;
     nbody_options o;
     int i;
 
@@ -84,36 +92,53 @@ static void *sum_long(void *argument) {
     o.method = "direct";
     o.precision = "f64";
     o.threads = 1;
-    *(int *)argument = nbody_evaluate(&o, MANY, many[0], charge, MANY, NULL, potential, NULL, NULL);
+    timed->begun = seconds();
+    pthread_mutex_lock(&lock);
+    begun = 1;
+    pthread_mutex_unlock(&lock);
+    timed->code = nbody_evaluate(&o, MANY, many[0], charge, MANY, NULL, potential, NULL, NULL);
+    timed->ended = seconds();
     return NULL;
 }
 
-/* Whether a fork during a sum returns after its end. On a busy machine the fork may come too late:
-   five tries. */
+/* Whether a fork during a sum returns after its end. A fork that comes before or after the sum is
+   tried again. */
 static int waits(void) {
-    int code, try, waited = 0;
-    double took = seconds();
+    int try;
 
-    sum_long(&code);
-    took = seconds() - took;
-    for (try = 0; try < 5 && code == NBODY_OK && !waited; try++) {
-        struct timespec quarter = {(time_t)(took / 4), (long)(1e9 * (took / 4 - (time_t)(took / 4)))};
+    for (try = 0; try < 20; try++) {
+        struct timespec millisecond = {0, 1000000};
+        struct timed timed;
         pthread_t thread;
-        double begun;
+        double called, returned;
+        int ready = 0;
         pid_t id;
 
-        if (pthread_create(&thread, NULL, sum_long, &code) != 0)
+        begun = 0;
+        if (pthread_create(&thread, NULL, sum_long, &timed) != 0)
             return 0;
-        nanosleep(&quarter, NULL);
-        begun = seconds();
+        while (!ready) {
+            nanosleep(&millisecond, NULL);
+            pthread_mutex_lock(&lock);
+            ready = begun;
+            pthread_mutex_unlock(&lock);
+        }
+        nanosleep(&millisecond, NULL);
+        called = seconds();
         id = fork();
         if (id == 0)
             _exit(0);
-        waited = seconds() - begun > took / 4;
+        returned = seconds();
         waitpid(id, NULL, 0);
         pthread_join(thread, NULL);
+        if (timed.code != NBODY_OK)
+            return 0;
+        /* The sum goes on for a while after a fork that does not wait; a fork that comes before the
+           sum holds the sum back, and returns at once. */
+        if (timed.ended - returned < (timed.ended - timed.begun) / 2)
+            return called < timed.ended;
     }
-    return waited;
+    return 0;
 }
 
 int main(void) {
