@@ -244,7 +244,9 @@ def evaluate(
         Pairs of sources that do not interact, integers of shape (P, 2), rows counted from 0. Only ``laplace`` and
         ``yukawa`` without targets.
     tolerance : float
-        Relative error of the field, rms and L2 over the targets; 1e-14 to 0.1.
+        Relative error of the field, rms and L2 over the targets (L2 alone for ``log`` and ``harmonic``); 1e-14 to 0.1.
+        With ``gauss`` the largest error of a potential, in units of the sum of absolute strengths. With ``exclusions``
+        relative to the field with these pairs.
     method : {"auto", "direct", "treecode", "fmm"}
         How to sum. ``"auto"`` chooses by cost.
     precision : {"auto", "f32", "f64"}

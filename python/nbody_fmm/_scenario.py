@@ -47,7 +47,8 @@ def _value(value: Any, name: str) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
-        return repr(value)
+        # Not the text of a subclass, such as an enumeration.
+        return repr(int(value)) if isinstance(value, int) else repr(float(value))
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     if isinstance(value, str):

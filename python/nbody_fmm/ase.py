@@ -41,7 +41,8 @@ class CoulombCalculator(Calculator):
         Pairs of atoms that do not interact, by index from 0; in a periodic cell their nearest images.
     freeze : bool
         Keep method, order and opening angle of the first sum while the number of atoms stays the same: forces do not
-        jump between the steps of a run. False chooses anew for each structure, so that the tolerance is measured.
+        jump between the steps of a run. False chooses anew for each structure, so that the tolerance is measured; how much larger forces are
+        with excluded pairs is measured for the first structure alone.
     device : str
         ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
     threads : int, optional

@@ -103,14 +103,23 @@ def _arrays(solver: Solver, sources: Any, strengths: Any, targets: Any) -> Tuple
     arrays = {name: jnp.asarray(value) for name, value in given.items()}
     kinds = (jnp.floating, jnp.integer)
     check(solver, {name: (x, any(jnp.issubdtype(x.dtype, k) for k in kinds)) for name, x in arrays.items()})
-    dtype = jnp.result_type(*arrays.values())
-    dtype = dtype if jnp.issubdtype(dtype, jnp.floating) else jnp.result_type(float)
+    # Whole numbers count as float64, or as float32 where JAX has no other.
+    dtypes = [x.dtype if jnp.issubdtype(x.dtype, jnp.floating) else jnp.result_type(float) for x in arrays.values()]
+    dtype = jnp.result_type(*dtypes)
     return tuple(arrays[name].astype(dtype) if name in arrays else None for name in ("sources", "strengths", "targets"))
 
 
 def _on_host(solver: Solver, *arrays: Any) -> Tuple[np.ndarray, np.ndarray]:
     r = solver(*[None if x is None else np.asarray(x).astype(np.float64, copy=False) for x in arrays])
     return r.potential, r.field
+
+
+def _rounded(values: np.ndarray, dtype: Any) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        rounded = values.astype(dtype)
+    if not np.isfinite(rounded).all():
+        raise ValueError(f"results are beyond the range of {dtype}; give float64 arrays")
+    return rounded
 
 
 # Compiled once for each solver and shape.
@@ -124,10 +133,10 @@ def _sum(solver: Solver, sources: Any, strengths: Any, targets: Any) -> Tuple[ja
 
     def in_place(_: Any, out: Any, *arrays: Any) -> None:
         for to, values in zip(out, _on_host(solver, *arrays)):
-            np.asarray(to)[...] = values
+            np.asarray(to)[...] = _rounded(values, dtype)
 
     def returned(*arrays: Any) -> Any:
-        return tuple(values.astype(dtype) for values in _on_host(solver, *arrays))
+        return tuple(_rounded(values, dtype) for values in _on_host(solver, *arrays))
 
     # On cores the arguments of a pure_callback are copied by the threads that callbacks run on: where all of them wait
     # for such a copy, it hangs. Without a GPU's memory there is nothing to copy.

@@ -59,15 +59,18 @@ def add_coulomb(
     ------
     ValueError
         For instances that cannot be treated, with the reason, and options out of range. If a sum fails during a run, it
-        stops and ``lmp.command`` raises an exception with the reason.
-    DeviceError
-        If there is no such device.
+        stops and ``lmp.command`` raises an exception with the reason; so it does in the first step if there is no such
+        device. Later runs end at once until ``lmp.command("timer timeout off")``.
     """
     ranks = lmp.extract_setting("world_size")
     if ranks != 1:
         raise ValueError(f"LAMMPS runs on {ranks} ranks: exactly one is needed")
     if not lmp.extract_setting("box_exist"):
         raise ValueError("LAMMPS has no box yet: create the box and the atoms first")
+    if lmp.extract_setting("dimension") != 3:
+        raise ValueError("LAMMPS has dimension 2: charges are summed in space, dimension 3")
+    if lmp.extract_pair("cut_coul") is not None:
+        raise ValueError("the pair style has a Coulomb part: charges would count twice; use a style without, such as lj/cut")
     if not lmp.extract_setting("q_flag"):
         raise ValueError("the atoms have no charges: use an atom style with charges, such as charge or full")
     if exclusions is None and lmp.extract_global("nbonds") > 0:
@@ -108,11 +111,13 @@ class _Charges:
         order = np.argsort(ids)
         if self._ids is None or not np.array_equal(ids[order], self._ids):
             self._ids = ids[order]
-            constant = self._lmp.extract_global("qqrd2e")
-            self._coulomb = Coulomb(constant, exclusions=self._rows(self._ids), **self._options)
+            self._coulomb = Coulomb(1.0, exclusions=self._rows(self._ids), **self._options)
         charges = self._lmp.numpy.extract_atom("q")[: len(ids)]
         energy, forces = self._coulomb(x[order], charges[order], _sides(self._lmp))
-        f[order] = forces
+        # With the dielectric constant, which may change between runs.
+        constant = self._lmp.extract_global("qqrd2e")
+        energy *= constant
+        f[order] = constant * forces
         self._lmp.fix_external_set_energy_global(self._fix_id, energy)
         # The potential energy is homogeneous of degree -1 in lengths: the trace of the virial is the energy.
         self._lmp.fix_external_set_virial_global(self._fix_id, [energy / 3] * 3 + [0.0] * 3)

@@ -71,7 +71,11 @@ class Electrostatics:
             parameters, charges = state.getParameters(), charges.copy()
             for name, row, change in self._offsets:
                 charges[row] += change * parameters[name]
-        return self._coulomb(x, charges, _sides(state.getPeriodicBoxVectors()))
+        try:
+            return self._coulomb(x, charges, _sides(state.getPeriodicBoxVectors()))
+        except KeyboardInterrupt:
+            # OpenMM makes an OpenMMException of it, with this text.
+            raise RuntimeError("interrupted by Ctrl-C") from None
 
 
 def replace_pme(
@@ -117,8 +121,8 @@ def replace_pme(
         If `system` is no ``openmm.System``.
     ValueError
         For systems that cannot be treated, with the reason, and options out of range. The system is unchanged then.
-    DeviceError
-        If there is no such device.
+    OpenMMException
+        From the first step, if there is no such device.
     """
     if not isinstance(system, mm.System):
         raise TypeError(f"system: an openmm.System is needed, not {type(system).__name__}")

@@ -54,6 +54,8 @@ class Simulation:
     True
     """
 
+    __slots__ = ("__weakref__", "_simulation")
+
     def __init__(self, scenario: Union[str, os.PathLike, Mapping[str, Any]], *, threads: Optional[int] = None) -> None:
         if isinstance(scenario, Mapping):
             self._start(None, _scenario.toml(scenario), threads)
@@ -61,13 +63,15 @@ class Simulation:
         file = os.fspath(scenario)
         if not isinstance(file, str):
             raise TypeError(f"scenario: {type(scenario).__name__}; expected the name of a TOML file or a dict")
-        if "\n" in file:
+        if isinstance(scenario, str) and "\n" in file:
             raise ValueError("scenario: a text, not the name of a file; Simulation.from_toml takes texts")
         self._start(file, None, threads)
 
     @classmethod
     def from_toml(cls, text: str, *, threads: Optional[int] = None) -> "Simulation":
         """Makes the simulation of a scenario in TOML; parameters and errors are those of the class."""
+        if not isinstance(text, str):
+            raise TypeError(f"text: {type(text).__name__}; expected TOML as a str")
         simulation = cls.__new__(cls)
         simulation._start(None, text, threads)
         return simulation
@@ -83,7 +87,7 @@ class Simulation:
         """Makes ``count`` steps.
 
         Ctrl-C ends them with KeyboardInterrupt after the step that is being made; the particles are then those of that
-        step. Other threads may look at the particles, or make steps, at any time; they take turns.
+        step. Other threads may look at the particles at any time, between steps.
 
         Raises
         ------

@@ -100,6 +100,13 @@ def _sum(solver: Solver, *arrays: Optional[torch.Tensor]) -> Tuple[torch.Tensor,
     return torch.as_tensor(r.potential), torch.as_tensor(r.field)
 
 
+def _rounded(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    rounded = values.to(dtype)
+    if dtype != values.dtype and not torch.isfinite(rounded).all():
+        raise ValueError(f"results are beyond the range of {dtype}; give float64 tensors")
+    return rounded
+
+
 def _dtype(*arrays: Optional[torch.Tensor]) -> torch.dtype:
     """The widest of floating dtypes; float64 where all are whole numbers."""
     dtypes = [x.dtype for x in arrays if x is not None and x.is_floating_point()]
@@ -115,7 +122,7 @@ class _Potential(torch.autograd.Function):
     @staticmethod
     def forward(solver: Solver, sources: Any, strengths: Any, targets: Any) -> Tuple[torch.Tensor, torch.Tensor]:
         values, field = _sum(solver, sources, strengths, targets)
-        return values.to(_dtype(sources, strengths, targets)), field
+        return _rounded(values, _dtype(sources, strengths, targets)), field
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[torch.Tensor, torch.Tensor]) -> None:
@@ -136,7 +143,7 @@ class _Energy(torch.autograd.Function):
     def forward(solver: Solver, sources: Any, strengths: Any) -> Tuple[torch.Tensor, ...]:
         values, field = _sum(solver, sources, strengths, None)
         energy = 0.5 * (strengths.detach().to(torch.float64) @ values)
-        return energy.to(_dtype(sources, strengths)), values, field
+        return _rounded(energy, _dtype(sources, strengths)), values, field
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[torch.Tensor, ...]) -> None:

@@ -54,6 +54,13 @@ def test_tolerance_holds_without_excluded_pairs(rng):
     assert error(forces, expected[1]) <= 1e-4
 
 
+def test_shells_that_start_on_their_cores_have_double_precision(ions):
+    x, q, box = ions
+    coulomb = Coulomb(1.0, 1e-3, exclusions=[(0, 1500), (1, 1501)])
+    coulomb(np.concatenate([x, x[:2]]), np.concatenate([q, -q[:2]]), box)
+    assert coulomb._made[2]._options["precision"] == "f64"
+
+
 def test_pairs_that_are_all_excluded_have_no_forces():
     for distance in (0.0, 1.0):
         x, q = np.diag([distance, 0, 0])[:2], np.array([1.0, -1.0])

@@ -191,6 +191,8 @@ def test_ctrl_c_ends_a_sum(method, tmp_path):
     run(
         """
         import signal, time
+        # A shell has its background jobs ignore it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         x, q = data(1, 2_000_000)
         expected = bits(1)
         def interrupt():

@@ -342,6 +342,51 @@ def run(script, folder, **options):
     )
 
 
+def test_positions_assigned_to_themselves_change_nothing():
+    # In a vacuum the dipole counts, to which each ion adds the image of the box that it has moved to.
+    scenario = {key: value for key, value in SALT.items() if key != "thermostat"}
+    scenario["boundary"] = {**SALT["boundary"], "surroundings": "vacuum"}
+    sim, other = nbody_fmm.Simulation(scenario), nbody_fmm.Simulation(scenario)
+    velocities = np.random.default_rng(0).normal(scale=0.8, size=(len(sim), 3))
+    for s in (sim, other):
+        s.velocities = velocities
+        s.step(100)
+    total = sim.diagnostics()["total"]
+    sim.positions = sim.positions
+    assert sim.diagnostics()["total"] == total
+    sim.step(5)
+    other.step(5)
+    assert sim.positions.tobytes() == other.positions.tobytes()
+
+
+def test_looks_of_other_threads_do_not_wait_long():
+    sim = nbody_fmm.Simulation(CLUSTER)
+    sim.step(1)
+    looks = []
+    stepping = threading.Thread(target=sim.step, args=(8000,))
+    stepping.start()
+    while stepping.is_alive():
+        looks.append(sim.steps)
+    stepping.join()
+    # A turn is far shorter than all steps.
+    assert len(set(looks)) > 5, set(looks)
+
+
+def test_wrong_times_and_names_are_refused():
+    sim = nbody_fmm.Simulation(EIGHT)
+    for until, error, message in [
+        (b"2", TypeError, "until: b'2' is neither a number nor a text"),
+        (float("inf"), ValueError, "more than 1e15 steps; allowed: .* at most"),
+        (1e300, ValueError, "more than 1e15 steps"),
+    ]:
+        with pytest.raises(error, match=message):
+            sim.run(until)
+    with pytest.raises(AttributeError):
+        sim.postions = sim.positions
+    with pytest.raises(TypeError, match="text: NoneType; expected TOML as a str"):
+        nbody_fmm.Simulation.from_toml(None)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_forked_children_go_on(tmp_path):
     script = f"""
@@ -362,6 +407,9 @@ def test_forked_children_go_on(tmp_path):
 
 def test_ctrl_c_ends_after_a_whole_step(tmp_path):
     script = f"""
+        import signal
+        # A shell has its background jobs ignore it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         scenario = {CLUSTER!r}
         sim = nbody_fmm.Simulation(scenario)
         print("ready", flush=True)

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use fmm_core::Cancel;
+use fmm_core::{Cancel, Precision, Settings};
 
 use crate::device::Place;
 use crate::reference::measure;
@@ -57,7 +57,17 @@ impl<'n> Solver<'n> {
             sum.errors = Some(measure(problem, points, &sum));
             sum.seconds.errors = begun.elapsed().as_secs_f64();
         }
-        exclusions::leave_out(problem, points, &mut sum);
+        let rounding = exclusions::leave_out(problem, points, &mut sum);
+        let Settings { tolerance, precision, .. } = problem.settings;
+        // Double precision is the best that there is.
+        if rounding > tolerance && sum.choice.precision == Precision::F32 {
+            if precision == Precision::Auto {
+                let settings = Settings { precision: Precision::F64, ..problem.settings.clone() };
+                return self.evaluate(&Problem { settings, ..problem.clone() }, points);
+            }
+            let (method, precision) = (sum.choice.method.name(), precision.name());
+            return Err(fmm_core::Error::Tolerance { tolerance, method, precision }.into());
+        }
         sum.check_finite(problem.kernel, points)?;
         sum.coincident_pairs = coincident::pairs(problem, points, sum.coincident_pairs);
         Ok(sum)
@@ -94,6 +104,42 @@ mod tests {
             assert_eq!(solver.evaluate(&problem, &points).map(|_| ()), CANCELLED, "{kernel:?}");
             solver.set_cancel(Cancel::new());
             assert!(solver.evaluate(&problem, &points).is_ok(), "{kernel:?}");
+        }
+    }
+
+    #[test]
+    fn close_excluded_pairs_leave_the_tolerance() {
+        // Ions of charges that cancel, in pairs at this distance which do not interact.
+        let (centers, _) = points(500);
+        let pairs = |distance: f64| -> Vec<[f64; 3]> {
+            centers.iter().flat_map(|x| [*x, [x[0], x[1] + 0.6 * distance, 0.8 * distance]]).collect()
+        };
+        let q: Vec<f64> = (0..1000).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
+        let exclusions: Vec<[usize; 2]> = (0..500).map(|i| [2 * i, 2 * i + 1]).collect();
+        for hessian in [false, true] {
+            let mut problem = Problem { exclusions: exclusions.clone(), hessian, ..Problem::new(Kernel::Laplace) };
+            let mut solver = Solver::new(Device::Cpu);
+            for distance in [1e-2, 1e-3, 1e-4] {
+                let x = pairs(distance);
+                let found = solver.evaluate(&problem, &Points::in_space(&x, &[&q])).unwrap();
+                let (mut wrong, mut right) = (0.0, 0.0);
+                for i in 0..1000 {
+                    let mut exact = [0.0; 3];
+                    for j in (0..1000).filter(|j| j / 2 != i / 2) {
+                        let d = [0, 1, 2].map(|k: usize| x[i][k] - x[j][k]);
+                        let r = d.iter().map(|c| c * c).sum::<f64>().sqrt();
+                        (0..3).for_each(|k| exact[k] += q[j] * d[k] / r.powi(3));
+                    }
+                    wrong += (0..3).map(|k| (found.field[i][k] - exact[k]).powi(2)).sum::<f64>();
+                    right += exact.iter().map(|e| e * e).sum::<f64>();
+                }
+                let error = f64::sqrt(wrong / right);
+                assert!(error <= 1e-4, "{distance}: {error:e} {:?}", found.choice);
+            }
+            problem.settings.precision = Precision::F32;
+            let x = pairs(1e-4);
+            let refused = solver.evaluate(&problem, &Points::in_space(&x, &[&q])).map(|_| ()).unwrap_err();
+            assert!(matches!(refused, Error::Sum(fmm_core::Error::Tolerance { .. })), "{refused}");
         }
     }
 

@@ -37,6 +37,7 @@ module nbody
     integer(c_int64_t) :: threads
     integer(c_int64_t) :: check
     integer(c_int64_t) :: exclusion_count
+    ! Rows counted from 0, as in C.
     type(c_ptr) :: exclusions
   end type
 

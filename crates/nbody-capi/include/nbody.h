@@ -96,7 +96,8 @@ typedef struct nbody_options {
    */
   const char *device;
   /**
-   * Relative error of the field, rms and L2 over the targets: 1e-14 to 0.1, by default 1e-4.
+   * Relative error of the field, rms and L2 over the targets (log and harmonic: L2 alone): 1e-14 to
+   * 0.1, by default 1e-4. With gauss the largest error of a potential over the sum of |strengths|.
    */
   double tolerance;
   /**
@@ -191,7 +192,8 @@ typedef struct nbody_result {
    */
   int64_t sample;
   /**
-   * Root mean square of the relative errors of the field.
+   * Root mean square of the relative errors of the field (gauss: of the potential, relative to the sum
+   * of |strengths|, here and below).
    */
   double rms;
   /**

@@ -33,7 +33,8 @@ pub struct NbodyOptions {
     pub precision: *const c_char,
     /// "auto" (default), "cpu", "cuda" or "cuda:N" with N the number of a GPU from 0.
     pub device: *const c_char,
-    /// Relative error of the field, rms and L2 over the targets: 1e-14 to 0.1, by default 1e-4.
+    /// Relative error of the field, rms and L2 over the targets (log and harmonic: L2 alone): 1e-14 to
+    /// 0.1, by default 1e-4. With gauss the largest error of a potential over the sum of |strengths|.
     pub tolerance: f64,
     /// Sides of a periodic box, a length each; all 0 (default) is open space. Only laplace.
     pub r#box: [f64; 3],

@@ -37,7 +37,8 @@ pub struct NbodyResult {
     pub gpu: i64,
     /// Targets that were compared with the direct sum; 0 without `check`, and the members below too.
     pub sample: i64,
-    /// Root mean square of the relative errors of the field.
+    /// Root mean square of the relative errors of the field (gauss: of the potential, relative to the sum
+    /// of |strengths|, here and below).
     pub rms: f64,
     /// Half of the targets have at most this relative error.
     pub median: f64,

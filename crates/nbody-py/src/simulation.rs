@@ -2,6 +2,7 @@
 
 use std::panic::resume_unwind;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{mem, process, thread};
@@ -13,7 +14,7 @@ use nbody_sim::initial::no_hdf5;
 use nbody_sim::scenario::{self, Scenario};
 use nbody_sim::units::Dimension;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -26,6 +27,9 @@ const NAME: &str = "scenario";
 /// How long steps go on before signals are handled, and a fork or another thread gets its turn.
 const TURN: Duration = Duration::from_millis(50);
 
+/// How long steps pause where another thread waits.
+const PAUSE: Duration = Duration::from_millis(2);
+
 /// The particles of a scenario.
 #[pyclass(frozen)]
 pub struct Simulation {
@@ -35,6 +39,8 @@ pub struct Simulation {
     pairs: f64,
     on_gpu: bool,
     process: u32,
+    /// Threads that wait for their turn.
+    waiting: AtomicUsize,
     warnings: Vec<String>,
 }
 
@@ -48,10 +54,19 @@ impl Drop for Simulation {
 }
 
 /// A time: a number in the scenario's unit, or a text with a unit.
-#[derive(FromPyObject)]
 enum Time {
     Number(f64),
     Text(String),
+}
+
+fn time(value: &Bound<PyAny>) -> PyResult<Time> {
+    if let Ok(text) = value.extract() {
+        return Ok(Time::Text(text));
+    }
+    value
+        .extract()
+        .map(Time::Number)
+        .map_err(|_| PyTypeError::new_err(format!("until: {value:?} is neither a number nor a text such as \"5 Myr\"")))
 }
 
 /// `[n, 3]`
@@ -73,7 +88,15 @@ impl Simulation {
         let pairs = (simulation.initial().len() as f64).powi(2);
         let on_gpu = !no_gpu && !device.on_cores(pairs);
         let held = Arc::new(Mutex::new(simulation));
-        Ok(Simulation { held, threads, pairs: sums * pairs, on_gpu, process: process::id(), warnings })
+        Ok(Simulation {
+            held,
+            threads,
+            pairs: sums * pairs,
+            on_gpu,
+            process: process::id(),
+            waiting: AtomicUsize::new(0),
+            warnings,
+        })
     }
 
     /// What the command would warn of at the start.
@@ -88,12 +111,17 @@ impl Simulation {
         while left > 0 {
             left = self.with(py, |s| turn(s, left))?;
             py.check_signals()?;
+            // The lock is not fair: others would wait as long as this thread asks for it at once.
+            if self.waiting.load(Ordering::Relaxed) > 0 {
+                py.detach(|| thread::sleep(PAUSE));
+            }
         }
         Ok(())
     }
 
     /// Number of steps from now to a time, the end of the scenario if none is given.
-    fn steps_until(&self, py: Python, until: Option<Time>) -> PyResult<u64> {
+    fn steps_until(&self, py: Python, until: Option<Bound<PyAny>>) -> PyResult<u64> {
+        let until = until.as_ref().map(time).transpose()?;
         self.look(py, |s| {
             let time = match until {
                 None => return Ok(s.scenario().steps.saturating_sub(s.steps())),
@@ -201,7 +229,9 @@ impl Simulation {
         let work = || {
             guarded(self.threads, self.pairs, |threads| {
                 // Taken before the pool is entered: a worker that waits for a part of one sum may begin another.
+                self.waiting.fetch_add(1, Ordering::Relaxed);
                 let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+                self.waiting.fetch_sub(1, Ordering::Relaxed);
                 let simulation: &mut nbody_sim::Simulation = &mut held;
                 threads.install(|| {
                     work(simulation).map_err(|e| {
@@ -220,7 +250,7 @@ impl Simulation {
     }
 }
 
-/// Makes up to `left` steps, until it is another's turn; returns how many are left.
+/// Makes steps for the time of a turn, `left` at most. Returns how many are left.
 fn turn(s: &mut nbody_sim::Simulation, mut left: u64) -> Result<u64, Error> {
     let begun = Instant::now();
     while left > 0 && begun.elapsed() < TURN {

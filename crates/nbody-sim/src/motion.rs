@@ -103,6 +103,24 @@ impl Motion {
         self.builder.diagnostics(copied, self.executor.force_report())
     }
 
+    /// Positions for particles that are shown at `shown`: in a periodic box each stays in the image of the box that it has
+    /// moved to, on which dipoles and momenta depend.
+    ///
+    /// # Errors
+    /// Those of [`Executor::particles`].
+    pub fn unwrapped(&mut self, shown: Vec<[f64; 3]>) -> Result<Vec<[f64; 3]>, Error> {
+        let Some(cell) = self.builder.boundary.periodic() else { return Ok(shown) };
+        let now = self.executor.particles()?.position;
+        let place = |((new, now), wrapped): (([f64; 3], [f64; 3]), [f64; 3])| {
+            std::array::from_fn(|k| {
+                let images = ((now[k] - wrapped[k]) / cell.side[k]).round();
+                if new[k] == wrapped[k] { now[k] } else { new[k] + images * cell.side[k] }
+            })
+        };
+        let wrapped = cell.wrap(&now);
+        Ok(shown.into_iter().zip(now).zip(wrapped).map(place).collect())
+    }
+
     /// Lets `change` change positions and velocities.
     ///
     /// # Errors

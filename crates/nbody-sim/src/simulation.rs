@@ -14,6 +14,9 @@ use crate::motion::Motion;
 use crate::scenario::Scenario;
 use crate::time_step::with_step;
 
+/// Numbers of steps that are whole numbers in double precision.
+const MOST_STEPS: f64 = 1e15;
+
 /// The particles of a scenario. The same steps have the same bits as in a run of the command, in any portions.
 pub struct Simulation {
     scenario: Scenario,
@@ -75,6 +78,10 @@ impl Simulation {
             let now = number(self.time());
             return Err(format!("until = {} is before the present time; allowed: {now} or later", number(until)));
         }
+        if until.is_infinite() || until / clock.dt > MOST_STEPS {
+            let last = number(MOST_STEPS * clock.dt);
+            return Err(format!("until = {} is more than 1e15 steps; allowed: {last} at most", number(until)));
+        }
         let steps = clock.steps(until).map_err(|ratio| {
             let near = [ratio.floor(), ratio.ceil()].map(|steps| number(clock.time(steps as u64)));
             let (until, dt) = (number(until), number(clock.dt));
@@ -104,7 +111,10 @@ impl Simulation {
         if !self.broken {
             return Ok(());
         }
-        Err(Error::Unsupported(format!("the simulation failed within step {}, and cannot go on", self.steps + 1)))
+        Err(Error::Unsupported(format!(
+            "the simulation failed within step {} and cannot go on; make a new one",
+            self.steps + 1
+        )))
     }
 
     /// Names and values of the diagnostics, as in the columns of `diagnostics.csv` after step and time.
@@ -146,12 +156,14 @@ impl Simulation {
         Ok(Snapshot { time, step, ..self.motion.builder().snapshot(copied, &[]) })
     }
 
-    /// Places the particles elsewhere. Errors of the energy count from here on. `[n]`
+    /// Places the particles elsewhere, in a periodic box relative to the image in which each is. Errors of the energy count
+    /// from here on. `[n]`
     ///
     /// # Errors
     /// Values that are not finite, and those of the device.
     pub fn set_positions(&mut self, position: Vec<[f64; 3]>) -> Result<(), Error> {
         (self.first, self.whole) = (None, false);
+        let position = self.motion.unwrapped(position)?;
         self.motion.change(|particles| particles.position = position)
     }
 
