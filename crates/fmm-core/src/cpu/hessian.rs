@@ -30,17 +30,17 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
         times.time_more(Stage::P2P, || pairs.p2p::<T>(&mut near));
         let mut out: Vec<[f64; 6]> = near.into_par_iter().map(|s| Hessian::combine(s.potential, s.field)).collect();
         if plan.choice.order.is_some() && !plan.lists.m2l.is_empty() {
-            times.time_more(Stage::L2P, || self.from_locals(&mut out));
+            times.time_more(Stage::L2P, || self.add_locals(&mut out));
         }
         if !plan.lists.m2p.is_empty() {
             let next = next();
-            times.time_more(Stage::M2P, || self.from_multipoles(&next, &mut out));
+            times.time_more(Stage::M2P, || self.add_multipoles(&next, &mut out));
         }
         out
     }
 
     /// Adds the second derivatives of each leaf's local expansion.
-    fn from_locals(&self, out: &mut [[f64; 6]]) {
+    fn add_locals(&self, out: &mut [[f64; 6]]) {
         let (tree, n) = (&self.plan.targets, self.expansion.len());
         let levels = tree.level_of();
         let leaves = tree.leaves.iter().map(|&l| (l as usize, tree.count(l as usize)));
@@ -52,7 +52,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
     }
 
     /// Adds the second derivatives of the multipoles that meet each leaf.
-    fn from_multipoles(&self, next: &impl Expansion<T, 3>, out: &mut [[f64; 6]]) {
+    fn add_multipoles(&self, next: &impl Expansion<T, 3>, out: &mut [[f64; 6]]) {
         let (tree, sources, n) = (&self.plan.targets, self.plan.source_tree(), self.expansion.len());
         let levels = sources.level_of();
         let leaves = tree.leaves.iter().map(|&l| (l as usize, tree.count(l as usize)));
