@@ -107,13 +107,13 @@ struct Raw {
 ///
 /// With r the distance of target and source, and no constants of nature:
 ///
-///     kernel       sum                           strengths potential field
-///     laplace      q / r                         [n]       [m]       [m][3], minus the gradient
-///     yukawa:KAPPA q exp(-KAPPA r) / r           [n]       [m]       [m][3], minus the gradient
-///     log          q log(r), in the plane        [n]       [m]       [m][2], minus the gradient
-///     harmonic     q / (z_j - z), z = x + i y    [n][2]    none      [m][2], real and imaginary part
-///     vortex       -(x - x_j) x w_j / (4 pi r^3) [n][3]    none      [m][3], the velocity
-///     gauss:SIGMA  q exp(-r^2 / (2 SIGMA^2))     [n]       [m]       [m][d], minus the gradient
+///    kernel       sum                           strengths potential field
+///    laplace      q / r                         [n]       [m]       [m][3], minus the gradient
+///    yukawa:KAPPA q exp(-KAPPA r) / r           [n]       [m]       [m][3], minus the gradient
+///    log          q log(r), in the plane        [n]       [m]       [m][2], minus the gradient
+///    harmonic     q / (z_j - z), z = x + i y    [n][2]    none      [m][2], real and imaginary part
+///    vortex       -(x - x_j) x w_j / (4 pi r^3) [n][3]    none      [m][3], the velocity
+///    gauss:SIGMA  q exp(-r^2 / (2 SIGMA^2))     [n]       [m]       [m][d], minus the gradient
 ///
 /// Sources, targets and strengths are read and not changed. Nobody may write to them during the
 /// call. Results are written if the sum succeeds and are left alone otherwise. The same input gives
