@@ -35,6 +35,8 @@ __global__ void __launch_bounds__(TILE) box_wrap(BoxView v) {
     if (threadIdx.x < half)
       for (unsigned k = 0; k < MOMENTS; k++) all[k][threadIdx.x] += all[k][threadIdx.x + half];
   }
+  // The last sums are of thread 0.
+  __syncthreads();
   if (threadIdx.x < MOMENTS) v.partial[blockIdx.x * MOMENTS + threadIdx.x] = all[threadIdx.x][0];
 }
 
