@@ -91,25 +91,26 @@ class Coulomb:
 
     def _prepare(self, x: np.ndarray, q: np.ndarray, sides: Optional[Tuple[float, ...]]) -> Solver:
         """A new solver: its tolerance is reduced by the share of excluded pairs, and its choice is kept."""
-        tolerance = self._tolerance
+        tolerance, precision = self._tolerance, "auto"
         if self._exclusions is not None:
             with_pairs = Solver(tolerance=tolerance, box=sides, **self._options)
             everything = np.linalg.norm(q[:, None] * with_pairs(x, q).field)
             result = self._make(tolerance, sides)(x, q)
             if result.coincident_pairs > 0:
                 # Shells that start on their cores: later their fields are far larger than what is left without them.
-                self._options["precision"] = "f64"
+                precision = "f64"
             wanted = np.linalg.norm(q[:, None] * result.field)
             share = float(np.clip(wanted / everything, SMALLEST_SHARE, 1.0)) if everything > 0 else 1.0
             tolerance = max(tolerance * share, SMALLEST_TOLERANCE)
-        solver = self._make(tolerance, sides)
+        solver = self._make(tolerance, sides, precision)
         if self._freeze:
             solver(x, q)
             solver.freeze()
         return solver
 
-    def _make(self, tolerance: float, sides: Optional[Tuple[float, ...]]) -> Solver:
-        return Solver(tolerance=tolerance, box=sides, exclusions=self._exclusions, **self._options)
+    def _make(self, tolerance: float, sides: Optional[Tuple[float, ...]], precision: str = "auto") -> Solver:
+        options = {"tolerance": tolerance, "box": sides, "precision": precision, **self._options}
+        return Solver(exclusions=self._exclusions, **options)
 
 
 def check_box(sides: Any) -> None:

@@ -1,4 +1,5 @@
-//! The generator of the headers with the arguments of kernels. It runs in the build script; its text is part of these tests, too.
+//! The generator of the headers with the arguments of kernels. It runs in the build script; its
+//! text is part of these tests, too.
 
 #[path = "../build/arguments.rs"]
 mod generator;

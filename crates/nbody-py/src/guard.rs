@@ -24,13 +24,13 @@ pub fn watched<R: Send>(py: Python, pairs: f64, sum: impl FnOnce(Cancel) -> Resu
     if pairs < FEWEST_PAIRS {
         return py.detach(|| sum(cancel)).map_err(exception);
     }
-    let (result, raised) = py.detach(|| beside_signals(|| sum(cancel.clone()), &cancel));
+    let (result, raised) = py.detach(|| with_signals(|| sum(cancel.clone()), &cancel));
     raised.map_or(Ok(()), Err)?;
     result.map_err(exception)
 }
 
 /// Runs `sum` on a thread of its own and signal handlers on this one, until one of them raises an exception.
-fn beside_signals<R: Send>(sum: impl FnOnce() -> R + Send, cancel: &Cancel) -> (R, Option<PyErr>) {
+fn with_signals<R: Send>(sum: impl FnOnce() -> R + Send, cancel: &Cancel) -> (R, Option<PyErr>) {
     let mut raised = None;
     let (done, wait) = channel::<()>();
     let result = thread::scope(|scope| {

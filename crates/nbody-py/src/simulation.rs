@@ -83,7 +83,7 @@ impl Simulation {
         let mut note = |note| no_gpu |= matches!(note, Note::NoGpu(_));
         let make = || nbody_sim::Simulation::new(scenario, no_hdf5, &mut note);
         // Opening a GPU makes it that of the thread.
-        let made = py.detach(|| apart(|| guarded(threads, f64::INFINITY, |threads| threads.install(make))));
+        let made = py.detach(|| on_a_thread(|| guarded(threads, f64::INFINITY, |threads| threads.install(make))));
         let (simulation, warnings) = made.map_err(exception)?.map_err(refused)?;
         let pairs = (simulation.initial().len() as f64).powi(2);
         let on_gpu = !no_gpu && !device.on_cores(pairs);
@@ -105,7 +105,8 @@ impl Simulation {
         self.warnings.clone()
     }
 
-    /// Makes steps. Where a handler of a signal raises an exception, as that of Ctrl-C does, they end with it.
+    /// Makes steps. Where a handler of a signal raises an exception, as that of Ctrl-C does, they
+    /// end with it.
     fn step(&self, py: Python, count: u64) -> PyResult<()> {
         let mut left = count;
         while left > 0 {
@@ -228,7 +229,8 @@ impl Simulation {
         }
         let work = || {
             guarded(self.threads, self.pairs, |threads| {
-                // Taken before the pool is entered: a worker that waits for a part of one sum may begin another.
+                // Taken before the pool is entered: a worker that waits for a part of one sum may
+                // begin another.
                 self.waiting.fetch_add(1, Ordering::Relaxed);
                 let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
                 self.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -241,7 +243,7 @@ impl Simulation {
                 })
             })?
         };
-        py.detach(|| if self.on_gpu { apart(work) } else { work() }).map_err(exception)
+        py.detach(|| if self.on_gpu { on_a_thread(work) } else { work() }).map_err(exception)
     }
 
     /// Looks at what needs no sum.
@@ -261,7 +263,7 @@ fn turn(s: &mut nbody_sim::Simulation, mut left: u64) -> Result<u64, Error> {
 }
 
 /// Runs `work` on a thread of its own, so that the GPU of the calling thread stays the one that it is.
-fn apart<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+fn on_a_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|panic| resume_unwind(panic)))
 }
 

@@ -55,7 +55,8 @@ impl Motion {
         self.executor.want_potential(wanted);
     }
 
-    /// Makes the step with this number, counted from 1, bath included. `potential` is whether its forces have potentials.
+    /// Makes the step with this number, counted from 1, bath included. `potential` is whether its
+    /// forces have potentials.
     ///
     /// # Errors
     /// Those of [`Stepper::step`], of the bath, and [`Error::NotFinite`] for a state that is not finite.
@@ -87,8 +88,8 @@ impl Motion {
         self.executor.copy()
     }
 
-    /// Diagnostics that are summed where the particles are; `None` where they are as well taken from a copy. The last
-    /// forces belong to the positions, and have potentials.
+    /// Diagnostics that are summed where the particles are; `None` where they are as well taken
+    /// from a copy. The last forces belong to the positions, and have potentials.
     ///
     /// # Errors
     /// Those of [`Executor::totals`].
@@ -103,8 +104,8 @@ impl Motion {
         self.builder.diagnostics(copied, self.executor.force_report())
     }
 
-    /// Positions for particles that are shown at `shown`: in a periodic box each stays in the image of the box that it has
-    /// moved to, on which dipoles and momenta depend.
+    /// Positions for particles that are shown at `shown`: in a periodic box each stays in the image
+    /// of the box that it has moved to, on which dipoles and momenta depend.
     ///
     /// # Errors
     /// Those of [`Executor::particles`].

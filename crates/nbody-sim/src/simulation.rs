@@ -17,7 +17,8 @@ use crate::time_step::with_step;
 /// Numbers of steps that are whole numbers in double precision.
 const MOST_STEPS: f64 = 1e15;
 
-/// The particles of a scenario. The same steps have the same bits as in a run of the command, in any portions.
+/// The particles of a scenario. The same steps have the same bits as in a run of the command, in
+/// any portions.
 pub struct Simulation {
     scenario: Scenario,
     motion: Motion,
@@ -33,8 +34,9 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Makes the particles of a scenario and hands them to the device. Also returns warnings for the user. `hdf5` reads
-    /// snapshots in HDF5 files, `note` receives notes on the choice of the device.
+    /// Makes the particles of a scenario and hands them to the device. Also returns warnings for
+    /// the user. `hdf5` reads snapshots in HDF5 files, `note` receives notes on the choice of the
+    /// device.
     ///
     /// # Errors
     /// Those of [`Initial::of`], [`with_step`] and [`Motion::new`].
@@ -90,10 +92,12 @@ impl Simulation {
         Ok(steps.saturating_sub(self.steps))
     }
 
-    /// Makes a step. `last` is whether diagnostics may be asked for after it: without it they cost another sum.
+    /// Makes a step. `last` is whether diagnostics may be asked for after it: without it they cost
+    /// another sum.
     ///
     /// # Errors
-    /// Those of [`Motion::step`]. The particles are then somewhere within the step, and no other step can be made.
+    /// Those of [`Motion::step`]. The particles are then somewhere within the step, and no other
+    /// step can be made.
     pub fn step(&mut self, last: bool) -> Result<(), Error> {
         if self.first.is_none() {
             self.first = Some(self.sums()?);
@@ -143,7 +147,8 @@ impl Simulation {
         }
     }
 
-    /// The particles as a snapshot of a run has them: without potentials and accelerations, positions in their box.
+    /// The particles as a snapshot of a run has them: without potentials and accelerations,
+    /// positions in their box.
     ///
     /// # Errors
     /// Those of the device; of vortices, whose velocities follow from a sum, those of the sum.
@@ -156,8 +161,8 @@ impl Simulation {
         Ok(Snapshot { time, step, ..self.motion.builder().snapshot(copied, &[]) })
     }
 
-    /// Places the particles elsewhere, in a periodic box relative to the image in which each is. Errors of the energy count
-    /// from here on. `[n]`
+    /// Places the particles elsewhere, in a periodic box relative to the image in which each is.
+    /// Errors of the energy count from here on. `[n]`
     ///
     /// # Errors
     /// Values that are not finite, and those of the device.

@@ -37,7 +37,8 @@ pub fn all() -> impl Iterator<Item = Carried> {
     })
 }
 
-/// The failure of a scenario file that is not there, with the way to one of that name that the program carries.
+/// The failure of a scenario file that is not there, with the way to one of that name that the
+/// program carries.
 pub fn point_to(mut failure: Failure, path: &Path) -> Failure {
     let name = path.file_stem().unwrap_or_default();
     if let (Report::Line(line), Some(s)) = (&mut failure.report, all().find(|s| s.name == name))

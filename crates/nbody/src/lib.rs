@@ -1,4 +1,5 @@
-//! The parts of the `nbody` program: HDF5 files, runs, plots and benchmarks around the simulations of [`nbody_sim`].
+//! The parts of the `nbody` program: HDF5 files, runs, plots and benchmarks around the simulations
+//! of [`nbody_sim`].
 // `console` prints: these macros panic where nobody listens.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 #![deny(unsafe_code)]

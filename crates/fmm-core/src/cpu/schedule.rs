@@ -64,7 +64,8 @@ pub fn watch<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     execute_watched(expansion, kernel, plan, &bodies, &mut StageTimes::default(), see, |_, _, _| ());
 }
 
-/// The same with bodies that are in order already; `finish` sees what was executed, with strengths still scaled.
+/// The same with bodies that are in order already; `finish` sees what was executed, with strengths
+/// still scaled.
 pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, R, const D: usize>(
     expansion: &E,
     kernel: &K,

@@ -52,8 +52,8 @@ pub trait Expansion<T: Real, const D: usize>: Sync {
         unreachable!("a kernel without a sum over a lattice");
     }
 
-    /// The derivative of an expansion along `axis`, in units of the cell: a local expansion of the same order, whose last degree
-    /// vanishes, or a multipole of an order higher by one.
+    /// The derivative of an expansion along `axis`, in units of the cell: a local expansion of the
+    /// same order, whose last degree vanishes, or a multipole of an order higher by one.
     ///
     /// # Panics
     /// If the family has none.

@@ -1,6 +1,6 @@
 //! Second derivatives of the potential, pair by pair.
 
-use super::pairs::FAR;
+use super::pairs::{AllPairs, FAR, hole, least};
 use super::radial::Radial;
 use super::{PairRelation, Pairs, Points, Softening, Sums, UseRadial};
 use crate::math::Real;
@@ -21,7 +21,8 @@ impl Hessian {
         std::array::from_fn(|k| if k < 3 { h[k] - g } else { h[k] })
     }
 
-    /// The second derivatives at a distance `d` from a source of strength 1; 0 at distance zero where they would be infinite.
+    /// The second derivatives at a distance `d` from a source of strength 1; 0 at distance zero
+    /// where they would be infinite.
     pub fn at(self, d: [f64; 3]) -> [f64; 6] {
         struct At(f64);
         impl UseRadial<Array<f64, 8>> for At {
@@ -65,15 +66,7 @@ impl Pairs<3, 6> for Hessian {
     }
 }
 
-/// The loop over all pairs, for any radial function.
-struct AllPairs<'a, 'b, T> {
-    relation: PairRelation,
-    targets: Points<'a, T, 3>,
-    sources: Points<'a, T, 3>,
-    sums: &'a mut Sums<'b, T, 6>,
-}
-
-impl<T: Real, V: Vector<Scalar = T>> UseRadial<V> for AllPairs<'_, '_, T> {
+impl<T: Real, V: Vector<Scalar = T>> UseRadial<V> for AllPairs<'_, '_, T, 6> {
     type Out = T;
 
     #[inline(always)]
@@ -81,9 +74,7 @@ impl<T: Real, V: Vector<Scalar = T>> UseRadial<V> for AllPairs<'_, '_, T> {
         let AllPairs { relation, targets, sources, sums } = self;
         let n = sources.q.len();
         let [sx, sy, sz] = [&sources.x[0][..n], &sources.x[1][..n], &sources.x[2][..n]];
-        // Ones around a zero, shifted so that the zero falls on the lane that is the source itself.
-        let mut hole = [T::ONE; 33];
-        hole[16] = T::ZERO;
+        let hole = hole::<T>();
         let mut nearest = V::constant(FAR);
         for i in (0..sums.potential.len()).step_by(T::WIDTH) {
             let at: [V; 3] = targets.load(i);
@@ -117,9 +108,7 @@ impl<T: Real, V: Vector<Scalar = T>> UseRadial<V> for AllPairs<'_, '_, T> {
                 V::load(&sums.field[k][i..]).add(total[k + 1]).store(&mut sums.field[k][i..]);
             }
         }
-        let mut lanes = [T::from_f64(FAR); 16];
-        nearest.store(&mut lanes);
-        lanes.into_iter().fold(T::from_f64(FAR), |least, lane| if lane < least { lane } else { least })
+        least(nearest)
     }
 }
 

@@ -16,8 +16,9 @@ pub enum PairRelation {
     Same(isize),
 }
 
-/// The direct sum of a kernel, in both precisions: where bodies come too close for single precision, a leaf is summed again in
-/// double. It gives one number and R components for each target: the potential and the field, with R = D.
+/// The direct sum of a kernel, in both precisions: where bodies come too close for single
+/// precision, a leaf is summed again in double. It gives one number and R components for each
+/// target: the potential and the field, with R = D.
 pub trait Pairs<const D: usize, const R: usize = D>: Sync {
     /// K(0), in the user's unit; 0 where it would be infinite.
     fn potential_at_zero(&self) -> f64;
@@ -69,14 +70,14 @@ impl Pairs<3> for Softening {
 }
 
 /// The loop over all pairs, for any radial function.
-struct AllPairs<'a, 'b, T> {
-    relation: PairRelation,
-    targets: Points<'a, T, 3>,
-    sources: Points<'a, T, 3>,
-    sums: &'a mut Sums<'b, T, 3>,
+pub(super) struct AllPairs<'a, 'b, T, const R: usize> {
+    pub relation: PairRelation,
+    pub targets: Points<'a, T, 3>,
+    pub sources: Points<'a, T, 3>,
+    pub sums: &'a mut Sums<'b, T, R>,
 }
 
-impl<T: Real, V: Vector<Scalar = T>> UseRadial<V> for AllPairs<'_, '_, T> {
+impl<T: Real, V: Vector<Scalar = T>> UseRadial<V> for AllPairs<'_, '_, T, 3> {
     type Out = T;
 
     #[inline(always)]
@@ -128,6 +129,29 @@ fn all_pairs<T: Real, V: Vector<Scalar = T>, K: Radial<V>>(
 /// A squared distance beyond all others.
 pub(super) const FAR: f64 = 1e30;
 
+/// Ones around a zero, shifted so that the zero falls on the lane that is the source itself:
+/// vectors from here on.
+#[inline(always)]
+pub(super) fn hole<T: Real>() -> [T; 33] {
+    let mut hole = [T::ONE; 33];
+    hole[16] = T::ZERO;
+    hole
+}
+
+/// The smallest lane.
+#[inline(always)]
+pub(super) fn least<T: Real, V: Vector<Scalar = T>>(vector: V) -> T {
+    let mut lanes = [T::from_f64(FAR); 16];
+    vector.store(&mut lanes);
+    let mut result = lanes[0];
+    for lane in lanes {
+        if lane < result {
+            result = lane;
+        }
+    }
+    result
+}
+
 /// `N` vectors of targets from place `i`; with `own`, target i + k is source own + k and skipped; `APART` promises that there is none
 /// and that no pair is at distance zero. Returns the smallest squared distance, in single precision.
 #[inline(always)]
@@ -149,9 +173,7 @@ fn group<T: Real, V: Vector<Scalar = T>, K: Radial<V>, const N: usize, const APA
     let mut nearest = [V::constant(FAR); N];
     // Distances that round to zero after all give a finite force, times zero.
     let raise = if APART { V::splat(T::TINY) } else { V::zero() };
-    // Ones around a zero, shifted so that the zero falls on the lane that is the source itself.
-    let mut hole = [T::ONE; 33];
-    hole[16] = T::ZERO;
+    let hole = hole::<T>();
     // No closures in here: they are compiled without the vector instructions unless they happen to be inlined.
     for j in 0..n {
         let (x, y, z, q) = (V::splat(sx[j]), V::splat(sy[j]), V::splat(sz[j]), V::splat(sources.q[j]));
@@ -187,13 +209,5 @@ fn group<T: Real, V: Vector<Scalar = T>, K: Radial<V>, const N: usize, const APA
             V::load(&sums.field[d][place..]).add(total[k][d + 1]).store(&mut sums.field[d][place..]);
         }
     }
-    let mut lanes = [T::from_f64(FAR); 16];
-    smallest.store(&mut lanes);
-    let mut result = lanes[0];
-    for lane in lanes {
-        if lane < result {
-            result = lane;
-        }
-    }
-    result
+    least(smallest)
 }

@@ -10,8 +10,8 @@ pub trait Radial<V: Vector>: Copy {
     /// that be left out.
     fn eval<const APART: bool>(&self, r2: V) -> (V, V);
 
-    /// g = −K'/r and h = −g'/r from r², so that ∂²K/∂x_i∂x_j = h x_i x_j − g δ_ij. Both are 0 at coincident bodies where they
-    /// would be infinite.
+    /// g = −K'/r and h = −g'/r from r², so that ∂²K/∂x_i∂x_j = h x_i x_j − g δ_ij. Both are 0 at
+    /// coincident bodies where they would be infinite.
     fn second(&self, r2: V) -> (V, V);
 }
 

@@ -1,7 +1,7 @@
 //! Files without HDF5: tables, tipsy's snapshots and texts, and what all files share.
 //!
 //! Three rules hold for all of them:
-//! - **Written whole or not at all.** A file is assembled beside its place, checked, synced and renamed
+//! - **Written whole or not at all.** A file is assembled next to its place, checked, synced and renamed
 //!   ([`atomic`]); an error leaves the old file as it was and no temporary.
 //! - **Read with distrust.** What a file declares is compared with what it holds before memory is taken,
 //!   and nothing outside the file is followed.

@@ -10,7 +10,8 @@ use crate::files::{FileError, Table, csv, ids, particles, tipsy};
 use crate::messages::number;
 use crate::scenario::{FileUnits, Law, Scenario};
 
-/// Reads a snapshot in an HDF5 file (`.hdf`, or `.hdf5` and `.h5` of GADGET's format), with the units that it states.
+/// Reads a snapshot in an HDF5 file (`.hdf`, or `.hdf5` and `.h5` of GADGET's format), with the
+/// units that it states.
 pub type ReadHdf5 = fn(&Path) -> Result<(Snapshot, Option<Units>), FileError>;
 
 /// The [`ReadHdf5`] of programs that have no HDF5.

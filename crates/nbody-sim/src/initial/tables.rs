@@ -8,7 +8,8 @@ use crate::scenario::{Model, Scenario};
 /// Columns that a warning names.
 const NAMED: usize = 10;
 
-/// A warning for each table without velocities whose other columns are not read: they may be velocities by another name.
+/// A warning for each table without velocities whose other columns are not read: they may be
+/// velocities by another name.
 ///
 /// # Errors
 /// Those of reading the names of columns.

@@ -10,8 +10,9 @@ use crate::failure::Failure;
 use fmm::Note;
 
 impl Scenario {
-    /// The executor of a run of `n` particles with all that acts on them, on the device that the scenario asks for. `mass` is that of each,
-    /// `note` receives notes on the choice of the device.
+    /// The executor of a run of `n` particles with all that acts on them, on the device that the
+    /// scenario asks for. `mass` is that of each, `note` receives notes on the choice of the
+    /// device.
     ///
     /// # Errors
     /// Those of [`fmm::executor()`].

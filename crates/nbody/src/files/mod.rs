@@ -1,5 +1,5 @@
-//! Files that the program reads and writes: those of HDF5, and JSON. All others are in [`nbody_sim::files`], whose three
-//! rules hold here too.
+//! Files that the program reads and writes: those of HDF5, and JSON. All others are in
+//! [`nbody_sim::files`], whose three rules hold here too.
 
 pub mod blocks;
 pub mod cells;

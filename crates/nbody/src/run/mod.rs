@@ -137,7 +137,8 @@ fn scenario(options: &Options) -> Result<Scenario, Failure> {
     Ok(scenario)
 }
 
-/// The particles of a scenario at its start, and the scenario with its step chosen. Warns of what is suspicious.
+/// The particles of a scenario at its start, and the scenario with its step chosen. Warns of what
+/// is suspicious.
 fn start(scenario: Scenario, options: &Options) -> Result<(Scenario, Initial), Failure> {
     let initial = Initial::of(&scenario, read_hdf5)?;
     let warn = |text: String| {

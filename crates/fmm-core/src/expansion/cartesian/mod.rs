@@ -62,7 +62,8 @@ impl<T: Real> Cartesian<T> {
     /// Expansions of order `p` for the offsets of `classes` in a tree of `levels` levels under a cube of side `side`.
     ///
     /// # Panics
-    /// If p is 0 or above [`MAX_ORDER`] + 1, which derivatives of multipoles have, or for the spline, which has no Taylor series across its knots.
+    /// If p is 0 or above [`MAX_ORDER`] + 1, which derivatives of multipoles have, or for the
+    /// spline, which has no Taylor series across its knots.
     pub fn new(p: usize, softening: Softening, classes: Classes<3>, side: f64, levels: usize) -> Self {
         assert!((1..=MAX_ORDER + 1).contains(&p), "order {p}");
         assert!(!matches!(softening, Softening::Spline(_)), "the spline has no Taylor series across its knots");

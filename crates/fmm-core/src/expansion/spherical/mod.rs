@@ -178,7 +178,8 @@ fn weights<T: Real>(
     all
 }
 
-/// The weights of the regular harmonics of degree ≤ p in the potential of a local expansion of order p and in its three derivatives.
+/// The weights of the regular harmonics of degree ≤ p in the potential of a local expansion of
+/// order p and in its three derivatives.
 fn local_weights<T: Real>(local: &[T], p: usize) -> Vec<[T; 4]> {
     weights(p, 1.0, |l, m| coefficient(local, p, l, m), |l, m| coefficient(local, p, l + 1, m))
 }
