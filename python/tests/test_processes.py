@@ -105,21 +105,24 @@ def test_multiprocessing(method, tmp_path):
     )
 
 
-def test_random_calls_of_eight_threads(pytestconfig, tmp_path):
+def test_random_calls_of_eight_threads_and_four_forks(pytestconfig, tmp_path):
     calls = pytestconfig.getoption("calls")
     run(
         """
+        import warnings
+        warnings.simplefilter("ignore", DeprecationWarning)
         count, failures = int(sys.argv[1]), []
         cases = [(seed, n, options)
                  for seed in range(3) for n in (1, 10, 300, 1500)
-                 for options in ({}, {"threads": 2}, {"threads": 3, "method": "fmm"}, {"box": 1, "method": "fmm"})]
+                 for options in ({}, {"threads": 2}, {"threads": 3, "method": "fmm"}, {"box": 1, "method": "fmm"},
+                                 {"hessian": True})]
         expected = [bits(seed, n, **options) for seed, n, options in cases]
         shared = nbody_fmm.Solver(method="fmm")
         x, q = data(9, 1500)
         of_shared = shared(x, q).field.tobytes()
         def calls(k):
             choose = random.Random(k)
-            for _ in range(count // 8):
+            for _ in range(count // 12):
                 if choose.random() < 0.1:
                     right = shared(x, q).field.tobytes() == of_shared
                 elif choose.random() < 0.1:
@@ -137,12 +140,37 @@ def test_random_calls_of_eight_threads(pytestconfig, tmp_path):
         threads = [threading.Thread(target=calls, args=(k,)) for k in range(8)]
         for thread in threads:
             thread.start()
+        children = []
+        for k in range(8, 12):
+            children.append(os.fork())
+            if children[-1] == 0:
+                failures.clear()
+                calls(k)
+                os._exit(3 if failures else 0)
         for thread in threads:
             thread.join()
+        assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0] * 4
         assert not failures, failures
         """,
         calls,
         seconds=60 + calls / 5,
+        folder=tmp_path,
+    )
+
+
+def test_subinterpreters_are_refused(tmp_path):
+    # NumPy has none either.
+    subinterpreters = pytest.importorskip("_xxsubinterpreters", reason="skipped: this Python has none")
+    assert subinterpreters
+    run(
+        """
+        import _xxsubinterpreters as interpreters
+        expected = bits(1)
+        script = "try:\\n import nbody_fmm\\nexcept ImportError: pass\\nelse: raise SystemExit('imported')"
+        for _ in range(3):
+            interpreters.run_string(interpreters.create(), script)
+            assert bits(1) == expected
+        """,
         folder=tmp_path,
     )
 
