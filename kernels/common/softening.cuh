@@ -1,10 +1,19 @@
 // The kernels that replace 1/r, in the forms of fmm-core's `kernel/radial.rs`. `force` gives -q K'/r from r^2, `both`
-// adds the potential q K and leaves the force its bits.
+// adds the potential q K and leaves the force its bits. `second` gives g = -K'/r, and h = -g'/r beside it. SINGULAR kernels
+// are infinite at distance zero.
 #pragma once
 #include "common/real.cuh"
 
+// s^3, and 3 s^5 in `h`.
+template <typename Real> __device__ inline Real cubed(Real s, Real &h) {
+  const Real s2 = s * s, cube = s2 * s;
+  h = Real(3) * (cube * s2);
+  return cube;
+}
+
 // 1/r.
 template <typename Real> struct Newton {
+  static constexpr bool SINGULAR = true;
   __device__ explicit Newton(double) {}
   __device__ Real raise() const { return TINY<Real>; }
   __device__ Real force(Real q, Real r2) const { return over_cube(q, r2); }
@@ -14,10 +23,12 @@ template <typename Real> struct Newton {
     if (r2 < Real(2) * TINY<Real>) potential = 0;
     return g;
   }
+  __device__ Real second(Real r2, Real &h) const { return cubed(inverse_sqrt(r2), h); }
 };
 
 // (r^2 + e^2)^(-1/2): r^2 is raised by e^2.
 template <typename Real> struct Plummer {
+  static constexpr bool SINGULAR = false;
   Real e2;
   __device__ explicit Plummer(double e) : e2(Real(e) * Real(e)) {}
   __device__ Real raise() const { return e2 > TINY<Real> ? e2 : TINY<Real>; }
@@ -25,10 +36,12 @@ template <typename Real> struct Plummer {
   __device__ Real both(Real q, Real r2, Real &potential) const {
     return over_cube(q, r2, potential);
   }
+  __device__ Real second(Real r2, Real &h) const { return cubed(inverse_sqrt(r2), h); }
 };
 
 // (r^2 + 3/2 e^2) (r^2 + e^2)^(-3/2): with s = (r^2 + e^2)^(-1/2), K = s (1 + e^2 s^2 / 2), -K'/r = s^3 (1 + 3/2 e^2 s^2).
 template <typename Real> struct P1 {
+  static constexpr bool SINGULAR = false;
   Real e2;
   __device__ explicit P1(double e) : e2(Real(e) * Real(e)) {}
   __device__ Real raise() const { return e2 > TINY<Real> ? e2 : TINY<Real>; }
@@ -41,10 +54,17 @@ template <typename Real> struct P1 {
     potential = qs * fused(es2, Real(0.5), Real(1));
     return (qs * s2) * fused(es2, Real(1.5), Real(1));
   }
+  // g = s^3 (1 + 3/2 e^2 s^2), h = 3 s^5 (1 + 5/2 e^2 s^2).
+  __device__ Real second(Real r2, Real &h) const {
+    const Real s = inverse_sqrt(r2), es2 = e2 * (s * s), g = cubed(s, h);
+    h *= fused(es2, Real(2.5), Real(1));
+    return g * fused(es2, Real(1.5), Real(1));
+  }
 };
 
 // GADGET's cubic spline: 1/r beyond h.
 template <typename Real> struct Spline {
+  static constexpr bool SINGULAR = false;
   Real h2, scale;
   __device__ explicit Spline(double h) : h2(Real(h) * Real(h)), scale(Real(1.0 / h)) {}
   __device__ Real raise() const { return TINY<Real>; }
@@ -73,10 +93,27 @@ template <typename Real> struct Spline {
     potential = q * w;
     return q * g;
   }
+  __device__ Real second(Real r2, Real &h) const {
+    const Real s = inverse_sqrt(r2), u = r2 * s * scale, scale2 = scale * scale;
+    Real g = cubed(s, h);
+    if (r2 < h2) {
+      g = force(Real(1), r2);
+      if (u < Real(0.5)) {
+        h = fused(u, Real(-96), Real(384.0 / 5));
+      } else {
+        const Real inverse = Real(1) / u, inverse2 = inverse * inverse;
+        h = fused(inverse, Real(48), fused(u, Real(32), Real(-384.0 / 5)));
+        h = fused(inverse2 * inverse2 * inverse, Real(-1.0 / 5), h);
+      }
+      h *= scale2 * scale2 * scale;
+    }
+    return g;
+  }
 };
 
 // exp(-r/length)/r.
 template <typename Real> struct Yukawa {
+  static constexpr bool SINGULAR = true;
   Real kappa;
   __device__ explicit Yukawa(double length) : kappa(Real(1.0 / length)) {}
   __device__ Real raise() const { return TINY<Real>; }
@@ -90,6 +127,13 @@ template <typename Real> struct Yukawa {
     // Bodies at one place.
     potential = r2 < Real(2) * TINY<Real> ? Real(0) : screened;
     return fused(x, screened, screened) * (s * s);
+  }
+  // h = (3 + 3 kappa r + (kappa r)^2) K/r^4.
+  __device__ Real second(Real r2, Real &h) const {
+    const Real s = inverse_sqrt(r2), s2 = s * s, x = kappa * (r2 * s);
+    const Real screened = exp(-x) * s, g = fused(x, screened, screened) * s2;
+    h = s2 * fused(Real(3), g, x * x * screened * s2);
+    return g;
   }
 };
 

@@ -212,7 +212,27 @@ template <typename Real, bool MULTIPOLE> __device__ inline void evaluate(const C
   }
 }
 
+// The derivative along an axis of each cell's expansion, as an expansion: of the same order if local, of the next if a multipole.
+template <typename Real, bool MULTIPOLE> __device__ inline void derivative(const DerivativeView &v) {
+  const unsigned n = indices(v.order), values = MULTIPOLE ? indices(v.order + 1) : n;
+  const size_t i = size_t(blockIdx.x) * TILE + threadIdx.x, cell = i / values;
+  if (cell >= v.tree.cells) return;
+  const Index index(v.exponents[i % values]);
+  const Real *a = static_cast<const Real *>(v.coefficients) + cell * n;
+  Real x = 0;
+  if constexpr (MULTIPOLE) {
+    if (index.n[v.axis] > 0) x = -a[index.with(v.axis, -1).place()];
+  } else {
+    if (index.degree() < v.order) x = a[index.with(v.axis, 1).place()];
+  }
+  static_cast<Real *>(v.out)[i] = x * Real(v.unit / half_of(v.tree, cell));
+}
+
 extern "C" {
+__global__ void __launch_bounds__(TILE) l2p_derivative_cartesian_f32(DerivativeView v) { derivative<float, false>(v); }
+__global__ void __launch_bounds__(TILE) l2p_derivative_cartesian_f64(DerivativeView v) { derivative<double, false>(v); }
+__global__ void __launch_bounds__(TILE) m2p_derivative_cartesian_f32(DerivativeView v) { derivative<float, true>(v); }
+__global__ void __launch_bounds__(TILE) m2p_derivative_cartesian_f64(DerivativeView v) { derivative<double, true>(v); }
 __global__ void __launch_bounds__(32) p2m_cartesian_f32(CartesianView v) { moments<float, false>(v); }
 __global__ void __launch_bounds__(32) p2m_cartesian_f64(CartesianView v) { moments<double, false>(v); }
 __global__ void __launch_bounds__(32) p2l_cartesian_f32(CartesianView v) { moments<float, true>(v); }

@@ -1,4 +1,5 @@
 // Expansions at bodies: L2P in the leaves, M2P by lists. A warp works for one leaf, a lane for one target at a time.
+// And the expansions of their derivatives.
 #include "common/image.cuh"
 #include "far/weights.cuh"
 
@@ -64,7 +65,25 @@ template <typename Real, bool MULTIPOLE> __device__ inline void evaluate(const F
   }
 }
 
+// The derivative along an axis of each cell's expansion, as an expansion: of the same order if local, of the next if a multipole.
+template <typename Real, bool MULTIPOLE> __device__ inline void derivative(const DerivativeView &v) {
+  const unsigned n = (v.order + 1) * (v.order + 1), values = MULTIPOLE ? (v.order + 2) * (v.order + 2) : n;
+  const size_t i = size_t(blockIdx.x) * TILE + threadIdx.x, cell = i / values;
+  if (cell >= v.tree.cells) return;
+  const unsigned k = i % values;
+  Real weight[4];
+  weigh<MULTIPOLE>(static_cast<const Real *>(v.coefficients) + cell * n, int(v.order), k, weight);
+  // Weights of orders above 0 count twice, for the negative ones.
+  const unsigned degree = unsigned(sqrtf(float(k) + 0.5f));
+  const Real fold = k == degree * degree ? 1 : Real(0.5);
+  static_cast<Real *>(v.out)[i] = weight[1 + v.axis] * (fold * Real(v.unit / half_of(v.tree, cell)));
+}
+
 extern "C" {
+__global__ void __launch_bounds__(TILE) l2p_derivative_spherical_f32(DerivativeView v) { derivative<float, false>(v); }
+__global__ void __launch_bounds__(TILE) l2p_derivative_spherical_f64(DerivativeView v) { derivative<double, false>(v); }
+__global__ void __launch_bounds__(TILE) m2p_derivative_spherical_f32(DerivativeView v) { derivative<float, true>(v); }
+__global__ void __launch_bounds__(TILE) m2p_derivative_spherical_f64(DerivativeView v) { derivative<double, true>(v); }
 __global__ void __launch_bounds__(128) l2p_spherical_f32(FarView v) { evaluate<float, false>(v); }
 __global__ void __launch_bounds__(128) l2p_spherical_f64(FarView v) { evaluate<double, false>(v); }
 __global__ void __launch_bounds__(128) m2p_spherical_f32(FarView v) { evaluate<float, true>(v); }

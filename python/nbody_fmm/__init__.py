@@ -262,7 +262,7 @@ def evaluate(
         Compares the field at this number of targets with the direct sum in float64; see ``Result.errors``.
     hessian : bool
         Sums second derivatives of the potential, too. The tolerance bounds their error as that of the field, in the
-        Frobenius norm. Only ``laplace`` and ``yukawa`` in open space, on the cores.
+        Frobenius norm. Only ``laplace`` and ``yukawa``; in a periodic box on the cores.
 
     Returns
     -------

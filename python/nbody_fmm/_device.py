@@ -141,11 +141,13 @@ def evaluate(
     m = (x if at is None else at).shape[0]
     field = library.empty((m, 3))
     potential = None if kernel == "vortex" else library.empty((m,))
+    hessian = library.empty((m, 6)) if sum_.hessian else None
     ordinal = ordinals.pop()
     stream = streams.get(ordinal)
     if stream is None:
         stream = streams[ordinal] = sum_.stream(ordinal)
-    library.order([array for array in (x, *columns, at, field, potential) if array is not None], stream)
+    used = (x, *columns, at, field, potential, hessian)
+    library.order([array for array in used if array is not None], stream)
     result = sum_.evaluate_on_gpu(
         ordinal,
         (library.address(x), n),
@@ -153,5 +155,6 @@ def evaluate(
         None if at is None else (library.address(at), m),
         0 if potential is None else library.address(potential),
         library.address(field),
+        0 if hessian is None else library.address(hessian),
     )
-    return {**result, "potential": potential, "field": field}
+    return {**result, "potential": potential, "field": field, "hessian": hessian}

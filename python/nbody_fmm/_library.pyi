@@ -14,6 +14,8 @@ class Sum:
     def __new__(cls, options: Dict[str, Any]) -> Sum: ...
     @property
     def kernel(self) -> str: ...
+    @property
+    def hessian(self) -> bool: ...
     def evaluate(
         self,
         sources: npt.NDArray[np.float64],
@@ -30,6 +32,7 @@ class Sum:
         targets: Optional[Tuple[int, int]],
         potential: int,
         field: int,
+        hessian: int,
     ) -> Dict[str, Any]: ...
 
 class Simulation:

@@ -47,6 +47,8 @@ CASES = [
     ("laplace", {"method": "direct", "precision": "f64"}),
     ("laplace", {"method": "fmm", "tolerance": 1e-6}),
     ("laplace", {"method": "treecode", "softening": "plummer:0.01"}),
+    ("laplace", {"method": "fmm", "hessian": True}),
+    ("yukawa:2", {"method": "direct", "hessian": True}),
     ("laplace", {"box": 1.0, "method": "fmm"}),
     ("laplace", {"box": (1.0, 1.5, 2.0), "method": "direct", "surroundings": "vacuum"}),
     ("yukawa:2", {"method": "fmm"}),
@@ -69,6 +71,8 @@ def test_bits_are_those_of_numpy(convert, rng, kernel, options, others):
         assert back(r.field).tobytes() == host.field.tobytes()
         assert (r.potential is None) == (host.potential is None)
         assert host.potential is None or back(r.potential).tobytes() == host.potential.tobytes()
+        assert (r.hessian is None) == (host.hessian is None)
+        assert host.hessian is None or back(r.hessian).tobytes() == host.hessian.tobytes()
         assert r.coincident_pairs == host.coincident_pairs
 
 

@@ -133,7 +133,6 @@ AXES = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]
 def test_second_derivatives_that_do_not_exist_are_refused():
     x, q = [[0.0, 0, 0], [1, 0, 0]], [1.0, 1]
     for options, message in [
-        ({"box": 2.0}, "hessian: a periodic box has none"),
         ({"kernel": "gauss:1"}, "hessian: the kernel gauss has none; only laplace and yukawa have"),
     ]:
         with pytest.raises(ValueError, match=message):

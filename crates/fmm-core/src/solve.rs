@@ -36,26 +36,30 @@ impl Quantity {
     /// Whether there is such a sum with these settings.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for second derivatives in periodic boxes, and for velocities there and with other softenings than p1.
+    /// [`Error::Unsupported`] for velocities in periodic boxes and with other softenings than p1.
     pub fn check(self, settings: &Settings) -> Result<(), Error> {
-        let boxed = settings.boundary.periodic().is_some();
-        match self {
-            Quantity::Potential => return Ok(()),
-            Quantity::Hessian if boxed => {
-                return Err(Error::Unsupported("second derivatives know no periodic boxes".into()));
-            }
-            Quantity::Hessian => return Ok(()),
-            Quantity::Velocity => {}
+        if self != Quantity::Velocity {
+            return Ok(());
         }
         if !matches!(settings.softening, Softening::None | Softening::P1(_)) {
             return Err(Error::Unsupported("velocities of vortices know the softening p1, or none".into()));
         }
-        if boxed {
+        if settings.boundary.periodic().is_some() {
             return Err(Error::Unsupported("velocities of vortices know no periodic boxes".into()));
         }
         Ok(())
     }
+
+    /// The error of a field by which tables, which are of fields, have a choice for `target_error`
+    /// of this quantity.
+    pub fn table_error(self, target_error: f64) -> f64 {
+        if self == Quantity::Hessian { HESSIAN_SHARE * target_error } else { target_error }
+    }
 }
+
+/// The error of the field for which the error of second derivatives is about 1: theirs were up to
+/// eight times as large.
+const HESSIAN_SHARE: f64 = 0.25;
 
 /// One problem on one place, which executes it with any choice.
 pub trait Trial {

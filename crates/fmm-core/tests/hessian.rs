@@ -1,8 +1,9 @@
 //! Second derivatives of the potential against direct sums, in the Frobenius norm.
 
 use crate::common::*;
+use fmm_core::boundary::Surroundings;
 use fmm_core::{Boundary, Cancel, Error, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes};
-use fmm_core::{WithHessian, evaluate, evaluate_hessian};
+use fmm_core::{WithHessian, evaluate, evaluate_hessian, ewald};
 
 const AXES: [[usize; 2]; 6] = [[0, 0], [1, 1], [2, 2], [0, 1], [0, 2], [1, 2]];
 
@@ -34,7 +35,8 @@ fn exact(x: &Points, q: &[f64], targets: Option<&Points>, s: Softening) -> Vec<(
     targets.unwrap_or(x).iter().enumerate().map(of).collect()
 }
 
-/// rms, 99 % and largest of |δH| / |H|, where |H| counts as a thousandth of its largest term at least; and L2.
+/// rms, 99 % and largest of |δH| / |H|, where |H| counts as a thousandth of its largest term at
+/// least; and L2.
 fn errors(found: &[[f64; 6]], exact: &[([f64; 6], f64)]) -> [f64; 4] {
     let (mut all, mut wrong, mut right) = (vec![], 0.0, 0.0);
     for (found, (exact, largest)) in found.iter().zip(exact) {
@@ -144,8 +146,8 @@ fn the_trace_of_unsoftened_sums_vanishes() {
 
 #[test]
 fn coincident_sources_and_extreme_units() {
-    // Softened kernels have a second derivative at distance zero, and a source does not act on itself. Few bodies share a leaf
-    // with others; many make leaves of their own.
+    // Softened kernels have a second derivative at distance zero, and a source does not act on
+    // itself. Few bodies share a leaf with others; many make leaves of their own.
     for copies in [1, 20] {
         let (mut x, mut q): (Points, Vec<f64>) = (vec![], vec![]);
         for _ in 0..copies {
@@ -186,11 +188,89 @@ fn coincident_sources_and_extreme_units() {
 }
 
 #[test]
-fn what_has_none_is_refused_and_a_flag_ends_the_sum() {
+fn boxes_direct_sums_are_differences_of_the_field() {
+    let cell = PeriodicBox { side: [1.0, 1.5, 0.8], surroundings: Surroundings::Dielectric(2.0) };
+    let (x, q) = (uniform(60, 10), alternating(60));
+    let at = uniform(20, 11);
+    for softening in [Softening::None, Softening::Spline(0.1)] {
+        let found = ewald::hessians(&cell, softening, ewald::EXACT, &x, &q, ewald::At::Points(&at));
+        let step = 1e-4;
+        for (i, h) in found.hessian.iter().enumerate() {
+            for (k, [a, b]) in AXES.into_iter().enumerate() {
+                let field = |by: f64| {
+                    let mut place = at[i];
+                    place[b] += by;
+                    ewald::evaluate(&cell, softening, ewald::EXACT, &x, &q, ewald::At::Points(&[place])).field[0][a]
+                };
+                let difference =
+                    (field(-2.0 * step) - field(2.0 * step) + 8.0 * (field(step) - field(-step))) / (-12.0 * step);
+                let size = square(h).sqrt();
+                assert!((difference - h[k]).abs() < 1e-6 * size, "{softening:?} {i} {k}: {difference} {h:?}");
+            }
+        }
+    }
+    // Whatever α is: the sums at sources, which do not see themselves, are those of two splits.
+    for softening in [Softening::None, Softening::Spline(0.1)] {
+        let (mut many, mut strengths) = (x.clone(), q.clone());
+        let own = ewald::hessians(&cell, softening, ewald::EXACT, &x, &q, ewald::At::Sources);
+        // So many sources without strength that waves cost more.
+        many.extend(uniform(30_000, 12));
+        strengths.resize(many.len(), 0.0);
+        let chosen: Vec<usize> = (0..60).collect();
+        let other = ewald::hessians(&cell, softening, ewald::EXACT, &many, &strengths, ewald::At::Some(&chosen));
+        for (a, b) in own.hessian.iter().zip(&other.hessian) {
+            let off = square(&std::array::from_fn(|k| a[k] - b[k]));
+            assert!(off.sqrt() < 1e-11 * square(a).sqrt(), "{softening:?}: {a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn the_tolerance_bounds_second_derivatives_in_boxes() {
+    let n = 2000;
+    let x = uniform(n, 13);
+    for (side, softening, charged) in [
+        ([1.0; 3], Softening::None, false),
+        ([1.0, 1.7, 1.2], Softening::Spline(0.02), false),
+        ([1.0, 1.3, 1.0], Softening::None, true),
+    ] {
+        let cell = PeriodicBox { side, surroundings: Surroundings::TinFoil };
+        let q = if charged { vec![1.0; n] } else { alternating(n) };
+        let elsewhere = uniform(300, 14);
+        for targets in [None, Some(&elsewhere)] {
+            let at = targets.map_or(ewald::At::Sources, |t| ewald::At::Points(t));
+            let exact = ewald::hessians(&cell, softening, ewald::EXACT, &x, &q, at);
+            let truth: Vec<_> = exact.hessian.iter().zip(&exact.largest).map(|(h, l)| (*h, l * l)).collect();
+            for (method, tolerance) in
+                [(Method::Direct, 1e-9), (Method::Fmm, 1e-3), (Method::Fmm, 1e-6), (Method::Treecode, 1e-4)]
+            {
+                let boundary = Boundary::Periodic(cell);
+                let settings = Settings { method, softening, tolerance, boundary, ..Settings::default() };
+                let found = sum(&settings, &x, &q, targets);
+                let [rms, p99, max, l2] = errors(&found.hessian, &truth);
+                let c = &found.sum.choice;
+                println!(
+                    "{side:?} {softening:?} {tolerance:.0e} rms {rms:.1e} 99 % {p99:.1e} max {max:.1e} L2 {l2:.1e} {c:?}"
+                );
+                assert!(rms.max(l2) <= tolerance && p99 <= 6.0 * tolerance && max <= 100.0 * tolerance, "{side:?}");
+                assert_eq!(c.method, method, "no fall back to the direct sum: {c:?}");
+                if targets.is_none() || softening != Softening::None {
+                    continue;
+                }
+                // Away from the charges there is the background alone.
+                let background = 4.0 * std::f64::consts::PI * q.iter().sum::<f64>() / side.iter().product::<f64>();
+                for h in &found.hessian {
+                    let trace = h[0] + h[1] + h[2];
+                    assert!((trace - background).abs() <= 1e-5 * square(h).sqrt(), "{trace} {background}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_flag_ends_the_sum() {
     let (x, q) = (uniform(100, 8), alternating(100));
-    let boxed = Settings { boundary: Boundary::Periodic(PeriodicBox::cube(1.0)), ..Settings::default() };
-    let refused = evaluate_hessian(&boxed, &x, &q, None, &mut StageTimes::default());
-    assert_eq!(refused, Err(Error::Unsupported("second derivatives know no periodic boxes".into())));
     let cancel = Cancel::new();
     cancel.set();
     let ended = evaluate_hessian(&Settings::default(), &x, &q, None, &mut StageTimes::with_cancel(cancel));

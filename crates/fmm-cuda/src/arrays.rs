@@ -27,21 +27,36 @@ pub struct Results {
     pub potential: Vec<f64>,
     /// `[targets]`
     pub field: Vec<[f64; 3]>,
+    /// `[targets]`, if it was asked for.
+    pub hessian: Vec<[f64; 6]>,
     /// Positions of the targets. `[targets]`
     pub places: Vec<[f64; 3]>,
 }
 
-/// Sums of arrays on the device. The memory of a sum serves the next.
+/// Sums of arrays on the device or the host. Memory and tables of a sum serve the next.
 #[derive(Default)]
 pub struct DeviceSums {
-    arrays: Arrays,
+    pub(crate) arrays: Arrays,
     numbers: Numbers,
+    pub(crate) copies: Copies,
+}
+
+/// On the device: what the host has, and what it gets.
+#[derive(Default)]
+pub(crate) struct Copies {
+    pub inputs: Inputs,
+    /// `[targets][3]`
+    pub field: Buffer<f64>,
+    /// `[targets]`
+    pub potential: Buffer<f64>,
+    /// `[targets][6]`
+    pub hessian: Buffer<f64>,
 }
 
 impl DeviceSums {
-    /// The sum of [`evaluate`](crate::evaluate), or with three columns of strengths that of
-    /// [`biot_savart`](crate::biot_savart), of `arrays`, which lie on `gpu`. Nothing of it is under
-    /// way any more when this returns.
+    /// The sum of [`evaluate`](crate::evaluate) or [`evaluate_hessian`](crate::evaluate_hessian),
+    /// or with three columns of strengths that of [`biot_savart`](crate::biot_savart), of `arrays`,
+    /// which lie on `gpu`. Nothing of it is under way any more when this returns.
     ///
     /// # Errors
     /// Those of [`evaluate`](crate::evaluate).
@@ -63,11 +78,17 @@ impl DeviceSums {
             return Err(Error::TooMany(too_many));
         }
         // SAFETY: as the caller promises.
-        let (mut inputs, field, potential) = unsafe {
-            let potential = if arrays.potential == 0 { Buffer::new() } else { Buffer::lent(arrays.potential, n) };
-            (Inputs::lent(arrays), Buffer::lent(arrays.field, 3 * n), potential)
+        let (mut inputs, outputs) = unsafe {
+            let lent = |address, n| if address == 0 { Buffer::new() } else { Buffer::lent(address, n) };
+            let outputs = [(arrays.field, 3 * n), (arrays.potential, n), (arrays.hessian, 6 * n)];
+            (Inputs::lent(arrays), outputs.map(|(address, n)| lent(address, n)))
         };
-        let done = self.sum(gpu, settings.clone().simplified(), &mut inputs, [field, potential], times);
+        let quantity = match arrays {
+            DeviceArrays { strengths: [_, _, ..], .. } => Quantity::Velocity,
+            DeviceArrays { hessian: 0, .. } => Quantity::Potential,
+            _ => Quantity::Hessian,
+        };
+        let done = self.sum(gpu, settings.clone().simplified(), quantity, &mut inputs, outputs, times);
         gpu.finish()?;
         done
     }
@@ -76,12 +97,11 @@ impl DeviceSums {
         &mut self,
         gpu: &Gpu,
         settings: Settings,
+        quantity: Quantity,
         inputs: &mut Inputs,
-        [mut field, mut potential]: [Buffer<f64>; 2],
+        [mut field, mut potential, mut hessian]: [Buffer<f64>; 3],
         times: &mut StageTimes,
     ) -> Result<Done, Error> {
-        let one_column = inputs.columns().len() == 1;
-        let quantity = if one_column { Quantity::Potential } else { Quantity::Velocity };
         quantity.check(&settings)?;
         let strengths = times.time_more(Stage::Tree, || self.check(gpu, &settings, inputs))?;
         let bodies = Bodies {
@@ -90,17 +110,19 @@ impl DeviceSums {
             host: None,
             strengths,
             field: &mut field,
-            potential: one_column.then_some(&mut potential),
+            potential: (quantity != Quantity::Velocity).then_some(&mut potential),
+            hessian: (quantity == Quantity::Hessian).then_some(&mut hessian),
         };
         let (choice, summed) = trial::sum(gpu, &mut self.arrays, &settings, bodies, times)?;
-        let results = [&field, &potential].map(|b| (b.pointer(), b.len()));
+        let results = [&field, &potential, &hessian].map(|b| (b.pointer(), b.len()));
         let found = self.numbers.of(gpu, &results)?;
         let (sources, targets) = inputs.positions();
         let not_finite = if found.iter().all(|found| found.bad == 0) {
             None
         } else {
             let places = targets.unwrap_or(sources).download_threes()?;
-            Some(Results { potential: potential.download()?, field: field.download_threes()?, places })
+            let (potential, field) = (potential.download()?, field.download_threes()?);
+            Some(Results { potential, field, hessian: hessian.download()?.as_chunks().0.to_vec(), places })
         };
         let coincident_pairs = match summed.coincident_pairs {
             Some(pairs) => pairs,

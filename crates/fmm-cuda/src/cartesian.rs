@@ -54,6 +54,11 @@ pub enum Stage {
     M2P,
 }
 
+/// Coefficients of expansions of this order: multi-indices of up to its degree.
+pub fn count_of(order: usize) -> usize {
+    (order + 1) * (order + 2) * (order + 3) / 6
+}
+
 /// What these operators need.
 pub struct Bodies {
     softened: Softened,
@@ -70,6 +75,11 @@ impl Bodies {
         Ok(Bodies { softened, order, exponents })
     }
 
+    /// The multi-indices, to one order more than that of the expansions.
+    pub fn exponents(&self) -> DevicePointer<u32> {
+        self.exponents.pointer()
+    }
+
     /// Queues one operator for the cells of `work`.
     pub fn launch<T: DeviceReal>(
         &self,
@@ -80,12 +90,11 @@ impl Bodies {
         (work, count): (DevicePointer<u32>, usize),
         coefficients: DevicePointer<u8>,
     ) -> Result<(), Error> {
-        let indices = |p: usize| (p + 1) * (p + 2) * (p + 3) / 6;
         let (name, values) = match stage {
-            Stage::P2M => ("p2m", indices(self.order)),
-            Stage::P2L => ("p2l", indices(self.order)),
-            Stage::L2P => ("l2p", indices(self.order)),
-            Stage::M2P => ("m2p", indices(self.order + 1)),
+            Stage::P2M => ("p2m", count_of(self.order)),
+            Stage::P2L => ("p2l", count_of(self.order)),
+            Stage::L2P => ("l2p", count_of(self.order)),
+            Stage::M2P => ("m2p", count_of(self.order + 1)),
         };
         let (epsilon, kernel) = self.softened.kernel();
         // Derivatives of P1 and of Yukawa's kernel are those of two functions. Columns are odd numbers apart, for the banks' sake.

@@ -15,7 +15,7 @@ use crate::view::{SumView, TARGETS_F32, TARGETS_F64, TILE};
 use cust::memory::DevicePointer;
 
 /// Blocks that fill any GPU evenly. The shares of a sum, and with them its bits, depend on this and not on the device.
-const BLOCKS: usize = 8192;
+pub const BLOCKS: usize = 8192;
 
 /// What is summed and how.
 #[derive(Debug, Clone, Copy, PartialEq)]

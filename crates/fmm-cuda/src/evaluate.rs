@@ -3,9 +3,11 @@
 use fmm_core::accuracy::Strengths;
 use fmm_core::plan::OctreePlan;
 use fmm_core::solve::Quantity;
-use fmm_core::{Error, Evaluation, Settings, Stage, StageTimes, bodies};
+use fmm_core::{Error, Evaluation, Settings, Stage, StageTimes, WithHessian, bodies};
 
+use crate::DeviceSums;
 use crate::Gpu;
+use crate::arrays::Copies;
 use crate::buffer::Buffer;
 use crate::direct::{self, Output};
 use crate::fmm::{Fmm, Watch};
@@ -29,7 +31,24 @@ pub fn evaluate(
     targets: Option<&[[f64; 3]]>,
     times: &mut StageTimes,
 ) -> Result<Evaluation, Error> {
-    sum_in_space(gpu, settings, (sources, &[strengths], targets), Quantity::Potential, times)
+    let host = (sources, &[strengths][..], targets);
+    Ok(DeviceSums::default().evaluate_host(gpu, settings, host, Quantity::Potential, times)?.sum)
+}
+
+/// As [`evaluate`], with second derivatives of the potential, as [`fmm_core::evaluate_hessian`] defines them.
+///
+/// # Errors
+/// Those of [`evaluate`]; [`Error::Unsupported`] in periodic boxes, and for direct sums in single
+/// precision.
+pub fn evaluate_hessian(
+    gpu: &Gpu,
+    settings: &Settings,
+    sources: &[[f64; 3]],
+    strengths: &[f64],
+    targets: Option<&[[f64; 3]]>,
+    times: &mut StageTimes,
+) -> Result<WithHessian, Error> {
+    DeviceSums::default().evaluate_host(gpu, settings, (sources, &[strengths], targets), Quantity::Hessian, times)
 }
 
 /// The velocity of vortex particles, as [`fmm_core::biot_savart`] defines it, summed on the device: a sum of 1/r for each component of
@@ -45,50 +64,65 @@ pub fn biot_savart(
     targets: Option<&[[f64; 3]]>,
     times: &mut StageTimes,
 ) -> Result<Evaluation, Error> {
-    sum_in_space(gpu, settings, (sources, &strengths, targets), Quantity::Velocity, times)
+    let host = (sources, &strengths[..], targets);
+    Ok(DeviceSums::default().evaluate_host(gpu, settings, host, Quantity::Velocity, times)?.sum)
 }
 
-fn sum_in_space(
-    gpu: &Gpu,
-    settings: &Settings,
-    host: Host,
-    quantity: Quantity,
-    times: &mut StageTimes,
-) -> Result<Evaluation, Error> {
-    let (sources, columns, targets) = host;
-    bodies::check_sources(sources, columns)?;
-    bodies::check_positions(targets.unwrap_or(&[]))?;
-    bodies::check_reach(&[sources, targets.unwrap_or(&[])])?;
-    let settings = settings.clone().simplified();
-    quantity.check(&settings)?;
-    let cell = settings.boundary.periodic();
-    cell.map_or(Ok(()), |cell| cell.check_charge(columns[0]))?;
-    let n = targets.map_or(sources.len(), <[_]>::len);
-    gpu.enter()?;
-    direct::fits(gpu, 32 * sources.len() + 56 * n, &format!("{} sources at {n} targets", sources.len()))?;
-    let mut inputs = Inputs::default();
-    times.time_more(Stage::Tree, || inputs.upload(gpu, host))?;
-    let (mut field, mut potential) = (Buffer::new(), Buffer::new());
-    let one_column = quantity == Quantity::Potential;
-    let bodies = Bodies {
-        quantity,
-        inputs: &mut inputs,
-        // The places in a box are made of them, and they serve the surroundings in the end, as other columns need them.
-        host: (cell.is_none() && one_column).then_some(host),
-        strengths: Strengths::of(columns),
-        field: &mut field,
-        potential: one_column.then_some(&mut potential),
-    };
-    let (choice, summed) = trial::sum(gpu, &mut Arrays::default(), &settings, bodies, times)?;
-    Ok(Evaluation {
-        potential: potential.download()?,
-        field: field.download_threes()?,
-        choice,
-        coincident_pairs: summed.coincident_pairs.unwrap_or_else(|| match cell {
-            None => bodies::coincident_pairs(sources),
-            Some(cell) => bodies::coincident_pairs(&cell.wrap(sources)),
-        }),
-    })
+impl DeviceSums {
+    /// The sum of `quantity` over `host`: sources, columns of strengths (three of vortices), and
+    /// targets if they are others. Second derivatives are empty unless they are the quantity.
+    ///
+    /// # Errors
+    /// Those of [`evaluate`], [`evaluate_hessian`] and [`biot_savart`].
+    pub fn evaluate_host(
+        &mut self,
+        gpu: &Gpu,
+        settings: &Settings,
+        host: Host,
+        quantity: Quantity,
+        times: &mut StageTimes,
+    ) -> Result<WithHessian, Error> {
+        let (sources, columns, targets) = host;
+        bodies::check_sources(sources, columns)?;
+        bodies::check_positions(targets.unwrap_or(&[]))?;
+        bodies::check_reach(&[sources, targets.unwrap_or(&[])])?;
+        let settings = settings.clone().simplified();
+        quantity.check(&settings)?;
+        let cell = settings.boundary.periodic();
+        cell.map_or(Ok(()), |cell| cell.check_charge(columns[0]))?;
+        let n = targets.map_or(sources.len(), <[_]>::len);
+        gpu.enter()?;
+        // Memory that is taken anew waits for all work of the process on the device.
+        let Copies { inputs, field, potential, hessian } = &mut self.copies;
+        let one_column = quantity != Quantity::Velocity;
+        let more = inputs.growth(host) + field.growth(3 * n) + potential.growth(if one_column { n } else { 0 });
+        direct::fits(gpu, more, &format!("{} sources at {n} targets", sources.len()))?;
+        times.time_more(Stage::Tree, || inputs.upload(gpu, host))?;
+        potential.resize(0)?;
+        hessian.resize(0)?;
+        let bodies = Bodies {
+            quantity,
+            inputs,
+            // The places in a box are made of them, and they serve the surroundings in the end, as
+            // other columns need them.
+            host: (cell.is_none() && one_column).then_some(host),
+            strengths: Strengths::of(columns),
+            field: &mut *field,
+            potential: one_column.then_some(&mut *potential),
+            hessian: (quantity == Quantity::Hessian).then_some(&mut *hessian),
+        };
+        let (choice, summed) = trial::sum(gpu, &mut self.arrays, &settings, bodies, times)?;
+        let sum = Evaluation {
+            potential: potential.download()?,
+            field: field.download_threes()?,
+            choice,
+            coincident_pairs: summed.coincident_pairs.unwrap_or_else(|| match cell {
+                None => bodies::coincident_pairs(sources),
+                Some(cell) => bodies::coincident_pairs(&cell.wrap(sources)),
+            }),
+        };
+        Ok(WithHessian { sum, hessian: hessian.download()?.as_chunks().0.to_vec() })
+    }
 }
 
 /// The field with the order of `settings`, which must be given, and the error that the guard would measure of it.
@@ -110,7 +144,8 @@ pub fn measure(
     // In a box the error is that of the potential too.
     let potential = settings.boundary.periodic().map(|_| &mut potential);
     let quantity = Quantity::Potential;
-    let bodies = Bodies { quantity, inputs: &mut inputs, host: None, strengths, field: &mut field, potential };
+    let bodies =
+        Bodies { quantity, inputs: &mut inputs, host: None, strengths, field: &mut field, potential, hessian: None };
     let error = trial::measure(gpu, &mut Arrays::default(), settings, bodies)?;
     Ok((field.download_threes()?, error))
 }

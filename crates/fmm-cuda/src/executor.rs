@@ -282,7 +282,8 @@ impl Executor for CudaExecutor {
         let wanted = self.wanted || self.settings.boundary.periodic().is_some();
         let potential = wanted.then_some(potential);
         let quantity = Quantity::Potential;
-        let bodies = Bodies { quantity, inputs, host: None, strengths: self.strengths, field, potential };
+        let bodies =
+            Bodies { quantity, inputs, host: None, strengths: self.strengths, field, potential, hessian: None };
         let (choice, summed) = trial::sum(&self.gpu, &mut self.arrays, &self.settings, bodies, times)?;
         self.coincident_pairs = summed.coincident_pairs.unwrap_or(self.coincident_pairs);
         (self.choice, self.units, self.summed) = (Some(choice), summed.units, true);

@@ -8,7 +8,8 @@ use rayon::prelude::*;
 
 use crate::Gpu;
 use crate::buffer::Buffer;
-use crate::cartesian::{Softened, Stage as AtBodies};
+pub use crate::cartesian::Stage as AtBodies;
+use crate::cartesian::{self, Softened};
 use crate::direct;
 use crate::geometry::Tiles;
 use crate::kernels::SHARED;
@@ -62,6 +63,18 @@ pub struct Far<T: DeviceReal> {
     spare: Vec<Operators<T>>,
     /// The images that lists do not know, the operator of the last sum first, and what each was made for.
     lattices: Vec<(usize, Known, Buffer<f64>)>,
+}
+
+/// Expansions of all cells, and what they are evaluated with.
+pub struct Series<'a, T: DeviceReal> {
+    /// Their order.
+    pub order: usize,
+    /// `[cells][n]`
+    pub coefficients: DevicePointer<u8>,
+    /// Of the harmonics that the operator needs.
+    pub recurrences: &'a Buffer<T>,
+    /// What Cartesian expansions have instead.
+    pub cartesian: Option<&'a cartesian::Bodies>,
 }
 
 /// What operators of images were made for.
@@ -304,32 +317,60 @@ impl<T: DeviceReal> Far<T> {
         }
     }
 
+    /// Tables of the order of the last sum.
+    pub fn operators(&self) -> &Operators<T> {
+        &self.operators
+    }
+
     /// P2M, P2L, L2P or M2P, of the given cells.
     fn bodies(
         &self,
         gpu: &Gpu,
         place: &Place,
         stage: AtBodies,
+        work: (DevicePointer<u32>, usize),
+    ) -> Result<(), Error> {
+        let (factors, coefficients) = match stage {
+            AtBodies::P2M => (0, &self.multipoles),
+            AtBodies::P2L => (1, &self.locals),
+            AtBodies::L2P => (0, &self.locals),
+            AtBodies::M2P => (2, &self.multipoles),
+        };
+        let series = Series {
+            order: self.operators.basis.order,
+            coefficients: coefficients.pointer().cast(),
+            recurrences: &self.operators.recurrences[factors],
+            cartesian: self.operators.cartesian.as_ref(),
+        };
+        self.at_bodies(gpu, place, stage, work, series)
+    }
+
+    /// The same with other expansions than those of the sum.
+    pub fn at_bodies(
+        &self,
+        gpu: &Gpu,
+        place: &Place,
+        stage: AtBodies,
         (work, count): (DevicePointer<u32>, usize),
+        Series { order, coefficients, recurrences, cartesian }: Series<T>,
     ) -> Result<(), Error> {
         if count == 0 {
             return Ok(());
         }
-        let (name, factors, local, list) = match stage {
-            AtBodies::P2M => ("p2m", 0, false, place.p2l),
-            AtBodies::P2L => ("p2l", 1, true, place.p2l),
-            AtBodies::L2P => ("l2p", 0, true, place.m2p),
-            AtBodies::M2P => ("m2p", 2, false, place.m2p),
+        let (name, list) = match stage {
+            AtBodies::P2M => ("p2m", place.p2l),
+            AtBodies::P2L => ("p2l", place.p2l),
+            AtBodies::L2P => ("l2p", place.m2p),
+            AtBodies::M2P => ("m2p", place.m2p),
         };
-        let coefficients = if local { self.locals.pointer().cast() } else { self.multipoles.pointer().cast() };
-        if let Some(cartesian) = &self.operators.cartesian {
+        if let Some(cartesian) = cartesian {
             return cartesian.launch::<T>(gpu, place, stage, list, (work, count), coefficients);
         }
-        let order = self.operators.basis.order;
+        let n = (order + 1) * (order + 1);
         // What a warp keeps in shared memory: harmonics of its bodies, or four weights of each harmonic.
         let (reals, gathers) = match name {
-            "p2m" | "p2l" => (self.operators.cut.n * ROW, true),
-            "l2p" => (4 * self.operators.cut.n, false),
+            "p2m" | "p2l" => (n * ROW, true),
+            "l2p" => (4 * n, false),
             _ => (4 * (order + 2) * (order + 2), false),
         };
         let each = reals * size_of::<T>();
@@ -343,7 +384,7 @@ impl<T: DeviceReal> Far<T> {
             target_bodies: place.target_bodies,
             source_bodies: place.source_bodies,
             work,
-            factors: self.operators.recurrences[factors].pointer().cast(),
+            factors: recurrences.pointer().cast(),
             coefficients,
             sums: place.sums,
             sides: place.sides,

@@ -17,6 +17,7 @@ use crate::direct::{self, Output};
 use crate::far::Far;
 use crate::geometry::{DeviceLists, Work};
 use crate::guard::Shares;
+use crate::hessian::{Executed, Hessian};
 use crate::inputs::Ends;
 use crate::m2l_schedule::Offsets;
 use crate::mma_layout::DeviceReal;
@@ -351,6 +352,33 @@ impl Fmm {
         let more = if last.whole { DevicePointer::null() } else { self.more.pointer() };
         self.scatter(gpu, Output { field: DevicePointer::null(), potential }, more, last.strength_scale, n)?;
         gpu.finish()
+    }
+
+    /// The second derivatives of the potential of the last sum by `arrays`, to `out` in the caller's order.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where memory lacks or the device fails.
+    pub fn hessian(
+        &self,
+        gpu: &Gpu,
+        arrays: &mut Hessian,
+        out: DevicePointer<f64>,
+        times: &mut StageTimes,
+    ) -> Result<(), Error> {
+        let Some(Last { planned, softening, strength_scale, .. }) = &self.last else { return Ok(()) };
+        let sum = Executed {
+            place: self.place(planned),
+            softening: *softening,
+            side: self.cells[0].tree.side(),
+            targets: self.sums.len(),
+            inverse: self.inverse.pointer(),
+            strength_scale: *strength_scale,
+        };
+        match (planned.choice.precision, &self.far) {
+            (Precision::F32, (Some(far), _)) => arrays.of_plan(gpu, &sum, far, out, times),
+            (_, (_, Some(far))) => arrays.of_plan(gpu, &sum, far, out, times),
+            _ => Ok(()),
+        }
     }
 
     /// Bytes more of device memory than there are now for bodies and sums.

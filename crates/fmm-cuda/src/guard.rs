@@ -91,8 +91,8 @@ pub struct Measured {
 /// A sample of targets, with what is right there and what was found.
 #[derive(Default)]
 pub struct Rows {
-    /// Weights; a target has no name.
-    drawn: Vec<(usize, f64)>,
+    /// Places in the sample, and weights.
+    pub drawn: Vec<(usize, f64)>,
     /// The field and the square of its largest term.
     exact: Vec<[f64; 4]>,
     found: Vec<[f64; 3]>,
@@ -138,6 +138,11 @@ fn first_room(shares: Option<&Shares>) -> usize {
 }
 
 impl Guard {
+    /// The targets of the last sample.
+    pub fn picked(&self) -> DevicePointer<u32> {
+        self.picked.pointer()
+    }
+
     /// The sum on a sample of its targets, drawn by `shares`, or the sample of the last call.
     pub fn rows(
         &mut self,
@@ -207,8 +212,8 @@ impl Guard {
         };
         let unit = sum.strength_scale / (sum.scale * sum.scale);
         let mut all = Rows::default();
-        for row in rows.as_chunks::<8>().0.iter().filter(|row| row[7] > 0.0) {
-            all.drawn.push((0, row[7]));
+        for (k, row) in rows.as_chunks::<8>().0.iter().enumerate().filter(|(_, row)| row[7] > 0.0) {
+            all.drawn.push((k, row[7]));
             all.exact.push([row[0], row[1], row[2], row[3]]);
             all.found.push([row[4], row[5], row[6]].map(|f| f * unit));
         }

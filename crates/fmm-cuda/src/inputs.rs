@@ -50,6 +50,8 @@ pub struct DeviceArrays<'a> {
     pub potential: u64,
     /// Where the field goes. `[m][3]`
     pub field: u64,
+    /// Where the second derivatives of the potential go; 0: they are not wanted. `[m][6]`
+    pub hessian: u64,
 }
 
 impl DeviceArrays<'_> {
@@ -95,6 +97,14 @@ impl Inputs {
         let sizes = if columns.len() > 1 { columns.iter().map(size).collect() } else { vec![0.0; columns.len()] };
         self.order_columns(Strengths::of(columns).largest, sizes);
         gpu.settle()
+    }
+
+    /// Bytes more of device memory than there are now that [`upload`](Inputs::upload) takes.
+    pub fn growth(&self, (sources, columns, targets): Host) -> usize {
+        let strengths = |k: usize| self.strengths.get(k).map_or(8 * sources.len(), |b| b.growth(sources.len()));
+        self.position.growth(3 * sources.len())
+            + (0..columns.len()).map(strengths).sum::<usize>()
+            + self.place.growth(targets.map_or(0, |t| 3 * t.len()))
     }
 
     /// The arrays of a caller. [`order_columns`](Inputs::order_columns) comes next.

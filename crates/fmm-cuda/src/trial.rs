@@ -15,7 +15,8 @@ use crate::direct::{self, Direct, Output, Request};
 use crate::ewald::{self, Ewald};
 use crate::fmm::{Fmm, More};
 use crate::geometry::{Survey, Work};
-use crate::guard::{self, Guard, Measured, MeasuredInBox, Rows};
+use crate::guard::{self, Guard, Measured, MeasuredInBox, Rows, Shares};
+use crate::hessian::Hessian;
 use crate::inputs::{Ends, Host, Inputs};
 use crate::order::{Ordered, Units};
 use crate::view::{TILE, VelocityView};
@@ -30,6 +31,7 @@ pub struct Arrays {
     pub direct: Direct,
     survey: Survey,
     guard: Guard,
+    hessian: Hessian,
     /// Of periodic boxes.
     pub boxed: Boxed,
     ewald: Ewald,
@@ -54,6 +56,8 @@ pub struct Bodies<'a> {
     pub field: &'a mut Buffer<f64>,
     /// `[targets]`; none if it is not wanted now.
     pub potential: Option<&'a mut Buffer<f64>>,
+    /// `[targets][6]`; with [`Quantity::Hessian`].
+    pub hessian: Option<&'a mut Buffer<f64>>,
 }
 
 /// What is known of a sum whose results stay on the device.
@@ -101,7 +105,11 @@ fn begin<'a>(
     bodies: Bodies<'a>,
     times: &'a mut StageTimes,
 ) -> Result<(SpaceTrial<'a>, Settings), Error> {
-    let Bodies { quantity, inputs, host, strengths, field, potential } = bodies;
+    if bodies.quantity == Quantity::Hessian && settings.boundary.periodic().is_some() {
+        let why = "second derivatives in periodic boxes are summed on the cores alone; device: auto, cpu";
+        return Err(Error::Unsupported(why.into()));
+    }
+    let Bodies { quantity, inputs, host, strengths, field, potential, hessian } = bodies;
     let ends = inputs.ends();
     // Method and leaves anew for every sum: they depend on nothing but the bodies as they are.
     let (cube, problem, resolved) = times.time_more(Stage::Tree, || resolve(gpu, arrays, settings, ends, strengths))?;
@@ -116,6 +124,7 @@ fn begin<'a>(
         host,
         field,
         potential,
+        hessian,
         cell: settings.boundary.periodic().copied(),
         softening: settings.softening,
         tolerance: settings.tolerance,
@@ -170,6 +179,7 @@ struct SpaceTrial<'a> {
     host: Option<Host<'a>>,
     field: &'a mut Buffer<f64>,
     potential: Option<&'a mut Buffer<f64>>,
+    hessian: Option<&'a mut Buffer<f64>>,
     cell: Option<PeriodicBox>,
     softening: Softening,
     tolerance: f64,
@@ -190,7 +200,7 @@ impl SpaceTrial<'_> {
         settings: &Settings,
         mut sum: impl FnMut(&mut Self, Ends, Output) -> Result<Summed, Error>,
     ) -> Result<Summed, Error> {
-        if self.quantity == Quantity::Potential {
+        if self.quantity != Quantity::Velocity {
             return sum(self, self.inputs.ends(), self.output());
         }
         let n = self.inputs.ends().at().n;
@@ -241,6 +251,11 @@ impl SpaceTrial<'_> {
         })?;
         self.times.time(Stage::P2P, || {
             direct.sum(gpu, request, units, same, output)?;
+            if let Some(out) = &self.hessian {
+                // In double precision bodies are in the caller's order.
+                let bodies = (&direct.sources.bodies, (!same).then_some(&direct.targets.bodies));
+                self.arrays.hessian.of_all_pairs(gpu, request.softening, units, bodies, out.pointer())?;
+            }
             gpu.finish()
         })?;
         Ok(Summed { units: Some(units), ..Summed::default() })
@@ -254,7 +269,7 @@ impl SpaceTrial<'_> {
         let positions = self.inputs.positions();
         let planned = fmm.plan(gpu, work, settings, choice.clone(), (cube, None), positions, self.times)?;
         self.of_columns(settings, |trial, ends, output| {
-            let Arrays { fmm, work, .. } = &mut *trial.arrays;
+            let Arrays { fmm, work, hessian, .. } = &mut *trial.arrays;
             let scarce = trial.host.is_some() && fmm.growth(ends) > gpu.free_memory()?;
             if scarce {
                 fmm.trim(work);
@@ -265,6 +280,9 @@ impl SpaceTrial<'_> {
                 trial.inputs.release();
             }
             fmm.sum(gpu, settings, &planned, ends, output, trial.times, None, None)?;
+            if let Some(out) = &trial.hessian {
+                fmm.hessian(gpu, hessian, out.pointer(), trial.times)?;
+            }
             Ok(Summed { coincident_pairs: Some(planned.coincident_pairs), ..Summed::default() })
         })
     }
@@ -369,17 +387,32 @@ impl SpaceTrial<'_> {
         if self.quantity == Quantity::Velocity {
             return Ok(guard::error_of_velocity(&summed.columns));
         }
-        Ok(self.rows(summed, self.field.pointer(), false)?.error())
+        let rows = self.rows(summed, self.field.pointer(), false)?;
+        // Second derivatives of direct sums are in double precision.
+        if self.hessian.is_none() || summed.units.is_some() {
+            return Ok(rows.error());
+        }
+        let (sum, _) = self.measured(summed, self.field.pointer());
+        let same = self.inputs.ends().targets.is_none();
+        let Arrays { hessian, guard, .. } = &mut *self.arrays;
+        let error = hessian.error(self.gpu, self.softening, &sum, (guard.picked(), &rows.drawn), same)?;
+        Ok(rows.error().max(error))
     }
 
     /// What the guard finds of the present sum in open space, of one column of strengths, whose results are in `field` in the
     /// caller's order.
     fn rows(&mut self, summed: &Summed, field: DevicePointer<f64>, same_sample: bool) -> Result<Rows, Error> {
-        let Arrays { fmm, direct, guard, .. } = &mut *self.arrays;
+        let (sum, shares) = self.measured(summed, field);
+        self.arrays.guard.rows(self.gpu, self.softening, &sum, shares.as_ref(), same_sample)
+    }
+
+    /// The present sum for the guard, and where its expansions err most.
+    fn measured(&self, summed: &Summed, field: DevicePointer<f64>) -> (Measured, Option<Shares>) {
+        let Arrays { fmm, direct, .. } = &*self.arrays;
         let ends = self.inputs.ends();
         let scale = power_of_two_below(2.0 / self.cube.side);
         let (n, targets) = (ends.sources.n, ends.at().n);
-        let (sum, shares) = match summed.units {
+        match summed.units {
             // Direct sums have bodies of their own.
             Some(Units { scale: unit, strength_scale, .. }) => {
                 let position = ends.at().position;
@@ -394,8 +427,7 @@ impl SpaceTrial<'_> {
                     Measured { bodies, n, unit: 1.0, scale, position, field, stride: 4, strength_scale: 1.0, targets };
                 (sum, fmm.shares(self.tolerance))
             }
-        };
-        guard.rows(self.gpu, self.softening, &sum, shares.as_ref(), same_sample)
+        }
     }
 }
 
@@ -427,7 +459,16 @@ impl Trial for SpaceTrial<'_> {
     }
 
     fn choose(&self, settings: &Settings, target_error: f64) -> Result<Choice, Error> {
-        accuracy::choose_for(settings, self.problem, policy::table_error(&self.problem, target_error))
+        let target_error = policy::table_error(&self.problem, self.quantity.table_error(target_error));
+        let choice = accuracy::choose_for(settings, self.problem, target_error)?;
+        if self.quantity != Quantity::Hessian || (choice.method, choice.precision) != (Method::Direct, Precision::F32) {
+            return Ok(choice);
+        }
+        if settings.precision == Precision::F32 {
+            let why = "direct sums of second derivatives on a GPU are in double precision; precision: auto, f64";
+            return Err(Error::Unsupported(why.into()));
+        }
+        Ok(Choice { precision: Precision::F64, ..choice })
     }
 
     fn execute(&mut self, settings: &Settings, choice: &Choice) -> Result<Summed, Error> {
@@ -438,6 +479,9 @@ impl Trial for SpaceTrial<'_> {
         self.field.resize(3 * n)?;
         if let Some(potential) = &mut self.potential {
             potential.resize(n)?;
+        }
+        if let Some(hessian) = &mut self.hessian {
+            hessian.resize(6 * n)?;
         }
         match (self.cell, choice.method) {
             (Some(cell), Method::Direct) => {

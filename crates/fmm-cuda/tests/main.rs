@@ -11,6 +11,8 @@ mod forces;
 mod gauss_device;
 mod geometry;
 mod grid;
+mod hessian;
+mod kept;
 mod layout;
 mod m2l_variants;
 mod modules;

@@ -77,11 +77,12 @@ impl Device {
     /// The accepted names, for messages.
     pub const ALLOWED: &'static str = "allowed: auto, cpu, cuda, cuda:N with N the number of a GPU from 0";
 
-    /// The cores in place of `Auto` for sums that no GPU does: by trees of a given depth, and in
-    /// the plane directly in single precision.
-    pub(crate) fn able(self, settings: &Settings, plane: bool) -> Device {
+    /// The cores in place of `Auto` for sums that no GPU does: by trees of a given depth, in the
+    /// plane directly in single precision, and second derivatives in a periodic box.
+    pub(crate) fn able(self, settings: &Settings, plane: bool, hessian: bool) -> Device {
         let direct_single = settings.method == Method::Direct && settings.precision == Precision::F32;
-        let cores_alone = settings.uniform.is_some() || plane && direct_single;
+        let boxed = settings.boundary.periodic().is_some();
+        let cores_alone = settings.uniform.is_some() || plane && direct_single || hessian && boxed;
         if self == Device::Auto && cores_alone { Device::Cpu } else { self }
     }
 
@@ -126,14 +127,14 @@ impl Place<'_> {
     ///
     /// # Errors
     /// Those of [`Device::open`].
-    pub fn gpu_for(&mut self, device: Device, pairs: f64) -> Result<Option<&Gpu>, Error> {
+    pub fn gpu_for(&mut self, device: Device, pairs: f64) -> Result<Option<&mut Opened>, Error> {
         if device.on_cores(pairs) {
             return Ok(None);
         }
         if self.gpu.is_none() {
             self.gpu = device.open(pairs, &mut self.note)?.map(Opened::new);
         }
-        Ok(self.gpu.as_ref().map(|opened| &opened.gpu))
+        Ok(self.gpu.as_mut())
     }
 
     /// The GPU of this number, on which arrays of the caller lie.
@@ -166,7 +167,7 @@ impl Place<'_> {
     }
 }
 
-/// A GPU, with the memory of sums of arrays that lie on it.
+/// A GPU, with the memory and tables of its sums.
 pub(crate) struct Opened {
     // Dropped in this order: memory before the GPU whose it is.
     pub sums: DeviceSums,

@@ -98,12 +98,13 @@ fn ratio(a: f64, b: f64) -> f64 {
 }
 
 /// |v|, also where the squares would leave the range of numbers.
-fn length(v: [f64; 3]) -> f64 {
-    v[0].hypot(v[1]).hypot(v[2])
+pub(crate) fn length(v: [f64; 3]) -> f64 {
+    let square: f64 = v.iter().map(|c| c * c).sum();
+    if (1e-250..1e250).contains(&square) { square.sqrt() } else { v[0].hypot(v[1]).hypot(v[2]) }
 }
 
 /// The Euclidean norm, likewise.
-fn norm(values: &[f64]) -> f64 {
+pub(crate) fn norm(values: &[f64]) -> f64 {
     let scale = values.iter().copied().fold(0.0, f64::max);
     if scale == 0.0 || !scale.is_finite() {
         return scale;

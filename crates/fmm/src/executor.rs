@@ -21,7 +21,7 @@ pub fn executor(
     (forces, bath): (Forces, Option<Bath>),
     note: &mut dyn FnMut(Note),
 ) -> Result<Box<dyn Executor>, Error> {
-    let gpu = device.able(settings, plane.is_some()).open((n as f64).powi(2), note)?;
+    let gpu = device.able(settings, plane.is_some(), false).open((n as f64).powi(2), note)?;
     let settings = settings.clone();
     let Some(gpu) = gpu else {
         let executor = match plane {

@@ -54,8 +54,8 @@ impl Solver<'_> {
             times,
             seconds: Seconds::default(),
         };
-        if let Some(Results { potential, field, places }) = not_finite {
-            (sum.potential, sum.field) = (potential, field);
+        if let Some(Results { potential, field, hessian, places }) = not_finite {
+            (sum.potential, sum.field, sum.hessian) = (potential, field, hessian);
             sum.check_finite(problem.kernel, &Points::in_space(&places, &[]))?;
         }
         sum.seconds.sum = begun.elapsed().as_secs_f64();
@@ -71,8 +71,8 @@ fn check(problem: &Problem, arrays: &DeviceArrays) -> Result<(), Error> {
     if !problem.exclusions.is_empty() {
         return refuse("exclusions", "there are none");
     }
-    if problem.hessian {
-        return refuse("hessian", "there is none");
+    if problem.hessian != (arrays.hessian != 0) {
+        return refuse("hessian", "it needs an address, and no other sum has one");
     }
     if problem.sample > 0 {
         return refuse("check", "there is none");
@@ -91,8 +91,15 @@ fn check(problem: &Problem, arrays: &DeviceArrays) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    const NONE: DeviceArrays =
-        DeviceArrays { ordinal: 4711, sources: (0, 0), strengths: &[0], targets: None, potential: 0, field: 0 };
+    const NONE: DeviceArrays = DeviceArrays {
+        ordinal: 4711,
+        sources: (0, 0),
+        strengths: &[0],
+        targets: None,
+        potential: 0,
+        field: 0,
+        hessian: 0,
+    };
 
     fn refused(problem: &Problem, device: Device) -> String {
         // SAFETY: there are no points.
@@ -109,7 +116,10 @@ mod tests {
                 Problem { exclusions: vec![[0, 1]], ..laplace.clone() },
                 "exclusions: with arrays on a GPU there are none",
             ),
-            (Problem { hessian: true, ..laplace.clone() }, "hessian: with arrays on a GPU there is none"),
+            (
+                Problem { hessian: true, ..laplace.clone() },
+                "hessian: with arrays on a GPU it needs an address, and no other sum has one",
+            ),
             (Problem { sample: 1, ..laplace.clone() }, "check: with arrays on a GPU there is none"),
             (Problem::new(Kernel::Vortex), "1 columns of strengths, but 3 are needed"),
         ] {

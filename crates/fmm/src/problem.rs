@@ -22,7 +22,8 @@ pub struct Problem {
     /// measures none. Exclusions are taken out afterwards.
     pub sample: usize,
     /// Whether second derivatives of the potential are wanted, too. The tolerance then bounds them as
-    /// it does the field. Only of [`Kernel::Laplace`] and [`Kernel::Yukawa`] in open space, on the cores.
+    /// it does the field. Only of [`Kernel::Laplace`] and [`Kernel::Yukawa`]; in a periodic
+    /// box on the cores.
     pub hessian: bool,
 }
 
@@ -95,11 +96,10 @@ impl Problem {
     }
 
     fn check_hessian(&self) -> Result<(), Error> {
-        let why = match (self.kernel, self.settings.boundary) {
-            (_, Boundary::Periodic(_)) => "a periodic box has none".into(),
-            (Kernel::Laplace | Kernel::Yukawa(_), Boundary::Open) => return Ok(()),
-            (kernel, _) => format!("the kernel {} has none; only laplace and yukawa have", kernel.name()),
-        };
+        if matches!(self.kernel, Kernel::Laplace | Kernel::Yukawa(_)) {
+            return Ok(());
+        }
+        let why = format!("the kernel {} has none; only laplace and yukawa have", self.kernel.name());
         Err(Error::Request { parameter: "hessian", why })
     }
 

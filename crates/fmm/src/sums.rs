@@ -2,10 +2,10 @@
 
 use fmm_core::gauss::{self, Route};
 use fmm_core::planar;
-use fmm_core::{Choice, Complex64, Error as Refused, Method, Precision, StageTimes};
-use fmm_cuda::Gpu;
+use fmm_core::solve::Quantity;
+use fmm_core::{Choice, Complex64, Error as Refused, Method, Precision, StageTimes, WithHessian};
 
-use crate::device::{Place, loaded};
+use crate::device::{Opened, Place, loaded};
 use crate::{Device, Error, Evaluation, Kernel, Note, Points, Problem, Seconds};
 
 /// The sum that `problem` asks for, without exclusions.
@@ -30,7 +30,7 @@ struct Summed {
     coincident_pairs: u64,
 }
 
-type OnGpu<'a> = &'a mut dyn FnMut(&Gpu, &mut StageTimes) -> Result<Summed, Refused>;
+type OnGpu<'a> = &'a mut dyn FnMut(&mut Opened, &mut StageTimes) -> Result<Summed, Refused>;
 type OnCores<'a> = &'a mut dyn FnMut(&mut StageTimes) -> Result<Summed, Refused>;
 
 /// Sums `pairs` pairs on `device`: that of `place`, or the cores where no GPU can do the sum.
@@ -39,7 +39,7 @@ fn sum_on(place: &mut Place, device: Device, pairs: f64, gpu: OnGpu, cores: OnCo
     let (sum, device, note) = match place.gpu_for(device, pairs)? {
         Some(opened) => {
             let sum = gpu(opened, &mut times);
-            (sum, Device::Cuda(opened.description().ordinal), loaded(opened))
+            (sum, Device::Cuda(opened.gpu.description().ordinal), loaded(&opened.gpu))
         }
         None => (cores(&mut times), Device::Cpu, None),
     };
@@ -56,42 +56,31 @@ fn pairs(points: &Points) -> f64 {
 /// 1/r and its relatives, and vortices.
 fn in_space(place: &mut Place, problem: &Problem, points: &Points) -> Result<Evaluation, Error> {
     let (settings, sources, targets) = (&problem.in_space(), points.sources, points.targets);
-    let device = place.device.able(settings, false);
-    let summed = |sum: fmm_core::Evaluation| {
-        let fmm_core::Evaluation { potential, field, choice, coincident_pairs } = sum;
-        Summed { potential, field, hessian: vec![], choice, coincident_pairs }
+    let quantity = match points.strengths {
+        [_, _, _] => Quantity::Velocity,
+        _ if problem.hessian => Quantity::Hessian,
+        _ => Quantity::Potential,
     };
-    if let &[x, y, z] = points.strengths {
-        return sum_on(
-            place,
-            device,
-            pairs(points),
-            &mut |gpu, times| fmm_cuda::biot_savart(gpu, settings, sources, [x, y, z], targets, times).map(summed),
-            &mut |times| fmm_core::biot_savart(settings, sources, [x, y, z], targets, times).map(summed),
-        );
-    }
-    let q = points.strengths[0];
-    if problem.hessian {
-        let device = if device == Device::Auto { Device::Cpu } else { device };
-        return sum_on(
-            place,
-            device,
-            pairs(points),
-            &mut |_, _| {
-                Err(Refused::Unsupported("second derivatives are summed on the cores alone; device: auto, cpu".into()))
-            },
-            &mut |times| {
-                let found = fmm_core::evaluate_hessian(settings, sources, q, targets, times)?;
-                Ok(Summed { hessian: found.hessian, ..summed(found.sum) })
-            },
-        );
-    }
+    let summed = |WithHessian { sum, hessian }| {
+        let fmm_core::Evaluation { potential, field, choice, coincident_pairs } = sum;
+        Summed { potential, field, hessian, choice, coincident_pairs }
+    };
+    let alone = |sum| WithHessian { sum, hessian: vec![] };
     sum_on(
         place,
-        device,
+        place.device.able(settings, false, problem.hessian),
         pairs(points),
-        &mut |gpu, times| fmm_cuda::evaluate(gpu, settings, sources, q, targets, times).map(summed),
-        &mut |times| fmm_core::evaluate(settings, sources, q, targets, times).map(summed),
+        &mut |Opened { gpu, sums }, times| {
+            sums.evaluate_host(gpu, settings, (sources, points.strengths, targets), quantity, times).map(summed)
+        },
+        &mut |times| {
+            let found = match (quantity, points.strengths) {
+                (_, &[x, y, z]) => fmm_core::biot_savart(settings, sources, [x, y, z], targets, times).map(alone),
+                (Quantity::Hessian, q) => fmm_core::evaluate_hessian(settings, sources, q[0], targets, times),
+                (_, q) => fmm_core::evaluate(settings, sources, q[0], targets, times).map(alone),
+            };
+            found.map(summed)
+        },
     )
 }
 
@@ -116,7 +105,7 @@ fn in_plane(place: &mut Place, problem: &Problem, points: &Points) -> Result<Eva
     };
     let (settings, blob) = (&problem.settings, problem.blob);
     let plane = planar::Problem::new(settings, kernel, blob, &sources, &strengths, targets.as_deref())?;
-    let device = match place.device.able(settings, true) {
+    let device = match place.device.able(settings, true, false) {
         Device::Auto if plane.request.may_underflow => {
             if !place.device.on_cores(pairs(points)) {
                 (place.note)(Note::TooClose);
@@ -136,7 +125,7 @@ fn in_plane(place: &mut Place, problem: &Problem, points: &Points) -> Result<Eva
         place,
         device,
         pairs(points),
-        &mut |gpu, times| fmm_cuda::planar::evaluate(gpu, &plane, times).map(summed),
+        &mut |opened, times| fmm_cuda::planar::evaluate(&opened.gpu, &plane, times).map(summed),
         &mut |times| planar::evaluate_problem(&plane, times).map(summed),
     )
 }
@@ -175,7 +164,7 @@ fn of_gaussians<const D: usize>(
         place,
         place.device,
         pairs(points),
-        &mut |gpu, times| fmm_cuda::gauss::evaluate(gpu, &on_gpu, times).map(summed),
+        &mut |opened, times| fmm_cuda::gauss::evaluate(&opened.gpu, &on_gpu, times).map(summed),
         &mut |times| {
             if precision == Precision::F32 {
                 return Err(Refused::Unsupported(

@@ -33,6 +33,12 @@ impl Sum {
         self.0.options().problem.kernel.name()
     }
 
+    /// Whether second derivatives are wanted.
+    #[getter]
+    fn hessian(&self) -> bool {
+        self.0.options().problem.hessian
+    }
+
     /// Sums. All arrays are C-contiguous: positions `[n, d]`, columns of strengths `[n]`, exclusions `[pairs, 2]`.
     fn evaluate<'py>(
         &self,
@@ -57,7 +63,8 @@ impl Sum {
         watched(py, f64::INFINITY, |_| self.0.stream(ordinal))
     }
 
-    /// Sums arrays on GPU `ordinal`, which are given by address and number of rows, into `potential` and `field`.
+    /// Sums arrays on GPU `ordinal`, which are given by address and number of rows, into
+    /// `potential`, `field` and `hessian`; 0 is none.
     #[expect(clippy::too_many_arguments, reason = "the arrays")]
     #[allow(unsafe_code)]
     fn evaluate_on_gpu<'py>(
@@ -69,13 +76,13 @@ impl Sum {
         targets: Option<(u64, usize)>,
         potential: u64,
         field: u64,
+        hessian: u64,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let arrays = DeviceArrays { ordinal, sources, strengths: &strengths, targets, potential, field };
+        let arrays = DeviceArrays { ordinal, sources, strengths: &strengths, targets, potential, field, hessian };
         // SAFETY: _device.py holds the arrays, has checked shapes and dtypes, and has made the stream wait.
         let sum = |cancel| unsafe { self.0.evaluate_on_device(&arrays, cancel) };
         let sum = watched(py, arrays.pairs() / GPU_SPEED, sum)?;
         let out = PyDict::new(py);
-        out.set_item("hessian", py.None())?;
         describe(py, &out, &sum)?;
         Ok(out)
     }

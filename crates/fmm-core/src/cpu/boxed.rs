@@ -8,6 +8,7 @@ use crate::accuracy::Problem;
 use crate::bodies::coincident_pairs;
 use crate::boundary::{Moments, PeriodicBox};
 use crate::ewald::{self, At};
+use crate::math::scale::power_of_two_below;
 use crate::tree::Cube;
 use crate::{Settings, Softening, Stage, StageTimes};
 
@@ -39,20 +40,22 @@ impl InBox {
         Problem::of(&self.sources, points.columns, points.at().len(), &cube).in_box()
     }
 
-    /// Ewald's sum at all targets.
-    pub fn direct(&self, softening: Softening, points: Points, times: &mut StageTimes) -> Summed {
+    /// Ewald's sum at all targets, with second derivatives if `hessian` asks for them.
+    pub fn direct(&self, softening: Softening, points: Points, hessian: bool, times: &mut StageTimes) -> Summed {
         let at = points.targets.map_or(At::Sources, At::Points);
         let exact = ewald::EXACT;
         let sum = || ewald::evaluate(&self.cell, softening, exact, points.sources, points.columns[0], at);
         let ewald::Sums { potential, field, .. } = times.time(Stage::P2P, sum);
+        let hessians = || ewald::hessians(&self.cell, softening, exact, points.sources, points.columns[0], at).hessian;
+        let hessian = if hessian { times.time_more(Stage::P2P, hessians) } else { vec![] };
         let coincident_pairs = times.time_more(Stage::P2P, || coincident_pairs(&self.sources));
-        Summed { hessian: vec![], potential, field, coincident_pairs, shares: vec![] }
+        Summed { hessian, potential, field, coincident_pairs, shares: vec![] }
     }
 
     /// Adds what is not harmonic of tin foil's potential, (2π/3V) Σ q |x − x_j|² (de Leeuw, Perram & Smith 1980), and the
     /// surroundings.
     pub fn finish(&self, points: Points, summed: &mut Summed) {
-        let Summed { potential, field, .. } = summed;
+        let Summed { potential, field, hessian, .. } = summed;
         let strengths = points.columns[0];
         let middle = self.cell.side.map(|s| 0.5 * s);
         let moments = Moments::of(&self.sources, strengths, middle);
@@ -63,6 +66,8 @@ impl InBox {
             *p += c * value;
             (0..3).for_each(|d| e[d] += c * slope[d]);
         });
+        let curvature = 2.0 * c * moments.charge;
+        hessian.par_iter_mut().for_each(|h| h[..3].iter_mut().for_each(|h| *h += curvature));
         let unwrapped = Moments::of(points.sources, strengths, [0.0; 3]);
         ewald::depolarise(&self.cell, &unwrapped, points.at(), potential, field);
     }
@@ -76,6 +81,16 @@ impl InBox {
         let exact = ewald::evaluate(&self.cell, settings.softening, accuracy, points.sources, points.columns[0], at);
         let fields: Vec<[f64; 3]> = chosen.iter().map(|&i| sums.field[i]).collect();
         let potentials: Vec<f64> = chosen.iter().map(|&i| sums.potential[i]).collect();
-        guard::of_box(sample, &exact, &potentials, &fields)
+        let error = guard::of_box(sample, &exact, &potentials, &fields);
+        if sums.hessian.is_empty() {
+            return error;
+        }
+        let exact = ewald::hessians(&self.cell, settings.softening, accuracy, points.sources, points.columns[0], at);
+        // In units of the sums, so that squares are numbers.
+        let largest = exact.hessian.as_flattened().iter().fold(0.0, |m: f64, h| m.max(h.abs()));
+        let unit = power_of_two_below(1.0 / largest);
+        let truth = exact.hessian.iter().zip(&exact.largest);
+        let truth = truth.map(|(h, l)| (h.map(|h| h * unit), (l * unit).powi(2)));
+        error.max(sample.weigh_matrices(truth, chosen.iter().map(|&i| sums.hessian[i].map(|h| h * unit))))
     }
 }

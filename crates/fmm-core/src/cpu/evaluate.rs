@@ -1,5 +1,6 @@
 //! A single sum in space on this machine's cores.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
@@ -54,17 +55,16 @@ pub struct WithHessian {
     pub hessian: Vec<[f64; 6]>,
 }
 
-/// As [`evaluate`], with the second derivatives of the potential: minus the gradient of the field. The tolerance bounds them as it does the field, in
-/// the Frobenius norm.
+/// As [`evaluate`], with the second derivatives of the potential: minus the gradient of the field.
+/// The tolerance bounds them as it does the field, in the Frobenius norm.
 ///
 /// # Errors
-/// Those of [`evaluate`]; [`Error::Unsupported`] in periodic boxes.
+/// Those of [`evaluate`].
 ///
 /// ```
-/// use fmm_core::{Settings, StageTimes, evaluate_hessian};
-/// let at = [[1.0, 0.0, 0.0]];
-/// let sum = evaluate_hessian(&Settings::default(), &[[0.0; 3]], &[2.0], Some(&at), &mut StageTimes::default())?;
-/// assert_eq!(sum.hessian[0], [4.0, -2.0, -2.0, 0.0, 0.0, 0.0]);
+/// use fmm_core::{Settings, StageTimes, evaluate_hessian}; let at = [[1.0, 0.0, 0.0]]; let sum =
+/// evaluate_hessian(&Settings::default(), &[[0.0; 3]], &[2.0], Some(&at), &mut
+/// StageTimes::default())?; assert_eq!(sum.hessian[0], [4.0, -2.0, -2.0, 0.0, 0.0, 0.0]);
 /// # Ok::<(), fmm_core::Error>(())
 /// ```
 pub fn evaluate_hessian(
@@ -144,9 +144,6 @@ enum Frame {
     Box(InBox),
 }
 
-/// The error of the field for which the error of second derivatives is about 1.
-const HESSIAN_SHARE: f64 = 0.25;
-
 /// A sum in space on the cores.
 struct SpaceTrial<'a> {
     /// As they were asked for.
@@ -170,13 +167,11 @@ impl Trial for SpaceTrial<'_> {
     }
 
     fn choose(&self, settings: &Settings, target_error: f64) -> Result<Choice, Error> {
-        // The tables are of errors of the field. Those of second derivatives were up to eight times as large.
-        let share = if self.quantity == Quantity::Hessian { HESSIAN_SHARE } else { 1.0 };
-        accuracy::choose_for(settings, self.problem, share * target_error)
+        accuracy::choose_for(settings, self.problem, self.quantity.table_error(target_error))
     }
 
     fn execute(&mut self, settings: &Settings, choice: &Choice) -> Result<Summed, Error> {
-        let (points, times) = (self.points, &mut *self.times);
+        let (points, times, hessian) = (self.points, &mut *self.times, self.quantity == Quantity::Hessian);
         Ok(match &self.frame {
             Frame::Open(cube) => {
                 // The root cell is widened so that leaves get their best size.
@@ -189,11 +184,12 @@ impl Trial for SpaceTrial<'_> {
                     Quantity::Velocity => vortex::velocity(
                         points.columns.iter().map(|q| Summed::of(settings, &plan, points, q, false, times)),
                     ),
-                    Quantity::Potential => Summed::of(settings, &plan, points, points.columns[0], false, times),
-                    Quantity::Hessian => Summed::of(settings, &plan, points, points.columns[0], true, times),
+                    _ => Summed::of(settings, &plan, points, points.columns[0], hessian, times),
                 }
             }
-            Frame::Box(within) if choice.method == Method::Direct => within.direct(settings.softening, points, times),
+            Frame::Box(within) if choice.method == Method::Direct => {
+                within.direct(settings.softening, points, hessian, times)
+            }
             Frame::Box(within) => {
                 let inside = within.points(points);
                 let plan = OctreePlan::in_box(
@@ -204,7 +200,7 @@ impl Trial for SpaceTrial<'_> {
                     inside.targets,
                     times,
                 );
-                let mut summed = Summed::of(settings, &plan, inside, inside.columns[0], false, times);
+                let mut summed = Summed::of(settings, &plan, inside, inside.columns[0], hessian, times);
                 times.time_more(Stage::Lattice, || within.finish(points, &mut summed));
                 summed
             }
@@ -215,14 +211,12 @@ impl Trial for SpaceTrial<'_> {
         let SpaceTrial { settings, points, quantity, .. } = *self;
         let (at, sample) = (points.at(), Sample::new(points.at().len(), &sums.shares));
         let softening = settings.softening;
+        let field = || sample.error(softening, points.sources, points.columns[0], at, &sums.field);
         Ok(self.times.time(Stage::Guard, || match (&self.frame, quantity) {
             (Frame::Box(within), _) => within.error(&sample, settings, points, sums),
-            (Frame::Open(_), Quantity::Potential | Quantity::Hessian) => {
-                let field = sample.error(softening, points.sources, points.columns[0], at, &sums.field);
-                let hessian = || hessian::error(&sample, softening, points, &sums.hessian);
-                if quantity == Quantity::Hessian { field.max(hessian()) } else { field }
-            }
-            (Frame::Open(_), Quantity::Velocity) => vortex::error(&sample, softening, points, &sums.field),
+            (_, Quantity::Potential) => field(),
+            (_, Quantity::Hessian) => field().max(hessian::error(&sample, softening, points, &sums.hessian)),
+            (_, Quantity::Velocity) => vortex::error(&sample, softening, points, &sums.field),
         }))
     }
 }
@@ -268,7 +262,7 @@ impl Summed {
     }
 }
 
-/// Where each row stands in the order of a tree, of which `order` has the rows.
+/// The inverse of a permutation: the place of each row in `order`.
 fn places(order: &[u32]) -> Vec<u32> {
     // Relaxed stores cost no more than plain ones, and all cores may scatter.
     let place: Vec<AtomicU32> = order.par_iter().map(|_| AtomicU32::new(0)).collect();
@@ -298,23 +292,23 @@ fn sum<T: Real>(
         let tree = &plan.targets;
         let of = |p| Cartesian::<T>::new(p, softening, plan.geometry.classes, tree.side, tree.levels());
         execute_sorted(&of(order), &softening, plan, bodies, times, |executed, sums, times| {
-            finish(executed, settings, sums, hessian.then_some(|| of(order + 1)), unscale, times)
+            finish(executed, settings, sums, hessian.then_some(|| Arc::new(of(order + 1))), unscale, times)
         })
     } else {
         let of = |p| Spherical::<T>::shared(p, plan.geometry.classes);
         execute_sorted(&*of(order), &softening, plan, bodies, times, |executed, sums, times| {
-            let next = hessian.then_some(|| Spherical::<T>::new(order + 1, plan.geometry.classes));
-            finish(executed, settings, sums, next, unscale, times)
+            finish(executed, settings, sums, hessian.then_some(|| of(order + 1)), unscale, times)
         })
     }
 }
 
-/// `next` makes the expansion of the next order if second derivatives are asked for; strengths are scaled by 1/`unscale`.
+/// `next` makes the expansion of the next order if second derivatives are asked for; strengths are scaled by
+/// 1/`unscale`.
 fn finish<T: Real, E: Expansion<T, 3>, N: Expansion<T, 3>>(
     executed: &Expansions<T, E, 3>,
     settings: &Settings,
     sums: &[Sum<3>],
-    next: Option<impl FnOnce() -> N>,
+    next: Option<impl FnOnce() -> Arc<N>>,
     unscale: f64,
     times: &mut StageTimes,
 ) -> Finished {

@@ -70,8 +70,8 @@ impl Sample {
         self.weigh(direct::scaled(units, softening, sources, strengths, &places).into_iter().map(split), &found)
     }
 
-    /// The error of vectors `found` at the sample's targets, one by one, where `exact` holds the direct sum and the square of
-    /// its largest term, in the units of `found`.
+    /// The error of vectors `found` at the sample's targets, one by one, where `exact` holds the
+    /// direct sum and the square of its largest term, in the units of `found`.
     pub fn weigh<const R: usize>(&self, exact: impl IntoIterator<Item = ([f64; R], f64)>, found: &[[f64; R]]) -> f64 {
         let (mut errors, mut error, mut weight) = (vec![], 0.0, 0.0);
         let (mut norm, mut floors) = (0.0, 0.0);
@@ -94,6 +94,18 @@ impl Sample {
         } else {
             f64::INFINITY
         }
+    }
+
+    /// The same of symmetric matrices xx, yy, zz, xy, xz, yz, whose sizes are Frobenius norms.
+    pub fn weigh_matrices(
+        &self,
+        exact: impl IntoIterator<Item = ([f64; 6], f64)>,
+        found: impl IntoIterator<Item = [f64; 6]>,
+    ) -> f64 {
+        // Components off the diagonal are there twice.
+        let all = |h: [f64; 6]| std::array::from_fn(|k| if k < 3 { h[k] } else { std::f64::consts::SQRT_2 * h[k] });
+        let found: Vec<[f64; 6]> = found.into_iter().map(all).collect();
+        self.weigh(exact.into_iter().map(|(h, largest)| (all(h), largest)), &found)
     }
 }
 

@@ -1,4 +1,7 @@
-//! Second derivatives of the potential: from the expansions and pairs of a plan that was executed for the field.
+//! Second derivatives of the potential: from the expansions and pairs of a plan that was executed
+//! for the field.
+
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -16,12 +19,12 @@ use crate::math::simd::{Task, Vector, dispatch};
 use crate::{Stage, StageTimes};
 
 impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
-    /// ∂²φ/∂x_i∂x_j for xx, yy, zz, xy, xz, yz, in the order of the target tree. `next` gives the expansion of the order after
-    /// that of the plan.
+    /// ∂²φ/∂x_i∂x_j for xx, yy, zz, xy, xz, yz, in the order of the target tree. `next` gives the
+    /// expansion of the order after that of the plan.
     pub fn hessian<N: Expansion<T, 3>>(
         &self,
         softening: Softening,
-        next: impl FnOnce() -> N,
+        next: impl FnOnce() -> Arc<N>,
         times: &mut StageTimes,
     ) -> Vec<[f64; 6]> {
         let (plan, cancel) = (self.plan, times.cancel().clone());
@@ -29,12 +32,12 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
         let pairs = Near { kernel: &Hessian(softening), plan, bodies: self.bodies, cancel: &cancel };
         times.time_more(Stage::P2P, || pairs.p2p::<T>(&mut near));
         let mut out: Vec<[f64; 6]> = near.into_par_iter().map(|s| Hessian::combine(s.potential, s.field)).collect();
-        if plan.choice.order.is_some() && !plan.lists.m2l.is_empty() {
+        if plan.schedule().contains(&Stage::L2P) {
             times.time_more(Stage::L2P, || self.add_locals(&mut out));
         }
         if !plan.lists.m2p.is_empty() {
             let next = next();
-            times.time_more(Stage::M2P, || self.add_multipoles(&next, &mut out));
+            times.time_more(Stage::M2P, || self.add_multipoles(&*next, &mut out));
         }
         out
     }
@@ -67,8 +70,8 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
         });
     }
 
-    /// Adds the second derivatives of the expansion of `cell` at the targets of `leaf`: the gradients of its derivatives, which
-    /// `family` evaluates.
+    /// Adds the second derivatives of the expansion of `cell` at the targets of `leaf`: the gradients of its
+    /// derivatives, which `family` evaluates.
     fn add(
         &self,
         family: &impl Expansion<T, 3>,
@@ -104,8 +107,7 @@ impl<T: Real> Default for Work<T> {
     }
 }
 
-/// The error of `found` at the targets of `sample`, in the norm of the field's: differences and sizes are Frobenius norms, and
-/// the largest term is that of a single source.
+/// The error of `found` at the targets of `sample`, by direct sums.
 pub(super) fn error(sample: &Sample, softening: Softening, points: Points, found: &[[f64; 6]]) -> f64 {
     let (at, strengths, own) = (points.at(), points.columns[0], points.targets.is_none());
     let units = Units::of(points.sources, strengths, at);
@@ -120,13 +122,7 @@ pub(super) fn error(sample: &Sample, softening: Softening, points: Points, found
     let places: Vec<usize> = sample.places().collect();
     let exact: Vec<([f64; 6], f64)> = places.par_iter().map(direct).collect();
     let scale = |h: f64| h * units.strength / units.length / units.length / units.length;
-    let found: Vec<[f64; 6]> = places.iter().map(|&i| with_both_halves(found[i].map(scale))).collect();
-    sample.weigh(exact, &found)
-}
-
-/// Components whose squares add up to that of the Frobenius norm: those off the diagonal are there twice.
-fn with_both_halves(hessian: [f64; 6]) -> [f64; 6] {
-    std::array::from_fn(|k| if k < 3 { hessian[k] } else { std::f64::consts::SQRT_2 * hessian[k] })
+    sample.weigh_matrices(exact, places.iter().map(|&i| found[i].map(scale)))
 }
 
 /// Sources by component in scaled units, up to whole vectors; padding has no strength.
@@ -200,6 +196,6 @@ impl<V: Vector<Scalar = f64>> UseRadial<V> for Direct<'_> {
         let at_zero = here * Hessian(self.softening).potential_at_zero();
         let sums = sums.map(|s| s.sum());
         let hessian = Hessian::combine(sums[0] + at_zero, std::array::from_fn(|k| sums[k + 1]));
-        (with_both_halves(hessian), lanes.into_iter().fold(0.0, f64::max))
+        (hessian, lanes.into_iter().fold(0.0, f64::max))
     }
 }

@@ -12,7 +12,7 @@ use std::f64::consts::PI;
 use rayon::prelude::*;
 
 use crate::boundary::{Moments, PeriodicBox};
-use crate::kernel::Softening;
+use crate::kernel::{Hessian, Pairs, Softening};
 use crate::math::scale::{power_of_two_below, strength_scale};
 use near::Cells;
 use waves::Waves;
@@ -36,6 +36,15 @@ pub struct Sums {
     /// e = −∇ of it. `[targets]`
     pub field: Vec<[f64; 3]>,
     /// The largest field of a single image of a source, bare. `[targets]`
+    pub largest: Vec<f64>,
+}
+
+/// Second derivatives of the potential of a periodic box.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Hessians {
+    /// ∂²φ/∂x_i∂x_j for xx, yy, zz, xy, xz, yz. `[targets]`
+    pub hessian: Vec<[f64; 6]>,
+    /// The largest Frobenius norm of a single image of a source, bare. `[targets]`
     pub largest: Vec<f64>,
 }
 
@@ -98,41 +107,104 @@ pub fn evaluate(
     strengths: &[f64],
     at: At,
 ) -> Sums {
-    let places: Vec<[f64; 3]> = match at {
-        At::Sources => sources.to_vec(),
-        At::Some(chosen) => chosen.iter().map(|&i| sources[i]).collect(),
-        At::Points(points) => points.to_vec(),
-    };
-    // In units near the box's own, exactly.
-    let (scale, unit) = (power_of_two_below(1.0 / cell.longest()), strength_scale(strengths));
-    let small = PeriodicBox { side: cell.side.map(|s| s * scale), ..*cell };
-    let softening = softening.scaled(scale);
-    let inside = |points: &[[f64; 3]]| -> Vec<[f64; 3]> {
-        points.par_iter().map(|x| small.wrapped(x.map(|c| c * scale))).collect()
-    };
-    let (x, q) = (inside(sources), strengths.par_iter().map(|q| q * unit).collect::<Vec<_>>());
-    let y = if matches!(at, At::Sources) { x.clone() } else { inside(&places) };
-    let volume = small.volume();
-    let split = Split::cheapest(volume, x.len(), y.len(), accuracy);
-    let mut sums = Cells::new(small.side, &split, &x, &q).sums(softening, &split, &y);
-    Waves::new(small.side, &split, &x, &q).add_to(&mut sums, &y);
-    let background = PI * q.iter().sum::<f64>() / (split.alpha * split.alpha * volume);
+    let scaled = Scaled::new(cell, softening, accuracy, sources, strengths, at);
+    let Scaled { cell: small, softening, split, x, q, y, .. } = &scaled;
+    let mut sums = Cells::new(small.side, split, x, q).sums(*softening, split, y);
+    Waves::new(small.side, split, x, q).add_to(&mut sums, y);
+    let background = PI * q.iter().sum::<f64>() / (split.alpha * split.alpha * small.volume());
     sums.potential.par_iter_mut().for_each(|p| *p -= background);
     // Nobody sees what a softened kernel is at distance zero of itself.
-    if let Softening::Spline(length) = softening {
-        let own = |i: usize| q[i] / length;
-        match at {
-            At::Sources => sums.potential.iter_mut().enumerate().for_each(|(i, p)| *p -= own(i)),
-            At::Some(chosen) => sums.potential.iter_mut().zip(chosen).for_each(|(p, &i)| *p -= own(i)),
-            At::Points(_) => {}
-        }
+    if let Softening::Spline(length) = *softening {
+        scaled.own(at).for_each(|(p, q)| sums.potential[p] -= q / length);
     }
+    let (scale, unit) = (scaled.scale, scaled.unit);
     let (back, per_length) = (scale / unit, scale * scale / unit);
     sums.potential.par_iter_mut().for_each(|p| *p *= back);
     sums.field.par_iter_mut().for_each(|e| *e = e.map(|c| c * per_length));
     sums.largest.par_iter_mut().for_each(|l| *l *= per_length);
-    depolarise(cell, &Moments::of(sources, strengths, [0.0; 3]), &places, &mut sums.potential, &mut sums.field);
+    let moments = Moments::of(sources, strengths, [0.0; 3]);
+    depolarise(cell, &moments, &places(sources, at), &mut sums.potential, &mut sums.field);
     sums
+}
+
+/// The second derivatives of what [`evaluate`] sums. Surroundings add nothing to them: the potential that they add to a neutral
+/// box is linear.
+///
+/// # Panics
+/// Those of [`evaluate`].
+pub fn hessians(
+    cell: &PeriodicBox,
+    softening: Softening,
+    accuracy: f64,
+    sources: &[[f64; 3]],
+    strengths: &[f64],
+    at: At,
+) -> Hessians {
+    let scaled = Scaled::new(cell, softening, accuracy, sources, strengths, at);
+    let Scaled { cell: small, softening, split, x, q, y, .. } = &scaled;
+    let mut sums = Cells::new(small.side, split, x, q).hessians(*softening, split, y);
+    Waves::new(small.side, split, x, q).add_hessians_to(&mut sums.hessian, y);
+    let at_zero = Hessian(*softening).potential_at_zero();
+    scaled.own(at).for_each(|(p, q)| sums.hessian[p][..3].iter_mut().for_each(|h| *h += q * at_zero));
+    let back = scaled.scale * scaled.scale * scaled.scale / scaled.unit;
+    sums.hessian.par_iter_mut().for_each(|h| *h = h.map(|c| c * back));
+    sums.largest.par_iter_mut().for_each(|l| *l *= back);
+    sums
+}
+
+fn places(sources: &[[f64; 3]], at: At) -> Vec<[f64; 3]> {
+    match at {
+        At::Sources => sources.to_vec(),
+        At::Some(chosen) => chosen.iter().map(|&i| sources[i]).collect(),
+        At::Points(points) => points.to_vec(),
+    }
+}
+
+/// A sum in units near those of the box: all numbers are multiplied by powers of two.
+struct Scaled {
+    /// What lengths are multiplied by.
+    scale: f64,
+    /// What strengths are multiplied by.
+    unit: f64,
+    cell: PeriodicBox,
+    softening: Softening,
+    split: Split,
+    /// Sources in the box.
+    x: Vec<[f64; 3]>,
+    q: Vec<f64>,
+    /// Targets in the box.
+    y: Vec<[f64; 3]>,
+}
+
+impl Scaled {
+    fn new(
+        cell: &PeriodicBox,
+        softening: Softening,
+        accuracy: f64,
+        sources: &[[f64; 3]],
+        strengths: &[f64],
+        at: At,
+    ) -> Self {
+        let (scale, unit) = (power_of_two_below(1.0 / cell.longest()), strength_scale(strengths));
+        let small = PeriodicBox { side: cell.side.map(|s| s * scale), ..*cell };
+        let inside = |points: &[[f64; 3]]| -> Vec<[f64; 3]> {
+            points.par_iter().map(|x| small.wrapped(x.map(|c| c * scale))).collect()
+        };
+        let (x, q) = (inside(sources), strengths.par_iter().map(|q| q * unit).collect::<Vec<_>>());
+        let y = if matches!(at, At::Sources) { x.clone() } else { inside(&places(sources, at)) };
+        let split = Split::cheapest(small.volume(), x.len(), y.len(), accuracy);
+        Scaled { scale, unit, cell: small, softening: softening.scaled(scale), split, x, q, y }
+    }
+
+    /// The targets that are sources, by their place, with their strengths.
+    fn own<'a>(&'a self, at: At<'a>) -> impl Iterator<Item = (usize, f64)> + 'a {
+        let of = move |p: usize| match at {
+            At::Sources => Some((p, self.q[p])),
+            At::Some(chosen) => Some((p, self.q[chosen[p]])),
+            At::Points(_) => None,
+        };
+        (0..self.y.len()).filter_map(of)
+    }
 }
 
 /// Adds what the surroundings do, if they are not tin foil, at unwrapped `places`, where `moments` are those of unwrapped sources.

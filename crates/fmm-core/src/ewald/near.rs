@@ -1,12 +1,12 @@
 //! Real space: sources in cells, and the images of cells around each target.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{Split, Sums};
-use crate::kernel::Softening;
-use crate::kernel::{Radial, Spline};
+use super::{Hessians, Split, Sums};
+use crate::kernel::{AXES, Hessian, Radial, Softening, Spline};
 use crate::math::Real;
 use crate::math::erfc::erfc_and_gaussian;
 use crate::math::simd::{Task, Vector, dispatch};
@@ -60,16 +60,27 @@ impl Cells {
 
     /// The part of real space at wrapped `targets`.
     pub fn sums(&self, softening: Softening, split: &Split, targets: &[[f64; 3]]) -> Sums {
-        let parts: Vec<Vec<[f64; 5]>> = targets
-            .par_chunks(TARGETS)
-            .map(|targets| dispatch(Near { cells: self, softening, split, targets }))
-            .collect();
-        let all = || parts.iter().flatten();
+        let all = self.all::<Field>(softening, split, targets);
         Sums {
-            potential: all().map(|s| s[0]).collect(),
-            field: all().map(|s| [s[1], s[2], s[3]]).collect(),
-            largest: all().map(|s| s[4]).collect(),
+            potential: all.iter().map(|(s, _)| s[0]).collect(),
+            field: all.iter().map(|(s, _)| [s[1], s[2], s[3]]).collect(),
+            largest: all.iter().map(|(_, largest)| *largest).collect(),
         }
+    }
+
+    /// The same of second derivatives.
+    pub fn hessians(&self, softening: Softening, split: &Split, targets: &[[f64; 3]]) -> Hessians {
+        let all = self.all::<Second>(softening, split, targets);
+        Hessians {
+            hessian: all.iter().map(|(s, _)| Hessian::combine(s[0], std::array::from_fn(|k| s[k + 1]))).collect(),
+            largest: all.iter().map(|(_, largest)| *largest).collect(),
+        }
+    }
+
+    /// The sums at `targets`, and the size of the largest term.
+    fn all<Q: Quantity>(&self, softening: Softening, split: &Split, targets: &[[f64; 3]]) -> Vec<(Q::Sums, f64)> {
+        let task = |targets| dispatch(Near { cells: self, softening, split, targets, quantity: PhantomData::<Q> });
+        targets.par_chunks(TARGETS).flat_map_iter(task).collect()
     }
 
     /// Finds the places of the sources of each run of cells that may be closer to `target` than `cutoff`, and the target as these images
@@ -108,15 +119,16 @@ impl Cells {
     }
 }
 
-struct Near<'a> {
+struct Near<'a, Q> {
     cells: &'a Cells,
     softening: Softening,
     split: &'a Split,
     targets: &'a [[f64; 3]],
+    quantity: PhantomData<Q>,
 }
 
-impl Task<f64> for Near<'_> {
-    type Out = Vec<[f64; 5]>;
+impl<Q: Quantity> Task<f64> for Near<'_, Q> {
+    type Out = Vec<(Q::Sums, f64)>;
 
     #[inline(always)]
     fn run<V: Vector<Scalar = f64>>(self) -> Self::Out {
@@ -128,16 +140,16 @@ impl Task<f64> for Near<'_> {
     }
 }
 
-impl Near<'_> {
+impl<Q: Quantity> Near<'_, Q> {
     #[inline(always)]
-    fn all<V: Vector<Scalar = f64>, S: Screened<V>>(self, screened: S) -> Vec<[f64; 5]> {
+    fn all<V: Vector<Scalar = f64>, S: Screened<V>>(self, screened: S) -> Vec<(Q::Sums, f64)> {
         let Cells { x, q, .. } = self.cells;
         // Ones, then zeros: the sources of a vector that belong to a run.
         let mut kept = [0.0; 16];
         kept[..8].fill(1.0);
         let (mut out, mut runs) = (Vec::with_capacity(self.targets.len()), vec![]);
         for target in self.targets {
-            let mut sums = [V::zero(); 5];
+            let (mut sums, mut largest) = ([V::zero(); 7], V::zero());
             self.cells.around(target, self.split.cutoff, &mut runs);
             for (places, seen) in &runs {
                 let at = [V::splat(seen[0]), V::splat(seen[1]), V::splat(seen[2])];
@@ -153,23 +165,86 @@ impl Near<'_> {
                         strength = strength.mul(V::load(&kept[8 - (to - j)..]));
                     }
                     let r2 = d[0].mul_add(d[0], d[1].mul_add(d[1], d[2].mul(d[2])));
-                    let (potential, force, bare) = screened.eval(r2);
-                    let force = force.mul(strength);
-                    sums[0] = potential.mul_add(strength, sums[0]);
-                    sums[1] = force.mul_add(d[0], sums[1]);
-                    sums[2] = force.mul_add(d[1], sums[2]);
-                    sums[3] = force.mul_add(d[2], sums[3]);
-                    let bare = bare.mul(strength);
-                    sums[4] = sums[4].max(bare.mul(bare).mul(r2));
+                    largest = largest.max(Q::meet(screened, d, r2, strength, &mut sums));
                     j += f64::WIDTH;
                 }
             }
             let mut lanes = [0.0; 16];
-            sums[4].store(&mut lanes);
-            let largest = lanes.into_iter().fold(0.0, f64::max).sqrt();
-            out.push([sums[0].sum(), sums[1].sum(), sums[2].sum(), sums[3].sum(), largest]);
+            largest.store(&mut lanes);
+            out.push((Q::of(sums.map(|s| s.sum())), lanes.into_iter().fold(0.0, f64::max).sqrt()));
         }
         out
+    }
+}
+
+/// What is summed.
+trait Quantity: Sync {
+    type Sums: Copy + Send;
+
+    /// Adds the terms of sources of a `strength` at a difference `d` to the first of `sums`. Returns the square of the size
+    /// of the bare ones.
+    fn meet<V: Vector<Scalar = f64>>(screened: impl Screened<V>, d: [V; 3], r2: V, strength: V, sums: &mut [V; 7])
+    -> V;
+
+    fn of(sums: [f64; 7]) -> Self::Sums;
+}
+
+/// Potential and field.
+struct Field;
+
+impl Quantity for Field {
+    type Sums = [f64; 4];
+
+    #[inline(always)]
+    fn meet<V: Vector<Scalar = f64>>(
+        screened: impl Screened<V>,
+        d: [V; 3],
+        r2: V,
+        strength: V,
+        sums: &mut [V; 7],
+    ) -> V {
+        let (potential, force, bare) = screened.eval(r2);
+        let force = force.mul(strength);
+        sums[0] = potential.mul_add(strength, sums[0]);
+        for k in 0..3 {
+            sums[k + 1] = force.mul_add(d[k], sums[k + 1]);
+        }
+        let bare = bare.mul(strength);
+        bare.mul(bare).mul(r2)
+    }
+
+    fn of(sums: [f64; 7]) -> [f64; 4] {
+        std::array::from_fn(|k| sums[k])
+    }
+}
+
+/// Second derivatives, as [`Hessian`] has them: Σ q g, and Σ q h x_i x_j.
+struct Second;
+
+impl Quantity for Second {
+    type Sums = [f64; 7];
+
+    #[inline(always)]
+    fn meet<V: Vector<Scalar = f64>>(
+        screened: impl Screened<V>,
+        d: [V; 3],
+        r2: V,
+        strength: V,
+        sums: &mut [V; 7],
+    ) -> V {
+        let [g, h, bare_g, bare_h] = screened.second(r2);
+        sums[0] = g.mul_add(strength, sums[0]);
+        let h = h.mul(strength);
+        for (k, [i, j]) in AXES.into_iter().enumerate() {
+            sums[k + 1] = h.mul(d[i]).mul_add(d[j], sums[k + 1]);
+        }
+        // Eigenvalues along and across the line to the source.
+        let (along, across) = (bare_h.mul(r2).sub(bare_g).mul(strength), bare_g.mul(strength));
+        along.mul_add(along, across.mul(across).mul(V::constant(2.0)))
+    }
+
+    fn of(sums: [f64; 7]) -> [f64; 7] {
+        sums
     }
 }
 
@@ -177,6 +252,9 @@ impl Near<'_> {
 trait Screened<V: Vector>: Copy {
     /// Of r²: the potential, the force over r, and the kernel's own force over r.
     fn eval(&self, r2: V) -> (V, V, V);
+
+    /// Of r²: g = −K'/r and h = −g'/r, and those of the kernel itself.
+    fn second(&self, r2: V) -> [V; 4];
 }
 
 /// 2/√π.
@@ -199,6 +277,21 @@ impl<V: Vector<Scalar = f64>> Screened<V> for Bare {
         let screened = erfc.mul(inverse);
         let square = inverse.mul(inverse);
         (screened.sub(at_zero), own.mul_add(gaussian, screened).mul(square), inverse.mul(square))
+    }
+
+    #[inline(always)]
+    fn second(&self, r2: V) -> [V; 4] {
+        let a2 = self.alpha * self.alpha;
+        let inverse = r2.rsqrt();
+        let (erfc, gaussian) = erfc_and_gaussian(V::constant(self.alpha).mul(r2.mul(inverse)));
+        let (own, square) = (V::constant(self.alpha * SLOPE), inverse.mul(inverse));
+        let g = own.mul_add(gaussian, erfc.mul(inverse)).mul(square);
+        let h = g.mul_add(V::constant(3.0), own.mul(V::constant(2.0 * a2)).mul(gaussian)).mul(square);
+        // What remains at distance zero: −erf(αr)/r = −2α/√π (1 − α²r²/3 + …).
+        let left = V::constant(2.0 / 3.0 * a2 * self.alpha * SLOPE);
+        let at_zero = left.sub(left.keep_where_at_least(r2, V::splat(f64::TINY)));
+        let cube = inverse.mul(square);
+        [g.sub(at_zero), h, cube, cube.mul(square).mul(V::constant(3.0))]
     }
 }
 
@@ -233,5 +326,31 @@ impl<V: Vector<Scalar = f64>, K: Radial<V>> Screened<V> for Soft<K> {
         let smooth = near.sub(near.keep_where_at_least(x2, small)).add(smooth.keep_where_at_least(x2, small));
         let pull = near_pull.sub(near_pull.keep_where_at_least(x2, small)).add(pull.keep_where_at_least(x2, small));
         (potential.sub(smooth), force.sub(pull), force)
+    }
+
+    #[inline(always)]
+    fn second(&self, r2: V) -> [V; 4] {
+        let (bare_g, bare_h) = self.kernel.second(r2);
+        let a2 = self.alpha * self.alpha;
+        let (inverse, x2) = (r2.rsqrt(), V::constant(a2).mul(r2));
+        let (erfc, gaussian) = erfc_and_gaussian(V::constant(self.alpha).mul(r2.mul(inverse)));
+        let (own, square) = (V::constant(self.alpha * SLOPE), inverse.mul(inverse));
+        // Of erf(αr)/r, whose series in x² is 2α/√π Σ (−1)^k x^2k/(k! (2k + 1)): g and h are its first and second derivative.
+        let pull = inverse.sub(erfc.mul(inverse)).sub(own.mul(gaussian)).mul(square);
+        let bend = pull.mul(V::constant(3.0)).sub(own.mul(V::constant(2.0 * a2)).mul(gaussian)).mul(square);
+        let (mut first, mut second) = (V::constant(5.0 / 1320.0), V::constant(20.0 / 1320.0));
+        for (k, c) in [(4, 1.0 / 216.0), (3, 1.0 / 42.0), (2, 1.0 / 10.0), (1, 1.0 / 3.0)] {
+            let sign = if k % 2 == 0 { -1.0 } else { 1.0 };
+            first = first.mul_add(x2, V::constant(sign * f64::from(k) * c));
+            if k > 1 {
+                second = second.mul_add(x2, V::constant(sign * f64::from(k * (k - 1)) * c));
+            }
+        }
+        let near_pull = own.mul(V::constant(2.0 * a2)).mul(first);
+        let near_bend = own.mul(V::constant(-4.0 * a2 * a2)).mul(second);
+        let small = V::constant(0.01);
+        let by_size =
+            |near: V, far: V| near.sub(near.keep_where_at_least(x2, small)).add(far.keep_where_at_least(x2, small));
+        [bare_g.sub(by_size(near_pull, pull)), bare_h.sub(by_size(near_bend, bend)), bare_g, bare_h]
     }
 }

@@ -9,6 +9,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::{Split, Sums};
+use crate::kernel::AXES;
 use crate::math::Real;
 use crate::math::simd::{Task, Vector, dispatch};
 
@@ -96,12 +97,21 @@ impl Waves {
         let fields = sums.field.par_chunks_mut(TARGETS);
         targets.par_chunks(TARGETS).zip(sums.potential.par_chunks_mut(TARGETS)).zip(fields).for_each(
             |((targets, potential), field)| {
-                for (i, s) in dispatch(AtTargets { waves: self, targets }).into_iter().enumerate() {
+                for (i, s) in dispatch(AtTargets::<false> { waves: self, targets }).into_iter().enumerate() {
                     potential[i] += s[0];
                     (0..3).for_each(|d| field[i][d] += s[d + 1]);
                 }
             },
         );
+    }
+
+    /// Adds the second derivatives of the waves at `targets`.
+    pub fn add_hessians_to(&self, hessian: &mut [[f64; 6]], targets: &[[f64; 3]]) {
+        targets.par_chunks(TARGETS).zip(hessian.par_chunks_mut(TARGETS)).for_each(|(targets, hessian)| {
+            for (h, s) in hessian.iter_mut().zip(dispatch(AtTargets::<true> { waves: self, targets })) {
+                (0..6).for_each(|k| h[k] += s[4 + k]);
+            }
+        });
     }
 
     /// The powers of e^(2πix/L) along each axis: from 0 along x, from −most along y and z, and a vector more.
@@ -182,14 +192,14 @@ impl Task<f64> for Structure<'_> {
     }
 }
 
-/// Potential and field of all waves at targets.
-struct AtTargets<'a> {
+/// Potential and field of all waves at targets, and with `HESSIAN` second derivatives: xx, yy, zz, xy, xz, yz.
+struct AtTargets<'a, const HESSIAN: bool> {
     waves: &'a Waves,
     targets: &'a [[f64; 3]],
 }
 
-impl Task<f64> for AtTargets<'_> {
-    type Out = Vec<[f64; 4]>;
+impl<const HESSIAN: bool> Task<f64> for AtTargets<'_, HESSIAN> {
+    type Out = Vec<[f64; 10]>;
 
     #[inline(always)]
     fn run<V: Vector<Scalar = f64>>(self) -> Self::Out {
@@ -201,11 +211,12 @@ impl Task<f64> for AtTargets<'_> {
         for target in self.targets {
             self.waves.fill(target, &mut powers);
             let [zr, zi] = &powers[2];
-            let mut sums = [V::zero(); 4];
+            let mut sums = [V::zero(); 10];
             for row in rows {
                 let mut z = most[2] - row.most;
-                // Σ e^(ik_z z) conj F, and the same times the number along z.
+                // Σ e^(ik_z z) conj F, and the same times the number along z, and times its square.
                 let (mut re, mut im, mut steep_re, mut steep_im) = (V::zero(), V::zero(), V::zero(), V::zero());
+                let (mut bent_re, mut bent_im) = (V::zero(), V::zero());
                 for place in row.places.clone().step_by(f64::WIDTH) {
                     let (fr, fi) = (V::load(&factors[0][place..]), V::load(&factors[1][place..]));
                     let (er, ei) = (V::load(&zr[z..]), V::load(&zi[z..]));
@@ -213,6 +224,10 @@ impl Task<f64> for AtTargets<'_> {
                     let (tr, ti) = (er.mul_add(fr, ei.mul(fi)), er.neg_mul_add(fi, ei.mul(fr)));
                     (re, im) = (re.add(tr), im.add(ti));
                     (steep_re, steep_im) = (c.mul_add(tr, steep_re), c.mul_add(ti, steep_im));
+                    if HESSIAN {
+                        let c2 = c.mul(c);
+                        (bent_re, bent_im) = (c2.mul_add(tr, bent_re), c2.mul_add(ti, bent_im));
+                    }
                     z += f64::WIDTH;
                 }
                 let [ar, ai] = self.waves.along_row(row, &powers).map(V::splat);
@@ -221,9 +236,24 @@ impl Task<f64> for AtTargets<'_> {
                 sums[1] = V::splat(row.a as f64).mul_add(imaginary, sums[1]);
                 sums[2] = V::splat(f64::from(row.b)).mul_add(imaginary, sums[2]);
                 sums[3] = ar.mul_add(steep_im, ai.mul_add(steep_re, sums[3]));
+                if HESSIAN {
+                    let real = |re: V, im: V| ar.mul(re).sub(ai.mul(im));
+                    let (a, b) = (V::splat(row.a as f64), V::splat(f64::from(row.b)));
+                    let (flat, steep) = (real(re, im), real(steep_re, steep_im));
+                    let (flat_a, flat_b) = (a.mul(flat), b.mul(flat));
+                    sums[4] = a.mul_add(flat_a, sums[4]);
+                    sums[5] = b.mul_add(flat_b, sums[5]);
+                    sums[6] = sums[6].add(real(bent_re, bent_im));
+                    sums[7] = b.mul_add(flat_a, sums[7]);
+                    sums[8] = a.mul_add(steep, sums[8]);
+                    sums[9] = b.mul_add(steep, sums[9]);
+                }
             }
-            let field = |d: usize| sums[d + 1].sum() * (2.0 * PI / sides[d]);
-            out.push([sums[0].sum(), field(0), field(1), field(2)]);
+            let wave = |d: usize| 2.0 * PI / sides[d];
+            let mut all = sums.map(|s| s.sum());
+            (0..3).for_each(|d| all[d + 1] *= wave(d));
+            AXES.iter().zip(&mut all[4..]).for_each(|([i, j], h)| *h *= -wave(*i) * wave(*j));
+            out.push(all);
         }
         out
     }

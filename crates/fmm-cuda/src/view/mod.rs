@@ -8,12 +8,14 @@ use cust::memory::DevicePointer;
 mod bodies;
 mod cells;
 mod guard;
+mod hessian;
 mod peak;
 mod periodic;
 
 pub use bodies::*;
 pub use cells::*;
 pub use guard::*;
+pub use hessian::*;
 pub use peak::*;
 pub use periodic::*;
 

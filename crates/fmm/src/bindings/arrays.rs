@@ -25,6 +25,11 @@ impl Arrays<'_> {
         rows(self.sources) * rows(self.targets.unwrap_or(self.sources))
     }
 
+    /// Number of sources and other targets.
+    pub fn bodies(&self) -> usize {
+        (self.sources.len() + self.targets.map_or(0, <[f64]>::len)) / self.dimension
+    }
+
     /// The exclusions, checked and in order.
     ///
     /// # Errors

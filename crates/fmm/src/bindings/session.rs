@@ -1,5 +1,7 @@
 //! Sums with fixed options, by any number of threads, before and after a fork.
 
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{mem, process};
 
@@ -14,7 +16,13 @@ use crate::{Device, DeviceArrays, Error, Evaluation, Points, Problem, Solver};
 pub struct Session {
     options: Options,
     kept: Mutex<Kept>,
+    /// Whether the last sum was on a GPU.
+    on_gpu: AtomicBool,
 }
+
+/// Of sums on a GPU the host checks and copies the bodies. For fewer than these one thread does it:
+/// threads that sleep between the steps of a run take longer to wake.
+const FEWEST_BODIES: usize = 30_000;
 
 /// The solver of one process.
 struct Kept {
@@ -41,7 +49,7 @@ impl Session {
     /// Sums with these options. Nothing is opened yet.
     pub fn new(options: Options) -> Self {
         let kept = Mutex::new(Kept::new(options.device));
-        Session { options, kept }
+        Session { options, kept, on_gpu: AtomicBool::new(false) }
     }
 
     /// The options.
@@ -60,7 +68,9 @@ impl Session {
             excluded = Some(Problem { exclusions: arrays.excluded()?, ..self.options.problem.clone() });
         }
         let problem = excluded.as_ref().unwrap_or(&self.options.problem);
-        let sum = guarded(self.options.threads, arrays.pairs(), |threads| {
+        let alone = self.on_gpu.load(Relaxed) && arrays.bodies() < FEWEST_BODIES;
+        let threads = if alone { Some(1) } else { self.options.threads };
+        let sum = guarded(threads, arrays.pairs(), |threads| {
             let solver = self.solver();
             // Taken before the pool is entered: a worker that waits for a part of one sum may begin
             // another sum.
@@ -74,6 +84,7 @@ impl Session {
             let points = Points { dimension, sources: sources.get(), strengths: arrays.strengths, targets };
             threads.install(|| solver.evaluate(problem, &points))
         })?;
+        self.on_gpu.store(sum.as_ref().is_ok_and(|sum| matches!(sum.device, Device::Cuda(_))), Relaxed);
         sum.map_err(|e| match e {
             Error::Sum(fmm_core::Error::NotFinite { .. }) => arrays.not_finite(),
             e => e.into(),
