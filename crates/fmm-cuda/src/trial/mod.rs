@@ -1,10 +1,10 @@
 //! A sum on the device for the driver: executed with one choice after another, and measured.
 
+mod measure;
+
 use cust::memory::DevicePointer;
 use cust::stream::Stream;
 use fmm_core::accuracy::{self, Problem, Strengths};
-use fmm_core::cpu::guard::sample_size;
-use fmm_core::math::scale::power_of_two_below;
 use fmm_core::solve::{Quantity, Trial, solve};
 use fmm_core::tree::Cube;
 use fmm_core::{Cancel, Choice, Error, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes};
@@ -15,12 +15,13 @@ use crate::direct::{self, Direct, Output, Request};
 use crate::ewald::{self, Ewald};
 use crate::fmm::{Fmm, More};
 use crate::geometry::{Survey, Work};
-use crate::guard::{self, Guard, Measured, MeasuredInBox, Rows, Shares};
+use crate::guard::{Guard, Rows};
 use crate::hessian::Hessian;
 use crate::inputs::{Ends, Host, Inputs};
 use crate::order::{Ordered, Units};
 use crate::view::{TILE, VelocityView};
 use crate::{Gpu, policy, ternary_root};
+use measure::guarded;
 
 /// The arrays of sums, kept from one to the next.
 #[derive(Default)]
@@ -345,105 +346,6 @@ impl SpaceTrial<'_> {
             boxed.finish(gpu, cell, ends, false, output)?;
             gpu.finish()
         })
-    }
-
-    /// The error of the present sum over all images.
-    fn measure_in_box(&mut self, cell: &PeriodicBox) -> Result<f64, Error> {
-        let output = self.output();
-        let ends = self.inputs.ends();
-        let Arrays { fmm, boxed, guard, .. } = &mut *self.arrays;
-        let same = ends.targets.is_none();
-        let [bodies, _] = fmm.bodies(same);
-        if ends.sources.n == 0 || ends.at().n == 0 {
-            return Ok(0.0);
-        }
-        let request = ewald::Request {
-            softening: self.softening,
-            sources: bodies,
-            targets: fmm.bodies(same)[1],
-            same,
-            order: fmm.order(),
-        };
-        let (position, targets) = (ends.at().position, ends.at().n);
-        if !std::mem::replace(&mut self.begun, true) {
-            guard.ewald.begin(self.gpu, self.gpu.stream(), guarded(cell, boxed, boxed.ends(ends), self.tolerance))?;
-        }
-        self.gpu.order(self.gpu.side(), self.gpu.stream())?;
-        let sum = MeasuredInBox { request, targets, position, found: output, outer: boxed.outer() };
-        let error = guard.error_in_box(self.gpu, cell, &sum, fmm.shares(self.tolerance).as_ref())?;
-        if !guard.ewald.single() || error <= DOUBTED * self.tolerance {
-            return Ok(error);
-        }
-        // It may be the guard that errs: where forces cancel its single precision does. No sum is refused by that.
-        let exact = ewald::Sources { single: false, ..guarded(cell, boxed, boxed.ends(ends), self.tolerance) };
-        guard.ewald.begin(self.gpu, self.gpu.stream(), exact)?;
-        guard.error_in_box(self.gpu, cell, &sum, fmm.shares(self.tolerance).as_ref())
-    }
-
-    fn measure(&mut self, summed: &Summed) -> Result<f64, Error> {
-        if let Some(cell) = self.cell {
-            return self.measure_in_box(&cell);
-        }
-        if self.quantity == Quantity::Velocity {
-            return Ok(guard::error_of_velocity(&summed.columns));
-        }
-        let rows = self.rows(summed, self.field.pointer(), false)?;
-        // Second derivatives of direct sums are in double precision.
-        if self.hessian.is_none() || summed.units.is_some() {
-            return Ok(rows.error());
-        }
-        let (sum, _) = self.measured(summed, self.field.pointer());
-        let same = self.inputs.ends().targets.is_none();
-        let Arrays { hessian, guard, .. } = &mut *self.arrays;
-        let error = hessian.error(self.gpu, self.softening, &sum, (guard.picked(), &rows.drawn), same)?;
-        Ok(rows.error().max(error))
-    }
-
-    /// What the guard finds of the present sum in open space, of one column of strengths, whose results are in `field` in the
-    /// caller's order.
-    fn rows(&mut self, summed: &Summed, field: DevicePointer<f64>, same_sample: bool) -> Result<Rows, Error> {
-        let (sum, shares) = self.measured(summed, field);
-        self.arrays.guard.rows(self.gpu, self.softening, &sum, shares.as_ref(), same_sample)
-    }
-
-    /// The present sum for the guard, and where its expansions err most.
-    fn measured(&self, summed: &Summed, field: DevicePointer<f64>) -> (Measured, Option<Shares>) {
-        let Arrays { fmm, direct, .. } = &*self.arrays;
-        let ends = self.inputs.ends();
-        let scale = power_of_two_below(2.0 / self.cube.side);
-        let (n, targets) = (ends.sources.n, ends.at().n);
-        match summed.units {
-            // Direct sums have bodies of their own.
-            Some(Units { scale: unit, strength_scale, .. }) => {
-                let position = ends.at().position;
-                let bodies = direct.sources.bodies.pointer();
-                (Measured { bodies, n, unit, scale, position, field, stride: 3, strength_scale, targets }, None)
-            }
-            // In the order of the tree, where strengths are scaled.
-            None => {
-                let [bodies, at] = fmm.bodies(ends.targets.is_none());
-                let (position, field) = (at.cast(), fmm.fields());
-                let sum =
-                    Measured { bodies, n, unit: 1.0, scale, position, field, stride: 4, strength_scale: 1.0, targets };
-                (sum, fmm.shares(self.tolerance))
-            }
-        }
-    }
-}
-
-/// The part of a tolerance from which on an error that was found in single precision is measured again in double.
-const DOUBTED: f64 = 0.6;
-
-/// The sources of the sums of a guard, whose places in the box are those of `within`.
-fn guarded<'a>(cell: &'a PeriodicBox, boxed: &Boxed, within: Ends, tolerance: f64) -> ewald::Sources<'a> {
-    ewald::Sources {
-        cell,
-        accuracy: guard::PART * tolerance,
-        single: true,
-        points: within.sources,
-        strength_scale: within.strength_scale(),
-        charge: boxed.charge(),
-        targets: sample_size(within.at().n),
     }
 }
 
