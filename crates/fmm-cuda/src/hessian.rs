@@ -111,8 +111,7 @@ impl Hessian {
         if n == 0 {
             return Ok(());
         }
-        let more = self.tree_order.growth(6 * n) + self.sums.growth(n);
-        direct::fits(gpu, more, &format!("second derivatives at {n} targets"))?;
+        direct::fits(gpu, self.growth(n), &format!("second derivatives at {n} targets"))?;
         self.tree_order.resize(6 * n)?;
         self.sums.resize(n)?;
         times.time_more(Stage::P2P, || {
@@ -156,6 +155,11 @@ impl Hessian {
             launch("return_hessian", &view)?;
             gpu.finish()
         })
+    }
+
+    /// Bytes more of device memory than there are now for so many targets.
+    pub fn growth(&self, targets: usize) -> usize {
+        self.tree_order.growth(6 * targets) + self.sums.growth(targets)
     }
 
     /// Queues the pairs of all leaves.

@@ -22,29 +22,28 @@ pub fn in_order(mut pairs: Vec<[usize; 2]>) -> Result<Vec<[usize; 2]>, [usize; 2
 }
 
 /// Subtracts what the two sources of each excluded pair contribute to each other. Returns the
-/// relative error that single precision leaves of the rounding of the sum: the larger of rms over
-/// the targets and L2, of field and second derivatives.
-///
-/// The sum holds these contributions to [`ROUNDING`] only, and where sources are close they are far
-/// larger than what is left.
+/// relative error that the rounding of these contributions leaves: the larger of rms over the
+/// targets and L2, of field and second derivatives. Where sources are close, the contributions are
+/// far larger than what is left.
 pub(crate) fn leave_out(problem: &Problem, points: &Points, sum: &mut Evaluation) -> f64 {
     if problem.exclusions.is_empty() {
         return 0.0;
     }
     let softening = problem.in_space().simplified().softening;
     let cell = problem.settings.boundary.periodic();
-    let single = sum.choice.precision == Precision::F32;
+    let digits = Digits::new(problem, points, sum);
     let pair = |&[i, j]: &[usize; 2]| {
         let pair = PairInteraction::of(softening, cell, &points.sources[i], &points.sources[j]);
         let hessian = if problem.hessian { Hessian(softening).at(pair.from) } else { [0.0; 6] };
-        let sizes = if single { [pair.slope * length(pair.from), size(&hessian)] } else { [0.0; 2] };
-        (pair, hessian, sizes)
+        let distance = length(pair.from);
+        let errors = [(pair.slope * distance, 2.0), (size(&hessian), 3.0)];
+        (pair, hessian, errors.map(|(size, order)| size * digits.lost(distance, order)))
     };
     let pairs: Vec<_> = problem.exclusions.par_iter().with_min_len(PAIRS).map(pair).collect();
-    let largest = pairs.iter().flat_map(|p| p.2).fold(0.0, f64::max);
-    let unit = power_of_two_below(1.0 / largest);
-    let mut taken = vec![[0.0f64; 2]; if single { sum.field.len() } else { 0 }];
-    for (&[i, j], (PairInteraction { from, potential, slope }, hessian, sizes)) in problem.exclusions.iter().zip(pairs)
+    // In units of the largest one, so that squares are numbers.
+    let unit = [0, 1].map(|k| power_of_two_below(1.0 / pairs.iter().map(|p| p.2[k]).fold(0.0, f64::max)));
+    let mut wrong = vec![[0.0f64; 2]; sum.field.len()];
+    for (&[i, j], (PairInteraction { from, potential, slope }, hessian, errors)) in problem.exclusions.iter().zip(pairs)
     {
         for (target, source, sign) in [(i, j, 1.0), (j, i, -1.0)] {
             let q = points.strengths[0][source];
@@ -53,40 +52,68 @@ pub(crate) fn leave_out(problem: &Problem, points: &Points, sum: &mut Evaluation
             if let Some(all) = sum.hessian.get_mut(target) {
                 all.iter_mut().zip(hessian).for_each(|(all, h)| *all -= q * h);
             }
-            if let Some(taken) = taken.get_mut(target) {
-                (0..2).for_each(|k| taken[k] += (q * (sizes[k] * unit)).powi(2));
-            }
+            (0..2).for_each(|k| wrong[target][k] += (q * (errors[k] * unit[k])).powi(2));
         }
-    }
-    if !single {
-        return 0.0;
     }
     let fields = sum.field.par_iter().with_min_len(PAIRS).map(|&e| length(e)).collect::<Vec<f64>>();
     let matrices = sum.hessian.par_iter().with_min_len(PAIRS).map(size).collect::<Vec<f64>>();
-    let taken = |k: usize| taken.iter().map(move |t| t[k].sqrt() / unit);
-    rounding(taken(0), &fields).max(rounding(taken(1), &matrices))
+    let wrong = |k: usize| wrong.iter().map(move |w| w[k].sqrt() / unit[k]);
+    relative(wrong(0), &fields).max(relative(wrong(1), &matrices))
 }
 
 /// Pairs or targets of one task.
 const PAIRS: usize = 1024;
 
-/// Relative error of the contribution of one pair in single precision: some rounding errors of 6e-8.
-const ROUNDING: f64 = 2.4e-7;
+/// How sums round the contribution of one pair.
+struct Digits {
+    /// Relative error of a term.
+    term: f64,
+    /// Error of the distance of two sources.
+    place: f64,
+}
+
+impl Digits {
+    fn new(problem: &Problem, points: &Points, sum: &Evaluation) -> Self {
+        let side = match problem.settings.boundary.periodic() {
+            Some(cell) => cell.longest(),
+            None => (0..3).map(|d| extent(points.sources.iter().map(|x| x[d]))).fold(0.0, f64::max),
+        };
+        if sum.choice.precision == Precision::F32 {
+            // Coordinates are those from the center of a leaf. Leaves of ordinary size hold this part of the sources.
+            let leaf = (sum.choice.leaf_size as f64 / points.sources.len() as f64).min(1.0).cbrt();
+            return Digits { term: 1.2e-7, place: 6e-8 * side * leaf };
+        }
+        // Differences of close coordinates are exact, but for those that wrap around a box.
+        let wraps = if problem.settings.boundary.periodic().is_some() { 1.0 } else { 0.0 };
+        Digits { term: 4.0 * f64::EPSILON, place: wraps * f64::EPSILON * side }
+    }
+
+    /// The relative error of a contribution that goes like distance^−order.
+    fn lost(&self, distance: f64, order: f64) -> f64 {
+        if distance > 0.0 { self.term + order * self.place / distance } else { 0.0 }
+    }
+}
+
+/// Largest less smallest value.
+fn extent(values: impl Iterator<Item = f64>) -> f64 {
+    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+    high - low
+}
 
 /// The Frobenius norm of a symmetric matrix xx, yy, zz, xy, xz, yz.
 fn size(h: &[f64; 6]) -> f64 {
     length([h[0], h[1], h[2]]).hypot(std::f64::consts::SQRT_2 * length([h[3], h[4], h[5]]))
 }
 
-/// The larger of rms and L2 of errors [`ROUNDING`]·`taken` of vectors of size `left`. A vector
-/// below a thousandth of their rms counts as one of this size.
-fn rounding(taken: impl Iterator<Item = f64>, left: &[f64]) -> f64 {
-    let (taken, n) = (taken.take(left.len()).collect::<Vec<_>>(), left.len() as f64);
-    let (wrong, right) = (norm(&taken), norm(left));
-    if wrong == 0.0 {
+/// The larger of rms and L2 of errors `wrong` of vectors of size `left`. A vector below a thousandth
+/// of their rms counts as one of this size.
+fn relative(wrong: impl Iterator<Item = f64>, left: &[f64]) -> f64 {
+    let (wrong, n) = (wrong.take(left.len()).collect::<Vec<_>>(), left.len() as f64);
+    let (off, all) = (norm(&wrong), norm(left));
+    if off == 0.0 {
         return 0.0;
     }
-    let floor = FLOOR * right / n.sqrt();
-    let each: Vec<f64> = taken.iter().zip(left).map(|(t, l)| t / l.max(floor)).collect();
-    ROUNDING * (norm(&each) / n.sqrt()).max(wrong / right)
+    let floor = FLOOR * all / n.sqrt();
+    let each: Vec<f64> = wrong.iter().zip(left).map(|(w, l)| w / l.max(floor)).collect();
+    (norm(&each) / n.sqrt()).max(off / all)
 }

@@ -1,15 +1,13 @@
-//! Simulations of particles: scenarios, initial conditions, integrators and diagnostics over the
-//! sums of [`fmm`].
+//! Simulations of particles: scenarios, initial conditions, integrators and diagnostics over the sums of [`fmm`].
 //!
-//! The command `nbody` and the Python package run the same scenarios with this crate, step by step
-//! with the same bits. It prints nothing and needs no HDF5: who reads such files gives a
-//! [function](initial::ReadHdf5) that does it.
+//! The command `nbody` and the Python package run the same scenarios with this crate, step by step with the same bits.
+//! It prints nothing and needs no HDF5: who reads such files gives a [function](initial::ReadHdf5) that does it.
 //! ```
-//! use nbody_sim::{Simulation, initial::no_hdf5, scenario::Scenario}; let text =
-//! "[[particles]]\nmodel = 'figure-eight'\n[time]\ndt = 0.01\nend = 1\n"; let scenario =
-//! Scenario::parse("eight.toml", text.into(), None, &[]).map_err(|mistakes|
-//! mistakes.render(false))?; let (mut simulation, _) = Simulation::new(scenario, no_hdf5, &mut |_|
-//! {}).map_err(|e| e.render(false))?; while simulation.steps() < simulation.scenario().steps {
+//! use nbody_sim::{Simulation, initial::no_hdf5, scenario::Scenario};
+//! let text = "[[particles]]\nmodel = 'figure-eight'\n[time]\ndt = 0.01\nend = 1\n";
+//! let scenario = Scenario::parse("eight.toml", text.into(), None, &[]).map_err(|mistakes| mistakes.render(false))?;
+//! let (mut simulation, _) = Simulation::new(scenario, no_hdf5, &mut |_| {}).map_err(|e| e.render(false))?;
+//! while simulation.steps() < simulation.scenario().steps {
 //!     simulation.step(false).map_err(|e| e.to_string())?;
 //! }
 //! assert_eq!(simulation.time(), 1.0);

@@ -62,9 +62,10 @@ pub struct WithHessian {
 /// Those of [`evaluate`].
 ///
 /// ```
-/// use fmm_core::{Settings, StageTimes, evaluate_hessian}; let at = [[1.0, 0.0, 0.0]]; let sum =
-/// evaluate_hessian(&Settings::default(), &[[0.0; 3]], &[2.0], Some(&at), &mut
-/// StageTimes::default())?; assert_eq!(sum.hessian[0], [4.0, -2.0, -2.0, 0.0, 0.0, 0.0]);
+/// use fmm_core::{Settings, StageTimes, evaluate_hessian};
+/// let at = [[1.0, 0.0, 0.0]];
+/// let sum = evaluate_hessian(&Settings::default(), &[[0.0; 3]], &[2.0], Some(&at), &mut StageTimes::default())?;
+/// assert_eq!(sum.hessian[0], [4.0, -2.0, -2.0, 0.0, 0.0, 0.0]);
 /// # Ok::<(), fmm_core::Error>(())
 /// ```
 pub fn evaluate_hessian(

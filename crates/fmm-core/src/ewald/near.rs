@@ -78,8 +78,8 @@ impl Cells {
     }
 
     /// The sums at `targets`, and the size of the largest term.
-    fn all<Q: Quantity>(&self, softening: Softening, split: &Split, targets: &[[f64; 3]]) -> Vec<(Q::Sums, f64)> {
-        let task = |targets| dispatch(Near { cells: self, softening, split, targets, quantity: PhantomData::<Q> });
+    fn all<Q: Terms>(&self, softening: Softening, split: &Split, targets: &[[f64; 3]]) -> Vec<(Q::Sums, f64)> {
+        let task = |targets| dispatch(Near { cells: self, softening, split, targets, terms: PhantomData::<Q> });
         targets.par_chunks(TARGETS).flat_map_iter(task).collect()
     }
 
@@ -124,10 +124,10 @@ struct Near<'a, Q> {
     softening: Softening,
     split: &'a Split,
     targets: &'a [[f64; 3]],
-    quantity: PhantomData<Q>,
+    terms: PhantomData<Q>,
 }
 
-impl<Q: Quantity> Task<f64> for Near<'_, Q> {
+impl<Q: Terms> Task<f64> for Near<'_, Q> {
     type Out = Vec<(Q::Sums, f64)>;
 
     #[inline(always)]
@@ -140,7 +140,7 @@ impl<Q: Quantity> Task<f64> for Near<'_, Q> {
     }
 }
 
-impl<Q: Quantity> Near<'_, Q> {
+impl<Q: Terms> Near<'_, Q> {
     #[inline(always)]
     fn all<V: Vector<Scalar = f64>, S: Screened<V>>(self, screened: S) -> Vec<(Q::Sums, f64)> {
         let Cells { x, q, .. } = self.cells;
@@ -178,7 +178,7 @@ impl<Q: Quantity> Near<'_, Q> {
 }
 
 /// What is summed.
-trait Quantity: Sync {
+trait Terms: Sync {
     type Sums: Copy + Send;
 
     /// Adds the terms of sources of a `strength` at a difference `d` to the first of `sums`. Returns the square of the size
@@ -192,7 +192,7 @@ trait Quantity: Sync {
 /// Potential and field.
 struct Field;
 
-impl Quantity for Field {
+impl Terms for Field {
     type Sums = [f64; 4];
 
     #[inline(always)]
@@ -221,7 +221,7 @@ impl Quantity for Field {
 /// Second derivatives, as [`Hessian`] has them: Σ q g, and Σ q h x_i x_j.
 struct Second;
 
-impl Quantity for Second {
+impl Terms for Second {
     type Sums = [f64; 7];
 
     #[inline(always)]

@@ -271,7 +271,8 @@ impl SpaceTrial<'_> {
         let planned = fmm.plan(gpu, work, settings, choice.clone(), (cube, None), positions, self.times)?;
         self.of_columns(settings, |trial, ends, output| {
             let Arrays { fmm, work, hessian, .. } = &mut *trial.arrays;
-            let scarce = trial.host.is_some() && fmm.growth(ends) > gpu.free_memory()?;
+            let more = if trial.hessian.is_some() { hessian.growth(ends.at().n) } else { 0 };
+            let scarce = trial.host.is_some() && fmm.growth(ends) + more > gpu.free_memory()?;
             if scarce {
                 fmm.trim(work);
             }

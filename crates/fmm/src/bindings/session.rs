@@ -20,8 +20,8 @@ pub struct Session {
     on_gpu: AtomicBool,
 }
 
-/// Of sums on a GPU the host checks and copies the bodies. For fewer than these one thread does it:
-/// threads that sleep between the steps of a run take longer to wake.
+/// Of sums on a GPU the host checks and copies the bodies, and takes out excluded pairs. For fewer
+/// than these one thread does it: threads that sleep between the steps of a run take longer to wake.
 const FEWEST_BODIES: usize = 30_000;
 
 /// The solver of one process.
@@ -68,7 +68,8 @@ impl Session {
             excluded = Some(Problem { exclusions: arrays.excluded()?, ..self.options.problem.clone() });
         }
         let problem = excluded.as_ref().unwrap_or(&self.options.problem);
-        let alone = self.on_gpu.load(Relaxed) && arrays.bodies() < FEWEST_BODIES;
+        let on_gpu = self.on_gpu.load(Relaxed) && !self.options.device.on_cores(arrays.pairs());
+        let alone = on_gpu && arrays.bodies() < FEWEST_BODIES && self.options.problem.sample == 0;
         let threads = if alone { Some(1) } else { self.options.threads };
         let sum = guarded(threads, arrays.pairs(), |threads| {
             let solver = self.solver();
