@@ -2,7 +2,7 @@
 
 use fmm_core::forces::PairInteraction;
 use fmm_core::math::scale::power_of_two_below;
-use fmm_core::{Hessian, Precision};
+use fmm_core::{Hessian, PeriodicBox, Precision};
 use rayon::prelude::*;
 
 use crate::errors::{FLOOR, length, norm};
@@ -31,13 +31,20 @@ pub(crate) fn leave_out(problem: &Problem, points: &Points, sum: &mut Evaluation
     }
     let softening = problem.in_space().simplified().softening;
     let cell = problem.settings.boundary.periodic();
+    let n = points.sources.len();
+    if cell.is_none() && problem.exclusions.len() == n * (n - 1) / 2 {
+        // Nobody is left, and no rounding either.
+        sum.potential.fill(0.0);
+        sum.field.fill([0.0; 3]);
+        sum.hessian.fill([0.0; 6]);
+        return 0.0;
+    }
     let digits = Digits::new(problem, points, sum);
     let pair = |&[i, j]: &[usize; 2]| {
         let pair = PairInteraction::of(softening, cell, &points.sources[i], &points.sources[j]);
         let hessian = if problem.hessian { Hessian(softening).at(pair.from) } else { [0.0; 6] };
-        let distance = length(pair.from);
-        let errors = [(pair.slope * distance, 2.0), (size(&hessian), 3.0)];
-        (pair, hessian, errors.map(|(size, order)| size * digits.lost(distance, order)))
+        let lost = digits.lost(length(pair.from), cell.is_some_and(|cell| wraps(cell, points, [i, j])));
+        (pair, hessian, [pair.slope * length(pair.from) * lost(2.0), size(&hessian) * lost(3.0)])
     };
     let pairs: Vec<_> = problem.exclusions.par_iter().with_min_len(PAIRS).map(pair).collect();
     // In units of the largest one, so that squares are numbers.
@@ -68,8 +75,8 @@ const PAIRS: usize = 1024;
 struct Digits {
     /// Relative error of a term.
     term: f64,
-    /// Error of the distance of two sources.
-    place: f64,
+    /// Error of the distance of two sources, and that of two whose coordinates wrap around a box.
+    place: [f64; 2],
 }
 
 impl Digits {
@@ -81,17 +88,27 @@ impl Digits {
         if sum.choice.precision == Precision::F32 {
             // Coordinates are those from the center of a leaf. Leaves of ordinary size hold this part of the sources.
             let leaf = (sum.choice.leaf_size as f64 / points.sources.len() as f64).min(1.0).cbrt();
-            return Digits { term: 1.2e-7, place: 6e-8 * side * leaf };
+            return Digits { term: 1.2e-7, place: [6e-8 * side * leaf; 2] };
         }
         // Differences of close coordinates are exact, but for those that wrap around a box.
-        let wraps = if problem.settings.boundary.periodic().is_some() { 1.0 } else { 0.0 };
-        Digits { term: 4.0 * f64::EPSILON, place: wraps * f64::EPSILON * side }
+        Digits { term: 4.0 * f64::EPSILON, place: [0.0, f64::EPSILON * side] }
     }
 
-    /// The relative error of a contribution that goes like distance^−order.
-    fn lost(&self, distance: f64, order: f64) -> f64 {
-        if distance > 0.0 { self.term + order * self.place / distance } else { 0.0 }
+    /// The relative error of a contribution, by the power −order of the distance that it goes with.
+    fn lost(&self, distance: f64, wraps: bool) -> impl Fn(f64) -> f64 {
+        let (term, place) = (self.term, self.place[usize::from(wraps)]);
+        move |order| if distance > 0.0 { term + order * place / distance } else { 0.0 }
     }
+}
+
+/// Whether a coordinate of these sources changes on the way into the box, or their nearest images
+/// lie across a face.
+fn wraps(cell: &PeriodicBox, points: &Points, [i, j]: [usize; 2]) -> bool {
+    let (a, b) = (points.sources[i], points.sources[j]);
+    (0..3).any(|d| {
+        let inside = 0.0..cell.side[d];
+        !inside.contains(&a[d]) || !inside.contains(&b[d]) || (a[d] - b[d]).abs() > 0.5 * cell.side[d]
+    })
 }
 
 /// Largest less smallest value.
