@@ -50,16 +50,18 @@ fn same(a: &Path, b: &Path) {
 #[test]
 fn a_run_stopped_at_random_steps_gives_the_same_bytes() {
     let folder = Folder::new(SMALL);
+    let begun = Instant::now();
     folder.done(&["case.toml", "--out", "whole", "--threads", "2", "-q"]);
+    let whole = begun.elapsed();
     assert_eq!(data(&folder.path("whole")).len(), 12);
     let mut stops = 0;
     let mut arguments = vec!["case.toml", "--out", "parts", "--threads", "1"];
     loop {
         let mut command = folder.command(&["run"]);
         let child = command.args(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        // Where the time of day falls within the run.
+        // A part of the whole run between a quarter and a half, by the time of day.
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        std::thread::sleep(Duration::from_millis(200 + u64::from(now.subsec_micros()) % 150));
+        std::thread::sleep(whole / 4 + whole / 4 * (now.subsec_micros() % 100) / 100);
         let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
         let output = child.wait_with_output().unwrap();
         match code(&output) {
