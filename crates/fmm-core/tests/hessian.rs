@@ -2,8 +2,9 @@
 
 use crate::common::*;
 use fmm_core::boundary::Surroundings;
+use fmm_core::ewald::{self, At, EXACT, Ewald};
 use fmm_core::{Boundary, Cancel, Error, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes};
-use fmm_core::{WithHessian, evaluate, evaluate_hessian, ewald};
+use fmm_core::{WithHessian, evaluate, evaluate_hessian};
 
 const AXES: [[usize; 2]; 6] = [[0, 0], [1, 1], [2, 2], [0, 1], [0, 2], [1, 2]];
 
@@ -193,14 +194,14 @@ fn boxes_direct_sums_are_differences_of_the_field() {
     let (x, q) = (uniform(60, 10), alternating(60));
     let at = uniform(20, 11);
     for softening in [Softening::None, Softening::Spline(0.1)] {
-        let found = ewald::hessians(&cell, softening, ewald::EXACT, &x, &q, ewald::At::Points(&at));
+        let found = Ewald::new(&cell, softening, EXACT, &x, &q, At::Points(&at)).hessians();
         let step = 1e-4;
         for (i, h) in found.hessian.iter().enumerate() {
             for (k, [a, b]) in AXES.into_iter().enumerate() {
                 let field = |by: f64| {
                     let mut place = at[i];
                     place[b] += by;
-                    ewald::evaluate(&cell, softening, ewald::EXACT, &x, &q, ewald::At::Points(&[place])).field[0][a]
+                    ewald::evaluate(&cell, softening, EXACT, &x, &q, At::Points(&[place])).field[0][a]
                 };
                 let difference =
                     (field(-2.0 * step) - field(2.0 * step) + 8.0 * (field(step) - field(-step))) / (-12.0 * step);
@@ -212,12 +213,12 @@ fn boxes_direct_sums_are_differences_of_the_field() {
     // Whatever α is: the sums at sources, which do not see themselves, are those of two splits.
     for softening in [Softening::None, Softening::Spline(0.1)] {
         let (mut many, mut strengths) = (x.clone(), q.clone());
-        let own = ewald::hessians(&cell, softening, ewald::EXACT, &x, &q, ewald::At::Sources);
+        let own = Ewald::new(&cell, softening, EXACT, &x, &q, At::Sources).hessians();
         // So many sources without strength that waves cost more.
         many.extend(uniform(30_000, 12));
         strengths.resize(many.len(), 0.0);
         let chosen: Vec<usize> = (0..60).collect();
-        let other = ewald::hessians(&cell, softening, ewald::EXACT, &many, &strengths, ewald::At::Some(&chosen));
+        let other = Ewald::new(&cell, softening, EXACT, &many, &strengths, At::Some(&chosen)).hessians();
         for (a, b) in own.hessian.iter().zip(&other.hessian) {
             let off = square(&std::array::from_fn(|k| a[k] - b[k]));
             assert!(off.sqrt() < 1e-11 * square(a).sqrt(), "{softening:?}: {a:?} {b:?}");
@@ -238,8 +239,8 @@ fn the_tolerance_bounds_second_derivatives_in_boxes() {
         let q = if charged { vec![1.0; n] } else { alternating(n) };
         let elsewhere = uniform(300, 14);
         for targets in [None, Some(&elsewhere)] {
-            let at = targets.map_or(ewald::At::Sources, |t| ewald::At::Points(t));
-            let exact = ewald::hessians(&cell, softening, ewald::EXACT, &x, &q, at);
+            let at = targets.map_or(At::Sources, |t| At::Points(t));
+            let exact = Ewald::new(&cell, softening, EXACT, &x, &q, at).hessians();
             let truth: Vec<_> = exact.hessian.iter().zip(&exact.largest).map(|(h, l)| (*h, l * l)).collect();
             for (method, tolerance) in
                 [(Method::Direct, 1e-9), (Method::Fmm, 1e-3), (Method::Fmm, 1e-6), (Method::Treecode, 1e-4)]

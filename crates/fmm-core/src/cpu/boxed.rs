@@ -7,8 +7,7 @@ use super::guard::{self, Sample};
 use crate::accuracy::Problem;
 use crate::bodies::coincident_pairs;
 use crate::boundary::{Moments, PeriodicBox};
-use crate::ewald::{self, At};
-use crate::math::scale::power_of_two_below;
+use crate::ewald::{self, At, Ewald};
 use crate::tree::Cube;
 use crate::{Settings, Softening, Stage, StageTimes};
 
@@ -43,11 +42,10 @@ impl InBox {
     /// Ewald's sum at all targets, with second derivatives if `hessian` asks for them.
     pub fn direct(&self, softening: Softening, points: Points, hessian: bool, times: &mut StageTimes) -> Summed {
         let at = points.targets.map_or(At::Sources, At::Points);
-        let exact = ewald::EXACT;
-        let sum = || ewald::evaluate(&self.cell, softening, exact, points.sources, points.columns[0], at);
-        let ewald::Sums { potential, field, .. } = times.time(Stage::P2P, sum);
-        let hessians = || ewald::hessians(&self.cell, softening, exact, points.sources, points.columns[0], at).hessian;
-        let hessian = if hessian { times.time_more(Stage::P2P, hessians) } else { vec![] };
+        let new = || Ewald::new(&self.cell, softening, ewald::EXACT, points.sources, points.columns[0], at);
+        let exact = times.time(Stage::P2P, new);
+        let ewald::Sums { potential, field, .. } = times.time_more(Stage::P2P, || exact.sums());
+        let hessian = if hessian { times.time_more(Stage::P2P, || exact.hessians().hessian) } else { vec![] };
         let coincident_pairs = times.time_more(Stage::P2P, || coincident_pairs(&self.sources));
         Summed { hessian, potential, field, coincident_pairs, shares: vec![] }
     }
@@ -78,19 +76,14 @@ impl InBox {
         let places: Option<Vec<[f64; 3]>> = points.targets.map(|t| chosen.iter().map(|&i| t[i]).collect());
         let at = places.as_ref().map_or(At::Some(&chosen), |p| At::Points(p));
         let accuracy = GUARD * settings.tolerance;
-        let exact = ewald::evaluate(&self.cell, settings.softening, accuracy, points.sources, points.columns[0], at);
+        let exact = Ewald::new(&self.cell, settings.softening, accuracy, points.sources, points.columns[0], at);
         let fields: Vec<[f64; 3]> = chosen.iter().map(|&i| sums.field[i]).collect();
         let potentials: Vec<f64> = chosen.iter().map(|&i| sums.potential[i]).collect();
-        let error = guard::of_box(sample, &exact, &potentials, &fields);
+        let error = guard::of_box(sample, &exact.sums(), &potentials, &fields);
         if sums.hessian.is_empty() {
             return error;
         }
-        let exact = ewald::hessians(&self.cell, settings.softening, accuracy, points.sources, points.columns[0], at);
-        // In units of the sums, so that squares are numbers.
-        let largest = exact.hessian.as_flattened().iter().fold(0.0, |m: f64, h| m.max(h.abs()));
-        let unit = power_of_two_below(1.0 / largest);
-        let truth = exact.hessian.iter().zip(&exact.largest);
-        let truth = truth.map(|(h, l)| (h.map(|h| h * unit), (l * unit).powi(2)));
-        error.max(sample.weigh_matrices(truth, chosen.iter().map(|&i| sums.hessian[i].map(|h| h * unit))))
+        let found = chosen.iter().map(|&i| sums.hessian[i]);
+        error.max(guard::of_hessians_in_box(sample, &exact.hessians(), found))
     }
 }

@@ -1,7 +1,7 @@
 //! The error of a sum on a sample of its targets.
 
 use super::direct::{self, Units};
-use crate::ewald::Sums;
+use crate::ewald::{Hessians, Sums};
 use crate::kernel::Softening;
 use crate::math::scale::power_of_two_below;
 
@@ -114,20 +114,24 @@ pub fn split([x, y, z, largest2]: [f64; 4]) -> ([f64; 3], f64) {
     ([x, y, z], largest2)
 }
 
-/// The larger of the error of a field, as [`Sample::weigh`] has it, and of L2 of the potential, at the targets of `sample`. In a box the field does not
-/// vouch for the potential: without its average and with a background it is small where single terms are large.
+/// What brings `values` near one, so that their squares are numbers.
+fn unit<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
+    power_of_two_below(1.0 / values.fold(0.0, |m: f64, v| m.max(v.abs())))
+}
+
+/// The larger of the error of a field, as [`Sample::weigh`] has it, and of L2 of the potential, at the targets of
+/// `sample`. In a box the field does not vouch for the potential: without its average and with a background it is small
+/// where single terms are large.
 pub fn of_box(sample: &Sample, exact: &Sums, potential: &[f64], field: &[[f64; 3]]) -> f64 {
-    // In units of the sums, so that squares are numbers.
-    let largest = exact.field.iter().flatten().chain(field.iter().flatten()).fold(0.0, |m: f64, e| m.max(e.abs()));
-    let unit = power_of_two_below(1.0 / largest);
-    let found: Vec<[f64; 3]> = field.iter().map(|e| e.map(|c| c * unit)).collect();
+    let scale = unit(exact.field.as_flattened().iter().chain(field.as_flattened()));
+    let found: Vec<[f64; 3]> = field.iter().map(|e| e.map(|c| c * scale)).collect();
     let truth = exact.field.iter().zip(&exact.largest);
-    let truth = truth.map(|(e, l)| (e.map(|c| c * unit), (l * unit).powi(2)));
-    let unit = power_of_two_below(1.0 / exact.potential.iter().fold(0.0, |m: f64, p| m.max(p.abs())));
+    let truth = truth.map(|(e, l)| (e.map(|c| c * scale), (l * scale).powi(2)));
+    let scale = unit(exact.potential.iter());
     let (mut wrong, mut right) = (0.0, 0.0);
     for ((&(_, weight), exact), found) in sample.targets.iter().zip(&exact.potential).zip(potential) {
-        wrong += weight * ((found - exact) * unit).powi(2);
-        right += weight * (exact * unit).powi(2);
+        wrong += weight * ((found - exact) * scale).powi(2);
+        right += weight * (exact * scale).powi(2);
     }
     let potential = match (wrong / right).sqrt() {
         _ if wrong == 0.0 => 0.0,
@@ -135,6 +139,14 @@ pub fn of_box(sample: &Sample, exact: &Sums, potential: &[f64], field: &[[f64; 3
         l2 => l2,
     };
     sample.weigh(truth, &found).max(potential)
+}
+
+/// The error of second derivatives `found`, as [`Sample::weigh_matrices`] has it.
+pub fn of_hessians_in_box(sample: &Sample, exact: &Hessians, found: impl Iterator<Item = [f64; 6]>) -> f64 {
+    let scale = unit(exact.hessian.as_flattened().iter());
+    let truth = exact.hessian.iter().zip(&exact.largest);
+    let truth = truth.map(|(h, l)| (h.map(|c| c * scale), (l * scale).powi(2)));
+    sample.weigh_matrices(truth, found.map(|h| h.map(|c| c * scale)))
 }
 
 #[cfg(test)]

@@ -94,11 +94,99 @@ impl Split {
     }
 }
 
-/// Ewald's sum with errors of about `accuracy`, relative to typical values: [`EXACT`] for all digits. Positions need not lie in the
-/// box; the dipole that the surroundings see is that of positions as given. The softening is none or a spline that ends within half a box.
+/// Ewald's sum of a set of sources at its targets. All numbers within are multiplied by powers of two, which brings them near those of a unit box.
+pub struct Ewald<'a> {
+    cell: &'a PeriodicBox,
+    sources: &'a [[f64; 3]],
+    strengths: &'a [f64],
+    at: At<'a>,
+    /// What lengths are multiplied by.
+    scale: f64,
+    /// What strengths are multiplied by.
+    unit: f64,
+    softening: Softening,
+    split: Split,
+    /// Targets in the box.
+    targets: Vec<[f64; 3]>,
+    near: Cells,
+    far: Waves,
+}
+
+impl<'a> Ewald<'a> {
+    /// With errors of about `accuracy`, relative to typical values: [`EXACT`] for all digits. Positions need not lie in the box; the
+    /// dipole that the surroundings see is that of positions as given. The softening is none or a spline that ends within half a box.
+    ///
+    /// # Panics
+    /// If the box or the softening are not what [`PeriodicBox::check`] lets through.
+    pub fn new(
+        cell: &'a PeriodicBox,
+        softening: Softening,
+        accuracy: f64,
+        sources: &'a [[f64; 3]],
+        strengths: &'a [f64],
+        at: At<'a>,
+    ) -> Self {
+        let (scale, unit) = (power_of_two_below(1.0 / cell.longest()), strength_scale(strengths));
+        let small = PeriodicBox { side: cell.side.map(|s| s * scale), ..*cell };
+        let inside = |points: &[[f64; 3]]| -> Vec<[f64; 3]> {
+            points.par_iter().map(|x| small.wrapped(x.map(|c| c * scale))).collect()
+        };
+        let (x, q) = (inside(sources), strengths.par_iter().map(|q| q * unit).collect::<Vec<_>>());
+        let targets = if matches!(at, At::Sources) { x.clone() } else { inside(&places(sources, at)) };
+        let split = Split::cheapest(small.volume(), x.len(), targets.len(), accuracy);
+        let (near, far) = (Cells::new(small.side, &split, &x, &q), Waves::new(small.side, &split, &x, &q));
+        let softening = softening.scaled(scale);
+        Ewald { cell, sources, strengths, at, scale, unit, softening, split, targets, near, far }
+    }
+
+    /// Potential and field.
+    pub fn sums(&self) -> Sums {
+        let mut sums = self.near.sums(self.softening, &self.split, &self.targets);
+        self.far.add_to(&mut sums, &self.targets);
+        let charge: f64 = self.strengths.iter().map(|q| q * self.unit).sum();
+        let volume = self.cell.side.map(|s| s * self.scale).iter().product::<f64>();
+        let background = PI * charge / (self.split.alpha * self.split.alpha * volume);
+        sums.potential.par_iter_mut().for_each(|p| *p -= background);
+        // Nobody sees what a softened kernel is at distance zero of itself.
+        if let Softening::Spline(length) = self.softening {
+            self.own().for_each(|(p, q)| sums.potential[p] -= q / length);
+        }
+        let (back, per_length) = (self.scale / self.unit, self.scale * self.scale / self.unit);
+        sums.potential.par_iter_mut().for_each(|p| *p *= back);
+        sums.field.par_iter_mut().for_each(|e| *e = e.map(|c| c * per_length));
+        sums.largest.par_iter_mut().for_each(|l| *l *= per_length);
+        let moments = Moments::of(self.sources, self.strengths, [0.0; 3]);
+        depolarise(self.cell, &moments, &places(self.sources, self.at), &mut sums.potential, &mut sums.field);
+        sums
+    }
+
+    /// Second derivatives. Surroundings add nothing to them: what they add to the potential of a neutral box is linear.
+    pub fn hessians(&self) -> Hessians {
+        let mut sums = self.near.hessians(self.softening, &self.split, &self.targets);
+        self.far.add_hessians_to(&mut sums.hessian, &self.targets);
+        let at_zero = Hessian(self.softening).potential_at_zero();
+        self.own().for_each(|(p, q)| sums.hessian[p][..3].iter_mut().for_each(|h| *h += q * at_zero));
+        let back = self.scale * self.scale * self.scale / self.unit;
+        sums.hessian.par_iter_mut().for_each(|h| *h = h.map(|c| c * back));
+        sums.largest.par_iter_mut().for_each(|l| *l *= back);
+        sums
+    }
+
+    /// The targets that are sources, by their place, with their strengths.
+    fn own(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let source = move |p: usize| match self.at {
+            At::Sources => Some(p),
+            At::Some(chosen) => Some(chosen[p]),
+            At::Points(_) => None,
+        };
+        (0..self.targets.len()).filter_map(move |p| Some((p, self.strengths[source(p)?] * self.unit)))
+    }
+}
+
+/// Potential and field by Ewald's sum: [`Ewald::sums`] of [`Ewald::new`].
 ///
 /// # Panics
-/// If the box or the softening are not what [`PeriodicBox::check`] lets through.
+/// Those of [`Ewald::new`].
 pub fn evaluate(
     cell: &PeriodicBox,
     softening: Softening,
@@ -107,49 +195,7 @@ pub fn evaluate(
     strengths: &[f64],
     at: At,
 ) -> Sums {
-    let scaled = Scaled::new(cell, softening, accuracy, sources, strengths, at);
-    let Scaled { cell: small, softening, split, x, q, y, .. } = &scaled;
-    let mut sums = Cells::new(small.side, split, x, q).sums(*softening, split, y);
-    Waves::new(small.side, split, x, q).add_to(&mut sums, y);
-    let background = PI * q.iter().sum::<f64>() / (split.alpha * split.alpha * small.volume());
-    sums.potential.par_iter_mut().for_each(|p| *p -= background);
-    // Nobody sees what a softened kernel is at distance zero of itself.
-    if let Softening::Spline(length) = *softening {
-        scaled.own(at).for_each(|(p, q)| sums.potential[p] -= q / length);
-    }
-    let (scale, unit) = (scaled.scale, scaled.unit);
-    let (back, per_length) = (scale / unit, scale * scale / unit);
-    sums.potential.par_iter_mut().for_each(|p| *p *= back);
-    sums.field.par_iter_mut().for_each(|e| *e = e.map(|c| c * per_length));
-    sums.largest.par_iter_mut().for_each(|l| *l *= per_length);
-    let moments = Moments::of(sources, strengths, [0.0; 3]);
-    depolarise(cell, &moments, &places(sources, at), &mut sums.potential, &mut sums.field);
-    sums
-}
-
-/// The second derivatives of what [`evaluate`] sums. Surroundings add nothing to them: the potential that they add to a neutral
-/// box is linear.
-///
-/// # Panics
-/// Those of [`evaluate`].
-pub fn hessians(
-    cell: &PeriodicBox,
-    softening: Softening,
-    accuracy: f64,
-    sources: &[[f64; 3]],
-    strengths: &[f64],
-    at: At,
-) -> Hessians {
-    let scaled = Scaled::new(cell, softening, accuracy, sources, strengths, at);
-    let Scaled { cell: small, softening, split, x, q, y, .. } = &scaled;
-    let mut sums = Cells::new(small.side, split, x, q).hessians(*softening, split, y);
-    Waves::new(small.side, split, x, q).add_hessians_to(&mut sums.hessian, y);
-    let at_zero = Hessian(*softening).potential_at_zero();
-    scaled.own(at).for_each(|(p, q)| sums.hessian[p][..3].iter_mut().for_each(|h| *h += q * at_zero));
-    let back = scaled.scale * scaled.scale * scaled.scale / scaled.unit;
-    sums.hessian.par_iter_mut().for_each(|h| *h = h.map(|c| c * back));
-    sums.largest.par_iter_mut().for_each(|l| *l *= back);
-    sums
+    Ewald::new(cell, softening, accuracy, sources, strengths, at).sums()
 }
 
 fn places(sources: &[[f64; 3]], at: At) -> Vec<[f64; 3]> {
@@ -157,53 +203,6 @@ fn places(sources: &[[f64; 3]], at: At) -> Vec<[f64; 3]> {
         At::Sources => sources.to_vec(),
         At::Some(chosen) => chosen.iter().map(|&i| sources[i]).collect(),
         At::Points(points) => points.to_vec(),
-    }
-}
-
-/// A sum in units near those of the box: all numbers are multiplied by powers of two.
-struct Scaled {
-    /// What lengths are multiplied by.
-    scale: f64,
-    /// What strengths are multiplied by.
-    unit: f64,
-    cell: PeriodicBox,
-    softening: Softening,
-    split: Split,
-    /// Sources in the box.
-    x: Vec<[f64; 3]>,
-    q: Vec<f64>,
-    /// Targets in the box.
-    y: Vec<[f64; 3]>,
-}
-
-impl Scaled {
-    fn new(
-        cell: &PeriodicBox,
-        softening: Softening,
-        accuracy: f64,
-        sources: &[[f64; 3]],
-        strengths: &[f64],
-        at: At,
-    ) -> Self {
-        let (scale, unit) = (power_of_two_below(1.0 / cell.longest()), strength_scale(strengths));
-        let small = PeriodicBox { side: cell.side.map(|s| s * scale), ..*cell };
-        let inside = |points: &[[f64; 3]]| -> Vec<[f64; 3]> {
-            points.par_iter().map(|x| small.wrapped(x.map(|c| c * scale))).collect()
-        };
-        let (x, q) = (inside(sources), strengths.par_iter().map(|q| q * unit).collect::<Vec<_>>());
-        let y = if matches!(at, At::Sources) { x.clone() } else { inside(&places(sources, at)) };
-        let split = Split::cheapest(small.volume(), x.len(), y.len(), accuracy);
-        Scaled { scale, unit, cell: small, softening: softening.scaled(scale), split, x, q, y }
-    }
-
-    /// The targets that are sources, by their place, with their strengths.
-    fn own<'a>(&'a self, at: At<'a>) -> impl Iterator<Item = (usize, f64)> + 'a {
-        let of = move |p: usize| match at {
-            At::Sources => Some((p, self.q[p])),
-            At::Some(chosen) => Some((p, self.q[chosen[p]])),
-            At::Points(_) => None,
-        };
-        (0..self.y.len()).filter_map(of)
     }
 }
 

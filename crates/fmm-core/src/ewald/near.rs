@@ -181,8 +181,7 @@ impl<Q: Terms> Near<'_, Q> {
 trait Terms: Sync {
     type Sums: Copy + Send;
 
-    /// Adds the terms of sources of a `strength` at a difference `d` to the first of `sums`. Returns the square of the size
-    /// of the bare ones.
+    /// Adds the terms of sources of a `strength` at a difference `d` to the first of `sums`. Returns the square of the bare terms' size.
     fn meet<V: Vector<Scalar = f64>>(screened: impl Screened<V>, d: [V; 3], r2: V, strength: V, sums: &mut [V; 7])
     -> V;
 
@@ -260,6 +259,33 @@ trait Screened<V: Vector>: Copy {
 /// 2/√π.
 const SLOPE: f64 = std::f64::consts::FRAC_2_SQRT_PI;
 
+/// Where α²r² is less, the series of erf(αr)/r has more digits than its closed form.
+const SMALL: f64 = 0.01;
+
+/// erfc(αr) and e^(−α²r²), with 1/r, its square, and 2α/√π.
+struct Screen<V> {
+    erfc: V,
+    gaussian: V,
+    inverse: V,
+    square: V,
+    own: V,
+}
+
+impl<V: Vector<Scalar = f64>> Screen<V> {
+    #[inline(always)]
+    fn new(alpha: f64, r2: V) -> Self {
+        let inverse = r2.rsqrt();
+        let (erfc, gaussian) = erfc_and_gaussian(V::constant(alpha).mul(r2.mul(inverse)));
+        Screen { erfc, gaussian, inverse, square: inverse.mul(inverse), own: V::constant(alpha * SLOPE) }
+    }
+}
+
+/// `below` where `x` is less than `bound`, else `above`.
+#[inline(always)]
+fn by_size<V: Vector<Scalar = f64>>(x: V, bound: V, below: V, above: V) -> V {
+    below.sub(below.keep_where_at_least(x, bound)).add(above.keep_where_at_least(x, bound))
+}
+
 /// 1/r.
 #[derive(Clone, Copy)]
 struct Bare {
@@ -269,22 +295,17 @@ struct Bare {
 impl<V: Vector<Scalar = f64>> Screened<V> for Bare {
     #[inline(always)]
     fn eval(&self, r2: V) -> (V, V, V) {
-        let inverse = r2.rsqrt();
-        let (erfc, gaussian) = erfc_and_gaussian(V::constant(self.alpha).mul(r2.mul(inverse)));
-        let own = V::constant(self.alpha * SLOPE);
+        let Screen { erfc, gaussian, inverse, square, own } = Screen::new(self.alpha, r2);
         // At distance zero erfc(αr)/r without its 1/r.
         let at_zero = own.sub(own.keep_where_at_least(r2, V::splat(f64::TINY)));
         let screened = erfc.mul(inverse);
-        let square = inverse.mul(inverse);
         (screened.sub(at_zero), own.mul_add(gaussian, screened).mul(square), inverse.mul(square))
     }
 
     #[inline(always)]
     fn second(&self, r2: V) -> [V; 4] {
         let a2 = self.alpha * self.alpha;
-        let inverse = r2.rsqrt();
-        let (erfc, gaussian) = erfc_and_gaussian(V::constant(self.alpha).mul(r2.mul(inverse)));
-        let (own, square) = (V::constant(self.alpha * SLOPE), inverse.mul(inverse));
+        let Screen { erfc, gaussian, inverse, square, own } = Screen::new(self.alpha, r2);
         let g = own.mul_add(gaussian, erfc.mul(inverse)).mul(square);
         let h = g.mul_add(V::constant(3.0), own.mul(V::constant(2.0 * a2)).mul(gaussian)).mul(square);
         // What remains at distance zero: −erf(αr)/r = −2α/√π (1 − α²r²/3 + …).
@@ -306,10 +327,9 @@ impl<V: Vector<Scalar = f64>, K: Radial<V>> Screened<V> for Soft<K> {
     #[inline(always)]
     fn eval(&self, r2: V) -> (V, V, V) {
         let (potential, force) = self.kernel.eval::<false>(r2);
-        let inverse = r2.rsqrt();
         let a2 = self.alpha * self.alpha;
         let x2 = V::constant(a2).mul(r2);
-        let (erfc, gaussian) = erfc_and_gaussian(V::constant(self.alpha).mul(r2.mul(inverse)));
+        let Screen { erfc, gaussian, inverse, square, own } = Screen::new(self.alpha, r2);
         // erf(x)/x · √π/2 = 1 − x²/3 + x⁴/10 − x⁶/42 + x⁸/216 − x¹⁰/1320 where x is small, and minus twice its derivative by x².
         let (mut series, mut slope) = (V::constant(-1.0 / 1320.0), V::constant(10.0 / 1320.0));
         let terms = [1.0 / 216.0, -1.0 / 42.0, 1.0 / 10.0, -1.0 / 3.0];
@@ -318,13 +338,11 @@ impl<V: Vector<Scalar = f64>, K: Radial<V>> Screened<V> for Soft<K> {
             slope = slope.mul_add(x2, V::constant(-2.0 * (4 - k) as f64 * c));
         }
         let series = series.mul_add(x2, V::constant(1.0));
-        let small = V::constant(0.01);
-        let own = V::constant(self.alpha * SLOPE);
         let smooth = inverse.sub(erfc.mul(inverse));
-        let pull = smooth.sub(own.mul(gaussian)).mul(inverse.mul(inverse));
+        let pull = smooth.sub(own.mul(gaussian)).mul(square);
         let (near, near_pull) = (own.mul(series), own.mul(V::constant(a2)).mul(slope));
-        let smooth = near.sub(near.keep_where_at_least(x2, small)).add(smooth.keep_where_at_least(x2, small));
-        let pull = near_pull.sub(near_pull.keep_where_at_least(x2, small)).add(pull.keep_where_at_least(x2, small));
+        let small = V::constant(SMALL);
+        let (smooth, pull) = (by_size(x2, small, near, smooth), by_size(x2, small, near_pull, pull));
         (potential.sub(smooth), force.sub(pull), force)
     }
 
@@ -332,10 +350,10 @@ impl<V: Vector<Scalar = f64>, K: Radial<V>> Screened<V> for Soft<K> {
     fn second(&self, r2: V) -> [V; 4] {
         let (bare_g, bare_h) = self.kernel.second(r2);
         let a2 = self.alpha * self.alpha;
-        let (inverse, x2) = (r2.rsqrt(), V::constant(a2).mul(r2));
-        let (erfc, gaussian) = erfc_and_gaussian(V::constant(self.alpha).mul(r2.mul(inverse)));
-        let (own, square) = (V::constant(self.alpha * SLOPE), inverse.mul(inverse));
-        // Of erf(αr)/r, whose series in x² is 2α/√π Σ (−1)^k x^2k/(k! (2k + 1)): g and h are its first and second derivative.
+        let x2 = V::constant(a2).mul(r2);
+        let Screen { erfc, gaussian, inverse, square, own } = Screen::new(self.alpha, r2);
+        // Of erf(αr)/r, whose series in x² = α²r² is 2α/√π Σ (−1)^k x^2k/(k! (2k + 1)): g and h are its first and
+        // second derivative.
         let pull = inverse.sub(erfc.mul(inverse)).sub(own.mul(gaussian)).mul(square);
         let bend = pull.mul(V::constant(3.0)).sub(own.mul(V::constant(2.0 * a2)).mul(gaussian)).mul(square);
         let (mut first, mut second) = (V::constant(5.0 / 1320.0), V::constant(20.0 / 1320.0));
@@ -348,9 +366,8 @@ impl<V: Vector<Scalar = f64>, K: Radial<V>> Screened<V> for Soft<K> {
         }
         let near_pull = own.mul(V::constant(2.0 * a2)).mul(first);
         let near_bend = own.mul(V::constant(-4.0 * a2 * a2)).mul(second);
-        let small = V::constant(0.01);
-        let by_size =
-            |near: V, far: V| near.sub(near.keep_where_at_least(x2, small)).add(far.keep_where_at_least(x2, small));
-        [bare_g.sub(by_size(near_pull, pull)), bare_h.sub(by_size(near_bend, bend)), bare_g, bare_h]
+        let small = V::constant(SMALL);
+        let (pull, bend) = (by_size(x2, small, near_pull, pull), by_size(x2, small, near_bend, bend));
+        [bare_g.sub(pull), bare_h.sub(bend), bare_g, bare_h]
     }
 }
