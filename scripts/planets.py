@@ -21,7 +21,7 @@ YEAR_DAYS = 365.25  # the year of units.system = "solar"
 # Ephemeris DE 421", IPN Progress Report 42-178 (2009). In km^3/s^2 they are the round numbers printed there
 # (Jupiter with satellites 126712764.800, Pluto 977.000). The Sun's is the square of Gauss's constant.
 GM_SUN = 0.295912208285591100e-03
-BODIES = [  # name, NAIF number relative to the solar system's barycentre, GM of the planet with its satellites
+BODIES = [  # name, NAIF number relative to the solar system's barycenter, GM of the planet with its satellites
     ("Sun", 10, GM_SUN),
     ("Mercury", 1, 0.491254957186794000e-10),
     ("Venus", 2, 0.724345233269844100e-09),
@@ -39,7 +39,7 @@ def write(path, kernel, date, remark):
     """One row per body; Python's repr of a float is exact to the last bit."""
     lines = [
         "# The Sun, the eight planets (Earth and Moon as one) and Pluto, written by scripts/planets.py.",
-        f"# Epoch: JD {date} TDB{remark}. Origin: the solar system's barycentre. Axes: ICRF (equatorial).",
+        f"# Epoch: JD {date} TDB{remark}. Origin: the solar system's barycenter. Axes: ICRF (equatorial).",
         "# In au, au/yr (years of 365.25 d) and solar masses, as the system of units \"solar\" has them.",
         f"# Positions, velocities: JPL DE421 (de421.bsp), au = {AU_KM} km. Satellites are included in their planets.",
         "# Masses: GM of DE421's header (Folkner, Williams & Boggs 2009, IPN Progress Report 42-178) over the Sun's.",

@@ -5,7 +5,7 @@
 pub struct Extent {
     /// Σ m x/Σ m; the mean position where nothing has a mass.
     pub center_of_mass: [f64; 3],
-    /// Centre of the densest part, see [`SHRINK`].
+    /// Center of the densest part, see [`SHRINK`].
     pub density_center: [f64; 3],
     /// Radii about it that hold the [`SHARES`] of the mass: the distance of the particle with which the share is reached.
     pub lagrangian: [f64; 3],
@@ -28,16 +28,16 @@ pub struct Totals {
     pub first_moment: [f64; 3],
     /// Σ q |x|².
     pub second_moment: f64,
-    /// Centres and Lagrangian radii.
+    /// Centers and Lagrangian radii.
     pub extent: Extent,
 }
 
-/// The centre of density is that of a shrinking sphere (Power et al., MNRAS 338 (2003) 14): from the sphere about the centre of mass
-/// that holds all, the centre of mass of the particles inside is found again and again in a sphere of this share of the radius,
-/// as long as it holds at least a tenth of the particles, and at least [`FEWEST`]. Of so many particles or fewer it is the centre of mass.
+/// The center of density is that of a shrinking sphere (Power et al., MNRAS 338 (2003) 14): from the sphere about the center of mass
+/// that holds all, the center of mass of the particles inside is found again and again in a sphere of this share of the radius,
+/// as long as it holds at least a tenth of the particles, and at least [`FEWEST`]. Of so many particles or fewer it is the center of mass.
 ///
 /// A smaller sphere would lie in the flat core of a cluster, where nothing pulls it back to the middle: with 1 % of 1e5
-/// particles of a Plummer sphere the centre wanders by 0.06 scale radii, with 10 % by a fifth of that.
+/// particles of a Plummer sphere the center wanders by 0.06 scale radii, with 10 % by a fifth of that.
 pub const SHRINK: f64 = 0.9;
 
 /// See [`SHRINK`].

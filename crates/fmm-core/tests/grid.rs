@@ -5,10 +5,10 @@ use fmm_core::grid::wavelet::Thresholds;
 use fmm_core::grid::{Block, CELLS, Green, Grid, Ring, Rings, Solution, Solver};
 use fmm_core::{Error, Precision, StageTimes};
 
-const CENTRE: [f64; 3] = [0.25; 3];
+const CENTER: [f64; 3] = [0.25; 3];
 
 fn rings() -> Rings {
-    Rings(vec![Ring::of_paper(CENTRE, [0.0, 0.0, 1.0], 0.125), Ring::of_paper(CENTRE, [1.0, 0.0, 0.0], 0.125)])
+    Rings(vec![Ring::of_paper(CENTER, [0.0, 0.0, 1.0], 0.125), Ring::of_paper(CENTER, [1.0, 0.0, 0.0], 0.125)])
 }
 
 fn solve(solver: Solver, grid: &Grid, field: &[[f64; 3]]) -> Solution {
@@ -46,7 +46,7 @@ fn scattered(grid: &Grid, every: usize) -> Vec<[f64; 3]> {
 
 /// The sums of some cells as the formulas stand.
 fn written_down(green: Green, grid: &Grid, field: &[[f64; 3]], cells: &[usize]) -> [Vec<[f64; 3]>; 2] {
-    let place = |i: usize| grid.centre_of(i / CELLS, i % CELLS);
+    let place = |i: usize| grid.center_of(i / CELLS, i % CELLS);
     let h = |i: usize| grid.spacing(grid.blocks()[i / CELLS].level);
     let sum = |&i: &usize| {
         let (x, mut psi, mut u) = (place(i), [0.0; 3], [0.0; 3]);
@@ -135,7 +135,7 @@ fn single_precision_is_as_good_as_it_can_be() {
 #[test]
 fn uniform_grids_are_of_second_order_and_corrected_ones_of_fourth() {
     // A ring alone, h = 1/64 and 1/128.
-    let ring = Rings(vec![Ring::of_paper(CENTRE, [0.0, 0.6, 0.8], 0.125)]);
+    let ring = Rings(vec![Ring::of_paper(CENTER, [0.0, 0.6, 0.8], 0.125)]);
     for (green, asymptotic) in [(Green::Singular, true), (Green::Regularised, false)] {
         for correction in [false, true] {
             let error = |base: u32| {
@@ -145,7 +145,7 @@ fn uniform_grids_are_of_second_order_and_corrected_ones_of_fourth() {
                 let inside: Vec<usize> = (0..grid.cells()).filter(|&i| field[i] != [0.0; 3]).collect();
                 let of = |f: &[[f64; 3]]| -> Vec<[f64; 3]> { inside.iter().map(|&i| f[i]).collect() };
                 let exact = |f: &dyn Fn([f64; 3]) -> [f64; 3]| -> Vec<[f64; 3]> {
-                    inside.iter().map(|&i| f(grid.centre_of(i / CELLS, i % CELLS))).collect()
+                    inside.iter().map(|&i| f(grid.center_of(i / CELLS, i % CELLS))).collect()
                 };
                 let psi = errors(&of(&s.psi), &exact(&|x| ring.stream(x)));
                 [psi[0], errors(&of(&s.velocity), &exact(&|x| ring.velocity(x)))[0]]

@@ -23,7 +23,7 @@ fn by(scheme: Scheme) -> Method {
 }
 
 fn ring(z: f64, up: f64) -> GaussianRing {
-    GaussianRing { centre: [0.0, 0.0, z], axis: [0.0, 0.0, up], radius: 0.2, core: 0.06, circulation: 1.0 }
+    GaussianRing { center: [0.0, 0.0, z], axis: [0.0, 0.0, up], radius: 0.2, core: 0.06, circulation: 1.0 }
 }
 
 fn integrals(flow: &Flow) -> Integrals {
@@ -36,7 +36,7 @@ fn integrals(flow: &Flow) -> Integrals {
 fn height(flow: &Flow) -> f64 {
     let (mut sum, mut all) = (0.0, 0.0);
     for (i, w) in flow.vorticity().iter().enumerate() {
-        let [x, y, z] = flow.grid().centre_of(i / CELLS, i % CELLS);
+        let [x, y, z] = flow.grid().center_of(i / CELLS, i % CELLS);
         sum += z * (x * w[1] - y * w[0]);
         all += x * w[1] - y * w[0];
     }

@@ -52,7 +52,7 @@ proptest! {
             // A cell holds its bodies.
             for &i in &tree.order[bodies.clone()] {
                 for d in 0..3 {
-                    let away = (set[i as usize][d] - tree.centre[cell][d]).abs();
+                    let away = (set[i as usize][d] - tree.center[cell][d]).abs();
                     prop_assert!(away <= half * (1.0 + 1e-9) + 1e-15 * cube.side, "cell {cell}: {away} of {half}");
                 }
             }
@@ -124,7 +124,7 @@ proptest! {
         let most = |v: &[f64]| v.iter().fold(0.0f64, |a, b| a.max(b.abs()));
         prop_assert!(most(&seen.m2m) <= 1e-12 * size, "M2M {:e}", most(&seen.m2m));
         prop_assert!(seen.l2l.abs() <= 1e-11 * size, "L2L {:e}", seen.l2l);
-        // Sources lie in a child, the target in another: spheres of √3/2 about centres at least R apart.
+        // Sources lie in a child, the target in another: spheres of √3/2 about centers at least R apart.
         let apart = seen.apart;
         let radii = 2.0 * 3f64.sqrt();
         if apart > radii {
@@ -175,7 +175,7 @@ struct Seen {
     l2l: f64,
     /// Potential less the direct sum.
     m2l: f64,
-    /// Distance of the centres of the cells.
+    /// Distance of the centers of the cells.
     apart: f64,
 }
 

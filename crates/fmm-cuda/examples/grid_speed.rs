@@ -22,7 +22,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 fn errors(grid: &Grid, rings: &Rings, solution: &Solution) -> [f64; 2] {
     let mut sums = [[0.0; 2]; 2];
     for i in (0..grid.cells()).step_by(7) {
-        let x = grid.centre_of(i / CELLS, i % CELLS);
+        let x = grid.center_of(i / CELLS, i % CELLS);
         let volume = grid.spacing(grid.blocks()[i / CELLS].level).powi(3);
         for (f, (exact, found)) in
             [(rings.stream(x), solution.psi[i]), (rings.velocity(x), solution.velocity[i])].into_iter().enumerate()

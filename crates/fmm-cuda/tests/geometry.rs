@@ -87,7 +87,7 @@ fn same_tree(found: &Tree<3>, expected: &Tree<3>, what: &str) {
     assert!(found.children == expected.children, "{what}: children");
     assert!(found.parent == expected.parent, "{what}: parent");
     assert!(found.octant == expected.octant, "{what}: octant");
-    assert!(found.centre == expected.centre, "{what}: center");
+    assert!(found.center == expected.center, "{what}: center");
     assert!(found.leaves == expected.leaves, "{what}: leaves");
     assert_eq!(found.coincident_pairs, expected.coincident_pairs, "{what}: coincident pairs");
     assert_eq!((found.side, found.leaf_size), (expected.side, expected.leaf_size), "{what}");

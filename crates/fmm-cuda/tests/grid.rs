@@ -81,7 +81,7 @@ fn direct_sums_are_those_of_the_cores() {
 fn direct_sums_are_those_of_the_formulas() {
     let Some(mut device) = device() else { return };
     let (grid, field) = (nested(), scattered(&nested(), 97));
-    let place = |i: usize| grid.centre_of(i / CELLS, i % CELLS);
+    let place = |i: usize| grid.center_of(i / CELLS, i % CELLS);
     let h = |i: usize| grid.spacing(grid.blocks()[i / CELLS].level);
     let cells: Vec<usize> = (0..grid.cells()).filter(|i| i % 1999 == 3 || i % 9700 == 5).collect();
     for green in [Green::Singular, Green::Regularised] {

@@ -84,7 +84,7 @@ fn same_geometry(
         };
         assert_eq!(f.levels, e.levels, "{what}: levels of {name}");
         assert!(f.points == e.points, "{what}: points of {name}");
-        assert!(f.centre == e.centre, "{what}: centers of {name}");
+        assert!(f.center == e.center, "{what}: centers of {name}");
         assert!(f.radius == e.radius, "{what}: radii of {name}");
         assert!(f.exponent == e.exponent, "{what}: exponents of {name}");
         assert!(f.order == e.order, "{what}: order of {name}");

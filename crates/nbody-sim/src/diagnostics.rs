@@ -41,7 +41,7 @@ pub struct Diagnostics {
     pub angular_momentum: [f64; 3],
     /// Clausius' virial Σ m x·a, which is W where nothing is softened.
     pub clausius: f64,
-    /// Centres and Lagrangian radii.
+    /// Centers and Lagrangian radii.
     pub extent: Extent,
     /// What ions in a periodic box have beside.
     pub ions: Option<Ions>,

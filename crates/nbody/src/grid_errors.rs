@@ -70,7 +70,7 @@ fn error(
     exact: impl Fn([f64; 3]) -> [f64; 3] + Sync,
 ) -> Error {
     let square = |v: [f64; 3]| v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
-    let exact = |i: usize| exact(grid.centre_of(i / CELLS, i % CELLS));
+    let exact = |i: usize| exact(grid.center_of(i / CELLS, i % CELLS));
     let [wrong, all, wrong_within, all_within] = blocked_sums(found.len(), |i| {
         let v = exact(i);
         let volume = grid.spacing(grid.blocks()[i / CELLS].level).powi(3);

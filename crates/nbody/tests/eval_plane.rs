@@ -49,8 +49,8 @@ fn own_pairs_and_coincident_points() {
     assert!(stderr(&out).contains("1 pair of sources is at the same place"), "{}", stderr(&out));
     // Blobs: the pair has its finite potential log ε − 1/2, and nobody sees itself.
     let (_, rows) = folder.table("--kernel log --sources s.csv --softening algebraic:0.001");
-    let centre = 1e-3f64.ln() - 0.5;
-    assert!((rows[0][0] - (100.0 * log2 + 10.0 * centre)).abs() < 1e-9, "{rows:?}");
+    let center = 1e-3f64.ln() - 0.5;
+    assert!((rows[0][0] - (100.0 * log2 + 10.0 * center)).abs() < 1e-9, "{rows:?}");
     assert!((rows[2][0] - 11.0 * log2).abs() < 1e-9, "{rows:?}");
 }
 

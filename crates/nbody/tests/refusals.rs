@@ -107,7 +107,7 @@ fn messages_lead_on() {
 
 #[test]
 fn one_text_asks_for_one_kind_of_grid() {
-    let grid = "[grid]\nn = 32\nfinest = 64\n[[vorticity]]\nmodel = 'ring'\ncentre = [0.5, 0.5, 0.5]\nradius = 0.125\n";
+    let grid = "[grid]\nn = 32\nfinest = 64\n[[vorticity]]\nmodel = 'ring'\ncenter = [0.5, 0.5, 0.5]\nradius = 0.125\n";
     let folder = Folder::new(grid);
     let output = folder.case(&["--dry-run"]);
     let text = told(&output);

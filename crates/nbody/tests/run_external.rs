@@ -63,7 +63,7 @@ fn a_circle_in_a_logarithmic_halo() {
 
 #[test]
 fn small_swings_across_a_flattened_halo() {
-    // Near the centre ω_z = v0/(r_c q): a period along z returns to the start.
+    // Near the center ω_z = v0/(r_c q): a period along z returns to the start.
     let period: f64 = 2.0 * PI * 0.5 * 0.8 / 2.0;
     let time = format!("dt = {:?}\nend = {period:?}", period / 1000.0);
     let potential = "potential = 'logarithmic-halo'\nvelocity = 2\ncore_radius = 0.5\nflattening = 0.8";

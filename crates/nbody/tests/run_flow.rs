@@ -17,7 +17,7 @@ corner = [-0.5, -0.5, -0.5]
 n = 32
 [[vorticity]]
 model = "vortex-ring"
-centre = [0, 0, 0]
+center = [0, 0, 0]
 radius = 0.15
 core = 0.06
 circulation = 0.1

@@ -12,11 +12,11 @@ refinement = 30
 compression = 1
 [[vorticity]]
 model = "ring"
-centre = [0, 0, 0]
+center = [0, 0, 0]
 radius = 0.25
 [[vorticity]]
 model = "ring"
-centre = [0, 0, 0]
+center = [0, 0, 0]
 radius = 0.25
 axis = [2, 0, 0]
 core = 0.2
@@ -27,8 +27,8 @@ formats = ["vtkhdf", "csv"]
 
 /// Both rings in one octant of the domain, which alone is refined.
 const ASIDE: [&str; 6] = [
-    "vorticity.0.centre=[-0.25, -0.25, -0.25]",
-    "vorticity.1.centre=[-0.25, -0.25, -0.25]",
+    "vorticity.0.center=[-0.25, -0.25, -0.25]",
+    "vorticity.1.center=[-0.25, -0.25, -0.25]",
     "vorticity.0.radius=0.12",
     "vorticity.1.radius=0.12",
     "vorticity.1.core=0.1",
@@ -139,7 +139,7 @@ fn vorticity_comes_from_files_too() {
     assert_eq!(std::fs::read_to_string(folder.path("b/grid_000000.csv")).unwrap(), table);
     let out = folder.run(&[&["file.toml"], &usual[..], &["--out", "c", "--set", "vorticity.0.n=20"]].concat());
     assert_eq!(code(&out), 65);
-    assert!(stderr(&out).contains("w.csv: row 0: (-0.46875, -0.46875, -0.46875) is no centre"), "{}", stderr(&out));
+    assert!(stderr(&out).contains("w.csv: row 0: (-0.46875, -0.46875, -0.46875) is no center"), "{}", stderr(&out));
 }
 
 #[test]
@@ -232,12 +232,12 @@ corner = [-0.5, -0.5, -0.5]
 n = 48
 [[vorticity]]
 model = "vortex-ring"
-centre = [0, 0, -0.15]
+center = [0, 0, -0.15]
 radius = 0.2
 core = 0.06
 [[vorticity]]
 model = "vortex-ring"
-centre = [0, 0, 0.15]
+center = [0, 0, 0.15]
 axis = [0, 0, -1]
 radius = 0.2
 core = 0.06
@@ -313,7 +313,7 @@ fn steps_that_cannot_be_made_are_refused() {
             65,
             "no vorticity lies in the domain",
         ),
-        (&["--set", "vorticity.0.centre=[0, 0, 0.4]"], 65, "faces of the domain"),
+        (&["--set", "vorticity.0.center=[0, 0, 0.4]"], 65, "faces of the domain"),
         (&["--set", "vorticity.0.peak=1"], 65, "unknown key 'peak'"),
     ] {
         let out = folder.case(arguments);

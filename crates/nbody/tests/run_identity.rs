@@ -30,7 +30,7 @@ corner = [-0.5, -0.5, -0.5]
 n = 32
 [[vorticity]]
 model = "ring"
-centre = [0, 0, 0]
+center = [0, 0, 0]
 radius = 0.25
 "#;
 

@@ -176,7 +176,7 @@ fn vortex_merger() {
     let run = Run::of("vortex-merger", &["particles.0.n=150", "particles.1.n=150", "time.end=32"]);
     let error = run.column("hamiltonian_error").iter().fold(0.0, |m: f64, e| m.max(e.abs()));
     assert!((1e-15..1e-8).contains(&error), "{error:e}");
-    // The distance of half of the vorticity from the middle is that of the centres at first; then the patches are one.
+    // The distance of half of the vorticity from the middle is that of the centers at first; then the patches are one.
     let radius = run.column("lagrangian_50");
     let last = radius.iter().rev().take(20).sum::<f64>() / 20.0;
     assert!(radius[0] > 1.3 && last < 1.2, "{} {last}", radius[0]);
@@ -207,11 +207,11 @@ fn galaxy_merger() {
     let s = run.last();
     assert_eq!(s.id.len(), 3000);
     // They have come closer by 0.6 · 2 units each, and their momenta cancel.
-    let centre = |ids: std::ops::Range<usize>| ids.clone().map(|i| s.position[i][0]).sum::<f64>() / ids.len() as f64;
-    let (left, right) = (centre(0..600), centre(1500..2100));
+    let center = |ids: std::ops::Range<usize>| ids.clone().map(|i| s.position[i][0]).sum::<f64>() / ids.len() as f64;
+    let (left, right) = (center(0..600), center(1500..2100));
     assert!((-6.0..-5.5).contains(&left) && (left + right).abs() < 0.3, "{left} {right}");
     assert!(run.column("momentum_x").iter().all(|p| p.abs() < 1e-3));
-    // The discs turn with the orbit: their angular momenta about their centres point upwards.
+    // The discs turn with the orbit: their angular momenta about their centers point upwards.
     let spin =
         |ids: std::ops::Range<usize>, c: f64| ids.map(|i| (s.position[i][0] - c) * s.velocity[i][1]).sum::<f64>();
     assert!(spin(0..600, left) > 0.0 && spin(1500..2100, right) > 0.0);
@@ -233,7 +233,7 @@ fn binary_in_cluster() {
     let run = Run::of("binary-in-cluster", &["particles.1.n=100", "time.end=0.0625"]);
     let s = run.last();
     let distance = length(&[0, 1, 2].map(|k| s.position[0][k] - s.position[1][k]));
-    // Between pericentre and apocentre, 0.007 and 0.013, unless a star came by.
+    // Between pericenter and apocenter, 0.007 and 0.013, unless a star came by.
     assert!((0.006..0.014).contains(&distance), "{distance}");
     assert!((1e-9..1e-2).contains(&run.drift()), "{}", run.drift());
 }
@@ -302,7 +302,7 @@ fn tidal_stream() {
     // The step was chosen, and divides the interval between the snapshots.
     assert!(s.step > 100 && s.step.is_multiple_of(10), "{}", s.step);
     assert!((1e-12..1e-4).contains(&run.drift()), "{}", run.drift());
-    // The orbit is bound between the pericentre and 8 kpc, and the halo has taken up momentum.
+    // The orbit is bound between the pericenter and 8 kpc, and the halo has taken up momentum.
     let r = length(&[0, 1, 2].map(|k| s.position.iter().map(|x| x[k]).sum::<f64>() / 300.0));
     assert!((2000.0..8000.0).contains(&r), "{r}");
     let p = run.column("momentum_y");

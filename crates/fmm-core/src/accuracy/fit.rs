@@ -43,7 +43,7 @@ pub fn fit<const D: usize>(cube: Cube<D>, problem: &Problem, best: f64) -> Cube<
     Cube { side: round_up(cube.side * (across.next_power_of_two() as f64 / across as f64)), ..cube }
 }
 
-/// The next number of ten significant bits: centres of cells remain exact.
+/// The next number of ten significant bits: centers of cells remain exact.
 fn round_up(x: f64) -> f64 {
     const LOW: u64 = (1 << 43) - 1;
     f64::from_bits((x.to_bits() + LOW) & !LOW)

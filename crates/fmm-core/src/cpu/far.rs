@@ -165,7 +165,7 @@ pub fn p2m<T: Real, E: Expansion<T, D>, const D: usize>(
     multipoles.par_chunks_mut(expansion.len()).enumerate().for_each_init(Buffer::default, |sources, (cell, m)| {
         if tree.is_leaf(cell) && tree.count(cell) > 0 {
             let half = tree.half(levels[cell] as usize);
-            sources.load(bodies, tree.body_range(cell), &tree.centre[cell], 1.0 / half);
+            sources.load(bodies, tree.body_range(cell), &tree.center[cell], 1.0 / half);
             dispatch(Gather { expansion, sources, local: false, unit: half, coefficients: m });
         }
     });
@@ -264,8 +264,8 @@ pub fn p2l<T: Real, E: Expansion<T, D>, const D: usize>(
         let half = targets.half(levels[cell] as usize);
         for pair in plan.lists.p2l.row(cell) {
             let range = source_tree.body_range(pair.source as usize);
-            let centre = space.seen_from(pair.class, &targets.centre[cell]);
-            sources.load(bodies, range, &centre, 1.0 / half);
+            let center = space.seen_from(pair.class, &targets.center[cell]);
+            sources.load(bodies, range, &center, 1.0 / half);
             dispatch(Gather { expansion, sources, local: true, unit: half, coefficients: &mut *l });
         }
     });
@@ -284,7 +284,7 @@ pub fn l2p<T: Real, E: Expansion<T, D>, const D: usize>(
     let leaves = tree.leaves.iter().map(|&l| (l as usize, tree.count(l as usize)));
     by_leaf(out, leaves).into_par_iter().for_each_init(Scratch::<T, D>::default, |scratch, (leaf, out)| {
         let (half, coefficients) = (tree.half(levels[leaf] as usize), &locals[leaf * n..(leaf + 1) * n]);
-        let cell = Cell { local: true, centre: &tree.centre[leaf], half, coefficients };
+        let cell = Cell { local: true, center: &tree.center[leaf], half, coefficients };
         at_targets(expansion, cell, bodies, tree.body_range(leaf), scratch, out);
     });
 }
@@ -294,8 +294,8 @@ pub fn l2p<T: Real, E: Expansion<T, D>, const D: usize>(
 pub struct Cell<'a, T, const D: usize> {
     /// Local expansion, or else multipole.
     pub local: bool,
-    /// Centre.
-    pub centre: &'a [f64; D],
+    /// Center.
+    pub center: &'a [f64; D],
     /// Half the side.
     pub half: f64,
     /// Of one cell.
@@ -311,8 +311,8 @@ pub fn at_targets<T: Real, E: Expansion<T, D>, const D: usize>(
     scratch: &mut Scratch<T, D>,
     out: &mut [Sum<D>],
 ) {
-    let Cell { local, centre, half, coefficients } = cell;
-    scratch.targets.load(bodies, range, centre, 1.0 / half);
+    let Cell { local, center, half, coefficients } = cell;
+    scratch.targets.load(bodies, range, center, 1.0 / half);
     scratch.totals.reset(scratch.targets.len());
     dispatch(Spread { expansion, local, unit: half, coefficients, scratch });
     scratch.totals.add_to(out, [1.0 / half, 1.0 / (half * half)]);
@@ -339,8 +339,8 @@ pub fn m2p<T: Real, E: Expansion<T, D>, const D: usize>(
             let source = pair.source as usize;
             let (half, coefficients) =
                 (sources.half(levels[source] as usize), &multipoles[source * n..(source + 1) * n]);
-            let centre = space.place(pair.class, &sources.centre[source]);
-            let cell = Cell { local: false, centre: &centre, half, coefficients };
+            let center = space.place(pair.class, &sources.center[source]);
+            let cell = Cell { local: false, center: &center, half, coefficients };
             at_targets(expansion, cell, bodies, targets.body_range(leaf), scratch, out);
         }
     });

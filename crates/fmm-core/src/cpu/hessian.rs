@@ -49,7 +49,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
         let leaves = tree.leaves.iter().map(|&l| (l as usize, tree.count(l as usize)));
         by_leaf(out, leaves).into_par_iter().for_each_init(Work::<T>::default, |work, (leaf, out)| {
             let (half, coefficients) = (tree.half(levels[leaf] as usize), &self.locals[leaf * n..(leaf + 1) * n]);
-            let cell = Cell { local: true, centre: &tree.centre[leaf], half, coefficients };
+            let cell = Cell { local: true, center: &tree.center[leaf], half, coefficients };
             self.add(self.expansion, cell, leaf, work, out);
         });
     }
@@ -64,8 +64,8 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 let source = pair.source as usize;
                 let half = sources.half(levels[source] as usize);
                 let coefficients = &self.multipoles[source * n..(source + 1) * n];
-                let centre = self.plan.geometry.space.place(pair.class, &sources.centre[source]);
-                self.add(next, Cell { local: false, centre: &centre, half, coefficients }, leaf, work, out);
+                let center = self.plan.geometry.space.place(pair.class, &sources.center[source]);
+                self.add(next, Cell { local: false, center: &center, half, coefficients }, leaf, work, out);
             }
         });
     }

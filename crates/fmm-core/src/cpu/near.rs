@@ -94,15 +94,15 @@ impl<K: Pairs<D, R>, const D: usize, const R: usize> Near<'_, K, D, R> {
         let (target_tree, source_tree) = (&self.plan.targets, self.plan.source_tree());
         let (same, space) = (self.plan.sources.is_none(), &self.plan.geometry.space);
         // Double precision subtracts the coordinates as they are, so that no pair loses a digit; single precision
-        // subtracts the centre of the leaf first, in double. The unit keeps the softening length in range as well.
+        // subtracts the center of the leaf first, in double. The unit keeps the softening length in range as well.
         let unit = power_of_two_below(half.max(self.kernel.smooth_below() / 1024.0));
         let scale = 1.0 / unit;
-        let centre = if T::WIDTH == f64::WIDTH { [0.0; D] } else { target_tree.centre[leaf] };
+        let center = if T::WIDTH == f64::WIDTH { [0.0; D] } else { target_tree.center[leaf] };
         let targets = target_tree.body_range(leaf);
         // Bodies at one place all feel the same: one of them stands for all, but for what each would feel of itself.
         let one_place = target_tree.is_one_place(leaf);
         let standing = if one_place { targets.start..targets.start + 1 } else { targets.clone() };
-        scratch.targets.load_targets(self.bodies[0], standing.clone(), &centre, scale);
+        scratch.targets.load_targets(self.bodies[0], standing.clone(), &center, scale);
         scratch.sources.clear();
         let mut nearest = f64::INFINITY;
         let mut flush = |scratch: &mut Scratch<T, D, R>, own: Option<isize>| {
@@ -122,8 +122,8 @@ impl<K: Pairs<D, R>, const D: usize, const R: usize> Near<'_, K, D, R> {
         let mut met = false;
         for pair in self.plan.lists.p2p.row(leaf) {
             let source = pair.source as usize;
-            // What is relative to the centre there is relative to another place here.
-            let (own_box, centre) = (pair.class == 0, space.seen_from(pair.class, &centre));
+            // What is relative to the center there is relative to another place here.
+            let (own_box, center) = (pair.class == 0, space.seen_from(pair.class, &center));
             let itself = same && own_box && source == leaf;
             let mut range = source_tree.body_range(source);
             if source_tree.is_one_place(source) {
@@ -132,7 +132,7 @@ impl<K: Pairs<D, R>, const D: usize, const R: usize> Near<'_, K, D, R> {
                         flush(scratch, own.take());
                     }
                     let x = self.bodies[1].position(range.start);
-                    scratch.sources.push_one(x, self.bodies[1].total(range), &centre, scale);
+                    scratch.sources.push_one(x, self.bodies[1].total(range), &center, scale);
                 }
                 continue;
             }
@@ -147,7 +147,7 @@ impl<K: Pairs<D, R>, const D: usize, const R: usize> Near<'_, K, D, R> {
                     own = Some(scratch.sources.len() as isize + targets.start as isize - part.start as isize);
                 }
                 range.start = part.end;
-                scratch.sources.push(self.bodies[1], part, &centre, scale);
+                scratch.sources.push(self.bodies[1], part, &center, scale);
             }
         }
         if scratch.sources.len() > 0 {

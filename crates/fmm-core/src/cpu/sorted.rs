@@ -41,7 +41,7 @@ impl<const D: usize> Sorted<D> {
     }
 }
 
-/// Bodies relative to a centre and in units of a length.
+/// Bodies relative to a center and in units of a length.
 pub struct Buffer<T, const D: usize> {
     x: [Vec<T>; D],
     q: Vec<T>,
@@ -66,9 +66,9 @@ impl<T: Real, const D: usize> Buffer<T, D> {
     }
 
     /// Adds bodies; subtraction and scaling are in `f64`, then the result is rounded.
-    pub fn push(&mut self, bodies: &Sorted<D>, range: Range<usize>, centre: &[f64; D], scale: f64) {
+    pub fn push(&mut self, bodies: &Sorted<D>, range: Range<usize>, center: &[f64; D], scale: f64) {
         for d in 0..D {
-            let c = centre[d];
+            let c = center[d];
             let scaled = bodies.x[d][range.clone()].iter().map(|x| (x - c) * scale);
             self.x[d].extend(scaled.map(T::from_f64));
         }
@@ -78,9 +78,9 @@ impl<T: Real, const D: usize> Buffer<T, D> {
     }
 
     /// Adds one body with its own strength.
-    pub fn push_one(&mut self, x: [f64; D], q: f64, centre: &[f64; D], scale: f64) {
+    pub fn push_one(&mut self, x: [f64; D], q: f64, center: &[f64; D], scale: f64) {
         for d in 0..D {
-            self.x[d].push(T::from_f64((x[d] - centre[d]) * scale));
+            self.x[d].push(T::from_f64((x[d] - center[d]) * scale));
         }
         self.q.push(T::from_f64(q));
     }
@@ -99,9 +99,9 @@ impl<T: Real, const D: usize> Buffer<T, D> {
 
     /// Replaces the contents by the bodies of `range` as targets of direct sums: padded far from everything, since a copy of a body
     /// would be a pair at distance zero.
-    pub fn load_targets(&mut self, bodies: &Sorted<D>, range: Range<usize>, centre: &[f64; D], scale: f64) {
+    pub fn load_targets(&mut self, bodies: &Sorted<D>, range: Range<usize>, center: &[f64; D], scale: f64) {
         self.clear();
-        self.push(bodies, range, centre, scale);
+        self.push(bodies, range, center, scale);
         let n = self.len().next_multiple_of(T::WIDTH);
         for x in &mut self.x {
             x.resize(n, T::from_f64(1e9));
@@ -109,9 +109,9 @@ impl<T: Real, const D: usize> Buffer<T, D> {
     }
 
     /// Replaces the contents by the padded bodies of `range`.
-    pub fn load(&mut self, bodies: &Sorted<D>, range: Range<usize>, centre: &[f64; D], scale: f64) {
+    pub fn load(&mut self, bodies: &Sorted<D>, range: Range<usize>, center: &[f64; D], scale: f64) {
         self.clear();
-        self.push(bodies, range, centre, scale);
+        self.push(bodies, range, center, scale);
         self.pad();
     }
 

@@ -87,8 +87,8 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Expansions<'_, T, E, D> {
                 let counts = if level == 0 { self.plan.geometry.lattice.is_some() } else { !treecode };
                 if counts {
                     only(self.locals, cell, kept);
-                    let (centre, half) = (&tree.centre[cell], tree.half(level));
-                    let here = Cell { local: true, centre, half, coefficients: kept };
+                    let (center, half) = (&tree.center[cell], tree.half(level));
+                    let here = Cell { local: true, center, half, coefficients: kept };
                     at_targets(self.expansion, here, bodies, range.clone(), scratch, field);
                     add(field);
                 }
@@ -101,8 +101,8 @@ impl<T: Real, E: Expansion<T, D>, const D: usize> Expansions<'_, T, E, D> {
                 let (sources, cell) = (self.plan.source_tree(), pair.source as usize);
                 only(self.multipoles, cell, kept);
                 let half = sources.half(source_levels[cell] as usize);
-                let centre = self.plan.geometry.space.place(pair.class, &sources.centre[cell]);
-                let here = Cell { local: false, centre: &centre, half, coefficients: kept };
+                let center = self.plan.geometry.space.place(pair.class, &sources.center[cell]);
+                let here = Cell { local: false, center: &center, half, coefficients: kept };
                 at_targets(self.expansion, here, bodies, range.clone(), scratch, field);
                 add(field);
             }

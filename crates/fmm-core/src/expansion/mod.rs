@@ -1,6 +1,6 @@
 //! Expansions: the mathematics that a plan is executed with.
 //!
-//! Coefficients and bodies are in units of the cell: positions relative to its centre and divided by half its
+//! Coefficients and bodies are in units of the cell: positions relative to its center and divided by half its
 //! side h, multipoles M_l/h^l, local expansions L_l·h^(l+1). Operators then are the same at every level,
 //! nothing over- or underflows however deep the tree is, and a potential in true units is 1/h times
 //! the scaled one, a field 1/h² times. Operators that know the length of a softened kernel are told h as `unit`, or the

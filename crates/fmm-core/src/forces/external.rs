@@ -11,7 +11,7 @@
 pub struct External {
     /// Its potential.
     pub shape: Shape,
-    /// Its centre.
+    /// Its center.
     pub position: [f64; 3],
 }
 

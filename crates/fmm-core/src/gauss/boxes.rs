@@ -10,7 +10,7 @@ const MOST: f64 = (1u64 << 30) as f64;
 /// The part of a half side by which a point can lie outside its box, at most.
 pub const MARGIN: f64 = 1.0 / 128.0;
 
-/// Cubes of one side that cover all points. Centres are multiples of a power of two, so that their differences are exact.
+/// Cubes of one side that cover all points. Centers are multiples of a power of two, so that their differences are exact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lattice<const D: usize> {
     /// The corner.
@@ -35,7 +35,7 @@ impl<const D: usize> Lattice<D> {
         let largest = extent.into_iter().fold(0.0, f64::max);
         let furthest = low.iter().chain(&high).fold(0.0f64, |m, x| m.max(x.abs()));
         let wanted = wanted.max(largest / MOST * 1.01).max(furthest / MOST / 4096.0);
-        // Ten bits of the side; centres lie on multiples of half its last one.
+        // Ten bits of the side; centers lie on multiples of half its last one.
         let unit = power_below(wanted) / 512.0;
         let side = (wanted / unit).ceil() * unit;
         let count = extent.map(|e| ((e / side).ceil() as i64).max(1));
@@ -53,8 +53,8 @@ impl<const D: usize> Lattice<D> {
         std::array::from_fn(|d| i64::from(((x[d] - self.origin[d]) * self.inverse) as u32).min(self.count[d] - 1))
     }
 
-    /// The centre of a box.
-    pub fn centre(&self, cell: &[i64; D]) -> [f64; D] {
+    /// The center of a box.
+    pub fn center(&self, cell: &[i64; D]) -> [f64; D] {
         std::array::from_fn(|d| self.origin[d] + (cell[d] as f64 + 0.5) * self.side)
     }
 
@@ -297,7 +297,7 @@ mod tests {
             let sorted = Sorted::new(&lattice, &occupied, &points);
             let mut seen = vec![false; points.len()];
             for i in 0..occupied.len() {
-                let (cell, centre) = (occupied.cells[i], lattice.centre(&occupied.cells[i]));
+                let (cell, center) = (occupied.cells[i], lattice.center(&occupied.cells[i]));
                 assert_eq!(occupied.find(&lattice, &cell), Some(i));
                 assert!(!occupied.range(i).is_empty());
                 for j in occupied.range(i) {
@@ -305,7 +305,7 @@ mod tests {
                     for d in 0..3 {
                         assert_eq!(sorted.x[d][j], points[sorted.order[j] as usize][d]);
                         let half = 0.5 * lattice.side * (1.0 + MARGIN);
-                        assert!((sorted.x[d][j] - centre[d]).abs() <= half, "{side} {cell:?}");
+                        assert!((sorted.x[d][j] - center[d]).abs() <= half, "{side} {cell:?}");
                     }
                 }
             }

@@ -63,9 +63,9 @@ struct Execution<'a, const D: usize> {
 impl<const D: usize> Execution<'_, D> {
     /// Some points relative to a box of the lattice.
     fn points<'b>(&self, x: &'b [Vec<f64>; D], range: std::ops::Range<usize>, cell: &[i64; D]) -> Points<'b> {
-        let (mut centre, from) = ([0.0; 3], self.plan.geometry.lattice.centre(cell));
-        centre[..D].copy_from_slice(&from);
-        Points { x: slices(x, range), centre, scale: 1.0 / self.sigma }
+        let (mut center, from) = ([0.0; 3], self.plan.geometry.lattice.center(cell));
+        center[..D].copy_from_slice(&from);
+        Points { x: slices(x, range), center, scale: 1.0 / self.sigma }
     }
 
     /// The strengths of some sources.
@@ -174,7 +174,7 @@ impl<const D: usize> Execution<'_, D> {
         });
     }
 
-    /// Adds a series about the centre of a box of the lattice at the points of a box of targets.
+    /// Adds a series about the center of a box of the lattice at the points of a box of targets.
     fn spread(&self, basis: Basis, target: usize, cell: &[i64; D], from: &[f64], out: &mut [f64]) {
         let targets = &self.plan.targets;
         let points = self.points(self.targets, targets.range(target), cell);

@@ -5,8 +5,8 @@
 //!
 //! | | coefficients | value at y |
 //! |---|---|---|
-//! | Hermite series about the centre s of a box of sources | A_n = Σ q φ_n((x − s)/σ) | Σ A_n ψ_n((y − s)/σ) |
-//! | Taylor series about the centre c of a box of targets | B_m = Σ q ψ_m((x − c)/σ) | Σ B_m φ_m((y − c)/σ) |
+//! | Hermite series about the center s of a box of sources | A_n = Σ q φ_n((x − s)/σ) | Σ A_n ψ_n((y − s)/σ) |
+//! | Taylor series about the center c of a box of targets | B_m = Σ q ψ_m((x − c)/σ) | Σ B_m φ_m((y − c)/σ) |
 //! | the one to the other (M2L) | B_m = (−1)^m Σ √((n + m)!/(n! m!)) ψ_(n + m)((c − s)/σ) A_n | |
 //!
 //! and in D dimensions products of these, p^D terms. In this scaling no coefficient is far from 1. A source reaches a target on one of four

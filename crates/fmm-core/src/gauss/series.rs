@@ -63,8 +63,8 @@ pub enum Basis {
 pub struct Points<'a> {
     /// Coordinates of exactly the points that are meant; unused axes are empty.
     pub x: [&'a [f64]; 3],
-    /// Centre of the box.
-    pub centre: [f64; 3],
+    /// Center of the box.
+    pub center: [f64; 3],
     /// 1/σ.
     pub scale: f64,
 }
@@ -127,7 +127,7 @@ impl Block {
         shape.order.next_multiple_of(LANES)
     }
 
-    /// The functions of `count` points from `begin` on along every axis; places without a point are as at the centre.
+    /// The functions of `count` points from `begin` on along every axis; places without a point are as at the center.
     #[inline(always)]
     pub(super) fn functions<V: Vector<Scalar = f64>, const D: usize, const SLOPE: bool>(
         &mut self,
@@ -139,12 +139,12 @@ impl Block {
     ) {
         let scale = V::splat(points.scale);
         for d in 0..D {
-            let centre = V::splat(points.centre[d]);
+            let center = V::splat(points.center[d]);
             for group in (0..count).step_by(LANES) {
-                let mut lanes = [points.centre[d]; LANES];
+                let mut lanes = [points.center[d]; LANES];
                 let here = LANES.min(count - group);
                 lanes[..here].copy_from_slice(&points.x[d][begin + group..][..here]);
-                let z = V::load(&lanes).sub(centre).mul(scale);
+                let z = V::load(&lanes).sub(center).mul(scale);
                 let mut term = V::constant(1.0);
                 if basis == Basis::Hermite {
                     term = exp_minus(z.mul(z).mul(V::constant(0.5)));

@@ -23,7 +23,7 @@ pub fn evaluations(basis: Basis, order: usize, points: usize) -> Box<dyn Work> {
         basis,
         x: [0, 1].map(|d| (0..boxes * BOX).map(|i| number(2 * i + d)).collect()),
         // Hermite series serve points some boxes away.
-        centre: if basis == Basis::Hermite { [2.0, -1.0, 0.0] } else { [0.0; 3] },
+        center: if basis == Basis::Hermite { [2.0, -1.0, 0.0] } else { [0.0; 3] },
         coefficients: (0..SERIES * shape.total()).map(number).collect(),
         out: vec![0.0; boxes * BOX],
     })
@@ -33,7 +33,7 @@ struct Evaluations {
     shape: Shape,
     basis: Basis,
     x: [Vec<f64>; 2],
-    centre: [f64; 3],
+    center: [f64; 3],
     coefficients: Vec<f64>,
     out: Vec<f64>,
 }
@@ -43,7 +43,7 @@ impl Evaluations {
     fn of<'a>(&'a self, i: usize, out: &'a mut [f64]) -> Spread<'a> {
         let range = i * BOX..(i + 1) * BOX;
         let x = [&self.x[0][range.clone()], &self.x[1][range], &[]];
-        let points = Points { x, centre: self.centre, scale: 1.0 };
+        let points = Points { x, center: self.center, scale: 1.0 };
         let from = &self.coefficients[i % SERIES * self.shape.total()..][..self.shape.total()];
         Spread { shape: self.shape, basis: self.basis, points, from, gradient: false, out }
     }

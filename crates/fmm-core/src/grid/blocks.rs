@@ -108,21 +108,21 @@ impl Grid {
         self.side / f64::from(self.base * BLOCK as u32) * 0.5f64.powi(i32::from(level))
     }
 
-    /// The place along axis `d` of the centre of cell `i` of a block; every use of a centre has these bits. Cells may lie outside
+    /// The place along axis `d` of the center of cell `i` of a block; every use of a center has these bits. Cells may lie outside
     /// of the block.
     pub fn coordinate(&self, block: Block, d: usize, i: i64) -> f64 {
         let whole = i64::from(block.index[d]) * BLOCK as i64 + i;
         self.corner[d] + (whole as f64 + 0.5) * self.spacing(block.level)
     }
 
-    /// The centre of cell (i, j, k) of a block.
-    pub fn centre(&self, block: Block, cell: [i64; 3]) -> [f64; 3] {
+    /// The center of cell (i, j, k) of a block.
+    pub fn center(&self, block: Block, cell: [i64; 3]) -> [f64; 3] {
         std::array::from_fn(|d| self.coordinate(block, d, cell[d]))
     }
 
-    /// The centre of cell `c` of the block number `b`.
-    pub fn centre_of(&self, b: usize, c: usize) -> [f64; 3] {
-        self.centre(self.blocks[b], split(c))
+    /// The center of cell `c` of the block number `b`.
+    pub fn center_of(&self, b: usize, c: usize) -> [f64; 3] {
+        self.center(self.blocks[b], split(c))
     }
 
     /// The number of a block, if it is one of the grid's.
@@ -136,7 +136,7 @@ impl Grid {
         field.par_chunks_mut(CELLS).zip(&self.blocks).for_each(|(values, &block)| {
             let h = self.spacing(block.level);
             for (c, value) in values.iter_mut().enumerate() {
-                *value = vorticity.cell(self.centre(block, split(c)), h);
+                *value = vorticity.cell(self.center(block, split(c)), h);
             }
         });
         field
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!((grid.blocks().len(), grid.cells(), grid.finest(), grid.is_uniform()), (27, 27 * 4096, 0, true));
         assert_eq!(grid.spacing(0), 0.0625);
         let last = grid.number(Block { level: 0, index: [2, 1, 0] }).unwrap();
-        assert_eq!(grid.centre_of(last, CELLS - 1), [2.0 - 0.03125, 2.0 - 0.03125, 3.0 - 0.03125]);
+        assert_eq!(grid.center_of(last, CELLS - 1), [2.0 - 0.03125, 2.0 - 0.03125, 3.0 - 0.03125]);
         for c in [0, 17, 4095] {
             assert_eq!(join(split(c)), c);
         }
@@ -218,7 +218,7 @@ mod tests {
         assert!(!grid.is_uniform() && grid.blocks().len() == 15);
         // Linear in x: means and the cells around tell it to their own resolution.
         let field: Vec<[f64; 3]> =
-            (0..grid.cells()).map(|i| [grid.centre_of(i / CELLS, i % CELLS)[0], 1.0, 0.0]).collect();
+            (0..grid.cells()).map(|i| [grid.center_of(i / CELLS, i % CELLS)[0], 1.0, 0.0]).collect();
         let fine = Block { level: 1, index: [1, 0, 0] };
         let h = grid.spacing(1);
         assert_eq!(grid.value(&field, fine, [0, 3, 5])[0], 0.25 + 0.5 * h);

@@ -109,7 +109,7 @@ mod tests {
     /// The whole lattice, a field on it and the number of the block in the middle.
     fn sampled(field: impl Fn([f64; 3]) -> [f64; 3]) -> (Grid, Vec<[f64; 3]>, usize) {
         let grid = LATTICE.grid((0..27).map(|n| Block { level: 0, index: [n % 3, n / 3 % 3, n / 9] }));
-        let values = (0..grid.cells()).map(|i| field(grid.centre_of(i / CELLS, i % CELLS))).collect();
+        let values = (0..grid.cells()).map(|i| field(grid.center_of(i / CELLS, i % CELLS))).collect();
         let middle = grid.number(Block { level: 0, index: [1, 1, 1] }).unwrap();
         (grid, values, middle)
     }
@@ -120,7 +120,7 @@ mod tests {
         let vorticity = vec![[1.0, -2.0, 0.5]; grid.cells()];
         let found = gradients(&grid, &vorticity, &velocity);
         for c in 0..CELLS {
-            let [x, y, z] = grid.centre_of(middle, c);
+            let [x, y, z] = grid.center_of(middle, c);
             let exact = [y * z - 2.0 * x * z + 0.5 * x * y, -1.0 - 6.0 * y * y, 2.0 * y - 4.0 * x + z];
             let i = middle * CELLS + c;
             let got = stretched(vorticity[i], found[i]);
@@ -138,7 +138,7 @@ mod tests {
         let wide = padded(&grid, &psi, grid.blocks()[middle]);
         for c in 0..CELLS {
             let i = middle * CELLS + c;
-            let [x, y, z] = grid.centre_of(middle, c);
+            let [x, y, z] = grid.center_of(middle, c);
             let exact = if c == 7 { [0.0; 3] } else { [2.0 * y + z, 2.0 * x, x + 6.0 * z] };
             assert!((0..3).all(|k| (found[i][k] - exact[k]).abs() < 1e-9), "{:?} {exact:?}", found[i]);
             let own = divergence(&wide, wide_place(split(c).map(|i| i as usize + REACH))) / grid.spacing(0);

@@ -104,8 +104,8 @@ impl<T: Real> Expansions<T> {
             sums.clear();
             sums.resize(SUMS, T::ZERO);
             for &node in nodes {
-                let (centre, scale) = (sources.tree.centre[node as usize], 1.0 / self.half[node as usize]);
-                let at = std::array::from_fn(|d| brick.at[d].map(|x| T::from_f64((x - centre[d]) * scale)));
+                let (center, scale) = (sources.tree.center[node as usize], 1.0 / self.half[node as usize]);
+                let at = std::array::from_fn(|d| brick.at[d].map(|x| T::from_f64((x - center[d]) * scale)));
                 dispatch(Evaluate { expansions: self, node: node as usize, at: &at, sums });
             }
             for (c, (out, sums)) in out.chunks_exact_mut(POINTS).zip(sums.chunks_exact(POINTS)).enumerate() {
@@ -165,11 +165,11 @@ struct Gathered {
 
 impl Gathered {
     fn load(&mut self, sources: &Sources, cell: usize, scale: f64) {
-        let (range, centre) = (sources.tree.body_range(cell), sources.tree.centre[cell]);
+        let (range, center) = (sources.tree.body_range(cell), sources.tree.center[cell]);
         let n = range.len().next_multiple_of(f64::WIDTH);
         for d in 0..3 {
             self.x[d].clear();
-            self.x[d].extend(sources.x[d][range.clone()].iter().map(|x| (x - centre[d]) * scale));
+            self.x[d].extend(sources.x[d][range.clone()].iter().map(|x| (x - center[d]) * scale));
             self.x[d].resize(n, 0.0);
             self.strength[d].clear();
             self.strength[d].extend(&sources.strength[d][range.clone()]);

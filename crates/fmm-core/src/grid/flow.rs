@@ -157,10 +157,10 @@ impl Flow {
             None => self.solve(solver, times)?,
         };
         let cells: Vec<usize> = (0..self.vorticity.len()).filter(|&i| self.vorticity[i] != [0.0; 3]).collect();
-        let centre = |&i: &usize| self.grid.centre_of(i / CELLS, i % CELLS);
-        let mut x: Vec<[f64; 3]> = cells.par_iter().map(centre).collect();
+        let center = |&i: &usize| self.grid.center_of(i / CELLS, i % CELLS);
+        let mut x: Vec<[f64; 3]> = cells.par_iter().map(center).collect();
         let mut w: Vec<[f64; 3]> = cells.iter().map(|&i| self.vorticity[i]).collect();
-        // At the first stage particles are at centres.
+        // At the first stage particles are at centers.
         let slopes = gradients(&self.grid, &self.vorticity, &solution.velocity);
         let here = |&i: &usize| [solution.velocity[i], stretched(self.vorticity[i], slopes[i])];
         let first: Vec<[[f64; 3]; 2]> = cells.par_iter().map(here).collect();

@@ -42,10 +42,10 @@ impl<T: Real> Default for Scratch<T> {
 }
 
 impl<T: Real> Scratch<T> {
-    /// Adds sources, relative to a centre and in units of 1/`scale`.
-    fn push(&mut self, sources: &Sources, range: Range<usize>, centre: &[f64; 3], scale: f64) {
+    /// Adds sources, relative to a center and in units of 1/`scale`.
+    fn push(&mut self, sources: &Sources, range: Range<usize>, center: &[f64; 3], scale: f64) {
         for d in 0..3 {
-            let c = centre[d];
+            let c = center[d];
             self.x[d].extend(sources.x[d][range.clone()].iter().map(|x| T::from_f64((x - c) * scale)));
             self.strength[d].extend(sources.strength[d][range.clone()].iter().map(|&q| T::from_f64(q)));
         }
@@ -72,9 +72,9 @@ pub fn brick<T: Real>(
     out: &mut [f64],
 ) {
     let unit = power_of_two_below(4.0 * brick.spacing);
-    let (centre, scale) = (brick.centre(), 1.0 / unit);
-    let at: [[T; SIDE]; 3] = std::array::from_fn(|d| brick.at[d].map(|x| T::from_f64((x - centre[d]) * scale)));
-    // Centres of cells that do not overlap are 3/4 h apart at least; what is nearer is the cell itself.
+    let (center, scale) = (brick.center(), 1.0 / unit);
+    let at: [[T; SIDE]; 3] = std::array::from_fn(|d| brick.at[d].map(|x| T::from_f64((x - center[d]) * scale)));
+    // Centers of cells that do not overlap are 3/4 h apart at least; what is nearer is the cell itself.
     let own2 = T::from_f64((0.5 * brick.spacing * scale).powi(2));
     let flush = |scratch: &mut Scratch<T>, out: &mut [f64]| {
         scratch.sums.fill(T::ZERO);
@@ -90,7 +90,7 @@ pub fn brick<T: Real>(
         while !range.is_empty() {
             let part = range.start..range.end.min(range.start + CHUNK - scratch.len());
             range.start = part.end;
-            scratch.push(sources, part, &centre, scale);
+            scratch.push(sources, part, &center, scale);
             if scratch.len() == CHUNK {
                 flush(scratch, out);
             }

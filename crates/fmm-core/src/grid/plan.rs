@@ -18,7 +18,7 @@ pub const BRICKS: usize = (BLOCK / SIDE) * (BLOCK / SIDE) * (BLOCK / SIDE);
 /// The targets of one row of the lists.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Brick {
-    /// Coordinates of the centres of its cells, by axis.
+    /// Coordinates of the centers of its cells, by axis.
     pub at: [[f64; SIDE]; 3],
     /// h.
     pub spacing: f64,
@@ -33,12 +33,12 @@ impl Brick {
         Brick { at, spacing: grid.spacing(block.level) }
     }
 
-    /// Its centre.
-    pub fn centre(&self) -> [f64; 3] {
+    /// Its center.
+    pub fn center(&self) -> [f64; 3] {
         self.at.map(|x| 0.5 * (x[0] + x[SIDE - 1]))
     }
 
-    /// The distance of `x` from the box of the centres of its cells: no centre is nearer.
+    /// The distance of `x` from the box of the centers of its cells: no center is nearer.
     pub fn distance(&self, x: [f64; 3]) -> f64 {
         let beyond = |d: usize| (self.at[d][0] - x[d]).max(x[d] - self.at[d][SIDE - 1]).max(0.0);
         let d = [0, 1, 2].map(beyond);
@@ -136,7 +136,7 @@ fn traverse(brick: &Brick, sources: &Sources, rule: Rule) -> (Vec<u32>, Vec<u32>
     }
     let mut open = vec![0];
     while let Some(node) = open.pop() {
-        let distance = brick.distance(tree.centre[node]);
+        let distance = brick.distance(tree.center[node]);
         let accepted = sources.radius[node] < rule.theta * distance && distance >= rule.guard * sources.core[node];
         if accepted && tree.count(node) >= rule.fewest {
             far.push(node as u32);
@@ -191,10 +191,10 @@ mod tests {
                 assert!(seen.iter().all(|&s| s == 1), "brick {b}");
                 let brick = Brick::new(&grid, b);
                 for &n in lists.far.row(b) {
-                    let centre = sources.tree.centre[n as usize];
+                    let center = sources.tree.center[n as usize];
                     for c in 0..POINTS {
                         let x = [brick.at[0][c % 8], brick.at[1][c / 8 % 8], brick.at[2][c / 64]];
-                        let r = (0..3).map(|d| (x[d] - centre[d]).powi(2)).sum::<f64>().sqrt();
+                        let r = (0..3).map(|d| (x[d] - center[d]).powi(2)).sum::<f64>().sqrt();
                         assert!(sources.radius[n as usize] < theta * r * (1.0 + 1e-12) && r > 1.999 * brick.spacing);
                     }
                 }

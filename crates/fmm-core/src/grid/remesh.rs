@@ -34,7 +34,7 @@ impl Lattice {
         self.side / (self.base as usize * BLOCK) as f64
     }
 
-    /// The block that holds a place, and the place in cells from the centre of its first cell; `None` outside of the lattice, or so near its
+    /// The block that holds a place, and the place in cells from the center of its first cell; `None` outside of the lattice, or so near its
     /// faces that the kernel, which reaches `reach` cells, reaches beyond.
     fn place(&self, x: [f64; 3], reach: f64) -> Option<(Block, [f64; 3])> {
         let h = self.spacing();
@@ -250,7 +250,7 @@ mod tests {
         let grid = LATTICE.grid(placed.reached());
         let field = placed.scatter(&grid, &q);
         let moment = |f: &dyn Fn([f64; 3]) -> f64, k: usize| {
-            let cells = (0..field.len()).map(|i| f(grid.centre_of(i / CELLS, i % CELLS)) * field[i][k]).sum::<f64>();
+            let cells = (0..field.len()).map(|i| f(grid.center_of(i / CELLS, i % CELLS)) * field[i][k]).sum::<f64>();
             (cells, x.iter().zip(&q).map(|(x, q)| f(*x) * q[k]).sum::<f64>())
         };
         let moments: [&dyn Fn([f64; 3]) -> f64; 5] =
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn particles_at_centres_stay_there_and_those_outside_are_told() {
+    fn particles_at_centers_stay_there_and_those_outside_are_told() {
         let h = LATTICE.spacing();
         let x = [[-1.0 + 15.5 * h, 16.5 * h, 0.5 + 20.5 * h]];
         let placed = Placed::new(&LATTICE, Kernel::M4, &x).unwrap();
@@ -282,8 +282,8 @@ mod tests {
         let field = placed.scatter(&grid, &[[1.0, 2.0, 3.0]]);
         let filled: Vec<usize> = (0..field.len()).filter(|&i| field[i].iter().any(|w| w.abs() > 1e-12)).collect();
         assert_eq!(filled.len(), 1);
-        let centre = grid.centre_of(filled[0] / CELLS, filled[0] % CELLS);
-        assert!((0..3).all(|d| (centre[d] - x[0][d]).abs() < 1e-12));
+        let center = grid.center_of(filled[0] / CELLS, filled[0] % CELLS);
+        assert!((0..3).all(|d| (center[d] - x[0][d]).abs() < 1e-12));
         assert!(Placed::new(&LATTICE, Kernel::M4, &[[-1.0 + 1.9 * h, 0.5, 1.0]]).is_none());
         assert!(Placed::new(&LATTICE, Kernel::M4, &[[0.0, 0.5, f64::NAN]]).is_none());
     }

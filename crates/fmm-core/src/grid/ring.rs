@@ -7,8 +7,8 @@
 /// A ring about an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ring {
-    /// Its centre.
-    pub centre: [f64; 3],
+    /// Its center.
+    pub center: [f64; 3],
     /// Direction of its axis, of length 1; the ring moves this way where `peak` is positive.
     pub axis: [f64; 3],
     /// R, the radius of the core's circle.
@@ -23,15 +23,15 @@ pub struct Ring {
 
 impl Ring {
     /// The ring of the paper: a = R, c = 20, c₁ = 2²⁷.
-    pub fn of_paper(centre: [f64; 3], axis: [f64; 3], radius: f64) -> Self {
+    pub fn of_paper(center: [f64; 3], axis: [f64; 3], radius: f64) -> Self {
         let peak = 2f64.powi(27) * (-20f64).exp();
-        Ring { centre, axis, radius, core: radius, peak, steepness: 20.0 }
+        Ring { center, axis, radius, core: radius, peak, steepness: 20.0 }
     }
 
     /// Where `x` lies: r, z and the unit vectors r̂ and e_θ; `None` outside the core.
     fn place(&self, x: [f64; 3]) -> Option<Place> {
         let n = self.axis;
-        let d: [f64; 3] = std::array::from_fn(|k| x[k] - self.centre[k]);
+        let d: [f64; 3] = std::array::from_fn(|k| x[k] - self.center[k]);
         let z = d[0] * n[0] + d[1] * n[1] + d[2] * n[2];
         let out: [f64; 3] = std::array::from_fn(|k| d[k] - z * n[k]);
         let r = (out[0] * out[0] + out[1] * out[1] + out[2] * out[2]).sqrt();
@@ -123,7 +123,7 @@ mod tests {
             let mut inside = 0;
             for i in 0..400 {
                 let at = |k: usize| ((i * 7919 + k * 104_729) % 1009) as f64 / 1009.0 * 0.5 - 0.25;
-                let x = std::array::from_fn(|k| ring.centre[k] + at(k));
+                let x = std::array::from_fn(|k| ring.center[k] + at(k));
                 let (u, w) = (curl(|x| ring.stream(x), x, 1e-4), curl(|x| ring.velocity(x), x, 1e-4));
                 inside += usize::from(ring.vorticity(x) != [0.0; 3]);
                 for k in 0..3 {

@@ -11,8 +11,8 @@ use crate::tree::{Cube, Tree};
 pub struct Cells {
     /// Their numbers in the grid.
     pub number: Vec<u32>,
-    /// Centres.
-    pub centre: Vec<[f64; 3]>,
+    /// Centers.
+    pub center: Vec<[f64; 3]>,
     /// ω h³ times [`scale`](Cells::scale).
     pub strength: Vec<[f64; 3]>,
     /// ε²; zero for the singular kernel.
@@ -36,7 +36,7 @@ impl Cells {
             .map(|(b, w)| (0..CELLS).filter(|&c| acts(&w[c])).map(|c| (b * CELLS + c) as u32).collect())
             .collect();
         let number: Vec<u32> = by_block.into_iter().flatten().collect();
-        let centre = |&cell: &u32| grid.centre_of(cell as usize / CELLS, cell as usize % CELLS);
+        let center = |&cell: &u32| grid.center_of(cell as usize / CELLS, cell as usize % CELLS);
         let spacing = |cell: u32| grid.spacing(grid.blocks()[cell as usize / CELLS].level);
         let strength = |&cell: &u32| {
             let volume = spacing(cell).powi(3);
@@ -46,7 +46,7 @@ impl Cells {
         let scale = strength_scale(strength.as_flattened());
         strength.par_iter_mut().for_each(|q| *q = q.map(|q| q * scale));
         Cells {
-            centre: number.par_iter().map(centre).collect(),
+            center: number.par_iter().map(center).collect(),
             core2: number.par_iter().map(|&cell| green.core(spacing(cell)).powi(2)).collect(),
             number,
             strength,
@@ -69,7 +69,7 @@ impl Cells {
 pub struct Sources {
     /// The tree; its `order` is sorted place → place among the [`Cells`].
     pub tree: Tree<3>,
-    /// Centres, one array an axis.
+    /// Centers, one array an axis.
     pub x: [Vec<f64>; 3],
     /// ω h³ times [`scale`](Sources::scale), one array a component.
     pub strength: [Vec<f64>; 3],
@@ -77,7 +77,7 @@ pub struct Sources {
     pub core2: Vec<f64>,
     /// A power of two.
     pub scale: f64,
-    /// Largest distance of a source from the centre of each cell of the tree.
+    /// Largest distance of a source from the center of each cell of the tree.
     pub radius: Vec<f64>,
     /// Largest ε in each cell of the tree.
     pub core: Vec<f64>,
@@ -91,11 +91,11 @@ impl Sources {
 
     /// `cells` of `grid` in a tree with at most `leaf_size` in a leaf.
     pub fn of(grid: &Grid, cells: &Cells, leaf_size: usize) -> Self {
-        let tree = Tree::octree(&cells.centre, Cube { corner: grid.corner(), side: grid.side() }, leaf_size);
+        let tree = Tree::octree(&cells.center, Cube { corner: grid.corner(), side: grid.side() }, leaf_size);
         let sorted =
             |of: &[[f64; 3]], d: usize| tree.order.par_iter().map(|&i| of[i as usize][d]).collect::<Vec<f64>>();
         let mut sources = Sources {
-            x: [0, 1, 2].map(|d| sorted(&cells.centre, d)),
+            x: [0, 1, 2].map(|d| sorted(&cells.center, d)),
             strength: [0, 1, 2].map(|d| sorted(&cells.strength, d)),
             core2: tree.order.par_iter().map(|&i| cells.core2[i as usize]).collect(),
             scale: cells.scale,
@@ -104,7 +104,7 @@ impl Sources {
             tree,
         };
         let largest = |cell: usize| {
-            let (c, mut radius2, mut core2) = (sources.tree.centre[cell], 0.0f64, 0.0f64);
+            let (c, mut radius2, mut core2) = (sources.tree.center[cell], 0.0f64, 0.0f64);
             for i in sources.tree.body_range(cell) {
                 let d = [0, 1, 2].map(|d| sources.x[d][i] - c[d]);
                 radius2 = radius2.max(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);

@@ -7,11 +7,11 @@ use crate::Error;
 
 /// ω as a function of place and resolution.
 pub trait Vorticity: Sync {
-    /// ω of the cube with this centre and side.
-    fn cell(&self, centre: [f64; 3], side: f64) -> [f64; 3];
+    /// ω of the cube with this center and side.
+    fn cell(&self, center: [f64; 3], side: f64) -> [f64; 3];
 }
 
-/// Rings, which add up. Values are those at the centres.
+/// Rings, which add up. Values are those at the centers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rings(pub Vec<Ring>);
 
@@ -32,8 +32,8 @@ impl Rings {
 }
 
 impl Vorticity for Rings {
-    fn cell(&self, centre: [f64; 3], _: f64) -> [f64; 3] {
-        self.sum(|r| r.vorticity(centre))
+    fn cell(&self, center: [f64; 3], _: f64) -> [f64; 3] {
+        self.sum(|r| r.vorticity(center))
     }
 }
 
@@ -41,8 +41,8 @@ impl Vorticity for Rings {
 /// The second term lets it vanish on the axis. Thin rings move at Γ/(4πR) (log(8R/σ) − 0.558) (Saffman 1970).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GaussianRing {
-    /// Its centre.
-    pub centre: [f64; 3],
+    /// Its center.
+    pub center: [f64; 3],
     /// Direction of its axis, of length 1; it moves this way where the circulation is positive.
     pub axis: [f64; 3],
     /// R.
@@ -56,7 +56,7 @@ pub struct GaussianRing {
 impl Vorticity for GaussianRing {
     fn cell(&self, x: [f64; 3], _: f64) -> [f64; 3] {
         let n = self.axis;
-        let d: [f64; 3] = std::array::from_fn(|k| x[k] - self.centre[k]);
+        let d: [f64; 3] = std::array::from_fn(|k| x[k] - self.center[k]);
         let z = d[0] * n[0] + d[1] * n[1] + d[2] * n[2];
         let out: [f64; 3] = std::array::from_fn(|k| d[k] - z * n[k]);
         let r = (out[0] * out[0] + out[1] * out[1] + out[2] * out[2]).sqrt();
@@ -77,10 +77,10 @@ impl Vorticity for GaussianRing {
 pub struct Parts(pub Vec<Box<dyn Vorticity>>);
 
 impl Vorticity for Parts {
-    fn cell(&self, centre: [f64; 3], side: f64) -> [f64; 3] {
+    fn cell(&self, center: [f64; 3], side: f64) -> [f64; 3] {
         let mut sum = [0.0; 3];
         for part in &self.0 {
-            let w = part.cell(centre, side);
+            let w = part.cell(center, side);
             (0..3).for_each(|k| sum[k] += w[k]);
         }
         sum
@@ -98,10 +98,10 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    /// `vorticity` at `position`, which are centres of the `cells`³ cells of the cube.
+    /// `vorticity` at `position`, which are centers of the `cells`³ cells of the cube.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] that names the row whose place is no centre of a cell, or that of an earlier row.
+    /// [`Error::Unsupported`] that names the row whose place is no center of a cell, or that of an earlier row.
     pub fn new(
         (corner, side): ([f64; 3], f64),
         cells: u32,
@@ -117,7 +117,7 @@ impl Sampled {
             if !(0..3).all(on) {
                 let [x, y, z] = x;
                 return Err(Error::Unsupported(format!(
-                    "row {row}: ({x}, {y}, {z}) is no centre of a cell of the grid with {cells} cells a side"
+                    "row {row}: ({x}, {y}, {z}) is no center of a cell of the grid with {cells} cells a side"
                 )));
             }
             if finest.insert(index.map(|i| i as u32), *w).is_some() {
@@ -145,11 +145,11 @@ impl Sampled {
 }
 
 impl Vorticity for Sampled {
-    fn cell(&self, centre: [f64; 3], side: f64) -> [f64; 3] {
+    fn cell(&self, center: [f64; 3], side: f64) -> [f64; 3] {
         let h = self.side / f64::from(self.cells);
         let level = ((side / h).log2().round().max(0.0) as usize).min(self.levels.len() - 1);
         let width = h * f64::from(1 << level);
-        let index: [f64; 3] = std::array::from_fn(|d| ((centre[d] - self.corner[d]) / width).floor());
+        let index: [f64; 3] = std::array::from_fn(|d| ((center[d] - self.corner[d]) / width).floor());
         if index.iter().any(|&i| i < 0.0) {
             return [0.0; 3];
         }

@@ -81,7 +81,7 @@ pub fn detail(grid: &Grid, block: Block, vorticity: &dyn Vorticity) -> f64 {
     let mut fine = vec![[0.0; 3]; across * across * across];
     for (n, value) in fine.iter_mut().enumerate() {
         let cell = [n % across, n / across % across, n / (across * across)].map(|i| i as i64 + first);
-        *value = vorticity.cell(grid.centre(block, cell), h);
+        *value = vorticity.cell(grid.center(block, cell), h);
     }
     if fine.iter().all(|w| *w == [0.0; 3]) {
         return 0.0;
@@ -214,8 +214,8 @@ mod tests {
     }
 
     fn rings() -> Rings {
-        let centre = [0.5; 3];
-        Rings(vec![Ring::of_paper(centre, [0.0, 0.0, 1.0], 0.125), Ring::of_paper(centre, [1.0, 0.0, 0.0], 0.125)])
+        let center = [0.5; 3];
+        Rings(vec![Ring::of_paper(center, [0.0, 0.0, 1.0], 0.125), Ring::of_paper(center, [1.0, 0.0, 0.0], 0.125)])
     }
 
     #[test]

@@ -69,11 +69,11 @@ impl<const D: usize> Space<D> {
         std::array::from_fn(|d| x[d] + shift[d])
     }
 
-    /// `centre` as seen from the image of this class: what is relative to it there is relative to `centre` here.
+    /// `center` as seen from the image of this class: what is relative to it there is relative to `center` here.
     #[inline]
-    pub fn seen_from(&self, class: u32, centre: &[f64; D]) -> [f64; D] {
+    pub fn seen_from(&self, class: u32, center: &[f64; D]) -> [f64; D] {
         let shift = self.shift(class);
-        std::array::from_fn(|d| centre[d] - shift[d])
+        std::array::from_fn(|d| center[d] - shift[d])
     }
 }
 

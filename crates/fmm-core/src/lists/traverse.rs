@@ -13,12 +13,12 @@ use crate::tree::Tree;
 /// executor decides alike.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
-    /// Cells of one level interact when the distance of their centres is at least √`separation2` sides: opening
+    /// Cells of one level interact when the distance of their centers is at least √`separation2` sides: opening
     /// angle θ = √(3/`separation2`). 4 is the classical rule of 27 near cells.
     pub separation2: f64,
     /// Where above 0, cells of one level interact instead when their offset along some axis is larger: 1 for 27 near cells, 2 for 125.
     pub most_near: i32,
-    /// Bodies meet an expansion whose centre is at least √`point_separation2` of the cell's half sides away.
+    /// Bodies meet an expansion whose center is at least √`point_separation2` of the cell's half sides away.
     pub point_separation2: f64,
     /// Bodies closer than this never interact through expansions (softened kernels).
     pub min_distance: f64,
@@ -281,8 +281,8 @@ impl<'a, const D: usize> Traversal<'a, D> {
     /// A source leaf above the level of the target.
     fn coarse_source(&self, t: usize, level: usize, s: usize, image: u32, found: &mut Found<D>) {
         let (half_t, half_s) = (self.targets.half(level), self.sources.half(self.source_level[s] as usize));
-        let at = self.space.seen_from(image, &self.targets.centre[t]);
-        let r2 = self.distance2(&at, &self.sources.centre[s], half_s);
+        let at = self.space.seen_from(image, &self.targets.center[t]);
+        let r2 = self.distance2(&at, &self.sources.center[s], half_s);
         if self.targets.count(t) >= self.rule.p2l_min_bodies && self.apart(r2, half_t) {
             found.push(P2L, s, image);
         } else if self.targets.is_leaf(t) {
@@ -298,8 +298,8 @@ impl<'a, const D: usize> Traversal<'a, D> {
             return found.push(P2P, s, image);
         }
         let half_s = self.sources.half(self.source_level[s] as usize);
-        let at = self.space.seen_from(image, &self.targets.centre[t]);
-        let r2 = self.distance2(&self.sources.centre[s], &at, half_t);
+        let at = self.space.seen_from(image, &self.targets.center[t]);
+        let r2 = self.distance2(&self.sources.center[s], &at, half_t);
         if self.apart(r2, half_s) {
             found.push(M2P, s, image);
         } else if self.sources.is_leaf(s) {
@@ -309,18 +309,18 @@ impl<'a, const D: usize> Traversal<'a, D> {
         }
     }
 
-    /// Whether an expansion about the centre of a cell of half side `half` holds at squared distance `r2`.
+    /// Whether an expansion about the center of a cell of half side `half` holds at squared distance `r2`.
     fn apart(&self, r2: f64, half: f64) -> bool {
         let reach = self.rule.min_distance + half * (self.stretch * D as f64).sqrt();
         r2 >= self.rule.point_separation2 * self.stretch * (half * half)
             && (self.rule.min_distance == 0.0 || r2 >= reach * reach)
     }
 
-    /// Squared distance from `x` to the cell about `centre` whose longest side is twice `half`.
-    fn distance2(&self, x: &[f64; D], centre: &[f64; D], half: f64) -> f64 {
+    /// Squared distance from `x` to the cell about `center` whose longest side is twice `half`.
+    fn distance2(&self, x: &[f64; D], center: &[f64; D], half: f64) -> f64 {
         let mut r2 = 0.0;
         for d in 0..D {
-            let gap = ((x[d] - centre[d]).abs() - half * self.aspect[d]).max(0.0);
+            let gap = ((x[d] - center[d]).abs() - half * self.aspect[d]).max(0.0);
             r2 += gap * gap;
         }
         r2

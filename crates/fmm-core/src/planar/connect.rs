@@ -98,7 +98,7 @@ impl Lists {
 }
 
 fn distance(targets: &Pyramid, sources: &Pyramid, b: usize, c: usize) -> f64 {
-    let d = [0, 1].map(|k| targets.centre[k][b] - sources.centre[k][c]);
+    let d = [0, 1].map(|k| targets.center[k][b] - sources.center[k][c]);
     (d[0] * d[0] + d[1] * d[1]).sqrt()
 }
 

@@ -65,17 +65,17 @@ impl<'a> Bodies<'a> {
 }
 
 impl<T: Real> Batch<T> {
-    /// Adds points relative to `centre`; subtraction and scaling are in double precision.
+    /// Adds points relative to `center`; subtraction and scaling are in double precision.
     pub fn push(
         &mut self,
         x: &[Vec<f64>; 2],
         q: &[Vec<f64>],
         range: std::ops::Range<usize>,
-        centre: [f64; 2],
+        center: [f64; 2],
         scale: f64,
     ) {
         for d in 0..2 {
-            self.x[d].extend(x[d][range.clone()].iter().map(|c| T::from_f64((c - centre[d]) * scale)));
+            self.x[d].extend(x[d][range.clone()].iter().map(|c| T::from_f64((c - center[d]) * scale)));
         }
         for (to, q) in self.q.iter_mut().zip(q) {
             to.extend(q[range.clone()].iter().map(|&q| T::from_f64(q)));
@@ -85,8 +85,8 @@ impl<T: Real> Batch<T> {
     /// Replaces the contents by the points of a box in its units, padded.
     fn load(&mut self, tree: &Pyramid, q: &[Vec<f64>], points: usize, cell: usize, of: &Pyramid) {
         self.clear();
-        let centre = [tree.centre[0][cell], tree.centre[1][cell]];
-        self.push(&of.x, q, of.range(points), centre, power(-tree.exponent[cell]));
+        let center = [tree.center[0][cell], tree.center[1][cell]];
+        self.push(&of.x, q, of.range(points), center, power(-tree.exponent[cell]));
         self.pad();
     }
 }

@@ -87,8 +87,8 @@ impl Blob {
         }
     }
 
-    /// What stands for log 0 at the centre of a blob whose length is in units of 2^`unit`; 0 for a point, which is skipped.
-    pub fn at_centre_in(self, unit: i32) -> f64 {
+    /// What stands for log 0 at the center of a blob whose length is in units of 2^`unit`; 0 for a point, which is skipped.
+    pub fn at_center_in(self, unit: i32) -> f64 {
         /// Euler's constant.
         const GAMMA: f64 = 0.577_215_664_901_532_9;
         let unit = f64::from(unit) * std::f64::consts::LN_2;

@@ -9,7 +9,7 @@
 //! executed with an expansion (powers of z, in units of each box) stage by stage, in the order that [`Plan::schedule`] shares with
 //! three dimensions.
 //!
-//! Conventions, for a box with centre c and unit u (a power of two, at least the largest distance of its points from c):
+//! Conventions, for a box with center c and unit u (a power of two, at least the largest distance of its points from c):
 //!
 //! | | log | harmonic (of G) |
 //! |---|---|---|

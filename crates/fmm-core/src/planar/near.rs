@@ -293,7 +293,7 @@ impl Near<'_> {
             }
             if self.plan.sources.is_none() && self.kernel == Kernel::Log {
                 // No blob sees itself; what it would feel is a potential alone.
-                let own = self.blob.at_centre_in(self.bodies.global);
+                let own = self.blob.at_center_in(self.bodies.global);
                 for (o, q) in out.iter_mut().zip(&self.bodies.sources.q[0][tree.range(leaf)]) {
                     o.potential -= own * q;
                 }
@@ -306,17 +306,17 @@ impl Near<'_> {
         let (targets, sources) = (&self.plan.targets, self.plan.source_tree());
         let row = self.plan.lists.p2p.row(leaf);
         let single = T::WIDTH > f64::WIDTH;
-        // Double precision subtracts coordinates as they are; single precision subtracts the centre of the leaf first, in a unit in
+        // Double precision subtracts coordinates as they are; single precision subtracts the center of the leaf first, in a unit in
         // which no square overflows.
         let widest = row.iter().map(|&c| sources.exponent[c as usize]).fold(targets.exponent[leaf], i32::max);
         let exponent = if single { widest } else { targets.exponent[leaf] };
         let core = self.blob.length();
         let exponent = if core > 0.0 { in_reach_of(core, exponent) } else { exponent };
         let (unit, scale) = (power(exponent), power(-exponent));
-        let centre = if single { [targets.centre[0][leaf], targets.centre[1][leaf]] } else { [0.0; 2] };
+        let center = if single { [targets.center[0][leaf], targets.center[1][leaf]] } else { [0.0; 2] };
         let Scratch { targets: at, sources: from, totals } = scratch;
         at.clear();
-        at.push(self.bodies.targets().x, &[], targets.range(leaf), centre, scale);
+        at.push(self.bodies.targets().x, &[], targets.range(leaf), center, scale);
         let count = out.len();
         let padded = count.next_multiple_of(T::WIDTH);
         let (mut nearest, mut together) = (f64::INFINITY, 0);
@@ -353,7 +353,7 @@ impl Near<'_> {
                 }
                 let part = range.start..range.end.min(range.start + GATHER - from.len());
                 range.start = part.end;
-                from.push(from_bodies.x, from_bodies.strengths(), part, centre, scale);
+                from.push(from_bodies.x, from_bodies.strengths(), part, center, scale);
             }
         }
         if from.len() > 0 {

@@ -7,7 +7,7 @@ use super::shifts::{MOST, add_up};
 use crate::math::Real;
 use crate::math::simd::{Task, Vector};
 
-/// Points relative to the centre of an expansion and in its unit, with strengths (empty for targets), up to whole vectors.
+/// Points relative to the center of an expansion and in its unit, with strengths (empty for targets), up to whole vectors.
 /// Padding stands at (1, 0) and has strength zero.
 #[derive(Debug, Default)]
 pub struct Batch<T> {

@@ -16,9 +16,9 @@ pub struct Pyramid {
     pub x: [Vec<f64>; 2],
     /// First point and one past the last. `[boxes]`
     pub points: Vec<[u32; 2]>,
-    /// Centres of the bounding rectangles. `[boxes]` each
-    pub centre: [Vec<f64>; 2],
-    /// Largest distance of a point from the centre, and at least 2^−30 of the parent's: nothing is smaller than that to those who
+    /// Centers of the bounding rectangles. `[boxes]` each
+    pub center: [Vec<f64>; 2],
+    /// Largest distance of a point from the center, and at least 2^−30 of the parent's: nothing is smaller than that to those who
     /// ask for a distance. `[boxes]`
     pub radius: Vec<f64>,
     /// Exponent of the unit of the expansions, the power of two at or above the radius. `[boxes]`
@@ -41,7 +41,7 @@ struct Point {
 #[derive(Clone, Copy, Default)]
 struct Box {
     points: [u32; 2],
-    centre: [f64; 2],
+    center: [f64; 2],
     radius: f64,
 }
 
@@ -105,7 +105,7 @@ impl Pyramid {
             order: bodies.par_iter().map(|b| b.index).collect(),
             x: [0, 1].map(|d| bodies.par_iter().map(|b| b.x[d]).collect()),
             points: boxes.iter().map(|b| b.points).collect(),
-            centre: [0, 1].map(|d| boxes.iter().map(|b| b.centre[d]).collect()),
+            center: [0, 1].map(|d| boxes.iter().map(|b| b.center[d]).collect()),
             radius: boxes.iter().map(|b| b.radius).collect(),
             exponent: vec![],
         };
@@ -209,12 +209,12 @@ fn measure(points: &[Point], first: u32, low: [f64; 2], high: [f64; 2]) -> Box {
     if points.is_empty() {
         return Box { points: [first, first], ..Box::default() };
     }
-    let centre = [0, 1].map(|d| 0.5 * low[d] + 0.5 * high[d]);
+    let center = [0, 1].map(|d| 0.5 * low[d] + 0.5 * high[d]);
     // In units in which squares stay in the range of numbers.
     let unit = power(exponent_above((high[0] - low[0]).max(high[1] - low[1])));
     let half = [0, 1].map(|d| (0.5 * high[d] - 0.5 * low[d]) / unit);
     let radius = (half[0] * half[0] + half[1] * half[1]).sqrt() * unit;
-    Box { points: [first, first + points.len() as u32], centre, radius }
+    Box { points: [first, first + points.len() as u32], center, radius }
 }
 
 #[cfg(test)]
@@ -250,8 +250,8 @@ mod tests {
                     next = tree.points[cell][1];
                     assert!(tree.count(cell).abs_diff(n >> (2 * level)) <= 1, "{n} {level} {}", tree.count(cell));
                     for i in tree.range(cell) {
-                        let d = [0, 1].map(|d| tree.x[d][i] - tree.centre[d][cell]);
-                        // Centres are rounded like coordinates.
+                        let d = [0, 1].map(|d| tree.x[d][i] - tree.center[d][cell]);
+                        // Centers are rounded like coordinates.
                         assert!(d[0].hypot(d[1]) <= tree.radius[cell] + 1e-15);
                         assert_eq!([tree.x[0][i], tree.x[1][i]], points[tree.order[i] as usize]);
                     }
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn a_flat_set_is_split_along_its_length() {
         let tree = Pyramid::new(&points(1000), 1.0, 1);
-        let mut x: Vec<f64> = tree.level(1).map(|c| tree.centre[0][c]).collect();
+        let mut x: Vec<f64> = tree.level(1).map(|c| tree.center[0][c]).collect();
         x.sort_by(f64::total_cmp);
         assert!((0..4).all(|k| (x[k] - (0.125 + 0.25 * k as f64)).abs() < 0.02), "{x:?}");
     }

@@ -164,7 +164,7 @@ fn multiply<T: Real, V: Vector<Scalar = T>>(
     }
 }
 
-/// The geometry of one target and a source a lane, with t = target centre − source centre.
+/// The geometry of one target and a source a lane, with t = target center − source center.
 struct Pairs<V> {
     /// u_source/t.
     source: [V; 2],
@@ -186,7 +186,7 @@ impl<V: Vector> Pairs<V> {
             let c = c as usize;
             let largest = targets.exponent[b].max(sources.exponent[c]);
             let scale = power(-largest);
-            let t = [0, 1].map(|d| (targets.centre[d][b] - sources.centre[d][c]) * scale);
+            let t = [0, 1].map(|d| (targets.center[d][b] - sources.center[d][c]) * scale);
             let units = [power(sources.exponent[c] - largest), power(targets.exponent[b] - largest)];
             for (k, v) in
                 [t[0], t[1], units[0], units[1], 2.0 * f64::from(largest + global), 1.0].into_iter().enumerate()
@@ -236,7 +236,7 @@ fn steps<V: Vector>(tree: &Pyramid, first: usize, count: usize) -> ([V; 2], V) {
         let (child, parent) = (first + lane, (first + lane - 1) / 4);
         let scale = power(-tree.exponent[parent]);
         for d in 0..2 {
-            lanes[d][lane] = V::Scalar::from_f64((tree.centre[d][child] - tree.centre[d][parent]) * scale);
+            lanes[d][lane] = V::Scalar::from_f64((tree.center[d][child] - tree.center[d][parent]) * scale);
         }
         lanes[2][lane] = V::Scalar::from_f64(power(tree.exponent[child] - tree.exponent[parent]));
     }

@@ -31,8 +31,8 @@ pub struct Tree<const D: usize> {
     pub parent: Vec<u32>,
     /// Which corner of the parent: bit d set in the upper half of axis d. `[cells]`
     pub octant: Vec<u8>,
-    /// Geometric centre. `[cells]`
-    pub centre: Vec<[f64; D]>,
+    /// Geometric center. `[cells]`
+    pub center: Vec<[f64; D]>,
     /// First cell of each level, and one past the last cell. `[levels + 1]`
     pub level_start: Vec<u32>,
     /// Bodies beyond which a leaf holds one place only.
@@ -112,7 +112,7 @@ pub struct Cube<const D: usize> {
 impl<const D: usize> Cube<D> {
     /// The cube around all points of all sets.
     ///
-    /// Side and corner have few significant bits, so that the centres of cells, however deep, are exact: the
+    /// Side and corner have few significant bits, so that the centers of cells, however deep, are exact: the
     /// side is a multiple of 1/16 of a power of two, the corner a multiple of 1/64 of that power.
     /// No points give the unit cube, and coincident points a cube of the size of their coordinates.
     pub fn around(sets: &[&[[f64; D]]]) -> Self {

@@ -54,7 +54,7 @@ impl<const D: usize> Tree<D> {
             children: vec![[0, 0]],
             parent: vec![0],
             octant: vec![0],
-            centre: vec![cube.corner.map(|c| c + cube.side / 2.0)],
+            center: vec![cube.corner.map(|c| c + cube.side / 2.0)],
             level_start: vec![0, 1],
             ..Tree::default()
         };
@@ -65,7 +65,7 @@ impl<const D: usize> Tree<D> {
             if within == 0 && level > 0 {
                 for cell in cells.clone() {
                     if tree.count(cell) > leaf_size {
-                        rekey(&mut items[tree.body_range(cell)], points, &tree.centre[cell], half);
+                        rekey(&mut items[tree.body_range(cell)], points, &tree.center[cell], half);
                     }
                 }
             }
@@ -98,8 +98,8 @@ impl<const D: usize> Tree<D> {
                 let first = tree.bodies.len() as u32;
                 tree.children[cell] = [first, first + parts.len() as u32];
                 for (o, bodies) in parts {
-                    let c = tree.centre[cell];
-                    tree.centre.push(std::array::from_fn(|d| {
+                    let c = tree.center[cell];
+                    tree.center.push(std::array::from_fn(|d| {
                         if o >> d & 1 == 1 { c[d] + half / 2.0 } else { c[d] - half / 2.0 }
                     }));
                     tree.bodies.push(bodies);
@@ -139,8 +139,8 @@ impl<const D: usize> Tree<D> {
         let stretch = sides.map(|s| longest / s);
         let stretched: Vec<[f64; D]> = points.par_iter().map(|x| std::array::from_fn(|d| x[d] * stretch[d])).collect();
         let mut tree = Tree::grown(&stretched, cube, growth);
-        for centre in &mut tree.centre {
-            *centre = std::array::from_fn(|d| centre[d] / stretch[d]);
+        for center in &mut tree.center {
+            *center = std::array::from_fn(|d| center[d] / stretch[d]);
         }
         tree
     }
@@ -160,8 +160,8 @@ impl<const D: usize> Tree<D> {
 }
 
 /// Keys of the bodies of one cell relative to its own corner.
-fn rekey<const D: usize>(items: &mut [Item], points: &[[f64; D]], centre: &[f64; D], half: f64) {
-    let corner = centre.map(|c| c - half);
+fn rekey<const D: usize>(items: &mut [Item], points: &[[f64; D]], center: &[f64; D], half: f64) {
+    let corner = center.map(|c| c - half);
     for item in items.iter_mut() {
         item.key = morton(&points[item.index as usize], &corner, 2.0 * half);
     }
@@ -200,7 +200,7 @@ mod tests {
             for i in tree.body_range(cell) {
                 for d in 0..D {
                     let x = points[tree.order[i] as usize][d];
-                    assert!((x - tree.centre[cell][d]).abs() <= half * (1.0 + 1e-9), "a body lies in its cell");
+                    assert!((x - tree.center[cell][d]).abs() <= half * (1.0 + 1e-9), "a body lies in its cell");
                 }
             }
             if !tree.is_leaf(cell) {

@@ -87,7 +87,7 @@ impl DeviceBoxes {
             let occupied = Occupied::new(lattice, given.points);
             self.index[0].upload(&Sorted::new(lattice, &occupied, given.points).order)?;
             self.side = 0;
-            let center = |cell: &[i64; D]| point(lattice.centre(cell));
+            let center = |cell: &[i64; D]| point(lattice.center(cell));
             self.center.upload(&occupied.cells.iter().map(center).collect::<Vec<_>>())?;
             gpu.settle()?;
             return Ok(occupied);

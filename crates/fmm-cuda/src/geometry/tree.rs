@@ -252,7 +252,7 @@ impl DeviceTree {
         self.skip.upload(&skip)?;
         self.octant.upload(&tree.octant)?;
         self.level.upload(&tree.level_of())?;
-        self.center.upload(&tree.centre)?;
+        self.center.upload(&tree.center)?;
         self.leaves.upload(&tree.leaves)?;
         self.tiles.upload(tree)?;
         (self.side, self.leaf_size, self.coincident_pairs) = (tree.side, tree.leaf_size, tree.coincident_pairs);
@@ -273,7 +273,7 @@ impl DeviceTree {
             children: self.children.download()?,
             parent: self.parent.download()?,
             octant: self.octant.download()?,
-            centre: self.center.download()?,
+            center: self.center.download()?,
             level_start: self.level_start.clone(),
             leaf_size: self.leaf_size,
             leaves: self.leaves.download()?,

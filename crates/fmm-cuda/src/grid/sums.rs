@@ -86,7 +86,7 @@ impl Sums {
         self.scale = 1.0 / power_of_two_below(grid.side());
         let bricks = grid.blocks().len() * BRICKS;
         let at = |b: usize| Brick::new(grid, b).at.map(|x| x.map(|x| x * self.scale));
-        self.cells.0.upload(&cells.centre)?;
+        self.cells.0.upload(&cells.center)?;
         self.cells.1.upload(&cells.strength)?;
         self.cells.2.upload(&cells.core2)?;
         self.bricks.upload(&(0..bricks).map(at).collect::<Vec<_>>())?;
@@ -128,7 +128,7 @@ impl Sums {
             self.far.1.upload(&lists.far.items)?;
             let (tree, scale) = (&sources.tree, self.scale);
             let node = |(c, half): (&[f64; 3], &f64)| [c[0] * scale, c[1] * scale, c[2] * scale, 1.0 / (half * scale)];
-            self.nodes.0.upload(&tree.centre.iter().zip(expansions.half()).map(node).collect::<Vec<_>>())?;
+            self.nodes.0.upload(&tree.center.iter().zip(expansions.half()).map(node).collect::<Vec<_>>())?;
             self.nodes.1.upload(expansions.weights())?;
             self.factors.0.upload(expansions.factors().0)?;
             self.factors.1.upload(expansions.factors().1)?;

@@ -141,7 +141,7 @@ impl Far {
             g: place.g,
             single_points: self.single.pointer(),
             core: request.blob.length(),
-            at_center: request.blob.at_centre_in(request.global),
+            at_center: request.blob.at_center_in(request.global),
             global: request.global,
             terms: self.terms as u32,
             first: leaves.start as u32,

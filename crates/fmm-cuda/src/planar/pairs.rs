@@ -86,7 +86,7 @@ impl AllPairs {
             g: both.g,
             out: self.out.pointer(),
             core: request.blob.length(),
-            at_center: request.blob.at_centre_in(request.global),
+            at_center: request.blob.at_center_in(request.global),
             global: request.global,
             sources: both.bodies.1 as u32,
             targets: targets as u32,

@@ -184,7 +184,7 @@ impl DevicePyramid {
     /// # Errors
     /// [`Error::Device`] without the memory, or if a copy fails.
     pub(super) fn take(&mut self, tree: &Pyramid) -> Result<(), Error> {
-        let center: Vec<[f64; 2]> = (0..tree.len()).map(|c| [tree.centre[0][c], tree.centre[1][c]]).collect();
+        let center: Vec<[f64; 2]> = (0..tree.len()).map(|c| [tree.center[0][c], tree.center[1][c]]).collect();
         self.order.upload(&tree.order)?;
         self.points.upload(&tree.points)?;
         self.center.upload(&center)?;
@@ -204,7 +204,7 @@ impl DevicePyramid {
             order: self.order.download()?,
             x: [0, 1].map(|d| bodies.iter().map(|b| b.x[d]).collect()),
             points: self.points.download()?,
-            centre: [0, 1].map(|d| center.iter().map(|c| c[d]).collect()),
+            center: [0, 1].map(|d| center.iter().map(|c| c[d]).collect()),
             radius: self.radius.download()?,
             exponent: self.exponent.download()?,
         })

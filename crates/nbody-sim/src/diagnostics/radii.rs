@@ -1,4 +1,4 @@
-//! The centre of density, and the radii around it that hold given shares of the mass, as [`fmm_core::totals`] defines them.
+//! The center of density, and the radii around it that hold given shares of the mass, as [`fmm_core::totals`] defines them.
 
 use fmm_core::totals::{Extent, FEWEST, SHARES, SHRINK, fewest, reached};
 use rayon::prelude::*;
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(extent(&[], &[]), Extent::default());
         let one = extent(&[[1.0, 2.0, 3.0]], &[5.0]);
         assert_eq!((one.density_center, one.lagrangian), ([1.0, 2.0, 3.0], [0.0; 3]));
-        // 1 and 3: the centre of mass is at 0.75, from where 75 % are 0.25 away.
+        // 1 and 3: the center of mass is at 0.75, from where 75 % are 0.25 away.
         let two = extent(&[[0.0; 3], [1.0, 0.0, 0.0]], &[1.0, 3.0]);
         assert_eq!((two.center_of_mass[0], two.lagrangian), (0.75, [0.25, 0.25, 0.75]));
         let massless = extent(&[[0.0; 3], [1.0, 0.0, 0.0]], &[0.0; 2]);

@@ -1,7 +1,7 @@
 //! A cube cut from an ionic crystal.
 //!
 //! With Evjen's weights (Phys. Rev. 39 (1932) 675) ions on faces, edges and corners count 1/2, 1/4 and 1/8: the cube
-//! is a whole number of neutral cells. The potential at its centre then converges to Madelung's constant over the
+//! is a whole number of neutral cells. The potential at its center then converges to Madelung's constant over the
 //! spacing for NaCl; for CsCl and ZnS beside that to −(2π/3) Σ q r²/V of the cell, the potential of the dipole layer that
 //! the surface of any finite crystal has.
 
@@ -11,14 +11,14 @@ use crate::scenario::models::{Lattice, Surface};
 /// Sites of a cell in quarters of its side: those of the first ion, then those of its partner.
 type Sites = (&'static [[u32; 3]], &'static [[u32; 3]]);
 
-const FACE_CENTRED: [[u32; 3]; 4] = [[0, 0, 0], [0, 2, 2], [2, 0, 2], [2, 2, 0]];
+const FACE_CENTERED: [[u32; 3]; 4] = [[0, 0, 0], [0, 2, 2], [2, 0, 2], [2, 2, 0]];
 
 impl Lattice {
     fn sites(self) -> Sites {
         match self {
-            Lattice::NaCl => (&FACE_CENTRED, &[[2, 0, 0], [0, 2, 0], [0, 0, 2], [2, 2, 2]]),
+            Lattice::NaCl => (&FACE_CENTERED, &[[2, 0, 0], [0, 2, 0], [0, 0, 2], [2, 2, 2]]),
             Lattice::CsCl => (&[[0, 0, 0]], &[[2, 2, 2]]),
-            Lattice::ZnS => (&FACE_CENTRED, &[[1, 1, 1], [1, 3, 3], [3, 1, 3], [3, 3, 1]]),
+            Lattice::ZnS => (&FACE_CENTERED, &[[1, 1, 1], [1, 3, 3], [3, 1, 3], [3, 3, 1]]),
         }
     }
 
@@ -32,7 +32,7 @@ impl Lattice {
     }
 }
 
-/// `cells`³ cells centred on the origin, at rest. Ions on the corners have `charge` and the first of the masses, the
+/// `cells`³ cells centered on the origin, at rest. Ions on the corners have `charge` and the first of the masses, the
 /// others −`charge` and the second; both are weighted likewise.
 pub fn cube(lattice: Lattice, cells: usize, spacing: f64, charge: f64, masses: [f64; 2], surface: Surface) -> Initial {
     let (first, partner) = lattice.sites();
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     /// Potential at the central ion times the spacing, over its charge.
-    fn centre(lattice: Lattice, cells: usize) -> (usize, f64) {
+    fn center(lattice: Lattice, cells: usize) -> (usize, f64) {
         let spacing = 0.7;
         let ions = cube(lattice, cells, spacing, 2.0, [1.0, 3.0], Surface::Evjen);
         let r = |x: &[f64; 3]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn rock_salt_has_madelungs_constant() {
-        let (n, found) = centre(Lattice::NaCl, 16);
+        let (n, found) = center(Lattice::NaCl, 16);
         assert_eq!(n, 33 * 33 * 33);
         assert!((found + 1.747_564_594_633_182).abs() < 1e-6, "{found}");
     }
@@ -103,11 +103,11 @@ mod tests {
         for (lattice, madelung, sites) in
             [(Lattice::CsCl, 1.762_674_773_070_988_4, 35), (Lattice::ZnS, 1.638_055_053_388_789_4, 95)]
         {
-            assert_eq!(centre(lattice, 2).0, sites);
-            let (_, found) = centre(lattice, 16);
+            assert_eq!(center(lattice, 2).0, sites);
+            let (_, found) = center(lattice, 16);
             let exact = -madelung - PI / 2.0 / lattice.side();
             // The cube's corners and edges are felt as the inverse square of its size.
-            let (error, smaller) = ((found - exact).abs(), (centre(lattice, 8).1 - exact).abs());
+            let (error, smaller) = ((found - exact).abs(), (center(lattice, 8).1 - exact).abs());
             assert!(error < 2e-3 && (3.8..4.2).contains(&(smaller / error)), "{}: {found}", lattice.name());
         }
     }

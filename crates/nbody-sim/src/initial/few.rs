@@ -2,8 +2,8 @@
 
 use super::Initial;
 
-/// Two bodies at the pericentre of an ellipse, on the x axis, moving counterclockwise in the xy plane; their period is
-/// 2π √(a³/(G (m₁ + m₂))). Centre of mass and momentum are zero.
+/// Two bodies at the pericenter of an ellipse, on the x axis, moving counterclockwise in the xy plane; their period is
+/// 2π √(a³/(G (m₁ + m₂))). Center of mass and momentum are zero.
 pub fn kepler(masses: [f64; 2], semi_major_axis: f64, eccentricity: f64, gravity: f64) -> Initial {
     let total = masses[0] + masses[1];
     let distance = semi_major_axis * (1.0 - eccentricity);
@@ -66,7 +66,7 @@ mod tests {
         let pair = kepler([1.0, 0.25], a, e, gravity);
         let period = 2.0 * PI * (a * a * a / (gravity * 1.25)).sqrt();
         assert!(closure(&pair, gravity, period, 4000) < 1e-6);
-        // Half a period later they are at apocentre: 2a apart from pericentre to apocentre, shared by the masses.
+        // Half a period later they are at apocenter: 2a apart from pericenter to apocenter, shared by the masses.
         let half = closure(&pair, gravity, period / 2.0, 4000);
         assert!((half - 0.8 * 2.0 * a).abs() < 1e-6, "{half}");
     }

@@ -236,7 +236,7 @@ impl Initial {
         Particles { position, velocity, strength: strength.clone(), coupling }
     }
 
-    /// N equal particles from one (position, velocity) a particle, with centre of mass and momentum moved to zero.
+    /// N equal particles from one (position, velocity) a particle, with center of mass and momentum moved to zero.
     fn equal(states: Vec<([f64; 3], [f64; 3])>, mass: f64, charge: f64) -> Initial {
         let n = states.len();
         let (position, velocity): (Vec<_>, Vec<_>) = states.into_iter().unzip();

@@ -7,7 +7,7 @@ use super::Initial;
 use crate::random::{Dice, Stream};
 use crate::scenario::Velocities;
 
-/// A disc of `n` particles of uniform density; centre of mass and momentum zero. Under gravity φ = G Σ m log r the
+/// A disc of `n` particles of uniform density; center of mass and momentum zero. Under gravity φ = G Σ m log r the
 /// virial Σ m x·a is −G M²/2 whatever the shape, so that 2T = q G M²/2 for the virial ratio q.
 pub fn disc(
     stream: Stream,
@@ -46,7 +46,7 @@ pub fn patch(n: usize, circulation: f64, radius: f64, axis_ratio: f64) -> Initia
 }
 
 impl Initial {
-    /// Vortices: |Γ| in place of their masses weighs centres and radii.
+    /// Vortices: |Γ| in place of their masses weighs centers and radii.
     pub fn vortices(position: Vec<[f64; 3]>, circulation: Vec<f64>) -> Initial {
         let velocity = vec![[0.0; 3]; position.len()];
         Initial { position, velocity, mass: circulation.iter().map(|g| g.abs()).collect(), charge: circulation }

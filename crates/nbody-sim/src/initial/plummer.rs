@@ -8,7 +8,7 @@
 use super::Initial;
 use crate::random::{Dice, Stream};
 
-/// `n` particles of total mass `mass` and scale radius `a`, centre of mass and momentum zero.
+/// `n` particles of total mass `mass` and scale radius `a`, center of mass and momentum zero.
 pub fn sample(stream: Stream, n: usize, mass: f64, a: f64, gravity: f64) -> Initial {
     let speed = (gravity * mass / a).sqrt();
     let particle = |dice: &mut Dice| {
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn energy_of_the_particles_and_zero_centre() {
+    fn energy_of_the_particles_and_zero_center() {
         // Hénon units by direct summation: E = −1/4 within the noise of 2000 particles.
         let p = sample(Stream::new(3, 0), 2000, 1.0, 3.0 * PI / 16.0, 1.0);
         let phi = |i: usize| {
@@ -97,7 +97,7 @@ mod tests {
             State { position, velocity, mass, strength: mass, potential: &potential, external: &[], acceleration };
         let d = Diagnostics::of(state);
         assert!((d.total() + 0.25).abs() < 0.03 && (d.kinetic - 0.25).abs() < 0.02, "{d:?}");
-        let centre: [f64; 3] = std::array::from_fn(|k| p.position.iter().map(|x| x[k]).sum::<f64>() / 2000.0);
-        assert!(centre.iter().chain(&d.momentum).all(|c| c.abs() < 1e-14), "{centre:?} {:?}", d.momentum);
+        let center: [f64; 3] = std::array::from_fn(|k| p.position.iter().map(|x| x[k]).sum::<f64>() / 2000.0);
+        assert!(center.iter().chain(&d.momentum).all(|c| c.abs() < 1e-14), "{center:?} {:?}", d.momentum);
     }
 }

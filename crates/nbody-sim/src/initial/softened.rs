@@ -49,7 +49,7 @@ fn moment(softening: Softening, d: f64) -> (f64, f64) {
     }
 }
 
-/// Masses that at the centre would pull, unsoftened, on particles at the increasing radii `r` as the sphere does, of
+/// Masses that at the center would pull, unsoftened, on particles at the increasing radii `r` as the sphere does, of
 /// which `within` has the mass within each.
 pub fn pulling(softening: Softening, r: &[f64], within: &[f64]) -> Vec<f64> {
     if softening == Softening::None {

@@ -20,7 +20,7 @@ pub struct Sphere {
 }
 
 impl Sphere {
-    /// Particles with centre of mass and momentum zero.
+    /// Particles with center of mass and momentum zero.
     pub fn sample(&self, stream: Stream, velocities: Velocities, gravity: f64) -> Initial {
         let sigma = match velocities {
             Velocities::Dispersion(sigma) => sigma,
@@ -41,7 +41,7 @@ impl Sphere {
     }
 }
 
-/// A uniform cube of `n` particles, each component of the velocity of the standard deviation `sigma`; centre of mass
+/// A uniform cube of `n` particles, each component of the velocity of the standard deviation `sigma`; center of mass
 /// and momentum zero.
 pub fn cube(stream: Stream, n: usize, mass: f64, charge: f64, side: f64, sigma: f64) -> Initial {
     let particle = |dice: &mut Dice| {

@@ -140,7 +140,7 @@ impl Spherical {
         self.f[i] * (self.f[after] / self.f[i]).powf(t)
     }
 
-    /// `n` particles with momentum zero, about the origin. The centre of mass is left where the sample has it: that of
+    /// `n` particles with momentum zero, about the origin. The center of mass is left where the sample has it: that of
     /// the few particles far out, it would take the cusp away from the origin.
     pub fn sample(&self, stream: Stream, n: usize) -> Initial {
         Initial::at_rest(stream.sample(n, |dice| self.particle(dice)), self.total)

@@ -211,13 +211,13 @@ impl GridScenario {
         for origin in &self.vorticity {
             match origin {
                 Origin::Ring(r) => {
-                    writeln!(out, "\n[[vorticity]]\nmodel = \"ring\"\ncentre = {}", vector(r.centre))?;
+                    writeln!(out, "\n[[vorticity]]\nmodel = \"ring\"\ncenter = {}", vector(r.center))?;
                     writeln!(out, "axis = {}\nradius = {}", vector(r.axis), number(r.radius))?;
                     writeln!(out, "core = {}\npeak = {}", number(r.core), number(r.peak))?;
                     writeln!(out, "steepness = {}", number(r.steepness))?;
                 }
                 Origin::Gaussian(r) => {
-                    writeln!(out, "\n[[vorticity]]\nmodel = \"vortex-ring\"\ncentre = {}", vector(r.centre))?;
+                    writeln!(out, "\n[[vorticity]]\nmodel = \"vortex-ring\"\ncenter = {}", vector(r.center))?;
                     writeln!(out, "axis = {}\nradius = {}", vector(r.axis), number(r.radius))?;
                     writeln!(out, "core = {}\ncirculation = {}", number(r.core), number(r.circulation))?;
                 }
@@ -343,7 +343,7 @@ fn grid(mut s: Section<'_>) -> ([f64; 3], f64, Option<Resolution>) {
 
 fn vorticity(notes: &Notes, top: &mut Section<'_>, folder: Option<&Path>) -> Option<Vec<Origin>> {
     let Some(item) = top.item("vorticity") else {
-        let help = "add at least one part, for example:\n[[vorticity]]\nmodel = \"ring\"\ncentre = [0.5, 0.5, 0.5]\nradius = 0.125";
+        let help = "add at least one part, for example:\n[[vorticity]]\nmodel = \"ring\"\ncenter = [0.5, 0.5, 0.5]\nradius = 0.125";
         notes.add(None, "the scenario has a [grid] and no [[vorticity]]".into(), "", Some(help.into()));
         return None;
     };
@@ -376,14 +376,14 @@ fn origin(mut s: Section<'_>, folder: Option<&Path>) -> Option<Origin> {
     origin
 }
 
-/// Centre, direction of the axis, radius and core of a ring.
+/// Center, direction of the axis, radius and core of a ring.
 fn circle(s: &mut Section<'_>, core: f64) -> Option<([f64; 3], [f64; 3], f64, f64)> {
-    let centre = s.numbers("centre");
+    let center = s.numbers("center");
     let axis = s.numbers("axis").unwrap_or([0.0, 0.0, 1.0]);
     let radius = s.number("radius", Range::SIDE);
     let given = s.number("core", Range::SIDE);
     for (key, help) in [
-        ("centre", "where the ring is, for example centre = [0.5, 0.5, 0.5]"),
+        ("center", "where the ring is, for example center = [0.5, 0.5, 0.5]"),
         ("radius", "for example radius = 0.125"),
     ] {
         if !s.has(key) {
@@ -401,22 +401,22 @@ fn circle(s: &mut Section<'_>, core: f64) -> Option<([f64; 3], [f64; 3], f64, f6
         s.mistake("core", message, format!("allowed: to {}, the radius", in_message(radius?)), None);
         return None;
     }
-    Some((centre?, axis.map(|a| a / length), radius?, core))
+    Some((center?, axis.map(|a| a / length), radius?, core))
 }
 
 fn ring(s: &mut Section<'_>) -> Option<Ring> {
     let circle = circle(s, 1.0);
     let peak = s.number("peak", Range::FINITE).unwrap_or(1.0);
     let steepness = s.number("steepness", Range::STEEPNESS).unwrap_or(20.0);
-    let (centre, axis, radius, core) = circle?;
-    Some(Ring { centre, axis, radius, core, peak, steepness })
+    let (center, axis, radius, core) = circle?;
+    Some(Ring { center, axis, radius, core, peak, steepness })
 }
 
 fn vortex_ring(s: &mut Section<'_>) -> Option<GaussianRing> {
     let circle = circle(s, 0.2);
     let circulation = s.number("circulation", Range::FINITE).unwrap_or(1.0);
-    let (centre, axis, radius, core) = circle?;
-    Some(GaussianRing { centre, axis, radius, core, circulation })
+    let (center, axis, radius, core) = circle?;
+    Some(GaussianRing { center, axis, radius, core, circulation })
 }
 
 fn file(s: &mut Section<'_>, folder: Option<&Path>) -> Option<Origin> {
@@ -424,7 +424,7 @@ fn file(s: &mut Section<'_>, folder: Option<&Path>) -> Option<Origin> {
     let n = s.integer("n", 1, MOST);
     for (key, help) in [
         ("path", "a CSV or NumPy table with the columns x, y, z, wx, wy, wz"),
-        ("n", "the cells a side of the uniform grid whose centres the rows are, for example n = 64"),
+        ("n", "the cells a side of the uniform grid whose centers the rows are, for example n = 64"),
     ] {
         if !s.has(key) {
             s.missing(key, help);

@@ -9,7 +9,7 @@ use crate::units::Dimension;
 pub struct Group {
     /// Where its particles come from.
     pub model: Model,
-    /// Angles in degrees by which the group is turned about the x, then the y, then the z axis through its centre.
+    /// Angles in degrees by which the group is turned about the x, then the y, then the z axis through its center.
     pub rotation: [f64; 3],
     /// Added to every position.
     pub position: [f64; 3],
@@ -96,7 +96,7 @@ pub enum Model {
     },
     /// An exponential disc with bulge and halo, near equilibrium.
     Galaxy(Galaxy),
-    /// Two bodies on an ellipse, at its pericentre on the x axis, counterclockwise in the xy plane.
+    /// Two bodies on an ellipse, at its pericenter on the x axis, counterclockwise in the xy plane.
     Kepler {
         /// Both masses.
         masses: [f64; 2],
@@ -260,11 +260,11 @@ impl Lattice {
         if surface == Surface::Periodic {
             return cells.pow(3) * if self == Lattice::CsCl { 2 } else { 8 };
         }
-        let face_centred = 4 * cells.pow(3) + 6 * cells.pow(2) + 3 * cells + 1;
+        let face_centered = 4 * cells.pow(3) + 6 * cells.pow(2) + 3 * cells + 1;
         match self {
             Lattice::NaCl => (2 * cells + 1).pow(3),
             Lattice::CsCl => (cells + 1).pow(3) + cells.pow(3),
-            Lattice::ZnS => face_centred + 4 * cells.pow(3),
+            Lattice::ZnS => face_centered + 4 * cells.pow(3),
         }
     }
 

@@ -200,8 +200,8 @@ mod tests {
 
     #[test]
     fn the_convolution_is_the_direct_sum() {
-        let ring = |centre, axis, radius, core| {
-            Box::new(GaussianRing { centre, axis, radius, core, circulation: 1.0 }) as Box<dyn Vorticity>
+        let ring = |center, axis, radius, core| {
+            Box::new(GaussianRing { center, axis, radius, core, circulation: 1.0 }) as Box<dyn Vorticity>
         };
         let rings =
             Parts(vec![ring([0.4, 0.5, 0.5], [0.0, 0.6, 0.8], 0.25, 0.09), ring([0.5; 3], [1.0, 0.0, 0.0], 0.2, 0.08)]);

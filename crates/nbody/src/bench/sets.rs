@@ -10,7 +10,7 @@ pub enum Set {
     Uniform,
     /// A Plummer sphere of scale 1, the inner 99.9 % of its mass.
     Plummer,
-    /// Normally distributed about the centre of the unit cube, σ = 0.1.
+    /// Normally distributed about the center of the unit cube, σ = 0.1.
     Normal,
     /// Evenly in two directions, normally in the third, σ = 0.01.
     Layer,

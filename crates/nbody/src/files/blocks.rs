@@ -1,4 +1,4 @@
-//! Fields on a grid of blocks: VTKHDF of overlapping AMR, which ParaView and VTK open as it is, and CSV at the centres of the cells.
+//! Fields on a grid of blocks: VTKHDF of overlapping AMR, which ParaView and VTK open as it is, and CSV at the centers of the cells.
 //!
 //! `/VTKHDF/LevelN` has the corners of all blocks of that level, in cells of the level, and the fields of their cells one block after the
 //! other. A block that is refined is there too, with means over its parts: a reader hides it. Time and step are attributes of
@@ -94,7 +94,7 @@ fn check(path: &Path, grid: &Grid, fields: &[Field], precision: Float) -> Result
     for (name, values) in fields {
         assert_eq!(values.len(), grid.cells(), "a value for each cell");
         if let Some(c) = values.par_iter().position_first(|v| v.iter().any(|v| v.is_nan() || v.abs() > limit)) {
-            let (place, value) = (grid.centre_of(c / CELLS, c % CELLS), values[c]);
+            let (place, value) = (grid.center_of(c / CELLS, c % CELLS), values[c]);
             let what = format!("{name} at {place:?} is {value:?}, which its precision cannot hold");
             return Err(FileError::unwritable(path, what));
         }
@@ -139,7 +139,7 @@ pub fn write_csv(path: &Path, grid: &Grid, fields: &[Field]) -> Result<(), FileE
     let rows = |(b, block): (usize, &Block)| {
         let (mut text, mut digits) = (Vec::new(), ryu::Buffer::new());
         for c in 0..CELLS {
-            let place = grid.centre_of(b, c).into_iter().chain([grid.spacing(block.level)]);
+            let place = grid.center_of(b, c).into_iter().chain([grid.spacing(block.level)]);
             let values = fields.iter().flat_map(|(_, f)| f[b * CELLS + c]);
             for (i, value) in place.chain(values).enumerate() {
                 if i > 0 {
@@ -196,7 +196,7 @@ mod tests {
         let grid = grid();
         let field: Vec<[f64; 3]> = (0..grid.cells())
             .map(|i| {
-                let [x, y, z] = grid.centre_of(i / CELLS, i % CELLS);
+                let [x, y, z] = grid.center_of(i / CELLS, i % CELLS);
                 [x, 1.0, y - 2.0 * z]
             })
             .collect();
@@ -205,7 +205,7 @@ mod tests {
         for (block, means) in &coarser {
             for (c, mean) in means.iter().enumerate() {
                 let cell = [c % BLOCK, c / BLOCK % BLOCK, c / (BLOCK * BLOCK)].map(|i| i as i64);
-                let [x, y, z] = grid.centre(*block, cell);
+                let [x, y, z] = grid.center(*block, cell);
                 assert!((mean[0] - x).abs() < 1e-14 && mean[1] == 1.0 && (mean[2] - y + 2.0 * z).abs() < 1e-14);
             }
         }

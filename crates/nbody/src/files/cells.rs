@@ -81,7 +81,7 @@ mod tests {
         let coarse = Grid::uniform([1.0, 2.0, 3.0], 2.0, 1);
         let [first, rest @ ..] = coarse.blocks()[0].children();
         let grid = Grid::new([1.0, 2.0, 3.0], 2.0, 1, rest.into_iter().chain(first.children()).collect());
-        let field: Vec<[f64; 3]> = (0..grid.cells()).map(|i| grid.centre_of(i / CELLS, i % CELLS)).collect();
+        let field: Vec<[f64; 3]> = (0..grid.cells()).map(|i| grid.center_of(i / CELLS, i % CELLS)).collect();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.hdf");
         blocks::write(&path, &grid, (None, 0, 0.0), &[("vorticity", &field)], Float::F64).unwrap();

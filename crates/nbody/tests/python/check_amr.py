@@ -24,7 +24,7 @@ def blocks(level):
     return [get(level, i) for i in range(count)]
 
 
-# The fields of every cell that no finer block covers, by its centre.
+# The fields of every cell that no finer block covers, by its center.
 found, hidden = {}, 0
 for level in range(amr.GetNumberOfLevels()):
     for grid in blocks(level):
@@ -38,8 +38,8 @@ for level in range(amr.GetNumberOfLevels()):
                 hidden += 1
                 continue
             i, j, k = c % 16, c // 16 % 16, c // 256
-            centre = tuple(round(o + (n + 0.5) * h, 9) for o, n in ((x, i), (y, j), (z, k)))
-            found[centre] = [v for a in arrays for v in a.GetTuple(c)]
+            center = tuple(round(o + (n + 0.5) * h, 9) for o, n in ((x, i), (y, j), (z, k)))
+            found[center] = [v for a in arrays for v in a.GetTuple(c)]
 
 rows = list(csv.DictReader(open(table)))
 assert list(rows[0]) == ["x", "y", "z", "h"] + [f"{f}_{a}" for f in ("vorticity", "stream", "velocity") for a in "xyz"]

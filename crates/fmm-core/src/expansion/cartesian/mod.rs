@@ -283,7 +283,7 @@ impl<T: Real> Expansion<T, 3> for Cartesian<T> {
     fn p2l<V: Vector<Scalar = T>>(&self, unit: f64, sources: Points<T, 3>, local: &mut [T]) {
         let (mut values, mut sums) = (vec![], vec![V::zero(); count(self.p)]);
         for i in (0..sources.q.len()).step_by(T::WIDTH) {
-            // The local centre is the origin: derivatives at centre minus source.
+            // The local center is the origin: derivatives at center minus source.
             let [x, y, z] = sources.load::<V>(i);
             let x = [V::zero().sub(x), V::zero().sub(y), V::zero().sub(z)];
             self.derivatives(self.p, unit, x, &mut values);

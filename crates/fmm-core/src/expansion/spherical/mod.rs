@@ -1,6 +1,6 @@
 //! Spherical harmonics: the expansion of 1/r in three dimensions, of any order up to 30.
 //!
-//! Sources within a of the multipole's centre, targets within b of the local one, centres R apart: the error of the
+//! Sources within a of the multipole's center, targets within b of the local one, centers R apart: the error of the
 //! potential is at most Q/(R−a−b) ((a+b)/R)^(p+1) (Greengard & Rokhlin 1987). All degrees
 //! n ≤ p, l ≤ p are kept.
 
@@ -40,7 +40,7 @@ pub struct Spherical<T> {
     gradients: Factors<T>,
     swap_multipole: Swap<T>,
     swap_local: Swap<T>,
-    /// Directions from child to parent centre, by octant.
+    /// Directions from child to parent center, by octant.
     octants: Vec<Direction<T>>,
     /// k!/r^(k+1) and the direction, by class; `None` for the offset zero.
     classes: Vec<Option<(Direction<T>, Vec<T>)>>,

@@ -53,7 +53,7 @@ impl Flow {
                     sums.total[k] += w[k];
                     sums.impulse[k] += 0.5 * (x[a] * w[b] - x[b] * w[a]);
                 }
-                // Centres of cells are not on the line in the middle, which edges of cells are on.
+                // Centers of cells are not on the line in the middle, which edges of cells are on.
                 let square = x[0] * x[0] + x[1] * x[1];
                 sums.circulation[usize::from(x[2] > 0.0)] += (x[0] * w[1] - x[1] * w[0]) / (2.0 * PI * square);
                 let divergence = divergence(&wide, wide_place(cell.map(|i| i as usize + REACH)));
