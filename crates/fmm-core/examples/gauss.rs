@@ -9,7 +9,7 @@ mod random;
 use std::time::Instant;
 
 use fmm_core::StageTimes;
-use fmm_core::gauss::{Evaluation, Route, Settings, evaluate};
+use fmm_core::gauss::{Axes, Dimension, Evaluation, Route, Settings, evaluate};
 use random::Random;
 
 /// Seconds that this thread had a processor, where the system tells: other work on the machine does not count.
@@ -45,7 +45,10 @@ fn best<const D: usize>(
     q: &[f64],
     targets: Option<&[[f64; D]]>,
     times: usize,
-) -> Result<(Evaluation<D>, f64, StageTimes)> {
+) -> Result<(Evaluation<D>, f64, StageTimes)>
+where
+    Axes<D>: Dimension<D>,
+{
     let mut best = None;
     for _ in 0..times.max(1) {
         let (mut stages, begun) = (StageTimes::default(), Instant::now());
@@ -59,7 +62,10 @@ fn best<const D: usize>(
     best.ok_or_else(|| "no sum".into())
 }
 
-fn uniform<const D: usize>(settings: &Settings, n: usize) -> Result<()> {
+fn uniform<const D: usize>(settings: &Settings, n: usize) -> Result<()>
+where
+    Axes<D>: Dimension<D>,
+{
     let mut random = Random(7);
     let points = random.points::<D>(n);
     let q: Vec<f64> = (0..n).map(|_| random.next()).collect();

@@ -1,7 +1,7 @@
 //! The fast Gauss transform keeps its tolerance, whatever the points are, on every route.
 
 use crate::common::random::Random;
-use fmm_core::gauss::{Evaluation, Route, Settings, evaluate};
+use fmm_core::gauss::{Axes, Dimension, Evaluation, Route, Settings, evaluate};
 use fmm_core::{Error, StageTimes};
 
 /// G and e at a point, term by term.
@@ -50,12 +50,10 @@ const ROUTES: [Option<Route>; 6] = [
 ];
 
 /// Sums and asserts that the tolerance is kept.
-fn kept<const D: usize>(
-    settings: &Settings,
-    sources: &[[f64; D]],
-    q: &[f64],
-    targets: Option<&[[f64; D]]>,
-) -> [f64; 2] {
+fn kept<const D: usize>(settings: &Settings, sources: &[[f64; D]], q: &[f64], targets: Option<&[[f64; D]]>) -> [f64; 2]
+where
+    Axes<D>: Dimension<D>,
+{
     let sum = evaluate(settings, sources, &[q], targets, &mut StageTimes::default()).unwrap();
     let worst = errors(settings, sources, q, targets, &sum);
     // Rounding of the reference and of the sum.
@@ -64,7 +62,10 @@ fn kept<const D: usize>(
     worst
 }
 
-fn every_route<const D: usize>() {
+fn every_route<const D: usize>()
+where
+    Axes<D>: Dimension<D>,
+{
     let mut random = Random(D as u64);
     let (sources, targets) = (random.points::<D>(200), random.points::<D>(100));
     let q = random.signed(200);

@@ -8,7 +8,7 @@ mod random;
 
 use std::time::Instant;
 
-use fmm_core::gauss::{Route, Settings};
+use fmm_core::gauss::{Axes, Dimension, Route, Settings};
 use fmm_core::{Precision, Stage, StageTimes};
 use fmm_cuda::Gpu;
 use fmm_cuda::gauss::{Problem, Transform, evaluate};
@@ -51,7 +51,10 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn case<const D: usize>(gpu: &Gpu, n: usize, settings: &Settings, precision: Precision) -> Result<()> {
+fn case<const D: usize>(gpu: &Gpu, n: usize, settings: &Settings, precision: Precision) -> Result<()>
+where
+    Axes<D>: Dimension<D>,
+{
     let mut random = Random(7);
     let sources: Vec<[f64; D]> = (0..n).map(|_| std::array::from_fn(|_| random.next())).collect();
     let q: Vec<f64> = (0..n).map(|_| random.next()).collect();

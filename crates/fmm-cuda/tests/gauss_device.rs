@@ -5,7 +5,7 @@ use crate::common::gpu;
 use crate::common::random::Random;
 use fmm_core::gauss::boxes::{Occupied, Sorted};
 use fmm_core::gauss::series::Basis;
-use fmm_core::gauss::{self, Evaluation, Route, Settings};
+use fmm_core::gauss::{self, Axes, Dimension, Evaluation, Route, Settings};
 use fmm_core::{Error, Precision, StageTimes};
 use fmm_cuda::gauss::workload::Evaluations;
 use fmm_cuda::gauss::{Problem, Transform, evaluate};
@@ -19,7 +19,10 @@ fn sum<const D: usize>(
     sources: &[[f64; D]],
     strengths: &[&[f64]],
     targets: Option<&[[f64; D]]>,
-) -> Result<(Evaluation<D>, Precision), Error> {
+) -> Result<(Evaluation<D>, Precision), Error>
+where
+    Axes<D>: Dimension<D>,
+{
     let problem = Problem { settings, precision, sources, strengths, targets };
     evaluate(gpu, &problem, &mut StageTimes::default())
 }
@@ -31,7 +34,10 @@ fn errors<const D: usize>(
     q: &[f64],
     targets: Option<&[[f64; D]]>,
     found: &Evaluation<D>,
-) -> [f64; 2] {
+) -> [f64; 2]
+where
+    Axes<D>: Dimension<D>,
+{
     let at = targets.unwrap_or(sources);
     let some: Vec<usize> = (0..at.len()).step_by(at.len().div_ceil(300).max(1)).collect();
     let places: Vec<[f64; D]> = some.iter().map(|&i| at[i]).collect();
@@ -57,7 +63,10 @@ fn kept<const D: usize>(
     sources: &[[f64; D]],
     q: &[f64],
     targets: Option<&[[f64; D]]>,
-) -> ([f64; 2], Precision) {
+) -> ([f64; 2], Precision)
+where
+    Axes<D>: Dimension<D>,
+{
     let (found, used) = sum(gpu, settings, precision, sources, &[q], targets).unwrap();
     let worst = errors(settings, sources, q, targets, &found);
     // Rounding of the reference and of the sum.
@@ -76,7 +85,10 @@ const ROUTES: [Option<Route>; 6] = [
     Some(Route::HermiteTaylor),
 ];
 
-fn every_route<const D: usize>(gpu: &Gpu) {
+fn every_route<const D: usize>(gpu: &Gpu)
+where
+    Axes<D>: Dimension<D>,
+{
     let mut random = Random(D as u64);
     let (sources, targets) = (random.points::<D>(1500), random.points::<D>(333));
     let q = random.signed(1500);

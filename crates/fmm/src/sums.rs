@@ -1,6 +1,6 @@
 //! The sum of each kernel, on the cores or on a GPU.
 
-use fmm_core::gauss::{self, Route};
+use fmm_core::gauss::{self, Axes, Dimension, Route};
 use fmm_core::planar;
 use fmm_core::solve::Quantity;
 use fmm_core::{Choice, Complex64, Error as Refused, Method, Precision, StageTimes, WithHessian};
@@ -136,7 +136,10 @@ fn of_gaussians<const D: usize>(
     problem: &Problem,
     points: &Points,
     sigma: f64,
-) -> Result<Evaluation, Error> {
+) -> Result<Evaluation, Error>
+where
+    Axes<D>: Dimension<D>,
+{
     let (s, strengths) = (&problem.settings, &points.strengths[..1]);
     let route = if s.method == Method::Direct { Some(Route::All) } else { None };
     let settings = &gauss::Settings { tolerance: s.tolerance, gradient: true, route, ..gauss::Settings::new(sigma) };

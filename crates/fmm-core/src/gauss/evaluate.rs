@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::boxes::Sorted;
 use super::execute::execute;
-use super::plan::{Choice, CostModel, OnHost, Plan};
+use super::plan::{Choice, CostModel, OnHost, Plan, PointStats};
 use super::{Route, Settings};
 use crate::bodies;
 use crate::{Error, Stage, StageTimes};
@@ -59,9 +59,80 @@ pub fn evaluate<const D: usize>(
     strengths: &[&[f64]],
     targets: Option<&[[f64; D]]>,
     times: &mut StageTimes,
+) -> Result<Evaluation<D>, Error>
+where
+    Axes<D>: Dimension<D>,
+{
+    Axes::evaluate(settings, sources, strengths, targets, times)
+}
+
+/// The axes of a space.
+pub struct Axes<const D: usize>;
+
+/// What a space of one, two or three axes can do. The two methods are [`evaluate`] and [`Plan::new`], compiled in this crate once for each
+/// number of axes: generic functions would be compiled again in every crate that calls them.
+pub trait Dimension<const D: usize> {
+    /// [`evaluate`].
+    ///
+    /// # Errors
+    /// Those of [`evaluate`].
+    fn evaluate(
+        settings: &Settings,
+        sources: &[[f64; D]],
+        strengths: &[&[f64]],
+        targets: Option<&[[f64; D]]>,
+        times: &mut StageTimes,
+    ) -> Result<Evaluation<D>, Error>;
+
+    /// [`Plan::new`].
+    ///
+    /// # Errors
+    /// Those of [`Plan::new`].
+    fn plan(
+        settings: &Settings,
+        columns: usize,
+        stats: &mut dyn PointStats<D>,
+        model: &CostModel,
+        times: &mut StageTimes,
+    ) -> Result<Plan<D>, Error>;
+}
+
+macro_rules! dimensions {
+    ($($d:literal)*) => {$(
+        impl Dimension<$d> for Axes<$d> {
+            fn evaluate(
+                settings: &Settings,
+                sources: &[[f64; $d]],
+                strengths: &[&[f64]],
+                targets: Option<&[[f64; $d]]>,
+                times: &mut StageTimes,
+            ) -> Result<Evaluation<$d>, Error> {
+                sum(settings, sources, strengths, targets, times)
+            }
+
+            fn plan(
+                settings: &Settings,
+                columns: usize,
+                stats: &mut dyn PointStats<$d>,
+                model: &CostModel,
+                times: &mut StageTimes,
+            ) -> Result<Plan<$d>, Error> {
+                Plan::cheapest(settings, columns, stats, model, times)
+            }
+        }
+    )*};
+}
+dimensions!(1 2 3);
+
+fn sum<const D: usize>(
+    settings: &Settings,
+    sources: &[[f64; D]],
+    strengths: &[&[f64]],
+    targets: Option<&[[f64; D]]>,
+    times: &mut StageTimes,
 ) -> Result<Evaluation<D>, Error> {
     check(settings, sources, strengths, targets)?;
-    let plan = Plan::new(settings, strengths.len(), &mut OnHost { sources, targets }, &CostModel::CPU, times)?;
+    let plan = Plan::cheapest(settings, strengths.len(), &mut OnHost { sources, targets }, &CostModel::CPU, times)?;
     let (from, at, columns) = times.time_more(Stage::Tree, || {
         let from = Sorted::new(&plan.geometry.lattice, plan.source_tree(), sources);
         let at = targets.map(|t| Sorted::new(&plan.geometry.lattice, &plan.targets, t));
@@ -109,7 +180,6 @@ pub fn check<const D: usize>(
     strengths: &[&[f64]],
     targets: Option<&[[f64; D]]>,
 ) -> Result<(), Error> {
-    const { assert!(D >= 1 && D <= 3, "one, two or three dimensions") };
     settings.check()?;
     bodies::check_sources(sources, strengths)?;
     bodies::check_positions(targets.unwrap_or(&[]))?;

@@ -30,7 +30,7 @@ pub mod sweep;
 pub mod translate;
 pub mod workload;
 
-pub use evaluate::{Evaluation, Routes, check, evaluate};
+pub use evaluate::{Axes, Dimension, Evaluation, Routes, check, evaluate};
 pub use plan::{Choice, Plan};
 
 /// How a source reaches a target.

@@ -9,7 +9,7 @@ use super::boxes::{Lattice, MARGIN, Occupied};
 use super::cost::{Costs, NONE, Outline, Thresholds};
 use super::series::Shape;
 use super::sweep::{Pass, passes};
-use super::{Route, Settings};
+use super::{Axes, Dimension, Route, Settings};
 use crate::plan::{self, Geometry};
 use crate::{Csr, Error, Stage, StageTimes};
 
@@ -152,6 +152,19 @@ impl<const D: usize> Plan<D> {
     /// # Errors
     /// A route that was asked for and that no box can take, and those of `stats`.
     pub fn new(
+        settings: &Settings,
+        columns: usize,
+        stats: &mut dyn PointStats<D>,
+        model: &CostModel,
+        times: &mut StageTimes,
+    ) -> Result<Self, Error>
+    where
+        Axes<D>: Dimension<D>,
+    {
+        Axes::plan(settings, columns, stats, model, times)
+    }
+
+    pub(super) fn cheapest(
         settings: &Settings,
         columns: usize,
         stats: &mut dyn PointStats<D>,

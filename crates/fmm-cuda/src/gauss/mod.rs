@@ -15,7 +15,7 @@ pub mod workload;
 
 use fmm_core::gauss::boxes::{Lattice, Occupied};
 use fmm_core::gauss::plan::PointStats;
-use fmm_core::gauss::{self, Evaluation, Plan, Routes, Settings};
+use fmm_core::gauss::{self, Axes, Dimension, Evaluation, Plan, Routes, Settings};
 use fmm_core::{Error, Precision, Stage, StageTimes};
 use rayon::prelude::*;
 
@@ -54,7 +54,10 @@ pub fn evaluate<const D: usize>(
     gpu: &Gpu,
     problem: &Problem<D>,
     times: &mut StageTimes,
-) -> Result<(Evaluation<D>, Precision), Error> {
+) -> Result<(Evaluation<D>, Precision), Error>
+where
+    Axes<D>: Dimension<D>,
+{
     let mut transform = Transform::default();
     times.time_more(Stage::Tree, || transform.upload(gpu, problem))?;
     let (plan, precision) = transform.sum(gpu, problem, times)?;
@@ -124,7 +127,10 @@ impl Transform {
         gpu: &Gpu,
         problem: &Problem<D>,
         times: &mut StageTimes,
-    ) -> Result<(Plan<D>, Precision), Error> {
+    ) -> Result<(Plan<D>, Precision), Error>
+    where
+        Axes<D>: Dimension<D>,
+    {
         gpu.enter()?;
         let settings = problem.settings;
         let (mut plan, mut precision) = (None, Precision::F64);
