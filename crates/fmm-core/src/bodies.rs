@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use crate::Error;
+use crate::math::CollectVec;
 
 /// Positions, velocities and strengths of N particles, all `f64`, in the order of the caller.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -90,7 +91,7 @@ fn check_shape(what: &'static str, expected: usize, found: usize) -> Result<(), 
 
 /// Pairs of points at bitwise the same place, where −0 is 0.
 pub fn coincident_pairs<const D: usize>(points: &[[f64; D]]) -> u64 {
-    let mut keys: Vec<[u64; D]> = points.par_iter().map(|x| x.map(|c| (c + 0.0).to_bits())).collect();
+    let mut keys: Vec<[u64; D]> = points.par_iter().map(|x| x.map(|c| (c + 0.0).to_bits())).collect_vec();
     keys.par_sort_unstable();
     keys.chunk_by(|a, b| a == b).map(|same| same.len() as u64 * (same.len() as u64 - 1) / 2).sum()
 }

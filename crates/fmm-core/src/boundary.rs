@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use crate::Error;
 use crate::kernel::Softening;
+use crate::math::CollectVec;
 
 /// Where space ends.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -136,7 +137,7 @@ impl PeriodicBox {
 
     /// All of `points` in [0, side).
     pub fn wrap(&self, points: &[[f64; 3]]) -> Vec<[f64; 3]> {
-        points.par_iter().map(|x| self.wrapped(*x)).collect()
+        points.par_iter().map(|x| self.wrapped(*x)).collect_vec()
     }
 
     /// c = 2π/((2ε + 1) V) of the medium ε around the images (de Leeuw, Perram & Smith 1980): it adds c (2 x·D − S₂) to the potential in
@@ -178,7 +179,7 @@ impl Moments {
             }
             sum
         };
-        let parts: Vec<Moments> = points.par_chunks(BLOCK).zip(strengths.par_chunks(BLOCK)).map(block).collect();
+        let parts: Vec<Moments> = points.par_chunks(BLOCK).zip(strengths.par_chunks(BLOCK)).map(block).collect_vec();
         parts.iter().fold(Moments::default(), |a, b| Moments {
             charge: a.charge + b.charge,
             dipole: std::array::from_fn(|d| a.dipole[d] + b.dipole[d]),

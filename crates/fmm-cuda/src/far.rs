@@ -3,6 +3,7 @@
 use cust::memory::DevicePointer;
 use fmm_core::expansion::{Lattice, between_cells};
 use fmm_core::lists::Space;
+use fmm_core::math::CollectVec;
 use fmm_core::{Error, Stage};
 use rayon::prelude::*;
 
@@ -180,7 +181,7 @@ impl<T: DeviceReal> Far<T> {
             let (operator, n) = (Lattice::new(order, space), self.operators.cut.n);
             // What each coefficient alone comes to.
             let row = |k: usize| operator.apply(&(0..n).map(|j| f64::from(u8::from(j == k))).collect::<Vec<_>>());
-            lattice.upload(&(0..n).into_par_iter().map(row).collect::<Vec<_>>().concat())?;
+            lattice.upload(&(0..n).into_par_iter().map(row).collect_vec().concat())?;
         }
         self.lattices.insert(0, (order, wanted, lattice));
         self.lattices.truncate(SPARE + 1);

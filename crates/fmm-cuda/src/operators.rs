@@ -6,7 +6,7 @@
 use cust::memory::DeviceCopy;
 use fmm_core::Error;
 use fmm_core::expansion::{Expansion, Kind, Spherical, Translation, matrix, recurrences};
-use fmm_core::math::Real;
+use fmm_core::math::{CollectVec, Real};
 use rayon::prelude::*;
 
 use crate::Gpu;
@@ -122,7 +122,7 @@ impl<T: DeviceReal> Operators<T> {
             cut.arrange(&matrix).into_iter().for_each(|four| T::words(four, split, &mut words));
             words
         };
-        let matrices = plan.bases.par_iter().map(one).collect::<Vec<_>>().concat();
+        let matrices = plan.bases.par_iter().map(one).collect_vec().concat();
         let mut tables = Self::with(basis, &expansion, M2l::new::<T>(&plan, split, &signs(order), matrices)?)?;
         let kinds = [(Kind::Regular, order), (Kind::Irregular, order), (Kind::Irregular, order + 1)];
         for (table, (kind, degree)) in tables.recurrences.iter_mut().zip(kinds) {
@@ -138,7 +138,7 @@ impl<T: DeviceReal> Operators<T> {
         let octants = |make: fn(u8) -> Translation| {
             let one = |octant: u8| padded::<T>(&matrix(expansion, make(octant)), cut);
             let mut all = Buffer::new();
-            all.upload(&(0..8).into_par_iter().map(one).collect::<Vec<_>>().concat())?;
+            all.upload(&(0..8).into_par_iter().map(one).collect_vec().concat())?;
             Ok::<_, Error>(all)
         };
         Ok(Operators {

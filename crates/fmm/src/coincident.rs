@@ -1,6 +1,7 @@
 //! Pairs of a source and a target at the same place. Without softening they contribute nothing.
 
 use fmm_core::Softening;
+use fmm_core::math::CollectVec;
 use rayon::prelude::*;
 
 use crate::{Kernel, Points, Problem};
@@ -22,7 +23,7 @@ pub(crate) fn pairs(problem: &Problem, points: &Points, own: u64) -> u64 {
 fn between(sources: &[[f64; 3]], targets: &[[f64; 3]]) -> u64 {
     // −0 and 0 are the same place.
     let sorted = |points: &[[f64; 3]]| -> Vec<[u64; 3]> {
-        let mut keys: Vec<_> = points.par_iter().map(|x| x.map(|c| (c + 0.0).to_bits())).collect();
+        let mut keys: Vec<_> = points.par_iter().map(|x| x.map(|c| (c + 0.0).to_bits())).collect_vec();
         keys.par_sort_unstable();
         keys
     };

@@ -1,6 +1,7 @@
 //! Pairs of sources that do not interact, such as bonded atoms.
 
 use fmm_core::forces::PairInteraction;
+use fmm_core::math::CollectVec;
 use fmm_core::math::scale::power_of_two_below;
 use fmm_core::{Hessian, PeriodicBox, Precision};
 use rayon::prelude::*;
@@ -46,7 +47,7 @@ pub(crate) fn leave_out(problem: &Problem, points: &Points, sum: &mut Evaluation
         let lost = digits.lost(length(pair.from), cell.is_some_and(|cell| wraps(cell, points, [i, j])));
         (pair, hessian, [pair.slope * length(pair.from) * lost(2.0), size(&hessian) * lost(3.0)])
     };
-    let pairs: Vec<_> = problem.exclusions.par_iter().with_min_len(PAIRS).map(pair).collect();
+    let pairs: Vec<_> = problem.exclusions.par_iter().with_min_len(PAIRS).map(pair).collect_vec();
     // In units of the largest one, so that squares are numbers.
     let unit = [0, 1].map(|k| power_of_two_below(1.0 / pairs.iter().map(|p| p.2[k]).fold(0.0, f64::max)));
     let mut wrong = vec![[0.0f64; 2]; sum.field.len()];
@@ -62,8 +63,8 @@ pub(crate) fn leave_out(problem: &Problem, points: &Points, sum: &mut Evaluation
             (0..2).for_each(|k| wrong[target][k] += (q * (errors[k] * unit[k])).powi(2));
         }
     }
-    let fields = sum.field.par_iter().with_min_len(PAIRS).map(|&e| length(e)).collect::<Vec<f64>>();
-    let matrices = sum.hessian.par_iter().with_min_len(PAIRS).map(size).collect::<Vec<f64>>();
+    let fields = sum.field.par_iter().with_min_len(PAIRS).map(|&e| length(e)).collect_vec();
+    let matrices = sum.hessian.par_iter().with_min_len(PAIRS).map(size).collect_vec();
     let wrong = |k: usize| wrong.iter().map(move |w| w[k].sqrt() / unit[k]);
     relative(wrong(0), &fields).max(relative(wrong(1), &matrices))
 }

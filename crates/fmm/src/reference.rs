@@ -4,6 +4,7 @@ use std::f64::consts::PI;
 
 use fmm_core::cpu::direct_field;
 use fmm_core::ewald::{self, At};
+use fmm_core::math::CollectVec;
 use fmm_core::planar::Blob;
 use fmm_core::{PeriodicBox, Softening};
 use rayon::prelude::*;
@@ -120,7 +121,7 @@ fn of_vortices(problem: &Problem, points: &Points, at: &[[f64; 3]]) -> Vec<Truth
         }
         Truth { vector: sum, largest }
     };
-    at.par_iter().map(one).collect()
+    at.par_iter().map(one).collect_vec()
 }
 
 /// The field (log) or Φ (harmonic). Own pairs are at distance zero and add nothing.
@@ -163,7 +164,7 @@ fn in_plane(problem: &Problem, points: &Points, at: &[[f64; 3]]) -> Vec<Truth> {
         let vector = if problem.kernel == Kernel::Log { [sum[0], -sum[1], 0.0] } else { [sum[0], sum[1], 0.0] };
         Truth { vector, largest }
     };
-    at.par_iter().map(one).collect()
+    at.par_iter().map(one).collect_vec()
 }
 
 /// The value. The tolerance is a part of Σ|q|, and so is every error.
@@ -178,7 +179,7 @@ fn of_gaussians(points: &Points, sigma: f64, at: &[[f64; 3]]) -> Vec<Truth> {
         let sum = points.sources.iter().zip(strengths).map(term).sum();
         Truth { vector: [sum, 0.0, 0.0], largest: total / FLOOR }
     };
-    at.par_iter().map(one).collect()
+    at.par_iter().map(one).collect_vec()
 }
 
 #[cfg(test)]

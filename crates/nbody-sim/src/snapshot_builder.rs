@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fmm_core::boundary::Moments;
 use fmm_core::forces::External;
+use fmm_core::math::CollectVec;
 use fmm_core::planar::velocities;
 use fmm_core::{Boundary, Copied, ForceReport, Particles, PeriodicBox};
 use rayon::prelude::*;
@@ -76,7 +77,7 @@ impl SnapshotBuilder {
     }
 
     fn acceleration(particles: &Particles, field: &[[f64; 3]]) -> Vec<[f64; 3]> {
-        particles.coupling.par_iter().zip(field).map(|(c, e)| e.map(|e| c * e)).collect()
+        particles.coupling.par_iter().zip(field).map(|(c, e)| e.map(|e| c * e)).collect_vec()
     }
 
     /// φ of the particles and of the external field, as snapshots show it, from what the executor sums.
@@ -89,7 +90,7 @@ impl SnapshotBuilder {
 
     /// The sums over particles, with the executor's report of other forces.
     pub fn diagnostics(&self, Copied { particles, potential, field }: &Copied, report: ForceReport) -> Diagnostics {
-        let potential: Vec<f64> = potential.par_iter().map(|p| self.factor * p).collect();
+        let potential: Vec<f64> = potential.par_iter().map(|p| self.factor * p).collect_vec();
         let vortices = self.law == Law::Vortex;
         let of = if vortices { Diagnostics::of_vortices } else { Diagnostics::of };
         let all = of(State {
@@ -111,7 +112,7 @@ impl SnapshotBuilder {
 
     /// Of each position; empty where there is no external field.
     fn external_potential(&self, position: &[[f64; 3]]) -> Vec<f64> {
-        let at = |e: External| position.par_iter().map(|&x| e.at(x, self.external_constant).0).collect();
+        let at = |e: External| position.par_iter().map(|&x| e.at(x, self.external_constant).0).collect_vec();
         self.external.map(at).unwrap_or_default()
     }
 }

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use crate::math::CollectVec;
 use crate::tree::Cube;
 use crate::tree::key::{levels_per_key, morton};
 
@@ -159,7 +160,8 @@ impl<const D: usize> Spread<D> {
             }
         }
         let pairs = bins.iter().map(|b| b * b.saturating_sub(1)).sum();
-        let mut keys: Vec<u64> = points.par_iter().step_by(step).map(|x| morton(x, &cube.corner, cube.side)).collect();
+        let mut keys: Vec<u64> =
+            points.par_iter().step_by(step).map(|x| morton(x, &cube.corner, cube.side)).collect_vec();
         keys.par_sort_unstable();
         let bits = levels_per_key(D) * D as u32;
         let mut levels = [0; 65];

@@ -3,9 +3,9 @@
 use rayon::prelude::*;
 
 use crate::kernel::{Radial, Softening, UseRadial};
-use crate::math::Real;
 use crate::math::scale::{power_of_two_below, strength_scale};
 use crate::math::simd::{Task, Vector, dispatch};
+use crate::math::{CollectVec, Real};
 
 /// Sources that one task adds up: they stay in the first-level cache while the targets pass.
 const BLOCK: usize = 1 << 10;
@@ -56,7 +56,7 @@ pub(super) fn scaled(
         .par_chunks(BLOCK)
         .zip(strengths.par_chunks(BLOCK))
         .map(|(x, q)| dispatch(Direct { softening, x, q, units, places: &places }))
-        .collect();
+        .collect_vec();
     let sum = |k: usize| {
         parts.iter().fold([0.0; 4], |s, part| {
             let p = part[k];

@@ -14,8 +14,8 @@ use super::sorted::{Sum, by_leaf};
 use super::truncation::Expansions;
 use crate::expansion::Expansion;
 use crate::kernel::{AXES, Hessian, Pairs, Radial, Softening, UseRadial};
-use crate::math::Real;
 use crate::math::simd::{Task, Vector, dispatch};
+use crate::math::{CollectVec, Real};
 use crate::{Stage, StageTimes};
 
 impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
@@ -31,7 +31,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
         let mut near = vec![Sum::<6>::default(); plan.targets.order.len()];
         let pairs = Near { kernel: &Hessian(softening), plan, bodies: self.bodies, cancel: &cancel };
         times.time_more(Stage::P2P, || pairs.p2p::<T>(&mut near));
-        let mut out: Vec<[f64; 6]> = near.into_par_iter().map(|s| Hessian::combine(s.potential, s.field)).collect();
+        let mut out: Vec<[f64; 6]> = near.into_par_iter().map(|s| Hessian::combine(s.potential, s.field)).collect_vec();
         if plan.schedule().contains(&Stage::L2P) {
             times.time_more(Stage::L2P, || self.add_locals(&mut out));
         }
@@ -120,7 +120,7 @@ pub(super) fn error(sample: &Sample, softening: Softening, points: Points, found
         dispatch(Direct { at, own, softening, sources: &sources })
     };
     let places: Vec<usize> = sample.places().collect();
-    let exact: Vec<([f64; 6], f64)> = places.par_iter().map(direct).collect();
+    let exact: Vec<([f64; 6], f64)> = places.par_iter().map(direct).collect_vec();
     let scale = |h: f64| h * units.strength / units.length / units.length / units.length;
     sample.weigh_matrices(exact, places.iter().map(|&i| found[i].map(scale)))
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::kernel::{Points, Sums};
-use crate::math::Real;
+use crate::math::{CollectVec, Real};
 
 /// Coordinates and strengths in tree order, one array each.
 pub struct Sorted<const D: usize> {
@@ -16,10 +16,10 @@ pub struct Sorted<const D: usize> {
 impl<const D: usize> Sorted<D> {
     /// Bodies in `order`; strengths are multiplied by `scale`. Targets have none.
     pub fn new(points: &[[f64; D]], strengths: Option<&[f64]>, scale: f64, order: &[u32]) -> Self {
-        let pick = |d: usize| order.par_iter().map(|&i| points[i as usize][d]).collect();
+        let pick = |d: usize| order.par_iter().map(|&i| points[i as usize][d]).collect_vec();
         Sorted {
             x: std::array::from_fn(pick),
-            q: strengths.map_or(vec![], |q| order.par_iter().map(|&i| q[i as usize] * scale).collect()),
+            q: strengths.map_or(vec![], |q| order.par_iter().map(|&i| q[i as usize] * scale).collect_vec()),
         }
     }
 }

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 use super::evaluate::{Points, Summed, solve_in_space};
 use super::guard::{Sample, split};
-use crate::math::Real;
 use crate::math::simd::{Task, Vector, dispatch};
+use crate::math::{CollectVec, Real};
 use crate::solve::{Evaluation, Quantity};
 use crate::{Error, Settings, Softening, StageTimes};
 
@@ -75,7 +75,7 @@ pub(super) fn error(sample: &Sample, softening: Softening, points: Points, found
     let sources = Sources::new(points.sources, points.columns);
     let core = if let Softening::P1(e) = softening { e } else { 0.0 };
     let direct = |&i: &usize| dispatch(Direct { at: at[i], sources: &sources, core2: core * core });
-    let exact: Vec<[f64; 4]> = places.par_iter().map(direct).collect();
+    let exact: Vec<[f64; 4]> = places.par_iter().map(direct).collect_vec();
     let found: Vec<[f64; 3]> = places.iter().map(|&i| found[i]).collect();
     sample.weigh(exact.into_iter().map(split), &found)
 }

@@ -13,6 +13,7 @@ use rayon::prelude::*;
 
 use crate::boundary::{Moments, PeriodicBox};
 use crate::kernel::{Hessian, Pairs, Softening};
+use crate::math::CollectVec;
 use crate::math::scale::{power_of_two_below, strength_scale};
 use near::Cells;
 use waves::Waves;
@@ -129,9 +130,9 @@ impl<'a> Ewald<'a> {
         let (scale, unit) = (power_of_two_below(1.0 / cell.longest()), strength_scale(strengths));
         let small = PeriodicBox { side: cell.side.map(|s| s * scale), ..*cell };
         let inside = |points: &[[f64; 3]]| -> Vec<[f64; 3]> {
-            points.par_iter().map(|x| small.wrapped(x.map(|c| c * scale))).collect()
+            points.par_iter().map(|x| small.wrapped(x.map(|c| c * scale))).collect_vec()
         };
-        let (x, q) = (inside(sources), strengths.par_iter().map(|q| q * unit).collect::<Vec<_>>());
+        let (x, q) = (inside(sources), strengths.par_iter().map(|q| q * unit).collect_vec());
         let targets = if matches!(at, At::Sources) { x.clone() } else { inside(&places(sources, at)) };
         let split = Split::cheapest(small.volume(), x.len(), targets.len(), accuracy);
         let (near, far) = (Cells::new(small.side, &split, &x, &q), Waves::new(small.side, &split, &x, &q));

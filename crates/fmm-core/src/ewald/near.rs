@@ -7,9 +7,9 @@ use rayon::prelude::*;
 
 use super::{Hessians, Split, Sums};
 use crate::kernel::{AXES, Hessian, Radial, Softening, Spline};
-use crate::math::Real;
 use crate::math::erfc::erfc_and_gaussian;
 use crate::math::simd::{Task, Vector, dispatch};
+use crate::math::{CollectVec, Real};
 
 /// Bodies that a cell holds at least, on average.
 const FEWEST: f64 = 8.0;
@@ -41,7 +41,7 @@ impl Cells {
                 cell * count[d] + i.min(count[d] - 1)
             })
         };
-        let cells: Vec<usize> = position.par_iter().map(cell_of).collect();
+        let cells: Vec<usize> = position.par_iter().map(cell_of).collect_vec();
         let mut start = vec![0u32; count.iter().product::<usize>() + 1];
         cells.iter().for_each(|&c| start[c + 1] += 1);
         for c in 1..start.len() {

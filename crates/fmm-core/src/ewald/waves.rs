@@ -10,8 +10,8 @@ use rayon::prelude::*;
 
 use super::{Split, Sums};
 use crate::kernel::AXES;
-use crate::math::Real;
 use crate::math::simd::{Task, Vector, dispatch};
+use crate::math::{CollectVec, Real};
 
 /// Parts of the sources that are summed by themselves, whatever the number of threads.
 const PARTS: usize = 32;
@@ -68,7 +68,7 @@ impl Waves {
             .par_chunks(part)
             .zip(strength.par_chunks(part))
             .map(|(x, q)| dispatch(Structure { waves: &waves, x, q, places: end }))
-            .collect();
+            .collect_vec();
         let mut factors = [vec![0.0; end], vec![0.0; end]];
         for part in &parts {
             for (sum, values) in factors.iter_mut().zip(part) {

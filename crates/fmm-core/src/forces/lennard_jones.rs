@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 
 use crate::executor::ForceReport;
-use crate::math::blocked_sums;
+use crate::math::{CollectVec, blocked_sums};
 
 /// The parameters of positive and of negative ions, in the units of the particles.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,7 +40,7 @@ impl Cells {
                 (((share - share.floor()) * count[d] as f64) as usize).min(count[d] - 1)
             })
         };
-        let of: Vec<[usize; 3]> = position.par_iter().map(place).collect();
+        let of: Vec<[usize; 3]> = position.par_iter().map(place).collect_vec();
         let mut start = vec![0u32; count.iter().product::<usize>() + 1];
         let flat = |c: &[usize; 3]| (c[0] * count[1] + c[1]) * count[2] + c[2];
         of.iter().for_each(|c| start[flat(c) + 1] += 1);
@@ -105,7 +105,7 @@ impl LennardJones {
             }
             sum
         };
-        let sums: Vec<[f64; 5]> = (0..position.len()).into_par_iter().map(one).collect();
+        let sums: Vec<[f64; 5]> = (0..position.len()).into_par_iter().map(one).collect_vec();
         let [energy, virial] = blocked_sums(sums.len(), |i| [sums[i][3], sums[i][4]]);
         (sums.iter().map(|s| [s[0], s[1], s[2]]).collect(), ForceReport { energy, virial })
     }

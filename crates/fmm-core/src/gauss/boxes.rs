@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use crate::math::CollectVec;
+
 /// Boxes an axis at most: numbers along all axes then fit a key, and rounding moves no point by a noticeable part of a box.
 const MOST: f64 = (1u64 << 30) as f64;
 
@@ -147,7 +149,7 @@ impl<const D: usize> Occupied<D> {
                 Self::of_counts(lattice, counts.into_iter().enumerate().map(|(k, c)| (k as u128, c)), total)
             }
             None => {
-                let mut keys: Vec<u128> = points.par_iter().map(|x| lattice.key(&lattice.cell(x))).collect();
+                let mut keys: Vec<u128> = points.par_iter().map(|x| lattice.key(&lattice.cell(x))).collect_vec();
                 keys.par_sort_unstable();
                 let runs = keys.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32));
                 Self::of_counts(lattice, runs, 0)
@@ -157,7 +159,7 @@ impl<const D: usize> Occupied<D> {
 
     /// The boxes of these numbers, which ascend, with their first points and at the end the number of all points.
     pub fn of_runs(lattice: &Lattice<D>, keys: Vec<u128>, start: Vec<u32>) -> Self {
-        let cells: Vec<[i64; D]> = keys.par_iter().map(|&key| lattice.cell_of_key(key)).collect();
+        let cells: Vec<[i64; D]> = keys.par_iter().map(|&key| lattice.cell_of_key(key)).collect_vec();
         let points = start.last().copied().unwrap_or(0) as usize;
         let mut table = vec![];
         if let Some(total) = lattice.table(points) {
@@ -245,7 +247,8 @@ impl<const D: usize> Sorted<D> {
         let mut order = vec![0u32; points.len()];
         if occupied.table.is_empty() {
             let key = |i: u32| lattice.key(&lattice.cell(&points[i as usize]));
-            let mut keyed: Vec<(u128, u32)> = (0..points.len() as u32).into_par_iter().map(|i| (key(i), i)).collect();
+            let mut keyed: Vec<(u128, u32)> =
+                (0..points.len() as u32).into_par_iter().map(|i| (key(i), i)).collect_vec();
             keyed.par_sort_unstable();
             order.iter_mut().zip(keyed).for_each(|(to, (_, i))| *to = i);
         } else {
@@ -256,7 +259,7 @@ impl<const D: usize> Sorted<D> {
                 *at += 1;
             }
         }
-        let x = std::array::from_fn(|d| order.par_iter().map(|&i| points[i as usize][d]).collect());
+        let x = std::array::from_fn(|d| order.par_iter().map(|&i| points[i as usize][d]).collect_vec());
         Sorted { order, x }
     }
 }

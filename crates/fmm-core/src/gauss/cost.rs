@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::boxes::{Lattice, Occupied};
 use super::series::{LANES, Shape};
+use crate::math::CollectVec;
 
 /// Costs of the operators for one shape.
 #[derive(Debug, Clone, Copy)]
@@ -153,7 +154,7 @@ impl<const D: usize> Outline<'_, D> {
             }
         }
         // Added up in their order, whoever has found them.
-        let parts: Vec<_> = some.par_iter().map(|&(c, share)| self.share(c, share)).collect();
+        let parts: Vec<_> = some.par_iter().map(|&(c, share)| self.share(c, share)).collect_vec();
         for part in parts {
             for (total, part) in total.as_flattened_mut().iter_mut().zip(part.as_flattened()) {
                 *total += part;

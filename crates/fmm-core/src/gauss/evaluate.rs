@@ -7,6 +7,7 @@ use super::execute::execute;
 use super::plan::{Choice, CostModel, OnHost, Plan, PointStats};
 use super::{Route, Settings};
 use crate::bodies;
+use crate::math::CollectVec;
 use crate::{Error, Stage, StageTimes};
 
 /// A sum of Gaussians, in the order of the targets; one entry for each column of strengths.
@@ -136,7 +137,7 @@ fn sum<const D: usize>(
     let (from, at, columns) = times.time_more(Stage::Tree, || {
         let from = Sorted::new(&plan.geometry.lattice, plan.source_tree(), sources);
         let at = targets.map(|t| Sorted::new(&plan.geometry.lattice, &plan.targets, t));
-        let pick = |q: &&[f64]| from.order.par_iter().map(|&i| q[i as usize]).collect();
+        let pick = |q: &&[f64]| from.order.par_iter().map(|&i| q[i as usize]).collect_vec();
         let columns: Vec<Vec<f64>> = strengths.iter().map(pick).collect();
         (from, at, columns)
     });

@@ -95,54 +95,49 @@ impl Meet<'_> {
         if self.terms <= 8 { self.with::<V, D, 8>() } else { self.with::<V, D, 13>() }
     }
 
+    // Groups of targets that keep the pipelines busy, by the number of columns.
     #[inline(always)]
     fn with<V: Vector<Scalar = f64>, const D: usize, const TERMS: usize>(self) {
         match (self.columns.0, self.gradient) {
-            (1, false) => self.sum::<V, D, TERMS, 1, false>(),
-            (_, false) => self.sum::<V, D, TERMS, COLUMNS, false>(),
-            (1, true) => self.sum::<V, D, TERMS, 1, true>(),
-            (_, true) => self.sum::<V, D, TERMS, COLUMNS, true>(),
+            (1, false) => self.sum::<V, D, 4, TERMS, 1, false>(),
+            (_, false) => self.sum::<V, D, 2, TERMS, COLUMNS, false>(),
+            (1, true) => self.sum::<V, D, 4, TERMS, 1, true>(),
+            (_, true) => self.sum::<V, D, 2, TERMS, COLUMNS, true>(),
         }
     }
 
     #[inline(always)]
-    fn sum<V: Vector<Scalar = f64>, const D: usize, const TERMS: usize, const C: usize, const SLOPE: bool>(self) {
+    fn sum<
+        V: Vector<Scalar = f64>,
+        const D: usize,
+        const T: usize,
+        const TERMS: usize,
+        const C: usize,
+        const SLOPE: bool,
+    >(
+        self,
+    ) {
         let Meet { targets, sources, columns, scale, out, stride, .. } = self;
         let n = sources.len();
         let x: [&[f64]; D] = std::array::from_fn(|d| &sources.x[d][..n]);
         let q: [&[f64]; C] = std::array::from_fn(|c| &sources.q[c][..n]);
         let values = if SLOPE { 1 + D } else { 1 };
         let count = targets[0].len();
-        let mut first = 0;
-        while first < count {
-            let at = (targets, first, scale);
-            macro_rules! some {
-                ($t:literal) => {{
-                    let sums = together::<V, D, $t, TERMS, C, SLOPE>(at, &x, &q);
-                    for t in 0..$t {
-                        for c in 0..columns.0 {
-                            let at = (first + t) * stride + (columns.1 + c) * values;
-                            for (to, sum) in out[at..at + values].iter_mut().zip(sums[t][c]) {
-                                *to += sum;
-                            }
-                        }
+        for first in (0..count).step_by(T) {
+            let sums = together::<V, D, T, TERMS, C, SLOPE>((targets, first, scale), &x, &q);
+            for t in 0..T.min(count - first) {
+                for c in 0..columns.0 {
+                    let at = (first + t) * stride + (columns.1 + c) * values;
+                    for (to, sum) in out[at..at + values].iter_mut().zip(sums[t][c]) {
+                        *to += sum;
                     }
-                    first += $t;
-                }};
-            }
-            // Constant conditions: no text is compiled for groups that never come.
-            if C == 1 {
-                if count - first >= 4 { some!(4) } else { some!(1) }
-            } else if count - first >= 2 {
-                some!(2)
-            } else {
-                some!(1)
+                }
             }
         }
     }
 }
 
-/// For T targets from `first` on and each column: the value and the derivatives.
+/// For T targets from `first` on, the last again where there are fewer, and each column: the value and the derivatives.
 #[inline(always)]
 fn together<
     V: Vector<Scalar = f64>,
@@ -159,8 +154,9 @@ fn together<
     let (scale, half) = (V::splat(scale), V::constant(0.5));
     let mut at = [[V::zero(); D]; T];
     for t in 0..T {
+        let target = (first + t).min(targets[0].len() - 1);
         for d in 0..D {
-            at[t][d] = V::splat(targets[d][first + t]);
+            at[t][d] = V::splat(targets[d][target]);
         }
     }
     let mut sums = [[[V::zero(); 4]; C]; T];

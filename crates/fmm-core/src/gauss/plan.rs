@@ -10,6 +10,7 @@ use super::cost::{Costs, NONE, Outline, Thresholds};
 use super::series::Shape;
 use super::sweep::{Pass, passes};
 use super::{Axes, Dimension, Route, Settings};
+use crate::math::CollectVec;
 use crate::plan::{self, Geometry};
 use crate::{Csr, Error, Stage, StageTimes};
 
@@ -251,7 +252,7 @@ impl<const D: usize> Plan<D> {
             });
             (p2p, m2p, p2l)
         };
-        let rows: Vec<_> = (0..to.len()).into_par_iter().map(one).collect();
+        let rows: Vec<_> = (0..to.len()).into_par_iter().map(one).collect_vec();
         let (mut p2p, mut m2p, mut p2l) = (vec![], vec![], vec![]);
         for row in rows {
             p2p.push(row.0);

@@ -9,6 +9,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::boxes::{Lattice, along};
+use crate::math::CollectVec;
 
 /// One pass: from the boxes of the pass before it (the sources at first) to others on the same lines.
 #[derive(Debug, Clone)]
@@ -35,12 +36,12 @@ pub fn passes<const D: usize>(
     for axis in 0..D {
         let mut order: Vec<u32> = (0..before.len() as u32).collect();
         order.par_sort_unstable_by_key(|&i| along(axis, &before[i as usize]));
-        let lines: Vec<[i64; D]> = order.par_iter().map(|&i| along(axis, &before[i as usize])).collect();
+        let lines: Vec<[i64; D]> = order.par_iter().map(|&i| along(axis, &before[i as usize])).collect_vec();
         let cells = match axis + 1 == D {
             true => targets.to_vec(),
             false => wanted(lattice, reach, axis, &lines, targets),
         };
-        let rows = cells.par_iter().map(|c| within(&lines, along(axis, c), reach)).collect();
+        let rows = cells.par_iter().map(|c| within(&lines, along(axis, c), reach)).collect_vec();
         before = cells.clone();
         all.push(Pass { axis, cells, order, rows });
     }
@@ -70,7 +71,7 @@ fn wanted<const D: usize>(
     // The passes to come change the axes after this one. Targets are looked for along the last of them, whatever the others are.
     let last = D - 1;
     let project = |c: &[i64; D]| along(last, &std::array::from_fn(|d| if d > axis && d < last { 0 } else { c[d] }));
-    let mut shadows: Vec<[i64; D]> = targets.par_iter().map(project).collect();
+    let mut shadows: Vec<[i64; D]> = targets.par_iter().map(project).collect_vec();
     shadows.par_sort_unstable();
     shadows.dedup();
     let each: Vec<&[[i64; D]]> = lines.chunk_by(|a, b| a[..last] == b[..last]).collect();
@@ -93,7 +94,7 @@ fn wanted<const D: usize>(
         }
         some
     };
-    each.par_iter().map(|line| on_line(line)).collect::<Vec<_>>().concat()
+    each.par_iter().map(|line| on_line(line)).collect_vec().concat()
 }
 
 #[cfg(test)]

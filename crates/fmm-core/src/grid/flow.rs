@@ -17,6 +17,7 @@ use super::differences::{divergent, gradients, stretched};
 use super::poisson::{Solution, Solve};
 use super::remesh::{Kernel, Lattice, Placed};
 use super::vorticity::Vorticity;
+use crate::math::CollectVec;
 use crate::{Error, StageTimes};
 pub use integrals::Integrals;
 
@@ -158,12 +159,12 @@ impl Flow {
         };
         let cells: Vec<usize> = (0..self.vorticity.len()).filter(|&i| self.vorticity[i] != [0.0; 3]).collect();
         let center = |&i: &usize| self.grid.center_of(i / CELLS, i % CELLS);
-        let mut x: Vec<[f64; 3]> = cells.par_iter().map(center).collect();
+        let mut x: Vec<[f64; 3]> = cells.par_iter().map(center).collect_vec();
         let mut w: Vec<[f64; 3]> = cells.iter().map(|&i| self.vorticity[i]).collect();
         // At the first stage particles are at centers.
         let slopes = gradients(&self.grid, &self.vorticity, &solution.velocity);
         let here = |&i: &usize| [solution.velocity[i], stretched(self.vorticity[i], slopes[i])];
-        let first: Vec<[[f64; 3]; 2]> = cells.par_iter().map(here).collect();
+        let first: Vec<[[f64; 3]; 2]> = cells.par_iter().map(here).collect_vec();
         let add = |to: &mut [[f64; 3]], rates: &[[[f64; 3]; 2]], which: usize, factor: f64| {
             to.par_iter_mut().zip(rates).for_each(|(v, r)| (0..3).for_each(|k| v[k] += factor * r[which][k]));
         };
@@ -216,9 +217,9 @@ impl Flow {
         let (grid, field) = surrounded(&self.lattice, &reached, &placed.scatter(&reached, w));
         let solution = solver.solve(&grid, &field, times)?;
         let slopes = gradients(&grid, &field, &solution.velocity);
-        let [a, b, c] = [0, 1, 2].map(|k| slopes.par_iter().map(|g| g[k]).collect::<Vec<_>>());
+        let [a, b, c] = [0, 1, 2].map(|k| slopes.par_iter().map(|g| g[k]).collect_vec());
         let there = placed.gather(&grid, [&solution.velocity, &a, &b, &c]);
-        Ok(there.into_par_iter().zip(w).map(|([u, a, b, c], &w)| [u, stretched(w, [a, b, c])]).collect())
+        Ok(there.into_par_iter().zip(w).map(|([u, a, b, c], &w)| [u, stretched(w, [a, b, c])]).collect_vec())
     }
 
     /// Leaves out what is below the cutoff, and has blocks as far as differences of u reach.
@@ -279,7 +280,7 @@ fn surrounded(lattice: &Lattice, grid: &Grid, field: &[[f64; 3]]) -> (Grid, Vec<
         };
         (0..27).filter_map(near).collect()
     };
-    let blocks: Vec<Vec<Block>> = grid.blocks().par_iter().enumerate().map(needed).collect();
+    let blocks: Vec<Vec<Block>> = grid.blocks().par_iter().enumerate().map(needed).collect_vec();
     let wider = lattice.grid(blocks.into_iter().flatten().collect::<BTreeSet<Block>>());
     let mut values = vec![[0.0; 3]; wider.cells()];
     values.par_chunks_mut(CELLS).zip(wider.blocks()).for_each(|(to, &block)| {

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::blocks::{BLOCK, Grid};
 use super::sources::Sources;
 use crate::Csr;
+use crate::math::CollectVec;
 
 /// Cells along a side of a brick.
 pub const SIDE: usize = 8;
@@ -83,7 +84,7 @@ impl Lists {
     pub fn new(grid: &Grid, sources: &Sources, rule: Rule) -> Self {
         let bricks = grid.blocks().len() * BRICKS;
         let rows = |b: usize| traverse(&Brick::new(grid, b), sources, rule);
-        let (far, near): (Vec<_>, Vec<_>) = (0..bricks).into_par_iter().map(rows).unzip();
+        let (far, near): (Vec<_>, Vec<_>) = (0..bricks).into_par_iter().map(rows).collect_vec().into_iter().unzip();
         Lists { far: far.into(), near: near.into() }
     }
 

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use super::blocks::{BLOCK, Block, CELLS, Grid, split};
 use super::differences::{REACH, WIDE, padded, wide_place};
+use crate::math::CollectVec;
 
 /// A grid of one level without blocks, and where particles lie in it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -160,7 +161,7 @@ impl Placed {
                 }
                 sums
             })
-            .collect();
+            .collect_vec();
         let mut field = vec![[0.0; 3]; grid.cells()];
         field.par_chunks_mut(CELLS).zip(grid.blocks()).for_each(|(cells, &block)| {
             for n in 0..27 {
@@ -198,7 +199,7 @@ impl Placed {
             });
             values.collect::<Vec<_>>()
         };
-        let by_block: Vec<_> = (0..self.blocks.len()).into_par_iter().map(of_block).collect();
+        let by_block: Vec<_> = (0..self.blocks.len()).into_par_iter().map(of_block).collect_vec();
         let mut all = vec![[[0.0; 3]; N]; self.particles.len()];
         by_block.into_iter().flatten().for_each(|(i, sums)| all[i as usize] = sums);
         all

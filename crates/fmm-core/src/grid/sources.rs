@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::blocks::{CELLS, Grid};
 use super::poisson::Green;
+use crate::math::CollectVec;
 use crate::math::scale::strength_scale;
 use crate::tree::{Cube, Tree};
 
@@ -34,7 +35,7 @@ impl Cells {
             .par_chunks(CELLS)
             .enumerate()
             .map(|(b, w)| (0..CELLS).filter(|&c| acts(&w[c])).map(|c| (b * CELLS + c) as u32).collect())
-            .collect();
+            .collect_vec();
         let number: Vec<u32> = by_block.into_iter().flatten().collect();
         let center = |&cell: &u32| grid.center_of(cell as usize / CELLS, cell as usize % CELLS);
         let spacing = |cell: u32| grid.spacing(grid.blocks()[cell as usize / CELLS].level);
@@ -42,12 +43,12 @@ impl Cells {
             let volume = spacing(cell).powi(3);
             vorticity[cell as usize].map(|w| w * volume)
         };
-        let mut strength: Vec<[f64; 3]> = number.par_iter().map(strength).collect();
+        let mut strength: Vec<[f64; 3]> = number.par_iter().map(strength).collect_vec();
         let scale = strength_scale(strength.as_flattened());
         strength.par_iter_mut().for_each(|q| *q = q.map(|q| q * scale));
         Cells {
-            center: number.par_iter().map(center).collect(),
-            core2: number.par_iter().map(|&cell| green.core(spacing(cell)).powi(2)).collect(),
+            center: number.par_iter().map(center).collect_vec(),
+            core2: number.par_iter().map(|&cell| green.core(spacing(cell)).powi(2)).collect_vec(),
             number,
             strength,
             scale,
@@ -92,12 +93,11 @@ impl Sources {
     /// `cells` of `grid` in a tree with at most `leaf_size` in a leaf.
     pub fn of(grid: &Grid, cells: &Cells, leaf_size: usize) -> Self {
         let tree = Tree::octree(&cells.center, Cube { corner: grid.corner(), side: grid.side() }, leaf_size);
-        let sorted =
-            |of: &[[f64; 3]], d: usize| tree.order.par_iter().map(|&i| of[i as usize][d]).collect::<Vec<f64>>();
+        let sorted = |of: &[[f64; 3]], d: usize| tree.order.par_iter().map(|&i| of[i as usize][d]).collect_vec();
         let mut sources = Sources {
             x: [0, 1, 2].map(|d| sorted(&cells.center, d)),
             strength: [0, 1, 2].map(|d| sorted(&cells.strength, d)),
-            core2: tree.order.par_iter().map(|&i| cells.core2[i as usize]).collect(),
+            core2: tree.order.par_iter().map(|&i| cells.core2[i as usize]).collect_vec(),
             scale: cells.scale,
             radius: vec![],
             core: vec![],
@@ -112,7 +112,8 @@ impl Sources {
             }
             (radius2.sqrt(), core2.sqrt())
         };
-        (sources.radius, sources.core) = (0..sources.tree.len()).into_par_iter().map(largest).unzip();
+        (sources.radius, sources.core) =
+            (0..sources.tree.len()).into_par_iter().map(largest).collect_vec().into_iter().unzip();
         sources
     }
 

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use super::blocks::{BLOCK, Block, Grid};
 use super::vorticity::Vorticity;
+use crate::math::CollectVec;
 
 /// When blocks are split and joined, and how finely.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,7 +44,7 @@ impl Grid {
         let mut details: HashMap<Block, f64> = HashMap::new();
         let mut measure = |blocks: Vec<Block>| {
             let news: Vec<Block> = blocks.iter().copied().filter(|b| !details.contains_key(b)).collect();
-            let found: Vec<f64> = news.par_iter().map(|&b| detail(&start, b, vorticity)).collect();
+            let found: Vec<f64> = news.par_iter().map(|&b| detail(&start, b, vorticity)).collect_vec();
             details.extend(news.into_iter().zip(found));
             blocks.into_iter().map(|b| (b, details[&b])).collect::<Vec<_>>()
         };

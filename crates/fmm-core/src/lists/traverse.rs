@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::space::{distance2 as offset2, image_class};
 use super::{Classes, Lists, Pair, Space};
 use crate::Csr;
+use crate::math::CollectVec;
 use crate::tree::Tree;
 
 /// When cells may interact through expansions. All comparisons are in `f64` without contraction, so that every
@@ -343,7 +344,7 @@ fn in_blocks<const D: usize>(cells: Range<usize>, visit: impl Fn(usize, &mut Fou
     }
     // The first block tells how much room the others are likely to want: it lies at a corner, where lists are short.
     let first = found(0, Found::default());
-    let rest: Vec<_> = (1..blocks).into_par_iter().map(|b| found(b, first.room())).collect();
+    let rest: Vec<_> = (1..blocks).into_par_iter().map(|b| found(b, first.room())).collect_vec();
     std::iter::once(first).chain(rest).collect()
 }
 

@@ -2,6 +2,8 @@
 
 use rayon::prelude::*;
 
+use crate::math::CollectVec;
+
 /// Terms of a block of the sums: blocks are added in their order, whichever thread summed them.
 const BLOCK: usize = 4096;
 
@@ -12,7 +14,7 @@ pub fn blocked_sums<const N: usize>(n: usize, term: impl Fn(usize) -> [f64; N] +
         sum
     };
     let block = |b: usize| (b * BLOCK..n.min((b + 1) * BLOCK)).map(&term).fold([0.0; N], add);
-    let blocks: Vec<[f64; N]> = (0..n.div_ceil(BLOCK)).into_par_iter().map(block).collect();
+    let blocks: Vec<[f64; N]> = (0..n.div_ceil(BLOCK)).into_par_iter().map(block).collect_vec();
     blocks.into_iter().fold([0.0; N], add)
 }
 

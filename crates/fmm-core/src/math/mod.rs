@@ -1,6 +1,7 @@
 //! Numbers and vectors: what every kernel computes with, the same bits on every machine.
 
 pub mod blocked;
+mod collect;
 pub mod counted;
 pub mod erfc;
 pub(crate) mod exp;
@@ -9,4 +10,5 @@ pub mod scale;
 pub mod simd;
 
 pub use blocked::blocked_sums;
+pub use collect::CollectVec;
 pub use real::Real;

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::Pyramid;
+use crate::math::CollectVec;
 use crate::{Csr, lists};
 
 /// The four lists of a plan: source boxes.
@@ -75,8 +76,10 @@ impl Lists {
         for level in 1..=targets.levels {
             let cells: Vec<usize> = targets.level(level).collect();
             let parents = Pyramid::first(level - 1);
-            let pieces: Vec<[Piece; 2]> =
-                cells.par_chunks(TASK).map(|cells| connect(targets, sources, rule, cells, &strong, parents)).collect();
+            let pieces: Vec<[Piece; 2]> = cells
+                .par_chunks(TASK)
+                .map(|cells| connect(targets, sources, rule, cells, &strong, parents))
+                .collect_vec();
             let (weak, near): (Vec<Piece>, Vec<Piece>) = pieces.into_iter().map(|[a, b]| (a, b)).unzip();
             extend(&mut m2l, &weak);
             strong = Csr { start: vec![0], items: vec![] };
@@ -85,7 +88,7 @@ impl Lists {
         let first = Pyramid::first(targets.levels);
         let cells: Vec<usize> = targets.leaves().collect();
         let pieces: Vec<[Piece; 3]> =
-            cells.par_chunks(TASK).map(|cells| swap(targets, sources, rule, cells, &strong, first)).collect();
+            cells.par_chunks(TASK).map(|cells| swap(targets, sources, rule, cells, &strong, first)).collect_vec();
         let mut rows = [(); 3].map(|()| Csr { start: vec![0; first + 1], items: vec![] });
         for piece in &pieces {
             for (rows, piece) in rows.iter_mut().zip(piece) {

@@ -8,8 +8,8 @@ use super::pyramid::power;
 use super::series::Series;
 use super::shifts::{L2l, M2l, M2m};
 use super::{Blob, Kernel, Plan, Pyramid, Request};
-use crate::math::Real;
 use crate::math::simd::dispatch;
+use crate::math::{CollectVec, Real};
 use crate::{Stage, StageTimes};
 
 /// Potential (log only) and G = Σ Γ/(z − z_j) at one point.
@@ -52,7 +52,7 @@ impl<'a> Bodies<'a> {
     pub fn new(plan: &'a Plan, strengths: &[Vec<f64>], request: &Request) -> Self {
         let Request { scale, global, may_underflow, .. } = *request;
         let tree = plan.source_tree();
-        let pick = |q: &Vec<f64>| tree.order.par_iter().map(|&i| q[i as usize] * scale).collect();
+        let pick = |q: &Vec<f64>| tree.order.par_iter().map(|&i| q[i as usize] * scale).collect_vec();
         let sources = Sorted { x: &tree.x, q: strengths.iter().map(pick).collect() };
         let targets = plan.sources.as_ref().map(|_| Sorted { x: &plan.targets.x, q: vec![] });
         Bodies { sources, targets, global, may_underflow }

@@ -2,9 +2,11 @@
 
 use rayon::prelude::*;
 
+use crate::math::CollectVec;
+
 /// Velocities from the field e = −∇Σ Γ log r: u = coupling · (e_y, −e_x), with 1/(2π) as coupling.
 pub fn velocities(coupling: &[f64], field: &[[f64; 3]]) -> Vec<[f64; 3]> {
-    coupling.par_iter().zip(field).map(|(c, e)| [c * e[1], -(c * e[0]), 0.0]).collect()
+    coupling.par_iter().zip(field).map(|(c, e)| [c * e[1], -(c * e[0]), 0.0]).collect_vec()
 }
 
 /// What a step of a flow keeps on the cores: see [`Executor::begin_flow`](crate::Executor::begin_flow).

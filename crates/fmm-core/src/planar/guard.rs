@@ -7,8 +7,8 @@ use super::near::{Algebraic, Gaussian, Pair, Point, smallest};
 use super::points::Batch;
 use super::underflow::{self, make_good};
 use super::{Blob, Kernel, Plan};
-use crate::math::Real;
 use crate::math::simd::{Task, Vector, dispatch};
+use crate::math::{CollectVec, Real};
 
 /// Targets that are summed directly, some per cent of the time of the sum itself.
 pub fn sample_size(targets: usize) -> usize {
@@ -47,7 +47,7 @@ pub fn error(plan: &Plan, bodies: &Bodies, blob: Blob, sums: &[Sum]) -> f64 {
         let terms = |at: &[[f64; 2]]| squared_terms(bodies, b..count.min(b + BLOCK), blob, at);
         at.par_chunks(PLACES).flat_map_iter(terms).collect()
     };
-    let parts: Vec<Vec<[f64; 3]>> = blocks.par_iter().map(block).collect();
+    let parts: Vec<Vec<[f64; 3]>> = blocks.par_iter().map(block).collect_vec();
     let close = |i: usize| {
         let mut sum = [Sum::default()];
         if bodies.may_underflow && blob == Blob::Point {

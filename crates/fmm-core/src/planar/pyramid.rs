@@ -2,6 +2,8 @@
 
 use rayon::prelude::*;
 
+use crate::math::CollectVec;
+
 /// Boxes in level order, box i of a level with the children 4i to 4i + 3 of the next, over points in the order of the leaves.
 ///
 /// All arrays are a pure function of the points: a median split goes by (coordinate, index), and the points of a leaf are in the order
@@ -89,7 +91,7 @@ impl Pyramid {
     /// The pyramid of `points`, whose coordinates are multiplied by `scale`.
     pub fn new(points: &[[f64; 2]], scale: f64, levels: usize) -> Self {
         let place = |(i, x): (usize, &[f64; 2])| Point { x: x.map(|c| c * scale), index: i as u32 };
-        let mut bodies: Vec<Point> = points.par_iter().enumerate().map(place).collect();
+        let mut bodies: Vec<Point> = points.par_iter().enumerate().map(place).collect_vec();
         let mut boxes = vec![Box::default(); Self::first(levels + 1)];
         // One slice a level, cut in four at each split, so that every task owns what it writes.
         let mut rest = &mut boxes[..];
@@ -102,8 +104,8 @@ impl Pyramid {
         split(&mut bodies, 0, slices);
         let mut tree = Pyramid {
             levels,
-            order: bodies.par_iter().map(|b| b.index).collect(),
-            x: [0, 1].map(|d| bodies.par_iter().map(|b| b.x[d]).collect()),
+            order: bodies.par_iter().map(|b| b.index).collect_vec(),
+            x: [0, 1].map(|d| bodies.par_iter().map(|b| b.x[d]).collect_vec()),
             points: boxes.iter().map(|b| b.points).collect(),
             center: [0, 1].map(|d| boxes.iter().map(|b| b.center[d]).collect()),
             radius: boxes.iter().map(|b| b.radius).collect(),

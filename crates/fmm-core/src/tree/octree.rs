@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::key::{levels_per_key, morton, octant};
 use super::sort::{self, Item};
 use super::{Cube, Growth, Tree};
+use crate::math::CollectVec;
 
 /// Cells are not split below this level: a side of 2^-900 of the root's is beyond any coordinates that
 /// differ and whose squared distance is not zero.
@@ -44,7 +45,7 @@ impl<const D: usize> Tree<D> {
             .par_iter()
             .enumerate()
             .map(|(i, x)| Item { key: morton(x, &cube.corner, cube.side), index: i as u32 })
-            .collect();
+            .collect_vec();
         sort::by_key(&mut items, levels_per_key(D) * D as u32);
 
         let mut tree = Tree {
@@ -93,7 +94,7 @@ impl<const D: usize> Tree<D> {
                     }
                     out
                 })
-                .collect();
+                .collect_vec();
             for (cell, parts) in cells.zip(split) {
                 let first = tree.bodies.len() as u32;
                 tree.children[cell] = [first, first + parts.len() as u32];
@@ -120,7 +121,7 @@ impl<const D: usize> Tree<D> {
         }
         tree.leaves = (0..tree.len() as u32).filter(|&c| tree.is_leaf(c as usize)).collect();
         tree.leaves.sort_unstable_by_key(|&c| tree.bodies[c as usize][0]);
-        tree.order = items.par_iter().map(|item| item.index).collect();
+        tree.order = items.par_iter().map(|item| item.index).collect_vec();
         tree.coincident_pairs = tree.count_coincident(points);
         tree
     }
@@ -137,7 +138,8 @@ impl<const D: usize> Tree<D> {
         }
         // Keys, octants and levels are those of points in a cube that the box is stretched to.
         let stretch = sides.map(|s| longest / s);
-        let stretched: Vec<[f64; D]> = points.par_iter().map(|x| std::array::from_fn(|d| x[d] * stretch[d])).collect();
+        let stretched: Vec<[f64; D]> =
+            points.par_iter().map(|x| std::array::from_fn(|d| x[d] * stretch[d])).collect_vec();
         let mut tree = Tree::grown(&stretched, cube, growth);
         for center in &mut tree.center {
             *center = std::array::from_fn(|d| center[d] / stretch[d]);

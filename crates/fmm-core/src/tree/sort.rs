@@ -6,6 +6,8 @@
 
 use rayon::prelude::*;
 
+use crate::math::CollectVec;
+
 /// A body and its key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, bytemuck::Zeroable)]
 pub struct Item {
@@ -47,7 +49,7 @@ fn sort(here: &mut [Item], there: &mut [Item], bits: u32, stays: bool) {
             share.iter().for_each(|item| counts[part(item)] += 1);
             counts
         })
-        .collect();
+        .collect_vec();
     let sizes: Vec<usize> = (0..parts).map(|p| counts.iter().map(|c| c[p]).sum()).collect();
     let mut places: Vec<Vec<_>> = counts.iter().map(|_| Vec::with_capacity(parts)).collect();
     let mut free = &mut *there;

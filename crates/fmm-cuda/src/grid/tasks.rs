@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use fmm_core::grid::plan::Lists;
 use fmm_core::grid::sources::Sources;
+use fmm_core::math::CollectVec;
 use rayon::prelude::*;
 
 /// Sums of bricks come back group by group, each while the next is made.
@@ -73,7 +74,7 @@ impl Tasks {
     /// The direct sums of `lists`, and its expansions if `expansions` says so.
     pub fn new(lists: &Lists, sources: &Sources, expansions: bool) -> Self {
         let bricks = lists.near.rows();
-        let rows: Vec<Vec<[u32; 2]>> = (0..bricks).into_par_iter().map(|b| runs(lists, sources, b)).collect();
+        let rows: Vec<Vec<[u32; 2]>> = (0..bricks).into_par_iter().map(|b| runs(lists, sources, b)).collect_vec();
         let far = |b: usize| if expansions { lists.far.range(b) } else { 0..0 };
         let busy: Vec<usize> = (0..bricks).filter(|&b| !rows[b].is_empty() || !far(b).is_empty()).collect();
         let all: usize = rows.iter().map(|r| len(r)).sum();

@@ -7,6 +7,7 @@ pub mod view;
 use std::time::Duration;
 
 use cust::memory::DevicePointer;
+use fmm_core::math::CollectVec;
 use fmm_core::plan::OctreePlan;
 use fmm_core::{Boundary, Choice, Error, Family, Method, PeriodicBox, Precision, Settings, Stage, StageTimes};
 use rayon::prelude::*;
@@ -190,7 +191,7 @@ impl<T: DeviceReal> M2lVariants<T> {
         let operators: Vec<f64> = match variant {
             M2lVariant::Naive => offsets().map(table).collect::<Vec<_>>().concat(),
             M2lVariant::Rotated => vec![],
-            _ => bases.par_iter().map(|&o| table(o)).collect::<Vec<_>>().concat(),
+            _ => bases.par_iter().map(|&o| table(o)).collect_vec().concat(),
         };
         let (mut turns, mut powers) = (vec![], vec![]);
         for o in offsets().collect::<Vec<_>>() {

@@ -3,7 +3,7 @@
 use fmm_core::totals::{Extent, FEWEST, SHARES, SHRINK, fewest, reached};
 use rayon::prelude::*;
 
-use fmm_core::math::blocked_sums;
+use fmm_core::math::{CollectVec, blocked_sums};
 
 /// Of particles at `position` with `mass`, N of each.
 pub fn extent(position: &[[f64; 3]], mass: &[f64]) -> Extent {
@@ -42,7 +42,7 @@ pub fn extent(position: &[[f64; 3]], mass: &[f64]) -> Extent {
         density_center = next;
     }
     let mut by_distance: Vec<(f64, u32)> =
-        (0..n as u32).into_par_iter().map(|i| (square(&density_center, i), i)).collect();
+        (0..n as u32).into_par_iter().map(|i| (square(&density_center, i), i)).collect_vec();
     by_distance.par_sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let total: f64 = by_distance.iter().map(|&(_, i)| weight(i as usize)).sum();
     let (mut sum, mut next, mut lagrangian) = (0.0, 0, [0.0; SHARES.len()]);

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
+use fmm_core::math::CollectVec;
 use rayon::prelude::*;
 
 use super::error::READ;
@@ -262,7 +263,7 @@ pub fn write(mut out: impl Write, columns: &[(&str, Column)]) -> io::Result<()> 
     let starts: Vec<usize> = (0..rows).step_by(BLOCK).collect();
     for part in starts.chunks(4 * rayon::current_num_threads()) {
         let texts: Vec<Vec<u8>> =
-            part.par_iter().map(|&from| text_of(columns, from..(from + BLOCK).min(rows))).collect();
+            part.par_iter().map(|&from| text_of(columns, from..(from + BLOCK).min(rows))).collect_vec();
         texts.iter().try_for_each(|text| out.write_all(text))?;
     }
     out.flush()

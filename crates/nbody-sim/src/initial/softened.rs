@@ -8,6 +8,7 @@
 use std::f64::consts::LN_10;
 
 use fmm_core::Softening;
+use fmm_core::math::CollectVec;
 use rayon::prelude::*;
 
 use super::Initial;
@@ -66,7 +67,7 @@ pub fn pulling(softening: Softening, r: &[f64], within: &[f64]) -> Vec<f64> {
         // Rounding must not make a pull into a push.
         shells.iter().map(part).sum::<f64>().max(f64::MIN_POSITIVE)
     };
-    r.par_iter().map(at).collect()
+    r.par_iter().map(at).collect_vec()
 }
 
 /// Radii within a factor of ten in the profile of a sample.

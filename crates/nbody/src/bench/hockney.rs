@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use fmm_core::grid::{BLOCK, CELLS, Green, Grid, Solution, Work};
+use fmm_core::math::CollectVec;
 use rayon::prelude::*;
 use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::num_complex::Complex64;
@@ -43,11 +44,11 @@ impl Hockney {
             let s = r2 + e2;
             if s == 0.0 { 0.0 } else { factor * (r2 + 1.5 * e2) / (s * s.sqrt()) }
         };
-        let mut kernel: Vec<f64> = (0..m * m * m).into_par_iter().map(value).collect();
+        let mut kernel: Vec<f64> = (0..m * m * m).into_par_iter().map(value).collect_vec();
         // The first axis goes last each time: after three turns they are in order again.
         for _ in 0..3 {
-            let lines: Vec<Vec<f64>> = kernel.par_chunks(m).map(|line| even(line, &*real)).collect();
-            kernel = (0..m * m * m).into_par_iter().map(|c| lines[c % (m * m)][c / (m * m)]).collect();
+            let lines: Vec<Vec<f64>> = kernel.par_chunks(m).map(|line| even(line, &*real)).collect_vec();
+            kernel = (0..m * m * m).into_par_iter().map(|c| lines[c % (m * m)][c / (m * m)]).collect_vec();
         }
         let scratch = forward.get_inplace_scratch_len().max(inverse.get_inplace_scratch_len());
         Hockney { n, kernel, real, back, forward, inverse, scratch, h }
@@ -135,7 +136,7 @@ impl Hockney {
             let curl = |a: usize, b: usize| derivative(&psi[b], p, a) - derivative(&psi[a], p, b);
             ([psi[0][p], psi[1][p], psi[2][p]], [curl(1, 2), curl(2, 0), curl(0, 1)])
         };
-        let (stream, velocity) = (0..vorticity.len()).into_par_iter().map(both).unzip();
+        let (stream, velocity) = (0..vorticity.len()).into_par_iter().map(both).collect_vec().into_iter().unzip();
         Solution { psi: stream, velocity, work: Work::default() }
     }
 }

@@ -9,6 +9,7 @@ use std::io::Write;
 use std::path::Path;
 
 use fmm_core::grid::{BLOCK, Block, CELLS, Grid};
+use fmm_core::math::CollectVec;
 use hdf5::Group;
 use hdf5::types::FixedAscii;
 use ndarray::ArrayView2;
@@ -151,7 +152,7 @@ pub fn write_csv(path: &Path, grid: &Grid, fields: &[Field]) -> Result<(), FileE
         }
         text
     };
-    let blocks: Vec<Vec<u8>> = grid.blocks().par_iter().enumerate().map(rows).collect();
+    let blocks: Vec<Vec<u8>> = grid.blocks().par_iter().enumerate().map(rows).collect_vec();
     let mut all = Vec::with_capacity(header.len() + 1 + blocks.iter().map(Vec::len).sum::<usize>());
     // Writing to memory does not fail.
     let _ = writeln!(all, "{header}");

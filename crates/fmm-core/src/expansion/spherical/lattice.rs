@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use super::harmonics::at;
 use super::images::{sums, sums_at};
 use crate::lists::Space;
+use crate::math::CollectVec;
 
 /// T_n^m of a box, for M2L of one order.
 #[derive(Debug, Clone)]
@@ -84,7 +85,7 @@ pub fn between_cells(order: usize, across: usize, separation2: f64) -> Vec<f64> 
         let t = sums_at(2 * order, 2.0 * f64::from(across), offset.map(|o| 2.0 * f64::from(o)), near);
         matrix(order, &t)
     };
-    offsets.par_iter().map(of).collect::<Vec<_>>().concat()
+    offsets.par_iter().map(of).collect_vec().concat()
 }
 /// A_n^m of either sign of m, from the half of `a` that is stored: A_n^(−m) = (−1)^m conj(A_n^m).
 fn full(a: &[f64], n: usize, m: isize) -> [f64; 2] {

@@ -8,6 +8,7 @@ use super::super::blocks::{Block, CELLS, split};
 use super::super::differences::{REACH, divergence, padded, wide_place};
 use super::super::poisson::Solution;
 use super::Flow;
+use crate::math::CollectVec;
 
 /// Integrals of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -61,7 +62,7 @@ impl Flow {
             }
             sums
         };
-        let blocks: Vec<Integrals> = self.grid.blocks().par_iter().enumerate().map(of_block).collect();
+        let blocks: Vec<Integrals> = self.grid.blocks().par_iter().enumerate().map(of_block).collect_vec();
         let mut all = Integrals::default();
         for b in blocks {
             all.energy += b.energy;
