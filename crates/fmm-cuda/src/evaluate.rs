@@ -95,11 +95,11 @@ impl DeviceSums {
         // Memory that is taken anew waits for all work of the process on the device.
         let Copies { inputs, field, potential, hessian } = &mut self.copies;
         let one_column = quantity != Quantity::Velocity;
-        let wanted = |wanted: bool, each: usize| if wanted { each * n } else { 0 };
+        let numbers = |wanted: bool, each: usize| if wanted { each * n } else { 0 };
         let more = inputs.growth(host)
             + field.growth(3 * n)
-            + potential.growth(wanted(one_column, 1))
-            + hessian.growth(wanted(quantity == Quantity::Hessian, 6));
+            + potential.growth(numbers(one_column, 1))
+            + hessian.growth(numbers(quantity == Quantity::Hessian, 6));
         direct::fits(gpu, more, &format!("{} sources at {n} targets", sources.len()))?;
         times.time_more(Stage::Tree, || inputs.upload(gpu, host))?;
         potential.resize(0)?;

@@ -2,8 +2,6 @@
 
 use crate::common::{errors, gpu, hash, plummer, uniform};
 use fmm_core::accuracy::{self, Problem};
-use fmm_core::expansion::{Cartesian, Expansion, Spherical};
-use fmm_core::math::Real;
 use fmm_core::plan::OctreePlan;
 use fmm_core::tree::Cube;
 use fmm_core::{Error, Executor, Family, Method, Particles, Precision, Settings, Softening, Stage, StageTimes, cpu};
@@ -80,8 +78,13 @@ fn cases() -> Vec<Case> {
     all
 }
 
-fn compare<T: Real>(gpu: &Gpu, case: &Case, tolerance: f64, coefficients: f64, sums: f64) -> Vec<(Stage, f64)> {
-    let precision = if T::NAME == "f32" { Precision::F32 } else { Precision::F64 };
+fn compare(
+    gpu: &Gpu,
+    case: &Case,
+    precision: Precision,
+    tolerance: f64,
+    [coefficients, sums]: [f64; 2],
+) -> Vec<(Stage, f64)> {
     let settings = Settings {
         method: case.method,
         order: Some(case.order),
@@ -101,23 +104,12 @@ fn compare<T: Real>(gpu: &Gpu, case: &Case, tolerance: f64, coefficients: f64, s
     let cartesian = plan.choice.expansion == Some(Family::Cartesian);
     assert_eq!(cartesian, case.name.starts_with("wide"), "{}", case.name);
     let mut expected: Stages = vec![];
-    let see = |stage, m: &[T], l: &[T], s: &[cpu::Sum<3>], _| {
-        let numbers = |a: &[T]| a.iter().map(|c| c.to_f64()).collect();
+    cpu::watch(&settings, &plan, (x, q), targets, &mut |stage, m, l, s, _| {
         let potential = s.iter().map(|s| s.potential).collect();
         let field = s.iter().flat_map(|s| s.field).collect();
-        expected.push((stage, [numbers(m), numbers(l), potential, field]));
-    };
-    let softening = &settings.softening;
-    let n = if cartesian {
-        let tree = &plan.targets;
-        let expansion = Cartesian::<T>::new(case.order, *softening, plan.geometry.classes, tree.side, tree.levels());
-        cpu::watch(&expansion, softening, &plan, (x, q), targets, see);
-        Expansion::<T, 3>::len(&expansion)
-    } else {
-        let expansion = Spherical::<T>::new(case.order, plan.geometry.classes);
-        cpu::watch(&expansion, softening, &plan, (x, q), targets, see);
-        Expansion::<T, 3>::len(&expansion)
-    };
+        expected.push((stage, [m.to_vec(), l.to_vec(), potential, field]));
+    });
+    let n = expected[0].1[0].len() / plan.source_tree().len();
     let mut found: Stages = vec![];
     let mut see = |stage, m, l, s: Vec<fmm_cuda::view::Sum>, _| {
         let potential = s.iter().map(|s| s.potential).collect();
@@ -136,7 +128,7 @@ fn compare<T: Real>(gpu: &Gpu, case: &Case, tolerance: f64, coefficients: f64, s
             }
             let (width, limit) = if k < 2 { (n, coefficients) } else { (if k == 2 { 1 } else { 3 }, sums) };
             let error = difference(a, b, width);
-            assert!(error <= limit, "{} {}: {} {k} differs by {error:e}", case.name, T::NAME, stage.name());
+            assert!(error <= limit, "{} {}: {} {k} differs by {error:e}", case.name, precision.name(), stage.name());
             worst.push((*stage, error));
         }
     }
@@ -164,21 +156,22 @@ fn difference(a: &[f64], b: &[f64], width: usize) -> f64 {
 fn stages_in_double_are_the_cpus() {
     let Some(gpu) = gpu() else { return };
     for case in cases() {
-        let worst = compare::<f64>(&gpu, &case, 1e-6, 1e-11, 1e-11);
+        let worst = compare(&gpu, &case, Precision::F64, 1e-6, [1e-11, 1e-11]);
         println!("{}: {:.1e}", case.name, worst.iter().map(|w| w.1).fold(0.0, f64::max));
     }
     // Orders whose harmonics no longer fit shared memory, and whose products are cut.
-    compare::<f64>(&gpu, &case("order 30", uniform(3000, 0.0, 18), 30, 300), 1e-6, 1e-9, 1e-11);
+    let order_30 = case("order 30", uniform(3000, 0.0, 18), 30, 300);
+    compare(&gpu, &order_30, Precision::F64, 1e-6, [1e-9, 1e-11]);
 }
 
 #[test]
 fn stages_in_single_are_the_cpus() {
     let Some(gpu) = gpu() else { return };
     for case in cases() {
-        let worst = compare::<f32>(&gpu, &case, 1e-4, 1e-4, 1e-5);
+        let worst = compare(&gpu, &case, Precision::F32, 1e-4, [1e-4, 1e-5]);
         println!("{}: {:.1e}", case.name, worst.iter().map(|w| w.1).fold(0.0, f64::max));
         // One product in TF32.
-        let worst = compare::<f32>(&gpu, &case, 1e-3, 1e-2, 1e-3);
+        let worst = compare(&gpu, &case, Precision::F32, 1e-3, [1e-2, 1e-3]);
         println!("{} in TF32: {:.1e}", case.name, worst.iter().map(|w| w.1).fold(0.0, f64::max));
     }
 }

@@ -7,14 +7,14 @@ use rayon::prelude::*;
 
 use super::boxed::InBox;
 use super::guard::Sample;
-use super::schedule::{Bodies, execute_sorted};
+use super::schedule::{Bodies, See, execute_sorted};
 use super::sorted::Sum;
 use super::truncation::Expansions;
 use super::{hessian, vortex};
 use crate::accuracy::{self, Problem};
 use crate::bodies;
 use crate::expansion::{Cartesian, Expansion, Spherical};
-use crate::math::Real;
+use crate::math::{CollectVec, Real};
 use crate::plan::OctreePlan;
 use crate::solve::{Evaluation, Quantity, Trial, solve};
 use crate::tree::Cube;
@@ -246,8 +246,8 @@ impl Summed {
         let Points { sources, targets, .. } = points;
         let bodies = times.time_more(Stage::Tree, || Bodies::new(plan, sources, strengths, targets));
         let (sorted, Finished { mut shares, hessian }) = match plan.choice.precision {
-            Precision::F32 => sum::<f32>(settings, plan, &bodies, hessian, times),
-            _ => sum::<f64>(settings, plan, &bodies, hessian, times),
+            Precision::F32 => sum::<f32>(settings, plan, &bodies, hessian, &mut |_, _, _, _| (), times),
+            _ => sum::<f64>(settings, plan, &bodies, hessian, &mut |_, _, _, _| (), times),
         };
         let order = &plan.targets.order;
         times.time_more(Stage::Output, || {
@@ -256,7 +256,7 @@ impl Summed {
             let sums = place.par_iter().map(|&k| &sorted[k as usize]).map(|s| (s.potential, s.field));
             sums.unzip_into_vecs(&mut potential, &mut field);
             let hessian =
-                if hessian.is_empty() { vec![] } else { place.par_iter().map(|&k| hessian[k as usize]).collect() };
+                if hessian.is_empty() { vec![] } else { place.par_iter().map(|&k| hessian[k as usize]).collect_vec() };
             shares.iter_mut().for_each(|s| s.0 = order[s.0 as usize]);
             Summed { potential, field, hessian, coincident_pairs: plan.source_tree().coincident_pairs, shares }
         })
@@ -266,9 +266,9 @@ impl Summed {
 /// The inverse of a permutation: the place of each row in `order`.
 fn places(order: &[u32]) -> Vec<u32> {
     // Relaxed stores cost no more than plain ones, and all cores may scatter.
-    let place: Vec<AtomicU32> = order.par_iter().map(|_| AtomicU32::new(0)).collect();
+    let place: Vec<AtomicU32> = order.par_iter().map(|_| AtomicU32::new(0)).collect_vec();
     order.par_iter().enumerate().for_each(|(k, &row)| place[row as usize].store(k as u32, Ordering::Relaxed));
-    place.into_par_iter().map(AtomicU32::into_inner).collect()
+    place.into_par_iter().map(AtomicU32::into_inner).collect_vec()
 }
 
 /// What is computed from the expansions in addition to the sums, in the order of the target tree.
@@ -279,12 +279,34 @@ struct Finished {
     hessian: Vec<[f64; 6]>,
 }
 
+/// Executes a plan and shows what each stage left: multipoles, local expansions (both cell after cell) and sums, whose
+/// strengths are multiplied by the number that comes last. Other executors are compared with it stage by stage.
+pub fn watch(
+    settings: &Settings,
+    plan: &OctreePlan<3>,
+    (sources, strengths): (&[[f64; 3]], &[f64]),
+    targets: Option<&[[f64; 3]]>,
+    see: &mut dyn FnMut(Stage, &[f64], &[f64], &[Sum<3>], f64),
+) {
+    let bodies = Bodies::new(plan, sources, strengths, targets);
+    let (scale, times) = (bodies.scale, &mut StageTimes::default());
+    if plan.choice.precision == Precision::F32 {
+        let wide = |coefficients: &[f32]| coefficients.iter().map(|&c| f64::from(c)).collect::<Vec<_>>();
+        let see = &mut |stage, m: &[f32], l: &[f32], sums: &[Sum<3>]| see(stage, &wide(m), &wide(l), sums, scale);
+        sum::<f32>(settings, plan, &bodies, false, see, times);
+    } else {
+        let see = &mut |stage, m: &[f64], l: &[f64], sums: &[Sum<3>]| see(stage, m, l, sums, scale);
+        sum::<f64>(settings, plan, &bodies, false, see, times);
+    }
+}
+
 /// The sums of a plan in the order of its targets.
 fn sum<T: Real>(
     settings: &Settings,
     plan: &OctreePlan<3>,
     bodies: &Bodies<3>,
     hessian: bool,
+    see: &mut See<T, 3>,
     times: &mut StageTimes,
 ) -> (Vec<Sum<3>>, Finished) {
     let (order, softening) = (plan.choice.order.unwrap_or(1), settings.softening);
@@ -292,12 +314,12 @@ fn sum<T: Real>(
     if plan.choice.expansion == Some(Family::Cartesian) {
         let tree = &plan.targets;
         let of = |p| Cartesian::<T>::new(p, softening, plan.geometry.classes, tree.side, tree.levels());
-        execute_sorted(&of(order), &softening, plan, bodies, times, |executed, sums, times| {
+        execute_sorted(&of(order), &softening, plan, bodies, times, see, |executed, sums, times| {
             finish(executed, settings, sums, hessian.then_some(|| Arc::new(of(order + 1))), unscale, times)
         })
     } else {
         let of = |p| Spherical::<T>::shared(p, plan.geometry.classes);
-        execute_sorted(&*of(order), &softening, plan, bodies, times, |executed, sums, times| {
+        execute_sorted(&*of(order), &softening, plan, bodies, times, see, |executed, sums, times| {
             finish(executed, settings, sums, hessian.then_some(|| of(order + 1)), unscale, times)
         })
     }

@@ -15,9 +15,9 @@ mod vortex;
 pub mod workload;
 
 pub use direct::direct_field;
-pub use evaluate::{WithHessian, evaluate, evaluate_hessian};
+pub use evaluate::{WithHessian, evaluate, evaluate_hessian, watch};
 pub use executor::CpuExecutor;
-pub use schedule::{execute, watch};
+pub use schedule::execute;
 pub use sorted::Sum;
 pub use truncation::{largest_share, leaf_step};
 pub use vortex::{biot_savart, velocity_of};

@@ -45,45 +45,21 @@ pub fn execute<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     times: &mut StageTimes,
 ) -> Vec<Sum<D>> {
     let bodies = times.time_more(Stage::Tree, || Bodies::new(plan, sources, strengths, targets));
-    execute_sorted(expansion, kernel, plan, &bodies, times, |_, _, _| ()).0
+    execute_sorted(expansion, kernel, plan, &bodies, times, &mut |_, _, _, _| (), |_, _, _| ()).0
 }
 
-/// Executes the schedule of a plan and shows what each stage left: multipoles, local expansions (both cell after cell) and sums,
-/// whose strengths are multiplied by the number that comes last. Other executors are compared with it stage by stage.
-pub fn watch<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
-    expansion: &E,
-    kernel: &K,
-    plan: &OctreePlan<D>,
-    (sources, strengths): (&[[f64; D]], &[f64]),
-    targets: Option<&[[f64; D]]>,
-    mut see: impl FnMut(Stage, &[T], &[T], &[Sum<D>], f64),
-) {
-    let bodies = Bodies::new(plan, sources, strengths, targets);
-    let scale = bodies.scale;
-    let see = |stage, m: &[T], l: &[T], s: &[Sum<D>]| see(stage, m, l, s, scale);
-    execute_watched(expansion, kernel, plan, &bodies, &mut StageTimes::default(), see, |_, _, _| ());
-}
+/// Sees what a stage left: multipoles, local expansions (both cell after cell) and sums, with strengths still scaled.
+pub type See<'a, T, const D: usize> = dyn FnMut(Stage, &[T], &[T], &[Sum<D>]) + 'a;
 
-/// The same with bodies that are in order already; `finish` sees what was executed, with strengths
-/// still scaled.
+/// The same with bodies that are in order already; `see` sees what each stage left, `finish` what was executed, both with
+/// strengths still scaled.
 pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, R, const D: usize>(
     expansion: &E,
     kernel: &K,
     plan: &OctreePlan<D>,
     bodies: &Bodies<D>,
     times: &mut StageTimes,
-    finish: impl FnOnce(&Expansions<T, E, D>, &[Sum<D>], &mut StageTimes) -> R,
-) -> (Vec<Sum<D>>, R) {
-    execute_watched(expansion, kernel, plan, bodies, times, |_, _, _, _| (), finish)
-}
-
-fn execute_watched<T: Real, E: Expansion<T, D>, K: Pairs<D>, R, const D: usize>(
-    expansion: &E,
-    kernel: &K,
-    plan: &OctreePlan<D>,
-    bodies: &Bodies<D>,
-    times: &mut StageTimes,
-    mut see: impl FnMut(Stage, &[T], &[T], &[Sum<D>]),
+    see: &mut See<T, D>,
     finish: impl FnOnce(&Expansions<T, E, D>, &[Sum<D>], &mut StageTimes) -> R,
 ) -> (Vec<Sum<D>>, R) {
     let (target_tree, source_tree) = (&plan.targets, plan.source_tree());

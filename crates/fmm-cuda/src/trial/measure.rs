@@ -54,12 +54,12 @@ impl SpaceTrial<'_> {
         if self.quantity == Quantity::Velocity {
             return Ok(guard::error_of_velocity(&summed.columns));
         }
-        let rows = self.rows(summed, self.field.pointer(), false)?;
+        let (sum, shares) = self.measured(summed, self.field.pointer());
+        let rows = self.arrays.guard.rows(self.gpu, self.softening, &sum, shares.as_ref(), false)?;
         // Second derivatives of direct sums are in double precision.
         if self.hessian.is_none() || summed.units.is_some() {
             return Ok(rows.error());
         }
-        let (sum, _) = self.measured(summed, self.field.pointer());
         let same = self.inputs.ends().targets.is_none();
         let Arrays { hessian, guard, .. } = &mut *self.arrays;
         let error = hessian.error(self.gpu, self.softening, &sum, (guard.picked(), &rows.drawn), same)?;
