@@ -156,7 +156,7 @@ pub fn main() -> ExitCode {
         Command::Convert(o) => convert::convert(&o),
         Command::Plot(o) => plot::plot(&o),
         Command::Paraview(o) => paraview::paraview(&o),
-        Command::Bench(o) => bench::bench(&o),
+        Command::Bench(o) => bench::bench(&o, program::commit()),
         Command::Completions(o) => manual::completions(&o, &mut Cli::command()),
         Command::Man(o) => manual::man(&o, Cli::command()),
     };
@@ -165,7 +165,7 @@ pub fn main() -> ExitCode {
         Err(failure) => {
             tell(&failure);
             // At once: HDF5 would try again as the process ends to write what it could not write before.
-            signal_hook::low_level::exit(failure.code.into())
+            signals::exit(failure.code)
         }
     }
 }

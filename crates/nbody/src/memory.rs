@@ -7,9 +7,9 @@ use std::alloc::{GlobalAlloc, Layout};
 
 use libmimalloc_sys::{mi_option_large_os_pages, mi_option_set, mi_option_t};
 use mimalloc::MiMalloc;
+use nbody::signals::exit;
 use rustix::process::{Resource, getrlimit};
 use rustix::stdio::stderr;
-use signal_hook::low_level::exit;
 
 /// Milliseconds until freed memory goes back to the system, by its number in mimalloc.h: the crate has no name for it.
 const PURGE_DELAY: mi_option_t = 15;

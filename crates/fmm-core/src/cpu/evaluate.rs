@@ -279,14 +279,17 @@ struct Finished {
     hessian: Vec<[f64; 6]>,
 }
 
-/// Executes a plan and shows what each stage left: multipoles, local expansions (both cell after cell) and sums, whose
-/// strengths are multiplied by the number that comes last. Other executors are compared with it stage by stage.
+/// What a stage left: multipoles, local expansions (both cell after cell) and sums, whose strengths are multiplied by
+/// the number that comes last.
+pub type Left<'a> = dyn FnMut(Stage, &[f64], &[f64], &[Sum<3>], f64) + 'a;
+
+/// Executes a plan and shows what each stage left. Other executors are compared with it stage by stage.
 pub fn watch(
     settings: &Settings,
     plan: &OctreePlan<3>,
     (sources, strengths): (&[[f64; 3]], &[f64]),
     targets: Option<&[[f64; 3]]>,
-    see: &mut dyn FnMut(Stage, &[f64], &[f64], &[Sum<3>], f64),
+    see: &mut Left,
 ) {
     let bodies = Bodies::new(plan, sources, strengths, targets);
     let (scale, times) = (bodies.scale, &mut StageTimes::default());

@@ -9,6 +9,8 @@ use fmm::{Device, Kernel, Problem};
 use fmm_core::planar::{self, Blob};
 use fmm_core::{Boundary, Method, PeriodicBox, Precision, Settings, Softening, Surroundings, Uniform};
 
+use nbody_cli::options::{allowed, number, tolerance, whole};
+
 use super::Options;
 use crate::messages;
 
@@ -149,21 +151,6 @@ fn named<T: Copy + Send + Sync + 'static>(
     parser.map(move |given| values.iter().copied().find(|&v| name(v) == given).unwrap_or(values[0]))
 }
 
-/// The value, if the library's own check allows the settings with it.
-fn allowed<T>(value: T, settings: Settings) -> Result<T, String> {
-    settings.check().map(|()| value).map_err(|e| messages::error(&e))
-}
-
-fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| "not a number of this kind".to_string())
-}
-
-/// A relative error that may be asked for.
-pub(crate) fn tolerance(text: &str) -> Result<f64, String> {
-    let tolerance = number(text)?;
-    allowed(tolerance, Settings { tolerance, ..Settings::default() })
-}
-
 /// One side of a cube, or three sides of a box.
 fn sides(text: &str) -> Result<[f64; 3], String> {
     let parts = text.split(',').map(|part| number(part.trim())).collect::<Result<Vec<f64>, _>>()?;
@@ -214,21 +201,6 @@ fn sample(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A whole number, also as 1e4, 10k or 10M.
-pub(crate) fn whole(text: &str) -> Result<usize, String> {
-    let (digits, unit) = match text.strip_suffix(['k', 'K']) {
-        Some(rest) => (rest, 1e3),
-        None => text.strip_suffix('M').map_or((text, 1.0), |rest| (rest, 1e6)),
-    };
-    let value: f64 = number(digits)?;
-    let value = value * unit;
-    if value.fract() == 0.0 && (0.0..9e15).contains(&value) {
-        Ok(value as usize)
-    } else {
-        Err("not a whole number".into())
-    }
-}
-
 fn softening(text: &str) -> Result<(Softening, Blob), String> {
     names::softening(text).map_err(refused)
 }
@@ -243,14 +215,6 @@ mod tests {
         assert_eq!(sides("1, 2,3e2"), Ok([1.0, 2.0, 300.0]));
         for bad in ["", "1,2", "1,2,3,4", "0", "-1", "1,1,nan", "inf", "x"] {
             assert!(sides(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn whole_numbers() {
-        assert_eq!(["12", "1e4", "10k", "2M"].map(|t| whole(t).unwrap()), [12, 10_000, 10_000, 2_000_000]);
-        for bad in ["1.5", "-1", "1e99", "nan", "ten", ""] {
-            assert!(whole(bad).is_err(), "{bad}");
         }
     }
 }

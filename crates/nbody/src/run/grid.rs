@@ -25,6 +25,7 @@ use crate::scenario::grid::{Format, GridField, GridScenario, Origin, Resolution}
 use crate::signals::Stop;
 use flow::{FlowRun, FlowScenario};
 use fmm::{GridDevice, GridSolver};
+use nbody_cli::machine;
 
 /// The scenario that the options name, if it has a grid.
 ///
@@ -286,7 +287,7 @@ fn run_json(
         "commit": program::commit(),
         "title": scenario.title,
         "complete": true,
-        "host": program::host(threads),
+        "host": machine::host(threads),
         "grid": grid,
         "solver": {
             "method": if s.theta == 0.0 { "direct" } else { "treecode" },

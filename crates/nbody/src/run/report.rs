@@ -14,6 +14,7 @@ use crate::messages::{digits, short};
 use crate::scenario::{Group, Scenario};
 use crate::times::TimeUnit;
 use crate::units::Dimension;
+use nbody_cli::machine;
 
 /// What is known of a finished run.
 pub struct Facts<'a> {
@@ -62,7 +63,7 @@ impl Facts<'_> {
             "steps": self.steps,
             "time": s.clock.time(self.steps),
             "complete": self.steps == s.steps,
-            "host": program::host(self.threads),
+            "host": machine::host(self.threads),
             "solver": {
                 "method": choice.map(|c| c.method.name()),
                 "precision": choice.map(|c| c.precision.name()),

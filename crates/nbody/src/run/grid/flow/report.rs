@@ -10,6 +10,7 @@ use crate::info::program;
 use crate::messages::short;
 use crate::run::evolve::Evolve as _;
 use crate::run::report::IDLE;
+use nbody_cli::machine;
 
 /// Columns of `diagnostics.csv`.
 pub const COLUMNS: &str = "step,time,energy,energy_error,enstrophy,circulation_below,circulation_above,total_x,total_y,total_z,impulse_x,impulse_y,\
@@ -44,7 +45,7 @@ impl FlowRun {
             "steps": step,
             "time": self.course.time(),
             "complete": step == self.course.plan.steps,
-            "host": program::host(self.course.threads),
+            "host": machine::host(self.course.threads),
             "solver": {
                 "integrator": method.scheme.name(),
                 "order": grid.solver.order,

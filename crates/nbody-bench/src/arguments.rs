@@ -1,0 +1,145 @@
+//! The command line of `nbody bench`.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+
+use super::preset::Preset;
+use super::sets::Set;
+use fmm::Device;
+use nbody_cli::options::{tolerance, whole};
+
+/// Printed below the options.
+pub const EXAMPLES: &str = "\
+Examples:
+  nbody bench --n 1e6 --device cpu
+  nbody bench --n 1e7 --device cuda
+  nbody bench operators --csv
+  nbody bench leafsize --kernel harmonic
+  nbody bench stages --n 1e7 --tolerance 1e-5 --out out/stages --resume
+
+Records go to out/bench/SUITE.jsonl, one line a case as soon as it is measured; nbody plot FILE.jsonl draws them again.
+
+Exit codes: 0 done, 2 wrong option, 65 wrong preset or records, 66 no such preset, 69 no such GPU, 71 out of memory, 74 files cannot be
+written, 75 stopped by a signal, to go on with --resume; docs/benchmarks.md explains the suites";
+
+/// Options of `nbody bench`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_value_name = "SUITE", subcommand_help_heading = "Suites")]
+pub struct Bench {
+    #[command(subcommand)]
+    suite: Option<Which>,
+    #[command(flatten)]
+    options: Options,
+}
+
+impl Bench {
+    /// The suite and its options; `crossover` where none is named.
+    pub(super) fn chosen(&self) -> (&'static str, &Options) {
+        match &self.suite {
+            None => ("crossover", &self.options),
+            Some(Which::Crossover(o)) => ("crossover", o),
+            Some(Which::Stages(o)) => ("stages", o),
+            Some(Which::Operators(o)) => ("operators", o),
+            Some(Which::Accuracy(o)) => ("accuracy", o),
+            Some(Which::Leafsize(o)) => ("leafsize", o),
+            Some(Which::Distributions(o)) => ("distributions", o),
+            Some(Which::Shifts(o)) => ("shifts", o),
+            Some(Which::Threads(o)) => ("threads", o),
+            Some(Which::M2l(o)) => ("m2l", o),
+            Some(Which::M2l2d(o)) => ("m2l2d", o),
+            Some(Which::Gauss(o)) => ("gauss", o),
+            Some(Which::Peers(o)) => ("peers", o),
+            Some(Which::Poisson(o)) => ("poisson", o),
+            Some(Which::Tune(o)) => ("tune", o),
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum Which {
+    /// Time against N for direct sum, treecode and FMM, and where they cross: Yokota & Barba, Fig. 5; Goude & Engblom, Fig. 6
+    Crossover(Options),
+    /// Where the time goes, by stage: Yokota & Barba, Fig. 6; Goude & Engblom, Table 1
+    Stages(Options),
+    /// GFLOP/s of each operator beside the measured peak: Yokota & Barba, Fig. 7
+    Operators(Options),
+    /// Error against the order and the opening angle
+    Accuracy(Options),
+    /// Time against the size of leaves: Goude & Engblom, Figs. 2 and 3
+    Leafsize(Options),
+    /// Time by the shape of the set: Goude & Engblom, Figs. 9 and 10
+    Distributions(Options),
+    /// Speed of the shifts in the plane against the order: Goude & Engblom, Figs. 4, 5, 7 and 8
+    Shifts(Options),
+    /// Strong scaling: the same sum on more threads
+    Threads(Options),
+    /// M2L in space alone and in several ways on a GPU, translations a second: Kohnke et al., Figs. 15 to 18 and 23
+    #[command(name = "m2l")]
+    M2l(Options),
+    /// M2L in the plane alone, translations a second: Cruz, Layton & Barba, Tables 2 and 3
+    #[command(name = "m2l2d")]
+    M2l2d(Options),
+    /// Series of the fast Gauss transform alone, evaluations a second: Cruz, Layton & Barba, Tables 4 and 5
+    Gauss(Options),
+    /// Rivals that are installed, at the same measured error: FMM3D, pytreegrav, REBOUND; in the plane FMM2D (scripts/peers installs them)
+    Peers(Options),
+    /// The Poisson solver on grids, --n cells a side: van Rees et al., Figs. 3 and 4 and Table 1, and Hockney's convolution as a rival
+    Poisson(Options),
+    /// For maintainers: the constants of the cost model and the tables of errors, as text to paste
+    Tune(Options),
+}
+
+/// Options of every suite.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Particles; the most of a sweep. Whole, from 2 to 4e9; 1e7 and 10M are understood [default: the preset's]
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub n: Option<usize>,
+    /// The fewest particles of a sweep [default: the preset's]
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub smallest: Option<usize>,
+    /// What is summed: laplace is 1/r, log and harmonic are in the plane; with the preset for it [default: laplace; shifts: harmonic]
+    #[arg(long, value_name = "KERNEL", value_parser = PossibleValuesParser::new(Preset::KERNELS.map(|k| k.name())))]
+    pub kernel: Option<String>,
+    /// Where: cpu, cuda or cuda:N [default: every device that there is]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<Device>,
+    /// Relative error that is kept, rms and L2: 1e-14 to 0.1 [default: the preset's]
+    #[arg(long, value_name = "T", value_parser = tolerance)]
+    pub tolerance: Option<f64>,
+    /// How the particles lie [default: the preset's]
+    #[arg(long, value_name = "SET", value_parser = PossibleValuesParser::new(Set::ALL.map(|s| s.0)))]
+    pub set: Option<String>,
+    /// Samples of each time, 1 to 1000 [default: the preset's]
+    #[arg(long, value_name = "K", value_parser = whole)]
+    pub samples: Option<usize>,
+    /// Seconds after which a case takes no further sample, 0 to 86400 [default: the preset's]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    pub budget: Option<f64>,
+    /// Worker threads, 1 to 1024 [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Another preset, a TOML file like those of configs/
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Folder of records and figures; made if need be [default: out/bench]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Go on with the records that are there: none is measured twice
+    #[arg(long)]
+    pub resume: bool,
+    /// Overwrite records that are there; with --resume: go on although machine or program differ
+    #[arg(long)]
+    pub force: bool,
+    /// Also write the records as CSV
+    #[arg(long)]
+    pub csv: bool,
+    /// peers: the Python that has the rivals [default: python3]
+    #[arg(long, value_name = "FILE")]
+    pub python: Option<PathBuf>,
+    /// No progress
+    #[arg(short, long)]
+    pub quiet: bool,
+}

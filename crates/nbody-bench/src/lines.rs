@@ -1,0 +1,134 @@
+//! Lines of a figure from records, and where two of them cross.
+
+use super::machine;
+use super::record::Record;
+use nbody_cli::figure::{Content, Figure, Line};
+
+/// One line for each name, of the values `x` and `y`; sorted by x, with error bars where y is a time. What was extrapolated is a dashed
+/// line of the same colour.
+pub fn lines(records: &[Record], x: &str, y: &str, name: impl Fn(&Record) -> String) -> Vec<Line> {
+    let mut names: Vec<String> = vec![];
+    for record in records {
+        let name = name(record);
+        if !names.contains(&name) && record.number(x).is_finite() && record.number(y).is_finite() {
+            names.push(name);
+        }
+    }
+    let mut all = vec![];
+    for (color, wanted) in names.into_iter().enumerate() {
+        let mut here: Vec<&Record> =
+            records.iter().filter(|r| name(r) == wanted && (r.number(x) + r.number(y)).is_finite()).collect();
+        here.sort_by(|a, b| a.number(x).total_cmp(&b.number(x)));
+        let point = |r: &&Record| (r.number(x), r.number(y));
+        let (guessed, measured): (Vec<&Record>, Vec<&Record>) = here.iter().partition(|r| r.is("extrapolated"));
+        let spread = match y {
+            "seconds" => measured.iter().map(|r| (r.number("seconds_low"), r.number("seconds_high"))).collect(),
+            _ => vec![],
+        };
+        let points: Vec<(f64, f64)> = measured.iter().map(point).collect();
+        let mut dashed: Vec<(f64, f64)> = points.last().copied().into_iter().collect();
+        dashed.extend(guessed.iter().map(point));
+        if !points.is_empty() {
+            all.push(Line { spread, color: Some(color), ..Line::new(&wanted, points) });
+        }
+        if !guessed.is_empty() {
+            let line = Line::new(format!("{wanted}, extrapolated"), dashed).dashed();
+            all.push(Line { color: Some(color), ..line });
+        }
+    }
+    all
+}
+
+/// A figure of some records, with their machines in the caption.
+pub fn figure(records: &[Record], title: impl Into<String>, subtitle: impl Into<String>, content: Content) -> Figure {
+    Figure { title: title.into(), subtitle: subtitle.into(), caption: machine::caption(records), content }
+}
+
+/// The distinct texts under a name, in the order in which they come.
+pub fn distinct(records: &[Record], name: &str) -> Vec<String> {
+    let mut all: Vec<String> = vec![];
+    for text in records.iter().map(|r| r.text(name).to_string()) {
+        if !all.contains(&text) {
+            all.push(text);
+        }
+    }
+    all
+}
+
+/// The distinct numbers under a name, in the order in which they come.
+pub fn numbers(records: &[Record], name: &str) -> Vec<f64> {
+    let mut all: Vec<f64> = vec![];
+    for value in records.iter().map(|r| r.number(name)).filter(|v| v.is_finite()) {
+        if !all.contains(&value) {
+            all.push(value);
+        }
+    }
+    all
+}
+
+/// Where the second curve falls below the first for good: straight lines between points of log-log plots. Points ascend in x.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Crossing {
+    /// Below already at the first common point.
+    Before(f64),
+    /// Here.
+    At(f64),
+    /// Not below at the last common point.
+    After(f64),
+}
+
+/// The crossing of two curves at their common places; none if they have none.
+pub fn crossing(first: &[(f64, f64)], second: &[(f64, f64)]) -> Option<Crossing> {
+    let common: Vec<(f64, f64)> = first
+        .iter()
+        .filter_map(|&(x, a)| second.iter().find(|s| s.0 == x).map(|s| (x, (s.1 / a).ln())))
+        .filter(|p| p.1.is_finite())
+        .collect();
+    let last = common.last()?;
+    if last.1 >= 0.0 {
+        return Some(Crossing::After(last.0));
+    }
+    match common.iter().rposition(|p| p.1 >= 0.0) {
+        None => Some(Crossing::Before(common[0].0)),
+        Some(i) => {
+            let ((x0, d0), (x1, d1)) = (common[i], common[i + 1]);
+            Some(Crossing::At((x0.ln() + (x1 / x0).ln() * d0 / (d0 - d1)).exp()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn curves_cross_where_they_are_equal() {
+        let quadratic: Vec<(f64, f64)> = [1.0, 10.0, 100.0].map(|x| (x, x * x)).to_vec();
+        let linear: Vec<(f64, f64)> = [1.0, 10.0, 100.0, 1e3].map(|x| (x, 5.0 * x)).to_vec();
+        let Some(Crossing::At(x)) = crossing(&quadratic, &linear) else { panic!("they cross at 5") };
+        assert!((x - 5.0).abs() < 1e-12, "{x}");
+        assert_eq!(crossing(&quadratic[2..], &linear), Some(Crossing::Before(100.0)));
+        assert_eq!(crossing(&quadratic[..1], &linear), Some(Crossing::After(1.0)));
+        assert_eq!(crossing(&quadratic[..1], &linear[1..]), None);
+    }
+
+    #[test]
+    fn what_was_extrapolated_is_dashed_in_the_same_colour() {
+        let record = |n: usize, method: &str, seconds: f64, guessed: bool| {
+            let mut r = Record::default();
+            r.set("n", n).set("method", method).set("seconds", seconds).set("extrapolated", guessed);
+            r.set("seconds_low", 0.9 * seconds).set("seconds_high", 1.1 * seconds);
+            r
+        };
+        let records = [
+            record(20, "a", 4.0, true),
+            record(10, "a", 1.0, false),
+            record(10, "b", 2.0, false),
+            record(10, "c", f64::NAN, false),
+        ];
+        let lines = lines(&records, "n", "seconds", |r| r.text("method").into());
+        let shown: Vec<_> = lines.iter().map(|l| (&l.name[..], l.points.len(), l.dashed, l.color)).collect();
+        assert_eq!(shown, [("a", 1, false, Some(0)), ("a, extrapolated", 2, true, Some(0)), ("b", 1, false, Some(1))]);
+        assert_eq!(lines[0].spread, [(0.9, 1.1)]);
+    }
+}

@@ -1,0 +1,114 @@
+//! Where the time of one force evaluation goes, by stage and device.
+
+use fmm_core::{Method, Stage};
+
+use super::{COLUMNS, place_of, sums};
+use crate::lines::{distinct, figure};
+use crate::record::Record;
+use crate::suite::{Case, Suite, Sweep};
+use crate::table::significant;
+use nbody_cli::figure::{Axis, Content, Figure};
+use nbody_sim::failure::Failure;
+use nbody_sim::messages::number;
+
+/// The suite.
+pub const SUITE: Suite = Suite {
+    name: "stages",
+    preset: include_str!("../../../../configs/bench-stages.toml"),
+    plane: Some(include_str!("../../../../configs/bench-plane-stages.toml")),
+    cpu_only: false,
+    cases,
+    figures,
+    summary,
+    texts: |_| vec![],
+    columns: COLUMNS,
+};
+
+fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
+    Ok(sums(sweep, sweep.preset.n as usize, Method::Fmm).into_iter().map(Case::sum).collect())
+}
+
+/// The stages that the records have, in order.
+fn stages(records: &[Record]) -> Vec<&'static str> {
+    let has = |name: &str| records.iter().any(|r| r.number(&format!("stage_{name}")) > 0.0);
+    Stage::ALL.map(Stage::name).into_iter().filter(|s| has(s)).collect()
+}
+
+fn figures(records: &[Record]) -> Vec<(String, Figure)> {
+    // The rest shares a name: there are no more colours.
+    const SHOWN: [&str; 6] = ["tree", "lists", "M2L", "L2P", "P2P", "guard"];
+    let parts: Vec<&str> = SHOWN.into_iter().filter(|s| stages(records).contains(s)).collect();
+    let mut all = vec![];
+    for set in distinct(records, "set") {
+        let here: Vec<Record> = records.iter().filter(|r| r.text("set") == set).cloned().collect();
+        let bars = here.iter().map(|r| {
+            let lengths = lengths(r, &parts, &stages(records));
+            let name = format!("{}, {}", place_of(r), number(r.number("tolerance")));
+            (name, lengths, format!("{} s", significant(r.number("seconds"))))
+        });
+        let content = Content::Stacked {
+            x: Axis::linear("time of the stages of one force evaluation (s)"),
+            bars: bars.collect(),
+            parts: parts.iter().map(|s| s.to_string()).chain(["others".into()]).collect(),
+        };
+        // A GPU sums near and far field at once.
+        let whole = |r: &Record| stages(records).iter().map(|s| part(r, s)).sum::<f64>();
+        let more = if here.iter().any(|r| whole(r) > 1.02 * r.number("seconds")) {
+            "; stages that run at once are shortened to add up to the whole"
+        } else {
+            ""
+        };
+        let subtitle = format!("{set}, N = {}, by device and tolerance{more}", here[0].number("n"));
+        all.push((set, figure(&here, "Where the time of the FMM goes", subtitle, content)));
+    }
+    all
+}
+
+/// The lengths of `parts` of all `stages` and of the rest, which add up to the time of the record: stages that run at once are shortened.
+fn lengths(record: &Record, parts: &[&str], stages: &[&str]) -> Vec<f64> {
+    let mut lengths: Vec<f64> = parts.iter().map(|s| part(record, s)).collect();
+    let rest: f64 = stages.iter().filter(|s| !parts.contains(s)).map(|s| part(record, s)).sum();
+    let whole = record.number("seconds");
+    lengths.push((whole - lengths.iter().sum::<f64>()).max(rest));
+    let sum: f64 = lengths.iter().sum();
+    lengths.iter_mut().for_each(|l| *l *= (whole / sum).min(1.0));
+    lengths
+}
+
+fn part(record: &Record, stage: &str) -> f64 {
+    Some(record.number(&format!("stage_{stage}"))).filter(|s| s.is_finite()).unwrap_or(0.0)
+}
+
+fn summary(records: &[Record]) -> Vec<String> {
+    let of = |r: &Record| {
+        let mut shares: Vec<(f64, &str)> =
+            stages(records).into_iter().map(|s| (part(r, s) / r.number("seconds"), s)).collect();
+        shares.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let text: Vec<String> = shares.iter().take(3).map(|(x, s)| format!("{s} {:.0} %", 100.0 * x)).collect();
+        let (set, n, tolerance) = (r.text("set"), r.number("n"), number(r.number("tolerance")));
+        format!(
+            "{set}, N = {n}, {tolerance}, {}: {} s, of which {}.",
+            place_of(r),
+            significant(r.number("seconds")),
+            text.join(", ")
+        )
+    };
+    records.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_are_as_long_as_their_label_says() {
+        let mut record = Record::default();
+        record.set("seconds", 2.0).set("stage_tree", 0.5).set("stage_P2P", 1.0).set("stage_M2M", 0.2);
+        let of = |r: &Record| lengths(r, &["tree", "P2P"], &["tree", "P2P", "M2M"]);
+        assert_eq!(of(&record), [0.5, 1.0, 0.5]);
+        // Near and far field at once.
+        record.set("stage_P2P", 3.3);
+        let all = of(&record);
+        assert!((all.iter().sum::<f64>() - 2.0).abs() < 1e-12 && all[0] == 0.25, "{all:?}");
+    }
+}

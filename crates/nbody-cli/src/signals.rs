@@ -1,0 +1,43 @@
+//! Ctrl-C and SIGTERM: the first asks the run to end after its step, the second ends the process at once. And SIGXFSZ, which
+//! would end it where a file comes to the limit of `ulimit -f`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::flag;
+
+use nbody_sim::failure::Failure;
+
+/// Makes writing past the limit of file sizes an error of the call that writes, as on a full disk.
+pub fn outlive_limits() {
+    // Any handler does. Where there can be none the signal ends the process, and files are whole all the same.
+    let _ = flag::register(SIGXFSZ, Arc::default());
+}
+
+/// Ends the process at once, as a signal does: nothing is dropped, and no thread is waited for.
+pub fn exit(code: u8) -> ! {
+    signal_hook::low_level::exit(code.into())
+}
+
+/// Whether the run was asked to end.
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Starts to listen. Files are renamed into place when complete, so that an end at once leaves none half written.
+    pub fn install() -> Result<Self, Failure> {
+        let asked = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // In this order the first signal only raises the flag and the second finds it raised.
+            flag::register_conditional_shutdown(signal, 75, asked.clone())
+                .and_then(|_| flag::register(signal, asked.clone()))
+                .map_err(|e| Failure::new(70, format!("cannot listen to signal {signal}: {e}")))?;
+        }
+        Ok(Stop(asked))
+    }
+
+    /// Whether a signal came.
+    pub fn requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
