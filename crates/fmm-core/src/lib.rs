@@ -16,6 +16,7 @@ pub mod expansion;
 pub mod forces;
 pub mod gauss;
 pub mod grid;
+pub mod guard;
 pub mod kernel;
 pub mod lists;
 pub mod math;

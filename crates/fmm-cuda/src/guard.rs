@@ -2,9 +2,9 @@
 
 use cust::memory::DevicePointer;
 use fmm_core::boundary::{Moments, PeriodicBox};
-use fmm_core::cpu::guard::{Sample, of_box, sample_size, split};
 use fmm_core::cpu::velocity_of;
 use fmm_core::ewald::{self, Sums};
+use fmm_core::guard::{Sample, sample_size, split};
 use fmm_core::{Error, Softening};
 
 use crate::Gpu;
@@ -101,7 +101,7 @@ pub struct Rows {
 impl Rows {
     /// The larger of rms(e) and L2, as [`Sample::weigh`] defines them.
     pub fn error(self) -> f64 {
-        Sample::drawn(self.drawn).weigh(self.exact.into_iter().map(split), &self.found)
+        Sample::drawn(self.drawn).weigh(self.exact.into_iter().map(split), self.found).error()
     }
 }
 
@@ -220,7 +220,7 @@ impl Guard {
         Ok(all)
     }
 
-    /// The larger of rms(e), L2 and that of the potential, as [`of_box`] defines them, of a sum over all images on a sample of its targets.
+    /// The larger of rms(e), L2 and that of the potential, as [`Sample::error_in_box`] defines them, of a sum over all images on a sample of its targets.
     pub fn error_in_box(
         &mut self,
         gpu: &Gpu,
@@ -282,7 +282,7 @@ impl Guard {
             places.push([row[10], row[11], row[12]]);
         }
         ewald::depolarise(cell, &sum.outer, &places, &mut exact.potential, &mut exact.field);
-        Ok(of_box(&Sample::drawn(drawn), &exact, &potential, &field))
+        Ok(Sample::drawn(drawn).error_in_box(&exact, &potential, &field))
     }
 
     /// Queues the shares of the targets in a sample of leaves, with room for so many.

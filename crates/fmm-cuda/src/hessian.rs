@@ -5,8 +5,8 @@
 //! axes are expansions, and the operators of the field give their gradients.
 
 use cust::memory::DevicePointer;
-use fmm_core::cpu::guard::{Sample, sample_size};
 use fmm_core::expansion::{Kind, recurrences as factors};
+use fmm_core::guard::{Sample, sample_size};
 use fmm_core::kernel::Pairs;
 use fmm_core::{Error, Softening, Stage, StageTimes};
 
@@ -280,7 +280,7 @@ impl Hessian {
         let unit = 1.0 / (scale * scale * scale);
         let exact = drawn.iter().map(|&(k, _)| (row(&sum, k), largest[k]));
         let found = drawn.iter().map(|&(k, _)| row(&found, k).map(|h| h * unit));
-        Ok(Sample::drawn(drawn.to_vec()).weigh_matrices(exact, found))
+        Ok(Sample::drawn(drawn.to_vec()).error_of_matrices(exact, found))
     }
 }
 

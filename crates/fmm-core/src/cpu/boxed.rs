@@ -3,11 +3,11 @@
 use rayon::prelude::*;
 
 use super::evaluate::{Points, Summed};
-use super::guard::{self, Sample};
 use crate::accuracy::Problem;
 use crate::bodies::coincident_pairs;
 use crate::boundary::{Moments, PeriodicBox};
 use crate::ewald::{self, At, Ewald};
+use crate::guard::Sample;
 use crate::tree::Cube;
 use crate::{Settings, Softening, Stage, StageTimes};
 
@@ -79,11 +79,11 @@ impl InBox {
         let exact = Ewald::new(&self.cell, settings.softening, accuracy, points.sources, points.columns[0], at);
         let fields: Vec<[f64; 3]> = chosen.iter().map(|&i| sums.field[i]).collect();
         let potentials: Vec<f64> = chosen.iter().map(|&i| sums.potential[i]).collect();
-        let error = guard::of_box(sample, &exact.sums(), &potentials, &fields);
+        let error = sample.error_in_box(&exact.sums(), &potentials, &fields);
         if sums.hessian.is_empty() {
             return error;
         }
         let found = chosen.iter().map(|&i| sums.hessian[i]);
-        error.max(guard::of_hessians_in_box(sample, &exact.hessians(), found))
+        error.max(sample.error_of_matrices_in_box(&exact.hessians(), found))
     }
 }

@@ -2,6 +2,8 @@
 
 use rayon::prelude::*;
 
+use super::evaluate::Points;
+use crate::guard::{Sample, split};
 use crate::kernel::{Radial, Softening, UseRadial};
 use crate::math::scale::{power_of_two_below, strength_scale};
 use crate::math::simd::{Task, Vector, dispatch};
@@ -79,6 +81,15 @@ pub fn direct_field(
     let plain =
         |[x, y, z, largest]: [f64; 4]| ([x, y, z].map(|e| units.into_plain(e)), units.into_plain(largest.sqrt()));
     sums.into_iter().map(plain).collect()
+}
+
+/// The error of `field` at the targets of `sample`.
+pub(super) fn error(sample: &Sample, softening: Softening, points: Points, field: &[[f64; 3]]) -> f64 {
+    let (strengths, at) = (points.columns[0], points.at());
+    let units = Units::of(points.sources, strengths, at);
+    let places: Vec<[f64; 3]> = sample.places().map(|i| at[i]).collect();
+    let exact = scaled(units, softening, points.sources, strengths, &places).into_iter().map(split);
+    sample.weigh(exact, sample.places().map(|i| units.into_scaled(field[i]))).error()
 }
 
 /// Field and squared largest single term of a block of sources at every place.

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rayon::prelude::*;
 
 use super::boxed::InBox;
-use super::guard::Sample;
 use super::schedule::{Bodies, See, execute_sorted};
 use super::sorted::Sum;
 use super::truncation::Expansions;
-use super::{hessian, vortex};
+use super::{direct, hessian, vortex};
 use crate::accuracy::{self, Problem};
 use crate::bodies;
 use crate::expansion::{Cartesian, Expansion, Spherical};
+use crate::guard::Sample;
 use crate::math::{CollectVec, Real};
 use crate::plan::OctreePlan;
 use crate::solve::{Evaluation, Quantity, Trial, solve};
@@ -210,9 +210,9 @@ impl Trial for SpaceTrial<'_> {
 
     fn error(&mut self, sums: &Summed) -> Result<f64, Error> {
         let SpaceTrial { settings, points, quantity, .. } = *self;
-        let (at, sample) = (points.at(), Sample::new(points.at().len(), &sums.shares));
+        let sample = Sample::new(points.at().len(), &sums.shares);
         let softening = settings.softening;
-        let field = || sample.error(softening, points.sources, points.columns[0], at, &sums.field);
+        let field = || direct::error(&sample, softening, points, &sums.field);
         Ok(self.times.time(Stage::Guard, || match (&self.frame, quantity) {
             (Frame::Box(within), _) => within.error(&sample, settings, points, sums),
             (_, Quantity::Potential) => field(),

@@ -8,11 +8,11 @@ use rayon::prelude::*;
 use super::direct::Units;
 use super::evaluate::Points;
 use super::far::{Cell, at_targets};
-use super::guard::Sample;
 use super::near::{Near, Scratch};
 use super::sorted::{Sum, by_leaf};
 use super::truncation::Expansions;
 use crate::expansion::Expansion;
+use crate::guard::Sample;
 use crate::kernel::{AXES, Hessian, Pairs, Radial, Softening, UseRadial};
 use crate::math::simd::{Task, Vector, dispatch};
 use crate::math::{CollectVec, Real};
@@ -122,7 +122,7 @@ pub(super) fn error(sample: &Sample, softening: Softening, points: Points, found
     let places: Vec<usize> = sample.places().collect();
     let exact: Vec<([f64; 6], f64)> = places.par_iter().map(direct).collect_vec();
     let scale = |h: f64| h * units.strength / units.length / units.length / units.length;
-    sample.weigh_matrices(exact, places.iter().map(|&i| found[i].map(scale)))
+    sample.error_of_matrices(exact, places.iter().map(|&i| found[i].map(scale)))
 }
 
 /// Sources by component in scaled units, up to whole vectors; padding has no strength.

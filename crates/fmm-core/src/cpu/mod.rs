@@ -5,7 +5,6 @@ mod direct;
 mod evaluate;
 mod executor;
 pub(crate) mod far;
-pub mod guard;
 mod hessian;
 mod near;
 mod schedule;

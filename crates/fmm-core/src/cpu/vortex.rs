@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::evaluate::{Points, Summed, solve_in_space};
-use super::guard::{Sample, split};
+use crate::guard::{Sample, split};
 use crate::math::simd::{Task, Vector, dispatch};
 use crate::math::{CollectVec, Real};
 use crate::solve::{Evaluation, Quantity};
@@ -76,8 +76,7 @@ pub(super) fn error(sample: &Sample, softening: Softening, points: Points, found
     let core = if let Softening::P1(e) = softening { e } else { 0.0 };
     let direct = |&i: &usize| dispatch(Direct { at: at[i], sources: &sources, core2: core * core });
     let exact: Vec<[f64; 4]> = places.par_iter().map(direct).collect_vec();
-    let found: Vec<[f64; 3]> = places.iter().map(|&i| found[i]).collect();
-    sample.weigh(exact.into_iter().map(split), &found)
+    sample.weigh(exact.into_iter().map(split), places.iter().map(|&i| found[i])).error()
 }
 
 /// Sources by component, up to whole vectors; padding has no strength.

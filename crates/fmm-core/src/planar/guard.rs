@@ -7,6 +7,7 @@ use super::near::{Algebraic, Gaussian, Pair, Point, smallest};
 use super::points::Batch;
 use super::underflow::{self, make_good};
 use super::{Blob, Kernel, Plan};
+use crate::guard::Sample;
 use crate::math::simd::{Task, Vector, dispatch};
 use crate::math::{CollectVec, Real};
 
@@ -19,27 +20,18 @@ pub fn sample_size(targets: usize) -> usize {
 const BLOCK: usize = 1 << 14;
 const PLACES: usize = 32;
 
-/// A target whose field is below this part of its largest single term counts as having that much.
-const FLOOR: f64 = 1e-3;
-
-/// From one target of a sample of `n` to the next, about.
-pub fn sample_step(n: usize) -> usize {
-    n.div_ceil(sample_size(n)).max(1)
+/// The places, in the order of the tree, of the targets of a sample of `n`.
+pub fn sample(n: usize) -> Sample {
+    Sample::spread(n, sample_size(n))
 }
 
-/// The places, in the order of the tree, of the targets of a sample of `n`: spread over the set, and not always at the same place of a
-/// leaf.
-pub fn sample(n: usize) -> impl ExactSizeIterator<Item = usize> {
-    let step = sample_step(n);
-    (0..n.div_ceil(step)).map(move |k| (k * step + k * 7 % step).min(n - 1))
-}
-
-/// L2 = ‖δ‖/‖G‖ over a sample spread evenly over the leaves; nothing over nothing is no error, and what is no number is one.
+/// L2 = ‖δ‖/‖G‖ with its margin over a sample spread evenly over the leaves.
 pub fn error(plan: &Plan, bodies: &Bodies, blob: Blob, sums: &[Sum]) -> f64 {
     // Squares of shorter cores are no numbers beside the extent of the set, and fields are those of points.
     let blob = if blob.length() < underflow::SHORT { Blob::Point } else { blob };
     let tree = &plan.targets;
-    let places: Vec<usize> = sample(tree.order.len()).collect();
+    let sample = sample(tree.order.len());
+    let places: Vec<usize> = sample.places().collect();
     let at: Vec<[f64; 2]> = places.iter().map(|&i| [0, 1].map(|d| tree.x[d][i])).collect();
     let count = plan.source_tree().order.len();
     let blocks: Vec<usize> = (0..count).step_by(BLOCK).collect();
@@ -55,36 +47,14 @@ pub fn error(plan: &Plan, bodies: &Bodies, blob: Blob, sums: &[Sum]) -> f64 {
         }
         sum[0].g
     };
-    let pairs = places.iter().enumerate().map(|(k, &i)| {
+    let exact = places.iter().enumerate().map(|(k, &i)| {
         let add =
             |s: [f64; 3], part: &Vec<[f64; 3]>| [s[0] + part[k][0], s[1] + part[k][1], f64::max(s[2], part[k][2])];
         let ([x, y, largest], near) = (parts.iter().fold([0.0; 3], add), close(i));
         let largest = f64::max(largest, near[0] * near[0] + near[1] * near[1]);
-        ([x + near[0], y + near[1], largest], sums[i].g)
+        ([x + near[0], y + near[1]], largest)
     });
-    weigh(pairs)
-}
-
-/// The error of a sample: G at each target by a direct sum with the largest squared term of it, and G as it was found. Squared errors that
-/// differ much from target to target, as beside a ring, say less of those that were not looked at: their sum counts with twice its own
-/// standard error on top.
-pub fn weigh(sample: impl Iterator<Item = ([f64; 3], [f64; 2])>) -> f64 {
-    let (mut wrong, mut right, mut floors) = (0.0, 0.0, 0.0);
-    let (mut squares, mut count) = (0.0, 0.0);
-    for (truth, g) in sample {
-        let square = (g[0] - truth[0]).powi(2) + (g[1] - truth[1]).powi(2);
-        wrong += square;
-        squares += square * square;
-        count += 1.0;
-        right += truth[0] * truth[0] + truth[1] * truth[1];
-        floors += FLOOR * FLOOR * truth[2];
-    }
-    wrong += 2.0 * f64::max(squares - wrong * wrong / count, 0.0).sqrt();
-    match (wrong / f64::max(right, floors)).sqrt() {
-        _ if wrong == 0.0 => 0.0,
-        error if error.is_nan() => f64::INFINITY,
-        error => error,
-    }
+    sample.weigh(exact, places.iter().map(|&i| sums[i].g)).l2_bound
 }
 
 /// Direct sums of G at some places over a range of the sources, and the largest squared term, in scaled units.

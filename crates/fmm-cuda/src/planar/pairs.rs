@@ -2,7 +2,8 @@
 
 use cust::memory::DevicePointer;
 use fmm_core::Error;
-use fmm_core::planar::guard::{sample, sample_step, weigh};
+use fmm_core::guard::{Sample, step};
+use fmm_core::planar::guard::sample_size;
 use fmm_core::planar::{Kernel, Request};
 
 use super::far::blob_name;
@@ -49,18 +50,21 @@ impl AllPairs {
         self.launch(gpu, request, both, &name, both.at.1, 0)
     }
 
-    /// The error of the sums on a sample of the targets, in the order of their pyramid: that of fmm-core's `planar/guard.rs`.
+    /// The error of the sums on a sample of the targets, in the order of their pyramid: L2 with its margin.
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails.
     pub fn error(&mut self, gpu: &Gpu, request: &Request, both: Both) -> Result<f64, Error> {
-        let targets = sample(both.at.1).len();
+        let (n, size) = (both.at.1, sample_size(both.at.1));
+        let sample = Sample::spread(n, size);
+        let targets = sample.places().len();
         self.out.resize(6 * targets)?;
         let name = format!("planar_sample_{}", blob_name(request.blob));
-        self.launch(gpu, request, both, &name, targets, sample_step(both.at.1))?;
+        self.launch(gpu, request, both, &name, targets, step(n, size))?;
         gpu.finish()?;
         let rows = self.out.download()?;
-        Ok(weigh(rows.as_chunks::<6>().0.iter().map(|r| ([r[0], r[1], r[2]], [r[3], r[4]]))))
+        let rows = rows.as_chunks::<6>().0;
+        Ok(sample.weigh(rows.iter().map(|r| ([r[0], r[1]], r[2])), rows.iter().map(|r| [r[3], r[4]])).l2_bound)
     }
 
     fn launch(

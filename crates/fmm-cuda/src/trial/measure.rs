@@ -1,7 +1,7 @@
 //! The error of a sum on the device: what the guard is asked.
 
 use cust::memory::DevicePointer;
-use fmm_core::cpu::guard::sample_size;
+use fmm_core::guard::sample_size;
 use fmm_core::math::scale::power_of_two_below;
 use fmm_core::solve::Quantity;
 use fmm_core::{Error, PeriodicBox};

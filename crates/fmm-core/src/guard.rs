@@ -1,11 +1,9 @@
-//! The error of a sum on a sample of its targets.
+//! The guard: what the errors of a sample of targets say of all.
 
-use super::direct::{self, Units};
 use crate::ewald::{Hessians, Sums};
-use crate::kernel::Softening;
 use crate::math::scale::power_of_two_below;
 
-/// Targets that are summed directly, some per cent of the time of the sum itself: fewer of large sets.
+/// Targets that are summed directly in space, some per cent of the time of the sum itself: fewer of large sets.
 pub fn sample_size(targets: usize) -> usize {
     (4_000_000 / targets.max(1)).clamp(128, 400)
 }
@@ -15,7 +13,37 @@ pub struct Sample {
     targets: Vec<(usize, f64)>,
 }
 
+/// Norms of the error of a sample. A vector smaller than a thousandth of its largest single term counts as having that much.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Norms {
+    /// Root mean square of the relative error of a target.
+    pub rms: f64,
+    /// ‖δ‖/‖a‖.
+    pub l2: f64,
+    /// L2 with twice its standard error: squared errors that differ much from target to target, as next to a ring, say
+    /// less of those that were not looked at.
+    pub l2_bound: f64,
+}
+
+impl Norms {
+    /// The larger of rms and L2.
+    pub fn error(&self) -> f64 {
+        self.rms.max(self.l2)
+    }
+}
+
+/// The square of the part of its largest term that a vector has at least.
+const FLOOR: f64 = 1e-6;
+
 impl Sample {
+    /// A deterministic sample of about `size` of `count` targets, spread over all.
+    pub fn spread(count: usize, size: usize) -> Self {
+        let step = step(count, size);
+        // Spread over the set, and not on any regular structure of its order.
+        let place = |k: usize| (k * step + k * 7 % step).min(count - 1);
+        Sample { targets: (0..count.div_ceil(step)).map(|k| (place(k), 1.0)).collect() }
+    }
+
     /// A deterministic sample of `count` targets. Half of it is spread evenly over the targets of `shares`, half in proportion to
     /// their shares, where errors are expected; weights undo the preference (Veach & Guibas 1995, the balance heuristic), so that
     /// averages are those over all. Without shares it is spread over all targets.
@@ -23,10 +51,7 @@ impl Sample {
         let size = sample_size(count);
         let total: f64 = shares.iter().map(|s| s.1).sum();
         if shares.len() <= size || total <= 0.0 {
-            let step = count.div_ceil(size).max(1);
-            // Spread over the set, and not on any regular structure of its order.
-            let place = |k: usize| (k * step + k * 7 % step).min(count - 1);
-            return Sample { targets: (0..count.div_ceil(step)).map(|k| (place(k), 1.0)).collect() };
+            return Sample::spread(count, size);
         }
         let even = 1.0 / shares.len() as f64;
         let mut targets = vec![];
@@ -51,62 +76,76 @@ impl Sample {
     }
 
     /// The sample's targets, in the caller's order of targets.
-    pub fn places(&self) -> impl Iterator<Item = usize> {
+    pub fn places(&self) -> impl ExactSizeIterator<Item = usize> {
         self.targets.iter().map(|t| t.0)
     }
 
-    /// The larger of rms(e) and L2 (see [`crate::accuracy`]) of `field` at the targets `at`.
-    pub fn error(
+    /// The errors of vectors `found` at the sample's targets, one by one, where `exact` holds the direct sum and the square
+    /// of its largest term, in the units of `found`. Nothing over nothing is no error; what is no number is an infinite one.
+    pub fn weigh<const R: usize>(
         &self,
-        softening: Softening,
-        sources: &[[f64; 3]],
-        strengths: &[f64],
-        at: &[[f64; 3]],
-        field: &[[f64; 3]],
-    ) -> f64 {
-        let units = Units::of(sources, strengths, at);
-        let places: Vec<[f64; 3]> = self.places().map(|i| at[i]).collect();
-        let found: Vec<[f64; 3]> = self.places().map(|i| units.into_scaled(field[i])).collect();
-        self.weigh(direct::scaled(units, softening, sources, strengths, &places).into_iter().map(split), &found)
-    }
-
-    /// The error of vectors `found` at the sample's targets, one by one, where `exact` holds the
-    /// direct sum and the square of its largest term, in the units of `found`.
-    pub fn weigh<const R: usize>(&self, exact: impl IntoIterator<Item = ([f64; R], f64)>, found: &[[f64; R]]) -> f64 {
-        let (mut errors, mut error, mut weight) = (vec![], 0.0, 0.0);
-        let (mut norm, mut floors) = (0.0, 0.0);
+        exact: impl IntoIterator<Item = ([f64; R], f64)>,
+        found: impl IntoIterator<Item = [f64; R]>,
+    ) -> Norms {
+        let (mut relative, mut wrong, mut squares) = (0.0, 0.0, 0.0);
+        let (mut right, mut floors, mut weight, mut count) = (0.0, 0.0, 0.0, 0.0);
         for ((&(_, w), (sum, largest2)), found) in self.targets.iter().zip(exact).zip(found) {
             let delta2: f64 = (0..R).map(|d| (found[d] - sum[d]).powi(2)).sum();
-            let (a2, floor2) = (sum.iter().map(|a| a * a).sum::<f64>(), 1e-6 * largest2);
-            // Nothing over nothing is no error; what is no number is one.
-            errors.push(if delta2 == 0.0 { 0.0 } else { w * (delta2 / a2.max(floor2)) });
-            error += w * delta2;
-            norm += w * a2;
+            let (a2, floor2) = (sum.iter().map(|a| a * a).sum::<f64>(), FLOOR * largest2);
+            relative += if delta2 == 0.0 { 0.0 } else { w * (delta2 / a2.max(floor2)) };
+            wrong += w * delta2;
+            squares += (w * delta2).powi(2);
+            right += w * a2;
             floors += w * floor2;
             weight += w;
+            count += 1.0;
         }
-        let rms = (errors.iter().sum::<f64>() / weight).sqrt();
-        let l2 = if error == 0.0 { 0.0 } else { (error / f64::max(norm, floors)).sqrt() };
-        if errors.is_empty() {
-            0.0
-        } else if rms.is_finite() && l2.is_finite() {
-            rms.max(l2)
-        } else {
-            f64::INFINITY
-        }
+        let norm = |square: f64, of: f64| match (square / of).sqrt() {
+            _ if square == 0.0 => 0.0,
+            norm if norm.is_nan() => f64::INFINITY,
+            norm => norm,
+        };
+        let margin = 2.0 * f64::max(squares - wrong * wrong / count, 0.0).sqrt();
+        let all = f64::max(right, floors);
+        Norms { rms: norm(relative, weight), l2: norm(wrong, all), l2_bound: norm(wrong + margin, all) }
     }
 
-    /// The same of symmetric matrices xx, yy, zz, xy, xz, yz, whose sizes are Frobenius norms.
-    pub fn weigh_matrices(
+    /// The larger of rms and L2 of symmetric matrices xx, yy, zz, xy, xz, yz, whose sizes are Frobenius norms.
+    pub fn error_of_matrices(
         &self,
         exact: impl IntoIterator<Item = ([f64; 6], f64)>,
         found: impl IntoIterator<Item = [f64; 6]>,
     ) -> f64 {
         // Components off the diagonal are there twice.
         let all = |h: [f64; 6]| std::array::from_fn(|k| if k < 3 { h[k] } else { std::f64::consts::SQRT_2 * h[k] });
-        let found: Vec<[f64; 6]> = found.into_iter().map(all).collect();
-        self.weigh(exact.into_iter().map(|(h, largest)| (all(h), largest)), &found)
+        self.weigh::<6>(exact.into_iter().map(|(h, largest)| (all(h), largest)), found.into_iter().map(all)).error()
     }
+
+    /// The larger of rms and L2 of a field in a box, and of L2 of the potential. There the field does not vouch for the
+    /// potential: without its average and with a background it is small where single terms are large.
+    pub fn error_in_box(&self, exact: &Sums, potential: &[f64], field: &[[f64; 3]]) -> f64 {
+        let scale = unit(exact.field.as_flattened().iter().chain(field.as_flattened()));
+        let found = field.iter().map(|e| e.map(|c| c * scale));
+        let truth = exact.field.iter().zip(&exact.largest);
+        let truth = truth.map(|(e, l)| (e.map(|c| c * scale), (l * scale).powi(2)));
+        let scale = unit(exact.potential.iter());
+        let potentials = exact.potential.iter().map(|p| ([p * scale], 0.0));
+        let potential = self.weigh(potentials, potential.iter().map(|p| [p * scale])).l2;
+        self.weigh(truth, found).error().max(potential)
+    }
+
+    /// The error of second derivatives in a box, as [`Self::error_of_matrices`] defines it.
+    pub fn error_of_matrices_in_box(&self, exact: &Hessians, found: impl Iterator<Item = [f64; 6]>) -> f64 {
+        let scale = unit(exact.hessian.as_flattened().iter());
+        let truth = exact.hessian.iter().zip(&exact.largest);
+        let truth = truth.map(|(h, l)| (h.map(|c| c * scale), (l * scale).powi(2)));
+        self.error_of_matrices(truth, found.map(|h| h.map(|c| c * scale)))
+    }
+}
+
+/// From one target of a sample of about `size` of `count` to the next, about.
+pub fn step(count: usize, size: usize) -> usize {
+    count.div_ceil(size).max(1)
 }
 
 /// A vector and the square of its largest term, from one row.
@@ -119,36 +158,6 @@ fn unit<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
     power_of_two_below(1.0 / values.fold(0.0, |m: f64, v| m.max(v.abs())))
 }
 
-/// The larger of the error of a field, as [`Sample::weigh`] has it, and of L2 of the potential, at the targets of
-/// `sample`. In a box the field does not vouch for the potential: without its average and with a background it is small
-/// where single terms are large.
-pub fn of_box(sample: &Sample, exact: &Sums, potential: &[f64], field: &[[f64; 3]]) -> f64 {
-    let scale = unit(exact.field.as_flattened().iter().chain(field.as_flattened()));
-    let found: Vec<[f64; 3]> = field.iter().map(|e| e.map(|c| c * scale)).collect();
-    let truth = exact.field.iter().zip(&exact.largest);
-    let truth = truth.map(|(e, l)| (e.map(|c| c * scale), (l * scale).powi(2)));
-    let scale = unit(exact.potential.iter());
-    let (mut wrong, mut right) = (0.0, 0.0);
-    for ((&(_, weight), exact), found) in sample.targets.iter().zip(&exact.potential).zip(potential) {
-        wrong += weight * ((found - exact) * scale).powi(2);
-        right += weight * (exact * scale).powi(2);
-    }
-    let potential = match (wrong / right).sqrt() {
-        _ if wrong == 0.0 => 0.0,
-        l2 if l2.is_nan() => f64::INFINITY,
-        l2 => l2,
-    };
-    sample.weigh(truth, &found).max(potential)
-}
-
-/// The error of second derivatives `found`, as [`Sample::weigh_matrices`] has it.
-pub fn of_hessians_in_box(sample: &Sample, exact: &Hessians, found: impl Iterator<Item = [f64; 6]>) -> f64 {
-    let scale = unit(exact.hessian.as_flattened().iter());
-    let truth = exact.hessian.iter().zip(&exact.largest);
-    let truth = truth.map(|(h, l)| (h.map(|c| c * scale), (l * scale).powi(2)));
-    sample.weigh_matrices(truth, found.map(|h| h.map(|c| c * scale)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,8 +166,8 @@ mod tests {
     fn weighed(targets: &[(f64, f64, f64)]) -> f64 {
         let sample = Sample::drawn(targets.iter().map(|_| (0, 1.0)).collect());
         let exact = targets.iter().map(|&(f, largest, _)| ([f, 0.0, 0.0], largest * largest));
-        let found: Vec<[f64; 3]> = targets.iter().map(|&(f, _, off)| [f + off, 0.0, 0.0]).collect();
-        sample.weigh(exact, &found)
+        let found = targets.iter().map(|&(f, _, off)| [f + off, 0.0, 0.0]);
+        sample.weigh(exact, found).error()
     }
 
     #[test]
