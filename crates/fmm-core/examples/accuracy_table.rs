@@ -2,11 +2,9 @@
 //!
 //! Usage: `cargo run --release -p fmm-core --example accuracy_table -- 100000 2000` for 100,000 particles and 2,000 targets.
 
-#[path = "../tests/common/mod.rs"]
-mod common;
-
-use common::*;
 use fmm_core::{Method, Precision, Settings, Softening, StageTimes, evaluate};
+use testkit::sets::*;
+use testkit::space::*;
 
 const F64: [f64; 9] = [1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10];
 const F32: [f64; 4] = [1e-2, 1e-3, 1e-4, 1e-5];

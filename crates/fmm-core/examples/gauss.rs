@@ -3,14 +3,11 @@
 //! `cargo run --release -p fmm-core --example gauss [N] [SIGMA] [TOLERANCE]` sums N uniform points at themselves on one thread;
 //! with a fourth word, `routes`, it compares the choice with each route forced, on four mixed sets of N points in the cube.
 
-#[path = "../tests/common/random.rs"]
-mod random;
-
 use std::time::Instant;
 
 use fmm_core::StageTimes;
 use fmm_core::gauss::{Axes, Dimension, Evaluation, Route, Settings, evaluate};
-use random::Random;
+use testkit::random::Random;
 
 /// Seconds that this thread had a processor, where the system tells: other work on the machine does not count.
 fn clock(begun: Instant) -> f64 {
@@ -68,7 +65,7 @@ where
 {
     let mut random = Random(7);
     let points = random.points::<D>(n);
-    let q: Vec<f64> = (0..n).map(|_| random.next()).collect();
+    let q: Vec<f64> = (0..n).map(|_| random.number()).collect();
     let (sum, seconds, stages) = best(settings, &points, &q, None, 5)?;
     let step = n.div_ceil(500);
     let at: Vec<[f64; D]> = points.iter().copied().step_by(step).collect();
@@ -88,7 +85,7 @@ where
 fn routes(settings: &Settings, n: usize) -> Result<()> {
     let mut random = Random(7);
     let even = random.points::<3>(n);
-    let q: Vec<f64> = (0..n).map(|_| random.next()).collect();
+    let q: Vec<f64> = (0..n).map(|_| random.number()).collect();
     let small = |x: &[f64; 3]| x.map(|c| 0.4 + 0.1 * c);
     let mixed: Vec<[f64; 3]> =
         even.iter().enumerate().map(|(i, x)| if i.is_multiple_of(4) { *x } else { small(x) }).collect();

@@ -4,9 +4,6 @@
 //!
 //! With `p17` in place of a tolerance that order is taken, and with `p17/72` leaves of at most 72 points.
 
-#[path = "../tests/common/planar.rs"]
-mod sets;
-
 use std::time::Instant;
 
 use fmm_core::planar::{Blob, Kernel, evaluate};
@@ -22,7 +19,7 @@ fn main() {
     let n = n.parse::<f64>().expect("a number of points") as usize;
     let threads = threads.parse().expect("a number of threads");
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
-    let (points, q) = (sets::set(set, n, 1), sets::strengths(n, 2));
+    let (points, q) = (testkit::planar::set(set, n, 1), testkit::planar::strengths(n, 2));
     for asked in asked {
         let mut settings = Settings { method: Method::Fmm, precision: Precision::F64, ..Settings::default() };
         match asked.strip_prefix('p') {
@@ -33,7 +30,7 @@ fn main() {
                 settings.leaf_size = leaf.parse().ok();
             }
         }
-        let (places, strengths) = (sets::complex(&points), sets::gamma(&q, None));
+        let (places, strengths) = (testkit::planar::complex(&points), testkit::planar::gamma(&q, None));
         let mut best: Option<(f64, StageTimes, _)> = None;
         for _ in 0..5 {
             let mut times = StageTimes::default();
@@ -47,7 +44,7 @@ fn main() {
             }
         }
         let (seconds, times, sum) = best.expect("a repetition");
-        let e = sets::errors(kernel, &sum, &points, &q, None, None, if n <= 20_000 { n } else { 1000 });
+        let e = testkit::planar::errors(kernel, &sum, &points, &q, None, None, if n <= 20_000 { n } else { 1000 });
         let stages: Vec<String> = Stage::ALL
             .iter()
             .filter(|&&s| times.calls(s) > 0)

@@ -3,11 +3,9 @@
 //!
 //! The least of several repetitions, by stage; the error is that of 1000 targets against direct sums in double precision.
 
-#[path = "../tests/common/mod.rs"]
-mod common;
-
-use common::*;
 use fmm_core::{Evaluation, Method, Settings, Softening, Stage, StageTimes, evaluate};
+use testkit::sets::*;
+use testkit::space::*;
 
 /// As in the program `nbody`.
 #[cfg(unix)]

@@ -1,7 +1,8 @@
 //! Expansions against direct sums in double precision.
 
-use crate::common::*;
 use fmm_core::{Method, Precision, Settings, Softening, StageTimes, evaluate};
+use testkit::sets::*;
+use testkit::space::*;
 
 fn fixed(method: Method, order: usize, theta: f64, precision: Precision) -> Settings {
     Settings {

@@ -1,11 +1,12 @@
 //! Geometry alone: with the expansion that counts, every target must see every source exactly once.
 
-use crate::common::*;
 use fmm_core::cpu::execute;
 use fmm_core::expansion::Count;
 use fmm_core::plan::OctreePlan;
 use fmm_core::tree::Cube;
 use fmm_core::{Choice, Family, Method, Precision, Settings, Softening, StageTimes, Uniform, evaluate};
+use testkit::sets::*;
+use testkit::space::Reference;
 
 fn counts(method: Method, leaf_size: usize, theta: f64, sources: &[[f64; 3]], targets: Option<&[[f64; 3]]>) {
     softened_counts(Softening::None, method, leaf_size, theta, sources, targets);

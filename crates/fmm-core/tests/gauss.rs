@@ -1,53 +1,9 @@
 //! The fast Gauss transform keeps its tolerance, whatever the points are, on every route.
 
-use crate::common::random::Random;
-use fmm_core::gauss::{Axes, Dimension, Evaluation, Route, Settings, evaluate};
+use fmm_core::gauss::{Axes, Dimension, Route, Settings, evaluate};
 use fmm_core::{Error, StageTimes};
-
-/// G and e at a point, term by term.
-fn direct<const D: usize>(sigma: f64, sources: &[[f64; D]], q: &[f64], y: &[f64; D]) -> (f64, [f64; D]) {
-    let (mut g, mut e) = (0.0, [0.0; D]);
-    for (x, q) in sources.iter().zip(q) {
-        let u: [f64; D] = std::array::from_fn(|d| (y[d] - x[d]) / sigma);
-        let term = q * (-0.5 * u.iter().map(|u| u * u).sum::<f64>()).exp();
-        g += term;
-        for d in 0..D {
-            e[d] += term * u[d] / sigma;
-        }
-    }
-    (g, e)
-}
-
-/// The largest errors of G and of σ e at up to 300 targets, as parts of Σ|q|.
-fn errors<const D: usize>(
-    settings: &Settings,
-    sources: &[[f64; D]],
-    q: &[f64],
-    targets: Option<&[[f64; D]]>,
-    sum: &Evaluation<D>,
-) -> [f64; 2] {
-    let at = targets.unwrap_or(sources);
-    let scale: f64 = q.iter().map(|q| q.abs()).sum();
-    let mut worst = [0.0f64; 2];
-    for i in (0..at.len()).step_by(at.len().div_ceil(300)) {
-        let (g, e) = direct(settings.sigma, sources, q, &at[i]);
-        worst[0] = worst[0].max((g - sum.potential[0][i]).abs() / scale);
-        if settings.gradient {
-            let off: f64 = (0..D).map(|d| (e[d] - sum.field[0][i][d]).powi(2)).sum();
-            worst[1] = worst[1].max(off.sqrt() * settings.sigma / scale);
-        }
-    }
-    worst
-}
-
-const ROUTES: [Option<Route>; 6] = [
-    None,
-    Some(Route::All),
-    Some(Route::Direct),
-    Some(Route::Hermite),
-    Some(Route::Taylor),
-    Some(Route::HermiteTaylor),
-];
+use testkit::gauss::errors;
+use testkit::random::Random;
 
 /// Sums and asserts that the tolerance is kept.
 fn kept<const D: usize>(settings: &Settings, sources: &[[f64; D]], q: &[f64], targets: Option<&[[f64; D]]>) -> [f64; 2]
@@ -60,39 +16,6 @@ where
     let limit = settings.tolerance + 2e-15;
     assert!(worst[0] <= limit && worst[1] <= limit, "{worst:?} for {settings:?}, {:?} {:?}", sum.choice, sum.routes);
     worst
-}
-
-fn every_route<const D: usize>()
-where
-    Axes<D>: Dimension<D>,
-{
-    let mut random = Random(D as u64);
-    let (sources, targets) = (random.points::<D>(200), random.points::<D>(100));
-    let q = random.signed(200);
-    for tolerance in [1e-3, 1e-6, 1e-9, 1e-12] {
-        for route in ROUTES {
-            for (gradient, sigma) in [(false, 0.08), (true, 0.15)] {
-                let settings = Settings { tolerance, gradient, route, ..Settings::new(sigma) };
-                kept(&settings, &sources, &q, None);
-                kept(&settings, &sources, &q, Some(&targets));
-            }
-        }
-    }
-}
-
-#[test]
-fn every_route_along_one_axis() {
-    every_route::<1>();
-}
-
-#[test]
-fn every_route_in_the_plane() {
-    every_route::<2>();
-}
-
-#[test]
-fn every_route_in_space() {
-    every_route::<3>();
 }
 
 /// All sources in one corner of a box, targets in the others: where the series are at their worst. The bound is then no more than a few
@@ -118,57 +41,6 @@ fn corners_of_boxes() {
                     worst = [worst[0].max(one[0]), worst[1].max(one[1])];
                 }
                 assert!(worst[0].max(worst[1]) >= 1e-3 * tolerance, "{worst:?}: {settings:?}");
-            }
-        }
-    }
-}
-
-#[test]
-fn hard_sets() {
-    let mut random = Random(9);
-    let base = random.points::<3>(300);
-    let q = random.signed(300);
-    let sets: Vec<(&str, Vec<[f64; 3]>)> = vec![
-        ("one point", vec![[0.3, -4.0, 1e9]; 300]),
-        ("a line", base.iter().map(|x| [x[0], 2.0 * x[0], -x[0]]).collect()),
-        ("a plane", base.iter().map(|x| [x[0], 0.25, x[2]]).collect()),
-        ("far from the origin", base.iter().map(|x| x.map(|c| c + 1e6)).collect()),
-        ("two clusters", (0..300).map(|i| base[i].map(|c| if i % 2 == 0 { c } else { c * 0.1 + 1e7 })).collect()),
-        ("a point apart", (0..300).map(|i| if i == 0 { [1e30; 3] } else { base[i] }).collect()),
-        ("a power law", base.iter().map(|x| x.map(|c| (-30.0 * c).exp())).collect()),
-        ("one axis long", base.iter().map(|x| [1e5 * x[0], x[1], x[2]]).collect()),
-    ];
-    for (name, points) in &sets {
-        for sigma in [1e-12, 1e-3, 0.1, 1.0, 50.0, 1e8] {
-            for route in [None, Some(Route::Direct)] {
-                for tolerance in [1e-4, 1e-10] {
-                    let settings = Settings { tolerance, gradient: true, route, ..Settings::new(sigma) };
-                    let sum = evaluate(&settings, points, &[&q], None, &mut StageTimes::default()).unwrap();
-                    let worst = errors(&settings, points, &q, None, &sum);
-                    let limit = tolerance + 2e-15;
-                    assert!(worst[0] <= limit && worst[1] <= limit, "{name}: {worst:?} {settings:?} {:?}", sum.choice);
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn columns_are_summed_each_for_itself() {
-    let mut random = Random(3);
-    let points = random.points::<2>(800);
-    let columns: Vec<Vec<f64>> = (0..7).map(|_| random.signed(800)).collect();
-    let all: Vec<&[f64]> = columns.iter().map(|q| &q[..]).collect();
-    for route in [None, Some(Route::Direct), Some(Route::Hermite), Some(Route::Taylor), Some(Route::HermiteTaylor)] {
-        let settings = Settings { gradient: true, route, side: Some(0.05), ..Settings::new(0.05) };
-        let together = evaluate(&settings, &points, &all, None, &mut StageTimes::default()).unwrap();
-        for (c, q) in columns.iter().enumerate() {
-            let alone = evaluate(&settings, &points, &[q], None, &mut StageTimes::default()).unwrap();
-            let scale: f64 = q.iter().map(|q| q.abs()).sum();
-            for i in 0..points.len() {
-                let off = (together.potential[c][i] - alone.potential[0][i]).abs();
-                let slope = (together.field[c][i][1] - alone.field[0][i][1]).abs() * settings.sigma;
-                assert!(off.max(slope) <= 1e-6 * scale, "{route:?} {c} {i}: {off} {slope}");
             }
         }
     }

@@ -1,103 +1,14 @@
 //! Second derivatives of the potential against direct sums, in the Frobenius norm.
 
-use crate::common::*;
 use fmm_core::boundary::Surroundings;
 use fmm_core::ewald::{self, At, EXACT, Ewald};
 use fmm_core::{Boundary, Cancel, Error, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes};
 use fmm_core::{WithHessian, evaluate, evaluate_hessian};
-
-const AXES: [[usize; 2]; 6] = [[0, 0], [1, 1], [2, 2], [0, 1], [0, 2], [1, 2]];
-
-/// ∂²K/∂x_i∂x_j from differences of the slope, to 9 digits.
-fn pair(d: [f64; 3], s: Softening) -> [f64; 6] {
-    let r = d.iter().map(|c| c * c).sum::<f64>().sqrt();
-    let slope = |r: f64| softened(r * r, s).1;
-    let step = 1e-5 * r;
-    let h = (slope(r - step) - slope(r + step)) / (2.0 * step * r);
-    AXES.map(|[i, j]| h * d[i] * d[j] - if i == j { slope(r) } else { 0.0 })
-}
-
-/// The square of the Frobenius norm.
-fn square(h: &[f64; 6]) -> f64 {
-    h.iter().enumerate().map(|(k, c)| if k < 3 { c * c } else { 2.0 * c * c }).sum()
-}
-
-/// The second derivatives at every target, and the square of the largest term.
-fn exact(x: &Points, q: &[f64], targets: Option<&Points>, s: Softening) -> Vec<([f64; 6], f64)> {
-    let of = |(i, at): (usize, &[f64; 3])| {
-        let (mut sum, mut largest) = ([0.0; 6], 0.0f64);
-        for (j, y) in x.iter().enumerate().filter(|&(j, _)| targets.is_some() || j != i) {
-            let term = pair([0, 1, 2].map(|k| at[k] - y[k]), s).map(|h| h * q[j]);
-            (0..6).for_each(|k| sum[k] += term[k]);
-            largest = largest.max(square(&term));
-        }
-        (sum, largest)
-    };
-    targets.unwrap_or(x).iter().enumerate().map(of).collect()
-}
-
-/// rms, 99 % and largest of |δH| / |H|, where |H| counts as a thousandth of its largest term at
-/// least; and L2.
-fn errors(found: &[[f64; 6]], exact: &[([f64; 6], f64)]) -> [f64; 4] {
-    let (mut all, mut wrong, mut right) = (vec![], 0.0, 0.0);
-    for (found, (exact, largest)) in found.iter().zip(exact) {
-        let off = square(&std::array::from_fn(|k| found[k] - exact[k]));
-        all.push((off / square(exact).max(1e-6 * largest)).sqrt());
-        (wrong, right) = (wrong + off, right + square(exact));
-    }
-    all.sort_by(f64::total_cmp);
-    let rms = (all.iter().map(|e| e * e).sum::<f64>() / all.len() as f64).sqrt();
-    [rms, all[all.len() * 99 / 100], *all.last().unwrap(), (wrong / right).sqrt()]
-}
+use testkit::hessian::{AXES, errors, exact, square};
+use testkit::sets::{Points, alternating, plummer, uniform};
 
 fn sum(settings: &Settings, x: &Points, q: &[f64], targets: Option<&Points>) -> WithHessian {
     evaluate_hessian(settings, x, q, targets.map(|t| &t[..]), &mut StageTimes::default()).unwrap()
-}
-
-#[test]
-fn the_tolerance_bounds_second_derivatives() {
-    let n = 2000;
-    // With a softening length, and a screening length that expansions serve.
-    for (name, x, e, screening) in
-        [("uniform", uniform(n, 1), 0.02, 0.3), ("two clusters", two_clusters(n, 8.0, 2), 0.05, 5.0)]
-    {
-        let softened = [Softening::Plummer(e), Softening::Spline(e), Softening::P1(e)];
-        for softening in softened.into_iter().chain([Softening::None, Softening::Yukawa(screening)]) {
-            for (method, q) in [(Method::Fmm, vec![1.0; n]), (Method::Treecode, alternating(n))] {
-                let exact = exact(&x, &q, None, softening);
-                for tolerance in [1e-3, 1e-6] {
-                    let settings = Settings { method, softening, tolerance, ..Settings::default() };
-                    let found = sum(&settings, &x, &q, None);
-                    let [rms, p99, max, l2] = errors(&found.hessian, &exact);
-                    let c = &found.sum.choice;
-                    println!(
-                        "{name} {softening:?} {tolerance:.0e} rms {rms:.1e} 99 % {p99:.1e} max {max:.1e} L2 {l2:.1e} {c:?}"
-                    );
-                    assert!(
-                        rms.max(l2) <= tolerance && p99 <= 6.0 * tolerance && max <= 100.0 * tolerance,
-                        "{softening:?}"
-                    );
-                    assert_eq!(c.method, method, "no fall back to the direct sum: {c:?}");
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn separate_targets_and_direct_sums() {
-    let (x, at, q) = (uniform(3000, 3), uniform(500, 4), alternating(3000));
-    // Screened charges have expansions for sets up to 30 screening lengths across.
-    for softening in [Softening::None, Softening::P1(0.1), Softening::Yukawa(0.5)] {
-        let exact = exact(&x, &q, Some(&at), softening);
-        for (method, tolerance) in [(Method::Direct, 1e-9), (Method::Fmm, 1e-6), (Method::Treecode, 1e-6)] {
-            let settings = Settings { method, softening, tolerance, ..Settings::default() };
-            let [rms, _, _, l2] = errors(&sum(&settings, &x, &q, Some(&at)).hessian, &exact);
-            // The reference has nine digits.
-            let most = tolerance.max(1e-8);
-            assert!(rms <= most && l2 <= most, "{softening:?} {method:?}: {rms:e} {l2:e}");
-        }
-    }
 }
 
 #[test]

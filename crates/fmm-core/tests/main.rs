@@ -1,7 +1,5 @@
 //! The integration tests of the library, linked once.
 
-mod common;
-
 mod accuracy;
 mod contract;
 mod counting;

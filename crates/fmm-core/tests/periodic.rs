@@ -2,7 +2,6 @@
 
 use std::f64::consts::PI;
 
-use crate::common::*;
 use fmm_core::cpu::execute;
 use fmm_core::ewald::{self, At, EXACT};
 use fmm_core::expansion::Count;
@@ -12,6 +11,8 @@ use fmm_core::{
     Boundary, Choice, Family, Method, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings, evaluate,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
+use testkit::sets::{Points, random_in};
+use testkit::space::softened;
 
 /// Potential and field in tin foil at `x`, term by term; a pair at distance zero sees the other images alone.
 fn oracle(side: [f64; 3], softening: Softening, x: &[f64; 3], sources: &[[f64; 3]], q: &[f64]) -> (f64, [f64; 3]) {
@@ -60,10 +61,6 @@ fn oracle(side: [f64; 3], softening: Softening, x: &[f64; 3], sources: &[[f64; 3
         potential -= PI * q / (alpha * alpha * volume);
     }
     (potential, field)
-}
-
-fn random_in(side: [f64; 3], n: usize, seed: u64) -> Points {
-    uniform(n, seed).iter().map(|x| std::array::from_fn(|d| x[d] * side[d])).collect()
 }
 
 const FOIL: Surroundings = Surroundings::TinFoil;
@@ -223,113 +220,6 @@ fn surroundings_act_through_the_dipole() {
     assert!(charged.unwrap_err().to_string().contains("tin foil"));
 }
 
-/// Name, sides, points and strengths.
-fn boxes(n: usize) -> Vec<(&'static str, [f64; 3], Points, Vec<f64>)> {
-    let cube = [2.0; 3];
-    let rectangular = [4.9163, 4.5981, 3.8869];
-    let drop: Points = plummer(n, 4).iter().map(|x| x.map(|c| 1.0 + 0.03 * c)).collect();
-    let cells = (n as f64 / 8.0).cbrt().round() as usize;
-    let (_, crystal, charges, ..) = crystals(cells).swap_remove(0);
-    // Ions that have left their places a little.
-    let mut rng = StdRng::seed_from_u64(8);
-    let shaken: Points = crystal.iter().map(|x| x.map(|c| c + 0.1 * (rng.random::<f64>() - 0.5))).collect();
-    vec![
-        ("random neutral", cube, random_in(cube, n, 1), alternating(n)),
-        ("rectangular", rectangular, random_in(rectangular, n, 2), alternating(n)),
-        ("long", [4.0, 1.5, 1.0], random_in([4.0, 1.5, 1.0], n, 3), alternating(n)),
-        ("drop", cube, drop, alternating(n)),
-        ("crystal", [2.0 * cells as f64; 3], shaken, charges),
-        ("charged", cube, random_in(cube, n, 5), (0..n).map(|i| if i % 3 == 0 { 1.0 } else { -1.0 }).collect()),
-        ("gravitating", cube, random_in(cube, n, 6), vec![1.0 / n as f64; n]),
-    ]
-}
-
-/// L2 of the potential, rms and L2 of the field, against Ewald's sums. At all bodies: the rms is made by a few whose forces cancel.
-fn errors(exact: &ewald::Sums, sum: &fmm_core::Evaluation) -> Errors {
-    let (mut all, mut wrong, mut right, mut pwrong, mut pright) = (vec![], 0.0, 0.0, 0.0, 0.0);
-    for i in 0..exact.potential.len() {
-        let d2: f64 = (0..3).map(|d| (sum.field[i][d] - exact.field[i][d]).powi(2)).sum();
-        let f2: f64 = exact.field[i].iter().map(|c| c * c).sum();
-        all.push(d2.sqrt() / f2.sqrt().max(1e-3 * exact.largest[i]));
-        wrong += d2;
-        right += f2;
-        pwrong += (sum.potential[i] - exact.potential[i]).powi(2);
-        pright += exact.potential[i].powi(2);
-    }
-    all.sort_by(f64::total_cmp);
-    Errors {
-        rms: (all.iter().map(|e| e * e).sum::<f64>() / all.len() as f64).sqrt(),
-        p99: all[(all.len() - 1) * 99 / 100],
-        max: all[all.len() - 1],
-        l2: (wrong / right).sqrt(),
-        potential_l2: (pwrong / pright).sqrt(),
-    }
-}
-
-fn keeps(n: usize, method: Method, softening: Softening, asked: &[f64]) {
-    for (name, side, points, q) in boxes(n) {
-        let cell = PeriodicBox { side, surroundings: FOIL };
-        let exact = ewald::evaluate(&cell, softening, EXACT, &points, &q, At::Sources);
-        for &tolerance in asked {
-            let boundary = Boundary::Periodic(cell);
-            let settings = Settings { method, softening, tolerance, boundary, ..Settings::default() };
-            let sum = evaluate(&settings, &points, &q, None, &mut StageTimes::default()).unwrap();
-            let (e, c) = (errors(&exact, &sum), &sum.choice);
-            println!(
-                "{name:14} {method:?} asked {tolerance:.0e} rms {:.1e} L2 {:.1e} potential {:.1e} {} {} p {:?} theta {:?} leaf {}",
-                e.rms,
-                e.l2,
-                e.potential_l2,
-                c.method.name(),
-                c.precision.name(),
-                c.order,
-                c.theta,
-                c.leaf_size
-            );
-            let worst = e.rms.max(e.l2).max(e.potential_l2);
-            assert!(worst <= tolerance, "{name} {method:?} asked {tolerance:e}: {e:?} {c:?}");
-        }
-    }
-}
-
-#[test]
-fn the_fmm_keeps_its_tolerance_in_boxes() {
-    keeps(5000, Method::Fmm, Softening::None, &[1e-3, 1e-5, 1e-8]);
-}
-
-#[test]
-fn the_treecode_keeps_its_tolerance_in_boxes() {
-    keeps(2000, Method::Treecode, Softening::None, &[1e-3, 1e-5, 1e-8]);
-}
-
-#[test]
-fn softened_boxes_keep_their_tolerance() {
-    keeps(3000, Method::Fmm, Softening::Spline(0.02), &[1e-4, 1e-8]);
-}
-
-#[test]
-fn separate_targets_and_positions_anywhere() {
-    let cell = PeriodicBox { side: [1.0, 1.5, 1.2], surroundings: FOIL };
-    let (n, tolerance) = (4000, 1e-6);
-    let points = random_in(cell.side, n, 11);
-    let mut rng = StdRng::seed_from_u64(12);
-    let moved: Points = points
-        .iter()
-        .map(|x| std::array::from_fn(|d| x[d] + cell.side[d] * f64::from(rng.random_range(-3..4))))
-        .collect();
-    let targets: Points = random_in(cell.side, 500, 13).iter().map(|x| x.map(|c| c - 2.0)).collect();
-    let q = alternating(n);
-    let exact = ewald::evaluate(&cell, Softening::None, EXACT, &points, &q, At::Points(&targets));
-    let norm: f64 = exact.field.iter().flatten().map(|e| e * e).sum();
-    for method in [Method::Fmm, Method::Treecode] {
-        let settings = Settings { method, tolerance, boundary: Boundary::Periodic(cell), ..Settings::default() };
-        let sum = evaluate(&settings, &moved, &q, Some(&targets), &mut StageTimes::default()).unwrap();
-        let pairs = sum.field.iter().flatten().zip(exact.field.iter().flatten());
-        let wrong: f64 = pairs.map(|(a, b)| (a - b).powi(2)).sum();
-        assert!((wrong / norm).sqrt() < tolerance, "{method:?}: {:e}", (wrong / norm).sqrt());
-    }
-}
-
 #[test]
 fn every_target_sees_every_near_image_once() {
     for side in [[1.0; 3], [1.0, 2.0, 1.4]] {
@@ -363,34 +253,4 @@ fn every_target_sees_every_near_image_once() {
             }
         }
     }
-}
-
-#[test]
-fn bodies_at_one_place_see_their_images() {
-    // More than a leaf holds: one stands for all, and sees the images of all.
-    let cell = PeriodicBox::cube(1.0);
-    let mut points = random_in(cell.side, 300, 1);
-    points.extend([[0.99, 0.5, 0.01]; 600]);
-    let q: Vec<f64> = (0..points.len()).map(|i| 0.5 + (i % 7) as f64).collect();
-    let exact = ewald::evaluate(&cell, Softening::None, EXACT, &points, &q, At::Sources);
-    for method in [Method::Fmm, Method::Treecode] {
-        let settings = Settings { method, tolerance: 1e-8, boundary: Boundary::Periodic(cell), ..Settings::default() };
-        let sum = evaluate(&settings, &points, &q, None, &mut StageTimes::default()).unwrap();
-        assert_eq!(sum.coincident_pairs, 600 * 599 / 2);
-        let e = errors(&exact, &sum);
-        assert!(e.rms.max(e.l2).max(e.potential_l2) < 1e-8, "{method:?}: {e:?}");
-        assert!((sum.potential[850] / exact.potential[850] - 1.0).abs() < 1e-6);
-    }
-}
-
-#[test]
-fn very_long_boxes_are_left_to_ewald() {
-    let boundary = Boundary::Periodic(PeriodicBox { side: [1.0, 1.0, 9.0], surroundings: FOIL });
-    let points = random_in([1.0, 1.0, 9.0], 200, 1);
-    let sum = |method| {
-        let settings = Settings { method, boundary, ..Settings::default() };
-        evaluate(&settings, &points, &alternating(200), None, &mut StageTimes::default())
-    };
-    assert_eq!(sum(Method::Auto).unwrap().choice.method, Method::Direct);
-    assert!(sum(Method::Fmm).unwrap_err().to_string().contains("not 9"));
 }

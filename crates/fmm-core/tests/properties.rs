@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-use crate::common::Reference;
 use fmm_core::cpu::execute;
 use fmm_core::expansion::{Count, Expansion, Spherical};
 use fmm_core::kernel::{Points, Sums};
@@ -15,6 +14,7 @@ use fmm_core::tree::{Cube, Tree};
 use fmm_core::{Choice, Family, Method, Precision, Settings, Softening, StageTimes, evaluate};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use testkit::space::Reference;
 
 /// A coordinate: of any size, on a coarse grid (so that points coincide and lie on the faces of cells), or beside another one.
 fn coordinate() -> impl Strategy<Value = f64> {

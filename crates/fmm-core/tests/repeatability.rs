@@ -1,7 +1,7 @@
 //! The same bits for any number of threads.
 
-use crate::common::*;
 use fmm_core::{Boundary, Method, PeriodicBox, Precision, Settings, StageTimes, evaluate};
+use testkit::sets::*;
 
 #[test]
 fn the_bits_do_not_depend_on_the_number_of_threads() {

@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release --example box_speed -- N...` prints one JSON object a line; `ms` is the fastest of seven by the host's clock.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/common.rs"]
 mod common;
 
 use std::time::Instant;

@@ -3,7 +3,7 @@
 //! `cargo run --release --example direct_speed -- [N]...` prints one JSON object a line: particles, precision, milliseconds of the
 //! force (median of repeats), pairs per second, rms relative error.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/common.rs"]
 mod common;
 
 use fmm_core::{Executor, Method, Precision, Settings, Softening, Stage, StageTimes};

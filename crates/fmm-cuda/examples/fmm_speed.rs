@@ -5,7 +5,7 @@
 //! host's clock, `least` what its stages have taken. A leaf of 0 is the default's. With an order the error is what it is, and `guard_error`
 //! what the guard would say of it; sums are then for a tolerance of 10^-DIGITS, or 1e-3.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/common.rs"]
 mod common;
 
 use std::time::Instant;

@@ -3,16 +3,13 @@
 //! `cargo run --release -p fmm-cuda --example gauss_speed -- [N ..] [sigma=S] [tolerance=T] [axes=D] [gradient] [precision=f32|f64]` sums N
 //! uniform points in the unit interval, square or cube at themselves, and prints a line of JSON for each.
 
-#[path = "../../fmm-core/tests/common/random.rs"]
-mod random;
-
 use std::time::Instant;
 
 use fmm_core::gauss::{Axes, Dimension, Route, Settings};
 use fmm_core::{Precision, Stage, StageTimes};
 use fmm_cuda::Gpu;
 use fmm_cuda::gauss::{Problem, Transform, evaluate};
-use random::Random;
+use testkit::random::Random;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -56,8 +53,8 @@ where
     Axes<D>: Dimension<D>,
 {
     let mut random = Random(7);
-    let sources: Vec<[f64; D]> = (0..n).map(|_| std::array::from_fn(|_| random.next())).collect();
-    let q: Vec<f64> = (0..n).map(|_| random.next()).collect();
+    let sources: Vec<[f64; D]> = (0..n).map(|_| std::array::from_fn(|_| random.number())).collect();
+    let q: Vec<f64> = (0..n).map(|_| random.number()).collect();
     let problem = Problem { settings, precision, sources: &sources, strengths: &[&q], targets: None };
     let mut transform = Transform::default();
     transform.upload(gpu, &problem)?;

@@ -3,9 +3,6 @@
 //! `cargo run --release --example planar_speed -- [leaf=SIZE] [tolerance=T] [precision=f32|f64] [kernel=log] [set=uniform] [sample=TARGETS] [N]...` prints one JSON object a line: medians of repeats of the sum by
 //! the host's clock, guard included, of points that are on the device, and by stage. Small sets are summed directly as well.
 
-#[path = "../../fmm-core/tests/common/planar.rs"]
-mod plane;
-
 use std::time::Instant;
 
 use fmm_core::Evaluation;
@@ -44,8 +41,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     eprintln!("{:?}", gpu.description());
     for n in sizes {
         for set in &sets {
-            let points = plane::set(set, n, 1);
-            let q = plane::strengths(n, 2);
+            let points = testkit::planar::set(set, n, 1);
+            let q = testkit::planar::strengths(n, 2);
             for &kernel in &kernels {
                 for method in [Method::Fmm, Method::Direct] {
                     if method == Method::Fmm
@@ -70,7 +67,7 @@ fn case(
     sample: usize,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let n = points.len();
-    let (places, given) = (plane::complex(points), plane::gamma(q, None));
+    let (places, given) = (testkit::planar::complex(points), testkit::planar::gamma(q, None));
     let problem = Problem::new(settings, kernel, Blob::Point, &places, &given, None)?;
     let mut plane = Plane::default();
     plane.upload(gpu, &problem)?;
@@ -87,7 +84,8 @@ fn case(
     let parts = plane.stop_clock(gpu)?;
     let (potential, field) = plane.download()?;
     let sum = Evaluation { potential, field, choice: choice.clone(), coincident_pairs: 0 };
-    let errors = plane::errors(kernel, &sum, points, q, None, None, (500_000_000 / n).clamp(50.min(sample), sample));
+    let errors =
+        testkit::planar::errors(kernel, &sum, points, q, None, None, (500_000_000 / n).clamp(50.min(sample), sample));
     let of = |s: Stage| median(stages.iter().map(|t| t.seconds(s) * 1e3).collect());
     let used: Vec<String> = Stage::ALL
         .iter()

@@ -3,7 +3,7 @@
 //! `cargo run --release --example tree_speed -- [N]...` prints one JSON object a line: medians of repeats by the device's clock,
 //! and by the host's for tree and lists with everything between.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/common.rs"]
 mod common;
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Periodic boxes on the device: Ewald's sum, trees, lists and stages against those of the CPU.
 
-use crate::common::boxes::{FOIL, LONG, Points, alternating, boxes, direct, in_box, random_in};
 use crate::common::gpu;
+use crate::common::{FOIL, LONG, direct, in_box};
 use fmm_core::accuracy;
 use fmm_core::ewald::{self, At, EXACT};
 use fmm_core::lists::{Lists, Space};
@@ -12,6 +12,7 @@ use fmm_core::{
 };
 use fmm_cuda::geometry::{DeviceLists, DeviceTree, Work};
 use fmm_cuda::{Buffer, Gpu, evaluate, watch};
+use testkit::sets::{Points, alternating, boxes, random_in};
 
 fn close(what: &str, found: &[f64], expected: &[f64], limit: f64) {
     let unit = expected.iter().fold(0.0, |m: f64, e| m.max(e.abs()));

@@ -1,6 +1,6 @@
 //! Forces in addition to the sum on the device against those of the cores, which are the formulas.
 
-use crate::common::boxes::{alternating, in_box, random_in};
+use crate::common::in_box;
 use crate::common::{gpu, uniform};
 use fmm_core::boundary::{PeriodicBox, Surroundings};
 use fmm_core::forces::{External, Forces, LennardJones, Shape};
@@ -8,6 +8,7 @@ use fmm_core::{
     CpuExecutor, Executor, ForceReport, Method, Particles, Precision, Settings, Softening, Stage, StageTimes,
 };
 use fmm_cuda::{CudaExecutor, Gpu};
+use testkit::sets::{alternating, random_in};
 
 const CELL: PeriodicBox = PeriodicBox { side: [3.0, 2.5, 2.8], surroundings: Surroundings::TinFoil };
 

@@ -2,7 +2,6 @@
 //! repeats.
 
 use crate::common::gpu;
-use crate::common::random::Random;
 use fmm_core::gauss::boxes::{Occupied, Sorted};
 use fmm_core::gauss::series::Basis;
 use fmm_core::gauss::{self, Axes, Dimension, Evaluation, Route, Settings};
@@ -11,6 +10,7 @@ use fmm_cuda::gauss::workload::Evaluations;
 use fmm_cuda::gauss::{Problem, Transform, evaluate};
 use fmm_cuda::planar::workload::{Translations, Version};
 use fmm_cuda::{DeviceWork, Gpu};
+use testkit::random::Random;
 
 fn sum<const D: usize>(
     gpu: &Gpu,
@@ -76,41 +76,6 @@ where
     (worst, used)
 }
 
-const ROUTES: [Option<Route>; 6] = [
-    None,
-    Some(Route::All),
-    Some(Route::Direct),
-    Some(Route::Hermite),
-    Some(Route::Taylor),
-    Some(Route::HermiteTaylor),
-];
-
-fn every_route<const D: usize>(gpu: &Gpu)
-where
-    Axes<D>: Dimension<D>,
-{
-    let mut random = Random(D as u64);
-    let (sources, targets) = (random.points::<D>(1500), random.points::<D>(333));
-    let q = random.signed(1500);
-    for tolerance in [1e-3, 1e-6, 1e-9, 1e-12] {
-        for route in ROUTES {
-            for (gradient, sigma) in [(false, 0.08), (true, 0.15)] {
-                let settings = Settings { tolerance, gradient, route, ..Settings::new(sigma) };
-                kept(gpu, &settings, Precision::Auto, &sources, &q, None);
-                kept(gpu, &settings, Precision::F64, &sources, &q, Some(&targets));
-            }
-        }
-    }
-}
-
-#[test]
-fn every_route_keeps_the_tolerance() {
-    let Some(gpu) = gpu() else { return };
-    every_route::<1>(&gpu);
-    every_route::<2>(&gpu);
-    every_route::<3>(&gpu);
-}
-
 /// Boxes of many sizes: those with more points than a block of P2M takes, those with many points for each thread of L2P, high orders.
 #[test]
 fn full_boxes_and_high_orders_are_summed() {
@@ -153,42 +118,6 @@ fn points_are_in_the_boxes_of_the_cpu() {
                 transform.order().unwrap() == Sorted::new(&plan.geometry.lattice, &occupied, &points).order,
                 "{n} {sigma}"
             );
-        }
-    }
-}
-
-#[test]
-fn hard_sets_keep_the_tolerance() {
-    let Some(gpu) = gpu() else { return };
-    let mut random = Random(9);
-    let base = random.points::<3>(300);
-    let q = random.signed(300);
-    let huge: Vec<f64> = q.iter().map(|q| 1e200 * q).collect();
-    let sets: Vec<Vec<[f64; 3]>> = vec![
-        // one point
-        vec![[0.3, -4.0, 1e9]; 300],
-        // a line
-        base.iter().map(|x| [x[0], 2.0 * x[0], -x[0]]).collect(),
-        // far from the origin
-        base.iter().map(|x| x.map(|c| c + 1e6)).collect(),
-        // two clusters
-        (0..300).map(|i| base[i].map(|c| if i % 2 == 0 { c } else { c * 0.1 + 1e7 })).collect(),
-        // a point apart
-        (0..300).map(|i| if i == 0 { [1e30; 3] } else { base[i] }).collect(),
-        // a power law
-        base.iter().map(|x| x.map(|c| (-30.0 * c).exp())).collect(),
-        // one axis long
-        base.iter().map(|x| [1e5 * x[0], x[1], x[2]]).collect(),
-    ];
-    for points in &sets {
-        for sigma in [1e-12, 1e-3, 0.1, 1.0, 50.0, 1e8] {
-            for route in [None, Some(Route::Direct)] {
-                for tolerance in [1e-3, 1e-10] {
-                    let settings = Settings { tolerance, gradient: true, route, ..Settings::new(sigma) };
-                    let q = if tolerance == 1e-3 { &huge } else { &q };
-                    kept(&gpu, &settings, Precision::Auto, points, q, None);
-                }
-            }
         }
     }
 }

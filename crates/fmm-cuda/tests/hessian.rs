@@ -3,13 +3,8 @@
 use crate::common::{gpu, hash, plummer, uniform};
 use fmm_core::{Error, Method, Precision, Settings, Softening, StageTimes, WithHessian};
 use fmm_cuda::{Gpu, evaluate, evaluate_hessian};
-
-type Points = Vec<[f64; 3]>;
-
-/// The square of the Frobenius norm.
-fn square(h: &[f64; 6]) -> f64 {
-    h.iter().enumerate().map(|(k, c)| if k < 3 { c * c } else { 2.0 * c * c }).sum()
-}
+use testkit::hessian::square;
+use testkit::sets::{Points, alternating};
 
 /// rms over the targets and L2 of the error.
 fn errors(found: &[[f64; 6]], exact: &[[f64; 6]]) -> [f64; 2] {
@@ -35,7 +30,7 @@ fn on_gpu(gpu: &Gpu, settings: &Settings, x: &Points, q: &[f64], targets: Option
 
 fn kept(gpu: &Gpu, n: usize, tolerances: &[f64]) {
     let (cube, ball) = (uniform(n, 0.0, 70), plummer(n, 71));
-    let signs: Vec<f64> = (0..n).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
+    let signs = alternating(n);
     let elsewhere = uniform(n / 4, 0.1, 72).position;
     for (softening, targets) in [
         (Softening::None, None),
@@ -65,12 +60,6 @@ fn kept(gpu: &Gpu, n: usize, tolerances: &[f64]) {
             }
         }
     }
-}
-
-#[test]
-fn second_derivatives_keep_their_tolerance() {
-    let Some(gpu) = gpu() else { return };
-    kept(&gpu, 20_000, &[1e-3, 1e-6]);
 }
 
 /// So small that a checker of memory gets through it.

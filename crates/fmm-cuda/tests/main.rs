@@ -4,6 +4,7 @@ mod common;
 
 mod arguments;
 mod box_stages;
+mod contract;
 mod copies;
 mod driver;
 mod far;

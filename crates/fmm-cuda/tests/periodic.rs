@@ -1,34 +1,13 @@
 //! Periodic boxes on the device: whole sums against Ewald's.
 
-use crate::common::boxes::{FOIL, LONG, Points, alternating, boxes, crystal, direct, in_box, random_in};
-use crate::common::{gpu, hash, uniform};
+use crate::common::{FOIL, LONG, direct, gpu, hash, in_box, uniform};
 use fmm_core::accuracy::Problem;
-use fmm_core::ewald::{self, At, EXACT, Sums};
 use fmm_core::forces::{Forces, LennardJones};
 use fmm_core::tree::Cube;
-use fmm_core::{
-    Bath, Evaluation, Executor, Method, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings,
-};
+use fmm_core::{Bath, Executor, Method, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings};
 use fmm_cuda::{CudaExecutor, Gpu, evaluate, measure};
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
-
-/// rms and L2 of the field and L2 of the potential against Ewald's sums, the 99 % quantile and the largest.
-fn errors(exact: &Sums, sum: &Evaluation) -> [f64; 5] {
-    let (mut all, mut wrong, mut right, mut pwrong, mut pright) = (vec![], 0.0, 0.0, 0.0, 0.0);
-    for i in 0..exact.potential.len() {
-        let d2: f64 = (0..3).map(|d| (sum.field[i][d] - exact.field[i][d]).powi(2)).sum();
-        let f2: f64 = exact.field[i].iter().map(|c| c * c).sum();
-        all.push(d2.sqrt() / f2.sqrt().max(1e-3 * exact.largest[i]));
-        wrong += d2;
-        right += f2;
-        pwrong += (sum.potential[i] - exact.potential[i]).powi(2);
-        pright += exact.potential[i].powi(2);
-    }
-    all.sort_by(f64::total_cmp);
-    let rms = (all.iter().map(|e| e * e).sum::<f64>() / all.len() as f64).sqrt();
-    [rms, (wrong / right).sqrt(), (pwrong / pright).sqrt(), all[(all.len() - 1) * 99 / 100], all[all.len() - 1]]
-}
+use testkit::sets::{Points, alternating, boxes, crystal, random_in};
+use testkit::space::Reference;
 
 /// Trees of thirds of the box, where they are chosen, err as trees of halves do, which a leaf size that is given asks for.
 #[test]
@@ -41,68 +20,21 @@ fn thirds_err_as_halves() {
         let sum =
             |settings: &Settings| evaluate(&gpu, settings, &points, &q, None, &mut StageTimes::default()).unwrap();
         let exact = sum(&direct(Softening::None, cell));
-        let exact = Sums { potential: exact.potential, field: exact.field, largest: vec![0.0; n] };
+        let exact = Reference::of((0..n).map(|i| (exact.potential[i], exact.field[i], 0.0)));
         let (method, order, precision, tolerance) = (Method::Fmm, Some(order), Precision::F64, 1e-4);
         let settings = Settings { method, order, precision, tolerance, ..in_box(cell) };
         let found = sum(&settings);
         let halves = sum(&Settings { leaf_size: Some(found.choice.leaf_size), ..settings });
         // Other trees, other bits.
         assert!(found.field != halves.field, "{n} {order:?}: no thirds");
-        let [a, b] = [&found, &halves].map(|sum| errors(&exact, sum));
+        let [a, b] = [&found, &halves].map(|sum| exact.errors(&sum.potential, &sum.field));
         println!(
             "{n} {charge} p {order:?}: L2 {:.1e}, potential {:.1e}; halves {:.1e}, {:.1e}",
-            a[1], a[2], b[1], b[2]
+            a.l2, a.potential_l2, b.l2, b.potential_l2
         );
-        assert!((1..3).all(|k| a[k] <= 2.0 * b[k]), "{n} {order:?}: {a:?} {b:?}");
+        let most = (2.0 * b.l2, 2.0 * b.potential_l2);
+        assert!(a.l2 <= most.0 && a.potential_l2 <= most.1, "{n} {order:?}: {a:?} {b:?}");
     }
-}
-
-fn keeps(gpu: &Gpu, n: usize, method: Method, softening: Softening, asked: &[f64]) {
-    for (name, side, points, q) in boxes(n) {
-        let cell = PeriodicBox { side, surroundings: FOIL };
-        let exact = ewald::evaluate(&cell, softening, EXACT, &points, &q, At::Sources);
-        for &tolerance in asked {
-            let settings = Settings { method, softening, tolerance, ..in_box(cell) };
-            let sum = evaluate(gpu, &settings, &points, &q, None, &mut StageTimes::default()).unwrap();
-            let c = &sum.choice;
-            let [rms, l2, potential, p99, max] = errors(&exact, &sum);
-            // Over the sum of their magnitudes.
-            let force = |d: usize| sum.field.iter().zip(&q).map(move |(e, q)| e[d] * q);
-            let total = (0..3).map(|d| force(d).sum::<f64>().powi(2)).sum::<f64>().sqrt();
-            let whole = (0..3).map(|d| force(d).map(f64::abs).sum::<f64>()).sum::<f64>();
-            println!(
-                "{name:14} {method:?} asked {tolerance:.0e} rms {rms:.1e} 99 % {p99:.1e} max {max:.1e} L2 {l2:.1e} potential {potential:.1e} |sum F| {:.1e} {} {} p {:?} theta {:?} leaf {}",
-                total / whole,
-                c.method.name(),
-                c.precision.name(),
-                c.order,
-                c.theta,
-                c.leaf_size
-            );
-            assert_eq!(c.method, method, "{name}");
-            let worst = rms.max(l2).max(potential);
-            assert!(worst <= tolerance, "{name} {method:?} asked {tolerance:e}: {worst:e} {c:?}");
-            assert!(total <= tolerance * whole, "{name}: |sum F| {:e}", total / whole);
-        }
-    }
-}
-
-#[test]
-fn the_fmm_keeps_its_tolerance_in_boxes() {
-    let Some(gpu) = gpu() else { return };
-    keeps(&gpu, 8000, Method::Fmm, Softening::None, &[1e-3, 1e-5, 1e-8]);
-}
-
-#[test]
-fn the_treecode_keeps_its_tolerance_in_boxes() {
-    let Some(gpu) = gpu() else { return };
-    keeps(&gpu, 3000, Method::Treecode, Softening::None, &[1e-3, 1e-5, 1e-8]);
-}
-
-#[test]
-fn softened_boxes_keep_their_tolerance() {
-    let Some(gpu) = gpu() else { return };
-    keeps(&gpu, 3000, Method::Fmm, Softening::Spline(0.02), &[1e-4, 1e-8]);
 }
 
 /// What the guard measures on its sample is the error over all targets.
@@ -111,13 +43,13 @@ fn the_guard_measures_the_error_in_boxes() {
     let Some(gpu) = gpu() else { return };
     for (name, side, points, q) in boxes(8000) {
         let cell = PeriodicBox { side, surroundings: FOIL };
-        let exact = ewald::evaluate(&cell, Softening::None, EXACT, &points, &q, At::Sources);
+        let exact = Reference::in_box(&cell, Softening::None, &points, &q, None);
         for (order, precision, tolerance) in [(4, Precision::F32, 1e-3), (10, Precision::F64, 1e-6)] {
             let settings = Settings { method: Method::Fmm, order: Some(order), precision, tolerance, ..in_box(cell) };
             let (_, error) = measure(&gpu, &settings, &points, &q, None).unwrap();
             let sum = evaluate(&gpu, &settings, &points, &q, None, &mut StageTimes::default()).unwrap();
-            let [rms, l2, potential, ..] = errors(&exact, &sum);
-            let whole = rms.max(l2).max(potential);
+            let e = exact.errors(&sum.potential, &sum.field);
+            let whole = e.rms.max(e.l2).max(e.potential_l2);
             println!("{name} p {order}: guard {error:.2e}, all {whole:.2e}");
             assert!(error > 0.4 * whole && error < 2.5 * whole, "{name} p {order}: {error:e} {whole:e}");
         }
@@ -142,33 +74,6 @@ fn no_sum_is_refused_by_single_precision_of_the_guard() {
         let settings = Settings { method: Method::Fmm, ..settings };
         let found = evaluate(&gpu, &settings, &points, &charges, None, &mut StageTimes::default()).unwrap();
         assert_eq!(found.choice.method, Method::Fmm, "{away}: {:?}", found.choice);
-    }
-}
-
-#[test]
-fn separate_targets_positions_anywhere_and_surroundings() {
-    let Some(gpu) = gpu() else { return };
-    let mut rng = StdRng::seed_from_u64(12);
-    for surroundings in [FOIL, Surroundings::Dielectric(1.0), Surroundings::Dielectric(78.0)] {
-        let cell = PeriodicBox { side: [1.0, 1.5, 1.2], surroundings };
-        let (n, tolerance) = (4000, 1e-6);
-        let points: Points = random_in(cell.side, n, 11)
-            .iter()
-            .map(|x| std::array::from_fn(|d| x[d] + cell.side[d] * f64::from(rng.random_range(-3..4))))
-            .collect();
-        let targets: Points = random_in(cell.side, 500, 13).iter().map(|x| x.map(|c| c - 2.0)).collect();
-        let q = alternating(n);
-        for at in [None, Some(&targets[..])] {
-            let exact = ewald::evaluate(&cell, Softening::None, EXACT, &points, &q, at.map_or(At::Sources, At::Points));
-            for method in [Method::Fmm, Method::Treecode] {
-                let settings = Settings { method, tolerance, ..in_box(cell) };
-                let sum = evaluate(&gpu, &settings, &points, &q, at, &mut StageTimes::default()).unwrap();
-                let [_, l2, potential, ..] = errors(&exact, &sum);
-                assert!(l2.max(potential) < tolerance, "{surroundings:?} {method:?}: {l2:e} {potential:e}");
-            }
-        }
-        let charged = evaluate(&gpu, &in_box(cell), &points, &vec![1.0; n], None, &mut StageTimes::default());
-        assert_eq!(charged.is_err(), surroundings != FOIL);
     }
 }
 
@@ -203,23 +108,6 @@ fn repeats_have_the_same_bits_and_particles_move() {
     let again = evaluate(&gpu, &settings, &at, &particles.strength, None, times).unwrap();
     assert!(again.field == field && again.potential == potential);
     assert!(at.iter().any(|x| cell.wrapped(*x) != *x));
-}
-
-#[test]
-fn bodies_at_one_place_see_their_images() {
-    let Some(gpu) = gpu() else { return };
-    let cell = PeriodicBox::cube(1.0);
-    let mut points = random_in(cell.side, 300, 1);
-    points.extend([[0.99, 0.5, 0.01]; 600]);
-    let q: Vec<f64> = (0..points.len()).map(|i| 0.5 + (i % 7) as f64).collect();
-    let exact = ewald::evaluate(&cell, Softening::None, EXACT, &points, &q, At::Sources);
-    for method in [Method::Fmm, Method::Treecode] {
-        let settings = Settings { method, tolerance: 1e-8, ..in_box(cell) };
-        let sum = evaluate(&gpu, &settings, &points, &q, None, &mut StageTimes::default()).unwrap();
-        assert_eq!(sum.coincident_pairs, 600 * 599 / 2);
-        let [rms, l2, potential, ..] = errors(&exact, &sum);
-        assert!(rms.max(l2).max(potential) < 1e-8, "{method:?}: {rms:e} {l2:e} {potential:e}");
-    }
 }
 
 #[test]

@@ -2,11 +2,11 @@
 //! against direct sums.
 
 use crate::common::gpu;
-use crate::common::planar::{Points, complex, errors, gamma, set, strengths};
 use fmm_core::planar::{Blob, Kernel, Plan, Problem, power};
 use fmm_core::{Complex64, Error, Evaluation, Method, Precision, Settings, StageTimes};
 use fmm_cuda::Gpu;
 use fmm_cuda::planar::{self, Plane};
+use testkit::planar::{Points, complex, errors, gamma, set, strengths};
 
 #[expect(clippy::too_many_arguments, reason = "the arguments of the sum on the CPU, and a GPU")]
 fn evaluate(

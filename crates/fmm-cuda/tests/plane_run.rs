@@ -1,10 +1,10 @@
 //! Particles of a run in the plane that live on the device: their sums against single ones, steps of vortices against those of the cores.
 
 use crate::common::gpu;
-use crate::common::planar::{gamma, set, strengths};
 use fmm_core::planar::{Blob, Kernel, Problem};
 use fmm_core::{Complex64, Copied, CpuExecutor, Error, Executor, Method, Particles, Precision, Settings, StageTimes};
 use fmm_cuda::CudaExecutor;
+use testkit::planar::{gamma, set, strengths};
 
 fn particles(n: usize, seed: u64) -> Particles {
     let position: Vec<[f64; 3]> = set("normal", n, seed).iter().map(|x| [x[0], x[1], 0.0]).collect();

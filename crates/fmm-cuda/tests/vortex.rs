@@ -1,7 +1,7 @@
 //! Velocities of vortex particles on the device against direct sums on the cores.
 
 use crate::common::{errors, gpu, hash, plummer, uniform};
-use fmm_core::{Error, Method, Precision, Settings, Softening, StageTimes};
+use fmm_core::{Method, Precision, Settings, Softening, StageTimes};
 use fmm_cuda::{Gpu, biot_savart};
 
 type Columns = [Vec<f64>; 3];
@@ -56,33 +56,11 @@ fn kept(gpu: &Gpu, n: usize, tolerances: &[f64]) {
     }
 }
 
-#[test]
-fn velocities_keep_their_tolerance() {
-    let Some(gpu) = gpu() else { return };
-    kept(&gpu, 20_000, &[1e-3, 1e-6, 1e-9]);
-}
-
 /// So small that a checker of memory gets through it.
 #[test]
 fn velocities_of_few_vortices() {
     let Some(gpu) = gpu() else { return };
     kept(&gpu, 600, &[1e-4]);
-}
-
-#[test]
-fn a_velocity_is_the_formulas() {
-    let Some(gpu) = gpu() else { return };
-    // A particle of strength 4π along one axis at the origin turns its neighbour on the next axis towards the third.
-    for k in 0..3 {
-        let (mut w, mut at, mut expected) = ([vec![0.0], vec![0.0], vec![0.0]], [0.0; 3], [0.0; 3]);
-        w[k][0] = 4.0 * std::f64::consts::PI;
-        at[(k + 1) % 3] = 1.0;
-        expected[(k + 2) % 3] = 1.0;
-        let settings = Settings { precision: Precision::F64, ..Settings::default() };
-        let times = &mut StageTimes::default();
-        let u = biot_savart(&gpu, &settings, &[[0.0; 3]], columns(&w), Some(&[at]), times).unwrap();
-        assert!(errors(&u.field, &[expected]).0 < 1e-14, "{k}: {:?}", u.field);
-    }
 }
 
 #[test]
@@ -96,17 +74,4 @@ fn velocities_have_the_same_bits_again() {
     };
     let first = again();
     assert!((0..5).all(|_| again() == first));
-}
-
-#[test]
-fn what_velocities_do_not_know_is_refused() {
-    let Some(gpu) = gpu() else { return };
-    let w: Columns = [vec![1.0], vec![0.0], vec![0.0]];
-    let of = |settings: Settings, w: &Columns| {
-        biot_savart(&gpu, &settings, &[[0.0; 3]], columns(w), None, &mut StageTimes::default())
-    };
-    let softened = Settings { softening: Softening::Plummer(0.1), ..Settings::default() };
-    assert!(matches!(of(softened, &w), Err(Error::Unsupported(why)) if why.contains("p1")));
-    let nan = [vec![1.0], vec![f64::NAN], vec![0.0]];
-    assert!(matches!(of(Settings::default(), &nan), Err(Error::NotFinite { .. })));
 }

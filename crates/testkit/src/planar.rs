@@ -1,10 +1,10 @@
-//! Sets in the plane, reference sums and error norms that the planar tests share.
-#![allow(dead_code, reason = "the examples take parts of it")]
+//! Sets in the plane, sums in it as the formulas stand, and the norms of their errors.
 
 use fmm_core::planar::{Blob, Kernel};
 use fmm_core::{Complex64, Evaluation, Settings, StageTimes};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
+/// Positions. `[n]`
 pub type Points = Vec<[f64; 2]>;
 
 fn normal(rng: &mut StdRng) -> f64 {
@@ -94,13 +94,20 @@ pub fn reference(kernel: Kernel, x: [f64; 2], sources: &[[f64; 2]], q: &[f64], q
 /// Relative L2 of potential and field, and the largest relative error of a field (Eq. 5.3 of the paper).
 #[derive(Debug, Clone, Copy)]
 pub struct Errors {
+    /// L2 of the field.
     pub l2: f64,
+    /// 99 % of the relative errors are at most this.
     pub p99: f64,
+    /// The largest relative error.
     pub max: f64,
+    /// L2 of the potential.
     pub potential: f64,
 }
 
 /// The errors of `sum` at about `sample` targets.
+///
+/// # Panics
+/// If a field is no number.
 pub fn errors(
     kernel: Kernel,
     sum: &Evaluation<Complex64>,
@@ -136,6 +143,10 @@ pub fn errors(
     }
 }
 
+/// The sum on the cores.
+///
+/// # Panics
+/// If it is refused.
 pub fn sum(
     settings: &Settings,
     kernel: Kernel,

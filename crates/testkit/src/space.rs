@@ -1,52 +1,7 @@
-//! Particle sets, the reference sum and the error norm that the tests share.
-#![allow(dead_code, reason = "the examples take parts of it")]
+//! Sums in space as the formulas stand, and the norms of errors.
 
-pub mod planar;
-pub mod random;
-
-use fmm_core::Softening;
-use rand::{Rng, SeedableRng, rngs::StdRng};
-
-pub type Points = Vec<[f64; 3]>;
-
-pub fn uniform(n: usize, seed: u64) -> Points {
-    let mut rng = StdRng::seed_from_u64(seed);
-    (0..n).map(|_| rng.random()).collect()
-}
-
-fn direction(rng: &mut StdRng) -> [f64; 3] {
-    let c: f64 = 2.0 * rng.random::<f64>() - 1.0;
-    let f = rng.random::<f64>() * std::f64::consts::TAU;
-    let s = (1.0 - c * c).sqrt();
-    [s * f.cos(), s * f.sin(), c]
-}
-
-/// A Plummer sphere of scale 1, the inner 99.9 % of its mass.
-pub fn plummer(n: usize, seed: u64) -> Points {
-    let mut rng = StdRng::seed_from_u64(seed);
-    (0..n)
-        .map(|_| {
-            let r = ((0.999 * rng.random::<f64>()).powf(-2.0 / 3.0) - 1.0).sqrt().recip();
-            direction(&mut rng).map(|c| r * c)
-        })
-        .collect()
-}
-
-pub fn sphere_surface(n: usize, seed: u64) -> Points {
-    let mut rng = StdRng::seed_from_u64(seed);
-    (0..n).map(|_| direction(&mut rng)).collect()
-}
-
-/// Two Plummer spheres, one ten times smaller, `distance` apart.
-pub fn two_clusters(n: usize, distance: f64, seed: u64) -> Points {
-    let mut points = plummer(n / 2, seed);
-    points.extend(plummer(n - n / 2, seed + 1).into_iter().map(|x| [0.1 * x[0] + distance, 0.1 * x[1], 0.1 * x[2]]));
-    points
-}
-
-pub fn alternating(n: usize) -> Vec<f64> {
-    (0..n).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect()
-}
+use fmm_core::ewald::{self, At, EXACT};
+use fmm_core::{PeriodicBox, Softening};
 
 /// Potential, field and largest single term at target `x`, term by term as the formulas stand.
 pub fn reference(
@@ -140,11 +95,23 @@ pub fn softened(r2: f64, s: Softening) -> (f64, f64) {
 /// Errors as a distribution: e_i = |δa_i|/max(|a_i|, 1e-3 × the largest single term), and L2 = ‖δa‖/‖a‖.
 #[derive(Debug, Clone, Copy)]
 pub struct Errors {
+    /// Root mean square of e_i.
     pub rms: f64,
+    /// 99 % of e_i are at most this.
     pub p99: f64,
+    /// The largest e_i.
     pub max: f64,
+    /// L2 of the field.
     pub l2: f64,
+    /// L2 of the potential.
     pub potential_l2: f64,
+}
+
+impl Errors {
+    /// Whether the errors that a tolerance bounds are at most `tolerance`: rms and L2 of the field.
+    pub fn keep(&self, tolerance: f64) -> bool {
+        self.rms <= tolerance && self.l2 <= tolerance
+    }
 }
 
 /// The reference at some of the targets.
@@ -166,6 +133,34 @@ impl Reference {
         Reference { values: at.iter().map(value).collect(), targets: at }
     }
 
+    /// Sums at all targets that were formed elsewhere: potential, field, and the size of the largest term of the field.
+    pub fn of(values: impl IntoIterator<Item = (f64, [f64; 3], f64)>) -> Self {
+        let values: Vec<_> = values.into_iter().collect();
+        Reference { targets: (0..values.len()).collect(), values }
+    }
+
+    /// Ewald's sums at every source, or at `targets`.
+    pub fn in_box(
+        cell: &PeriodicBox,
+        softening: Softening,
+        sources: &[[f64; 3]],
+        q: &[f64],
+        targets: Option<&[[f64; 3]]>,
+    ) -> Self {
+        let sums = ewald::evaluate(cell, softening, EXACT, sources, q, targets.map_or(At::Sources, At::Points));
+        let each = sums.potential.iter().zip(sums.field).zip(sums.largest);
+        Reference::of(each.map(|((&potential, field), largest)| (potential, field, largest)))
+    }
+
+    /// The potential at one of its targets.
+    pub fn potential(&self, k: usize) -> f64 {
+        self.values[k].0
+    }
+
+    /// The errors of sums at all targets.
+    ///
+    /// # Panics
+    /// If a field is no number.
     pub fn errors(&self, potential: &[f64], field: &[[f64; 3]]) -> Errors {
         let norm = |v: [f64; 3]| v[0].hypot(v[1]).hypot(v[2]);
         // In a unit of the set, so that squares are numbers where forces are.
@@ -191,16 +186,4 @@ impl Reference {
             potential_l2: ratio(pnum, pden),
         }
     }
-}
-
-/// The sets of the contract: name, points, strengths.
-pub fn contract_sets(n: usize) -> Vec<(&'static str, Points, Vec<f64>)> {
-    let masses = vec![1.0 / n as f64; n];
-    vec![
-        ("uniform", uniform(n, 21), masses.clone()),
-        ("Plummer", plummer(n, 22), masses.clone()),
-        ("two clusters", two_clusters(n, 30.0, 23), masses.clone()),
-        ("sphere surface", sphere_surface(n, 24), masses),
-        ("±1 charges", uniform(n, 25), alternating(n)),
-    ]
 }

@@ -1,0 +1,3 @@
+//! The contract of every place, on the cores.
+
+testkit::contract!(Some(testkit::contract::Cores));
