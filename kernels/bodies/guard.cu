@@ -230,11 +230,9 @@ __global__ void __launch_bounds__(ALONE) guard_pick(GuardView v) {
   }
 }
 
-__global__ void __launch_bounds__(GUARDED) guard_newton_f64(GuardView v) { guard<Newton>(v); }
-__global__ void __launch_bounds__(GUARDED) guard_plummer_f64(GuardView v) { guard<Plummer>(v); }
-__global__ void __launch_bounds__(GUARDED) guard_p1_f64(GuardView v) { guard<P1>(v); }
-__global__ void __launch_bounds__(GUARDED) guard_spline_f64(GuardView v) { guard<Spline>(v); }
-__global__ void __launch_bounds__(GUARDED) guard_yukawa_f64(GuardView v) { guard<Yukawa>(v); }
+#define GUARD(NAME, KERNEL) \
+  __global__ void __launch_bounds__(GUARDED) guard_##NAME##_f64(GuardView v) { guard<KERNEL>(v); }
+FOR_EACH_KERNEL(GUARD)
 
 // The sums over all parts, the field that is to be measured, and the weight, of each target. A warp has one.
 __global__ void __launch_bounds__(TILE) guard_join(GuardView v) {

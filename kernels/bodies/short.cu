@@ -22,19 +22,40 @@ template <template <typename> class Kernel> __device__ inline double of_kernel(d
   return kernel.both(1, r2 + kernel.raise(), potential);
 }
 
-__device__ inline double of_kernel(unsigned name, double length, double r2, double &potential) {
-  switch (name) {
-    case 0: return of_kernel<Newton>(length, r2, potential);
-    case 1: return of_kernel<Plummer>(length, r2, potential);
-    case 2: return of_kernel<P1>(length, r2, potential);
-    case 3: return of_kernel<Spline>(length, r2, potential);
-    default: return of_kernel<Yukawa>(length, r2, potential);
-  }
-}
-
 __device__ inline double warp_total(double x) {
   for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(~0u, x, step);
   return x;
+}
+
+template <template <typename> class Kernel> __device__ inline void excluded(const ExclusionView &v) {
+  const size_t i = size_t(blockIdx.x) * EACH + threadIdx.x;
+  if (i >= v.n) return;
+  const double own = v.strength[i];
+  double field[3] = {}, less = 0, energy = 0, virial = 0;
+  for (uint32_t k = v.start[i]; k < v.start[i + 1]; k++) {
+    const size_t j = v.partner[k];
+    double d[3], r2 = 0;
+    for (int c = 0; c < 3; c++) {
+      d[c] = v.position[3 * i + c] - v.position[3 * j + c];
+      if (v.sides[c] > 0) d[c] -= round(d[c] / v.sides[c]) * v.sides[c];
+      r2 += d[c] * d[c];
+    }
+    const double q = v.strength[j];
+    double potential, slope = q * of_kernel<Kernel>(v.softening, r2, potential);
+    less += q * potential;
+    if (r2 > 0 && r2 < v.cutoff * v.cutoff) {
+      double both;
+      const double force = of_two(v.kinds[2 * (own < 0) + (q < 0)], r2, v.cutoff, both);
+      energy -= 0.5 * both;
+      virial -= 0.5 * force * r2;
+      slope += v.per_charge * force / own;
+    }
+    for (int c = 0; c < 3; c++) field[c] += slope * d[c];
+  }
+  for (int c = 0; c < 3; c++) v.field[3 * i + c] -= field[c];
+  v.less[i] = less;
+  v.partial[2 * i] = energy;
+  v.partial[2 * i + 1] = virial;
 }
 
 extern "C" {
@@ -59,36 +80,9 @@ __global__ void __launch_bounds__(EACH) external_field(const __grid_constant__ E
   for (int k = 0; k < 3; k++) v.field[3 * i + k] += v.per_field * force[k];
 }
 
-__global__ void __launch_bounds__(EACH) exclusions(const __grid_constant__ ExclusionView v) {
-  const size_t i = size_t(blockIdx.x) * EACH + threadIdx.x;
-  if (i >= v.n) return;
-  const double own = v.strength[i];
-  double field[3] = {}, less = 0, energy = 0, virial = 0;
-  for (uint32_t k = v.start[i]; k < v.start[i + 1]; k++) {
-    const size_t j = v.partner[k];
-    double d[3], r2 = 0;
-    for (int c = 0; c < 3; c++) {
-      d[c] = v.position[3 * i + c] - v.position[3 * j + c];
-      if (v.sides[c] > 0) d[c] -= round(d[c] / v.sides[c]) * v.sides[c];
-      r2 += d[c] * d[c];
-    }
-    const double q = v.strength[j];
-    double potential, slope = q * of_kernel(v.kernel, v.softening, r2, potential);
-    less += q * potential;
-    if (r2 > 0 && r2 < v.cutoff * v.cutoff) {
-      double both;
-      const double force = of_two(v.kinds[2 * (own < 0) + (q < 0)], r2, v.cutoff, both);
-      energy -= 0.5 * both;
-      virial -= 0.5 * force * r2;
-      slope += v.per_charge * force / own;
-    }
-    for (int c = 0; c < 3; c++) field[c] += slope * d[c];
-  }
-  for (int c = 0; c < 3; c++) v.field[3 * i + c] -= field[c];
-  v.less[i] = less;
-  v.partial[2 * i] = energy;
-  v.partial[2 * i + 1] = virial;
-}
+#define EXCLUSIONS(NAME, KERNEL) \
+  __global__ void __launch_bounds__(EACH) exclusions_##NAME(const __grid_constant__ ExclusionView v) { excluded<KERNEL>(v); }
+FOR_EACH_KERNEL(EXCLUSIONS)
 
 // A warp has a leaf, each lane a target, and walks the tree for all leaves within the cut-off.
 __global__ void __launch_bounds__(32 * SHORT_WARPS) short_range(const __grid_constant__ ShortView v) {

@@ -137,6 +137,9 @@ template <typename Real> struct Yukawa {
   }
 };
 
+// Does something for each kernel: its name in names of CUDA's kernels, and its type.
+#define FOR_EACH_KERNEL(DO) DO(newton, Newton) DO(plummer, Plummer) DO(p1, P1) DO(spline, Spline) DO(yukawa, Yukawa)
+
 // Adds what `q` at the difference `d` contributes: the field, then the potential. Returns the squared distance, raised.
 template <typename Real, class Kernel, bool POTENTIAL>
 __device__ inline Real meet(const Kernel &kernel, Real dx, Real dy, Real dz, Real q, bool itself, Real *sum) {

@@ -133,11 +133,7 @@ extern "C" {
   __global__ void __launch_bounds__(THREADS) p2p_hessian_##NAME##_f32(HessianPairView v) { by_lists<KERNEL, float>(v); }  \
   __global__ void __launch_bounds__(THREADS) p2p_hessian_##NAME##_f64(HessianPairView v) { by_lists<KERNEL, double>(v); } \
   __global__ void __launch_bounds__(THREADS) hessian_sums_##NAME##_f64(HessianSumView v) { at_targets<KERNEL>(v); }
-KERNEL(newton, Newton)
-KERNEL(plummer, Plummer)
-KERNEL(p1, P1)
-KERNEL(spline, Spline)
-KERNEL(yukawa, Yukawa)
+FOR_EACH_KERNEL(KERNEL)
 
 // The sums over all shares of the sources at each target, and what was found there. A warp has one target.
 __global__ void __launch_bounds__(TILE) hessian_join(HessianSumView v) {

@@ -30,9 +30,6 @@ __global__ void __launch_bounds__(TILE) near_bodies(NearView v) {
   }
 }
 
-LISTS(newton, Newton, false)
-LISTS(plummer, Plummer, false)
-LISTS(p1, P1, false)
-LISTS(spline, Spline, false)
-LISTS(yukawa, Yukawa, false)
+#define OPEN_SPACE(NAME, KERNEL) LISTS(NAME, KERNEL, false)
+FOR_EACH_KERNEL(OPEN_SPACE)
 }

@@ -243,27 +243,17 @@ template <template <typename> class Kernel, bool POTENTIAL> __device__ inline vo
   }
 }
 
+// Blocks of a multiprocessor in double precision.
+template <template <typename> class Kernel> constexpr int BLOCKS = 2;
+template <> constexpr int BLOCKS<Newton> = BLOCKS_F64;
+
 extern "C" {
-__global__ void __launch_bounds__(TILE, BLOCKS_F32) p2p_newton_f32(SumView v) { sums_f32<Newton, false>(v); }
-__global__ void __launch_bounds__(TILE, BLOCKS_F32) p2p_plummer_f32(SumView v) { sums_f32<Plummer, false>(v); }
-__global__ void __launch_bounds__(TILE, BLOCKS_F32) p2p_p1_f32(SumView v) { sums_f32<P1, false>(v); }
-__global__ void __launch_bounds__(TILE, BLOCKS_F32) p2p_spline_f32(SumView v) { sums_f32<Spline, false>(v); }
-__global__ void __launch_bounds__(TILE, BLOCKS_F32) p2p_yukawa_f32(SumView v) { sums_f32<Yukawa, false>(v); }
-__global__ void __launch_bounds__(TILE, BLOCKS_F64) p2p_newton_f64(SumView v) { sums_f64<Newton, false>(v); }
-__global__ void __launch_bounds__(TILE, 2) p2p_plummer_f64(SumView v) { sums_f64<Plummer, false>(v); }
-__global__ void __launch_bounds__(TILE, 2) p2p_p1_f64(SumView v) { sums_f64<P1, false>(v); }
-__global__ void __launch_bounds__(TILE, 2) p2p_spline_f64(SumView v) { sums_f64<Spline, false>(v); }
-__global__ void __launch_bounds__(TILE, 2) p2p_yukawa_f64(SumView v) { sums_f64<Yukawa, false>(v); }
-__global__ void __launch_bounds__(TILE) p2p_newton_potential_f32(SumView v) { sums_f32<Newton, true>(v); }
-__global__ void __launch_bounds__(TILE) p2p_plummer_potential_f32(SumView v) { sums_f32<Plummer, true>(v); }
-__global__ void __launch_bounds__(TILE) p2p_p1_potential_f32(SumView v) { sums_f32<P1, true>(v); }
-__global__ void __launch_bounds__(TILE) p2p_spline_potential_f32(SumView v) { sums_f32<Spline, true>(v); }
-__global__ void __launch_bounds__(TILE) p2p_yukawa_potential_f32(SumView v) { sums_f32<Yukawa, true>(v); }
-__global__ void __launch_bounds__(TILE) p2p_newton_potential_f64(SumView v) { sums_f64<Newton, true>(v); }
-__global__ void __launch_bounds__(TILE) p2p_plummer_potential_f64(SumView v) { sums_f64<Plummer, true>(v); }
-__global__ void __launch_bounds__(TILE) p2p_p1_potential_f64(SumView v) { sums_f64<P1, true>(v); }
-__global__ void __launch_bounds__(TILE) p2p_spline_potential_f64(SumView v) { sums_f64<Spline, true>(v); }
-__global__ void __launch_bounds__(TILE) p2p_yukawa_potential_f64(SumView v) { sums_f64<Yukawa, true>(v); }
+#define SUMS(NAME, KERNEL)                                                                                              \
+  __global__ void __launch_bounds__(TILE, BLOCKS_F32) p2p_##NAME##_f32(SumView v) { sums_f32<KERNEL, false>(v); }       \
+  __global__ void __launch_bounds__(TILE, BLOCKS<KERNEL>) p2p_##NAME##_f64(SumView v) { sums_f64<KERNEL, false>(v); }   \
+  __global__ void __launch_bounds__(TILE) p2p_##NAME##_potential_f32(SumView v) { sums_f32<KERNEL, true>(v); }          \
+  __global__ void __launch_bounds__(TILE) p2p_##NAME##_potential_f64(SumView v) { sums_f64<KERNEL, true>(v); }
+FOR_EACH_KERNEL(SUMS)
 
 // Adds the shares of a target and puts the sum in its place.
 __global__ void __launch_bounds__(TILE) reduce_f64(SumView v) {

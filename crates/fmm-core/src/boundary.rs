@@ -88,22 +88,7 @@ impl PeriodicBox {
         {
             return Err(Error::Range { what: "dielectric constant of the surroundings", value, range: "1 or more" });
         }
-        match softening.simplified() {
-            Softening::None => Ok(()),
-            Softening::Spline(e) if 2.8 * e <= 0.5 * self.shortest() => Ok(()),
-            Softening::Spline(value) => Err(Error::Range {
-                what: "softening length",
-                value,
-                range: "0 to 1/5.6 of the shortest side of the periodic box",
-            }),
-            Softening::Yukawa(_) => {
-                Err(Error::Unsupported("screened charges are summed in open space, not in periodic boxes".into()))
-            }
-            Softening::Plummer(_) | Softening::P1(_) => Err(Error::Unsupported(
-                "the softenings plummer and p1 reach beyond any periodic box; take spline, which is 1/r beyond 2.8 of its lengths, or none"
-                    .into(),
-            )),
-        }
+        softening.check_in_box(self.shortest())
     }
 
     /// Checks that a box of these strengths has a potential in its surroundings.

@@ -149,11 +149,7 @@ impl Settings {
                 return Err(Error::Unsupported(why.into()));
             }
         }
-        let e = self.softening.length();
-        range("softening length", e, e.is_finite() && e >= 0.0, "0 or more")?;
-        if let Softening::Yukawa(length) = self.softening {
-            range("screening length", length, length >= 1e-100, "1e-100 or more")?;
-        }
+        self.softening.check()?;
         self.boundary.periodic().map_or(Ok(()), |cell| cell.check(self.softening))
     }
 }

@@ -27,12 +27,12 @@ pub struct Softened {
 impl Softened {
     /// Its length, and its number in the kernels.
     fn kernel(&self) -> (f64, u32) {
-        match self.softening {
-            Softening::Plummer(e) => (e, 0),
-            Softening::P1(e) => (e, 1),
-            Softening::Yukawa(length) => (length, 2),
-            Softening::None | Softening::Spline(_) => (0.0, 0),
-        }
+        let number = match self.softening {
+            Softening::P1(_) => 1,
+            Softening::Yukawa(_) => 2,
+            _ => 0,
+        };
+        (self.softening.parameter(), number)
     }
 
     /// The CPU's expansion of `order`.

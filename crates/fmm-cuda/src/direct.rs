@@ -115,12 +115,10 @@ impl Direct {
 pub fn kernel(softening: Softening, scale: f64) -> (&'static str, f64) {
     match softening {
         Softening::None => ("newton", 0.0),
-        Softening::Plummer(e) => ("plummer", e * scale),
-        Softening::P1(e) => ("p1", e * scale),
         // Too small to be told from a point: its own scale would overflow.
         Softening::Spline(e) if e * scale < 1e-100 => ("newton", 0.0),
         Softening::Spline(e) => ("spline", 2.8 * e * scale),
-        Softening::Yukawa(length) => ("yukawa", length * scale),
+        other => (other.name(), other.parameter() * scale),
     }
 }
 

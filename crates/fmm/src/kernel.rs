@@ -24,6 +24,19 @@ pub enum Kernel {
     Gauss(f64),
 }
 
+/// Kernels that are summed by the same code.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Family {
+    /// Σ q K(r) in space, and minus its gradient.
+    Radial,
+    /// Vortices in space.
+    Vortex,
+    /// In the plane.
+    Plane(planar::Kernel),
+    /// Gaussians of this width.
+    Gauss(f64),
+}
+
 /// Names of what a kernel gives at each target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outputs {
@@ -99,26 +112,33 @@ impl Kernel {
         self.plane().map(|_| "qi")
     }
 
+    /// The code that sums it.
+    pub fn family(self) -> Family {
+        match self {
+            Kernel::Laplace | Kernel::Yukawa(_) => Family::Radial,
+            Kernel::Vortex => Family::Vortex,
+            Kernel::Log => Family::Plane(planar::Kernel::Log),
+            Kernel::Harmonic => Family::Plane(planar::Kernel::Harmonic),
+            Kernel::Gauss(sigma) => Family::Gauss(sigma),
+        }
+    }
+
     /// What it gives at each target, in `dimension` dimensions.
     pub fn outputs(self, dimension: usize) -> Outputs {
         const FIELD: &[&str] = &["ex", "ey", "ez"];
-        let (potential, field) = match self {
-            Kernel::Laplace | Kernel::Yukawa(_) => (Some("potential"), FIELD),
-            Kernel::Log => (Some("potential"), &FIELD[..2]),
-            Kernel::Gauss(_) => (Some("potential"), &FIELD[..dimension.min(3)]),
-            Kernel::Harmonic => (None, &["re", "im"][..]),
-            Kernel::Vortex => (None, &["ux", "uy", "uz"][..]),
+        let (potential, field) = match self.family() {
+            Family::Radial => (Some("potential"), FIELD),
+            Family::Plane(planar::Kernel::Log) => (Some("potential"), &FIELD[..2]),
+            Family::Gauss(_) => (Some("potential"), &FIELD[..dimension.min(3)]),
+            Family::Plane(planar::Kernel::Harmonic) => (None, &["re", "im"][..]),
+            Family::Vortex => (None, &["ux", "uy", "uz"][..]),
         };
         Outputs { potential, field }
     }
 
     /// The kernel of sums in the plane, if it is one.
     pub fn plane(self) -> Option<planar::Kernel> {
-        match self {
-            Kernel::Log => Some(planar::Kernel::Log),
-            Kernel::Harmonic => Some(planar::Kernel::Harmonic),
-            Kernel::Laplace | Kernel::Yukawa(_) | Kernel::Vortex | Kernel::Gauss(_) => None,
-        }
+        if let Family::Plane(kernel) = self.family() { Some(kernel) } else { None }
     }
 
     /// The radial function of sums in space; `softening` replaces 1/r at short distances.
@@ -132,10 +152,10 @@ impl Kernel {
     /// Whether `errors` keep the tolerance. In the plane it bounds L2; of sums of Gaussians it
     /// bounds the largest error.
     pub fn keeps(self, errors: &Errors, tolerance: f64) -> bool {
-        match self {
-            Kernel::Log | Kernel::Harmonic => errors.l2 <= tolerance,
-            Kernel::Laplace | Kernel::Yukawa(_) | Kernel::Vortex => errors.keep(tolerance),
-            Kernel::Gauss(_) => errors.max <= tolerance,
+        match self.family() {
+            Family::Plane(_) => errors.l2 <= tolerance,
+            Family::Radial | Family::Vortex => errors.keep(tolerance),
+            Family::Gauss(_) => errors.max <= tolerance,
         }
     }
 }

@@ -47,7 +47,7 @@ pub use executor::executor;
 pub use fmm_core::ErrorKind;
 pub use fmm_cuda::DeviceArrays;
 pub use grid::{GridDevice, GridSolver};
-pub use kernel::{Kernel, Outputs};
+pub use kernel::{Family, Kernel, Outputs};
 pub use problem::{Points, Problem};
 pub use reference::Reference;
 pub use solver::Solver;

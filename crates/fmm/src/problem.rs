@@ -3,7 +3,7 @@
 use fmm_core::planar::Blob;
 use fmm_core::{Boundary, Error as Refused, Method, Settings, Softening};
 
-use crate::{Error, Kernel};
+use crate::{Error, Family, Kernel};
 
 /// What is summed, and how.
 #[derive(Debug, Clone)]
@@ -64,9 +64,11 @@ impl Problem {
         let (blob, softening) = (self.blob != Blob::Point, self.settings.softening);
         let allowed = match self.kernel {
             Kernel::Log | Kernel::Harmonic if softening != Softening::None => "allowed: none, algebraic:E, gaussian:E",
-            Kernel::Yukawa(_) | Kernel::Gauss(_) if blob || softening != Softening::None => "allowed: none",
             Kernel::Laplace if blob => "allowed: none, plummer:E, spline:E, p1:E",
+            Kernel::Laplace => return Ok(()),
             Kernel::Vortex if blob || !matches!(softening, Softening::None | Softening::P1(_)) => "allowed: none, p1:E",
+            Kernel::Log | Kernel::Harmonic | Kernel::Vortex => return Ok(()),
+            _ if blob || softening != Softening::None => "allowed: none",
             _ => return Ok(()),
         };
         self.refuse("softening", allowed)
@@ -76,7 +78,7 @@ impl Problem {
         let parameter = match self.settings.boundary {
             _ if self.kernel == Kernel::Laplace => return Ok(()),
             Boundary::Periodic(_) => "periodic",
-            Boundary::Open if self.settings.uniform.is_some() && !matches!(self.kernel, Kernel::Yukawa(_)) => "depth",
+            Boundary::Open if self.settings.uniform.is_some() && self.kernel.family() != Family::Radial => "depth",
             Boundary::Open => return Ok(()),
         };
         let why = format!("the kernel {} has none; only laplace has", self.kernel.name());
@@ -88,7 +90,7 @@ impl Problem {
     /// # Errors
     /// [`Error::Request`] for other kernels than [`Kernel::Laplace`] and [`Kernel::Yukawa`].
     pub fn check_exclusions(&self) -> Result<(), Error> {
-        if matches!(self.kernel, Kernel::Laplace | Kernel::Yukawa(_)) {
+        if self.kernel.family() == Family::Radial {
             return Ok(());
         }
         let why = format!("the kernel {} has none; only laplace and yukawa have", self.kernel.name());
@@ -96,7 +98,7 @@ impl Problem {
     }
 
     fn check_hessian(&self) -> Result<(), Error> {
-        if matches!(self.kernel, Kernel::Laplace | Kernel::Yukawa(_)) {
+        if self.kernel.family() == Family::Radial {
             return Ok(());
         }
         let why = format!("the kernel {} has none; only laplace and yukawa have", self.kernel.name());

@@ -10,7 +10,7 @@ use fmm_core::{PeriodicBox, Softening};
 use rayon::prelude::*;
 
 use crate::errors::{Errors, FLOOR, Truth, choose, errors};
-use crate::{Evaluation, Kernel, Points, Problem};
+use crate::{Evaluation, Family, Kernel, Points, Problem};
 
 /// Direct sums at a sample of a set's own particles, kept for more than one sum of them.
 pub struct Reference {
@@ -55,11 +55,11 @@ pub(crate) fn measure(problem: &Problem, points: &Points, sum: &Evaluation) -> E
 
 /// The vector at some targets as it should be.
 fn truth(problem: &Problem, points: &Points, at: &[[f64; 3]]) -> Vec<Truth> {
-    match problem.kernel {
-        Kernel::Laplace | Kernel::Yukawa(_) => in_space(problem, points, at),
-        Kernel::Log | Kernel::Harmonic => in_plane(problem, points, at),
-        Kernel::Vortex => of_vortices(problem, points, at),
-        Kernel::Gauss(sigma) => of_gaussians(points, sigma, at),
+    match problem.kernel.family() {
+        Family::Radial => in_space(problem, points, at),
+        Family::Plane(_) => in_plane(problem, points, at),
+        Family::Vortex => of_vortices(problem, points, at),
+        Family::Gauss(sigma) => of_gaussians(points, sigma, at),
     }
 }
 

@@ -6,14 +6,14 @@ use fmm_core::solve::Quantity;
 use fmm_core::{Choice, Complex64, Error as Refused, Method, Precision, StageTimes, WithHessian};
 
 use crate::device::{Opened, Place, loaded};
-use crate::{Device, Error, Evaluation, Kernel, Note, Points, Problem, Seconds};
+use crate::{Device, Error, Evaluation, Family, Note, Points, Problem, Seconds};
 
 /// The sum that `problem` asks for, without exclusions.
 pub(crate) fn sum(place: &mut Place, problem: &Problem, points: &Points) -> Result<Evaluation, Error> {
-    match problem.kernel {
-        Kernel::Laplace | Kernel::Yukawa(_) | Kernel::Vortex => in_space(place, problem, points),
-        Kernel::Log | Kernel::Harmonic => in_plane(place, problem, points),
-        Kernel::Gauss(sigma) => match points.dimension {
+    match problem.kernel.family() {
+        Family::Radial | Family::Vortex => in_space(place, problem, points),
+        Family::Plane(kernel) => in_plane(place, problem, kernel, points),
+        Family::Gauss(sigma) => match points.dimension {
             1 => of_gaussians::<1>(place, problem, points, sigma),
             2 => of_gaussians::<2>(place, problem, points, sigma),
             _ => of_gaussians::<3>(place, problem, points, sigma),
@@ -95,8 +95,12 @@ fn in_three<const D: usize>(vectors: Vec<[f64; D]>) -> Vec<[f64; 3]> {
 }
 
 /// Log and harmonic, of points or blobs.
-fn in_plane(place: &mut Place, problem: &Problem, points: &Points) -> Result<Evaluation, Error> {
-    let Some(kernel) = problem.kernel.plane() else { unreachable!("a kernel of the plane") };
+fn in_plane(
+    place: &mut Place,
+    problem: &Problem,
+    kernel: planar::Kernel,
+    points: &Points,
+) -> Result<Evaluation, Error> {
     let complex = |points: &[[f64; 3]]| points.iter().map(|x| Complex64::new(x[0], x[1])).collect::<Vec<_>>();
     let (sources, targets) = (complex(points.sources), points.targets.map(complex));
     let strengths: Vec<Complex64> = match points.strengths {

@@ -3,8 +3,8 @@
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
-use fmm::Kernel;
 use fmm::bindings::{Failure, Options, Request};
+use fmm::{Family, Kernel};
 
 use crate::answer::{Refusal, answer, request};
 use crate::memory::{self, Sized8};
@@ -161,10 +161,10 @@ fn given(name: &str, value: i64, allowed: &str) -> Result<Option<usize>, Refusal
 
 /// The number of axes of positions.
 fn dimension(kernel: Kernel, asked: i64) -> Result<usize, Refusal> {
-    let (own, allowed) = match kernel {
-        Kernel::Log | Kernel::Harmonic => (2, 2..=2),
-        Kernel::Gauss(_) => (3, 1..=3),
-        Kernel::Laplace | Kernel::Yukawa(_) | Kernel::Vortex => (3, 3..=3),
+    let (own, allowed) = match kernel.family() {
+        Family::Plane(_) => (2, 2..=2),
+        Family::Gauss(_) => (3, 1..=3),
+        Family::Radial | Family::Vortex => (3, 3..=3),
     };
     match asked {
         0 => Ok(own),

@@ -23,7 +23,7 @@ const EXPANDED_CROWDED: f64 = 30.0;
 
 /// Screening lengths from one corner of the cube around all bodies to the opposite one; 0 without screening.
 fn screening_lengths(softening: Softening, problem: &Problem) -> f64 {
-    if let Softening::Yukawa(length) = softening { 3f64.sqrt() * problem.side / length } else { 0.0 }
+    3f64.sqrt() * problem.side / softening.screening_length()
 }
 
 /// Checks that expansions serve the kernel over the whole set.
@@ -70,20 +70,6 @@ pub(super) fn beyond_f32(settings: &Settings, problem: Problem, order: Option<us
 /// of the leaf to the distance: 24 bits must leave the tolerance with a margin of 4.
 pub fn closest_pair(tolerance: f64) -> f64 {
     4.0 * 0.5f64.powi(24) / tolerance
-}
-
-/// The distance beyond which a softened force differs from q/r² by less than half the tolerance.
-pub fn newtonian_beyond(softening: Softening, tolerance: f64) -> f64 {
-    match softening {
-        Softening::None => 0.0,
-        // 1 − (1 + ε²/r²)^(−3/2) ≤ 3/2 ε²/r².
-        Softening::Plummer(e) => e * (3.0 / tolerance).sqrt(),
-        // 1 − (1 + 5/2 ε²/r²)(1 + ε²/r²)^(−5/2) ≤ 15/8 (ε/r)⁴.
-        Softening::P1(e) => e * (3.75 / tolerance).powf(0.25),
-        Softening::Spline(e) => 2.8 * e,
-        // Nowhere.
-        Softening::Yukawa(_) => f64::INFINITY,
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ mod problem;
 mod tables;
 
 pub use fit::{best_leaf, fit};
-pub use limits::{F32_FLOOR, check_expansions, closest_pair, newtonian_beyond};
+pub use limits::{F32_FLOOR, check_expansions, closest_pair};
 pub use problem::{Kind, Problem, Spread, Strengths};
 
 use crate::Error;
@@ -133,7 +133,7 @@ pub fn rule(settings: &Settings, choice: &Choice) -> Rule {
         separation2,
         most_near: 0,
         point_separation2: if fmm { Rule::point_separation2_of(separation2) } else { separation2 },
-        min_distance: if any_distance { 0.0 } else { newtonian_beyond(settings.softening, settings.tolerance) },
+        min_distance: if any_distance { 0.0 } else { settings.softening.newtonian_beyond(settings.tolerance) },
         m2l_min_pairs: pairs as usize,
         m2p_min_bodies: 2 * coefficients,
         p2l_min_bodies: 2 * coefficients,

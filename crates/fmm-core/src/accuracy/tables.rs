@@ -1,9 +1,8 @@
 //! Measured errors by order, and the family, angle and order that keep a tolerance.
 
-use super::limits::newtonian_beyond;
 use super::{Kind, Problem};
+use crate::expansion::Cartesian;
 use crate::expansion::MAX_CARTESIAN_ORDER;
-use crate::kernel::Softening;
 use crate::lists::Rule;
 use crate::settings::{Family, Method, Settings};
 
@@ -68,9 +67,8 @@ fn order_for(table: &[f64], tolerance: f64) -> Option<usize> {
 /// Family, `separation2` and order that keep the tolerance.
 pub(super) fn expansion(settings: &Settings, problem: Problem, method: Method, tolerance: f64) -> (Family, f64, usize) {
     // A softened kernel that is not yet 1/r at the distance of the smallest cells wants its own Taylor series.
-    let screened = matches!(settings.softening, Softening::Yukawa(_));
-    let soft = !matches!(settings.softening, Softening::None | Softening::Spline(_))
-        && newtonian_beyond(settings.softening, settings.tolerance) > problem.dense_leaf;
+    let newtonian_beyond = settings.softening.newtonian_beyond(settings.tolerance);
+    let soft = Cartesian::<f64>::serves(settings.softening) && newtonian_beyond > problem.dense_leaf;
     // An angle that is asked for changes the rate: errors go like θ^(p+1).
     let asked = settings.theta.map(Rule::separation2_of);
     let adjust = |separation2: f64, order: usize| match asked {
@@ -92,7 +90,7 @@ pub(super) fn expansion(settings: &Settings, problem: Problem, method: Method, t
                 return (Family::Cartesian, *separation2, adjust(*separation2, p).min(MAX_CARTESIAN_ORDER));
             }
         }
-        if screened {
+        if newtonian_beyond.is_infinite() {
             // No other family holds.
             let (separation2, order, table) = &CARTESIAN[2];
             let separation2 = more_near(*separation2, share * cancelling / table[order - 1], *order);

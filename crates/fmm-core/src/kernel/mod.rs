@@ -9,5 +9,5 @@ mod softening;
 pub use hessian::{AXES, Hessian};
 pub use pairs::{PairRelation, Pairs};
 pub use points::{Points, Sums};
-pub use radial::{Newton, P1, Plummer, Radial, Spline, Yukawa};
+pub use radial::*;
 pub use softening::{Softening, UseRadial};

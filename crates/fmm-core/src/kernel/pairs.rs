@@ -45,11 +45,7 @@ pub trait Pairs<const D: usize, const R: usize = D>: Sync {
 
 impl Pairs<3> for Softening {
     fn potential_at_zero(&self) -> f64 {
-        match *self {
-            Softening::None | Softening::Yukawa(_) => 0.0,
-            Softening::Plummer(e) | Softening::Spline(e) => 1.0 / e,
-            Softening::P1(e) => 1.5 / e,
-        }
+        self.at_zero()
     }
 
     fn smooth_below(&self) -> f64 {

@@ -1,6 +1,7 @@
 //! The kernels of sums in space: their names, their lengths, and the one way to their radial functions.
 
 use super::radial::{Newton, P1, Plummer, Radial, Spline, Yukawa};
+use crate::Error;
 use crate::math::Real;
 use crate::math::simd::{Array, Vector};
 
@@ -58,30 +59,110 @@ impl Softening {
         }
     }
 
+    /// The length in its formula, whatever it means; 0 for 1/r.
+    pub const fn parameter(self) -> f64 {
+        match self {
+            Softening::None => 0.0,
+            Softening::Plummer(length)
+            | Softening::Spline(length)
+            | Softening::P1(length)
+            | Softening::Yukawa(length) => length,
+        }
+    }
+
     /// The softening length; 0 for kernels that are not softened.
     pub const fn length(self) -> f64 {
+        if let Softening::Yukawa(_) = self { 0.0 } else { self.parameter() }
+    }
+
+    /// The length over which the kernel falls exponentially; infinite for all others.
+    pub const fn screening_length(self) -> f64 {
+        if let Softening::Yukawa(length) = self { length } else { f64::INFINITY }
+    }
+
+    /// K(0); 0 where it would be infinite.
+    pub fn at_zero(self) -> f64 {
         match self {
             Softening::None | Softening::Yukawa(_) => 0.0,
-            Softening::Plummer(e) | Softening::Spline(e) | Softening::P1(e) => e,
+            Softening::Plummer(e) | Softening::Spline(e) => 1.0 / e,
+            Softening::P1(e) => 1.5 / e,
+        }
+    }
+
+    /// The distance beyond which the force differs from q/r² by less than half the tolerance.
+    pub fn newtonian_beyond(self, tolerance: f64) -> f64 {
+        match self {
+            Softening::None => 0.0,
+            // 1 − (1 + ε²/r²)^(−3/2) ≤ 3/2 ε²/r².
+            Softening::Plummer(e) => e * (3.0 / tolerance).sqrt(),
+            // 1 − (1 + 5/2 ε²/r²)(1 + ε²/r²)^(−5/2) ≤ 15/8 (ε/r)⁴.
+            Softening::P1(e) => e * (3.75 / tolerance).powf(0.25),
+            Softening::Spline(e) => 2.8 * e,
+            // Nowhere.
+            Softening::Yukawa(_) => f64::INFINITY,
+        }
+    }
+
+    /// Checks the length.
+    ///
+    /// # Errors
+    /// [`Error::Range`] if it is outside its range.
+    pub fn check(self) -> Result<(), Error> {
+        let value = self.parameter();
+        match self {
+            Softening::Yukawa(_) if value.is_nan() || value < 1e-100 => {
+                Err(Error::Range { what: "screening length", value, range: "1e-100 or more" })
+            }
+            Softening::Yukawa(_) => Ok(()),
+            _ if value.is_finite() && value >= 0.0 => Ok(()),
+            _ => Err(Error::Range { what: "softening length", value, range: "0 or more" }),
+        }
+    }
+
+    /// Checks that the kernel is 1/r beyond half of a periodic box with this shortest side.
+    ///
+    /// # Errors
+    /// [`Error::Range`] for a length that is too long, [`Error::Unsupported`] for kernels that differ from 1/r everywhere.
+    pub fn check_in_box(self, shortest: f64) -> Result<(), Error> {
+        match self.simplified() {
+            Softening::None => Ok(()),
+            Softening::Spline(e) if 2.8 * e <= 0.5 * shortest => Ok(()),
+            Softening::Spline(value) => Err(Error::Range {
+                what: "softening length",
+                value,
+                range: "0 to 1/5.6 of the shortest side of the periodic box",
+            }),
+            Softening::Yukawa(_) => {
+                Err(Error::Unsupported("screened charges are summed in open space, not in periodic boxes".into()))
+            }
+            Softening::Plummer(_) | Softening::P1(_) => Err(Error::Unsupported(
+                "the softenings plummer and p1 reach beyond any periodic box; take spline, which is 1/r beyond 2.8 of its lengths, or none"
+                    .into(),
+            )),
         }
     }
 
     /// The same kernel with another softening length; what is not softened stays what it is.
     pub const fn with_length(self, length: f64) -> Self {
         match self {
-            Softening::None | Softening::Yukawa(_) => self,
+            Softening::Yukawa(_) => self,
+            _ => self.with_parameter(length),
+        }
+    }
+
+    const fn with_parameter(self, length: f64) -> Self {
+        match self {
+            Softening::None => Softening::None,
             Softening::Plummer(_) => Softening::Plummer(length),
             Softening::Spline(_) => Softening::Spline(length),
             Softening::P1(_) => Softening::P1(length),
+            Softening::Yukawa(_) => Softening::Yukawa(length),
         }
     }
 
     /// The same kernel in a unit of length in which lengths are `scale` times as large.
     pub fn scaled(self, scale: f64) -> Self {
-        match self {
-            Softening::Yukawa(length) => Softening::Yukawa(length * scale),
-            _ => self.with_length(self.length() * scale),
-        }
+        self.with_parameter(self.parameter() * scale)
     }
 
     /// Runs `user` with the radial function, for distances in `unit`.

@@ -26,9 +26,6 @@ const WARPS: usize = 4;
 /// Threads of a block of the kernels that have a particle a thread.
 const EACH: usize = 256;
 
-/// The kernels of the sum, as the exclusions number them.
-const KERNELS: [&str; 5] = ["newton", "plummer", "p1", "spline", "yukawa"];
-
 /// What acts in addition to a sum, and its arrays.
 #[derive(Default)]
 pub struct Acting {
@@ -147,10 +144,9 @@ impl Acting {
             per_charge: 1.0 / self.forces.constant,
             softening,
             n: n as u32,
-            kernel: KERNELS.iter().position(|k| *k == name).unwrap_or(0) as u32,
         };
         // SAFETY: all arrays have the lengths that the view says, and partners are particles.
-        unsafe { launch(gpu, "exclusions", n.div_ceil(EACH), EACH, &view)? };
+        unsafe { launch(gpu, &format!("exclusions_{name}"), n.div_ceil(EACH), EACH, &view)? };
         gpu.finish()?;
         self.count_beside()
     }

@@ -88,6 +88,4 @@ pub struct ExclusionView {
     pub softening: f64,
     /// Number of particles.
     pub n: u32,
-    /// 0: 1/r, 1: Plummer, 2: P1, 3: spline, 4: Yukawa.
-    pub kernel: u32,
 }

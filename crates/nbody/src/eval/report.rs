@@ -1,6 +1,6 @@
 //! Messages and the JSON object of the command.
 
-use fmm::{Errors, Evaluation, Kernel, Points};
+use fmm::{Errors, Evaluation, Family, Kernel, Points};
 use fmm_core::planar::Blob;
 use fmm_core::{Softening, Stage, Surroundings};
 use serde_json::{Map, Value, json};
@@ -33,7 +33,7 @@ pub struct Totals {
 impl Totals {
     /// Of a kernel with a potential in space whose targets are its sources.
     pub fn of(kernel: Kernel, points: &Points, sum: &Evaluation) -> Option<Self> {
-        if !matches!(kernel, Kernel::Laplace | Kernel::Yukawa(_)) || points.targets.is_some() {
+        if kernel.family() != Family::Radial || points.targets.is_some() {
             return None;
         }
         let (mut energy, mut force, mut magnitude) = (0.0, [0.0; 3], 0.0);

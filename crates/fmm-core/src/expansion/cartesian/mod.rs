@@ -66,7 +66,7 @@ impl<T: Real> Cartesian<T> {
     /// spline, which has no Taylor series across its knots.
     pub fn new(p: usize, softening: Softening, classes: Classes<3>, side: f64, levels: usize) -> Self {
         assert!((1..=MAX_ORDER + 1).contains(&p), "order {p}");
-        assert!(!matches!(softening, Softening::Spline(_)), "the spline has no Taylor series across its knots");
+        assert!(Self::serves(softening), "the spline has no Taylor series across its knots");
         let indices = Indices::new(p + 1);
         let n = indices.all.len();
         let place = |k: usize, d: usize, by: usize| indices.less(k, d, by).unwrap_or(n) as u16;
@@ -109,12 +109,9 @@ impl<T: Real> Cartesian<T> {
         }
     }
 
-    /// ε² in units of `unit`.
-    fn epsilon2(&self, unit: f64) -> f64 {
-        match self.softening {
-            Softening::Plummer(e) | Softening::P1(e) => (e / unit) * (e / unit),
-            Softening::None | Softening::Spline(_) | Softening::Yukawa(_) => 0.0,
-        }
+    /// Whether the kernel has a Taylor series at every distance; 1/r has, and is its own far field in other expansions.
+    pub fn serves(softening: Softening) -> bool {
+        !matches!(softening, Softening::Spline(_))
     }
 
     /// D^n g/n! for every n of degree ≤ `degree`, at x in `unit`, into `out`.
@@ -123,7 +120,8 @@ impl<T: Real> Cartesian<T> {
         if let Softening::Yukawa(length) = self.softening {
             return self.screened(degree, unit / length, x, out);
         }
-        let epsilon2 = self.epsilon2(unit);
+        let epsilon = self.softening.length() / unit;
+        let epsilon2 = epsilon * epsilon;
         let u = x[0].mul_add(x[0], x[1].mul_add(x[1], x[2].mul_add(x[2], V::constant(epsilon2))));
         let inverse = V::constant(1.0).div(u);
         let root = inverse.sqrt();
