@@ -10,7 +10,11 @@ fn main() {
     println!("cargo:rustc-env=NBODY_COMMIT={}", commit(&root).unwrap_or_default());
     let out = PathBuf::from(env::var("OUT_DIR").expect("set by cargo")).join("scenarios.rs");
     fs::write(out, scenarios(&root.join("scenarios"))).expect("cargo's folder can be written");
-    for part in ["build.rs", "src", "../fmm-core/src", "../../scenarios", "../../configs"] {
+    // What the program is made of: an edit makes the commit a dirty one.
+    for name in ["fmm", "fmm-core", "fmm-cuda", "nbody", "nbody-bench", "nbody-cli", "nbody-sim"] {
+        println!("cargo:rerun-if-changed=../{name}/src");
+    }
+    for part in ["build.rs", "../../kernels", "../../scenarios", "../../configs"] {
         println!("cargo:rerun-if-changed={part}");
     }
 }

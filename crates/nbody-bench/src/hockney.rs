@@ -136,7 +136,8 @@ impl Hockney {
             let curl = |a: usize, b: usize| derivative(&psi[b], p, a) - derivative(&psi[a], p, b);
             ([psi[0][p], psi[1][p], psi[2][p]], [curl(1, 2), curl(2, 0), curl(0, 1)])
         };
-        let (stream, velocity) = (0..vorticity.len()).into_par_iter().map(both).collect_vec().into_iter().unzip();
+        let (mut stream, mut velocity) = (vec![], vec![]);
+        (0..vorticity.len()).into_par_iter().map(both).unzip_into_vecs(&mut stream, &mut velocity);
         Solution { psi: stream, velocity, work: Work::default() }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use fmm_core::grid::{CELLS, Grid, Rings, Solution};
-use fmm_core::math::{CollectVec, blocked_sums};
+use fmm_core::math::blocked_sums;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
@@ -82,8 +82,8 @@ fn error(
         let v = exact(i);
         (square([0, 1, 2].map(|k| found[i][k] - v[k])).sqrt(), square(v).sqrt())
     };
-    let (mut errors, sizes): (Vec<f64>, Vec<f64>) =
-        (0..found.len()).into_par_iter().map(each).collect_vec().into_iter().unzip();
+    let (mut errors, mut sizes): (Vec<f64>, Vec<f64>) = (vec![], vec![]);
+    (0..found.len()).into_par_iter().map(each).unzip_into_vecs(&mut errors, &mut sizes);
     let size = sizes.into_iter().fold(0.0, f64::max);
     let place = (errors.len() * 99 / 100).min(errors.len() - 1);
     let (_, &mut p99, above) = errors.select_nth_unstable_by(place, f64::total_cmp);

@@ -294,3 +294,12 @@ fn a_scenario_that_needs_a_table_goes_on_without_it() {
     folder.done(&["--resume", "parts", "-q", "--until", "0.03"]);
     same(&folder.path("whole"), &folder.path("parts"));
 }
+
+#[test]
+fn checkpoints_that_are_older_than_the_key_center_are_read() {
+    use nbody::scenario::grid::GridScenario;
+    let old = RING.replace("center", "centre");
+    assert!(GridScenario::parse("new.toml", old.clone(), None, &[]).is_err());
+    let text = |text: String| GridScenario::parse_resumed("checkpoint", text, &[]).unwrap().unwrap().text;
+    assert_eq!(text(old), text(RING.into()));
+}

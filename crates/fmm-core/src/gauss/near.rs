@@ -123,21 +123,28 @@ impl Meet<'_> {
         let q: [&[f64]; C] = std::array::from_fn(|c| &sources.q[c][..n]);
         let values = if SLOPE { 1 + D } else { 1 };
         let count = targets[0].len();
-        for first in (0..count).step_by(T) {
-            let sums = together::<V, D, T, TERMS, C, SLOPE>((targets, first, scale), &x, &q);
-            for t in 0..T.min(count - first) {
+        let mut add = |first: usize, sums: &[[[f64; 4]; C]]| {
+            for (t, sums) in sums.iter().enumerate() {
                 for c in 0..columns.0 {
                     let at = (first + t) * stride + (columns.1 + c) * values;
-                    for (to, sum) in out[at..at + values].iter_mut().zip(sums[t][c]) {
+                    for (to, sum) in out[at..at + values].iter_mut().zip(sums[c]) {
                         *to += sum;
                     }
                 }
             }
+        };
+        // Many boxes have fewer targets than a group: the rest comes one by one.
+        let groups = count - count % T;
+        for first in (0..groups).step_by(T) {
+            add(first, &together::<V, D, T, TERMS, C, SLOPE>((targets, first, scale), &x, &q));
+        }
+        for first in groups..count {
+            add(first, &together::<V, D, 1, TERMS, C, SLOPE>((targets, first, scale), &x, &q));
         }
     }
 }
 
-/// For T targets from `first` on, the last again where there are fewer, and each column: the value and the derivatives.
+/// For T targets from `first` on and each column: the value and the derivatives.
 #[inline(always)]
 fn together<
     V: Vector<Scalar = f64>,
@@ -154,9 +161,8 @@ fn together<
     let (scale, half) = (V::splat(scale), V::constant(0.5));
     let mut at = [[V::zero(); D]; T];
     for t in 0..T {
-        let target = (first + t).min(targets[0].len() - 1);
         for d in 0..D {
-            at[t][d] = V::splat(targets[d][target]);
+            at[t][d] = V::splat(targets[d][first + t]);
         }
     }
     let mut sums = [[[V::zero(); 4]; C]; T];

@@ -7,7 +7,6 @@ use rayon::prelude::*;
 use super::blocks::{BLOCK, Grid};
 use super::sources::Sources;
 use crate::Csr;
-use crate::math::CollectVec;
 
 /// Cells along a side of a brick.
 pub const SIDE: usize = 8;
@@ -84,7 +83,8 @@ impl Lists {
     pub fn new(grid: &Grid, sources: &Sources, rule: Rule) -> Self {
         let bricks = grid.blocks().len() * BRICKS;
         let rows = |b: usize| traverse(&Brick::new(grid, b), sources, rule);
-        let (far, near): (Vec<_>, Vec<_>) = (0..bricks).into_par_iter().map(rows).collect_vec().into_iter().unzip();
+        let (mut far, mut near): (Vec<_>, Vec<_>) = (vec![], vec![]);
+        (0..bricks).into_par_iter().map(rows).unzip_into_vecs(&mut far, &mut near);
         Lists { far: far.into(), near: near.into() }
     }
 

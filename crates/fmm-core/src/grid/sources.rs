@@ -112,8 +112,9 @@ impl Sources {
             }
             (radius2.sqrt(), core2.sqrt())
         };
-        (sources.radius, sources.core) =
-            (0..sources.tree.len()).into_par_iter().map(largest).collect_vec().into_iter().unzip();
+        let (mut radius, mut core) = (vec![], vec![]);
+        (0..sources.tree.len()).into_par_iter().map(largest).unzip_into_vecs(&mut radius, &mut core);
+        (sources.radius, sources.core) = (radius, core);
         sources
     }
 

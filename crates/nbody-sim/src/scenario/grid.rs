@@ -155,6 +155,8 @@ impl GridScenario {
     /// # Errors
     /// As [`parse`](Self::parse), but for files that are not there.
     pub fn parse_resumed(name: &str, text: String, sets: &[Override]) -> Result<Option<GridScenario>, Mistakes> {
+        // Checkpoints that are older than 2026-11-24 have `center` by its other name, which no user can mend in them.
+        let text = text.replace("centre =", "center =").replace("centre=", "center=");
         GridScenario::read(name, text, None, sets, |mistake| mistake.code != MISSING_FILE)
     }
 
