@@ -1,5 +1,5 @@
 //! What the tests of every place share: sets of particles, direct sums as the formulas stand, norms of errors, and the
-//! [`contract`] that a place has to keep.
+//! [contract](mod@contract) that a place has to keep.
 
 pub mod contract;
 pub mod gauss;

@@ -28,7 +28,7 @@ pub fn reference(
     (potential, field, largest)
 }
 
-/// [`reference`] at every source, each pair formed once.
+/// [`reference()`] at every source, each pair formed once.
 pub fn all_pairs(points: &[[f64; 3]], q: &[f64], s: Softening) -> Vec<(f64, [f64; 3], f64)> {
     let mut sums = vec![(0.0, [0.0; 3], 0.0f64); points.len()];
     for (i, x) in points.iter().enumerate() {
