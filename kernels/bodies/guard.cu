@@ -253,7 +253,7 @@ __global__ void __launch_bounds__(TILE) guard_join(GuardView v) {
   for (unsigned k = 0; k < 4; k++) out[k] = sum[k];
   for (unsigned k = 0; k < 3; k++) out[4 + k] = v.field[v.stride * size_t(v.picked[target]) + k];
   out[7] = v.weight[target];
-  // Beside the rows: whether there was room.
+  // After the rows: whether there was room.
   if (target == 0) v.out[8 * size_t(v.targets)] = v.shared ? v.shared[0] : 0;
 }
 }

@@ -1,6 +1,6 @@
-// The kernels that replace 1/r, in the forms of fmm-core's `kernel/radial.rs`. `force` gives -q K'/r from r^2, `both`
-// adds the potential q K and leaves the force its bits. `second` gives g = -K'/r, and h = -g'/r beside it. SINGULAR kernels
-// are infinite at distance zero.
+// The kernels that replace 1/r, in the forms of fmm-core's `kernel/radial.rs`. `force` gives
+// -q K'/r from r^2; `both` adds the potential q K and leaves the force its bits. `second` gives
+// g = -K'/r and h = -g'/r. SINGULAR kernels are infinite at distance zero.
 #pragma once
 #include "common/real.cuh"
 

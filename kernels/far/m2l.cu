@@ -1,14 +1,16 @@
 // M2L on the tensor cores.
 //
-// A warp owns 32 target cells of one level and octant, so that all of them meet the same operators, and keeps their sums in
-// registers. It goes through the operators in a fixed order; each is a product of the sources' coefficients, gathered row by row
-// (zeros where a target has no such source), and the operator's matrix. Both lie in memory in the order in which lanes need them. The
-// warps of a block keep step, so that the first-level cache has the matrix for all of them. Operators whose offsets differ by mirrors
-// share a matrix: mirrors along the axes only change signs, of the sources as they are gathered and of the sums where the mirror
-// changes.
+// A warp owns 32 target cells of one level and octant, so that all of them meet the same operators,
+// and keeps their sums in registers. It goes through the operators in a fixed order. Each is a
+// product of the sources' coefficients, gathered row by row (zeros where a target has no source at
+// this offset), and the operator's matrix. Both lie in memory in the order in which lanes need
+// them. The warps of a block keep step, so that the first-level cache has the matrix for all of
+// them. Operators whose offsets differ by mirrors share a matrix: mirrors along the axes only
+// change signs, of the sources as they are gathered and of the sums where the mirror changes.
 //
-// Single precision multiplies in TF32 (11 bits), or with SPLIT in three products of numbers cut into two of bf16 (8 bits each), at the
-// price of one and a half: an error of 2^-16 of each coefficient. Double precision has tensor cores of its own.
+// Single precision multiplies in TF32 (11 bits), or with SPLIT in three products of numbers that
+// are each the sum of two of bf16 (8 bits each), at the price of one and a half products, with an
+// error of 2^-16 of each coefficient. Double precision has tensor cores of its own.
 #include "common/tensor.cuh"
 #include "common/tree.cuh"
 
@@ -54,9 +56,10 @@ __device__ inline void mma_bf16_half(float *low, float *high, uint32_t a, uint32
       : "r"(a), "r"(b), "r"(m));
 }
 
-// Adds the product of 16 (HALF: 8) coefficients of 32 cells and COUNT times 8 columns in three products. Tensor cores cut sums off
-// instead of rounding them: a long sum of theirs would drift. So they add few terms, and those of several columns in turn, since
-// each has to wait for the one before.
+// Adds the product of 16 (HALF: 8) coefficients of 32 cells and COUNT times 8 columns in three
+// products. Tensor cores truncate sums instead of rounding them, so a long sum in them would drift.
+// Each sum here has few terms, and those of several columns alternate, since each product waits for
+// the one before it in the same sum.
 template <bool HALF, unsigned COUNT, unsigned TILES>
 __device__ inline void split_product(float (*sum)[TILES][2], unsigned c, const Quad<float> *a, const float *matrix, unsigned lane) {
   Quad<float> b[COUNT];

@@ -32,8 +32,9 @@ template <bool SINGULAR> __device__ void direct(const GridView &v) {
   const double *at = v.brick + 3 * SIDE * size_t(task.x);
   const double ax = at[t % SIDE], az = at[2 * SIDE + t / SIDE];
   if (t < SIDE) rows[t] = at[SIDE + t];
-  // Centers of cells that do not overlap are 3/4 h apart at least; what is nearer than half of h is the cell itself. Squares of distances are
-  // not negative: their upper words are in their order.
+  // Centers of cells that do not overlap are at least 3/4 h apart, so a center nearer than half of
+  // h is the cell itself. Squares of distances are not negative, so their upper words compare as
+  // they do.
   const double half = 0.5 * (at[1] - at[0]);
   const int own = __double2hiint(half * half);
   double psi[SIDE][3] = {}, u[SIDE][3] = {};

@@ -1,9 +1,10 @@
 // Direct sums by lists of leaves.
 //
-// A warp has one task: up to MOST_TARGETS targets of a leaf. A lane holds R targets, and `width` lanes hold all of them, with width a
-// power of two as small as can be; the 32/width groups of lanes share the sources among themselves, and their sums are added in a
-// fixed order. So leaves of any size keep the lanes busy. Sources are taken 32 at a time, whatever cells they come from: while those
-// in shared memory meet the targets the next are on their way.
+// A warp has one task: up to MOST_TARGETS targets of a leaf. A lane holds R targets, and `width`
+// lanes hold all of them, where width is the smallest power of two that is enough. The 32/width
+// groups of lanes share the sources among themselves, and their sums are added in a fixed order. So
+// leaves of any size keep the lanes busy. Sources are taken 32 at a time, across the bounds of
+// their cells: while those in shared memory meet the targets, the next ones are being copied.
 //
 // Single precision reads bodies in 16 bytes, measured from the center of their leaf, and adds the difference of the centers, which is
 // exact but for its last rounding. Bodies of the targets' leaf, of larger leaves and of inner cells are subtracted in double. It notes
@@ -48,7 +49,7 @@ template <typename Real> struct Task {
     first = begin + lane % width;
   }
   __device__ unsigned held() const { return (end - begin + width - 1) / width; }
-  // A length too small to be told from none would have a scale that overflows.
+  // A shorter length has no effect, and its scale would overflow.
   __device__ double length(const NearView &v) const {
     return v.softening == 0 ? 0 : fmax(v.softening * scale, sizeof(Real) == 4 ? 1e-8 : 1e-60);
   }

@@ -401,7 +401,8 @@ __global__ void __launch_bounds__(32 * AT_WARPS) ewald_waves(EwaldView v) {
   }
 }
 
-// Both spaces together, to the caller's order, or beside what was found to rows of the guard. A warp has a target.
+// Adds the sums in real space and over waves. Writes them to the caller's order, or with the
+// results to check to rows of the guard. A warp has a target.
 __global__ void __launch_bounds__(TILE) ewald_join(EwaldView v) {
   const unsigned target = blockIdx.x * (TILE / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (target >= v.count) return;

@@ -1,5 +1,6 @@
-// What runs in the plane have beside sums: points out of particles, and steps of vortices. Compiled without fused multiply-add, so that the
-// bits are the CPU's. Blocks share the particles, as many blocks whatever the device.
+// Kernels that runs in the plane need in addition to sums: they convert particles to points and do
+// steps of vortices. Compiled without fused multiply-add, so that the bits are the CPU's. Blocks
+// share the particles, and the number of blocks does not depend on the device.
 #include "planar/planar.cuh"
 
 // The largest of the numbers of a block, none of which is below `least`, in the first thread.

@@ -1,7 +1,8 @@
-// M2L of the harmonic kernel in the plane, a translation a thread, as Cruz, Layton & Barba have it, for `nbody bench m2l2d` alone: planar_pairs.cu
-// is as fast with 8 and 12 terms, faster with more, and knows both kernels. A warp has a few
-// target boxes, whose sources it takes 32 at a time, their multipoles copied beside the registers; terms of the results are then added up by lanes
-// that own them, in a fixed order.
+// M2L of the harmonic kernel in the plane with one translation a thread, as in Cruz, Layton &
+// Barba, for `nbody bench m2l2d` alone: planar_pairs.cu is as fast with 8 and 12 terms, faster with
+// more, and serves both kernels. A warp has a few target boxes and takes their sources 32 at a
+// time, with the multipoles copied to shared memory without use of registers. The lanes that own
+// the terms of the results then add them up in a fixed order.
 #include "planar/planar.cuh"
 
 constexpr unsigned LANES_OF_WARP = 0xffffffff;

@@ -1,6 +1,7 @@
-// The pyramid of fmm-core's `planar/pyramid.rs`, array by array. The points are sorted along both axes once; each list then holds, for every
-// point in its order, the places in both. A median is found where it stands in the list of its axis, and halving the other list is a
-// stable partition by places, whole numbers. Compiled without fused multiply-add.
+// Builds the pyramid of fmm-core's `planar/pyramid.rs`, array by array. The points are sorted along
+// both axes once; each list then holds, for every point in its order, the places in both. The
+// median of an axis is the middle of its list. The other list is halved by a stable partition by
+// places, which are integers. Compiled without fused multiply-add.
 #include "planar/planar.cuh"
 #include "common/scan.cuh"
 

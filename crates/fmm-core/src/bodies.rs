@@ -116,8 +116,8 @@ pub fn surely_in_reach(smallest: f64, largest: f64) -> bool {
 /// Checks that the cubes of all distances in space are within the range of `f64`: beyond it forces would be 0, or infinite.
 ///
 /// # Errors
-/// [`Error::Magnitude`] for a coordinate above 1e100, and for two points that are not at the same place
-/// but less than 1e-100, or than 1e-98 of the largest coordinate, apart.
+/// [`Error::Magnitude`] for a coordinate above 1e100, and for two points at different places whose
+/// distance is less than 1e-100, or less than 1e-98 of the largest coordinate.
 pub fn check_reach(points: &[&[[f64; 3]]]) -> Result<(), Error> {
     let largest = REACH[1];
     let coordinates = || points.iter().flat_map(|p| p.as_flattened()).map(|x| x.abs());

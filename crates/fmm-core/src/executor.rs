@@ -65,8 +65,8 @@ pub trait Executor: Send {
     /// [`Error::Device`] where the device fails.
     fn drift(&mut self, h: f64, times: &mut StageTimes) -> Result<(), Error>;
 
-    /// Begins a step of point vortices, whose velocities are u = coupling · (e_y, −e_x) of the field e: it starts at the present positions.
-    /// Tells their largest coordinate.
+    /// Begins a step of point vortices at the present positions. Their velocities are
+    /// u = coupling · (e_y, −e_x) of the field e. Returns the largest coordinate.
     ///
     /// # Errors
     /// [`Error::Unsupported`] where there are no vortices.
@@ -74,8 +74,9 @@ pub trait Executor: Send {
         Err(Error::Unsupported("only particles in the plane flow".into()))
     }
 
-    /// Takes the velocities u of the last [`forces`](Executor::forces), adds `weight` times these to the step's sum of velocities, and tells
-    /// the largest component of their change from those of the call before, infinite in the first of a step.
+    /// Takes the velocities u of the last [`forces`](Executor::forces) and adds `weight` times u to
+    /// the step's sum of velocities. Returns the largest component of the change of u since the
+    /// previous call; infinity in the first call of a step.
     ///
     /// # Errors
     /// Those of [`begin_flow`](Executor::begin_flow), and what keeps an executor from it.
@@ -120,8 +121,8 @@ pub trait Executor: Send {
         Ok(Box::new(move || Ok(copied)))
     }
 
-    /// Tells whether the potential of the next sums is wanted as well. Executors that sum forces alone then sum both at once; the
-    /// field has the same bits either way.
+    /// Sets whether the next sums must compute the potential as well. Executors that otherwise sum
+    /// forces alone then sum both at once. The field has the same bits either way.
     fn want_potential(&mut self, _wanted: bool) {}
 
     /// Sums over the particles as they are now, with the last [`forces`](Executor::forces), where the particles live far from the

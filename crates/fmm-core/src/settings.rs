@@ -30,7 +30,7 @@ impl Method {
     }
 }
 
-/// The arithmetic of the force. The state of a run is `f64` whatever is chosen here.
+/// The arithmetic of the force. The state of a run is always `f64`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Precision {
     /// `f32` where the tolerance allows it.

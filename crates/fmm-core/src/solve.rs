@@ -1,7 +1,9 @@
-//! The driver of every sum: choose, execute, measure, and again with a smaller target error until the tolerance is kept.
+//! The driver of every sum: choose, execute, measure, and again with a smaller target error until
+//! the tolerance is kept.
 //!
-//! The tables of [`accuracy`] hold for sets like those that they were measured on. Where the order is not given, every place
-//! measures the error of its result, and this page decides what happens next: the same decisions wherever the sum runs.
+//! The tables of [`accuracy`] hold for sets like those that they were measured on. Where the order
+//! is not given, each executor measures the error of its result, and this module decides what
+//! happens next. The decisions are the same on the CPU and on a GPU.
 
 use crate::accuracy::{self, Problem};
 use crate::{Cancel, Choice, Error, Method, Precision, Settings, Softening};
@@ -33,7 +35,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Whether there is such a sum with these settings.
+    /// Checks that these settings allow a sum of this quantity.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for velocities in periodic boxes and with other softenings than p1.

@@ -43,7 +43,7 @@ pub const SHRINK: f64 = 0.9;
 /// See [`SHRINK`].
 pub const FEWEST: usize = 100;
 
-/// Shares of the mass whose radii are told.
+/// Shares of the mass whose Lagrangian radii are reported.
 pub const SHARES: [f64; 3] = [0.1, 0.5, 0.9];
 
 /// The fewest particles of the smallest sphere of a set of `n`.

@@ -1,4 +1,4 @@
-//! The fast Gauss transform keeps its tolerance, whatever the points are, on every route.
+//! The fast Gauss transform keeps its tolerance on every route, for any distribution of points.
 
 use fmm_core::gauss::{Axes, Dimension, Route, Settings, evaluate};
 use fmm_core::{Error, StageTimes};
@@ -46,7 +46,7 @@ fn corners_of_boxes() {
     }
 }
 
-/// Full boxes beside single points: more than one of the routes has a part, and the sum is right.
+/// A set of full boxes and single points uses more than one route, and its sum is right.
 #[test]
 fn the_choice_mixes_routes() {
     let mut random = Random(5);

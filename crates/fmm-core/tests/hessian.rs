@@ -121,7 +121,7 @@ fn boxes_direct_sums_are_differences_of_the_field() {
             }
         }
     }
-    // Whatever α is: the sums at sources, which do not see themselves, are those of two splits.
+    // Sums at sources, which leave out the source itself, do not depend on the split α.
     for softening in [Softening::None, Softening::Spline(0.1)] {
         let (mut many, mut strengths) = (x.clone(), q.clone());
         let own = Ewald::new(&cell, softening, EXACT, &x, &q, At::Sources).hessians();

@@ -76,7 +76,7 @@ fn ewald_sums_are_the_formula() {
     ] {
         let n = 20;
         let mut points = random_in(side, n, 3);
-        // One beside another, one at its place, and one just across the edge.
+        // One close to another, one at the same place, and one just across the edge.
         points[1] = points[0].map(|c| c + 1e-2 * side[0]);
         points[2] = points[0];
         (points[3], points[4]) =
@@ -162,8 +162,9 @@ fn madelung_constants() {
     }
 }
 
-/// A neutral drop of vacuum's dipole adds (2π/3V) D² to the energy of tin foil, and media in between their share; vacuum around is what
-/// sums over growing cubes of boxes come to.
+/// The dipole of a neutral drop in vacuum adds (2π/3V) D² to the energy with tin foil; media in
+/// between add their share. Sums over growing cubes of boxes converge to the energy with vacuum
+/// around.
 #[test]
 fn surroundings_act_through_the_dipole() {
     let side = [1.0; 3];

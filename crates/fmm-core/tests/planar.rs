@@ -46,7 +46,8 @@ fn the_last_digits() {
     }
 }
 
-/// Lines, circles, points at one place, clusters far apart, all with 1,000 and more points, against pairs by the formula.
+/// Lines, circles, points at one place, distant clusters, each with 1,000 and more points, compared
+/// with direct sums of the formula.
 #[test]
 fn special_sets() {
     let u: Vec<f64> = strengths(2000, 12);
@@ -148,7 +149,8 @@ fn every_pair_is_in_one_list() {
     }
 }
 
-/// Many points at the edge of a leaf, in leaves of their own that are too small to be felt beside it.
+/// Many points at the edge of a leaf, in leaves of their own whose size is negligible compared with
+/// it.
 #[test]
 fn leaves_at_the_edge_of_others_are_not_seen_as_expansions() {
     let mut points: Vec<[f64; 2]> = (0..6400).map(|i| [f64::from(i % 80), f64::from(i / 80) - 40.0]).collect();
@@ -169,7 +171,7 @@ fn leaves_at_the_edge_of_others_are_not_seen_as_expansions() {
 #[test]
 fn swapped_roles_keep_the_order() {
     let (points, q) = (set("uniform", 4000, 18), strengths(4000, 19));
-    // A hundred points in a corner of a leaf: small boxes beside large ones.
+    // A hundred points in a corner of a leaf: small boxes next to large ones.
     let mut points = points;
     for (k, x) in points.iter_mut().take(2000).enumerate() {
         *x = [0.5 + 1e-4 * (k as f64).sin(), 0.5 + 1e-4 * (1.7 * k as f64).cos()];

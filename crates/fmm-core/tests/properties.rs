@@ -16,7 +16,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use testkit::space::Reference;
 
-/// A coordinate: of any size, on a coarse grid (so that points coincide and lie on the faces of cells), or beside another one.
+/// A coordinate: of any size, on a coarse grid (so that points coincide and lie on the faces of
+/// cells), or one of a few neighboring numbers.
 fn coordinate() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => -1.0..1.0f64,
@@ -124,7 +125,8 @@ proptest! {
         let most = |v: &[f64]| v.iter().fold(0.0f64, |a, b| a.max(b.abs()));
         prop_assert!(most(&seen.m2m) <= 1e-12 * size, "M2M {:e}", most(&seen.m2m));
         prop_assert!(seen.l2l.abs() <= 1e-11 * size, "L2L {:e}", seen.l2l);
-        // Sources lie in a child, the target in another: spheres of √3/2 about centers at least R apart.
+        // Sources lie in a child, the target in another: spheres of √3/2 around centers with a
+        // distance of at
         let apart = seen.apart;
         let radii = 2.0 * 3f64.sqrt();
         if apart > radii {

@@ -97,7 +97,8 @@ impl Bodies {
             Stage::M2P => ("m2p", count_of(self.order + 1)),
         };
         let (epsilon, kernel) = self.softened.kernel();
-        // Derivatives of P1 and of Yukawa's kernel are those of two functions. Columns are odd numbers apart, for the banks' sake.
+        // Derivatives of P1 and of Yukawa's kernel need a second column of values. The number of
+        // lanes is odd to avoid bank conflicts.
         let columns = if kernel > 0 && matches!(stage, Stage::P2L | Stage::M2P) { 2 } else { 1 };
         let row = columns * values * size_of::<T>();
         let most = SHARED / row;

@@ -13,7 +13,7 @@ use crate::error::device as told;
 pub struct Clock<'a> {
     gpu: &'a Gpu,
     marks: Vec<(Option<Stage>, Event)>,
-    /// Work beside the queue.
+    /// Work that is queued on another stream.
     aside: Vec<(Stage, Event, Event)>,
 }
 

@@ -29,7 +29,8 @@ impl Gpu {
     /// time.
     ///
     /// # Errors
-    /// Without kernels, driver or such a device, or if driver or device are older than the kernels.
+    /// If there are no kernels, no driver or no GPU with this number, or if driver or GPU are older
+    /// than the kernels.
     pub fn open(ordinal: u32) -> Result<Self, Unavailable> {
         if let Some(why) = kernels::MISSING {
             // A driver without a GPU is the better reason: nvcc would not help.
@@ -84,7 +85,7 @@ impl Gpu {
         self.stream.as_inner() as u64
     }
 
-    /// A second queue, for work that may run beside that of the first.
+    /// A second queue, for work that may run at the same time as that of the first.
     pub(crate) fn side(&self) -> &Stream {
         &self.side
     }
@@ -121,7 +122,8 @@ impl Gpu {
         Ok(result)
     }
 
-    /// Makes this GPU that of the current thread. Whatever allocates, copies or launches needs it.
+    /// Makes this GPU the current one of the calling thread, which is required before it allocates,
+    /// copies or launches.
     ///
     /// # Errors
     /// [`Error::Device`] if the driver fails.

@@ -47,7 +47,7 @@ pub struct Output {
     pub potential: DevicePointer<f64>,
 }
 
-/// How the work is cut: blocks of targets, shares of the sources, tiles in a share.
+/// How the work is divided: blocks of targets, shares of the sources, tiles in a share.
 fn cut(request: &Request, sources: usize, targets: usize) -> (usize, usize, usize) {
     let held = if request.precision == Precision::F32 { TARGETS_F32 } else { TARGETS_F64 };
     let blocks = targets.div_ceil(TILE * held);
@@ -101,7 +101,8 @@ impl Direct {
         }
     }
 
-    /// Bytes of device memory that a sum takes beside the caller's arrays and what is there already.
+    /// Bytes of device memory that a sum allocates in addition to the caller's arrays and its own
+    /// present ones.
     pub fn growth(&self, request: &Request, sources: usize, targets: Option<usize>) -> usize {
         let sorted = request.precision == Precision::F32;
         let n = targets.unwrap_or(sources);
@@ -115,7 +116,7 @@ impl Direct {
 pub fn kernel(softening: Softening, scale: f64) -> (&'static str, f64) {
     match softening {
         Softening::None => ("newton", 0.0),
-        // Too small to be told from a point: its own scale would overflow.
+        // So short that the kernel is that of a point: a scale of its own would overflow.
         Softening::Spline(e) if e * scale < 1e-100 => ("newton", 0.0),
         Softening::Spline(e) => ("spline", 2.8 * e * scale),
         other => (other.name(), other.parameter() * scale),

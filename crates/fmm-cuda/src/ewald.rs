@@ -22,7 +22,7 @@ const AT_WARPS: usize = 4;
 /// Targets of one launch where all are wanted, and the most shares of the sources. The bits of a sum depend on these and not on the device.
 const TARGETS: usize = 1 << 15;
 const SHARES: usize = 1024;
-/// Blocks of the structure factors, which leave room for others beside them.
+/// Blocks of the structure factors. So few leave room for other kernels at the same time.
 const BLOCKS: usize = 264;
 
 /// Fewest bodies that are worth a share of the structure factors.
@@ -195,7 +195,8 @@ impl Ewald {
         Ok(())
     }
 
-    /// Queues the sums at the targets that were picked, beside what was found there, to `out`; the sources must have begun.
+    /// Queues the sums at the picked targets. `out` gets them together with the results that are to
+    /// be checked there. The structure factors must have been queued.
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails.

@@ -188,8 +188,8 @@ impl CudaExecutor {
         work(flat, &self.gpu, vortices)
     }
 
-    /// Sums the potential of the last forces where they were summed alone, with the bodies as these have arranged them, wherever they
-    /// have drifted since.
+    /// Sums the potential of the last forces if those were summed without it. It uses the bodies as
+    /// arranged for the forces, so later drifts do not matter.
     fn complete(&mut self) -> Result<(), Error> {
         if self.whole {
             return Ok(());
@@ -373,7 +373,7 @@ impl Executor for CudaExecutor {
         self.gpu.enter()?;
         let n = self.strength.len();
         let potential = self.flat.as_ref().is_none_or(Flat::has_potential);
-        // With other forces in the field the host tells them apart.
+        // With other forces in the field the host sums the totals of each force.
         if !self.summed || mass.len() != n || !potential || !self.acting.forces.is_none() {
             return Ok(None);
         }

@@ -37,7 +37,8 @@ const FILLED: usize = 2048;
 /// The most shares.
 const MOST_PARTS: usize = 12;
 
-/// Tables that are kept beside those of the last sum, and the highest order of which they take little memory.
+/// The number of tables that are kept in addition to those of the last sum, and the highest order
+/// whose tables take little memory.
 const SPARE: usize = 3;
 const LIGHT: usize = 16;
 
@@ -100,7 +101,7 @@ impl<T: DeviceReal> Far<T> {
         tolerance: f64,
         place: &Place,
     ) -> Result<Self, Error> {
-        // In a box potentials are small beside those of single images.
+        // In a box potentials are small compared with those of single images.
         let few = tolerance < TF32_FLOOR || place.sides != [0.0; 3];
         let basis = Basis { order, softened, offsets, split: size_of::<T>() == 4 && few };
         let mut far = match kept {

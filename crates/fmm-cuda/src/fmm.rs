@@ -74,7 +74,7 @@ struct Last {
     whole: bool,
 }
 
-/// Work that may run beside the far field, after the near field.
+/// Work that may run after the near field, at the same time as the far field.
 pub type More<'a> = &'a mut dyn FnMut(&Stream) -> Result<(), Error>;
 
 /// What a stage has left, for comparisons with the CPU's: multipoles and local expansions cell after cell, and sums at the targets
@@ -224,7 +224,7 @@ impl Fmm {
         let mut clock = Clock::start(gpu)?;
         self.sums.fill(gpu.stream(), 0)?;
         clock.mark(Some(Stage::Tree))?;
-        // Apart from the arrays that it works on; an error leaves it to be made anew.
+        // Taken out of `self` because the sum borrows the rest; after an error a new one is made.
         let mut near = std::mem::take(&mut self.near);
         let place = self.place(planned);
         let potential = !output.potential.is_null();

@@ -25,7 +25,7 @@ pub struct M2l {
     pub slots: usize,
     /// Matrices of a level; 0: all levels have the same.
     pub per_level: usize,
-    /// How the product is cut.
+    /// How the product is divided among lanes and steps.
     pub cut: MmaLayout,
 }
 

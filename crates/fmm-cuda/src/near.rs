@@ -13,7 +13,7 @@ use crate::view::{NearView, TILE};
 /// Targets of a task, at most: `MOST_TARGETS` of the kernels.
 const TARGETS: usize = 128;
 
-/// What direct sums by lists need beside trees and lists.
+/// What direct sums by lists need in addition to trees and lists.
 #[derive(Default)]
 pub struct Near {
     tasks: Buffer<u32>,

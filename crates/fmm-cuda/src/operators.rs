@@ -30,7 +30,7 @@ const DEEPEST: usize = 36;
 /// Threads of a block, at least: so many gather at once.
 const GATHERING: usize = 256;
 
-/// How the product of a translation is cut.
+/// How the product of a translation is divided among blocks and threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     /// Coefficients.
@@ -70,7 +70,7 @@ pub struct Basis {
     pub softened: Option<Softened>,
     /// Of M2L.
     pub offsets: Offsets,
-    /// Whether M2L in single precision multiplies numbers cut into two.
+    /// Whether M2L in single precision multiplies each number as the sum of two.
     pub split: bool,
 }
 

@@ -66,8 +66,9 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
 const BALANCED: f64 = 0.05;
 const UNBALANCED: f64 = 5e-4;
 
-/// The settings with double precision where single precision would be refused: what is left over of the strengths of a box, a part `imbalance`
-/// of their magnitudes, makes potentials many times as large as those that remain beside the background.
+/// Replaces single precision by double where the guard would refuse it. If a part `imbalance` of
+/// the magnitudes of the strengths in a box does not cancel, single potentials are many times as
+/// large as what remains after the background is subtracted.
 pub fn choose_precision(settings: Settings, imbalance: f64) -> Settings {
     let double = imbalance > BALANCED && settings.tolerance < UNBALANCED && settings.precision == Precision::Auto;
     if double { Settings { precision: Precision::F64, ..settings } } else { settings }

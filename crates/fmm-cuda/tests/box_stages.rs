@@ -41,7 +41,8 @@ fn ewald_sums_are_the_cpus() {
         let cell = PeriodicBox { side, surroundings };
         let mut points = random_in(side, n, 3);
         if n > 5 {
-            // One beside another, one at its place, one just across the edge, and one far outside.
+            // One close to another, one at the same place, one just across the edge, and one far
+            // outside.
             points[1] = points[0].map(|c| c + 1e-2 * side[0]);
             points[2] = points[0];
             (points[3], points[4]) =

@@ -45,17 +45,17 @@ fn driver(functions: &[&str], special: &str) -> String {
 
 #[test]
 fn a_driver_without_a_function_is_told_by_its_name() {
-    let told = with_driver("old", Some("int cuInit(unsigned flags) { return 0; }"));
-    assert!(told.contains("load: Err(MissingFunction(\"cu") && told.contains("again: true"), "{told}");
-    assert!(told.contains("the NVIDIA driver lacks the function cu"), "{told}");
+    let text = with_driver("old", Some("int cuInit(unsigned flags) { return 0; }"));
+    assert!(text.contains("load: Err(MissingFunction(\"cu") && text.contains("again: true"), "{text}");
+    assert!(text.contains("the NVIDIA driver lacks the function cu"), "{text}");
 }
 
 #[test]
 fn calls_go_through_to_the_driver() {
     let functions: Vec<&str> = fmm_cuda::FUNCTIONS.to_vec();
-    let told =
+    let text =
         with_driver("empty", Some(&driver(&functions, "int cuInit(unsigned flags) { return flags == 0 ? 100 : 1; }")));
-    assert!(told.contains("load: Ok(())") && told.contains("devices: the NVIDIA driver shows no GPU"), "{told}");
+    assert!(text.contains("load: Ok(())") && text.contains("devices: the NVIDIA driver shows no GPU"), "{text}");
     let special = "#include <string.h>\n\
         int cuInit(unsigned flags) { return 0; }\n\
         int cuDeviceGetCount(int *n) { *n = 2; return 0; }\n\
@@ -63,10 +63,10 @@ fn calls_go_through_to_the_driver() {
         int cuDeviceGetName(char *name, int length, int device) { memset(name, 0, length); strcpy(name, device == 11 ? \"second\" : \"first\"); return 0; }\n\
         int cuDeviceTotalMem_v2(unsigned long *bytes, int device) { *bytes = 1000 + device; return 0; }\n\
         int cuDeviceGetAttribute(int *value, int attribute, int device) { *value = attribute; return 0; }\n";
-    let told = with_driver("two", Some(&driver(&functions, special)));
+    let text = with_driver("two", Some(&driver(&functions, special)));
     assert!(
-        told.contains("ordinal: 1, name: \"second\", capability: (75, 76), memory: 1011, multiprocessors: 16"),
-        "{told}"
+        text.contains("ordinal: 1, name: \"second\", capability: (75, 76), memory: 1011, multiprocessors: 16"),
+        "{text}"
     );
 }
 
@@ -76,6 +76,6 @@ fn a_machine_without_a_driver_says_so() {
         return;
     }
     assert!(matches!(load(), Err(Unavailable::NoDriver(_))));
-    let told = with_driver("none", None);
-    assert!(told.contains("load: Err(NoDriver(") && told.contains("no NVIDIA driver: libcuda.so.1"), "{told}");
+    let text = with_driver("none", None);
+    assert!(text.contains("load: Err(NoDriver(") && text.contains("no NVIDIA driver: libcuda.so.1"), "{text}");
 }

@@ -159,7 +159,8 @@ fn stages_in_double_are_the_cpus() {
         let worst = compare(&gpu, &case, Precision::F64, 1e-6, [1e-11, 1e-11]);
         println!("{}: {:.1e}", case.name, worst.iter().map(|w| w.1).fold(0.0, f64::max));
     }
-    // Orders whose harmonics no longer fit shared memory, and whose products are cut.
+    // An order whose harmonics no longer fit shared memory, and whose products are divided among
+    // blocks.
     let order_30 = case("order 30", uniform(3000, 0.0, 18), 30, 300);
     compare(&gpu, &order_30, Precision::F64, 1e-6, [1e-9, 1e-11]);
 }
@@ -200,7 +201,8 @@ fn the_cases_have_all_lists() {
     assert!(lengths.iter().all(|&n| n > 100), "{lengths:?}");
 }
 
-/// The cases of softened expansions are such at every tolerance that they are compared at, and the others are not.
+/// The cases with names in "wide" use Cartesian expansions at every tolerance of the comparisons;
+/// the others never do.
 #[test]
 fn wide_cases_are_cartesian() {
     for case in cases() {
@@ -292,7 +294,8 @@ fn a_small_treecode_keeps_the_tolerance() {
     small_sum(Method::Treecode, 1e-4, None);
 }
 
-/// Clusters so far apart that keys do not resolve them: the host makes their tree, all else is done on the device.
+/// Clusters so distant that keys do not resolve them: the host makes their tree, all else is done
+/// on the device.
 #[test]
 fn sets_beyond_the_keys_are_summed() {
     let Some(gpu) = gpu() else { return };
@@ -353,7 +356,8 @@ fn the_potential_follows_the_forces() {
     }
 }
 
-/// Neighbours so much larger than a leaf that single precision cannot square their distances: such leaves are summed in double.
+/// Neighbors so much larger than a leaf that single precision cannot square their distances: these
+/// leaves are summed in double precision.
 #[test]
 fn sums_beyond_single_precision_are_done_in_double() {
     let Some(gpu) = gpu() else { return };

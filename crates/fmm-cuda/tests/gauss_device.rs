@@ -122,7 +122,8 @@ fn points_are_in_the_boxes_of_the_cpu() {
     }
 }
 
-/// A tolerance that single precision keeps has it, one that it does not keep has not, and whoever asks all the same is told.
+/// Single precision is used for a tolerance that it keeps and not for one that it does not keep; an
+/// explicit request for it then ends with an error.
 #[test]
 fn single_precision_is_taken_where_it_keeps_the_tolerance() {
     let Some(gpu) = gpu() else { return };

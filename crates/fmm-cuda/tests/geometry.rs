@@ -13,7 +13,7 @@ use rand::{Rng, SeedableRng};
 
 type Points = Vec<[f64; 3]>;
 
-/// A Plummer sphere and one ten times smaller, `distance` apart.
+/// A Plummer sphere and one ten times smaller at the given `distance`.
 fn two_clusters(n: usize, distance: f64) -> Points {
     let mut points = plummer(n / 2, 11).position;
     points.extend(plummer(n - n / 2, 12).position.iter().map(|x| [0.1 * x[0] + distance, 0.1 * x[1], 0.1 * x[2]]));
@@ -224,7 +224,7 @@ fn targets_apart_from_the_sources_have_a_tree_of_their_own() {
     }
 }
 
-/// Clusters so far apart that a key resolves neither: the host makes their tree.
+/// Clusters so distant that a key resolves neither: the host makes their tree.
 #[test]
 fn what_keys_do_not_resolve_goes_through_the_host() {
     let Some(gpu) = gpu() else { return };

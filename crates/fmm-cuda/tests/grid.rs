@@ -152,7 +152,7 @@ fn the_split_is_chosen_told_and_taken_back() {
     let (split, rates) = (solver.settings().split, solver.rates().unwrap());
     assert_eq!(split, Some(first.work.split));
     assert!(rates.direct > 1e8 && rates.indirect > 1e6, "{rates:?}");
-    // The second has the same, and so has whoever is given it.
+    // A second sum has the same split and result, and so has a solver that is given this split.
     assert!(solver.solve(&grid, &field, &mut StageTimes::default()).unwrap() == first);
     let (again, _) = on_device(&mut solver, (Solver { split, ..usual }, Expanding::Cores), &grid, &field);
     assert!(again == first);

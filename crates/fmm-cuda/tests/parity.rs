@@ -152,7 +152,7 @@ fn steps_have_the_bits_of_the_cpu() {
         }
     }
     assert_eq!(device.particles().unwrap(), expected);
-    // The field is that of the last forces, wherever the bodies went.
+    // The field is that of the last forces, although the bodies have moved since.
     assert_eq!(device.field().unwrap().1, field);
 }
 

@@ -125,7 +125,8 @@ fn what_no_expansion_serves_is_ewalds_sum() {
     assert!(fmm_cuda::choose(&fmm, problem).is_err());
 }
 
-/// Lennard-Jones forces beside Coulomb's, against every pair as the formulas stand; and a bath.
+/// Lennard-Jones forces in addition to Coulomb's, compared with direct sums of the formulas over
+/// all pairs; and a thermostat.
 #[test]
 fn neighbours_and_a_bath_act_beside_the_sum() {
     let Some(gpu) = gpu() else { return };

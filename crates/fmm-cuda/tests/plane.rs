@@ -259,7 +259,7 @@ fn single_precision_rounds() {
         if name == "tiny" || name == "huge" || points.len() < 30 {
             continue;
         }
-        // Pairs much closer than single precision can tell apart, and at one place.
+        // Pairs much closer than single precision can resolve, and pairs at one place.
         for i in 0..points.len() / 50 {
             let [x, y] = points[i];
             let last = points.len() - 1 - i;

@@ -73,16 +73,17 @@ fn vortices_flow_as_on_the_cores() {
     let settings = Settings { tolerance: 1e-12, method: Method::Fmm, precision: Precision::F64, ..Settings::default() };
     let start = particles(5000, 3);
     let mut both = both(gpu, &settings, &start);
-    let mut told = [vec![], vec![]];
-    for (executor, told) in both.iter_mut().zip(&mut told) {
+    let mut returned = [vec![], vec![]];
+    for (executor, returned) in both.iter_mut().zip(&mut returned) {
         for step in 0..2 {
-            told.push(executor.begin_flow().unwrap());
-            // Steps so short that nothing goes far in the nearest blobs, whose flow would pull apart what rounding has parted.
+            returned.push(executor.begin_flow().unwrap());
+            // The steps are so short that nothing moves far within the nearest blobs: their flow
+            // would amplify differences of rounding.
             for (weight, h, summed) in [(0.25, 1e-5, false), (0.0, 2e-5, false), (0.75, 4e-5, true)] {
                 executor.forces(&mut StageTimes::default()).unwrap();
                 let change = executor.flow(weight).unwrap();
-                assert_eq!(change.is_infinite(), told.len() % 4 == 1, "step {step}: {change}");
-                told.push(if change.is_infinite() { 0.0 } else { change });
+                assert_eq!(change.is_infinite(), returned.len() % 4 == 1, "step {step}: {change}");
+                returned.push(if change.is_infinite() { 0.0 } else { change });
                 executor.flow_to(h, summed).unwrap();
             }
         }
@@ -94,9 +95,9 @@ fn vortices_flow_as_on_the_cores() {
     assert!(apart(&cpu, &gpu) < 1e-12, "{:e}", apart(&cpu, &gpu));
     assert!(apart(&cpu, &start.position) > 1e-4, "nothing moves: {:e}", apart(&cpu, &start.position));
     // The sizes are exact, the changes as good as the sums.
-    assert_eq!(told[0][0].to_bits(), told[1][0].to_bits());
-    assert!(told[0].iter().zip(&told[1]).all(|(a, b)| (a - b).abs() <= 1e-9 * a.abs()), "{told:?}");
-    assert!(told[0][2] > 0.0, "{told:?}");
+    assert_eq!(returned[0][0].to_bits(), returned[1][0].to_bits());
+    assert!(returned[0].iter().zip(&returned[1]).all(|(a, b)| (a - b).abs() <= 1e-9 * a.abs()), "{returned:?}");
+    assert!(returned[0][2] > 0.0, "{returned:?}");
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub struct Errors {
     pub p99: f64,
     /// The largest e.
     pub max: f64,
-    /// ‖δa‖/‖a‖ over the sample; ‖f‖ stands in where it is larger than ‖a‖.
+    /// ‖δa‖/max(‖a‖, ‖f‖) over the sample.
     pub l2: f64,
     /// Targets whose |a_i| is below f_i.
     pub floored: usize,
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn the_norm() {
         let truth = |vector, largest| Truth { vector, largest };
-        // e: 0.1; 0 (exact); 0.5 × 10⁻³ / 10⁻² = 0.05, floored.
+        // e: 0.1; 0 (exact); 0.5 × 10⁻³ / 10⁻² = 0.05, where |a| is below f.
         let e = errors(
             [
                 ([3.0, 4.5, 0.0], truth([3.0, 4.0, 0.0], 9.0)),

@@ -17,8 +17,8 @@
 //! # Ok::<(), fmm::Error>(())
 //! ```
 //!
-//! Runs hold their particles where forces are summed: [`executor()`] returns such a store of
-//! particles, [`GridSolver`] solves on grids of blocks.
+//! Runs keep their particles where forces are summed: [`executor()`] returns a store of particles,
+//! [`GridSolver`] solves on grids of blocks.
 #![deny(missing_docs, unsafe_code)]
 
 pub mod bindings;

@@ -28,8 +28,8 @@ impl Solver<'_> {
     ///
     /// # Safety
     /// The addresses are those of arrays as [`DeviceArrays`] says, on its GPU, and none that is
-    /// written overlaps another. Whatever writes or frees them is done, or queued before on
-    /// [`stream`](Solver::stream).
+    /// written overlaps another. All work that writes or frees them is finished, or was queued
+    /// before on [`stream`](Solver::stream).
     pub unsafe fn evaluate_on_device(&mut self, problem: &Problem, arrays: &DeviceArrays) -> Result<Evaluation, Error> {
         problem.check()?;
         check(problem, arrays)?;

@@ -63,7 +63,7 @@ enum Which {
     Crossover(Options),
     /// Where the time goes, by stage: Yokota & Barba, Fig. 6; Goude & Engblom, Table 1
     Stages(Options),
-    /// GFLOP/s of each operator beside the measured peak: Yokota & Barba, Fig. 7
+    /// GFLOP/s of each operator next to the measured peak: Yokota & Barba, Fig. 7
     Operators(Options),
     /// Error against the order and the opening angle
     Accuracy(Options),
@@ -83,9 +83,9 @@ enum Which {
     M2l2d(Options),
     /// Series of the fast Gauss transform alone, evaluations a second: Cruz, Layton & Barba, Tables 4 and 5
     Gauss(Options),
-    /// Rivals that are installed, at the same measured error: FMM3D, pytreegrav, REBOUND; in the plane FMM2D (scripts/peers installs them)
+    /// Other codes that are installed, at the same measured error: FMM3D, pytreegrav, REBOUND; in the plane FMM2D (scripts/peers installs them)
     Peers(Options),
-    /// The Poisson solver on grids, --n cells a side: van Rees et al., Figs. 3 and 4 and Table 1, and Hockney's convolution as a rival
+    /// The Poisson solver on grids, --n cells a side: van Rees et al., Figs. 3 and 4 and Table 1, and Hockney's convolution for comparison
     Poisson(Options),
     /// For maintainers: the constants of the cost model and the tables of errors, as text to paste
     Tune(Options),
@@ -136,7 +136,7 @@ pub struct Options {
     /// Also write the records as CSV
     #[arg(long)]
     pub csv: bool,
-    /// peers: the Python that has the rivals [default: python3]
+    /// peers: the Python that has the other codes [default: python3]
     #[arg(long, value_name = "FILE")]
     pub python: Option<PathBuf>,
     /// No progress

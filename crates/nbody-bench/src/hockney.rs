@@ -25,7 +25,7 @@ pub struct Hockney {
     back: Arc<dyn ComplexToReal<f64>>,
     forward: Arc<dyn Fft<f64>>,
     inverse: Arc<dyn Fft<f64>>,
-    /// Numbers that both need beside a column.
+    /// Scratch numbers that both transforms need in addition to a column.
     scratch: usize,
     h: f64,
 }
@@ -54,7 +54,7 @@ impl Hockney {
         Hockney { n, kernel, real, back, forward, inverse, scratch, h }
     }
 
-    /// Bytes of the arrays of one convolution, beside its input and output.
+    /// Bytes of the arrays of one convolution, without its input and output.
     pub fn bytes(&self) -> usize {
         16 * self.n * 2 * self.n * (self.n + 1) + 8 * self.kernel.len()
     }

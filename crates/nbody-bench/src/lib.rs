@@ -1,8 +1,9 @@
 //! `nbody bench`: figures of the literature and answers to "which method, where", measured on the machine at hand.
 //!
-//! A suite gives cases; each case becomes one flat record, appended at once to `<suite>.jsonl` ([`record`]); figures, table and
-//! sentences are made of records alone, so that `nbody plot FILE.jsonl` makes them again. A suite is a file of `suites`
-//! and a preset in `configs/`; the rest does not know which suites there are. docs/benchmarks.md tells the method.
+//! A suite gives cases. Each case becomes one flat record, appended at once to `<suite>.jsonl`
+//! ([`record`]). Figures, table and sentences are made of records alone, so that `nbody plot
+//! FILE.jsonl` can make them again. A suite is a file of `suites` and a preset in `configs/`; the
+//! other modules do not depend on which suites there are. docs/benchmarks.md describes the method.
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 #![forbid(unsafe_code)]
@@ -95,7 +96,7 @@ pub fn bench(arguments: &Bench, commit: Option<&'static str>) -> Result<(), Fail
     console::print(&text)
 }
 
-/// Draws the figures of records of any suites; tells the files.
+/// Draws the figures of records of any suites. Returns the paths of the files.
 ///
 /// # Errors
 /// 70 where drawing fails, 74 where a file cannot be written.

@@ -1,4 +1,4 @@
-//! The machine as every record tells it.
+//! The description of the machine in every record.
 
 use fmm_cuda::Description;
 use serde_json::Value;

@@ -84,7 +84,8 @@ pub struct Bodies {
     pub reference: Reference,
 }
 
-/// Short sums are sampled until so many seconds are gone: the clock and the start of threads scatter.
+/// Short sums are sampled until this many seconds have elapsed: the clock and the start of threads
+/// scatter.
 const LEAST: f64 = 0.1;
 /// The most samples, as multiples of those asked for.
 const MOST: usize = 20;
@@ -291,7 +292,7 @@ mod tests {
         assert!(record.number("rms") > 1e-9 && record.number("rms") <= 1e-3 && record.is("kept"), "{record:?}");
         assert!((3.0..=60.0).contains(&record.number("samples")), "{record:?}");
         assert!(record.number("stage_P2P") < record.number("seconds_high"));
-        // An order that is given is not changed, whatever it keeps.
+        // An order that is given is not changed, even if it misses the tolerance.
         let coarse = Sum { order: Some(2), tolerance: 1e-9, ..sum };
         let record = context.sum(&coarse).unwrap().unwrap();
         assert!(!record.is("kept") && record.number("order") == 2.0 && record.number("asked") == 1e-9, "{record:?}");

@@ -1,11 +1,12 @@
-"""One rival that Python can import, on given particles: the worker of the comparison with rivals.
+"""Runs another code that Python can import on given particles: the worker of the comparison with other codes.
 
     rivals.py NAME POINTS THREADS BUDGET OUT SETTING...
 
-POINTS holds N × 3 numbers (f64), all of mass 1/N; for rivals in the plane the file strengths beside it holds N numbers. For each SETTING the attraction at every particle is computed, at least three
-times and until BUDGET seconds are gone; the field of the first time, N × 3 numbers (f64), is written to OUT-<index>, and one JSON
-object a line tells the seconds of all times. Set-up that a user pays once (compilation, copying particles into the
-rival's own form) is outside of the times, the tree is inside.
+POINTS holds N × 3 numbers (f64), all of mass 1/N. For codes in the plane the file strengths in the same
+folder holds N numbers. For each SETTING the attraction at every particle is computed at least three times,
+and until BUDGET seconds have elapsed. The field of the first time, N × 3 numbers (f64), is written to
+OUT-<index>, and one JSON object a line gives the seconds of all times. Set-up that a user pays once
+(compilation, copying particles into the code's own form) is outside of the times, the tree is inside.
 """
 import importlib.metadata
 import json

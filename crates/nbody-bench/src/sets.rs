@@ -14,7 +14,7 @@ pub enum Set {
     Normal,
     /// Evenly in two directions, normally in the third, σ = 0.01.
     Layer,
-    /// Two Plummer spheres, one ten times smaller, 30 scales apart.
+    /// Two Plummer spheres, one ten times smaller, at a distance of 30 scale radii.
     TwoClusters,
 }
 

@@ -40,7 +40,7 @@ pub struct Sweep {
     pub devices: Vec<Device>,
     /// Threads where nothing else is said.
     pub threads: usize,
-    /// The Python that has the rivals.
+    /// The Python that has the other codes.
     pub python: Option<PathBuf>,
 }
 
@@ -68,10 +68,10 @@ pub enum Work {
 }
 
 impl Case {
-    /// A sum, named by everything that tells it from its like.
+    /// A sum. Its key names everything that distinguishes it from similar ones.
     pub fn sum(sum: Sum) -> Self {
         let part = |name: &str, value: Option<String>| value.map_or(String::new(), |v| format!("/{name}{v}"));
-        // Cases of 1/r are called as ever.
+        // Keys of cases of 1/r do not name the kernel.
         let kernel = Some(sum.kernel).filter(|&k| k != Kernel::Laplace).map(|k| k.name().to_string());
         let key = format!(
             "{}/{}/n{}/{:e}/{}t/{}{}{}{}{}",

@@ -8,7 +8,7 @@
 #![deny(missing_docs)]
 // The contracts of the functions are those of C, and are written in the words of C.
 #![allow(clippy::missing_safety_doc)]
-// Shapes such as [n] are no links.
+// Shapes like [n] are not links.
 #![allow(rustdoc::broken_intra_doc_links)]
 
 mod answer;

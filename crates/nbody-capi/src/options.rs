@@ -59,7 +59,7 @@ pub struct NbodyOptions {
     pub exclusions: *const i64,
 }
 
-// SAFETY: numbers and pointers of 8 bytes each, the first of them the size; any bytes are such.
+// SAFETY: numbers and pointers of 8 bytes each, the first of them the size; any bytes are valid.
 unsafe impl Sized8 for NbodyOptions {
     const NAME: &'static str = "nbody_options";
 }

@@ -54,7 +54,7 @@ pub struct NbodyResult {
     pub floored: i64,
 }
 
-// SAFETY: numbers and pointers of 8 bytes each, the first of them the size; any bytes are such.
+// SAFETY: numbers and pointers of 8 bytes each, the first of them the size; any bytes are valid.
 unsafe impl Sized8 for NbodyResult {
     const NAME: &'static str = "nbody_result";
 }

@@ -1,4 +1,4 @@
-//! Standard output: results only, and no panic where the reader has gone away. Standard error: everything else.
+//! Standard output: results only; a closed reader causes no panic. Standard error: everything else.
 
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind, Write};
@@ -9,7 +9,7 @@ use indicatif::{HumanDuration, ProgressState, ProgressStyle};
 use nbody_sim::failure::Failure;
 use nbody_sim::terminal::{columns, printable, width, wrapped};
 
-/// Prints results, wrapped to the width of a terminal; a reader that has gone away (`| head -1`) is no error.
+/// Prints results, wrapped to the width of a terminal. A closed reader (`| head -1`) is no error.
 ///
 /// # Errors
 /// 74 where standard output cannot take them, as on a full disk.

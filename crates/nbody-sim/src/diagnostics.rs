@@ -43,7 +43,7 @@ pub struct Diagnostics {
     pub clausius: f64,
     /// Centers and Lagrangian radii.
     pub extent: Extent,
-    /// What ions in a periodic box have beside.
+    /// Further quantities of ions in a periodic box.
     pub ions: Option<Ions>,
 }
 
@@ -109,8 +109,8 @@ impl Diagnostics {
         Diagnostics { vortices, kinetic, potential, momentum, angular_momentum, clausius, extent, ions: None }
     }
 
-    /// The same sums for `n` particles in a box of `volume`, with what acts beside Coulomb's law or gravity; `ions` has k_B and Σ q x where
-    /// particles are ions.
+    /// The same sums for `n` particles in a box of `volume`. `report` has what acts in addition to
+    /// Coulomb's law or gravity; `ions` has k_B and Σ q x if the particles are ions.
     pub fn in_box(self, volume: f64, n: usize, report: ForceReport, ions: Option<(f64, [f64; 3])>) -> Self {
         // Σ m x·a depends on which images are taken; the virial of 1/r with its images is its energy.
         let clausius = self.potential + report.virial;

@@ -1,7 +1,8 @@
 //! Simulations of particles: scenarios, initial conditions, integrators and diagnostics over the sums of [`fmm`].
 //!
-//! The command `nbody` and the Python package run the same scenarios with this crate, step by step with the same bits.
-//! It prints nothing and needs no HDF5: who reads such files gives a [function](initial::ReadHdf5) that does it.
+//! The command `nbody` and the Python package run the same scenarios with this crate, step by step
+//! with the same bits. It prints nothing and needs no HDF5: a caller that reads such files passes a
+//! [function](initial::ReadHdf5) for it.
 //! ```
 //! use nbody_sim::{Simulation, initial::no_hdf5, scenario::Scenario};
 //! let text = "[[particles]]\nmodel = 'figure-eight'\n[time]\ndt = 0.01\nend = 1\n";

@@ -65,7 +65,7 @@ pub fn bytes(b: u64) -> String {
     prefix.map_or(format!("{size:.0} B"), |prefix| format!("{size:.2} {prefix}B"))
 }
 
-/// A text of a file as messages show it: what is too long to be read is cut off.
+/// A text of a file as messages show it: a text that is too long to be read is truncated.
 pub fn clipped(text: &str) -> Cow<'_, str> {
     const LONGEST: usize = 60;
     match text.char_indices().nth(LONGEST) {

@@ -101,8 +101,9 @@ const LONGEST: usize = 400;
 /// Bytes shown of a longer line on each side of the place.
 const AROUND: usize = 60;
 
-/// The text with its overlong lines cut to what is around the place (of others to their beginning), and the place in it.
-/// Numbers of lines stay.
+/// The text with its overlong lines shortened, and the place in the shortened text. The line with
+/// the place keeps what is around it, others keep their beginning. The numbers of lines do not
+/// change.
 fn excerpt(text: &str, place: &Range<usize>) -> (String, Range<usize>) {
     let (mut short, mut offset) = (String::new(), 0);
     let (mut start, mut end) = (None, None);
@@ -118,7 +119,8 @@ fn excerpt(text: &str, place: &Range<usize>) -> (String, Range<usize>) {
         short.push_str(if window.start > 0 { "…" } else { "" });
         let kept = short.len();
         short.push_str(&line[window.clone()]);
-        // Where a place of the text is now; one that was cut out is at the edge of the cut.
+        // Where a place of the text is now; a place that was left out moves to the edge of what is
+        // kept.
         let moved = |at: usize| inside(at).then(|| kept + (at - from).clamp(window.start, window.end) - window.start);
         start = start.or(moved(place.start));
         end = moved(place.end).or(end);

@@ -43,7 +43,7 @@ enum Command {
     Plot(plot::Plot),
     /// Write a script that opens a run in ParaView, with camera, colors and a representation that show it
     Paraview(paraview::Paraview),
-    /// Measure: which method is fastest where, the papers' figures, rivals; records, tables and plots
+    /// Measure: which method is fastest where, the papers' figures, other codes; records, tables and plots
     #[command(after_help = bench::EXAMPLES)]
     Bench(Box<bench::Bench>),
     /// Print completions for a shell

@@ -75,7 +75,7 @@ fn there(memory: *mut u8, size: usize) -> *mut u8 {
     memory
 }
 
-/// Tells of `size` bytes that there are not. Formatting would ask for memory.
+/// Reports that `size` bytes are missing. Formatting would allocate memory.
 fn tell(mut size: usize) {
     let mut digits = [0u8; 20];
     let mut first = digits.len();

@@ -13,7 +13,7 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-fn told(output: &Output) -> String {
+fn messages(output: &Output) -> String {
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(!text.contains("panicked"), "{text}");
     text
@@ -21,14 +21,14 @@ fn told(output: &Output) -> String {
 
 fn ok(folder: &Path, arguments: &[&str]) -> String {
     let output = command(folder, arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", told(&output));
+    assert!(output.status.success(), "{arguments:?}: {}", messages(&output));
     String::from_utf8(output.stdout).unwrap()
 }
 
 fn fails(folder: &Path, arguments: &[&str], code: i32) -> String {
     let output = command(folder, arguments).output().unwrap();
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", told(&output));
-    told(&output)
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", messages(&output));
+    messages(&output)
 }
 
 fn records(path: &Path) -> Vec<Value> {
@@ -252,8 +252,8 @@ fn killed_and_resumed_gives_every_record_once() {
     // Records of another machine do not mix with ours.
     let other = String::from_utf8(done).unwrap().replacen("\"cores\":", "\"cores\":9", 1);
     fs::write(&path, other).unwrap();
-    let told = fails(folder.path(), &[&arguments[..], &["--resume"]].concat(), 65);
-    assert!(told.contains("cores = 9") && told.contains("--force"), "{told}");
+    let text = fails(folder.path(), &[&arguments[..], &["--resume"]].concat(), 65);
+    assert!(text.contains("cores = 9") && text.contains("--force"), "{text}");
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn ctrl_c_keeps_what_is_there() {
     let id = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
     rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
-    let text = told(&output);
+    let text = messages(&output);
     assert_eq!(output.status.code(), Some(75), "{text}");
     assert!(text.contains("--resume") && text.contains("nbody plot"), "{text}");
     assert!(!records(&path).is_empty());
@@ -304,8 +304,8 @@ fn what_cannot_be_measured_is_refused() {
         (&["--config", "bad.toml"], 65, "bad.toml: orders = 99 is not allowed; allowed: whole numbers from 1 to 30"),
     ] {
         bad(&TOY.replace("[2, 5]", "[99]"));
-        let told = fails(folder.path(), &[&["bench"], arguments].concat(), code);
-        assert!(told.contains(words), "{arguments:?}: {told}");
+        let text = fails(folder.path(), &[&["bench"], arguments].concat(), code);
+        assert!(text.contains(words), "{arguments:?}: {text}");
     }
     fails(folder.path(), &["plot", "missing.jsonl"], 66);
     fs::write(folder.path().join("a.jsonl"), "{}\n").unwrap();

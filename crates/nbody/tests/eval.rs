@@ -44,12 +44,12 @@ fn names_in_any_order_and_ids_in_front() {
 
 #[test]
 fn own_pairs() {
-    // Two at one place, one beside them.
+    // Two at one place, and a third elsewhere.
     let folder = Folder::with(&[("s.csv", "x,y,z,q\n0,0,0,1\n0,0,0,10\n2,0,0,100\n")]);
     let own = "--sources s.csv --precision f64";
     let with = "--sources s.csv --targets s.csv --precision f64";
     let potential = |words: &str| -> Vec<f64> { folder.table(words).1.iter().map(|r| r[0]).collect() };
-    // Unsoftened, a pair at distance 0 adds 0 whoever it is.
+    // Unsoftened, a pair at distance 0 adds 0, no matter which source it is.
     let near = |a: &[f64], b: [f64; 3]| a.len() == 3 && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12 * b);
     for words in [own, with] {
         assert!(near(&potential(words), [50.0, 50.0, 5.5]), "{:?}", potential(words));
@@ -268,9 +268,9 @@ fn json_tells_everything() {
         let out = folder.eval(&format!("{words} --json --output o.csv"));
         (code(&out), serde_json::from_slice(&out.stdout).unwrap(), stderr(&out))
     };
-    let (end, v, told) =
+    let (end, v, messages) =
         json("--sources s.csv --method fmm --order 9 --theta 0.7 --leaf-size 50 --threads 2 --check=200");
-    assert_eq!((end, told.as_str()), (0, ""));
+    assert_eq!((end, messages.as_str()), (0, ""));
     assert_eq!((&v["n_sources"], &v["n_targets"]), (&Value::from(6000), &Value::from(6000)));
     assert_eq!((&v["method"], &v["order"], &v["theta"]), (&"fmm".into(), &9.into(), &0.7.into()));
     assert_eq!((&v["leaf_size"], &v["precision"]), (&50.into(), &"f32".into()));
@@ -295,7 +295,7 @@ fn json_tells_everything() {
 #[test]
 fn the_check_finds_what_it_should() {
     let folder = Folder::with(&[("s.csv", &cloud(3000)), ("t.csv", &cloud(500))]);
-    // Kept, and told on stderr beside the values.
+    // The tolerance is kept, and stderr reports it in addition to the values.
     for softening in ["none", "plummer:0.1", "spline:0.1", "p1:0.1"] {
         for targets in ["", "--targets t.csv"] {
             let words = format!("--sources s.csv {targets} --softening {softening} --method direct --precision f64");
@@ -306,7 +306,8 @@ fn the_check_finds_what_it_should() {
             assert!(stderr(&out).contains("kept") && out.stdout.len() > 500);
         }
     }
-    // An order far too low for what is asked: missed, told, exit code 1, and the values are there all the same.
+    // An order far too low for the tolerance: it is missed, a message says so, the exit code is 1,
+    // and the values are written all the same.
     let low = "--sources s.csv --method fmm --tolerance 1e-8 --order 2 --check=100";
     let out = folder.eval(low);
     assert_eq!(code(&out), 1);

@@ -33,14 +33,14 @@ fn eval(set: &[[f64; 4]], options: &str) -> Measured {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nbody"));
     command.current_dir(folder.path()).args(["eval", "--sources", "s.csv", "--json", "--output", "o.csv"]);
     let out = command.arg("--check").args(options.split_whitespace()).output().unwrap();
-    let told = String::from_utf8_lossy(&out.stderr);
+    let messages = String::from_utf8_lossy(&out.stderr);
     let json: Value = serde_json::from_slice(&out.stdout).unwrap_or_default();
     let rows = fs::read_to_string(folder.path().join("o.csv")).unwrap_or_default();
     let finite = |row: &str| row.split(',').all(|v| v.parse::<f64>().is_ok_and(f64::is_finite));
     let wrong = match out.status.code() {
         Some(0) if rows.lines().count() != set.len() + 1 => Some(format!("{} lines", rows.lines().count())),
         Some(0) => rows.lines().skip(1).find(|row| !finite(row)).map(str::to_string),
-        code => Some(format!("exit code {code:?}: {}", told.trim())),
+        code => Some(format!("exit code {code:?}: {}", messages.trim())),
     };
     let seconds = json["seconds"]["evaluate"].as_f64().unwrap_or(f64::NAN);
     Measured { wrong, seconds, check: json["check"].clone() }
@@ -197,7 +197,7 @@ fn masses_of_zero_and_of_any_size() {
 
 #[test]
 fn no_net_charge() {
-    // Dipoles: each charge beside its opposite.
+    // Dipoles: each charge close to its opposite.
     let mut last = [0.0; 3];
     let dipoles = set(N, |i, r| {
         if i % 2 == 0 {
@@ -226,7 +226,8 @@ fn closer_than_any_key() {
 
 #[test]
 fn a_flat_surface_of_aspect_61() {
-    // PVFMM's pull request 30: 697,000 points of such a surface had an error of 460, and nothing was told. The long version has as many.
+    // PVFMM's pull request 30: 697,000 points of such a surface had an error of 460, without a
+    // message. The long version has as many points.
     let n = if std::env::var("NBODY_FAULTS").is_ok_and(|v| v == "full") { 697_000 } else { 20_000 };
     let mut dice = StdRng::seed_from_u64(30);
     let mut point = || [61.0 * dice.random::<f64>(), dice.random(), 1e-3 * dice.random::<f64>(), 1.0];
@@ -239,7 +240,8 @@ fn a_flat_surface_of_aspect_61() {
 
 #[test]
 fn distances_whose_squares_are_no_numbers() {
-    // Their forces are no numbers either: such sets end with the distance, in place of a sum without them.
+    // Their forces are not finite either: these sets end with an error that names the distance,
+    // instead of a sum without these pairs.
     for (gap, says) in [("1e-300", "a distance of 1e-300"), ("5e-324", "a distance of 5e-324")] {
         let folder = Folder::with(&[("p.csv", &format!("x,y,z,q\n0,0,0,1\n{gap},0,0,1\n1,0,0,1\n"))]);
         let output = folder.eval("--sources p.csv --tolerance 1e-6");

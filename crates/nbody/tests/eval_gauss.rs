@@ -76,7 +76,7 @@ fn what_has_no_meaning_is_refused() {
     }
 }
 
-/// A kernel density estimate is such a sum: scipy's is the same.
+/// A kernel density estimate is a sum of Gaussians: scipy's is the same.
 #[test]
 fn scipy_finds_the_same_density() {
     let Some(mut command) = python(".venv", "check_density.py") else { return };

@@ -54,7 +54,7 @@ fn own_pairs_and_coincident_points() {
     assert!((rows[2][0] - 11.0 * log2).abs() < 1e-9, "{rows:?}");
 }
 
-/// The squares of these distances are below every number beside the extent of the set.
+/// The squares of these distances underflow in units of the extent of the set.
 #[test]
 fn pairs_next_to_nothing_apart_are_no_coincident_ones() {
     let close = "x,y,q,qi\n0,0,1,2\n0,1e-160,3,4\n1,1,0,0\n";

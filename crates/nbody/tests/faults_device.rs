@@ -77,7 +77,7 @@ fn without_a_driver_the_cores_do_it_and_a_gpu_that_is_asked_for_is_missed() {
     assert!(code(&second) == 69 && told(&second).contains("no GPU 1: the driver shows 1"), "{}", told(&second));
 }
 
-/// Whether the program has kernels; their absence is told.
+/// Whether the program has kernels. If not, the output says so.
 fn with_kernels() -> bool {
     if let Some(why) = fmm_cuda::MISSING {
         missing(&format!("GPU kernels in this build ({why})"));

@@ -333,7 +333,7 @@ fn a_power_cut_at_any_time_leaves_a_generation() {
             }
         }
     }
-    // The run has told that it is done: nothing of it is taken back.
+    // The run has reported that it is done: a power cut takes nothing of it back.
     for state in disk.after_a_cut() {
         restore(&state);
         assert_eq!(checkpoint::latest(&watched).unwrap().unwrap().checkpoint.step, 6);

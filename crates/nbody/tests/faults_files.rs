@@ -1,4 +1,5 @@
-//! Files that are cut off or have a wrong bit: none is taken for another, and a run goes on from the other generation.
+//! Files that are truncated or have a wrong bit: none is taken for another, and a run goes on from
+//! the other generation.
 #![cfg(unix)]
 
 use std::fs;
@@ -295,7 +296,8 @@ fn a_file_that_the_library_does_not_survive_is_refused_by_the_process_that_does(
         assert!(code(&output) == expected && text.contains(words), "{script}: {} {text}", code(&output));
         assert!(words.is_empty() || text.contains("snap_000000.hdf"), "{text}");
     }
-    // What is looked at without harm is not told apart from what is good: the reader says what is wrong.
+    // The probe is silent and exits with 0 for all files that it survives, good or not: the reader
+    // reports what is wrong.
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     for file in ["hdf5", "checkpoint"].iter().flat_map(|n| fs::read_dir(corpus.join(n)).unwrap()) {
         let output = folder.command(&["--probe-hdf5"]).arg(file.unwrap().path()).output().unwrap();

@@ -61,7 +61,7 @@ fn outputs_that_nobody_takes() {
         let mut command = Command::new("sh");
         command.current_dir(folder.path("")).args(["-c", line, env!("CARGO_BIN_EXE_nbody")]).output().unwrap()
     };
-    // A full standard output is told, whatever was to be printed there.
+    // A full standard output is an error for every kind of output.
     let results = [
         "run case.toml --out a",
         "run case.toml --out b --json",
@@ -80,7 +80,7 @@ fn outputs_that_nobody_takes() {
         let output = shell(&format!("\"$0\" {words} >/dev/full"));
         let text = stderr(&output);
         assert!(code(&output) == 74 && text.contains("standard output"), "{words}: {} {text}", code(&output));
-        // A reader that goes away is none, and nobody is told.
+        // A reader that closes early is no error, and there is no message.
         let output = shell(&format!("\"$0\" {words} | true; exit ${{PIPESTATUS:-0}}"));
         assert!(!stderr(&output).contains("panicked") && !stderr(&output).contains("cannot"), "{}", told(&output));
     }
@@ -163,7 +163,7 @@ fn scenarios_write_where_they_are_run() {
         }
     }
     assert_eq!(fs::read_dir(outside.path("")).unwrap().count(), 1, "nothing was written outside");
-    // Whoever says so may.
+    // An explicit option allows it.
     folder.done(&["case.toml", "-q", "--out", "link/x"]);
     folder.done(&["case.toml", "-q", "--set", &format!("output.directory='{place}2'")]);
     folder.done(&["--resume", &place, "-q", "--until", "0.6"]);
@@ -175,7 +175,8 @@ fn scenarios_write_where_they_are_run() {
 
 /// A command on something hostile: refused with 65 within a second and 256 MB.
 fn refused(folder: &Folder, arguments: &[&str]) -> String {
-    // Of a processor: other tests are running beside this one. More ends by a signal.
+    // One second of processor time, since other tests run at the same time. More of it ends by a
+    // signal.
     let output = folder.limited("ulimit -d 262144; ulimit -t 1", arguments).output().unwrap();
     let text = told(&output);
     assert_eq!(code(&output), 65, "{arguments:?}: {}", &text[..text.len().min(400)]);

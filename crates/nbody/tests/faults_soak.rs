@@ -1,5 +1,6 @@
-//! A long run that is killed again and again, at random times and with other numbers of threads, comes to the bits of one
-//! that nobody touched; and these are the same whatever the threads and the vectors of the processor.
+//! A long run that is killed again and again, at random times and with other numbers of threads,
+//! ends with the bits of an undisturbed run. These bits do not depend on the threads or the vectors
+//! of the processor.
 #![cfg(unix)]
 
 use std::fs;

@@ -2,7 +2,7 @@
 
 use crate::common::{Folder, code, rows, stderr};
 
-/// Two stars of one solar mass, 1 kpc apart, at rest relative to each other.
+/// Two stars of one solar mass at a distance of 1 kpc, at rest relative to each other.
 const TABLE: &str = "x,y,z,vx,vy,vz,mass\n0,0,0,0,0,0,1e10\n1,0,0,0,65,0,1e10\n";
 
 fn scenario(system: &str, group: &str) -> String {

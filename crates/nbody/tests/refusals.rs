@@ -74,7 +74,7 @@ fn no_diagnostics_that_are_not_finite_are_written() {
 #[test]
 fn numbers_that_sums_cannot_hold_are_refused() {
     let folder = Folder::new(SMALL);
-    // A fifth of the bodies had one x: next to 1e15 numbers are 0.125 apart.
+    // A fifth of the bodies had one x: at 1e15 the spacing of numbers is 0.125.
     let output = folder.case(&["--out", "a", "--set", "particles.0.position=[1e15,0,0]"]);
     assert!(code(&output) == 65 && told(&output).contains("particles.0.position = 1e15 along x"), "{}", told(&output));
     for (rows, kernel, says) in [

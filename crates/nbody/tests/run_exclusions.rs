@@ -2,7 +2,7 @@
 
 use crate::common::{Folder, code, column, told};
 
-/// Two charges beside each other across the wall of a box, far from a third.
+/// Two charges close to each other across the wall of a box, far from a third.
 const THREE: &str = r#"
 [units]
 system = "md"
@@ -45,7 +45,7 @@ fn energy(text: &str, pairs: &str) -> f64 {
 fn pairs_see_neither_charge_nor_repulsion_and_energy_stays() {
     let k = 138.935_457_644;
     let without = THREE.replace("exclusions = \"pairs.csv\"\n", "");
-    // In open space, and in a box from image to image, 0.3 apart.
+    // In open space; and in a box between nearest images, whose distance is 0.3.
     for (end, r) in [("", 2.7), (BOX, 0.3)] {
         let (all, less) = (energy(&format!("{without}{end}"), ""), energy(&format!("{THREE}{end}"), "i,j\n1,0\n"));
         assert!((all - less + k / r).abs() < 1e-6, "{r}: {all} {less}");

@@ -88,8 +88,8 @@ fn a_grid_is_solved_told_and_checked() {
     );
     assert!(!folder.path("none").exists());
     for command in ["check", "info"] {
-        let told = folder.command(&[command, "out"]).output().unwrap();
-        assert_eq!(code(&told), 0, "{command}: {}", stderr(&told));
+        let output = folder.command(&[command, "out"]).output().unwrap();
+        assert_eq!(code(&output), 0, "{command}: {}", stderr(&output));
     }
 }
 

@@ -1,4 +1,5 @@
-//! What `nbody run` tells: events, estimates, checks of the forces, and mistakes beyond the scenario's text.
+//! What `nbody run` prints: events, estimates, checks of the forces, and mistakes beyond the
+//! scenario's text.
 
 use std::fs;
 use std::path::PathBuf;
@@ -97,8 +98,8 @@ fn a_dry_run_tells_what_is_needed_and_writes_nothing() {
     let facts: Value = serde_json::from_slice(&facts.stdout).unwrap();
     assert_eq!(code(&folder.case(&["--out", "a", "-q"])), 0);
     for (key, name) in [("snapshot_bytes", "snap_000001.hdf"), ("checkpoint_bytes", "checkpoint.0.hdf")] {
-        let (told, is) = (facts[key].as_f64().unwrap(), fs::metadata(folder.path("a").join(name)).unwrap().len());
-        assert!((told / is as f64 - 1.0).abs() < 0.1, "{key}: {told} told, {is} found");
+        let (estimate, is) = (facts[key].as_f64().unwrap(), fs::metadata(folder.path("a").join(name)).unwrap().len());
+        assert!((estimate / is as f64 - 1.0).abs() < 0.1, "{key}: {estimate} told, {is} found");
     }
     let again = folder.run(&["again.toml", "--out", "b", "-q"]);
     assert_eq!(code(&again), 0, "{}", told(&again));

@@ -48,7 +48,7 @@ fn a_cluster_goes_through_the_walls() {
                 assert!((0..3).all(|d| (0.0..[4.0, 4.0, 5.0][d]).contains(&x[d])), "{x:?}");
             }
         }
-        // Σ m v stays; where the cluster has come to is told without walls.
+        // Σ m v is conserved. The center of mass is reported as if there were no walls.
         assert!(column(&run, "momentum_x").iter().all(|p| (p - 2.0).abs() < 1e-5), "{method}");
         assert!((column(&run, "center_of_mass_x").pop().unwrap() - 4.8).abs() < 1e-5, "{method}");
     }

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use nbody::scenario::{Override, Scenario};
 
-/// Compares the message of every `tests/mistakes/NAME.toml` with `NAME.txt`; UPDATE_EXPECTED=1 writes the latter.
+/// Compares the message of every `tests/mistakes/NAME.toml` with `NAME.txt`; UPDATE_EXPECTED=1
+/// writes `NAME.txt`.
 #[test]
 fn mistakes_are_told_as_expected() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mistakes");

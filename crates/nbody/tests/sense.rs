@@ -59,7 +59,7 @@ fn starts_without_meaning_are_refused_at_once() {
             assert!(code == 65 && text.contains("up to 1000 times"), "{model} {length}: {code} {text}");
         }
     }
-    // Numbers next to 1e12 are 1.2e-4 apart, and a step goes 1e-3 far.
+    // At 1e12 the spacing of numbers is 1.2e-4, and a step goes 1e-3 far.
     let far = "[[particles]]\nmodel = \"kepler\"\nposition = [1e12, 0, 0]\n[time]\ndt = 1e-3\nend = 1\n";
     let (code, text) = strict(far);
     assert!(code == 65 && text.contains("particles.0.position") && text.contains("the steps"), "{code} {text}");

@@ -20,7 +20,7 @@ fn nbody(folder: &Path, arguments: &[&str]) -> Output {
     command(folder, arguments).output().unwrap()
 }
 
-fn told(output: &Output) -> String {
+fn messages(output: &Output) -> String {
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(!text.contains("panicked"), "{text}");
     text
@@ -28,14 +28,14 @@ fn told(output: &Output) -> String {
 
 fn ok(folder: &Path, arguments: &[&str]) -> String {
     let output = nbody(folder, arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", told(&output));
+    assert!(output.status.success(), "{arguments:?}: {}", messages(&output));
     String::from_utf8(output.stdout).unwrap()
 }
 
 fn fails(folder: &Path, arguments: &[&str], code: i32) -> String {
     let output = nbody(folder, arguments);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", told(&output));
-    told(&output)
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", messages(&output));
+    messages(&output)
 }
 
 /// A small run, made once; tests copy it.
@@ -218,7 +218,7 @@ fn every_flipped_bit_of_the_arrays_is_found() {
     for k in 0..40 {
         damage(&path, (f64::from(k) + 0.5) / 40.0);
         let output = nbody(folder.path(), &["check", "run/snap_000001.hdf"]);
-        told(&output);
+        messages(&output);
         if output.status.success() {
             assert_eq!(nbody::files::snapshot::read(&path).unwrap().position, positions, "{k}");
         }
@@ -230,7 +230,7 @@ fn every_flipped_bit_of_the_arrays_is_found() {
 fn plots_hold_their_series() {
     let folder = run_copy();
     let run = folder.path().join("run");
-    // Whatever columns a run has, by name.
+    // All columns of a run are plotted, by name.
     let text = "step,time,energy_error,lagrangian_10,lagrangian_50,force_error\n0,0,0,0.2,0.8,\n1,0.5,-1e-6,0.21,0.79,1e-5\n2,1,2e-6,0.2,0.8,\n";
     fs::write(run.join("diagnostics.csv"), text).unwrap();
     let output = ok(folder.path(), &["plot", "run", "--out", "figures"]);
@@ -331,7 +331,7 @@ fn a_reader_that_goes_away_and_a_full_disk() {
             let full = fs::OpenOptions::new().write(true).open(full).unwrap();
             let output = command(folder.path(), arguments).stdout(full).output().unwrap();
             assert_eq!(output.status.code(), Some(74), "{arguments:?}");
-            assert!(told(&output).contains("standard output"));
+            assert!(messages(&output).contains("standard output"));
         }
     }
 }

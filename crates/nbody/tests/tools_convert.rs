@@ -50,13 +50,13 @@ fn nbody(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_nbody")).current_dir(folder).args(arguments).output().unwrap()
 }
 
-fn told(output: &Output) -> String {
+fn messages(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 fn ok(folder: &Path, arguments: &[&str]) -> String {
     let output = nbody(folder, arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", told(&output));
+    assert!(output.status.success(), "{arguments:?}: {}", messages(&output));
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -196,7 +196,7 @@ fn what_cannot_be_converted_is_refused_by_name() {
         (&["no_mass.csv", "a.hdf", "--units", "cgs"], 2, "allowed: nbody, si, astro, solar, md"),
     ] {
         let output = nbody(folder.path(), &[&["convert"], arguments].concat());
-        let text = told(&output);
+        let text = messages(&output);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
         assert!(text.contains(words) && !text.contains("panicked"), "{arguments:?}: {text}");
     }
@@ -208,8 +208,8 @@ fn what_cannot_be_converted_is_refused_by_name() {
 fn check(environment: &str, script: &str, folder: &Path, arguments: &[&str]) {
     let Some(mut python) = python(environment, script) else { return };
     let output = python.args(arguments).current_dir(folder).output().unwrap();
-    assert!(output.status.success() && told(&output).contains("ok "), "{}", told(&output));
-    println!("{}", told(&output));
+    assert!(output.status.success() && messages(&output).contains("ok "), "{}", messages(&output));
+    println!("{}", messages(&output));
 }
 
 #[test]

@@ -12,8 +12,9 @@ fn normal(rng: &mut StdRng) -> f64 {
     (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
 
-/// The sets of Goude & Engblom: the unit square; a normal distribution around its middle, σ = 0.1; a layer that is uniform in x and
-/// normal in y, σ = 0.1. The latter two within the square.
+/// The sets of Goude & Engblom: the unit square; a normal distribution around its middle, σ = 0.1;
+/// a layer that is uniform in x and normal in y, σ = 0.1. The normal distribution and the layer are
+/// restricted to the square.
 pub fn set(name: &str, n: usize, seed: u64) -> Points {
     let mut rng = StdRng::seed_from_u64(seed);
     let inside = |rng: &mut StdRng| loop {

@@ -35,7 +35,7 @@ pub fn sphere_surface(n: usize, seed: u64) -> Points {
     (0..n).map(|_| direction(&mut rng)).collect()
 }
 
-/// Two Plummer spheres, one ten times smaller, `distance` apart.
+/// Two Plummer spheres, one ten times smaller, at the given `distance`.
 pub fn two_clusters(n: usize, distance: f64, seed: u64) -> Points {
     let mut points = plummer(n / 2, seed);
     points.extend(plummer(n - n / 2, seed + 1).into_iter().map(|x| [0.1 * x[0] + distance, 0.1 * x[1], 0.1 * x[2]]));

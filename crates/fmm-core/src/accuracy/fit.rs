@@ -1,8 +1,9 @@
-//! The cube of the tree of an evenly filled set, as wide as makes its leaves the best size.
+//! Widens the root cube of an evenly filled set so that its leaves have the best size.
 //!
-//! Cells halve from level to level, so the leaves of a filled cube hold eight times fewer bodies where one more body
-//! splits them all; between two such numbers a sum takes up to half as long again as it must. A root cube that is
-//! wider than the bodies' own lets every number of cells across the bodies be had: 20, say, of the 32 of level 5.
+//! Cells halve from level to level. When one more body splits all leaves of a filled cube, each
+//! holds eight times fewer bodies. Between two such numbers of bodies a sum takes up to half as
+//! long again as it should. In a root cube that is wider than the bodies' own, any number of cells
+//! can span the bodies: for example 20 of the 32 cells of level 5.
 
 use super::{LEAF_SHARE, Problem};
 use crate::settings::Choice;

@@ -64,10 +64,12 @@ pub(super) fn beyond_f32(settings: &Settings, problem: Problem, order: Option<us
     order.filter(|&p| p > 26).map(|p| format!("order {p} needs precision f64: f32 goes to order 26"))
 }
 
-/// The distance, in half sides of a leaf, below which single precision cannot tell a pair of bodies apart well enough.
+/// The smallest distance of a pair, in half sides of a leaf, that single precision resolves well
+/// enough.
 ///
-/// The closest pairs carry most of the L2 norm of the forces, and the rounding of a coordinate is amplified there by the ratio
-/// of the leaf to the distance: 24 bits must leave the tolerance with a margin of 4.
+/// The closest pairs carry most of the L2 norm of the forces. The ratio of the leaf to the distance
+/// amplifies the rounding of a coordinate there, so 24 bits must leave the tolerance with a margin
+/// of 4.
 pub fn closest_pair(tolerance: f64) -> f64 {
     4.0 * 0.5f64.powi(24) / tolerance
 }
@@ -88,17 +90,17 @@ mod tests {
             side: 1.0,
             strength_range,
         };
-        let told = |tolerance, softening, range, order| {
+        let message = |tolerance, softening, range, order| {
             beyond_f32(&Settings { tolerance, softening, ..Settings::default() }, problem(range), Some(order))
         };
-        assert_eq!(told(F32_FLOOR, Softening::Plummer(9e7), 1e30, 26), None);
-        assert_eq!(told(1e-4, Softening::Yukawa(0.03), 1.0, 10), None);
+        assert_eq!(message(F32_FLOOR, Softening::Plummer(9e7), 1e30, 26), None);
+        assert_eq!(message(1e-4, Softening::Yukawa(0.03), 1.0, 10), None);
         for (why, words) in [
-            (told(0.9 * F32_FLOOR, Softening::None, 1.0, 10), "sums in f32 keep 1e-5 at best"),
-            (told(1e-4, Softening::None, 1.1e30, 10), "strengths that differ by a factor of 1.1e30"),
-            (told(1e-4, Softening::P1(1.1e8), 1.0, 10), "a softening length of 1.1e8"),
-            (told(1e-4, Softening::None, 1.0, 27), "f32 goes to order 26"),
-            (told(1e-4, Softening::Yukawa(0.028), 1.0, 10), "60 screening lengths"),
+            (message(0.9 * F32_FLOOR, Softening::None, 1.0, 10), "sums in f32 keep 1e-5 at best"),
+            (message(1e-4, Softening::None, 1.1e30, 10), "strengths that differ by a factor of 1.1e30"),
+            (message(1e-4, Softening::P1(1.1e8), 1.0, 10), "a softening length of 1.1e8"),
+            (message(1e-4, Softening::None, 1.0, 27), "f32 goes to order 26"),
+            (message(1e-4, Softening::Yukawa(0.028), 1.0, 10), "60 screening lengths"),
         ] {
             assert!(why.as_ref().is_some_and(|w| w.contains(words)), "{why:?}");
         }

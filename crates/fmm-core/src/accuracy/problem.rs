@@ -31,7 +31,8 @@ impl Problem {
         Problem::new(sources.len(), targets, Strengths::of(columns), &Spread::of(sources, cube), cube)
     }
 
-    /// The same from what has been seen of the bodies, wherever they are.
+    /// The same problem, from statistics of the bodies alone. The bodies need not be in host
+    /// memory.
     pub fn new<const D: usize>(
         sources: usize,
         targets: usize,
@@ -50,8 +51,8 @@ impl Problem {
         }
     }
 
-    /// The same of bodies with images: the background pulls back, and what is left of the forces of a filled box is small beside their
-    /// errors.
+    /// The same problem for bodies with periodic images. The background cancels most of the forces
+    /// in a filled box, so what remains is small compared with the errors.
     pub fn in_box(self) -> Self {
         let kind = if self.kind == Kind::Filling { Kind::Cancelling } else { self.kind };
         Problem { kind, ..self }
@@ -120,13 +121,15 @@ impl<const D: usize> Spread<D> {
         n.div_ceil(1 << 16).max(1)
     }
 
-    /// How far apart, in the order of their keys, the bodies of a sample of every `step`th are that some hundred bodies lie between:
-    /// neighbours by their key share the cell of the key's common part.
+    /// The distance in the sorted sample of keys between two bodies that are compared. The sample
+    /// has every `step`th body, and about a hundred bodies of the set lie between the two. The
+    /// leading bits that their keys share give the cell that holds both.
     pub fn apart(step: usize) -> usize {
         (100 / step).max(4)
     }
 
-    /// The level that is reached where `levels[l]` pairs of such neighbours share a cell of level l and none below.
+    /// The first level by which nine tenths of the compared pairs have their deepest common cell.
+    /// `levels[l]` is the number of pairs that share a cell of level l and none below.
     pub fn dense_level(levels: &[u64]) -> u32 {
         let all: u64 = levels.iter().sum();
         let mut before = 0;

@@ -1,8 +1,9 @@
 //! The stages that work on expansions, for any expansion.
 //!
-//! Coefficients are stored cell after cell. Translations are done for as many pairs at once as a vector has lanes: the
-//! pairs of one class (one octant) in a block of target cells share the operator. Each target adds its
-//! sources in the order of their classes, whatever the blocks and threads are.
+//! Coefficients are stored cell after cell. A translation handles as many pairs at once as a vector
+//! has lanes: the pairs of one class (one octant) in a block of target cells share the operator.
+//! Each target adds its sources in the order of their classes, so the result does not depend on the
+//! blocks or threads.
 
 use std::ops::Range;
 

@@ -1,8 +1,9 @@
-//! Where the truncation of expansions hurts most.
+//! Finds the targets where the truncation of expansions causes the largest errors.
 //!
-//! Expansions err most at the few targets that lie in the corner of their cell towards a concentrated source, by orders of
-//! magnitude more than in the middle: where such targets make the rms, some hundred direct sums at targets picked evenly miss them.
-//! The last degree of the expansions is large at just these targets, so it tells where to look.
+//! Expansions err most at the few targets in the corner of a cell that faces a concentrated source.
+//! The error there is orders of magnitude larger than in the middle of the cell. Where these few
+//! targets dominate the rms error, some hundred direct sums at evenly picked targets miss them. The
+//! last degree of the expansions is large at just these targets, so it shows where to look.
 
 use rayon::prelude::*;
 

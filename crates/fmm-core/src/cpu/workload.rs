@@ -23,7 +23,7 @@ use crate::workload::Work;
 /// An operator of the FMM for 1/r.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operator {
-    /// Particles to particles, two leaves apart.
+    /// Particles to particles of other leaves.
     P2P,
     /// Particles to a multipole.
     P2M,

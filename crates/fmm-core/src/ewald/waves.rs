@@ -13,7 +13,8 @@ use crate::kernel::AXES;
 use crate::math::simd::{Task, Vector, dispatch};
 use crate::math::{CollectVec, Real};
 
-/// Parts of the sources that are summed by themselves, whatever the number of threads.
+/// The number of parts of the sources that are summed separately. It does not depend on the number
+/// of threads.
 const PARTS: usize = 32;
 
 /// Fewer sources make no part.

@@ -1,10 +1,11 @@
 //! Expansions: the mathematics that a plan is executed with.
 //!
-//! Coefficients and bodies are in units of the cell: positions relative to its center and divided by half its
-//! side h, multipoles M_l/h^l, local expansions L_l·h^(l+1). Operators then are the same at every level,
-//! nothing over- or underflows however deep the tree is, and a potential in true units is 1/h times
-//! the scaled one, a field 1/h² times. Operators that know the length of a softened kernel are told h as `unit`, or the
-//! level of the cells. Every operator ADDS to its result unless it says `in place`.
+//! Coefficients and bodies are in units of the cell: positions relative to its center and divided
+//! by half its side h, multipoles M_l/h^l, local expansions L_l·h^(l+1). Operators are then the
+//! same at every level, and nothing over- or underflows however deep the tree is. A potential in
+//! true units is 1/h times the scaled one, a field 1/h² times. Operators that depend on the length
+//! of a softened kernel take h as the argument `unit`, or the level of the cells. Every operator
+//! ADDS to its result unless it says `in place`.
 
 mod cartesian;
 mod count;
@@ -47,7 +48,7 @@ pub trait Expansion<T: Real, const D: usize>: Sync {
     /// The multipole of the root of a periodic box to its local expansion, over all images that lists do not know.
     ///
     /// # Panics
-    /// If the kernel has no sum over a lattice: such are refused before.
+    /// If the kernel has no sum over a lattice. Such kernels are refused earlier.
     fn lattice(&self, _operator: &Lattice, _multipole: &[T], _local: &mut [T]) {
         unreachable!("a kernel without a sum over a lattice");
     }

@@ -6,7 +6,7 @@
 //!   Tremaine 2008, eq. 2.71);
 //! - uniform field g: φ = −g·x, an acceleration for masses, an electric field for charges.
 
-/// A field that is there whatever the particles do.
+/// A fixed external field, which does not depend on the particles.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct External {
     /// Its potential.

@@ -1,7 +1,8 @@
-//! Lennard-Jones forces between ions, summed over the neighbours that cells give.
+//! Lennard-Jones forces between ions. A cell list finds the neighbors.
 //!
-//! u(r) = 4ε ((σ/r)¹² − (σ/r)⁶) up to a cut-off, where potential and force are shifted to zero (Toxvaerd & Dyre 2011), so that energy is conserved. Kinds of
-//! ions are told by the sign of their charge; unlike ones have the mean of σ and the geometric mean of ε (Lorentz & Berthelot).
+//! u(r) = 4ε ((σ/r)¹² − (σ/r)⁶) up to a cut-off, where potential and force are shifted to zero
+//! (Toxvaerd & Dyre 2011), so that energy is conserved. The sign of its charge gives the kind of an
+//! ion. Unlike ions have the mean of σ and the geometric mean of ε (Lorentz & Berthelot).
 
 use rayon::prelude::*;
 

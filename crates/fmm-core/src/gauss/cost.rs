@@ -21,7 +21,7 @@ pub struct Costs {
     pub m2p: f64,
     /// M2L, a matrix along one axis.
     pub matrix: f64,
-    /// M2L, a box and an axis, beside its matrices.
+    /// M2L, a box and an axis, without the products with matrices.
     pub turn: f64,
     /// Finding the boxes of a row, and bringing their points together.
     pub row: f64,
@@ -153,7 +153,7 @@ impl<const D: usize> Outline<'_, D> {
                 some.push((c, share));
             }
         }
-        // Added up in their order, whoever has found them.
+        // Sums in a fixed order, which does not depend on the threads.
         let parts: Vec<_> = some.par_iter().map(|&(c, share)| self.share(c, share)).collect_vec();
         for part in parts {
             for (total, part) in total.as_flattened_mut().iter_mut().zip(part.as_flattened()) {

@@ -39,12 +39,12 @@ pub struct Routes {
 /// The sums G(y) = Σ q_j exp(−|y − x_j|²/(2σ²)) of `sources` at `targets`, without targets at the sources themselves, for one or more columns of
 /// strengths. A source at its own place counts, with q.
 ///
-/// The error of G is at most `tolerance` Σ|q|, and that of σ ∇G likewise, whatever the points are: far from all sources, where G itself is
-/// tiny, its relative error is not bounded.
+/// The error of G is at most `tolerance` Σ|q|, and so is that of σ ∇G, for any distribution of
+/// points. Far from all sources, where G itself is tiny, its relative error is not bounded.
 ///
 /// # Errors
-/// Settings out of range, values that are not finite, columns of another length than the sources, points farther apart than 1e150 σ, more
-/// than 2³² − 2 points.
+/// Settings out of range, values that are not finite, columns whose length is not the number of
+/// sources, points whose distance exceeds 1e150 σ, more than 2³² − 2 points.
 ///
 /// ```
 /// use fmm_core::{StageTimes, gauss};

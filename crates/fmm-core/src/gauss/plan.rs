@@ -78,7 +78,7 @@ impl<const D: usize> Geometry for Boxes<D> {
 /// The plan of a sum of Gaussians.
 pub type Plan<const D: usize> = plan::Plan<Boxes<D>>;
 
-/// Points that a plan is made for, wherever they are.
+/// Statistics of the points that a plan is made for, on the host or on a device.
 pub trait PointStats<const D: usize> {
     /// How many sources, and how many targets if they are others.
     fn points(&self) -> [usize; 2];
@@ -293,7 +293,7 @@ impl<const D: usize> Search<'_, D> {
         Ok(Candidate { lattice, occupied, order: None, thresholds: [NONE; 2], cost: f64::INFINITY })
     }
 
-    /// Every pair: boxes only cut the work into pieces.
+    /// Sums every pair. Boxes only divide the work.
     fn plain(&mut self) -> Result<Candidate<D>, Error> {
         let extent = (0..D).map(|d| self.high[d] - self.low[d]).fold(0.0, f64::max);
         let targets = if self.points[1] > 0 { self.points[1] } else { self.points[0] };

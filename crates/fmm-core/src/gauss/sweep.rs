@@ -68,7 +68,8 @@ fn wanted<const D: usize>(
     lines: &[[i64; D]],
     targets: &[[i64; D]],
 ) -> Vec<[i64; D]> {
-    // The passes to come change the axes after this one. Targets are looked for along the last of them, whatever the others are.
+    // The later passes change the axes after this one. The search for targets is along the last
+    // axis only and ignores the axes in between.
     let last = D - 1;
     let project = |c: &[i64; D]| along(last, &std::array::from_fn(|d| if d > axis && d < last { 0 } else { c[d] }));
     let mut shadows: Vec<[i64; D]> = targets.par_iter().map(project).collect_vec();

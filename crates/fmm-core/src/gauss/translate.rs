@@ -4,8 +4,10 @@ use super::products::{Product, products};
 use super::series::Shape;
 use crate::math::simd::{Task, Vector, dispatch};
 
-/// The matrix of M2L along one axis between boxes whose centers are `shift` apart (target minus source, in units of σ), transposed: row n holds
-/// the terms m of (−1)^m √((n + m)!/(n! m!)) ψ_(n + m)(shift). Of the `order` rows and columns only the first `used` are not zero.
+/// The matrix of M2L along one axis between boxes whose centers differ by `shift` (target minus
+/// source, in units of σ), transposed: row n holds the terms m of
+/// (−1)^m √((n + m)!/(n! m!)) ψ_(n + m)(shift). Of the `order` rows and columns only the
+/// first `used` are not zero.
 pub fn translation(order: usize, used: usize, shift: f64) -> Vec<f64> {
     let mut psi = vec![0.0; 2 * used];
     let (mut last, mut here) = (0.0, (-0.5 * shift * shift).exp());

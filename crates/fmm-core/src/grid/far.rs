@@ -138,7 +138,8 @@ fn fill_weights<T: Real>(order: usize, of: &[Vec<[f64; 4]>; 3], size: f64, weigh
     let mut out = weights.iter_mut();
     let mut put = |value: f64| {
         if let Some(place) = out.next() {
-            // What is next to nothing would be slow beside: numbers below the normal ones of single precision.
+            // Numbers below the normal ones of single precision are set to zero: they contribute
+            // next to nothing and are slow.
             *place = if value.abs() < TINY { T::ZERO } else { T::from_f64(value) };
         }
     };

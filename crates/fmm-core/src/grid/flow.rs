@@ -145,7 +145,8 @@ impl Flow {
     /// Goes on by `dt`. `now` is the solution of this state, if it is known.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where vorticity has come to the faces of the domain; those of [`Solve::solve`].
+    /// [`Error::Unsupported`] where vorticity has reached the faces of the domain; those of
+    /// [`Solve::solve`].
     pub fn step(
         &mut self,
         solver: &mut dyn Solve,

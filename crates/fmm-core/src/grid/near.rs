@@ -74,7 +74,8 @@ pub fn brick<T: Real>(
     let unit = power_of_two_below(4.0 * brick.spacing);
     let (center, scale) = (brick.center(), 1.0 / unit);
     let at: [[T; SIDE]; 3] = std::array::from_fn(|d| brick.at[d].map(|x| T::from_f64((x - center[d]) * scale)));
-    // Centers of cells that do not overlap are 3/4 h apart at least; what is nearer is the cell itself.
+    // Centers of cells that do not overlap are at least 3/4 h apart, so a nearer center is the cell
+    // itself.
     let own2 = T::from_f64((0.5 * brick.spacing * scale).powi(2));
     let flush = |scratch: &mut Scratch<T>, out: &mut [f64]| {
         scratch.sums.fill(T::ZERO);

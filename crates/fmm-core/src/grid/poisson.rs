@@ -81,7 +81,7 @@ pub struct Work {
     pub split: usize,
 }
 
-/// Whoever solves: the cores, or they and a device.
+/// A solver: the CPU, or the CPU with a GPU.
 pub trait Solve {
     /// Ψ and u for `vorticity`, a value for each cell of `grid`. Times go to `times`.
     ///

@@ -1,9 +1,11 @@
 //! Between particles and the cells of a grid of one level, by the kernels M4' (Monaghan 1985) and M6* (van Rees et al. 2011).
 //!
-//! M4'(s) = 1 − 5/2 s² + 3/2 |s|³ for |s| ≤ 1, (2 − |s|)² (1 − |s|)/2 to 2, in each direction: sums over the grid keep the integral, the first
-//! and the second moments of what particles carry. M6* keeps those to the fourth: where M4' shifts waves of few cells by a distance of
-//! order h², which depends on the step, M6* does by one of order h⁴. Each block adds up its own particles beside itself, and gathers from its
-//! neighbours in one order: sums do not depend on the number of threads.
+//! M4'(s) = 1 − 5/2 s² + 3/2 |s|³ for |s| ≤ 1, (2 − |s|)² (1 − |s|)/2 to 2, in each direction. Sums
+//! over the grid conserve the integral and the first and second moments of what particles carry.
+//! M6* conserves the moments to the fourth: where M4' shifts waves of few cells by a distance of
+//! order h², which depends on the step, the shift of M6* is of order h⁴. Each block sums its own
+//! particles into an array with a margin around the block, and then gathers from the arrays of its
+//! neighbors in one order. So sums do not depend on the number of threads.
 
 use std::collections::BTreeSet;
 

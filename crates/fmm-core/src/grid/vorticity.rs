@@ -131,7 +131,7 @@ impl Sampled {
             across /= 2;
             let below = &levels[levels.len() - 1];
             let mut rows: Vec<_> = below.iter().collect();
-            // Sums in one order, whatever the table's is.
+            // Sums in one order, which does not depend on the order of the table.
             rows.sort_unstable_by_key(|r| *r.0);
             let mut means: HashMap<[u32; 3], [f64; 3]> = HashMap::new();
             for (index, w) in rows {

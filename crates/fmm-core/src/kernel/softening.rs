@@ -59,7 +59,7 @@ impl Softening {
         }
     }
 
-    /// The length in its formula, whatever it means; 0 for 1/r.
+    /// The length in the formula of this softening; 0 for 1/r.
     pub const fn parameter(self) -> f64 {
         match self {
             Softening::None => 0.0,

@@ -3,8 +3,9 @@
 /// One translation: the target within the block, and the source cell.
 pub type Shifted = (u32, u32);
 
-/// Translations of a block, those of one class (or octant) together and in the order in which they came: a pair is eight bytes, so that the many
-/// of a block stay in the second-level cache beside the coefficients.
+/// Translations of a block, grouped by class (or octant). Pairs of a class keep the order in which
+/// they came. A pair takes eight bytes, so that all pairs of a block fit the second-level cache
+/// together with the coefficients.
 #[derive(Debug, Default)]
 pub struct ByClass {
     /// The class and the end of its pairs, for each class that has some.

@@ -80,7 +80,8 @@ struct Near<const D: usize> {
     /// Which image of it: see [`image_class`].
     image: u32,
     offset: [i32; D],
-    /// Whether all bodies of the source meet those of the target directly, whatever the levels below would allow.
+    /// Whether all bodies of the source act directly on those of the target, even where the levels
+    /// below would allow an expansion.
     direct: bool,
 }
 
@@ -342,7 +343,8 @@ fn in_blocks<const D: usize>(cells: Range<usize>, visit: impl Fn(usize, &mut Fou
     if blocks == 0 {
         return vec![];
     }
-    // The first block tells how much room the others are likely to want: it lies at a corner, where lists are short.
+    // The first block gives an estimate of the room that the others need. It lies at a corner,
+    // where lists are short, so `room` doubles it.
     let first = found(0, Found::default());
     let rest: Vec<_> = (1..blocks).into_par_iter().map(|b| found(b, first.room())).collect_vec();
     std::iter::once(first).chain(rest).collect()

@@ -21,7 +21,8 @@ pub trait Real:
     + SubAssign
     + crate::math::simd::Dispatch
 {
-    /// Elements in one virtual vector of 64 bytes, whatever the machine's registers are.
+    /// Elements in one virtual vector of 64 bytes. It does not depend on the registers of the
+    /// machine.
     const WIDTH: usize;
     /// Zero.
     const ZERO: Self;

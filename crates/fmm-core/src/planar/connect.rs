@@ -33,7 +33,8 @@ pub struct Rule {
 impl Rule {
     /// Whether a box of radius `large` seen from one of radius `small`, `d` apart, is far enough: R + θ r ≤ θ d.
     fn apart(&self, large: f64, small: f64, d: f64) -> bool {
-        // With roles swapped a box may be too small beside the other for the sum to feel it: what stands between them must be more than rounding.
+        // With roles swapped a box may be so small compared with the other that the sum loses it to
+        // rounding. The gap between the two must be larger than rounding.
         let gap = d - large - small;
         large + self.theta * small <= self.theta * d && gap >= self.min_distance && gap >= SMALLEST_GAP * d
     }

@@ -18,7 +18,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Begins at these positions; tells their largest coordinate.
+    /// Begins a step at these positions. Returns the largest coordinate.
     pub fn begin(&mut self, position: &[[f64; 3]]) -> f64 {
         self.start = position.to_vec();
         self.velocity.clear();
@@ -26,7 +26,7 @@ impl Flow {
         position.par_iter().map(|x| x[0].abs().max(x[1].abs())).reduce(|| 0.0, f64::max)
     }
 
-    /// Takes velocities, and tells the largest component of their change from the last ones.
+    /// Takes velocities. Returns the largest component of their change from the last ones.
     pub fn take(&mut self, velocity: Vec<[f64; 3]>, weight: f64) -> f64 {
         let apart = |(a, b): (&[f64; 3], &[f64; 3])| (a[0] - b[0]).abs().max((a[1] - b[1]).abs());
         let change = match self.velocity.len() == velocity.len() && !velocity.is_empty() {

@@ -27,7 +27,8 @@ pub fn sample(n: usize) -> Sample {
 
 /// L2 = ‖δ‖/‖G‖ with its margin over a sample spread evenly over the leaves.
 pub fn error(plan: &Plan, bodies: &Bodies, blob: Blob, sums: &[Sum]) -> f64 {
-    // Squares of shorter cores are no numbers beside the extent of the set, and fields are those of points.
+    // In units of the extent of the set the squares of shorter cores underflow, and the fields are
+    // those of points.
     let blob = if blob.length() < underflow::SHORT { Blob::Point } else { blob };
     let tree = &plan.targets;
     let sample = sample(tree.order.len());

@@ -77,7 +77,7 @@ impl<V: Vector> Pair<V> for Algebraic<V> {
 #[derive(Clone, Copy)]
 pub struct Gaussian<V>(pub f64, pub V);
 
-/// Beyond this x, e^(−x) is nothing beside 1.
+/// Beyond this x, e^(−x) is negligible compared with 1.
 const FAR: f64 = 40.0;
 
 /// log x + E₁(x), entire.
@@ -301,7 +301,8 @@ impl Near<'_> {
         });
     }
 
-    /// The sums of one leaf in the precision of the scratch; whether that precision could tell all pairs apart.
+    /// Sums one leaf in the precision of the scratch. Returns whether that precision could resolve
+    /// the distance of all pairs.
     fn leaf<T: Real>(&self, leaf: usize, scratch: &mut Scratch<T>, out: &mut [Sum]) -> bool {
         let (targets, sources) = (&self.plan.targets, self.plan.source_tree());
         let row = self.plan.lists.p2p.row(leaf);

@@ -93,7 +93,7 @@ impl Pyramid {
         let place = |(i, x): (usize, &[f64; 2])| Point { x: x.map(|c| c * scale), index: i as u32 };
         let mut bodies: Vec<Point> = points.par_iter().enumerate().map(place).collect_vec();
         let mut boxes = vec![Box::default(); Self::first(levels + 1)];
-        // One slice a level, cut in four at each split, so that every task owns what it writes.
+        // One slice a level, divided in four at each split, so that every task owns what it writes.
         let mut rest = &mut boxes[..];
         let mut slices = vec![];
         for level in 0..=levels {

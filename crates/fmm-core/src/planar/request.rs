@@ -1,4 +1,5 @@
-//! What is asked of a sum in the plane, wherever its points are, with the units in which no power over- or underflows.
+//! A checked request for a sum in the plane, without the points, which may be on the host or a
+//! device. Its units keep powers from over- and underflowing.
 
 use super::pyramid::{exponent_above, power};
 use super::{Blob, Kernel, underflow};
@@ -25,8 +26,9 @@ pub struct Request {
     pub complex: bool,
     /// Whether the targets are not the sources.
     pub apart: bool,
-    /// Whether points may be so close, or blobs so short, beside the extent of the set that squares are no numbers. Of points those know who
-    /// look at all coordinates: [`Problem::new`](super::Problem::new).
+    /// Whether points may be so close, or blobs so short, compared with the extent of the set that
+    /// squares underflow. For points only a scan of all coordinates can decide:
+    /// [`Problem::new`](super::Problem::new).
     pub may_underflow: bool,
 }
 

@@ -30,7 +30,7 @@ impl<T: Real> Series<T> {
                 matrix[l * terms + k] = match (kernel, l, k) {
                     // binom(l + k, l)
                     (Kernel::Harmonic, ..) => binomial(l + k, l),
-                    // −1/l; the logarithm itself is added apart.
+                    // −1/l; the logarithm itself is added separately.
                     (Kernel::Log, 0, 0) => 0.0,
                     (Kernel::Log, l, 0) => -1.0 / l as f64,
                     // binom(l + k − 1, k − 1)

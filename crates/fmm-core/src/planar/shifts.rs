@@ -140,7 +140,7 @@ fn multiply<T: Real, V: Vector<Scalar = T>>(
     while l < n {
         let rows = ROWS.min(n - l);
         let mut sums = [[V::zero(); 2]; ROWS];
-        // A block that is cut short repeats its last row.
+        // An incomplete block repeats its last row.
         let mut row = [&matrix[..n]; ROWS];
         for r in 0..ROWS {
             let at = l + if r < rows { r } else { rows - 1 };

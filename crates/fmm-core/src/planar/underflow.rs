@@ -2,15 +2,16 @@
 //!
 //! They arise only between coordinates that are tiny compared with the extent of the set, since the
 //! numbers next to a coordinate are 2⁻⁵² of it away. One scan of all coordinates rules them out for
-//! ordinary sets. The vectors of `near` take such pairs for coincident ones; [`make_good`] adds
-//! them one by one.
+//! ordinary sets. The vectors of `near` treat these pairs as coincident; [`make_good`] adds them
+//! one by one.
 
 use rayon::prelude::*;
 
 use super::Kernel;
 use super::execute::{Bodies, Sum};
 
-/// Of the extent; the smallest coordinate of a set without such pairs, with room for units and for the distance to the next number.
+/// The smallest coordinate of a set that cannot have pairs of this kind, as a share of the extent.
+/// It has a margin for units and for the distance to the next number.
 const SMALL: f64 = 1e-120;
 
 /// Of the extent; what is smaller may be lost when coordinates are put in the unit of the set.
@@ -28,7 +29,7 @@ pub fn smallest(points: &[[f64; 2]]) -> f64 {
     points.par_iter().map(of).reduce(|| f64::INFINITY, f64::min)
 }
 
-/// Whether points whose smallest coordinate is `smallest` may form such pairs.
+/// Whether points whose smallest coordinate is `smallest` may form pairs of this kind.
 pub fn possible(smallest: f64, extent: f64) -> bool {
     smallest < SMALL * extent
 }

@@ -10,8 +10,10 @@ pub const fn levels_per_key(dimension: usize) -> u32 {
 /// The most significant octant is the coarsest; bit d of an octant says in which half of axis d the
 /// point lies. Points outside the cube get the key of the nearest cell.
 ///
-/// Where the faces of cells are exact numbers, as in [`Cube::around`](super::Cube::around), so is the key: a body beside a face, closer
-/// than its difference to the corner can tell, lies on its own side, and smaller cells can tell it from what lies on the other.
+/// Where the faces of cells are exact numbers, as in [`Cube::around`](super::Cube::around), the key
+/// is exact as well. A body may be so close to a face that its difference to the corner rounds to
+/// the face: it still gets the side on which it lies, and smaller cells can separate it from bodies
+/// on the other side.
 #[inline]
 pub fn morton<const D: usize>(x: &[f64; D], corner: &[f64; D], side: f64) -> u64 {
     let levels = levels_per_key(D);

@@ -1,8 +1,10 @@
-//! Sums of Gaussians on the device: [`fmm_core::gauss`] with the points and everything that is done for each of them there.
+//! Sums of Gaussians on the device: the counterpart of [`fmm_core::gauss`], with the points and all
+//! work on each of them on the device.
 //!
-//! The plan is fmm-core's. It needs a number and a count for each box that holds points; these come from the device, which sorts the points into
-//! the boxes of every lattice that is tried, and its lists of boxes go back there. Series are in double precision throughout; pairs are in
-//! single precision where the tolerance allows it, whatever the points are.
+//! fmm-core makes the plan. For it the device sorts the points into the boxes of every lattice that
+//! is tried, and returns the number and the count of each box that holds points; the lists of boxes
+//! go back to the device. Series are in double precision throughout. Pairs are in single precision
+//! where the tolerance allows it for any distribution of points.
 
 mod boxes;
 mod near;

@@ -67,7 +67,7 @@ fn single_error(far: f64, gradient: bool) -> f64 {
     roundings / f64::from(1 << 24)
 }
 
-/// Whether pairs keep the tolerance in single precision, whatever boxes are chosen.
+/// Whether pairs keep the tolerance in single precision. The answer does not depend on the boxes.
 fn allows_single(settings: &Settings) -> bool {
     single_error(0.0, settings.gradient) <= SINGLE_SHARE * settings.tolerance
         && settings.route != Some(fmm_core::gauss::Route::All)

@@ -17,7 +17,7 @@ pub const RUN_TILE: usize = RUN_ITEMS * THREADS;
 pub const BOX_DIGITS: usize = 8;
 /// Threads of a block of P2M and P2L.
 pub const GATHER_THREADS: usize = 128;
-/// Points that such a block holds.
+/// Points that a block of P2M or P2L holds.
 pub const BATCH: usize = 32;
 /// Coefficients of a thread.
 pub const HELD: usize = 8;

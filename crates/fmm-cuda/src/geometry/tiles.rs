@@ -11,8 +11,9 @@ use crate::view::{CELLS, NONE};
 
 use cust::memory::DevicePointer;
 
-/// Tiles of [`CELLS`] cells of one level and octant, in their order, then [`NONE`]. Two tiles of an octant, then two of the next: tiles
-/// side by side are then of cells side by side, which share sources, whatever their octants.
+/// Tiles of [`CELLS`] cells of one level and octant, in their order, then [`NONE`]. Two tiles of an
+/// octant alternate with two of the next, so that neighboring tiles hold neighboring cells, which
+/// share sources, even if their octants differ.
 #[derive(Default)]
 pub struct Tiles {
     /// `[tiles][CELLS]`

@@ -60,8 +60,9 @@ pub struct DeviceTree {
 impl DeviceTree {
     /// The octree of `n` positions, `[n][3]` on the device, in `cube`: that of [`Tree::octree`].
     ///
-    /// Where more than `leaf_size` bodies at different places have the same key, the tree goes on below what keys resolve. Such a
-    /// set is copied to the host, which makes its tree; [`DeviceTree::on_host`] then says so.
+    /// Where more than `leaf_size` bodies at different places have the same key, the tree must be
+    /// deeper than keys resolve. The positions are then copied to the host, which builds the tree;
+    /// [`DeviceTree::on_host`] returns true.
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails.
@@ -126,7 +127,8 @@ impl DeviceTree {
         }
     }
 
-    /// The first `depths` levels and their children, with memory for `capacity` cells; the state tells whether both were enough.
+    /// Builds the first `depths` levels and their children, with memory for `capacity` cells. The
+    /// returned state shows whether both were enough.
     #[expect(clippy::too_many_arguments, reason = "how large a tree may be")]
     fn grow(
         &mut self,

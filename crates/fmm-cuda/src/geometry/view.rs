@@ -149,7 +149,7 @@ pub struct GrowthView {
     pub depth: u32,
 }
 
-/// Cells by kind, cut into tiles.
+/// Cells by kind, divided into tiles.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
 pub struct TilesView {
@@ -227,7 +227,7 @@ pub struct Near {
     pub image: u32,
     /// Between cells of one level.
     pub offset: [i16; 3],
-    /// 1: all bodies meet directly, whatever the levels below would allow.
+    /// 1: all bodies act directly, even where the levels below would allow expansions.
     pub direct: u16,
 }
 

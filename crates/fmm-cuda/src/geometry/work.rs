@@ -9,7 +9,7 @@ use crate::error::device as told;
 use crate::geometry::view::{Image, Near, RADIX, SORT_TILE};
 use crate::{Gpu, kernels};
 
-/// Launches that words of `kernels/common/scan.cuh` tell apart.
+/// The number of launches that the status words of `kernels/common/scan.cuh` can distinguish.
 const EPOCHS: u64 = 1 << 22;
 
 /// Arrays that sort, trees and lists share, one after the other, and the marks of a clock.

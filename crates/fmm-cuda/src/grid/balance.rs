@@ -1,7 +1,9 @@
-//! Which nodes act directly, where the device sums directly while the cores evaluate expansions: as many as make both end together.
+//! Balances the load: the device sums directly while the CPU evaluates expansions, and the split is
+//! chosen so that both end together.
 //!
-//! The split, the fewest sources of a node that acts by its expansion, moves work between the two and nothing else. It depends on how fast both
-//! are, which is measured, so that it is told with the result and can be given back.
+//! The split is the fewest sources of a node that acts by its expansion. It only moves work between
+//! the two. The choice depends on the measured speed of both, so the result reports the split, and
+//! a later run can be given the same one.
 
 use std::time::Instant;
 

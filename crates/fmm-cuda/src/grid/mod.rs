@@ -1,7 +1,7 @@
 //! The Poisson solver on grids with a device: direct sums on it, in double precision, while the cores evaluate the expansions (van Rees et al.
 //! 2014), or both on it.
 //!
-//! - [`tasks`]: how the sums of bricks are cut, which depends on the lists alone.
+//! - [`tasks`]: how the sums of bricks are divided, which depends on the lists alone.
 //! - [`sums`]: the kernels and the way of the data; cells travel while their tree is built, and sums come back while others are made.
 //! - [`balance`]: which nodes act directly, so that device and cores end together.
 //! - [`workload`]: the least that the sums can take.

@@ -1,4 +1,5 @@
-//! How the sums of bricks are cut for a device: integers alone, and a pure function of the lists, so that bits do not depend on the device.
+//! Divides the sums of bricks into tasks for a device. It uses integers alone and is a pure
+//! function of the lists, so that bits do not depend on the device.
 
 use std::ops::Range;
 
@@ -29,7 +30,7 @@ pub struct Group {
     pub places: Range<usize>,
 }
 
-/// What a device is told of the lists.
+/// The lists in the form that a device reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tasks {
     /// The place of the sums of each brick; [`NONE`] where there are none.

@@ -1,6 +1,7 @@
-//! The least that sums on grids can take on a device: instructions of its double-precision units, counted in the text of the kernels, over the rate
-//! at which it issues them. Whatever else the loops have (loads from shared memory, estimates of roots, whole numbers) is issued between them: these
-//! units take a new instruction of a warp every other cycle.
+//! The least time that sums on grids can take on a device: the instructions of its double-precision
+//! units, counted in the text of the kernels, over the rate at which it issues them. All other
+//! instructions of the loops (loads from shared memory, estimates of roots, integers) are issued in
+//! between, since these units take a new instruction of a warp every other cycle.
 
 use fmm_core::grid::Green;
 use fmm_core::grid::plan::SIDE;

@@ -96,7 +96,8 @@ impl Flat {
         Ok(Some(choice))
     }
 
-    /// Takes x and y; tells the longer side of the rectangle around them, or none if one of them is no number.
+    /// Takes x and y. Returns the longer side of the rectangle around them, or `None` if a
+    /// coordinate is not finite.
     fn flatten(&mut self, gpu: &Gpu, position: DevicePointer<f64>, n: usize) -> Result<Option<f64>, Error> {
         self.inputs.sources.resize(2 * n)?;
         if n == 0 {

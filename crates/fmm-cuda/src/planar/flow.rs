@@ -34,7 +34,7 @@ pub struct Vortices {
 }
 
 impl Flow {
-    /// Begins a step where the vortices are; tells their largest coordinate.
+    /// Begins a step at the present positions of the vortices. Returns the largest coordinate.
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails.
@@ -48,7 +48,8 @@ impl Flow {
         self.largest(gpu, vortices.n)
     }
 
-    /// Takes the velocities of the field, and tells how much they have changed.
+    /// Takes the velocities of the field. Returns the largest change of a component; infinity in
+    /// the first call of a step.
     ///
     /// # Errors
     /// [`Error::Device`] if the driver fails.

@@ -94,7 +94,7 @@ impl DeviceLists {
                 }
                 return Ok(());
             }
-            // A quarter more: levels below a list that was cut short may have found too few.
+            // A quarter more: where a list had no room, the levels below may have found too few.
             needed =
                 std::array::from_fn(
                     |k| {

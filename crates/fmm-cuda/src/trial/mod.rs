@@ -39,7 +39,7 @@ pub struct Arrays {
     ewald_bodies: [Ordered; 2],
     /// What one column of strengths gives to a velocity. `[targets][3]`
     column: Buffer<f64>,
-    /// Shared by whatever sorts.
+    /// Shared by all that sort.
     pub work: Work,
 }
 
@@ -68,7 +68,8 @@ pub struct Summed {
     pub units: Option<Units>,
     /// Pairs of sources at bitwise the same place, if trees have counted them.
     pub coincident_pairs: Option<u64>,
-    /// What the guard has found of each column of a velocity, whose bodies are gone by then: component and sample.
+    /// The guard's rows for each column of a velocity: component and sample. They are measured
+    /// column by column, because the bodies of the next column replace those of the last.
     columns: Vec<(usize, Rows)>,
 }
 

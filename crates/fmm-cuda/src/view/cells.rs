@@ -164,7 +164,7 @@ pub struct CartesianMatrixView {
     pub columns: u32,
     /// Words of a number: 2 in double precision.
     pub words: u32,
-    /// 1: numbers of single precision are cut into two.
+    /// 1: numbers of single precision are split in two.
     pub split: u32,
 }
 

@@ -97,7 +97,7 @@ pub struct LatticeView {
     pub place: [[i32; 3]; CELLS_IN_BOX],
 }
 
-/// Cells that a box is cut into, three along each axis.
+/// Cells that a ternary root divides a box into, three along each axis.
 pub const CELLS_IN_BOX: usize = 27;
 
 /// Ewald's sum. Lengths are multiplied by `scale` as bodies are read.

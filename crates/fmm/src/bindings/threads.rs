@@ -75,8 +75,8 @@ impl Threads {
     }
 }
 
-/// The most threads that become pools of their own. Such a pool has a few KB that outlive the
-/// thread.
+/// The most threads that become pools of their own. Each of these pools has a few KB that outlive
+/// the thread.
 const MOST_CALLING: usize = 64;
 
 /// The pool that consists of the calling thread. It survives a fork together with the thread.

@@ -131,7 +131,7 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
     all
 }
 
-/// Two significant digits are all that such a crossing has.
+/// Rounds a crossing to two significant digits, which is all its accuracy.
 fn round(n: f64) -> f64 {
     let unit = 10f64.powf(n.log10().floor() - 1.0);
     (n / unit).round() * unit

@@ -1,5 +1,5 @@
-//! The rate of each operator beside the peak of multiply-adds measured in the same run: alone in the cache of one core, and in whole
-//! sums on a GPU.
+//! The rate of each operator, compared with the peak of multiply-adds measured in the same run:
+//! alone in the cache of one core, and in whole sums on a GPU.
 
 use std::time::Instant;
 

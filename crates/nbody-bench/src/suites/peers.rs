@@ -1,7 +1,10 @@
-//! Rivals that are installed, on the same particles in the same run, each beside ours at an error that is no larger.
+//! Other codes that are installed, on the same particles in the same run. Each is compared with
+//! ours at an error that is no larger.
 //!
-//! The rivals are those of `rivals.py`: FMM3D (`fmm3dpy`), pytreegrav and REBOUND, and in the plane FMM2D (`fmm2dpy`); `scripts/peers` installs them. kifmm of
-//! crates.io is no rival here: version 2.0.0 lacks sources that its own build needs. Errors of both are measured against one direct sum.
+//! The codes are those of `rivals.py`: FMM3D (`fmm3dpy`), pytreegrav and REBOUND, and in the plane
+//! FMM2D (`fmm2dpy`); `scripts/peers` installs them. kifmm of crates.io is not compared: version
+//! 2.0.0 lacks sources that its own build needs. Errors of both are measured against one direct
+//! sum.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -59,7 +62,8 @@ const RIVALS: [Rival; 3] =
 /// In the plane, by its eps, of which its error is a hundredth.
 const RIVALS_IN_PLANE: [Rival; 1] = [("FMM2D", true, &[1e-2, 1e-3, 1e-5, 1e-8])];
 
-/// Rivals in no registry: seconds for potential and force on one thread (1T) or two (2T) of an AVX-512 Xeon at 2.5 GHz, with their L2 errors.
+/// Codes in no registry: seconds for potential and force on one thread (1T) or two (2T) of an
+/// AVX-512 Xeon at 2.5 GHz, with their L2 errors.
 const ELSEWHERE: [(&str, f64, &str); 4] = [
     ("uniform", 1e5, "falcON 0.53 s 1T (1.1e-3); exafmm-t 0.44 s 2T (2e-5), 0.58 s 2T (2.6e-7), 1.14 s 2T (8e-11)"),
     ("plummer", 1e5, "falcON 0.67 s 1T (1.2e-3); exafmm-t 0.77 s 2T (2.2e-5), 0.86 s 2T (2.8e-7), 2.85 s 2T (9e-11)"),
@@ -228,7 +232,7 @@ fn rival(game: &Match, bodies: &Bodies, limits: Limits) -> Result<Option<(Errors
         let text = String::from_utf8_lossy(&output.stderr);
         Failure::new(70, format!("{} {why}: {}", game.rival, text.lines().last().unwrap_or("no reason given")))
     };
-    // Rivals print lines of their own.
+    // The other codes print lines of their own.
     let lines = output.stdout.split(|b| *b == b'\n').rev();
     let line = lines.into_iter().find_map(|line| serde_json::from_slice::<Value>(line).ok());
     let line = line.filter(Value::is_object).ok_or_else(|| failed("printed no times"))?;

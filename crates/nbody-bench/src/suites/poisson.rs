@@ -121,7 +121,7 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
 
 fn tree(t: Tree) -> Case {
     let (s, cells) = (&t.solver, t.finest as f64);
-    // Cases of the cores are called as ever.
+    // Keys of cases on the CPU do not name the device.
     let place = if t.place == GridDevice::Cpu { String::new() } else { format!("{}/", t.place) };
     let key = format!("{place}treecode/n{}/p{}/theta{}/leaf{}/{}t", t.finest, s.order, s.theta, s.leaf_size, t.threads);
     let work = move |context: &mut Context| solve(&t, context);

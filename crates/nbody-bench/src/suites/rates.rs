@@ -14,7 +14,7 @@ use fmm::Device;
 use nbody_cli::figure::{Axis, Content, Figure};
 use nbody_sim::failure::{Failure, code};
 
-/// Columns of such records.
+/// Columns of these records.
 pub const COLUMNS: &[(&str, &str)] = &[
     ("operator", "operator"),
     ("order", "p"),

@@ -1,4 +1,5 @@
-//! The rate of each operator within whole sums on a GPU, one stage after the other, beside the peak of its multiply-adds.
+//! The rate of each operator within whole sums on a GPU, one stage after the other, compared with
+//! the peak of its multiply-adds.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

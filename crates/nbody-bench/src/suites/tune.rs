@@ -1,5 +1,6 @@
-//! The constants of the cost model and the tables of errors, measured here, as text for whoever maintains them
-//! (`crates/fmm-core/src/accuracy/`). Nothing of it is read by the program: a choice never depends on a timing.
+//! The constants of the cost model and the tables of errors, measured here, as text for maintainers
+//! of `crates/fmm-core/src/accuracy/`. The program reads nothing of it: a choice never depends on a
+//! timing.
 
 use fmm_core::cpu::workload::Operator;
 use fmm_core::{Method, Precision};

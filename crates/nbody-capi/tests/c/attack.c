@@ -154,8 +154,8 @@ static void data(void) {
     CALL(2, "strengths add up to", &o, N, x[0], q, N, NULL, potential, field[0], NULL);
 }
 
-/* A crystal of alternating charges on top of large equal ones. The fields of the latter cancel, and
-   single precision does not resolve the rest. */
+/* A crystal of alternating charges on top of large equal ones. The fields of the large charges
+   cancel, and single precision does not resolve the rest. */
 static void tolerance(void) {
     enum { SIDE = 14, MANY = SIDE * SIDE * SIDE };
     static double many[MANY][3], charge[MANY];

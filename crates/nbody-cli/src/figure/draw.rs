@@ -1,4 +1,5 @@
-//! Figures as SVG: dark on white, in colours that the colour-blind tell apart, the legend beside nothing but air.
+//! Figures as SVG: dark on white, in colors that the color-blind can distinguish, with the legend
+//! outside the plot.
 
 use std::sync::Once;
 
@@ -215,7 +216,7 @@ fn head(area: &Area, title: &str, subtitle: &[String]) -> Drawn<()> {
     Ok(())
 }
 
-/// One row of names above the plot, broken where it is full; tells where it ends.
+/// One row of names above the plot, broken where it is full. Returns where it ends.
 fn legend(area: &Area, lines: &[Line]) -> Drawn<i32> {
     const SAMPLE: i32 = 56;
     let (mut x, mut y) = (MARGIN, 20);
@@ -291,7 +292,7 @@ fn draw_lines(area: &Area, x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, St
         } else {
             chart.draw_series(LineSeries::new(points.iter().copied(), color.stroke_width(4))).map_err(to_text)?;
         }
-        // Few points are shown as such; a line of one would not be seen at all.
+        // Few points are shown as dots; a line of one point would not be visible.
         if points.len() <= 60 && !line.dashed {
             let dots = points.iter().map(|&p| Circle::new(p, 6, color.filled()));
             chart.draw_series(dots).map_err(to_text)?;

@@ -14,7 +14,8 @@ use rustix::process::{Resource, getrlimit};
 
 use super::FileError;
 
-/// A file beside its final place; removed on drop unless it was [committed](Temporary::commit).
+/// A file in the folder of its final place; removed on drop unless it was
+/// [committed](Temporary::commit).
 pub struct Temporary {
     /// Where the contents go.
     pub path: PathBuf,

@@ -1,4 +1,4 @@
-//! Columns of a file like `diagnostics.csv`, whatever they are called.
+//! Columns of a file like `diagnostics.csv`, with any names.
 
 use std::path::Path;
 

@@ -168,8 +168,9 @@ enum Place {
 /// The values of a row, without the space around them.
 type Fields<'a> = Vec<Cow<'a, str>>;
 
-/// The rows of a file that are neither blank nor a comment. The `csv` crate would skip blank lines without counting
-/// them, so that lines are taken here and it only takes quoted fields apart.
+/// The rows of a file that are neither blank nor a comment. The `csv` crate would skip blank lines
+/// without counting them. So this type reads the lines, and the crate only splits lines with quotes
+/// into fields.
 struct Rows<'a, R> {
     path: &'a Path,
     source: R,

@@ -1,8 +1,8 @@
 //! Particles as tables, CSV or structured `.npy`: one row a particle, in the order of the ids.
 //!
-//! Columns: `id`, `x y z`, `vx vy vz`, `mass`, `charge`, `potential`, `ax ay az`, as far as there are such arrays. In
-//! CSV, comments `# key = value` before the names of the columns hold the rest of a snapshot; `.npy` has no place for
-//! it.
+//! Columns: `id`, `x y z`, `vx vy vz`, `mass`, `charge`, `potential`, `ax ay az`, as far as the
+//! snapshot has them. In CSV, comments `# key = value` before the names of the columns hold the
+//! rest of a snapshot; `.npy` has no place for it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -207,7 +207,7 @@ fn from_table(table: &Table) -> Result<Snapshot, FileError> {
 
 const DIAGNOSTICS: &str = "diagnostics.";
 
-/// What a snapshot has beside its arrays.
+/// What a snapshot holds in addition to its arrays.
 fn facts(s: &Snapshot, precision: Float) -> Vec<(String, String)> {
     let precision = if precision == Float::F32 { "f32" } else { "f64" };
     let mut list = vec![

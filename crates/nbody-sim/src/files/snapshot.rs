@@ -121,7 +121,7 @@ pub enum Float {
 /// What of a snapshot is written, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    /// Beside position, mass and id, which are always written.
+    /// Fields in addition to position, mass and id, which are always written.
     pub fields: Vec<Field>,
     /// Of all floating-point arrays.
     pub precision: Float,

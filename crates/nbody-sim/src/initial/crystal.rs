@@ -1,9 +1,9 @@
-//! A cube cut from an ionic crystal.
+//! A cube of an ionic crystal.
 //!
-//! With Evjen's weights (Phys. Rev. 39 (1932) 675) ions on faces, edges and corners count 1/2, 1/4 and 1/8: the cube
-//! is a whole number of neutral cells. The potential at its center then converges to Madelung's constant over the
-//! spacing for NaCl; for CsCl and ZnS beside that to −(2π/3) Σ q r²/V of the cell, the potential of the dipole layer that
-//! the surface of any finite crystal has.
+//! With Evjen's weights (Phys. Rev. 39 (1932) 675) ions on faces, edges and corners count 1/2, 1/4
+//! and 1/8: the cube is a whole number of neutral cells. For NaCl the potential at its center then
+//! converges to Madelung's constant over the spacing. For CsCl and ZnS −(2π/3) Σ q r²/V of the cell
+//! is added to it: the potential of the dipole layer that the surface of any finite crystal has.
 
 use super::Initial;
 use crate::scenario::models::{Lattice, Surface};

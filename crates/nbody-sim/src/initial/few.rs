@@ -66,7 +66,8 @@ mod tests {
         let pair = kepler([1.0, 0.25], a, e, gravity);
         let period = 2.0 * PI * (a * a * a / (gravity * 1.25)).sqrt();
         assert!(closure(&pair, gravity, period, 4000) < 1e-6);
-        // Half a period later they are at apocenter: 2a apart from pericenter to apocenter, shared by the masses.
+        // Half a period later they are at apocenter: they have moved by 2a from pericenter to
+        // apocenter, shared by the masses.
         let half = closure(&pair, gravity, period / 2.0, 4000);
         assert!((half - 0.8 * 2.0 * a).abs() < 1e-6, "{half}");
     }

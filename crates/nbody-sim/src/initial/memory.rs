@@ -16,8 +16,9 @@ pub fn need(n: u64) -> u64 {
     n.saturating_mul(PER_PARTICLE)
 }
 
-/// The memory that is free for new work, in bytes, where the system tells: the least of what the machine has, what limits of
-/// the process (`ulimit -v`, `ulimit -d`) leave and what those of its control groups do.
+/// The memory that is free for new work, in bytes, where the system reports it. It is the least of
+/// what the machine has, what limits of the process (`ulimit -v`, `ulimit -d`) leave, and what the
+/// limits of its control groups leave.
 pub fn available() -> Option<u64> {
     let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|t| kilobytes(&t, "MemAvailable:"));
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

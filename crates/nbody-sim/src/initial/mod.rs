@@ -123,8 +123,9 @@ fn not_drowned(index: usize, model: &Model, softening: f64) -> Result<(), Failur
     Err(Failure::new(65, line))
 }
 
-/// Refuses a position next to which 64-bit numbers lie further apart than a thousandth of the group's smallest distances, and of
-/// the way that its particles go in a step. Among N points in space distances are some N^(−2/3) of the group's width.
+/// Refuses a position at which 64-bit numbers are too coarse: their spacing there exceeds a
+/// thousandth of the group's smallest distances, or of the way that its particles go in a step.
+/// Among N points in space the smallest distances are about N^(−2/3) of the group's width.
 fn not_swallowed(index: usize, by: [f64; 3], before: &Initial, dt: f64) -> Result<(), Failure> {
     const PART: f64 = 1e-3;
     let width = before.extent().into_iter().fold(0.0, f64::max);

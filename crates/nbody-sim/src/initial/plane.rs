@@ -7,8 +7,10 @@ use super::Initial;
 use crate::random::{Dice, Stream};
 use crate::scenario::Velocities;
 
-/// A disc of `n` particles of uniform density; center of mass and momentum zero. Under gravity φ = G Σ m log r the
-/// virial Σ m x·a is −G M²/2 whatever the shape, so that 2T = q G M²/2 for the virial ratio q.
+/// A disc of `n` particles of uniform density; center of mass and momentum zero.
+///
+/// Under gravity φ = G Σ m log r the virial Σ m x·a is −G M²/2 for any shape, so that
+/// 2T = q G M²/2 for the virial ratio q.
 pub fn disc(
     stream: Stream,
     n: usize,

@@ -16,7 +16,7 @@ use crate::units::{Dimension, System};
 const NAMED: [(&str, Surroundings); 2] =
     [("tinfoil", Surroundings::TinFoil), ("vacuum", Surroundings::Dielectric(1.0))];
 
-/// Reads the section; `external` tells whether there is a field that has no images.
+/// Reads the section. `external` is true if there is a field that has no images.
 pub(super) fn boundary(mut s: Section<'_>, units: System, softened: &Softened, external: bool) -> Boundary {
     let periodic = s.choice("kind", &[("open", false), ("periodic", true)]) == Some(true);
     let side = match s.item("side").map(|i| &i.value) {

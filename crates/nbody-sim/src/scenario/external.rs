@@ -1,4 +1,4 @@
-//! `[external]`: a fixed field beside that of the particles.
+//! `[external]`: a fixed field in addition to that of the particles.
 
 use std::fmt::Write;
 
@@ -36,7 +36,8 @@ const KEYS: [(&str, &[Kind]); 7] = [
     ("field", &[Kind::UniformField]),
 ];
 
-/// Reads the section; `None` where nothing acts from outside. There are no such fields in the plane.
+/// Reads the section; `None` where nothing acts from outside. In the plane there are no external
+/// fields.
 pub(super) fn external(mut s: Section<'_>, units: System, law: Law, plane: bool) -> Option<External> {
     let kind = s.choice("potential", &KINDS);
     let position = s.vector("position", Dimension::Length, units).unwrap_or_default();

@@ -239,7 +239,7 @@ impl Keys<'_> {
         };
         self.needs_gravity("a galaxy is in equilibrium under");
         let n = n?;
-        // Whole numbers that add up to n, whatever the rounding.
+        // Whole numbers that add up to n exactly, for any rounding.
         let disc = (disc_share * n as f64).round() as usize;
         let bulge = ((bulge_share * n as f64).round() as usize).min(n.saturating_sub(disc));
         Some(Model::Galaxy(Galaxy { n: [disc, bulge, n.saturating_sub(disc + bulge)], ..galaxy }))

@@ -50,7 +50,7 @@ pub struct Scenario {
     pub units: System,
     /// The interaction.
     pub law: Law,
-    /// A field that acts on all particles beside their own.
+    /// A field that acts on all particles in addition to their own.
     pub external: Option<External>,
     /// Groups of particles, in their order.
     pub groups: Vec<Group>,
@@ -58,9 +58,9 @@ pub struct Scenario {
     pub plane: Option<Blob>,
     /// Particles that do not see each other, by their ids, in ascending order.
     pub exclusions: Vec<[usize; 2]>,
-    /// What ions in a periodic box have beside their charges.
+    /// The short-range forces of ions in a periodic box.
     pub short_range: Option<LennardJones>,
-    /// A bath of heat for them.
+    /// A thermostat for them.
     pub bath: Option<Thermostat>,
     /// How forces are summed, softening in space included.
     pub settings: Settings,
@@ -194,7 +194,7 @@ impl Scenario {
         notes.known.into_inner()
     }
 
-    /// Particles have strengths beside their masses: charges, or circulations.
+    /// Whether particles have strengths in addition to their masses: charges, or circulations.
     pub fn charged(&self) -> bool {
         self.law != Law::Gravity
     }
@@ -324,7 +324,7 @@ fn read_sources<S>(
     });
     let mut mistakes = notes.mistakes.into_inner();
     mistakes.retain(counts);
-    // In the order of the file, whatever the order of the checks.
+    // In the order of the file, not in the order of the checks.
     mistakes.sort_by_key(|p| p.span.as_ref().map(|s| (s.source, s.range.start)));
     match scenario {
         Some(s) if mistakes.is_empty() => Ok(s),

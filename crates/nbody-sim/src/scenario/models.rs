@@ -112,7 +112,7 @@ pub enum Model {
         /// The unit of length of the orbit, which is 2.16 wide.
         size: f64,
     },
-    /// A cube cut from an ionic crystal.
+    /// A cube of an ionic crystal.
     Crystal {
         /// Its kind.
         lattice: Lattice,

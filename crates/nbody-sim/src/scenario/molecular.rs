@@ -1,4 +1,4 @@
-//! `[short_range]` and `[thermostat]`: what ions have beside their charges.
+//! `[short_range]` and `[thermostat]`: what ions have in addition to their charges.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::{Law, Scenario};
 use crate::thermostat::{Kind, Thermostat};
 use crate::units::{Dimension, System};
 
-/// Notes that a section needs ions in a periodic box, unless there are such.
+/// Reports a mistake if a section is given that needs ions in a periodic box and there are none.
 fn needs_ions(s: &Section<'_>, law: Law, shortest: Option<f64>) {
     if law != Law::Coulomb || shortest.is_none() {
         let message = format!("{} is for ions in a periodic box", s.full("kind"));

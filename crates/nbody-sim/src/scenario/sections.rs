@@ -1,4 +1,5 @@
-//! From sections and keys to a [`Scenario`]: one function a section, defaults and ranges beside each key.
+//! From sections and keys to a [`Scenario`]: one function for each section, with defaults and
+//! ranges next to each key.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -307,7 +308,7 @@ impl Time {
     }
 }
 
-/// Intervals beside `time.end` that are to be whole numbers of steps.
+/// Intervals that must be whole numbers of steps, in addition to `time.end`.
 const INTERVALS: [(&str, &str); 3] = [("output", "every"), ("output", "diagnostics_every"), ("verify", "every")];
 
 /// The shortest interval that the scenario gives. Mistakes are reported where the intervals are read.

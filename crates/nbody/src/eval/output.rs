@@ -75,7 +75,7 @@ impl<'a> Output<'a> {
     /// file is replaced as a whole or left as it was.
     ///
     /// # Errors
-    /// 74; a reader of stdout that has gone away is no error.
+    /// 74; a closed reader of stdout is no error.
     pub fn write(self, at: &Points, columns: &[(&str, Vec<f64>)]) -> Result<(), Failure> {
         let id = at.id.iter().map(|id| ("id", Column::Id(id)));
         let columns: Vec<_> = id.chain(columns.iter().map(|(n, v)| (*n, Column::Float(v)))).collect();

@@ -32,10 +32,12 @@ pub struct Magnitude {
     pub blocks: Vec<Cells>,
 }
 
-/// The size of a vector field, "vorticity" for example; `None` where the file has no such field.
+/// The size of a vector field, "vorticity" for example; `None` where the file does not have the
+/// field.
 ///
 /// # Errors
-/// [`FileError::Missing`], [`FileError::Io`]; [`FileError::Data`] for a file that is not HDF5, no such file or damaged.
+/// [`FileError::Missing`], [`FileError::Io`]; [`FileError::Data`] for a file that is not HDF5, is
+/// not a file of cells, or is damaged.
 pub fn magnitude(path: &Path, field: &str) -> Result<Option<Magnitude>, FileError> {
     let reader = Reader::open(path)?;
     let root = reader.need_group("/VTKHDF")?;

@@ -1,8 +1,8 @@
 //! Checkpoints: the whole state of a run, from which it goes on bit for bit.
 //!
-//! Two files take turns, `checkpoint.0.hdf` and `checkpoint.1.hdf`: the last good one is never touched until the next
-//! one is complete, checked and synced. A SHA-256 over everything in the file finds whatever HDF5's own checksums do
-//! not cover.
+//! Two files take turns, `checkpoint.0.hdf` and `checkpoint.1.hdf`: the last good one is never
+//! touched until the next one is complete, checked and synced. A SHA-256 over all contents of the
+//! file finds the damage that HDF5's own checksums do not cover.
 
 mod state;
 
@@ -34,7 +34,8 @@ pub struct Checkpoint {
     pub scenario: String,
     /// What moves.
     pub state: State,
-    /// What the run remembers of its past beside the state, such as the energy at its start.
+    /// What the run remembers of its past in addition to the state, such as the energy at its
+    /// start.
     pub numbers: Vec<(String, f64)>,
     /// The run; `None` where a version without run ids began it.
     pub run: Option<RunId>,

@@ -103,7 +103,7 @@ impl Found {
     }
 }
 
-/// Adds one array to the hash; tells its bytes and whether a checksum guards it.
+/// Adds one array to the hash. Returns its bytes and whether a checksum guards it.
 fn take(reader: &Reader, name: &str, dataset: &Dataset, hash: &mut Sha256) -> Result<(u64, bool), String> {
     let wrong = |what: String| format!("{name}: {what}");
     let kind =

@@ -16,8 +16,8 @@ const PLACES: [(&str, [&str; 4]); 3] = [
     ("/Units", ["Unit length in cgs (U_L)", "Unit mass in cgs (U_M)", "", "Unit time in cgs (U_t)"]),
 ];
 
-/// Reads the particles of types 1 to 5 (halo, disc, bulge, stars, boundary), rows in the order of types, with the
-/// units where the file tells them.
+/// Reads the particles of types 1 to 5 (halo, disc, bulge, stars, boundary), rows in the order of
+/// types, with the units if the file states them.
 ///
 /// # Errors
 /// As [`snapshot::read`](super::snapshot::read), and [`FileError::Data`] for a cosmological file (its coordinates are

@@ -3,8 +3,8 @@
 //! - GADGET's readers need every attribute of `/Header`; they take `BoxSize` 0 for open space.
 //! - pynbody and GADGET-4 look for units in `/Parameters`. Without `Time_GYR` pynbody takes the time for the age of a
 //!   universe, and with `HubbleParam` there it would divide lengths and masses by h.
-//! - yt assumes kpc, 1e10 Msun and km/s for GADGET files whatever their units are. It reads the units of AREPO files,
-//!   which it knows by an attribute of `/Config`.
+//! - yt assumes kpc, 1e10 Msun and km/s for GADGET files and ignores their units. It reads the
+//!   units of AREPO files, which it recognizes by an attribute of `/Config`.
 
 use hdf5::File;
 use hdf5::types::FixedAscii;

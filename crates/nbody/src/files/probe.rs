@@ -51,7 +51,7 @@ pub fn look(path: &Path) {
         // A lower limit may be in force already.
         let _ = setrlimit(what, Rlimit { current: Some(most), maximum: Some(most) });
     }
-    // What is wrong in ways that a reader tells is for the reader to tell.
+    // Errors that a reader finds itself are left to the reader, which reports them.
     if let Ok(reader) = Reader::open(path)
         && let Ok(root) = reader.need_group("/")
     {

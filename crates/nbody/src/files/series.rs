@@ -1,6 +1,7 @@
 //! `run.hdf.series`: the index of a run's snapshots, from which ParaView takes their times.
 //!
-//! Without it ParaView would number the files 0, 1, 2 … A plain list of names beside the index:
+//! Without it ParaView would number the files 0, 1, 2 … The index lists files in its own folder and
+//! their times:
 //! `{"file-series-version":"1.0","files":[{"name":"snap_000000.hdf","time":0.0}, …]}`.
 
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ pub struct Series {
 /// A snapshot and its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Name of the file, beside the index.
+    /// Name of the file, which is in the folder of the index.
     pub name: String,
     /// Its time.
     pub time: f64,
@@ -51,8 +52,8 @@ impl Series {
     /// Reads an index.
     ///
     /// # Errors
-    /// [`FileError::Missing`], [`FileError::Io`]; [`FileError::Data`] if it is not such an index, or names a file
-    /// outside its folder.
+    /// [`FileError::Missing`], [`FileError::Io`]; [`FileError::Data`] if it is not an index of this
+    /// kind, or names a file outside its folder.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let text = regular::read(path, regular::TABLE)?;
         let document: Document = serde_json::from_slice(&text)

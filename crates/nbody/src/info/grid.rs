@@ -42,7 +42,7 @@ pub fn of_checkpoint(path: &Path) -> Result<Option<Facts>, Failure> {
     Ok(Some(described("checkpoint of a flow on a grid", path, &about)))
 }
 
-/// Facts on such a file alone.
+/// Facts on a single file of fields on a grid.
 pub fn facts(path: &Path, about: &About) -> Facts {
     described("fields on a grid", path, about)
 }

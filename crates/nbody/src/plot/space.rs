@@ -195,7 +195,8 @@ fn coloring(snapshots: &[Snapshot], subject: &Subject) -> Coloring {
     Coloring { names, ends }
 }
 
-/// Mass (or number) per area in each pixel, for each color, under a Gaussian about as wide as particles are apart.
+/// Mass (or number) per area in each pixel, for each color, smoothed by a Gaussian about as wide as
+/// the mean distance between particles in the picture.
 fn densities(s: &Snapshot, view: &View, colored: &Coloring, subject: &Subject) -> Vec<Vec<f64>> {
     let mut maps = vec![vec![0.0; SIDE * SIDE]; colored.names.len()];
     let area = (view.side / SIDE as f64).powi(2);

@@ -126,7 +126,7 @@ fn is_listed(name: &str) -> bool {
     ["snap_", "grid_"].iter().any(|begin| number(name, begin, "hdf").is_some())
 }
 
-/// The number in such a name, of six digits or more.
+/// The number in the name of such a numbered file, of six digits or more.
 fn number(name: &str, begin: &str, end: &str) -> Option<u64> {
     let number = name.strip_prefix(begin).and_then(|n| n.strip_suffix(end)?.strip_suffix('.'))?;
     let all = number.len() >= 6 && number.bytes().all(|b| b.is_ascii_digit());
@@ -139,7 +139,7 @@ pub fn has_section(folder: &Path, section: &str) -> Option<bool> {
     scenario.parse::<toml::Table>().ok().map(|t| t.contains_key(section))
 }
 
-/// Makes the directory, and sees to it that it survives a power cut where it is new.
+/// Makes the directory. If it is new, syncs its parents, so that it survives a power cut.
 fn make(path: &Path) -> Result<(), Failure> {
     let fresh: Vec<&Path> = path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).collect();
     fs::create_dir_all(path).map_err(cannot("create the run directory", path))?;
@@ -202,7 +202,7 @@ impl RunDirectory {
             return Err(Failure::new(74, line));
         }
         let lock = lock(&path)?;
-        // Whoever had the lock until now may have changed them.
+        // The process that held the lock until now may have changed them.
         let mut names = self::names(&path)?;
         names.retain(|n| is_ours(n) || is_temporary(n));
         if !names.is_empty() && !force {
@@ -235,11 +235,11 @@ impl RunDirectory {
         RunDirectory { path, id, series, checkpoints, diagnostics: None, last_line: None, writer, _lock: lock }
     }
 
-    /// Brings the directory to where `latest` is: what came later will come again, and what was written only because
-    /// the run ended there has no place in a run that goes on.
+    /// Brings the directory back to the state at `latest`. Later files are written again, and files
+    /// that were written only because the run ended there have no place in a run that goes on.
     ///
     /// # Errors
-    /// 65 for files that are not those of such a run, 74 for those that cannot be written.
+    /// 65 for files that are not those of this kind of run, 74 for those that cannot be written.
     pub fn rewind(&mut self, latest: &Latest, back: &Rewind) -> Result<(), Failure> {
         self.checkpoints = Checkpoints::after(latest);
         // Times are those of whole steps: nearer than a part of one is equal.
@@ -251,7 +251,7 @@ impl RunDirectory {
             Err(e) => return Err(e.into()),
         }
         self.series.retain(|e| kept(e.time, surplus[0]));
-        // The index first: it never names a file that is gone.
+        // The index first: it never names a file that is already removed.
         self.series.write()?;
         for name in names(&self.path)? {
             let unlisted = is_listed(&name) && self.series.entries().iter().all(|e| e.name != name);
@@ -277,7 +277,7 @@ impl RunDirectory {
                 format!("{}: has other columns than this version writes; it cannot be continued", path.display());
             return Err(Failure::new(65, line));
         }
-        // A line without its end was cut off by a crash.
+        // A line without its end was truncated by a crash.
         let whole = lines.filter(|l| l.ends_with('\n'));
         let time_of = |l: &str| -> f64 { l.split(',').nth(1).and_then(|t| t.parse().ok()).unwrap_or(f64::INFINITY) };
         let rest: Vec<&str> = whole.filter(|l| kept(time_of(l), surplus[1])).collect();
@@ -304,7 +304,7 @@ impl RunDirectory {
         Ok(atomic::replace(&self.path.join("scenario.toml"), text.as_bytes())?)
     }
 
-    /// Writes the index, whatever it names: of a run that writes none of the files that belong there it is empty.
+    /// Writes the index. It is empty if the run writes none of the files that belong there.
     ///
     /// # Errors
     /// 74 where it cannot be written.
@@ -347,8 +347,8 @@ impl RunDirectory {
         self.writer.begin(&self.path, name, of, taking, layout)
     }
 
-    /// Puts a snapshot that has been written since the last call into the index of all, and tells of it. Unless `wait`, one
-    /// that is being written is left alone.
+    /// Adds a snapshot that has been written since the last call to the index, and returns it. With
+    /// `wait` false a snapshot that is still being written is left alone.
     ///
     /// # Errors
     /// What has kept it from being written.
@@ -360,8 +360,8 @@ impl RunDirectory {
         Ok(written)
     }
 
-    /// Writes the state, from which a run can go on, over the older of two checkpoints; tells where. Snapshots must be settled:
-    /// the checkpoint takes them for written.
+    /// Writes the state, from which a run can go on, over the older of two checkpoints. Returns the
+    /// path. Snapshots must be settled, since the checkpoint counts them as written.
     pub fn checkpoint(&mut self, mut state: Checkpoint) -> Result<PathBuf, Failure> {
         state.run = self.id;
         // What the checkpoint takes for written must be on the disk before it.

@@ -25,7 +25,8 @@ pub fn run(scenario: Scenario, options: &Options, threads: usize) -> Result<(), 
         let start = Instant::now();
         executor.forces(&mut times).map(|()| start.elapsed().as_secs_f64())
     };
-    // The first sum starts the threads and touches memory for the first time: where it is short, another one tells more.
+    // The first sum starts the threads and touches memory for the first time: if it is short, a
+    // second sum measures better.
     let refuse = |e: fmm_core::Error| Failure::new(65, e.to_string());
     let mut seconds = sum().map_err(refuse)?;
     if seconds < 1.0 {
@@ -84,7 +85,7 @@ fn output_memory(n: usize, file: u64) -> u64 {
     n as u64 * (particles + field + acceleration + rows) + 2 * file.min(1 << 30)
 }
 
-/// The most memory that this process has had, in bytes, where the system tells.
+/// The most memory that this process has had, in bytes, where the system reports it.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;

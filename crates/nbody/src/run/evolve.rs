@@ -74,7 +74,7 @@ pub fn run(mut run: impl Evolve, stop: &Stop) -> Result<(), Failure> {
         Ok(ending) => ending,
         Err(failure) => {
             let course = run.course_mut();
-            // The snapshot of an earlier step is complete, whatever has failed since.
+            // The snapshot of an earlier step is complete, even if something has failed since.
             let _ = course.settle(true);
             let failure = course.with_way_back(failure);
             let facts =

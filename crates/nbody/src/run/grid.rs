@@ -109,7 +109,8 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: In
     let solution = solver.solve(&grid, &field, &mut times).map_err(refuse)?;
     let place = solver.device();
     if let GridDevice::Hybrid(_) = place {
-        // The split was chosen by what was measured: whoever runs this again has the same.
+        // The split was chosen from measured speeds. It is written so that a repeated run has the
+        // same one.
         let split = Some(solution.work.split);
         let chosen = GridScenario { solver: Solver { split, ..scenario.solver }, ..scenario.clone() };
         directory.write_resolved(&chosen.resolved())?;

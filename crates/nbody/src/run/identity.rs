@@ -52,7 +52,8 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads the id of every file that a run writes. What cannot be read has no say: whoever needs the file tells of it.
+    /// Reads the id of every file that a run writes. Files that cannot be read are ignored here;
+    /// the code that needs them reports the error.
     ///
     /// # Errors
     /// 74 where the folder cannot be listed.

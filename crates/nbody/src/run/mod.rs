@@ -163,7 +163,8 @@ fn fresh(options: &Options) -> Result<Start, Failure> {
     Ok(Start { scenario, initial, directory, checkpoint: None })
 }
 
-/// Goes on with the run of a directory: of the flow `grid`, or whatever its checkpoint and the options say.
+/// Goes on with the run of a directory: with the flow `grid`, or with the run that its checkpoint
+/// and the options describe.
 fn resumed(grid: Option<GridScenario>, options: &Options, threads: usize, begun: Instant) -> Result<(), Failure> {
     let stop = Stop::install()?;
     let flow = grid.and_then(FlowScenario::of);

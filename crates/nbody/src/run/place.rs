@@ -11,7 +11,7 @@ use crate::failure::Failure;
 /// Refuses a run directory elsewhere that the scenario alone names.
 ///
 /// # Errors
-/// 65 with the way to allow it, 74 if the present folder is gone.
+/// 65 with the way to allow it, 74 if the present folder has been removed.
 pub fn check(directory: &Path, options: &Options) -> Result<(), Failure> {
     let set = |s: &String| s.split_once('=').is_some_and(|(key, _)| key.trim() == "output.directory");
     if resume::folder(options).is_some() || options.sets.iter().any(set) {

@@ -52,7 +52,7 @@ impl Progress {
         Progress { kind, verbose: options.verbose, unit }
     }
 
-    /// Tells what is worth knowing with `-v` only.
+    /// Prints a line for users of `-v` only.
     pub fn note(&self, text: &str) {
         if !self.verbose {
             return;
@@ -63,7 +63,7 @@ impl Progress {
         }
     }
 
-    /// Tells what must not be missed, unless the run is to be quiet.
+    /// Prints a warning, unless the run is quiet.
     pub fn warn(&self, text: &str, quiet: bool) {
         match &self.kind {
             _ if quiet => {}

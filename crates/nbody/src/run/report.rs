@@ -1,4 +1,4 @@
-//! What a run tells at its end: a summary, the table of stages, `run.json` and `timings.json`.
+//! The report of a run at its end: a summary, the table of stages, `run.json` and `timings.json`.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -23,7 +23,8 @@ struct Energies {
 }
 
 impl Energies {
-    /// Those of particles with this total mass. Where momentum is not conserved there is no such frame.
+    /// The energies of particles with this total mass. Where momentum is not conserved, the motion
+    /// of the center of mass is not subtracted.
     fn of(scenario: &Scenario, mass: f64, now: &Diagnostics) -> Self {
         let carried = scenario.law != Law::Vortex && scenario.external.is_none() && mass > 0.0;
         let squared: f64 = now.momentum.iter().map(|p| p * p).sum();

@@ -25,7 +25,7 @@ pub struct Written {
     pub time: f64,
 }
 
-/// Writes snapshots beside the run.
+/// Writes snapshots in a thread while the run goes on.
 #[derive(Default)]
 pub struct Writer {
     busy: Option<(Written, JoinHandle<Result<u64, Failure>>)>,

@@ -41,7 +41,7 @@ pub fn library(source: &str, name: &str, options: &[&str]) -> PathBuf {
 pub struct Failure<'a> {
     /// Number of the call, from 1.
     pub at: usize,
-    /// Such as `kill`, or the number of an error.
+    /// For example `kill`, or the number of an error.
     pub action: &'a str,
     /// Letters of the calls that count; all if empty.
     pub only: &'a str,

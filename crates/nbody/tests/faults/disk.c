@@ -69,7 +69,7 @@ static const void *taken(const void *data, size_t size, int fault) {
   return copy;
 }
 
-/* Counts a call; -1 where it must fail, with errno set. `fault` tells a write how it fails. */
+/* Counts a call; -1 where it must fail, with errno set. `fault` says how a write fails. */
 static int count(char letter, int *fault) {
   if (only && !strchr(only, letter)) return 0;
   pthread_mutex_lock(&lock);

@@ -76,8 +76,9 @@ pub fn sets_around_dense_cores_keep_their_tolerance(place: &impl Place) {
     }
 }
 
-/// Along a line forces cancel to a thousandth at one target in a thousand, which makes the rms, and a pair that nearly meets makes the mean
-/// force: no sample finds such targets by chance or among the weaker than average.
+/// Along a line forces cancel to a thousandth at one target in a thousand. These targets dominate
+/// the rms, and a pair that nearly meets dominates the mean force. A sample finds these targets
+/// neither by chance nor among those whose force is below the mean.
 pub fn points_on_lines_keep_their_tolerance(place: &impl Place) {
     let n = 4000;
     for seed in 0..4 {
@@ -195,7 +196,7 @@ pub fn pairs_too_close_for_single_precision_are_summed_in_double(place: &impl Pl
     for method in [Method::Direct, Method::Fmm] {
         let settings = Settings { method, precision: Precision::F32, tolerance: 1e-3, ..Settings::default() };
         for distance in [1e-5, 1e-8, 1e-13] {
-            // On both sides of a face of the cells, where neighbours by their keys are far apart.
+            // On both sides of a face of the cells, where keys differ much between neighbors.
             let mut points = uniform(2000, 31);
             points.iter_mut().for_each(|x| x[0] = 0.0625 - distance);
             let mirrored: Points = points.iter().map(|x| [0.0625 + distance, x[1], x[2]]).collect();

@@ -66,12 +66,16 @@ impl Lattice {
     }
 }
 
-/// Matrices of M2L between the cells of a cubic box that is cut into `across`³, all images included but for those whose cells lie nearer than
-/// √`separation2` sides: from the multipole of a cell to the local expansion of another, in units of half their side and in the order of the coefficients.
-/// `[offset][source][target]`, offsets source minus target along x fastest, each from 1 − `across` to `across` − 1.
+/// Matrices of M2L between the cells of a periodic cubic box that is divided into `across`³ cells,
+/// with all images except those whose cells lie nearer than √`separation2` sides. Each maps the
+/// multipole of a cell to the local expansion of another, in units of half their side and in the
+/// order of the coefficients. Shape `[offset][source][target]`; offsets are source minus target, x
+/// runs fastest, each from 1 − `across` to `across` − 1.
 ///
-/// The sums are those of [`Lattice`], of a lattice that the target does not lie on: with x the offset there is no symmetry, waves have the factor
-/// cos kx in even degrees, (−1)^{(n−1)/2} sin kx for (−1)^{n/2} in odd ones, and what is not harmonic, (2π/3V)|x|² and its gradient, is left out of degrees 0 and 1.
+/// The sums are those of [`Lattice`], for a lattice that the target does not lie on. An offset x
+/// breaks the symmetry: waves have the factor cos kx in even degrees, and (−1)^{(n−1)/2} sin kx in
+/// place of (−1)^{n/2} in odd ones. The part that is not harmonic, (2π/3V)|x|² and its gradient, is
+/// left out of degrees 0 and 1.
 pub fn between_cells(order: usize, across: usize, separation2: f64) -> Vec<f64> {
     let (width, across) = (2 * across as i32 - 1, across as i32);
     let offsets: Vec<[i32; 3]> = (0..width.pow(3))

@@ -39,7 +39,8 @@ pub(crate) struct Reader {
 impl Reader {
     /// Opens `path`.
     pub fn open(path: &Path) -> Result<Self, FileError> {
-        // HDF5 tells "not HDF5" and "cannot open" apart poorly: the system's own error comes first.
+        // HDF5's errors do not separate "not HDF5" from "cannot open" well, so the system's own
+        // error comes first.
         let meta = regular::open(path, u64::MAX)?.metadata().map_err(FileError::io(path, READ))?;
         #[cfg(unix)]
         crate::files::probe::first(path, &meta)?;
@@ -101,7 +102,7 @@ impl Reader {
         Ok(links.into_iter().map(judged).collect())
     }
 
-    /// Finite numbers, one for each of `n` rows; `None` where there is no such array.
+    /// Finite numbers, one for each of `n` rows; `None` where the array is missing.
     pub fn scalars(&self, group: &Group, name: &str, n: usize) -> Result<Option<Vec<f64>>, FileError> {
         let Some(dataset) = self.dataset(group, name, &[n], is_float)? else { return Ok(None) };
         let mut values = vec![0.0; n];
@@ -110,7 +111,7 @@ impl Reader {
         Ok(Some(values))
     }
 
-    /// Finite vectors, one for each of `n` rows; `None` where there is no such array.
+    /// Finite vectors, one for each of `n` rows; `None` where the array is missing.
     pub fn vectors(&self, group: &Group, name: &str, n: usize) -> Result<Option<Vec<[f64; 3]>>, FileError> {
         let Some(dataset) = self.dataset(group, name, &[n, 3], is_float)? else { return Ok(None) };
         let mut values = vec![[0.0; 3]; n];
@@ -119,7 +120,7 @@ impl Reader {
         Ok(Some(values))
     }
 
-    /// Whole numbers of 0 or more, one for each of `n` rows; `None` where there is no such array.
+    /// Whole numbers of 0 or more, one for each of `n` rows; `None` where the array is missing.
     pub fn integers(&self, group: &Group, name: &str, n: usize) -> Result<Option<Vec<u64>>, FileError> {
         let Some(dataset) = self.dataset(group, name, &[n], is_integer)? else { return Ok(None) };
         if matches!(self.descriptor(&dataset)?, TypeDescriptor::Integer(_)) {
@@ -134,8 +135,8 @@ impl Reader {
         Ok(Some(values))
     }
 
-    /// The rows `range` of an array of `total` rows of `width` finite numbers each (1: a list), row by row; `None` where
-    /// there is no such array.
+    /// The rows `range` of an array of `total` rows of `width` finite numbers each (1: a list), row
+    /// by row; `None` where the array is missing.
     pub fn rows(
         &self,
         group: &Group,
@@ -161,8 +162,8 @@ impl Reader {
         self.check_storage(dataset, item)
     }
 
-    /// Refuses arrays that unpack to more, all together, than particles do: what repeats itself (ids, masses, cells) lies beside
-    /// coordinates that do not.
+    /// Refuses arrays that unpack to more, in total, than those of particles can. Arrays that
+    /// compress well (ids, masses, cells) come with coordinates that do not.
     pub fn verify_sizes<'a>(&self, datasets: impl Iterator<Item = &'a Dataset>) -> Result<(), FileError> {
         const RATIO: u64 = 64;
         let size = |d: &Dataset| (d.size() as u64).saturating_mul(d.dtype().map_or(8, |t| t.size() as u64));
@@ -184,7 +185,7 @@ impl Reader {
         Ok(matches!(self.descriptor(&dataset)?, TypeDescriptor::Float(FloatSize::U4)))
     }
 
-    /// Number of rows of an array inside this file; `None` where there is no such array.
+    /// Number of rows of an array inside this file; `None` where the array is missing.
     pub fn length(&self, group: &Group, name: &str) -> Result<Option<usize>, FileError> {
         if !self.has(group, name)? {
             return Ok(None);
@@ -194,7 +195,7 @@ impl Reader {
         Ok(Some(dataset.shape().first().copied().unwrap_or(0)))
     }
 
-    /// Bytes, any number of them up to `limit`; `None` where there is no such array.
+    /// Bytes, any number of them up to `limit`; `None` where the array is missing.
     pub fn bytes(&self, group: &Group, name: &str, limit: usize) -> Result<Option<Vec<u8>>, FileError> {
         let Some(n) = self.length(group, name)? else { return Ok(None) };
         if n > limit {
@@ -212,7 +213,7 @@ impl Reader {
         group.attr_names().map_err(|e| self.error(format!("the attributes of {} cannot be read ({e})", group.name())))
     }
 
-    /// The numbers of an attribute (at most 64); `None` where there is no such attribute.
+    /// The numbers of an attribute (at most 64); `None` where the attribute is missing.
     pub fn attr(&self, group: &Group, name: &str) -> Result<Option<Vec<f64>>, FileError> {
         let place = || format!("attribute {name} of {}", group.name());
         let fail = |e: hdf5::Error| self.error(format!("{} cannot be read ({e})", place()));

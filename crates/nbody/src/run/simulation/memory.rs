@@ -1,4 +1,4 @@
-//! What a run remembers across checkpoints beside the state of its particles.
+//! What a run remembers across checkpoints in addition to the state of its particles.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::run::verify::Verified;
 use crate::scenario::{Override, Scenario};
 
 impl ParticleRun {
-    /// What a checkpoint keeps beside the state of the particles.
+    /// What a checkpoint keeps in addition to the state of the particles.
     pub(super) fn numbers(&self) -> Vec<(String, f64)> {
         let first = self.first.unwrap_or_default();
         let energies = |name: &str, d: &Diagnostics| {

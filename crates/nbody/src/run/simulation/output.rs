@@ -126,7 +126,7 @@ impl ParticleRun {
         self.course.events.send("diagnostics", facts)
     }
 
-    /// Begins to take and write a snapshot, which goes on beside the next steps.
+    /// Begins to take and write a snapshot, which goes on during the next steps.
     fn snapshot(&mut self, pending: Pending) -> Result<(), Failure> {
         // Memory holds one at a time.
         self.course.settle(true)?;
