@@ -400,7 +400,7 @@ impl Scenario {
                 writeln!(out, "surface = {}", text(surface.name()))?;
             }
             Model::File { path, units } => {
-                // Absolute, because this file stands in another folder than the scenario.
+                // Absolute, because this file is in another folder than the scenario.
                 let path = std::path::absolute(path).unwrap_or(path.clone());
                 writeln!(out, "path = {}", text(&path.to_string_lossy()))?;
                 let named =

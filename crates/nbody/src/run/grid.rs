@@ -64,7 +64,7 @@ pub fn scenario(options: &Options) -> Result<Option<GridScenario>, Failure> {
 /// # Errors
 /// 65 for vorticity that does not fit the grid, 69 for a device that cannot, 74 for files that cannot be written.
 pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: Instant) -> Result<(), Failure> {
-    // Whoever asks for a device hears first of all that there is none.
+    // An explicit device is opened first, so that its absence is reported before anything else.
     let given = match scenario.device {
         GridDevice::Auto => None,
         place => Some(GridSolver::new(place, scenario.solver, 0.0, &mut notes(options.quiet))?),
