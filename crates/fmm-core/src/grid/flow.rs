@@ -248,7 +248,7 @@ impl Flow {
 }
 
 fn left() -> Error {
-    Error::Unsupported("vorticity has come to the faces of the domain; make grid.side larger".into())
+    Error::Unsupported("vorticity has reached the faces of the domain; make grid.side larger".into())
 }
 
 /// The blocks of a field with vorticity, and those that a cell with vorticity is nearer to than differences of u reach, with their values.

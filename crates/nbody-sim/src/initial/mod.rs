@@ -177,7 +177,7 @@ impl Initial {
         }
         if let (Some(_), Some(i)) = (scenario.short_range, all.charge.iter().position(|q| *q == 0.0)) {
             let line = format!(
-                "particle {i}: short_range tells kinds of ions by the sign of their charge, and knows no charges of zero"
+                "particle {i}: short_range sets kinds of ions by the sign of their charge, and knows no charges of zero"
             );
             return Err(Failure::new(65, line));
         }

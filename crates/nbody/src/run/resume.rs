@@ -134,7 +134,7 @@ pub fn go_on<S: Resumable>(
     let (old, new) = (before.plan(), scenario.plan());
     if new.steps < step {
         let line = format!(
-            "{name}: the run has come to time {} already, past the end {} that is asked for; name a later one with \
+            "{name}: the run has reached time {} already, past the end {} that is asked for; name a later one with \
              --until T",
             state.time,
             clock.time(new.steps)
