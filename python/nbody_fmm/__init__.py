@@ -51,6 +51,9 @@ class Result:
     hessian : numpy.ndarray or None
         With ``hessian=True``: second derivatives of the potential, float64 of shape (M, 6), xx, yy, zz, xy, xz, yz. Minus
         the gradient of the field. The tidal tensor of masses is G times this.
+    error : numpy.ndarray or None
+        With ``errors=True``: the estimated size of the error of the field, float64 of shape (M,), in the unit of the field.
+        Most errors are within a factor of 4 of it.
     choice : dict
         ``method``, ``precision``, ``order``, ``theta`` (opening angle) and ``leaf_size`` of the sum.
     times : dict
@@ -68,6 +71,7 @@ class Result:
     potential: Optional[np.ndarray]
     field: np.ndarray
     hessian: Optional[np.ndarray]
+    error: Optional[np.ndarray]
     choice: Dict[str, Any]
     times: Dict[str, float]
     device: str
@@ -107,6 +111,7 @@ class Solver:
         threads: Optional[int] = None,
         check: int = 0,
         hessian: bool = False,
+        errors: bool = False,
     ) -> None:
         exclusions = _arrays.exclusions(exclusions)
         options = {
@@ -124,6 +129,7 @@ class Solver:
             "threads": threads,
             "check": check,
             "hessian": hessian,
+            "errors": errors,
         }
         self._sum = _library.Sum(options)
         self._exclusions = exclusions
@@ -206,6 +212,7 @@ def evaluate(
     threads: Optional[int] = None,
     check: int = 0,
     hessian: bool = False,
+    errors: bool = False,
 ) -> Result:
     """Sums the interactions of sources at targets.
 
@@ -263,6 +270,8 @@ def evaluate(
     hessian : bool
         Sums second derivatives of the potential, too. The tolerance bounds their error as that of the field, in the
         Frobenius norm. Only ``laplace`` and ``yukawa``; in a periodic box on the cores.
+    errors : bool
+        Estimates the error of each target; see ``Result.error``. Only ``laplace``, ``yukawa`` and ``vortex``, on the cores.
 
     Returns
     -------
@@ -315,5 +324,6 @@ def evaluate(
         threads=threads,
         check=check,
         hessian=hessian,
+        errors=errors,
     )
     return solver(sources, strengths, targets)

@@ -157,4 +157,4 @@ def evaluate(
         library.address(field),
         0 if hessian is None else library.address(hessian),
     )
-    return {**result, "potential": potential, "field": field, "hessian": hessian}
+    return {**result, "potential": potential, "field": field, "hessian": hessian, "error": None}

@@ -8,6 +8,14 @@ pub fn sample_size(targets: usize) -> usize {
     (4_000_000 / targets.max(1)).clamp(128, 400)
 }
 
+/// Targets that are summed directly where the error of each is predicted: fewer say as much.
+pub fn predicted_size(targets: usize) -> usize {
+    (2_500_000 / targets.max(1)).clamp(48, 256)
+}
+
+/// The share of the tolerance up to which a sampled error is taken to be below it: samples scatter.
+pub const TRUSTED: f64 = 0.8;
+
 /// Targets to be summed directly, each with the number of targets that it stands for (in any unit).
 pub struct Sample {
     targets: Vec<(usize, f64)>,
@@ -18,6 +26,8 @@ pub struct Sample {
 pub struct Norms {
     /// Root mean square of the relative error of a target.
     pub rms: f64,
+    /// It with twice the standard error of its square.
+    pub rms_bound: f64,
     /// ‖δ‖/‖a‖.
     pub l2: f64,
     /// L2 with twice its standard error: squared errors that differ much from target to target, as next to a ring, say
@@ -30,10 +40,40 @@ impl Norms {
     pub fn error(&self) -> f64 {
         self.rms.max(self.l2)
     }
+
+    /// What the driver compares with [`TRUSTED`] times the tolerance: the larger of rms and L2, so that each is trusted up to that
+    /// part of the tolerance, and with twice its standard error up to the tolerance itself.
+    pub fn judged(&self) -> f64 {
+        self.error().max(TRUSTED * self.rms_bound.max(self.l2_bound))
+    }
+}
+
+/// A sum of terms, and of their squares.
+#[derive(Default)]
+struct Mean {
+    sum: f64,
+    squares: f64,
+    count: f64,
+}
+
+impl Mean {
+    fn add(&mut self, term: f64) {
+        self.sum += term;
+        self.squares += term * term;
+        self.count += 1.0;
+    }
+
+    /// Twice the standard error of the sum.
+    fn margin(&self) -> f64 {
+        2.0 * f64::max(self.squares - self.sum * self.sum / self.count, 0.0).sqrt()
+    }
 }
 
 /// The square of the part of its largest term that a vector has at least.
 const FLOOR: f64 = 1e-6;
+
+/// The part of a predicted sample that is drawn evenly.
+const EVEN: f64 = 0.2;
 
 impl Sample {
     /// A deterministic sample of about `size` of `count` targets, spread over all.
@@ -70,6 +110,31 @@ impl Sample {
         Sample { targets }
     }
 
+    /// A deterministic sample of about `size` targets, drawn by the squares of their predicted errors, relative and absolute: two
+    /// fifths in proportion to each, and one fifth evenly, so that what is not predicted is found as well. Weights make averages
+    /// over the sample those over all targets; see `rms` of [`Self::weigh`].
+    pub fn predicted(size: usize, squares: &[[f64; 2]]) -> Self {
+        let count = squares.len();
+        let sums = [0, 1].map(|k| squares.iter().map(|s| s[k]).sum::<f64>());
+        if count <= size || sums.iter().any(|s| !(*s > 0.0 && s.is_finite())) {
+            return Sample::spread(count, size);
+        }
+        let (even, parts) = (1.0 / count as f64, sums.map(|s| 1.0 / s));
+        let mut targets: Vec<(usize, f64)> = vec![];
+        let (mut reached, mut taken) = (0.0, 0);
+        for (i, [relative, absolute]) in squares.iter().enumerate() {
+            let probability = EVEN * even + 0.5 * (1.0 - EVEN) * (relative * parts[0] + absolute * parts[1]);
+            reached += probability * size as f64;
+            // A target that is drawn several times counts as often.
+            let draws = ((reached + 0.5) as usize).min(size) - taken;
+            if draws > 0 {
+                taken += draws;
+                targets.push((i, draws as f64 * even / probability));
+            }
+        }
+        Sample { targets }
+    }
+
     /// Targets that were drawn elsewhere by the same rule, with their weights.
     pub fn drawn(targets: Vec<(usize, f64)>) -> Self {
         Sample { targets }
@@ -82,19 +147,21 @@ impl Sample {
 
     /// The errors of vectors `found` at the sample's targets, one by one, where `exact` holds the direct sum and the square
     /// of its largest term, in the units of `found`. Nothing over nothing is no error; what is no number is an infinite one.
+    /// `rms` is the root mean square of `found` over all targets; a predicted sample needs it, since it draws too few of the
+    /// targets whose errors are small to say how large their vectors are.
     pub fn weigh<const R: usize>(
         &self,
         exact: impl IntoIterator<Item = ([f64; R], f64)>,
         found: impl IntoIterator<Item = [f64; R]>,
+        rms: Option<f64>,
     ) -> Norms {
-        let (mut relative, mut wrong, mut squares) = (0.0, 0.0, 0.0);
-        let (mut right, mut floors, mut weight, mut count) = (0.0, 0.0, 0.0, 0.0);
+        let (mut relative, mut wrong, mut right, mut floors) = (Mean::default(), Mean::default(), 0.0, 0.0);
+        let (mut weight, mut count) = (0.0, 0.0);
         for ((&(_, w), (sum, largest2)), found) in self.targets.iter().zip(exact).zip(found) {
             let delta2: f64 = (0..R).map(|d| (found[d] - sum[d]).powi(2)).sum();
             let (a2, floor2) = (sum.iter().map(|a| a * a).sum::<f64>(), FLOOR * largest2);
-            relative += if delta2 == 0.0 { 0.0 } else { w * (delta2 / a2.max(floor2)) };
-            wrong += w * delta2;
-            squares += (w * delta2).powi(2);
+            relative.add(if delta2 == 0.0 { 0.0 } else { w * (delta2 / a2.max(floor2)) });
+            wrong.add(w * delta2);
             right += w * a2;
             floors += w * floor2;
             weight += w;
@@ -105,9 +172,15 @@ impl Sample {
             norm if norm.is_nan() => f64::INFINITY,
             norm => norm,
         };
-        let margin = 2.0 * f64::max(squares - wrong * wrong / count, 0.0).sqrt();
-        let all = f64::max(right, floors);
-        Norms { rms: norm(relative, weight), l2: norm(wrong, all), l2_bound: norm(wrong + margin, all) }
+        // Weights of a predicted sample are those of an unbiased mean.
+        let (weight, right) = rms.map_or((weight, right), |rms| (count, count * rms * rms));
+        let whole = f64::max(right, floors);
+        Norms {
+            rms: norm(relative.sum, weight),
+            rms_bound: norm(relative.sum + relative.margin(), weight),
+            l2: norm(wrong.sum, whole),
+            l2_bound: norm(wrong.sum + wrong.margin(), whole),
+        }
     }
 
     /// The larger of rms and L2 of symmetric matrices xx, yy, zz, xy, xz, yz, whose sizes are Frobenius norms.
@@ -118,20 +191,23 @@ impl Sample {
     ) -> f64 {
         // Components off the diagonal are there twice.
         let all = |h: [f64; 6]| std::array::from_fn(|k| if k < 3 { h[k] } else { std::f64::consts::SQRT_2 * h[k] });
-        self.weigh::<6>(exact.into_iter().map(|(h, largest)| (all(h), largest)), found.into_iter().map(all)).error()
+        self.weigh::<6>(exact.into_iter().map(|(h, largest)| (all(h), largest)), found.into_iter().map(all), None)
+            .error()
     }
 
-    /// The larger of rms and L2 of a field in a box, and of L2 of the potential. There the field does not vouch for the
+    /// The errors of a field in a box, and L2 of the potential. There the field does not vouch for the
     /// potential: without its average and with a background it is small where single terms are large.
-    pub fn error_in_box(&self, exact: &Sums, potential: &[f64], field: &[[f64; 3]]) -> f64 {
+    /// `rms` is the root mean square of the field over all targets, for a predicted sample.
+    pub fn errors_in_box(&self, exact: &Sums, potential: &[f64], field: &[[f64; 3]], rms: Option<f64>) -> (Norms, f64) {
         let scale = unit(exact.field.as_flattened().iter().chain(field.as_flattened()));
         let found = field.iter().map(|e| e.map(|c| c * scale));
+        let rms = rms.map(|rms| rms * scale);
         let truth = exact.field.iter().zip(&exact.largest);
         let truth = truth.map(|(e, l)| (e.map(|c| c * scale), (l * scale).powi(2)));
         let scale = unit(exact.potential.iter());
         let potentials = exact.potential.iter().map(|p| ([p * scale], 0.0));
-        let potential = self.weigh(potentials, potential.iter().map(|p| [p * scale])).l2;
-        self.weigh(truth, found).error().max(potential)
+        let potential = self.weigh(potentials, potential.iter().map(|p| [p * scale]), None).l2;
+        (self.weigh(truth, found, rms), potential)
     }
 
     /// The error of second derivatives in a box, as [`Self::error_of_matrices`] defines it.
@@ -167,7 +243,7 @@ mod tests {
         let sample = Sample::drawn(targets.iter().map(|_| (0, 1.0)).collect());
         let exact = targets.iter().map(|&(f, largest, _)| ([f, 0.0, 0.0], largest * largest));
         let found = targets.iter().map(|&(f, _, off)| [f + off, 0.0, 0.0]);
-        sample.weigh(exact, found).error()
+        sample.weigh(exact, found, None).error()
     }
 
     #[test]

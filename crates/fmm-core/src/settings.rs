@@ -74,6 +74,8 @@ pub struct Settings {
     pub leaf_size: Option<usize>,
     /// A tree of one depth everywhere, instead of one that follows the bodies; the method is then the FMM.
     pub uniform: Option<Uniform>,
+    /// Estimate the error of the field of each target, where the order is given as well.
+    pub errors: bool,
 }
 
 /// A tree all of whose leaves are on one level, with the textbook's lists of neighbours.
@@ -102,6 +104,7 @@ impl Default for Settings {
             theta: None,
             leaf_size: None,
             uniform: None,
+            errors: false,
         }
     }
 }

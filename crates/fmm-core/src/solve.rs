@@ -6,6 +6,7 @@
 //! happens next. The decisions are the same on the CPU and on a GPU.
 
 use crate::accuracy::{self, Problem};
+use crate::guard::TRUSTED;
 use crate::{Cancel, Choice, Error, Method, Precision, Settings, Softening};
 
 /// Potential and field of a sum, in the order of the targets. Vectors `V` have three components, or
@@ -17,6 +18,8 @@ pub struct Evaluation<V = [f64; 3]> {
     /// e = −∇ of the potential, in the plane e_x + i e_y; the velocity of vortices; Φ of the
     /// harmonic kernel. `[targets]`
     pub field: Vec<V>,
+    /// The estimated size of the error of the field; empty where it is not estimated. `[targets]`
+    pub error: Vec<f64>,
     /// What was chosen.
     pub choice: Choice,
     /// Pairs of sources at bitwise the same place.
@@ -93,10 +96,16 @@ pub trait Trial {
     /// # Errors
     /// What keeps the place from measuring.
     fn error(&mut self, sums: &Self::Sums) -> Result<f64, Error>;
-}
 
-/// The share of the tolerance up to which a sampled error is taken to be below it: samples scatter.
-const TRUSTED: f64 = 0.8;
+    /// Sums the targets with the largest predicted errors directly, if few of them make what [`Self::error`] has found too large
+    /// in the `sums` of `choice`. Returns whether it has.
+    ///
+    /// # Errors
+    /// What keeps the place from summing.
+    fn repair(&mut self, _sums: &mut Self::Sums, _choice: &Choice) -> Result<bool, Error> {
+        Ok(false)
+    }
+}
 
 /// How often order and angle are chosen anew before the direct sum is taken.
 const TRIALS: usize = 4;
@@ -117,17 +126,20 @@ pub fn solve<T: Trial>(settings: &Settings, trial: &mut T) -> Result<(Choice, T:
             Err(_) if tried > 0 => break,
             chosen => chosen?,
         };
-        let sums = whole(trial, &asked, &choice)?;
+        let mut sums = whole(trial, &asked, &choice)?;
         // A direct sum in double precision needs no measurement.
         let exact = choice.order.is_none() && choice.precision == Precision::F64;
         if !guarded || exact {
             return Ok((choice, sums));
         }
         let error = trial.error(&sums)?;
-        if error <= TRUSTED * settings.tolerance {
+        let kept = |error: f64| error <= TRUSTED * settings.tolerance;
+        if kept(error) || (trial.repair(&mut sums, &choice)? && kept(trial.error(&sums)?)) {
             return Ok((choice, sums));
         }
-        target_error = (target_error * (0.5 * settings.tolerance / error).clamp(1e-4, 0.5)).max(Settings::TIGHTEST);
+        // In crystals, whose forces cancel by symmetry, the next order alone may be no better: later steps are larger.
+        let step = (0.5 * settings.tolerance / error).clamp(1e-4, if tried == 0 { 0.5 } else { 0.1 });
+        target_error = (target_error * step).max(Settings::TIGHTEST);
         if choice.order.is_none() && settings.precision == Precision::F32 {
             break;
         }

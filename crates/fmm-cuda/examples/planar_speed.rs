@@ -83,7 +83,7 @@ fn case(
     let choice = plane.sum(gpu, &problem, &mut StageTimes::default())?;
     let parts = plane.stop_clock(gpu)?;
     let (potential, field) = plane.download()?;
-    let sum = Evaluation { potential, field, choice: choice.clone(), coincident_pairs: 0 };
+    let sum = Evaluation { potential, field, error: vec![], choice: choice.clone(), coincident_pairs: 0 };
     let errors =
         testkit::planar::errors(kernel, &sum, points, q, None, None, (500_000_000 / n).clamp(50.min(sample), sample));
     let of = |s: Stage| median(stages.iter().map(|t| t.seconds(s) * 1e3).collect());

@@ -1,7 +1,6 @@
 //! Sums on the device by fast methods: trees, lists and every operator.
 
 use fmm_core::accuracy;
-use fmm_core::cpu::{largest_share, leaf_step};
 use fmm_core::lists::{Classes, Space};
 use fmm_core::plan::{OctreePlan, periodic_schedule, schedule};
 use fmm_core::tree::Cube;
@@ -16,7 +15,7 @@ use crate::clock::Clock;
 use crate::direct::{self, Output};
 use crate::far::Far;
 use crate::geometry::{DeviceLists, Work};
-use crate::guard::Shares;
+use crate::guard::{Shares, largest_share, leaf_step};
 use crate::hessian::{Executed, Hessian};
 use crate::inputs::Ends;
 use crate::m2l_schedule::Offsets;

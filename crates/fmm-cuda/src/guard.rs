@@ -22,6 +22,30 @@ const GUARDED: usize = 128;
 const ALONE: usize = 1024;
 const WARPS: usize = 4;
 
+/// Targets that are asked, at most about: of local expansions, which cost next to nothing, and of multipoles.
+const SAMPLE: usize = 1 << 15;
+const SAMPLE_MULTIPOLES: usize = 1 << 12;
+/// The same in sets that lie along lines, where a single target can make the rms.
+const SAMPLE_LINES: usize = 1 << 17;
+
+/// The largest share where `tolerance` is to be kept: that of a thousand times as large an error. Where forces cancel errors count
+/// relative to a thousandth of the largest term, and no target that feels nothing at all is to take the sample for itself.
+pub fn largest_share(tolerance: f64) -> f64 {
+    (1e3 * tolerance).powi(2)
+}
+
+/// Every how many leaves of a tree of `bodies` targets are asked, where `level_start` has the first cell of each level, and one past the last.
+pub fn leaf_step(bodies: usize, level_start: &[u32], treecode: bool) -> usize {
+    // A line meets 2^l cells of level l along an axis, and a curve some more.
+    let cells = level_start.windows(2).map(|level| f64::from(level[1] - level[0]));
+    let sample = match treecode {
+        _ if cells.enumerate().all(|(l, count)| count <= 8.0 * (l as f64).exp2()) => SAMPLE_LINES,
+        true => SAMPLE_MULTIPOLES,
+        false => SAMPLE,
+    };
+    bodies.div_ceil(sample).max(1)
+}
+
 /// The arrays of a guard.
 #[derive(Default)]
 pub struct Guard {
@@ -101,7 +125,7 @@ pub struct Rows {
 impl Rows {
     /// The larger of rms(e) and L2, as [`Sample::weigh`] defines them.
     pub fn error(self) -> f64 {
-        Sample::drawn(self.drawn).weigh(self.exact.into_iter().map(split), self.found).error()
+        Sample::drawn(self.drawn).weigh(self.exact.into_iter().map(split), self.found, None).error()
     }
 }
 
@@ -220,7 +244,7 @@ impl Guard {
         Ok(all)
     }
 
-    /// The larger of rms(e), L2 and that of the potential, as [`Sample::error_in_box`] defines them, of a sum over all images on a sample of its targets.
+    /// The larger of rms(e), L2 and that of the potential, as [`Sample::errors_in_box`] defines them, of a sum over all images on a sample of its targets.
     pub fn error_in_box(
         &mut self,
         gpu: &Gpu,
@@ -282,7 +306,8 @@ impl Guard {
             places.push([row[10], row[11], row[12]]);
         }
         ewald::depolarise(cell, &sum.outer, &places, &mut exact.potential, &mut exact.field);
-        Ok(Sample::drawn(drawn).error_in_box(&exact, &potential, &field))
+        let (norms, potential) = Sample::drawn(drawn).errors_in_box(&exact, &potential, &field, None);
+        Ok(norms.error().max(potential))
     }
 
     /// Queues the shares of the targets in a sample of leaves, with room for so many.
@@ -309,6 +334,34 @@ impl Guard {
             let blocks = (count * chunks).div_ceil(WARPS) as u32;
             let name = format!("shares_{real}");
             kernels.launch_with(gpu.stream(), &name, blocks, (32 * WARPS as u32, shared), &view)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fmm_core::tree::{Cube, Tree};
+    use rand::{Rng, SeedableRng, rngs::StdRng};
+    use std::f64::consts::TAU;
+
+    #[test]
+    fn all_targets_are_asked_along_lines_alone() {
+        let mut rng = StdRng::seed_from_u64(1);
+        let mut step = |at: fn([f64; 3]) -> [f64; 3], treecode| {
+            let points: Vec<[f64; 3]> = (0..70_000).map(|_| at(rng.random())).collect();
+            let tree = Tree::octree(&points, Cube::around(&[&points]), 200);
+            leaf_step(points.len(), &tree.level_start, treecode)
+        };
+        for treecode in [false, true] {
+            assert_eq!(step(|u| [u[0], 0.0, 0.0], treecode), 1);
+            assert_eq!(step(|u| [u[0], -2.0 * u[0], 0.3 * u[0]], treecode), 1);
+            assert_eq!(step(|u| [(TAU * u[0]).cos(), (TAU * u[0]).sin(), 1e-6 * u[1]], treecode), 1);
+            let others = if treecode { 18 } else { 3 };
+            assert_eq!(step(|u| [u[0], u[1], 0.0], treecode), others);
+            assert_eq!(step(|u| u, treecode), others);
+            // A ball that is the denser the nearer to its middle.
+            assert_eq!(step(|u| [u[0], u[1], u[2]].map(|c| (c - 0.5) * (-12.0 * u[0]).exp()), treecode), others);
         }
     }
 }

@@ -26,6 +26,11 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
     if settings.uniform.is_some() {
         return Err(Error::Unsupported("trees of a given depth are on the cores alone; use device cpu".into()));
     }
+    if settings.errors {
+        return Err(Error::Unsupported(
+            "errors of each target are estimated on the cores alone; use device cpu".into(),
+        ));
+    }
     let Problem { sources, targets, .. } = problem;
     let pairs = sources as f64 * targets as f64;
     let fixed = settings.order.is_some() || settings.theta.is_some();

@@ -78,11 +78,11 @@ impl Device {
     pub const ALLOWED: &'static str = "allowed: auto, cpu, cuda, cuda:N with N the number of a GPU from 0";
 
     /// The cores in place of `Auto` for sums that no GPU does: by trees of a given depth, in the
-    /// plane directly in single precision, and second derivatives in a periodic box.
+    /// plane directly in single precision, second derivatives in a periodic box, and estimates of errors.
     pub(crate) fn able(self, settings: &Settings, plane: bool, hessian: bool) -> Device {
         let direct_single = settings.method == Method::Direct && settings.precision == Precision::F32;
         let boxed = settings.boundary.periodic().is_some();
-        let cores_alone = settings.uniform.is_some() || plane && direct_single || hessian && boxed;
+        let cores_alone = settings.uniform.is_some() || plane && direct_single || hessian && boxed || settings.errors;
         if self == Device::Auto && cores_alone { Device::Cpu } else { self }
     }
 

@@ -47,6 +47,7 @@ impl Solver<'_> {
             potential,
             field,
             hessian: vec![],
+            error: vec![],
             choice,
             device,
             coincident_pairs,
@@ -70,6 +71,9 @@ fn check(problem: &Problem, arrays: &DeviceArrays) -> Result<(), Error> {
     }
     if !problem.exclusions.is_empty() {
         return refuse("exclusions", "there are none");
+    }
+    if problem.settings.errors {
+        return refuse("errors", "there are none; allowed: errors=False");
     }
     if problem.hessian != (arrays.hessian != 0) {
         return refuse("hessian", "it needs an address, and no other sum has one");

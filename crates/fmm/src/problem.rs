@@ -51,7 +51,10 @@ impl Problem {
             self.check_exclusions()?;
         }
         if self.hessian {
-            self.check_hessian()?;
+            self.check_in_space("hessian", &[Family::Radial], "only laplace and yukawa have")?;
+        }
+        if self.settings.errors {
+            self.check_in_space("errors", &[Family::Radial, Family::Vortex], "only laplace, yukawa and vortex have")?;
         }
         if matches!(self.kernel, Kernel::Gauss(_)) { self.check_gauss() } else { Ok(()) }
     }
@@ -90,19 +93,16 @@ impl Problem {
     /// # Errors
     /// [`Error::Request`] for other kernels than [`Kernel::Laplace`] and [`Kernel::Yukawa`].
     pub fn check_exclusions(&self) -> Result<(), Error> {
-        if self.kernel.family() == Family::Radial {
-            return Ok(());
-        }
-        let why = format!("the kernel {} has none; only laplace and yukawa have", self.kernel.name());
-        Err(Error::Request { parameter: "exclusions", why })
+        self.check_in_space("exclusions", &[Family::Radial], "only laplace and yukawa have")
     }
 
-    fn check_hessian(&self) -> Result<(), Error> {
-        if self.kernel.family() == Family::Radial {
+    /// Refuses `parameter` unless the kernel is of one of these families.
+    fn check_in_space(&self, parameter: &'static str, families: &[Family], others: &str) -> Result<(), Error> {
+        if families.contains(&self.kernel.family()) {
             return Ok(());
         }
-        let why = format!("the kernel {} has none; only laplace and yukawa have", self.kernel.name());
-        Err(Error::Request { parameter: "hessian", why })
+        let why = format!("the kernel {} has none; {others}", self.kernel.name());
+        Err(Error::Request { parameter, why })
     }
 
     fn check_gauss(&self) -> Result<(), Error> {

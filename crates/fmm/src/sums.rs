@@ -26,6 +26,7 @@ struct Summed {
     potential: Vec<f64>,
     field: Vec<[f64; 3]>,
     hessian: Vec<[f64; 6]>,
+    error: Vec<f64>,
     choice: Choice,
     coincident_pairs: u64,
 }
@@ -44,9 +45,9 @@ fn sum_on(place: &mut Place, device: Device, pairs: f64, gpu: OnGpu, cores: OnCo
         None => (cores(&mut times), Device::Cpu, None),
     };
     note.into_iter().for_each(&mut place.note);
-    let Summed { potential, field, hessian, choice, coincident_pairs } = sum?;
+    let Summed { potential, field, hessian, error, choice, coincident_pairs } = sum?;
     let seconds = Seconds::default();
-    Ok(Evaluation { potential, field, hessian, choice, device, coincident_pairs, errors: None, times, seconds })
+    Ok(Evaluation { potential, field, hessian, error, choice, device, coincident_pairs, errors: None, times, seconds })
 }
 
 fn pairs(points: &Points) -> f64 {
@@ -62,8 +63,8 @@ fn in_space(place: &mut Place, problem: &Problem, points: &Points) -> Result<Eva
         _ => Quantity::Potential,
     };
     let summed = |WithHessian { sum, hessian }| {
-        let fmm_core::Evaluation { potential, field, choice, coincident_pairs } = sum;
-        Summed { potential, field, hessian, choice, coincident_pairs }
+        let fmm_core::Evaluation { potential, field, error, choice, coincident_pairs } = sum;
+        Summed { potential, field, hessian, error, choice, coincident_pairs }
     };
     let alone = |sum| WithHessian { sum, hessian: vec![] };
     sum_on(
@@ -122,6 +123,7 @@ fn in_plane(
         potential: sum.potential,
         field: sum.field.iter().map(|e| [e.re, e.im, 0.0]).collect(),
         hessian: vec![],
+        error: vec![],
         choice: sum.choice,
         coincident_pairs: sum.coincident_pairs,
     };
@@ -153,6 +155,7 @@ where
         let gauss::Evaluation { potential, field, choice, .. } = sum;
         Summed {
             hessian: vec![],
+            error: vec![],
             potential: potential.into_iter().next().unwrap_or_default(),
             field: in_three(field.into_iter().next().unwrap_or_default()),
             choice: Choice {

@@ -141,6 +141,7 @@ pub(crate) unsafe fn read(options: *const NbodyOptions) -> Result<Read, Refusal>
         threads: given("threads", o.threads, "1 to 1024")?,
         check: memory::count("check", o.check)?,
         hessian: false,
+        errors: false,
     };
     let options = options.options().map_err(Failure::from)?;
     let pairs = memory::count("exclusion_count", o.exclusion_count)?;

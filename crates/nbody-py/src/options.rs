@@ -54,6 +54,7 @@ pub fn options(k: &Keywords) -> PyResult<Options> {
         threads: k.whole("threads")?,
         check: k.whole("check")?.unwrap_or(0),
         hessian: k.get("hessian", "True or False")?,
+        errors: k.get("errors", "True or False")?,
     };
     request.options().map_err(|e| exception(e.into()))
 }

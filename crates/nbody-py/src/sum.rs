@@ -118,7 +118,7 @@ fn results<'py>(
     dimension: usize,
     mut sum: Evaluation,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (outputs, wanted) = (problem.kernel.outputs(dimension), problem.hessian);
+    let outputs = problem.kernel.outputs(dimension);
     let (m, width) = (sum.field.len(), outputs.field.len());
     let field = components(mem::take(&mut sum.field), width);
     let hessian = mem::take(&mut sum.hessian).into_flattened();
@@ -126,8 +126,9 @@ fn results<'py>(
     describe(py, &out, &sum)?;
     out.set_item("potential", outputs.potential.map(|_| PyArray1::from_vec(py, sum.potential)))?;
     out.set_item("field", PyArray1::from_vec(py, field).reshape([m, width])?)?;
-    let hessian = wanted.then(|| PyArray1::from_vec(py, hessian).reshape([m, 6]));
+    let hessian = problem.hessian.then(|| PyArray1::from_vec(py, hessian).reshape([m, 6]));
     out.set_item("hessian", hessian.transpose()?)?;
+    out.set_item("error", problem.settings.errors.then(|| PyArray1::from_vec(py, sum.error)))?;
     Ok(out)
 }
 

@@ -46,6 +46,12 @@ pub(super) fn direct_cost(problem: Problem, precision: Precision) -> f64 {
     problem.sources as f64 * problem.targets as f64 * pair_cost(precision)
 }
 
+/// How many targets may be summed again directly before half the time of the sum with `choice` has passed.
+pub fn repairs(problem: Problem, choice: &Choice) -> usize {
+    let one = problem.sources as f64 * pair_cost(Precision::F64);
+    (0.5 * fast_cost(problem, choice) / one.max(1.0)) as usize
+}
+
 /// Nanoseconds of one thread for Ewald's sum over a box.
 pub(super) fn ewald_cost(volume: f64, problem: Problem) -> f64 {
     Split::cheapest(volume, problem.sources, problem.targets, EXACT).cost(volume, problem.sources, problem.targets)

@@ -7,7 +7,7 @@ use crate::accuracy::Problem;
 use crate::bodies::coincident_pairs;
 use crate::boundary::{Moments, PeriodicBox};
 use crate::ewald::{self, At, Ewald};
-use crate::guard::Sample;
+use crate::guard::{Norms, Sample};
 use crate::tree::Cube;
 use crate::{Settings, Softening, Stage, StageTimes};
 
@@ -47,7 +47,7 @@ impl InBox {
         let ewald::Sums { potential, field, .. } = times.time_more(Stage::P2P, || exact.sums());
         let hessian = if hessian { times.time_more(Stage::P2P, || exact.hessians().hessian) } else { vec![] };
         let coincident_pairs = times.time_more(Stage::P2P, || coincident_pairs(&self.sources));
-        Summed { hessian, potential, field, coincident_pairs, shares: vec![] }
+        Summed { hessian, potential, field, coincident_pairs, error: vec![], epsilon: f64::EPSILON }
     }
 
     /// Adds what is not harmonic of tin foil's potential, (2π/3V) Σ q |x − x_j|² (de Leeuw, Perram & Smith 1980), and the
@@ -70,8 +70,9 @@ impl InBox {
         ewald::depolarise(&self.cell, &unwrapped, points.at(), potential, field);
     }
 
-    /// The error of `sums` at the targets of `sample`, by Ewald's sum.
-    pub fn error(&self, sample: &Sample, settings: &Settings, points: Points, sums: &Summed) -> f64 {
+    /// The errors of the field of `sums` at the targets of `sample`, by Ewald's sum, and the larger of those of the potential and of
+    /// second derivatives.
+    pub fn errors(&self, sample: &Sample, settings: &Settings, points: Points, sums: &Summed) -> (Norms, f64) {
         let chosen: Vec<usize> = sample.places().collect();
         let places: Option<Vec<[f64; 3]>> = points.targets.map(|t| chosen.iter().map(|&i| t[i]).collect());
         let at = places.as_ref().map_or(At::Some(&chosen), |p| At::Points(p));
@@ -79,11 +80,11 @@ impl InBox {
         let exact = Ewald::new(&self.cell, settings.softening, accuracy, points.sources, points.columns[0], at);
         let fields: Vec<[f64; 3]> = chosen.iter().map(|&i| sums.field[i]).collect();
         let potentials: Vec<f64> = chosen.iter().map(|&i| sums.potential[i]).collect();
-        let error = sample.error_in_box(&exact.sums(), &potentials, &fields);
+        let (norms, potential) = sample.errors_in_box(&exact.sums(), &potentials, &fields, sums.rms());
         if sums.hessian.is_empty() {
-            return error;
+            return (norms, potential);
         }
         let found = chosen.iter().map(|&i| sums.hessian[i]);
-        error.max(sample.error_of_matrices_in_box(&exact.hessians(), found))
+        (norms, potential.max(sample.error_of_matrices_in_box(&exact.hessians(), found)))
     }
 }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::evaluate::Points;
-use crate::guard::{Sample, split};
+use crate::guard::{Norms, Sample, split};
 use crate::kernel::{Radial, Softening, UseRadial};
 use crate::math::scale::{power_of_two_below, strength_scale};
 use crate::math::simd::{Task, Vector, dispatch};
@@ -83,13 +83,20 @@ pub fn direct_field(
     sums.into_iter().map(plain).collect()
 }
 
-/// The error of `field` at the targets of `sample`.
-pub(super) fn error(sample: &Sample, softening: Softening, points: Points, field: &[[f64; 3]]) -> f64 {
+/// The errors of `field` at the targets of `sample`; `rms` is the root mean square of all of it, for a predicted sample.
+pub(super) fn errors(
+    sample: &Sample,
+    softening: Softening,
+    points: Points,
+    field: &[[f64; 3]],
+    rms: Option<f64>,
+) -> Norms {
     let (strengths, at) = (points.columns[0], points.at());
     let units = Units::of(points.sources, strengths, at);
     let places: Vec<[f64; 3]> = sample.places().map(|i| at[i]).collect();
     let exact = scaled(units, softening, points.sources, strengths, &places).into_iter().map(split);
-    sample.weigh(exact, sample.places().map(|i| units.into_scaled(field[i]))).error()
+    let rms = rms.map(|rms| units.into_scaled([rms, 0.0, 0.0])[0]);
+    sample.weigh(exact, sample.places().map(|i| units.into_scaled(field[i])), rms)
 }
 
 /// Field and squared largest single term of a block of sources at every place.

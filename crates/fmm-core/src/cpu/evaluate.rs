@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rayon::prelude::*;
 
 use super::boxed::InBox;
-use super::schedule::{Bodies, See, execute_sorted};
+use super::direct::direct_field;
+use super::schedule::{Bodies, Expansions, See, execute_sorted};
 use super::sorted::Sum;
-use super::truncation::Expansions;
 use super::{direct, hessian, vortex};
 use crate::accuracy::{self, Problem};
 use crate::bodies;
 use crate::expansion::{Cartesian, Expansion, Spherical};
-use crate::guard::Sample;
+use crate::guard::Norms;
 use crate::math::{CollectVec, Real};
 use crate::plan::OctreePlan;
 use crate::solve::{Evaluation, Quantity, Trial, solve};
@@ -77,8 +77,8 @@ pub fn evaluate_hessian(
 ) -> Result<WithHessian, Error> {
     let points = Points { sources, columns: &[strengths], targets };
     let (choice, summed) = solve_points(settings, points, Quantity::Hessian, times)?;
-    let Summed { potential, field, hessian, coincident_pairs, .. } = summed;
-    Ok(WithHessian { sum: Evaluation { potential, field, choice, coincident_pairs }, hessian })
+    let Summed { potential, field, error, hessian, coincident_pairs, .. } = summed;
+    Ok(WithHessian { sum: Evaluation { potential, field, error, choice, coincident_pairs }, hessian })
 }
 
 /// What is summed, as the caller gave it.
@@ -105,8 +105,9 @@ pub(super) fn solve_in_space(
     quantity: Quantity,
     times: &mut StageTimes,
 ) -> Result<Evaluation, Error> {
-    let (choice, Summed { potential, field, coincident_pairs, .. }) = solve_points(settings, points, quantity, times)?;
-    Ok(Evaluation { potential, field, choice, coincident_pairs })
+    let (choice, summed) = solve_points(settings, points, quantity, times)?;
+    let Summed { potential, field, error, coincident_pairs, .. } = summed;
+    Ok(Evaluation { potential, field, error, choice, coincident_pairs })
 }
 
 fn solve_points(
@@ -133,8 +134,19 @@ fn solve_points(
         Frame::Open(cube) => Problem::of(points.sources, points.columns, points.at().len(), cube),
         Frame::Box(within) => within.problem(points),
     });
-    let mut trial = SpaceTrial { settings: &settings, points, quantity, frame, problem, times };
-    solve(&settings, &mut trial)
+    let mut trial = SpaceTrial { settings: &settings, points, quantity, frame, problem, norms: None, times };
+    let (choice, mut sums) = solve(&settings, &mut trial)?;
+    if settings.errors {
+        // Direct sums in double precision have rounding alone.
+        let exact = choice.order.is_none() && choice.precision == Precision::F64;
+        if !exact && trial.norms.is_none() {
+            trial.error(&sums)?;
+        }
+        sums.calibrate(trial.norms.filter(|_| !exact).map_or(0.0, |n| n.l2));
+    } else {
+        sums.error = vec![];
+    }
+    Ok((choice, sums))
 }
 
 /// Where the points lie.
@@ -153,6 +165,8 @@ struct SpaceTrial<'a> {
     quantity: Quantity,
     frame: Frame,
     problem: Problem,
+    /// What the guard has found of the last sums.
+    norms: Option<Norms>,
     times: &'a mut StageTimes,
 }
 
@@ -210,14 +224,37 @@ impl Trial for SpaceTrial<'_> {
 
     fn error(&mut self, sums: &Summed) -> Result<f64, Error> {
         let SpaceTrial { settings, points, quantity, .. } = *self;
-        let sample = Sample::new(points.at().len(), &sums.shares);
-        let softening = settings.softening;
-        let field = || direct::error(&sample, softening, points, &sums.field);
-        Ok(self.times.time(Stage::Guard, || match (&self.frame, quantity) {
-            (Frame::Box(within), _) => within.error(&sample, settings, points, sums),
-            (_, Quantity::Potential) => field(),
-            (_, Quantity::Hessian) => field().max(hessian::error(&sample, softening, points, &sums.hessian)),
-            (_, Quantity::Velocity) => vortex::error(&sample, softening, points, &sums.field),
+        let sample = self.times.time_more(Stage::Guard, || sums.sample(settings.tolerance));
+        let (softening, rms) = (settings.softening, sums.rms());
+        let field = || direct::errors(&sample, softening, points, &sums.field, rms);
+        let (norms, more) = self.times.time_more(Stage::Guard, || match (&self.frame, quantity) {
+            (Frame::Box(within), _) => within.errors(&sample, settings, points, sums),
+            (_, Quantity::Potential) => (field(), 0.0),
+            (_, Quantity::Hessian) => (field(), hessian::error(&sample, softening, points, &sums.hessian)),
+            (_, Quantity::Velocity) => (vortex::errors(&sample, softening, points, &sums.field, rms), 0.0),
+        });
+        self.norms = Some(norms);
+        Ok(norms.judged().max(more))
+    }
+
+    fn repair(&mut self, sums: &mut Summed, choice: &Choice) -> Result<bool, Error> {
+        let SpaceTrial { settings, points, quantity, .. } = *self;
+        let repairs = quantity != Quantity::Hessian && matches!(self.frame, Frame::Open(_));
+        let Some(norms) = self.norms.filter(|_| repairs) else { return Ok(false) };
+        Ok(self.times.time_more(Stage::Guard, || {
+            let worst = sums.worst(norms, settings.tolerance, accuracy::repairs(self.problem, choice));
+            let places: Vec<[f64; 3]> = worst.iter().map(|&i| points.at()[i as usize]).collect();
+            let exact: Vec<[f64; 3]> = if quantity == Quantity::Velocity {
+                vortex::direct(settings.softening, points, &places).into_iter().map(|(u, _)| u).collect()
+            } else {
+                let sums = direct_field(settings.softening, points.sources, points.columns[0], &places);
+                sums.into_iter().map(|(e, _)| e).collect()
+            };
+            for (&i, field) in worst.iter().zip(exact) {
+                sums.field[i as usize] = field;
+                sums.error[i as usize] = 0.0;
+            }
+            !worst.is_empty()
         }))
     }
 }
@@ -229,8 +266,11 @@ pub(super) struct Summed {
     /// Empty unless it is asked for.
     pub hessian: Vec<[f64; 6]>,
     pub coincident_pairs: u64,
-    /// Targets, and how much of their force the last degree makes: see [`truncation`](super::truncation).
-    pub shares: Vec<(u32, f64)>,
+    /// The estimated size of the error of the field by truncation: see [`error_field`](super::error_field). Empty if no expansion
+    /// was used, or if it is not asked for.
+    pub error: Vec<f64>,
+    /// The spacing of numbers next to 1 in the precision of the sum.
+    pub epsilon: f64,
 }
 
 impl Summed {
@@ -245,7 +285,7 @@ impl Summed {
     ) -> Self {
         let Points { sources, targets, .. } = points;
         let bodies = times.time_more(Stage::Tree, || Bodies::new(plan, sources, strengths, targets));
-        let (sorted, Finished { mut shares, hessian }) = match plan.choice.precision {
+        let (sorted, Finished { squared_errors, hessian }) = match plan.choice.precision {
             Precision::F32 => sum::<f32>(settings, plan, &bodies, hessian, &mut |_, _, _, _| (), times),
             _ => sum::<f64>(settings, plan, &bodies, hessian, &mut |_, _, _, _| (), times),
         };
@@ -257,8 +297,15 @@ impl Summed {
             sums.unzip_into_vecs(&mut potential, &mut field);
             let hessian =
                 if hessian.is_empty() { vec![] } else { place.par_iter().map(|&k| hessian[k as usize]).collect_vec() };
-            shares.iter_mut().for_each(|s| s.0 = order[s.0 as usize]);
-            Summed { potential, field, hessian, coincident_pairs: plan.source_tree().coincident_pairs, shares }
+            let unscale = 1.0 / bodies.scale;
+            let error = if squared_errors.is_empty() {
+                vec![]
+            } else {
+                place.par_iter().map(|&k| unscale * squared_errors[k as usize].sqrt()).collect_vec()
+            };
+            let epsilon = if plan.choice.precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+            let coincident_pairs = plan.source_tree().coincident_pairs;
+            Summed { potential, field, hessian, error, epsilon, coincident_pairs }
         })
     }
 }
@@ -273,8 +320,8 @@ fn places(order: &[u32]) -> Vec<u32> {
 
 /// What is computed from the expansions in addition to the sums, in the order of the target tree.
 struct Finished {
-    /// Where the expansions err most.
-    shares: Vec<(u32, f64)>,
+    /// Squares of the errors of the field, with scaled strengths.
+    squared_errors: Vec<f64>,
     /// Empty unless it is asked for.
     hessian: Vec<[f64; 6]>,
 }
@@ -317,13 +364,13 @@ fn sum<T: Real>(
     if plan.choice.expansion == Some(Family::Cartesian) {
         let tree = &plan.targets;
         let of = |p| Cartesian::<T>::new(p, softening, plan.geometry.classes, tree.side, tree.levels());
-        execute_sorted(&of(order), &softening, plan, bodies, times, see, |executed, sums, times| {
-            finish(executed, settings, sums, hessian.then_some(|| Arc::new(of(order + 1))), unscale, times)
+        execute_sorted(&of(order), &softening, plan, bodies, times, see, |executed, times| {
+            finish(executed, settings, hessian.then_some(|| Arc::new(of(order + 1))), unscale, times)
         })
     } else {
         let of = |p| Spherical::<T>::shared(p, plan.geometry.classes);
-        execute_sorted(&*of(order), &softening, plan, bodies, times, see, |executed, sums, times| {
-            finish(executed, settings, sums, hessian.then_some(|| of(order + 1)), unscale, times)
+        execute_sorted(&*of(order), &softening, plan, bodies, times, see, |executed, times| {
+            finish(executed, settings, hessian.then_some(|| of(order + 1)), unscale, times)
         })
     }
 }
@@ -333,19 +380,16 @@ fn sum<T: Real>(
 fn finish<T: Real, E: Expansion<T, 3>, N: Expansion<T, 3>>(
     executed: &Expansions<T, E, 3>,
     settings: &Settings,
-    sums: &[Sum<3>],
     next: Option<impl FnOnce() -> Arc<N>>,
     unscale: f64,
     times: &mut StageTimes,
 ) -> Finished {
     if times.cancel().is_set() {
-        return Finished { shares: vec![], hessian: vec![] };
+        return Finished { squared_errors: vec![], hessian: vec![] };
     }
-    let shares = match settings.guarded() {
-        Some(tolerance) => times.time_more(Stage::Guard, || executed.last_degree(sums, tolerance)),
-        None => vec![],
-    };
+    let wanted = settings.guarded().is_some() || settings.errors;
+    let squared_errors = if wanted { times.time_more(Stage::Guard, || executed.squared_errors()) } else { vec![] };
     let mut hessian = next.map_or(vec![], |next| executed.hessian(settings.softening, next, times));
     hessian.par_iter_mut().flatten().for_each(|h| *h *= unscale);
-    Finished { shares, hessian }
+    Finished { squared_errors, hessian }
 }

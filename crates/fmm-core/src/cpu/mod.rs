@@ -2,14 +2,15 @@
 
 mod boxed;
 mod direct;
+mod error_field;
 mod evaluate;
 mod executor;
 pub(crate) mod far;
 mod hessian;
 mod near;
+mod prediction;
 mod schedule;
 mod sorted;
-mod truncation;
 mod vortex;
 pub mod workload;
 
@@ -18,5 +19,4 @@ pub use evaluate::{WithHessian, evaluate, evaluate_hessian, watch};
 pub use executor::CpuExecutor;
 pub use schedule::execute;
 pub use sorted::Sum;
-pub use truncation::{largest_share, leaf_step};
 pub use vortex::{biot_savart, velocity_of};

@@ -5,7 +5,6 @@ use rayon::prelude::*;
 use super::far;
 use super::near::Near;
 use super::sorted::{Sorted, Sum};
-use super::truncation::Expansions;
 use crate::expansion::Expansion;
 use crate::kernel::Pairs;
 use crate::math::Real;
@@ -34,6 +33,20 @@ impl<const D: usize> Bodies<D> {
     }
 }
 
+/// The expansions of a plan that has been executed.
+pub struct Expansions<'a, T, E, const D: usize> {
+    /// The family.
+    pub expansion: &'a E,
+    /// The plan.
+    pub plan: &'a OctreePlan<D>,
+    /// Of all source cells.
+    pub multipoles: &'a [T],
+    /// Of all target cells.
+    pub locals: &'a [T],
+    /// Targets and sources.
+    pub bodies: [&'a Sorted<D>; 2],
+}
+
 /// Executes the schedule of a plan; the sums are in the order of the target tree.
 pub fn execute<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     expansion: &E,
@@ -45,7 +58,7 @@ pub fn execute<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     times: &mut StageTimes,
 ) -> Vec<Sum<D>> {
     let bodies = times.time_more(Stage::Tree, || Bodies::new(plan, sources, strengths, targets));
-    execute_sorted(expansion, kernel, plan, &bodies, times, &mut |_, _, _, _| (), |_, _, _| ()).0
+    execute_sorted(expansion, kernel, plan, &bodies, times, &mut |_, _, _, _| (), |_, _| ()).0
 }
 
 /// Sees what a stage left: multipoles, local expansions (both cell after cell) and sums, with strengths still scaled.
@@ -60,7 +73,7 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, R, const D: usiz
     bodies: &Bodies<D>,
     times: &mut StageTimes,
     see: &mut See<T, D>,
-    finish: impl FnOnce(&Expansions<T, E, D>, &[Sum<D>], &mut StageTimes) -> R,
+    finish: impl FnOnce(&Expansions<T, E, D>, &mut StageTimes) -> R,
 ) -> (Vec<Sum<D>>, R) {
     let (target_tree, source_tree) = (&plan.targets, plan.source_tree());
     let sorted = &bodies.sources;
@@ -94,7 +107,7 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, R, const D: usiz
     }
     let (multipoles, locals) = (&multipoles[..], &locals[..]);
     let executed = Expansions { expansion, plan, multipoles, locals, bodies: [at, sorted] };
-    let finished = finish(&executed, &out, times);
+    let finished = finish(&executed, times);
     let unscale = 1.0 / bodies.scale;
     out.par_iter_mut().for_each(|s| {
         s.potential *= unscale;

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::evaluate::{Points, Summed, solve_in_space};
-use crate::guard::{Sample, split};
+use crate::guard::{Norms, Sample, split};
 use crate::math::simd::{Task, Vector, dispatch};
 use crate::math::{CollectVec, Real};
 use crate::solve::{Evaluation, Quantity};
@@ -50,8 +50,11 @@ pub(super) fn velocity(mut columns: impl Iterator<Item = Summed>) -> Summed {
     add_component(0, &total.field, &mut velocity);
     for (k, column) in columns.enumerate() {
         add_component(k + 1, &column.field, &mut velocity);
-        total.shares.iter_mut().zip(column.shares).for_each(|(a, b)| a.1 += b.1);
+        // A component of the error field makes the velocity err by its two components across the axis.
+        total.error.iter_mut().zip(column.error).for_each(|(a, b)| *a = a.hypot(b));
     }
+    let part = (2.0f64 / 3.0).sqrt() / FOUR_PI;
+    total.error.iter_mut().for_each(|e| *e *= part);
     Summed { field: velocity, ..total }
 }
 
@@ -69,14 +72,24 @@ fn add_component(k: usize, field: &[[f64; 3]], velocity: &mut [[f64; 3]]) {
     }
 }
 
-/// The error of `found` at the targets of `sample`.
-pub(super) fn error(sample: &Sample, softening: Softening, points: Points, found: &[[f64; 3]]) -> f64 {
-    let (at, places) = (points.at(), sample.places().collect::<Vec<usize>>());
+/// The errors of `found` at the targets of `sample`; `rms` is the root mean square of all of it, for a predicted sample.
+pub(super) fn errors(
+    sample: &Sample,
+    softening: Softening,
+    points: Points,
+    found: &[[f64; 3]],
+    rms: Option<f64>,
+) -> Norms {
+    let places: Vec<[f64; 3]> = sample.places().map(|i| points.at()[i]).collect();
+    sample.weigh(direct(softening, points, &places), sample.places().map(|i| found[i]), rms)
+}
+
+/// The velocity at `places`, pair by pair in double precision, and the square of its largest term.
+pub(super) fn direct(softening: Softening, points: Points, places: &[[f64; 3]]) -> Vec<([f64; 3], f64)> {
     let sources = Sources::new(points.sources, points.columns);
     let core = if let Softening::P1(e) = softening { e } else { 0.0 };
-    let direct = |&i: &usize| dispatch(Direct { at: at[i], sources: &sources, core2: core * core });
-    let exact: Vec<[f64; 4]> = places.par_iter().map(direct).collect_vec();
-    sample.weigh(exact.into_iter().map(split), places.iter().map(|&i| found[i])).error()
+    let direct = |&at: &[f64; 3]| split(dispatch(Direct { at, sources: &sources, core2: core * core }));
+    places.par_iter().map(direct).collect_vec()
 }
 
 /// Sources by component, up to whole vectors; padding has no strength.

@@ -59,7 +59,7 @@ pub fn evaluate_problem(problem: &Problem, times: &mut StageTimes) -> Result<Eva
         }
         field[i as usize] = Complex64::new(s.g[0] * signs[0], s.g[1] * signs[1]);
     }
-    Ok(Evaluation { potential, field, choice, coincident_pairs: coincident_pairs(problem.sources) })
+    Ok(Evaluation { potential, field, error: vec![], choice, coincident_pairs: coincident_pairs(problem.sources) })
 }
 
 /// A sum in the plane with its points on the host, checked.

@@ -55,7 +55,7 @@ pub fn error(plan: &Plan, bodies: &Bodies, blob: Blob, sums: &[Sum]) -> f64 {
         let largest = f64::max(largest, near[0] * near[0] + near[1] * near[1]);
         ([x + near[0], y + near[1]], largest)
     });
-    sample.weigh(exact, places.iter().map(|&i| sums[i].g)).l2_bound
+    sample.weigh(exact, places.iter().map(|&i| sums[i].g), None).l2_bound
 }
 
 /// Direct sums of G at some places over a range of the sources, and the largest squared term, in scaled units.

@@ -43,7 +43,7 @@ pub fn evaluate(gpu: &Gpu, problem: &Problem, times: &mut StageTimes) -> Result<
     // Where no coordinate is there twice along one of the axes no points coincide.
     let coincident_pairs =
         if direct || plane.arrays.may_coincide(problem.request.apart)? { coincident_pairs(problem.sources) } else { 0 };
-    Ok(Evaluation { potential, field, choice, coincident_pairs })
+    Ok(Evaluation { potential, field, error: vec![], choice, coincident_pairs })
 }
 
 /// Sums in the plane on the device, whose arrays are kept from one to the next.

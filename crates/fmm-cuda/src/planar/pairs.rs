@@ -64,7 +64,7 @@ impl AllPairs {
         gpu.finish()?;
         let rows = self.out.download()?;
         let rows = rows.as_chunks::<6>().0;
-        Ok(sample.weigh(rows.iter().map(|r| ([r[0], r[1]], r[2])), rows.iter().map(|r| [r[3], r[4]])).l2_bound)
+        Ok(sample.weigh(rows.iter().map(|r| ([r[0], r[1]], r[2])), rows.iter().map(|r| [r[3], r[4]]), None).l2_bound)
     }
 
     fn launch(

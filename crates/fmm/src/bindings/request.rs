@@ -36,6 +36,8 @@ pub struct Request<'a> {
     pub check: usize,
     /// Whether second derivatives of the potential are wanted.
     pub hessian: bool,
+    /// Whether the error of each target is estimated.
+    pub errors: bool,
 }
 
 impl Default for Request<'_> {
@@ -55,6 +57,7 @@ impl Default for Request<'_> {
             threads: None,
             check: 0,
             hessian: false,
+            errors: false,
         }
     }
 }
@@ -96,6 +99,7 @@ impl Request<'_> {
             theta: self.theta,
             leaf_size: self.leaf_size,
             uniform: None,
+            errors: self.errors,
         };
         // Orders and angles have limits that depend on the kernel: the sum checks them.
         Settings { order: None, theta: None, ..settings.clone() }.check()?;

@@ -278,6 +278,7 @@ fn solver(mut s: Section<'_>, softened: &Softened, boundary: Boundary) -> (Setti
         theta: s.number("theta", theta),
         leaf_size: s.integer("leaf_size", 1, 1_000_000).map(|n| n as usize),
         uniform: None,
+        errors: false,
     };
     if settings.precision == Precision::F32 && settings.tolerance < F32_FLOOR {
         let message =

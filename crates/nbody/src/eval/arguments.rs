@@ -79,6 +79,9 @@ pub struct Arguments {
     #[arg(long, value_name = "SAMPLE", num_args = 0..=1, require_equals = true, default_missing_value = "1000",
           value_parser = sample)]
     check: Option<usize>,
+    /// Add a column `error`: the estimated size of the error of each row; kernels laplace, yukawa and vortex, on the cores
+    #[arg(long)]
+    errors: bool,
     /// One JSON object on stdout: what was chosen, seconds, errors; needs --output
     #[arg(long, requires = "output")]
     json: bool,
@@ -128,6 +131,7 @@ impl From<Arguments> for Options {
                     theta: a.theta,
                     leaf_size: a.leaf_size,
                     uniform: a.depth.map(|depth| Uniform { depth: depth.into(), separation: a.separation.into() }),
+                    errors: a.errors,
                 },
             },
             exclusions: a.exclusions,

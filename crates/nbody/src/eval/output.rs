@@ -40,7 +40,8 @@ pub fn columns(kernel: Kernel, dimension: usize, sum: &mut Evaluation) -> Vec<(&
     let (potential, field) = (std::mem::take(&mut sum.potential), std::mem::take(&mut sum.field));
     let potential = outputs.potential.map(|name| (name, potential));
     let component = |(d, &name): (usize, &&'static str)| (name, field.iter().map(|e| e[d]).collect());
-    potential.into_iter().chain(outputs.field.iter().enumerate().map(component)).collect()
+    let error = (!sum.error.is_empty()).then(|| ("error", std::mem::take(&mut sum.error)));
+    potential.into_iter().chain(outputs.field.iter().enumerate().map(component)).chain(error).collect()
 }
 
 impl<'a> Output<'a> {
