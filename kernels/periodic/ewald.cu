@@ -432,6 +432,5 @@ __global__ void __launch_bounds__(TILE) ewald_join(EwaldView v) {
     out[10 + k] = v.position[3 * place + k];
   }
   out[9] = v.weight[target];
-  if (target == 0) v.out[BOX_ROW * size_t(v.count)] = v.shared ? v.shared[0] : 0;
 }
 }

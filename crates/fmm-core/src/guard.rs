@@ -10,11 +10,14 @@ pub fn sample_size(targets: usize) -> usize {
 
 /// Targets that are summed directly where the error of each is predicted: fewer say as much.
 pub fn predicted_size(targets: usize) -> usize {
-    (2_500_000 / targets.max(1)).clamp(48, 256)
+    (2_500_000 / targets.max(1)).clamp(32, 256)
 }
 
 /// The share of the tolerance up to which a sampled error is taken to be below it: samples scatter.
 pub const TRUSTED: f64 = 0.8;
+
+/// What repairs aim at, in tolerances.
+const AIM: f64 = 0.5;
 
 /// Targets to be summed directly, each with the number of targets that it stands for (in any unit).
 pub struct Sample {
@@ -39,6 +42,35 @@ impl Norms {
     /// The larger of rms and L2.
     pub fn error(&self) -> f64 {
         self.rms.max(self.l2)
+    }
+
+    /// The targets that must be exact so that these norms come down to half the tolerance, if there are at most `most` of them; none if
+    /// more are needed. `squares` has the predicted errors of all targets, relative and absolute.
+    pub fn worst(&self, squares: &[[f64; 2]], tolerance: f64, most: usize) -> Vec<u32> {
+        let mut all = vec![];
+        for (k, [norm, bound]) in [[self.rms, self.rms_bound], [self.l2, self.l2_bound]].into_iter().enumerate() {
+            if norm.max(TRUSTED * bound) <= TRUSTED * tolerance {
+                continue;
+            }
+            let total: f64 = squares.iter().map(|s| s[k]).sum();
+            let mut needed = total * (1.0 - (AIM * tolerance / bound).powi(2));
+            let mut order: Vec<u32> = (0..squares.len() as u32).collect();
+            let larger = |a: &u32, b: &u32| squares[*b as usize][k].total_cmp(&squares[*a as usize][k]).then(a.cmp(b));
+            if most < order.len() {
+                order.select_nth_unstable_by(most, larger);
+                order.truncate(most);
+            }
+            order.sort_unstable_by(larger);
+            let enough = order.iter().position(|&i| {
+                needed -= squares[i as usize][k];
+                needed <= 0.0
+            });
+            let Some(last) = enough else { return vec![] };
+            all.extend_from_slice(&order[..=last]);
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 
     /// What the driver compares with [`TRUSTED`] times the tolerance: the larger of rms and L2, so that each is trusted up to that
@@ -73,7 +105,7 @@ impl Mean {
 const FLOOR: f64 = 1e-6;
 
 /// The part of a predicted sample that is drawn evenly.
-const EVEN: f64 = 0.2;
+pub const EVEN: f64 = 0.2;
 
 impl Sample {
     /// A deterministic sample of about `size` of `count` targets, spread over all.

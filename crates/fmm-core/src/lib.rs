@@ -10,6 +10,7 @@ pub mod cancel;
 pub mod cpu;
 pub mod csr;
 pub mod error;
+pub mod error_model;
 pub mod ewald;
 pub mod executor;
 pub mod expansion;

@@ -79,8 +79,6 @@ pub struct Picked {
     /// See [`EwaldView`].
     pub weight: DevicePointer<f64>,
     /// The same.
-    pub shared: DevicePointer<f64>,
-    /// The same.
     pub position: DevicePointer<f64>,
     /// The same.
     pub found: Output,
@@ -98,7 +96,7 @@ pub struct Ewald {
     factors: Buffer<f64>,
     partial: Buffer<f64>,
     waves: Buffer<f64>,
-    /// Rows of the guard. `[count][BOX_ROW]`, and one number more.
+    /// Rows of the guard. `[count][BOX_ROW]`
     pub out: Buffer<f64>,
 }
 
@@ -202,11 +200,10 @@ impl Ewald {
     /// [`Error::Device`] without the memory, or if the driver fails.
     pub fn some(&mut self, gpu: &Gpu, request: Request, picked: Picked) -> Result<(), Error> {
         let (places, count) = picked.picked;
-        self.out.resize(count * BOX_ROW + 1)?;
+        self.out.resize(count * BOX_ROW)?;
         let view = EwaldView {
             picked: places,
             weight: picked.weight,
-            shared: picked.shared,
             position: picked.position,
             potential: picked.found.potential,
             field: picked.found.field,
@@ -323,7 +320,6 @@ impl Ewald {
             field: null,
             position: null,
             weight: null,
-            shared: null,
             out: null,
             side: cut.side,
             scale: *scale,

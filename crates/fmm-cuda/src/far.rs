@@ -189,11 +189,6 @@ impl<T: DeviceReal> Far<T> {
         Ok(())
     }
 
-    /// The recurrences of P2M and L2P, P2L, M2P.
-    pub fn recurrences(&self) -> &[Buffer<T>; 3] {
-        &self.operators.recurrences
-    }
-
     fn m2l(&mut self, gpu: &Gpu, place: &Place) -> Result<(), Error> {
         if self.table.is_empty() {
             return Ok(());

@@ -13,9 +13,9 @@ use crate::cartesian::Softened;
 use crate::cells::{Cells, rows};
 use crate::clock::Clock;
 use crate::direct::{self, Output};
+use crate::error_field::{Described, Predicted};
 use crate::far::Far;
 use crate::geometry::{DeviceLists, Work};
-use crate::guard::{Shares, largest_share, leaf_step};
 use crate::hessian::{Executed, Hessian};
 use crate::inputs::Ends;
 use crate::m2l_schedule::Offsets;
@@ -23,7 +23,7 @@ use crate::mma_layout::DeviceReal;
 use crate::near::Near;
 use crate::place::Place;
 use crate::ternary_root;
-use crate::view::{Body, GatherView, ShareView, Sum, TILE};
+use crate::view::{Body, GatherView, Sum, TILE};
 
 use cust::memory::DevicePointer;
 use cust::stream::Stream;
@@ -37,7 +37,6 @@ pub struct Planned {
     pub coincident_pairs: u64,
     classes: Classes<3>,
     closest: f64,
-    leaf_size: usize,
     /// Whether targets are the sources.
     same: bool,
     /// Of a periodic box.
@@ -132,7 +131,6 @@ impl Fmm {
         Ok(Planned {
             coincident_pairs: from.coincident_pairs(),
             closest: accuracy::closest_pair(settings.tolerance),
-            leaf_size: choice.leaf_size,
             same: targets.is_none(),
             choice,
             classes,
@@ -153,7 +151,6 @@ impl Fmm {
             coincident_pairs: plan.source_tree().coincident_pairs,
             classes: plan.geometry.classes,
             closest: plan.geometry.closest,
-            leaf_size: plan.choice.leaf_size,
             same: plan.sources.is_none(),
             space: plan.geometry.lattice.is_some().then(|| plan.geometry.space.clone()),
             ternary: false,
@@ -275,64 +272,27 @@ impl Fmm {
         Ok(far)
     }
 
-    /// Where the expansions of the last sum err most, which is to keep `tolerance`.
-    pub fn shares(&self, tolerance: f64) -> Option<Shares> {
+    /// The last sum for its error field, which is to keep `tolerance`; none of direct sums.
+    pub fn predicted(&self, tolerance: f64) -> Option<Predicted> {
         let planned = &self.last.as_ref()?.planned;
-        let order = planned.choice.order?;
-        // Those of Cartesian expansions are not summed here: the guard's sample is then an even one.
-        if planned.choice.expansion == Some(Family::Cartesian) {
-            return None;
+        let (family, order) = (planned.choice.expansion?, planned.choice.order?);
+        let (place, tree) = (self.place(planned), &self.cells[0].tree);
+        let cells = |cells: &Cells| cells.tree.level_start().last().map_or(0, |&end| end as usize);
+        let sources = cells(&self.cells[usize::from(!planned.same)]);
+        let about = Described {
+            root: 0.5 * tree.side(),
+            aspect: planned.space.as_ref().filter(|_| !planned.ternary).map_or([1.0; 3], Space::aspect),
+            family,
+            order,
+            classes: planned.classes,
+            tolerance,
+            locals: planned.space.is_some() || planned.choice.method == Method::Fmm,
+        };
+        let (cells, targets) = ([sources, cells(&self.cells[0])], self.sums.len());
+        match planned.choice.precision {
+            Precision::F32 => Some(Predicted::new(&place, self.far.0.as_ref()?, cells, targets, about)),
+            _ => Some(Predicted::new(&place, self.far.1.as_ref()?, cells, targets, about)),
         }
-        let place = self.place(planned);
-        let n = self.sums.len();
-        let leaves = place.target_leaves.1;
-        // As on the CPU: without M2L it is a treecode.
-        let step = leaf_step(n, self.cells[0].tree.level_start(), place.pairs[0] == 0);
-        let single = planned.choice.precision == Precision::F32;
-        let (multipoles, locals, factors) = if single {
-            let far = self.far.0.as_ref()?;
-            let [regular, _, irregular] = far.recurrences().each_ref().map(|f| f.pointer().cast());
-            (far.multipoles.pointer().cast(), far.locals.pointer().cast(), [irregular, regular])
-        } else {
-            let far = self.far.1.as_ref()?;
-            let [regular, _, irregular] = far.recurrences().each_ref().map(|f| f.pointer().cast());
-            (far.multipoles.pointer().cast(), far.locals.pointer().cast(), [irregular, regular])
-        };
-        let used = |list: usize, all| if place.pairs[list] > 0 { all } else { DevicePointer::null() };
-        let boxed = planned.space.is_some();
-        let root = match (boxed, planned.choice.method) {
-            // Thirds are cells like others.
-            (false, _) => 0,
-            (true, _) if planned.ternary => 0,
-            (true, Method::Treecode) => 2,
-            (true, _) => 1,
-        };
-        let view = ShareView {
-            targets: place.targets,
-            sources: place.sources,
-            m2p: place.m2p,
-            leaves: place.target_leaves.0,
-            target_bodies: place.target_bodies,
-            sums: place.sums,
-            multipoles: used(1, multipoles),
-            locals: if boxed { locals } else { used(0, locals) },
-            m2p_factors: factors[0],
-            l2p_factors: factors[1],
-            start: DevicePointer::null(),
-            found: DevicePointer::null(),
-            target: DevicePointer::null(),
-            share: DevicePointer::null(),
-            count: leaves.div_ceil(step) as u32,
-            step: step as u32,
-            leaf_size: planned.leaf_size as u32,
-            order: order as u32,
-            capacity: 0,
-            root,
-            sides: place.sides,
-            largest: largest_share(tolerance),
-        };
-        let real = if single { ("f32", 4) } else { ("f64", 8) };
-        Some(Shares { view, real, leaves, targets: n })
     }
 
     /// The potential of the last sum, at the places that its bodies had.
@@ -472,6 +432,16 @@ impl Fmm {
     /// The place of each target of the last sum in the caller's order, in the order of their tree.
     pub fn order(&self) -> DevicePointer<u32> {
         self.cells[0].tree.order.pointer()
+    }
+
+    /// The sums at the targets, in the order of their tree.
+    pub fn sums(&self) -> DevicePointer<Sum> {
+        self.sums.pointer()
+    }
+
+    /// What the strengths of the last sum were multiplied by.
+    pub fn strength_scale(&self) -> f64 {
+        self.last.as_ref().map_or(1.0, |last| last.strength_scale)
     }
 
     /// Sources and targets of the last sum, in the order of their trees; `same` says whether they are the same.

@@ -4,55 +4,30 @@ use cust::memory::DevicePointer;
 use fmm_core::boundary::{Moments, PeriodicBox};
 use fmm_core::cpu::velocity_of;
 use fmm_core::ewald::{self, Sums};
-use fmm_core::guard::{Sample, sample_size, split};
+use fmm_core::guard::{Norms, Sample, predicted_size, sample_size, split};
 use fmm_core::{Error, Softening};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::direct::kernel;
+use crate::error_field::{ErrorField, Predicted};
 use crate::ewald::{Ewald, Picked, Request};
-use crate::view::{BOX_ROW, Body, GuardView, ShareView, TILE};
+use crate::view::{BOX_ROW, Body, GuardView, RepairView, Sum, TILE};
 
 /// Sources of a block at least, the most shares of them, and targets of a block. The bits of a sum depend on these and not on the device.
 const FEWEST: usize = 256;
 const PARTS: usize = 1024;
 const GUARDED: usize = 128;
 
-/// Threads of a block that is alone, and warps of a block of shares.
+/// Threads of a block that is alone.
 const ALONE: usize = 1024;
-const WARPS: usize = 4;
-
-/// Targets that are asked, at most about: of local expansions, which cost next to nothing, and of multipoles.
-const SAMPLE: usize = 1 << 15;
-const SAMPLE_MULTIPOLES: usize = 1 << 12;
-/// The same in sets that lie along lines, where a single target can make the rms.
-const SAMPLE_LINES: usize = 1 << 17;
-
-/// The largest share where `tolerance` is to be kept: that of a thousand times as large an error. Where forces cancel errors count
-/// relative to a thousandth of the largest term, and no target that feels nothing at all is to take the sample for itself.
-pub fn largest_share(tolerance: f64) -> f64 {
-    (1e3 * tolerance).powi(2)
-}
-
-/// Every how many leaves of a tree of `bodies` targets are asked, where `level_start` has the first cell of each level, and one past the last.
-pub fn leaf_step(bodies: usize, level_start: &[u32], treecode: bool) -> usize {
-    // A line meets 2^l cells of level l along an axis, and a curve some more.
-    let cells = level_start.windows(2).map(|level| f64::from(level[1] - level[0]));
-    let sample = match treecode {
-        _ if cells.enumerate().all(|(l, count)| count <= 8.0 * (l as f64).exp2()) => SAMPLE_LINES,
-        true => SAMPLE_MULTIPOLES,
-        false => SAMPLE,
-    };
-    bodies.div_ceil(sample).max(1)
-}
 
 /// The arrays of a guard.
 #[derive(Default)]
 pub struct Guard {
-    start: Buffer<u32>,
-    found: Buffer<f64>,
-    target: Buffer<u32>,
-    share: Buffer<f64>,
+    field: ErrorField,
+    /// Whether `field` is that of the present sum, whose worst targets were summed again.
+    repaired: bool,
     picked: Buffer<u32>,
     weight: Buffer<f64>,
     partial: Buffer<f64>,
@@ -78,16 +53,16 @@ pub struct MeasuredInBox {
     pub outer: Moments,
 }
 
-/// Where expansions err most, as far as the sum knows that has left them; the guard's own arrays are still missing.
-pub struct Shares {
-    /// All but the guard's arrays.
-    pub view: ShareView,
-    /// Precision of the expansions in names of kernels, and bytes of a number.
-    pub real: (&'static str, usize),
-    /// Leaves of the targets' tree.
-    pub leaves: usize,
-    /// Number of targets.
-    pub targets: usize,
+/// Where fields go that were summed again.
+pub struct Repaired {
+    /// Sorted place → caller's index.
+    pub order: DevicePointer<u32>,
+    /// Sums in the order of the tree.
+    pub sums: DevicePointer<Sum>,
+    /// Fields in the caller's order.
+    pub field: DevicePointer<f64>,
+    /// What `sums` are multiplied by to be `field`.
+    pub unscale: f64,
 }
 
 /// A sum that is to be measured.
@@ -120,12 +95,15 @@ pub struct Rows {
     /// The field and the square of its largest term.
     exact: Vec<[f64; 4]>,
     found: Vec<[f64; 3]>,
+    /// The root mean square of the field over all targets, where errors are predicted.
+    pub rms: Option<f64>,
 }
 
 impl Rows {
-    /// The larger of rms(e) and L2, as [`Sample::weigh`] defines them.
-    pub fn error(self) -> f64 {
-        Sample::drawn(self.drawn).weigh(self.exact.into_iter().map(split), self.found, None).error()
+    /// The norms of the errors, and what the driver compares with the tolerance.
+    pub fn norms(self) -> (Norms, f64) {
+        let norms = Sample::drawn(self.drawn).weigh(self.exact.into_iter().map(split), self.found, self.rms);
+        (norms, if self.rms.is_some() { norms.judged() } else { norms.error() })
     }
 }
 
@@ -138,7 +116,7 @@ const UNSEEN: f64 = 1.25;
 pub fn error_of_velocity(columns: &[(usize, Rows)]) -> f64 {
     let Some((_, first)) = columns.first() else { return 0.0 };
     let n = first.drawn.len();
-    let mut all = Rows { drawn: first.drawn.clone(), exact: vec![[0.0; 4]; n], found: vec![[0.0; 3]; n] };
+    let mut all = Rows { drawn: first.drawn.clone(), exact: vec![[0.0; 4]; n], found: vec![[0.0; 3]; n], rms: None };
     for (k, rows) in columns {
         for i in 0..n {
             let [x, y, z, largest] = rows.exact[i];
@@ -150,15 +128,7 @@ pub fn error_of_velocity(columns: &[(usize, Rows)]) -> f64 {
             all.exact[i][3] += largest / (4.0 * std::f64::consts::PI).powi(2);
         }
     }
-    UNSEEN * all.error()
-}
-
-/// Room for the targets of a sample of leaves, as many as they are likely to hold.
-fn first_room(shares: Option<&Shares>) -> usize {
-    shares.map_or(0, |s| {
-        let each = s.targets.div_ceil(s.leaves.max(1));
-        (2 * each * s.view.count as usize + 1024).min(s.targets)
-    })
+    UNSEEN * all.norms().1
 }
 
 impl Guard {
@@ -167,75 +137,49 @@ impl Guard {
         self.picked.pointer()
     }
 
-    /// The sum on a sample of its targets, drawn by `shares`, or the sample of the last call.
+    /// Queues the drawing of a sample of `size` of `count` targets, by their predicted errors if these are known.
+    fn pick(&mut self, gpu: &Gpu, count: usize, size: usize, predicted: Option<&Predicted>) -> Result<bool, Error> {
+        self.picked.resize(size)?;
+        self.weight.resize(size)?;
+        let places = (self.picked.pointer(), self.weight.pointer());
+        if let Some(sum) = predicted.filter(|_| count > size) {
+            // The largest sums leave no memory for an error field.
+            let known = if self.repaired { Ok(()) } else { self.field.predict(gpu, sum) };
+            match known.and_then(|()| self.field.draw(gpu, sum, size, places)) {
+                Ok(()) => return Ok(true),
+                Err(_) => self.field = ErrorField::default(),
+            }
+        }
+        let (picked, weight) = places;
+        let view = GuardView { picked, weight, all: count as u32, targets: size as u32, ..GuardView::default() };
+        // SAFETY: both arrays have as many numbers as targets are picked.
+        unsafe { gpu.kernels().launch(gpu.stream(), "guard_spread", 1, ALONE as u32, &view)? };
+        Ok(false)
+    }
+
+    /// The sum on a sample of its targets, drawn by their predicted errors if these are known, or the sample of the last call. A sample
+    /// of `whole` serves the judgement of this sum by itself; others are joined with those of other columns.
     pub fn rows(
         &mut self,
         gpu: &Gpu,
         softening: Softening,
         sum: &Measured,
-        shares: Option<&Shares>,
-        same_sample: bool,
+        predicted: Option<&Predicted>,
+        (whole, same_sample): (bool, bool),
     ) -> Result<Rows, Error> {
         if sum.targets == 0 || sum.n == 0 {
             return Ok(Rows::default());
         }
-        let shares = shares.filter(|_| !same_sample);
-        let targets = sample_size(sum.targets);
-        self.picked.resize(targets)?;
-        self.weight.resize(targets)?;
-        let parts = (sum.n / FEWEST).clamp(1, PARTS);
-        self.partial.resize(targets * parts * 4)?;
-        self.out.resize(targets * 8 + 1)?;
-        self.found.resize(1)?;
-        let mut room = first_room(shares);
-        let rows = loop {
-            if let Some(shares) = shares {
-                self.shares(gpu, shares, room)?;
-            }
-            let (name, length) = kernel(softening, sum.scale);
-            let of_shares = |p: &Buffer<f64>| if shares.is_some() { p.pointer() } else { DevicePointer::null() };
-            let view = GuardView {
-                sources: sum.bodies,
-                position: sum.position,
-                field: sum.field,
-                shared: of_shares(&self.found),
-                share_target: self.target.pointer(),
-                share: of_shares(&self.share),
-                picked: self.picked.pointer(),
-                weight: self.weight.pointer(),
-                partial: self.partial.pointer(),
-                out: self.out.pointer(),
-                softening: length,
-                unit: sum.unit,
-                scale: sum.scale / sum.unit,
-                n: sum.n as u32,
-                all: sum.targets as u32,
-                targets: targets as u32,
-                parts: parts as u32,
-                capacity: room as u32,
-                stride: sum.stride as u32,
-            };
-            // SAFETY: all arrays have the lengths that the view says.
-            unsafe {
-                let kernels = gpu.kernels();
-                if !same_sample {
-                    kernels.launch(gpu.stream(), "guard_pick", 1, ALONE as u32, &view)?;
-                }
-                let grid = (targets.div_ceil(GUARDED) as u32, parts as u32);
-                kernels.launch(gpu.stream(), &format!("guard_{name}_f64"), grid, GUARDED as u32, &view)?;
-                let blocks = targets.div_ceil(TILE / 32) as u32;
-                kernels.launch(gpu.stream(), "guard_join", blocks, TILE as u32, &view)?;
-            }
-            gpu.finish()?;
-            let rows = self.out.download()?;
-            let found = rows[8 * targets] as usize;
-            if found <= room {
-                break rows;
-            }
-            room = found;
-        };
+        let known = whole && predicted.is_some();
+        let targets = if known { predicted_size(sum.targets) } else { sample_size(sum.targets) };
+        let drawn = !same_sample && self.pick(gpu, sum.targets, targets, predicted)?;
+        self.repaired = false;
+        let rows = self.direct(gpu, softening, sum, targets)?;
         let unit = sum.strength_scale / (sum.scale * sum.scale);
         let mut all = Rows::default();
+        if let Some(predicted) = predicted.filter(|_| drawn && whole) {
+            all.rms = Some(self.field.rms(predicted)? * predicted.per_field() * unit);
+        }
         for (k, row) in rows.as_chunks::<8>().0.iter().enumerate().filter(|(_, row)| row[7] > 0.0) {
             all.drawn.push((k, row[7]));
             all.exact.push([row[0], row[1], row[2], row[3]]);
@@ -244,56 +188,103 @@ impl Guard {
         Ok(all)
     }
 
+    /// Direct sums at the `targets` that are picked: rows of eight numbers, see [`GuardView`].
+    fn direct(&mut self, gpu: &Gpu, softening: Softening, sum: &Measured, targets: usize) -> Result<Vec<f64>, Error> {
+        let parts = (sum.n / FEWEST).clamp(1, PARTS);
+        let together = if targets > 64 { GUARDED } else { targets.max(32).next_power_of_two() };
+        let split = GUARDED / together;
+        self.partial.resize(targets * parts * split * 4)?;
+        self.out.resize(targets * 8)?;
+        let (name, length) = kernel(softening, sum.scale);
+        let view = GuardView {
+            sources: sum.bodies,
+            position: sum.position,
+            field: sum.field,
+            picked: self.picked.pointer(),
+            weight: self.weight.pointer(),
+            partial: self.partial.pointer(),
+            out: self.out.pointer(),
+            softening: length,
+            unit: sum.unit,
+            scale: sum.scale / sum.unit,
+            n: sum.n as u32,
+            all: sum.targets as u32,
+            targets: targets as u32,
+            parts: parts as u32,
+            split: split as u32,
+            stride: sum.stride as u32,
+        };
+        // SAFETY: all arrays have the lengths that the view says.
+        unsafe {
+            let kernels = gpu.kernels();
+            let grid = (targets.div_ceil(together) as u32, parts as u32);
+            kernels.launch(gpu.stream(), &format!("guard_{name}_f64"), grid, GUARDED as u32, &view)?;
+            let blocks = targets.div_ceil(TILE / 32) as u32;
+            kernels.launch(gpu.stream(), "guard_join", blocks, TILE as u32, &view)?;
+        }
+        gpu.finish()?;
+        self.out.download()
+    }
+
+    /// Sums the targets of the largest predicted errors directly, if at most `most` of them bring `norms` down to half the tolerance, and
+    /// puts their fields to `field`, in the caller's order. Returns whether it has.
+    pub fn repair(
+        &mut self,
+        gpu: &Gpu,
+        softening: Softening,
+        sum: &Measured,
+        (norms, tolerance, most): (Norms, f64, usize),
+        to: Repaired,
+    ) -> Result<bool, Error> {
+        let worst = norms.worst(&self.field.squares()?, tolerance, most);
+        if worst.is_empty() {
+            return Ok(false);
+        }
+        self.picked.upload(&worst)?;
+        self.weight.upload(&vec![1.0; worst.len()])?;
+        gpu.settle()?;
+        self.direct(gpu, softening, sum, worst.len())?;
+        let view = RepairView {
+            picked: self.picked.pointer(),
+            rows: self.out.pointer(),
+            order: to.order,
+            sums: to.sums,
+            field: to.field,
+            squares: self.field.pointer(),
+            unit: sum.scale * sum.scale,
+            unscale: to.unscale,
+            count: worst.len() as u32,
+        };
+        let blocks = worst.len().div_ceil(TILE) as u32;
+        // SAFETY: all arrays have the lengths that the view says.
+        unsafe { gpu.kernels().launch(gpu.stream(), "guard_repair", blocks, TILE as u32, &view)? };
+        gpu.finish()?;
+        self.repaired = true;
+        Ok(true)
+    }
+
     /// The larger of rms(e), L2 and that of the potential, as [`Sample::errors_in_box`] defines them, of a sum over all images on a sample of its targets.
     pub fn error_in_box(
         &mut self,
         gpu: &Gpu,
         cell: &PeriodicBox,
         sum: &MeasuredInBox,
-        shares: Option<&Shares>,
+        predicted: Option<&Predicted>,
     ) -> Result<f64, Error> {
         if sum.targets == 0 {
             return Ok(0.0);
         }
         let targets = sample_size(sum.targets);
-        self.picked.resize(targets)?;
-        self.weight.resize(targets)?;
-        self.found.resize(1)?;
-        let mut room = first_room(shares);
-        let rows = loop {
-            if let Some(shares) = shares {
-                self.shares(gpu, shares, room)?;
-            }
-            let of_shares = |p: &Buffer<f64>| if shares.is_some() { p.pointer() } else { DevicePointer::null() };
-            let view = GuardView {
-                shared: of_shares(&self.found),
-                share_target: self.target.pointer(),
-                share: of_shares(&self.share),
-                picked: self.picked.pointer(),
-                weight: self.weight.pointer(),
-                all: sum.targets as u32,
-                targets: targets as u32,
-                capacity: room as u32,
-                ..GuardView::default()
-            };
-            // SAFETY: all arrays have the lengths that the view says.
-            unsafe { gpu.kernels().launch(gpu.stream(), "guard_pick", 1, ALONE as u32, &view)? };
-            let picked = Picked {
-                picked: (self.picked.pointer(), targets),
-                weight: self.weight.pointer(),
-                shared: of_shares(&self.found),
-                position: sum.position,
-                found: sum.found,
-            };
-            self.ewald.some(gpu, sum.request, picked)?;
-            gpu.finish()?;
-            let rows = self.ewald.out.download()?;
-            let found = rows[BOX_ROW * targets] as usize;
-            if found <= room {
-                break rows;
-            }
-            room = found;
+        self.pick(gpu, sum.targets, targets, predicted)?;
+        let picked = Picked {
+            picked: (self.picked.pointer(), targets),
+            weight: self.weight.pointer(),
+            position: sum.position,
+            found: sum.found,
         };
+        self.ewald.some(gpu, sum.request, picked)?;
+        gpu.finish()?;
+        let rows = self.ewald.out.download()?;
         let (mut drawn, mut exact) = (vec![], Sums::default());
         let (mut places, mut potential, mut field) = (vec![], vec![], vec![]);
         for row in rows.as_chunks::<BOX_ROW>().0.iter().filter(|row| row[9] > 0.0) {
@@ -308,60 +299,5 @@ impl Guard {
         ewald::depolarise(cell, &sum.outer, &places, &mut exact.potential, &mut exact.field);
         let (norms, potential) = Sample::drawn(drawn).errors_in_box(&exact, &potential, &field, None);
         Ok(norms.error().max(potential))
-    }
-
-    /// Queues the shares of the targets in a sample of leaves, with room for so many.
-    fn shares(&mut self, gpu: &Gpu, shares: &Shares, room: usize) -> Result<(), Error> {
-        let count = shares.view.count as usize;
-        self.start.resize(count)?;
-        self.target.resize(room)?;
-        self.share.resize(room)?;
-        let view = ShareView {
-            start: self.start.pointer(),
-            found: self.found.pointer(),
-            target: self.target.pointer(),
-            share: self.share.pointer(),
-            capacity: room as u32,
-            ..shares.view
-        };
-        let (real, bytes) = shares.real;
-        let shared = WARPS * (2 * view.order as usize + 3) * 4 * bytes;
-        // SAFETY: all arrays have the lengths that the view says.
-        unsafe {
-            let kernels = gpu.kernels();
-            kernels.launch(gpu.stream(), "share_starts", 1, ALONE as u32, &view)?;
-            let chunks = (view.leaf_size as usize).div_ceil(32);
-            let blocks = (count * chunks).div_ceil(WARPS) as u32;
-            let name = format!("shares_{real}");
-            kernels.launch_with(gpu.stream(), &name, blocks, (32 * WARPS as u32, shared), &view)
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use fmm_core::tree::{Cube, Tree};
-    use rand::{Rng, SeedableRng, rngs::StdRng};
-    use std::f64::consts::TAU;
-
-    #[test]
-    fn all_targets_are_asked_along_lines_alone() {
-        let mut rng = StdRng::seed_from_u64(1);
-        let mut step = |at: fn([f64; 3]) -> [f64; 3], treecode| {
-            let points: Vec<[f64; 3]> = (0..70_000).map(|_| at(rng.random())).collect();
-            let tree = Tree::octree(&points, Cube::around(&[&points]), 200);
-            leaf_step(points.len(), &tree.level_start, treecode)
-        };
-        for treecode in [false, true] {
-            assert_eq!(step(|u| [u[0], 0.0, 0.0], treecode), 1);
-            assert_eq!(step(|u| [u[0], -2.0 * u[0], 0.3 * u[0]], treecode), 1);
-            assert_eq!(step(|u| [(TAU * u[0]).cos(), (TAU * u[0]).sin(), 1e-6 * u[1]], treecode), 1);
-            let others = if treecode { 18 } else { 3 };
-            assert_eq!(step(|u| [u[0], u[1], 0.0], treecode), others);
-            assert_eq!(step(|u| u, treecode), others);
-            // A ball that is the denser the nearer to its middle.
-            assert_eq!(step(|u| [u[0], u[1], u[2]].map(|c| (c - 0.5) * (-12.0 * u[0]).exp()), treecode), others);
-        }
     }
 }

@@ -19,6 +19,7 @@ mod device;
 mod direct;
 mod driver;
 mod error;
+mod error_field;
 mod evaluate;
 mod ewald;
 mod executor;

@@ -1,56 +1,33 @@
 //! The error field: how much of the field of each target the truncation of the expansions loses, estimated.
 //!
-//! Expansions of order p lose degrees p + 1 and beyond on both sides of a translation. What is lost is estimated from degree p,
-//! whose mean square over directions is known for every cell:
-//! - a local expansion loses |∇Φ_p|², continued to the distance of the target from the center of the cell;
-//! - a multipole loses the field of its degree p, continued to the distance of the target from the center of the sources.
-//!
-//! The first is evaluated at each target for its own leaf, and at the centers of the leaf's octants for the cells above. The second
-//! is one number a pair of cells and octant of the target cell: the squared norm of the source times a factor of the offset.
-//! Squares add, since errors of different cells have no common sign. Cost: a few operations a pair of cells and a target.
+//! [`error_model`](crate::error_model) says how. The loss of local expansions is evaluated at each target for its own leaf, and at the
+//! octants of children for the cells above; that of multipoles is one number a pair of cells and octant of the target cell: the squared
+//! norm of the source times a factor of the offset. That is a few operations a pair of cells and a target.
 
 use rayon::prelude::*;
 
 use super::schedule::Expansions;
 use super::sorted::by_leaf;
-use crate::expansion::Expansion;
+use crate::error_model::{
+    LOCAL, NEAR, Octants, centers, exponential, fall, interpolation, logarithms, of_classes, power, square,
+};
+use crate::expansion::{Expansion, LastDegree};
 use crate::math::{CollectVec, Real};
-
-/// What the square of the last degree of a local expansion counts next to that of a multipole: measured, so that at orders 2 to 18
-/// most errors are within a factor of 4 of their estimate up to one common factor (docs/accuracy.md).
-const LOCAL: f64 = 0.1;
-
-/// Multipoles nearer than this to the center of a leaf, in its half sides, are looked at from each target: no octant is small there.
-const NEAR: f64 = 5.0;
-
-/// One value for each octant of a cell.
-type Octants = [f64; 8];
 
 impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
     /// The estimated square of the error of the field at each target, in the order of the tree, with the strengths of the
-    /// expansions. Empty if no expansion was used.
+    /// expansions and half the side of the root for a unit of length. Empty if no expansion was used.
     pub fn squared_errors(&self) -> Vec<f64> {
-        let Some(p) = self.plan.choice.order else { return vec![] };
+        let (Some(p), Some(family)) = (self.plan.choice.order, self.plan.choice.expansion) else { return vec![] };
+        let last = LastDegree::new(family, p);
         let (targets, sources, space) = (&self.plan.targets, self.plan.source_tree(), &self.plan.geometry.space);
-        let [of_local, of_multipole] =
-            [(true, self.locals), (false, self.multipoles)].map(|(l, c)| self.norms(l, p, c));
-        let aspect = space.aspect();
-        let corner = |o: usize| -> [f64; 3] {
-            std::array::from_fn(|d| if o >> d & 1 == 1 { 0.5 * aspect[d] } else { -0.5 * aspect[d] })
-        };
-        let corners: [[f64; 3]; 8] = std::array::from_fn(corner);
-        // What reaches a target at `at` from the last degree of a multipole at the origin, both in half sides of the source.
-        let fall = |at: [f64; 3]| power(1.0 / square(&at), p + 3);
-        let classes = self.plan.geometry.classes;
-        let by_class: Vec<Octants> = (0..classes.len() as u32)
-            .map(|c| {
-                let offset = classes.offset(c);
-                let from = |o: usize| std::array::from_fn(|d| corners[o][d] - 2.0 * f64::from(offset[d]) * aspect[d]);
-                std::array::from_fn(|o| fall(from(o)))
-            })
-            .collect();
+        let of_local = self.norms(&last, &last.local, self.locals);
+        let of_multipole = self.norms(&last, &last.multipole, self.multipoles);
+        let (classes, aspect) = (self.plan.geometry.classes, space.aspect());
+        let (by_class, corners) = (of_classes(classes, p), centers(aspect));
         let levels = targets.level_of();
-        let unit = |level: usize| power(1.0 / targets.half(level), 4);
+        let root = targets.half(0);
+        let unit = |level: usize| power(root / targets.half(level), 4);
         let mut octants: Vec<Octants> = (0..targets.len())
             .into_par_iter()
             .with_min_len(64)
@@ -95,8 +72,8 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 let source = pair.source as usize;
                 let scale = 1.0 / sources.half(source_levels[source] as usize);
                 let c = space.place(pair.class, &sources.center[source]);
-                let strength = of_multipole[source] * power(scale, 4);
-                let at = |x: [f64; 3]| strength * fall([0, 1, 2].map(|d| (x[d] - c[d]) * scale));
+                let strength = of_multipole[source] * power(root * scale, 4);
+                let at = |x: [f64; 3]| strength * fall([0, 1, 2].map(|d| (x[d] - c[d]) * scale), p);
                 if square(&[0, 1, 2].map(|d| center[d] - c[d])) < (NEAR * half).powi(2) {
                     for (out, i) in out.iter_mut().zip(targets.body_range(leaf)) {
                         *out += at(self.bodies[0].position(i));
@@ -118,47 +95,9 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
         out
     }
 
-    /// The mean square over directions, at one half side from the center, of the field of degree `p` of every cell.
-    fn norms(&self, local: bool, p: usize, coefficients: &[T]) -> Vec<f64> {
-        let (range, weights) = (self.expansion.degree(p), self.expansion.degree_weights(local, p));
-        let norm = |c: &[T]| c[range.clone()].iter().zip(&weights).map(|(c, w)| w * c.to_f64() * c.to_f64()).sum();
+    /// The mean square over directions, at one half side from the center, of the field of the last degree of every cell.
+    fn norms(&self, last: &LastDegree, weights: &[f64], coefficients: &[T]) -> Vec<f64> {
+        let norm = |c: &[T]| c[last.places.clone()].iter().zip(weights).map(|(c, w)| w * c.to_f64() * c.to_f64()).sum();
         coefficients.par_chunks(self.expansion.len()).with_min_len(64).map(norm).collect_vec()
     }
-}
-
-/// The weights of the octants of a cell at a place in half sides from its center: linear along each axis, and beyond the centers of
-/// the octants too.
-fn interpolation(at: [f64; 3]) -> Octants {
-    let [x, y, z] = at.map(|x| [0.5 - x, 0.5 + x]);
-    std::array::from_fn(|o| x[o & 1] * y[o >> 1 & 1] * z[o >> 2])
-}
-
-/// The bits of a positive number, which are its logarithm but for a linear mantissa. No octant counts less than this part of the
-/// largest.
-fn logarithms(octants: &Octants) -> Octants {
-    const LEAST: f64 = 1e-6;
-    let largest = octants.iter().fold(f64::MIN_POSITIVE, |m: f64, &o| m.max(o));
-    octants.map(|o| o.max(LEAST * largest).to_bits() as f64)
-}
-
-/// The number whose logarithm is this mean of logarithms.
-fn exponential(logarithms: &Octants, weights: &Octants) -> f64 {
-    f64::from_bits((0..8).map(|o| logarithms[o] * weights[o]).sum::<f64>() as u64)
-}
-
-fn square(x: &[f64; 3]) -> f64 {
-    x[0] * x[0] + x[1] * x[1] + x[2] * x[2]
-}
-
-/// x^n by squaring.
-fn power(x: f64, n: usize) -> f64 {
-    let (mut result, mut x, mut n) = (1.0, x, n);
-    while n > 0 {
-        if n & 1 == 1 {
-            result *= x;
-        }
-        x *= x;
-        n >>= 1;
-    }
-    result
 }

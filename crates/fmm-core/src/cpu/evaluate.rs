@@ -297,7 +297,8 @@ impl Summed {
             sums.unzip_into_vecs(&mut potential, &mut field);
             let hessian =
                 if hessian.is_empty() { vec![] } else { place.par_iter().map(|&k| hessian[k as usize]).collect_vec() };
-            let unscale = 1.0 / bodies.scale;
+            let root = plan.targets.half(0);
+            let unscale = 1.0 / (bodies.scale * root * root);
             let error = if squared_errors.is_empty() {
                 vec![]
             } else {

@@ -3,19 +3,13 @@
 use rayon::prelude::*;
 
 use super::evaluate::Summed;
-use crate::guard::{Norms, Sample, TRUSTED, predicted_size, sample_size};
+use crate::error_model::LARGEST;
+use crate::guard::{Norms, Sample, predicted_size, sample_size};
 use crate::math::CollectVec;
 use crate::math::scale::power_of_two_below;
 
-/// The largest relative error that is predicted, in tolerances. Where forces cancel errors count relative to a thousandth of the largest
-/// term, which nobody knows before the direct sum, and no target that feels nothing at all is to take the sample for itself.
-const LARGEST: f64 = 1e3;
-
 /// Relative errors of direct sums by rounding, in spacings of numbers next to 1.
 const DIRECT: f64 = 4.0;
-
-/// What repairs aim at, in tolerances.
-const AIM: f64 = 0.5;
 
 impl Summed {
     /// The targets that the guard sums directly: drawn by the error field, or evenly where there is none.
@@ -34,37 +28,9 @@ impl Summed {
         (!self.error.is_empty()).then(|| (squares / self.field.len().max(1) as f64).sqrt() / scale)
     }
 
-    /// The targets that must be exact so that both norms aim at half the tolerance, if there are at most `most` of them. None if
-    /// that is not to be had.
+    /// The targets that are to be summed again, see [`Norms::worst`].
     pub fn worst(&self, norms: Norms, tolerance: f64, most: usize) -> Vec<u32> {
-        if self.error.is_empty() || most == 0 {
-            return vec![];
-        }
-        let squares = self.predicted(tolerance);
-        let mut all = vec![];
-        for (k, [norm, bound]) in [[norms.rms, norms.rms_bound], [norms.l2, norms.l2_bound]].into_iter().enumerate() {
-            if norm.max(TRUSTED * bound) <= TRUSTED * tolerance {
-                continue;
-            }
-            let total: f64 = squares.iter().map(|s| s[k]).sum();
-            let mut needed = total * (1.0 - (AIM * tolerance / bound).powi(2));
-            let mut order: Vec<u32> = (0..squares.len() as u32).collect();
-            let larger = |a: &u32, b: &u32| squares[*b as usize][k].total_cmp(&squares[*a as usize][k]).then(a.cmp(b));
-            if most < order.len() {
-                order.select_nth_unstable_by(most, larger);
-                order.truncate(most);
-            }
-            order.sort_unstable_by(larger);
-            let enough = order.iter().position(|&i| {
-                needed -= squares[i as usize][k];
-                needed <= 0.0
-            });
-            let Some(last) = enough else { return vec![] };
-            all.extend_from_slice(&order[..=last]);
-        }
-        all.sort_unstable();
-        all.dedup();
-        all
+        if self.error.is_empty() { vec![] } else { norms.worst(&self.predicted(tolerance), tolerance, most) }
     }
 
     /// Scales the estimated errors so that their L2 norm over all targets is the one that was measured, and adds rounding. Without

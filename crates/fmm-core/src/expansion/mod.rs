@@ -10,11 +10,13 @@
 mod cartesian;
 mod count;
 pub mod dense;
+mod last_degree;
 mod matrix;
 mod spherical;
 
 pub use cartesian::{Cartesian, MAX_ORDER as MAX_CARTESIAN_ORDER};
 pub use count::Count;
+pub use last_degree::LastDegree;
 pub use matrix::{Translation, matrix};
 pub use spherical::{Kind, Lattice, Spherical, between_cells, dense_order, recurrences};
 pub(crate) use spherical::{multipole_weights, place_of};
@@ -34,12 +36,6 @@ pub trait Expansion<T: Real, const D: usize>: Sync {
 
     /// The places of the coefficients of one degree, from 0 to the order.
     fn degree(&self, degree: usize) -> Range<usize>;
-
-    /// Weights w of the coefficients c of one degree with which Σ w c² is the mean square, over all directions, of the field of
-    /// that degree at distance 1 from the center. Empty for expansions without a field.
-    fn degree_weights(&self, _local: bool, _degree: usize) -> Vec<f64> {
-        vec![]
-    }
 
     /// Whether an expansion holds nothing.
     fn is_empty(&self) -> bool {

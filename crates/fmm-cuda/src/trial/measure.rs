@@ -4,12 +4,13 @@ use cust::memory::DevicePointer;
 use fmm_core::guard::sample_size;
 use fmm_core::math::scale::power_of_two_below;
 use fmm_core::solve::Quantity;
-use fmm_core::{Error, PeriodicBox};
+use fmm_core::{Choice, Error, PeriodicBox, accuracy};
 
 use super::{Arrays, SpaceTrial, Summed};
 use crate::boxed::Boxed;
+use crate::error_field::Predicted;
 use crate::ewald;
-use crate::guard::{self, Measured, MeasuredInBox, Rows, Shares};
+use crate::guard::{self, Measured, MeasuredInBox, Repaired, Rows};
 use crate::inputs::Ends;
 use crate::order::Units;
 
@@ -37,14 +38,14 @@ impl SpaceTrial<'_> {
         }
         self.gpu.order(self.gpu.side(), self.gpu.stream())?;
         let sum = MeasuredInBox { request, targets, position, found: output, outer: boxed.outer() };
-        let error = guard.error_in_box(self.gpu, cell, &sum, fmm.shares(self.tolerance).as_ref())?;
+        let error = guard.error_in_box(self.gpu, cell, &sum, fmm.predicted(self.tolerance).as_ref())?;
         if !guard.ewald.single() || error <= DOUBTED * self.tolerance {
             return Ok(error);
         }
         // It may be the guard that errs: where forces cancel its single precision does. No sum is refused by that.
         let exact = ewald::Sources { single: false, ..guarded(cell, boxed, boxed.ends(ends), self.tolerance) };
         guard.ewald.begin(self.gpu, self.gpu.stream(), exact)?;
-        guard.error_in_box(self.gpu, cell, &sum, fmm.shares(self.tolerance).as_ref())
+        guard.error_in_box(self.gpu, cell, &sum, fmm.predicted(self.tolerance).as_ref())
     }
 
     pub(super) fn measure(&mut self, summed: &Summed) -> Result<f64, Error> {
@@ -54,16 +55,35 @@ impl SpaceTrial<'_> {
         if self.quantity == Quantity::Velocity {
             return Ok(guard::error_of_velocity(&summed.columns));
         }
-        let (sum, shares) = self.measured(summed, self.field.pointer());
-        let rows = self.arrays.guard.rows(self.gpu, self.softening, &sum, shares.as_ref(), false)?;
+        let (sum, predicted) = self.measured(summed, self.field.pointer());
+        let rows = self.arrays.guard.rows(self.gpu, self.softening, &sum, predicted.as_ref(), (true, false))?;
+        let predicted = rows.rms.is_some();
+        let drawn = if self.hessian.is_some() { rows.drawn.clone() } else { vec![] };
+        let (norms, found) = rows.norms();
         // Second derivatives of direct sums are in double precision.
         if self.hessian.is_none() || summed.units.is_some() {
-            return Ok(rows.error());
+            self.norms = predicted.then_some(norms);
+            return Ok(found);
         }
         let same = self.inputs.ends().targets.is_none();
         let Arrays { hessian, guard, .. } = &mut *self.arrays;
-        let error = hessian.error(self.gpu, self.softening, &sum, (guard.picked(), &rows.drawn), same)?;
-        Ok(rows.error().max(error))
+        let error = hessian.error(self.gpu, self.softening, &sum, (guard.picked(), &drawn), same)?;
+        Ok(found.max(error))
+    }
+
+    /// Sums the worst targets of the present sum again, see [`Guard::repair`](crate::guard::Guard::repair).
+    pub(super) fn sum_again(&mut self, summed: &Summed, choice: &Choice) -> Result<bool, Error> {
+        let Some(norms) = self.norms.take() else { return Ok(false) };
+        let (sum, _) = self.measured(summed, self.field.pointer());
+        let Arrays { fmm, guard, .. } = &mut *self.arrays;
+        let to = Repaired {
+            order: fmm.order(),
+            sums: fmm.sums(),
+            field: self.field.pointer(),
+            unscale: 1.0 / fmm.strength_scale(),
+        };
+        let most = accuracy::repairs(self.problem, choice);
+        guard.repair(self.gpu, self.softening, &sum, (norms, self.tolerance, most), to)
     }
 
     /// What the guard finds of the present sum in open space, of one column of strengths, whose results are in `field` in the
@@ -74,12 +94,12 @@ impl SpaceTrial<'_> {
         field: DevicePointer<f64>,
         same_sample: bool,
     ) -> Result<Rows, Error> {
-        let (sum, shares) = self.measured(summed, field);
-        self.arrays.guard.rows(self.gpu, self.softening, &sum, shares.as_ref(), same_sample)
+        let (sum, predicted) = self.measured(summed, field);
+        self.arrays.guard.rows(self.gpu, self.softening, &sum, predicted.as_ref(), (false, same_sample))
     }
 
-    /// The present sum for the guard, and where its expansions err most.
-    fn measured(&self, summed: &Summed, field: DevicePointer<f64>) -> (Measured, Option<Shares>) {
+    /// The present sum for the guard, and for its error field.
+    fn measured(&self, summed: &Summed, field: DevicePointer<f64>) -> (Measured, Option<Predicted>) {
         let Arrays { fmm, direct, .. } = &*self.arrays;
         let ends = self.inputs.ends();
         let scale = power_of_two_below(2.0 / self.cube.side);
@@ -97,7 +117,7 @@ impl SpaceTrial<'_> {
                 let (position, field) = (at.cast(), fmm.fields());
                 let sum =
                     Measured { bodies, n, unit: 1.0, scale, position, field, stride: 4, strength_scale: 1.0, targets };
-                (sum, fmm.shares(self.tolerance))
+                (sum, fmm.predicted(self.tolerance))
             }
         }
     }

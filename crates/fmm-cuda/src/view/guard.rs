@@ -4,54 +4,122 @@ use cust::memory::{DeviceCopy, DevicePointer};
 
 use super::{Body, CsrView, F32OrF64, ReadOnly, Sum, TreeView};
 
-/// Where the last degree of the expansions is large, at the bodies of a sample of leaves.
+/// The error field of a sum by expansions.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
-pub struct ShareView {
+pub struct ErrorView {
     /// Tree of the targets.
     pub targets: TreeView,
     /// Tree of the sources.
     pub sources: TreeView,
+    /// Well-separated cells.
+    pub m2l: CsrView,
     /// Multipoles at leaves.
     pub m2p: CsrView,
-    /// Every `step`th is in the sample.
+    /// Of the targets. `[leaf_count]`
     pub leaves: ReadOnly<u32>,
     /// In the order of their tree.
     pub target_bodies: ReadOnly<Body>,
     /// In the order of the targets' tree.
     pub sums: ReadOnly<Sum>,
-    /// `[cells][(order + 1)²]`; null where there is no M2P.
+    /// `[source cells][coefficients]`
     pub multipoles: ReadOnly<F32OrF64>,
-    /// The same; null where there is no M2L.
+    /// `[target cells][coefficients]`; null where no local expansion is used.
     pub locals: ReadOnly<F32OrF64>,
-    /// Of the recurrences.
-    pub m2p_factors: ReadOnly<F32OrF64>,
-    /// Of the recurrences.
-    pub l2p_factors: ReadOnly<F32OrF64>,
-    /// First body of each leaf of the sample. `[count]`
-    pub start: DevicePointer<u32>,
-    /// Number of bodies. `[1]`
-    pub found: DevicePointer<f64>,
-    /// Of the sample. `[capacity]`
-    pub target: DevicePointer<u32>,
-    /// `[capacity]`
-    pub share: DevicePointer<f64>,
+    /// Of the coefficients of the last degree, in multipoles and in local expansions. `[2][width]`
+    pub weights: ReadOnly<f64>,
+    /// What multipoles lose at the octants of targets. `[classes][8]`
+    pub by_class: ReadOnly<f64>,
+    /// Of the last degree. `[source cells + target cells]`
+    pub norms: DevicePointer<f64>,
+    /// What comes from pairs of cells. `[target cells][8]`
+    pub octants: DevicePointer<f64>,
+    /// Of the predicted error over the field, and of the error in units of half the side of the root. `[targets][2]`
+    pub squares: DevicePointer<f32>,
     /// Of the periodic box, or 0.
     pub sides: [f64; 3],
-    /// The largest share.
+    /// The sides of a cell over the longest.
+    pub aspect: [f64; 3],
+    /// Half the side of the root.
+    pub root: f64,
+    /// What a local expansion counts.
+    pub local: f64,
+    /// Half sides of a leaf within which multipoles are looked at from each target.
+    pub near: f64,
+    /// The part of the largest octant that each counts at least.
+    pub least: f64,
+    /// The square of the spacing of numbers next to 1.
+    pub rounding: f64,
+    /// The largest square of a relative error.
     pub largest: f64,
-    /// Leaves of the sample.
-    pub count: u32,
-    /// Of the sample in the leaves.
-    pub step: u32,
-    /// Bodies beyond which a leaf holds one place only.
-    pub leaf_size: u32,
+    /// Number of leaves.
+    pub leaf_count: u32,
     /// Order of the expansions.
     pub order: u32,
-    /// Bodies that there is room for.
-    pub capacity: u32,
-    /// Whether the root's local expansion counts: 0: no; 1: with all below it; 2: it alone.
-    pub root: u32,
+    /// Numbers in an expansion.
+    pub coefficients: u32,
+    /// The first coefficient of the last degree.
+    pub first: u32,
+    /// How many it has.
+    pub width: u32,
+    /// 1: there are pairs of well-separated cells.
+    pub has_m2l: u32,
+    /// 1: there are multipoles at leaves.
+    pub has_m2p: u32,
+}
+
+/// A sample of targets, drawn by their predicted errors.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct DrawView {
+    /// Of the relative error, and of the error. `[count][2]`
+    pub squares: ReadOnly<f32>,
+    /// In the order of the targets' tree. `[count]`
+    pub field: ReadOnly<Sum>,
+    /// The squares, and that of the field, summed over each chunk of the targets. `[chunks][3]`
+    pub sums: DevicePointer<f64>,
+    /// The same over all targets, and whether a sample can be drawn by them. `[4]`
+    pub totals: DevicePointer<f64>,
+    /// Where each chunk begins, as a part of the sample. `[chunks + 1]`
+    pub starts: DevicePointer<f64>,
+    /// The sample. `[size]`
+    pub picked: DevicePointer<u32>,
+    /// The number of targets, as a part of their mean, that each stands for. `[size]`
+    pub weight: DevicePointer<f64>,
+    /// What fields are multiplied by, so that their squares are numbers.
+    pub unit: f64,
+    /// The part of the sample that is drawn evenly.
+    pub even: f64,
+    /// Number of targets.
+    pub count: u32,
+    /// Number of chunks.
+    pub chunks: u32,
+    /// Targets of the sample.
+    pub size: u32,
+}
+
+/// Targets that were summed again: their fields go to where the sum has left those of the expansions.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct RepairView {
+    /// In the order of the tree. `[count]`
+    pub picked: ReadOnly<u32>,
+    /// As [`GuardView::out`].
+    pub rows: ReadOnly<f64>,
+    /// Sorted place → caller's index.
+    pub order: ReadOnly<u32>,
+    /// In the order of the tree.
+    pub sums: DevicePointer<Sum>,
+    /// In the caller's order. `[][3]`
+    pub field: DevicePointer<f64>,
+    /// See [`ErrorView`]: no error is left.
+    pub squares: DevicePointer<f32>,
+    /// What the rows are multiplied by to be `sums`.
+    pub unit: f64,
+    /// What `sums` are multiplied by to be `field`.
+    pub unscale: f64,
+    /// Number of targets.
+    pub count: u32,
 }
 
 /// Direct sums at a sample of targets, for the guard.
@@ -64,19 +132,13 @@ pub struct GuardView {
     pub position: ReadOnly<f64>,
     /// What is to be measured, the same.
     pub field: ReadOnly<f64>,
-    /// Number of targets that have shares, `[1]`; or null.
-    pub shared: ReadOnly<f64>,
-    /// `[capacity]`
-    pub share_target: ReadOnly<u32>,
-    /// `[capacity]`
-    pub share: ReadOnly<f64>,
     /// The sample. `[targets]`
     pub picked: DevicePointer<u32>,
     /// The number of targets, in any unit, that each stands for; 0: none. `[targets]`
     pub weight: DevicePointer<f64>,
     /// Field and square of the largest term. `[targets][parts][4]`
     pub partial: DevicePointer<f64>,
-    /// The same, the field that was found, weight, `[targets][8]`; and what `shared` holds.
+    /// The same, the field that was found, weight. `[targets][8]`
     pub out: DevicePointer<f64>,
     /// ε, or h of the spline, in the scaled unit.
     pub softening: f64,
@@ -92,8 +154,8 @@ pub struct GuardView {
     pub targets: u32,
     /// Shares of the sources.
     pub parts: u32,
-    /// Targets with shares that there is room for.
-    pub capacity: u32,
+    /// Parts of a share that threads of a block have each.
+    pub split: u32,
     /// Numbers from one target to the next.
     pub stride: u32,
 }
@@ -105,9 +167,6 @@ impl Default for GuardView {
             sources: DevicePointer::null(),
             position: DevicePointer::null(),
             field: DevicePointer::null(),
-            shared: DevicePointer::null(),
-            share_target: DevicePointer::null(),
-            share: DevicePointer::null(),
             picked: DevicePointer::null(),
             weight: DevicePointer::null(),
             partial: DevicePointer::null(),
@@ -119,7 +178,7 @@ impl Default for GuardView {
             all: 0,
             targets: 0,
             parts: 1,
-            capacity: 0,
+            split: 1,
             stride: 3,
         }
     }

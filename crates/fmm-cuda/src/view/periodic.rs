@@ -134,9 +134,7 @@ pub struct EwaldView {
     pub position: ReadOnly<f64>,
     /// `[count]`
     pub weight: ReadOnly<f64>,
-    /// Number of targets that have shares, `[1]`; or null.
-    pub shared: ReadOnly<f64>,
-    /// The sums, the largest term, what was found, weight, position, `[count][BOX_ROW]`; and what `shared` holds. Null: the sums are wanted.
+    /// The sums, the largest term, what was found, weight, position, `[count][BOX_ROW]`. Null: the sums are wanted.
     pub out: DevicePointer<f64>,
     /// Sides, scaled.
     pub side: [f64; 3],

@@ -158,6 +158,7 @@ macro_rules! contract {
             the_fmm_keeps_every_tolerance_in_single_precision
             the_treecode_keeps_its_tolerance
             sets_around_dense_cores_keep_their_tolerance
+            bodies_where_forces_cancel_keep_their_tolerance
             points_on_lines_keep_their_tolerance
             crystals_keep_their_tolerance
             lengths_of_any_range_keep_their_tolerance

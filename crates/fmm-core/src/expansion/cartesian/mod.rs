@@ -12,7 +12,7 @@ mod indices;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use indices::{Indices, count};
+pub(super) use indices::{Indices, count};
 
 use super::{Expansion, Points, Sums, add_weighted};
 use crate::kernel::Softening;
@@ -260,18 +260,6 @@ impl<T: Real> Expansion<T, 3> for Cartesian<T> {
 
     fn degree(&self, degree: usize) -> Range<usize> {
         if degree == 0 { 0..1 } else { count(degree - 1)..count(degree) }
-    }
-
-    fn degree_weights(&self, local: bool, degree: usize) -> Vec<f64> {
-        // For 1/r: the sum of L_k²/k! over (2n + 1)!! is the mean square of a harmonic polynomial of degree n; that of k! M_k² is
-        // the largest which moments can have, that of a single source.
-        let l = degree as f64;
-        let scale = if local {
-            l * (2.0 * l + 1.0) / (0..=degree).map(|k| (2 * k + 1) as f64).product::<f64>()
-        } else {
-            (l + 1.0) * (1..=degree).map(|k| k as f64).product::<f64>()
-        };
-        self.degree(degree).map(|k| if local { scale / self.factorial[k] } else { scale * self.factorial[k] }).collect()
     }
 
     #[inline(always)]

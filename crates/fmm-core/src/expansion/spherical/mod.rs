@@ -242,16 +242,6 @@ impl<T: Real> Expansion<T, 3> for Spherical<T> {
         l * l..(l + 1) * (l + 1)
     }
 
-    fn degree_weights(&self, local: bool, l: usize) -> Vec<f64> {
-        let factorial = |n: usize| (1..=n).map(|k| k as f64).product::<f64>();
-        // ⟨|R_l^m|²⟩ and ⟨|I_l^m|²⟩ over the unit sphere, times the ratio of ⟨|∇Φ|²⟩ to ⟨Φ²⟩; orders m > 0 stand for −m too.
-        let of_order = |m: usize| {
-            let (product, fold) = (factorial(l + m) * factorial(l - m), if m == 0 { 1.0 } else { 2.0 });
-            fold * if local { l as f64 / product } else { (l + 1) as f64 * product }
-        };
-        (0..2 * l + 1).map(|k| of_order(k.div_ceil(2))).collect()
-    }
-
     fn lattice(&self, operator: &Lattice, multipole: &[T], local: &mut [T]) {
         let doubles: Vec<f64> = multipole.iter().map(|m| m.to_f64()).collect();
         for (l, far) in local.iter_mut().zip(operator.apply(&doubles)) {

@@ -1,0 +1,122 @@
+//! The model of truncation errors that the error fields of all places share.
+//!
+//! Expansions of order p lose degrees p + 1 and beyond on both sides of a translation. What is lost is estimated from degree p,
+//! whose mean square over directions is known for every cell (see [`LastDegree`](crate::expansion::LastDegree)):
+//! - a local expansion loses the field of its degree p, continued to the distance r of the target from the center of the cell: times
+//!   r^(2p), in half sides of the cell;
+//! - a multipole loses the field of its degree p, continued to the distance d of the target from the center of the sources: times
+//!   d^(−2(p + 3)), in half sides of the source cell.
+//!
+//! Squares add, since errors of different cells have no common sign. What comes from pairs of cells is kept for the eight octants of
+//! each target cell. Within a cell, and from a cell to its children, logarithms are interpolated linearly between the centers of the
+//! octants.
+
+use crate::lists::Classes;
+
+/// What the square of the last degree of a local expansion counts next to that of a multipole: measured, so that at orders 2 to 18
+/// most errors are within a factor of 4 of their estimate up to one common factor (docs/accuracy.md).
+pub const LOCAL: f64 = 0.1;
+
+/// Multipoles nearer than this to the center of a leaf, in its half sides, are looked at from each target: no octant is small there.
+pub const NEAR: f64 = 5.0;
+
+/// No octant of a cell counts less than this part of the largest.
+pub const LEAST: f64 = 1e-6;
+
+/// The largest relative error that is predicted, in tolerances. Where forces cancel errors count relative to a thousandth of the
+/// largest term, which nobody knows before the direct sum, and no target that feels nothing at all is to take the sample for itself.
+pub const LARGEST: f64 = 1e3;
+
+/// One value for each octant of a cell.
+pub type Octants = [f64; 8];
+
+/// The centers of the octants of a cell of this shape, in half sides from its center: bit d of an octant is set in the upper half of
+/// axis d.
+pub fn centers(aspect: [f64; 3]) -> [[f64; 3]; 8] {
+    std::array::from_fn(|o| std::array::from_fn(|d| if o >> d & 1 == 1 { 0.5 * aspect[d] } else { -0.5 * aspect[d] }))
+}
+
+/// What multipoles of order `p` lose at the octants of target cells, for each class of offsets, by the square of their last degree.
+pub fn of_classes(classes: Classes<3>, p: usize) -> Vec<Octants> {
+    let (aspect, centers) = (classes.aspect(), centers(classes.aspect()));
+    let of_class = |c: u32| {
+        let offset = classes.offset(c);
+        let from = |o: usize| std::array::from_fn(|d| centers[o][d] - 2.0 * f64::from(offset[d]) * aspect[d]);
+        // The class of the offset zero has no pairs.
+        std::array::from_fn(|o| if offset == [0; 3] { 0.0 } else { fall(from(o), p) })
+    };
+    (0..classes.len() as u32).map(of_class).collect()
+}
+
+/// What a multipole of order `p` at the origin loses at a place in half sides of its cell.
+pub fn fall(at: [f64; 3], p: usize) -> f64 {
+    power(1.0 / square(&at), p + 3)
+}
+
+/// x².
+pub fn square(x: &[f64; 3]) -> f64 {
+    x[0] * x[0] + x[1] * x[1] + x[2] * x[2]
+}
+
+/// x^n by squaring: the same bits on every machine.
+pub fn power(x: f64, n: usize) -> f64 {
+    let (mut result, mut x, mut n) = (1.0, x, n);
+    while n > 0 {
+        if n & 1 == 1 {
+            result *= x;
+        }
+        x *= x;
+        n >>= 1;
+    }
+    result
+}
+
+/// The weights of the octants of a cell at a place in half sides from its center: linear along each axis, and beyond the centers of
+/// the octants too.
+pub fn interpolation(at: [f64; 3]) -> Octants {
+    let [x, y, z] = at.map(|x| [0.5 - x, 0.5 + x]);
+    std::array::from_fn(|o| x[o & 1] * y[o >> 1 & 1] * z[o >> 2])
+}
+
+/// The bits of positive numbers, which are their logarithms but for a linear mantissa.
+pub fn logarithms(octants: &Octants) -> Octants {
+    let largest = octants.iter().fold(f64::MIN_POSITIVE, |m: f64, &o| m.max(o));
+    octants.map(|o| o.max(LEAST * largest).to_bits() as f64)
+}
+
+/// The number whose logarithm is this mean of logarithms.
+pub fn exponential(logarithms: &Octants, weights: &Octants) -> f64 {
+    f64::from_bits((0..8).map(|o| logarithms[o] * weights[o]).sum::<f64>() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interpolation_returns_the_octants_at_their_centers() {
+        let octants: Octants = std::array::from_fn(|o| 3f64.powi(o as i32 - 4));
+        let logarithms = logarithms(&octants);
+        for (o, center) in centers([1.0; 3]).into_iter().enumerate() {
+            let found = exponential(&logarithms, &interpolation(center));
+            assert!((found / octants[o] - 1.0).abs() < 1e-9, "{found} {}", octants[o]);
+        }
+        // Between two of them, and beyond: powers go on, to the linear mantissa's 6 %.
+        for x in [-1.0, -0.25, 0.0, 0.7, 1.0] {
+            let found = exponential(&logarithms, &interpolation([x, 0.5, 0.5]));
+            let expected = octants[6] * 3f64.powf(x + 0.5);
+            assert!((found / expected - 1.0).abs() < 0.13, "{x}: {found} {expected}");
+        }
+        // Nothing is a small number, not none.
+        assert!(exponential(&super::logarithms(&[0.0; 8]), &interpolation([0.3; 3])) < 1e-300);
+    }
+
+    #[test]
+    fn multipoles_lose_more_where_they_are_near() {
+        let classes = Classes::<3>::new(4.0);
+        let table = of_classes(classes, 6);
+        // Sources at x = −2 sides: the lower octants along x are nearer.
+        let octants = table[classes.class([-2, 0, 0]) as usize];
+        assert!((octants[0] / octants[1] - (((4.5f64).powi(2) + 0.5) / (3.5f64.powi(2) + 0.5)).powi(9)).abs() < 1e-9);
+    }
+}

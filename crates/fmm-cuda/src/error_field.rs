@@ -1,0 +1,230 @@
+//! The error field of a sum on the device, and the sample of the guard that is drawn by it: see [`fmm_core::error_model`].
+
+use cust::memory::DevicePointer;
+use fmm_core::error_model::{LARGEST, LEAST, LOCAL, NEAR, of_classes};
+use fmm_core::expansion::LastDegree;
+use fmm_core::guard::EVEN;
+use fmm_core::lists::Classes;
+use fmm_core::{Error, Family};
+
+use crate::Gpu;
+use crate::buffer::Buffer;
+use crate::far::Far;
+use crate::mma_layout::DeviceReal;
+use crate::place::Place;
+use crate::view::{DrawView, ErrorView};
+
+/// Targets of a chunk at least, and the most chunks. The bits of a sample depend on these and not on the device.
+const CHUNK: usize = 2048;
+const MOST_CHUNKS: usize = 1024;
+
+/// Threads of the blocks of cells and leaves, and of chunks.
+const THREADS: usize = 128;
+const CELLS: usize = 256;
+const CHUNK_THREADS: usize = 256;
+
+/// A sum by expansions whose errors are to be predicted.
+pub struct Predicted {
+    view: ErrorView,
+    /// Precision of the expansions in names of kernels.
+    real: &'static str,
+    family: Family,
+    classes: Classes<3>,
+    /// Cells of sources and targets, and targets.
+    cells: [usize; 2],
+    targets: usize,
+    /// What fields are multiplied by to be in units of half the side of the root.
+    unit: f64,
+}
+
+/// The root, and what was chosen.
+pub struct Described {
+    /// Half the side of the root.
+    pub root: f64,
+    /// The sides of a cell over the longest.
+    pub aspect: [f64; 3],
+    /// Family of the expansions.
+    pub family: Family,
+    /// Their order.
+    pub order: usize,
+    /// The numbering of the offsets.
+    pub classes: Classes<3>,
+    /// The tolerance that is to be kept.
+    pub tolerance: f64,
+    /// Whether local expansions have been summed.
+    pub locals: bool,
+}
+
+impl Predicted {
+    /// The sum at `place` by the expansions of `far`.
+    pub fn new<T: DeviceReal>(
+        place: &Place,
+        far: &Far<T>,
+        cells: [usize; 2],
+        targets: usize,
+        about: Described,
+    ) -> Self {
+        let Described { root, aspect, family, order, classes, tolerance, locals } = about;
+        let last = LastDegree::new(family, order);
+        let single = size_of::<T>() == 4;
+        let epsilon = if single { f64::from(f32::EPSILON) } else { f64::EPSILON };
+        let null = DevicePointer::null();
+        let view = ErrorView {
+            targets: place.targets,
+            sources: place.sources,
+            m2l: place.m2l,
+            m2p: place.m2p,
+            leaves: place.target_leaves.0,
+            target_bodies: place.target_bodies,
+            sums: place.sums,
+            multipoles: far.multipoles.pointer().cast(),
+            locals: if locals { far.locals.pointer().cast() } else { null.cast() },
+            weights: null,
+            by_class: null,
+            norms: null,
+            octants: null,
+            squares: null.cast(),
+            sides: place.sides,
+            aspect,
+            root,
+            local: LOCAL,
+            near: NEAR,
+            least: LEAST,
+            rounding: epsilon * epsilon,
+            largest: (LARGEST * tolerance).powi(2),
+            leaf_count: place.target_leaves.1 as u32,
+            order: order as u32,
+            coefficients: (far.multipoles.len() / cells[0].max(1)) as u32,
+            first: last.places.start as u32,
+            width: last.places.len() as u32,
+            has_m2l: u32::from(place.pairs[0] > 0),
+            has_m2p: u32::from(place.pairs[1] > 0),
+        };
+        let real = if single { "f32" } else { "f64" };
+        Predicted { view, real, family, classes, cells, targets, unit: root * root }
+    }
+}
+
+impl Predicted {
+    /// What a field in units of half the side of the root is multiplied by to be in those of the bodies.
+    pub fn per_field(&self) -> f64 {
+        1.0 / self.unit
+    }
+}
+
+/// The arrays of error fields, kept from sum to sum.
+#[derive(Default)]
+pub struct ErrorField {
+    tables: Buffer<f64>,
+    /// What `tables` holds.
+    known: Option<(Family, u32, Classes<3>)>,
+    norms: Buffer<f64>,
+    octants: Buffer<f64>,
+    squares: Buffer<f32>,
+    sums: Buffer<f64>,
+    totals: Buffer<f64>,
+    starts: Buffer<f64>,
+}
+
+impl ErrorField {
+    /// Queues the error field of a sum.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without the memory, or if the driver fails.
+    pub fn predict(&mut self, gpu: &Gpu, sum: &Predicted) -> Result<(), Error> {
+        let Predicted { view, real, family, classes, cells, targets, .. } = *sum;
+        let key = (family, view.order, classes);
+        if self.known != Some(key) {
+            self.known = None;
+            let last = LastDegree::new(family, view.order as usize);
+            let mut tables = [last.multipole, last.local].concat();
+            tables.extend(of_classes(classes, view.order as usize).as_flattened());
+            self.tables.upload(&tables)?;
+            // The queue does not wait for copies.
+            gpu.settle()?;
+            self.known = Some(key);
+        }
+        self.norms.resize(cells[0] + cells[1])?;
+        self.octants.resize(8 * cells[1])?;
+        self.squares.resize(2 * targets)?;
+        let view = ErrorView {
+            weights: self.tables.pointer(),
+            by_class: self.tables.pointer().wrapping_offset(2 * view.width as isize),
+            norms: self.norms.pointer(),
+            octants: self.octants.pointer(),
+            squares: self.squares.pointer(),
+            ..view
+        };
+        let blocks = |threads: usize, block: usize| threads.div_ceil(block) as u32;
+        // SAFETY: all arrays have the lengths that the views say.
+        unsafe {
+            let (kernels, stream) = (gpu.kernels(), gpu.stream());
+            let all = blocks(cells[0] + cells[1], CELLS);
+            kernels.launch(stream, &format!("error_norms_{real}"), all, CELLS as u32, &view)?;
+            kernels.launch(stream, "error_pairs", blocks(32 * cells[1], THREADS), THREADS as u32, &view)?;
+            let leaves = blocks(8 * view.leaf_count as usize, THREADS);
+            kernels.launch(stream, "error_targets", leaves, THREADS as u32, &view)
+        }
+    }
+
+    /// Queues the drawing of a sample of `size` targets by the error field: their places in the order of the tree to `picked`, and what
+    /// they stand for to `weight`.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without the memory, or if the driver fails.
+    pub fn draw(
+        &mut self,
+        gpu: &Gpu,
+        sum: &Predicted,
+        size: usize,
+        (picked, weight): (DevicePointer<u32>, DevicePointer<f64>),
+    ) -> Result<(), Error> {
+        let chunks = (sum.targets / CHUNK).clamp(1, MOST_CHUNKS);
+        self.sums.resize(3 * chunks)?;
+        self.totals.resize(4)?;
+        self.starts.resize(chunks + 1)?;
+        let draw = DrawView {
+            squares: self.squares.pointer(),
+            field: sum.view.sums,
+            sums: self.sums.pointer(),
+            totals: self.totals.pointer(),
+            starts: self.starts.pointer(),
+            picked,
+            weight,
+            unit: sum.unit,
+            even: EVEN,
+            count: sum.targets as u32,
+            chunks: chunks as u32,
+            size: size as u32,
+        };
+        // SAFETY: all arrays have the lengths that the view says.
+        unsafe {
+            let (kernels, stream) = (gpu.kernels(), gpu.stream());
+            kernels.launch(stream, "error_chunks", chunks as u32, CHUNK_THREADS as u32, &draw)?;
+            kernels.launch(stream, "error_starts", 1, MOST_CHUNKS as u32, &draw)?;
+            kernels.launch(stream, "error_draw", chunks as u32, CHUNK_THREADS as u32, &draw)
+        }
+    }
+
+    /// The root mean square of the field over all targets of the last sample, in units of half the side of the root.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the driver fails.
+    pub fn rms(&self, sum: &Predicted) -> Result<f64, Error> {
+        Ok((self.totals.download()?[2] / sum.targets as f64).sqrt())
+    }
+
+    /// The squares of the predicted errors of the last sum, over the field and in units of half the side of the root, in the order of the
+    /// tree.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the driver fails.
+    pub fn squares(&self) -> Result<Vec<[f64; 2]>, Error> {
+        Ok(self.squares.download()?.as_chunks().0.iter().map(|s: &[f32; 2]| s.map(f64::from)).collect())
+    }
+
+    /// Where these squares are. `[targets][2]`
+    pub fn pointer(&self) -> DevicePointer<f32> {
+        self.squares.pointer()
+    }
+}

@@ -1,0 +1,250 @@
+// The error field: how much of the field of each target the truncation of the expansions loses, estimated, and the sample of the guard
+// that is drawn by it. The formulas are those of fmm-core's `error_model.rs`, `cpu/error_field.rs` and `guard.rs`.
+#include "common/image.cuh"
+#include "common/real.cuh"
+#include "common/tree.cuh"
+
+// Threads of a block that is alone, and of a block that has a chunk of the targets.
+constexpr unsigned ALONE = 1024, CHUNK_THREADS = 256;
+
+__device__ inline double power(double x, unsigned n) {
+  double result = 1;
+  for (; n > 0; n >>= 1, x *= x)
+    if (n & 1) result *= x;
+  return result;
+}
+
+// What a multipole loses at a place in half sides of its cell.
+__device__ inline double fall(double x, double y, double z, unsigned order) {
+  return power(1 / (x * x + y * y + z * z), order + 3);
+}
+
+// The side of the octant along an axis: -1 or 1.
+__device__ inline double side_of(unsigned octant, unsigned axis) { return octant >> axis & 1 ? 1 : -1; }
+
+// The mean square of the field of the last degree of each cell: sources first, then targets. A thread has a cell.
+template <typename Real> __device__ inline void norms(const ErrorView &v) {
+  const unsigned k = blockIdx.x * blockDim.x + threadIdx.x, sources = v.sources.cells;
+  if (k >= sources + v.targets.cells) return;
+  const bool local = k >= sources;
+  const size_t cell = local ? k - sources : k;
+  const Real *all = static_cast<const Real *>(local ? v.locals : v.multipoles);
+  double sum = 0;
+  if (all) {
+    const Real *c = all + cell * v.coefficients + v.first;
+    const double *weights = v.weights + (local ? v.width : 0);
+    for (unsigned i = 0; i < v.width; i++) sum += weights[i] * double(c[i]) * double(c[i]);
+  }
+  v.norms[k] = sum;
+}
+
+// The value of lane `o` of eight neighbouring lanes whose first is this one's group.
+__device__ inline double of_lane(double x, unsigned o) { return __shfl_sync(~0u, x, o, 8); }
+
+// The logarithm of an octant's value: its bits, no smaller than a part of the largest of the group.
+__device__ inline double logarithm(double value, double least) {
+  double largest = value;
+  for (unsigned d = 4; d > 0; d /= 2) largest = fmax(largest, __shfl_xor_sync(~0u, largest, d));
+  largest = fmax(largest, 2.2250738585072014e-308);
+  return double(__double_as_longlong(fmax(value, least * largest)));
+}
+
+// The weight of an octant at a place between the centers of the octants, and beyond.
+__device__ inline double weight_of(unsigned o, const double *at) {
+  return (0.5 + side_of(o, 0) * at[0]) * (0.5 + side_of(o, 1) * at[1]) * (0.5 + side_of(o, 2) * at[2]);
+}
+
+extern "C" {
+__global__ void __launch_bounds__(256) error_norms_f32(ErrorView v) { norms<float>(v); }
+__global__ void __launch_bounds__(256) error_norms_f64(ErrorView v) { norms<double>(v); }
+
+// What the multipoles of its list lose at the octants of a cell. A warp has a cell, and each eight lanes a quarter of its pairs.
+__global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
+  const unsigned cell = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+  if (cell >= v.targets.cells) return;
+  const unsigned o = lane % 8;
+  double sum = 0;
+  for (uint64_t k = v.has_m2l ? v.m2l.start[cell] + lane / 8 : 1; k < (v.has_m2l ? v.m2l.start[cell + 1] : 0); k += 4)
+    sum += v.norms[v.m2l.pairs[2 * k]] * v.by_class[8 * size_t(v.m2l.pairs[2 * k + 1]) + o];
+  sum += __shfl_xor_sync(~0u, sum, 8);
+  sum += __shfl_xor_sync(~0u, sum, 16);
+  if (lane < 8) v.octants[8 * size_t(cell) + o] = sum * power(v.root / half_of(v.targets, cell), 4);
+}
+
+// The squares of the predicted errors of the bodies of a leaf. Eight lanes have a leaf, and an octant each.
+__global__ void __launch_bounds__(128) error_targets(ErrorView v) {
+  const unsigned place = (blockIdx.x * blockDim.x + threadIdx.x) / 8, o = threadIdx.x % 8;
+  const bool there = place < v.leaf_count;
+  const uint32_t leaf = v.leaves[there ? place : 0];
+  const TreeView &tree = v.targets;
+  const double *local_norms = v.norms + v.sources.cells;
+  const unsigned p = v.order, last = level_of(tree, leaf);
+  // Groups of a warp pass as many levels as the deepest of them: shuffles are the whole warp's.
+  unsigned deepest = last;
+  for (unsigned d = 16; d > 0; d /= 2) deepest = max(deepest, __shfl_xor_sync(~0u, deepest, d));
+  double value = v.octants[o];
+  uint32_t parent = 0;
+  for (unsigned level = 1; level <= deepest; level++) {
+    const double log = logarithm(value, v.least);
+    uint32_t cell = leaf;
+    for (unsigned l = last; l > level; l--) cell = tree.parent[cell];
+    const unsigned octant = tree.octant[cell];
+    double at[3], r2 = 0, mean = 0;
+    for (unsigned d = 0; d < 3; d++) {
+      at[d] = 0.5 * side_of(octant, d) + 0.25 * side_of(o, d);
+      r2 += at[d] * v.aspect[d] * at[d] * v.aspect[d];
+    }
+    for (unsigned k = 0; k < 8; k++) mean += of_lane(log, k) * weight_of(k, at);
+    if (level > last) continue;
+    const double handed = __longlong_as_double((long long)mean);
+    const double local = v.local * local_norms[parent] * power(v.root / tree.half[level - 1], 4);
+    value = v.octants[8 * size_t(cell) + o] + handed + local * power(r2, p);
+    parent = cell;
+  }
+  double center[3], shift[3];
+  for (unsigned d = 0; d < 3; d++) center[d] = tree.center[3 * size_t(leaf) + d];
+  const double half = tree.half[last];
+  bool any_near = false;
+  const auto of_pair = [&](uint64_t k, const double *x, bool &near) {
+    const uint32_t source = v.m2p.pairs[2 * k];
+    const double scale = 1 / half_of(v.sources, source);
+    shift_of(v.m2p.pairs[2 * k + 1], v.sides, shift);
+    double from[3], away = 0;
+    for (unsigned d = 0; d < 3; d++) {
+      const double c = v.sources.center[3 * size_t(source) + d] + shift[d];
+      from[d] = (x[d] - c) * scale;
+      away += (center[d] - c) * (center[d] - c);
+    }
+    near = away < v.near * half * (v.near * half);
+    return v.norms[source] * power(v.root * scale, 4) * fall(from[0], from[1], from[2], p);
+  };
+  const uint64_t begin_pair = there && v.has_m2p ? v.m2p.start[leaf] : 0;
+  const uint64_t end_pair = there && v.has_m2p ? v.m2p.start[leaf + 1] : 0;
+  double mine[3];
+  for (unsigned d = 0; d < 3; d++) mine[d] = center[d] + half * 0.5 * side_of(o, d) * v.aspect[d];
+  for (uint64_t k = begin_pair; k < end_pair; k++) {
+    bool near;
+    const double lost = of_pair(k, mine, near);
+    if (!near) value += lost;
+    any_near |= near;
+  }
+  const double log = logarithm(value, v.least);
+  double logs[8];
+  for (unsigned k = 0; k < 8; k++) logs[k] = of_lane(log, k);
+  if (!there) return;
+  const double own = v.local * local_norms[leaf] * power(v.root / half, 4), to_root = v.root * v.root;
+  const uint32_t end = tree.bodies[2 * size_t(leaf) + 1];
+  for (uint32_t i = tree.bodies[2 * size_t(leaf)] + o; i < end; i += 8) {
+    const Body b = v.target_bodies[i];
+    const double x[3] = {b.x, b.y, b.z};
+    double at[3], r2 = 0, mean = 0;
+    for (unsigned d = 0; d < 3; d++) {
+      at[d] = (x[d] - center[d]) / half;
+      r2 += at[d] * at[d];
+      at[d] /= v.aspect[d];
+    }
+    for (unsigned k = 0; k < 8; k++) mean += logs[k] * weight_of(k, at);
+    double squared = __longlong_as_double((long long)mean) + own * power(r2, p);
+    if (any_near)
+      for (uint64_t k = begin_pair; k < end_pair; k++) {
+        bool near;
+        const double lost = of_pair(k, x, near);
+        if (near) squared += lost;
+      }
+    const Sum whole = v.sums[i];
+    const double fx = whole.x * to_root, fy = whole.y * to_root, fz = whole.z * to_root;
+    const double field = fx * fx + fy * fy + fz * fz;
+    squared += v.rounding * field;
+    // What no float holds counts as the largest.
+    v.squares[2 * size_t(i)] = float(squared > 0 ? fmin(squared / field, v.largest) : 0);
+    v.squares[2 * size_t(i) + 1] = float(fmin(squared, 1e38));
+  }
+}
+
+// The sums of the squares of a chunk of the targets. A block has a chunk.
+__global__ void __launch_bounds__(CHUNK_THREADS) error_chunks(DrawView v) {
+  __shared__ double held[CHUNK_THREADS];
+  const uint64_t first = uint64_t(v.count) * blockIdx.x / v.chunks, last = uint64_t(v.count) * (blockIdx.x + 1) / v.chunks;
+  double sum[3] = {};
+  for (uint64_t i = first + threadIdx.x; i < last; i += CHUNK_THREADS) {
+    sum[0] += v.squares[2 * i];
+    sum[1] += v.squares[2 * i + 1];
+    const Sum whole = v.field[i];
+    const double x = whole.x * v.unit, y = whole.y * v.unit, z = whole.z * v.unit;
+    sum[2] += x * x + y * y + z * z;
+  }
+  for (unsigned k = 0; k < 3; k++) {
+    __syncthreads();
+    held[threadIdx.x] = sum[k];
+    for (unsigned d = CHUNK_THREADS / 2; d > 0; d /= 2) {
+      __syncthreads();
+      if (threadIdx.x < d) held[threadIdx.x] += held[threadIdx.x + d];
+    }
+    if (threadIdx.x == 0) v.sums[3 * size_t(blockIdx.x) + k] = held[0];
+  }
+}
+
+// The sums over all chunks, and where along the drawing each chunk begins. One block, a thread a chunk.
+__global__ void __launch_bounds__(ALONE) error_starts(DrawView v) {
+  __shared__ double held[3][ALONE];
+  const unsigned me = threadIdx.x;
+  for (unsigned k = 0; k < 3; k++) held[k][me] = me < v.chunks ? v.sums[3 * size_t(me) + k] : 0;
+  __syncthreads();
+  if (me < 3) {
+    double total = 0;
+    for (unsigned c = 0; c < v.chunks; c++) total += held[me][c];
+    v.totals[me] = total;
+  }
+  __syncthreads();
+  if (me > 0) return;
+  const double relative = v.totals[0], absolute = v.totals[1], half = 0.5 * (1 - v.even);
+  const bool drawn = relative > 0 && absolute > 0 && isfinite(relative) && isfinite(absolute);
+  double reached = 0;
+  for (unsigned c = 0; c < v.chunks; c++) {
+    v.starts[c] = reached;
+    const double count = double(uint64_t(v.count) * (c + 1) / v.chunks - uint64_t(v.count) * c / v.chunks) / v.count;
+    reached += drawn ? v.even * count + half * (held[0][c] / relative + held[1][c] / absolute) : count;
+  }
+  v.starts[v.chunks] = 1;
+  v.totals[3] = drawn;
+}
+
+// Draws the targets of a chunk. A slot belongs to the target at which it is passed; chunks and threads agree on where they begin.
+__global__ void __launch_bounds__(CHUNK_THREADS) error_draw(DrawView v) {
+  __shared__ double starts[CHUNK_THREADS + 1];
+  const uint64_t first = uint64_t(v.count) * blockIdx.x / v.chunks, last = uint64_t(v.count) * (blockIdx.x + 1) / v.chunks;
+  const uint64_t each = (last - first + CHUNK_THREADS - 1) / CHUNK_THREADS;
+  const uint64_t begin = min(first + each * threadIdx.x, last), end = min(begin + each, last);
+  const bool drawn = v.totals[3] != 0;
+  const double even = 1.0 / v.count, half = 0.5 * (1 - v.even);
+  const auto probability = [&](uint64_t i) {
+    return drawn ? v.even * even + half * (v.squares[2 * i] / v.totals[0] + v.squares[2 * i + 1] / v.totals[1]) : even;
+  };
+  double own = 0;
+  for (uint64_t i = begin; i < end; i++) own += probability(i);
+  starts[threadIdx.x + 1] = own;
+  __syncthreads();
+  const double limit = v.starts[blockIdx.x + 1];
+  if (threadIdx.x == 0) {
+    double reached = v.starts[blockIdx.x];
+    for (unsigned t = 0; t < CHUNK_THREADS; t++) {
+      starts[t] = fmin(reached, limit);
+      reached += starts[t + 1];
+    }
+    starts[CHUNK_THREADS] = limit;
+  }
+  __syncthreads();
+  const auto passed = [&](double reached) { return unsigned(fmin(reached * v.size + 0.5, double(v.size))); };
+  double reached = starts[threadIdx.x];
+  unsigned slot = passed(reached);
+  for (uint64_t i = begin; i < end; i++) {
+    const double chance = probability(i);
+    reached = i + 1 == end ? starts[threadIdx.x + 1] : fmin(reached + chance, starts[threadIdx.x + 1]);
+    const unsigned next = passed(reached);
+    for (; slot < next; slot++) {
+      v.picked[slot] = uint32_t(i);
+      v.weight[slot] = even / chance;
+    }
+  }
+}
+}
