@@ -38,6 +38,7 @@ const MODULES: &[(&str, bool)] = &[
     ("gauss_series", true),
     ("grid_far", true),
     ("grid_near", true),
+    ("error_field", true),
     ("guard", true),
     ("hessian", true),
     ("lists", false),

@@ -127,6 +127,12 @@ pub struct ErrorField {
 }
 
 impl ErrorField {
+    /// Bytes more of device memory than there are now for the error field of a sum.
+    pub fn growth(&self, sum: &Predicted) -> usize {
+        let [sources, targets] = sum.cells;
+        self.norms.growth(sources + targets) + self.octants.growth(8 * targets) + self.squares.growth(2 * sum.targets)
+    }
+
     /// Queues the error field of a sum.
     ///
     /// # Errors

@@ -142,13 +142,18 @@ impl Guard {
         self.picked.resize(size)?;
         self.weight.resize(size)?;
         let places = (self.picked.pointer(), self.weight.pointer());
+        let known = std::mem::replace(&mut self.repaired, false);
         if let Some(sum) = predicted.filter(|_| count > size) {
-            // The largest sums leave no memory for an error field.
-            let known = if self.repaired { Ok(()) } else { self.field.predict(gpu, sum) };
-            match known.and_then(|()| self.field.draw(gpu, sum, size, places)) {
-                Ok(()) => return Ok(true),
-                Err(_) => self.field = ErrorField::default(),
+            // The largest sums leave no memory for an error field: their sample is an even one.
+            let bytes = if known { 0 } else { self.field.growth(sum) };
+            if bytes == 0 || bytes < gpu.free_memory()? {
+                if !known {
+                    self.field.predict(gpu, sum)?;
+                }
+                self.field.draw(gpu, sum, size, places)?;
+                return Ok(true);
             }
+            self.field = ErrorField::default();
         }
         let (picked, weight) = places;
         let view = GuardView { picked, weight, all: count as u32, targets: size as u32, ..GuardView::default() };
@@ -173,7 +178,6 @@ impl Guard {
         let known = whole && predicted.is_some();
         let targets = if known { predicted_size(sum.targets) } else { sample_size(sum.targets) };
         let drawn = !same_sample && self.pick(gpu, sum.targets, targets, predicted)?;
-        self.repaired = false;
         let rows = self.direct(gpu, softening, sum, targets)?;
         let unit = sum.strength_scale / (sum.scale * sum.scale);
         let mut all = Rows::default();

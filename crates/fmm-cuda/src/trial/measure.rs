@@ -56,7 +56,13 @@ impl SpaceTrial<'_> {
             return Ok(guard::error_of_velocity(&summed.columns));
         }
         let (sum, predicted) = self.measured(summed, self.field.pointer());
-        let rows = self.arrays.guard.rows(self.gpu, self.softening, &sum, predicted.as_ref(), (true, false))?;
+        let rows = self.arrays.guard.rows(
+            self.gpu,
+            self.softening,
+            &sum,
+            predicted.as_ref(),
+            (self.hessian.is_none(), false),
+        )?;
         let predicted = rows.rms.is_some();
         let drawn = if self.hessian.is_some() { rows.drawn.clone() } else { vec![] };
         let (norms, found) = rows.norms();
