@@ -3,6 +3,7 @@
 mod accuracy;
 mod contract;
 mod counting;
+mod error_field;
 mod gauss;
 mod grid;
 mod grid_flow;

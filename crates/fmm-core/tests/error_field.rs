@@ -1,0 +1,106 @@
+//! The estimated error of every target against the true one.
+
+use fmm_core::{Boundary, Method, PeriodicBox, Precision, Settings, Softening, StageTimes, biot_savart, evaluate};
+use testkit::sets::*;
+use testkit::space::Reference;
+
+/// The part of the targets whose error is within a factor of 4 of its estimate.
+fn within_four(found: &[[f64; 3]], truth: &[[f64; 3]], estimate: &[f64]) -> f64 {
+    let off = |i: usize| (0..3).map(|d| (found[i][d] - truth[i][d]).powi(2)).sum::<f64>().sqrt();
+    let close = |&i: &usize| (0.25..4.0).contains(&(off(i) / estimate[i]));
+    (0..found.len()).filter(close).count() as f64 / found.len() as f64
+}
+
+fn exact(points: &Points, q: &[f64], softening: Softening) -> Vec<[f64; 3]> {
+    let settings =
+        Settings { method: Method::Direct, precision: Precision::F64, softening, errors: true, ..Settings::default() };
+    let sum = evaluate(&settings, points, q, None, &mut StageTimes::default()).unwrap();
+    // Direct sums in double precision have rounding alone.
+    let largest = sum.field.iter().zip(&sum.error).map(|(f, e)| e / f[0].hypot(f[1]).hypot(f[2])).fold(0.0, f64::max);
+    assert!(largest < 1e-14, "{largest:e}");
+    sum.field
+}
+
+#[test]
+fn nine_of_ten_errors_are_within_a_factor_of_four_of_their_estimate() {
+    for (name, points, q) in contract_sets(5000) {
+        for softening in [Softening::None, Softening::Plummer(0.02)] {
+            let truth = exact(&points, &q, softening);
+            for (method, order, least) in
+                [(Method::Fmm, 4, 0.9), (Method::Fmm, 8, 0.8), (Method::Fmm, 11, 0.7), (Method::Treecode, 6, 0.85)]
+            {
+                let (precision, leaf_size) = (Precision::F64, Some(30));
+                let settings =
+                    Settings { method, precision, softening, leaf_size, errors: true, ..Settings::default() };
+                let settings = Settings { order: Some(order), ..settings };
+                let sum = evaluate(&settings, &points, &q, None, &mut StageTimes::default()).unwrap();
+                let part = within_four(&sum.field, &truth, &sum.error);
+                println!("{name:14} {softening:?} {} p {order}: {part:.3}", method.name());
+                assert!(part >= least, "{name} {softening:?} {method:?} p {order}: {part}");
+            }
+        }
+    }
+}
+
+#[test]
+fn errors_are_estimated_only_where_they_are_asked_for() {
+    let (points, q) = (uniform(3000, 1), alternating(3000));
+    let sum = |errors, method| {
+        let settings = Settings { errors, method, ..Settings::default() };
+        evaluate(&settings, &points, &q, None, &mut StageTimes::default()).unwrap()
+    };
+    for method in [Method::Direct, Method::Fmm, Method::Treecode] {
+        let (without, with) = (sum(false, method), sum(true, method));
+        assert!(without.error.is_empty() && with.error.len() == 3000, "{method:?}");
+        assert!(with.error.iter().all(|e| e.is_finite() && *e > 0.0), "{method:?}");
+        assert_eq!(without.field, with.field, "{method:?}");
+    }
+}
+
+#[test]
+fn estimates_of_velocities_and_in_boxes_have_the_size_of_the_errors() {
+    let n = 3000;
+    let (points, q) = (uniform(n, 3), alternating(n));
+    let rms = |v: &mut dyn Iterator<Item = f64>| (v.map(|x| x * x).sum::<f64>() / n as f64).sqrt();
+    let size = |v: [f64; 3]| v.iter().map(|c| c * c).sum::<f64>().sqrt();
+    // A box, with Ewald's sum for comparison.
+    let boundary = Boundary::Periodic(PeriodicBox::cube(1.0));
+    let settings = Settings { method: Method::Fmm, boundary, tolerance: 1e-4, errors: true, ..Settings::default() };
+    let sum = evaluate(&settings, &points, &q, None, &mut StageTimes::default()).unwrap();
+    let direct = Settings { method: Method::Direct, ..settings };
+    let truth = evaluate(&direct, &points, &q, None, &mut StageTimes::default()).unwrap();
+    let off = |a: &[[f64; 3]], b: &[[f64; 3]], i: usize| size([0, 1, 2].map(|d| a[i][d] - b[i][d]));
+    let ratio = rms(&mut sum.error.iter().copied()) / rms(&mut (0..n).map(|i| off(&sum.field, &truth.field, i)));
+    assert!((0.5..2.0).contains(&ratio), "box: {ratio}");
+    // Velocities.
+    let w: [Vec<f64>; 3] = [0, 1, 2].map(|k| points.iter().map(|x| x[k] - 0.5).collect());
+    let columns = w.each_ref().map(|w| &w[..]);
+    let of = |method| {
+        let settings =
+            Settings { method, precision: Precision::F64, tolerance: 1e-5, errors: true, ..Settings::default() };
+        biot_savart(&settings, &points, columns, None, &mut StageTimes::default()).unwrap()
+    };
+    let (sum, truth) = (of(Method::Fmm), of(Method::Direct));
+    let ratio = rms(&mut sum.error.iter().copied()) / rms(&mut (0..n).map(|i| off(&sum.field, &truth.field, i)));
+    assert!((0.5..2.0).contains(&ratio), "velocities: {ratio}");
+}
+
+/// The sets that an even sample of the targets does not see through, from the search of `examples/worst_sets.rs`.
+#[test]
+fn repaired_sums_keep_the_tolerance_at_the_order_of_the_many() {
+    let n = 20_000;
+    let mut points = sphere_surface(n, 9);
+    let order = |points: &Points| {
+        let q = vec![1.0; points.len()];
+        let settings =
+            Settings { method: Method::Fmm, tolerance: 1e-4, precision: Precision::F64, ..Settings::default() };
+        let sum = evaluate(&settings, points, &q, None, &mut StageTimes::default()).unwrap();
+        let e = Reference::new(points, &q, None, Softening::None, points.len()).errors(&sum.potential, &sum.field);
+        assert!(e.keep(1e-4), "{e:?}");
+        sum.choice.order
+    };
+    let without = order(&points);
+    points.extend(uniform(10, 11).iter().map(|u| u.map(|c| 0.6 * (c - 0.5))));
+    // Ten bodies that feel next to nothing do not raise the order of twenty thousand.
+    assert_eq!(order(&points), without);
+}
