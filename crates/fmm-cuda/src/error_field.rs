@@ -106,6 +106,11 @@ impl Predicted {
 }
 
 impl Predicted {
+    /// Whether the expansions are in double precision.
+    pub fn is_double(&self) -> bool {
+        self.real == "f64"
+    }
+
     /// What a field in units of half the side of the root is multiplied by to be in those of the bodies.
     pub fn per_field(&self) -> f64 {
         1.0 / self.unit

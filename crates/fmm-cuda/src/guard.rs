@@ -19,6 +19,9 @@ const FEWEST: usize = 256;
 const PARTS: usize = 1024;
 const GUARDED: usize = 128;
 
+/// Targets of a predicted sample of a sum in double precision at least.
+const DOUBLE: usize = 128;
+
 /// Threads of a block that is alone.
 const ALONE: usize = 1024;
 
@@ -176,7 +179,12 @@ impl Guard {
             return Ok(Rows::default());
         }
         let known = whole && predicted.is_some();
-        let targets = if known { predicted_size(sum.targets) } else { sample_size(sum.targets) };
+        let targets = match predicted {
+            // Sums in double precision take long enough for a sample that leaves less doubt.
+            Some(field) if known && field.is_double() => predicted_size(sum.targets).max(DOUBLE),
+            _ if known => predicted_size(sum.targets),
+            _ => sample_size(sum.targets),
+        };
         let drawn = !same_sample && self.pick(gpu, sum.targets, targets, predicted)?;
         let rows = self.direct(gpu, softening, sum, targets)?;
         let unit = sum.strength_scale / (sum.scale * sum.scale);
