@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::common::python;
+use nbody::files::formats::FORMATS;
 use nbody::files::series::Series;
 use nbody::files::snapshot::{Field, Float, Layout, Snapshot, Units, read, write};
 
@@ -242,4 +243,23 @@ fn the_documented_hash_is_what_python_computes() {
     let hashes = names.map(|n| hash(folder.path(), n));
     let arguments: Vec<&str> = names.iter().zip(&hashes).flat_map(|(n, h)| [*n, h.as_str()]).collect();
     check(".venv", "check_hash.py", folder.path(), &arguments);
+}
+
+/// Formats that are read by their ending have no checksums, and their files are not damaged.
+#[test]
+fn files_without_checksums_are_not_called_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    write(&folder.path().join("a.hdf"), &sample(0.3, 40, false), &layout(Float::F64)).unwrap();
+    for format in FORMATS.iter().filter(|format| format.read.is_some()) {
+        for ending in format.endings {
+            let name = format!("a.{ending}");
+            ok(folder.path(), &["convert", "a.hdf", &name]);
+            let output = nbody(folder.path(), &["check", &name]);
+            let expected = "only HDF5 files have checksums; nbody info reads this one through";
+            assert_eq!(output.status.code(), Some(65), "{name}");
+            assert!(messages(&output).contains(expected), "{name}: {}", messages(&output));
+            let text = ok(folder.path(), &["info", &name]);
+            assert!(text.contains("table of particles"), "{name}: {text}");
+        }
+    }
 }

@@ -12,6 +12,7 @@ pub mod columns;
 pub mod csv;
 pub mod error;
 pub mod ids;
+mod kind;
 pub mod npy;
 pub mod particles;
 pub mod regular;
@@ -22,4 +23,5 @@ pub mod tipsy;
 pub mod unit_comments;
 
 pub use error::FileError;
+pub use kind::Kind;
 pub use table::Table;

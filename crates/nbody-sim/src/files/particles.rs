@@ -11,7 +11,7 @@ use super::csv::{self, Column};
 use super::error::READ;
 use super::npy::{self, Npy};
 use super::snapshot::{Field, Float, Layout, Snapshot, Units};
-use super::{FileError, Table, atomic, ids, regular, unit_comments};
+use super::{FileError, Kind, Table, atomic, ids, regular, unit_comments};
 
 /// Particles, and the precision of the numbers that they came as.
 #[derive(Debug, Clone, PartialEq)]
@@ -176,10 +176,10 @@ pub fn read_npy(path: &Path) -> Result<Loaded, FileError> {
 /// # Errors
 /// Those of reading the names.
 pub fn ignored_without_velocities(path: &Path) -> Result<Vec<String>, FileError> {
-    let names = match path.extension().and_then(|e| e.to_str()) {
-        Some("csv") => csv::names(path)?,
-        Some("npy") => npy::names(path)?,
-        _ => return Ok(vec![]),
+    let names = match Kind::of(path) {
+        Some(Kind::Csv) => csv::names(path)?,
+        Some(Kind::Npy) => npy::names(path)?,
+        Some(Kind::Hdf5 | Kind::Tipsy) | None => return Ok(vec![]),
     };
     if names.iter().any(|name| columns(Field::Velocity).contains(&name.as_str())) {
         return Ok(vec![]);

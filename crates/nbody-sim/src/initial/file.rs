@@ -6,7 +6,7 @@ use super::Initial;
 use crate::failure::Failure;
 use crate::files::npy::{self, Npy};
 use crate::files::snapshot::{Snapshot, Units};
-use crate::files::{FileError, Table, csv, ids, particles, tipsy};
+use crate::files::{FileError, Kind, Table, csv, ids, particles, tipsy};
 use crate::messages::number;
 use crate::scenario::{FileUnits, Law, Scenario};
 
@@ -36,18 +36,17 @@ const CIRCULATION: [&str; 3] = ["circulation", "charge", "q"];
 /// Reads a table or a snapshot and converts its numbers to the scenario's units. Those of the file are the ones that it states, else
 /// `named`, else the scenario's.
 pub fn read(path: &Path, named: FileUnits, scenario: &Scenario, hdf5: ReadHdf5) -> Result<Initial, Failure> {
-    let extension = path.extension().and_then(|e| e.to_str());
-    let (mut particles, stated) = match extension {
-        Some("hdf" | "hdf5" | "h5") => {
+    let (mut particles, stated) = match Kind::of(path) {
+        Some(Kind::Hdf5) => {
             let (s, units) = hdf5(path)?;
             (from_snapshot(path, scenario, s)?, units)
         }
-        Some("tipsy" | "std") => (from_snapshot(path, scenario, tipsy::read(path)?)?, None),
-        Some("npy") => match npy::read(path, &COLUMNS)? {
+        Some(Kind::Tipsy) => (from_snapshot(path, scenario, tipsy::read(path)?)?, None),
+        Some(Kind::Npy) => match npy::read(path, &COLUMNS)? {
             Npy::Array { rows, width, values } => (array(path, scenario, rows, width, &values)?, None),
             Npy::Table(t) => (table(&t, scenario)?, None),
         },
-        _ => {
+        Some(Kind::Csv) | None => {
             let particles = table(&csv::read(path, &COLUMNS)?, scenario)?;
             (particles, particles::units_of_csv(path, named != FileUnits::default())?)
         }

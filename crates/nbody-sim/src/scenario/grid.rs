@@ -16,8 +16,8 @@ use super::document::{Item, Override, Value};
 use super::reader::{Notes, Range, Section};
 use super::resolved::{number, text, vector};
 use crate::failure::Failure;
-use crate::files::regular;
 use crate::files::snapshot::Float;
+use crate::files::{self, regular};
 use crate::messages::number as in_message;
 use crate::mistake::{Mistake, Mistakes};
 use fmm::GridDevice;
@@ -434,9 +434,10 @@ fn file(s: &mut Section<'_>, folder: Option<&Path>) -> Option<Origin> {
     }
     let given = path?;
     let path = folder.map_or_else(|| PathBuf::from(&given), |f| f.join(&given));
-    if !path.extension().is_some_and(|e| e == "csv" || e == "npy") {
+    if !files::Kind::of(&path).is_some_and(files::Kind::is_table) {
         let message = format!("{} = \"{given}\" is no table", s.full("path"));
-        s.mistake("path", message, "allowed: files that end in csv, npy", None);
+        let label = format!("allowed: files that end in {}", files::Kind::endings("", files::Kind::is_table));
+        s.mistake("path", message, label, None);
     } else if let Some(kind) = regular::special_at(&path) {
         s.mistake("path", format!("{}: is {kind}", path.display()), "not a regular file", None);
     } else if !path.is_file() {

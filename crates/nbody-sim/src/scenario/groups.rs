@@ -8,14 +8,11 @@ use super::models::{FileUnits, Galaxy, Kind, Lattice, NAMES, Surface};
 use super::reader::{Notes, Range, Section};
 use super::resolved::{number, text, vector};
 use super::{Group, Law, Model, Scenario, Velocities};
-use crate::files::regular;
+use crate::files::{self, regular};
 use crate::units::{Dimension, System};
 
 /// Particles of one run: what a 32-bit index can number.
 const MOST: i64 = u32::MAX as i64 - 1;
-
-/// Endings of the files that particles can come from.
-const ENDINGS: [&str; 7] = ["csv", "npy", "hdf", "hdf5", "h5", "tipsy", "std"];
 
 /// Reads all groups; `None` if a mistake left a hole.
 pub(super) fn particles(
@@ -286,12 +283,11 @@ impl Keys<'_> {
             return None;
         };
         let path = folder.unwrap_or(Path::new("")).join(&given);
-        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
-        if !ENDINGS.contains(&extension) {
+        if files::Kind::of(&path).is_none() {
             let help = "a table is named .csv or .npy, a snapshot .hdf, one of GADGET's .hdf5 or .h5, one of tipsy's \
                         .tipsy or .std";
             let message = format!("{}: unknown kind of file", path.display());
-            self.s.mistake("path", message, format!("not .{}", ENDINGS.join(", .")), Some(help.into()));
+            self.s.mistake("path", message, format!("not {}", files::Kind::endings(".", |_| true)), Some(help.into()));
         } else if path.is_dir() {
             let help = "snapshots are the files snap_*.hdf in the folder of a run";
             self.s.absent("path", 66, format!("{}: is a folder", path.display()), "not a file", Some(help.into()));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Findings;
 use crate::failure::Failure;
-use crate::files::formats::temporal::Temporal;
+use crate::files::formats::{self, temporal::Temporal};
 use crate::files::snapshot::Snapshot;
 use crate::files::{FileError, blocks, checkpoint, digest, snapshot};
 
@@ -27,7 +27,7 @@ pub enum Kind {
 /// # Errors
 /// 66 and 74 where it cannot be read at all.
 pub fn check(path: &Path, findings: &mut Findings) -> Result<(), Failure> {
-    if path.extension().is_some_and(|e| e == "csv" || e == "npy") {
+    if formats::is_read_by_ending(path) {
         let line = format!("{}: only HDF5 files have checksums; nbody info reads this one through", path.display());
         return Err(Failure::new(65, line));
     }

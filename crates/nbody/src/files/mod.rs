@@ -20,7 +20,7 @@ pub mod snapshot;
 use std::path::Path;
 
 pub use nbody_sim::files::{
-    FileError, Table, atomic, columns, csv, error, ids, npy, particles, regular, tipsy, unit_comments,
+    FileError, Kind, Table, atomic, columns, csv, error, ids, npy, particles, regular, tipsy, unit_comments,
 };
 use snapshot::{Snapshot, Units};
 

@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::console;
 use crate::convert::source::Source;
 use crate::failure::Failure;
-use crate::files::checkpoint;
+use crate::files::{checkpoint, formats};
 use facts::Facts;
 
 const EXAMPLES: &str = "\
@@ -59,9 +59,8 @@ fn of_particles(path: &Path) -> Result<Facts, Failure> {
     match Source::open(path)? {
         source @ Source::Run { .. } => run::facts(&source, path),
         Source::One(loaded) => {
-            let table = path.extension().is_some_and(|e| e == "csv" || e == "npy");
             let kind = match () {
-                () if table => "table of particles",
+                () if formats::is_read_by_ending(path) => "table of particles",
                 () if checkpoint::is(path)? => "checkpoint",
                 () => "snapshot",
             };

@@ -17,7 +17,7 @@ use super::{evolve, identity};
 use crate::carried;
 use crate::console::{self, notes};
 use crate::failure::{self, Failure};
-use crate::files::{blocks, csv, npy};
+use crate::files::{Kind, blocks, csv, npy};
 use crate::grid_errors::Errors;
 use crate::info::program;
 use crate::messages::{self, bytes, short};
@@ -141,8 +141,8 @@ fn source(scenario: &GridScenario) -> Result<Box<dyn Vorticity>, Failure> {
             Origin::Gaussian(ring) => parts.push(Box::new(*ring)),
             Origin::File(path, n) => {
                 const COLUMNS: [&str; 6] = ["x", "y", "z", "wx", "wy", "wz"];
-                let table = match path.extension().and_then(|e| e.to_str()) {
-                    Some("npy") => match npy::read(path, &COLUMNS)? {
+                let table = match Kind::of(path) {
+                    Some(Kind::Npy) => match npy::read(path, &COLUMNS)? {
                         npy::Npy::Table(table) => table,
                         npy::Npy::Array { .. } => {
                             let line = format!(

@@ -88,6 +88,11 @@ pub fn by_ending(path: &Path) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.endings.contains(&ending))
 }
 
+/// Whether the ending of a name says which function reads the file. Such a file is no HDF5 and has no checksums.
+pub fn is_read_by_ending(path: &Path) -> bool {
+    by_ending(path).is_some_and(|format| format.read.is_some())
+}
+
 /// The first ending of each format, as in `.hdf, .csv or .npy`.
 pub fn endings() -> String {
     let all: Vec<String> = FORMATS.iter().map(|format| format!(".{}", format.endings[0])).collect();
