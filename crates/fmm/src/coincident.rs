@@ -1,6 +1,5 @@
-//! Pairs of a source and a target at the same place. Without softening they contribute nothing.
+//! Pairs of a source and a target at the same place. They contribute nothing where the kernel is infinite at distance zero.
 
-use fmm_core::Softening;
 use fmm_core::math::CollectVec;
 use rayon::prelude::*;
 
@@ -9,9 +8,10 @@ use crate::{Kernel, Points, Problem};
 /// The pairs of distance zero that contributed nothing and are not a source's own; `own` is their
 /// number among the sources.
 pub(crate) fn pairs(problem: &Problem, points: &Points, own: u64) -> u64 {
-    let softened = problem.in_space().simplified().softening != Softening::None || problem.blob.length() > 0.0;
+    // Kernels that are finite at distance zero act there. 1/r and screened charges do not.
+    let finite = problem.in_space().simplified().softening.at_zero() != 0.0 || problem.blob.length() > 0.0;
     match points.targets {
-        _ if softened || matches!(problem.kernel, Kernel::Gauss(_)) => 0,
+        _ if finite || matches!(problem.kernel, Kernel::Gauss(_)) => 0,
         None => own,
         Some(targets) => match problem.settings.boundary.periodic() {
             None => between(points.sources, targets),

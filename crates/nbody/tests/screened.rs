@@ -121,3 +121,18 @@ fn screening_goes_with_charges_in_open_space() {
         assert!(code(&out) == 65 && stderr(&out).contains(part), "{to}: {}", stderr(&out));
     }
 }
+
+/// Screening leaves the kernel infinite at distance zero, so that pairs there are dropped, and reported.
+#[test]
+fn charges_at_one_place_are_reported_as_unscreened_ones() {
+    let folder =
+        Folder::with(&[("s.csv", &format!("x,y,z,q\n{}", "0,0,0,1\n".repeat(50))), ("t.csv", "x,y,z\n0,0,0\n")]);
+    for kernel in ["laplace", "yukawa:1"] {
+        for (targets, pairs) in [("", "1225 pairs"), ("--targets t.csv", "50 pairs")] {
+            let out = folder.eval(&format!("--kernel {kernel} --sources s.csv {targets}"));
+            assert!(code(&out) == 0 && stderr(&out).contains(pairs), "{kernel} {targets}: {}", stderr(&out));
+        }
+    }
+    let softened = folder.eval("--softening plummer:0.1 --sources s.csv");
+    assert!(code(&softened) == 0 && !stderr(&softened).contains("pairs"), "{}", stderr(&softened));
+}
