@@ -77,6 +77,9 @@ pub enum Error {
     /// More particles than 32-bit indices can number.
     #[error("{0} particles are more than the 4294967295 that an index can number")]
     TooMany(usize),
+    /// A step of a flow that is so long that its implicit equations cannot be solved: its length.
+    #[error("the midpoint rule does not converge with steps of {0}")]
+    NoConvergence(f64),
     /// The caller ended the sum by its [`Cancel`](crate::Cancel).
     #[error("the sum was cancelled")]
     Cancelled,
@@ -109,6 +112,7 @@ impl Error {
             | Error::TooClose { .. }
             | Error::Magnitude { .. }
             | Error::Charged(_)
+            | Error::NoConvergence(_)
             | Error::TooMany(_) => ErrorKind::Data,
             Error::Tolerance { .. } => ErrorKind::Tolerance,
             Error::Device(_) => ErrorKind::Device,

@@ -38,7 +38,7 @@ pub fn runge_kutta(executor: &mut dyn Executor, h: f64, times: &mut StageTimes) 
 /// One step of length `h` by the implicit midpoint rule, under the same conditions.
 ///
 /// # Errors
-/// Those of [`Executor::forces`] and [`Executor::flow`]; [`Error::Unsupported`] where the iteration does not converge.
+/// Those of [`Executor::forces`] and [`Executor::flow`]; [`Error::NoConvergence`] where the iteration does not converge.
 pub fn midpoint(executor: &mut dyn Executor, h: f64, times: &mut StageTimes) -> Result<(), Error> {
     let size = executor.begin_flow()?;
     executor.flow(0.0)?;
@@ -53,7 +53,7 @@ pub fn midpoint(executor: &mut dyn Executor, h: f64, times: &mut StageTimes) -> 
         }
         before = before.min(change);
     }
-    Err(Error::Unsupported(format!("the midpoint rule does not converge with steps of {h}")))
+    Err(Error::NoConvergence(h))
 }
 
 #[cfg(test)]
@@ -136,6 +136,6 @@ mod tests {
         executor.upload(&particles).unwrap();
         executor.forces(&mut StageTimes::default()).unwrap();
         let refused = midpoint(&mut executor, 7.0, &mut StageTimes::default());
-        assert!(matches!(refused, Err(Error::Unsupported(_))), "{refused:?}");
+        assert!(matches!(refused, Err(Error::NoConvergence(_))), "{refused:?}");
     }
 }

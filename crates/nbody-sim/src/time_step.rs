@@ -17,7 +17,10 @@ use crate::scenario::Scenario;
 /// Those of the sum of the forces.
 pub fn with_step(scenario: Scenario, initial: &Initial) -> Result<(Scenario, Option<String>), Failure> {
     let Some(eta) = scenario.auto_step else { return Ok((scenario, None)) };
-    let wrong = |e: fmm_core::Error| Failure::new(65, format!("initial particles: {e}"));
+    let wrong = |e: fmm_core::Error| {
+        let text = scenario.refused(&e).unwrap_or_else(|| e.to_string());
+        Failure::new(65, format!("initial particles: {text}"))
+    };
     // The run itself reports the device.
     let forces = Forces { short_range: None, exclusions: vec![], ..scenario.forces() };
     let (settings, plane) = (&scenario.settings, scenario.log_kernel());

@@ -136,3 +136,22 @@ fn charges_at_one_place_are_reported_as_unscreened_ones() {
     let softened = folder.eval("--softening plummer:0.1 --sources s.csv");
     assert!(code(&softened) == 0 && !stderr(&softened).contains("pairs"), "{}", stderr(&softened));
 }
+
+/// What the scenario asks for and no sum gives is a mistake of the scenario, with its keys, and no overflow.
+#[test]
+fn a_method_that_does_not_serve_is_no_overflow() {
+    let folder = Folder::new(PLASMA);
+    let rows: String = ions(3000).lines().skip(1).map(|row| format!("{row},1\n")).collect();
+    std::fs::write(folder.path("ions.csv"), format!("x,y,z,q,mass\n{rows}")).unwrap();
+    for more in [&[][..], &["--dry-run"]] {
+        let set = ["--set", "force.screening_length=1e-4", "--set", "solver.method=fmm", "--out", "run", "--force"];
+        let out = folder.case(&[&set[..], more].concat());
+        let text = stderr(&out);
+        assert_eq!(code(&out), 65, "{text}");
+        for part in ["screening lengths from end to end", "solver.method = \"fmm\"", "force.screening_length = 0.0001"]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("other units"), "{text}");
+    }
+}

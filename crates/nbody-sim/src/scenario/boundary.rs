@@ -70,18 +70,23 @@ pub(super) fn boundary(mut s: Section<'_>, units: System, softened: &Softened, e
     cell.map_or(Boundary::Open, Boundary::Periodic)
 }
 
+/// The value of `boundary.surroundings` of this box.
+pub(super) fn surroundings(cell: &PeriodicBox) -> String {
+    let named = NAMED.iter().find(|(_, s)| *s == cell.surroundings).map(|(name, _)| text(name));
+    match (named, cell.surroundings) {
+        (Some(name), _) => name,
+        (None, Surroundings::Dielectric(medium)) => number(medium),
+        (None, Surroundings::TinFoil) => text("tinfoil"),
+    }
+}
+
 impl Scenario {
     /// The section of the resolved scenario.
     pub(super) fn write_boundary(&self, out: &mut String) -> std::fmt::Result {
         let Some(cell) = self.settings.boundary.periodic() else {
             return writeln!(out, "\n[boundary]\nkind = \"open\"");
         };
-        let named = NAMED.iter().find(|(_, s)| *s == cell.surroundings).map(|(name, _)| text(name));
-        let surroundings = match (named, cell.surroundings) {
-            (Some(name), _) => name,
-            (None, Surroundings::Dielectric(medium)) => number(medium),
-            (None, Surroundings::TinFoil) => text("tinfoil"),
-        };
+        let surroundings = surroundings(cell);
         let unit = match self.units.unit(Dimension::Length) {
             "" => String::new(),
             u => format!("  # {u}"),

@@ -25,7 +25,10 @@ impl Scenario {
             }
         });
         let more = (self.forces(), bath);
-        Ok(fmm::executor(self.device, &self.settings, self.log_kernel(), n, more, note)?)
+        fmm::executor(self.device, &self.settings, self.log_kernel(), n, more, note).map_err(|e| match &e {
+            fmm::Error::Sum(sum) => self.refused(sum).map_or_else(|| e.into(), |text| Failure::new(65, text)),
+            _ => e.into(),
+        })
     }
 
     /// What acts in addition to the sum.

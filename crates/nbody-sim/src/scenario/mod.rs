@@ -12,6 +12,7 @@ pub mod models;
 mod molecular;
 mod plane;
 mod reader;
+mod refused;
 mod resolved;
 mod sections;
 

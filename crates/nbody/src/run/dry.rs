@@ -27,7 +27,7 @@ pub fn run(scenario: Scenario, options: &Options, threads: usize) -> Result<(), 
     };
     // The first sum starts the threads and touches memory for the first time: if it is short, a
     // second sum measures better.
-    let refuse = |e: fmm_core::Error| Failure::new(65, e.to_string());
+    let refuse = |e: fmm_core::Error| Failure::new(65, scenario.refused(&e).unwrap_or_else(|| e.to_string()));
     let mut seconds = sum().map_err(refuse)?;
     if seconds < 1.0 {
         seconds = seconds.min(sum().map_err(refuse)?);

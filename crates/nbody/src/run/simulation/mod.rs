@@ -99,18 +99,30 @@ impl ParticleRun {
         Failure::new(70, line)
     }
 
-    /// The failure of a sum: of its numbers, or of the device.
+    /// The present step, as messages name it.
+    fn place(&self) -> String {
+        match self.course.step {
+            0 => "before any step".to_string(),
+            step => format!("stopped at step {step}, time {}", number(self.time())),
+        }
+    }
+
+    /// The failure of a sum: of what the scenario asks for, of its numbers, or of the device.
     fn failed(&self, error: Error) -> Failure {
         if let (0, Error::Magnitude { .. }) = (self.course.step, &error) {
             return Failure::new(65, format!("the initial particles: {error}"));
         }
+        if let Some(text) = self.scenario.refused(&error) {
+            let line = match self.course.step {
+                0 => format!("the initial particles: {text}"),
+                _ => format!("{}: {text}; the files up to the step before are complete", self.place()),
+            };
+            return Failure::new(65, line);
+        }
         if !matches!(error, Error::Device(_)) {
             return self.broken(&error);
         }
-        let place = match self.course.step {
-            0 => "before any step".to_string(),
-            step => format!("stopped at step {step}, time {}", number(self.time())),
-        };
+        let place = self.place();
         let line = format!("{place}: {error}; nothing of it was written, and the files from before are complete");
         Failure::new(crate::failure::code(&error), line)
     }
