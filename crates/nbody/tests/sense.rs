@@ -71,3 +71,18 @@ fn close_pairs_beside_far_points_are_refused() {
     let out = folder.eval("--sources s.csv");
     assert!(code(&out) == 65 && stderr(&out).contains("1e-98 of the largest coordinate"), "{}", stderr(&out));
 }
+
+/// Particles at the same place do not interact only where the kernel is infinite there.
+#[test]
+fn particles_at_one_place_are_no_matter_where_forces_are_softened() {
+    let scenario = "[[particles]]\nmodel = \"file\"\npath = \"a.csv\"\n[time]\ndt = 0.1\nend = 0.1\n[force]\n";
+    let softened = "softening = { kernel = \"plummer\", length = 0.1 }\n";
+    for (force, warned) in [("", true), (softened, false)] {
+        let text = format!("{scenario}{force}");
+        let table = "x,y,z,mass\n0,0,0,1\n0,0,0,1\n1,0,0,1\n";
+        let folder = crate::common::Folder::with(&[("case.toml", &text), ("a.csv", table)]);
+        let out = folder.case(&["--out", "run"]);
+        let message = crate::common::stderr(&out);
+        assert!(out.status.success() && message.contains("the same place") == warned, "{force}: {message}");
+    }
+}

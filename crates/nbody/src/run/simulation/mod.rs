@@ -168,7 +168,7 @@ impl Evolve for ParticleRun {
 
     fn judge(&self) -> Vec<String> {
         let pairs = self.motion.executor().coincident_pairs();
-        if pairs > 0 {
+        if pairs > 0 && self.scenario.softening_length() == 0.0 {
             let text = format!("{pairs} pairs of particles are at the same place; unsoftened they do not interact");
             self.course.progress.warn(&text, self.course.options.quiet);
         }
