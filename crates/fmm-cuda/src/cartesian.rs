@@ -28,9 +28,10 @@ impl Softened {
     /// Its length, and its number in the kernels.
     fn kernel(&self) -> (f64, u32) {
         let number = match self.softening {
+            // 1/r is Plummer's kernel without a length; the spline has no Cartesian expansions.
+            Softening::None | Softening::Plummer(_) | Softening::Spline(_) => 0,
             Softening::P1(_) => 1,
             Softening::Yukawa(_) => 2,
-            _ => 0,
         };
         (self.softening.parameter(), number)
     }

@@ -111,22 +111,29 @@ impl<T: Real> Cartesian<T> {
 
     /// Whether the kernel has a Taylor series at every distance; 1/r has, and is its own far field in other expansions.
     pub fn serves(softening: Softening) -> bool {
-        !matches!(softening, Softening::Spline(_))
+        match softening {
+            Softening::None | Softening::Plummer(_) | Softening::P1(_) | Softening::Yukawa(_) => true,
+            Softening::Spline(_) => false,
+        }
     }
 
     /// D^n g/n! for every n of degree ≤ `degree`, at x in `unit`, into `out`.
     #[inline(always)]
     fn derivatives<V: Vector>(&self, degree: usize, unit: f64, x: [V; 3], out: &mut Vec<V>) {
-        if let Softening::Yukawa(length) = self.softening {
-            return self.screened(degree, unit / length, x, out);
-        }
-        let epsilon = self.softening.length() / unit;
+        // No kernel gets the series of 1/r because nobody thought of it.
+        let (epsilon, p1) = match self.softening {
+            Softening::Yukawa(length) => return self.screened(degree, unit / length, x, out),
+            // `new` refuses the spline.
+            Softening::None | Softening::Spline(_) => (0.0, false),
+            Softening::Plummer(length) => (length / unit, false),
+            Softening::P1(length) => (length / unit, true),
+        };
         let epsilon2 = epsilon * epsilon;
         let u = x[0].mul_add(x[0], x[1].mul_add(x[1], x[2].mul_add(x[2], V::constant(epsilon2))));
         let inverse = V::constant(1.0).div(u);
         let root = inverse.sqrt();
         self.gegenbauer(degree, 0.5, root, inverse, x, out);
-        if let Softening::P1(_) = self.softening {
+        if p1 {
             // g = u^(−1/2) + ε²/2 u^(−3/2).
             let mut second = vec![];
             self.gegenbauer(degree, 1.5, root.mul(inverse), inverse, x, &mut second);
