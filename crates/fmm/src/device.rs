@@ -74,6 +74,14 @@ impl fmt::Display for Note {
 const FEWEST_PAIRS: f64 = 1e7;
 
 impl Device {
+    /// The number of the GPU; `None` of the cores, and of a choice that is still open.
+    pub fn gpu(self) -> Option<u32> {
+        match self {
+            Device::Cuda(n) => Some(n),
+            Device::Cpu | Device::Auto => None,
+        }
+    }
+
     /// The accepted names, for messages.
     pub const ALLOWED: &'static str = "allowed: auto, cpu, cuda, cuda:N with N the number of a GPU from 0";
 
@@ -203,6 +211,7 @@ mod tests {
             assert_eq!((text.parse(), device.to_string()), (Ok(device), text.to_string()));
         }
         assert_eq!("cuda".parse(), Ok(Device::Cuda(0)));
+        assert_eq!([Device::Auto, Device::Cpu, Device::Cuda(3)].map(Device::gpu), [None, None, Some(3)]);
         for bad in ["", "gpu", "cuda:", "cuda:-1", "cuda:x", "CUDA", "cpu:0"] {
             assert_eq!(bad.parse::<Device>(), Err(Device::ALLOWED.to_string()), "{bad}");
         }

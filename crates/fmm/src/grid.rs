@@ -36,7 +36,8 @@ impl FromStr for GridDevice {
                 Ok(Device::Auto) => Ok(GridDevice::Auto),
                 Ok(Device::Cpu) => Ok(GridDevice::Cpu),
                 Ok(Device::Cuda(n)) => Ok(GridDevice::Cuda(n)),
-                Err(_) => Err(GridDevice::ALLOWED.to_string()),
+                // Also what does other sums and no grids.
+                _ => Err(GridDevice::ALLOWED.to_string()),
             },
         }
     }

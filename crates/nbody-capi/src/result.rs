@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char};
 use std::ptr;
 
-use fmm::{Device, Evaluation};
+use fmm::Evaluation;
 use fmm_core::{Method, Precision};
 
 use crate::answer::Refusal;
@@ -77,10 +77,7 @@ impl From<&Evaluation> for NbodyResult {
             order: choice.order.map_or(0, number),
             theta: choice.theta.unwrap_or(0.0),
             leaf_size: number(choice.leaf_size),
-            gpu: match sum.device {
-                Device::Cuda(n) => n.into(),
-                Device::Cpu | Device::Auto => -1,
-            },
+            gpu: sum.device.gpu().map_or(-1, i64::from),
             sample: errors.map_or(0, |e| number(e.sample)),
             rms: error(|e| e.rms),
             median: error(|e| e.median),

@@ -85,7 +85,7 @@ impl Session {
             let points = Points { dimension, sources: sources.get(), strengths: arrays.strengths, targets };
             threads.install(|| solver.evaluate(problem, &points))
         })?;
-        self.on_gpu.store(sum.as_ref().is_ok_and(|sum| matches!(sum.device, Device::Cuda(_))), Relaxed);
+        self.on_gpu.store(sum.as_ref().is_ok_and(|sum| sum.device.gpu().is_some()), Relaxed);
         sum.map_err(|e| match e {
             Error::Sum(fmm_core::Error::NotFinite { .. }) => arrays.not_finite(),
             e => e.into(),
