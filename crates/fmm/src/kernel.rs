@@ -144,7 +144,8 @@ impl Kernel {
     /// The radial function of sums in space; `softening` replaces 1/r at short distances.
     pub(crate) fn radial(self, softening: Softening) -> Softening {
         match self {
-            Kernel::Yukawa(kappa) => Softening::Yukawa(1.0 / kappa),
+            // −0 is 0, of which the screening length is infinite.
+            Kernel::Yukawa(kappa) => Softening::Yukawa(1.0 / (kappa + 0.0)),
             _ => softening,
         }
     }

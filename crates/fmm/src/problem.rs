@@ -78,14 +78,16 @@ impl Problem {
     }
 
     fn check_space(&self) -> Result<(), Error> {
-        let parameter = match self.settings.boundary {
-            _ if self.kernel == Kernel::Laplace => return Ok(()),
-            Boundary::Periodic(_) => "periodic",
-            Boundary::Open if self.settings.uniform.is_some() && self.kernel.family() != Family::Radial => "depth",
-            Boundary::Open => return Ok(()),
-        };
-        let why = format!("the kernel {} has none; only laplace has", self.kernel.name());
-        Err(Error::Request { parameter, why })
+        match self.settings.boundary {
+            Boundary::Periodic(_) if self.kernel != Kernel::Laplace => {
+                let why = format!("the kernel {} has none; only laplace has", self.kernel.name());
+                Err(Error::Request { parameter: "periodic", why })
+            }
+            Boundary::Open if self.settings.uniform.is_some() => {
+                self.check_in_space("depth", &[Family::Radial], "only laplace and yukawa have")
+            }
+            Boundary::Periodic(_) | Boundary::Open => Ok(()),
+        }
     }
 
     /// Checks that the kernel has exclusions.
@@ -175,7 +177,7 @@ impl<'a> Points<'a> {
 
 #[cfg(test)]
 mod tests {
-    use fmm_core::PeriodicBox;
+    use fmm_core::{PeriodicBox, Uniform};
 
     use super::*;
 
@@ -185,11 +187,14 @@ mod tests {
         let softened = Settings { softening: Softening::Plummer(0.1), ..Settings::default() };
         let periodic = Settings { boundary: Boundary::Periodic(PeriodicBox::cube(1.0)), ..Settings::default() };
         let ordered = Settings { order: Some(5), ..Settings::default() };
+        let uniform = Some(Uniform { depth: 3, separation: 1 });
+        let levels = Settings { uniform, ..Settings::default() };
         for (problem, text) in [
             (with(Kernel::Log, softened.clone()), "softening: with kernel log allowed: none, algebraic:E, gaussian:E"),
             (with(Kernel::Yukawa(1.0), softened.clone()), "softening: with kernel yukawa allowed: none"),
             (with(Kernel::Vortex, softened), "softening: with kernel vortex allowed: none, p1:E"),
             (with(Kernel::Yukawa(1.0), periodic), "periodic: the kernel yukawa has none; only laplace has"),
+            (with(Kernel::Vortex, levels), "depth: the kernel vortex has none; only laplace and yukawa have"),
             (with(Kernel::Gauss(1.0), ordered), "order: with kernel gauss there is none"),
         ] {
             assert_eq!(problem.check().unwrap_err().to_string(), text);

@@ -37,6 +37,7 @@ fn every_method_keeps_its_tolerance_and_zero_is_laplace() {
     }
     let table = |kernel: &str| folder.table(&format!("--kernel {kernel} --sources s.csv --tolerance 1e-6"));
     assert_eq!(table("yukawa:0"), table("laplace"));
+    assert_eq!(table("yukawa:-0"), table("laplace"));
 }
 
 #[test]
@@ -112,8 +113,10 @@ fn screening_goes_with_charges_in_open_space() {
     for (from, to, part) in [
         ("law = \"coulomb\"", "law = \"gravity\"", "charges in space"),
         ("screening_length = 0.4", "screening_length = 0", "screening_length"),
+        ("screening_length = 0.4", "screening_length = 1e-200", "force.screening_length = 1e-200 is outside its range"),
         ("screening_length = 0.4", "screening_length = 1\nsoftening = { kernel = \"p1\", length = 1 }", "softening"),
         ("[time]", "[boundary]\nkind = \"periodic\"\nside = 2\n[time]", "open space"),
+        ("[time]", "[boundary]\nkind = \"periodic\"\nside = 2\n[time]", "leave out force.screening_length"),
     ] {
         let folder = Folder::new(&PLASMA.replace(from, to));
         std::fs::write(folder.path("ions.csv"), "x,y,z,q,mass\n0,0,0,1,1\n1,0,0,-1,1\n").unwrap();

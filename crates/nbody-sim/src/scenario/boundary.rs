@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use fmm_core::{Boundary, PeriodicBox, Surroundings};
+use fmm_core::{Boundary, PeriodicBox, Softening, Surroundings};
 
 use super::Scenario;
 use super::document::Value;
@@ -64,7 +64,11 @@ pub(super) fn boundary(mut s: Section<'_>, units: System, softened: &Softened, e
     });
     let cell = side.map(|side| PeriodicBox { side, surroundings: surroundings.unwrap_or_default() });
     if let (None, Some(Err(why))) = (softened.plane, cell.map(|cell| cell.check(softened.space))) {
-        refuse(&why.to_string(), "choose another force.softening, or a larger box");
+        let help = match softened.space {
+            Softening::Yukawa(_) => "leave out force.screening_length, or use kind = \"open\"",
+            _ => "choose another force.softening, or a larger box",
+        };
+        refuse(&why.to_string(), help);
     }
     s.close();
     cell.map_or(Boundary::Open, Boundary::Periodic)

@@ -29,6 +29,9 @@ impl Range {
     pub const NOT_NEGATIVE: Range = Range { low: 0.0, high: f64::MAX, closed: true, text: "0 or more, and finite" };
     /// Masses and lengths of models: their densities and energies are numbers as well.
     pub const SIZE: Range = Range { low: 1e-60, high: 1e60, closed: true, text: "1e-60 to 1e60" };
+    /// Screening length of charges: sums in space have no numbers for a shorter one.
+    pub const SCREENING: Range =
+        Range { low: 1e-100, high: f64::MAX, closed: true, text: "1e-100 or more, and finite" };
     /// Relative force error.
     pub const TOLERANCE: Range = Range { low: 1e-14, high: 0.1, closed: true, text: "1e-14 to 0.1" };
     /// Side of a periodic box.

@@ -172,7 +172,7 @@ fn force(mut s: Section<'_>, units: System, plane: bool, folder: Option<&Path>) 
 /// The kernel of charges that others screen, where a screening length is given.
 fn screened(s: &mut Section<'_>, law: Law, softening: Softened, units: System) -> Softened {
     const KEY: &str = "screening_length";
-    let Some(length) = s.quantity(KEY, Dimension::Length, units, Range::POSITIVE) else { return softening };
+    let Some(length) = s.quantity(KEY, Dimension::Length, units, Range::SCREENING) else { return softening };
     if law != Law::Coulomb || softening.plane.is_some() {
         let help = "set force.law = \"coulomb\", in space";
         s.mistake(KEY, format!("{} is for charges in space", s.full(KEY)), "there are none here", Some(help.into()));
