@@ -111,8 +111,8 @@ def evaluate(
     ``streams`` keeps the address of our stream by the number of the GPU.
     """
     kernel = sum_.kernel
-    if kernel not in ("laplace", "yukawa", "vortex"):
-        raise ValueError("kernel: with arrays on a GPU allowed: laplace, yukawa:KAPPA, vortex")
+    if not sum_.in_space:
+        raise ValueError(f"kernel: with arrays on a GPU allowed: {', '.join(_library.IN_SPACE)}")
     given = {"sources": sources, "strengths": strengths, "targets": targets}
     arrays = {name: value for name, value in given.items() if value is not None}
     off = [name for name, value in arrays.items() if not is_on_gpu(value)]

@@ -14,15 +14,10 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Optional, Tuple
 
-from . import Solver
+from . import Solver, _library
 
-#: Why there are no gradients, by kernel.
-_REFUSED = {
-    "harmonic": "it has no potential",
-    "vortex": "it has no potential",
-    "log": "only sums in space have gradients",
-    "gauss": "only sums in space have gradients",
-}
+#: Kernels that have a field and no potential.
+_NO_POTENTIAL = ("harmonic", "vortex")
 
 
 def solver_of(solver: Optional[Solver], options: Dict[str, Any]) -> Solver:
@@ -42,8 +37,9 @@ def solver_of(solver: Optional[Solver], options: Dict[str, Any]) -> Solver:
     elif options:
         raise TypeError(f"solver: it has options of its own; given next to it: {', '.join(options)}")
     kernel, surroundings = solver._sum.kernel, solver._options["surroundings"]
-    if kernel in _REFUSED:
-        raise ValueError(f"kernel: no gradients of {kernel}, {_REFUSED[kernel]}; allowed: laplace, yukawa:KAPPA")
+    if not solver._sum.radial:
+        why = "it has no potential" if kernel in _NO_POTENTIAL else "only sums in space have gradients"
+        raise ValueError(f"kernel: no gradients of {kernel}, {why}; allowed: {', '.join(_library.RADIAL)}")
     if surroundings != "tinfoil":
         raise ValueError(
             f"surroundings: no gradients in {surroundings}, where strengths must add up to zero, and the weights of an "

@@ -79,13 +79,34 @@ impl FromStr for Kernel {
             return Err("its inverse length is missing: yukawa:KAPPA, for example yukawa:0.1".into());
         }
         let known = Kernel::ALL.into_iter().find(|k| k.name() == text);
-        known.ok_or_else(|| format!("allowed: {}, yukawa:KAPPA, gauss:SIGMA", Kernel::ALL.map(Kernel::name).join(", ")))
+        known.ok_or_else(|| format!("allowed: {}", Kernel::forms(|_| true).join(", ")))
     }
 }
 
 impl Kernel {
-    /// All kernels without a parameter.
-    pub const ALL: [Kernel; 4] = [Kernel::Laplace, Kernel::Log, Kernel::Harmonic, Kernel::Vortex];
+    /// All kernels; those with a parameter have 1.
+    pub const ALL: [Kernel; 6] =
+        [Kernel::Laplace, Kernel::Yukawa(1.0), Kernel::Log, Kernel::Harmonic, Kernel::Vortex, Kernel::Gauss(1.0)];
+
+    /// The kernels that `wanted` takes, as options name them: `laplace`, `yukawa:KAPPA`.
+    pub fn forms(wanted: fn(Kernel) -> bool) -> Vec<&'static str> {
+        let form = |kernel| match kernel {
+            Kernel::Yukawa(_) => "yukawa:KAPPA",
+            Kernel::Gauss(_) => "gauss:SIGMA",
+            other => other.name(),
+        };
+        Kernel::ALL.into_iter().filter(|kernel| wanted(*kernel)).map(form).collect()
+    }
+
+    /// Whether it sums a radial function in space, as 1/r.
+    pub fn is_radial(self) -> bool {
+        self.family() == Family::Radial
+    }
+
+    /// Whether it is summed by the trees of three dimensions, also of arrays that lie on a GPU.
+    pub fn is_in_space(self) -> bool {
+        matches!(self.family(), Family::Radial | Family::Vortex)
+    }
 
     /// The name, without the parameter.
     pub fn name(self) -> &'static str {

@@ -8,7 +8,7 @@ use fmm_core::StageTimes;
 use fmm_cuda::{DeviceArrays, Done, Results};
 
 use crate::device::Opened;
-use crate::{Device, Error, Evaluation, Family, Points, Problem, Seconds, Solver};
+use crate::{Device, Error, Evaluation, Kernel, Points, Problem, Seconds, Solver};
 
 impl Solver<'_> {
     /// The address of the stream of GPU `ordinal` that reads arrays, for events of streams of the caller.
@@ -66,8 +66,8 @@ impl Solver<'_> {
 
 fn check(problem: &Problem, arrays: &DeviceArrays) -> Result<(), Error> {
     let refuse = |parameter, why: &str| Err(Error::Request { parameter, why: format!("with arrays on a GPU {why}") });
-    if !matches!(problem.kernel.family(), Family::Radial | Family::Vortex) {
-        return refuse("kernel", "allowed: laplace, yukawa:KAPPA, vortex");
+    if !problem.kernel.is_in_space() {
+        return refuse("kernel", &format!("allowed: {}", Kernel::forms(Kernel::is_in_space).join(", ")));
     }
     if !problem.exclusions.is_empty() {
         return refuse("exclusions", "there are none");
@@ -94,7 +94,6 @@ fn check(problem: &Problem, arrays: &DeviceArrays) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kernel;
 
     const NONE: DeviceArrays = DeviceArrays {
         ordinal: 4711,

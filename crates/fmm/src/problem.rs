@@ -3,7 +3,7 @@
 use fmm_core::planar::Blob;
 use fmm_core::{Boundary, Error as Refused, Method, Settings, Softening};
 
-use crate::{Error, Family, Kernel};
+use crate::{Error, Kernel};
 
 /// What is summed, and how.
 #[derive(Debug, Clone)]
@@ -51,10 +51,10 @@ impl Problem {
             self.check_exclusions()?;
         }
         if self.hessian {
-            self.check_in_space("hessian", &[Family::Radial], "only laplace and yukawa have")?;
+            self.check_kernel("hessian", Kernel::is_radial)?;
         }
         if self.settings.errors {
-            self.check_in_space("errors", &[Family::Radial, Family::Vortex], "only laplace, yukawa and vortex have")?;
+            self.check_kernel("errors", Kernel::is_in_space)?;
         }
         if matches!(self.kernel, Kernel::Gauss(_)) { self.check_gauss() } else { Ok(()) }
     }
@@ -79,14 +79,9 @@ impl Problem {
 
     fn check_space(&self) -> Result<(), Error> {
         match self.settings.boundary {
-            Boundary::Periodic(_) if self.kernel != Kernel::Laplace => {
-                let why = format!("the kernel {} has none; only laplace has", self.kernel.name());
-                Err(Error::Request { parameter: "periodic", why })
-            }
-            Boundary::Open if self.settings.uniform.is_some() => {
-                self.check_in_space("depth", &[Family::Radial], "only laplace and yukawa have")
-            }
-            Boundary::Periodic(_) | Boundary::Open => Ok(()),
+            Boundary::Periodic(_) => self.check_kernel("periodic", |kernel| kernel == Kernel::Laplace),
+            Boundary::Open if self.settings.uniform.is_some() => self.check_kernel("depth", Kernel::is_radial),
+            Boundary::Open => Ok(()),
         }
     }
 
@@ -95,15 +90,20 @@ impl Problem {
     /// # Errors
     /// [`Error::Request`] for other kernels than [`Kernel::Laplace`] and [`Kernel::Yukawa`].
     pub fn check_exclusions(&self) -> Result<(), Error> {
-        self.check_in_space("exclusions", &[Family::Radial], "only laplace and yukawa have")
+        self.check_kernel("exclusions", Kernel::is_radial)
     }
 
-    /// Refuses `parameter` unless the kernel is of one of these families.
-    fn check_in_space(&self, parameter: &'static str, families: &[Family], others: &str) -> Result<(), Error> {
-        if families.contains(&self.kernel.family()) {
+    /// Refuses `parameter` unless the kernel is one of those that have it.
+    fn check_kernel(&self, parameter: &'static str, has: fn(Kernel) -> bool) -> Result<(), Error> {
+        if has(self.kernel) {
             return Ok(());
         }
-        let why = format!("the kernel {} has none; {others}", self.kernel.name());
+        let names: Vec<&str> = Kernel::ALL.into_iter().filter(|kernel| has(*kernel)).map(Kernel::name).collect();
+        let others = match names.split_last() {
+            Some((last, rest)) if !rest.is_empty() => format!("{} and {last} have", rest.join(", ")),
+            _ => format!("{} has", names.concat()),
+        };
+        let why = format!("the kernel {} has none; only {others}", self.kernel.name());
         Err(Error::Request { parameter, why })
     }
 
@@ -195,6 +195,10 @@ mod tests {
             (with(Kernel::Vortex, softened), "softening: with kernel vortex allowed: none, p1:E"),
             (with(Kernel::Yukawa(1.0), periodic), "periodic: the kernel yukawa has none; only laplace has"),
             (with(Kernel::Vortex, levels), "depth: the kernel vortex has none; only laplace and yukawa have"),
+            (
+                with(Kernel::Log, Settings { errors: true, ..Settings::default() }),
+                "errors: the kernel log has none; only laplace, yukawa and vortex have",
+            ),
             (with(Kernel::Gauss(1.0), ordered), "order: with kernel gauss there is none"),
         ] {
             assert_eq!(problem.check().unwrap_err().to_string(), text);

@@ -12,6 +12,7 @@ mod simulation;
 mod sum;
 
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 #[pymodule(name = "_library")]
 fn library(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -19,6 +20,9 @@ fn library(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ToleranceError", py.get_type::<refusals::ToleranceError>())?;
     module.add("DeviceError", py.get_type::<refusals::DeviceError>())?;
+    let forms = |wanted| PyTuple::new(py, fmm::Kernel::forms(wanted));
+    module.add("RADIAL", forms(fmm::Kernel::is_radial)?)?;
+    module.add("IN_SPACE", forms(fmm::Kernel::is_in_space)?)?;
     module.add_class::<sum::Sum>()?;
     module.add_class::<simulation::Simulation>()?;
     module.add_function(wrap_pyfunction!(guard::before_fork, module)?)?;

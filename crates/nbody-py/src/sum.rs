@@ -33,6 +33,18 @@ impl Sum {
         self.0.options().problem.kernel.name()
     }
 
+    /// Whether the kernel is one of `RADIAL`.
+    #[getter]
+    fn radial(&self) -> bool {
+        self.0.options().problem.kernel.is_radial()
+    }
+
+    /// Whether the kernel is one of `IN_SPACE`.
+    #[getter]
+    fn in_space(&self) -> bool {
+        self.0.options().problem.kernel.is_in_space()
+    }
+
     /// Whether second derivatives are wanted.
     #[getter]
     fn hessian(&self) -> bool {

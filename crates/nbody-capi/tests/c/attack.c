@@ -78,7 +78,7 @@ static void options(void) {
     static const int64_t far[2] = {0, 4}, back[2] = {-1, 0}, same[2] = {1, 1}, twice[4] = {0, 1, 1, 0};
 
     memset(endless, 'a', sizeof endless - 1);
-    OPTION(1, "kernel: allowed: laplace, log", kernel = "stokes");
+    OPTION(1, "kernel: allowed: laplace, yukawa:KAPPA, log", kernel = "stokes");
     OPTION(1, "kernel: allowed: laplace", kernel = "");
     OPTION(1, "kernel: its width is missing", kernel = "gauss");
     OPTION(1, "kappa \"two\" is not a number", kernel = "yukawa:two");
