@@ -38,6 +38,20 @@ fn more_particles_than_memory_are_refused_before_they_are_built() {
     assert!(code(&output) == 65 && told(&output).contains("8589934000 particles"), "{}", told(&output));
 }
 
+/// A run that `--steps` has ended goes on where a later end is named, and says so.
+#[test]
+fn a_run_of_some_steps_is_not_called_complete() {
+    let folder = Folder::new(SMALL);
+    folder.done(&["case.toml", "--out", "a", "-q", "--steps", "3"]);
+    let idle = folder.run(&["--resume", "a"]);
+    let text = told(&idle);
+    assert!(code(&idle) == 0 && !text.contains("complete"), "{text}");
+    let time = json(&folder.path("a/run.json"))["time"].clone();
+    for part in ["nothing was left to do", &format!("has been given, time {time}"), "--until T"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
 #[test]
 fn a_finished_run_has_nothing_left_to_do() {
     let folder = finished();

@@ -44,8 +44,13 @@ pub struct Facts<'a> {
     pub idle: bool,
 }
 
-/// What the summary of a run says that had nothing left to do.
-pub const IDLE: &str = "  nothing was left to do: the run was complete, and these are its last results\n";
+/// What the summary of a run says that had nothing left to do at `time`: the end of the scenario, or one that an option has set before.
+pub fn idle(time: &str) -> String {
+    format!(
+        "  nothing was left to do: the run is at the last end that it has been given, time {time};\n  --until T goes \
+         on to a later one. These are its last results:\n"
+    )
+}
 
 impl Facts<'_> {
     /// `run.json`.
@@ -127,7 +132,7 @@ impl Facts<'_> {
         let (conserved, symbol) = if s.vortices() { ("hamiltonian", 'H') } else { ("energy     ", 'E') };
         let total = format!("{} {}", digits(last.total(), 6), s.units.unit(Dimension::Energy));
         let total = total.trim_end();
-        let idle = if self.idle { IDLE } else { "" };
+        let idle = if self.idle { idle(&time) } else { String::new() };
         format!(
             "{}\n{idle}  particles     {}\n  steps         {} to time {time}\n  solver        {solver}\n  {conserved}   \
              {total}, d{symbol}/{symbol}0 {:.2e}, largest {:.2e}\n{virial}{measured}  files         {}\n",

@@ -9,7 +9,7 @@ use super::FlowRun;
 use crate::info::program;
 use crate::messages::short;
 use crate::run::evolve::Evolve as _;
-use crate::run::report::IDLE;
+use crate::run::report::idle;
 use nbody_cli::machine;
 
 /// Columns of `diagnostics.csv`.
@@ -69,7 +69,7 @@ impl FlowRun {
         let (step, scheme) = (self.course.step, self.scenario.steps.method.scheme.name());
         let mut text = format!("{}\n", self.scenario.grid.title);
         if self.course.idle() {
-            text.push_str(IDLE);
+            text.push_str(&idle(&short(self.course.time())));
         }
         let _ = writeln!(text, "  steps         {step} to time {}, {scheme}", short(self.course.time()));
         let _ = writeln!(text, "  cells         {} at the end", self.flow.grid().cells());
