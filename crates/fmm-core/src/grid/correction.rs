@@ -9,7 +9,7 @@
 use rayon::prelude::*;
 
 use super::blocks::{CELLS, Grid, split};
-use super::poisson::Green;
+use super::green::Green;
 
 impl Green {
     /// C and C' of the leading errors −C h² ω of Ψ and −C' h² ∇ × ω of u.

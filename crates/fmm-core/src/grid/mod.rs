@@ -8,6 +8,7 @@
 //! - [`blocks`]: an octree of blocks of 16³ cells that do not overlap; neighbours differ by one level at most.
 //! - [`wavelet`]: which blocks there are, from the details of average-interpolating wavelets.
 //! - [`vorticity`], [`ring`]: what is solved for.
+//! - [`green`]: Green's functions.
 //! - [`sources`]: cells with vorticity and their octree, on which expansions are made by the operators of all other sums.
 //! - [`plan`]: targets are bricks of 8³ cells, and lists say which nodes act on a brick by expansion and which directly: integers alone.
 //! - [`near`], [`far`]: direct sums and expansions at the points of a brick; both make use of its regularity.
@@ -19,6 +20,7 @@ pub mod correction;
 pub mod differences;
 pub mod far;
 pub mod flow;
+pub mod green;
 pub mod near;
 pub mod plan;
 pub mod poisson;
@@ -31,7 +33,8 @@ pub mod workload;
 
 pub use blocks::{BLOCK, Block, CELLS, Grid};
 pub use flow::{Flow, Scheme};
-pub use poisson::{Green, Solution, Solve, Solver, Work};
+pub use green::Green;
+pub use poisson::{Solution, Solve, Solver, Work};
 pub use ring::Ring;
 pub use vorticity::{GaussianRing, Parts, Rings, Sampled, Vorticity};
 pub use wavelet::Thresholds;

@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
+use super::green::Green;
 use super::plan::{Brick, POINTS, SIDE};
-use super::poisson::Green;
 use super::sources::Sources;
 use crate::math::Real;
 use crate::math::scale::power_of_two_below;

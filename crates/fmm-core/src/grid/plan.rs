@@ -153,7 +153,7 @@ fn traverse(brick: &Brick, sources: &Sources, rule: Rule) -> (Vec<u32>, Vec<u32>
 
 #[cfg(test)]
 mod tests {
-    use super::super::poisson::Green;
+    use super::super::green::Green;
     use super::super::ring::Ring;
     use super::super::vorticity::Rings;
     use super::*;

@@ -5,28 +5,12 @@ use rayon::prelude::*;
 use super::blocks::{BLOCK, CELLS, Grid};
 use super::correction::correct;
 use super::far::{Expansions, MAX_ORDER, MAX_SINGLE_ORDER};
+use super::green::Green;
 use super::near::{self, SUMS, Scratch};
 use super::plan::{BRICKS, Brick, Lists, POINTS, Rule, SIDE};
 use super::sources::Sources;
 use crate::math::Real;
 use crate::{Error, Precision, Stage, StageTimes};
-
-/// Green's function of −∇² in free space, as it is summed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Green {
-    /// 1/(4πr); a cell does not act on itself.
-    Singular,
-    /// (r² + 3/2 ε²)/(4π (r² + ε²)^(3/2)) with ε = h of the acting cell.
-    #[default]
-    Regularised,
-}
-
-impl Green {
-    /// ε of a cell with side `h`.
-    pub fn core(self, h: f64) -> f64 {
-        if self == Green::Singular { 0.0 } else { h }
-    }
-}
 
 /// How a grid is solved on.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::blocks::{CELLS, Grid};
-use super::poisson::Green;
+use super::green::Green;
 use crate::math::CollectVec;
 use crate::math::scale::strength_scale;
 use crate::tree::{Cube, Tree};

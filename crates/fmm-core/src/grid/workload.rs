@@ -2,9 +2,9 @@
 //! vectors that count (see [`counted`](crate::math::counted)), over the rate at which a core issues them.
 
 use super::far::{Evaluate, Expansions};
+use super::green::Green;
 use super::near::{CHUNK, Meet, SUMS, Scratch};
 use super::plan::{POINTS, SIDE};
-use super::poisson::Green;
 use crate::Precision;
 use crate::math::Real;
 use crate::math::counted::instructions;

@@ -173,6 +173,11 @@ pub fn choose(kernel: Kernel, settings: &Settings, problem: Problem, target_erro
     Ok(if cheaper && direct_cost <= fast_cost(kernel, problem, &fast) { direct } else { fast })
 }
 
+/// Targets that the guard sums directly, some per cent of the time of the sum itself.
+pub fn sample_size(targets: usize) -> usize {
+    (4_000_000 / targets.max(1)).clamp(100, 400)
+}
+
 /// Nanoseconds of one thread for the fast multipole method.
 fn fast_cost(kernel: Kernel, problem: Problem, choice: &Choice) -> f64 {
     let order = choice.order.unwrap_or(1);
@@ -180,7 +185,7 @@ fn fast_cost(kernel: Kernel, problem: Problem, choice: &Choice) -> f64 {
     let leaves = (1u64 << (2 * levels)) as f64;
     let pairs = problem.sources as f64 * problem.targets as f64 * (NEIGHBOURS / leaves).min(1.0);
     let bodies = (problem.sources + problem.targets) as f64;
-    let sampled = super::guard::sample_size(problem.targets) as f64 * problem.sources as f64;
+    let sampled = sample_size(problem.targets) as f64 * problem.sources as f64;
     // Sets that are not uniform have half as many M2L again.
     pairs * pair_cost(kernel, choice.precision)
         + leaves * (1.5 * M2L_PER_LEAF * m2l_cost(order, choice.precision) + LEAF_COST)

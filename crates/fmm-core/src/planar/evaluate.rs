@@ -1,6 +1,7 @@
 //! A single sum in the plane on this machine's cores.
 
-use super::execute::{self, Bodies};
+use super::bodies::Bodies;
+use super::execute;
 use super::pyramid::power;
 use super::{Blob, Kernel, Plan, Request, accuracy, guard, underflow};
 use crate::accuracy::{self as space, Problem as Size, closest_pair};
@@ -8,7 +9,7 @@ use crate::bodies::{check_positions, check_sources, coincident_pairs};
 use crate::solve::{Evaluation, Trial, solve};
 use crate::{Cancel, Choice, Complex64, Error, Precision, Settings, Stage, StageTimes};
 
-pub use super::execute::Sum;
+pub use super::bodies::Sum;
 
 /// The sum of `sources` with `strengths` at `targets`; without targets at the sources themselves,
 /// where none sees itself. Pairs of points at distance zero contribute nothing. A point x + iy is a

@@ -2,67 +2,16 @@
 
 use rayon::prelude::*;
 
+use super::bodies::{Bodies, Sum, by_leaf};
 use super::near::Near;
 use super::points::{Batch, Gather, Spread};
 use super::pyramid::power;
 use super::series::Series;
 use super::shifts::{L2l, M2l, M2m};
-use super::{Blob, Kernel, Plan, Pyramid, Request};
+use super::{Blob, Kernel, Plan, Pyramid};
+use crate::math::Real;
 use crate::math::simd::dispatch;
-use crate::math::{CollectVec, Real};
 use crate::{Stage, StageTimes};
-
-/// Potential (log only) and G = Σ Γ/(z − z_j) at one point.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Sum {
-    /// Σ q log r.
-    pub potential: f64,
-    /// Real and imaginary part.
-    pub g: [f64; 2],
-}
-
-/// Coordinates and strengths in the order of a pyramid, scaled.
-pub struct Sorted<'a> {
-    /// Coordinates.
-    pub x: &'a [Vec<f64>; 2],
-    /// Real parts, and imaginary parts if there are any; none for targets.
-    pub q: Vec<Vec<f64>>,
-}
-
-impl Sorted<'_> {
-    /// Real and imaginary parts.
-    pub fn strengths(&self) -> &[Vec<f64>] {
-        &self.q
-    }
-}
-
-/// The points of a plan.
-pub struct Bodies<'a> {
-    /// Sources.
-    pub sources: Sorted<'a>,
-    targets: Option<Sorted<'a>>,
-    /// The unit of length is 2^this of the caller's.
-    pub global: i32,
-    /// Whether there may be pairs whose squared distance is no number.
-    pub may_underflow: bool,
-}
-
-impl<'a> Bodies<'a> {
-    /// The points of `plan`, with the strengths and the units that `request` gives them.
-    pub fn new(plan: &'a Plan, strengths: &[Vec<f64>], request: &Request) -> Self {
-        let Request { scale, global, may_underflow, .. } = *request;
-        let tree = plan.source_tree();
-        let pick = |q: &Vec<f64>| tree.order.par_iter().map(|&i| q[i as usize] * scale).collect_vec();
-        let sources = Sorted { x: &tree.x, q: strengths.iter().map(pick).collect() };
-        let targets = plan.sources.as_ref().map(|_| Sorted { x: &plan.targets.x, q: vec![] });
-        Bodies { sources, targets, global, may_underflow }
-    }
-
-    /// Targets, which may be the sources.
-    pub fn targets(&self) -> &Sorted<'a> {
-        self.targets.as_ref().unwrap_or(&self.sources)
-    }
-}
 
 impl<T: Real> Batch<T> {
     /// Adds points relative to `center`; subtraction and scaling are in double precision.
@@ -89,18 +38,6 @@ impl<T: Real> Batch<T> {
         self.push(&of.x, q, of.range(points), center, power(-tree.exponent[cell]));
         self.pad();
     }
-}
-
-/// Cuts `out` into the pieces of the leaves.
-pub fn by_leaf<'a>(out: &'a mut [Sum], tree: &Pyramid) -> Vec<(usize, &'a mut [Sum])> {
-    let mut rest = out;
-    tree.leaves()
-        .map(|leaf| {
-            let (head, tail) = std::mem::take(&mut rest).split_at_mut(tree.count(leaf));
-            rest = tail;
-            (leaf, head)
-        })
-        .collect()
 }
 
 /// Boxes of one task, whole families and whole vectors of them.

@@ -2,19 +2,15 @@
 
 use rayon::prelude::*;
 
-use super::execute::{Bodies, Sum};
+use super::accuracy::sample_size;
+use super::bodies::{Bodies, Sum};
+use super::missed::make_good;
 use super::near::{Algebraic, Gaussian, Pair, Point, smallest};
 use super::points::Batch;
-use super::underflow::{self, make_good};
-use super::{Blob, Kernel, Plan};
+use super::{Blob, Kernel, Plan, underflow};
 use crate::guard::Sample;
 use crate::math::simd::{Task, Vector, dispatch};
 use crate::math::{CollectVec, Real};
-
-/// Targets that are summed directly, some per cent of the time of the sum itself.
-pub fn sample_size(targets: usize) -> usize {
-    (4_000_000 / targets.max(1)).clamp(100, 400)
-}
 
 /// Sources and places that one task adds up.
 const BLOCK: usize = 1 << 14;

@@ -19,6 +19,7 @@
 //! In these units no power over- or underflows to harm, and shifts by zero need no exception. Every operator adds to its result.
 
 pub mod accuracy;
+mod bodies;
 mod connect;
 mod evaluate;
 mod execute;
@@ -26,6 +27,7 @@ mod flow;
 pub mod guard;
 mod kernel;
 mod logarithm;
+mod missed;
 mod near;
 mod plan;
 mod points;

@@ -2,12 +2,12 @@
 
 use rayon::prelude::*;
 
-use super::execute::{Bodies, Sum, by_leaf};
+use super::bodies::{Bodies, Sum, by_leaf};
 use super::logarithm::{each_lane, exp_minus, exponential_integral, inverse_and_log};
+use super::missed::make_good;
 use super::points::Batch;
 use super::pyramid::power;
 use super::shifts::add_up;
-use super::underflow::make_good;
 use super::{Blob, Kernel, Plan};
 use crate::Cancel;
 use crate::math::Real;

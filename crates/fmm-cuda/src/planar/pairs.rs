@@ -3,7 +3,7 @@
 use cust::memory::DevicePointer;
 use fmm_core::Error;
 use fmm_core::guard::{Sample, step};
-use fmm_core::planar::guard::sample_size;
+use fmm_core::planar::accuracy::sample_size;
 use fmm_core::planar::{Kernel, Request};
 
 use super::far::blob_name;
