@@ -1,5 +1,6 @@
-// The error field: how much of the field of each target the truncation of the expansions loses, estimated, and the sample of the guard
-// that is drawn by it. The formulas are those of fmm-core's `error_model.rs`, `cpu/error_field.rs` and `guard.rs`.
+// The error field: how much of the field of each target the truncation of the expansions loses,
+// estimated, and the sample of the guard that is drawn by it. The formulas are those of fmm-core's
+// `error_model.rs`, `cpu/error_field.rs` and `guard.rs`.
 #include "common/image.cuh"
 #include "common/real.cuh"
 #include "common/tree.cuh"
@@ -58,7 +59,8 @@ extern "C" {
 __global__ void __launch_bounds__(256) error_norms_f32(ErrorView v) { norms<float>(v); }
 __global__ void __launch_bounds__(256) error_norms_f64(ErrorView v) { norms<double>(v); }
 
-// What the multipoles of its list lose at the octants of a cell. A warp has a cell, and each eight lanes a quarter of its pairs.
+// What the multipoles of its list lose at the octants of a cell. A warp has a cell, and each eight
+// lanes a quarter of its pairs.
 __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
   const unsigned cell = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
   if (cell >= v.targets.cells) return;
@@ -164,7 +166,8 @@ __global__ void __launch_bounds__(128) error_targets(ErrorView v) {
 // The sums of the squares of a chunk of the targets. A block has a chunk.
 __global__ void __launch_bounds__(CHUNK_THREADS) error_chunks(DrawView v) {
   __shared__ double held[CHUNK_THREADS];
-  const uint64_t first = uint64_t(v.count) * blockIdx.x / v.chunks, last = uint64_t(v.count) * (blockIdx.x + 1) / v.chunks;
+  const uint64_t first = uint64_t(v.count) * blockIdx.x / v.chunks;
+  const uint64_t last = uint64_t(v.count) * (blockIdx.x + 1) / v.chunks;
   double sum[3] = {};
   for (uint64_t i = first + threadIdx.x; i < last; i += CHUNK_THREADS) {
     sum[0] += v.squares[2 * i];
@@ -209,10 +212,12 @@ __global__ void __launch_bounds__(ALONE) error_starts(DrawView v) {
   v.totals[3] = drawn;
 }
 
-// Draws the targets of a chunk. A slot belongs to the target at which it is passed; chunks and threads agree on where they begin.
+// Draws the targets of a chunk. A slot belongs to the target at which it is passed; chunks and
+// threads agree on where they begin.
 __global__ void __launch_bounds__(CHUNK_THREADS) error_draw(DrawView v) {
   __shared__ double starts[CHUNK_THREADS + 1];
-  const uint64_t first = uint64_t(v.count) * blockIdx.x / v.chunks, last = uint64_t(v.count) * (blockIdx.x + 1) / v.chunks;
+  const uint64_t first = uint64_t(v.count) * blockIdx.x / v.chunks;
+  const uint64_t last = uint64_t(v.count) * (blockIdx.x + 1) / v.chunks;
   const uint64_t each = (last - first + CHUNK_THREADS - 1) / CHUNK_THREADS;
   const uint64_t begin = min(first + each * threadIdx.x, last), end = min(begin + each, last);
   const bool drawn = v.totals[3] != 0;

@@ -1,5 +1,5 @@
-// What a sum is measured by: direct sums in double precision at a sample of its targets, which `error_field.cu` draws. The rules are
-// those of fmm-core's `guard.rs`.
+// What a sum is measured by: direct sums in double precision at a sample of its targets, which
+// `error_field.cu` draws. The rules are those of fmm-core's `guard.rs`.
 #include "common/scan.cuh"
 #include "common/softening.cuh"
 #include "arguments/view.cuh"
@@ -7,8 +7,9 @@
 // Threads of a block that is alone, and of a block of the direct sums.
 constexpr unsigned ALONE = 1024, GUARDED = 128;
 
-// A share of the sources at GUARDED targets, one a thread; of small samples at a half or a quarter of them, where threads share the
-// sources of a tile. Sources go through shared memory, so that each is read once for all of them.
+// A share of the sources at GUARDED targets, one a thread; of small samples at a half or a quarter
+// of them, where threads share the sources of a tile. Sources go through shared memory, so that each
+// is read once for all of them.
 template <template <typename> class Kernel> __device__ inline void guard(const GuardView &v) {
   __shared__ Body tile[GUARDED];
   const Kernel<double> kernel(v.softening);

@@ -1,7 +1,8 @@
 //! Estimated errors of targets against true ones, on sets and orders of all kinds, as a Markdown table.
 //!
-//! Usage: `cargo run --release -p fmm-core --example error_field -- 10000 [SOFTENING]`. All errors are known by direct sums over all
-//! targets. `scatter` is the relative standard deviation of the rms that 256 direct sums drawn by the estimates would give.
+//! Usage: `cargo run --release -p fmm-core --example error_field -- 10000 [SOFTENING]`. All errors
+//! are known by direct sums over all targets. `scatter` is the relative standard deviation of the
+//! rms that 256 direct sums drawn by the estimates would give.
 
 use fmm_core::{Method, Settings, Softening, StageTimes, cpu::direct_field, evaluate};
 use testkit::sets::*;

@@ -1,8 +1,8 @@
 //! Looks for sets of particles on which a sum misses its tolerance although the guard says that it is kept.
 //!
-//! Random starts of a dozen families, then hill climbing: bodies are moved, re-weighted, copied to where forces cancel; a change stays
-//! if the ratio of the true error (over all targets, by direct sums) to the tolerance grows. Prints every new record, and at the end
-//! the distribution of ratios.
+//! Random starts of a dozen families, then hill climbing: bodies are moved, re-weighted, copied to
+//! where forces cancel; a change stays if the ratio of the true error (over all targets, by direct
+//! sums) to the tolerance grows. Prints every new record, and at the end the distribution of ratios.
 //!
 //! Usage: `cargo run --release -p fmm-core --example worst_sets -- MINUTES [N] [SEED]`
 

@@ -1,42 +1,47 @@
 //! The model of truncation errors that the error fields of all places share.
 //!
-//! Expansions of order p lose degrees p + 1 and beyond on both sides of a translation. What is lost is estimated from degree p,
-//! whose mean square over directions is known for every cell (see [`LastDegree`](crate::expansion::LastDegree)):
-//! - a local expansion loses the field of its degree p, continued to the distance r of the target from the center of the cell: times
-//!   r^(2p), in half sides of the cell;
-//! - a multipole loses the field of its degree p, continued to the distance d of the target from the center of the sources: times
-//!   d^(−2(p + 3)), in half sides of the source cell.
+//! Expansions of order p lose degrees p + 1 and beyond on both sides of a translation. What is lost
+//! is estimated from degree p, whose mean square over directions is known for every cell (see
+//! [`LastDegree`](crate::expansion::LastDegree)):
+//! - a local expansion loses the field of its degree p, continued to the distance r of the target from the center of
+//!   the cell: times r^(2p), in half sides of the cell;
+//! - a multipole loses the field of its degree p, continued to the distance d of the target from the center of the
+//!   sources: times d^(−2(p + 3)), in half sides of the source cell.
 //!
-//! Squares add, since errors of different cells have no common sign. What comes from pairs of cells is kept for the eight octants of
-//! each target cell. Within a cell, and from a cell to its children, logarithms are interpolated linearly between the centers of the
-//! octants.
+//! Squares add, since errors of different cells have no common sign. What comes from pairs of cells
+//! is kept for the eight octants of each target cell. Within a cell, and from a cell to its
+//! children, logarithms are interpolated linearly between the centers of the octants.
 
 use crate::lists::Classes;
 
-/// What the square of the last degree of a local expansion counts next to that of a multipole: measured, so that at orders 2 to 18
-/// most errors are within a factor of 4 of their estimate up to one common factor (docs/accuracy.md).
+/// What the square of the last degree of a local expansion counts next to that of a multipole:
+/// measured, so that at orders 2 to 18 most errors are within a factor of 4 of their estimate up to
+/// one common factor (docs/accuracy.md).
 pub const LOCAL: f64 = 0.1;
 
-/// Multipoles nearer than this to the center of a leaf, in its half sides, are looked at from each target: no octant is small there.
+/// Multipoles nearer than this to the center of a leaf, in its half sides, are looked at from each
+/// target: no octant is small there.
 pub const NEAR: f64 = 5.0;
 
 /// No octant of a cell counts less than this part of the largest.
 pub const LEAST: f64 = 1e-6;
 
-/// The largest relative error that is predicted, in tolerances. Where forces cancel errors count relative to a thousandth of the
-/// largest term, which nobody knows before the direct sum, and no target that feels nothing at all is to take the sample for itself.
+/// The largest relative error that is predicted, in tolerances. Where forces cancel errors count
+/// relative to a thousandth of the largest term, which nobody knows before the direct sum, and no
+/// target that feels nothing at all is to take the sample for itself.
 pub const LARGEST: f64 = 1e3;
 
 /// One value for each octant of a cell.
 pub type Octants = [f64; 8];
 
-/// The centers of the octants of a cell of this shape, in half sides from its center: bit d of an octant is set in the upper half of
-/// axis d.
+/// The centers of the octants of a cell of this shape, in half sides from its center: bit d of an
+/// octant is set in the upper half of axis d.
 pub fn centers(aspect: [f64; 3]) -> [[f64; 3]; 8] {
     std::array::from_fn(|o| std::array::from_fn(|d| if o >> d & 1 == 1 { 0.5 * aspect[d] } else { -0.5 * aspect[d] }))
 }
 
-/// What multipoles of order `p` lose at the octants of target cells, for each class of offsets, by the square of their last degree.
+/// What multipoles of order `p` lose at the octants of target cells, for each class of offsets, by
+/// the square of their last degree.
 pub fn of_classes(classes: Classes<3>, p: usize) -> Vec<Octants> {
     let (aspect, centers) = (classes.aspect(), centers(classes.aspect()));
     let of_class = |c: u32| {
@@ -71,8 +76,8 @@ pub fn power(x: f64, n: usize) -> f64 {
     result
 }
 
-/// The weights of the octants of a cell at a place in half sides from its center: linear along each axis, and beyond the centers of
-/// the octants too.
+/// The weights of the octants of a cell at a place in half sides from its center: linear along each
+/// axis, and beyond the centers of the octants too.
 pub fn interpolation(at: [f64; 3]) -> Octants {
     let [x, y, z] = at.map(|x| [0.5 - x, 0.5 + x]);
     std::array::from_fn(|o| x[o & 1] * y[o >> 1 & 1] * z[o >> 2])

@@ -47,16 +47,18 @@ impl Norms {
         self.rms.max(self.l2)
     }
 
-    /// The targets that must be exact so that these norms come well below the tolerance, if there are at most `most` of them; none if
-    /// more are needed. `squares` has the predicted errors of all targets, relative and absolute.
+    /// The targets that must be exact so that these norms come well below the tolerance, if there
+    /// are at most `most` of them; none if more are needed. `squares` has the predicted errors of
+    /// all targets, relative and absolute.
     pub fn worst(&self, squares: &[[f64; 2]], tolerance: f64, most: usize) -> Vec<u32> {
         let mut all = vec![];
         for (k, [norm, bound]) in [[self.rms, self.rms_bound], [self.l2, self.l2_bound]].into_iter().enumerate() {
             if norm.max(TRUSTED * bound) <= TRUSTED * tolerance {
                 continue;
             }
-            let (total, above) = Binades::of(squares, k).above(most, 1.0 - (AIM * tolerance / bound).powi(2));
-            let mut needed = total * (1.0 - (AIM * tolerance / bound).powi(2));
+            let part = 1.0 - (AIM * tolerance / bound).powi(2);
+            let (total, above) = Binades::of(squares, k).above(most, part);
+            let mut needed = total * part;
             let candidate = |(i, s): (usize, &[f64; 2])| (binade(s[k]) >= above).then_some(i as u32);
             let mut order: Vec<u32> = squares.par_iter().enumerate().filter_map(candidate).collect();
             order.sort_unstable_by(|&a, &b| squares[b as usize][k].total_cmp(&squares[a as usize][k]).then(a.cmp(&b)));
@@ -73,8 +75,9 @@ impl Norms {
         all
     }
 
-    /// What the driver compares with [`TRUSTED`] times the tolerance: the larger of rms and L2, so that each is trusted up to that
-    /// part of the tolerance, and with twice its standard error up to the tolerance itself.
+    /// What the driver compares with [`TRUSTED`] times the tolerance: the larger of rms and L2, so
+    /// that each is trusted up to that part of the tolerance, and with twice its standard error up
+    /// to the tolerance itself.
     pub fn judged(&self) -> f64 {
         self.error().max(TRUSTED * self.rms_bound.max(self.l2_bound))
     }
@@ -115,6 +118,7 @@ impl Binades {
         let part = |chunk: &[[f64; 2]]| {
             let mut bins = vec![(0, 0.0); 2048];
             chunk.iter().for_each(|s| {
+                // What is no number may have a sign.
                 let bin = &mut bins[binade(s[k]).min(2047)];
                 (bin.0, bin.1) = (bin.0 + 1, bin.1 + s[k]);
             });
@@ -129,7 +133,8 @@ impl Binades {
         Binades(all)
     }
 
-    /// The sum of all, and the lowest binade that the largest numbers, `most` of them or as many as make this part of the sum, reach.
+    /// The sum of all, and the lowest binade that the largest numbers, `most` of them or as many as
+    /// make this part of the sum, reach.
     fn above(&self, most: usize, part: f64) -> (f64, usize) {
         let total: f64 = self.0.iter().map(|bin| bin.1).sum();
         let (mut count, mut sum) = (0, 0.0);
@@ -156,35 +161,10 @@ impl Sample {
         Sample { targets: (0..count.div_ceil(step)).map(|k| (place(k), 1.0)).collect() }
     }
 
-    /// A deterministic sample of `count` targets. Half of it is spread evenly over the targets of `shares`, half in proportion to
-    /// their shares, where errors are expected; weights undo the preference (Veach & Guibas 1995, the balance heuristic), so that
-    /// averages are those over all. Without shares it is spread over all targets.
-    pub fn new(count: usize, shares: &[(u32, f64)]) -> Self {
-        let size = sample_size(count);
-        let total: f64 = shares.iter().map(|s| s.1).sum();
-        if shares.len() <= size || total <= 0.0 {
-            return Sample::spread(count, size);
-        }
-        let even = 1.0 / shares.len() as f64;
-        let mut targets = vec![];
-        let (mut reached, mut taken, half) = (0.0, [0, 0], size / 2);
-        for (k, &(target, share)) in shares.iter().enumerate() {
-            let share = share / total;
-            reached += share;
-            // Every 1/half of the way along the shares, and along the targets.
-            for (sum, taken) in [reached, (k + 1) as f64 * even].into_iter().zip(&mut taken) {
-                while *taken < half && sum * half as f64 >= *taken as f64 + 0.5 {
-                    *taken += 1;
-                    targets.push((target as usize, even / (0.5 * (even + share))));
-                }
-            }
-        }
-        Sample { targets }
-    }
-
-    /// A deterministic sample of about `size` targets, drawn by the squares of their predicted errors, relative and absolute: two
-    /// fifths in proportion to each, and one fifth evenly, so that what is not predicted is found as well. Weights make averages
-    /// over the sample those over all targets; see `rms` of [`Self::weigh`].
+    /// A deterministic sample of about `size` targets, drawn by the squares of their predicted
+    /// errors, relative and absolute: two fifths in proportion to each, and one fifth evenly, so
+    /// that what is not predicted is found as well. Weights make averages over the sample those over
+    /// all targets; see `rms` of [`Self::weigh`].
     pub fn predicted(size: usize, squares: &[[f64; 2]]) -> Self {
         let count = squares.len();
         let sums = [0, 1].map(|k| squares.iter().map(|s| s[k]).sum::<f64>());
@@ -217,10 +197,11 @@ impl Sample {
         self.targets.iter().map(|t| t.0)
     }
 
-    /// The errors of vectors `found` at the sample's targets, one by one, where `exact` holds the direct sum and the square
-    /// of its largest term, in the units of `found`. Nothing over nothing is no error; what is no number is an infinite one.
-    /// `rms` is the root mean square of `found` over all targets; a predicted sample needs it, since it draws too few of the
-    /// targets whose errors are small to say how large their vectors are.
+    /// The errors of vectors `found` at the sample's targets, one by one, where `exact` holds the
+    /// direct sum and the square of its largest term, in the units of `found`. Nothing over nothing
+    /// is no error; what is no number is an infinite one. `rms` is the root mean square of `found`
+    /// over all targets; a predicted sample needs it, since it draws too few of the targets whose
+    /// errors are small to say how large their vectors are.
     pub fn weigh<const R: usize>(
         &self,
         exact: impl IntoIterator<Item = ([f64; R], f64)>,
@@ -360,10 +341,11 @@ mod tests {
 
     #[test]
     fn weights_undo_the_preference() {
-        // One target in a hundred has nearly all shares.
-        let shares: Vec<(u32, f64)> = (0..20_000).map(|i| (i, if i % 100 == 0 { 1.0 } else { 1e-4 })).collect();
-        let sample = Sample::new(20_000, &shares);
-        let preferred = sample.targets.iter().filter(|t| t.0 % 100 == 0);
+        // One target in 128, at no regular distances, has nearly all of the predicted error.
+        let errs = |i: usize| (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57 == 0;
+        let squares: Vec<[f64; 2]> = (0..20_000).map(|i| [if errs(i) { 1.0 } else { 1e-4 }; 2]).collect();
+        let sample = Sample::predicted(200, &squares);
+        let preferred = sample.targets.iter().filter(|t| errs(t.0));
         let [count, weight] = [preferred.clone().count() as f64, preferred.map(|t| t.1).sum()];
         let [all, whole] = [sample.targets.len() as f64, sample.targets.iter().map(|t| t.1).sum()];
         assert!(count / all > 0.45, "{count} of {all}");

@@ -97,8 +97,8 @@ pub trait Trial {
     /// What keeps the place from measuring.
     fn error(&mut self, sums: &Self::Sums) -> Result<f64, Error>;
 
-    /// Sums the targets with the largest predicted errors directly, if few of them make what [`Self::error`] has found too large
-    /// in the `sums` of `choice`. Returns whether it has.
+    /// Sums the targets with the largest predicted errors directly, if few of them make what
+    /// [`Self::error`] has found too large in the `sums` of `choice`. Returns whether it has.
     ///
     /// # Errors
     /// What keeps the place from summing.

@@ -4,8 +4,8 @@ use fmm_core::{Boundary, Method, PeriodicBox, Precision, Settings, Softening, St
 use testkit::sets::*;
 use testkit::space::Reference;
 
-/// The part of the targets whose error is within a factor of 4 of its estimate, or nothing but rounding: some leaves meet no
-/// expansion.
+/// The part of the targets whose error is within a factor of 4 of its estimate, or nothing but
+/// rounding: some leaves meet no expansion.
 fn within_four(found: &[[f64; 3]], truth: &[[f64; 3]], estimate: &[f64]) -> f64 {
     let off = |i: usize| (0..3).map(|d| (found[i][d] - truth[i][d]).powi(2)).sum::<f64>().sqrt();
     let size = |i: usize| truth[i].iter().map(|c| c * c).sum::<f64>().sqrt();

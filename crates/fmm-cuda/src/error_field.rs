@@ -1,4 +1,5 @@
-//! The error field of a sum on the device, and the sample of the guard that is drawn by it: see [`fmm_core::error_model`].
+//! The error field of a sum on the device, and the sample of the guard that is drawn by it: see
+//! [`fmm_core::error_model`].
 
 use cust::memory::DevicePointer;
 use fmm_core::error_model::{LARGEST, LEAST, LOCAL, NEAR, of_classes};
@@ -103,9 +104,7 @@ impl Predicted {
         let real = if single { "f32" } else { "f64" };
         Predicted { view, real, family, classes, cells, targets, unit: root * root }
     }
-}
 
-impl Predicted {
     /// Whether the expansions are in double precision.
     pub fn is_double(&self) -> bool {
         self.real == "f64"
@@ -178,8 +177,8 @@ impl ErrorField {
         }
     }
 
-    /// Queues the drawing of a sample of `size` targets by the error field: their places in the order of the tree to `picked`, and what
-    /// they stand for to `weight`.
+    /// Queues the drawing of a sample of `size` targets by the error field: their places in the
+    /// order of the tree to `picked`, and what they stand for to `weight`.
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails.
@@ -225,8 +224,8 @@ impl ErrorField {
         Ok((self.totals.download()?[2] / sum.targets as f64).sqrt())
     }
 
-    /// The squares of the predicted errors of the last sum, over the field and in units of half the side of the root, in the order of the
-    /// tree.
+    /// The squares of the predicted errors of the last sum, over the field and in units of half the
+    /// side of the root, in the order of the tree.
     ///
     /// # Errors
     /// [`Error::Device`] if the driver fails.

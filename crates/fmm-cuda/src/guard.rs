@@ -165,8 +165,9 @@ impl Guard {
         Ok(false)
     }
 
-    /// The sum on a sample of its targets, drawn by their predicted errors if these are known, or the sample of the last call. A sample
-    /// of `whole` serves the judgement of this sum by itself; others are joined with those of other columns.
+    /// The sum on a sample of its targets, drawn by their predicted errors if these are known, or
+    /// the sample of the last call. A sample of `whole` serves the judgement of this sum by itself;
+    /// others are joined with those of other columns.
     pub fn rows(
         &mut self,
         gpu: &Gpu,
@@ -238,8 +239,9 @@ impl Guard {
         self.out.download()
     }
 
-    /// Sums the targets of the largest predicted errors directly, if at most `most` of them bring `norms` down to half the tolerance, and
-    /// puts their fields to `field`, in the caller's order. Returns whether it has.
+    /// Sums the targets of the largest predicted errors directly, if [`Norms::worst`] finds at most
+    /// `most` of them that make `norms` too large, and puts their fields to `field`, in the caller's
+    /// order. Returns whether it has.
     pub fn repair(
         &mut self,
         gpu: &Gpu,
@@ -275,7 +277,8 @@ impl Guard {
         Ok(true)
     }
 
-    /// The larger of rms(e), L2 and that of the potential, as [`Sample::errors_in_box`] defines them, of a sum over all images on a sample of its targets.
+    /// The larger of rms(e), L2 and that of the potential, as [`Sample::errors_in_box`] defines
+    /// them, of a sum over all images on a sample of its targets.
     pub fn error_in_box(
         &mut self,
         gpu: &Gpu,

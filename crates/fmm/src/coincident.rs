@@ -1,4 +1,5 @@
-//! Pairs of a source and a target at the same place. They contribute nothing where the kernel is infinite at distance zero.
+//! Pairs of a source and a target at the same place. They contribute nothing where the kernel is
+//! infinite at distance zero.
 
 use fmm_core::math::CollectVec;
 use rayon::prelude::*;

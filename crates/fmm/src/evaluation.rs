@@ -15,7 +15,8 @@ pub struct Evaluation {
     /// Second derivatives of the potential, xx, yy, zz, xy, xz, yz; empty without
     /// [`Problem::hessian`](crate::Problem::hessian). `[m]`
     pub hessian: Vec<[f64; 6]>,
-    /// The estimated size of the error of `field`; empty without [`Settings::errors`](fmm_core::Settings::errors). `[m]`
+    /// The estimated size of the error of `field`; empty without
+    /// [`Settings::errors`](fmm_core::Settings::errors). `[m]`
     pub error: Vec<f64>,
     /// Method, precision, order, opening angle and leaf size.
     pub choice: Choice,

@@ -83,9 +83,11 @@ enum Which {
     M2l2d(Options),
     /// Series of the fast Gauss transform alone, evaluations a second: Cruz, Layton & Barba, Tables 4 and 5
     Gauss(Options),
-    /// Other codes that are installed, at the same measured error: FMM3D, pytreegrav, REBOUND; in the plane FMM2D (scripts/peers installs them)
+    /// Other codes that are installed, at the same measured error: FMM3D, pytreegrav, REBOUND; in
+    /// the plane FMM2D (scripts/peers installs them)
     Peers(Options),
-    /// The Poisson solver on grids, --n cells a side: van Rees et al., Figs. 3 and 4 and Table 1, and Hockney's convolution for comparison
+    /// The Poisson solver on grids, --n cells a side: van Rees et al., Figs. 3 and 4 and Table 1,
+    /// and Hockney's convolution for comparison
     Poisson(Options),
     /// For maintainers: the constants of the cost model and the tables of errors, as text to paste
     Tune(Options),

@@ -70,8 +70,8 @@ impl InBox {
         ewald::depolarise(&self.cell, &unwrapped, points.at(), potential, field);
     }
 
-    /// The errors of the field of `sums` at the targets of `sample`, by Ewald's sum, and the larger of those of the potential and of
-    /// second derivatives.
+    /// The errors of the field of `sums` at the targets of `sample`, by Ewald's sum, and the larger
+    /// of those of the potential and of second derivatives.
     pub fn errors(&self, sample: &Sample, settings: &Settings, points: Points, sums: &Summed) -> (Norms, f64) {
         let chosen: Vec<usize> = sample.places().collect();
         let places: Option<Vec<[f64; 3]>> = points.targets.map(|t| chosen.iter().map(|&i| t[i]).collect());

@@ -83,7 +83,8 @@ pub fn direct_field(
     sums.into_iter().map(plain).collect()
 }
 
-/// The errors of `field` at the targets of `sample`; `rms` is the root mean square of all of it, for a predicted sample.
+/// The errors of `field` at the targets of `sample`; `rms` is the root mean square of all of it, for
+/// a predicted sample.
 pub(super) fn errors(
     sample: &Sample,
     softening: Softening,

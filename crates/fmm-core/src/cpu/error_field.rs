@@ -1,8 +1,9 @@
 //! The error field: how much of the field of each target the truncation of the expansions loses, estimated.
 //!
-//! [`error_model`](crate::error_model) says how. The loss of local expansions is evaluated at each target for its own leaf, and at the
-//! octants of children for the cells above; that of multipoles is one number a pair of cells and octant of the target cell: the squared
-//! norm of the source times a factor of the offset. That is a few operations a pair of cells and a target.
+//! [`error_model`](crate::error_model) says how. The loss of local expansions is evaluated at each
+//! target for its own leaf, and at the octants of children for the cells above; that of multipoles
+//! is one number a pair of cells and octant of the target cell: the squared norm of the source times
+//! a factor of the offset. That is a few operations a pair of cells and a target.
 
 use rayon::prelude::*;
 
@@ -15,8 +16,9 @@ use crate::expansion::{Expansion, LastDegree};
 use crate::math::{CollectVec, Real};
 
 impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
-    /// The estimated square of the error of the field at each target, in the order of the tree, with the strengths of the
-    /// expansions and half the side of the root for a unit of length. Empty if no expansion was used.
+    /// The estimated square of the error of the field at each target, in the order of the tree, with
+    /// the strengths of the expansions and half the side of the root for a unit of length. Empty if
+    /// no expansion was used.
     pub fn squared_errors(&self) -> Vec<f64> {
         let (Some(p), Some(family)) = (self.plan.choice.order, self.plan.choice.expansion) else { return vec![] };
         let last = LastDegree::new(family, p);
@@ -41,7 +43,8 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 sum.map(|s| s * unit)
             })
             .collect_vec();
-        // The octants of a child, in half sides of its parent from the parent's center, with the weights of the parent's octants there.
+        // The octants of a child, in half sides of its parent from the parent's center, with the
+        // weights of the parent's octants there.
         let child_octants: [[([f64; 3], Octants); 8]; 8] = std::array::from_fn(|child| {
             std::array::from_fn(|o| {
                 let at = [0, 1, 2].map(|d| corners[child][d] + 0.5 * corners[o][d]);
@@ -95,7 +98,8 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
         out
     }
 
-    /// The mean square over directions, at one half side from the center, of the field of the last degree of every cell.
+    /// The mean square over directions, at one half side from the center, of the field of the last
+    /// degree of every cell.
     fn norms(&self, last: &LastDegree, weights: &[f64], coefficients: &[T]) -> Vec<f64> {
         let norm = |c: &[T]| c[last.places.clone()].iter().zip(weights).map(|(c, w)| w * c.to_f64() * c.to_f64()).sum();
         coefficients.par_chunks(self.expansion.len()).with_min_len(64).map(norm).collect_vec()

@@ -266,8 +266,9 @@ pub(super) struct Summed {
     /// Empty unless it is asked for.
     pub hessian: Vec<[f64; 6]>,
     pub coincident_pairs: u64,
-    /// The estimated size of the error of the field by truncation: see [`error_field`](super::error_field). Empty if no expansion
-    /// was used, or if it is not asked for.
+    /// The estimated size of the error of the field by truncation: see
+    /// [`error_field`](super::error_field). Empty if no expansion was used, or if it is not asked
+    /// for.
     pub error: Vec<f64>,
     /// The spacing of numbers next to 1 in the precision of the sum.
     pub epsilon: f64,

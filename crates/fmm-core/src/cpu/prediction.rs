@@ -33,8 +33,8 @@ impl Summed {
         if self.error.is_empty() { vec![] } else { norms.worst(&self.predicted(tolerance), tolerance, most) }
     }
 
-    /// Scales the estimated errors so that their L2 norm over all targets is the one that was measured, and adds rounding. Without
-    /// expansions all are this part of the field.
+    /// Scales the estimated errors so that their L2 norm over all targets is the one that was
+    /// measured, and adds rounding. Without expansions all are this part of the field.
     pub fn calibrate(&mut self, l2: f64) {
         let (scale, epsilon) = (self.scale(), self.epsilon);
         let sizes = self.field.par_iter().map(|a| square(a, scale).sqrt() / scale);

@@ -72,7 +72,8 @@ fn add_component(k: usize, field: &[[f64; 3]], velocity: &mut [[f64; 3]]) {
     }
 }
 
-/// The errors of `found` at the targets of `sample`; `rms` is the root mean square of all of it, for a predicted sample.
+/// The errors of `found` at the targets of `sample`; `rms` is the root mean square of all of it, for
+/// a predicted sample.
 pub(super) fn errors(
     sample: &Sample,
     softening: Softening,

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::cartesian::Indices;
 use crate::Family;
 
-/// Where the coefficients c of degree p are, and weights w with which Σ w c² is the mean square, over all directions, of the field
-/// of that degree at distance 1 from the center.
+/// Where the coefficients c of degree p are, and weights w with which Σ w c² is the mean square,
+/// over all directions, of the field of that degree at distance 1 from the center.
 #[derive(Debug, Clone)]
 pub struct LastDegree {
     /// Places of the coefficients.
@@ -26,8 +26,8 @@ impl LastDegree {
         }
     }
 
-    /// ⟨|R_p^m|²⟩ and ⟨|I_p^m|²⟩ over the unit sphere, times the ratio of ⟨|∇Φ|²⟩ to ⟨Φ²⟩, which is p (2p + 1) and (p + 1)(2p + 1).
-    /// Orders m > 0 stand for −m too.
+    /// ⟨|R_p^m|²⟩ and ⟨|I_p^m|²⟩ over the unit sphere, times the ratio of ⟨|∇Φ|²⟩ to ⟨Φ²⟩, which is
+    /// p (2p + 1) and (p + 1)(2p + 1). Orders m > 0 stand for −m too.
     fn spherical(p: usize) -> Self {
         let weight = |k: usize, local: bool| {
             let m = k.div_ceil(2);
@@ -38,8 +38,9 @@ impl LastDegree {
         LastDegree { places: p * p..(p + 1) * (p + 1), local: weights(true), multipole: weights(false) }
     }
 
-    /// Of 1/r: Σ L_k²/k! over (2p + 1)!! is the mean square of a harmonic polynomial, and p!/(2p + 1) Σ k! M_k² that of the potential
-    /// of a single source, which is the largest that moments can have.
+    /// Of 1/r: Σ L_k²/k! over (2p + 1)!! is the mean square of a harmonic polynomial, and p!/(2p +
+    /// 1) Σ k! M_k² that of the potential of a single source, which is the largest that moments can
+    /// have.
     fn cartesian(p: usize) -> Self {
         let (indices, degree) = (Indices::new(p), p as f64);
         let places = if p == 0 { 0..1 } else { super::cartesian::count(p - 1)..super::cartesian::count(p) };

@@ -1,11 +1,13 @@
-//! What the vectors of [`near`](super::near) miss: pairs whose squared distance underflows (see [`underflow`](super::underflow)).
+//! What the vectors of [`near`](super::near) miss: pairs whose squared distance underflows (see
+//! [`underflow`](super::underflow)).
 
 use super::Kernel;
 use super::bodies::{Bodies, Sum};
 use super::underflow::SMALL;
 
-/// Adds what the pairs of the targets `at` and the sources `from`, places in the order of their pyramids, have missed: those that are not
-/// at distance zero and whose squared distance times `scale`² is below `limit`. `out` has one sum a target.
+/// Adds what the pairs of the targets `at` and the sources `from`, places in the order of their
+/// pyramids, have missed: those that are not at distance zero and whose squared distance times
+/// `scale`² is below `limit`. `out` has one sum a target.
 pub fn make_good(
     kernel: Kernel,
     bodies: &Bodies,

@@ -44,7 +44,8 @@ pub struct Facts<'a> {
     pub idle: bool,
 }
 
-/// What the summary of a run says that had nothing left to do at `time`: the end of the scenario, or one that an option has set before.
+/// What the summary of a run says that had nothing left to do at `time`: the end of the scenario, or
+/// one that an option has set before.
 pub fn idle(time: &str) -> String {
     format!(
         "  nothing was left to do: the run is at the last end that it has been given, time {time};\n  --until T goes \

@@ -248,7 +248,8 @@ pub fn softening_of_any_length_is_finite_and_right(place: &impl Place) {
     }
 }
 
-/// Sets of a few light bodies where the forces of all others cancel: these make the whole rms, and no even sample holds them.
+/// Sets of a few light bodies where the forces of all others cancel: these make the whole rms, and
+/// no even sample holds them.
 pub fn bodies_where_forces_cancel_keep_their_tolerance(place: &impl Place) {
     let n = 20_000;
     let cluster = plummer(n / 2, 5).into_iter().map(|x| [0.6 + 0.05 * x[0], 0.1 + 0.05 * x[1], 0.05 + 0.05 * x[2]]);
