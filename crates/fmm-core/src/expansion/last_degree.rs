@@ -38,9 +38,8 @@ impl LastDegree {
         LastDegree { places: p * p..(p + 1) * (p + 1), local: weights(true), multipole: weights(false) }
     }
 
-    /// Of 1/r: Σ L_k²/k! over (2p + 1)!! is the mean square of a harmonic polynomial, and p!/(2p +
-    /// 1) Σ k! M_k² that of the potential of a single source, which is the largest that moments can
-    /// have.
+    /// Of 1/r: Σ L_k²/k! over (2p + 1)!! is the mean square of a harmonic polynomial, and p!/(2p + 1) Σ k! M_k² that of
+    /// the potential of a single source, which is the largest that moments can have.
     fn cartesian(p: usize) -> Self {
         let (indices, degree) = (Indices::new(p), p as f64);
         let places = if p == 0 { 0..1 } else { super::cartesian::count(p - 1)..super::cartesian::count(p) };
