@@ -50,6 +50,14 @@ __device__ inline double logarithm(double value, double least) {
   return double(__double_as_longlong(fmax(value, least * largest)));
 }
 
+// A number from 0 to 1 for each other number, without a pattern: as `guard.rs` has it.
+__device__ inline double spread(uint64_t k) {
+  uint64_t z = (k + 1) * 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return double(z ^ (z >> 31)) / 18446744073709551616.0;
+}
+
 // The weight of an octant at a place between the centers of the octants, and beyond.
 __device__ inline double weight_of(unsigned o, const double *at) {
   return (0.5 + side_of(o, 0) * at[0]) * (0.5 + side_of(o, 1) * at[1]) * (0.5 + side_of(o, 2) * at[2]);
@@ -239,7 +247,11 @@ __global__ void __launch_bounds__(CHUNK_THREADS) error_draw(DrawView v) {
     starts[CHUNK_THREADS] = limit;
   }
   __syncthreads();
-  const auto passed = [&](double reached) { return unsigned(fmin(reached * v.size + 0.5, double(v.size))); };
+  const auto passed = [&](double reached) {
+    const double place = fmin(reached * v.size, double(v.size));
+    const unsigned draw = place;
+    return draw + (place - draw > spread(draw));
+  };
   double reached = starts[threadIdx.x];
   unsigned slot = passed(reached);
   for (uint64_t i = begin; i < end; i++) {

@@ -177,12 +177,10 @@ impl Sample {
         for (i, [relative, absolute]) in squares.iter().enumerate() {
             let probability = EVEN * even + 0.5 * (1.0 - EVEN) * (relative * parts[0] + absolute * parts[1]);
             reached += probability * size as f64;
+            let next = if i + 1 == count { size } else { passed(reached).min(size) };
             // A target that is drawn several times counts as often.
-            let draws = ((reached + 0.5) as usize).min(size) - taken;
-            if draws > 0 {
-                taken += draws;
-                targets.push((i, draws as f64 * even / probability));
-            }
+            targets.extend((taken..next).map(|_| (i, even / probability)));
+            taken = next.max(taken);
         }
         Sample { targets }
     }
@@ -272,6 +270,22 @@ impl Sample {
     }
 }
 
+/// The draws that are passed at a place of the drawing, where each has an equal part of length 1. It
+/// lies anywhere in its part: equal steps could follow the rows of a lattice, and miss or meet the
+/// same targets of each.
+fn passed(reached: f64) -> usize {
+    let draw = reached as usize;
+    draw + usize::from(reached - draw as f64 > spread(draw as u64))
+}
+
+/// A number from 0 to 1 for each other number, without a pattern (the finalizer of SplitMix64).
+fn spread(k: u64) -> f64 {
+    let mut z = (k + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) as f64 / 2f64.powi(64)
+}
+
 /// From one target of a sample of about `size` of `count` to the next, about.
 pub fn step(count: usize, size: usize) -> usize {
     count.div_ceil(size).max(1)
@@ -322,7 +336,7 @@ mod tests {
         let predicted = |i: usize| error(i) * [0.4, 1.0, 2.5][i % 3];
         let squares: Vec<[f64; 2]> = (0..n).map(|i| [predicted(i).powi(2), (i % 5) as f64]).collect();
         let sample = Sample::predicted(64, &squares);
-        assert!(sample.places().len() <= 64);
+        assert_eq!(sample.places().len(), 64);
         let exact = sample.places().map(|_| ([1.0, 0.0, 0.0], 1.0));
         let found = sample.places().map(|i| [1.0 + error(i), 0.0, 0.0]);
         let norms = sample.weigh(exact, found, Some(1.0));
@@ -337,6 +351,23 @@ mod tests {
         assert!(worst.len() > 2 && worst.iter().all(|i| few.contains(i)), "{worst:?}");
         // Not if there are more than may be summed, nor if nothing is wrong.
         assert!(of_rms.worst(&only, 0.5 * truth, 2).is_empty() && of_rms.worst(&only, 2.0 * truth, 100).is_empty());
+    }
+
+    #[test]
+    fn draws_follow_no_row_and_count_as_often_as_they_are_made() {
+        // Half of each row of 100 errs, and a draw has as many targets as a row.
+        let rows = Sample::predicted(64, &vec![[1.0; 2]; 6400]);
+        let wrong = rows.places().filter(|i| i % 100 < 50).count();
+        assert!((20..=44).contains(&wrong), "{wrong} of 64");
+        // One target has half of the squared error, and is drawn accordingly often.
+        let squares: Vec<[f64; 2]> = (0..1000).map(|i| [if i == 500 { 999.0 } else { 1.0 }; 2]).collect();
+        let sample = Sample::predicted(100, &squares);
+        let exact = sample.places().map(|_| ([1.0, 0.0, 0.0], 1.0));
+        let found = sample.places().map(|i| [1.0 + squares[i][0].sqrt(), 0.0, 0.0]);
+        let norms = sample.weigh(exact, found, Some(1.0));
+        let truth = (1998.0f64 / 1000.0).sqrt();
+        assert!((norms.rms / truth - 1.0).abs() < 0.1 && (norms.l2 / truth - 1.0).abs() < 0.1, "{norms:?}");
+        assert!(sample.places().filter(|&i| i == 500).count() > 30);
     }
 
     #[test]
