@@ -8,6 +8,12 @@
 // Threads of a block that is alone, and of a block that has a chunk of the targets.
 constexpr unsigned ALONE = 1024, CHUNK_THREADS = 256;
 
+// Threads of a block that has leaves.
+constexpr unsigned ERROR_THREADS = 128;
+
+// More levels than any tree that is grown on the device.
+constexpr unsigned MOST_LEVELS = 32;
+
 __device__ inline double power(double x, unsigned n) {
   double result = 1;
   for (; n > 0; n >>= 1, x *= x)
@@ -58,6 +64,17 @@ __device__ inline double spread(uint64_t k) {
   return double(z ^ (z >> 31)) / 18446744073709551616.0;
 }
 
+// The sum of a number of each thread of a block of ALONE, in one order.
+__device__ inline double sum_of_block(double x, double *warps) {
+  for (unsigned d = 16; d > 0; d /= 2) x += __shfl_xor_sync(~0u, x, d);
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = x;
+  __syncthreads();
+  double sum = 0;
+  for (unsigned w = 0; w < ALONE / 32; w++) sum += warps[w];
+  return sum;
+}
+
 // The weight of an octant at a place between the centers of the octants, and beyond.
 __device__ inline double weight_of(unsigned o, const double *at) {
   return (0.5 + side_of(o, 0) * at[0]) * (0.5 + side_of(o, 1) * at[1]) * (0.5 + side_of(o, 2) * at[2]);
@@ -68,21 +85,33 @@ __global__ void __launch_bounds__(256) error_norms_f32(ErrorView v) { norms<floa
 __global__ void __launch_bounds__(256) error_norms_f64(ErrorView v) { norms<double>(v); }
 
 // What the multipoles of its list lose at the octants of a cell. A warp has a cell, and each eight
-// lanes a quarter of its pairs.
+// lanes a quarter of its pairs, AHEAD at once: each waits for two loads one after the other.
 __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
+  constexpr unsigned AHEAD = 8;
   const unsigned cell = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
   if (cell >= v.targets.cells) return;
   const unsigned o = lane % 8;
+  const uint64_t begin = v.has_m2l ? v.m2l.start[cell] : 0, end = v.has_m2l ? v.m2l.start[cell + 1] : 0;
   double sum = 0;
-  for (uint64_t k = v.has_m2l ? v.m2l.start[cell] + lane / 8 : 1; k < (v.has_m2l ? v.m2l.start[cell + 1] : 0); k += 4)
-    sum += v.norms[v.m2l.pairs[2 * k]] * v.by_class[8 * size_t(v.m2l.pairs[2 * k + 1]) + o];
+  for (uint64_t k = begin + lane / 8; k < end; k += 4 * AHEAD) {
+    double norm[AHEAD], lost[AHEAD];
+#pragma unroll
+    for (unsigned a = 0; a < AHEAD; a++) {
+      const bool there = k + 4 * a < end;
+      const uint64_t pair = there ? k + 4 * a : k;
+      norm[a] = there ? v.norms[v.m2l.pairs[2 * pair]] : 0;
+      lost[a] = v.by_class[8 * size_t(v.m2l.pairs[2 * pair + 1]) + o];
+    }
+#pragma unroll
+    for (unsigned a = 0; a < AHEAD; a++) sum = fma(norm[a], lost[a], sum);
+  }
   sum += __shfl_xor_sync(~0u, sum, 8);
   sum += __shfl_xor_sync(~0u, sum, 16);
   if (lane < 8) v.octants[8 * size_t(cell) + o] = sum * power(v.root / half_of(v.targets, cell), 4);
 }
 
 // The squares of the predicted errors of the bodies of a leaf. Eight lanes have a leaf, and an octant each.
-__global__ void __launch_bounds__(128) error_targets(ErrorView v) {
+__global__ void __launch_bounds__(ERROR_THREADS) error_targets(ErrorView v) {
   const unsigned place = (blockIdx.x * blockDim.x + threadIdx.x) / 8, o = threadIdx.x % 8;
   const bool there = place < v.leaf_count;
   const uint32_t leaf = v.leaves[there ? place : 0];
@@ -92,12 +121,17 @@ __global__ void __launch_bounds__(128) error_targets(ErrorView v) {
   // Groups of a warp pass as many levels as the deepest of them: shuffles are the whole warp's.
   unsigned deepest = last;
   for (unsigned d = 16; d > 0; d /= 2) deepest = max(deepest, __shfl_xor_sync(~0u, deepest, d));
+  // The cells from the leaf up, which are needed from the root down.
+  __shared__ uint32_t paths[ERROR_THREADS / 8][MOST_LEVELS];
+  uint32_t *path = paths[threadIdx.x / 8];
+  if (o == 0)
+    for (unsigned level = last, cell = leaf; level > 0; level--, cell = tree.parent[cell]) path[level] = cell;
+  __syncwarp();
   double value = v.octants[o];
   uint32_t parent = 0;
   for (unsigned level = 1; level <= deepest; level++) {
     const double log = logarithm(value, v.least);
-    uint32_t cell = leaf;
-    for (unsigned l = last; l > level; l--) cell = tree.parent[cell];
+    const uint32_t cell = level <= last ? path[level] : leaf;
     const unsigned octant = tree.octant[cell];
     double at[3], r2 = 0, mean = 0;
     for (unsigned d = 0; d < 3; d++) {
@@ -143,15 +177,16 @@ __global__ void __launch_bounds__(128) error_targets(ErrorView v) {
   for (unsigned k = 0; k < 8; k++) logs[k] = of_lane(log, k);
   if (!there) return;
   const double own = v.local * local_norms[leaf] * power(v.root / half, 4), to_root = v.root * v.root;
+  const double to_leaf = 1 / half, to_cube[3] = {1 / v.aspect[0], 1 / v.aspect[1], 1 / v.aspect[2]};
   const uint32_t end = tree.bodies[2 * size_t(leaf) + 1];
   for (uint32_t i = tree.bodies[2 * size_t(leaf)] + o; i < end; i += 8) {
     const Body b = v.target_bodies[i];
     const double x[3] = {b.x, b.y, b.z};
     double at[3], r2 = 0, mean = 0;
     for (unsigned d = 0; d < 3; d++) {
-      at[d] = (x[d] - center[d]) / half;
+      at[d] = (x[d] - center[d]) * to_leaf;
       r2 += at[d] * at[d];
-      at[d] /= v.aspect[d];
+      at[d] *= to_cube[d];
     }
     for (unsigned k = 0; k < 8; k++) mean += logs[k] * weight_of(k, at);
     double squared = __longlong_as_double((long long)mean) + own * power(r2, p);
@@ -197,27 +232,34 @@ __global__ void __launch_bounds__(CHUNK_THREADS) error_chunks(DrawView v) {
 
 // The sums over all chunks, and where along the drawing each chunk begins. One block, a thread a chunk.
 __global__ void __launch_bounds__(ALONE) error_starts(DrawView v) {
-  __shared__ double held[3][ALONE];
+  __shared__ double warps[ALONE / 32], parts[ALONE];
   const unsigned me = threadIdx.x;
-  for (unsigned k = 0; k < 3; k++) held[k][me] = me < v.chunks ? v.sums[3 * size_t(me) + k] : 0;
+  const bool there = me < v.chunks;
+  double total[3];
+  for (unsigned k = 0; k < 3; k++) {
+    total[k] = sum_of_block(there ? v.sums[3 * size_t(me) + k] : 0, warps);
+    if (me == 0) v.totals[k] = total[k];
+  }
+  const double half = 0.5 * (1 - v.even);
+  const bool drawn = total[0] > 0 && total[1] > 0 && isfinite(total[0]) && isfinite(total[1]);
+  double part = 0;
+  if (there) {
+    const double all = double(v.count);
+    const double count = double(uint64_t(v.count) * (me + 1) / v.chunks - uint64_t(v.count) * me / v.chunks) / all;
+    const double *own = v.sums + 3 * size_t(me);
+    part = drawn ? v.even * count + half * (own[0] / total[0] + own[1] / total[1]) : count;
+  }
+  // One after the other: no chunk ends before it begins by rounding.
+  parts[me] = part;
   __syncthreads();
-  if (me < 3) {
-    double total = 0;
-    for (unsigned c = 0; c < v.chunks; c++) total += held[me][c];
-    v.totals[me] = total;
+  if (me == 0) {
+    double reached = 0;
+    for (unsigned c = 0; c < v.chunks; c++) reached = parts[c] += reached;
+    v.starts[0] = 0;
+    v.totals[3] = drawn;
   }
   __syncthreads();
-  if (me > 0) return;
-  const double relative = v.totals[0], absolute = v.totals[1], half = 0.5 * (1 - v.even);
-  const bool drawn = relative > 0 && absolute > 0 && isfinite(relative) && isfinite(absolute);
-  double reached = 0;
-  for (unsigned c = 0; c < v.chunks; c++) {
-    v.starts[c] = reached;
-    const double count = double(uint64_t(v.count) * (c + 1) / v.chunks - uint64_t(v.count) * c / v.chunks) / v.count;
-    reached += drawn ? v.even * count + half * (held[0][c] / relative + held[1][c] / absolute) : count;
-  }
-  v.starts[v.chunks] = 1;
-  v.totals[3] = drawn;
+  if (there) v.starts[me + 1] = me + 1 == v.chunks ? 1 : fmin(parts[me], 1.0);
 }
 
 // Draws the targets of a chunk. A slot belongs to the target at which it is passed; chunks and
@@ -233,25 +275,26 @@ __global__ void __launch_bounds__(CHUNK_THREADS) error_draw(DrawView v) {
   const auto probability = [&](uint64_t i) {
     return drawn ? v.even * even + half * (v.squares[2 * i] / v.totals[0] + v.squares[2 * i + 1] / v.totals[1]) : even;
   };
-  double own = 0;
-  for (uint64_t i = begin; i < end; i++) own += probability(i);
-  starts[threadIdx.x + 1] = own;
-  __syncthreads();
-  const double limit = v.starts[blockIdx.x + 1];
-  if (threadIdx.x == 0) {
-    double reached = v.starts[blockIdx.x];
-    for (unsigned t = 0; t < CHUNK_THREADS; t++) {
-      starts[t] = fmin(reached, limit);
-      reached += starts[t + 1];
-    }
-    starts[CHUNK_THREADS] = limit;
-  }
-  __syncthreads();
   const auto passed = [&](double reached) {
     const double place = fmin(reached * v.size, double(v.size));
     const unsigned draw = place;
     return draw + (place - draw > spread(draw));
   };
+  const double limit = v.starts[blockIdx.x + 1];
+  if (passed(v.starts[blockIdx.x]) == passed(limit)) return;
+  double own = 0;
+  for (uint64_t i = begin; i < end; i++) own += probability(i);
+  starts[threadIdx.x + 1] = own;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    double reached = v.starts[blockIdx.x];
+    for (unsigned t = 0; t < CHUNK_THREADS; t++) {
+      starts[t] = first + each * t >= last ? limit : fmin(reached, limit);
+      reached += starts[t + 1];
+    }
+    starts[CHUNK_THREADS] = limit;
+  }
+  __syncthreads();
   double reached = starts[threadIdx.x];
   unsigned slot = passed(reached);
   for (uint64_t i = begin; i < end; i++) {

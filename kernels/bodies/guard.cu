@@ -7,6 +7,9 @@
 // Threads of a block that is alone, and of a block of the direct sums.
 constexpr unsigned ALONE = 1024, GUARDED = 128;
 
+// Bins of squares, and the bits of a number that are of one bin.
+constexpr unsigned BINS = 1 << 12, BIN_BITS = 19;
+
 // A share of the sources at GUARDED targets, one a thread; of small samples at a half or a quarter
 // of them, where threads share the sources of a tile. Sources go through shared memory, so that each
 // is read once for all of them.
@@ -86,6 +89,25 @@ __global__ void __launch_bounds__(TILE) guard_join(GuardView v) {
   out[7] = v.weight[target];
 }
 
+// The number of targets in each bin by both squares of their predicted errors, see `guard.rs`.
+__global__ void __launch_bounds__(ALONE) guard_count(WorstView v) {
+  __shared__ uint32_t held[2 * BINS];
+  for (unsigned k = threadIdx.x; k < 2 * BINS; k += ALONE) held[k] = 0;
+  __syncthreads();
+  for (uint64_t i = uint64_t(blockIdx.x) * ALONE + threadIdx.x; i < v.count; i += uint64_t(gridDim.x) * ALONE)
+    for (unsigned k = 0; k < 2; k++) atomicAdd(held + k * BINS + (__float_as_uint(v.squares[2 * i + k]) >> BIN_BITS) % BINS, 1);
+  __syncthreads();
+  for (unsigned k = threadIdx.x; k < 2 * BINS; k += ALONE)
+    if (held[k] > 0) atomicAdd(v.counts + k, held[k]);
+}
+
+// The targets one of whose squares is large enough, in any order: what becomes of each does not depend on its slot.
+__global__ void __launch_bounds__(TILE) guard_choose(WorstView v) {
+  const uint64_t i = uint64_t(blockIdx.x) * TILE + threadIdx.x;
+  if (i >= v.count) return;
+  if (v.squares[2 * i] >= v.from[0] || v.squares[2 * i + 1] >= v.from[1]) v.chosen[atomicAdd(v.counts, 1)] = uint32_t(i);
+}
+
 // Puts the rows of targets that were summed again to where the sum has left their fields.
 __global__ void __launch_bounds__(TILE) guard_repair(RepairView v) {
   const unsigned k = blockIdx.x * TILE + threadIdx.x;
@@ -101,5 +123,15 @@ __global__ void __launch_bounds__(TILE) guard_repair(RepairView v) {
   v.field[to + 2] = z * v.unscale;
   v.squares[2 * place] = 0;
   v.squares[2 * place + 1] = 0;
+}
+
+// The estimated error of each target in the caller's order and unit.
+__global__ void __launch_bounds__(TILE) guard_errors(ColumnView v) {
+  const uint64_t i = uint64_t(blockIdx.x) * TILE + threadIdx.x;
+  if (i >= v.count) return;
+  const double root = sqrt(double(v.squares[2 * i + 1])) * v.factor;
+  const Sum sum = v.sums[i];
+  const double x = sum.x * v.rounding, y = sum.y * v.rounding, z = sum.z * v.rounding;
+  v.error[v.order[i]] = sqrt(root * root + (x * x + y * y + z * z)) * v.unscale;
 }
 }

@@ -4,7 +4,9 @@
 //! where forces cancel; a change stays if the ratio of the true error (over all targets, by direct
 //! sums) to the tolerance grows. Prints every new record, and at the end the distribution of ratios.
 //!
-//! Usage: `cargo run --release -p fmm-core --example worst_sets -- MINUTES [N] [SEED]`
+//! Usage: `cargo run --release -p fmm-core --example worst_sets -- MINUTES [N] [SEED] [FOLDER]`
+//!
+//! With a folder every set that misses goes there, a line x, y, z and strength for each body.
 
 use std::f64::consts::TAU;
 use std::time::{Duration, Instant};
@@ -125,6 +127,7 @@ fn main() {
     let minutes: f64 = arguments.next().map_or(1.0, |a| a.parse().expect("minutes"));
     let most: usize = arguments.next().map_or(20_000, |a| a.parse().expect("a number of bodies"));
     let mut rng = StdRng::seed_from_u64(arguments.next().map_or(1, |a| a.parse().expect("a seed")));
+    let folder = arguments.next();
     let end = Instant::now() + Duration::from_secs_f64(60.0 * minutes);
     let (mut ratios, mut records) = (vec![], [0.0f64; 2]);
     while Instant::now() < end {
@@ -164,10 +167,15 @@ fn main() {
         if best > records[double] || best > 1.0 {
             records[double] = records[double].max(best);
             println!(
-                "{best:.3} {}, {} bodies, asked {tolerance:.1e} {method:?} {precision:?}: {choice:?}",
+                "{best:.3} {}, {} bodies, asked {tolerance:e} {method:?} {precision:?}: {choice:?}",
                 set.family,
                 set.points.len()
             );
+            if let Some(folder) = folder.as_ref().filter(|_| best > 1.0) {
+                let rows = set.points.iter().zip(&set.strengths).map(|([x, y, z], q)| format!("{x},{y},{z},{q}\n"));
+                let file = format!("{folder}/{}-{}.csv", set.family.replace(' ', "-"), ratios.len());
+                std::fs::write(file, rows.collect::<String>()).expect("a folder that can be written");
+            }
         }
     }
     ratios.sort_by(f64::total_cmp);

@@ -1,9 +1,6 @@
 //! The guard: what the errors of a sample of targets say of all.
 
-use rayon::prelude::*;
-
 use crate::ewald::{Hessians, Sums};
-use crate::math::CollectVec;
 use crate::math::scale::power_of_two_below;
 
 /// Targets that are summed directly in space, some per cent of the time of the sum itself: fewer of large sets.
@@ -47,32 +44,30 @@ impl Norms {
         self.rms.max(self.l2)
     }
 
-    /// The targets that must be exact so that these norms come well below the tolerance, if there
-    /// are at most `most` of them; none if more are needed. `squares` has the predicted errors of
-    /// all targets, relative and absolute.
-    pub fn worst(&self, squares: &[[f64; 2]], tolerance: f64, most: usize) -> Vec<u32> {
-        let mut all = vec![];
+    /// The squares of predicted errors, relative and absolute, from which on targets must be exact
+    /// so that these norms come well below the tolerance; infinite where none must. None if those are
+    /// more than `most`. `counts` has the number of targets in each of [`BINS`] by both squares.
+    pub fn worst(&self, counts: [&[u32]; 2], tolerance: f64, most: usize) -> Option<[f64; 2]> {
+        let mut from = [f64::INFINITY; 2];
         for (k, [norm, bound]) in [[self.rms, self.rms_bound], [self.l2, self.l2_bound]].into_iter().enumerate() {
             if norm.max(TRUSTED * bound) <= TRUSTED * tolerance {
                 continue;
             }
-            let part = 1.0 - (AIM * tolerance / bound).powi(2);
-            let (total, above) = Binades::of(squares, k).above(most, part);
-            let mut needed = total * part;
-            let candidate = |(i, s): (usize, &[f64; 2])| (binade(s[k]) >= above).then_some(i as u32);
-            let mut order: Vec<u32> = squares.par_iter().enumerate().filter_map(candidate).collect();
-            order.sort_unstable_by(|&a, &b| squares[b as usize][k].total_cmp(&squares[a as usize][k]).then(a.cmp(&b)));
-            order.truncate(most);
-            let enough = order.iter().position(|&i| {
-                needed -= squares[i as usize][k];
-                needed <= 0.0
+            // The last bins are of what is no number.
+            let sum = |bin: usize| match counts[k][bin] {
+                0 => 0.0,
+                count => f64::from(count) * (1.0 + 1.0 / 32.0) * square_of(bin),
+            };
+            let mut left = (1.0 - (AIM * tolerance / bound).powi(2)) * (0..BINS).map(sum).sum::<f64>();
+            let mut count = 0;
+            let reached = (0..BINS).rev().find(|&bin| {
+                count += counts[k][bin] as usize;
+                left -= sum(bin);
+                left <= 0.0 || count > most
             });
-            let Some(last) = enough else { return vec![] };
-            all.extend_from_slice(&order[..=last]);
+            from[k] = reached.filter(|_| count <= most).map(square_of)?;
         }
-        all.sort_unstable();
-        all.dedup();
-        all
+        Some(from)
     }
 
     /// What the driver compares with [`TRUSTED`] times the tolerance: the larger of rms and L2, so
@@ -104,46 +99,21 @@ impl Mean {
     }
 }
 
-/// Numbers that are not negative, by their binary exponents.
-struct Binades(Vec<(u64, f64)>);
+/// Bins of squares: sixteenths of the binades of single precision.
+pub const BINS: usize = 1 << 12;
 
-/// The binary exponent of a number that is not negative.
-fn binade(x: f64) -> usize {
-    (x.to_bits() >> 52) as usize
+/// The bits of a number in single precision that are of one bin.
+const BIN_BITS: u32 = 19;
+
+/// The bin of a square, which is not negative.
+pub fn bin_of(square: f64) -> usize {
+    // What is no number may have a sign.
+    ((square as f32).to_bits() >> BIN_BITS) as usize % BINS
 }
 
-impl Binades {
-    /// Those of one column.
-    fn of(squares: &[[f64; 2]], k: usize) -> Self {
-        let part = |chunk: &[[f64; 2]]| {
-            let mut bins = vec![(0, 0.0); 2048];
-            chunk.iter().for_each(|s| {
-                // What is no number may have a sign.
-                let bin = &mut bins[binade(s[k]).min(2047)];
-                (bin.0, bin.1) = (bin.0 + 1, bin.1 + s[k]);
-            });
-            bins
-        };
-        // Chunks of one size, added in order: sums do not depend on the number of threads.
-        let parts = squares.par_chunks(1 << 17).map(part).collect_vec();
-        let mut all = vec![(0, 0.0); 2048];
-        for part in parts {
-            all.iter_mut().zip(part).for_each(|(a, b)| (a.0, a.1) = (a.0 + b.0, a.1 + b.1));
-        }
-        Binades(all)
-    }
-
-    /// The sum of all, and the lowest binade that the largest numbers, `most` of them or as many as
-    /// make this part of the sum, reach.
-    fn above(&self, most: usize, part: f64) -> (f64, usize) {
-        let total: f64 = self.0.iter().map(|bin| bin.1).sum();
-        let (mut count, mut sum) = (0, 0.0);
-        let reached = self.0.iter().rposition(|bin| {
-            (count, sum) = (count + bin.0, sum + bin.1);
-            count as usize >= most || sum >= part * total
-        });
-        (total, reached.unwrap_or(0))
-    }
+/// The smallest number of a bin.
+fn square_of(bin: usize) -> f64 {
+    f64::from(f32::from_bits((bin as u32) << BIN_BITS))
 }
 
 /// The square of the part of its largest term that a vector has at least.
@@ -344,13 +314,22 @@ mod tests {
         assert!((norms.rms / truth - 1.0).abs() < 0.3, "{norms:?} {truth:e}");
         assert!(norms.rms_bound > norms.rms && norms.judged() >= norms.error());
         // The largest of those five are what has to be summed again.
-        let few: Vec<u32> = (0..5).map(|k| 10_000 * k + 77).collect();
-        let only: Vec<[f64; 2]> = squares.iter().map(|s| [s[0], 0.0]).collect();
+        let counts = |k: usize| {
+            let mut counts = vec![0; BINS];
+            squares.iter().for_each(|s| counts[bin_of(s[k])] += 1);
+            counts
+        };
+        let (counts, none) = (counts(0), vec![0; BINS]);
         let of_rms = Norms { l2: 0.0, l2_bound: 0.0, ..norms };
-        let worst = of_rms.worst(&only, 0.5 * truth, 100);
-        assert!(worst.len() > 2 && worst.iter().all(|i| few.contains(i)), "{worst:?}");
+        let worst = |tolerance: f64, most: usize| {
+            let [from, of_l2] = of_rms.worst([&counts, &none], tolerance, most)?;
+            assert_eq!(of_l2, f64::INFINITY);
+            Some((0..n).filter(|&i| squares[i][0] >= from).collect::<Vec<_>>())
+        };
+        let few = worst(0.5 * truth, 100).unwrap();
+        assert!(few.len() > 2 && few.iter().all(|i| i % 10_000 == 77), "{few:?}");
         // Not if there are more than may be summed, nor if nothing is wrong.
-        assert!(of_rms.worst(&only, 0.5 * truth, 2).is_empty() && of_rms.worst(&only, 2.0 * truth, 100).is_empty());
+        assert!(worst(0.5 * truth, 2).is_none() && worst(2.0 * truth, 100).unwrap().is_empty());
     }
 
     #[test]

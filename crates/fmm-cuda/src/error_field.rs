@@ -114,6 +114,11 @@ impl Predicted {
     pub fn per_field(&self) -> f64 {
         1.0 / self.unit
     }
+
+    /// The spacing of numbers next to 1 in the precision of the sum.
+    pub fn epsilon(&self) -> f64 {
+        self.view.rounding.sqrt()
+    }
 }
 
 /// The arrays of error fields, kept from sum to sum.
@@ -216,24 +221,18 @@ impl ErrorField {
         }
     }
 
-    /// The root mean square of the field over all targets of the last sample, in units of half the side of the root.
+    /// The root mean squares of the last sample's predicted errors and of the field, over all
+    /// targets, in units of half the side of the root.
     ///
     /// # Errors
     /// [`Error::Device`] if the driver fails.
-    pub fn rms(&self, sum: &Predicted) -> Result<f64, Error> {
-        Ok((self.totals.download()?[2] / sum.targets as f64).sqrt())
+    pub fn norms(&self, sum: &Predicted) -> Result<[f64; 2], Error> {
+        let totals = self.totals.download()?;
+        Ok([1, 2].map(|k| (totals[k] / sum.targets as f64).sqrt()))
     }
 
-    /// The squares of the predicted errors of the last sum, over the field and in units of half the
-    /// side of the root, in the order of the tree.
-    ///
-    /// # Errors
-    /// [`Error::Device`] if the driver fails.
-    pub fn squares(&self) -> Result<Vec<[f64; 2]>, Error> {
-        Ok(self.squares.download()?.as_chunks().0.iter().map(|s: &[f32; 2]| s.map(f64::from)).collect())
-    }
-
-    /// Where these squares are. `[targets][2]`
+    /// Where the squares of the predicted errors of the last sum are, over the field and in units of
+    /// half the side of the root, in the order of the tree. `[targets][2]`
     pub fn pointer(&self) -> DevicePointer<f32> {
         self.squares.pointer()
     }

@@ -119,7 +119,7 @@ impl DeviceSums {
         let sum = Evaluation {
             potential: potential.download()?,
             field: field.download_threes()?,
-            error: vec![],
+            error: summed.error,
             choice,
             coincident_pairs: summed.coincident_pairs.unwrap_or_else(|| match cell {
                 None => bodies::coincident_pairs(sources),

@@ -4,7 +4,7 @@ use cust::memory::DevicePointer;
 use fmm_core::boundary::{Moments, PeriodicBox};
 use fmm_core::cpu::velocity_of;
 use fmm_core::ewald::{self, Sums};
-use fmm_core::guard::{Norms, Sample, predicted_size, sample_size, split};
+use fmm_core::guard::{BINS, Norms, Sample, bin_of, predicted_size, sample_size, split};
 use fmm_core::{Error, Softening};
 
 use crate::Gpu;
@@ -12,7 +12,7 @@ use crate::buffer::Buffer;
 use crate::direct::kernel;
 use crate::error_field::{ErrorField, Predicted};
 use crate::ewald::{Ewald, Picked, Request};
-use crate::view::{BOX_ROW, Body, GuardView, RepairView, Sum, TILE};
+use crate::view::{BOX_ROW, Body, ColumnView, GuardView, RepairView, Sum, TILE, WorstView};
 
 /// Sources of a block at least, the most shares of them, and targets of a block. The bits of a sum depend on these and not on the device.
 const FEWEST: usize = 256;
@@ -22,19 +22,23 @@ const GUARDED: usize = 128;
 /// Targets of a predicted sample of a sum in double precision at least.
 const DOUBLE: usize = 128;
 
-/// Threads of a block that is alone.
+/// Threads of a block that is alone, or that counts; and the most blocks that count.
 const ALONE: usize = 1024;
+const COUNTERS: usize = 264;
 
 /// The arrays of a guard.
 #[derive(Default)]
 pub struct Guard {
     field: ErrorField,
-    /// Whether `field` is that of the present sum, whose worst targets were summed again.
+    /// Whether `field` is that of the present sum.
+    predicts: bool,
+    /// Whether the worst targets of that sum were summed again.
     repaired: bool,
     picked: Buffer<u32>,
     weight: Buffer<f64>,
     partial: Buffer<f64>,
     out: Buffer<f64>,
+    counts: Buffer<u32>,
     /// In boxes.
     pub ewald: Ewald,
 }
@@ -140,12 +144,18 @@ impl Guard {
         self.picked.pointer()
     }
 
+    /// Whether the errors of the last sum that was measured are predicted.
+    pub fn predicts(&self) -> bool {
+        self.predicts
+    }
+
     /// Queues the drawing of a sample of `size` of `count` targets, by their predicted errors if these are known.
     fn pick(&mut self, gpu: &Gpu, count: usize, size: usize, predicted: Option<&Predicted>) -> Result<bool, Error> {
         self.picked.resize(size)?;
         self.weight.resize(size)?;
         let places = (self.picked.pointer(), self.weight.pointer());
         let known = std::mem::replace(&mut self.repaired, false);
+        self.predicts = false;
         if let Some(sum) = predicted.filter(|_| count > size) {
             // The largest sums leave no memory for an error field: their sample is an even one.
             let bytes = if known { 0 } else { self.field.growth(sum) };
@@ -154,6 +164,7 @@ impl Guard {
                     self.field.predict(gpu, sum)?;
                 }
                 self.field.draw(gpu, sum, size, places)?;
+                self.predicts = true;
                 return Ok(true);
             }
             self.field = ErrorField::default();
@@ -187,11 +198,13 @@ impl Guard {
             _ => sample_size(sum.targets),
         };
         let drawn = !same_sample && self.pick(gpu, sum.targets, targets, predicted)?;
-        let rows = self.direct(gpu, softening, sum, targets)?;
+        self.direct(gpu, softening, sum, targets)?;
+        gpu.finish()?;
+        let rows = self.out.download()?;
         let unit = sum.strength_scale / (sum.scale * sum.scale);
         let mut all = Rows::default();
         if let Some(predicted) = predicted.filter(|_| drawn && whole) {
-            all.rms = Some(self.field.rms(predicted)? * predicted.per_field() * unit);
+            all.rms = Some(self.field.norms(predicted)?[1] * predicted.per_field() * unit);
         }
         for (k, row) in rows.as_chunks::<8>().0.iter().enumerate().filter(|(_, row)| row[7] > 0.0) {
             all.drawn.push((k, row[7]));
@@ -201,8 +214,8 @@ impl Guard {
         Ok(all)
     }
 
-    /// Direct sums at the `targets` that are picked: rows of eight numbers, see [`GuardView`].
-    fn direct(&mut self, gpu: &Gpu, softening: Softening, sum: &Measured, targets: usize) -> Result<Vec<f64>, Error> {
+    /// Queues direct sums at the `targets` that are picked: rows of eight numbers to `out`, see [`GuardView`].
+    fn direct(&mut self, gpu: &Gpu, softening: Softening, sum: &Measured, targets: usize) -> Result<(), Error> {
         let parts = (sum.n / FEWEST).clamp(1, PARTS);
         let together = if targets > 64 { GUARDED } else { targets.max(32).next_power_of_two() };
         let split = GUARDED / together;
@@ -233,10 +246,8 @@ impl Guard {
             let grid = (targets.div_ceil(together) as u32, parts as u32);
             kernels.launch(gpu.stream(), &format!("guard_{name}_f64"), grid, GUARDED as u32, &view)?;
             let blocks = targets.div_ceil(TILE / 32) as u32;
-            kernels.launch(gpu.stream(), "guard_join", blocks, TILE as u32, &view)?;
+            kernels.launch(gpu.stream(), "guard_join", blocks, TILE as u32, &view)
         }
-        gpu.finish()?;
-        self.out.download()
     }
 
     /// Sums the targets of the largest predicted errors directly, if [`Norms::worst`] finds at most
@@ -250,14 +261,11 @@ impl Guard {
         (norms, tolerance, most): (Norms, f64, usize),
         to: Repaired,
     ) -> Result<bool, Error> {
-        let worst = norms.worst(&self.field.squares()?, tolerance, most);
-        if worst.is_empty() {
+        let worst = self.choose(gpu, sum.targets, (norms, tolerance, most))?;
+        if worst == 0 {
             return Ok(false);
         }
-        self.picked.upload(&worst)?;
-        self.weight.upload(&vec![1.0; worst.len()])?;
-        gpu.settle()?;
-        self.direct(gpu, softening, sum, worst.len())?;
+        self.direct(gpu, softening, sum, worst)?;
         let view = RepairView {
             picked: self.picked.pointer(),
             rows: self.out.pointer(),
@@ -267,14 +275,77 @@ impl Guard {
             squares: self.field.pointer(),
             unit: sum.scale * sum.scale,
             unscale: to.unscale,
-            count: worst.len() as u32,
+            count: worst as u32,
         };
-        let blocks = worst.len().div_ceil(TILE) as u32;
+        let blocks = worst.div_ceil(TILE) as u32;
         // SAFETY: all arrays have the lengths that the view says.
         unsafe { gpu.kernels().launch(gpu.stream(), "guard_repair", blocks, TILE as u32, &view)? };
         gpu.finish()?;
         self.repaired = true;
         Ok(true)
+    }
+
+    /// Picks the targets that [`Norms::worst`] asks for, of `count`. Returns how many.
+    fn choose(&mut self, gpu: &Gpu, count: usize, (norms, tolerance, most): (Norms, f64, usize)) -> Result<usize, Error> {
+        self.counts.resize(2 * BINS)?;
+        self.counts.fill(gpu.stream(), 0)?;
+        let mut view = WorstView {
+            squares: self.field.pointer(),
+            counts: self.counts.pointer(),
+            chosen: DevicePointer::null(),
+            from: [f64::INFINITY; 2],
+            count: count as u32,
+        };
+        let (kernels, stream) = (gpu.kernels(), gpu.stream());
+        let blocks = count.div_ceil(ALONE).min(COUNTERS) as u32;
+        // SAFETY: both arrays have the lengths that the view says.
+        unsafe { kernels.launch(stream, "guard_count", blocks, ALONE as u32, &view)? };
+        gpu.finish()?;
+        let counts = self.counts.download()?;
+        let counts = [&counts[..BINS], &counts[BINS..]];
+        let Some(from) = norms.worst(counts, tolerance, most) else { return Ok(0) };
+        let above = |k: usize| counts[k].iter().skip(bin_of(from[k])).map(|&c| c as usize).sum::<usize>();
+        self.picked.resize(above(0) + above(1))?;
+        self.weight.resize(above(0) + above(1))?;
+        self.weight.fill(stream, 0)?;
+        self.counts.fill(stream, 0)?;
+        (view.chosen, view.from) = (self.picked.pointer(), from);
+        // SAFETY: no more targets are chosen than have been counted.
+        unsafe { kernels.launch(stream, "guard_choose", count.div_ceil(TILE) as u32, TILE as u32, &view)? };
+        gpu.finish()?;
+        Ok(self.counts.download_first(1)?[0] as usize)
+    }
+
+    /// The estimated errors of the field of a sum whose L2 norm of the error is `l2`, in the caller's
+    /// order. `unscale` is what `sums` are multiplied by to be the field.
+    pub fn errors(
+        &mut self,
+        gpu: &Gpu,
+        predicted: &Predicted,
+        l2: f64,
+        (order, sums, unscale): (DevicePointer<u32>, DevicePointer<Sum>, f64),
+        count: usize,
+    ) -> Result<Vec<f64>, Error> {
+        let [error, field] = self.field.norms(predicted)?;
+        let factor = match l2 * field / error {
+            factor if factor.is_finite() => factor,
+            _ => 1.0,
+        };
+        self.partial.resize(count)?;
+        let view = ColumnView {
+            squares: self.field.pointer(),
+            sums,
+            order,
+            error: self.partial.pointer(),
+            factor: factor * predicted.per_field(),
+            rounding: predicted.epsilon(),
+            unscale,
+            count: count as u32,
+        };
+        // SAFETY: all arrays have the lengths that the view says.
+        unsafe { gpu.kernels().launch(gpu.stream(), "guard_errors", count.div_ceil(TILE) as u32, TILE as u32, &view)? };
+        gpu.finish()?;
+        self.partial.download_first(count)
     }
 
     /// The larger of rms(e), L2 and that of the potential, as [`Sample::errors_in_box`] defines
@@ -285,10 +356,7 @@ impl Guard {
         cell: &PeriodicBox,
         sum: &MeasuredInBox,
         predicted: Option<&Predicted>,
-    ) -> Result<f64, Error> {
-        if sum.targets == 0 {
-            return Ok(0.0);
-        }
+    ) -> Result<(Norms, f64), Error> {
         let targets = sample_size(sum.targets);
         self.pick(gpu, sum.targets, targets, predicted)?;
         let picked = Picked {
@@ -313,6 +381,6 @@ impl Guard {
         }
         ewald::depolarise(cell, &sum.outer, &places, &mut exact.potential, &mut exact.field);
         let (norms, potential) = Sample::drawn(drawn).errors_in_box(&exact, &potential, &field, None);
-        Ok(norms.error().max(potential))
+        Ok((norms, norms.error().max(potential)))
     }
 }

@@ -1,6 +1,6 @@
 //! Which method a sum on the device has, and its leaves: what differs from the CPU because pairs are cheap here.
 
-use fmm_core::accuracy::{self, F32_FLOOR, Kind, Problem};
+use fmm_core::accuracy::{self, Problem};
 use fmm_core::{Choice, Error, Family, Method, Precision, Settings};
 
 /// The most bodies of a direct sum: the number of keys, a power of two, is a 32-bit number.
@@ -12,12 +12,6 @@ const CHEAP_PAIRS: f64 = 4e9;
 /// The most bodies that have leaves of the fastest size.
 const MANY: usize = 1 << 28;
 
-/// From how many bodies on the guard's sample is small, and the share of the tolerance that it then finds below its limit.
-const SCATTERING: usize = 4_000_000;
-const SURE: f64 = 0.75;
-/// The same below what single precision keeps.
-const SURE_DOUBLE: f64 = 0.25;
-
 /// The settings with method and leaf size resolved for the device.
 ///
 /// # Errors
@@ -25,11 +19,6 @@ const SURE_DOUBLE: f64 = 0.25;
 pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> {
     if settings.uniform.is_some() {
         return Err(Error::Unsupported("trees of a given depth are on the cores alone; use device cpu".into()));
-    }
-    if settings.errors {
-        return Err(Error::Unsupported(
-            "errors of each target are estimated on the cores alone; use device cpu".into(),
-        ));
     }
     let Problem { sources, targets, .. } = problem;
     let pairs = sources as f64 * targets as f64;
@@ -77,18 +66,6 @@ const UNBALANCED: f64 = 5e-4;
 pub fn choose_precision(settings: Settings, imbalance: f64) -> Settings {
     let double = imbalance > BALANCED && settings.tolerance < UNBALANCED && settings.precision == Precision::Auto;
     if double { Settings { precision: Precision::F64, ..settings } } else { settings }
-}
-
-/// What the tables are read at to keep `target_error` of `problem`. Of so many bodies the guard's sample is its smallest and scatters by a fifth: where
-/// bodies are clustered, whose sums cost most, an order that just keeps the tolerance would be refused as often as not, and the sum be done
-/// twice. In double precision the few bodies far outside, which a sample may miss, err by more than the tables say (docs/performance.md).
-pub fn table_error(problem: &Problem, target_error: f64) -> f64 {
-    let sure = if target_error < F32_FLOOR { SURE_DOUBLE } else { SURE };
-    if problem.kind == Kind::Clustered && problem.sources.min(problem.targets) >= SCATTERING {
-        sure * target_error
-    } else {
-        target_error
-    }
 }
 
 /// Leaves of about the fastest size.

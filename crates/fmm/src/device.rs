@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use fmm_core::solve::Quantity;
 use fmm_core::{Cancel, Method, Precision, Settings};
 use fmm_cuda::{DeviceSums, Gpu, Unavailable};
 
@@ -86,11 +87,16 @@ impl Device {
     pub const ALLOWED: &'static str = "allowed: auto, cpu, cuda, cuda:N with N the number of a GPU from 0";
 
     /// The cores in place of `Auto` for sums that no GPU does: by trees of a given depth, in the
-    /// plane directly in single precision, second derivatives in a periodic box, and estimates of errors.
-    pub(crate) fn able(self, settings: &Settings, plane: bool, hessian: bool) -> Device {
+    /// plane directly in single precision, second derivatives in a periodic box, and estimates of
+    /// the errors of other sums than of potentials and fields in space.
+    pub(crate) fn able(self, settings: &Settings, plane: bool, quantity: Quantity) -> Device {
         let direct_single = settings.method == Method::Direct && settings.precision == Precision::F32;
         let boxed = settings.boundary.periodic().is_some();
-        let cores_alone = settings.uniform.is_some() || plane && direct_single || hessian && boxed || settings.errors;
+        let unestimated = settings.errors && (plane || quantity != Quantity::Potential);
+        let cores_alone = settings.uniform.is_some()
+            || plane && direct_single
+            || boxed && quantity == Quantity::Hessian
+            || unestimated;
         if self == Device::Auto && cores_alone { Device::Cpu } else { self }
     }
 

@@ -2,6 +2,7 @@
 
 use fmm_core::forces::Forces;
 use fmm_core::planar::{Blob, Kernel};
+use fmm_core::solve::Quantity;
 use fmm_core::{Bath, CpuExecutor, Executor, Settings};
 use fmm_cuda::CudaExecutor;
 
@@ -21,7 +22,7 @@ pub fn executor(
     (forces, bath): (Forces, Option<Bath>),
     note: &mut dyn FnMut(Note),
 ) -> Result<Box<dyn Executor>, Error> {
-    let gpu = device.able(settings, plane.is_some(), false).open((n as f64).powi(2), note)?;
+    let gpu = device.able(settings, plane.is_some(), Quantity::Potential).open((n as f64).powi(2), note)?;
     let settings = settings.clone();
     let Some(gpu) = gpu else {
         let executor = match plane {

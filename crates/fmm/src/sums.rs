@@ -69,7 +69,7 @@ fn in_space(place: &mut Place, problem: &Problem, points: &Points) -> Result<Eva
     let alone = |sum| WithHessian { sum, hessian: vec![] };
     sum_on(
         place,
-        place.device.able(settings, false, problem.hessian),
+        place.device.able(settings, false, quantity),
         pairs(points),
         &mut |Opened { gpu, sums }, times| {
             sums.evaluate_host(gpu, settings, (sources, points.strengths, targets), quantity, times).map(summed)
@@ -110,7 +110,7 @@ fn in_plane(
     };
     let (settings, blob) = (&problem.settings, problem.blob);
     let plane = planar::Problem::new(settings, kernel, blob, &sources, &strengths, targets.as_deref())?;
-    let device = match place.device.able(settings, true, false) {
+    let device = match place.device.able(settings, true, Quantity::Potential) {
         Device::Auto if plane.request.may_underflow => {
             if !place.device.on_cores(pairs(points)) {
                 (place.note)(Note::TooClose);

@@ -225,7 +225,7 @@ impl Trial for SpaceTrial<'_> {
     fn error(&mut self, sums: &Summed) -> Result<f64, Error> {
         let SpaceTrial { settings, points, quantity, .. } = *self;
         let sample = self.times.time_more(Stage::Guard, || sums.sample(settings.tolerance));
-        let (softening, rms) = (settings.softening, sums.rms());
+        let (softening, rms) = (settings.softening, Some(sums.rms()));
         let field = || direct::errors(&sample, softening, points, &sums.field, rms);
         let (norms, more) = self.times.time_more(Stage::Guard, || match (&self.frame, quantity) {
             (Frame::Box(within), _) => within.errors(&sample, settings, points, sums),

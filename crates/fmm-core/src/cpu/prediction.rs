@@ -3,63 +3,75 @@
 use rayon::prelude::*;
 
 use super::evaluate::Summed;
-use crate::error_model::LARGEST;
-use crate::guard::{Norms, Sample, predicted_size, sample_size};
+use crate::error_model::{LARGEST, of_direct_sums};
+use crate::guard::{BINS, Norms, Sample, bin_of, predicted_size};
 use crate::math::CollectVec;
 use crate::math::scale::power_of_two_below;
 
-/// Relative errors of direct sums by rounding, in spacings of numbers next to 1.
-const DIRECT: f64 = 4.0;
-
 impl Summed {
-    /// The targets that the guard sums directly: drawn by the error field, or evenly where there is none.
+    /// The targets that the guard sums directly, drawn by their predicted errors.
     pub fn sample(&self, tolerance: f64) -> Sample {
-        let targets = self.field.len();
-        if self.error.is_empty() {
-            return Sample::spread(targets, sample_size(targets));
-        }
-        Sample::predicted(predicted_size(targets), &self.predicted(tolerance))
+        Sample::predicted(predicted_size(self.field.len()), &self.predicted(tolerance))
     }
 
-    /// The root mean square of the field over all targets, if errors are predicted.
-    pub fn rms(&self) -> Option<f64> {
+    /// The root mean square of the field over all targets.
+    pub fn rms(&self) -> f64 {
         let scale = self.scale();
         let squares: f64 = self.field.iter().map(|a| square(a, scale)).sum();
-        (!self.error.is_empty()).then(|| (squares / self.field.len().max(1) as f64).sqrt() / scale)
+        (squares / self.field.len().max(1) as f64).sqrt() / scale
     }
 
-    /// The targets that are to be summed again, see [`Norms::worst`].
+    /// The targets that are to be summed again, see [`Norms::worst`]; none if there are too many.
     pub fn worst(&self, norms: Norms, tolerance: f64, most: usize) -> Vec<u32> {
-        if self.error.is_empty() { vec![] } else { norms.worst(&self.predicted(tolerance), tolerance, most) }
+        if self.error.is_empty() {
+            return vec![];
+        }
+        let squares = self.predicted(tolerance);
+        let empty = || [vec![0u32; BINS], vec![0; BINS]];
+        let count = |mut counts: [Vec<u32>; 2], s: &[f64; 2]| {
+            (0..2).for_each(|k| counts[k][bin_of(s[k])] += 1);
+            counts
+        };
+        let join = |mut counts: [Vec<u32>; 2], more: [Vec<u32>; 2]| {
+            (0..2).for_each(|k| counts[k].iter_mut().zip(&more[k]).for_each(|(a, b)| *a += b));
+            counts
+        };
+        let [relative, absolute] = squares.par_iter().fold(empty, count).reduce(empty, join);
+        let Some(from) = norms.worst([&relative, &absolute], tolerance, most) else { return vec![] };
+        let places = |(i, s): (usize, &[f64; 2])| (s[0] >= from[0] || s[1] >= from[1]).then_some(i as u32);
+        squares.par_iter().enumerate().filter_map(places).collect()
     }
 
     /// Scales the estimated errors so that their L2 norm over all targets is the one that was
     /// measured, and adds rounding. Without expansions all are this part of the field.
     pub fn calibrate(&mut self, l2: f64) {
         let (scale, epsilon) = (self.scale(), self.epsilon);
-        let sizes = self.field.par_iter().map(|a| square(a, scale).sqrt() / scale);
         if self.error.is_empty() {
-            self.error = sizes.map(|a| l2.max(DIRECT * epsilon) * a).collect_vec();
+            self.error = of_direct_sums(&self.field, l2, epsilon);
             return;
         }
         let predicted = (self.error.iter().map(|e| (e * scale).powi(2)).sum::<f64>() / self.error.len() as f64).sqrt();
-        let factor = match l2 * self.rms().unwrap_or(0.0) * scale / predicted {
+        let factor = match l2 * self.rms() * scale / predicted {
             factor if factor.is_finite() => factor,
             _ => 1.0,
         };
-        self.error.par_iter_mut().zip(sizes).for_each(|(e, a)| *e = (*e * factor).hypot(epsilon * a));
+        let errors = self.error.par_iter_mut().zip(&self.field);
+        errors.for_each(|(e, a)| *e = (*e * factor).hypot(epsilon * square(a, scale).sqrt() / scale));
     }
 
-    /// The squares of the predicted errors of each target: over its field, and over an arbitrary unit.
+    /// The squares of the predicted errors of each target: over its field, and over an arbitrary
+    /// unit. Rounding alone, in direct sums, errs by much the same everywhere.
     fn predicted(&self, tolerance: f64) -> Vec<[f64; 2]> {
         let (scale, largest) = (self.scale(), (LARGEST * tolerance).powi(2));
-        let of_target = |(error, a): (&f64, &[f64; 3])| {
-            let (a2, e2) = (square(a, scale), (error * scale).powi(2));
+        let rounding = self.epsilon.powi(2);
+        let everywhere = rounding * (self.rms() * scale).powi(2);
+        let of_target = |(i, a): (usize, &[f64; 3])| {
+            let a2 = square(a, scale);
             // A target that was summed again has no more than rounding left.
-            let e2 = e2 + self.epsilon.powi(2) * a2;
+            let e2 = self.error.get(i).map_or(everywhere, |error| (error * scale).powi(2) + rounding * a2);
             [if e2 > 0.0 { (e2 / a2).min(largest) } else { 0.0 }, e2]
         };
-        self.error.par_iter().zip(&self.field).map(of_target).collect_vec()
+        self.field.par_iter().enumerate().map(of_target).collect_vec()
     }
 
     /// What brings the largest component of the field near one.

@@ -4,7 +4,8 @@ use cust::memory::DevicePointer;
 use fmm_core::guard::sample_size;
 use fmm_core::math::scale::power_of_two_below;
 use fmm_core::solve::Quantity;
-use fmm_core::{Choice, Error, PeriodicBox, accuracy};
+use fmm_core::error_model::of_direct_sums;
+use fmm_core::{Choice, Error, PeriodicBox, Precision, accuracy};
 
 use super::{Arrays, SpaceTrial, Summed};
 use crate::boxed::Boxed;
@@ -38,14 +39,17 @@ impl SpaceTrial<'_> {
         }
         self.gpu.order(self.gpu.side(), self.gpu.stream())?;
         let sum = MeasuredInBox { request, targets, position, found: output, outer: boxed.outer() };
-        let error = guard.error_in_box(self.gpu, cell, &sum, fmm.predicted(self.tolerance).as_ref())?;
+        let (norms, error) = guard.error_in_box(self.gpu, cell, &sum, fmm.predicted(self.tolerance).as_ref())?;
+        self.norms = Some(norms);
         if !guard.ewald.single() || error <= DOUBTED * self.tolerance {
             return Ok(error);
         }
         // It may be the guard that errs: where forces cancel its single precision does. No sum is refused by that.
         let exact = ewald::Sources { single: false, ..guarded(cell, boxed, boxed.ends(ends), self.tolerance) };
         guard.ewald.begin(self.gpu, self.gpu.stream(), exact)?;
-        guard.error_in_box(self.gpu, cell, &sum, fmm.predicted(self.tolerance).as_ref())
+        let (norms, error) = guard.error_in_box(self.gpu, cell, &sum, fmm.predicted(self.tolerance).as_ref())?;
+        self.norms = Some(norms);
+        Ok(error)
     }
 
     pub(super) fn measure(&mut self, summed: &Summed) -> Result<f64, Error> {
@@ -68,7 +72,7 @@ impl SpaceTrial<'_> {
         let (norms, found) = rows.norms();
         // Second derivatives of direct sums are in double precision.
         if self.hessian.is_none() || summed.units.is_some() {
-            self.norms = predicted.then_some(norms);
+            (self.norms, self.mendable) = (Some(norms), predicted);
             return Ok(found);
         }
         let same = self.inputs.ends().targets.is_none();
@@ -79,7 +83,7 @@ impl SpaceTrial<'_> {
 
     /// Sums the worst targets of the present sum again, see [`Guard::repair`](crate::guard::Guard::repair).
     pub(super) fn sum_again(&mut self, summed: &Summed, choice: &Choice) -> Result<bool, Error> {
-        let Some(norms) = self.norms.take() else { return Ok(false) };
+        let Some(norms) = self.norms.take().filter(|_| std::mem::take(&mut self.mendable)) else { return Ok(false) };
         let (sum, _) = self.measured(summed, self.field.pointer());
         let Arrays { fmm, guard, .. } = &mut *self.arrays;
         let to = Repaired {
@@ -90,6 +94,29 @@ impl SpaceTrial<'_> {
         };
         let most = accuracy::repairs(self.problem, choice);
         guard.repair(self.gpu, self.softening, &sum, (norms, self.tolerance, most), to)
+    }
+
+    /// The estimated errors of the field of the present sum, in the caller's order.
+    pub(super) fn estimate(&mut self, summed: &Summed, choice: &Choice) -> Result<Vec<f64>, Error> {
+        // Direct sums in double precision have rounding alone.
+        let exact = choice.order.is_none() && choice.precision == Precision::F64;
+        if !exact && self.norms.is_none() {
+            self.measure(summed)?;
+        }
+        let l2 = self.norms.filter(|_| !exact).map_or(0.0, |norms| norms.l2);
+        let Arrays { fmm, guard, .. } = &mut *self.arrays;
+        let count = self.inputs.ends().at().n;
+        match fmm.predicted(self.tolerance).filter(|_| choice.order.is_some() && guard.predicts()) {
+            Some(predicted) => {
+                let to = (fmm.order(), fmm.sums(), 1.0 / fmm.strength_scale());
+                guard.errors(self.gpu, &predicted, l2, to, count)
+            }
+            None => {
+                let single = choice.precision == Precision::F32;
+                let epsilon = if single { f64::from(f32::EPSILON) } else { f64::EPSILON };
+                Ok(of_direct_sums(&self.field.download_threes()?, l2, epsilon))
+            }
+        }
     }
 
     /// What the guard finds of the present sum in open space, of one column of strengths, whose results are in `field` in the

@@ -72,6 +72,8 @@ pub struct Summed {
     /// The guard's rows for each column of a velocity: component and sample. They are measured
     /// column by column, because the bodies of the next column replace those of the last.
     columns: Vec<(usize, Rows)>,
+    /// The estimated error of each target, in the caller's order, if it is asked for.
+    pub error: Vec<f64>,
 }
 
 /// Sums until the tolerance is kept, and says with which choice; nothing but counters and the guard's sample comes to the host.
@@ -86,7 +88,11 @@ pub fn sum(
     times: &mut StageTimes,
 ) -> Result<(Choice, Summed), Error> {
     let (mut trial, resolved) = begin(gpu, arrays, settings, bodies, times)?;
-    solve(&resolved, &mut trial)
+    let (choice, mut summed) = solve(&resolved, &mut trial)?;
+    if settings.errors {
+        summed.error = trial.estimate(&summed, &choice)?;
+    }
+    Ok((choice, summed))
 }
 
 /// Sums with the order of `settings`, which must be given, and measures the error as the driver does.
@@ -112,6 +118,11 @@ fn begin<'a>(
         let why = "second derivatives in periodic boxes are summed on the cores alone; device: auto, cpu";
         return Err(Error::Unsupported(why.into()));
     }
+    if settings.errors && bodies.quantity != Quantity::Potential {
+        let why = "errors of each target of vortices and with second derivatives are estimated on the cores alone; \
+                   device: auto, cpu";
+        return Err(Error::Unsupported(why.into()));
+    }
     let Bodies { quantity, inputs, host, strengths, field, potential, hessian } = bodies;
     let ends = inputs.ends();
     // Method and leaves anew for every sum: they depend on nothing but the bodies as they are.
@@ -133,6 +144,7 @@ fn begin<'a>(
         tolerance: settings.tolerance,
         begun: false,
         norms: None,
+        mendable: false,
         times,
     };
     Ok((trial, resolved))
@@ -189,8 +201,10 @@ struct SpaceTrial<'a> {
     tolerance: f64,
     /// Whether the guard's waves are on their way.
     begun: bool,
-    /// What the guard has found of a sum whose errors are predicted.
+    /// What the guard has found of the last sum.
     norms: Option<Norms>,
+    /// Whether its worst targets are known and can be summed again.
+    mendable: bool,
     times: &'a mut StageTimes,
 }
 
@@ -367,7 +381,7 @@ impl Trial for SpaceTrial<'_> {
     }
 
     fn choose(&self, settings: &Settings, target_error: f64) -> Result<Choice, Error> {
-        let target_error = policy::table_error(&self.problem, self.quantity.table_error(target_error));
+        let target_error = self.quantity.table_error(target_error);
         let choice = accuracy::choose_for(settings, self.problem, target_error)?;
         if self.quantity != Quantity::Hessian || (choice.method, choice.precision) != (Method::Direct, Precision::F32) {
             return Ok(choice);

@@ -98,6 +98,44 @@ pub struct DrawView {
     pub size: u32,
 }
 
+/// The targets whose predicted errors are the largest.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct WorstView {
+    /// See [`ErrorView`]. `[count][2]`
+    pub squares: ReadOnly<f32>,
+    /// By bins of both squares; then the number of targets that are chosen, first of all. `[2][bins]`
+    pub counts: DevicePointer<u32>,
+    /// Those that are chosen, in the order of the tree.
+    pub chosen: DevicePointer<u32>,
+    /// The squares from which on targets are chosen.
+    pub from: [f64; 2],
+    /// Number of targets.
+    pub count: u32,
+}
+
+/// The estimated error of each target.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct ColumnView {
+    /// See [`ErrorView`]. `[count][2]`
+    pub squares: ReadOnly<f32>,
+    /// In the order of the tree. `[count]`
+    pub sums: ReadOnly<Sum>,
+    /// Sorted place → caller's index. `[count]`
+    pub order: ReadOnly<u32>,
+    /// In the caller's order. `[count]`
+    pub error: DevicePointer<f64>,
+    /// What the roots of `squares` are multiplied by to be errors in units of `sums`.
+    pub factor: f64,
+    /// What `sums` are multiplied by to be their error by rounding, which is added.
+    pub rounding: f64,
+    /// What both are multiplied by to be those of the field.
+    pub unscale: f64,
+    /// Number of targets.
+    pub count: u32,
+}
+
 /// Targets that were summed again: their fields go to where the sum has left those of the expansions.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]

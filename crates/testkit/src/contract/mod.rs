@@ -159,6 +159,7 @@ macro_rules! contract {
             the_treecode_keeps_its_tolerance
             sets_around_dense_cores_keep_their_tolerance
             bodies_where_forces_cancel_keep_their_tolerance
+            errors_are_estimated
             points_on_lines_keep_their_tolerance
             crystals_keep_their_tolerance
             lengths_of_any_range_keep_their_tolerance

@@ -274,3 +274,29 @@ pub fn bodies_where_forces_cancel_keep_their_tolerance(place: &impl Place) {
         }
     }
 }
+
+/// The estimated errors of all targets have the size of the true ones, and most are near their own.
+pub fn errors_are_estimated(place: &impl Place) {
+    let size = |v: [f64; 3]| v.iter().map(|c| c * c).sum::<f64>().sqrt();
+    for (name, points, q) in contract_sets(5000) {
+        let direct = Settings { method: Method::Direct, precision: Precision::F64, ..Settings::default() };
+        let truth = place.evaluate(&direct, &points, &q, None).unwrap().field;
+        for (method, tolerance) in
+            [(Method::Fmm, 1e-3), (Method::Fmm, 1e-6), (Method::Treecode, 1e-4), (Method::Direct, 1e-4)]
+        {
+            let settings = Settings { method, tolerance, leaf_size: Some(30), errors: true, ..Settings::default() };
+            let sum = place.evaluate(&settings, &points, &q, None).unwrap();
+            let off = |i: usize| size([0, 1, 2].map(|d| sum.field[i][d] - truth[i][d]));
+            let squares: [f64; 2] = (0..truth.len())
+                .map(|i| [sum.error[i].powi(2), off(i).powi(2)])
+                .fold([0.0; 2], |all, s| [all[0] + s[0], all[1] + s[1]]);
+            let ratio = (squares[0] / squares[1]).sqrt();
+            assert!((0.4..2.5).contains(&ratio), "{name} {} {tolerance:e}: {ratio}", method.name());
+            if method != Method::Direct {
+                let near = |&i: &usize| (0.25..4.0).contains(&(off(i) / sum.error[i]));
+                let part = (0..truth.len()).filter(near).count() as f64 / truth.len() as f64;
+                assert!(part > 0.45, "{name} {} {tolerance:e}: {part}", method.name());
+            }
+        }
+    }
+}
