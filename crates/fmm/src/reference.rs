@@ -9,13 +9,16 @@ use fmm_core::planar::Blob;
 use fmm_core::{PeriodicBox, Softening};
 use rayon::prelude::*;
 
-use crate::errors::{Errors, FLOOR, Truth, choose, errors};
+use crate::errors::{Compared, Errors, FLOOR, Population, Truth, errors, length, norm};
+use crate::sample::{Draws, Sample};
 use crate::{Evaluation, Family, Kernel, Points, Problem};
 
-/// Direct sums at a sample of a set's own particles, kept for more than one sum of them.
+/// Direct sums at a sample of a set's targets, kept for more than one sum of them.
 pub struct Reference {
-    chosen: Vec<usize>,
+    sample: Sample,
     truth: Vec<Truth>,
+    /// The number of all targets.
+    targets: usize,
 }
 
 impl Reference {
@@ -23,13 +26,17 @@ impl Reference {
     pub fn new(kernel: Kernel, position: &[[f64; 3]], strength: &[f64], sample: usize) -> Self {
         let columns = [strength];
         let points = Points::in_space(position, &columns);
-        Reference::at(&Problem::new(kernel), &points, choose(position.len(), sample))
+        Reference::of(&Problem::new(kernel), &points, Sample::even(position.len(), sample))
     }
 
-    /// The vector that a tolerance bounds, at the targets with the indices `chosen`.
+    /// The vector that a tolerance bounds, at the targets with the indices `chosen`, drawn evenly.
     pub fn at(problem: &Problem, points: &Points, chosen: Vec<usize>) -> Self {
-        let at: Vec<[f64; 3]> = chosen.iter().map(|&i| points.at()[i]).collect();
-        Reference { truth: truth(problem, points, &at), chosen }
+        Reference::of(problem, points, Sample::of(chosen))
+    }
+
+    fn of(problem: &Problem, points: &Points, sample: Sample) -> Self {
+        let at: Vec<[f64; 3]> = sample.targets.iter().map(|&i| points.at()[i]).collect();
+        Reference { truth: truth(problem, points, &at), sample, targets: points.at().len() }
     }
 
     /// The errors of a field, in the order of the particles. `[n]`
@@ -38,19 +45,33 @@ impl Reference {
     }
 
     fn errors_of(&self, vector: impl Fn(usize) -> [f64; 3]) -> Errors {
-        errors(self.chosen.iter().map(|&i| vector(i)).zip(self.truth.iter().copied()))
+        let sizes = || (0..self.targets).map(|i| length(vector(i))).collect::<Vec<f64>>();
+        let rms = self.sample.is_predicted().then(|| norm(&sizes()) / (self.targets as f64).sqrt());
+        let population = Population { targets: self.targets, draws: self.sample.size, rms };
+        let compared = |(k, (&i, &truth)): (usize, (&usize, &Truth))| {
+            let Draws { count, weight } = self.sample.draws(k);
+            Compared { found: vector(i), truth, count, weight }
+        };
+        let compared: Vec<Compared> = self.sample.targets.iter().zip(&self.truth).enumerate().map(compared).collect();
+        errors(&compared, population)
     }
 }
 
-/// The errors of `sum` at about [`Problem::sample`] targets, at all if there are no more.
+/// The errors of `sum` at about [`Problem::sample`] targets, at all if there are no more. They are
+/// drawn by the estimated errors of `sum`, evenly where it has none.
 pub(crate) fn measure(problem: &Problem, points: &Points, sum: &Evaluation) -> Errors {
-    let reference = Reference::at(problem, points, choose(points.at().len(), problem.sample));
+    let sample = if sum.error.is_empty() {
+        Sample::even(points.at().len(), problem.sample)
+    } else {
+        Sample::predicted(&sum.field, &sum.error, problem.sample, problem.settings.tolerance)
+    };
+    let reference = Reference::of(problem, points, sample);
     let errors = match problem.kernel {
         // Sums of Gaussians are judged by their value.
         Kernel::Gauss(_) => reference.errors_of(|i| [sum.potential[i], 0.0, 0.0]),
         _ => reference.errors(&sum.field),
     };
-    Errors { potential: potential_error(problem, points, sum, &reference.chosen), ..errors }
+    Errors { potential: potential_error(problem, points, sum, &reference.sample), ..errors }
 }
 
 /// The vector at some targets as it should be.
@@ -69,16 +90,19 @@ fn ewald_at(problem: &Problem, points: &Points, cell: &PeriodicBox, at: At) -> e
     ewald::evaluate(cell, softening, ewald::EXACT, points.sources, points.strengths[0], at)
 }
 
-/// ‖δφ‖/‖φ‖ of the potential at the targets `chosen`, in a periodic box: there an accurate field
+/// ‖δφ‖/‖φ‖ of the potential over a sample of targets, in a periodic box: there an accurate field
 /// does not imply an accurate potential.
-fn potential_error(problem: &Problem, points: &Points, sum: &Evaluation, chosen: &[usize]) -> Option<f64> {
+fn potential_error(problem: &Problem, points: &Points, sum: &Evaluation, sample: &Sample) -> Option<f64> {
     let cell = problem.settings.boundary.periodic().filter(|_| problem.kernel == Kernel::Laplace)?;
+    let chosen = &sample.targets;
     let at: Option<Vec<[f64; 3]>> = points.targets.map(|t| chosen.iter().map(|&i| t[i]).collect());
     let exact = ewald_at(problem, points, cell, at.as_ref().map_or(At::Some(chosen), |p| At::Points(p)));
     let (mut wrong, mut right) = (0.0f64, 0.0f64);
-    for (&i, truth) in chosen.iter().zip(exact.potential) {
-        wrong = wrong.hypot(sum.potential[i] - truth);
-        right = right.hypot(truth);
+    for (k, (&i, truth)) in chosen.iter().zip(exact.potential).enumerate() {
+        let Draws { count, weight } = sample.draws(k);
+        let root = (count * weight).sqrt();
+        wrong = wrong.hypot(root * (sum.potential[i] - truth));
+        right = right.hypot(root * truth);
     }
     Some(if wrong == 0.0 { 0.0 } else { wrong / right })
 }

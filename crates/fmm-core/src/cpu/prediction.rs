@@ -52,20 +52,31 @@ impl Summed {
 
     /// The squares of the predicted errors of each target: over its field, and over an arbitrary unit.
     fn predicted(&self, tolerance: f64) -> Vec<[f64; 2]> {
-        let (scale, largest) = (self.scale(), (LARGEST * tolerance).powi(2));
-        let of_target = |(error, a): (&f64, &[f64; 3])| {
-            let (a2, e2) = (square(a, scale), (error * scale).powi(2));
-            // A target that was summed again has no more than rounding left.
-            let e2 = e2 + self.epsilon.powi(2) * a2;
-            [if e2 > 0.0 { (e2 / a2).min(largest) } else { 0.0 }, e2]
-        };
-        self.error.par_iter().zip(&self.field).map(of_target).collect_vec()
+        predicted_squares(&self.error, &self.field, self.epsilon, tolerance)
     }
 
     /// What brings the largest component of the field near one.
     fn scale(&self) -> f64 {
-        power_of_two_below(1.0 / self.field.as_flattened().iter().fold(0.0, |m: f64, c| m.max(c.abs())))
+        scale(&self.field)
     }
+}
+
+/// The squares of predicted errors of each target, for [`Sample::predicted`]: over its field, and
+/// over an arbitrary unit. `epsilon` is the relative rounding error that `error` does not hold.
+pub fn predicted_squares(error: &[f64], field: &[[f64; 3]], epsilon: f64, tolerance: f64) -> Vec<[f64; 2]> {
+    let (scale, largest) = (scale(field), (LARGEST * tolerance).powi(2));
+    let of_target = |(error, a): (&f64, &[f64; 3])| {
+        let (a2, e2) = (square(a, scale), (error * scale).powi(2));
+        // A target that was summed again has no more than rounding left.
+        let e2 = e2 + epsilon.powi(2) * a2;
+        [if e2 > 0.0 { (e2 / a2).min(largest) } else { 0.0 }, e2]
+    };
+    error.par_iter().zip(field).map(of_target).collect_vec()
+}
+
+/// What brings the largest component near one.
+fn scale(field: &[[f64; 3]]) -> f64 {
+    power_of_two_below(1.0 / field.as_flattened().iter().fold(0.0, |m: f64, c| m.max(c.abs())))
 }
 
 fn square(a: &[f64; 3], scale: f64) -> f64 {
