@@ -15,9 +15,21 @@ impl Scenario {
             ErrorKind::Data if matches!(error, Error::Charged(_)) => {}
             ErrorKind::Data | ErrorKind::Device | ErrorKind::Cancelled => return None,
         }
+        if self.settings.errors && error.to_string().starts_with("errors of each target") {
+            return Some(self.lacking_errors());
+        }
         let message = messages::error(error);
         let keys = self.keys_of(&message);
         Some(if keys.is_empty() { message } else { format!("{message} (the scenario has {})", keys.join(", ")) })
+    }
+
+    /// What is said where the device estimates no errors of forces and snapshots are to hold them.
+    pub fn lacking_errors(&self) -> String {
+        format!(
+            "output.fields names \"force_error\", but the errors of forces are not estimated with solver.device = \"{}\"; \
+             allowed with it: solver.device = \"cpu\"",
+            self.device
+        )
     }
 
     /// The keys that a message names in words, with their values: those of the options of a sum.
