@@ -48,7 +48,7 @@ fn force_errors_of_a_snapshot_have_the_size_of_the_errors_of_its_accelerations()
     }
     // A stopped run goes on to the same files.
     folder.done(&["case.toml", "--out", "b", "--steps", "1"]);
-    folder.done(&["--resume", "b"]);
+    folder.done(&["--resume", "b", "--until", "0.002"]);
     let [a, b] = ["a", "b"].map(|run| snapshot::read(&folder.path(&format!("{run}/snap_000002.hdf"))).unwrap());
     assert_eq!((a.force_error, a.position), (b.force_error, b.position));
 }

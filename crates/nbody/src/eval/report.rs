@@ -168,6 +168,7 @@ fn line(e: &Errors) -> String {
     let potential = e.potential.map_or(String::new(), |p| format!(", potential {p:.3e}"));
     // Where all targets were compared the interval is a point.
     let within = |norm: f64, [low, high]: [f64; 2]| match low < high {
+        true if low == 0.0 => format!("{norm:.3e}, 95 % within 0 .. {high:.2e}"),
         true => format!("{norm:.3e}, 95 % within {low:.2e} .. {high:.2e}"),
         false => format!("{norm:.3e}"),
     };
