@@ -303,7 +303,8 @@ mod tests {
             let dimension = if kernel == Kernel::Log { 2 } else { 3 };
             let points = Points { dimension, ..Points::in_space(places, &columns) };
             let settings = Settings { errors: predicted, ..settings };
-            let problem = Problem { settings, sample: 300, ..Problem::new(kernel) };
+            let hessian = matches!(kernel, Kernel::Yukawa(_));
+            let problem = Problem { settings, hessian, sample: 300, ..Problem::new(kernel) };
             let sum = Solver::new(Device::Cpu).evaluate(&problem, &points).unwrap();
             assert_eq!(sum.error.len(), if predicted { places.len() } else { 0 }, "{kernel:?}");
             let found = sum.errors.unwrap();
