@@ -11,8 +11,8 @@ constexpr unsigned ALONE = 1024, CHUNK_THREADS = 256;
 // Threads of a block that has leaves.
 constexpr unsigned ERROR_THREADS = 128;
 
-// More levels than any tree that is grown on the device.
-constexpr unsigned MOST_LEVELS = 32;
+// The levels of most trees.
+constexpr unsigned KEPT_LEVELS = 32;
 
 __device__ inline double power(double x, unsigned n) {
   double result = 1;
@@ -121,17 +121,20 @@ __global__ void __launch_bounds__(ERROR_THREADS) error_targets(ErrorView v) {
   // Groups of a warp pass as many levels as the deepest of them: shuffles are the whole warp's.
   unsigned deepest = last;
   for (unsigned d = 16; d > 0; d /= 2) deepest = max(deepest, __shfl_xor_sync(~0u, deepest, d));
-  // The cells from the leaf up, which are needed from the root down.
-  __shared__ uint32_t paths[ERROR_THREADS / 8][MOST_LEVELS];
+  // The cells from the leaf up, which are needed from the root down; of the deepest trees the upper ones.
+  __shared__ uint32_t paths[ERROR_THREADS / 8][KEPT_LEVELS];
   uint32_t *path = paths[threadIdx.x / 8];
   if (o == 0)
-    for (unsigned level = last, cell = leaf; level > 0; level--, cell = tree.parent[cell]) path[level] = cell;
+    for (unsigned level = last, cell = leaf; level > 0; level--, cell = tree.parent[cell])
+      if (level < KEPT_LEVELS) path[level] = cell;
   __syncwarp();
   double value = v.octants[o];
   uint32_t parent = 0;
   for (unsigned level = 1; level <= deepest; level++) {
     const double log = logarithm(value, v.least);
-    const uint32_t cell = level <= last ? path[level] : leaf;
+    uint32_t cell = level <= last && level < KEPT_LEVELS ? path[level] : leaf;
+    if (level >= KEPT_LEVELS)
+      for (unsigned l = last; l > level; l--) cell = tree.parent[cell];
     const unsigned octant = tree.octant[cell];
     double at[3], r2 = 0, mean = 0;
     for (unsigned d = 0; d < 3; d++) {

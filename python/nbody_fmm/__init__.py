@@ -65,7 +65,9 @@ class Result:
     errors : dict or None
         With ``check``: relative errors of the field at the sampled targets (``rms``, ``median``, ``p99``, ``max``,
         ``l2``), that of the ``potential`` in a box, ``sample`` (targets compared), and ``floored`` (targets whose field
-        nearly vanishes).
+        nearly vanishes). ``rms_interval`` and ``l2_interval`` hold the norm over all targets with a probability of about
+        95 %; both ends are the norm itself where all targets were compared. In space on the cores targets are drawn by
+        their estimated errors and weighted, elsewhere evenly.
     """
 
     potential: Optional[np.ndarray]
@@ -266,7 +268,7 @@ def evaluate(
     threads : int, optional
         Worker threads, 1 to 1024. Default: all cores.
     check : int
-        Compares the field at this number of targets with the direct sum in float64; see ``Result.errors``.
+        Compares the field at this number of targets, at most, with the direct sum in float64; see ``Result.errors``.
     hessian : bool
         Sums second derivatives of the potential, too. The tolerance bounds their error as that of the field, in the
         Frobenius norm. Only ``laplace`` and ``yukawa``; in a periodic box on the cores.

@@ -11,6 +11,8 @@ pub struct Copied {
     pub potential: Vec<f64>,
     /// The same. `[n]`
     pub field: Vec<[f64; 3]>,
+    /// As [`Executor::error`] gives it. `[n]`, or empty
+    pub error: Vec<f64>,
 }
 
 /// Energy and virial of the forces between particles in addition to their sum, at the last forces.
@@ -111,13 +113,23 @@ pub trait Executor: Send {
     /// [`Error::Device`] where the device fails.
     fn field(&mut self) -> Result<(Vec<f64>, Vec<[f64; 3]>), Error>;
 
-    /// Particles, potential and field as they are now.
+    /// A copy of the estimated size of the error of the sum in the field of the last
+    /// [`forces`](Executor::forces). Empty without [`Settings::errors`](crate::Settings::errors), before the first forces,
+    /// and where the executor estimates none.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device fails.
+    fn error(&mut self) -> Result<Vec<f64>, Error> {
+        Ok(vec![])
+    }
+
+    /// Particles, potential, field and its estimated errors as they are now.
     ///
     /// # Errors
     /// What keeps an executor from copying them.
     fn copy(&mut self) -> Result<Pending, Error> {
         let (particles, (potential, field)) = (self.particles()?, self.field()?);
-        let copied = Copied { particles, potential, field };
+        let copied = Copied { particles, potential, field, error: self.error()? };
         Ok(Box::new(move || Ok(copied)))
     }
 

@@ -165,6 +165,12 @@ impl Sample {
         self.targets.iter().map(|t| t.0)
     }
 
+    /// The sample's targets, each with the number of targets that it stands for (in any unit). Over a
+    /// predicted sample the mean of a quantity times this weight is its unbiased mean over all targets.
+    pub fn weighted(&self) -> impl ExactSizeIterator<Item = (usize, f64)> {
+        self.targets.iter().copied()
+    }
+
     /// The errors of vectors `found` at the sample's targets, one by one, where `exact` holds the
     /// direct sum and the square of its largest term, in the units of `found`. Nothing over nothing
     /// is no error; what is no number is an infinite one. `rms` is the root mean square of `found`

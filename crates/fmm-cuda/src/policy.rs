@@ -1,6 +1,6 @@
 //! Which method a sum on the device has, and its leaves: what differs from the CPU because pairs are cheap here.
 
-use fmm_core::accuracy::{self, Problem};
+use fmm_core::accuracy::{self, Kind, Problem};
 use fmm_core::{Choice, Error, Family, Method, Precision, Settings};
 
 /// The most bodies of a direct sum: the number of keys, a power of two, is a 32-bit number.
@@ -66,6 +66,18 @@ const UNBALANCED: f64 = 5e-4;
 pub fn choose_precision(settings: Settings, imbalance: f64) -> Settings {
     let double = imbalance > BALANCED && settings.tolerance < UNBALANCED && settings.precision == Precision::Auto;
     if double { Settings { precision: Precision::F64, ..settings } } else { settings }
+}
+
+/// From how many bodies on, and below which target error, clusters err by more than the tables say.
+const MANY_CLUSTERED: usize = 4_000_000;
+const TIGHT: f64 = 1e-7;
+
+/// What the tables are read at to keep `target_error` of `problem`. In large clusters many bodies far outside err by more
+/// than those of the sets that the tables were measured on, at high orders, and by more than repairs serve
+/// (docs/performance.md).
+pub fn table_error(problem: &Problem, target_error: f64) -> f64 {
+    let clustered = problem.kind == Kind::Clustered && problem.sources.min(problem.targets) >= MANY_CLUSTERED;
+    if clustered && target_error < TIGHT { 0.25 * target_error } else { target_error }
 }
 
 /// Leaves of about the fastest size.

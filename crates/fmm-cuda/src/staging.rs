@@ -91,5 +91,6 @@ fn read(arrays: [&Buffer<f64>; 4], stream: &Stream, strength: &[f64], coupling: 
         },
         potential,
         field: threes(field)?,
+        error: vec![],
     })
 }

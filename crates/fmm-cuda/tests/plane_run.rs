@@ -43,7 +43,7 @@ fn an_executor_sums_what_single_sums_do() {
                 executor.kick(1e-3, times).unwrap();
             }
             executor.forces(times).unwrap();
-            let Copied { particles, potential, field } = executor.copy().unwrap()().unwrap();
+            let Copied { particles, potential, field, .. } = executor.copy().unwrap()().unwrap();
             let (points, q) = (flat(&particles.position), gamma(&p.strength, None));
             let problem = Problem::new(&settings, kernel, blob, &points, &q, None).unwrap();
             let single = fmm_cuda::planar::evaluate(executor.gpu(), &problem, times).unwrap();

@@ -35,6 +35,7 @@ pub mod names;
 mod on_device;
 mod problem;
 mod reference;
+mod sample;
 mod solver;
 mod sums;
 

@@ -19,7 +19,8 @@ pub struct Problem {
     /// [`Kernel::Yukawa`].
     pub exclusions: Vec<[usize; 2]>,
     /// The number of targets whose error is measured against direct sums in double precision; 0
-    /// measures none. Exclusions are taken out afterwards.
+    /// measures none. In space on the cores they are drawn by the estimated error of each target,
+    /// elsewhere evenly. Exclusions are taken out afterwards.
     pub sample: usize,
     /// Whether second derivatives of the potential are wanted, too. The tolerance then bounds them as
     /// it does the field. Only of [`Kernel::Laplace`] and [`Kernel::Yukawa`]; in a periodic

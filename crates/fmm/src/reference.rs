@@ -9,13 +9,16 @@ use fmm_core::planar::Blob;
 use fmm_core::{PeriodicBox, Softening};
 use rayon::prelude::*;
 
-use crate::errors::{Errors, FLOOR, Truth, choose, errors};
+use crate::errors::{Compared, Errors, FLOOR, Population, Truth, errors, length, norm};
+use crate::sample::{Draws, Sample};
 use crate::{Evaluation, Family, Kernel, Points, Problem};
 
-/// Direct sums at a sample of a set's own particles, kept for more than one sum of them.
+/// Direct sums at a sample of a set's targets, kept for more than one sum of them.
 pub struct Reference {
-    chosen: Vec<usize>,
+    sample: Sample,
     truth: Vec<Truth>,
+    /// The number of all targets.
+    targets: usize,
 }
 
 impl Reference {
@@ -23,13 +26,17 @@ impl Reference {
     pub fn new(kernel: Kernel, position: &[[f64; 3]], strength: &[f64], sample: usize) -> Self {
         let columns = [strength];
         let points = Points::in_space(position, &columns);
-        Reference::at(&Problem::new(kernel), &points, choose(position.len(), sample))
+        Reference::of(&Problem::new(kernel), &points, Sample::even(position.len(), sample))
     }
 
-    /// The vector that a tolerance bounds, at the targets with the indices `chosen`.
+    /// The vector that a tolerance bounds, at the targets with the indices `chosen`, drawn evenly.
     pub fn at(problem: &Problem, points: &Points, chosen: Vec<usize>) -> Self {
-        let at: Vec<[f64; 3]> = chosen.iter().map(|&i| points.at()[i]).collect();
-        Reference { truth: truth(problem, points, &at), chosen }
+        Reference::of(problem, points, Sample::of(chosen))
+    }
+
+    fn of(problem: &Problem, points: &Points, sample: Sample) -> Self {
+        let at: Vec<[f64; 3]> = sample.targets.iter().map(|&i| points.at()[i]).collect();
+        Reference { truth: truth(problem, points, &at), sample, targets: points.at().len() }
     }
 
     /// The errors of a field, in the order of the particles. `[n]`
@@ -38,19 +45,33 @@ impl Reference {
     }
 
     fn errors_of(&self, vector: impl Fn(usize) -> [f64; 3]) -> Errors {
-        errors(self.chosen.iter().map(|&i| vector(i)).zip(self.truth.iter().copied()))
+        let sizes = || (0..self.targets).map(|i| length(vector(i))).collect::<Vec<f64>>();
+        let rms = self.sample.is_predicted().then(|| norm(&sizes()) / (self.targets as f64).sqrt());
+        let population = Population { targets: self.targets, draws: self.sample.size, rms };
+        let compared = |(k, (&i, &truth)): (usize, (&usize, &Truth))| {
+            let Draws { count, weight } = self.sample.draws(k);
+            Compared { found: vector(i), truth, count, weight }
+        };
+        let compared: Vec<Compared> = self.sample.targets.iter().zip(&self.truth).enumerate().map(compared).collect();
+        errors(&compared, population)
     }
 }
 
-/// The errors of `sum` at about [`Problem::sample`] targets, at all if there are no more.
+/// The errors of `sum` at about [`Problem::sample`] targets, at all if there are no more. They are
+/// drawn by the estimated errors of `sum`, evenly where it has none.
 pub(crate) fn measure(problem: &Problem, points: &Points, sum: &Evaluation) -> Errors {
-    let reference = Reference::at(problem, points, choose(points.at().len(), problem.sample));
+    let sample = if sum.error.is_empty() {
+        Sample::even(points.at().len(), problem.sample)
+    } else {
+        Sample::predicted(&sum.field, &sum.error, problem.sample, problem.settings.tolerance)
+    };
+    let reference = Reference::of(problem, points, sample);
     let errors = match problem.kernel {
         // Sums of Gaussians are judged by their value.
         Kernel::Gauss(_) => reference.errors_of(|i| [sum.potential[i], 0.0, 0.0]),
         _ => reference.errors(&sum.field),
     };
-    Errors { potential: potential_error(problem, points, sum, &reference.chosen), ..errors }
+    Errors { potential: potential_error(problem, points, sum, &reference.sample), ..errors }
 }
 
 /// The vector at some targets as it should be.
@@ -69,16 +90,19 @@ fn ewald_at(problem: &Problem, points: &Points, cell: &PeriodicBox, at: At) -> e
     ewald::evaluate(cell, softening, ewald::EXACT, points.sources, points.strengths[0], at)
 }
 
-/// ‖δφ‖/‖φ‖ of the potential at the targets `chosen`, in a periodic box: there an accurate field
+/// ‖δφ‖/‖φ‖ of the potential over a sample of targets, in a periodic box: there an accurate field
 /// does not imply an accurate potential.
-fn potential_error(problem: &Problem, points: &Points, sum: &Evaluation, chosen: &[usize]) -> Option<f64> {
+fn potential_error(problem: &Problem, points: &Points, sum: &Evaluation, sample: &Sample) -> Option<f64> {
     let cell = problem.settings.boundary.periodic().filter(|_| problem.kernel == Kernel::Laplace)?;
+    let chosen = &sample.targets;
     let at: Option<Vec<[f64; 3]>> = points.targets.map(|t| chosen.iter().map(|&i| t[i]).collect());
     let exact = ewald_at(problem, points, cell, at.as_ref().map_or(At::Some(chosen), |p| At::Points(p)));
     let (mut wrong, mut right) = (0.0f64, 0.0f64);
-    for (&i, truth) in chosen.iter().zip(exact.potential) {
-        wrong = wrong.hypot(sum.potential[i] - truth);
-        right = right.hypot(truth);
+    for (k, (&i, truth)) in chosen.iter().zip(exact.potential).enumerate() {
+        let Draws { count, weight } = sample.draws(k);
+        let root = (count * weight).sqrt();
+        wrong = wrong.hypot(root * (sum.potential[i] - truth));
+        right = right.hypot(root * truth);
     }
     Some(if wrong == 0.0 { 0.0 } else { wrong / right })
 }
@@ -184,7 +208,10 @@ fn of_gaussians(points: &Points, sigma: f64, at: &[[f64; 3]]) -> Vec<Truth> {
 
 #[cfg(test)]
 mod tests {
+    use fmm_core::{Boundary, Method, Settings, Uniform};
+
     use super::*;
+    use crate::{Device, Solver};
 
     #[test]
     fn the_largest_term_of_any_size() {
@@ -208,5 +235,85 @@ mod tests {
         assert_eq!(reference.errors(&[[-2.0, 0.0, 0.0], [1.0, 0.0, 0.0]]).max, 0.0);
         let e = reference.errors(&[[-2.2, 0.0, 0.0], [1.0, 0.0, 0.0]]);
         assert!((e.max - 0.1).abs() < 1e-12 && e.sample == 2, "{e:?}");
+    }
+    /// Two clusters, each the mirror image of the other, and five light bodies next to the midpoint, where forces cancel.
+    fn mirrored_clusters(n: usize) -> (Vec<[f64; 3]>, Vec<f64>) {
+        let mut state = 5u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        let (mut position, mut strength) = (vec![], vec![1.0; n]);
+        for _ in 0..n / 2 {
+            let mut normal = || (-2.0 * (1.0 - random()).ln()).sqrt() * (2.0 * PI * random()).cos();
+            let x = [0.6, 0.1, 0.05].map(|center| center + 0.08 * normal());
+            position.extend([x, x.map(|c| -c)]);
+        }
+        position.extend((0..5).map(|_| [0; 3].map(|_| 1e-3 * (random() - 0.5))));
+        strength.extend([1e-12; 5]);
+        (position, strength)
+    }
+
+    #[test]
+    fn a_check_sees_the_few_targets_that_make_the_error() {
+        let (position, strength) = mirrored_clusters(6_000);
+        let n = position.len();
+        let columns = [&strength[..]];
+        let points = Points::in_space(&position, &columns);
+        let settings = Settings {
+            method: Method::Fmm,
+            order: Some(4),
+            leaf_size: Some(40),
+            tolerance: 1e-2,
+            ..Settings::default()
+        };
+        let problem = Problem { settings, sample: 300, ..Problem::new(Kernel::Laplace) };
+        let sum = Solver::new(Device::Cpu).evaluate(&problem, &points).unwrap();
+        assert!(sum.error.is_empty(), "nobody asked for the estimates");
+        let errors = |sample| Reference::new(Kernel::Laplace, &position, &strength, sample).errors(&sum.field);
+        let (whole, even, found) = (errors(n), errors(300), sum.errors.unwrap());
+        assert_eq!(whole.rms_interval, [whole.rms; 2]);
+        let tolerance = 0.5 * whole.rms;
+        assert!(even.rms_interval[1] < tolerance && !problem.kernel.may_miss(&even, tolerance), "{even:?} {whole:?}");
+        let [low, high] = found.rms_interval;
+        assert!(low <= whole.rms && whole.rms <= high && high < 2.0 * whole.rms, "{found:?} {whole:?}");
+        assert!(!found.keep(tolerance) && (found.l2 / whole.l2 - 1.0).abs() < 0.3, "{found:?} {whole:?}");
+    }
+
+    #[test]
+    fn checks_of_every_kernel_measure_what_all_targets_have() {
+        let (position, strength) = mirrored_clusters(1_500);
+        let flat: Vec<[f64; 3]> = position.iter().map(|x| [x[0], x[1], 0.0]).collect();
+        let halves: Vec<[f64; 3]> = position.iter().map(|x| x.map(|c| c - c.floor())).collect();
+        let boxed = Settings { boundary: Boundary::Periodic(PeriodicBox::cube(1.0)), ..Settings::default() };
+        let depth = Settings { uniform: Some(Uniform { depth: 3, separation: 1 }), ..Settings::default() };
+        let open = Settings { method: Method::Fmm, ..Settings::default() };
+        for (kernel, settings, places, predicted) in [
+            (Kernel::Laplace, open.clone(), &position, true),
+            (Kernel::Laplace, depth, &position, true),
+            (Kernel::Laplace, Settings { method: Method::Direct, ..open.clone() }, &position, true),
+            (Kernel::Laplace, Settings { method: Method::Treecode, ..open.clone() }, &position, true),
+            (Kernel::Laplace, boxed, &halves, true),
+            (Kernel::Yukawa(1.0), open.clone(), &position, true),
+            (Kernel::Vortex, open.clone(), &position, true),
+            (Kernel::Log, open.clone(), &flat, false),
+            (Kernel::Gauss(0.1), open, &position, false),
+        ] {
+            let columns: Vec<&[f64]> = vec![&strength; kernel.strengths().len()];
+            let dimension = if kernel == Kernel::Log { 2 } else { 3 };
+            let points = Points { dimension, ..Points::in_space(places, &columns) };
+            let settings = Settings { errors: predicted, ..settings };
+            let hessian = matches!(kernel, Kernel::Yukawa(_));
+            let problem = Problem { settings, hessian, sample: 300, ..Problem::new(kernel) };
+            let sum = Solver::new(Device::Cpu).evaluate(&problem, &points).unwrap();
+            assert_eq!(sum.error.len(), if predicted { places.len() } else { 0 }, "{kernel:?}");
+            let found = sum.errors.unwrap();
+            let whole = measure(&Problem { sample: places.len(), ..problem.clone() }, &points, &sum);
+            let near = |a: f64, b: f64| a == b || (a / b).ln().abs() < 0.5;
+            assert!(near(found.rms, whole.rms) && near(found.l2, whole.l2), "{kernel:?} {found:?} {whole:?}");
+            let potentials = found.potential.zip(whole.potential);
+            assert!(potentials.is_none_or(|(a, b)| near(a, b)), "{kernel:?} {found:?} {whole:?}");
+            assert!(found.rms_interval[0] <= found.rms && found.rms <= found.rms_interval[1], "{found:?}");
+        }
     }
 }

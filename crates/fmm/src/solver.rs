@@ -57,6 +57,9 @@ impl<'n> Solver<'n> {
             sum.errors = Some(measure(problem, points, &sum));
             sum.seconds.errors = begun.elapsed().as_secs_f64();
         }
+        if !problem.settings.errors {
+            sum.error = vec![];
+        }
         let rounding = exclusions::leave_out(problem, points, &mut sum);
         let (single, precision) = (sum.choice.precision == Precision::F32, problem.settings.precision);
         if let Some(tolerance) = problem.settings.guarded() {

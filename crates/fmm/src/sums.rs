@@ -3,7 +3,7 @@
 use fmm_core::gauss::{self, Axes, Dimension, Route};
 use fmm_core::planar;
 use fmm_core::solve::Quantity;
-use fmm_core::{Choice, Complex64, Error as Refused, Method, Precision, StageTimes, WithHessian};
+use fmm_core::{Choice, Complex64, Error as Refused, Method, Precision, Settings, StageTimes, WithHessian};
 
 use crate::device::{Opened, Place, loaded};
 use crate::{Device, Error, Evaluation, Family, Note, Points, Problem, Seconds};
@@ -57,6 +57,9 @@ fn pairs(points: &Points) -> f64 {
 /// 1/r and its relatives, and vortices.
 fn in_space(place: &mut Place, problem: &Problem, points: &Points) -> Result<Evaluation, Error> {
     let (settings, sources, targets) = (&problem.in_space(), points.sources, points.targets);
+    // The targets of a check are drawn by the estimated errors, where the place has them.
+    let errors = settings.errors || problem.sample > 0;
+    let with_errors = &Settings { errors, ..settings.clone() };
     let quantity = match points.strengths {
         [_, _, _] => Quantity::Velocity,
         _ if problem.hessian => Quantity::Hessian,
@@ -75,6 +78,7 @@ fn in_space(place: &mut Place, problem: &Problem, points: &Points) -> Result<Eva
             sums.evaluate_host(gpu, settings, (sources, points.strengths, targets), quantity, times).map(summed)
         },
         &mut |times| {
+            let settings = with_errors;
             let found = match (quantity, points.strengths) {
                 (_, &[x, y, z]) => fmm_core::biot_savart(settings, sources, [x, y, z], targets, times).map(alone),
                 (Quantity::Hessian, q) => fmm_core::evaluate_hessian(settings, sources, q[0], targets, times),

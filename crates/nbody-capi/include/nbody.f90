@@ -61,6 +61,10 @@ module nbody
     real(c_double) :: l2
     real(c_double) :: potential
     integer(c_int64_t) :: floored
+    real(c_double) :: rms_low
+    real(c_double) :: rms_high
+    real(c_double) :: l2_low
+    real(c_double) :: l2_high
   end type
 
   interface

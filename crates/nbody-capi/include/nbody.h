@@ -220,6 +220,23 @@ typedef struct nbody_result {
    * Targets whose field nearly vanishes: their error is relative to the largest contribution.
    */
   int64_t floored;
+  /**
+   * Lower end of the interval that holds `rms` of all targets with a probability of about 95 %; equal
+   * to `rms` where all targets were compared.
+   */
+  double rms_low;
+  /**
+   * Upper end of that interval.
+   */
+  double rms_high;
+  /**
+   * Lower end of the interval of `l2`, likewise.
+   */
+  double l2_low;
+  /**
+   * Upper end of that interval.
+   */
+  double l2_high;
 } nbody_result;
 
 #ifdef __cplusplus

@@ -52,6 +52,15 @@ pub struct NbodyResult {
     pub potential: f64,
     /// Targets whose field nearly vanishes: their error is relative to the largest contribution.
     pub floored: i64,
+    /// Lower end of the interval that holds `rms` of all targets with a probability of about 95 %; equal
+    /// to `rms` where all targets were compared.
+    pub rms_low: f64,
+    /// Upper end of that interval.
+    pub rms_high: f64,
+    /// Lower end of the interval of `l2`, likewise.
+    pub l2_low: f64,
+    /// Upper end of that interval.
+    pub l2_high: f64,
 }
 
 // SAFETY: numbers and pointers of 8 bytes each, the first of them the size; any bytes are valid.
@@ -59,7 +68,7 @@ unsafe impl Sized8 for NbodyResult {
     const NAME: &'static str = "nbody_result";
 }
 
-const _: () = assert!(size_of::<NbodyResult>() == 18 * 8);
+const _: () = assert!(size_of::<NbodyResult>() == 22 * 8);
 
 impl From<&Evaluation> for NbodyResult {
     fn from(sum: &Evaluation) -> Self {
@@ -86,6 +95,10 @@ impl From<&Evaluation> for NbodyResult {
             l2: error(|e| e.l2),
             potential: error(|e| e.potential.unwrap_or(0.0)),
             floored: errors.map_or(0, |e| number(e.floored)),
+            rms_low: error(|e| e.rms_interval[0]),
+            rms_high: error(|e| e.rms_interval[1]),
+            l2_low: error(|e| e.l2_interval[0]),
+            l2_high: error(|e| e.l2_interval[1]),
         }
     }
 }

@@ -103,6 +103,7 @@ impl Case {
         // -1 for the cores.
         all.extend([choice.leaf_size as f64, -1.0, e.sample as f64, e.rms, e.median, e.p99, e.max, e.l2]);
         all.extend([e.potential.unwrap_or(0.0), e.floored as f64]);
+        all.extend(e.rms_interval.into_iter().chain(e.l2_interval));
         let names = format!("{} {}\n", choice.method.name(), choice.precision.name());
         all.iter().flat_map(|x| x.to_ne_bytes()).chain(names.into_bytes()).collect()
     }

@@ -164,6 +164,8 @@ fn describe(py: Python, out: &Bound<PyDict>, sum: &Evaluation) -> PyResult<()> {
         for (name, value) in [("rms", e.rms), ("median", e.median), ("p99", e.p99), ("max", e.max), ("l2", e.l2)] {
             errors.set_item(name, value)?;
         }
+        errors.set_item("rms_interval", (e.rms_interval[0], e.rms_interval[1]))?;
+        errors.set_item("l2_interval", (e.l2_interval[0], e.l2_interval[1]))?;
         errors.set_item("potential", e.potential)?;
         errors.set_item("floored", e.floored)?;
         errors.set_item("sample", e.sample)?;

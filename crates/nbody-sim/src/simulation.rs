@@ -40,7 +40,13 @@ impl Simulation {
     ///
     /// # Errors
     /// Those of [`Initial::of`], [`with_step`] and [`Motion::new`].
-    pub fn new(scenario: Scenario, hdf5: ReadHdf5, note: &mut dyn FnMut(Note)) -> Result<(Self, Vec<String>), Failure> {
+    pub fn new(
+        mut scenario: Scenario,
+        hdf5: ReadHdf5,
+        note: &mut dyn FnMut(Note),
+    ) -> Result<(Self, Vec<String>), Failure> {
+        // Its snapshots hold no estimated errors, and not every device has them.
+        scenario.settings.errors = false;
         let initial = Initial::of(&scenario, hdf5)?;
         let mut warnings = suspicious(&scenario)?;
         let (scenario, chosen) = with_step(scenario, &initial)?;

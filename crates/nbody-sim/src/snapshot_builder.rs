@@ -48,7 +48,7 @@ impl SnapshotBuilder {
     }
 
     /// A snapshot of what a copy holds, with these fields; the time and what else a run knows is left out.
-    pub fn snapshot(&self, Copied { mut particles, potential, field }: Copied, fields: &[Field]) -> Snapshot {
+    pub fn snapshot(&self, Copied { mut particles, potential, field, error }: Copied, fields: &[Field]) -> Snapshot {
         let acceleration = self.motion(&mut particles, &field);
         Snapshot {
             id: (0..particles.len() as u64).collect(),
@@ -56,6 +56,9 @@ impl SnapshotBuilder {
             charge: (self.law != Law::Gravity).then(|| self.initial.charge.clone()),
             potential: fields.contains(&Field::Potential).then(|| self.whole_potential(&particles, potential)),
             acceleration: fields.contains(&Field::Acceleration).then_some(acceleration),
+            // There are none where the device estimates none.
+            force_error: (fields.contains(&Field::ForceError) && error.len() == particles.len())
+                .then(|| particles.coupling.iter().zip(&error).map(|(c, e)| c.abs() * e).collect()),
             // Particles are shown in their box; the run goes on with where they have come.
             box_size: self.boundary.periodic().map_or(0.0, PeriodicBox::longest),
             position: match self.boundary.periodic() {
@@ -89,7 +92,7 @@ impl SnapshotBuilder {
     }
 
     /// The sums over particles, with the executor's report of other forces.
-    pub fn diagnostics(&self, Copied { particles, potential, field }: &Copied, report: ForceReport) -> Diagnostics {
+    pub fn diagnostics(&self, Copied { particles, potential, field, .. }: &Copied, report: ForceReport) -> Diagnostics {
         let potential: Vec<f64> = potential.par_iter().map(|p| self.factor * p).collect_vec();
         let vortices = self.law == Law::Vortex;
         let of = if vortices { Diagnostics::of_vortices } else { Diagnostics::of };

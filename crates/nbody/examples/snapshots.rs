@@ -49,6 +49,7 @@ fn ring(time: f64, step: u64) -> Snapshot {
         charge: Some((0..N).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect()),
         potential: Some(vec![-1.0; N]),
         acceleration: Some(rows(&|a| [-a.cos(), -a.sin(), 0.0])),
+        force_error: Some(vec![1e-7; N]),
         // Astronomical units, solar masses and years.
         units: Units { length_cm: 1.495978707e13, mass_g: 1.98840987e33, velocity_cm_per_s: 4.740470463e5 },
         box_size: 0.0,

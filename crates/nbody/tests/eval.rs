@@ -282,7 +282,13 @@ fn json_tells_everything() {
     let check = |name: &str| v["check"][name].as_f64().unwrap_or_else(|| panic!("{name}: {v}"));
     assert!(0.0 < check("median") && check("median") <= check("p99") && check("p99") <= check("max"));
     assert!(check("rms") < 1e-4 && check("l2") < 1e-4 && check("l2") > 0.0);
-    assert_eq!((check("sample"), check("floored")), (200.0, 0.0));
+    // A target that is drawn several times is compared once.
+    assert!((100.0..=200.0).contains(&check("sample")) && check("floored") == 0.0, "{v}");
+    for (norm, interval) in [("rms", "rms_interval"), ("l2", "l2_interval")] {
+        let [low, high] = [0, 1].map(|k| v["check"][interval][k].as_f64().unwrap());
+        assert!(0.0 < low && low < check(norm) && check(norm) < high && high < 2.0 * check(norm), "{v}");
+    }
+    assert_eq!((&v["check"]["kept"], &v["check"]["may_miss"]), (&true.into(), &false.into()));
     assert_eq!(rows(&fs::read_to_string(folder.path("o.csv")).unwrap()).1.len(), 6000);
     // What does not apply is null.
     let (_, v, _) = json("--sources s.csv --targets t.csv --method direct");
@@ -301,8 +307,10 @@ fn the_check_finds_what_it_should() {
             let words = format!("--sources s.csv {targets} --softening {softening} --method direct --precision f64");
             let out = folder.eval(&format!("{words} --tolerance 1e-12 --check"));
             assert_eq!(code(&out), 0, "{words}: {}", stderr(&out));
-            let n = if targets.is_empty() { 1000 } else { 500 };
-            assert!(stderr(&out).contains(&format!("{n} targets compared")), "{}", stderr(&out));
+            // Of 500 targets all are compared, and nothing is estimated.
+            let message = stderr(&out);
+            assert_eq!(message.contains("500 targets compared"), !targets.is_empty(), "{message}");
+            assert_eq!(message.contains("95 % within"), targets.is_empty(), "{message}");
             assert!(stderr(&out).contains("kept") && out.stdout.len() > 500);
         }
     }
@@ -316,6 +324,33 @@ fn the_check_finds_what_it_should() {
     let out = folder.eval(&format!("{low} --json --output o.csv"));
     let v: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert!(code(&out) == 1 && v["check"]["rms"].as_f64().unwrap() > 1e-8, "{v}");
+}
+
+#[test]
+fn a_check_says_where_the_tolerance_is_within_the_interval() {
+    let folder = Folder::with(&[("s.csv", &cloud(4000))]);
+    let check = |tolerance: f64, more: &str| {
+        folder.eval(&format!(
+            "--sources s.csv --method fmm --precision f64 --order 4 --check=60 --output o.csv --tolerance {tolerance:e} {more}"
+        ))
+    };
+    let json = |tolerance| -> Value { serde_json::from_slice(&check(tolerance, "--json").stdout).unwrap() };
+    let first = json(1e-2);
+    let number = |v: &Value| v.as_f64().unwrap();
+    let norm = |v: &Value, name: &str| (number(&v["check"][name]), number(&v["check"][&format!("{name}_interval")][1]));
+    let (estimate, high) =
+        ["rms", "l2"].map(|name| norm(&first, name)).into_iter().fold((0.0, 0.0), |a, b| if b.0 > a.0 { b } else { a });
+    assert!(estimate > 0.0 && high > 1.01 * estimate, "{first}");
+    let within = 0.5 * (estimate + high);
+    let out = check(within, "");
+    assert_eq!(code(&out), 0, "{}", stderr(&out));
+    let words = "kept by the estimate, but an interval reaches above it; a larger sample, --check=600, says more";
+    assert!(stderr(&out).contains(words), "{}", stderr(&out));
+    let v = json(within);
+    assert_eq!((&v["check"]["kept"], &v["check"]["may_miss"]), (&true.into(), &true.into()), "{v}");
+    let out = check(1.5 * high, "");
+    assert!(stderr(&out).ends_with(" kept\n"), "{}", stderr(&out));
+    assert_eq!(code(&check(0.9 * estimate, "")), 1);
 }
 
 #[test]

@@ -18,6 +18,7 @@ fn sample(n: usize) -> Snapshot {
         charge: Some((0..n).map(|i| x(i, 2)).collect()),
         potential: Some((0..n).map(|i| -x(i, 0).abs()).collect()),
         acceleration: Some(rows(9)),
+        force_error: Some((0..n).map(|i| 1e-6 * x(i, 3).abs()).collect()),
         units: Units { length_cm: 1.495978707e13, mass_g: 1.98840987e33, velocity_cm_per_s: 4.74e5 },
         box_size: 3.0,
         diagnostics: vec![("kinetic".into(), 0.5), ("potential".into(), -1.0)],
@@ -84,6 +85,7 @@ fn rows_are_in_id_order() {
     mixed.charge.as_mut().unwrap().reverse();
     mixed.potential.as_mut().unwrap().reverse();
     mixed.acceleration.as_mut().unwrap().reverse();
+    mixed.force_error.as_mut().unwrap().reverse();
     write(&path, &mixed, &full(Float::F64)).unwrap();
     assert!(read(&path).unwrap() == sorted);
 }
@@ -95,7 +97,7 @@ fn only_what_is_asked_for_is_written() {
     write(&path, &sample(9), &Layout { fields: vec![], precision: Float::F64 }).unwrap();
     let back = read(&path).unwrap();
     assert!(back.velocity.is_empty() && back.charge.is_none());
-    assert!(back.potential.is_none() && back.acceleration.is_none());
+    assert!(back.potential.is_none() && back.acceleration.is_none() && back.force_error.is_none());
     assert_eq!((back.position, back.mass), (sample(9).position, sample(9).mass));
 }
 
@@ -118,6 +120,7 @@ fn what_cannot_be_written_leaves_the_old_file() {
     refuse(&|s| s.position[2][0] = 1e300, Float::F32, "position of particle 5 is 1e300, too large for f32");
     refuse(&|s| s.id[2] = 1, Float::F64, "two particles have the id 1");
     refuse(&|s| s.potential = None, Float::F64, "no potential");
+    refuse(&|s| s.force_error = None, Float::F64, "no force_error");
     refuse(&|s| s.mass.truncate(2), Float::F64, "mass has 2 rows for 3 ids");
     refuse(&|s| s.time = f64::INFINITY, Float::F64, "time is inf");
 }

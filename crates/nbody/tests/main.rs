@@ -17,6 +17,7 @@ mod faults_soak;
 mod file_units;
 mod files_checkpoint;
 mod files_snapshot;
+mod force_errors;
 mod readers;
 mod readers_bad;
 mod refusals;

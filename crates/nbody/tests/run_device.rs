@@ -53,7 +53,7 @@ fn sums_on_the_device_are_the_hosts() {
         let mass = if massless { vec![0.0; p.len()] } else { p.strength.clone() };
         executor.upload(&p).unwrap();
         executor.forces(&mut StageTimes::default()).unwrap();
-        let Copied { particles, potential, field } = executor.copy().unwrap()().unwrap();
+        let Copied { particles, potential, field, .. } = executor.copy().unwrap()().unwrap();
         let acceleration: Vec<[f64; 3]> = field.iter().map(|e| e.map(|e| -e)).collect();
         let state = State {
             position: &particles.position,

@@ -36,6 +36,7 @@ fn sample(time: f64, step: u64, single: bool) -> Snapshot {
         charge: Some(list(3)),
         potential: Some(list(4)),
         acceleration: Some(rows(5)),
+        force_error: Some(list(2)),
         units: Units { length_cm: 3.0857e18, mass_g: 1.98841e33, velocity_cm_per_s: 1e5 },
         box_size: 2.5,
         diagnostics: vec![("kinetic".into(), 0.1 + time), ("potential".into(), -1.0 / 3.0)],
@@ -72,7 +73,8 @@ fn bits(s: &Snapshot) -> Vec<u64> {
     let mut s = s.clone();
     s.diagnostics.sort_by(|a, b| a.0.cmp(&b.0));
     let vectors = [&s.position, &s.velocity, s.acceleration.as_ref().unwrap()];
-    let lists = [&s.mass, s.charge.as_ref().unwrap(), s.potential.as_ref().unwrap()];
+    let scalars = [&s.charge, &s.potential, &s.force_error].map(|v| v.as_ref().unwrap());
+    let lists = [&s.mass, scalars[0], scalars[1], scalars[2]];
     let mut all: Vec<u64> = s.id.clone();
     all.extend(vectors.iter().flat_map(|v| v.as_flattened()).map(|v| v.to_bits()));
     all.extend(lists.iter().flat_map(|v| v.iter()).map(|v| v.to_bits()));
@@ -152,8 +154,9 @@ fn shrink(folder: &Path, precision: Float) {
     for v in [&mut fewer.position, &mut fewer.velocity, fewer.acceleration.as_mut().unwrap()] {
         v.truncate(keep);
     }
-    for v in [&mut fewer.mass, fewer.charge.as_mut().unwrap(), fewer.potential.as_mut().unwrap()] {
-        v.truncate(keep);
+    fewer.mass.truncate(keep);
+    for v in [&mut fewer.charge, &mut fewer.potential, &mut fewer.force_error] {
+        v.as_mut().unwrap().truncate(keep);
     }
     write(&folder.join("snap_000000.hdf"), &fewer, &layout(precision)).unwrap();
 }

@@ -17,6 +17,8 @@ pub struct CpuExecutor {
     flow: Flow,
     potential: Vec<f64>,
     field: Vec<[f64; 3]>,
+    /// Empty unless the settings ask for it.
+    error: Vec<f64>,
     force_report: ForceReport,
     choice: Option<Choice>,
     coincident_pairs: u64,
@@ -53,6 +55,7 @@ impl CpuExecutor {
             flow: Flow::default(),
             potential: vec![],
             field: vec![],
+            error: vec![],
             force_report: ForceReport::default(),
             choice: None,
             coincident_pairs: 0,
@@ -93,6 +96,7 @@ impl Executor for CpuExecutor {
             let sum = evaluate(&self.settings, position, strength, None, times)?;
             self.potential = sum.potential;
             self.field = sum.field;
+            self.error = sum.error;
             (choice, coincident_pairs) = (sum.choice, sum.coincident_pairs);
         }
         self.choice = Some(choice);
@@ -149,6 +153,10 @@ impl Executor for CpuExecutor {
 
     fn field(&mut self) -> Result<(Vec<f64>, Vec<[f64; 3]>), Error> {
         Ok((self.potential.clone(), self.field.clone()))
+    }
+
+    fn error(&mut self) -> Result<Vec<f64>, Error> {
+        Ok(self.error.clone())
     }
 
     fn choice(&self) -> Option<Choice> {

@@ -17,6 +17,7 @@ pub mod workload;
 pub use direct::direct_field;
 pub use evaluate::{WithHessian, evaluate, evaluate_hessian, watch};
 pub use executor::CpuExecutor;
+pub use prediction::predicted_squares;
 pub use schedule::execute;
 pub use sorted::Sum;
 pub use vortex::{biot_savart, velocity_of};

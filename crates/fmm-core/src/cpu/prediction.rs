@@ -17,8 +17,7 @@ impl Summed {
     /// The root mean square of the field over all targets.
     pub fn rms(&self) -> f64 {
         let scale = self.scale();
-        let squares: f64 = self.field.iter().map(|a| square(a, scale)).sum();
-        (squares / self.field.len().max(1) as f64).sqrt() / scale
+        mean_square(&self.field, scale).sqrt() / scale
     }
 
     /// The targets that are to be summed again, see [`Norms::worst`]; none if there are too many.
@@ -59,25 +58,45 @@ impl Summed {
         errors.for_each(|(e, a)| *e = (*e * factor).hypot(epsilon * square(a, scale).sqrt() / scale));
     }
 
-    /// The squares of the predicted errors of each target: over its field, and over an arbitrary
-    /// unit. Rounding alone, in direct sums, errs by much the same everywhere.
+    /// The squares of the predicted errors of each target, see [`predicted_squares`].
     fn predicted(&self, tolerance: f64) -> Vec<[f64; 2]> {
-        let (scale, largest) = (self.scale(), (LARGEST * tolerance).powi(2));
-        let rounding = self.epsilon.powi(2);
-        let everywhere = rounding * (self.rms() * scale).powi(2);
-        let of_target = |(i, a): (usize, &[f64; 3])| {
-            let a2 = square(a, scale);
-            // A target that was summed again has no more than rounding left.
-            let e2 = self.error.get(i).map_or(everywhere, |error| (error * scale).powi(2) + rounding * a2);
-            [if e2 > 0.0 { (e2 / a2).min(largest) } else { 0.0 }, e2]
-        };
-        self.field.par_iter().enumerate().map(of_target).collect_vec()
+        predicted_squares(&self.error, &self.field, self.epsilon, tolerance)
     }
 
     /// What brings the largest component of the field near one.
     fn scale(&self) -> f64 {
-        power_of_two_below(1.0 / self.field.as_flattened().iter().fold(0.0, |m: f64, c| m.max(c.abs())))
+        scale(&self.field)
     }
+}
+
+/// The squares of predicted errors of each target, for [`Sample::predicted`]: over its field, and
+/// over an arbitrary unit. `epsilon` is the relative rounding error that `error` does not hold.
+/// Direct sums, whose `error` is empty, have nothing but rounding: some part of each field, and the
+/// same everywhere in addition, where forces cancel.
+pub fn predicted_squares(error: &[f64], field: &[[f64; 3]], epsilon: f64, tolerance: f64) -> Vec<[f64; 2]> {
+    let (scale, largest) = (scale(field), (LARGEST * tolerance).powi(2));
+    let rounding = epsilon.powi(2);
+    let everywhere = match error {
+        [] => rounding * mean_square(field, scale),
+        _ => 0.0,
+    };
+    let of_target = |(i, a): (usize, &[f64; 3])| {
+        let a2 = square(a, scale);
+        // A target that was summed again has no more than rounding left.
+        let e2 = error.get(i).map_or(everywhere, |e| (e * scale).powi(2)) + rounding * a2;
+        [if e2 > 0.0 { (e2 / a2).min(largest) } else { 0.0 }, e2]
+    };
+    field.par_iter().enumerate().map(of_target).collect_vec()
+}
+
+/// The mean square of the field.
+fn mean_square(field: &[[f64; 3]], scale: f64) -> f64 {
+    field.iter().map(|a| square(a, scale)).sum::<f64>() / field.len().max(1) as f64
+}
+
+/// What brings the largest component near one.
+fn scale(field: &[[f64; 3]]) -> f64 {
+    power_of_two_below(1.0 / field.as_flattened().iter().fold(0.0, |m: f64, c| m.max(c.abs())))
 }
 
 fn square(a: &[f64; 3], scale: f64) -> f64 {

@@ -381,7 +381,7 @@ impl Trial for SpaceTrial<'_> {
     }
 
     fn choose(&self, settings: &Settings, target_error: f64) -> Result<Choice, Error> {
-        let target_error = self.quantity.table_error(target_error);
+        let target_error = policy::table_error(&self.problem, self.quantity.table_error(target_error));
         let choice = accuracy::choose_for(settings, self.problem, target_error)?;
         if self.quantity != Quantity::Hessian || (choice.method, choice.precision) != (Method::Direct, Precision::F32) {
             return Ok(choice);

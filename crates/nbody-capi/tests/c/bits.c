@@ -78,7 +78,8 @@ int main(int argc, char **argv) {
         const nbody_result *r = &result;
         const double known[] = {(double)r->coincident_pairs, (double)r->order, r->theta, (double)r->leaf_size,
                                 (double)r->gpu, (double)r->sample, r->rms, r->median, r->p99, r->max,
-                                r->l2, r->potential, (double)r->floored};
+                                r->l2, r->potential, (double)r->floored, r->rms_low, r->rms_high,
+                                r->l2_low, r->l2_high};
         fwrite(known, sizeof known, 1, stdout);
         printf("%s %s\n", result.method, result.precision);
     }

@@ -1,7 +1,7 @@
 //! Particles as tables, CSV or structured `.npy`: one row a particle, in the order of the ids.
 //!
-//! Columns: `id`, `x y z`, `vx vy vz`, `mass`, `charge`, `potential`, `ax ay az`, as far as the
-//! snapshot has them. In CSV, comments `# key = value` before the names of the columns hold the
+//! Columns: `id`, `x y z`, `vx vy vz`, `mass`, `charge`, `potential`, `ax ay az`,
+//! `force_error`, as far as the snapshot has them. In CSV, comments `# key = value` before the names of the columns hold the
 //! rest of a snapshot; `.npy` has no place for it.
 
 use std::io::{BufRead, BufReader, Write};
@@ -25,8 +25,8 @@ pub struct Loaded {
 }
 
 /// Columns that are read; `m` and `q` are other names of `mass` and `charge`.
-const NAMES: [&str; 15] =
-    ["id", "x", "y", "z", "vx", "vy", "vz", "mass", "m", "potential", "ax", "ay", "az", "charge", "q"];
+const NAMES: [&str; 16] =
+    ["id", "x", "y", "z", "vx", "vy", "vz", "mass", "m", "potential", "ax", "ay", "az", "charge", "q", "force_error"];
 
 /// The columns of a field, in the order of its components.
 const fn columns(field: Field) -> &'static [&'static str] {
@@ -38,6 +38,7 @@ const fn columns(field: Field) -> &'static [&'static str] {
         Field::Potential => &["potential"],
         Field::Acceleration => &["ax", "ay", "az"],
         Field::Charge => &["charge"],
+        Field::ForceError => &["force_error"],
     }
 }
 
@@ -201,6 +202,7 @@ fn from_table(table: &Table) -> Result<Snapshot, FileError> {
         charge: table.one_of(&["charge", "q"])?.map(<[f64]>::to_vec),
         potential: table.column("potential").map(<[f64]>::to_vec),
         acceleration: table.vectors(["ax", "ay", "az"])?,
+        force_error: table.column("force_error").map(<[f64]>::to_vec),
         ..Snapshot::default()
     })
 }

@@ -48,6 +48,8 @@ pub struct Snapshot {
     pub potential: Option<Vec<f64>>,
     /// Accelerations, `[N]`.
     pub acceleration: Option<Vec<[f64; 3]>>,
+    /// The estimated size of the error of the sum in each acceleration, `[N]`.
+    pub force_error: Option<Vec<f64>>,
     /// What the units are.
     pub units: Units,
     /// Side of the periodic box; 0 in open space.
@@ -75,11 +77,13 @@ pub enum Field {
     Acceleration,
     /// Charges.
     Charge,
+    /// Estimated sizes of the errors of accelerations. Written where a scenario names it.
+    ForceError,
 }
 
 impl Field {
     /// All fields, in the order in which they are written.
-    pub const ALL: [Field; 7] = [
+    pub const ALL: [Field; 8] = [
         Field::Position,
         Field::Velocity,
         Field::Mass,
@@ -87,6 +91,7 @@ impl Field {
         Field::Potential,
         Field::Acceleration,
         Field::Charge,
+        Field::ForceError,
     ];
 
     /// The name in scenarios.
@@ -104,6 +109,7 @@ impl Field {
             Field::Potential => ("potential", "Potential", "potential"),
             Field::Acceleration => ("acceleration", "Acceleration", "acceleration"),
             Field::Charge => ("charge", "Charges", "charge"),
+            Field::ForceError => ("force_error", "ForceError", "force_error"),
         }
     }
 }
@@ -151,6 +157,7 @@ impl Snapshot {
             Field::Potential => self.potential.as_deref().map(|v| (v, 1)),
             Field::Acceleration => self.acceleration.as_ref().map(|v| (v.as_flattened(), 3)),
             Field::Charge => self.charge.as_deref().map(|v| (v, 1)),
+            Field::ForceError => self.force_error.as_deref().map(|v| (v, 1)),
             Field::Id => None,
         }
     }
@@ -204,6 +211,7 @@ impl Snapshot {
             charge: self.charge.as_ref().map(|v| pick(&order, v)),
             potential: self.potential.as_ref().map(|v| pick(&order, v)),
             acceleration: self.acceleration.as_ref().map(|v| pick(&order, v)),
+            force_error: self.force_error.as_ref().map(|v| pick(&order, v)),
             diagnostics: self.diagnostics.clone(),
             ..*self
         })

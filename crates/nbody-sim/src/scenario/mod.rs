@@ -334,7 +334,7 @@ fn read_sources<S>(
 }
 
 /// Names of [`Field`] in scenarios.
-const FIELDS: [(&str, Field); 7] = [
+const FIELDS: [(&str, Field); 8] = [
     ("position", Field::Position),
     ("velocity", Field::Velocity),
     ("mass", Field::Mass),
@@ -342,6 +342,7 @@ const FIELDS: [(&str, Field); 7] = [
     ("potential", Field::Potential),
     ("acceleration", Field::Acceleration),
     ("charge", Field::Charge),
+    ("force_error", Field::ForceError),
 ];
 
 /// Names of [`Float`] in scenarios.

@@ -15,9 +15,21 @@ impl Scenario {
             ErrorKind::Data if matches!(error, Error::Charged(_)) => {}
             ErrorKind::Data | ErrorKind::Device | ErrorKind::Cancelled => return None,
         }
+        if self.settings.errors && error.to_string().starts_with("errors of each target") {
+            return Some(self.lacking_errors());
+        }
         let message = messages::error(error);
         let keys = self.keys_of(&message);
         Some(if keys.is_empty() { message } else { format!("{message} (the scenario has {})", keys.join(", ")) })
+    }
+
+    /// What is said where the device estimates no errors of forces and snapshots are to hold them.
+    pub fn lacking_errors(&self) -> String {
+        format!(
+            "output.fields names \"force_error\", but the errors of forces are not estimated with solver.device = \"{}\"; \
+             allowed with it: solver.device = \"cpu\"",
+            self.device
+        )
     }
 
     /// The keys that a message names in words, with their values: those of the options of a sum.
@@ -70,6 +82,12 @@ mod tests {
             let message = scenario.refused(&error).unwrap();
             assert!(message.ends_with(keys), "{message}");
         }
+        let text = text.replace("precision = 'f32'", "device = 'cuda'") + "[output]\nfields = ['force_error']\n";
+        let scenario = Scenario::parse("a.toml", text, None, &[]).unwrap_or_else(|p| panic!("{}", p.render(false)));
+        let message = scenario.refused(&Error::Unsupported("errors of each target are estimated elsewhere".into()));
+        let expected = "output.fields names \"force_error\", but the errors of forces are not estimated with \
+                        solver.device = \"cuda:0\"; allowed with it: solver.device = \"cpu\"";
+        assert_eq!(message.as_deref(), Some(expected));
         let overflow = Error::NotFinite { what: "velocity", index: 0, value: f64::NAN, count: 1 };
         assert_eq!([scenario.refused(&overflow), scenario.refused(&Error::Device("lost".into()))], [None, None]);
     }

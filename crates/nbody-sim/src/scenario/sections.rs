@@ -33,14 +33,15 @@ pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str
     let external = external(top.section("external"), units, law, plane);
     let groups = particles(notes, &mut top, units, law, plane, folder);
     let boundary = boundary(top.section("boundary"), units, &softened, external.is_some());
-    let (settings, device) = solver(top.section("solver"), &softened, boundary);
+    let (mut settings, device) = solver(top.section("solver"), &softened, boundary);
     let shortest = boundary.periodic().map(PeriodicBox::shortest);
     let short_range = short_range(top.section("short_range"), units, law, shortest);
     let time = time(top.section("time"), units, law, &softened, || shortest_interval(root, units));
     let dt = time.as_ref().map(|t| t.clock.dt);
     let bath = thermostat(top.section("thermostat"), units, law, shortest, dt);
     let stem = Path::new(name).file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
-    let output = output(top.section("output"), units, law, time.as_ref(), &stem);
+    let output = output(top.section("output"), units, (law, plane), time.as_ref(), &stem);
+    settings.errors = output.as_ref().is_some_and(|o| o.layout.wants(Field::ForceError));
     let usual = output.as_ref().map(|o| o.diagnostics_every);
     let asked = top.has("verify");
     let verify = verify(top.section("verify"), units, time.as_ref(), usual).filter(|_| asked);
@@ -386,7 +387,13 @@ struct Output {
     checkpoint_wall: Duration,
 }
 
-fn output(mut s: Section<'_>, units: System, law: Law, time: Option<&Time>, stem: &str) -> Option<Output> {
+fn output(
+    mut s: Section<'_>,
+    units: System,
+    (law, plane): (Law, bool),
+    time: Option<&Time>,
+    stem: &str,
+) -> Option<Output> {
     let directory = s.string("directory").unwrap_or_else(|| format!("out/{stem}"));
     if directory.is_empty() {
         s.mistake("directory", "output.directory is empty".into(), "name a folder", None);
@@ -403,9 +410,13 @@ fn output(mut s: Section<'_>, units: System, law: Law, time: Option<&Time>, stem
     if let Some(f) = lacking.filter(|f| fields.as_ref().is_some_and(|named| named.contains(f))) {
         s.mistake("fields", format!("output.fields names \"{}\"", f.name()), label, None);
     }
+    if plane && fields.as_ref().is_some_and(|named| named.contains(&Field::ForceError)) {
+        let message = "output.fields names \"force_error\"".to_string();
+        s.mistake("fields", message, "errors of sums in the plane are not estimated", None);
+    }
     let wanted = |f: &Field| match &fields {
         Some(named) => named.contains(f),
-        None => Some(*f) != lacking,
+        None => Some(*f) != lacking && *f != Field::ForceError,
     };
     let fields = Field::ALL.into_iter().filter(wanted).collect();
     let precision = s.choice("precision", &FLOATS).unwrap_or(Float::F64);

@@ -75,7 +75,8 @@ pub struct Arguments {
     /// Where the sum is done
     #[arg(long, default_value = "auto", value_name = "auto|cpu|cuda|cuda:N")]
     device: Device,
-    /// Compare SAMPLE targets [1000 if not said] with the direct sum in f64; exit code 1 if the tolerance is missed
+    /// Compare SAMPLE targets [1000 if not said] with the direct sum in f64, drawn by their estimated errors where there are
+    /// estimates; exit code 1 if the tolerance is missed
     #[arg(long, value_name = "SAMPLE", num_args = 0..=1, require_equals = true, default_missing_value = "1000",
           value_parser = sample)]
     check: Option<usize>,

@@ -25,7 +25,7 @@ pub fn write(path: &Path, snapshot: &Snapshot, layout: &Layout) -> Result<u64, F
     if let Some(id) = ids::repeated(&snapshot.id) {
         return Err(FileError::unwritable(path, format!("two particles have the id {id}")));
     }
-    // Ids, the arrays of /VTKHDF, and at most four vectors' worth of floats; compression only makes it smaller.
+    // Ids, the arrays of /VTKHDF, and at most three vectors and four scalars; compression only makes it smaller.
     let bytes_per_row = 8 + 17 + 13 * 8;
     let estimate = (snapshot.id.len() * bytes_per_row) as u64 + (1 << 20);
     hdf::write_file(path, estimate, |file| {
@@ -168,6 +168,7 @@ pub fn read(path: &Path) -> Result<Snapshot, FileError> {
     s.charge = reader.scalars(&group, "Charges", n)?;
     s.potential = reader.scalars(&group, "Potential", n)?;
     s.acceleration = reader.vectors(&group, "Acceleration", n)?;
+    s.force_error = reader.scalars(&group, "ForceError", n)?;
     match ids::repeated(&s.id) {
         Some(id) => Err(reader.error(format!("/PartType1/ParticleIDs has the id {id} twice"))),
         None => Ok(s),

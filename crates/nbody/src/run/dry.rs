@@ -66,7 +66,7 @@ fn snapshot_bytes(scenario: &Scenario, n: usize) -> u64 {
     let float = if scenario.layout.precision == Float::F32 { 4 } else { 8 };
     let width = |f: &Field| match f {
         Field::Position | Field::Velocity | Field::Acceleration => 3 * float,
-        Field::Potential => float,
+        Field::Potential | Field::ForceError => float,
         Field::Mass | Field::Id | Field::Charge => 0,
     };
     let fields = Field::ALL.iter().filter(|f| **f == Field::Position || scenario.layout.fields.contains(f));

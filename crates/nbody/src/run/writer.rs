@@ -102,6 +102,7 @@ mod tests {
             charge: None,
             potential: None,
             acceleration: None,
+            force_error: None,
             units: Units::default(),
             box_size: 0.0,
             diagnostics: vec![],

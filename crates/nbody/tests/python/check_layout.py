@@ -22,6 +22,7 @@ LINKS = {
     "PointData/potential": "Potential",
     "PointData/acceleration": "Acceleration",
     "PointData/charge": "Charges",
+    "PointData/force_error": "ForceError",
 }
 COMPRESSED = {"Masses", "ParticleIDs", "Charges"}
 

@@ -305,6 +305,7 @@ impl Temporal {
             charge: floats(Field::Charge)?,
             potential: floats(Field::Potential)?,
             acceleration: vectors(Field::Acceleration)?,
+            force_error: floats(Field::ForceError)?,
             ..Snapshot::default()
         };
         if let Some(own) = reader.group("/Nbody")? {

@@ -10,7 +10,7 @@ use super::ParticleRun;
 use crate::diagnostics::Diagnostics;
 use crate::failure::Failure;
 use crate::files::checkpoint::{self, State};
-use crate::files::snapshot::Snapshot;
+use crate::files::snapshot::{Field, Snapshot};
 use crate::messages::number;
 use crate::run::course::Due;
 use crate::run::evolve::Evolve as _;
@@ -136,8 +136,12 @@ impl ParticleRun {
         let (step, time, units, fields) = (self.course.step, self.time(), s.units.snapshot(), s.layout.fields.clone());
         let diagnostics = named.into_iter().chain(force_error).map(|(n, v)| (n.to_string(), v)).collect();
         let builder = self.motion.builder().clone();
+        let lacking = s.lacking_errors();
         let taking = move || {
             let copied = pending().map_err(device)?;
+            if fields.contains(&Field::ForceError) && copied.error.len() != copied.particles.len() {
+                return Err(Failure::new(65, lacking));
+            }
             Ok(Snapshot { time, step, units, diagnostics, ..builder.snapshot(copied, &fields) })
         };
         self.course.directory.snapshot((step, time), Box::new(taking), &s.layout)
