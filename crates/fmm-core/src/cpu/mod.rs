@@ -8,7 +8,6 @@ mod executor;
 pub(crate) mod far;
 mod hessian;
 mod near;
-mod prediction;
 mod schedule;
 mod sorted;
 mod vortex;

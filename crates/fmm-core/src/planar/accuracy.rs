@@ -178,6 +178,12 @@ pub fn sample_size(targets: usize) -> usize {
     (4_000_000 / targets.max(1)).clamp(100, 400)
 }
 
+/// How many targets may be summed again directly before half the time of the sum with `choice` has passed.
+pub fn repairs(kernel: Kernel, problem: Problem, choice: &Choice) -> usize {
+    let one = problem.sources as f64 * pair_cost(Kernel::Harmonic, Precision::F64);
+    (0.5 * fast_cost(kernel, problem, choice) / one.max(1.0)) as usize
+}
+
 /// Nanoseconds of one thread for the fast multipole method.
 fn fast_cost(kernel: Kernel, problem: Problem, choice: &Choice) -> f64 {
     let order = choice.order.unwrap_or(1);

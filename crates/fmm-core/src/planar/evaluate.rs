@@ -1,11 +1,13 @@
 //! A single sum in the plane on this machine's cores.
 
 use super::bodies::Bodies;
-use super::execute;
+use super::execute::{self, Executed};
 use super::pyramid::power;
 use super::{Blob, Kernel, Plan, Request, accuracy, guard, underflow};
 use crate::accuracy::{self as space, Problem as Size, closest_pair};
 use crate::bodies::{check_positions, check_sources, coincident_pairs};
+use crate::guard::Norms;
+use crate::prediction::Prediction;
 use crate::solve::{Evaluation, Trial, solve};
 use crate::{Cancel, Choice, Complex64, Error, Precision, Settings, Stage, StageTimes};
 
@@ -49,10 +51,15 @@ pub fn evaluate(
 /// Settings out of range or that cannot be met.
 pub fn evaluate_problem(problem: &Problem, times: &mut StageTimes) -> Result<Evaluation<Complex64>, Error> {
     let request = &problem.request;
-    let (choice, Summed { plan, sums }) = solve(&request.settings, &mut PlanarTrial { problem, times })?;
+    let settings = &request.settings;
+    let mut trial = PlanarTrial { problem, norms: None, times };
+    let (choice, summed) = solve(settings, &mut trial)?;
+    let errors = if settings.errors { trial.calibrated(&choice, &summed)? } else { vec![] };
+    let Summed { plan, sums, .. } = summed;
     let n = sums.len();
     let mut potential = vec![0.0; if request.kernel == Kernel::Log { n } else { 0 }];
     let mut field = vec![Complex64::ZERO; n];
+    let mut error = vec![0.0; errors.len()];
     let (strength, signs) = (1.0 / request.scale, request.signs());
     for (&i, s) in plan.targets.order.iter().zip(&sums) {
         if request.kernel == Kernel::Log {
@@ -60,7 +67,10 @@ pub fn evaluate_problem(problem: &Problem, times: &mut StageTimes) -> Result<Eva
         }
         field[i as usize] = Complex64::new(s.g[0] * signs[0], s.g[1] * signs[1]);
     }
-    Ok(Evaluation { potential, field, error: vec![], choice, coincident_pairs: coincident_pairs(problem.sources) })
+    for (&i, e) in plan.targets.order.iter().zip(errors) {
+        error[i as usize] = e * signs[0].abs();
+    }
+    Ok(Evaluation { potential, field, error, choice, coincident_pairs: coincident_pairs(problem.sources) })
 }
 
 /// A sum in the plane with its points on the host, checked.
@@ -129,13 +139,39 @@ fn extent(sources: &[[f64; 2]], targets: &[[f64; 2]]) -> f64 {
 /// A sum in the plane on the cores.
 struct PlanarTrial<'a> {
     problem: &'a Problem<'a>,
+    /// What the guard has found of the last sums.
+    norms: Option<Norms>,
     times: &'a mut StageTimes,
+}
+
+impl PlanarTrial<'_> {
+    /// The estimated errors of G of the targets, in the order of the plan and in scaled units.
+    fn calibrated(&mut self, choice: &Choice, sums: &Summed) -> Result<Vec<f64>, Error> {
+        // Direct sums in double precision have rounding alone.
+        let exact = choice.order.is_none() && choice.precision == Precision::F64;
+        if !exact && self.norms.is_none() {
+            self.error(sums)?;
+        }
+        let l2 = self.norms.filter(|_| !exact).map_or(0.0, |n| n.l2);
+        Ok(sums.prediction().calibrated(l2))
+    }
 }
 
 /// The sums of one choice, in the order of the plan's targets.
 struct Summed {
     plan: Plan,
     sums: Vec<Sum>,
+    /// The estimated errors of G by truncation; empty if no expansion was used, or if they are not asked for.
+    error: Vec<f64>,
+}
+
+impl Summed {
+    /// What the error field says of the sums. The tolerance bounds L2 alone.
+    fn prediction(&self) -> Prediction<'_, Sum, 2> {
+        let single = self.plan.choice.precision == Precision::F32;
+        let epsilon = if single { f64::from(f32::EPSILON) } else { f64::EPSILON };
+        Prediction { sums: &self.sums, vector: |s| s.g, error: &self.error, epsilon, relative: false }
+    }
 }
 
 impl Trial for PlanarTrial<'_> {
@@ -161,18 +197,44 @@ impl Trial for PlanarTrial<'_> {
         let plan = Plan::new(choice.clone(), settings.tolerance, blob, sources, *targets, length, times);
         let bodies = times.time_more(Stage::Tree, || Bodies::new(&plan, &self.problem.strengths, request));
         let closest = closest_pair(settings.tolerance);
-        let sums = match plan.choice.precision {
-            Precision::F32 => execute::execute::<f32>(kernel, blob, closest, &plan, &bodies, times),
-            _ => execute::execute::<f64>(kernel, blob, closest, &plan, &bodies, times),
+        let errors = settings.guarded().is_some() || settings.errors;
+        let Executed { sums, error } = match plan.choice.precision {
+            Precision::F32 => execute::execute::<f32>(kernel, blob, closest, &plan, &bodies, errors, times),
+            _ => execute::execute::<f64>(kernel, blob, closest, &plan, &bodies, errors, times),
         };
-        Ok(Summed { plan, sums })
+        Ok(Summed { plan, sums, error })
     }
 
-    fn error(&mut self, Summed { plan, sums }: &Summed) -> Result<f64, Error> {
+    fn error(&mut self, summed: &Summed) -> Result<f64, Error> {
         let Problem { request, strengths, .. } = self.problem;
-        Ok(self.times.time(Stage::Guard, || {
+        let Summed { plan, sums, .. } = summed;
+        let norms = self.times.time(Stage::Guard, || {
             let bodies = Bodies::new(plan, strengths, request);
-            guard::error(plan, &bodies, request.blob, sums)
+            let prediction = summed.prediction();
+            let sample = prediction.sample(request.settings.tolerance);
+            guard::errors(plan, &bodies, request.blob, sums, &sample, prediction.rms())
+        });
+        // The tolerance bounds L2 alone.
+        let norms = Norms { rms: 0.0, rms_bound: 0.0, ..norms };
+        self.norms = Some(norms);
+        Ok(norms.judged())
+    }
+
+    fn repair(&mut self, summed: &mut Summed, choice: &Choice) -> Result<bool, Error> {
+        let Problem { request, strengths, .. } = self.problem;
+        let Some(norms) = self.norms else { return Ok(false) };
+        Ok(self.times.time_more(Stage::Guard, || {
+            let most = accuracy::repairs(request.kernel, request.size, choice);
+            let worst = summed.prediction().worst(norms, request.settings.tolerance, most);
+            let places: Vec<usize> = worst.iter().map(|&i| i as usize).collect();
+            let bodies = Bodies::new(&summed.plan, strengths, request);
+            let exact = guard::direct(&summed.plan, &bodies, request.blob, &places);
+            drop(bodies);
+            for (&i, (g, _)) in places.iter().zip(exact) {
+                summed.sums[i].g = g;
+                summed.error[i] = 0.0;
+            }
+            !places.is_empty()
         }))
     }
 }
