@@ -64,7 +64,6 @@ pub fn square(x: &[f64; 3]) -> f64 {
 }
 
 /// x^n by squaring: the same bits on every machine.
-#[inline(always)]
 pub fn power(x: f64, n: usize) -> f64 {
     let (mut result, mut x, mut n) = (1.0, x, n);
     while n > 0 {
@@ -85,16 +84,14 @@ pub fn interpolation(at: [f64; 3]) -> Octants {
 }
 
 /// The bits of positive numbers, which are their logarithms but for a linear mantissa.
-#[inline(always)]
-pub fn logarithms<const PARTS: usize>(parts: &[f64; PARTS]) -> [f64; PARTS] {
-    let largest = parts.iter().fold(f64::MIN_POSITIVE, |m: f64, &o| m.max(o));
-    parts.map(|o| o.max(LEAST * largest).to_bits() as f64)
+pub fn logarithms(octants: &Octants) -> Octants {
+    let largest = octants.iter().fold(f64::MIN_POSITIVE, |m: f64, &o| m.max(o));
+    octants.map(|o| o.max(LEAST * largest).to_bits() as f64)
 }
 
 /// The number whose logarithm is this mean of logarithms.
-#[inline(always)]
-pub fn exponential<const PARTS: usize>(logarithms: &[f64; PARTS], weights: &[f64; PARTS]) -> f64 {
-    f64::from_bits((0..PARTS).map(|o| logarithms[o] * weights[o]).sum::<f64>() as u64)
+pub fn exponential(logarithms: &Octants, weights: &Octants) -> f64 {
+    f64::from_bits((0..8).map(|o| logarithms[o] * weights[o]).sum::<f64>() as u64)
 }
 
 #[cfg(test)]

@@ -123,7 +123,7 @@ fn in_plane(
         potential: sum.potential,
         field: sum.field.iter().map(|e| [e.re, e.im, 0.0]).collect(),
         hessian: vec![],
-        error: vec![],
+        error: sum.error,
         choice: sum.choice,
         coincident_pairs: sum.coincident_pairs,
     };

@@ -238,3 +238,68 @@ impl Trial for PlanarTrial<'_> {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Points that look random, five of them with strengths that make all fields near them.
+    fn set(n: usize) -> (Vec<Complex64>, Vec<Complex64>) {
+        let place = |i: usize, step: f64| (i as f64 * step + 0.3).fract();
+        let x = (0..n).map(|i| Complex64::new(place(i, 0.754_877_666_246_692_8), place(i, 0.569_840_290_998_053_2)));
+        let strong = |i: usize| if i % (n / 5) == 7 { 1e4 } else { (i as f64).sin() };
+        (x.collect(), (0..n).map(|i| strong(i).into()).collect())
+    }
+
+    #[test]
+    fn the_few_targets_that_err_most_are_found_and_summed_again() {
+        let (points, strengths) = set(8000);
+        let settings = |tolerance| Settings {
+            tolerance,
+            method: crate::Method::Fmm,
+            precision: Precision::F64,
+            ..Settings::default()
+        };
+        let choice = Choice {
+            method: crate::Method::Fmm,
+            precision: Precision::F64,
+            expansion: None,
+            order: Some(14),
+            theta: Some(0.5),
+            leaf_size: 40,
+        };
+        for kernel in [Kernel::Log, Kernel::Harmonic] {
+            let problem =
+                |tolerance| Problem::new(&settings(tolerance), kernel, Blob::Point, &points, &strengths, None).unwrap();
+            let truth = |summed: &Summed, problem: &Problem| {
+                let bodies = Bodies::new(&summed.plan, &problem.strengths, &problem.request);
+                let all: Vec<usize> = (0..points.len()).collect();
+                let exact = guard::direct(&summed.plan, &bodies, Blob::Point, &all);
+                let off = |(s, (g, _)): (&Sum, &([f64; 2], f64))| (s.g[0] - g[0]).powi(2) + (s.g[1] - g[1]).powi(2);
+                let wrong: f64 = summed.sums.iter().zip(&exact).map(off).sum();
+                (wrong / exact.iter().map(|(g, _)| g[0] * g[0] + g[1] * g[1]).sum::<f64>()).sqrt()
+            };
+            let (first, mut times) = (problem(1e-6), StageTimes::default());
+            let mut trial = PlanarTrial { problem: &first, norms: None, times: &mut times };
+            let summed = trial.execute(&settings(1e-6), &choice).unwrap();
+            let (found, l2) = (trial.error(&summed).unwrap(), truth(&summed, &first));
+            assert!((0.7..1.5).contains(&(found / l2)), "{kernel:?}: {found:e}, true {l2:e}");
+            // A little more than what is trusted.
+            let again = problem(l2 / 0.9);
+            let mut trial = PlanarTrial { problem: &again, norms: None, times: &mut times };
+            let mut summed = trial.execute(&settings(l2 / 0.9), &choice).unwrap();
+            assert!(trial.error(&summed).unwrap() > 0.8 * l2 / 0.9);
+            assert!(trial.repair(&mut summed, &choice).unwrap(), "{kernel:?}");
+            let repaired = truth(&summed, &again);
+            assert!(repaired < 0.85 * l2 && trial.error(&summed).unwrap() < l2, "{kernel:?}: {repaired:e} of {l2:e}");
+            let count = summed.error.iter().filter(|e| **e == 0.0).count();
+            assert!((1..800).contains(&count), "{kernel:?}: {count} of {}", points.len());
+            // No repair of a sum that errs everywhere.
+            let never = problem(1e-3 * l2);
+            let mut trial = PlanarTrial { problem: &never, norms: None, times: &mut times };
+            let mut summed = trial.execute(&settings(1e-3 * l2), &choice).unwrap();
+            trial.error(&summed).unwrap();
+            assert!(!trial.repair(&mut summed, &choice).unwrap());
+        }
+    }
+}
