@@ -80,7 +80,7 @@ fn errors_in_the_plane_are_estimated_only_where_they_are_asked_for() {
                     let l2 = (squares(&mut with.error.iter().copied()) / size).sqrt();
                     let e = errors(kernel, &with, &points, &q, None, targets, usize::MAX);
                     assert!(l2 < 1e-4 && e.l2 < 1e-4, "{kernel:?} {method:?} {precision:?}: {l2:e} {e:?}");
-                    if method == Method::Fmm {
+                    if method == Method::Fmm && precision == Precision::F64 {
                         assert!((0.6..1.7).contains(&(l2 / e.l2)), "{kernel:?} {precision:?}: {l2:e} {e:?}");
                     }
                 }

@@ -173,7 +173,8 @@ pub fn choose(kernel: Kernel, settings: &Settings, problem: Problem, target_erro
     Ok(if cheaper && direct_cost <= fast_cost(kernel, problem, &fast) { direct } else { fast })
 }
 
-/// Targets that the guard sums directly, some per cent of the time of the sum itself.
+/// Targets that the guard sums directly, some per cent of the time of the sum itself: on a GPU, and in the model of
+/// costs. The cores draw fewer, by their error field.
 pub fn sample_size(targets: usize) -> usize {
     (4_000_000 / targets.max(1)).clamp(100, 400)
 }
