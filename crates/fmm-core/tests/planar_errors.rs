@@ -43,18 +43,18 @@ fn most_errors_in_the_plane_are_within_a_factor_of_four_of_their_estimate() {
                 let close = off.iter().zip(&found.error).filter(|(o, e)| (0.25..4.0).contains(&(*o / *e))).count();
                 let (part, ranks) = (close as f64 / off.len() as f64, correlation(&off, &found.error));
                 println!("{name:22} {kernel:?} p {order:?}: {part:.3}, ranks {ranks:.2}");
-                let least = match name {
-                    "line" | "diagonal ±" | "circle" | "circle ±" | "lattice" => 0.65,
-                    _ => 0.8,
-                };
+                let curve = ["line", "diagonal ±", "circle", "circle ±"].contains(&name);
+                let least = if curve { 0.65 } else { 0.78 };
                 assert!(part >= least, "{name} {kernel:?} p {order:?}: {part}");
                 assert!(ranks >= ranked, "{name} {kernel:?} p {order:?}: {ranks}");
-                (parts, count) = (parts + part, count + 1.0);
+                if !curve {
+                    (parts, count) = (parts + part, count + 1.0);
+                }
             }
         }
     }
-    println!("all: {:.3}", parts / count);
-    assert!(parts / count >= 0.89, "{}", parts / count);
+    println!("all but lines and circles: {:.3}", parts / count);
+    assert!(parts / count >= 0.92, "{}", parts / count);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn errors_in_the_plane_are_estimated_only_where_they_are_asked_for() {
                     let e = errors(kernel, &with, &points, &q, None, targets, usize::MAX);
                     assert!(l2 < 1e-4 && e.l2 < 1e-4, "{kernel:?} {method:?} {precision:?}: {l2:e} {e:?}");
                     if method == Method::Fmm && precision == Precision::F64 {
-                        assert!((0.6..1.7).contains(&(l2 / e.l2)), "{kernel:?} {precision:?}: {l2:e} {e:?}");
+                        assert!((0.5..2.0).contains(&(l2 / e.l2)), "{kernel:?} {precision:?}: {l2:e} {e:?}");
                     }
                 }
             }
