@@ -12,10 +12,7 @@
 //! is kept for the eight octants of each target cell. Within a cell, and from a cell to its
 //! children, logarithms are interpolated linearly between the centers of the octants.
 
-use rayon::prelude::*;
-
 use crate::lists::Classes;
-use crate::math::CollectVec;
 
 /// What the square of the last degree of a local expansion counts next to that of a multipole:
 /// measured, so that at orders 2 to 18 most errors are within a factor of 4 of their estimate up to
@@ -59,16 +56,6 @@ pub fn of_classes(classes: Classes<3>, p: usize) -> Vec<Octants> {
 /// What a multipole of order `p` at the origin loses at a place in half sides of its cell.
 pub fn fall(at: [f64; 3], p: usize) -> f64 {
     power(1.0 / square(&at), p + 3)
-}
-
-/// Relative errors of direct sums by rounding, in spacings of numbers next to 1.
-const DIRECT: f64 = 4.0;
-
-/// Estimated errors of direct sums of the L2 error `l2`, in numbers with the spacing `epsilon` next to
-/// 1: the same part of each field.
-pub fn of_direct_sums(field: &[[f64; 3]], l2: f64, epsilon: f64) -> Vec<f64> {
-    let length = |[x, y, z]: &[f64; 3]| x.hypot(*y).hypot(*z);
-    field.par_iter().map(|a| l2.max(DIRECT * epsilon) * length(a)).collect_vec()
 }
 
 /// x².

@@ -23,6 +23,7 @@ pub mod lists;
 pub mod math;
 pub mod plan;
 pub mod planar;
+pub mod prediction;
 pub mod settings;
 pub mod solve;
 pub mod stage;

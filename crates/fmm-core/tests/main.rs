@@ -10,6 +10,7 @@ mod grid_flow;
 mod hessian;
 mod periodic;
 mod planar;
+mod planar_errors;
 mod properties;
 mod repeatability;
 mod workloads;

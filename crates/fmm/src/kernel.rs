@@ -108,6 +108,11 @@ impl Kernel {
         matches!(self.family(), Family::Radial | Family::Vortex)
     }
 
+    /// Whether the error of each target can be estimated.
+    pub fn estimates_errors(self) -> bool {
+        !matches!(self.family(), Family::Gauss(_))
+    }
+
     /// The name, without the parameter.
     pub fn name(self) -> &'static str {
         match self {

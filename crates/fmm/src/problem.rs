@@ -55,7 +55,7 @@ impl Problem {
             self.check_kernel("hessian", Kernel::is_radial)?;
         }
         if self.settings.errors {
-            self.check_kernel("errors", Kernel::is_in_space)?;
+            self.check_kernel("errors", Kernel::estimates_errors)?;
         }
         if matches!(self.kernel, Kernel::Gauss(_)) { self.check_gauss() } else { Ok(()) }
     }
@@ -197,8 +197,8 @@ mod tests {
             (with(Kernel::Yukawa(1.0), periodic), "periodic: the kernel yukawa has none; only laplace has"),
             (with(Kernel::Vortex, levels), "depth: the kernel vortex has none; only laplace and yukawa have"),
             (
-                with(Kernel::Log, Settings { errors: true, ..Settings::default() }),
-                "errors: the kernel log has none; only laplace, yukawa and vortex have",
+                with(Kernel::Gauss(1.0), Settings { errors: true, ..Settings::default() }),
+                "errors: the kernel gauss has none; only laplace, yukawa, log, harmonic and vortex have",
             ),
             (with(Kernel::Gauss(1.0), ordered), "order: with kernel gauss there is none"),
         ] {

@@ -4,8 +4,8 @@
 //! whose forces cancel can make the whole error, and an even sample misses them. Each draw has a
 //! weight, so that weighted means over the draws are unbiased means over all targets.
 
-use fmm_core::cpu::predicted_squares;
 use fmm_core::guard;
+use fmm_core::prediction::Prediction;
 
 /// Targets to be compared, ascending, each once.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +42,7 @@ impl Sample {
             return Sample::even(n, size);
         }
         // Estimates include rounding.
-        let squares = predicted_squares(error, field, 0.0, tolerance);
+        let squares = Prediction { sums: field, vector: |a| *a, error, epsilon: 0.0, relative: true }.squares(tolerance);
         let drawable = |k: usize| {
             let sum: f64 = squares.iter().map(|s| s[k]).sum();
             sum > 0.0 && sum.is_finite()

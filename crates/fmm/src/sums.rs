@@ -75,6 +75,7 @@ fn in_space(place: &mut Place, problem: &Problem, points: &Points) -> Result<Eva
         place.device.able(settings, false, quantity),
         pairs(points),
         &mut |Opened { gpu, sums }, times| {
+            let settings = if quantity == Quantity::Potential { with_errors } else { settings };
             sums.evaluate_host(gpu, settings, (sources, points.strengths, targets), quantity, times).map(summed)
         },
         &mut |times| {
@@ -127,7 +128,7 @@ fn in_plane(
         potential: sum.potential,
         field: sum.field.iter().map(|e| [e.re, e.im, 0.0]).collect(),
         hessian: vec![],
-        error: vec![],
+        error: sum.error,
         choice: sum.choice,
         coincident_pairs: sum.coincident_pairs,
     };

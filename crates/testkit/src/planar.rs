@@ -159,3 +159,32 @@ pub fn sum(
     let (q, times) = (gamma(q, None), &mut StageTimes::default());
     fmm_core::planar::evaluate(settings, kernel, Blob::Point, &points, &q, targets.as_deref(), times).unwrap()
 }
+
+/// Sets of all kinds with strengths, to compare estimated errors of targets with true ones: name, points, strengths.
+pub fn error_sets(n: usize) -> Vec<(&'static str, Points, Vec<f64>)> {
+    let (tau, ones, mut rng) = (std::f64::consts::TAU, vec![1.0; n], StdRng::seed_from_u64(31));
+    let u: Vec<f64> = (0..n).map(|_| rng.random()).collect();
+    let signs: Vec<f64> = (0..n).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
+    let on = |f: &dyn Fn(f64) -> [f64; 2]| -> Points { u.iter().map(|&t| f(t)).collect() };
+    let side = (n as f64).sqrt() as usize;
+    let lattice = |k: usize| [(k % side) as f64, (k / side) as f64];
+    let circle = |t: f64| [(tau * t).cos(), (tau * t).sin()];
+    let spiral = |t: f64| [t * (6.0 * tau * t).cos(), t * (6.0 * tau * t).sin()];
+    let ring = u.iter().map(|&t| circle(t).map(|c| (1.0 + 0.05 * normal(&mut rng)) * c)).collect();
+    vec![
+        ("uniform", set("uniform", n, 1), ones.clone()),
+        ("uniform ±", set("uniform", n, 2), signs.clone()),
+        ("uniform, any strength", set("uniform", n, 3), strengths(n, 4)),
+        ("normal", set("normal", n, 5), ones.clone()),
+        ("normal ±", set("normal", n, 6), signs.clone()),
+        ("layer", set("layer", n, 7), ones.clone()),
+        ("ring", ring, ones.clone()),
+        ("circle", on(&circle), ones.clone()),
+        ("circle ±", on(&circle), signs.clone()),
+        ("line", on(&|t| [t, 0.25]), ones.clone()),
+        ("diagonal ±", on(&|t| [t, 0.3 * t]), signs.clone()),
+        ("spiral", on(&spiral), ones.clone()),
+        ("lattice", (0..side * side).map(lattice).collect(), vec![1.0; side * side]),
+        ("lattice ±", (0..side * side).map(lattice).collect(), signs[..side * side].to_vec()),
+    ]
+}

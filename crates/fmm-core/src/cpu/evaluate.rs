@@ -16,6 +16,7 @@ use crate::expansion::{Cartesian, Expansion, Spherical};
 use crate::guard::Norms;
 use crate::math::{CollectVec, Real};
 use crate::plan::OctreePlan;
+use crate::prediction::Prediction;
 use crate::solve::{Evaluation, Quantity, Trial, solve};
 use crate::tree::Cube;
 use crate::{Cancel, Choice, Error, Family, Method, Precision, Settings, Stage, StageTimes};
@@ -142,7 +143,7 @@ fn solve_points(
         if !exact && trial.norms.is_none() {
             trial.error(&sums)?;
         }
-        sums.calibrate(trial.norms.filter(|_| !exact).map_or(0.0, |n| n.l2));
+        sums.error = sums.prediction().calibrated(trial.norms.filter(|_| !exact).map_or(0.0, |n| n.l2));
     } else {
         sums.error = vec![];
     }
@@ -224,8 +225,8 @@ impl Trial for SpaceTrial<'_> {
 
     fn error(&mut self, sums: &Summed) -> Result<f64, Error> {
         let SpaceTrial { settings, points, quantity, .. } = *self;
-        let sample = self.times.time_more(Stage::Guard, || sums.sample(settings.tolerance));
-        let (softening, rms) = (settings.softening, Some(sums.rms()));
+        let sample = self.times.time_more(Stage::Guard, || sums.prediction().sample(settings.tolerance));
+        let (softening, rms) = (settings.softening, Some(sums.prediction().rms()));
         let field = || direct::errors(&sample, softening, points, &sums.field, rms);
         let (norms, more) = self.times.time_more(Stage::Guard, || match (&self.frame, quantity) {
             (Frame::Box(within), _) => within.errors(&sample, settings, points, sums),
@@ -242,7 +243,8 @@ impl Trial for SpaceTrial<'_> {
         let repairs = quantity != Quantity::Hessian && matches!(self.frame, Frame::Open(_));
         let Some(norms) = self.norms.filter(|_| repairs) else { return Ok(false) };
         Ok(self.times.time_more(Stage::Guard, || {
-            let worst = sums.worst(norms, settings.tolerance, accuracy::repairs(self.problem, choice));
+            let most = accuracy::repairs(self.problem, choice);
+            let worst = sums.prediction().worst(norms, settings.tolerance, most);
             let places: Vec<[f64; 3]> = worst.iter().map(|&i| points.at()[i as usize]).collect();
             let exact: Vec<[f64; 3]> = if quantity == Quantity::Velocity {
                 vortex::direct(settings.softening, points, &places).into_iter().map(|(u, _)| u).collect()
@@ -275,6 +277,12 @@ pub(super) struct Summed {
 }
 
 impl Summed {
+    /// What the error field says of the sums.
+    pub fn prediction(&self) -> Prediction<'_, [f64; 3], 3> {
+        let Summed { field, error, epsilon, .. } = self;
+        Prediction { sums: field, vector: |a| *a, error, epsilon: *epsilon, relative: true }
+    }
+
     /// The sums of `strengths` over `points` by `plan`, with second derivatives if `hessian` asks for them.
     pub fn of(
         settings: &Settings,

@@ -173,9 +173,16 @@ pub fn choose(kernel: Kernel, settings: &Settings, problem: Problem, target_erro
     Ok(if cheaper && direct_cost <= fast_cost(kernel, problem, &fast) { direct } else { fast })
 }
 
-/// Targets that the guard sums directly, some per cent of the time of the sum itself.
+/// Targets that the guard sums directly, some per cent of the time of the sum itself: on a GPU, and in the model of
+/// costs. The cores draw fewer, by their error field.
 pub fn sample_size(targets: usize) -> usize {
     (4_000_000 / targets.max(1)).clamp(100, 400)
+}
+
+/// How many targets may be summed again directly before half the time of the sum with `choice` has passed.
+pub fn repairs(kernel: Kernel, problem: Problem, choice: &Choice) -> usize {
+    let one = problem.sources as f64 * pair_cost(Kernel::Harmonic, Precision::F64);
+    (0.5 * fast_cost(kernel, problem, choice) / one.max(1.0)) as usize
 }
 
 /// Nanoseconds of one thread for the fast multipole method.

@@ -57,8 +57,8 @@ impl<'a> Bodies<'a> {
     }
 }
 
-/// Splits `out` into the parts of the leaves.
-pub fn by_leaf<'a>(out: &'a mut [Sum], tree: &Pyramid) -> Vec<(usize, &'a mut [Sum])> {
+/// Splits `out`, one row a target, into the parts of the leaves.
+pub fn by_leaf<'a, S>(out: &'a mut [S], tree: &Pyramid) -> Vec<(usize, &'a mut [S])> {
     let mut rest = out;
     tree.leaves()
         .map(|leaf| {

@@ -1,11 +1,13 @@
 //! A single sum in the plane on this machine's cores.
 
 use super::bodies::Bodies;
-use super::execute;
+use super::execute::{self, Executed};
 use super::pyramid::power;
 use super::{Blob, Kernel, Plan, Request, accuracy, guard, underflow};
 use crate::accuracy::{self as space, Problem as Size, closest_pair};
 use crate::bodies::{check_positions, check_sources, coincident_pairs};
+use crate::guard::Norms;
+use crate::prediction::Prediction;
 use crate::solve::{Evaluation, Trial, solve};
 use crate::{Cancel, Choice, Complex64, Error, Precision, Settings, Stage, StageTimes};
 
@@ -49,10 +51,15 @@ pub fn evaluate(
 /// Settings out of range or that cannot be met.
 pub fn evaluate_problem(problem: &Problem, times: &mut StageTimes) -> Result<Evaluation<Complex64>, Error> {
     let request = &problem.request;
-    let (choice, Summed { plan, sums }) = solve(&request.settings, &mut PlanarTrial { problem, times })?;
+    let settings = &request.settings;
+    let mut trial = PlanarTrial { problem, norms: None, times };
+    let (choice, summed) = solve(settings, &mut trial)?;
+    let errors = if settings.errors { trial.calibrated(&choice, &summed)? } else { vec![] };
+    let Summed { plan, sums, .. } = summed;
     let n = sums.len();
     let mut potential = vec![0.0; if request.kernel == Kernel::Log { n } else { 0 }];
     let mut field = vec![Complex64::ZERO; n];
+    let mut error = vec![0.0; errors.len()];
     let (strength, signs) = (1.0 / request.scale, request.signs());
     for (&i, s) in plan.targets.order.iter().zip(&sums) {
         if request.kernel == Kernel::Log {
@@ -60,7 +67,10 @@ pub fn evaluate_problem(problem: &Problem, times: &mut StageTimes) -> Result<Eva
         }
         field[i as usize] = Complex64::new(s.g[0] * signs[0], s.g[1] * signs[1]);
     }
-    Ok(Evaluation { potential, field, error: vec![], choice, coincident_pairs: coincident_pairs(problem.sources) })
+    for (&i, e) in plan.targets.order.iter().zip(errors) {
+        error[i as usize] = e * signs[0].abs();
+    }
+    Ok(Evaluation { potential, field, error, choice, coincident_pairs: coincident_pairs(problem.sources) })
 }
 
 /// A sum in the plane with its points on the host, checked.
@@ -129,13 +139,39 @@ fn extent(sources: &[[f64; 2]], targets: &[[f64; 2]]) -> f64 {
 /// A sum in the plane on the cores.
 struct PlanarTrial<'a> {
     problem: &'a Problem<'a>,
+    /// What the guard has found of the last sums.
+    norms: Option<Norms>,
     times: &'a mut StageTimes,
+}
+
+impl PlanarTrial<'_> {
+    /// The estimated errors of G of the targets, in the order of the plan and in scaled units.
+    fn calibrated(&mut self, choice: &Choice, sums: &Summed) -> Result<Vec<f64>, Error> {
+        // Direct sums in double precision have rounding alone.
+        let exact = choice.order.is_none() && choice.precision == Precision::F64;
+        if !exact && self.norms.is_none() {
+            self.error(sums)?;
+        }
+        let l2 = self.norms.filter(|_| !exact).map_or(0.0, |n| n.l2);
+        Ok(sums.prediction().calibrated(l2))
+    }
 }
 
 /// The sums of one choice, in the order of the plan's targets.
 struct Summed {
     plan: Plan,
     sums: Vec<Sum>,
+    /// The estimated errors of G by truncation; empty if no expansion was used, or if they are not asked for.
+    error: Vec<f64>,
+}
+
+impl Summed {
+    /// What the error field says of the sums. The tolerance bounds L2 alone.
+    fn prediction(&self) -> Prediction<'_, Sum, 2> {
+        let single = self.plan.choice.precision == Precision::F32;
+        let epsilon = if single { f64::from(f32::EPSILON) } else { f64::EPSILON };
+        Prediction { sums: &self.sums, vector: |s| s.g, error: &self.error, epsilon, relative: false }
+    }
 }
 
 impl Trial for PlanarTrial<'_> {
@@ -161,18 +197,109 @@ impl Trial for PlanarTrial<'_> {
         let plan = Plan::new(choice.clone(), settings.tolerance, blob, sources, *targets, length, times);
         let bodies = times.time_more(Stage::Tree, || Bodies::new(&plan, &self.problem.strengths, request));
         let closest = closest_pair(settings.tolerance);
-        let sums = match plan.choice.precision {
-            Precision::F32 => execute::execute::<f32>(kernel, blob, closest, &plan, &bodies, times),
-            _ => execute::execute::<f64>(kernel, blob, closest, &plan, &bodies, times),
+        let errors = settings.guarded().is_some() || settings.errors;
+        let Executed { sums, error } = match plan.choice.precision {
+            Precision::F32 => execute::execute::<f32>(kernel, blob, closest, &plan, &bodies, errors, times),
+            _ => execute::execute::<f64>(kernel, blob, closest, &plan, &bodies, errors, times),
         };
-        Ok(Summed { plan, sums })
+        Ok(Summed { plan, sums, error })
     }
 
-    fn error(&mut self, Summed { plan, sums }: &Summed) -> Result<f64, Error> {
+    fn error(&mut self, summed: &Summed) -> Result<f64, Error> {
         let Problem { request, strengths, .. } = self.problem;
-        Ok(self.times.time(Stage::Guard, || {
+        let Summed { plan, sums, .. } = summed;
+        let norms = self.times.time(Stage::Guard, || {
             let bodies = Bodies::new(plan, strengths, request);
-            guard::error(plan, &bodies, request.blob, sums)
+            let prediction = summed.prediction();
+            let sample = prediction.sample(request.settings.tolerance);
+            guard::errors(plan, &bodies, request.blob, sums, &sample, Some(prediction.rms()))
+        });
+        // The tolerance bounds L2 alone.
+        let norms = Norms { rms: 0.0, rms_bound: 0.0, ..norms };
+        self.norms = Some(norms);
+        Ok(norms.judged())
+    }
+
+    fn repair(&mut self, summed: &mut Summed, choice: &Choice) -> Result<bool, Error> {
+        let Problem { request, strengths, .. } = self.problem;
+        let Some(norms) = self.norms else { return Ok(false) };
+        Ok(self.times.time_more(Stage::Guard, || {
+            let most = accuracy::repairs(request.kernel, request.size, choice);
+            let worst = summed.prediction().worst(norms, request.settings.tolerance, most);
+            let places: Vec<usize> = worst.iter().map(|&i| i as usize).collect();
+            let bodies = Bodies::new(&summed.plan, strengths, request);
+            let exact = guard::direct(&summed.plan, &bodies, request.blob, &places);
+            drop(bodies);
+            for (&i, (g, _)) in places.iter().zip(exact) {
+                summed.sums[i].g = g;
+                summed.error[i] = 0.0;
+            }
+            !places.is_empty()
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Points that look random, five of them with strengths that make all fields near them.
+    fn set(n: usize) -> (Vec<Complex64>, Vec<Complex64>) {
+        let place = |i: usize, step: f64| (i as f64 * step + 0.3).fract();
+        let x = (0..n).map(|i| Complex64::new(place(i, 0.754_877_666_246_692_8), place(i, 0.569_840_290_998_053_2)));
+        let strong = |i: usize| if i % (n / 5) == 7 { 1e4 } else { (i as f64).sin() };
+        (x.collect(), (0..n).map(|i| strong(i).into()).collect())
+    }
+
+    #[test]
+    fn the_few_targets_that_err_most_are_found_and_summed_again() {
+        let (points, strengths) = set(8000);
+        let settings = |tolerance| Settings {
+            tolerance,
+            method: crate::Method::Fmm,
+            precision: Precision::F64,
+            ..Settings::default()
+        };
+        let choice = Choice {
+            method: crate::Method::Fmm,
+            precision: Precision::F64,
+            expansion: None,
+            order: Some(14),
+            theta: Some(0.5),
+            leaf_size: 40,
+        };
+        for kernel in [Kernel::Log, Kernel::Harmonic] {
+            let problem =
+                |tolerance| Problem::new(&settings(tolerance), kernel, Blob::Point, &points, &strengths, None).unwrap();
+            let truth = |summed: &Summed, problem: &Problem| {
+                let bodies = Bodies::new(&summed.plan, &problem.strengths, &problem.request);
+                let all: Vec<usize> = (0..points.len()).collect();
+                let exact = guard::direct(&summed.plan, &bodies, Blob::Point, &all);
+                let off = |(s, (g, _)): (&Sum, &([f64; 2], f64))| (s.g[0] - g[0]).powi(2) + (s.g[1] - g[1]).powi(2);
+                let wrong: f64 = summed.sums.iter().zip(&exact).map(off).sum();
+                (wrong / exact.iter().map(|(g, _)| g[0] * g[0] + g[1] * g[1]).sum::<f64>()).sqrt()
+            };
+            let (first, mut times) = (problem(1e-6), StageTimes::default());
+            let mut trial = PlanarTrial { problem: &first, norms: None, times: &mut times };
+            let summed = trial.execute(&settings(1e-6), &choice).unwrap();
+            let (found, l2) = (trial.error(&summed).unwrap(), truth(&summed, &first));
+            assert!((0.7..1.5).contains(&(found / l2)), "{kernel:?}: {found:e}, true {l2:e}");
+            // A little more than what is trusted.
+            let again = problem(l2 / 0.9);
+            let mut trial = PlanarTrial { problem: &again, norms: None, times: &mut times };
+            let mut summed = trial.execute(&settings(l2 / 0.9), &choice).unwrap();
+            assert!(trial.error(&summed).unwrap() > 0.8 * l2 / 0.9);
+            assert!(trial.repair(&mut summed, &choice).unwrap(), "{kernel:?}");
+            let repaired = truth(&summed, &again);
+            assert!(repaired < 0.85 * l2 && trial.error(&summed).unwrap() < l2, "{kernel:?}: {repaired:e} of {l2:e}");
+            let count = summed.error.iter().filter(|e| **e == 0.0).count();
+            assert!((1..800).contains(&count), "{kernel:?}: {count} of {}", points.len());
+            // No repair of a sum that errs everywhere.
+            let never = problem(1e-3 * l2);
+            let mut trial = PlanarTrial { problem: &never, norms: None, times: &mut times };
+            let mut summed = trial.execute(&settings(1e-3 * l2), &choice).unwrap();
+            trial.error(&summed).unwrap();
+            assert!(!trial.repair(&mut summed, &choice).unwrap());
+        }
     }
 }

@@ -9,8 +9,8 @@ use super::pyramid::power;
 use super::series::Series;
 use super::shifts::{L2l, M2l, M2m};
 use super::{Blob, Kernel, Plan, Pyramid};
-use crate::math::Real;
 use crate::math::simd::dispatch;
+use crate::math::{CollectVec, Real};
 use crate::{Stage, StageTimes};
 
 impl<T: Real> Batch<T> {
@@ -44,21 +44,30 @@ impl<T: Real> Batch<T> {
 const TASK: usize = 64;
 
 /// What the stages of one sum share.
-struct Execution<'a, T> {
-    series: &'a Series<T>,
-    plan: &'a Plan,
+pub(super) struct Execution<'a, T> {
+    pub series: &'a Series<T>,
+    pub plan: &'a Plan,
     bodies: &'a Bodies<'a>,
 }
 
-/// Executes the schedule of a plan; the sums are in the order of the target pyramid, in scaled units.
+/// What a plan gives, in the order of the target pyramid and in scaled units.
+pub struct Executed {
+    /// Potential and G.
+    pub sums: Vec<Sum>,
+    /// The estimated error of G by truncation; empty if no expansion was used or if it was not asked for.
+    pub error: Vec<f64>,
+}
+
+/// Executes the schedule of a plan, and estimates the errors of its sums if they are asked for.
 pub fn execute<T: Real>(
     kernel: Kernel,
     blob: Blob,
     closest: f64,
     plan: &Plan,
     bodies: &Bodies,
+    errors: bool,
     times: &mut StageTimes,
-) -> Vec<Sum> {
+) -> Executed {
     let series = Series::<T>::new(kernel, plan.choice.order.unwrap_or(1));
     let run = Execution { series: &series, plan, bodies };
     let (targets, sources) = (&plan.targets, plan.source_tree());
@@ -86,7 +95,10 @@ pub fn execute<T: Real>(
             other => unreachable!("{} is no stage of a sum", other.name()),
         });
     }
-    out
+    let estimated = errors && plan.choice.order.is_some() && !cancel.is_set();
+    let error = || run.squared_errors(&multipoles, &locals).into_par_iter().map(f64::sqrt).collect_vec();
+    let error = if estimated { times.time_more(Stage::Guard, error) } else { vec![] };
+    Executed { sums: out, error }
 }
 
 /// The shift of the logarithms of squared lengths in the unit of a box.

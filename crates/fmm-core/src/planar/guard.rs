@@ -1,14 +1,13 @@
-//! The L2 error of a sum in the plane on a sample of its targets.
+//! Direct sums in the plane at chosen targets, and the norms of the errors there.
 
 use rayon::prelude::*;
 
-use super::accuracy::sample_size;
 use super::bodies::{Bodies, Sum};
 use super::missed::make_good;
 use super::near::{Algebraic, Gaussian, Pair, Point, smallest};
 use super::points::Batch;
 use super::{Blob, Kernel, Plan, underflow};
-use crate::guard::Sample;
+use crate::guard::{Norms, Sample};
 use crate::math::simd::{Task, Vector, dispatch};
 use crate::math::{CollectVec, Real};
 
@@ -16,19 +15,19 @@ use crate::math::{CollectVec, Real};
 const BLOCK: usize = 1 << 14;
 const PLACES: usize = 32;
 
-/// The places, in the order of the tree, of the targets of a sample of `n`.
-pub fn sample(n: usize) -> Sample {
-    Sample::spread(n, sample_size(n))
+/// The norms of the errors of `sums` at the places of a sample, all in the order of the tree. `rms` is the root mean
+/// square of G over all targets, for a predicted sample.
+pub fn errors(plan: &Plan, bodies: &Bodies, blob: Blob, sums: &[Sum], sample: &Sample, rms: Option<f64>) -> Norms {
+    let places: Vec<usize> = sample.places().collect();
+    sample.weigh(direct(plan, bodies, blob, &places), places.iter().map(|&i| sums[i].g), rms)
 }
 
-/// L2 = ‖δ‖/‖G‖ with its margin over a sample spread evenly over the leaves.
-pub fn error(plan: &Plan, bodies: &Bodies, blob: Blob, sums: &[Sum]) -> f64 {
+/// Direct sums of G at some places in the order of the tree, and their largest squared terms.
+pub fn direct(plan: &Plan, bodies: &Bodies, blob: Blob, places: &[usize]) -> Vec<([f64; 2], f64)> {
     // In units of the extent of the set the squares of shorter cores underflow, and the fields are
     // those of points.
     let blob = if blob.length() < underflow::SHORT { Blob::Point } else { blob };
     let tree = &plan.targets;
-    let sample = sample(tree.order.len());
-    let places: Vec<usize> = sample.places().collect();
     let at: Vec<[f64; 2]> = places.iter().map(|&i| [0, 1].map(|d| tree.x[d][i])).collect();
     let count = plan.source_tree().order.len();
     let blocks: Vec<usize> = (0..count).step_by(BLOCK).collect();
@@ -44,14 +43,14 @@ pub fn error(plan: &Plan, bodies: &Bodies, blob: Blob, sums: &[Sum]) -> f64 {
         }
         sum[0].g
     };
-    let exact = places.iter().enumerate().map(|(k, &i)| {
+    let sum = |(k, &i): (usize, &usize)| {
         let add =
             |s: [f64; 3], part: &Vec<[f64; 3]>| [s[0] + part[k][0], s[1] + part[k][1], f64::max(s[2], part[k][2])];
         let ([x, y, largest], near) = (parts.iter().fold([0.0; 3], add), close(i));
         let largest = f64::max(largest, near[0] * near[0] + near[1] * near[1]);
         ([x + near[0], y + near[1]], largest)
-    });
-    sample.weigh(exact, places.iter().map(|&i| sums[i].g), None).l2_bound
+    };
+    places.iter().enumerate().map(sum).collect()
 }
 
 /// Direct sums of G at some places over a range of the sources, and the largest squared term, in scaled units.

@@ -21,6 +21,7 @@
 pub mod accuracy;
 mod bodies;
 mod connect;
+mod error_field;
 mod evaluate;
 mod execute;
 mod flow;

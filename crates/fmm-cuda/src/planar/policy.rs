@@ -31,6 +31,11 @@ fn m2l_cost(order: usize) -> f64 {
 /// [`Error::Unsupported`] for direct sums in single precision, and those of [`accuracy::choose`].
 pub fn choose(request: &Request) -> Result<Settings, Error> {
     let settings = &request.settings;
+    if settings.errors {
+        return Err(Error::Unsupported(
+            "errors of each target are estimated on the cores alone; use device cpu".into(),
+        ));
+    }
     let with = |method, precision| Settings { method, precision, ..settings.clone() };
     let (kernel, single) = (request.kernel, settings.precision == Precision::F32);
     let pairs = request.size.sources as f64 * request.size.targets as f64;

@@ -3,8 +3,8 @@
 use cust::memory::DevicePointer;
 use fmm_core::guard::sample_size;
 use fmm_core::math::scale::power_of_two_below;
+use fmm_core::prediction::Prediction;
 use fmm_core::solve::Quantity;
-use fmm_core::error_model::of_direct_sums;
 use fmm_core::{Choice, Error, PeriodicBox, Precision, accuracy};
 
 use super::{Arrays, SpaceTrial, Summed};
@@ -114,7 +114,9 @@ impl SpaceTrial<'_> {
             None => {
                 let single = choice.precision == Precision::F32;
                 let epsilon = if single { f64::from(f32::EPSILON) } else { f64::EPSILON };
-                Ok(of_direct_sums(&self.field.download_threes()?, l2, epsilon))
+                let sums = &self.field.download_threes()?;
+                let vector = |a: &[f64; 3]| *a;
+                Ok(Prediction { sums, vector, error: &[], epsilon, relative: true }.calibrated(l2))
             }
         }
     }

@@ -80,8 +80,8 @@ pub struct Arguments {
     #[arg(long, value_name = "SAMPLE", num_args = 0..=1, require_equals = true, default_missing_value = "1000",
           value_parser = sample)]
     check: Option<usize>,
-    /// Add a column `error`: the estimated size of the error of each row; kernels laplace, yukawa
-    /// and vortex, on the cores
+    /// Add a column `error`: the estimated size of the error of each row; all kernels but
+    /// gauss, on the cores
     #[arg(long)]
     errors: bool,
     /// One JSON object on stdout: what was chosen, seconds, errors; needs --output

@@ -1,0 +1,109 @@
+//! What the error field says of a sum: which targets the guard sums directly, and which are summed
+//! again. In space and in the plane.
+
+use rayon::prelude::*;
+
+use crate::error_model::LARGEST;
+use crate::guard::{BINS, Norms, Sample, bin_of, predicted_size};
+use crate::math::CollectVec;
+use crate::math::scale::power_of_two_below;
+
+/// Relative errors of direct sums by rounding, in spacings of numbers next to 1.
+const DIRECT: f64 = 4.0;
+
+/// Sums at targets, in any order, with the estimated errors of their vectors.
+pub struct Prediction<'a, S, const R: usize> {
+    /// What was summed. `[targets]`
+    pub sums: &'a [S],
+    /// The vector of a sum.
+    pub vector: fn(&S) -> [f64; R],
+    /// The estimated sizes of the errors by truncation; empty if no expansion was used. `[targets]`
+    pub error: &'a [f64],
+    /// The spacing of numbers next to 1 in the precision of the sums.
+    pub epsilon: f64,
+    /// Whether the tolerance bounds the rms of relative errors as well as L2.
+    pub relative: bool,
+}
+
+impl<S: Sync, const R: usize> Prediction<'_, S, R> {
+    /// The targets that the guard sums directly, drawn by their predicted errors.
+    pub fn sample(&self, tolerance: f64) -> Sample {
+        Sample::predicted(predicted_size(self.sums.len()), &self.squares(tolerance))
+    }
+
+    /// The root mean square of the vectors over all targets.
+    pub fn rms(&self) -> f64 {
+        let scale = self.scale();
+        self.mean_square(scale).sqrt() / scale
+    }
+
+    /// The targets that are to be summed again, see [`Norms::worst`]; none if there are too many.
+    pub fn worst(&self, norms: Norms, tolerance: f64, most: usize) -> Vec<u32> {
+        if self.error.is_empty() {
+            return vec![];
+        }
+        let squares = self.squares(tolerance);
+        let empty = || [vec![0u32; BINS], vec![0; BINS]];
+        let count = |mut counts: [Vec<u32>; 2], s: &[f64; 2]| {
+            (0..2).for_each(|k| counts[k][bin_of(s[k])] += 1);
+            counts
+        };
+        let join = |mut counts: [Vec<u32>; 2], more: [Vec<u32>; 2]| {
+            (0..2).for_each(|k| counts[k].iter_mut().zip(&more[k]).for_each(|(a, b)| *a += b));
+            counts
+        };
+        let [relative, absolute] = squares.par_iter().fold(empty, count).reduce(empty, join);
+        let Some(from) = norms.worst([&relative, &absolute], tolerance, most) else { return vec![] };
+        let places = |(i, s): (usize, &[f64; 2])| (s[0] >= from[0] || s[1] >= from[1]).then_some(i as u32);
+        squares.par_iter().enumerate().filter_map(places).collect()
+    }
+
+    /// The estimated errors, scaled so that their L2 norm over all targets is the one that was
+    /// measured, with rounding added. Without expansions all are this part of the vector.
+    pub fn calibrated(&self, l2: f64) -> Vec<f64> {
+        let (scale, epsilon) = (self.scale(), self.epsilon);
+        let sizes = self.sums.par_iter().map(|s| square(&(self.vector)(s), scale).sqrt() / scale);
+        if self.error.is_empty() {
+            return sizes.map(|a| l2.max(DIRECT * epsilon) * a).collect_vec();
+        }
+        let predicted = (self.error.iter().map(|e| (e * scale).powi(2)).sum::<f64>() / self.error.len() as f64).sqrt();
+        let factor = match l2 * self.rms() * scale / predicted {
+            factor if factor.is_finite() => factor,
+            _ => 1.0,
+        };
+        self.error.par_iter().zip(sizes).map(|(e, a)| (e * factor).hypot(epsilon * a)).collect_vec()
+    }
+
+    /// The squares of the predicted errors of each target: over its vector, and over an arbitrary
+    /// unit. Where the tolerance bounds L2 alone both are the latter. Direct sums have nothing but
+    /// rounding: some part of each vector, and the same everywhere in addition, where terms cancel.
+    pub fn squares(&self, tolerance: f64) -> Vec<[f64; 2]> {
+        let (scale, largest) = (self.scale(), (LARGEST * tolerance).powi(2));
+        let rounding = self.epsilon.powi(2);
+        let everywhere = if self.error.is_empty() { rounding * self.mean_square(scale) } else { 0.0 };
+        let of_target = |(i, sum): (usize, &S)| {
+            let a2 = square(&(self.vector)(sum), scale);
+            // A target that was summed again has no more than rounding left.
+            let e2 = self.error.get(i).map_or(everywhere, |e| (e * scale).powi(2)) + rounding * a2;
+            let of_vector = if e2 > 0.0 { (e2 / a2).min(largest) } else { 0.0 };
+            [if self.relative { of_vector } else { e2 }, e2]
+        };
+        self.sums.par_iter().enumerate().map(of_target).collect_vec()
+    }
+
+    /// The mean square of the vectors, whose components are multiplied by `scale`.
+    fn mean_square(&self, scale: f64) -> f64 {
+        let squares: f64 = self.sums.iter().map(|s| square(&(self.vector)(s), scale)).sum();
+        squares / self.sums.len().max(1) as f64
+    }
+
+    /// What brings the largest component of the vectors near one.
+    fn scale(&self) -> f64 {
+        let largest = |m: f64, s: &S| (self.vector)(s).iter().fold(m, |m, c| m.max(c.abs()));
+        power_of_two_below(1.0 / self.sums.iter().fold(0.0, largest))
+    }
+}
+
+fn square<const R: usize>(a: &[f64; R], scale: f64) -> f64 {
+    a.iter().map(|c| (c * scale).powi(2)).sum()
+}
