@@ -6,8 +6,8 @@ use super::pyramid::power;
 use super::{Blob, Kernel, Plan, Request, accuracy, guard, underflow};
 use crate::accuracy::{self as space, Problem as Size, closest_pair};
 use crate::bodies::{check_positions, check_sources, coincident_pairs};
-use crate::solve::{Evaluation, Trial, solve};
-use crate::{Cancel, Choice, Complex64, Error, Precision, Settings, Stage, StageTimes};
+use crate::solve::{Evaluation, Solved, Trial, solve};
+use crate::{Cancel, Choice, Complex64, Error, Kept, Precision, Settings, Stage, StageTimes};
 
 pub use super::bodies::Sum;
 
@@ -48,8 +48,18 @@ pub fn evaluate(
 /// # Errors
 /// Settings out of range or that cannot be met.
 pub fn evaluate_problem(problem: &Problem, times: &mut StageTimes) -> Result<Evaluation<Complex64>, Error> {
+    Ok(evaluate_kept(problem, None, times)?.0)
+}
+
+/// The same, beginning with what an earlier sum of a run has `kept`, and what the next begins with.
+pub(crate) fn evaluate_kept(
+    problem: &Problem,
+    kept: Option<Kept>,
+    times: &mut StageTimes,
+) -> Result<(Evaluation<Complex64>, Option<Kept>), Error> {
     let request = &problem.request;
-    let (choice, Summed { plan, sums }) = solve(&request.settings, &mut PlanarTrial { problem, times })?;
+    let Solved { choice, sums, kept } = solve(&request.settings, kept, &mut PlanarTrial { problem, times })?;
+    let Summed { plan, sums } = sums;
     let n = sums.len();
     let mut potential = vec![0.0; if request.kernel == Kernel::Log { n } else { 0 }];
     let mut field = vec![Complex64::ZERO; n];
@@ -60,7 +70,8 @@ pub fn evaluate_problem(problem: &Problem, times: &mut StageTimes) -> Result<Eva
         }
         field[i as usize] = Complex64::new(s.g[0] * signs[0], s.g[1] * signs[1]);
     }
-    Ok(Evaluation { potential, field, error: vec![], choice, coincident_pairs: coincident_pairs(problem.sources) })
+    let coincident_pairs = coincident_pairs(problem.sources);
+    Ok((Evaluation { potential, field, error: vec![], choice, coincident_pairs }, kept))
 }
 
 /// A sum in the plane with its points on the host, checked.

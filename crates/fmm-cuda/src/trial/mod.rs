@@ -6,9 +6,9 @@ use cust::memory::DevicePointer;
 use cust::stream::Stream;
 use fmm_core::accuracy::{self, Problem, Strengths};
 use fmm_core::guard::Norms;
-use fmm_core::solve::{Quantity, Trial, solve};
+use fmm_core::solve::{Quantity, Solved, Trial, solve};
 use fmm_core::tree::Cube;
-use fmm_core::{Cancel, Choice, Error, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes};
+use fmm_core::{Cancel, Choice, Error, Kept, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes};
 
 use crate::boxed::Boxed;
 use crate::buffer::Buffer;
@@ -74,7 +74,7 @@ pub struct Summed {
     columns: Vec<(usize, Rows)>,
 }
 
-/// Sums until the tolerance is kept, and says with which choice; nothing but counters and the guard's sample comes to the host.
+/// Sums until the tolerance is kept, beginning with what an earlier sum of a run has `kept`; nothing but counters and the guard's sample is copied to the host.
 ///
 /// # Errors
 /// Those of [`policy::choose`] and [`solve`], [`Error::Device`] where memory lacks or the device fails.
@@ -83,10 +83,11 @@ pub fn sum(
     arrays: &mut Arrays,
     settings: &Settings,
     bodies: Bodies,
+    kept: Option<Kept>,
     times: &mut StageTimes,
-) -> Result<(Choice, Summed), Error> {
+) -> Result<Solved<Summed>, Error> {
     let (mut trial, resolved) = begin(gpu, arrays, settings, bodies, times)?;
-    solve(&resolved, &mut trial)
+    solve(&resolved, kept, &mut trial)
 }
 
 /// Sums with the order of `settings`, which must be given, and measures the error as the driver does.
@@ -114,7 +115,7 @@ fn begin<'a>(
     }
     let Bodies { quantity, inputs, host, strengths, field, potential, hessian } = bodies;
     let ends = inputs.ends();
-    // Method and leaves anew for every sum: they depend on nothing but the bodies as they are.
+    // Method and leaves anew for every sum, from the bodies as they are.
     let (cube, problem, resolved) = times.time_more(Stage::Tree, || resolve(gpu, arrays, settings, ends, strengths))?;
     let trial = SpaceTrial {
         gpu,
