@@ -1,6 +1,6 @@
 //! The place where a summation runs, and where the particles live between snapshots.
 
-use crate::{Choice, Error, Particles, StageTimes, Totals};
+use crate::{Choice, Error, Kept, Particles, StageTimes, Totals};
 
 /// Particles and what the last forces have found at them.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -53,7 +53,17 @@ pub trait Executor: Send {
     ///
     /// # Errors
     /// A request that cannot be met, with the reason.
-    fn forces(&mut self, times: &mut StageTimes) -> Result<(), Error>;
+    fn forces(&mut self, times: &mut StageTimes) -> Result<(), Error> {
+        self.forces_kept(None, times).map(|_| ())
+    }
+
+    /// The same, beginning with the choice that an earlier sum of the run has `kept`. Returns what
+    /// the next sum at other positions begins with. The sums are a function of the particles, the
+    /// settings and `kept`.
+    ///
+    /// # Errors
+    /// Those of [`forces`](Executor::forces).
+    fn forces_kept(&mut self, kept: Option<Kept>, times: &mut StageTimes) -> Result<Option<Kept>, Error>;
 
     /// v += h a, with the accelerations of the last [`forces`](Executor::forces).
     ///

@@ -18,6 +18,7 @@ pub mod forces;
 pub mod gauss;
 pub mod grid;
 pub mod guard;
+pub mod kept;
 pub mod kernel;
 pub mod lists;
 pub mod math;
@@ -38,6 +39,7 @@ pub use cpu::{CpuExecutor, WithHessian, biot_savart, evaluate, evaluate_hessian}
 pub use csr::Csr;
 pub use error::{Error, ErrorKind};
 pub use executor::{Bath, Copied, Executor, ForceReport, Pending};
+pub use kept::Kept;
 pub use kernel::{Hessian, Softening};
 pub use num_complex::Complex64;
 pub use settings::{Choice, Family, Method, Precision, Settings, Uniform};

@@ -7,7 +7,8 @@
 
 use crate::accuracy::{self, Problem};
 use crate::guard::TRUSTED;
-use crate::{Cancel, Choice, Error, Method, Precision, Settings, Softening};
+use crate::kept::{Kept, directly};
+use crate::{Cancel, Choice, Error, Precision, Settings, Softening};
 
 /// Potential and field of a sum, in the order of the targets. Vectors `V` have three components, or
 /// are complex numbers in the plane.
@@ -113,12 +114,42 @@ const TRIALS: usize = 4;
 /// The largest direct sum that is taken where no expansion keeps the tolerance.
 const MOST_PAIRS: f64 = 1e11;
 
-/// Executes `trial` until the tolerance is kept. Returns the choice that kept it, and its sums.
+/// Sums that keep the tolerance.
+#[derive(Debug)]
+pub struct Solved<S> {
+    /// The choice that kept it.
+    pub choice: Choice,
+    /// Its sums.
+    pub sums: S,
+    /// What the next sum of a run begins with; none where the choice of the tables held.
+    pub kept: Option<Kept>,
+}
+
+/// Executes `trial` until the tolerance is kept. A run passes what its last sum has `kept`: that
+/// choice is executed first, and all is chosen anew where it no longer holds.
 ///
 /// # Errors
 /// Settings that cannot be met, what the place cannot do, [`Error::Cancelled`].
-pub fn solve<T: Trial>(settings: &Settings, trial: &mut T) -> Result<(Choice, T::Sums), Error> {
-    let guarded = settings.guarded().is_some();
+pub fn solve<T: Trial>(settings: &Settings, kept: Option<Kept>, trial: &mut T) -> Result<Solved<T::Sums>, Error> {
+    let [first, most] = Kept::PATIENCE;
+    let patience = kept.map_or(first, |k| k.patience.saturating_mul(2).min(most));
+    if let Some(mut kept) = kept.filter(|k| k.sums < k.patience && settings.guarded().is_some()) {
+        let asked = kept.fill(settings);
+        // What cannot be chosen, say in single precision, is chosen anew.
+        if let Ok(choice) = trial.choose(&asked, kept.target_error)
+            && let Ok(sums) = attempt(settings, (&asked, &choice), trial)?
+        {
+            kept.sums += 1;
+            return Ok(Solved { choice, sums, kept: Some(kept) });
+        }
+    }
+    let solved = solve_by_tables(settings, trial)?;
+    Ok(Solved { kept: solved.kept.map(|kept| Kept { patience, ..kept }), ..solved })
+}
+
+/// Executes `trial` with the choice of the tables, and where that misses the tolerance with smaller
+/// target errors, until it is kept.
+fn solve_by_tables<T: Trial>(settings: &Settings, trial: &mut T) -> Result<Solved<T::Sums>, Error> {
     let (mut asked, mut target_error) = (settings.clone(), settings.tolerance);
     for tried in 0..TRIALS {
         let choice = match trial.choose(&asked, target_error) {
@@ -126,17 +157,14 @@ pub fn solve<T: Trial>(settings: &Settings, trial: &mut T) -> Result<(Choice, T:
             Err(_) if tried > 0 => break,
             chosen => chosen?,
         };
-        let mut sums = whole(trial, &asked, &choice)?;
-        // A direct sum in double precision needs no measurement.
-        let exact = choice.order.is_none() && choice.precision == Precision::F64;
-        if !guarded || exact {
-            return Ok((choice, sums));
-        }
-        let error = trial.error(&sums)?;
-        let kept = |error: f64| error <= TRUSTED * settings.tolerance;
-        if kept(error) || (trial.repair(&mut sums, &choice)? && kept(trial.error(&sums)?)) {
-            return Ok((choice, sums));
-        }
+        let error = match attempt(settings, (&asked, &choice), trial)? {
+            Ok(sums) => {
+                let Settings { precision, leaf_size, .. } = asked;
+                let kept = Kept { direct: false, target_error, precision, leaf_size, sums: 0, patience: 0 };
+                return Ok(Solved { choice, sums, kept: (tried > 0).then_some(kept) });
+            }
+            Err(error) => error,
+        };
         // In crystals, whose forces cancel by symmetry, the next order alone may be no better: later steps are larger.
         let step = (0.5 * settings.tolerance / error).clamp(1e-4, if tried == 0 { 0.5 } else { 0.1 });
         target_error = (target_error * step).max(Settings::TIGHTEST);
@@ -154,10 +182,30 @@ pub fn solve<T: Trial>(settings: &Settings, trial: &mut T) -> Result<(Choice, T:
         let (method, precision) = (settings.method.name(), asked.precision.name());
         return Err(Error::Tolerance { tolerance: settings.tolerance, method, precision });
     }
-    let direct = Settings { method: Method::Direct, precision: Precision::F64, uniform: None, ..settings.clone() };
-    let choice = trial.choose(&direct, settings.tolerance)?;
-    let sums = whole(trial, &direct, &choice)?;
-    Ok((choice, sums))
+    let asked = directly(settings);
+    let choice = trial.choose(&asked, settings.tolerance)?;
+    let sums = whole(trial, &asked, &choice)?;
+    let (target_error, precision) = (settings.tolerance, Precision::F64);
+    let kept = Kept { direct: true, target_error, precision, leaf_size: None, sums: 0, patience: 0 };
+    Ok(Solved { choice, sums, kept: Some(kept) })
+}
+
+/// The sums of a choice, or their error if it is above the tolerance.
+fn attempt<T: Trial>(
+    settings: &Settings,
+    (asked, choice): (&Settings, &Choice),
+    trial: &mut T,
+) -> Result<Result<T::Sums, f64>, Error> {
+    let mut sums = whole(trial, asked, choice)?;
+    // A direct sum in double precision needs no measurement.
+    let exact = choice.order.is_none() && choice.precision == Precision::F64;
+    if settings.guarded().is_none() || exact {
+        return Ok(Ok(sums));
+    }
+    let error = trial.error(&sums)?;
+    let holds = |error: f64| error <= TRUSTED * settings.tolerance;
+    let holds = holds(error) || (trial.repair(&mut sums, choice)? && holds(trial.error(&sums)?));
+    Ok(if holds { Ok(sums) } else { Err(error) })
 }
 
 /// Executes `trial`; an error if parts of it were left out.
@@ -169,6 +217,7 @@ fn whole<T: Trial>(trial: &mut T, settings: &Settings, choice: &Choice) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Method;
     use crate::accuracy::Kind;
 
     /// Sums whose errors, in tolerances, are these one after the other; the last of them from then on.
@@ -213,17 +262,26 @@ mod tests {
         }
     }
 
-    fn kept(settings: Settings, errors: &[f64], bodies: usize) -> (Result<Choice, Error>, Vec<Choice>, usize) {
+    /// What solving gives, the choices that were executed, and how many of them were measured.
+    type Done = (Result<Solved<Choice>, Error>, Vec<Choice>, usize);
+
+    /// Solves after a sum that has kept `before`.
+    fn solved_after(before: Option<Kept>, settings: Settings, errors: &[f64], bodies: usize) -> Done {
         let settings = Settings { tolerance: TOLERANCE, ..settings };
         let (kind, crowding, dense_leaf) = (Kind::Filling, 1.0, 0.1);
         let problem =
             Problem { sources: bodies, targets: bodies, kind, crowding, dense_leaf, side: 1.0, strength_range: 1.0 };
         let mut trial = Errs { problem, errors, done: vec![], measured: 0, cancel: Cancel::new() };
-        let choice = solve(&settings, &mut trial).map(|(choice, sums)| {
-            assert_eq!(choice, sums, "the sums are of another choice");
-            choice
-        });
-        (choice, trial.done, trial.measured)
+        let solved = solve(&settings, before, &mut trial);
+        if let Ok(solved) = &solved {
+            assert_eq!(solved.choice, solved.sums, "the sums are of another choice");
+        }
+        (solved, trial.done, trial.measured)
+    }
+
+    fn kept(settings: Settings, errors: &[f64], bodies: usize) -> (Result<Choice, Error>, Vec<Choice>, usize) {
+        let (solved, done, measured) = solved_after(None, settings, errors, bodies);
+        (solved.map(|s| s.choice), done, measured)
     }
 
     fn fast(precision: Precision) -> Settings {
@@ -277,5 +335,68 @@ mod tests {
             let text = choice.unwrap_err().to_string();
             assert!(text.contains("is not reached on these particles by fmm in f32"), "{text}");
         }
+    }
+    #[test]
+    fn the_next_sum_of_a_run_begins_with_what_held() {
+        let settings = || fast(Precision::Auto);
+        // Tables that hold leave nothing to keep.
+        assert_eq!(solved_after(None, settings(), &[0.5], 100_000).0.unwrap().kept, None);
+        // Of a smaller target error alone, and in double precision.
+        for (errors, trials) in [(&[2.0, 0.5][..], 2), (&[2.0, 2.0, 0.5], 3)] {
+            let (first, done, _) = solved_after(None, settings(), errors, 100_000);
+            let first = first.unwrap();
+            assert!(done.len() == trials && first.choice != done[0]);
+            let (next, done, measured) = solved_after(first.kept, settings(), &[0.5], 100_000);
+            let next = next.unwrap();
+            assert!(done.len() == 1 && measured == 1 && next.choice == first.choice, "{done:?}");
+            assert_eq!(next.kept, first.kept.map(|k| Kept { sums: 1, ..k }));
+        }
+        // The direct sum, which needs no measurement.
+        let (first, ..) = solved_after(None, settings(), &[10.0], 100_000);
+        let (next, done, measured) = solved_after(first.unwrap().kept, settings(), &[10.0], 100_000);
+        assert!(done.len() == 1 && measured == 0 && done[0].method == Method::Direct);
+        assert_eq!(next.unwrap().kept.map(|k| (k.direct, k.sums)), Some((true, 1)));
+    }
+
+    #[test]
+    fn what_no_longer_holds_is_chosen_anew() {
+        let before = solved_after(None, fast(Precision::Auto), &[2.0, 0.5], 100_000).0.unwrap().kept;
+        let errors = [2.0, 2.0, 0.5];
+        let (anew, plain, _) = solved_after(None, fast(Precision::Auto), &errors, 100_000);
+        let (solved, done, _) = solved_after(before, fast(Precision::Auto), &[&[2.0], &errors[..]].concat(), 100_000);
+        assert!(done.len() == 4 && done[1..] == plain && done[0] != plain[0], "{done:?}");
+        assert_eq!(solved.unwrap().kept, anew.unwrap().kept.map(|k| Kept { patience: 8, ..k }));
+        // What cannot be chosen is not executed.
+        let beyond = before.map(|k| Kept { target_error: 1e-3 * TOLERANCE, ..k });
+        let (solved, done, _) = solved_after(beyond, fast(Precision::F32), &[0.5], 100_000);
+        assert!(done.len() == 1 && solved.unwrap().kept.is_none());
+        // An order that is given is neither judged nor kept.
+        let given = || Settings { order: Some(3), ..fast(Precision::Auto) };
+        let [(solved, done, measured), (_, plain, _)] =
+            [before, None].map(|k| solved_after(k, given(), &[9.0], 100_000));
+        assert!(done == plain && measured == 0 && solved.unwrap().kept.is_none());
+    }
+
+    #[test]
+    fn tables_are_read_again_more_and_more_rarely() {
+        let after = |kept, errors: &[f64]| {
+            let (solved, done, _) = solved_after(kept, fast(Precision::F64), errors, 100_000);
+            (solved.unwrap().kept, done)
+        };
+        let (mut kept, _) = after(None, &[2.0, 0.5]);
+        let mut waits = vec![];
+        for _ in 0..300 {
+            // The choice that is kept holds, that of the tables does not.
+            let began = kept;
+            let tables = |done: &[Choice]| done[0] == after(None, &[0.5]).1[0];
+            let (next, done) = after(kept, &[0.5]);
+            kept = next;
+            if tables(&done) {
+                assert_eq!(kept, None, "what misled the tables is over");
+                waits.push(began.unwrap().sums);
+                kept = after(began, &[2.0, 0.5]).0;
+            }
+        }
+        assert_eq!(waits, [4, 8, 16, 32, 64, 64, 64]);
     }
 }

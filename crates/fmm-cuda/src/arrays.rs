@@ -113,7 +113,8 @@ impl DeviceSums {
             potential: (quantity != Quantity::Velocity).then_some(&mut potential),
             hessian: (quantity == Quantity::Hessian).then_some(&mut hessian),
         };
-        let (choice, summed) = trial::sum(gpu, &mut self.arrays, &settings, bodies, times)?;
+        let solved = trial::sum(gpu, &mut self.arrays, &settings, bodies, None, times)?;
+        let (choice, summed) = (solved.choice, solved.sums);
         let results = [&field, &potential, &hessian].map(|b| (b.pointer(), b.len()));
         let found = self.numbers.of(gpu, &results)?;
         let (sources, targets) = inputs.positions();

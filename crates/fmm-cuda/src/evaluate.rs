@@ -115,7 +115,8 @@ impl DeviceSums {
             potential: one_column.then_some(&mut *potential),
             hessian: (quantity == Quantity::Hessian).then_some(&mut *hessian),
         };
-        let (choice, summed) = trial::sum(gpu, &mut self.arrays, &settings, bodies, times)?;
+        let solved = trial::sum(gpu, &mut self.arrays, &settings, bodies, None, times)?;
+        let (choice, summed) = (solved.choice, solved.sums);
         let sum = Evaluation {
             potential: potential.download()?,
             field: field.download_threes()?,

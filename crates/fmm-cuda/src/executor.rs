@@ -9,7 +9,7 @@ use fmm_core::forces::Forces;
 use fmm_core::planar::{self, Blob, Kernel};
 use fmm_core::solve::Quantity;
 use fmm_core::{
-    Bath, Choice, Copied, Error, Executor, ForceReport, Method, Particles, Pending, Precision, Settings, Stage,
+    Bath, Choice, Copied, Error, Executor, ForceReport, Kept, Method, Particles, Pending, Precision, Settings, Stage,
     StageTimes, Totals,
 };
 
@@ -263,19 +263,20 @@ impl Executor for CudaExecutor {
         Ok(())
     }
 
-    fn forces(&mut self, times: &mut StageTimes) -> Result<(), Error> {
+    fn forces_kept(&mut self, kept: Option<Kept>, times: &mut StageTimes) -> Result<Option<Kept>, Error> {
         self.gpu.enter()?;
         (self.summed, self.whole) = (false, false);
         if let Some(flat) = &mut self.flat {
             let State { inputs, field, potential, .. } = &mut self.state;
             let position = (inputs.position.pointer(), inputs.position.len());
-            let summed = flat.sum(&self.gpu, &self.settings, position.0, (potential, field), times)?;
+            let summed = flat.sum(&self.gpu, &self.settings, position.0, (potential, field), kept, times)?;
             if summed.is_none() {
                 self.finite("position", position.0, position.1)?;
             }
+            let (choice, kept) = summed.unzip();
             // Potentials come with the field, which costs little more.
-            (self.choice, self.summed, self.whole) = (summed, true, true);
-            return Ok(());
+            (self.choice, self.summed, self.whole) = (choice, true, true);
+            return Ok(kept.flatten());
         }
         let State { inputs, field, potential, .. } = &mut self.state;
         // The guard of a box measures the potential too, which its surroundings share in.
@@ -284,14 +285,18 @@ impl Executor for CudaExecutor {
         let quantity = Quantity::Potential;
         let bodies =
             Bodies { quantity, inputs, host: None, strengths: self.strengths, field, potential, hessian: None };
-        let (choice, summed) = trial::sum(&self.gpu, &mut self.arrays, &self.settings, bodies, times)?;
+        let solved = trial::sum(&self.gpu, &mut self.arrays, &self.settings, bodies, kept, times)?;
+        let (choice, summed) = (solved.choice, solved.sums);
         self.coincident_pairs = summed.coincident_pairs.unwrap_or(self.coincident_pairs);
         (self.choice, self.units, self.summed) = (Some(choice), summed.units, true);
         self.whole = wanted;
         let State { inputs, field, .. } = &self.state;
         let Arrays { work, boxed, .. } = &mut self.arrays;
         self.acting.add(&self.gpu, (work, boxed), inputs.ends(), field, times)?;
-        if wanted { self.exclude() } else { Ok(()) }
+        if wanted {
+            self.exclude()?;
+        }
+        Ok(solved.kept)
     }
 
     fn force_report(&self) -> ForceReport {

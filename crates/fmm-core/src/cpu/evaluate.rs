@@ -17,9 +17,9 @@ use crate::guard::Norms;
 use crate::math::{CollectVec, Real};
 use crate::plan::OctreePlan;
 use crate::prediction::Prediction;
-use crate::solve::{Evaluation, Quantity, Trial, solve};
+use crate::solve::{Evaluation, Quantity, Solved, Trial, solve};
 use crate::tree::Cube;
-use crate::{Cancel, Choice, Error, Family, Method, Precision, Settings, Stage, StageTimes};
+use crate::{Cancel, Choice, Error, Family, Kept, Method, Precision, Settings, Stage, StageTimes};
 
 /// The field of `sources` with `strengths` at `targets`; without targets at the sources themselves, where none sees
 /// itself. Pairs at distance zero contribute nothing unsoftened. In a periodic box every source has images, those of a source among
@@ -77,8 +77,8 @@ pub fn evaluate_hessian(
     times: &mut StageTimes,
 ) -> Result<WithHessian, Error> {
     let points = Points { sources, columns: &[strengths], targets };
-    let (choice, summed) = solve_points(settings, points, Quantity::Hessian, times)?;
-    let Summed { potential, field, error, hessian, coincident_pairs, .. } = summed;
+    let Solved { choice, sums, .. } = solve_points(settings, None, points, Quantity::Hessian, times)?;
+    let Summed { potential, field, error, hessian, coincident_pairs, .. } = sums;
     Ok(WithHessian { sum: Evaluation { potential, field, error, choice, coincident_pairs }, hessian })
 }
 
@@ -106,17 +106,19 @@ pub(super) fn solve_in_space(
     quantity: Quantity,
     times: &mut StageTimes,
 ) -> Result<Evaluation, Error> {
-    let (choice, summed) = solve_points(settings, points, quantity, times)?;
-    let Summed { potential, field, error, coincident_pairs, .. } = summed;
+    let Solved { choice, sums, .. } = solve_points(settings, None, points, quantity, times)?;
+    let Summed { potential, field, error, coincident_pairs, .. } = sums;
     Ok(Evaluation { potential, field, error, choice, coincident_pairs })
 }
 
-fn solve_points(
+/// The same with all that is summed, beginning with what an earlier sum of a run has `kept`.
+pub(super) fn solve_points(
     settings: &Settings,
+    kept: Option<Kept>,
     points: Points,
     quantity: Quantity,
     times: &mut StageTimes,
-) -> Result<(Choice, Summed), Error> {
+) -> Result<Solved<Summed>, Error> {
     let targets = points.targets.unwrap_or(&[]);
     bodies::check_sources(points.sources, points.columns)?;
     bodies::check_positions(targets)?;
@@ -136,7 +138,7 @@ fn solve_points(
         Frame::Box(within) => within.problem(points),
     });
     let mut trial = SpaceTrial { settings: &settings, points, quantity, frame, problem, norms: None, times };
-    let (choice, mut sums) = solve(&settings, &mut trial)?;
+    let Solved { choice, mut sums, kept } = solve(&settings, kept, &mut trial)?;
     if settings.errors {
         // Direct sums in double precision have rounding alone.
         let exact = choice.order.is_none() && choice.precision == Precision::F64;
@@ -147,7 +149,7 @@ fn solve_points(
     } else {
         sums.error = vec![];
     }
-    Ok((choice, sums))
+    Ok(Solved { choice, sums, kept })
 }
 
 /// Where the points lie.

@@ -1,9 +1,10 @@
 //! The particles of a run on the cores of this machine.
 
-use super::evaluate;
+use super::evaluate::{Points, solve_points};
 use crate::forces::Forces;
 use crate::planar::{self, Blob, Flow, Kernel};
-use crate::{Bath, Choice, Complex64, Error, Executor, ForceReport, Particles, Settings, Stage, StageTimes};
+use crate::solve::Quantity;
+use crate::{Bath, Choice, Complex64, Error, Executor, ForceReport, Kept, Particles, Settings, Stage, StageTimes};
 
 /// Executes on the cores of this machine, in rayon's current thread pool.
 pub struct CpuExecutor {
@@ -82,22 +83,24 @@ impl Executor for CpuExecutor {
         Ok(())
     }
 
-    fn forces(&mut self, times: &mut StageTimes) -> Result<(), Error> {
+    fn forces_kept(&mut self, kept: Option<Kept>, times: &mut StageTimes) -> Result<Option<Kept>, Error> {
         let Particles { position, strength, .. } = &self.particles;
-        let (choice, coincident_pairs);
+        let (choice, coincident_pairs, next);
         if let Some((kernel, blob)) = self.plane {
             let points: Vec<Complex64> = position.iter().map(|x| Complex64::new(x[0], x[1])).collect();
             let strengths: Vec<Complex64> = strength.iter().map(|&q| q.into()).collect();
-            let sum = planar::evaluate(&self.settings, kernel, blob, &points, &strengths, None, times)?;
+            let problem = planar::Problem::new(&self.settings, kernel, blob, &points, &strengths, None)?;
+            let (sum, kept) = planar::evaluate_kept(&problem, kept, times)?;
             self.potential = sum.potential;
             self.field = sum.field.into_iter().map(|e| [e.re, e.im, 0.0]).collect();
-            (choice, coincident_pairs) = (sum.choice, sum.coincident_pairs);
+            (choice, coincident_pairs, next) = (sum.choice, sum.coincident_pairs, kept);
         } else {
-            let sum = evaluate(&self.settings, position, strength, None, times)?;
-            self.potential = sum.potential;
-            self.field = sum.field;
-            self.error = sum.error;
-            (choice, coincident_pairs) = (sum.choice, sum.coincident_pairs);
+            let points = Points { sources: position, columns: &[strength], targets: None };
+            let solved = solve_points(&self.settings, kept, points, Quantity::Potential, times)?;
+            self.potential = solved.sums.potential;
+            self.field = solved.sums.field;
+            self.error = solved.sums.error;
+            (choice, coincident_pairs, next) = (solved.choice, solved.sums.coincident_pairs, solved.kept);
         }
         self.choice = Some(choice);
         self.coincident_pairs = coincident_pairs;
@@ -105,7 +108,7 @@ impl Executor for CpuExecutor {
             let (potential, field) = (&mut self.potential, &mut self.field);
             self.force_report = times.time_more(Stage::P2P, || self.forces.add(position, strength, potential, field));
         }
-        Ok(())
+        Ok(next)
     }
 
     fn kick(&mut self, h: f64, times: &mut StageTimes) -> Result<(), Error> {

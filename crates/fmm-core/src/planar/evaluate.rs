@@ -8,8 +8,8 @@ use crate::accuracy::{self as space, Problem as Size, closest_pair};
 use crate::bodies::{check_positions, check_sources, coincident_pairs};
 use crate::guard::Norms;
 use crate::prediction::Prediction;
-use crate::solve::{Evaluation, Trial, solve};
-use crate::{Cancel, Choice, Complex64, Error, Precision, Settings, Stage, StageTimes};
+use crate::solve::{Evaluation, Solved, Trial, solve};
+use crate::{Cancel, Choice, Complex64, Error, Kept, Precision, Settings, Stage, StageTimes};
 
 pub use super::bodies::Sum;
 
@@ -50,10 +50,19 @@ pub fn evaluate(
 /// # Errors
 /// Settings out of range or that cannot be met.
 pub fn evaluate_problem(problem: &Problem, times: &mut StageTimes) -> Result<Evaluation<Complex64>, Error> {
+    Ok(evaluate_kept(problem, None, times)?.0)
+}
+
+/// The same, beginning with what an earlier sum of a run has `kept`, and what the next begins with.
+pub(crate) fn evaluate_kept(
+    problem: &Problem,
+    kept: Option<Kept>,
+    times: &mut StageTimes,
+) -> Result<(Evaluation<Complex64>, Option<Kept>), Error> {
     let request = &problem.request;
     let settings = &request.settings;
     let mut trial = PlanarTrial { problem, norms: None, times };
-    let (choice, summed) = solve(settings, &mut trial)?;
+    let Solved { choice, sums: summed, kept } = solve(settings, kept, &mut trial)?;
     let errors = if settings.errors { trial.calibrated(&choice, &summed)? } else { vec![] };
     let Summed { plan, sums, .. } = summed;
     let n = sums.len();
@@ -70,7 +79,8 @@ pub fn evaluate_problem(problem: &Problem, times: &mut StageTimes) -> Result<Eva
     for (&i, e) in plan.targets.order.iter().zip(errors) {
         error[i as usize] = e * signs[0].abs();
     }
-    Ok(Evaluation { potential, field, error, choice, coincident_pairs: coincident_pairs(problem.sources) })
+    let coincident_pairs = coincident_pairs(problem.sources);
+    Ok((Evaluation { potential, field, error, choice, coincident_pairs }, kept))
 }
 
 /// A sum in the plane with its points on the host, checked.

@@ -41,6 +41,7 @@ pub mod workload;
 
 pub use accuracy::{MAX_ORDER, check, levels, swap_min_points};
 pub use connect::{Lists, Rule};
+pub(crate) use evaluate::evaluate_kept;
 pub use evaluate::{Problem, Sum, evaluate, evaluate_problem};
 pub use flow::{Flow, velocities};
 pub use kernel::{Blob, Kernel};

@@ -4,7 +4,7 @@ use cust::memory::DevicePointer;
 use fmm_core::accuracy::Strengths;
 use fmm_core::bodies::coincident_pairs;
 use fmm_core::planar::{Blob, Kernel, Request};
-use fmm_core::{Choice, Error, Method, Settings, Stage, StageTimes};
+use fmm_core::{Choice, Error, Kept, Method, Settings, Stage, StageTimes};
 
 use super::flow::Flow;
 use super::trial::{self, Arrays, Output};
@@ -73,7 +73,8 @@ impl Flat {
         Request::new(settings, self.kernel, self.blob, (n, None), &[self.size], extent)
     }
 
-    /// Sums at the particles' positions, `[n][3]`, until the tolerance is kept; none if one of these is no number.
+    /// Sums at the particles' positions, `[n][3]`, until the tolerance is kept, as [`trial::keep`]; none if one of
+    /// these is no number.
     ///
     /// # Errors
     /// Those of [`trial::keep`].
@@ -83,17 +84,18 @@ impl Flat {
         settings: &Settings,
         position: DevicePointer<f64>,
         (potential, field): (&mut Buffer<f64>, &Buffer<f64>),
+        kept: Option<Kept>,
         times: &mut StageTimes,
-    ) -> Result<Option<Choice>, Error> {
+    ) -> Result<Option<(Choice, Option<Kept>)>, Error> {
         let n = self.inputs.strengths[0].len();
         let Some(extent) = times.time_more(Stage::Tree, || self.flatten(gpu, position, n))? else { return Ok(None) };
         let request = self.request(settings, n, extent)?;
         potential.resize(if self.has_potential() { n } else { 0 })?;
         let output = Output { potential: potential.pointer(), field: field.pointer(), width: 3 };
-        let choice = trial::keep(gpu, &request, &self.inputs, &mut self.arrays, output, times)?;
+        let (choice, kept) = trial::keep(gpu, &request, &self.inputs, &mut self.arrays, output, kept, times)?;
         gpu.finish()?;
         self.direct = choice.method == Method::Direct;
-        Ok(Some(choice))
+        Ok(Some((choice, kept)))
     }
 
     /// Takes x and y. Returns the longer side of the rectangle around them, or `None` if a

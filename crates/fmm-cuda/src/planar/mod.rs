@@ -91,7 +91,7 @@ impl Plane {
         potential.resize(if request.kernel == Kernel::Log { n } else { 0 })?;
         field.resize(2 * n)?;
         let output = Output { potential: potential.pointer(), field: field.pointer(), width: 2 };
-        trial::keep(gpu, request, inputs, arrays, output, times)
+        Ok(trial::keep(gpu, request, inputs, arrays, output, None, times)?.0)
     }
 
     /// Potential (log alone) and field in the caller's order.

@@ -5,7 +5,7 @@ use fmm_core::planar::accuracy::{self, THETA, swap_min_points};
 use fmm_core::planar::{Kernel, Lists, Pyramid, Request, Rule, power};
 use fmm_core::solve::{Trial, solve};
 use fmm_core::{
-    Cancel, Choice, Error, Method, Precision, Settings, Stage, StageTimes, accuracy::Problem as Size, plan,
+    Cancel, Choice, Error, Kept, Method, Precision, Settings, Stage, StageTimes, accuracy::Problem as Size, plan,
 };
 
 use super::far::{Far, Place};
@@ -78,7 +78,9 @@ impl Arrays {
     }
 }
 
-/// Sums until the tolerance is kept; nothing but counters and the guard's sample comes to the host.
+/// Sums until the tolerance is kept, beginning with what an earlier sum of a run has `kept`. Returns
+/// the choice, and what the next sum begins with; nothing but counters and the guard's sample is
+/// copied to the host.
 ///
 /// # Errors
 /// Those of [`policy::choose`] and [`solve`], [`Error::Device`] where memory lacks or the device fails.
@@ -88,11 +90,13 @@ pub fn keep(
     inputs: &Inputs,
     arrays: &mut Arrays,
     output: Output,
+    kept: Option<Kept>,
     times: &mut StageTimes,
-) -> Result<Choice, Error> {
+) -> Result<(Choice, Option<Kept>), Error> {
     let settings = policy::choose(request)?;
     let mut trial = PlanarTrial { gpu, request, inputs, arrays, output, times, direct: false };
-    Ok(solve(&settings, &mut trial)?.0)
+    let solved = solve(&settings, kept, &mut trial)?;
+    Ok((solved.choice, solved.kept))
 }
 
 /// A sum on the device, done with one choice after another.

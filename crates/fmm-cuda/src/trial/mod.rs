@@ -6,9 +6,9 @@ use cust::memory::DevicePointer;
 use cust::stream::Stream;
 use fmm_core::accuracy::{self, Problem, Strengths};
 use fmm_core::guard::Norms;
-use fmm_core::solve::{Quantity, Trial, solve};
+use fmm_core::solve::{Quantity, Solved, Trial, solve};
 use fmm_core::tree::Cube;
-use fmm_core::{Cancel, Choice, Error, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes};
+use fmm_core::{Cancel, Choice, Error, Kept, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes};
 
 use crate::boxed::Boxed;
 use crate::buffer::Buffer;
@@ -76,7 +76,7 @@ pub struct Summed {
     pub error: Vec<f64>,
 }
 
-/// Sums until the tolerance is kept, and says with which choice; nothing but counters and the guard's sample comes to the host.
+/// Sums until the tolerance is kept, beginning with what an earlier sum of a run has `kept`; nothing but counters and the guard's sample is copied to the host.
 ///
 /// # Errors
 /// Those of [`policy::choose`] and [`solve`], [`Error::Device`] where memory lacks or the device fails.
@@ -85,14 +85,15 @@ pub fn sum(
     arrays: &mut Arrays,
     settings: &Settings,
     bodies: Bodies,
+    kept: Option<Kept>,
     times: &mut StageTimes,
-) -> Result<(Choice, Summed), Error> {
+) -> Result<Solved<Summed>, Error> {
     let (mut trial, resolved) = begin(gpu, arrays, settings, bodies, times)?;
-    let (choice, mut summed) = solve(&resolved, &mut trial)?;
+    let mut solved = solve(&resolved, kept, &mut trial)?;
     if settings.errors {
-        summed.error = trial.estimate(&summed, &choice)?;
+        solved.sums.error = trial.estimate(&solved.sums, &solved.choice)?;
     }
-    Ok((choice, summed))
+    Ok(solved)
 }
 
 /// Sums with the order of `settings`, which must be given, and measures the error as the driver does.
@@ -125,7 +126,7 @@ fn begin<'a>(
     }
     let Bodies { quantity, inputs, host, strengths, field, potential, hessian } = bodies;
     let ends = inputs.ends();
-    // Method and leaves anew for every sum: they depend on nothing but the bodies as they are.
+    // Method and leaves anew for every sum, from the bodies as they are.
     let (cube, problem, resolved) = times.time_more(Stage::Tree, || resolve(gpu, arrays, settings, ends, strengths))?;
     let trial = SpaceTrial {
         gpu,
