@@ -117,10 +117,14 @@ impl DeviceSums {
         };
         let solved = trial::sum(gpu, &mut self.arrays, &settings, bodies, None, times)?;
         let (choice, summed) = (solved.choice, solved.sums);
+        let error = match settings.errors {
+            true => trial::errors(gpu, &mut self.arrays, settings.tolerance, (&choice, summed.l2), field)?,
+            false => vec![],
+        };
         let sum = Evaluation {
             potential: potential.download()?,
             field: field.download_threes()?,
-            error: summed.error,
+            error,
             choice,
             coincident_pairs: summed.coincident_pairs.unwrap_or_else(|| match cell {
                 None => bodies::coincident_pairs(sources),

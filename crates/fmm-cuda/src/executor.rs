@@ -43,6 +43,8 @@ pub struct CudaExecutor {
     strength: Arc<Vec<f64>>,
     coupling: Arc<Vec<f64>>,
     choice: Option<Choice>,
+    /// The L2 norm of the error of the last sum, if estimates of errors are asked for.
+    l2: f64,
     /// Of the last direct sum.
     units: Option<Units>,
     /// Whether there is a sum of the present particles.
@@ -105,6 +107,7 @@ impl CudaExecutor {
             strength: Arc::default(),
             coupling: Arc::default(),
             choice: None,
+            l2: 0.0,
             units: None,
             summed: false,
             wanted: false,
@@ -289,6 +292,7 @@ impl Executor for CudaExecutor {
         let (choice, summed) = (solved.choice, solved.sums);
         self.coincident_pairs = summed.coincident_pairs.unwrap_or(self.coincident_pairs);
         (self.choice, self.units, self.summed) = (Some(choice), summed.units, true);
+        self.l2 = summed.l2;
         self.whole = wanted;
         let State { inputs, field, .. } = &self.state;
         let Arrays { work, boxed, .. } = &mut self.arrays;
@@ -366,8 +370,19 @@ impl Executor for CudaExecutor {
         }
         self.gpu.enter()?;
         self.complete()?;
+        let error = self.error()?;
         let State { inputs, velocity, field, potential, .. } = &self.state;
-        self.staging.copy(&self.gpu, [&inputs.position, velocity, field, potential], (&self.strength, &self.coupling))
+        let arrays = [&inputs.position, velocity, field, potential];
+        let pending = self.staging.copy(&self.gpu, arrays, (&self.strength, &self.coupling))?;
+        Ok(Box::new(move || Ok(Copied { error, ..pending()? })))
+    }
+
+    fn error(&mut self) -> Result<Vec<f64>, Error> {
+        let Some(choice) = self.choice.as_ref().filter(|_| self.summed && self.settings.errors) else {
+            return Ok(vec![]);
+        };
+        self.gpu.enter()?;
+        trial::errors(&self.gpu, &mut self.arrays, self.settings.tolerance, (choice, self.l2), &self.state.field)
     }
 
     fn want_potential(&mut self, wanted: bool) {

@@ -286,7 +286,12 @@ impl Guard {
     }
 
     /// Picks the targets that [`Norms::worst`] asks for, of `count`. Returns how many.
-    fn choose(&mut self, gpu: &Gpu, count: usize, (norms, tolerance, most): (Norms, f64, usize)) -> Result<usize, Error> {
+    fn choose(
+        &mut self,
+        gpu: &Gpu,
+        count: usize,
+        (norms, tolerance, most): (Norms, f64, usize),
+    ) -> Result<usize, Error> {
         self.counts.resize(2 * BINS)?;
         self.counts.fill(gpu.stream(), 0)?;
         let mut view = WorstView {

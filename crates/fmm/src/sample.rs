@@ -42,7 +42,8 @@ impl Sample {
             return Sample::even(n, size);
         }
         // Estimates include rounding.
-        let squares = Prediction { sums: field, vector: |a| *a, error, epsilon: 0.0, relative: true }.squares(tolerance);
+        let squares =
+            Prediction { sums: field, vector: |a| *a, error, epsilon: 0.0, relative: true }.squares(tolerance);
         let drawable = |k: usize| {
             let sum: f64 = squares.iter().map(|s| s[k]).sum();
             sum > 0.0 && sum.is_finite()

@@ -80,7 +80,8 @@ impl InBox {
         let exact = Ewald::new(&self.cell, settings.softening, accuracy, points.sources, points.columns[0], at);
         let fields: Vec<[f64; 3]> = chosen.iter().map(|&i| sums.field[i]).collect();
         let potentials: Vec<f64> = chosen.iter().map(|&i| sums.potential[i]).collect();
-        let (norms, potential) = sample.errors_in_box(&exact.sums(), &potentials, &fields, Some(sums.prediction().rms()));
+        let (norms, potential) =
+            sample.errors_in_box(&exact.sums(), &potentials, &fields, Some(sums.prediction().rms()));
         if sums.hessian.is_empty() {
             return (norms, potential);
         }

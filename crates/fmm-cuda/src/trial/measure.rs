@@ -8,7 +8,9 @@ use fmm_core::solve::Quantity;
 use fmm_core::{Choice, Error, PeriodicBox, Precision, accuracy};
 
 use super::{Arrays, SpaceTrial, Summed};
+use crate::Gpu;
 use crate::boxed::Boxed;
+use crate::buffer::Buffer;
 use crate::error_field::Predicted;
 use crate::ewald;
 use crate::guard::{self, Measured, MeasuredInBox, Repaired, Rows};
@@ -96,29 +98,16 @@ impl SpaceTrial<'_> {
         guard.repair(self.gpu, self.softening, &sum, (norms, self.tolerance, most), to)
     }
 
-    /// The estimated errors of the field of the present sum, in the caller's order.
-    pub(super) fn estimate(&mut self, summed: &Summed, choice: &Choice) -> Result<Vec<f64>, Error> {
+    /// The L2 norm of the error of the present sum, measured if the driver has not.
+    pub(super) fn l2(&mut self, summed: &Summed, choice: &Choice) -> Result<f64, Error> {
         // Direct sums in double precision have rounding alone.
-        let exact = choice.order.is_none() && choice.precision == Precision::F64;
-        if !exact && self.norms.is_none() {
+        if choice.order.is_none() && choice.precision == Precision::F64 {
+            return Ok(0.0);
+        }
+        if self.norms.is_none() {
             self.measure(summed)?;
         }
-        let l2 = self.norms.filter(|_| !exact).map_or(0.0, |norms| norms.l2);
-        let Arrays { fmm, guard, .. } = &mut *self.arrays;
-        let count = self.inputs.ends().at().n;
-        match fmm.predicted(self.tolerance).filter(|_| choice.order.is_some() && guard.predicts()) {
-            Some(predicted) => {
-                let to = (fmm.order(), fmm.sums(), 1.0 / fmm.strength_scale());
-                guard.errors(self.gpu, &predicted, l2, to, count)
-            }
-            None => {
-                let single = choice.precision == Precision::F32;
-                let epsilon = if single { f64::from(f32::EPSILON) } else { f64::EPSILON };
-                let sums = &self.field.download_threes()?;
-                let vector = |a: &[f64; 3]| *a;
-                Ok(Prediction { sums, vector, error: &[], epsilon, relative: true }.calibrated(l2))
-            }
-        }
+        Ok(self.norms.map_or(0.0, |norms| norms.l2))
     }
 
     /// What the guard finds of the present sum in open space, of one column of strengths, whose results are in `field` in the
@@ -156,6 +145,28 @@ impl SpaceTrial<'_> {
             }
         }
     }
+}
+
+/// The estimated errors of the last sum, whose choice and L2 norm of the error these are and whose results are
+/// `field`, in the caller's order.
+///
+/// # Errors
+/// [`Error::Device`] where memory lacks or the device fails.
+pub fn errors(
+    gpu: &Gpu,
+    arrays: &mut Arrays,
+    tolerance: f64,
+    (choice, l2): (&Choice, f64),
+    field: &Buffer<f64>,
+) -> Result<Vec<f64>, Error> {
+    let Arrays { fmm, guard, .. } = arrays;
+    if let Some(predicted) = fmm.predicted(tolerance).filter(|_| choice.order.is_some() && guard.predicts()) {
+        let to = (fmm.order(), fmm.sums(), 1.0 / fmm.strength_scale());
+        return guard.errors(gpu, &predicted, l2, to, field.len() / 3);
+    }
+    let epsilon = if choice.precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+    let sums = &field.download_threes()?;
+    Ok(Prediction { sums, vector: |a: &[f64; 3]| *a, error: &[], epsilon, relative: true }.calibrated(l2))
 }
 
 /// The part of a tolerance from which on an error that was found in single precision is measured again in double.

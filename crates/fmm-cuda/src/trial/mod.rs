@@ -24,6 +24,8 @@ use crate::view::{TILE, VelocityView};
 use crate::{Gpu, policy, ternary_root};
 use measure::guarded;
 
+pub use measure::errors;
+
 /// The arrays of sums, kept from one to the next.
 #[derive(Default)]
 pub struct Arrays {
@@ -72,8 +74,8 @@ pub struct Summed {
     /// The guard's rows for each column of a velocity: component and sample. They are measured
     /// column by column, because the bodies of the next column replace those of the last.
     columns: Vec<(usize, Rows)>,
-    /// The estimated error of each target, in the caller's order, if it is asked for.
-    pub error: Vec<f64>,
+    /// The L2 norm of the error, if estimates of errors are asked for.
+    pub l2: f64,
 }
 
 /// Sums until the tolerance is kept, beginning with what an earlier sum of a run has `kept`; nothing but counters and the guard's sample is copied to the host.
@@ -91,7 +93,7 @@ pub fn sum(
     let (mut trial, resolved) = begin(gpu, arrays, settings, bodies, times)?;
     let mut solved = solve(&resolved, kept, &mut trial)?;
     if settings.errors {
-        solved.sums.error = trial.estimate(&solved.sums, &solved.choice)?;
+        solved.sums.l2 = trial.l2(&solved.sums, &solved.choice)?;
     }
     Ok(solved)
 }
