@@ -6,6 +6,8 @@
 
 use fmm_core::{Error, Executor, StageTimes};
 
+use crate::choices::Choices;
+
 /// How the classical Runge-Kutta scheme adds up its four velocities, and how far along the last of them the next is taken.
 const RUNGE_KUTTA: [(f64, f64); 4] = [(1.0 / 6.0, 0.5), (1.0 / 3.0, 0.5), (1.0 / 3.0, 1.0), (1.0 / 6.0, 0.0)];
 
@@ -22,15 +24,21 @@ const STALLED: f64 = 1e-6;
 ///
 /// # Errors
 /// Those of [`Executor::forces`] and [`Executor::flow`].
-pub fn runge_kutta(executor: &mut dyn Executor, h: f64, times: &mut StageTimes) -> Result<(), Error> {
+pub fn runge_kutta(
+    executor: &mut dyn Executor,
+    choices: &mut Choices,
+    h: f64,
+    times: &mut StageTimes,
+) -> Result<(), Error> {
     executor.begin_flow()?;
     for (k, (weight, next)) in RUNGE_KUTTA.into_iter().enumerate() {
         if k > 0 {
-            executor.forces(times)?;
+            choices.forces(executor, times)?;
         }
         executor.flow(weight)?;
         let last = next == 0.0;
         executor.flow_to(if last { h } else { next * h }, last)?;
+        choices.move_on();
     }
     Ok(())
 }
@@ -39,17 +47,25 @@ pub fn runge_kutta(executor: &mut dyn Executor, h: f64, times: &mut StageTimes) 
 ///
 /// # Errors
 /// Those of [`Executor::forces`] and [`Executor::flow`]; [`Error::NoConvergence`] where the iteration does not converge.
-pub fn midpoint(executor: &mut dyn Executor, h: f64, times: &mut StageTimes) -> Result<(), Error> {
+pub fn midpoint(
+    executor: &mut dyn Executor,
+    choices: &mut Choices,
+    h: f64,
+    times: &mut StageTimes,
+) -> Result<(), Error> {
     let size = executor.begin_flow()?;
     executor.flow(0.0)?;
     let mut before = f64::INFINITY;
     for _ in 0..ITERATIONS {
         executor.flow_to(0.5 * h, false)?;
-        executor.forces(times)?;
+        choices.move_on();
+        choices.forces(executor, times)?;
         let change = h * executor.flow(0.0)?;
         let stalled = change >= before && change <= STALLED * size;
         if change <= CONVERGED * size || stalled {
-            return executor.flow_to(h, false);
+            executor.flow_to(h, false)?;
+            choices.move_on();
+            return Ok(());
         }
         before = before.min(change);
     }
@@ -68,8 +84,11 @@ mod tests {
     /// A vector of each particle.
     type Vectors = Vec<[f64; 3]>;
 
+    /// A step.
+    type Scheme = fn(&mut dyn Executor, &mut Choices, f64, &mut StageTimes) -> Result<(), Error>;
+
     /// Three vortices of unequal circulation, after `steps` steps to the time 1.
-    fn after(step: fn(&mut dyn Executor, f64, &mut StageTimes) -> Result<(), Error>, steps: u32) -> Vectors {
+    fn after(step: Scheme, steps: u32) -> Vectors {
         let mut executor =
             CpuExecutor::in_plane(Settings { tolerance: 1e-13, ..Settings::default() }, Kernel::Log, Blob::Point)
                 .unwrap();
@@ -83,7 +102,7 @@ mod tests {
         let mut times = StageTimes::default();
         for _ in 0..steps {
             executor.forces(&mut times).unwrap();
-            step(&mut executor, 1.0 / f64::from(steps), &mut times).unwrap();
+            step(&mut executor, &mut Choices::default(), 1.0 / f64::from(steps), &mut times).unwrap();
         }
         executor.particles().unwrap().position
     }
@@ -95,7 +114,7 @@ mod tests {
     #[test]
     fn schemes_have_their_orders() {
         let exact = after(runge_kutta, 400);
-        for (scheme, order) in [(runge_kutta as fn(&mut dyn Executor, f64, &mut StageTimes) -> _, 4), (midpoint, 2)] {
+        for (scheme, order) in [(runge_kutta as Scheme, 4), (midpoint, 2)] {
             let [coarse, fine] = [20, 40].map(|steps| distance(&after(scheme, steps), &exact));
             let found = (coarse / fine).log2();
             assert!((found - f64::from(order)).abs() < 0.3, "order {order}: {coarse:e} {fine:e}");
@@ -118,7 +137,7 @@ mod tests {
         let mut times = StageTimes::default();
         for _ in 0..100 {
             executor.forces(&mut times).unwrap();
-            runge_kutta(&mut executor, 0.01 * PI / 4.0, &mut times).unwrap();
+            runge_kutta(&mut executor, &mut Choices::default(), 0.01 * PI / 4.0, &mut times).unwrap();
         }
         let [x, y, _] = executor.particles().unwrap().position[0];
         assert!((x).abs() < 1e-6 && (y - 0.5).abs() < 1e-6, "{x} {y}");
@@ -135,7 +154,7 @@ mod tests {
         };
         executor.upload(&particles).unwrap();
         executor.forces(&mut StageTimes::default()).unwrap();
-        let refused = midpoint(&mut executor, 7.0, &mut StageTimes::default());
+        let refused = midpoint(&mut executor, &mut Choices::default(), 7.0, &mut StageTimes::default());
         assert!(matches!(refused, Err(Error::NoConvergence(_))), "{refused:?}");
     }
 }

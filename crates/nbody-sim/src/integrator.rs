@@ -5,8 +5,9 @@
 //! 150 (1990) 262) composes three leapfrogs of lengths w1, w0, w1 to fourth order. Forces are summed only where a
 //! kick finds the positions changed, so kick-drift-kick costs one force sum a step and Yoshida three.
 
-use fmm_core::{Error, Executor, StageTimes};
+use fmm_core::{Error, Executor, Kept, StageTimes};
 
+use crate::choices::Choices;
 use crate::flow;
 
 /// `time.integrator` in a scenario.
@@ -95,12 +96,13 @@ pub struct Stepper {
     dt: f64,
     /// Whether the executor's forces belong to its positions.
     fresh: bool,
+    choices: Choices,
 }
 
 impl Stepper {
     /// For steps of length `dt`; nothing is assumed of the executor's forces.
     pub fn new(integrator: Integrator, dt: f64) -> Self {
-        Stepper { integrator, dt, fresh: false }
+        Stepper { integrator, dt, fresh: false, choices: Choices::default() }
     }
 
     /// One step.
@@ -109,22 +111,22 @@ impl Stepper {
     /// Those of [`Executor::forces`], and steps with which the midpoint rule does not converge.
     pub fn step(&mut self, executor: &mut dyn Executor, times: &mut StageTimes) -> Result<(), Error> {
         if self.integrator.of_flows() {
-            self.refresh(executor, times)?;
+            self.forces(executor, times)?;
             self.fresh = false;
             return match self.integrator {
-                Integrator::Midpoint => flow::midpoint(executor, self.dt, times),
-                _ => flow::runge_kutta(executor, self.dt, times),
+                Integrator::Midpoint => flow::midpoint(executor, &mut self.choices, self.dt, times),
+                _ => flow::runge_kutta(executor, &mut self.choices, self.dt, times),
             };
         }
         for m in self.integrator.moves() {
             match *m {
                 Move::Kick(h) => {
-                    self.refresh(executor, times)?;
+                    self.forces(executor, times)?;
                     executor.kick(h * self.dt, times)?;
                 }
                 Move::Drift(h) => {
                     executor.drift(h * self.dt, times)?;
-                    self.fresh = false;
+                    self.move_on();
                 }
             }
         }
@@ -136,15 +138,172 @@ impl Stepper {
         self.fresh = false;
     }
 
-    /// Sums the forces unless they belong to the present positions.
+    /// Notes that the positions have changed.
+    pub fn move_on(&mut self) {
+        self.fresh = false;
+        self.choices.move_on();
+    }
+
+    /// The kept choice that sums at the present positions begin with.
+    pub fn kept(&self) -> Option<Kept> {
+        self.choices.now()
+    }
+
+    /// The reverse of [`kept`](Self::kept).
+    pub fn recall(&mut self, kept: Option<Kept>) {
+        self.choices = Choices::recalled(kept);
+    }
+
+    /// Sums the forces for an observer unless they belong to the present positions.
     ///
     /// # Errors
     /// Those of [`Executor::forces`].
     pub fn refresh(&mut self, executor: &mut dyn Executor, times: &mut StageTimes) -> Result<(), Error> {
+        if !matches!(self.integrator.moves().first(), Some(Move::Drift(_))) {
+            return self.forces(executor, times);
+        }
+        // A step that begins with a drift has no sum here: what it keeps must not depend on whether others look.
         if !self.fresh {
-            executor.forces(times)?;
+            self.choices.look(executor, times)?;
             self.fresh = true;
         }
         Ok(())
+    }
+
+    /// The same for a step.
+    fn forces(&mut self, executor: &mut dyn Executor, times: &mut StageTimes) -> Result<(), Error> {
+        if !self.fresh {
+            self.choices.forces(executor, times)?;
+            self.fresh = true;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fmm_core::{Choice, ForceReport, Particles, Precision};
+
+    use super::*;
+
+    /// A particle on a line whose force is what its sums have kept: a number that depends on all earlier ones.
+    #[derive(Clone, Default, PartialEq, Debug)]
+    struct Remembering {
+        x: f64,
+        v: f64,
+        force: f64,
+        start: f64,
+        velocity: f64,
+        iterations: u32,
+    }
+
+    impl Executor for Remembering {
+        fn upload(&mut self, _: &Particles) -> Result<(), Error> {
+            Ok(())
+        }
+
+        fn forces_kept(&mut self, kept: Option<Kept>, _: &mut StageTimes) -> Result<Option<Kept>, Error> {
+            let before = kept.map_or(1, |k| k.sums);
+            self.force = f64::from(before);
+            let sums = (before * 3 + (self.x.to_bits() >> 40) as u32 % 89) % 97;
+            let precision = Precision::F64;
+            Ok(Some(Kept { direct: false, target_error: 1e-4, precision, leaf_size: None, sums, patience: 99 }))
+        }
+
+        fn kick(&mut self, h: f64, _: &mut StageTimes) -> Result<(), Error> {
+            self.v += h * self.force;
+            Ok(())
+        }
+
+        fn drift(&mut self, h: f64, _: &mut StageTimes) -> Result<(), Error> {
+            self.x += h * self.v;
+            Ok(())
+        }
+
+        fn begin_flow(&mut self) -> Result<f64, Error> {
+            (self.start, self.velocity, self.iterations) = (self.x, 0.0, 0);
+            Ok(1.0)
+        }
+
+        fn flow(&mut self, weight: f64) -> Result<f64, Error> {
+            self.velocity += weight * self.force;
+            self.iterations += 1;
+            Ok(if self.iterations == 5 { 0.0 } else { 1.0 })
+        }
+
+        fn flow_to(&mut self, h: f64, summed: bool) -> Result<(), Error> {
+            self.x = self.start + h * if summed { self.velocity } else { self.force };
+            Ok(())
+        }
+
+        fn check(&mut self) -> Result<(), Error> {
+            Ok(())
+        }
+
+        fn particles(&mut self) -> Result<Particles, Error> {
+            Ok(Particles::default())
+        }
+
+        fn field(&mut self) -> Result<(Vec<f64>, Vec<[f64; 3]>), Error> {
+            Ok((vec![], vec![]))
+        }
+
+        fn force_report(&self) -> ForceReport {
+            ForceReport::default()
+        }
+
+        fn thermostat(&mut self, _: u64, _: f64) -> Result<(), Error> {
+            Ok(())
+        }
+
+        fn choice(&self) -> Option<Choice> {
+            None
+        }
+
+        fn coincident_pairs(&self) -> u64 {
+            0
+        }
+    }
+
+    /// The positions after each of 9 steps, with `between` at their ends.
+    fn positions(integrator: Integrator, between: impl Fn(usize, &mut Stepper, &mut Remembering)) -> Vec<f64> {
+        let (mut stepper, mut particle) = (Stepper::new(integrator, 0.1), Remembering::default());
+        let steps = 0..9;
+        let step = |k| {
+            stepper.step(&mut particle, &mut StageTimes::default()).unwrap();
+            between(k, &mut stepper, &mut particle);
+            particle.x
+        };
+        steps.map(step).collect()
+    }
+
+    #[test]
+    fn kept_choices_depend_on_the_motion_alone() {
+        let times = || StageTimes::default();
+        for (name, integrator) in Integrator::NAMES {
+            let plain = positions(integrator, |_, _, _| ());
+            // Forces differ from sum to sum: with one force, third differences vanish.
+            let third = |x: &[f64]| x[3] - 3.0 * x[2] + 3.0 * x[1] - x[0];
+            assert!(plain.windows(4).all(|x| third(x).abs() > 1e-9), "{name}: {plain:?}");
+            // Observers sum at the end of a step, once or twice.
+            let watched = positions(integrator, |k, stepper, particle| {
+                for _ in 0..k % 3 {
+                    stepper.forget();
+                    stepper.refresh(particle, &mut times()).unwrap();
+                }
+            });
+            assert_eq!(plain, watched, "{name}");
+            // A run goes on from what a checkpoint holds, and begins with a look.
+            let resumed = positions(integrator, |k, stepper, particle| {
+                if k % 2 == 0 {
+                    let kept = stepper.kept();
+                    *stepper = Stepper::new(integrator, 0.1);
+                    stepper.recall(kept);
+                    *particle = Remembering { x: particle.x, v: particle.v, ..Remembering::default() };
+                    stepper.refresh(particle, &mut times()).unwrap();
+                }
+            });
+            assert_eq!(plain, resumed, "{name}");
+        }
     }
 }

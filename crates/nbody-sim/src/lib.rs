@@ -16,6 +16,7 @@
 //! ```
 #![deny(missing_docs, unsafe_code, clippy::print_stdout, clippy::print_stderr)]
 
+pub mod choices;
 pub mod diagnostics;
 pub mod exclusions;
 pub mod failure;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fmm::Note;
-use fmm_core::{Copied, Error, Executor, Particles, Pending, StageTimes};
+use fmm_core::{Copied, Error, Executor, Kept, Particles, Pending, StageTimes};
 
 use crate::diagnostics::Diagnostics;
 use crate::failure::{self, Failure};
@@ -80,6 +80,17 @@ impl Motion {
         self.stepper.forget();
     }
 
+    /// The choice that sums at the present positions begin with, where that of the tables has missed
+    /// the tolerance before.
+    pub fn kept(&self) -> Option<Kept> {
+        self.stepper.kept()
+    }
+
+    /// Goes on with what [`kept`](Self::kept) has returned at the present positions.
+    pub fn recall(&mut self, kept: Option<Kept>) {
+        self.stepper.recall(kept);
+    }
+
     /// A copy of the particles with their last forces, to be brought to the host.
     ///
     /// # Errors
@@ -129,7 +140,7 @@ impl Motion {
     pub fn change(&mut self, change: impl FnOnce(&mut Particles)) -> Result<(), Error> {
         let mut particles = self.executor.particles()?;
         change(&mut particles);
-        self.forget_forces();
+        self.stepper.move_on();
         self.executor.upload(&particles)
     }
 }

@@ -160,6 +160,81 @@ fn every_integrator_goes_on_bit_for_bit() {
     }
 }
 
+/// Ions whose forces cancel at the start, when the choice of the tables misses the tolerance. Heat soon changes that.
+const HEATED: &str = r#"
+[units]
+system = "md"
+[force]
+law = "coulomb"
+[boundary]
+kind = "periodic"
+side = 2.256
+[[particles]]
+model = "crystal"
+cells = 4
+spacing = 0.282
+surface = "periodic"
+charge = 1
+mass = 22.99
+partner_mass = 35.45
+[thermostat]
+kind = "langevin"
+temperature = 1200.0
+time = 0.05
+[solver]
+method = "fmm"
+tolerance = 1e-3
+[time]
+dt = 0.001
+end = 0.013
+[output]
+every = 0.013
+"#;
+
+#[test]
+fn kept_choices_spare_sums_and_go_on_bit_for_bit() {
+    let folder = Folder::new(HEATED);
+    for (integrator, sums) in [("leapfrog-kdk", 14), ("leapfrog-dkd", 15), ("yoshida4", 40)] {
+        let set = format!("time.integrator={integrator}");
+        let [whole, parts, anew] = ["whole", "parts", "anew"].map(|part| format!("{integrator}-{part}"));
+        folder.done(&["case.toml", "--out", &whole, "-q", "--set", &set, "--threads", "2"]);
+        // Each sum of pairs is that of a trial. Sums for which the tables are read take up to five: the first, the fifth after it, and the
+        // ninth after that.
+        let timings: serde_json::Value = json(&folder.path(&whole).join("timings.json"));
+        let trials = timings["stages"]["P2P"]["calls"].as_u64().unwrap();
+        assert!((sums + 2..=sums + 16).contains(&trials), "{integrator}: {trials} trials for {sums} sums");
+        for out in [&parts, &anew] {
+            folder.done(&["case.toml", "--out", out, "-q", "--set", &set, "--steps", "7"]);
+        }
+        folder.done(&["--resume", &parts, "-q", "--threads", "1", "--until", "0.013"]);
+        same(&folder.path(&whole), &folder.path(&parts));
+        // Without what it has kept, as from a checkpoint of an earlier version, a run goes on with another choice.
+        let mut latest = checkpoint::latest(&folder.path(&anew)).unwrap().unwrap();
+        let all = latest.checkpoint.numbers.len();
+        latest.checkpoint.numbers.retain(|(name, _)| !name.starts_with("kept_"));
+        assert!(latest.checkpoint.numbers.len() < all, "{integrator}");
+        checkpoint::write(&latest.path, &latest.checkpoint).unwrap();
+        folder.done(&["--resume", &anew, "-q", "--until", "0.013"]);
+        assert!(data(&folder.path(&whole)) != data(&folder.path(&anew)), "{integrator}");
+    }
+}
+
+#[test]
+fn other_settings_that_are_forced_forget_the_kept_choice() {
+    let folder = Folder::new(HEATED);
+    folder.done(&["case.toml", "--out", "a", "-q", "--steps", "3"]);
+    let kept = || {
+        let latest = checkpoint::latest(&folder.path("a")).unwrap().unwrap();
+        latest.checkpoint.number("kept_target_error")
+    };
+    let before = kept();
+    assert!(before.is_some());
+    folder.done(&["--resume", "a", "-q", "--steps", "1"]);
+    assert_eq!(kept(), before);
+    folder.done(&["--resume", "a", "-q", "--force", "--set", "solver.tolerance=0.05", "--steps", "1"]);
+    assert_ne!(kept(), before);
+}
+
 #[test]
 fn a_damaged_checkpoint_falls_back_to_the_other() {
     let folder = Folder::new(SMALL);

@@ -7,6 +7,7 @@ mod events;
 mod evolve;
 pub(crate) mod grid;
 pub(crate) mod identity;
+mod kept;
 mod place;
 mod progress;
 mod report;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Options;
 use super::course::Plan;
 use super::directory::{Rewind, RunDirectory, has_section};
+use super::kept;
 use crate::failure::Failure;
 use crate::files::checkpoint::{self, Latest, State};
 use crate::scenario::document::{self, Item, Override, Value};
@@ -109,7 +110,7 @@ fn latest(folder: &Path) -> Result<Latest, Failure> {
 /// files that cannot be written. Before 74 nothing has been changed.
 pub fn go_on<S: Resumable>(
     asked: Option<S>,
-    (mut directory, latest): (RunDirectory, Latest),
+    (mut directory, mut latest): (RunDirectory, Latest),
     options: &Options,
 ) -> Result<(RunDirectory, Resumed<S>), Failure> {
     let given = asked.as_ref().map(|s| s.text().to_owned());
@@ -158,6 +159,10 @@ pub fn go_on<S: Resumable>(
     directory.rewind(&latest, &back)?;
     if let Some(text) = given {
         directory.write_given(&text)?;
+    }
+    if !differences.is_empty() {
+        // It belongs to other settings.
+        kept::forget(&mut latest.checkpoint.numbers);
     }
     Ok((directory, Resumed { scenario, latest, files }))
 }

@@ -7,6 +7,7 @@ use crate::diagnostics::{Diagnostics, Ions};
 use crate::failure::Failure;
 use crate::files::checkpoint::{Particles, State};
 use crate::run::course::Plan;
+use crate::run::kept;
 use crate::run::resume::Resumable;
 use crate::run::verify::Verified;
 use crate::scenario::{Override, Scenario};
@@ -21,6 +22,7 @@ impl ParticleRun {
         let mut numbers = [energies("first", &first), energies("last", &self.last)].concat();
         numbers.push(("largest_energy_error".into(), self.worst));
         numbers.extend(self.sense.numbers());
+        numbers.extend(self.motion.kept().iter().flat_map(kept::numbers));
         if let Some(last) = self.verified.last.filter(|_| self.verified.largest.is_finite()) {
             numbers.push(("force_error_last".into(), last));
             numbers.push(("force_error_largest".into(), self.verified.largest));
@@ -40,6 +42,7 @@ impl ParticleRun {
         self.last = energies("last").unwrap_or_default();
         self.worst = get("largest_energy_error").unwrap_or(0.0);
         self.sense.recall(numbers);
+        self.motion.recall(kept::recalled(&get));
         self.verified = Verified {
             last: get("force_error_last"),
             largest: get("force_error_largest").unwrap_or(0.0),
@@ -79,7 +82,7 @@ impl Resumable for Scenario {
 
     fn resolved_of(&self, state: &State) -> String {
         let particles = if let State::Particles(p) = state { p.id.len() } else { 0 };
-        // Without what the solver chose: it chooses anew for every sum.
+        // Without what the solver chose: that is of a sum, not of the scenario.
         self.resolved(None, particles)
     }
 

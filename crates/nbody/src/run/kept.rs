@@ -1,0 +1,46 @@
+//! The kept choice of the sums of a run as numbers of a checkpoint.
+
+use fmm_core::{Kept, Precision, Settings};
+
+/// What their names begin with.
+const PREFIX: &str = "kept_";
+
+/// Precisions as numbers: bits, and 0 where it is open.
+const PRECISIONS: [(Precision, f64); 3] = [(Precision::Auto, 0.0), (Precision::F32, 32.0), (Precision::F64, 64.0)];
+
+/// The numbers of a kept choice.
+pub fn numbers(kept: &Kept) -> Vec<(String, f64)> {
+    let bits = PRECISIONS.iter().find(|(p, _)| *p == kept.precision).map_or(0.0, |p| p.1);
+    let mut numbers = vec![
+        ("direct", f64::from(u8::from(kept.direct))),
+        ("target_error", kept.target_error),
+        ("precision_bits", bits),
+        ("sums", f64::from(kept.sums)),
+        ("patience", f64::from(kept.patience)),
+    ];
+    numbers.extend(kept.leaf_size.map(|size| ("leaf_size", size as f64)));
+    numbers.into_iter().map(|(name, value)| (format!("{PREFIX}{name}"), value)).collect()
+}
+
+/// The reverse; none for numbers that are not there, as in checkpoints of earlier versions, or that
+/// are no choice.
+pub fn recalled(get: &impl Fn(&str) -> Option<f64>) -> Option<Kept> {
+    let get = |name: &str| get(&format!("{PREFIX}{name}"));
+    let (target_error, bits) = (get("target_error")?, get("precision_bits")?);
+    let (_, precision) = PRECISIONS.into_iter().map(|(p, b)| (b, p)).find(|(b, _)| *b == bits)?;
+    let direct = get("direct")? != 0.0;
+    let kept = Kept {
+        direct,
+        target_error,
+        precision,
+        leaf_size: get("leaf_size").map(|size| size as usize),
+        sums: get("sums")? as u32,
+        patience: get("patience")? as u32,
+    };
+    (Settings::TIGHTEST..=0.1).contains(&target_error).then_some(kept)
+}
+
+/// Takes a kept choice out of the numbers of a checkpoint.
+pub fn forget(numbers: &mut Vec<(String, f64)>) {
+    numbers.retain(|(name, _)| !name.starts_with(PREFIX));
+}
