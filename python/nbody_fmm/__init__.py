@@ -273,7 +273,8 @@ def evaluate(
         Sums second derivatives of the potential, too. The tolerance bounds their error as that of the field, in the
         Frobenius norm. Only ``laplace`` and ``yukawa``; in a periodic box on the cores.
     errors : bool
-        Estimates the error of each target; see ``Result.error``. All kernels but ``gauss``, on the cores.
+        Estimates the error of each target; see ``Result.error``. All kernels but ``gauss``; on a GPU
+        ``laplace`` and ``yukawa`` without second derivatives, and from arrays on the host.
 
     Returns
     -------

@@ -81,7 +81,7 @@ pub struct Arguments {
           value_parser = sample)]
     check: Option<usize>,
     /// Add a column `error`: the estimated size of the error of each row; all kernels but
-    /// gauss, on the cores
+    /// gauss on the cores, laplace and yukawa on a GPU
     #[arg(long)]
     errors: bool,
     /// One JSON object on stdout: what was chosen, seconds, errors; needs --output
