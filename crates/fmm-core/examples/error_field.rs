@@ -5,6 +5,7 @@
 //! rms that 256 direct sums drawn by the estimates would give.
 
 use fmm_core::{Method, Settings, Softening, StageTimes, cpu::direct_field, evaluate};
+use testkit::ranks::correlation;
 use testkit::sets::*;
 
 const CASES: [(Method, usize); 7] = [
@@ -16,20 +17,6 @@ const CASES: [(Method, usize); 7] = [
     (Method::Treecode, 4),
     (Method::Treecode, 10),
 ];
-
-fn ranks(values: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
-    let mut ranks = vec![0.0; values.len()];
-    order.iter().enumerate().for_each(|(rank, &i)| ranks[i] = rank as f64);
-    ranks
-}
-
-fn correlation(a: &[f64], b: &[f64]) -> f64 {
-    let middle = (a.len() as f64 - 1.0) / 2.0;
-    let product = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| (x - middle) * (y - middle)).sum::<f64>();
-    product(a, b) / product(a, a)
-}
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -78,7 +65,7 @@ fn main() {
                 at(0.05),
                 at(0.5),
                 at(0.95),
-                correlation(&ranks(&found), &ranks(&estimated)),
+                correlation(&found, &estimated),
                 (all / count).sqrt(),
                 0.5 * (variance / 256.0).max(0.0).sqrt(),
             );

@@ -1,25 +1,13 @@
 //! Estimated errors of targets in the plane against true ones, on sets and orders of all kinds, as a Markdown table.
 //!
-//! Usage: `cargo run --release -p fmm-core --example planar_errors -- 10000 [THETA]`. All errors are known by direct
-//! sums over all targets. `scatter` is the relative standard deviation of L2 from 256 direct sums drawn by the estimates.
+//! Usage: `cargo run --release -p fmm-core --example planar_errors -- 10000 [THETA]`. All errors
+//! are known by direct sums over all targets. `scatter` is the relative standard deviation of L2
+//! from 256 direct sums drawn by the estimates.
 
 use fmm_core::planar::{Blob, Kernel, evaluate};
 use fmm_core::{Method, Precision, Settings, StageTimes};
 use testkit::planar::{complex, error_sets, gamma};
-
-fn ranks(values: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
-    let mut ranks = vec![0.0; values.len()];
-    order.iter().enumerate().for_each(|(rank, &i)| ranks[i] = rank as f64);
-    ranks
-}
-
-fn correlation(a: &[f64], b: &[f64]) -> f64 {
-    let middle = (a.len() as f64 - 1.0) / 2.0;
-    let product = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| (x - middle) * (y - middle)).sum::<f64>();
-    product(a, b) / product(a, a)
-}
+use testkit::ranks::correlation;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -63,7 +51,7 @@ fn main() {
                     at(0.05),
                     at(0.5),
                     at(0.95),
-                    correlation(&ranks(&off), &ranks(&sum.error)),
+                    correlation(&off, &sum.error),
                     (all / size).sqrt(),
                     0.5 * (variance / 256.0).max(0.0).sqrt(),
                 );

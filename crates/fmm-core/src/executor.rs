@@ -124,8 +124,8 @@ pub trait Executor: Send {
     fn field(&mut self) -> Result<(Vec<f64>, Vec<[f64; 3]>), Error>;
 
     /// A copy of the estimated size of the error of the sum in the field of the last
-    /// [`forces`](Executor::forces). Empty without [`Settings::errors`](crate::Settings::errors), before the first forces,
-    /// and where the executor estimates none.
+    /// [`forces`](Executor::forces). Empty without [`Settings::errors`](crate::Settings::errors),
+    /// before the first forces, and where the executor estimates none.
     ///
     /// # Errors
     /// [`Error::Device`] where the device fails.

@@ -1,6 +1,7 @@
 //! The guard: what the errors of a sample of targets say of all.
 
 use crate::ewald::{Hessians, Sums};
+use crate::math::mix;
 use crate::math::scale::power_of_two_below;
 
 /// Targets that are summed directly in space, some per cent of the time of the sum itself: fewer of large sets.
@@ -136,10 +137,15 @@ impl Sample {
     /// that what is not predicted is found as well. Weights make averages over the sample those over
     /// all targets; see `rms` of [`Self::weigh`].
     pub fn predicted(size: usize, squares: &[[f64; 2]]) -> Self {
+        Sample::draw(size, squares).unwrap_or_else(|| Sample::spread(squares.len(), size))
+    }
+
+    /// The same; none where the errors say nothing, or where there are no more than `size` targets.
+    pub fn draw(size: usize, squares: &[[f64; 2]]) -> Option<Self> {
         let count = squares.len();
         let sums = [0, 1].map(|k| squares.iter().map(|s| s[k]).sum::<f64>());
         if count <= size || sums.iter().any(|s| !(*s > 0.0 && s.is_finite())) {
-            return Sample::spread(count, size);
+            return None;
         }
         let (even, parts) = (1.0 / count as f64, sums.map(|s| 1.0 / s));
         let mut targets: Vec<(usize, f64)> = vec![];
@@ -152,7 +158,7 @@ impl Sample {
             targets.extend((taken..next).map(|_| (i, even / probability)));
             taken = next.max(taken);
         }
-        Sample { targets }
+        Some(Sample { targets })
     }
 
     /// Targets that were drawn elsewhere by the same rule, with their weights.
@@ -251,15 +257,7 @@ impl Sample {
 /// same targets of each.
 fn passed(reached: f64) -> usize {
     let draw = reached as usize;
-    draw + usize::from(reached - draw as f64 > spread(draw as u64))
-}
-
-/// A number from 0 to 1 for each other number, without a pattern (the finalizer of SplitMix64).
-fn spread(k: u64) -> f64 {
-    let mut z = (k + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ (z >> 31)) as f64 / 2f64.powi(64)
+    draw + usize::from(reached - draw as f64 > mix(draw as u64) as f64 / 2f64.powi(64))
 }
 
 /// From one target of a sample of about `size` of `count` to the next, about.

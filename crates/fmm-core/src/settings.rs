@@ -51,6 +51,14 @@ impl Precision {
             Precision::F64 => "f64",
         }
     }
+
+    /// The spacing of numbers next to 1; of double precision where it is open.
+    pub const fn epsilon(self) -> f64 {
+        match self {
+            Precision::F32 => f32::EPSILON as f64,
+            Precision::Auto | Precision::F64 => f64::EPSILON,
+        }
+    }
 }
 
 /// A summation as asked for.
@@ -191,4 +199,11 @@ pub struct Choice {
     pub theta: Option<f64>,
     /// Largest number of bodies in a leaf.
     pub leaf_size: usize,
+}
+
+impl Choice {
+    /// Whether the sum has no error but rounding in double precision, and needs no measurement.
+    pub fn is_exact(&self) -> bool {
+        self.order.is_none() && self.precision == Precision::F64
+    }
 }

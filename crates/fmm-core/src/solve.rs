@@ -197,9 +197,7 @@ fn attempt<T: Trial>(
     trial: &mut T,
 ) -> Result<Result<T::Sums, f64>, Error> {
     let mut sums = whole(trial, asked, choice)?;
-    // A direct sum in double precision needs no measurement.
-    let exact = choice.order.is_none() && choice.precision == Precision::F64;
-    if settings.guarded().is_none() || exact {
+    if settings.guarded().is_none() || choice.is_exact() {
         return Ok(Ok(sums));
     }
     let error = trial.error(&sums)?;

@@ -3,27 +3,12 @@
 use fmm_core::planar::{Blob, Kernel, evaluate};
 use fmm_core::{Complex64, Evaluation, Method, Precision, Settings, StageTimes};
 use testkit::planar::{complex, error_sets, errors, gamma, set, strengths, sum};
+use testkit::ranks::correlation;
 
 const KERNELS: [Kernel; 2] = [Kernel::Log, Kernel::Harmonic];
 
 fn double() -> Settings {
     Settings { precision: Precision::F64, ..Settings::default() }
-}
-
-fn ranks(values: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
-    let mut ranks = vec![0.0; values.len()];
-    order.iter().enumerate().for_each(|(rank, &i)| ranks[i] = rank as f64);
-    ranks
-}
-
-/// Spearman's rank correlation.
-fn correlation(a: &[f64], b: &[f64]) -> f64 {
-    let middle = (a.len() as f64 - 1.0) / 2.0;
-    let product = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| (x - middle) * (y - middle)).sum::<f64>();
-    let (a, b) = (ranks(a), ranks(b));
-    product(&a, &b) / product(&a, &a)
 }
 
 /// A complex normal number is within a factor of 4 of its root mean square in 94 % of all cases, a real

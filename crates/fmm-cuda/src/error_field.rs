@@ -6,7 +6,7 @@ use fmm_core::error_model::{LARGEST, LEAST, LOCAL, NEAR, of_classes};
 use fmm_core::expansion::LastDegree;
 use fmm_core::guard::EVEN;
 use fmm_core::lists::Classes;
-use fmm_core::{Error, Family};
+use fmm_core::{Error, Family, Precision};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
@@ -68,7 +68,7 @@ impl Predicted {
         let Described { root, aspect, family, order, classes, tolerance, locals } = about;
         let last = LastDegree::new(family, order);
         let single = size_of::<T>() == 4;
-        let epsilon = if single { f64::from(f32::EPSILON) } else { f64::EPSILON };
+        let epsilon = if single { Precision::F32 } else { Precision::F64 }.epsilon();
         let null = DevicePointer::null();
         let view = ErrorView {
             targets: place.targets,

@@ -150,7 +150,7 @@ impl Guard {
     }
 
     /// Queues the drawing of a sample of `size` of `count` targets, by their predicted errors if these are known.
-    fn pick(&mut self, gpu: &Gpu, count: usize, size: usize, predicted: Option<&Predicted>) -> Result<bool, Error> {
+    fn pick(&mut self, gpu: &Gpu, count: usize, size: usize, predicted: Option<&Predicted>) -> Result<(), Error> {
         self.picked.resize(size)?;
         self.weight.resize(size)?;
         let places = (self.picked.pointer(), self.weight.pointer());
@@ -165,15 +165,14 @@ impl Guard {
                 }
                 self.field.draw(gpu, sum, size, places)?;
                 self.predicts = true;
-                return Ok(true);
+                return Ok(());
             }
             self.field = ErrorField::default();
         }
         let (picked, weight) = places;
         let view = GuardView { picked, weight, all: count as u32, targets: size as u32, ..GuardView::default() };
         // SAFETY: both arrays have as many numbers as targets are picked.
-        unsafe { gpu.kernels().launch(gpu.stream(), "guard_spread", 1, ALONE as u32, &view)? };
-        Ok(false)
+        unsafe { gpu.kernels().launch(gpu.stream(), "guard_spread", 1, ALONE as u32, &view) }
     }
 
     /// The sum on a sample of its targets, drawn by their predicted errors if these are known, or
@@ -197,13 +196,15 @@ impl Guard {
             _ if known => predicted_size(sum.targets),
             _ => sample_size(sum.targets),
         };
-        let drawn = !same_sample && self.pick(gpu, sum.targets, targets, predicted)?;
+        if !same_sample {
+            self.pick(gpu, sum.targets, targets, predicted)?;
+        }
         self.direct(gpu, softening, sum, targets)?;
         gpu.finish()?;
         let rows = self.out.download()?;
         let unit = sum.strength_scale / (sum.scale * sum.scale);
         let mut all = Rows::default();
-        if let Some(predicted) = predicted.filter(|_| drawn && whole) {
+        if let Some(predicted) = predicted.filter(|_| whole && self.predicts) {
             all.rms = Some(self.field.norms(predicted)?[1] * predicted.per_field() * unit);
         }
         for (k, row) in rows.as_chunks::<8>().0.iter().enumerate().filter(|(_, row)| row[7] > 0.0) {

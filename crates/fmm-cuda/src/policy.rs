@@ -72,9 +72,9 @@ pub fn choose_precision(settings: Settings, imbalance: f64) -> Settings {
 const MANY_CLUSTERED: usize = 4_000_000;
 const TIGHT: f64 = 1e-7;
 
-/// What the tables are read at to keep `target_error` of `problem`. In large clusters many bodies far outside err by more
-/// than those of the sets that the tables were measured on, at high orders, and by more than repairs serve
-/// (docs/performance.md).
+/// What the tables are read at to keep `target_error` of `problem`. At high orders many bodies far
+/// outside of large clusters err by more than those of the sets that the tables were measured on,
+/// and more of them than repairs serve (docs/performance.md).
 pub fn table_error(problem: &Problem, target_error: f64) -> f64 {
     let clustered = problem.kind == Kind::Clustered && problem.sources.min(problem.targets) >= MANY_CLUSTERED;
     if clustered && target_error < TIGHT { 0.25 * target_error } else { target_error }

@@ -12,6 +12,7 @@ pub(crate) struct Truth {
     /// The largest contribution of a single source to it.
     pub largest: f64,
 }
+
 /// Errors at the sampled targets: e_i = |δa_i|/max(|a_i|, f_i) with f_i = 10⁻³ × the largest single-pair term.
 ///
 /// Targets are drawn evenly, or by their estimated errors and then weighted, so that rms and L2 are
@@ -77,6 +78,11 @@ pub(crate) struct Population {
 const NORMAL_95: f64 = 1.96;
 
 impl Population {
+    /// The mean of terms over all draws; each target has its `[count, term]`.
+    fn plain_mean(&self, terms: &[[f64; 2]]) -> f64 {
+        terms.iter().map(|[count, term]| count * term).sum::<f64>() / self.draws.max(1) as f64
+    }
+
     /// The mean of terms and the interval that holds it with a probability of 95 %. Each draw of a
     /// target has its `[count, term]`; where the mean is part of a ratio, `residual` holds what its
     /// scatter is judged by in place of the terms.
@@ -84,8 +90,7 @@ impl Population {
     /// The upper end is that of a log-normal distribution: squares of errors are skewed, and a sample
     /// that misses the largest has too small a mean and too small a scatter.
     fn mean(&self, terms: &[[f64; 2]], residual: impl Fn(usize) -> f64) -> (f64, [f64; 2]) {
-        let n = self.draws.max(1) as f64;
-        let mean = terms.iter().map(|[count, term]| count * term).sum::<f64>() / n;
+        let (n, mean) = (self.draws.max(1) as f64, self.plain_mean(terms));
         let all = self.rms.is_none() && self.draws >= self.targets;
         if all || mean == 0.0 || !mean.is_finite() {
             return (mean, [mean; 2]);
@@ -106,7 +111,6 @@ impl Population {
 }
 
 pub(crate) fn errors(compared: &[Compared], population: Population) -> Errors {
-    let n = population.draws.max(1) as f64;
     let relative = |c: &Compared| {
         let difference = length(std::array::from_fn(|d| c.found[d] - c.truth.vector[d]));
         let (magnitude, floor) = (length(c.truth.vector), FLOOR * c.truth.largest);
@@ -121,7 +125,7 @@ pub(crate) fn errors(compared: &[Compared], population: Population) -> Errors {
         let term = |(k, c): (usize, &Compared)| [c.count, c.weight * (value(k) / unit).powi(2)];
         compared.iter().enumerate().map(term).collect()
     };
-    let mean = |terms: &[[f64; 2]]| terms.iter().map(|[count, term]| count * term).sum::<f64>() / n;
+    let mean = |terms: &[[f64; 2]]| population.plain_mean(terms);
 
     let unit_of_e = unit(max);
     let squares = weighted(&|k| all[k].0, unit_of_e);

@@ -236,7 +236,9 @@ mod tests {
         let e = reference.errors(&[[-2.2, 0.0, 0.0], [1.0, 0.0, 0.0]]);
         assert!((e.max - 0.1).abs() < 1e-12 && e.sample == 2, "{e:?}");
     }
-    /// Two clusters, each the mirror image of the other, and five light bodies next to the midpoint, where forces cancel.
+
+    /// Two clusters, each the mirror image of the other, and five light bodies next to the midpoint,
+    /// where forces cancel.
     fn mirrored_clusters(n: usize) -> (Vec<[f64; 3]>, Vec<f64>) {
         let mut state = 5u64;
         let mut random = || {

@@ -5,6 +5,7 @@
 //! weight, so that weighted means over the draws are unbiased means over all targets.
 
 use fmm_core::guard;
+use fmm_core::math::mix;
 use fmm_core::prediction::Prediction;
 
 /// Targets to be compared, ascending, each once.
@@ -38,21 +39,15 @@ impl Sample {
     /// there are no more. Evenly where no errors are estimated.
     pub fn predicted(field: &[[f64; 3]], error: &[f64], size: usize, tolerance: f64) -> Self {
         let n = field.len();
-        if error.len() != n || n <= size {
+        if error.len() != n {
             return Sample::even(n, size);
         }
         // Estimates include rounding.
         let squares =
             Prediction { sums: field, vector: |a| *a, error, epsilon: 0.0, relative: true }.squares(tolerance);
-        let drawable = |k: usize| {
-            let sum: f64 = squares.iter().map(|s| s[k]).sum();
-            sum > 0.0 && sum.is_finite()
-        };
-        if !drawable(0) || !drawable(1) {
-            return Sample::even(n, size);
-        }
+        let Some(drawn) = guard::Sample::draw(size, &squares) else { return Sample::even(n, size) };
         let (mut targets, mut draws): (Vec<usize>, Vec<Draws>) = (vec![], vec![]);
-        for (target, weight) in guard::Sample::predicted(size, &squares).weighted() {
+        for (target, weight) in drawn.weighted() {
             if targets.last() != Some(&target) {
                 targets.push(target);
                 draws.push(Draws { count: 0.0, weight });
@@ -88,14 +83,6 @@ fn choose(n: usize, sample: usize) -> Vec<usize> {
     }
     let edge = |k: usize| (k as u128 * n as u128 / sample as u128) as usize;
     (0..sample).map(|k| edge(k) + (mix(k as u64) % (edge(k + 1) - edge(k)) as u64) as usize).collect()
-}
-
-/// SplitMix64's finalizer.
-fn mix(k: u64) -> u64 {
-    let mut z = (k + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

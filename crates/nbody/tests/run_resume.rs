@@ -198,8 +198,8 @@ fn kept_choices_spare_sums_and_go_on_bit_for_bit() {
         let set = format!("time.integrator={integrator}");
         let [whole, parts, anew] = ["whole", "parts", "anew"].map(|part| format!("{integrator}-{part}"));
         folder.done(&["case.toml", "--out", &whole, "-q", "--set", &set, "--threads", "2"]);
-        // Each sum of pairs is that of a trial. Sums for which the tables are read take up to five: the first, the fifth after it, and the
-        // ninth after that.
+        // Each sum of pairs is that of a trial. Sums for which the tables are read take up to five:
+        // the first, the fifth after it, and the ninth after that.
         let timings: serde_json::Value = json(&folder.path(&whole).join("timings.json"));
         let trials = timings["stages"]["P2P"]["calls"].as_u64().unwrap();
         assert!((sums + 2..=sums + 16).contains(&trials), "{integrator}: {trials} trials for {sums} sums");

@@ -6,5 +6,6 @@ pub mod gauss;
 pub mod hessian;
 pub mod planar;
 pub mod random;
+pub mod ranks;
 pub mod sets;
 pub mod space;

@@ -140,12 +140,11 @@ pub(super) fn solve_points(
     let mut trial = SpaceTrial { settings: &settings, points, quantity, frame, problem, norms: None, times };
     let Solved { choice, mut sums, kept } = solve(&settings, kept, &mut trial)?;
     if settings.errors {
-        // Direct sums in double precision have rounding alone.
-        let exact = choice.order.is_none() && choice.precision == Precision::F64;
-        if !exact && trial.norms.is_none() {
+        if !choice.is_exact() && trial.norms.is_none() {
             trial.error(&sums)?;
         }
-        sums.error = sums.prediction().calibrated(trial.norms.filter(|_| !exact).map_or(0.0, |n| n.l2));
+        let norms = trial.norms.filter(|_| !choice.is_exact());
+        sums.error = sums.prediction().calibrated(norms.map_or(0.0, |n| n.l2));
     } else {
         sums.error = vec![];
     }
@@ -315,7 +314,7 @@ impl Summed {
             } else {
                 place.par_iter().map(|&k| unscale * squared_errors[k as usize].sqrt()).collect_vec()
             };
-            let epsilon = if plan.choice.precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+            let epsilon = plan.choice.precision.epsilon();
             let coincident_pairs = plan.source_tree().coincident_pairs;
             Summed { potential, field, hessian, error, epsilon, coincident_pairs }
         })

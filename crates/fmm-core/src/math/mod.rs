@@ -5,10 +5,12 @@ mod collect;
 pub mod counted;
 pub mod erfc;
 pub(crate) mod exp;
+mod mix;
 pub mod real;
 pub mod scale;
 pub mod simd;
 
 pub use blocked::blocked_sums;
 pub use collect::CollectVec;
+pub use mix::mix;
 pub use real::Real;

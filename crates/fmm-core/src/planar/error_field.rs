@@ -75,8 +75,8 @@ impl Rectangle {
     }
 }
 
-/// A squared error as the bits of a number, which are its logarithm but for a linear mantissa: at `at`, and what is added for each
-/// step along the axes.
+/// A squared error as the bits of a number, which are its logarithm but for a linear mantissa: at
+/// `at`, and what is added for each step along the axes.
 #[derive(Clone, Copy)]
 struct Logarithm {
     at: [f64; 2],

@@ -157,12 +157,10 @@ struct PlanarTrial<'a> {
 impl PlanarTrial<'_> {
     /// The estimated errors of G of the targets, in the order of the plan and in scaled units.
     fn calibrated(&mut self, choice: &Choice, sums: &Summed) -> Result<Vec<f64>, Error> {
-        // Direct sums in double precision have rounding alone.
-        let exact = choice.order.is_none() && choice.precision == Precision::F64;
-        if !exact && self.norms.is_none() {
+        if !choice.is_exact() && self.norms.is_none() {
             self.error(sums)?;
         }
-        let l2 = self.norms.filter(|_| !exact).map_or(0.0, |n| n.l2);
+        let l2 = self.norms.filter(|_| !choice.is_exact()).map_or(0.0, |n| n.l2);
         Ok(sums.prediction().calibrated(l2))
     }
 }
@@ -178,8 +176,7 @@ struct Summed {
 impl Summed {
     /// What the error field says of the sums. The tolerance bounds L2 alone.
     fn prediction(&self) -> Prediction<'_, Sum, 2> {
-        let single = self.plan.choice.precision == Precision::F32;
-        let epsilon = if single { f64::from(f32::EPSILON) } else { f64::EPSILON };
+        let epsilon = self.plan.choice.precision.epsilon();
         Prediction { sums: &self.sums, vector: |s| s.g, error: &self.error, epsilon, relative: false }
     }
 }

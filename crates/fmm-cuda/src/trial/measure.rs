@@ -5,7 +5,7 @@ use fmm_core::guard::sample_size;
 use fmm_core::math::scale::power_of_two_below;
 use fmm_core::prediction::Prediction;
 use fmm_core::solve::Quantity;
-use fmm_core::{Choice, Error, PeriodicBox, Precision, accuracy};
+use fmm_core::{Choice, Error, PeriodicBox, accuracy};
 
 use super::{Arrays, SpaceTrial, Summed};
 use crate::Gpu;
@@ -69,12 +69,11 @@ impl SpaceTrial<'_> {
             predicted.as_ref(),
             (self.hessian.is_none(), false),
         )?;
-        let predicted = rows.rms.is_some();
         let drawn = if self.hessian.is_some() { rows.drawn.clone() } else { vec![] };
         let (norms, found) = rows.norms();
         // Second derivatives of direct sums are in double precision.
         if self.hessian.is_none() || summed.units.is_some() {
-            (self.norms, self.mendable) = (Some(norms), predicted);
+            self.norms = Some(norms);
             return Ok(found);
         }
         let same = self.inputs.ends().targets.is_none();
@@ -85,7 +84,8 @@ impl SpaceTrial<'_> {
 
     /// Sums the worst targets of the present sum again, see [`Guard::repair`](crate::guard::Guard::repair).
     pub(super) fn sum_again(&mut self, summed: &Summed, choice: &Choice) -> Result<bool, Error> {
-        let Some(norms) = self.norms.take().filter(|_| std::mem::take(&mut self.mendable)) else { return Ok(false) };
+        let mendable = self.cell.is_none() && self.arrays.guard.predicts();
+        let Some(norms) = self.norms.filter(|_| mendable) else { return Ok(false) };
         let (sum, _) = self.measured(summed, self.field.pointer());
         let Arrays { fmm, guard, .. } = &mut *self.arrays;
         let to = Repaired {
@@ -100,8 +100,7 @@ impl SpaceTrial<'_> {
 
     /// The L2 norm of the error of the present sum, measured if the driver has not.
     pub(super) fn l2(&mut self, summed: &Summed, choice: &Choice) -> Result<f64, Error> {
-        // Direct sums in double precision have rounding alone.
-        if choice.order.is_none() && choice.precision == Precision::F64 {
+        if choice.is_exact() {
             return Ok(0.0);
         }
         if self.norms.is_none() {
@@ -159,13 +158,15 @@ pub fn errors(
     (choice, l2): (&Choice, f64),
     field: &Buffer<f64>,
 ) -> Result<Vec<f64>, Error> {
+    if field.is_empty() {
+        return Ok(vec![]);
+    }
     let Arrays { fmm, guard, .. } = arrays;
     if let Some(predicted) = fmm.predicted(tolerance).filter(|_| choice.order.is_some() && guard.predicts()) {
         let to = (fmm.order(), fmm.sums(), 1.0 / fmm.strength_scale());
         return guard.errors(gpu, &predicted, l2, to, field.len() / 3);
     }
-    let epsilon = if choice.precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
-    let sums = &field.download_threes()?;
+    let (sums, epsilon) = (&field.download_threes()?, choice.precision.epsilon());
     Ok(Prediction { sums, vector: |a: &[f64; 3]| *a, error: &[], epsilon, relative: true }.calibrated(l2))
 }
 

@@ -78,7 +78,8 @@ pub struct Summed {
     pub l2: f64,
 }
 
-/// Sums until the tolerance is kept, beginning with what an earlier sum of a run has `kept`; nothing but counters and the guard's sample is copied to the host.
+/// Sums until the tolerance is kept, beginning with what an earlier sum of a run has `kept`; nothing
+/// but counters and the guard's sample is copied to the host.
 ///
 /// # Errors
 /// Those of [`policy::choose`] and [`solve`], [`Error::Device`] where memory lacks or the device fails.
@@ -147,7 +148,6 @@ fn begin<'a>(
         tolerance: settings.tolerance,
         begun: false,
         norms: None,
-        mendable: false,
         times,
     };
     Ok((trial, resolved))
@@ -206,8 +206,6 @@ struct SpaceTrial<'a> {
     begun: bool,
     /// What the guard has found of the last sum.
     norms: Option<Norms>,
-    /// Whether its worst targets are known and can be summed again.
-    mendable: bool,
     times: &'a mut StageTimes,
 }
 

@@ -1,8 +1,8 @@
 //! Particles as tables, CSV or structured `.npy`: one row a particle, in the order of the ids.
 //!
 //! Columns: `id`, `x y z`, `vx vy vz`, `mass`, `charge`, `potential`, `ax ay az`,
-//! `force_error`, as far as the snapshot has them. In CSV, comments `# key = value` before the names of the columns hold the
-//! rest of a snapshot; `.npy` has no place for it.
+//! `force_error`, as far as the snapshot has them. In CSV, comments `# key = value` before the names
+//! of the columns hold the rest of a snapshot; `.npy` has no place for it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -78,7 +78,8 @@ impl Facts<'_> {
         }
         let kept = match problem.kernel.may_miss(errors, tolerance) {
             true => format!(
-                "tolerance {tolerance:e} kept by the estimate, but an interval reaches above it; a larger sample, --check={}, says more",
+                "tolerance {tolerance:e} kept by the estimate, but an interval reaches above it; a larger sample, \
+                 --check={}, says more",
                 10 * problem.sample
             ),
             false => format!("tolerance {tolerance:e} kept"),
