@@ -29,7 +29,12 @@ fn most_errors_in_the_plane_are_within_a_factor_of_four_of_their_estimate() {
                 let (part, ranks) = (close as f64 / off.len() as f64, correlation(&off, &found.error));
                 println!("{name:22} {kernel:?} p {order:?}: {part:.3}, ranks {ranks:.2}");
                 let curve = ["line", "diagonal ±", "circle", "circle ±"].contains(&name);
-                let least = if curve { 0.65 } else { 0.72 };
+                // Lattices have 75 % at order 8, where their rows err alike.
+                let least = match name {
+                    "lattice" => 0.72,
+                    _ if curve => 0.65,
+                    _ => 0.78,
+                };
                 assert!(part >= least, "{name} {kernel:?} p {order:?}: {part}");
                 assert!(ranks >= ranked, "{name} {kernel:?} p {order:?}: {ranks}");
                 if !curve {
