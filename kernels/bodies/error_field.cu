@@ -202,7 +202,8 @@ __global__ void __launch_bounds__(ERROR_THREADS) error_targets(ErrorView v) {
     const Sum whole = v.sums[i];
     const double fx = whole.x * to_root, fy = whole.y * to_root, fz = whole.z * to_root;
     const double field = fx * fx + fy * fy + fz * fz;
-    squared += v.rounding * field;
+    const double potential = whole.potential * v.root, terms = v.per_potential * potential * potential;
+    squared += v.rounding * (field + terms * terms);
     // What no float holds counts as the largest.
     v.squares[2 * size_t(i)] = float(squared > 0 ? fmin(squared / field, v.largest) : 0);
     v.squares[2 * size_t(i) + 1] = float(fmin(squared, 1e38));

@@ -128,6 +128,9 @@ fn main() {
     let most: usize = arguments.next().map_or(20_000, |a| a.parse().expect("a number of bodies"));
     let mut rng = StdRng::seed_from_u64(arguments.next().map_or(1, |a| a.parse().expect("a seed")));
     let folder = arguments.next();
+    if let Some(folder) = &folder {
+        std::fs::create_dir_all(folder).expect("a folder that can be made");
+    }
     let end = Instant::now() + Duration::from_secs_f64(60.0 * minutes);
     let (mut ratios, mut records) = (vec![], [0.0f64; 2]);
     while Instant::now() < end {

@@ -12,6 +12,7 @@
 //! is kept for the eight octants of each target cell. Within a cell, and from a cell to its
 //! children, logarithms are interpolated linearly between the centers of the octants.
 
+use crate::Boundary;
 use crate::lists::Classes;
 
 /// What the square of the last degree of a local expansion counts next to that of a multipole:
@@ -94,6 +95,18 @@ pub fn exponential(logarithms: &Octants, weights: &Octants) -> f64 {
     f64::from_bits((0..8).map(|o| logarithms[o] * weights[o]).sum::<f64>() as u64)
 }
 
+/// What the square of a potential is multiplied by to be the rounding of a field whose terms cancel,
+/// with this spacing of numbers next to 1.
+///
+/// Rounding is a part of the sum of the sizes of all terms. In open space, with strengths of one sign, the
+/// potential φ knows of these although the field does not: Σ|q|/r² ≥ φ²/Σ|q| by the inequality of Cauchy and
+/// Schwarz, and both are equal where all sources are equally far. Elsewhere it is 0.
+pub fn rounding(epsilon: f64, boundary: Boundary, strengths: &[f64]) -> f64 {
+    let (total, size) = strengths.iter().fold((0.0, 0.0), |(total, size), q| (total + q, size + q.abs()));
+    let rounding = epsilon / size;
+    if boundary.periodic().is_none() && f64::abs(total) == size && rounding.is_finite() { rounding } else { 0.0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +127,18 @@ mod tests {
         }
         // Nothing is a small number, not none.
         assert!(exponential(&super::logarithms(&[0.0; 8]), &interpolation([0.3; 3])) < 1e-300);
+    }
+
+    #[test]
+    fn rounding_is_known_of_one_sign_in_open_space() {
+        use crate::PeriodicBox;
+        // Two bodies of strength 3 at the distance 2 of a target between them: terms of 3/4 each.
+        let (q, potential) = ([3.0, 3.0], 3.0f64);
+        assert_eq!(rounding(0.5, Boundary::Open, &q) * potential.powi(2), 0.5 * 1.5);
+        assert_eq!(rounding(0.5, Boundary::Open, &[-3.0, -3.0]), rounding(0.5, Boundary::Open, &q));
+        assert_eq!(rounding(0.5, Boundary::Open, &[3.0, -3.0]), 0.0);
+        assert_eq!(rounding(0.5, Boundary::Open, &[0.0]), 0.0);
+        assert_eq!(rounding(0.5, Boundary::Periodic(PeriodicBox::cube(1.0)), &q), 0.0);
     }
 
     #[test]

@@ -9,13 +9,39 @@ pub fn sample_size(targets: usize) -> usize {
     (4_000_000 / targets.max(1)).clamp(128, 400)
 }
 
-/// Targets that are summed directly where the error of each is predicted: fewer say as much.
-pub fn predicted_size(targets: usize) -> usize {
-    (2_500_000 / targets.max(1)).clamp(32, 256)
+/// How many targets are summed directly where the error of each is predicted: fewer than of an even
+/// sample say as much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// Enough for most sums.
+    First,
+    /// More, where the first look leaves a doubt: where few targets make the error and their
+    /// predictions fail, most small samples say too little.
+    Closer,
+}
+
+impl Look {
+    /// The size of the sample of so many targets. From some hundred thousand on a closer look is no
+    /// larger, since its direct sums would cost more than a hundredth of the sum.
+    pub fn size(self, targets: usize) -> usize {
+        let first = (2_500_000 / targets.max(1)).clamp(32, 256);
+        match self {
+            Look::First => first,
+            Look::Closer => (10_000_000 / targets.max(1)).min(targets / 16).min(2048).max(first),
+        }
+    }
+
+    /// Whether an error of this many tolerances that the first look has found wants a closer one.
+    pub fn is_doubted(error: f64) -> bool {
+        (DOUBTED..=TRUSTED).contains(&error)
+    }
 }
 
 /// The share of the tolerance up to which a sampled error is taken to be below it: samples scatter.
 pub const TRUSTED: f64 = 0.8;
+
+/// From this share of the tolerance on a first look is doubted.
+const DOUBTED: f64 = 0.5;
 
 /// What repairs aim at, in tolerances.
 const AIM: f64 = 0.7;

@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 
 use crate::error_model::LARGEST;
-use crate::guard::{BINS, Norms, Sample, bin_of, predicted_size};
+use crate::guard::{BINS, Look, Norms, Sample, bin_of};
 use crate::math::CollectVec;
 use crate::math::scale::power_of_two_below;
 
@@ -27,8 +27,8 @@ pub struct Prediction<'a, S, const R: usize> {
 
 impl<S: Sync, const R: usize> Prediction<'_, S, R> {
     /// The targets that the guard sums directly, drawn by their predicted errors.
-    pub fn sample(&self, tolerance: f64) -> Sample {
-        Sample::predicted(predicted_size(self.sums.len()), &self.squares(tolerance))
+    pub fn sample(&self, tolerance: f64, look: Look) -> Sample {
+        Sample::predicted(look.size(self.sums.len()), &self.squares(tolerance))
     }
 
     /// The root mean square of the vectors over all targets.

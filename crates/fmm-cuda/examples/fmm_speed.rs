@@ -49,7 +49,10 @@ fn main() -> Result<(), Failure> {
     let sizes = cases.chunk_by(|a, b| a.split(':').next() == b.split(':').next());
     for same in sizes {
         let n: usize = same[0].split(':').next().unwrap_or_default().parse()?;
-        for (set, particles) in [("uniform", common::uniform(n, 0.0, 1)), ("plummer", common::plummer(n, 1))] {
+        let mut charges = common::uniform(n, 0.0, 1);
+        charges.strength = testkit::sets::alternating(n);
+        let sets = [("uniform", common::uniform(n, 0.0, 1)), ("plummer", common::plummer(n, 1)), ("charges", charges)];
+        for (set, particles) in sets {
             let truth = Truth::new(&gpu, &particles)?;
             for case in same {
                 let numbers: Vec<usize> = case.split(':').map(str::parse).collect::<Result<_, _>>()?;

@@ -155,7 +155,7 @@ impl DeviceSums {
             cell.check_total(columns[0].sum, columns[0].magnitude)?;
         }
         let strengths = Strengths::of_columns(columns.iter().map(NumbersShare::strengths));
-        inputs.order_columns(strengths.largest, columns.iter().map(|c| c.magnitude).collect());
+        inputs.order_columns(strengths, columns.iter().map(|c| c.magnitude).collect());
         Ok(strengths)
     }
 }

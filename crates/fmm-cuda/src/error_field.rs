@@ -52,6 +52,8 @@ pub struct Described {
     pub classes: Classes<3>,
     /// The tolerance that is to be kept.
     pub tolerance: f64,
+    /// Σ|q|, if all strengths have one sign and the space is open; otherwise infinite.
+    pub total: f64,
     /// Whether local expansions have been summed.
     pub locals: bool,
 }
@@ -65,7 +67,7 @@ impl Predicted {
         targets: usize,
         about: Described,
     ) -> Self {
-        let Described { root, aspect, family, order, classes, tolerance, locals } = about;
+        let Described { root, aspect, family, order, classes, tolerance, total, locals } = about;
         let last = LastDegree::new(family, order);
         let single = size_of::<T>() == 4;
         let epsilon = if single { Precision::F32 } else { Precision::F64 }.epsilon();
@@ -92,6 +94,7 @@ impl Predicted {
             near: NEAR,
             least: LEAST,
             rounding: epsilon * epsilon,
+            per_potential: if total > 0.0 { 1.0 / total } else { 0.0 },
             largest: (LARGEST * tolerance).powi(2),
             leaf_count: place.target_leaves.1 as u32,
             order: order as u32,

@@ -68,6 +68,8 @@ struct Last {
     planned: Planned,
     softening: Softening,
     strength_scale: f64,
+    /// Σ|q| of the scaled strengths, see [`Ends::total`].
+    total: f64,
     /// Whether the potential is summed already.
     whole: bool,
 }
@@ -268,13 +270,14 @@ impl Fmm {
             return Err(Error::Device("a list has a pair of cells that no M2L operator serves".into()));
         }
         let (softening, planned) = (settings.softening, planned.clone());
-        self.last = Some(Last { planned, softening, strength_scale: scale, whole: potential });
+        self.last =
+            Some(Last { planned, softening, strength_scale: scale, total: scale * ends.total, whole: potential });
         Ok(far)
     }
 
     /// The last sum for its error field, which is to keep `tolerance`; none of direct sums.
     pub fn predicted(&self, tolerance: f64) -> Option<Predicted> {
-        let planned = &self.last.as_ref()?.planned;
+        let Last { planned, total, .. } = self.last.as_ref()?;
         let (family, order) = (planned.choice.expansion?, planned.choice.order?);
         let (place, tree) = (self.place(planned), &self.cells[0].tree);
         let cells = |cells: &Cells| cells.tree.level_start().last().map_or(0, |&end| end as usize);
@@ -286,6 +289,7 @@ impl Fmm {
             order,
             classes: planned.classes,
             tolerance,
+            total: if planned.space.is_none() { *total } else { f64::INFINITY },
             locals: planned.space.is_some() || planned.choice.method == Method::Fmm,
         };
         let (cells, targets) = ([sources, cells(&self.cells[0])], self.sums.len());

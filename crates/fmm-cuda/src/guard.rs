@@ -4,7 +4,7 @@ use cust::memory::DevicePointer;
 use fmm_core::boundary::{Moments, PeriodicBox};
 use fmm_core::cpu::velocity_of;
 use fmm_core::ewald::{self, Sums};
-use fmm_core::guard::{BINS, Norms, Sample, bin_of, predicted_size, sample_size, split};
+use fmm_core::guard::{BINS, Look, Norms, Sample, bin_of, sample_size, split};
 use fmm_core::{Error, Softening};
 
 use crate::Gpu;
@@ -114,6 +114,18 @@ impl Rows {
     }
 }
 
+/// How a sample is drawn.
+#[derive(Clone, Copy)]
+pub struct Draw {
+    /// How many targets.
+    pub look: Look,
+    /// Whether the sample serves the judgement of this sum by itself; others are joined with those of
+    /// other columns.
+    pub whole: bool,
+    /// Whether it is the sample of the last call.
+    pub same_sample: bool,
+}
+
 /// By this factor the error of a velocity is taken to be larger than in its sample, which is drawn where the field of one column of its
 /// strengths errs: where the columns cancel, a sample sees less of the error.
 const UNSEEN: f64 = 1.25;
@@ -175,16 +187,14 @@ impl Guard {
         unsafe { gpu.kernels().launch(gpu.stream(), "guard_spread", 1, ALONE as u32, &view) }
     }
 
-    /// The sum on a sample of its targets, drawn by their predicted errors if these are known, or
-    /// the sample of the last call. A sample of `whole` serves the judgement of this sum by itself;
-    /// others are joined with those of other columns.
+    /// The sum on a sample of its targets, drawn by their predicted errors if these are known.
     pub fn rows(
         &mut self,
         gpu: &Gpu,
         softening: Softening,
         sum: &Measured,
         predicted: Option<&Predicted>,
-        (whole, same_sample): (bool, bool),
+        Draw { look, whole, same_sample }: Draw,
     ) -> Result<Rows, Error> {
         if sum.targets == 0 || sum.n == 0 {
             return Ok(Rows::default());
@@ -192,8 +202,8 @@ impl Guard {
         let known = whole && predicted.is_some();
         let targets = match predicted {
             // Sums in double precision take long enough for a sample that leaves less doubt.
-            Some(field) if known && field.is_double() => predicted_size(sum.targets).max(DOUBLE),
-            _ if known => predicted_size(sum.targets),
+            Some(field) if known && field.is_double() => look.size(sum.targets).max(DOUBLE),
+            _ if known => look.size(sum.targets),
             _ => sample_size(sum.targets),
         };
         if !same_sample {

@@ -4,6 +4,7 @@ use cust::memory::DevicePointer;
 use fmm_core::Error;
 use fmm_core::accuracy::Strengths;
 use fmm_core::math::scale::power_of_two_below;
+use rayon::prelude::*;
 
 use crate::Gpu;
 use crate::buffer::Buffer;
@@ -18,6 +19,8 @@ pub struct Ends {
     pub targets: Option<Points>,
     /// The largest |q|.
     pub largest: f64,
+    /// Σ|q| to 24 bits, whatever order it was added in, if all strengths have one sign; otherwise infinite.
+    pub total: f64,
 }
 
 impl Ends {
@@ -66,6 +69,9 @@ impl DeviceArrays<'_> {
     }
 }
 
+/// Strengths that a thread of the host adds up at once.
+const CHUNK: usize = 1 << 14;
+
 /// The same on the device.
 #[derive(Default)]
 pub struct Inputs {
@@ -77,6 +83,7 @@ pub struct Inputs {
     sources: usize,
     targets: Option<usize>,
     largest: f64,
+    total: f64,
     by_size: Vec<usize>,
 }
 
@@ -93,9 +100,9 @@ impl Inputs {
         }
         self.place.upload(targets.unwrap_or(&[]).as_flattened())?;
         (self.sources, self.targets) = (sources.len(), targets.map(<[_]>::len));
-        let size = |column: &&[f64]| column.iter().map(|q| q.abs()).sum();
-        let sizes = if columns.len() > 1 { columns.iter().map(size).collect() } else { vec![0.0; columns.len()] };
-        self.order_columns(Strengths::of(columns).largest, sizes);
+        let of_chunk = |chunk: &[f64]| chunk.iter().map(|q| q.abs()).sum::<f64>();
+        let size = |column: &&[f64]| column.par_chunks(CHUNK).map(of_chunk).collect::<Vec<_>>().iter().sum();
+        self.order_columns(Strengths::of(columns), columns.iter().map(size).collect());
         gpu.settle()
     }
 
@@ -126,11 +133,13 @@ impl Inputs {
         }
     }
 
-    /// Sets the largest |q| and the order of the columns, whose sums of sizes these are.
-    pub fn order_columns(&mut self, largest: f64, sizes: Vec<f64>) {
+    /// Sets what is known of the strengths, and the order of the columns, whose sums of sizes these are.
+    pub fn order_columns(&mut self, strengths: Strengths, sizes: Vec<f64>) {
         self.by_size = (0..sizes.len()).collect();
         self.by_size.sort_by(|&a, &b| sizes[b].total_cmp(&sizes[a]));
-        self.largest = largest;
+        self.largest = strengths.largest;
+        let total = sizes.iter().sum::<f64>().to_bits() >> 29 << 29;
+        self.total = if strengths.mixed { f64::INFINITY } else { f64::from_bits(total) };
     }
 
     /// The strengths, column by column.
@@ -166,6 +175,7 @@ impl Inputs {
             sources: at(&self.position, strength, self.sources),
             targets: self.targets.map(|n| at(&self.place, DevicePointer::null(), n)),
             largest: self.largest,
+            total: self.total,
         }
     }
 

@@ -69,9 +69,10 @@ pub(super) fn beyond_f32(settings: &Settings, problem: Problem, order: Option<us
 ///
 /// The closest pairs carry most of the L2 norm of the forces. The ratio of the leaf to the distance
 /// amplifies the rounding of a coordinate there, so 24 bits must leave the tolerance with a margin
-/// of 4.
+/// of 4 at the tightest tolerance. The margin is wider where leaves of such pairs are rarer: the
+/// forces of close neighbours on both sides cancel, as along a curve, and their rounding does not.
 pub fn closest_pair(tolerance: f64) -> f64 {
-    4.0 * 0.5f64.powi(24) / tolerance
+    4.0 * 0.5f64.powi(24) / (F32_FLOOR * tolerance).sqrt()
 }
 
 #[cfg(test)]

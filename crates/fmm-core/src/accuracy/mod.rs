@@ -46,8 +46,10 @@ pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> R
     let (family, separation2, order) = expansion(settings, problem, method, target_error);
     let order = settings.order.unwrap_or(order);
     let far = settings.method != Method::Direct;
+    // Direct sums have no cheaper way to more digits than to begin with them.
+    let single = far || settings.tolerance >= 2.0 * F32_FLOOR;
     let precision = match (settings.precision, beyond_f32(settings, problem, far.then_some(order))) {
-        (Precision::Auto, None) if settings.tolerance >= 2.0 * F32_FLOOR => Precision::F32,
+        (Precision::Auto, None) if single => Precision::F32,
         (Precision::Auto, _) => Precision::F64,
         (Precision::F32, Some(why)) => return Err(Error::Unsupported(why)),
         (given, _) => given,

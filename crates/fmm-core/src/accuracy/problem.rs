@@ -184,7 +184,7 @@ pub enum Kind {
     Clustered,
     /// Both signs: forces cancel, errors do not.
     Cancelling,
-    /// One sign, in a plane or on a line: a few bodies feel next to nothing.
+    /// In a plane or on a line along the axes, of one sign or of both: a few bodies feel next to nothing.
     Flat,
 }
 
@@ -193,12 +193,12 @@ pub(super) const CROWDED: f64 = 3.0;
 
 impl Kind {
     fn of<const D: usize>(strengths: Strengths, spread: &Spread<D>) -> Kind {
-        if strengths.mixed {
-            return Kind::Cancelling;
-        }
         let extents = || (0..D).map(|d| spread.high[d] - spread.low[d]);
         if extents().fold(f64::INFINITY, f64::min) < 0.02 * extents().fold(0.0, f64::max) {
             return Kind::Flat;
+        }
+        if strengths.mixed {
+            return Kind::Cancelling;
         }
         if spread.crowding() < CROWDED { Kind::Filling } else { Kind::Clustered }
     }

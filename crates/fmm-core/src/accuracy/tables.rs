@@ -17,10 +17,17 @@ const FMM_CLUSTERED: [f64; 30] = [
     2.5e-7, 1.0e-7, 4.2e-8, 2.0e-8, 1.1e-8, 6.4e-9, 3.6e-9, 2.3e-9, 1.5e-9, 9.8e-10, 6.6e-10, 4.5e-10, 3.0e-10,
     2.0e-10, 1.3e-10, 8.6e-11,
 ];
+/// The last two are of 10⁵ bodies. Where few targets err more, as on lines, repairs are cheaper than
+/// orders that serve these too.
 const FMM_CANCELLING: [f64; 30] = [
-    1.8e-1, 6.3e-2, 2.2e-2, 9.6e-3, 3.9e-3, 1.6e-3, 7.2e-4, 3.3e-4, 1.5e-4, 6.8e-5, 3.6e-5, 1.8e-5, 7.8e-6, 3.9e-6,
-    2.4e-6, 1.4e-6, 7.5e-7, 3.9e-7, 2.4e-7, 1.5e-7, 7.5e-8, 4.0e-8, 3.0e-8, 2.2e-8, 1.8e-8, 8.4e-9, 4.4e-9, 2.2e-9,
+    1.8e-1, 6.3e-2, 2.6e-2, 9.0e-3, 3.6e-3, 1.5e-3, 6.2e-4, 2.6e-4, 1.2e-4, 5.5e-5, 2.7e-5, 1.3e-5, 6.2e-6, 3.0e-6,
+    1.6e-6, 9.0e-7, 5.0e-7, 2.7e-7, 1.5e-7, 9.0e-8, 5.5e-8, 3.3e-8, 2.1e-8, 1.3e-8, 8.5e-9, 5.3e-9, 3.5e-9, 2.0e-9,
     1.4e-9, 1.1e-9,
+];
+const FMM_FLAT: [f64; 30] = [
+    3.0e-1, 1.4e-1, 8.0e-2, 5.0e-2, 7.0e-3, 4.8e-3, 1.1e-3, 2.6e-4, 1.5e-4, 7.0e-5, 4.0e-5, 1.1e-5, 6.1e-6, 5.9e-6,
+    4.4e-6, 2.2e-6, 8.0e-7, 6.0e-7, 5.5e-7, 4.5e-7, 2.4e-7, 1.2e-7, 8.0e-8, 6.0e-8, 5.0e-8, 2.5e-8, 8.5e-9, 5.5e-9,
+    5.4e-9, 5.4e-9,
 ];
 
 /// The treecode at θ = 0.6, the worst of all kinds.
@@ -105,20 +112,61 @@ pub(super) fn expansion(settings: &Settings, problem: Problem, method: Method, t
         Kind::Filling => (&FMM_FILLING, tolerance),
         Kind::Clustered => (&FMM_CLUSTERED, tolerance),
         Kind::Cancelling => (&FMM_CANCELLING, tolerance),
-        Kind::Flat => (&FMM_CANCELLING, 0.3 * tolerance),
+        // Few targets make the error, and their estimates fail most.
+        Kind::Flat => (&FMM_FLAT, 0.3 * tolerance),
     };
-    match order_for(table, tolerance) {
-        Some(p) => (Family::Spherical, 4.0, adjust(4.0, p)),
-        // Beyond the table: more near cells, errors like θ^(p+1).
+    let (separation2, order) = match order_for(table, tolerance) {
+        Some(p) => (4.0, p),
+        // Beyond the table: more near cells, and the order that is enough with these.
         None => {
             let separation2 = more_near(4.0, tolerance / table[29], Settings::MAX_ORDER);
-            (Family::Spherical, separation2, adjust(separation2, Settings::MAX_ORDER))
+            let farther: [f64; 30] = std::array::from_fn(|k| table[k] * (4.0 / separation2).powf((k + 2) as f64 / 2.0));
+            (separation2, order_for(&farther, tolerance).unwrap_or(Settings::MAX_ORDER))
         }
-    }
+    };
+    (Family::Spherical, separation2, adjust(separation2, order))
 }
 
 /// The separation at which errors of `order` are `part` of those at `separation2`: they go like θ^(order + 1).
 fn more_near(separation2: f64, part: f64, order: usize) -> f64 {
     let theta = (3.0 / separation2).sqrt() * part.powf(1.0 / (order + 1) as f64);
     (3.0 / (theta * theta)).ceil()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Precision;
+    use crate::accuracy::{Spread, Strengths, choose_for};
+    use crate::tree::Cube;
+
+    /// The choice for `n` bodies of both signs or of one, spread over these extents.
+    fn choice(extents: [f64; 3], mixed: bool, tolerance: f64) -> crate::Choice {
+        let n = 1000;
+        // Steps that fill the unit cube evenly.
+        let place = |i: usize| [0.754877666, 0.569840291, 0.362437038].map(|step| (step * i as f64).fract());
+        let points: Vec<[f64; 3]> = (0..n).map(|i| std::array::from_fn(|d| extents[d] * place(i)[d])).collect();
+        let cube = Cube::around(&[&points]);
+        let strengths = Strengths { mixed, largest: 1.0, smallest: 1.0 };
+        let problem = Problem::new(100_000, 100_000, strengths, &Spread::of(&points, &cube), &cube);
+        choose_for(&Settings { method: Method::Fmm, tolerance, ..Settings::default() }, problem, tolerance).unwrap()
+    }
+
+    #[test]
+    fn beyond_the_table_there_are_more_near_cells_and_no_more_order_than_needed() {
+        let [within, beyond, far] = [1e-8, 1e-9, 1e-10].map(|tolerance| choice([1.0; 3], true, tolerance));
+        assert!(within.theta == Some(0.75f64.sqrt()) && within.order == Some(25), "{within:?}");
+        assert!(beyond.theta < within.theta && beyond.order < within.order, "{beyond:?}");
+        assert!(far.theta == beyond.theta && far.order > beyond.order, "{far:?}");
+    }
+
+    #[test]
+    fn sets_in_a_plane_have_a_table_of_their_own_and_f32_serves_down_to_its_floor() {
+        for mixed in [false, true] {
+            let [space, plane] = [[1.0; 3], [1.0, 1.0, 0.01]].map(|extents| choice(extents, mixed, 1e-3));
+            assert!(space.order < plane.order, "{space:?} {plane:?}");
+        }
+        assert_eq!(choice([1.0; 3], true, 1e-5).precision, Precision::F32);
+        assert_eq!(choice([1.0; 3], true, 9e-6).precision, Precision::F64);
+    }
 }

@@ -11,15 +11,15 @@ use super::schedule::{Bodies, Expansions, See, execute_sorted};
 use super::sorted::Sum;
 use super::{direct, hessian, vortex};
 use crate::accuracy::{self, Problem};
-use crate::bodies;
 use crate::expansion::{Cartesian, Expansion, Spherical};
-use crate::guard::Norms;
+use crate::guard::{Look, Norms};
 use crate::math::{CollectVec, Real};
 use crate::plan::OctreePlan;
 use crate::prediction::Prediction;
 use crate::solve::{Evaluation, Quantity, Solved, Trial, solve};
 use crate::tree::Cube;
 use crate::{Cancel, Choice, Error, Family, Kept, Method, Precision, Settings, Stage, StageTimes};
+use crate::{bodies, error_model};
 
 /// The field of `sources` with `strengths` at `targets`; without targets at the sources themselves, where none sees
 /// itself. Pairs at distance zero contribute nothing unsoftened. In a periodic box every source has images, those of a source among
@@ -141,7 +141,7 @@ pub(super) fn solve_points(
     let Solved { choice, mut sums, kept } = solve(&settings, kept, &mut trial)?;
     if settings.errors {
         if !choice.is_exact() && trial.norms.is_none() {
-            trial.error(&sums)?;
+            trial.error(&sums, Look::First)?;
         }
         let norms = trial.norms.filter(|_| !choice.is_exact());
         sums.error = sums.prediction().calibrated(norms.map_or(0.0, |n| n.l2));
@@ -224,9 +224,13 @@ impl Trial for SpaceTrial<'_> {
         })
     }
 
-    fn error(&mut self, sums: &Summed) -> Result<f64, Error> {
+    fn looks_closer(&self) -> bool {
+        matches!(self.frame, Frame::Open(_))
+    }
+
+    fn error(&mut self, sums: &Summed, look: Look) -> Result<f64, Error> {
         let SpaceTrial { settings, points, quantity, .. } = *self;
-        let sample = self.times.time_more(Stage::Guard, || sums.prediction().sample(settings.tolerance));
+        let sample = self.times.time_more(Stage::Guard, || sums.prediction().sample(settings.tolerance, look));
         let (softening, rms) = (settings.softening, Some(sums.prediction().rms()));
         let field = || direct::errors(&sample, softening, points, &sums.field, rms);
         let (norms, more) = self.times.time_more(Stage::Guard, || match (&self.frame, quantity) {
@@ -269,9 +273,9 @@ pub(super) struct Summed {
     /// Empty unless it is asked for.
     pub hessian: Vec<[f64; 6]>,
     pub coincident_pairs: u64,
-    /// The estimated size of the error of the field by truncation: see
-    /// [`error_field`](super::error_field). Empty if no expansion was used, or if it is not asked
-    /// for.
+    /// The estimated size of the error of the field: by truncation, see
+    /// [`error_field`](super::error_field), and by rounding where forces of one sign cancel. Empty if
+    /// no expansion was used, or if it is not asked for.
     pub error: Vec<f64>,
     /// The spacing of numbers next to 1 in the precision of the sum.
     pub epsilon: f64,
@@ -309,12 +313,16 @@ impl Summed {
                 if hessian.is_empty() { vec![] } else { place.par_iter().map(|&k| hessian[k as usize]).collect_vec() };
             let root = plan.targets.half(0);
             let unscale = 1.0 / (bodies.scale * root * root);
+            let epsilon = plan.choice.precision.epsilon();
+            let rounding = error_model::rounding(epsilon, settings.boundary, strengths);
             let error = if squared_errors.is_empty() {
                 vec![]
             } else {
-                place.par_iter().map(|&k| unscale * squared_errors[k as usize].sqrt()).collect_vec()
+                let of_target = |(i, &k): (usize, &u32)| {
+                    (unscale * squared_errors[k as usize].sqrt()).hypot(rounding * potential[i].powi(2))
+                };
+                place.par_iter().enumerate().map(of_target).collect_vec()
             };
-            let epsilon = plan.choice.precision.epsilon();
             let coincident_pairs = plan.source_tree().coincident_pairs;
             Summed { potential, field, hessian, error, epsilon, coincident_pairs }
         })

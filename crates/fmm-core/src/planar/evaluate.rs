@@ -6,7 +6,7 @@ use super::pyramid::power;
 use super::{Blob, Kernel, Plan, Request, accuracy, guard, underflow};
 use crate::accuracy::{self as space, Problem as Size, closest_pair};
 use crate::bodies::{check_positions, check_sources, coincident_pairs};
-use crate::guard::Norms;
+use crate::guard::{Look, Norms};
 use crate::prediction::Prediction;
 use crate::solve::{Evaluation, Solved, Trial, solve};
 use crate::{Cancel, Choice, Complex64, Error, Kept, Precision, Settings, Stage, StageTimes};
@@ -158,7 +158,7 @@ impl PlanarTrial<'_> {
     /// The estimated errors of G of the targets, in the order of the plan and in scaled units.
     fn calibrated(&mut self, choice: &Choice, sums: &Summed) -> Result<Vec<f64>, Error> {
         if !choice.is_exact() && self.norms.is_none() {
-            self.error(sums)?;
+            self.error(sums, Look::First)?;
         }
         let l2 = self.norms.filter(|_| !choice.is_exact()).map_or(0.0, |n| n.l2);
         Ok(sums.prediction().calibrated(l2))
@@ -212,13 +212,17 @@ impl Trial for PlanarTrial<'_> {
         Ok(Summed { plan, sums, error })
     }
 
-    fn error(&mut self, summed: &Summed) -> Result<f64, Error> {
+    fn looks_closer(&self) -> bool {
+        true
+    }
+
+    fn error(&mut self, summed: &Summed, look: Look) -> Result<f64, Error> {
         let Problem { request, strengths, .. } = self.problem;
         let Summed { plan, sums, .. } = summed;
         let norms = self.times.time(Stage::Guard, || {
             let bodies = Bodies::new(plan, strengths, request);
             let prediction = summed.prediction();
-            let sample = prediction.sample(request.settings.tolerance);
+            let sample = prediction.sample(request.settings.tolerance, look);
             guard::errors(plan, &bodies, request.blob, sums, &sample, Some(prediction.rms()))
         });
         // The tolerance bounds L2 alone.
@@ -289,23 +293,26 @@ mod tests {
             let (first, mut times) = (problem(1e-6), StageTimes::default());
             let mut trial = PlanarTrial { problem: &first, norms: None, times: &mut times };
             let summed = trial.execute(&settings(1e-6), &choice).unwrap();
-            let (found, l2) = (trial.error(&summed).unwrap(), truth(&summed, &first));
+            let (found, l2) = (trial.error(&summed, Look::First).unwrap(), truth(&summed, &first));
             assert!((0.7..1.5).contains(&(found / l2)), "{kernel:?}: {found:e}, true {l2:e}");
             // A little more than what is trusted.
             let again = problem(l2 / 0.9);
             let mut trial = PlanarTrial { problem: &again, norms: None, times: &mut times };
             let mut summed = trial.execute(&settings(l2 / 0.9), &choice).unwrap();
-            assert!(trial.error(&summed).unwrap() > 0.8 * l2 / 0.9);
+            assert!(trial.error(&summed, Look::First).unwrap() > 0.8 * l2 / 0.9);
             assert!(trial.repair(&mut summed, &choice).unwrap(), "{kernel:?}");
             let repaired = truth(&summed, &again);
-            assert!(repaired < 0.9 * l2 && trial.error(&summed).unwrap() < l2, "{kernel:?}: {repaired:e} of {l2:e}");
+            assert!(
+                repaired < 0.9 * l2 && trial.error(&summed, Look::First).unwrap() < l2,
+                "{kernel:?}: {repaired:e} of {l2:e}"
+            );
             let count = summed.error.iter().filter(|e| **e == 0.0).count();
             assert!((1..800).contains(&count), "{kernel:?}: {count} of {}", points.len());
             // No repair of a sum that errs everywhere.
             let never = problem(1e-3 * l2);
             let mut trial = PlanarTrial { problem: &never, norms: None, times: &mut times };
             let mut summed = trial.execute(&settings(1e-3 * l2), &choice).unwrap();
-            trial.error(&summed).unwrap();
+            trial.error(&summed, Look::First).unwrap();
             assert!(!trial.repair(&mut summed, &choice).unwrap());
         }
     }

@@ -1,6 +1,7 @@
 //! A sum in the plane on the device for the driver: executed with one choice after another, and measured.
 
 use cust::memory::DevicePointer;
+use fmm_core::guard::Look;
 use fmm_core::planar::accuracy::{self, THETA, swap_min_points};
 use fmm_core::planar::{Kernel, Lists, Pyramid, Request, Rule, power};
 use fmm_core::solve::{Trial, solve};
@@ -249,7 +250,7 @@ impl Trial for PlanarTrial<'_> {
         if self.direct { self.all_pairs() } else { self.fmm(settings, choice) }
     }
 
-    fn error(&mut self, (): &()) -> Result<f64, Error> {
+    fn error(&mut self, (): &(), _: Look) -> Result<f64, Error> {
         let both = self.both();
         self.times.time(Stage::Guard, || self.arrays.pairs.error(self.gpu, self.request, both))
     }

@@ -1,7 +1,7 @@
 //! The error of a sum on the device: what the guard is asked.
 
 use cust::memory::DevicePointer;
-use fmm_core::guard::sample_size;
+use fmm_core::guard::{Look, sample_size};
 use fmm_core::math::scale::power_of_two_below;
 use fmm_core::prediction::Prediction;
 use fmm_core::solve::Quantity;
@@ -13,7 +13,7 @@ use crate::boxed::Boxed;
 use crate::buffer::Buffer;
 use crate::error_field::Predicted;
 use crate::ewald;
-use crate::guard::{self, Measured, MeasuredInBox, Repaired, Rows};
+use crate::guard::{self, Draw, Measured, MeasuredInBox, Repaired, Rows};
 use crate::inputs::Ends;
 use crate::order::Units;
 
@@ -54,7 +54,7 @@ impl SpaceTrial<'_> {
         Ok(error)
     }
 
-    pub(super) fn measure(&mut self, summed: &Summed) -> Result<f64, Error> {
+    pub(super) fn measure(&mut self, summed: &Summed, look: Look) -> Result<f64, Error> {
         if let Some(cell) = self.cell {
             return self.measure_in_box(&cell);
         }
@@ -67,7 +67,7 @@ impl SpaceTrial<'_> {
             self.softening,
             &sum,
             predicted.as_ref(),
-            (self.hessian.is_none(), false),
+            Draw { look, whole: self.hessian.is_none(), same_sample: false },
         )?;
         let drawn = if self.hessian.is_some() { rows.drawn.clone() } else { vec![] };
         let (norms, found) = rows.norms();
@@ -104,7 +104,7 @@ impl SpaceTrial<'_> {
             return Ok(0.0);
         }
         if self.norms.is_none() {
-            self.measure(summed)?;
+            self.measure(summed, Look::First)?;
         }
         Ok(self.norms.map_or(0.0, |norms| norms.l2))
     }
@@ -118,7 +118,8 @@ impl SpaceTrial<'_> {
         same_sample: bool,
     ) -> Result<Rows, Error> {
         let (sum, predicted) = self.measured(summed, field);
-        self.arrays.guard.rows(self.gpu, self.softening, &sum, predicted.as_ref(), (false, same_sample))
+        let draw = Draw { look: Look::First, whole: false, same_sample };
+        self.arrays.guard.rows(self.gpu, self.softening, &sum, predicted.as_ref(), draw)
     }
 
     /// The present sum for the guard, and for its error field.

@@ -5,7 +5,7 @@ mod measure;
 use cust::memory::DevicePointer;
 use cust::stream::Stream;
 use fmm_core::accuracy::{self, Problem, Strengths};
-use fmm_core::guard::Norms;
+use fmm_core::guard::{Look, Norms};
 use fmm_core::solve::{Quantity, Solved, Trial, solve};
 use fmm_core::tree::Cube;
 use fmm_core::{Cancel, Choice, Error, Kept, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes};
@@ -107,7 +107,7 @@ pub fn measure(gpu: &Gpu, arrays: &mut Arrays, settings: &Settings, bodies: Bodi
     let times = &mut StageTimes::default();
     let (mut trial, resolved) = begin(gpu, arrays, settings, bodies, times)?;
     let summed = trial.execute(&resolved, &accuracy::choose(&resolved, trial.problem)?)?;
-    trial.measure(&summed)
+    trial.measure(&summed, Look::First)
 }
 
 /// What is known before the first choice, and the settings with method and leaf size resolved.
@@ -421,9 +421,13 @@ impl Trial for SpaceTrial<'_> {
         }
     }
 
-    fn error(&mut self, summed: &Summed) -> Result<f64, Error> {
+    fn looks_closer(&self) -> bool {
+        self.cell.is_none() && self.arrays.guard.predicts()
+    }
+
+    fn error(&mut self, summed: &Summed, look: Look) -> Result<f64, Error> {
         let start = std::time::Instant::now();
-        let measured = self.measure(summed);
+        let measured = self.measure(summed, look);
         self.times.add(Stage::Guard, start.elapsed());
         measured
     }

@@ -160,6 +160,7 @@ macro_rules! contract {
             sets_around_dense_cores_keep_their_tolerance
             bodies_where_forces_cancel_keep_their_tolerance
             errors_are_estimated
+            rounding_where_forces_cancel_is_seen
             points_on_lines_keep_their_tolerance
             crystals_keep_their_tolerance
             lengths_of_any_range_keep_their_tolerance

@@ -302,3 +302,16 @@ pub fn errors_are_estimated(place: &impl Place) {
         }
     }
 }
+
+/// Where the forces of two clusters cancel, rounding in single precision errs more than truncation.
+pub fn rounding_where_forces_cancel_is_seen(place: &impl Place) {
+    for (n, light, seed) in [(2000, 12, 5), (2000, 12, 6), (5000, 25, 7)] {
+        let cluster =
+            plummer(n / 2, seed).into_iter().map(|x| [0.49 + 0.01 * x[0], 0.48 + 0.01 * x[1], 0.01 * x[2] - 0.31]);
+        let mut points: Points = cluster.collect();
+        points.extend(points.clone().iter().map(|x| x.map(|c| -c)));
+        points.extend(uniform(light, 11).iter().map(|u| u.map(|c| 5e-4 * (c - 0.5))));
+        let q: Vec<f64> = (0..points.len()).map(|i| if i < n { 1.0 } else { 1e-12 }).collect();
+        all_targets_keep(place, "mirrored clusters", &points, &q, Method::Fmm, &[1.1e-5, 1.3e-5, 2e-5, 3e-5]);
+    }
+}
