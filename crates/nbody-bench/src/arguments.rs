@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::preset::Preset;
 use super::sets::Set;
@@ -35,9 +35,10 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// The suite and its options; `crossover` where none is named.
-    pub(super) fn chosen(&self) -> (&'static str, &Options) {
-        match &self.suite {
+    /// What is asked for; the suite `crossover` where none is named.
+    pub(super) fn chosen(&self) -> Chosen<'_> {
+        let (name, options) = match &self.suite {
+            Some(Which::Papers(o)) => return Chosen::Papers(o),
             None => ("crossover", &self.options),
             Some(Which::Crossover(o)) => ("crossover", o),
             Some(Which::Stages(o)) => ("stages", o),
@@ -53,8 +54,15 @@ impl Bench {
             Some(Which::Peers(o)) => ("peers", o),
             Some(Which::Poisson(o)) => ("poisson", o),
             Some(Which::Tune(o)) => ("tune", o),
-        }
+        };
+        Chosen::Suite(name, options)
     }
+}
+
+/// A suite with its options, or all that reproduce the papers.
+pub(super) enum Chosen<'a> {
+    Suite(&'static str, &'a Options),
+    Papers(&'a PapersOptions),
 }
 
 #[derive(Debug, Subcommand)]
@@ -89,6 +97,9 @@ enum Which {
     /// The Poisson solver on grids, --n cells a side: van Rees et al., Figs. 3 and 4 and Table 1,
     /// and Hockney's convolution for comparison
     Poisson(Options),
+    /// All suites that reproduce a figure or table of the five papers, in one folder with a page and a
+    /// table that compare the papers' numbers with those measured here
+    Papers(PapersOptions),
     /// For maintainers: the constants of the cost model and the tables of errors, as text to paste
     Tune(Options),
 }
@@ -144,4 +155,39 @@ pub struct Options {
     /// No progress
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// Options of `nbody bench papers`.
+#[derive(Debug, Args)]
+pub struct PapersOptions {
+    /// toy takes two minutes on two cores, full has the papers' sizes [default: full with a GPU, else toy]
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<Size>,
+    /// Where: cpu; cuda or cuda:N, and the cores that speed-ups are of [default: every device that there is]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<Device>,
+    /// Worker threads, 1 to 1024 [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Folder of page, table, records and figures; made if need be [default: out/bench/papers]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Go on with the records that are there: none is measured twice
+    #[arg(long)]
+    pub resume: bool,
+    /// Overwrite records that are there; with --resume: go on although machine or program differ
+    #[arg(long)]
+    pub force: bool,
+    /// No progress
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// How much `nbody bench papers` measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Size {
+    /// Minutes on two cores.
+    Toy,
+    /// The papers' sizes.
+    Full,
 }

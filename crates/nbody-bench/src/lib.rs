@@ -14,6 +14,7 @@ mod lines;
 mod load;
 mod machine;
 mod measure;
+mod papers;
 pub mod preset;
 pub mod record;
 mod runner;
@@ -27,7 +28,7 @@ use std::path::{Path, PathBuf};
 
 pub use arguments::{Bench, EXAMPLES};
 
-use arguments::Options;
+use arguments::{Chosen, Options};
 use measure::{Context, Limits};
 use preset::Preset;
 use record::{Record, Store};
@@ -44,31 +45,30 @@ use nbody_sim::terminal;
 /// The folder of the results where none is named.
 const FOLDER: &str = "out/bench";
 
-/// Measures a suite, and writes records, which name the `commit` of the program, figures and a table.
+/// What is done with files that are there, and with progress.
+#[derive(Debug, Clone, Copy)]
+struct Keep {
+    resume: bool,
+    force: bool,
+    quiet: bool,
+}
+
+/// Measures a suite, or what the papers show, and writes records, which name the `commit` of the program, figures and a table.
 ///
 /// # Errors
 /// 2 and 65 for what is asked, 66 for a preset that is not there, 69 for a device that is not there, 74 for files that cannot be written,
 /// 75 where a signal came: what was measured is kept.
 pub fn bench(arguments: &Bench, commit: Option<&'static str>) -> Result<(), Failure> {
-    let (name, options) = arguments.chosen();
+    let (name, options) = match arguments.chosen() {
+        Chosen::Suite(name, options) => (name, options),
+        Chosen::Papers(options) => return papers::papers(options, commit),
+    };
     let suite = suites::named(name).ok_or_else(|| Failure::new(2, format!("{name}: no such suite")))?;
     let sweep = sweep(suite, options)?;
-    let limits = Limits { samples: sweep.preset.samples as usize, budget: sweep.preset.budget };
-    let mut context = Context::new(limits, commit, Some(Stop::install()?));
+    let mut context = Context::new(Limits { samples: 1, budget: 0.0 }, commit, Some(Stop::install()?));
     let folder = options.out.clone().unwrap_or_else(|| FOLDER.into());
-    let path = folder.join(format!("{}.jsonl", suite.name));
-    let mut store = Store::open(&path, options.resume, options.force)?;
-    same_machine(&path, store.records(), &context, options.force)?;
-    let cases = (suite.cases)(&sweep)?;
-    if !runner::run(suite, cases, &mut context, &mut store, options.quiet)? {
-        let line = format!(
-            "stopped; {} records are in {}: go on with the same command and --resume, or draw them with nbody plot {}",
-            store.records().len(),
-            path.display(),
-            path.display()
-        );
-        return Err(Failure::new(75, line));
-    }
+    let keep = Keep { resume: options.resume, force: options.force, quiet: options.quiet };
+    let (store, mut files) = measure(suite, &sweep, &mut context, &folder, keep)?;
     let mut text =
         format!("{}\n", table::markdown(store.records(), suite.columns, terminal::columns(&std::io::stdout())));
     match load::warning(store.records()) {
@@ -79,21 +79,46 @@ pub fn bench(arguments: &Bench, commit: Option<&'static str>) -> Result<(), Fail
             let _ = writeln!(text, "{sentence}");
         }),
     }
-    let mut files = vec![path.clone()];
     if options.csv {
-        files.push(folder.join(format!("{}.csv", suite.name)));
+        files.insert(1, folder.join(format!("{}.csv", suite.name)));
         atomic::replace(&files[1], &record::csv(store.records())?)?;
     }
-    for (name, content) in (suite.texts)(store.records()) {
-        files.push(folder.join(name));
-        atomic::replace(&files[files.len() - 1], content.as_bytes())?;
-    }
-    files.extend(draw(store.records(), &folder)?);
     text.push('\n');
     for file in files {
         let _ = writeln!(text, "wrote {}", file.display());
     }
     console::print(&text)
+}
+
+/// Measures what a suite makes of a sweep: its records, and the files of these, further texts and figures.
+fn measure(
+    suite: &Suite,
+    sweep: &Sweep,
+    context: &mut Context,
+    folder: &Path,
+    Keep { resume, force, quiet }: Keep,
+) -> Result<(Store, Vec<PathBuf>), Failure> {
+    context.limits = Limits { samples: sweep.preset.samples as usize, budget: sweep.preset.budget };
+    let path = folder.join(format!("{}.jsonl", suite.name));
+    let mut store = Store::open(&path, resume, force)?;
+    same_machine(&path, store.records(), context, force)?;
+    let cases = (suite.cases)(sweep)?;
+    if !runner::run(suite, cases, context, &mut store, quiet)? {
+        let line = format!(
+            "stopped; {} records are in {}: go on with the same command and --resume, or draw them with nbody plot {}",
+            store.records().len(),
+            path.display(),
+            path.display()
+        );
+        return Err(Failure::new(75, line));
+    }
+    let mut files = vec![path];
+    for (name, content) in (suite.texts)(store.records()) {
+        files.push(folder.join(name));
+        atomic::replace(&files[files.len() - 1], content.as_bytes())?;
+    }
+    files.extend(draw(store.records(), folder)?);
+    Ok((store, files))
 }
 
 /// Draws the figures of records of any suites. Returns the paths of the files.
@@ -147,7 +172,6 @@ fn sweep(suite: &Suite, options: &Options) -> Result<Sweep, Failure> {
         preset.sets = vec![set.clone()];
     }
     preset.check("the options")?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let devices = match options.device {
         Some(Device::Cuda(_)) if suite.cpu_only => {
             return Err(Failure::new(2, format!("{}: this suite is of the CPU alone; leave --device out", suite.name)));
@@ -156,7 +180,17 @@ fn sweep(suite: &Suite, options: &Options) -> Result<Sweep, Failure> {
         None | Some(Device::Auto) => vec![Device::Cpu],
         Some(device) => vec![device],
     };
-    Ok(Sweep { preset, devices, threads: options.threads.map_or(cores, usize::from), python: options.python.clone() })
+    Ok(Sweep {
+        preset,
+        devices,
+        threads: options.threads.map_or_else(cores, usize::from),
+        python: options.python.clone(),
+    })
+}
+
+/// The number of cores.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// The cores, and the first GPU if there is one that can be used.

@@ -159,6 +159,35 @@ fn every_suite_measures_and_draws_its_series() {
 }
 
 #[test]
+fn papers_are_compared_on_one_page_and_in_one_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["bench", "papers", "--device", "cpu", "--out", "papers", "--quiet"];
+    let text = ok(folder.path(), &arguments);
+    assert!(text.contains("need a GPU and were not run"), "{text}");
+    let out = folder.path().join("papers");
+    let page = fs::read_to_string(out.join("index.html")).unwrap();
+    let mut figures = 0;
+    for source in page.split("<img src=\"").skip(1) {
+        let path = source.split('"').next().unwrap();
+        assert!(fs::read_to_string(out.join(path)).unwrap().contains("nbody 0"), "{path}");
+        figures += 1;
+    }
+    assert!(figures >= 5 && page.contains("needs a GPU: not run"), "{figures} figures");
+    let table = fs::read_to_string(out.join("papers.csv")).unwrap();
+    let rows = table.lines().count() - 1;
+    assert!(rows == page.matches("<tr><td>").count() && table.contains(",measured,"), "{rows}");
+    // What the records lack would be a mistake in the data of the papers.
+    assert!(!table.contains("not found"), "{table}");
+    // A single run is repeated with its preset, and with --resume nothing is measured again.
+    let preset = fs::read_to_string(out.join("yokota-stages/preset.toml")).unwrap();
+    assert!(preset.parse::<toml::Table>().unwrap()["n"].as_float() == Some(2e4), "{preset}");
+    let before = fs::read(out.join("yokota-stages/stages.jsonl")).unwrap();
+    assert!(fails(folder.path(), &arguments, 74).contains("--resume"));
+    ok(folder.path(), &[&arguments[..], &["--resume"]].concat());
+    assert_eq!(fs::read(out.join("yokota-stages/stages.jsonl")).unwrap(), before);
+}
+
+#[test]
 fn the_poisson_solver_is_measured_beside_a_convolution() {
     let folder = tempfile::tempdir().unwrap();
     let preset = "n = 64\nsmallest = 32\ntolerances = [1e-3]\nsets = [\"uniform\"]\norders = [4]\nthetas = [0.5, 0.8]\n\

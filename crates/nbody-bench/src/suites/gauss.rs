@@ -14,6 +14,7 @@ pub const SUITE: Suite = Suite {
     preset: include_str!("../../../../configs/bench-gauss.toml"),
     plane: None,
     cpu_only: false,
+    gpu_only: false,
     cases: |sweep| {
         let mut all = vec![];
         for (name, basis) in [("Hermite series", Basis::Hermite), ("Taylor series", Basis::Powers)] {

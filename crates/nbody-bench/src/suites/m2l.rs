@@ -39,6 +39,7 @@ pub const SUITE: Suite = Suite {
     preset: include_str!("../../../../configs/bench-m2l.toml"),
     plane: None,
     cpu_only: false,
+    gpu_only: true,
     cases: |sweep| {
         let mut all = vec![];
         let gpus = sweep.devices.iter().filter_map(|d| if let Device::Cuda(n) = d { Some(*n) } else { None });

@@ -14,6 +14,7 @@ pub const SUITE: Suite = Suite {
     preset: include_str!("../../../../configs/bench-m2l2d.toml"),
     plane: None,
     cpu_only: false,
+    gpu_only: false,
     cases: |sweep| {
         let mut all = vec![];
         for order in sweep.preset.orders.iter().map(|&p| p as usize) {
