@@ -39,6 +39,29 @@ pub fn lines(records: &[Record], x: &str, y: &str, name: impl Fn(&Record) -> Str
     all
 }
 
+/// How many times faster than the cores a GPU is: for each case that was measured on both, the record of the GPU with the ratio of
+/// each of these times as `speedup`, and the name of the time as `part`.
+pub fn speedups(records: &[Record], times: &[&str]) -> Vec<Record> {
+    let case = |r: &Record| r.text("case").split_once('/').map(|(_, case)| case.to_string());
+    let on_cores = |r: &&Record| r.text("device") == "cpu";
+    let mut all = vec![];
+    for gpu in records.iter().filter(|r| !on_cores(r)) {
+        let Some(cores) = records.iter().filter(on_cores).find(|r| case(r) == case(gpu)) else { continue };
+        for time in times {
+            let mut record = gpu.clone();
+            record.set("speedup", cores.number(time) / gpu.number(time)).set("part", part(time));
+            record.set("extrapolated", cores.is("extrapolated") || gpu.is("extrapolated"));
+            all.push(record);
+        }
+    }
+    all
+}
+
+/// The name of a stage without what it has in front in a record.
+pub fn part(time: &str) -> &str {
+    time.strip_prefix("stage_").unwrap_or(time)
+}
+
 /// A figure of some records, with their machines in the caption.
 pub fn figure(records: &[Record], title: impl Into<String>, subtitle: impl Into<String>, content: Content) -> Figure {
     Figure { title: title.into(), subtitle: subtitle.into(), caption: machine::caption(records), content }
@@ -110,6 +133,20 @@ mod tests {
         assert_eq!(crossing(&quadratic[2..], &linear), Some(Crossing::Before(100.0)));
         assert_eq!(crossing(&quadratic[..1], &linear), Some(Crossing::After(1.0)));
         assert_eq!(crossing(&quadratic[..1], &linear[1..]), None);
+    }
+
+    #[test]
+    fn speedups_are_of_the_same_case_on_both() {
+        let record = |case: &str, seconds: f64, p2p: f64| {
+            let mut r = Record::default();
+            r.set("case", case).set("device", case.split('/').next().unwrap());
+            r.set("seconds", seconds).set("stage_P2P", p2p).clone()
+        };
+        let records =
+            [record("cpu/fmm/n10", 8.0, 3.0), record("cuda:0/fmm/n10", 2.0, 1.0), record("cuda:0/fmm/n20", 1.0, 1.0)];
+        let all = speedups(&records, &["seconds", "stage_P2P"]);
+        let shown: Vec<_> = all.iter().map(|r| (r.text("part"), r.number("speedup"))).collect();
+        assert_eq!(shown, [("seconds", 4.0), ("P2P", 3.0)]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fmm_core::{Settings, planar};
+use fmm_core::{Method, Settings, planar};
 use serde::Deserialize;
 
 use super::sets::Set;
@@ -29,6 +29,9 @@ pub struct Preset {
     pub tolerances: Vec<f64>,
     /// Kinds of particle sets.
     pub sets: Vec<String>,
+    /// Fast methods, where a suite compares them: fmm, treecode.
+    #[serde(default = "fmm")]
+    pub methods: Vec<String>,
     /// Orders of expansions.
     #[serde(default)]
     pub orders: Vec<f64>,
@@ -49,6 +52,10 @@ pub struct Preset {
 
 fn smallest() -> f64 {
     1e3
+}
+
+fn fmm() -> Vec<String> {
+    vec![Method::Fmm.name().into()]
 }
 
 impl Preset {
@@ -111,6 +118,10 @@ impl Preset {
         if let Some(bad) = self.sets.iter().find(|s| Set::named(s).is_none()) {
             return refuse("sets", format!("{bad:?}"), &Set::allowed());
         }
+        let fast = FAST.map(Method::name);
+        if let Some(bad) = self.methods.iter().find(|m| !fast.contains(&&m[..])) {
+            return refuse("methods", format!("{bad:?}"), &fast.join(", "));
+        }
         if self.tolerances.is_empty() || self.sets.is_empty() {
             let key = if self.sets.is_empty() { "sets" } else { "tolerances" };
             return refuse(key, "[]".into(), "at least one");
@@ -126,6 +137,13 @@ impl Preset {
         self.kernel.as_deref().and_then(|k| k.parse().ok()).unwrap_or(Kernel::Laplace)
     }
 
+    /// The fast methods of the kernel; there is no treecode in the plane.
+    pub fn methods(&self) -> Vec<Method> {
+        let plane = self.kernel().plane().is_some();
+        let wanted = |m: &Method| self.methods.iter().any(|name| name == m.name());
+        FAST.into_iter().filter(|m| wanted(m) && !(plane && *m == Method::Treecode)).collect()
+    }
+
     /// 1, 2 and 5 times the powers of ten from `smallest` to `n`, and `n` itself; of these the first and the last with `ends`.
     pub fn sizes(&self) -> Vec<usize> {
         let all = (0..10).flat_map(|k| [1.0, 2.0, 5.0].map(|d| d * 10f64.powi(k)));
@@ -138,6 +156,8 @@ impl Preset {
     }
 }
 
+/// Methods that are not direct.
+const FAST: [Method; 2] = [Method::Treecode, Method::Fmm];
 /// The largest number of particles.
 const MOST: f64 = 4e9;
 
@@ -163,6 +183,11 @@ mod tests {
             ("[1e-3]", "[1e-3, 0.5]", "tolerances = 0.5 is not allowed; allowed: 1e-14 to 0.1"),
             ("[1e-3]", "[]", "tolerances = [] is not allowed; allowed: at least one"),
             ("uniform", "cube", "sets = \"cube\" is not allowed; allowed: uniform"),
+            (
+                "budget = 2",
+                "budget = 2\nmethods = [\"direct\"]",
+                "methods = \"direct\" is not allowed; allowed: treecode, fmm",
+            ),
             ("samples = 5", "samples = 0", "samples = 0 is not allowed; allowed: a whole number from 1 to 1000"),
             ("budget = 2", "budget = -1", "budget = -1 is not allowed; allowed: 0 to 86400 seconds"),
             ("budget = 2", "budget = 2\norders = [31]", "orders = 31 is not allowed"),

@@ -97,7 +97,7 @@ fn every_suite_measures_and_draws_its_series() {
         ("stages", 2, &["stages-uniform", "stages-plummer"], &["P2P", "M2L", "others", "0.001"], "of which"),
         (
             "operators",
-            34,
+            62,
             &["operators-f32", "operators-f64"],
             &["M2L by rotations, p = 5", "M2L by matrices, p = 2", "P2P", "multiply-adds alone", " %"],
             "nearest to the peak is",
@@ -150,6 +150,8 @@ fn every_suite_measures_and_draws_its_series() {
         assert!(value("m2l_ns") > 1.0 && value("m2m_ns") > 1.0 && value("m2l_shifts") > 100.0, "{record}");
         assert!(record["kernel"] == "harmonic" && value("l2") < 0.1, "{record}");
     }
+    let curves = fs::read_to_string(folder.path().join("out/operators-curves-cpu.svg")).unwrap();
+    assert!(["P2P", "M2P", "M2L", "GFLOP/s", "particles N"].iter().all(|w| curves.contains(w)), "{curves}");
     // Drawn again from the records alone: the same picture.
     let first = fs::read(folder.path().join("out/threads.svg")).unwrap();
     ok(folder.path(), &["plot", "out/threads.jsonl", "--out", "again"]);

@@ -3,7 +3,7 @@
 use fmm_core::Method;
 
 use super::{COLUMNS, place_of, sums};
-use crate::lines::{Crossing, crossing, distinct, figure, lines, numbers};
+use crate::lines::{Crossing, crossing, distinct, figure, lines, numbers, speedups};
 use crate::load;
 use crate::record::Record;
 use crate::suite::{Case, Suite, Sweep, Work};
@@ -127,7 +127,30 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
         let title = "Direct sum, treecode and FMM at the same measured accuracy";
         let subtitle =
             format!("{set}, rms and L2 force errors at most {}; bars: eight tenths of the samples", number(tolerance));
-        all.push((format!("{set}-{tolerance:e}"), figure(&here, title, subtitle, content)));
+        let end = format!("{set}-{tolerance:e}");
+        all.push((end.clone(), figure(&here, title, subtitle, content)));
+        all.extend(on_both(&here, &end, &format!("{set}, {} threads", here[0].number("threads"))));
+    }
+    all
+}
+
+/// Stages whose speed-up is drawn, in the order of Goude & Engblom's Fig. 8; no more than lines can be told apart.
+const PARTS: [&str; 7] = ["stage_M2L", "stage_P2P", "stage_tree", "stage_M2M", "stage_L2L", "stage_lists", "stage_P2M"];
+
+/// The speed-up of a GPU over the cores by the method, and that of each part of the FMM.
+fn on_both(records: &[Record], end: &str, about: &str) -> Vec<(String, Figure)> {
+    let fmm: Vec<Record> = records.iter().filter(|r| r.text("method") == "fmm").cloned().collect();
+    let whole = lines(&speedups(records, &["seconds"]), "n", "speedup", |r| r.text("method").into());
+    let parts = lines(&speedups(&fmm, &PARTS), "n", "speedup", |r| r.text("part").into());
+    let drawn = [
+        ("speedup", "Speed-up of a GPU over the cores", "whole sums by method", whole),
+        ("parts", "Speed-up of each part of the FMM", "parts of the FMM; tree: keys, sort and cells", parts),
+    ];
+    let mut all = vec![];
+    for (name, title, what, lines) in drawn.into_iter().filter(|d| !d.3.is_empty()) {
+        let (x, y) = (Axis::log("particles N"), Axis::log("time on the cores / time on the GPU"));
+        let content = Content::Lines { x, y, lines, marks: vec![] };
+        all.push((format!("{end}-{name}"), figure(records, title, format!("{what}; {about}"), content)));
     }
     all
 }
@@ -235,5 +258,19 @@ mod tests {
         let figures = figures(&records);
         let Content::Lines { lines, marks, .. } = &figures[0].1.content else { panic!("lines") };
         assert_eq!((figures.len(), lines.len(), marks.len()), (1, 3, 1));
+        // With a GPU also how much faster it is.
+        let mut both = records.to_vec();
+        for (k, record) in both.iter_mut().enumerate() {
+            record.set("case", format!("cpu/{k}")).set("stage_P2P", 0.5);
+        }
+        for (k, mut record) in both.clone().into_iter().enumerate() {
+            record.set("case", format!("cuda:0/{k}")).set("device", "cuda:0").set("stage_P2P", 0.1);
+            both.push(record);
+        }
+        let figures = super::figures(&both);
+        let names: Vec<&str> = figures.iter().map(|f| &f.0[..]).collect();
+        assert_eq!(names, ["uniform-1e-3", "uniform-1e-3-speedup", "uniform-1e-3-parts"]);
+        let Content::Lines { lines, .. } = &figures[2].1.content else { panic!("lines") };
+        assert_eq!(lines[0].points, [(1000.0, 5.0), (10_000.0, 5.0)]);
     }
 }

@@ -1,5 +1,5 @@
 //! The rate of each operator, compared with the peak of multiply-adds measured in the same run:
-//! alone in the cache of one core, and in whole sums on a GPU.
+//! alone in the cache of one core, and in whole sums of any size on all cores and on a GPU.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use fmm_core::cpu::workload::{Operator, work};
 use fmm_core::workload::peak;
 
 use super::stage_rates;
-use crate::lines::{distinct, figure};
+use crate::lines::{distinct, figure, lines, numbers};
 use crate::measure::{Context, Limits, spread};
 use crate::record::Record;
 use crate::suite::{Case, Suite, Sweep, Work};
@@ -31,6 +31,7 @@ pub const SUITE: Suite = Suite {
     columns: &[
         ("device", "device"),
         ("precision", "precision"),
+        ("n", "N"),
         ("operator", "operator"),
         ("order", "p"),
         ("nanoseconds", "ns a unit"),
@@ -46,8 +47,8 @@ const SAMPLE: f64 = 0.01;
 fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
     let mut all = vec![];
     for &device in &sweep.devices {
-        if let Device::Cuda(ordinal) = device {
-            all.extend(stage_rates::cases(sweep, ordinal));
+        all.extend(stage_rates::cases(sweep, device));
+        if device != Device::Cpu {
             continue;
         }
         for operator in Operator::ALL {
@@ -125,12 +126,14 @@ pub fn time(
     Some(record)
 }
 
-/// The records of each device and precision.
+/// The records of each device and precision that are drawn as bars: alone on a core, and in the largest sums of a GPU.
 fn groups(records: &[Record]) -> Vec<(String, String, Vec<Record>)> {
     let mut all = vec![];
+    let largest = numbers(records, "n").into_iter().fold(0.0, f64::max);
     for device in distinct(records, "device") {
         for precision in distinct(records, "precision") {
-            let among = |r: &&Record| r.text("device") == device && r.text("precision") == precision;
+            let barred = |r: &&Record| if device == "cpu" { alone(r) } else { r.number("n") == largest };
+            let among = |r: &&Record| r.text("device") == device && r.text("precision") == precision && barred(r);
             let here: Vec<Record> = records.iter().filter(among).cloned().collect();
             if !here.is_empty() {
                 all.push((device.clone(), precision, here));
@@ -140,8 +143,36 @@ fn groups(records: &[Record]) -> Vec<(String, String, Vec<Record>)> {
     all
 }
 
-fn figures(records: &[Record]) -> Vec<(String, Figure)> {
+/// Whether the operator was measured alone, not in a whole sum.
+fn alone(record: &Record) -> bool {
+    record.number("n").is_nan()
+}
+
+/// Rates against N, the operators of whole sums: a figure for each device.
+fn curves(records: &[Record]) -> Vec<(String, Figure)> {
     let mut all = vec![];
+    for device in distinct(records, "device") {
+        let here = records.iter().filter(|r| r.text("device") == device && r.text("precision") == "f32" && !alone(r));
+        let here: Vec<Record> = here.cloned().collect();
+        let Some(order) = numbers(&here, "order").into_iter().reduce(f64::min) else { continue };
+        let here: Vec<Record> = here.into_iter().filter(|r| !(r.number("order") > order)).collect();
+        let content = Content::Lines {
+            x: Axis::log("particles N"),
+            y: Axis::log("GFLOP/s"),
+            lines: lines(&here, "n", "gflops", |r| r.text("operator").to_string()),
+            marks: vec![],
+        };
+        let place = if device == "cpu" { super::place_of(&here[0]) } else { device.clone() };
+        let subtitle =
+            format!("{place}, whole sums, uniform, p = {order}, f32; M2P is the treecode's, all others are the FMM's");
+        let name = format!("curves-{}", device.replace(':', ""));
+        all.push((name, figure(&here, "Rates of the operators against N", subtitle, content)));
+    }
+    all
+}
+
+fn figures(records: &[Record]) -> Vec<(String, Figure)> {
+    let mut all = curves(records);
     for (device, precision, here) in groups(records) {
         let bars = here.iter().map(|r| {
             let order =

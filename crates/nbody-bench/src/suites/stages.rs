@@ -1,6 +1,6 @@
 //! Where the time of one force evaluation goes, by stage and device.
 
-use fmm_core::{Method, Stage};
+use fmm_core::Stage;
 
 use super::{COLUMNS, place_of, sums};
 use crate::lines::{distinct, figure};
@@ -26,7 +26,8 @@ pub const SUITE: Suite = Suite {
 };
 
 fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
-    Ok(sums(sweep, sweep.preset.n as usize, Method::Fmm).into_iter().map(Case::sum).collect())
+    let of = |method| sums(sweep, sweep.preset.n as usize, method);
+    Ok(sweep.preset.methods().into_iter().flat_map(of).map(Case::sum).collect())
 }
 
 /// The stages that the records have, in order.
@@ -36,15 +37,14 @@ fn stages(records: &[Record]) -> Vec<&'static str> {
 }
 
 fn figures(records: &[Record]) -> Vec<(String, Figure)> {
-    // The rest shares a name: there are no more colours.
-    const SHOWN: [&str; 6] = ["tree", "lists", "M2L", "L2P", "P2P", "guard"];
+    const SHOWN: [&str; 10] = ["P2P", "M2P", "M2L", "P2M", "L2P", "tree", "lists", "M2M", "L2L", "guard"];
     let parts: Vec<&str> = SHOWN.into_iter().filter(|s| stages(records).contains(s)).collect();
     let mut all = vec![];
     for set in distinct(records, "set") {
         let here: Vec<Record> = records.iter().filter(|r| r.text("set") == set).cloned().collect();
         let bars = here.iter().map(|r| {
             let lengths = lengths(r, &parts, &stages(records));
-            let name = format!("{}, {}", place_of(r), number(r.number("tolerance")));
+            let name = format!("{}, {}, {}", r.text("method"), place_of(r), number(r.number("tolerance")));
             (name, lengths, format!("{} s", significant(r.number("seconds"))))
         });
         let content = Content::Stacked {
@@ -59,8 +59,11 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
         } else {
             ""
         };
-        let subtitle = format!("{set}, N = {}, by device and tolerance{more}", here[0].number("n"));
-        all.push((set, figure(&here, "Where the time of the FMM goes", subtitle, content)));
+        let subtitle = format!(
+            "{set}, N = {}, by method, device and tolerance; tree: keys, sort and cells{more}",
+            here[0].number("n")
+        );
+        all.push((set, figure(&here, "Where the time of one force evaluation goes", subtitle, content)));
     }
     all
 }
@@ -88,7 +91,8 @@ fn summary(records: &[Record]) -> Vec<String> {
         let text: Vec<String> = shares.iter().take(3).map(|(x, s)| format!("{s} {:.0} %", 100.0 * x)).collect();
         let (set, n, tolerance) = (r.text("set"), r.number("n"), number(r.number("tolerance")));
         format!(
-            "{set}, N = {n}, {tolerance}, {}: {} s, of which {}.",
+            "{set}, N = {n}, {tolerance}, {} on {}: {} s, of which {}.",
+            r.text("method"),
             place_of(r),
             significant(r.number("seconds")),
             text.join(", ")

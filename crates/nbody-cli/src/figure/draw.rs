@@ -25,6 +25,8 @@ const HEIGHT: i32 = 1000;
 pub const MARGIN: i32 = 48;
 /// The font that the PNG is drawn with, and its like for browsers.
 const FONT: &str = "DejaVu Sans, Verdana, sans-serif";
+/// Points of a line that are marked one by one, at most.
+const MARKED: usize = 60;
 /// Points of a line beyond which it looks the same.
 const MOST_POINTS: usize = 4000;
 
@@ -43,6 +45,9 @@ const PALETTE: [RGBColor; 7] = [
     RGBColor(0x56, 0xb4, 0xe9),
     RGBColor(0x00, 0x00, 0x00),
 ];
+
+/// Places of the palette on which dark text is read best.
+const LIGHT: [usize; 3] = [3, 4, 5];
 
 pub type Area<'a> = DrawingArea<Sheet<'a>, Shift>;
 pub type Drawn<T> = Result<T, String>;
@@ -104,12 +109,14 @@ pub fn picture(figure: &Figure) -> Result<Picture, String> {
             Content::Lines { x, y, lines, marks } => draw_lines(&middle, x, y, lines, marks)?,
             Content::Bars { x, bars } => {
                 let bars: Vec<Bar> = bars.iter().map(|(n, l, t)| (n.clone(), vec![*l], t.clone())).collect();
-                draw_bars(&middle, x, &bars)?;
+                draw_bars(&middle, x, &bars, &[])?;
             }
             Content::Stacked { x, parts, bars } => {
-                let names: Vec<Line> = parts.iter().map(|p| Line::new(p, vec![])).collect();
+                // Parts beyond the colors have them again, striped.
+                let line = |(k, p): (usize, &String)| Line { dashed: k >= PALETTE.len(), ..Line::new(p, vec![]) };
+                let names: Vec<Line> = parts.iter().enumerate().map(line).collect();
                 let (_, rest) = middle.split_vertically(legend(&middle, &names)?);
-                draw_bars(&rest, x, bars)?;
+                draw_bars(&rest, x, bars, parts)?;
             }
             Content::Panels { .. } => {
                 if let Some(panels) = panels(figure) {
@@ -230,6 +237,11 @@ fn legend(area: &Area, lines: &[Line]) -> Drawn<i32> {
         for (a, b) in pieces {
             area.draw(&PathElement::new([(x + a, y), (x + b, y)], color.stroke_width(4))).map_err(to_text)?;
         }
+        if !line.dashed && (1..=MARKED).contains(&line.points.len()) {
+            let at = |&(a, b): &(i32, i32)| (x + SAMPLE / 2 + a, y + b);
+            let shape = Polygon::new(shape_of(i, line).iter().map(at).collect::<Vec<_>>(), color.filled());
+            area.draw(&shape).map_err(to_text)?;
+        }
         write(area, &line.name, (x + SAMPLE + 12, y), 25, TEXT, Pos::new(HPos::Left, VPos::Center))?;
         x += needed;
     }
@@ -238,6 +250,27 @@ fn legend(area: &Area, lines: &[Line]) -> Drawn<i32> {
 
 fn color_of(place: usize, line: &Line) -> RGBColor {
     PALETTE[line.color.unwrap_or(place) % PALETTE.len()]
+}
+
+/// The marker of a line, about its point: each color has its own, so that lines differ in grey too.
+fn shape_of(place: usize, line: &Line) -> Vec<(i32, i32)> {
+    let ring = |corners: u32, from: f64, radius: f64| -> Vec<(i32, i32)> {
+        let at = |k: u32| (from + 360.0 * f64::from(k) / f64::from(corners)).to_radians().sin_cos();
+        let round = |v: f64| v.round() as i32;
+        (0..corners).map(at).map(|(sin, cos)| (round(radius * sin), round(-radius * cos))).collect()
+    };
+    let cross: Vec<(i32, i32)> =
+        [(-3, -9), (3, -9), (3, -3), (9, -3), (9, 3), (3, 3), (3, 9), (-3, 9), (-3, 3), (-9, 3), (-9, -3), (-3, -3)]
+            .to_vec();
+    match line.color.unwrap_or(place) % PALETTE.len() {
+        0 => ring(16, 0.0, 7.0),
+        1 => ring(4, 45.0, 10.0),
+        2 => ring(3, 0.0, 11.0),
+        3 => ring(4, 0.0, 10.0),
+        4 => ring(3, 180.0, 11.0),
+        5 => cross,
+        _ => ring(5, 0.0, 9.0),
+    }
 }
 
 fn draw_lines(area: &Area, x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, String)]) -> Drawn<()> {
@@ -292,10 +325,11 @@ fn draw_lines(area: &Area, x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, St
         } else {
             chart.draw_series(LineSeries::new(points.iter().copied(), color.stroke_width(4))).map_err(to_text)?;
         }
-        // Few points are shown as dots; a line of one point would not be visible.
-        if points.len() <= 60 && !line.dashed {
-            let dots = points.iter().map(|&p| Circle::new(p, 6, color.filled()));
-            chart.draw_series(dots).map_err(to_text)?;
+        // Few points are marked; a line of one point would not be visible.
+        if points.len() <= MARKED && !line.dashed {
+            let shape = shape_of(i, line);
+            let marks = points.iter().map(|&p| EmptyElement::at(p) + Polygon::new(shape.clone(), color.filled()));
+            chart.draw_series(marks).map_err(to_text)?;
         }
     }
     Ok(())
@@ -304,7 +338,8 @@ fn draw_lines(area: &Area, x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, St
 /// Name, lengths of its parts, and the text at its end.
 type Bar = (String, Vec<f64>, String);
 
-fn draw_bars(area: &Area, x: &Axis, bars: &[Bar]) -> Drawn<()> {
+/// `parts` are names that are written where they fit.
+fn draw_bars(area: &Area, x: &Axis, bars: &[Bar], parts: &[String]) -> Drawn<()> {
     let scale = Scale::of(bars.iter().map(|b| b.1.iter().sum()), false, true);
     let names = bars.iter().map(|b| width(&b.0, 25)).max().unwrap_or(0);
     let texts = bars.iter().map(|b| width(&b.2, 25)).max().unwrap_or(0);
@@ -320,12 +355,28 @@ fn draw_bars(area: &Area, x: &Axis, bars: &[Bar]) -> Drawn<()> {
     }
     let slot = (bottom - top) / bars.len().max(1) as i32;
     let thickness = (slot * 7 / 10).clamp(2, 56);
-    for (i, (name, parts, text)) in bars.iter().enumerate() {
+    for (i, (name, lengths, text)) in bars.iter().enumerate() {
         let middle = top + slot * i as i32 + slot / 2;
         let mut length = 0.0;
-        for (k, part) in parts.iter().enumerate() {
-            let corners = [(at(length), middle - thickness / 2), (at(length + part), middle + thickness / 2)];
-            area.draw(&Rectangle::new(corners, PALETTE[k % PALETTE.len()].filled())).map_err(to_text)?;
+        for (k, part) in lengths.iter().enumerate() {
+            let (from, to) = (at(length), at(length + part));
+            let (high, low) = (middle - thickness / 2, middle + thickness / 2);
+            let color = PALETTE[k % PALETTE.len()];
+            area.draw(&Rectangle::new([(from, high), (to, low)], color.filled())).map_err(to_text)?;
+            if k >= PALETTE.len() {
+                for stripe in (from + 6..to - 3).step_by(12) {
+                    let ends = [(stripe, high), (stripe + 4, low)];
+                    area.draw(&Rectangle::new(ends, WHITE.filled())).map_err(to_text)?;
+                }
+            }
+            // Neighbors differ in grey too.
+            if to > from + 3 {
+                area.draw(&PathElement::new([(to, high), (to, low)], WHITE.stroke_width(2))).map_err(to_text)?;
+            }
+            if let Some(name) = parts.get(k).filter(|n| k < PALETTE.len() && width(n, 20) + 12 < to - from) {
+                let ink = if LIGHT.contains(&(k % PALETTE.len())) { TEXT } else { WHITE };
+                write(area, name, ((from + to) / 2, middle), 20, ink, Pos::new(HPos::Center, VPos::Center))?;
+            }
             length += part;
         }
         let length = &length;
