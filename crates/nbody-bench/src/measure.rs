@@ -5,8 +5,8 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fmm_core::planar::Blob;
-use fmm_core::{Error, Method, Particles, Precision, Settings, Stage, StageTimes};
+use fmm_core::planar::{Blob, levels};
+use fmm_core::{Error, Executor, Method, Particles, Precision, Settings, Stage, StageTimes};
 use fmm_cuda::Description;
 use serde_json::Value;
 
@@ -25,6 +25,8 @@ pub struct Sum {
     pub kernel: Kernel,
     /// How the particles lie.
     pub set: Set,
+    /// Its width, instead of the usual one.
+    pub sigma: Option<f64>,
     /// How many they are.
     pub n: usize,
     /// Where: a device, never [`Device::Auto`].
@@ -52,6 +54,7 @@ impl Sum {
         if self.kernel != Kernel::Laplace {
             record.set("kernel", self.kernel.name());
         }
+        record.set("sigma", self.sigma.map_or(Value::Null, Value::from));
         record.set("method", self.method.name()).set("tolerance", self.tolerance).set("threads", self.threads);
     }
 }
@@ -73,7 +76,7 @@ pub struct Context {
     stop: Option<Stop>,
     gpus: Vec<Description>,
     pools: HashMap<usize, Arc<rayon::ThreadPool>>,
-    bodies: Option<(Kernel, Set, usize, Arc<Bodies>)>,
+    bodies: Option<(Kernel, Set, Option<f64>, usize, Arc<Bodies>)>,
 }
 
 /// Particles with the truth about them.
@@ -134,15 +137,15 @@ impl Context {
     ///
     /// # Errors
     /// 71 where threads cannot be started.
-    pub fn bodies(&mut self, kernel: Kernel, set: Set, n: usize) -> Result<Arc<Bodies>, Failure> {
-        if let Some((k, s, m, bodies)) = &self.bodies
-            && (*k, *s, *m) == (kernel, set, n)
+    pub fn bodies(&mut self, kernel: Kernel, set: Set, sigma: Option<f64>, n: usize) -> Result<Arc<Bodies>, Failure> {
+        if let Some((k, s, w, m, bodies)) = &self.bodies
+            && (*k, *s, *w, *m) == (kernel, set, sigma, n)
         {
             return Ok(bodies.clone());
         }
         self.bodies = None;
         let flat = kernel.plane().is_some();
-        let position = if flat { set.flat_points(n) } else { set.points(n) };
+        let position = if flat { set.flat_points(n, sigma) } else { set.points(n, sigma) };
         let strength = if flat { sets::signed(n) } else { vec![1.0 / n as f64; n] };
         let sample = (1_000_000_000 / n).clamp(256, 1000);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -152,7 +155,7 @@ impl Context {
         let velocity = (0..n).map(direction).collect();
         let particles = Particles { position, velocity, strength, coupling: vec![-1.0; n] };
         let bodies = Arc::new(Bodies { particles, reference });
-        self.bodies = Some((kernel, set, n, bodies.clone()));
+        self.bodies = Some((kernel, set, sigma, n, bodies.clone()));
         Ok(bodies)
     }
 
@@ -162,7 +165,7 @@ impl Context {
     /// # Errors
     /// What the sum refuses.
     pub fn sum(&mut self, sum: &Sum) -> Result<Option<Record>, Failure> {
-        let bodies = self.bodies(sum.kernel, sum.set, sum.n)?;
+        let bodies = self.bodies(sum.kernel, sum.set, sum.sigma, sum.n)?;
         let (limits, stop) = (self.limits, self.stop.take());
         let load = Load::begin();
         let measured = self.threads(sum.threads, || measure(sum, &bodies, limits, stop.as_ref()));
@@ -234,10 +237,35 @@ fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> R
         record.set("order", choice.order.map_or(Value::Null, Value::from));
         record.set("theta", choice.theta.map_or(Value::Null, Value::from));
     }
+    if let (Some(choice), true) = (executor.choice(), sum.kernel.plane().is_some()) {
+        // The boxes of the plane halve twice a level, whatever lies in them.
+        let boxes = (1u64 << (2 * levels(sum.n, sum.n, choice.leaf_size))) as f64;
+        record.set("per_box", sum.n as f64 / boxes);
+    }
+    if sum.device != Device::Cpu {
+        copies(&mut record, executor.as_mut(), bodies)?;
+    }
     for stage in Stage::ALL.into_iter().filter(|&s| times.seconds(s) > 0.0) {
         record.set(&format!("stage_{}", stage.name()), times.seconds(stage) / seconds.len() as f64);
     }
     Ok(Some(record))
+}
+
+/// Seconds of a copy of the bodies to the device, and of one of the fields to the host: the shortest of three, the first of which
+/// makes memory.
+fn copies(record: &mut Record, executor: &mut dyn Executor, bodies: &Bodies) -> Result<(), Failure> {
+    let [mut up, mut down] = [f64::INFINITY; 2];
+    for _ in 0..3 {
+        let start = Instant::now();
+        executor.upload(&bodies.particles).map_err(refused)?;
+        up = up.min(start.elapsed().as_secs_f64());
+        executor.forces(&mut StageTimes::default()).map_err(refused)?;
+        let start = Instant::now();
+        executor.field().map_err(refused)?;
+        down = down.min(start.elapsed().as_secs_f64());
+    }
+    record.set("copy_to_device", up).set("copy_to_host", down);
+    Ok(())
 }
 
 /// Median of some seconds, in a record, and the ends of their middle eight tenths (least and most of fewer than ten).
@@ -278,6 +306,7 @@ mod tests {
         let sum = Sum {
             kernel: Kernel::Laplace,
             set: Set::Plummer,
+            sigma: None,
             n: 3000,
             device: Device::Cpu,
             threads: 1,

@@ -32,6 +32,12 @@ pub struct Preset {
     /// Fast methods, where a suite compares them: fmm, treecode.
     #[serde(default = "fmm")]
     pub methods: Vec<String>,
+    /// Widths σ of the sets that have one; empty: the usual ones.
+    #[serde(default)]
+    pub sigmas: Vec<f64>,
+    /// Boxes in the plane: N is then this number times the size of a leaf, which is full.
+    #[serde(default)]
+    pub boxes: Option<f64>,
     /// Orders of expansions.
     #[serde(default)]
     pub orders: Vec<f64>,
@@ -112,6 +118,12 @@ impl Preset {
         let (widest, thetas) = if plane { (0.8, "0.2 to 0.8 in the plane") } else { (1.0, "0.2 to 1") };
         all("thetas", &self.thetas, false, [0.2, widest], thetas)?;
         all("leaves", &self.leaves, true, [1.0, 1e6], "whole numbers from 1 to 1000000")?;
+        all("sigmas", &self.sigmas, false, [1e-4, 1.0], "1e-4 to 1")?;
+        if let Some(boxes) = self.boxes
+            && !(plane && (1..=12).any(|level| boxes == 4f64.powi(level)))
+        {
+            return refuse("boxes", number(boxes), "powers of 4 from 4 to 4^12, in the plane");
+        }
         all("threads", &self.threads, true, [1.0, 1024.0], "whole numbers from 1 to 1024")?;
         all("samples", &[self.samples], true, [1.0, 1000.0], "a whole number from 1 to 1000")?;
         all("budget", &[self.budget], false, [0.0, 86400.0], "0 to 86400 seconds")?;
@@ -142,6 +154,11 @@ impl Preset {
         let plane = self.kernel().plane().is_some();
         let wanted = |m: &Method| self.methods.iter().any(|name| name == m.name());
         FAST.into_iter().filter(|m| wanted(m) && !(plane && *m == Method::Treecode)).collect()
+    }
+
+    /// Each size of a leaf with the number of particles, `n` or as many as fill all `boxes`.
+    pub fn leaves(&self) -> Vec<(usize, usize)> {
+        self.leaves.iter().map(|&leaf| (leaf as usize, self.boxes.map_or(self.n, |b| b * leaf) as usize)).collect()
     }
 
     /// 1, 2 and 5 times the powers of ten from `smallest` to `n`, and `n` itself; of these the first and the last with `ends`.
@@ -188,6 +205,8 @@ mod tests {
                 "budget = 2\nmethods = [\"direct\"]",
                 "methods = \"direct\" is not allowed; allowed: treecode, fmm",
             ),
+            ("budget = 2", "budget = 2\nsigmas = [2]", "sigmas = 2 is not allowed; allowed: 1e-4 to 1"),
+            ("budget = 2", "budget = 2\nboxes = 64", "boxes = 64 is not allowed; allowed: powers of 4"),
             ("samples = 5", "samples = 0", "samples = 0 is not allowed; allowed: a whole number from 1 to 1000"),
             ("budget = 2", "budget = -1", "budget = -1 is not allowed; allowed: 0 to 86400 seconds"),
             ("budget = 2", "budget = 2\norders = [31]", "orders = 31 is not allowed"),

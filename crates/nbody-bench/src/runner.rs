@@ -157,6 +157,7 @@ mod tests {
         let sum = |n, method| Sum {
             kernel: Kernel::Laplace,
             set: Set::Uniform,
+            sigma: None,
             n,
             device: Device::Cpu,
             threads: 2,

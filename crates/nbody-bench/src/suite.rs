@@ -76,13 +76,14 @@ impl Case {
         // Keys of cases of 1/r do not name the kernel.
         let kernel = Some(sum.kernel).filter(|&k| k != Kernel::Laplace).map(|k| k.name().to_string());
         let key = format!(
-            "{}/{}/n{}/{:e}/{}t/{}{}{}{}{}",
+            "{}/{}/n{}/{:e}/{}t/{}{}{}{}{}{}",
             sum.device,
             sum.method.name(),
             sum.n,
             sum.tolerance,
             sum.threads,
             sum.set.name(),
+            part("sigma", sum.sigma.map(|s| s.to_string())),
             part("", kernel),
             part("p", sum.order.map(|p| p.to_string())),
             part("theta", sum.theta.map(|t| t.to_string())),

@@ -138,7 +138,7 @@ fn every_suite_measures_and_draws_its_series() {
         (
             "shifts",
             8,
-            &["shifts-uniform", "shifts-uniform-sum"],
+            &["shifts-uniform-cpu", "shifts-uniform-sum"],
             &["harmonic, cpu", "order p"],
             "M2L is at its best at p = ",
         ),
@@ -173,6 +173,16 @@ fn papers_are_compared_on_one_page_and_in_one_table() {
         let path = source.split('"').next().unwrap();
         assert!(fs::read_to_string(out.join(path)).unwrap().contains("nbody 0"), "{path}");
         figures += 1;
+    }
+    for figure in [
+        "yokota-stages/stages-uniform",
+        "yokota-operators/operators-curves-cpu",
+        "goude-points-in-a-box/leafsize-uniform-relative",
+        "goude-order/shifts-uniform-cpu",
+        "goude-best-box/shifts-uniform-best",
+        "goude-width/distributions-1e-6-sigma",
+    ] {
+        assert!(page.contains(&format!("<img src=\"{figure}.svg\"")), "{figure}");
     }
     assert!(figures >= 5 && page.contains("needs a GPU: not run"), "{figures} figures");
     let table = fs::read_to_string(out.join("papers.csv")).unwrap();

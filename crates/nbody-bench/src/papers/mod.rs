@@ -50,6 +50,8 @@ enum Outcome {
     Number(f64, String),
     /// A figure without a number of the paper.
     Figure,
+    /// Curves that do not cross at the N of this run.
+    NoCrossing,
     /// Nothing, because it needs a GPU.
     NeedsGpu,
     /// The records have no such number.
@@ -141,6 +143,7 @@ fn outcome(row: &Row, done: Option<&Done>) -> Outcome {
     match &row.ours {
         Some(query) => match query.number(&done.records) {
             Some((number, records)) => Outcome::Number(number, page::machine(&records)),
+            None if query.does_not_cross(&done.records) => Outcome::NoCrossing,
             None if !gpu && query.needs_gpu() => Outcome::NeedsGpu,
             None => Outcome::Missing,
         },

@@ -37,6 +37,7 @@ fn ours(found: &Found<'_>) -> String {
     match &found.outcome {
         Outcome::Number(number, _) => format!("{} {}", significant(*number), found.row.unit).trim_end().to_string(),
         Outcome::Figure => "drawn".into(),
+        Outcome::NoCrossing => "no crossing at the N of this run".into(),
         Outcome::NeedsGpu => "needs a GPU: not run".into(),
         Outcome::Missing => "not found in this run's records".into(),
         Outcome::Absent => "not reproduced".into(),

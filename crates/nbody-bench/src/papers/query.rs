@@ -100,6 +100,13 @@ impl Query {
         Some((self.times * value, [upper[at].record].into_iter().chain(from).collect()))
     }
 
+    /// Whether both curves are there, which then do not cross.
+    pub fn does_not_cross(&self, records: &[Record]) -> bool {
+        let over = self.over.as_ref().map(|over| self.only.clone().into_iter().chain(over.clone()).collect());
+        let there = |wanted: &Table| !self.curve(records, wanted).is_empty();
+        self.pick == Pick::Crossing && there(&self.only) && over.is_some_and(|o| there(&o))
+    }
+
     /// Whether it is about a GPU.
     pub fn needs_gpu(&self) -> bool {
         let tables = [Some(&self.only), self.over.as_ref()];
@@ -174,6 +181,9 @@ mod tests {
         assert_eq!(asked(&format!("pick = 'last'\n{fmm}over = {{ method = 'direct' }}\ntimes = 100")), Some(5.0));
         let crossing = asked(&format!("pick = 'crossing'\n{fmm}over = {{ method = 'direct' }}")).unwrap();
         assert!((crossing / 1e3 - 10f64.powf(5f64.ln() / 10f64.ln())).abs() < 1e-9, "{crossing}");
+        let never = "pick = 'crossing'\nfield = 'seconds'\nwhere = { device = 'cuda' }\nover = { device = 'cpu', method = 'fmm' }";
+        let query: Query = toml::from_str(never).unwrap();
+        assert!(query.number(&records()).is_none() && query.does_not_cross(&records()) && !query.does_not_cross(&[]));
         let share = asked("pick = 'last'\nfield = 'stage_P2P'\nper = 'seconds'\nwhere = { n = 10000 }\ntimes = 100");
         assert_eq!(share, Some(40.0));
         assert_eq!(asked("pick = 'last'\nfield = 'seconds'\nwhere = { method = 'treecode' }"), None);

@@ -4,6 +4,7 @@ use fmm_core::Method;
 
 use super::{COLUMNS, place_of, sums};
 use crate::lines::{figure, lines, numbers};
+use crate::measure::Sum;
 use crate::record::Record;
 use crate::suite::{Case, Suite, Sweep};
 use crate::table::significant;
@@ -28,7 +29,13 @@ pub const SUITE: Suite = Suite {
 fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
     let mut all = vec![];
     for n in sweep.preset.sizes() {
-        all.extend(sums(sweep, n, Method::Fmm).into_iter().map(Case::sum));
+        for sum in sums(sweep, n, Method::Fmm) {
+            let widths = if sum.set.has_width() { &sweep.preset.sigmas[..] } else { &[] };
+            all.extend(widths.iter().map(|&w| Case::sum(Sum { sigma: Some(w), ..sum.clone() })));
+            if widths.is_empty() {
+                all.push(Case::sum(sum));
+            }
+        }
     }
     Ok(all)
 }
@@ -37,16 +44,41 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
     let mut all = vec![];
     for tolerance in numbers(records, "tolerance") {
         let here: Vec<Record> = records.iter().filter(|r| r.number("tolerance") == tolerance).cloned().collect();
+        if numbers(&here, "sigma").len() > 1 {
+            all.push((format!("{tolerance:e}-sigma"), widths(&here, tolerance)));
+            continue;
+        }
         let content = Content::Lines {
             x: Axis::log("particles N"),
             y: Axis::log("time of one force evaluation (s)"),
             lines: lines(&here, "n", "seconds", |r| format!("{}, {}", r.text("set"), place_of(r))),
             marks: vec![],
         };
-        let subtitle = format!("FMM, rms and L2 force errors at most {}", number(tolerance));
+        let width = numbers(&here, "sigma").first().map_or(String::new(), |s| format!("; normal and layer: σ = {s}"));
+        let subtitle = format!("FMM, rms and L2 force errors at most {}{width}", number(tolerance));
         all.push((format!("{tolerance:e}"), figure(&here, "Time by the shape of the set", subtitle, content)));
     }
     all
+}
+
+/// The time over that of the uniform set against the width of the sets, at the largest N.
+fn widths(records: &[Record], tolerance: f64) -> Figure {
+    let largest = records.iter().map(|r| r.number("n")).fold(0.0, f64::max);
+    let here: Vec<Record> = records.iter().filter(|r| r.number("n") == largest).cloned().collect();
+    let mut relative = here.clone();
+    for r in &mut relative {
+        let uniform = here.iter().find(|u| u.text("set") == "uniform" && u.text("device") == r.text("device"));
+        r.set("relative", uniform.map_or(f64::NAN, |u| r.number("seconds") / u.number("seconds")));
+    }
+    let content = Content::Lines {
+        x: Axis::log("width σ over the side of the square"),
+        y: Axis::linear("time / time of the uniform set"),
+        lines: lines(&relative, "sigma", "relative", |r| format!("{}, {}", r.text("set"), place_of(r))),
+        marks: vec![],
+    };
+    let about = "points outside the unit square (cube) are drawn again";
+    let subtitle = format!("FMM, N = {largest}, rms and L2 force errors at most {}; {about}", number(tolerance));
+    figure(&here, "Time by the width of the set", subtitle, content)
 }
 
 fn summary(records: &[Record]) -> Vec<String> {
@@ -58,8 +90,10 @@ fn summary(records: &[Record]) -> Vec<String> {
             u.text("set") == "uniform" && same
         };
         if let Some(uniform) = records.iter().find(like) {
+            let sigma = r.number("sigma");
+            let width = if sigma.is_finite() { format!(" (σ = {sigma})") } else { String::new() };
             all.push(format!(
-                "{}, {}, N = {largest}, {}: {} times the time of the uniform set.",
+                "{}{width}, {}, N = {largest}, {}: {} times the time of the uniform set.",
                 r.text("set"),
                 place_of(r),
                 number(r.number("tolerance")),

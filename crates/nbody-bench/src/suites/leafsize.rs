@@ -3,7 +3,7 @@
 use fmm_core::Method;
 
 use super::{COLUMNS, place_of, sums};
-use crate::lines::{distinct, figure, lines};
+use crate::lines::{distinct, figure, lines, numbers, speedups};
 use crate::measure::Sum;
 use crate::record::Record;
 use crate::suite::{Case, Suite, Sweep};
@@ -28,11 +28,13 @@ pub const SUITE: Suite = Suite {
 
 fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
     let mut all = vec![];
-    for sum in sums(sweep, sweep.preset.n as usize, Method::Fmm) {
+    if sweep.preset.boxes.is_none() {
         // Without a leaf size: the one that the program chooses.
-        all.push(Case::sum(sum.clone()));
-        let leaves = sweep.preset.leaves.iter().map(|&leaf| Some(leaf as usize));
-        all.extend(leaves.map(|leaf_size| Case::sum(Sum { leaf_size, ..sum.clone() })));
+        all.extend(sums(sweep, sweep.preset.n as usize, Method::Fmm).into_iter().map(Case::sum));
+    }
+    for (leaf, n) in sweep.preset.leaves() {
+        let of_leaf = |sum| Case::sum(Sum { leaf_size: Some(leaf), ..sum });
+        all.extend(sums(sweep, n, Method::Fmm).into_iter().map(of_leaf));
     }
     Ok(all)
 }
@@ -46,10 +48,51 @@ fn chosen(record: &Record) -> bool {
     !record.text("case").contains("/leaf")
 }
 
+/// Parts whose time depends on the points in a box: Goude & Engblom, Fig. 2.
+const PARTS: [&str; 4] = ["stage_P2M", "stage_L2P", "stage_P2P", "stage_tree"];
+
+/// Full boxes, as many for each size: time of a point over the least of its line, and the speed-up of each part.
+fn by_points_in_a_box(set: &str, records: &[Record]) -> Vec<(String, Figure)> {
+    let mut relative = records.to_vec();
+    let time = |r: &Record| r.number("seconds") / r.number("n");
+    for r in &mut relative {
+        let least = records.iter().filter(|o| name(o) == name(r)).map(time).fold(f64::INFINITY, f64::min);
+        r.set("relative", time(r) / least);
+    }
+    let boxes = (records[0].number("n") / records[0].number("per_box")).round();
+    let x = || Axis::linear("points in a box N_d");
+    let drawn = [
+        (
+            "relative",
+            "Time by points in a box",
+            "time of a point / least time",
+            lines(&relative, "per_box", "relative", name),
+        ),
+        (
+            "parts",
+            "Speed-up of each part by points in a box",
+            "time on the cores / time on the GPU",
+            lines(&speedups(records, &PARTS), "per_box", "speedup", |r| r.text("part").into()),
+        ),
+    ];
+    let mut all = vec![];
+    for (end, title, y, lines) in drawn.into_iter().filter(|d| !d.3.is_empty()) {
+        let content = Content::Lines { x: x(), y: Axis::linear(y), lines, marks: vec![] };
+        let subtitle =
+            format!("{set}, {boxes} boxes, N = {boxes} N_d, cores: {} threads", records[0].number("threads"));
+        all.push((format!("{set}-{end}"), figure(records, title, subtitle, content)));
+    }
+    all
+}
+
 fn figures(records: &[Record]) -> Vec<(String, Figure)> {
     let mut all = vec![];
     for set in distinct(records, "set") {
         let here: Vec<Record> = records.iter().filter(|r| r.text("set") == set).cloned().collect();
+        if numbers(&here, "n").len() > 1 {
+            all.extend(by_points_in_a_box(&set, &here));
+            continue;
+        }
         let marks = here.iter().filter(|r| chosen(r)).map(|r| (r.number("leaf"), format!("chosen at {}", name(r))));
         let content = Content::Lines {
             x: Axis::log("most particles in a leaf"),
@@ -65,6 +108,19 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
 
 fn summary(records: &[Record]) -> Vec<String> {
     let mut all = vec![];
+    if numbers(records, "n").len() > 1 {
+        let mut names: Vec<String> = records.iter().map(name).collect();
+        names.sort();
+        names.dedup();
+        let time = |r: &&Record| r.number("seconds") / r.number("n");
+        for wanted in names {
+            let here = records.iter().filter(|r| name(r) == wanted);
+            let Some(best) = here.min_by(|a, b| time(a).total_cmp(&time(b))) else { continue };
+            let (points, each) = (best.number("per_box"), significant(1e9 * time(&best)));
+            all.push(format!("{wanted}: boxes of {points} points are fastest, {each} ns a point."));
+        }
+        return all;
+    }
     for ours in records.iter().filter(|r| chosen(r)) {
         let like = |r: &&Record| r.text("set") == ours.text("set") && name(r) == name(ours);
         let best = records.iter().filter(like).min_by(|a, b| a.number("seconds").total_cmp(&b.number("seconds")));

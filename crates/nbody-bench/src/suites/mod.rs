@@ -77,6 +77,7 @@ fn sums(sweep: &Sweep, n: usize, method: Method) -> Vec<Sum> {
                 all.push(Sum {
                     kernel: sweep.preset.kernel(),
                     set,
+                    sigma: None,
                     n,
                     device,
                     // Where the GPU works, all threads of the host serve it.

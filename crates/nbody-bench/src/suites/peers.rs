@@ -143,7 +143,7 @@ impl Drop for Scratch {
 }
 
 fn compare(game: &Match, context: &mut Context) -> Result<Option<Record>, Failure> {
-    let bodies = context.bodies(game.kernel, game.set, game.n)?;
+    let bodies = context.bodies(game.kernel, game.set, None, game.n)?;
     let mut record = Record::default();
     record.set("set", game.set.name()).set("n", game.n).set("threads", game.threads).set("device", "cpu");
     if game.kernel.plane().is_some() {
@@ -168,6 +168,7 @@ fn compare(game: &Match, context: &mut Context) -> Result<Option<Record>, Failur
     let sum = |threads: usize, tolerance: f64| Sum {
         kernel: game.kernel,
         set: game.set,
+        sigma: None,
         n: game.n,
         device: Device::Cpu,
         threads,

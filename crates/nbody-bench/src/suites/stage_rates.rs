@@ -109,7 +109,7 @@ fn sums(sum: Sum, context: &mut Context) -> Result<Sums, Failure> {
     let Sum { n, device, threads, method, order, precision } = sum;
     let settings = Settings { method, order: Some(order), precision, ..Settings::default() };
     let text = |e: fmm_core::Error| Failure::new(71, e.to_string());
-    let (position, strength) = (Set::Uniform.points(n), vec![1.0 / n as f64; n]);
+    let (position, strength) = (Set::Uniform.points(n, None), vec![1.0 / n as f64; n]);
     let limits = context.limits;
     let Device::Cuda(ordinal) = device else {
         let cube = Cube::around(&[&position[..]]);

@@ -21,7 +21,7 @@ pub const SUITE: Suite = Suite {
     cases,
     figures,
     summary,
-    texts: |_| vec![],
+    texts: |records| vec![("stages-shares.md", shares(records))],
     columns: COLUMNS,
 };
 
@@ -79,6 +79,31 @@ fn lengths(record: &Record, parts: &[&str], stages: &[&str]) -> Vec<f64> {
     lengths
 }
 
+/// A table of shares of the whole, in percent: a row for each part and a column for each record. The whole of a GPU has the copies to
+/// it and back.
+fn shares(records: &[Record]) -> String {
+    let copies = |r: &Record| Some(r.number("copy_to_device") + r.number("copy_to_host")).filter(|c| c.is_finite());
+    let whole = |r: &Record| r.number("seconds") + copies(r).unwrap_or(0.0);
+    let mut text =
+        String::from("Shares of one force evaluation, %. Parts of a GPU that run at once add up to more.\n\n| part |");
+    for r in records {
+        let (set, tolerance) = (r.text("set"), number(r.number("tolerance")));
+        text += &format!(" {}, {}, {set}, {tolerance} |", r.text("method"), place_of(r));
+    }
+    text += &format!("\n|---|{}\n", "---|".repeat(records.len()));
+    let mut row = |name: &str, of: &dyn Fn(&Record) -> f64| {
+        let cells = records.iter().map(|r| format!(" {:.1} |", 100.0 * of(r) / whole(r)));
+        text += &format!("| {name} |{}\n", cells.collect::<String>());
+    };
+    for stage in stages(records) {
+        row(stage, &|r| part(r, stage));
+    }
+    if records.iter().any(|r| copies(r).is_some()) {
+        row("transfers", &|r| copies(r).unwrap_or(0.0));
+    }
+    text
+}
+
 fn part(record: &Record, stage: &str) -> f64 {
     Some(record.number(&format!("stage_{stage}"))).filter(|s| s.is_finite()).unwrap_or(0.0)
 }
@@ -104,6 +129,17 @@ fn summary(records: &[Record]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn transfers_are_part_of_the_whole() {
+        let mut record = Record::default();
+        record.set("seconds", 3.0).set("stage_P2P", 2.0).set("device", "cuda:0").set("set", "uniform");
+        record.set("method", "fmm").set("tolerance", 1e-6).set("copy_to_device", 0.75).set("copy_to_host", 0.25);
+        let text = shares(&[record]);
+        let row = |name: &str| text.lines().find(|l| l.starts_with(&format!("| {name} |"))).map(str::to_string);
+        assert_eq!(row("P2P").as_deref(), Some("| P2P | 50.0 |"), "{text}");
+        assert_eq!(row("transfers").as_deref(), Some("| transfers | 25.0 |"), "{text}");
+    }
 
     #[test]
     fn bars_are_as_long_as_their_label_says() {
