@@ -62,9 +62,16 @@ pub fn part(time: &str) -> &str {
     time.strip_prefix("stage_").unwrap_or(time)
 }
 
-/// A figure of some records, with their machines in the caption.
+/// A figure of some records, with their machines in the caption. A line that is alone has no legend: the subtitle names it.
 pub fn figure(records: &[Record], title: impl Into<String>, subtitle: impl Into<String>, content: Content) -> Figure {
-    Figure { title: title.into(), subtitle: subtitle.into(), caption: machine::caption(records), content }
+    let mut subtitle = subtitle.into();
+    if let Content::Lines { lines, .. } = &content
+        && let [line] = &lines[..]
+        && !subtitle.contains(&line.name)
+    {
+        subtitle = format!("{}; {subtitle}", line.name);
+    }
+    Figure { title: title.into(), subtitle, caption: machine::caption(records), content }
 }
 
 /// The distinct texts under a name, in the order in which they come.

@@ -25,6 +25,9 @@ pub struct Preset {
     /// The smallest and the largest number alone.
     #[serde(default)]
     pub ends: bool,
+    /// The numbers of a sweep, where they are not round: those from `smallest` to `n` count.
+    #[serde(default, rename = "sizes")]
+    pub listed: Vec<f64>,
     /// Relative errors asked for.
     pub tolerances: Vec<f64>,
     /// Kinds of particle sets.
@@ -103,6 +106,7 @@ impl Preset {
         };
         all("n", &[self.n], true, [2.0, MOST], "a whole number from 2 to 4e9")?;
         all("smallest", &[self.smallest], true, [2.0, MOST], "a whole number from 2 to 4e9")?;
+        all("sizes", &self.listed, true, [2.0, MOST], "whole numbers from 2 to 4e9")?;
         let tolerances = [Settings::TIGHTEST, 0.1];
         all("tolerances", &self.tolerances, false, tolerances, "1e-14 to 0.1")?;
         if let Some(kernel) = self.kernel.as_ref().filter(|k| !Preset::KERNELS.iter().any(|known| known.name() == **k))
@@ -161,8 +165,14 @@ impl Preset {
         self.leaves.iter().map(|&leaf| (leaf as usize, self.boxes.map_or(self.n, |b| b * leaf) as usize)).collect()
     }
 
-    /// 1, 2 and 5 times the powers of ten from `smallest` to `n`, and `n` itself; of these the first and the last with `ends`.
+    /// The listed sizes from `smallest` to `n`; if there is none, 1, 2 and 5 times the powers of ten from `smallest` to `n`, and `n` itself,
+    /// of which with `ends` the first and the last.
     pub fn sizes(&self) -> Vec<usize> {
+        let inside = self.listed.iter().filter(|s| (self.smallest..=self.n).contains(*s));
+        let inside: Vec<usize> = inside.map(|&s| s as usize).collect();
+        if !inside.is_empty() {
+            return inside;
+        }
         let all = (0..10).flat_map(|k| [1.0, 2.0, 5.0].map(|d| d * 10f64.powi(k)));
         let mut sizes: Vec<usize> = all.filter(|&s| self.smallest <= s && s < self.n).map(|s| s as usize).collect();
         sizes.push(self.n as usize);
@@ -189,6 +199,8 @@ mod tests {
         let preset = Preset::parse("p", GOOD).unwrap();
         assert_eq!(preset.sizes(), [1000, 2000, 5000, 10_000, 20_000, 50_000]);
         assert_eq!(Preset { ends: true, ..preset.clone() }.sizes(), [1000, 50_000]);
+        let listed = vec![900.0, 2160.0, 9072.0, 6e4];
+        assert_eq!(Preset { listed, ..preset.clone() }.sizes(), [2160, 9072]);
         assert_eq!(Preset { n: 70.0, ..preset }.sizes(), [70]);
     }
 

@@ -20,8 +20,6 @@ pub struct Suite {
     pub plane: Option<&'static str>,
     /// Whether it leaves GPUs alone.
     pub cpu_only: bool,
-    /// Whether it has nothing to measure without a GPU.
-    pub gpu_only: bool,
     /// What is to be measured, in this order.
     pub cases: fn(&Sweep) -> Result<Vec<Case>, Failure>,
     /// Figures with the ends of their names.

@@ -118,8 +118,20 @@ fn every_suite_measures_and_draws_its_series() {
             "times the time of the uniform set",
         ),
         ("threads", 4, &["threads"], &["uniform, 0.001", "plummer, 0.001, ideal", "threads"], "2 threads are"),
-        ("m2l2d", 8, &["m2l2d"], &["M2L, p = 5", "multiply-adds"], "translations a second"),
-        ("gauss", 16, &["gauss"], &["Hermite series, p = 2", "Taylor series, p = 5", "evaluations"], "points a second"),
+        (
+            "m2l2d",
+            16,
+            &["m2l2d-p2", "m2l2d-p5"],
+            &["M2L, p = ", "cpu, 1 thread", "cpu, 2 threads"],
+            "translations a second",
+        ),
+        (
+            "gauss",
+            32,
+            &["gauss-hermite-p2", "gauss-taylor-p5"],
+            &["series, p = ", "evaluations a second"],
+            "points a second",
+        ),
         ("tune", 42, &[], &[], "[errors]"),
     ];
     each_measures(&folder, &suites, &["--out", "out"]);
@@ -150,6 +162,8 @@ fn every_suite_measures_and_draws_its_series() {
         assert!(value("m2l_ns") > 1.0 && value("m2m_ns") > 1.0 && value("m2l_shifts") > 100.0, "{record}");
         assert!(record["kernel"] == "harmonic" && value("l2") < 0.1, "{record}");
     }
+    let table = fs::read_to_string(folder.path().join("out/m2l2d-table.md")).unwrap();
+    assert!(table.contains("| p | number | 1 cores, a second | 2 cores, a second |"), "{table}");
     let curves = fs::read_to_string(folder.path().join("out/operators-curves-cpu.svg")).unwrap();
     assert!(["P2P", "M2P", "M2L", "GFLOP/s", "particles N"].iter().all(|w| curves.contains(w)), "{curves}");
     // Drawn again from the records alone: the same picture.
@@ -339,7 +353,7 @@ fn what_cannot_be_measured_is_refused() {
         (&["--kernel", "vortex"], 2, "possible values: laplace, log, harmonic"),
         (&["shifts", "--kernel", "laplace"], 2, "kernels log and harmonic"),
         (&["--device", "cuda:99"], 69, "cuda:99"),
-        (&["m2l", "--device", "cpu"], 69, "the ways are those of a GPU"),
+        (&["m2l", "--n", "1000", "--device", "cpu"], 65, "n counts translations"),
         (&["nothing"], 2, "nothing"),
         (&["--config", "missing.toml"], 66, "missing.toml"),
         (&["--config", "bad.toml"], 65, "bad.toml: orders = 99 is not allowed; allowed: whole numbers from 1 to 30"),

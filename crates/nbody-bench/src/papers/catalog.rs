@@ -87,6 +87,9 @@ pub struct Row {
     /// The figure that is drawn of these records, without its ending.
     #[serde(default)]
     pub figure: Option<String>,
+    /// Whether what the paper shows was measured on a GPU alone: a figure of cores is then none of it.
+    #[serde(default)]
+    pub gpu: bool,
     /// How our number follows from the records.
     #[serde(default)]
     pub ours: Option<Query>,

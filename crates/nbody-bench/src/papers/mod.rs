@@ -124,11 +124,7 @@ fn reproduce(
     keep: Keep,
 ) -> Result<Done, Failure> {
     let (suite, folder) = (run.suite()?, out.join(&run.name));
-    let sweep_gpu = sweep.devices.iter().any(|d| *d != Device::Cpu);
     let command = format!("nbody bench {} --config {}/preset.toml", run.suite, run.name);
-    if suite.gpu_only && !sweep_gpu {
-        return Ok(Done { records: vec![], figures: vec![], command });
-    }
     let (store, files) = measure(suite, sweep, context, &folder, keep)?;
     atomic::replace(&folder.join("preset.toml"), preset.as_bytes())?;
     let name = |path: &Path| Some(format!("{}/{}", run.name, path.file_name()?.to_str()?));
@@ -141,6 +137,7 @@ fn outcome(row: &Row, done: Option<&Done>) -> Outcome {
     let gpu = done.records.iter().any(|r| !r.text("gpu").is_empty());
     let drawn = || row.figure.as_ref().is_some_and(|figure| path(done, figure).is_some());
     match &row.ours {
+        _ if row.gpu && !gpu => Outcome::NeedsGpu,
         Some(query) => match query.number(&done.records) {
             Some((number, records)) => Outcome::Number(number, page::machine(&records)),
             None if query.does_not_cross(&done.records) => Outcome::NoCrossing,

@@ -74,8 +74,12 @@ pub fn html(catalog: &Catalog, found: &[Found<'_>], full: bool, warning: Option<
             escape(&paper.source),
             escape(&paper.hardware)
         );
-        let mut items: Vec<&str> = rows.iter().map(|f| &f.row.item[..]).collect();
-        items.dedup();
+        let mut items: Vec<&str> = vec![];
+        for item in rows.iter().map(|f| &f.row.item[..]) {
+            if !items.contains(&item) {
+                items.push(item);
+            }
+        }
         for item in items {
             let here: Vec<&&Found<'_>> = rows.iter().filter(|f| f.row.item == item).collect();
             let _ = writeln!(text, "<h3>{}, {}</h3>", escape(&paper.name), escape(item));

@@ -16,7 +16,6 @@ pub const SUITE: Suite = Suite {
     preset: include_str!("../../../../configs/bench-accuracy.toml"),
     plane: None,
     cpu_only: false,
-    gpu_only: false,
     cases,
     figures,
     summary,

@@ -4,7 +4,8 @@ use fmm_core::gauss::series::Basis;
 use fmm_core::gauss::workload::evaluations;
 use fmm_cuda::gauss::workload::Evaluations;
 
-use super::rates::{COLUMNS, DeviceKernel, Kernel, case, device_case, figures, summary};
+use super::rate_table;
+use super::rates::{COLUMNS, DeviceKernel, Kernel, case, device_case, figures, summary, threads};
 use crate::suite::Suite;
 use fmm::Device;
 
@@ -14,21 +15,24 @@ pub const SUITE: Suite = Suite {
     preset: include_str!("../../../../configs/bench-gauss.toml"),
     plane: None,
     cpu_only: false,
-    gpu_only: false,
     cases: |sweep| {
         let mut all = vec![];
         for (name, basis) in [("Hermite series", Basis::Hermite), ("Taylor series", Basis::Powers)] {
             for order in sweep.preset.orders.iter().map(|&p| p as usize) {
                 for n in sweep.preset.sizes() {
                     for &device in &sweep.devices {
-                        all.push(if let Device::Cuda(ordinal) = device {
+                        if let Device::Cuda(ordinal) = device {
                             let make =
                                 Box::new(move |gpu: &_| Ok(Box::new(Evaluations::new(gpu, basis, order, n)?) as _));
-                            device_case(DeviceKernel { name, order, n, make }, ordinal)
-                        } else {
+                            // Points of two coordinates, and a value of each.
+                            let copied = [2 * n, n];
+                            all.push(device_case(DeviceKernel { name, order, n, copied, make }, ordinal));
+                            continue;
+                        }
+                        for threads in threads(sweep) {
                             let make = Box::new(move || evaluations(basis, order, n));
-                            case(Kernel { name, order, n, make }, sweep.threads)
-                        });
+                            all.push(case(Kernel { name, order, n, make }, threads));
+                        }
                     }
                 }
             }
@@ -36,10 +40,10 @@ pub const SUITE: Suite = Suite {
         Ok(all)
     },
     figures: |records| {
-        let title = "Evaluation of series of Gaussians";
-        vec![(String::new(), figures(records, title, "boxes of 64 points (on a GPU 512), two axes", "evaluations"))]
+        let of = "boxes of 64 points (on a GPU 512), two axes";
+        figures(records, "Evaluation of series of Gaussians", of, "evaluations")
     },
     summary: |records| summary(records, "points"),
-    texts: |_| vec![],
+    texts: |records| vec![("gauss-table.md", rate_table::markdown(records))],
     columns: COLUMNS,
 };

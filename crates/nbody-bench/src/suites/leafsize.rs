@@ -18,7 +18,6 @@ pub const SUITE: Suite = Suite {
     preset: include_str!("../../../../configs/bench-leafsize.toml"),
     plane: Some(include_str!("../../../../configs/bench-plane-leafsize.toml")),
     cpu_only: false,
-    gpu_only: false,
     cases,
     figures,
     summary,

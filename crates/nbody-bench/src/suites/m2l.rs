@@ -1,11 +1,16 @@
 //! M2L in space alone, in several ways on a GPU: loops over the octree, lists sorted by groups of operators, rotations, and ours, between
-//! what the groups take for their loads alone and for their products alone.
+//! what the groups take for their loads alone and for their products alone; and on all cores, for reference.
 
+use fmm_core::cpu::workload::Operator;
 use fmm_core::{Error, Precision};
 use fmm_cuda::{DeviceWork, Gpu, M2lVariant, M2lVariants, Ours};
 
-use super::rates::{COLUMNS, DeviceKernel, device_case, figures, summary};
-use crate::suite::Suite;
+use super::m2l_figures::{CORES, figures};
+use super::operators::time;
+use super::rates::{COLUMNS, DeviceKernel, device_case, summary};
+use crate::measure::{Context, spread};
+use crate::record::Record;
+use crate::suite::{Case, Suite, Sweep, Work};
 use fmm::Device;
 use nbody_sim::failure::Failure;
 
@@ -21,7 +26,7 @@ const VARIANTS: [([&str; 2], Option<M2lVariant>); 6] = [
 
 /// Levels, and translations of a cell.
 const DEPTHS: std::ops::RangeInclusive<usize> = 3..=5;
-const EACH: usize = 189;
+pub const EACH: usize = 189;
 
 type Made = Result<Box<dyn DeviceWork>, Error>;
 
@@ -39,37 +44,71 @@ pub const SUITE: Suite = Suite {
     preset: include_str!("../../../../configs/bench-m2l.toml"),
     plane: None,
     cpu_only: false,
-    gpu_only: true,
-    cases: |sweep| {
-        let mut all = vec![];
-        let gpus = sweep.devices.iter().filter_map(|d| if let Device::Cuda(n) = d { Some(*n) } else { None });
-        for ordinal in gpus {
-            let (least, most) = (sweep.preset.smallest, sweep.preset.n);
-            let sizes = DEPTHS.map(|depth| (depth, EACH << (3 * depth)));
-            for (depth, n) in sizes.filter(|s| (least..=most).contains(&(s.1 as f64))) {
-                for order in sweep.preset.orders.iter().map(|&p| p as usize) {
-                    for (k, precision) in [Precision::F32, Precision::F64].into_iter().enumerate() {
-                        for (names, variant) in VARIANTS {
-                            let make = Box::new(move |gpu: &Gpu| make(gpu, variant, precision, order, depth));
-                            all.push(device_case(DeviceKernel { name: names[k], order, n, make }, ordinal));
-                        }
-                    }
-                }
-            }
-        }
-        if all.is_empty() {
-            return Err(Failure::new(
-                69,
-                "bench m2l: the ways are those of a GPU, and n of 96,768, 774,144 and 6,193,152",
-            ));
-        }
-        Ok(all)
-    },
-    figures: |records| {
-        let title = "M2L in several ways";
-        vec![(String::new(), figures(records, title, "the last level of a full octree", "translations"))]
-    },
+    cases,
+    figures,
     summary: |records| summary(records, "translations"),
     texts: |_| vec![],
     columns: COLUMNS,
 };
+
+fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
+    let sizes = DEPTHS.map(|depth| (depth, EACH << (3 * depth)));
+    let (least, most) = (sweep.preset.smallest, sweep.preset.n);
+    let sizes: Vec<(usize, usize)> = sizes.filter(|s| (least..=most).contains(&(s.1 as f64))).collect();
+    let Some(&(_, smallest)) = sizes.first() else {
+        let line = "bench m2l: n counts translations: 96,768, 774,144 and 6,193,152 are those of levels 3 to 5";
+        return Err(Failure::new(65, line));
+    };
+    let mut all = vec![];
+    for &device in &sweep.devices {
+        for order in sweep.preset.orders.iter().map(|&p| p as usize) {
+            for (k, precision) in [Precision::F32, Precision::F64].into_iter().enumerate() {
+                let Device::Cuda(ordinal) = device else {
+                    all.push(on_cores(order, precision, smallest, sweep.threads));
+                    continue;
+                };
+                for &(depth, n) in &sizes {
+                    for (names, variant) in VARIANTS {
+                        let make = Box::new(move |gpu: &Gpu| make(gpu, variant, precision, order, depth));
+                        let kernel = DeviceKernel { name: names[k], order, n, copied: [0; 2], make };
+                        all.push(device_case(kernel, ordinal));
+                    }
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The case of all cores: each thread translates pairs in its own cache, by the faster of rotations and matrices.
+fn on_cores(order: usize, precision: Precision, n: usize, threads: usize) -> Case {
+    let measure = move |context: &mut Context| {
+        if context.stopped() {
+            return Ok(None);
+        }
+        let mut best: Option<Record> = None;
+        for operator in [Operator::M2lRotation, Operator::M2lMatrix] {
+            let limits = context.limits;
+            let each = context.threads(threads, || rayon::broadcast(|_| time(operator, order, precision, limits)))?;
+            // All threads end together but for noise: the rate is the sum of theirs.
+            let Some(each) = each.into_iter().collect::<Option<Vec<Record>>>() else { continue };
+            let rate: f64 = each.iter().map(|r| 1e9 / r.number("nanoseconds")).sum();
+            if best.as_ref().is_some_and(|b| b.number("rate") >= rate) {
+                continue;
+            }
+            let sum = |name: &str| each.iter().map(|r| r.number(name)).sum::<f64>();
+            let mut record = Record::default();
+            spread(&mut record, &mut [n as f64 / rate]);
+            record.set("operator", format!("{CORES}, {}", precision.name())).set("order", order).set("n", n);
+            record.set("way", operator.name()).set("precision", precision.name()).set("rate", rate);
+            record.set("device", "cpu").set("threads", threads).set("operations", each[0].number("operations"));
+            record.set("gflops", sum("gflops")).set("peak_gflops", sum("peak_gflops"));
+            best = Some(record.set("fraction", sum("gflops") / sum("peak_gflops")).clone());
+        }
+        let Some(mut record) = best else { return Err(Failure::new(70, format!("there is no M2L of order {order}"))) };
+        context.machine(&mut record, Device::Cpu);
+        Ok(Some(record))
+    };
+    let key = format!("cpu/M2L/p{order}/{}/{threads}t", precision.name());
+    Case { key, weight: 0.2, work: Work::Other(Box::new(measure)) }
+}

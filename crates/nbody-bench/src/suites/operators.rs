@@ -23,7 +23,6 @@ pub const SUITE: Suite = Suite {
     preset: include_str!("../../../../configs/bench-operators.toml"),
     plane: None,
     cpu_only: false,
-    gpu_only: false,
     cases,
     figures,
     summary,

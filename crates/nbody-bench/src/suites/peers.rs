@@ -30,7 +30,6 @@ pub const SUITE: Suite = Suite {
     preset: include_str!("../../../../configs/bench-peers.toml"),
     plane: Some(include_str!("../../../../configs/bench-plane-peers.toml")),
     cpu_only: true,
-    gpu_only: false,
     cases,
     figures,
     summary,

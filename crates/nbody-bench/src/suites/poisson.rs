@@ -30,7 +30,6 @@ pub const SUITE: Suite = Suite {
     preset: include_str!("../../../../configs/bench-poisson.toml"),
     plane: None,
     cpu_only: false,
-    gpu_only: false,
     cases,
     figures,
     summary,

@@ -4,12 +4,14 @@ use std::time::Instant;
 
 use fmm_core::workload::{Work, peak};
 use fmm_core::{Error, Precision};
-use fmm_cuda::{DeviceWork, Gpu};
+use fmm_cuda::{Buffer, DeviceWork, Gpu};
 
-use crate::lines::{figure, lines};
+use super::place_of;
+use super::rate_table::family;
+use crate::lines::{figure, lines, numbers};
 use crate::measure::{Context, spread};
 use crate::record::Record;
-use crate::suite::{Case, Work as CaseWork};
+use crate::suite::{Case, Sweep, Work as CaseWork};
 use fmm::Device;
 use nbody_cli::figure::{Axis, Content, Figure};
 use nbody_sim::failure::{Failure, code};
@@ -82,6 +84,8 @@ pub struct DeviceKernel {
     pub order: usize,
     /// How many units of work.
     pub n: usize,
+    /// Numbers of double precision that a sum copies to the device for it, and back.
+    pub copied: [usize; 2],
     /// Makes the work.
     #[expect(clippy::type_complexity, reason = "a function of a GPU")]
     pub make: Box<dyn Fn(&Gpu) -> Result<Box<dyn DeviceWork>, Error>>,
@@ -117,8 +121,37 @@ fn measure_device(kernel: &DeviceKernel, ordinal: u32, context: &mut Context) ->
     record.set("device", Device::Cuda(ordinal).to_string()).set("operations", work.operations());
     record.set("rate", units as f64 / time).set("gflops", rate / 1e9);
     record.set("peak_gflops", peak / 1e9).set("fraction", rate / peak);
+    if kernel.copied != [0; 2] {
+        let [up, down] = copies(&gpu, kernel.copied).map_err(text)?;
+        record.set("copy_to_device", up).set("copy_to_host", down);
+        record.set("gigabytes", 8e-9 * kernel.copied.iter().sum::<usize>() as f64 / time);
+    }
     context.machine(&mut record, Device::Cuda(ordinal));
     Ok(Some(record))
+}
+
+/// Seconds of a copy of so many numbers to the device, and back: the shortest of five.
+fn copies(gpu: &Gpu, [up, down]: [usize; 2]) -> Result<[f64; 2], Error> {
+    gpu.enter()?;
+    let (from, mut there, mut back) = (vec![0.5; up], Buffer::<f64>::new(), Buffer::<f64>::new());
+    back.upload(&vec![0.5; down])?;
+    let mut least = [f64::INFINITY; 2];
+    for _ in 0..5 {
+        let start = Instant::now();
+        there.upload(&from)?;
+        least[0] = least[0].min(start.elapsed().as_secs_f64());
+        let start = Instant::now();
+        std::hint::black_box(back.download()?);
+        least[1] = least[1].min(start.elapsed().as_secs_f64());
+    }
+    Ok(least)
+}
+
+/// The numbers of threads of a sweep: those of its preset that the machine has, or all cores.
+pub fn threads(sweep: &Sweep) -> Vec<usize> {
+    let listed = sweep.preset.threads.iter().map(|&t| t as usize).filter(|&t| t <= sweep.threads);
+    let listed: Vec<usize> = listed.collect();
+    if listed.is_empty() { vec![sweep.threads] } else { listed }
 }
 
 fn name(record: &Record) -> String {
@@ -126,15 +159,35 @@ fn name(record: &Record) -> String {
     format!("{}, p = {}{place}", record.text("operator"), record.number("order"))
 }
 
-/// The rates against the size.
-pub fn figures(records: &[Record], title: &str, of: &str, unit: &str) -> Figure {
-    let content = Content::Lines {
-        x: Axis::log(format!("number of {unit}")),
-        y: Axis::log(format!("{unit} a second")),
-        lines: lines(records, "n", "rate", name),
-        marks: vec![],
+/// The rates against the size, a figure for each operator and order: threads of the cores, and versions on a GPU.
+pub fn figures(records: &[Record], title: &str, of: &str, unit: &str) -> Vec<(String, Figure)> {
+    let mut all = vec![];
+    let mut families: Vec<&str> = records.iter().map(family).collect();
+    families.sort_unstable();
+    families.dedup();
+    let version = |r: &Record| match r.text("operator").split_once(", ") {
+        Some((_, version)) => format!("{}, {version}", place_of(r)),
+        None => place_of(r),
     };
-    figure(records, title, format!("{of}, f64; shares of the peak of multiply-adds are in the records"), content)
+    for wanted in &families {
+        for order in numbers(records, "order") {
+            let like = |r: &&Record| family(r) == *wanted && r.number("order") == order;
+            let here: Vec<Record> = records.iter().filter(like).cloned().collect();
+            if here.is_empty() {
+                continue;
+            }
+            let content = Content::Lines {
+                x: Axis::log(format!("number of {unit}")),
+                y: Axis::log(format!("{unit} a second")),
+                lines: lines(&here, "n", "rate", version),
+                marks: vec![],
+            };
+            let first = wanted.split(' ').next().unwrap_or_default().to_lowercase();
+            let end = if families.len() > 1 { format!("{first}-p{order}") } else { format!("p{order}") };
+            all.push((end, figure(&here, title, format!("{wanted}, p = {order}; {of}, f64"), content)));
+        }
+    }
+    all
 }
 
 /// The best of each operator and order.

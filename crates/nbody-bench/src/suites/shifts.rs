@@ -19,7 +19,6 @@ pub const SUITE: Suite = Suite {
     preset: include_str!("../../../../configs/bench-shifts.toml"),
     plane: Some(include_str!("../../../../configs/bench-shifts.toml")),
     cpu_only: false,
-    gpu_only: false,
     cases,
     figures,
     summary,

@@ -17,7 +17,6 @@ pub const SUITE: Suite = Suite {
     preset: include_str!("../../../../configs/bench-stages.toml"),
     plane: Some(include_str!("../../../../configs/bench-plane-stages.toml")),
     cpu_only: false,
-    gpu_only: false,
     cases,
     figures,
     summary,

@@ -19,7 +19,6 @@ pub const SUITE: Suite = Suite {
     preset: include_str!("../../../../configs/bench-threads.toml"),
     plane: None,
     cpu_only: true,
-    gpu_only: false,
     cases,
     figures,
     summary,

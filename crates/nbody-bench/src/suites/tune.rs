@@ -21,7 +21,6 @@ pub const SUITE: Suite = Suite {
     preset: include_str!("../../../../configs/bench-tune.toml"),
     plane: None,
     cpu_only: true,
-    gpu_only: false,
     cases,
     figures: |_| Vec::<(String, Figure)>::new(),
     summary,
