@@ -17,6 +17,7 @@ Examples:
   nbody bench --n 1e7 --device cuda
   nbody bench operators --csv
   nbody bench leafsize --kernel harmonic
+  nbody bench papers
   nbody bench stages --n 1e7 --tolerance 1e-5 --out out/stages --resume
 
 Records go to out/bench/SUITE.jsonl, one line a case as soon as it is measured; nbody plot FILE.jsonl draws them again.
@@ -67,29 +68,33 @@ pub(super) enum Chosen<'a> {
 
 #[derive(Debug, Subcommand)]
 enum Which {
-    /// Time against N for direct sum, treecode and FMM, and where they cross: Yokota & Barba, Fig. 5; Goude & Engblom, Fig. 6
+    /// Time against N for direct sum, treecode and FMM, and where they cross: Yokota & Barba, Fig. 5; in the plane Goude &
+    /// Engblom, Fig. 6, and with a GPU Figs. 7 and 8
     Crossover(Options),
-    /// Where the time goes, by stage: Yokota & Barba, Fig. 6; Goude & Engblom, Table 1
+    /// Where the time goes, by stage, for treecode and FMM: Yokota & Barba, Fig. 6; in the plane Goude & Engblom, Table 1
     Stages(Options),
-    /// GFLOP/s of each operator next to the measured peak: Yokota & Barba, Fig. 7
+    /// GFLOP/s of each operator: alone next to the measured peak, and in whole sums against N: Yokota & Barba, Fig. 7
     Operators(Options),
     /// Error against the order and the opening angle
     Accuracy(Options),
-    /// Time against the size of leaves: Goude & Engblom, Figs. 2 and 3
+    /// Time against the size of leaves; with `boxes` in the preset, against the points in a box: Goude & Engblom, Fig. 3,
+    /// and with a GPU Fig. 2
     Leafsize(Options),
-    /// Time by the shape of the set: Goude & Engblom, Figs. 9 and 10
+    /// Time by the shape of the set: Goude & Engblom, Fig. 9, and with several `sigmas` in the preset Fig. 10
     Distributions(Options),
-    /// Speed of the shifts in the plane against the order: Goude & Engblom, Figs. 4, 5, 7 and 8
+    /// Times of the shifts in the plane against the order: Goude & Engblom, Fig. 4, and with `boxes` and several `leaves` in
+    /// the preset Fig. 5
     Shifts(Options),
     /// Strong scaling: the same sum on more threads
     Threads(Options),
-    /// M2L in space alone and in several ways on a GPU, translations a second: Kohnke et al., Figs. 15 to 18 and 23
+    /// M2L in space alone against the order, on all cores and in several ways on a GPU: Kohnke et al., Figs. 15, 16, 18
+    /// (rates), 21 (all groups together) and 23
     #[command(name = "m2l")]
     M2l(Options),
-    /// M2L in the plane alone, translations a second: Cruz, Layton & Barba, Tables 2 and 3
+    /// M2L in the plane alone, in double precision: Cruz, Layton & Barba, Tables 2 and 3
     #[command(name = "m2l2d")]
     M2l2d(Options),
-    /// Series of the fast Gauss transform alone, evaluations a second: Cruz, Layton & Barba, Tables 4 and 5
+    /// Series of the fast Gauss transform alone, in double precision: Cruz, Layton & Barba, Tables 4 and 5
     Gauss(Options),
     /// Other codes that are installed, at the same measured error: FMM3D, pytreegrav, REBOUND; in
     /// the plane FMM2D (scripts/peers installs them)
@@ -160,7 +165,7 @@ pub struct Options {
 /// Options of `nbody bench papers`.
 #[derive(Debug, Args)]
 pub struct PapersOptions {
-    /// toy takes two minutes on two cores, full has the papers' sizes [default: full with a GPU, else toy]
+    /// toy takes less than two minutes on two cores, full has the papers' sizes [default: full with a GPU, else toy]
     #[arg(long, value_name = "SIZE")]
     pub size: Option<Size>,
     /// Where: cpu; cuda or cuda:N, and the cores that speed-ups are of [default: every device that there is]
@@ -186,7 +191,7 @@ pub struct PapersOptions {
 /// How much `nbody bench papers` measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Size {
-    /// Minutes on two cores.
+    /// Less than two minutes on two cores.
     Toy,
     /// The papers' sizes.
     Full,
