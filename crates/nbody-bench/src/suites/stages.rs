@@ -38,12 +38,18 @@ fn stages(records: &[Record]) -> Vec<&'static str> {
 fn figures(records: &[Record]) -> Vec<(String, Figure)> {
     const SHOWN: [&str; 10] = ["P2P", "M2P", "M2L", "P2M", "L2P", "tree", "lists", "M2M", "L2L", "guard"];
     let parts: Vec<&str> = SHOWN.into_iter().filter(|s| stages(records).contains(s)).collect();
+    // A GPU's bars next to those of cores would be too short to read.
+    let places = distinct(records, "set")
+        .into_iter()
+        .flat_map(|set| distinct(records, "device").into_iter().map(move |device| (set.clone(), device)));
     let mut all = vec![];
-    for set in distinct(records, "set") {
-        let here: Vec<Record> = records.iter().filter(|r| r.text("set") == set).cloned().collect();
+    for (set, device) in places {
+        let like = |r: &&Record| r.text("set") == set && r.text("device") == device;
+        let here: Vec<Record> = records.iter().filter(like).cloned().collect();
+        let Some(first) = here.first() else { continue };
         let bars = here.iter().map(|r| {
             let lengths = lengths(r, &parts, &stages(records));
-            let name = format!("{}, {}, {}", r.text("method"), place_of(r), number(r.number("tolerance")));
+            let name = format!("{}, {}", r.text("method"), number(r.number("tolerance")));
             (name, lengths, format!("{} s", significant(r.number("seconds"))))
         });
         let content = Content::Stacked {
@@ -58,11 +64,10 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
         } else {
             ""
         };
-        let subtitle = format!(
-            "{set}, N = {}, by method, device and tolerance; tree: keys, sort and cells{more}",
-            here[0].number("n")
-        );
-        all.push((set, figure(&here, "Where the time of one force evaluation goes", subtitle, content)));
+        let about = format!("{set}, N = {}, {}", first.number("n"), place_of(first));
+        let subtitle = format!("{about}, by method and tolerance; tree: keys, sort and cells{more}");
+        let end = if device == "cpu" { set } else { format!("{set}-{}", device.replace(':', "")) };
+        all.push((end, figure(&here, "Where the time of one force evaluation goes", subtitle, content)));
     }
     all
 }
@@ -128,6 +133,21 @@ fn summary(records: &[Record]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn devices_have_figures_of_their_own() {
+        let record = |device: &str, seconds: f64| {
+            let mut r = Record::default();
+            r.set("device", device)
+                .set("set", "uniform")
+                .set("seconds", seconds)
+                .set("stage_P2P", 0.5 * seconds)
+                .clone()
+        };
+        let names: Vec<String> =
+            figures(&[record("cpu", 1.0), record("cuda:0", 0.01)]).into_iter().map(|f| f.0).collect();
+        assert_eq!(names, ["uniform", "uniform-cuda0"]);
+    }
 
     #[test]
     fn transfers_are_part_of_the_whole() {
