@@ -76,8 +76,11 @@ pub struct Context {
     stop: Option<Stop>,
     gpus: Vec<Description>,
     pools: HashMap<usize, Arc<rayon::ThreadPool>>,
-    bodies: Option<(Kernel, Set, Option<f64>, usize, Arc<Bodies>)>,
+    bodies: Option<(Which, Arc<Bodies>)>,
 }
+
+/// What particles are of: kernel, set, width and number.
+type Which = (Kernel, Set, Option<f64>, usize);
 
 /// Particles with the truth about them.
 pub struct Bodies {
@@ -138,8 +141,9 @@ impl Context {
     /// # Errors
     /// 71 where threads cannot be started.
     pub fn bodies(&mut self, kernel: Kernel, set: Set, sigma: Option<f64>, n: usize) -> Result<Arc<Bodies>, Failure> {
-        if let Some((k, s, w, m, bodies)) = &self.bodies
-            && (*k, *s, *w, *m) == (kernel, set, sigma, n)
+        let wanted = (kernel, set, sigma, n);
+        if let Some((which, bodies)) = &self.bodies
+            && *which == wanted
         {
             return Ok(bodies.clone());
         }
@@ -155,7 +159,7 @@ impl Context {
         let velocity = (0..n).map(direction).collect();
         let particles = Particles { position, velocity, strength, coupling: vec![-1.0; n] };
         let bodies = Arc::new(Bodies { particles, reference });
-        self.bodies = Some((kernel, set, sigma, n, bodies.clone()));
+        self.bodies = Some((wanted, bodies.clone()));
         Ok(bodies)
     }
 

@@ -5,7 +5,7 @@ use fmm_core::cpu::workload::Operator;
 use fmm_core::{Error, Precision};
 use fmm_cuda::{DeviceWork, Gpu, M2lVariant, M2lVariants, Ours};
 
-use super::m2l_figures::{CORES, figures};
+use super::m2l_figures::{CORES, EACH, figures};
 use super::operators::time;
 use super::rates::{COLUMNS, DeviceKernel, device_case, summary};
 use crate::measure::{Context, spread};
@@ -24,9 +24,8 @@ const VARIANTS: [([&str; 2], Option<M2lVariant>); 6] = [
     (["tensor cores, f32", "tensor cores, f64"], None),
 ];
 
-/// Levels, and translations of a cell.
+/// Levels.
 const DEPTHS: std::ops::RangeInclusive<usize> = 3..=5;
-pub const EACH: usize = 189;
 
 type Made = Result<Box<dyn DeviceWork>, Error>;
 

@@ -8,6 +8,8 @@ use nbody_cli::figure::{Axis, Content, Figure, Line};
 const VERSIONS: [&str; 6] = ["loops", "groups", "rotations", "tensor cores", "products of the groups", CORES];
 /// What the groups take for their loads alone and for their products alone.
 const BOUNDS: [&str; 2] = ["loads of the groups", "products of the groups"];
+/// Translations of a cell.
+pub const EACH: usize = 189;
 /// The reference.
 pub const CORES: &str = "cores";
 
@@ -66,7 +68,7 @@ fn version(record: &Record) -> &str {
 
 /// The level whose translations these are.
 fn level(n: f64) -> f64 {
-    ((n / super::m2l::EACH as f64).log2() / 3.0).round()
+    ((n / EACH as f64).log2() / 3.0).round()
 }
 
 /// The records of this number of translations. The cores translate pairs in their caches: their time is that of as many at the same rate.

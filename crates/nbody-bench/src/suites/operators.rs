@@ -154,7 +154,8 @@ fn curves(records: &[Record]) -> Vec<(String, Figure)> {
         let here = records.iter().filter(|r| r.text("device") == device && r.text("precision") == "f32" && !alone(r));
         let here: Vec<Record> = here.cloned().collect();
         let Some(order) = numbers(&here, "order").into_iter().reduce(f64::min) else { continue };
-        let here: Vec<Record> = here.into_iter().filter(|r| !(r.number("order") > order)).collect();
+        let here: Vec<Record> =
+            here.into_iter().filter(|r| r.number("order") == order || r.number("order").is_nan()).collect();
         let content = Content::Lines {
             x: Axis::log("particles N"),
             y: Axis::log("GFLOP/s"),
