@@ -211,6 +211,9 @@ fn papers_are_compared_on_one_page_and_in_one_table() {
     assert!(fails(folder.path(), &arguments, 74).contains("--resume"));
     ok(folder.path(), &[&arguments[..], &["--resume"]].concat());
     assert_eq!(fs::read(out.join("yokota-stages/stages.jsonl")).unwrap(), before);
+    // Sizes do not mix.
+    let text = fails(folder.path(), &[&arguments[..], &["--resume", "--size", "full"]].concat(), 65);
+    assert!(text.contains("another --size") && text.contains("--force"), "{text}");
 }
 
 #[test]

@@ -125,8 +125,22 @@ fn reproduce(
 ) -> Result<Done, Failure> {
     let (suite, folder) = (run.suite()?, out.join(&run.name));
     let command = format!("nbody bench {} --config {}/preset.toml", run.suite, run.name);
+    // Records of two presets would be drawn as one.
+    let path = folder.join("preset.toml");
+    let there = std::fs::read_to_string(&path).ok();
+    if keep.resume && there.as_ref().is_some_and(|there| there != preset) {
+        let line = format!(
+            "{}: the records there are of another --size or version; measure anew with --force alone or in another folder with --out",
+            path.display()
+        );
+        return Err(Failure::new(65, line));
+    }
+    if there.is_none() || keep.force {
+        let cannot = |e| Failure::new(74, format!("{}: cannot create the folder: {e}", folder.display()));
+        std::fs::create_dir_all(&folder).map_err(cannot)?;
+        atomic::replace(&path, preset.as_bytes())?;
+    }
     let (store, files) = measure(suite, sweep, context, &folder, keep)?;
-    atomic::replace(&folder.join("preset.toml"), preset.as_bytes())?;
     let name = |path: &Path| Some(format!("{}/{}", run.name, path.file_name()?.to_str()?));
     let figures = files.iter().filter(|p| p.extension().is_some_and(|e| e == "svg"));
     Ok(Done { records: store.records().to_vec(), figures: figures.filter_map(|p| name(p)).collect(), command })

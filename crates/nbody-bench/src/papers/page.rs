@@ -35,7 +35,8 @@ pub fn machine(records: &[&Record]) -> String {
 /// What stands in the column of our number.
 fn ours(found: &Found<'_>) -> String {
     match &found.outcome {
-        Outcome::Number(number, _) => format!("{} {}", significant(*number), found.row.unit).trim_end().to_string(),
+        Outcome::Number(number, _) if *number >= 1e5 => format!("{number:.2e} {}", found.row.unit).trim_end().into(),
+        Outcome::Number(number, _) => format!("{} {}", significant(*number), found.row.unit).trim_end().into(),
         Outcome::Figure => "drawn".into(),
         Outcome::NoCrossing => "no crossing at the N of this run".into(),
         Outcome::NeedsGpu => "needs a GPU: not run".into(),

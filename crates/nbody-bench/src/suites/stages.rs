@@ -144,9 +144,13 @@ mod tests {
                 .set("stage_P2P", 0.5 * seconds)
                 .clone()
         };
-        let names: Vec<String> =
-            figures(&[record("cpu", 1.0), record("cuda:0", 0.01)]).into_iter().map(|f| f.0).collect();
-        assert_eq!(names, ["uniform", "uniform-cuda0"]);
+        let figures = figures(&[record("cpu", 1.0), record("cuda:0", 0.01)]);
+        let bars = |f: &Figure| match &f.content {
+            Content::Stacked { bars, .. } => bars.len(),
+            _ => 0,
+        };
+        let shown: Vec<_> = figures.iter().map(|f| (&f.0[..], bars(&f.1))).collect();
+        assert_eq!(shown, [("uniform", 1), ("uniform-cuda0", 1)]);
     }
 
     #[test]
