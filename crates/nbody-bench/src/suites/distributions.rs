@@ -102,3 +102,30 @@ fn summary(records: &[Record]) -> Vec<String> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_by_width_are_over_those_of_the_uniform_set_of_the_same_place() {
+        let record = |device: &str, set: &str, sigma: f64, seconds: f64| {
+            let mut r = Record::default();
+            r.set("device", device).set("threads", 1).set("set", set).set("n", 1000).set("tolerance", 1e-6);
+            // The uniform set has no width.
+            r.set("sigma", sigma).set("seconds", seconds).clone()
+        };
+        let records = [
+            record("cpu", "uniform", f64::NAN, 2.0),
+            record("cuda:0", "uniform", f64::NAN, 1.0),
+            record("cpu", "normal", 0.1, 3.0),
+            record("cpu", "normal", 0.5, 2.0),
+            record("cuda:0", "normal", 0.1, 1.25),
+        ];
+        let figures = figures(&records);
+        let Content::Lines { lines, .. } = &figures[0].1.content else { panic!("lines") };
+        assert_eq!((&figures[0].0[..], lines.len()), ("1e-6-sigma", 2));
+        assert_eq!(lines[0].points, [(0.1, 1.5), (0.5, 1.0)]);
+        assert_eq!(lines[1].points, [(0.1, 1.25)]);
+    }
+}

@@ -136,3 +136,35 @@ fn summary(records: &[Record]) -> Vec<String> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_boxes_are_compared_by_the_time_of_a_point() {
+        let record = |device: &str, points: f64, each: f64| {
+            let (n, mut r) = (16.0 * points, Record::default());
+            r.set("case", format!("{device}/{points}")).set("device", device).set("set", "uniform").set("threads", 2);
+            r.set("tolerance", 1e-6).set("n", n).set("per_box", points).set("seconds", each * n);
+            r.set("stage_P2P", 0.5 * each * n).clone()
+        };
+        let records = [
+            record("cpu", 8.0, 6.0),
+            record("cpu", 32.0, 3.0),
+            record("cuda:0", 8.0, 1.0),
+            record("cuda:0", 32.0, 0.25),
+        ];
+        let figures = figures(&records);
+        let lines = |k: usize| match &figures[k].1.content {
+            Content::Lines { lines, .. } => lines,
+            _ => panic!("lines"),
+        };
+        let names: Vec<&str> = figures.iter().map(|f| &f.0[..]).collect();
+        assert_eq!(names, ["uniform-relative", "uniform-parts"]);
+        assert_eq!(lines(0)[0].points, [(8.0, 2.0), (32.0, 1.0)]);
+        assert_eq!(lines(0)[1].points, [(8.0, 4.0), (32.0, 1.0)]);
+        assert_eq!(lines(1)[0].points, [(8.0, 6.0), (32.0, 12.0)]);
+        assert!(summary(&records)[0].contains("boxes of 32 points are fastest"), "{:?}", summary(&records));
+    }
+}

@@ -181,3 +181,21 @@ fn summary(records: &[Record]) -> Vec<String> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_box_takes_the_least_time_a_point() {
+        let record = |order: u64, points: f64, each: f64| {
+            let mut r = Record::default();
+            r.set("device", "cpu").set("threads", 1).set("set", "uniform").set("order", order).set("per_box", points);
+            r.set("n", 16.0 * points).set("seconds", each * 16.0 * points).clone()
+        };
+        let records = [record(4, 10.0, 1.0), record(4, 50.0, 2.0), record(20, 10.0, 5.0), record(20, 50.0, 3.0)];
+        let figures = figures(&records);
+        let Content::Lines { lines, .. } = &figures[0].1.content else { panic!("lines") };
+        assert_eq!((&figures[0].0[..], &lines[0].points[..]), ("uniform-best", &[(4.0, 10.0), (20.0, 50.0)][..]));
+    }
+}

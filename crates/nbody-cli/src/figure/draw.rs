@@ -12,6 +12,7 @@ use tiny_skia::Pixmap;
 
 use super::axis::{Scale, coordinate};
 use super::image;
+use super::marker;
 use super::panels::{Panels, Placed};
 use super::sheet::{SVG_SIZE, Sheet};
 use super::thin::thin;
@@ -36,7 +37,7 @@ const GRID: RGBColor = RGBColor(0xd4, 0xd4, 0xd4);
 const FINE_GRID: RGBColor = RGBColor(0xee, 0xee, 0xee);
 
 /// Okabe and Ito's colours, without yellow, which is too light on white.
-const PALETTE: [RGBColor; 7] = [
+const PALETTE: [RGBColor; marker::COUNT] = [
     RGBColor(0x00, 0x72, 0xb2),
     RGBColor(0xd5, 0x5e, 0x00),
     RGBColor(0x00, 0x9e, 0x73),
@@ -239,7 +240,7 @@ fn legend(area: &Area, lines: &[Line]) -> Drawn<i32> {
         }
         if !line.dashed && (1..=MARKED).contains(&line.points.len()) {
             let at = |&(a, b): &(i32, i32)| (x + SAMPLE / 2 + a, y + b);
-            let shape = Polygon::new(shape_of(i, line).iter().map(at).collect::<Vec<_>>(), color.filled());
+            let shape = Polygon::new(marker::shape(number(i, line)).iter().map(at).collect::<Vec<_>>(), color.filled());
             area.draw(&shape).map_err(to_text)?;
         }
         write(area, &line.name, (x + SAMPLE + 12, y), 25, TEXT, Pos::new(HPos::Left, VPos::Center))?;
@@ -248,29 +249,13 @@ fn legend(area: &Area, lines: &[Line]) -> Drawn<i32> {
     Ok(y + 30)
 }
 
-fn color_of(place: usize, line: &Line) -> RGBColor {
-    PALETTE[line.color.unwrap_or(place) % PALETTE.len()]
+/// The number of the color and the marker of a line.
+fn number(place: usize, line: &Line) -> usize {
+    line.color.unwrap_or(place) % PALETTE.len()
 }
 
-/// The marker of a line, about its point: each color has its own, so that lines differ in grey too.
-fn shape_of(place: usize, line: &Line) -> Vec<(i32, i32)> {
-    let ring = |corners: u32, from: f64, radius: f64| -> Vec<(i32, i32)> {
-        let at = |k: u32| (from + 360.0 * f64::from(k) / f64::from(corners)).to_radians().sin_cos();
-        let round = |v: f64| v.round() as i32;
-        (0..corners).map(at).map(|(sin, cos)| (round(radius * sin), round(-radius * cos))).collect()
-    };
-    let cross: Vec<(i32, i32)> =
-        [(-3, -9), (3, -9), (3, -3), (9, -3), (9, 3), (3, 3), (3, 9), (-3, 9), (-3, 3), (-9, 3), (-9, -3), (-3, -3)]
-            .to_vec();
-    match line.color.unwrap_or(place) % PALETTE.len() {
-        0 => ring(16, 0.0, 7.0),
-        1 => ring(4, 45.0, 10.0),
-        2 => ring(3, 0.0, 11.0),
-        3 => ring(4, 0.0, 10.0),
-        4 => ring(3, 180.0, 11.0),
-        5 => cross,
-        _ => ring(5, 0.0, 9.0),
-    }
+fn color_of(place: usize, line: &Line) -> RGBColor {
+    PALETTE[number(place, line)]
 }
 
 fn draw_lines(area: &Area, x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, String)]) -> Drawn<()> {
@@ -327,7 +312,7 @@ fn draw_lines(area: &Area, x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, St
         }
         // Few points are marked; a line of one point would not be visible.
         if points.len() <= MARKED && !line.dashed {
-            let shape = shape_of(i, line);
+            let shape = marker::shape(number(i, line));
             let marks = points.iter().map(|&p| EmptyElement::at(p) + Polygon::new(shape.clone(), color.filled()));
             chart.draw_series(marks).map_err(to_text)?;
         }

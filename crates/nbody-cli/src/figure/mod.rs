@@ -4,6 +4,7 @@ pub mod axis;
 pub mod color;
 mod draw;
 mod image;
+mod marker;
 mod panels;
 mod sheet;
 mod thin;
