@@ -36,6 +36,16 @@ pub fn figures(records: &[Record]) -> Vec<(String, Figure)> {
             let y = Axis::log("Gflop/s by the formulas of each version");
             add(format!("gflops-{end}"), "Rate of M2L by the order", &level, y, of(&of_level, "gflops"));
         }
+        if let Some(&n) = sizes.first() {
+            let y = Axis::log("operations of one translation");
+            add(
+                format!("operations-{precision}"),
+                "Operations of M2L by the order",
+                "",
+                y,
+                of(&at(&here, n), "operations"),
+            );
+        }
         let y = Axis::log("time of all translations (s)");
         let bounds: Vec<Record> = here.iter().filter(|r| BOUNDS.contains(&version(r))).cloned().collect();
         let name = |r: &Record| format!("{}, level {}", version(r).replace(" of the groups", ""), level(r.number("n")));
@@ -128,7 +138,7 @@ mod tests {
                     for order in [1, 4, 20] {
                         let mut r = Record::default();
                         r.set("operator", format!("{operator}, {precision}")).set("precision", precision);
-                        r.set("n", n).set("order", order).set("seconds", seconds).set("rate", 1e6);
+                        r.set("n", n).set("order", order).set("seconds", seconds).set("rate", 1e6).set("operations", 9);
                         records.push(r.set("gflops", 1.0).set("device", "cuda:0").clone());
                     }
                 }
@@ -141,7 +151,7 @@ mod tests {
         };
         assert!(figures.iter().all(|f| lines(&f.0).len() <= 6));
         assert_eq!(lines("share-f32")[0].points, [(1.0, 0.5), (4.0, 0.5), (20.0, 0.5)]);
-        assert_eq!(lines("groups-f64").len(), 3);
+        assert_eq!((lines("groups-f64").len(), lines("operations-f32").len()), (3, 6));
         assert_eq!(lines("time-f64-level4").len(), 6);
         // Of the cores only the rate counts.
         let cores = lines("time-f32-level3").pop().unwrap();
