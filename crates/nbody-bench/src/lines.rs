@@ -96,6 +96,18 @@ pub fn numbers(records: &[Record], name: &str) -> Vec<f64> {
     all
 }
 
+/// The ends of the error bar of a time; both the time itself where it was extrapolated.
+fn bar(record: &Record) -> [f64; 2] {
+    let end = |name: &str| Some(record.number(name)).filter(|v| v.is_finite()).unwrap_or(record.number("seconds"));
+    [end("seconds_low"), end("seconds_high")]
+}
+
+/// Whether the error bars of two times have common points, so that neither is known to be the shorter one.
+pub fn overlap(a: &Record, b: &Record) -> bool {
+    let ([a_low, a_high], [b_low, b_high]) = (bar(a), bar(b));
+    a_low <= b_high && b_low <= a_high
+}
+
 /// Where the second curve falls below the first for good: straight lines between points of log-log plots. Points ascend in x.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Crossing {

@@ -19,7 +19,9 @@ pub fn machine(records: &[&Record]) -> String {
     for record in records {
         let name = match record.text("gpu") {
             "" if record.number("threads").is_finite() => {
-                format!("{}, {} threads", record.text("cpu"), record.number("threads"))
+                let (threads, ending) =
+                    (record.number("threads"), if record.number("threads") == 1.0 { "" } else { "s" });
+                format!("{}, {threads} thread{ending}", record.text("cpu"))
             }
             "" => record.text("cpu").to_string(),
             gpu => gpu.to_string(),

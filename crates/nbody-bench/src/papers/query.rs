@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::lines::{Crossing, crossing};
+use crate::lines::{Crossing, crossing, overlap};
 use crate::record::Record;
 
 /// How a number follows from records.
@@ -67,8 +67,17 @@ impl Query {
             self.curve(records, &wanted)
         });
         if self.pick == Pick::Crossing {
-            let points = |curve: &[Point<'_>]| curve.iter().map(|p| (p.place, p.value)).collect::<Vec<_>>();
             let lower = lower?;
+            // Where error bars overlap, neither is known to be less.
+            let known = |place: f64| {
+                let at = |curve: &[Point<'a>]| curve.iter().find(|p| p.place == place).map(|p| p.record);
+                at(&upper).zip(at(&lower)).is_some_and(|(a, b)| !overlap(a, b))
+            };
+            let places: Vec<f64> = upper.iter().map(|p| p.place).filter(|&p| known(p)).collect();
+            let points = |curve: &[Point<'_>]| {
+                let kept = curve.iter().filter(|p| places.contains(&p.place));
+                kept.map(|p| (p.place, p.value)).collect::<Vec<_>>()
+            };
             let Some(Crossing::At(place)) = crossing(&points(&lower), &points(&upper)) else { return None };
             return Some((self.times * place, upper.iter().chain(&lower).map(|p| p.record).collect()));
         }
@@ -181,6 +190,13 @@ mod tests {
         assert_eq!(asked(&format!("pick = 'last'\n{fmm}over = {{ method = 'direct' }}\ntimes = 100")), Some(5.0));
         let crossing = asked(&format!("pick = 'crossing'\n{fmm}over = {{ method = 'direct' }}")).unwrap();
         assert!((crossing / 1e3 - 10f64.powf(5f64.ln() / 10f64.ln())).abs() < 1e-9, "{crossing}");
+        // Bars that overlap at 1e4 leave the line between 1e3 and 1e5.
+        let mut close = records();
+        close[1].set("seconds_low", 40.0).set("seconds_high", 110.0);
+        let query: Query = toml::from_str(&format!("pick = 'crossing'\n{fmm}over = {{ method = 'direct' }}")).unwrap();
+        let (further, _) = query.number(&close).unwrap();
+        let share = 5f64.ln() / (5f64.ln() + 20f64.ln());
+        assert!((further / 1e3 - 100f64.powf(share)).abs() < 1e-9, "{further}");
         let never = "pick = 'crossing'\nfield = 'seconds'\nwhere = { device = 'cuda' }\nover = { device = 'cpu', method = 'fmm' }";
         let query: Query = toml::from_str(never).unwrap();
         assert!(query.number(&records()).is_none() && query.does_not_cross(&records()) && !query.does_not_cross(&[]));

@@ -3,7 +3,7 @@
 use fmm_core::Method;
 
 use super::{COLUMNS, place_of, sums};
-use crate::lines::{Crossing, crossing, distinct, figure, lines, numbers, speedups};
+use crate::lines::{Crossing, crossing, distinct, figure, lines, numbers, overlap, speedups};
 use crate::load;
 use crate::record::Record;
 use crate::suite::{Case, Suite, Sweep, Work};
@@ -54,18 +54,6 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
 
 fn name(record: &Record) -> String {
     format!("{} on {}", record.text("method"), place_of(record))
-}
-
-/// The ends of the error bar of a time; both the time itself where it was extrapolated.
-fn bar(record: &Record) -> [f64; 2] {
-    let end = |name: &str| Some(record.number(name)).filter(|v| v.is_finite()).unwrap_or(record.number("seconds"));
-    [end("seconds_low"), end("seconds_high")]
-}
-
-/// Whether the error bars of two times have common points, so that neither is known to be the shorter one.
-fn overlap(a: &Record, b: &Record) -> bool {
-    let ([a_low, a_high], [b_low, b_high]) = (bar(a), bar(b));
-    a_low <= b_high && b_low <= a_high
 }
 
 /// The curves of two names in some records, measured and extrapolated, at the N where their error bars do not overlap.
