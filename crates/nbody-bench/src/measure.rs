@@ -242,7 +242,7 @@ fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> R
         record.set("theta", choice.theta.map_or(Value::Null, Value::from));
     }
     if let (Some(choice), true) = (executor.choice(), sum.kernel.plane().is_some()) {
-        // The boxes of the plane halve twice a level, whatever lies in them.
+        // Boxes of the plane are split in four at each level, all of them.
         let boxes = (1u64 << (2 * levels(sum.n, sum.n, choice.leaf_size))) as f64;
         record.set("per_box", sum.n as f64 / boxes);
     }

@@ -122,7 +122,7 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
     all
 }
 
-/// Parts whose speed-up is drawn, in two figures: lines of more are not told apart.
+/// Parts whose speed-up is drawn, in two figures of few lines.
 const PARTS: [&str; 4] = ["stage_M2L", "stage_P2P", "stage_tree", "stage_lists"];
 const SHIFTS: [&str; 4] = ["stage_M2M", "stage_L2L", "stage_P2M", "stage_L2P"];
 
