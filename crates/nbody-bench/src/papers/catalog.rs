@@ -1,4 +1,4 @@
-//! What the papers measured, read from `configs/papers.toml`: runs of suites, and a row for each figure, table or number.
+//! What the papers measured, read from `configs/papers/`: runs of suites, and a row for each figure, table or number.
 //!
 //! The numbers of the papers are data with their source. Ours are never written there: a row has a [`Query`] that reads the records of
 //! the run at hand.
@@ -12,16 +12,21 @@ use crate::suite::Suite;
 use crate::suites;
 use nbody_sim::failure::Failure;
 
-/// The name of the data in messages.
-const NAME: &str = "configs/papers.toml";
-const TEXT: &str = include_str!("../../../../configs/papers.toml");
+/// The folder of the data in messages.
+const NAME: &str = "configs/papers";
+/// Files and contents, in the order of the page.
+const FILES: [(&str, &str); 5] = [
+    ("yokota-barba.toml", include_str!("../../../../configs/papers/yokota-barba.toml")),
+    ("goude-engblom.toml", include_str!("../../../../configs/papers/goude-engblom.toml")),
+    ("cruz-layton-barba.toml", include_str!("../../../../configs/papers/cruz-layton-barba.toml")),
+    ("van-rees.toml", include_str!("../../../../configs/papers/van-rees.toml")),
+    ("kohnke.toml", include_str!("../../../../configs/papers/kohnke.toml")),
+];
 
 /// All papers, in the order of the page.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug)]
 pub struct Catalog {
     /// The papers.
-    #[serde(rename = "paper")]
     pub papers: Vec<Paper>,
 }
 
@@ -103,7 +108,9 @@ impl Catalog {
     /// # Errors
     /// 70 where the data that is compiled in is wrong.
     pub fn load() -> Result<Catalog, Failure> {
-        toml::from_str(TEXT).map_err(|e| Failure::new(70, format!("{NAME}: {e}")))
+        let wrong = |name: &str, e: toml::de::Error| Failure::new(70, format!("{NAME}/{name}: {e}"));
+        let read = |(name, text): (&str, &str)| toml::from_str(text).map_err(|e| wrong(name, e));
+        Ok(Catalog { papers: FILES.into_iter().map(read).collect::<Result<_, _>>()? })
     }
 }
 
