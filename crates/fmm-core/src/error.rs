@@ -38,8 +38,8 @@ pub enum Error {
     },
     /// No order keeps the tolerance, and the direct sum in double precision was excluded or would take too long.
     #[error(
-        "tolerance {tolerance:e} is not reached on these particles by {method} in {precision}; use method direct or \
-         precision f64"
+        "tolerance {tolerance:e} is not reached on these particles by {method} in {precision}; use {}",
+        if *precision == "f32" { "precision f64" } else { "method direct" }
     )]
     Tolerance {
         /// What was asked for.

@@ -95,16 +95,20 @@ pub fn exponential(logarithms: &Octants, weights: &Octants) -> f64 {
     f64::from_bits((0..8).map(|o| logarithms[o] * weights[o]).sum::<f64>() as u64)
 }
 
-/// What the square of a potential is multiplied by to be the rounding of a field whose terms cancel,
-/// with this spacing of numbers next to 1.
+/// What [`rounding`] knows of all strengths: 1/Σ|q|, or 0 where the potential says nothing of the terms.
 ///
-/// Rounding is a part of the sum of the sizes of all terms. In open space, with strengths of one sign, the
-/// potential φ knows of these although the field does not: Σ|q|/r² ≥ φ²/Σ|q| by the inequality of Cauchy and
-/// Schwarz, and both are equal where all sources are equally far. Elsewhere it is 0.
-pub fn rounding(epsilon: f64, boundary: Boundary, strengths: &[f64]) -> f64 {
-    let (total, size) = strengths.iter().fold((0.0, 0.0), |(total, size), q| (total + q, size + q.abs()));
-    let rounding = epsilon / size;
-    if boundary.periodic().is_none() && f64::abs(total) == size && rounding.is_finite() { rounding } else { 0.0 }
+/// Rounding is a part of the sum of the sizes of all terms. In open space the potential φ of 1/r knows
+/// of these although the field does not: Σ|q|/r² ≥ φ²/Σ|q| by the inequality of Cauchy and Schwarz, and
+/// both are equal where all sources have one sign and are equally far. For softened kernels it is an estimate.
+pub fn per_potential(boundary: Boundary, strengths: &[f64]) -> f64 {
+    let per = 1.0 / strengths.iter().map(|q| q.abs()).sum::<f64>();
+    if boundary.periodic().is_none() && per.is_finite() { per } else { 0.0 }
+}
+
+/// The rounding of a field whose terms cancel, from the potential there, with this spacing of numbers next to 1.
+pub fn rounding(epsilon: f64, per_potential: f64, potential: f64) -> f64 {
+    // The square of a potential may be no number.
+    epsilon * potential.abs() * (potential.abs() * per_potential)
 }
 
 #[cfg(test)]
@@ -130,15 +134,17 @@ mod tests {
     }
 
     #[test]
-    fn rounding_is_known_of_one_sign_in_open_space() {
+    fn rounding_is_known_from_potentials_of_any_size_in_open_space() {
         use crate::PeriodicBox;
-        // Two bodies of strength 3 at the distance 2 of a target between them: terms of 3/4 each.
-        let (q, potential) = ([3.0, 3.0], 3.0f64);
-        assert_eq!(rounding(0.5, Boundary::Open, &q) * potential.powi(2), 0.5 * 1.5);
-        assert_eq!(rounding(0.5, Boundary::Open, &[-3.0, -3.0]), rounding(0.5, Boundary::Open, &q));
-        assert_eq!(rounding(0.5, Boundary::Open, &[3.0, -3.0]), 0.0);
-        assert_eq!(rounding(0.5, Boundary::Open, &[0.0]), 0.0);
-        assert_eq!(rounding(0.5, Boundary::Periodic(PeriodicBox::cube(1.0)), &q), 0.0);
+        // Two bodies at the distance 2 of a target between them: terms of 3/4 each.
+        for unit in [1.0, 2f64.powi(600), 2f64.powi(-600)] {
+            let per = per_potential(Boundary::Open, &[3.0 * unit, 3.0 * unit]);
+            assert_eq!(rounding(0.5, per, 3.0 * unit), 0.5 * 1.5 * unit);
+            // No more than the terms, whatever the signs: 3/2 again, and a potential of nothing.
+            assert_eq!(rounding(0.5, per_potential(Boundary::Open, &[3.0 * unit, -3.0 * unit]), 0.0), 0.0);
+        }
+        assert_eq!(per_potential(Boundary::Open, &[0.0]), 0.0);
+        assert_eq!(per_potential(Boundary::Periodic(PeriodicBox::cube(1.0)), &[1.0]), 0.0);
     }
 
     #[test]

@@ -17,7 +17,8 @@ pub struct Prediction<'a, S, const R: usize> {
     pub sums: &'a [S],
     /// The vector of a sum.
     pub vector: fn(&S) -> [f64; R],
-    /// The estimated sizes of the errors by truncation; empty if no expansion was used. `[targets]`
+    /// The estimated sizes of the errors by truncation, and by rounding where vectors are small next to their terms;
+    /// empty if no expansion was used. `[targets]`
     pub error: &'a [f64],
     /// The spacing of numbers next to 1 in the precision of the sums.
     pub epsilon: f64,

@@ -52,7 +52,7 @@ pub struct Described {
     pub classes: Classes<3>,
     /// The tolerance that is to be kept.
     pub tolerance: f64,
-    /// Σ|q|, if all strengths have one sign and the space is open; otherwise infinite.
+    /// Σ|q| in open space; infinite in a box.
     pub total: f64,
     /// Whether local expansions have been summed.
     pub locals: bool,

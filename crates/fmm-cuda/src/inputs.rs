@@ -19,7 +19,7 @@ pub struct Ends {
     pub targets: Option<Points>,
     /// The largest |q|.
     pub largest: f64,
-    /// Σ|q| to 24 bits, whatever order it was added in, if all strengths have one sign; otherwise infinite.
+    /// Σ|q| of all columns, to 24 bits: the order in which it was added leaves no trace.
     pub total: f64,
 }
 
@@ -138,8 +138,8 @@ impl Inputs {
         self.by_size = (0..sizes.len()).collect();
         self.by_size.sort_by(|&a, &b| sizes[b].total_cmp(&sizes[a]));
         self.largest = strengths.largest;
-        let total = sizes.iter().sum::<f64>().to_bits() >> 29 << 29;
-        self.total = if strengths.mixed { f64::INFINITY } else { f64::from_bits(total) };
+        let total = sizes.iter().sum::<f64>();
+        self.total = f64::from_bits((total.to_bits() + (1 << 28)) >> 29 << 29);
     }
 
     /// The strengths, column by column.

@@ -46,8 +46,11 @@ pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> R
     let (family, separation2, order) = expansion(settings, problem, method, target_error);
     let order = settings.order.unwrap_or(order);
     let far = settings.method != Method::Direct;
-    // Direct sums have no cheaper way to more digits than to begin with them.
-    let single = far || settings.tolerance >= 2.0 * F32_FLOOR;
+    // Twice the floor where forces cancel, and for direct sums, which cannot keep a tolerance by a
+    // higher order.
+    let sure = far && matches!(problem.kind, Kind::Filling | Kind::Clustered);
+    let floor = if sure { F32_FLOOR } else { 2.0 * F32_FLOOR };
+    let single = settings.tolerance >= floor;
     let precision = match (settings.precision, beyond_f32(settings, problem, far.then_some(order))) {
         (Precision::Auto, None) if single => Precision::F32,
         (Precision::Auto, _) => Precision::F64,

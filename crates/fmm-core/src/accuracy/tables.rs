@@ -17,13 +17,13 @@ const FMM_CLUSTERED: [f64; 30] = [
     2.5e-7, 1.0e-7, 4.2e-8, 2.0e-8, 1.1e-8, 6.4e-9, 3.6e-9, 2.3e-9, 1.5e-9, 9.8e-10, 6.6e-10, 4.5e-10, 3.0e-10,
     2.0e-10, 1.3e-10, 8.6e-11,
 ];
-/// The last two are of 10⁵ bodies. Where few targets err more, as on lines, repairs are cheaper than
-/// orders that serve these too.
+/// The same, of 10⁵ bodies of both signs. Where few targets err more, repairs are cheaper than orders that serve these too.
 const FMM_CANCELLING: [f64; 30] = [
     1.8e-1, 6.3e-2, 2.6e-2, 9.0e-3, 3.6e-3, 1.5e-3, 6.2e-4, 2.6e-4, 1.2e-4, 5.5e-5, 2.7e-5, 1.3e-5, 6.2e-6, 3.0e-6,
     1.6e-6, 9.0e-7, 5.0e-7, 2.7e-7, 1.5e-7, 9.0e-8, 5.5e-8, 3.3e-8, 2.1e-8, 1.3e-8, 8.5e-9, 5.3e-9, 3.5e-9, 2.0e-9,
     1.4e-9, 1.1e-9,
 ];
+/// The same, of 10⁵ bodies in planes.
 const FMM_FLAT: [f64; 30] = [
     3.0e-1, 1.4e-1, 8.0e-2, 5.0e-2, 7.0e-3, 4.8e-3, 1.1e-3, 2.6e-4, 1.5e-4, 7.0e-5, 4.0e-5, 1.1e-5, 6.1e-6, 5.9e-6,
     4.4e-6, 2.2e-6, 8.0e-7, 6.0e-7, 5.5e-7, 4.5e-7, 2.4e-7, 1.2e-7, 8.0e-8, 6.0e-8, 5.0e-8, 2.5e-8, 8.5e-9, 5.5e-9,
@@ -166,7 +166,10 @@ mod tests {
             let [space, plane] = [[1.0; 3], [1.0, 1.0, 0.01]].map(|extents| choice(extents, mixed, 1e-3));
             assert!(space.order < plane.order, "{space:?} {plane:?}");
         }
-        assert_eq!(choice([1.0; 3], true, 1e-5).precision, Precision::F32);
-        assert_eq!(choice([1.0; 3], true, 9e-6).precision, Precision::F64);
+        // Down to what single precision keeps, and to twice that for both signs.
+        for (mixed, least) in [(false, 1e-5), (true, 2e-5)] {
+            assert_eq!(choice([1.0; 3], mixed, least).precision, Precision::F32);
+            assert_eq!(choice([1.0; 3], mixed, 0.99 * least).precision, Precision::F64);
+        }
     }
 }

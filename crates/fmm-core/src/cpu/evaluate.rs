@@ -274,7 +274,7 @@ pub(super) struct Summed {
     pub hessian: Vec<[f64; 6]>,
     pub coincident_pairs: u64,
     /// The estimated size of the error of the field: by truncation, see
-    /// [`error_field`](super::error_field), and by rounding where forces of one sign cancel. Empty if
+    /// [`error_field`](super::error_field), and by rounding where forces cancel. Empty if
     /// no expansion was used, or if it is not asked for.
     pub error: Vec<f64>,
     /// The spacing of numbers next to 1 in the precision of the sum.
@@ -314,12 +314,13 @@ impl Summed {
             let root = plan.targets.half(0);
             let unscale = 1.0 / (bodies.scale * root * root);
             let epsilon = plan.choice.precision.epsilon();
-            let rounding = error_model::rounding(epsilon, settings.boundary, strengths);
+            let per_potential = error_model::per_potential(settings.boundary, strengths);
             let error = if squared_errors.is_empty() {
                 vec![]
             } else {
                 let of_target = |(i, &k): (usize, &u32)| {
-                    (unscale * squared_errors[k as usize].sqrt()).hypot(rounding * potential[i].powi(2))
+                    let truncation = unscale * squared_errors[k as usize].sqrt();
+                    truncation.hypot(error_model::rounding(epsilon, per_potential, potential[i]))
                 };
                 place.par_iter().enumerate().map(of_target).collect_vec()
             };

@@ -76,7 +76,7 @@ mod tests {
         let tolerance = Error::Tolerance { tolerance: 1e-4, method: "fmm", precision: "f32" };
         for (error, keys) in [
             (screened, "(the scenario has solver.method = \"fmm\", force.screening_length = 0.25)"),
-            (tolerance, "solver.method = \"fmm\", solver.precision = \"f32\", solver.tolerance = 0.0001)"),
+            (tolerance, "(the scenario has solver.precision = \"f32\", solver.tolerance = 0.0001)"),
             (Error::Range { what: "theta", value: 2.0, range: "0.2 to 1" }, "theta = 2 is outside 0.2 to 1"),
         ] {
             let message = scenario.refused(&error).unwrap();
