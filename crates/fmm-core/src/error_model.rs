@@ -140,8 +140,9 @@ mod tests {
         for unit in [1.0, 2f64.powi(600), 2f64.powi(-600)] {
             let per = per_potential(Boundary::Open, &[3.0 * unit, 3.0 * unit]);
             assert_eq!(rounding(0.5, per, 3.0 * unit), 0.5 * 1.5 * unit);
-            // No more than the terms, whatever the signs: 3/2 again, and a potential of nothing.
-            assert_eq!(rounding(0.5, per_potential(Boundary::Open, &[3.0 * unit, -3.0 * unit]), 0.0), 0.0);
+            // Of both signs it is a part: terms of 3/4 and 1/4, whose potential is 1.
+            let part = rounding(0.5, per_potential(Boundary::Open, &[3.0 * unit, -unit]), unit);
+            assert_eq!(part, 0.5 * 0.25 * unit);
         }
         assert_eq!(per_potential(Boundary::Open, &[0.0]), 0.0);
         assert_eq!(per_potential(Boundary::Periodic(PeriodicBox::cube(1.0)), &[1.0]), 0.0);
