@@ -89,6 +89,15 @@ fn check_shape(what: &'static str, expected: usize, found: usize) -> Result<(), 
     if found == expected { Ok(()) } else { Err(Error::Shape { what, expected, found }) }
 }
 
+/// Strengths that a thread adds up at once.
+const CHUNK: usize = 1 << 14;
+
+/// Σ|q|, added in the same order on any number of threads.
+pub fn total_size(strengths: &[f64]) -> f64 {
+    let of_chunk = |chunk: &[f64]| chunk.iter().map(|q| q.abs()).sum::<f64>();
+    strengths.par_chunks(CHUNK).map(of_chunk).collect_vec().iter().sum()
+}
+
 /// Pairs of points at bitwise the same place, where −0 is 0.
 pub fn coincident_pairs<const D: usize>(points: &[[f64; D]]) -> u64 {
     let mut keys: Vec<[u64; D]> = points.par_iter().map(|x| x.map(|c| (c + 0.0).to_bits())).collect_vec();

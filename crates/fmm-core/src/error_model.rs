@@ -13,6 +13,7 @@
 //! children, logarithms are interpolated linearly between the centers of the octants.
 
 use crate::Boundary;
+use crate::bodies::total_size;
 use crate::lists::Classes;
 
 /// What the square of the last degree of a local expansion counts next to that of a multipole:
@@ -101,7 +102,7 @@ pub fn exponential(logarithms: &Octants, weights: &Octants) -> f64 {
 /// of these although the field does not: Σ|q|/r² ≥ φ²/Σ|q| by the inequality of Cauchy and Schwarz, and
 /// both are equal where all sources have one sign and are equally far. For softened kernels it is an estimate.
 pub fn per_potential(boundary: Boundary, strengths: &[f64]) -> f64 {
-    let per = 1.0 / strengths.iter().map(|q| q.abs()).sum::<f64>();
+    let per = 1.0 / total_size(strengths);
     if boundary.periodic().is_none() && per.is_finite() { per } else { 0.0 }
 }
 

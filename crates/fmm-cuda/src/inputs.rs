@@ -3,8 +3,8 @@
 use cust::memory::DevicePointer;
 use fmm_core::Error;
 use fmm_core::accuracy::Strengths;
+use fmm_core::bodies;
 use fmm_core::math::scale::power_of_two_below;
-use rayon::prelude::*;
 
 use crate::Gpu;
 use crate::buffer::Buffer;
@@ -69,9 +69,6 @@ impl DeviceArrays<'_> {
     }
 }
 
-/// Strengths that a thread of the host adds up at once.
-const CHUNK: usize = 1 << 14;
-
 /// The same on the device.
 #[derive(Default)]
 pub struct Inputs {
@@ -100,9 +97,7 @@ impl Inputs {
         }
         self.place.upload(targets.unwrap_or(&[]).as_flattened())?;
         (self.sources, self.targets) = (sources.len(), targets.map(<[_]>::len));
-        let of_chunk = |chunk: &[f64]| chunk.iter().map(|q| q.abs()).sum::<f64>();
-        let size = |column: &&[f64]| column.par_chunks(CHUNK).map(of_chunk).collect::<Vec<_>>().iter().sum();
-        self.order_columns(Strengths::of(columns), columns.iter().map(size).collect());
+        self.order_columns(Strengths::of(columns), columns.iter().map(|column| bodies::total_size(column)).collect());
         gpu.settle()
     }
 

@@ -68,8 +68,8 @@ pub(super) enum Chosen<'a> {
 
 #[derive(Debug, Subcommand)]
 enum Which {
-    /// Time against N for direct sum, treecode and FMM, and where they cross: Yokota & Barba, Fig. 5; in the plane Goude &
-    /// Engblom, Fig. 6, and with a GPU Figs. 7 and 8
+    /// Time against N for direct sum, treecode and FMM, and where they cross: Yokota & Barba, Fig. 5; in the plane
+    /// Goude & Engblom, Fig. 6, and with a GPU Figs. 7 and 8
     Crossover(Options),
     /// Where the time goes, by stage, for treecode and FMM: Yokota & Barba, Fig. 6; in the plane Goude & Engblom, Table 1
     Stages(Options),
@@ -145,21 +145,14 @@ pub struct Options {
     /// Folder of records and figures; made if need be [default: out/bench]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Go on with the records that are there: none is measured twice
-    #[arg(long)]
-    pub resume: bool,
-    /// Overwrite records that are there; with --resume: go on although machine or program differ
-    #[arg(long)]
-    pub force: bool,
     /// Also write the records as CSV
     #[arg(long)]
     pub csv: bool,
     /// peers: the Python that has the other codes [default: python3]
     #[arg(long, value_name = "FILE")]
     pub python: Option<PathBuf>,
-    /// No progress
-    #[arg(short, long)]
-    pub quiet: bool,
+    #[command(flatten)]
+    pub keep: Keep,
 }
 
 /// Options of `nbody bench papers`.
@@ -177,6 +170,13 @@ pub struct PapersOptions {
     /// Folder of page, table, records and figures; made if need be [default: out/bench/papers]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub keep: Keep,
+}
+
+/// What is done with files that are there, and with progress.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Keep {
     /// Go on with the records that are there: none is measured twice
     #[arg(long)]
     pub resume: bool,

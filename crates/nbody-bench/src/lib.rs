@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 
 pub use arguments::{Bench, EXAMPLES};
 
-use arguments::{Chosen, Options};
+use arguments::{Chosen, Keep, Options};
 use measure::{Context, Limits};
 use preset::Preset;
 use record::{Record, Store};
@@ -45,15 +45,8 @@ use nbody_sim::terminal;
 /// The folder of the results where none is named.
 const FOLDER: &str = "out/bench";
 
-/// What is done with files that are there, and with progress.
-#[derive(Debug, Clone, Copy)]
-struct Keep {
-    resume: bool,
-    force: bool,
-    quiet: bool,
-}
-
-/// Measures a suite, or what the papers show, and writes records, which name the `commit` of the program, figures and a table.
+/// Measures a suite, or what the papers show, and writes records, which name the `commit` of the program,
+/// figures and a table.
 ///
 /// # Errors
 /// 2 and 65 for what is asked, 66 for a preset that is not there, 69 for a device that is not there, 74 for files that cannot be written,
@@ -67,8 +60,7 @@ pub fn bench(arguments: &Bench, commit: Option<&'static str>) -> Result<(), Fail
     let sweep = sweep(suite, options)?;
     let mut context = Context::new(Limits { samples: 1, budget: 0.0 }, commit, Some(Stop::install()?));
     let folder = options.out.clone().unwrap_or_else(|| FOLDER.into());
-    let keep = Keep { resume: options.resume, force: options.force, quiet: options.quiet };
-    let (store, mut files) = measure(suite, &sweep, &mut context, &folder, keep)?;
+    let (store, mut files) = measure(suite, &sweep, &mut context, &folder, options.keep)?;
     let mut text =
         format!("{}\n", table::markdown(store.records(), suite.columns, terminal::columns(&std::io::stdout())));
     match load::warning(store.records()) {

@@ -39,8 +39,8 @@ pub fn lines(records: &[Record], x: &str, y: &str, name: impl Fn(&Record) -> Str
     all
 }
 
-/// How many times faster than the cores a GPU is: for each case that was measured on both, the record of the GPU with the ratio of
-/// each of these times as `speedup`, and the name of the time as `part`.
+/// How many times faster than the cores a GPU is: for each case that was measured on both, the record of the
+/// GPU with the ratio of each of these times as `speedup`, and the name of the time as `part`.
 pub fn speedups(records: &[Record], times: &[&str]) -> Vec<Record> {
     let case = |r: &Record| r.text("case").split_once('/').map(|(_, case)| case.to_string());
     let on_cores = |r: &&Record| r.text("device") == "cpu";
@@ -62,7 +62,8 @@ pub fn part(time: &str) -> &str {
     time.strip_prefix("stage_").unwrap_or(time)
 }
 
-/// A figure of some records, with their machines in the caption. A line that is alone has no legend: the subtitle names it.
+/// A figure of some records, with their machines in the caption. A line that is alone has no legend: the
+/// subtitle names it.
 pub fn figure(records: &[Record], title: impl Into<String>, subtitle: impl Into<String>, content: Content) -> Figure {
     let mut subtitle = subtitle.into();
     if let Content::Lines { lines, .. } = &content

@@ -9,7 +9,7 @@ use nbody_cli::machine::cpu_model;
 /// Adds what is known of the machine and of the program, which is of this `commit`.
 pub fn describe(record: &mut Record, gpu: Option<&Description>, commit: Option<&str>) {
     record.set("cpu", cpu_model().map_or(Value::Null, Value::from));
-    record.set("cores", std::thread::available_parallelism().map_or(1, usize::from));
+    record.set("cores", crate::cores());
     record.set("simd", fmm_core::math::simd::Level::detect().name());
     record.set("os", std::env::consts::OS);
     record.set("version", env!("CARGO_PKG_VERSION"));

@@ -152,7 +152,7 @@ impl Context {
         let position = if flat { set.flat_points(n, sigma) } else { set.points(n, sigma) };
         let strength = if flat { sets::signed(n) } else { vec![1.0 / n as f64; n] };
         let sample = (1_000_000_000 / n).clamp(256, 1000);
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = crate::cores();
         let reference = self.threads(cores, || Reference::new(kernel, &position, &strength, sample))?;
         let direction =
             |i: usize| [0, 1, 2].map(|d| if flat && d == 2 { 0.0 } else { ((i * 3 + d) as f64 * 0.618).fract() - 0.5 });
@@ -255,8 +255,8 @@ fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> R
     Ok(Some(record))
 }
 
-/// Seconds of a copy of the bodies to the device, and of one of the fields to the host: the shortest of three, the first of which
-/// makes memory.
+/// Seconds of a copy of the bodies to the device, and of one of the fields to the host: the shortest of
+/// three, the first of which makes memory.
 fn copies(record: &mut Record, executor: &mut dyn Executor, bodies: &Bodies) -> Result<(), Failure> {
     let [mut up, mut down] = [f64::INFINITY; 2];
     for _ in 0..3 {

@@ -17,7 +17,8 @@ const FMM_CLUSTERED: [f64; 30] = [
     2.5e-7, 1.0e-7, 4.2e-8, 2.0e-8, 1.1e-8, 6.4e-9, 3.6e-9, 2.3e-9, 1.5e-9, 9.8e-10, 6.6e-10, 4.5e-10, 3.0e-10,
     2.0e-10, 1.3e-10, 8.6e-11,
 ];
-/// The same, of 10⁵ bodies of both signs. Where few targets err more, repairs are cheaper than orders that serve these too.
+/// The same, of 10⁵ bodies of both signs. Where few targets err more, repairs are cheaper than orders
+/// that serve these too.
 const FMM_CANCELLING: [f64; 30] = [
     1.8e-1, 6.3e-2, 2.6e-2, 9.0e-3, 3.6e-3, 1.5e-3, 6.2e-4, 2.6e-4, 1.2e-4, 5.5e-5, 2.7e-5, 1.3e-5, 6.2e-6, 3.0e-6,
     1.6e-6, 9.0e-7, 5.0e-7, 2.7e-7, 1.5e-7, 9.0e-8, 5.5e-8, 3.3e-8, 2.1e-8, 1.3e-8, 8.5e-9, 5.3e-9, 3.5e-9, 2.0e-9,
@@ -120,8 +121,8 @@ pub(super) fn expansion(settings: &Settings, problem: Problem, method: Method, t
         // Beyond the table: more near cells, and the order that is enough with these.
         None => {
             let separation2 = more_near(4.0, tolerance / table[29], Settings::MAX_ORDER);
-            let farther: [f64; 30] = std::array::from_fn(|k| table[k] * (4.0 / separation2).powf((k + 2) as f64 / 2.0));
-            (separation2, order_for(&farther, tolerance).unwrap_or(Settings::MAX_ORDER))
+            let error = |p: usize| table[p - 1] * (4.0 / separation2).powf((p + 1) as f64 / 2.0);
+            (separation2, (1..Settings::MAX_ORDER).find(|&p| error(p) <= tolerance).unwrap_or(Settings::MAX_ORDER))
         }
     };
     (Family::Spherical, separation2, adjust(separation2, order))

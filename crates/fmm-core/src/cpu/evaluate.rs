@@ -314,10 +314,10 @@ impl Summed {
             let root = plan.targets.half(0);
             let unscale = 1.0 / (bodies.scale * root * root);
             let epsilon = plan.choice.precision.epsilon();
-            let per_potential = error_model::per_potential(settings.boundary, strengths);
             let error = if squared_errors.is_empty() {
                 vec![]
             } else {
+                let per_potential = error_model::per_potential(settings.boundary, strengths);
                 let of_target = |(i, &k): (usize, &u32)| {
                     let truncation = unscale * squared_errors[k as usize].sqrt();
                     truncation.hypot(error_model::rounding(epsilon, per_potential, potential[i]))

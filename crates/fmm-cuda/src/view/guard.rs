@@ -50,7 +50,8 @@ pub struct ErrorView {
     pub least: f64,
     /// The square of the spacing of numbers next to 1.
     pub rounding: f64,
-    /// What the square of a potential is multiplied by to be the least sum of the sizes of all terms of the field; 0 if unknown.
+    /// What the square of a potential is multiplied by to be the least sum of the sizes of all terms of the
+    /// field; 0 if unknown.
     pub per_potential: f64,
     /// The largest square of a relative error.
     pub largest: f64,

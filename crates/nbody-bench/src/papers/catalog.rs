@@ -1,7 +1,7 @@
 //! What the papers measured, read from `configs/papers/`: runs of suites, and a row for each figure, table or number.
 //!
-//! The numbers of the papers are data with their source. Ours are never written there: a row has a [`Query`] that reads the records of
-//! the run at hand.
+//! The numbers of the papers are data with their source. Ours are never written there: a row has a
+//! [`Query`] that reads the records of the run at hand.
 
 use serde::Deserialize;
 use toml::Table;

@@ -1,4 +1,5 @@
-//! `nbody bench papers`: all suites that reproduce a figure or table of a paper, in one folder, with a page and a table that compare.
+//! `nbody bench papers`: all suites that reproduce a figure or table of a paper, in one folder, with a
+//! page and a table that compare.
 
 mod catalog;
 mod page;
@@ -7,13 +8,13 @@ mod query;
 use std::collections::HashMap;
 use std::path::Path;
 
-use crate::arguments::{PapersOptions, Size};
+use crate::arguments::{Keep, PapersOptions, Size};
 use crate::load;
 use crate::measure::{Context, Limits};
 use crate::preset::Preset;
 use crate::record::Record;
 use crate::suite::Sweep;
-use crate::{Keep, available, measure};
+use crate::{available, measure};
 use catalog::{Catalog, Paper, Row, Run};
 use fmm::Device;
 use nbody_cli::console;
@@ -41,6 +42,13 @@ struct Found<'a> {
     row: &'a Row,
     outcome: Outcome,
     done: Option<&'a Done>,
+}
+
+impl Found<'_> {
+    /// The path of the row's figure, if it was drawn.
+    fn figure(&self) -> Option<&str> {
+        path(self.done?, self.row.figure.as_ref()?)
+    }
 }
 
 /// What this run has for a row.
@@ -76,13 +84,12 @@ pub fn papers(options: &PapersOptions, commit: Option<&'static str>) -> Result<(
     let folder = options.out.clone().unwrap_or_else(|| FOLDER.into());
     let threads = options.threads.map_or_else(crate::cores, usize::from);
     let mut context = Context::new(Limits { samples: 1, budget: 0.0 }, commit, Some(Stop::install()?));
-    let keep = Keep { resume: options.resume, force: options.force, quiet: options.quiet };
     let mut done = HashMap::new();
     for run in catalog.papers.iter().flat_map(|p| &p.runs) {
         let text = run.preset(full)?;
         let preset = Preset::parse(&run.name, &text)?;
         let sweep = Sweep { preset, devices: devices.clone(), threads, python: None };
-        done.insert(run.name.clone(), reproduce(run, &text, &sweep, &mut context, &folder, keep)?);
+        done.insert(run.name.clone(), reproduce(run, &text, &sweep, &mut context, &folder, options.keep)?);
     }
     let found: Vec<Found<'_>> = catalog
         .papers

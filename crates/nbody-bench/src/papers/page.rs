@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::catalog::Catalog;
-use super::{Found, Outcome, path};
+use super::{Found, Outcome};
 use crate::record::Record;
 use crate::table::significant;
 use nbody_sim::failure::Failure;
@@ -34,7 +34,7 @@ pub fn machine(records: &[&Record]) -> String {
     all.join(" and ") + guessed
 }
 
-/// What stands in the column of our number.
+/// The text in the column of our number.
 fn ours(found: &Found<'_>) -> String {
     match &found.outcome {
         Outcome::Number(number, _) if *number >= 1e5 => format!("{number:.2e} {}", found.row.unit).trim_end().into(),
@@ -88,8 +88,7 @@ pub fn html(catalog: &Catalog, found: &[Found<'_>], full: bool, warning: Option<
             let _ = writeln!(text, "<h3>{}, {}</h3>", escape(&paper.name), escape(item));
             let mut shown: Vec<&str> = vec![];
             for f in &here {
-                let figure = f.row.figure.as_ref().zip(f.done).and_then(|(figure, done)| path(done, figure));
-                if let Some(figure) = figure.filter(|figure| !shown.contains(figure)) {
+                if let Some(figure) = f.figure().filter(|figure| !shown.contains(figure)) {
                     let _ = writeln!(text, "<p><img src=\"{}\" alt=\"{}\"></p>", escape(figure), escape(&f.row.shows));
                     shown.push(figure);
                 }
@@ -159,7 +158,6 @@ pub fn csv(found: &[Found<'_>]) -> Result<Vec<u8>, Failure> {
             Outcome::Number(..) => "measured".to_string(),
             _ => ours(f),
         };
-        let figure = f.row.figure.as_ref().zip(f.done).and_then(|(figure, done)| path(done, figure));
         let line = [
             f.paper.name.clone(),
             f.row.item.clone(),
@@ -174,7 +172,7 @@ pub fn csv(found: &[Found<'_>]) -> Result<Vec<u8>, Failure> {
             ratio(f).map_or(String::new(), |v| format!("{v}")),
             f.row.differs.clone(),
             f.done.map_or(String::new(), |d| d.command.clone()),
-            figure.unwrap_or_default().to_string(),
+            f.figure().unwrap_or_default().to_string(),
         ];
         out.write_record(line).map_err(|e| refused(e.to_string()))?;
     }
