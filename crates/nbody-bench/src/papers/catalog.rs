@@ -59,6 +59,9 @@ pub struct Run {
     /// Whether the preset for kernels of the plane is meant.
     #[serde(default)]
     pub plane: bool,
+    /// Whether the cores are left out where there is a GPU.
+    #[serde(default)]
+    pub gpu: bool,
     /// Keys of the preset that differ at either size.
     #[serde(default)]
     pub keys: Table,

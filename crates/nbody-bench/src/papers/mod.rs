@@ -7,6 +7,7 @@ mod query;
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::Instant;
 
 use crate::arguments::{Keep, PapersOptions, Size};
 use crate::load;
@@ -84,12 +85,16 @@ pub fn papers(options: &PapersOptions, commit: Option<&'static str>) -> Result<(
     let folder = options.out.clone().unwrap_or_else(|| FOLDER.into());
     let threads = options.threads.map_or_else(crate::cores, usize::from);
     let mut context = Context::new(Limits { samples: 1, budget: 0.0 }, commit, Some(Stop::install()?));
-    let mut done = HashMap::new();
+    let (mut done, mut times) = (HashMap::new(), String::new());
     for run in catalog.papers.iter().flat_map(|p| &p.runs) {
         let text = run.preset(full)?;
         let preset = Preset::parse(&run.name, &text)?;
-        let sweep = Sweep { preset, devices: devices.clone(), threads, python: None };
+        let alone = run.gpu && devices.len() > 1;
+        let devices = devices.iter().copied().filter(|&d| !(alone && d == Device::Cpu)).collect();
+        let sweep = Sweep { preset, devices, threads, python: None };
+        let start = Instant::now();
         done.insert(run.name.clone(), reproduce(run, &text, &sweep, &mut context, &folder, options.keep)?);
+        times += &format!("{:8.1} s  {}\n", start.elapsed().as_secs_f64(), run.name);
     }
     let found: Vec<Found<'_>> = catalog
         .papers
@@ -112,6 +117,7 @@ pub fn papers(options: &PapersOptions, commit: Option<&'static str>) -> Result<(
     let needs = if gpu > 0 { format!(", {gpu} need a GPU and were not run") } else { String::new() };
     let mut text =
         format!("{} figures, tables and numbers: {numbers} compared with the papers'{needs}\n\n", found.len());
+    text += &format!("{times}\n");
     if let Some(warning) = warning {
         text += &format!("{warning}\n\n");
     }
