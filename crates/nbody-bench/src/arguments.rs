@@ -52,6 +52,7 @@ impl Bench {
             Some(Which::M2l(o)) => ("m2l", o),
             Some(Which::M2l2d(o)) => ("m2l2d", o),
             Some(Which::Gauss(o)) => ("gauss", o),
+            Some(Which::Mesh(o)) => ("mesh", o),
             Some(Which::Peers(o)) => ("peers", o),
             Some(Which::Poisson(o)) => ("poisson", o),
             Some(Which::Tune(o)) => ("tune", o),
@@ -96,6 +97,8 @@ enum Which {
     M2l2d(Options),
     /// Series of the fast Gauss transform alone, in double precision: Cruz, Layton & Barba, Tables 4 and 5
     Gauss(Options),
+    /// The boxes of the tree in the plane as pictures: Goude & Engblom, Fig. 1
+    Mesh(Options),
     /// Other codes that are installed, at the same measured error: FMM3D, pytreegrav, REBOUND; in
     /// the plane FMM2D (scripts/peers installs them)
     Peers(Options),
@@ -118,7 +121,7 @@ pub struct Options {
     /// The fewest particles of a sweep [default: the preset's]
     #[arg(long, value_name = "N", value_parser = whole)]
     pub smallest: Option<usize>,
-    /// What is summed: laplace is 1/r, log and harmonic are in the plane; with the preset for it [default: laplace; shifts: harmonic]
+    /// What is summed: laplace is 1/r, log and harmonic are in the plane; with the preset for it [default: laplace; shifts, mesh: harmonic]
     #[arg(long, value_name = "KERNEL", value_parser = PossibleValuesParser::new(Preset::KERNELS.map(|k| k.name())))]
     pub kernel: Option<String>,
     /// Where: cpu, cuda or cuda:N [default: every device that there is]

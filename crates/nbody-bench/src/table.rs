@@ -60,7 +60,7 @@ fn cell(record: &Record, name: &str) -> String {
                 significant(value)
             }
         }
-        "n" | "order" | "leaf" | "threads" | "samples" => format!("{value}"),
+        "n" | "order" | "leaf" | "threads" | "samples" | "boxes" | "m2l" | "direct" | "swapped" => format!("{value}"),
         "tolerance" | "setting" => number(value),
         "fraction" => format!("{:.0} %", 100.0 * value),
         _ => significant(value),

@@ -191,6 +191,8 @@ fn papers_are_compared_on_one_page_and_in_one_table() {
     for figure in [
         "yokota-stages/stages-uniform",
         "yokota-operators/operators-curves-cpu",
+        "goude-mesh/mesh-normal-sigma0.1-256",
+        "goude-mesh/mesh-normal-sigma0.1-256-density",
         "goude-points-in-a-box/leafsize-uniform-relative",
         "goude-order/shifts-uniform-cpu",
         "goude-best-box/shifts-uniform-best",
@@ -214,6 +216,29 @@ fn papers_are_compared_on_one_page_and_in_one_table() {
     // Sizes do not mix.
     let text = fails(folder.path(), &[&arguments[..], &["--resume", "--size", "full"]].concat(), 65);
     assert!(text.contains("another --size") && text.contains("--force"), "{text}");
+}
+
+#[test]
+fn boxes_of_the_plane_are_counted_and_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = ok(folder.path(), &["bench", "mesh", "--set", "uniform", "--out", "out", "--quiet"]);
+    assert!(text.contains("uniform, 256 boxes: one box has M2L with"), "{text}");
+    let records = records(&folder.path().join("out/mesh.jsonl"));
+    assert_eq!(cases(&records), ["uniform/n11520/4levels"]);
+    let count = |name: &str| records[0][name].as_u64().unwrap();
+    // The box itself is the only one without an operator; the neighbors are among the direct ones.
+    assert_eq!(["m2l", "direct", "swapped", "coarser"].map(count).iter().sum::<u64>(), 255, "{}", records[0]);
+    assert!((8..40).contains(&count("direct")) && count("m2l") > 20, "{}", records[0]);
+    for (end, words) in
+        [("", ["the box", "direct", "M2L"]), ("-density", ["1 / area of the box", "256 boxes", "nbody 0"])]
+    {
+        let svg = fs::read_to_string(folder.path().join(format!("out/mesh-uniform-256{end}.svg"))).unwrap();
+        assert!(words.iter().all(|w| svg.contains(w)), "{svg}");
+        // The page, the rectangles and their outlines.
+        assert!(svg.matches("<rect").count() > 256, "{}", svg.matches("<rect").count());
+    }
+    fails(folder.path(), &["bench", "mesh", "--kernel", "laplace"], 2);
+    fails(folder.path(), &["bench", "mesh", "--device", "cuda"], 2);
 }
 
 #[test]
@@ -383,6 +408,7 @@ fn the_help_of_each_suite_names_its_figure() {
         ("distributions", "Goude & Engblom, Fig. 9"),
         ("shifts", "Goude & Engblom, Fig. 4"),
         ("m2l", "Kohnke et al., Figs. 15, 16"),
+        ("mesh", "Goude & Engblom, Fig. 1"),
         ("papers", "five papers"),
         ("poisson", "van Rees et al., Figs. 3 and 4"),
     ] {

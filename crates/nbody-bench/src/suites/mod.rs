@@ -8,6 +8,7 @@ pub mod leafsize;
 pub mod m2l;
 pub mod m2l2d;
 mod m2l_figures;
+pub mod mesh;
 pub mod operators;
 pub mod peers;
 pub mod poisson;
@@ -22,7 +23,7 @@ pub mod tune;
 use super::suite::Suite;
 
 /// All of them.
-pub const ALL: [&Suite; 14] = [
+pub const ALL: [&Suite; 15] = [
     &crossover::SUITE,
     &stages::SUITE,
     &operators::SUITE,
@@ -34,6 +35,7 @@ pub const ALL: [&Suite; 14] = [
     &m2l::SUITE,
     &m2l2d::SUITE,
     &gauss::SUITE,
+    &mesh::SUITE,
     &peers::SUITE,
     &poisson::SUITE,
     &tune::SUITE,

@@ -13,15 +13,17 @@ use tiny_skia::Pixmap;
 use super::axis::{Scale, coordinate};
 use super::image;
 use super::marker;
-use super::panels::{Panels, Placed};
+use super::panels::{BAR, Panels, Placed, draw_ramp, rgb};
 use super::sheet::{SVG_SIZE, Sheet};
 use super::thin::thin;
-use super::{Axis, Content, Figure, Line};
+use super::{Axis, Brightness, Content, Figure, Line, Rgb};
 
 /// Width in units of the SVG, which are pixels of the PNG.
 pub const WIDTH: i32 = 1600;
-/// Height of all figures but pictures of space, which need what they need.
+/// Height of all figures but pictures of space, which need what they need, and rectangles.
 const HEIGHT: i32 = 1000;
+/// Height of rectangles, which are over axes of the same scale.
+const SQUARE_HEIGHT: i32 = 1560;
 /// Left and right edge of all text.
 pub const MARGIN: i32 = 48;
 /// The font that the PNG is drawn with, and its like for browsers.
@@ -87,9 +89,10 @@ pub fn picture(figure: &Figure) -> Result<Picture, String> {
     let subtitle = wrapped(&figure.subtitle, 24, WIDTH - 2 * MARGIN);
     let foot = 26 + 28 * caption.len() as i32;
     let top = 84 + 32 * subtitle.len() as i32 + 12;
-    let height = match panels(figure) {
-        Some(panels) => top + panels.height() + 12 + foot,
-        None => HEIGHT,
+    let height = match (&figure.content, panels(figure)) {
+        (_, Some(panels)) => top + panels.height() + 12 + foot,
+        (Content::Rectangles { .. }, _) => SQUARE_HEIGHT,
+        _ => HEIGHT,
     };
     let mut text = String::new();
     let mut pixels = vec![];
@@ -118,6 +121,9 @@ pub fn picture(figure: &Figure) -> Result<Picture, String> {
                 let names: Vec<Line> = parts.iter().enumerate().map(line).collect();
                 let (_, rest) = middle.split_vertically(legend(&middle, &names)?);
                 draw_bars(&rest, x, bars, parts)?;
+            }
+            Content::Rectangles { x, y, rectangles, names, brightness } => {
+                draw_rectangles(&middle, [x, y], rectangles, names, brightness.as_ref())?;
             }
             Content::Panels { .. } => {
                 if let Some(panels) = panels(figure) {
@@ -320,6 +326,62 @@ fn draw_lines(area: &Area, x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, St
     Ok(())
 }
 
+/// Rectangles in a square plot; both axes have the same range.
+fn draw_rectangles(
+    area: &Area,
+    axes: [&Axis; 2],
+    rectangles: &[super::Rectangle],
+    names: &[(String, Rgb)],
+    brightness: Option<&Brightness>,
+) -> Drawn<()> {
+    let mut left = MARGIN;
+    for (name, color) in names {
+        let ends = [(left, 6), (left + 28, 34)];
+        area.draw(&Rectangle::new(ends, rgb(*color).filled())).map_err(to_text)?;
+        area.draw(&Rectangle::new(ends, FAINT.stroke_width(1))).map_err(to_text)?;
+        write(area, name, (left + 40, 20), 25, TEXT, Pos::new(HPos::Left, VPos::Center))?;
+        left += 40 + width(name, 25) + 44;
+    }
+    let (w, h) = area.dim_in_pixel();
+    let below = if brightness.is_some() { BAR } else { 0 };
+    let (_, rest) = area.split_vertically(if names.is_empty() { 0 } else { 50 });
+    let (plot, _) = rest.split_vertically(h as i32 - below - if names.is_empty() { 0 } else { 50 });
+    let scale = Scale::of(rectangles.iter().flat_map(|r| [r.low, r.high]).flatten(), false, false);
+    let widest = scale.major.iter().map(|&m| width(&scale.label(m), 25)).max().unwrap_or(0);
+    let [label_x, label_y] = [84, widest + 76];
+    let side = (plot.dim_in_pixel().1 as i32 - 16 - label_x).min(w as i32 - 2 * MARGIN - label_y);
+    let sides = (w as i32 - side - label_y) / 2;
+    let mut chart = ChartBuilder::on(&plot)
+        .margin_top(16)
+        .margin_left(sides)
+        .margin_right(w as i32 - side - label_y - sides)
+        .x_label_area_size(label_x)
+        .y_label_area_size(label_y)
+        .build_cartesian_2d(scale.clone(), scale)
+        .map_err(to_text)?;
+    chart
+        .configure_mesh()
+        .disable_mesh()
+        .axis_style(TEXT.stroke_width(2))
+        .label_style(style(25, TEXT))
+        .axis_desc_style(style(27, TEXT))
+        .x_desc(&axes[0].label)
+        .y_desc(&axes[1].label)
+        .draw()
+        .map_err(to_text)?;
+    for r in rectangles {
+        let ends = [(r.low[0], r.low[1]), (r.high[0], r.high[1])];
+        if let Some(fill) = r.fill {
+            chart.draw_series([Rectangle::new(ends, rgb(fill).filled())]).map_err(to_text)?;
+        }
+        chart.draw_series([Rectangle::new(ends, FAINT.stroke_width(1))]).map_err(to_text)?;
+    }
+    if let Some(brightness) = brightness {
+        draw_ramp(area, brightness, h as i32 - below + 12)?;
+    }
+    Ok(())
+}
+
 /// Name, lengths of its parts, and the text at its end.
 type Bar = (String, Vec<f64>, String);
 
@@ -374,4 +436,42 @@ fn draw_bars(area: &Area, x: &Axis, bars: &[Bar], parts: &[String]) -> Drawn<()>
     area.draw(&PathElement::new([(at(0.0), top), (at(0.0), bottom)], TEXT.stroke_width(2))).map_err(to_text)?;
     let middle = (left + right) / 2;
     write(area, &x.label, (middle, bottom + 54), 27, TEXT, Pos::new(HPos::Center, VPos::Top))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rectangles_have_their_colors_and_the_same_scale_on_both_axes() {
+        let rectangle = |low, high, fill| crate::figure::Rectangle { low, high, fill };
+        let content = Content::Rectangles {
+            x: Axis::linear("x"),
+            y: Axis::linear("y"),
+            rectangles: vec![
+                rectangle([0.0, 0.0], [1.0, 0.5], None),
+                rectangle([0.25, 0.5], [0.5, 0.75], Some([0, 0, 0])),
+                rectangle([0.5, 0.5], [1.0, 1.0], Some([1, 2, 250])),
+            ],
+            names: vec![("near".into(), [0, 0, 0])],
+            brightness: None,
+        };
+        let figure = Figure { title: "Boxes".into(), subtitle: String::new(), caption: String::new(), content };
+        let picture = picture(&figure).unwrap();
+        assert!(picture.text.contains(">\nnear\n<") && picture.text.contains("#0102FA"), "{}", picture.text);
+        // The extent of the blue pixels of the PNG: half of the plot in each direction.
+        let blue = |&(_, p): &(usize, &tiny_skia::PremultipliedColorU8)| (p.red(), p.green(), p.blue()) == (1, 2, 250);
+        let places = picture.ink.pixels().iter().enumerate().filter(blue).map(|(i, _)| (i % 1600, i / 1600));
+        let (mut low, mut high) = ((usize::MAX, usize::MAX), (0, 0));
+        for (x, y) in places {
+            (low, high) = ((low.0.min(x), low.1.min(y)), (high.0.max(x), high.1.max(y)));
+        }
+        let (width, height) = (high.0 - low.0, high.1 - low.1);
+        assert!(width > 500 && width.abs_diff(height) <= 2, "{width} x {height}");
+        // The black one is at the left, its upper edge halfway down the blue one, and half as large.
+        let at = |x: usize, y: usize| picture.ink.pixel(x as u32, y as u32).unwrap();
+        let inside = at(low.0 - width / 4, high.1 - width / 4);
+        assert_eq!((inside.red(), inside.alpha()), (0, 255));
+        assert_eq!(at(low.0 - width / 4, high.1 - width * 3 / 4).alpha(), 0);
+    }
 }

@@ -71,6 +71,30 @@ pub enum Content {
         /// Names of colors.
         names: Vec<(String, Rgb)>,
     },
+    /// Rectangles of the plane, over two axes of the same scale and range.
+    Rectangles {
+        /// The horizontal axis.
+        x: Axis,
+        /// The vertical axis.
+        y: Axis,
+        /// At least one; later ones are drawn over earlier ones.
+        rectangles: Vec<Rectangle>,
+        /// Names of colors.
+        names: Vec<(String, Rgb)>,
+        /// What the brightness means, where colors are values.
+        brightness: Option<Brightness>,
+    },
+}
+
+/// A rectangle of the plane, drawn with an outline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rectangle {
+    /// The smallest x and y.
+    pub low: [f64; 2],
+    /// The largest x and y.
+    pub high: [f64; 2],
+    /// The color inside; none for an outline alone.
+    pub fill: Option<Rgb>,
 }
 
 /// Red, green and blue.

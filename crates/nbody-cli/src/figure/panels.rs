@@ -13,7 +13,7 @@ const GAP: i32 = 20;
 /// Height of a row of names.
 const NAME_ROW: i32 = 44;
 /// Height of the bar of colors with its labels.
-const BAR: i32 = 140;
+pub const BAR: i32 = 140;
 /// On black.
 const LIGHT: RGBColor = RGBColor(0xf0, 0xf0, 0xf0);
 
@@ -130,7 +130,7 @@ impl Panels<'_> {
 }
 
 /// The colors from one end of the quantity to the other, with ticks.
-fn draw_ramp(area: &Area, brightness: &Brightness, y: i32) -> Drawn<()> {
+pub fn draw_ramp(area: &Area, brightness: &Brightness, y: i32) -> Drawn<()> {
     let (length, left) = (900, (WIDTH - 900) / 2);
     let n = brightness.ramp.len() as i32;
     for (i, color) in brightness.ramp.iter().enumerate() {
@@ -151,6 +151,6 @@ fn draw_ramp(area: &Area, brightness: &Brightness, y: i32) -> Drawn<()> {
     write(area, &axis.label, (WIDTH / 2, y + 78), 26, FAINT, Pos::new(HPos::Center, VPos::Top))
 }
 
-fn rgb([r, g, b]: Rgb) -> RGBColor {
+pub fn rgb([r, g, b]: Rgb) -> RGBColor {
     RGBColor(r, g, b)
 }
