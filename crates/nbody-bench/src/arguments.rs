@@ -127,7 +127,7 @@ pub struct Options {
     /// Where: cpu, cuda or cuda:N [default: every device that there is]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<Device>,
-    /// Relative error that is kept, rms and L2: 1e-14 to 0.1 [default: the preset's]
+    /// Relative error that is kept, rms and L2 unless the preset has another `norm`: 1e-14 to 0.1 [default: the preset's]
     #[arg(long, value_name = "T", value_parser = tolerance)]
     pub tolerance: Option<f64>,
     /// How the particles lie [default: the preset's]

@@ -14,6 +14,7 @@ mod lines;
 mod load;
 mod machine;
 mod measure;
+mod norm;
 mod papers;
 pub mod preset;
 pub mod record;

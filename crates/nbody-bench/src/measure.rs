@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::load::Load;
 use super::machine;
+use super::norm::Norm;
 use super::record::Record;
 use super::sets::{self, Set};
 use fmm::{Device, Kernel, Reference};
@@ -37,6 +38,8 @@ pub struct Sum {
     pub method: Method,
     /// The relative error that must be kept.
     pub tolerance: f64,
+    /// The norm of that error.
+    pub norm: Norm,
     /// The arithmetic.
     pub precision: Precision,
     /// Order of the expansions, instead of the one that the tolerance implies.
@@ -56,6 +59,9 @@ impl Sum {
         }
         record.set("sigma", self.sigma.map_or(Value::Null, Value::from));
         record.set("method", self.method.name()).set("tolerance", self.tolerance).set("threads", self.threads);
+        if self.norm != Norm::Rms {
+            record.set("norm", self.norm.name());
+        }
     }
 }
 
@@ -193,7 +199,7 @@ fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> R
         ..Settings::default()
     };
     let mut tries = 1;
-    let (mut executor, first, errors) = loop {
+    let (mut executor, first, errors, kept) = loop {
         let mut executor = fmm::executor(
             sum.device,
             &settings,
@@ -207,11 +213,12 @@ fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> R
         executor.forces(&mut StageTimes::default()).map_err(refused)?;
         let first = start.elapsed().as_secs_f64();
         let errors = bodies.reference.errors(&executor.field().map_err(refused)?.1);
-        if sum.kernel.keeps(&errors, sum.tolerance) || settings.order.is_some() || tries == TRIES || stopped() {
-            break (executor, first, errors);
+        let kept = sum.norm.keeps(sum.kernel, &errors, sum.tolerance);
+        if kept || settings.order.is_some() || tries == TRIES || stopped() {
+            break (executor, first, errors, kept);
         }
         tries += 1;
-        settings.tolerance = (0.5 * settings.tolerance).max(Settings::TIGHTEST);
+        settings.tolerance = sum.norm.stricter(settings.tolerance, &errors, sum.tolerance).max(Settings::TIGHTEST);
     };
     let (mut seconds, mut spent, mut times) = (vec![], 0.0, StageTimes::default());
     let wanted = |taken: usize, spent: f64| {
@@ -235,7 +242,7 @@ fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> R
     record.set("asked", settings.tolerance).set("first_seconds", first);
     spread(&mut record, &mut seconds);
     record.set("rms", errors.rms).set("p99", errors.p99).set("max", errors.max).set("l2", errors.l2);
-    record.set("sample", errors.sample).set("kept", sum.kernel.keeps(&errors, sum.tolerance));
+    record.set("sample", errors.sample).set("kept", kept);
     if let Some(choice) = executor.choice() {
         record.set("precision", choice.precision.name()).set("leaf", choice.leaf_size);
         record.set("order", choice.order.map_or(Value::Null, Value::from));
@@ -305,6 +312,35 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_error_is_kept_where_the_norm_is_max() {
+        let mut context = Context::new(Limits { samples: 1, budget: 0.0 }, None, None);
+        let rms = Sum {
+            kernel: Kernel::Harmonic,
+            set: Set::Normal,
+            sigma: Some(0.1),
+            n: 5000,
+            device: Device::Cpu,
+            threads: 1,
+            method: Method::Fmm,
+            tolerance: 1e-6,
+            norm: Norm::Rms,
+            precision: Precision::Auto,
+            order: None,
+            theta: None,
+            leaf_size: None,
+        };
+        let record = context.sum(&rms).unwrap().unwrap();
+        assert!(record.is("kept") && record.number("max") > 1e-6, "L2 is kept, the largest error is not: {record:?}");
+        let max = Sum { norm: Norm::Max, ..rms };
+        let record = context.sum(&max).unwrap().unwrap();
+        assert!(record.is("kept") && record.number("max") <= 1e-6 && record.number("asked") < 1e-6, "{record:?}");
+        assert_eq!((record.text("norm"), record.number("tolerance")), ("max", 1e-6));
+        // Beyond the accuracy of double precision: the record says so, and the sum ends nonetheless.
+        let record = context.sum(&Sum { tolerance: 2e-14, ..max }).unwrap().unwrap();
+        assert!(!record.is("kept") && record.number("l2") <= 2e-14 && record.number("max") > 2e-14, "{record:?}");
+    }
+
+    #[test]
     fn a_sum_is_measured_with_its_error() {
         let mut context = Context::new(Limits { samples: 3, budget: 1e9 }, None, None);
         let sum = Sum {
@@ -316,6 +352,7 @@ mod tests {
             threads: 1,
             method: Method::Fmm,
             tolerance: 1e-3,
+            norm: Norm::Rms,
             precision: Precision::Auto,
             order: None,
             theta: None,
@@ -325,6 +362,7 @@ mod tests {
         assert!(record.number("rms") > 1e-9 && record.number("rms") <= 1e-3 && record.is("kept"), "{record:?}");
         assert!((3.0..=60.0).contains(&record.number("samples")), "{record:?}");
         assert!(record.number("stage_P2P") < record.number("seconds_high"));
+        assert!(record.text("norm").is_empty(), "{record:?}");
         // An order that is given is not changed, even if it misses the tolerance.
         let coarse = Sum { order: Some(2), tolerance: 1e-9, ..sum };
         let record = context.sum(&coarse).unwrap().unwrap();

@@ -5,6 +5,7 @@ use std::path::Path;
 use fmm_core::{Method, Settings, planar};
 use serde::Deserialize;
 
+use super::norm::Norm;
 use super::sets::Set;
 use fmm::Kernel;
 use nbody_sim::failure::Failure;
@@ -30,6 +31,9 @@ pub struct Preset {
     pub listed: Vec<f64>,
     /// Relative errors asked for.
     pub tolerances: Vec<f64>,
+    /// The error that the tolerance bounds: rms (rms and L2, the usual) or max.
+    #[serde(default)]
+    pub norm: Option<String>,
     /// Kinds of particle sets.
     pub sets: Vec<String>,
     /// Fast methods, where a suite compares them: fmm, treecode.
@@ -113,6 +117,9 @@ impl Preset {
         {
             return refuse("kernel", format!("{kernel:?}"), &Preset::KERNELS.map(Kernel::name).join(", "));
         }
+        if let Some(norm) = self.norm.as_ref().filter(|n| Norm::named(n).is_none()) {
+            return refuse("norm", format!("{norm:?}"), &Norm::ALL.map(Norm::name).join(", "));
+        }
         let plane = self.kernel().plane().is_some();
         let (most, orders) = match plane {
             true => (planar::MAX_ORDER, "whole numbers from 1 to 60"),
@@ -151,6 +158,11 @@ impl Preset {
     /// What is summed.
     pub fn kernel(&self) -> Kernel {
         self.kernel.as_deref().and_then(|k| k.parse().ok()).unwrap_or(Kernel::Laplace)
+    }
+
+    /// The error that the tolerance bounds.
+    pub fn norm(&self) -> Norm {
+        self.norm.as_deref().and_then(Norm::named).unwrap_or(Norm::Rms)
     }
 
     /// The fast methods of the kernel; there is no treecode in the plane.
@@ -218,6 +230,7 @@ mod tests {
                 "methods = \"direct\" is not allowed; allowed: treecode, fmm",
             ),
             ("budget = 2", "budget = 2\nsigmas = [2]", "sigmas = 2 is not allowed; allowed: 1e-4 to 1"),
+            ("budget = 2", "budget = 2\nnorm = \"l1\"", "norm = \"l1\" is not allowed; allowed: rms, max"),
             ("budget = 2", "budget = 2\nboxes = 64", "boxes = 64 is not allowed; allowed: powers of 4"),
             ("samples = 5", "samples = 0", "samples = 0 is not allowed; allowed: a whole number from 1 to 1000"),
             ("budget = 2", "budget = -1", "budget = -1 is not allowed; allowed: 0 to 86400 seconds"),

@@ -148,6 +148,7 @@ mod tests {
     use fmm_core::Precision;
 
     use super::*;
+    use crate::norm::Norm;
     use crate::sets::Set;
     use fmm::Device;
     use fmm::Kernel;
@@ -163,6 +164,7 @@ mod tests {
             threads: 2,
             method,
             tolerance: 1e-3,
+            norm: Norm::Rms,
             precision: Precision::Auto,
             order: None,
             theta: None,

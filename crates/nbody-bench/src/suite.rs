@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::measure::{Context, Sum};
+use super::norm::Norm;
 use super::preset::Preset;
 use super::record::Record;
 use fmm::Device;
@@ -71,10 +72,11 @@ impl Case {
     /// A sum. Its key names everything that distinguishes it from similar ones.
     pub fn sum(sum: Sum) -> Self {
         let part = |name: &str, value: Option<String>| value.map_or(String::new(), |v| format!("/{name}{v}"));
-        // Keys of cases of 1/r do not name the kernel.
+        // Keys of cases of 1/r do not name the kernel, nor those of rms and L2 the norm.
         let kernel = Some(sum.kernel).filter(|&k| k != Kernel::Laplace).map(|k| k.name().to_string());
+        let norm = Some(sum.norm).filter(|&n| n != Norm::Rms).map(|n| n.name().to_string());
         let key = format!(
-            "{}/{}/n{}/{:e}/{}t/{}{}{}{}{}{}",
+            "{}/{}/n{}/{:e}/{}t/{}{}{}{}{}{}{}",
             sum.device,
             sum.method.name(),
             sum.n,
@@ -83,6 +85,7 @@ impl Case {
             sum.set.name(),
             part("sigma", sum.sigma.map(|s| s.to_string())),
             part("", kernel),
+            part("", norm),
             part("p", sum.order.map(|p| p.to_string())),
             part("theta", sum.theta.map(|t| t.to_string())),
             part("leaf", sum.leaf_size.map(|l| l.to_string())),

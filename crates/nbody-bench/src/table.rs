@@ -1,5 +1,6 @@
 //! The records as a Markdown table.
 
+use super::norm::Norm;
 use super::record::Record;
 use nbody_sim::messages::number;
 
@@ -49,7 +50,11 @@ fn cell(record: &Record, name: &str) -> String {
     match name {
         _ if value.is_nan() => record.text(name).to_string(),
         // A sum whose error exceeds what was asked must not pass for one that keeps it.
-        "rms" if record.0.get("kept").is_some_and(|kept| kept == false) => format!("{value:.1e} (not kept)"),
+        "rms" if record.0.get("kept").is_some_and(|kept| kept == false) => match Norm::of(record) {
+            Norm::Rms => format!("{value:.1e} (not kept)"),
+            // Its own column may not fit the terminal.
+            Norm::Max => format!("{value:.1e} (max {:.1e} not kept)", record.number("max")),
+        },
         "rms" | "l2" | "p99" | "max" | "rival_rms" | "rival_l2" => format!("{value:.1e}"),
         "seconds" if record.is("extrapolated") => format!("({})", significant(value)),
         "seconds" => {
@@ -111,6 +116,13 @@ mod tests {
         let text = markdown(&[a, b], &columns, Some(58));
         let narrow = text.lines().filter(|l| l.starts_with('|')).all(|l| l.chars().count() <= 58);
         assert!(narrow && text.contains("too wide for this terminal: threads, leaf."), "{text}");
+        // The norm that is not kept is named in a column that every table has.
+        let mut c = Record::default();
+        c.set("n", 10).set("rms", 1e-7).set("max", 2e-6).set("norm", "max").set("kept", false);
+        let text = markdown(&[c.clone()], &[("n", "N"), ("rms", "rms"), ("max", "max")], Some(40));
+        assert!(text.contains("1.0e-7 (max 2.0e-6 not kept)") && text.contains("too wide"), "{text}");
+        c.set("kept", true);
+        assert!(markdown(&[c], &[("rms", "rms")], None).contains("| 1.0e-7 |"));
         assert_eq!([12345.6, 1.0, 1e-9, f64::INFINITY].map(significant), ["12346", "1.00", "1.00e-9", "inf"]);
     }
 }

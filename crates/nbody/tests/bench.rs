@@ -219,6 +219,29 @@ fn papers_are_compared_on_one_page_and_in_one_table() {
 }
 
 #[test]
+fn the_largest_error_is_kept_or_named_where_a_preset_asks_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let preset = "kernel = \"harmonic\"\nn = 3000\nsmallest = 3000\nsets = [\"normal\"]\nsamples = 1\nbudget = 0\n\
+                  norm = \"max\"\ntolerances = [1e-6, 2e-14]\n";
+    fs::write(folder.path().join("toy.toml"), preset).unwrap();
+    let text = ok(
+        folder.path(),
+        &["bench", "distributions", "--config", "toy.toml", "--device", "cpu", "--quiet", "--out", "out"],
+    );
+    let records = records(&folder.path().join("out/distributions.jsonl"));
+    let max = |r: &Value| r["max"].as_f64().unwrap();
+    assert!(records.len() == 2 && records.iter().all(|r| r["norm"] == "max"), "{records:?}");
+    assert!(records[0]["kept"] == true && max(&records[0]) <= 1e-6, "{}", records[0]);
+    assert!(records[1]["kept"] == false && max(&records[1]) > 2e-14, "{}", records[1]);
+    assert!(text.contains("norm max") && text.matches(" not kept)").count() == 1, "{text}");
+    let svg = fs::read_to_string(folder.path().join("out/distributions-1e-6.svg")).unwrap();
+    assert!(svg.contains("largest relative force error at most 1e-6"), "{svg}");
+    fs::write(folder.path().join("bad.toml"), preset.replace("max", "l1")).unwrap();
+    let text = fails(folder.path(), &["bench", "distributions", "--config", "bad.toml"], 65);
+    assert!(text.contains("bad.toml: norm = \"l1\" is not allowed; allowed: rms, max"), "{text}");
+}
+
+#[test]
 fn boxes_of_the_plane_are_counted_and_drawn() {
     let folder = tempfile::tempdir().unwrap();
     let text = ok(folder.path(), &["bench", "mesh", "--set", "uniform", "--out", "out", "--quiet"]);

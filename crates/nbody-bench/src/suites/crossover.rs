@@ -5,6 +5,7 @@ use fmm_core::Method;
 use super::{COLUMNS, place_of, sums};
 use crate::lines::{Crossing, crossing, distinct, figure, lines, numbers, overlap, speedups};
 use crate::load;
+use crate::norm::Norm;
 use crate::record::Record;
 use crate::suite::{Case, Suite, Sweep, Work};
 use crate::table::significant;
@@ -113,8 +114,11 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
         };
         let fast = if here.iter().any(|r| r.text("method") == "treecode") { ", treecode" } else { "" };
         let title = format!("Direct sum{fast} and FMM at the same measured accuracy");
-        let subtitle =
-            format!("{set}, rms and L2 force errors at most {}; bars: eight tenths of the samples", number(tolerance));
+        let subtitle = format!(
+            "{set}, {} at most {}; bars: eight tenths of the samples",
+            Norm::of(&here[0]).errors(),
+            number(tolerance)
+        );
         let end = format!("{set}-{tolerance:e}");
         all.push((end.clone(), figure(&here, title, subtitle, content)));
         all.extend(on_both(&here, &end, &format!("{set}, {} threads", here[0].number("threads"))));

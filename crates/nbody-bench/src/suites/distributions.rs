@@ -5,6 +5,7 @@ use fmm_core::Method;
 use super::{COLUMNS, place_of, sums};
 use crate::lines::{figure, lines, numbers};
 use crate::measure::Sum;
+use crate::norm::Norm;
 use crate::record::Record;
 use crate::suite::{Case, Suite, Sweep};
 use crate::table::significant;
@@ -54,7 +55,7 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
             marks: vec![],
         };
         let width = numbers(&here, "sigma").first().map_or(String::new(), |s| format!("; normal and layer: σ = {s}"));
-        let subtitle = format!("FMM, rms and L2 force errors at most {}{width}", number(tolerance));
+        let subtitle = format!("FMM, {} at most {}{width}", Norm::of(&here[0]).errors(), number(tolerance));
         all.push((format!("{tolerance:e}"), figure(&here, "Time by the shape of the set", subtitle, content)));
     }
     all
@@ -76,7 +77,8 @@ fn widths(records: &[Record], tolerance: f64) -> Figure {
         marks: vec![],
     };
     let about = "points outside the unit square (cube) are drawn again";
-    let subtitle = format!("FMM, N = {largest}, rms and L2 force errors at most {}; {about}", number(tolerance));
+    let errors = Norm::of(&here[0]).errors();
+    let subtitle = format!("FMM, N = {largest}, {errors} at most {}; {about}", number(tolerance));
     figure(&here, "Time by the width of the set", subtitle, content)
 }
 

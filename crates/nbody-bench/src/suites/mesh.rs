@@ -187,8 +187,8 @@ fn content(rectangles: Vec<Rectangle>, names: Vec<(String, Rgb)>, brightness: Op
     Content::Rectangles { x: Axis::linear("x"), y: Axis::linear("y"), rectangles, names, brightness }
 }
 
-/// The leaf with the median distance from the center of the root: small boxes are on one side of it, large ones
-/// on the other.
+/// The leaf with the median distance from the center of the root: small boxes on one side, large ones on the
+/// other.
 fn chosen(tree: &Pyramid, leaves: &[usize]) -> usize {
     let away = |leaf: usize| [0, 1].map(|d| tree.center[d][leaf] - tree.center[d][0]);
     let mut sorted = leaves.to_vec();

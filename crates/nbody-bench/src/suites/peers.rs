@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::lines::{distinct, figure, lines, numbers};
 use crate::measure::{Bodies, Context, Limits, Sum, spread};
+use crate::norm::Norm;
 use crate::record::Record;
 use crate::sets::Set;
 use crate::suite::{Case, Suite, Sweep, Work};
@@ -173,6 +174,7 @@ fn compare(game: &Match, context: &mut Context) -> Result<Option<Record>, Failur
         threads,
         method: Method::Fmm,
         tolerance,
+        norm: Norm::Rms,
         precision: Precision::Auto,
         order: None,
         theta: None,
