@@ -190,7 +190,6 @@ fn papers_are_compared_on_one_page_and_in_one_table() {
     }
     for figure in [
         "yokota-stages/stages-uniform",
-        "yokota-operators/operators-curves-cpu",
         "goude-mesh/mesh-normal-sigma0.1-256",
         "goude-mesh/mesh-normal-sigma0.1-256-density",
         "goude-points-in-a-box/leafsize-uniform-relative",
