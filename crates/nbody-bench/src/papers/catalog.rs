@@ -101,6 +101,9 @@ pub struct Row {
     /// How our number follows from the records.
     #[serde(default)]
     pub ours: Option<Query>,
+    /// The command that measures it in place of a run: it needs tools that bench does not.
+    #[serde(default)]
+    pub command: Option<String>,
     /// What differs in hardware or definition, or why there is no figure.
     pub differs: String,
 }
@@ -172,6 +175,7 @@ mod tests {
             for row in &paper.rows {
                 let known = row.run.as_ref().is_none_or(|name| paper.runs.iter().any(|r| r.name == *name));
                 assert!(known, "{}, {}: no such run", paper.name, row.item);
+                assert!(row.run.is_none() || row.command.is_none(), "{}, {}: two commands", paper.name, row.item);
                 assert!(row.run.is_some() || row.ours.is_none(), "{}, {}: of no run", paper.name, row.item);
                 assert!(
                     row.ours.is_some() || row.value.is_none(),

@@ -43,8 +43,14 @@ fn ours(found: &Found<'_>) -> String {
         Outcome::NoCrossing => "no crossing at the N of this run".into(),
         Outcome::NeedsGpu => "needs a GPU: not run".into(),
         Outcome::Missing => "not found in this run's records".into(),
+        Outcome::Absent if found.row.command.is_some() => "by a command of its own".into(),
         Outcome::Absent => "not reproduced".into(),
     }
+}
+
+/// What repeats the row.
+fn command<'a>(found: &'a Found<'_>) -> Option<&'a str> {
+    found.done.map(|done| &done.command[..]).or(found.row.command.as_deref())
 }
 
 /// Our number over the paper's.
@@ -97,8 +103,10 @@ pub fn html(catalog: &Catalog, found: &[Found<'_>], full: bool, warning: Option<
                      <th>what differs</th></tr>\n";
             here.iter().for_each(|f| row(&mut text, f));
             text += "</table>\n";
-            if let Some(done) = here.iter().find_map(|f| f.done) {
-                let _ = writeln!(text, "<p>Command, in this folder: <code>{}</code></p>", escape(&done.command));
+            if let Some(first) = here.iter().find(|f| command(f).is_some()) {
+                let place = if first.done.is_some() { ", in this folder" } else { "" };
+                let command = escape(command(first).unwrap_or_default());
+                let _ = writeln!(text, "<p>Command{place}: <code>{command}</code></p>");
             }
         }
     }
@@ -171,7 +179,7 @@ pub fn csv(found: &[Found<'_>]) -> Result<Vec<u8>, Failure> {
             machine,
             ratio(f).map_or(String::new(), |v| format!("{v}")),
             f.row.differs.clone(),
-            f.done.map_or(String::new(), |d| d.command.clone()),
+            command(f).unwrap_or_default().to_string(),
             f.figure().unwrap_or_default().to_string(),
         ];
         out.write_record(line).map_err(|e| refused(e.to_string()))?;
@@ -208,6 +216,20 @@ mod tests {
                 && page.contains("A &lt;CPU&gt;")
         );
         assert!(page.contains("<td>2.00</td>") && page.matches("<img ").count() == 1, "{page}");
+        // A row without a run may have a command of its own.
+        let with = catalog.papers.iter().flat_map(|p| p.rows.iter().map(move |r| (p, r)));
+        let with = with.filter(|(_, r)| r.command.is_some()).map(|(paper, row)| Found {
+            paper,
+            row,
+            outcome: Outcome::Absent,
+            done: None,
+        });
+        let with: Vec<Found<'_>> = with.collect();
+        let page = html(&catalog, &with, false, None);
+        assert!(page.contains("by a command of its own") && page.contains("<code>scripts/ncu-m2l</code>"), "{page}");
+        assert!(!page.contains("in this folder") && !page.contains("not reproduced"), "{page}");
+        let text = String::from_utf8(csv(&with).unwrap()).unwrap();
+        assert_eq!(text.matches(",scripts/ncu-m2l,").count(), with.len(), "{text}");
         let text = String::from_utf8(csv(&all).unwrap()).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines.len() == 3 && lines[1].contains(",measured,") && lines[2].contains("needs a GPU"), "{text}");
