@@ -50,8 +50,8 @@ impl Norm {
         }
     }
 
-    /// The tolerance to ask for after a sum with `asked` has missed `tolerance`. The program does not bound the
-    /// largest error, which can be far beyond the tolerance: the excess of the last sum is then taken off too.
+    /// The tolerance to ask for after a sum with `asked` has missed `tolerance`: half of it. The program does
+    /// not bound the largest error, which can be far larger: half of it is then divided by the excess.
     pub fn stricter(self, asked: f64, errors: &Errors, tolerance: f64) -> f64 {
         let excess = match self {
             Norm::Rms => 1.0,
