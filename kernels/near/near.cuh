@@ -8,8 +8,8 @@
 //
 // Single precision reads bodies in 16 bytes, measured from the center of their leaf, and adds the difference of the centers, which is
 // exact but for its last rounding. Bodies of the targets' leaf, of larger leaves and of inner cells are subtracted in double. It notes
-// the closest pair: where that is too close for the rounding, and where a sum is not finite, nothing is written and the task is done
-// again in double precision, which subtracts the coordinates as they are.
+// the closest pair of each target: where that is too close for the rounding, and where a sum is not finite, nothing is written and the
+// target is summed again in double precision, which subtracts the coordinates as they are.
 #pragma once
 #include "common/image.cuh"
 #include "common/softening.cuh"
@@ -29,8 +29,7 @@ __device__ inline bool is_leaf(const TreeView &tree, size_t cell) { return tree.
 template <typename Real> struct Task {
   uint32_t leaf, begin, end;
   unsigned level;
-  unsigned width, part, parts;
-  uint32_t first;               // the lane's first target; the others follow `width` apart
+  unsigned count, width, part, parts;
   double half, unit, scale;     // the unit keeps the softening length in range as well
 
   __device__ Task(const NearView &v, size_t task) : leaf(v.tasks[3 * task]) {
@@ -41,14 +40,19 @@ template <typename Real> struct Task {
     half = v.targets.half[level];
     unit = power_of_two_below(fmax(half, v.smooth_below / 1024));
     scale = 1 / unit;
-    width = 1;
-    while (width < 32 && end - begin > HELD<Real> * width) width *= 2;
-    const unsigned lane = threadIdx.x % 32;
-    parts = 32 / width;
-    part = lane / width;
-    first = begin + lane % width;
+    share(end - begin);
   }
-  __device__ unsigned held() const { return (end - begin + width - 1) / width; }
+  // Divides so many targets among the lanes.
+  __device__ void share(unsigned targets) {
+    count = targets;
+    width = 1;
+    while (width < 32 && count > HELD<Real> * width) width *= 2;
+    parts = 32 / width;
+    part = threadIdx.x % 32 / width;
+  }
+  // Of all targets of the task, the lane's `r`-th.
+  __device__ unsigned number(unsigned r) const { return threadIdx.x % 32 % width + r * width; }
+  __device__ unsigned held() const { return (count + width - 1) / width; }
   // A shorter length has no effect, and its scale would overflow.
   __device__ double length(const NearView &v) const {
     return v.softening == 0 ? 0 : fmax(v.softening * scale, sizeof(Real) == 4 ? 1e-8 : 1e-60);
@@ -65,12 +69,12 @@ __device__ inline void add_groups(const Task<Real> &t, Real (*sum)[POTENTIAL ? 4
       for (unsigned k = 0; k < (POTENTIAL ? 4 : 3); k++) sum[r][k] += __shfl_xor_sync(~0u, sum[r][k], step);
 }
 template <typename Real, bool POTENTIAL, unsigned R>
-__device__ inline void keep(const NearView &v, const Task<Real> &t, const Real (*sum)[POTENTIAL ? 4 : 3]) {
+__device__ inline void keep(const NearView &v, const Task<Real> &t, const uint32_t *mine, const Real (*sum)[POTENTIAL ? 4 : 3]) {
   if (t.part > 0) return;
 #pragma unroll
   for (unsigned r = 0; r < R; r++) {
-    const uint32_t i = t.first + r * t.width;
-    if (i >= t.end) break;
+    const uint32_t i = mine[r];
+    if (i == NONE) continue;
     Sum s = v.sums[i];
     if constexpr (POTENTIAL) s.potential += double(sum[r][3]) * t.scale;
     s.x += double(sum[r][0]) * (t.scale * t.scale);
@@ -174,6 +178,33 @@ struct Coming {
   }
 };
 
+// The numbers within a task of the targets that are to be summed again, 128 bits.
+struct Marks {
+  uint64_t low = 0, high = 0;
+
+  // Those of the lanes of the first part, `begin` on.
+  __device__ void add(uint32_t bits, unsigned begin) {
+    if (begin < 64) {
+      low |= uint64_t(bits) << begin;
+    } else {
+      high |= uint64_t(bits) << (begin - 64);
+    }
+  }
+  // Their numbers, one after the other; returns how many there are.
+  __device__ unsigned list(uint8_t *numbers) const {
+    const unsigned lane = threadIdx.x % 32;
+    unsigned before = 0;
+#pragma unroll
+    for (unsigned begin = 0; begin < MOST_TARGETS; begin += 32) {
+      const uint32_t bits = (begin < 64 ? low : high) >> (begin % 64);
+      if (bits >> lane & 1) numbers[before + __popc(bits & ((1u << lane) - 1))] = begin + lane;
+      before += __popc(bits);
+    }
+    __syncwarp();
+    return before;
+  }
+};
+
 template <template <typename> class Kernel, bool POTENTIAL, bool BOX, unsigned R>
 __device__ inline void in_single(const NearView &v, const Task<float> &t, size_t task) {
   constexpr int FAR = 0x7149f2ca; // 1e30
@@ -183,18 +214,26 @@ __device__ inline void in_single(const NearView &v, const Task<float> &t, size_t
   const double center[3] = {from[0], from[1], from[2]};
   const Kernel<float> kernel(t.length(v));
   float at[R][3], sum[R][POTENTIAL ? 4 : 3] = {};
+  // Positive numbers compare as whole numbers do, of which three are compared at once.
+  int nearest[R];
 #pragma unroll
   for (unsigned r = 0; r < R; r++) {
     // Idle targets lie far from everything: a copy of a body would be a pair at distance zero.
-    const uint32_t i = t.first + r * t.width;
+    const uint32_t i = t.begin + t.number(r);
     const Body b = v.target_bodies[min(i, t.end - 1)];
+    nearest[r] = FAR;
     at[r][0] = i < t.end ? float((b.x - center[0]) * t.scale) : 3e9f;
     at[r][1] = (b.y - center[1]) * t.scale;
     at[r][2] = (b.z - center[2]) * t.scale;
   }
   const float stretch = power_of_two_below(v.sources.half[0]) * t.scale, shrink = 1 / stretch;
-  // Positive numbers compare as whole numbers do, of which three are compared at once.
-  int nearest = FAR;
+  // The squares of the distances from one source.
+  const auto meets = [&](const float4 &s, int *r2) {
+#pragma unroll
+    for (unsigned r = 0; r < R; r++)
+      r2[r] = __float_as_int(
+          meet<float, Kernel<float>, POTENTIAL>(kernel, at[r][0] - s.x, at[r][1] - s.y, at[r][2] - s.z, s.w, false, sum[r]));
+  };
   const uint64_t row_end = v.list.start[size_t(t.leaf) + 1];
   for (uint64_t p = v.list.start[t.leaf]; p < row_end; p += 32) {
     const Cells<BOX> cells(v, t, center, p, row_end);
@@ -208,16 +247,19 @@ __device__ inline void in_single(const NearView &v, const Task<float> &t, size_t
       __syncwarp();
       if (g + 32 < cells.total) next = Coming(v, t, center, shrink, cells, g + 32 + lane);
       if (!own) {
-#pragma unroll 2
-        for (unsigned j = t.part; j < 32; j += t.parts) {
-          const float4 s = batch.source[j];
-          int r2[R];
+        int r2[2][R];
+#pragma unroll 1
+        for (unsigned j = t.part; j + t.parts < 32; j += 2 * t.parts) {
+          meets(batch.source[j], r2[0]);
+          meets(batch.source[j + t.parts], r2[1]);
 #pragma unroll
-          for (unsigned r = 0; r < R; r++)
-            r2[r] = __float_as_int(
-                meet<float, Kernel<float>, POTENTIAL>(kernel, at[r][0] - s.x, at[r][1] - s.y, at[r][2] - s.z, s.w, false, sum[r]));
+          for (unsigned r = 0; r < R; r++) nearest[r] = __vimin3_s32(nearest[r], r2[0][r], r2[1][r]);
+        }
+        // A source for each lane.
+        if (t.parts == 32) {
+          meets(batch.source[t.part], r2[0]);
 #pragma unroll
-          for (unsigned r = 0; r < R; r += 2) nearest = __vimin3_s32(nearest, r2[r], r2[min(r + 1, R - 1)]);
+          for (unsigned r = 0; r < R; r++) nearest[r] = min(nearest[r], r2[0][r]);
         }
       } else {
 #pragma unroll 1
@@ -226,10 +268,10 @@ __device__ inline void in_single(const NearView &v, const Task<float> &t, size_t
           const uint32_t index = batch.index[j];
 #pragma unroll
           for (unsigned r = 0; r < R; r++) {
-            const bool itself = index == t.first + r * t.width;
+            const bool itself = index == t.begin + t.number(r);
             const float r2 =
                 meet<float, Kernel<float>, POTENTIAL>(kernel, at[r][0] - s.x, at[r][1] - s.y, at[r][2] - s.z, s.w, itself, sum[r]);
-            nearest = min(nearest, itself ? FAR : __float_as_int(r2));
+            nearest[r] = min(nearest[r], itself ? FAR : __float_as_int(r2));
           }
         }
       }
@@ -239,24 +281,36 @@ __device__ inline void in_single(const NearView &v, const Task<float> &t, size_t
   // Kernels of Plummer's kind raise distances by their length themselves.
   const double raised = kernel.raise() > 1e-24f ? 0 : v.smooth_below;
   const double closest = v.closest * t.half;
-  bool again = (double(__int_as_float(nearest)) * t.unit) * t.unit + raised * raised < closest * closest;
+  uint32_t mine[R];
+  Marks marks;
 #pragma unroll
-  for (unsigned r = 0; r < R; r++)
+  for (unsigned r = 0; r < R; r++) {
+    for (unsigned step = t.width; step < 32; step *= 2) nearest[r] = min(nearest[r], __shfl_xor_sync(~0u, nearest[r], step));
+    bool again = (double(__int_as_float(nearest[r])) * t.unit) * t.unit + raised * raised < closest * closest;
 #pragma unroll
     for (unsigned k = 0; k < (POTENTIAL ? 4 : 3); k++) again |= !isfinite(sum[r][k]);
-  again = __any_sync(~0u, again);
-  if (lane == 0) v.again[task] = again;
-  if (!again) keep<float, POTENTIAL, R>(v, t, sum);
+    const bool real = t.number(r) < t.count;
+    marks.add(__ballot_sync(~0u, again && real && t.part == 0), r * t.width);
+    mine[r] = real && !again ? t.begin + t.number(r) : NONE;
+  }
+  if (lane == 0) {
+    v.again[2 * task] = marks.low;
+    v.again[2 * task + 1] = marks.high;
+  }
+  keep<float, POTENTIAL, R>(v, t, mine, sum);
 }
 
 template <template <typename> class Kernel, bool POTENTIAL, bool BOX, unsigned R>
-__device__ inline void in_double(const NearView &v, const Task<double> &t) {
+__device__ inline void in_double(const NearView &v, const Task<double> &t, const uint8_t *numbers) {
   const unsigned lane = threadIdx.x % 32;
   const Kernel<double> kernel(t.length(v));
   double at[R][3], sum[R][POTENTIAL ? 4 : 3] = {};
+  uint32_t mine[R];
 #pragma unroll
   for (unsigned r = 0; r < R; r++) {
-    const Body b = v.target_bodies[min(t.first + r * t.width, t.end - 1)];
+    const unsigned k = t.number(r);
+    mine[r] = k < t.count ? t.begin + (v.again ? numbers[k] : k) : NONE;
+    const Body b = v.target_bodies[min(mine[r], t.end - 1)];
     at[r][0] = b.x * t.scale;
     at[r][1] = b.y * t.scale;
     at[r][2] = b.z * t.scale;
@@ -297,12 +351,12 @@ __device__ inline void in_double(const NearView &v, const Task<double> &t) {
 #pragma unroll
         for (unsigned r = 0; r < R; r++)
           meet<double, Kernel<double>, POTENTIAL>(kernel, fma(-s.x, t.scale, at[r][0]), fma(-s.y, t.scale, at[r][1]),
-                                                  fma(-s.z, t.scale, at[r][2]), s.q, index == t.first + r * t.width, sum[r]);
+                                                  fma(-s.z, t.scale, at[r][2]), s.q, index == mine[r], sum[r]);
       }
     }
   }
   add_groups<double, POTENTIAL, R>(t, sum);
-  keep<double, POTENTIAL, R>(v, t, sum);
+  keep<double, POTENTIAL, R>(v, t, mine, sum);
 }
 
 template <template <typename> class Kernel, bool POTENTIAL, bool BOX> __device__ inline void lists_f32(const NearView &v) {
@@ -322,16 +376,23 @@ template <template <typename> class Kernel, bool POTENTIAL, bool BOX> __device__
 
 template <template <typename> class Kernel, bool POTENTIAL, bool BOX> __device__ inline void lists_f64(const NearView &v) {
   // With `again`, only what single precision could not do.
-  if (v.again && !v.again[blockIdx.x]) return;
-  const Task<double> t(v, blockIdx.x);
+  __shared__ uint8_t numbers[MOST_TARGETS];
+  Marks marks;
+  if (v.again) {
+    marks.low = v.again[2 * size_t(blockIdx.x)];
+    marks.high = v.again[2 * size_t(blockIdx.x) + 1];
+    if ((marks.low | marks.high) == 0) return;
+  }
+  Task<double> t(v, blockIdx.x);
   if (t.leaf == NONE) return;
+  if (v.again) t.share(marks.list(numbers));
   switch (t.held()) {
-  case 1:
-  case 2: return in_double<Kernel, POTENTIAL, BOX, 2>(v, t);
-  case 3: return in_double<Kernel, POTENTIAL, BOX, 3>(v, t);
-  case 4: return in_double<Kernel, POTENTIAL, BOX, 4>(v, t);
-  case 5: return in_double<Kernel, POTENTIAL, BOX, 5>(v, t);
-  default: return in_double<Kernel, POTENTIAL, BOX, 6>(v, t);
+  case 1: return in_double<Kernel, POTENTIAL, BOX, 1>(v, t, numbers);
+  case 2: return in_double<Kernel, POTENTIAL, BOX, 2>(v, t, numbers);
+  case 3: return in_double<Kernel, POTENTIAL, BOX, 3>(v, t, numbers);
+  case 4: return in_double<Kernel, POTENTIAL, BOX, 4>(v, t, numbers);
+  case 5: return in_double<Kernel, POTENTIAL, BOX, 5>(v, t, numbers);
+  default: return in_double<Kernel, POTENTIAL, BOX, 6>(v, t, numbers);
   }
 }
 

@@ -258,7 +258,7 @@ def evaluate(
         relative to the field with these pairs.
     method : {"auto", "direct", "treecode", "fmm"}
         How to sum. ``"auto"`` chooses by cost.
-    precision : {"auto", "f32", "f64"}
+    precision : {"auto", "f32", "mixed", "f64"}
         Arithmetic of the sum. Results are float64.
     order, theta, leaf_size : optional
         Order of the expansions, opening angle and largest number of particles in a leaf. They follow from the tolerance

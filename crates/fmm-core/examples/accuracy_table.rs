@@ -8,6 +8,7 @@ use testkit::space::*;
 
 const F64: [f64; 9] = [1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10];
 const F32: [f64; 4] = [1e-2, 1e-3, 1e-4, 1e-5];
+const MIXED: [f64; 2] = [2e-6, 1e-6];
 
 fn main() {
     let mut arguments = std::env::args().skip(1).map(|a| a.parse().expect("a number of particles or targets"));
@@ -17,7 +18,8 @@ fn main() {
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
     for (name, points, q) in contract_sets(n) {
         let reference = Reference::new(&points, &q, None, Softening::None, sample);
-        let cases = F32.map(|t| (Precision::F32, t)).into_iter().chain(F64.map(|t| (Precision::F64, t)));
+        let cases = F32.map(|t| (Precision::F32, t)).into_iter();
+        let cases = cases.chain(MIXED.map(|t| (Precision::Mixed, t))).chain(F64.map(|t| (Precision::F64, t)));
         for (precision, tolerance) in cases {
             let settings = Settings { method: Method::Fmm, tolerance, precision, ..Settings::default() };
             let start = std::time::Instant::now();

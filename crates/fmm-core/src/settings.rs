@@ -33,11 +33,14 @@ impl Method {
 /// The arithmetic of the force. The state of a run is always `f64`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Precision {
-    /// `f32` where the tolerance allows it.
+    /// The cheapest that the tolerance allows.
     #[default]
     Auto,
     /// Single.
     F32,
+    /// Expansions in double; pairs of bodies in single, which are added up in double. Direct sums of all
+    /// pairs are then in double, too.
+    Mixed,
     /// Double.
     F64,
 }
@@ -48,14 +51,20 @@ impl Precision {
         match self {
             Precision::Auto => "auto",
             Precision::F32 => "f32",
+            Precision::Mixed => "mixed",
             Precision::F64 => "f64",
         }
+    }
+
+    /// That of expansions.
+    pub const fn of_expansions(self) -> Self {
+        if matches!(self, Precision::Mixed) { Precision::F64 } else { self }
     }
 
     /// The spacing of numbers next to 1; of double precision where it is open.
     pub const fn epsilon(self) -> f64 {
         match self {
-            Precision::F32 => f32::EPSILON as f64,
+            Precision::F32 | Precision::Mixed => f32::EPSILON as f64,
             Precision::Auto | Precision::F64 => f64::EPSILON,
         }
     }

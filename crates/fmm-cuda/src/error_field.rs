@@ -48,6 +48,8 @@ pub struct Described {
     pub family: Family,
     /// Their order.
     pub order: usize,
+    /// The arithmetic of the sum.
+    pub precision: Precision,
     /// The numbering of the offsets.
     pub classes: Classes<3>,
     /// The tolerance that is to be kept.
@@ -67,10 +69,10 @@ impl Predicted {
         targets: usize,
         about: Described,
     ) -> Self {
-        let Described { root, aspect, family, order, classes, tolerance, total, locals } = about;
+        let Described { root, aspect, family, order, precision, classes, tolerance, total, locals } = about;
         let last = LastDegree::new(family, order);
         let single = size_of::<T>() == 4;
-        let epsilon = if single { Precision::F32 } else { Precision::F64 }.epsilon();
+        let epsilon = precision.epsilon();
         let null = DevicePointer::null();
         let view = ErrorView {
             targets: place.targets,
@@ -94,7 +96,8 @@ impl Predicted {
             near: NEAR,
             least: LEAST,
             rounding: epsilon * epsilon,
-            per_potential: if total > 0.0 { 1.0 / total } else { 0.0 },
+            // Most of the terms are of the far field.
+            per_potential: if total > 0.0 { precision.of_expansions().epsilon() / epsilon / total } else { 0.0 },
             largest: (LARGEST * tolerance).powi(2),
             leaf_count: place.target_leaves.1 as u32,
             order: order as u32,

@@ -232,8 +232,8 @@ impl Fmm {
         // Near and far field at once: neither needs the other until the expansions add to the sums at bodies.
         let beside = watch.is_none() && !self.apart;
         let stages = if planned.space.is_some() { periodic_schedule(choice.method) } else { schedule(choice.method) };
-        // In single precision after M2M, whose few blocks on each level would wait for the many of the near field that are there already.
-        let late = choice.method == Method::Fmm && choice.precision == Precision::F32;
+        // Pairs in single precision after M2M, whose few blocks on each level would wait for the many of the near field that are there already.
+        let late = choice.method == Method::Fmm && choice.precision != Precision::F64;
         let begins = if late { Stage::M2L } else { stages[0] };
         for &stage in stages {
             if beside && stage == begins {
@@ -287,6 +287,7 @@ impl Fmm {
             aspect: planned.space.as_ref().filter(|_| !planned.ternary).map_or([1.0; 3], Space::aspect),
             family,
             order,
+            precision: planned.choice.precision,
             classes: planned.classes,
             tolerance,
             total: if planned.space.is_none() { *total } else { f64::INFINITY },

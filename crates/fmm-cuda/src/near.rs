@@ -17,7 +17,7 @@ const TARGETS: usize = 128;
 #[derive(Default)]
 pub struct Near {
     tasks: Buffer<u32>,
-    again: Buffer<u32>,
+    again: Buffer<u64>,
     /// The sources from the centers of their leaves.
     near: Buffer<f32>,
     targets: usize,
@@ -35,8 +35,8 @@ impl Near {
         (self.targets, self.sources) = (targets, sources);
     }
 
-    /// Queues the direct sums, of the field and where wanted of the potential; in single precision also, in double, those of tasks
-    /// with a pair closer than `closest` half sides of a leaf, or with a sum beyond what single precision holds.
+    /// Queues the direct sums, of the field and where wanted of the potential; but for double precision also, in double, those of
+    /// targets with a pair closer than `closest` half sides of a leaf, or with a sum beyond what single precision holds.
     #[expect(clippy::too_many_arguments, reason = "the ends of one sum")]
     pub fn sum(
         &mut self,
@@ -51,13 +51,13 @@ impl Near {
         if self.targets == 0 || self.sources == 0 {
             return Ok(());
         }
-        let single = precision == Precision::F32;
+        let single = precision != Precision::F64;
         // A place for each cell, and some for what leaves hold beyond `TARGETS`.
         let count = place.targets.cells as usize + self.targets / TARGETS + 1;
         self.tasks.resize(3 * count)?;
         self.tasks.fill(stream, 0xff)?;
         if single {
-            self.again.resize(count)?;
+            self.again.resize(2 * count)?;
             self.again.fill(stream, 0)?;
             self.near.resize(4 * self.sources)?;
         }

@@ -51,7 +51,7 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
     let least = if sources.max(targets) > MANY { 1024 } else { 0 };
     let most = leaf_size(&choice).max(least);
     // The root of a box cannot be widened to fit the leaves: between two levels, in double precision, rather fuller ones.
-    let most = if boxed && choice.precision == Precision::F64 { most + most / 2 } else { most };
+    let most = if boxed && choice.precision != Precision::F32 { most + most / 2 } else { most };
     let leaf_size = settings.leaf_size.or(Some(most));
     Ok(Settings { leaf_size, ..with(method) })
 }
@@ -68,16 +68,18 @@ pub fn choose_precision(settings: Settings, imbalance: f64) -> Settings {
     if double { Settings { precision: Precision::F64, ..settings } } else { settings }
 }
 
-/// From how many bodies on, and below which target error, clusters err by more than the tables say.
+/// From how many bodies on clusters err by more than the tables say, at these target errors and below: the
+/// parts of them that the tables are read at.
 const MANY_CLUSTERED: usize = 4_000_000;
-const TIGHT: f64 = 1e-7;
+const PARTS: [(f64, f64); 2] = [(1e-7, 0.25), (accuracy::F32_FLOOR, 0.6)];
 
 /// What the tables are read at to keep `target_error` of `problem`. At high orders many bodies far
 /// outside of large clusters err by more than those of the sets that the tables were measured on,
 /// and more of them than repairs serve (docs/performance.md).
 pub fn table_error(problem: &Problem, target_error: f64) -> f64 {
     let clustered = problem.kind == Kind::Clustered && problem.sources.min(problem.targets) >= MANY_CLUSTERED;
-    if clustered && target_error < TIGHT { 0.25 * target_error } else { target_error }
+    let part = PARTS.into_iter().find(|part| clustered && target_error < part.0);
+    part.map_or(1.0, |part| part.1) * target_error
 }
 
 /// Leaves of about the fastest size.
@@ -104,7 +106,8 @@ fn balanced(choice: &Choice) -> f64 {
         // Picoseconds of a translation over those of a pair, 0.78, measured: one product in TF32 or three in bf16.
         if n < 50.0 { 1.8 * n / 0.78 } else { 3.2 * n / 0.78 }
     } else {
-        // n² products, a pair at the price of 20.
+        // n² products, a pair at the price of 20. Pairs in single precision cost less, but larger leaves
+        // than these were no faster for them (docs/performance.md).
         n * n / 20.0
     };
     (7.0 * pairs).sqrt()

@@ -8,7 +8,7 @@ use crate::Error;
 /// All methods.
 pub const METHODS: [Method; 4] = [Method::Auto, Method::Direct, Method::Treecode, Method::Fmm];
 /// All precisions.
-pub const PRECISIONS: [Precision; 3] = [Precision::Auto, Precision::F32, Precision::F64];
+pub const PRECISIONS: [Precision; 4] = [Precision::Auto, Precision::F32, Precision::Mixed, Precision::F64];
 
 /// The shape of the sources: none, one of the softenings in space or one of the blobs in the plane,
 /// each with its length.

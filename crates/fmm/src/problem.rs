@@ -1,7 +1,7 @@
 //! What is summed and how accurately, and the points that it is summed for.
 
 use fmm_core::planar::Blob;
-use fmm_core::{Boundary, Error as Refused, Method, Settings, Softening};
+use fmm_core::{Boundary, Error as Refused, Method, Precision, Settings, Softening};
 
 use crate::{Error, Kernel};
 
@@ -112,6 +112,9 @@ impl Problem {
         let s = &self.settings;
         if s.method == Method::Treecode {
             return self.refuse("method", "allowed: auto, direct, fmm");
+        }
+        if s.precision == Precision::Mixed {
+            return self.refuse("precision", "allowed: auto, f32, f64");
         }
         let given = [("order", s.order.is_some()), ("theta", s.theta.is_some()), ("leaf-size", s.leaf_size.is_some())];
         given.into_iter().find(|g| g.1).map_or(Ok(()), |(name, _)| self.refuse(name, "there is none"))

@@ -88,7 +88,7 @@ typedef struct nbody_options {
    */
   const char *method;
   /**
-   * Arithmetic of the sum: "auto" (default), "f32" or "f64". Results are double.
+   * Arithmetic of the sum: "auto" (default), "f32", "mixed" or "f64". Results are double.
    */
   const char *precision;
   /**
@@ -168,7 +168,7 @@ typedef struct nbody_result {
    */
   const char *method;
   /**
-   * "f32" or "f64". The text lives as long as the program.
+   * "f32", "mixed" or "f64". The text lives as long as the program.
    */
   const char *precision;
   /**

@@ -29,7 +29,7 @@ pub struct NbodyOptions {
     pub surroundings: *const c_char,
     /// "auto" (default), "direct", "treecode" or "fmm".
     pub method: *const c_char,
-    /// Arithmetic of the sum: "auto" (default), "f32" or "f64". Results are double.
+    /// Arithmetic of the sum: "auto" (default), "f32", "mixed" or "f64". Results are double.
     pub precision: *const c_char,
     /// "auto" (default), "cpu", "cuda" or "cuda:N" with N the number of a GPU from 0.
     pub device: *const c_char,

@@ -25,7 +25,7 @@ pub struct NbodyResult {
     pub coincident_pairs: i64,
     /// "direct", "treecode" or "fmm". The text lives as long as the program.
     pub method: *const c_char,
-    /// "f32" or "f64". The text lives as long as the program.
+    /// "f32", "mixed" or "f64". The text lives as long as the program.
     pub precision: *const c_char,
     /// Order of the expansions; 0 in direct sums.
     pub order: i64,
@@ -116,6 +116,7 @@ fn precision(precision: Precision) -> &'static CStr {
     match precision {
         Precision::Auto => c"auto",
         Precision::F32 => c"f32",
+        Precision::Mixed => c"mixed",
         Precision::F64 => c"f64",
     }
 }

@@ -9,6 +9,10 @@ use crate::settings::Settings;
 /// The tightest tolerance of sums in single precision.
 pub const F32_FLOOR: f64 = 1e-5;
 
+/// The same where only pairs of near bodies are in single precision: charges of both signs have rms
+/// errors of 5e-7 from the rounding of their places (docs/accuracy.md).
+pub const MIXED_FLOOR: f64 = 1e-6;
+
 /// The longest distance, in screening lengths, whose exponential single precision holds with strengths
 /// of any size.
 const SCREENED: f64 = 60.0;
@@ -42,12 +46,28 @@ pub fn check_expansions(softening: Softening, problem: Problem) -> Result<(), Er
     )))
 }
 
-/// Why single precision cannot serve, if so; with expansions of `order`, if there are any.
+/// Why sums in single precision cannot serve, if so; with expansions of `order`, if there are any.
 pub(super) fn beyond_f32(settings: &Settings, problem: Problem, order: Option<usize>) -> Option<String> {
     if settings.tolerance < F32_FLOOR {
         let asked = settings.tolerance;
         return Some(format!("tolerance {asked:e} needs precision f64: sums in f32 keep {F32_FLOOR:e} at best"));
     }
+    // (2p)! overflows.
+    let large = order.filter(|&p| p > 26).map(|p| format!("order {p} needs precision f64: f32 goes to order 26"));
+    large.or_else(|| pairs_beyond_f32(settings, problem))
+}
+
+/// Why pairs in single precision cannot serve with expansions in double, if so.
+pub(super) fn beyond_mixed(settings: &Settings, problem: Problem) -> Option<String> {
+    if settings.tolerance < MIXED_FLOOR {
+        let asked = settings.tolerance;
+        return Some(format!("tolerance {asked:e} needs precision f64: pairs in f32 keep {MIXED_FLOOR:e} at best"));
+    }
+    pairs_beyond_f32(settings, problem)
+}
+
+/// Why single precision has no numbers for the pairs of a problem, if so.
+fn pairs_beyond_f32(settings: &Settings, problem: Problem) -> Option<String> {
     if problem.strength_range > 1e30 {
         let range = problem.strength_range;
         return Some(format!("strengths that differ by a factor of {range:e} need precision f64"));
@@ -60,8 +80,7 @@ pub(super) fn beyond_f32(settings: &Settings, problem: Problem, order: Option<us
     if screening_lengths(settings.softening, &problem) > SCREENED {
         return Some(format!("particles more than {SCREENED} screening lengths apart need precision f64"));
     }
-    // (2p)! overflows.
-    order.filter(|&p| p > 26).map(|p| format!("order {p} needs precision f64: f32 goes to order 26"))
+    None
 }
 
 /// The smallest distance of a pair, in half sides of a leaf, that single precision resolves well

@@ -12,7 +12,7 @@ mod tables;
 
 pub use cost::repairs;
 pub use fit::{best_leaf, fit};
-pub use limits::{F32_FLOOR, check_expansions, closest_pair};
+pub use limits::{F32_FLOOR, MIXED_FLOOR, check_expansions, closest_pair};
 pub use problem::{Kind, Problem, Spread, Strengths};
 
 use crate::Error;
@@ -21,7 +21,7 @@ use crate::expansion::MAX_CARTESIAN_ORDER;
 use crate::lists::Rule;
 use crate::settings::{Choice, Family, Method, Precision, Settings, Uniform};
 use cost::{LEAF_SHARE, direct_cost, ewald_cost, fast_cost, leaf_size, m2l_cost, pair_cost};
-use limits::beyond_f32;
+use limits::{beyond_f32, beyond_mixed};
 use tables::expansion;
 
 /// Direct sums of no more pairs, a millisecond's work, are in double precision unless single is asked for.
@@ -49,13 +49,16 @@ pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> R
     // Twice the floor where forces cancel, and for direct sums, which cannot keep a tolerance by a
     // higher order.
     let sure = far && matches!(problem.kind, Kind::Filling | Kind::Clustered);
-    let floor = if sure { F32_FLOOR } else { 2.0 * F32_FLOOR };
-    let single = settings.tolerance >= floor;
-    let precision = match (settings.precision, beyond_f32(settings, problem, far.then_some(order))) {
-        (Precision::Auto, None) if single => Precision::F32,
-        (Precision::Auto, _) => Precision::F64,
-        (Precision::F32, Some(why)) => return Err(Error::Unsupported(why)),
-        (given, _) => given,
+    let above = |floor: f64| settings.tolerance >= if sure { floor } else { 2.0 * floor };
+    let single = beyond_f32(settings, problem, far.then_some(order));
+    let mixed = beyond_mixed(settings, problem);
+    let precision = match (settings.precision, single, mixed) {
+        (Precision::Auto, None, _) if above(F32_FLOOR) => Precision::F32,
+        (Precision::Auto, _, None) if far && above(MIXED_FLOOR) => Precision::Mixed,
+        (Precision::Auto, ..) => Precision::F64,
+        (Precision::F32, Some(why), _) => return Err(Error::Unsupported(why)),
+        (Precision::Mixed, _, Some(why)) => return Err(Error::Unsupported(why)),
+        (given, ..) => given,
     };
     let direct = Choice {
         method: Method::Direct,
@@ -67,7 +70,8 @@ pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> R
     };
     // Where digits cost nothing, all of them.
     let few = settings.precision == Precision::Auto && problem.sources as f64 * problem.targets as f64 <= FEW_PAIRS;
-    let direct = if few { Choice { precision: Precision::F64, ..direct } } else { direct };
+    let double = few || precision == Precision::Mixed;
+    let direct = if double { Choice { precision: Precision::F64, ..direct } } else { direct };
     let cell = settings.boundary.periodic();
     // Ewald's sums have all digits.
     let direct = if cell.is_some() { Choice { precision: Precision::F64, ..direct } } else { direct };

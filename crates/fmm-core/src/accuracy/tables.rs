@@ -162,15 +162,16 @@ mod tests {
     }
 
     #[test]
-    fn sets_in_a_plane_have_a_table_of_their_own_and_f32_serves_down_to_its_floor() {
+    fn sets_in_a_plane_have_a_table_of_their_own_and_f32_serves_down_to_its_floors() {
         for mixed in [false, true] {
             let [space, plane] = [[1.0; 3], [1.0, 1.0, 0.01]].map(|extents| choice(extents, mixed, 1e-3));
             assert!(space.order < plane.order, "{space:?} {plane:?}");
         }
-        // Down to what single precision keeps, and to twice that for both signs.
-        for (mixed, least) in [(false, 1e-5), (true, 2e-5)] {
-            assert_eq!(choice([1.0; 3], mixed, least).precision, Precision::F32);
-            assert_eq!(choice([1.0; 3], mixed, 0.99 * least).precision, Precision::F64);
+        // Down to what single precision keeps, alone and in pairs, and to twice that for both signs.
+        for (mixed, times) in [(false, 1.0), (true, 2.0)] {
+            let precision = |tolerance: f64| choice([1.0; 3], mixed, times * tolerance).precision;
+            let found = [1e-5, 0.99e-5, 1e-6, 0.99e-6].map(precision);
+            assert_eq!(found, [Precision::F32, Precision::Mixed, Precision::Mixed, Precision::F64]);
         }
     }
 }

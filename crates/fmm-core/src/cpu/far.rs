@@ -316,7 +316,7 @@ pub fn at_targets<T: Real, E: Expansion<T, D>, const D: usize>(
     scratch.targets.load(bodies, range, center, 1.0 / half);
     scratch.totals.reset(scratch.targets.len());
     dispatch(Spread { expansion, local, unit: half, coefficients, scratch });
-    scratch.totals.add_to(out, [1.0 / half, 1.0 / (half * half)]);
+    scratch.totals.add_to(0..out.len(), out, [1.0 / half, 1.0 / (half * half)]);
 }
 
 /// M2P: the multipoles of small cells at the bodies of large leaves, each in the units of the source; until it is cancelled.

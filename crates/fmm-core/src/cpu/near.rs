@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::sorted::{Buffer, Sorted, Sum, Totals, by_leaf};
 use crate::Cancel;
-use crate::kernel::{PairRelation, Pairs};
+use crate::kernel::{FAR, PairRelation, Pairs};
 use crate::math::Real;
 use crate::math::scale::power_of_two_below;
 use crate::math::simd::{Task, Vector, dispatch};
@@ -21,11 +21,19 @@ pub struct Scratch<T, const D: usize, const R: usize = D> {
     pub targets: Buffer<T, D>,
     pub sources: Buffer<T, D>,
     pub totals: Totals<T, R>,
+    /// Of each target, see [`Pairs::p2p`].
+    pub nearest: Vec<T>,
+    pub(super) runs: Vec<Run>,
 }
+
+/// Bodies that are consecutive, and the number of the target that the first of them is: that of no
+/// target if it is negative or too large, and none if no body is a target.
+pub(super) type Run = (Option<isize>, Range<usize>);
 
 impl<T: Real, const D: usize, const R: usize> Default for Scratch<T, D, R> {
     fn default() -> Self {
-        Scratch { targets: Buffer::default(), sources: Buffer::default(), totals: Totals::default() }
+        let (targets, sources, totals) = (Buffer::default(), Buffer::default(), Totals::default());
+        Scratch { targets, sources, totals, nearest: vec![], runs: vec![] }
     }
 }
 
@@ -38,12 +46,13 @@ pub(super) struct Meet<'a, T: Real, K, const D: usize, const R: usize> {
 }
 
 impl<T: Real, K: Pairs<D, R>, const D: usize, const R: usize> Task<T> for Meet<'_, T, K, D, R> {
-    type Out = T;
+    type Out = ();
 
     #[inline(always)]
-    fn run<V: Vector<Scalar = T>>(self) -> T {
-        let Scratch { targets, sources, totals } = self.scratch;
-        self.kernel.p2p::<T, V>(self.unit, self.relation, targets.points(), sources.points(), &mut totals.sums())
+    fn run<V: Vector<Scalar = T>>(self) {
+        let Scratch { targets, sources, totals, nearest, .. } = self.scratch;
+        let (targets, sources) = (targets.points(), sources.points());
+        self.kernel.p2p::<T, V>(self.unit, self.relation, targets, sources, &mut totals.sums(), nearest);
     }
 }
 
@@ -72,13 +81,21 @@ impl<K: Pairs<D, R>, const D: usize, const R: usize> Near<'_, K, D, R> {
             }
             let half = tree.half(levels[leaf] as usize);
             let mut sums = vec![Sum::default(); out.len()];
-            let nearest = self.leaf(leaf, half, single, &mut sums);
-            let too_close = nearest.hypot(self.kernel.smooth_below()) < closest * half;
-            // Bodies of a neighbour that is larger by more than single precision can square.
-            let too_far = || !sums.iter().all(|s| s.potential.is_finite() && s.field.iter().all(|f| f.is_finite()));
-            if T::WIDTH > f64::WIDTH && (too_close || too_far()) {
-                sums.fill(Sum::default());
-                self.leaf(leaf, half, double, &mut sums);
+            self.leaf(leaf, half, None, single, &mut sums);
+            if T::WIDTH > f64::WIDTH {
+                let unit = self.unit(half);
+                let [close, smooth] = [closest * half / unit, self.kernel.smooth_below() / unit];
+                let least = close * close - smooth * smooth;
+                let unresolved = |i: usize| {
+                    let too_close = single.nearest.get(i).is_some_and(|n| n.to_f64() < least);
+                    // Bodies of a neighbour that is larger by more than single precision can square.
+                    let finite = sums[i].potential.is_finite() && sums[i].field.iter().all(|f| f.is_finite());
+                    too_close || !finite
+                };
+                let again: Vec<usize> = (0..sums.len()).filter(|&i| unresolved(i)).collect();
+                if !again.is_empty() {
+                    self.leaf(leaf, half, Some(&again), double, &mut sums);
+                }
             }
             for (o, s) in out.iter_mut().zip(sums) {
                 o.potential += s.potential;
@@ -89,22 +106,47 @@ impl<K: Pairs<D, R>, const D: usize, const R: usize> Near<'_, K, D, R> {
         });
     }
 
-    /// The sums of one leaf in the precision of the scratch; returns the distance of its closest pair.
-    fn leaf<T: Real>(&self, leaf: usize, half: f64, scratch: &mut Scratch<T, D, R>, out: &mut [Sum<R>]) -> f64 {
+    /// The unit of a leaf of this half side, which keeps the softening length in range as well.
+    fn unit(&self, half: f64) -> f64 {
+        power_of_two_below(half.max(self.kernel.smooth_below() / 1024.0))
+    }
+
+    /// The sums of one leaf in the precision of the scratch, or of the targets at the places `again` in it.
+    fn leaf<T: Real>(
+        &self,
+        leaf: usize,
+        half: f64,
+        again: Option<&[usize]>,
+        scratch: &mut Scratch<T, D, R>,
+        out: &mut [Sum<R>],
+    ) {
         let (target_tree, source_tree) = (&self.plan.targets, self.plan.source_tree());
         let (same, space) = (self.plan.sources.is_none(), &self.plan.geometry.space);
         // Double precision subtracts the coordinates as they are, so that no pair loses a digit; single precision
-        // subtracts the center of the leaf first, in double. The unit keeps the softening length in range as well.
-        let unit = power_of_two_below(half.max(self.kernel.smooth_below() / 1024.0));
+        // subtracts the center of the leaf first, in double.
+        let unit = self.unit(half);
         let scale = 1.0 / unit;
         let center = if T::WIDTH == f64::WIDTH { [0.0; D] } else { target_tree.center[leaf] };
         let targets = target_tree.body_range(leaf);
         // Bodies at one place all feel the same: one of them stands for all, but for what each would feel of itself.
         let one_place = target_tree.is_one_place(leaf);
-        let standing = if one_place { targets.start..targets.start + 1 } else { targets.clone() };
-        scratch.targets.load_targets(self.bodies[0], standing.clone(), &center, scale);
+        let all = if one_place { 1 } else { targets.len() };
+        let again = again.filter(|_| !one_place);
+        let at = |i: usize, n: usize| targets.start + i..targets.start + i + n;
+        match again {
+            None => scratch.targets.load_targets(self.bodies[0], [at(0, all)].into_iter(), &center, scale),
+            Some(these) => {
+                let runs = these.iter().map(|&i| at(i, 1));
+                scratch.targets.load_targets(self.bodies[0], runs, &center, scale);
+            }
+        }
         scratch.sources.clear();
-        let mut nearest = f64::INFINITY;
+        scratch.nearest.clear();
+        scratch.nearest.resize(scratch.targets.len(), T::from_f64(FAR));
+        match again {
+            None => out.fill(Sum::default()),
+            Some(these) => these.iter().for_each(|&i| out[i] = Sum::default()),
+        }
         let mut flush = |scratch: &mut Scratch<T, D, R>, own: Option<isize>| {
             scratch.totals.reset(scratch.targets.len());
             let relation = match own {
@@ -113,9 +155,11 @@ impl<K: Pairs<D, R>, const D: usize, const R: usize> Near<'_, K, D, R> {
                 None if same => PairRelation::Apart,
                 None => PairRelation::Anywhere,
             };
-            let squared = dispatch(Meet { kernel: self.kernel, unit, relation, scratch });
-            nearest = nearest.min(squared.to_f64().max(0.0).sqrt() * unit);
-            scratch.totals.add_to(&mut out[..standing.len()], K::scales(unit));
+            dispatch(Meet { kernel: self.kernel, unit, relation, scratch });
+            match again {
+                None => scratch.totals.add_to(0..all, out, K::scales(unit)),
+                Some(these) => scratch.totals.add_to(these.iter().copied(), out, K::scales(unit)),
+            }
             scratch.sources.clear();
         };
         let mut own = None;
@@ -125,7 +169,7 @@ impl<K: Pairs<D, R>, const D: usize, const R: usize> Near<'_, K, D, R> {
             // What is relative to the center there is relative to another place here.
             let (own_box, center) = (pair.class == 0, space.seen_from(pair.class, &center));
             let itself = same && own_box && source == leaf;
-            let mut range = source_tree.body_range(source);
+            let range = source_tree.body_range(source);
             if source_tree.is_one_place(source) {
                 if !itself {
                     if scratch.sources.len() == GATHER {
@@ -136,18 +180,28 @@ impl<K: Pairs<D, R>, const D: usize, const R: usize> Near<'_, K, D, R> {
                 }
                 continue;
             }
-            while !range.is_empty() {
-                if scratch.sources.len() == GATHER {
-                    flush(scratch, own.take());
+            let among = same && own_box && range.start < targets.end && targets.start < range.end;
+            met |= among;
+            scratch.runs.clear();
+            match again {
+                Some(these) if among => these_first(these, targets.start, range, &mut scratch.runs),
+                _ => scratch.runs.push((among.then(|| range.start as isize - targets.start as isize), range)),
+            }
+            for k in 0..scratch.runs.len() {
+                let (mut target, mut run) = scratch.runs[k].clone();
+                while !run.is_empty() {
+                    if scratch.sources.len() == GATHER {
+                        flush(scratch, own.take());
+                    }
+                    let here = scratch.sources.len();
+                    let part = run.start..run.end.min(run.start + GATHER - here);
+                    let length = part.len() as isize;
+                    if let Some(t) = target.filter(|&t| t < targets.len() as isize && t + length > 0) {
+                        own = Some(here as isize - t);
+                    }
+                    (run.start, target) = (part.end, target.map(|t| t + length));
+                    scratch.sources.push(self.bodies[1], part, &center, scale);
                 }
-                let room = GATHER - scratch.sources.len();
-                let part = range.start..range.end.min(range.start + room);
-                if same && own_box && part.start < targets.end && targets.start < part.end {
-                    met = true;
-                    own = Some(scratch.sources.len() as isize + targets.start as isize - part.start as isize);
-                }
-                range.start = part.end;
-                scratch.sources.push(self.bodies[1], part, &center, scale);
             }
         }
         if scratch.sources.len() > 0 {
@@ -156,7 +210,6 @@ impl<K: Pairs<D, R>, const D: usize, const R: usize> Near<'_, K, D, R> {
         if one_place {
             self.spread(targets, met, out);
         }
-        nearest
     }
 
     /// Gives all bodies of one place what the first of them has felt. Each feels K(0) of all the others here, and their forces
@@ -171,5 +224,17 @@ impl<K: Pairs<D, R>, const D: usize, const R: usize> Near<'_, K, D, R> {
                 o.potential += (here - bodies.strength(i)) * at_zero;
             }
         }
+    }
+}
+
+/// Adds the bodies of `range` to `runs`: first the targets, at the places `these` after `start`, then all others, in their order.
+fn these_first(these: &[usize], start: usize, range: Range<usize>, runs: &mut Vec<Run>) {
+    runs.extend(these.iter().enumerate().map(|(k, &i)| (Some(k as isize), start + i..start + i + 1)));
+    let mut begin = range.start;
+    for i in these.iter().map(|i| start + i).chain([range.end]) {
+        if begin < i {
+            runs.push((None, begin..i));
+        }
+        begin = i + 1;
     }
 }

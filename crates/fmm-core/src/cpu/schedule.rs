@@ -10,7 +10,7 @@ use crate::kernel::Pairs;
 use crate::math::Real;
 use crate::math::scale::strength_scale;
 use crate::plan::OctreePlan;
-use crate::{Stage, StageTimes};
+use crate::{Precision, Stage, StageTimes};
 
 /// Bodies in the order of their trees, with strengths scaled.
 pub struct Bodies<const D: usize> {
@@ -98,7 +98,14 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, R, const D: usiz
             Stage::L2L => far::l2l(expansion, target_tree, &mut locals),
             Stage::L2P => far::l2p(expansion, target_tree, at, &locals, &mut out),
             Stage::M2P => far::m2p(expansion, plan, at, &multipoles, &mut out, &cancel),
-            Stage::P2P => Near { kernel, plan, bodies: [at, sorted], cancel: &cancel }.p2p::<T>(&mut out),
+            Stage::P2P => {
+                let near = Near { kernel, plan, bodies: [at, sorted], cancel: &cancel };
+                if plan.choice.precision == Precision::Mixed {
+                    near.p2p::<f32>(&mut out)
+                } else {
+                    near.p2p::<T>(&mut out)
+                }
+            }
             Stage::Tree | Stage::Lists | Stage::Guard | Stage::Kick | Stage::Drift | Stage::Output => {
                 unreachable!("{} is no stage of a sum", stage.name())
             }

@@ -97,11 +97,17 @@ impl<T: Real, const D: usize> Buffer<T, D> {
         }
     }
 
-    /// Replaces the contents by the bodies of `range` as targets of direct sums: padded far from everything, since a copy of a body
-    /// would be a pair at distance zero.
-    pub fn load_targets(&mut self, bodies: &Sorted<D>, range: Range<usize>, center: &[f64; D], scale: f64) {
+    /// Replaces the contents by bodies as targets of direct sums: padded far from everything, since a copy of a body would be a
+    /// pair at distance zero.
+    pub fn load_targets(
+        &mut self,
+        bodies: &Sorted<D>,
+        runs: impl Iterator<Item = Range<usize>>,
+        center: &[f64; D],
+        scale: f64,
+    ) {
         self.clear();
-        self.push(bodies, range, center, scale);
+        runs.for_each(|run| self.push(bodies, run, center, scale));
         let n = self.len().next_multiple_of(T::WIDTH);
         for x in &mut self.x {
             x.resize(n, T::from_f64(1e9));
@@ -162,9 +168,10 @@ impl<T: Real, const D: usize> Totals<T, D> {
         Sums { potential: &mut self.potential, field: self.field.each_mut().map(|f| &mut f[..]) }
     }
 
-    /// Adds the totals, times a number for the potential and one for the field, to the bodies' sums.
-    pub fn add_to(&self, out: &mut [Sum<D>], [p, f]: [f64; 2]) {
-        for (i, o) in out.iter_mut().enumerate() {
+    /// Adds the totals, times a number for the potential and one for the field, to the sums at the places `which`.
+    pub fn add_to(&self, which: impl Iterator<Item = usize>, out: &mut [Sum<D>], [p, f]: [f64; 2]) {
+        for (i, place) in which.enumerate() {
+            let o = &mut out[place];
             o.potential += self.potential[i].to_f64() * p;
             for d in 0..D {
                 o.field[d] += self.field[d][i].to_f64() * f;

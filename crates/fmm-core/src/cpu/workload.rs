@@ -11,7 +11,7 @@ use super::near::{Meet, Scratch};
 use super::sorted::Buffer;
 use crate::expansion::dense::{Multiply, Operators};
 use crate::expansion::{Expansion, Spherical};
-use crate::kernel::{PairRelation, Softening};
+use crate::kernel::{FAR, PairRelation, Softening};
 use crate::lists::ByClass;
 use crate::lists::Classes;
 use crate::math::Real;
@@ -162,6 +162,7 @@ impl<T: Real> Workload<T> {
             ..Scratch::default()
         };
         scratch.totals.reset(LEAF);
+        scratch.nearest.resize(LEAF, T::from_f64(FAR));
         Some(Workload {
             operator,
             order,

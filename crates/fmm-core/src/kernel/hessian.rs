@@ -1,6 +1,6 @@
 //! Second derivatives of the potential, pair by pair.
 
-use super::pairs::{AllPairs, FAR, hole, least};
+use super::pairs::{AllPairs, FAR, hole};
 use super::radial::Radial;
 use super::{PairRelation, Pairs, Points, Softening, Sums, UseRadial};
 use crate::math::Real;
@@ -56,8 +56,9 @@ impl Pairs<3, 6> for Hessian {
         targets: Points<T, 3>,
         sources: Points<T, 3>,
         sums: &mut Sums<T, 6>,
-    ) -> T {
-        self.0.with_radial::<V, _>(unit, AllPairs { relation, targets, sources, sums })
+        nearest: &mut [T],
+    ) {
+        self.0.with_radial::<V, _>(unit, AllPairs { relation, targets, sources, sums, nearest });
     }
 
     fn scales(unit: f64) -> [f64; 2] {
@@ -67,18 +68,17 @@ impl Pairs<3, 6> for Hessian {
 }
 
 impl<T: Real, V: Vector<Scalar = T>> UseRadial<V> for AllPairs<'_, '_, T, 6> {
-    type Out = T;
+    type Out = ();
 
     #[inline(always)]
-    fn run<K: Radial<V>>(self, kernel: K) -> T {
-        let AllPairs { relation, targets, sources, sums } = self;
+    fn run<K: Radial<V>>(self, kernel: K) {
+        let AllPairs { relation, targets, sources, sums, nearest } = self;
         let n = sources.q.len();
         let [sx, sy, sz] = [&sources.x[0][..n], &sources.x[1][..n], &sources.x[2][..n]];
         let hole = hole::<T>();
-        let mut nearest = V::constant(FAR);
         for i in (0..sums.potential.len()).step_by(T::WIDTH) {
             let at: [V; 3] = targets.load(i);
-            let mut total = [V::zero(); 7];
+            let (mut total, mut least) = ([V::zero(); 7], V::constant(FAR));
             for j in 0..n {
                 let (dx, dy, dz) = (at[0].sub(V::splat(sx[j])), at[1].sub(V::splat(sy[j])), at[2].sub(V::splat(sz[j])));
                 let r2 = dx.mul_add(dx, dy.mul_add(dy, dz.mul(dz)));
@@ -92,7 +92,7 @@ impl<T: Real, V: Vector<Scalar = T>> UseRadial<V> for AllPairs<'_, '_, T, 6> {
                         distance = V::constant(FAR).mul_add(V::constant(1.0).sub(others), r2);
                     }
                 }
-                nearest = nearest.min(distance);
+                least = least.min(distance);
                 let h = q.mul(h);
                 let (hx, hy, hz) = (h.mul(dx), h.mul(dy), h.mul(dz));
                 total[0] = q.mul_add(g, total[0]);
@@ -103,12 +103,14 @@ impl<T: Real, V: Vector<Scalar = T>> UseRadial<V> for AllPairs<'_, '_, T, 6> {
                 total[5] = hx.mul_add(dz, total[5]);
                 total[6] = hy.mul_add(dz, total[6]);
             }
+            if size_of::<T>() == 4 {
+                V::load(&nearest[i..]).min(least).store(&mut nearest[i..]);
+            }
             V::load(&sums.potential[i..]).add(total[0]).store(&mut sums.potential[i..]);
             for k in 0..6 {
                 V::load(&sums.field[k][i..]).add(total[k + 1]).store(&mut sums.field[k][i..]);
             }
         }
-        least(nearest)
     }
 }
 

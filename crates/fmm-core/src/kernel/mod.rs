@@ -7,7 +7,7 @@ mod radial;
 mod softening;
 
 pub use hessian::{AXES, Hessian};
-pub use pairs::{PairRelation, Pairs};
+pub use pairs::{FAR, PairRelation, Pairs};
 pub use points::{Points, Sums};
 pub use radial::*;
 pub use softening::{Softening, UseRadial};

@@ -26,8 +26,8 @@ pub trait Pairs<const D: usize, const R: usize = D>: Sync {
     /// The length below which the kernel is smooth; 0 for 1/r.
     fn smooth_below(&self) -> f64;
 
-    /// Every source at every target, in any common unit and about any common origin. Returns the smallest squared distance of a pair
-    /// of different bodies, in single precision; a large number in double, which needs none.
+    /// Every source at every target, in any common unit and about any common origin. In single precision `nearest`, one number
+    /// for each target, falls to the smallest squared distance of a pair of different bodies; double precision leaves it as it is.
     fn p2p<T: Real, V: Vector<Scalar = T>>(
         &self,
         unit: f64,
@@ -35,7 +35,8 @@ pub trait Pairs<const D: usize, const R: usize = D>: Sync {
         targets: Points<T, D>,
         sources: Points<T, D>,
         sums: &mut Sums<T, R>,
-    ) -> T;
+        nearest: &mut [T],
+    );
 
     /// What the number and the components are multiplied by that were summed in this unit of length.
     fn scales(unit: f64) -> [f64; 2] {
@@ -60,8 +61,9 @@ impl Pairs<3> for Softening {
         targets: Points<T, 3>,
         sources: Points<T, 3>,
         sums: &mut Sums<T, 3>,
-    ) -> T {
-        self.with_radial::<V, _>(unit, AllPairs { relation, targets, sources, sums })
+        nearest: &mut [T],
+    ) {
+        self.with_radial::<V, _>(unit, AllPairs { relation, targets, sources, sums, nearest });
     }
 }
 
@@ -71,14 +73,15 @@ pub(super) struct AllPairs<'a, 'b, T, const R: usize> {
     pub targets: Points<'a, T, 3>,
     pub sources: Points<'a, T, 3>,
     pub sums: &'a mut Sums<'b, T, R>,
+    pub nearest: &'a mut [T],
 }
 
 impl<T: Real, V: Vector<Scalar = T>> UseRadial<V> for AllPairs<'_, '_, T, 3> {
-    type Out = T;
+    type Out = ();
 
     #[inline(always)]
-    fn run<K: Radial<V>>(self, kernel: K) -> T {
-        all_pairs::<T, V, K>(kernel, self.relation, self.targets, self.sources, self.sums)
+    fn run<K: Radial<V>>(self, kernel: K) {
+        all_pairs::<T, V, K>(kernel, self.relation, self.targets, self.sources, self.sums, self.nearest);
     }
 }
 
@@ -92,9 +95,10 @@ fn all_pairs<T: Real, V: Vector<Scalar = T>, K: Radial<V>>(
     targets: Points<T, 3>,
     sources: Points<T, 3>,
     sums: &mut Sums<T, 3>,
-) -> T {
+    nearest: &mut [T],
+) {
     let n = sums.potential.len();
-    let (mut i, mut nearest) = (0, T::from_f64(FAR));
+    let mut i = 0;
     while i < n {
         let vectors = ((n - i) / T::WIDTH).min(GROUP);
         // Targets i.. are sources own.. : only there a target must skip itself.
@@ -103,27 +107,23 @@ fn all_pairs<T: Real, V: Vector<Scalar = T>, K: Radial<V>>(
                 .filter(|&own| own < sources.q.len() as isize && own + (vectors * T::WIDTH) as isize > 0),
             _ => None,
         };
-        let here = match (vectors, own) {
+        match (vectors, own) {
             (GROUP, None) if relation == PairRelation::Apart => {
-                group::<T, V, K, GROUP, true>(kernel, None, i, targets, sources, sums)
+                group::<T, V, K, GROUP, true>(kernel, None, i, targets, sources, sums, nearest)
             }
-            (GROUP, None) => group::<T, V, K, GROUP, false>(kernel, None, i, targets, sources, sums),
-            (GROUP, own) => group::<T, V, K, GROUP, false>(kernel, own, i, targets, sources, sums),
+            (GROUP, None) => group::<T, V, K, GROUP, false>(kernel, None, i, targets, sources, sums, nearest),
+            (GROUP, own) => group::<T, V, K, GROUP, false>(kernel, own, i, targets, sources, sums, nearest),
             (_, None) if relation == PairRelation::Apart => {
-                group::<T, V, K, 1, true>(kernel, None, i, targets, sources, sums)
+                group::<T, V, K, 1, true>(kernel, None, i, targets, sources, sums, nearest)
             }
-            (_, own) => group::<T, V, K, 1, false>(kernel, own, i, targets, sources, sums),
-        };
-        if here < nearest {
-            nearest = here;
+            (_, own) => group::<T, V, K, 1, false>(kernel, own, i, targets, sources, sums, nearest),
         }
         i += vectors * T::WIDTH;
     }
-    nearest
 }
 
 /// A squared distance beyond all others.
-pub(super) const FAR: f64 = 1e30;
+pub const FAR: f64 = 1e30;
 
 /// Ones around a zero, shifted so that the zero falls on the lane that is the source itself:
 /// vectors from here on.
@@ -134,22 +134,8 @@ pub(super) fn hole<T: Real>() -> [T; 33] {
     hole
 }
 
-/// The smallest lane.
-#[inline(always)]
-pub(super) fn least<T: Real, V: Vector<Scalar = T>>(vector: V) -> T {
-    let mut lanes = [T::from_f64(FAR); 16];
-    vector.store(&mut lanes);
-    let mut result = lanes[0];
-    for lane in lanes {
-        if lane < result {
-            result = lane;
-        }
-    }
-    result
-}
-
 /// `N` vectors of targets from place `i`; with `own`, target i + k is source own + k and skipped; `APART` promises that there is none
-/// and that no pair is at distance zero. Returns the smallest squared distance, in single precision.
+/// and that no pair is at distance zero.
 #[inline(always)]
 fn group<T: Real, V: Vector<Scalar = T>, K: Radial<V>, const N: usize, const APART: bool>(
     kernel: K,
@@ -158,7 +144,8 @@ fn group<T: Real, V: Vector<Scalar = T>, K: Radial<V>, const N: usize, const APA
     targets: Points<T, 3>,
     sources: Points<T, 3>,
     sums: &mut Sums<T, 3>,
-) -> T {
+    nearest: &mut [T],
+) {
     let n = sources.q.len();
     let [sx, sy, sz] = [&sources.x[0][..n], &sources.x[1][..n], &sources.x[2][..n]];
     let mut at = [[V::zero(); 3]; N];
@@ -166,7 +153,7 @@ fn group<T: Real, V: Vector<Scalar = T>, K: Radial<V>, const N: usize, const APA
         at[k] = targets.load(i + k * T::WIDTH);
     }
     let mut total = [[V::zero(); 4]; N];
-    let mut nearest = [V::constant(FAR); N];
+    let mut least = [V::constant(FAR); N];
     // Distances that round to zero after all give a finite force, times zero.
     let raise = if APART { V::splat(T::TINY) } else { V::zero() };
     let hole = hole::<T>();
@@ -187,7 +174,7 @@ fn group<T: Real, V: Vector<Scalar = T>, K: Radial<V>, const N: usize, const APA
                 }
             }
             if size_of::<T>() == 4 {
-                nearest[k] = nearest[k].min(distance);
+                least[k] = least[k].min(distance);
             }
             let force = q.mul(force);
             total[k][0] = q.mul_add(potential, total[k][0]);
@@ -196,14 +183,14 @@ fn group<T: Real, V: Vector<Scalar = T>, K: Radial<V>, const N: usize, const APA
             total[k][3] = force.mul_add(dz, total[k][3]);
         }
     }
-    let mut smallest = V::constant(FAR);
     for k in 0..N {
-        smallest = smallest.min(nearest[k]);
         let place = i + k * T::WIDTH;
+        if size_of::<T>() == 4 {
+            V::load(&nearest[place..]).min(least[k]).store(&mut nearest[place..]);
+        }
         V::load(&sums.potential[place..]).add(total[k][0]).store(&mut sums.potential[place..]);
         for d in 0..3 {
             V::load(&sums.field[d][place..]).add(total[k][d + 1]).store(&mut sums.field[d][place..]);
         }
     }
-    least(smallest)
 }

@@ -140,6 +140,9 @@ pub fn choose(kernel: Kernel, settings: &Settings, problem: Problem, target_erro
     let precision = match settings.precision {
         Precision::Auto if single && settings.tolerance >= 2.0 * F32_FLOOR => Precision::F32,
         Precision::Auto => Precision::F64,
+        Precision::Mixed => {
+            return Err(Error::Unsupported("precision mixed is of sums in space; in the plane: auto, f32, f64".into()));
+        }
         Precision::F32 if !single => {
             let t = settings.tolerance;
             return Err(Error::Unsupported(if spread {

@@ -252,8 +252,8 @@ pub struct NearView {
     pub near: DevicePointer<Float4>,
     /// Leaf or [`NONE`](super::NONE), first body, one past the last. `[count][3]`
     pub tasks: DevicePointer<u32>,
-    /// 1 where a pair was too close for single precision. `[count]`
-    pub again: DevicePointer<u32>,
+    /// The targets of a task that single precision could not sum, a bit each. `[count][2]`
+    pub again: DevicePointer<u64>,
     /// `[targets]`
     pub sums: DevicePointer<Sum>,
     /// ε, or h of the spline.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fmm_core::accuracy::F32_FLOOR;
+use fmm_core::accuracy::{F32_FLOOR, MIXED_FLOOR};
 use fmm_core::planar::{self, Blob};
 use fmm_core::{Boundary, Method, PeriodicBox, Precision, Settings, Softening};
 
@@ -259,7 +259,7 @@ const MOST_BYTES: usize = 1_000_000;
 
 fn solver(mut s: Section<'_>, softened: &Softened, boundary: Boundary) -> (Settings, Device) {
     let methods = [Method::Auto, Method::Direct, Method::Treecode, Method::Fmm].map(|m| (m.name(), m));
-    let precisions = [Precision::Auto, Precision::F32, Precision::F64].map(|p| (p.name(), p));
+    let precisions = [Precision::Auto, Precision::F32, Precision::Mixed, Precision::F64].map(|p| (p.name(), p));
     let usual = Settings::default();
     let plane = softened.plane.is_some();
     let method = s.choice("method", &methods).unwrap_or_default();
@@ -281,11 +281,18 @@ fn solver(mut s: Section<'_>, softened: &Softened, boundary: Boundary) -> (Setti
         uniform: None,
         errors: false,
     };
-    if settings.precision == Precision::F32 && settings.tolerance < F32_FLOOR {
+    let precision = settings.precision;
+    if plane && precision == Precision::Mixed {
+        let message = "solver.precision = \"mixed\" is not available in the plane".to_string();
+        s.mistake("precision", message, "allowed with run.dimensions = 2: auto, f32, f64", None);
+    }
+    let floors = [(Precision::F32, F32_FLOOR), (Precision::Mixed, MIXED_FLOOR)];
+    if let Some((_, floor)) = floors.into_iter().find(|f| f.0 == precision && settings.tolerance < f.1) {
+        let (name, floor) = (precision.name(), number(floor));
         let message =
-            format!("solver.precision = \"f32\" does not keep solver.tolerance = {}", number(settings.tolerance));
-        let help = format!("give precision = \"auto\" or \"f64\", or a tolerance from {} on", number(F32_FLOOR));
-        s.mistake("precision", message, format!("sums in f32 keep {} at best", number(F32_FLOOR)), Some(help));
+            format!("solver.precision = \"{name}\" does not keep solver.tolerance = {}", number(settings.tolerance));
+        let help = format!("give precision = \"auto\" or \"f64\", or a tolerance from {floor} on");
+        s.mistake("precision", message, format!("sums in {name} keep {floor} at best"), Some(help));
     }
     let device = s.parsed("device", Device::ALLOWED).unwrap_or_default();
     s.close();

@@ -5,8 +5,9 @@ use fmm_core::{Kept, Precision, Settings};
 /// What their names begin with.
 const PREFIX: &str = "kept_";
 
-/// Precisions as numbers: bits, and 0 where it is open.
-const PRECISIONS: [(Precision, f64); 3] = [(Precision::Auto, 0.0), (Precision::F32, 32.0), (Precision::F64, 64.0)];
+/// Precisions as numbers: bits, the mean of both of them, and 0 where it is open.
+const PRECISIONS: [(Precision, f64); 4] =
+    [(Precision::Auto, 0.0), (Precision::F32, 32.0), (Precision::Mixed, 48.0), (Precision::F64, 64.0)];
 
 /// The numbers of a kept choice.
 pub fn numbers(kept: &Kept) -> Vec<(String, f64)> {

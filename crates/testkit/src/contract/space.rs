@@ -43,6 +43,42 @@ pub fn the_fmm_keeps_every_tolerance_in_single_precision(place: &impl Place) {
     keeps(place, 10_000, Method::Fmm, Softening::None, &[1e-2, 1e-3, 1e-4, 1e-5], Precision::F32);
 }
 
+pub fn the_fmm_keeps_every_tolerance_with_pairs_in_single_precision(place: &impl Place) {
+    keeps(place, 10_000, Method::Fmm, Softening::None, &[1e-4, 1e-5, 2e-6, 1e-6], Precision::Mixed);
+}
+
+/// Pairs that single precision cannot resolve are summed again in double, with their targets alone: these
+/// have the sums of double precision, next to others that have not.
+pub fn targets_of_close_pairs_are_summed_in_double_precision(place: &impl Place) {
+    let (n, pairs) = (3000, 40);
+    let mut points = uniform(n, 3);
+    // Anywhere among the others, in one leaf or in two.
+    for i in 0..pairs {
+        points[n - 1 - 50 * i] = points[17 * i].map(|x| x + 1e-7);
+    }
+    let q: Vec<f64> = (0..n).map(|i| if i % 3 == 0 { -0.5 } else { 1.0 + (i % 7) as f64 }).collect();
+    let kernels = [Softening::None, Softening::Yukawa(0.3)].into_iter();
+    for softening in kernels.chain(Softening::SOFTENED.map(|kernel| kernel.with_length(1e-9))) {
+        let [mixed, double] = [Precision::Mixed, Precision::F64].map(|precision| {
+            let (method, order, leaf_size) = (Method::Fmm, Some(12), Some(700));
+            let given = Settings { method, softening, precision, order, leaf_size, ..Settings::default() };
+            place.evaluate(&Settings { tolerance: 1e-6, ..given }, &points, &q, None).unwrap()
+        });
+        let close = |i: usize| (0..pairs).any(|k| i == n - 1 - 50 * k || i == 17 * k);
+        let mut largest = [0.0f64; 2];
+        for i in 0..n {
+            let [a, b] =
+                [&mixed, &double].map(|sum| [sum.potential[i], sum.field[i][0], sum.field[i][1], sum.field[i][2]]);
+            let size = b[1..].iter().fold(0.0, |m: f64, c| m.max(c.abs()));
+            let of_field = (1..4).map(|k| (a[k] - b[k]).abs() / size).fold(0.0, f64::max);
+            let error = of_field.max((a[0] - b[0]).abs() / b[0].abs().max(1.0));
+            largest[usize::from(close(i))] = largest[usize::from(close(i))].max(error);
+        }
+        let [others, closest] = largest;
+        assert!(closest < 1e-12 && others > 1e-9 && others < 1e-4, "{softening:?}: {largest:?}");
+    }
+}
+
 /// Asserts that the default choice, with `method`, keeps each tolerance at all targets.
 fn all_targets_keep(place: &impl Place, name: &str, points: &Points, q: &[f64], method: Method, asked: &[f64]) {
     let reference = Reference::new(points, q, None, Softening::None, points.len());
