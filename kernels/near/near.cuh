@@ -9,7 +9,8 @@
 // Single precision reads bodies in 16 bytes, measured from the center of their leaf, and adds the difference of the centers, which is
 // exact but for its last rounding. Bodies of the targets' leaf, of larger leaves and of inner cells are subtracted in double. It notes
 // the closest pair of each target: where that is too close for the rounding, and where a sum is not finite, nothing is written and the
-// target is summed again in double precision, which subtracts the coordinates as they are.
+// target is summed again in double precision, which subtracts the coordinates as they are. Where more than one target in FEW has such a
+// pair, all targets of the task are: bodies on curves and surfaces, where forces of neighbours cancel and their rounding does not.
 #pragma once
 #include "common/image.cuh"
 #include "common/softening.cuh"
@@ -17,6 +18,8 @@
 
 // Targets of a task at most, and those that a lane can hold.
 constexpr unsigned MOST_TARGETS = 128;
+// See above; as on the cores.
+constexpr unsigned FEW = 8;
 template <typename Real> constexpr unsigned HELD = sizeof(Real) == 4 ? 7 : 6;
 
 __device__ inline double power_of_two_below(double x) {
@@ -190,6 +193,13 @@ struct Marks {
       high |= uint64_t(bits) << (begin - 64);
     }
   }
+  // All of so many, if they are more than one in FEW. Returns whether they are.
+  __device__ bool spread(unsigned count) {
+    if ((__popcll(low) + __popcll(high)) * FEW <= count) return false;
+    low = count < 64 ? (uint64_t(1) << count) - 1 : ~uint64_t(0);
+    high = count <= 64 ? 0 : count < 128 ? (uint64_t(1) << (count - 64)) - 1 : ~uint64_t(0);
+    return true;
+  }
   // Their numbers, one after the other; returns how many there are.
   __device__ unsigned list(uint8_t *numbers) const {
     const unsigned lane = threadIdx.x % 32;
@@ -293,11 +303,12 @@ __device__ inline void in_single(const NearView &v, const Task<float> &t, size_t
     marks.add(__ballot_sync(~0u, again && real && t.part == 0), r * t.width);
     mine[r] = real && !again ? t.begin + t.number(r) : NONE;
   }
+  const bool all = marks.spread(t.count);
   if (lane == 0) {
     v.again[2 * task] = marks.low;
     v.again[2 * task + 1] = marks.high;
   }
-  keep<float, POTENTIAL, R>(v, t, mine, sum);
+  if (!all) keep<float, POTENTIAL, R>(v, t, mine, sum);
 }
 
 template <template <typename> class Kernel, bool POTENTIAL, bool BOX, unsigned R>

@@ -60,7 +60,7 @@ fn main() {
             let c = &sum.choice;
             print!("{} p {} leaf {} ", c.precision.name(), c.order.unwrap_or(0), c.leaf_size);
             print!("total {:.1} ms:", 1e3 * times.total());
-            for stage in Stage::ALL.into_iter().filter(|s| times.calls(*s) > 0) {
+            for stage in Stage::ALL.into_iter().filter(|s| times.seconds(*s) > 0.0) {
                 print!(" {} {:.1}", stage.name(), 1e3 * times.seconds(stage));
             }
             println!();

@@ -12,9 +12,9 @@
 //! is kept for the eight octants of each target cell. Within a cell, and from a cell to its
 //! children, logarithms are interpolated linearly between the centers of the octants.
 
-use crate::Boundary;
 use crate::bodies::total_size;
 use crate::lists::Classes;
+use crate::{Boundary, Choice, Precision, accuracy};
 
 /// What the square of the last degree of a local expansion counts next to that of a multipole:
 /// measured, so that at orders 2 to 18 most errors are within a factor of 4 of their estimate up to
@@ -106,6 +106,14 @@ pub fn per_potential(boundary: Boundary, strengths: &[f64]) -> f64 {
     if boundary.periodic().is_none() && per.is_finite() { per } else { 0.0 }
 }
 
+/// The spacing of numbers next to 1 for [`rounding`] in a sum of so many sources. In mixed precision only pairs
+/// with the part ν of the sources that is near are rounded to single precision: where these fill space evenly,
+/// Σ|q|/r² of them is ν^(1/3) of the whole.
+pub fn epsilon_of_terms(choice: &Choice, sources: usize) -> f64 {
+    let part = if choice.precision == Precision::Mixed { accuracy::near_share(choice, sources).cbrt() } else { 1.0 };
+    part * choice.precision.epsilon()
+}
+
 /// The rounding of a field whose terms cancel, from the potential there, with this spacing of numbers next to 1.
 pub fn rounding(epsilon: f64, per_potential: f64, potential: f64) -> f64 {
     // The square of a potential may be no number.
@@ -147,6 +155,24 @@ mod tests {
         }
         assert_eq!(per_potential(Boundary::Open, &[0.0]), 0.0);
         assert_eq!(per_potential(Boundary::Periodic(PeriodicBox::cube(1.0)), &[1.0]), 0.0);
+    }
+
+    #[test]
+    fn mixed_precision_rounds_the_terms_that_are_near() {
+        use crate::Method;
+        let choice = |precision| Choice {
+            method: Method::Fmm,
+            precision,
+            expansion: None,
+            order: Some(9),
+            theta: Some(0.75f64.sqrt()),
+            leaf_size: 100,
+        };
+        let of = |precision, sources| epsilon_of_terms(&choice(precision), sources) / f64::from(f32::EPSILON);
+        assert_eq!(of(Precision::F32, 1_000_000), 1.0);
+        assert_eq!(of(Precision::F64, 1000), f64::EPSILON / f64::from(f32::EPSILON));
+        // 27 leaves of 40 bodies on average.
+        assert!((of(Precision::Mixed, 1_080_000) - 0.1).abs() < 1e-12 && of(Precision::Mixed, 1000) == 1.0);
     }
 
     #[test]

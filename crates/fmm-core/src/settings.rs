@@ -56,11 +56,6 @@ impl Precision {
         }
     }
 
-    /// That of expansions.
-    pub const fn of_expansions(self) -> Self {
-        if matches!(self, Precision::Mixed) { Precision::F64 } else { self }
-    }
-
     /// The spacing of numbers next to 1; of double precision where it is open.
     pub const fn epsilon(self) -> f64 {
         match self {

@@ -6,7 +6,7 @@ use fmm_core::error_model::{LARGEST, LEAST, LOCAL, NEAR, of_classes};
 use fmm_core::expansion::LastDegree;
 use fmm_core::guard::EVEN;
 use fmm_core::lists::Classes;
-use fmm_core::{Error, Family, Precision};
+use fmm_core::{Error, Family};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
@@ -48,8 +48,8 @@ pub struct Described {
     pub family: Family,
     /// Their order.
     pub order: usize,
-    /// The arithmetic of the sum.
-    pub precision: Precision,
+    /// The spacing of numbers next to 1, and that of [`error_model::epsilon_of_terms`](fmm_core::error_model::epsilon_of_terms).
+    pub epsilon: [f64; 2],
     /// The numbering of the offsets.
     pub classes: Classes<3>,
     /// The tolerance that is to be kept.
@@ -69,10 +69,10 @@ impl Predicted {
         targets: usize,
         about: Described,
     ) -> Self {
-        let Described { root, aspect, family, order, precision, classes, tolerance, total, locals } = about;
+        let Described { root, aspect, family, order, epsilon: [epsilon, of_terms], classes, tolerance, total, locals } =
+            about;
         let last = LastDegree::new(family, order);
         let single = size_of::<T>() == 4;
-        let epsilon = precision.epsilon();
         let null = DevicePointer::null();
         let view = ErrorView {
             targets: place.targets,
@@ -96,8 +96,7 @@ impl Predicted {
             near: NEAR,
             least: LEAST,
             rounding: epsilon * epsilon,
-            // Most of the terms are of the far field.
-            per_potential: if total > 0.0 { precision.of_expansions().epsilon() / epsilon / total } else { 0.0 },
+            per_potential: if total > 0.0 { of_terms / epsilon / total } else { 0.0 },
             largest: (LARGEST * tolerance).powi(2),
             leaf_count: place.target_leaves.1 as u32,
             order: order as u32,

@@ -1,6 +1,7 @@
 //! Sums on the device by fast methods: trees, lists and every operator.
 
 use fmm_core::accuracy;
+use fmm_core::error_model::epsilon_of_terms;
 use fmm_core::lists::{Classes, Space};
 use fmm_core::plan::{OctreePlan, periodic_schedule, schedule};
 use fmm_core::tree::Cube;
@@ -70,6 +71,8 @@ struct Last {
     strength_scale: f64,
     /// Σ|q| of the scaled strengths, see [`Ends::total`].
     total: f64,
+    /// Number of sources.
+    count: usize,
     /// Whether the potential is summed already.
     whole: bool,
 }
@@ -270,14 +273,20 @@ impl Fmm {
             return Err(Error::Device("a list has a pair of cells that no M2L operator serves".into()));
         }
         let (softening, planned) = (settings.softening, planned.clone());
-        self.last =
-            Some(Last { planned, softening, strength_scale: scale, total: scale * ends.total, whole: potential });
+        self.last = Some(Last {
+            planned,
+            softening,
+            strength_scale: scale,
+            total: scale * ends.total,
+            count: ends.sources.n,
+            whole: potential,
+        });
         Ok(far)
     }
 
     /// The last sum for its error field, which is to keep `tolerance`; none of direct sums.
     pub fn predicted(&self, tolerance: f64) -> Option<Predicted> {
-        let Last { planned, total, .. } = self.last.as_ref()?;
+        let Last { planned, total, count, .. } = self.last.as_ref()?;
         let (family, order) = (planned.choice.expansion?, planned.choice.order?);
         let (place, tree) = (self.place(planned), &self.cells[0].tree);
         let cells = |cells: &Cells| cells.tree.level_start().last().map_or(0, |&end| end as usize);
@@ -287,7 +296,7 @@ impl Fmm {
             aspect: planned.space.as_ref().filter(|_| !planned.ternary).map_or([1.0; 3], Space::aspect),
             family,
             order,
-            precision: planned.choice.precision,
+            epsilon: [planned.choice.precision.epsilon(), epsilon_of_terms(&planned.choice, *count)],
             classes: planned.classes,
             tolerance,
             total: if planned.space.is_none() { *total } else { f64::INFINITY },

@@ -62,13 +62,23 @@ pub(super) fn ewald_cost(volume: f64, problem: Problem) -> f64 {
     Split::cheapest(volume, problem.sources, problem.targets, EXACT).cost(volume, problem.sources, problem.targets)
 }
 
+/// Leaves that are near a leaf in a filled octree, itself included.
+fn near_cells(theta: f64) -> f64 {
+    27.0 * (0.75f64.sqrt() / theta).powi(3).max(1.0)
+}
+
+/// The part of so many sources that a target meets pair by pair in a filled octree.
+pub fn near_share(choice: &Choice, sources: usize) -> f64 {
+    let near = choice.theta.map_or(f64::INFINITY, near_cells) * LEAF_SHARE * choice.leaf_size as f64;
+    (near / sources.max(1) as f64).min(1.0)
+}
+
 /// Nanoseconds of one thread for the FMM or treecode of a filled octree.
 pub(super) fn fast_cost(problem: Problem, choice: &Choice) -> f64 {
     let (Some(family), Some(order), Some(theta)) = (choice.expansion, choice.order, choice.theta) else {
         return f64::INFINITY;
     };
-    let near = 27.0 * (0.75f64.sqrt() / theta).powi(3).max(1.0);
-    let leaf = LEAF_SHARE * choice.leaf_size as f64;
+    let (near, leaf) = (near_cells(theta), LEAF_SHARE * choice.leaf_size as f64);
     let (targets, bodies) = (problem.targets as f64, (problem.targets + problem.sources) as f64);
     let translations = 8.0 * near / leaf * m2l_cost(family, choice.precision, order);
     let evaluation = ((order + 1) * (order + 1)) as f64 * pair_cost(choice.precision);

@@ -88,10 +88,12 @@ fn pairs_beyond_f32(settings: &Settings, problem: Problem) -> Option<String> {
 ///
 /// The closest pairs carry most of the L2 norm of the forces. The ratio of the leaf to the distance
 /// amplifies the rounding of a coordinate there, so 24 bits must leave the tolerance with a margin
-/// of 4 at the tightest tolerance. The margin is wider where leaves of such pairs are rarer: the
-/// forces of close neighbours on both sides cancel, as along a curve, and their rounding does not.
+/// of 8 at the tightest tolerance of single precision, where one target in 300 has such a pair in
+/// space, and still of 1.2 at that of mixed precision, where one in 40 has. The margin is wider at
+/// larger tolerances, where such pairs are rarer: the forces of close neighbours on both sides
+/// cancel, as along a curve, and their rounding does not.
 pub fn closest_pair(tolerance: f64) -> f64 {
-    4.0 * 0.5f64.powi(24) / (F32_FLOOR * tolerance).sqrt()
+    (8.0 * 0.5f64.powi(24) / (F32_FLOOR * tolerance).sqrt()).min(0.075)
 }
 
 #[cfg(test)]

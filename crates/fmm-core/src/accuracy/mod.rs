@@ -10,7 +10,7 @@ mod limits;
 mod problem;
 mod tables;
 
-pub use cost::repairs;
+pub use cost::{near_share, repairs};
 pub use fit::{best_leaf, fit};
 pub use limits::{F32_FLOOR, MIXED_FLOOR, check_expansions, closest_pair};
 pub use problem::{Kind, Problem, Spread, Strengths};

@@ -313,15 +313,15 @@ impl Summed {
                 if hessian.is_empty() { vec![] } else { place.par_iter().map(|&k| hessian[k as usize]).collect_vec() };
             let root = plan.targets.half(0);
             let unscale = 1.0 / (bodies.scale * root * root);
-            let precision = plan.choice.precision;
-            let (epsilon, of_far) = (precision.epsilon(), precision.of_expansions().epsilon());
+            let epsilon = plan.choice.precision.epsilon();
+            let of_terms = error_model::epsilon_of_terms(&plan.choice, sources.len());
             let error = if squared_errors.is_empty() {
                 vec![]
             } else {
                 let per_potential = error_model::per_potential(settings.boundary, strengths);
                 let of_target = |(i, &k): (usize, &u32)| {
                     let truncation = unscale * squared_errors[k as usize].sqrt();
-                    truncation.hypot(error_model::rounding(of_far, per_potential, potential[i]))
+                    truncation.hypot(error_model::rounding(of_terms, per_potential, potential[i]))
                 };
                 place.par_iter().enumerate().map(of_target).collect_vec()
             };

@@ -16,6 +16,10 @@ use crate::plan::OctreePlan;
 /// precision adds no more terms than this before the sum goes on in double.
 const GATHER: usize = 512;
 
+/// Where more than one target in so many has a pair too close for single precision, all targets of the leaf are summed
+/// again: bodies then lie on a curve or a surface, where forces of neighbours cancel and their rounding does not.
+const FEW: usize = 8;
+
 /// What one thread keeps between leaves: points along D axes, sums with R components.
 pub struct Scratch<T, const D: usize, const R: usize = D> {
     pub targets: Buffer<T, D>,
@@ -94,7 +98,8 @@ impl<K: Pairs<D, R>, const D: usize, const R: usize> Near<'_, K, D, R> {
                 };
                 let again: Vec<usize> = (0..sums.len()).filter(|&i| unresolved(i)).collect();
                 if !again.is_empty() {
-                    self.leaf(leaf, half, Some(&again), double, &mut sums);
+                    let few = again.len() * FEW <= sums.len();
+                    self.leaf(leaf, half, few.then_some(&again[..]), double, &mut sums);
                 }
             }
             for (o, s) in out.iter_mut().zip(sums) {

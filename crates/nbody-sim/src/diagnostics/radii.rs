@@ -1,9 +1,8 @@
 //! The center of density, and the radii around it that hold given shares of the mass, as [`fmm_core::totals`] defines them.
 
+use fmm_core::math::{CollectVec, blocked_sums};
 use fmm_core::totals::{Extent, FEWEST, SHARES, SHRINK, fewest, reached};
 use rayon::prelude::*;
-
-use fmm_core::math::{CollectVec, blocked_sums};
 
 /// Of particles at `position` with `mass`, N of each.
 pub fn extent(position: &[[f64; 3]], mass: &[f64]) -> Extent {
@@ -14,46 +13,98 @@ pub fn extent(position: &[[f64; 3]], mass: &[f64]) -> Extent {
     // Particles without any mass count alike.
     let massless = mass.iter().all(|&m| m == 0.0);
     let weight = |i: usize| if massless { 1.0 } else { mass[i] };
-    let center = |of: &[u32]| {
-        let [x, y, z, m] = blocked_sums(of.len(), |k| {
-            let (i, w) = (of[k] as usize, weight(of[k] as usize));
-            [w * position[i][0], w * position[i][1], w * position[i][2], w]
-        });
-        // Inside a sphere there may be massless particles only.
-        (m > 0.0).then(|| [x / m, y / m, z / m])
+    let moments = blocked_sums(n, |i| moments(&position[i], weight(i)));
+    let Some(center_of_mass) = center(moments) else { return Extent::default() };
+    let square = |c: &[f64; 3], i: usize| distance2(c, &position[i]);
+    let radius = (0..n).into_par_iter().map(|i| square(&center_of_mass, i)).reduce(|| 0.0, f64::max).sqrt();
+    let density_center = if n > FEWEST {
+        let all: Vec<[f64; 4]> =
+            position.par_iter().enumerate().map(|(i, x)| [x[0], x[1], x[2], weight(i)]).collect_vec();
+        densest(all, center_of_mass, radius)
+    } else {
+        center_of_mass
     };
-    let mut inside: Vec<u32> = (0..n as u32).collect();
-    let Some(center_of_mass) = center(&inside) else { return Extent::default() };
-    let mut density_center = center_of_mass;
-    let square = |c: &[f64; 3], i: u32| distance2(c, &position[i as usize]);
-    let mut radius = inside.par_iter().map(|&i| square(&center_of_mass, i)).reduce(|| 0.0, f64::max).sqrt();
-    let fewest = fewest(n);
+    let mut by_distance: Vec<(f64, u32)> =
+        (0..n as u32).into_par_iter().map(|i| (square(&density_center, i as usize), i)).collect_vec();
+    let [total] = blocked_sums(n, |i| [weight(i)]);
+    let lagrangian = SHARES.map(|share| holding(&mut by_distance, weight, reached(share, total)));
+    Extent { center_of_mass, density_center, lagrangian }
+}
+
+/// What adds up to the center of mass: w x and w.
+fn moments(x: &[f64; 3], w: f64) -> [f64; 4] {
+    [w * x[0], w * x[1], w * x[2], w]
+}
+
+/// Inside a sphere there may be massless particles only.
+fn center([x, y, z, m]: [f64; 4]) -> Option<[f64; 3]> {
+    (m > 0.0).then(|| [x / m, y / m, z / m])
+}
+
+/// The center of the sphere that shrinks from `radius` about `center`, see [`SHRINK`], of places with weights.
+fn densest(mut inside: Vec<[f64; 4]>, mut at: [f64; 3], mut radius: f64) -> [f64; 3] {
+    let fewest = fewest(inside.len());
     // A radius of zero means that all are at one place.
-    while n > FEWEST && radius > 0.0 {
+    while radius > 0.0 {
         radius *= SHRINK;
-        let within: Vec<u32> =
-            inside.par_iter().copied().filter(|&i| square(&density_center, i) < radius * radius).collect();
-        if within.len() < fewest {
+        // What has been left outside stays there, even if the sphere moves over it.
+        let sums: Vec<[f64; 5]> =
+            inside.par_chunks_mut(BLOCK).map(|block| shrink(block, &at, radius * radius)).collect_vec();
+        let [x, y, z, m, count] = sums.into_iter().fold([0.0; 5], |s, b| std::array::from_fn(|k| s[k] + b[k]));
+        if count < fewest as f64 {
             break;
         }
-        // What has been left outside stays there, so that every pass is cheaper than the one before.
-        inside = within;
-        let Some(next) = center(&inside) else { break };
-        density_center = next;
-    }
-    let mut by_distance: Vec<(f64, u32)> =
-        (0..n as u32).into_par_iter().map(|i| (square(&density_center, i), i)).collect_vec();
-    by_distance.par_sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let total: f64 = by_distance.iter().map(|&(_, i)| weight(i as usize)).sum();
-    let (mut sum, mut next, mut lagrangian) = (0.0, 0, [0.0; SHARES.len()]);
-    for &(r2, i) in &by_distance {
-        sum += weight(i as usize);
-        while next < SHARES.len() && sum >= reached(SHARES[next], total) {
-            lagrangian[next] = r2.sqrt();
-            next += 1;
+        let Some(next) = center([x, y, z, m]) else { break };
+        at = next;
+        if count < 0.5 * inside.len() as f64 {
+            inside.retain(|p| p[0] < OUTSIDE);
         }
     }
-    Extent { center_of_mass, density_center, lagrangian }
+    at
+}
+
+/// Places whose moments are added up one after the other; blocks are added in their order.
+const BLOCK: usize = 4096;
+
+/// The coordinate of places outside.
+const OUTSIDE: f64 = f64::INFINITY;
+
+/// Marks the places that are not within √`r2` of `at`; returns the moments of the others and their number.
+fn shrink(block: &mut [[f64; 4]], at: &[f64; 3], r2: f64) -> [f64; 5] {
+    let mut sums = [0.0; 5];
+    for p in block {
+        if distance2(at, &[p[0], p[1], p[2]]) < r2 {
+            let terms = moments(&[p[0], p[1], p[2]], p[3]);
+            (0..4).for_each(|k| sums[k] += terms[k]);
+            sums[4] += 1.0;
+        } else {
+            p[0] = OUTSIDE;
+        }
+    }
+    sums
+}
+
+/// The distance of the particle with which the weights in the order of distance reach `share`, from squares of distances with
+/// the numbers of particles, whose order changes.
+fn holding(by_distance: &mut [(f64, u32)], weight: impl Fn(usize) -> f64, share: f64) -> f64 {
+    let (mut rest, mut below, mut last) = (by_distance, 0.0, 0.0);
+    while rest.len() > 1 {
+        let middle = rest.len() / 2;
+        let order = |a: &(f64, u32), b: &(f64, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+        let (nearer, at, farther) = rest.select_nth_unstable_by(middle, order);
+        let of_nearer = below + nearer.iter().map(|&(_, i)| weight(i as usize)).sum::<f64>();
+        if of_nearer >= share {
+            rest = nearer;
+            continue;
+        }
+        below = of_nearer + weight(at.1 as usize);
+        if below >= share {
+            return at.0.sqrt();
+        }
+        // Sums of other orders may fall short of the share by their rounding: it is this particle then.
+        (rest, last) = (farther, at.0);
+    }
+    rest.first().map_or(last, |&(r2, _)| r2).sqrt()
 }
 
 fn distance2(a: &[f64; 3], b: &[f64; 3]) -> f64 {

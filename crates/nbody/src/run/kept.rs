@@ -45,3 +45,21 @@ pub fn recalled(get: &impl Fn(&str) -> Option<f64>) -> Option<Kept> {
 pub fn forget(numbers: &mut Vec<(String, f64)>) {
     numbers.retain(|(name, _)| !name.starts_with(PREFIX));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_recalled_as_the_choice_that_they_were() {
+        for (precision, _) in PRECISIONS {
+            for (direct, leaf_size) in [(false, Some(77)), (true, None)] {
+                let kept = Kept { direct, target_error: 3e-5, precision, leaf_size, sums: 5, patience: 8 };
+                let numbers = numbers(&kept);
+                let get = |name: &str| numbers.iter().find(|n| n.0 == name).map(|n| n.1);
+                assert_eq!(recalled(&get), Some(kept));
+            }
+        }
+        assert_eq!(recalled(&|_: &str| None), None);
+    }
+}

@@ -165,6 +165,7 @@ macro_rules! contract {
             crystals_keep_their_tolerance
             the_fmm_keeps_every_tolerance_with_pairs_in_single_precision
             targets_of_close_pairs_are_summed_in_double_precision
+            bodies_on_a_curve_are_summed_in_double_precision
             lengths_of_any_range_keep_their_tolerance
             a_flat_sheet_keeps_its_tolerance
             softened_sums_keep_their_tolerance

@@ -79,6 +79,20 @@ pub fn targets_of_close_pairs_are_summed_in_double_precision(place: &impl Place)
     }
 }
 
+/// Where close pairs are many, all targets of their leaves are summed again.
+pub fn bodies_on_a_curve_are_summed_in_double_precision(place: &impl Place) {
+    let n = 3000;
+    let points: Points = uniform(n, 4).into_iter().map(|[t, ..]| [t, 0.7 * t, -0.4 * t]).collect();
+    let [mixed, double] = [Precision::Mixed, Precision::F64].map(|precision| {
+        let (method, order, leaf_size) = (Method::Fmm, Some(12), Some(300));
+        let settings = Settings { method, precision, order, leaf_size, tolerance: 1e-6, ..Settings::default() };
+        place.evaluate(&settings, &points, &alternating(n), None).unwrap()
+    });
+    for (a, b) in mixed.field.iter().zip(&double.field) {
+        assert!((0..3).all(|d| (a[d] - b[d]).abs() <= 1e-12 * b[0].abs()), "{a:?} {b:?}");
+    }
+}
+
 /// Asserts that the default choice, with `method`, keeps each tolerance at all targets.
 fn all_targets_keep(place: &impl Place, name: &str, points: &Points, q: &[f64], method: Method, asked: &[f64]) {
     let reference = Reference::new(points, q, None, Softening::None, points.len());
@@ -349,5 +363,13 @@ pub fn rounding_where_forces_cancel_is_seen(place: &impl Place) {
         points.extend(uniform(light, 11).iter().map(|u| u.map(|c| 5e-4 * (c - 0.5))));
         let q: Vec<f64> = (0..points.len()).map(|i| if i < n { 1.0 } else { 1e-12 }).collect();
         all_targets_keep(place, "mirrored clusters", &points, &q, Method::Fmm, &[1.1e-5, 1.3e-5, 2e-5, 3e-5]);
+    }
+    // The body in the middle of a lattice feels a thousandth of its nearest neighbours, and their rounding.
+    let side = 21;
+    let places = (0..side * side * side).map(|i| [i % side, i / side % side, i / side / side].map(|c| c as f64));
+    let moved = uniform(side * side * side, 9);
+    let points: Points = places.zip(moved).map(|(x, by)| [0, 1, 2].map(|d| x[d] + 1e-4 * by[d])).collect();
+    for method in [Method::Treecode, Method::Fmm] {
+        all_targets_keep(place, "lattice", &points, &vec![1.0; points.len()], method, &[1e-6, 2e-6]);
     }
 }
