@@ -123,7 +123,7 @@ REFUSED = {
     "tolerance": ((X, Q), {"tolerance": 0.5}, ValueError, "tolerance = 0.5 is outside"),
     "text": ((X, Q), {"tolerance": "1e-4"}, TypeError, "tolerance: '1e-4' is not a number"),
     "method": ((X, Q), {"method": "pm"}, ValueError, "method: .*allowed: auto, direct, treecode, fmm"),
-    "precision": ((X, Q), {"precision": "f16"}, ValueError, "precision: .*allowed: auto, f32, f64"),
+    "precision": ((X, Q), {"precision": "f16"}, ValueError, "precision: .*allowed: auto, f32, mixed, f64"),
     "order": ((X, Q), {"order": -1}, ValueError, "order: -1 is negative"),
     "high order": ((X, Q), {"order": 99, "method": "fmm"}, ValueError, "order = 99 is outside"),
     "theta": ((X, Q), {"theta": 2.0, "method": "fmm"}, ValueError, "theta = 2 is outside"),
