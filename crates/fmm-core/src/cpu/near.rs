@@ -1,5 +1,6 @@
 //! P2P: each leaf of the targets against the bodies of its list.
 
+use std::iter;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -135,23 +136,18 @@ impl<K: Pairs<D, R>, const D: usize, const R: usize> Near<'_, K, D, R> {
         let targets = target_tree.body_range(leaf);
         // Bodies at one place all feel the same: one of them stands for all, but for what each would feel of itself.
         let one_place = target_tree.is_one_place(leaf);
-        let all = if one_place { 1 } else { targets.len() };
         let again = again.filter(|_| !one_place);
-        let at = |i: usize, n: usize| targets.start + i..targets.start + i + n;
-        match again {
-            None => scratch.targets.load_targets(self.bodies[0], [at(0, all)].into_iter(), &center, scale),
-            Some(these) => {
-                let runs = these.iter().map(|&i| at(i, 1));
-                scratch.targets.load_targets(self.bodies[0], runs, &center, scale);
-            }
-        }
+        let standing: Vec<Range<usize>> = match again {
+            None => iter::once(0..if one_place { 1 } else { targets.len() }).collect(),
+            Some(these) => these.iter().map(|&i| i..i + 1).collect(),
+        };
+        let places = || standing.iter().cloned().flatten();
+        let runs = standing.iter().map(|run| targets.start + run.start..targets.start + run.end);
+        scratch.targets.load_targets(self.bodies[0], runs, &center, scale);
         scratch.sources.clear();
         scratch.nearest.clear();
         scratch.nearest.resize(scratch.targets.len(), T::from_f64(FAR));
-        match again {
-            None => out.fill(Sum::default()),
-            Some(these) => these.iter().for_each(|&i| out[i] = Sum::default()),
-        }
+        places().for_each(|i| out[i] = Sum::default());
         let mut flush = |scratch: &mut Scratch<T, D, R>, own: Option<isize>| {
             scratch.totals.reset(scratch.targets.len());
             let relation = match own {
@@ -161,10 +157,7 @@ impl<K: Pairs<D, R>, const D: usize, const R: usize> Near<'_, K, D, R> {
                 None => PairRelation::Anywhere,
             };
             dispatch(Meet { kernel: self.kernel, unit, relation, scratch });
-            match again {
-                None => scratch.totals.add_to(0..all, out, K::scales(unit)),
-                Some(these) => scratch.totals.add_to(these.iter().copied(), out, K::scales(unit)),
-            }
+            scratch.totals.add_to(places(), out, K::scales(unit));
             scratch.sources.clear();
         };
         let mut own = None;
@@ -232,7 +225,8 @@ impl<K: Pairs<D, R>, const D: usize, const R: usize> Near<'_, K, D, R> {
     }
 }
 
-/// Adds the bodies of `range` to `runs`: first the targets, at the places `these` after `start`, then all others, in their order.
+/// Adds the bodies of `range` to `runs`: first the targets, at the places `these` after `start`, then all
+/// others, in their order.
 fn these_first(these: &[usize], start: usize, range: Range<usize>, runs: &mut Vec<Run>) {
     runs.extend(these.iter().enumerate().map(|(k, &i)| (Some(k as isize), start + i..start + i + 1)));
     let mut begin = range.start;
