@@ -48,7 +48,7 @@ pub struct Described {
     pub family: Family,
     /// Their order.
     pub order: usize,
-    /// The spacing of numbers next to 1, and that of [`error_model::epsilon_of_terms`](fmm_core::error_model::epsilon_of_terms).
+    /// The spacing of numbers next to 1, and that of [`fmm_core::error_model::epsilon_of_terms`].
     pub epsilon: [f64; 2],
     /// The numbering of the offsets.
     pub classes: Classes<3>,

@@ -71,8 +71,6 @@ struct Last {
     strength_scale: f64,
     /// Σ|q| of the scaled strengths, see [`Ends::total`].
     total: f64,
-    /// Number of sources.
-    count: usize,
     /// Whether the potential is summed already.
     whole: bool,
 }
@@ -235,7 +233,8 @@ impl Fmm {
         // Near and far field at once: neither needs the other until the expansions add to the sums at bodies.
         let beside = watch.is_none() && !self.apart;
         let stages = if planned.space.is_some() { periodic_schedule(choice.method) } else { schedule(choice.method) };
-        // Pairs in single precision after M2M, whose few blocks on each level would wait for the many of the near field that are there already.
+        // Pairs in single precision after M2M, whose few blocks on each level would wait for the many of the
+        // near field that are there already.
         let late = choice.method == Method::Fmm && choice.precision != Precision::F64;
         let begins = if late { Stage::M2L } else { stages[0] };
         for &stage in stages {
@@ -273,30 +272,25 @@ impl Fmm {
             return Err(Error::Device("a list has a pair of cells that no M2L operator serves".into()));
         }
         let (softening, planned) = (settings.softening, planned.clone());
-        self.last = Some(Last {
-            planned,
-            softening,
-            strength_scale: scale,
-            total: scale * ends.total,
-            count: ends.sources.n,
-            whole: potential,
-        });
+        self.last =
+            Some(Last { planned, softening, strength_scale: scale, total: scale * ends.total, whole: potential });
         Ok(far)
     }
 
     /// The last sum for its error field, which is to keep `tolerance`; none of direct sums.
     pub fn predicted(&self, tolerance: f64) -> Option<Predicted> {
-        let Last { planned, total, count, .. } = self.last.as_ref()?;
+        let Last { planned, total, .. } = self.last.as_ref()?;
         let (family, order) = (planned.choice.expansion?, planned.choice.order?);
         let (place, tree) = (self.place(planned), &self.cells[0].tree);
         let cells = |cells: &Cells| cells.tree.level_start().last().map_or(0, |&end| end as usize);
-        let sources = cells(&self.cells[usize::from(!planned.same)]);
+        let from = usize::from(!planned.same);
+        let (sources, bodies) = (cells(&self.cells[from]), self.bodies[from].len());
         let about = Described {
             root: 0.5 * tree.side(),
             aspect: planned.space.as_ref().filter(|_| !planned.ternary).map_or([1.0; 3], Space::aspect),
             family,
             order,
-            epsilon: [planned.choice.precision.epsilon(), epsilon_of_terms(&planned.choice, *count)],
+            epsilon: [planned.choice.precision.epsilon(), epsilon_of_terms(&planned.choice, bodies)],
             classes: planned.classes,
             tolerance,
             total: if planned.space.is_none() { *total } else { f64::INFINITY },

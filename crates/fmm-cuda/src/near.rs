@@ -35,8 +35,9 @@ impl Near {
         (self.targets, self.sources) = (targets, sources);
     }
 
-    /// Queues the direct sums, of the field and where wanted of the potential; but for double precision also, in double, those of
-    /// targets with a pair closer than `closest` half sides of a leaf, or with a sum beyond what single precision holds.
+    /// Queues the direct sums, of the field and where wanted of the potential. Unless all is in double
+    /// precision, those of targets with a pair closer than `closest` half sides of a leaf, or with a sum
+    /// beyond what single precision holds, are done again in double.
     #[expect(clippy::too_many_arguments, reason = "the ends of one sum")]
     pub fn sum(
         &mut self,

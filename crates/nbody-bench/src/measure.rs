@@ -301,6 +301,22 @@ fn refused(e: Error) -> Failure {
 mod tests {
     use super::*;
 
+    const SUM: Sum = Sum {
+        kernel: Kernel::Laplace,
+        set: Set::Plummer,
+        sigma: None,
+        n: 3000,
+        device: Device::Cpu,
+        threads: 1,
+        method: Method::Fmm,
+        tolerance: 1e-3,
+        norm: Norm::Rms,
+        precision: Precision::Auto,
+        order: None,
+        theta: None,
+        leaf_size: None,
+    };
+
     #[test]
     fn the_spread_is_that_of_the_samples() {
         let mut record = Record::default();
@@ -314,21 +330,7 @@ mod tests {
     #[test]
     fn the_largest_error_is_kept_where_the_norm_is_max() {
         let mut context = Context::new(Limits { samples: 1, budget: 0.0 }, None, None);
-        let rms = Sum {
-            kernel: Kernel::Harmonic,
-            set: Set::Normal,
-            sigma: Some(0.1),
-            n: 5000,
-            device: Device::Cpu,
-            threads: 1,
-            method: Method::Fmm,
-            tolerance: 1e-6,
-            norm: Norm::Rms,
-            precision: Precision::Auto,
-            order: None,
-            theta: None,
-            leaf_size: None,
-        };
+        let rms = Sum { kernel: Kernel::Harmonic, set: Set::Normal, sigma: Some(0.1), n: 5000, tolerance: 1e-6, ..SUM };
         let record = context.sum(&rms).unwrap().unwrap();
         assert!(record.is("kept") && record.number("max") > 1e-6, "L2 is kept, the largest error is not: {record:?}");
         let max = Sum { norm: Norm::Max, ..rms };
@@ -343,28 +345,13 @@ mod tests {
     #[test]
     fn a_sum_is_measured_with_its_error() {
         let mut context = Context::new(Limits { samples: 3, budget: 1e9 }, None, None);
-        let sum = Sum {
-            kernel: Kernel::Laplace,
-            set: Set::Plummer,
-            sigma: None,
-            n: 3000,
-            device: Device::Cpu,
-            threads: 1,
-            method: Method::Fmm,
-            tolerance: 1e-3,
-            norm: Norm::Rms,
-            precision: Precision::Auto,
-            order: None,
-            theta: None,
-            leaf_size: None,
-        };
-        let record = context.sum(&sum).unwrap().unwrap();
+        let record = context.sum(&SUM).unwrap().unwrap();
         assert!(record.number("rms") > 1e-9 && record.number("rms") <= 1e-3 && record.is("kept"), "{record:?}");
         assert!((3.0..=60.0).contains(&record.number("samples")), "{record:?}");
         assert!(record.number("stage_P2P") < record.number("seconds_high"));
         assert!(record.text("norm").is_empty(), "{record:?}");
         // An order that is given is not changed, even if it misses the tolerance.
-        let coarse = Sum { order: Some(2), tolerance: 1e-9, ..sum };
+        let coarse = Sum { order: Some(2), tolerance: 1e-9, ..SUM };
         let record = context.sum(&coarse).unwrap().unwrap();
         assert!(!record.is("kept") && record.number("order") == 2.0 && record.number("asked") == 1e-9, "{record:?}");
     }

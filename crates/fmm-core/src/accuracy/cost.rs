@@ -5,8 +5,9 @@ use crate::ewald::{EXACT, Split};
 use crate::expansion::dense_order;
 use crate::settings::{Choice, Family, Method, Precision};
 
-/// Nanoseconds of one thread that a pair of bodies takes: the unit of the cost model, measured on an AVX-512 EPYC (Zen 4). With
-/// both precisions a quarter more than in single, for targets with close pairs, which are summed again in double.
+/// Nanoseconds of one thread that a pair of bodies takes: the unit of the cost model, measured on an
+/// AVX-512 EPYC (Zen 4). With both precisions a quarter more than in single, for targets with close
+/// pairs, which are summed again in double.
 pub(super) fn pair_cost(precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 0.33,

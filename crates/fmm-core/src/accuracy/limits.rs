@@ -48,22 +48,21 @@ pub fn check_expansions(softening: Softening, problem: Problem) -> Result<(), Er
 
 /// Why sums in single precision cannot serve, if so; with expansions of `order`, if there are any.
 pub(super) fn beyond_f32(settings: &Settings, problem: Problem, order: Option<usize>) -> Option<String> {
-    if settings.tolerance < F32_FLOOR {
-        let asked = settings.tolerance;
-        return Some(format!("tolerance {asked:e} needs precision f64: sums in f32 keep {F32_FLOOR:e} at best"));
-    }
     // (2p)! overflows.
     let large = order.filter(|&p| p > 26).map(|p| format!("order {p} needs precision f64: f32 goes to order 26"));
-    large.or_else(|| pairs_beyond_f32(settings, problem))
+    let tight = tighter("sums", settings.tolerance, F32_FLOOR);
+    tight.or(large).or_else(|| pairs_beyond_f32(settings, problem))
 }
 
 /// Why pairs in single precision cannot serve with expansions in double, if so.
 pub(super) fn beyond_mixed(settings: &Settings, problem: Problem) -> Option<String> {
-    if settings.tolerance < MIXED_FLOOR {
-        let asked = settings.tolerance;
-        return Some(format!("tolerance {asked:e} needs precision f64: pairs in f32 keep {MIXED_FLOOR:e} at best"));
-    }
-    pairs_beyond_f32(settings, problem)
+    tighter("pairs", settings.tolerance, MIXED_FLOOR).or_else(|| pairs_beyond_f32(settings, problem))
+}
+
+/// That what is in single precision keeps no more than `floor`, if more is asked for.
+fn tighter(what: &str, asked: f64, floor: f64) -> Option<String> {
+    let why = || format!("tolerance {asked:e} needs precision f64: {what} in f32 keep {floor:e} at best");
+    (asked < floor).then(why)
 }
 
 /// Why single precision has no numbers for the pairs of a problem, if so.

@@ -73,16 +73,15 @@ fn allows_single(settings: &Settings) -> bool {
         && settings.route != Some(fmm_core::gauss::Route::All)
 }
 
-/// Why.
-const NOT_MIXED: &str = "precision mixed is of sums in space; of Gaussians: auto, f32, f64";
-
 /// The precisions that are tried for pairs, one after the other.
 ///
 /// # Errors
 /// [`Error::Unsupported`] where single precision is asked for and does not keep the tolerance.
 pub fn tried(settings: &Settings, asked: Precision) -> Result<&'static [Precision], Error> {
     match asked {
-        Precision::Mixed => Err(Error::Unsupported(NOT_MIXED.into())),
+        Precision::Mixed => {
+            Err(Error::Unsupported("precision mixed is of sums in space; of Gaussians: auto, f32, f64".into()))
+        }
         Precision::F64 => Ok(&[Precision::F64]),
         Precision::Auto if !allows_single(settings) => Ok(&[Precision::F64]),
         Precision::Auto => Ok(&[Precision::F32, Precision::F64]),

@@ -22,6 +22,7 @@ use crate::integrator::Integrator;
 use crate::messages::number;
 use crate::units::{Dimension, System};
 use fmm::Device;
+use fmm::names::{METHODS, PRECISIONS};
 
 /// Reads all sections; `None` if a mistake left a hole.
 pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option<Scenario> {
@@ -258,8 +259,8 @@ const MOST_IDS: usize = u32::MAX as usize;
 const MOST_BYTES: usize = 1_000_000;
 
 fn solver(mut s: Section<'_>, softened: &Softened, boundary: Boundary) -> (Settings, Device) {
-    let methods = [Method::Auto, Method::Direct, Method::Treecode, Method::Fmm].map(|m| (m.name(), m));
-    let precisions = [Precision::Auto, Precision::F32, Precision::Mixed, Precision::F64].map(|p| (p.name(), p));
+    let methods = METHODS.map(|m| (m.name(), m));
+    let precisions = PRECISIONS.map(|p| (p.name(), p));
     let usual = Settings::default();
     let plane = softened.plane.is_some();
     let method = s.choice("method", &methods).unwrap_or_default();
