@@ -3,7 +3,8 @@
 //!
 //! `cargo run --release --example fmm_speed -- N[:LEAF[:ORDER[:DIGITS]]]...` prints one JSON object a line; `ms` is the fastest of seven by the
 //! host's clock, `least` what its stages have taken. A leaf of 0 is the default's. With an order the error is what it is, and `guard_error`
-//! what the guard would say of it. Sums are then for a tolerance of 10^-DIGITS, or 1e-3; so they are with an order of 0, which is the default's.
+//! what the guard would say of it. Sums are then for a tolerance of 10^-DIGITS, or 1e-3; so they are with an
+//! order of 0, which is the default's.
 
 #[path = "../tests/common.rs"]
 mod common;

@@ -121,13 +121,15 @@ pub struct Options {
     /// The fewest particles of a sweep [default: the preset's]
     #[arg(long, value_name = "N", value_parser = whole)]
     pub smallest: Option<usize>,
-    /// What is summed: laplace is 1/r, log and harmonic are in the plane; with the preset for it [default: laplace; shifts, mesh: harmonic]
+    /// What is summed: laplace is 1/r, log and harmonic are in the plane; with the preset for it [default:
+    /// laplace; shifts, mesh: harmonic]
     #[arg(long, value_name = "KERNEL", value_parser = PossibleValuesParser::new(Preset::KERNELS.map(|k| k.name())))]
     pub kernel: Option<String>,
     /// Where: cpu, cuda or cuda:N [default: every device that there is]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<Device>,
-    /// Relative error that is kept, rms and L2 unless the preset has another `norm`: 1e-14 to 0.1 [default: the preset's]
+    /// Relative error that is kept, rms and L2 unless the preset has another `norm`: 1e-14 to 0.1 [default:
+    /// the preset's]
     #[arg(long, value_name = "T", value_parser = tolerance)]
     pub tolerance: Option<f64>,
     /// How the particles lie [default: the preset's]

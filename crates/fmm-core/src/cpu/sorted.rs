@@ -97,8 +97,8 @@ impl<T: Real, const D: usize> Buffer<T, D> {
         }
     }
 
-    /// Replaces the contents by bodies as targets of direct sums: padded far from everything, since a copy of a body would be a
-    /// pair at distance zero.
+    /// Replaces the contents by bodies as targets of direct sums: padded far from everything, since a copy
+    /// of a body would be a pair at distance zero.
     pub fn load_targets(
         &mut self,
         bodies: &Sorted<D>,

@@ -26,8 +26,9 @@ pub trait Pairs<const D: usize, const R: usize = D>: Sync {
     /// The length below which the kernel is smooth; 0 for 1/r.
     fn smooth_below(&self) -> f64;
 
-    /// Every source at every target, in any common unit and about any common origin. In single precision `nearest`, one number
-    /// for each target, falls to the smallest squared distance of a pair of different bodies; double precision leaves it as it is.
+    /// Every source at every target, in any common unit and about any common origin. In single precision
+    /// `nearest`, one number for each target, falls to the smallest squared distance of a pair of
+    /// different bodies; double precision leaves it as it is.
     fn p2p<T: Real, V: Vector<Scalar = T>>(
         &self,
         unit: f64,

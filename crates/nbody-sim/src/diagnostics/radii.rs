@@ -84,8 +84,8 @@ fn shrink(block: &mut [[f64; 4]], at: &[f64; 3], r2: f64) -> [f64; 5] {
     sums
 }
 
-/// The distance of the particle with which the weights in the order of distance reach `share`, from squares of distances with
-/// the numbers of particles, whose order changes.
+/// The distance of the particle with which the weights in the order of distance reach `share`, from squares
+/// of distances with the numbers of particles, whose order changes.
 fn holding(by_distance: &mut [(f64, u32)], weight: impl Fn(usize) -> f64, share: f64) -> f64 {
     let (mut rest, mut below, mut last) = (by_distance, 0.0, 0.0);
     while rest.len() > 1 {
