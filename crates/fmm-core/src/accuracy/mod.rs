@@ -49,12 +49,13 @@ pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> R
     // Twice the floor where forces cancel, and for direct sums, which cannot keep a tolerance by a
     // higher order.
     let sure = far && matches!(problem.kind, Kind::Filling | Kind::Clustered);
-    let above = |floor: f64| settings.tolerance >= if sure { floor } else { 2.0 * floor };
+    let floor = if sure { F32_FLOOR } else { 2.0 * F32_FLOOR };
     let single = beyond_f32(settings, problem, far.then_some(order));
     let mixed = beyond_mixed(settings, problem);
     let precision = match (settings.precision, single, mixed) {
-        (Precision::Auto, None, _) if above(F32_FLOOR) => Precision::F32,
-        (Precision::Auto, _, None) if far && above(MIXED_FLOOR) => Precision::Mixed,
+        (Precision::Auto, None, _) if settings.tolerance >= floor => Precision::F32,
+        // Where strengths of both signs cancel, potentials do as well, and do not tell of the rounding.
+        (Precision::Auto, _, None) if sure => Precision::Mixed,
         (Precision::Auto, ..) => Precision::F64,
         (Precision::F32, Some(why), _) => return Err(Error::Unsupported(why)),
         (Precision::Mixed, _, Some(why)) => return Err(Error::Unsupported(why)),

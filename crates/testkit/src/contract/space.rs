@@ -365,6 +365,12 @@ pub fn rounding_where_forces_cancel_is_seen(place: &impl Place) {
         let q: Vec<f64> = (0..points.len()).map(|i| if i < n { 1.0 } else { 1e-12 }).collect();
         all_targets_keep(place, "mirrored clusters", &points, &q, Method::Fmm, &[1.1e-5, 1.3e-5, 2e-5, 3e-5]);
     }
+    // A charge far from others that are neutral together feels 4e-4 of each, and their rounding.
+    let mut points = uniform(263, 3);
+    points[106] = [0.9, 0.2, -1.2e5];
+    for method in [Method::Treecode, Method::Fmm, Method::Auto] {
+        all_targets_keep(place, "outlier", &points, &alternating(263), method, &[1e-5, 2e-6, 1e-6]);
+    }
     // The body in the middle of a lattice feels a thousandth of its nearest neighbours, and their rounding.
     let side = 21;
     let places = (0..side * side * side).map(|i| [i % side, i / side % side, i / side / side].map(|c| c as f64));
