@@ -256,8 +256,8 @@ def evaluate(
         Relative error of the field, rms and L2 over the targets (L2 alone for ``log`` and ``harmonic``); 1e-14 to 0.1.
         With ``gauss`` the largest error of a potential, in units of the sum of absolute strengths. With ``exclusions``
         relative to the field with these pairs.
-    method : {"auto", "direct", "treecode", "fmm"}
-        How to sum. ``"auto"`` chooses by cost.
+    method : {"auto", "direct", "treecode", "fmm", "mesh"}
+        How to sum. ``"auto"`` chooses by cost. ``"mesh"`` sums periodic boxes, on the cores.
     precision : {"auto", "f32", "mixed", "f64"}
         Arithmetic of the sum. Results are float64.
     order, theta, leaf_size : optional

@@ -122,7 +122,7 @@ REFUSED = {
     "softening of another": ((X, Q), {"softening": "gaussian:1"}, ValueError, "softening: with kernel laplace"),
     "tolerance": ((X, Q), {"tolerance": 0.5}, ValueError, "tolerance = 0.5 is outside"),
     "text": ((X, Q), {"tolerance": "1e-4"}, TypeError, "tolerance: '1e-4' is not a number"),
-    "method": ((X, Q), {"method": "pm"}, ValueError, "method: .*allowed: auto, direct, treecode, fmm"),
+    "method": ((X, Q), {"method": "pm"}, ValueError, "method: .*allowed: auto, direct, treecode, fmm, mesh"),
     "precision": ((X, Q), {"precision": "f16"}, ValueError, "precision: .*allowed: auto, f32, mixed, f64"),
     "order": ((X, Q), {"order": -1}, ValueError, "order: -1 is negative"),
     "high order": ((X, Q), {"order": 99, "method": "fmm"}, ValueError, "order = 99 is outside"),

@@ -22,6 +22,7 @@ pub mod kept;
 pub mod kernel;
 pub mod lists;
 pub mod math;
+pub mod mesh;
 pub mod plan;
 pub mod planar;
 pub mod prediction;

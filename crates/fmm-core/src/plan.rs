@@ -97,7 +97,7 @@ impl<const D: usize> OctreePlan<D> {
             match choice.method {
                 Method::Fmm => Lists::fmm_in(&space, &target_tree, from, rule, classes),
                 Method::Treecode => Lists::treecode_in(&space, &target_tree, from, rule),
-                Method::Direct | Method::Auto => Lists::direct(&target_tree),
+                Method::Direct | Method::Auto | Method::Mesh => Lists::direct(&target_tree),
             }
         });
         Plan {
@@ -155,6 +155,7 @@ pub fn schedule(method: Method) -> &'static [Stage] {
         }
         Method::Treecode => &[Stage::P2M, Stage::M2M, Stage::P2P, Stage::M2P],
         Method::Direct | Method::Auto => &[Stage::P2P],
+        Method::Mesh => unreachable!("a mesh has no lists"),
     }
 }
 
@@ -177,6 +178,6 @@ pub fn periodic_schedule(method: Method) -> &'static [Stage] {
             Stage::M2P,
         ],
         Method::Treecode => &[Stage::P2M, Stage::M2M, Stage::Lattice, Stage::L2L, Stage::P2P, Stage::L2P, Stage::M2P],
-        Method::Direct | Method::Auto => unreachable!("direct sums over images are Ewald's"),
+        Method::Direct | Method::Auto | Method::Mesh => unreachable!("sums over images without lists are Ewald's"),
     }
 }

@@ -16,6 +16,8 @@ pub enum Method {
     Treecode,
     /// Fast multipole method, O(N).
     Fmm,
+    /// Ewald's sum with a mesh, O(N log N), in periodic boxes.
+    Mesh,
 }
 
 impl Method {
@@ -26,6 +28,7 @@ impl Method {
             Method::Direct => "direct",
             Method::Treecode => "treecode",
             Method::Fmm => "fmm",
+            Method::Mesh => "mesh",
         }
     }
 }
@@ -78,11 +81,13 @@ pub struct Settings {
     pub tolerance: f64,
     /// Arithmetic of the force.
     pub precision: Precision,
-    /// Expansion order p (degrees 0..=p), instead of the one that the tolerance implies.
+    /// Expansion order p (degrees 0..=p), or of a mesh the points of its window along an axis, instead of the
+    /// one that the tolerance implies.
     pub order: Option<usize>,
     /// Opening angle, instead of the one that the tolerance implies.
     pub theta: Option<f64>,
-    /// Largest number of bodies in a leaf, instead of the tuned one.
+    /// Largest number of bodies in a leaf, or with a mesh the average number within the cut-off, instead of the
+    /// tuned one.
     pub leaf_size: Option<usize>,
     /// A tree of one depth everywhere, instead of one that follows the bodies; the method is then the FMM.
     pub uniform: Option<Uniform>,
@@ -195,13 +200,13 @@ pub struct Choice {
     pub method: Method,
     /// Never [`Precision::Auto`].
     pub precision: Precision,
-    /// Family of expansions; `None` for the direct sum, and in the plane, where there is but one.
+    /// Family of expansions; `None` for the direct sum and a mesh, and in the plane, where there is but one.
     pub expansion: Option<Family>,
-    /// Expansion order p; `None` for the direct sum.
+    /// Expansion order p, or of a mesh the points of its window along an axis; `None` for the direct sum.
     pub order: Option<usize>,
-    /// Opening angle; `None` for the direct sum.
+    /// Opening angle; `None` for the direct sum and a mesh.
     pub theta: Option<f64>,
-    /// Largest number of bodies in a leaf.
+    /// Largest number of bodies in a leaf, or with a mesh the average number within the cut-off.
     pub leaf_size: usize,
 }
 

@@ -29,6 +29,12 @@ pub enum Stage {
     M2P,
     /// Particles to particles, directly.
     P2P,
+    /// Strengths of particles to the points of a mesh.
+    Spread,
+    /// Fourier transforms of a mesh.
+    Fft,
+    /// Potential and field from the points of a mesh to particles.
+    Gather,
     /// The sample of direct sums that guards the tolerance.
     Guard,
     /// Velocities.
@@ -41,7 +47,7 @@ pub enum Stage {
 
 impl Stage {
     /// All stages, in order.
-    pub const ALL: [Stage; 15] = [
+    pub const ALL: [Stage; 18] = [
         Stage::Tree,
         Stage::Lists,
         Stage::P2M,
@@ -53,6 +59,9 @@ impl Stage {
         Stage::L2P,
         Stage::M2P,
         Stage::P2P,
+        Stage::Spread,
+        Stage::Fft,
+        Stage::Gather,
         Stage::Guard,
         Stage::Kick,
         Stage::Drift,
@@ -73,6 +82,9 @@ impl Stage {
             Stage::L2P => "L2P",
             Stage::M2P => "M2P",
             Stage::P2P => "P2P",
+            Stage::Spread => "spread",
+            Stage::Fft => "FFT",
+            Stage::Gather => "gather",
             Stage::Guard => "guard",
             Stage::Kick => "kick",
             Stage::Drift => "drift",

@@ -8,6 +8,7 @@ mod gauss;
 mod grid;
 mod grid_flow;
 mod hessian;
+mod mesh;
 mod periodic;
 mod planar;
 mod planar_errors;

@@ -6,7 +6,7 @@ use fmm_core::{Boundary, Method, PeriodicBox, Precision, Settings, Softening, Su
 use crate::Error;
 
 /// All methods.
-pub const METHODS: [Method; 4] = [Method::Auto, Method::Direct, Method::Treecode, Method::Fmm];
+pub const METHODS: [Method; 5] = [Method::Auto, Method::Direct, Method::Treecode, Method::Fmm, Method::Mesh];
 /// All precisions.
 pub const PRECISIONS: [Precision; 4] = [Precision::Auto, Precision::F32, Precision::Mixed, Precision::F64];
 

@@ -110,7 +110,7 @@ impl Problem {
 
     fn check_gauss(&self) -> Result<(), Error> {
         let s = &self.settings;
-        if s.method == Method::Treecode {
+        if matches!(s.method, Method::Treecode | Method::Mesh) {
             return self.refuse("method", "allowed: auto, direct, fmm");
         }
         if s.precision == Precision::Mixed {

@@ -84,7 +84,7 @@ typedef struct nbody_options {
    */
   const char *surroundings;
   /**
-   * "auto" (default), "direct", "treecode" or "fmm".
+   * "auto" (default), "direct", "treecode", "fmm", or in a periodic box on the cores "mesh".
    */
   const char *method;
   /**
@@ -164,7 +164,7 @@ typedef struct nbody_result {
    */
   int64_t coincident_pairs;
   /**
-   * "direct", "treecode" or "fmm". The text lives as long as the program.
+   * "direct", "treecode", "fmm" or "mesh". The text lives as long as the program.
    */
   const char *method;
   /**

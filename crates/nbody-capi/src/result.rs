@@ -23,7 +23,7 @@ pub struct NbodyResult {
     pub check_seconds: f64,
     /// Pairs at distance 0 that contributed nothing. A source's own pair does not count.
     pub coincident_pairs: i64,
-    /// "direct", "treecode" or "fmm". The text lives as long as the program.
+    /// "direct", "treecode", "fmm" or "mesh". The text lives as long as the program.
     pub method: *const c_char,
     /// "f32", "mixed" or "f64". The text lives as long as the program.
     pub precision: *const c_char,
@@ -109,6 +109,7 @@ fn method(method: Method) -> &'static CStr {
         Method::Direct => c"direct",
         Method::Treecode => c"treecode",
         Method::Fmm => c"fmm",
+        Method::Mesh => c"mesh",
     }
 }
 

@@ -7,6 +7,7 @@
 mod cost;
 mod fit;
 mod limits;
+mod mesh;
 mod problem;
 mod tables;
 
@@ -76,6 +77,10 @@ pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> R
     let cell = settings.boundary.periodic();
     // Ewald's sums have all digits.
     let direct = if cell.is_some() { Choice { precision: Precision::F64, ..direct } } else { direct };
+    if settings.method == Method::Mesh {
+        return mesh::choose(settings, problem, precision, target_error);
+    }
+    let meshed = |time: f64| mesh::cheaper(settings, problem, precision, target_error, time);
     if settings.method == Method::Direct {
         if cell.is_some() && settings.precision == Precision::F32 {
             return Err(Error::Unsupported(
@@ -89,7 +94,8 @@ pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> R
     {
         let (ratio, most) = (cell.longest() / cell.shortest(), PeriodicBox::MOST_ELONGATED);
         if settings.method == Method::Auto && settings.precision != Precision::F32 {
-            return Ok(direct);
+            let ewald = ewald_cost(cell.volume(), problem);
+            return Ok(meshed(ewald).filter(|_| open_choice(settings)).unwrap_or(direct));
         }
         return Err(Error::Unsupported(format!(
             "expansions serve periodic boxes whose longest side is up to {most} times the shortest, not {ratio}; method direct or auto"
@@ -122,12 +128,22 @@ pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> R
     let theta = settings.theta.unwrap_or((3.0 / separation2).sqrt()).min(widest);
     let choice =
         Choice { method, precision, expansion: Some(family), order: Some(order), theta: Some(theta), leaf_size };
-    let cheaper = settings.method == Method::Auto && settings.order.is_none() && settings.theta.is_none();
+    let cheaper = open_choice(settings);
     let direct_cost = || match cell {
         None => direct_cost(problem, precision),
         Some(cell) => ewald_cost(cell.volume(), problem),
     };
-    if cheaper && direct_cost() <= fast_cost(problem, &choice) { Ok(direct) } else { Ok(choice) }
+    if !cheaper {
+        return Ok(choice);
+    }
+    let fast = fast_cost(problem, &choice);
+    let meshed = meshed(fast.min(direct_cost()));
+    Ok(meshed.unwrap_or(if direct_cost() <= fast { direct } else { choice }))
+}
+
+/// Whether the cheapest method is to be taken.
+fn open_choice(settings: &Settings) -> bool {
+    settings.method == Method::Auto && settings.order.is_none() && settings.theta.is_none()
 }
 
 /// The traversal's rule for a choice.

@@ -23,6 +23,8 @@ pub struct Problem {
     pub side: f64,
     /// The largest strength over the smallest that is not zero.
     pub strength_range: f64,
+    /// Whether the place and what is asked for know sums with a mesh.
+    pub mesh: bool,
 }
 
 impl Problem {
@@ -48,6 +50,7 @@ impl Problem {
             dense_leaf: cube.side * 0.5f64.powi(spread.dense_level as i32),
             side: cube.side,
             strength_range: strengths.largest / strengths.smallest,
+            mesh: false,
         }
     }
 
@@ -56,6 +59,11 @@ impl Problem {
     pub fn in_box(self) -> Self {
         let kind = if self.kind == Kind::Filling { Kind::Cancelling } else { self.kind };
         Problem { kind, ..self }
+    }
+
+    /// The same problem where sums with a mesh are known, too.
+    pub fn with_mesh(self, mesh: bool) -> Self {
+        Problem { mesh, ..self }
     }
 }
 

@@ -8,8 +8,9 @@ use crate::bodies::coincident_pairs;
 use crate::boundary::{Moments, PeriodicBox};
 use crate::ewald::{self, At, Ewald};
 use crate::guard::{Norms, Sample};
+use crate::mesh::{self, Mesh, Places, Recipe, recipe};
 use crate::tree::Cube;
-use crate::{Settings, Softening, Stage, StageTimes};
+use crate::{Choice, Settings, Softening, Stage, StageTimes};
 
 /// The guard's sums have this part of the tolerance as their error.
 const GUARD: f64 = 0.01;
@@ -48,6 +49,22 @@ impl InBox {
         let hessian = if hessian { times.time_more(Stage::P2P, || exact.hessians().hessian) } else { vec![] };
         let coincident_pairs = times.time_more(Stage::P2P, || coincident_pairs(&self.sources));
         Summed { hessian, potential, field, coincident_pairs, error: vec![], epsilon: f64::EPSILON }
+    }
+
+    /// The sum with a mesh at all targets, with the choice's order and cut-off.
+    pub fn mesh(&self, settings: &Settings, choice: &Choice, points: Points, times: &mut StageTimes) -> Summed {
+        let Settings { softening, tolerance, .. } = *settings;
+        let sources = Places { wrapped: &self.sources, given: points.sources };
+        let targets = self.targets.as_deref().zip(points.targets);
+        let targets = targets.map(|(wrapped, given)| Places { wrapped, given });
+        let cutoff = recipe::cutoff(self.cell.volume(), points.sources.len(), choice.leaf_size);
+        let recipe = Recipe::of(choice.order.unwrap_or(*Recipe::ORDERS.end()));
+        let mesh = Mesh { cell: self.cell, softening, recipe, cutoff, precision: choice.precision, tolerance };
+        let mesh::Sums { potential, field, coincident_pairs } = mesh.sums(sources, points.columns[0], targets, times);
+        // The same everywhere; what a sample finds scales it.
+        let largest = field.as_flattened().iter().fold(0.0, |m: f64, c| m.max(c.abs()));
+        let error = vec![tolerance * largest; field.len()];
+        Summed { hessian: vec![], potential, field, coincident_pairs, error, epsilon: choice.precision.epsilon() }
     }
 
     /// Adds what is not harmonic of tin foil's potential, (2π/3V) Σ q |x − x_j|² (de Leeuw, Perram & Smith 1980), and the

@@ -135,7 +135,7 @@ pub(super) fn solve_points(
     };
     let problem = times.time_more(Stage::Tree, || match &frame {
         Frame::Open(cube) => Problem::of(points.sources, points.columns, points.at().len(), cube),
-        Frame::Box(within) => within.problem(points),
+        Frame::Box(within) => within.problem(points).with_mesh(quantity == Quantity::Potential),
     });
     let mut trial = SpaceTrial { settings: &settings, points, quantity, frame, problem, norms: None, times };
     let Solved { choice, mut sums, kept } = solve(&settings, kept, &mut trial)?;
@@ -207,6 +207,7 @@ impl Trial for SpaceTrial<'_> {
             Frame::Box(within) if choice.method == Method::Direct => {
                 within.direct(settings.softening, points, hessian, times)
             }
+            Frame::Box(within) if choice.method == Method::Mesh => within.mesh(settings, choice, points, times),
             Frame::Box(within) => {
                 let inside = within.points(points);
                 let plan = OctreePlan::in_box(

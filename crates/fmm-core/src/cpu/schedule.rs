@@ -106,6 +106,7 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, R, const D: usiz
                     near.p2p::<T>(&mut out)
                 }
             }
+            Stage::Spread | Stage::Fft | Stage::Gather => unreachable!("{} is a stage of a mesh", stage.name()),
             Stage::Tree | Stage::Lists | Stage::Guard | Stage::Kick | Stage::Drift | Stage::Output => {
                 unreachable!("{} is no stage of a sum", stage.name())
             }

@@ -109,8 +109,9 @@ pub fn check(settings: &Settings) -> Result<(), Error> {
     if let Some(t) = settings.theta.filter(|&t| t > 0.8) {
         return Err(Error::Range { what: "theta", value: t, range: "0.2 to 0.8 in the plane" });
     }
-    if settings.method == Method::Treecode {
-        return unsupported("in the plane sums are direct or by fmm, there is no treecode");
+    if matches!(settings.method, Method::Treecode | Method::Mesh) {
+        let name = settings.method.name();
+        return unsupported(&format!("in the plane sums are direct or by fmm, there is no {name}"));
     }
     if settings.boundary.periodic().is_some() {
         return unsupported("there are no periodic boxes in the plane");

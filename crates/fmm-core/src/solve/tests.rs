@@ -57,8 +57,16 @@ impl Trial for Errs<'_> {
 /// A trial of so many bodies, whose sums have these errors.
 fn trial(errors: &[f64], bodies: usize) -> Errs<'_> {
     let (kind, crowding, dense_leaf) = (Kind::Filling, 1.0, 0.1);
-    let problem =
-        Problem { sources: bodies, targets: bodies, kind, crowding, dense_leaf, side: 1.0, strength_range: 1.0 };
+    let problem = Problem {
+        sources: bodies,
+        targets: bodies,
+        kind,
+        crowding,
+        dense_leaf,
+        side: 1.0,
+        strength_range: 1.0,
+        mesh: false,
+    };
     Errs { problem, errors, done: vec![], measured: 0, closer: false, looks: vec![], cancel: Cancel::new() }
 }
 

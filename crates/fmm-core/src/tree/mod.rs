@@ -2,7 +2,7 @@
 
 pub mod key;
 mod octree;
-mod sort;
+pub mod sort;
 
 use rayon::prelude::*;
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fmm_core::accuracy::{F32_FLOOR, MIXED_FLOOR};
+use fmm_core::mesh::Recipe;
 use fmm_core::planar::{self, Blob};
 use fmm_core::{Boundary, Method, PeriodicBox, Precision, Settings, Softening};
 
@@ -264,19 +265,27 @@ fn solver(mut s: Section<'_>, softened: &Softened, boundary: Boundary) -> (Setti
     let usual = Settings::default();
     let plane = softened.plane.is_some();
     let method = s.choice("method", &methods).unwrap_or_default();
-    if plane && method == Method::Treecode {
-        let message = "solver.method = \"treecode\" is not available in the plane".to_string();
+    if plane && matches!(method, Method::Treecode | Method::Mesh) {
+        let message = format!("solver.method = \"{}\" is not available in the plane", method.name());
         s.mistake("method", message, "allowed with run.dimensions = 2: auto, direct, fmm", None);
+    } else if method == Method::Mesh && boundary.periodic().is_none() {
+        let message = "solver.method = \"mesh\" sums periodic boxes, and space is open".to_string();
+        s.mistake("method", message, "give [boundary] kind = \"periodic\" and side, or another method", None);
     }
-    let (most, theta) =
-        if plane { (planar::MAX_ORDER, Range::THETA_PLANE) } else { (Settings::MAX_ORDER, Range::THETA) };
+    let mesh = Recipe::ORDERS;
+    let (least, most) = match method {
+        Method::Mesh => (*mesh.start(), *mesh.end()),
+        _ if plane => (1, planar::MAX_ORDER),
+        _ => (1, Settings::MAX_ORDER),
+    };
+    let theta = if plane { Range::THETA_PLANE } else { Range::THETA };
     let settings = Settings {
         softening: softened.space,
         boundary,
         method,
         tolerance: s.number("tolerance", Range::TOLERANCE).unwrap_or(usual.tolerance),
         precision: s.choice("precision", &precisions).unwrap_or_default(),
-        order: s.integer("order", 1, most as i64).map(|p| p as usize),
+        order: s.integer("order", least as i64, most as i64).map(|p| p as usize),
         theta: s.number("theta", theta),
         leaf_size: s.integer("leaf_size", 1, 1_000_000).map(|n| n as usize),
         uniform: None,

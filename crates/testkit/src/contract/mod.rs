@@ -19,10 +19,13 @@ pub use vortex::*;
 
 use fmm_core::gauss::{Axes, Dimension, Settings as GaussSettings};
 use fmm_core::planar::{Blob, Kernel};
-use fmm_core::{Complex64, Error, Evaluation, Settings, StageTimes, WithHessian};
+use fmm_core::{Complex64, Error, Evaluation, Method, Settings, StageTimes, WithHessian};
 
 /// Where sums are done. Without targets they are at the sources.
 pub trait Place {
+    /// The methods besides the direct sum that it has in periodic boxes.
+    const BOX_METHODS: &[Method] = &[Method::Fmm, Method::Treecode];
+
     /// Potential and field of charges or masses.
     ///
     /// # Errors
@@ -92,6 +95,8 @@ pub trait Place {
 pub struct Cores;
 
 impl Place for Cores {
+    const BOX_METHODS: &[Method] = &[Method::Fmm, Method::Treecode, Method::Mesh];
+
     fn evaluate(
         &self,
         settings: &Settings,
@@ -180,7 +185,7 @@ macro_rules! contract {
             softened_boxes_keep_their_tolerance
             separate_targets_positions_anywhere_and_surroundings
             bodies_at_one_place_see_their_images
-            very_long_boxes_are_left_to_ewald
+            very_long_boxes_have_no_expansions
             velocities_keep_their_tolerance
             a_velocity_is_the_formulas
             velocities_of_other_softenings_are_refused

@@ -1,0 +1,218 @@
+//! Ewald's sum with a mesh: pairs within a cut-off, all else by Fourier transforms of strengths on a mesh.
+//!
+//! The kernel is split by a prolate spheroidal wave function ψ_c (Liang, Lu, Barnett, Greengard & Jiang 2025): 1/r less I(u)/(C r) is zero from
+//! u = r/r_c = 1 on, with I(u) = ∫₀ᵘψ_c and C = I(1); the rest has the waves 4π/k² ψ_c(k r_c/c) of
+//! k ≤ c/r_c, and no others.
+
+mod near;
+mod prolate;
+pub mod recipe;
+mod transform;
+mod window;
+
+use std::f64::consts::PI;
+
+use rayon::prelude::*;
+use realfft::FftNum;
+
+use crate::accuracy::closest_pair;
+use crate::boundary::{Moments, PeriodicBox};
+use crate::ewald::depolarise;
+use crate::math::scale::{power_of_two_below, strength_scale};
+use crate::math::{CollectVec, Real};
+use crate::tree::sort::{Item, by_key};
+use crate::{Precision, Softening, Stage, StageTimes};
+use near::{Far, Near};
+use prolate::{Chebyshev, Prolate};
+pub use recipe::Recipe;
+use transform::Transform;
+use window::{Placed, Window};
+
+/// Rounds to the precision of a sum.
+#[inline(always)]
+fn real<T: Real>(x: f64) -> T {
+    <T as Real>::from_f64(x)
+}
+
+/// What a sum with a mesh gives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sums {
+    /// Σ q K over all images. `[targets]`
+    pub potential: Vec<f64>,
+    /// −∇ of it. `[targets]`
+    pub field: Vec<[f64; 3]>,
+    /// Pairs of sources at bitwise the same place.
+    pub coincident_pairs: u64,
+}
+
+/// The places of points in the order of their keys, those of one key in their own order.
+fn sorted_by(points: &[[f64; 3]], key: impl Fn(&[f64; 3]) -> usize + Sync) -> Vec<u32> {
+    let item = |(i, x): (usize, &[f64; 3])| Item { key: key(x) as u64, index: i as u32 };
+    let mut items = points.par_iter().enumerate().map(item).collect_vec();
+    let largest = items.par_iter().map(|i| i.key).max().unwrap_or(0);
+    by_key(&mut items, u64::BITS - largest.leading_zeros());
+    items.par_iter().map(|i| i.index).collect_vec()
+}
+
+/// A sum with a mesh over a box.
+#[derive(Debug, Clone, Copy)]
+pub struct Mesh {
+    /// The box.
+    pub cell: PeriodicBox,
+    /// None, or a spline that ends within the cut-off.
+    pub softening: Softening,
+    /// Window, waves and mesh.
+    pub recipe: Recipe,
+    /// Pairs up to this distance are summed one by one.
+    pub cutoff: f64,
+    /// `Mixed`: pairs in single, mesh in double.
+    pub precision: Precision,
+    /// By which pairs are too close for single precision.
+    pub tolerance: f64,
+}
+
+/// Points as they are wrapped into the box, and as they were given.
+#[derive(Debug, Clone, Copy)]
+pub struct Places<'a> {
+    /// In the box.
+    pub wrapped: &'a [[f64; 3]],
+    /// Anywhere.
+    pub given: &'a [[f64; 3]],
+}
+
+/// Sides of a box, sources with strengths, and targets if they are others; in the units of a sum.
+type Set<'a> = ([f64; 3], (&'a [[f64; 3]], &'a [f64]), Option<&'a [[f64; 3]]>);
+
+/// The next whole number that is even and has no factor above 7.
+fn smooth(least: usize) -> usize {
+    let is_smooth = |n: &usize| {
+        let mut n = *n;
+        for f in [2, 3, 5, 7] {
+            while n.is_multiple_of(f) {
+                n /= f;
+            }
+        }
+        n == 1
+    };
+    (least.max(2)..).filter(|n| n % 2 == 0).find(is_smooth).expect("there is a power of two")
+}
+
+impl Mesh {
+    /// Points of the mesh along each axis.
+    pub fn counts(&self) -> [usize; 3] {
+        let spacing = self.recipe.spacing(self.cutoff);
+        self.cell.side.map(|s| smooth(((s / spacing).ceil() as usize).max(self.recipe.points)))
+    }
+
+    /// Potential and field of the sources at `targets`, or at themselves, none of which sees itself but its images. Zero if the sum
+    /// is cancelled.
+    pub fn sums(&self, sources: Places, strengths: &[f64], targets: Option<Places>, times: &mut StageTimes) -> Sums {
+        let (scale, unit) = (power_of_two_below(1.0 / self.cell.longest()), strength_scale(strengths));
+        let small = |points: &[[f64; 3]]| points.par_iter().map(|x| x.map(|c| c * scale)).collect_vec();
+        let (x, q) = (small(sources.wrapped), strengths.par_iter().map(|q| q * unit).collect_vec());
+        let at = targets.map(|t| small(t.wrapped));
+        let (sides, cutoff) = (self.cell.side.map(|s| s * scale), self.cutoff * scale);
+        let prolate = Prolate::new(self.recipe.bandlimit);
+        let accuracy = prolate.at(1.0);
+        let far_kernel = Far::new(&prolate, cutoff, accuracy);
+        let softening = self.softening.scaled(scale);
+
+        let set = (sides, (&x[..], &q[..]), at.as_deref());
+        let near = match self.precision {
+            Precision::F32 | Precision::Mixed => self.near::<f32>(&far_kernel, softening, set, times),
+            _ => self.near::<f64>(&far_kernel, softening, set, times),
+        };
+        if times.cancel().is_set() {
+            let n = at.as_ref().map_or(x.len(), Vec::len);
+            return Sums { potential: vec![0.0; n], field: vec![[0.0; 3]; n], coincident_pairs: 0 };
+        }
+        let far = match self.precision {
+            Precision::F32 => self.far::<f32>(&prolate, cutoff, sides, (&x, &q), at.as_deref(), times),
+            _ => self.far::<f64>(&prolate, cutoff, sides, (&x, &q), at.as_deref(), times),
+        };
+        times.time_more(Stage::Output, || {
+            let n = far.1.len();
+            let mut sums = vec![[0.0; 4]; n];
+            near.0.iter().zip(&near.1).for_each(|(&i, s)| sums[i as usize] = s.0);
+            far.0.iter().zip(&far.1).for_each(|(&i, s)| (0..4).for_each(|k| sums[i as usize][k] += s[k]));
+            let charge: f64 = q.iter().sum();
+            let volume: f64 = sides.iter().product();
+            let background = 2.0 * PI * cutoff * cutoff * prolate.second_moment() / prolate.whole() / volume * charge;
+            let (back, per_length) = (scale / unit, scale * scale / unit);
+            let own = match softening {
+                Softening::Spline(length) if targets.is_none() => 1.0 / length,
+                _ => 0.0,
+            };
+            let mut potential = sums
+                .par_iter()
+                .enumerate()
+                .map(|(i, s)| (s[0] - background - if own > 0.0 { own * q[i] } else { 0.0 }) * back)
+                .collect_vec();
+            let mut field = sums.par_iter().map(|s| [s[1], s[2], s[3]].map(|c| c * per_length)).collect_vec();
+            let moments = Moments::of(sources.given, strengths, [0.0; 3]);
+            depolarise(&self.cell, &moments, targets.unwrap_or(sources).given, &mut potential, &mut field);
+            Sums { potential, field, coincident_pairs: near.2 }
+        })
+    }
+
+    /// The target of each sum of pairs within the cut-off, these sums, and pairs of sources at one place.
+    fn near<T: Real>(
+        &self,
+        far: &Far,
+        softening: Softening,
+        (sides, (x, q), at): Set,
+        times: &mut StageTimes,
+    ) -> (Vec<u32>, Vec<near::Sum>, u64) {
+        let single = T::WIDTH != f64::WIDTH;
+        let closest = if single { closest_pair(self.tolerance) } else { 0.0 };
+        let near = times.time_more(Stage::Tree, || Near::<T>::new(sides, far, (softening, closest), (x, q), at));
+        let cancel = times.cancel().clone();
+        let mut sums = times.time_more(Stage::P2P, || near.sums(&cancel));
+        let again: Vec<u32> = (0..sums.len() as u32).filter(|&i| sums[i as usize].1).collect();
+        if !again.is_empty() {
+            // Single precision loses the digits of such distances.
+            times.time_more(Stage::P2P, || {
+                let wide = Near::<f64>::new(sides, far, (softening, 0.0), (x, q), at);
+                again.iter().zip(wide.sums_at(&again)).for_each(|(&i, sum)| sums[i as usize] = sum);
+            });
+        }
+        let coincident = times.time_more(Stage::Tree, || near.coincident_pairs(x));
+        (near.order().to_vec(), sums, coincident)
+    }
+
+    /// The far kernel's sums, and the target of each.
+    fn far<T: Real + FftNum>(
+        &self,
+        prolate: &Prolate,
+        cutoff: f64,
+        sides: [f64; 3],
+        (x, q): (&[[f64; 3]], &[f64]),
+        at: Option<&[[f64; 3]]>,
+        times: &mut StageTimes,
+    ) -> (Vec<u32>, Vec<[f64; 4]>) {
+        let (counts, Recipe { points, bandlimit, oversampling }) = (self.counts(), self.recipe);
+        let window = Window::<T>::new(points, oversampling);
+        let placed = times.time_more(Stage::Tree, || Placed::<T>::new(counts, points, sides, x));
+        let planes = times.time_more(Stage::Spread, || window::spread(&window, &placed, q));
+        let planes = times.time_more(Stage::Fft, || {
+            let highest = bandlimit / cutoff;
+            let inverse: [Vec<f64>; 3] = counts.map(|n| {
+                let wave = |m: usize| window.transform(m.min(n - m), n).powi(-2);
+                (0..n).map(|m| if 2 * m.min(n - m) <= n { wave(m) } else { 0.0 }).collect()
+            });
+            // ψ_c(k r_c/c) as a polynomial of t = 2 (k r_c/c)² − 1.
+            let powers = Chebyshev::fit(|t| prolate.at((0.5 * (t + 1.0)).sqrt()), 1e-16).powers(1.0);
+            let volume: f64 = sides.iter().product();
+            let kernel = |m: [usize; 3], square: f64| {
+                let t = 2.0 * square / (highest * highest) - 1.0;
+                let far = powers.iter().fold(0.0, |sum, a| sum * t + a);
+                4.0 * PI / (volume * square) * far * inverse[0][m[0]] * inverse[1][m[1]] * inverse[2][m[2]]
+            };
+            Transform::new(counts, sides, highest).apply(&planes, kernel)
+        });
+        let elsewhere = at.map(|at| times.time_more(Stage::Tree, || Placed::<T>::new(counts, points, sides, at)));
+        let placed = elsewhere.unwrap_or(placed);
+        let sums = times.time_more(Stage::Gather, || window::gather(&window, &placed, &planes));
+        (placed.order, sums)
+    }
+}
