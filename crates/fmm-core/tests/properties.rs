@@ -7,7 +7,7 @@ use fmm_core::cpu::execute;
 use fmm_core::expansion::{Count, Expansion, Spherical};
 use fmm_core::kernel::{Points, Sums};
 use fmm_core::lists::Classes;
-use fmm_core::math::Real;
+use fmm_core::math::Number;
 use fmm_core::math::simd::{Task, Vector, dispatch};
 use fmm_core::plan::OctreePlan;
 use fmm_core::tree::{Cube, Tree};

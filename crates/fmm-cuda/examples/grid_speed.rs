@@ -9,7 +9,7 @@ use std::time::Instant;
 use fmm_core::grid::wavelet::Thresholds;
 use fmm_core::grid::workload::Instructions;
 use fmm_core::grid::{BLOCK, CELLS, Grid, Ring, Rings, Solution, Solve, Solver};
-use fmm_core::math::Real;
+use fmm_core::math::Number;
 use fmm_core::workload::peak;
 use fmm_core::{Precision, Stage, StageTimes};
 use fmm_cuda::Gpu;

@@ -9,7 +9,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::failure::{Failure, Report};
 #[cfg(unix)]
-use crate::files::probe;
+use crate::files::{look, probe};
 use crate::info::program;
 use crate::terminal::{width, wrapped};
 use crate::{bench, check, console, convert, eval, info, init, manual, paraview, plot, run, signals};
@@ -122,7 +122,7 @@ pub fn main() -> ExitCode {
     #[cfg(unix)]
     {
         if let Some(path) = probe::asked() {
-            probe::look(&path);
+            look::look(&path);
             return ExitCode::SUCCESS;
         }
         probe::enable();

@@ -7,7 +7,7 @@ use crate::guard::{Norms, Sample, split};
 use crate::kernel::{Radial, Softening, UseRadial};
 use crate::math::scale::{power_of_two_below, strength_scale};
 use crate::math::simd::{Task, Vector, dispatch};
-use crate::math::{CollectVec, Real};
+use crate::math::{CollectVec, Number};
 
 /// Sources that one task adds up: they stay in the first-level cache while the targets pass.
 const BLOCK: usize = 1 << 10;

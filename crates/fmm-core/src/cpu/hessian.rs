@@ -15,7 +15,7 @@ use crate::expansion::Expansion;
 use crate::guard::Sample;
 use crate::kernel::{AXES, Hessian, Pairs, Radial, Softening, UseRadial};
 use crate::math::simd::{Task, Vector, dispatch};
-use crate::math::{CollectVec, Real};
+use crate::math::{CollectVec, Number, Real};
 use crate::{Stage, StageTimes};
 
 impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {

@@ -8,9 +8,9 @@ use rayon::prelude::*;
 use super::sorted::{Buffer, Sorted, Sum, Totals, by_leaf};
 use crate::Cancel;
 use crate::kernel::{FAR, PairRelation, Pairs};
-use crate::math::Real;
 use crate::math::scale::power_of_two_below;
 use crate::math::simd::{Task, Vector, dispatch};
+use crate::math::{Number, Real};
 use crate::plan::OctreePlan;
 
 /// Sources that are gathered before they meet the targets: they stay in the first-level cache, and single

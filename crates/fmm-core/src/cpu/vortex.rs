@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::evaluate::{Points, Summed, solve_in_space};
 use crate::guard::{Norms, Sample, split};
 use crate::math::simd::{Task, Vector, dispatch};
-use crate::math::{CollectVec, Real};
+use crate::math::{CollectVec, Number};
 use crate::solve::{Evaluation, Quantity};
 use crate::{Error, Settings, Softening, StageTimes};
 

@@ -9,7 +9,7 @@ use super::{Hessians, Split, Sums};
 use crate::kernel::{AXES, Hessian, Radial, Softening, Spline};
 use crate::math::erfc::erfc_and_gaussian;
 use crate::math::simd::{Task, Vector, dispatch};
-use crate::math::{CollectVec, Real};
+use crate::math::{CollectVec, Number};
 
 /// Bodies that a cell holds at least, on average.
 const FEWEST: f64 = 8.0;

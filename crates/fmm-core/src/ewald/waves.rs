@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::{Split, Sums};
 use crate::kernel::AXES;
 use crate::math::simd::{Task, Vector, dispatch};
-use crate::math::{CollectVec, Real};
+use crate::math::{CollectVec, Number};
 
 /// The number of parts of the sources that are summed separately. It does not depend on the number
 /// of threads.

@@ -30,7 +30,7 @@ impl<E: Expansion<f64, D>, const D: usize> Task<f64> for Units<'_, E, D> {
 
     #[inline(always)]
     fn run<V: Vector<Scalar = f64>>(self) -> Vec<f64> {
-        const WIDTH: usize = <f64 as crate::math::Real>::WIDTH;
+        const WIDTH: usize = <f64 as crate::math::Number>::WIDTH;
         let n = self.expansion.len();
         let mut out = vec![0.0; n * n];
         let (mut lanes, mut scratch) = (vec![V::zero(); n], vec![]);

@@ -125,6 +125,25 @@ macro_rules! dimensions {
 }
 dimensions!(1 2 3);
 
+impl<const D: usize> Plan<D> {
+    /// Plans the sum of the sources of `stats`, each with `columns` strengths, at its targets.
+    ///
+    /// # Errors
+    /// A route that was asked for and that no box can take, and those of `stats`.
+    pub fn new(
+        settings: &Settings,
+        columns: usize,
+        stats: &mut dyn PointStats<D>,
+        model: &CostModel,
+        times: &mut StageTimes,
+    ) -> Result<Self, Error>
+    where
+        Axes<D>: Dimension<D>,
+    {
+        Axes::plan(settings, columns, stats, model, times)
+    }
+}
+
 fn sum<const D: usize>(
     settings: &Settings,
     sources: &[[f64; D]],

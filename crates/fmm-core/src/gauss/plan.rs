@@ -9,7 +9,7 @@ use super::boxes::{Lattice, MARGIN, Occupied};
 use super::cost::{Costs, NONE, Outline, Thresholds};
 use super::series::Shape;
 use super::sweep::{Pass, passes};
-use super::{Axes, Dimension, Route, Settings};
+use super::{Route, Settings};
 use crate::math::CollectVec;
 use crate::plan::{self, Geometry};
 use crate::{Csr, Error, Stage, StageTimes};
@@ -148,23 +148,7 @@ struct Candidate<const D: usize> {
 }
 
 impl<const D: usize> Plan<D> {
-    /// Plans the sum of the sources of `stats`, each with `columns` strengths, at its targets.
-    ///
-    /// # Errors
-    /// A route that was asked for and that no box can take, and those of `stats`.
-    pub fn new(
-        settings: &Settings,
-        columns: usize,
-        stats: &mut dyn PointStats<D>,
-        model: &CostModel,
-        times: &mut StageTimes,
-    ) -> Result<Self, Error>
-    where
-        Axes<D>: Dimension<D>,
-    {
-        Axes::plan(settings, columns, stats, model, times)
-    }
-
+    /// What [`Plan::new`] does, whatever the number of axes.
     pub(super) fn cheapest(
         settings: &Settings,
         columns: usize,

@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 
-use crate::math::Real;
+use crate::math::Number;
 use crate::math::exp::exp_minus;
 use crate::math::simd::Vector;
 

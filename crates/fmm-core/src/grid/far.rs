@@ -12,8 +12,8 @@ use super::sources::Sources;
 use crate::cpu::far::m2m;
 use crate::expansion::{Expansion, Kind, Spherical, multipole_weights, place_of, recurrences};
 use crate::lists::Classes;
-use crate::math::Real;
 use crate::math::simd::{Task, Vector, dispatch};
+use crate::math::{Number, Real};
 use crate::stage::{Stage, StageTimes};
 
 /// The highest order in single precision: factorials of twice as much must not overflow.

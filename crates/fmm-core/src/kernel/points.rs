@@ -3,8 +3,8 @@
 use crate::math::Real;
 use crate::math::simd::Vector;
 
-/// Bodies in the units of a cell, in arrays whose length is a multiple of [`Real::WIDTH`]. Padding has
-/// strength 0 and the place of a real body.
+/// Bodies in the units of a cell, in arrays whose length is a multiple of
+/// [`Number::WIDTH`](crate::math::Number::WIDTH). Padding has strength 0 and the place of a real body.
 #[derive(Clone, Copy)]
 pub struct Points<'a, T, const D: usize> {
     /// Coordinates, one array an axis.

@@ -1,6 +1,6 @@
 //! The kernels that replace 1/r: softened (Plummer 1911; Dehnen 2001; Springel, Yoshida & White 2001) and screened (Yukawa 1935).
 
-use crate::math::Real;
+use crate::math::Number;
 use crate::math::exp::{exp_minus, last};
 use crate::math::simd::Vector;
 

@@ -2,7 +2,7 @@
 
 use super::radial::{Newton, P1, Plummer, Radial, Spline, Yukawa};
 use crate::Error;
-use crate::math::Real;
+use crate::math::Number;
 use crate::math::simd::{Array, Vector};
 
 /// The softened kernel that replaces 1/r at short distance; lengths in the user's unit.

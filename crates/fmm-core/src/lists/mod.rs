@@ -1,12 +1,13 @@
 //! Interaction lists: which cells meet by which operator.
 
 mod by_class;
+mod rule;
 mod space;
 mod traverse;
 
 pub use by_class::{ByClass, Shifted};
+pub use rule::Rule;
 pub use space::{Space, image_class, image_of};
-pub use traverse::Rule;
 
 use crate::Csr;
 

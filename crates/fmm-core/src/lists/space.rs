@@ -77,11 +77,6 @@ impl<const D: usize> Space<D> {
     }
 }
 
-/// |offset|² in units of the longest side.
-pub(super) fn distance2<const D: usize>(offset: [i32; D], aspect: &[f64; D]) -> f64 {
-    (0..D).map(|d| (f64::from(offset[d]) * aspect[d]).powi(2)).sum()
-}
-
 /// The class of a pair whose source is an image, where it needs no other: 0 for the source itself.
 ///
 /// # Panics

@@ -6,11 +6,12 @@ pub mod counted;
 pub mod erfc;
 pub(crate) mod exp;
 mod mix;
-pub mod real;
+pub mod number;
 pub mod scale;
 pub mod simd;
 
 pub use blocked::blocked_sums;
 pub use collect::CollectVec;
 pub use mix::mix;
-pub use real::Real;
+pub use number::Number;
+pub use simd::Real;

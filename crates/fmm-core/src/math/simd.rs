@@ -7,16 +7,16 @@
 
 use std::sync::OnceLock;
 
-use super::Real;
+use super::Number;
 
-/// [`Real::WIDTH`] numbers that are worked on together.
+/// [`Number::WIDTH`] numbers that are worked on together.
 pub trait Vector: Copy {
     /// One of them.
-    type Scalar: Real;
+    type Scalar: Number;
 
     /// All lanes `x`.
     fn splat(x: Self::Scalar) -> Self;
-    /// The first [`Real::WIDTH`] numbers of `from`; panics if there are fewer.
+    /// The first [`Number::WIDTH`] numbers of `from`; panics if there are fewer.
     fn load(from: &[Self::Scalar]) -> Self;
     /// Writes the lanes to the front of `to`; panics if it is shorter.
     fn store(self, to: &mut [Self::Scalar]);
@@ -48,7 +48,7 @@ pub trait Vector: Copy {
     /// self·2^n for whole numbers n, where self and the result are normal.
     fn times_power_of_two(self, n: Self) -> Self;
 
-    /// Exchanges rows and columns of [`Real::WIDTH`] vectors.
+    /// Exchanges rows and columns of [`Number::WIDTH`] vectors.
     #[inline(always)]
     fn transpose(rows: &mut [Self]) {
         let w = Self::Scalar::WIDTH;
@@ -78,7 +78,7 @@ pub trait Vector: Copy {
         Self::splat(Self::Scalar::from_f64(x))
     }
 
-    /// 1/√self to the last digits, and zero where self < [`Real::TINY`].
+    /// 1/√self to the last digits, and zero where self < [`Number::TINY`].
     #[inline(always)]
     fn rsqrt(self) -> Self {
         self.rsqrt_positive().keep_where_at_least(self, Self::splat(Self::Scalar::TINY))
@@ -131,7 +131,7 @@ pub trait Vector: Copy {
 }
 
 /// Work that is compiled once per set of instructions. Mark `run` `#[inline(always)]`.
-pub trait Task<T: Real> {
+pub trait Task<T: Number> {
     /// What it returns.
     type Out;
     /// Does the work with vectors of type `V`.
@@ -190,12 +190,10 @@ pub fn dispatch<T: Real, K: Task<T>>(task: K) -> K::Out {
     T::dispatch(Level::detect(), task)
 }
 
-/// Which vector types serve a precision at each level.
-pub trait Dispatch: Sized {
+/// A number with vectors: which types of them serve it at each level.
+pub trait Real: Number {
     /// Runs `task` with the vectors of `level`, which the machine must have.
-    fn dispatch<K: Task<Self>>(level: Level, task: K) -> K::Out
-    where
-        Self: Real;
+    fn dispatch<K: Task<Self>>(level: Level, task: K) -> K::Out;
 }
 
 /// Plain arrays, for machines without the extensions.
@@ -305,7 +303,7 @@ mod native {
 
     macro_rules! only_baseline {
         ($real:ty, $width:literal) => {
-            impl Dispatch for $real {
+            impl Real for $real {
                 #[inline(always)]
                 fn dispatch<K: Task<$real>>(_: Level, task: K) -> K::Out {
                     task.run::<Array<$real, $width>>()

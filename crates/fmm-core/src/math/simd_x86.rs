@@ -1,12 +1,12 @@
 //! The vectors of AVX-512, of AVX2 with FMA, and of SSE2, which every processor of 64 bits has.
 //!
 //! All `unsafe` here has one reason: an intrinsic may run only where the processor has the extension. The
-//! types are private and are handed to a [`Task`] only by [`Dispatch`], inside functions that enable
+//! types are private and are handed to a [`Task`] only by [`Real`], inside functions that enable
 //! the extension, for a [`Level`] that was detected. Loads and stores check the slice's length first.
 
 use std::arch::x86_64::*;
 
-use super::{Dispatch, Level, Task, Vector};
+use super::{Level, Real, Task, Vector};
 
 #[derive(Clone, Copy)]
 struct D512(__m512d);
@@ -454,7 +454,7 @@ exponents!(
 
 macro_rules! dispatch_to {
     ($real:ty, $avx512:ty, $avx2:ty, $sse2:ty) => {
-        impl Dispatch for $real {
+        impl Real for $real {
             #[inline(always)]
             fn dispatch<K: Task<$real>>(level: Level, task: K) -> K::Out {
                 #[target_feature(enable = "avx512f,avx2,fma")]
@@ -483,7 +483,6 @@ dispatch_to!(f32, S512, S256, S128);
 mod tests {
     use super::super::Array;
     use super::*;
-    use crate::math::Real;
 
     /// Every operation on the same numbers, as bits.
     fn all<T: Real, V: Vector<Scalar = T>>() -> Vec<u64> {

@@ -9,7 +9,7 @@ use super::points::Batch;
 use super::{Blob, Kernel, Plan, underflow};
 use crate::guard::{Norms, Sample};
 use crate::math::simd::{Task, Vector, dispatch};
-use crate::math::{CollectVec, Real};
+use crate::math::{CollectVec, Number};
 
 /// Sources and places that one task adds up.
 const BLOCK: usize = 1 << 14;

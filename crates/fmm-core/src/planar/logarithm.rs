@@ -1,6 +1,6 @@
 //! Logarithms and exponentials of vectors, the same bits on every machine.
 
-use crate::math::Real;
+use crate::math::Number;
 use crate::math::exp;
 use crate::math::simd::Vector;
 

@@ -10,15 +10,15 @@ use super::pyramid::power;
 use super::shifts::add_up;
 use super::{Blob, Kernel, Plan};
 use crate::Cancel;
-use crate::math::Real;
 use crate::math::simd::{Task, Vector, dispatch};
+use crate::math::{Number, Real};
 
 /// Sources that are gathered before they meet the targets: they stay in the first-level cache, and single precision adds no more
 /// terms than this before the sum goes on in double.
 const GATHER: usize = 1024;
 
 /// Squared distances below this count as zero: their inverse would overflow.
-pub fn smallest<T: Real>() -> f64 {
+pub fn smallest<T: Number>() -> f64 {
     if T::WIDTH > f64::WIDTH { 1e-36 } else { 1e-290 }
 }
 

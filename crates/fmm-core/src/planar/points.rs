@@ -4,8 +4,8 @@ use super::Kernel;
 use super::logarithm::inverse_and_log;
 use super::series::Series;
 use super::shifts::{MOST, add_up};
-use crate::math::Real;
 use crate::math::simd::{Task, Vector};
+use crate::math::{Number, Real};
 
 /// Points relative to the center of an expansion and in its unit, with strengths (empty for targets), up to whole vectors.
 /// Padding stands at (1, 0) and has strength zero.

@@ -7,8 +7,8 @@
 
 use super::series::Series;
 use super::{Kernel, Pyramid};
-use crate::math::Real;
 use crate::math::simd::{Task, Vector};
+use crate::math::{Number, Real};
 use crate::planar::accuracy::MAX_ORDER;
 use crate::planar::logarithm::inverse_and_log;
 use crate::planar::pyramid::power;
@@ -109,7 +109,7 @@ impl<T: Real> Task<T> for M2l<'_, T> {
     }
 }
 
-/// The sums of the lanes of each of [`Real::WIDTH`] vectors, in a fixed order.
+/// The sums of the lanes of each of [`Number::WIDTH`] vectors, in a fixed order.
 #[inline(always)]
 pub fn add_up<V: Vector>(rows: &mut [V]) -> V {
     V::transpose(rows);

@@ -6,16 +6,13 @@ use fmm_core::bodies::coincident_pairs;
 use fmm_core::planar::{Blob, Kernel, Request};
 use fmm_core::{Choice, Error, Kept, Method, Settings, Stage, StageTimes};
 
-use super::flow::Flow;
+use super::flow::{Flow, SHARES};
 use super::trial::{self, Arrays, Output};
 use super::view::{FLAT_FOUND, FlattenView, THREADS};
 use super::{Inputs, fits, policy};
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::geometry::launch;
-
-/// Blocks that share the particles.
-pub const SHARES: usize = 512;
 
 /// What an executor in the plane has in place of octrees.
 pub struct Flat {

@@ -3,11 +3,13 @@
 use cust::memory::DevicePointer;
 use fmm_core::Error;
 
-use super::flat::SHARES;
 use super::view::{FlowView, THREADS};
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::geometry::launch;
+
+/// Blocks that share the particles.
+pub const SHARES: usize = 512;
 
 /// What a step keeps.
 #[derive(Default)]

@@ -1,40 +1,32 @@
 //! Figures as SVG: dark on white, in colors that the color-blind can distinguish, with the legend
 //! outside the plot.
 
-use std::sync::Once;
-
-use plotters::coord::Shift;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::prelude::*;
+use plotters::style::FontStyle;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{FontStyle, register_font};
 use tiny_skia::Pixmap;
 
 use super::axis::{Scale, coordinate};
-use super::image;
+use super::image::Picture;
 use super::marker;
-use super::panels::{BAR, Panels, Placed, draw_ramp, rgb};
+use super::page::{
+    Area, Drawn, FAINT, FONT, MARGIN, TEXT, WIDTH, register_fonts, style, to_text, width, wrapped, write,
+};
+use super::panels::{BAR, Panels, draw_ramp, rgb};
 use super::sheet::{SVG_SIZE, Sheet};
 use super::thin::thin;
 use super::{Axis, Brightness, Content, Figure, Line, Rgb};
 
-/// Width in units of the SVG, which are pixels of the PNG.
-pub const WIDTH: i32 = 1600;
 /// Height of all figures but pictures of space, which need what they need, and rectangles.
 const HEIGHT: i32 = 1000;
 /// Height of rectangles, which are over axes of the same scale.
 const SQUARE_HEIGHT: i32 = 1560;
-/// Left and right edge of all text.
-pub const MARGIN: i32 = 48;
-/// The font that the PNG is drawn with, and its like for browsers.
-const FONT: &str = "DejaVu Sans, Verdana, sans-serif";
 /// Points of a line that are marked one by one, at most.
 const MARKED: usize = 60;
 /// Points of a line beyond which it looks the same.
 const MOST_POINTS: usize = 4000;
 
-pub const TEXT: RGBColor = RGBColor(0x22, 0x22, 0x22);
-pub const FAINT: RGBColor = RGBColor(0x55, 0x55, 0x55);
 const GRID: RGBColor = RGBColor(0xd4, 0xd4, 0xd4);
 const FINE_GRID: RGBColor = RGBColor(0xee, 0xee, 0xee);
 
@@ -51,33 +43,6 @@ const PALETTE: [RGBColor; marker::COUNT] = [
 
 /// Places of the palette on which dark text is read best.
 const LIGHT: [usize; 3] = [3, 4, 5];
-
-pub type Area<'a> = DrawingArea<Sheet<'a>, Shift>;
-pub type Drawn<T> = Result<T, String>;
-
-/// A figure that is drawn.
-pub struct Picture {
-    /// The text of the SVG file without pixels.
-    text: String,
-    /// Where the background ends in it and all else begins.
-    background: usize,
-    /// Pictures of pixels, which lie between the two.
-    pub pixels: Vec<Placed>,
-    /// All but background and pixels, drawn.
-    pub ink: Pixmap,
-}
-
-impl Picture {
-    /// The text of the SVG file.
-    ///
-    /// # Errors
-    /// Where pixels cannot be packed.
-    pub fn svg(&self) -> Result<String, String> {
-        let (below, above) = self.text.split_at(self.background);
-        let images = self.pixels.iter().map(image::element).collect::<Result<String, String>>()?;
-        Ok(format!("{below}{images}{above}"))
-    }
-}
 
 /// Draws a figure.
 ///
@@ -145,49 +110,6 @@ fn panels(figure: &Figure) -> Option<Panels<'_>> {
         }
         _ => None,
     }
-}
-
-pub fn to_text(e: impl std::fmt::Display) -> String {
-    e.to_string()
-}
-
-/// For the widths of texts; the PNG has the same font.
-fn register_fonts() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // A font that cannot be read would show as an error of the first text.
-        let _ = register_font(FONT, FontStyle::Normal, dejavu::sans::regular());
-        let _ = register_font(FONT, FontStyle::Bold, dejavu::sans::bold());
-    });
-}
-
-/// `size` in pixels of an em.
-fn style(size: i32, color: RGBColor) -> TextStyle<'static> {
-    (FONT, f64::from(size) * SVG_SIZE).into_font().color(&color)
-}
-
-/// Writes a text of `size` pixels.
-pub fn write(area: &Area, text: &str, at: (i32, i32), size: i32, color: RGBColor, pos: Pos) -> Drawn<()> {
-    area.draw(&Text::new(text.to_string(), at, style(size, color).pos(pos))).map_err(to_text)
-}
-
-/// Width of a text in pixels.
-pub fn width(text: &str, size: i32) -> i32 {
-    let style = style(size, TEXT);
-    // An estimate serves where the font has no glyph.
-    style.font.layout_box(text).map_or(size * text.chars().count() as i32 / 2, |((a, _), (b, _))| b - a)
-}
-
-/// Lines of at most `most` pixels, broken between words.
-fn wrapped(text: &str, size: i32, most: i32) -> Vec<String> {
-    let mut lines: Vec<String> = vec![];
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if width(&format!("{line} {word}"), size) <= most => *line = format!("{line} {word}"),
-            _ => lines.push(word.to_string()),
-        }
-    }
-    lines
 }
 
 impl Ranged for Scale {

@@ -1,11 +1,34 @@
-//! PNG files: the page, pictures of pixels, and what is drawn above them.
+//! The two files of a drawn figure: the page, pictures of pixels, and what is drawn above them.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tiny_skia::{Color, FilterQuality, IntSize, Pixmap, PixmapPaint, Transform};
 
-use super::draw::Picture;
 use super::panels::Placed;
+
+/// A figure that is drawn.
+pub struct Picture {
+    /// The text of the SVG file without pixels.
+    pub text: String,
+    /// Where the background ends in it and all else begins.
+    pub background: usize,
+    /// Pictures of pixels, which lie between the two.
+    pub pixels: Vec<Placed>,
+    /// All but background and pixels, drawn.
+    pub ink: Pixmap,
+}
+
+impl Picture {
+    /// The text of the SVG file.
+    ///
+    /// # Errors
+    /// Where pixels cannot be packed.
+    pub fn svg(&self) -> Result<String, String> {
+        let (below, above) = self.text.split_at(self.background);
+        let images = self.pixels.iter().map(element).collect::<Result<String, String>>()?;
+        Ok(format!("{below}{images}{above}"))
+    }
+}
 
 /// The bytes of a PNG file, one pixel for each unit of the SVG.
 ///
@@ -34,7 +57,7 @@ fn pixmap(placed: &Placed) -> Result<Pixmap, String> {
 ///
 /// # Errors
 /// Where they cannot be packed.
-pub fn element(placed: &Placed) -> Result<String, String> {
+fn element(placed: &Placed) -> Result<String, String> {
     let png = pixmap(placed)?.encode_png().map_err(|e| e.to_string())?;
     let (x, y) = placed.corner;
     let length = placed.length;

@@ -5,6 +5,7 @@ pub mod color;
 mod draw;
 mod image;
 mod marker;
+mod page;
 mod panels;
 mod sheet;
 mod thin;

@@ -5,7 +5,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::axis::{Scale, coordinate};
 use super::color::BACKGROUND;
-use super::draw::{Area, Drawn, FAINT, MARGIN, TEXT, WIDTH, to_text, width, write};
+use super::page::{Area, Drawn, FAINT, MARGIN, TEXT, WIDTH, to_text, width, write};
 use super::{Brightness, Panel, Rgb};
 
 /// Between two pictures.

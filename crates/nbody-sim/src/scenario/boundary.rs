@@ -8,7 +8,6 @@ use super::Scenario;
 use super::document::Value;
 use super::reader::{Range, Section};
 use super::resolved::{number, text, vector};
-use super::sections::Softened;
 use crate::messages;
 use crate::units::{Dimension, System};
 
@@ -16,8 +15,14 @@ use crate::units::{Dimension, System};
 const NAMED: [(&str, Surroundings); 2] =
     [("tinfoil", Surroundings::TinFoil), ("vacuum", Surroundings::Dielectric(1.0))];
 
-/// Reads the section. `external` is true if there is a field that has no images.
-pub(super) fn boundary(mut s: Section<'_>, units: System, softened: &Softened, external: bool) -> Boundary {
+/// Reads the section. `plane` is true for a run in the plane, `external` if there is a field that has no images.
+pub(super) fn boundary(
+    mut s: Section<'_>,
+    units: System,
+    softening: Softening,
+    plane: bool,
+    external: bool,
+) -> Boundary {
     let periodic = s.choice("kind", &[("open", false), ("periodic", true)]) == Some(true);
     let side = match s.item("side").map(|i| &i.value) {
         Some(Value::Array(_)) => s.vector("side", Dimension::Length, units),
@@ -45,7 +50,7 @@ pub(super) fn boundary(mut s: Section<'_>, units: System, softened: &Softened, e
         let message = "boundary.kind = \"periodic\" does not go with the rest".to_string();
         s.mistake("kind", message, label, Some(help.into()));
     };
-    if softened.plane.is_some() {
+    if plane {
         refuse("run.dimensions is 2", "periodic boxes are in space: set run.dimensions = 3");
     }
     if external {
@@ -63,8 +68,8 @@ pub(super) fn boundary(mut s: Section<'_>, units: System, softened: &Softened, e
         bad.is_none()
     });
     let cell = side.map(|side| PeriodicBox { side, surroundings: surroundings.unwrap_or_default() });
-    if let (None, Some(Err(why))) = (softened.plane, cell.map(|cell| cell.check(softened.space))) {
-        let help = match softened.space {
+    if let (false, Some(Err(why))) = (plane, cell.map(|cell| cell.check(softening))) {
+        let help = match softening {
             Softening::Yukawa(_) => "leave out force.screening_length, or use kind = \"open\"",
             _ => "choose another force.softening, or a larger box",
         };

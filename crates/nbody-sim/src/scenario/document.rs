@@ -1,5 +1,7 @@
 //! The scenario as a tree of values, each knowing the file or `--set` and the place that it came from.
 
+use std::collections::BTreeMap;
+
 use toml::de::{DeTable, DeValue};
 
 use crate::mistake::{Mistake, Source, Span};
@@ -187,4 +189,35 @@ pub fn merge(base: &mut Item, over: Item) -> Result<(), Mistake> {
         }
     }
     Ok(())
+}
+
+/// Every key of a resolved scenario with its value, as `section.key`.
+pub fn values(text: &str) -> BTreeMap<String, String> {
+    fn walk(name: &str, item: &Item, all: &mut BTreeMap<String, String>) {
+        let inside = |key: &str| if name.is_empty() { key.to_string() } else { format!("{name}.{key}") };
+        match &item.value {
+            Value::Table(entries) => entries.iter().for_each(|(k, v)| walk(&inside(&k.name), v, all)),
+            Value::Array(list) if list.iter().any(|i| matches!(i.value, Value::Table(_))) => {
+                list.iter().enumerate().for_each(|(i, v)| walk(&inside(&i.to_string()), v, all));
+            }
+            value => drop(all.insert(name.to_string(), shown(value))),
+        }
+    }
+    let mut all = BTreeMap::new();
+    // What the program wrote itself it can read.
+    if let Ok(root) = parse(text, 0) {
+        walk("", &root, &mut all);
+    }
+    all
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(s) => format!("\"{s}\""),
+        Value::Integer(i) => i.map_or("a number of more than 64 bits".into(), |i| i.to_string()),
+        Value::Float(x) => format!("{x:?}"),
+        Value::Boolean(b) => b.to_string(),
+        Value::Array(list) => format!("[{}]", list.iter().map(|i| shown(&i.value)).collect::<Vec<_>>().join(", ")),
+        Value::Table(_) | Value::Datetime => value.kind().into(),
+    }
 }

@@ -12,7 +12,7 @@ use ndarray::ArrayView2;
 
 use super::hdf::{put_attr, put_attrs, put_group};
 use super::run_id;
-use super::snapshot::{Float, Layout, Snapshot, Units};
+use nbody_sim::files::snapshot::{Float, Layout, Snapshot, Units};
 
 /// 1e9 years of 365.25 days.
 const SECONDS_PER_GYR: f64 = 3.155_76e16;

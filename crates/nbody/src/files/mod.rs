@@ -12,6 +12,8 @@ mod header;
 #[allow(unsafe_code, reason = "a call that the crate `hdf5` does not wrap")]
 mod image;
 #[cfg(unix)]
+pub mod look;
+#[cfg(unix)]
 pub mod probe;
 pub mod run_id;
 pub mod series;

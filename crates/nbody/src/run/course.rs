@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::Options;
 use super::directory::RunDirectory;
 use super::events::Events;
+use super::plan::{Due, Plan, first_step};
 use super::progress::Progress;
 use super::report::{self, Wall};
 use super::resume;
@@ -15,59 +16,7 @@ use super::writer::Written;
 use crate::failure::{Failure, Report};
 use crate::files::checkpoint::{Checkpoint, State};
 use crate::messages::number;
-use crate::scenario::clock::Clock;
 use crate::signals::Stop;
-
-/// The steps of a run, and how often it writes; 0 steps between outputs are none between the first and the last state.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    /// A line for people.
-    pub title: String,
-    /// Steps and their times.
-    pub clock: Clock,
-    /// Number of steps.
-    pub steps: u64,
-    /// Steps between snapshots, or files of fields.
-    pub snapshot_every: u64,
-    /// Steps between lines of `diagnostics.csv`.
-    pub diagnostics_every: u64,
-    /// Steps between checks of the forces.
-    pub verify_every: Option<u64>,
-    /// Wall time between checkpoints.
-    pub checkpoint_wall: Duration,
-}
-
-impl Plan {
-    /// What the cadences ask for; everything at the end of a run.
-    pub fn due(&self, step: u64, end: bool) -> Due {
-        Due {
-            snapshot: end || step.is_multiple_of(self.snapshot_every),
-            diagnostics: end || step.is_multiple_of(self.diagnostics_every),
-            checkpoint: end,
-            verify: self.verify_every.is_some_and(|every| step.is_multiple_of(every)),
-        }
-    }
-}
-
-/// What is written at a step.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Due {
-    /// A snapshot, or the fields on a grid.
-    pub snapshot: bool,
-    /// A line of `diagnostics.csv`.
-    pub diagnostics: bool,
-    /// A checkpoint.
-    pub checkpoint: bool,
-    /// A check of the forces.
-    pub verify: bool,
-}
-
-impl Due {
-    /// Whether anything is.
-    pub fn any(self) -> bool {
-        self.snapshot || self.diagnostics || self.checkpoint || self.verify
-    }
-}
 
 /// Why a run does not go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -283,9 +232,4 @@ impl Course {
             format!("stopped {why} after step {step}, time {time}; all files are complete. To go on:\n{command}");
         Err(Failure::new(75, line))
     }
-}
-
-/// The step that a run begins with: 0, or that of a checkpoint. Resuming has made sure that it is a whole one.
-pub fn first_step(plan: &Plan, state: Option<&Checkpoint>) -> u64 {
-    state.map_or(0, |c| plan.clock.steps(c.time).unwrap_or(c.step))
 }

@@ -1,4 +1,4 @@
-//! The run directory: which files a run leaves, and under which names; who may write there.
+//! The run directory: which files a run leaves, and who may write there.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use serde_json::Value;
 
 use super::identity::Identity;
+use super::names::{is_listed, is_ours, is_temporary, names, number};
 use super::writer::{Taking, Writer, Written};
 use crate::failure::Failure;
 use crate::figure::ENDINGS;
@@ -60,19 +61,6 @@ fn header(columns: &str, id: Option<RunId>) -> String {
     id.map_or(columns.to_string(), |id| format!("{columns},{}", id.column()))
 }
 
-/// The names in a folder.
-pub(super) fn names(path: &Path) -> Result<Vec<String>, Failure> {
-    let list = fs::read_dir(path).and_then(|entries| {
-        entries.map(|e| Ok(e?.file_name().to_string_lossy().into_owned())).collect::<std::io::Result<Vec<_>>>()
-    });
-    list.map_err(cannot("list the run directory", path))
-}
-
-/// Whether this is what a process that was killed while it wrote a file has left.
-fn is_temporary(name: &str) -> bool {
-    name.strip_prefix('.').and_then(|n| n.split_once(".tmp-")).is_some_and(|(n, _)| is_ours(n))
-}
-
 /// Removes the figures of an earlier run, and their folder if nothing else is in it.
 fn remove_figures(folder: &Path) -> Result<(), Failure> {
     // Behind a link are files of somebody else.
@@ -103,34 +91,6 @@ fn remove_figures(folder: &Path) -> Result<(), Failure> {
 fn cannot(what: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Failure {
     let line = format!("{}: cannot {what}", path.display());
     move |e| Failure::new(74, format!("{line}: {e}"))
-}
-
-/// Whether a run writes files of this name.
-pub(super) fn is_ours(name: &str) -> bool {
-    const NAMES: [&str; 9] = [
-        "scenario.toml",
-        "scenario.resolved.toml",
-        "run.hdf.series",
-        "diagnostics.csv",
-        "timings.json",
-        crate::paraview::NAME,
-        "run.json",
-        "checkpoint.0.hdf",
-        "checkpoint.1.hdf",
-    ];
-    NAMES.contains(&name) || is_listed(name) || number(name, "grid_", "csv").is_some()
-}
-
-/// Whether this is the name of a file that the index lists: `snap_NNNNNN.hdf` or `grid_NNNNNN.hdf`, with more digits from a million on.
-fn is_listed(name: &str) -> bool {
-    ["snap_", "grid_"].iter().any(|begin| number(name, begin, "hdf").is_some())
-}
-
-/// The number in the name of such a numbered file, of six digits or more.
-fn number(name: &str, begin: &str, end: &str) -> Option<u64> {
-    let number = name.strip_prefix(begin).and_then(|n| n.strip_suffix(end)?.strip_suffix('.'))?;
-    let all = number.len() >= 6 && number.bytes().all(|b| b.is_ascii_digit());
-    all.then(|| number.parse().unwrap_or(u64::MAX))
 }
 
 /// Whether the resolved scenario of a folder has a section; `None` where it is unknown.
@@ -203,7 +163,7 @@ impl RunDirectory {
         }
         let lock = lock(&path)?;
         // The process that held the lock until now may have changed them.
-        let mut names = self::names(&path)?;
+        let mut names = super::names::names(&path)?;
         names.retain(|n| is_ours(n) || is_temporary(n));
         if !names.is_empty() && !force {
             return Err(Failure::new(74, format!("{}: another nbody run has begun in this directory", path.display())));

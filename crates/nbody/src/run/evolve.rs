@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::course::{Course, Due, Ending};
+use super::course::{Course, Ending};
+use super::plan::Due;
 use crate::failure::Failure;
 use crate::signals::Stop;
 

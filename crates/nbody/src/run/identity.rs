@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::directory::{is_ours, names};
-use super::resume::values;
+use super::names::{is_ours, names};
 use crate::failure::Failure;
 use crate::files::run_id::{self, RunId};
 use crate::initial::Initial;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, document};
 
 /// What of a scenario is no physics: names, outputs, checks, the way forces are summed, and the end, which may be moved.
 const OTHER: [&str; 5] = ["title", "time.end", "output.", "verify.", "solver."];
@@ -19,7 +18,7 @@ const NAMED: usize = 10;
 const PATH: &str = ".path";
 
 fn of(resolved: &str, state: &[&[f64]]) -> RunId {
-    let values = values(resolved);
+    let values = document::values(resolved);
     let other = |k: &str| OTHER.iter().any(|o| k == *o || o.ends_with('.') && k.starts_with(o)) || k.ends_with(PATH);
     let physics = values.iter().filter(|(k, _)| !other(k));
     run_id::of(physics.map(|(k, v)| (k.as_str(), v.as_str())), state)

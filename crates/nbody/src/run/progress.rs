@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::ProgressBar;
 
 use super::Options;
-use super::course::Plan;
+use super::plan::Plan;
 use crate::console::bar_style;
 use crate::times::TimeUnit;
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::Options;
-use super::course::Plan;
 use super::directory::{Rewind, RunDirectory, has_section};
 use super::kept;
+use super::plan::Plan;
 use crate::failure::Failure;
 use crate::files::checkpoint::{self, Latest, State};
-use crate::scenario::document::{self, Item, Override, Value};
+use crate::scenario::document::{self, Override};
 
 /// Keys that may change: how long, how often and what is reported, but not what is computed or the
 /// format of the output.
@@ -187,44 +187,13 @@ fn refuse(name: &str, differences: &[String]) -> Failure {
 
 /// The keys in which two resolved scenarios differ though they should not, each in a line.
 fn differences(scenarios: [String; 2]) -> Vec<String> {
-    let [before, now] = scenarios.map(|text| values(&text));
+    let [before, now] = scenarios.map(|text| document::values(&text));
     let keys: std::collections::BTreeSet<&String> = before.keys().chain(now.keys()).collect();
     let fixed = keys.into_iter().filter(|k| !FREE.contains(&k.as_str()) && !k.starts_with("verify."));
     let absent = "absent".to_string();
     let value = |of: &BTreeMap<String, String>, key: &String| of.get(key).unwrap_or(&absent).clone();
     let pairs = fixed.map(|k| (k, value(&before, k), value(&now, k)));
     pairs.filter(|(_, a, b)| a != b).map(|(k, a, b)| format!("{k}: {a} in the checkpoint, {b} now")).collect()
-}
-
-/// Every key with its value, as `section.key`.
-pub(super) fn values(text: &str) -> BTreeMap<String, String> {
-    fn walk(name: &str, item: &Item, all: &mut BTreeMap<String, String>) {
-        let inside = |key: &str| if name.is_empty() { key.to_string() } else { format!("{name}.{key}") };
-        match &item.value {
-            Value::Table(entries) => entries.iter().for_each(|(k, v)| walk(&inside(&k.name), v, all)),
-            Value::Array(list) if list.iter().any(|i| matches!(i.value, Value::Table(_))) => {
-                list.iter().enumerate().for_each(|(i, v)| walk(&inside(&i.to_string()), v, all));
-            }
-            value => drop(all.insert(name.to_string(), shown(value))),
-        }
-    }
-    let mut all = BTreeMap::new();
-    // What the program wrote itself it can read.
-    if let Ok(root) = document::parse(text, 0) {
-        walk("", &root, &mut all);
-    }
-    all
-}
-
-fn shown(value: &Value) -> String {
-    match value {
-        Value::String(s) => format!("\"{s}\""),
-        Value::Integer(i) => i.map_or("a number of more than 64 bits".into(), |i| i.to_string()),
-        Value::Float(x) => format!("{x:?}"),
-        Value::Boolean(b) => b.to_string(),
-        Value::Array(list) => format!("[{}]", list.iter().map(|i| shown(&i.value)).collect::<Vec<_>>().join(", ")),
-        Value::Table(_) | Value::Datetime => value.kind().into(),
-    }
 }
 
 /// The command that goes on with the run in `folder`, as a shell takes it.

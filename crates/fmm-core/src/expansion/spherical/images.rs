@@ -12,7 +12,7 @@
 use std::f64::consts::PI;
 
 use super::harmonics::{Factors, Kind, at};
-use crate::math::Real;
+use crate::math::Number;
 use crate::math::simd::{Task, Vector, dispatch};
 
 /// Real and reciprocal vectors up to this many times the cube root of their cell's volume: e^(−8²π) is nothing.

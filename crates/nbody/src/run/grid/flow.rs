@@ -15,9 +15,10 @@ use crate::console::notes;
 use crate::failure::{self, Failure};
 use crate::files::checkpoint::{self, State};
 use crate::messages::{self, number};
-use crate::run::course::{self, Course, Due};
+use crate::run::course::Course;
 use crate::run::directory::RunDirectory;
 use crate::run::evolve::Evolve;
+use crate::run::plan::{Due, first_step};
 use crate::run::progress::Progress;
 use crate::run::report::Wall;
 use crate::run::resume::{Resumable as _, Resumed};
@@ -163,7 +164,7 @@ impl FlowRun {
         let plan = scenario.plan();
         let what = format!("{} cells", flow.grid().cells());
         let unit = TimeUnit::of(System::Nbody, plan.clock.time(plan.steps));
-        let progress = Progress::start(&plan, (&what, unit), threads, course::first_step(&plan, state), options);
+        let progress = Progress::start(&plan, (&what, unit), threads, first_step(&plan, state), options);
         FlowRun {
             course: Course::new(plan, directory, progress, state, options, (threads, wall)),
             scenario,

@@ -11,8 +11,9 @@ use fmm_core::{Error, Precision};
 use nbody_sim::Motion;
 use serde_json::Value;
 
-use super::course::{self, Course, Due};
+use super::course::Course;
 use super::evolve::Evolve;
+use super::plan::{Due, first_step};
 use super::progress::Progress;
 use super::report::{self, Wall};
 use super::sense::Sense;
@@ -58,7 +59,7 @@ impl ParticleRun {
         let (plan, state) = (scenario.plan(), checkpoint.as_ref());
         let what = format!("{particles} particles");
         let unit = TimeUnit::of(scenario.units, scenario.end());
-        let progress = Progress::start(&plan, (&what, unit), threads, course::first_step(&plan, state), options);
+        let progress = Progress::start(&plan, (&what, unit), threads, first_step(&plan, state), options);
         let mut run = ParticleRun {
             course: Course::new(plan, directory, progress, state, options, (threads, wall)),
             motion,

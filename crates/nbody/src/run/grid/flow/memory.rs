@@ -7,7 +7,7 @@ use fmm_core::grid::flow::Integrals;
 use super::{FlowRun, FlowScenario, report};
 use crate::failure::Failure;
 use crate::files::checkpoint::{Checkpoint, State};
-use crate::run::course::Plan;
+use crate::run::plan::Plan;
 use crate::run::resume::{FILES, LAST_FILE, Resumable};
 use crate::scenario::Override;
 use crate::scenario::grid::GridScenario;

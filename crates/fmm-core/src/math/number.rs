@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 /// `f32` or `f64`.
-pub trait Real:
+pub trait Number:
     Copy
     + Default
     + Debug
@@ -19,7 +19,6 @@ pub trait Real:
     + Neg<Output = Self>
     + AddAssign
     + SubAssign
-    + crate::math::simd::Dispatch
 {
     /// Elements in one virtual vector of 64 bytes. It does not depend on the registers of the
     /// machine.
@@ -41,7 +40,7 @@ pub trait Real:
     fn sqrt(self) -> Self;
 }
 
-impl Real for f64 {
+impl Number for f64 {
     const WIDTH: usize = 8;
     const ZERO: f64 = 0.0;
     const ONE: f64 = 1.0;
@@ -62,7 +61,7 @@ impl Real for f64 {
     }
 }
 
-impl Real for f32 {
+impl Number for f32 {
     const WIDTH: usize = 16;
     const ZERO: f32 = 0.0;
     const ONE: f32 = 1.0;
