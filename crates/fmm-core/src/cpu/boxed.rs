@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::evaluate::{Points, Summed};
-use crate::accuracy::Problem;
+use super::points::{Points, Summed};
+use crate::accuracy::{Problem, closest_pair};
 use crate::bodies::coincident_pairs;
 use crate::boundary::{Moments, PeriodicBox};
 use crate::ewald::{self, At, Ewald};
@@ -59,7 +59,8 @@ impl InBox {
         let targets = targets.map(|(wrapped, given)| Places { wrapped, given });
         let cutoff = recipe::cutoff(self.cell.volume(), points.sources.len(), choice.leaf_size);
         let recipe = Recipe::of(choice.order.unwrap_or(*Recipe::ORDERS.end()));
-        let mesh = Mesh { cell: self.cell, softening, recipe, cutoff, precision: choice.precision, tolerance };
+        let (precision, closest) = (choice.precision, closest_pair(tolerance));
+        let mesh = Mesh { cell: self.cell, softening, recipe, cutoff, precision, closest };
         let mesh::Sums { potential, field, coincident_pairs } = mesh.sums(sources, points.columns[0], targets, times);
         // The same everywhere; what a sample finds scales it.
         let largest = field.as_flattened().iter().fold(0.0, |m: f64, c| m.max(c.abs()));

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::evaluate::Points;
+use super::points::Points;
 use crate::guard::{Norms, Sample, split};
 use crate::kernel::{Radial, Softening, UseRadial};
 use crate::math::scale::{power_of_two_below, strength_scale};

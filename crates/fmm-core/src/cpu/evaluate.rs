@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::boxed::InBox;
 use super::direct::direct_field;
+use super::points::{Points, Summed};
 use super::schedule::{Bodies, Expansions, See, execute_sorted};
 use super::sorted::Sum;
 use super::{direct, hessian, vortex};
@@ -15,7 +16,6 @@ use crate::expansion::{Cartesian, Expansion, Spherical};
 use crate::guard::{Look, Norms};
 use crate::math::{CollectVec, Real};
 use crate::plan::OctreePlan;
-use crate::prediction::Prediction;
 use crate::solve::{Evaluation, Quantity, Solved, Trial, solve};
 use crate::tree::Cube;
 use crate::{Cancel, Choice, Error, Family, Kept, Method, Precision, Settings, Stage, StageTimes};
@@ -82,21 +82,30 @@ pub fn evaluate_hessian(
     Ok(WithHessian { sum: Evaluation { potential, field, error, choice, coincident_pairs }, hessian })
 }
 
-/// What is summed, as the caller gave it.
-#[derive(Clone, Copy)]
-pub(super) struct Points<'a> {
-    pub sources: &'a [[f64; 3]],
-    /// Strengths, `[sources]` in each column: one for potentials, three for vortices.
-    pub columns: &'a [&'a [f64]],
-    /// None: the sources.
-    pub targets: Option<&'a [[f64; 3]]>,
-}
-
-impl<'a> Points<'a> {
-    /// The targets, whichever they are.
-    pub fn at(&self) -> &'a [[f64; 3]] {
-        self.targets.unwrap_or(self.sources)
-    }
+/// u(x) = −1/(4π) Σ g(r) (x − x_j) × ω_j with g = 1/r³, or (r² + 5/2 ε²)(r² + ε²)^(−5/2) with [`Softening::P1`](crate::Softening::P1), the high-order
+/// algebraic regularisation (Winckelmans & Leonard 1993). Strengths ω are vorticities times volumes, one array a component; without
+/// targets the field is at the sources. `tolerance` bounds rms and L2 of the velocity as it does those of a force.
+///
+/// # Errors
+/// Those of [`evaluate`]; [`Error::Unsupported`] for other softenings.
+///
+/// ```
+/// use fmm_core::{Settings, StageTimes, biot_savart};
+/// // A particle of strength 4π along z at the origin turns (1, 0, 0) towards y.
+/// let strengths: [&[f64]; 3] = [&[0.0], &[0.0], &[4.0 * std::f64::consts::PI]];
+/// let at = [[1.0, 0.0, 0.0]];
+/// let u = biot_savart(&Settings::default(), &[[0.0; 3]], strengths, Some(&at), &mut StageTimes::default())?;
+/// assert_eq!(u.field[0], [0.0, 1.0, 0.0]);
+/// # Ok::<(), fmm_core::Error>(())
+/// ```
+pub fn biot_savart(
+    settings: &Settings,
+    sources: &[[f64; 3]],
+    strengths: [&[f64]; 3],
+    targets: Option<&[[f64; 3]]>,
+    times: &mut StageTimes,
+) -> Result<Evaluation, Error> {
+    solve_in_space(settings, Points { sources, columns: &strengths, targets }, Quantity::Velocity, times)
 }
 
 /// The sum of `quantity` over `points`, checked.
@@ -267,28 +276,7 @@ impl Trial for SpaceTrial<'_> {
     }
 }
 
-/// The sums of one choice, in the order of the targets.
-pub(super) struct Summed {
-    pub potential: Vec<f64>,
-    pub field: Vec<[f64; 3]>,
-    /// Empty unless it is asked for.
-    pub hessian: Vec<[f64; 6]>,
-    pub coincident_pairs: u64,
-    /// The estimated size of the error of the field: by truncation, see
-    /// [`error_field`](super::error_field), and by rounding where forces cancel. Empty if
-    /// no expansion was used, or if it is not asked for.
-    pub error: Vec<f64>,
-    /// The spacing of numbers next to 1 in the precision of the sum.
-    pub epsilon: f64,
-}
-
 impl Summed {
-    /// What the error field says of the sums.
-    pub fn prediction(&self) -> Prediction<'_, [f64; 3], 3> {
-        let Summed { field, error, epsilon, .. } = self;
-        Prediction { sums: field, vector: |a| *a, error, epsilon: *epsilon, relative: true }
-    }
-
     /// The sums of `strengths` over `points` by `plan`, with second derivatives if `hessian` asks for them.
     pub fn of(
         settings: &Settings,

@@ -1,6 +1,7 @@
 //! The particles of a run on the cores of this machine.
 
-use super::evaluate::{Points, solve_points};
+use super::evaluate::solve_points;
+use super::points::Points;
 use crate::forces::Forces;
 use crate::planar::{self, Blob, Flow, Kernel};
 use crate::solve::Quantity;

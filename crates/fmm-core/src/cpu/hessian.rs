@@ -6,9 +6,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::direct::Units;
-use super::evaluate::Points;
 use super::far::{Cell, at_targets};
 use super::near::{Near, Scratch};
+use super::points::Points;
 use super::schedule::Expansions;
 use super::sorted::{Sum, by_leaf};
 use crate::expansion::Expansion;

@@ -8,14 +8,15 @@ mod executor;
 pub(crate) mod far;
 mod hessian;
 mod near;
+mod points;
 mod schedule;
 mod sorted;
 mod vortex;
 pub mod workload;
 
 pub use direct::direct_field;
-pub use evaluate::{WithHessian, evaluate, evaluate_hessian, watch};
+pub use evaluate::{WithHessian, biot_savart, evaluate, evaluate_hessian, watch};
 pub use executor::CpuExecutor;
 pub use schedule::execute;
 pub use sorted::Sum;
-pub use vortex::{biot_savart, velocity_of};
+pub use vortex::velocity_of;

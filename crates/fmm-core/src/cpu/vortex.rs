@@ -2,38 +2,11 @@
 
 use rayon::prelude::*;
 
-use super::evaluate::{Points, Summed, solve_in_space};
+use super::points::{Points, Summed};
+use crate::Softening;
 use crate::guard::{Norms, Sample, split};
 use crate::math::simd::{Task, Vector, dispatch};
 use crate::math::{CollectVec, Number};
-use crate::solve::{Evaluation, Quantity};
-use crate::{Error, Settings, Softening, StageTimes};
-
-/// u(x) = −1/(4π) Σ g(r) (x − x_j) × ω_j with g = 1/r³, or (r² + 5/2 ε²)(r² + ε²)^(−5/2) with [`Softening::P1`], the high-order
-/// algebraic regularisation (Winckelmans & Leonard 1993). Strengths ω are vorticities times volumes, one array a component; without
-/// targets the field is at the sources. `tolerance` bounds rms and L2 of the velocity as it does those of a force.
-///
-/// # Errors
-/// Those of [`evaluate`](super::evaluate); [`Error::Unsupported`] for other softenings.
-///
-/// ```
-/// use fmm_core::{Settings, StageTimes, biot_savart};
-/// // A particle of strength 4π along z at the origin turns (1, 0, 0) towards y.
-/// let strengths: [&[f64]; 3] = [&[0.0], &[0.0], &[4.0 * std::f64::consts::PI]];
-/// let at = [[1.0, 0.0, 0.0]];
-/// let u = biot_savart(&Settings::default(), &[[0.0; 3]], strengths, Some(&at), &mut StageTimes::default())?;
-/// assert_eq!(u.field[0], [0.0, 1.0, 0.0]);
-/// # Ok::<(), fmm_core::Error>(())
-/// ```
-pub fn biot_savart(
-    settings: &Settings,
-    sources: &[[f64; 3]],
-    strengths: [&[f64]; 3],
-    targets: Option<&[[f64; 3]]>,
-    times: &mut StageTimes,
-) -> Result<Evaluation, Error> {
-    solve_in_space(settings, Points { sources, columns: &strengths, targets }, Quantity::Velocity, times)
-}
 
 const FOUR_PI: f64 = 4.0 * std::f64::consts::PI;
 

@@ -15,11 +15,10 @@ use std::f64::consts::PI;
 use rayon::prelude::*;
 use realfft::FftNum;
 
-use crate::accuracy::closest_pair;
 use crate::boundary::{Moments, PeriodicBox};
 use crate::ewald::depolarise;
 use crate::math::scale::{power_of_two_below, strength_scale};
-use crate::math::{CollectVec, Real};
+use crate::math::{CollectVec, Number, Real};
 use crate::tree::sort::{Item, by_key};
 use crate::{Precision, Softening, Stage, StageTimes};
 use near::{Far, Near};
@@ -31,7 +30,7 @@ use window::{Placed, Window};
 /// Rounds to the precision of a sum.
 #[inline(always)]
 fn real<T: Real>(x: f64) -> T {
-    <T as Real>::from_f64(x)
+    <T as Number>::from_f64(x)
 }
 
 /// What a sum with a mesh gives.
@@ -67,8 +66,8 @@ pub struct Mesh {
     pub cutoff: f64,
     /// `Mixed`: pairs in single, mesh in double.
     pub precision: Precision,
-    /// By which pairs are too close for single precision.
-    pub tolerance: f64,
+    /// Pairs within so many cut-offs are too close for single precision.
+    pub closest: f64,
 }
 
 /// Points as they are wrapped into the box, and as they were given.
@@ -164,7 +163,7 @@ impl Mesh {
         times: &mut StageTimes,
     ) -> (Vec<u32>, Vec<near::Sum>, u64) {
         let single = T::WIDTH != f64::WIDTH;
-        let closest = if single { closest_pair(self.tolerance) } else { 0.0 };
+        let closest = if single { self.closest } else { 0.0 };
         let near = times.time_more(Stage::Tree, || Near::<T>::new(sides, far, (softening, closest), (x, q), at));
         let cancel = times.cancel().clone();
         let mut sums = times.time_more(Stage::P2P, || near.sums(&cancel));

@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 
 use super::window::MOST_POINTS;
-use crate::math::Real;
+use crate::math::Number;
 
 /// Points of the window along an axis with what goes with them, so that window and waves err alike.
 #[derive(Debug, Clone, Copy, PartialEq)]

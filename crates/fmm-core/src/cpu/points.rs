@@ -1,0 +1,43 @@
+//! What is summed in space, and its sums.
+
+use crate::prediction::Prediction;
+
+/// What is summed, as the caller gave it.
+#[derive(Clone, Copy)]
+pub(super) struct Points<'a> {
+    pub sources: &'a [[f64; 3]],
+    /// Strengths, `[sources]` in each column: one for potentials, three for vortices.
+    pub columns: &'a [&'a [f64]],
+    /// None: the sources.
+    pub targets: Option<&'a [[f64; 3]]>,
+}
+
+impl<'a> Points<'a> {
+    /// The targets, whichever they are.
+    pub fn at(&self) -> &'a [[f64; 3]] {
+        self.targets.unwrap_or(self.sources)
+    }
+}
+
+/// The sums of one choice, in the order of the targets.
+pub(super) struct Summed {
+    pub potential: Vec<f64>,
+    pub field: Vec<[f64; 3]>,
+    /// Empty unless it is asked for.
+    pub hessian: Vec<[f64; 6]>,
+    pub coincident_pairs: u64,
+    /// The estimated size of the error of the field: by truncation, see
+    /// [`error_field`](super::error_field), and by rounding where forces cancel. Empty if
+    /// no expansion was used, or if it is not asked for.
+    pub error: Vec<f64>,
+    /// The spacing of numbers next to 1 in the precision of the sum.
+    pub epsilon: f64,
+}
+
+impl Summed {
+    /// What the error field says of the sums.
+    pub fn prediction(&self) -> Prediction<'_, [f64; 3], 3> {
+        let Summed { field, error, epsilon, .. } = self;
+        Prediction { sums: field, vector: |a| *a, error, epsilon: *epsilon, relative: true }
+    }
+}
