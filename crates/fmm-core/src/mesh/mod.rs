@@ -44,13 +44,13 @@ pub struct Sums {
     pub coincident_pairs: u64,
 }
 
-/// The places of points in the order of their keys, those of one key in their own order.
-fn sorted_by(points: &[[f64; 3]], key: impl Fn(&[f64; 3]) -> usize + Sync) -> Vec<u32> {
+/// Points in the order of their keys, those of one key in their own order.
+fn sorted_by(points: &[[f64; 3]], key: impl Fn(&[f64; 3]) -> usize + Sync) -> Vec<Item> {
     let item = |(i, x): (usize, &[f64; 3])| Item { key: key(x) as u64, index: i as u32 };
     let mut items = points.par_iter().enumerate().map(item).collect_vec();
     let largest = items.par_iter().map(|i| i.key).max().unwrap_or(0);
     by_key(&mut items, u64::BITS - largest.leading_zeros());
-    items.par_iter().map(|i| i.index).collect_vec()
+    items
 }
 
 /// A sum with a mesh over a box.

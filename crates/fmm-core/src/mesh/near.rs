@@ -65,9 +65,13 @@ impl<T: Real> Cells<T> {
         let size: [f64; 3] = std::array::from_fn(|d| sides[d] / counts[d] as f64);
         let index = |x: f64, d: usize| ((x / sides[d] * counts[d] as f64) as usize).min(counts[d] - 1);
         let cell_of = |x: &[f64; 3]| (0..3).fold(0, |cell, d| cell * counts[d] + index(x[d], d));
-        let order = sorted_by(position, cell_of);
-        let first = |cell: usize| order.partition_point(|&i| cell_of(&position[i as usize]) < cell) as u32;
-        let start = (0..counts.iter().product::<usize>() + 1).into_par_iter().map(first).collect_vec();
+        let items = sorted_by(position, cell_of);
+        let mut start = vec![0u32; counts.iter().product::<usize>() + 1];
+        items.iter().for_each(|item| start[item.key as usize + 1] += 1);
+        for cell in 1..start.len() {
+            start[cell] += start[cell - 1];
+        }
+        let order = items.par_iter().map(|item| item.index).collect_vec();
         let from_center = |x: f64, d: usize| real(x - (index(x, d) as f64 + 0.5) * size[d]);
         let x = [0, 1, 2].map(|d| {
             let mut all = order.par_iter().map(|&i| from_center(position[i as usize][d], d)).collect_vec();

@@ -115,7 +115,7 @@ impl<T: Real> Placed<T> {
             let block = x / PLANES * counts[1].div_ceil(PLANES) + y / PLANES;
             block * counts[2] + z
         };
-        let order = sorted_by(position, key);
+        let order = sorted_by(position, key).par_iter().map(|item| item.index).collect_vec();
         let bodies: Vec<_> = order.par_iter().map(|&i| place(&position[i as usize])).collect_vec();
         let blocks = counts[0].div_ceil(PLANES);
         let start = (0..=blocks).map(|x| bodies.partition_point(|b| (b.0[0] as usize) < x * PLANES)).collect();
