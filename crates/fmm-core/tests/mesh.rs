@@ -1,5 +1,6 @@
 //! Ewald's sum with a mesh, against Ewald's sum.
 
+use fmm_core::accuracy::Problem;
 use fmm_core::{
     Boundary, Error, Evaluation, Method, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings,
     evaluate,
@@ -124,4 +125,17 @@ fn what_has_no_mesh_is_refused() {
     refused(Settings { precision: Precision::F32, ..mesh([1.0; 3], 1e-7) }, "precision");
     let hessian = fmm_core::evaluate_hessian(&mesh([1.0; 3], 1e-3), &points, &q, None, &mut StageTimes::default());
     assert!(hessian.unwrap_err().to_string().contains("method mesh"));
+}
+
+/// A mesh has the points of a window across a box, however thin that is.
+#[test]
+fn thin_boxes_have_no_huge_meshes() {
+    let side = [1e-3, 1e-3, 1e6];
+    let points = random_in(side, 200, 9);
+    let why = sum(&mesh(side, 1e-6), &points, &alternating(200), None).unwrap_err().to_string();
+    assert!(why.contains("would have") && why.contains("points"), "{why}");
+    let cube = fmm_core::tree::Cube { corner: [0.0; 3], side: 1e6 };
+    let problem = Problem::of(&points, &[&alternating(200)], 200, &cube).in_box().with_mesh(true);
+    let settings = Settings { method: Method::Auto, ..mesh(side, 1e-6) };
+    assert_eq!(fmm_core::accuracy::choose(&settings, problem).unwrap().method, Method::Direct);
 }

@@ -33,6 +33,13 @@ pub(super) fn choose(
     let (pairs, mesh) = (precision != Precision::F64, precision == Precision::F32);
     let fewest = || load(cell, settings.softening, problem).neighbours(Recipe::of(order), pairs, mesh);
     let leaf_size = settings.leaf_size.unwrap_or_else(fewest);
+    let points = load(cell, settings.softening, problem).points(Recipe::of(order), leaf_size);
+    if points > MOST_POINTS.max(POINTS * (problem.sources + problem.targets) as f64) {
+        return Err(Error::Unsupported(format!(
+            "the mesh of this box would have {points:.1e} points; method direct or auto, or a larger leaf_size, the \
+             number of bodies within the cut-off"
+        )));
+    }
     Ok(Choice { method: Method::Mesh, precision, expansion: None, order: Some(order), theta: None, leaf_size })
 }
 
@@ -46,20 +53,25 @@ pub(super) fn cheaper(
 ) -> Option<Choice> {
     let serves = problem.mesh && Recipe::points_for(target_error).is_some();
     let choice = serves.then(|| choose(settings, problem, precision, target_error).ok())??;
-    (cost(settings, problem, &choice) < time).then_some(choice)
+    let (load, recipe) = (load(settings.boundary.periodic()?, settings.softening, problem), Recipe::of(choice.order?));
+    let (pairs, mesh) = (precision != Precision::F64, precision == Precision::F32);
+    let fits =
+        load.points(recipe, choice.leaf_size) <= FEW_POINTS + POINTS * (problem.sources + problem.targets) as f64;
+    (fits && load.cost(recipe, choice.leaf_size, pairs, mesh) < time).then_some(choice)
 }
 
-/// Nanoseconds of one thread.
-fn cost(settings: &Settings, problem: Problem, choice: &Choice) -> f64 {
-    let (Some(cell), Some(order)) = (settings.boundary.periodic(), choice.order) else { return f64::INFINITY };
-    let (pairs, mesh) = (choice.precision != Precision::F64, choice.precision == Precision::F32);
-    load(cell, settings.softening, problem).cost(Recipe::of(order), choice.leaf_size, pairs, mesh)
-}
+/// A mesh that is chosen has at most so many points, and so many more for each body: in thin boxes it has the points of
+/// a window across, however thin they are.
+const FEW_POINTS: f64 = 1e6;
+const POINTS: f64 = 100.0;
+
+/// The most points of any mesh: its functions take 4 GB in double precision.
+const MOST_POINTS: f64 = 1.3e8;
 
 fn load(cell: &PeriodicBox, softening: Softening, problem: Problem) -> Load {
     let Problem { sources, targets, crowding, .. } = problem;
     let reach = softening.newtonian_beyond(0.0);
     // It is of the cube around the box.
     let crowding = (crowding * cell.volume() / cell.longest().powi(3)).max(1.0);
-    Load { volume: cell.volume(), sources, targets, crowding, reach }
+    Load { side: cell.side, sources, targets, crowding, reach }
 }

@@ -82,27 +82,7 @@ pub struct Places<'a> {
 /// Sides of a box, sources with strengths, and targets if they are others; in the units of a sum.
 type Set<'a> = ([f64; 3], (&'a [[f64; 3]], &'a [f64]), Option<&'a [[f64; 3]]>);
 
-/// The next whole number that is even and has no factor above 7.
-fn smooth(least: usize) -> usize {
-    let is_smooth = |n: &usize| {
-        let mut n = *n;
-        for f in [2, 3, 5, 7] {
-            while n.is_multiple_of(f) {
-                n /= f;
-            }
-        }
-        n == 1
-    };
-    (least.max(2)..).filter(|n| n % 2 == 0).find(is_smooth).expect("there is a power of two")
-}
-
 impl Mesh {
-    /// Points of the mesh along each axis.
-    pub fn counts(&self) -> [usize; 3] {
-        let spacing = self.recipe.spacing(self.cutoff);
-        self.cell.side.map(|s| smooth(((s / spacing).ceil() as usize).max(self.recipe.points)))
-    }
-
     /// Potential and field of the sources at `targets`, or at themselves, none of which sees itself but its images. Zero if the sum
     /// is cancelled.
     pub fn sums(&self, sources: Places, strengths: &[f64], targets: Option<Places>, times: &mut StageTimes) -> Sums {
@@ -189,7 +169,8 @@ impl Mesh {
         at: Option<&[[f64; 3]]>,
         times: &mut StageTimes,
     ) -> (Vec<u32>, Vec<[f64; 4]>) {
-        let (counts, Recipe { points, bandlimit, oversampling }) = (self.counts(), self.recipe);
+        let (counts, Recipe { points, bandlimit, oversampling }) =
+            (self.recipe.counts(self.cutoff, self.cell.side), self.recipe);
         let window = Window::<T>::new(points, oversampling);
         let placed = times.time_more(Stage::Tree, || Placed::<T>::new(counts, points, sides, x));
         let planes = times.time_more(Stage::Spread, || window::spread(&window, &placed, q));

@@ -39,10 +39,25 @@ impl Recipe {
         ERRORS.iter().position(|&e| e <= error).map(|k| FEWEST + k)
     }
 
-    /// The distance between points of the mesh for pairs up to `cutoff`.
-    pub fn spacing(&self, cutoff: f64) -> f64 {
-        PI * cutoff / (self.oversampling * self.bandlimit)
+    /// Points of the mesh along each side of a box for pairs up to `cutoff`.
+    pub fn counts(&self, cutoff: f64, side: [f64; 3]) -> [usize; 3] {
+        let spacing = PI * cutoff / (self.oversampling * self.bandlimit);
+        side.map(|s| smooth(((s / spacing).ceil() as usize).max(self.points)))
     }
+}
+
+/// The next whole number that is even and has no factor above 7.
+fn smooth(least: usize) -> usize {
+    let is_smooth = |n: &usize| {
+        let mut n = *n;
+        for f in [2, 3, 5, 7] {
+            while n.is_multiple_of(f) {
+                n /= f;
+            }
+        }
+        n == 1
+    };
+    (least.max(2)..).filter(|n| n % 2 == 0).find(is_smooth).expect("there is a power of two")
 }
 
 /// The cut-off within which each of `sources` bodies that fill a volume has so many neighbours.
@@ -53,12 +68,12 @@ pub fn cutoff(volume: f64, sources: usize, neighbours: usize) -> f64 {
 /// Neighbours among which the cheapest are chosen.
 const NEIGHBOURS: [usize; 14] = [8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768];
 
-/// What a sum with a mesh is of: the volume, its bodies, by how much more of these a body has near it than if they
+/// What a sum with a mesh is of: the sides, its bodies, by how much more of these a body has near it than if they
 /// filled the box, and the least cut-off.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
     /// Of the box.
-    pub volume: f64,
+    pub side: [f64; 3],
     /// Sources.
     pub sources: usize,
     /// Targets.
@@ -72,17 +87,30 @@ pub struct Load {
 impl Load {
     /// The cheapest number of neighbours, by pairs and by a mesh in single precision or not.
     pub fn neighbours(&self, recipe: Recipe, pairs: bool, mesh: bool) -> usize {
-        let serves = |n: &usize| cutoff(self.volume, self.sources, *n) >= self.reach;
+        let serves = |n: &usize| self.cutoff(*n) >= self.reach;
         let cost = |n: usize| self.cost(recipe, n, pairs, mesh);
         let cheapest = NEIGHBOURS.into_iter().filter(serves).min_by(|&a, &b| cost(a).total_cmp(&cost(b)));
         // A softening that is longer than all.
-        let needed = || 4.0 / 3.0 * PI * self.reach.powi(3) * self.sources as f64 / self.volume;
+        let needed = || 4.0 / 3.0 * PI * self.reach.powi(3) * self.sources as f64 / self.volume();
         cheapest.unwrap_or_else(|| needed().ceil() as usize + 1)
+    }
+
+    fn volume(&self) -> f64 {
+        self.side.iter().product()
+    }
+
+    fn cutoff(&self, neighbours: usize) -> f64 {
+        cutoff(self.volume(), self.sources, neighbours)
+    }
+
+    /// Points of the mesh.
+    pub fn points(&self, recipe: Recipe, neighbours: usize) -> f64 {
+        recipe.counts(self.cutoff(neighbours), self.side).iter().map(|&n| n as f64).product()
     }
 
     /// Nanoseconds of one thread, measured on an AVX-512 EPYC (Zen 4).
     pub fn cost(&self, recipe: Recipe, neighbours: usize, single_pairs: bool, single_mesh: bool) -> f64 {
-        let points = self.volume / recipe.spacing(cutoff(self.volume, self.sources, neighbours)).powi(3);
+        let points = self.points(recipe, neighbours);
         let rows = (recipe.points * recipe.points) as f64;
         // Rows of more points than a vector has.
         let width = if single_mesh { f32::WIDTH } else { f64::WIDTH };
@@ -109,7 +137,7 @@ mod tests {
 
     #[test]
     fn dense_sets_have_fewer_neighbours_and_softenings_fit_within_them() {
-        let load = Load { volume: 1.0, sources: 100_000, targets: 100_000, crowding: 1.0, reach: 0.0 };
+        let load = Load { side: [1.0; 3], sources: 100_000, targets: 100_000, crowding: 1.0, reach: 0.0 };
         let few = |load: Load| load.neighbours(Recipe::of(6), true, true);
         assert!(few(Load { crowding: 10.0, ..load }) < few(load));
         for reach in [0.05, 0.2, 0.5] {
