@@ -1,8 +1,9 @@
-//! Times of whole sums in a periodic box with their errors: `box_speed N ions|random THREADS [METHOD] TOLERANCE...`; a method
-//! (`auto` until one is named) holds for the tolerances after it.
+//! Times of whole sums in a periodic box with their errors:
+//! `box_speed N ions|random THREADS [METHOD] TOLERANCE...`; a method (`auto` until one is named) holds
+//! for the tolerances after it.
 //!
-//! Ions are up to a quarter of a spacing from the places of rock salt. The least of four repetitions, by stage; L2 is that of 300
-//! targets against Ewald's sum.
+//! Ions are up to a quarter of a spacing from the places of rock salt. The least of four repetitions,
+//! by stage; L2 is that of 300 targets against Ewald's sum.
 
 use std::time::Instant;
 

@@ -30,10 +30,9 @@ pub(super) fn choose(
     }
     let most = *Recipe::ORDERS.end();
     let order = settings.order.unwrap_or_else(|| Recipe::points_for(target_error).unwrap_or(most));
-    let (pairs, mesh) = (precision != Precision::F64, precision == Precision::F32);
-    let fewest = || load(cell, settings.softening, problem).neighbours(Recipe::of(order), pairs, mesh);
-    let leaf_size = settings.leaf_size.unwrap_or_else(fewest);
-    let points = load(cell, settings.softening, problem).points(Recipe::of(order), leaf_size);
+    let (load, recipe) = (load(cell, settings.softening, problem, precision), Recipe::of(order));
+    let leaf_size = settings.leaf_size.unwrap_or_else(|| load.neighbours(recipe));
+    let points = load.points(recipe, leaf_size);
     if points > MOST_POINTS.max(POINTS * (problem.sources + problem.targets) as f64) {
         return Err(Error::Unsupported(format!(
             "the mesh of this box would have {points:.1e} points; method direct or auto, or a larger leaf_size, the \
@@ -53,11 +52,11 @@ pub(super) fn cheaper(
 ) -> Option<Choice> {
     let serves = problem.mesh && Recipe::points_for(target_error).is_some();
     let choice = serves.then(|| choose(settings, problem, precision, target_error).ok())??;
-    let (load, recipe) = (load(settings.boundary.periodic()?, settings.softening, problem), Recipe::of(choice.order?));
-    let (pairs, mesh) = (precision != Precision::F64, precision == Precision::F32);
+    let cell = settings.boundary.periodic()?;
+    let (load, recipe) = (load(cell, settings.softening, problem, precision), Recipe::of(choice.order?));
     let fits =
         load.points(recipe, choice.leaf_size) <= FEW_POINTS + POINTS * (problem.sources + problem.targets) as f64;
-    (fits && load.cost(recipe, choice.leaf_size, pairs, mesh) < time).then_some(choice)
+    (fits && load.cost(recipe, choice.leaf_size) < time).then_some(choice)
 }
 
 /// A mesh that is chosen has at most so many points, and so many more for each body: in thin boxes it has the points of
@@ -68,10 +67,10 @@ const POINTS: f64 = 100.0;
 /// The most points of any mesh: its functions take 4 GB in double precision.
 const MOST_POINTS: f64 = 1.3e8;
 
-fn load(cell: &PeriodicBox, softening: Softening, problem: Problem) -> Load {
+fn load(cell: &PeriodicBox, softening: Softening, problem: Problem, precision: Precision) -> Load {
     let Problem { sources, targets, crowding, .. } = problem;
     let reach = softening.newtonian_beyond(0.0);
     // It is of the cube around the box.
     let crowding = (crowding * cell.volume() / cell.longest().powi(3)).max(1.0);
-    Load { side: cell.side, sources, targets, crowding, reach }
+    Load { side: cell.side, sources, targets, crowding, reach, precision }
 }

@@ -82,9 +82,11 @@ pub fn evaluate_hessian(
     Ok(WithHessian { sum: Evaluation { potential, field, error, choice, coincident_pairs }, hessian })
 }
 
-/// u(x) = −1/(4π) Σ g(r) (x − x_j) × ω_j with g = 1/r³, or (r² + 5/2 ε²)(r² + ε²)^(−5/2) with [`Softening::P1`](crate::Softening::P1), the high-order
-/// algebraic regularisation (Winckelmans & Leonard 1993). Strengths ω are vorticities times volumes, one array a component; without
-/// targets the field is at the sources. `tolerance` bounds rms and L2 of the velocity as it does those of a force.
+/// u(x) = −1/(4π) Σ g(r) (x − x_j) × ω_j with g = 1/r³, or (r² + 5/2 ε²)(r² + ε²)^(−5/2) with
+/// [`Softening::P1`](crate::Softening::P1), the high-order algebraic regularisation (Winckelmans &
+/// Leonard 1993). Strengths ω are vorticities times volumes, one array a component; without targets
+/// the field is at the sources. `tolerance` bounds rms and L2 of the velocity as it does those of a
+/// force.
 ///
 /// # Errors
 /// Those of [`evaluate`]; [`Error::Unsupported`] for other softenings.

@@ -148,7 +148,7 @@ struct Candidate<const D: usize> {
 }
 
 impl<const D: usize> Plan<D> {
-    /// What [`Plan::new`] does, whatever the number of axes.
+    /// What [`Plan::new`] does, for any number of axes.
     pub(super) fn cheapest(
         settings: &Settings,
         columns: usize,

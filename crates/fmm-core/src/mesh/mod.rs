@@ -1,8 +1,8 @@
 //! Ewald's sum with a mesh: pairs within a cut-off, all else by Fourier transforms of strengths on a mesh.
 //!
-//! The kernel is split by a prolate spheroidal wave function ψ_c (Liang, Lu, Barnett, Greengard & Jiang 2025): 1/r less I(u)/(C r) is zero from
-//! u = r/r_c = 1 on, with I(u) = ∫₀ᵘψ_c and C = I(1); the rest has the waves 4π/k² ψ_c(k r_c/c) of
-//! k ≤ c/r_c, and no others.
+//! The kernel is split by a prolate spheroidal wave function ψ_c (Liang, Lu, Barnett, Greengard &
+//! Jiang 2025): 1/r less I(u)/(C r) is zero from u = r/r_c = 1 on, with I(u) = ∫₀ᵘψ_c and C = I(1);
+//! the rest has the waves 4π/k² ψ_c(k r_c/c) of k ≤ c/r_c, and no others.
 
 mod near;
 mod prolate;
@@ -83,8 +83,8 @@ pub struct Places<'a> {
 type Set<'a> = ([f64; 3], (&'a [[f64; 3]], &'a [f64]), Option<&'a [[f64; 3]]>);
 
 impl Mesh {
-    /// Potential and field of the sources at `targets`, or at themselves, none of which sees itself but its images. Zero if the sum
-    /// is cancelled.
+    /// Potential and field of the sources at `targets`, or at themselves, none of which sees itself
+    /// but its images. Zero if the sum is cancelled.
     pub fn sums(&self, sources: Places, strengths: &[f64], targets: Option<Places>, times: &mut StageTimes) -> Sums {
         let (scale, unit) = (power_of_two_below(1.0 / self.cell.longest()), strength_scale(strengths));
         let small = |points: &[[f64; 3]]| points.par_iter().map(|x| x.map(|c| c * scale)).collect_vec();
@@ -106,8 +106,8 @@ impl Mesh {
             return Sums { potential: vec![0.0; n], field: vec![[0.0; 3]; n], coincident_pairs: 0 };
         }
         let far = match self.precision {
-            Precision::F32 => self.far::<f32>(&prolate, cutoff, sides, (&x, &q), at.as_deref(), times),
-            _ => self.far::<f64>(&prolate, cutoff, sides, (&x, &q), at.as_deref(), times),
+            Precision::F32 => self.far::<f32>(&prolate, cutoff, set, times),
+            _ => self.far::<f64>(&prolate, cutoff, set, times),
         };
         times.time_more(Stage::Output, || {
             let n = far.1.len();
@@ -164,9 +164,7 @@ impl Mesh {
         &self,
         prolate: &Prolate,
         cutoff: f64,
-        sides: [f64; 3],
-        (x, q): (&[[f64; 3]], &[f64]),
-        at: Option<&[[f64; 3]]>,
+        (sides, (x, q), at): Set,
         times: &mut StageTimes,
     ) -> (Vec<u32>, Vec<[f64; 4]>) {
         let (counts, Recipe { points, bandlimit, oversampling }) =
@@ -176,10 +174,8 @@ impl Mesh {
         let planes = times.time_more(Stage::Spread, || window::spread(&window, &placed, q));
         let planes = times.time_more(Stage::Fft, || {
             let highest = bandlimit / cutoff;
-            let inverse: [Vec<f64>; 3] = counts.map(|n| {
-                let wave = |m: usize| window.transform(m.min(n - m), n).powi(-2);
-                (0..n).map(|m| if 2 * m.min(n - m) <= n { wave(m) } else { 0.0 }).collect()
-            });
+            let inverse: [Vec<f64>; 3] =
+                counts.map(|n| (0..n).map(|m| window.transform(m.min(n - m), n).powi(-2)).collect());
             // ψ_c(k r_c/c) as a polynomial of t = 2 (k r_c/c)² − 1.
             let powers = Chebyshev::fit(|t| prolate.at((0.5 * (t + 1.0)).sqrt()), 1e-16).powers(1.0);
             let volume: f64 = sides.iter().product();

@@ -109,7 +109,7 @@ pub struct Near<'a, T> {
 }
 
 impl<'a, T: Real> Near<'a, T> {
-    /// Of positions in a box from the origin. Pairs within `closest` cut-offs are told.
+    /// Of positions in a box from the origin. Pairs within `closest` cut-offs are reported.
     pub fn new(
         sides: [f64; 3],
         far: &'a Far,
@@ -207,7 +207,7 @@ impl<T: Real, V: Vector<Scalar = T>> UseRadial<V> for With<'_, T, V> {
         let (potential, force) = (&powers[0][..potential.len()], &powers[1][..force.len()]);
         let one = V::constant(1.0);
         let (square, to_t) = (V::constant(cutoff * cutoff), V::constant(2.0 / (cutoff * cutoff)));
-        let (closest, tells) = (V::constant(near.closest), near.closest > 0.0);
+        let (closest, reports) = (V::constant(near.closest), near.closest > 0.0);
         // Where the sources are the targets, each is close to itself.
         let itself = if near.targets.is_none() { 1.0 } else { 0.0 };
         let (mut out, mut packed) = (vec![], Packed::default());
@@ -235,12 +235,12 @@ impl<T: Real, V: Vector<Scalar = T>> UseRadial<V> for With<'_, T, V> {
                     let push = bare_force.sub(far_force).mul(q);
                     sum[0] = bare.sub(far).mul_add(q, sum[0]);
                     (0..3).for_each(|c| sum[c + 1] = push.mul_add(d[c], sum[c + 1]));
-                    if tells {
+                    if reports {
                         close = close.add(one.sub(one.keep_where_at_least(r2, closest)));
                     }
                     j += T::WIDTH;
                 }
-                out.push((sum.map(|s| s.sum().to_f64()), tells && close.sum().to_f64() > itself));
+                out.push((sum.map(|s| s.sum().to_f64()), reports && close.sum().to_f64() > itself));
             }
         }
         out
@@ -295,8 +295,8 @@ impl<T: Real> Packed<T> {
         }
     }
 
-    /// Adds the sources of a part of a column of cells, as a cell sees them that is so far away along x and y, and whose index
-    /// along z is `seen`. What is copied beyond them, the next ones replace.
+    /// Adds the sources of a part of a column of cells, as a cell sees them that is so far away along
+    /// x and y, and whose index along z is `seen`. What is copied beyond them, the next ones replace.
     #[inline(always)]
     fn push<V: Vector<Scalar = T>>(&mut self, near: &Near<T>, places: Range<usize>, shift: [V; 2], seen: V) {
         self.room(self.len + places.len() + T::WIDTH);
@@ -316,7 +316,8 @@ impl<T: Real> Packed<T> {
     }
 }
 
-/// Columns of cells of this size that may hold bodies within the cut-off of one of the cell (0, 0, 0): their places, and how far along z.
+/// Columns of cells of this size that may hold bodies within the cut-off of one of the cell (0, 0, 0):
+/// their places, and how far along z.
 fn columns(size: &[f64; 3], cutoff: f64) -> Vec<([i64; 2], i64)> {
     let reach = [0, 1].map(|d| (cutoff / size[d]) as i64 + 1);
     let gap = |d: usize, i: i64| ((i.abs() - 1).max(0) as f64 * size[d]).powi(2);

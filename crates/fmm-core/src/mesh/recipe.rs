@@ -4,6 +4,7 @@ use std::f64::consts::PI;
 
 use super::window::MOST_POINTS;
 use crate::math::Number;
+use crate::settings::Precision;
 
 /// Points of the window along an axis with what goes with them, so that window and waves err alike.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,8 +20,9 @@ pub struct Recipe {
 /// The fewest points of a window.
 const FEWEST: usize = 3;
 
-/// Errors of the field by P from [`FEWEST`] on, of 2,000 ions up to a quarter of a spacing from the places of a lattice: the larger
-/// of rms and L2. Random charges err by a third to a sixth of it, ions at their places by three times as much.
+/// Errors of the field by P from [`FEWEST`] on, of 2,000 ions up to a quarter of a spacing from the
+/// places of a lattice: the larger of rms and L2. Random charges err by a third to a sixth of it, ions
+/// at their places by three times as much.
 const ERRORS: [f64; MOST_POINTS - FEWEST + 1] =
     [4e-2, 1.2e-2, 2e-3, 3e-4, 5.5e-5, 9e-6, 1.6e-6, 2.2e-7, 3.5e-8, 6e-9, 1e-9, 1.6e-10, 2.5e-11, 5e-12];
 
@@ -82,13 +84,15 @@ pub struct Load {
     pub crowding: f64,
     /// Where the softening ends.
     pub reach: f64,
+    /// `Mixed`: pairs in single, mesh in double.
+    pub precision: Precision,
 }
 
 impl Load {
-    /// The cheapest number of neighbours, by pairs and by a mesh in single precision or not.
-    pub fn neighbours(&self, recipe: Recipe, pairs: bool, mesh: bool) -> usize {
+    /// The cheapest number of neighbours.
+    pub fn neighbours(&self, recipe: Recipe) -> usize {
         let serves = |n: &usize| self.cutoff(*n) >= self.reach;
-        let cost = |n: usize| self.cost(recipe, n, pairs, mesh);
+        let cost = |n: usize| self.cost(recipe, n);
         let cheapest = NEIGHBOURS.into_iter().filter(serves).min_by(|&a, &b| cost(a).total_cmp(&cost(b)));
         // A softening that is longer than all.
         let needed = || 4.0 / 3.0 * PI * self.reach.powi(3) * self.sources as f64 / self.volume();
@@ -109,7 +113,8 @@ impl Load {
     }
 
     /// Nanoseconds of one thread, measured on an AVX-512 EPYC (Zen 4).
-    pub fn cost(&self, recipe: Recipe, neighbours: usize, single_pairs: bool, single_mesh: bool) -> f64 {
+    pub fn cost(&self, recipe: Recipe, neighbours: usize) -> f64 {
+        let (single_pairs, single_mesh) = (self.precision != Precision::F64, self.precision == Precision::F32);
         let points = self.points(recipe, neighbours);
         let rows = (recipe.points * recipe.points) as f64;
         // Rows of more points than a vector has.
@@ -137,8 +142,9 @@ mod tests {
 
     #[test]
     fn dense_sets_have_fewer_neighbours_and_softenings_fit_within_them() {
-        let load = Load { side: [1.0; 3], sources: 100_000, targets: 100_000, crowding: 1.0, reach: 0.0 };
-        let few = |load: Load| load.neighbours(Recipe::of(6), true, true);
+        let (sources, targets, precision) = (100_000, 100_000, Precision::F32);
+        let load = Load { side: [1.0; 3], sources, targets, crowding: 1.0, reach: 0.0, precision };
+        let few = |load: Load| load.neighbours(Recipe::of(6));
         assert!(few(Load { crowding: 10.0, ..load }) < few(load));
         for reach in [0.05, 0.2, 0.5] {
             let soft = Load { reach, ..load };

@@ -1,8 +1,8 @@
 //! Between bodies and the points of a mesh: each body has P points along each axis, weighted by a window.
 //!
-//! The window is ψ_w over the width of P points, with w = 0.98 π P/2 (2 − 1/s) where a mesh is s times as fine as its waves need
-//! (Liang, Lu, Barnett, Greengard & Jiang 2025). Weights are polynomials of the place between two points,
-//! one for each point.
+//! The window is ψ_w over the width of P points, with w = 0.98 π P/2 (2 − 1/s) where a mesh is s times
+//! as fine as its waves need (Liang, Lu, Barnett, Greengard & Jiang 2025). Weights are polynomials of
+//! the place between two points, one for each point.
 
 use std::f64::consts::PI;
 
@@ -30,7 +30,8 @@ pub struct Window<T> {
     points: usize,
     prolate: Prolate,
     bandlimit: f64,
-    /// Coefficients of the weights by powers of a place in −1 to 1, the highest first, each for [`MOST_POINTS`] points.
+    /// Coefficients of the weights by powers of a place in −1 to 1, the highest first, each for
+    /// [`MOST_POINTS`] points.
     weights: Vec<[T; MOST_POINTS]>,
 }
 
@@ -40,7 +41,7 @@ impl<T: Real> Window<T> {
         let half = 0.5 * points as f64;
         let bandlimit = 0.98 * PI * half * (2.0 - 1.0 / oversampling);
         let prolate = Prolate::new(bandlimit);
-        // The edge of the window tells its accuracy.
+        // The window errs by about its value at the edge.
         let accuracy = FINER * prolate.at(1.0);
         let each: Vec<Vec<f64>> = (0..points)
             .map(|j| {
@@ -65,7 +66,8 @@ impl<T: Real> Window<T> {
         half * 2.0 * self.prolate.whole() * self.prolate.at(frequency / self.bandlimit)
     }
 
-    /// The weights of the points of a body, of which the first is so far beyond the window's lower end: 0 to 1 spacings.
+    /// The weights of the points of a body, of which the first is so far beyond the window's lower
+    /// end: 0 to 1 spacings.
     #[inline(always)]
     fn at<V: Vector<Scalar = T>>(&self, beyond: T, out: &mut [T; MOST_POINTS]) {
         let t = V::splat(beyond + beyond - T::ONE);
@@ -85,8 +87,8 @@ impl<T: Real> Window<T> {
 pub struct Placed<T> {
     /// Points of the mesh along each axis.
     pub counts: [usize; 3],
-    /// The body of each place: by blocks of first points along x, then along y, then by the first point along z, so that
-    /// those that follow each other share rows of the mesh.
+    /// The body of each place: by blocks of first points along x, then along y, then by the first
+    /// point along z, so that those that follow each other share rows of the mesh.
     pub order: Vec<u32>,
     /// The first place of each block along x, and one past the last.
     pub start: Vec<usize>,
@@ -204,8 +206,8 @@ impl<T: Real> Task<T> for Spread<'_, T> {
 /// Functions on the mesh: the potential and the components of the field.
 pub const FUNCTIONS: usize = 4;
 
-/// The values of all functions on a mesh at `placed` targets, in the order of these. Of each x there is a plane: rows along z for
-/// each y, in which the functions of a point follow each other.
+/// The values of all functions on a mesh at `placed` targets, in the order of these. Of each x there
+/// is a plane: rows along z for each y, in which the functions of a point follow each other.
 pub fn gather<T: Real>(window: &Window<T>, placed: &Placed<T>, planes: &[Vec<T>]) -> Vec<[f64; FUNCTIONS]> {
     let some = |bodies: &[Body<T>]| dispatch(Gather { window, bodies, counts: placed.counts, planes });
     placed.bodies.par_chunks(TARGETS).flat_map_iter(some).collect()
