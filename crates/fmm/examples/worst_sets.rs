@@ -4,14 +4,15 @@
 //! where forces cancel; a change stays if the ratio of the true error (over all targets, by direct
 //! sums) to the tolerance grows. Prints every new record, and at the end the distribution of ratios.
 //!
-//! Usage: `cargo run --release -p fmm-core --example worst_sets -- MINUTES [N] [SEED] [FOLDER]`
+//! Usage: `cargo run --release -p fmm --example worst_sets -- MINUTES [N] [SEED] [DEVICE] [FOLDER]`
 //!
-//! With a folder every set that misses goes there, a line x, y, z and strength for each body.
+//! DEVICE is `cpu`, the default, or `cuda`; the direct sums are those of the cores. With a folder every set that misses goes there, a line x, y, z and strength for each body.
 
 use std::f64::consts::TAU;
 use std::time::{Duration, Instant};
 
-use fmm_core::{Choice, Method, Precision, Settings, StageTimes, cpu::direct_field, evaluate};
+use fmm::{Device, Kernel, Points as Bodies, Problem, Solver};
+use fmm_core::{Choice, Method, Precision, Settings, cpu::direct_field};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use testkit::sets::*;
 
@@ -105,8 +106,9 @@ fn start(n: usize, rng: &mut StdRng) -> Set {
 }
 
 /// The larger of rms and L2 over all targets, over the tolerance, and what was chosen.
-fn ratio(set: &Set, settings: &Settings) -> Option<(f64, Choice)> {
-    let sum = evaluate(settings, &set.points, &set.strengths, None, &mut StageTimes::default()).ok()?;
+fn ratio(solver: &mut Solver, set: &Set, settings: &Settings) -> Option<(f64, Choice)> {
+    let problem = Problem { settings: settings.clone(), ..Problem::new(Kernel::Laplace) };
+    let sum = solver.evaluate(&problem, &Bodies::in_space(&set.points, &[&set.strengths])).ok()?;
     let exact = direct_field(settings.softening, &set.points, &set.strengths, &set.points);
     let square = |v: [f64; 3]| v.iter().map(|c| c * c).sum::<f64>();
     let (mut relative, mut wrong, mut right, mut floors) = (0.0, 0.0, 0.0, 0.0);
@@ -135,6 +137,8 @@ fn main() {
     let minutes: f64 = arguments.next().map_or(1.0, |a| a.parse().expect("minutes"));
     let most: usize = arguments.next().map_or(20_000, |a| a.parse().expect("a number of bodies"));
     let mut rng = StdRng::seed_from_u64(arguments.next().map_or(1, |a| a.parse().expect("a seed")));
+    let device = arguments.next().map_or(Ok(Device::Cpu), |a| a.parse()).expect("cpu or cuda");
+    let mut solver = Solver::new(device);
     let folder = arguments.next();
     if let Some(folder) = &folder {
         std::fs::create_dir_all(folder).expect("a folder that can be made");
@@ -148,7 +152,7 @@ fn main() {
         let (precision, [least, most_digits]) = ARITHMETIC[rng.random_range(0..ARITHMETIC.len())];
         let tolerance = 10f64.powf(-least - (most_digits - least) * rng.random::<f64>());
         let settings = Settings { method, precision, tolerance, ..Settings::default() };
-        let Some((mut best, mut choice)) = ratio(&set, &settings) else { continue };
+        let Some((mut best, mut choice)) = ratio(&mut solver, &set, &settings) else { continue };
         ratios.push(best);
         let steps = if best > 0.5 { 12 } else { 2 };
         for _ in 0..steps {
@@ -166,7 +170,7 @@ fn main() {
             if Instant::now() > end {
                 break;
             }
-            if let Some((now, with)) = ratio(&changed, &settings) {
+            if let Some((now, with)) = ratio(&mut solver, &changed, &settings) {
                 ratios.push(now);
                 if now > best {
                     (best, choice, set) = (now, with, changed);
