@@ -20,6 +20,8 @@
 constexpr unsigned MOST_TARGETS = 128;
 // See above; as on the cores.
 constexpr unsigned FEW = 8;
+// Tasks that a block looks at for targets that are to be summed again.
+constexpr unsigned LOOKED_AT = 8;
 template <typename Real> constexpr unsigned HELD = sizeof(Real) == 4 ? 7 : 6;
 
 __device__ inline double power_of_two_below(double x) {
@@ -385,18 +387,16 @@ template <template <typename> class Kernel, bool POTENTIAL, bool BOX> __device__
   }
 }
 
-template <template <typename> class Kernel, bool POTENTIAL, bool BOX> __device__ inline void lists_f64(const NearView &v) {
-  // With `again`, only what single precision could not do.
-  __shared__ uint8_t numbers[MOST_TARGETS];
-  Marks marks;
-  if (v.again) {
-    marks.low = v.again[2 * size_t(blockIdx.x)];
-    marks.high = v.again[2 * size_t(blockIdx.x) + 1];
-    if ((marks.low | marks.high) == 0) return;
-  }
-  Task<double> t(v, blockIdx.x);
+template <template <typename> class Kernel, bool POTENTIAL, bool BOX>
+__device__ inline void task_f64(const NearView &v, size_t task, uint8_t *numbers) {
+  Task<double> t(v, task);
   if (t.leaf == NONE) return;
-  if (v.again) t.share(marks.list(numbers));
+  if (v.again) {
+    Marks marks;
+    marks.low = v.again[2 * task];
+    marks.high = v.again[2 * task + 1];
+    t.share(marks.list(numbers));
+  }
   switch (t.held()) {
   case 1: return in_double<Kernel, POTENTIAL, BOX, 1>(v, t, numbers);
   case 2: return in_double<Kernel, POTENTIAL, BOX, 2>(v, t, numbers);
@@ -404,6 +404,18 @@ template <template <typename> class Kernel, bool POTENTIAL, bool BOX> __device__
   case 4: return in_double<Kernel, POTENTIAL, BOX, 4>(v, t, numbers);
   case 5: return in_double<Kernel, POTENTIAL, BOX, 5>(v, t, numbers);
   default: return in_double<Kernel, POTENTIAL, BOX, 6>(v, t, numbers);
+  }
+}
+
+// A task a block, or with `again` LOOKED_AT tasks, few of which single precision could not do.
+template <template <typename> class Kernel, bool POTENTIAL, bool BOX> __device__ inline void lists_f64(const NearView &v) {
+  __shared__ uint8_t numbers[MOST_TARGETS];
+  if (!v.again) return task_f64<Kernel, POTENTIAL, BOX>(v, blockIdx.x, numbers);
+  const size_t first = size_t(blockIdx.x) * LOOKED_AT, mine = first + threadIdx.x % 32;
+  const bool marked = threadIdx.x % 32 < LOOKED_AT && mine < v.count && (v.again[2 * mine] | v.again[2 * mine + 1]) != 0;
+  for (unsigned left = __ballot_sync(~0u, marked); left != 0; left &= left - 1) {
+    __syncwarp();
+    task_f64<Kernel, POTENTIAL, BOX>(v, first + __ffs(left) - 1, numbers);
   }
 }
 

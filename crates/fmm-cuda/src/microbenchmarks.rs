@@ -38,7 +38,7 @@ pub fn time_stages(
     let problem = Problem::of(positions, &[strengths], positions.len(), &cube);
     let settings = policy::choose(&settings.clone().simplified(), problem)?;
     let choice = accuracy::choose(&settings, problem)?;
-    let cube = accuracy::fit(cube, &problem, policy::best_leaf(&choice));
+    let cube = accuracy::fit(cube, &problem, policy::best_leaf(&choice), choice.leaf_size);
     let plan = OctreePlan::new(&settings, choice, cube, positions, None, &mut StageTimes::default());
     let mut inputs = Inputs::default();
     inputs.upload(gpu, (positions, &[strengths], None))?;

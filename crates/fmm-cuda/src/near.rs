@@ -13,6 +13,9 @@ use crate::view::{NearView, TILE};
 /// Targets of a task, at most: `MOST_TARGETS` of the kernels.
 const TARGETS: usize = 128;
 
+/// Tasks of a block that looks for targets to be summed again: `LOOKED_AT` of the kernels.
+const LOOKED_AT: usize = 8;
+
 /// What direct sums by lists need in addition to trees and lists.
 #[derive(Default)]
 pub struct Near {
@@ -91,6 +94,7 @@ impl Near {
             launch("near_bodies", (place.sources.cells as usize).div_ceil(TILE / 32), TILE)?;
             launch(&format!("p2p_list_{boxed}{name}{potential}_f32"), count, 32)?;
         }
-        launch(&format!("p2p_list_{boxed}{name}{potential}_f64"), count, 32)
+        let blocks = if single { count.div_ceil(LOOKED_AT) } else { count };
+        launch(&format!("p2p_list_{boxed}{name}{potential}_f64"), blocks, 32)
     }
 }

@@ -18,13 +18,16 @@ const FEWEST: f64 = 3.0;
 /// More levels than any tree's.
 const MOST_LEVELS: u32 = 21;
 
+/// Cells of so many times the most bodies of a leaf may stay leaves where they hold fewer than others.
+const UNSPLIT: f64 = 1.25;
+
 /// How many bodies the leaves of `choice` hold at best.
 pub fn best_leaf(choice: &Choice) -> f64 {
     LEAF_SHARE * choice.leaf_size as f64
 }
 
-/// The cube for the tree of `problem`, whose bodies lie in `cube`, where leaves hold at best `best` bodies.
-pub fn fit<const D: usize>(cube: Cube<D>, problem: &Problem, best: f64) -> Cube<D> {
+/// The cube for the tree of `problem`, whose bodies lie in `cube`, where leaves hold at best `best` bodies, and `most` at most.
+pub fn fit<const D: usize>(cube: Cube<D>, problem: &Problem, best: f64, most: usize) -> Cube<D> {
     // Powers and roots by multiplications alone: the cube must not depend on a machine's library of functions.
     let raised = |x: f64| (0..D).fold(1.0, |power, _| power * x);
     // Cells in the cube whose leaves hold `best` bodies where bodies are.
@@ -33,8 +36,10 @@ pub fn fit<const D: usize>(cube: Cube<D>, problem: &Problem, best: f64) -> Cube<
         return cube;
     }
     let levels = (0..MOST_LEVELS).find(|&l| raised((1u64 << l) as f64) >= wanted).unwrap_or(MOST_LEVELS);
-    // Whole cells fill the bodies' cube; so do, of many cells, blocks of eight of them or more.
-    let block = 1u64 << levels.saturating_sub(4);
+    // Whole cells fill the bodies' cube; so do, of many cells, blocks of eight of them or more, and always where a block that
+    // is half empty would not be split: leaves at the faces would hold four times as much as others.
+    let unsplit = raised(2.0) / 2.0 * best < UNSPLIT * most as f64;
+    let block = 1u64 << levels.saturating_sub(4).max(u32::from(unsplit));
     let nearest = (1..=16).rfind(|&b| raised((b as f64 - 0.5) * block as f64) <= wanted);
     let across = block * nearest.unwrap_or(1);
     // A power of two is the cube itself.
@@ -63,7 +68,7 @@ mod tests {
         let tight = Cube::around(&[points]);
         let problem = Problem::of(points, &[&vec![1.0; points.len()]], points.len(), &tight);
         let choice = choose(&Settings { method: crate::Method::Fmm, ..Settings::default() }, problem).unwrap();
-        let fitted = fit(tight, &problem, best_leaf(&choice));
+        let fitted = fit(tight, &problem, best_leaf(&choice), choice.leaf_size);
         let tree = Tree::octree(points, fitted, choice.leaf_size);
         let squares = tree.leaves.iter().map(|&l| tree.count(l as usize).pow(2)).sum::<usize>() as f64;
         (squares / points.len() as f64 / (LEAF_SHARE * choice.leaf_size as f64), tight, fitted)
@@ -77,6 +82,20 @@ mod tests {
             let (share, tight, fitted) = occupation(&points);
             assert!((0.8..1.3).contains(&share), "{n}: {share}");
             assert!(fitted.side >= tight.side && fitted.side < 1.99 * tight.side && fitted.corner == tight.corner);
+        }
+    }
+
+    #[test]
+    fn no_leaf_at_a_face_holds_four_times_as_much_as_others() {
+        let mut rng = StdRng::seed_from_u64(3);
+        for n in [40_000, 70_000, 100_000] {
+            let points: Vec<[f64; 3]> = (0..n).map(|_| rng.random()).collect();
+            let tight = Cube::around(&[&points]);
+            let problem = Problem::of(&points, &[&vec![1.0; n]], n, &tight);
+            // On a GPU leaves hold at best a quarter of the most.
+            let tree = Tree::octree(&points, fit(tight, &problem, 32.0, 128), 128);
+            let largest = tree.leaves.iter().map(|&l| tree.count(l as usize)).max().unwrap();
+            assert!(largest < 80, "{n}: {largest}");
         }
     }
 

@@ -205,7 +205,7 @@ impl Trial for SpaceTrial<'_> {
                 // The root cell is widened so that leaves get their best size.
                 let given = self.settings.leaf_size.is_some() || self.settings.uniform.is_some();
                 let fits = self.quantity != Quantity::Velocity && !given;
-                let fitted = || accuracy::fit(*cube, &self.problem, accuracy::best_leaf(choice));
+                let fitted = || accuracy::fit(*cube, &self.problem, accuracy::best_leaf(choice), choice.leaf_size);
                 let cube = if fits { fitted() } else { *cube };
                 let plan = OctreePlan::new(settings, choice.clone(), cube, points.sources, points.targets, times);
                 match self.quantity {

@@ -285,7 +285,7 @@ impl SpaceTrial<'_> {
     /// A sum in open space with expansions.
     fn sum_by_plan(&mut self, settings: &Settings, choice: &Choice) -> Result<Summed, Error> {
         let (gpu, Arrays { fmm, work, .. }) = (self.gpu, &mut *self.arrays);
-        let fitted = || accuracy::fit(self.cube, &self.problem, policy::best_leaf(choice));
+        let fitted = || accuracy::fit(self.cube, &self.problem, policy::best_leaf(choice), choice.leaf_size);
         let cube = if self.fits { fitted() } else { self.cube };
         let positions = self.inputs.positions();
         let planned = fmm.plan(gpu, work, settings, choice.clone(), (cube, None), positions, self.times)?;
