@@ -17,7 +17,7 @@
 //! # Ok::<(), fmm::Error>(())
 //! ```
 //!
-//! Runs keep their particles where forces are summed: [`executor()`] returns a store of particles,
+//! Runs keep their particles where forces are summed: [`store()`] returns a store of particles,
 //! [`GridSolver`] solves on grids of blocks.
 #![deny(missing_docs, unsafe_code)]
 
@@ -28,7 +28,6 @@ mod error;
 mod errors;
 mod evaluation;
 mod exclusions;
-mod executor;
 mod grid;
 mod kernel;
 pub mod names;
@@ -37,6 +36,7 @@ mod problem;
 mod reference;
 mod sample;
 mod solver;
+mod store;
 mod sums;
 
 pub use device::{Device, Note};
@@ -44,7 +44,6 @@ pub use error::Error;
 pub use errors::Errors;
 pub use evaluation::{Evaluation, Seconds};
 pub use exclusions::in_order;
-pub use executor::executor;
 pub use fmm_core::ErrorKind;
 pub use fmm_cuda::DeviceArrays;
 pub use grid::{GridDevice, GridSolver};
@@ -52,3 +51,4 @@ pub use kernel::{Family, Kernel, Outputs};
 pub use problem::{Points, Problem};
 pub use reference::Reference;
 pub use solver::Solver;
+pub use store::store;

@@ -24,11 +24,11 @@ pub fn with_step(scenario: Scenario, initial: &Initial) -> Result<(Scenario, Opt
     // The run itself reports the device.
     let forces = Forces { short_range: None, exclusions: vec![], ..scenario.forces() };
     let (settings, plane) = (&scenario.settings, scenario.log_kernel());
-    let mut executor = fmm::executor(scenario.device, settings, plane, initial.len(), (forces, None), &mut |_| {})?;
+    let mut store = fmm::store(scenario.device, settings, plane, initial.len(), forces, &mut |_| {})?;
     let particles = initial.particles(scenario.law, scenario.signed_constant());
-    executor.upload(&particles).map_err(wrong)?;
-    executor.forces(&mut StageTimes::default()).map_err(wrong)?;
-    let (_, field) = executor.field().map_err(wrong)?;
+    store.upload(&particles).map_err(wrong)?;
+    store.forces(&mut StageTimes::default()).map_err(wrong)?;
+    let (_, field) = store.field().map_err(wrong)?;
     let size = |(c, e): (&f64, &[f64; 3])| c.abs() * e.iter().map(|e| e * e).sum::<f64>().sqrt();
     let largest = particles.coupling.iter().zip(&field).map(size).fold(0.0, f64::max);
     let wanted = eta * (scenario.softening_length() / largest).sqrt();

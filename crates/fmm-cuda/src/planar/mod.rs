@@ -22,7 +22,7 @@ use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::direct;
 pub(crate) use flat::Flat;
-pub(crate) use flow::Vortices;
+pub(crate) use flow::{Flow, Vortices};
 use trial::{Arrays, Output};
 
 /// The sum that `problem` asks for, as [`fmm_core::planar::evaluate`] defines it, done on the device.

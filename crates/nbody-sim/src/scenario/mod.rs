@@ -210,7 +210,7 @@ impl Scenario {
         self.law == Law::Coulomb && self.settings.boundary.periodic().is_some()
     }
 
-    /// What an executor in the plane sums.
+    /// What a store in the plane sums.
     pub fn log_kernel(&self) -> Option<(planar::Kernel, Blob)> {
         self.plane.map(|blob| (planar::Kernel::Log, blob))
     }
