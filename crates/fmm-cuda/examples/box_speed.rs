@@ -1,4 +1,4 @@
-//! Milliseconds of whole sums of charges in a periodic box on a GPU beside those of the same charges in open space, tree, lists and guard
+//! Milliseconds of whole sums of charges in a periodic box on a GPU and of the same charges in open space, tree, lists and guard
 //! included, with the errors at 4096 targets.
 //!
 //! `cargo run --release --example box_speed -- N...` prints one JSON object a line; `ms` is the fastest of seven by the host's clock.

@@ -61,7 +61,7 @@ fn main() -> Result<(), Failure> {
                         continue;
                     }
                     let settings = Settings { method: Method::Fmm, tolerance, leaf_size, order, ..Settings::default() };
-                    // What cannot be met is told, and the others go on.
+                    // What cannot be met is printed, and the others go on.
                     if let Err(why) = run(set, &particles, &truth, settings) {
                         eprintln!("{n} {set} {tolerance:e}: {why}");
                     }

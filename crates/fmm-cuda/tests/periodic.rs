@@ -128,7 +128,7 @@ fn what_no_expansion_serves_is_ewalds_sum() {
 /// Lennard-Jones forces in addition to Coulomb's, compared with direct sums of the formulas over
 /// all pairs; and a change of velocities.
 #[test]
-fn neighbours_and_a_bath_act_beside_the_sum() {
+fn neighbors_act_and_velocities_change_on_the_device() {
     let Some(gpu) = gpu() else { return };
     for (side, n, cutoff) in [([3.0; 3], 1500, 1.1), (LONG, 2500, 1.15), ([2.0; 3], 40, 1.0)] {
         let cell = PeriodicBox { side, surroundings: FOIL };
@@ -177,7 +177,7 @@ fn neighbours_and_a_bath_act_beside_the_sum() {
             assert_eq!(store.particles().unwrap().velocity[1..], particles.velocity[1..]);
             (store.field().unwrap().1, store.force_report())
         };
-        let ((with, beside), (without, none)) = (field(Some(short)), field(None));
+        let ((with, report), (without, none)) = (field(Some(short)), field(None));
         assert_eq!((none.energy, none.virial), (0.0, 0.0));
         let found: Vec<f64> = (0..n)
             .flat_map(|i| [0, 1, 2].map(|k| (with[i][k] - without[i][k]) * particles.strength[i] / per_charge))
@@ -186,7 +186,7 @@ fn neighbours_and_a_bath_act_beside_the_sum() {
         for (a, b) in found.iter().zip(forces.as_flattened()) {
             assert!((a - b).abs() < 1e-11 * scale, "{side:?}: {a} {b}");
         }
-        assert!((beside.energy / energy - 1.0).abs() < 1e-10 && (beside.virial / virial - 1.0).abs() < 1e-10);
+        assert!((report.energy / energy - 1.0).abs() < 1e-10 && (report.virial / virial - 1.0).abs() < 1e-10);
     }
     drop(gpu);
 }

@@ -36,10 +36,9 @@ mod problem;
 mod reference;
 mod sample;
 mod solver;
-mod store;
 mod sums;
 
-pub use device::{Device, Note};
+pub use device::{Device, Note, store};
 pub use error::Error;
 pub use errors::Errors;
 pub use evaluation::{Evaluation, Seconds};
@@ -51,4 +50,3 @@ pub use kernel::{Family, Kernel, Outputs};
 pub use problem::{Points, Problem};
 pub use reference::Reference;
 pub use solver::Solver;
-pub use store::store;
