@@ -85,7 +85,10 @@ impl Device {
         }
     }
 
-    /// The accepted names, for messages.
+    /// The accepted names, for the help of options.
+    pub const NAMES: &'static str = "auto|cpu|cuda|cuda:N";
+
+    /// The same for messages.
     pub const ALLOWED: &'static str = "allowed: auto, cpu, cuda, cuda:N with N the number of a GPU from 0";
 
     /// The cores in place of `Auto` for sums that no GPU does: with a mesh, by trees of a given
