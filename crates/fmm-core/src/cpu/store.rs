@@ -161,3 +161,42 @@ impl ParticleStore for CpuStore {
         self.last.as_ref().map_or(0, |last| last.coincident_pairs)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two charges of size 1 on the x axis, at the distance 2.
+    fn pair() -> (CpuStore, Particles) {
+        let particles = Particles {
+            position: vec![[-1.0, 0.0, 0.5], [1.0, 0.0, 0.5]],
+            velocity: vec![[0.0; 3]; 2],
+            strength: vec![1.0; 2],
+            coupling: vec![2.0; 2],
+        };
+        let mut store = CpuStore::new(Settings::default()).unwrap();
+        store.upload(&particles).unwrap();
+        store.forces(&mut StageTimes::default()).unwrap();
+        (store, particles)
+    }
+
+    #[test]
+    fn new_particles_have_no_forces_of_earlier_ones() {
+        let (mut store, particles) = pair();
+        assert_eq!(store.field().unwrap(), (vec![0.5; 2], vec![[-0.25, 0.0, 0.0], [0.25, 0.0, 0.0]]));
+        store.upload(&particles).unwrap();
+        assert!(store.field().unwrap().1.is_empty() && store.choice().is_none());
+        store.kick(1.0, &mut StageTimes::default()).unwrap();
+        assert_eq!(store.particles().unwrap(), particles);
+    }
+
+    #[test]
+    fn a_store_in_space_flows_too() {
+        let (mut store, _) = pair();
+        assert_eq!(store.begin_flow().unwrap(), 1.0);
+        assert_eq!(store.flow(1.0).unwrap(), f64::INFINITY);
+        store.flow_to(4.0, true).unwrap();
+        // u = 2 (e_y, -e_x), and z stays.
+        assert_eq!(store.particles().unwrap().position, [[-1.0, 2.0, 0.5], [1.0, -2.0, 0.5]]);
+    }
+}
