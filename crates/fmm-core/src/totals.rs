@@ -1,4 +1,4 @@
-//! Sums over all particles, for diagnostics: what an executor can tell of particles that live far from the host.
+//! Sums over all particles, for diagnostics: what a store sums where the particles are, so that they need not be copied.
 
 /// Where the mass is.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -1,4 +1,4 @@
-//! Milliseconds of whole sums of charges in a periodic box on a GPU beside those of the same charges in open space, tree, lists and guard
+//! Milliseconds of whole sums of charges in a periodic box on a GPU and of the same charges in open space, tree, lists and guard
 //! included, with the errors at 4096 targets.
 //!
 //! `cargo run --release --example box_speed -- N...` prints one JSON object a line; `ms` is the fastest of seven by the host's clock.
@@ -8,8 +8,8 @@ mod common;
 
 use std::time::Instant;
 
-use fmm_core::{Boundary, Executor, Method, Particles, PeriodicBox, Precision, Settings, Stage, StageTimes};
-use fmm_cuda::{CudaExecutor, Gpu};
+use fmm_core::{Boundary, Method, ParticleStore, Particles, PeriodicBox, Precision, Settings, Stage, StageTimes};
+use fmm_cuda::{CudaStore, Gpu};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -45,23 +45,23 @@ fn main() -> Result<(), Failure> {
 
 fn run(particles: &Particles, sample: &[usize], truth: &[[f64; 3]], settings: Settings) -> Result<(), Failure> {
     let n = particles.len();
-    let mut executor = CudaExecutor::new(Gpu::open(0)?, settings.clone())?;
+    let mut store = CudaStore::new(Gpu::open(0)?, settings.clone())?;
     // As in a box.
-    executor.want_potential(true);
-    executor.upload(particles)?;
+    store.want_potential(true);
+    store.upload(particles)?;
     let mut best: Option<(f64, StageTimes)> = None;
     for _ in 0..7 {
         let mut times = StageTimes::default();
         let start = Instant::now();
-        executor.forces(&mut times)?;
+        store.forces(&mut times)?;
         let wall = start.elapsed().as_secs_f64();
         if best.as_ref().is_none_or(|b| wall < b.0) {
             best = Some((wall, times));
         }
     }
     let (wall, times) = best.ok_or("no run")?;
-    let field = executor.field().unwrap().1;
-    let choice = executor.choice().ok_or("no sum")?;
+    let field = store.field().unwrap().1;
+    let choice = store.choice().ok_or("no sum")?;
     let norm = |v: &[f64]| v.iter().map(|c| c * c).sum::<f64>();
     let delta: Vec<f64> =
         sample.iter().zip(truth).flat_map(|(&i, b)| std::array::from_fn::<f64, 3, _>(|d| field[i][d] - b[d])).collect();

@@ -6,8 +6,8 @@
 #[path = "../tests/common.rs"]
 mod common;
 
-use fmm_core::{Executor, Method, Precision, Settings, Softening, Stage, StageTimes};
-use fmm_cuda::{CudaExecutor, Gpu};
+use fmm_core::{Method, ParticleStore, Precision, Settings, Softening, Stage, StageTimes};
+use fmm_cuda::{CudaStore, Gpu};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut sizes: Vec<usize> = std::env::args().skip(1).map(|n| n.parse()).collect::<Result<_, _>>()?;
@@ -43,22 +43,22 @@ fn case(
     softening: Softening,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let settings = Settings { method: Method::Direct, precision, tolerance, softening, ..Settings::default() };
-    let mut executor = CudaExecutor::new(Gpu::open(0)?, settings.clone())?;
-    executor.upload(particles)?;
-    executor.forces(&mut StageTimes::default())?;
+    let mut store = CudaStore::new(Gpu::open(0)?, settings.clone())?;
+    store.upload(particles)?;
+    store.forces(&mut StageTimes::default())?;
     // Half a second and more is long enough to be timed once.
     let repeats = if n > 200_000 { 1 } else { 21 };
     let (mut order, mut sums) = (vec![], vec![]);
     for _ in 0..repeats {
         let mut times = StageTimes::default();
-        executor.forces(&mut times)?;
+        store.forces(&mut times)?;
         order.push(times.seconds(Stage::Tree));
         sums.push(times.seconds(Stage::P2P));
     }
     order.sort_unstable_by(f64::total_cmp);
     sums.sort_unstable_by(f64::total_cmp);
     let (order, sum) = (order[repeats / 2], sums[repeats / 2]);
-    let (_, field) = executor.field().unwrap();
+    let (_, field) = store.field().unwrap();
     let step = n.div_ceil(200);
     let sample: Vec<usize> = (0..n).step_by(step).collect();
     let targets: Vec<[f64; 3]> = sample.iter().map(|&i| particles.position[i]).collect();

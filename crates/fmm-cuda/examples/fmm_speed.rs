@@ -11,8 +11,8 @@ mod common;
 
 use std::time::Instant;
 
-use fmm_core::{Executor, Method, Particles, Precision, Settings, Stage, StageTimes};
-use fmm_cuda::{CudaExecutor, Gpu};
+use fmm_core::{Method, ParticleStore, Particles, Precision, Settings, Stage, StageTimes};
+use fmm_cuda::{CudaStore, Gpu};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -61,7 +61,7 @@ fn main() -> Result<(), Failure> {
                         continue;
                     }
                     let settings = Settings { method: Method::Fmm, tolerance, leaf_size, order, ..Settings::default() };
-                    // What cannot be met is told, and the others go on.
+                    // What cannot be met is printed, and the others go on.
                     if let Err(why) = run(set, &particles, &truth, settings) {
                         eprintln!("{n} {set} {tolerance:e}: {why}");
                     }
@@ -92,21 +92,21 @@ impl Truth {
 
 fn run(set: &str, particles: &Particles, truth: &Truth, settings: Settings) -> Result<(), Failure> {
     let n = particles.len();
-    let mut executor = CudaExecutor::new(Gpu::open(0)?, settings.clone())?;
-    executor.upload(particles)?;
+    let mut store = CudaStore::new(Gpu::open(0)?, settings.clone())?;
+    store.upload(particles)?;
     let mut best: Option<(f64, StageTimes)> = None;
     for _ in 0..7 {
         let mut times = StageTimes::default();
         let start = Instant::now();
-        executor.forces(&mut times)?;
+        store.forces(&mut times)?;
         let wall = start.elapsed().as_secs_f64();
         if best.as_ref().is_none_or(|b| wall < b.0) {
             best = Some((wall, times));
         }
     }
     let (wall, times) = best.ok_or("no run")?;
-    let (_, field) = executor.field().unwrap();
-    let choice = executor.choice().ok_or("no sum")?;
+    let (_, field) = store.field().unwrap();
+    let choice = store.choice().ok_or("no sum")?;
     let found: Vec<[f64; 3]> = truth.sample.iter().map(|&i| field[i]).collect();
     let (rms, _) = common::errors(&found, &truth.field);
     let norm = |v: &[[f64; 3]]| v.as_flattened().iter().map(|c| c * c).sum::<f64>();

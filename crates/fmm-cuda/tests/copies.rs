@@ -1,8 +1,8 @@
 //! What a run takes from particles that live on the device: potentials, and copies that are brought to the host later.
 
 use crate::common::{errors, gpu, plummer, scalar_errors, uniform};
-use fmm_core::{CpuExecutor, Executor, Method, Precision, Settings, Softening, StageTimes};
-use fmm_cuda::CudaExecutor;
+use fmm_core::{CpuStore, Method, ParticleStore, Precision, Settings, Softening, StageTimes};
+use fmm_cuda::CudaStore;
 
 const SOFTENINGS: [Softening; 5] =
     [Softening::None, Softening::Plummer(1e-3), Softening::P1(1e-3), Softening::Spline(1e-3), Softening::Yukawa(8.0)];
@@ -19,12 +19,12 @@ fn the_potential_changes_no_bit_of_the_field() {
         for (precision, tolerance) in [(Precision::F32, 1e-4), (Precision::F64, 1e-7)] {
             for softening in SOFTENINGS {
                 let settings = Settings { method, precision, softening, tolerance, ..Settings::default() };
-                let mut executor = CudaExecutor::new(gpu().unwrap(), settings).unwrap();
-                executor.upload(&p).unwrap();
+                let mut store = CudaStore::new(gpu().unwrap(), settings).unwrap();
+                store.upload(&p).unwrap();
                 let mut found = [false, true, false].map(|wanted| {
-                    executor.want_potential(wanted);
-                    executor.forces(&mut StageTimes::default()).unwrap();
-                    executor.field().unwrap()
+                    store.want_potential(wanted);
+                    store.forces(&mut StageTimes::default()).unwrap();
+                    store.field().unwrap()
                 });
                 let what = format!("{method:?} {precision:?} {softening:?}");
                 assert!(found.iter().all(|f| bits(&f.1) == bits(&found[0].1)), "{what}");
@@ -42,42 +42,42 @@ fn the_potential_changes_no_bit_of_the_field() {
 fn a_copy_is_of_the_moment_that_it_was_made() {
     let Some(gpu) = gpu() else { return };
     let p = plummer(5000, 22);
-    let mut executor = CudaExecutor::new(gpu, Settings::default()).unwrap();
+    let mut store = CudaStore::new(gpu, Settings::default()).unwrap();
     let times = &mut StageTimes::default();
-    executor.upload(&p).unwrap();
-    let before = executor.copy().unwrap()().unwrap();
+    store.upload(&p).unwrap();
+    let before = store.copy().unwrap()().unwrap();
     assert_eq!((&before.particles, before.potential.len(), before.field.len()), (&p, 0, 0));
-    executor.forces(times).unwrap();
-    let (potential, field) = executor.field().unwrap();
-    let pending = executor.copy().unwrap();
-    executor.kick(0.1, times).unwrap();
-    executor.drift(0.1, times).unwrap();
-    executor.forces(times).unwrap();
+    store.forces(times).unwrap();
+    let (potential, field) = store.field().unwrap();
+    let pending = store.copy().unwrap();
+    store.kick(0.1, times).unwrap();
+    store.drift(0.1, times).unwrap();
+    store.forces(times).unwrap();
     let copied = std::thread::spawn(pending).join().unwrap().unwrap();
     assert_eq!((&copied.particles, &copied.potential, bits(&copied.field)), (&p, &potential, bits(&field)));
-    assert_ne!(executor.particles().unwrap(), p);
-    assert!(errors(&executor.field().unwrap().1, &field).0 > 1e-3);
+    assert_ne!(store.particles().unwrap(), p);
+    assert!(errors(&store.field().unwrap().1, &field).0 > 1e-3);
     // One that nobody takes leaves nothing behind.
-    drop(executor.copy().unwrap());
-    executor.forces(times).unwrap();
+    drop(store.copy().unwrap());
+    store.forces(times).unwrap();
 }
 
 #[test]
 fn totals_are_sums_over_what_is_copied() {
     let Some(gpu) = gpu() else { return };
-    let mut executor = CudaExecutor::new(gpu, Settings { tolerance: 1e-4, ..Settings::default() }).unwrap();
+    let mut store = CudaStore::new(gpu, Settings { tolerance: 1e-4, ..Settings::default() }).unwrap();
     let mut p = uniform(70_001, 0.3, 23);
     p.coupling = (0..p.len()).map(|i| -1.0 - (i % 3) as f64).collect();
     let mass: Vec<f64> = (0..p.len()).map(|i| 1.0 + (i % 7) as f64).collect();
-    executor.upload(&p).unwrap();
-    assert_eq!(executor.totals(&mass).unwrap(), None);
-    executor.forces(&mut StageTimes::default()).unwrap();
-    let (potential, field) = executor.field().unwrap();
+    store.upload(&p).unwrap();
+    assert_eq!(store.totals(&mass).unwrap(), None);
+    store.forces(&mut StageTimes::default()).unwrap();
+    let (potential, field) = store.field().unwrap();
     let dot = |a: [f64; 3], b: [f64; 3]| (0..3).map(|d| a[d] * b[d]).sum::<f64>();
     for mass in [&mass, &p.strength] {
         let all = |term: &dyn Fn(usize) -> f64| (0..p.len()).map(term).sum::<f64>();
-        let found = executor.totals(mass).unwrap().unwrap();
-        assert_eq!(executor.totals(mass).unwrap().unwrap(), found);
+        let found = store.totals(mass).unwrap().unwrap();
+        assert_eq!(store.totals(mass).unwrap().unwrap(), found);
         let near = |a: f64, b: f64| assert!((a - b).abs() <= 1e-11 * b.abs().max(1e-3), "{a} {b}");
         near(found.kinetic, all(&|i| 0.5 * mass[i] * dot(p.velocity[i], p.velocity[i])));
         near(found.interaction, all(&|i| 0.5 * p.strength[i] * potential[i]));
@@ -90,11 +90,11 @@ fn totals_are_sums_over_what_is_copied() {
             near(found.extent.center_of_mass[d], all(&|i| mass[i] * p.position[i][d]) / all(&|i| mass[i]));
         }
         // The other masses are those of another set.
-        executor.upload(&p).unwrap();
-        executor.forces(&mut StageTimes::default()).unwrap();
+        store.upload(&p).unwrap();
+        store.forces(&mut StageTimes::default()).unwrap();
     }
     // What the host has already is not summed for it.
-    let mut cpu = CpuExecutor::new(Settings::default()).unwrap();
+    let mut cpu = CpuStore::new(Settings::default()).unwrap();
     cpu.upload(&uniform(10, 0.0, 24)).unwrap();
     assert_eq!(cpu.totals(&[1.0; 10]).unwrap(), None);
 }

@@ -4,8 +4,8 @@ use crate::common::{errors, gpu, hash, plummer, uniform};
 use fmm_core::accuracy::{self, Problem};
 use fmm_core::plan::OctreePlan;
 use fmm_core::tree::Cube;
-use fmm_core::{Executor, Family, Method, Particles, Precision, Settings, Softening, Stage, StageTimes, cpu};
-use fmm_cuda::{CudaExecutor, Gpu, evaluate, measure, watch};
+use fmm_core::{Family, Method, ParticleStore, Particles, Precision, Settings, Softening, Stage, StageTimes, cpu};
+use fmm_cuda::{CudaStore, Gpu, evaluate, measure, watch};
 
 /// Multipoles, local expansions, potentials and fields after each stage.
 type Stages = Vec<(Stage, [Vec<f64>; 4])>;
@@ -317,16 +317,16 @@ fn a_hundred_fast_sums_have_one_hash() {
     let Some(gpu) = gpu() else { return };
     let p = plummer(30_000, 23);
     let settings = Settings { method: Method::Fmm, tolerance: 1e-3, ..Settings::default() };
-    let mut executor = CudaExecutor::new(gpu, settings).unwrap();
-    executor.upload(&p).unwrap();
+    let mut store = CudaStore::new(gpu, settings).unwrap();
+    store.upload(&p).unwrap();
     let mut hashes = vec![];
     for _ in 0..100 {
-        executor.forces(&mut StageTimes::default()).unwrap();
-        let (potential, field) = executor.field().unwrap();
+        store.forces(&mut StageTimes::default()).unwrap();
+        let (potential, field) = store.field().unwrap();
         let potential: Vec<[f64; 3]> = potential.iter().map(|&p| [p, 0.0, 0.0]).collect();
         hashes.push((hash(&field), hash(&potential)));
     }
-    assert_eq!(executor.choice().unwrap().method, Method::Fmm);
+    assert_eq!(store.choice().unwrap().method, Method::Fmm);
     assert!(hashes[0].0 != hash(&vec![[0.0; 3]; p.len()]));
     assert!(hashes.iter().all(|h| *h == hashes[0]), "{hashes:?}");
 }
@@ -346,11 +346,11 @@ fn the_potential_follows_the_forces() {
         };
         let times = &mut StageTimes::default();
         let expected = evaluate(&gpu, &settings, &p.position, &p.strength, None, times).unwrap();
-        let mut executor = CudaExecutor::new(Gpu::open(0).unwrap(), settings).unwrap();
-        executor.upload(&p).unwrap();
-        executor.forces(times).unwrap();
-        executor.drift(0.5, times).unwrap();
-        let (potential, field) = executor.field().unwrap();
+        let mut store = CudaStore::new(Gpu::open(0).unwrap(), settings).unwrap();
+        store.upload(&p).unwrap();
+        store.forces(times).unwrap();
+        store.drift(0.5, times).unwrap();
+        let (potential, field) = store.field().unwrap();
         assert!(crate::common::scalar_errors(&potential, &expected.potential).0 < 1e-6);
         assert!(errors(&field, &expected.field).0 < 1e-6);
     }

@@ -5,24 +5,24 @@ use crate::common::{gpu, uniform};
 use fmm_core::boundary::{PeriodicBox, Surroundings};
 use fmm_core::forces::{External, Forces, LennardJones, Shape};
 use fmm_core::{
-    CpuExecutor, Executor, ForceReport, Method, Particles, Precision, Settings, Softening, Stage, StageTimes,
+    CpuStore, ForceReport, Method, ParticleStore, Particles, Precision, Settings, Softening, Stage, StageTimes,
 };
-use fmm_cuda::{CudaExecutor, Gpu};
+use fmm_cuda::{CudaStore, Gpu};
 use testkit::sets::{alternating, random_in};
 
 const CELL: PeriodicBox = PeriodicBox { side: [3.0, 2.5, 2.8], surroundings: Surroundings::TinFoil };
 
 /// Field, potential and the report of the forces, with the potential asked for before (`at_once`) or after the sum.
-fn sums(executor: &mut dyn Executor, particles: &Particles, at_once: bool) -> (Vec<f64>, Vec<[f64; 3]>, ForceReport) {
-    executor.upload(particles).unwrap();
-    executor.want_potential(at_once);
+fn sums(store: &mut dyn ParticleStore, particles: &Particles, at_once: bool) -> (Vec<f64>, Vec<[f64; 3]>, ForceReport) {
+    store.upload(particles).unwrap();
+    store.want_potential(at_once);
     let times = &mut StageTimes::default();
-    executor.forces(times).unwrap();
+    store.forces(times).unwrap();
     // What is summed later is of the places that the forces were summed at.
-    executor.drift(0.3, times).unwrap();
-    let (potential, field) = executor.field().unwrap();
+    store.drift(0.3, times).unwrap();
+    let (potential, field) = store.field().unwrap();
     assert!(times.seconds(Stage::P2P) > 0.0);
-    (potential, field, executor.force_report())
+    (potential, field, store.force_report())
 }
 
 fn close(found: &[f64], expected: &[f64], what: &str) {
@@ -32,14 +32,14 @@ fn close(found: &[f64], expected: &[f64], what: &str) {
 }
 
 fn compare(settings: &Settings, forces: &Forces, particles: &Particles, what: &str) {
-    let on_cores = CpuExecutor::new(settings.clone()).unwrap();
+    let on_cores = CpuStore::new(settings.clone()).unwrap();
     let cores = sums(&mut on_cores.with_forces(forces.clone()), particles, true);
-    let alone = sums(&mut CpuExecutor::new(settings.clone()).unwrap(), particles, true);
+    let alone = sums(&mut CpuStore::new(settings.clone()).unwrap(), particles, true);
     // The forces are not lost in what is summed.
     let acts: f64 = alone.1.iter().zip(&cores.1).map(|(a, b)| (a[0] - b[0]).abs()).fold(0.0, f64::max);
     assert!(acts > 0.0, "{what}: nothing acts");
     for at_once in [true, false] {
-        let device = CudaExecutor::new(Gpu::open(0).unwrap(), settings.clone()).unwrap();
+        let device = CudaStore::new(Gpu::open(0).unwrap(), settings.clone()).unwrap();
         let device = sums(&mut device.with_forces(forces.clone()), particles, at_once);
         close(device.1.as_flattened(), cores.1.as_flattened(), &format!("{what}, field"));
         close(&device.0, &cores.0, &format!("{what}, potential"));

@@ -1,8 +1,8 @@
 //! Sums and steps on the device against those of the CPU.
 
 use crate::common::{errors, gpu, hash, plummer, scalar_errors, uniform};
-use fmm_core::{CpuExecutor, Error, Executor, Method, Particles, Precision, Settings, Softening, StageTimes};
-use fmm_cuda::{CudaExecutor, Gpu, evaluate};
+use fmm_core::{CpuStore, Error, Method, ParticleStore, Particles, Precision, Settings, Softening, StageTimes};
+use fmm_cuda::{CudaStore, Gpu, evaluate};
 
 const SOFTENINGS: [Softening; 5] =
     [Softening::None, Softening::Plummer(0.02), Softening::P1(0.02), Softening::Spline(0.02), Softening::Yukawa(0.5)];
@@ -106,24 +106,24 @@ fn nothing_sums_to_nothing() {
     let empty = evaluate(&gpu, &settings, &[], &[], Some(&[[1.0; 3]]), times).unwrap();
     assert_eq!((empty.potential, empty.field), (vec![0.0], vec![[0.0; 3]]));
     assert!(evaluate(&gpu, &settings, &[], &[], None, times).unwrap().field.is_empty());
-    let mut executor = CudaExecutor::new(gpu, settings).unwrap();
-    executor.upload(&Particles::default()).unwrap();
-    executor.forces(times).unwrap();
-    executor.kick(1.0, times).unwrap();
-    executor.check().unwrap();
-    assert!(executor.particles().unwrap().is_empty());
+    let mut store = CudaStore::new(gpu, settings).unwrap();
+    store.upload(&Particles::default()).unwrap();
+    store.forces(times).unwrap();
+    store.kick(1.0, times).unwrap();
+    store.check().unwrap();
+    assert!(store.particles().unwrap().is_empty());
 }
 
 #[test]
 fn a_hundred_repeats_have_one_hash() {
     let Some(gpu) = gpu() else { return };
     let p = plummer(30_000, 11);
-    let mut executor = CudaExecutor::new(gpu, direct(Softening::Plummer(0.01), Precision::F32)).unwrap();
+    let mut store = CudaStore::new(gpu, direct(Softening::Plummer(0.01), Precision::F32)).unwrap();
     let mut hashes = vec![];
     for _ in 0..100 {
-        executor.upload(&p).unwrap();
-        executor.forces(&mut StageTimes::default()).unwrap();
-        let (potential, field) = executor.field().unwrap();
+        store.upload(&p).unwrap();
+        store.forces(&mut StageTimes::default()).unwrap();
+        let (potential, field) = store.field().unwrap();
         let potential: Vec<[f64; 3]> = potential.iter().map(|&p| [p, 0.0, 0.0]).collect();
         hashes.push((hash(&field), hash(&potential)));
     }
@@ -136,7 +136,7 @@ fn steps_have_the_bits_of_the_cpu() {
     let Some(gpu) = gpu() else { return };
     let p = plummer(1001, 12);
     let settings = direct(Softening::Plummer(0.01), Precision::F64);
-    let mut device = CudaExecutor::new(gpu, settings).unwrap();
+    let mut device = CudaStore::new(gpu, settings).unwrap();
     let times = &mut StageTimes::default();
     device.upload(&p).unwrap();
     device.forces(times).unwrap();
@@ -161,8 +161,8 @@ fn the_potential_is_of_the_last_forces() {
     let Some(gpu) = gpu() else { return };
     let p = plummer(3000, 13);
     let settings = direct(Softening::None, Precision::F32);
-    let mut device = CudaExecutor::new(gpu, settings.clone()).unwrap();
-    let mut cpu = CpuExecutor::new(Settings { precision: Precision::F64, ..settings }).unwrap();
+    let mut device = CudaStore::new(gpu, settings.clone()).unwrap();
+    let mut cpu = CpuStore::new(Settings { precision: Precision::F64, ..settings }).unwrap();
     let times = &mut StageTimes::default();
     assert_eq!((device.choice(), device.field().unwrap()), (None, (vec![], vec![])));
     device.upload(&p).unwrap();
@@ -181,7 +181,7 @@ fn the_potential_is_of_the_last_forces() {
 fn numbers_that_are_not_finite_are_found() {
     let Some(gpu) = gpu() else { return };
     let mut p = uniform(10_000, 0.0, 14);
-    let mut device = CudaExecutor::new(gpu, direct(Softening::None, Precision::F64)).unwrap();
+    let mut device = CudaStore::new(gpu, direct(Softening::None, Precision::F64)).unwrap();
     p.coupling[7654] = f64::INFINITY;
     p.coupling[9000] = f64::NAN;
     device.upload(&p).unwrap();

@@ -4,8 +4,8 @@ use crate::common::{FOIL, LONG, direct, gpu, hash, in_box, uniform};
 use fmm_core::accuracy::Problem;
 use fmm_core::forces::{Forces, LennardJones};
 use fmm_core::tree::Cube;
-use fmm_core::{Bath, Executor, Method, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings};
-use fmm_cuda::{CudaExecutor, Gpu, evaluate, measure};
+use fmm_core::{Method, ParticleStore, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings};
+use fmm_cuda::{CudaStore, Gpu, evaluate, measure};
 use testkit::sets::{Points, alternating, boxes, crystal, random_in};
 use testkit::space::Reference;
 
@@ -94,17 +94,17 @@ fn repeats_have_the_same_bits_and_particles_move() {
     };
     let first = sum(0);
     assert!((1..20).map(sum).all(|other| other == first));
-    let mut executor = CudaExecutor::new(Gpu::open(0).unwrap(), settings.clone()).unwrap();
-    executor.upload(&particles).unwrap();
+    let mut store = CudaStore::new(Gpu::open(0).unwrap(), settings.clone()).unwrap();
+    store.upload(&particles).unwrap();
     let times = &mut StageTimes::default();
-    executor.forces(times).unwrap();
-    let (potential, field) = executor.field().unwrap();
+    store.forces(times).unwrap();
+    let (potential, field) = store.field().unwrap();
     assert_eq!((hash(&field), potential), first);
     // Across the edges: places in the box are found anew.
-    executor.drift(40.0, times).unwrap();
-    executor.forces(times).unwrap();
-    let (potential, field) = executor.field().unwrap();
-    let at = executor.particles().unwrap().position;
+    store.drift(40.0, times).unwrap();
+    store.forces(times).unwrap();
+    let (potential, field) = store.field().unwrap();
+    let at = store.particles().unwrap().position;
     let again = evaluate(&gpu, &settings, &at, &particles.strength, None, times).unwrap();
     assert!(again.field == field && again.potential == potential);
     assert!(at.iter().any(|x| cell.wrapped(*x) != *x));
@@ -126,9 +126,9 @@ fn what_no_expansion_serves_is_ewalds_sum() {
 }
 
 /// Lennard-Jones forces in addition to Coulomb's, compared with direct sums of the formulas over
-/// all pairs; and a thermostat.
+/// all pairs; and a change of velocities.
 #[test]
-fn neighbours_and_a_bath_act_beside_the_sum() {
+fn neighbors_act_and_velocities_change_on_the_device() {
     let Some(gpu) = gpu() else { return };
     for (side, n, cutoff) in [([3.0; 3], 1500, 1.1), (LONG, 2500, 1.15), ([2.0; 3], 40, 1.0)] {
         let cell = PeriodicBox { side, surroundings: FOIL };
@@ -167,19 +167,17 @@ fn neighbours_and_a_bath_act_beside_the_sum() {
         let settings = Settings { method: Method::Auto, tolerance: 1e-6, ..in_box(cell) };
         let short = LennardJones { sigma, epsilon, cutoff };
         let field = |short_range| {
-            let executor = CudaExecutor::new(Gpu::open(0).unwrap(), settings.clone()).unwrap();
-            let bath = Bath { last: 3, exchange: Box::new(|step, h, velocity| velocity[0] = [step as f64, h, 0.0]) };
+            let store = CudaStore::new(Gpu::open(0).unwrap(), settings.clone()).unwrap();
             let forces = Forces { short_range, constant: 1.0 / per_charge, cell: Some(cell), ..Forces::default() };
-            let mut executor = executor.with_forces(forces).with_bath(Some(bath));
-            executor.upload(&particles).unwrap();
-            executor.forces(&mut StageTimes::default()).unwrap();
-            executor.thermostat(3, 0.5).unwrap();
-            executor.thermostat(4, 0.7).unwrap();
-            assert_eq!(executor.particles().unwrap().velocity[0], [3.0, 0.5, 0.0]);
-            assert_eq!(executor.particles().unwrap().velocity[1..], particles.velocity[1..]);
-            (executor.field().unwrap().1, executor.force_report())
+            let mut store = store.with_forces(forces);
+            store.upload(&particles).unwrap();
+            store.forces(&mut StageTimes::default()).unwrap();
+            store.change_velocities(&mut |velocity| velocity[0] = [3.0, 0.5, 0.0]).unwrap();
+            assert_eq!(store.particles().unwrap().velocity[0], [3.0, 0.5, 0.0]);
+            assert_eq!(store.particles().unwrap().velocity[1..], particles.velocity[1..]);
+            (store.field().unwrap().1, store.force_report())
         };
-        let ((with, beside), (without, none)) = (field(Some(short)), field(None));
+        let ((with, report), (without, none)) = (field(Some(short)), field(None));
         assert_eq!((none.energy, none.virial), (0.0, 0.0));
         let found: Vec<f64> = (0..n)
             .flat_map(|i| [0, 1, 2].map(|k| (with[i][k] - without[i][k]) * particles.strength[i] / per_charge))
@@ -188,7 +186,7 @@ fn neighbours_and_a_bath_act_beside_the_sum() {
         for (a, b) in found.iter().zip(forces.as_flattened()) {
             assert!((a - b).abs() < 1e-11 * scale, "{side:?}: {a} {b}");
         }
-        assert!((beside.energy / energy - 1.0).abs() < 1e-10 && (beside.virial / virial - 1.0).abs() < 1e-10);
+        assert!((report.energy / energy - 1.0).abs() < 1e-10 && (report.virial / virial - 1.0).abs() < 1e-10);
     }
     drop(gpu);
 }

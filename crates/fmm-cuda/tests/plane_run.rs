@@ -2,8 +2,8 @@
 
 use crate::common::gpu;
 use fmm_core::planar::{Blob, Kernel, Problem};
-use fmm_core::{Complex64, Copied, CpuExecutor, Error, Executor, Method, Particles, Precision, Settings, StageTimes};
-use fmm_cuda::CudaExecutor;
+use fmm_core::{Complex64, Copied, CpuStore, Error, Method, ParticleStore, Particles, Precision, Settings, StageTimes};
+use fmm_cuda::CudaStore;
 use testkit::planar::{gamma, set, strengths};
 
 fn particles(n: usize, seed: u64) -> Particles {
@@ -17,7 +17,7 @@ fn flat(position: &[[f64; 3]]) -> Vec<Complex64> {
 }
 
 #[test]
-fn an_executor_sums_what_single_sums_do() {
+fn a_store_sums_what_single_sums_do() {
     let times = &mut StageTimes::default();
     for (n, kernel, blob, method) in [
         (30_000, Kernel::Log, Blob::Point, Method::Fmm),
@@ -28,41 +28,41 @@ fn an_executor_sums_what_single_sums_do() {
     ] {
         let Some(gpu) = gpu() else { return };
         let settings = Settings { tolerance: 1e-7, method, ..Settings::default() };
-        let mut executor = CudaExecutor::in_plane(gpu, settings.clone(), kernel, blob).unwrap();
+        let mut store = CudaStore::in_plane(gpu, settings.clone(), kernel, blob).unwrap();
         let mut p = particles(n, 1);
         // Somewhere else than at the origin, and two at one place.
         p.position.iter_mut().for_each(|x| (x[0], x[1]) = (3.0 * x[0] - 7.0, x[1] + 2.0));
         if n > 2 {
             p.position[n / 2] = p.position[5];
         }
-        executor.upload(&p).unwrap();
-        assert!(executor.choice().is_none() && executor.field().unwrap().1.is_empty());
+        store.upload(&p).unwrap();
+        assert!(store.choice().is_none() && store.field().unwrap().1.is_empty());
         for step in 0..3 {
             if step > 0 {
-                executor.drift(0.01, times).unwrap();
-                executor.kick(1e-3, times).unwrap();
+                store.drift(0.01, times).unwrap();
+                store.kick(1e-3, times).unwrap();
             }
-            executor.forces(times).unwrap();
-            let Copied { particles, potential, field, .. } = executor.copy().unwrap()().unwrap();
+            store.forces(times).unwrap();
+            let Copied { particles, potential, field, .. } = store.copy().unwrap()().unwrap();
             let (points, q) = (flat(&particles.position), gamma(&p.strength, None));
             let problem = Problem::new(&settings, kernel, blob, &points, &q, None).unwrap();
-            let single = fmm_cuda::planar::evaluate(executor.gpu(), &problem, times).unwrap();
+            let single = fmm_cuda::planar::evaluate(store.gpu(), &problem, times).unwrap();
             let what = format!("{n} {kernel:?} {blob:?}, step {step}");
             assert!(field.iter().all(|e| e[2] == 0.0) && flat(&field) == single.field, "{what}: field");
             assert!(potential == single.potential, "{what}: potential");
-            assert_eq!(executor.choice(), Some(single.choice), "{what}");
-            assert_eq!(executor.coincident_pairs(), single.coincident_pairs, "{what}");
+            assert_eq!(store.choice(), Some(single.choice), "{what}");
+            assert_eq!(store.coincident_pairs(), single.coincident_pairs, "{what}");
             assert_eq!(single.coincident_pairs, u64::from(n > 2 && step == 0), "{what}");
             assert!(particles.position.iter().all(|x| x[2] == 0.0), "{what}");
         }
     }
 }
 
-/// Executors on the cores and on the device, with the same particles.
-fn both(gpu: fmm_cuda::Gpu, settings: &Settings, particles: &Particles) -> [Box<dyn Executor>; 2] {
-    let cpu = CpuExecutor::in_plane(settings.clone(), Kernel::Log, Blob::Gaussian(0.01)).unwrap();
-    let gpu = CudaExecutor::in_plane(gpu, settings.clone(), Kernel::Log, Blob::Gaussian(0.01)).unwrap();
-    let mut both: [Box<dyn Executor>; 2] = [Box::new(cpu), Box::new(gpu)];
+/// Stores on the cores and on the device, with the same particles.
+fn both(gpu: fmm_cuda::Gpu, settings: &Settings, particles: &Particles) -> [Box<dyn ParticleStore>; 2] {
+    let cpu = CpuStore::in_plane(settings.clone(), Kernel::Log, Blob::Gaussian(0.01)).unwrap();
+    let gpu = CudaStore::in_plane(gpu, settings.clone(), Kernel::Log, Blob::Gaussian(0.01)).unwrap();
+    let mut both: [Box<dyn ParticleStore>; 2] = [Box::new(cpu), Box::new(gpu)];
     both.iter_mut().for_each(|e| e.upload(particles).unwrap());
     both
 }
@@ -74,17 +74,17 @@ fn vortices_flow_as_on_the_cores() {
     let start = particles(5000, 3);
     let mut both = both(gpu, &settings, &start);
     let mut returned = [vec![], vec![]];
-    for (executor, returned) in both.iter_mut().zip(&mut returned) {
+    for (store, returned) in both.iter_mut().zip(&mut returned) {
         for step in 0..2 {
-            returned.push(executor.begin_flow().unwrap());
+            returned.push(store.begin_flow().unwrap());
             // The steps are so short that nothing moves far within the nearest blobs: their flow
             // would amplify differences of rounding.
             for (weight, h, summed) in [(0.25, 1e-5, false), (0.0, 2e-5, false), (0.75, 4e-5, true)] {
-                executor.forces(&mut StageTimes::default()).unwrap();
-                let change = executor.flow(weight).unwrap();
+                store.forces(&mut StageTimes::default()).unwrap();
+                let change = store.flow(weight).unwrap();
                 assert_eq!(change.is_infinite(), returned.len() % 4 == 1, "step {step}: {change}");
                 returned.push(if change.is_infinite() { 0.0 } else { change });
-                executor.flow_to(h, summed).unwrap();
+                store.flow_to(h, summed).unwrap();
             }
         }
     }
@@ -104,13 +104,13 @@ fn vortices_flow_as_on_the_cores() {
 fn totals_know_the_moments_of_vortices() {
     let Some(gpu) = gpu() else { return };
     let p = particles(20_000, 5);
-    let mut executor = CudaExecutor::in_plane(gpu, Settings::default(), Kernel::Log, Blob::Point).unwrap();
-    executor.upload(&p).unwrap();
-    executor.forces(&mut StageTimes::default()).unwrap();
+    let mut store = CudaStore::in_plane(gpu, Settings::default(), Kernel::Log, Blob::Point).unwrap();
+    store.upload(&p).unwrap();
+    store.forces(&mut StageTimes::default()).unwrap();
     let mass: Vec<f64> = p.strength.iter().map(|q| q.abs()).collect();
-    let totals = executor.totals(&mass).unwrap().unwrap();
+    let totals = store.totals(&mass).unwrap().unwrap();
     let sum = |f: &dyn Fn(usize) -> f64| (0..p.len()).map(f).sum::<f64>();
-    let potential = executor.field().unwrap().0;
+    let potential = store.field().unwrap().0;
     for (found, expected) in [
         (totals.first_moment[0], sum(&|i| p.strength[i] * p.position[i][0])),
         (totals.first_moment[1], sum(&|i| p.strength[i] * p.position[i][1])),
@@ -125,20 +125,17 @@ fn totals_know_the_moments_of_vortices() {
 #[test]
 fn what_cannot_be_summed_is_refused() {
     let Some(gpu) = gpu() else { return };
-    let mut executor = CudaExecutor::in_plane(gpu, Settings::default(), Kernel::Log, Blob::Point).unwrap();
+    let mut store = CudaStore::in_plane(gpu, Settings::default(), Kernel::Log, Blob::Point).unwrap();
     let mut p = particles(1000, 7);
     p.velocity[123][1] = f64::MAX;
-    executor.upload(&p).unwrap();
-    executor.drift(2.0, &mut StageTimes::default()).unwrap();
-    let e = executor.forces(&mut StageTimes::default()).unwrap_err();
+    store.upload(&p).unwrap();
+    store.drift(2.0, &mut StageTimes::default()).unwrap();
+    let e = store.forces(&mut StageTimes::default()).unwrap_err();
     assert!(matches!(e, Error::NotFinite { what: "position", index: 123, .. }), "{e}");
-    assert!(executor.check().is_err() && executor.choice().is_none());
+    assert!(store.check().is_err() && store.choice().is_none());
     let Some(gpu) = crate::common::gpu() else { return };
     let treecode = Settings { method: Method::Treecode, ..Settings::default() };
-    assert!(CudaExecutor::in_plane(gpu, treecode, Kernel::Log, Blob::Point).is_err());
+    assert!(CudaStore::in_plane(gpu, treecode, Kernel::Log, Blob::Point).is_err());
     let Some(gpu) = crate::common::gpu() else { return };
-    assert!(CudaExecutor::in_plane(gpu, Settings::default(), Kernel::Log, Blob::Gaussian(-1.0)).is_err());
-    let Some(gpu) = crate::common::gpu() else { return };
-    // In space nothing flows.
-    assert!(matches!(CudaExecutor::new(gpu, Settings::default()).unwrap().begin_flow(), Err(Error::Unsupported(_))));
+    assert!(CudaStore::in_plane(gpu, Settings::default(), Kernel::Log, Blob::Gaussian(-1.0)).is_err());
 }

@@ -1,12 +1,14 @@
-//! The device that sums: the cores of this machine or a GPU.
+//! The device that sums: the cores of this machine or a GPU, and the particles of a run on it.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use fmm_core::forces::Forces;
+use fmm_core::planar::{Blob, Kernel};
 use fmm_core::solve::Quantity;
-use fmm_core::{Cancel, Method, Precision, Settings};
-use fmm_cuda::{DeviceSums, Gpu, Unavailable};
+use fmm_core::{Cancel, CpuStore, Method, ParticleStore, Precision, Settings};
+use fmm_cuda::{CudaStore, DeviceSums, Gpu, Unavailable};
 
 use crate::Error;
 
@@ -83,7 +85,10 @@ impl Device {
         }
     }
 
-    /// The accepted names, for messages.
+    /// The accepted names, for the help of options.
+    pub const NAMES: &'static str = "auto|cpu|cuda|cuda:N";
+
+    /// The same for messages.
     pub const ALLOWED: &'static str = "allowed: auto, cpu, cuda, cuda:N with N the number of a GPU from 0";
 
     /// The cores in place of `Auto` for sums that no GPU does: with a mesh, by trees of a given
@@ -206,6 +211,36 @@ impl Drop for Opened {
 pub(crate) fn loaded(gpu: &Gpu) -> Option<Note> {
     let took = gpu.loading();
     (took > Duration::from_secs(1)).then_some(Note::Loaded(took))
+}
+
+/// A store of `n` particles on `device`, in the plane if `plane` is given, with forces that act in
+/// addition to the sum. `note` receives notes on the choice of the device.
+///
+/// # Errors
+/// [`Error::Unavailable`] without the GPU that is asked for; settings out of range.
+pub fn store(
+    device: Device,
+    settings: &Settings,
+    plane: Option<(Kernel, Blob)>,
+    n: usize,
+    forces: Forces,
+    note: &mut dyn FnMut(Note),
+) -> Result<Box<dyn ParticleStore>, Error> {
+    let gpu = device.able(settings, plane.is_some(), Quantity::Potential).open((n as f64).powi(2), note)?;
+    let settings = settings.clone();
+    let Some(gpu) = gpu else {
+        let store = match plane {
+            None => CpuStore::new(settings),
+            Some((kernel, blob)) => CpuStore::in_plane(settings, kernel, blob),
+        };
+        return Ok(Box::new(store?.with_forces(forces)));
+    };
+    loaded(&gpu).into_iter().for_each(note);
+    let store = match plane {
+        None => CudaStore::new(gpu, settings),
+        Some((kernel, blob)) => CudaStore::in_plane(gpu, settings, kernel, blob),
+    };
+    Ok(Box::new(store?.with_forces(forces)))
 }
 
 #[cfg(test)]

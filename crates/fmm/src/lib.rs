@@ -17,7 +17,7 @@
 //! # Ok::<(), fmm::Error>(())
 //! ```
 //!
-//! Runs keep their particles where forces are summed: [`executor()`] returns a store of particles,
+//! Runs keep their particles where forces are summed: [`store()`] returns a store of particles,
 //! [`GridSolver`] solves on grids of blocks.
 #![deny(missing_docs, unsafe_code)]
 
@@ -28,7 +28,6 @@ mod error;
 mod errors;
 mod evaluation;
 mod exclusions;
-mod executor;
 mod grid;
 mod kernel;
 pub mod names;
@@ -39,12 +38,11 @@ mod sample;
 mod solver;
 mod sums;
 
-pub use device::{Device, Note};
+pub use device::{Device, Note, store};
 pub use error::Error;
 pub use errors::Errors;
 pub use evaluation::{Evaluation, Seconds};
 pub use exclusions::in_order;
-pub use executor::executor;
 pub use fmm_core::ErrorKind;
 pub use fmm_cuda::DeviceArrays;
 pub use grid::{GridDevice, GridSolver};

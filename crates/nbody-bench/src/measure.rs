@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fmm_core::planar::{Blob, levels};
-use fmm_core::{Error, Executor, Method, Particles, Precision, Settings, Stage, StageTimes};
+use fmm_core::{Error, Method, ParticleStore, Particles, Precision, Settings, Stage, StageTimes};
 use fmm_cuda::Description;
 use serde_json::Value;
 
@@ -199,8 +199,8 @@ fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> R
         ..Settings::default()
     };
     let mut tries = 1;
-    let (mut executor, first, errors, kept) = loop {
-        let mut executor = fmm::executor(
+    let (mut store, first, errors, kept) = loop {
+        let mut store = fmm::store(
             sum.device,
             &settings,
             sum.kernel.plane().map(|k| (k, Blob::Point)),
@@ -208,14 +208,14 @@ fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> R
             Default::default(),
             &mut |_| {},
         )?;
-        executor.upload(&bodies.particles).map_err(refused)?;
+        store.upload(&bodies.particles).map_err(refused)?;
         let start = Instant::now();
-        executor.forces(&mut StageTimes::default()).map_err(refused)?;
+        store.forces(&mut StageTimes::default()).map_err(refused)?;
         let first = start.elapsed().as_secs_f64();
-        let errors = bodies.reference.errors(&executor.field().map_err(refused)?.1);
+        let errors = bodies.reference.errors(&store.field().map_err(refused)?.1);
         let kept = sum.norm.keeps(sum.kernel, &errors, sum.tolerance);
         if kept || settings.order.is_some() || tries == TRIES || stopped() {
-            break (executor, first, errors, kept);
+            break (store, first, errors, kept);
         }
         tries += 1;
         settings.tolerance = sum.norm.stricter(settings.tolerance, &errors, sum.tolerance).max(Settings::TIGHTEST);
@@ -230,10 +230,10 @@ fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> R
             return Ok(None);
         }
         // Positions that no cache has seen, and the same sum.
-        executor.drift(1e-12, &mut StageTimes::default()).map_err(refused)?;
-        executor.check().map_err(refused)?;
+        store.drift(1e-12, &mut StageTimes::default()).map_err(refused)?;
+        store.check().map_err(refused)?;
         let start = Instant::now();
-        executor.forces(&mut times).map_err(refused)?;
+        store.forces(&mut times).map_err(refused)?;
         seconds.push(start.elapsed().as_secs_f64());
         spent += seconds[seconds.len() - 1];
     }
@@ -243,18 +243,18 @@ fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> R
     spread(&mut record, &mut seconds);
     record.set("rms", errors.rms).set("p99", errors.p99).set("max", errors.max).set("l2", errors.l2);
     record.set("sample", errors.sample).set("kept", kept);
-    if let Some(choice) = executor.choice() {
+    if let Some(choice) = store.choice() {
         record.set("precision", choice.precision.name()).set("leaf", choice.leaf_size);
         record.set("order", choice.order.map_or(Value::Null, Value::from));
         record.set("theta", choice.theta.map_or(Value::Null, Value::from));
     }
-    if let (Some(choice), true) = (executor.choice(), sum.kernel.plane().is_some()) {
+    if let (Some(choice), true) = (store.choice(), sum.kernel.plane().is_some()) {
         // Boxes of the plane are split in four at each level, all of them.
         let boxes = (1u64 << (2 * levels(sum.n, sum.n, choice.leaf_size))) as f64;
         record.set("per_box", sum.n as f64 / boxes);
     }
     if sum.device != Device::Cpu {
-        copies(&mut record, executor.as_mut(), bodies)?;
+        copies(&mut record, store.as_mut(), bodies)?;
     }
     for stage in Stage::ALL.into_iter().filter(|&s| times.seconds(s) > 0.0) {
         record.set(&format!("stage_{}", stage.name()), times.seconds(stage) / seconds.len() as f64);
@@ -264,15 +264,15 @@ fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> R
 
 /// Seconds of a copy of the bodies to the device, and of one of the fields to the host: the shortest of
 /// three, the first of which makes memory.
-fn copies(record: &mut Record, executor: &mut dyn Executor, bodies: &Bodies) -> Result<(), Failure> {
+fn copies(record: &mut Record, store: &mut dyn ParticleStore, bodies: &Bodies) -> Result<(), Failure> {
     let [mut up, mut down] = [f64::INFINITY; 2];
     for _ in 0..3 {
         let start = Instant::now();
-        executor.upload(&bodies.particles).map_err(refused)?;
+        store.upload(&bodies.particles).map_err(refused)?;
         up = up.min(start.elapsed().as_secs_f64());
-        executor.forces(&mut StageTimes::default()).map_err(refused)?;
+        store.forces(&mut StageTimes::default()).map_err(refused)?;
         let start = Instant::now();
-        executor.field().map_err(refused)?;
+        store.field().map_err(refused)?;
         down = down.min(start.elapsed().as_secs_f64());
     }
     record.set("copy_to_device", up).set("copy_to_host", down);

@@ -4,7 +4,7 @@
 //! diagnostics, or by a run that goes on from a checkpoint. So what an observer asks for in between
 //! changes no bit of the motion.
 
-use fmm_core::{Error, Executor, Kept, StageTimes};
+use fmm_core::{Error, Kept, ParticleStore, StageTimes};
 
 /// The choice that each sum begins with.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -29,18 +29,18 @@ impl Choices {
     /// Sums the forces for the motion.
     ///
     /// # Errors
-    /// Those of [`Executor::forces`].
-    pub fn forces(&mut self, executor: &mut dyn Executor, times: &mut StageTimes) -> Result<(), Error> {
-        self.next = executor.forces_kept(self.now, times)?;
+    /// Those of [`ParticleStore::forces`].
+    pub fn forces(&mut self, store: &mut dyn ParticleStore, times: &mut StageTimes) -> Result<(), Error> {
+        self.next = store.forces_kept(self.now, times)?;
         Ok(())
     }
 
     /// Sums the forces at positions where the motion asks for none.
     ///
     /// # Errors
-    /// Those of [`Executor::forces`].
-    pub fn look(&self, executor: &mut dyn Executor, times: &mut StageTimes) -> Result<(), Error> {
-        executor.forces_kept(self.now, times).map(|_| ())
+    /// Those of [`ParticleStore::forces`].
+    pub fn look(&self, store: &mut dyn ParticleStore, times: &mut StageTimes) -> Result<(), Error> {
+        store.forces_kept(self.now, times).map(|_| ())
     }
 
     /// Notes that the positions have changed.

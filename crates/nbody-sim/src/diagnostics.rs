@@ -96,7 +96,7 @@ impl Diagnostics {
         Diagnostics { vortices: true, potential, momentum, angular_momentum, extent, ..Diagnostics::default() }
     }
 
-    /// From what the executor has summed, where potential energies are `sign` times what it calls interaction, of vortices or of particles with
+    /// From what the store has summed, where potential energies are `sign` times what it calls interaction, of vortices or of particles with
     /// masses. There is no external field.
     pub fn from_totals(totals: &Totals, sign: f64, vortices: bool) -> Self {
         let &Totals { kinetic, interaction, momentum, angular_momentum, clausius, extent, .. } = totals;

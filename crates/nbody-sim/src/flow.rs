@@ -4,7 +4,7 @@
 //! four sums a step; the implicit midpoint rule, x' = x + h u((x + x')/2), is of second order and symplectic, and is solved by
 //! iteration. Both move the particles where these are.
 
-use fmm_core::{Error, Executor, StageTimes};
+use fmm_core::{Error, ParticleStore, StageTimes};
 
 use crate::choices::Choices;
 
@@ -23,21 +23,21 @@ const STALLED: f64 = 1e-6;
 /// One step of length `h` by Runge and Kutta; the forces must belong to the positions, and will not afterwards.
 ///
 /// # Errors
-/// Those of [`Executor::forces`] and [`Executor::flow`].
+/// Those of [`ParticleStore::forces`] and [`ParticleStore::flow`].
 pub fn runge_kutta(
-    executor: &mut dyn Executor,
+    store: &mut dyn ParticleStore,
     choices: &mut Choices,
     h: f64,
     times: &mut StageTimes,
 ) -> Result<(), Error> {
-    executor.begin_flow()?;
+    store.begin_flow()?;
     for (k, (weight, next)) in RUNGE_KUTTA.into_iter().enumerate() {
         if k > 0 {
-            choices.forces(executor, times)?;
+            choices.forces(store, times)?;
         }
-        executor.flow(weight)?;
+        store.flow(weight)?;
         let last = next == 0.0;
-        executor.flow_to(if last { h } else { next * h }, last)?;
+        store.flow_to(if last { h } else { next * h }, last)?;
         choices.move_on();
     }
     Ok(())
@@ -46,24 +46,24 @@ pub fn runge_kutta(
 /// One step of length `h` by the implicit midpoint rule, under the same conditions.
 ///
 /// # Errors
-/// Those of [`Executor::forces`] and [`Executor::flow`]; [`Error::NoConvergence`] where the iteration does not converge.
+/// Those of [`ParticleStore::forces`] and [`ParticleStore::flow`]; [`Error::NoConvergence`] where the iteration does not converge.
 pub fn midpoint(
-    executor: &mut dyn Executor,
+    store: &mut dyn ParticleStore,
     choices: &mut Choices,
     h: f64,
     times: &mut StageTimes,
 ) -> Result<(), Error> {
-    let size = executor.begin_flow()?;
-    executor.flow(0.0)?;
+    let size = store.begin_flow()?;
+    store.flow(0.0)?;
     let mut before = f64::INFINITY;
     for _ in 0..ITERATIONS {
-        executor.flow_to(0.5 * h, false)?;
+        store.flow_to(0.5 * h, false)?;
         choices.move_on();
-        choices.forces(executor, times)?;
-        let change = h * executor.flow(0.0)?;
+        choices.forces(store, times)?;
+        let change = h * store.flow(0.0)?;
         let stalled = change >= before && change <= STALLED * size;
         if change <= CONVERGED * size || stalled {
-            executor.flow_to(h, false)?;
+            store.flow_to(h, false)?;
             choices.move_on();
             return Ok(());
         }
@@ -77,7 +77,7 @@ mod tests {
     use std::f64::consts::{PI, TAU};
 
     use fmm_core::planar::{Blob, Kernel};
-    use fmm_core::{CpuExecutor, Particles, Settings};
+    use fmm_core::{CpuStore, Particles, Settings};
 
     use super::*;
 
@@ -85,26 +85,25 @@ mod tests {
     type Vectors = Vec<[f64; 3]>;
 
     /// A step.
-    type Scheme = fn(&mut dyn Executor, &mut Choices, f64, &mut StageTimes) -> Result<(), Error>;
+    type Scheme = fn(&mut dyn ParticleStore, &mut Choices, f64, &mut StageTimes) -> Result<(), Error>;
 
     /// Three vortices of unequal circulation, after `steps` steps to the time 1.
     fn after(step: Scheme, steps: u32) -> Vectors {
-        let mut executor =
-            CpuExecutor::in_plane(Settings { tolerance: 1e-13, ..Settings::default() }, Kernel::Log, Blob::Point)
-                .unwrap();
+        let mut store =
+            CpuStore::in_plane(Settings { tolerance: 1e-13, ..Settings::default() }, Kernel::Log, Blob::Point).unwrap();
         let particles = Particles {
             position: vec![[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.3, 0.8, 0.0]],
             velocity: vec![[0.0; 3]; 3],
             strength: vec![TAU, PI, -0.5],
             coupling: vec![1.0 / TAU; 3],
         };
-        executor.upload(&particles).unwrap();
+        store.upload(&particles).unwrap();
         let mut times = StageTimes::default();
         for _ in 0..steps {
-            executor.forces(&mut times).unwrap();
-            step(&mut executor, &mut Choices::default(), 1.0 / f64::from(steps), &mut times).unwrap();
+            store.forces(&mut times).unwrap();
+            step(&mut store, &mut Choices::default(), 1.0 / f64::from(steps), &mut times).unwrap();
         }
-        executor.particles().unwrap().position
+        store.particles().unwrap().position
     }
 
     fn distance(a: &Vectors, b: &Vectors) -> f64 {
@@ -124,37 +123,36 @@ mod tests {
     #[test]
     fn a_pair_turns_counterclockwise() {
         // Circulations of 2π each at the distance 1: both turn at Γ_total/(2π) = 2 radians a time about the middle.
-        let mut executor =
-            CpuExecutor::in_plane(Settings { tolerance: 1e-13, ..Settings::default() }, Kernel::Log, Blob::Point)
-                .unwrap();
+        let mut store =
+            CpuStore::in_plane(Settings { tolerance: 1e-13, ..Settings::default() }, Kernel::Log, Blob::Point).unwrap();
         let particles = Particles {
             position: vec![[0.5, 0.0, 0.0], [-0.5, 0.0, 0.0]],
             velocity: vec![[0.0; 3]; 2],
             strength: vec![TAU; 2],
             coupling: vec![1.0 / TAU; 2],
         };
-        executor.upload(&particles).unwrap();
+        store.upload(&particles).unwrap();
         let mut times = StageTimes::default();
         for _ in 0..100 {
-            executor.forces(&mut times).unwrap();
-            runge_kutta(&mut executor, &mut Choices::default(), 0.01 * PI / 4.0, &mut times).unwrap();
+            store.forces(&mut times).unwrap();
+            runge_kutta(&mut store, &mut Choices::default(), 0.01 * PI / 4.0, &mut times).unwrap();
         }
-        let [x, y, _] = executor.particles().unwrap().position[0];
+        let [x, y, _] = store.particles().unwrap().position[0];
         assert!((x).abs() < 1e-6 && (y - 0.5).abs() < 1e-6, "{x} {y}");
     }
 
     #[test]
     fn a_step_too_long_is_refused() {
-        let mut executor = CpuExecutor::in_plane(Settings::default(), Kernel::Log, Blob::Point).unwrap();
+        let mut store = CpuStore::in_plane(Settings::default(), Kernel::Log, Blob::Point).unwrap();
         let particles = Particles {
             position: vec![[0.0; 3], [1.0, 0.0, 0.0]],
             velocity: vec![[0.0; 3]; 2],
             strength: vec![TAU, PI],
             coupling: vec![1.0 / TAU; 2],
         };
-        executor.upload(&particles).unwrap();
-        executor.forces(&mut StageTimes::default()).unwrap();
-        let refused = midpoint(&mut executor, &mut Choices::default(), 7.0, &mut StageTimes::default());
+        store.upload(&particles).unwrap();
+        store.forces(&mut StageTimes::default()).unwrap();
+        let refused = midpoint(&mut store, &mut Choices::default(), 7.0, &mut StageTimes::default());
         assert!(matches!(refused, Err(Error::NoConvergence(_))), "{refused:?}");
     }
 }

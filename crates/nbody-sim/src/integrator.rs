@@ -5,7 +5,7 @@
 //! 150 (1990) 262) composes three leapfrogs of lengths w1, w0, w1 to fourth order. Forces are summed only where a
 //! kick finds the positions changed, so kick-drift-kick costs one force sum a step and Yoshida three.
 
-use fmm_core::{Error, Executor, Kept, StageTimes};
+use fmm_core::{Error, Kept, ParticleStore, StageTimes};
 
 use crate::choices::Choices;
 use crate::flow;
@@ -89,18 +89,18 @@ impl Integrator {
     }
 }
 
-/// Advances the particles of an executor.
+/// Advances the particles of a store.
 #[derive(Debug, Clone)]
 pub struct Stepper {
     integrator: Integrator,
     dt: f64,
-    /// Whether the executor's forces belong to its positions.
+    /// Whether the store's forces belong to its positions.
     fresh: bool,
     choices: Choices,
 }
 
 impl Stepper {
-    /// For steps of length `dt`; nothing is assumed of the executor's forces.
+    /// For steps of length `dt`; nothing is assumed of the store's forces.
     pub fn new(integrator: Integrator, dt: f64) -> Self {
         Stepper { integrator, dt, fresh: false, choices: Choices::default() }
     }
@@ -108,24 +108,24 @@ impl Stepper {
     /// One step.
     ///
     /// # Errors
-    /// Those of [`Executor::forces`], and steps with which the midpoint rule does not converge.
-    pub fn step(&mut self, executor: &mut dyn Executor, times: &mut StageTimes) -> Result<(), Error> {
+    /// Those of [`ParticleStore::forces`], and steps with which the midpoint rule does not converge.
+    pub fn step(&mut self, store: &mut dyn ParticleStore, times: &mut StageTimes) -> Result<(), Error> {
         if self.integrator.of_flows() {
-            self.forces(executor, times)?;
+            self.forces(store, times)?;
             self.fresh = false;
             return match self.integrator {
-                Integrator::Midpoint => flow::midpoint(executor, &mut self.choices, self.dt, times),
-                _ => flow::runge_kutta(executor, &mut self.choices, self.dt, times),
+                Integrator::Midpoint => flow::midpoint(store, &mut self.choices, self.dt, times),
+                _ => flow::runge_kutta(store, &mut self.choices, self.dt, times),
             };
         }
         for m in self.integrator.moves() {
             match *m {
                 Move::Kick(h) => {
-                    self.forces(executor, times)?;
-                    executor.kick(h * self.dt, times)?;
+                    self.forces(store, times)?;
+                    store.kick(h * self.dt, times)?;
                 }
                 Move::Drift(h) => {
-                    executor.drift(h * self.dt, times)?;
+                    store.drift(h * self.dt, times)?;
                     self.move_on();
                 }
             }
@@ -133,7 +133,7 @@ impl Stepper {
         Ok(())
     }
 
-    /// Takes the executor's forces for those of other positions.
+    /// Takes the store's forces for those of other positions.
     pub fn forget(&mut self) {
         self.fresh = false;
     }
@@ -157,23 +157,23 @@ impl Stepper {
     /// Sums the forces for an observer unless they belong to the present positions.
     ///
     /// # Errors
-    /// Those of [`Executor::forces`].
-    pub fn refresh(&mut self, executor: &mut dyn Executor, times: &mut StageTimes) -> Result<(), Error> {
+    /// Those of [`ParticleStore::forces`].
+    pub fn refresh(&mut self, store: &mut dyn ParticleStore, times: &mut StageTimes) -> Result<(), Error> {
         if !matches!(self.integrator.moves().first(), Some(Move::Drift(_))) {
-            return self.forces(executor, times);
+            return self.forces(store, times);
         }
         // A step that begins with a drift has no sum here: what it keeps must not depend on whether others look.
         if !self.fresh {
-            self.choices.look(executor, times)?;
+            self.choices.look(store, times)?;
             self.fresh = true;
         }
         Ok(())
     }
 
     /// The same for a step.
-    fn forces(&mut self, executor: &mut dyn Executor, times: &mut StageTimes) -> Result<(), Error> {
+    fn forces(&mut self, store: &mut dyn ParticleStore, times: &mut StageTimes) -> Result<(), Error> {
         if !self.fresh {
-            self.choices.forces(executor, times)?;
+            self.choices.forces(store, times)?;
             self.fresh = true;
         }
         Ok(())
@@ -197,7 +197,7 @@ mod tests {
         iterations: u32,
     }
 
-    impl Executor for Remembering {
+    impl ParticleStore for Remembering {
         fn upload(&mut self, _: &Particles) -> Result<(), Error> {
             Ok(())
         }
@@ -252,7 +252,7 @@ mod tests {
             ForceReport::default()
         }
 
-        fn thermostat(&mut self, _: u64, _: f64) -> Result<(), Error> {
+        fn change_velocities(&mut self, _: &mut dyn FnMut(&mut [[f64; 3]])) -> Result<(), Error> {
             Ok(())
         }
 

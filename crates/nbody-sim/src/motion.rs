@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fmm::Note;
-use fmm_core::{Copied, Error, Executor, Kept, Particles, Pending, StageTimes};
+use fmm_core::{Copied, Error, Kept, ParticleStore, Particles, Pending, StageTimes};
 
 use crate::diagnostics::Diagnostics;
 use crate::failure::{self, Failure};
@@ -11,11 +11,14 @@ use crate::initial::Initial;
 use crate::integrator::Stepper;
 use crate::scenario::{Law, Scenario};
 use crate::snapshot_builder::SnapshotBuilder;
+use crate::thermostat::Thermostat;
 
 /// The particles of a scenario, on the device that it asks for.
 pub struct Motion {
-    executor: Box<dyn Executor>,
+    store: Box<dyn ParticleStore>,
     stepper: Stepper,
+    /// What exchanges heat with the particles, and the seed of its random numbers.
+    bath: Option<(Thermostat, u64)>,
     /// Length of a step.
     dt: f64,
     builder: SnapshotBuilder,
@@ -27,12 +30,13 @@ impl Motion {
     /// # Errors
     /// 69 to 71 for a device that fails, 65 for particles that it cannot take.
     pub fn new(scenario: &Scenario, initial: Arc<Initial>, note: &mut dyn FnMut(Note)) -> Result<Self, Failure> {
-        let mut executor = scenario.executor(initial.len(), &initial.mass, note)?;
+        let mut store = scenario.store(initial.len(), note)?;
         let particles = initial.particles(scenario.law, scenario.signed_constant());
-        executor.upload(&particles).map_err(|e| Failure::new(failure::code(&e), format!("initial particles: {e}")))?;
+        store.upload(&particles).map_err(|e| Failure::new(failure::code(&e), format!("initial particles: {e}")))?;
         let stepper = Stepper::new(scenario.integrator, scenario.clock.dt);
         let builder = SnapshotBuilder::new(scenario, initial);
-        Ok(Motion { executor, stepper, dt: scenario.clock.dt, builder })
+        let bath = scenario.bath.map(|bath| (bath, scenario.seed));
+        Ok(Motion { store, stepper, bath, dt: scenario.clock.dt, builder })
     }
 
     /// The particles at the start.
@@ -46,33 +50,37 @@ impl Motion {
     }
 
     /// What holds the particles.
-    pub fn executor(&self) -> &dyn Executor {
-        &*self.executor
+    pub fn store(&self) -> &dyn ParticleStore {
+        &*self.store
     }
 
     /// Sets whether the next sums of forces have potentials, which diagnostics need.
     pub fn want_potential(&mut self, wanted: bool) {
-        self.executor.want_potential(wanted);
+        self.store.want_potential(wanted);
     }
 
     /// Makes the step with this number, counted from 1, bath included. `potential` is whether its
     /// forces have potentials.
     ///
     /// # Errors
-    /// Those of [`Stepper::step`], of the bath, and [`Error::NotFinite`] for a state that is not finite.
+    /// Those of [`Stepper::step`] and of the store, and [`Error::NotFinite`] for a state that is not finite.
     pub fn step(&mut self, number: u64, potential: bool, times: &mut StageTimes) -> Result<(), Error> {
         self.want_potential(potential);
-        self.stepper.step(self.executor.as_mut(), times)?;
-        self.executor.thermostat(number, self.dt)?;
-        self.executor.check()
+        self.stepper.step(self.store.as_mut(), times)?;
+        if let Some((bath, seed)) = self.bath.filter(|(bath, _)| number <= bath.last) {
+            let (dt, mass) = (self.dt, &self.builder.initial.mass);
+            // The random numbers depend on the number of the step alone, so that a resumed run draws the same.
+            self.store.change_velocities(&mut |velocity| bath.exchange(seed, number, dt, mass, velocity))?;
+        }
+        self.store.check()
     }
 
     /// Sums the forces unless they belong to the present positions.
     ///
     /// # Errors
-    /// Those of [`Executor::forces`].
+    /// Those of [`ParticleStore::forces`].
     pub fn refresh(&mut self, times: &mut StageTimes) -> Result<(), Error> {
-        self.stepper.refresh(self.executor.as_mut(), times)
+        self.stepper.refresh(self.store.as_mut(), times)
     }
 
     /// Has the next [`refresh`](Self::refresh) sum the forces in any case.
@@ -94,35 +102,35 @@ impl Motion {
     /// A copy of the particles with their last forces, to be brought to the host.
     ///
     /// # Errors
-    /// Those of [`Executor::copy`].
+    /// Those of [`ParticleStore::copy`].
     pub fn copy(&mut self) -> Result<Pending, Error> {
-        self.executor.copy()
+        self.store.copy()
     }
 
     /// Diagnostics that are summed where the particles are; `None` where they are as well taken
     /// from a copy. The last forces belong to the positions, and have potentials.
     ///
     /// # Errors
-    /// Those of [`Executor::totals`].
+    /// Those of [`ParticleStore::totals`].
     pub fn totals(&mut self) -> Result<Option<Diagnostics>, Error> {
         let SnapshotBuilder { initial, law, factor, .. } = &self.builder;
-        let totals = self.executor.totals(&initial.mass)?;
+        let totals = self.store.totals(&initial.mass)?;
         Ok(totals.map(|totals| Diagnostics::from_totals(&totals, *factor, *law == Law::Vortex)))
     }
 
     /// Diagnostics from a copy of the present state.
     pub fn diagnostics(&self, copied: &Copied) -> Diagnostics {
-        self.builder.diagnostics(copied, self.executor.force_report())
+        self.builder.diagnostics(copied, self.store.force_report())
     }
 
     /// Positions for particles that are shown at `shown`: in a periodic box each stays in the image
     /// of the box that it has moved to, on which dipoles and momenta depend.
     ///
     /// # Errors
-    /// Those of [`Executor::particles`].
+    /// Those of [`ParticleStore::particles`].
     pub fn unwrapped(&mut self, shown: Vec<[f64; 3]>) -> Result<Vec<[f64; 3]>, Error> {
         let Some(cell) = self.builder.boundary.periodic() else { return Ok(shown) };
-        let now = self.executor.particles()?.position;
+        let now = self.store.particles()?.position;
         let place = |((new, now), wrapped): (([f64; 3], [f64; 3]), [f64; 3])| {
             std::array::from_fn(|k| {
                 let images = ((now[k] - wrapped[k]) / cell.side[k]).round();
@@ -136,11 +144,11 @@ impl Motion {
     /// Lets `change` change positions and velocities.
     ///
     /// # Errors
-    /// Those of [`Executor::upload`].
+    /// Those of [`ParticleStore::upload`].
     pub fn change(&mut self, change: impl FnOnce(&mut Particles)) -> Result<(), Error> {
-        let mut particles = self.executor.particles()?;
+        let mut particles = self.store.particles()?;
         change(&mut particles);
         self.stepper.move_on();
-        self.executor.upload(&particles)
+        self.store.upload(&particles)
     }
 }

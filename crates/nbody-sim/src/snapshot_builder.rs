@@ -29,7 +29,7 @@ pub struct SnapshotBuilder {
     pub boltzmann: f64,
     /// −G or k_e.
     pub external_constant: f64,
-    /// What the executor's potentials are multiplied by: [`Scenario::potential_factor`](crate::scenario::Scenario::potential_factor).
+    /// What the store's potentials are multiplied by: [`Scenario::potential_factor`](crate::scenario::Scenario::potential_factor).
     pub factor: f64,
 }
 
@@ -83,7 +83,7 @@ impl SnapshotBuilder {
         particles.coupling.par_iter().zip(field).map(|(c, e)| e.map(|e| c * e)).collect_vec()
     }
 
-    /// φ of the particles and of the external field, as snapshots show it, from what the executor sums.
+    /// φ of the particles and of the external field, as snapshots show it, from what the store sums.
     fn whole_potential(&self, particles: &Particles, mut potential: Vec<f64>) -> Vec<f64> {
         let external = self.external_potential(&particles.position);
         potential.par_iter_mut().for_each(|p| *p *= self.factor);
@@ -91,7 +91,7 @@ impl SnapshotBuilder {
         potential
     }
 
-    /// The sums over particles, with the executor's report of other forces.
+    /// The sums over particles, with the store's report of other forces.
     pub fn diagnostics(&self, Copied { particles, potential, field, .. }: &Copied, report: ForceReport) -> Diagnostics {
         let potential: Vec<f64> = potential.par_iter().map(|p| self.factor * p).collect_vec();
         let vortices = self.law == Law::Vortex;

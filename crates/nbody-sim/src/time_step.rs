@@ -24,11 +24,11 @@ pub fn with_step(scenario: Scenario, initial: &Initial) -> Result<(Scenario, Opt
     // The run itself reports the device.
     let forces = Forces { short_range: None, exclusions: vec![], ..scenario.forces() };
     let (settings, plane) = (&scenario.settings, scenario.log_kernel());
-    let mut executor = fmm::executor(scenario.device, settings, plane, initial.len(), (forces, None), &mut |_| {})?;
+    let mut store = fmm::store(scenario.device, settings, plane, initial.len(), forces, &mut |_| {})?;
     let particles = initial.particles(scenario.law, scenario.signed_constant());
-    executor.upload(&particles).map_err(wrong)?;
-    executor.forces(&mut StageTimes::default()).map_err(wrong)?;
-    let (_, field) = executor.field().map_err(wrong)?;
+    store.upload(&particles).map_err(wrong)?;
+    store.forces(&mut StageTimes::default()).map_err(wrong)?;
+    let (_, field) = store.field().map_err(wrong)?;
     let size = |(c, e): (&f64, &[f64; 3])| c.abs() * e.iter().map(|e| e * e).sum::<f64>().sqrt();
     let largest = particles.coupling.iter().zip(&field).map(size).fold(0.0, f64::max);
     let wanted = eta * (scenario.softening_length() / largest).sqrt();
@@ -36,14 +36,14 @@ pub fn with_step(scenario: Scenario, initial: &Initial) -> Result<(Scenario, Opt
     let parts = if largest > 0.0 { (scenario.clock.dt / wanted).ceil() } else { 1.0 };
     if parts.is_nan() || parts > 1e12 {
         let line = format!(
-            "time.dt = \"auto\" comes to {wanted:e}, {parts:e} steps between outputs; give a larger softening, or a \
+            "time.dt = \"auto\" gives {wanted:e}, {parts:e} steps between outputs; give a larger softening, or a \
              number for time.dt"
         );
         return Err(Failure::new(65, line));
     }
     let chosen = scenario.with_steps_divided(smooth(parts as u64));
     let warning = format!(
-        "time.dt = \"auto\" comes to {}, from the largest acceleration at the start, {largest:.4e}. \
+        "time.dt = \"auto\" gives {}, from the largest acceleration at the start, {largest:.4e}. \
          The step stays as it is, which keeps the leapfrog symplectic: where the particles will come closer \
          together than they start, set a smaller time.eta or time.dt",
         number(chosen.clock.dt)
@@ -78,7 +78,7 @@ mod tests {
             Scenario::parse("a.toml", text.into(), None, &[]).unwrap_or_else(|p| panic!("{}", p.render(false)));
         let initial = Initial::of(&scenario, no_hdf5).unwrap();
         let (chosen, warning) = with_step(scenario, &initial).unwrap();
-        assert!(warning.unwrap().contains("comes to 0.02,"));
+        assert!(warning.unwrap().contains("gives 0.02,"));
         // η √(ε/a) = 0.0200, and 0.1 = 5.0 steps of it: 5 would be too few by the ε².
         assert_eq!(chosen.clock.dt, 0.0200_f64.min(0.1 / 5.0));
         assert_eq!((chosen.steps, chosen.snapshot_every, chosen.diagnostics_every), (150, 15, 5));

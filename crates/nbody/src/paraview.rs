@@ -21,6 +21,8 @@ use crate::plot::space::View;
 /// The script in a run directory. A script named paraview.py would hide the module.
 pub const NAME: &str = "open_in_paraview.py";
 
+/// The parts of a script: it opens the run, shows particles or a grid, and sets time and camera.
+const OPEN: &str = include_str!("paraview/open.py");
 const PARTICLES: &str = include_str!("paraview/particles.py");
 const GRID: &str = include_str!("paraview/grid.py");
 const CAMERA: &str = include_str!("paraview/camera.py");
@@ -62,13 +64,13 @@ pub fn paraview(options: &Paraview) -> Result<(), Failure> {
         Shown::Particles(snapshots) => particles(snapshots),
         Shown::Vorticity(fields) => grid(&fields.iter().map(|f| &f.1).collect::<Vec<_>>()),
     };
-    let (facts, rest) = facts.ok_or_else(|| nothing("nothing to show: no particles, or no vorticity"))?;
+    let (facts, display) = facts.ok_or_else(|| nothing("nothing to show: no particles, or no vorticity"))?;
     let path = std::path::absolute(run).unwrap_or(run.clone());
     let mut text = "# Opens this run in ParaView 5.11 or newer: paraview --script=FILE, or pvpython FILE picture.png\n"
         .to_string();
     let _ = writeln!(text, "# Written by nbody paraview.\n\nRUN = {}", json!(path.to_string_lossy()));
     text.push_str(&facts);
-    let _ = write!(text, "\n{rest}{CAMERA}");
+    let _ = write!(text, "\n{OPEN}{display}{CAMERA}");
     let out = options.out.clone().unwrap_or_else(|| run.join(NAME));
     atomic::replace(&out, text.as_bytes())?;
     console::print(&format!("wrote {0}\nopen it with: paraview --script={0}\n", out.display()))

@@ -1,7 +1,7 @@
 //! Diagnostics that a GPU sums against those of the host.
 
-use fmm_core::{Copied, Executor, Particles, Settings, Softening, StageTimes};
-use fmm_cuda::{CudaExecutor, Gpu};
+use fmm_core::{Copied, ParticleStore, Particles, Settings, Softening, StageTimes};
+use fmm_cuda::{CudaStore, Gpu};
 use nbody::diagnostics::{Diagnostics, State};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -36,7 +36,7 @@ fn sums_on_the_device_are_the_hosts() {
     let Some(gpu) = gpu() else { return };
     // Softened, so that no close pair drowns the virial in its rounding.
     let settings = Settings { softening: Softening::Spline(0.02), ..Settings::default() };
-    let mut executor = CudaExecutor::new(gpu, settings).unwrap();
+    let mut store = CudaStore::new(gpu, settings).unwrap();
     let heap = Particles { position: vec![[7.0; 3]; 500], ..ball(500, [0.0; 3]) };
     let mut far = ball(30_000, [3.0, -1.0, 0.5]);
     // One that is so far away that spheres shrink a hundred times.
@@ -51,9 +51,9 @@ fn sums_on_the_device_are_the_hosts() {
         ("massless", ball(9000, [0.0; 3]), true),
     ] {
         let mass = if massless { vec![0.0; p.len()] } else { p.strength.clone() };
-        executor.upload(&p).unwrap();
-        executor.forces(&mut StageTimes::default()).unwrap();
-        let Copied { particles, potential, field, .. } = executor.copy().unwrap()().unwrap();
+        store.upload(&p).unwrap();
+        store.forces(&mut StageTimes::default()).unwrap();
+        let Copied { particles, potential, field, .. } = store.copy().unwrap()().unwrap();
         let acceleration: Vec<[f64; 3]> = field.iter().map(|e| e.map(|e| -e)).collect();
         let state = State {
             position: &particles.position,
@@ -65,7 +65,7 @@ fn sums_on_the_device_are_the_hosts() {
             acceleration: &acceleration,
         };
         let expected = Diagnostics::of(state);
-        let found = Diagnostics::from_totals(&executor.totals(&mass).unwrap().unwrap(), 1.0, false);
+        let found = Diagnostics::from_totals(&store.totals(&mass).unwrap().unwrap(), 1.0, false);
         let first = Diagnostics::default();
         for ((name_of, a), (_, b)) in found.named(&first).into_iter().zip(expected.named(&first)) {
             assert!((a - b).abs() <= 1e-11 * b.abs().max(1e-2), "{name}, {name_of}: {a} on the device, {b}");

@@ -1,8 +1,8 @@
-//! Order in time of the integrators, through the executor that runs use: two bodies on a Kepler orbit, e = 0.5.
+//! Order in time of the integrators, through the store that runs use: two bodies on a Kepler orbit, e = 0.5.
 
 use std::f64::consts::PI;
 
-use fmm_core::{CpuExecutor, Executor, Method, Particles, Precision, Settings, StageTimes};
+use fmm_core::{CpuStore, Method, ParticleStore, Particles, Precision, Settings, StageTimes};
 use nbody::integrator::{Integrator, Stepper};
 
 /// The distance from the start after one period in `steps` steps; G M = a = 1, the masses are 1/4 and 3/4.
@@ -15,13 +15,13 @@ fn error_after_a_period(integrator: Integrator, steps: u32) -> f64 {
         coupling: vec![-1.0; 2],
     };
     let settings = Settings { method: Method::Direct, precision: Precision::F64, ..Settings::default() };
-    let mut executor = CpuExecutor::new(settings).unwrap();
-    executor.upload(&particles).unwrap();
+    let mut store = CpuStore::new(settings).unwrap();
+    store.upload(&particles).unwrap();
     let (mut stepper, mut times) = (Stepper::new(integrator, 2.0 * PI / f64::from(steps)), StageTimes::default());
     for _ in 0..steps {
-        stepper.step(&mut executor, &mut times).unwrap();
+        stepper.step(&mut store, &mut times).unwrap();
     }
-    let end = executor.particles().unwrap();
+    let end = store.particles().unwrap();
     let relative: Vec<f64> = (0..3).map(|k| end.position[0][k] - end.position[1][k]).collect();
     (relative[0] - r).hypot(relative[1]).hypot(relative[2])
 }
@@ -61,14 +61,14 @@ fn kick_drift_kick_sums_forces_once_a_step() {
     for (integrator, per_step) in
         [(Integrator::LeapfrogKdk, 1), (Integrator::LeapfrogDkd, 1), (Integrator::Yoshida4, 3)]
     {
-        let mut executor = CpuExecutor::new(Settings { method: Method::Direct, ..Settings::default() }).unwrap();
+        let mut store = CpuStore::new(Settings { method: Method::Direct, ..Settings::default() }).unwrap();
         let (x, v) = (vec![[0.0; 3], [1.0, 0.0, 0.0]], vec![[0.0; 3]; 2]);
         let particles = Particles { position: x, velocity: v, strength: vec![1.0; 2], coupling: vec![-1.0; 2] };
-        executor.upload(&particles).unwrap();
+        store.upload(&particles).unwrap();
         let (mut stepper, mut times) = (Stepper::new(integrator, 1e-3), StageTimes::default());
-        stepper.refresh(&mut executor, &mut times).unwrap();
+        stepper.refresh(&mut store, &mut times).unwrap();
         for _ in 0..10 {
-            stepper.step(&mut executor, &mut times).unwrap();
+            stepper.step(&mut store, &mut times).unwrap();
         }
         // Drift-kick-drift starts with a drift: the forces of the start serve the output only.
         assert_eq!(times.calls(Stage::P2P), 10 * per_step + 1, "{}", integrator.name());

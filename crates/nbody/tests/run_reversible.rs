@@ -1,6 +1,6 @@
 //! Symmetry in time: a cluster that goes 1,000 steps forward and 1,000 back is where it began.
 
-use fmm_core::{CpuExecutor, Executor, StageTimes};
+use fmm_core::{CpuStore, ParticleStore, StageTimes};
 use nbody::initial::Initial;
 use nbody::integrator::{Integrator, Stepper};
 use nbody::scenario::Scenario;
@@ -24,19 +24,19 @@ end = 7.8125
 fn distance(integrator: Integrator, steps: u32) -> f64 {
     let scenario = Scenario::parse("cluster.toml", CLUSTER.into(), None, &[]).unwrap();
     let start = Initial::of(&scenario, nbody::files::read_hdf5).unwrap().particles(scenario.law, scenario.constant());
-    let mut executor = CpuExecutor::new(scenario.settings.clone()).unwrap();
-    executor.upload(&start).unwrap();
+    let mut store = CpuStore::new(scenario.settings.clone()).unwrap();
+    store.upload(&start).unwrap();
     let mut times = StageTimes::default();
     let mut moved = 0.0;
     for dt in [scenario.clock.dt, -scenario.clock.dt] {
         let mut stepper = Stepper::new(integrator, dt);
-        (0..steps).for_each(|_| stepper.step(&mut executor, &mut times).unwrap());
+        (0..steps).for_each(|_| stepper.step(&mut store, &mut times).unwrap());
         if dt > 0.0 {
-            moved = farthest(&executor.particles().unwrap().position, &start.position);
+            moved = farthest(&store.particles().unwrap().position, &start.position);
         }
     }
     assert!(moved > 0.5, "the cluster did not move");
-    let end = executor.particles().unwrap();
+    let end = store.particles().unwrap();
     farthest(&end.position, &start.position).max(farthest(&end.velocity, &start.velocity))
 }
 

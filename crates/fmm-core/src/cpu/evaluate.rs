@@ -117,9 +117,13 @@ pub(super) fn solve_in_space(
     quantity: Quantity,
     times: &mut StageTimes,
 ) -> Result<Evaluation, Error> {
-    let Solved { choice, sums, .. } = solve_points(settings, None, points, quantity, times)?;
+    solve_points(settings, None, points, quantity, times).map(evaluation)
+}
+
+/// Without second derivatives and what a run keeps.
+pub(super) fn evaluation(Solved { choice, sums, .. }: Solved<Summed>) -> Evaluation {
     let Summed { potential, field, error, coincident_pairs, .. } = sums;
-    Ok(Evaluation { potential, field, error, choice, coincident_pairs })
+    Evaluation { potential, field, error, choice, coincident_pairs }
 }
 
 /// The same with all that is summed, beginning with what an earlier sum of a run has `kept`.

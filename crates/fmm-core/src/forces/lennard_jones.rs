@@ -6,8 +6,8 @@
 
 use rayon::prelude::*;
 
-use crate::executor::ForceReport;
 use crate::math::{CollectVec, blocked_sums};
+use crate::store::ForceReport;
 
 /// The parameters of positive and of negative ions, in the units of the particles.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,6 +1,6 @@
 //! Forces in addition to the sum: a fixed field, short-range forces between ions, and excluded pairs.
 //!
-//! They are data. An executor adds them where the particles are: [`Forces::add`] on the cores,
+//! They are data. A store adds them where the particles are: [`Forces::add`] on the cores,
 //! kernels of the same formulas on a GPU.
 
 pub mod exclusions;
@@ -13,7 +13,7 @@ pub use exclusions::PairInteraction;
 pub use external::{External, Shape};
 pub use lennard_jones::LennardJones;
 
-use crate::executor::ForceReport;
+use crate::store::ForceReport;
 use crate::{PeriodicBox, Softening};
 
 /// What acts on particles in addition to their sum, in the units of the particles.

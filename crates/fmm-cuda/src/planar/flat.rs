@@ -6,7 +6,7 @@ use fmm_core::bodies::coincident_pairs;
 use fmm_core::planar::{Blob, Kernel, Request};
 use fmm_core::{Choice, Error, Kept, Method, Settings, Stage, StageTimes};
 
-use super::flow::{Flow, SHARES};
+use super::flow::SHARES;
 use super::trial::{self, Arrays, Output};
 use super::view::{FLAT_FOUND, FlattenView, THREADS};
 use super::{Inputs, fits, policy};
@@ -14,7 +14,7 @@ use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::geometry::launch;
 
-/// What an executor in the plane has in place of octrees.
+/// What a store in the plane has in place of octrees.
 pub struct Flat {
     kernel: Kernel,
     blob: Blob,
@@ -22,8 +22,6 @@ pub struct Flat {
     inputs: Inputs,
     arrays: Arrays,
     found: Buffer<f64>,
-    /// The step of vortices.
-    pub flow: Flow,
     size: Strengths,
     /// Whether the last sum was direct.
     direct: bool,
@@ -42,7 +40,6 @@ impl Flat {
             inputs: Inputs::default(),
             arrays: Arrays::default(),
             found: Buffer::new(),
-            flow: Flow::default(),
             size: Strengths::of(&[]),
             direct: true,
         })

@@ -22,7 +22,7 @@ use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::direct;
 pub(crate) use flat::Flat;
-pub(crate) use flow::Vortices;
+pub(crate) use flow::{Flow, Vortices};
 use trial::{Arrays, Output};
 
 /// The sum that `problem` asks for, as [`fmm_core::planar::evaluate`] defines it, done on the device.
@@ -32,7 +32,7 @@ use trial::{Arrays, Output};
 /// device fails.
 pub fn evaluate(gpu: &Gpu, problem: &Problem, times: &mut StageTimes) -> Result<Evaluation<Complex64>, Error> {
     if problem.request.may_underflow {
-        let why = "there are coordinates or blobs so small beside the extent of the set that a GPU may not tell points apart; device cpu does";
+        let why = "there are coordinates or blobs so small compared with the extent of the set that a GPU may not separate points; device cpu does";
         return Err(Error::Unsupported(why.into()));
     }
     let mut plane = Plane::default();

@@ -2,7 +2,7 @@
 
 use fmm_core::{Method, Precision};
 
-use super::{COLUMNS, sums};
+use super::{suite, sums};
 use crate::lines::{distinct, figure, lines};
 use crate::measure::Sum;
 use crate::record::Record;
@@ -11,17 +11,8 @@ use nbody_cli::figure::{Axis, Content, Figure};
 use nbody_sim::failure::Failure;
 
 /// The suite.
-pub const SUITE: Suite = Suite {
-    name: "accuracy",
-    preset: include_str!("../../../../configs/bench-accuracy.toml"),
-    plane: None,
-    cpu_only: false,
-    cases,
-    figures,
-    summary,
-    texts: |_| vec![],
-    columns: COLUMNS,
-};
+pub const SUITE: Suite =
+    suite("accuracy", include_str!("../../../../configs/bench-accuracy.toml"), cases, figures, summary);
 
 fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
     let mut all = vec![];

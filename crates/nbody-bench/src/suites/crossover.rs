@@ -2,7 +2,7 @@
 
 use fmm_core::Method;
 
-use super::{COLUMNS, place_of, sums};
+use super::{place_of, suite, sums};
 use crate::lines::{Crossing, crossing, distinct, figure, lines, numbers, overlap, speedups};
 use crate::load;
 use crate::norm::Norm;
@@ -15,15 +15,8 @@ use nbody_sim::messages::number;
 
 /// The suite.
 pub const SUITE: Suite = Suite {
-    name: "crossover",
-    preset: include_str!("../../../../configs/bench-crossover.toml"),
     plane: Some(include_str!("../../../../configs/bench-plane-crossover.toml")),
-    cpu_only: false,
-    cases,
-    figures,
-    summary,
-    texts: |_| vec![],
-    columns: COLUMNS,
+    ..suite("crossover", include_str!("../../../../configs/bench-crossover.toml"), cases, figures, summary)
 };
 
 const METHODS: [Method; 3] = [Method::Direct, Method::Treecode, Method::Fmm];

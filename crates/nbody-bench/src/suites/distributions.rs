@@ -2,7 +2,7 @@
 
 use fmm_core::Method;
 
-use super::{COLUMNS, place_of, sums};
+use super::{place_of, suite, sums};
 use crate::lines::{figure, lines, numbers};
 use crate::measure::Sum;
 use crate::norm::Norm;
@@ -15,15 +15,8 @@ use nbody_sim::messages::number;
 
 /// The suite.
 pub const SUITE: Suite = Suite {
-    name: "distributions",
-    preset: include_str!("../../../../configs/bench-distributions.toml"),
     plane: Some(include_str!("../../../../configs/bench-plane-distributions.toml")),
-    cpu_only: false,
-    cases,
-    figures,
-    summary,
-    texts: |_| vec![],
-    columns: COLUMNS,
+    ..suite("distributions", include_str!("../../../../configs/bench-distributions.toml"), cases, figures, summary)
 };
 
 fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {

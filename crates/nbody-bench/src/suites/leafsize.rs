@@ -2,7 +2,7 @@
 
 use fmm_core::Method;
 
-use super::{COLUMNS, place_of, sums};
+use super::{place_of, suite, sums};
 use crate::lines::{distinct, figure, lines, numbers, speedups};
 use crate::measure::Sum;
 use crate::record::Record;
@@ -14,15 +14,8 @@ use nbody_sim::messages::number;
 
 /// The suite.
 pub const SUITE: Suite = Suite {
-    name: "leafsize",
-    preset: include_str!("../../../../configs/bench-leafsize.toml"),
     plane: Some(include_str!("../../../../configs/bench-plane-leafsize.toml")),
-    cpu_only: false,
-    cases,
-    figures,
-    summary,
-    texts: |_| vec![],
-    columns: COLUMNS,
+    ..suite("leafsize", include_str!("../../../../configs/bench-leafsize.toml"), cases, figures, summary)
 };
 
 fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {

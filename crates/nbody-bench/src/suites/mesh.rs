@@ -8,6 +8,7 @@ use std::time::Instant;
 use fmm_core::planar::{Lists, Pyramid, Rule, accuracy, levels, swap_min_points};
 use serde_json::Value;
 
+use super::suite;
 use crate::lines::figure;
 use crate::measure::Context;
 use crate::record::Record;
@@ -20,14 +21,8 @@ use nbody_sim::failure::Failure;
 
 /// The suite.
 pub const SUITE: Suite = Suite {
-    name: "mesh",
-    preset: PRESET,
     plane: Some(PRESET),
     cpu_only: true,
-    cases,
-    figures,
-    summary,
-    texts: |_| vec![],
     columns: &[
         ("set", "set"),
         ("sigma", "σ"),
@@ -41,6 +36,7 @@ pub const SUITE: Suite = Suite {
         ("m2l_mean", "mean M2L"),
         ("direct_mean", "mean direct"),
     ],
+    ..suite("mesh", PRESET, cases, figures, summary)
 };
 
 const PRESET: &str = include_str!("../../../../configs/bench-mesh.toml");

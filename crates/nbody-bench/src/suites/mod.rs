@@ -20,8 +20,6 @@ pub mod stages;
 pub mod threads;
 pub mod tune;
 
-use super::suite::Suite;
-
 /// All of them.
 pub const ALL: [&Suite; 15] = [
     &crossover::SUITE,
@@ -49,9 +47,23 @@ pub fn named(name: &str) -> Option<&'static Suite> {
 use fmm_core::{Method, Precision};
 
 use super::measure::Sum;
+use super::record::Record;
 use super::sets::Set;
-use super::suite::Sweep;
+use super::suite::{Case, Suite, Sweep};
 use fmm::Device;
+use nbody_cli::figure::Figure;
+use nbody_sim::failure::Failure;
+
+/// A suite of sums of 1/r on every device, without further texts.
+const fn suite(
+    name: &'static str,
+    preset: &'static str,
+    cases: fn(&Sweep) -> Result<Vec<Case>, Failure>,
+    figures: fn(&[Record]) -> Vec<(String, Figure)>,
+    summary: fn(&[Record]) -> Vec<String>,
+) -> Suite {
+    Suite { name, preset, plane: None, cpu_only: false, cases, figures, summary, texts: |_| vec![], columns: COLUMNS }
+}
 
 /// Columns that describe a sum.
 const COLUMNS: &[(&str, &str)] = &[

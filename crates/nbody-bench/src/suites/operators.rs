@@ -7,7 +7,7 @@ use fmm_core::Precision;
 use fmm_core::cpu::workload::{Operator, work};
 use fmm_core::workload::peak;
 
-use super::stage_rates;
+use super::{stage_rates, suite};
 use crate::lines::{distinct, figure, lines, numbers};
 use crate::measure::{Context, Limits, spread};
 use crate::record::Record;
@@ -19,14 +19,6 @@ use nbody_sim::failure::Failure;
 
 /// The suite.
 pub const SUITE: Suite = Suite {
-    name: "operators",
-    preset: include_str!("../../../../configs/bench-operators.toml"),
-    plane: None,
-    cpu_only: false,
-    cases,
-    figures,
-    summary,
-    texts: |_| vec![],
     columns: &[
         ("device", "device"),
         ("precision", "precision"),
@@ -38,6 +30,7 @@ pub const SUITE: Suite = Suite {
         ("gflops", "GFLOP/s"),
         ("fraction", "of the peak"),
     ],
+    ..suite("operators", include_str!("../../../../configs/bench-operators.toml"), cases, figures, summary)
 };
 
 /// Seconds of a sample.

@@ -13,6 +13,7 @@ use std::process::Command;
 use fmm_core::{Method, Precision};
 use serde_json::Value;
 
+use super::suite;
 use crate::lines::{distinct, figure, lines, numbers};
 use crate::measure::{Bodies, Context, Limits, Sum, spread};
 use crate::norm::Norm;
@@ -27,14 +28,8 @@ use nbody_sim::failure::Failure;
 
 /// The suite.
 pub const SUITE: Suite = Suite {
-    name: "peers",
-    preset: include_str!("../../../../configs/bench-peers.toml"),
     plane: Some(include_str!("../../../../configs/bench-plane-peers.toml")),
     cpu_only: true,
-    cases,
-    figures,
-    summary,
-    texts: |_| vec![],
     columns: &[
         ("set", "set"),
         ("n", "N"),
@@ -51,6 +46,7 @@ pub const SUITE: Suite = Suite {
         ("ratio", "ratio"),
         ("seconds_all", "our s, all cores"),
     ],
+    ..suite("peers", include_str!("../../../../configs/bench-peers.toml"), cases, figures, summary)
 };
 
 /// A rival: its name, whether it has threads, and its settings.

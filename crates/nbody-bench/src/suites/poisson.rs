@@ -12,6 +12,7 @@ use fmm_cuda::Gpu;
 use fmm_cuda::grid::sums::Sums;
 use fmm_cuda::grid::workload::{direct_instructions, indirect_instructions};
 
+use super::suite;
 use crate::hockney::Hockney;
 use crate::lines::{figure, lines};
 use crate::measure::{Context, spread};
@@ -26,14 +27,6 @@ use nbody_sim::messages::{self, bytes, number};
 
 /// The suite.
 pub const SUITE: Suite = Suite {
-    name: "poisson",
-    preset: include_str!("../../../../configs/bench-poisson.toml"),
-    plane: None,
-    cpu_only: false,
-    cases,
-    figures,
-    summary,
-    texts: |_| vec![],
     columns: &[
         ("method", "method"),
         ("device", "device"),
@@ -52,6 +45,7 @@ pub const SUITE: Suite = Suite {
         ("u_error", "error of u"),
         ("bytes", "bytes"),
     ],
+    ..suite("poisson", include_str!("../../../../configs/bench-poisson.toml"), cases, figures, summary)
 };
 
 /// The rings of the paper in the unit cube.

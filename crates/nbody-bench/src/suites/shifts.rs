@@ -3,7 +3,7 @@
 use fmm_core::planar::{Lists, Pyramid, Rule, levels, swap_min_points};
 use fmm_core::{Method, Precision};
 
-use super::{COLUMNS, place_of, sums};
+use super::{COLUMNS, place_of, suite, sums};
 use crate::lines::{distinct, figure, lines, numbers, speedups};
 use crate::measure::{Context, Sum};
 use crate::record::Record;
@@ -15,14 +15,7 @@ use nbody_sim::failure::Failure;
 
 /// The suite.
 pub const SUITE: Suite = Suite {
-    name: "shifts",
-    preset: include_str!("../../../../configs/bench-shifts.toml"),
     plane: Some(include_str!("../../../../configs/bench-shifts.toml")),
-    cpu_only: false,
-    cases,
-    figures,
-    summary,
-    texts: |_| vec![],
     columns: &[
         COLUMNS[0],
         COLUMNS[1],
@@ -39,6 +32,7 @@ pub const SUITE: Suite = Suite {
         ("m2l_gflops", "M2L, Gflop/s"),
         ("l2", "L2"),
     ],
+    ..suite("shifts", include_str!("../../../../configs/bench-shifts.toml"), cases, figures, summary)
 };
 
 fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {

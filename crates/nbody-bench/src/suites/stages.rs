@@ -2,7 +2,7 @@
 
 use fmm_core::Stage;
 
-use super::{COLUMNS, place_of, sums};
+use super::{place_of, suite, sums};
 use crate::lines::{distinct, figure};
 use crate::record::Record;
 use crate::suite::{Case, Suite, Sweep};
@@ -13,15 +13,9 @@ use nbody_sim::messages::number;
 
 /// The suite.
 pub const SUITE: Suite = Suite {
-    name: "stages",
-    preset: include_str!("../../../../configs/bench-stages.toml"),
     plane: Some(include_str!("../../../../configs/bench-plane-stages.toml")),
-    cpu_only: false,
-    cases,
-    figures,
-    summary,
     texts: |records| vec![("stages-shares.md", shares(records))],
-    columns: COLUMNS,
+    ..suite("stages", include_str!("../../../../configs/bench-stages.toml"), cases, figures, summary)
 };
 
 fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {

@@ -2,7 +2,7 @@
 
 use fmm_core::Method;
 
-use super::{COLUMNS, sums};
+use super::{suite, sums};
 use crate::lines::{figure, lines};
 use crate::measure::Sum;
 use crate::record::Record;
@@ -15,15 +15,8 @@ use nbody_sim::messages::number;
 
 /// The suite.
 pub const SUITE: Suite = Suite {
-    name: "threads",
-    preset: include_str!("../../../../configs/bench-threads.toml"),
-    plane: None,
     cpu_only: true,
-    cases,
-    figures,
-    summary,
-    texts: |_| vec![],
-    columns: COLUMNS,
+    ..suite("threads", include_str!("../../../../configs/bench-threads.toml"), cases, figures, summary)
 };
 
 fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {

@@ -6,7 +6,7 @@ use fmm_core::cpu::workload::Operator;
 use fmm_core::{Method, Precision};
 
 use super::operators::time;
-use super::sums;
+use super::{suite, sums};
 use crate::measure::Sum;
 use crate::record::Record;
 use crate::suite::{Case, Suite, Sweep, Work};
@@ -17,13 +17,7 @@ use nbody_sim::failure::Failure;
 
 /// The suite.
 pub const SUITE: Suite = Suite {
-    name: "tune",
-    preset: include_str!("../../../../configs/bench-tune.toml"),
-    plane: None,
     cpu_only: true,
-    cases,
-    figures: |_| Vec::<(String, Figure)>::new(),
-    summary,
     texts: |records| vec![("constants.toml", text(records))],
     columns: &[
         ("set", "set"),
@@ -35,6 +29,13 @@ pub const SUITE: Suite = Suite {
         ("rms", "rms"),
         ("l2", "L2"),
     ],
+    ..suite(
+        "tune",
+        include_str!("../../../../configs/bench-tune.toml"),
+        cases,
+        |_| Vec::<(String, Figure)>::new(),
+        summary,
+    )
 };
 
 /// Errors of other seeds and sizes are larger now and then.

@@ -40,7 +40,7 @@ pub fn figure_eight(mass: f64, size: f64, gravity: f64) -> Initial {
 mod tests {
     use std::f64::consts::PI;
 
-    use fmm_core::{CpuExecutor, Executor, Method, Precision, Settings, StageTimes};
+    use fmm_core::{CpuStore, Method, ParticleStore, Precision, Settings, StageTimes};
 
     use super::*;
     use crate::integrator::{Integrator, Stepper};
@@ -49,13 +49,13 @@ mod tests {
     /// The largest distance of a body from where it started, after `time` in `steps` steps.
     fn closure(start: &Initial, gravity: f64, time: f64, steps: u32) -> f64 {
         let settings = Settings { method: Method::Direct, precision: Precision::F64, ..Settings::default() };
-        let mut executor = CpuExecutor::new(settings).unwrap();
-        executor.upload(&start.particles(Law::Gravity, gravity)).unwrap();
+        let mut store = CpuStore::new(settings).unwrap();
+        store.upload(&start.particles(Law::Gravity, gravity)).unwrap();
         let mut stepper = Stepper::new(Integrator::Yoshida4, time / f64::from(steps));
         // From within the pool of threads: handing each small sum to it from outside takes longer than the sum.
-        let run = || (0..steps).try_for_each(|_| stepper.step(&mut executor, &mut StageTimes::default()));
+        let run = || (0..steps).try_for_each(|_| stepper.step(&mut store, &mut StageTimes::default()));
         rayon::join(run, || ()).0.unwrap();
-        let end = executor.particles().unwrap().position;
+        let end = store.particles().unwrap().position;
         let moved = |(a, b): (&[f64; 3], &[f64; 3])| (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>().sqrt();
         start.position.iter().zip(&end).map(moved).fold(0.0, f64::max)
     }

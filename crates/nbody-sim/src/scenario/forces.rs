@@ -1,8 +1,7 @@
 //! What acts on the particles of a scenario in addition to their sum: a fixed field, a short
-//! repulsion that keeps ions from collapsing, charges that do not see each other, and a bath of
-//! heat.
+//! repulsion that keeps ions from collapsing, and charges that do not see each other.
 
-use fmm_core::Executor;
+use fmm_core::ParticleStore;
 use fmm_core::forces::Forces;
 
 use super::{Law, Scenario};
@@ -10,22 +9,14 @@ use crate::failure::Failure;
 use fmm::Note;
 
 impl Scenario {
-    /// The executor of a run of `n` particles with all that acts on them, on the device that the
-    /// scenario asks for. `mass` is that of each, `note` receives notes on the choice of the
-    /// device.
+    /// The store of `n` particles of a run with the forces that act on them, on the device that the
+    /// scenario asks for. `note` receives notes on the choice of the device.
     ///
     /// # Errors
-    /// Those of [`fmm::executor()`].
-    pub fn executor(&self, n: usize, mass: &[f64], note: &mut dyn FnMut(Note)) -> Result<Box<dyn Executor>, Failure> {
-        let bath = self.bath.map(|bath| {
-            let (seed, mass) = (self.seed, mass.to_vec());
-            fmm_core::Bath {
-                last: bath.last,
-                exchange: Box::new(move |step, h, velocity| bath.exchange(seed, step, h, &mass, velocity)),
-            }
-        });
-        let more = (self.forces(), bath);
-        fmm::executor(self.device, &self.settings, self.log_kernel(), n, more, note).map_err(|e| match &e {
+    /// Those of [`fmm::store()`].
+    pub fn store(&self, n: usize, note: &mut dyn FnMut(Note)) -> Result<Box<dyn ParticleStore>, Failure> {
+        let plane = self.log_kernel();
+        fmm::store(self.device, &self.settings, plane, n, self.forces(), note).map_err(|e| match &e {
             fmm::Error::Sum(sum) => self.refused(sum).map_or_else(|| e.into(), |text| Failure::new(65, text)),
             _ => e.into(),
         })

@@ -210,7 +210,7 @@ impl Scenario {
         self.law == Law::Coulomb && self.settings.boundary.periodic().is_some()
     }
 
-    /// What an executor in the plane sums.
+    /// What a store in the plane sums.
     pub fn log_kernel(&self) -> Option<(planar::Kernel, Blob)> {
         self.plane.map(|blob| (planar::Kernel::Log, blob))
     }
@@ -242,7 +242,7 @@ impl Scenario {
         if self.charged() { self.signed_constant() } else { -self.signed_constant() }
     }
 
-    /// The same scenario with steps of 1/`k`: what a `dt = "auto"` comes to.
+    /// The same scenario with steps of 1/`k`, as `dt = "auto"` chooses them.
     pub fn with_steps_divided(&self, k: u64) -> Scenario {
         Scenario {
             clock: Clock::new(self.clock.dt / k as f64),

@@ -73,7 +73,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Where the sum is done
-    #[arg(long, default_value = "auto", value_name = "auto|cpu|cuda|cuda:N")]
+    #[arg(long, default_value = "auto", value_name = Device::NAMES)]
     device: Device,
     /// Compare SAMPLE targets [1000 if not said] with the direct sum in f64, drawn by their estimated errors where there are
     /// estimates; exit code 1 if the tolerance is missed

@@ -17,13 +17,13 @@ pub fn run(scenario: Scenario, options: &Options, threads: usize) -> Result<(), 
     let (scenario, initial) = super::start(scenario, options)?;
     let scenario = &scenario;
     let n = initial.len();
-    let mut executor = scenario.executor(n, &initial.mass, &mut notes(options.quiet || options.json))?;
+    let mut store = scenario.store(n, &mut notes(options.quiet || options.json))?;
     let particles = initial.particles(scenario.law, scenario.signed_constant());
-    executor.upload(&particles).map_err(|e| Failure::new(65, format!("initial particles: {e}")))?;
+    store.upload(&particles).map_err(|e| Failure::new(65, format!("initial particles: {e}")))?;
     let mut times = StageTimes::default();
     let mut sum = || {
         let start = Instant::now();
-        executor.forces(&mut times).map(|()| start.elapsed().as_secs_f64())
+        store.forces(&mut times).map(|()| start.elapsed().as_secs_f64())
     };
     // The first sum starts the threads and touches memory for the first time: if it is short, a
     // second sum measures better.
@@ -38,7 +38,7 @@ pub fn run(scenario: Scenario, options: &Options, threads: usize) -> Result<(), 
     let checkpoint = checkpoint_bytes(scenario, n);
     let memory = peak_memory().map(|probe| probe + output_memory(n, snapshot.max(checkpoint)));
     let total = sums as f64 * seconds;
-    let resolved = scenario.resolved(executor.choice().as_ref(), n);
+    let resolved = scenario.resolved(store.choice().as_ref(), n);
     if options.json {
         let facts = json!({
             "event": "dry-run", "particles": n, "steps": scenario.steps, "threads": threads, "snapshots": snapshots,

@@ -84,7 +84,7 @@ impl ParticleRun {
 
     /// The failure of a step whose state is no longer finite.
     fn broken(&self, error: &dyn Display) -> Failure {
-        let f32 = self.motion.executor().choice().is_some_and(|c| c.precision == Precision::F32);
+        let f32 = self.motion.store().choice().is_some_and(|c| c.precision == Precision::F32);
         let range = if f32 { "solver.precision = \"f64\", " } else { "" };
         let (step, time) = (self.course.step, number(self.time()));
         let line = match step {
@@ -160,7 +160,7 @@ impl Evolve for ParticleRun {
     }
 
     fn resolved(&self) -> String {
-        self.scenario.resolved(self.motion.executor().choice().as_ref(), self.motion.initial().len())
+        self.scenario.resolved(self.motion.store().choice().as_ref(), self.motion.initial().len())
     }
 
     fn drift(&self) -> f64 {
@@ -168,7 +168,7 @@ impl Evolve for ParticleRun {
     }
 
     fn judge(&self) -> Vec<String> {
-        let pairs = self.motion.executor().coincident_pairs();
+        let pairs = self.motion.store().coincident_pairs();
         if pairs > 0 && self.scenario.softening_length() == 0.0 {
             let text = format!("{pairs} pairs of particles are at the same place; unsoftened they do not interact");
             self.course.progress.warn(&text, self.course.options.quiet);
@@ -184,8 +184,8 @@ impl Evolve for ParticleRun {
             steps: self.course.step,
             energy_error: self.drift(),
             largest_energy_error: self.worst,
-            choice: self.motion.executor().choice(),
-            coincident_pairs: self.motion.executor().coincident_pairs(),
+            choice: self.motion.store().choice(),
+            coincident_pairs: self.motion.store().coincident_pairs(),
             resumed_at: self.course.resumed_at,
             verified: self.verified,
             measured: self.measured,

@@ -18,13 +18,13 @@ use crate::run::resume::Resumable as _;
 use crate::run::verify::{self, GROSS, sampled_error};
 use crate::scenario::Action;
 
-/// The failure of an executor that fails to copy.
+/// The failure of a store that fails to copy.
 fn device(error: Error) -> Failure {
     Failure::new(crate::failure::code(&error).max(70), error.to_string())
 }
 
 impl ParticleRun {
-    /// Writes what is due. What the executor sums where the particles are comes from there; particles are copied for all else.
+    /// Writes what is due. What the store sums where the particles are comes from there; particles are copied for all else.
     pub(super) fn write(&mut self, due: Due) -> Result<(), Failure> {
         self.refresh()?;
         let start = Instant::now();

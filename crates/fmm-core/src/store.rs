@@ -1,17 +1,17 @@
-//! The place where a summation runs, and where the particles live between snapshots.
+//! Where the particles of a run live between snapshots: on the cores or on a GPU.
 
 use crate::{Choice, Error, Kept, Particles, StageTimes, Totals};
 
 /// Particles and what the last forces have found at them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Copied {
-    /// As [`Executor::particles`] gives them.
+    /// As [`ParticleStore::particles`] gives them.
     pub particles: Particles,
-    /// As [`Executor::field`] gives it. `[n]`
+    /// As [`ParticleStore::field`] gives it. `[n]`
     pub potential: Vec<f64>,
     /// The same. `[n]`
     pub field: Vec<[f64; 3]>,
-    /// As [`Executor::error`] gives it. `[n]`, or empty
+    /// As [`ParticleStore::error`] gives it. `[n]`, or empty
     pub error: Vec<f64>,
 }
 
@@ -24,32 +24,22 @@ pub struct ForceReport {
     pub virial: f64,
 }
 
-/// Gets the number of a step, its length, and the velocities.
-pub type Exchange = Box<dyn FnMut(u64, f64, &mut [[f64; 3]]) + Send>;
-
-/// What exchanges heat with particles. The random numbers of a step depend on its number alone, so that
-/// a resumed run draws the same.
-pub struct Bath {
-    /// The last step that it takes part in.
-    pub last: u64,
-    /// What it does to the velocities after a step.
-    pub exchange: Exchange,
-}
-
-/// A copy that is made already, to be brought to the host, on any thread, while the executor goes on.
+/// A copy that is made already, to be brought to the host, on any thread, while the store goes on.
 pub type Pending = Box<dyn FnOnce() -> Result<Copied, Error> + Send>;
 
-/// Holds the particles of a run and does every stage of a step where they are.
+/// Holds the particles of a run and does every operation of a step where they are.
 ///
-/// Results are in the order of the caller's particles.
-pub trait Executor: Send {
+/// A step is made of forces, kicks, drifts, and flows of vortices. All of them are operations on the
+/// arrays of the store, so that every store has all of them. Which law goes with which integrator is
+/// a matter of scenarios. Results are in the order of the caller's particles.
+pub trait ParticleStore: Send {
     /// Takes over the particles.
     ///
     /// # Errors
     /// Values that are not finite, or too many particles.
     fn upload(&mut self, particles: &Particles) -> Result<(), Error>;
 
-    /// Builds tree and lists for the present positions and sums potential and field.
+    /// Sums potential and field at the present positions, and adds the forces in addition to the sum.
     ///
     /// # Errors
     /// A request that cannot be met, with the reason.
@@ -62,10 +52,10 @@ pub trait Executor: Send {
     /// settings and `kept`.
     ///
     /// # Errors
-    /// Those of [`forces`](Executor::forces).
+    /// Those of [`forces`](ParticleStore::forces).
     fn forces_kept(&mut self, kept: Option<Kept>, times: &mut StageTimes) -> Result<Option<Kept>, Error>;
 
-    /// v += h a, with the accelerations of the last [`forces`](Executor::forces).
+    /// v += h a, with the accelerations of the last [`forces`](ParticleStore::forces).
     ///
     /// # Errors
     /// [`Error::Device`] where the device fails.
@@ -77,32 +67,33 @@ pub trait Executor: Send {
     /// [`Error::Device`] where the device fails.
     fn drift(&mut self, h: f64, times: &mut StageTimes) -> Result<(), Error>;
 
-    /// Begins a step of point vortices at the present positions. Their velocities are
-    /// u = coupling · (e_y, −e_x) of the field e. Returns the largest coordinate.
+    /// Begins a step of vortices at the present positions. Their velocities are
+    /// u = coupling · (e_y, −e_x) of the field e; z stays. Returns the largest coordinate.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where there are no vortices.
-    fn begin_flow(&mut self) -> Result<f64, Error> {
-        Err(Error::Unsupported("only particles in the plane flow".into()))
-    }
+    /// [`Error::Device`] where the device fails.
+    fn begin_flow(&mut self) -> Result<f64, Error>;
 
-    /// Takes the velocities u of the last [`forces`](Executor::forces) and adds `weight` times u to
+    /// Takes the velocities u of the last [`forces`](ParticleStore::forces) and adds `weight` times u to
     /// the step's sum of velocities. Returns the largest component of the change of u since the
     /// previous call; infinity in the first call of a step.
     ///
     /// # Errors
-    /// Those of [`begin_flow`](Executor::begin_flow), and what keeps an executor from it.
-    fn flow(&mut self, _weight: f64) -> Result<f64, Error> {
-        self.begin_flow()
-    }
+    /// [`Error::Device`] where the device fails.
+    fn flow(&mut self, weight: f64) -> Result<f64, Error>;
 
-    /// Goes to x = start + `h` u with the velocities of the last [`flow`](Executor::flow), or if `summed` with the step's sum of them.
+    /// Goes to x = start + `h` u with the velocities of the last [`flow`](ParticleStore::flow), or if
+    /// `summed` with the step's sum of them.
     ///
     /// # Errors
-    /// Those of [`flow`](Executor::flow).
-    fn flow_to(&mut self, _h: f64, _summed: bool) -> Result<(), Error> {
-        self.begin_flow().map(|_| ())
-    }
+    /// [`Error::Device`] where the device fails.
+    fn flow_to(&mut self, h: f64, summed: bool) -> Result<(), Error>;
+
+    /// Lets `change` change the velocities on the host, as a thermostat does. `[n]`
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the device fails.
+    fn change_velocities(&mut self, change: &mut dyn FnMut(&mut [[f64; 3]])) -> Result<(), Error>;
 
     /// Checks that positions and velocities are finite.
     ///
@@ -116,7 +107,7 @@ pub trait Executor: Send {
     /// [`Error::Device`] where the device fails.
     fn particles(&mut self) -> Result<Particles, Error>;
 
-    /// Copies of the potential Σ q/r and the field e = −∇Σ q/r of the last [`forces`](Executor::forces).
+    /// Copies of the potential Σ q/r and the field e = −∇Σ q/r of the last [`forces`](ParticleStore::forces).
     /// The field includes the forces in addition to the sum. Both are empty before the first.
     ///
     /// # Errors
@@ -124,8 +115,8 @@ pub trait Executor: Send {
     fn field(&mut self) -> Result<(Vec<f64>, Vec<[f64; 3]>), Error>;
 
     /// A copy of the estimated size of the error of the sum in the field of the last
-    /// [`forces`](Executor::forces). Empty without [`Settings::errors`](crate::Settings::errors),
-    /// before the first forces, and where the executor estimates none.
+    /// [`forces`](ParticleStore::forces). Empty without [`Settings::errors`](crate::Settings::errors),
+    /// before the first forces, and where the store estimates none.
     ///
     /// # Errors
     /// [`Error::Device`] where the device fails.
@@ -136,39 +127,33 @@ pub trait Executor: Send {
     /// Particles, potential, field and its estimated errors as they are now.
     ///
     /// # Errors
-    /// What keeps an executor from copying them.
+    /// [`Error::Device`] where the device fails.
     fn copy(&mut self) -> Result<Pending, Error> {
         let (particles, (potential, field)) = (self.particles()?, self.field()?);
         let copied = Copied { particles, potential, field, error: self.error()? };
         Ok(Box::new(move || Ok(copied)))
     }
 
-    /// Sets whether the next sums must compute the potential as well. Executors that otherwise sum
+    /// Sets whether the next sums must compute the potential as well. Stores that otherwise sum
     /// forces alone then sum both at once. The field has the same bits either way.
     fn want_potential(&mut self, _wanted: bool) {}
 
-    /// Sums over the particles as they are now, with the last [`forces`](Executor::forces), where the particles live far from the
-    /// host; `None` where they are as well taken from copies. `mass` is that of each particle, the same since the upload.
+    /// Sums over the particles as they are now, with the last [`forces`](ParticleStore::forces).
+    /// `None` where the particles are on the host, or the sums are made there: they are then taken
+    /// from a copy. `mass` is that of each particle, the same since the upload.
     ///
     /// # Errors
-    /// What keeps an executor from summing.
+    /// [`Error::Device`] where the device fails.
     fn totals(&mut self, _mass: &[f64]) -> Result<Option<Totals>, Error> {
         Ok(None)
     }
 
-    /// Energy and virial of the forces in addition to the sum, at the last [`forces`](Executor::forces).
+    /// Energy and virial of the forces in addition to the sum, at the last [`forces`](ParticleStore::forces).
     fn force_report(&self) -> ForceReport;
 
-    /// Exchanges heat with a bath over a step of length h, the one with number `step` in its run. Does
-    /// nothing without a bath.
-    ///
-    /// # Errors
-    /// [`Error::Device`] where the device fails.
-    fn thermostat(&mut self, step: u64, h: f64) -> Result<(), Error>;
-
-    /// What the last [`forces`](Executor::forces) chose; `None` before the first.
+    /// What the last [`forces`](ParticleStore::forces) chose; `None` before the first.
     fn choice(&self) -> Option<Choice>;
 
-    /// Pairs of distinct particles at the same place in the last [`forces`](Executor::forces).
+    /// Pairs of distinct particles at the same place in the last [`forces`](ParticleStore::forces).
     fn coincident_pairs(&self) -> u64;
 }

@@ -1,4 +1,4 @@
-//! The GPU as an executor.
+//! The particles of a run on a GPU.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use fmm_core::forces::Forces;
 use fmm_core::planar::{self, Blob, Kernel};
 use fmm_core::solve::Quantity;
 use fmm_core::{
-    Bath, Choice, Copied, Error, Executor, ForceReport, Kept, Method, Particles, Pending, Precision, Settings, Stage,
+    Choice, Copied, Error, ForceReport, Kept, Method, ParticleStore, Particles, Pending, Precision, Settings, Stage,
     StageTimes, Totals,
 };
 
@@ -20,23 +20,25 @@ use crate::forces::Acting;
 use crate::inputs::Inputs;
 use crate::numbers::Numbers;
 use crate::order::Units;
-use crate::planar::{Flat, Vortices};
+use crate::planar::{Flat, Flow, Vortices};
 use crate::staging::Staging;
 use crate::totals::{self, Totals as Summing};
 use crate::trial::{self, Arrays, Bodies};
 use crate::view::{StepView, TILE};
 
-/// Executes on a GPU, where the particles live.
+/// Particles that live on a GPU.
 ///
-/// [`forces`](Executor::forces) sums the field alone unless the potential [is wanted](Executor::want_potential); otherwise the potential of
+/// [`forces`](ParticleStore::forces) sums the field alone unless the potential [is wanted](ParticleStore::want_potential); otherwise the potential of
 /// pairs is summed from the same positions when it is asked for. Coincident pairs are counted by trees, and for
 /// direct sums when particles are uploaded. In the plane sums have both, and coincident pairs are counted when they are asked for.
-pub struct CudaExecutor {
+pub struct CudaStore {
     // Dropped in this order: arrays before the GPU whose memory they are.
     state: State,
     arrays: Arrays,
     /// Of particles in the plane.
     flat: Option<Flat>,
+    /// The step of vortices.
+    flow: Flow,
     summing: Summing,
     staging: Staging,
     settings: Settings,
@@ -56,7 +58,6 @@ pub struct CudaExecutor {
     strengths: Strengths,
     coincident_pairs: u64,
     acting: Acting,
-    bath: Option<Bath>,
     gpu: Gpu,
 }
 
@@ -75,8 +76,8 @@ struct State {
     numbers: Numbers,
 }
 
-impl CudaExecutor {
-    /// An executor without particles.
+impl CudaStore {
+    /// A store without particles.
     ///
     /// # Errors
     /// [`Error::Range`] if a setting lies outside its range.
@@ -85,7 +86,7 @@ impl CudaExecutor {
         Ok(Self::with(gpu, settings, None))
     }
 
-    /// An executor without particles that sums a kernel of the plane over x and y: as [`fmm_core::CpuExecutor::in_plane`]. Coincident pairs are
+    /// A store without particles that sums a kernel of the plane over x and y: as [`fmm_core::CpuStore::in_plane`]. Coincident pairs are
     /// counted by the host when it is asked for them.
     ///
     /// # Errors
@@ -97,10 +98,11 @@ impl CudaExecutor {
     }
 
     fn with(gpu: Gpu, settings: Settings, flat: Option<Flat>) -> Self {
-        CudaExecutor {
+        CudaStore {
             state: State::default(),
             arrays: Arrays::default(),
             flat,
+            flow: Flow::default(),
             summing: Summing::default(),
             staging: Staging::default(),
             settings: settings.simplified(),
@@ -115,7 +117,6 @@ impl CudaExecutor {
             strengths: Strengths::of(&[]),
             coincident_pairs: 0,
             acting: Acting::default(),
-            bath: None,
             gpu,
         }
     }
@@ -124,12 +125,6 @@ impl CudaExecutor {
     /// periodic box, whose shortest side is twice the cut-off at least.
     pub fn with_forces(mut self, forces: Forces) -> Self {
         self.acting = Acting::new(forces);
-        self
-    }
-
-    /// The same with a bath, which acts on the velocities after every step up to its last, on the host.
-    pub fn with_bath(mut self, bath: Option<Bath>) -> Self {
-        self.bath = bath;
         self
     }
 
@@ -183,14 +178,6 @@ impl CudaExecutor {
         Vortices { position, field, coupling, n: self.strength.len() }
     }
 
-    /// What has become of the particles in the plane, by an operation of a flow.
-    fn flow_by<R>(&mut self, work: impl FnOnce(&mut Flat, &Gpu, Vortices) -> Result<R, Error>) -> Result<R, Error> {
-        self.gpu.enter()?;
-        let vortices = self.vortices();
-        let flat = self.flat.as_mut().ok_or_else(|| Error::Unsupported("only particles in the plane flow".into()))?;
-        work(flat, &self.gpu, vortices)
-    }
-
     /// Sums the potential of the last forces if those were summed without it. It uses the bodies as
     /// arranged for the forces, so later drifts do not matter.
     fn complete(&mut self) -> Result<(), Error> {
@@ -217,14 +204,14 @@ impl CudaExecutor {
     }
 }
 
-impl Drop for CudaExecutor {
+impl Drop for CudaStore {
     fn drop(&mut self) {
         // Freeing memory needs its GPU; a thread that cannot enter it has lost the memory with it.
         let _ = self.gpu.enter();
     }
 }
 
-impl Executor for CudaExecutor {
+impl ParticleStore for CudaStore {
     fn upload(&mut self, particles: &Particles) -> Result<(), Error> {
         particles.check()?;
         fmm_core::bodies::check_reach(&[&particles.position])?;
@@ -238,6 +225,7 @@ impl Executor for CudaExecutor {
         self.state = State::default();
         self.summing = Summing::default();
         self.staging = Staging::default();
+        self.flow = Flow::default();
         let bytes = 8 * (3 * n + velocity.len() * 3 + n + coupling.len() + 3 * n);
         direct::fits(&self.gpu, bytes, &format!("{n} particles"))?;
         self.state.inputs.upload(&self.gpu, (position, &[strength], None))?;
@@ -307,11 +295,10 @@ impl Executor for CudaExecutor {
         self.acting.force_report
     }
 
-    fn thermostat(&mut self, step: u64, h: f64) -> Result<(), Error> {
-        let Some(bath) = self.bath.as_mut().filter(|bath| step <= bath.last) else { return Ok(()) };
+    fn change_velocities(&mut self, change: &mut dyn FnMut(&mut [[f64; 3]])) -> Result<(), Error> {
         self.gpu.enter()?;
         let mut velocity = self.state.velocity.download_threes()?;
-        (bath.exchange)(step, h, &mut velocity);
+        change(&mut velocity);
         self.state.velocity.upload(velocity.as_flattened())?;
         self.gpu.settle()
     }
@@ -328,15 +315,20 @@ impl Executor for CudaExecutor {
     }
 
     fn begin_flow(&mut self) -> Result<f64, Error> {
-        self.flow_by(|flat, gpu, vortices| flat.flow.begin(gpu, vortices))
+        self.gpu.enter()?;
+        let vortices = self.vortices();
+        self.flow.begin(&self.gpu, vortices)
     }
 
     fn flow(&mut self, weight: f64) -> Result<f64, Error> {
-        self.flow_by(|flat, gpu, vortices| flat.flow.take(gpu, vortices, weight))
+        self.gpu.enter()?;
+        let vortices = self.vortices();
+        self.flow.take(&self.gpu, vortices, weight)
     }
 
     fn flow_to(&mut self, h: f64, summed: bool) -> Result<(), Error> {
-        self.flow_by(|flat, gpu, vortices| flat.flow.reach(gpu, vortices, h, summed))
+        self.gpu.enter()?;
+        self.flow.reach(&self.gpu, self.vortices(), h, summed)
     }
 
     fn check(&mut self) -> Result<(), Error> {
