@@ -1,8 +1,12 @@
 //! The guard: what the errors of a sample of targets say of all.
 
+use std::ops::Range;
+
+use rayon::prelude::*;
+
 use crate::ewald::{Hessians, Sums};
-use crate::math::mix;
 use crate::math::scale::power_of_two_below;
+use crate::math::{CollectVec, blocked_sums, mix};
 
 /// Targets that are summed directly in space, some per cent of the time of the sum itself: fewer of large sets.
 pub fn sample_size(targets: usize) -> usize {
@@ -145,6 +149,9 @@ fn square_of(bin: usize) -> f64 {
 /// The square of the part of its largest term that a vector has at least.
 const FLOOR: f64 = 1e-6;
 
+/// Targets that one thread draws from.
+const BLOCK: usize = 4096;
+
 /// The part of a predicted sample that is drawn evenly.
 pub const EVEN: f64 = 0.2;
 
@@ -168,21 +175,41 @@ impl Sample {
     /// The same; none where the errors say nothing, or where there are no more than `size` targets.
     pub fn draw(size: usize, squares: &[[f64; 2]]) -> Option<Self> {
         let count = squares.len();
-        let sums = [0, 1].map(|k| squares.iter().map(|s| s[k]).sum::<f64>());
+        let sums = blocked_sums(count, |i| squares[i]);
         if count <= size || sums.iter().any(|s| !(*s > 0.0 && s.is_finite())) {
             return None;
         }
         let (even, parts) = (1.0 / count as f64, sums.map(|s| 1.0 / s));
-        let mut targets: Vec<(usize, f64)> = vec![];
-        let (mut reached, mut taken) = (0.0, 0);
-        for (i, [relative, absolute]) in squares.iter().enumerate() {
-            let probability = EVEN * even + 0.5 * (1.0 - EVEN) * (relative * parts[0] + absolute * parts[1]);
-            reached += probability * size as f64;
-            let next = if i + 1 == count { size } else { passed(reached).min(size) };
-            // A target that is drawn several times counts as often.
-            targets.extend((taken..next).map(|_| (i, even / probability)));
-            taken = next.max(taken);
-        }
+        let probability = |i: usize| {
+            let [relative, absolute] = squares[i];
+            EVEN * even + 0.5 * (1.0 - EVEN) * (relative * parts[0] + absolute * parts[1])
+        };
+        // Draws that are expected of blocks of targets, and how many are made before each: blocks agree on where they begin.
+        let blocks: Vec<Range<usize>> =
+            (0..count).step_by(BLOCK).map(|first| first..count.min(first + BLOCK)).collect();
+        let expected = |block: &Range<usize>| block.clone().map(|i| probability(i) * size as f64).sum::<f64>();
+        let expected: Vec<f64> = blocks.par_iter().map(expected).collect_vec();
+        let mut reached = 0.0;
+        let mut starts = vec![0.0];
+        starts.extend(expected.iter().map(|own| {
+            reached += own;
+            reached
+        }));
+        let before = |b: usize| if b == blocks.len() { size } else { passed(starts[b]).min(size) };
+        let of_block = |(b, block): (usize, &Range<usize>)| {
+            let (mut reached, mut taken, end) = (starts[b], before(b), before(b + 1));
+            let mut drawn = vec![];
+            for i in block.clone() {
+                let probability = probability(i);
+                reached += probability * size as f64;
+                let next = if i + 1 == block.end { end } else { passed(reached).min(end) };
+                // A target that is drawn several times counts as often.
+                drawn.extend((taken..next).map(|_| (i, even / probability)));
+                taken = next.max(taken);
+            }
+            drawn
+        };
+        let targets = blocks.par_iter().enumerate().map(of_block).collect_vec().concat();
         Some(Sample { targets })
     }
 
@@ -336,6 +363,11 @@ mod tests {
         let squares: Vec<[f64; 2]> = (0..n).map(|i| [predicted(i).powi(2), (i % 5) as f64]).collect();
         let sample = Sample::predicted(64, &squares);
         assert_eq!(sample.places().len(), 64);
+        for threads in [1, 3] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let again = pool.install(|| Sample::predicted(64, &squares));
+            assert_eq!(again.weighted().collect::<Vec<_>>(), sample.weighted().collect::<Vec<_>>());
+        }
         let exact = sample.places().map(|_| ([1.0, 0.0, 0.0], 1.0));
         let found = sample.places().map(|i| [1.0 + error(i), 0.0, 0.0]);
         let norms = sample.weigh(exact, found, Some(1.0));

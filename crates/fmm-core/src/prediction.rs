@@ -5,8 +5,8 @@ use rayon::prelude::*;
 
 use crate::error_model::LARGEST;
 use crate::guard::{BINS, Look, Norms, Sample, bin_of};
-use crate::math::CollectVec;
 use crate::math::scale::power_of_two_below;
+use crate::math::{CollectVec, blocked_sums};
 
 /// Relative errors of direct sums by rounding, in spacings of numbers next to 1.
 const DIRECT: f64 = 4.0;
@@ -67,7 +67,8 @@ impl<S: Sync, const R: usize> Prediction<'_, S, R> {
         if self.error.is_empty() {
             return sizes.map(|a| l2.max(DIRECT * epsilon) * a).collect_vec();
         }
-        let predicted = (self.error.iter().map(|e| (e * scale).powi(2)).sum::<f64>() / self.error.len() as f64).sqrt();
+        let [squares] = blocked_sums(self.error.len(), |i| [(self.error[i] * scale).powi(2)]);
+        let predicted = (squares / self.error.len() as f64).sqrt();
         let factor = match l2 * self.rms() * scale / predicted {
             factor if factor.is_finite() => factor,
             _ => 1.0,
@@ -94,14 +95,14 @@ impl<S: Sync, const R: usize> Prediction<'_, S, R> {
 
     /// The mean square of the vectors, whose components are multiplied by `scale`.
     fn mean_square(&self, scale: f64) -> f64 {
-        let squares: f64 = self.sums.iter().map(|s| square(&(self.vector)(s), scale)).sum();
+        let [squares] = blocked_sums(self.sums.len(), |i| [square(&(self.vector)(&self.sums[i]), scale)]);
         squares / self.sums.len().max(1) as f64
     }
 
     /// What brings the largest component of the vectors near one.
     fn scale(&self) -> f64 {
         let largest = |m: f64, s: &S| (self.vector)(s).iter().fold(m, |m, c| m.max(c.abs()));
-        power_of_two_below(1.0 / self.sums.iter().fold(0.0, largest))
+        power_of_two_below(1.0 / self.sums.par_iter().fold(|| 0.0, largest).reduce(|| 0.0, f64::max))
     }
 }
 
