@@ -1,6 +1,7 @@
 //! Ewald's sum with a mesh, against Ewald's sum.
 
 use fmm_core::accuracy::Problem;
+use fmm_core::mesh::recipe::Rates;
 use fmm_core::{
     Boundary, Error, Evaluation, Method, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings,
     evaluate,
@@ -135,7 +136,7 @@ fn thin_boxes_have_no_huge_meshes() {
     let why = sum(&mesh(side, 1e-6), &points, &alternating(200), None).unwrap_err().to_string();
     assert!(why.contains("would have") && why.contains("points"), "{why}");
     let cube = fmm_core::tree::Cube { corner: [0.0; 3], side: 1e6 };
-    let problem = Problem::of(&points, &[&alternating(200)], 200, &cube).in_box().with_mesh(true);
+    let problem = Problem::of(&points, &[&alternating(200)], 200, &cube).in_box().with_mesh(Some(Rates::CORES));
     let settings = Settings { method: Method::Auto, ..mesh(side, 1e-6) };
     assert_eq!(fmm_core::accuracy::choose(&settings, problem).unwrap().method, Method::Direct);
 }
