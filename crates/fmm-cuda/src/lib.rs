@@ -37,6 +37,7 @@ mod layout;
 mod m2l;
 mod m2l_schedule;
 mod m2l_variants;
+pub mod mesh;
 mod microbenchmarks;
 mod mma_layout;
 mod near;
