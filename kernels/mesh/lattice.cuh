@@ -9,10 +9,13 @@ __device__ inline unsigned cell_along(const Lattice &l, double x, int axis) {
   return min(unsigned(place_of(l, x, axis)), l.points[axis] - 1) / l.group[axis];
 }
 
-// The index of a cell that may be any number of times around the box.
+// The index of a cell or point that may be around the box: once, or in a narrow box a few times. A division would cost more.
 __device__ inline unsigned wrapped(int i, unsigned count) {
-  const int r = i % int(count);
-  return r < 0 ? r + count : r;
+  i += i < 0 ? count : 0;
+  i -= i >= int(count) ? count : 0;
+  while (i < 0) i += count;
+  while (i >= int(count)) i -= count;
+  return i;
 }
 
 __device__ inline int floor_over(int i, int by) { return i >= 0 ? i / by : -((by - 1 - i) / by); }

@@ -9,7 +9,9 @@ template <typename Real> struct alignas(4 * sizeof(Real)) InCell {
   Real x, y, z, q;
 };
 
-// The coefficients in a precision: the argument's own memory, which instructions read as constants.
+// Numbers in a precision: the argument's own memory, which instructions read as constants.
+__device__ inline const float *units_of(const CutoffView &v, float) { return v.units_f32; }
+__device__ inline const double *units_of(const CutoffView &v, double) { return v.units; }
 __device__ inline const float *potential_of(const CutoffView &v, float) { return v.potential_f32; }
 __device__ inline const double *potential_of(const CutoffView &v, double) { return v.potential; }
 __device__ inline const float *force_of(const CutoffView &v, float) { return v.force_f32; }
@@ -30,8 +32,11 @@ template <int N, typename Real> __device__ inline Real far_at(const CutoffView &
 // Calls `each` with every image of a run of cells [low, high] along z of a column: its places, and how many cells away cell 0 of the image is.
 template <typename Each> __device__ inline void runs_along_z(const CutoffView &v, unsigned row, int low, int high, Each each) {
   const int count = int(v.lattice.cells[2]);
+  int image = 0;
+  while (low < image) image -= count;
   while (low <= high) {
-    const int image = floor_over(low, count) * count, last = min(high, image + count - 1);
+    while (low >= image + count) image += count;
+    const int last = min(high, image + count - 1);
     each(v.start[row + (low - image)], v.start[row + (last - image) + 1], image);
     low = last + 1;
   }
@@ -42,8 +47,21 @@ template <typename Real> __device__ inline Real gap(Real x, int cells, Real size
   return cells > 0 ? max(cells * size - x, Real(0)) : cells < 0 ? max(x - (cells + 1) * size, Real(0)) : Real(0);
 }
 
+// Bodies of a column that may be within the cut-off of a target, the column, and the index along z that the target's cell has among the
+// cells of their image.
+struct alignas(16) Run {
+  unsigned first, last, column;
+  int seen;
+};
+
+// Runs that a lane holds: as many as leave room for several blocks.
+constexpr unsigned RUNS = 12;
+
 template <typename Real, class Kernel, int N> __device__ inline void near(const CutoffView &v) {
-  __shared__ double all[NEAR_WARPS][NEAR_TARGETS][4];
+  __shared__ Run runs[NEAR_WARPS][RUNS][32];
+  // The sums of the warps, once no runs are left.
+  double(*all)[NEAR_TARGETS][4] = reinterpret_cast<double(*)[NEAR_TARGETS][4]>(runs);
+  static_assert(sizeof(runs) >= NEAR_WARPS * NEAR_TARGETS * 4 * sizeof(double), "the memory of runs holds the sums");
   __shared__ unsigned closer[NEAR_WARPS];
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const unsigned i = blockIdx.x * NEAR_TARGETS + lane;
@@ -53,31 +71,32 @@ template <typename Real, class Kernel, int N> __device__ inline void near(const 
   const Real *depths = static_cast<const Real *>(v.depth);
   const unsigned cell = v.target_cell[is_there ? i : 0], ny = v.lattice.cells[1], nz = v.lattice.cells[2];
   const int cx = cell / (ny * nz), cy = cell / nz % ny, cz = cell % nz;
-  const Real size[3] = {Real(v.lattice.size[0]), Real(v.lattice.size[1]), Real(v.lattice.size[2])};
-  const Real cutoff2 = Real(v.cutoff2), to_t = Real(2 / v.cutoff2), closest2 = Real(v.closest2), per_size = Real(1 / v.lattice.size[2]);
+  const Real *size = units_of(v, Real()), &cutoff2 = size[3], &to_t = size[4], &closest2 = size[5], &per_size = size[6];
   // A body is too close to others alone.
   const unsigned itself = v.same ? i : ~0u;
   const Kernel kernel(v.softening);
   double total[4] = {};
-  bool close = false;
-  for (unsigned c = warp; c < v.columns_len; c += NEAR_WARPS) {
-    const int a = v.columns[2 * c], b = v.columns[2 * c + 1];
-    const Real gx = gap(at.x, a, size[0]), gy = gap(at.y, b, size[1]);
-    const Real left = cutoff2 - gx * gx - gy * gy;
-    if (!is_there || left < 0) continue;
-    // Rounding is less than what is added.
-    const Real reach = sqrt(left) * Real(1.0001);
-    const int low = cz + int(floor((at.z - reach) * per_size)), high = cz + int(floor((at.z + reach) * per_size));
-    const unsigned row = (wrapped(cx + a, v.lattice.cells[0]) * ny + wrapped(cy + b, ny)) * nz;
-    const Real x = at.x - a * size[0], y = at.y - b * size[1];
-    Real sum[4] = {};
-    runs_along_z(v, row, low, high, [&](unsigned first, unsigned last, int image) {
-      const Real seen = Real(cz - image);
-      for (unsigned j = first; j < last; j++) {
-        const InCell<Real> s = sources[j];
-        const Real dx = x - s.x, dy = y - s.y, dz = fused(seen - depths[j], size[2], at.z - s.z);
-        const Real r2 = fused(dx, dx, fused(dy, dy, dz * dz));
-        if (r2 >= cutoff2) continue;
+  unsigned close = 0;
+  // Lanes walk through the runs that they hold one after the other, each at its own pace: runs are short, and their lengths differ.
+  auto walk = [&](unsigned held) {
+    Real sum[4] = {}, x = 0, y = 0, seen = 0;
+    unsigned j = 0, last = 0;
+    const Run *next = &runs[warp][0][lane], *end = next + 32 * held;
+    while (true) {
+      if (j == last) {
+        if (next == end) break;
+        const Run run = *next;
+        j = run.first;
+        last = run.last;
+        seen = Real(run.seen);
+        x = at.x - v.columns[2 * run.column] * size[0];
+        y = at.y - v.columns[2 * run.column + 1] * size[1];
+        next += 32;
+      }
+      const InCell<Real> s = sources[j];
+      const Real dx = x - s.x, dy = y - s.y, dz = fused(seen - depths[j], size[2], at.z - s.z);
+      const Real r2 = fused(dx, dx, fused(dy, dy, dz * dz));
+      if (r2 < cutoff2) {
         Real bare, far_force;
         const Real far = far_at<N>(v, fused(r2, to_t, Real(-1)), far_force);
         const Real bare_force = kernel.both(Real(1), r2 + kernel.raise(), bare);
@@ -86,13 +105,42 @@ template <typename Real, class Kernel, int N> __device__ inline void near(const 
         sum[1] = fused(push, dx, sum[1]);
         sum[2] = fused(push, dy, sum[2]);
         sum[3] = fused(push, dz, sum[3]);
-        close |= r2 < closest2 && j != itself;
+        if (r2 < closest2 && j != itself) close = 1;
       }
-    });
+      j++;
+    }
     for (int k = 0; k < 4; k++) total[k] += sum[k];
+  };
+  unsigned held = 0;
+  for (unsigned c = warp; c < v.columns_len; c += NEAR_WARPS) {
+    const int a = v.columns[2 * c], b = v.columns[2 * c + 1];
+    const Real gx = gap(at.x, a, size[0]), gy = gap(at.y, b, size[1]);
+    const Real left = cutoff2 - gx * gx - gy * gy;
+    if (is_there && left >= 0) {
+      // Rounding is less than what is added.
+      const Real reach = sqrt(left) * Real(1.0001);
+      const int low = cz + int(floor((at.z - reach) * per_size)), high = cz + int(floor((at.z + reach) * per_size));
+      const unsigned row = (wrapped(cx + a, v.lattice.cells[0]) * ny + wrapped(cy + b, ny)) * nz;
+      runs_along_z(v, row, low, high, [&](unsigned first, unsigned last, int image) {
+        if (first == last) return;
+        if (held == RUNS) {
+          walk(held);
+          held = 0;
+        }
+        runs[warp][held][lane] = {first, last, c, cz - image};
+        held++;
+      });
+    }
+    // All lanes together. One that is full before the others, around an edge of the box, walks alone.
+    if (__any_sync(0xffffffff, held == RUNS)) {
+      walk(held);
+      held = 0;
+    }
   }
+  walk(held);
+  __syncthreads();
   for (int k = 0; k < 4; k++) all[warp][lane][k] = total[k];
-  const unsigned flags = __ballot_sync(0xffffffff, close);
+  const unsigned flags = __ballot_sync(0xffffffff, close != 0);
   if (lane == 0) closer[warp] = flags;
   __syncthreads();
   const unsigned target = threadIdx.x / 4, k = threadIdx.x % 4, place = blockIdx.x * NEAR_TARGETS + target;

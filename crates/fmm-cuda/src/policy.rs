@@ -74,13 +74,13 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
 /// Nanoseconds of a sum with a mesh on an H200, measured (docs/performance.md).
 pub const MESH: Rates = Rates {
     width: [8, 8],
-    body: 0.1,
-    spread: 0.004,
-    gather: 0.006,
-    near: 0.08,
-    pair: [0.0035, 0.012],
-    point: [0.04, 0.08],
-    fixed: 2e5,
+    body: 0.15,
+    spread: 0.01,
+    gather: 0.01,
+    near: 0.35,
+    pair: [0.0075, 0.018],
+    point: [0.04, 0.085],
+    fixed: 1.5e5,
 };
 
 /// The most points along a side of a mesh that is chosen: half of what a block transforms in double precision, since

@@ -9,16 +9,20 @@ use crate::buffer::Buffer;
 use crate::geometry::{DIGITS, Key, Work, launch, sort};
 use crate::view::{Body, Points};
 
-/// The cut-off is at most so many cells long.
-const MOST_REACH: f64 = 4.0;
+/// The cut-off is at most so many cells long. Along z more cells cost nothing: they are one run of bodies.
+const MOST_REACH: [f64; 3] = [4.0, 4.0, 8.0];
+
+/// Points of a cell at least.
+const FEWEST: [usize; 3] = [2, 2, 1];
 
 impl Lattice {
-    /// The mesh of so many points over a box of these sides, and cells for pairs up to `cutoff`: of two points, or of the
-    /// next number that divides those of the side and makes cells long enough. Lengths are multiplied by `scale`.
+    /// The mesh of so many points over a box of these sides, and cells for pairs up to `cutoff`: of two points along x and y
+    /// and of one along z, or of the next number that divides those of the side and makes cells long enough. Lengths are
+    /// multiplied by `scale`.
     pub fn new(points: [usize; 3], side: [f64; 3], cutoff: f64, scale: f64) -> Self {
         let group = [0, 1, 2].map(|d| {
-            let long_enough = |g: usize| g as f64 * side[d] / points[d] as f64 >= cutoff / MOST_REACH;
-            (2..points[d]).find(|&g| points[d].is_multiple_of(g) && long_enough(g)).unwrap_or(points[d])
+            let long_enough = |g: usize| g as f64 * side[d] / points[d] as f64 >= cutoff / MOST_REACH[d];
+            (FEWEST[d]..points[d]).find(|&g| points[d].is_multiple_of(g) && long_enough(g)).unwrap_or(points[d])
         });
         let cells = [0, 1, 2].map(|d| points[d] / group[d]);
         Lattice {
@@ -153,7 +157,7 @@ mod tests {
             let lattice = Lattice::new(points, side, cutoff, 2.0);
             for d in 0..3 {
                 assert_eq!(lattice.cells[d] * lattice.group[d], points[d] as u32);
-                assert!(lattice.cells[d] == 1 || lattice.size[d] >= 2.0 * cutoff / MOST_REACH, "{lattice:?}");
+                assert!(lattice.cells[d] == 1 || lattice.size[d] >= 2.0 * cutoff / MOST_REACH[d], "{lattice:?}");
                 assert!((lattice.size[d] * f64::from(lattice.cells[d]) / (2.0 * side[d]) - 1.0).abs() < 1e-14);
             }
         }

@@ -87,6 +87,9 @@ impl Pairs {
         let needed = potential.len().max(force.len() + 1);
         let written = WRITTEN[usize::from(!single)];
         let terms = *written.iter().find(|&&n| n >= needed).unwrap_or(&TERMS);
+        let (square, [x, y, z]) = (cutoff * cutoff, lattice.size);
+        let too_close = if single { (closest * cutoff).powi(2) } else { 0.0 };
+        let units = [x, y, z, square, 2.0 / square, too_close, 1.0 / z, 0.0];
         let mut view = CutoffView {
             lattice: *lattice,
             targets: at.near.pointer(),
@@ -99,9 +102,9 @@ impl Pairs {
             again: to.again.pointer(),
             target_bodies: at.bodies.pointer(),
             source_bodies: sources.bodies.pointer(),
-            cutoff2: cutoff * cutoff,
-            cutoff: *cutoff,
-            closest2: if single { (closest * cutoff).powi(2) } else { 0.0 },
+            units,
+            units_f32: units.map(|x| x as f32),
+            cutoff2: square,
             softening: length,
             potential: padded(potential, terms, |x| x),
             force: padded(force, terms - 1, |x| x),

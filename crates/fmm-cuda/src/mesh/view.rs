@@ -11,10 +11,8 @@ pub const MOST_POINTS: usize = 16;
 pub const TERMS: usize = 48;
 /// Points along a side of a brick of the mesh.
 pub const BRICK: usize = 8;
-/// Threads of a block that spreads: each has points of a brick along x.
+/// Threads of a block that spreads.
 pub const SPREADERS: usize = 128;
-/// Points of a thread that spreads.
-pub const OWN_POINTS: usize = BRICK * BRICK * BRICK / SPREADERS;
 /// Threads of a block that gathers.
 pub const GATHERERS: usize = 256;
 /// Threads of a block of transforms.
@@ -114,12 +112,13 @@ pub struct CutoffView {
     pub target_bodies: ReadOnly<Body>,
     /// `[sources]`
     pub source_bodies: ReadOnly<Body>,
-    /// Square of the cut-off, scaled as all that follow.
+    /// Sides of a cell, square of the cut-off, two over it, square of the distance within which pairs are too close (0: none
+    /// is), and one over the side of a cell along z; scaled.
+    pub units: [f64; 8],
+    /// In single precision.
+    pub units_f32: [f32; 8],
+    /// Square of the cut-off.
     pub cutoff2: f64,
-    /// The cut-off.
-    pub cutoff: f64,
-    /// Square of the distance within which pairs are too close; 0: none is.
-    pub closest2: f64,
     /// Of the kernel.
     pub softening: f64,
     /// The far potential by powers of 2 r²/r_c² − 1, the highest first.

@@ -90,7 +90,7 @@ impl Windows {
             ..self.view(lattice, targets)
         };
         let lanes = if self.points <= 8 { 8 } else { 16 };
-        let name = format!("{}_{lanes}", self.kernel("mesh_gather"));
+        let name = format!("{}_{}", self.kernel("mesh_gather"), self.points);
         let blocks = n.div_ceil(GATHERERS / lanes) as u32;
         // SAFETY: all arrays have the lengths that the view says.
         unsafe { gpu.kernels().launch(gpu.stream(), &name, blocks, GATHERERS as u32, &view) }
