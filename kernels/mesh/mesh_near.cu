@@ -34,11 +34,12 @@ template <typename Each> __device__ inline void runs_along_z(const CutoffView &v
   const int count = int(v.lattice.cells[2]);
   int image = 0;
   while (low < image) image -= count;
+  while (low >= image + count) image += count;
   while (low <= high) {
-    while (low >= image + count) image += count;
     const int last = min(high, image + count - 1);
     each(v.start[row + (low - image)], v.start[row + (last - image) + 1], image);
     low = last + 1;
+    image += count;
   }
 }
 
@@ -77,14 +78,16 @@ template <typename Real, class Kernel, int N> __device__ inline void near(const 
   const Kernel kernel(v.softening);
   double total[4] = {};
   unsigned close = 0;
-  // Lanes walk through the runs that they hold one after the other, each at its own pace: runs are short, and their lengths differ.
+  // Lanes walk through the runs that they hold one after the other, each at its own pace: runs are short, and their lengths differ. The
+  // next body is on its way while the present one is met.
   auto walk = [&](unsigned held) {
-    Real sum[4] = {}, x = 0, y = 0, seen = 0;
+    Real sum[4] = {}, x = 0, y = 0, seen = 0, depth = 0;
+    InCell<Real> s = {};
     unsigned j = 0, last = 0;
     const Run *next = &runs[warp][0][lane], *end = next + 32 * held;
-    while (true) {
+    const auto load = [&] {
       if (j == last) {
-        if (next == end) break;
+        if (next == end) return false;
         const Run run = *next;
         j = run.first;
         last = run.last;
@@ -93,43 +96,56 @@ template <typename Real, class Kernel, int N> __device__ inline void near(const 
         y = at.y - v.columns[2 * run.column + 1] * size[1];
         next += 32;
       }
-      const InCell<Real> s = sources[j];
-      const Real dx = x - s.x, dy = y - s.y, dz = fused(seen - depths[j], size[2], at.z - s.z);
+      s = sources[j];
+      depth = depths[j];
+      return true;
+    };
+    for (bool more = load(); more;) {
+      const Real dx = x - s.x, dy = y - s.y, dz = fused(seen - depth, size[2], at.z - s.z), q = s.q;
+      const unsigned here = j++;
+      more = load();
       const Real r2 = fused(dx, dx, fused(dy, dy, dz * dz));
       if (r2 < cutoff2) {
         Real bare, far_force;
         const Real far = far_at<N>(v, fused(r2, to_t, Real(-1)), far_force);
         const Real bare_force = kernel.both(Real(1), r2 + kernel.raise(), bare);
-        const Real push = (bare_force - far_force) * s.q;
-        sum[0] = fused(bare - far, s.q, sum[0]);
+        const Real push = (bare_force - far_force) * q;
+        sum[0] = fused(bare - far, q, sum[0]);
         sum[1] = fused(push, dx, sum[1]);
         sum[2] = fused(push, dy, sum[2]);
         sum[3] = fused(push, dz, sum[3]);
-        if (r2 < closest2 && j != itself) close = 1;
+        if (r2 < closest2 && here != itself) close = 1;
       }
-      j++;
     }
     for (int k = 0; k < 4; k++) total[k] += sum[k];
   };
   unsigned held = 0;
+  const auto hold = [&](unsigned first, unsigned last, unsigned column, int image) {
+    if (first == last) return;
+    if (held == RUNS) {
+      walk(held);
+      held = 0;
+    }
+    runs[warp][held][lane] = {first, last, column, cz - image};
+    held++;
+  };
   for (unsigned c = warp; c < v.columns_len; c += NEAR_WARPS) {
     const int a = v.columns[2 * c], b = v.columns[2 * c + 1];
     const Real gx = gap(at.x, a, size[0]), gy = gap(at.y, b, size[1]);
     const Real left = cutoff2 - gx * gx - gy * gy;
-    if (is_there && left >= 0) {
-      // Rounding is less than what is added.
-      const Real reach = sqrt(left) * Real(1.0001);
+    if (is_there && left > 0) {
+      // Rounding, and that of the root, is less than what is added.
+      const Real reach = left * rsqrt_seed(left) * Real(1.0001);
       const int low = cz + int(floor((at.z - reach) * per_size)), high = cz + int(floor((at.z + reach) * per_size));
-      const unsigned row = (wrapped(cx + a, v.lattice.cells[0]) * ny + wrapped(cy + b, ny)) * nz;
-      runs_along_z(v, row, low, high, [&](unsigned first, unsigned last, int image) {
-        if (first == last) return;
-        if (held == RUNS) {
-          walk(held);
-          held = 0;
-        }
-        runs[warp][held][lane] = {first, last, c, cz - image};
-        held++;
-      });
+      int ix = cx + a, iy = cy + b;
+      if (v.once) {
+        ix = once_wrapped(ix, v.lattice.cells[0]);
+        iy = once_wrapped(iy, ny);
+      } else {
+        ix = wrapped(ix, v.lattice.cells[0]);
+        iy = wrapped(iy, ny);
+      }
+      runs_along_z(v, (ix * ny + iy) * nz, low, high, [&](unsigned first, unsigned last, int image) { hold(first, last, c, image); });
     }
     // All lanes together. One that is full before the others, around an edge of the box, walks alone.
     if (__any_sync(0xffffffff, held == RUNS)) {

@@ -101,8 +101,8 @@ const EWALD: f64 = 1e6;
 /// Nanoseconds of a sum over all images by expansions on the same, about: of charges that fill the box.
 fn expansion_time(choice: &Choice, problem: Problem) -> f64 {
     let order = choice.order.map_or(0.0, |p| p as f64);
-    let slower = if choice.precision == Precision::F64 { 2.5 } else { 1.0 };
-    1e6 + slower * (4.0 + 0.1 * order * order) * problem.sources.max(problem.targets) as f64
+    let slower = if choice.precision == Precision::F64 { 2.0 } else { 1.0 };
+    8e5 + slower * (1.5 + 0.045 * order * order) * problem.sources.max(problem.targets) as f64
 }
 
 /// How much of the strengths of a box may be left over, and the tolerance from which on single precision serves boxes with more.

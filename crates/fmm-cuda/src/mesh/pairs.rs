@@ -21,6 +21,8 @@ pub struct Pairs {
     far: Far,
     /// Along x and y. `[columns][2]`
     columns: Buffer<i32>,
+    /// Whether they are at most once around the box.
+    once: bool,
 }
 
 /// The results.
@@ -66,7 +68,9 @@ impl Pairs {
         let flat: Vec<i32> = all.iter().flat_map(|(at, _)| at.map(|i| i as i32)).collect();
         let mut columns = Buffer::new();
         columns.upload(&flat)?;
-        Ok(Pairs { far, columns })
+        let reach = |d: usize| all.iter().map(|(at, _)| at[d].unsigned_abs()).max().unwrap_or(0);
+        let once = [0, 1].iter().all(|&d| reach(d) <= u64::from(lattice.cells[d]));
+        Ok(Pairs { far, columns, once })
     }
 
     /// Queues the sums.
@@ -113,7 +117,7 @@ impl Pairs {
             n: n as u32,
             columns_len: (self.columns.len() / 2) as u32,
             same: u32::from(targets.is_none()),
-            terms: terms as u32,
+            once: u32::from(self.once),
         };
         let name = format!("mesh_near_{kernel}_{}_{terms}", if single { "f32" } else { "f64" });
         let blocks = n.div_ceil(NEAR_TARGETS) as u32;

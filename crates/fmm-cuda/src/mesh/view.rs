@@ -135,8 +135,8 @@ pub struct CutoffView {
     pub columns_len: u32,
     /// 1: targets are the sources, in the same order.
     pub same: u32,
-    /// Number of coefficients of the potential.
-    pub terms: u32,
+    /// 1: columns are at most once around the box.
+    pub once: u32,
 }
 
 /// Between bodies and the mesh.
