@@ -59,6 +59,13 @@ impl Tables {
         let Mesh { cell, recipe, cutoff, precision, .. } = *mesh;
         let split = Split::of(mesh);
         let points = recipe.counts(cutoff, cell.side);
+        let all: f64 = points.iter().map(|&n| n as f64).product();
+        if all >= f64::from(u32::MAX) {
+            return Err(Error::Unsupported(format!(
+                "the mesh of this box would have {all:.1e} points, more than a GPU's numbers count; use device cpu, or a \
+                 larger leaf_size, the number of bodies within the cut-off"
+            )));
+        }
         let single = singles(precision).1;
         let lattice = Lattice::new(points, cell.side, cutoff, split.scale);
         let window = Window::<f64>::new(recipe.points, recipe.oversampling);
@@ -79,8 +86,8 @@ impl MeshSums {
     /// Returns the pairs of sources at bitwise the same place.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for meshes with lines that are too long; [`Error::Device`] without the memory, or if the
-    /// driver fails.
+    /// [`Error::Unsupported`] for meshes of too many points, or with lines that are too long; [`Error::Device`] without
+    /// the memory, or if the driver fails.
     #[expect(clippy::too_many_arguments, reason = "the ends of one sum")]
     pub fn sum(
         &mut self,
@@ -94,18 +101,21 @@ impl MeshSums {
         times: &mut StageTimes,
     ) -> Result<u64, Error> {
         let of = (mesh.cell.side, mesh.recipe, mesh.cutoff, mesh.precision);
-        if self.tables.as_ref().is_none_or(|tables| tables.of != of) {
-            self.tables = None;
-            self.tables = Some(Tables::new(mesh)?);
-            gpu.settle()?;
-        }
+        let made = match self.tables.take().filter(|tables| tables.of == of) {
+            Some(tables) => tables,
+            None => {
+                let tables = Tables::new(mesh)?;
+                gpu.settle()?;
+                tables
+            }
+        };
         let MeshSums { tables, sources, targets, pairs, arrays, coincident } = self;
-        let Some(Tables { split, lattice, pairs: near, windows, transform, .. }) = tables else { return Ok(0) };
+        let Tables { split, lattice, pairs: near, windows, transform, .. } = tables.insert(made);
         let (n, m) = (within.sources.n, within.at().n);
         let cells = lattice.all_cells();
         let more_memory = sources.growth(n, cells)
             + within.targets.map_or(0, |t| targets.growth(t.n, cells))
-            + Pairs::growth(pairs, m)
+            + pairs.growth(m)
             + transform.growth(arrays);
         direct::fits(gpu, more_memory, &format!("the mesh of {:?} points and {n} bodies", lattice.points))?;
         let single_pairs = singles(mesh.precision).0;

@@ -33,6 +33,13 @@ pub struct PairSums {
     again: Buffer<u32>,
 }
 
+impl PairSums {
+    /// Bytes more of device memory than there are now for `n` targets.
+    pub fn growth(&self, n: usize) -> usize {
+        self.sums.growth(4 * n) + self.again.growth(n + 1)
+    }
+}
+
 /// A sum of pairs.
 #[derive(Clone, Copy)]
 pub struct PairRequest<'a> {
@@ -134,10 +141,5 @@ impl Pairs {
             }
         }
         Ok(())
-    }
-
-    /// Bytes more of device memory than there are now for the sums at `n` targets.
-    pub fn growth(sums: &PairSums, n: usize) -> usize {
-        sums.sums.growth(4 * n) + sums.again.growth(n + 1)
     }
 }
