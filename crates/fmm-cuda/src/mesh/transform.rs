@@ -141,7 +141,7 @@ impl Transform {
         (lines, self.shared(axis, buffers, pitch(lines)))
     }
 
-    /// Complex numbers of each array, in the order of [`MeshArrays::lengths`].
+    /// Bytes of each array, in the order of [`MeshArrays::all`].
     fn lengths(&self) -> [usize; 7] {
         let [x, y, z] = self.counts;
         let (points, spectrum) = (x * y * z, x * y * self.depth);
