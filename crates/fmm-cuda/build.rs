@@ -44,6 +44,10 @@ const MODULES: &[(&str, bool)] = &[
     ("lists", false),
     ("m2l", true),
     ("m2l_variants", true),
+    ("mesh_cells", false),
+    ("mesh_fft", true),
+    ("mesh_near", true),
+    ("mesh_window", true),
     ("moments", true),
     ("near", true),
     ("near_box", true),
@@ -90,6 +94,7 @@ const ROOMS: &[Views] = &[
     ("planar", &[], &[("crate::planar::view", "planar/view.rs")]),
     ("forces", &["view", "geometry"], &[("crate::forces::view", "forces/view.rs")]),
     ("m2l_variants", &["view"], &[("crate::m2l_variants::view", "m2l_variants/view.rs")]),
+    ("mesh", &["view"], &[("crate::mesh::view", "mesh/view.rs")]),
 ];
 
 /// Compute capabilities that get machine code and PTX, the oldest first. The driver compiles the

@@ -50,6 +50,18 @@ __global__ void __launch_bounds__(THREADS) distance_keys(SortView v) {
   });
 }
 
+// The cell of a mesh, z fastest. A product with one rounding, as everywhere else.
+__global__ void __launch_bounds__(THREADS) lattice_keys(SortView v) {
+  make_keys(v, [&](const double *x) {
+    uint64_t cell = 0;
+    for (int d = 0; d < 3; d++) {
+      const unsigned point = min(unsigned(x[d] * v.corner[d]), v.points[d] - 1);
+      cell = cell * (v.points[d] / v.group[d]) + point / v.group[d];
+    }
+    return cell << 8 * v.digit;
+  });
+}
+
 // From counts to first places, one digit a block.
 __global__ void __launch_bounds__(THREADS) sort_bins(SortView v) {
   uint32_t *bin = v.bins + blockIdx.x * RADIX + threadIdx.x;

@@ -358,7 +358,7 @@ __global__ void __launch_bounds__(TILE) ewald_factors(EwaldView v) {
 // All waves at a target: a warp has one.
 __global__ void __launch_bounds__(32 * AT_WARPS) ewald_waves(EwaldView v) {
   extern __shared__ double2 tables[];
-  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, target = blockIdx.x * AT_WARPS + warp;
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, target = blockIdx.x * (blockDim.x / 32) + warp;
   if (target >= v.count) return;
   const unsigned width[3] = {v.most[0] + 1, v.most[1] + 1, v.most[2] + DEEP}, row = width[0] + width[1] + width[2];
   const Body b = v.targets[target_of(v, target)];

@@ -257,7 +257,7 @@ def evaluate(
         With ``gauss`` the largest error of a potential, in units of the sum of absolute strengths. With ``exclusions``
         relative to the field with these pairs.
     method : {"auto", "direct", "treecode", "fmm", "mesh"}
-        How to sum. ``"auto"`` chooses by cost. ``"mesh"`` sums periodic boxes, on the cores.
+        How to sum. ``"auto"`` chooses by cost. ``"mesh"`` sums periodic boxes.
     precision : {"auto", "f32", "mixed", "f64"}
         Arithmetic of the sum. Results are float64.
     order, theta, leaf_size : optional

@@ -14,7 +14,7 @@ use cust::function::{BlockSize, GridSize};
 use cust::memory::DeviceCopy;
 use cust::module::Module;
 use cust::stream::Stream;
-use cust::sys::{CUfunc_st, cuLaunchKernel, cudaError_enum};
+use cust::sys::{CUfunc_st, CUfunction_attribute_enum, cuFuncSetAttribute, cuLaunchKernel, cudaError_enum};
 use fmm_core::Error;
 
 use crate::Unavailable;
@@ -48,6 +48,9 @@ use built::{OLDEST, RELEASE};
 /// Bytes of shared memory that every device gives a block unasked, less what kernels have of their
 /// own.
 pub const SHARED: usize = 47 * 1024;
+
+/// Bytes that every device from compute capability 8.0 on gives a block that asks for them.
+pub const MOST_SHARED: usize = 96 * 1024;
 
 /// All modules for one device, and those that have been loaded into its context.
 pub struct Kernels {
@@ -135,7 +138,7 @@ impl Kernels {
     }
 
     /// The same with `shared` bytes of memory for each block, besides the kernel's own: up to
-    /// [`SHARED`].
+    /// [`MOST_SHARED`] of kernels that have none of their own, up to [`SHARED`] of all.
     ///
     /// # Errors
     /// Those of [`Kernels::launch`].
@@ -156,6 +159,14 @@ impl Kernels {
             let found = self.module(place.0)?.get_function(name).map_err(told(&format!("cannot get {name}")))?;
             function = found.to_raw();
             place.1.store(function, Ordering::Relaxed);
+        }
+        if shared > SHARED {
+            let attribute = CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: the function is of a module that is loaded.
+            let asked = unsafe { cuFuncSetAttribute(function, attribute, MOST_SHARED as i32) };
+            if asked != cudaError_enum::CUDA_SUCCESS {
+                return Err(Error::Device(format!("cannot give {name} {shared} bytes of memory: {asked:?}")));
+            }
         }
         let (grid, block): (GridSize, BlockSize) = (grid.into(), block.into());
         let mut arguments = [std::ptr::from_ref(view).cast_mut().cast()];

@@ -4,7 +4,7 @@
 //! nothing is, and [`Gpu::open`] makes a device ready. Kernels are the text of the folder `kernels/`, compiled to machine code
 //! and PTX when the crate is built, and loaded when they are launched for the first time.
 //!
-//! No sum uses atomic operations and every order of summation is fixed by the input, so that repeats give the same bits.
+//! No sum of floating-point numbers uses atomic operations and every order of summation is fixed by the input, so that repeats give the same bits.
 #![deny(missing_docs)]
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
@@ -36,6 +36,7 @@ mod layout;
 mod m2l;
 mod m2l_schedule;
 mod m2l_variants;
+pub mod mesh;
 mod microbenchmarks;
 mod mma_layout;
 mod near;

@@ -1,6 +1,8 @@
 //! Which method a sum on the device has, and its leaves: what differs from the CPU because pairs are cheap here.
 
 use fmm_core::accuracy::{self, Kind, Problem};
+use fmm_core::mesh::Recipe;
+use fmm_core::mesh::recipe::{self, Rates};
 use fmm_core::{Choice, Error, Family, Method, Precision, Settings};
 
 /// The most bodies of a direct sum: the number of keys, a power of two, is a 32-bit number.
@@ -41,10 +43,23 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
     if settings.method == Method::Direct || auto && (cheap || !expands) {
         return direct();
     }
+    if settings.method == Method::Mesh {
+        accuracy::choose(settings, problem)?;
+        return Ok(settings.clone());
+    }
     let method = if auto { Method::Fmm } else { settings.method };
-    // Ewald's sum costs far more than so many pairs: where it gains is where it gains on the cores.
-    if boxed && auto && accuracy::choose(settings, problem)?.method == Method::Direct {
-        return direct();
+    // Ewald's sum costs far more than so many pairs: where it gains on expansions is where it gains on the cores.
+    if boxed && auto {
+        let others = accuracy::choose(settings, problem.with_mesh(None))?;
+        let ewald = others.method == Method::Direct;
+        let time = if ewald { EWALD } else { expansion_time(&others, problem) };
+        let meshed = accuracy::cheaper_mesh(settings, problem, others.precision, settings.tolerance, time);
+        if meshed.is_some_and(|choice| !fixed && has_lines(settings, problem, &choice)) {
+            return Ok(with(Method::Mesh));
+        }
+        if ewald {
+            return direct();
+        }
     }
     let choice = accuracy::choose(&with(method), problem)?;
     // Beyond so many bodies the lists of small leaves fill any memory.
@@ -54,6 +69,40 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
     let most = if boxed && choice.precision != Precision::F32 { most + most / 2 } else { most };
     let leaf_size = settings.leaf_size.or(Some(most));
     Ok(Settings { leaf_size, ..with(method) })
+}
+
+/// Nanoseconds of a sum with a mesh on an H200, measured (docs/performance.md).
+pub const MESH: Rates = Rates {
+    width: [8, 8],
+    body: 0.15,
+    spread: 0.01,
+    gather: 0.01,
+    near: 0.35,
+    pair: [0.0075, 0.018],
+    point: [0.04, 0.085],
+    fixed: 1.5e5,
+};
+
+/// The most points along a side of a mesh that is chosen: half of what a block transforms in double precision, since
+/// a smaller error may be asked for later.
+const MOST_LINE: usize = 512;
+
+/// Whether a block can transform the lines of the mesh of a choice.
+fn has_lines(settings: &Settings, problem: Problem, choice: &Choice) -> bool {
+    settings.boundary.periodic().zip(choice.order).is_some_and(|(cell, order)| {
+        let cutoff = recipe::cutoff(cell.volume(), problem.sources, choice.leaf_size);
+        Recipe::of(order).counts(cutoff, cell.side).iter().all(|&n| n <= MOST_LINE)
+    })
+}
+
+/// Nanoseconds that Ewald's sum takes at least on the same.
+const EWALD: f64 = 1e6;
+
+/// Nanoseconds of a sum over all images by expansions on the same, about: of charges that fill the box.
+fn expansion_time(choice: &Choice, problem: Problem) -> f64 {
+    let order = choice.order.map_or(0.0, |p| p as f64);
+    let slower = if choice.precision == Precision::F64 { 2.0 } else { 1.0 };
+    8e5 + slower * (1.5 + 0.045 * order * order) * problem.sources.max(problem.targets) as f64
 }
 
 /// How much of the strengths of a box may be left over, and the tolerance from which on single precision serves boxes with more.

@@ -37,6 +37,7 @@ fn ewald_sums_are_the_cpus() {
         ([3.0e-7; 3], Softening::None, FOIL, 300),
         ([1.0, 0.8, 1.2], Softening::Spline(0.14), FOIL, 600),
         ([1.0, 1.0, 7.0], Softening::None, FOIL, 500),
+        ([1.0, 0.02, 3.0], Softening::None, FOIL, 300),
     ] {
         let cell = PeriodicBox { side, surroundings };
         let mut points = random_in(side, n, 3);

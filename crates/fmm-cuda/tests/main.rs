@@ -16,6 +16,7 @@ mod hessian;
 mod kept;
 mod layout;
 mod m2l_variants;
+mod mesh;
 mod modules;
 mod parity;
 mod periodic;

@@ -91,15 +91,14 @@ impl Device {
     /// The same for messages.
     pub const ALLOWED: &'static str = "allowed: auto, cpu, cuda, cuda:N with N the number of a GPU from 0";
 
-    /// The cores in place of `Auto` for sums that no GPU does: with a mesh, by trees of a given
-    /// depth, in the plane directly in single precision, second derivatives in a periodic box, and estimates of
-    /// the errors of other sums than of potentials and fields in space.
+    /// The cores in place of `Auto` for sums that no GPU does: by trees of a given depth, in the plane directly in single
+    /// precision, second derivatives in a periodic box, and estimates of the errors of other sums than of potentials and
+    /// fields in space.
     pub(crate) fn able(self, settings: &Settings, plane: bool, quantity: Quantity) -> Device {
         let direct_single = settings.method == Method::Direct && settings.precision == Precision::F32;
         let boxed = settings.boundary.periodic().is_some();
         let unestimated = settings.errors && (plane || quantity != Quantity::Potential);
         let cores_alone = settings.uniform.is_some()
-            || settings.method == Method::Mesh
             || plane && direct_single
             || boxed && quantity == Quantity::Hessian
             || unestimated;

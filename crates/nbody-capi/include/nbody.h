@@ -84,7 +84,7 @@ typedef struct nbody_options {
    */
   const char *surroundings;
   /**
-   * "auto" (default), "direct", "treecode", "fmm", or in a periodic box on the cores "mesh".
+   * "auto" (default), "direct", "treecode", "fmm", or in a periodic box "mesh".
    */
   const char *method;
   /**

@@ -27,7 +27,7 @@ pub struct NbodyOptions {
     /// What all images of a box are embedded in: "tinfoil" (default), "vacuum" or a dielectric
     /// constant such as "78.5". Only with a box.
     pub surroundings: *const c_char,
-    /// "auto" (default), "direct", "treecode", "fmm", or in a periodic box on the cores "mesh".
+    /// "auto" (default), "direct", "treecode", "fmm", or in a periodic box "mesh".
     pub method: *const c_char,
     /// Arithmetic of the sum: "auto" (default), "f32", "mixed" or "f64". Results are double.
     pub precision: *const c_char,

@@ -110,7 +110,7 @@ mod tests {
             dense_leaf: 0.1,
             side: 1.0,
             strength_range,
-            mesh: false,
+            mesh: None,
         };
         let message = |tolerance, softening, range, order| {
             beyond_f32(&Settings { tolerance, softening, ..Settings::default() }, problem(range), Some(order))

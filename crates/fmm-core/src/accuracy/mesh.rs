@@ -5,7 +5,7 @@ use crate::Error;
 use crate::boundary::PeriodicBox;
 use crate::kernel::Softening;
 use crate::mesh::Recipe;
-use crate::mesh::recipe::Load;
+use crate::mesh::recipe::{Load, Rates};
 use crate::settings::{Choice, Method, Precision, Settings};
 
 /// The choice of a mesh for an error of about `target_error`.
@@ -18,8 +18,8 @@ pub(super) fn choose(
     precision: Precision,
     target_error: f64,
 ) -> Result<Choice, Error> {
-    let Some(cell) = settings.boundary.periodic().filter(|_| problem.mesh) else {
-        let why = "method mesh sums potentials and fields of periodic boxes, on the cores; method auto or fmm";
+    let Some((cell, rates)) = settings.boundary.periodic().zip(problem.mesh) else {
+        let why = "method mesh sums potentials and fields of periodic boxes; method auto or fmm";
         return Err(Error::Unsupported(why.into()));
     };
     if settings.theta.is_some() {
@@ -30,7 +30,7 @@ pub(super) fn choose(
     }
     let most = *Recipe::ORDERS.end();
     let order = settings.order.unwrap_or_else(|| Recipe::points_for(target_error).unwrap_or(most));
-    let (load, recipe) = (load(cell, settings.softening, problem, precision), Recipe::of(order));
+    let (load, recipe) = (load(cell, settings.softening, problem, precision, rates), Recipe::of(order));
     let leaf_size = settings.leaf_size.unwrap_or_else(|| load.neighbours(recipe));
     let points = load.points(recipe, leaf_size);
     if points > MOST_POINTS.max(POINTS * (problem.sources + problem.targets) as f64) {
@@ -42,18 +42,18 @@ pub(super) fn choose(
     Ok(Choice { method: Method::Mesh, precision, expansion: None, order: Some(order), theta: None, leaf_size })
 }
 
-/// The choice of a mesh where it keeps `target_error` and takes less than `time`, in nanoseconds of one thread.
-pub(super) fn cheaper(
+/// The choice of a mesh where it keeps `target_error` and takes less than `time`, in nanoseconds by the rates of the place.
+pub fn cheaper_mesh(
     settings: &Settings,
     problem: Problem,
     precision: Precision,
     target_error: f64,
     time: f64,
 ) -> Option<Choice> {
-    let serves = problem.mesh && Recipe::points_for(target_error).is_some();
-    let choice = serves.then(|| choose(settings, problem, precision, target_error).ok())??;
+    let rates = problem.mesh.filter(|_| Recipe::points_for(target_error).is_some())?;
+    let choice = choose(settings, problem, precision, target_error).ok()?;
     let cell = settings.boundary.periodic()?;
-    let (load, recipe) = (load(cell, settings.softening, problem, precision), Recipe::of(choice.order?));
+    let (load, recipe) = (load(cell, settings.softening, problem, precision, rates), Recipe::of(choice.order?));
     let fits =
         load.points(recipe, choice.leaf_size) <= FEW_POINTS + POINTS * (problem.sources + problem.targets) as f64;
     (fits && load.cost(recipe, choice.leaf_size) < time).then_some(choice)
@@ -67,10 +67,10 @@ const POINTS: f64 = 100.0;
 /// The most points of any mesh: its functions take 4 GB in double precision.
 const MOST_POINTS: f64 = 1.3e8;
 
-fn load(cell: &PeriodicBox, softening: Softening, problem: Problem, precision: Precision) -> Load {
+fn load(cell: &PeriodicBox, softening: Softening, problem: Problem, precision: Precision, rates: Rates) -> Load {
     let Problem { sources, targets, crowding, .. } = problem;
     let reach = softening.newtonian_beyond(0.0);
     // It is of the cube around the box.
     let crowding = (crowding * cell.volume() / cell.longest().powi(3)).max(1.0);
-    Load { side: cell.side, sources, targets, crowding, reach, precision }
+    Load { side: cell.side, sources, targets, crowding, reach, precision, rates }
 }

@@ -14,6 +14,7 @@ mod tables;
 pub use cost::{near_share, repairs};
 pub use fit::{best_leaf, fit};
 pub use limits::{F32_FLOOR, MIXED_FLOOR, check_expansions, closest_pair};
+pub use mesh::cheaper_mesh;
 pub use problem::{Kind, Problem, Spread, Strengths};
 
 use crate::Error;
@@ -80,7 +81,7 @@ pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> R
     if settings.method == Method::Mesh {
         return mesh::choose(settings, problem, precision, target_error);
     }
-    let meshed = |time: f64| mesh::cheaper(settings, problem, precision, target_error, time);
+    let meshed = |time: f64| mesh::cheaper_mesh(settings, problem, precision, target_error, time);
     if settings.method == Method::Direct {
         if cell.is_some() && settings.precision == Precision::F32 {
             return Err(Error::Unsupported(

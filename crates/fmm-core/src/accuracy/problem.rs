@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use crate::math::CollectVec;
+use crate::mesh::recipe::Rates;
 use crate::tree::Cube;
 use crate::tree::key::{levels_per_key, morton};
 
@@ -23,8 +24,8 @@ pub struct Problem {
     pub side: f64,
     /// The largest strength over the smallest that is not zero.
     pub strength_range: f64,
-    /// Whether the place and what is asked for know sums with a mesh.
-    pub mesh: bool,
+    /// What sums with a mesh cost, if the place and what is asked for know them.
+    pub mesh: Option<Rates>,
 }
 
 impl Problem {
@@ -50,7 +51,7 @@ impl Problem {
             dense_leaf: cube.side * 0.5f64.powi(spread.dense_level as i32),
             side: cube.side,
             strength_range: strengths.largest / strengths.smallest,
-            mesh: false,
+            mesh: None,
         }
     }
 
@@ -62,7 +63,7 @@ impl Problem {
     }
 
     /// The same problem where sums with a mesh are known, too.
-    pub fn with_mesh(self, mesh: bool) -> Self {
+    pub fn with_mesh(self, mesh: Option<Rates>) -> Self {
         Problem { mesh, ..self }
     }
 }

@@ -15,6 +15,7 @@ use crate::accuracy::{self, Problem};
 use crate::expansion::{Cartesian, Expansion, Spherical};
 use crate::guard::{Look, Norms};
 use crate::math::{CollectVec, Real};
+use crate::mesh::recipe::Rates;
 use crate::plan::OctreePlan;
 use crate::solve::{Evaluation, Quantity, Solved, Trial, solve};
 use crate::tree::Cube;
@@ -150,7 +151,9 @@ pub(super) fn solve_points(
     };
     let problem = times.time_more(Stage::Tree, || match &frame {
         Frame::Open(cube) => Problem::of(points.sources, points.columns, points.at().len(), cube),
-        Frame::Box(within) => within.problem(points).with_mesh(quantity == Quantity::Potential),
+        Frame::Box(within) => {
+            within.problem(points).with_mesh((quantity == Quantity::Potential).then_some(Rates::CORES))
+        }
     });
     let mut trial = SpaceTrial { settings: &settings, points, quantity, frame, problem, norms: None, times };
     let Solved { choice, mut sums, kept } = solve(&settings, kept, &mut trial)?;

@@ -7,25 +7,26 @@
 mod near;
 mod prolate;
 pub mod recipe;
+mod split;
 mod transform;
 mod window;
-
-use std::f64::consts::PI;
 
 use rayon::prelude::*;
 use realfft::FftNum;
 
 use crate::boundary::{Moments, PeriodicBox};
 use crate::ewald::depolarise;
-use crate::math::scale::{power_of_two_below, strength_scale};
+use crate::math::scale::strength_scale;
 use crate::math::{CollectVec, Number, Real};
 use crate::tree::sort::{Item, by_key};
 use crate::{Precision, Softening, Stage, StageTimes};
-use near::{Far, Near};
-use prolate::{Chebyshev, Prolate};
+use near::Near;
+pub use near::{Far, TERMS, columns};
 pub use recipe::Recipe;
+pub use split::{Influence, Split};
 use transform::Transform;
-use window::{Placed, Window};
+use window::Placed;
+pub use window::{MOST_POINTS, Window};
 
 /// Rounds to the precision of a sum.
 #[inline(always)]
@@ -86,17 +87,15 @@ impl Mesh {
     /// Potential and field of the sources at `targets`, or at themselves, none of which sees itself
     /// but its images. Zero if the sum is cancelled.
     pub fn sums(&self, sources: Places, strengths: &[f64], targets: Option<Places>, times: &mut StageTimes) -> Sums {
-        let (scale, unit) = (power_of_two_below(1.0 / self.cell.longest()), strength_scale(strengths));
+        let split = Split::of(self);
+        let (scale, unit) = (split.scale, strength_scale(strengths));
         let small = |points: &[[f64; 3]]| points.par_iter().map(|x| x.map(|c| c * scale)).collect_vec();
         let (x, q) = (small(sources.wrapped), strengths.par_iter().map(|q| q * unit).collect_vec());
         let at = targets.map(|t| small(t.wrapped));
-        let (sides, cutoff) = (self.cell.side.map(|s| s * scale), self.cutoff * scale);
-        let prolate = Prolate::new(self.recipe.bandlimit);
-        let accuracy = prolate.at(1.0);
-        let far_kernel = Far::new(&prolate, cutoff, accuracy);
+        let far_kernel = split.far();
         let softening = self.softening.scaled(scale);
 
-        let set = (sides, (&x[..], &q[..]), at.as_deref());
+        let set = (split.sides, (&x[..], &q[..]), at.as_deref());
         let near = match self.precision {
             Precision::F32 | Precision::Mixed => self.near::<f32>(&far_kernel, softening, set, times),
             _ => self.near::<f64>(&far_kernel, softening, set, times),
@@ -106,8 +105,8 @@ impl Mesh {
             return Sums { potential: vec![0.0; n], field: vec![[0.0; 3]; n], coincident_pairs: 0 };
         }
         let far = match self.precision {
-            Precision::F32 => self.far::<f32>(&prolate, cutoff, set, times),
-            _ => self.far::<f64>(&prolate, cutoff, set, times),
+            Precision::F32 => self.far::<f32>(&split, set, times),
+            _ => self.far::<f64>(&split, set, times),
         };
         times.time_more(Stage::Output, || {
             let n = far.1.len();
@@ -115,13 +114,9 @@ impl Mesh {
             near.0.iter().zip(&near.1).for_each(|(&i, s)| sums[i as usize] = s.0);
             far.0.iter().zip(&far.1).for_each(|(&i, s)| (0..4).for_each(|k| sums[i as usize][k] += s[k]));
             let charge: f64 = q.iter().sum();
-            let volume: f64 = sides.iter().product();
-            let background = 2.0 * PI * cutoff * cutoff * prolate.second_moment() / prolate.whole() / volume * charge;
+            let background = split.background() * charge;
             let (back, per_length) = (scale / unit, scale * scale / unit);
-            let own = match softening {
-                Softening::Spline(length) if targets.is_none() => 1.0 / length,
-                _ => 0.0,
-            };
+            let own = if targets.is_none() { Split::own(softening) } else { 0.0 };
             let mut potential = sums
                 .par_iter()
                 .enumerate()
@@ -162,29 +157,18 @@ impl Mesh {
     /// The far kernel's sums, and the target of each.
     fn far<T: Real + FftNum>(
         &self,
-        prolate: &Prolate,
-        cutoff: f64,
+        split: &Split,
         (sides, (x, q), at): Set,
         times: &mut StageTimes,
     ) -> (Vec<u32>, Vec<[f64; 4]>) {
-        let (counts, Recipe { points, bandlimit, oversampling }) =
+        let (counts, Recipe { points, oversampling, .. }) =
             (self.recipe.counts(self.cutoff, self.cell.side), self.recipe);
         let window = Window::<T>::new(points, oversampling);
         let placed = times.time_more(Stage::Tree, || Placed::<T>::new(counts, points, sides, x));
         let planes = times.time_more(Stage::Spread, || window::spread(&window, &placed, q));
         let planes = times.time_more(Stage::Fft, || {
-            let highest = bandlimit / cutoff;
-            let inverse: [Vec<f64>; 3] =
-                counts.map(|n| (0..n).map(|m| window.transform(m.min(n - m), n).powi(-2)).collect());
-            // ψ_c(k r_c/c) as a polynomial of t = 2 (k r_c/c)² − 1.
-            let powers = Chebyshev::fit(|t| prolate.at((0.5 * (t + 1.0)).sqrt()), 1e-16).powers(1.0);
-            let volume: f64 = sides.iter().product();
-            let kernel = |m: [usize; 3], square: f64| {
-                let t = 2.0 * square / (highest * highest) - 1.0;
-                let far = powers.iter().fold(0.0, |sum, a| sum * t + a);
-                4.0 * PI / (volume * square) * far * inverse[0][m[0]] * inverse[1][m[1]] * inverse[2][m[2]]
-            };
-            Transform::new(counts, sides, highest).apply(&planes, kernel)
+            let influence = split.influence(self.recipe, &window, counts);
+            Transform::new(counts, sides, influence.highest).apply(&planes, |m, square| influence.at(m, square))
         });
         let elsewhere = at.map(|at| times.time_more(Stage::Tree, || Placed::<T>::new(counts, points, sides, at)));
         let placed = elsewhere.unwrap_or(placed);

@@ -23,17 +23,19 @@ const FEWEST: f64 = 2.0;
 const GROUPS: usize = 32;
 
 /// The far kernel within the cut-off, as polynomials of t = 2 r²/r_c² − 1.
+#[derive(Debug, Clone)]
 pub struct Far {
-    cutoff: f64,
+    /// r_c.
+    pub cutoff: f64,
     /// Its potential, the highest power first.
-    potential: Vec<f64>,
+    pub potential: Vec<f64>,
     /// Its force over r.
-    force: Vec<f64>,
+    pub force: Vec<f64>,
 }
 
 impl Far {
     /// With errors of about `accuracy` of the force at the cut-off.
-    pub fn new(prolate: &Prolate, cutoff: f64, accuracy: f64) -> Self {
+    pub(super) fn new(prolate: &Prolate, cutoff: f64, accuracy: f64) -> Self {
         // I(u)/u, which is even in u.
         let part = |t: f64| {
             let u = (0.5 * (t + 1.0)).sqrt();
@@ -191,7 +193,7 @@ struct With<'a, T, V> {
 }
 
 /// The most coefficients of a polynomial.
-const TERMS: usize = 48;
+pub const TERMS: usize = 48;
 
 impl<T: Real, V: Vector<Scalar = T>> UseRadial<V> for With<'_, T, V> {
     type Out = Vec<Sum>;
@@ -318,7 +320,7 @@ impl<T: Real> Packed<T> {
 
 /// Columns of cells of this size that may hold bodies within the cut-off of one of the cell (0, 0, 0):
 /// their places, and how far along z.
-fn columns(size: &[f64; 3], cutoff: f64) -> Vec<([i64; 2], i64)> {
+pub fn columns(size: &[f64; 3], cutoff: f64) -> Vec<([i64; 2], i64)> {
     let reach = [0, 1].map(|d| (cutoff / size[d]) as i64 + 1);
     let gap = |d: usize, i: i64| ((i.abs() - 1).max(0) as f64 * size[d]).powi(2);
     let mut all = vec![];

@@ -86,6 +86,8 @@ pub struct Load {
     pub reach: f64,
     /// `Mixed`: pairs in single, mesh in double.
     pub precision: Precision,
+    /// Of the place.
+    pub rates: Rates,
 }
 
 impl Load {
@@ -112,20 +114,54 @@ impl Load {
         recipe.counts(self.cutoff(neighbours), self.side).iter().map(|&n| n as f64).product()
     }
 
-    /// Nanoseconds of one thread, measured on an AVX-512 EPYC (Zen 4).
+    /// Nanoseconds by the rates of the place.
     pub fn cost(&self, recipe: Recipe, neighbours: usize) -> f64 {
         let (single_pairs, single_mesh) = (self.precision != Precision::F64, self.precision == Precision::F32);
+        let Rates { width, body, spread, gather, near, pair, point, fixed } = self.rates;
         let points = self.points(recipe, neighbours);
         let rows = (recipe.points * recipe.points) as f64;
         // Rows of more points than a vector has.
-        let width = if single_mesh { f32::WIDTH } else { f64::WIDTH };
-        let rows = rows * recipe.points.div_ceil(width) as f64;
-        let pair = if single_pairs { 2.5 } else { 8.0 };
-        let point = if single_mesh { 34.0 } else { 65.0 };
-        let bodies = self.sources as f64 * (150.0 + 3.0 * rows);
-        let near = 350.0 + pair * neighbours as f64 * self.crowding;
-        bodies + self.targets as f64 * (150.0 + 6.0 * rows + near) + points * point + 1e5
+        let rows = rows * recipe.points.div_ceil(width[usize::from(!single_mesh)]) as f64;
+        let [pair, point] = [pair[usize::from(!single_pairs)], point[usize::from(!single_mesh)]];
+        let bodies = self.sources as f64 * (body + spread * rows);
+        let near = near + pair * neighbours as f64 * self.crowding;
+        bodies + self.targets as f64 * (body + gather * rows + near) + points * point + fixed
     }
+}
+
+/// Nanoseconds of the parts of a sum with a mesh on a place. Pairs of numbers are of single and of double precision.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// Points of a row of the window that cost what one does.
+    pub width: [usize; 2],
+    /// Of a source or a target.
+    pub body: f64,
+    /// From a source to a row of its window.
+    pub spread: f64,
+    /// From a row of a window to its target.
+    pub gather: f64,
+    /// Of a target where pairs are summed.
+    pub near: f64,
+    /// Of a pair within the cut-off.
+    pub pair: [f64; 2],
+    /// Of a point of the mesh.
+    pub point: [f64; 2],
+    /// Of a sum.
+    pub fixed: f64,
+}
+
+impl Rates {
+    /// Of one thread, measured on an AVX-512 EPYC (Zen 4).
+    pub const CORES: Rates = Rates {
+        width: [<f32 as Number>::WIDTH, <f64 as Number>::WIDTH],
+        body: 150.0,
+        spread: 3.0,
+        gather: 6.0,
+        near: 350.0,
+        pair: [2.5, 8.0],
+        point: [34.0, 65.0],
+        fixed: 1e5,
+    };
 }
 
 #[cfg(test)]
@@ -143,7 +179,7 @@ mod tests {
     #[test]
     fn dense_sets_have_fewer_neighbours_and_softenings_fit_within_them() {
         let (sources, targets, precision) = (100_000, 100_000, Precision::F32);
-        let load = Load { side: [1.0; 3], sources, targets, crowding: 1.0, reach: 0.0, precision };
+        let load = Load { side: [1.0; 3], sources, targets, crowding: 1.0, reach: 0.0, precision, rates: Rates::CORES };
         let few = |load: Load| load.neighbours(Recipe::of(6));
         assert!(few(Load { crowding: 10.0, ..load }) < few(load));
         for reach in [0.05, 0.2, 0.5] {

@@ -26,6 +26,7 @@ const PLANES: usize = 4;
 const TARGETS: usize = 256;
 
 /// The window of P points.
+#[derive(Debug, Clone)]
 pub struct Window<T> {
     points: usize,
     prolate: Prolate,
@@ -57,6 +58,12 @@ impl<T: Real> Window<T> {
             }
         }
         Window { points, prolate, bandlimit, weights }
+    }
+
+    /// The weights of the points of a body by powers of t, the highest first: 2 t + 1 is the distance of the first point
+    /// from the window's lower end, in spacings. `[powers][MOST_POINTS]`
+    pub fn weights(&self) -> &[[T; MOST_POINTS]] {
+        &self.weights
     }
 
     /// The Fourier transform of the window at wave `m` of a mesh of `count` points.

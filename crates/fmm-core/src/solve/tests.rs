@@ -65,7 +65,7 @@ fn trial(errors: &[f64], bodies: usize) -> Errs<'_> {
         dense_leaf,
         side: 1.0,
         strength_range: 1.0,
-        mesh: false,
+        mesh: None,
     };
     Errs { problem, errors, done: vec![], measured: 0, closer: false, looks: vec![], cancel: Cancel::new() }
 }

@@ -19,6 +19,15 @@ pub enum Key {
     Cell(Cube<3>),
     /// The square of the distance from a point; keys are its bits.
     Distance([f64; 3]),
+    /// The index of their cell of a mesh, z fastest, shifted to the most significant of its digits.
+    Lattice {
+        /// Points over the side of the box.
+        per_length: [f64; 3],
+        /// Points of the mesh.
+        points: [u32; 3],
+        /// Points of a cell.
+        group: [u32; 3],
+    },
 }
 
 /// Queues the keys of `n` positions, `[n][3]`, their sort by the `digits` most significant of their [`DIGITS`] digits, and the index of the
@@ -34,9 +43,10 @@ pub fn sort(
     key: &mut Buffer<u64>,
     order: &mut Buffer<u32>,
 ) -> Result<(), Error> {
-    let (keys, corner, side) = match by {
-        Key::Cell(cube) => ("keys", cube.corner, cube.side),
-        Key::Distance(from) => ("distance_keys", from, 0.0),
+    let (keys, corner, side, points, group) = match by {
+        Key::Cell(cube) => ("keys", cube.corner, cube.side, [0; 3], [0; 3]),
+        Key::Distance(from) => ("distance_keys", from, 0.0, [0; 3], [0; 3]),
+        Key::Lattice { per_length, points, group } => ("lattice_keys", per_length, 0.0, points, group),
     };
     key.resize(n)?;
     order.resize(n)?;
@@ -66,7 +76,9 @@ pub fn sort(
         side,
         epoch: 0,
         n: n as u32,
-        digit: 0,
+        digit: (DIGITS - digits) as u32,
+        points,
+        group,
     };
     // SAFETY: all arrays have the lengths that the view says.
     unsafe {
@@ -118,6 +130,8 @@ pub(crate) unsafe fn sort_keys(
             epoch,
             n: n as u32,
             digit: digit as u32,
+            points: [0; 3],
+            group: [0; 3],
         };
         // SAFETY: the caller's promise.
         unsafe {

@@ -62,6 +62,8 @@ impl Tiles {
             epoch,
             n: cells as u32,
             digit: 0,
+            points: [0; 3],
+            group: [0; 3],
         };
         let view = TilesView { sorted: work.index.pointer(), tiles: self.cells.pointer(), first, first_tile };
         // SAFETY: all arrays have the lengths that the views say.

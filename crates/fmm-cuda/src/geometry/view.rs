@@ -81,7 +81,7 @@ pub struct SortView {
     pub status: DevicePointer<u64>,
     /// Counts the tiles that blocks have taken.
     pub ticket: DevicePointer<u32>,
-    /// Lower corner of the cube.
+    /// Lower corner of the cube; points of a mesh over the sides of its box.
     pub corner: [f64; 3],
     /// Side of the cube.
     pub side: f64,
@@ -91,6 +91,10 @@ pub struct SortView {
     pub n: u32,
     /// Number of the pass.
     pub digit: u32,
+    /// Points of a mesh along each axis.
+    pub points: [u32; 3],
+    /// Of them in a cell.
+    pub group: [u32; 3],
 }
 
 /// A tree that grows level by level.

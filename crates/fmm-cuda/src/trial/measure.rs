@@ -5,7 +5,7 @@ use fmm_core::guard::{Look, sample_size};
 use fmm_core::math::scale::power_of_two_below;
 use fmm_core::prediction::Prediction;
 use fmm_core::solve::Quantity;
-use fmm_core::{Choice, Error, PeriodicBox, accuracy};
+use fmm_core::{Choice, Error, Method, PeriodicBox, accuracy};
 
 use super::{Arrays, SpaceTrial, Summed};
 use crate::Gpu;
@@ -22,26 +22,24 @@ impl SpaceTrial<'_> {
     fn measure_in_box(&mut self, cell: &PeriodicBox) -> Result<f64, Error> {
         let output = self.output();
         let ends = self.inputs.ends();
-        let Arrays { fmm, boxed, guard, .. } = &mut *self.arrays;
+        let Arrays { fmm, mesh, boxed, guard, .. } = &mut *self.arrays;
         let same = ends.targets.is_none();
-        let [bodies, _] = fmm.bodies(same);
+        // A mesh predicts no errors: it errs alike everywhere.
+        let ([bodies, at], order, predicted) = match self.meshed {
+            true => (mesh.bodies(same), mesh.order(same), None),
+            false => (fmm.bodies(same), fmm.order(), fmm.predicted(self.tolerance)),
+        };
         if ends.sources.n == 0 || ends.at().n == 0 {
             return Ok(0.0);
         }
-        let request = ewald::Request {
-            softening: self.softening,
-            sources: bodies,
-            targets: fmm.bodies(same)[1],
-            same,
-            order: fmm.order(),
-        };
+        let request = ewald::Request { softening: self.softening, sources: bodies, targets: at, same, order };
         let (position, targets) = (ends.at().position, ends.at().n);
         if !std::mem::replace(&mut self.begun, true) {
             guard.ewald.begin(self.gpu, self.gpu.stream(), guarded(cell, boxed, boxed.ends(ends), self.tolerance))?;
         }
         self.gpu.order(self.gpu.side(), self.gpu.stream())?;
         let sum = MeasuredInBox { request, targets, position, found: output, outer: boxed.outer() };
-        let (norms, error) = guard.error_in_box(self.gpu, cell, &sum, fmm.predicted(self.tolerance).as_ref())?;
+        let (norms, error) = guard.error_in_box(self.gpu, cell, &sum, predicted.as_ref())?;
         self.norms = Some(norms);
         if !guard.ewald.single() || error <= DOUBTED * self.tolerance {
             return Ok(error);
@@ -49,7 +47,7 @@ impl SpaceTrial<'_> {
         // It may be the guard that errs: where forces cancel its single precision does. No sum is refused by that.
         let exact = ewald::Sources { single: false, ..guarded(cell, boxed, boxed.ends(ends), self.tolerance) };
         guard.ewald.begin(self.gpu, self.gpu.stream(), exact)?;
-        let (norms, error) = guard.error_in_box(self.gpu, cell, &sum, fmm.predicted(self.tolerance).as_ref())?;
+        let (norms, error) = guard.error_in_box(self.gpu, cell, &sum, predicted.as_ref())?;
         self.norms = Some(norms);
         Ok(error)
     }
@@ -163,12 +161,17 @@ pub fn errors(
         return Ok(vec![]);
     }
     let Arrays { fmm, guard, .. } = arrays;
-    if let Some(predicted) = fmm.predicted(tolerance).filter(|_| choice.order.is_some() && guard.predicts()) {
+    let meshed = choice.method == Method::Mesh;
+    let by_expansions = choice.order.is_some() && !meshed && guard.predicts();
+    if let Some(predicted) = fmm.predicted(tolerance).filter(|_| by_expansions) {
         let to = (fmm.order(), fmm.sums(), 1.0 / fmm.strength_scale());
         return guard.errors(gpu, &predicted, l2, to, field.len() / 3);
     }
     let (sums, epsilon) = (&field.download_threes()?, choice.precision.epsilon());
-    Ok(Prediction { sums, vector: |a: &[f64; 3]| *a, error: &[], epsilon, relative: true }.calibrated(l2))
+    // Of a mesh the same everywhere, as on the cores; what a sample finds scales it.
+    let largest = sums.as_flattened().iter().fold(0.0, |m: f64, c| m.max(c.abs()));
+    let error = &if meshed { vec![tolerance * largest; sums.len()] } else { vec![] };
+    Ok(Prediction { sums, vector: |a: &[f64; 3]| *a, error, epsilon, relative: true }.calibrated(l2))
 }
 
 /// The part of a tolerance from which on an error that was found in single precision is measured again in double.

@@ -6,6 +6,7 @@ use cust::memory::DevicePointer;
 use cust::stream::Stream;
 use fmm_core::accuracy::{self, Problem, Strengths};
 use fmm_core::guard::{Look, Norms};
+use fmm_core::mesh::{Mesh, Recipe, recipe};
 use fmm_core::solve::{Quantity, Solved, Trial, solve};
 use fmm_core::tree::Cube;
 use fmm_core::{Cancel, Choice, Error, Kept, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes};
@@ -19,6 +20,7 @@ use crate::geometry::{Survey, Work};
 use crate::guard::{Guard, Rows};
 use crate::hessian::Hessian;
 use crate::inputs::{Ends, Host, Inputs};
+use crate::mesh::MeshSums;
 use crate::order::{Ordered, Units};
 use crate::view::{TILE, VelocityView};
 use crate::{Gpu, policy, ternary_root};
@@ -38,6 +40,7 @@ pub struct Arrays {
     hessian: Hessian,
     /// Of periodic boxes.
     pub boxed: Boxed,
+    mesh: MeshSums,
     ewald: Ewald,
     ewald_bodies: [Ordered; 2],
     /// What one column of strengths gives to a velocity. `[targets][3]`
@@ -147,6 +150,7 @@ fn begin<'a>(
         softening: settings.softening,
         tolerance: settings.tolerance,
         begun: false,
+        meshed: false,
         norms: None,
         times,
     };
@@ -173,6 +177,7 @@ pub fn resolve(
         let dense = settings.softening != Softening::None;
         let spread = arrays.survey.spread(gpu, &mut arrays.work, sources, cube, dense)?;
         let problem = Problem::new(ends.sources.n, ends.at().n, strengths, &spread, &cube).in_box();
+        let problem = problem.with_mesh(Some(policy::MESH));
         let resolved = policy::choose(settings, problem)?;
         return Ok((cube, problem, policy::choose_precision(resolved, arrays.boxed.imbalance())));
     }
@@ -204,6 +209,8 @@ struct SpaceTrial<'a> {
     tolerance: f64,
     /// Whether the guard's waves are on their way.
     begun: bool,
+    /// Whether the last sum had a mesh.
+    meshed: bool,
     /// What the guard has found of the last sum.
     norms: Option<Norms>,
     times: &'a mut StageTimes,
@@ -331,6 +338,37 @@ impl SpaceTrial<'_> {
         Ok(Summed { coincident_pairs: Some(planned.coincident_pairs), ..Summed::default() })
     }
 
+    /// A sum over all images with a mesh.
+    fn sum_with_mesh(&mut self, settings: &Settings, choice: &Choice, cell: &PeriodicBox) -> Result<Summed, Error> {
+        let output = self.output();
+        let ends = self.inputs.ends();
+        let (gpu, Arrays { mesh, work, boxed, guard, .. }) = (self.gpu, &mut *self.arrays);
+        let within = boxed.ends(ends);
+        if within.sources.n == 0 || within.at().n == 0 {
+            self.field.fill(gpu.stream(), 0)?;
+            self.potential.iter_mut().try_for_each(|potential| potential.fill(gpu.stream(), 0))?;
+            gpu.finish()?;
+            return Ok(Summed { coincident_pairs: Some(0), ..Summed::default() });
+        }
+        // As in sums with expansions: the waves of the guard's sums fill what the mesh leaves idle.
+        let begins = !self.begun && settings.guarded().is_some();
+        let sources = guarded(cell, boxed, within, self.tolerance);
+        let mut begin = |stream: &Stream| guard.ewald.begin(gpu, stream, sources);
+        let more: Option<More> = if begins { Some(&mut begin) } else { None };
+        self.begun |= begins;
+        let request = Mesh {
+            cell: *cell,
+            softening: settings.softening,
+            recipe: Recipe::of(choice.order.unwrap_or(*Recipe::ORDERS.end())),
+            cutoff: recipe::cutoff(cell.volume(), within.sources.n, choice.leaf_size),
+            precision: choice.precision,
+            closest: accuracy::closest_pair(settings.tolerance),
+        };
+        let coincident = mesh.sum(gpu, work, &request, within, boxed.charge(), output, more, self.times)?;
+        boxed.finish(gpu, cell, ends, false, output)?;
+        Ok(Summed { coincident_pairs: Some(coincident), ..Summed::default() })
+    }
+
     /// Ewald's sum at all targets.
     fn direct_in_box(&mut self, cell: &PeriodicBox) -> Result<(), Error> {
         let output = self.output();
@@ -406,7 +444,9 @@ impl Trial for SpaceTrial<'_> {
         if let Some(hessian) = &mut self.hessian {
             hessian.resize(6 * n)?;
         }
+        self.meshed = choice.method == Method::Mesh;
         match (self.cell, choice.method) {
+            (Some(cell), Method::Mesh) => self.sum_with_mesh(settings, choice, &cell),
             (Some(cell), Method::Direct) => {
                 self.direct_in_box(&cell)?;
                 Ok(Summed::default())

@@ -8,12 +8,15 @@ use super::Place;
 use crate::sets::{Points, alternating, boxes, random_in};
 use crate::space::Reference;
 
+/// The methods besides the direct sum.
+const METHODS: [Method; 3] = [Method::Fmm, Method::Treecode, Method::Mesh];
+
 fn foil(side: [f64; 3]) -> PeriodicBox {
     PeriodicBox { side, surroundings: Surroundings::TinFoil }
 }
 
 /// Sums at all bodies: the rms is made by a few whose forces cancel.
-fn keeps(place: &impl Place, n: usize, method: Method, softening: Softening, asked: &[f64]) {
+pub(super) fn keeps(place: &impl Place, n: usize, method: Method, softening: Softening, asked: &[f64]) {
     for (name, side, points, q) in boxes(n) {
         let cell = foil(side);
         let exact = Reference::in_box(&cell, softening, &points, &q, None);
@@ -46,13 +49,7 @@ pub fn softened_boxes_keep_their_tolerance(place: &impl Place) {
     keeps(place, 3000, Method::Fmm, Softening::Spline(0.02), &[1e-4, 1e-8]);
 }
 
-/// Where a place has meshes.
-pub fn a_mesh_keeps_its_tolerance_in_boxes(place: &impl Place) {
-    keeps(place, 3000, Method::Mesh, Softening::None, &[1e-2, 1e-3, 1e-5, 1e-8, 1e-10]);
-    keeps(place, 2000, Method::Mesh, Softening::Spline(0.02), &[1e-4, 1e-8]);
-}
-
-pub fn separate_targets_positions_anywhere_and_surroundings<P: Place>(place: &P) {
+pub fn separate_targets_positions_anywhere_and_surroundings(place: &impl Place) {
     let mut rng = StdRng::seed_from_u64(12);
     for surroundings in [Surroundings::TinFoil, Surroundings::Dielectric(1.0), Surroundings::Dielectric(78.0)] {
         let cell = PeriodicBox { side: [1.0, 1.5, 1.2], surroundings };
@@ -63,7 +60,7 @@ pub fn separate_targets_positions_anywhere_and_surroundings<P: Place>(place: &P)
         let q = alternating(n);
         for at in [None, Some(&targets[..])] {
             let exact = Reference::in_box(&cell, Softening::None, &points, &q, at);
-            for &method in P::BOX_METHODS {
+            for method in METHODS {
                 let settings = Settings { method, tolerance, boundary, ..Settings::default() };
                 let sum = place.evaluate(&settings, &points, &q, at).unwrap();
                 let e = exact.errors(&sum.potential, &sum.field);
@@ -75,14 +72,14 @@ pub fn separate_targets_positions_anywhere_and_surroundings<P: Place>(place: &P)
     }
 }
 
-pub fn bodies_at_one_place_see_their_images<P: Place>(place: &P) {
+pub fn bodies_at_one_place_see_their_images(place: &impl Place) {
     // More than a leaf holds: one stands for all, and sees the images of all.
     let cell = PeriodicBox::cube(1.0);
     let mut points = random_in(cell.side, 300, 1);
     points.extend([[0.99, 0.5, 0.01]; 600]);
     let q: Vec<f64> = (0..points.len()).map(|i| 0.5 + (i % 7) as f64).collect();
     let exact = Reference::in_box(&cell, Softening::None, &points, &q, None);
-    for &method in P::BOX_METHODS {
+    for method in METHODS {
         let settings = Settings { method, tolerance: 1e-8, boundary: Boundary::Periodic(cell), ..Settings::default() };
         let sum = place.evaluate(&settings, &points, &q, None).unwrap();
         assert_eq!(sum.coincident_pairs, 600 * 599 / 2);

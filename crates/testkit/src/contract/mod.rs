@@ -6,6 +6,7 @@
 mod boxes;
 mod gauss;
 mod hessian;
+mod mesh;
 mod plane;
 mod space;
 mod vortex;
@@ -13,19 +14,17 @@ mod vortex;
 pub use boxes::*;
 pub use gauss::*;
 pub use hessian::*;
+pub use mesh::*;
 pub use plane::*;
 pub use space::*;
 pub use vortex::*;
 
 use fmm_core::gauss::{Axes, Dimension, Settings as GaussSettings};
 use fmm_core::planar::{Blob, Kernel};
-use fmm_core::{Complex64, Error, Evaluation, Method, Settings, StageTimes, WithHessian};
+use fmm_core::{Complex64, Error, Evaluation, Settings, StageTimes, WithHessian};
 
 /// Where sums are done. Without targets they are at the sources.
 pub trait Place {
-    /// The methods besides the direct sum that it has in periodic boxes.
-    const BOX_METHODS: &[Method] = &[Method::Fmm, Method::Treecode];
-
     /// Potential and field of charges or masses.
     ///
     /// # Errors
@@ -95,8 +94,6 @@ pub trait Place {
 pub struct Cores;
 
 impl Place for Cores {
-    const BOX_METHODS: &[Method] = &[Method::Fmm, Method::Treecode, Method::Mesh];
-
     fn evaluate(
         &self,
         settings: &Settings,
@@ -183,6 +180,11 @@ macro_rules! contract {
             the_fmm_keeps_its_tolerance_in_boxes
             the_treecode_keeps_its_tolerance_in_boxes
             softened_boxes_keep_their_tolerance
+            a_mesh_keeps_its_tolerance_in_boxes
+            every_precision_of_a_mesh_keeps_what_it_takes
+            orders_and_cut_offs_of_a_mesh_that_are_given_are_taken
+            boxes_of_any_shape_and_few_bodies_have_a_mesh
+            close_and_coincident_bodies_of_a_mesh_are_right
             separate_targets_positions_anywhere_and_surroundings
             bodies_at_one_place_see_their_images
             very_long_boxes_have_no_expansions

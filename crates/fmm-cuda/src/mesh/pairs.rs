@@ -1,0 +1,145 @@
+//! Pairs within the cut-off of a sum with a mesh.
+
+use cust::stream::Stream;
+use fmm_core::mesh::{self, Far};
+use fmm_core::{Error, Softening};
+
+use super::cells::InCells;
+use super::view::{CutoffView, Lattice, MESH_TILE, NEAR_TARGETS, NEAR_WARPS, TERMS};
+use crate::Gpu;
+use crate::buffer::Buffer;
+use crate::direct;
+
+/// Numbers of coefficients that kernels are written for, in single and in double precision.
+const WRITTEN: [&[usize]; 2] = [&[8, 10, 12, 14, 16, TERMS], &[12, 16, 20, 24, TERMS]];
+
+/// Blocks that sum targets again.
+const BLOCKS_AGAIN: usize = 264;
+
+/// What the pairs of one box, recipe and cut-off have in common.
+pub struct Pairs {
+    far: Far,
+    /// Along x and y. `[columns][2]`
+    columns: Buffer<i32>,
+    /// Whether they are at most once around the box.
+    once: bool,
+}
+
+/// The results.
+#[derive(Default)]
+pub struct PairSums {
+    /// Potential and field, scaled. `[targets][4]`
+    pub sums: Buffer<f64>,
+    again: Buffer<u32>,
+}
+
+impl PairSums {
+    /// Bytes more of device memory than there are now for `n` targets.
+    pub fn growth(&self, n: usize) -> usize {
+        self.sums.growth(4 * n) + self.again.growth(n + 1)
+    }
+}
+
+/// A sum of pairs.
+#[derive(Clone, Copy)]
+pub struct PairRequest<'a> {
+    /// The mesh.
+    pub lattice: &'a Lattice,
+    /// Sources.
+    pub sources: &'a InCells,
+    /// Targets, if they are others.
+    pub targets: Option<&'a InCells>,
+    /// None, or a spline; unscaled.
+    pub softening: Softening,
+    /// Whether pairs are in single precision.
+    pub single: bool,
+    /// Pairs within so many cut-offs are too close for it.
+    pub closest: f64,
+}
+
+/// `coefficients`, the highest first, with zeros before them up to a number of `terms`.
+fn padded<T: Copy + Default>(coefficients: &[f64], terms: usize, of: impl Fn(f64) -> T) -> [T; TERMS] {
+    let mut all = [T::default(); TERMS];
+    let before = terms - coefficients.len();
+    all[before..terms].iter_mut().zip(coefficients).for_each(|(to, &from)| *to = of(from));
+    all
+}
+
+impl Pairs {
+    /// Of a far kernel, with the cells of a mesh.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without the memory.
+    pub fn new(far: Far, lattice: &Lattice) -> Result<Self, Error> {
+        let all = mesh::columns(&lattice.size, far.cutoff);
+        let flat: Vec<i32> = all.iter().flat_map(|(at, _)| at.map(|i| i as i32)).collect();
+        let mut columns = Buffer::new();
+        columns.upload(&flat)?;
+        let reach = |d: usize| all.iter().map(|(at, _)| at[d].unsigned_abs()).max().unwrap_or(0);
+        let once = [0, 1].iter().all(|&d| reach(d) <= u64::from(lattice.cells[d]));
+        Ok(Pairs { far, columns, once })
+    }
+
+    /// Queues the sums.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without the memory, or if the driver fails.
+    pub fn sum(&self, gpu: &Gpu, stream: &Stream, request: &PairRequest, to: &mut PairSums) -> Result<(), Error> {
+        let PairRequest { lattice, sources, targets, softening, single, closest } = *request;
+        let at = targets.unwrap_or(sources);
+        let n = at.bodies.len();
+        to.sums.resize(4 * n)?;
+        to.again.resize(1 + n)?;
+        if n == 0 {
+            return Ok(());
+        }
+        let (kernel, length) = direct::kernel(softening, lattice.scale);
+        let Far { cutoff, potential, force } = &self.far;
+        let needed = potential.len().max(force.len() + 1);
+        let written = WRITTEN[usize::from(!single)];
+        let terms = *written.iter().find(|&&n| n >= needed).unwrap_or(&TERMS);
+        let (square, [x, y, z]) = (cutoff * cutoff, lattice.size);
+        let too_close = if single { (closest * cutoff).powi(2) } else { 0.0 };
+        let units = [x, y, z, square, 2.0 / square, too_close, 1.0 / z, 0.0];
+        let mut view = CutoffView {
+            lattice: *lattice,
+            targets: at.near.pointer(),
+            target_cell: at.cell.pointer(),
+            sources: sources.near.pointer(),
+            depth: sources.depth.pointer(),
+            start: sources.start.pointer(),
+            columns: self.columns.pointer(),
+            sums: to.sums.pointer(),
+            again: to.again.pointer(),
+            target_bodies: at.bodies.pointer(),
+            source_bodies: sources.bodies.pointer(),
+            units,
+            units_f32: units.map(|x| x as f32),
+            cutoff2: square,
+            softening: length,
+            potential: padded(potential, terms, |x| x),
+            force: padded(force, terms - 1, |x| x),
+            potential_f32: padded(potential, terms, |x| x as f32),
+            force_f32: padded(force, terms - 1, |x| x as f32),
+            n: n as u32,
+            columns_len: (self.columns.len() / 2) as u32,
+            same: u32::from(targets.is_none()),
+            once: u32::from(self.once),
+        };
+        let name = format!("mesh_near_{kernel}_{}_{terms}", if single { "f32" } else { "f64" });
+        let blocks = n.div_ceil(NEAR_TARGETS) as u32;
+        let kernels = gpu.kernels();
+        // SAFETY: all arrays have the lengths that the view says.
+        unsafe {
+            to.again.fill(stream, 0)?;
+            kernels.launch(stream, &name, blocks, (32 * NEAR_WARPS) as u32, &view)?;
+            if single {
+                // All coefficients that there are, in double precision.
+                (view.potential, view.force) = (padded(potential, TERMS, |x| x), padded(force, TERMS - 1, |x| x));
+                let blocks = n.div_ceil(MESH_TILE / 32).min(BLOCKS_AGAIN) as u32;
+                kernels.launch(stream, &format!("mesh_near_again_{kernel}"), blocks, MESH_TILE as u32, &view)?;
+            }
+        }
+        Ok(())
+    }
+}

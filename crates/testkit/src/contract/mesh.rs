@@ -1,0 +1,90 @@
+//! Sums in periodic boxes with a mesh, against Ewald's.
+#![allow(missing_docs, reason = "each function is named after its promise")]
+
+use fmm_core::{Boundary, Method, PeriodicBox, Precision, Settings, Softening, Surroundings};
+
+use super::Place;
+use super::boxes::keeps;
+use crate::sets::{Points, alternating, boxes, random_in};
+use crate::space::Reference;
+
+fn cell(side: [f64; 3]) -> PeriodicBox {
+    PeriodicBox { side, surroundings: Surroundings::TinFoil }
+}
+
+fn mesh(side: [f64; 3], tolerance: f64) -> Settings {
+    Settings { method: Method::Mesh, tolerance, boundary: Boundary::Periodic(cell(side)), ..Settings::default() }
+}
+
+pub fn a_mesh_keeps_its_tolerance_in_boxes(place: &impl Place) {
+    keeps(place, 3000, Method::Mesh, Softening::None, &[1e-2, 1e-3, 1e-5, 1e-8, 1e-10]);
+    keeps(place, 2000, Method::Mesh, Softening::Spline(0.02), &[1e-4, 1e-8]);
+}
+
+pub fn every_precision_of_a_mesh_keeps_what_it_takes(place: &impl Place) {
+    for (name, side, points, q) in boxes(1500) {
+        let exact = Reference::in_box(&cell(side), Softening::None, &points, &q, None);
+        for (precision, tolerance) in [(Precision::F32, 1e-4), (Precision::Mixed, 1e-5), (Precision::F64, 1e-10)] {
+            let settings = Settings { precision, ..mesh(side, tolerance) };
+            let found = place.evaluate(&settings, &points, &q, None).unwrap();
+            assert_eq!((found.choice.method, found.choice.precision), (Method::Mesh, precision), "{name}");
+            let e = exact.errors(&found.potential, &found.field);
+            assert!(e.keep(tolerance) && e.potential_l2 <= tolerance, "{name} {precision:?} {tolerance:e}: {e:?}");
+        }
+    }
+}
+
+/// Every order errs as its table says, with any cut-off.
+pub fn orders_and_cut_offs_of_a_mesh_that_are_given_are_taken(place: &impl Place) {
+    let side = [2.0, 3.0, 2.5];
+    let (points, q) = (random_in(side, 1000, 1), alternating(1000));
+    let exact = Reference::in_box(&cell(side), Softening::None, &points, &q, None);
+    let mut before = 1.0;
+    for order in 3..=16 {
+        for neighbours in [10, 100, 1500] {
+            let settings = Settings { order: Some(order), leaf_size: Some(neighbours), ..mesh(side, 1e-3) };
+            let settings = Settings { precision: Precision::F64, ..settings };
+            let found = place.evaluate(&settings, &points, &q, None).unwrap();
+            assert_eq!((found.choice.order, found.choice.leaf_size), (Some(order), neighbours));
+            let e = exact.errors(&found.potential, &found.field);
+            assert!(e.l2 < before && e.l2 < 0.1 * 0.2f64.powi(order as i32 - 3), "{order} {neighbours}: {e:?}");
+            if neighbours == 1500 {
+                before = e.l2;
+            }
+        }
+    }
+}
+
+pub fn boxes_of_any_shape_and_few_bodies_have_a_mesh(place: &impl Place) {
+    for (side, n) in
+        [([10.0, 1.0, 1.0], 600), ([1.0, 0.02, 3.0], 300), ([1.0; 3], 1), ([1.0; 3], 2), ([5.0, 1.0, 2.0], 3)]
+    {
+        let (points, q) = (random_in(side, n, 4), (0..n).map(|i| 1.0 + i as f64).collect::<Vec<_>>());
+        let targets: Points = random_in(side, 50, 5);
+        for at in [None, Some(&targets[..])] {
+            let exact = Reference::in_box(&cell(side), Softening::None, &points, &q, at);
+            let found = place.evaluate(&mesh(side, 1e-6), &points, &q, at).unwrap();
+            let e = exact.errors(&found.potential, &found.field);
+            // One body alone feels nothing.
+            let field = if n == 1 && at.is_none() { 0.0 } else { e.l2 };
+            assert!(field <= 1e-6 && e.potential_l2 <= 1e-6, "{side:?} {n}: {e:?}");
+        }
+    }
+}
+
+/// Pairs too close for single precision are summed in double, bodies at one place see their images alone.
+pub fn close_and_coincident_bodies_of_a_mesh_are_right(place: &impl Place) {
+    let side = [1.0; 3];
+    let mut points = random_in(side, 1000, 7);
+    for i in 0..100 {
+        let x = points[i];
+        points.push([x[0] + 1e-9 * (1 + i % 7) as f64, x[1], x[2]]);
+        points.push(x);
+    }
+    let q: Vec<f64> = (0..points.len()).map(|i| if i % 3 == 0 { -1.5 } else { 1.0 }).collect();
+    let exact = Reference::in_box(&cell(side), Softening::None, &points, &q, None);
+    let found = place.evaluate(&Settings { precision: Precision::F32, ..mesh(side, 1e-4) }, &points, &q, None).unwrap();
+    assert_eq!(found.coincident_pairs, 100);
+    let e = exact.errors(&found.potential, &found.field);
+    assert!(e.keep(1e-4), "{e:?}");
+}
