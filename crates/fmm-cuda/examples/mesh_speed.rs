@@ -10,8 +10,8 @@ mod common;
 
 use std::time::Instant;
 
-use fmm_core::{Boundary, Executor, Method, Particles, PeriodicBox, Precision, Settings, Stage, StageTimes};
-use fmm_cuda::{CudaExecutor, Gpu};
+use fmm_core::{Boundary, Method, ParticleStore, Particles, PeriodicBox, Precision, Settings, Stage, StageTimes};
+use fmm_cuda::{CudaStore, Gpu};
 use testkit::sets::{crystal, uniform};
 
 type Failure = Box<dyn std::error::Error>;
@@ -58,21 +58,21 @@ fn main() -> Result<(), Failure> {
 }
 
 fn run(particles: &Particles, sample: &[usize], exact: &[[f64; 3]], settings: Settings) -> Result<(), Failure> {
-    let mut executor = CudaExecutor::new(Gpu::open(0)?, settings.clone())?;
-    executor.upload(particles)?;
+    let mut store = CudaStore::new(Gpu::open(0)?, settings.clone())?;
+    store.upload(particles)?;
     let (mut best, mut kept): (Option<(f64, StageTimes)>, _) = (None, None);
     for _ in 0..9 {
         let mut times = StageTimes::default();
         let start = Instant::now();
-        kept = executor.forces_kept(kept, &mut times)?;
+        kept = store.forces_kept(kept, &mut times)?;
         let wall = start.elapsed().as_secs_f64();
         if best.as_ref().is_none_or(|b| wall < b.0) {
             best = Some((wall, times));
         }
     }
     let (wall, times) = best.ok_or("no run")?;
-    let field = executor.field()?.1;
-    let choice = executor.choice().ok_or("no sum")?;
+    let field = store.field()?.1;
+    let choice = store.choice().ok_or("no sum")?;
     let found: Vec<[f64; 3]> = sample.iter().map(|&i| field[i]).collect();
     let norm = |v: &[f64]| v.iter().map(|c| c * c).sum::<f64>().sqrt();
     let delta: Vec<f64> = found.as_flattened().iter().zip(exact.as_flattened()).map(|(a, b)| a - b).collect();

@@ -2,8 +2,8 @@
 
 use crate::common::{FOIL, LONG, errors, gpu, hash, in_box, scalar_errors, uniform};
 use fmm_core::mesh::Influence;
-use fmm_core::{Executor, Method, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings};
-use fmm_cuda::{CudaExecutor, Gpu, evaluate, mesh::transforms};
+use fmm_core::{Method, ParticleStore, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings};
+use fmm_cuda::{CudaStore, Gpu, evaluate, mesh::transforms};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use testkit::sets::{Points, alternating, boxes, random_in};
@@ -146,16 +146,16 @@ fn repeats_have_the_same_bits_and_runs_have_them_too() {
         };
         let first = sum(0);
         assert!((1..20).map(sum).all(|other| other == first), "{tolerance:e}");
-        let mut executor = CudaExecutor::new(Gpu::open(0).unwrap(), settings.clone()).unwrap();
-        executor.upload(&particles).unwrap();
+        let mut store = CudaStore::new(Gpu::open(0).unwrap(), settings.clone()).unwrap();
+        store.upload(&particles).unwrap();
         let times = &mut StageTimes::default();
-        executor.forces(times).unwrap();
-        let (potential, field) = executor.field().unwrap();
+        store.forces(times).unwrap();
+        let (potential, field) = store.field().unwrap();
         assert!((hash(&field), potential) == first, "{tolerance:e}");
-        executor.drift(40.0, times).unwrap();
-        executor.forces(times).unwrap();
-        let (potential, field) = executor.field().unwrap();
-        let at = executor.particles().unwrap().position;
+        store.drift(40.0, times).unwrap();
+        store.forces(times).unwrap();
+        let (potential, field) = store.field().unwrap();
+        let at = store.particles().unwrap().position;
         let again = evaluate(&gpu, &settings, &at, &particles.strength, None, times).unwrap();
         assert!(again.field == field && again.potential == potential, "{tolerance:e}");
     }
