@@ -1,4 +1,4 @@
-//! Differences of fourth order on grids of one level: (ω·∇)u, and what takes the part of ω that is no curl away.
+//! Differences of fourth order on grids of one level: (ω·∇)u, ∇²ω, and what takes the part of ω that is no curl away.
 
 use rayon::prelude::*;
 
@@ -94,6 +94,20 @@ pub fn divergent(grid: &Grid, vorticity: &[[f64; 3]], psi: &[[f64; 3]]) -> Vec<[
     })
 }
 
+/// `factor` ∇²ω in all cells, of blocks without vorticity too, which it enters.
+pub fn laplacian(grid: &Grid, vorticity: &[[f64; 3]], factor: f64) -> Vec<[f64; 3]> {
+    let mut out = vec![[0.0; 3]; grid.cells()];
+    out.par_chunks_mut(CELLS).zip(grid.blocks()).for_each(|(out, block)| {
+        let wide = padded(grid, vorticity, *block);
+        let scale = factor / (12.0 * grid.spacing(block.level).powi(2));
+        for (c, out) in out.iter_mut().enumerate() {
+            let here = wide_place(split(c).map(|i| i as usize + REACH));
+            *out = [0, 1, 2].map(|k| scale * STEPS.map(|step| twice(|n| wide[n][k], here, step)).iter().sum::<f64>());
+        }
+    });
+    out
+}
+
 /// h ∇·ω at a cell of a padded block.
 pub fn divergence(wide: &[[f64; 3]], here: usize) -> f64 {
     (0..3).map(|d| along(|n| wide[n][d], here, STEPS[d])).sum::<f64>() / 12.0
@@ -125,6 +139,18 @@ mod tests {
             let i = middle * CELLS + c;
             let got = stretched(vorticity[i], found[i]);
             assert!((0..3).all(|k| (got[k] - exact[k]).abs() < 1e-11), "{got:?} {exact:?}");
+        }
+    }
+
+    #[test]
+    fn the_laplacian_is_exact_for_polynomials() {
+        let (grid, field, middle) = sampled(|[x, y, z]| [x * x * y * z, y * y * y - x * x, z.powi(4) + 2.0 * x * y]);
+        let found = laplacian(&grid, &field, 3.0);
+        for c in 0..CELLS {
+            let [_, y, z] = grid.center_of(middle, c);
+            let exact = [2.0 * y * z, 6.0 * y - 2.0, 12.0 * z * z].map(|e| 3.0 * e);
+            let got = found[middle * CELLS + c];
+            assert!((0..3).all(|k| (got[k] - exact[k]).abs() < 1e-8), "{got:?} {exact:?}");
         }
     }
 

@@ -269,7 +269,7 @@ fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option
     let vorticity = vorticity(notes, &mut top, folder);
     let (solver, device) = solver(top.section("solver"));
     let time = top.has("time").then(|| top.section("time"));
-    let (directory, formats, fields, precision, steps) = output(top.section("output"), &stem, time, &resolution);
+    let (directory, formats, fields, precision, steps) = output(top.section("output"), &stem, time, (side, &resolution));
     top.close();
     Some(GridScenario {
         text: String::new(),
@@ -473,7 +473,7 @@ fn output(
     mut s: Section<'_>,
     stem: &str,
     time: Option<Section<'_>>,
-    resolution: &Option<Resolution>,
+    (side, resolution): (f64, &Option<Resolution>),
 ) -> (PathBuf, Vec<Format>, Vec<GridField>, Float, Option<Option<Steps>>) {
     let directory = s.string("directory").unwrap_or_else(|| format!("out/{stem}"));
     if directory.is_empty() {
@@ -483,7 +483,7 @@ fn output(
     let fields = s.choices("fields", &GridField::NAMES);
     let fields = fields.unwrap_or_else(|| GridField::NAMES.map(|(_, f)| f).to_vec());
     let precision = s.choice("precision", &FLOATS).unwrap_or(Float::F32);
-    let steps = time.map_or(Some(None), |time| Steps::read(time, &mut s, resolution).map(Some));
+    let steps = time.map_or(Some(None), |time| Steps::read(time, &mut s, side, resolution).map(Some));
     s.close();
     (directory.into(), formats, fields, precision, steps)
 }

@@ -14,7 +14,7 @@ use super::super::sections::checkpoint_wall;
 use super::Resolution;
 use crate::messages::number as in_message;
 
-/// `[time]` of a grid: an inviscid flow by the remeshed vortex method.
+/// `[time]` of a grid: a flow by the remeshed vortex method.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Steps {
     /// How a step is made.
@@ -40,8 +40,13 @@ const KERNELS: [(&str, Kernel); 2] = [(Kernel::M4.name(), Kernel::M4), (Kernel::
 
 impl Steps {
     /// Reads `[time]` and, of `[output]`, how often; `None` if a mistake left a hole.
-    pub(super) fn read(time: Section<'_>, output: &mut Section<'_>, resolution: &Option<Resolution>) -> Option<Self> {
-        let time = read(time, resolution);
+    pub(super) fn read(
+        time: Section<'_>,
+        output: &mut Section<'_>,
+        side: f64,
+        resolution: &Option<Resolution>,
+    ) -> Option<Self> {
+        let time = read(time, side, resolution);
         let given = ["every", "diagnostics_every"].map(|key| (key, output.number(key, Range::POSITIVE)));
         let checkpoint_wall = checkpoint_wall(output);
         let (method, clock, count) = time?;
@@ -62,10 +67,12 @@ impl Steps {
 
     /// `[time]` with its defaults filled in.
     pub(super) fn write_time(&self, out: &mut String) -> fmt::Result {
-        let Method { scheme, kernel, cutoff } = self.method;
+        let Method { scheme, kernel, cutoff, viscosity } = self.method;
         writeln!(out, "\n[time]\nintegrator = {}\nremeshing = {}", text(scheme.name()), text(kernel.name()))?;
         writeln!(out, "dt = {}\nend = {}", number(self.clock.dt), number(self.clock.time(self.count)))?;
-        writeln!(out, "cutoff = {}", number(cutoff))
+        writeln!(out, "cutoff = {}", number(cutoff))?;
+        // Runs without it have the id that older versions gave them.
+        if viscosity > 0.0 { writeln!(out, "viscosity = {}", number(viscosity)) } else { Ok(()) }
     }
 
     /// The keys of `[output]`.
@@ -81,12 +88,13 @@ impl Steps {
 }
 
 /// Method, clock and number of steps.
-fn read(mut s: Section<'_>, resolution: &Option<Resolution>) -> Option<(Method, Clock, u64)> {
+fn read(mut s: Section<'_>, side: f64, resolution: &Option<Resolution>) -> Option<(Method, Clock, u64)> {
     let usual = Method::default();
     let method = Method {
         scheme: s.choice("integrator", &SCHEMES).unwrap_or(usual.scheme),
         kernel: s.choice("remeshing", &KERNELS).unwrap_or(usual.kernel),
         cutoff: s.number("cutoff", Range::CUTOFF).unwrap_or(usual.cutoff),
+        viscosity: s.number("viscosity", Range::NOT_NEGATIVE).unwrap_or(usual.viscosity),
     };
     let (dt, end) = (s.number("dt", Range::POSITIVE), s.number("end", Range::NOT_NEGATIVE));
     for (key, help) in [
@@ -100,6 +108,15 @@ fn read(mut s: Section<'_>, resolution: &Option<Resolution>) -> Option<(Method, 
     if let Some(Resolution::Adapted(..)) = resolution {
         let message = "steps are made on grids of one level".to_string();
         s.mistake("dt", message, "the grid is adapted", Some("give grid.n, the cells a side of a uniform grid".into()));
+    }
+    if let (Some(dt), Some(Resolution::Uniform(n))) = (dt, resolution) {
+        let longest = method.longest_step(side / f64::from(*n));
+        if dt > longest * (1.0 + 1e-9) {
+            let message = format!("time.dt = {} is longer than diffusion allows", in_message(dt));
+            // Rounded down, so that what it names is allowed.
+            let label = format!("allowed: up to {:.2e}, from h^2/(8 time.viscosity)", 0.995 * longest);
+            s.mistake("dt", message, label, Some("give a shorter step, a lower viscosity or fewer cells".into()));
+        }
     }
     let clock = Clock::new(dt?);
     let count = steps(&s, "end", &clock, end?);

@@ -1,4 +1,4 @@
-//! `[grid]` with `[time]`: an inviscid flow that goes on, its files and its integrals.
+//! `[grid]` with `[time]`: a flow that goes on, its files and its integrals.
 
 mod memory;
 mod report;

@@ -55,6 +55,7 @@ impl FlowRun {
                 "split": self.split,
                 "remeshing": method.kernel.name(),
                 "cutoff": method.cutoff,
+                "viscosity": method.viscosity,
             },
             "energy_error": self.drift(),
             "enstrophy_growth": self.last.enstrophy / first.enstrophy,
