@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use fmm_core::grid::flow::{FOURIER, Method};
+use fmm_core::grid::flow::{Conditions, FOURIER, Method};
 use fmm_core::grid::remesh::{Kernel, Lattice};
 use fmm_core::grid::{CELLS, Flow, GaussianRing, Grid, Scheme, Solution, Solve, Solver, Vorticity};
 use fmm_core::{Error, StageTimes};
@@ -41,9 +41,9 @@ const VISCOSITY: f64 = 0.05;
 fn diffused(base: u32, scheme: Scheme, steps: usize, time: f64) -> Flow {
     let lattice = Lattice { corner: [-0.5; 3], side: 1.0, base };
     let method = Method { scheme, cutoff: 1e-6, viscosity: VISCOSITY, ..Method::default() };
-    let mut flow = Flow::new(lattice, &START, method).unwrap();
+    let mut flow = Flow::new(lattice, method, Conditions::default(), &START).unwrap();
     let dt = time / steps as f64;
-    (0..steps).for_each(|_| flow.step(&mut Still, dt, None, &mut StageTimes::default()).unwrap());
+    (0..steps).for_each(|_| flow.step(&mut Still, (0.0, dt), None, &mut StageTimes::default()).unwrap());
     flow
 }
 
@@ -62,9 +62,8 @@ fn difference(a: &Flow, b: impl Fn([f64; 3]) -> [f64; 3]) -> f64 {
 fn diffusion_is_of_fourth_order_in_space() {
     const TIME: f64 = 2e-3;
     let exact = Swirl { grown: 4.0 * VISCOSITY * TIME, ..START };
-    let errors = [(2, 4), (3, 8)].map(|(base, steps)| {
-        difference(&diffused(base, Scheme::RungeKutta3, steps, TIME), |x| exact.cell(x, 0.0))
-    });
+    let errors = [(2, 4), (3, 8)]
+        .map(|(base, steps)| difference(&diffused(base, Scheme::RungeKutta3, steps, TIME), |x| exact.cell(x, 0.0)));
     let order = (errors[0] / errors[1]).log2() / 1.5f64.log2();
     assert!(errors[1] < 1e-3 && (3.5..4.6).contains(&order), "{errors:?}: order {order}");
 }
@@ -93,9 +92,9 @@ fn steps_that_diffusion_does_not_allow_are_refused() {
     let method = Method { viscosity: VISCOSITY, ..Method::default() };
     let longest = method.longest_step(1.0 / 32.0);
     assert!((longest * VISCOSITY * 1024.0 - 0.125).abs() < 1e-15 && Method::default().longest_step(0.1).is_infinite());
-    let mut flow = Flow::new(lattice, &START, method).unwrap();
-    flow.step(&mut Still, longest, None, &mut StageTimes::default()).unwrap();
-    let refused = flow.step(&mut Still, 1.001 * longest, None, &mut StageTimes::default()).unwrap_err();
+    let mut flow = Flow::new(lattice, method, Conditions::default(), &START).unwrap();
+    flow.step(&mut Still, (0.0, longest), None, &mut StageTimes::default()).unwrap();
+    let refused = flow.step(&mut Still, (0.0, 1.001 * longest), None, &mut StageTimes::default()).unwrap_err();
     assert!(matches!(refused, Error::Range { what: "viscosity*dt/h^2", .. }), "{refused}");
 }
 
@@ -105,16 +104,15 @@ fn energy_falls_by_the_viscosity_times_the_enstrophy() {
     const DT: f64 = 0.005;
     let lattice = Lattice { corner: [-0.5; 3], side: 1.0, base: 3 };
     let method = Method { kernel: Kernel::M6, viscosity: VISCOUS, ..Method::default() };
-    let ring =
-        GaussianRing { center: [0.0; 3], axis: [0.0, 0.0, 1.0], radius: 0.2, core: 0.06, circulation: 1.0 };
-    let mut flow = Flow::new(lattice, &ring, method).unwrap();
+    let ring = GaussianRing { center: [0.0; 3], axis: [0.0, 0.0, 1.0], radius: 0.2, core: 0.06, circulation: 1.0 };
+    let mut flow = Flow::new(lattice, method, Conditions::default(), &ring).unwrap();
     let mut solver = Solver { leaf_size: 256, order: 4, theta: 0.6, correction: true, ..Solver::default() };
     let mut seen = vec![];
     for step in 0..=3 {
-        let solution = flow.solve(&mut solver, &mut StageTimes::default()).unwrap();
+        let solution = flow.solve(&mut solver, 0.0, &mut StageTimes::default()).unwrap();
         seen.push(flow.integrals(&solution));
         if step < 3 {
-            flow.step(&mut solver, DT, Some(solution), &mut StageTimes::default()).unwrap();
+            flow.step(&mut solver, (0.0, DT), Some(solution), &mut StageTimes::default()).unwrap();
         }
     }
     // Simpson's rule of three intervals.

@@ -1,4 +1,4 @@
-//! Differences of fourth order on grids of one level: (ω·∇)u, ∇²ω, and what takes the part of ω that is no curl away.
+//! Differences of fourth order on grids of one level: (ω·∇)u, ∇²ω, curls, and what takes the part of ω that is no curl away.
 
 use rayon::prelude::*;
 
@@ -108,6 +108,24 @@ pub fn laplacian(grid: &Grid, vorticity: &[[f64; 3]], factor: f64) -> Vec<[f64; 
     out
 }
 
+/// ∇ × `field` in all cells.
+pub fn curl(grid: &Grid, field: &[[f64; 3]]) -> Vec<[f64; 3]> {
+    let mut out = vec![[0.0; 3]; grid.cells()];
+    out.par_chunks_mut(CELLS).zip(grid.blocks()).for_each(|(out, block)| {
+        let wide = padded(grid, field, *block);
+        if wide.iter().all(|v| *v == [0.0; 3]) {
+            return;
+        }
+        let scale = 1.0 / (12.0 * grid.spacing(block.level));
+        for (c, out) in out.iter_mut().enumerate() {
+            let here = wide_place(split(c).map(|i| i as usize + REACH));
+            let slope = |k: usize, d: usize| scale * along(|n| wide[n][k], here, STEPS[d]);
+            *out = [slope(2, 1) - slope(1, 2), slope(0, 2) - slope(2, 0), slope(1, 0) - slope(0, 1)];
+        }
+    });
+    out
+}
+
 /// h ∇·ω at a cell of a padded block.
 pub fn divergence(wide: &[[f64; 3]], here: usize) -> f64 {
     (0..3).map(|d| along(|n| wide[n][d], here, STEPS[d])).sum::<f64>() / 12.0
@@ -151,6 +169,18 @@ mod tests {
             let exact = [2.0 * y * z, 6.0 * y - 2.0, 12.0 * z * z].map(|e| 3.0 * e);
             let got = found[middle * CELLS + c];
             assert!((0..3).all(|k| (got[k] - exact[k]).abs() < 1e-8), "{got:?} {exact:?}");
+        }
+    }
+
+    #[test]
+    fn curls_are_exact_for_polynomials() {
+        let (grid, field, middle) = sampled(|[x, y, z]| [y * y * z, x * x * x - z, x * y * z * z]);
+        let found = curl(&grid, &field);
+        for c in 0..CELLS {
+            let [x, y, z] = grid.center_of(middle, c);
+            let exact = [x * z * z + 1.0, y * y - y * z * z, 3.0 * x * x - 2.0 * y * z];
+            let got = found[middle * CELLS + c];
+            assert!((0..3).all(|k| (got[k] - exact[k]).abs() < 1e-10), "{got:?} {exact:?}");
         }
     }
 

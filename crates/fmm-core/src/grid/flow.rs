@@ -7,6 +7,7 @@
 //! of ω is no curl is taken away. There are blocks only where there is vorticity, and around it as far as differences reach.
 
 mod integrals;
+mod penalise;
 mod step;
 mod support;
 
@@ -14,11 +15,12 @@ use rayon::prelude::*;
 
 use super::blocks::{Block, CELLS, Grid};
 use super::differences::divergent;
-use super::poisson::{Solution, Solve};
+use super::poisson::{Solution, Solve, Work};
 use super::remesh::{Kernel, Lattice};
 use super::vorticity::Vorticity;
 use crate::{Error, StageTimes};
 pub use integrals::Integrals;
+pub use penalise::{Conditions, Load, Loads};
 pub use step::FOURIER;
 
 /// How a step is made.
@@ -52,11 +54,13 @@ pub struct Method {
     pub cutoff: f64,
     /// ν, 0 for an inviscid flow.
     pub viscosity: f64,
+    /// The largest dt |∇u|: a step is divided so that it keeps this; `None` for steps as they are.
+    pub lagrangian: Option<f64>,
 }
 
 impl Default for Method {
     fn default() -> Self {
-        Method { scheme: Scheme::default(), kernel: Kernel::default(), cutoff: 1e-4, viscosity: 0.0 }
+        Method { scheme: Scheme::default(), kernel: Kernel::default(), cutoff: 1e-4, viscosity: 0.0, lagrangian: None }
     }
 }
 
@@ -65,16 +69,23 @@ impl Default for Method {
 pub struct Flow {
     lattice: Lattice,
     method: Method,
+    conditions: Conditions,
     grid: Grid,
     vorticity: Vec<[f64; 3]>,
+    loads: Loads,
 }
 
 impl Flow {
-    /// The flow with `vorticity` on a grid of `base`·16 cells a side.
+    /// The flow with `vorticity` on a grid of `base`·16 cells a side at time 0.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for vorticity at the faces of the domain.
-    pub fn new(lattice: Lattice, vorticity: &dyn Vorticity, method: Method) -> Result<Self, Error> {
+    pub fn new(
+        lattice: Lattice,
+        method: Method,
+        conditions: Conditions,
+        vorticity: &dyn Vorticity,
+    ) -> Result<Self, Error> {
         let base = lattice.base;
         let all = (0..base.pow(3)).into_par_iter().map(|n| {
             let block = Block { level: 0, index: [n % base, n / base % base, n / (base * base)] };
@@ -89,8 +100,8 @@ impl Flow {
             let b = grid.number(block).expect("the grid has its blocks");
             field[b * CELLS..(b + 1) * CELLS].copy_from_slice(&values);
         }
-        let mut flow = Flow { lattice, method, grid, vorticity: field };
-        flow.trim()?;
+        let mut flow = Flow::of(lattice, method, conditions, grid, field);
+        flow.trim(0.0)?;
         Ok(flow)
     }
 
@@ -101,7 +112,13 @@ impl Flow {
     /// # Errors
     /// [`Error::Unsupported`] for blocks outside of the lattice, twice or in another order, and for a wrong
     /// number of values; [`Error::NotFinite`].
-    pub fn resume(lattice: Lattice, method: Method, blocks: &[Block], vorticity: Vec<[f64; 3]>) -> Result<Self, Error> {
+    pub fn resume(
+        lattice: Lattice,
+        method: Method,
+        conditions: Conditions,
+        blocks: &[Block],
+        vorticity: Vec<[f64; 3]>,
+    ) -> Result<Self, Error> {
         let outside = |b: &Block| b.level > 0 || b.index.iter().any(|&i| i >= lattice.base);
         if let Some(b) = blocks.iter().find(|b| outside(b)) {
             let what = format!("block {:?} of level {} lies outside of {}^3 blocks", b.index, b.level, lattice.base);
@@ -120,7 +137,22 @@ impl Flow {
         if let Some((index, &value)) = bad.next() {
             return Err(Error::NotFinite { what: "the vorticity", index: index / 3, value, count: 1 + bad.count() });
         }
-        Ok(Flow { lattice, method, grid, vorticity })
+        Ok(Flow::of(lattice, method, conditions, grid, vorticity))
+    }
+
+    fn of(lattice: Lattice, method: Method, conditions: Conditions, grid: Grid, vorticity: Vec<[f64; 3]>) -> Self {
+        let loads = Loads::none(conditions.bodies.len());
+        Flow { lattice, method, conditions, grid, vorticity, loads }
+    }
+
+    /// Mean forces on the bodies over the last [`step`](Self::step); zero before the first.
+    pub fn loads(&self) -> &Loads {
+        &self.loads
+    }
+
+    /// Takes back the forces that a state was saved with, as [`Loads::numbers`]; others are ignored.
+    pub fn recall(&mut self, numbers: &[f64]) {
+        self.loads = Loads::of(self.conditions.bodies.len(), numbers);
     }
 
     /// The cells that there are.
@@ -133,14 +165,39 @@ impl Flow {
         &self.vorticity
     }
 
-    /// Ψ and u, as `solver` finds them. What of ω is no curl, which has no velocity but grows by stretching, is taken away by Ψ.
+    /// Ψ and u at a time, as `solver` finds them, with the inflow. What of ω is no curl, which has no velocity but grows by stretching, is
+    /// taken away by Ψ.
     ///
     /// # Errors
     /// Those of [`Solve::solve`].
-    pub fn solve(&mut self, solver: &mut dyn Solve, times: &mut StageTimes) -> Result<Solution, Error> {
-        let solution = solver.solve(&self.grid, &self.vorticity, times)?;
+    pub fn solve(&mut self, solver: &mut dyn Solve, time: f64, times: &mut StageTimes) -> Result<Solution, Error> {
+        let solution = self.velocities(solver, time, (&self.grid, &self.vorticity), times)?;
         let gradient = divergent(&self.grid, &self.vorticity, &solution.psi);
         self.vorticity.par_iter_mut().zip(gradient).for_each(|(w, g)| (0..3).for_each(|k| w[k] += g[k]));
+        Ok(solution)
+    }
+
+    /// Ψ and u of a field at a time, with the inflow.
+    fn velocities(
+        &self,
+        solver: &mut dyn Solve,
+        time: f64,
+        (grid, field): (&Grid, &[[f64; 3]]),
+        times: &mut StageTimes,
+    ) -> Result<Solution, Error> {
+        // A flow that bodies have not moved yet has nothing to sum.
+        let mut solution = match field.par_iter().any(|w| *w != [0.0; 3]) {
+            true => solver.solve(grid, field, times)?,
+            false => Solution {
+                psi: vec![[0.0; 3]; grid.cells()],
+                velocity: vec![[0.0; 3]; grid.cells()],
+                work: Work { targets: grid.cells(), ..Work::default() },
+            },
+        };
+        let inflow = self.conditions.inflow.at(time);
+        if inflow != [0.0; 3] {
+            solution.velocity.par_iter_mut().for_each(|u| (0..3).for_each(|k| u[k] += inflow[k]));
+        }
         Ok(solution)
     }
 }

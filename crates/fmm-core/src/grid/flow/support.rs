@@ -11,8 +11,8 @@ use crate::Error;
 use crate::math::CollectVec;
 
 impl Flow {
-    /// Leaves out what is below the cutoff, and has blocks as far as differences of u reach.
-    pub(super) fn trim(&mut self) -> Result<(), Error> {
+    /// Leaves out what is below the cutoff, and has blocks as far as differences of u reach, and those of bodies at a time.
+    pub(super) fn trim(&mut self, time: f64) -> Result<(), Error> {
         let square = |w: &[f64; 3]| w.iter().map(|w| w * w).sum::<f64>();
         let largest = self.vorticity.par_iter().map(square).reduce(|| 0.0, f64::max);
         let least = self.method.cutoff.powi(2) * largest;
@@ -30,8 +30,37 @@ impl Flow {
         if near_face {
             return Err(left());
         }
-        (self.grid, self.vorticity) = surrounded(&self.lattice, &self.grid, &self.vorticity);
+        let bodies = self.body_blocks(time);
+        (self.grid, self.vorticity) = surrounded(&self.lattice, &self.grid, &self.vorticity, bodies);
         Ok(())
+    }
+
+    /// The blocks that bodies reach, with the differences of what they make: ∇ × (u' − u), ∇²ω of it, and ∇u there.
+    fn body_blocks(&self, time: f64) -> Vec<Block> {
+        const REACH: f64 = 8.0;
+        let (lattice, poses) = (&self.lattice, self.poses(time));
+        let h = lattice.spacing();
+        let wide = BLOCK as f64 * h;
+        let mut blocks = vec![];
+        for (pose, body) in poses.iter().zip(&self.conditions.bodies) {
+            let reach = body.extent() + REACH * h;
+            let ends: [[u32; 2]; 3] = std::array::from_fn(|d| {
+                let along = |side: f64| ((pose.center[d] + side * reach - lattice.corner[d]) / wide).floor();
+                [-1.0, 1.0].map(|side| along(side).clamp(0.0, f64::from(lattice.base - 1)) as u32)
+            });
+            for k in ends[2][0]..=ends[2][1] {
+                for j in ends[1][0]..=ends[1][1] {
+                    for i in ends[0][0]..=ends[0][1] {
+                        let index = [i, j, k];
+                        let center = std::array::from_fn(|d| lattice.corner[d] + (f64::from(index[d]) + 0.5) * wide);
+                        if pose.meets(center, 0.5 * 3f64.sqrt() * wide, REACH * h) {
+                            blocks.push(Block { level: 0, index });
+                        }
+                    }
+                }
+            }
+        }
+        blocks
     }
 }
 
@@ -40,8 +69,14 @@ pub(super) fn left() -> Error {
     Error::Unsupported("vorticity has reached the faces of the domain; make grid.side larger".into())
 }
 
-/// The blocks of a field with vorticity, and those that a cell with vorticity is nearer to than differences of u reach, with their values.
-pub(super) fn surrounded(lattice: &Lattice, grid: &Grid, field: &[[f64; 3]]) -> (Grid, Vec<[f64; 3]>) {
+/// The blocks of a field with vorticity, those that a cell with vorticity is nearer to than differences of u reach, and `more`, with their
+/// values.
+pub(super) fn surrounded(
+    lattice: &Lattice,
+    grid: &Grid,
+    field: &[[f64; 3]],
+    more: Vec<Block>,
+) -> (Grid, Vec<[f64; 3]>) {
     // Cells of a difference.
     const NEAR: i64 = 2;
     let across = i64::from(lattice.base);
@@ -71,7 +106,7 @@ pub(super) fn surrounded(lattice: &Lattice, grid: &Grid, field: &[[f64; 3]]) -> 
         (0..27).filter_map(near).collect()
     };
     let blocks: Vec<Vec<Block>> = grid.blocks().par_iter().enumerate().map(needed).collect_vec();
-    let wider = lattice.grid(blocks.into_iter().flatten().collect::<BTreeSet<Block>>());
+    let wider = lattice.grid(blocks.into_iter().flatten().chain(more).collect::<BTreeSet<Block>>());
     let mut values = vec![[0.0; 3]; wider.cells()];
     values.par_chunks_mut(CELLS).zip(wider.blocks()).for_each(|(to, &block)| {
         if let Some(b) = grid.number(block) {
