@@ -16,17 +16,49 @@ pub fn wide_place([i, j, k]: [usize; 3]) -> usize {
 
 /// The values of a block and of [`REACH`] cells beyond; zero where there is no block.
 pub fn padded(grid: &Grid, field: &[[f64; 3]], block: Block) -> Vec<[f64; 3]> {
-    let own = grid.number(block).map(|b| &field[b * CELLS..(b + 1) * CELLS]);
+    const SIDE: i64 = BLOCK as i64;
+    // Blocks around are looked up once, not for each cell: the block itself is the 14th.
+    let around: [Around; 27] = std::array::from_fn(|n| Around::of(grid, beside(block, n)));
     let mut wide = vec![[0.0; 3]; WIDE * WIDE * WIDE];
     for (n, value) in wide.iter_mut().enumerate() {
         let cell = [n % WIDE, n / WIDE % WIDE, n / (WIDE * WIDE)].map(|i| i as i64 - REACH as i64);
-        let inside = cell.iter().all(|c| (0..BLOCK as i64).contains(c));
-        *value = match own {
-            Some(own) if inside => own[join(cell)],
-            _ => grid.value(field, block, cell),
+        let [x, y, z] = cell.map(|c| (c.div_euclid(SIDE) + 1) as usize);
+        *value = match around[x + 3 * (y + 3 * z)] {
+            Around::Same(b) => field[b * CELLS + join(cell.map(|c| c.rem_euclid(SIDE)))],
+            Around::Other => grid.value(field, block, cell),
+            Around::Nothing => [0.0; 3],
         };
     }
     wide
+}
+
+/// What there is in a neighbor's place.
+enum Around {
+    /// A block of the same level, with its number.
+    Same(usize),
+    /// Blocks of other levels.
+    Other,
+    /// No block.
+    Nothing,
+}
+
+impl Around {
+    fn of(grid: &Grid, block: Block) -> Around {
+        let there = |b: Block| grid.number(b).is_some();
+        match grid.number(block) {
+            Some(b) => Around::Same(b),
+            None if block.index.contains(&u32::MAX) => Around::Nothing,
+            None if block.parent().is_some_and(there) || block.children().into_iter().any(there) => Around::Other,
+            None => Around::Nothing,
+        }
+    }
+}
+
+/// Neighbor `n` of 27 of a block, of its level; those below 0 wrap to where no block is.
+pub fn beside(block: Block, n: usize) -> Block {
+    let offset = [n % 3, n / 3 % 3, n / 9];
+    let index = std::array::from_fn(|d| block.index[d].wrapping_add(offset[d] as u32).wrapping_sub(1));
+    Block { level: block.level, index }
 }
 
 /// What `at` makes of each cell of the blocks that have `vorticity` anywhere, from the block, the number of the cell, the padded `field` of
@@ -157,6 +189,21 @@ mod tests {
             let i = middle * CELLS + c;
             let got = stretched(vorticity[i], found[i]);
             assert!((0..3).all(|k| (got[k] - exact[k]).abs() < 1e-11), "{got:?} {exact:?}");
+        }
+    }
+
+    #[test]
+    fn padded_values_are_those_of_the_grid() {
+        // A block in eight parts, one coarse neighbor of it, and none elsewhere.
+        let whole = Block { level: 0, index: [1, 1, 1] };
+        let beyond = Block { level: 0, index: [2, 1, 1] };
+        let grid = LATTICE.grid(whole.children().into_iter().chain([beyond, Block { level: 0, index: [0; 3] }]));
+        let field: Vec<[f64; 3]> = (0..grid.cells()).map(|i| [i as f64, 1.0, -(i as f64)]).collect();
+        for &block in grid.blocks() {
+            for (n, value) in padded(&grid, &field, block).into_iter().enumerate() {
+                let cell = [n % WIDE, n / WIDE % WIDE, n / (WIDE * WIDE)].map(|i| i as i64 - REACH as i64);
+                assert_eq!(value, grid.value(&field, block, cell), "{block:?} {cell:?}");
+            }
         }
     }
 
