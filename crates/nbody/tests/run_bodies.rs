@@ -91,6 +91,8 @@ fn bodies_that_do_not_fit_are_refused_by_their_keys() {
         ("bodies.0.sides=[1,1,1]", "unknown key 'sides'"),
         ("bodies.1.sides=[0.3,0,0.3]", "bodies.1.sides has a length of 0"),
         ("bodies.1.spin=2", "three numbers"),
+        ("bodies.1.spin=[0,0,1e300]", "allowed: -1e60 to 1e60"),
+        ("flow.inflow=[-1e61,0,0]", "flow.inflow has -1e61 in it"),
         ("flow.inflow=[1,2]", "flow.inflow has 2 components"),
         ("flow.ramp=-0.1", "flow.ramp = -0.1 is outside its range"),
         ("flow.penalty=0.5", "allowed: 1 to 1e12"),

@@ -24,6 +24,9 @@ const KINDS: [(&str, Kind); 3] = [("sphere", Kind::Sphere), ("ellipsoid", Kind::
 /// λ dt without `flow.penalty`.
 const PENALTY: f64 = 1e4;
 
+/// The largest component of a place, a velocity or an angular velocity.
+const MOST: f64 = 1e60;
+
 /// The half width of a body in cells, at least: its mask takes two to become 1.
 const THINNEST: f64 = 2.0;
 
@@ -53,7 +56,7 @@ pub(super) fn read(notes: &Notes, top: &mut Section<'_>, domain: &Domain<'_>) ->
         }
     }
     let mut flow = top.section("flow");
-    let velocity = flow.numbers("inflow").unwrap_or_default();
+    let velocity = moderate(&mut flow, "inflow").unwrap_or_default();
     let ramp = flow.number("ramp", Range::NOT_NEGATIVE).unwrap_or(0.0);
     let penalty = flow.number("penalty", Range::PENALTY).unwrap_or(PENALTY);
     flow.close();
@@ -75,7 +78,7 @@ pub(super) fn read(notes: &Notes, top: &mut Section<'_>, domain: &Domain<'_>) ->
 
 fn body(mut s: Section<'_>, domain: &Domain<'_>) -> Option<Body> {
     let kind = s.choice("shape", &KINDS);
-    let center = s.numbers("center");
+    let center = moderate(&mut s, "center");
     let shape = match kind {
         Some(Kind::Sphere) => {
             if !s.has("radius") {
@@ -95,8 +98,8 @@ fn body(mut s: Section<'_>, domain: &Domain<'_>) -> Option<Body> {
     if !s.has("center") {
         s.missing("center", "where the body is at time 0, for example center = [0.5, 0.5, 0.5]");
     }
-    let rotation = s.numbers("rotation").unwrap_or_default();
-    let [velocity, spin] = ["velocity", "spin"].map(|key| s.numbers(key).unwrap_or_default());
+    let vectors = ["rotation", "velocity", "spin"].map(|key| moderate(&mut s, key).unwrap_or_default());
+    let [rotation, velocity, spin] = vectors;
     let body = Body { shape: shape?, center: center?, rotation, velocity, spin };
     fits(&s, &body, domain);
     if kind.is_some() {
@@ -131,6 +134,17 @@ fn fits(s: &Section<'_>, body: &Body, domain: &Domain<'_>) {
         let label = format!("allowed: {} or more from each face of the cube", in_message(margin + extent));
         s.mistake("center", message, label, None);
     }
+}
+
+/// Three numbers whose squares are numbers.
+fn moderate(s: &mut Section<'_>, key: &'static str) -> Option<[f64; 3]> {
+    let numbers = s.numbers(key)?;
+    if let Some(bad) = numbers.iter().find(|n| n.abs() > MOST) {
+        let message = format!("{} has {} in it", s.full(key), in_message(*bad));
+        s.mistake(key, message, format!("allowed: -{MOST:e} to {MOST:e}"), None);
+        return None;
+    }
+    Some(numbers)
 }
 
 /// Three lengths.
