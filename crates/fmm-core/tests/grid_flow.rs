@@ -1,7 +1,7 @@
 //! Flows on grids: rings move, stretch, are resumed, and keep their integrals.
 
 use fmm_core::StageTimes;
-use fmm_core::grid::flow::{Integrals, Method};
+use fmm_core::grid::flow::{Conditions, Integrals, Method};
 use fmm_core::grid::remesh::{Kernel, Lattice};
 use fmm_core::grid::{Block, CELLS, Flow, GaussianRing, Parts, Scheme, Solver, Vorticity};
 
@@ -15,7 +15,7 @@ fn lattice(base: u32) -> Lattice {
 
 fn flow(method: Method, base: u32, rings: &[GaussianRing]) -> Flow {
     let rings = rings.iter().map(|&r| Box::new(r) as Box<dyn Vorticity>).collect();
-    Flow::new(lattice(base), &Parts(rings), method).unwrap()
+    Flow::new(lattice(base), method, Conditions::default(), &Parts(rings)).unwrap()
 }
 
 fn by(scheme: Scheme) -> Method {
@@ -28,7 +28,7 @@ fn ring(z: f64, up: f64) -> GaussianRing {
 
 fn integrals(flow: &Flow) -> Integrals {
     let mut flow = flow.clone();
-    let solution = flow.solve(&mut solver(), &mut StageTimes::default()).unwrap();
+    let solution = flow.solve(&mut solver(), 0.0, &mut StageTimes::default()).unwrap();
     flow.integrals(&solution)
 }
 
@@ -54,7 +54,7 @@ fn a_ring_moves_at_its_speed_and_keeps_what_it_should() {
         let impulse = std::f64::consts::PI * (0.04 + 0.06 * 0.06 / 2.0);
         assert!((first.impulse[2] * up / impulse - 1.0).abs() < 2e-3, "{first:?}");
         for _ in 0..4 {
-            flow.step(&mut solver(), 0.005, None, &mut StageTimes::default()).unwrap();
+            flow.step(&mut solver(), (0.0, 0.005), None, &mut StageTimes::default()).unwrap();
         }
         let (last, speed) = (integrals(&flow), height(&flow) * up / 0.02);
         // The formula is of thin rings, and cells of a third of the core widen it.
@@ -76,8 +76,8 @@ fn rings_that_meet_stretch_and_those_that_leave_are_told() {
     let mut finer = flow(Method { kernel: Kernel::M6, ..method }, 3, &rings);
     let first = integrals(&meeting);
     for _ in 0..3 {
-        meeting.step(&mut solver(), 0.01, None, &mut StageTimes::default()).unwrap();
-        finer.step(&mut solver(), 0.01, None, &mut StageTimes::default()).unwrap();
+        meeting.step(&mut solver(), (0.0, 0.01), None, &mut StageTimes::default()).unwrap();
+        finer.step(&mut solver(), (0.0, 0.01), None, &mut StageTimes::default()).unwrap();
     }
     let last = integrals(&meeting);
     // They widen, and so their vorticity grows.
@@ -89,7 +89,7 @@ fn rings_that_meet_stretch_and_those_that_leave_are_told() {
     assert!((a[0] - 0.8427).abs() < 6e-3 && (a[0] + a[1]).abs() < 1e-5, "{a:?}");
     assert!(away(b) < 1.5e-2 && away(c) < 8e-3 && away(c) < away(b), "{a:?} {b:?} {c:?}");
     let mut leaving = flow(by(Scheme::RungeKutta2), 2, &[ring(0.15, 1.0)]);
-    let end = (0..20).find_map(|_| leaving.step(&mut solver(), 0.02, None, &mut StageTimes::default()).err());
+    let end = (0..20).find_map(|_| leaving.step(&mut solver(), (0.0, 0.02), None, &mut StageTimes::default()).err());
     assert!(end.unwrap().to_string().contains("faces of the domain"));
 }
 
@@ -102,13 +102,15 @@ fn a_saved_state_goes_on_to_the_same_bits() {
         if step == 1 {
             saved = Some((whole.grid().blocks().to_vec(), whole.vorticity().to_vec()));
         }
-        let solution = whole.solve(&mut solver(), &mut StageTimes::default()).unwrap();
-        whole.step(&mut solver(), 0.01, Some(solution), &mut StageTimes::default()).unwrap();
+        let solution = whole.solve(&mut solver(), 0.0, &mut StageTimes::default()).unwrap();
+        whole.step(&mut solver(), (0.0, 0.01), Some(solution), &mut StageTimes::default()).unwrap();
     }
     let (blocks, vorticity) = saved.unwrap();
-    let resume = |blocks: &[Block], vorticity: Vec<[f64; 3]>| Flow::resume(lattice(3), method, blocks, vorticity);
+    let resume = |blocks: &[Block], vorticity: Vec<[f64; 3]>| {
+        Flow::resume(lattice(3), method, Conditions::default(), blocks, vorticity)
+    };
     let mut parts = resume(&blocks, vorticity.clone()).unwrap();
-    (0..2).for_each(|_| parts.step(&mut solver(), 0.01, None, &mut StageTimes::default()).unwrap());
+    (0..2).for_each(|_| parts.step(&mut solver(), (0.0, 0.01), None, &mut StageTimes::default()).unwrap());
     assert!(parts.grid() == whole.grid() && parts.vorticity() == whole.vorticity());
     let refused = |blocks: &[Block], vorticity: Vec<[f64; 3]>| resume(blocks, vorticity).unwrap_err().to_string();
     let changed = |change: fn(&mut [Block])| {
@@ -132,7 +134,7 @@ fn bits_do_not_depend_on_the_number_of_threads() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
             let mut flow = flow(by(Scheme::RungeKutta2), 2, &[ring(0.0, 1.0)]);
-            flow.step(&mut solver(), 0.01, None, &mut StageTimes::default()).unwrap();
+            flow.step(&mut solver(), (0.0, 0.01), None, &mut StageTimes::default()).unwrap();
             (integrals(&flow), flow.vorticity().to_vec())
         })
     };

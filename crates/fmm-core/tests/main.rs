@@ -6,6 +6,8 @@ mod counting;
 mod error_field;
 mod gauss;
 mod grid;
+mod grid_bodies;
+mod grid_diffusion;
 mod grid_flow;
 mod hessian;
 mod mesh;

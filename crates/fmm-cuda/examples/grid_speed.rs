@@ -75,7 +75,8 @@ fn main() -> Result<()> {
     if thetas.is_empty() {
         thetas.push(usual.theta);
     }
-    let rings = Rings([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]].map(|axis| Ring::of_paper([0.5; 3], axis, 0.125)).to_vec());
+    let pair = [([0.25; 3], [0.0, 0.0, 1.0]), ([0.75; 3], [1.0, 0.0, 0.0])];
+    let rings = Rings(pair.map(|(center, axis)| Ring::of_paper(center, axis, 0.125)).to_vec());
     let blocks = finest / BLOCK;
     let levels = blocks.trailing_zeros();
     let thresholds = Thresholds { refinement: 1e-2, compression: 1e-4, finest: levels as u8 };

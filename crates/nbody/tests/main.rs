@@ -21,6 +21,7 @@ mod force_errors;
 mod readers;
 mod readers_bad;
 mod refusals;
+mod run_bodies;
 mod run_device;
 mod run_exclusions;
 mod run_external;

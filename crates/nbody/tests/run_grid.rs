@@ -307,6 +307,8 @@ fn steps_that_cannot_be_made_are_refused() {
         (&["--set", "time.end=0.025"], 65, "time.dt = 0.01 does not divide time.end = 0.025"),
         (&["--set", "output.every=0.015"], 65, "does not divide output.every"),
         (&["--set", "time.cutoff=0.5"], 65, "allowed: 0 to 0.1"),
+        (&["--set", "time.viscosity=-1"], 65, "time.viscosity = -1 is outside its range"),
+        (&["--set", "time.viscosity=0.1"], 65, "allowed: up to 5.40e-4, from h^2/(8 time.viscosity)"),
         (&["--set", "grid.n=1048576"], 65, "more than the 4294967295 that can be numbered"),
         (
             &["--set", "vorticity.0.circulation=0", "--set", "vorticity.1.circulation=0"],

@@ -45,6 +45,7 @@ fn every_key_is_documented() {
         "force",
         "external",
         "grid",
+        "flow",
         "boundary",
         "short_range",
         "thermostat",

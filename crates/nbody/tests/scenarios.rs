@@ -51,7 +51,7 @@ fn length(v: &[f64; 3]) -> f64 {
 }
 
 /// The tests below; `every_scenario_is_told_and_tested` compares them with the folder.
-const TESTED: [&str; 17] = [
+const TESTED: [&str; 20] = [
     "binary-in-cluster",
     "cold-collapse",
     "colliding-rings",
@@ -65,6 +65,9 @@ const TESTED: [&str; 17] = [
     "planets",
     "plasma-oscillation",
     "plummer",
+    "ring-diffusion",
+    "sphere-100",
+    "sphere-550",
     "tidal-stream",
     "vortex-merger",
     "vortex-patch",
@@ -113,6 +116,32 @@ fn colliding_rings() {
         enstrophy[4] > enstrophy[0] && circulation.iter().all(|c| (c - circulation[0]).abs() < 1e-3),
         "{enstrophy:?} {circulation:?}"
     );
+}
+
+#[test]
+fn ring_diffusion() {
+    let run = Run::of("ring-diffusion", &["grid.n=48", "time.end=0.1", "output.every=0.1"]);
+    let [energy, enstrophy, impulse] = ["energy", "enstrophy", "impulse_z"].map(|name| run.column(name));
+    let mean = (0..5).map(|i| 0.5 * (enstrophy[i] + enstrophy[i + 1])).sum::<f64>() / 5.0;
+    let (lost, expected) = (energy[0] - energy[5], 0.002 * mean * 0.1);
+    assert!(lost > 0.0 && (lost / expected - 1.0).abs() < 0.08, "{lost} {expected}");
+    // The core widens from σ² = 0.0036 to 0.0044.
+    assert!((enstrophy[5] / enstrophy[0] - 0.82).abs() < 0.03, "{enstrophy:?}");
+    assert!((impulse[5] / impulse[0] - 1.0).abs() < 2e-3, "{impulse:?}");
+}
+
+#[test]
+fn spheres() {
+    // Coarser, and the start.
+    let small = ["grid.n=48", "time.end=0.3125", "output.every=0.3125", "bodies.0.center=[0.5,0,0]"];
+    let run = Run::of("sphere-100", &small);
+    let [drag, impulse, side] = ["force_x", "impulse_force_x", "force_y"].map(|name| run.column(name));
+    assert!(drag[1] > 3.0 * drag[10] && drag[10] > 0.4, "{drag:?}");
+    assert!((impulse[10] / drag[10] - 1.0).abs() < 0.05 && side[10].abs() < 1e-3, "{drag:?} {impulse:?} {side:?}");
+    // Of the large one its steps alone.
+    let few = ["grid.n=48", "time.end=0.04", "output.every=0.04", "bodies.0.center=[0.5,0,0]"];
+    let run = Run::of("sphere-550", &few);
+    assert!(run.column("force_x")[2] > 1.0, "{:?}", run.column("force_x"));
 }
 
 #[test]

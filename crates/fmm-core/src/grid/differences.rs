@@ -1,4 +1,4 @@
-//! Differences of fourth order on grids of one level: (ω·∇)u, and what takes the part of ω that is no curl away.
+//! Differences of fourth order on grids of one level: (ω·∇)u, ∇²ω, curls, and what takes the part of ω that is no curl away.
 
 use rayon::prelude::*;
 
@@ -16,17 +16,49 @@ pub fn wide_place([i, j, k]: [usize; 3]) -> usize {
 
 /// The values of a block and of [`REACH`] cells beyond; zero where there is no block.
 pub fn padded(grid: &Grid, field: &[[f64; 3]], block: Block) -> Vec<[f64; 3]> {
-    let own = grid.number(block).map(|b| &field[b * CELLS..(b + 1) * CELLS]);
+    const SIDE: i64 = BLOCK as i64;
+    // Blocks around are looked up once, not for each cell: the block itself is the 14th.
+    let around: [Around; 27] = std::array::from_fn(|n| Around::of(grid, beside(block, n)));
     let mut wide = vec![[0.0; 3]; WIDE * WIDE * WIDE];
     for (n, value) in wide.iter_mut().enumerate() {
         let cell = [n % WIDE, n / WIDE % WIDE, n / (WIDE * WIDE)].map(|i| i as i64 - REACH as i64);
-        let inside = cell.iter().all(|c| (0..BLOCK as i64).contains(c));
-        *value = match own {
-            Some(own) if inside => own[join(cell)],
-            _ => grid.value(field, block, cell),
+        let [x, y, z] = cell.map(|c| (c.div_euclid(SIDE) + 1) as usize);
+        *value = match around[x + 3 * (y + 3 * z)] {
+            Around::Same(b) => field[b * CELLS + join(cell.map(|c| c.rem_euclid(SIDE)))],
+            Around::Other => grid.value(field, block, cell),
+            Around::Nothing => [0.0; 3],
         };
     }
     wide
+}
+
+/// What there is in a neighbor's place.
+enum Around {
+    /// A block of the same level, with its number.
+    Same(usize),
+    /// Blocks of other levels.
+    Other,
+    /// No block.
+    Nothing,
+}
+
+impl Around {
+    fn of(grid: &Grid, block: Block) -> Around {
+        let there = |b: Block| grid.number(b).is_some();
+        match grid.number(block) {
+            Some(b) => Around::Same(b),
+            None if block.index.contains(&u32::MAX) => Around::Nothing,
+            None if block.parent().is_some_and(there) || block.children().into_iter().any(there) => Around::Other,
+            None => Around::Nothing,
+        }
+    }
+}
+
+/// Neighbor `n` of 27 of a block, of its level; those below 0 wrap to where no block is.
+pub fn beside(block: Block, n: usize) -> Block {
+    let offset = [n % 3, n / 3 % 3, n / 9];
+    let index = std::array::from_fn(|d| block.index[d].wrapping_add(offset[d] as u32).wrapping_sub(1));
+    Block { level: block.level, index }
 }
 
 /// What `at` makes of each cell of the blocks that have `vorticity` anywhere, from the block, the number of the cell, the padded `field` of
@@ -94,6 +126,38 @@ pub fn divergent(grid: &Grid, vorticity: &[[f64; 3]], psi: &[[f64; 3]]) -> Vec<[
     })
 }
 
+/// `factor` ∇²ω in all cells, of blocks without vorticity too, which it enters.
+pub fn laplacian(grid: &Grid, vorticity: &[[f64; 3]], factor: f64) -> Vec<[f64; 3]> {
+    let mut out = vec![[0.0; 3]; grid.cells()];
+    out.par_chunks_mut(CELLS).zip(grid.blocks()).for_each(|(out, block)| {
+        let wide = padded(grid, vorticity, *block);
+        let scale = factor / (12.0 * grid.spacing(block.level).powi(2));
+        for (c, out) in out.iter_mut().enumerate() {
+            let here = wide_place(split(c).map(|i| i as usize + REACH));
+            *out = [0, 1, 2].map(|k| scale * STEPS.map(|step| twice(|n| wide[n][k], here, step)).iter().sum::<f64>());
+        }
+    });
+    out
+}
+
+/// ∇ × `field` in all cells.
+pub fn curl(grid: &Grid, field: &[[f64; 3]]) -> Vec<[f64; 3]> {
+    let mut out = vec![[0.0; 3]; grid.cells()];
+    out.par_chunks_mut(CELLS).zip(grid.blocks()).for_each(|(out, block)| {
+        let wide = padded(grid, field, *block);
+        if wide.iter().all(|v| *v == [0.0; 3]) {
+            return;
+        }
+        let scale = 1.0 / (12.0 * grid.spacing(block.level));
+        for (c, out) in out.iter_mut().enumerate() {
+            let here = wide_place(split(c).map(|i| i as usize + REACH));
+            let slope = |k: usize, d: usize| scale * along(|n| wide[n][k], here, STEPS[d]);
+            *out = [slope(2, 1) - slope(1, 2), slope(0, 2) - slope(2, 0), slope(1, 0) - slope(0, 1)];
+        }
+    });
+    out
+}
+
 /// h ∇·ω at a cell of a padded block.
 pub fn divergence(wide: &[[f64; 3]], here: usize) -> f64 {
     (0..3).map(|d| along(|n| wide[n][d], here, STEPS[d])).sum::<f64>() / 12.0
@@ -125,6 +189,45 @@ mod tests {
             let i = middle * CELLS + c;
             let got = stretched(vorticity[i], found[i]);
             assert!((0..3).all(|k| (got[k] - exact[k]).abs() < 1e-11), "{got:?} {exact:?}");
+        }
+    }
+
+    #[test]
+    fn padded_values_are_those_of_the_grid() {
+        // A block in eight parts, one coarse neighbor of it, and none elsewhere.
+        let whole = Block { level: 0, index: [1, 1, 1] };
+        let beyond = Block { level: 0, index: [2, 1, 1] };
+        let grid = LATTICE.grid(whole.children().into_iter().chain([beyond, Block { level: 0, index: [0; 3] }]));
+        let field: Vec<[f64; 3]> = (0..grid.cells()).map(|i| [i as f64, 1.0, -(i as f64)]).collect();
+        for &block in grid.blocks() {
+            for (n, value) in padded(&grid, &field, block).into_iter().enumerate() {
+                let cell = [n % WIDE, n / WIDE % WIDE, n / (WIDE * WIDE)].map(|i| i as i64 - REACH as i64);
+                assert_eq!(value, grid.value(&field, block, cell), "{block:?} {cell:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_laplacian_is_exact_for_polynomials() {
+        let (grid, field, middle) = sampled(|[x, y, z]| [x * x * y * z, y * y * y - x * x, z.powi(4) + 2.0 * x * y]);
+        let found = laplacian(&grid, &field, 3.0);
+        for c in 0..CELLS {
+            let [_, y, z] = grid.center_of(middle, c);
+            let exact = [2.0 * y * z, 6.0 * y - 2.0, 12.0 * z * z].map(|e| 3.0 * e);
+            let got = found[middle * CELLS + c];
+            assert!((0..3).all(|k| (got[k] - exact[k]).abs() < 1e-8), "{got:?} {exact:?}");
+        }
+    }
+
+    #[test]
+    fn curls_are_exact_for_polynomials() {
+        let (grid, field, middle) = sampled(|[x, y, z]| [y * y * z, x * x * x - z, x * y * z * z]);
+        let found = curl(&grid, &field);
+        for c in 0..CELLS {
+            let [x, y, z] = grid.center_of(middle, c);
+            let exact = [x * z * z + 1.0, y * y - y * z * z, 3.0 * x * x - 2.0 * y * z];
+            let got = found[middle * CELLS + c];
+            assert!((0..3).all(|k| (got[k] - exact[k]).abs() < 1e-10), "{got:?} {exact:?}");
         }
     }
 

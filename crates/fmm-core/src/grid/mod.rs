@@ -12,10 +12,11 @@
 //! - [`sources`]: cells with vorticity and their octree, on which expansions are made by the operators of all other sums.
 //! - [`plan`]: targets are bricks of 8³ cells, and lists say which nodes act on a brick by expansion and which directly: integers alone.
 //! - [`near`], [`far`]: direct sums and expansions at the points of a brick; both make use of its regularity.
-//! - [`remesh`], [`flow`]: inviscid flow by particles that become cells again at each step.
+//! - [`remesh`], [`flow`]: flow by particles that become cells again at each step; [`bodies`]: what stands or moves in it.
 //! - [`poisson`]: the stages, one after the other; [`workload`]: the least that they can take.
 
 pub mod blocks;
+pub mod bodies;
 pub mod correction;
 pub mod differences;
 pub mod far;

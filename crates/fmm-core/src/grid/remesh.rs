@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 
 use super::blocks::{BLOCK, Block, CELLS, Grid, split};
-use super::differences::{REACH, WIDE, padded, wide_place};
+use super::differences::{REACH, WIDE, beside, padded, wide_place};
 use crate::math::CollectVec;
 
 /// A grid of one level without blocks, and where particles lie in it.
@@ -220,13 +220,6 @@ impl Placed {
             }
         }
     }
-}
-
-/// Neighbour `n` of 27 of a block; those below 0 wrap to where no block is.
-fn beside(block: Block, n: usize) -> Block {
-    let offset = [n % 3, n / 3 % 3, n / 9];
-    let index = std::array::from_fn(|d| block.index[d].wrapping_add(offset[d] as u32).wrapping_sub(1));
-    Block { level: 0, index }
 }
 
 #[cfg(test)]

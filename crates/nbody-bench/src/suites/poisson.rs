@@ -48,9 +48,10 @@ pub const SUITE: Suite = Suite {
     ..suite("poisson", include_str!("../../../../configs/bench-poisson.toml"), cases, figures, summary)
 };
 
-/// The rings of the paper in the unit cube.
+/// The rings of the paper in the unit cube, the second turned by a quarter about y.
 fn rings() -> Rings {
-    Rings([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]].map(|axis| Ring::of_paper([0.5; 3], axis, 0.125)).to_vec())
+    let places = [([0.25; 3], [0.0, 0.0, 1.0]), ([0.75; 3], [1.0, 0.0, 0.0])];
+    Rings(places.map(|(center, axis)| Ring::of_paper(center, axis, 0.125)).to_vec())
 }
 
 /// The thresholds of the paper.

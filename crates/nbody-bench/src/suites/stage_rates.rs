@@ -115,7 +115,7 @@ fn sums(sum: Sum, context: &mut Context) -> Result<Sums, Failure> {
         let cube = Cube::around(&[&position[..]]);
         let problem = Problem::of(&position, &[&strength], n, &cube);
         let choice = accuracy::choose(&settings, problem).map_err(text)?;
-        let cube = accuracy::fit(cube, &problem, accuracy::best_leaf(&choice));
+        let cube = accuracy::fit(cube, &problem, accuracy::best_leaf(&choice), choice.leaf_size);
         return context.threads(threads, || {
             let plan = OctreePlan::new(&settings, choice, cube, &position, None, &mut StageTimes::default());
             let times = match precision {

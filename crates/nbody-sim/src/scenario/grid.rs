@@ -1,5 +1,6 @@
 //! `[grid]`: a scenario of fields on a grid instead of particles. `docs/scenario.md` is the reference of its keys.
 
+mod bodies;
 mod steps;
 
 use std::fmt::Write as _;
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 use fmm_core::Precision;
 use fmm_core::grid::blocks::DEEPEST;
 use fmm_core::grid::far::{MAX_ORDER, MAX_SINGLE_ORDER};
+use fmm_core::grid::flow::Conditions;
 use fmm_core::grid::wavelet::Thresholds;
 use fmm_core::grid::{BLOCK, GaussianRing, Green, Ring, Solver};
 
@@ -38,6 +40,8 @@ pub struct GridScenario {
     pub resolution: Resolution,
     /// What is solved for; its parts add up.
     pub vorticity: Vec<Origin>,
+    /// The inflow and the bodies of a flow that goes on.
+    pub conditions: Conditions,
     /// How.
     pub solver: Solver,
     /// Where.
@@ -229,6 +233,7 @@ impl GridScenario {
                 }
             }
         }
+        bodies::write(&self.conditions, out)?;
         let s = &self.solver;
         let green = GREENS[s.green as usize].0;
         writeln!(out, "\n[solver]\ngreen = {}\ntheta = {}", text(green), number(s.theta))?;
@@ -266,10 +271,13 @@ fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option
         top.item("particles");
     }
     let (corner, side, resolution) = grid(top.section("grid"));
+    let domain = bodies::Domain { corner, side, resolution: &resolution };
+    let conditions = bodies::read(notes, &mut top, &domain);
     let vorticity = vorticity(notes, &mut top, folder);
     let (solver, device) = solver(top.section("solver"));
     let time = top.has("time").then(|| top.section("time"));
-    let (directory, formats, fields, precision, steps) = output(top.section("output"), &stem, time, &resolution);
+    let (directory, formats, fields, precision, steps) =
+        output(top.section("output"), &stem, time, (side, &resolution));
     top.close();
     Some(GridScenario {
         text: String::new(),
@@ -278,6 +286,7 @@ fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option
         side,
         resolution: resolution?,
         vorticity: vorticity?,
+        conditions: conditions?,
         solver,
         device,
         directory,
@@ -345,6 +354,10 @@ fn grid(mut s: Section<'_>) -> ([f64; 3], f64, Option<Resolution>) {
 
 fn vorticity(notes: &Notes, top: &mut Section<'_>, folder: Option<&Path>) -> Option<Vec<Origin>> {
     let Some(item) = top.item("vorticity") else {
+        if top.has("bodies") {
+            // They make their own.
+            return Some(vec![]);
+        }
         let help = "add at least one part, for example:\n[[vorticity]]\nmodel = \"ring\"\ncenter = [0.5, 0.5, 0.5]\nradius = 0.125";
         notes.add(None, "the scenario has a [grid] and no [[vorticity]]".into(), "", Some(help.into()));
         return None;
@@ -473,7 +486,7 @@ fn output(
     mut s: Section<'_>,
     stem: &str,
     time: Option<Section<'_>>,
-    resolution: &Option<Resolution>,
+    (side, resolution): (f64, &Option<Resolution>),
 ) -> (PathBuf, Vec<Format>, Vec<GridField>, Float, Option<Option<Steps>>) {
     let directory = s.string("directory").unwrap_or_else(|| format!("out/{stem}"));
     if directory.is_empty() {
@@ -483,7 +496,7 @@ fn output(
     let fields = s.choices("fields", &GridField::NAMES);
     let fields = fields.unwrap_or_else(|| GridField::NAMES.map(|(_, f)| f).to_vec());
     let precision = s.choice("precision", &FLOATS).unwrap_or(Float::F32);
-    let steps = time.map_or(Some(None), |time| Steps::read(time, &mut s, resolution).map(Some));
+    let steps = time.map_or(Some(None), |time| Steps::read(time, &mut s, side, resolution).map(Some));
     s.close();
     (directory.into(), formats, fields, precision, steps)
 }

@@ -188,7 +188,8 @@ impl Scenario {
             sections::read(&notes, &root, None, "keys.toml");
         }
         let gridded = "[grid]\n[[vorticity]]\nmodel = \"ring\"\n[[vorticity]]\nmodel = \"vortex-ring\"\n\
-                       [[vorticity]]\nmodel = \"file\"\n[time]\n";
+                       [[vorticity]]\nmodel = \"file\"\n[time]\n[flow]\n[[bodies]]\nshape = \"sphere\"\n\
+                       [[bodies]]\nshape = \"ellipsoid\"\n[[bodies]]\nshape = \"box\"\n";
         if let Ok(root) = document::parse(gridded, 0) {
             grid::GridScenario::note_keys(&notes, &root);
         }

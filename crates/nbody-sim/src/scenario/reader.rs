@@ -48,6 +48,10 @@ impl Range {
     pub const GUARD: Range = Range { low: 0.0, high: 1000.0, closed: true, text: "0 to 1000" };
     /// Part of the largest vorticity that counts as none.
     pub const CUTOFF: Range = Range { low: 0.0, high: 0.1, closed: true, text: "0 to 0.1" };
+    /// Strength of the penalisation of a body over a step, λ dt.
+    pub const PENALTY: Range = Range { low: 1.0, high: 1e12, closed: true, text: "1 to 1e12" };
+    /// The largest dt |∇u| of a step.
+    pub const LAGRANGIAN: Range = Range { low: 0.01, high: 1.0, closed: true, text: "0.01 to 1" };
     /// How a ring's core falls off.
     pub const STEEPNESS: Range = Range { low: 1.0, high: 300.0, closed: true, text: "1 to 300" };
     /// Ratio −2T/W of a model.

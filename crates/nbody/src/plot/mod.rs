@@ -16,8 +16,8 @@ use crate::{bench, console, figure};
 /// The folder of the figures in a run directory.
 pub const FOLDER: &str = "plots";
 /// The figures.
-pub const NAMES: [&str; 6] =
-    ["particles", "energy_error", "temperature", "pressure", "lagrangian_radii", "stage_times"];
+pub const NAMES: [&str; 7] =
+    ["particles", "energy_error", "temperature", "pressure", "lagrangian_radii", "forces", "stage_times"];
 const EXAMPLES: &str = "\
 Examples:
   nbody plot out/plummer
@@ -26,7 +26,7 @@ Examples:
 
 Figures: particles (projected density at up to four times; on a grid a slice of the vorticity), energy_error (|dE/E0|
 against time), temperature and pressure of ions in a box, lagrangian_radii of masses and vortices in open space,
-stage_times: those for which the run has the data. Of a .jsonl file of nbody bench: those of the suites whose records it
+forces on the bodies in a flow, stage_times: those for which the run has the data. Of a .jsonl file of nbody bench: those of the suites whose records it
 holds.
 
 Exit codes: 0 done, 2 wrong option, 65 wrong data, 66 no run there or nothing to plot, 74 files cannot be written";

@@ -64,6 +64,7 @@ impl Run {
             self.thermal("temperature"),
             self.thermal("pressure"),
             self.radii(),
+            self.forces(),
             self.stages(),
         ]);
         Ok(list.filter_map(|(name, figure)| Some((name, figure?))).collect())
@@ -192,6 +193,23 @@ impl Run {
         let lines = lines.into_iter().map(|(_, l)| l).collect();
         let title = "Lagrangian radii about the density center";
         Some(self.figure(title, Content::Lines { x, y, lines, marks: vec![] }))
+    }
+
+    /// The forces on all bodies of a flow by both formulas; at the start none is known.
+    fn forces(&self) -> Option<Figure> {
+        let (time, x) = self.times()?;
+        let line = |name: String, values: &[f64]| {
+            let points: Vec<(f64, f64)> = time.iter().copied().zip(values.iter().copied()).skip(1).collect();
+            (points.len() > 1).then(|| Line::new(name, points))
+        };
+        let mut lines = vec![];
+        for k in ["x", "y", "z"] {
+            lines.push(line(format!("{k}, penalisation"), self.column(&format!("force_{k}"))?)?);
+            let impulse = self.column(&format!("impulse_force_{k}"))?;
+            lines.push(line(format!("{k}, change of impulse"), impulse)?.dashed());
+        }
+        let content = Content::Lines { x, y: Axis::linear("force on all bodies"), lines, marks: vec![] };
+        Some(self.figure("Forces of the fluid", content))
     }
 
     fn stages(&self) -> Option<Figure> {

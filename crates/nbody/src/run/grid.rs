@@ -77,14 +77,14 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: In
     if let Some(flowing) = FlowScenario::of(scenario.clone()) {
         let flow = flowing.start(&*source)?;
         if options.dry_run {
-            return plan(scenario, flow.grid(), options, threads);
+            return plan(scenario, (flow.grid(), flow.vorticity()), options, threads);
         }
         let stop = Stop::install()?;
         return evolve::run(FlowRun::fresh(flowing, flow, who, options, (threads, begun))?, &stop);
     }
     if options.dry_run {
         let grid = build(scenario, &*source)?;
-        return plan(scenario, &grid, options, threads);
+        return plan(scenario, (&grid, &grid.sample(&*source)), options, threads);
     }
     let building = Instant::now();
     let grid = build(scenario, &*source)?;
@@ -223,19 +223,25 @@ fn about(grid: &Grid) -> Value {
 }
 
 /// `--dry-run`.
-fn plan(scenario: &GridScenario, grid: &Grid, options: &Options, threads: usize) -> Result<(), Failure> {
+fn plan(
+    scenario: &GridScenario,
+    (grid, field): (&Grid, &[[f64; 3]]),
+    options: &Options,
+    threads: usize,
+) -> Result<(), Failure> {
+    let sources = field.iter().filter(|w| **w != [0.0; 3]).count();
     // Sums of a brick and both fields in double precision, the vorticity, and what is written; a checkpoint and its file.
     let checkpoint = if scenario.steps.is_some() { 24 + 24 } else { 0 };
     let memory = (grid.cells() * (48 + 48 + 24 + 3 * 8 * scenario.fields.len() + checkpoint)) as u64;
     if options.json {
         let facts = json!({
-            "event": "dry-run", "threads": threads, "grid": about(grid), "memory_bytes": memory,
+            "event": "dry-run", "threads": threads, "grid": about(grid), "sources": sources, "memory_bytes": memory,
             "scenario": scenario.resolved(),
         });
         return console::print(&format!("{facts}\n"));
     }
     console::print(&format!(
-        "{}\n# Nothing was run. {} cells in {} blocks on {threads} threads would need about {}\n",
+        "{}\n# Nothing was run. {} cells in {} blocks, {sources} with vorticity, on {threads} threads would need about {}\n",
         scenario.resolved(),
         grid.cells(),
         grid.blocks().len(),

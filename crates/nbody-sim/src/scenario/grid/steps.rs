@@ -8,13 +8,14 @@ use fmm_core::grid::flow::Method;
 use fmm_core::grid::remesh::Kernel;
 
 use super::super::clock::Clock;
+use super::super::document::Value;
 use super::super::reader::{Range, Section};
 use super::super::resolved::{number, text, write_checkpoint_wall};
 use super::super::sections::checkpoint_wall;
 use super::Resolution;
 use crate::messages::number as in_message;
 
-/// `[time]` of a grid: an inviscid flow by the remeshed vortex method.
+/// `[time]` of a grid: a flow by the remeshed vortex method.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Steps {
     /// How a step is made.
@@ -40,9 +41,15 @@ const KERNELS: [(&str, Kernel); 2] = [(Kernel::M4.name(), Kernel::M4), (Kernel::
 
 impl Steps {
     /// Reads `[time]` and, of `[output]`, how often; `None` if a mistake left a hole.
-    pub(super) fn read(time: Section<'_>, output: &mut Section<'_>, resolution: &Option<Resolution>) -> Option<Self> {
-        let time = read(time, resolution);
+    pub(super) fn read(
+        time: Section<'_>,
+        output: &mut Section<'_>,
+        side: f64,
+        resolution: &Option<Resolution>,
+    ) -> Option<Self> {
         let given = ["every", "diagnostics_every"].map(|key| (key, output.number(key, Range::POSITIVE)));
+        let shortest = given.iter().filter_map(|g| g.1).reduce(f64::min);
+        let time = read(time, side, resolution, shortest);
         let checkpoint_wall = checkpoint_wall(output);
         let (method, clock, count) = time?;
         let [every, diagnostics] = given.map(|(key, interval)| match interval {
@@ -62,10 +69,15 @@ impl Steps {
 
     /// `[time]` with its defaults filled in.
     pub(super) fn write_time(&self, out: &mut String) -> fmt::Result {
-        let Method { scheme, kernel, cutoff } = self.method;
+        let Method { scheme, kernel, cutoff, viscosity, lagrangian } = self.method;
         writeln!(out, "\n[time]\nintegrator = {}\nremeshing = {}", text(scheme.name()), text(kernel.name()))?;
         writeln!(out, "dt = {}\nend = {}", number(self.clock.dt), number(self.clock.time(self.count)))?;
-        writeln!(out, "cutoff = {}", number(cutoff))
+        writeln!(out, "cutoff = {}", number(cutoff))?;
+        // Runs without them have the id that older versions gave them.
+        let more = [("viscosity", viscosity > 0.0, viscosity)];
+        let limited = [("lagrangian_cfl", lagrangian.is_some(), lagrangian.unwrap_or_default())];
+        let given = more.into_iter().chain(limited).filter(|(_, given, _)| *given);
+        given.into_iter().try_for_each(|(key, _, value)| writeln!(out, "{key} = {}", number(value)))
     }
 
     /// The keys of `[output]`.
@@ -80,17 +92,36 @@ impl Steps {
     }
 }
 
-/// Method, clock and number of steps.
-fn read(mut s: Section<'_>, resolution: &Option<Resolution>) -> Option<(Method, Clock, u64)> {
+/// The largest dt |∇u| of `dt = "auto"`.
+const LAGRANGIAN: f64 = 0.25;
+
+/// Method, clock and number of steps; `shortest` is the shortest interval between outputs.
+fn read(
+    mut s: Section<'_>,
+    side: f64,
+    resolution: &Option<Resolution>,
+    shortest: Option<f64>,
+) -> Option<(Method, Clock, u64)> {
     let usual = Method::default();
     let method = Method {
         scheme: s.choice("integrator", &SCHEMES).unwrap_or(usual.scheme),
         kernel: s.choice("remeshing", &KERNELS).unwrap_or(usual.kernel),
         cutoff: s.number("cutoff", Range::CUTOFF).unwrap_or(usual.cutoff),
+        viscosity: s.number("viscosity", Range::NOT_NEGATIVE).unwrap_or(usual.viscosity),
+        lagrangian: s.number("lagrangian_cfl", Range::LAGRANGIAN),
     };
-    let (dt, end) = (s.number("dt", Range::POSITIVE), s.number("end", Range::NOT_NEGATIVE));
+    let end = s.number("end", Range::NOT_NEGATIVE);
+    // A step from one output to the next, which the flow divides.
+    let automatic = s.item("dt").is_some_and(|i| matches!(&i.value, Value::String(t) if t == "auto"));
+    let (dt, method) = match automatic {
+        true => {
+            let dt = shortest.or(end).filter(|dt| *dt > 0.0).unwrap_or(1.0);
+            (Some(dt), Method { lagrangian: method.lagrangian.or(Some(LAGRANGIAN)), ..method })
+        }
+        false => (s.number("dt", Range::POSITIVE), method),
+    };
     for (key, help) in [
-        ("dt", "the length of a step, for example dt = 0.01"),
+        ("dt", "the length of a step, for example dt = 0.01, or dt = \"auto\""),
         ("end", "the time at which the run ends; end = 0 writes the initial state only"),
     ] {
         if !s.has(key) {
@@ -100,6 +131,15 @@ fn read(mut s: Section<'_>, resolution: &Option<Resolution>) -> Option<(Method, 
     if let Some(Resolution::Adapted(..)) = resolution {
         let message = "steps are made on grids of one level".to_string();
         s.mistake("dt", message, "the grid is adapted", Some("give grid.n, the cells a side of a uniform grid".into()));
+    }
+    if let (Some(dt), Some(Resolution::Uniform(n)), None) = (dt, resolution, method.lagrangian) {
+        let longest = method.longest_step(side / f64::from(*n));
+        if dt > longest * (1.0 + 1e-9) {
+            let message = format!("time.dt = {} is longer than diffusion allows", in_message(dt));
+            // Rounded down, so that what it names is allowed.
+            let label = format!("allowed: up to {:.2e}, from h^2/(8 time.viscosity)", 0.995 * longest);
+            s.mistake("dt", message, label, Some("give a shorter step, or dt = \"auto\"".into()));
+        }
     }
     let clock = Clock::new(dt?);
     let count = steps(&s, "end", &clock, end?);

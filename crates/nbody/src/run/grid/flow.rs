@@ -1,4 +1,4 @@
-//! `[grid]` with `[time]`: an inviscid flow that goes on, its files and its integrals.
+//! `[grid]` with `[time]`: a flow that goes on, its files and its integrals.
 
 mod memory;
 mod report;
@@ -66,8 +66,11 @@ impl FlowScenario {
         let lattice = self.lattice();
         self.grid.solver.check().map_err(|e| refused(&e))?;
         super::numbered("grid.n", lattice.base * BLOCK as u32)?;
-        let flow = Flow::new(lattice, vorticity, self.steps.method).map_err(|e| refused(&e))?;
-        super::some(flow.vorticity())?;
+        let conditions = &self.grid.conditions;
+        let flow = Flow::new(lattice, self.steps.method, conditions.clone(), vorticity).map_err(|e| refused(&e))?;
+        if conditions.bodies.is_empty() {
+            super::some(flow.vorticity())?;
+        }
         Ok(flow)
     }
 }
@@ -111,7 +114,10 @@ impl FlowRun {
         (threads, begun): (usize, Instant),
     ) -> Result<Self, Failure> {
         // Each stage of each step is a solution. Those of the scenario: with fewer by --steps the run goes on where the whole one would be.
-        let pairs = super::pairs(flow.vorticity()) * (3 * scenario.steps.count + 1) as f64;
+        let cells = flow.grid().cells() as f64;
+        // Bodies make vorticity: in some cells of the blocks around them, in the end.
+        let each = if flow.loads().bodies.is_empty() { super::pairs(flow.vorticity()) } else { cells * cells / 4.0 };
+        let pairs = each * (3 * scenario.steps.count + 1) as f64;
         let solver = who(pairs)?;
         scenario.steps.count = options.steps.unwrap_or(scenario.steps.count);
         let id = identity::of_grid(&scenario.resolved(None), flow.vorticity());
@@ -136,7 +142,8 @@ impl FlowRun {
         let state = std::mem::take(&mut latest.checkpoint.state);
         let State::Flow(checkpoint::Flow { blocks, vorticity }) = state else { unreachable!("the caller has looked") };
         let blocks: Vec<Block> = blocks.into_iter().map(|index| Block { level: 0, index }).collect();
-        let flow = Flow::resume(scenario.lattice(), scenario.steps.method, &blocks, vorticity);
+        let (method, conditions) = (scenario.steps.method, scenario.grid.conditions.clone());
+        let flow = Flow::resume(scenario.lattice(), method, conditions, &blocks, vorticity);
         let flow = flow.map_err(|e| Failure::new(65, format!("{}: {}", latest.path.display(), messages::error(&e))))?;
         let number = |name: &str| latest.checkpoint.number(name);
         let pairs = number(memory::PAIRS).unwrap_or(0.0);
@@ -194,11 +201,13 @@ impl FlowRun {
         self.last = self.flow.integrals(solution);
         let first = *self.first.get_or_insert(self.last);
         let (step, time) = (self.course.step, self.course.time());
-        let cells = report::cells(&self.last, &first, self.flow.grid().cells(), solution.work.sources);
-        self.course.directory.diagnostics(report::COLUMNS, (step, time), &cells)?;
+        let numbers = [self.flow.grid().cells(), solution.work.sources];
+        let cells = report::cells(&self.last, &first, self.flow.loads(), numbers);
+        let columns = report::columns(self.flow.loads().bodies.len());
+        self.course.directory.diagnostics(&columns, (step, time), &cells)?;
         let mut facts = serde_json::Map::new();
         let fields = [step.to_string(), format!("{time:?}")].into_iter().chain(cells);
-        for (name, field) in report::COLUMNS.split(',').zip(fields) {
+        for (name, field) in columns.split(',').zip(fields) {
             facts.insert(name.into(), serde_json::from_str(&field).unwrap_or_default());
         }
         self.course.events.send("diagnostics", facts.into())
@@ -237,10 +246,10 @@ impl Evolve for FlowRun {
     }
 
     fn step(&mut self, _: Due) -> Result<(), Failure> {
-        let (dt, solution) = (self.clock().dt, self.solution.take());
-        self.flow.step(&mut self.solver, dt, solution, &mut self.course.times).map_err(|e| {
-            let step = self.course.step;
-            let (before, code) = (number(self.clock().time(step - 1)), refused(&e).code);
+        let (step, clock, solution) = (self.course.step, self.clock(), self.solution.take());
+        let span = (clock.time(step - 1), clock.dt);
+        self.flow.step(&mut self.solver, span, solution, &mut self.course.times).map_err(|e| {
+            let (before, code) = (number(clock.time(step - 1)), refused(&e).code);
             Failure::new(
                 code,
                 format!("step {step}: {}; the files up to time {before} are complete", messages::error(&e)),
@@ -255,7 +264,8 @@ impl Evolve for FlowRun {
             State::Flow(checkpoint::Flow { blocks, vorticity: self.flow.vorticity().to_vec() })
         });
         let wanted = due.snapshot || due.diagnostics;
-        let solved = wanted.then(|| self.flow.solve(&mut self.solver, &mut self.course.times)).transpose();
+        let time = self.course.time();
+        let solved = wanted.then(|| self.flow.solve(&mut self.solver, time, &mut self.course.times)).transpose();
         let solved = solved.map_err(|e| refused(&e))?;
         let start = Instant::now();
         if let Some(solution) = solved {

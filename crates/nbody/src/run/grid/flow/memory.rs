@@ -17,6 +17,9 @@ pub const PAIRS: &str = "pairs";
 /// The split of the solver.
 pub const SPLIT: &str = "split";
 
+/// Forces over the last step, numbered.
+const LOAD: &str = "load_";
+
 /// What a run says of its integrals at its end.
 const KEPT: [&str; 4] = ["energy", "enstrophy", "circulation_below", "circulation_above"];
 
@@ -29,6 +32,8 @@ impl FlowRun {
             numbers.extend(KEPT.into_iter().zip(values).map(|(name, v)| (format!("{when}_{name}"), v)));
         }
         numbers.extend([(PAIRS, self.pairs), (SPLIT, self.split as f64), (FILES, self.files as f64)].map(named));
+        let loads = self.flow.loads().numbers().into_iter().enumerate();
+        numbers.extend(loads.map(|(i, value)| (format!("{LOAD}{i}"), value)));
         numbers.extend(self.last_file.map(|step| named((LAST_FILE, step as f64))));
         numbers
     }
@@ -48,6 +53,8 @@ impl FlowRun {
         self.last = integrals("last").unwrap_or_default();
         self.pairs = checkpoint.number(PAIRS).unwrap_or(0.0);
         self.split = checkpoint.number(SPLIT).unwrap_or(0.0) as usize;
+        let loads = (0..).map_while(|i| checkpoint.number(&format!("{LOAD}{i}")));
+        self.flow.recall(&loads.collect::<Vec<_>>());
         // In steps of the run until now, as the step that it goes on from.
         let here = |step: f64| step as u64 == checkpoint.step;
         self.last_file = checkpoint.number(LAST_FILE).filter(|&s| here(s)).map(|_| self.course.step);
@@ -94,7 +101,7 @@ impl Resumable for FlowScenario {
     }
 
     fn columns(&self) -> String {
-        report::COLUMNS.into()
+        report::columns(self.grid.conditions.bodies.len())
     }
 
     fn check(&self, before: &Self, _: &State) -> Result<(), String> {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fmm_core::grid::flow::Integrals;
+use fmm_core::grid::flow::{Integrals, Load, Loads};
 use serde_json::{Value, json};
 
 use super::FlowRun;
@@ -12,19 +12,40 @@ use crate::run::evolve::Evolve as _;
 use crate::run::report::idle;
 use nbody_cli::machine;
 
-/// Columns of `diagnostics.csv`.
-pub const COLUMNS: &str = "step,time,energy,energy_error,enstrophy,circulation_below,circulation_above,total_x,total_y,total_z,impulse_x,impulse_y,\
+/// Columns of `diagnostics.csv` without bodies.
+const COLUMNS: &str = "step,time,energy,energy_error,enstrophy,circulation_below,circulation_above,total_x,total_y,total_z,impulse_x,impulse_y,\
                            impulse_z,largest_vorticity,divergence,cells,sources";
 
+/// Columns of `diagnostics.csv` with so many bodies.
+pub fn columns(bodies: usize) -> String {
+    let mut columns = COLUMNS.to_string();
+    let all = (bodies > 0).then(|| [String::new(), "impulse_".into()]);
+    let names = all.into_iter().flatten().chain((0..bodies).map(|b| format!("body{b}_")));
+    for name in names {
+        for what in ["force", "moment"] {
+            ["x", "y", "z"].iter().for_each(|k| columns.push_str(&format!(",{name}{what}_{k}")));
+        }
+    }
+    columns
+}
+
+/// The loads in the order of the columns: all by penalisation, all by the impulse, and each body.
+fn loads_of(loads: &Loads) -> impl Iterator<Item = &Load> {
+    let all = (!loads.bodies.is_empty()).then_some([&loads.total, &loads.impulse]);
+    all.into_iter().flatten().chain(&loads.bodies)
+}
+
 /// The cells of a line, step and time left out; numbers read back to the same bits.
-pub fn cells(i: &Integrals, first: &Integrals, cells: usize, sources: usize) -> Vec<String> {
+pub fn cells(i: &Integrals, first: &Integrals, loads: &Loads, [cells, sources]: [usize; 2]) -> Vec<String> {
     let reals = [i.energy, drift(i.energy, first.energy), i.enstrophy]
         .into_iter()
         .chain(i.circulation)
         .chain(i.total)
         .chain(i.impulse)
         .chain([i.largest, i.divergence]);
-    reals.map(|v| format!("{v:?}")).chain([cells.to_string(), sources.to_string()]).collect()
+    let forces = loads_of(loads).flat_map(|l| l.force.into_iter().chain(l.moment));
+    let texts = reals.map(|v| format!("{v:?}")).chain([cells.to_string(), sources.to_string()]);
+    texts.chain(forces.map(|v| format!("{v:?}"))).collect()
 }
 
 /// (E − E₀)/|E₀|.
@@ -37,6 +58,8 @@ impl FlowRun {
     pub(super) fn run_json(&self) -> Value {
         let (grid, method) = (&self.scenario.grid, self.scenario.steps.method);
         let (step, first) = (self.course.step, self.first.unwrap_or_default());
+        let load = |l: &Load| json!({ "force": l.force, "moment": l.moment });
+        let forces: Vec<Value> = self.flow.loads().bodies.iter().map(load).collect();
         json!({
             "program": "nbody",
             "version": env!("CARGO_PKG_VERSION"),
@@ -55,10 +78,13 @@ impl FlowRun {
                 "split": self.split,
                 "remeshing": method.kernel.name(),
                 "cutoff": method.cutoff,
+                "viscosity": method.viscosity,
+                "lagrangian_cfl": method.lagrangian,
             },
             "energy_error": self.drift(),
-            "enstrophy_growth": self.last.enstrophy / first.enstrophy,
+            "enstrophy_growth": (first.enstrophy > 0.0).then(|| self.last.enstrophy / first.enstrophy),
             "circulation": self.last.circulation,
+            "bodies": forces,
             "resumed_from_step": self.course.resumed_at,
         })
     }
@@ -73,11 +99,21 @@ impl FlowRun {
         }
         let _ = writeln!(text, "  steps         {step} to time {}, {scheme}", short(self.course.time()));
         let _ = writeln!(text, "  cells         {} at the end", self.flow.grid().cells());
-        let _ = writeln!(text, "  energy        {:.6e}, dE/E0 {:.2e}", last.energy, self.drift());
-        let growth = last.enstrophy / first.enstrophy;
-        let _ = writeln!(text, "  enstrophy     {:.6e}, {growth:.4} times that of the start", last.enstrophy);
+        if first.enstrophy > 0.0 {
+            let growth = last.enstrophy / first.enstrophy;
+            let _ = writeln!(text, "  energy        {:.6e}, dE/E0 {:.2e}", last.energy, self.drift());
+            let _ = writeln!(text, "  enstrophy     {:.6e}, {growth:.4} times that of the start", last.enstrophy);
+        } else {
+            // Fluid that bodies set in motion.
+            let _ = writeln!(text, "  energy        {:.6e}", last.energy);
+            let _ = writeln!(text, "  enstrophy     {:.6e}", last.enstrophy);
+        }
         let [below, above] = last.circulation;
         let _ = writeln!(text, "  circulation   {below:.6} below the middle and {above:.6} above");
+        for (b, load) in self.flow.loads().bodies.iter().enumerate() {
+            let [x, y, z] = load.force.map(short);
+            let _ = writeln!(text, "  body {b}        force {x}, {y}, {z} over the last step");
+        }
         let _ = writeln!(text, "  files         {}", self.course.directory.path().display());
         text
     }

@@ -1,0 +1,211 @@
+//! Solid bodies in a flow by penalisation (Angot et al. 1999; Coquerelle & Cottet 2008), and the forces on them.
+//!
+//! ∂u/∂t = λ χ (u_b − u) within a body, implicit over a step: u' = (u + λ dt Σ χ u_b)/(1 + λ dt Σ χ), ω' = ω + ∇ × (u' − u). The force on a
+//! body is the integral of λ χ (u' − u_b). That on all bodies is also −dI/dt with the impulse I = ½ ∫ x × ω, and their moment
+//! −dA/dt + U × I with A = −½ ∫ |x|² ω and the inflow U: a formula that knows nothing of bodies, and sees what the motion fails to conserve.
+
+use rayon::prelude::*;
+
+use super::super::blocks::{BLOCK, Block, CELLS, split};
+use super::super::bodies::{Body, Inflow, Pose, cross};
+use super::super::differences::curl;
+use super::super::poisson::Solution;
+use super::Flow;
+use crate::math::CollectVec;
+
+/// What a flow is subject to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Conditions {
+    /// The uniform flow far away, which is added to ∇ × Ψ.
+    pub inflow: Inflow,
+    /// Solid bodies.
+    pub bodies: Vec<Body>,
+    /// λ dt, 1e4 for example: a step takes all of this part but 1/(1 + λ dt) of the velocity within a body away.
+    pub penalty: f64,
+}
+
+/// A force and its moment.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Load {
+    /// The force on a body, for a fluid of density 1.
+    pub force: [f64; 3],
+    /// Its moment.
+    pub moment: [f64; 3],
+}
+
+impl Load {
+    /// Adds `factor` times another.
+    pub(super) fn add(&mut self, factor: f64, other: &Load) {
+        for k in 0..3 {
+            self.force[k] += factor * other.force[k];
+            self.moment[k] += factor * other.moment[k];
+        }
+    }
+}
+
+/// Mean forces of the fluid on bodies over a step.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Loads {
+    /// On each body by penalisation; moments about its center.
+    pub bodies: Vec<Load>,
+    /// On all bodies by penalisation; the moment about the middle of the domain.
+    pub total: Load,
+    /// The same by the change of the impulse.
+    pub impulse: Load,
+}
+
+impl Loads {
+    /// None yet, on `bodies` bodies.
+    pub fn none(bodies: usize) -> Self {
+        Loads { bodies: vec![Load::default(); bodies], ..Loads::default() }
+    }
+
+    /// All of them in one row: the total, by the impulse, and each body; a force before its moment.
+    pub fn numbers(&self) -> Vec<f64> {
+        let all = [&self.total, &self.impulse].into_iter().chain(&self.bodies);
+        all.flat_map(|l| l.force.into_iter().chain(l.moment)).collect()
+    }
+
+    /// The inverse of [`numbers`](Self::numbers); none yet for a row of another length.
+    pub(super) fn of(bodies: usize, numbers: &[f64]) -> Self {
+        let rows: Vec<Load> =
+            numbers.chunks_exact(6).map(|n| Load { force: [n[0], n[1], n[2]], moment: [n[3], n[4], n[5]] }).collect();
+        match &rows[..] {
+            [total, impulse, own @ ..] if own.len() == bodies => {
+                Loads { bodies: own.to_vec(), total: *total, impulse: *impulse }
+            }
+            _ => Loads::none(bodies),
+        }
+    }
+
+    /// Adds `factor` times others.
+    pub(super) fn add(&mut self, factor: f64, other: &Loads) {
+        self.bodies.iter_mut().zip(&other.bodies).for_each(|(a, b)| a.add(factor, b));
+        self.total.add(factor, &other.total);
+        self.impulse.add(factor, &other.impulse);
+    }
+}
+
+/// I and A.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Impulse {
+    pub linear: [f64; 3],
+    pub angular: [f64; 3],
+}
+
+impl Flow {
+    /// The bodies at a time.
+    pub(super) fn poses(&self, time: f64) -> Vec<Pose> {
+        self.conditions.bodies.iter().map(|b| b.at(time)).collect()
+    }
+
+    fn middle(&self) -> [f64; 3] {
+        self.lattice.corner.map(|c| c + self.lattice.side / 2.0)
+    }
+
+    /// The longest step in which fluid and bodies pass each other by half a cell: a step penalises once, at its start, when the gradients of a
+    /// flow that begins to move are still none.
+    pub(super) fn passing(&self) -> f64 {
+        let length = |v: [f64; 3]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let inflow = length(self.conditions.inflow.velocity);
+        let speeds = self.conditions.bodies.iter().map(|b| inflow + length(b.velocity) + length(b.spin) * b.extent());
+        0.5 * self.lattice.spacing() / speeds.fold(0.0, f64::max)
+    }
+
+    /// Gives the fluid within bodies their velocity: `solution` has the velocity of this state. Returns the momentum that each body, and in
+    /// the end all of them, take from the fluid.
+    pub(super) fn penalise(&mut self, solution: &mut Solution, time: f64) -> Vec<Load> {
+        let (poses, penalty, middle) = (self.poses(time), self.conditions.penalty, self.middle());
+        let none = vec![Load::default(); poses.len() + 1];
+        if poses.is_empty() {
+            return none;
+        }
+        let mut change = vec![[0.0; 3]; self.grid.cells()];
+        let of_block = |(b, (change, &block)): (usize, (&mut [[f64; 3]], &Block))| {
+            let mut loads = none.clone();
+            let h = self.grid.spacing(block.level);
+            let center: [f64; 3] = std::array::from_fn(|d| self.grid.coordinate(block, d, 0) + 7.5 * h);
+            if !poses.iter().any(|p| p.meets(center, 0.5 * 3f64.sqrt() * BLOCK as f64 * h, h)) {
+                return loads;
+            }
+            for (c, change) in change.iter_mut().enumerate() {
+                let x = self.grid.center(block, split(c));
+                let masks: Vec<f64> = poses.iter().map(|p| penalty * p.mask(x, h)).collect();
+                let whole: f64 = masks.iter().sum();
+                if whole == 0.0 {
+                    continue;
+                }
+                let u = solution.velocity[b * CELLS + c];
+                let wanted: Vec<[f64; 3]> = poses.iter().map(|p| p.velocity(x)).collect();
+                let after: [f64; 3] = std::array::from_fn(|k| {
+                    (u[k] + masks.iter().zip(&wanted).map(|(m, w)| m * w[k]).sum::<f64>()) / (1.0 + whole)
+                });
+                *change = std::array::from_fn(|k| after[k] - u[k]);
+                for (p, pose) in poses.iter().enumerate() {
+                    let taken = std::array::from_fn(|k| masks[p] * (after[k] - wanted[p][k]) * h * h * h);
+                    let [own, all] = [pose.center, middle].map(|m| cross(std::array::from_fn(|k| x[k] - m[k]), taken));
+                    loads[p].add(1.0, &Load { force: taken, moment: own });
+                    loads[poses.len()].add(1.0, &Load { force: taken, moment: all });
+                }
+            }
+            loads
+        };
+        let by_block = change.par_chunks_mut(CELLS).zip(self.grid.blocks()).enumerate().map(of_block).collect_vec();
+        let mut loads = none.clone();
+        by_block.iter().for_each(|block| loads.iter_mut().zip(block).for_each(|(sum, load)| sum.add(1.0, load)));
+        let added = curl(&self.grid, &change);
+        let add = |to: &mut [[f64; 3]], what: &[[f64; 3]]| {
+            to.par_iter_mut().zip(what).for_each(|(a, b)| (0..3).for_each(|k| a[k] += b[k]));
+        };
+        add(&mut self.vorticity, &added);
+        add(&mut solution.velocity, &change);
+        loads
+    }
+
+    /// I and A about the middle of the domain; zero without bodies, which nobody asks for.
+    pub(super) fn impulse(&self) -> Impulse {
+        if self.conditions.bodies.is_empty() {
+            return Impulse::default();
+        }
+        let middle = self.middle();
+        let of_block = |(b, &block): (usize, &Block)| {
+            let (mut sums, volume) = (Impulse::default(), self.grid.spacing(block.level).powi(3));
+            for (c, w) in self.vorticity[b * CELLS..(b + 1) * CELLS].iter().enumerate() {
+                let center = self.grid.center(block, split(c));
+                let x: [f64; 3] = std::array::from_fn(|d| center[d] - middle[d]);
+                let (turned, square) = (cross(x, *w), x.iter().map(|x| x * x).sum::<f64>());
+                for k in 0..3 {
+                    sums.linear[k] += 0.5 * volume * turned[k];
+                    sums.angular[k] -= 0.5 * volume * square * w[k];
+                }
+            }
+            sums
+        };
+        let blocks = self.grid.blocks().par_iter().enumerate().map(of_block).collect_vec();
+        blocks.iter().fold(Impulse::default(), |mut all, b| {
+            (0..3).for_each(|k| {
+                (all.linear[k], all.angular[k]) = (all.linear[k] + b.linear[k], all.angular[k] + b.angular[k])
+            });
+            all
+        })
+    }
+
+    /// Mean forces over a step, from what the bodies took and from I and A before and after.
+    pub(super) fn loads_over(&self, taken: &[Load], before: Impulse, (time, dt): (f64, f64)) -> Loads {
+        let Some((all, own)) = taken.split_last().filter(|(_, own)| !own.is_empty()) else { return Loads::none(0) };
+        let after = self.impulse();
+        let per_time = |load: &Load| {
+            let mut mean = Load::default();
+            mean.add(1.0 / dt, load);
+            mean
+        };
+        let carried = [(time, before), (time + dt, after)].map(|(t, i)| cross(self.conditions.inflow.at(t), i.linear));
+        let impulse = Load {
+            force: std::array::from_fn(|k| (before.linear[k] - after.linear[k]) / dt),
+            moment: std::array::from_fn(|k| {
+                (before.angular[k] - after.angular[k]) / dt + 0.5 * (carried[0][k] + carried[1][k])
+            }),
+        };
+        Loads { bodies: own.iter().map(per_time).collect(), total: per_time(all), impulse }
+    }
+}

@@ -1,0 +1,145 @@
+//! Bodies in flows: a sphere's drag by two formulas, bodies that change nothing, and steps that follow the gradients.
+
+use fmm_core::StageTimes;
+use fmm_core::grid::bodies::{Body, Inflow, Shape};
+use fmm_core::grid::flow::{Conditions, Loads, Method};
+use fmm_core::grid::remesh::{Kernel, Lattice};
+use fmm_core::grid::{Flow, GaussianRing, Parts, Scheme, Solver};
+
+const DIAMETER: f64 = 0.5;
+
+fn solver() -> Solver {
+    Solver { leaf_size: 256, order: 4, theta: 0.7, ..Solver::default() }
+}
+
+fn sphere(center: [f64; 3]) -> Body {
+    let still = [0.0; 3];
+    Body { shape: Shape::Sphere(0.5 * DIAMETER), center, rotation: still, velocity: still, spin: still }
+}
+
+fn past(inflow: Inflow, bodies: Vec<Body>) -> Conditions {
+    Conditions { inflow, bodies, penalty: 1e4 }
+}
+
+/// Cells of a sixteenth.
+const LATTICE: Lattice = Lattice { corner: [-1.5; 3], side: 3.0, base: 3 };
+
+fn go(flow: &mut Flow, (from, dt): (f64, f64), steps: usize) -> Vec<Loads> {
+    let step = |i: usize| {
+        flow.step(&mut solver(), (from + i as f64 * dt, dt), None, &mut StageTimes::default()).unwrap();
+        flow.loads().clone()
+    };
+    (0..steps).map(step).collect()
+}
+
+/// Force over ½ U² π R² with U = 1.
+fn coefficient(force: f64) -> f64 {
+    8.0 * force / (std::f64::consts::PI * DIAMETER * DIAMETER)
+}
+
+#[test]
+fn the_drag_of_a_sphere_is_that_of_both_formulas() {
+    // Re 100, eight cells a diameter.
+    let method =
+        Method { scheme: Scheme::RungeKutta2, kernel: Kernel::M6, viscosity: DIAMETER / 100.0, ..Method::default() };
+    let inflow = Inflow { velocity: [1.0, 0.0, 0.0], ramp: 0.0 };
+    let mut flow = Flow::new(LATTICE, method, past(inflow, vec![sphere([-0.5, 0.02, 0.01])]), &Parts(vec![])).unwrap();
+    let loads = go(&mut flow, (0.0, 0.05), 14);
+    // The start is singular: an impulse accelerates the fluid around the sphere.
+    let [first, last] = [&loads[0], &loads[13]].map(|l| coefficient(l.total.force[0]));
+    assert!(first > 5.0 && (1.0..3.0).contains(&last), "{first} {last}");
+    let impulse = coefficient(loads[13].impulse.force[0]);
+    assert!((impulse / last - 1.0).abs() < 0.05, "{impulse} {last}");
+    // One body is all of them, and its moment is about its center.
+    assert_eq!(loads[13].bodies[0].force, loads[13].total.force);
+    let side = loads[13].bodies[0];
+    assert!(side.force[1].abs() < 0.02 * side.force[0] && side.force[2].abs() < 0.02 * side.force[0], "{side:?}");
+    assert!(side.moment.iter().all(|m| m.abs() < 0.01 * side.force[0]), "{side:?}");
+}
+
+#[test]
+fn moments_are_those_of_both_formulas() {
+    // A box that turns in still fluid, away from the middle of the domain.
+    let body = Body { shape: Shape::Box([0.5, 0.3, 0.4]), spin: [0.0, 0.5, 2.0], ..sphere([0.1, -0.2, 0.0]) };
+    let method = Method { kernel: Kernel::M6, cutoff: 1e-4, viscosity: 5e-3, ..Method::default() };
+    let mut flow = Flow::new(LATTICE, method, past(Inflow::default(), vec![body]), &Parts(vec![])).unwrap();
+    let loads = go(&mut flow, (0.0, 0.02), 3).pop().unwrap();
+    // The fluid resists.
+    let [total, impulse] = [loads.total.moment[2], loads.impulse.moment[2]];
+    assert!(loads.bodies[0].moment[2] < 0.0 && total < 0.0, "{loads:?}");
+    assert!((impulse / total - 1.0).abs() < 0.05, "{loads:?}");
+}
+
+#[test]
+fn a_stream_that_grows_is_penalised_by_half_cells() {
+    // dU/dt = 10 accelerates the fluid around the sphere too, but not that which is too far away to be there yet.
+    let method = Method { scheme: Scheme::RungeKutta2, kernel: Kernel::M6, lagrangian: Some(1.0), ..Method::default() };
+    let ramped = Inflow { velocity: [1.0, 0.0, 0.0], ramp: 0.1 };
+    let mut flow = Flow::new(LATTICE, method, past(ramped, vec![sphere([0.0; 3])]), &Parts(vec![])).unwrap();
+    // Steps of at most 1/32: four in one of 0.1.
+    let loads = go(&mut flow, (0.0, 0.1), 1).pop().unwrap();
+    let volume = std::f64::consts::PI * DIAMETER.powi(3) / 6.0;
+    // The first three have added 3/4 of the velocity; the added mass is half of the volume's.
+    let whole = 1.5 * volume * 0.75 / 0.1;
+    assert!((0.7..1.1).contains(&(loads.total.force[0] / whole)), "{} {whole}", loads.total.force[0]);
+    assert!((loads.impulse.force[0] / loads.total.force[0] - 1.0).abs() < 0.03, "{loads:?}");
+}
+
+#[test]
+fn a_body_in_fluid_at_rest_changes_nothing() {
+    let method = Method { viscosity: 1e-3, ..Method::default() };
+    let mut flow = Flow::new(LATTICE, method, past(Inflow::default(), vec![sphere([0.0; 3])]), &Parts(vec![])).unwrap();
+    let loads = go(&mut flow, (0.0, 0.05), 2).pop().unwrap();
+    assert!(flow.vorticity().iter().all(|w| *w == [0.0; 3]) && !flow.grid().blocks().is_empty());
+    assert_eq!(loads, Loads::none(1));
+}
+
+#[test]
+fn an_inflow_carries_a_ring_along() {
+    let ring =
+        GaussianRing { center: [-0.2, 0.0, 0.0], axis: [0.0, 0.0, 1.0], radius: 0.3, core: 0.12, circulation: 0.1 };
+    let centroid = |inflow: [f64; 3]| {
+        let method = Method { kernel: Kernel::M6, ..Method::default() };
+        let ramped = Inflow { velocity: inflow, ramp: 0.1 };
+        let mut flow = Flow::new(LATTICE, method, past(ramped, vec![]), &ring).unwrap();
+        go(&mut flow, (0.0, 0.1), 2);
+        let solution = flow.solve(&mut solver(), 0.2, &mut StageTimes::default()).unwrap();
+        let (mut sum, mut all) = ([0.0; 3], 0.0);
+        for (i, w) in flow.vorticity().iter().enumerate() {
+            let x = flow.grid().center_of(i / 4096, i % 4096);
+            let square = w.iter().map(|w| w * w).sum::<f64>();
+            (0..3).for_each(|k| sum[k] += square * x[k]);
+            all += square;
+        }
+        (sum.map(|s| s / all), solution.velocity[0])
+    };
+    let ([still, moved], mut far) = ([[0.0; 3], [1.0, -0.5, 0.0]].map(centroid), [0.0; 3]);
+    (0..3).for_each(|k| far[k] = moved.0[k] - still.0[k]);
+    // Half of the way while it grows.
+    assert!((far[0] - 0.15).abs() < 2e-3 && (far[1] + 0.075).abs() < 2e-3 && far[2].abs() < 2e-3, "{far:?}");
+    assert!((moved.1[0] - still.1[0] - 1.0).abs() < 0.02, "{:?} {:?}", moved.1, still.1);
+}
+
+#[test]
+fn steps_are_divided_as_gradients_and_diffusion_ask() {
+    let ring = GaussianRing { center: [0.0; 3], axis: [0.0, 0.0, 1.0], radius: 0.3, core: 0.12, circulation: 1.0 };
+    let after = |lagrangian: Option<f64>, viscosity: f64, steps: usize| {
+        let method = Method { scheme: Scheme::RungeKutta2, lagrangian, viscosity, ..Method::default() };
+        let mut flow = Flow::new(LATTICE, method, Conditions::default(), &ring).unwrap();
+        let mut times = StageTimes::default();
+        let dt = 0.04 / steps as f64;
+        (0..steps).for_each(|i| flow.step(&mut solver(), (i as f64 * dt, dt), None, &mut times).unwrap());
+        (flow.vorticity().to_vec(), times.calls(fmm_core::Stage::Tree))
+    };
+    // |∇u| is about |ω| = Γ/(πσ²) = 22 in the core: a step of 0.04 has about half of a turn.
+    let (whole, fixed) = (after(Some(1.5), 0.0, 1), after(None, 0.0, 1));
+    assert!(whole == fixed && fixed.1 == 2, "{} {}", whole.1, fixed.1);
+    let (divided, two) = (after(Some(0.3), 0.0, 1), after(None, 0.0, 2));
+    assert_eq!((divided.1, two.1), (4, 4));
+    // The second part is of what is left, which may have other bits.
+    let apart =
+        divided.0.as_flattened().iter().zip(two.0.as_flattened()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(apart < 1e-9, "{apart}");
+    // h²/(8ν) = 0.0122.
+    assert_eq!(after(Some(1.5), 0.04, 1).1, 8);
+}

@@ -1,0 +1,182 @@
+//! `[flow]` and `[[bodies]]`: what a flow on a grid is subject to.
+
+use std::fmt::{self, Write};
+
+use fmm_core::grid::bodies::{Body, Inflow, Shape};
+use fmm_core::grid::flow::Conditions;
+
+use super::super::document::Value;
+use super::super::reader::{Notes, Range, Section};
+use super::super::resolved::{number, text, vector};
+use super::Resolution;
+use crate::messages::number as in_message;
+
+/// Names of shapes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Sphere,
+    Ellipsoid,
+    Box,
+}
+
+const KINDS: [(&str, Kind); 3] = [("sphere", Kind::Sphere), ("ellipsoid", Kind::Ellipsoid), ("box", Kind::Box)];
+
+/// λ dt without `flow.penalty`.
+const PENALTY: f64 = 1e4;
+
+/// The largest component of a place, a velocity or an angular velocity.
+const MOST: f64 = 1e60;
+
+/// The half width of a body in cells, at least: its mask takes two to become 1.
+const THINNEST: f64 = 2.0;
+
+/// The cube, and its cells if they are known.
+pub(super) struct Domain<'a> {
+    pub corner: [f64; 3],
+    pub side: f64,
+    pub resolution: &'a Option<Resolution>,
+}
+
+impl Domain<'_> {
+    /// h where the grid is finest.
+    fn spacing(&self) -> Option<f64> {
+        self.resolution.as_ref().map(|r| match r {
+            Resolution::Uniform(n) => self.side / f64::from(*n),
+            Resolution::Adapted(n, t) => self.side / (f64::from(*n) * 2f64.powi(i32::from(t.finest))),
+        })
+    }
+}
+
+/// Reads both sections, which need a `[time]`; `None` if a mistake left a hole.
+pub(super) fn read(notes: &Notes, top: &mut Section<'_>, domain: &Domain<'_>) -> Option<Conditions> {
+    for key in ["flow", "bodies"] {
+        if top.has(key) && !top.has("time") {
+            let message = format!("'{key}' is of flows that go on, and the scenario has no [time]");
+            top.mistake(key, message, "one solution is all that a grid without [time] asks for", None);
+        }
+    }
+    let mut flow = top.section("flow");
+    let velocity = moderate(&mut flow, "inflow").unwrap_or_default();
+    let ramp = flow.number("ramp", Range::NOT_NEGATIVE).unwrap_or(0.0);
+    let penalty = flow.number("penalty", Range::PENALTY).unwrap_or(PENALTY);
+    flow.close();
+    let bodies = match top.item("bodies").map(|i| (i, &i.value)) {
+        None => vec![],
+        Some((_, Value::Array(list))) => {
+            let read = |(i, item)| body(Section::new(notes, format!("bodies.{i}"), Some(item)), domain);
+            list.iter().enumerate().map(read).collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>()?
+        }
+        Some((item, other)) => {
+            let help = "each body has its own header in double brackets: [[bodies]]";
+            let message = format!("'bodies' is {}", other.kind());
+            notes.add(Some(&item.span), message, "a list of bodies", Some(help.into()));
+            return None;
+        }
+    };
+    Some(Conditions { inflow: Inflow { velocity, ramp }, bodies, penalty })
+}
+
+fn body(mut s: Section<'_>, domain: &Domain<'_>) -> Option<Body> {
+    let kind = s.choice("shape", &KINDS);
+    let center = moderate(&mut s, "center");
+    let shape = match kind {
+        Some(Kind::Sphere) => {
+            if !s.has("radius") {
+                s.missing("radius", "for example radius = 0.5");
+            }
+            s.number("radius", Range::SIDE).map(Shape::Sphere)
+        }
+        Some(Kind::Ellipsoid) => lengths(&mut s, "half_axes").map(Shape::Ellipsoid),
+        Some(Kind::Box) => lengths(&mut s, "sides").map(Shape::Box),
+        None => {
+            if !s.has("shape") {
+                s.missing("shape", "one of sphere, ellipsoid, box");
+            }
+            None
+        }
+    };
+    if !s.has("center") {
+        s.missing("center", "where the body is at time 0, for example center = [0.5, 0.5, 0.5]");
+    }
+    let vectors = ["rotation", "velocity", "spin"].map(|key| moderate(&mut s, key).unwrap_or_default());
+    let [rotation, velocity, spin] = vectors;
+    let body = Body { shape: shape?, center: center?, rotation, velocity, spin };
+    fits(&s, &body, domain);
+    if kind.is_some() {
+        s.close();
+    }
+    Some(body)
+}
+
+/// Sees that a body has cells enough, and that it begins within the domain.
+fn fits(s: &Section<'_>, body: &Body, domain: &Domain<'_>) {
+    let Some(h) = domain.spacing() else { return };
+    if body.narrowest() < THINNEST * h {
+        let key = match body.shape {
+            Shape::Sphere(_) => "radius",
+            Shape::Ellipsoid(_) => "half_axes",
+            Shape::Box(_) => "sides",
+        };
+        let (thin, least) = (in_message(2.0 * body.narrowest()), in_message(2.0 * THINNEST * h));
+        let message = format!("{} is of a body that is {thin} wide, less than four cells", s.full(key));
+        s.mistake(
+            key,
+            message,
+            format!("allowed: widths from {least} on"),
+            Some("give more cells or a larger body".into()),
+        );
+    }
+    // Vorticity may come no nearer to the faces.
+    let (margin, extent) = (4.0 * h, body.extent());
+    let [low, high] = [margin + extent, domain.side - margin - extent];
+    if (0..3).any(|d| !(low..=high).contains(&(body.center[d] - domain.corner[d]))) {
+        let message = format!("{} is of a body that comes to the faces of the domain", s.full("center"));
+        let label = format!("allowed: {} or more from each face of the cube", in_message(margin + extent));
+        s.mistake("center", message, label, None);
+    }
+}
+
+/// Three numbers whose squares are numbers.
+fn moderate(s: &mut Section<'_>, key: &'static str) -> Option<[f64; 3]> {
+    let numbers = s.numbers(key)?;
+    if let Some(bad) = numbers.iter().find(|n| n.abs() > MOST) {
+        let message = format!("{} has {} in it", s.full(key), in_message(*bad));
+        s.mistake(key, message, format!("allowed: -{MOST:e} to {MOST:e}"), None);
+        return None;
+    }
+    Some(numbers)
+}
+
+/// Three lengths.
+fn lengths(s: &mut Section<'_>, key: &'static str) -> Option<[f64; 3]> {
+    if !s.has(key) {
+        s.missing(key, "three lengths, for example [0.5, 0.2, 0.2]");
+    }
+    let lengths = s.numbers(key)?;
+    if let Some(bad) = lengths.iter().find(|l| !(1e-60..=1e60).contains(*l)) {
+        let message = format!("{} has a length of {}", s.full(key), in_message(*bad));
+        s.mistake(key, message, format!("allowed: {}", Range::SIDE.text()), None);
+        return None;
+    }
+    Some(lengths)
+}
+
+/// Both sections, where there is something in them.
+pub(super) fn write(conditions: &Conditions, out: &mut String) -> fmt::Result {
+    let Conditions { inflow, bodies, penalty } = conditions;
+    if inflow.velocity != [0.0; 3] || !bodies.is_empty() {
+        writeln!(out, "\n[flow]\ninflow = {}\nramp = {}", vector(inflow.velocity), number(inflow.ramp))?;
+        writeln!(out, "penalty = {}", number(*penalty))?;
+    }
+    for body in bodies {
+        let (kind, key, value) = match body.shape {
+            Shape::Sphere(r) => ("sphere", "radius", number(r)),
+            Shape::Ellipsoid(a) => ("ellipsoid", "half_axes", vector(a)),
+            Shape::Box(s) => ("box", "sides", vector(s)),
+        };
+        writeln!(out, "\n[[bodies]]\nshape = {}\ncenter = {}", text(kind), vector(body.center))?;
+        writeln!(out, "{key} = {value}\nrotation = {}", vector(body.rotation))?;
+        writeln!(out, "velocity = {}\nspin = {}", vector(body.velocity), vector(body.spin))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! Flows past bodies through the program: forces in `diagnostics.csv`, resumed to the same bits, and what is refused.
+#![cfg(unix)]
+
+use std::fs;
+
+use crate::common::{Folder, code, column, json, told};
+
+const SPHERE: &str = r#"
+title = "sphere"
+[grid]
+corner = [-1.25, -1.5, -1.5]
+side = 3.0
+n = 48
+[flow]
+inflow = [1, 0, 0]
+ramp = 0.08
+[[bodies]]
+shape = "sphere"
+center = [0, 0, 0]
+radius = 0.25
+[[bodies]]
+shape = "box"
+center = [0.1, 0, 0.45]
+sides = [0.3, 0.3, 0.3]
+rotation = [0, 0, 20]
+spin = [0, 0, 2]
+[solver]
+order = 3
+theta = 0.7
+device = "cpu"
+[time]
+integrator = "rk2"
+remeshing = "m6"
+viscosity = 0.005
+dt = "auto"
+end = 0.12
+[output]
+directory = "out"
+fields = ["vorticity", "velocity"]
+every = 0.04
+diagnostics_every = 0.04
+"#;
+
+#[test]
+fn forces_on_bodies_are_columns_and_resumed_ones_have_the_same_bits() {
+    let folder = Folder::new(SPHERE);
+    folder.done(&["case.toml", "--out", "whole", "--threads", "2", "-q"]);
+    let whole = folder.path("whole");
+    let force = |name: &str| column(&whole, name);
+    let (drag, impulse) = (force("force_x"), force("impulse_force_x"));
+    // While the stream grows, and after.
+    assert!(drag.len() == 4 && drag[0] == 0.0 && drag[2] > drag[3] && drag[3] > 0.1, "{drag:?}");
+    assert!(drag.iter().zip(&impulse).all(|(a, b)| (a - b).abs() <= 0.05 * a.abs() + 1e-3), "{drag:?} {impulse:?}");
+    // The parts are the whole, and the box that turns feels it.
+    let parts: Vec<f64> = force("body0_force_x").iter().zip(force("body1_force_x")).map(|(a, b)| a + b).collect();
+    assert!(drag.iter().zip(&parts).all(|(a, b)| (a - b).abs() < 1e-12), "{drag:?} {parts:?}");
+    assert!(force("body1_moment_z")[1] < 0.0, "{:?}", force("body1_moment_z"));
+    let run = json(&whole.join("run.json"));
+    assert_eq!(run["bodies"][0]["force"][0].as_f64(), force("body0_force_x").last().copied());
+    // Within the ramp, at its end, and after it.
+    folder.done(&["case.toml", "--out", "parts", "--threads", "1", "-q", "--steps", "1"]);
+    folder.done(&["--resume", "parts", "--threads", "2", "-q", "--steps", "1"]);
+    folder.done(&["case.toml", "--resume", "--out", "parts", "--threads", "1", "-q"]);
+    for name in ["diagnostics.csv", "grid_000001.hdf", "grid_000003.hdf"] {
+        let [a, b] = ["whole", "parts"].map(|d| fs::read(folder.path(d).join(name)).unwrap());
+        assert!(a == b, "{name} differs");
+    }
+    assert_eq!(run["bodies"], json(&folder.path("parts/run.json"))["bodies"]);
+    // What was chosen for the steps is written as numbers.
+    let resolved = fs::read_to_string(folder.path("whole/scenario.resolved.toml")).unwrap();
+    for line in ["dt = 0.04", "lagrangian_cfl = 0.25", "penalty = 10000.0", "spin = [0.0, 0.0, 2.0]"] {
+        assert!(resolved.contains(line), "{line}: {resolved}");
+    }
+    let plot = folder.command(&["plot", "whole"]).output().unwrap();
+    let svg = fs::read_to_string(folder.path("whole/plots/forces.svg")).unwrap_or_default();
+    for words in ["x, penalisation", "z, change of impulse", "force on all bodies"] {
+        assert!(svg.contains(words), "{words}: {}", told(&plot));
+    }
+    let other = folder.run(&["case.toml", "--resume", "--out", "parts", "-q", "--set", "bodies.0.radius=0.2"]);
+    assert!(code(&other) == 65 && told(&other).contains("bodies.0.radius: 0.25 in the checkpoint, 0.2 now"));
+}
+
+#[test]
+fn bodies_that_do_not_fit_are_refused_by_their_keys() {
+    let folder = Folder::new(SPHERE);
+    for (set, words) in [
+        ("bodies.0.radius=0.1", "bodies.0.radius is of a body that is 0.2 wide, less than four cells"),
+        ("bodies.0.radius=-1", "bodies.0.radius = -1 is outside its range"),
+        ("bodies.0.center=[1.5,0,0]", "allowed: 0.5 or more from each face of the cube"),
+        ("bodies.0.shape=ball", "bodies.0.shape = \"ball\" is unknown"),
+        ("bodies.0.sides=[1,1,1]", "unknown key 'sides'"),
+        ("bodies.1.sides=[0.3,0,0.3]", "bodies.1.sides has a length of 0"),
+        ("bodies.1.spin=2", "three numbers"),
+        ("bodies.1.spin=[0,0,1e300]", "allowed: -1e60 to 1e60"),
+        ("flow.inflow=[-1e61,0,0]", "flow.inflow has -1e61 in it"),
+        ("flow.inflow=[1,2]", "flow.inflow has 2 components"),
+        ("flow.ramp=-0.1", "flow.ramp = -0.1 is outside its range"),
+        ("flow.penalty=0.5", "allowed: 1 to 1e12"),
+        ("flow.outflow=1", "unknown key 'outflow'"),
+        ("time.lagrangian_cfl=2", "allowed: 0.01 to 1"),
+        ("bodies=3", "each body has its own header"),
+    ] {
+        let out = folder.case(&["--set", set]);
+        assert!(code(&out) == 65 && told(&out).contains(words), "{set}: {}", told(&out));
+    }
+    let text = SPHERE.split("[time]").next().unwrap();
+    fs::write(folder.path("still.toml"), text).unwrap();
+    let out = folder.run(&["still.toml"]);
+    assert!(code(&out) == 65 && told(&out).contains("'bodies' is of flows that go on"), "{}", told(&out));
+    assert!(!folder.path("out").exists());
+}
