@@ -444,4 +444,4 @@ def test_no_pickling_and_warnings_once():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         nbody_fmm.Simulation(CASES["automatic step"])
-    assert [str(w.message)[:24] for w in caught] == ['time.dt = "auto" comes t'] and caught[0].filename == __file__
+    assert [str(w.message)[:24] for w in caught] == ['time.dt = "auto" gives 0'] and caught[0].filename == __file__

@@ -1,6 +1,6 @@
 //! Sums of pairwise interactions: directly, by treecode or by fast multipole method.
 //!
-//! **A summation is a plan (integers) executed with an expansion (mathematics) by an executor (place).**
+//! **A summation is a plan (integers) executed with an expansion (mathematics) by a place (the cores, a GPU).**
 #![deny(missing_docs, unsafe_code)]
 
 pub mod accuracy;

@@ -88,11 +88,13 @@ impl ParticleStore for CpuStore {
     fn upload(&mut self, particles: &Particles) -> Result<(), Error> {
         particles.check()?;
         self.particles = particles.clone();
-        self.last = None;
+        (self.last, self.report) = (None, ForceReport::default());
         Ok(())
     }
 
     fn forces_kept(&mut self, kept: Option<Kept>, times: &mut StageTimes) -> Result<Option<Kept>, Error> {
+        // What a failed sum leaves are no forces at these positions.
+        (self.last, self.report) = (None, ForceReport::default());
         let (mut sum, next) = self.sum(kept, times)?;
         if !self.forces.is_none() {
             let Particles { position, strength, .. } = &self.particles;
@@ -188,6 +190,14 @@ mod tests {
         assert!(store.field().unwrap().1.is_empty() && store.choice().is_none());
         store.kick(1.0, &mut StageTimes::default()).unwrap();
         assert_eq!(store.particles().unwrap(), particles);
+    }
+
+    #[test]
+    fn a_sum_that_fails_leaves_no_forces() {
+        let (mut store, _) = pair();
+        store.drift(f64::NAN, &mut StageTimes::default()).unwrap();
+        assert!(store.forces(&mut StageTimes::default()).is_err());
+        assert!(store.field().unwrap().1.is_empty() && store.choice().is_none());
     }
 
     #[test]

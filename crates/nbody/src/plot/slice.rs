@@ -74,7 +74,8 @@ impl Plane {
     }
 
     fn of_indices(fields: &[Index]) -> Option<Self> {
-        let first = fields.first()?;
+        // A flow that starts at rest has no vorticity at first.
+        let first = fields.iter().find(|f| f.cells().any(|c| c.2 > 0.0))?;
         let mut sums = [0.0; 4];
         for (x, volume, value) in first.cells() {
             sums[3] += value * volume;

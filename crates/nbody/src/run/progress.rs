@@ -72,14 +72,15 @@ impl Progress {
         }
     }
 
-    /// After a step.
+    /// After a step. No number is no error: the run began without energy.
     pub fn at(&self, step: u64, time: f64, energy_error: f64) {
         let time = self.unit.text(time);
+        let error = if energy_error.is_nan() { String::new() } else { format!("  dE/E0 = {energy_error:.1e}") };
         match &self.kind {
             Kind::Quiet => {}
             Kind::Bar(bar) => {
                 bar.set_position(step);
-                bar.set_message(format!("t = {time} dE/E0 = {energy_error:.1e}"));
+                bar.set_message(format!("t = {time}{error}"));
             }
             Kind::Lines { steps, first_step, start, last } => {
                 if last.get().elapsed() < INTERVAL {
@@ -89,7 +90,7 @@ impl Progress {
                 let gone = start.elapsed().as_secs_f64();
                 let left = gone / (step - first_step) as f64 * (steps - step) as f64;
                 crate::console::tell(format_args!(
-                    "step {step}/{steps}  t = {time}  dE/E0 = {energy_error:.1e}  {gone:.0} s gone, {left:.0} s left"
+                    "step {step}/{steps}  t = {time}{error}  {gone:.0} s gone, {left:.0} s left"
                 ));
             }
         }

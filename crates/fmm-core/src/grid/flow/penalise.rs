@@ -4,6 +4,8 @@
 //! body is the integral of λ χ (u' − u_b). That on all bodies is also −dI/dt with the impulse I = ½ ∫ x × ω, and their moment
 //! −dA/dt + U × I with A = −½ ∫ |x|² ω and the inflow U: a formula that knows nothing of bodies, and sees what the motion fails to conserve.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use rayon::prelude::*;
 
 use super::super::blocks::{BLOCK, Block, CELLS, split};
@@ -11,6 +13,7 @@ use super::super::bodies::{Body, Inflow, Pose, cross};
 use super::super::differences::curl;
 use super::super::poisson::Solution;
 use super::Flow;
+use crate::Error;
 use crate::math::CollectVec;
 
 /// What a flow is subject to.
@@ -114,12 +117,16 @@ impl Flow {
 
     /// Gives the fluid within bodies their velocity: `solution` has the velocity of this state. Returns the momentum that each body, and in
     /// the end all of them, take from the fluid.
-    pub(super) fn penalise(&mut self, solution: &mut Solution, time: f64) -> Vec<Load> {
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for bodies that overlap: what each of them takes would say nothing.
+    pub(super) fn penalise(&mut self, solution: &mut Solution, time: f64) -> Result<Vec<Load>, Error> {
         let (poses, penalty, middle) = (self.poses(time), self.conditions.penalty, self.middle());
         let none = vec![Load::default(); poses.len() + 1];
         if poses.is_empty() {
-            return none;
+            return Ok(none);
         }
+        let overlap = AtomicBool::new(false);
         let mut change = vec![[0.0; 3]; self.grid.cells()];
         let of_block = |(b, (change, &block)): (usize, (&mut [[f64; 3]], &Block))| {
             let mut loads = none.clone();
@@ -134,6 +141,9 @@ impl Flow {
                 let whole: f64 = masks.iter().sum();
                 if whole == 0.0 {
                     continue;
+                }
+                if masks.iter().filter(|m| **m > 0.0).count() > 1 {
+                    overlap.store(true, Ordering::Relaxed);
                 }
                 let u = solution.velocity[b * CELLS + c];
                 let wanted: Vec<[f64; 3]> = poses.iter().map(|p| p.velocity(x)).collect();
@@ -151,6 +161,9 @@ impl Flow {
             loads
         };
         let by_block = change.par_chunks_mut(CELLS).zip(self.grid.blocks()).enumerate().map(of_block).collect_vec();
+        if overlap.into_inner() {
+            return Err(Error::Unsupported("bodies overlap; keep them apart, by their centers or their motion".into()));
+        }
         let mut loads = none.clone();
         by_block.iter().for_each(|block| loads.iter_mut().zip(block).for_each(|(sum, load)| sum.add(1.0, load)));
         let added = curl(&self.grid, &change);
@@ -159,7 +172,7 @@ impl Flow {
         };
         add(&mut self.vorticity, &added);
         add(&mut solution.velocity, &change);
-        loads
+        Ok(loads)
     }
 
     /// I and A about the middle of the domain; zero without bodies, which nobody asks for.

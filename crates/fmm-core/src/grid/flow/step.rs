@@ -28,8 +28,8 @@ impl Flow {
     /// each of what is left divided by a whole number. `now` is the solution of this state, if it is known.
     ///
     /// # Errors
-    /// [`Error::Range`] for a step that diffusion does not allow ([`Method::longest_step`]), and where more than 10⁶ steps are asked for;
-    /// [`Error::Unsupported`] where vorticity has reached the faces of the domain; those of [`Solve::solve`].
+    /// [`Error::Range`] for a step that diffusion does not allow ([`Method::longest_step`]); [`Error::Unsupported`] where more than 10⁶ steps are asked
+    /// for, where bodies overlap, and where vorticity has reached the faces of the domain; those of [`Solve::solve`].
     pub fn step(
         &mut self,
         solver: &mut dyn Solve,
@@ -45,7 +45,7 @@ impl Flow {
                 None => self.solve(solver, time + done, times)?,
             };
             let before = self.impulse();
-            let taken = self.penalise(&mut solution, time + done);
+            let taken = self.penalise(&mut solution, time + done)?;
             let slopes = gradients(&self.grid, &self.vorticity, &solution.velocity);
             let parts = self.parts(span - done, &slopes)?;
             let dt = (span - done) / parts as f64;
@@ -76,11 +76,9 @@ impl Flow {
         let longest = diffusion.min(limit / steepest).min(self.passing());
         let parts = (span / longest / ROUNDING).ceil().max(1.0);
         if parts > 1e6 {
-            return Err(Error::Range {
-                what: "the number of steps in one of time.dt",
-                value: parts,
-                range: "1 to 1e6",
-            });
+            let what = "a whole step would be divided into more than a million; make time.viscosity and velocities smaller, \
+                        or the cells or the interval between outputs larger";
+            return Err(Error::Unsupported(format!("{parts:.1e} steps: {what}")));
         }
         Ok(parts as u64)
     }

@@ -66,7 +66,7 @@ impl Flow {
 
 /// The error of vorticity at the faces of the domain.
 pub(super) fn left() -> Error {
-    Error::Unsupported("vorticity has reached the faces of the domain; make grid.side larger".into())
+    Error::Unsupported("vorticity has reached the faces of the domain; make grid.side larger or time.dt smaller".into())
 }
 
 /// The blocks of a field with vorticity, those that a cell with vorticity is nearer to than differences of u reach, and `more`, with their

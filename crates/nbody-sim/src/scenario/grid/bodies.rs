@@ -126,8 +126,8 @@ fn fits(s: &Section<'_>, body: &Body, domain: &Domain<'_>) {
             Some("give more cells or a larger body".into()),
         );
     }
-    // Vorticity may come no nearer to the faces.
-    let (margin, extent) = (4.0 * h, body.extent());
+    // Vorticity may come no nearer to the faces than four cells, and spreads by some in the first steps.
+    let (margin, extent) = (8.0 * h, body.extent());
     let [low, high] = [margin + extent, domain.side - margin - extent];
     if (0..3).any(|d| !(low..=high).contains(&(body.center[d] - domain.corner[d]))) {
         let message = format!("{} is of a body that comes to the faces of the domain", s.full("center"));

@@ -115,7 +115,13 @@ fn read(
     let automatic = s.item("dt").is_some_and(|i| matches!(&i.value, Value::String(t) if t == "auto"));
     let (dt, method) = match automatic {
         true => {
-            let dt = shortest.or(end).filter(|dt| *dt > 0.0).unwrap_or(1.0);
+            if shortest.is_none() && end.is_some_and(|end| end > 0.0) {
+                let message =
+                    "time.dt = \"auto\" makes whole steps from one output to the next, and there is none".to_string();
+                let help = "give output.diagnostics_every: signals and checkpoints wait for the end of a whole step";
+                s.mistake("dt", message, "needs output.diagnostics_every or output.every", Some(help.into()));
+            }
+            let dt = shortest.unwrap_or(1.0);
             (Some(dt), Method { lagrangian: method.lagrangian.or(Some(LAGRANGIAN)), ..method })
         }
         false => (s.number("dt", Range::POSITIVE), method),
@@ -154,12 +160,13 @@ fn steps(s: &Section<'_>, key: &str, clock: &Clock, interval: f64) -> Option<u64
         Err(ratio) => {
             let (full, dt) = (s.full(key), in_message(clock.dt));
             let message = format!("time.dt = {dt} does not divide {full} = {}", in_message(interval));
-            let help = format!(
-                "use {full} = {} or {}",
-                in_message(ratio.floor() * clock.dt),
-                in_message(ratio.ceil() * clock.dt)
-            );
-            s.mistake(key, message, format!("{ratio:.6} steps"), Some(help));
+            let [below, above] = [ratio.floor(), ratio.ceil()].map(|steps| in_message(steps * clock.dt));
+            let help = match ratio {
+                _ if below == above => "give a longer step".to_string(),
+                _ if ratio < 1.0 => format!("use {full} = {above}"),
+                _ => format!("use {full} = {below} or {above}"),
+            };
+            s.mistake(key, message, format!("{} steps", in_message(ratio)), Some(help));
             None
         }
     }

@@ -37,20 +37,23 @@ fn loads_of(loads: &Loads) -> impl Iterator<Item = &Load> {
 
 /// The cells of a line, step and time left out; numbers read back to the same bits.
 pub fn cells(i: &Integrals, first: &Integrals, loads: &Loads, [cells, sources]: [usize; 2]) -> Vec<String> {
-    let reals = [i.energy, drift(i.energy, first.energy), i.enstrophy]
+    let growth = drift(i.energy, first.energy);
+    let reals = [i.energy, growth, i.enstrophy]
         .into_iter()
         .chain(i.circulation)
         .chain(i.total)
         .chain(i.impulse)
         .chain([i.largest, i.divergence]);
     let forces = loads_of(loads).flat_map(|l| l.force.into_iter().chain(l.moment));
-    let texts = reals.map(|v| format!("{v:?}")).chain([cells.to_string(), sources.to_string()]);
+    // Empty where a flow starts at rest.
+    let text = |v: f64| if v.is_nan() { String::new() } else { format!("{v:?}") };
+    let texts = reals.map(text).chain([cells.to_string(), sources.to_string()]);
     texts.chain(forces.map(|v| format!("{v:?}"))).collect()
 }
 
-/// (E − E₀)/|E₀|.
+/// (E − E₀)/|E₀|; no number where a flow starts at rest.
 pub fn drift(now: f64, first: f64) -> f64 {
-    if first == 0.0 { now } else { (now - first) / first.abs() }
+    if first == 0.0 { f64::NAN } else { (now - first) / first.abs() }
 }
 
 impl FlowRun {
