@@ -26,7 +26,8 @@ pub fn best_leaf(choice: &Choice) -> f64 {
     LEAF_SHARE * choice.leaf_size as f64
 }
 
-/// The cube for the tree of `problem`, whose bodies lie in `cube`, where leaves hold at best `best` bodies, and `most` at most.
+/// The cube for the tree of `problem`, whose bodies lie in `cube`, where leaves hold at best `best`
+/// bodies, and `most` at most.
 pub fn fit<const D: usize>(cube: Cube<D>, problem: &Problem, best: f64, most: usize) -> Cube<D> {
     // Powers and roots by multiplications alone: the cube must not depend on a machine's library of functions.
     let raised = |x: f64| (0..D).fold(1.0, |power, _| power * x);
@@ -36,8 +37,9 @@ pub fn fit<const D: usize>(cube: Cube<D>, problem: &Problem, best: f64, most: us
         return cube;
     }
     let levels = (0..MOST_LEVELS).find(|&l| raised((1u64 << l) as f64) >= wanted).unwrap_or(MOST_LEVELS);
-    // Whole cells fill the bodies' cube; so do, of many cells, blocks of eight of them or more, and always where a block that
-    // is half empty would not be split: leaves at the faces would hold four times as much as others.
+    // Whole cells fill the bodies' cube; so do, of many cells, blocks of eight of them or more, and
+    // always where a block that is half empty would not be split: leaves at the faces would hold four
+    // times as much as others.
     let unsplit = raised(2.0) / 2.0 * best < UNSPLIT * most as f64;
     let block = 1u64 << levels.saturating_sub(4).max(u32::from(unsplit));
     let nearest = (1..=16).rfind(|&b| raised((b as f64 - 0.5) * block as f64) <= wanted);
