@@ -80,12 +80,54 @@ impl Softening {
         if let Softening::Yukawa(length) = self { length } else { f64::INFINITY }
     }
 
+    /// Whether the kernel falls exponentially.
+    pub const fn screens(self) -> bool {
+        self.screening_length().is_finite()
+    }
+
     /// K(0); 0 where it would be infinite.
     pub fn at_zero(self) -> f64 {
         match self {
             Softening::None | Softening::Yukawa(_) => 0.0,
             Softening::Plummer(e) | Softening::Spline(e) => 1.0 / e,
             Softening::P1(e) => 1.5 / e,
+        }
+    }
+
+    /// ∫ t K(t) dt from 0 to d, but for a constant, and d K(d): the potential and the pull of a thin shell consist of them.
+    pub fn moment(self, d: f64) -> (f64, f64) {
+        match self {
+            Softening::None => (d, 1.0),
+            Softening::Yukawa(length) => (-length * (-d / length).exp_m1(), (-d / length).exp()),
+            Softening::Plummer(e) => {
+                let s = d.hypot(e);
+                (s, d / s)
+            }
+            Softening::P1(e) => {
+                let s = d.hypot(e);
+                (s - 0.5 * e * (e / s), d * (d * d + 1.5 * e * e) / s.powi(3))
+            }
+            // Springel, Yoshida & White 2001, eq. A1, times u and integrated; u = d/h.
+            Softening::Spline(e) => {
+                let h = 2.8 * e;
+                let u = d / h;
+                let (integral, product) = match u {
+                    _ if u < 0.5 => (
+                        u * u * (1.4 + u * u * (-4.0 / 3.0 + u * u * (1.6 - 32.0 / 35.0 * u))),
+                        u * (2.8 + u * u * (-16.0 / 3.0 + u * u * (9.6 - 6.4 * u))),
+                    ),
+                    _ if u < 1.0 => {
+                        let inner = -8.0 / 3.0 + u * (3.2 + u * (-1.6 + 32.0 / 105.0 * u));
+                        let slope = -32.0 / 3.0 + u * (16.0 + u * (-9.6 + 32.0 / 15.0 * u));
+                        (
+                            1.0 / 140.0 + u * (-1.0 / 15.0 + u * (1.6 + u * u * inner)),
+                            -1.0 / 15.0 + u * (3.2 + u * u * slope),
+                        )
+                    }
+                    _ => (u - 31.0 / 140.0, 1.0),
+                };
+                (h * integral, product)
+            }
         }
     }
 
@@ -207,6 +249,10 @@ mod tests {
                 let difference = (kernel.at(r - step).0 - kernel.at(r + step).0) / (2.0 * step);
                 let slope = r * kernel.at(r).1;
                 assert!((difference / slope - 1.0).abs() < 1e-7, "{kernel:?} {r}: {difference} {slope}");
+                let moment = (kernel.moment(r + step).0 - kernel.moment(r - step).0) / (2.0 * step);
+                let exact = r * kernel.at(r).0;
+                assert!((moment / exact - 1.0).abs() < 1e-8, "{kernel:?} {r}: {moment} {exact}");
+                assert!((kernel.moment(r).1 / exact - 1.0).abs() < 1e-14, "{kernel:?} {r}");
             }
         }
         assert_eq!(Softening::None.at(0.0), (0.0, 0.0));

@@ -1,7 +1,7 @@
 //! The field of a sphere whose particles' forces are softened.
 //!
 //! A thin shell of mass m and radius s has at r the potential −G m (U(r + s) − U(|r − s|))/(2 r s) with U' = d w(d),
-//! where w replaces 1/d. Softened, a shell pulls on what is inside it too, and less than Newton's on what is close
+//! where w replaces 1/d ([`Softening::moment`]). Softened, a shell pulls on what is inside it too, and less than Newton's on what is close
 //! outside: the middle of a cluster is bound more loosely, by a few times (ε/core radius)². Speeds that ignore this are
 //! too high, and the core expands (Barnes, MNRAS 425 (2012) 1104).
 
@@ -12,43 +12,6 @@ use fmm_core::math::CollectVec;
 use rayon::prelude::*;
 
 use super::Initial;
-
-/// U(d) and d w(d).
-fn moment(softening: Softening, d: f64) -> (f64, f64) {
-    match softening {
-        Softening::None => (d, 1.0),
-        Softening::Yukawa(length) => (-length * (-d / length).exp_m1(), (-d / length).exp()),
-        Softening::Plummer(e) => {
-            let s = d.hypot(e);
-            (s, d / s)
-        }
-        Softening::P1(e) => {
-            let s = d.hypot(e);
-            (s - 0.5 * e * (e / s), d * (d * d + 1.5 * e * e) / s.powi(3))
-        }
-        // Springel, Yoshida & White 2001, eq. A1, times u and integrated; u = d/h.
-        Softening::Spline(e) => {
-            let h = 2.8 * e;
-            let u = d / h;
-            let (integral, product) = match u {
-                _ if u < 0.5 => (
-                    u * u * (1.4 + u * u * (-4.0 / 3.0 + u * u * (1.6 - 32.0 / 35.0 * u))),
-                    u * (2.8 + u * u * (-16.0 / 3.0 + u * u * (9.6 - 6.4 * u))),
-                ),
-                _ if u < 1.0 => {
-                    let inner = -8.0 / 3.0 + u * (3.2 + u * (-1.6 + 32.0 / 105.0 * u));
-                    let slope = -32.0 / 3.0 + u * (16.0 + u * (-9.6 + 32.0 / 15.0 * u));
-                    (
-                        1.0 / 140.0 + u * (-1.0 / 15.0 + u * (1.6 + u * u * inner)),
-                        -1.0 / 15.0 + u * (3.2 + u * u * slope),
-                    )
-                }
-                _ => (u - 31.0 / 140.0, 1.0),
-            };
-            (h * integral, product)
-        }
-    }
-}
 
 /// Masses that at the center would pull, unsoftened, on particles at the increasing radii `r` as the sphere does, of
 /// which `within` has the mass within each.
@@ -61,7 +24,7 @@ pub fn pulling(softening: Softening, r: &[f64], within: &[f64]) -> Vec<f64> {
     let shells: Vec<(f64, f64)> = std::iter::once((0.75 * r[0], within[0])).chain(middle).collect();
     let at = |&r: &f64| {
         let part = |&(s, m): &(f64, f64)| {
-            let ((outer, rising), (inner, falling)) = (moment(softening, r + s), moment(softening, (r - s).abs()));
+            let ((outer, rising), (inner, falling)) = (softening.moment(r + s), softening.moment((r - s).abs()));
             0.5 * m / s * (outer - inner - r * (rising - falling.copysign(r - s)))
         };
         // Rounding must not make a pull into a push.
@@ -126,7 +89,7 @@ mod tests {
     /// Of the pull at distance d: −d/dd of the potentials as the documentation gives them.
     fn pull(softening: Softening, d: f64) -> f64 {
         let w = |d: f64| match softening {
-            Softening::None | Softening::Yukawa(_) => 1.0 / d,
+            Softening::None => 1.0 / d,
             Softening::Plummer(e) => (d * d + e * e).powf(-0.5),
             Softening::P1(e) => (d * d + 1.5 * e * e) * (d * d + e * e).powf(-1.5),
             Softening::Spline(e) if d >= 2.8 * e => 1.0 / d,
@@ -138,6 +101,7 @@ mod tests {
                     + 32.0 / 15.0 * u.powi(5);
                 if u < 0.5 { inner / h } else { outer / h }
             }
+            other => panic!("{other:?} is not softened"),
         };
         (w(d - 1e-5) - w(d + 1e-5)) / 2e-5
     }

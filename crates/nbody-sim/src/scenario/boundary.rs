@@ -69,9 +69,10 @@ pub(super) fn boundary(
     });
     let cell = side.map(|side| PeriodicBox { side, surroundings: surroundings.unwrap_or_default() });
     if let (false, Some(Err(why))) = (plane, cell.map(|cell| cell.check(softening))) {
-        let help = match softening {
-            Softening::Yukawa(_) => "leave out force.screening_length, or use kind = \"open\"",
-            _ => "choose another force.softening, or a larger box",
+        let help = if softening.screens() {
+            "leave out force.screening_length, or use kind = \"open\""
+        } else {
+            "choose another force.softening, or a larger box"
         };
         refuse(&why.to_string(), help);
     }

@@ -36,10 +36,9 @@ impl Scenario {
     fn keys_of(&self, message: &str) -> Vec<String> {
         let s = &self.settings;
         let count = |n: Option<usize>| n.map(|n| n.to_string());
-        let softening = match s.softening {
-            Softening::None | Softening::Yukawa(_) => None,
-            kernel => Some(format!("{{ kernel = {}, length = {} }}", text(kernel.name()), number(kernel.length()))),
-        };
+        let kernel = s.softening;
+        let softening = (kernel != Softening::None && !kernel.screens())
+            .then(|| format!("{{ kernel = {}, length = {} }}", text(kernel.name()), number(kernel.length())));
         let cell = s.boundary.periodic();
         let known = [
             ("method", "solver.method", Some(text(s.method.name()))),
@@ -48,11 +47,7 @@ impl Scenario {
             ("order", "solver.order", count(s.order)),
             ("theta", "solver.theta", s.theta.map(number)),
             ("leaf", "solver.leaf_size", count(s.leaf_size)),
-            (
-                "screen",
-                "force.screening_length",
-                Some(s.softening.screening_length()).filter(|l| l.is_finite()).map(number),
-            ),
+            ("screen", "force.screening_length", kernel.screens().then(|| number(kernel.screening_length()))),
             ("soften", "force.softening", softening),
             ("box", "boundary.side", cell.map(|cell| vector(cell.side))),
             ("surroundings", "boundary.surroundings", cell.map(super::boundary::surroundings)),

@@ -51,15 +51,16 @@ impl Scenario {
         writeln!(out, "title = {}", text(&self.title))?;
         writeln!(out, "\n[run]\ndimensions = {dimensions}\nseed = {}", self.seed)?;
         writeln!(out, "\n[units]\nsystem = {}", text(self.units.name()))?;
-        let (kernel, softened) = match (self.plane, self.settings.softening) {
-            (Some(blob), _) => (blob.name(), blob.length()),
-            (None, Softening::Yukawa(_)) => ("none", 0.0),
-            (None, kernel) => (kernel.name(), kernel.length()),
+        let softening = self.settings.softening;
+        let (kernel, softened) = match self.plane {
+            Some(blob) => (blob.name(), blob.length()),
+            None if softening.screens() => (Softening::None.name(), 0.0),
+            None => (softening.name(), softening.length()),
         };
         writeln!(out, "\n[force]\nlaw = {}", text(self.law.name()))?;
         writeln!(out, "softening = {{ kernel = {}, length = {} }}{length}", text(kernel), number(softened))?;
-        if let Softening::Yukawa(screening) = self.settings.softening {
-            writeln!(out, "screening_length = {}{length}", number(screening))?;
+        if softening.screens() {
+            writeln!(out, "screening_length = {}{length}", number(softening.screening_length()))?;
         }
         if !self.exclusions.is_empty() {
             let pairs = self.exclusions.iter().map(|[i, j]| format!("[{i}, {j}]"));
