@@ -73,13 +73,13 @@ const OUTSIDE: f64 = f64::INFINITY;
 fn shrink(block: &mut [[f64; 4]], at: &[f64; 3], r2: f64) -> [f64; 5] {
     let mut sums = [0.0; 5];
     for p in block {
-        if distance2(at, &[p[0], p[1], p[2]]) < r2 {
-            let terms = moments(&[p[0], p[1], p[2]], p[3]);
-            (0..4).for_each(|k| sums[k] += terms[k]);
-            sums[4] += 1.0;
-        } else {
-            p[0] = OUTSIDE;
-        }
+        let [x, y, z, w] = *p;
+        let inside = distance2(at, &[x, y, z]) < r2;
+        // Without a branch, whose way nothing foretells.
+        let [mx, my, mz, m] = moments(&[x, y, z], w);
+        let terms = [mx, my, mz, m, 1.0].map(|term| if inside { term } else { 0.0 });
+        (0..5).for_each(|k| sums[k] += terms[k]);
+        p[0] = if inside { x } else { OUTSIDE };
     }
     sums
 }

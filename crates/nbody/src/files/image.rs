@@ -1,6 +1,6 @@
 //! The bytes of an HDF5 file that lives in memory.
 //!
-//! The `hdf5` crate does not wrap this call: here is the only `unsafe` of the file module.
+//! The `hdf5` crate does not wrap this call: this and `hdf/chunks.rs` are the only `unsafe` of the file module.
 
 use hdf5::File;
 use hdf5_sys::h5f::H5Fget_file_image;

@@ -3,8 +3,11 @@
 //! One at a time: its thread does to the file what the run itself would do, and the run asks for the outcome before it writes the
 //! next snapshot, a checkpoint or its last files.
 
+use std::fmt::Display;
 use std::path::Path;
 use std::thread::{self, JoinHandle};
+
+use rayon::ThreadPoolBuilder;
 
 use crate::failure::Failure;
 use crate::files::snapshot::{self, Layout, Snapshot};
@@ -36,7 +39,7 @@ impl Writer {
     /// [settled](Writer::settle).
     ///
     /// # Errors
-    /// 71 if there can be no thread.
+    /// 71 if there can be no threads.
     ///
     /// # Panics
     /// If another is being written.
@@ -51,10 +54,12 @@ impl Writer {
         assert!(self.busy.is_none(), "one snapshot at a time");
         let (path, layout) = (folder.join(&name), layout.clone());
         let written = Written { name, bytes: 0, step, time };
-        let work = move || Ok(snapshot::write(&path, &taking()?, &layout)?);
-        let thread = thread::Builder::new().name("snapshot".into()).spawn(work);
-        let thread =
-            thread.map_err(|e| Failure::new(71, format!("cannot start the thread that writes snapshots: {e}")))?;
+        let failed = |e: &dyn Display| Failure::new(71, format!("cannot start the threads that write snapshots: {e}"));
+        // As many as the run has: a thread outside of a pool would take one of all cores.
+        let pool = ThreadPoolBuilder::new().num_threads(rayon::current_num_threads()).build();
+        let pool = pool.map_err(|e| failed(&e))?;
+        let work = move || pool.install(|| Ok(snapshot::write(&path, &taking()?, &layout)?));
+        let thread = thread::Builder::new().name("snapshot".into()).spawn(work).map_err(|e| failed(&e))?;
         self.busy = Some((written, thread));
         Ok(())
     }

@@ -5,37 +5,33 @@ use hdf5::types::OwnedDynValue;
 use hdf5::{Dataset, Group, H5Type};
 use ndarray::{ArrayView, Dimension};
 
-use super::CHUNK;
+use super::{CHUNK, chunks};
 
 /// Numbers that are stored in arrays.
-pub(crate) trait Number: H5Type + Into<OwnedDynValue> {
+pub(crate) trait Number: H5Type + Copy + Sync + Into<OwnedDynValue> {
     /// What a reader gets where a chunk has been lost: a value that cannot be taken for data.
     const LOST: Self;
+    /// As many bytes as a number has.
+    type Bytes: AsRef<[u8]>;
+
+    /// The number as it is in memory.
+    fn bytes(self) -> Self::Bytes;
 }
 
-impl Number for f32 {
-    const LOST: Self = f32::NAN;
+macro_rules! numbers {
+    ($($number:ty: $lost:expr),*) => {
+        $(impl Number for $number {
+            const LOST: Self = $lost;
+            type Bytes = [u8; size_of::<$number>()];
+
+            fn bytes(self) -> Self::Bytes {
+                self.to_ne_bytes()
+            }
+        })*
+    };
 }
 
-impl Number for f64 {
-    const LOST: Self = f64::NAN;
-}
-
-impl Number for u64 {
-    const LOST: Self = u64::MAX;
-}
-
-impl Number for i64 {
-    const LOST: Self = i64::MIN;
-}
-
-impl Number for i32 {
-    const LOST: Self = i32::MIN;
-}
-
-impl Number for u8 {
-    const LOST: Self = u8::MAX;
-}
+numbers!(f32: f32::NAN, f64: f64::NAN, u64: u64::MAX, i64: i64::MIN, i32: i32::MIN, u8: u8::MAX);
 
 /// Creates a group. Like every object of our files it carries no times: equal contents give equal files.
 pub(crate) fn put_group(parent: &Group, name: &str) -> hdf5::Result<Group> {
@@ -50,19 +46,9 @@ pub(crate) fn put<'a, T: Number, D: Dimension>(
     compress: bool,
 ) -> hdf5::Result<()> {
     let data = data.into();
-    let mut chunk = data.shape().to_vec();
-    let mut builder = group.new_dataset_builder().with_dcpl(|p| p.obj_track_times(false));
-    // An empty array has no chunks, and so no filters.
-    if data.shape()[0] > 0 {
-        chunk[0] = chunk[0].min(CHUNK);
-        builder = builder.chunk(chunk).fill_value(T::LOST).shuffle();
-        if compress {
-            builder = builder.deflate(4);
-        }
-        builder = builder.fletcher32();
-    }
-    builder.with_data(data).create(name)?;
-    Ok(())
+    let values = data.as_slice().ok_or_else(|| format!("the values of {name} do not follow each other"))?;
+    let dataset = create::<T>(group, name, data.shape(), CHUNK, compress)?;
+    chunks::write(&dataset, values, CHUNK.min(data.shape()[0]), compress)
 }
 
 /// Writes an array of one number, inside the header of the object: that has a checksum, while the index of a chunk has
@@ -81,16 +67,30 @@ pub(crate) fn reserve<T: Number>(
     chunk: usize,
     compress: bool,
 ) -> hdf5::Result<Dataset> {
-    let shape = |rows: usize| if width == 1 { vec![rows] } else { vec![rows, width] };
+    let shape = if width == 1 { vec![rows] } else { vec![rows, width] };
+    create::<T>(group, name, &shape, chunk, compress)
+}
+
+/// Makes an array in chunks of up to `chunk` rows, with the filters that [`chunks`] knows.
+fn create<T: Number>(
+    group: &Group,
+    name: &str,
+    shape: &[usize],
+    chunk: usize,
+    compress: bool,
+) -> hdf5::Result<Dataset> {
     let mut builder = group.new_dataset_builder().with_dcpl(|p| p.obj_track_times(false));
-    if rows > 0 {
-        builder = builder.chunk(shape(chunk.clamp(1, rows))).fill_value(T::LOST).shuffle();
+    // An empty array has no chunks, and so no filters.
+    if shape[0] > 0 {
+        let mut rows = shape.to_vec();
+        rows[0] = chunk.clamp(1, shape[0]);
+        builder = builder.chunk(rows).fill_value(T::LOST).shuffle();
         if compress {
-            builder = builder.deflate(4);
+            builder = builder.deflate(chunks::LEVEL);
         }
         builder = builder.fletcher32();
     }
-    builder.empty::<T>().shape(shape(rows)).create(name)
+    builder.empty::<T>().shape(shape).create(name)
 }
 
 /// Writes a scalar attribute.
