@@ -137,12 +137,12 @@ mod tests {
         let file = |name: &str| folder.path().join(name).display().to_string();
         std::fs::write(file("a.csv"), "x,y,z,q\n0,0,0,1\n1,nan,0,1\n").unwrap();
         std::fs::write(file("b.csv"), "x,y,z,q\n0,0,0,1\n1,0,0,1\n").unwrap();
-        let (out, none) = (file("out.csv"), file("none.csv"));
+        let (out, none, sources) = (file("out.csv"), file("none.csv"), file("b.csv"));
         assert_eq!(codes(2, &["--sources", &file("a.csv"), "--output", &out]), [65; 2]);
         assert_eq!(codes(2, &["--sources", &none, "--output", &out]), [66; 2]);
         assert_eq!(codes(2, &["--sources", &file("b.csv"), "--output", &file("no/out.csv")]), [74; 2]);
         for option in [["--targets", &none], ["--kernel", "vortex"], ["--periodic", "9"], ["--device", "cuda"]] {
-            let words = [&["--sources", &file("b.csv"), "--output", &out][..], &option[..]].concat();
+            let words = [&["--sources", &sources[..], "--output", &out][..], &option[..]].concat();
             assert_eq!(codes(2, &words), [2; 2], "{option:?}");
         }
     }
