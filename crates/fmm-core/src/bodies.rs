@@ -90,12 +90,17 @@ fn check_shape(what: &'static str, expected: usize, found: usize) -> Result<(), 
 }
 
 /// Strengths that a thread adds up at once.
-const CHUNK: usize = 1 << 14;
+pub(crate) const CHUNK: usize = 1 << 14;
 
 /// Σ|q|, added in the same order on any number of threads.
 pub fn total_size(strengths: &[f64]) -> f64 {
+    sizes(strengths).iter().sum()
+}
+
+/// Σ|q| of each run of [`CHUNK`] strengths.
+pub(crate) fn sizes(strengths: &[f64]) -> Vec<f64> {
     let of_chunk = |chunk: &[f64]| chunk.iter().map(|q| q.abs()).sum::<f64>();
-    strengths.par_chunks(CHUNK).map(of_chunk).collect_vec().iter().sum()
+    strengths.par_chunks(CHUNK).map(of_chunk).collect_vec()
 }
 
 /// Pairs of points at bitwise the same place, where −0 is 0.

@@ -102,7 +102,12 @@ pub fn exponential(logarithms: &Octants, weights: &Octants) -> f64 {
 /// of these although the field does not: Σ|q|/r² ≥ φ²/Σ|q| by the inequality of Cauchy and Schwarz, and
 /// both are equal where all sources have one sign and are equally far. For softened kernels it is an estimate.
 pub fn per_potential(boundary: Boundary, strengths: &[f64]) -> f64 {
-    let per = 1.0 / total_size(strengths);
+    per_potential_of(boundary, total_size(strengths))
+}
+
+/// The same for strengths with this sum of sizes.
+pub(crate) fn per_potential_of(boundary: Boundary, total: f64) -> f64 {
+    let per = 1.0 / total;
     if boundary.periodic().is_none() && per.is_finite() { per } else { 0.0 }
 }
 

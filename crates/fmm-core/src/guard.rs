@@ -4,9 +4,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use crate::comm::{self, Comm};
 use crate::ewald::{Hessians, Sums};
+use crate::math::blocked::{added, blocks};
 use crate::math::scale::power_of_two_below;
-use crate::math::{CollectVec, blocked_sums, mix};
+use crate::math::{CollectVec, mix};
 
 /// Targets that are summed directly in space, some per cent of the time of the sum itself: fewer of large sets.
 pub fn sample_size(targets: usize) -> usize {
@@ -168,14 +170,22 @@ impl Sample {
     /// errors, relative and absolute: two fifths in proportion to each, and one fifth evenly, so
     /// that what is not predicted is found as well. Weights make averages over the sample those over
     /// all targets; see `rms` of [`Self::weigh`].
-    pub fn predicted(size: usize, squares: &[[f64; 2]]) -> Self {
-        Sample::draw(size, squares).unwrap_or_else(|| Sample::spread(squares.len(), size))
+    ///
+    /// Each rank of `comm` has consecutive targets, whole blocks of them but for the last, and gets its part of the
+    /// sample.
+    pub fn predicted(comm: &dyn Comm, size: usize, squares: &[[f64; 2]]) -> Self {
+        Sample::draw(comm, size, squares).unwrap_or_else(|| {
+            let [first, count] = comm::before(comm, squares.len());
+            let own = |&(i, _): &(usize, f64)| (first..first + squares.len()).contains(&i);
+            let all = if count == 0 { vec![] } else { Sample::spread(count, size).targets };
+            Sample { targets: all.into_iter().filter(own).map(|(i, w)| (i - first, w)).collect() }
+        })
     }
 
     /// The same; none where the errors say nothing, or where there are no more than `size` targets.
-    pub fn draw(size: usize, squares: &[[f64; 2]]) -> Option<Self> {
-        let count = squares.len();
-        let sums = blocked_sums(count, |i| squares[i]);
+    pub fn draw(comm: &dyn Comm, size: usize, squares: &[[f64; 2]]) -> Option<Self> {
+        let [_, count] = comm::before(comm, squares.len());
+        let sums = added(comm::gathered(comm, &blocks(squares.len(), |i| squares[i])));
         if count <= size || sums.iter().any(|s| !(*s > 0.0 && s.is_finite())) {
             return None;
         }
@@ -185,18 +195,21 @@ impl Sample {
             EVEN * even + 0.5 * (1.0 - EVEN) * (relative * parts[0] + absolute * parts[1])
         };
         // Draws that are expected of blocks of targets, and how many are made before each: blocks agree on where they begin.
-        let blocks: Vec<Range<usize>> =
-            (0..count).step_by(BLOCK).map(|first| first..count.min(first + BLOCK)).collect();
+        let own = squares.len();
+        let blocks: Vec<Range<usize>> = (0..own).step_by(BLOCK).map(|first| first..own.min(first + BLOCK)).collect();
         let expected = |block: &Range<usize>| block.clone().map(|i| probability(i) * size as f64).sum::<f64>();
         let expected: Vec<f64> = blocks.par_iter().map(expected).collect_vec();
+        let [earlier, _] = comm::before(comm, expected.len());
+        let expected: Vec<f64> = comm::gathered(comm, &expected);
         let mut reached = 0.0;
         let mut starts = vec![0.0];
         starts.extend(expected.iter().map(|own| {
             reached += own;
             reached
         }));
-        let before = |b: usize| if b == blocks.len() { size } else { passed(starts[b]).min(size) };
+        let before = |b: usize| if b == expected.len() { size } else { passed(starts[b]).min(size) };
         let of_block = |(b, block): (usize, &Range<usize>)| {
+            let b = earlier + b;
             let (mut reached, mut taken, end) = (starts[b], before(b), before(b + 1));
             let mut drawn = vec![];
             for i in block.clone() {
@@ -330,6 +343,7 @@ fn unit<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comm::Solo;
 
     /// The error of targets whose forces along x are `exact`, whose largest terms are `largest` and that were found so far off.
     fn weighed(targets: &[(f64, f64, f64)]) -> f64 {
@@ -361,11 +375,11 @@ mod tests {
         let error = |i: usize| if i % 10_000 == 77 { 0.3 } else { 1e-4 * (1.0 + (i % 7) as f64) };
         let predicted = |i: usize| error(i) * [0.4, 1.0, 2.5][i % 3];
         let squares: Vec<[f64; 2]> = (0..n).map(|i| [predicted(i).powi(2), (i % 5) as f64]).collect();
-        let sample = Sample::predicted(64, &squares);
+        let sample = Sample::predicted(&Solo, 64, &squares);
         assert_eq!(sample.places().len(), 64);
         for threads in [1, 3] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let again = pool.install(|| Sample::predicted(64, &squares));
+            let again = pool.install(|| Sample::predicted(&Solo, 64, &squares));
             assert_eq!(again.weighted().collect::<Vec<_>>(), sample.weighted().collect::<Vec<_>>());
         }
         let exact = sample.places().map(|_| ([1.0, 0.0, 0.0], 1.0));
@@ -396,12 +410,12 @@ mod tests {
     #[test]
     fn draws_follow_no_row_and_count_as_often_as_they_are_made() {
         // Half of each row of 100 errs, and a draw has as many targets as a row.
-        let rows = Sample::predicted(64, &vec![[1.0; 2]; 6400]);
+        let rows = Sample::predicted(&Solo, 64, &vec![[1.0; 2]; 6400]);
         let wrong = rows.places().filter(|i| i % 100 < 50).count();
         assert!((20..=44).contains(&wrong), "{wrong} of 64");
         // One target has half of the squared error, and is drawn accordingly often.
         let squares: Vec<[f64; 2]> = (0..1000).map(|i| [if i == 500 { 999.0 } else { 1.0 }; 2]).collect();
-        let sample = Sample::predicted(100, &squares);
+        let sample = Sample::predicted(&Solo, 100, &squares);
         let exact = sample.places().map(|_| ([1.0, 0.0, 0.0], 1.0));
         let found = sample.places().map(|i| [1.0 + squares[i][0].sqrt(), 0.0, 0.0]);
         let norms = sample.weigh(exact, found, Some(1.0));
@@ -415,7 +429,7 @@ mod tests {
         // One target in 128, at no regular distances, has nearly all of the predicted error.
         let errs = |i: usize| (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57 == 0;
         let squares: Vec<[f64; 2]> = (0..20_000).map(|i| [if errs(i) { 1.0 } else { 1e-4 }; 2]).collect();
-        let sample = Sample::predicted(200, &squares);
+        let sample = Sample::predicted(&Solo, 200, &squares);
         let preferred = sample.targets.iter().filter(|t| errs(t.0));
         let [count, weight] = [preferred.clone().count() as f64, preferred.map(|t| t.1).sum()];
         let [all, whole] = [sample.targets.len() as f64, sample.targets.iter().map(|t| t.1).sum()];

@@ -50,6 +50,9 @@ pub struct Octrees<const D: usize> {
     pub space: Space<D>,
     /// The operator of all other images; none in open space.
     pub lattice: Option<Lattice>,
+    /// Of a tree that is one rank's part of a whole: the cells whose bodies are on several ranks. Their multipoles are added up
+    /// when those of their children have come. `[cells]`, or empty.
+    pub shared: Vec<bool>,
 }
 
 impl<const D: usize> Geometry for Octrees<D> {
@@ -87,11 +90,22 @@ impl<const D: usize> OctreePlan<D> {
         (sources, targets): (&[[f64; D]], Option<&[[f64; D]]>),
         times: &mut StageTimes,
     ) -> Self {
-        let classes = Classes::of_space(rule.separation2, &space).with_near(rule.most_near);
         let (target_tree, source_tree) = times.time(Stage::Tree, || match targets {
             None => (tree(sources), None),
             Some(targets) => (tree(targets), Some(tree(sources))),
         });
+        Self::of_trees(settings, choice, (space, rule), (target_tree, source_tree), times)
+    }
+
+    /// Plans the sum over trees that are there.
+    pub(crate) fn of_trees(
+        settings: &Settings,
+        choice: Choice,
+        (space, rule): (Space<D>, Rule),
+        (target_tree, source_tree): (Tree<D>, Option<Tree<D>>),
+        times: &mut StageTimes,
+    ) -> Self {
+        let classes = Classes::of_space(rule.separation2, &space).with_near(rule.most_near);
         let lists = times.time(Stage::Lists, || {
             let from = source_tree.as_ref().unwrap_or(&target_tree);
             match choice.method {
@@ -105,7 +119,13 @@ impl<const D: usize> OctreePlan<D> {
             targets: target_tree,
             sources: source_tree,
             lists,
-            geometry: Octrees { closest: accuracy::closest_pair(settings.tolerance), classes, space, lattice: None },
+            geometry: Octrees {
+                closest: accuracy::closest_pair(settings.tolerance),
+                classes,
+                space,
+                lattice: None,
+                shared: vec![],
+            },
         }
     }
 

@@ -3,16 +3,21 @@
 
 use rayon::prelude::*;
 
+use crate::comm::{self, Comm};
 use crate::error_model::LARGEST;
 use crate::guard::{BINS, Look, Norms, Sample, bin_of};
+use crate::math::CollectVec;
+use crate::math::blocked::{added, blocks};
 use crate::math::scale::power_of_two_below;
-use crate::math::{CollectVec, blocked_sums};
 
 /// Relative errors of direct sums by rounding, in spacings of numbers next to 1.
 const DIRECT: f64 = 4.0;
 
-/// Sums at targets, in any order, with the estimated errors of their vectors.
+/// Sums at targets, in any order, with the estimated errors of their vectors. Ranks have consecutive targets each, whole
+/// [blocks] of them but for the last; all of them ask the same.
 pub struct Prediction<'a, S, const R: usize> {
+    /// Who else has targets.
+    pub comm: &'a dyn Comm,
     /// What was summed. `[targets]`
     pub sums: &'a [S],
     /// The vector of a sum.
@@ -29,7 +34,7 @@ pub struct Prediction<'a, S, const R: usize> {
 impl<S: Sync, const R: usize> Prediction<'_, S, R> {
     /// The targets that the guard sums directly, drawn by their predicted errors.
     pub fn sample(&self, tolerance: f64, look: Look) -> Sample {
-        Sample::predicted(look.size(self.sums.len()), &self.squares(tolerance))
+        Sample::predicted(self.comm, look.size(self.targets()), &self.squares(tolerance))
     }
 
     /// The root mean square of the vectors over all targets.
@@ -38,9 +43,19 @@ impl<S: Sync, const R: usize> Prediction<'_, S, R> {
         self.mean_square(scale).sqrt() / scale
     }
 
-    /// The targets that are to be summed again, see [`Norms::worst`]; none if there are too many.
+    /// The targets of all ranks.
+    fn targets(&self) -> usize {
+        comm::sum(self.comm, self.sums.len() as u64) as usize
+    }
+
+    /// Whether an expansion was used, on any rank.
+    fn is_estimated(&self) -> bool {
+        comm::sum(self.comm, self.error.len() as u64) > 0
+    }
+
+    /// The own targets that are to be summed again, see [`Norms::worst`]; none if there are too many.
     pub fn worst(&self, norms: Norms, tolerance: f64, most: usize) -> Vec<u32> {
-        if self.error.is_empty() {
+        if !self.is_estimated() {
             return vec![];
         }
         let squares = self.squares(tolerance);
@@ -53,7 +68,12 @@ impl<S: Sync, const R: usize> Prediction<'_, S, R> {
             (0..2).for_each(|k| counts[k].iter_mut().zip(&more[k]).for_each(|(a, b)| *a += b));
             counts
         };
-        let [relative, absolute] = squares.par_iter().fold(empty, count).reduce(empty, join);
+        let own = squares.par_iter().fold(empty, count).reduce(empty, join);
+        let [relative, absolute] = own.map(|counts| {
+            let mut all: Vec<u64> = counts.into_iter().map(u64::from).collect();
+            self.comm.sum(&mut all);
+            all.into_iter().map(|count| count as u32).collect::<Vec<u32>>()
+        });
         let Some(from) = norms.worst([&relative, &absolute], tolerance, most) else { return vec![] };
         let places = |(i, s): (usize, &[f64; 2])| (s[0] >= from[0] || s[1] >= from[1]).then_some(i as u32);
         squares.par_iter().enumerate().filter_map(places).collect()
@@ -64,11 +84,12 @@ impl<S: Sync, const R: usize> Prediction<'_, S, R> {
     pub fn calibrated(&self, l2: f64) -> Vec<f64> {
         let (scale, epsilon) = (self.scale(), self.epsilon);
         let sizes = self.sums.par_iter().map(|s| square(&(self.vector)(s), scale).sqrt() / scale);
-        if self.error.is_empty() {
+        if !self.is_estimated() {
             return sizes.map(|a| l2.max(DIRECT * epsilon) * a).collect_vec();
         }
-        let [squares] = blocked_sums(self.error.len(), |i| [(self.error[i] * scale).powi(2)]);
-        let predicted = (squares / self.error.len() as f64).sqrt();
+        let own = blocks(self.error.len(), |i| [(self.error[i] * scale).powi(2)]);
+        let [squares] = added(comm::gathered(self.comm, &own));
+        let predicted = (squares / self.targets() as f64).sqrt();
         let factor = match l2 * self.rms() * scale / predicted {
             factor if factor.is_finite() => factor,
             _ => 1.0,
@@ -82,7 +103,7 @@ impl<S: Sync, const R: usize> Prediction<'_, S, R> {
     pub fn squares(&self, tolerance: f64) -> Vec<[f64; 2]> {
         let (scale, largest) = (self.scale(), (LARGEST * tolerance).powi(2));
         let rounding = self.epsilon.powi(2);
-        let everywhere = if self.error.is_empty() { rounding * self.mean_square(scale) } else { 0.0 };
+        let everywhere = if !self.is_estimated() { rounding * self.mean_square(scale) } else { 0.0 };
         let of_target = |(i, sum): (usize, &S)| {
             let a2 = square(&(self.vector)(sum), scale);
             // A target that was summed again has no more than rounding left.
@@ -95,14 +116,16 @@ impl<S: Sync, const R: usize> Prediction<'_, S, R> {
 
     /// The mean square of the vectors, whose components are multiplied by `scale`.
     fn mean_square(&self, scale: f64) -> f64 {
-        let [squares] = blocked_sums(self.sums.len(), |i| [square(&(self.vector)(&self.sums[i]), scale)]);
-        squares / self.sums.len().max(1) as f64
+        let own = blocks(self.sums.len(), |i| [square(&(self.vector)(&self.sums[i]), scale)]);
+        let [squares] = added(comm::gathered(self.comm, &own));
+        squares / self.targets().max(1) as f64
     }
 
     /// What brings the largest component of the vectors near one.
     fn scale(&self) -> f64 {
         let largest = |m: f64, s: &S| (self.vector)(s).iter().fold(m, |m, c| m.max(c.abs()));
-        power_of_two_below(1.0 / self.sums.par_iter().fold(|| 0.0, largest).reduce(|| 0.0, f64::max))
+        let own = self.sums.par_iter().fold(|| 0.0, largest).reduce(|| 0.0, f64::max);
+        power_of_two_below(1.0 / comm::max(self.comm, own))
     }
 }
 

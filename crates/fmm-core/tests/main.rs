@@ -15,5 +15,6 @@ mod periodic;
 mod planar;
 mod planar_errors;
 mod properties;
+mod ranks;
 mod repeatability;
 mod workloads;

@@ -33,6 +33,7 @@ mod kernel;
 pub mod names;
 mod on_device;
 mod problem;
+pub mod ranks;
 mod reference;
 mod sample;
 mod solver;

@@ -4,6 +4,7 @@
 //! whose forces cancel can make the whole error, and an even sample misses them. Each draw has a
 //! weight, so that weighted means over the draws are unbiased means over all targets.
 
+use fmm_core::comm::Solo;
 use fmm_core::guard;
 use fmm_core::math::mix;
 use fmm_core::prediction::Prediction;
@@ -43,9 +44,9 @@ impl Sample {
             return Sample::even(n, size);
         }
         // Estimates include rounding.
-        let squares =
-            Prediction { sums: field, vector: |a| *a, error, epsilon: 0.0, relative: true }.squares(tolerance);
-        let Some(drawn) = guard::Sample::draw(size, &squares) else { return Sample::even(n, size) };
+        let squares = Prediction { comm: &Solo, sums: field, vector: |a| *a, error, epsilon: 0.0, relative: true }
+            .squares(tolerance);
+        let Some(drawn) = guard::Sample::draw(&Solo, size, &squares) else { return Sample::even(n, size) };
         let (mut targets, mut draws): (Vec<usize>, Vec<Draws>) = (vec![], vec![]);
         for (target, weight) in drawn.weighted() {
             if targets.last() != Some(&target) {

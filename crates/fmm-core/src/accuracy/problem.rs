@@ -96,7 +96,8 @@ impl Strengths {
         columns.reduce(join).unwrap_or(Strengths { mixed: false, largest: 0.0, smallest: f64::INFINITY })
     }
 
-    fn of_column(strengths: &[f64]) -> Self {
+    /// Those of one column.
+    pub fn of_column(strengths: &[f64]) -> Self {
         let of = |q: &f64| (*q > 0.0, *q < 0.0, q.abs(), if *q == 0.0 { f64::INFINITY } else { q.abs() });
         let join =
             |a: (bool, bool, f64, f64), b: (bool, bool, f64, f64)| (a.0 | b.0, a.1 | b.1, a.2.max(b.2), a.3.min(b.3));
@@ -158,10 +159,16 @@ impl<const D: usize> Spread<D> {
     /// Of a set in `cube`.
     pub fn of(points: &[[f64; D]], cube: &Cube<D>) -> Self {
         let step = Self::step(points.len());
+        let sample: Vec<[f64; D]> = points.iter().step_by(step).copied().collect();
+        Self::of_sample(&sample, step, cube)
+    }
+
+    /// The same from every `step`th body alone.
+    pub fn of_sample(sample: &[[f64; D]], step: usize, cube: &Cube<D>) -> Self {
         let mut bins = vec![0u64; Self::DIVISIONS.pow(D as u32)];
         let (mut low, mut high) = ([f64::INFINITY; D], [f64::NEG_INFINITY; D]);
         let divisions = Self::DIVISIONS as f64;
-        for x in points.iter().step_by(step) {
+        for x in sample {
             let place = (0..D).fold(0, |place, d| {
                 let i = ((x[d] - cube.corner[d]) / cube.side * divisions).clamp(0.0, divisions - 1.0);
                 place * Self::DIVISIONS + i as usize
@@ -172,8 +179,7 @@ impl<const D: usize> Spread<D> {
             }
         }
         let pairs = bins.iter().map(|b| b * b.saturating_sub(1)).sum();
-        let mut keys: Vec<u64> =
-            points.par_iter().step_by(step).map(|x| morton(x, &cube.corner, cube.side)).collect_vec();
+        let mut keys: Vec<u64> = sample.par_iter().map(|x| morton(x, &cube.corner, cube.side)).collect_vec();
         keys.par_sort_unstable();
         let bits = levels_per_key(D) * D as u32;
         let mut levels = [0; 65];

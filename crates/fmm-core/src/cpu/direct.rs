@@ -17,7 +17,7 @@ const TOGETHER: usize = 2;
 
 /// Units of a set, in which squares of forces neither over- nor underflow.
 #[derive(Clone, Copy)]
-pub(super) struct Units {
+pub(crate) struct Units {
     /// What coordinates are multiplied by.
     pub length: f64,
     /// What strengths are multiplied by.
@@ -38,34 +38,44 @@ impl Units {
     }
 
     /// A field in these units, or its size, in those of the caller.
-    fn into_plain(self, field: f64) -> f64 {
+    pub fn into_plain(self, field: f64) -> f64 {
         field / self.strength * self.length * self.length
     }
 }
 
 /// The field of `sources` at `places`, and the square of its largest term: four numbers a place, in `units`.
-pub(super) fn scaled(
+pub(crate) fn scaled(
     units: Units,
     softening: Softening,
     sources: &[[f64; 3]],
     strengths: &[f64],
     places: &[[f64; 3]],
 ) -> Vec<[f64; 4]> {
+    let parts = parts(units, softening, sources, strengths, places);
+    (0..places.len()).map(|k| joined(parts.iter().map(|part| part[k]))).collect()
+}
+
+/// The same of each block of [`BLOCK`] sources.
+pub(crate) fn parts(
+    units: Units,
+    softening: Softening,
+    sources: &[[f64; 3]],
+    strengths: &[f64],
+    places: &[[f64; 3]],
+) -> Vec<Vec<[f64; 4]>> {
     let softening = softening.scaled(units.length);
     let places: Vec<[f64; 3]> = places.iter().map(|x| x.map(|c| c * units.length)).collect();
     let units = [units.length, units.strength];
-    let parts: Vec<Vec<[f64; 4]>> = sources
+    sources
         .par_chunks(BLOCK)
         .zip(strengths.par_chunks(BLOCK))
         .map(|(x, q)| dispatch(Direct { softening, x, q, units, places: &places }))
-        .collect_vec();
-    let sum = |k: usize| {
-        parts.iter().fold([0.0; 4], |s, part| {
-            let p = part[k];
-            [s[0] + p[0], s[1] + p[1], s[2] + p[2], f64::max(s[3], p[3])]
-        })
-    };
-    (0..places.len()).map(sum).collect()
+        .collect_vec()
+}
+
+/// The field of all blocks of sources at a place, from those of each in their order.
+pub(crate) fn joined(parts: impl Iterator<Item = [f64; 4]>) -> [f64; 4] {
+    parts.fold([0.0; 4], |s, p| [s[0] + p[0], s[1] + p[1], s[2] + p[2], f64::max(s[3], p[3])])
 }
 
 /// The field e = −∇Σ q K of `sources` at `places`, pair by pair in double precision, and the size of its

@@ -56,6 +56,9 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
             let (above, here) = octants.split_at_mut(targets.level(level).start);
             here[..targets.level(level).len()].par_iter_mut().enumerate().with_min_len(64).for_each(|(k, octants)| {
                 let cell = targets.level(level).start + k;
+                if !targets.has_targets(cell) {
+                    return;
+                }
                 let parent = targets.parent[cell] as usize;
                 let logarithms = logarithms(&above[parent]);
                 let local = strength * of_local[parent];

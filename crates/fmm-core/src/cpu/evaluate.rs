@@ -287,7 +287,7 @@ impl Trial for SpaceTrial<'_> {
 
 impl Summed {
     /// The sums of `strengths` over `points` by `plan`, with second derivatives if `hessian` asks for them.
-    pub fn of(
+    fn of(
         settings: &Settings,
         plan: &OctreePlan<3>,
         points: Points,
@@ -338,9 +338,9 @@ fn places(order: &[u32]) -> Vec<u32> {
 }
 
 /// What is computed from the expansions in addition to the sums, in the order of the target tree.
-struct Finished {
+pub(crate) struct Finished {
     /// Squares of the errors of the field, with scaled strengths.
-    squared_errors: Vec<f64>,
+    pub squared_errors: Vec<f64>,
     /// Empty unless it is asked for.
     hessian: Vec<[f64; 6]>,
 }
@@ -361,16 +361,16 @@ pub fn watch(
     let (scale, times) = (bodies.scale, &mut StageTimes::default());
     if plan.choice.precision == Precision::F32 {
         let wide = |coefficients: &[f32]| coefficients.iter().map(|&c| f64::from(c)).collect::<Vec<_>>();
-        let see = &mut |stage, m: &[f32], l: &[f32], sums: &[Sum<3>]| see(stage, &wide(m), &wide(l), sums, scale);
+        let see = &mut |stage, m: &mut [f32], l: &[f32], sums: &[Sum<3>]| see(stage, &wide(m), &wide(l), sums, scale);
         sum::<f32>(settings, plan, &bodies, false, see, times);
     } else {
-        let see = &mut |stage, m: &[f64], l: &[f64], sums: &[Sum<3>]| see(stage, m, l, sums, scale);
+        let see = &mut |stage, m: &mut [f64], l: &[f64], sums: &[Sum<3>]| see(stage, m, l, sums, scale);
         sum::<f64>(settings, plan, &bodies, false, see, times);
     }
 }
 
 /// The sums of a plan in the order of its targets.
-fn sum<T: Real>(
+pub(crate) fn sum<T: Real>(
     settings: &Settings,
     plan: &OctreePlan<3>,
     bodies: &Bodies<3>,

@@ -155,7 +155,7 @@ fn scatter<T: Real, V: Vector<Scalar = T>>(lanes: &mut [V], batch: &[Shifted], t
     }
 }
 
-/// P2M in all leaves.
+/// P2M in all leaves whose bodies are owned.
 pub fn p2m<T: Real, E: Expansion<T, D>, const D: usize>(
     expansion: &E,
     tree: &Tree<D>,
@@ -164,7 +164,7 @@ pub fn p2m<T: Real, E: Expansion<T, D>, const D: usize>(
 ) {
     let levels = tree.level_of();
     multipoles.par_chunks_mut(expansion.len()).enumerate().for_each_init(Buffer::default, |sources, (cell, m)| {
-        if tree.is_leaf(cell) && tree.count(cell) > 0 {
+        if tree.is_leaf(cell) && tree.count(cell) > 0 && tree.owns(cell) {
             let half = tree.half(levels[cell] as usize);
             sources.load(bodies, tree.body_range(cell), &tree.center[cell], 1.0 / half);
             dispatch(Gather { expansion, sources, local: false, unit: half, coefficients: m });
@@ -178,8 +178,13 @@ fn block_len(coefficients: usize, bytes: usize) -> usize {
     (512 * 1024 / (coefficients * bytes)).clamp(32, 1024)
 }
 
-/// M2M from the deepest level to the root.
-pub fn m2m<T: Real, E: Expansion<T, D>, const D: usize>(expansion: &E, tree: &Tree<D>, multipoles: &mut [T]) {
+/// M2M from the deepest level to the root, to the cells that are `wanted`.
+pub fn m2m<T: Real, E: Expansion<T, D>, const D: usize>(
+    expansion: &E,
+    tree: &Tree<D>,
+    wanted: &(dyn Fn(usize) -> bool + Sync),
+    multipoles: &mut [T],
+) {
     let n = expansion.len();
     for level in (0..tree.levels() - 1).rev() {
         let parents = tree.level(level);
@@ -190,14 +195,15 @@ pub fn m2m<T: Real, E: Expansion<T, D>, const D: usize>(expansion: &E, tree: &Tr
             let first = parents.start + b * block;
             let octant = |c: usize| u32::from(tree.octant[c]);
             let of = |t: usize| tree.child_range(first + t).map(move |c| (octant(c), t as u32, c as u32));
-            let pairs = ByClass::new(1 << D, || (0..targets.len() / n).flat_map(of));
+            let here = |&t: &usize| wanted(first + t);
+            let pairs = ByClass::new(1 << D, || (0..targets.len() / n).filter(here).flat_map(of));
             let (shift, sources) = (Shift::M2M, &*children);
             dispatch(Translate { expansion, shift, level, pairs: &pairs, sources, first_source: parents.end, targets });
         });
     }
 }
 
-/// L2L from the root to the deepest level.
+/// L2L from the root to the deepest level, to cells with targets.
 pub fn l2l<T: Real, E: Expansion<T, D>, const D: usize>(expansion: &E, tree: &Tree<D>, locals: &mut [T]) {
     let n = expansion.len();
     for level in 1..tree.levels() {
@@ -209,7 +215,8 @@ pub fn l2l<T: Real, E: Expansion<T, D>, const D: usize>(expansion: &E, tree: &Tr
         below[..children.len() * n].par_chunks_mut(block * n).enumerate().for_each(|(b, targets)| {
             let first = children.start + b * block;
             let of = |t: usize| (u32::from(tree.octant[first + t]), t as u32, tree.parent[first + t]);
-            let pairs = ByClass::new(1 << D, || (0..targets.len() / n).map(of));
+            let wanted = |&t: &usize| tree.has_targets(first + t);
+            let pairs = ByClass::new(1 << D, || (0..targets.len() / n).filter(wanted).map(of));
             dispatch(Translate { expansion, shift: Shift::L2L, level, pairs: &pairs, sources, first_source, targets });
         });
     }

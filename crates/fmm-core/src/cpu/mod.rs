@@ -1,15 +1,15 @@
 //! Execution on the cores of this machine.
 
 mod boxed;
-mod direct;
+pub(crate) mod direct;
 mod error_field;
-mod evaluate;
+pub(crate) mod evaluate;
 pub(crate) mod far;
 mod hessian;
 mod near;
-mod points;
-mod schedule;
-mod sorted;
+pub(crate) mod points;
+pub(crate) mod schedule;
+pub(crate) mod sorted;
 mod store;
 mod vortex;
 pub mod workload;

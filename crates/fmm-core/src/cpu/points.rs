@@ -1,5 +1,6 @@
 //! What is summed in space, and its sums.
 
+use crate::comm::{Comm, Solo};
 use crate::prediction::Prediction;
 
 /// What is summed, as the caller gave it.
@@ -20,7 +21,7 @@ impl<'a> Points<'a> {
 }
 
 /// The sums of one choice, in the order of the targets.
-pub(super) struct Summed {
+pub(crate) struct Summed {
     pub potential: Vec<f64>,
     pub field: Vec<[f64; 3]>,
     /// Empty unless it is asked for.
@@ -37,7 +38,12 @@ pub(super) struct Summed {
 impl Summed {
     /// What the error field says of the sums.
     pub fn prediction(&self) -> Prediction<'_, [f64; 3], 3> {
+        self.prediction_on(&Solo)
+    }
+
+    /// The same where the ranks of `comm` have the other targets.
+    pub fn prediction_on<'a>(&'a self, comm: &'a dyn Comm) -> Prediction<'a, [f64; 3], 3> {
         let Summed { field, error, epsilon, .. } = self;
-        Prediction { sums: field, vector: |a| *a, error, epsilon: *epsilon, relative: true }
+        Prediction { comm, sums: field, vector: |a| *a, error, epsilon: *epsilon, relative: true }
     }
 }

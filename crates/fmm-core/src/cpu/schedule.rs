@@ -33,6 +33,13 @@ impl<const D: usize> Bodies<D> {
     }
 }
 
+/// The bodies of one rank's part of a tree, which are sources and targets.
+impl<const D: usize> From<(Sorted<D>, f64)> for Bodies<D> {
+    fn from((sources, scale): (Sorted<D>, f64)) -> Self {
+        Bodies { sources, targets: None, scale }
+    }
+}
+
 /// The expansions of a plan that has been executed.
 pub struct Expansions<'a, T, E, const D: usize> {
     /// The family.
@@ -61,8 +68,9 @@ pub fn execute<T: Real, E: Expansion<T, D>, K: Pairs<D>, const D: usize>(
     execute_sorted(expansion, kernel, plan, &bodies, times, &mut |_, _, _, _| (), |_, _| ()).0
 }
 
-/// Sees what a stage left: multipoles, local expansions (both cell after cell) and sums, with strengths still scaled.
-pub type See<'a, T, const D: usize> = dyn FnMut(Stage, &[T], &[T], &[Sum<D>]) + 'a;
+/// Sees what a stage left: multipoles, local expansions (both cell after cell) and sums, with strengths still scaled. It may
+/// complete the multipoles: those of cells whose bodies are elsewhere.
+pub type See<'a, T, const D: usize> = dyn FnMut(Stage, &mut [T], &[T], &[Sum<D>]) + 'a;
 
 /// The same with bodies that are in order already; `see` sees what each stage left, `finish` what was executed, both with
 /// strengths still scaled.
@@ -83,11 +91,14 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, R, const D: usiz
     let mut multipoles = vec![T::ZERO; if far { source_tree.len() * expansion.len() } else { 0 }];
     let mut locals = vec![T::ZERO; if far { target_tree.len() * expansion.len() } else { 0 }];
     let cancel = times.cancel().clone();
+    let is_shared = |cell: usize| plan.geometry.shared.get(cell).is_some_and(|&shared| shared);
     for &stage in plan.schedule() {
         times.time(stage, || match stage {
             _ if cancel.is_set() => {}
             Stage::P2M => far::p2m(expansion, source_tree, sorted, &mut multipoles),
-            Stage::M2M => far::m2m(expansion, source_tree, &mut multipoles),
+            Stage::M2M => {
+                far::m2m(expansion, source_tree, &|cell| source_tree.owns(cell) && !is_shared(cell), &mut multipoles)
+            }
             Stage::Lattice => {
                 let operator = plan.geometry.lattice.as_ref().expect("a stage of periodic boxes");
                 let n = expansion.len();
@@ -111,7 +122,10 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, R, const D: usiz
                 unreachable!("{} is no stage of a sum", stage.name())
             }
         });
-        see(stage, &multipoles, &locals, &out);
+        see(stage, &mut multipoles, &locals, &out);
+        if stage == Stage::M2M && !plan.geometry.shared.is_empty() {
+            far::m2m(expansion, source_tree, &is_shared, &mut multipoles);
+        }
     }
     let (multipoles, locals) = (&multipoles[..], &locals[..]);
     let executed = Expansions { expansion, plan, multipoles, locals, bodies: [at, sorted] };

@@ -7,10 +7,13 @@ use rayon::prelude::*;
 use crate::kernel::{Points, Sums};
 use crate::math::{CollectVec, Real};
 
-/// Coordinates and strengths in tree order, one array each.
+/// Coordinates and strengths in tree order, one array each. Where some bodies of the tree are not here, those that are make
+/// runs.
 pub struct Sorted<const D: usize> {
     x: [Vec<f64>; D],
     q: Vec<f64>,
+    /// The sorted place of the first body of each run, and its place in the arrays.
+    runs: Vec<[usize; 2]>,
 }
 
 impl<const D: usize> Sorted<D> {
@@ -20,24 +23,54 @@ impl<const D: usize> Sorted<D> {
         Sorted {
             x: std::array::from_fn(pick),
             q: strengths.map_or(vec![], |q| order.par_iter().map(|&i| q[i as usize] * scale).collect_vec()),
+            runs: vec![[0, 0]],
         }
     }
-}
 
-impl<const D: usize> Sorted<D> {
+    /// The bodies of some sorted places: `runs` in ascending order, none of which begins where another ends, and the bodies of all
+    /// runs, each with its strength, which is multiplied by `scale`.
+    pub fn of_runs(bodies: &[([f64; D], f64)], scale: f64, runs: impl Iterator<Item = Range<u32>>) -> Self {
+        let mut here = 0;
+        let run = |run: Range<u32>| {
+            let place = [run.start as usize, here];
+            here += run.len();
+            place
+        };
+        Sorted {
+            runs: runs.map(run).collect(),
+            x: std::array::from_fn(|d| bodies.par_iter().map(|b| b.0[d]).collect_vec()),
+            q: bodies.par_iter().map(|b| b.1 * scale).collect_vec(),
+        }
+    }
+
+    /// Where the body of a sorted place is in the arrays.
+    #[inline]
+    fn at(&self, place: usize) -> usize {
+        let run = self.runs.partition_point(|run| run[0] <= place) - 1;
+        place - self.runs[run][0] + self.runs[run][1]
+    }
+
+    /// The same for bodies of one run.
+    #[inline]
+    fn range(&self, places: Range<usize>) -> Range<usize> {
+        let start = if places.is_empty() { 0 } else { self.at(places.start) };
+        start..start + places.len()
+    }
+
     /// Position of one body.
     pub fn position(&self, i: usize) -> [f64; D] {
+        let i = self.at(i);
         std::array::from_fn(|d| self.x[d][i])
     }
 
     /// Strength of one body.
     pub fn strength(&self, i: usize) -> f64 {
-        self.q[i]
+        self.q[self.at(i)]
     }
 
     /// The sum of the strengths of a run of bodies.
     pub fn total(&self, range: Range<usize>) -> f64 {
-        self.q[range].iter().sum()
+        self.q[self.range(range)].iter().sum()
     }
 }
 
@@ -67,6 +100,7 @@ impl<T: Real, const D: usize> Buffer<T, D> {
 
     /// Adds bodies; subtraction and scaling are in `f64`, then the result is rounded.
     pub fn push(&mut self, bodies: &Sorted<D>, range: Range<usize>, center: &[f64; D], scale: f64) {
+        let range = bodies.range(range);
         for d in 0..D {
             let c = center[d];
             let scaled = bodies.x[d][range.clone()].iter().map(|x| (x - c) * scale);

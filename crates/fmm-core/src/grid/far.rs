@@ -63,7 +63,7 @@ impl<T: Real> Expansions<T> {
             });
         });
         times.time(Stage::M2M, || {
-            multipoles.iter_mut().for_each(|m| m2m(&spherical, tree, m));
+            multipoles.iter_mut().for_each(|m| m2m(&spherical, tree, &|_| true, m));
             let half: Vec<f64> = levels.iter().map(|&l| tree.half(l as usize)).collect();
             let mut weights = vec![T::ZERO; weights_len(order) * tree.len()];
             weights.par_chunks_mut(weights_len(order)).enumerate().for_each(|(cell, weights)| {

@@ -1,11 +1,13 @@
 //! Interaction lists: which cells meet by which operator.
 
 mod by_class;
+mod reach;
 mod rule;
 mod space;
 mod traverse;
 
 pub use by_class::{ByClass, Shifted};
+pub use reach::{Reach, Seen};
 pub use rule::Rule;
 pub use space::{Space, image_class, image_of};
 

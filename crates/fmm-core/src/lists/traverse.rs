@@ -95,6 +95,9 @@ impl Lists {
         let mut near_start = vec![0];
         for level in 0..targets.levels() {
             let found = in_blocks(targets.level(level), |t, found| {
+                if !targets.has_targets(t) {
+                    return;
+                }
                 if level == 0 {
                     for &image in &space.near {
                         traversal.same_level(0, 0, 0, (image, image_class(image)), found);
@@ -130,7 +133,7 @@ impl Lists {
         let mut all = Assembly::default();
         for level in 0..targets.levels() {
             let found = in_blocks(targets.level(level), |t, found| {
-                if targets.is_leaf(t) {
+                if targets.is_leaf(t) && targets.has_targets(t) {
                     for &image in &space.near {
                         traversal.walk(t, targets.half(level), 0, image_class(image), found);
                     }
@@ -145,7 +148,7 @@ impl Lists {
     pub fn direct<const D: usize>(targets: &Tree<D>) -> Self {
         let mut all = Assembly::default();
         for f in in_blocks(0..targets.len(), |t, found: &mut Found<D>| {
-            if targets.is_leaf(t) {
+            if targets.is_leaf(t) && targets.has_targets(t) {
                 found.push(P2P, 0, 0);
             }
         }) {
@@ -176,11 +179,17 @@ impl<'a, const D: usize> Traversal<'a, D> {
         if self.sources.is_leaf(s) {
             return self.coarse_source(t, level, s, n.image, found);
         }
-        for c in self.sources.child_range(s) {
+        for c in self.opened(s) {
             let (oc, ot) = (self.sources.octant[c], self.targets.octant[t]);
             let offset = std::array::from_fn(|d| 2 * n.offset[d] + i32::from(oc >> d & 1) - i32::from(ot >> d & 1));
             self.same_level(t, level, c, (offset, n.image), found);
         }
+    }
+
+    /// The children of a source cell.
+    fn opened(&self, s: usize) -> Range<usize> {
+        assert!(self.sources.children[s] != Tree::<D>::STUB, "a cell is opened whose children are on another rank");
+        self.sources.child_range(s)
     }
 
     /// Decides on a cell at `offset` from the target, which is this image of `s`.
@@ -246,7 +255,7 @@ impl<'a, const D: usize> Traversal<'a, D> {
         } else if self.sources.is_leaf(s) {
             found.push(P2P, s, image);
         } else {
-            self.sources.child_range(s).for_each(|c| self.walk(t, half_t, c, image, found));
+            self.opened(s).for_each(|c| self.walk(t, half_t, c, image, found));
         }
     }
 

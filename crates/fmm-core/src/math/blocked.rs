@@ -9,13 +9,21 @@ const BLOCK: usize = 4096;
 
 /// Sums `N` terms of each index in 0..n; the order of additions depends on n alone.
 pub fn blocked_sums<const N: usize>(n: usize, term: impl Fn(usize) -> [f64; N] + Sync) -> [f64; N] {
-    let add = |mut sum: [f64; N], x: [f64; N]| {
+    added(blocks(n, term))
+}
+
+/// The sums of the terms of each block of 4096 indices.
+pub fn blocks<const N: usize>(n: usize, term: impl Fn(usize) -> [f64; N] + Sync) -> Vec<[f64; N]> {
+    let block = |b: usize| added((b * BLOCK..n.min((b + 1) * BLOCK)).map(&term));
+    (0..n.div_ceil(BLOCK)).into_par_iter().map(block).collect_vec()
+}
+
+/// The sum of `terms` in their order.
+pub fn added<const N: usize>(terms: impl IntoIterator<Item = [f64; N]>) -> [f64; N] {
+    terms.into_iter().fold([0.0; N], |mut sum, x| {
         sum.iter_mut().zip(x).for_each(|(s, x)| *s += x);
         sum
-    };
-    let block = |b: usize| (b * BLOCK..n.min((b + 1) * BLOCK)).map(&term).fold([0.0; N], add);
-    let blocks: Vec<[f64; N]> = (0..n.div_ceil(BLOCK)).into_par_iter().map(block).collect_vec();
-    blocks.into_iter().fold([0.0; N], add)
+    })
 }
 
 #[cfg(test)]

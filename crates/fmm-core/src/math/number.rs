@@ -12,6 +12,7 @@ pub trait Number:
     + Send
     + Sync
     + 'static
+    + bytemuck::Pod
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>

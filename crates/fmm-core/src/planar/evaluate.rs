@@ -6,6 +6,7 @@ use super::pyramid::power;
 use super::{Blob, Kernel, Plan, Request, accuracy, guard, underflow};
 use crate::accuracy::{self as space, Problem as Size, closest_pair};
 use crate::bodies::{check_positions, check_sources, coincident_pairs};
+use crate::comm::Solo;
 use crate::guard::{Look, Norms};
 use crate::prediction::Prediction;
 use crate::solve::{Evaluation, Solved, Trial, solve};
@@ -177,7 +178,7 @@ impl Summed {
     /// What the error field says of the sums. The tolerance bounds L2 alone.
     fn prediction(&self) -> Prediction<'_, Sum, 2> {
         let epsilon = self.plan.choice.precision.epsilon();
-        Prediction { sums: &self.sums, vector: |s| s.g, error: &self.error, epsilon, relative: false }
+        Prediction { comm: &Solo, sums: &self.sums, vector: |s| s.g, error: &self.error, epsilon, relative: false }
     }
 }
 

@@ -21,11 +21,12 @@ pub enum Growth {
 pub struct Tree<const D: usize> {
     /// Side of the root cube; the longest side of a root that is none.
     pub side: f64,
-    /// Sorted place → index in the caller's order. `[N]`
+    /// Sorted place → index in the caller's order, of the bodies of `leaves`. `[N]`
     pub order: Vec<u32>,
     /// First body of a cell and one past its last, as sorted places. `[cells]`
     pub bodies: Vec<[u32; 2]>,
-    /// First child of a cell and one past its last; equal for a leaf. `[cells]`
+    /// First child of a cell and one past its last; equal for a leaf, [`Tree::STUB`] where they are not
+    /// part of this tree. `[cells]`
     pub children: Vec<[u32; 2]>,
     /// Parent of a cell; the root's is itself. `[cells]`
     pub parent: Vec<u32>,
@@ -37,7 +38,8 @@ pub struct Tree<const D: usize> {
     pub level_start: Vec<u32>,
     /// Bodies beyond which a leaf holds one place only.
     pub leaf_size: usize,
-    /// Leaves, in the order of their bodies.
+    /// Leaves, in the order of their bodies; of a tree that is one rank's part of a whole, those with
+    /// bodies of the rank. Its targets are the bodies of these leaves.
     pub leaves: Vec<u32>,
     /// Pairs of bodies at bitwise the same place.
     pub coincident_pairs: u64,
@@ -89,6 +91,29 @@ impl<const D: usize> Tree<D> {
         self.children[cell][0] == self.children[cell][1]
     }
 
+    /// The children of a cell that has some, none of which are here.
+    pub const STUB: [u32; 2] = [1, 0];
+
+    /// The bodies of [`leaves`](Tree::leaves), as sorted places.
+    pub fn owned(&self) -> std::ops::Range<u32> {
+        match (self.leaves.first(), self.leaves.last()) {
+            (Some(&first), Some(&last)) => self.bodies[first as usize][0]..self.bodies[last as usize][1],
+            _ => 0..0,
+        }
+    }
+
+    /// Whether all bodies of a cell are [owned](Tree::owned).
+    pub fn owns(&self, cell: usize) -> bool {
+        let (owned, [start, end]) = (self.owned(), self.bodies[cell]);
+        owned.start <= start && end <= owned.end
+    }
+
+    /// Whether a cell holds targets: bodies that are [owned](Tree::owned).
+    pub fn has_targets(&self, cell: usize) -> bool {
+        let (owned, [start, end]) = (self.owned(), self.bodies[cell]);
+        (start < owned.end && owned.start < end) || start == end
+    }
+
     /// Whether a cell is an over-full leaf: then all its bodies are at bitwise the same place.
     pub fn is_one_place(&self, cell: usize) -> bool {
         self.is_leaf(cell) && self.count(cell) > self.leaf_size
@@ -116,14 +141,12 @@ impl<const D: usize> Cube<D> {
     /// side is a multiple of 1/16 of a power of two, the corner a multiple of 1/64 of that power.
     /// No points give the unit cube, and coincident points a cube of the size of their coordinates.
     pub fn around(sets: &[&[[f64; D]]]) -> Self {
-        let start = ([f64::INFINITY; D], [f64::NEG_INFINITY; D]);
-        let join = |a: ([f64; D], [f64; D]), b: ([f64; D], [f64; D])| {
-            (std::array::from_fn(|d| a.0[d].min(b.0[d])), std::array::from_fn(|d| a.1[d].max(b.1[d])))
-        };
-        let (low, high) = sets
-            .iter()
-            .map(|set| set.par_iter().fold(|| start, |a, x| join(a, (*x, *x))).reduce(|| start, join))
-            .fold(start, join);
+        let (low, high) = bounds(sets);
+        Cube::of_bounds(low, high)
+    }
+
+    /// The same of points with these smallest and largest coordinates; without points `low` is above `high`.
+    pub fn of_bounds(low: [f64; D], high: [f64; D]) -> Self {
         if low[0] > high[0] {
             return Cube { corner: [0.0; D], side: 1.0 };
         }
@@ -144,6 +167,22 @@ impl<const D: usize> Cube<D> {
             unit *= 2.0;
         }
     }
+}
+
+/// The center of the child in corner `octant` of a cell with this half side.
+pub(crate) fn child_center<const D: usize>(parent: &[f64; D], octant: u8, half: f64) -> [f64; D] {
+    std::array::from_fn(|d| if octant >> d & 1 == 1 { parent[d] + half / 2.0 } else { parent[d] - half / 2.0 })
+}
+
+/// The smallest and the largest coordinates of all points of all sets; infinite without points.
+pub fn bounds<const D: usize>(sets: &[&[[f64; D]]]) -> ([f64; D], [f64; D]) {
+    let start = ([f64::INFINITY; D], [f64::NEG_INFINITY; D]);
+    let join = |a: ([f64; D], [f64; D]), b: ([f64; D], [f64; D])| {
+        (std::array::from_fn(|d| a.0[d].min(b.0[d])), std::array::from_fn(|d| a.1[d].max(b.1[d])))
+    };
+    sets.iter()
+        .map(|set| set.par_iter().fold(|| start, |a, x| join(a, (*x, *x))).reduce(|| start, join))
+        .fold(start, join)
 }
 
 #[cfg(test)]

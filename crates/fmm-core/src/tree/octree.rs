@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::key::{levels_per_key, morton, octant};
 use super::sort::{self, Item};
-use super::{Cube, Growth, Tree};
+use super::{Cube, Growth, Tree, child_center};
 use crate::math::CollectVec;
 
 /// Cells are not split below this level: a side of 2^-900 of the root's is beyond any coordinates that
@@ -22,7 +22,7 @@ impl<const D: usize> Tree<D> {
     /// If `leaf_size` is 0 or there are more points than a `u32` numbers.
     pub fn octree(points: &[[f64; D]], cube: Cube<D>, leaf_size: usize) -> Self {
         assert!(leaf_size > 0, "leaf size 0");
-        Self::grown(points, cube, Growth::Leaves(leaf_size))
+        Self::grown(points, cube, Growth::Leaves(leaf_size), None)
     }
 
     /// The tree of `points` in `cube` whose leaves are all on level `depth`. Cells without bodies are not there.
@@ -31,10 +31,19 @@ impl<const D: usize> Tree<D> {
     /// If there are more points than a `u32` numbers, or the depth is beyond the levels of a key.
     pub fn uniform(points: &[[f64; D]], cube: Cube<D>, depth: usize) -> Self {
         assert!(depth < levels_per_key(D) as usize, "depth {depth}");
-        Self::grown(points, cube, Growth::Depth(depth))
+        Self::grown(points, cube, Growth::Depth(depth), None)
     }
 
-    fn grown(points: &[[f64; D]], cube: Cube<D>, growth: Growth) -> Self {
+    /// The tree of a part of the points of a larger tree, whose first levels are `top`: cells that it splits are
+    /// split here too. Where `top` has leaves, the cells are those of the larger tree.
+    ///
+    /// # Panics
+    /// Those of [`octree`](Tree::octree) and [`uniform`](Tree::uniform).
+    pub fn part(points: &[[f64; D]], cube: Cube<D>, growth: Growth, top: &Tree<D>) -> Self {
+        Self::grown(points, cube, growth, Some(top))
+    }
+
+    fn grown(points: &[[f64; D]], cube: Cube<D>, growth: Growth, top: Option<&Tree<D>>) -> Self {
         // No leaf of a uniform tree is over-full.
         let (leaf_size, depth) = match growth {
             Growth::Leaves(size) => (size, 0),
@@ -59,6 +68,8 @@ impl<const D: usize> Tree<D> {
             level_start: vec![0, 1],
             ..Tree::default()
         };
+        // The cells of `top` that the cells of a level are.
+        let mut above = top.map_or(vec![], |_| vec![Some(0)]);
         for level in 0..DEEPEST {
             let cells = tree.level(level);
             let half = tree.half(level);
@@ -70,6 +81,10 @@ impl<const D: usize> Tree<D> {
                     }
                 }
             }
+            let above_split = |cell: usize| {
+                let here = above.get(cell - cells.start).copied().flatten();
+                top.zip(here).is_some_and(|(top, here)| !top.is_leaf(here))
+            };
             let split: Vec<Vec<(u8, [u32; 2])>> = cells
                 .clone()
                 .into_par_iter()
@@ -81,7 +96,7 @@ impl<const D: usize> Tree<D> {
                         Growth::Leaves(size) => all.len() > size,
                         Growth::Depth(_) => level < depth && !all.is_empty(),
                     };
-                    if !split || (within == 0 && level > 0 && all_equal(all, points)) {
+                    if !(split || above_split(cell)) || (within == 0 && level > 0 && all_equal(all, points)) {
                         return vec![];
                     }
                     let mut out = Vec::with_capacity(1 << D);
@@ -95,14 +110,23 @@ impl<const D: usize> Tree<D> {
                     out
                 })
                 .collect_vec();
+            if let Some(top) = top {
+                let child = |cell: usize, o: u8| {
+                    let here = above.get(cell - cells.start).copied().flatten()?;
+                    top.child_range(here).find(|&c| top.octant[c] == o)
+                };
+                above = cells
+                    .clone()
+                    .zip(&split)
+                    .flat_map(|(t, p)| p.iter().map(move |s| (t, s.0)))
+                    .map(|(t, o)| child(t, o))
+                    .collect();
+            }
             for (cell, parts) in cells.zip(split) {
                 let first = tree.bodies.len() as u32;
                 tree.children[cell] = [first, first + parts.len() as u32];
                 for (o, bodies) in parts {
-                    let c = tree.center[cell];
-                    tree.center.push(std::array::from_fn(|d| {
-                        if o >> d & 1 == 1 { c[d] + half / 2.0 } else { c[d] - half / 2.0 }
-                    }));
+                    tree.center.push(child_center(&tree.center[cell], o, half));
                     tree.bodies.push(bodies);
                     tree.octant.push(o);
                     tree.parent.push(cell as u32);
@@ -134,13 +158,13 @@ impl<const D: usize> Tree<D> {
         let longest = sides.into_iter().fold(0.0, f64::max);
         let cube = Cube { corner: [0.0; D], side: longest };
         if sides == [longest; D] {
-            return Tree::grown(points, cube, growth);
+            return Tree::grown(points, cube, growth, None);
         }
         // Keys, octants and levels are those of points in a cube that the box is stretched to.
         let stretch = sides.map(|s| longest / s);
         let stretched: Vec<[f64; D]> =
             points.par_iter().map(|x| std::array::from_fn(|d| x[d] * stretch[d])).collect_vec();
-        let mut tree = Tree::grown(&stretched, cube, growth);
+        let mut tree = Tree::grown(&stretched, cube, growth, None);
         for center in &mut tree.center {
             *center = std::array::from_fn(|d| center[d] / stretch[d]);
         }

@@ -1,6 +1,7 @@
 //! The error of a sum on the device: what the guard is asked.
 
 use cust::memory::DevicePointer;
+use fmm_core::comm::Solo;
 use fmm_core::guard::{Look, sample_size};
 use fmm_core::math::scale::power_of_two_below;
 use fmm_core::prediction::Prediction;
@@ -171,7 +172,7 @@ pub fn errors(
     // Of a mesh the same everywhere, as on the cores; what a sample finds scales it.
     let largest = sums.as_flattened().iter().fold(0.0, |m: f64, c| m.max(c.abs()));
     let error = &if meshed { vec![tolerance * largest; sums.len()] } else { vec![] };
-    Ok(Prediction { sums, vector: |a: &[f64; 3]| *a, error, epsilon, relative: true }.calibrated(l2))
+    Ok(Prediction { comm: &Solo, sums, vector: |a: &[f64; 3]| *a, error, epsilon, relative: true }.calibrated(l2))
 }
 
 /// The part of a tolerance from which on an error that was found in single precision is measured again in double.

@@ -5,6 +5,7 @@
 pub(crate) mod arguments;
 mod input;
 mod output;
+pub mod ranks;
 mod report;
 
 use std::path::PathBuf;

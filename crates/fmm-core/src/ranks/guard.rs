@@ -1,0 +1,64 @@
+//! The guard over ranks: direct sums of all particles at a few targets, block by block in the caller's order.
+
+use super::home::Home;
+use crate::comm::{Comm, exchanged, gathered};
+use crate::cpu::direct::{joined, parts};
+use crate::cpu::points::Summed;
+use crate::guard::{Look, Norms, Sample, split};
+use crate::{Settings, Softening};
+
+/// The field of all particles at `places`, the same on all ranks, and the square of its largest term, in the units of all.
+pub(super) fn direct(comm: &dyn Comm, softening: Softening, home: &Home, places: &[[f64; 3]]) -> Vec<[f64; 4]> {
+    let units = home.units(comm);
+    let blocks = parts(units, softening, home.position, home.strength, places);
+    // Each rank adds up the blocks of all particles at some of the places.
+    let size = comm.size();
+    let range = |rank: usize| places.len() * rank / size..places.len() * (rank + 1) / size;
+    let to: Vec<Vec<[f64; 4]>> =
+        (0..size).map(|rank| blocks.iter().flat_map(|block| block[range(rank)].iter().copied()).collect()).collect();
+    let all: Vec<[f64; 4]> = exchanged(comm, &to).concat();
+    let own = range(comm.rank()).len();
+    let sum = |k: usize| joined(all.iter().skip(k).step_by(own).copied());
+    gathered(comm, &(0..own).map(sum).collect::<Vec<_>>())
+}
+
+/// The errors of `sums` at a sample of all targets.
+pub(super) fn errors(comm: &dyn Comm, settings: &Settings, home: &Home, sums: &Summed, look: Look) -> Norms {
+    let prediction = sums.prediction_on(comm);
+    let rms = prediction.rms();
+    let sample = prediction.sample(settings.tolerance, look);
+    let row = |(i, weight): (usize, f64)| {
+        let ([x, y, z], [a, b, c]) = (home.position[i], sums.field[i]);
+        [weight, x, y, z, a, b, c]
+    };
+    let rows: Vec<[f64; 7]> = gathered(comm, &sample.weighted().map(row).collect::<Vec<_>>());
+    let places: Vec<[f64; 3]> = rows.iter().map(|&[_, x, y, z, ..]| [x, y, z]).collect();
+    let exact = direct(comm, settings.softening, home, &places).into_iter().map(split);
+    let units = home.units(comm);
+    let found = rows.iter().map(|&[.., a, b, c]| units.into_scaled([a, b, c]));
+    let rms = units.into_scaled([rms, 0.0, 0.0])[0];
+    Sample::drawn(rows.iter().map(|row| (0, row[0])).collect()).weigh(exact, found, Some(rms))
+}
+
+/// Sums the targets again directly whose predicted errors are the largest, at most so many. Returns whether there are any.
+pub(super) fn repair(
+    comm: &dyn Comm,
+    (settings, home): (&Settings, &Home),
+    sums: &mut Summed,
+    norms: Norms,
+    most: usize,
+) -> bool {
+    let worst = sums.prediction_on(comm).worst(norms, settings.tolerance, most);
+    let own: Vec<[f64; 3]> = worst.iter().map(|&i| home.position[i as usize]).collect();
+    let [before, all] = crate::comm::before(comm, own.len());
+    if all == 0 {
+        return false;
+    }
+    let units = home.units(comm);
+    let exact = direct(comm, settings.softening.simplified(), home, &gathered(comm, &own));
+    for (&i, [x, y, z, _]) in worst.iter().zip(&exact[before..]) {
+        sums.field[i as usize] = [*x, *y, *z].map(|e| units.into_plain(e));
+        sums.error[i as usize] = 0.0;
+    }
+    true
+}
