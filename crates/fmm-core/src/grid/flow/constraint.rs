@@ -1,10 +1,13 @@
-//! Penalisation that is implicit in the projection too: which momentum bodies give to the fluid so that its velocity within them is theirs.
+//! Penalisation that is implicit in the projection too: which momentum bodies give to the fluid so
+//! that its velocity within them is theirs.
 //!
-//! A force that stops the fluid in some cells makes a velocity that is no curl. What the curl of the change leaves is only a part of it, two thirds of a
-//! uniform stream in a sphere for example. So one penalisation a step lets fluid slip, by an amount that depends on how
-//! many steps there are (Hejlesen et al. 2015). Here the change q, per volume, solves q = −m (u + A q − w) with m = λ dt χ, the velocity w of
-//! the body, and A q, the velocity of the vorticity ∇ × q. Divided by 1 + m, it is solved by the method of generalized conjugate residuals
-//! (Eisenstat, Elman & Schultz 1983). A is not quite symmetric: differences and the solver's sums see short waves differently.
+//! A force that stops the fluid in some cells makes a velocity that is no curl. What the curl of
+//! the change leaves is only a part of it, two thirds of a uniform stream in a sphere for example.
+//! So one penalisation a step lets fluid slip, by an amount that depends on how many steps there
+//! are (Hejlesen et al. 2015). Here the change q, per volume, solves q = −m (u + A q − w) with m =
+//! λ dt χ, the velocity w of the body, and A q, the velocity of the vorticity ∇ × q. Divided by 1 +
+//! m, it is solved by the method of generalized conjugate residuals (Eisenstat, Elman & Schultz
+//! 1983). A is not quite symmetric: differences and the solver's sums see short waves differently.
 
 use super::super::blocks::{BLOCK, Block, CELLS, Grid, split};
 use super::super::bodies::Pose;
@@ -15,10 +18,11 @@ use crate::{Error, StageTimes};
 
 /// What may be left of the slip that a step found.
 const OF_SLIP: f64 = 0.01;
-/// What may be left of the speed at which the stream passes a body, where a step goes one cell: a force that a longer step finds is not better known
-/// for less slip.
+/// What may be left of the speed at which the stream passes a body, where a step goes one cell: a
+/// force that a longer step finds is not better known for less slip.
 const OF_STREAM: f64 = 0.004;
-/// The most velocities that are solved for in a step; what then is left of the slip is for the next.
+/// The most velocities that are solved for in a step; what then is left of the slip is for the
+/// next.
 const ROUNDS: usize = 40;
 
 /// Cells around bodies that differences of their velocities reach.
@@ -48,10 +52,12 @@ pub(super) struct Constraint {
 }
 
 impl Flow {
-    /// The cells of the bodies for a step of about `dt`; `velocity` is that of all cells, with `inflow`.
+    /// The cells of the bodies for a step of about `dt`; `velocity` is that of all cells, with
+    /// `inflow`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for bodies that overlap: what each of them takes would say nothing; and for one that reaches the faces of the domain.
+    /// [`Error::Unsupported`] for bodies that overlap: what each of them takes would say nothing;
+    /// and for one that reaches the faces of the domain.
     pub(super) fn constraint(
         &self,
         poses: &[Pose],
@@ -93,7 +99,8 @@ impl Flow {
                 cells.push(Held { cell: b * CELLS + c, near: n * CELLS + c, body, center, strength: mask, wanted });
             }
         }
-        // λ is of the flow, not of the step: else shorter steps would stop more of the cells at the surface.
+        // λ is of the flow, not of the step: else shorter steps would stop more of the cells at the
+        // surface.
         let speed = |held: &Held| {
             let from = |u: [f64; 3]| (0..3).map(|k| (u[k] - held.wanted[k]).powi(2)).sum::<f64>();
             from(velocity[held.cell]).max(from(inflow))
@@ -106,8 +113,8 @@ impl Flow {
 }
 
 impl Constraint {
-    /// The change of the momentum of each cell, per volume; `velocity` is that of all cells of the flow before, with `inflow`, and
-    /// the step is about `dt`.
+    /// The change of the momentum of each cell, per volume; `velocity` is that of all cells of the
+    /// flow before, with `inflow`, and the step is about `dt`.
     ///
     /// # Errors
     /// Those of [`Solve::solve`].
