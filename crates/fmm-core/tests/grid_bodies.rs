@@ -18,7 +18,7 @@ fn sphere(center: [f64; 3]) -> Body {
 }
 
 fn past(inflow: Inflow, bodies: Vec<Body>) -> Conditions {
-    Conditions { inflow, bodies, penalty: 1e4 }
+    Conditions { inflow, bodies, penalty: 100.0 }
 }
 
 /// Cells of a sixteenth.
@@ -55,6 +55,31 @@ fn the_drag_of_a_sphere_is_that_of_both_formulas() {
     let side = loads[13].bodies[0];
     assert!(side.force[1].abs() < 0.02 * side.force[0] && side.force[2].abs() < 0.02 * side.force[0], "{side:?}");
     assert!(side.moment.iter().all(|m| m.abs() < 0.01 * side.force[0]), "{side:?}");
+}
+
+#[test]
+fn impulse_and_energy_do_not_depend_on_the_step() {
+    let viscosity = DIAMETER / 100.0;
+    let after = |steps: usize| {
+        let method = Method { scheme: Scheme::RungeKutta2, kernel: Kernel::M6, viscosity, ..Method::default() };
+        let inflow = Inflow { velocity: [1.0, 0.0, 0.0], ramp: 0.0 };
+        let mut flow = Flow::new(LATTICE, method, past(inflow, vec![sphere([0.0; 3])]), &Parts(vec![])).unwrap();
+        go(&mut flow, (0.0, 0.0625 / steps as f64), steps);
+        let solution = flow.solve(&mut solver(), 0.0625, &mut StageTimes::default()).unwrap();
+        let integrals = flow.integrals(&solution);
+        (-integrals.impulse[0], integrals.energy)
+    };
+    let (coarse, fine) = (after(4), after(16));
+    assert!((coarse.0 / fine.0 - 1.0).abs() < 0.04, "{coarse:?} {fine:?}");
+    assert!((coarse.1 / fine.1 - 1.0).abs() < 0.06, "{coarse:?} {fine:?}");
+}
+
+#[test]
+fn a_body_that_leaves_the_domain_is_reported() {
+    let body = Body { velocity: [0.0, 10.0, 0.0], ..sphere([0.0, 0.9, 0.0]) };
+    let mut flow = Flow::new(LATTICE, Method::default(), past(Inflow::default(), vec![body]), &Parts(vec![])).unwrap();
+    let error = flow.step(&mut solver(), (0.02, 0.01), None, &mut StageTimes::default()).unwrap_err().to_string();
+    assert!(error.contains("body 0, whose center has come to 0.0000, 1.1000, 0.0000"), "{error}");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! what it was, which (ω·∇)u made in the cells would not keep. At the end of a step the cells become the particles of the next, and what
 //! of ω is no curl is taken away. There are blocks only where there is vorticity, and around it as far as differences reach.
 
+mod constraint;
 mod integrals;
 mod penalise;
 mod step;

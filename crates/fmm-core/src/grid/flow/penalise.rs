@@ -1,20 +1,18 @@
 //! Solid bodies in a flow by penalisation (Angot et al. 1999; Coquerelle & Cottet 2008), and the forces on them.
 //!
-//! ∂u/∂t = λ χ (u_b − u) within a body, implicit over a step: u' = (u + λ dt Σ χ u_b)/(1 + λ dt Σ χ), ω' = ω + ∇ × (u' − u). The force on a
-//! body is the integral of λ χ (u' − u_b). That on all bodies is also −dI/dt with the impulse I = ½ ∫ x × ω, and their moment
+//! ∂u/∂t = λ χ (u_b − u) within a body, implicit over a step with the velocity that follows from ω' = ω + ∇ × q, q = λ dt χ (u_b − u'): see
+//! `constraint.rs`. The force on a body is the integral of −q/dt. That on all bodies is also −dI/dt with the impulse I = ½ ∫ x × ω, and their moment
 //! −dA/dt + U × I with A = −½ ∫ |x|² ω and the inflow U: a formula that knows nothing of bodies, and sees what the motion fails to conserve.
-
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
-use super::super::blocks::{BLOCK, Block, CELLS, split};
+use super::super::blocks::{Block, CELLS, split};
 use super::super::bodies::{Body, Inflow, Pose, cross};
 use super::super::differences::curl;
-use super::super::poisson::Solution;
+use super::super::poisson::{Solution, Solve};
 use super::Flow;
-use crate::Error;
 use crate::math::CollectVec;
+use crate::{Error, StageTimes};
 
 /// What a flow is subject to.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -23,7 +21,8 @@ pub struct Conditions {
     pub inflow: Inflow,
     /// Solid bodies.
     pub bodies: Vec<Body>,
-    /// λ dt, 1e4 for example: a step takes all of this part but 1/(1 + λ dt) of the velocity within a body away.
+    /// λ h/U, 100 for example, with the largest speed U of fluid that is to be stopped: within a body what slips through in the time that the
+    /// stream takes for a cell falls by this factor.
     pub penalty: f64,
 }
 
@@ -116,62 +115,41 @@ impl Flow {
     }
 
     /// Gives the fluid within bodies their velocity: `solution` has the velocity of this state. Returns the momentum that each body, and in
-    /// the end all of them, take from the fluid.
+    /// the end all of them, take from the fluid. `span` is the longest that the step may become.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for bodies that overlap: what each of them takes would say nothing.
-    pub(super) fn penalise(&mut self, solution: &mut Solution, time: f64) -> Result<Vec<Load>, Error> {
-        let (poses, penalty, middle) = (self.poses(time), self.conditions.penalty, self.middle());
-        let none = vec![Load::default(); poses.len() + 1];
-        if poses.is_empty() {
-            return Ok(none);
+    /// [`Error::Unsupported`] for bodies that overlap or reach the faces of the domain; those of [`Solve::solve`].
+    pub(super) fn penalise(
+        &mut self,
+        solver: &mut dyn Solve,
+        solution: &mut Solution,
+        (time, span): (f64, f64),
+        times: &mut StageTimes,
+    ) -> Result<Vec<Load>, Error> {
+        let (poses, middle) = (self.poses(time), self.middle());
+        let mut loads = vec![Load::default(); poses.len() + 1];
+        let state = (&solution.velocity[..], self.conditions.inflow.at(time), span);
+        let constraint = self.constraint(&poses, state)?;
+        let changes = constraint.change(solver, state, times)?;
+        if changes.iter().all(|q| *q == [0.0; 3]) {
+            return Ok(loads);
         }
-        let overlap = AtomicBool::new(false);
-        let mut change = vec![[0.0; 3]; self.grid.cells()];
-        let of_block = |(b, (change, &block)): (usize, (&mut [[f64; 3]], &Block))| {
-            let mut loads = none.clone();
-            let h = self.grid.spacing(block.level);
-            let center: [f64; 3] = std::array::from_fn(|d| self.grid.coordinate(block, d, 0) + 7.5 * h);
-            if !poses.iter().any(|p| p.meets(center, 0.5 * 3f64.sqrt() * BLOCK as f64 * h, h)) {
-                return loads;
+        let (mut field, volume) = (vec![[0.0; 3]; self.grid.cells()], self.lattice.spacing().powi(3));
+        for (held, q) in constraint.cells.iter().zip(&changes) {
+            field[held.cell] = *q;
+            let taken = q.map(|q| -volume * q);
+            for (load, about) in [(held.body, poses[held.body].center), (poses.len(), middle)] {
+                let arm = std::array::from_fn(|k| held.center[k] - about[k]);
+                loads[load].add(1.0, &Load { force: taken, moment: cross(arm, taken) });
             }
-            for (c, change) in change.iter_mut().enumerate() {
-                let x = self.grid.center(block, split(c));
-                let masks: Vec<f64> = poses.iter().map(|p| penalty * p.mask(x, h)).collect();
-                let whole: f64 = masks.iter().sum();
-                if whole == 0.0 {
-                    continue;
-                }
-                if masks.iter().filter(|m| **m > 0.0).count() > 1 {
-                    overlap.store(true, Ordering::Relaxed);
-                }
-                let u = solution.velocity[b * CELLS + c];
-                let wanted: Vec<[f64; 3]> = poses.iter().map(|p| p.velocity(x)).collect();
-                let after: [f64; 3] = std::array::from_fn(|k| {
-                    (u[k] + masks.iter().zip(&wanted).map(|(m, w)| m * w[k]).sum::<f64>()) / (1.0 + whole)
-                });
-                *change = std::array::from_fn(|k| after[k] - u[k]);
-                for (p, pose) in poses.iter().enumerate() {
-                    let taken = std::array::from_fn(|k| masks[p] * (after[k] - wanted[p][k]) * h * h * h);
-                    let [own, all] = [pose.center, middle].map(|m| cross(std::array::from_fn(|k| x[k] - m[k]), taken));
-                    loads[p].add(1.0, &Load { force: taken, moment: own });
-                    loads[poses.len()].add(1.0, &Load { force: taken, moment: all });
-                }
-            }
-            loads
-        };
-        let by_block = change.par_chunks_mut(CELLS).zip(self.grid.blocks()).enumerate().map(of_block).collect_vec();
-        if overlap.into_inner() {
-            return Err(Error::Unsupported("bodies overlap; keep them apart, by their centers or their motion".into()));
         }
-        let mut loads = none.clone();
-        by_block.iter().for_each(|block| loads.iter_mut().zip(block).for_each(|(sum, load)| sum.add(1.0, load)));
-        let added = curl(&self.grid, &change);
+        let added = curl(&self.grid, &field);
+        let more = solver.solve(&self.grid, &added, times)?;
         let add = |to: &mut [[f64; 3]], what: &[[f64; 3]]| {
             to.par_iter_mut().zip(what).for_each(|(a, b)| (0..3).for_each(|k| a[k] += b[k]));
         };
         add(&mut self.vorticity, &added);
-        add(&mut solution.velocity, &change);
+        add(&mut solution.velocity, &more.velocity);
         Ok(loads)
     }
 

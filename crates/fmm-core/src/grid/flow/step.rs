@@ -45,7 +45,7 @@ impl Flow {
                 None => self.solve(solver, time + done, times)?,
             };
             let before = self.impulse();
-            let taken = self.penalise(&mut solution, time + done)?;
+            let taken = self.penalise(solver, &mut solution, (time + done, self.expected(span - done)), times)?;
             let slopes = gradients(&self.grid, &self.vorticity, &solution.velocity);
             let parts = self.parts(span - done, &slopes)?;
             let dt = (span - done) / parts as f64;
@@ -57,6 +57,12 @@ impl Flow {
             }
             done += dt;
         }
+    }
+
+    /// How long a step of bodies will be, as far as gradients are not known yet.
+    fn expected(&self, span: f64) -> f64 {
+        let longest = self.method.longest_step(self.lattice.spacing()).min(self.passing());
+        if self.method.lagrangian.is_some() { span.min(longest) } else { span }
     }
 
     /// The number of steps that `span` is to be divided into.

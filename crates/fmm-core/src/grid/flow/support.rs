@@ -1,4 +1,4 @@
-//! Which blocks a flow has: those with vorticity, and around them as far as differences reach.
+//! Which blocks a flow has: those with vorticity, and around them as far as differences of differences reach.
 
 use std::collections::BTreeSet;
 
@@ -77,8 +77,8 @@ pub(super) fn surrounded(
     field: &[[f64; 3]],
     more: Vec<Block>,
 ) -> (Grid, Vec<[f64; 3]>) {
-    // Cells of a difference.
-    const NEAR: i64 = 2;
+    // Cells of two differences, one of the other.
+    const NEAR: i64 = 4;
     let across = i64::from(lattice.base);
     let needed = |(b, &block): (usize, &Block)| {
         let own = &field[b * CELLS..(b + 1) * CELLS];

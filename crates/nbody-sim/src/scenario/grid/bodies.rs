@@ -21,8 +21,8 @@ enum Kind {
 
 const KINDS: [(&str, Kind); 3] = [("sphere", Kind::Sphere), ("ellipsoid", Kind::Ellipsoid), ("box", Kind::Box)];
 
-/// λ dt without `flow.penalty`.
-const PENALTY: f64 = 1e4;
+/// λ h/U without `flow.penalty`.
+const PENALTY: f64 = 100.0;
 
 /// The largest component of a place, a velocity or an angular velocity.
 const MOST: f64 = 1e60;

@@ -1,0 +1,191 @@
+//! Penalisation that is implicit in the projection too: which momentum bodies give to the fluid so
+//! that its velocity within them is theirs.
+//!
+//! A force that stops the fluid in some cells makes a velocity that is no curl. What the curl of
+//! the change leaves is only a part of it, two thirds of a uniform stream in a sphere for example.
+//! So one penalisation a step lets fluid slip, by an amount that depends on how many steps there
+//! are (Hejlesen et al. 2015). Here the change q, per volume, solves q = −m (u + A q − w) with m =
+//! λ dt χ, the velocity w of the body, and A q, the velocity of the vorticity ∇ × q. Divided by 1 +
+//! m, it is solved by the method of generalized conjugate residuals (Eisenstat, Elman & Schultz
+//! 1983). A is not quite symmetric: differences and the solver's sums see short waves differently.
+
+use super::super::blocks::{BLOCK, Block, CELLS, Grid, split};
+use super::super::bodies::Pose;
+use super::super::differences::curl;
+use super::super::poisson::Solve;
+use super::Flow;
+use crate::{Error, StageTimes};
+
+/// What may be left of the slip that a step found.
+const OF_SLIP: f64 = 0.01;
+/// What may be left of the speed at which the stream passes a body, where a step goes one cell: a
+/// force that a longer step finds is not better known for less slip.
+const OF_STREAM: f64 = 0.004;
+/// The most velocities that are solved for in a step; what then is left of the slip is for the
+/// next.
+const ROUNDS: usize = 40;
+
+/// Cells around bodies that differences of their velocities reach.
+const MARGIN: f64 = 4.0;
+
+/// A cell of a body.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Held {
+    /// Its number in the flow's grid.
+    pub cell: usize,
+    /// Its number among the cells of the blocks around bodies.
+    near: usize,
+    /// Which body it is of.
+    pub body: usize,
+    /// Its center.
+    pub center: [f64; 3],
+    /// λ dt χ.
+    strength: f64,
+    /// The velocity of the body there.
+    wanted: [f64; 3],
+}
+
+/// The cells of bodies and the blocks around them.
+pub(super) struct Constraint {
+    grid: Grid,
+    pub cells: Vec<Held>,
+}
+
+impl Flow {
+    /// The cells of the bodies for a step of about `dt`; `velocity` is that of all cells, with
+    /// `inflow`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for bodies that overlap: what each of them takes would say nothing;
+    /// and for one that reaches the faces of the domain.
+    pub(super) fn constraint(
+        &self,
+        poses: &[Pose],
+        (velocity, inflow, dt): (&[[f64; 3]], [f64; 3], f64),
+    ) -> Result<Constraint, Error> {
+        // Blocks from which differences and the velocities of bodies' cells may be asked for.
+        let radius = 0.5 * 3f64.sqrt() * BLOCK as f64;
+        let h = self.lattice.spacing();
+        for (p, pose) in poses.iter().enumerate() {
+            let margin = self.conditions.bodies[p].extent() + MARGIN * h;
+            let outside = |d: usize| {
+                let from = pose.center[d] - self.lattice.corner[d];
+                from < margin || from > self.lattice.side - margin
+            };
+            if (0..3).any(outside) {
+                let at = pose.center.map(|c| format!("{c:.4}")).join(", ");
+                let what = "within four cells of the faces of the domain; make grid.side larger or time.end smaller";
+                return Err(Error::Unsupported(format!("body {p}, whose center has come to {at}, is {what}")));
+            }
+        }
+        let is_near = |block: &&Block| {
+            let center: [f64; 3] = std::array::from_fn(|d| self.grid.coordinate(**block, d, 0) + 7.5 * h);
+            poses.iter().any(|p| p.meets(center, radius * h, MARGIN * h))
+        };
+        let grid = self.lattice.grid(self.grid.blocks().iter().filter(is_near).copied());
+        let mut cells = vec![];
+        for (n, &block) in grid.blocks().iter().enumerate() {
+            let b = self.grid.number(block).expect("a block of the flow");
+            for c in 0..CELLS {
+                let center = grid.center(block, split(c));
+                let masks = poses.iter().enumerate().map(|(p, pose)| (p, pose, pose.mask(center, h)));
+                let mut own = masks.filter(|o| o.2 > 0.0);
+                let Some((body, pose, mask)) = own.next() else { continue };
+                if own.next().is_some() {
+                    let what = "bodies overlap; keep them apart, by their centers or their motion";
+                    return Err(Error::Unsupported(what.into()));
+                }
+                let wanted = pose.velocity(center);
+                cells.push(Held { cell: b * CELLS + c, near: n * CELLS + c, body, center, strength: mask, wanted });
+            }
+        }
+        // λ is of the flow, not of the step: else shorter steps would stop more of the cells at the
+        // surface.
+        let speed = |held: &Held| {
+            let from = |u: [f64; 3]| (0..3).map(|k| (u[k] - held.wanted[k]).powi(2)).sum::<f64>();
+            from(velocity[held.cell]).max(from(inflow))
+        };
+        let fastest = cells.iter().map(speed).fold(0.0, f64::max).sqrt();
+        let strength = self.conditions.penalty * fastest * dt / h;
+        cells.iter_mut().for_each(|held| held.strength *= strength);
+        Ok(Constraint { grid, cells })
+    }
+}
+
+impl Constraint {
+    /// The change of the momentum of each cell, per volume; `velocity` is that of all cells of the
+    /// flow before, with `inflow`, and the step is about `dt`.
+    ///
+    /// # Errors
+    /// Those of [`Solve::solve`].
+    pub fn change(
+        &self,
+        solver: &mut dyn Solve,
+        (velocity, inflow, dt): (&[[f64; 3]], [f64; 3], f64),
+        times: &mut StageTimes,
+    ) -> Result<Vec<[f64; 3]>, Error> {
+        let once = |held: &Held| {
+            let part = held.strength / (1.0 + held.strength);
+            std::array::from_fn(|k| -part * (velocity[held.cell][k] - held.wanted[k]))
+        };
+        let mut residual: Vec<[f64; 3]> = self.cells.iter().map(once).collect();
+        let mut change = vec![[0.0; 3]; self.cells.len()];
+        let passing = |held: &Held| std::array::from_fn(|k| inflow[k] - held.wanted[k]);
+        let stream = square(&self.cells.iter().map(passing).collect::<Vec<_>>());
+        let cells = dt / self.grid.spacing(0) * (stream / self.cells.len().max(1) as f64).sqrt();
+        let limit = (OF_SLIP * OF_SLIP * square(&residual)).max((OF_STREAM * cells).powi(2) * stream);
+        // Directions, and what the operator makes of them, each of length 1.
+        let mut tried: Vec<[Vec<[f64; 3]>; 2]> = vec![];
+        while square(&residual) > limit && tried.len() < ROUNDS {
+            let mut direction = residual.clone();
+            let mut image = self.applied(solver, &direction, times)?;
+            for [d, i] in &tried {
+                let part = -dot(&image, i);
+                add(&mut direction, part, d);
+                add(&mut image, part, i);
+            }
+            let length = square(&image).sqrt();
+            // Velocities that no vorticity could change.
+            if length <= 1e-12 * square(&residual).sqrt() {
+                break;
+            }
+            for v in [&mut direction, &mut image] {
+                v.as_flattened_mut().iter_mut().for_each(|v| *v /= length);
+            }
+            let part = dot(&residual, &image);
+            add(&mut change, part, &direction);
+            add(&mut residual, -part, &image);
+            tried.push([direction, image]);
+        }
+        Ok(change)
+    }
+
+    /// (q + m A q)/(1 + m).
+    fn applied(
+        &self,
+        solver: &mut dyn Solve,
+        change: &[[f64; 3]],
+        times: &mut StageTimes,
+    ) -> Result<Vec<[f64; 3]>, Error> {
+        let mut field = vec![[0.0; 3]; self.grid.cells()];
+        self.cells.iter().zip(change).for_each(|(held, q)| field[held.near] = *q);
+        let velocity = solver.solve(&self.grid, &curl(&self.grid, &field), times)?.velocity;
+        let of_cell = |(held, q): (&Held, &[f64; 3])| {
+            let u = velocity[held.near];
+            std::array::from_fn(|k| (q[k] + held.strength * u[k]) / (1.0 + held.strength))
+        };
+        Ok(self.cells.iter().zip(change).map(of_cell).collect())
+    }
+}
+
+fn dot(a: &[[f64; 3]], b: &[[f64; 3]]) -> f64 {
+    a.as_flattened().iter().zip(b.as_flattened()).map(|(a, b)| a * b).sum()
+}
+
+fn square(a: &[[f64; 3]]) -> f64 {
+    dot(a, a)
+}
+
+fn add(to: &mut [[f64; 3]], factor: f64, other: &[[f64; 3]]) {
+    to.as_flattened_mut().iter_mut().zip(other.as_flattened()).for_each(|(a, b)| *a += factor * b);
+}
