@@ -54,6 +54,7 @@ impl Bench {
             Some(Which::Gauss(o)) => ("gauss", o),
             Some(Which::Mesh(o)) => ("mesh", o),
             Some(Which::Peers(o)) => ("peers", o),
+            Some(Which::Periodic(o)) => ("periodic", o),
             Some(Which::Poisson(o)) => ("poisson", o),
             Some(Which::Tune(o)) => ("tune", o),
         };
@@ -102,6 +103,9 @@ enum Which {
     /// Other codes that are installed, at the same measured error: FMM3D, pytreegrav, REBOUND; in
     /// the plane FMM2D (scripts/peers installs them)
     Peers(Options),
+    /// Charges in periodic boxes (rock salt, water, a droplet, a box of 10:1:1): mesh, FMM and Ewald's sum, and OpenMM's PME if
+    /// it is installed, by N, tolerance and measured error
+    Periodic(Options),
     /// The Poisson solver on grids, --n cells a side: van Rees et al., Figs. 3 and 4 and Table 1,
     /// and Hockney's convolution for comparison
     Poisson(Options),
@@ -153,7 +157,7 @@ pub struct Options {
     /// Also write the records as CSV
     #[arg(long)]
     pub csv: bool,
-    /// peers: the Python that has the other codes [default: python3]
+    /// peers, periodic: the Python that has the other codes [default: python3]
     #[arg(long, value_name = "FILE")]
     pub python: Option<PathBuf>,
     #[command(flatten)]

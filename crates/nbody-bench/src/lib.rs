@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod charges;
 mod hockney;
 mod lines;
 mod load;
@@ -19,6 +20,7 @@ mod papers;
 pub mod preset;
 pub mod record;
 mod runner;
+mod scratch;
 mod sets;
 mod suite;
 mod suites;

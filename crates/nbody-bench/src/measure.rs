@@ -176,19 +176,45 @@ impl Context {
     /// What the sum refuses.
     pub fn sum(&mut self, sum: &Sum) -> Result<Option<Record>, Failure> {
         let bodies = self.bodies(sum.kernel, sum.set, sum.sigma, sum.n)?;
-        let (limits, stop) = (self.limits, self.stop.take());
-        let load = Load::begin();
-        let measured = self.threads(sum.threads, || measure(sum, &bodies, limits, stop.as_ref()));
-        self.stop = stop;
-        let Some(mut record) = measured?? else { return Ok(None) };
-        load.note(&mut record);
+        let mut record = Record::default();
+        let work =
+            |record: &mut Record, limits, stopped: &dyn Fn() -> bool| measure(sum, &bodies, limits, stopped, record);
+        if !self.timed(sum.threads, &mut record, work)? {
+            return Ok(None);
+        }
         self.machine(&mut record, sum.device);
         Ok(Some(record))
     }
+
+    /// Runs `work`, which measures and asks whether a signal came, in a pool of so many threads, and notes
+    /// what else kept the machine busy.
+    ///
+    /// # Errors
+    /// Those of `work`; 71 where threads cannot be started.
+    pub fn timed<R: Send>(
+        &mut self,
+        threads: usize,
+        record: &mut Record,
+        work: impl FnOnce(&mut Record, Limits, &dyn Fn() -> bool) -> Result<R, Failure> + Send,
+    ) -> Result<R, Failure> {
+        let (limits, stop) = (self.limits, self.stop.take());
+        let load = Load::begin();
+        let stopped = || stop.as_ref().is_some_and(Stop::requested);
+        let measured = self.threads(threads, || work(record, limits, &stopped));
+        self.stop = stop;
+        load.note(record);
+        measured?
+    }
 }
 
-fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> Result<Option<Record>, Failure> {
-    let stopped = || stop.is_some_and(Stop::requested);
+/// False where a signal came.
+fn measure(
+    sum: &Sum,
+    bodies: &Bodies,
+    limits: Limits,
+    stopped: &dyn Fn() -> bool,
+    record: &mut Record,
+) -> Result<bool, Failure> {
     let mut settings = Settings {
         method: sum.method,
         tolerance: sum.tolerance,
@@ -220,6 +246,40 @@ fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> R
         tries += 1;
         settings.tolerance = sum.norm.stricter(settings.tolerance, &errors, sum.tolerance).max(Settings::TIGHTEST);
     };
+    let Some((mut seconds, times)) = samples(store.as_mut(), limits, stopped)? else { return Ok(false) };
+    sum.tell(record);
+    record.set("asked", settings.tolerance).set("first_seconds", first);
+    spread(record, &mut seconds);
+    record.set("rms", errors.rms).set("p99", errors.p99).set("max", errors.max).set("l2", errors.l2);
+    record.set("sample", errors.sample).set("kept", kept);
+    if let Some(choice) = store.choice() {
+        record.set("precision", choice.precision.name()).set("leaf", choice.leaf_size);
+        record.set("order", choice.order.map_or(Value::Null, Value::from));
+        record.set("theta", choice.theta.map_or(Value::Null, Value::from));
+    }
+    if let (Some(choice), true) = (store.choice(), sum.kernel.plane().is_some()) {
+        // Boxes of the plane are split in four at each level, all of them.
+        let boxes = (1u64 << (2 * levels(sum.n, sum.n, choice.leaf_size))) as f64;
+        record.set("per_box", sum.n as f64 / boxes);
+    }
+    if sum.device != Device::Cpu {
+        copies(record, store.as_mut(), bodies)?;
+    }
+    for stage in Stage::ALL.into_iter().filter(|&s| times.seconds(s) > 0.0) {
+        record.set(&format!("stage_{}", stage.name()), times.seconds(stage) / seconds.len() as f64);
+    }
+    Ok(true)
+}
+
+/// The seconds of each of several sums, and the times of all stages together. None where a signal came.
+///
+/// # Errors
+/// What the sum refuses.
+pub fn samples(
+    store: &mut dyn ParticleStore,
+    limits: Limits,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Option<(Vec<f64>, StageTimes)>, Failure> {
     let (mut seconds, mut spent, mut times) = (vec![], 0.0, StageTimes::default());
     let wanted = |taken: usize, spent: f64| {
         let more = taken < limits.samples || (spent < LEAST && taken < MOST * limits.samples);
@@ -237,29 +297,7 @@ fn measure(sum: &Sum, bodies: &Bodies, limits: Limits, stop: Option<&Stop>) -> R
         seconds.push(start.elapsed().as_secs_f64());
         spent += seconds[seconds.len() - 1];
     }
-    let mut record = Record::default();
-    sum.tell(&mut record);
-    record.set("asked", settings.tolerance).set("first_seconds", first);
-    spread(&mut record, &mut seconds);
-    record.set("rms", errors.rms).set("p99", errors.p99).set("max", errors.max).set("l2", errors.l2);
-    record.set("sample", errors.sample).set("kept", kept);
-    if let Some(choice) = store.choice() {
-        record.set("precision", choice.precision.name()).set("leaf", choice.leaf_size);
-        record.set("order", choice.order.map_or(Value::Null, Value::from));
-        record.set("theta", choice.theta.map_or(Value::Null, Value::from));
-    }
-    if let (Some(choice), true) = (store.choice(), sum.kernel.plane().is_some()) {
-        // Boxes of the plane are split in four at each level, all of them.
-        let boxes = (1u64 << (2 * levels(sum.n, sum.n, choice.leaf_size))) as f64;
-        record.set("per_box", sum.n as f64 / boxes);
-    }
-    if sum.device != Device::Cpu {
-        copies(&mut record, store.as_mut(), bodies)?;
-    }
-    for stage in Stage::ALL.into_iter().filter(|&s| times.seconds(s) > 0.0) {
-        record.set(&format!("stage_{}", stage.name()), times.seconds(stage) / seconds.len() as f64);
-    }
-    Ok(Some(record))
+    Ok(Some((seconds, times)))
 }
 
 /// Seconds of a copy of the bodies to the device, and of one of the fields to the host: the shortest of
@@ -289,7 +327,8 @@ pub fn spread(record: &mut Record, seconds: &mut [f64]) {
     record.set("seconds_low", end(n / 10)).set("seconds_high", end(n.saturating_sub(1 + n / 10)));
 }
 
-fn refused(e: Error) -> Failure {
+/// An error of a sum as the end of a command.
+pub fn refused(e: Error) -> Failure {
     let code = match e {
         Error::NotFinite { .. } => 70,
         _ => 65,

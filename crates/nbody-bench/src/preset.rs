@@ -5,6 +5,7 @@ use std::path::Path;
 use fmm_core::{Method, Settings, planar};
 use serde::Deserialize;
 
+use super::charges::Charges;
 use super::norm::Norm;
 use super::sets::Set;
 use fmm::Kernel;
@@ -35,7 +36,11 @@ pub struct Preset {
     #[serde(default)]
     pub norm: Option<String>,
     /// Kinds of particle sets.
+    #[serde(default)]
     pub sets: Vec<String>,
+    /// What periodic boxes hold.
+    #[serde(default)]
+    pub boxes_with: Vec<String>,
     /// Fast methods, where a suite compares them: fmm, treecode.
     #[serde(default = "fmm")]
     pub methods: Vec<String>,
@@ -141,12 +146,16 @@ impl Preset {
         if let Some(bad) = self.sets.iter().find(|s| Set::named(s).is_none()) {
             return refuse("sets", format!("{bad:?}"), &Set::allowed());
         }
+        if let Some(bad) = self.boxes_with.iter().find(|c| Charges::named(c).is_none()) {
+            return refuse("boxes_with", format!("{bad:?}"), &Charges::allowed());
+        }
         let fast = FAST.map(Method::name);
         if let Some(bad) = self.methods.iter().find(|m| !fast.contains(&&m[..])) {
             return refuse("methods", format!("{bad:?}"), &fast.join(", "));
         }
-        if self.tolerances.is_empty() || self.sets.is_empty() {
-            let key = if self.sets.is_empty() { "sets" } else { "tolerances" };
+        let nothing = self.sets.is_empty() && self.boxes_with.is_empty();
+        if self.tolerances.is_empty() || nothing {
+            let key = if nothing { "sets" } else { "tolerances" };
             return refuse(key, "[]".into(), "at least one");
         }
         Ok(())
@@ -163,6 +172,11 @@ impl Preset {
     /// The error that the tolerance bounds.
     pub fn norm(&self) -> Norm {
         self.norm.as_deref().and_then(Norm::named).unwrap_or(Norm::Rms)
+    }
+
+    /// What periodic boxes hold.
+    pub fn charges(&self) -> Vec<Charges> {
+        self.boxes_with.iter().filter_map(|name| Charges::named(name)).collect()
     }
 
     /// The fast methods of the kernel; there is no treecode in the plane.
@@ -224,6 +238,11 @@ mod tests {
             ("[1e-3]", "[1e-3, 0.5]", "tolerances = 0.5 is not allowed; allowed: 1e-14 to 0.1"),
             ("[1e-3]", "[]", "tolerances = [] is not allowed; allowed: at least one"),
             ("uniform", "cube", "sets = \"cube\" is not allowed; allowed: uniform"),
+            (
+                "budget = 2",
+                "budget = 2\nboxes_with = [\"oil\"]",
+                "boxes_with = \"oil\" is not allowed; allowed: rock-salt",
+            ),
             (
                 "budget = 2",
                 "budget = 2\nmethods = [\"direct\"]",

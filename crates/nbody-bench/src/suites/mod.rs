@@ -11,6 +11,8 @@ mod m2l_figures;
 pub mod mesh;
 pub mod operators;
 pub mod peers;
+pub mod periodic;
+mod periodic_figures;
 pub mod poisson;
 mod rate_table;
 mod rates;
@@ -21,7 +23,7 @@ pub mod threads;
 pub mod tune;
 
 /// All of them.
-pub const ALL: [&Suite; 15] = [
+pub const ALL: [&Suite; 16] = [
     &crossover::SUITE,
     &stages::SUITE,
     &operators::SUITE,
@@ -35,6 +37,7 @@ pub const ALL: [&Suite; 15] = [
     &gauss::SUITE,
     &mesh::SUITE,
     &peers::SUITE,
+    &periodic::SUITE,
     &poisson::SUITE,
     &tune::SUITE,
 ];

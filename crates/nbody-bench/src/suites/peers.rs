@@ -18,6 +18,7 @@ use crate::lines::{distinct, figure, lines, numbers};
 use crate::measure::{Bodies, Context, Limits, Sum, spread};
 use crate::norm::Norm;
 use crate::record::Record;
+use crate::scratch::Scratch;
 use crate::sets::Set;
 use crate::suite::{Case, Suite, Sweep, Work};
 use crate::table::significant;
@@ -114,30 +115,6 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
     Ok(all)
 }
 
-/// A folder for the rival's files; removed at the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Self, Failure> {
-        let path = std::env::temp_dir().join(format!("nbody-peers-{}", std::process::id()));
-        fs::create_dir_all(&path).map_err(|e| Failure::new(74, format!("{}: cannot create: {e}", path.display())))?;
-        Ok(Scratch(path))
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, Failure> {
-        let path = self.0.join(name);
-        fs::write(&path, bytes).map_err(|e| Failure::new(74, format!("{}: cannot write: {e}", path.display())))?;
-        Ok(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What is left in the folder for temporary files hurts nobody.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 fn compare(game: &Match, context: &mut Context) -> Result<Option<Record>, Failure> {
     let bodies = context.bodies(game.kernel, game.set, None, game.n)?;
     let mut record = Record::default();
@@ -208,7 +185,7 @@ fn compare(game: &Match, context: &mut Context) -> Result<Option<Record>, Failur
 
 /// Errors, seconds and version of a rival; none if it is not installed.
 fn rival(game: &Match, bodies: &Bodies, limits: Limits) -> Result<Option<(Errors, Vec<f64>, String)>, Failure> {
-    let scratch = Scratch::new()?;
+    let scratch = Scratch::new("peers")?;
     let worker = scratch.write("rivals.py", include_bytes!("../rivals.py"))?;
     let numbers: Vec<u8> = bodies.particles.position.iter().flatten().flat_map(|c| c.to_le_bytes()).collect();
     let points = scratch.write("points", &numbers)?;
@@ -216,7 +193,7 @@ fn rival(game: &Match, bodies: &Bodies, limits: Limits) -> Result<Option<(Errors
         let numbers: Vec<u8> = bodies.particles.strength.iter().flat_map(|q| q.to_le_bytes()).collect();
         scratch.write("strengths", &numbers)?;
     }
-    let out = scratch.0.join("field");
+    let out = scratch.path("field");
     let mut command = Command::new(&game.python);
     command.args([Path::new("-W"), Path::new("ignore"), &worker, Path::new(game.rival), &points]);
     command.arg(game.threads.to_string()).arg(limits.budget.to_string()).arg(&out).arg(game.setting.to_string());

@@ -6,6 +6,7 @@
 mod boxes;
 mod gauss;
 mod hessian;
+mod kinds;
 mod mesh;
 mod plane;
 mod space;
@@ -14,6 +15,7 @@ mod vortex;
 pub use boxes::*;
 pub use gauss::*;
 pub use hessian::*;
+pub use kinds::*;
 pub use mesh::*;
 pub use plane::*;
 pub use space::*;
@@ -188,6 +190,7 @@ macro_rules! contract {
             separate_targets_positions_anywhere_and_surroundings
             bodies_at_one_place_see_their_images
             very_long_boxes_have_no_expansions
+            twelve_kinds_of_boxes_keep_every_tolerance
             velocities_keep_their_tolerance
             a_velocity_is_the_formulas
             velocities_of_other_softenings_are_refused
