@@ -10,12 +10,11 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use flate2::{Compression, write::ZlibEncoder};
-use hdf5::{Dataset, Group};
+use hdf5::types::OwnedDynValue;
+use hdf5::{Dataset, Group, H5Type};
 use hdf5_sys::h5d::H5Dwrite_chunk;
 use hdf5_sys::h5p::H5P_DEFAULT;
 use rayon::prelude::*;
-
-use super::put::Number;
 
 /// How hard deflate tries, of 1 to 9.
 pub(super) const LEVEL: u8 = 4;
@@ -25,6 +24,32 @@ const PER_THREAD: usize = 4;
 
 /// Bytes of Fletcher's checksum, which follows the data of a chunk.
 const CHECKSUM: usize = 4;
+
+/// Numbers that are stored in arrays.
+pub(crate) trait Number: H5Type + Copy + Sync + Into<OwnedDynValue> {
+    /// What a reader gets where a chunk has been lost: a value that cannot be taken for data.
+    const LOST: Self;
+    /// As many bytes as a number has.
+    type Bytes: AsRef<[u8]>;
+
+    /// The number as it is in memory.
+    fn bytes(self) -> Self::Bytes;
+}
+
+macro_rules! numbers {
+    ($($number:ty: $lost:expr),*) => {
+        $(impl Number for $number {
+            const LOST: Self = $lost;
+            type Bytes = [u8; size_of::<$number>()];
+
+            fn bytes(self) -> Self::Bytes {
+                self.to_ne_bytes()
+            }
+        })*
+    };
+}
+
+numbers!(f32: f32::NAN, f64: f64::NAN, u64: u64::MAX, i64: i64::MIN, i32: i32::MIN, u8: u8::MAX);
 
 /// Writes all of an array that has been created with chunks of `rows` whole rows.
 ///

@@ -9,10 +9,11 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub(crate) use chunks::Number;
 use hdf5::file::{FileAccessBuilder, LibraryVersion};
 use hdf5::{Dataset, File, Group, H5Type};
 use ndarray::SliceInfoElem;
-pub(crate) use put::{Number, put, put_attr, put_attrs, put_group, put_one, reserve};
+pub(crate) use put::{put, put_attr, put_attrs, put_group, put_one, reserve};
 pub(crate) use reader::{Member, Reader};
 
 use super::FileError;

@@ -1,37 +1,11 @@
 //! Groups, arrays and attributes as our files have them: no times, a checksum on every array.
 
 use hdf5::dataset::Layout;
-use hdf5::types::OwnedDynValue;
 use hdf5::{Dataset, Group, H5Type};
 use ndarray::{ArrayView, Dimension};
 
+use super::chunks::Number;
 use super::{CHUNK, chunks};
-
-/// Numbers that are stored in arrays.
-pub(crate) trait Number: H5Type + Copy + Sync + Into<OwnedDynValue> {
-    /// What a reader gets where a chunk has been lost: a value that cannot be taken for data.
-    const LOST: Self;
-    /// As many bytes as a number has.
-    type Bytes: AsRef<[u8]>;
-
-    /// The number as it is in memory.
-    fn bytes(self) -> Self::Bytes;
-}
-
-macro_rules! numbers {
-    ($($number:ty: $lost:expr),*) => {
-        $(impl Number for $number {
-            const LOST: Self = $lost;
-            type Bytes = [u8; size_of::<$number>()];
-
-            fn bytes(self) -> Self::Bytes {
-                self.to_ne_bytes()
-            }
-        })*
-    };
-}
-
-numbers!(f32: f32::NAN, f64: f64::NAN, u64: u64::MAX, i64: i64::MIN, i32: i32::MIN, u8: u8::MAX);
 
 /// Creates a group. Like every object of our files it carries no times: equal contents give equal files.
 pub(crate) fn put_group(parent: &Group, name: &str) -> hdf5::Result<Group> {
