@@ -19,7 +19,7 @@ use nbody_cli::console::tell;
 use crate::comm::{Office, Order};
 
 /// Most bytes of a piece, if not said otherwise.
-pub const PIECE: u32 = 1 << 26;
+pub const PIECE: u32 = 1 << 22;
 
 /// From one sign of life to the next.
 const PULSE: Duration = Duration::from_secs(1);
@@ -144,19 +144,17 @@ impl Post {
         (0..size).map(of).map(|message| message.unwrap_or_default()).collect()
     }
 
-    /// Takes what has come. Returns whether something has.
+    /// Takes a message that has come, one at a time, so that signs of life go out in between. Returns
+    /// whether there was one.
     fn receive(&mut self) -> bool {
-        let mut any = false;
-        while let Some(message) = self.world.any_process().immediate_matched_probe() {
-            any = true;
-            let (bytes, status) = message.matched_receive_vec::<u8>();
-            let from = status.source_rank() as usize;
-            self.heard[from] = Instant::now();
-            if status.tag() == DATA {
-                self.inboxes[from].add(bytes);
-            }
+        let Some(message) = self.world.any_process().immediate_matched_probe() else { return false };
+        let (bytes, status) = message.matched_receive_vec::<u8>();
+        let from = status.source_rank() as usize;
+        self.heard[from] = Instant::now();
+        if status.tag() == DATA {
+            self.inboxes[from].add(bytes);
         }
-        any
+        true
     }
 
     /// Sends a sign of life when it is due, and ends all if a rank has sent none for too long.
@@ -168,12 +166,12 @@ impl Post {
         let late = self.pulse.elapsed() > 2 * PULSE;
         self.pulse = Instant::now();
         if late {
-            self.receive();
+            while self.receive() {}
             self.heard.fill(Instant::now());
         }
         let rank = self.rank();
         for peer in (0..self.size()).filter(|&peer| peer != rank) {
-            // Short enough that it is gone when the call returns.
+            // Short enough that it is sent when the call returns.
             self.world.process_at_rank(peer as i32).send_with_tag(&[0u8][..], ALIVE);
             let silent = self.heard[peer].elapsed();
             if silent > self.patience {

@@ -31,7 +31,7 @@ pub fn check(problem: &Problem, device: Device) -> Result<(), Error> {
 /// it, with the bits of [`Solver::evaluate`](crate::Solver::evaluate) on the cores.
 ///
 /// # Errors
-/// Those of [`check`] and of a sum, on all ranks; [`Error::Overflow`] on the first alone.
+/// Those of [`check`] and of a sum, on all ranks; of the points, as [`Points`] says, and [`Error::Overflow`], on the first alone.
 ///
 /// # Panics
 /// If another rank than the first has points.
@@ -39,6 +39,15 @@ pub fn evaluate(ranks: &mut Ranks, problem: &Problem, points: Option<&Points>) -
     check(problem, Device::Cpu)?;
     let comm = ranks.comm();
     assert_eq!(points.is_some(), comm.rank() == 0, "the first rank has the points");
+    let checked = points.map_or(Ok(()), |points| match points.targets {
+        None => points.check(problem),
+        Some(_) => Err(Error::Request { parameter: "targets", why: "ranks sum at the sources".into() }),
+    });
+    if gathered(comm, &[u64::from(checked.is_err())]).contains(&1) {
+        // The first rank has the reason; the others only learn that there is one.
+        checked?;
+        return Ok(None);
+    }
     let (position, strength) = scattered(comm, points);
     let mut times = StageTimes::default();
     let begun = std::time::Instant::now();

@@ -73,9 +73,9 @@ impl Flow {
                 from < margin || from > self.lattice.side - margin
             };
             if (0..3).any(outside) {
-                let at = pose.center.map(|c| format!("{c:.4}")).join(", ");
-                let what = "within four cells of the faces of the domain; make grid.side larger or time.end smaller";
-                return Err(Error::Unsupported(format!("body {p}, whose center has come to {at}, is {what}")));
+                let at = pose.center.map(|c| format!("{c:.3e}")).join(", ");
+                let what = "nearer to a face of the domain than its extent and four cells; make grid.side larger or time.end smaller";
+                return Err(Error::Unsupported(format!("body {p}, whose center is at {at}, is {what}")));
             }
         }
         let is_near = |block: &&Block| {

@@ -29,7 +29,7 @@ impl Flow {
     ///
     /// # Errors
     /// [`Error::Range`] for a step that diffusion does not allow ([`Method::longest_step`]); [`Error::Unsupported`] where more than 10⁶ steps are asked
-    /// for, where bodies overlap, and where vorticity has reached the faces of the domain; those of [`Solve::solve`].
+    /// for, where bodies overlap or are near the faces of the domain, and where vorticity has reached them; those of [`Solve::solve`].
     pub fn step(
         &mut self,
         solver: &mut dyn Solve,

@@ -108,7 +108,7 @@ fn shuffled<T: Number>(values: &[T]) -> Vec<u8> {
     /// Numbers that are taken apart at once, so that what is written is in whole lines of the cache.
     const BLOCK: usize = 64;
     let n = values.len();
-    let mut out = vec![0; n * size_of::<T>()];
+    let mut out = vec![0; size_of_val(values)];
     for (k, block) in values.chunks(BLOCK).enumerate() {
         for (byte, out) in out.chunks_mut(n).enumerate() {
             let place = &mut out[k * BLOCK..][..block.len()];

@@ -1,6 +1,7 @@
 //! HDF5 as all files of the program use it: pinned format version and safe replacement; `put` writes what is in them,
 //! `chunks` filters it, `reader` reads with distrust.
 
+#[allow(unsafe_code, reason = "a call that the crate `hdf5` does not wrap")]
 mod chunks;
 mod put;
 mod reader;
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use chunks::Number;
 use hdf5::file::{FileAccessBuilder, LibraryVersion};
-use hdf5::{Dataset, File, Group, H5Type};
+use hdf5::{Dataset, File, H5Type};
 use ndarray::SliceInfoElem;
 pub(crate) use put::{put, put_attr, put_attrs, put_group, put_one, reserve};
 pub(crate) use reader::{Member, Reader};
