@@ -120,7 +120,7 @@ fn write_hdf(path: &Path, position: &[[f64; 3]], columns: &[(&str, Column)]) -> 
                 Column::Id(v) => hdf::put(file, name, *v, true)?,
             }
         }
-        let vtk = file.create_group("VTKHDF")?;
+        let vtk = hdf::put_group(file, "VTKHDF")?;
         hdf::put_attrs(&vtk, "Version", &[1i64, 0])?;
         let kind = FixedAscii::<16>::from_ascii("UnstructuredGrid").map_err(|e| e.to_string())?;
         hdf::put_attr(&vtk, "Type", kind)?;
@@ -132,7 +132,7 @@ fn write_hdf(path: &Path, position: &[[f64; 3]], columns: &[(&str, Column)]) -> 
         hdf::put(&vtk, "Connectivity", &counting[..n], true)?;
         hdf::put(&vtk, "Offsets", &counting[..], true)?;
         hdf::put(&vtk, "Types", &vec![1u8; n][..], true)?;
-        let points = vtk.create_group("PointData")?;
+        let points = hdf::put_group(&vtk, "PointData")?;
         columns.iter().try_for_each(|(name, _)| points.link_hard(&format!("/{name}"), name))
     };
     hdf::write_file(path, estimate, fill).map(|_| ())

@@ -187,7 +187,7 @@ mod tests {
             let residue = |x: u64| if x == 0 { 0 } else { ((x - 1) % 0xffff + 1) as u32 };
             residue(b) << 16 | residue(a)
         };
-        let long: Vec<u8> = (0..5001u32).map(|i| (i * i >> 3) as u8).collect();
+        let long: Vec<u8> = (0..5001u32).map(|i| ((i * i) >> 3) as u8).collect();
         for bytes in [&b"abcde"[..], b"abcdef", b"", b"\0\0", &long, &[0xff; 3000]] {
             assert_eq!(fletcher32(bytes), slow(bytes), "{} bytes", bytes.len());
         }
