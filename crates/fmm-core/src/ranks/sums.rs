@@ -56,7 +56,7 @@ impl Traffic {
     }
 }
 
-/// What is summed by one execution of a choice, wherever the particles are.
+/// What one execution of a choice sums.
 #[derive(Clone, Copy)]
 pub(super) struct Request<'a> {
     pub settings: &'a Settings,
