@@ -3,7 +3,7 @@
 use fmm_core::accuracy::Problem;
 use fmm_core::mesh::recipe::Rates;
 use fmm_core::{
-    Boundary, Error, Evaluation, Method, PeriodicBox, Precision, Settings, StageTimes, Surroundings, evaluate,
+    Boundary, Error, Evaluation, Method, PeriodicBox, Precision, Settings, Stage, StageTimes, Surroundings, evaluate,
 };
 use testkit::sets::{alternating, random_in};
 
@@ -46,6 +46,17 @@ fn what_has_no_mesh_is_refused() {
     refused(Settings { precision: Precision::F32, ..mesh([1.0; 3], 1e-7) }, "precision");
     let hessian = fmm_core::evaluate_hessian(&mesh([1.0; 3], 1e-3), &points, &q, None, &mut StageTimes::default());
     assert!(hessian.unwrap_err().to_string().contains("method mesh"));
+}
+
+#[test]
+fn every_stage_of_a_mesh_is_timed_and_counted() {
+    let mut times = StageTimes::default();
+    let points = random_in([1.0; 3], 3000, 6);
+    let settings = Settings { order: Some(6), ..mesh([1.0; 3], 1e-4) };
+    evaluate(&settings, &points, &alternating(3000), None, &mut times).unwrap();
+    for stage in [Stage::Tree, Stage::P2P, Stage::Spread, Stage::Fft, Stage::Gather] {
+        assert!(times.seconds(stage) > 0.0 && times.calls(stage) == 1, "{}: {}", stage.name(), times.calls(stage));
+    }
 }
 
 /// A mesh has the points of a window across a box, however thin that is.

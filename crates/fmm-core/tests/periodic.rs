@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 
 use fmm_core::cpu::execute;
-use fmm_core::ewald::{self, At, EXACT};
+use fmm_core::ewald::{self, At, EXACT, Ewald};
 use fmm_core::expansion::Count;
 use fmm_core::math::erfc::erfc;
 use fmm_core::plan::OctreePlan;
@@ -11,7 +11,7 @@ use fmm_core::{
     Boundary, Choice, Family, Method, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings, evaluate,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
-use testkit::sets::{Points, random_in};
+use testkit::sets::{Points, boxes, random_in};
 use testkit::space::softened;
 
 /// Potential and field in tin foil at `x`, term by term; a pair at distance zero sees the other images alone.
@@ -158,6 +158,39 @@ fn madelung_constants() {
             let worst = sum.potential.iter().zip(&q).map(|(p, q)| (p * q * distance / constant + 1.0).abs());
             let worst = worst.fold(0.0, f64::max);
             assert!(worst < tolerance, "{name}, {tolerance:e}: {worst:e} {:?}", sum.choice);
+        }
+    }
+}
+
+/// With fewer digits a sum has other parts, of fewer waves. Potentials, fields and second derivatives err by about what
+/// was asked: by at most a tenth of the tolerance of a guard, which asks for a hundredth, and second derivatives, for
+/// which it asks for a hundredth of that, by as much.
+#[test]
+fn ewald_sums_keep_the_accuracy_that_is_asked() {
+    for (name, side, points, q) in boxes(700) {
+        let cell = PeriodicBox { side, surroundings: FOIL };
+        for softening in [Softening::None, Softening::Spline(0.1)] {
+            let chosen: Vec<usize> = (0..points.len()).step_by(9).collect();
+            let sums = |accuracy| {
+                let (all, at) = (Ewald::new(&cell, softening, accuracy, &points, &q, chosen.len()), At::Some(&chosen));
+                let (ewald::Sums { potential, field, .. }, hessian) = (all.sums(at), all.hessians(at).hessian);
+                [potential, field.as_flattened().to_vec(), hessian.as_flattened().to_vec()]
+            };
+            let exact = sums(EXACT);
+            for accuracy in [1e-3, 1e-5, 1e-7, 1e-9, 1e-11] {
+                let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
+                let errors: Vec<f64> = sums(accuracy)
+                    .iter()
+                    .zip(&exact)
+                    .map(|(a, b)| norm(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>()) / norm(b))
+                    .collect();
+                println!("{name:14} {softening:?} {accuracy:.0e}: {errors:?}");
+                let most = [10.0, 10.0, 1000.0].map(|times| times * accuracy);
+                assert!(
+                    errors.iter().zip(most).all(|(e, most)| *e <= most),
+                    "{name} {softening:?} {accuracy:e}: {errors:?}"
+                );
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What operators cost, for the choice of leaf sizes and between methods. Never a timing of the present run.
 
+use super::problem::CROWDED;
 use super::{Kind, Problem};
+use crate::boundary::PeriodicBox;
 use crate::ewald::{EXACT, Split};
 use crate::expansion::dense_order;
 use crate::settings::{Choice, Family, Method, Precision};
@@ -55,7 +57,7 @@ pub(super) fn direct_cost(problem: Problem, precision: Precision) -> f64 {
 /// How many targets may be summed again directly before half the time of the sum with `choice` has passed.
 pub fn repairs(problem: Problem, choice: &Choice) -> usize {
     let one = problem.sources as f64 * pair_cost(Precision::F64);
-    (0.5 * fast_cost(problem, choice) / one.max(1.0)) as usize
+    (0.5 * fast_cost(problem, choice, None) / one.max(1.0)) as usize
 }
 
 /// Nanoseconds of one thread for Ewald's sum over a box.
@@ -74,12 +76,27 @@ pub fn near_share(choice: &Choice, sources: usize) -> f64 {
     (near / sources.max(1) as f64).min(1.0)
 }
 
-/// Nanoseconds of one thread for the FMM or treecode of a filled octree.
-pub(super) fn fast_cost(problem: Problem, choice: &Choice) -> f64 {
+/// Bodies in a leaf of the octree of a box, whose root no cube around the bodies replaces: of cells that bodies fill, an
+/// eighth of those of a level above.
+fn leaf_in_box(problem: Problem, leaf_size: usize, cell: &PeriodicBox) -> f64 {
+    let most = leaf_size.max(1) as f64;
+    let mut held = problem.sources as f64 * cell.longest().powi(3) / cell.volume();
+    while held > most {
+        held /= 8.0;
+    }
+    held.max(1.0)
+}
+
+/// Nanoseconds of one thread for the FMM or treecode of a filled octree, or of a box.
+pub(super) fn fast_cost(problem: Problem, choice: &Choice, cell: Option<&PeriodicBox>) -> f64 {
     let (Some(family), Some(order), Some(theta)) = (choice.expansion, choice.order, choice.theta) else {
         return f64::INFINITY;
     };
-    let (near, leaf) = (near_cells(theta), LEAF_SHARE * choice.leaf_size as f64);
+    let leaf = match cell {
+        Some(cell) if problem.crowding < CROWDED => leaf_in_box(problem, choice.leaf_size, cell),
+        _ => LEAF_SHARE * choice.leaf_size as f64,
+    };
+    let near = near_cells(theta);
     let (targets, bodies) = (problem.targets as f64, (problem.targets + problem.sources) as f64);
     let translations = 8.0 * near / leaf * m2l_cost(family, choice.precision, order);
     let evaluation = ((order + 1) * (order + 1)) as f64 * pair_cost(choice.precision);

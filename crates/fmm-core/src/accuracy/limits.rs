@@ -111,6 +111,7 @@ mod tests {
             side: 1.0,
             strength_range,
             mesh: None,
+            field: None,
         };
         let message = |tolerance, softening, range, order| {
             beyond_f32(&Settings { tolerance, softening, ..Settings::default() }, problem(range), Some(order))

@@ -29,7 +29,8 @@ pub(super) fn choose(
         return Err(Error::Range { what: "order", value: order as f64, range: "3 to 16 with method mesh" });
     }
     let most = *Recipe::ORDERS.end();
-    let order = settings.order.unwrap_or_else(|| Recipe::points_for(target_error).unwrap_or(most));
+    let table_error = problem.table_error(target_error, true);
+    let order = settings.order.unwrap_or_else(|| Recipe::points_for(table_error).unwrap_or(most));
     let (load, recipe) = (load(cell, settings.softening, problem, precision, rates), Recipe::of(order));
     let leaf_size = settings.leaf_size.unwrap_or_else(|| load.neighbours(recipe));
     let points = load.points(recipe, leaf_size);
@@ -50,7 +51,7 @@ pub fn cheaper_mesh(
     target_error: f64,
     time: f64,
 ) -> Option<Choice> {
-    let rates = problem.mesh.filter(|_| Recipe::points_for(target_error).is_some())?;
+    let rates = problem.mesh.filter(|_| Recipe::points_for(problem.table_error(target_error, true)).is_some())?;
     let choice = choose(settings, problem, precision, target_error).ok()?;
     let cell = settings.boundary.periodic()?;
     let (load, recipe) = (load(cell, settings.softening, problem, precision, rates), Recipe::of(choice.order?));
@@ -73,4 +74,66 @@ fn load(cell: &PeriodicBox, softening: Softening, problem: Problem, precision: P
     // It is of the cube around the box.
     let crowding = (crowding * cell.volume() / cell.longest().powi(3)).max(1.0);
     Load { side: cell.side, sources, targets, crowding, reach, precision, rates }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accuracy::{Kind, choose};
+    use crate::boundary::Boundary;
+
+    /// The choice for ions in a cube of this many, whose fields have this strength.
+    fn chosen(sources: usize, tolerance: f64, method: Method, field: Option<f64>) -> Choice {
+        let boundary = Boundary::Periodic(PeriodicBox::cube(1.0));
+        let (kind, mesh) = (Kind::Cancelling, Some(Rates::CORES));
+        let problem = Problem {
+            sources,
+            targets: sources,
+            kind,
+            crowding: 1.0,
+            dense_leaf: 0.1,
+            side: 1.0,
+            strength_range: 1.0,
+            mesh,
+            field,
+        };
+        choose(&Settings { method, tolerance, boundary, ..Settings::default() }, problem).unwrap()
+    }
+
+    #[test]
+    fn even_boxes_take_a_mesh() {
+        for sources in [20_000, 100_000, 1_000_000] {
+            for tolerance in [1e-3, 1e-4, 1e-6, 1e-8] {
+                let choice = chosen(sources, tolerance, Method::Auto, Some(1.0));
+                assert_eq!(choice.method, Method::Mesh, "{sources} {tolerance:e}");
+            }
+        }
+    }
+
+    #[test]
+    fn weak_fields_ask_for_more_points_and_strong_ones_for_fewer() {
+        for method in [Method::Mesh, Method::Fmm] {
+            let order = |field| chosen(100_000, 1e-5, method, field).order.unwrap();
+            assert!(order(Some(0.1)) > order(Some(1.0)) && order(Some(1.0)) > order(Some(20.0)), "{method:?}");
+        }
+        // Without a look: the mesh's table is of ions, that of the FMM of random charges.
+        assert_eq!(chosen(100_000, 1e-5, Method::Mesh, None), chosen(100_000, 1e-5, Method::Mesh, Some(1.0 / 0.7)));
+    }
+
+    #[test]
+    fn fields_are_measured_in_those_of_ions() {
+        // A spacing of 2 and strengths of 3: the unit is 3/4.
+        let (volume, strengths) = (8.0 * 2.0, [3.0, -3.0]);
+        let of = |fields: &[[f64; 3]], largest: &[f64]| Problem::field_of(fields, largest, volume, &strengths);
+        let near = |field: f64, expected: f64| assert!((field / expected - 1.0).abs() < 1e-12, "{field} {expected}");
+        near(of(&[[0.0, 1.5, 0.0]; 2], &[0.0; 2]), 2.0 / 1.2);
+        // The weak ones make the relative error.
+        let e = [1.5, 0.15].map(|e| [e, 0.0, 0.0]);
+        near(of(&e, &[0.0; 2]), (2.0 / (1.0 / 4.0 + 1.0 / 0.04f64)).sqrt() / 0.69);
+        // A field that vanishes counts as a thousandth of its largest term.
+        near(of(&[[0.0; 3]; 2], &[750.0; 2]), 1.0 / 1.2);
+        // Without strengths there is nothing to measure, and the tables are taken as they are.
+        assert!(Problem::field_of(&[[0.0; 3]], &[0.0], 1.0, &[0.0]).is_nan());
+        assert_eq!(chosen(100_000, 1e-5, Method::Mesh, Some(f64::NAN)), chosen(100_000, 1e-5, Method::Mesh, None));
+    }
 }

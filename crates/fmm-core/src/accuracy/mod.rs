@@ -45,7 +45,9 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Choice, Error> {
 pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> Result<Choice, Error> {
     settings.check()?;
     let method = if settings.method == Method::Treecode { Method::Treecode } else { Method::Fmm };
-    let (family, separation2, order) = expansion(settings, problem, method, target_error);
+    let cancels = problem.kind == Kind::Cancelling;
+    let table_error = if cancels { problem.table_error(target_error, false) } else { target_error };
+    let (family, separation2, order) = expansion(settings, problem, method, table_error);
     let order = settings.order.unwrap_or(order);
     let far = settings.method != Method::Direct;
     // Twice the floor where forces cancel, and for direct sums, which cannot keep a tolerance by a
@@ -137,7 +139,7 @@ pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> R
     if !cheaper {
         return Ok(choice);
     }
-    let fast = fast_cost(problem, &choice);
+    let fast = fast_cost(problem, &choice, cell);
     let meshed = meshed(fast.min(direct_cost()));
     Ok(meshed.unwrap_or(if direct_cost() <= fast { direct } else { choice }))
 }

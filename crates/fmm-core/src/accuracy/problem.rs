@@ -2,8 +2,10 @@
 
 use rayon::prelude::*;
 
+use super::FEW_PAIRS;
 use crate::math::CollectVec;
 use crate::mesh::recipe::Rates;
+use crate::settings::{Method, Settings};
 use crate::tree::Cube;
 use crate::tree::key::{levels_per_key, morton};
 
@@ -26,6 +28,8 @@ pub struct Problem {
     pub strength_range: f64,
     /// What sums with a mesh cost, if the place and what is asked for know them.
     pub mesh: Option<Rates>,
+    /// How strong fields are in a box, where some were summed beforehand: see [`Problem::field_of`].
+    pub field: Option<f64>,
 }
 
 impl Problem {
@@ -52,6 +56,7 @@ impl Problem {
             side: cube.side,
             strength_range: strengths.largest / strengths.smallest,
             mesh: None,
+            field: None,
         }
     }
 
@@ -60,6 +65,37 @@ impl Problem {
     pub fn in_box(self) -> Self {
         let kind = if self.kind == Kind::Filling { Kind::Cancelling } else { self.kind };
         Problem { kind, ..self }
+    }
+
+    /// How strong fields of this size are, where a thousandth of a largest term is the least that counts: in units of
+    /// those of ions up to a quarter of a spacing from the places of a lattice, over the rms strength and the square of
+    /// the spacing. Of rms and of the mean that relative errors have the smaller.
+    pub fn field_of(fields: &[[f64; 3]], largest: &[f64], volume: f64, strengths: &[f64]) -> f64 {
+        let (n, largest_strength) = (strengths.len() as f64, strengths.iter().fold(0.0, |m: f64, q| m.max(q.abs())));
+        // The rms of strengths that may have any size.
+        let rms = largest_strength * (strengths.iter().map(|q| (q / largest_strength).powi(2)).sum::<f64>() / n).sqrt();
+        let spacing = (volume / n).cbrt();
+        let size = |(e, largest): (&[f64; 3], &f64)| {
+            let e = e.map(|c| c * spacing / rms * spacing);
+            let least = LEAST_FIELD * (largest * spacing / rms * spacing);
+            e.iter().map(|c| c * c).sum::<f64>().sqrt().max(least)
+        };
+        let sizes: Vec<f64> = fields.iter().zip(largest).map(size).collect();
+        let mean = |of: fn(f64) -> f64| (sizes.iter().map(|&e| of(e)).sum::<f64>() / sizes.len() as f64).sqrt();
+        (mean(|e| e * e) / IONS[0]).min(1.0 / mean(|e| 1.0 / (e * e)) / IONS[1])
+    }
+
+    /// The target error at which tables of random charges, or of ions if `ions`, have `target_error` of this problem.
+    pub(super) fn table_error(&self, target_error: f64, ions: bool) -> f64 {
+        let Some(field) = self.field.filter(|f| f.is_finite()) else { return target_error };
+        let field = if ions { field } else { field / RANDOM };
+        target_error * (FIELD_SHARE * field).clamp(0.02, 50.0)
+    }
+
+    /// Whether fields at a few targets are summed before anything is chosen: not where all may be summed directly.
+    pub fn is_worth_a_look(&self, settings: &Settings) -> bool {
+        let pairs = self.sources as f64 * self.targets as f64;
+        settings.guarded().is_some() && settings.method != Method::Direct && pairs > FEW_PAIRS
     }
 
     /// The same problem where sums with a mesh are known, too.
@@ -189,6 +225,18 @@ impl<const D: usize> Spread<D> {
         Spread { count: keys.len(), low, high, pairs, dense_level: Self::dense_level(&levels) }
     }
 }
+
+/// The part of a largest term that a field counts as at least.
+const LEAST_FIELD: f64 = 1e-3;
+
+/// The rms of the fields of ions, and (mean of 1/e²)^(−1/2), over strength and square of the spacing.
+const IONS: [f64; 2] = [1.2, 0.69];
+
+/// By how much more random charges have in the second.
+const RANDOM: f64 = 4.8;
+
+/// Fields at a few targets say no more of all.
+const FIELD_SHARE: f64 = 0.7;
 
 /// Classes of sets that err alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,9 @@ use crate::accuracy::{Problem, closest_pair};
 use crate::bodies::coincident_pairs;
 use crate::boundary::{Moments, PeriodicBox};
 use crate::ewald::{self, At, Ewald};
-use crate::guard::{Norms, Sample};
+use crate::guard::{Look, Norms, Sample};
 use crate::mesh::{self, Mesh, Places, Recipe, recipe};
+use crate::solve::Quantity;
 use crate::tree::Cube;
 use crate::{Choice, Settings, Softening, Stage, StageTimes};
 
@@ -43,10 +44,11 @@ impl InBox {
     /// Ewald's sum at all targets, with second derivatives if `hessian` asks for them.
     pub fn direct(&self, softening: Softening, points: Points, hessian: bool, times: &mut StageTimes) -> Summed {
         let at = points.targets.map_or(At::Sources, At::Points);
-        let new = || Ewald::new(&self.cell, softening, ewald::EXACT, points.sources, points.columns[0], at);
+        let targets = points.at().len();
+        let new = || Ewald::new(&self.cell, softening, ewald::EXACT, points.sources, points.columns[0], targets);
         let exact = times.time(Stage::P2P, new);
-        let ewald::Sums { potential, field, .. } = times.time_more(Stage::P2P, || exact.sums());
-        let hessian = if hessian { times.time_more(Stage::P2P, || exact.hessians().hessian) } else { vec![] };
+        let ewald::Sums { potential, field, .. } = times.time_more(Stage::P2P, || exact.sums(at));
+        let hessian = if hessian { times.time_more(Stage::P2P, || exact.hessians(at).hessian) } else { vec![] };
         let coincident_pairs = times.time_more(Stage::P2P, || coincident_pairs(&self.sources));
         Summed { hessian, potential, field, coincident_pairs, error: vec![], epsilon: f64::EPSILON }
     }
@@ -88,22 +90,46 @@ impl InBox {
         ewald::depolarise(&self.cell, &unwrapped, points.at(), potential, field);
     }
 
-    /// The errors of the field of `sums` at the targets of `sample`, by Ewald's sum, and the larger
-    /// of those of the potential and of second derivatives.
-    pub fn errors(&self, sample: &Sample, settings: &Settings, points: Points, sums: &Summed) -> (Norms, f64) {
-        let chosen: Vec<usize> = sample.places().collect();
-        let places: Option<Vec<[f64; 3]>> = points.targets.map(|t| chosen.iter().map(|&i| t[i]).collect());
-        let at = places.as_ref().map_or(At::Some(&chosen), |p| At::Points(p));
-        let accuracy = GUARD * settings.tolerance;
-        let exact = Ewald::new(&self.cell, settings.softening, accuracy, points.sources, points.columns[0], at);
+    /// What sums of `quantity` are measured by.
+    pub fn reference<'a>(settings: &'a Settings, points: Points<'a>, quantity: Quantity) -> Option<Ewald<'a>> {
+        // Second derivatives lose more digits, most of them in crystals.
+        let part = if quantity == Quantity::Hessian { GUARD * GUARD } else { GUARD };
+        let (accuracy, targets) = (part * settings.tolerance, Look::First.size(points.at().len()));
+        let cell = settings.boundary.periodic()?;
+        Some(Ewald::new(cell, settings.softening, accuracy, points.sources, points.columns[0], targets))
+    }
+
+    /// How strong fields are at some targets: [`Problem::field_of`].
+    pub fn field(&self, reference: &Ewald, points: Points) -> f64 {
+        let sums = at(points, &Sample::spread(points.at().len(), FIELDS), |_, at| reference.sums(at));
+        Problem::field_of(&sums.field, &sums.largest, self.cell.volume(), points.columns[0])
+    }
+}
+
+/// Targets at which fields are summed before anything is chosen.
+const FIELDS: usize = 16;
+
+/// Calls `with` with the places of a sample's targets, among all and in space.
+fn at<R>(points: Points, sample: &Sample, with: impl FnOnce(&[usize], At) -> R) -> R {
+    let chosen: Vec<usize> = sample.places().collect();
+    match points.targets {
+        Some(targets) => with(&chosen, At::Points(&chosen.iter().map(|&i| targets[i]).collect::<Vec<_>>())),
+        None => with(&chosen, At::Some(&chosen)),
+    }
+}
+
+/// The errors of the field of `sums` at the targets of `sample`, and the larger of those of the potential and of second
+/// derivatives.
+pub fn errors(sample: &Sample, reference: &Ewald, points: Points, sums: &Summed) -> (Norms, f64) {
+    at(points, sample, |chosen, at| {
         let fields: Vec<[f64; 3]> = chosen.iter().map(|&i| sums.field[i]).collect();
         let potentials: Vec<f64> = chosen.iter().map(|&i| sums.potential[i]).collect();
-        let (norms, potential) =
-            sample.errors_in_box(&exact.sums(), &potentials, &fields, Some(sums.prediction().rms()));
+        let rms = Some(sums.prediction().rms());
+        let (norms, potential) = sample.errors_in_box(&reference.sums(at), &potentials, &fields, rms);
         if sums.hessian.is_empty() {
             return (norms, potential);
         }
         let found = chosen.iter().map(|&i| sums.hessian[i]);
-        (norms, potential.max(sample.error_of_matrices_in_box(&exact.hessians(), found)))
-    }
+        (norms, potential.max(sample.error_of_matrices_in_box(&reference.hessians(at), found)))
+    })
 }

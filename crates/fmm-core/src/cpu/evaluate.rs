@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
 
-use super::boxed::InBox;
+use super::boxed::{self, InBox};
 use super::direct::direct_field;
 use super::points::{Points, Summed};
 use super::schedule::{Bodies, Expansions, See, execute_sorted};
 use super::sorted::Sum;
 use super::{direct, hessian, vortex};
 use crate::accuracy::{self, Problem};
+use crate::ewald::Ewald;
 use crate::expansion::{Cartesian, Expansion, Spherical};
 use crate::guard::{Look, Norms};
 use crate::math::{CollectVec, Real};
@@ -149,13 +150,20 @@ pub(super) fn solve_points(
         }
         None => times.time_more(Stage::Tree, || Frame::Open(Cube::around(&[points.sources, targets]))),
     };
-    let problem = times.time_more(Stage::Tree, || match &frame {
+    let mut problem = times.time_more(Stage::Tree, || match &frame {
         Frame::Open(cube) => Problem::of(points.sources, points.columns, points.at().len(), cube),
         Frame::Box(within) => {
             within.problem(points).with_mesh((quantity == Quantity::Potential).then_some(Rates::CORES))
         }
     });
-    let mut trial = SpaceTrial { settings: &settings, points, quantity, frame, problem, norms: None, times };
+    let mut reference = None;
+    if let Frame::Box(within) = &frame
+        && problem.is_worth_a_look(&settings)
+    {
+        reference = times.time_more(Stage::Guard, || InBox::reference(&settings, points, quantity));
+        problem.field = reference.as_ref().map(|r| times.time_more(Stage::Guard, || within.field(r, points)));
+    }
+    let mut trial = SpaceTrial { settings: &settings, points, quantity, frame, problem, reference, norms: None, times };
     let Solved { choice, mut sums, kept } = solve(&settings, kept, &mut trial)?;
     if settings.errors {
         if !choice.is_exact() && trial.norms.is_none() {
@@ -185,6 +193,8 @@ struct SpaceTrial<'a> {
     quantity: Quantity,
     frame: Frame,
     problem: Problem,
+    /// What sums in a box are measured by, once it is wanted.
+    reference: Option<Ewald<'a>>,
     /// What the guard has found of the last sums.
     norms: Option<Norms>,
     times: &'a mut StageTimes,
@@ -252,8 +262,11 @@ impl Trial for SpaceTrial<'_> {
         let sample = self.times.time_more(Stage::Guard, || sums.prediction().sample(settings.tolerance, look));
         let (softening, rms) = (settings.softening, Some(sums.prediction().rms()));
         let field = || direct::errors(&sample, softening, points, &sums.field, rms);
-        let (norms, more) = self.times.time_more(Stage::Guard, || match (&self.frame, quantity) {
-            (Frame::Box(within), _) => within.errors(&sample, settings, points, sums),
+        if self.reference.is_none() {
+            self.reference = self.times.time_more(Stage::Guard, || InBox::reference(settings, points, quantity));
+        }
+        let (norms, more) = self.times.time_more(Stage::Guard, || match (&self.reference, quantity) {
+            (Some(reference), _) => boxed::errors(&sample, reference, points, sums),
             (_, Quantity::Potential) => (field(), 0.0),
             (_, Quantity::Hessian) => (field(), hessian::error(&sample, softening, points, &sums.hessian)),
             (_, Quantity::Velocity) => (vortex::errors(&sample, softening, points, &sums.field, rms), 0.0),

@@ -4,10 +4,12 @@
 //! a uniform background −Q/V (Ewald 1921; de Leeuw, Perram & Smith 1980). A pair at distance zero does not see itself, but the other images: what
 //! remains of erfc(αr)/r is −2α/√π, which is also what a source has to do with itself.
 
+mod band;
 mod near;
+mod screen;
+mod split;
+mod structure;
 mod waves;
-
-use std::f64::consts::PI;
 
 use rayon::prelude::*;
 
@@ -16,6 +18,8 @@ use crate::kernel::{Hessian, Pairs, Softening};
 use crate::math::CollectVec;
 use crate::math::scale::{power_of_two_below, strength_scale};
 use near::Cells;
+use split::Part;
+pub use split::Split;
 use waves::Waves;
 
 /// Where the sum is wanted.
@@ -52,70 +56,25 @@ pub struct Hessians {
 /// The accuracy at which nothing but rounding is left.
 pub const EXACT: f64 = 1e-17;
 
-/// Nanoseconds of one thread for a pair in real space, for a wave in the sums over sources and in those at a target: estimates from their
-/// operations. Only the split between the two sums and the choice between methods depend on them.
-const PAIR: f64 = 3.0;
-const WAVE_OF_SOURCE: f64 = 0.35;
-const WAVE_AT_TARGET: f64 = 0.6;
-
-/// How a sum is split between the spaces.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Split {
-    /// α.
-    pub alpha: f64,
-    /// Images of sources within this distance are summed.
-    pub cutoff: f64,
-    /// Waves up to this wave number are summed.
-    pub highest: f64,
-}
-
-impl Split {
-    /// The cheapest split for `sources` bodies at `targets` places of a box of `volume`, with errors of about `accuracy` of typical values.
-    pub fn cheapest(volume: f64, sources: usize, targets: usize, accuracy: f64) -> Self {
-        let (n, m) = (sources.max(1) as f64, targets.max(1) as f64);
-        let waves = WAVE_OF_SOURCE * n + WAVE_AT_TARGET * m;
-        // Pairs go like α^−3, waves like α³.
-        let balance = (2.0 * PI).powi(3) * n * m * PAIR / (4.0 * waves);
-        Self::with(balance.powf(1.0 / 6.0).clamp(1.0, 40.0) / volume.cbrt(), accuracy)
-    }
-
-    /// The sums that `alpha` needs.
-    pub fn with(alpha: f64, accuracy: f64) -> Self {
-        // Both remainders go like e^(−s²).
-        let s = (-accuracy.ln()).max(1.0).sqrt() + 0.1;
-        Split { alpha, cutoff: s / alpha, highest: 2.0 * alpha * s }
-    }
-
-    /// Nanoseconds of one thread.
-    pub fn cost(&self, volume: f64, sources: usize, targets: usize) -> f64 {
-        let ball = |r: f64| 4.0 / 3.0 * PI * r.powi(3);
-        let waves = 0.5 * ball(self.highest) * volume / (2.0 * PI).powi(3);
-        let pairs = ball(self.cutoff) / volume * sources as f64 * targets as f64;
-        PAIR * pairs + waves * (WAVE_OF_SOURCE * sources as f64 + WAVE_AT_TARGET * targets as f64)
-    }
-}
-
-/// Ewald's sum of a set of sources at its targets. All numbers within are multiplied by powers of two, which brings them near those of a unit box.
+/// Ewald's sum of a set of sources, at any targets. All numbers within are multiplied by powers of two, which brings them near those of a unit box.
 pub struct Ewald<'a> {
     cell: &'a PeriodicBox,
     sources: &'a [[f64; 3]],
     strengths: &'a [f64],
-    at: At<'a>,
     /// What lengths are multiplied by.
     scale: f64,
     /// What strengths are multiplied by.
     unit: f64,
     softening: Softening,
-    split: Split,
-    /// Targets in the box.
-    targets: Vec<[f64; 3]>,
+    part: Part,
     near: Cells,
     far: Waves,
 }
 
 impl<'a> Ewald<'a> {
-    /// With errors of about `accuracy`, relative to typical values: [`EXACT`] for all digits. Positions need not lie in the box; the
-    /// dipole that the surroundings see is that of positions as given. The softening is none or a spline that ends within half a box.
+    /// With errors of about `accuracy`, relative to typical values: [`EXACT`] for all digits; the cheapest for so many `targets`. Positions
+    /// need not lie in the box; the dipole that the surroundings see is that of positions as given. The softening is none or a spline that
+    /// ends within half a box.
     ///
     /// # Panics
     /// If the box or the softening are not what [`PeriodicBox::check`] lets through.
@@ -125,66 +84,75 @@ impl<'a> Ewald<'a> {
         accuracy: f64,
         sources: &'a [[f64; 3]],
         strengths: &'a [f64],
-        at: At<'a>,
+        targets: usize,
     ) -> Self {
         let (scale, unit) = (power_of_two_below(1.0 / cell.longest()), strength_scale(strengths));
-        let small = PeriodicBox { side: cell.side.map(|s| s * scale), ..*cell };
-        let inside = |points: &[[f64; 3]]| -> Vec<[f64; 3]> {
-            points.par_iter().map(|x| small.wrapped(x.map(|c| c * scale))).collect_vec()
-        };
-        let (x, q) = (inside(sources), strengths.par_iter().map(|q| q * unit).collect_vec());
-        let targets = if matches!(at, At::Sources) { x.clone() } else { inside(&places(sources, at)) };
-        let split = Split::cheapest(small.volume(), x.len(), targets.len(), accuracy);
-        let (near, far) = (Cells::new(small.side, &split, &x, &q), Waves::new(small.side, &split, &x, &q));
+        let small = scaled(cell, scale);
+        let (x, q) = (wrapped(&small, scale, sources), strengths.par_iter().map(|q| q * unit).collect_vec());
         let softening = softening.scaled(scale);
-        Ewald { cell, sources, strengths, at, scale, unit, softening, split, targets, near, far }
+        let reach = softening.newtonian_beyond(0.0);
+        let part = Part::cheapest(small.volume(), (x.len(), targets), accuracy, reach);
+        let (near, far) = (Cells::new(small.side, &part, &x, &q), Waves::new(small.side, &part, &x, &q));
+        Ewald { cell, sources, strengths, scale, unit, softening, part, near, far }
     }
 
     /// Potential and field.
-    pub fn sums(&self) -> Sums {
-        let mut sums = self.near.sums(self.softening, &self.split, &self.targets);
-        self.far.add_to(&mut sums, &self.targets);
+    pub fn sums(&self, at: At) -> Sums {
+        let places = places(self.sources, at);
+        let targets = wrapped(&scaled(self.cell, self.scale), self.scale, &places);
+        let mut sums = self.near.sums(self.softening, &self.part, &targets);
+        self.far.add_to(&mut sums, &targets);
         let charge: f64 = self.strengths.iter().map(|q| q * self.unit).sum();
         let volume = self.cell.side.map(|s| s * self.scale).iter().product::<f64>();
-        let background = PI * charge / (self.split.alpha * self.split.alpha * volume);
+        let background = self.part.left() * charge / volume;
         sums.potential.par_iter_mut().for_each(|p| *p -= background);
         // Nobody sees what a softened kernel is at distance zero of itself.
         if let Softening::Spline(length) = self.softening {
-            self.own().for_each(|(p, q)| sums.potential[p] -= q / length);
+            self.own(at, places.len()).for_each(|(p, q)| sums.potential[p] -= q / length);
         }
         let (back, per_length) = (self.scale / self.unit, self.scale * self.scale / self.unit);
         sums.potential.par_iter_mut().for_each(|p| *p *= back);
         sums.field.par_iter_mut().for_each(|e| *e = e.map(|c| c * per_length));
         sums.largest.par_iter_mut().for_each(|l| *l *= per_length);
         let moments = Moments::of(self.sources, self.strengths, [0.0; 3]);
-        depolarise(self.cell, &moments, &places(self.sources, self.at), &mut sums.potential, &mut sums.field);
+        depolarise(self.cell, &moments, &places, &mut sums.potential, &mut sums.field);
         sums
     }
 
     /// Second derivatives. Surroundings add nothing to them: what they add to the potential of a neutral box is linear.
-    pub fn hessians(&self) -> Hessians {
-        let mut sums = self.near.hessians(self.softening, &self.split, &self.targets);
-        self.far.add_hessians_to(&mut sums.hessian, &self.targets);
+    pub fn hessians(&self, at: At) -> Hessians {
+        let targets = wrapped(&scaled(self.cell, self.scale), self.scale, &places(self.sources, at));
+        let mut sums = self.near.hessians(self.softening, &self.part, &targets);
+        self.far.add_hessians_to(&mut sums.hessian, &targets);
         let at_zero = Hessian(self.softening).potential_at_zero();
-        self.own().for_each(|(p, q)| sums.hessian[p][..3].iter_mut().for_each(|h| *h += q * at_zero));
+        self.own(at, targets.len()).for_each(|(p, q)| sums.hessian[p][..3].iter_mut().for_each(|h| *h += q * at_zero));
         let back = self.scale * self.scale * self.scale / self.unit;
         sums.hessian.par_iter_mut().for_each(|h| *h = h.map(|c| c * back));
         sums.largest.par_iter_mut().for_each(|l| *l *= back);
         sums
     }
 
-    /// The targets that are sources, by their place, with their strengths.
-    fn own(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
-        let source = move |p: usize| match self.at {
+    /// Those of the first targets that are sources, by their place, with their strengths.
+    fn own<'b>(&'b self, at: At<'b>, targets: usize) -> impl Iterator<Item = (usize, f64)> + 'b {
+        let source = move |p: usize| match at {
             At::Sources => Some(p),
             At::Some(chosen) => Some(chosen[p]),
             At::Points(_) => None,
         };
-        (0..self.targets.len()).filter_map(move |p| Some((p, self.strengths[source(p)?] * self.unit)))
+        (0..targets).filter_map(move |p| Some((p, self.strengths[source(p)?] * self.unit)))
     }
 }
 
-/// Potential and field by Ewald's sum: [`Ewald::sums`] of [`Ewald::new`].
+fn scaled(cell: &PeriodicBox, scale: f64) -> PeriodicBox {
+    PeriodicBox { side: cell.side.map(|s| s * scale), ..*cell }
+}
+
+/// Scaled places in the `small` box.
+fn wrapped(small: &PeriodicBox, scale: f64, points: &[[f64; 3]]) -> Vec<[f64; 3]> {
+    points.par_iter().map(|x| small.wrapped(x.map(|c| c * scale))).collect_vec()
+}
+
+/// Potential and field by Ewald's sum at once: [`Ewald::sums`] of [`Ewald::new`].
 ///
 /// # Panics
 /// Those of [`Ewald::new`].
@@ -196,7 +164,12 @@ pub fn evaluate(
     strengths: &[f64],
     at: At,
 ) -> Sums {
-    Ewald::new(cell, softening, accuracy, sources, strengths, at).sums()
+    let targets = match at {
+        At::Sources => sources.len(),
+        At::Some(chosen) => chosen.len(),
+        At::Points(points) => points.len(),
+    };
+    Ewald::new(cell, softening, accuracy, sources, strengths, targets).sums(at)
 }
 
 fn places(sources: &[[f64; 3]], at: At) -> Vec<[f64; 3]> {

@@ -8,23 +8,14 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{Split, Sums};
+use super::structure::Structure;
+use super::{Part, Sums};
 use crate::kernel::AXES;
+use crate::math::Number;
 use crate::math::simd::{Task, Vector, dispatch};
-use crate::math::{CollectVec, Number};
-
-/// The number of parts of the sources that are summed separately. It does not depend on the number
-/// of threads.
-const PARTS: usize = 32;
-
-/// Fewer sources make no part.
-const FEWEST: usize = 256;
 
 /// Targets that one task serves.
 const TARGETS: usize = 16;
-
-/// Bodies that share each load of a structure factor.
-const GROUP: usize = 4;
 
 /// Waves k = 2π(a/L_x, b/L_y, c/L_z) with |c| ≤ `most`.
 struct Row {
@@ -33,6 +24,8 @@ struct Row {
     most: usize,
     /// In whole vectors.
     places: Range<usize>,
+    /// The row of the same a, |b| among those of one octant.
+    octant: usize,
 }
 
 /// The waves of a box.
@@ -41,56 +34,47 @@ pub struct Waves {
     rows: Vec<Row>,
     /// The largest numbers along each axis.
     most: [usize; 3],
-    /// 2 (4π/V) e^(−k²/4α²)/k² S(k), row after row, real and imaginary parts.
+    /// 2 (4π/V) f(k)/k² S(k) with the factor f of the smooth part, row after row, real and imaginary parts.
     factors: [Vec<f64>; 2],
 }
 
 impl Waves {
     /// Of sources in a box from the origin.
-    pub fn new(sides: [f64; 3], split: &Split, position: &[[f64; 3]], strength: &[f64]) -> Self {
-        let most = sides.map(|s| (split.highest * s / (2.0 * PI)) as usize);
+    pub fn new(sides: [f64; 3], part: &Part, position: &[[f64; 3]], strength: &[f64]) -> Self {
+        let highest = part.highest();
+        let most = sides.map(|s| (highest * s / (2.0 * PI)) as usize);
         let wave = sides.map(|s| 2.0 * PI / s);
-        let (mut rows, mut end) = (vec![], 0);
+        let (mut octant, mut rows, mut end) = (vec![], vec![], 0);
         for a in 0..=most[0] {
-            let lowest = if a == 0 { 0 } else { -(most[1] as i32) };
-            for b in lowest..=most[1] as i32 {
-                let left = split.highest.powi(2) - (a as f64 * wave[0]).powi(2) - (f64::from(b) * wave[1]).powi(2);
-                if left >= 0.0 {
-                    let most = ((left.sqrt() / wave[2]) as usize).min(most[2]);
-                    let start = end;
-                    end += (2 * most + 1).next_multiple_of(f64::WIDTH);
-                    rows.push(Row { a, b, most, places: start..end });
-                }
+            let left = |b: i32| highest.powi(2) - (a as f64 * wave[0]).powi(2) - (f64::from(b) * wave[1]).powi(2);
+            let most_along_z = |b: i32| ((left(b).sqrt() / wave[2]) as usize).min(most[2]);
+            let first = octant.len();
+            octant.extend((0..=most[1]).filter(|&b| left(b as i32) >= 0.0).map(|b| (a, b, most_along_z(b as i32) + 1)));
+            let highest_b = (octant.len() - first) as i32 - 1;
+            for b in if a == 0 { 0 } else { -highest_b }..=highest_b {
+                let (most, start) = (most_along_z(b), end);
+                end += (2 * most + 1).next_multiple_of(f64::WIDTH);
+                rows.push(Row { a, b, most, places: start..end, octant: first + b.unsigned_abs() as usize });
             }
         }
-        let mut waves = Waves { sides, rows, most, factors: [vec![], vec![]] };
-        let part = position.len().div_ceil(PARTS).max(FEWEST).next_multiple_of(GROUP);
-        let parts: Vec<[Vec<f64>; 2]> = position
-            .par_chunks(part)
-            .zip(strength.par_chunks(part))
-            .map(|(x, q)| dispatch(Structure { waves: &waves, x, q, places: end }))
-            .collect_vec();
+        let structure = Structure::new(sides, &octant, position, strength);
         let mut factors = [vec![0.0; end], vec![0.0; end]];
-        for part in &parts {
-            for (sum, values) in factors.iter_mut().zip(part) {
-                sum.iter_mut().zip(values).for_each(|(s, v)| *s += v);
-            }
-        }
         let volume: f64 = sides.iter().product();
-        for row in &waves.rows {
+        for row in &rows {
             for (i, place) in row.places.clone().enumerate() {
                 let c = i as i32 - row.most as i32;
                 // One of k and −k, none of 0, and nothing beyond the row.
-                let counts = c <= row.most as i32 && (row.a > 0 || row.b > 0 || c > 0);
+                if c > row.most as i32 || row.a == 0 && row.b == 0 && c <= 0 {
+                    continue;
+                }
                 let k = [row.a as f64 * wave[0], f64::from(row.b) * wave[1], f64::from(c) * wave[2]];
                 let k2 = k.iter().map(|k| k * k).sum::<f64>();
-                let weight =
-                    if counts { 8.0 * PI / volume * (-k2 / (4.0 * split.alpha * split.alpha)).exp() / k2 } else { 0.0 };
-                factors.iter_mut().for_each(|f| f[place] *= weight);
+                let weight = 8.0 * PI / volume * part.factor(k2) / k2;
+                let sums = structure.of(row.octant, row.b < 0, c);
+                (0..2).for_each(|i| factors[i][place] = weight * sums[i]);
             }
         }
-        waves.factors = factors;
-        waves
+        Waves { sides, rows, most, factors }
     }
 
     /// Adds the waves at `targets`.
@@ -146,52 +130,6 @@ impl Waves {
 
 /// Real and imaginary parts of powers, by axis.
 type Powers = [[Vec<f64>; 2]; 3];
-
-/// S(k) of a part of the sources.
-struct Structure<'a> {
-    waves: &'a Waves,
-    x: &'a [[f64; 3]],
-    q: &'a [f64],
-    places: usize,
-}
-
-impl Task<f64> for Structure<'_> {
-    type Out = [Vec<f64>; 2];
-
-    #[inline(always)]
-    fn run<V: Vector<Scalar = f64>>(self) -> Self::Out {
-        let mut factors = [vec![0.0; self.places], vec![0.0; self.places]];
-        let mut powers: [Powers; GROUP] = Default::default();
-        for (x, q) in self.x.chunks(GROUP).zip(self.q.chunks(GROUP)) {
-            let mut strength = [0.0; GROUP];
-            for g in 0..GROUP {
-                // Idle places repeat the first, without strength.
-                self.waves.fill(&x[if g < x.len() { g } else { 0 }], &mut powers[g]);
-                strength[g] = if g < x.len() { q[g] } else { 0.0 };
-            }
-            for row in &self.waves.rows {
-                let mut along = [[V::zero(); 2]; GROUP];
-                for g in 0..GROUP {
-                    let [re, im] = self.waves.along_row(row, &powers[g]);
-                    along[g] = [V::splat(strength[g] * re), V::splat(strength[g] * im)];
-                }
-                let mut z = self.waves.most[2] - row.most;
-                for place in row.places.clone().step_by(f64::WIDTH) {
-                    let (mut re, mut im) = (V::load(&factors[0][place..]), V::load(&factors[1][place..]));
-                    for g in 0..GROUP {
-                        let [zr, zi] = [V::load(&powers[g][2][0][z..]), V::load(&powers[g][2][1][z..])];
-                        re = along[g][0].mul_add(zr, along[g][1].neg_mul_add(zi, re));
-                        im = along[g][0].mul_add(zi, along[g][1].mul_add(zr, im));
-                    }
-                    re.store(&mut factors[0][place..]);
-                    im.store(&mut factors[1][place..]);
-                    z += f64::WIDTH;
-                }
-            }
-        }
-        factors
-    }
-}
 
 /// Potential and field of all waves at targets, and with `HESSIAN` second derivatives: xx, yy, zz, xy, xz, yz.
 struct AtTargets<'a, const HESSIAN: bool> {

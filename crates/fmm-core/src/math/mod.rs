@@ -5,8 +5,10 @@ mod collect;
 pub mod counted;
 pub mod erfc;
 pub(crate) mod exp;
+pub mod horner;
 mod mix;
 pub mod number;
+pub mod prolate;
 pub mod scale;
 pub mod simd;
 

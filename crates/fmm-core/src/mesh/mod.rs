@@ -5,7 +5,6 @@
 //! the rest has the waves 4π/k² ψ_c(k r_c/c) of k ≤ c/r_c, and no others.
 
 mod near;
-mod prolate;
 pub mod recipe;
 mod split;
 mod transform;
@@ -139,9 +138,9 @@ impl Mesh {
     ) -> (Vec<u32>, Vec<near::Sum>, u64) {
         let single = T::WIDTH != f64::WIDTH;
         let closest = if single { self.closest } else { 0.0 };
-        let near = times.time_more(Stage::Tree, || Near::<T>::new(sides, far, (softening, closest), (x, q), at));
+        let near = times.time(Stage::Tree, || Near::<T>::new(sides, far, (softening, closest), (x, q), at));
         let cancel = times.cancel().clone();
-        let mut sums = times.time_more(Stage::P2P, || near.sums(&cancel));
+        let mut sums = times.time(Stage::P2P, || near.sums(&cancel));
         let again: Vec<u32> = (0..sums.len() as u32).filter(|&i| sums[i as usize].1).collect();
         if !again.is_empty() {
             // Single precision loses the digits of such distances.
@@ -165,14 +164,14 @@ impl Mesh {
             (self.recipe.counts(self.cutoff, self.cell.side), self.recipe);
         let window = Window::<T>::new(points, oversampling);
         let placed = times.time_more(Stage::Tree, || Placed::<T>::new(counts, points, sides, x));
-        let planes = times.time_more(Stage::Spread, || window::spread(&window, &placed, q));
-        let planes = times.time_more(Stage::Fft, || {
+        let planes = times.time(Stage::Spread, || window::spread(&window, &placed, q));
+        let planes = times.time(Stage::Fft, || {
             let influence = split.influence(self.recipe, &window, counts);
             Transform::new(counts, sides, influence.highest).apply(&planes, |m, square| influence.at(m, square))
         });
         let elsewhere = at.map(|at| times.time_more(Stage::Tree, || Placed::<T>::new(counts, points, sides, at)));
         let placed = elsewhere.unwrap_or(placed);
-        let sums = times.time_more(Stage::Gather, || window::gather(&window, &placed, &planes));
+        let sums = times.time(Stage::Gather, || window::gather(&window, &placed, &planes));
         (placed.order, sums)
     }
 }

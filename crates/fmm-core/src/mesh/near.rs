@@ -5,13 +5,13 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::prolate::{Chebyshev, Prolate};
 use super::{real, sorted_by};
 use crate::Cancel;
 use crate::bodies::coincident_pairs;
 use crate::kernel::{Radial, Softening, UseRadial};
+use crate::math::prolate::Prolate;
 use crate::math::simd::{Task, Vector, dispatch};
-use crate::math::{CollectVec, Real};
+use crate::math::{CollectVec, Real, horner};
 
 /// Cells that the cut-off is long.
 const PER_CUTOFF: f64 = 2.0;
@@ -36,12 +36,7 @@ pub struct Far {
 impl Far {
     /// With errors of about `accuracy` of the force at the cut-off.
     pub(super) fn new(prolate: &Prolate, cutoff: f64, accuracy: f64) -> Self {
-        // I(u)/u, which is even in u.
-        let part = |t: f64| {
-            let u = (0.5 * (t + 1.0)).sqrt();
-            prolate.integral(u) / u
-        };
-        let fit = Chebyshev::fit(part, 0.02 * accuracy * prolate.whole());
+        let fit = prolate.mean(0.02 * accuracy);
         let unit = 1.0 / (prolate.whole() * cutoff);
         // dt/dr = 4 r/r_c².
         Far { cutoff, potential: fit.powers(unit), force: fit.derivative().powers(-4.0 * unit / (cutoff * cutoff)) }
@@ -202,11 +197,7 @@ impl<T: Real, V: Vector<Scalar = T>> UseRadial<V> for With<'_, T, V> {
     fn run<K: Radial<V>>(self, kernel: K) -> Self::Out {
         let Meet { near, groups } = self.meet;
         let Far { cutoff, potential, force } = near.far;
-        let mut powers = [[T::ZERO; TERMS]; 2];
-        for (to, from) in powers.iter_mut().zip([potential, force]) {
-            to.iter_mut().zip(from).for_each(|(t, f)| *t = real(*f));
-        }
-        let (potential, force) = (&powers[0][..potential.len()], &powers[1][..force.len()]);
+        let terms: Vec<[T; 2]> = horner::pairs(potential, force).iter().map(|pair| pair.map(real)).collect();
         let one = V::constant(1.0);
         let (square, to_t) = (V::constant(cutoff * cutoff), V::constant(2.0 / (cutoff * cutoff)));
         let (closest, reports) = (V::constant(near.closest), near.closest > 0.0);
@@ -222,25 +213,31 @@ impl<T: Real, V: Vector<Scalar = T>> UseRadial<V> for With<'_, T, V> {
                 let (mut sum, mut close) = ([V::zero(); 4], V::zero());
                 let mut j = 0;
                 while j < *len {
-                    let d = [at[0].sub(V::load(&x[j..])), at[1].sub(V::load(&y[j..])), at[2].sub(V::load(&z[j..]))];
-                    let r2 = d[0].mul_add(d[0], d[1].mul_add(d[1], d[2].mul(d[2])));
-                    let t = r2.mul_add(to_t, V::constant(-1.0));
-                    let (mut far, mut far_force) = (V::splat(potential[0]), V::splat(force[0]));
-                    for k in &potential[1..] {
-                        far = far.mul_add(t, V::splat(*k));
+                    let (mut d, mut r2, mut t) = ([[V::zero(); 3]; 2], [V::zero(); 2], [V::zero(); 2]);
+                    for m in 0..2 {
+                        let from = j + m * T::WIDTH;
+                        d[m] = [
+                            at[0].sub(V::load(&x[from..])),
+                            at[1].sub(V::load(&y[from..])),
+                            at[2].sub(V::load(&z[from..])),
+                        ];
+                        r2[m] = d[m][0].mul_add(d[m][0], d[m][1].mul_add(d[m][1], d[m][2].mul(d[m][2])));
+                        t[m] = r2[m].mul_add(to_t, V::constant(-1.0));
                     }
-                    for k in &force[1..] {
-                        far_force = far_force.mul_add(t, V::splat(*k));
+                    let [far, far_force] = horner::two(&terms, t);
+                    for m in 0..2 {
+                        let (bare, bare_force) = kernel.eval::<false>(r2[m]);
+                        let q = V::load(&q[j + m * T::WIDTH..]).keep_where_at_least(square, r2[m]);
+                        let push = bare_force.sub(far_force[m]).mul(q);
+                        sum[0] = bare.sub(far[m]).mul_add(q, sum[0]);
+                        for c in 0..3 {
+                            sum[c + 1] = push.mul_add(d[m][c], sum[c + 1]);
+                        }
+                        if reports {
+                            close = close.add(one.sub(one.keep_where_at_least(r2[m], closest)));
+                        }
                     }
-                    let (bare, bare_force) = kernel.eval::<false>(r2);
-                    let q = V::load(&q[j..]).keep_where_at_least(square, r2);
-                    let push = bare_force.sub(far_force).mul(q);
-                    sum[0] = bare.sub(far).mul_add(q, sum[0]);
-                    (0..3).for_each(|c| sum[c + 1] = push.mul_add(d[c], sum[c + 1]));
-                    if reports {
-                        close = close.add(one.sub(one.keep_where_at_least(r2, closest)));
-                    }
-                    j += T::WIDTH;
+                    j += 2 * T::WIDTH;
                 }
                 out.push((sum.map(|s| s.sum().to_f64()), reports && close.sum().to_f64() > itself));
             }
@@ -279,11 +276,13 @@ impl<T: Real> Near<'_, T> {
                 low = last + 1;
             }
         }
-        // The rest of the last vector: somewhere, without strength.
-        packed.room(packed.len + T::WIDTH);
-        V::zero().store(&mut packed.q[packed.len..]);
-        for x in &mut packed.x {
-            V::constant(2.0 * self.far.cutoff).store(&mut x[packed.len..]);
+        // The rest of the last vectors: somewhere, without strength.
+        packed.room(packed.len + 2 * T::WIDTH);
+        for place in [packed.len, packed.len + T::WIDTH] {
+            V::zero().store(&mut packed.q[place..]);
+            for x in &mut packed.x {
+                V::constant(2.0 * self.far.cutoff).store(&mut x[place..]);
+            }
         }
     }
 }

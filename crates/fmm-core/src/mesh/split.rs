@@ -3,11 +3,11 @@
 use std::f64::consts::PI;
 
 use super::near::Far;
-use super::prolate::{Chebyshev, Prolate};
 use super::window::Window;
 use super::{Mesh, Recipe};
 use crate::Softening;
 use crate::math::Real;
+use crate::math::prolate::Prolate;
 use crate::math::scale::power_of_two_below;
 
 /// The split of a sum, in its own unit of length.
@@ -55,8 +55,7 @@ impl Split {
     /// The factors of the waves of a mesh.
     pub fn influence<T: Real>(&self, recipe: Recipe, window: &Window<T>, counts: [usize; 3]) -> Influence {
         debug_assert_eq!(recipe.bandlimit, self.bandlimit);
-        // ψ_c(k r_c/c) as a polynomial of t = 2 (k r_c/c)² − 1.
-        let powers = Chebyshev::fit(|t| self.prolate.at((0.5 * (t + 1.0)).sqrt()), 1e-16).powers(1.0);
+        let powers = self.prolate.by_square();
         let inverse = counts.map(|n| (0..n).map(|m| window.transform(m.min(n - m), n).powi(-2)).collect());
         Influence { highest: self.bandlimit / self.cutoff, powers, inverse, volume: self.sides.iter().product() }
     }

@@ -8,8 +8,8 @@ use std::f64::consts::PI;
 
 use rayon::prelude::*;
 
-use super::prolate::{Chebyshev, Prolate};
 use super::{real, sorted_by};
+use crate::math::prolate::{Chebyshev, Prolate};
 use crate::math::simd::{Task, Vector, dispatch};
 use crate::math::{CollectVec, Real};
 

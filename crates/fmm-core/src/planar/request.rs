@@ -66,6 +66,7 @@ impl Request {
             side: extent,
             strength_range: most(|s| s.largest / s.smallest),
             mesh: None,
+            field: None,
         };
         let global = exponent_above(if extent > 0.0 { extent } else { 1.0 });
         let short = blob.length() > 0.0 && blob.length() < underflow::SHORT * extent;

@@ -66,6 +66,7 @@ fn trial(errors: &[f64], bodies: usize) -> Errs<'_> {
         side: 1.0,
         strength_range: 1.0,
         mesh: None,
+        field: None,
     };
     Errs { problem, errors, done: vec![], measured: 0, closer: false, looks: vec![], cancel: Cancel::new() }
 }

@@ -74,6 +74,20 @@ impl Prolate {
         self.even[0] / 3.0 + 2.0 / 15.0 * self.even[1]
     }
 
+    /// I(u)/u of I(u) = ∫₀ᵘψ_c, which is even, as a polynomial of t = 2 u² − 1, with errors of about `accuracy` C.
+    pub fn mean(&self, accuracy: f64) -> Chebyshev {
+        let part = |t: f64| {
+            let u = (0.5 * (t + 1.0)).sqrt();
+            self.integral(u) / u
+        };
+        Chebyshev::fit(part, accuracy * self.whole())
+    }
+
+    /// ψ_c(u) by powers of t = 2 u² − 1, the highest first.
+    pub fn by_square(&self) -> Vec<f64> {
+        Chebyshev::fit(|t| self.at((0.5 * (t + 1.0)).sqrt()), 1e-16).powers(1.0)
+    }
+
     /// Σ term(b_k, k, P_k, P_(k−1), P_(k+1)) over even k, with P_(−1) = 0.
     fn sum(&self, x: f64, term: impl Fn(f64, f64, f64, f64, f64) -> f64) -> f64 {
         let (mut before, mut here, mut sum) = (0.0, 1.0, 0.0);
