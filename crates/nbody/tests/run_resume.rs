@@ -350,8 +350,8 @@ fn the_wall_clock_stops_a_run_in_time() {
 #[test]
 fn a_second_signal_stops_at_once_and_leaves_valid_files() {
     let folder = Folder::new(SMALL);
-    // A step of this takes seconds.
-    let sets = ["--set", "particles.0.n=60000", "--set", "solver.method=direct", "--set", "solver.tolerance=1e-10"];
+    // A step of this takes a minute.
+    let sets = ["--set", "particles.0.n=300000", "--set", "solver.method=direct", "--set", "solver.tolerance=1e-10"];
     let arguments = [&["case.toml", "--out", "a", "-q"][..], &sets].concat();
     let mut child =
         folder.command(&["run"]).args(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -362,8 +362,8 @@ fn a_second_signal_stops_at_once_and_leaves_valid_files() {
     }
     let asked = Instant::now();
     assert_eq!(child.wait().unwrap().code(), Some(75));
-    assert!(asked.elapsed() < Duration::from_millis(500), "{:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
     let first = nbody::files::snapshot::read(&folder.path("a/snap_000000.hdf")).unwrap();
-    assert_eq!(first.id.len(), 60_000);
+    assert_eq!(first.id.len(), 300_000);
     assert!(!folder.path("a/checkpoint.1.hdf").exists(), "the step was not finished");
 }
