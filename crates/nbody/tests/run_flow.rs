@@ -106,8 +106,11 @@ fn a_resumed_flow_has_the_same_bits() {
 
 #[test]
 fn a_flow_on_blocks_that_adapt_resumes_to_the_same_bits() {
-    let grid = "finest = 64\ncoarsest = 16\nrefinement = 0.5\ncompression = 0.01";
-    let folder = Folder::new(&RING.replace("n = 32", grid).replace("dt = 0.01\nend = 0.08", "dt = 'auto'\nend = 0.06"));
+    // A ring near the middle of one of eight blocks, which has parts where the others have none.
+    let grid = "corner = [-1, -1, -1]\nside = 2\nfinest = 64\ncoarsest = 16\nrefinement = 0.5\ncompression = 0.01";
+    let text = RING.replace("corner = [-0.5, -0.5, -0.5]\nn = 32", grid);
+    let text = text.replace("center = [0, 0, 0]", "center = [0.45, 0.46, 0.44]");
+    let folder = Folder::new(&text.replace("dt = 0.01\nend = 0.08", "dt = 'auto'\nend = 0.06"));
     let case = ["case.toml", "-q", "--set", "output.formats=['vtkhdf']", "--set", "output.every=0.02"];
     folder.done(&[&case[..], &["--out", "whole", "--threads", "2"]].concat());
     folder.done(&[&case[..], &["--out", "parts", "--threads", "1", "--steps", "1"]].concat());

@@ -149,7 +149,7 @@ mod tests {
         // Means over cells of what is harmonic are its values at centers.
         let at = |i: usize| grid.center_of(i / CELLS, i % CELLS);
         let field: Vec<[f64; 3]> = (0..grid.cells())
-            .map(|i| at(i))
+            .map(at)
             .map(|[x, y, z]| [x * y * z, x * x * x - 3.0 * x * z * z, 2.0 * y * y - x * x - z * z])
             .collect();
         let (slopes, second, none) = (gradients(&grid, &field), laplacian(&grid, &field, 1.0), curl(&grid, &field));

@@ -14,8 +14,11 @@ use super::padded::{beside, padded};
 use super::transfer::{Values, child, parent};
 use crate::math::CollectVec;
 
+/// Blocks of one level and their cells.
+type Level<'a> = (Cow<'a, Grid>, Cow<'a, [[f64; 3]]>);
+
 /// A field by level.
-pub struct Levels<'a>(Vec<(Cow<'a, Grid>, Cow<'a, [[f64; 3]]>)>);
+pub struct Levels<'a>(Vec<Level<'a>>);
 
 impl<'a> Levels<'a> {
     /// The levels of `field`, which has a value for each cell of `grid`; it is zero where there are no blocks.
