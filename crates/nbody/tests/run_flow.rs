@@ -117,12 +117,12 @@ fn a_flow_on_blocks_that_adapt_resumes_to_the_same_bits() {
     let State::Flow(flow) = latest(&folder.path("parts")).checkpoint.state else { panic!("no flow") };
     assert!(flow.blocks.iter().any(|b| b.level == 2) && flow.blocks.iter().any(|b| b.level < 2), "{:?}", flow.blocks);
     // Killed where it happens to be, and from there on.
-    let mut command = folder.command(&["run", "--resume", "parts", "-q"]);
+    let mut command = folder.command(&["run", "--resume", "parts", "-q", "--until", "0.06"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(150));
     let _ = child.kill();
     child.wait().unwrap();
-    folder.done(&["--resume", "parts", "-q", "--threads", "2"]);
+    folder.done(&["--resume", "parts", "-q", "--threads", "2", "--until", "0.06"]);
     same(&folder.path("whole"), &folder.path("parts"));
     let forced =
         folder.run(&[&case[..], &["--resume", "--out", "parts", "--set", "grid.coarsest=32", "--force"]].concat());
