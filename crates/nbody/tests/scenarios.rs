@@ -123,7 +123,7 @@ fn colliding_rings() {
 fn adapting_rings() {
     // Coarser, and one step.
     let small = ["grid.finest=96", "time.end=0.01", "output.every=0.01", "time.integrator=rk2"];
-    let sums = ["solver.order=3", "solver.theta=0.7"];
+    let sums = ["solver.order=3", "solver.theta=0.8", "time.remeshing=m4"];
     let cores = ["vorticity.0.core=0.08", "vorticity.1.core=0.08"];
     let run = Run::of("adapting-rings", &[&small[..], &sums, &cores].concat());
     let [energy, circulation, impulse] =
