@@ -6,6 +6,7 @@ mod counting;
 mod error_field;
 mod gauss;
 mod grid;
+mod grid_adaptive;
 mod grid_bodies;
 mod grid_diffusion;
 mod grid_flow;

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use fmm_core::grid::Block;
 use nbody::files::checkpoint::{Checkpoint, Checkpoints, Flow, NAMES, Particles, State, latest, read, write};
 use nbody::files::run_id::RunId;
 
@@ -24,17 +25,19 @@ fn state(step: u64) -> Checkpoint {
     }
 }
 
-/// Two blocks of a flow.
-fn flow() -> Checkpoint {
+/// Two blocks of a flow, of these levels.
+fn flow(levels: [u8; 2]) -> Checkpoint {
     let vorticity = (0..2 * 4096).map(|i| std::array::from_fn(|k| (i * 3 + k) as f64 - 0.1)).collect();
-    Checkpoint { state: State::Flow(Flow { blocks: vec![[0, 1, 2], [3, 4, 1 << 20]], vorticity }), ..state(1) }
+    let places = [[0, 1, 2], [3, 4, 1 << 20]];
+    let blocks = places.into_iter().zip(levels).map(|(index, level)| Block { level, index }).collect();
+    Checkpoint { state: State::Flow(Flow { blocks, vorticity }), ..state(1) }
 }
 
 #[test]
 fn a_state_comes_back_bit_for_bit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.hdf");
-    for state in [state(3), state(u64::MAX - 5), Checkpoint::default(), flow()] {
+    for state in [state(3), state(u64::MAX - 5), Checkpoint::default(), flow([0, 0]), flow([1, 2])] {
         write(&path, &state).unwrap();
         assert!(read(&path).unwrap() == state);
     }
@@ -78,7 +81,7 @@ fn a_damaged_file_is_passed_over_and_named() {
 fn every_bit_flip_is_found_or_harmless() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.hdf");
-    for (state, apart) in [(state(1), 23), (flow(), 401)] {
+    for (state, apart) in [(state(1), 23), (flow([0, 0]), 401)] {
         write(&path, &state).unwrap();
         let mut bytes = fs::read(&path).unwrap();
         let mut found = 0;
@@ -128,9 +131,12 @@ fn every_part_of_a_state_is_under_its_hash() {
     ];
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.hdf");
-    let of_flow: [Change; 2] =
-        [("a block", &|g| change::<u64>(g, "Blocks", |v| v + 1)), ("vorticity", &|g| change(g, "Vorticity", next))];
-    let of_flow = of_flow.into_iter().map(|c| (flow(), c));
+    let of_flow: [Change; 3] = [
+        ("a block", &|g| change::<u64>(g, "Blocks", |v| v + 1)),
+        ("a level", &|g| change::<u64>(g, "Levels", |v| v + 1)),
+        ("vorticity", &|g| change(g, "Vorticity", next)),
+    ];
+    let of_flow = of_flow.into_iter().map(|c| (flow([0, 1]), c));
     for (state, (what, change)) in changes.into_iter().map(|c| (state(1), c)).chain(of_flow) {
         write(&path, &state).unwrap();
         let file = hdf5::File::open_rw(&path).unwrap();
@@ -151,7 +157,7 @@ fn a_state_that_is_not_finite_is_not_written() {
     particles.acceleration[7][1] = f64::NAN;
     let error = checkpoints.write(&bad).unwrap_err();
     assert!(error.to_string().contains("acceleration of particle 7 is NaN"), "{error}");
-    let mut bad = flow();
+    let mut bad = flow([0, 0]);
     let State::Flow(cells) = &mut bad.state else { unreachable!() };
     cells.vorticity[4097][2] = f64::INFINITY;
     let error = checkpoints.write(&bad).unwrap_err();

@@ -105,6 +105,31 @@ fn a_resumed_flow_has_the_same_bits() {
 }
 
 #[test]
+fn a_flow_on_blocks_that_adapt_resumes_to_the_same_bits() {
+    // A ring near the middle of one of eight blocks, which has parts where the others have none.
+    let grid = "corner = [-1, -1, -1]\nside = 2\nfinest = 64\ncoarsest = 16\nrefinement = 0.5\ncompression = 0.01";
+    let text = RING.replace("corner = [-0.5, -0.5, -0.5]\nn = 32", grid);
+    let text = text.replace("center = [0, 0, 0]", "center = [0.45, 0.46, 0.44]");
+    let folder = Folder::new(&text.replace("dt = 0.01\nend = 0.08", "dt = 'auto'\nend = 0.06"));
+    let case = ["case.toml", "-q", "--set", "output.formats=['vtkhdf']", "--set", "output.every=0.02"];
+    folder.done(&[&case[..], &["--out", "whole", "--threads", "2"]].concat());
+    folder.done(&[&case[..], &["--out", "parts", "--threads", "1", "--steps", "1"]].concat());
+    let State::Flow(flow) = latest(&folder.path("parts")).checkpoint.state else { panic!("no flow") };
+    assert!(flow.blocks.iter().any(|b| b.level == 2) && flow.blocks.iter().any(|b| b.level < 2), "{:?}", flow.blocks);
+    // Killed where it happens to be, and from there on.
+    let mut command = folder.command(&["run", "--resume", "parts", "-q", "--until", "0.06"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(150));
+    let _ = child.kill();
+    child.wait().unwrap();
+    folder.done(&["--resume", "parts", "-q", "--threads", "2", "--until", "0.06"]);
+    same(&folder.path("whole"), &folder.path("parts"));
+    let forced =
+        folder.run(&[&case[..], &["--resume", "--out", "parts", "--set", "grid.coarsest=32", "--force"]].concat());
+    assert!(code(&forced) == 65 && told(&forced).contains("grid.coarsest or grid.n as they were"), "{}", told(&forced));
+}
+
+#[test]
 fn tables_alone_go_on_too_and_so_does_an_initial_state() {
     let folder = Folder::new(RING);
     let tables = ["case.toml", "-q", "--set", "output.formats=['csv']", "--set", "output.every=0.01"];

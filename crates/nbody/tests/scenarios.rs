@@ -51,7 +51,8 @@ fn length(v: &[f64; 3]) -> f64 {
 }
 
 /// The tests below; `every_scenario_is_told_and_tested` compares them with the folder.
-const TESTED: [&str; 20] = [
+const TESTED: [&str; 21] = [
+    "adapting-rings",
     "binary-in-cluster",
     "cold-collapse",
     "colliding-rings",
@@ -116,6 +117,19 @@ fn colliding_rings() {
         enstrophy[4] > enstrophy[0] && circulation.iter().all(|c| (c - circulation[0]).abs() < 1e-3),
         "{enstrophy:?} {circulation:?}"
     );
+}
+
+#[test]
+fn adapting_rings() {
+    // Coarser, and one step.
+    let small = ["grid.finest=96", "time.end=0.01", "output.every=0.01", "time.integrator=rk2"];
+    let sums = ["solver.order=3", "solver.theta=0.8", "time.remeshing=m4"];
+    let cores = ["vorticity.0.core=0.08", "vorticity.1.core=0.08"];
+    let run = Run::of("adapting-rings", &[&small[..], &sums, &cores].concat());
+    let [energy, circulation, impulse] =
+        ["energy_error", "circulation_below", "impulse_z"].map(|name| run.column(name));
+    assert!(energy.len() == 2 && energy[1].abs() < 1e-2 && impulse[1].abs() < 1e-3, "{energy:?} {impulse:?}");
+    assert!((circulation[1] - circulation[0]).abs() < 2e-3, "{circulation:?}");
 }
 
 #[test]

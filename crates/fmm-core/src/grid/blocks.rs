@@ -68,6 +68,11 @@ impl Grid {
         Grid::new(corner, side, base, blocks)
     }
 
+    /// The grid of other blocks over the same domain.
+    pub fn with(&self, blocks: impl IntoIterator<Item = Block>) -> Self {
+        Grid::new(self.corner, self.side, self.base, blocks.into_iter().collect())
+    }
+
     /// Lower corner of the domain.
     pub fn corner(&self) -> [f64; 3] {
         self.corner
@@ -141,34 +146,6 @@ impl Grid {
         });
         field
     }
-
-    /// The value of a field in the cell (i, j, k) of a block's level, which may lie outside of the block by up to a block: of that cell;
-    /// where the grid is finer the mean of the eight parts, where it is coarser the value of the cell around; zero outside of the domain.
-    pub fn value(&self, field: &[[f64; 3]], block: Block, cell: [i64; 3]) -> [f64; 3] {
-        let across = i64::from(self.base) << block.level;
-        let whole: [i64; 3] = std::array::from_fn(|d| i64::from(block.index[d]) * BLOCK as i64 + cell[d]);
-        if whole.iter().any(|&w| w < 0 || w >= across * BLOCK as i64) {
-            return [0.0; 3];
-        }
-        let of = |level: u8, whole: [i64; 3]| {
-            let index = whole.map(|w| (w / BLOCK as i64) as u32);
-            let b = self.number(Block { level, index })?;
-            Some(field[b * CELLS + join(whole.map(|w| w % BLOCK as i64))])
-        };
-        if let Some(value) = of(block.level, whole) {
-            return value;
-        }
-        if let Some(value) = block.level.checked_sub(1).and_then(|l| of(l, whole.map(|w| w / 2))) {
-            return value;
-        }
-        let mut mean = [0.0; 3];
-        for c in 0..8 {
-            let part = std::array::from_fn(|d| 2 * whole[d] + (c >> d & 1));
-            let value = of(block.level + 1, part).unwrap_or_default();
-            (0..3).for_each(|k| mean[k] += value[k] / 8.0);
-        }
-        mean
-    }
 }
 
 /// The cell `c` of a block as (i, j, k).
@@ -207,26 +184,5 @@ mod tests {
         for c in [0, 17, 4095] {
             assert_eq!(join(split(c)), c);
         }
-    }
-
-    #[test]
-    fn values_cross_levels() {
-        let coarse = Grid::uniform([0.0; 3], 1.0, 2);
-        let mut blocks: Vec<Block> = coarse.blocks()[1..].to_vec();
-        blocks.extend(coarse.blocks()[0].children());
-        let grid = Grid::new([0.0; 3], 1.0, 2, blocks);
-        assert!(!grid.is_uniform() && grid.blocks().len() == 15);
-        // Linear in x: means and the cells around tell it to their own resolution.
-        let field: Vec<[f64; 3]> =
-            (0..grid.cells()).map(|i| [grid.center_of(i / CELLS, i % CELLS)[0], 1.0, 0.0]).collect();
-        let fine = Block { level: 1, index: [1, 0, 0] };
-        let h = grid.spacing(1);
-        assert_eq!(grid.value(&field, fine, [0, 3, 5])[0], 0.25 + 0.5 * h);
-        assert_eq!(grid.value(&field, fine, [-1, 3, 5])[0], 0.25 - 0.5 * h);
-        assert_eq!(grid.value(&field, fine, [16, 3, 5])[0], 0.5 + h);
-        let beside = Block { level: 0, index: [1, 0, 0] };
-        assert!((grid.value(&field, beside, [-1, 3, 5])[0] - (0.5 - h)).abs() < 1e-15);
-        assert_eq!(grid.value(&field, fine, [5, -1, 5]), [0.0; 3]);
-        assert_eq!(grid.value(&field, beside, [16, 3, 5]), [0.0; 3]);
     }
 }

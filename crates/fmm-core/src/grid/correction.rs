@@ -10,6 +10,9 @@ use rayon::prelude::*;
 
 use super::blocks::{CELLS, Grid, split};
 use super::green::Green;
+use super::levels::Levels;
+use super::padded::{REACH, WIDE, wide_place};
+use super::transfer::Values;
 
 impl Green {
     /// C and C' of the leading errors −C h² ω of Ψ and −C' h² ∇ × ω of u.
@@ -22,23 +25,21 @@ impl Green {
     }
 }
 
-/// Adds C h² ω to `psi` and C' h² ∇ × ω, by central differences, to `velocity`. Where resolutions meet, differences reach into cells of
-/// the other one, and the correction is of first order less.
+/// Adds C h² ω to `psi` and C' h² ∇ × ω, by central differences, to `velocity`. Where resolutions meet, C h² changes within a cell and
+/// the leading error does so over some cells: the correction is of first order less there.
 pub fn correct(grid: &Grid, green: Green, vorticity: &[[f64; 3]], psi: &mut [[f64; 3]], velocity: &mut [[f64; 3]]) {
+    let levels = Levels::of(grid, vorticity, Values::Means);
     let fields = psi.par_chunks_mut(CELLS).zip(velocity.par_chunks_mut(CELLS)).enumerate();
     fields.for_each(|(b, (psi, velocity))| {
         let block = grid.blocks()[b];
-        let h = grid.spacing(block.level);
+        let (h, wide) = (grid.spacing(block.level), levels.padded(block));
         let [of_psi, of_velocity] = green.leading_errors();
         let (whole, slope) = (of_psi * h * h, of_velocity * h / 2.0);
         for c in 0..CELLS {
-            let difference = |d: usize| {
-                let [mut above, mut below] = [split(c); 2];
-                (above[d], below[d]) = (above[d] + 1, below[d] - 1);
-                let [a, b] = [above, below].map(|cell| grid.value(vorticity, block, cell));
-                std::array::from_fn::<f64, 3, _>(|k| a[k] - b[k])
-            };
-            let [dx, dy, dz] = [0, 1, 2].map(difference);
+            let here = wide_place(split(c).map(|i| i as usize + REACH));
+            let difference =
+                |step: usize| std::array::from_fn::<f64, 3, _>(|k| wide[here + step][k] - wide[here - step][k]);
+            let [dx, dy, dz] = [1, WIDE, WIDE * WIDE].map(difference);
             let curl = [dy[2] - dz[1], dz[0] - dx[2], dx[1] - dy[0]];
             for k in 0..3 {
                 psi[c][k] += whole * vorticity[b * CELLS + c][k];

@@ -1,80 +1,27 @@
-//! Differences of fourth order on grids of one level: (ω·∇)u, ∇²ω, curls, and what takes the part of ω that is no curl away.
+//! Differences of fourth order, on each level of a grid: (ω·∇)u, ∇²ω, curls, and what takes the part of ω that is no curl away.
 
 use rayon::prelude::*;
 
-use super::blocks::{BLOCK, Block, CELLS, Grid, join, split};
+use super::blocks::{Block, CELLS, Grid, split};
+use super::levels::Levels;
+use super::padded::{REACH, WIDE, wide_place};
+use super::transfer::Values;
 
-/// Cells beyond a block that remeshing reaches; differences reach two.
-pub const REACH: usize = 3;
-/// Cells along a side of a block with these.
-pub const WIDE: usize = BLOCK + 2 * REACH;
-
-/// The place of a cell in a padded block, counted from its first.
-pub fn wide_place([i, j, k]: [usize; 3]) -> usize {
-    i + WIDE * (j + WIDE * k)
-}
-
-/// The values of a block and of [`REACH`] cells beyond; zero where there is no block.
-pub fn padded(grid: &Grid, field: &[[f64; 3]], block: Block) -> Vec<[f64; 3]> {
-    const SIDE: i64 = BLOCK as i64;
-    // Blocks around are looked up once, not for each cell: the block itself is the 14th.
-    let around: [Around; 27] = std::array::from_fn(|n| Around::of(grid, beside(block, n)));
-    let mut wide = vec![[0.0; 3]; WIDE * WIDE * WIDE];
-    for (n, value) in wide.iter_mut().enumerate() {
-        let cell = [n % WIDE, n / WIDE % WIDE, n / (WIDE * WIDE)].map(|i| i as i64 - REACH as i64);
-        let [x, y, z] = cell.map(|c| (c.div_euclid(SIDE) + 1) as usize);
-        *value = match around[x + 3 * (y + 3 * z)] {
-            Around::Same(b) => field[b * CELLS + join(cell.map(|c| c.rem_euclid(SIDE)))],
-            Around::Other => grid.value(field, block, cell),
-            Around::Nothing => [0.0; 3],
-        };
-    }
-    wide
-}
-
-/// What there is in a neighbor's place.
-enum Around {
-    /// A block of the same level, with its number.
-    Same(usize),
-    /// Blocks of other levels.
-    Other,
-    /// No block.
-    Nothing,
-}
-
-impl Around {
-    fn of(grid: &Grid, block: Block) -> Around {
-        let there = |b: Block| grid.number(b).is_some();
-        match grid.number(block) {
-            Some(b) => Around::Same(b),
-            None if block.index.contains(&u32::MAX) => Around::Nothing,
-            None if block.parent().is_some_and(there) || block.children().into_iter().any(there) => Around::Other,
-            None => Around::Nothing,
-        }
-    }
-}
-
-/// Neighbor `n` of 27 of a block, of its level; those below 0 wrap to where no block is.
-pub fn beside(block: Block, n: usize) -> Block {
-    let offset = [n % 3, n / 3 % 3, n / 9];
-    let index = std::array::from_fn(|d| block.index[d].wrapping_add(offset[d] as u32).wrapping_sub(1));
-    Block { level: block.level, index }
-}
-
-/// What `at` makes of each cell of the blocks that have `vorticity` anywhere, from the block, the number of the cell, the padded `field` of
-/// the block and the cell's place in it.
+/// What `at` makes of each cell of the blocks that `wanted` names by their numbers, from the block, the number of the cell, the padded
+/// `field` of the block and the cell's place in it; nothing elsewhere.
 fn each_cell<T: Copy + Default + Send>(
     grid: &Grid,
-    vorticity: &[[f64; 3]],
-    field: &[[f64; 3]],
+    (field, values): (&[[f64; 3]], Values),
+    wanted: impl Fn(usize) -> bool + Sync,
     at: impl Fn(&Block, usize, &[[f64; 3]], usize) -> T + Sync,
 ) -> Vec<T> {
     let mut out = vec![T::default(); grid.cells()];
+    let levels = Levels::of(grid, field, values);
     out.par_chunks_mut(CELLS).zip(grid.blocks()).enumerate().for_each(|(b, (out, block))| {
-        if vorticity[b * CELLS..(b + 1) * CELLS].iter().all(|w| *w == [0.0; 3]) {
+        if !wanted(b) {
             return;
         }
-        let wide = padded(grid, field, *block);
+        let wide = levels.padded(*block);
         for (c, out) in out.iter_mut().enumerate() {
             *out = at(block, b * CELLS + c, &wide, wide_place(split(c).map(|i| i as usize + REACH)));
         }
@@ -95,12 +42,17 @@ fn twice(f: impl Fn(usize) -> f64, here: usize, step: usize) -> f64 {
     16.0 * (f(here + step) + f(here - step)) - (f(here + 2 * step) + f(here - 2 * step)) - 30.0 * f(here)
 }
 
-/// The gradients of u_x, u_y and u_z in all cells of blocks with vorticity.
-pub fn gradients(grid: &Grid, vorticity: &[[f64; 3]], velocity: &[[f64; 3]]) -> Vec<[[f64; 3]; 3]> {
-    each_cell(grid, vorticity, velocity, |block, _, wide, here| {
-        let scale = 1.0 / (12.0 * grid.spacing(block.level));
-        [0, 1, 2].map(|k| STEPS.map(|step| scale * along(|n| wide[n][k], here, step)))
-    })
+/// The gradients of u_x, u_y and u_z in all cells.
+pub fn gradients(grid: &Grid, velocity: &[[f64; 3]]) -> Vec<[[f64; 3]; 3]> {
+    each_cell(
+        grid,
+        (velocity, Values::Points),
+        |_| true,
+        |block, _, wide, here| {
+            let scale = 1.0 / (12.0 * grid.spacing(block.level));
+            [0, 1, 2].map(|k| STEPS.map(|step| scale * along(|n| wide[n][k], here, step)))
+        },
+    )
 }
 
 /// (w·∇)u.
@@ -111,14 +63,14 @@ pub fn stretched(w: [f64; 3], gradients: [[f64; 3]; 3]) -> [f64; 3] {
 /// ∇(∇·Ψ) where there is vorticity: as ∇²(∇·Ψ) = −∇·ω, ω with this added is a curl. Both are the differences that [`curl`] takes: so what
 /// is a curl already stays as it is. Second differences of each component would smooth it once a solution.
 pub fn divergent(grid: &Grid, vorticity: &[[f64; 3]], psi: &[[f64; 3]]) -> Vec<[f64; 3]> {
-    let mut sources = vec![[0.0; 3]; grid.cells()];
-    sources.par_chunks_mut(CELLS).zip(grid.blocks()).for_each(|(out, block)| {
-        let (wide, h) = (padded(grid, psi, *block), grid.spacing(block.level));
-        for (c, out) in out.iter_mut().enumerate() {
-            out[0] = divergence(&wide, wide_place(split(c).map(|i| i as usize + REACH))) / h;
-        }
-    });
-    each_cell(grid, vorticity, &sources, |block, i, wide, here| match vorticity[i] == [0.0; 3] {
+    let sources = each_cell(
+        grid,
+        (psi, Values::Points),
+        |_| true,
+        |block, _, wide, here| [divergence(wide, here) / grid.spacing(block.level), 0.0, 0.0],
+    );
+    let turning = |b: usize| vorticity[b * CELLS..(b + 1) * CELLS].iter().any(|w| *w != [0.0; 3]);
+    each_cell(grid, (&sources, Values::Points), turning, |block, i, wide, here| match vorticity[i] == [0.0; 3] {
         true => [0.0; 3],
         false => STEPS.map(|step| along(|n| wide[n][0], here, step) / (12.0 * grid.spacing(block.level))),
     })
@@ -126,34 +78,29 @@ pub fn divergent(grid: &Grid, vorticity: &[[f64; 3]], psi: &[[f64; 3]]) -> Vec<[
 
 /// `factor` ∇²ω in all cells, of blocks without vorticity too, which it enters.
 pub fn laplacian(grid: &Grid, vorticity: &[[f64; 3]], factor: f64) -> Vec<[f64; 3]> {
-    let mut out = vec![[0.0; 3]; grid.cells()];
-    out.par_chunks_mut(CELLS).zip(grid.blocks()).for_each(|(out, block)| {
-        let wide = padded(grid, vorticity, *block);
-        let scale = factor / (12.0 * grid.spacing(block.level).powi(2));
-        for (c, out) in out.iter_mut().enumerate() {
-            let here = wide_place(split(c).map(|i| i as usize + REACH));
-            *out = [0, 1, 2].map(|k| scale * STEPS.map(|step| twice(|n| wide[n][k], here, step)).iter().sum::<f64>());
-        }
-    });
-    out
+    each_cell(
+        grid,
+        (vorticity, Values::Means),
+        |_| true,
+        |block, _, wide, here| {
+            let scale = factor / (12.0 * grid.spacing(block.level).powi(2));
+            [0, 1, 2].map(|k| scale * STEPS.map(|step| twice(|n| wide[n][k], here, step)).iter().sum::<f64>())
+        },
+    )
 }
 
-/// ∇ × `field` in all cells.
+/// ∇ × `field`, values at points, in all cells.
 pub fn curl(grid: &Grid, field: &[[f64; 3]]) -> Vec<[f64; 3]> {
-    let mut out = vec![[0.0; 3]; grid.cells()];
-    out.par_chunks_mut(CELLS).zip(grid.blocks()).for_each(|(out, block)| {
-        let wide = padded(grid, field, *block);
-        if wide.iter().all(|v| *v == [0.0; 3]) {
-            return;
-        }
-        let scale = 1.0 / (12.0 * grid.spacing(block.level));
-        for (c, out) in out.iter_mut().enumerate() {
-            let here = wide_place(split(c).map(|i| i as usize + REACH));
+    each_cell(
+        grid,
+        (field, Values::Points),
+        |_| true,
+        |block, _, wide, here| {
+            let scale = 1.0 / (12.0 * grid.spacing(block.level));
             let slope = |k: usize, d: usize| scale * along(|n| wide[n][k], here, STEPS[d]);
-            *out = [slope(2, 1) - slope(1, 2), slope(0, 2) - slope(2, 0), slope(1, 0) - slope(0, 1)];
-        }
-    });
-    out
+            [slope(2, 1) - slope(1, 2), slope(0, 2) - slope(2, 0), slope(1, 0) - slope(0, 1)]
+        },
+    )
 }
 
 /// h ∇·ω at a cell of a padded block.
@@ -163,6 +110,8 @@ pub fn divergence(wide: &[[f64; 3]], here: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::forest::Forest;
+    use super::super::padded::padded;
     use super::super::remesh::Lattice;
     use super::*;
 
@@ -180,7 +129,7 @@ mod tests {
     fn stretching_is_exact_for_polynomials() {
         let (grid, velocity, middle) = sampled(|[x, y, z]| [x * y * z, y * y * y - x, z * z + 2.0 * x * y]);
         let vorticity = vec![[1.0, -2.0, 0.5]; grid.cells()];
-        let found = gradients(&grid, &vorticity, &velocity);
+        let found = gradients(&grid, &velocity);
         for c in 0..CELLS {
             let [x, y, z] = grid.center_of(middle, c);
             let exact = [y * z - 2.0 * x * z + 0.5 * x * y, -1.0 - 6.0 * y * y, 2.0 * y - 4.0 * x + z];
@@ -191,18 +140,37 @@ mod tests {
     }
 
     #[test]
-    fn padded_values_are_those_of_the_grid() {
-        // A block in eight parts, one coarse neighbor of it, and none elsewhere.
-        let whole = Block { level: 0, index: [1, 1, 1] };
-        let beyond = Block { level: 0, index: [2, 1, 1] };
-        let grid = LATTICE.grid(whole.children().into_iter().chain([beyond, Block { level: 0, index: [0; 3] }]));
-        let field: Vec<[f64; 3]> = (0..grid.cells()).map(|i| [i as f64, 1.0, -(i as f64)]).collect();
-        for &block in grid.blocks() {
-            for (n, value) in padded(&grid, &field, block).into_iter().enumerate() {
-                let cell = [n % WIDE, n / WIDE % WIDE, n / (WIDE * WIDE)].map(|i| i as i64 - REACH as i64);
-                assert_eq!(value, grid.value(&field, block, cell), "{block:?} {cell:?}");
+    fn differences_are_exact_for_polynomials_where_levels_meet() {
+        let start = Grid::uniform([-1.0, 0.0, 0.5], 2.0, 2);
+        let mut forest = Forest::of(&start);
+        forest.refine(Block { level: 0, index: [0; 3] });
+        forest.refine(Block { level: 1, index: [1, 1, 0] });
+        let grid = forest.grid(&start);
+        // Means over cells of what is harmonic are its values at centers.
+        let at = |i: usize| grid.center_of(i / CELLS, i % CELLS);
+        let field: Vec<[f64; 3]> = (0..grid.cells())
+            .map(at)
+            .map(|[x, y, z]| [x * y * z, x * x * x - 3.0 * x * z * z, 2.0 * y * y - x * x - z * z])
+            .collect();
+        let (slopes, second, none) = (gradients(&grid, &field), laplacian(&grid, &field, 1.0), curl(&grid, &field));
+        let mut near = [0; 3];
+        for i in 0..grid.cells() {
+            let ([x, y, z], level) = (at(i), grid.blocks()[i / CELLS].level);
+            // Up to where predictions have zeros beyond the faces of the domain.
+            let margin = 6.0 * grid.spacing(level.max(1) - 1);
+            if [x + 1.0, y, z - 0.5].into_iter().any(|from| from < margin || from > 2.0 - margin) {
+                continue;
             }
+            let exact =
+                [[y * z, x * z, x * y], [3.0 * (x * x - z * z), 0.0, -6.0 * x * z], [-2.0 * x, 4.0 * y, -2.0 * z]];
+            let close = |a: [f64; 3], b: [f64; 3], by: f64| (0..3).all(|k| (a[k] - b[k]).abs() < by);
+            assert!((0..3).all(|k| close(slopes[i][k], exact[k], 1e-10)), "{x} {y} {z}: {:?} {exact:?}", slopes[i]);
+            assert!(close(second[i], [0.0; 3], 1e-8), "{x} {y} {z}: {:?}", second[i]);
+            let turned = [4.0 * y + 6.0 * x * z, x * y + 2.0 * x, 3.0 * (x * x - z * z) - x * z];
+            assert!(close(none[i], turned, 1e-10), "{x} {y} {z}: {:?} {turned:?}", none[i]);
+            near[usize::from(level)] += 1;
         }
+        assert!(near.iter().all(|&n| n > 1000), "{near:?}");
     }
 
     #[test]

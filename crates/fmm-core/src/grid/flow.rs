@@ -1,13 +1,16 @@
 //! Flow in free space by the remeshed vortex method (Koumoutsakos 1997; Cottet & Koumoutsakos 2000).
 //!
-//! Particles are the cells with vorticity of a grid of one level. dx/dt = u(x), dω/dt = (ω·∇)u + ν ∇²ω: at each stage of Runge & Kutta's scheme
+//! Particles are the cells with vorticity. dx/dt = u(x), dω/dt = (ω·∇)u + ν ∇²ω: at each stage of Runge & Kutta's scheme
 //! particles give their vorticity to the cells around by M4' or M6*, u follows from the Poisson solver and ∇u and ∇²ω by differences of
 //! fourth order, and all come back to the particles by the same kernel. A particle is stretched by ∇u as its own ω asks: so ω_θ/r of rings stays
 //! what it was, which (ω·∇)u made in the cells would not keep. At the end of a step the cells become the particles of the next, and what
-//! of ω is no curl is taken away. There are blocks only where there is vorticity, and around it as far as differences reach.
+//! of ω is no curl is taken away. There are blocks only where there is vorticity, and around it as far as differences reach. Where thresholds
+//! allow several levels, blocks are split and joined after each step, and each level has particles of its own (`particles.rs`).
 
+mod adapt;
 mod constraint;
 mod integrals;
+mod particles;
 mod penalise;
 mod step;
 mod support;
@@ -16,10 +19,14 @@ use rayon::prelude::*;
 
 use super::blocks::{Block, CELLS, Grid};
 use super::differences::divergent;
+use super::forest::Forest;
 use super::poisson::{Solution, Solve, Work};
 use super::remesh::{Kernel, Lattice};
 use super::vorticity::Vorticity;
+use super::wavelet::{Thresholds, detail, sampled};
+use crate::math::CollectVec;
 use crate::{Error, StageTimes};
+use adapt::{BUFFER, Means};
 pub use integrals::Integrals;
 pub use penalise::{Conditions, Load, Loads};
 pub use step::FOURIER;
@@ -57,11 +64,20 @@ pub struct Method {
     pub viscosity: f64,
     /// The largest dt |∇u|: a step is divided so that it keeps this; `None` for steps as they are.
     pub lagrangian: Option<f64>,
+    /// When blocks are split and joined; of the finest level 0 for a grid of one level.
+    pub thresholds: Thresholds,
 }
 
 impl Default for Method {
     fn default() -> Self {
-        Method { scheme: Scheme::default(), kernel: Kernel::default(), cutoff: 1e-4, viscosity: 0.0, lagrangian: None }
+        Method {
+            scheme: Scheme::default(),
+            kernel: Kernel::default(),
+            cutoff: 1e-4,
+            viscosity: 0.0,
+            lagrangian: None,
+            thresholds: Thresholds::UNIFORM,
+        }
     }
 }
 
@@ -77,29 +93,35 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// The flow with `vorticity` on a grid of `base`·16 cells a side at time 0.
+    /// The flow with `vorticity` on a grid of `base`·16 cells a side, and finer ones where the thresholds ask for them, at time 0.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for vorticity at the faces of the domain.
+    /// [`Error::Unsupported`] for vorticity at the faces of the domain, and for bodies on a grid of several levels.
     pub fn new(
         lattice: Lattice,
         method: Method,
         conditions: Conditions,
         vorticity: &dyn Vorticity,
     ) -> Result<Self, Error> {
-        let base = lattice.base;
-        let all = (0..base.pow(3)).into_par_iter().map(|n| {
-            let block = Block { level: 0, index: [n % base, n / base % base, n / (base * base)] };
-            let alone = lattice.grid([block]);
-            let values = alone.sample(vorticity);
-            values.iter().any(|w| *w != [0.0; 3]).then_some((block, values))
-        });
-        let filled: Vec<(Block, Vec<[f64; 3]>)> = all.flatten().collect();
-        let grid = lattice.grid(filled.iter().map(|f| f.0));
+        Flow::check(&method, &conditions)?;
+        let thresholds = method.thresholds;
+        let start = Grid::uniform(lattice.corner, lattice.side, lattice.base);
+        let vorticity = Means { of: vorticity, finest: start.spacing(thresholds.finest) };
+        let mut forest = Forest::of(&start);
+        let of_block = |block| detail(&sampled(&start, block, &vorticity, BUFFER), BUFFER);
+        forest.adapt(thresholds, true, of_block);
+        let whole = forest.grid(&start);
+        let values = |&block: &Block| {
+            let values = whole.with([block]).sample(&vorticity);
+            values.iter().any(|w| *w != [0.0; 3]).then_some(values)
+        };
+        let values: Vec<Option<Vec<[f64; 3]>>> = whole.blocks().par_iter().map(values).collect_vec();
+        let filled = || whole.blocks().iter().zip(&values).filter_map(|(&b, v)| Some((b, v.as_ref()?)));
+        let grid = forest.over(&filled().map(|(b, _)| b.root()).collect()).grid(&start);
         let mut field = vec![[0.0; 3]; grid.cells()];
-        for (block, values) in filled {
+        for (block, values) in filled() {
             let b = grid.number(block).expect("the grid has its blocks");
-            field[b * CELLS..(b + 1) * CELLS].copy_from_slice(&values);
+            field[b * CELLS..(b + 1) * CELLS].copy_from_slice(values);
         }
         let mut flow = Flow::of(lattice, method, conditions, grid, field);
         flow.trim(0.0)?;
@@ -111,8 +133,8 @@ impl Flow {
     /// it was solved, continues with the same bits.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for blocks outside of the lattice, twice or in another order, and for a wrong
-    /// number of values; [`Error::NotFinite`].
+    /// [`Error::Unsupported`] for blocks outside of the lattice, twice or in another order, or which are no octree,
+    /// and for a wrong number of values; [`Error::NotFinite`].
     pub fn resume(
         lattice: Lattice,
         method: Method,
@@ -120,14 +142,22 @@ impl Flow {
         blocks: &[Block],
         vorticity: Vec<[f64; 3]>,
     ) -> Result<Self, Error> {
-        let outside = |b: &Block| b.level > 0 || b.index.iter().any(|&i| i >= lattice.base);
+        Flow::check(&method, &conditions)?;
+        let finest = method.thresholds.finest;
+        let outside = |b: &Block| b.level > finest || b.index.iter().any(|&i| i >> b.level >= lattice.base);
         if let Some(b) = blocks.iter().find(|b| outside(b)) {
-            let what = format!("block {:?} of level {} lies outside of {}^3 blocks", b.index, b.level, lattice.base);
+            let (index, level, base) = (b.index, b.level, lattice.base);
+            let what =
+                format!("block {index:?} of level {level} lies outside of {base}^3 blocks and {finest} finer levels");
             return Err(Error::Unsupported(what));
         }
         let grid = lattice.grid(blocks.iter().copied());
         if grid.blocks() != blocks || blocks.windows(2).any(|b| b[0] == b[1]) {
             return Err(Error::Unsupported("the blocks are not in the order of a grid, each once".into()));
+        }
+        if !Forest::is_of(&grid) {
+            let what = "the blocks are not those of an octree whose neighbors differ by one level at most";
+            return Err(Error::Unsupported(what.into()));
         }
         if vorticity.len() != grid.cells() {
             let what =
@@ -139,6 +169,13 @@ impl Flow {
             return Err(Error::NotFinite { what: "the vorticity", index: index / 3, value, count: 1 + bad.count() });
         }
         Ok(Flow::of(lattice, method, conditions, grid, vorticity))
+    }
+
+    fn check(method: &Method, conditions: &Conditions) -> Result<(), Error> {
+        if method.thresholds.finest > 0 && !conditions.bodies.is_empty() {
+            return Err(Error::Unsupported("bodies need a grid of one level".into()));
+        }
+        Ok(())
     }
 
     fn of(lattice: Lattice, method: Method, conditions: Conditions, grid: Grid, vorticity: Vec<[f64; 3]>) -> Self {

@@ -5,8 +5,9 @@
 //! Both are of second order where ω is, with an error that is a multiple of h² ω; [`correction`] takes it away, which leaves
 //! the fourth order on uniform grids.
 //!
-//! - [`blocks`]: an octree of blocks of 16³ cells that do not overlap; neighbours differ by one level at most.
+//! - [`blocks`]: an octree of blocks of 16³ cells that do not overlap; neighbours differ by one level at most ([`forest`]).
 //! - [`wavelet`]: which blocks there are, from the details of average-interpolating wavelets.
+//! - [`levels`]: a field level by level, with cells around the blocks of each ([`padded`]) that come from other levels ([`transfer`]).
 //! - [`vorticity`], [`ring`]: what is solved for.
 //! - [`green`]: Green's functions.
 //! - [`sources`]: cells with vorticity and their octree, on which expansions are made by the operators of all other sums.
@@ -21,13 +22,17 @@ pub mod correction;
 pub mod differences;
 pub mod far;
 pub mod flow;
+pub mod forest;
 pub mod green;
+pub mod levels;
 pub mod near;
+pub mod padded;
 pub mod plan;
 pub mod poisson;
 pub mod remesh;
 pub mod ring;
 pub mod sources;
+pub mod transfer;
 pub mod vorticity;
 pub mod wavelet;
 pub mod workload;

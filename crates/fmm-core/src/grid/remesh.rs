@@ -1,4 +1,4 @@
-//! Between particles and the cells of a grid of one level, by the kernels M4' (Monaghan 1985) and M6* (van Rees et al. 2011).
+//! Between particles and the cells of one level of a grid, by the kernels M4' (Monaghan 1985) and M6* (van Rees et al. 2011).
 //!
 //! M4'(s) = 1 − 5/2 s² + 3/2 |s|³ for |s| ≤ 1, (2 − |s|)² (1 − |s|)/2 to 2, in each direction. Sums
 //! over the grid conserve the integral and the first and second moments of what particles carry.
@@ -12,17 +12,18 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 
 use super::blocks::{BLOCK, Block, CELLS, Grid, split};
-use super::differences::{REACH, WIDE, beside, padded, wide_place};
+use super::levels::Levels;
+use super::padded::{REACH, WIDE, beside, wide_place};
 use crate::math::CollectVec;
 
-/// A grid of one level without blocks, and where particles lie in it.
+/// A grid without blocks, and where particles lie in it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lattice {
     /// Lower corner.
     pub corner: [f64; 3],
     /// Side of the cube that it fills.
     pub side: f64,
-    /// Blocks along a side.
+    /// Blocks of level 0 along a side.
     pub base: u32,
 }
 
@@ -32,22 +33,27 @@ impl Lattice {
         Grid::new(self.corner, self.side, self.base, blocks.into_iter().collect())
     }
 
-    /// h.
+    /// h of level 0.
     pub fn spacing(&self) -> f64 {
-        self.side / (self.base as usize * BLOCK) as f64
+        self.side / self.across(0)
     }
 
-    /// The block that holds a place, and the place in cells from the center of its first cell; `None` outside of the lattice, or so near its
-    /// faces that the kernel, which reaches `reach` cells, reaches beyond.
-    fn place(&self, x: [f64; 3], reach: f64) -> Option<(Block, [f64; 3])> {
-        let h = self.spacing();
+    /// Cells of a level along a side.
+    fn across(&self, level: u8) -> f64 {
+        ((self.base as usize * BLOCK) << level) as f64
+    }
+
+    /// The block of a level that holds a place, and the place in cells from the center of its first cell; `None` outside of the lattice, or
+    /// so near its faces that the kernel, which reaches `reach` cells, reaches beyond.
+    fn place(&self, level: u8, x: [f64; 3], reach: f64) -> Option<(Block, [f64; 3])> {
+        let across = self.across(level);
+        let h = self.side / across;
         let cells: [f64; 3] = std::array::from_fn(|d| (x[d] - self.corner[d]) / h);
-        let across = (self.base as usize * BLOCK) as f64;
         let inside = cells.iter().all(|&c| c >= reach && c < across - reach);
         inside.then(|| {
             let index = cells.map(|c| (c as usize / BLOCK) as u32);
             let within = std::array::from_fn(|d| cells[d] - (index[d] as usize * BLOCK) as f64 - 0.5);
-            (Block { level: 0, index }, within)
+            (Block { level, index }, within)
         })
     }
 }
@@ -108,9 +114,10 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// Places particles; `None` if one has left the lattice.
-    pub fn new(lattice: &Lattice, kernel: Kernel, position: &[[f64; 3]]) -> Option<Self> {
-        let places: Option<Vec<_>> = position.par_iter().map(|&x| lattice.place(x, kernel.reach() as f64)).collect();
+    /// Places the particles of a level; `None` if one has left the lattice.
+    pub fn new(lattice: &Lattice, level: u8, kernel: Kernel, position: &[[f64; 3]]) -> Option<Self> {
+        let reach = kernel.reach() as f64;
+        let places: Option<Vec<_>> = position.par_iter().map(|&x| lattice.place(level, x, reach)).collect();
         let places = places?;
         let mut order: Vec<u32> = (0..position.len() as u32).collect();
         order.par_sort_by_key(|&i| places[i as usize].0);
@@ -151,8 +158,8 @@ impl Placed {
         (0..self.blocks.len()).into_par_iter().flat_map_iter(per_block).collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// What particles carry, in the cells of `grid`, which has all blocks that are [reached](Self::reached): Σ value times the kernel.
-    pub fn scatter(&self, grid: &Grid, values: &[[f64; 3]]) -> Vec<[f64; 3]> {
+    /// Adds what particles carry, Σ value times the kernel, to `field` in those cells of `grid` that are of their level.
+    pub fn scatter(&self, grid: &Grid, values: &[[f64; 3]], field: &mut [[f64; 3]]) {
         let wide: Vec<Vec<[f64; 3]>> = (0..self.blocks.len())
             .into_par_iter()
             .map(|b| {
@@ -164,7 +171,6 @@ impl Placed {
                 sums
             })
             .collect_vec();
-        let mut field = vec![[0.0; 3]; grid.cells()];
         field.par_chunks_mut(CELLS).zip(grid.blocks()).for_each(|(cells, &block)| {
             for n in 0..27 {
                 let from = beside(block, n);
@@ -183,13 +189,12 @@ impl Placed {
                 }
             }
         });
-        field
     }
 
     /// The fields at the particles: Σ field times the kernel.
-    pub fn gather<const N: usize>(&self, grid: &Grid, fields: [&[[f64; 3]]; N]) -> Vec<[[f64; 3]; N]> {
+    pub fn gather<const N: usize>(&self, fields: [&Levels; N]) -> Vec<[[f64; 3]; N]> {
         let of_block = |b: usize| {
-            let wide = fields.map(|f| padded(grid, f, self.blocks[b].0));
+            let wide = fields.map(|f| f.padded(self.blocks[b].0));
             let values = self.of(b).iter().map(move |(i, at)| {
                 let mut sums = [[0.0; 3]; N];
                 self.each_cell(*at, |place, weight| {
@@ -224,6 +229,7 @@ impl Placed {
 
 #[cfg(test)]
 mod tests {
+    use super::super::transfer::Values;
     use super::*;
 
     const LATTICE: Lattice = Lattice { corner: [-1.0, 0.0, 0.5], side: 2.0, base: 3 };
@@ -242,9 +248,10 @@ mod tests {
 
     fn moments(kernel: Kernel, more: &[&dyn Fn([f64; 3]) -> f64]) {
         let (x, q) = (scattered(200), scattered(201)[1..].to_vec());
-        let placed = Placed::new(&LATTICE, kernel, &x).unwrap();
+        let placed = Placed::new(&LATTICE, 0, kernel, &x).unwrap();
         let grid = LATTICE.grid(placed.reached());
-        let field = placed.scatter(&grid, &q);
+        let mut field = vec![[0.0; 3]; grid.cells()];
+        placed.scatter(&grid, &q, &mut field);
         let moment = |f: &dyn Fn([f64; 3]) -> f64, k: usize| {
             let cells = (0..field.len()).map(|i| f(grid.center_of(i / CELLS, i % CELLS)) * field[i][k]).sum::<f64>();
             (cells, x.iter().zip(&q).map(|(x, q)| f(*x) * q[k]).sum::<f64>())
@@ -261,7 +268,7 @@ mod tests {
         }
         // Σ_p v_p·gather(f)_p = Σ_c scatter(v)_c·f_c.
         let other: Vec<[f64; 3]> = (0..field.len()).map(|i| [0, 1, 2].map(|k| ((i * 3 + k) as f64).sin())).collect();
-        let back = placed.gather(&grid, [&other, &field]);
+        let back = placed.gather([&other, &field].map(|f| Levels::of(&grid, f, Values::Points)).each_ref());
         let dot = |a: &[[f64; 3]], b: &[[f64; 3]]| {
             a.as_flattened().iter().zip(b.as_flattened()).map(|(a, b)| a * b).sum::<f64>()
         };
@@ -273,14 +280,15 @@ mod tests {
     fn particles_at_centers_stay_there_and_those_outside_are_told() {
         let h = LATTICE.spacing();
         let x = [[-1.0 + 15.5 * h, 16.5 * h, 0.5 + 20.5 * h]];
-        let placed = Placed::new(&LATTICE, Kernel::M4, &x).unwrap();
+        let placed = Placed::new(&LATTICE, 0, Kernel::M4, &x).unwrap();
         let grid = LATTICE.grid(placed.reached());
-        let field = placed.scatter(&grid, &[[1.0, 2.0, 3.0]]);
+        let mut field = vec![[0.0; 3]; grid.cells()];
+        placed.scatter(&grid, &[[1.0, 2.0, 3.0]], &mut field);
         let filled: Vec<usize> = (0..field.len()).filter(|&i| field[i].iter().any(|w| w.abs() > 1e-12)).collect();
         assert_eq!(filled.len(), 1);
         let center = grid.center_of(filled[0] / CELLS, filled[0] % CELLS);
         assert!((0..3).all(|d| (center[d] - x[0][d]).abs() < 1e-12));
-        assert!(Placed::new(&LATTICE, Kernel::M4, &[[-1.0 + 1.9 * h, 0.5, 1.0]]).is_none());
-        assert!(Placed::new(&LATTICE, Kernel::M4, &[[0.0, 0.5, f64::NAN]]).is_none());
+        assert!(Placed::new(&LATTICE, 0, Kernel::M4, &[[-1.0 + 1.9 * h, 0.5, 1.0]]).is_none());
+        assert!(Placed::new(&LATTICE, 0, Kernel::M4, &[[0.0, 0.5, f64::NAN]]).is_none());
     }
 }

@@ -10,6 +10,8 @@ use std::collections::{HashMap, HashSet};
 use rayon::prelude::*;
 
 use super::blocks::{BLOCK, Block, Grid};
+use super::forest::Forest;
+use super::transfer::{GHOSTS, Values, refined};
 use super::vorticity::Vorticity;
 use crate::math::CollectVec;
 
@@ -24,12 +26,10 @@ pub struct Thresholds {
     pub finest: u8,
 }
 
-/// Means of coarse cells that a prediction needs beyond a block.
-const GHOSTS: usize = 2;
-/// Coarse cells along a side of a block.
-const COARSE: usize = BLOCK / 2;
-/// The same with ghosts.
-const WIDE: usize = COARSE + 2 * GHOSTS;
+impl Thresholds {
+    /// Those of a grid of one level.
+    pub const UNIFORM: Thresholds = Thresholds { refinement: 1e-2, compression: 1e-4, finest: 0 };
+}
 
 impl Grid {
     /// The grid over the cube from `corner` with `side`, of `base`³ blocks at first, that holds `vorticity` to the thresholds.
@@ -40,143 +40,87 @@ impl Grid {
         vorticity: &dyn Vorticity,
     ) -> Grid {
         let start = Grid::uniform(corner, side, base);
-        let mut forest = Forest { base, leaves: start.blocks().iter().copied().collect(), split: HashSet::new() };
+        let mut forest = Forest::new(base, start.blocks().iter().copied());
+        forest.adapt(thresholds, false, |block| detail(&sampled(&start, block, vorticity, 0), 0));
+        forest.grid(&start)
+    }
+}
+
+impl Forest {
+    /// Splits and joins leaves by the largest detail of a block, which `measure` finds. Where they are adapted `again` and again, eight
+    /// become one only if that one would not be split.
+    pub fn adapt(&mut self, thresholds: Thresholds, again: bool, measure: impl Fn(Block) -> f64 + Sync) {
         let mut details: HashMap<Block, f64> = HashMap::new();
         let mut measure = |blocks: Vec<Block>| {
             let news: Vec<Block> = blocks.iter().copied().filter(|b| !details.contains_key(b)).collect();
-            let found: Vec<f64> = news.par_iter().map(|&b| detail(&start, b, vorticity)).collect_vec();
+            let found: Vec<f64> = news.par_iter().map(|&b| measure(b)).collect_vec();
             details.extend(news.into_iter().zip(found));
             blocks.into_iter().map(|b| (b, details[&b])).collect::<Vec<_>>()
         };
         loop {
-            let coarse = forest.leaves.iter().copied().filter(|b| b.level < thresholds.finest).collect();
+            let coarse = self.leaves().filter(|b| b.level < thresholds.finest).collect();
             let large = measure(coarse).into_iter().filter(|(_, d)| *d > thresholds.refinement);
             let large: Vec<Block> = large.map(|(b, _)| b).collect();
             if large.is_empty() {
                 break;
             }
-            large.into_iter().for_each(|b| forest.refine(b));
+            large.into_iter().for_each(|b| self.refine(b));
         }
         // From the finest level up, so that what has become one may become less.
         for level in (1..=thresholds.finest).rev() {
             let parents: HashSet<Block> =
-                forest.leaves.iter().filter(|b| b.level == level).filter_map(|b| b.parent()).collect();
-            let mut parents: Vec<Block> = parents.into_iter().filter(|&p| forest.may_join(p)).collect();
+                self.leaves().filter(|b| b.level == level).filter_map(|b| b.parent()).collect();
+            let mut parents: Vec<Block> = parents.into_iter().filter(|&p| self.may_join(p)).collect();
             parents.sort_unstable();
             let parts = measure(parents.iter().flat_map(|p| p.children()).collect());
-            for (parent, parts) in parents.into_iter().zip(parts.chunks(8)) {
-                if parts.iter().all(|(_, d)| *d < thresholds.compression) {
-                    forest.join(parent);
+            let own = if again { measure(parents.clone()) } else { vec![] };
+            for (i, (parent, parts)) in parents.into_iter().zip(parts.chunks(8)).enumerate() {
+                let stays = own.get(i).is_none_or(|(_, d)| *d <= thresholds.refinement);
+                if stays && parts.iter().all(|(_, d)| *d < thresholds.compression) {
+                    self.join(parent);
                 }
             }
         }
-        Grid::new(corner, side, base, forest.leaves.into_iter().collect())
     }
 }
 
-/// The largest detail of a block's cells, over the components of `vorticity`.
-pub fn detail(grid: &Grid, block: Block, vorticity: &dyn Vorticity) -> f64 {
+/// Fine cells beyond those whose details are known that a detail needs.
+pub const AROUND: usize = 2 * GHOSTS;
+
+/// `vorticity` in the cells of a block, of `beyond` and of [`AROUND`] more around.
+pub fn sampled(grid: &Grid, block: Block, vorticity: &dyn Vorticity, beyond: usize) -> Vec<[f64; 3]> {
     let h = grid.spacing(block.level);
-    let across = 2 * WIDE;
-    let first = -2 * GHOSTS as i64;
+    let (across, first) = (BLOCK + 2 * (beyond + AROUND), (beyond + AROUND) as i64);
     let mut fine = vec![[0.0; 3]; across * across * across];
     for (n, value) in fine.iter_mut().enumerate() {
-        let cell = [n % across, n / across % across, n / (across * across)].map(|i| i as i64 + first);
+        let cell = [n % across, n / across % across, n / (across * across)].map(|i| i as i64 - first);
         *value = vorticity.cell(grid.center(block, cell), h);
     }
+    fine
+}
+
+/// The largest detail of a block's cells and of `beyond`, an even number, around, over the components of `fine`, which has the cells that
+/// [`sampled`] has.
+pub fn detail(fine: &[[f64; 3]], beyond: usize) -> f64 {
+    let inner = BLOCK + 2 * beyond;
+    let (across, wide) = (inner + 2 * AROUND, inner / 2 + 2 * GHOSTS);
     if fine.iter().all(|w| *w == [0.0; 3]) {
         return 0.0;
     }
     let mut largest = 0.0f64;
     for k in 0..3 {
         let at = |i: usize, j: usize, l: usize| fine[i + across * (j + across * l)][k];
-        let mut means = vec![0.0; WIDE * WIDE * WIDE];
+        let mut means = vec![0.0; wide * wide * wide];
         for (n, mean) in means.iter_mut().enumerate() {
-            let [i, j, l] = [n % WIDE, n / WIDE % WIDE, n / (WIDE * WIDE)].map(|i| 2 * i);
+            let [i, j, l] = [n % wide, n / wide % wide, n / (wide * wide)].map(|i| 2 * i);
             *mean = (0..8).map(|c| at(i + (c & 1), j + (c >> 1 & 1), l + (c >> 2))).sum::<f64>() / 8.0;
         }
-        // The first index becomes fine and goes last: after three turns all are fine and in order again.
-        let along_x = predict(&means, WIDE * WIDE);
-        let along_y = predict(&along_x, WIDE * BLOCK);
-        let along_z = predict(&along_y, BLOCK * BLOCK);
-        for (n, predicted) in along_z.iter().enumerate() {
-            let [i, j, l] = [n % BLOCK, n / BLOCK % BLOCK, n / (BLOCK * BLOCK)].map(|i| i + 2 * GHOSTS);
+        for (n, predicted) in refined(Values::Means, &means, wide).iter().enumerate() {
+            let [i, j, l] = [n % inner, n / inner % inner, n / (inner * inner)].map(|i| i + AROUND);
             largest = largest.max((at(i, j, l) - predicted).abs());
         }
     }
     largest
-}
-
-/// Rows of `WIDE` means, each to the 16 means of its inner halves; entry (i, row) of the result is at row + rows·i.
-fn predict(means: &[f64], rows: usize) -> Vec<f64> {
-    let mut fine = vec![0.0; rows * BLOCK];
-    for (row, u) in means.chunks_exact(WIDE).enumerate() {
-        for i in 0..COARSE {
-            let c = i + GHOSTS;
-            let slope = (22.0 * (u[c + 1] - u[c - 1]) - 3.0 * (u[c + 2] - u[c - 2])) / 128.0;
-            fine[row + rows * (2 * i)] = u[c] - slope;
-            fine[row + rows * (2 * i + 1)] = u[c] + slope;
-        }
-    }
-    fine
-}
-
-/// Blocks that are leaves, and those that have been split.
-struct Forest {
-    base: u32,
-    leaves: HashSet<Block>,
-    split: HashSet<Block>,
-}
-
-impl Forest {
-    /// The blocks of the same level around, and the block itself.
-    fn around(&self, block: Block, reach: i64) -> impl Iterator<Item = Block> + use<> {
-        let across = i64::from(self.base) << block.level;
-        let wide = 2 * reach + 1;
-        (0..wide * wide * wide).filter_map(move |n| {
-            let offset = [n % wide, n / wide % wide, n / (wide * wide)].map(|o| o - reach);
-            let index: [i64; 3] = std::array::from_fn(|d| i64::from(block.index[d]) + offset[d]);
-            index
-                .iter()
-                .all(|i| (0..across).contains(i))
-                .then(|| Block { level: block.level, index: index.map(|i| i as u32) })
-        })
-    }
-
-    /// Splits a leaf, and what around it would be coarser by two levels. A block that has been split already is left alone.
-    fn refine(&mut self, block: Block) {
-        if !self.leaves.remove(&block) {
-            return;
-        }
-        self.split.insert(block);
-        self.leaves.extend(block.children());
-        let Some(parent) = block.parent() else { return };
-        // Neighbours of the parts are of the block's level at least: their parents must have been split.
-        for around in self.around(block, 1).collect::<Vec<_>>() {
-            if around != block
-                && let Some(above) = around.parent()
-                && above != parent
-            {
-                self.refine(above);
-            }
-        }
-    }
-
-    /// Whether the parts of a block are leaves, and no neighbour of theirs is split.
-    fn may_join(&self, parent: Block) -> bool {
-        let parts = parent.children();
-        parts.iter().all(|b| self.leaves.contains(b))
-            && parts.iter().all(|&b| self.around(b, 1).all(|n| !self.split.contains(&n)))
-    }
-
-    fn join(&mut self, parent: Block) {
-        // What was joined before may have changed nothing here: neighbours only become coarser.
-        parent.children().iter().for_each(|b| {
-            self.leaves.remove(b);
-        });
-        self.split.remove(&parent);
-        self.leaves.insert(parent);
-    }
 }
 
 #[cfg(test)]
@@ -202,8 +146,8 @@ mod tests {
     fn polynomials_of_degree_four_have_no_details() {
         let grid = Grid::uniform([-0.3, 0.1, 0.2], 1.0, 2);
         for &block in grid.blocks() {
-            let d = detail(&grid, block, &Quartic);
-            assert!(d < 1e-14, "{d}");
+            let d = [0, 2].map(|beyond| detail(&sampled(&grid, block, &Quartic, beyond), beyond));
+            assert!(d.iter().all(|d| *d < 1e-14), "{d:?}");
         }
         struct Step;
         impl Vorticity for Step {
@@ -211,7 +155,13 @@ mod tests {
                 [0.0, if x > 0.26 { 1.0 } else { 0.0 }, 0.0]
             }
         }
-        assert!(detail(&grid, grid.blocks()[1], &Step) > 0.1);
+        let found = |x: usize, beyond: usize| {
+            let block = Block { level: 0, index: [x as u32, 0, 0] };
+            detail(&sampled(&grid, block, &Step, beyond), beyond)
+        };
+        assert!(found(1, 0) > 0.1);
+        // The step is two cells beyond the first block.
+        assert!(found(0, 0) < 0.05 && found(0, 2) > 0.1);
     }
 
     fn rings() -> Rings {
@@ -229,7 +179,8 @@ mod tests {
             let volume: f64 = grid.blocks().iter().map(|b| 0.125f64.powi(i32::from(b.level))).sum();
             assert!((volume - 1.0).abs() < 1e-12, "{volume}");
             assert!(grid.finest() == thresholds.finest && !grid.is_uniform());
-            let forest = Forest { base: 1, leaves: HashSet::new(), split: HashSet::new() };
+            let forest = Forest::of(&grid);
+            assert!(Forest::is_of(&grid));
             let leaf_around = |mut b: Block| loop {
                 if grid.number(b).is_some() {
                     return Some(b);
@@ -245,7 +196,7 @@ mod tests {
                         holding |= leaf.level < block.level;
                     }
                 }
-                let d = detail(&grid, block, &rings());
+                let d = detail(&sampled(&grid, block, &rings(), 0), 0);
                 assert!(block.level == thresholds.finest || d <= thresholds.refinement, "{block:?}: {d}");
             }
             assert!(holding);

@@ -67,6 +67,16 @@ pub enum Resolution {
     Adapted(u32, Thresholds),
 }
 
+impl Resolution {
+    /// h at the finest level of a domain with this side.
+    fn spacing(&self, side: f64) -> f64 {
+        match self {
+            Resolution::Uniform(n) => side / f64::from(*n),
+            Resolution::Adapted(n, t) => side / (f64::from(*n) * 2f64.powi(i32::from(t.finest))),
+        }
+    }
+}
+
 /// A part of the vorticity.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Origin {

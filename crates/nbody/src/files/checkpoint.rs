@@ -169,8 +169,8 @@ pub fn read(path: &Path) -> Result<Checkpoint, FileError> {
     let reader = Reader::open(path)?;
     let group = reader.need_group("/Checkpoint")?;
     let format = reader.need_attr(&group, "Format")?;
-    if !(1..=state::FLOWS).any(|f| f as f64 == format) {
-        let what = format!("a checkpoint of format {format}; this program reads formats 1 to {}", state::FLOWS);
+    if !(1..=state::LATEST).any(|f| f as f64 == format) {
+        let what = format!("a checkpoint of format {format}; this program reads formats 1 to {}", state::LATEST);
         return Err(reader.error(what));
     }
     let missing = |name: &str| reader.error(format!("/Checkpoint/{name} is missing"));

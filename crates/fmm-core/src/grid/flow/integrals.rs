@@ -5,8 +5,11 @@ use std::f64::consts::PI;
 use rayon::prelude::*;
 
 use super::super::blocks::{Block, CELLS, split};
-use super::super::differences::{REACH, divergence, padded, wide_place};
+use super::super::differences::divergence;
+use super::super::levels::Levels;
+use super::super::padded::{REACH, wide_place};
 use super::super::poisson::Solution;
+use super::super::transfer::Values;
 use super::Flow;
 use crate::math::CollectVec;
 
@@ -26,14 +29,16 @@ pub struct Integrals {
     pub circulation: [f64; 2],
     /// The largest |ω|.
     pub largest: f64,
-    /// √(∫ (∇·ω)²/∫ |ω|²) h: what the particles have lost of being a curl.
+    /// √(∫ (h ∇·ω)²/∫ |ω|²): what the particles have lost of being a curl.
     pub divergence: f64,
 }
 
 impl Flow {
     /// Integrals of the flow; `solution` is that of its present state.
     pub fn integrals(&self, solution: &Solution) -> Integrals {
-        let h = self.lattice.spacing();
+        let levels = Levels::of(&self.grid, &self.vorticity, Values::Means);
+        let finest = self.grid.finest();
+        let h = self.grid.spacing(finest);
         let middle = self.lattice.corner.map(|c| c + self.lattice.side / 2.0);
         let of_block = |(b, &block): (usize, &Block)| {
             let mut sums = Integrals::default();
@@ -41,7 +46,7 @@ impl Flow {
             if own.iter().all(|w| *w == [0.0; 3]) {
                 return sums;
             }
-            let wide = padded(&self.grid, &self.vorticity, block);
+            let wide = levels.padded(block);
             for (c, w) in own.iter().enumerate() {
                 let (psi, cell) = (solution.psi[b * CELLS + c], split(c));
                 let x: [f64; 3] = std::array::from_fn(|d| self.grid.coordinate(block, d, cell[d]) - middle[d]);
@@ -64,14 +69,16 @@ impl Flow {
         };
         let blocks: Vec<Integrals> = self.grid.blocks().par_iter().enumerate().map(of_block).collect_vec();
         let mut all = Integrals::default();
-        for b in blocks {
-            all.energy += b.energy;
-            all.enstrophy += b.enstrophy;
-            all.divergence += b.divergence;
+        for (b, block) in blocks.iter().zip(self.grid.blocks()) {
+            // A cell in those of the finest level.
+            let volume = 8f64.powi(i32::from(finest - block.level));
+            all.energy += volume * b.energy;
+            all.enstrophy += volume * b.enstrophy;
+            all.divergence += volume * b.divergence;
             all.largest = all.largest.max(b.largest);
-            (0..3).for_each(|k| all.total[k] += b.total[k]);
-            (0..3).for_each(|k| all.impulse[k] += b.impulse[k]);
-            (0..2).for_each(|k| all.circulation[k] += b.circulation[k]);
+            (0..3).for_each(|k| all.total[k] += volume * b.total[k]);
+            (0..3).for_each(|k| all.impulse[k] += volume * b.impulse[k]);
+            (0..2).for_each(|k| all.circulation[k] += volume * b.circulation[k]);
         }
         let volume = h * h * h;
         // Differences are per h, which the definition takes back.

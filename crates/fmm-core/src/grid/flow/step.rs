@@ -2,12 +2,14 @@
 
 use rayon::prelude::*;
 
-use super::super::blocks::{CELLS, Grid};
+use super::super::blocks::Grid;
 use super::super::differences::{gradients, laplacian, stretched};
+use super::super::levels::Levels;
 use super::super::poisson::{Solution, Solve};
 use super::super::remesh::Placed;
+use super::super::transfer::Values;
+use super::particles::{Now, Particles, Rates, remeshed};
 use super::penalise::Loads;
-use super::support::{left, surrounded};
 use super::{Flow, Method, Scheme};
 use crate::math::CollectVec;
 use crate::{Error, StageTimes};
@@ -15,6 +17,10 @@ use crate::{Error, StageTimes};
 /// The largest ν dt/h². The differences of a wave of two cells a period in all directions are −16/h² of it, and the midpoint rule is
 /// stable to −2.
 pub const FOURIER: f64 = 0.125;
+
+/// On several levels: how many of the finest cells a particle may pass in a step. Particles around the blocks of a level are made a block
+/// deep.
+const FARTHEST: f64 = 8.0;
 
 impl Method {
     /// The longest step that diffusion allows on cells of side `h`: infinity without viscosity.
@@ -46,8 +52,8 @@ impl Flow {
             };
             let before = self.impulse();
             let taken = self.penalise(solver, &mut solution, (time + done, self.expected(span - done)), times)?;
-            let slopes = gradients(&self.grid, &self.vorticity, &solution.velocity);
-            let parts = self.parts(span - done, &slopes)?;
+            let slopes = gradients(&self.grid, &solution.velocity);
+            let parts = self.parts(span - done, &solution.velocity, &slopes)?;
             let dt = (span - done) / parts as f64;
             self.advance(solver, (time + done, dt), (&solution, &slopes), times)?;
             loads.add(dt / span, &self.loads_over(&taken, before, (time + done, dt)));
@@ -61,25 +67,36 @@ impl Flow {
 
     /// How long a step of bodies will be, as far as gradients are not known yet.
     fn expected(&self, span: f64) -> f64 {
-        let longest = self.method.longest_step(self.lattice.spacing()).min(self.passing());
+        let longest = self.method.longest_step(self.grid.spacing(self.grid.finest())).min(self.passing());
         if self.method.lagrangian.is_some() { span.min(longest) } else { span }
     }
 
     /// The number of steps that `span` is to be divided into.
-    fn parts(&self, span: f64, slopes: &[[[f64; 3]; 3]]) -> Result<u64, Error> {
+    fn parts(&self, span: f64, velocity: &[[f64; 3]], slopes: &[[[f64; 3]; 3]]) -> Result<u64, Error> {
         // Rounding of a step that was computed as the longest one counts for nothing.
         const ROUNDING: f64 = 1.0 + 1e-9;
-        let diffusion = self.method.longest_step(self.lattice.spacing());
+        let h = self.grid.spacing(self.grid.finest());
+        let diffusion = self.method.longest_step(h);
+        let crossing = match self.method.thresholds.finest {
+            0 => f64::INFINITY,
+            _ => FARTHEST * h / self.fastest(velocity),
+        };
         let Some(limit) = self.method.lagrangian else {
             if span > diffusion * ROUNDING {
                 let value = span / diffusion * FOURIER;
                 return Err(Error::Range { what: "viscosity*dt/h^2", value, range: "0 to 0.125" });
             }
+            if span > crossing * ROUNDING {
+                let value = span / crossing * FARTHEST;
+                return Err(Error::Range { what: "speed*dt/h on blocks that adapt", value, range: "0 to 8" });
+            }
             return Ok(1);
         };
         let square = |g: &[[f64; 3]; 3]| g.as_flattened().iter().map(|g| g * g).sum::<f64>();
-        let steepest = slopes.par_iter().map(square).reduce(|| 0.0, f64::max).sqrt();
-        let longest = diffusion.min(limit / steepest).min(self.passing());
+        // Where there is no vorticity, a difference may reach beyond the blocks that there are.
+        let turning = slopes.par_iter().zip(&self.vorticity).filter(|(_, w)| **w != [0.0; 3]);
+        let steepest = turning.map(|(slopes, _)| square(slopes)).reduce(|| 0.0, f64::max).sqrt();
+        let longest = diffusion.min(limit / steepest).min(self.passing()).min(crossing);
         let parts = (span / longest / ROUNDING).ceil().max(1.0);
         if parts > 1e6 {
             let what = "a whole step would be divided into more than a million; make time.viscosity and velocities smaller, \
@@ -98,32 +115,17 @@ impl Flow {
         times: &mut StageTimes,
     ) -> Result<(), Error> {
         let diffused = self.diffused(&self.grid, &self.vorticity);
-        // Cells that diffusion reaches are particles too.
-        let carries = |&i: &usize| self.vorticity[i] != [0.0; 3] || diffused.as_ref().is_some_and(|d| d[i] != [0.0; 3]);
-        let cells: Vec<usize> = (0..self.vorticity.len()).filter(carries).collect();
-        let center = |&i: &usize| self.grid.center_of(i / CELLS, i % CELLS);
-        let mut x: Vec<[f64; 3]> = cells.par_iter().map(center).collect_vec();
-        let mut w: Vec<[f64; 3]> = cells.iter().map(|&i| self.vorticity[i]).collect();
-        // At the first stage particles are at centers.
-        let here = |&i: &usize| {
-            let mut rate = stretched(self.vorticity[i], slopes[i]);
-            if let Some(d) = &diffused {
-                (0..3).for_each(|k| rate[k] += d[i][k]);
-            }
-            [solution.velocity[i], rate]
-        };
-        let first: Vec<[[f64; 3]; 2]> = cells.par_iter().map(here).collect_vec();
-        let add = |to: &mut [[f64; 3]], rates: &[[[f64; 3]; 2]], which: usize, factor: f64| {
-            to.par_iter_mut().zip(rates).for_each(|(v, r)| (0..3).for_each(|k| v[k] += factor * r[which][k]));
+        let now = Now { velocity: &solution.velocity, slopes, diffused: diffused.as_deref() };
+        let (grid, mut particles, first) = self.particles(&now, dt);
+        let add = |to: &mut [Particles], rates: &[Rates], factor: f64| {
+            to.iter_mut().zip(rates).for_each(|(p, r)| p.advance(r, factor));
         };
         match self.method.scheme {
             Scheme::RungeKutta2 => {
-                let (mut middle, mut turned) = (x.clone(), w.clone());
-                add(&mut middle, &first, 0, 0.5 * dt);
-                add(&mut turned, &first, 1, 0.5 * dt);
-                let rates = self.rates(solver, time + 0.5 * dt, [&middle, &turned], times)?;
-                add(&mut x, &rates, 0, dt);
-                add(&mut w, &rates, 1, dt);
+                let mut middle = particles.clone();
+                add(&mut middle, &first, 0.5 * dt);
+                let rates = self.rates(solver, time + 0.5 * dt, (&grid, &middle), times)?;
+                add(&mut particles, &rates, dt);
             }
             Scheme::RungeKutta3 => {
                 let mut kept = first;
@@ -132,26 +134,21 @@ impl Flow {
                     [(0.0, 0.0, 1.0 / 3.0), (1.0 / 3.0, -5.0 / 9.0, 15.0 / 16.0), (0.75, -153.0 / 128.0, 8.0 / 15.0)];
                 for (part, a, b) in stages {
                     if part > 0.0 {
-                        let rates = self.rates(solver, time + part * dt, [&x, &w], times)?;
-                        kept.par_iter_mut().zip(rates).for_each(|(q, r)| {
-                            for n in 0..2 {
-                                (0..3).for_each(|k| q[n][k] = a * q[n][k] + r[n][k]);
-                            }
+                        let rates = self.rates(solver, time + part * dt, (&grid, &particles), times)?;
+                        kept.iter_mut().zip(rates).for_each(|(kept, rates)| {
+                            kept.par_iter_mut().zip(rates).for_each(|(q, r)| {
+                                for n in 0..2 {
+                                    (0..3).for_each(|k| q[n][k] = a * q[n][k] + r[n][k]);
+                                }
+                            });
                         });
                     }
-                    add(&mut x, &kept, 0, b * dt);
-                    add(&mut w, &kept, 1, b * dt);
+                    add(&mut particles, &kept, b * dt);
                 }
             }
         }
-        let placed = self.placed(&x)?;
-        self.grid = self.lattice.grid(placed.reached());
-        self.vorticity = placed.scatter(&self.grid, &w);
+        (self.grid, self.vorticity) = remeshed(&grid, &self.placed(&particles)?, &particles);
         self.trim(time + dt)
-    }
-
-    fn placed(&self, x: &[[f64; 3]]) -> Result<Placed, Error> {
-        Placed::new(&self.lattice, self.method.kernel, x).ok_or_else(left)
     }
 
     /// ν ∇²ω in all cells; `None` without viscosity.
@@ -160,27 +157,33 @@ impl Flow {
         (viscosity > 0.0).then(|| laplacian(grid, vorticity, viscosity))
     }
 
-    /// u and (ω·∇)u + ν ∇²ω at particles.
+    /// u and (ω·∇)u + ν ∇²ω at the particles of each level, whose grid is that of the step.
     fn rates(
         &self,
         solver: &mut dyn Solve,
         time: f64,
-        [x, w]: [&[[f64; 3]]; 2],
+        (like, particles): (&Grid, &[Particles]),
         times: &mut StageTimes,
-    ) -> Result<Vec<[[f64; 3]; 2]>, Error> {
-        let placed = self.placed(x)?;
-        let reached = self.lattice.grid(placed.reached());
-        let (grid, field) = surrounded(&self.lattice, &reached, &placed.scatter(&reached, w), vec![]);
+    ) -> Result<Vec<Rates>, Error> {
+        let placed = self.placed(particles)?;
+        let (grid, field) = remeshed(like, &placed, particles);
+        let (grid, field) = self.surrounded(&grid, &field, vec![]);
         let solution = self.velocities(solver, time, (&grid, &field), times)?;
-        let slopes = gradients(&grid, &field, &solution.velocity);
-        let [a, b, c] = [0, 1, 2].map(|k| slopes.par_iter().map(|g| g[k]).collect_vec());
-        let there = placed.gather(&grid, [&solution.velocity, &a, &b, &c]);
-        let mut rates =
-            there.into_par_iter().zip(w).map(|([u, a, b, c], &w)| [u, stretched(w, [a, b, c])]).collect_vec();
-        if let Some(diffused) = self.diffused(&grid, &field) {
-            let there = placed.gather(&grid, [&diffused]);
-            rates.par_iter_mut().zip(there).for_each(|(r, [d])| (0..3).for_each(|k| r[1][k] += d[k]));
-        }
-        Ok(rates)
+        let slopes = gradients(&grid, &solution.velocity);
+        let slopes = [0, 1, 2].map(|k| slopes.par_iter().map(|g| g[k]).collect_vec());
+        let diffused = self.diffused(&grid, &field);
+        let points = |field| Levels::of(&grid, field, Values::Points);
+        let ([a, b, c], u) = ([0, 1, 2].map(|k| points(&slopes[k])), points(&solution.velocity));
+        let diffused = diffused.as_ref().map(|d| Levels::of(&grid, d, Values::Means));
+        let of_level = |(placed, p): (&Placed, &Particles)| {
+            let there = placed.gather([&u, &a, &b, &c]).into_par_iter().zip(&p.vorticity);
+            let mut rates = there.map(|([u, a, b, c], &w)| [u, stretched(w, [a, b, c])]).collect_vec();
+            if let Some(diffused) = &diffused {
+                let there = placed.gather([diffused]);
+                rates.par_iter_mut().zip(there).for_each(|(r, [d])| (0..3).for_each(|k| r[1][k] += d[k]));
+            }
+            rates
+        };
+        Ok(placed.iter().zip(particles).map(of_level).collect())
     }
 }

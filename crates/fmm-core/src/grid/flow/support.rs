@@ -5,13 +5,16 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 
 use super::super::blocks::{BLOCK, Block, CELLS, Grid, split};
-use super::super::remesh::Lattice;
+use super::super::forest::Forest;
+use super::super::levels::Levels;
+use super::super::transfer::Values;
 use super::Flow;
 use crate::Error;
 use crate::math::CollectVec;
 
 impl Flow {
-    /// Leaves out what is below the cutoff, and has blocks as far as differences of u reach, and those of bodies at a time.
+    /// Leaves out what is below the cutoff, splits and joins blocks, and has those as far as differences of u reach, and those of bodies at a
+    /// time.
     pub(super) fn trim(&mut self, time: f64) -> Result<(), Error> {
         let square = |w: &[f64; 3]| w.iter().map(|w| w * w).sum::<f64>();
         let largest = self.vorticity.par_iter().map(square).reduce(|| 0.0, f64::max);
@@ -21,17 +24,18 @@ impl Flow {
                 *w = [0.0; 3];
             }
         });
-        let faces = self.lattice.base * BLOCK as u32;
         let near_face = self.vorticity.par_iter().enumerate().any(|(i, w)| {
             let (block, cell) = (self.grid.blocks()[i / CELLS], split(i % CELLS));
+            let faces = (self.lattice.base * BLOCK as u32) << block.level;
             let at = |d: usize| block.index[d] * BLOCK as u32 + cell[d] as u32;
             *w != [0.0; 3] && (0..3).any(|d| at(d) < 4 || at(d) + 4 >= faces)
         });
         if near_face {
             return Err(left());
         }
+        self.adapt();
         let bodies = self.body_blocks(time);
-        (self.grid, self.vorticity) = surrounded(&self.lattice, &self.grid, &self.vorticity, bodies);
+        (self.grid, self.vorticity) = self.surrounded(&self.grid, &self.vorticity, bodies);
         Ok(())
     }
 
@@ -62,56 +66,66 @@ impl Flow {
         }
         blocks
     }
+
+    /// The blocks of a field with vorticity, those that a cell with vorticity is nearer to than differences of u reach, and `more`, of level
+    /// 0, with their values.
+    pub(super) fn surrounded(&self, grid: &Grid, field: &[[f64; 3]], more: Vec<Block>) -> (Grid, Vec<[f64; 3]>) {
+        // Places in cells of the finest level.
+        let finest = grid.finest();
+        let wide = |level: u8| (BLOCK as i64) << (finest - level);
+        let of_block = |(b, block): (usize, &Block)| {
+            let own = &field[b * CELLS..(b + 1) * CELLS];
+            let (mut low, mut high) = ([BLOCK as i64; 3], [-1; 3]);
+            for (c, _) in own.iter().enumerate().filter(|(_, w)| **w != [0.0; 3]) {
+                let cell = split(c);
+                for d in 0..3 {
+                    (low[d], high[d]) = (low[d].min(cell[d]), high[d].max(cell[d]));
+                }
+            }
+            let near = self.near(block.level);
+            let first = |d: usize| i64::from(block.index[d]) * BLOCK as i64;
+            let ends = |d: usize| [first(d) + low[d] - near, first(d) + high[d] + 1 + near];
+            (high[0] >= 0).then(|| std::array::from_fn(|d| ends(d).map(|e| e << (finest - block.level))))
+        };
+        let filled: Vec<Option<[[i64; 2]; 3]>> = grid.blocks().par_iter().enumerate().map(of_block).collect_vec();
+        let place = |block: &Block| -> [[i64; 2]; 3] {
+            block.index.map(|i| [i64::from(i), i64::from(i) + 1].map(|i| i * wide(block.level)))
+        };
+        let boxes: Vec<[[i64; 2]; 3]> = filled.into_iter().flatten().chain(more.iter().map(place)).collect();
+        let mut roots = BTreeSet::new();
+        for ends in &boxes {
+            let last = i64::from(grid.base()) - 1;
+            let range = |d: usize| (ends[d][0] / wide(0)).max(0)..=((ends[d][1] - 1) / wide(0)).min(last);
+            for k in range(2) {
+                for j in range(1) {
+                    roots.extend(range(0).map(|i| Block { level: 0, index: [i, j, k].map(|i| i as u32) }));
+                }
+            }
+        }
+        let all: Vec<Block> = Forest::of(grid).over(&roots).leaves().collect();
+        let needed = |block: &Block| {
+            let own = place(block);
+            boxes.iter().any(|ends| (0..3).all(|d| ends[d][0] < own[d][1] && own[d][0] < ends[d][1]))
+        };
+        let wider = grid.with(all.into_par_iter().filter(needed).collect::<Vec<_>>());
+        let values = Levels::of(grid, field, Values::Means).onto(Values::Means, &wider);
+        (wider, values)
+    }
+
+    /// Cells around those with vorticity that there must be.
+    fn near(&self, level: u8) -> i64 {
+        match (self.method.thresholds.finest, level) {
+            // Cells of two differences, one of the other.
+            (0, _) => 4,
+            // And of a prediction for the level below.
+            (_, 0) => 6,
+            // Those of the level above of which each is predicted, for two differences and one more.
+            _ => 10,
+        }
+    }
 }
 
 /// The error of vorticity at the faces of the domain.
 pub(super) fn left() -> Error {
     Error::Unsupported("vorticity has reached the faces of the domain; make grid.side larger or time.dt smaller".into())
-}
-
-/// The blocks of a field with vorticity, those that a cell with vorticity is nearer to than differences of u reach, and `more`, with their
-/// values.
-pub(super) fn surrounded(
-    lattice: &Lattice,
-    grid: &Grid,
-    field: &[[f64; 3]],
-    more: Vec<Block>,
-) -> (Grid, Vec<[f64; 3]>) {
-    // Cells of two differences, one of the other.
-    const NEAR: i64 = 4;
-    let across = i64::from(lattice.base);
-    let needed = |(b, &block): (usize, &Block)| {
-        let own = &field[b * CELLS..(b + 1) * CELLS];
-        let (mut low, mut high) = ([BLOCK as i64; 3], [-1; 3]);
-        for (c, _) in own.iter().enumerate().filter(|(_, w)| **w != [0.0; 3]) {
-            let cell = split(c);
-            for d in 0..3 {
-                (low[d], high[d]) = (low[d].min(cell[d]), high[d].max(cell[d]));
-            }
-        }
-        if high[0] < 0 {
-            return vec![];
-        }
-        let near = |n: i64| {
-            let offset = [n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1];
-            let index: [i64; 3] = std::array::from_fn(|d| i64::from(block.index[d]) + offset[d]);
-            let reached = (0..3).all(|d| match offset[d] {
-                -1 => low[d] < NEAR,
-                1 => high[d] >= BLOCK as i64 - NEAR,
-                _ => true,
-            });
-            let there = reached && index.iter().all(|i| (0..across).contains(i));
-            there.then(|| Block { level: 0, index: index.map(|i| i as u32) })
-        };
-        (0..27).filter_map(near).collect()
-    };
-    let blocks: Vec<Vec<Block>> = grid.blocks().par_iter().enumerate().map(needed).collect_vec();
-    let wider = lattice.grid(blocks.into_iter().flatten().chain(more).collect::<BTreeSet<Block>>());
-    let mut values = vec![[0.0; 3]; wider.cells()];
-    values.par_chunks_mut(CELLS).zip(wider.blocks()).for_each(|(to, &block)| {
-        if let Some(b) = grid.number(block) {
-            to.copy_from_slice(&field[b * CELLS..(b + 1) * CELLS]);
-        }
-    });
-    (wider, values)
 }

@@ -40,10 +40,7 @@ pub(super) struct Domain<'a> {
 impl Domain<'_> {
     /// h where the grid is finest.
     fn spacing(&self) -> Option<f64> {
-        self.resolution.as_ref().map(|r| match r {
-            Resolution::Uniform(n) => self.side / f64::from(*n),
-            Resolution::Adapted(n, t) => self.side / (f64::from(*n) * 2f64.powi(i32::from(t.finest))),
-        })
+        self.resolution.as_ref().map(|r| r.spacing(self.side))
     }
 }
 
@@ -54,6 +51,11 @@ pub(super) fn read(notes: &Notes, top: &mut Section<'_>, domain: &Domain<'_>) ->
             let message = format!("'{key}' is of flows that go on, and the scenario has no [time]");
             top.mistake(key, message, "one solution is all that a grid without [time] asks for", None);
         }
+    }
+    if let (true, Some(Resolution::Adapted(..))) = (top.has("bodies"), domain.resolution) {
+        let help = "give grid.n, the cells a side of a uniform grid, in place of grid.finest";
+        let message = "bodies need a grid of one level".to_string();
+        top.mistake("bodies", message, "the grid is adapted", Some(help.into()));
     }
     let mut flow = top.section("flow");
     let velocity = moderate(&mut flow, "inflow").unwrap_or_default();

@@ -69,7 +69,8 @@ impl Steps {
 
     /// `[time]` with its defaults filled in.
     pub(super) fn write_time(&self, out: &mut String) -> fmt::Result {
-        let Method { scheme, kernel, cutoff, viscosity, lagrangian } = self.method;
+        // Thresholds are those of [grid].
+        let Method { scheme, kernel, cutoff, viscosity, lagrangian, thresholds: _ } = self.method;
         writeln!(out, "\n[time]\nintegrator = {}\nremeshing = {}", text(scheme.name()), text(kernel.name()))?;
         writeln!(out, "dt = {}\nend = {}", number(self.clock.dt), number(self.clock.time(self.count)))?;
         writeln!(out, "cutoff = {}", number(cutoff))?;
@@ -109,6 +110,10 @@ fn read(
         cutoff: s.number("cutoff", Range::CUTOFF).unwrap_or(usual.cutoff),
         viscosity: s.number("viscosity", Range::NOT_NEGATIVE).unwrap_or(usual.viscosity),
         lagrangian: s.number("lagrangian_cfl", Range::LAGRANGIAN),
+        thresholds: match resolution {
+            Some(Resolution::Adapted(_, thresholds)) => *thresholds,
+            _ => usual.thresholds,
+        },
     };
     let end = s.number("end", Range::NOT_NEGATIVE);
     // A step from one output to the next, which the flow divides.
@@ -134,12 +139,8 @@ fn read(
             s.missing(key, help);
         }
     }
-    if let Some(Resolution::Adapted(..)) = resolution {
-        let message = "steps are made on grids of one level".to_string();
-        s.mistake("dt", message, "the grid is adapted", Some("give grid.n, the cells a side of a uniform grid".into()));
-    }
-    if let (Some(dt), Some(Resolution::Uniform(n)), None) = (dt, resolution, method.lagrangian) {
-        let longest = method.longest_step(side / f64::from(*n));
+    if let (Some(dt), Some(resolution), None) = (dt, resolution, method.lagrangian) {
+        let longest = method.longest_step(resolution.spacing(side));
         if dt > longest * (1.0 + 1e-9) {
             let message = format!("time.dt = {} is longer than diffusion allows", in_message(dt));
             // Rounded down, so that what it names is allowed.

@@ -1,5 +1,6 @@
 //! What a checkpoint holds of what moves: particles, or a flow on a grid.
 
+use fmm_core::grid::Block;
 use hdf5::Group;
 use ndarray::ArrayView2;
 use sha2::{Digest, Sha256};
@@ -9,6 +10,9 @@ use super::super::hdf::{Reader, put};
 
 /// Cells of a block of a flow.
 const CELLS: usize = fmm_core::grid::CELLS;
+
+/// The deepest level of a block.
+const DEEPEST: u8 = fmm_core::grid::blocks::DEEPEST;
 
 /// What moves.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,8 +49,8 @@ pub struct Particles {
 /// A flow before its step is solved: solving takes away what of ω is no curl, so that going on from later would do so twice.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Flow {
-    /// Places of the blocks of 16³ cells, `[B]`, in the order of the grid.
-    pub blocks: Vec<[u32; 3]>,
+    /// The blocks of 16³ cells, `[B]`, in the order of the grid.
+    pub blocks: Vec<Block>,
     /// ω of their cells, `[4096 B]`, block after block.
     pub vorticity: Vec<[f64; 3]>,
 }
@@ -65,6 +69,7 @@ impl State {
         match self {
             State::Particles(_) if !has_run_id => 1,
             State::Particles(_) => 2,
+            State::Flow(f) if f.has_levels() => LATEST,
             State::Flow(_) => FLOWS,
         }
     }
@@ -73,7 +78,7 @@ impl State {
     pub(super) fn estimate(&self) -> usize {
         match self {
             State::Particles(p) => p.id.len() * (8 + 11 * 8),
-            State::Flow(f) => f.blocks.len() * 12 + f.vorticity.len() * 24,
+            State::Flow(f) => f.blocks.len() * 16 + f.vorticity.len() * 24,
         }
     }
 
@@ -90,8 +95,11 @@ impl State {
                 Ok(())
             }
             State::Flow(f) => {
-                let blocks: Vec<[u64; 3]> = f.blocks.iter().map(|b| b.map(u64::from)).collect();
+                let blocks: Vec<[u64; 3]> = f.blocks.iter().map(|b| b.index.map(u64::from)).collect();
                 put(group, "Blocks", ArrayView2::from(&blocks[..]), true)?;
+                if f.has_levels() {
+                    put(group, "Levels", &f.levels().collect::<Vec<_>>()[..], true)?;
+                }
                 put(group, "Vorticity", ArrayView2::from(&f.vorticity[..]), false)
             }
         }
@@ -109,13 +117,22 @@ impl State {
         let missing = |name: &str| reader.error(format!("/Checkpoint/{name} is missing"));
         let count = |name: &str| reader.length(group, name)?.ok_or_else(|| missing(name));
         let vectors = |name, n| reader.vectors(group, name, n)?.ok_or_else(|| missing(name));
-        if format == FLOWS as f64 {
+        if format >= FLOWS as f64 {
             let n = count("Blocks")?;
             let numbers = reader.rows(group, "Blocks", (n, 3), 0..n)?.ok_or_else(|| missing("Blocks"))?;
             if numbers.iter().any(|v| !(0.0..=f64::from(u32::MAX)).contains(v)) {
                 return Err(reader.error("/Checkpoint/Blocks holds what is no place of a block; the file is damaged"));
             }
-            let blocks = numbers.chunks_exact(3).map(|b| [b[0], b[1], b[2]].map(|v| v as u32)).collect();
+            let levels = match format == LATEST as f64 {
+                true => reader.integers(group, "Levels", n)?.ok_or_else(|| missing("Levels"))?,
+                false => vec![0; n],
+            };
+            if levels.iter().any(|l| *l > u64::from(DEEPEST)) {
+                return Err(reader.error("/Checkpoint/Levels holds what is no level of a block; the file is damaged"));
+            }
+            let block =
+                |(b, &level): (&[f64], &u64)| Block { level: level as u8, index: [b[0], b[1], b[2]].map(|v| v as u32) };
+            let blocks = numbers.chunks_exact(3).zip(&levels).map(block).collect();
             return Ok(State::Flow(Flow { blocks, vorticity: vectors("Vorticity", n.saturating_mul(CELLS))? }));
         }
         let n = count("ParticleIDs")?;
@@ -167,15 +184,31 @@ impl State {
                 }
             }
             State::Flow(f) => {
-                update(hash, f.blocks.as_flattened().iter().map(|&v| u64::from(v).to_le_bytes()));
+                let places: Vec<[u32; 3]> = f.blocks.iter().map(|b| b.index).collect();
+                update(hash, places.as_flattened().iter().map(|&v| u64::from(v).to_le_bytes()));
+                if f.has_levels() {
+                    update(hash, f.levels().collect::<Vec<_>>().iter().map(|v| v.to_le_bytes()));
+                }
                 update(hash, f.vorticity.as_flattened().iter().map(|v| v.to_le_bytes()));
             }
         }
     }
 }
 
-/// Version of the layout of files with a flow; those of particles have 2, and 1 without a run id.
-pub(super) const FLOWS: i64 = 3;
+/// Version of the layout of files with a flow on blocks of level 0; those of particles have 2, and 1 without a run id.
+const FLOWS: i64 = 3;
+/// Of those with a flow on blocks of several levels.
+pub(super) const LATEST: i64 = 4;
+
+impl Flow {
+    fn levels(&self) -> impl Iterator<Item = u64> {
+        self.blocks.iter().map(|b| u64::from(b.level))
+    }
+
+    fn has_levels(&self) -> bool {
+        self.levels().any(|level| level > 0)
+    }
+}
 
 impl Particles {
     /// The floating-point arrays with their names and numbers of components.

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use fmm_core::grid::flow::Integrals;
 use fmm_core::grid::remesh::Lattice;
-use fmm_core::grid::{BLOCK, Block, Flow, Solution, Solver, Vorticity};
+use fmm_core::grid::{BLOCK, Flow, Solution, Solver, Vorticity};
 use fmm_core::{Error, Stage};
 use serde_json::{Value, json};
 
@@ -53,7 +53,6 @@ impl FlowScenario {
     }
 
     fn lattice(&self) -> Lattice {
-        // Reading refuses steps on adapted grids.
         let (Resolution::Uniform(n) | Resolution::Adapted(n, _)) = self.grid.resolution;
         Lattice { corner: self.grid.corner, side: self.grid.side, base: n / BLOCK as u32 }
     }
@@ -65,7 +64,11 @@ impl FlowScenario {
     pub fn start(&self, vorticity: &dyn Vorticity) -> Result<Flow, Failure> {
         let lattice = self.lattice();
         self.grid.solver.check().map_err(|e| refused(&e))?;
-        super::numbered("grid.n", lattice.base * BLOCK as u32)?;
+        let key = match self.grid.resolution {
+            Resolution::Uniform(_) => "grid.n",
+            Resolution::Adapted(..) => "grid.coarsest",
+        };
+        super::numbered(key, lattice.base * BLOCK as u32)?;
         let conditions = &self.grid.conditions;
         let flow = Flow::new(lattice, self.steps.method, conditions.clone(), vorticity).map_err(|e| refused(&e))?;
         if conditions.bodies.is_empty() {
@@ -141,7 +144,6 @@ impl FlowRun {
         let Resumed { scenario, mut latest, files } = resumed;
         let state = std::mem::take(&mut latest.checkpoint.state);
         let State::Flow(checkpoint::Flow { blocks, vorticity }) = state else { unreachable!("the caller has looked") };
-        let blocks: Vec<Block> = blocks.into_iter().map(|index| Block { level: 0, index }).collect();
         let (method, conditions) = (scenario.steps.method, scenario.grid.conditions.clone());
         let flow = Flow::resume(scenario.lattice(), method, conditions, &blocks, vorticity);
         let flow = flow.map_err(|e| Failure::new(65, format!("{}: {}", latest.path.display(), messages::error(&e))))?;
@@ -260,7 +262,7 @@ impl Evolve for FlowRun {
     fn output(&mut self, due: Due) -> Result<(), Failure> {
         // A checkpoint has the vorticity from before it is solved, which changes it.
         let state = due.checkpoint.then(|| {
-            let blocks = self.flow.grid().blocks().iter().map(|b| b.index).collect();
+            let blocks = self.flow.grid().blocks().to_vec();
             State::Flow(checkpoint::Flow { blocks, vorticity: self.flow.vorticity().to_vec() })
         });
         let wanted = due.snapshot || due.diagnostics;

@@ -108,6 +108,6 @@ impl Resumable for FlowScenario {
         if self.lattice() == before.lattice() {
             return Ok(());
         }
-        Err("its cells are those of grid.corner, grid.side and grid.n as they were; these three cannot change".into())
+        Err("its cells are those of grid.corner, grid.side and grid.coarsest or grid.n as they were; these cannot change".into())
     }
 }

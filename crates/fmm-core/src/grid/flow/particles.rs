@@ -1,0 +1,209 @@
+//! The particles of a step: cells with vorticity of each level, and those around the blocks of the level that come into them.
+//!
+//! Each level has its own particles and cells. Around the blocks of a level particles are made from what the other levels have there; they
+//! move like the others, and what they carry counts where it comes to cells of the level. So a level sees its particles go on
+//! beyond its blocks, and nothing is added twice: cells of another level get the same vorticity from particles of their own.
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
+use super::super::blocks::{BLOCK, Block, CELLS, Grid, join, split};
+use super::super::differences::stretched;
+use super::super::forest::Forest;
+use super::super::levels::Levels;
+use super::super::padded::{REACH, beside};
+use super::super::remesh::Placed;
+use super::super::transfer::Values;
+use super::Flow;
+use super::support::left;
+use crate::Error;
+use crate::math::CollectVec;
+
+/// Particles of one level.
+#[derive(Debug, Clone)]
+pub(super) struct Particles {
+    pub level: u8,
+    /// Where they are, `[n, 3]`.
+    pub position: Vec<[f64; 3]>,
+    /// ω of each, `[n, 3]`.
+    pub vorticity: Vec<[f64; 3]>,
+}
+
+/// dx/dt and dω/dt of the particles of a level, `[n, 2, 3]`.
+pub(super) type Rates = Vec<[[f64; 3]; 2]>;
+
+impl Particles {
+    /// Adds `factor` times the rates.
+    pub fn advance(&mut self, rates: &Rates, factor: f64) {
+        for (to, which) in [(&mut self.position, 0), (&mut self.vorticity, 1)] {
+            to.par_iter_mut().zip(rates).for_each(|(v, r)| (0..3).for_each(|k| v[k] += factor * r[which][k]));
+        }
+    }
+}
+
+/// What the cells of a flow have at the beginning of a step.
+pub(super) struct Now<'a> {
+    pub velocity: &'a [[f64; 3]],
+    /// ∇u_x, ∇u_y and ∇u_z.
+    pub slopes: &'a [[[f64; 3]; 3]],
+    /// ν ∇²ω, with viscosity.
+    pub diffused: Option<&'a [[f64; 3]]>,
+}
+
+impl Flow {
+    /// The particles of each level at the beginning of a step of length `dt`, with their rates, and a grid with all blocks that they will
+    /// reach.
+    pub(super) fn particles(&self, now: &Now, dt: f64) -> (Grid, Vec<Particles>, Vec<Rates>) {
+        // Cells that diffusion reaches are particles too.
+        let carries = |i: usize| self.vorticity[i] != [0.0; 3] || now.diffused.is_some_and(|d| d[i] != [0.0; 3]);
+        let wider = self.widened(now.velocity, &carries, dt);
+        let onto = |field: &[[f64; 3]], values| Levels::of(&self.grid, field, values).onto(values, &wider);
+        let component = |k: usize| onto(&now.slopes.par_iter().map(|g| g[k]).collect_vec(), Values::Points);
+        let (w, u, d) = (
+            onto(&self.vorticity, Values::Means),
+            onto(now.velocity, Values::Points),
+            now.diffused.map(|d| onto(d, Values::Means)),
+        );
+        let slopes = [0, 1, 2].map(component);
+        let levels = |field, values| Levels::of(&wider, field, values);
+        let (all_w, all_u) = (levels(&w, Values::Means), levels(&u, Values::Points));
+        let all_slopes = [0, 1, 2].map(|k| levels(&slopes[k], Values::Points));
+        let all_d = d.as_ref().map(|d| levels(d, Values::Means));
+        let fastest = self.fastest(now.velocity);
+        let (mut particles, mut rates) = (vec![], vec![]);
+        for level in 0..=wider.finest() {
+            let Some((own, w_here)) = all_w.level(level) else { continue };
+            let field = |of: &'_ Levels| of.level(level).map(|l| l.1.to_vec()).unwrap_or_default();
+            let (u_here, slopes_here) = (field(&all_u), [0, 1, 2].map(|k| field(&all_slopes[k])));
+            let d_here = all_d.as_ref().map(field);
+            let margin = (fastest * dt / wider.spacing(level)).ceil() as usize + REACH + 1;
+            let filled = |i: usize| w[i] != [0.0; 3] || d.as_ref().is_some_and(|d| d[i] != [0.0; 3]);
+            let of_block = |(b, &block): (usize, &Block)| {
+                let here = |i: &usize| w_here[*i] != [0.0; 3] || d_here.as_ref().is_some_and(|d| d[*i] != [0.0; 3]);
+                let wanted = Around::of(&wider, block, margin);
+                let counts = |i: &usize| wanted.has(i % CELLS, &filled);
+                (b * CELLS..(b + 1) * CELLS).filter(here).filter(counts).collect::<Vec<usize>>()
+            };
+            let cells: Vec<Vec<usize>> = own.blocks().par_iter().enumerate().map(of_block).collect_vec();
+            let cells: Vec<usize> = cells.into_iter().flatten().collect();
+            let rate = |&i: &usize| {
+                let mut rate = stretched(w_here[i], [0, 1, 2].map(|k| slopes_here[k][i]));
+                if let Some(d) = &d_here {
+                    (0..3).for_each(|k| rate[k] += d[i][k]);
+                }
+                [u_here[i], rate]
+            };
+            rates.push(cells.par_iter().map(rate).collect_vec());
+            particles.push(Particles {
+                level,
+                position: cells.par_iter().map(|&i| own.center_of(i / CELLS, i % CELLS)).collect_vec(),
+                vorticity: cells.iter().map(|&i| w_here[i]).collect(),
+            });
+        }
+        (wider, particles, rates)
+    }
+
+    /// The largest speed in blocks with vorticity.
+    pub(super) fn fastest(&self, velocity: &[[f64; 3]]) -> f64 {
+        let square = |u: &[f64; 3]| u.iter().map(|u| u * u).sum::<f64>();
+        let turning = self.vorticity.par_chunks(CELLS).zip(velocity.par_chunks(CELLS));
+        let of_block = |(w, u): (&[[f64; 3]], &[[f64; 3]])| match w.iter().any(|w| *w != [0.0; 3]) {
+            true => u.iter().map(square).fold(0.0, f64::max),
+            false => 0.0,
+        };
+        turning.map(of_block).reduce(|| 0.0, f64::max).sqrt()
+    }
+
+    /// The flow's grid with the roots that its particles will reach in a step of length `dt`.
+    fn widened(&self, velocity: &[[f64; 3]], carries: &(impl Fn(usize) -> bool + Sync), dt: f64) -> Grid {
+        // Cells beyond the reach of the kernel, for velocities that change during the step.
+        const SLACK: f64 = 2.0;
+        let (corner, width) = (self.grid.corner(), self.grid.side() / f64::from(self.grid.base()));
+        let of_block = |(b, block): (usize, &Block)| {
+            let mut ends = [[f64::INFINITY; 3], [f64::NEG_INFINITY; 3]];
+            for i in (b * CELLS..(b + 1) * CELLS).filter(|&i| carries(i)) {
+                let x = self.grid.center_of(b, i % CELLS);
+                for d in 0..3 {
+                    let way = dt * velocity[i][d];
+                    ends[0][d] = ends[0][d].min(x[d] + way.min(0.0));
+                    ends[1][d] = ends[1][d].max(x[d] + way.max(0.0));
+                }
+            }
+            if ends[0][0] > ends[1][0] {
+                return vec![];
+            }
+            let reach = (REACH as f64 + SLACK) * self.grid.spacing(block.level);
+            let last = f64::from(self.grid.base() - 1);
+            let root = |x: f64, d: usize| ((x - corner[d]) / width).floor().clamp(0.0, last) as u32;
+            let from: [u32; 3] = std::array::from_fn(|d| root(ends[0][d] - reach, d));
+            let to: [u32; 3] = std::array::from_fn(|d| root(ends[1][d] + reach, d));
+            let mut roots = vec![];
+            for k in from[2]..=to[2] {
+                for j in from[1]..=to[1] {
+                    roots.extend((from[0]..=to[0]).map(|i| Block { level: 0, index: [i, j, k] }));
+                }
+            }
+            roots
+        };
+        let reached: Vec<Vec<Block>> = self.grid.blocks().par_iter().enumerate().map(of_block).collect_vec();
+        let present = self.grid.blocks().iter().map(|b| b.root());
+        let roots: BTreeSet<Block> = reached.into_iter().flatten().chain(present).collect();
+        Forest::of(&self.grid).over(&roots).grid(&self.grid)
+    }
+
+    /// The particles of each level by their blocks.
+    pub(super) fn placed(&self, particles: &[Particles]) -> Result<Vec<Placed>, Error> {
+        let place = |p: &Particles| Placed::new(&self.lattice, p.level, self.method.kernel, &p.position);
+        particles.iter().map(|p| place(p).ok_or_else(left)).collect()
+    }
+}
+
+/// What particles become in cells: the grid `like` over the roots that they reach, and ω there.
+pub(super) fn remeshed(like: &Grid, placed: &[Placed], particles: &[Particles]) -> (Grid, Vec<[f64; 3]>) {
+    let roots: BTreeSet<Block> = placed.iter().flat_map(Placed::reached).map(Block::root).collect();
+    let grid = Forest::of(like).over(&roots).grid(like);
+    let mut field = vec![[0.0; 3]; grid.cells()];
+    placed.iter().zip(particles).for_each(|(placed, p)| placed.scatter(&grid, &p.vorticity, &mut field));
+    (grid, field)
+}
+
+/// Which cells of a block of a level may be particles.
+enum Around {
+    /// All: it is a block of the grid.
+    Own,
+    /// Those up to so many cells from a block of the grid: which neighbors are blocks of it. Where the grid is coarser, only parts of cells
+    /// that are filled: the number of the coarser block, and which part of it this is.
+    Beyond([bool; 27], usize, Option<(usize, usize)>),
+}
+
+impl Around {
+    fn of(grid: &Grid, block: Block, margin: usize) -> Self {
+        if grid.number(block).is_some() {
+            return Around::Own;
+        }
+        let near = std::array::from_fn(|n| grid.number(beside(block, n)).is_some());
+        let part = (0..3).map(|d| (block.index[d] as usize & 1) << d).sum();
+        let coarser = block.parent().and_then(|p| grid.number(p)).map(|p| (p, part));
+        Around::Beyond(near, margin.min(BLOCK), coarser)
+    }
+
+    fn has(&self, c: usize, filled: &impl Fn(usize) -> bool) -> bool {
+        let Around::Beyond(near, margin, coarser) = self else { return true };
+        let cell = split(c);
+        let reached = |n: usize| {
+            let offset = [n % 3, n / 3 % 3, n / 9];
+            (0..3).all(|d| match offset[d] {
+                0 => cell[d] < *margin as i64,
+                2 => cell[d] + *margin as i64 >= BLOCK as i64,
+                _ => true,
+            })
+        };
+        let within = (0..27).any(|n| near[n] && reached(n));
+        within
+            && coarser.is_none_or(|(b, part)| {
+                let half = BLOCK as i64 / 2;
+                filled(b * CELLS + join(std::array::from_fn(|d| half * (part >> d & 1) as i64 + cell[d] / 2)))
+            })
+    }
+}
