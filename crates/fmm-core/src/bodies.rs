@@ -157,7 +157,7 @@ pub fn check_reach(points: &[&[[f64; 3]]]) -> Result<(), Error> {
     Ok(())
 }
 
-fn check_finite(what: &'static str, values: &[f64], per: usize) -> Result<(), Error> {
+pub(crate) fn check_finite(what: &'static str, values: &[f64], per: usize) -> Result<(), Error> {
     let mut bad = values.iter().enumerate().filter(|(_, v)| !v.is_finite());
     match bad.next() {
         None => Ok(()),

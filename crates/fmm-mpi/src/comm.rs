@@ -49,6 +49,15 @@ impl Mpi {
     }
 }
 
+/// Panics on the rank and at the exchange that NBODY_TEST_PANIC names, as RANK:EXCHANGE.
+#[cfg(feature = "faults")]
+fn fault(rank: usize) {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static EXCHANGES: AtomicU64 = AtomicU64::new(0);
+    let here = format!("{rank}:{}", EXCHANGES.fetch_add(1, Ordering::Relaxed));
+    assert!(std::env::var("NBODY_TEST_PANIC").ok() != Some(here), "a panic that was asked for");
+}
+
 impl Comm for Mpi {
     fn rank(&self) -> usize {
         self.rank
@@ -79,6 +88,8 @@ impl Comm for Mpi {
 
     fn all_to_all(&self, messages: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
         assert_eq!(messages.len(), self.size, "one message a rank");
+        #[cfg(feature = "faults")]
+        fault(self.rank);
         let main = self.main.lock().unwrap_or_else(PoisonError::into_inner);
         match main.order.send(Order::AllToAll(messages)).map(|()| main.received.recv()) {
             Ok(Ok(received)) => received,

@@ -13,14 +13,14 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use fmm_core::comm::Comm;
-use nbody::eval;
+use nbody::{eval, run};
 use nbody_cli::console::tell;
 use nbody_sim::failure::{Failure, Report};
 
-/// Sums of several processes: mpirun -n 4 nbody-mpi eval --sources stars.csv --output field.csv
+/// Sums and simulations of several processes: mpirun -n 4 nbody-mpi run scenarios/plummer.toml
 ///
-/// Gravity, Coulomb and screened charges in open space, by FMM, treecode or directly, on the cores. The bytes of the
-/// output are those of `nbody eval --device cpu`, for any number of processes and threads.
+/// Gravity, Coulomb and screened charges in open space, by FMM, treecode or directly, on the cores. Sums and particles have the bits
+/// of `nbody` with `--device cpu`, for any number of processes and threads.
 #[derive(Debug, Parser)]
 #[command(name = "nbody-mpi", version, arg_required_else_help = true, max_term_width = 100)]
 struct Cli {
@@ -42,7 +42,20 @@ enum Command {
     /// Not on ranks: --targets, --exclusions, --periodic, --check, GPUs, and kernels other than laplace and yukawa.
     #[command(after_help = EXAMPLES)]
     Eval(Box<eval::Arguments>),
+    /// Run a scenario: the options of `nbody run`
+    ///
+    /// Not on ranks: boxes, the plane, grids, external fields, exclusions, short-range forces, thermostats, [verify], GPUs, --dry-run.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Box<run::Arguments>),
 }
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  mpirun -n 4 nbody-mpi run scenarios/plummer.toml
+  mpirun -n 8 nbody-mpi run --resume out/plummer --until 20
+
+The first rank reads and writes. Any number of ranks, and nbody run, go on from a checkpoint to the same bits. Exit codes are those of nbody run;
+70 if a rank panics or is lost, 65 if ranks differ in program or options";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -72,7 +85,10 @@ fn main() -> ExitCode {
     let worker = std::thread::spawn(move || {
         let done = catch_unwind(AssertUnwindSafe(|| work(&comm, cli.command)));
         // The hook has printed the message.
-        done.unwrap_or_else(|_| comm.abort(INTERNAL.into()))
+        done.unwrap_or_else(|_| {
+            post::say_last(comm.rank(), "ends early");
+            comm.abort(INTERNAL.into())
+        })
     });
     // Were it dropped while this thread unwinds, MPI would wait for the others.
     if catch_unwind(AssertUnwindSafe(|| post.serve(&office))).is_err() {
@@ -82,11 +98,11 @@ fn main() -> ExitCode {
 }
 
 fn work(comm: &dyn Comm, command: Command) -> u8 {
-    let Command::Eval(arguments) = command;
     let same = same::check(comm);
-    #[cfg(feature = "faults")]
-    assert!(std::env::var("NBODY_TEST_PANIC").ok() != Some(comm.rank().to_string()), "a panic that was asked for");
-    let done = same.and_then(|()| eval::ranks::run(comm, &(*arguments).into()));
+    let done = same.and_then(|()| match command {
+        Command::Eval(arguments) => eval::ranks::run(comm, &(*arguments).into()),
+        Command::Run(arguments) => run::ranks::run(comm, &(*arguments).into()),
+    });
     comm.barrier();
     done.map_or_else(report, |()| 0)
 }

@@ -1,8 +1,8 @@
 //! The post of a rank: the thread that calls MPI.
 //!
 //! Messages go from rank to rank without blocking, a header with the length and then pieces whose counts fit 32 bits. While
-//! the working thread works, and while messages are on their way, every rank sends every other a sign of life each second. A
-//! rank that is silent for longer than the patience, because it was stopped or its host has failed, ends all. Processes that
+//! the working thread works, and while messages are on their way, every rank sends every other a sign of life each second; that
+//! of the first one says from where a run can go on. A rank that is silent for longer than the patience, because it was stopped or its host has failed, ends all. Processes that
 //! die are seen by `mpirun`, which ends the others.
 
 use std::collections::VecDeque;
@@ -14,7 +14,8 @@ use mpi::environment::Universe;
 use mpi::point_to_point::MatchedReceiveVec;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Destination, Source};
-use nbody_cli::console::tell;
+use nbody_cli::console::{last_words, remember, tell};
+use nbody_cli::signals;
 
 use crate::comm::{Office, Order};
 
@@ -29,6 +30,9 @@ const NAP: Duration = Duration::from_micros(50);
 
 /// How often it looks before it sleeps: messages mostly come at once.
 const LOOKS: u32 = 200;
+
+/// Most bytes of the last words in a sign of life.
+const LONGEST: usize = 2000;
 
 const DATA: i32 = 1;
 const ALIVE: i32 = 2;
@@ -48,6 +52,8 @@ pub struct Post {
     inboxes: Vec<Inbox>,
     heard: Vec<Instant>,
     pulse: Instant,
+    /// Whether a signal that asks for the end was reported.
+    asked: bool,
     // Last, so that MPI ends after all that uses it.
     _universe: Universe,
 }
@@ -64,6 +70,7 @@ impl Post {
             inboxes: (0..size).map(|_| Inbox::default()).collect(),
             heard: vec![Instant::now(); size],
             pulse: Instant::now(),
+            asked: false,
             world,
             _universe: universe,
         })
@@ -151,14 +158,25 @@ impl Post {
         let (bytes, status) = message.matched_receive_vec::<u8>();
         let from = status.source_rank() as usize;
         self.heard[from] = Instant::now();
-        if status.tag() == DATA {
-            self.inboxes[from].add(bytes);
+        match status.tag() {
+            DATA => self.inboxes[from].add(bytes),
+            // Should the first rank be lost, the others know its last words.
+            _ if from == 0 && bytes.len() > 1 => remember(String::from_utf8_lossy(&bytes[1..]).into_owned()),
+            _ => {}
         }
         true
     }
 
     /// Sends a sign of life when it is due, and ends all if a rank has sent none for too long.
     fn show_life(&mut self) {
+        // Where a rank is lost, mpirun asks the others to end, and gives them a second.
+        if signals::asked() && !self.asked {
+            self.asked = true;
+            // One of the first two is left.
+            if self.rank() < 2 {
+                say_last(self.rank(), "is asked to end");
+            }
+        }
         if self.pulse.elapsed() < PULSE {
             return;
         }
@@ -170,18 +188,30 @@ impl Post {
             self.heard.fill(Instant::now());
         }
         let rank = self.rank();
+        let words = if rank == 0 { last_words() } else { String::new() };
+        // Never an empty message, whose place in memory MPI could take for a mark of its own.
+        let alive = [&[0u8], words.as_bytes().get(..LONGEST).unwrap_or(words.as_bytes())].concat();
         for peer in (0..self.size()).filter(|&peer| peer != rank) {
             // Short enough that it is sent when the call returns.
-            self.world.process_at_rank(peer as i32).send_with_tag(&[0u8][..], ALIVE);
+            self.world.process_at_rank(peer as i32).send_with_tag(&alive[..], ALIVE);
             let silent = self.heard[peer].elapsed();
             if silent > self.patience {
                 let seconds = silent.as_secs();
                 tell(format_args!(
                     "nbody-mpi: rank {rank}: no sign of life from rank {peer} for {seconds} s; all ranks end"
                 ));
+                say_last(rank, "ends early");
                 self.world.abort(70);
             }
         }
+    }
+}
+
+/// Prints what the first rank has noted for the case that the work ends in the middle.
+pub fn say_last(rank: usize, what: &str) {
+    let words = last_words();
+    if !words.is_empty() {
+        tell(format_args!("nbody-mpi: rank {rank} {what}. {words}"));
     }
 }
 

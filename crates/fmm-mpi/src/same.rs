@@ -1,8 +1,8 @@
 //! Whether all ranks are the same program with the same options.
 
 use fmm_core::comm::Comm;
-use nbody::eval::ranks::agreed;
 use nbody_sim::failure::Failure;
+use nbody_sim::ranks::agreed;
 use sha2::{Digest, Sha256};
 
 /// Refuses ranks that differ from the first.

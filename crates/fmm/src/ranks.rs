@@ -1,6 +1,6 @@
 //! A sum whose particles several ranks share, read and written by the first of them.
 
-use fmm_core::comm::{Comm, exchanged, gathered};
+use fmm_core::comm::{Comm, collected, exchanged, gathered};
 use fmm_core::ranks::{Ranks, share};
 use fmm_core::{Evaluation as Sums, StageTimes};
 
@@ -54,7 +54,8 @@ pub fn evaluate(ranks: &mut Ranks, problem: &Problem, points: Option<&Points>) -
     let sums = ranks.evaluate(&problem.in_space(), &position, &strength, &mut times)?;
     let seconds = Seconds { sum: begun.elapsed().as_secs_f64(), ..Seconds::default() };
     let Sums { potential, field, error, choice, coincident_pairs } = sums;
-    let [potential, field, error] = [&potential[..], field.as_flattened(), &error].map(|values| first(comm, values));
+    let [potential, field, error] =
+        [&potential[..], field.as_flattened(), &error].map(|values| collected(comm, values));
     let field = field.chunks_exact(3).map(|e| [e[0], e[1], e[2]]).collect();
     let Some(points) = points else { return Ok(None) };
     let (device, hessian) = (Device::Cpu, vec![]);
@@ -77,13 +78,6 @@ fn scattered(comm: &dyn Comm, points: Option<&Points>) -> (Vec<[f64; 3]>, Vec<f6
     let to: Vec<Vec<[f64; 4]>> = (0..comm.size()).map(of).collect();
     let mut from = exchanged(comm, &to);
     from.swap_remove(0).into_iter().map(|[x, y, z, q]| ([x, y, z], q)).unzip()
-}
-
-/// The values of all ranks on the first; none on others.
-fn first(comm: &dyn Comm, own: &[f64]) -> Vec<f64> {
-    let mut to = vec![vec![]; comm.size()];
-    to[0] = own.to_vec();
-    exchanged(comm, &to).concat()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind, Write};
+use std::sync::{Mutex, PoisonError};
 
 use fmm::Note;
 use indicatif::{HumanDuration, ProgressState, ProgressStyle};
@@ -35,6 +36,18 @@ pub fn outcome(result: io::Result<()>) -> Result<(), Failure> {
 pub fn tell(line: impl Display) {
     let text = line.to_string();
     let _ = writeln!(io::stderr().lock(), "{}", wrapped(&printable(&text), width()));
+}
+
+static LAST_WORDS: Mutex<String> = Mutex::new(String::new());
+
+/// Notes what is to be said if the process ends in the middle of its work.
+pub fn remember(text: String) {
+    *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = text;
+}
+
+/// What was [remembered](remember) last; empty where nothing was.
+pub fn last_words() -> String {
+    LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// Prints notes on the choice of a device on standard error, unless `quiet`.

@@ -1,8 +1,8 @@
 //! Ctrl-C and SIGTERM: the first asks the run to end after its step, the second ends the process at once. And SIGXFSZ, which
 //! would end it where a file comes to the limit of `ulimit -f`.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
@@ -20,6 +20,14 @@ pub fn exit(code: u8) -> ! {
     signal_hook::low_level::exit(code.into())
 }
 
+/// The flag of the first [`Stop`].
+static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// Whether a signal has come since the process listens.
+pub fn asked() -> bool {
+    ASKED.get().is_some_and(|asked| asked.load(Ordering::Relaxed))
+}
+
 /// Whether the run was asked to end.
 pub struct Stop(Arc<AtomicBool>);
 
@@ -33,6 +41,7 @@ impl Stop {
                 .and_then(|_| flag::register(signal, asked.clone()))
                 .map_err(|e| Failure::new(70, format!("cannot listen to signal {signal}: {e}")))?;
         }
+        let _ = ASKED.set(asked.clone());
         Ok(Stop(asked))
     }
 

@@ -2,7 +2,7 @@
 
 pub mod radii;
 
-use fmm_core::math::blocked_sums;
+use fmm_core::comm::{Comm, blocked_sums};
 pub use fmm_core::totals::Extent;
 use fmm_core::{ForceReport, Totals};
 
@@ -61,9 +61,10 @@ pub struct Ions {
 }
 
 impl Diagnostics {
-    /// Sums over the particles of `s`.
-    pub fn of(s: State<'_>) -> Self {
-        let sums = blocked_sums(s.mass.len(), |i| {
+    /// Sums over the particles of `s`, which are at home on this rank, and those of the other ranks: the same on all of them,
+    /// with the bits of a single one.
+    pub fn of(comm: &dyn Comm, s: State<'_>) -> Self {
+        let sums = blocked_sums(comm, s.mass.len(), |i| {
             let outside = s.external.get(i).copied().unwrap_or(0.0);
             let (m, [x, y, z], [u, v, w], a) = (s.mass[i], s.position[i], s.velocity[i], s.acceleration[i]);
             [
@@ -80,19 +81,19 @@ impl Diagnostics {
         });
         let [kinetic, potential, px, py, pz, lx, ly, lz, clausius] = sums;
         let (momentum, angular_momentum) = ([px, py, pz], [lx, ly, lz]);
-        let extent = radii::extent(s.position, s.mass);
+        let extent = radii::extent(comm, s.position, s.mass);
         Diagnostics { vortices: false, kinetic, potential, momentum, angular_momentum, clausius, extent, ions: None }
     }
 
-    /// Sums over vortices with circulations in `s.strength` and the stream function in `s.potential`.
-    pub fn of_vortices(s: State<'_>) -> Self {
-        let sums = blocked_sums(s.strength.len(), |i| {
+    /// The same over vortices with circulations in `s.strength` and the stream function in `s.potential`.
+    pub fn of_vortices(comm: &dyn Comm, s: State<'_>) -> Self {
+        let sums = blocked_sums(comm, s.strength.len(), |i| {
             let (g, [x, y, _]) = (s.strength[i], s.position[i]);
             [0.5 * g * s.potential[i], g * x, g * y, g * (x * x + y * y)]
         });
         let [potential, px, py, lz] = sums;
         let (momentum, angular_momentum) = ([px, py, 0.0], [0.0, 0.0, lz]);
-        let extent = radii::extent(s.position, s.mass);
+        let extent = radii::extent(comm, s.position, s.mass);
         Diagnostics { vortices: true, potential, momentum, angular_momentum, extent, ..Diagnostics::default() }
     }
 
@@ -194,6 +195,8 @@ impl Diagnostics {
 
 #[cfg(test)]
 mod tests {
+    use fmm_core::comm::Solo;
+
     use super::*;
 
     #[test]
@@ -209,7 +212,7 @@ mod tests {
             external: &[],
             acceleration: &[[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]],
         };
-        let d = Diagnostics::of(state);
+        let d = Diagnostics::of(&Solo, state);
         assert!((d.kinetic - 0.5).abs() < 1e-15 && d.potential == -1.0 && d.momentum == [0.0; 3]);
         assert!((d.angular_momentum[2] - v).abs() < 1e-15 && (d.virial_ratio() - 1.0).abs() < 1e-15);
     }

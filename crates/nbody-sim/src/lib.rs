@@ -27,7 +27,9 @@ pub mod integrator;
 pub mod messages;
 pub mod mistake;
 mod motion;
+mod orders;
 pub mod random;
+pub mod ranks;
 pub mod scenario;
 mod simulation;
 mod snapshot_builder;
@@ -37,6 +39,7 @@ mod time_step;
 pub mod units;
 
 pub use motion::Motion;
+pub use orders::Order;
 pub use simulation::Simulation;
 pub use snapshot_builder::SnapshotBuilder;
 pub use time_step::with_step;

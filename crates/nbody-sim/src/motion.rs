@@ -3,43 +3,74 @@
 use std::sync::Arc;
 
 use fmm::Note;
+use fmm_core::comm::{Comm, Solo, before};
 use fmm_core::{Copied, Error, Kept, ParticleStore, Particles, Pending, StageTimes};
 
 use crate::diagnostics::Diagnostics;
 use crate::failure::{self, Failure};
 use crate::initial::Initial;
 use crate::integrator::Stepper;
+use crate::orders::Order;
 use crate::scenario::{Law, Scenario};
 use crate::snapshot_builder::SnapshotBuilder;
 use crate::thermostat::Thermostat;
 
-/// The particles of a scenario, on the device that it asks for.
-pub struct Motion {
-    store: Box<dyn ParticleStore>,
+/// The particles of a scenario, on the device that it asks for, or those at home on one of several ranks.
+///
+/// Over ranks the first one calls, and each of its calls is an [order](Order) that the others [follow](crate::follow).
+pub struct Motion<'a> {
+    ranks: Option<&'a dyn Comm>,
+    store: Box<dyn ParticleStore + 'a>,
     stepper: Stepper,
     /// What exchanges heat with the particles, and the seed of its random numbers.
     bath: Option<(Thermostat, u64)>,
     /// Length of a step.
     dt: f64,
     builder: SnapshotBuilder,
+    /// How many particles all ranks have.
+    count: usize,
 }
 
-impl Motion {
-    /// Hands the particles to the device. `note` receives notes on its choice.
+impl<'a> Motion<'a> {
+    /// Has the other ranks do what follows here, if this is the first.
+    fn give(&self, order: &Order) {
+        if let Some(comm) = self.ranks.filter(|comm| comm.rank() == 0) {
+            order.give(comm);
+        }
+    }
+
+    /// Hands the particles to the device. Over `ranks` each of them calls it, with the particles whose home it is.
+    /// `note` receives notes on the choice of the device.
     ///
     /// # Errors
     /// 69 to 71 for a device that fails, 65 for particles that it cannot take.
-    pub fn new(scenario: &Scenario, initial: Arc<Initial>, note: &mut dyn FnMut(Note)) -> Result<Self, Failure> {
-        let mut store = scenario.store(initial.len(), note)?;
+    pub fn new(
+        scenario: &Scenario,
+        ranks: Option<&'a dyn Comm>,
+        initial: Initial,
+        note: &mut dyn FnMut(Note),
+    ) -> Result<Self, Failure> {
+        let [_, count] = before(ranks.unwrap_or(&Solo), initial.len());
+        let mut store = scenario.store(ranks, count, note)?;
         let particles = initial.particles(scenario.law, scenario.signed_constant());
         store.upload(&particles).map_err(|e| Failure::new(failure::code(&e), format!("initial particles: {e}")))?;
         let stepper = Stepper::new(scenario.integrator, scenario.clock.dt);
-        let builder = SnapshotBuilder::new(scenario, initial);
+        let builder = SnapshotBuilder::new(scenario, Arc::new(initial));
         let bath = scenario.bath.map(|bath| (bath, scenario.seed));
-        Ok(Motion { store, stepper, bath, dt: scenario.clock.dt, builder })
+        Ok(Motion { ranks, store, stepper, bath, dt: scenario.clock.dt, builder, count })
     }
 
-    /// The particles at the start.
+    /// Number of particles, of all ranks.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The ranks, where there are any.
+    pub fn ranks(&self) -> Option<&'a dyn Comm> {
+        self.ranks
+    }
+
+    /// The particles at the start; over ranks those at home.
     pub fn initial(&self) -> &Initial {
         &self.builder.initial
     }
@@ -56,6 +87,7 @@ impl Motion {
 
     /// Sets whether the next sums of forces have potentials, which diagnostics need.
     pub fn want_potential(&mut self, wanted: bool) {
+        self.give(&Order::WantPotential(wanted));
         self.store.want_potential(wanted);
     }
 
@@ -65,7 +97,8 @@ impl Motion {
     /// # Errors
     /// Those of [`Stepper::step`] and of the store, and [`Error::NotFinite`] for a state that is not finite.
     pub fn step(&mut self, number: u64, potential: bool, times: &mut StageTimes) -> Result<(), Error> {
-        self.want_potential(potential);
+        self.give(&Order::Step { number, potential });
+        self.store.want_potential(potential);
         self.stepper.step(self.store.as_mut(), times)?;
         if let Some((bath, seed)) = self.bath.filter(|(bath, _)| number <= bath.last) {
             let (dt, mass) = (self.dt, &self.builder.initial.mass);
@@ -80,6 +113,7 @@ impl Motion {
     /// # Errors
     /// Those of [`ParticleStore::forces`].
     pub fn refresh(&mut self, times: &mut StageTimes) -> Result<(), Error> {
+        self.give(&Order::Refresh);
         self.stepper.refresh(self.store.as_mut(), times)
     }
 
@@ -96,10 +130,11 @@ impl Motion {
 
     /// Goes on with what [`kept`](Self::kept) has returned at the present positions.
     pub fn recall(&mut self, kept: Option<Kept>) {
+        self.give(&Order::Recall(kept));
         self.stepper.recall(kept);
     }
 
-    /// A copy of the particles with their last forces, to be brought to the host.
+    /// A copy of the particles with their last forces, to be brought to the host. Over ranks it has those at home.
     ///
     /// # Errors
     /// Those of [`ParticleStore::copy`].
@@ -107,12 +142,17 @@ impl Motion {
         self.store.copy()
     }
 
-    /// Diagnostics that are summed where the particles are; `None` where they are as well taken
-    /// from a copy. The last forces belong to the positions, and have potentials.
+    /// Diagnostics that are summed where the particles are, by all ranks where there are any; `None` where they are
+    /// as well taken from a copy. The last forces belong to the positions, and have potentials.
     ///
     /// # Errors
     /// Those of [`ParticleStore::totals`].
     pub fn totals(&mut self) -> Result<Option<Diagnostics>, Error> {
+        if let Some(comm) = self.ranks {
+            self.give(&Order::Diagnose);
+            let copied = self.copy()?()?;
+            return Ok(Some(self.builder.diagnostics(comm, &copied, self.store.force_report())));
+        }
         let SnapshotBuilder { initial, law, factor, .. } = &self.builder;
         let totals = self.store.totals(&initial.mass)?;
         Ok(totals.map(|totals| Diagnostics::from_totals(&totals, *factor, *law == Law::Vortex)))
@@ -120,7 +160,7 @@ impl Motion {
 
     /// Diagnostics from a copy of the present state.
     pub fn diagnostics(&self, copied: &Copied) -> Diagnostics {
-        self.builder.diagnostics(copied, self.store.force_report())
+        self.builder.diagnostics(&Solo, copied, self.store.force_report())
     }
 
     /// Positions for particles that are shown at `shown`: in a periodic box each stays in the image

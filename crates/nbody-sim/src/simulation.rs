@@ -1,7 +1,5 @@
 //! A simulation in the hands of a caller, who makes the steps and looks at the particles in between.
 
-use std::sync::Arc;
-
 use fmm::Note;
 use fmm_core::{Error, StageTimes};
 
@@ -21,7 +19,7 @@ const MOST_STEPS: f64 = 1e15;
 /// any portions.
 pub struct Simulation {
     scenario: Scenario,
-    motion: Motion,
+    motion: Motion<'static>,
     /// Steps made.
     steps: u64,
     /// At the start, or where a caller has placed the particles: energies drift from these.
@@ -51,7 +49,7 @@ impl Simulation {
         let mut warnings = suspicious(&scenario)?;
         let (scenario, chosen) = with_step(scenario, &initial)?;
         warnings.extend(chosen);
-        let motion = Motion::new(&scenario, Arc::new(initial), note)?;
+        let motion = Motion::new(&scenario, None, initial, note)?;
         let times = StageTimes::default();
         Ok((Simulation { scenario, motion, steps: 0, first: None, whole: false, broken: false, times }, warnings))
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fmm_core::boundary::Moments;
+use fmm_core::comm::Comm;
 use fmm_core::forces::External;
 use fmm_core::math::CollectVec;
 use fmm_core::planar::velocities;
@@ -91,12 +92,16 @@ impl SnapshotBuilder {
         potential
     }
 
-    /// The sums over particles, with the store's report of other forces.
-    pub fn diagnostics(&self, Copied { particles, potential, field, .. }: &Copied, report: ForceReport) -> Diagnostics {
+    /// The sums over the particles of all ranks, with the store's report of other forces.
+    pub fn diagnostics(
+        &self,
+        comm: &dyn Comm,
+        Copied { particles, potential, field, .. }: &Copied,
+        report: ForceReport,
+    ) -> Diagnostics {
         let potential: Vec<f64> = potential.par_iter().map(|p| self.factor * p).collect_vec();
         let vortices = self.law == Law::Vortex;
-        let of = if vortices { Diagnostics::of_vortices } else { Diagnostics::of };
-        let all = of(State {
+        let state = State {
             position: &particles.position,
             velocity: &particles.velocity,
             mass: &self.initial.mass,
@@ -104,7 +109,8 @@ impl SnapshotBuilder {
             potential: &potential,
             external: &self.external_potential(&particles.position),
             acceleration: &if vortices { vec![] } else { SnapshotBuilder::acceleration(particles, field) },
-        });
+        };
+        let all = if vortices { Diagnostics::of_vortices(comm, state) } else { Diagnostics::of(comm, state) };
         let Some(cell) = self.boundary.periodic() else { return all };
         let ions = (self.law == Law::Coulomb).then(|| {
             let moments = Moments::of(&particles.position, &particles.strength, [0.0; 3]);

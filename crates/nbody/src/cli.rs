@@ -1,11 +1,9 @@
 //! The command line.
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::{Failure, Report};
 #[cfg(unix)]
@@ -13,7 +11,6 @@ use crate::files::{look, probe};
 use crate::info::program;
 use crate::terminal::{width, wrapped};
 use crate::{bench, check, console, convert, eval, info, init, manual, paraview, plot, run, signals};
-use fmm::GridDevice;
 
 /// N-body sums and simulations: direct, treecode and fast multipole method.
 #[derive(Debug, Parser)]
@@ -27,7 +24,7 @@ struct Cli {
 enum Command {
     /// Run a scenario: particles, forces and steps, or a grid and its vorticity in, files for ParaView and yt out
     #[command(after_help = RUN_EXAMPLES)]
-    Run(Run),
+    Run(Box<run::Arguments>),
     /// The field of any set of particles: sources and targets from a file in, potential and field out
     #[command(after_help = eval::EXAMPLES)]
     Eval(Box<eval::Arguments>),
@@ -66,56 +63,6 @@ Ctrl-C finishes the step, writes a checkpoint and prints the command to go on; a
 Exit codes: 0 done, 1 force error above verify's limit, 2 wrong option, 65 wrong scenario or data, 66 no such file, 69 no such GPU, 70 values no longer finite,
 71 out of memory, 74 files cannot be written, 75 stopped by a signal";
 
-#[derive(Debug, Args)]
-struct Run {
-    /// The scenario, a TOML file; docs/scenario.md explains every key
-    #[arg(required_unless_present = "resume")]
-    scenario: Option<PathBuf>,
-    /// Overrides a key of the scenario, for example solver.tolerance=1e-6 or particles.0.n=1000
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    sets: Vec<String>,
-    /// Run directory, instead of output.directory
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Overwrite the files of an earlier run in the run directory; with --resume: go on although the physics differ
-    #[arg(long)]
-    force: bool,
-    /// Go on from the newest checkpoint in DIR (or in the run directory of SCENARIO), to the same bits as without a break
-    #[arg(long, value_name = "DIR", num_args = 0..=1)]
-    resume: Option<Option<PathBuf>>,
-    /// End of the run, instead of time.end, for example 2.5 or "3 Gyr"
-    #[arg(long, value_name = "TIME", conflicts_with = "steps", allow_negative_numbers = true)]
-    until: Option<String>,
-    /// Do N steps from the start (or from the checkpoint), instead of going to time.end
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1 << 52))]
-    steps: Option<u64>,
-    /// Stop with a checkpoint before this much wall time is over, for example 11h50m; exit code 75
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    max_wall: Option<Duration>,
-    /// Tell what the run would need, and run nothing
-    #[arg(long, conflicts_with = "resume")]
-    dry_run: bool,
-    /// Tell what happens as one JSON object a line on stdout
-    #[arg(long)]
-    json: bool,
-    /// Where forces are summed, instead of solver.device: auto, cpu, cuda, or cuda:N; with a [grid] also hybrid or hybrid:N
-    #[arg(long, value_name = "DEVICE")]
-    device: Option<GridDevice>,
-    /// Worker threads, 1 to 1024 [default: all cores]; results do not depend on it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
-    /// No progress and no table of stages
-    #[arg(short, long, conflicts_with = "verbose")]
-    quiet: bool,
-    /// Also tell what was resolved
-    #[arg(short, long)]
-    verbose: bool,
-    /// End with exit code 1 if results make no sense: energy off by more than 1 %, a virial ratio above 20, a temperature away from its
-    /// bath, no particles. Without it such runs print a warning
-    #[arg(long)]
-    strict: bool,
-}
-
 /// Runs the program.
 pub fn main() -> ExitCode {
     signals::outlive_limits();
@@ -132,23 +79,7 @@ pub fn main() -> ExitCode {
         Err(error) => return ExitCode::from(other_than_a_command(&error)),
     };
     let result = match command {
-        Command::Run(r) => run::run(&run::Options {
-            scenario: r.scenario,
-            sets: r.sets,
-            out: r.out,
-            force: r.force,
-            device: r.device,
-            threads: r.threads.map(usize::from),
-            resume: r.resume,
-            until: r.until,
-            steps: r.steps,
-            max_wall: r.max_wall,
-            dry_run: r.dry_run,
-            json: r.json,
-            quiet: r.quiet,
-            strict: r.strict,
-            verbose: r.verbose,
-        }),
+        Command::Run(arguments) => run::run(&(*arguments).into()),
         Command::Eval(arguments) => eval::run(&(*arguments).into()),
         Command::Init(o) => init::init(&o),
         Command::Info(o) => info::info(&o),
@@ -193,9 +124,4 @@ fn tell(failure: &Failure) {
         Report::Scenario(_) => text.as_str().into(),
     };
     let _ = std::io::stderr().write_all(shown.as_bytes());
-}
-
-/// A length of time, as 90s, 30min or "2h 15min".
-fn duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text).map_err(|e| format!("{e}; allowed: a length of time, for example 90s, 30min or 2h"))
 }

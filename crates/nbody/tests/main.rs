@@ -35,6 +35,7 @@ mod run_periodic;
 mod run_plane;
 mod run_planets;
 mod run_program;
+mod run_ranks;
 mod run_resume;
 mod run_reversible;
 mod run_scenario;

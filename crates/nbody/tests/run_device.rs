@@ -64,7 +64,7 @@ fn sums_on_the_device_are_the_hosts() {
             external: &[],
             acceleration: &acceleration,
         };
-        let expected = Diagnostics::of(state);
+        let expected = Diagnostics::of(&fmm_core::comm::Solo, state);
         let found = Diagnostics::from_totals(&store.totals(&mass).unwrap().unwrap(), 1.0, false);
         let first = Diagnostics::default();
         for ((name_of, a), (_, b)) in found.named(&first).into_iter().zip(expected.named(&first)) {

@@ -10,6 +10,8 @@ pub use threads::{Threads, run};
 
 use bytemuck::{AnyBitPattern, NoUninit};
 
+use crate::math::blocked::{added, blocks};
+
 /// The ranks of a program, as one of them sees them.
 ///
 /// Messages are bytes of any length: a backend whose counts are 32-bit sends them in pieces. A call does not return
@@ -93,6 +95,25 @@ pub fn gathered<T: AnyBitPattern + NoUninit>(comm: &dyn Comm, own: &[T]) -> Vec<
 pub fn exchanged<T: AnyBitPattern + NoUninit>(comm: &dyn Comm, to: &[Vec<T>]) -> Vec<Vec<T>> {
     let messages = to.iter().map(|values| bytemuck::cast_slice(values).to_vec()).collect();
     comm.all_to_all(messages).iter().map(|message| values(message)).collect()
+}
+
+/// The values of all ranks on the first, one rank after the other; none on others.
+pub fn collected<T: AnyBitPattern + NoUninit>(comm: &dyn Comm, own: &[T]) -> Vec<T> {
+    let mut to = vec![vec![]; comm.size()];
+    to[0] = own.to_vec();
+    exchanged(comm, &to).concat()
+}
+
+/// The values of the first rank, on all ranks; those of others are not looked at.
+pub fn from_first<T: AnyBitPattern + NoUninit>(comm: &dyn Comm, own: &[T]) -> Vec<T> {
+    let own = if comm.rank() == 0 { bytemuck::cast_slice(own) } else { &[] };
+    values(&comm.all_gather(own)[0])
+}
+
+/// Sums `N` terms of each of the `n` elements of this rank, and of those of the others: the bits of [`blocked_sums`](crate::math::blocked_sums)
+/// over all of them, if each rank but the last has whole blocks.
+pub fn blocked_sums<const N: usize>(comm: &dyn Comm, n: usize, term: impl Fn(usize) -> [f64; N] + Sync) -> [f64; N] {
+    added(gathered(comm, &blocks(n, term)))
 }
 
 /// The sum over all ranks.

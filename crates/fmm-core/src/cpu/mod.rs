@@ -18,5 +18,5 @@ pub use direct::direct_field;
 pub use evaluate::{WithHessian, biot_savart, evaluate, evaluate_hessian, watch};
 pub use schedule::execute;
 pub use sorted::Sum;
-pub use store::CpuStore;
+pub use store::{CpuStore, Summing};
 pub use vortex::velocity_of;

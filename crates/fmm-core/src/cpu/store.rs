@@ -7,11 +7,72 @@ use crate::planar::{self, Blob, Flow, Kernel};
 use crate::solve::{Evaluation, Quantity};
 use crate::{Choice, Complex64, Error, ForceReport, Kept, ParticleStore, Particles, Settings, Stage, StageTimes};
 
-/// Particles on the cores of this machine, whose work is done in rayon's current thread pool.
-pub struct CpuStore {
+/// What sums the field at the particles of a [`CpuStore`].
+pub trait Summing: Send {
+    /// Potential and field at the present positions, and what the next sum begins with.
+    ///
+    /// # Errors
+    /// Those of [`ParticleStore::forces_kept`].
+    fn sum(
+        &mut self,
+        particles: &Particles,
+        kept: Option<Kept>,
+        times: &mut StageTimes,
+    ) -> Result<(Evaluation, Option<Kept>), Error>;
+
+    /// Checks the particles, those of other ranks too where there are any.
+    ///
+    /// # Errors
+    /// Those of [`Particles::check`].
+    fn check(&self, particles: &Particles) -> Result<(), Error> {
+        particles.check()
+    }
+}
+
+/// The sum in space.
+struct InSpace(Settings);
+
+impl Summing for InSpace {
+    fn sum(
+        &mut self,
+        Particles { position, strength, .. }: &Particles,
+        kept: Option<Kept>,
+        times: &mut StageTimes,
+    ) -> Result<(Evaluation, Option<Kept>), Error> {
+        let points = Points { sources: position, columns: &[strength], targets: None };
+        let solved = solve_points(&self.0, kept, points, Quantity::Potential, times)?;
+        let next = solved.kept;
+        Ok((evaluation(solved), next))
+    }
+}
+
+/// The sum in the plane.
+struct InPlane {
     settings: Settings,
-    /// Kernel and blobs of particles in the plane.
-    plane: Option<(Kernel, Blob)>,
+    kernel: Kernel,
+    blob: Blob,
+}
+
+impl Summing for InPlane {
+    fn sum(
+        &mut self,
+        Particles { position, strength, .. }: &Particles,
+        kept: Option<Kept>,
+        times: &mut StageTimes,
+    ) -> Result<(Evaluation, Option<Kept>), Error> {
+        let points: Vec<Complex64> = position.iter().map(|x| Complex64::new(x[0], x[1])).collect();
+        let strengths: Vec<Complex64> = strength.iter().map(|&q| q.into()).collect();
+        let problem = planar::Problem::new(&self.settings, self.kernel, self.blob, &points, &strengths, None)?;
+        let (sum, next) = planar::evaluate_kept(&problem, kept, times)?;
+        let Evaluation { potential, field, error, choice, coincident_pairs } = sum;
+        let field = field.into_iter().map(|e| [e.re, e.im, 0.0]).collect();
+        Ok((Evaluation { potential, field, error, choice, coincident_pairs }, next))
+    }
+}
+
+/// Particles on the cores of this machine, whose work is done in rayon's current thread pool.
+pub struct CpuStore<'a> {
+    summing: Box<dyn Summing + 'a>,
     /// What acts in addition to the sum.
     forces: Forces,
     particles: Particles,
@@ -21,14 +82,14 @@ pub struct CpuStore {
     report: ForceReport,
 }
 
-impl CpuStore {
+impl<'a> CpuStore<'a> {
     /// A store without particles.
     ///
     /// # Errors
     /// [`Error::Range`] if a setting lies outside its range.
     pub fn new(settings: Settings) -> Result<Self, Error> {
         settings.check()?;
-        Ok(Self::with(settings, None))
+        Ok(Self::with(InSpace(settings)))
     }
 
     /// A store without particles that sums a kernel of the plane over x and y, with what [`planar::evaluate`] gives as potential and field
@@ -39,13 +100,13 @@ impl CpuStore {
     pub fn in_plane(settings: Settings, kernel: Kernel, blob: Blob) -> Result<Self, Error> {
         planar::check(&settings)?;
         blob.check()?;
-        Ok(Self::with(settings, Some((kernel, blob))))
+        Ok(Self::with(InPlane { settings, kernel, blob }))
     }
 
-    fn with(settings: Settings, plane: Option<(Kernel, Blob)>) -> Self {
+    /// A store without particles whose field `summing` sums.
+    pub fn with(summing: impl Summing + 'a) -> Self {
         CpuStore {
-            settings,
-            plane,
+            summing: Box::new(summing),
             forces: Forces::default(),
             particles: Particles::default(),
             flow: Flow::default(),
@@ -60,33 +121,15 @@ impl CpuStore {
         self
     }
 
-    /// The sum at the present positions, without other forces.
-    fn sum(&self, kept: Option<Kept>, times: &mut StageTimes) -> Result<(Evaluation, Option<Kept>), Error> {
-        let Particles { position, strength, .. } = &self.particles;
-        let Some((kernel, blob)) = self.plane else {
-            let points = Points { sources: position, columns: &[strength], targets: None };
-            let solved = solve_points(&self.settings, kept, points, Quantity::Potential, times)?;
-            let next = solved.kept;
-            return Ok((evaluation(solved), next));
-        };
-        let points: Vec<Complex64> = position.iter().map(|x| Complex64::new(x[0], x[1])).collect();
-        let strengths: Vec<Complex64> = strength.iter().map(|&q| q.into()).collect();
-        let problem = planar::Problem::new(&self.settings, kernel, blob, &points, &strengths, None)?;
-        let (sum, next) = planar::evaluate_kept(&problem, kept, times)?;
-        let Evaluation { potential, field, error, choice, coincident_pairs } = sum;
-        let field = field.into_iter().map(|e| [e.re, e.im, 0.0]).collect();
-        Ok((Evaluation { potential, field, error, choice, coincident_pairs }, next))
-    }
-
     /// The field of the last forces; empty before the first.
     fn last_field(&self) -> &[[f64; 3]] {
         self.last.as_ref().map_or(&[], |last| &last.field)
     }
 }
 
-impl ParticleStore for CpuStore {
+impl ParticleStore for CpuStore<'_> {
     fn upload(&mut self, particles: &Particles) -> Result<(), Error> {
-        particles.check()?;
+        self.summing.check(particles)?;
         self.particles = particles.clone();
         (self.last, self.report) = (None, ForceReport::default());
         Ok(())
@@ -95,7 +138,7 @@ impl ParticleStore for CpuStore {
     fn forces_kept(&mut self, kept: Option<Kept>, times: &mut StageTimes) -> Result<Option<Kept>, Error> {
         // What a failed sum leaves are no forces at these positions.
         (self.last, self.report) = (None, ForceReport::default());
-        let (mut sum, next) = self.sum(kept, times)?;
+        let (mut sum, next) = self.summing.sum(&self.particles, kept, times)?;
         if !self.forces.is_none() {
             let Particles { position, strength, .. } = &self.particles;
             let (potential, field) = (&mut sum.potential, &mut sum.field);
@@ -136,7 +179,7 @@ impl ParticleStore for CpuStore {
     }
 
     fn check(&mut self) -> Result<(), Error> {
-        self.particles.check()
+        self.summing.check(&self.particles)
     }
 
     fn particles(&mut self) -> Result<Particles, Error> {
@@ -169,7 +212,7 @@ mod tests {
     use super::*;
 
     /// Two charges of size 1 on the x axis, at the distance 2.
-    fn pair() -> (CpuStore, Particles) {
+    fn pair() -> (CpuStore<'static>, Particles) {
         let particles = Particles {
             position: vec![[-1.0, 0.0, 0.5], [1.0, 0.0, 0.5]],
             velocity: vec![[0.0; 3]; 2],

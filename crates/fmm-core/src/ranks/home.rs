@@ -6,13 +6,13 @@
 
 use std::ops::Range;
 
-use crate::Error;
 use crate::accuracy::{Problem, Spread, Strengths};
-use crate::bodies::{CHUNK, check_positions, check_reach, check_sources, sizes, surely_in_reach};
+use crate::bodies::{CHUNK, check_finite, check_positions, check_reach, check_sources, sizes, surely_in_reach};
 use crate::comm::{self, Comm, gathered};
 use crate::cpu::direct::Units;
 use crate::math::scale::power_of_two_below;
 use crate::tree::{Cube, bounds};
+use crate::{Error, Particles};
 
 /// The particles of `count` whose home is this rank of `size`, in the caller's order.
 ///
@@ -23,6 +23,24 @@ pub fn share(count: usize, rank: usize, size: usize) -> Range<usize> {
     let chunks = count.div_ceil(CHUNK);
     let start = |rank: usize| (chunks * rank / size * CHUNK).min(count);
     start(rank)..start(rank + 1)
+}
+
+/// Checks the particles of all ranks as [`Particles::check`] checks them in one place.
+///
+/// # Errors
+/// On all ranks the same.
+pub(super) fn check(comm: &dyn Comm, particles: &Particles) -> Result<(), Error> {
+    let Particles { position, velocity, strength, coupling } = particles;
+    let [first, count] = comm::before(comm, position.len());
+    if count >= u32::MAX as usize {
+        return Err(Error::TooMany(count));
+    }
+    let agreed = |what, own| agreed(comm, first, what, own);
+    agreed("velocities", shape(position.len(), velocity.len()))?;
+    agreed("couplings", shape(position.len(), coupling.len()))?;
+    agreed("position", check_positions(position))?;
+    agreed("velocity", check_finite("velocity", velocity.as_flattened(), 3))?;
+    agreed("strength", check_sources(position, &[strength]))
 }
 
 /// Particles at their home.

@@ -19,10 +19,12 @@ mod essential;
 mod guard;
 mod home;
 mod part;
+mod store;
 mod sums;
 mod work;
 
 pub use home::share;
+pub use store::store;
 pub use sums::Traffic;
 
 use crate::accuracy::{self, Problem};
@@ -92,12 +94,26 @@ impl<'a> Ranks<'a> {
         strength: &[f64],
         times: &mut StageTimes,
     ) -> Result<Evaluation, Error> {
+        let (sum, next) = self.evaluate_kept(settings, self.kept, (position, strength), times)?;
+        self.kept = next;
+        Ok(sum)
+    }
+
+    /// The same, beginning with the choice that an earlier sum of a run has `kept`. Returns what the next sum begins with.
+    ///
+    /// # Errors
+    /// Those of [`evaluate`](Self::evaluate).
+    pub fn evaluate_kept(
+        &mut self,
+        settings: &Settings,
+        kept: Option<Kept>,
+        (position, strength): (&[[f64; 3]], &[f64]),
+        times: &mut StageTimes,
+    ) -> Result<(Evaluation, Option<Kept>), Error> {
         let comm = self.comm;
         let home = Home::new(comm, position, strength)?;
         let settings = settings.clone().simplified();
-        if settings.boundary.periodic().is_some() || settings.method == Method::Mesh {
-            return Err(Error::Unsupported("ranks sum in open space, not in a periodic box".into()));
-        }
+        check(&settings)?;
         if self.work.len() != position.len() {
             self.work = vec![1; position.len()];
         }
@@ -115,8 +131,8 @@ impl<'a> Ranks<'a> {
             cancel: Cancel::new(),
             times,
         };
-        let solved = solve(&settings, self.kept, &mut trial)?;
-        let Solved { choice, mut sums, kept } = solved;
+        let solved = solve(&settings, kept, &mut trial)?;
+        let Solved { choice, mut sums, kept: next } = solved;
         if settings.errors {
             if !choice.is_exact() && trial.norms.is_none() {
                 trial.error(&sums, Look::First)?;
@@ -127,10 +143,17 @@ impl<'a> Ranks<'a> {
             sums.error = vec![];
         }
         self.traffic = trial.traffic;
-        self.kept = kept;
         let Summed { potential, field, error, coincident_pairs, .. } = sums;
-        Ok(Evaluation { potential, field, error, choice, coincident_pairs })
+        Ok((Evaluation { potential, field, error, choice, coincident_pairs }, next))
     }
+}
+
+/// Refuses what ranks do not sum.
+fn check(settings: &Settings) -> Result<(), Error> {
+    if settings.boundary.periodic().is_some() || settings.method == Method::Mesh {
+        return Err(Error::Unsupported("ranks sum in open space, not in a periodic box".into()));
+    }
+    Ok(())
 }
 
 /// Executes `choice` on all ranks with any expansion and kernel. The sums are those of the particles that a rank owns, in the

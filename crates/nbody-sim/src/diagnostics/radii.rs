@@ -1,33 +1,42 @@
 //! The center of density, and the radii around it that hold given shares of the mass, as [`fmm_core::totals`] defines them.
 
-use fmm_core::math::{CollectVec, blocked_sums};
+use fmm_core::comm::{self, Comm, blocked_sums, gathered};
+use fmm_core::math::CollectVec;
 use fmm_core::totals::{Extent, FEWEST, SHARES, SHRINK, fewest, reached};
 use rayon::prelude::*;
 
-/// Of particles at `position` with `mass`, N of each.
-pub fn extent(position: &[[f64; 3]], mass: &[f64]) -> Extent {
-    let n = position.len();
+/// Of the particles of all ranks; `position` and `mass` are those at home on this one.
+pub fn extent(comm: &dyn Comm, position: &[[f64; 3]], mass: &[f64]) -> Extent {
+    let here = position.len();
+    let mut counts = [here as u64, u64::from(mass.iter().any(|&m| m != 0.0))];
+    comm.sum(&mut counts);
+    let (n, massless) = (counts[0] as usize, counts[1] == 0);
     if n == 0 {
         return Extent::default();
     }
     // Particles without any mass count alike.
-    let massless = mass.iter().all(|&m| m == 0.0);
     let weight = |i: usize| if massless { 1.0 } else { mass[i] };
-    let moments = blocked_sums(n, |i| moments(&position[i], weight(i)));
+    let moments = blocked_sums(comm, here, |i| moments(&position[i], weight(i)));
     let Some(center_of_mass) = center(moments) else { return Extent::default() };
     let square = |c: &[f64; 3], i: usize| distance2(c, &position[i]);
-    let radius = (0..n).into_par_iter().map(|i| square(&center_of_mass, i)).reduce(|| 0.0, f64::max).sqrt();
+    let largest = |value: &(dyn Fn(usize) -> f64 + Sync)| {
+        comm::max(comm, (0..here).into_par_iter().map(value).reduce(|| 0.0, f64::max))
+    };
     let density_center = if n > FEWEST {
-        let all: Vec<[f64; 4]> =
+        let places: Vec<[f64; 4]> =
             position.par_iter().enumerate().map(|(i, x)| [x[0], x[1], x[2], weight(i)]).collect_vec();
-        densest(all, center_of_mass, radius)
+        let radius = largest(&|i| square(&center_of_mass, i)).sqrt();
+        densest(comm, places.chunks(BLOCK).map(<[_]>::to_vec).collect(), (center_of_mass, radius), fewest(n))
     } else {
         center_of_mass
     };
-    let mut by_distance: Vec<(f64, u32)> =
-        (0..n as u32).into_par_iter().map(|i| (square(&density_center, i as usize), i)).collect_vec();
-    let [total] = blocked_sums(n, |i| [weight(i)]);
-    let lagrangian = SHARES.map(|share| holding(&mut by_distance, weight, reached(share, total)));
+    let heaviest = largest(&weight);
+    let by_distance: Vec<[u64; 2]> = (0..here)
+        .into_par_iter()
+        .map(|i| [square(&density_center, i).to_bits(), (weight(i) / heaviest * HEAVIEST) as u64])
+        .collect_vec();
+    let total: u128 = weights(comm, &by_distance, |_| 0, 1)[0];
+    let lagrangian = SHARES.map(|share| holding(comm, &by_distance, reached(share, total as f64) as u128));
     Extent { center_of_mass, density_center, lagrangian }
 }
 
@@ -41,24 +50,26 @@ fn center([x, y, z, m]: [f64; 4]) -> Option<[f64; 3]> {
     (m > 0.0).then(|| [x / m, y / m, z / m])
 }
 
-/// The center of the sphere that shrinks from `radius` about `center`, see [`SHRINK`], of places with weights.
-fn densest(mut inside: Vec<[f64; 4]>, mut at: [f64; 3], mut radius: f64) -> [f64; 3] {
-    let fewest = fewest(inside.len());
+/// The center of the sphere that shrinks from its radius about its center, see [`SHRINK`], as long as it holds the `fewest`
+/// places. They are in blocks, with weights.
+fn densest(
+    comm: &dyn Comm,
+    mut inside: Vec<Vec<[f64; 4]>>,
+    (mut at, mut radius): ([f64; 3], f64),
+    fewest: usize,
+) -> [f64; 3] {
     // A radius of zero means that all are at one place.
     while radius > 0.0 {
         radius *= SHRINK;
         // What has been left outside stays there, even if the sphere moves over it.
-        let sums: Vec<[f64; 5]> =
-            inside.par_chunks_mut(BLOCK).map(|block| shrink(block, &at, radius * radius)).collect_vec();
+        let sums: Vec<[f64; 5]> = inside.par_iter_mut().map(|block| shrink(block, &at, radius * radius)).collect_vec();
+        let sums = gathered(comm, &sums);
         let [x, y, z, m, count] = sums.into_iter().fold([0.0; 5], |s, b| std::array::from_fn(|k| s[k] + b[k]));
         if count < fewest as f64 {
             break;
         }
         let Some(next) = center([x, y, z, m]) else { break };
         at = next;
-        if count < 0.5 * inside.len() as f64 {
-            inside.retain(|p| p[0] < OUTSIDE);
-        }
     }
     at
 }
@@ -69,10 +80,10 @@ const BLOCK: usize = 4096;
 /// The coordinate of places outside.
 const OUTSIDE: f64 = f64::INFINITY;
 
-/// Marks the places that are not within √`r2` of `at`; returns the moments of the others and their number.
-fn shrink(block: &mut [[f64; 4]], at: &[f64; 3], r2: f64) -> [f64; 5] {
+/// Takes out the places that are not within √`r2` of `at`; returns the moments of the others and their number.
+fn shrink(block: &mut Vec<[f64; 4]>, at: &[f64; 3], r2: f64) -> [f64; 5] {
     let mut sums = [0.0; 5];
-    for p in block {
+    for p in &mut *block {
         let [x, y, z, w] = *p;
         let inside = distance2(at, &[x, y, z]) < r2;
         // Without a branch, whose way nothing foretells.
@@ -81,30 +92,51 @@ fn shrink(block: &mut [[f64; 4]], at: &[f64; 3], r2: f64) -> [f64; 5] {
         (0..5).for_each(|k| sums[k] += terms[k]);
         p[0] = if inside { x } else { OUTSIDE };
     }
+    // Later than at once: places are moved a few times in all. No sum depends on it.
+    if sums[4] < 0.5 * block.len() as f64 {
+        block.retain(|p| p[0] < OUTSIDE);
+    }
     sums
 }
 
-/// The distance of the particle with which the weights in the order of distance reach `share`, from squares
-/// of distances with the numbers of particles, whose order changes.
-fn holding(by_distance: &mut [(f64, u32)], weight: impl Fn(usize) -> f64, share: f64) -> f64 {
-    let (mut rest, mut below, mut last) = (by_distance, 0.0, 0.0);
-    while rest.len() > 1 {
-        let middle = rest.len() / 2;
-        let order = |a: &(f64, u32), b: &(f64, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
-        let (nearer, at, farther) = rest.select_nth_unstable_by(middle, order);
-        let of_nearer = below + nearer.iter().map(|&(_, i)| weight(i as usize)).sum::<f64>();
-        if of_nearer >= share {
-            rest = nearer;
-            continue;
-        }
-        below = of_nearer + weight(at.1 as usize);
-        if below >= share {
-            return at.0.sqrt();
-        }
-        // Sums of other orders may fall short of the share by their rounding: it is this particle then.
-        (rest, last) = (farther, at.0);
+/// The weight of the heaviest particle as a whole number. Sums of whole numbers do not depend on their order.
+const HEAVIEST: f64 = (1u64 << 63) as f64;
+
+/// The bits of a number that are looked at together.
+const DIGIT: u32 = 8;
+
+/// The sums of the weights of all ranks, of each of `bins`.
+fn weights(comm: &dyn Comm, of: &[[u64; 2]], bin: impl Fn(u64) -> usize + Sync, bins: usize) -> Vec<u128> {
+    let of_chunk = |chunk: &[[u64; 2]]| {
+        let mut sums = vec![0u128; bins];
+        chunk.iter().for_each(|&[r2, weight]| sums[bin(r2)] += u128::from(weight));
+        sums
+    };
+    let added = |mut a: Vec<u128>, b: Vec<u128>| {
+        a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+        a
+    };
+    let sums = of.par_chunks(1 << 16).map(of_chunk).reduce(|| vec![0; bins], added);
+    // Ranks add numbers of 64 bits: in parts of 32, which have room for the sums of as many ranks.
+    let mut parts: Vec<u64> = sums.iter().flat_map(|s| [0, 32, 64].map(|at| (s >> at) as u64 & 0xffff_ffff)).collect();
+    comm.sum(&mut parts);
+    parts.chunks_exact(3).map(|p| (0..3).map(|k| u128::from(p[k]) << (32 * k)).sum()).collect()
+}
+
+/// The distance of the particle with which the weights in the order of distance reach `goal`, from the bits of the squares of
+/// distances, which are ordered as the squares are, with weights.
+fn holding(comm: &dyn Comm, by_distance: &[[u64; 2]], goal: u128) -> f64 {
+    let (mut rest, mut below, mut found) = (by_distance.to_vec(), 0, 0);
+    for shift in (0..u64::BITS).step_by(DIGIT as usize).rev() {
+        let digit_of = |r2: u64| (r2 >> shift) as usize & ((1 << DIGIT) - 1);
+        let weights = weights(comm, &rest, digit_of, 1 << DIGIT);
+        let reaches = |&digit: &usize| below + weights[..=digit].iter().sum::<u128>() >= goal;
+        let digit = (0..weights.len() - 1).find(reaches).unwrap_or(weights.len() - 1);
+        below += weights[..digit].iter().sum::<u128>();
+        rest.retain(|&[r2, _]| digit_of(r2) == digit);
+        found |= (digit as u64) << shift;
     }
-    rest.first().map_or(last, |&(r2, _)| r2).sqrt()
+    f64::from_bits(found).sqrt()
 }
 
 fn distance2(a: &[f64; 3], b: &[f64; 3]) -> f64 {
@@ -113,7 +145,31 @@ fn distance2(a: &[f64; 3], b: &[f64; 3]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use fmm_core::comm::{Solo, run};
+    use fmm_core::ranks::share;
+
     use super::*;
+
+    /// Of particles that are all in one place.
+    fn extent(position: &[[f64; 3]], mass: &[f64]) -> Extent {
+        super::extent(&Solo, position, mass)
+    }
+
+    #[test]
+    fn extents_have_the_same_bits_for_any_number_of_ranks() {
+        let n = 50_000;
+        let x: Vec<[f64; 3]> = (0..n).map(|i| [0.618, 0.755, 0.569].map(|a| (i as f64 * a).fract().powi(3))).collect();
+        let mass: Vec<f64> = (0..n).map(|i| 1.0 + (i as f64 * 0.37).sin()).collect();
+        let whole = extent(&x, &mass);
+        assert!(whole.density_center != whole.center_of_mass);
+        for size in [2, 3, 5] {
+            let parts = run(size, |comm| {
+                let own = share(n, comm.rank(), size);
+                super::extent(comm, &x[own.clone()], &mass[own])
+            });
+            assert_eq!(parts, Ok(vec![whole; size]));
+        }
+    }
 
     /// A ball of radius 1 with its mass spread evenly, from a lattice.
     fn ball(center: [f64; 3], half: i32) -> Vec<[f64; 3]> {

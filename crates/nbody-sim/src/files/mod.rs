@@ -16,6 +16,7 @@ mod kind;
 pub mod npy;
 pub mod particles;
 pub mod regular;
+pub mod rows;
 pub mod run_id;
 pub mod snapshot;
 mod table;

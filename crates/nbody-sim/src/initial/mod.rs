@@ -272,6 +272,32 @@ impl Initial {
         }
     }
 
+    /// Position, velocity, mass and charge of a particle.
+    pub(crate) fn row(&self, i: usize) -> [f64; 8] {
+        let ([x, y, z], [u, v, w]) = (self.position[i], self.velocity[i]);
+        [x, y, z, u, v, w, self.mass[i], self.charge[i]]
+    }
+
+    /// Adds a particle.
+    pub(crate) fn push(&mut self, [x, y, z, u, v, w, mass, charge]: [f64; 8]) {
+        self.position.push([x, y, z]);
+        self.velocity.push([u, v, w]);
+        self.mass.push(mass);
+        self.charge.push(charge);
+    }
+
+    /// Keeps the first `n` particles, and the memory that they need.
+    pub(crate) fn truncate(&mut self, n: usize) {
+        for rows in [&mut self.position, &mut self.velocity] {
+            rows.truncate(n);
+            rows.shrink_to_fit();
+        }
+        for column in [&mut self.mass, &mut self.charge] {
+            column.truncate(n);
+            column.shrink_to_fit();
+        }
+    }
+
     fn append(&mut self, more: Initial) {
         self.position.extend(more.position);
         self.velocity.extend(more.velocity);

@@ -95,7 +95,7 @@ mod tests {
         let acceleration = &vec![[0.0; 3]; p.len()];
         let state =
             State { position, velocity, mass, strength: mass, potential: &potential, external: &[], acceleration };
-        let d = Diagnostics::of(state);
+        let d = Diagnostics::of(&fmm_core::comm::Solo, state);
         assert!((d.total() + 0.25).abs() < 0.03 && (d.kinetic - 0.25).abs() < 0.02, "{d:?}");
         let center: [f64; 3] = std::array::from_fn(|k| p.position.iter().map(|x| x[k]).sum::<f64>() / 2000.0);
         assert!(center.iter().chain(&d.momentum).all(|c| c.abs() < 1e-14), "{center:?} {:?}", d.momentum);

@@ -2,6 +2,7 @@
 //! repulsion that keeps ions from collapsing, and charges that do not see each other.
 
 use fmm_core::ParticleStore;
+use fmm_core::comm::Comm;
 use fmm_core::forces::Forces;
 
 use super::{Law, Scenario};
@@ -9,14 +10,26 @@ use crate::failure::Failure;
 use fmm::Note;
 
 impl Scenario {
-    /// The store of `n` particles of a run with the forces that act on them, on the device that the
-    /// scenario asks for. `note` receives notes on the choice of the device.
+    /// The store of `n` particles of a run with the forces that act on them: on the device that the
+    /// scenario asks for, or of the particles at home on one of several `ranks`, which sum on the cores.
+    /// `note` receives notes on the choice of the device.
     ///
     /// # Errors
-    /// Those of [`fmm::store()`].
-    pub fn store(&self, n: usize, note: &mut dyn FnMut(Note)) -> Result<Box<dyn ParticleStore>, Failure> {
-        let plane = self.log_kernel();
-        fmm::store(self.device, &self.settings, plane, n, self.forces(), note).map_err(|e| match &e {
+    /// Those of [`fmm::store()`] and of [`fmm_core::ranks::store()`].
+    pub fn store<'a>(
+        &self,
+        ranks: Option<&'a dyn Comm>,
+        n: usize,
+        note: &mut dyn FnMut(Note),
+    ) -> Result<Box<dyn ParticleStore + 'a>, Failure> {
+        let store = match ranks {
+            None => fmm::store(self.device, &self.settings, self.log_kernel(), n, self.forces(), note),
+            Some(comm) => match fmm_core::ranks::store(comm, self.settings.clone()) {
+                Ok(store) => Ok(Box::new(store) as Box<dyn ParticleStore + 'a>),
+                Err(error) => Err(error.into()),
+            },
+        };
+        store.map_err(|e| match &e {
             fmm::Error::Sum(sum) => self.refused(sum).map_or_else(|| e.into(), |text| Failure::new(65, text)),
             _ => e.into(),
         })

@@ -10,6 +10,7 @@ use super::output::{self, Output};
 use super::{Options, Points, Seconds, failure, report, timed};
 use crate::console::tell;
 use crate::failure::Failure;
+use nbody_sim::ranks::agreed;
 
 /// Sums on all ranks, and writes the sums on the first.
 ///
@@ -75,17 +76,6 @@ fn summary(ranks: usize, traffic: Traffic, received: u64) -> String {
         "{ranks} ranks; the largest share of the work is {largest_share:.3} of the mean; {received} bytes of the essential trees \
          of others into a rank, at most"
     )
-}
-
-/// The result of this rank if all ranks have one; else the failure of the first that has none, whose message it alone has.
-pub fn agreed<R>(comm: &dyn Comm, own: Result<R, Failure>) -> Result<R, Failure> {
-    let codes = gathered(comm, &[own.as_ref().err().map_or(0, |failure| u64::from(failure.code))]);
-    let first = codes.iter().position(|&code| code != 0);
-    match (first, own) {
-        (None, own) => own,
-        (Some(rank), Err(failure)) if rank == comm.rank() => Err(failure),
-        (Some(rank), _) => Err(Failure::new(codes[rank] as u8, "")),
-    }
 }
 
 #[cfg(test)]

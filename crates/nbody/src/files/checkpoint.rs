@@ -15,7 +15,7 @@ use super::FileError;
 use super::atomic::Temporary;
 use super::hdf::{self, Reader, put, put_attr, put_group, put_one};
 use super::run_id::{self, RunId};
-pub use state::{Flow, Particles, State};
+pub use state::{Contents, Flow, Particles, State, Stored};
 
 /// The names of the two files.
 pub const NAMES: [&str; 2] = ["checkpoint.0.hdf", "checkpoint.1.hdf"];
@@ -23,9 +23,9 @@ pub const NAMES: [&str; 2] = ["checkpoint.0.hdf", "checkpoint.1.hdf"];
 /// A scenario is a text written by hand; more than this is not one.
 const LONGEST_SCENARIO: usize = 1 << 24;
 
-/// The state of a run between two steps.
+/// The state of a run between two steps; `S` is what moves.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Checkpoint {
+pub struct Checkpoint<S = State> {
     /// Number of steps done.
     pub step: u64,
     /// Time reached.
@@ -33,7 +33,7 @@ pub struct Checkpoint {
     /// The scenario with every value (`scenario.resolved.toml`).
     pub scenario: String,
     /// What moves.
-    pub state: State,
+    pub state: S,
     /// What the run remembers of its past in addition to the state, such as the energy at its
     /// start.
     pub numbers: Vec<(String, f64)>,
@@ -83,7 +83,7 @@ impl Checkpoints {
     /// # Errors
     /// [`FileError::Unwritable`] if the state is not finite or its arrays differ in length; [`FileError::Io`],
     /// [`FileError::Hdf5`]. The files are then as before.
-    pub fn write(&mut self, checkpoint: &Checkpoint) -> Result<(PathBuf, u64), FileError> {
+    pub fn write<S: Stored>(&mut self, checkpoint: &Checkpoint<S>) -> Result<(PathBuf, u64), FileError> {
         let path = self.folder.join(NAMES[self.next]);
         checkpoint.check().map_err(|what| FileError::unwritable(&path, what))?;
         let temporary = self.reserved.take().map_or_else(|| Temporary::new(&path), Ok)?;
@@ -133,24 +133,24 @@ pub fn latest(folder: &Path) -> Result<Option<Latest>, FileError> {
 ///
 /// # Errors
 /// As [`Checkpoints::write`].
-pub fn write(path: &Path, checkpoint: &Checkpoint) -> Result<u64, FileError> {
+pub fn write<S: Stored>(path: &Path, checkpoint: &Checkpoint<S>) -> Result<u64, FileError> {
     checkpoint.check().map_err(|what| FileError::unwritable(path, what))?;
     hdf::write_file(path, checkpoint.estimate(), |file| fill(file, checkpoint))
 }
 
-fn fill(file: &File, c: &Checkpoint) -> hdf5::Result<()> {
-    let group = put_group(file, "Checkpoint")?;
-    put_attr(&group, "Format", c.state.format(c.run.is_some()))?;
+fn fill<S: Stored>(file: &File, c: &Checkpoint<S>) -> hdf5::Result<()> {
+    let (group, contents) = (put_group(file, "Checkpoint")?, c.state.contents());
+    put_attr(&group, "Format", contents.format(c.run.is_some()))?;
     c.run.map_or(Ok(()), |run| run_id::put(run, &group))?;
     put_attr(&group, "Time", c.time)?;
     put_one(&group, "Step", c.step)?;
     put(&group, "Scenario", c.scenario.as_bytes(), true)?;
     put(&group, "ScenarioSHA256", &Sha256::digest(&c.scenario)[..], false)?;
     put(&group, "StateSHA256", &c.digest()[..], false)?;
-    c.state.fill(&group)?;
+    contents.fill(&group)?;
     let numbers = put_group(&group, "Numbers")?;
     c.numbers.iter().try_for_each(|(name, value)| put_attr(&numbers, name, *value))?;
-    c.state.fill_last(&group)
+    contents.fill_last(&group)
 }
 
 /// Whether an HDF5 file is a checkpoint, whole or not.
@@ -198,15 +198,22 @@ pub fn read(path: &Path) -> Result<Checkpoint, FileError> {
     Ok(checkpoint)
 }
 
-impl Checkpoint {
+impl<S> Checkpoint<S> {
     /// SHA-256 of the scenario's text, in hexadecimal.
     pub fn scenario_hash(&self) -> String {
         Sha256::digest(&self.scenario).iter().map(|b| format!("{b:02x}")).collect()
     }
 
+    /// A number that the run remembers.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.numbers.iter().find(|(n, _)| n == name).map(|&(_, v)| v)
+    }
+}
+
+impl<S: Stored> Checkpoint<S> {
     /// An upper bound of its size in a file, in bytes.
     fn estimate(&self) -> u64 {
-        (self.state.estimate() + self.scenario.len()) as u64 + (1 << 20)
+        (self.state.contents().estimate() + self.scenario.len()) as u64 + (1 << 20)
     }
 
     fn check(&self) -> Result<(), String> {
@@ -219,12 +226,7 @@ impl Checkpoint {
         if self.scenario.len() > LONGEST_SCENARIO {
             return Err(format!("a scenario of {} bytes", self.scenario.len()));
         }
-        self.state.check()
-    }
-
-    /// A number that the run remembers.
-    pub fn number(&self, name: &str) -> Option<f64> {
-        self.numbers.iter().find(|(n, _)| n == name).map(|&(_, v)| v)
+        self.state.contents().check()
     }
 
     /// SHA-256 over everything, each part preceded by its length.
@@ -234,7 +236,7 @@ impl Checkpoint {
         hash.update(self.time.to_le_bytes());
         hash.update((self.scenario.len() as u64).to_le_bytes());
         hash.update(&self.scenario);
-        hash.update([self.state.tag()]);
+        hash.update([self.state.contents().tag()]);
         // Attributes have no order of their own.
         let mut numbers: Vec<_> = self.numbers.iter().collect();
         numbers.sort_by(|a, b| a.0.cmp(&b.0));
@@ -247,7 +249,7 @@ impl Checkpoint {
         if let Some(run) = self.run {
             hash.update(run.as_str());
         }
-        self.state.hash(&mut hash);
+        self.state.contents().hash(&mut hash);
         hash.finalize().into()
     }
 }

@@ -12,6 +12,7 @@ use ndarray::ArrayView2;
 
 use super::hdf::{put_attr, put_attrs, put_group};
 use super::run_id;
+use nbody_sim::files::rows::Rows;
 use nbody_sim::files::snapshot::{Float, Layout, Snapshot, Units};
 
 /// 1e9 years of 365.25 days.
@@ -20,10 +21,10 @@ const SECONDS_PER_GYR: f64 = 3.155_76e16;
 /// The value of `/Config` `AMR`, whose name alone matters to yt.
 const CONFIG: &str = "no AMR here: yt reads the units of files with this attribute";
 
-/// Writes all attributes of a snapshot.
-pub(super) fn put(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()> {
+/// Writes all attributes of a snapshot, whose arrays are `rows`.
+pub(super) fn put(file: &File, s: &Snapshot, rows: &dyn Rows, layout: &Layout) -> hdf5::Result<()> {
     let header = put_group(file, "Header")?;
-    let counts = [0, s.id.len() as u32, 0, 0, 0, 0];
+    let counts = [0, rows.count() as u32, 0, 0, 0, 0];
     put_attrs(&header, "NumPart_ThisFile", &counts)?;
     put_attrs(&header, "NumPart_Total", &counts)?;
     put_attrs(&header, "NumPart_Total_HighWord", &[0u32; 6])?;
@@ -44,9 +45,9 @@ pub(super) fn put(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()
     for (name, value) in numbers.into_iter().chain(units) {
         put_attr(&header, name, value)?;
     }
-    if let Some(corners) = bounding_box(&s.position) {
-        let rows = ArrayView2::from(&corners[..]);
-        header.new_attr_builder().with_data(rows).create("BoundingBox")?;
+    if let Some(corners) = rows.bounds().and_then(bounding_box) {
+        let corners = ArrayView2::from(&corners[..]);
+        header.new_attr_builder().with_data(corners).create("BoundingBox")?;
     }
     put_attr(&header, "NumFilesPerSnapshot", 1i32)?;
     put_attr(&header, "Flag_DoublePrecision", i32::from(layout.precision == Float::F64))?;
@@ -68,15 +69,9 @@ pub(super) fn put(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()
     s.diagnostics.iter().try_for_each(|(name, value)| put_attr(&diagnostics, name, *value))
 }
 
-/// Two opposite corners of a cube about the particles, larger by 5 % on each side; none without particles, or where
-/// its corners are not finite.
-fn bounding_box(position: &[[f64; 3]]) -> Option<[[f64; 3]; 2]> {
-    let (mut low, mut high) = (*position.first()?, *position.first()?);
-    for p in position {
-        for k in 0..3 {
-            (low[k], high[k]) = (low[k].min(p[k]), high[k].max(p[k]));
-        }
-    }
+/// Two opposite corners of a cube about the particles, whose least and largest coordinates are given, larger by 5 % on each
+/// side; none where its corners are not finite.
+fn bounding_box([low, high]: [[f64; 3]; 2]) -> Option<[[f64; 3]; 2]> {
     let farthest = low.iter().chain(&high).fold(0.0, |a: f64, x| a.max(x.abs()));
     let side = (0..3).fold(0.0, |a: f64, k| a.max(high[k] - low[k]));
     // A cube about one point has a side that its coordinates can resolve.
@@ -92,12 +87,11 @@ mod tests {
 
     #[test]
     fn a_bounding_box_holds_all_particles_with_space_on_each_side() {
-        assert_eq!(bounding_box(&[]), None);
-        assert_eq!(bounding_box(&[[-f64::MAX, 0.0, 0.0], [f64::MAX, 0.0, 0.0]]), None);
-        let flat = bounding_box(&[[0.0, 0.0, 7.0], [4.0, 20.0, 7.0]]).unwrap();
+        assert_eq!(bounding_box([[-f64::MAX, 0.0, 0.0], [f64::MAX, 0.0, 0.0]]), None);
+        let flat = bounding_box([[0.0, 0.0, 7.0], [4.0, 20.0, 7.0]]).unwrap();
         assert_eq!(flat, [[-9.0, -1.0, -4.0], [13.0, 21.0, 18.0]]);
         for lonely in [[0.0; 3], [1e9, 0.0, 0.0]] {
-            let [low, high] = bounding_box(&[lonely; 3]).unwrap();
+            let [low, high] = bounding_box([lonely; 2]).unwrap();
             assert!((0..3).all(|k| low[k] < lonely[k] && lonely[k] < high[k]), "{low:?} {high:?}");
         }
     }

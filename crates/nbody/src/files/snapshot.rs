@@ -3,14 +3,15 @@
 //! The arrays are stored once, in GADGET-style groups; `/VTKHDF` points at the same arrays by hard link.
 //! ParaView 5.11 wants the ending `.hdf`, VTKHDF version 1.0 and a fixed-length ASCII `Type`.
 
+use std::ops::Range;
 use std::path::Path;
 
 use hdf5::types::FixedAscii;
 use hdf5::{File, Group};
-use ndarray::ArrayView2;
 
-use super::hdf::{self, Number, Reader, put, put_attr, put_attrs, put_group, put_one};
+use super::hdf::{self, Reader, put_attr, put_attrs, put_group, put_one, put_rows};
 use super::{FileError, header, ids, run_id};
+use nbody_sim::files::rows::{Rows, width};
 pub use nbody_sim::files::snapshot::{Field, Float, Layout, Snapshot, Units};
 
 /// Writes a snapshot, rows in the order of the ids, and returns its size in bytes.
@@ -20,63 +21,66 @@ pub use nbody_sim::files::snapshot::{Field, Float, Layout, Snapshot, Units};
 /// appears twice or a field is asked for that the snapshot lacks; [`FileError::Io`], [`FileError::Hdf5`]. In each
 /// case an old file of that name is untouched.
 pub fn write(path: &Path, snapshot: &Snapshot, layout: &Layout) -> Result<u64, FileError> {
+    // Before the order of the rows, which needs arrays of one length.
     snapshot.check(layout).map_err(|what| FileError::unwritable(path, what))?;
     let snapshot = snapshot.in_id_order();
     if let Some(id) = ids::repeated(&snapshot.id) {
         return Err(FileError::unwritable(path, format!("two particles have the id {id}")));
     }
+    write_checked(path, &snapshot, &*snapshot, layout)
+}
+
+/// The same of particles whose `rows` are wherever they are, each with an id of its own; `about` says all else, and its own arrays are
+/// not looked at.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_rows(path: &Path, about: &Snapshot, rows: &dyn Rows, layout: &Layout) -> Result<u64, FileError> {
+    rows.check(layout).map_err(|what| FileError::unwritable(path, what))?;
+    write_checked(path, about, rows, layout)
+}
+
+fn write_checked(path: &Path, about: &Snapshot, rows: &dyn Rows, layout: &Layout) -> Result<u64, FileError> {
     // Ids, the arrays of /VTKHDF, and at most three vectors and four scalars; compression only makes it smaller.
     let bytes_per_row = 8 + 17 + 13 * 8;
-    let estimate = (snapshot.id.len() * bytes_per_row) as u64 + (1 << 20);
+    let estimate = (rows.count() * bytes_per_row) as u64 + (1 << 20);
     hdf::write_file(path, estimate, |file| {
-        header::put(file, &snapshot, layout)?;
-        put_particles(file, &snapshot, layout)?;
-        put_vtkhdf(file, &snapshot, layout)
+        header::put(file, about, rows, layout)?;
+        put_particles(file, rows, layout)?;
+        put_vtkhdf(file, about, rows.count(), layout)
     })
 }
 
 /// `/PartType1`: only whole numbers and masses compress; coordinates shrink by a tenth at ten times the time.
-fn put_particles(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()> {
-    let group = put_group(file, "PartType1")?;
+fn put_particles(file: &File, rows: &dyn Rows, layout: &Layout) -> hdf5::Result<()> {
+    let (group, n) = (put_group(file, "PartType1")?, rows.count());
     for field in Field::ALL.into_iter().filter(|&f| layout.wants(f)) {
         let (_, name, _) = field.names();
-        let compress = matches!(field, Field::Mass | Field::Charge);
-        let Some((values, width)) = s.floats(field) else {
-            put(&group, name, &s.id[..], true)?;
-            continue;
-        };
+        let (shape, compress) = ((n, width(field)), matches!(field, Field::Mass | Field::Charge));
         match layout.precision {
-            Float::F64 => put_floats(&group, name, values, width, compress)?,
+            _ if field == Field::Id => put_rows(&group, name, shape, true, |some| rows.ids(some))?,
+            Float::F64 => put_rows(&group, name, shape, compress, |some| rows.floats(field, some))?,
             Float::F32 => {
-                let single: Vec<f32> = values.iter().map(|&v| v as f32).collect();
-                put_floats(&group, name, &single, width, compress)?;
+                let single = |some| rows.floats(field, some).iter().map(|&v| v as f32).collect();
+                put_rows::<f32>(&group, name, shape, compress, single)?;
             }
         }
     }
     Ok(())
 }
 
-fn put_floats<T: Number>(g: &Group, name: &str, v: &[T], width: usize, compress: bool) -> hdf5::Result<()> {
-    if width == 1 {
-        return put(g, name, v, compress);
-    }
-    let rows = ArrayView2::from_shape((v.len() / width, width), v).map_err(|e| e.to_string())?;
-    put(g, name, rows, compress)
-}
-
-/// `/VTKHDF`: the same arrays by hard link, and one vertex cell for each particle so that filters work.
-fn put_vtkhdf(file: &File, s: &Snapshot, layout: &Layout) -> hdf5::Result<()> {
+/// `/VTKHDF`: the same `n` rows by hard link, and one vertex cell for each particle so that filters work.
+fn put_vtkhdf(file: &File, s: &Snapshot, n: usize, layout: &Layout) -> hdf5::Result<()> {
     let vtk = put_group(file, "VTKHDF")?;
     put_attrs(&vtk, "Version", &[1i64, 0])?;
     put_attr(&vtk, "Type", FixedAscii::<16>::from_ascii("UnstructuredGrid").map_err(|e| e.to_string())?)?;
-    let n = s.id.len() as i64;
     for name in ["NumberOfPoints", "NumberOfCells", "NumberOfConnectivityIds"] {
-        put_one(&vtk, name, n)?;
+        put_one(&vtk, name, n as i64)?;
     }
-    let counting: Vec<i64> = (0..=n).collect();
-    put(&vtk, "Connectivity", &counting[..s.id.len()], true)?;
-    put(&vtk, "Offsets", &counting[..], true)?;
-    put(&vtk, "Types", &vec![1u8; s.id.len()][..], true)?;
+    let counting = |rows: Range<usize>| (rows.start as i64..rows.end as i64).collect();
+    put_rows::<i64>(&vtk, "Connectivity", (n, 1), true, counting)?;
+    put_rows::<i64>(&vtk, "Offsets", (n + 1, 1), true, counting)?;
+    put_rows::<u8>(&vtk, "Types", (n, 1), true, |rows| vec![1; rows.len()].into())?;
     file.link_hard("/PartType1/Coordinates", "/VTKHDF/Points")?;
     let points = put_group(&vtk, "PointData")?;
     for field in Field::ALL.into_iter().filter(|&f| f != Field::Position && layout.wants(f)) {

@@ -13,8 +13,9 @@ use super::progress::Progress;
 use super::report::{self, Wall};
 use super::resume;
 use super::writer::Written;
+use crate::console;
 use crate::failure::{Failure, Report};
-use crate::files::checkpoint::{Checkpoint, State};
+use crate::files::checkpoint::{Checkpoint, Stored};
 use crate::messages::number;
 use crate::signals::Stop;
 
@@ -98,6 +99,7 @@ impl Course {
             }
             course.wall.stages_before = course.times.total();
         }
+        course.remember();
         course
     }
 
@@ -152,7 +154,7 @@ impl Course {
     /// 74 where it cannot be written.
     pub fn save(
         &mut self,
-        state: State,
+        state: impl Stored,
         scenario: String,
         mut numbers: Vec<(String, f64)>,
         since: Instant,
@@ -163,6 +165,7 @@ impl Course {
         let (step, time) = (self.step, self.time());
         let path = self.directory.checkpoint(Checkpoint { step, time, scenario, state, numbers, run: None })?;
         (self.checkpointed, self.saved) = (Instant::now(), Some(step));
+        self.remember();
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
         self.times.add_calls(Stage::Output, start.elapsed().as_secs_f64(), 0);
         self.events.send("checkpoint", json!({ "step": step, "time": time, "file": name }))
@@ -173,7 +176,14 @@ impl Course {
     /// # Errors
     /// 74 where it cannot be written.
     pub fn settle(&mut self, wait: bool) -> Result<(), Failure> {
-        let Some(Written { name, bytes, step, time }) = self.directory.settle(wait)? else { return Ok(()) };
+        self.directory.settle(wait)?.map_or(Ok(()), |written| self.report(written))
+    }
+
+    /// Reports a snapshot that has been written.
+    ///
+    /// # Errors
+    /// 74 where nothing can be reported.
+    pub fn report(&mut self, Written { name, bytes, step, time }: Written) -> Result<(), Failure> {
         self.events.send("snapshot", json!({ "step": step, "time": time, "file": name, "bytes": bytes }))
     }
 
@@ -190,11 +200,23 @@ impl Course {
 
     /// The failure with the command that goes on from the last checkpoint, if there is one.
     pub fn with_way_back(&self, mut failure: Failure) -> Failure {
-        if let (Some(step), Report::Line(line)) = (self.saved, &mut failure.report) {
-            let command = resume::command(self.directory.path());
-            line.push_str(&format!(". The last checkpoint is that of step {step}. To go on from there:\n{command}"));
+        if let (Some(text), Report::Line(line)) = (self.way_back(), &mut failure.report) {
+            line.push_str(&format!(". {text}"));
         }
         failure
+    }
+
+    /// The last checkpoint, and the command that goes on from there.
+    fn way_back(&self) -> Option<String> {
+        let command = resume::command(self.directory.path(), self.options.ranks);
+        self.saved.map(|step| format!("The last checkpoint is that of step {step}. To go on from there:\n{command}"))
+    }
+
+    /// Has other ranks know the way back, should this one be lost.
+    fn remember(&self) {
+        if self.options.ranks.is_some() {
+            self.way_back().into_iter().for_each(console::remember);
+        }
     }
 
     /// The last files, and the tables on stdout: `run.json`, and the result in a few lines. `strict` is whether the results make no
@@ -210,7 +232,7 @@ impl Course {
             let timings = report::timings_json(&self.times, outside, [self.timed_from, self.step]);
             self.directory.finish(&run, &timings)?;
         }
-        let command = resume::command(self.directory.path());
+        let command = resume::command(self.directory.path(), self.options.ranks);
         if self.options.json {
             let mut end = run;
             end["resume"] = (ending != Ending::Complete).then(|| command.clone()).into();
@@ -220,7 +242,7 @@ impl Course {
             if !self.options.quiet && !kept {
                 text.push_str(&report::stage_table(&self.times, outside));
             }
-            crate::console::print(&text)?;
+            console::print(&text)?;
         }
         let why = match ending {
             Ending::Complete => return Ok(()),

@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use nbody_sim::files::rows::Rows;
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
 use serde_json::Value;
@@ -14,10 +15,10 @@ use super::names::{is_listed, is_ours, is_temporary, names, number};
 use super::writer::{Taking, Writer, Written};
 use crate::failure::Failure;
 use crate::figure::ENDINGS;
-use crate::files::checkpoint::{self, Checkpoint, Checkpoints, Latest};
+use crate::files::checkpoint::{self, Checkpoint, Checkpoints, Latest, Stored};
 use crate::files::run_id::{self, RunId};
 use crate::files::series::Series;
-use crate::files::snapshot::{Layout, Snapshot};
+use crate::files::snapshot::{self, Layout, Snapshot};
 use crate::files::{FileError, atomic, regular};
 use crate::plot;
 
@@ -301,10 +302,25 @@ impl RunDirectory {
     /// # Errors
     /// Those of [`Writer::begin`].
     pub fn snapshot(&mut self, of: (u64, f64), taking: Taking, layout: &Layout) -> Result<(), Failure> {
-        let name = format!("snap_{:06}.hdf", self.series.entries().len());
-        let run = self.id;
+        let (name, run) = (self.next_snapshot(), self.id);
         let taking: Taking = Box::new(move || Ok(Snapshot { run, ..taking()? }));
         self.writer.begin(&self.path, name, of, taking, layout)
+    }
+
+    /// Writes the next snapshot, which `about` describes, of particles whose `rows` may be anywhere. The one before must be
+    /// [settled](Self::settle).
+    ///
+    /// # Errors
+    /// 74 where it cannot be written, 70 for values that are not finite.
+    pub fn snapshot_of(&mut self, about: Snapshot, rows: &dyn Rows, layout: &Layout) -> Result<Written, Failure> {
+        let (name, about) = (self.next_snapshot(), Snapshot { run: self.id, ..about });
+        let bytes = snapshot::write_rows(&self.path.join(&name), &about, rows, layout)?;
+        self.series.add(&name, about.time)?;
+        Ok(Written { name, bytes, step: about.step, time: about.time })
+    }
+
+    fn next_snapshot(&self) -> String {
+        format!("snap_{:06}.hdf", self.series.entries().len())
     }
 
     /// Adds a snapshot that has been written since the last call to the index, and returns it. With
@@ -322,7 +338,7 @@ impl RunDirectory {
 
     /// Writes the state, from which a run can go on, over the older of two checkpoints. Returns the
     /// path. Snapshots must be settled, since the checkpoint counts them as written.
-    pub fn checkpoint(&mut self, mut state: Checkpoint) -> Result<PathBuf, Failure> {
+    pub fn checkpoint<S: Stored>(&mut self, mut state: Checkpoint<S>) -> Result<PathBuf, Failure> {
         state.run = self.id;
         // What the checkpoint takes for written must be on the disk before it.
         if let Some(file) = &self.diagnostics {

@@ -17,7 +17,7 @@ pub fn run(scenario: Scenario, options: &Options, threads: usize) -> Result<(), 
     let (scenario, initial) = super::start(scenario, options)?;
     let scenario = &scenario;
     let n = initial.len();
-    let mut store = scenario.store(n, &mut notes(options.quiet || options.json))?;
+    let mut store = scenario.store(None, n, &mut notes(options.quiet || options.json))?;
     let particles = initial.particles(scenario.law, scenario.signed_constant());
     store.upload(&particles).map_err(|e| Failure::new(65, format!("initial particles: {e}")))?;
     let mut times = StageTimes::default();

@@ -1,5 +1,6 @@
 //! `nbody run`: from a scenario, or from a checkpoint, to a run directory.
 
+mod arguments;
 mod course;
 mod directory;
 mod dry;
@@ -12,6 +13,7 @@ mod names;
 mod place;
 mod plan;
 mod progress;
+pub mod ranks;
 mod report;
 mod resume;
 mod sense;
@@ -19,8 +21,12 @@ mod simulation;
 mod verify;
 mod writer;
 
+pub use arguments::Arguments;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+
+use fmm_core::comm::Comm;
 
 use crate::carried;
 use crate::console;
@@ -71,6 +77,8 @@ pub struct Options {
     pub strict: bool,
     /// Also print the resolved scenario.
     pub verbose: bool,
+    /// How many ranks share the particles, where [`ranks`] run; the command line has none.
+    pub ranks: Option<usize>,
 }
 
 impl Options {
@@ -110,21 +118,27 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         .num_threads(options.threads.unwrap_or(0))
         .build()
         .map_err(|e| Failure::new(71, format!("cannot start the worker threads: {e}")))?;
-    let threads = pool.current_num_threads();
-    pool.install(|| {
-        let grid = grid::scenario(options)?;
-        if options.resume.is_some() {
-            return resumed(grid, options, threads, begun);
+    pool.install(|| begin(options, None, begun))
+}
+
+/// The same in the present pool of threads, on the first of the `ranks`, where there are any.
+fn begin(options: &Options, ranks: Option<&dyn Comm>, begun: Instant) -> Result<(), Failure> {
+    let threads = rayon::current_num_threads();
+    let grid = grid::scenario(options)?;
+    if options.resume.is_some() {
+        return resumed(grid, options, (ranks, threads, begun));
+    }
+    if let Some(grid) = grid {
+        if ranks.is_some() {
+            return Err(ranks::no_grid(&options.scenario.as_deref().unwrap_or(&grid.directory).display().to_string()));
         }
-        if let Some(grid) = grid {
-            return grid::run(&grid, options, threads, begun);
-        }
-        if options.dry_run {
-            return dry::run(scenario(options)?, options, threads);
-        }
-        let stop = Stop::install()?;
-        evolve::run(ParticleRun::new(fresh(options)?, options, threads, begun)?, &stop)
-    })
+        return grid::run(&grid, options, threads, begun);
+    }
+    if options.dry_run {
+        return dry::run(scenario(options)?, options, threads);
+    }
+    let stop = Stop::install()?;
+    evolve::run(ParticleRun::new(fresh(options)?, ranks, options, (threads, begun))?, &stop)
 }
 
 /// The scenario that the options name, with all that they override.
@@ -134,6 +148,9 @@ fn scenario(options: &Options) -> Result<Scenario, Failure> {
     };
     let mut scenario = Scenario::load(path, &options.overrides()).map_err(|f| carried::point_to(f, path))?;
     place::check(&scenario.directory, options)?;
+    if options.ranks.is_some() {
+        ranks::check(&path.display().to_string(), &scenario)?;
+    }
     if let Some(out) = resume::folder(options) {
         scenario.directory = out;
     }
@@ -168,7 +185,11 @@ fn fresh(options: &Options) -> Result<Start, Failure> {
 
 /// Goes on with the run of a directory: with the flow `grid`, or with the run that its checkpoint
 /// and the options describe.
-fn resumed(grid: Option<GridScenario>, options: &Options, threads: usize, begun: Instant) -> Result<(), Failure> {
+fn resumed(
+    grid: Option<GridScenario>,
+    options: &Options,
+    (ranks, threads, begun): (Option<&dyn Comm>, usize, Instant),
+) -> Result<(), Failure> {
     let stop = Stop::install()?;
     let flow = grid.and_then(FlowScenario::of);
     let with_step = |s: Scenario| match s.auto_step {
@@ -190,7 +211,7 @@ fn resumed(grid: Option<GridScenario>, options: &Options, threads: usize, begun:
         State::Particles(_) if flow.is_none() => {
             let (directory, Resumed { scenario, latest, .. }) = resume::go_on(particles, opened, options)?;
             let start = Start::after(scenario, directory, latest.checkpoint);
-            evolve::run(ParticleRun::new(start, options, threads, begun)?, &stop)
+            evolve::run(ParticleRun::new(start, ranks, options, (threads, begun))?, &stop)
         }
         State::Flow(_) if particles.is_none() => {
             let (directory, resumed) = resume::go_on(flow, opened, options)?;

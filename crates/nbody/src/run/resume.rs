@@ -44,6 +44,12 @@ pub trait Resumable: Sized {
     /// The columns of its `diagnostics.csv`.
     fn columns(&self) -> String;
 
+    /// Refuses what several ranks do not run.
+    ///
+    /// # Errors
+    /// 65 with what it is; `name` is the file.
+    fn check_for_ranks(&self, name: &str) -> Result<(), Failure>;
+
     /// Refuses a state that it cannot go on from, not even by force; the run until then was `before`.
     ///
     /// # Errors
@@ -120,6 +126,9 @@ pub fn go_on<S: Resumable>(
         Some(scenario) => scenario,
         None => S::parse_resumed(&name, state.scenario.clone(), &options.overrides())?,
     };
+    if options.ranks.is_some() {
+        scenario.check_for_ranks(&name)?;
+    }
     let differences = differences([&before, &scenario].map(|s| s.resolved_of(&state.state)));
     if !differences.is_empty() && !options.force {
         return Err(refuse(&name, &differences));
@@ -196,8 +205,8 @@ fn differences(scenarios: [String; 2]) -> Vec<String> {
     pairs.filter(|(_, a, b)| a != b).map(|(k, a, b)| format!("{k}: {a} in the checkpoint, {b} now")).collect()
 }
 
-/// The command that goes on with the run in `folder`, as a shell takes it.
-pub fn command(folder: &Path) -> String {
+/// The command that goes on with the run in `folder`, as a shell takes it, on as many `ranks`.
+pub fn command(folder: &Path, ranks: Option<usize>) -> String {
     let name = folder.to_string_lossy();
     let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
     let quoted = if name.chars().all(plain) && !name.starts_with('-') {
@@ -205,7 +214,8 @@ pub fn command(folder: &Path) -> String {
     } else {
         format!("'{}'", name.replace('\'', r"'\''"))
     };
-    format!("nbody run --resume {quoted}")
+    let program = ranks.map_or("nbody".into(), |ranks| format!("mpirun -n {ranks} nbody-mpi"));
+    format!("{program} run --resume {quoted}")
 }
 
 /// The run directory that the options name, if they do.
@@ -258,7 +268,8 @@ mod tests {
 
     #[test]
     fn folders_are_quoted_for_the_shell() {
-        assert_eq!(command(Path::new("out/a-1")), "nbody run --resume out/a-1");
-        assert_eq!(command(Path::new("my run's")), r"nbody run --resume 'my run'\''s'");
+        assert_eq!(command(Path::new("out/a-1"), None), "nbody run --resume out/a-1");
+        assert_eq!(command(Path::new("my run's"), None), r"nbody run --resume 'my run'\''s'");
+        assert_eq!(command(Path::new("a"), Some(3)), "mpirun -n 3 nbody-mpi run --resume a");
     }
 }

@@ -1,12 +1,17 @@
 //! What a checkpoint holds of what moves: particles, or a flow on a grid.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use fmm_core::grid::Block;
 use hdf5::Group;
+use nbody_sim::files::rows::{Rows, pieces, width};
+use nbody_sim::files::snapshot::{Field, Float, Layout};
 use ndarray::ArrayView2;
 use sha2::{Digest, Sha256};
 
 use super::super::FileError;
-use super::super::hdf::{Reader, put};
+use super::super::hdf::{Reader, put, put_rows};
 
 /// Cells of a block of a flow.
 const CELLS: usize = fmm_core::grid::CELLS;
@@ -64,55 +69,6 @@ impl State {
         }
     }
 
-    /// The version of the layout of a file that holds it.
-    pub(super) fn format(&self, has_run_id: bool) -> i64 {
-        match self {
-            State::Particles(_) if !has_run_id => 1,
-            State::Particles(_) => 2,
-            State::Flow(f) if f.has_levels() => LATEST,
-            State::Flow(_) => FLOWS,
-        }
-    }
-
-    /// An upper bound of its size in a file, in bytes.
-    pub(super) fn estimate(&self) -> usize {
-        match self {
-            State::Particles(p) => p.id.len() * (8 + 11 * 8),
-            State::Flow(f) => f.blocks.len() * 16 + f.vorticity.len() * 24,
-        }
-    }
-
-    pub(super) fn fill(&self, group: &Group) -> hdf5::Result<()> {
-        match self {
-            State::Particles(p) => {
-                put(group, "ParticleIDs", &p.id[..], true)?;
-                put(group, "Masses", &p.mass[..], true)?;
-                for (name, rows) in
-                    [("Coordinates", &p.position), ("Velocities", &p.velocity), ("Acceleration", &p.acceleration)]
-                {
-                    put(group, name, ArrayView2::from(&rows[..]), false)?;
-                }
-                Ok(())
-            }
-            State::Flow(f) => {
-                let blocks: Vec<[u64; 3]> = f.blocks.iter().map(|b| b.index.map(u64::from)).collect();
-                put(group, "Blocks", ArrayView2::from(&blocks[..]), true)?;
-                if f.has_levels() {
-                    put(group, "Levels", &f.levels().collect::<Vec<_>>()[..], true)?;
-                }
-                put(group, "Vorticity", ArrayView2::from(&f.vorticity[..]), false)
-            }
-        }
-    }
-
-    /// What comes after all else: files of equal states have equal bytes, those of older versions too.
-    pub(super) fn fill_last(&self, group: &Group) -> hdf5::Result<()> {
-        match self {
-            State::Particles(Particles { charge: Some(q), .. }) => put(group, "Charges", &q[..], true),
-            _ => Ok(()),
-        }
-    }
-
     pub(super) fn read(reader: &Reader, group: &Group, format: f64) -> Result<State, FileError> {
         let missing = |name: &str| reader.error(format!("/Checkpoint/{name} is missing"));
         let count = |name: &str| reader.length(group, name)?.ok_or_else(|| missing(name));
@@ -145,12 +101,153 @@ impl State {
             charge: reader.scalars(group, "Charges", n)?,
         }))
     }
+}
+
+/// Version of the layout of files with a flow on blocks of level 0; those of particles have 2, and 1 without a run id.
+const FLOWS: i64 = 3;
+/// Of those with a flow on blocks of several levels.
+pub(super) const LATEST: i64 = 4;
+
+impl Flow {
+    fn levels(&self) -> impl Iterator<Item = u64> {
+        self.blocks.iter().map(|b| u64::from(b.level))
+    }
+
+    fn has_levels(&self) -> bool {
+        self.levels().any(|level| level > 0)
+    }
+}
+
+impl Rows for Particles {
+    fn count(&self) -> usize {
+        self.id.len()
+    }
+
+    fn has(&self, field: Field) -> bool {
+        field == Field::Id || self.values(field).is_some()
+    }
+
+    fn ids(&self, rows: Range<usize>) -> Cow<'_, [u64]> {
+        Cow::Borrowed(&self.id[rows])
+    }
+
+    fn floats(&self, field: Field, rows: Range<usize>) -> Cow<'_, [f64]> {
+        let values = self.values(field).expect("a field that checkpoints have");
+        Cow::Borrowed(&values[rows.start * width(field)..rows.end * width(field)])
+    }
+
+    fn check(&self, layout: &Layout) -> Result<(), String> {
+        let n = self.id.len();
+        for field in Field::ALL.into_iter().filter(|&f| f != Field::Id && layout.wants(f)) {
+            let (name, width) = (field.name(), width(field));
+            let values = self.values(field).ok_or_else(|| format!("there is no {name} to write"))?;
+            if values.len() != n * width {
+                return Err(format!("{name} has {} rows for {n} ids", values.len() / width));
+            }
+            if let Some(i) = values.iter().position(|v| !v.is_finite()) {
+                return Err(format!("{name} of particle {} is {}", self.id[i / width], values[i]));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Particles {
+    fn values(&self, field: Field) -> Option<&[f64]> {
+        match field {
+            Field::Position => Some(self.position.as_flattened()),
+            Field::Velocity => Some(self.velocity.as_flattened()),
+            Field::Acceleration => Some(self.acceleration.as_flattened()),
+            Field::Mass => Some(&self.mass),
+            Field::Charge => self.charge.as_deref(),
+            Field::Id | Field::Potential | Field::ForceError => None,
+        }
+    }
+}
+
+/// What a checkpoint can be written of.
+pub trait Stored {
+    /// What is to be written.
+    fn contents(&self) -> Contents<'_>;
+}
+
+impl Stored for State {
+    fn contents(&self) -> Contents<'_> {
+        match self {
+            State::Particles(particles) => Contents::Particles(particles),
+            State::Flow(flow) => Contents::Flow(flow),
+        }
+    }
+}
+
+impl Stored for &dyn Rows {
+    fn contents(&self) -> Contents<'_> {
+        Contents::Particles(*self)
+    }
+}
+
+/// A state as it is written: the particles may be anywhere, and are looked at piece by piece.
+pub enum Contents<'a> {
+    /// Particles with positions, velocities, accelerations and masses, and charges where they have any.
+    Particles(&'a dyn Rows),
+    /// A flow on a grid.
+    Flow(&'a Flow),
+}
+
+impl Contents<'_> {
+    /// The version of the layout of a file that holds it.
+    pub(super) fn format(&self, has_run_id: bool) -> i64 {
+        match self {
+            Contents::Particles(_) if !has_run_id => 1,
+            Contents::Particles(_) => 2,
+            Contents::Flow(f) if f.has_levels() => LATEST,
+            Contents::Flow(_) => FLOWS,
+        }
+    }
+
+    /// An upper bound of its size in a file, in bytes.
+    pub(super) fn estimate(&self) -> usize {
+        match self {
+            Contents::Particles(p) => p.count() * (8 + 11 * 8),
+            Contents::Flow(f) => f.blocks.len() * 16 + f.vorticity.len() * 24,
+        }
+    }
+
+    pub(super) fn fill(&self, group: &Group) -> hdf5::Result<()> {
+        match self {
+            Contents::Particles(p) => {
+                put_rows(group, "ParticleIDs", (p.count(), 1), true, |rows| p.ids(rows))?;
+                let fields = [Field::Mass, Field::Position, Field::Velocity, Field::Acceleration];
+                fields.into_iter().try_for_each(|field| put_field(group, *p, field))
+            }
+            Contents::Flow(f) => {
+                let blocks: Vec<[u64; 3]> = f.blocks.iter().map(|b| b.index.map(u64::from)).collect();
+                put(group, "Blocks", ArrayView2::from(&blocks[..]), true)?;
+                if f.has_levels() {
+                    put(group, "Levels", &f.levels().collect::<Vec<_>>()[..], true)?;
+                }
+                put(group, "Vorticity", ArrayView2::from(&f.vorticity[..]), false)
+            }
+        }
+    }
+
+    /// What comes after all else: files of equal states have equal bytes, those of older versions too.
+    pub(super) fn fill_last(&self, group: &Group) -> hdf5::Result<()> {
+        match self {
+            Contents::Particles(p) if p.has(Field::Charge) => put_field(group, *p, Field::Charge),
+            _ => Ok(()),
+        }
+    }
 
     /// What keeps it from being written.
     pub(super) fn check(&self) -> Result<(), String> {
         match self {
-            State::Particles(p) => p.check(),
-            State::Flow(f) => {
+            Contents::Particles(p) => {
+                let mut fields = vec![Field::Velocity, Field::Acceleration];
+                fields.extend(Some(Field::Charge).filter(|&charge| p.has(charge)));
+                p.check(&Layout { fields, precision: Float::F64 })
+            }
+            Contents::Flow(f) => {
                 let (cells, blocks) = (f.vorticity.len(), f.blocks.len());
                 if cells != blocks * CELLS {
                     return Err(format!("vorticity has {cells} rows for {blocks} blocks of {CELLS} cells"));
@@ -169,76 +266,49 @@ impl State {
     /// What is hashed before all arrays.
     pub(super) fn tag(&self) -> u8 {
         match self {
-            State::Particles(p) => u8::from(p.charge.is_some()),
-            State::Flow(_) => 2,
+            Contents::Particles(p) => u8::from(p.has(Field::Charge)),
+            Contents::Flow(_) => 2,
         }
     }
 
     /// Hashes all arrays, each preceded by its length.
     pub(super) fn hash(&self, hash: &mut Sha256) {
         match self {
-            State::Particles(p) => {
-                update(hash, p.id.iter().map(|v| v.to_le_bytes()));
-                for (_, values, _) in p.floats() {
-                    update(hash, values.iter().map(|v| v.to_le_bytes()));
+            Contents::Particles(p) => {
+                hash.update((p.count() as u64).to_le_bytes());
+                pieces(p.count()).for_each(|rows| add(hash, p.ids(rows).iter().map(|v| v.to_le_bytes())));
+                for field in [Field::Position, Field::Velocity, Field::Acceleration, Field::Mass, Field::Charge] {
+                    let there = p.has(field);
+                    let numbers = if there { p.count() * width(field) } else { 0 };
+                    hash.update((numbers as u64).to_le_bytes());
+                    for rows in pieces(p.count()).filter(|_| there) {
+                        add(hash, p.floats(field, rows).iter().map(|v| v.to_le_bytes()));
+                    }
                 }
             }
-            State::Flow(f) => {
-                let places: Vec<[u32; 3]> = f.blocks.iter().map(|b| b.index).collect();
-                update(hash, places.as_flattened().iter().map(|&v| u64::from(v).to_le_bytes()));
+            Contents::Flow(f) => {
+                let values = f.vorticity.as_flattened();
+                hash.update((3 * f.blocks.len() as u64).to_le_bytes());
+                add(hash, f.blocks.iter().flat_map(|b| b.index).map(|v| u64::from(v).to_le_bytes()));
                 if f.has_levels() {
-                    update(hash, f.levels().collect::<Vec<_>>().iter().map(|v| v.to_le_bytes()));
+                    hash.update((f.blocks.len() as u64).to_le_bytes());
+                    add(hash, f.levels().map(|v| v.to_le_bytes()));
                 }
-                update(hash, f.vorticity.as_flattened().iter().map(|v| v.to_le_bytes()));
+                hash.update((values.len() as u64).to_le_bytes());
+                add(hash, values.iter().map(|v| v.to_le_bytes()));
             }
         }
     }
 }
 
-/// Version of the layout of files with a flow on blocks of level 0; those of particles have 2, and 1 without a run id.
-const FLOWS: i64 = 3;
-/// Of those with a flow on blocks of several levels.
-pub(super) const LATEST: i64 = 4;
-
-impl Flow {
-    fn levels(&self) -> impl Iterator<Item = u64> {
-        self.blocks.iter().map(|b| u64::from(b.level))
-    }
-
-    fn has_levels(&self) -> bool {
-        self.levels().any(|level| level > 0)
-    }
+/// A field by the name that it has in snapshots.
+fn put_field(group: &Group, particles: &dyn Rows, field: Field) -> hdf5::Result<()> {
+    let shape = (particles.count(), width(field));
+    put_rows(group, field.names().1, shape, width(field) == 1, |rows| particles.floats(field, rows))
 }
 
-impl Particles {
-    /// The floating-point arrays with their names and numbers of components.
-    fn floats(&self) -> [(&'static str, &[f64], usize); 5] {
-        [
-            ("position", self.position.as_flattened(), 3),
-            ("velocity", self.velocity.as_flattened(), 3),
-            ("acceleration", self.acceleration.as_flattened(), 3),
-            ("mass", &self.mass, 1),
-            ("charge", self.charge.as_deref().unwrap_or_default(), 1),
-        ]
-    }
-
-    fn check(&self) -> Result<(), String> {
-        let n = self.id.len();
-        for (name, values, width) in self.floats() {
-            if values.len() != n * width && !(name == "charge" && self.charge.is_none()) {
-                return Err(format!("{name} has {} rows for {n} ids", values.len() / width));
-            }
-            if let Some(i) = values.iter().position(|v| !v.is_finite()) {
-                return Err(format!("{name} of particle {} is {}", self.id[i / width], values[i]));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Hashes a list of numbers in blocks: one call for each number would be slow.
-fn update(hash: &mut Sha256, mut numbers: impl ExactSizeIterator<Item = [u8; 8]>) {
-    hash.update((numbers.len() as u64).to_le_bytes());
+/// Hashes numbers in blocks: one call for each number would be slow.
+fn add(hash: &mut Sha256, mut numbers: impl Iterator<Item = [u8; 8]>) {
     let mut block = Vec::with_capacity(1 << 16);
     loop {
         block.clear();

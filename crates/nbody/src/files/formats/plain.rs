@@ -21,7 +21,7 @@ pub fn write(path: &Path, snapshot: &Snapshot, precision: Float) -> Result<u64, 
     let snapshot = snapshot.in_id_order();
     let estimate = (snapshot.id.len() * (8 + 12 * 8)) as u64 + (1 << 20);
     hdf::write_file(path, estimate, |file| {
-        header::put(file, &snapshot, &layout)?;
+        header::put(file, &snapshot, &*snapshot, &layout)?;
         put_flags(file, &snapshot)?;
         let group = put_group(file, "PartType1")?;
         layout.fields.iter().try_for_each(|&field| put_field(&group, &snapshot, field, precision))

@@ -5,8 +5,10 @@
 //! checksum, in this order. What it has written is compared with the checksums in the same way.
 //! This and `image.rs` are the only `unsafe` of the file module.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::Path;
 
 use flate2::{Compression, write::ZlibEncoder};
@@ -51,20 +53,29 @@ macro_rules! numbers {
 
 numbers!(f32: f32::NAN, f64: f64::NAN, u64: u64::MAX, i64: i64::MIN, i32: i32::MIN, u8: u8::MAX);
 
-/// Writes all of an array that has been created with chunks of `rows` whole rows.
+/// Writes all of an array that has been created with chunks of `rows` whole rows; `values` gives those of some rows, which
+/// begin and end with chunks.
 ///
 /// # Errors
 /// What HDF5 reports.
-pub(super) fn write<T: Number>(dataset: &Dataset, values: &[T], rows: usize, compress: bool) -> hdf5::Result<()> {
-    let (dimensions, width) = (dataset.ndim(), dataset.shape()[1..].iter().product::<usize>());
-    let chunks: Vec<&[T]> = values.chunks((rows * width).max(1)).collect();
-    let wave = PER_THREAD * rayon::current_num_threads();
-    for (k, some) in chunks.chunks(wave).enumerate() {
+pub(super) fn write<'a, T: Number>(
+    dataset: &Dataset,
+    values: impl Fn(Range<usize>) -> Cow<'a, [T]>,
+    rows: usize,
+    compress: bool,
+) -> hdf5::Result<()> {
+    let shape = dataset.shape();
+    let width = shape[1..].iter().product::<usize>();
+    let rows = rows.max(1);
+    let wave = PER_THREAD * rayon::current_num_threads() * rows;
+    for start in (0..shape[0]).step_by(wave) {
+        let some = values(start..shape[0].min(start + wave));
+        let chunks: Vec<&[T]> = some.chunks((rows * width).max(1)).collect();
         let encode = |chunk: &&[T]| encoded(chunk, rows * width, compress);
-        let encoded: Vec<hdf5::Result<Vec<u8>>> = some.par_iter().map(encode).collect();
+        let encoded: Vec<hdf5::Result<Vec<u8>>> = chunks.par_iter().map(encode).collect();
         for (i, bytes) in encoded.into_iter().enumerate() {
-            let mut first = vec![0; dimensions];
-            first[0] = ((k * wave + i) * rows) as u64;
+            let mut first = vec![0; shape.len()];
+            first[0] = (start + i * rows) as u64;
             put(dataset, &first, &bytes?)?;
         }
     }

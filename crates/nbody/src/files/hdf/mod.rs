@@ -14,7 +14,7 @@ pub(crate) use chunks::Number;
 use hdf5::file::{FileAccessBuilder, LibraryVersion};
 use hdf5::{Dataset, File, H5Type};
 use ndarray::SliceInfoElem;
-pub(crate) use put::{put, put_attr, put_attrs, put_group, put_one, reserve};
+pub(crate) use put::{put, put_attr, put_attrs, put_group, put_one, put_rows, reserve};
 pub(crate) use reader::{Member, Reader};
 
 use super::FileError;

@@ -1,5 +1,8 @@
 //! Groups, arrays and attributes as our files have them: no times, a checksum on every array.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use hdf5::dataset::Layout;
 use hdf5::{Dataset, Group, H5Type};
 use ndarray::{ArrayView, Dimension};
@@ -21,8 +24,22 @@ pub(crate) fn put<'a, T: Number, D: Dimension>(
 ) -> hdf5::Result<()> {
     let data = data.into();
     let values = data.as_slice().ok_or_else(|| format!("the values of {name} do not follow each other"))?;
+    let width = data.shape()[1..].iter().product::<usize>();
     let dataset = create::<T>(group, name, data.shape(), CHUNK, compress)?;
-    chunks::write(&dataset, values, CHUNK.min(data.shape()[0]), compress)
+    let some = |rows: Range<usize>| Cow::Borrowed(&values[rows.start * width..rows.end * width]);
+    chunks::write(&dataset, some, CHUNK.min(data.shape()[0]), compress)
+}
+
+/// The same with `rows` of `width` numbers (1: a list), of which `values` gives some at a time.
+pub(crate) fn put_rows<'a, T: Number>(
+    group: &Group,
+    name: &str,
+    (rows, width): (usize, usize),
+    compress: bool,
+    values: impl Fn(Range<usize>) -> Cow<'a, [T]>,
+) -> hdf5::Result<()> {
+    let dataset = reserve::<T>(group, name, (rows, width), CHUNK, compress)?;
+    chunks::write(&dataset, values, CHUNK.min(rows), compress)
 }
 
 /// Writes an array of one number, inside the header of the object: that has a checksum, while the index of a chunk has

@@ -8,11 +8,12 @@ use crate::failure::Failure;
 use crate::files::checkpoint::{Particles, State};
 use crate::run::kept;
 use crate::run::plan::Plan;
+use crate::run::ranks;
 use crate::run::resume::Resumable;
 use crate::run::verify::Verified;
 use crate::scenario::{Override, Scenario};
 
-impl ParticleRun {
+impl ParticleRun<'_> {
     /// What a checkpoint keeps in addition to the state of the particles.
     pub(super) fn numbers(&self) -> Vec<(String, f64)> {
         let first = self.first.unwrap_or_default();
@@ -91,6 +92,10 @@ impl Resumable for Scenario {
         let none = Diagnostics { vortices: self.vortices(), ions, ..Diagnostics::default() };
         let names = none.named(&none).into_iter().map(|(name, _)| name);
         ["step", "time"].into_iter().chain(names).chain(["force_error"]).collect::<Vec<_>>().join(",")
+    }
+
+    fn check_for_ranks(&self, name: &str) -> Result<(), Failure> {
+        ranks::check(name, self)
     }
 
     fn check(&self, _: &Self, state: &State) -> Result<(), String> {

@@ -4,9 +4,9 @@ mod memory;
 mod output;
 
 use std::fmt::Display;
-use std::sync::Arc;
 use std::time::Instant;
 
+use fmm_core::comm::Comm;
 use fmm_core::{Error, Precision};
 use nbody_sim::Motion;
 use serde_json::Value;
@@ -28,10 +28,10 @@ use crate::scenario::Scenario;
 use crate::times::TimeUnit;
 
 /// A run of particles under way.
-pub struct ParticleRun {
+pub struct ParticleRun<'a> {
     course: Course,
     scenario: Scenario,
-    motion: Motion,
+    motion: Motion<'a>,
     /// At the start: energies drift from these.
     first: Option<Diagnostics>,
     last: Diagnostics,
@@ -43,18 +43,27 @@ pub struct ParticleRun {
     sense: Sense,
 }
 
-impl ParticleRun {
-    /// Hands the particles to the solver.
+impl<'a> ParticleRun<'a> {
+    /// Hands the particles to the solver, or to the `ranks` that share them.
     ///
     /// `begun` is when the program began with the initial state, which is there now.
     ///
     /// # Errors
     /// 69 to 71 for a device that fails, 65 for particles that it cannot take.
-    pub fn new(start: Start, options: &Options, threads: usize, begun: Instant) -> Result<Self, Failure> {
+    pub fn new(
+        start: Start,
+        ranks: Option<&'a dyn Comm>,
+        options: &Options,
+        (threads, begun): (usize, Instant),
+    ) -> Result<Self, Failure> {
         let Start { scenario, initial, directory, checkpoint } = start;
         let wall = Wall::from(begun);
         let (particles, mass) = (initial.len(), initial.mass.iter().sum());
-        let mut motion = Motion::new(&scenario, Arc::new(initial), &mut notes(options.quiet || options.json))?;
+        let note = &mut notes(options.quiet || options.json);
+        let mut motion = match ranks {
+            None => Motion::new(&scenario, None, initial, note)?,
+            Some(comm) => nbody_sim::ranks::begin(comm, &scenario, initial, note)?,
+        };
         motion.want_potential(checkpoint.is_none());
         let (plan, state) = (scenario.plan(), checkpoint.as_ref());
         let what = format!("{particles} particles");
@@ -129,7 +138,7 @@ impl ParticleRun {
     }
 }
 
-impl Evolve for ParticleRun {
+impl Evolve for ParticleRun<'_> {
     fn course(&self) -> &Course {
         &self.course
     }
@@ -139,7 +148,7 @@ impl Evolve for ParticleRun {
     }
 
     fn size(&self) -> (&'static str, usize) {
-        ("particles", self.motion.initial().len())
+        ("particles", self.motion.count())
     }
 
     fn refresh(&mut self) -> Result<(), Failure> {
@@ -160,7 +169,7 @@ impl Evolve for ParticleRun {
     }
 
     fn resolved(&self) -> String {
-        self.scenario.resolved(self.motion.store().choice().as_ref(), self.motion.initial().len())
+        self.scenario.resolved(self.motion.store().choice().as_ref(), self.motion.count())
     }
 
     fn drift(&self) -> f64 {
@@ -173,13 +182,13 @@ impl Evolve for ParticleRun {
             let text = format!("{pairs} pairs of particles are at the same place; unsoftened they do not interact");
             self.course.progress.warn(&text, self.course.options.quiet);
         }
-        self.sense.end(&self.scenario, self.motion.initial().len())
+        self.sense.end(&self.scenario, self.motion.count())
     }
 
     fn report(&self) -> (Value, String) {
         let facts = report::Facts {
             scenario: &self.scenario,
-            particles: self.motion.initial().len(),
+            particles: self.motion.count(),
             threads: self.course.threads,
             steps: self.course.step,
             energy_error: self.drift(),

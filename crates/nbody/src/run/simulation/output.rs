@@ -4,6 +4,8 @@ use std::time::Instant;
 
 use fmm::{Kernel, Problem};
 use fmm_core::{Copied, Error, Particles, Pending, Stage};
+use nbody_sim::files::rows::Rows;
+use nbody_sim::ranks::Shared;
 use serde_json::json;
 
 use super::ParticleRun;
@@ -23,14 +25,15 @@ fn device(error: Error) -> Failure {
     Failure::new(crate::failure::code(&error).max(70), error.to_string())
 }
 
-impl ParticleRun {
+impl ParticleRun<'_> {
     /// Writes what is due. What the store sums where the particles are comes from there; particles are copied for all else.
     pub(super) fn write(&mut self, due: Due) -> Result<(), Failure> {
         self.refresh()?;
         let start = Instant::now();
         let diagnosed = due.diagnostics || due.snapshot;
         let totals = if diagnosed { self.motion.totals().map_err(device)? } else { None };
-        let host = due.verify || due.checkpoint || diagnosed && totals.is_none();
+        let shared = self.motion.ranks().is_some();
+        let host = !shared && (due.verify || due.checkpoint || diagnosed && totals.is_none());
         let copied = if host { Some(self.copy()?) } else { None };
         if let Some(Copied { particles, field, .. }) = copied.as_ref().filter(|_| due.verify) {
             let forces = self.scenario.forces();
@@ -45,6 +48,9 @@ impl ParticleRun {
                 (None, None) => unreachable!("copied where there are no totals"),
             };
             self.diagnose(now, due.diagnostics)?;
+        }
+        if shared && (due.snapshot || due.checkpoint) {
+            return self.write_shared(due, start);
         }
         let mut last = copied.filter(|_| due.snapshot || due.checkpoint);
         if due.snapshot {
@@ -61,6 +67,32 @@ impl ParticleRun {
         }
         self.course.times.add(Stage::Output, start.elapsed());
         Ok(())
+    }
+
+    /// Writes snapshot and checkpoint of particles that ranks share: they come in pieces from their homes.
+    fn write_shared(&mut self, due: Due, start: Instant) -> Result<(), Failure> {
+        let layout = self.scenario.layout.clone();
+        let fields = [&layout.fields[..], &[Field::Acceleration]].concat();
+        let rows: &dyn Rows = &Shared::stage(&mut self.motion, &fields).map_err(device)?;
+        if due.snapshot {
+            let written = self.course.directory.snapshot_of(self.about(), rows, &layout)?;
+            self.course.report(written)?;
+        }
+        if due.checkpoint {
+            let (scenario, numbers) = (self.scenario.resolved(None, rows.count()), self.numbers());
+            return self.course.save(rows, scenario, numbers, start);
+        }
+        self.course.times.add(Stage::Output, start.elapsed());
+        Ok(())
+    }
+
+    /// What the next snapshot says in addition to its arrays.
+    fn about(&self) -> Snapshot {
+        let named = self.last.named(&self.first.unwrap_or_default());
+        let force_error = self.verified.last.filter(|e| e.is_finite()).map(|e| ("force_error", e));
+        let diagnostics = named.into_iter().chain(force_error).map(|(n, v)| (n.to_string(), v)).collect();
+        let (step, time, units) = (self.course.step, self.time(), self.scenario.units.snapshot());
+        Snapshot { time, step, units, diagnostics, ..Snapshot::default() }
     }
 
     /// Particles and forces on the host.
@@ -130,21 +162,18 @@ impl ParticleRun {
     fn snapshot(&mut self, pending: Pending) -> Result<(), Failure> {
         // Memory holds one at a time.
         self.course.settle(true)?;
-        let s = &self.scenario;
-        let named = self.last.named(&self.first.unwrap_or_default());
-        let force_error = self.verified.last.filter(|e| e.is_finite()).map(|e| ("force_error", e));
-        let (step, time, units, fields) = (self.course.step, self.time(), s.units.snapshot(), s.layout.fields.clone());
-        let diagnostics = named.into_iter().chain(force_error).map(|(n, v)| (n.to_string(), v)).collect();
+        let (s, about) = (&self.scenario, self.about());
+        let (of, fields, lacking) = ((about.step, about.time), s.layout.fields.clone(), s.lacking_errors());
         let builder = self.motion.builder().clone();
-        let lacking = s.lacking_errors();
         let taking = move || {
             let copied = pending().map_err(device)?;
             if fields.contains(&Field::ForceError) && copied.error.len() != copied.particles.len() {
                 return Err(Failure::new(65, lacking));
             }
+            let Snapshot { time, step, units, diagnostics, .. } = about;
             Ok(Snapshot { time, step, units, diagnostics, ..builder.snapshot(copied, &fields) })
         };
-        self.course.directory.snapshot((step, time), Box::new(taking), &s.layout)
+        self.course.directory.snapshot(of, Box::new(taking), &s.layout)
     }
 
     fn checkpoint(&mut self, Copied { mut particles, field, .. }: Copied, since: Instant) -> Result<(), Failure> {

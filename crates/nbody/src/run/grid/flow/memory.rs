@@ -8,6 +8,7 @@ use super::{FlowRun, FlowScenario, report};
 use crate::failure::Failure;
 use crate::files::checkpoint::{Checkpoint, State};
 use crate::run::plan::Plan;
+use crate::run::ranks;
 use crate::run::resume::{FILES, LAST_FILE, Resumable};
 use crate::scenario::Override;
 use crate::scenario::grid::GridScenario;
@@ -102,6 +103,10 @@ impl Resumable for FlowScenario {
 
     fn columns(&self) -> String {
         report::columns(self.grid.conditions.bodies.len())
+    }
+
+    fn check_for_ranks(&self, name: &str) -> Result<(), Failure> {
+        Err(ranks::no_grid(name))
     }
 
     fn check(&self, before: &Self, _: &State) -> Result<(), String> {
