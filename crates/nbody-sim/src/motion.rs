@@ -17,7 +17,7 @@ use crate::thermostat::Thermostat;
 
 /// The particles of a scenario, on the device that it asks for, or those at home on one of several ranks.
 ///
-/// Over ranks the first one calls, and each of its calls is an [order](Order) that the others [follow](crate::follow).
+/// Over ranks the first one calls, and each of its calls is an [order](Order) that the others [follow](crate::ranks::follow).
 pub struct Motion<'a> {
     ranks: Option<&'a dyn Comm>,
     store: Box<dyn ParticleStore + 'a>,

@@ -34,7 +34,7 @@ pub fn write(path: &Path, snapshot: &Snapshot, layout: &Layout) -> Result<u64, F
 /// not looked at.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_rows(path: &Path, about: &Snapshot, rows: &dyn Rows, layout: &Layout) -> Result<u64, FileError> {
     rows.check(layout).map_err(|what| FileError::unwritable(path, what))?;
     write_checked(path, about, rows, layout)
