@@ -242,7 +242,7 @@ fn files_of_other_versions_and_kinds_are_refused() {
     };
     assert!(python.arg(folder.path("a")).status().unwrap().success());
     let text = checkpoint::read(&folder.path("a/later.hdf")).unwrap_err().to_string();
-    assert!(text.contains("a checkpoint of format 4; this program reads formats 1 to 3"), "{text}");
+    assert!(text.contains("a checkpoint of format 5; this program reads formats 1 to 4"), "{text}");
     let (own, big) = ("a/snap_000001.hdf", "a/big_endian.hdf5");
     let [own, big] = [own, big].map(|n| snapshot::read(&folder.path(n)).unwrap());
     assert!(own.position == big.position && own.mass == big.mass && own.id == big.id);

@@ -10,7 +10,7 @@ import numpy as np
 folder = Path(sys.argv[1])
 shutil.copy(folder / "checkpoint.0.hdf", folder / "later.hdf")
 with h5py.File(folder / "later.hdf", "r+") as f:
-    f["Checkpoint"].attrs["Format"] = np.int64(4)
+    f["Checkpoint"].attrs["Format"] = np.int64(5)
 with h5py.File(folder / "snap_000001.hdf") as own, h5py.File(folder / "big_endian.hdf5", "w") as big:
     header = big.create_group("Header").attrs
     for name, value in own["Header"].attrs.items():
