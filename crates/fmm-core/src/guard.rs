@@ -149,7 +149,7 @@ fn square_of(bin: usize) -> f64 {
 }
 
 /// The square of the part of its largest term that a vector has at least.
-const FLOOR: f64 = 1e-6;
+pub(crate) const FLOOR: f64 = 1e-6;
 
 /// Targets that one thread draws from.
 const BLOCK: usize = 4096;

@@ -191,7 +191,7 @@ fn solve_by_tables<T: Trial>(settings: &Settings, trial: &mut T) -> Result<Solve
         missed = Some(choice);
     }
     let problem = trial.problem();
-    let pairs = problem.sources as f64 * problem.targets as f64;
+    let pairs = problem.pairs();
     if settings.precision == Precision::F32 || pairs > MOST_PAIRS {
         let (method, precision) = (settings.method.name(), asked.precision.name());
         return Err(Error::Tolerance { tolerance: settings.tolerance, method, precision });

@@ -59,7 +59,8 @@ pub fn follow(comm: &dyn Comm) {
                     Order::Recall(kept) => motion.recall(kept),
                     Order::Refresh => drop(motion.refresh(times)),
                     Order::Step { number, potential } => drop(motion.step(number, potential, times)),
-                    _ => drop(motion.totals()),
+                    Order::Diagnose => drop(motion.totals()),
+                    order => unreachable!("{order:?} without a copy"),
                 }
             }
             (order, None, _) => unreachable!("{order:?} before there are particles"),

@@ -51,7 +51,7 @@ pub(super) fn leaf_size(method: Method, family: Family, precision: Precision, or
 
 /// Nanoseconds of one thread for the direct sum.
 pub(super) fn direct_cost(problem: Problem, precision: Precision) -> f64 {
-    problem.sources as f64 * problem.targets as f64 * pair_cost(precision)
+    problem.pairs() * pair_cost(precision)
 }
 
 /// How many targets may be summed again directly before half the time of the sum with `choice` has passed.

@@ -74,7 +74,7 @@ pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> R
         leaf_size: settings.leaf_size.unwrap_or(256),
     };
     // Where digits cost nothing, all of them.
-    let few = settings.precision == Precision::Auto && problem.sources as f64 * problem.targets as f64 <= FEW_PAIRS;
+    let few = settings.precision == Precision::Auto && problem.pairs() <= FEW_PAIRS;
     let double = few || precision == Precision::Mixed;
     let direct = if double { Choice { precision: Precision::F64, ..direct } } else { direct };
     let cell = settings.boundary.periodic();

@@ -33,6 +33,11 @@ impl Block {
         Some(Block { level, index: self.index.map(|i| i / 2) })
     }
 
+    /// Which of the eight parts of its parent it is, x fastest.
+    pub fn part(self) -> usize {
+        (0..3).map(|d| (self.index[d] as usize & 1) << d).sum()
+    }
+
     /// Its eight parts, x fastest.
     pub fn children(self) -> [Block; 8] {
         std::array::from_fn(|c| Block {

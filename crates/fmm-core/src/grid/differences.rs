@@ -29,7 +29,7 @@ fn each_cell<T: Copy + Default + Send>(
     out
 }
 
-/// Steps between neighbours along each axis in a padded block.
+/// Steps between neighbors along each axis in a padded block.
 const STEPS: [usize; 3] = [1, WIDE, WIDE * WIDE];
 
 /// 12 h times the derivative of `f` at `here`, `step` from one cell to the next.

@@ -84,7 +84,7 @@ impl Forest {
         self.split.insert(block);
         self.leaves.extend(block.children());
         let Some(parent) = block.parent() else { return };
-        // Neighbours of the parts are of the block's level at least: their parents must have been split.
+        // Neighbors of the parts are of the block's level at least: their parents must have been split.
         for around in self.around(block, 1).collect::<Vec<_>>() {
             if around != block
                 && let Some(above) = around.parent()
@@ -95,7 +95,7 @@ impl Forest {
         }
     }
 
-    /// Whether the parts of a block are leaves, and no neighbour of theirs is split.
+    /// Whether the parts of a block are leaves, and no neighbor of theirs is split.
     pub fn may_join(&self, parent: Block) -> bool {
         let parts = parent.children();
         parts.iter().all(|b| self.leaves.contains(b))
@@ -104,12 +104,22 @@ impl Forest {
 
     /// Makes the parts of a block one leaf.
     pub fn join(&mut self, parent: Block) {
-        // What was joined before may have changed nothing here: neighbours only become coarser.
+        // What was joined before may have changed nothing here: neighbors only become coarser.
         parent.children().iter().for_each(|b| {
             self.leaves.remove(b);
         });
         self.split.remove(&parent);
         self.leaves.insert(parent);
+    }
+
+    /// Adds the leaves below a block of the forest that `meets` holds for, as it does for what they are parts of.
+    pub fn meeting(&self, block: Block, meets: &impl Fn(Block) -> bool, found: &mut Vec<Block>) {
+        if !meets(block) {
+        } else if self.split.contains(&block) {
+            block.children().into_iter().for_each(|part| self.meeting(part, meets, found));
+        } else {
+            found.push(block);
+        }
     }
 
     /// The same octrees over these roots: others are left out, and new ones are as coarse as their neighbors allow.
@@ -127,9 +137,9 @@ impl Forest {
         for level in (2..=finest).rev() {
             let fine: Vec<Block> = self.leaves.iter().copied().filter(|b| b.level == level).collect();
             let around: BTreeSet<Block> = fine.into_iter().flat_map(|b| self.around(b, 1)).collect();
-            for beside in around {
+            for neighbor in around {
                 for above in 0..=level - 2 {
-                    let index = beside.index.map(|i| i >> (level - above));
+                    let index = neighbor.index.map(|i| i >> (level - above));
                     self.refine(Block { level: above, index });
                 }
             }

@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 use rayon::prelude::*;
 
 use super::blocks::{Block, CELLS, Grid};
-use super::padded::{beside, padded};
+use super::padded::{neighbor, padded};
 use super::transfer::{Values, child, parent};
 use crate::math::CollectVec;
 
@@ -44,7 +44,7 @@ impl<'a> Levels<'a> {
         let mut levels: Levels = Levels(vec![]);
         for (level, split) in (0..=finest).zip(&split) {
             let leaves = || grid.blocks().iter().copied().filter(move |b| b.level == level);
-            let around = leaves().flat_map(|b| (0..27).map(move |n| beside(b, n)));
+            let around = leaves().flat_map(|b| (0..27).map(move |n| neighbor(b, n)));
             let coarser = |b: &Block| b.parent().is_some_and(|p| grid.number(p).is_some());
             let blocks: BTreeSet<Block> = leaves().chain(split.keys().copied()).chain(around.filter(coarser)).collect();
             let whole = grid.with(blocks);
@@ -65,6 +65,11 @@ impl<'a> Levels<'a> {
         self.0.get(usize::from(level)).map(|(grid, field)| (&**grid, &**field))
     }
 
+    /// The cells of [`level`](Self::level); none beyond the finest.
+    pub fn cells(&self, level: u8) -> &[[f64; 3]] {
+        self.level(level).map_or(&[], |(_, field)| field)
+    }
+
     /// The values of a block and of cells beyond, [`padded`], of its level.
     pub fn padded(&self, block: Block) -> Vec<[f64; 3]> {
         match self.level(block.level) {
@@ -76,8 +81,7 @@ impl<'a> Levels<'a> {
     /// The prediction in a block from the level above.
     fn child(&self, values: Values, block: Block) -> Vec<[f64; 3]> {
         let above = block.parent().expect("blocks of level 0 are of the grid");
-        let part = (0..3).map(|d| (block.index[d] as usize & 1) << d).sum();
-        child(values, &self.padded(above), part)
+        child(values, &self.padded(above), block.part())
     }
 
     /// The field in the cells of another grid, no finer than by one level: zero where this one has no blocks.

@@ -5,7 +5,7 @@
 //! Both are of second order where ω is, with an error that is a multiple of h² ω; [`correction`] takes it away, which leaves
 //! the fourth order on uniform grids.
 //!
-//! - [`blocks`]: an octree of blocks of 16³ cells that do not overlap; neighbours differ by one level at most ([`forest`]).
+//! - [`blocks`]: an octree of blocks of 16³ cells that do not overlap; neighbors differ by one level at most ([`forest`]).
 //! - [`wavelet`]: which blocks there are, from the details of average-interpolating wavelets.
 //! - [`levels`]: a field level by level, with cells around the blocks of each ([`padded`]) that come from other levels ([`transfer`]).
 //! - [`vorticity`], [`ring`]: what is solved for.

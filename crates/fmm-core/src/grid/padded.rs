@@ -21,7 +21,7 @@ pub fn padded(grid: &Grid, field: &[[f64; 3]], block: Block) -> Vec<[f64; 3]> {
 pub fn padded_by(grid: &Grid, field: &[[f64; 3]], block: Block, reach: usize) -> Vec<[f64; 3]> {
     const SIDE: i64 = BLOCK as i64;
     // Blocks around are looked up once, not for each cell: the block itself is the 14th.
-    let around: [Option<usize>; 27] = std::array::from_fn(|n| grid.number(beside(block, n)));
+    let around: [Option<usize>; 27] = std::array::from_fn(|n| grid.number(neighbor(block, n)));
     let across = BLOCK + 2 * reach;
     let mut wide = vec![[0.0; 3]; across * across * across];
     for (n, value) in wide.iter_mut().enumerate() {
@@ -35,7 +35,7 @@ pub fn padded_by(grid: &Grid, field: &[[f64; 3]], block: Block, reach: usize) ->
 }
 
 /// Neighbor `n` of 27 of a block, of its level; those below 0 wrap to where no block is.
-pub fn beside(block: Block, n: usize) -> Block {
+pub fn neighbor(block: Block, n: usize) -> Block {
     let offset = [n % 3, n / 3 % 3, n / 9];
     let index = std::array::from_fn(|d| block.index[d].wrapping_add(offset[d] as u32).wrapping_sub(1));
     Block { level: block.level, index }

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::blocks::{BLOCK, Block, CELLS, Grid, split};
 use super::levels::Levels;
-use super::padded::{REACH, WIDE, beside, wide_place};
+use super::padded::{REACH, WIDE, neighbor, wide_place};
 use crate::math::CollectVec;
 
 /// A grid without blocks, and where particles lie in it.
@@ -153,7 +153,7 @@ impl Placed {
                 }
             }
             let block = self.blocks[b].0;
-            (0..27).filter(move |&n| near[n]).map(move |n| beside(block, n)).collect::<Vec<Block>>()
+            (0..27).filter(move |&n| near[n]).map(move |n| neighbor(block, n)).collect::<Vec<Block>>()
         };
         (0..self.blocks.len()).into_par_iter().flat_map_iter(per_block).collect::<Vec<_>>().into_iter().collect()
     }
@@ -173,11 +173,11 @@ impl Placed {
             .collect_vec();
         field.par_chunks_mut(CELLS).zip(grid.blocks()).for_each(|(cells, &block)| {
             for n in 0..27 {
-                let from = beside(block, n);
+                let from = neighbor(block, n);
                 let Ok(b) = self.blocks.binary_search_by_key(&from, |b| b.0) else { continue };
                 for (c, value) in cells.iter_mut().enumerate() {
                     let cell = split(c);
-                    // The cell as the neighbour counts.
+                    // The cell as the neighbor counts.
                     let there: [i64; 3] = std::array::from_fn(|d| {
                         let shift = i64::from(block.index[d]) - i64::from(from.index[d]);
                         cell[d] + shift * BLOCK as i64 + REACH as i64

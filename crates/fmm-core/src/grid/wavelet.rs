@@ -1,7 +1,7 @@
 //! Which blocks a grid has: details of average-interpolating wavelets.
 //!
 //! The mean over 2³ cells is predicted back to them from the means around, along one axis after the other, by the polynomial of degree 4
-//! whose means five neighbours are (Donoho 1993; Rossinelli et al. 2015): ū_0 ± [22 (ū_1 − ū_−1) − 3 (ū_2 − ū_−2)]/128. What is
+//! whose means five neighbors are (Donoho 1993; Rossinelli et al. 2015): ū_0 ± [22 (ū_1 − ū_−1) − 3 (ū_2 − ū_−2)]/128. What is
 //! missing is the detail of a cell. A block is refined where a detail of its cells is above one threshold; eight blocks become one where
 //! all of their details are below another. Neighbours, across edges and corners too, then differ by one level at most.
 
@@ -190,9 +190,9 @@ mod tests {
             let mut holding = false;
             for &block in grid.blocks() {
                 for near in forest.around(block, 1) {
-                    // A leaf that is coarser holds the neighbour; where it is finer, its own turn will tell.
+                    // A leaf that is coarser holds the neighbor; where it is finer, its own turn will tell.
                     if let Some(leaf) = leaf_around(near) {
-                        assert!(block.level - leaf.level <= 1, "{block:?} beside {leaf:?}");
+                        assert!(block.level - leaf.level <= 1, "{block:?} next to {leaf:?}");
                         holding |= leaf.level < block.level;
                     }
                 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::snapshot::{Field, Layout, Snapshot};
 
-/// Particles in the order of their ids, wherever they are.
+/// Particles in the order of their ids, in memory or on other ranks.
 pub trait Rows {
     /// Number of particles.
     fn count(&self) -> usize;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::rows::width;
 use super::run_id::RunId;
 
 /// Sizes of the units of a snapshot in CGS; all 1 where the units have no meaning outside the run.
@@ -140,6 +141,21 @@ impl Layout {
     }
 }
 
+/// Checks that a field has the values of particles with these ids, and that all are numbers.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_values(id: &[u64], field: Field, values: &[f64]) -> Result<(), String> {
+    let (name, width) = (field.name(), width(field));
+    if values.len() != id.len() * width {
+        return Err(format!("{name} has {} rows for {} ids", values.len() / width, id.len()));
+    }
+    match values.iter().position(|v| !v.is_finite()) {
+        Some(i) => Err(format!("{name} of particle {} is {}", id[i / width], values[i])),
+        None => Ok(()),
+    }
+}
+
 impl Snapshot {
     /// The fields that there are, in the order in which they are written.
     pub fn fields(&self) -> Vec<Field> {
@@ -178,12 +194,7 @@ impl Snapshot {
         for field in Field::ALL.into_iter().filter(|&f| f != Field::Id && layout.wants(f)) {
             let name = field.name();
             let (values, width) = self.floats(field).ok_or_else(|| format!("there is no {name} to write"))?;
-            if values.len() != n * width {
-                return Err(format!("{name} has {} rows for {n} ids", values.len() / width));
-            }
-            if let Some(i) = values.iter().position(|v| !v.is_finite()) {
-                return Err(format!("{name} of particle {} is {}", self.id[i / width], values[i]));
-            }
+            check_values(&self.id, field, values)?;
             if let Some(i) = values.iter().position(|v| v.abs() > limit) {
                 let what = format!("{name} of particle {} is {:e}", self.id[i / width], values[i]);
                 return Err(format!("{what}, too large for f32; write f64 (output.precision = \"f64\")"));

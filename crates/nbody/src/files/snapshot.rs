@@ -30,7 +30,7 @@ pub fn write(path: &Path, snapshot: &Snapshot, layout: &Layout) -> Result<u64, F
     write_checked(path, &snapshot, &*snapshot, layout)
 }
 
-/// The same of particles whose `rows` are wherever they are, each with an id of its own; `about` says all else, and its own arrays are
+/// The same of particles whose `rows` are in memory or on other ranks, each with an id of its own; `about` says all else, and its own arrays are
 /// not looked at.
 ///
 /// # Errors

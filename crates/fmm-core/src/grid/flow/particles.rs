@@ -1,7 +1,7 @@
 //! The particles of a step: cells with vorticity of each level, and those around the blocks of the level that come into them.
 //!
 //! Each level has its own particles and cells. Around the blocks of a level particles are made from what the other levels have there; they
-//! move like the others, and what they carry counts where it comes to cells of the level. So a level sees its particles go on
+//! move like the others, and they add to cells of their own level alone. So a level sees its particles go on
 //! beyond its blocks, and nothing is added twice: cells of another level get the same vorticity from particles of their own.
 
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use super::super::blocks::{BLOCK, Block, CELLS, Grid, join, split};
 use super::super::differences::stretched;
 use super::super::forest::Forest;
 use super::super::levels::Levels;
-use super::super::padded::{REACH, beside};
+use super::super::padded::{REACH, neighbor};
 use super::super::remesh::Placed;
 use super::super::transfer::Values;
 use super::Flow;
@@ -74,13 +74,12 @@ impl Flow {
         let (mut particles, mut rates) = (vec![], vec![]);
         for level in 0..=wider.finest() {
             let Some((own, w_here)) = all_w.level(level) else { continue };
-            let field = |of: &'_ Levels| of.level(level).map(|l| l.1.to_vec()).unwrap_or_default();
-            let (u_here, slopes_here) = (field(&all_u), [0, 1, 2].map(|k| field(&all_slopes[k])));
-            let d_here = all_d.as_ref().map(field);
+            let (u_here, slopes_here) = (all_u.cells(level), all_slopes.each_ref().map(|l| l.cells(level)));
+            let d_here = all_d.as_ref().map(|d| d.cells(level));
             let margin = (fastest * dt / wider.spacing(level)).ceil() as usize + REACH + 1;
             let filled = |i: usize| w[i] != [0.0; 3] || d.as_ref().is_some_and(|d| d[i] != [0.0; 3]);
             let of_block = |(b, &block): (usize, &Block)| {
-                let here = |i: &usize| w_here[*i] != [0.0; 3] || d_here.as_ref().is_some_and(|d| d[*i] != [0.0; 3]);
+                let here = |i: &usize| w_here[*i] != [0.0; 3] || d_here.is_some_and(|d| d[*i] != [0.0; 3]);
                 let wanted = Around::of(&wider, block, margin);
                 let counts = |i: &usize| wanted.has(i % CELLS, &filled);
                 (b * CELLS..(b + 1) * CELLS).filter(here).filter(counts).collect::<Vec<usize>>()
@@ -89,7 +88,7 @@ impl Flow {
             let cells: Vec<usize> = cells.into_iter().flatten().collect();
             let rate = |&i: &usize| {
                 let mut rate = stretched(w_here[i], [0, 1, 2].map(|k| slopes_here[k][i]));
-                if let Some(d) = &d_here {
+                if let Some(d) = d_here {
                     (0..3).for_each(|k| rate[k] += d[i][k]);
                 }
                 [u_here[i], rate]
@@ -182,9 +181,8 @@ impl Around {
         if grid.number(block).is_some() {
             return Around::Own;
         }
-        let near = std::array::from_fn(|n| grid.number(beside(block, n)).is_some());
-        let part = (0..3).map(|d| (block.index[d] as usize & 1) << d).sum();
-        let coarser = block.parent().and_then(|p| grid.number(p)).map(|p| (p, part));
+        let near = std::array::from_fn(|n| grid.number(neighbor(block, n)).is_some());
+        let coarser = block.parent().and_then(|p| grid.number(p)).map(|p| (p, block.part()));
         Around::Beyond(near, margin.min(BLOCK), coarser)
     }
 

@@ -92,22 +92,24 @@ impl Flow {
             block.index.map(|i| [i64::from(i), i64::from(i) + 1].map(|i| i * wide(block.level)))
         };
         let boxes: Vec<[[i64; 2]; 3]> = filled.into_iter().flatten().chain(more.iter().map(place)).collect();
-        let mut roots = BTreeSet::new();
-        for ends in &boxes {
+        let roots_of = |ends: &[[i64; 2]; 3]| {
             let last = i64::from(grid.base()) - 1;
-            let range = |d: usize| (ends[d][0] / wide(0)).max(0)..=((ends[d][1] - 1) / wide(0)).min(last);
-            for k in range(2) {
-                for j in range(1) {
-                    roots.extend(range(0).map(|i| Block { level: 0, index: [i, j, k].map(|i| i as u32) }));
-                }
-            }
-        }
-        let all: Vec<Block> = Forest::of(grid).over(&roots).leaves().collect();
-        let needed = |block: &Block| {
-            let own = place(block);
-            boxes.iter().any(|ends| (0..3).all(|d| ends[d][0] < own[d][1] && own[d][0] < ends[d][1]))
+            let [x, y, z] = ends.map(|[from, to]| (from / wide(0)).max(0)..=((to - 1) / wide(0)).min(last));
+            let rows = z.flat_map(move |k| y.clone().map(move |j| (j, k)));
+            rows.flat_map(move |(j, k)| x.clone().map(move |i| Block { level: 0, index: [i, j, k].map(|i| i as u32) }))
         };
-        let wider = grid.with(all.into_par_iter().filter(needed).collect::<Vec<_>>());
+        let forest = Forest::of(grid).over(&boxes.iter().flat_map(roots_of).collect());
+        let needed = |ends: &[[i64; 2]; 3]| {
+            let meets = |block: Block| {
+                let own = place(&block);
+                (0..3).all(|d| ends[d][0] < own[d][1] && own[d][0] < ends[d][1])
+            };
+            let mut found = vec![];
+            roots_of(ends).for_each(|root| forest.meeting(root, &meets, &mut found));
+            found
+        };
+        let needed: BTreeSet<Block> = boxes.par_iter().flat_map_iter(needed).collect();
+        let wider = grid.with(needed);
         let values = Levels::of(grid, field, Values::Means).onto(Values::Means, &wider);
         (wider, values)
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use fmm_core::grid::Block;
 use hdf5::Group;
 use nbody_sim::files::rows::{Rows, pieces, width};
-use nbody_sim::files::snapshot::{Field, Float, Layout};
+use nbody_sim::files::snapshot::{Field, Float, Layout, check_values};
 use ndarray::ArrayView2;
 use sha2::{Digest, Sha256};
 
@@ -137,18 +137,11 @@ impl Rows for Particles {
     }
 
     fn check(&self, layout: &Layout) -> Result<(), String> {
-        let n = self.id.len();
-        for field in Field::ALL.into_iter().filter(|&f| f != Field::Id && layout.wants(f)) {
-            let (name, width) = (field.name(), width(field));
-            let values = self.values(field).ok_or_else(|| format!("there is no {name} to write"))?;
-            if values.len() != n * width {
-                return Err(format!("{name} has {} rows for {n} ids", values.len() / width));
-            }
-            if let Some(i) = values.iter().position(|v| !v.is_finite()) {
-                return Err(format!("{name} of particle {} is {}", self.id[i / width], values[i]));
-            }
-        }
-        Ok(())
+        let mut wanted = Field::ALL.into_iter().filter(|&f| f != Field::Id && layout.wants(f));
+        wanted.try_for_each(|field| {
+            let values = self.values(field).ok_or_else(|| format!("there is no {} to write", field.name()))?;
+            check_values(&self.id, field, values)
+        })
     }
 }
 
