@@ -15,7 +15,7 @@ use fmm_core::ranks::share;
 use fmm_core::{Error, StageTimes};
 
 use crate::failure::Failure;
-use crate::files::rows::{Rows, width};
+use crate::files::rows::Rows;
 use crate::files::snapshot::{Field, Layout, Snapshot};
 use crate::initial::Initial;
 use crate::motion::Motion;
@@ -173,7 +173,7 @@ impl Rows for Shared<'_> {
         self.give(Order::Rows(field, rows.clone()));
         let home = share(self.count, self.comm.rank(), self.comm.size());
         let [start, end] = [rows.start, rows.end].map(|row| row.clamp(home.start, home.end) - home.start);
-        let width = width(field);
+        let width = field.width();
         let own = self.own.floats(field).map_or(&[][..], |(values, _)| &values[start * width..end * width]);
         Cow::Owned(collected(self.comm, own))
     }

@@ -48,11 +48,6 @@ pub fn pieces(count: usize) -> impl Iterator<Item = Range<usize>> {
     (0..count).step_by(PIECE).map(move |start| start..count.min(start + PIECE))
 }
 
-/// How many numbers of a field each particle has.
-pub const fn width(field: Field) -> usize {
-    if matches!(field, Field::Position | Field::Velocity | Field::Acceleration) { 3 } else { 1 }
-}
-
 impl Rows for Snapshot {
     fn count(&self) -> usize {
         self.id.len()

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::rows::width;
 use super::run_id::RunId;
 
 /// Sizes of the units of a snapshot in CGS; all 1 where the units have no meaning outside the run.
@@ -95,6 +94,11 @@ impl Field {
         Field::ForceError,
     ];
 
+    /// How many numbers each particle has of it.
+    pub const fn width(self) -> usize {
+        if matches!(self, Field::Position | Field::Velocity | Field::Acceleration) { 3 } else { 1 }
+    }
+
     /// The name in scenarios.
     pub const fn name(self) -> &'static str {
         self.names().0
@@ -146,7 +150,7 @@ impl Layout {
 /// # Errors
 /// What is wrong.
 pub fn check_values(id: &[u64], field: Field, values: &[f64]) -> Result<(), String> {
-    let (name, width) = (field.name(), width(field));
+    let (name, width) = (field.name(), field.width());
     if values.len() != id.len() * width {
         return Err(format!("{name} has {} rows for {} ids", values.len() / width, id.len()));
     }

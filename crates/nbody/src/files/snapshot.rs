@@ -11,7 +11,7 @@ use hdf5::{File, Group};
 
 use super::hdf::{self, Reader, put_attr, put_attrs, put_group, put_one, put_rows};
 use super::{FileError, header, ids, run_id};
-use nbody_sim::files::rows::{Rows, width};
+use nbody_sim::files::rows::Rows;
 pub use nbody_sim::files::snapshot::{Field, Float, Layout, Snapshot, Units};
 
 /// Writes a snapshot, rows in the order of the ids, and returns its size in bytes.
@@ -56,7 +56,7 @@ fn put_particles(file: &File, rows: &dyn Rows, layout: &Layout) -> hdf5::Result<
     let (group, n) = (put_group(file, "PartType1")?, rows.count());
     for field in Field::ALL.into_iter().filter(|&f| layout.wants(f)) {
         let (_, name, _) = field.names();
-        let (shape, compress) = ((n, width(field)), matches!(field, Field::Mass | Field::Charge));
+        let (shape, compress) = ((n, field.width()), matches!(field, Field::Mass | Field::Charge));
         match layout.precision {
             _ if field == Field::Id => put_rows(&group, name, shape, true, |some| rows.ids(some))?,
             Float::F64 => put_rows(&group, name, shape, compress, |some| rows.floats(field, some))?,

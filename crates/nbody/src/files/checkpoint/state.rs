@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use fmm_core::grid::Block;
 use hdf5::Group;
-use nbody_sim::files::rows::{Rows, pieces, width};
+use nbody_sim::files::rows::{Rows, pieces};
 use nbody_sim::files::snapshot::{Field, Float, Layout, check_values};
 use ndarray::ArrayView2;
 use sha2::{Digest, Sha256};
@@ -133,7 +133,7 @@ impl Rows for Particles {
 
     fn floats(&self, field: Field, rows: Range<usize>) -> Cow<'_, [f64]> {
         let values = self.values(field).expect("a field that checkpoints have");
-        Cow::Borrowed(&values[rows.start * width(field)..rows.end * width(field)])
+        Cow::Borrowed(&values[rows.start * field.width()..rows.end * field.width()])
     }
 
     fn check(&self, layout: &Layout) -> Result<(), String> {
@@ -272,7 +272,7 @@ impl Contents<'_> {
                 pieces(p.count()).for_each(|rows| add(hash, p.ids(rows).iter().map(|v| v.to_le_bytes())));
                 for field in [Field::Position, Field::Velocity, Field::Acceleration, Field::Mass, Field::Charge] {
                     let there = p.has(field);
-                    let numbers = if there { p.count() * width(field) } else { 0 };
+                    let numbers = if there { p.count() * field.width() } else { 0 };
                     hash.update((numbers as u64).to_le_bytes());
                     for rows in pieces(p.count()).filter(|_| there) {
                         add(hash, p.floats(field, rows).iter().map(|v| v.to_le_bytes()));
@@ -296,8 +296,8 @@ impl Contents<'_> {
 
 /// A field by the name that it has in snapshots.
 fn put_field(group: &Group, particles: &dyn Rows, field: Field) -> hdf5::Result<()> {
-    let shape = (particles.count(), width(field));
-    put_rows(group, field.names().1, shape, width(field) == 1, |rows| particles.floats(field, rows))
+    let shape = (particles.count(), field.width());
+    put_rows(group, field.names().1, shape, field.width() == 1, |rows| particles.floats(field, rows))
 }
 
 /// Hashes numbers in blocks: one call for each number would be slow.

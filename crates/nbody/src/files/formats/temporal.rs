@@ -118,7 +118,7 @@ impl Arrays {
         let mut floats = vec![];
         for &field in plan.fields.iter().filter(|&&f| f != Field::Id) {
             let (group, name) = place(&vtk, &points, field);
-            let shape = (total, width(field));
+            let shape = (total, field.width());
             let compress = matches!(field, Field::Mass | Field::Charge);
             let array = match plan.precision {
                 Float::F32 => reserve::<f32>(group, name, shape, chunk, compress)?,
@@ -288,7 +288,7 @@ impl Temporal {
         let range = self.starts[step]..self.starts[step] + self.counts[step];
         let floats = |field: Field| {
             let (group, name) = place(&vtk, &points, field);
-            reader.rows(group, name, (self.total, width(field)), range.clone())
+            reader.rows(group, name, (self.total, field.width()), range.clone())
         };
         let vectors = |field| -> Result<Option<Vec<[f64; 3]>>, FileError> {
             Ok(floats(field)?.map(|v| v.as_chunks::<3>().0.to_vec()))
