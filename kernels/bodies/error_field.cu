@@ -113,8 +113,8 @@ __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
 // The squares of the predicted errors of the bodies of a leaf. Eight lanes have a leaf, and an octant each.
 __global__ void __launch_bounds__(ERROR_THREADS) error_targets(ErrorView v) {
   const unsigned place = (blockIdx.x * blockDim.x + threadIdx.x) / 8, o = threadIdx.x % 8;
-  const bool there = place < v.leaf_count;
-  const uint32_t leaf = v.leaves[there ? place : 0];
+  const uint32_t leaf = v.leaves[place < v.leaf_count ? place : 0];
+  const bool there = place < v.leaf_count && in_share(v.targets, leaf);
   const TreeView &tree = v.targets;
   const double *local_norms = v.norms + v.sources.cells;
   const unsigned p = v.order, last = level_of(tree, leaf);

@@ -10,6 +10,11 @@ __device__ inline unsigned level_of(const TreeView &tree, uint32_t cell) {
   return level;
 }
 
+// Whether a cell has bodies that are summed here.
+__device__ inline bool in_share(const TreeView &tree, uint32_t cell) {
+  return tree.bodies[2 * size_t(cell)] < tree.share[1] && tree.bodies[2 * size_t(cell) + 1] > tree.share[0];
+}
+
 // Half the side of a cell.
 __device__ inline double half_of(const TreeView &tree, uint32_t cell) { return tree.half[level_of(tree, cell)]; }
 

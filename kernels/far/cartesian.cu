@@ -167,6 +167,7 @@ template <typename Real, bool LOCAL> __device__ inline void moments(const Cartes
 template <typename Real, bool MULTIPOLE> __device__ inline void evaluate(const CartesianView &v) {
   extern __shared__ double memory[];
   const uint32_t leaf = v.work[blockIdx.x];
+  if (!in_share(v.targets, leaf)) return;
   const unsigned lane = threadIdx.x, pitch = v.lanes | 1, n = indices(v.order), all = MULTIPOLE ? indices(v.order + 1) : n;
   Real *values = reinterpret_cast<Real *>(memory);
   const Column<Real> mine{values + lane, pitch}, second{values + all * pitch + lane, pitch};

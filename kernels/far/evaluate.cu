@@ -9,6 +9,7 @@ template <typename Real, bool MULTIPOLE> __device__ inline void evaluate(const F
   const unsigned w = blockIdx.x * (blockDim.x / 32) + warp;
   if (w >= v.count) return;
   const uint32_t leaf = v.work[w];
+  if (!in_share(v.targets, leaf)) return;
   const unsigned p = v.order, n = (p + 1) * (p + 1);
   // The gradient of a multipole is of one degree more.
   const unsigned degree = MULTIPOLE ? p + 1 : p, values = (degree + 1) * (degree + 1);

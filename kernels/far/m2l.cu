@@ -118,12 +118,21 @@ __device__ inline void product(double (*sum)[TILES][2], const Quad<double> *a, c
   }
 }
 
+// Whether a tile has cells with bodies that are summed here. Its cells are in the order of their bodies.
+__device__ inline bool in_share(const M2lView &v, size_t tile) {
+  const uint32_t *cells = v.tiles + tile * CELLS;
+  unsigned last = CELLS - 1;
+  while (cells[last] == NONE) last--;
+  return v.bodies[2 * size_t(cells[0])] < v.share[1] && v.bodies[2 * size_t(cells[last]) + 1] > v.share[0];
+}
+
 template <typename Real, bool SPLIT, unsigned TILES> __device__ inline void m2l(const M2lView &v) {
   const unsigned lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const unsigned blocks = v.columns / TILES, first = blockIdx.x % blocks * TILES;
   const uint32_t warp = blockIdx.x / blocks * WARPS + threadIdx.x / 32, tile = warp / (CELLS / 32);
-  // Warps beyond the last tile only keep step.
-  const bool works = tile < v.tiles_len;
+  // Warps beyond the last tile, and those of tiles that another GPU sums, only keep step.
+  const bool works = tile < v.tiles_len && in_share(v, tile);
+  if (!__syncthreads_or(works)) return;
   const unsigned base = warp % (CELLS / 32) * 32;
   const uint32_t *cells = v.tiles + size_t(works ? tile : 0) * CELLS;
   const unsigned octant = v.octant[cells[0]];
@@ -283,6 +292,7 @@ __global__ void __launch_bounds__(256) m2l_table(M2lView v) {
   constexpr unsigned HALF = CELLS / 2, ROWS = 352;
   __shared__ uint32_t rows[ROWS][HALF + 1];
   const size_t tile = blockIdx.x / 2;
+  if (!in_share(v, tile)) return;
   const unsigned first = blockIdx.x % 2 * HALF, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const uint32_t *cells = v.tiles + tile * CELLS + first;
   for (unsigned begin = 0; begin < v.slots; begin += ROWS) {

@@ -9,6 +9,8 @@ enum { M2L, M2P, P2L, P2P, NEAR, WALK, NOTHING };
 
 __device__ inline bool is_leaf(const CellsView &t, uint32_t c) { return t.children[2 * c] == t.children[2 * c + 1]; }
 __device__ inline uint64_t bodies_of(const CellsView &t, uint32_t c) { return t.bodies[2 * c + 1] - t.bodies[2 * c]; }
+// Whether the rows of a target cell are made here: other rows are empty.
+__device__ inline bool in_share(const CellsView &t, uint32_t c) { return t.bodies[2 * c] < t.share[1] && t.bodies[2 * c + 1] > t.share[0]; }
 __device__ inline double half_of(const CellsView &t, unsigned level) { return ldexp(t.side, -int(level) - 1); }
 
 // What one candidate source comes to: a pair of a list, a cell left to the next level, nothing, or a walk that may find many.
@@ -208,7 +210,9 @@ __device__ inline Count count_of(const ListsView &v, const Target &t, const Foun
 
 // What the parent of a target left open.
 __device__ inline void open_range(const ListsView &v, uint32_t cell, uint64_t &begin, uint64_t &end) {
-  if (v.depth <= v.base) {
+  if (!in_share(v.targets, cell)) {
+    begin = end = 0;
+  } else if (v.depth <= v.base) {
     begin = uint64_t(cell - v.first) * v.image_count;
     end = v.depth == v.base ? begin + v.image_count : begin;
   } else {
@@ -329,7 +333,7 @@ __global__ void __launch_bounds__(THREADS) lists_walk(const __grid_constant__ Li
   const uint32_t tile = next_tile(v.ticket);
   const uint32_t rows = min(v.rows, v.cells - tile * v.rows);
   const uint32_t cell = tile * v.rows + lane;
-  const bool walks = warp == 0 && lane < rows && is_leaf(v.targets, cell);
+  const bool walks = warp == 0 && lane < rows && is_leaf(v.targets, cell) && in_share(v.targets, cell);
   if (warp == 0) {
     Count mine;
     if (walks) walk_images(v, Target(v, cell, v.targets.level[cell]), mine);

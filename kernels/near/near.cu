@@ -6,7 +6,7 @@ extern "C" {
 // to. Places and marks that stay free hold NONE and 0.
 __global__ void __launch_bounds__(TILE) near_tasks(NearView v) {
   const size_t cell = size_t(blockIdx.x) * TILE + threadIdx.x;
-  if (cell >= v.targets.cells || !is_leaf(v.targets, cell)) return;
+  if (cell >= v.targets.cells || !is_leaf(v.targets, cell) || !in_share(v.targets, cell)) return;
   const uint32_t begin = v.targets.bodies[2 * cell], end = v.targets.bodies[2 * cell + 1];
   const uint64_t parts = (end - begin + MOST_TARGETS - 1) / MOST_TARGETS;
   for (uint64_t k = 0; k < parts; k++) {

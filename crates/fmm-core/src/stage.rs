@@ -37,6 +37,8 @@ pub enum Stage {
     Gather,
     /// The sample of direct sums that guards the tolerance.
     Guard,
+    /// Sums that GPUs copy from each other.
+    Exchange,
     /// Velocities.
     Kick,
     /// Positions.
@@ -47,7 +49,7 @@ pub enum Stage {
 
 impl Stage {
     /// All stages, in order.
-    pub const ALL: [Stage; 18] = [
+    pub const ALL: [Stage; 19] = [
         Stage::Tree,
         Stage::Lists,
         Stage::P2M,
@@ -63,6 +65,7 @@ impl Stage {
         Stage::Fft,
         Stage::Gather,
         Stage::Guard,
+        Stage::Exchange,
         Stage::Kick,
         Stage::Drift,
         Stage::Output,
@@ -86,6 +89,7 @@ impl Stage {
             Stage::Fft => "FFT",
             Stage::Gather => "gather",
             Stage::Guard => "guard",
+            Stage::Exchange => "exchange",
             Stage::Kick => "kick",
             Stage::Drift => "drift",
             Stage::Output => "output",

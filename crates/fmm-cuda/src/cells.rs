@@ -59,6 +59,7 @@ impl Cells {
             octant: tree.octant.pointer(),
             cells: tree.cells() as u32,
             levels: self.half.len() as u32,
+            share: tree.share(),
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::Unavailable;
 use crate::description::{Description, devices};
 use crate::error::device as told;
 use crate::kernels::{self, Kernels};
+use crate::team::Member;
 
 /// A GPU that is ready to compute.
 pub struct Gpu {
@@ -21,6 +22,8 @@ pub struct Gpu {
     stream: Stream,
     side: Stream,
     description: Description,
+    /// Its place among GPUs that share sums.
+    member: Option<Member>,
     context: Context,
 }
 
@@ -47,7 +50,7 @@ impl Gpu {
         // The queue's few blocks go first where both have work.
         let stream = Stream::new(StreamFlags::NON_BLOCKING, Some(-1))?;
         let side = Stream::new(StreamFlags::NON_BLOCKING, Some(0))?;
-        Ok(Gpu { kernels, stream, side, description, context })
+        Ok(Gpu { kernels, stream, side, description, member: None, context })
     }
 
     /// What the GPU is.
@@ -107,6 +110,25 @@ impl Gpu {
         self.context.clone()
     }
 
+    /// Makes this GPU share sums.
+    pub(crate) fn join(&mut self, member: Member) {
+        self.member = Some(member);
+    }
+
+    /// The place in a team, if it has one.
+    pub(crate) fn member(&self) -> Option<&Member> {
+        self.member.as_ref()
+    }
+
+    /// The driver's handle of the context.
+    pub(crate) fn raw_context(&self) -> Result<usize, Error> {
+        self.enter()?;
+        let mut context = std::ptr::null_mut();
+        // SAFETY: one pointer to write to.
+        succeeded(unsafe { cuCtxGetCurrent(&mut context) })?;
+        Ok(context as usize)
+    }
+
     /// Runs `work` with this GPU as that of the current thread, and then makes the one before that again.
     ///
     /// # Errors
@@ -148,7 +170,7 @@ impl Gpu {
 }
 
 /// The error of a call that the driver answers with `done`.
-fn succeeded(done: cudaError_enum) -> Result<(), Error> {
+pub(crate) fn succeeded(done: cudaError_enum) -> Result<(), Error> {
     match done {
         cudaError_enum::CUDA_SUCCESS => Ok(()),
         failed => Err(Error::Device(format!("the GPU failed: {failed:?}"))),

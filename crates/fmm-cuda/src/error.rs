@@ -47,6 +47,14 @@ pub enum Unavailable {
         /// That of the compiler.
         needed: &'static str,
     },
+    /// The GPUs of a team are not of one model.
+    #[error("{first} and {other} would not give the same bits: GPUs that share sums are of one model")]
+    Unlike {
+        /// Name of the first GPU.
+        first: String,
+        /// Name of the one that is another model.
+        other: String,
+    },
     /// A call of the driver failed while the GPU was opened.
     #[error("the NVIDIA driver fails: {0}")]
     Driver(String),
@@ -60,6 +68,7 @@ impl Unavailable {
             Unavailable::NoDriver(_) => "no NVIDIA driver",
             Unavailable::MissingFunction(_) | Unavailable::OldDriver { .. } => "the NVIDIA driver is too old",
             Unavailable::NoDevice | Unavailable::NoSuchDevice { .. } => "no GPU",
+            Unavailable::Unlike { .. } => "GPUs of several models",
             Unavailable::TooOld { .. } => "the GPU is too old",
             _ => "the NVIDIA driver fails",
         }

@@ -183,8 +183,10 @@ impl ErrorField {
             kernels.launch(stream, &format!("error_norms_{real}"), all, CELLS as u32, &view)?;
             kernels.launch(stream, "error_pairs", blocks(32 * cells[1], THREADS), THREADS as u32, &view)?;
             let leaves = blocks(8 * view.leaf_count as usize, THREADS);
-            kernels.launch(stream, "error_targets", leaves, THREADS as u32, &view)
+            kernels.launch(stream, "error_targets", leaves, THREADS as u32, &view)?;
         }
+        let member = gpu.member().filter(|_| view.targets.share[1] < u32::MAX);
+        member.map_or(Ok(()), |member| member.exchange(gpu, &self.squares, targets))
     }
 
     /// Queues the drawing of a sample of `size` targets by the error field: their places in the

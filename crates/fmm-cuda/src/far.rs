@@ -200,6 +200,7 @@ impl<T: DeviceReal> Far<T> {
             tiles: place.target_tiles.cells.pointer(),
             table: self.table.pointer(),
             octant: place.targets.octant,
+            bodies: place.targets.bodies,
             level_start: place.targets.level_start,
             slot_of: tables.slot_of.pointer(),
             operators: tables.operators.pointer(),
@@ -226,6 +227,7 @@ impl<T: DeviceReal> Far<T> {
             half: u32::from(cut.half),
             levels: place.targets.levels,
             per_level: tables.per_level as u32,
+            share: place.targets.share,
         };
         let real = T::NAME;
         let split = if self.operators.basis.split { "_split" } else { "" };

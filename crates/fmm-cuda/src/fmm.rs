@@ -26,7 +26,7 @@ use crate::place::Place;
 use crate::ternary_root;
 use crate::view::{Body, GatherView, Sum, TILE};
 
-use cust::memory::DevicePointer;
+use cust::memory::{DeviceCopy, DevicePointer};
 use cust::stream::Stream;
 
 /// What the host knows of a plan whose trees and lists lie on the device.
@@ -51,6 +51,8 @@ pub struct Planned {
 pub struct Fmm {
     /// Whether the near field waits for the far field, so that the time of each stage is its own.
     pub apart: bool,
+    /// Whether the GPUs of a team share the targets of the next plan.
+    pub divided: bool,
     cells: [Cells; 2],
     lists: DeviceLists,
     bodies: [Buffer<Body>; 2],
@@ -120,6 +122,8 @@ impl Fmm {
             }
             Ok::<_, Error>(false)
         })?;
+        let member = gpu.member().filter(|_| self.divided);
+        at.tree.divide(member.map(|member| member.begin(targets.unwrap_or(sources).len() / 3)));
         let from = if targets.is_some() { &from.tree } else { &at.tree };
         times.time(Stage::Lists, || {
             if ternary {
@@ -265,6 +269,10 @@ impl Fmm {
             more(gpu.stream())?;
         }
         self.near = near;
+        if self.cells[0].tree.is_divided() {
+            self.exchange(gpu, &self.sums)?;
+            clock.mark(Some(Stage::Exchange))?;
+        }
         self.scatter(gpu, output, DevicePointer::null(), scale, n)?;
         clock.mark(Some(Stage::Output))?;
         clock.read(times)?;
@@ -315,6 +323,7 @@ impl Fmm {
             let place = Place { sums: self.more.pointer(), ..self.place(planned) };
             near.sum(gpu, gpu.stream(), &place, last.softening, planned.choice.precision, planned.closest, true)?;
             self.near = near;
+            self.exchange(gpu, &self.more)?;
         }
         let more = if last.whole { DevicePointer::null() } else { self.more.pointer() };
         self.scatter(gpu, Output { field: DevicePointer::null(), potential }, more, last.strength_scale, n)?;
@@ -385,6 +394,12 @@ impl Fmm {
             unsafe { gpu.kernels().launch(gpu.stream(), "gather_tree_f64", blocks, TILE as u32, &view)? };
         }
         Ok(())
+    }
+
+    /// Brings numbers of the targets in the order of their tree from the GPUs that have them.
+    fn exchange<T: DeviceCopy + Default>(&self, gpu: &Gpu, of_targets: &Buffer<T>) -> Result<(), Error> {
+        let member = gpu.member().filter(|_| self.cells[0].tree.is_divided());
+        member.map_or(Ok(()), |member| member.exchange(gpu, of_targets, self.sums.len()))
     }
 
     /// Queues the copying of the sums into the caller's order.

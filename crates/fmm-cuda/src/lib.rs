@@ -48,6 +48,7 @@ pub mod planar;
 mod policy;
 mod staging;
 mod store;
+pub mod team;
 mod ternary_root;
 mod totals;
 mod trial;

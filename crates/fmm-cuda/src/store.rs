@@ -180,10 +180,11 @@ impl CudaStore {
 
     /// Sums the potential of the last forces if those were summed without it. It uses the bodies as
     /// arranged for the forces, so later drifts do not matter.
-    fn complete(&mut self) -> Result<(), Error> {
-        if self.whole {
+    pub(crate) fn complete(&mut self) -> Result<(), Error> {
+        if self.whole || !self.summed {
             return Ok(());
         }
+        self.gpu.enter()?;
         self.state.potential.resize(self.strength.len())?;
         let potential = self.state.potential.pointer();
         if let Some(units) = self.units {

@@ -22,4 +22,5 @@ mod parity;
 mod periodic;
 mod plane;
 mod plane_run;
+mod team;
 mod vortex;

@@ -8,7 +8,8 @@ use fmm_core::forces::Forces;
 use fmm_core::planar::{Blob, Kernel};
 use fmm_core::solve::Quantity;
 use fmm_core::{Cancel, CpuStore, Method, ParticleStore, Precision, Settings};
-use fmm_cuda::{CudaStore, DeviceSums, Gpu, Unavailable};
+use fmm_cuda::team::{self, Opened, TeamStore};
+use fmm_cuda::{CudaStore, Gpu, Unavailable};
 
 use crate::Error;
 
@@ -22,18 +23,49 @@ pub enum Device {
     Cpu,
     /// The GPU of this number, counted from 0.
     Cuda(u32),
+    /// Several GPUs of one model, which share sums in space; other sums are done by the first of them.
+    Team(Team),
+}
+
+/// The numbers of two GPUs or more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Team {
+    /// All that the driver shows.
+    All,
+    /// Those whose bits are set.
+    Some(u64),
+}
+
+impl Team {
+    /// Numbers from 0, ascending; `present` is how many there are.
+    fn ordinals(self, present: u32) -> Vec<u32> {
+        match self {
+            Team::All => (0..present).collect(),
+            Team::Some(bits) => (0..u64::BITS).filter(|n| bits >> n & 1 == 1).collect(),
+        }
+    }
 }
 
 impl FromStr for Device {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let number = |n: &str| n.parse().map(Device::Cuda).map_err(|_| Device::ALLOWED.to_string());
+        let refused = || Device::ALLOWED.to_string();
+        let number = |part: &str| part.strip_prefix("cuda:")?.parse().ok();
         match text {
             "auto" => Ok(Device::Auto),
             "cpu" => Ok(Device::Cpu),
             "cuda" => Ok(Device::Cuda(0)),
-            _ => text.strip_prefix("cuda:").map_or_else(|| Err(Device::ALLOWED.to_string()), number),
+            "cuda:all" => Ok(Device::Team(Team::All)),
+            _ if !text.contains(',') => number(text).map(Device::Cuda).ok_or_else(refused),
+            _ => {
+                let mut bits = 0u64;
+                for part in text.split(',') {
+                    let n = number(part.trim()).filter(|&n| n < u64::BITS && bits >> n & 1 == 0);
+                    bits |= 1 << n.ok_or_else(refused)?;
+                }
+                Ok(Device::Team(Team::Some(bits)))
+            }
         }
     }
 }
@@ -44,6 +76,11 @@ impl fmt::Display for Device {
             Device::Auto => f.write_str("auto"),
             Device::Cpu => f.write_str("cpu"),
             Device::Cuda(n) => write!(f, "cuda:{n}"),
+            Device::Team(Team::All) => f.write_str("cuda:all"),
+            Device::Team(team) => {
+                let names: Vec<_> = team.ordinals(0).iter().map(|n| format!("cuda:{n}")).collect();
+                f.write_str(&names.join(","))
+            }
         }
     }
 }
@@ -77,19 +114,21 @@ impl fmt::Display for Note {
 const FEWEST_PAIRS: f64 = 1e7;
 
 impl Device {
-    /// The number of the GPU; `None` of the cores, and of a choice that is still open.
+    /// The number of the GPU, of several that of the first; `None` of the cores, and of a choice that is still open.
     pub fn gpu(self) -> Option<u32> {
         match self {
             Device::Cuda(n) => Some(n),
+            Device::Team(team) => team.ordinals(1).first().copied(),
             Device::Cpu | Device::Auto => None,
         }
     }
 
     /// The accepted names, for the help of options.
-    pub const NAMES: &'static str = "auto|cpu|cuda|cuda:N";
+    pub const NAMES: &'static str = "auto|cpu|cuda|cuda:N|cuda:N,cuda:M|cuda:all";
 
     /// The same for messages.
-    pub const ALLOWED: &'static str = "allowed: auto, cpu, cuda, cuda:N with N the number of a GPU from 0";
+    pub const ALLOWED: &'static str =
+        "allowed: auto, cpu, cuda, cuda:N with N the number of a GPU from 0, several of these with commas, cuda:all";
 
     /// The cores in place of `Auto` for sums that no GPU does: by trees of a given depth, in the plane directly in single
     /// precision, second derivatives in a periodic box, and estimates of the errors of other sums than of potentials and
@@ -110,22 +149,25 @@ impl Device {
         self == Device::Cpu || self == Device::Auto && pairs < FEWEST_PAIRS
     }
 
-    /// Opens the GPU that sums of `pairs` pairs go to; `None` is the cores. `note` receives the
+    /// Opens the GPUs that sums of `pairs` pairs go to; none is the cores. `note` receives the
     /// reason where `Auto` takes the cores for a large sum.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if a GPU is asked for and there is none.
-    pub(crate) fn open(self, pairs: f64, note: &mut dyn FnMut(Note)) -> Result<Option<Gpu>, Error> {
-        let ordinal = match self {
-            _ if self.on_cores(pairs) => return Ok(None),
-            Device::Cuda(n) => n,
-            Device::Auto | Device::Cpu => 0,
+    pub(crate) fn open(self, pairs: f64, note: &mut dyn FnMut(Note)) -> Result<Vec<Gpu>, Error> {
+        let opened = match self {
+            _ if self.on_cores(pairs) => return Ok(vec![]),
+            Device::Cuda(n) => team::open(&[n]),
+            Device::Auto | Device::Cpu => team::open(&[0]),
+            Device::Team(team) => {
+                fmm_cuda::devices().and_then(|present| team::open(&team.ordinals(present.len() as u32)))
+            }
         };
-        match Gpu::open(ordinal) {
-            Ok(gpu) => Ok(Some(gpu)),
+        match opened {
+            Ok(gpus) => Ok(gpus),
             Err(why) if self == Device::Auto => {
                 note(Note::NoGpu(why));
-                Ok(None)
+                Ok(vec![])
             }
             Err(why) => Err(Error::Unavailable { device: self.to_string(), why }),
         }
@@ -135,25 +177,25 @@ impl Device {
 /// A device with what was opened of it.
 pub(crate) struct Place<'n> {
     pub device: Device,
-    /// Opened by the first sum that needs it.
-    pub gpu: Option<Opened>,
+    /// Opened by the first sum that needs them.
+    pub gpus: Vec<Opened>,
     pub note: Box<dyn FnMut(Note) + Send + 'n>,
     pub cancel: Cancel,
 }
 
 impl Place<'_> {
-    /// The GPU that sums of `pairs` pairs on `device` go to; `None` is the cores.
+    /// The GPUs that sums of `pairs` pairs on `device` go to; none is the cores.
     ///
     /// # Errors
     /// Those of [`Device::open`].
-    pub fn gpu_for(&mut self, device: Device, pairs: f64) -> Result<Option<&mut Opened>, Error> {
+    pub fn gpus_for(&mut self, device: Device, pairs: f64) -> Result<&mut [Opened], Error> {
         if device.on_cores(pairs) {
-            return Ok(None);
+            return Ok(&mut []);
         }
-        if self.gpu.is_none() {
-            self.gpu = device.open(pairs, &mut self.note)?.map(Opened::new);
+        if self.gpus.is_empty() {
+            self.gpus = device.open(pairs, &mut self.note)?.into_iter().map(Opened::new).collect();
         }
-        Ok(self.gpu.as_mut())
+        Ok(&mut self.gpus)
     }
 
     /// The GPU of this number, on which arrays of the caller lie.
@@ -166,14 +208,11 @@ impl Place<'_> {
             let why = format!("the arrays are on {theirs}; allowed: auto, {theirs}");
             return Err(Error::Request { parameter: "device", why });
         }
-        let opened = match self.gpu.take() {
-            Some(opened) => opened,
-            None => {
-                let why = |why| Error::Unavailable { device: theirs.to_string(), why };
-                Opened::new(Gpu::open(ordinal).map_err(why)?)
-            }
-        };
-        let opened = self.gpu.insert(opened);
+        if self.gpus.is_empty() {
+            let why = |why| Error::Unavailable { device: theirs.to_string(), why };
+            self.gpus.push(Opened::new(Gpu::open(ordinal).map_err(why)?));
+        }
+        let opened = &mut self.gpus[0];
         let ours = opened.gpu.description().ordinal;
         if ours != ordinal {
             // Callers keep the address of our stream.
@@ -183,26 +222,6 @@ impl Place<'_> {
             return Err(Error::Request { parameter: "device", why });
         }
         Ok(opened)
-    }
-}
-
-/// A GPU, with the memory and tables of its sums.
-pub(crate) struct Opened {
-    // Dropped in this order: memory before the GPU whose it is.
-    pub sums: DeviceSums,
-    pub gpu: Gpu,
-}
-
-impl Opened {
-    fn new(gpu: Gpu) -> Self {
-        Opened { sums: DeviceSums::default(), gpu }
-    }
-}
-
-impl Drop for Opened {
-    fn drop(&mut self) {
-        // Freeing memory needs its GPU; a thread that cannot enter it has lost the memory with it.
-        let _ = self.gpu.enter();
     }
 }
 
@@ -225,21 +244,31 @@ pub fn store(
     forces: Forces,
     note: &mut dyn FnMut(Note),
 ) -> Result<Box<dyn ParticleStore>, Error> {
-    let gpu = device.able(settings, plane.is_some(), Quantity::Potential).open((n as f64).powi(2), note)?;
+    let mut gpus = device.able(settings, plane.is_some(), Quantity::Potential).open((n as f64).powi(2), note)?;
     let settings = settings.clone();
-    let Some(gpu) = gpu else {
+    if gpus.is_empty() {
         let store = match plane {
             None => CpuStore::new(settings),
             Some((kernel, blob)) => CpuStore::in_plane(settings, kernel, blob),
         };
         return Ok(Box::new(store?.with_forces(forces)));
+    }
+    loaded(&gpus[0]).into_iter().for_each(note);
+    if plane.is_some() {
+        gpus.truncate(1);
+    }
+    let on = |gpu: Gpu| {
+        let store = match plane {
+            None => CudaStore::new(gpu, settings.clone()),
+            Some((kernel, blob)) => CudaStore::in_plane(gpu, settings.clone(), kernel, blob),
+        };
+        store.map(|store| store.with_forces(forces.clone()))
     };
-    loaded(&gpu).into_iter().for_each(note);
-    let store = match plane {
-        None => CudaStore::new(gpu, settings),
-        Some((kernel, blob)) => CudaStore::in_plane(gpu, settings, kernel, blob),
-    };
-    Ok(Box::new(store?.with_forces(forces)))
+    let mut stores = gpus.into_iter().map(on).collect::<Result<Vec<_>, _>>()?;
+    match stores.pop() {
+        Some(store) if stores.is_empty() => Ok(Box::new(store)),
+        last => Ok(Box::new(TeamStore::new(stores.into_iter().chain(last).collect()))),
+    }
 }
 
 #[cfg(test)]
@@ -253,7 +282,25 @@ mod tests {
         }
         assert_eq!("cuda".parse(), Ok(Device::Cuda(0)));
         assert_eq!([Device::Auto, Device::Cpu, Device::Cuda(3)].map(Device::gpu), [None, None, Some(3)]);
-        for bad in ["", "gpu", "cuda:", "cuda:-1", "cuda:x", "CUDA", "cpu:0"] {
+        for text in ["cuda:all", "cuda:0,cuda:1", "cuda:2,cuda:5,cuda:63"] {
+            assert_eq!(text.parse::<Device>().map(|device| device.to_string()), Ok(text.into()));
+        }
+        let team: Device = "cuda:5, cuda:2".parse().unwrap();
+        assert_eq!((team.to_string(), team.gpu()), ("cuda:2,cuda:5".into(), Some(2)));
+        for bad in [
+            "",
+            "gpu",
+            "cuda:",
+            "cuda:-1",
+            "cuda:x",
+            "CUDA",
+            "cpu:0",
+            "cuda:1,cuda:1",
+            "cuda:0,",
+            "cuda:0,cpu",
+            "cuda:0,cuda:64",
+            "cuda:0,cuda:all",
+        ] {
             assert_eq!(bad.parse::<Device>(), Err(Device::ALLOWED.to_string()), "{bad}");
         }
     }
@@ -261,13 +308,15 @@ mod tests {
     #[test]
     fn the_cpu_is_taken_for_a_reason() {
         let none = Device::Auto.open(100.0, &mut |note| panic!("{note}")).unwrap();
-        assert!(none.is_none(), "a sum of 100 pairs");
+        assert!(none.is_empty(), "a sum of 100 pairs");
         let mut notes = vec![];
         let gpu = Device::Auto.open(1e9, &mut |note| notes.push(note)).unwrap();
-        assert_eq!(gpu.is_none(), notes.len() == 1, "{notes:?}");
+        assert_eq!(gpu.is_empty(), notes.len() == 1, "{notes:?}");
         assert!(notes.iter().all(|note| note.to_string().starts_with("running on the CPU (")), "{notes:?}");
-        assert!(Device::Cpu.open(1e9, &mut |_| panic!("asked for")).unwrap().is_none());
+        assert!(Device::Cpu.open(1e9, &mut |_| panic!("asked for")).unwrap().is_empty());
         let missing = Device::Cuda(4711).open(1e9, &mut |_| {});
         assert!(missing.is_err_and(|e| e.to_string().starts_with("device = cuda:4711: ")));
+        let missing = "cuda:0,cuda:62".parse::<Device>().unwrap().open(1e9, &mut |_| {});
+        assert!(missing.is_err_and(|e| e.to_string().starts_with("device = cuda:0,cuda:62: ")));
     }
 }

@@ -92,7 +92,7 @@ impl GridSolver {
             Error::Unavailable { why, .. } => Error::Unavailable { device: device.to_string(), why },
             e => e,
         });
-        let Some(gpu) = opened? else { return Ok(GridSolver::Cores(solver)) };
+        let Some(gpu) = opened?.into_iter().next() else { return Ok(GridSolver::Cores(solver)) };
         loaded(&gpu).into_iter().for_each(note);
         let ordinal = gpu.description().ordinal;
         let (device, expanding) = match device {

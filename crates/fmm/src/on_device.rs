@@ -5,9 +5,9 @@
 use std::time::Instant;
 
 use fmm_core::StageTimes;
+use fmm_cuda::team::Opened;
 use fmm_cuda::{DeviceArrays, Done, Results};
 
-use crate::device::Opened;
 use crate::{Device, Error, Evaluation, Kernel, Points, Problem, Seconds, Solver};
 
 impl Solver<'_> {
@@ -37,7 +37,7 @@ impl Solver<'_> {
         let settings = problem.in_space();
         let mut times = StageTimes::with_cancel(self.0.cancel.clone());
         let opened = self.0.gpu_of_arrays(arrays.ordinal)?;
-        let Opened { sums, gpu } = opened;
+        let Opened { sums, gpu } = &mut *opened;
         // SAFETY: as the caller promises.
         let summed = gpu.within(|| unsafe { sums.evaluate(gpu, &settings, arrays, &mut times) });
         let Done { choice, coincident_pairs, not_finite } = summed??;

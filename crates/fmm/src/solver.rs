@@ -20,7 +20,7 @@ impl Default for Solver<'_> {
 impl<'n> Solver<'n> {
     /// A solver for this device. Nothing is opened yet.
     pub fn new(device: Device) -> Self {
-        Solver(Place { device, gpu: None, note: Box::new(|_| {}), cancel: Cancel::default() })
+        Solver(Place { device, gpus: vec![], note: Box::new(|_| {}), cancel: Cancel::default() })
     }
 
     /// Passes notes on the choice of the device to `note`.

@@ -5,7 +5,9 @@ use fmm_core::planar;
 use fmm_core::solve::Quantity;
 use fmm_core::{Choice, Complex64, Error as Refused, Method, Precision, Settings, StageTimes, WithHessian};
 
-use crate::device::{Opened, Place, loaded};
+use fmm_cuda::team::{self, Opened};
+
+use crate::device::{Place, loaded};
 use crate::{Device, Error, Evaluation, Family, Note, Points, Problem, Seconds};
 
 /// The sum that `problem` asks for, without exclusions.
@@ -31,18 +33,19 @@ struct Summed {
     coincident_pairs: u64,
 }
 
-type OnGpu<'a> = &'a mut dyn FnMut(&mut Opened, &mut StageTimes) -> Result<Summed, Refused>;
+type OnGpus<'a> = &'a mut dyn FnMut(&mut [Opened], &mut StageTimes) -> Result<Summed, Refused>;
 type OnCores<'a> = &'a mut dyn FnMut(&mut StageTimes) -> Result<Summed, Refused>;
 
 /// Sums `pairs` pairs on `device`: that of `place`, or the cores where no GPU can do the sum.
-fn sum_on(place: &mut Place, device: Device, pairs: f64, gpu: OnGpu, cores: OnCores) -> Result<Evaluation, Error> {
+fn sum_on(place: &mut Place, device: Device, pairs: f64, gpus: OnGpus, cores: OnCores) -> Result<Evaluation, Error> {
     let mut times = StageTimes::with_cancel(place.cancel.clone());
-    let (sum, device, note) = match place.gpu_for(device, pairs)? {
-        Some(opened) => {
-            let sum = gpu(opened, &mut times);
-            (sum, Device::Cuda(opened.gpu.description().ordinal), loaded(&opened.gpu))
+    let (sum, device, note) = match place.gpus_for(device, pairs)? {
+        [] => (cores(&mut times), Device::Cpu, None),
+        opened => {
+            let sum = gpus(opened, &mut times);
+            let first = &opened[0].gpu;
+            (sum, if opened.len() > 1 { device } else { Device::Cuda(first.description().ordinal) }, loaded(first))
         }
-        None => (cores(&mut times), Device::Cpu, None),
     };
     note.into_iter().for_each(&mut place.note);
     let Summed { potential, field, hessian, error, choice, coincident_pairs } = sum?;
@@ -74,9 +77,10 @@ fn in_space(place: &mut Place, problem: &Problem, points: &Points) -> Result<Eva
         place,
         place.device.able(settings, false, quantity),
         pairs(points),
-        &mut |Opened { gpu, sums }, times| {
+        &mut |opened, times| {
             let settings = if quantity == Quantity::Potential { with_errors } else { settings };
-            sums.evaluate_host(gpu, settings, (sources, points.strengths, targets), quantity, times).map(summed)
+            let host = (sources, points.strengths, targets);
+            team::evaluate_host(opened, settings, host, quantity, times).map(summed)
         },
         &mut |times| {
             let settings = with_errors;
@@ -136,7 +140,7 @@ fn in_plane(
         place,
         device,
         pairs(points),
-        &mut |opened, times| fmm_cuda::planar::evaluate(&opened.gpu, &plane, times).map(summed),
+        &mut |opened, times| fmm_cuda::planar::evaluate(&opened[0].gpu, &plane, times).map(summed),
         &mut |times| planar::evaluate_problem(&plane, times).map(summed),
     )
 }
@@ -179,7 +183,7 @@ where
         place,
         place.device,
         pairs(points),
-        &mut |opened, times| fmm_cuda::gauss::evaluate(&opened.gpu, &on_gpu, times).map(summed),
+        &mut |opened, times| fmm_cuda::gauss::evaluate(&opened[0].gpu, &on_gpu, times).map(summed),
         &mut |times| {
             if precision == Precision::F32 {
                 return Err(Refused::Unsupported(

@@ -171,6 +171,9 @@ fn sweep(suite: &Suite, options: &Options) -> Result<Sweep, Failure> {
         Some(Device::Cuda(_)) if suite.cpu_only => {
             return Err(Failure::new(2, format!("{}: this suite is of the CPU alone; leave --device out", suite.name)));
         }
+        Some(team @ Device::Team(_)) => {
+            return Err(Failure::new(2, format!("{}: this suite is of one GPU, not of {team}", suite.name)));
+        }
         None | Some(Device::Auto) if !suite.cpu_only => available(),
         None | Some(Device::Auto) => vec![Device::Cpu],
         Some(device) => vec![device],

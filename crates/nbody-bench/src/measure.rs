@@ -119,10 +119,7 @@ impl Context {
 
     /// The description of machine and program, in a record.
     pub fn machine(&self, record: &mut Record, device: Device) {
-        let gpu = match device {
-            Device::Cuda(n) => self.gpus.iter().find(|g| g.ordinal == n),
-            _ => None,
-        };
+        let gpu = device.gpu().and_then(|n| self.gpus.iter().find(|g| g.ordinal == n));
         machine::describe(record, gpu, self.commit);
     }
 

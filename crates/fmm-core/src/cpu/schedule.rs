@@ -118,7 +118,13 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, R, const D: usiz
                 }
             }
             Stage::Spread | Stage::Fft | Stage::Gather => unreachable!("{} is a stage of a mesh", stage.name()),
-            Stage::Tree | Stage::Lists | Stage::Guard | Stage::Kick | Stage::Drift | Stage::Output => {
+            Stage::Tree
+            | Stage::Lists
+            | Stage::Guard
+            | Stage::Exchange
+            | Stage::Kick
+            | Stage::Drift
+            | Stage::Output => {
                 unreachable!("{} is no stage of a sum", stage.name())
             }
         });

@@ -1,5 +1,7 @@
 //! The octree on the device.
 
+use std::ops::Range;
+
 use cust::memory::DevicePointer;
 use fmm_core::Error;
 use fmm_core::tree::{Cube, Tree};
@@ -55,9 +57,26 @@ pub struct DeviceTree {
     on_host: bool,
     /// Whether too many bodies agree in the [`COARSE`] digits of their keys to be sorted by the others afterwards.
     crowded: bool,
+    /// Where another GPU sums the rest.
+    share: Option<Range<usize>>,
 }
 
 impl DeviceTree {
+    /// Leaves lists and sums to bodies of these sorted places; `None`: to all.
+    pub fn divide(&mut self, share: Option<Range<usize>>) {
+        self.share = share;
+    }
+
+    /// Whether another GPU sums a part.
+    pub(crate) fn is_divided(&self) -> bool {
+        self.share.is_some()
+    }
+
+    /// First body whose sum is made here and one past the last, as sorted places.
+    pub(crate) fn share(&self) -> [u32; 2] {
+        self.share.as_ref().map_or([0, u32::MAX], |share| [share.start as u32, share.end as u32])
+    }
+
     /// The octree of `n` positions, `[n][3]` on the device, in `cube`: that of [`Tree::octree`].
     ///
     /// Where more than `leaf_size` bodies at different places have the same key, the tree must be
@@ -319,6 +338,7 @@ impl DeviceTree {
             level: self.level.pointer(),
             octant: self.octant.pointer(),
             side: self.side,
+            share: self.share(),
         }
     }
 }

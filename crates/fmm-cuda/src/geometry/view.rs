@@ -219,6 +219,8 @@ pub struct CellsView {
     pub octant: ReadOnly<u8>,
     /// Side of the root.
     pub side: f64,
+    /// First body whose lists are made here, and one past the last.
+    pub share: [u32; 2],
 }
 
 /// A source cell that a target cell has not yet dealt with.

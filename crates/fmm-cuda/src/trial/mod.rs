@@ -132,6 +132,8 @@ fn begin<'a>(
     }
     let Bodies { quantity, inputs, host, strengths, field, potential, hessian } = bodies;
     let ends = inputs.ends();
+    // Second derivatives are summed whole by every GPU of a team.
+    arrays.fmm.divided = quantity != Quantity::Hessian;
     // Method and leaves anew for every sum, from the bodies as they are.
     let (cube, problem, resolved) = times.time_more(Stage::Tree, || resolve(gpu, arrays, settings, ends, strengths))?;
     let trial = SpaceTrial {

@@ -26,6 +26,8 @@ pub struct TreeView {
     pub cells: u32,
     /// Number of levels.
     pub levels: u32,
+    /// First body that is summed here, and one past the last; the sums of others are another GPU's.
+    pub share: [u32; 2],
 }
 
 /// Rows of pairs, one row a target cell.
@@ -180,6 +182,8 @@ pub struct M2lView {
     pub table: DevicePointer<u32>,
     /// Of the target cells. `[cells]`
     pub octant: ReadOnly<u8>,
+    /// Of the target cells. `[cells][2]`
+    pub bodies: ReadOnly<u32>,
     /// Of the targets. `[levels + 1]`
     pub level_start: ReadOnly<u32>,
     /// The slot of a class at targets of an octant, or [`NONE`](super::NONE). `[8][classes]`
@@ -232,6 +236,8 @@ pub struct M2lView {
     pub levels: u32,
     /// Matrices of a level; 0: all levels have the same.
     pub per_level: u32,
+    /// As [`TreeView::share`].
+    pub share: [u32; 2],
 }
 
 /// Direct sums by lists.

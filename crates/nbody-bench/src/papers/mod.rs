@@ -79,6 +79,9 @@ pub fn papers(options: &PapersOptions, commit: Option<&'static str>) -> Result<(
     let devices = match options.device {
         None | Some(Device::Auto) => available(),
         Some(Device::Cpu) => vec![Device::Cpu],
+        Some(team @ Device::Team(_)) => {
+            return Err(Failure::new(2, format!("papers: the figures are of one GPU, not of {team}")));
+        }
         Some(gpu) => vec![Device::Cpu, gpu],
     };
     let full = options.size.map_or(devices.len() > 1, |size| size == Size::Full);

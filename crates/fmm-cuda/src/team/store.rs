@@ -1,0 +1,127 @@
+//! The particles of a run on several GPUs.
+
+use std::sync::{Mutex, PoisonError};
+
+use fmm_core::{Choice, Error, ForceReport, Kept, ParticleStore, Particles, Pending, StageTimes, Totals};
+
+use super::together;
+use crate::CudaStore;
+
+/// Particles that live on every GPU of a team, which share the sums and each do all the rest.
+///
+/// All have the same bits at all times, those of a [`CudaStore`].
+pub struct TeamStore(Vec<CudaStore>);
+
+impl TeamStore {
+    /// The particles of these stores, one for each GPU of a team, all of the same settings and forces.
+    pub fn new(stores: Vec<CudaStore>) -> Self {
+        TeamStore(stores)
+    }
+
+    /// Has each GPU do its part; the answer of the first.
+    fn all<R: Send>(&mut self, work: impl Fn(&mut CudaStore) -> Result<R, Error> + Sync) -> Result<R, Error> {
+        together(&mut self.0, CudaStore::gpu, |store, _| work(store))
+    }
+
+    /// The same for work whose stages are timed.
+    fn timed<R: Send>(
+        &mut self,
+        times: &mut StageTimes,
+        work: impl Fn(&mut CudaStore, &mut StageTimes) -> Result<R, Error> + Sync,
+    ) -> Result<R, Error> {
+        let cancel = times.cancel().clone();
+        let of_first = Mutex::new(times);
+        together(&mut self.0, CudaStore::gpu, |store, index| {
+            let own = &mut StageTimes::with_cancel(cancel.clone());
+            let done = work(store, own);
+            if index == 0 {
+                of_first.lock().unwrap_or_else(PoisonError::into_inner).merge(own);
+            }
+            done
+        })
+    }
+}
+
+impl ParticleStore for TeamStore {
+    fn upload(&mut self, particles: &Particles) -> Result<(), Error> {
+        self.all(|store| store.upload(particles))
+    }
+
+    fn forces_kept(&mut self, kept: Option<Kept>, times: &mut StageTimes) -> Result<Option<Kept>, Error> {
+        self.timed(times, |store, times| store.forces_kept(kept, times))
+    }
+
+    fn kick(&mut self, h: f64, times: &mut StageTimes) -> Result<(), Error> {
+        self.timed(times, |store, times| store.kick(h, times))
+    }
+
+    fn drift(&mut self, h: f64, times: &mut StageTimes) -> Result<(), Error> {
+        self.timed(times, |store, times| store.drift(h, times))
+    }
+
+    fn begin_flow(&mut self) -> Result<f64, Error> {
+        self.all(CudaStore::begin_flow)
+    }
+
+    fn flow(&mut self, weight: f64) -> Result<f64, Error> {
+        self.all(|store| store.flow(weight))
+    }
+
+    fn flow_to(&mut self, h: f64, summed: bool) -> Result<(), Error> {
+        self.all(|store| store.flow_to(h, summed))
+    }
+
+    fn change_velocities(&mut self, change: &mut dyn FnMut(&mut [[f64; 3]])) -> Result<(), Error> {
+        let mut changed = vec![];
+        self.0[0].change_velocities(&mut |velocity| {
+            change(velocity);
+            changed = velocity.to_vec();
+        })?;
+        self.0[1..]
+            .iter_mut()
+            .try_for_each(|store| store.change_velocities(&mut |velocity| velocity.copy_from_slice(&changed)))
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        self.0[0].check()
+    }
+
+    fn particles(&mut self) -> Result<Particles, Error> {
+        self.0[0].particles()
+    }
+
+    fn field(&mut self) -> Result<(Vec<f64>, Vec<[f64; 3]>), Error> {
+        self.all(CudaStore::complete)?;
+        self.0[0].field()
+    }
+
+    fn error(&mut self) -> Result<Vec<f64>, Error> {
+        self.0[0].error()
+    }
+
+    fn copy(&mut self) -> Result<Pending, Error> {
+        self.all(CudaStore::complete)?;
+        self.0[0].copy()
+    }
+
+    fn want_potential(&mut self, wanted: bool) {
+        self.0.iter_mut().for_each(|store| store.want_potential(wanted));
+    }
+
+    fn totals(&mut self, mass: &[f64]) -> Result<Option<Totals>, Error> {
+        self.all(CudaStore::complete)?;
+        self.0[0].totals(mass)
+    }
+
+    fn force_report(&self) -> ForceReport {
+        self.0[0].force_report()
+    }
+
+    fn choice(&self) -> Option<Choice> {
+        self.0[0].choice()
+    }
+
+    fn coincident_pairs(&self) -> u64 {
+        self.0[0].coincident_pairs()
+    }
+}
