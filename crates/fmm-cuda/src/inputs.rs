@@ -4,7 +4,7 @@ use cust::memory::DevicePointer;
 use fmm_core::Error;
 use fmm_core::accuracy::Strengths;
 use fmm_core::bodies;
-use fmm_core::math::scale::power_of_two_below;
+use fmm_core::math::scale::scale_of;
 
 use crate::Gpu;
 use crate::buffer::Buffer;
@@ -26,7 +26,7 @@ pub struct Ends {
 impl Ends {
     /// The power of two that strengths are multiplied by.
     pub fn strength_scale(&self) -> f64 {
-        power_of_two_below(1.0 / self.largest)
+        scale_of(self.largest)
     }
 
     /// The targets, which may be the sources.

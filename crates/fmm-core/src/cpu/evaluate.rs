@@ -265,7 +265,7 @@ impl Trial for SpaceTrial<'_> {
         if self.reference.is_none() {
             self.reference = self.times.time_more(Stage::Guard, || InBox::reference(settings, points, quantity));
         }
-        let (norms, more) = self.times.time_more(Stage::Guard, || match (&self.reference, quantity) {
+        let (norms, more) = self.times.time(Stage::Guard, || match (&self.reference, quantity) {
             (Some(reference), _) => boxed::errors(&sample, reference, points, sums),
             (_, Quantity::Potential) => (field(), 0.0),
             (_, Quantity::Hessian) => (field(), hessian::error(&sample, softening, points, &sums.hessian)),

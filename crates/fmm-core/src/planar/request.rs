@@ -4,7 +4,7 @@
 use super::pyramid::{exponent_above, power};
 use super::{Blob, Kernel, underflow};
 use crate::accuracy::{Kind, Problem as Size, Strengths};
-use crate::math::scale::power_of_two_below;
+use crate::math::scale::scale_of;
 use crate::{Error, Settings, Softening};
 
 /// A sum in the plane without its points, checked.
@@ -70,7 +70,7 @@ impl Request {
         };
         let global = exponent_above(if extent > 0.0 { extent } else { 1.0 });
         let short = blob.length() > 0.0 && blob.length() < underflow::SHORT * extent;
-        let (blob, scale) = (blob.scaled(power(-global)), power_of_two_below(1.0 / most(|s| s.largest)));
+        let (blob, scale) = (blob.scaled(power(-global)), scale_of(most(|s| s.largest)));
         Ok(Request {
             settings,
             kernel,

@@ -10,7 +10,7 @@ use crate::accuracy::{Problem, Spread, Strengths};
 use crate::bodies::{CHUNK, check_finite, check_positions, check_reach, check_sources, sizes, surely_in_reach};
 use crate::comm::{self, Comm, gathered};
 use crate::cpu::direct::Units;
-use crate::math::scale::power_of_two_below;
+use crate::math::scale::{power_of_two_below, scale_of};
 use crate::tree::{Cube, bounds};
 use crate::{Error, Particles};
 
@@ -119,8 +119,7 @@ impl<'a> Home<'a> {
         let largest = |values: &[f64]| values.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
         let mut ends = [largest(self.position.as_flattened()), largest(self.strength)];
         comm.max(&mut ends);
-        let [length, strength] = ends.map(|largest| power_of_two_below(1.0 / largest));
-        Units { length, strength }
+        Units { length: power_of_two_below(1.0 / ends[0]), strength: scale_of(ends[1]) }
     }
 
     /// Σ|q| of all particles.

@@ -222,7 +222,7 @@ impl Trial for RankTrial<'_> {
 
     fn error(&mut self, sums: &Summed, look: Look) -> Result<f64, Error> {
         let (comm, settings, home) = (self.comm, self.settings, &self.home);
-        let norms = self.times.time_more(Stage::Guard, || guard::errors(comm, settings, home, sums, look));
+        let norms = self.times.time(Stage::Guard, || guard::errors(comm, settings, home, sums, look));
         self.norms = Some(norms);
         Ok(norms.judged())
     }
