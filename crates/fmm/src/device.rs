@@ -38,7 +38,7 @@ pub enum Team {
 
 impl Team {
     /// Numbers from 0, ascending; `present` is how many there are.
-    fn ordinals(self, present: u32) -> Vec<u32> {
+    pub fn ordinals(self, present: u32) -> Vec<u32> {
         match self {
             Team::All => (0..present).collect(),
             Team::Some(bits) => (0..u64::BITS).filter(|n| bits >> n & 1 == 1).collect(),

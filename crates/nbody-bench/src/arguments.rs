@@ -49,6 +49,7 @@ impl Bench {
             Some(Which::Distributions(o)) => ("distributions", o),
             Some(Which::Shifts(o)) => ("shifts", o),
             Some(Which::Threads(o)) => ("threads", o),
+            Some(Which::Scaling(o)) => ("scaling", o),
             Some(Which::M2l(o)) => ("m2l", o),
             Some(Which::M2l2d(o)) => ("m2l2d", o),
             Some(Which::Gauss(o)) => ("gauss", o),
@@ -89,6 +90,8 @@ enum Which {
     Shifts(Options),
     /// Strong scaling: the same sum on more threads
     Threads(Options),
+    /// Several GPUs: the same sum on more of them, and sums that grow with them
+    Scaling(Options),
     /// M2L in space alone against the order, on all cores and in several ways on a GPU: Kohnke et al., Figs. 15, 16, 18
     /// (rates), 21 (all groups together) and 23
     #[command(name = "m2l")]
@@ -129,7 +132,7 @@ pub struct Options {
     /// laplace; shifts, mesh: harmonic]
     #[arg(long, value_name = "KERNEL", value_parser = PossibleValuesParser::new(Preset::KERNELS.map(|k| k.name())))]
     pub kernel: Option<String>,
-    /// Where: cpu, cuda or cuda:N [default: every device that there is]
+    /// Where: cpu, cuda or cuda:N, for scaling also cuda:N,cuda:M or cuda:all [default: every device that there is]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<Device>,
     /// Relative error that is kept, rms and L2 unless the preset has another `norm`: 1e-14 to 0.1 [default:

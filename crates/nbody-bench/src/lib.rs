@@ -35,10 +35,10 @@ use arguments::{Chosen, Keep, Options};
 use measure::{Context, Limits};
 use preset::Preset;
 use record::{Record, Store};
-use suite::{Suite, Sweep};
+use suite::{Places, Suite, Sweep};
 
-use fmm::Device;
 use fmm::Kernel;
+use fmm::{Device, Team};
 use nbody_cli::signals::Stop;
 use nbody_cli::{console, figure};
 use nbody_sim::failure::Failure;
@@ -168,13 +168,14 @@ fn sweep(suite: &Suite, options: &Options) -> Result<Sweep, Failure> {
     }
     preset.check("the options")?;
     let devices = match options.device {
-        Some(Device::Cuda(_)) if suite.cpu_only => {
+        Some(Device::Cuda(_)) if suite.places == Places::Cores => {
             return Err(Failure::new(2, format!("{}: this suite is of the CPU alone; leave --device out", suite.name)));
         }
-        Some(team @ Device::Team(_)) => {
+        Some(team @ Device::Team(_)) if suite.places != Places::Teams => {
             return Err(Failure::new(2, format!("{}: this suite is of one GPU, not of {team}", suite.name)));
         }
-        None | Some(Device::Auto) if !suite.cpu_only => available(),
+        None | Some(Device::Auto) if suite.places == Places::Teams => vec![Device::Team(Team::All)],
+        None | Some(Device::Auto) if suite.places == Places::All => available(),
         None | Some(Device::Auto) => vec![Device::Cpu],
         Some(device) => vec![device],
     };

@@ -19,8 +19,8 @@ pub struct Suite {
     pub preset: &'static str,
     /// The same for kernels of the plane; `None` for a suite that has 1/r alone.
     pub plane: Option<&'static str>,
-    /// Whether it leaves GPUs alone.
-    pub cpu_only: bool,
+    /// Where it measures.
+    pub places: Places,
     /// What is to be measured, in this order.
     pub cases: fn(&Sweep) -> Result<Vec<Case>, Failure>,
     /// Figures with the ends of their names.
@@ -31,6 +31,17 @@ pub struct Suite {
     pub texts: fn(&[Record]) -> Vec<(&'static str, String)>,
     /// Columns of the table: the name in the record and the heading.
     pub columns: &'static [(&'static str, &'static str)],
+}
+
+/// Where a suite measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Places {
+    /// On the cores and on a GPU.
+    All,
+    /// On the cores alone.
+    Cores,
+    /// On one GPU and several.
+    Teams,
 }
 
 /// What a suite sweeps over.

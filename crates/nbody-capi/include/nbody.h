@@ -92,7 +92,7 @@ typedef struct nbody_options {
    */
   const char *precision;
   /**
-   * "auto" (default), "cpu", "cuda" or "cuda:N" with N the number of a GPU from 0.
+   * "auto" (default), "cpu", "cuda", "cuda:N" with N the number of a GPU from 0, several of these with commas, "cuda:all".
    */
   const char *device;
   /**

@@ -31,7 +31,7 @@ pub struct NbodyOptions {
     pub method: *const c_char,
     /// Arithmetic of the sum: "auto" (default), "f32", "mixed" or "f64". Results are double.
     pub precision: *const c_char,
-    /// "auto" (default), "cpu", "cuda" or "cuda:N" with N the number of a GPU from 0.
+    /// "auto" (default), "cpu", "cuda", "cuda:N" with N the number of a GPU from 0, several of these with commas, "cuda:all".
     pub device: *const c_char,
     /// Relative error of the field, rms and L2 over the targets (log and harmonic: L2 alone): 1e-14 to
     /// 0.1, by default 1e-4. With gauss the largest error of a potential over the sum of |strengths|.

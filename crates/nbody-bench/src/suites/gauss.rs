@@ -6,7 +6,7 @@ use fmm_cuda::gauss::workload::Evaluations;
 
 use super::rate_table;
 use super::rates::{COLUMNS, DeviceKernel, Kernel, case, device_case, figures, summary, threads};
-use crate::suite::Suite;
+use crate::suite::{Places, Suite};
 use fmm::Device;
 
 /// The suite.
@@ -14,7 +14,7 @@ pub const SUITE: Suite = Suite {
     name: "gauss",
     preset: include_str!("../../../../configs/bench-gauss.toml"),
     plane: None,
-    cpu_only: false,
+    places: Places::All,
     cases: |sweep| {
         let mut all = vec![];
         for (name, basis) in [("Hermite series", Basis::Hermite), ("Taylor series", Basis::Powers)] {

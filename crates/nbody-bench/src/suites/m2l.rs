@@ -10,7 +10,7 @@ use super::operators::time;
 use super::rates::{COLUMNS, DeviceKernel, device_case, summary};
 use crate::measure::{Context, spread};
 use crate::record::Record;
-use crate::suite::{Case, Suite, Sweep, Work};
+use crate::suite::{Case, Places, Suite, Sweep, Work};
 use fmm::Device;
 use nbody_sim::failure::Failure;
 
@@ -42,7 +42,7 @@ pub const SUITE: Suite = Suite {
     name: "m2l",
     preset: include_str!("../../../../configs/bench-m2l.toml"),
     plane: None,
-    cpu_only: false,
+    places: Places::All,
     cases,
     figures,
     summary: |records| summary(records, "translations"),

@@ -6,7 +6,7 @@ use fmm_cuda::planar::workload::{Translations, Version};
 
 use super::rate_table;
 use super::rates::{COLUMNS, DeviceKernel, Kernel, case, device_case, figures, summary, threads};
-use crate::suite::Suite;
+use crate::suite::{Places, Suite};
 use fmm::Device;
 
 /// Translations of a box.
@@ -17,7 +17,7 @@ pub const SUITE: Suite = Suite {
     name: "m2l2d",
     preset: include_str!("../../../../configs/bench-m2l2d.toml"),
     plane: None,
-    cpu_only: false,
+    places: Places::All,
     cases: |sweep| {
         let mut all = vec![];
         for order in sweep.preset.orders.iter().map(|&p| p as usize) {

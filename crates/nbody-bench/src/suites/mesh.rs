@@ -13,7 +13,7 @@ use crate::lines::figure;
 use crate::measure::Context;
 use crate::record::Record;
 use crate::sets::Set;
-use crate::suite::{Case, Suite, Sweep, Work};
+use crate::suite::{Case, Places, Suite, Sweep, Work};
 use crate::table::significant;
 use fmm::Device;
 use nbody_cli::figure::{Axis, Brightness, Content, Figure, Rectangle, Rgb};
@@ -22,7 +22,7 @@ use nbody_sim::failure::Failure;
 /// The suite.
 pub const SUITE: Suite = Suite {
     plane: Some(PRESET),
-    cpu_only: true,
+    places: Places::Cores,
     columns: &[
         ("set", "set"),
         ("sigma", "σ"),

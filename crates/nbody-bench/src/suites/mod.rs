@@ -16,6 +16,7 @@ mod periodic_figures;
 pub mod poisson;
 mod rate_table;
 mod rates;
+pub mod scaling;
 pub mod shifts;
 mod stage_rates;
 pub mod stages;
@@ -23,7 +24,7 @@ pub mod threads;
 pub mod tune;
 
 /// All of them.
-pub const ALL: [&Suite; 16] = [
+pub const ALL: [&Suite; 17] = [
     &crossover::SUITE,
     &stages::SUITE,
     &operators::SUITE,
@@ -32,6 +33,7 @@ pub const ALL: [&Suite; 16] = [
     &distributions::SUITE,
     &shifts::SUITE,
     &threads::SUITE,
+    &scaling::SUITE,
     &m2l::SUITE,
     &m2l2d::SUITE,
     &gauss::SUITE,
@@ -52,7 +54,7 @@ use fmm_core::{Method, Precision};
 use super::measure::Sum;
 use super::record::Record;
 use super::sets::Set;
-use super::suite::{Case, Suite, Sweep};
+use super::suite::{Case, Places, Suite, Sweep};
 use fmm::Device;
 use nbody_cli::figure::Figure;
 use nbody_sim::failure::Failure;
@@ -65,7 +67,17 @@ const fn suite(
     figures: fn(&[Record]) -> Vec<(String, Figure)>,
     summary: fn(&[Record]) -> Vec<String>,
 ) -> Suite {
-    Suite { name, preset, plane: None, cpu_only: false, cases, figures, summary, texts: |_| vec![], columns: COLUMNS }
+    Suite {
+        name,
+        preset,
+        plane: None,
+        places: Places::All,
+        cases,
+        figures,
+        summary,
+        texts: |_| vec![],
+        columns: COLUMNS,
+    }
 }
 
 /// Columns that describe a sum.

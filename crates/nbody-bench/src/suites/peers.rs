@@ -20,7 +20,7 @@ use crate::norm::Norm;
 use crate::record::Record;
 use crate::scratch::Scratch;
 use crate::sets::Set;
-use crate::suite::{Case, Suite, Sweep, Work};
+use crate::suite::{Case, Places, Suite, Sweep, Work};
 use crate::table::significant;
 use fmm::Device;
 use fmm::{Errors, Kernel};
@@ -30,7 +30,7 @@ use nbody_sim::failure::Failure;
 /// The suite.
 pub const SUITE: Suite = Suite {
     plane: Some(include_str!("../../../../configs/bench-plane-peers.toml")),
-    cpu_only: true,
+    places: Places::Cores,
     columns: &[
         ("set", "set"),
         ("n", "N"),

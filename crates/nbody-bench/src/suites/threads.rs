@@ -6,7 +6,7 @@ use super::{suite, sums};
 use crate::lines::{figure, lines};
 use crate::measure::Sum;
 use crate::record::Record;
-use crate::suite::{Case, Suite, Sweep};
+use crate::suite::{Case, Places, Suite, Sweep};
 use crate::table::significant;
 use fmm::Device;
 use nbody_cli::figure::{Axis, Content, Figure, Line};
@@ -15,7 +15,7 @@ use nbody_sim::messages::number;
 
 /// The suite.
 pub const SUITE: Suite = Suite {
-    cpu_only: true,
+    places: Places::Cores,
     ..suite("threads", include_str!("../../../../configs/bench-threads.toml"), cases, figures, summary)
 };
 

@@ -9,7 +9,7 @@ use super::operators::time;
 use super::{suite, sums};
 use crate::measure::Sum;
 use crate::record::Record;
-use crate::suite::{Case, Suite, Sweep, Work};
+use crate::suite::{Case, Places, Suite, Sweep, Work};
 use crate::table::significant;
 use fmm::Device;
 use nbody_cli::figure::Figure;
@@ -17,7 +17,7 @@ use nbody_sim::failure::Failure;
 
 /// The suite.
 pub const SUITE: Suite = Suite {
-    cpu_only: true,
+    places: Places::Cores,
     texts: |records| vec![("constants.toml", text(records))],
     columns: &[
         ("set", "set"),

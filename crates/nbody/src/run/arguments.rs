@@ -41,7 +41,7 @@ pub struct Arguments {
     /// Tell what happens as one JSON object a line on stdout
     #[arg(long)]
     json: bool,
-    /// Where forces are summed, instead of solver.device: auto, cpu, cuda, or cuda:N; with a [grid] also hybrid or hybrid:N
+    /// Where forces are summed, instead of solver.device: auto, cpu, cuda, cuda:N, several of these with commas, or cuda:all; with a [grid] also hybrid or hybrid:N
     #[arg(long, value_name = "DEVICE")]
     device: Option<GridDevice>,
     /// Worker threads, 1 to 1024 [default: all cores]; results do not depend on it
