@@ -17,7 +17,7 @@ template <template <typename> class Kernel> __device__ inline void guard(const G
   __shared__ Body tile[GUARDED];
   const Kernel<double> kernel(v.softening);
   const unsigned together = GUARDED / v.split, me = threadIdx.x, share = me / together;
-  const unsigned target = blockIdx.x * together + me % together, part = blockIdx.y;
+  const unsigned target = blockIdx.x * together + me % together, part = v.first_part + blockIdx.y;
   const size_t place = v.picked[min(target, v.targets - 1)];
   double at[3], sum[3] = {};
   for (int d = 0; d < 3; d++) at[d] = (v.position[v.stride * place + d] * v.unit) * v.scale;
@@ -48,7 +48,7 @@ template <template <typename> class Kernel> __device__ inline void guard(const G
     }
   }
   if (target >= v.targets) return;
-  double *out = v.partial + ((size_t(target) * v.parts + part) * v.split + share) * 4;
+  double *out = v.partial + ((size_t(part) * v.targets + target) * v.split + share) * 4;
   for (int d = 0; d < 3; d++) out[d] = sum[d];
   out[3] = __hiloint2double(largest, 0);
 }
@@ -73,9 +73,9 @@ __global__ void __launch_bounds__(TILE) guard_join(GuardView v) {
   const unsigned target = blockIdx.x * (TILE / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (target >= v.targets) return;
   double sum[4] = {};
-  for (unsigned part = lane; part < v.parts * v.split; part += 32) {
-    const double *other = v.partial + (size_t(target) * v.parts * v.split + part) * 4;
-    for (unsigned k = 0; k < 3; k++) sum[k] += other[k];
+  for (unsigned k = lane; k < v.parts * v.split; k += 32) {
+    const double *other = v.partial + ((size_t(k / v.split) * v.targets + target) * v.split + k % v.split) * 4;
+    for (unsigned d = 0; d < 3; d++) sum[d] += other[d];
     sum[3] = fmax(sum[3], other[3]);
   }
   for (unsigned d = 16; d > 0; d /= 2) {

@@ -23,6 +23,7 @@ use crate::m2l_schedule::Offsets;
 use crate::mma_layout::DeviceReal;
 use crate::near::Near;
 use crate::place::Place;
+use crate::team::Divided;
 use crate::ternary_root;
 use crate::view::{Body, GatherView, Sum, TILE};
 
@@ -399,7 +400,7 @@ impl Fmm {
     /// Brings numbers of the targets in the order of their tree from the GPUs that have them.
     fn exchange<T: DeviceCopy + Default>(&self, gpu: &Gpu, of_targets: &Buffer<T>) -> Result<(), Error> {
         let member = gpu.member().filter(|_| self.cells[0].tree.is_divided());
-        member.map_or(Ok(()), |member| member.exchange(gpu, of_targets, self.sums.len()))
+        member.map_or(Ok(()), |member| member.exchange(gpu, of_targets, self.sums.len(), Divided::ByWork))
     }
 
     /// Queues the copying of the sums into the caller's order.

@@ -12,6 +12,7 @@ use crate::buffer::Buffer;
 use crate::direct::kernel;
 use crate::error_field::{ErrorField, Predicted};
 use crate::ewald::{Ewald, Picked, Request};
+use crate::team::Divided;
 use crate::view::{BOX_ROW, Body, ColumnView, GuardView, RepairView, Sum, TILE, WorstView};
 
 /// Sources of a block at least, the most shares of them, and targets of a block. The bits of a sum depend on these and not on the device.
@@ -233,6 +234,7 @@ impl Guard {
         self.partial.resize(targets * parts * split * 4)?;
         self.out.resize(targets * 8)?;
         let (name, length) = kernel(softening, sum.scale);
+        let own = gpu.member().map_or(0..parts, |member| member.share(parts, Divided::Evenly));
         let view = GuardView {
             sources: sum.bodies,
             position: sum.position,
@@ -248,17 +250,22 @@ impl Guard {
             all: sum.targets as u32,
             targets: targets as u32,
             parts: parts as u32,
+            first_part: own.start as u32,
             split: split as u32,
             stride: sum.stride as u32,
         };
-        // SAFETY: all arrays have the lengths that the view says.
-        unsafe {
-            let kernels = gpu.kernels();
-            let grid = (targets.div_ceil(together) as u32, parts as u32);
-            kernels.launch(gpu.stream(), &format!("guard_{name}_f64"), grid, GUARDED as u32, &view)?;
-            let blocks = targets.div_ceil(TILE / 32) as u32;
-            kernels.launch(gpu.stream(), "guard_join", blocks, TILE as u32, &view)
+        let kernels = gpu.kernels();
+        if !own.is_empty() {
+            let grid = (targets.div_ceil(together) as u32, own.len() as u32);
+            // SAFETY: all arrays have the lengths that the view says.
+            unsafe { kernels.launch(gpu.stream(), &format!("guard_{name}_f64"), grid, GUARDED as u32, &view)? };
         }
+        if let Some(member) = gpu.member() {
+            member.exchange(gpu, &self.partial, parts, Divided::Evenly)?;
+        }
+        let blocks = targets.div_ceil(TILE / 32) as u32;
+        // SAFETY: as above.
+        unsafe { kernels.launch(gpu.stream(), "guard_join", blocks, TILE as u32, &view) }
     }
 
     /// Sums the targets of the largest predicted errors directly, if [`Norms::worst`] finds at most

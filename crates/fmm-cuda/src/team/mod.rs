@@ -102,6 +102,15 @@ fn left() -> Error {
     Error::Device("another GPU of the team failed".into())
 }
 
+/// How a team divides work.
+#[derive(Clone, Copy)]
+pub(crate) enum Divided {
+    /// By what the shares of the last sum have taken.
+    ByWork,
+    /// In parts that are as equal as can be.
+    Evenly,
+}
+
 /// A GPU's place in its team.
 pub(crate) struct Member {
     meeting: Arc<Meeting>,
@@ -113,26 +122,35 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// The share of `n` targets of the member `index`, as places in the order of their tree.
-    fn share_of(&self, index: usize, n: usize) -> Range<usize> {
+    /// The share of the member `index` of `n` things.
+    fn share_of(&self, index: usize, n: usize, divided: Divided) -> Range<usize> {
         let bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = |k: usize| (bounds[k] * n as f64).round() as usize;
+        let at = |k: usize| match divided {
+            Divided::ByWork => (bounds[k] * n as f64).round() as usize,
+            Divided::Evenly => n * k / (bounds.len() - 1),
+        };
         at(index)..at(index + 1)
     }
 
-    /// The share of this GPU, whose time begins now.
-    pub(crate) fn begin(&self, n: usize) -> Range<usize> {
-        *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-        self.share_of(self.index, n)
+    /// The share of this GPU of `n` things.
+    pub(crate) fn share(&self, n: usize, divided: Divided) -> Range<usize> {
+        self.share_of(self.index, n, divided)
     }
 
-    /// Copies the shares of the other GPUs into `buffer`, which has as many elements for each of `n` targets. After the
+    /// The share of this GPU of `n` targets, as places in the order of their tree. Its time begins now.
+    pub(crate) fn begin(&self, n: usize) -> Range<usize> {
+        *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        self.share(n, Divided::ByWork)
+    }
+
+    /// Copies the shares of the other GPUs into `buffer`, which has as many elements for each of `n` things. After the
     /// first call since [`begin`](Member::begin) the shares of the next sum are what would have taken all the same time.
     pub(crate) fn exchange<T: DeviceCopy + Default>(
         &self,
         gpu: &Gpu,
         buffer: &Buffer<T>,
         n: usize,
+        divided: Divided,
     ) -> Result<(), Error> {
         gpu.finish()?;
         let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -142,7 +160,7 @@ impl Member {
         let posts = self.meeting.meet(self.index, Post { address: buffer.pointer().as_raw(), context, bytes, busy })?;
         let each = bytes / n.max(1);
         for (index, other) in posts.iter().enumerate().filter(|(index, _)| *index != self.index) {
-            let share = self.share_of(index, n);
+            let share = self.share_of(index, n, divided);
             let (from, bytes) = ((share.start * each) as u64, share.len() * each);
             let to = buffer.pointer().as_raw() + from;
             if bytes > 0 {

@@ -177,7 +177,7 @@ pub struct GuardView {
     pub picked: DevicePointer<u32>,
     /// The number of targets, in any unit, that each stands for; 0: none. `[targets]`
     pub weight: DevicePointer<f64>,
-    /// Field and square of the largest term. `[targets][parts][4]`
+    /// Field and square of the largest term. `[parts][targets][split][4]`
     pub partial: DevicePointer<f64>,
     /// The same, the field that was found, weight. `[targets][8]`
     pub out: DevicePointer<f64>,
@@ -195,6 +195,8 @@ pub struct GuardView {
     pub targets: u32,
     /// Shares of the sources.
     pub parts: u32,
+    /// The first part that is summed here.
+    pub first_part: u32,
     /// Parts of a share that threads of a block have each.
     pub split: u32,
     /// Numbers from one target to the next.
@@ -219,6 +221,7 @@ impl Default for GuardView {
             all: 0,
             targets: 0,
             parts: 1,
+            first_part: 0,
             split: 1,
             stride: 3,
         }
