@@ -115,8 +115,9 @@ pub(crate) enum Divided {
 pub(crate) struct Member {
     meeting: Arc<Meeting>,
     index: usize,
-    /// Where each share begins and the last ends, as parts of all targets. `[members + 1]`
-    bounds: Mutex<Vec<f64>>,
+    /// Where each share begins and the last ends, as parts of all targets, in the present sum and in the next.
+    /// `[members + 1]`
+    bounds: Mutex<[Vec<f64>; 2]>,
     /// When the work on the share of a sum began.
     begun: Mutex<Option<Instant>>,
 }
@@ -126,8 +127,8 @@ impl Member {
     fn share_of(&self, index: usize, n: usize, divided: Divided) -> Range<usize> {
         let bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
         let at = |k: usize| match divided {
-            Divided::ByWork => (bounds[k] * n as f64).round() as usize,
-            Divided::Evenly => n * k / (bounds.len() - 1),
+            Divided::ByWork => (bounds[0][k] * n as f64).round() as usize,
+            Divided::Evenly => n * k / (bounds[0].len() - 1),
         };
         at(index)..at(index + 1)
     }
@@ -140,6 +141,9 @@ impl Member {
     /// The share of this GPU of `n` targets, as places in the order of their tree. Its time begins now.
     pub(crate) fn begin(&self, n: usize) -> Range<usize> {
         *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
+        bounds[0] = bounds[1].clone();
+        drop(bounds);
         self.share(n, Divided::ByWork)
     }
 
@@ -186,10 +190,10 @@ impl Member {
         Ok(())
     }
 
-    /// Moves the bounds of shares that took these seconds, as if each share's work were spread evenly over it.
+    /// Moves the bounds of the next sum where shares took these seconds, as if each share's work were spread evenly over it.
     fn balance(&self, busy: &[f64]) {
         let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
-        *bounds = balanced(&bounds, busy);
+        bounds[1] = balanced(&bounds[0], busy);
     }
 }
 
@@ -231,7 +235,7 @@ pub fn open(ordinals: &[u32]) -> Result<Vec<Gpu>, Unavailable> {
     let contexts = contexts.collect::<Result<Vec<_>, _>>()?;
     for (index, gpu) in team.iter().enumerate() {
         gpu.enter().map_err(|e| Unavailable::Driver(e.to_string()))?;
-        for (_, &other) in contexts.iter().enumerate().filter(|(k, _)| *k != index) {
+        for (&other, _) in contexts.iter().zip(ordinals).filter(|(_, ordinal)| **ordinal != ordinals[index]) {
             // SAFETY: the other context lives as long as its GPU. Where there is no direct access, copies go through the
             // host's memory.
             let _ = unsafe { cuCtxEnablePeerAccess(other as _, 0) };
@@ -239,12 +243,13 @@ pub fn open(ordinals: &[u32]) -> Result<Vec<Gpu>, Unavailable> {
     }
     let count = team.len();
     let turn = Turn { posts: vec![None; count], last: vec![], meetings: 0, broken: false };
+    let even: Vec<f64> = (0..=count).map(|k| k as f64 / count as f64).collect();
     let meeting = Arc::new(Meeting { turn: Mutex::new(turn), changed: Condvar::new() });
     for (index, gpu) in team.iter_mut().enumerate().filter(|_| count > 1) {
         gpu.join(Member {
             meeting: meeting.clone(),
             index,
-            bounds: Mutex::new((0..=count).map(|k| k as f64 / count as f64).collect()),
+            bounds: Mutex::new([&even, &even].map(Vec::clone)),
             begun: Mutex::new(None),
         });
     }

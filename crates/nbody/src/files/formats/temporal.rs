@@ -223,13 +223,6 @@ fn place<'a>(vtk: &'a Group, points: &'a Group, field: Field) -> (&'a Group, &'s
     if field == Field::Position { (vtk, "Points") } else { (points, field.names().2) }
 }
 
-const fn width(field: Field) -> usize {
-    match field {
-        Field::Position | Field::Velocity | Field::Acceleration => 3,
-        _ => 1,
-    }
-}
-
 /// A file with steps, opened.
 pub struct Temporal {
     path: PathBuf,
