@@ -101,7 +101,7 @@ pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> R
             return Ok(meshed(ewald).filter(|_| open_choice(settings)).unwrap_or(direct));
         }
         return Err(Error::Unsupported(format!(
-            "expansions serve periodic boxes whose longest side is up to {most} times the shortest, not {ratio}; method direct or auto"
+            "expansions serve periodic boxes whose longest side is up to {most} times the shortest, not {ratio}; method auto, mesh or direct"
         )));
     }
     match check_expansions(settings.softening, problem) {

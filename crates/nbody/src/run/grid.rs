@@ -230,9 +230,14 @@ fn plan(
     threads: usize,
 ) -> Result<(), Failure> {
     let sources = field.iter().filter(|w| **w != [0.0; 3]).count();
-    // Sums of a brick and both fields in double precision, the vorticity, and what is written; a checkpoint and its file.
-    let checkpoint = if scenario.steps.is_some() { 24 + 24 } else { 0 };
-    let memory = (grid.cells() * (48 + 48 + 24 + 3 * 8 * scenario.fields.len() + checkpoint)) as u64;
+    // Of a flow what was measured: its particles, the fields between levels, a checkpoint and its file.
+    let flow = match (&scenario.steps, &scenario.resolution) {
+        (None, _) => 0,
+        (Some(_), Resolution::Uniform(_)) => 610,
+        (Some(_), Resolution::Adapted(..)) => 1880,
+    };
+    // Sums of a brick and both fields in double precision, the vorticity, and what is written.
+    let memory = (grid.cells() * (48 + 48 + 24 + 3 * 8 * scenario.fields.len() + flow)) as u64;
     if options.json {
         let facts = json!({
             "event": "dry-run", "threads": threads, "grid": about(grid), "sources": sources, "memory_bytes": memory,
