@@ -53,7 +53,7 @@ fn cases() -> Vec<Case> {
         ("treecode", plummer(20_000, 4), with(Method::Treecode, 1e-4), potential),
         ("ions", ions, fmm(1e-6), potential),
         ("softened", plummer(20_000, 7), softened, potential),
-        ("screened", plummer(20_000, 8), screened, potential),
+        ("screened", uniform(20_000, 0.0, 8), screened, potential),
         ("box", in_long, long(Softening::None), potential),
         ("vortices", uniform(10_000, 0.0, 9), vortex, Quantity::Velocity),
         ("second derivatives", uniform(5000, 0.0, 10), fmm(1e-3), Quantity::Hessian),

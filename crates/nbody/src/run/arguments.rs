@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use fmm::GridDevice;
+use fmm::{Device, GridDevice};
 
 use super::Options;
 
@@ -41,9 +41,10 @@ pub struct Arguments {
     /// Tell what happens as one JSON object a line on stdout
     #[arg(long)]
     json: bool,
-    /// Where forces are summed, instead of solver.device: auto, cpu, cuda, cuda:N, several of these with commas, or cuda:all; with a [grid] also hybrid or hybrid:N
-    #[arg(long, value_name = "DEVICE")]
-    device: Option<GridDevice>,
+    /// Where forces are summed, instead of solver.device: auto, cpu, cuda, cuda:N, several of these with commas, or
+    /// cuda:all; with a [grid] hybrid or hybrid:N, and one GPU
+    #[arg(long, value_name = "DEVICE", value_parser = device)]
+    device: Option<String>,
     /// Worker threads, 1 to 1024 [default: all cores]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -83,6 +84,15 @@ impl From<Arguments> for Options {
 }
 
 /// A length of time, as 90s, 30min or "2h 15min".
+/// A device of particles or of a grid.
+fn device(text: &str) -> Result<String, String> {
+    let of_grid = text.parse::<GridDevice>().map(|device| device.to_string());
+    let of_particles = || text.parse::<Device>().map(|device| device.to_string());
+    of_grid
+        .or_else(|_| of_particles())
+        .map_err(|why| format!("{why}; with a [grid] auto, cpu, cuda, cuda:N, hybrid, hybrid:N"))
+}
+
 fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|e| format!("{e}; allowed: a length of time, for example 90s, 30min or 2h"))
 }

@@ -38,7 +38,6 @@ use crate::scenario::grid::GridScenario;
 use crate::scenario::{Override, Scenario};
 use crate::signals::Stop;
 use directory::RunDirectory;
-use fmm::GridDevice;
 use grid::flow::{FlowRun, FlowScenario};
 use nbody_sim::with_step;
 use resume::Resumed;
@@ -56,7 +55,7 @@ pub struct Options {
     /// Whether a directory that is in use may be overwritten; with `resume`, whether the physics may differ.
     pub force: bool,
     /// Where forces are summed, instead of `solver.device`.
-    pub device: Option<GridDevice>,
+    pub device: Option<String>,
     /// Worker threads; all cores if absent.
     pub threads: Option<usize>,
     /// Go on from the newest checkpoint: of the directory, or of the scenario's where none is named.
@@ -89,7 +88,7 @@ impl Options {
             Ok(_) => format!("time.end={}", t.trim()),
             Err(_) => format!("time.end={}", toml::Value::String(t.clone())),
         });
-        let device = self.device.map(|d| format!("solver.device=\"{d}\""));
+        let device = self.device.as_ref().map(|d| format!("solver.device=\"{d}\""));
         sets.chain(until.map(|text| Override { option: "--until", text }))
             .chain(device.map(|text| Override { option: "--device", text }))
             .collect()
