@@ -5,15 +5,17 @@ use std::time::Duration;
 use cust::context::{Context, CurrentContext};
 use cust::device::Device;
 use cust::event::{Event, EventFlags};
+use cust::memory::DeviceCopy;
 use cust::stream::{Stream, StreamFlags, StreamWaitEventFlags};
-use cust::sys::{cuCtxGetCurrent, cuCtxSetCurrent, cuStreamSynchronize, cudaError_enum};
+use cust::sys::{cuCtxGetCurrent, cuCtxSetCurrent, cuMemcpyPeerAsync, cuStreamSynchronize, cudaError_enum};
 use fmm_core::Error;
 
 use crate::Unavailable;
+use crate::buffer::Buffer;
 use crate::description::{Description, devices};
 use crate::error::device as told;
 use crate::kernels::{self, Kernels};
-use crate::team::Member;
+use crate::shares::{Divided, Member};
 
 /// A GPU that is ready to compute.
 pub struct Gpu {
@@ -118,6 +120,35 @@ impl Gpu {
     /// The place in a team, if it has one.
     pub(crate) fn member(&self) -> Option<&Member> {
         self.member.as_ref()
+    }
+
+    /// Copies the shares of the other GPUs of the team into `buffer`, which has as many elements for each of `n` things.
+    /// Nothing without a team.
+    pub(crate) fn exchange<T: DeviceCopy + Default>(
+        &self,
+        buffer: &Buffer<T>,
+        n: usize,
+        divided: Divided,
+    ) -> Result<(), Error> {
+        let Some(member) = &self.member else { return Ok(()) };
+        self.finish()?;
+        let (context, bytes) = (self.raw_context()?, buffer.len() * size_of::<T>());
+        let posts = member.meet(buffer.pointer().as_raw(), context, bytes)?;
+        let each = bytes / n.max(1);
+        for (index, other) in posts.iter().enumerate().filter(|(index, _)| *index != member.index()) {
+            let share = member.share_of(index, n, divided);
+            let (from, bytes) = ((share.start * each) as u64, share.len() * each);
+            let (to, stream) = (buffer.pointer().as_raw() + from, self.stream.as_inner());
+            if bytes > 0 {
+                // SAFETY: both arrays have these bytes, and neither GPU writes them before the next meeting.
+                succeeded(unsafe {
+                    cuMemcpyPeerAsync(to, context as _, other.address + from, other.context as _, bytes, stream)
+                })?;
+            }
+        }
+        self.finish()?;
+        // Nobody goes on while another still reads.
+        member.meet(0, context, bytes).map(|_| ())
     }
 
     /// The driver's handle of the context.

@@ -13,7 +13,7 @@ use crate::buffer::Buffer;
 use crate::far::Far;
 use crate::mma_layout::DeviceReal;
 use crate::place::Place;
-use crate::team::Divided;
+use crate::shares::Divided;
 use crate::view::{DrawView, ErrorView};
 
 /// Targets of a chunk at least, and the most chunks. The bits of a sample depend on these and not on the device.
@@ -186,8 +186,10 @@ impl ErrorField {
             let leaves = blocks(8 * view.leaf_count as usize, THREADS);
             kernels.launch(stream, "error_targets", leaves, THREADS as u32, &view)?;
         }
-        let member = gpu.member().filter(|_| view.targets.share[1] < u32::MAX);
-        member.map_or(Ok(()), |member| member.exchange(gpu, &self.squares, targets, Divided::ByWork))
+        match view.targets.share {
+            [_, u32::MAX] => Ok(()),
+            _ => gpu.exchange(&self.squares, targets, Divided::ByWork),
+        }
     }
 
     /// Queues the drawing of a sample of `size` targets by the error field: their places in the

@@ -23,11 +23,11 @@ use crate::m2l_schedule::Offsets;
 use crate::mma_layout::DeviceReal;
 use crate::near::Near;
 use crate::place::Place;
-use crate::team::Divided;
+use crate::shares::Divided;
 use crate::ternary_root;
 use crate::view::{Body, GatherView, Sum, TILE};
 
-use cust::memory::{DeviceCopy, DevicePointer};
+use cust::memory::DevicePointer;
 use cust::stream::Stream;
 
 /// What the host knows of a plan whose trees and lists lie on the device.
@@ -271,7 +271,7 @@ impl Fmm {
         }
         self.near = near;
         if self.cells[0].tree.is_divided() {
-            self.exchange(gpu, &self.sums)?;
+            gpu.exchange(&self.sums, n, Divided::ByWork)?;
             clock.mark(Some(Stage::Exchange))?;
         }
         self.scatter(gpu, output, DevicePointer::null(), scale, n)?;
@@ -324,7 +324,9 @@ impl Fmm {
             let place = Place { sums: self.more.pointer(), ..self.place(planned) };
             near.sum(gpu, gpu.stream(), &place, last.softening, planned.choice.precision, planned.closest, true)?;
             self.near = near;
-            self.exchange(gpu, &self.more)?;
+            if self.cells[0].tree.is_divided() {
+                gpu.exchange(&self.more, n, Divided::ByWork)?;
+            }
         }
         let more = if last.whole { DevicePointer::null() } else { self.more.pointer() };
         self.scatter(gpu, Output { field: DevicePointer::null(), potential }, more, last.strength_scale, n)?;
@@ -395,12 +397,6 @@ impl Fmm {
             unsafe { gpu.kernels().launch(gpu.stream(), "gather_tree_f64", blocks, TILE as u32, &view)? };
         }
         Ok(())
-    }
-
-    /// Brings numbers of the targets in the order of their tree from the GPUs that have them.
-    fn exchange<T: DeviceCopy + Default>(&self, gpu: &Gpu, of_targets: &Buffer<T>) -> Result<(), Error> {
-        let member = gpu.member().filter(|_| self.cells[0].tree.is_divided());
-        member.map_or(Ok(()), |member| member.exchange(gpu, of_targets, self.sums.len(), Divided::ByWork))
     }
 
     /// Queues the copying of the sums into the caller's order.

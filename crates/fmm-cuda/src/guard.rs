@@ -12,7 +12,7 @@ use crate::buffer::Buffer;
 use crate::direct::kernel;
 use crate::error_field::{ErrorField, Predicted};
 use crate::ewald::{Ewald, Picked, Request};
-use crate::team::Divided;
+use crate::shares::Divided;
 use crate::view::{BOX_ROW, Body, ColumnView, GuardView, RepairView, Sum, TILE, WorstView};
 
 /// Sources of a block at least, the most shares of them, and targets of a block. The bits of a sum depend on these and not on the device.
@@ -260,9 +260,7 @@ impl Guard {
             // SAFETY: all arrays have the lengths that the view says.
             unsafe { kernels.launch(gpu.stream(), &format!("guard_{name}_f64"), grid, GUARDED as u32, &view)? };
         }
-        if let Some(member) = gpu.member() {
-            member.exchange(gpu, &self.partial, parts, Divided::Evenly)?;
-        }
+        gpu.exchange(&self.partial, parts, Divided::Evenly)?;
         let blocks = targets.div_ceil(TILE / 32) as u32;
         // SAFETY: as above.
         unsafe { kernels.launch(gpu.stream(), "guard_join", blocks, TILE as u32, &view) }

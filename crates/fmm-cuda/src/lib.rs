@@ -46,6 +46,7 @@ mod order;
 mod place;
 pub mod planar;
 mod policy;
+mod shares;
 mod staging;
 mod store;
 pub mod team;
