@@ -1,0 +1,240 @@
+//! How the GPUs of a team divide sums, and where their threads wait for each other.
+
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use fmm_core::Error;
+
+/// Shares are moved where the slowest GPU takes this much longer than the mean.
+const IMBALANCE: f64 = 1.02;
+
+/// What a GPU lets the others know where they meet.
+#[derive(Clone, Copy)]
+pub(crate) struct Post {
+    /// Of the array that is exchanged.
+    pub address: u64,
+    /// Of its context.
+    pub context: usize,
+    /// Bytes of the array, the same for all: another number would be another sum.
+    bytes: usize,
+    /// Seconds that its share has taken.
+    busy: f64,
+}
+
+/// Where the threads of a team wait for each other.
+struct Turn {
+    posts: Vec<Option<Post>>,
+    /// Those of the last meeting.
+    last: Vec<Post>,
+    meetings: u64,
+    broken: bool,
+}
+
+pub(crate) struct Meeting {
+    turn: Mutex<Turn>,
+    changed: Condvar,
+}
+
+impl Meeting {
+    /// Of so many.
+    fn of(count: usize) -> Self {
+        let turn = Turn { posts: vec![None; count], last: vec![], meetings: 0, broken: false };
+        Meeting { turn: Mutex::new(turn), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for all, and returns what each has posted.
+    fn meet(&self, index: usize, post: Post) -> Result<Vec<Post>, Error> {
+        let mut turn = self.lock();
+        turn.posts[index] = Some(post);
+        if turn.posts.iter().all(Option::is_some) {
+            turn.last = turn.posts.iter_mut().filter_map(Option::take).collect();
+            turn.meetings += 1;
+            self.changed.notify_all();
+        } else {
+            let now = turn.meetings;
+            let met = self.changed.wait_while(turn, |turn| turn.meetings == now && !turn.broken);
+            turn = met.unwrap_or_else(PoisonError::into_inner);
+            if turn.meetings == now {
+                return Err(left());
+            }
+        }
+        let posts = turn.last.clone();
+        if posts.iter().any(|other| other.bytes != post.bytes) {
+            return Err(Error::Device("the GPUs do not agree on what they sum".into()));
+        }
+        Ok(posts)
+    }
+
+    /// Ends the wait of the others, now and in all meetings until [`renew`](Meeting::renew).
+    pub(crate) fn leave(&self) {
+        self.lock().broken = true;
+        self.changed.notify_all();
+    }
+
+    /// Makes ready for work that all begin together.
+    pub(crate) fn renew(&self) {
+        let mut turn = self.lock();
+        turn.broken = false;
+        turn.posts.iter_mut().for_each(|post| *post = None);
+    }
+}
+
+/// The error of a GPU whose team has ended.
+pub(crate) fn left() -> Error {
+    Error::Device("another GPU of the team failed".into())
+}
+
+/// How a team divides work.
+#[derive(Clone, Copy)]
+pub(crate) enum Divided {
+    /// By what the shares of the last sum have taken.
+    ByWork,
+    /// In parts that are as equal as can be.
+    Evenly,
+}
+
+/// A GPU's place in its team.
+pub(crate) struct Member {
+    meeting: Arc<Meeting>,
+    index: usize,
+    /// Where each share begins and the last ends, as parts of all targets, in the present sum and in the next.
+    /// `[members + 1]`
+    bounds: Mutex<[Vec<f64>; 2]>,
+    /// When the work on the share of a sum began.
+    begun: Mutex<Option<Instant>>,
+}
+
+impl Member {
+    /// Places for so many, whose shares are equal.
+    pub(crate) fn all(count: usize) -> Vec<Member> {
+        let even: Vec<f64> = (0..=count).map(|k| k as f64 / count as f64).collect();
+        let meeting = Arc::new(Meeting::of(count));
+        let place = |index| Member {
+            meeting: meeting.clone(),
+            index,
+            bounds: Mutex::new([&even, &even].map(Vec::clone)),
+            begun: Mutex::new(None),
+        };
+        (0..count).map(place).collect()
+    }
+
+    /// Where the team meets.
+    pub(crate) fn meeting(&self) -> Arc<Meeting> {
+        self.meeting.clone()
+    }
+
+    /// Its number in the team.
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The share of the member `index` of `n` things.
+    pub(crate) fn share_of(&self, index: usize, n: usize, divided: Divided) -> Range<usize> {
+        let bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = |k: usize| match divided {
+            Divided::ByWork => (bounds[0][k] * n as f64).round() as usize,
+            Divided::Evenly => n * k / (bounds[0].len() - 1),
+        };
+        at(index)..at(index + 1)
+    }
+
+    /// The share of this GPU of `n` things.
+    pub(crate) fn share(&self, n: usize, divided: Divided) -> Range<usize> {
+        self.share_of(self.index, n, divided)
+    }
+
+    /// The share of this GPU of `n` targets, as places in the order of their tree. Its time begins now.
+    pub(crate) fn begin(&self, n: usize) -> Range<usize> {
+        *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
+        bounds[0] = bounds[1].clone();
+        drop(bounds);
+        self.share(n, Divided::ByWork)
+    }
+
+    /// Waits for the other GPUs and returns what each has posted; `bytes` of the array at `address` are exchanged.
+    pub(crate) fn meet(&self, address: u64, context: usize, bytes: usize) -> Result<Vec<Post>, Error> {
+        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let busy = begun.map_or(Duration::ZERO, |begun| begun.elapsed()).as_secs_f64();
+        let posts = self.meeting.meet(self.index, Post { address, context, bytes, busy })?;
+        if begun.is_some() {
+            self.balance(&posts.iter().map(|post| post.busy).collect::<Vec<_>>());
+        }
+        Ok(posts)
+    }
+
+    /// Moves the bounds of the next sum where shares took these seconds, as if each share's work were spread evenly over it.
+    fn balance(&self, busy: &[f64]) {
+        let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
+        bounds[1] = balanced(&bounds[0], busy);
+    }
+}
+
+/// Bounds of shares that would all have taken the same time; the same bounds where they nearly did.
+fn balanced(bounds: &[f64], busy: &[f64]) -> Vec<f64> {
+    let (all, count) = (busy.iter().sum::<f64>(), busy.len());
+    let longest = busy.iter().copied().fold(0.0, f64::max);
+    if all.is_nan() || all <= 0.0 || longest * count as f64 <= IMBALANCE * all {
+        return bounds.to_vec();
+    }
+    let (mut share, mut before) = (0, 0.0);
+    let inner = (1..count).map(|k| {
+        let wanted = all * k as f64 / count as f64;
+        while share + 1 < count && before + busy[share] < wanted {
+            before += busy[share];
+            share += 1;
+        }
+        let part = if busy[share] > 0.0 { (wanted - before) / busy[share] } else { 0.0 };
+        bounds[share] + part.clamp(0.0, 1.0) * (bounds[share + 1] - bounds[share])
+    });
+    [0.0].into_iter().chain(inner).chain([1.0]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_move_until_shares_take_the_same_time() {
+        // Work of density 3 in the first quarter, 1 in the rest.
+        let before = |x: f64| 3.0 * x.min(0.25) + (x - 0.25).max(0.0);
+        let mut bounds = vec![0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0];
+        for _ in 0..12 {
+            let busy: Vec<f64> = bounds.windows(2).map(|b| before(b[1]) - before(b[0])).collect();
+            bounds = balanced(&bounds, &busy);
+        }
+        for (bound, wanted) in bounds.iter().zip([0.0, 1.0 / 6.0, 0.5, 1.0]) {
+            assert!((bound - wanted).abs() < 0.02, "{bounds:?}");
+        }
+        assert_eq!(balanced(&bounds, &[1.0, 1.01, 0.99]), bounds, "near enough");
+        assert_eq!(balanced(&bounds, &[0.0, 0.0, 0.0]), bounds, "nothing is known");
+    }
+
+    #[test]
+    fn nobody_waits_for_one_that_left() {
+        let meeting = Meeting::of(2);
+        let post = |bytes| Post { address: 1, context: 2, bytes, busy: 0.0 };
+        let of_other = |bytes| {
+            std::thread::scope(|scope| {
+                let other = scope.spawn(|| meeting.meet(1, post(bytes)).map(|posts| posts.len()));
+                let own = meeting.meet(0, post(8)).map(|posts| posts.len());
+                (own, other.join().unwrap())
+            })
+        };
+        assert_eq!(of_other(8), (Ok(2), Ok(2)));
+        let (own, other) = of_other(16);
+        assert!(own.is_err() && own == other, "sums of different lengths");
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| meeting.meet(0, post(8)).map(|posts| posts.len()));
+            meeting.leave();
+            assert_eq!(waits.join().unwrap(), Err(left()));
+        });
+        meeting.renew();
+        assert_eq!(of_other(8), (Ok(2), Ok(2)));
+    }
+}
