@@ -84,8 +84,12 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
                     all.push(Case { key, weight: 0.5 + 3e-5 * n as f64, work });
                 };
                 for (k, &tolerance) in sweep.preset.tolerances.iter().enumerate() {
-                    // Ewald's sum has all digits.
-                    let fits = |m: &Method| *m != Method::Direct || k == 0 && n <= most;
+                    // Ewald's sum has all digits, and expansions do not serve long boxes.
+                    let fits = |m: &Method| match m {
+                        Method::Direct => k == 0 && n <= most,
+                        Method::Fmm => charges != Charges::Long,
+                        _ => true,
+                    };
                     METHODS.into_iter().filter(fits).for_each(|m| add(Some(m), tolerance));
                 }
                 TOLERANCES.into_iter().for_each(|tolerance| add(None, tolerance));
