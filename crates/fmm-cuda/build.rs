@@ -36,6 +36,7 @@ const MODULES: &[(&str, bool)] = &[
     ("gauss_boxes", false),
     ("gauss_near", true),
     ("gauss_series", true),
+    ("gauss_single", true),
     ("grid_far", true),
     ("grid_near", true),
     ("error_field", true),
@@ -43,6 +44,7 @@ const MODULES: &[(&str, bool)] = &[
     ("hessian", true),
     ("lists", false),
     ("m2l", true),
+    ("m2l_launches", true),
     ("m2l_variants", true),
     ("mesh_cells", false),
     ("mesh_fft", true),
@@ -62,6 +64,7 @@ const MODULES: &[(&str, bool)] = &[
     ("planar_single", true),
     ("planar_threads", true),
     ("planar_tree", false),
+    ("planar_versions", true),
     ("short", true),
     ("sort", false),
     ("step", false),
@@ -70,6 +73,10 @@ const MODULES: &[(&str, bool)] = &[
     ("translate", true),
     ("tree", false),
 ];
+
+/// Files whose kernels launch kernels. They are linked with CUDA's device runtime, for which a fat binary holds machine code alone, of
+/// each of [`CAPABILITIES`]: the driver cannot compile them for a newer device.
+const LAUNCHING: &[&str] = &["m2l_launches"];
 
 /// The view files: the name of the header that is generated from them, the headers that it
 /// includes, and for each file its module and its path in src/.
@@ -90,8 +97,10 @@ const ROOMS: &[Views] = &[
     ("periodic", &["view"], &[("crate::view", "view/periodic.rs")]),
     ("geometry", &[], &[("crate::geometry::view", "geometry/view.rs")]),
     ("gauss", &[], &[("crate::gauss::view", "gauss/view.rs")]),
+    ("gauss_single", &[], &[("crate::gauss::single::view", "gauss/single/view.rs")]),
     ("grid", &[], &[("crate::grid::view", "grid/view.rs")]),
     ("planar", &[], &[("crate::planar::view", "planar/view.rs")]),
+    ("planar_versions", &["view"], &[("crate::planar::versions::view", "planar/versions/view.rs")]),
     ("forces", &["view", "geometry"], &[("crate::forces::view", "forces/view.rs")]),
     ("m2l_variants", &["view"], &[("crate::m2l_variants::view", "m2l_variants/view.rs")]),
     ("mesh", &["view"], &[("crate::mesh::view", "mesh/view.rs")]),
@@ -286,10 +295,16 @@ impl Job {
         names.into_iter().next().unwrap_or_default()
     }
 
+    /// Whether its kernels launch kernels.
+    fn launches(&self) -> bool {
+        LAUNCHING.contains(&self.name)
+    }
+
     fn options(&self) -> Vec<String> {
         let mut options = ["--fatbin", "--std=c++17", "-O3", "--Werror=all-warnings"].map(str::to_string).to_vec();
         options.push(format!("--fmad={}", self.fused));
-        let machine_code = machine_code();
+        options.extend(self.launches().then(|| "--relocatable-device-code=true".into()));
+        let machine_code = machine_code() || self.launches();
         let code = |c| match machine_code {
             true => format!("--generate-code=arch=compute_{c},code=[sm_{c},compute_{c}]"),
             false => format!("--generate-code=arch=compute_{c},code=[compute_{c}]"),
@@ -340,6 +355,11 @@ impl Compiler {
         let cache = home("XDG_CACHE_HOME").or_else(|| Some(home("HOME")?.join(".cache")));
         let cache = cache.map(|c| c.join("nbody/kernels")).filter(|c| fs::create_dir_all(c).is_ok());
         Compiler { nvcc, include, version, cache }
+    }
+
+    /// The file of nvcc that a link leads to.
+    fn real(&self) -> PathBuf {
+        self.nvcc.canonicalize().unwrap_or_else(|_| self.nvcc.clone())
     }
 
     /// As 13.0.
@@ -425,15 +445,19 @@ impl Compiler {
         let mut command = Command::new(&self.nvcc);
         command.args(job.options()).args(self.compression()).arg("--keep").arg("--keep-dir").arg(&steps);
         command.args(self.include.iter().map(|folder| format!("-I{}", folder.display())));
-        command.arg("--output-file").arg(job.binary()).arg(&job.source);
-        match command.output() {
-            Ok(output) if output.status.success() => {}
-            Ok(output) => panic!("{command:?} fails:\n{}", String::from_utf8_lossy(&output.stderr)),
-            Err(e) => panic!("{command:?}: {e}"),
+        let compiled = if job.launches() { steps.join("relocatable.fatbin") } else { job.binary() };
+        run(command.arg("--output-file").arg(&compiled).arg(&job.source));
+        if job.launches() {
+            let mut command = Command::new(&self.nvcc);
+            command.args(["--device-link", "--fatbin"]).args(self.compression());
+            command.args(CAPABILITIES.map(|c| format!("--generate-code=arch=compute_{c},code=sm_{c}")));
+            // Where nvcc's package has the library; nvcc knows the folders of an installed toolkit.
+            command.arg(format!("-L{}", self.real().with_file_name("../lib").display())).arg("-lcudadevrt");
+            run(command.arg("--output-file").arg(job.binary()).arg(&compiled));
         }
         for capability in CAPABILITIES {
             let text = steps.join(format!("{}.compute_{capability}.ptx", job.name));
-            fs::rename(&text, job.ptx(capability)).unwrap_or_else(|e| panic!("{command:?} left no {text:?}: {e}"));
+            fs::rename(&text, job.ptx(capability)).unwrap_or_else(|e| panic!("nvcc left no {text:?}: {e}"));
         }
         let _ = fs::remove_dir_all(steps);
     }
@@ -445,6 +469,15 @@ impl Compiler {
         for old in entries.filter(|e| e.metadata().is_ok_and(|m| age(m) > KEPT)) {
             let _ = fs::remove_file(old.path());
         }
+    }
+}
+
+/// Runs the compiler; stops the build where it fails.
+fn run(command: &mut Command) {
+    match command.output() {
+        Ok(output) if output.status.success() => {}
+        Ok(output) => panic!("{command:?} fails:\n{}", String::from_utf8_lossy(&output.stderr)),
+        Err(e) => panic!("{command:?}: {e}"),
     }
 }
 

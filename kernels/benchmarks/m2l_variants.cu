@@ -1,54 +1,7 @@
 // Variants of M2L after Kohnke et al., on the last level of a full octree in a periodic box, for comparison with that of m2l.cu: a thread a
-// coefficient and target with loops over the octree; lists sorted by operators that differ in signs alone; translations by rotation. Complex
-// coefficients A_l^m with m >= 0 at l(l+1)/2 + m.
-#include "arguments/m2l_variants.cuh"
-
-template <typename Real> struct Complex;
-template <> struct Complex<float> { using Type = float2; };
-template <> struct Complex<double> { using Type = double2; };
-
-__device__ inline float flipped(float x, unsigned negative) { return __uint_as_float(__float_as_uint(x) ^ negative << 31); }
-__device__ inline double flipped(double x, unsigned negative) {
-  return __hiloint2double(__double2hiint(x) ^ int(negative << 31), __double2loint(x));
-}
-__device__ inline unsigned at(unsigned l, unsigned m) { return l * (l + 1) / 2 + m; }
-
-// The cell at an offset from another, around the edges.
-__device__ inline uint32_t around(const M2lVariantsView &v, uint32_t cell, int dx, int dy, int dz) {
-  const int side = v.side, x = cell % side, y = cell / side % side, z = cell / (side * side);
-  const auto wrap = [&](int c) { return c < 0 ? c + side : c >= side ? c - side : c; };
-  return (wrap(z + dz) * side + wrap(y + dy)) * side + wrap(x + dx);
-}
-__device__ inline unsigned octant(const M2lVariantsView &v, uint32_t cell) {
-  return cell % v.side % 2 | (cell / v.side % v.side % 2) << 1 | (cell / (v.side * v.side) % 2) << 2;
-}
-
-// l and m of a place.
-__device__ inline void degree_of(unsigned place, unsigned &l, unsigned &m) {
-  l = unsigned((sqrtf(8.0f * float(place) + 1.0f) - 1.0f) * 0.5f);
-  while (at(l, 0) > place) l--;
-  while (at(l + 1, 0) <= place) l++;
-  m = place - at(l, 0);
-}
-
-// Adds (-1)^j conj(M_j^k) I_{l+j}^{m+k} for both signs of k, with what the operator's signs are.
-template <typename Real, class C, class Signs>
-__device__ inline void both(unsigned l, int m, unsigned j, int k, const C &source, const C *op, Signs signs, C &sum) {
-  const auto one = [&](int q, Real re, Real im) {
-    const int order = m + q;
-    const unsigned n = l + j, size = order < 0 ? -order : order, odd = order < 0 && (order & 1);
-    const C value = op[at(n, size)];
-    unsigned flip_re, flip_im;
-    signs(n, size, flip_re, flip_im);
-    // A_l^-m = (-1)^m conj(A_l^m).
-    const Real a = flipped(value.x, flip_re ^ odd), b = flipped(value.y, flip_im ^ odd ^ (order < 0));
-    sum.x += re * a - im * b;
-    sum.y += re * b + im * a;
-  };
-  const unsigned negative = j & 1;
-  one(k, flipped(source.x, negative), flipped(source.y, negative ^ 1));
-  if (k > 0) one(-k, flipped(source.x, negative ^ (k & 1)), flipped(source.y, negative ^ (k & 1)));
-}
+// coefficient and target with loops over the octree; lists sorted by operators that differ in signs alone, in one kernel or in one for each size
+// of the groups; translations by rotation.
+#include "benchmarks/m2l_variants.cuh"
 
 template <typename Real> __device__ inline void naive(const M2lVariantsView &v) {
   using C = typename Complex<Real>::Type;
@@ -76,8 +29,14 @@ template <typename Real> __device__ inline void naive(const M2lVariantsView &v) 
   static_cast<C *>(v.locals)[i] = sum;
 }
 
-// A block has `targets` cells of one octant, a thread a coefficient of one. LOADS and PRODUCTS: what the whole does; each alone bounds it.
-template <typename Real, bool LOADS, bool PRODUCTS> __device__ inline void grouped(const M2lVariantsView &v) {
+// Groups of each size in the order of their lists: 7 of one offset, 21 of two, 21 of four, 7 of eight.
+__device__ constexpr unsigned first_group(unsigned size) { return size == 1 ? 0 : size == 2 ? 7 : size == 4 ? 28 : 49; }
+
+// A block has `targets` cells of one octant, a thread a coefficient of one. LOADS and PRODUCTS: what the whole does; each alone bounds it. The
+// groups of SIZE offsets alone, added to what those of fewer gave, or all groups where SIZE is 0.
+template <typename Real, bool LOADS, bool PRODUCTS, unsigned SIZE> __device__ inline void grouped(const M2lVariantsView &v) {
+  constexpr unsigned HELD = SIZE ? SIZE : MEMBERS, FIRST = SIZE ? first_group(SIZE) : 0;
+  constexpr unsigned END = SIZE == 0 || SIZE == 8 ? GROUPS : first_group(2 * SIZE);
   using C = typename Complex<Real>::Type;
   extern __shared__ double memory[];
   const unsigned pairs = (v.p + 1) * (v.p + 2) / 2, whole = (2 * v.p + 1) * (v.p + 1);
@@ -92,25 +51,25 @@ template <typename Real, bool LOADS, bool PRODUCTS> __device__ inline void group
   degree_of(place, l, m);
   const auto *multipoles = static_cast<const C *>(v.multipoles);
   C sum = {0, 0};
-  for (unsigned g = 0; g < GROUPS; g++) {
+  for (unsigned g = FIRST; g < END; g++) {
     const uint32_t *group = v.groups + (octant(v, cell) * GROUPS + g) * (1 + MEMBERS);
-    const unsigned members = group[0];
+    const unsigned members = SIZE ? SIZE : group[0];
     __syncthreads();
-    if (LOADS || g == 0) {
+    if (LOADS || g == FIRST) {
       const C *from = static_cast<const C *>(v.operators) + size_t(g) * whole;
       for (unsigned k = threadIdx.x; k < whole; k += blockDim.x) op[k] = from[k];
       if (mine < v.targets)
-        for (unsigned s = 0; s < (LOADS ? members : MEMBERS); s++) {
+        for (unsigned s = 0; s < (LOADS ? members : HELD); s++) {
           const uint32_t code = group[1 + min(s, members - 1)];
           const uint32_t source = around(v, cell, int(code & 7) - 3, int(code >> 3 & 7) - 3, int(code >> 6 & 7) - 3);
-          held[(mine * MEMBERS + s) * pairs + place] = multipoles[size_t(source) * pairs + place];
+          held[(mine * HELD + s) * pairs + place] = multipoles[size_t(source) * pairs + place];
         }
     }
     __syncthreads();
     if (!works) continue;
     for (unsigned s = 0; s < members; s++) {
       const unsigned bits = group[1 + s] >> 16;
-      const C *source = held + (mine * MEMBERS + s) * pairs;
+      const C *source = held + (mine * HELD + s) * pairs;
       if constexpr (!PRODUCTS) {
         sum.x += source[place].x + op[place].x;
         sum.y += source[place].y;
@@ -126,7 +85,10 @@ template <typename Real, bool LOADS, bool PRODUCTS> __device__ inline void group
         for (unsigned k = 0; k <= j; k++) both<Real>(l, int(m), j, int(k), source[at(j, k)], op, signs, sum);
     }
   }
-  if (works) static_cast<C *>(v.locals)[size_t(cell) * pairs + place] = sum;
+  if (!works) return;
+  C &local = static_cast<C *>(v.locals)[size_t(cell) * pairs + place];
+  if (SIZE > 1) sum = {local.x + sum.x, local.y + sum.y};
+  local = sum;
 }
 
 // A coefficient times a power of a unit number, or its conjugate.
@@ -195,15 +157,20 @@ template <typename Real> __device__ inline void rotated(const M2lVariantsView &v
   if (there && wanted < v.cells) static_cast<C *>(v.locals)[size_t(cell) * pairs + place] = total;
 }
 
+#define SIZED(REAL, TYPE, SIZE)                                                                                                          \
+  __global__ void __launch_bounds__(WIDTH) m2l_variants_size##SIZE##_##REAL(M2lVariantsView v) { grouped<TYPE, true, true, SIZE>(v); }
+#define SIZES(REAL, TYPE) SIZED(REAL, TYPE, 1) SIZED(REAL, TYPE, 2) SIZED(REAL, TYPE, 4) SIZED(REAL, TYPE, 8)
 extern "C" {
 __global__ void __launch_bounds__(NAIVE) m2l_variants_naive_f32(M2lVariantsView v) { naive<float>(v); }
 __global__ void __launch_bounds__(NAIVE) m2l_variants_naive_f64(M2lVariantsView v) { naive<double>(v); }
-__global__ void __launch_bounds__(WIDTH) m2l_variants_grouped_f32(M2lVariantsView v) { grouped<float, true, true>(v); }
-__global__ void __launch_bounds__(WIDTH) m2l_variants_grouped_f64(M2lVariantsView v) { grouped<double, true, true>(v); }
-__global__ void __launch_bounds__(WIDTH) m2l_variants_loads_f32(M2lVariantsView v) { grouped<float, true, false>(v); }
-__global__ void __launch_bounds__(WIDTH) m2l_variants_loads_f64(M2lVariantsView v) { grouped<double, true, false>(v); }
-__global__ void __launch_bounds__(WIDTH) m2l_variants_products_f32(M2lVariantsView v) { grouped<float, false, true>(v); }
-__global__ void __launch_bounds__(WIDTH) m2l_variants_products_f64(M2lVariantsView v) { grouped<double, false, true>(v); }
+__global__ void __launch_bounds__(WIDTH) m2l_variants_grouped_f32(M2lVariantsView v) { grouped<float, true, true, 0>(v); }
+__global__ void __launch_bounds__(WIDTH) m2l_variants_grouped_f64(M2lVariantsView v) { grouped<double, true, true, 0>(v); }
+SIZES(f32, float)
+SIZES(f64, double)
+__global__ void __launch_bounds__(WIDTH) m2l_variants_loads_f32(M2lVariantsView v) { grouped<float, true, false, 0>(v); }
+__global__ void __launch_bounds__(WIDTH) m2l_variants_loads_f64(M2lVariantsView v) { grouped<double, true, false, 0>(v); }
+__global__ void __launch_bounds__(WIDTH) m2l_variants_products_f32(M2lVariantsView v) { grouped<float, false, true, 0>(v); }
+__global__ void __launch_bounds__(WIDTH) m2l_variants_products_f64(M2lVariantsView v) { grouped<double, false, true, 0>(v); }
 __global__ void __launch_bounds__(WIDTH) m2l_variants_rotated_f32(M2lVariantsView v) { rotated<float>(v); }
 __global__ void __launch_bounds__(WIDTH) m2l_variants_rotated_f64(M2lVariantsView v) { rotated<double>(v); }
 }

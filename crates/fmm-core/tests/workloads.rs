@@ -3,6 +3,7 @@
 use fmm_core::Precision;
 use fmm_core::cpu::workload::{MAX_MATRIX_ORDER, Operator, work};
 use fmm_core::gauss::series::Basis;
+use fmm_core::gauss::single::hermite_evaluations;
 use fmm_core::gauss::workload::evaluations;
 use fmm_core::grid::Green;
 use fmm_core::grid::workload::Instructions;
@@ -61,7 +62,9 @@ fn every_point_is_evaluated_and_counted() {
 #[test]
 fn there_are_as_many_translations_as_asked_for() {
     for wanted in [1, 2160, 30_000] {
-        let mut work = translations(8, wanted);
+        let units = translations(8, Precision::F32, wanted).units();
+        let mut work = translations(8, Precision::F64, wanted);
+        assert_eq!(work.units(), units);
         assert!(work.units() >= wanted && work.units() <= wanted + 200, "{wanted}: {}", work.units());
         // A product with a real matrix, 4 · 8² operations, and the powers; rows that are not full
         // fill their vectors with zeros.
@@ -69,6 +72,16 @@ fn there_are_as_many_translations_as_asked_for() {
         assert!((256.0..2000.0).contains(&each), "{each}");
         work.run();
     }
+}
+
+#[test]
+fn points_in_single_precision_are_counted() {
+    let mut work = hermite_evaluations(9, 1000);
+    assert_eq!(work.units(), 1024);
+    // 90 multiply-adds, the place of the point, and the exponential.
+    let each = work.operations() as f64 / 1024.0;
+    assert!((182.0..182.0 + 40.0).contains(&each), "{each}");
+    assert!(work.run() != 0.0);
 }
 
 #[test]

@@ -202,8 +202,8 @@ impl Fmm {
     ) -> Result<Far<T>, Error> {
         let choice = &planned.choice;
         let rule = accuracy::rule(settings, choice);
-        let softened = rule.min_distance > 0.0;
-        let offsets = Offsets { separation2: rule.separation2, softened, classes: planned.classes };
+        let nearer = rule.min_distance > 0.0 || rule.most_near > 1;
+        let offsets = Offsets { separation2: rule.separation2, nearer, classes: planned.classes };
         let n = ends.at().n;
         let mut far = times.time_more(Stage::Tree, || {
             direct::fits(gpu, self.growth(ends), &format!("bodies and sums of {n} targets"))?;

@@ -115,6 +115,21 @@ impl Kernels {
         Ok(place.get_or_init(|| module))
     }
 
+    /// The kernel `name`, whose module is loaded before if need be.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if there is none of that name, or the driver refuses its module.
+    pub fn function(&self, name: &str) -> Result<*mut CUfunc_st, Error> {
+        let place = self.places.get(name).ok_or_else(|| Error::Device(format!("there is no GPU kernel {name}")))?;
+        let mut function = place.1.load(Ordering::Relaxed);
+        if function.is_null() {
+            let found = self.module(place.0)?.get_function(name).map_err(told(&format!("cannot get {name}")))?;
+            function = found.to_raw();
+            place.1.store(function, Ordering::Relaxed);
+        }
+        Ok(function)
+    }
+
     /// Launches the kernel `name` with its one argument, in the current context, and loads its
     /// module before if need be.
     ///
@@ -153,13 +168,7 @@ impl Kernels {
         (block, shared): (impl Into<BlockSize>, usize),
         view: &V,
     ) -> Result<(), Error> {
-        let place = self.places.get(name).ok_or_else(|| Error::Device(format!("there is no GPU kernel {name}")))?;
-        let mut function = place.1.load(Ordering::Relaxed);
-        if function.is_null() {
-            let found = self.module(place.0)?.get_function(name).map_err(told(&format!("cannot get {name}")))?;
-            function = found.to_raw();
-            place.1.store(function, Ordering::Relaxed);
-        }
+        let function = self.function(name)?;
         if shared > SHARED {
             let attribute = CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             // SAFETY: the function is of a module that is loaded.

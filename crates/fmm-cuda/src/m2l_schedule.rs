@@ -9,8 +9,8 @@ use crate::view::NONE;
 pub struct Offsets {
     /// The rule's.
     pub separation2: f64,
-    /// Whether softening can make cells near that are well separated otherwise.
-    pub softened: bool,
+    /// Whether cells can be near that are well separated by the rule: by softening, or by the lists of a textbook.
+    pub nearer: bool,
     /// Their numbers.
     pub classes: Classes<3>,
 }
@@ -44,7 +44,7 @@ pub struct M2lSchedule {
 impl M2lSchedule {
     /// The schedule for `offsets`.
     pub fn new(offsets: Offsets) -> Self {
-        let Offsets { separation2, softened, classes } = offsets;
+        let Offsets { separation2, nearer, classes } = offsets;
         // As the traversal has it: in longest sides, for cells whose squared diagonal is so many times a cube's.
         let aspect = classes.aspect();
         let separation2 = separation2 * aspect.iter().map(|a| a * a).sum::<f64>() / 3.0;
@@ -52,7 +52,7 @@ impl M2lSchedule {
         // Children of cells that are not separated.
         let meets = |octant: i32, o: [i32; 3]| {
             let parents = std::array::from_fn(|d| (o[d] + (octant >> d & 1)).div_euclid(2));
-            square(o) >= separation2 && classes.hold_children(parents) && (softened || square(parents) < separation2)
+            square(o) >= separation2 && classes.hold_children(parents) && (nearer || square(parents) < separation2)
         };
         let mut bases: Vec<[i32; 3]> = vec![];
         let mut of_octant = vec![vec![]; 8];
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     fn offsets(separation2: f64) -> Offsets {
-        Offsets { separation2, softened: false, classes: Classes::new(separation2) }
+        Offsets { separation2, nearer: false, classes: Classes::new(separation2) }
     }
 
     #[test]

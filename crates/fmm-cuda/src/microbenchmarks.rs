@@ -15,6 +15,7 @@ use crate::direct::Output;
 use crate::error::device as told;
 use crate::fmm::Fmm;
 use crate::inputs::Inputs;
+use crate::occupancy::Occupancy;
 use crate::policy;
 use crate::view::{PEAK_CHAINS, PeakView, TILE};
 
@@ -103,6 +104,23 @@ pub trait DeviceWork {
     /// # Errors
     /// [`Error::Device`] if the driver or a kernel fails.
     fn run(&self, gpu: &Gpu) -> Result<Duration, Error>;
+
+    /// What the device takes for parts of the work, which are done again, by their names: those of `run` or what comes after it. None where
+    /// nothing is known of parts.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the driver or a kernel fails.
+    fn parts(&self, _gpu: &Gpu) -> Result<Vec<(&'static str, Duration)>, Error> {
+        Ok(vec![])
+    }
+
+    /// The occupancy of its kernel; none where it has several.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the driver fails.
+    fn occupancy(&self, _gpu: &Gpu) -> Result<Option<Occupancy>, Error> {
+        Ok(None)
+    }
 }
 
 /// What the device takes for the work that `launch` queues.

@@ -20,7 +20,13 @@ const MANY: usize = 1 << 28;
 /// [`Error::Unsupported`] for direct sums of more particles than the device's numbers hold, and those of [`accuracy::choose`].
 pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> {
     if settings.uniform.is_some() {
-        return Err(Error::Unsupported("trees of a given depth are on the cores alone; use device cpu".into()));
+        if settings.boundary.periodic().is_some() {
+            let why = "trees of a given depth in periodic boxes are on the cores alone; use device cpu";
+            return Err(Error::Unsupported(why.into()));
+        }
+        // Nothing is left to be chosen.
+        accuracy::choose(settings, problem)?;
+        return Ok(Settings { method: Method::Fmm, ..settings.clone() });
     }
     let Problem { sources, targets, .. } = problem;
     let pairs = sources as f64 * targets as f64;

@@ -6,6 +6,7 @@ use fmm_core::gauss::boxes::{Occupied, Sorted};
 use fmm_core::gauss::series::Basis;
 use fmm_core::gauss::{self, Axes, Dimension, Evaluation, Route, Settings};
 use fmm_core::{Error, Precision, StageTimes};
+use fmm_cuda::gauss::single::SingleEvaluations;
 use fmm_cuda::gauss::workload::Evaluations;
 use fmm_cuda::gauss::{Problem, Transform, evaluate};
 use fmm_cuda::planar::workload::{Translations, Version};
@@ -242,4 +243,19 @@ fn what_is_timed_is_right() {
             }
         }
     }
+}
+
+#[test]
+fn single_precision_is_the_series() {
+    let Some(gpu) = gpu() else { return };
+    for order in [1, 4, 5, 9, 12, 16] {
+        let work = SingleEvaluations::new(&gpu, order, 5000).unwrap();
+        assert!(work.units() >= 5000 && work.units() < 5512);
+        work.run(&gpu).unwrap();
+        for (i, [found, expected, size]) in work.check().unwrap().into_iter().enumerate() {
+            assert!((found - expected).abs() <= 1e-5 * size, "{order} {i}: {found} {expected} of {size}");
+        }
+        assert!(work.occupancy(&gpu).unwrap().is_some_and(|o| o.share > 0.0));
+    }
+    assert!(SingleEvaluations::new(&gpu, 17, 10).is_err());
 }

@@ -144,6 +144,17 @@ fn every_kernel_that_is_launched_is_there_once() {
         names.push(format!("planar_{operator}"));
     }
     names.extend([8, 12, 16].map(|terms| format!("planar_threads_{terms}")));
+    for real in ["f32", "f64"] {
+        for variant in ["naive", "grouped", "loads", "products", "rotated", "size1", "size2", "size4", "size8"] {
+            names.push(format!("m2l_variants_{variant}_{real}"));
+        }
+        names.extend(["", "_join", "_child"].map(|step| format!("m2l_launches{step}_{real}")));
+        names.extend(["diagonals", "rows", "shared", "reduced"].map(|v| format!("planar_version_{v}_{real}")));
+        for terms in [8, 12, 16] {
+            names.extend(["unrolled", "overlapped"].map(|v| format!("planar_version_{v}_{terms}_{real}")));
+        }
+    }
+    names.extend([0, 5, 9, 12].map(|terms| format!("gauss_single_{terms}")));
     for kernel in ["newton", "spline"] {
         names.extend([8, 10, 12, 14, 16, 48].map(|terms| format!("mesh_near_{kernel}_f32_{terms}")));
         names.extend([12, 16, 20, 24, 48].map(|terms| format!("mesh_near_{kernel}_f64_{terms}")));

@@ -35,7 +35,15 @@ fn every_way_is_the_cpus_operator() {
         let classes = Classes::new(4.0);
         let expansion = Spherical::<f64>::new(p, classes);
         let mut first: Option<Vec<f64>> = None;
-        for variant in [M2lVariant::Naive, M2lVariant::Grouped, M2lVariant::Rotated] {
+        let variants = [
+            M2lVariant::Naive,
+            M2lVariant::Grouped,
+            M2lVariant::Rotated,
+            M2lVariant::Unified,
+            M2lVariant::Sizes,
+            M2lVariant::Launches,
+        ];
+        for variant in variants.into_iter().filter(|v| v.serves(gpu.description().capability)) {
             let variants = M2lVariants::<f64>::new(&gpu, variant, p, depth).unwrap();
             variants.run(&gpu).unwrap();
             let [locals, multipoles] = variants.results().unwrap();
@@ -94,5 +102,32 @@ fn every_way_is_the_cpus_operator() {
             single.run(&gpu).unwrap();
             same(&single.results().unwrap()[0], 1e-3);
         }
+    }
+}
+
+#[test]
+fn kernels_of_each_size_add_up_to_the_groups() {
+    let Some(gpu) = gpu() else { return };
+    let variants = M2lVariants::<f64>::new(&gpu, M2lVariant::Sizes, 6, 3).unwrap();
+    variants.run(&gpu).unwrap();
+    let first = variants.results().unwrap();
+    let parts = variants.parts(&gpu).unwrap();
+    assert_eq!(
+        parts.iter().map(|p| p.0).collect::<Vec<_>>(),
+        ["groups of 1", "groups of 2", "groups of 4", "groups of 8"]
+    );
+    // Parts add to the sums once more; a run begins anew.
+    variants.run(&gpu).unwrap();
+    assert!(variants.results().unwrap() == first);
+    assert!(variants.occupancy(&gpu).unwrap().is_none());
+    let one = M2lVariants::<f64>::new(&gpu, M2lVariant::Naive, 6, 3).unwrap().occupancy(&gpu).unwrap();
+    assert!(one.is_some_and(|o| o.threads == 128 && o.blocks > 0));
+}
+
+#[test]
+fn launching_kernels_need_a_device_of_their_machine_code() {
+    for (capability, serves) in [((8, 0), true), ((8, 9), true), ((9, 0), true), ((10, 0), false), ((12, 0), false)] {
+        assert_eq!(M2lVariant::Launches.serves(capability), serves, "{capability:?}");
+        assert!(M2lVariant::Naive.serves(capability));
     }
 }

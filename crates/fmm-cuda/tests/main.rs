@@ -20,6 +20,7 @@ mod mesh;
 mod modules;
 mod parity;
 mod periodic;
+mod planar_versions;
 mod plane;
 mod plane_run;
 mod team;

@@ -1,7 +1,10 @@
 //! Sums and steps on the device against those of the CPU.
 
 use crate::common::{errors, gpu, hash, plummer, scalar_errors, uniform};
-use fmm_core::{CpuStore, Error, Method, ParticleStore, Particles, Precision, Settings, Softening, StageTimes};
+use fmm_core::{
+    Boundary, CpuStore, Error, Method, ParticleStore, Particles, PeriodicBox, Precision, Settings, Softening,
+    StageTimes, Uniform,
+};
 use fmm_cuda::{CudaStore, Gpu, evaluate};
 
 const SOFTENINGS: [Softening; 5] =
@@ -203,4 +206,40 @@ fn numbers_that_are_not_finite_are_found() {
 fn devices_that_are_not_there_are_refused() {
     let Some(_) = gpu() else { return };
     assert!(Gpu::open(4711).is_err_and(|e| e.to_string().contains("no GPU 4711")));
+}
+
+#[test]
+fn trees_of_one_depth_are_those_of_the_cores() {
+    let Some(gpu) = gpu() else { return };
+    let targets = uniform(900, 0.1, 31).position;
+    for (name, p) in [("uniform", uniform(4000, 0.0, 30)), ("plummer", plummer(3000, 32))] {
+        for (depth, separation) in [(0, 1), (2, 1), (3, 1), (3, 2), (4, 2)] {
+            for at in [None, Some(&targets[..])] {
+                for softening in [Softening::None, Softening::Yukawa(0.5)] {
+                    let settings = Settings {
+                        method: Method::Fmm,
+                        precision: Precision::F64,
+                        order: Some(6),
+                        softening,
+                        uniform: Some(Uniform { depth, separation }),
+                        ..Settings::default()
+                    };
+                    let times = &mut StageTimes::default();
+                    let cpu = fmm_core::evaluate(&settings, &p.position, &p.strength, at, times).unwrap();
+                    let own = evaluate(&gpu, &settings, &p.position, &p.strength, at, times).unwrap();
+                    let what = format!("{name}, {softening:?}, depth {depth}, {separation}, {}", at.is_some());
+                    assert_eq!(own.choice, cpu.choice, "{what}");
+                    let (rms, worst) = errors(&own.field, &cpu.field);
+                    assert!(rms < 1e-11 && worst < 1e-9, "{what}: field {rms:e} {worst:e}");
+                    let (rms, worst) = scalar_errors(&own.potential, &cpu.potential);
+                    assert!(rms < 1e-11 && worst < 1e-9, "{what}: potential {rms:e} {worst:e}");
+                }
+            }
+        }
+    }
+    let settings = Settings { uniform: Some(Uniform { depth: 2, separation: 1 }), ..Settings::default() };
+    let boxed = Settings { boundary: Boundary::Periodic(PeriodicBox::cube(1.0)), ..settings };
+    let p = uniform(100, 0.5, 33);
+    let refused = evaluate(&gpu, &boxed, &p.position, &p.strength, None, &mut StageTimes::default());
+    assert!(matches!(refused, Err(Error::Unsupported(why)) if why.contains("periodic")));
 }

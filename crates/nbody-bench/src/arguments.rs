@@ -92,14 +92,15 @@ enum Which {
     Threads(Options),
     /// Several GPUs: the same sum on more of them, and sums that grow with them
     Scaling(Options),
-    /// M2L in space alone against the order, on all cores and in several ways on a GPU: Kohnke et al., Figs. 15, 16, 18
-    /// (rates), 21 (all groups together) and 23
+    /// M2L in space alone against the order, on all cores and in several ways on a GPU: Kohnke et al., Figs. 15, 16, 18,
+    /// 19a, 21 and 23
     #[command(name = "m2l")]
     M2l(Options),
-    /// M2L in the plane alone, in double precision: Cruz, Layton & Barba, Tables 2 and 3
+    /// M2L in the plane alone, in both precisions, and on a GPU in the versions of Cruz, Layton & Barba: their Tables 2 and 3
     #[command(name = "m2l2d")]
     M2l2d(Options),
-    /// Series of the fast Gauss transform alone, in double precision: Cruz, Layton & Barba, Tables 4 and 5
+    /// Series of the fast Gauss transform alone, those of Hermite functions in both precisions: Cruz, Layton & Barba, Tables
+    /// 4 and 5
     Gauss(Options),
     /// The boxes of the tree in the plane as pictures: Goude & Engblom, Fig. 1
     Mesh(Options),

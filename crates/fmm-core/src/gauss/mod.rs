@@ -26,6 +26,7 @@ pub mod plan;
 mod points;
 mod products;
 pub mod series;
+pub mod single;
 pub mod sweep;
 pub mod translate;
 pub mod workload;

@@ -12,6 +12,7 @@ mod place;
 mod policy;
 mod polynomials;
 mod series;
+pub mod single;
 pub mod view;
 pub mod workload;
 

@@ -11,6 +11,7 @@ mod policy;
 mod pyramid;
 mod rows;
 mod trial;
+pub mod versions;
 pub mod view;
 pub mod workload;
 

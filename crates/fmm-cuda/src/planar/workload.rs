@@ -15,6 +15,7 @@ use super::view::{M2L_WARPS, PAIR_BOXES, PlaneView, THREAD_BOXES, THREADS};
 use crate::buffer::Buffer;
 use crate::kernels::SHARED;
 use crate::microbenchmarks::timed;
+use crate::occupancy::{Occupancy, occupancy};
 use crate::{DeviceWork, Gpu};
 
 /// Who does a translation.
@@ -77,6 +78,21 @@ impl Translations {
     pub fn locals(&self) -> Result<Vec<f64>, Error> {
         self.locals.download()
     }
+
+    /// The kernel, its blocks, threads of a block, and bytes of shared memory.
+    fn launch(&self) -> (String, usize, usize, usize) {
+        let count = self.tree.boxes() - self.first;
+        match (self.version, self.order) {
+            (Version::Row, p) => ("planar_m2l_16".into(), count.div_ceil(THREADS / 16), THREADS, 8 * p * p),
+            (Version::Thread, p) => {
+                let terms = if p <= 8 { 8 } else { p.next_multiple_of(4) };
+                (format!("planar_threads_{terms}"), count.div_ceil(M2L_WARPS * THREAD_BOXES), 32 * M2L_WARPS, 0)
+            }
+            (Version::Tensor, p) => {
+                (pairs_name(Kernel::Harmonic, p), count.div_ceil(M2L_WARPS * PAIR_BOXES), 32 * M2L_WARPS, 0)
+            }
+        }
+    }
 }
 
 impl DeviceWork for Translations {
@@ -116,25 +132,16 @@ impl DeviceWork for Translations {
             log: 0,
             same: 1,
         };
-        let tensor;
-        let (name, blocks, threads, shared) = match (self.version, self.order) {
-            (Version::Row, _) => ("planar_m2l_16", count.div_ceil(THREADS / 16), THREADS, 8 * self.order * self.order),
-            (Version::Thread, ..=8) => {
-                ("planar_threads_8", count.div_ceil(M2L_WARPS * THREAD_BOXES), 32 * M2L_WARPS, 0)
-            }
-            (Version::Thread, ..=12) => {
-                ("planar_threads_12", count.div_ceil(M2L_WARPS * THREAD_BOXES), 32 * M2L_WARPS, 0)
-            }
-            (Version::Thread, _) => ("planar_threads_16", count.div_ceil(M2L_WARPS * THREAD_BOXES), 32 * M2L_WARPS, 0),
-            (Version::Tensor, terms) => {
-                tensor = pairs_name(Kernel::Harmonic, terms);
-                (tensor.as_str(), count.div_ceil(M2L_WARPS * PAIR_BOXES), 32 * M2L_WARPS, 0)
-            }
-        };
+        let (name, blocks, threads, shared) = self.launch();
         debug_assert!(shared <= SHARED);
         timed(gpu, || {
             // SAFETY: all arrays have the lengths that the view says.
-            unsafe { gpu.kernels().launch_with(gpu.stream(), name, blocks as u32, (threads as u32, shared), &view) }
+            unsafe { gpu.kernels().launch_with(gpu.stream(), &name, blocks as u32, (threads as u32, shared), &view) }
         })
+    }
+
+    fn occupancy(&self, gpu: &Gpu) -> Result<Option<Occupancy>, Error> {
+        let (name, _, threads, shared) = self.launch();
+        occupancy(gpu, &name, threads, shared).map(Some)
     }
 }

@@ -7,6 +7,7 @@ use cust::stream::Stream;
 use fmm_core::accuracy::{self, Problem, Strengths};
 use fmm_core::guard::{Look, Norms};
 use fmm_core::mesh::{Mesh, Recipe, recipe};
+use fmm_core::plan::OctreePlan;
 use fmm_core::solve::{Quantity, Solved, Trial, solve};
 use fmm_core::tree::Cube;
 use fmm_core::{Cancel, Choice, Error, Kept, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes};
@@ -141,7 +142,7 @@ fn begin<'a>(
         arrays,
         cube,
         problem,
-        fits: settings.leaf_size.is_none(),
+        fits: settings.leaf_size.is_none() && settings.uniform.is_none(),
         quantity,
         inputs,
         host,
@@ -198,7 +199,7 @@ struct SpaceTrial<'a> {
     arrays: &'a mut Arrays,
     cube: Cube<3>,
     problem: Problem,
-    /// Whether the cube may be widened to fit the leaves: not where their size is given.
+    /// Whether the cube may be widened to fit the leaves: not where their size or level is given.
     fits: bool,
     quantity: Quantity,
     inputs: &'a mut Inputs,
@@ -296,8 +297,21 @@ impl SpaceTrial<'_> {
         let (gpu, Arrays { fmm, work, .. }) = (self.gpu, &mut *self.arrays);
         let fitted = || accuracy::fit(self.cube, &self.problem, policy::best_leaf(choice), choice.leaf_size);
         let cube = if self.fits { fitted() } else { self.cube };
-        let positions = self.inputs.positions();
-        let planned = fmm.plan(gpu, work, settings, choice.clone(), (cube, None), positions, self.times)?;
+        let planned = match (settings.uniform, self.host) {
+            (None, _) => {
+                let positions = self.inputs.positions();
+                fmm.plan(gpu, work, settings, choice.clone(), (cube, None), positions, self.times)?
+            }
+            // The device makes no trees of one depth.
+            (Some(_), Some((sources, _, targets))) => {
+                let plan = OctreePlan::new(settings, choice.clone(), cube, sources, targets, self.times);
+                self.times.time_more(Stage::Tree, || fmm.take(&plan))?
+            }
+            (Some(_), None) => {
+                let why = "trees of a given depth for vortices and runs are on the cores alone; use device cpu";
+                return Err(Error::Unsupported(why.into()));
+            }
+        };
         self.of_columns(settings, |trial, ends, output| {
             let Arrays { fmm, work, hessian, .. } = &mut *trial.arrays;
             let more = if trial.hessian.is_some() { hessian.growth(ends.at().n) } else { 0 };

@@ -1,5 +1,6 @@
-//! M2L in space alone, in several ways on a GPU: loops over the octree, lists sorted by groups of operators, rotations, and ours, between
-//! what the groups take for their loads alone and for their products alone; and on all cores, for reference.
+//! M2L in space alone, in several ways on a GPU: loops over the octree, also in unified memory; kernels that launch kernels; lists sorted by
+//! groups of operators, in one kernel or one for each size of the groups; rotations, and ours, between what the groups take for their loads alone
+//! and for their products alone; and on all cores, for reference.
 
 use fmm_core::cpu::workload::Operator;
 use fmm_core::{Error, Precision};
@@ -14,18 +15,27 @@ use crate::suite::{Case, Places, Suite, Sweep, Work};
 use fmm::Device;
 use nbody_sim::failure::Failure;
 
-/// Names of the variants in single and double precision. `None` is the M2L of this program.
-const VARIANTS: [([&str; 2], Option<M2lVariant>); 6] = [
-    (["loops, f32", "loops, f64"], Some(M2lVariant::Naive)),
-    (["groups, f32", "groups, f64"], Some(M2lVariant::Grouped)),
-    (["loads of the groups, f32", "loads of the groups, f64"], Some(M2lVariant::Loads)),
-    (["products of the groups, f32", "products of the groups, f64"], Some(M2lVariant::Products)),
-    (["rotations, f32", "rotations, f64"], Some(M2lVariant::Rotated)),
-    (["tensor cores, f32", "tensor cores, f64"], None),
+/// Names of the variants in single and double precision, and the deepest level of each. `None` is the M2L of this program.
+const VARIANTS: [([&str; 2], Option<M2lVariant>, usize); 9] = [
+    (["loops, f32", "loops, f64"], Some(M2lVariant::Naive), 5),
+    (["loops in unified memory, f32", "loops in unified memory, f64"], Some(M2lVariant::Unified), 3),
+    (["launches, f32", "launches, f64"], Some(M2lVariant::Launches), 4),
+    (["groups, f32", "groups, f64"], Some(M2lVariant::Grouped), 5),
+    (["groups by size, f32", "groups by size, f64"], Some(M2lVariant::Sizes), 4),
+    (["loads of the groups, f32", "loads of the groups, f64"], Some(M2lVariant::Loads), 5),
+    (["products of the groups, f32", "products of the groups, f64"], Some(M2lVariant::Products), 5),
+    (["rotations, f32", "rotations, f64"], Some(M2lVariant::Rotated), 5),
+    (["tensor cores, f32", "tensor cores, f64"], None, 5),
 ];
 
 /// Levels.
 const DEPTHS: std::ops::RangeInclusive<usize> = 3..=5;
+
+/// Whether the GPU of this number can run a variant; true where the driver does not say what it is.
+fn serves(ordinal: u32, variant: Option<M2lVariant>) -> bool {
+    let known = fmm_cuda::devices().ok().and_then(|all| all.into_iter().find(|d| d.ordinal == ordinal));
+    variant.zip(known).is_none_or(|(variant, device)| variant.serves(device.capability))
+}
 
 type Made = Result<Box<dyn DeviceWork>, Error>;
 
@@ -67,9 +77,12 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
                     continue;
                 };
                 for &(depth, n) in &sizes {
-                    for (names, variant) in VARIANTS {
+                    for (names, variant, deepest) in VARIANTS {
+                        if depth > deepest || !serves(ordinal, variant) {
+                            continue;
+                        }
                         let make = Box::new(move |gpu: &Gpu| make(gpu, variant, precision, order, depth));
-                        let kernel = DeviceKernel { name: names[k], order, n, copied: [0; 2], make };
+                        let kernel = DeviceKernel { name: names[k], order, n, precision, copied: [0; 2], make };
                         all.push(device_case(kernel, ordinal));
                     }
                 }

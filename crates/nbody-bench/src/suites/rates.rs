@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use fmm_core::workload::{Work, peak};
 use fmm_core::{Error, Precision};
-use fmm_cuda::{Buffer, DeviceWork, Gpu};
+use fmm_cuda::{Buffer, DeviceReal, DeviceWork, Gpu};
 
 use super::place_of;
-use super::rate_table::family;
+use super::rate_table::{base, family};
 use crate::lines::{figure, lines, numbers};
 use crate::measure::{Context, spread};
 use crate::record::Record;
@@ -37,13 +37,16 @@ pub struct Kernel {
     pub order: usize,
     /// How many units of work.
     pub n: usize,
+    /// Of its numbers, single or double.
+    pub precision: Precision,
     /// Makes the work.
     pub make: Box<dyn Fn() -> Box<dyn Work>>,
 }
 
 /// The case of a kernel on the cores of this machine.
 pub fn case(kernel: Kernel, threads: usize) -> Case {
-    let key = format!("cpu/{}/p{}/n{}/{threads}t", kernel.name, kernel.order, kernel.n);
+    let precision = kernel.precision.name();
+    let key = format!("cpu/{}/{precision}/p{}/n{}/{threads}t", kernel.name, kernel.order, kernel.n);
     let weight = 0.3 + 1e-7 * kernel.n as f64;
     Case { key, weight, work: CaseWork::Other(Box::new(move |context| measure(&kernel, threads, context))) }
 }
@@ -67,8 +70,9 @@ fn measure(kernel: &Kernel, threads: usize, context: &mut Context) -> Result<Opt
     })?;
     let mut record = Record::default();
     spread(&mut record, &mut seconds);
-    let (time, peak) = (record.number("seconds"), peak(Precision::F64, limits.budget.min(0.02)) * threads as f64);
-    record.set("operator", kernel.name).set("order", kernel.order).set("n", units).set("precision", "f64");
+    let (time, peak) = (record.number("seconds"), peak(kernel.precision, limits.budget.min(0.02)) * threads as f64);
+    record.set("operator", kernel.name).set("order", kernel.order).set("n", units);
+    record.set("precision", kernel.precision.name());
     record.set("device", "cpu").set("threads", threads).set("operations", operations / units as f64);
     record.set("rate", units as f64 / time).set("gflops", operations / time / 1e9);
     record.set("peak_gflops", peak / 1e9).set("fraction", operations / time / peak);
@@ -84,7 +88,9 @@ pub struct DeviceKernel {
     pub order: usize,
     /// How many units of work.
     pub n: usize,
-    /// Numbers of double precision that a sum copies to the device for it, and back.
+    /// Of its numbers, single or double.
+    pub precision: Precision,
+    /// Numbers that a sum copies to the device for it, and back, in the precision of the work.
     pub copied: [usize; 2],
     /// Makes the work.
     #[expect(clippy::type_complexity, reason = "a function of a GPU")]
@@ -93,7 +99,8 @@ pub struct DeviceKernel {
 
 /// The case of a kernel on the GPU of this number.
 pub fn device_case(kernel: DeviceKernel, ordinal: u32) -> Case {
-    let key = format!("cuda:{ordinal}/{}/p{}/n{}", kernel.name, kernel.order, kernel.n);
+    let precision = kernel.precision.name();
+    let key = format!("cuda:{ordinal}/{}/{precision}/p{}/n{}", kernel.name, kernel.order, kernel.n);
     let weight = 0.5 + 1e-6 * kernel.n as f64;
     Case { key, weight, work: CaseWork::Other(Box::new(move |context| measure_device(&kernel, ordinal, context))) }
 }
@@ -107,12 +114,21 @@ fn measure_device(kernel: &DeviceKernel, ordinal: u32, context: &mut Context) ->
     let work = (kernel.make)(&gpu).map_err(text)?;
     let (begun, limits, mut seconds) = (Instant::now(), context.limits, vec![]);
     // The first fills caches and wakes clocks.
-    work.run(&gpu).map_err(text)?;
+    let first = work.run(&gpu).map_err(text)?;
     while seconds.is_empty() || (seconds.len() < limits.samples && begun.elapsed().as_secs_f64() < limits.budget) {
         seconds.push(work.run(&gpu).map_err(text)?.as_secs_f64());
     }
     let mut record = Record::default();
     spread(&mut record, &mut seconds);
+    record.set("first_seconds", first.as_secs_f64());
+    for (part, took) in work.parts(&gpu).map_err(text)? {
+        record.set(&format!("part_{part}"), took.as_secs_f64());
+    }
+    if let Some(occupancy) = work.occupancy(&gpu).map_err(text)? {
+        record.set("occupancy", occupancy.share).set("limiter", occupancy.limiter.to_string());
+        record.set("registers", occupancy.registers).set("shared_bytes", occupancy.shared);
+        record.set("spilled_bytes", occupancy.local).set("block_threads", occupancy.threads);
+    }
     let peak = fmm_cuda::peak(&gpu, work.precision()).map_err(text)?;
     let (time, units) = (record.number("seconds"), work.units());
     let rate = work.operations() * units as f64 / time;
@@ -122,19 +138,21 @@ fn measure_device(kernel: &DeviceKernel, ordinal: u32, context: &mut Context) ->
     record.set("rate", units as f64 / time).set("gflops", rate / 1e9);
     record.set("peak_gflops", peak / 1e9).set("fraction", rate / peak);
     if kernel.copied != [0; 2] {
-        let [up, down] = copies(&gpu, kernel.copied).map_err(text)?;
+        let single = work.precision() == Precision::F32;
+        let copied = if single { copies::<f32>(&gpu, kernel.copied) } else { copies::<f64>(&gpu, kernel.copied) };
+        let ([up, down], bytes) = (copied.map_err(text)?, if single { 4.0 } else { 8.0 });
         record.set("copy_to_device", up).set("copy_to_host", down);
-        record.set("gigabytes", 8e-9 * kernel.copied.iter().sum::<usize>() as f64 / time);
+        record.set("gigabytes", 1e-9 * bytes * kernel.copied.iter().sum::<usize>() as f64 / time);
     }
     context.machine(&mut record, Device::Cuda(ordinal));
     Ok(Some(record))
 }
 
 /// Seconds of a copy of so many numbers to the device, and back: the shortest of five.
-fn copies(gpu: &Gpu, [up, down]: [usize; 2]) -> Result<[f64; 2], Error> {
+fn copies<T: DeviceReal>(gpu: &Gpu, [up, down]: [usize; 2]) -> Result<[f64; 2], Error> {
     gpu.enter()?;
-    let (from, mut there, mut back) = (vec![0.5; up], Buffer::<f64>::new(), Buffer::<f64>::new());
-    back.upload(&vec![0.5; down])?;
+    let (from, mut there, mut back) = (vec![T::ONE; up], Buffer::<T>::new(), Buffer::<T>::new());
+    back.upload(&vec![T::ONE; down])?;
     let mut least = [f64::INFINITY; 2];
     for _ in 0..5 {
         let start = Instant::now();
@@ -147,6 +165,12 @@ fn copies(gpu: &Gpu, [up, down]: [usize; 2]) -> Result<[f64; 2], Error> {
     Ok(least)
 }
 
+/// The end of the name of the last of a paper's versions.
+pub const LAST: &str = ", overlapped";
+
+/// The two precisions of a table.
+pub const PRECISIONS: [Precision; 2] = [Precision::F32, Precision::F64];
+
 /// The numbers of threads of a sweep: those of its preset that the machine has, or all cores.
 pub fn threads(sweep: &Sweep) -> Vec<usize> {
     let listed = sweep.preset.threads.iter().map(|&t| t as usize).filter(|&t| t <= sweep.threads);
@@ -156,10 +180,14 @@ pub fn threads(sweep: &Sweep) -> Vec<usize> {
 
 fn name(record: &Record) -> String {
     let place = if record.text("device") == "cpu" { String::new() } else { format!(", {}", record.text("device")) };
-    format!("{}, p = {}{place}", record.text("operator"), record.number("order"))
+    let (operator, precision) = (record.text("operator"), record.text("precision"));
+    // Names of versions may end with the precision.
+    let operator = operator.trim_end_matches(precision).trim_end_matches(", ");
+    format!("{operator}, {precision}, p = {}{place}", record.number("order"))
 }
 
-/// The rates against the size, a figure for each operator and order: threads of the cores, and versions on a GPU.
+/// The rates against the size, a figure for each operator, precision and order: threads of the cores, and versions on a GPU. Figures of single
+/// precision have it in their names.
 pub fn figures(records: &[Record], title: &str, of: &str, unit: &str) -> Vec<(String, Figure)> {
     let mut all = vec![];
     let mut families: Vec<&str> = records.iter().map(family).collect();
@@ -169,9 +197,18 @@ pub fn figures(records: &[Record], title: &str, of: &str, unit: &str) -> Vec<(St
         Some((_, version)) => format!("{}, {version}", place_of(r)),
         None => place_of(r),
     };
+    let others = families.iter().filter(|f| base(f) == **f).count();
     for wanted in &families {
-        for order in numbers(records, "order") {
-            let like = |r: &&Record| family(r) == *wanted && r.number("order") == order;
+        for (order, precision) in
+            numbers(records, "order").into_iter().flat_map(|p| PRECISIONS.map(|precision| (p, precision.name())))
+        {
+            // The cores in single precision stand next to the last of the paper's versions.
+            let last =
+                |r: &Record| base(family(r)) == *wanted && precision == "f32" && r.text("operator").ends_with(LAST);
+            let like = |r: &&Record| {
+                let of_family = family(r) == *wanted || last(r);
+                of_family && r.number("order") == order && r.text("precision") == precision
+            };
             let here: Vec<Record> = records.iter().filter(like).cloned().collect();
             if here.is_empty() {
                 continue;
@@ -183,8 +220,13 @@ pub fn figures(records: &[Record], title: &str, of: &str, unit: &str) -> Vec<(St
                 marks: vec![],
             };
             let first = wanted.split(' ').next().unwrap_or_default().to_lowercase();
-            let end = if families.len() > 1 { format!("{first}-p{order}") } else { format!("p{order}") };
-            all.push((end, figure(&here, title, format!("{wanted}, p = {order}; {of}, f64"), content)));
+            let end = match base(wanted) {
+                other if other != *wanted => format!("versions-p{order}"),
+                _ if others > 1 => format!("{first}-p{order}"),
+                _ => format!("p{order}"),
+            };
+            let end = if precision == "f32" { format!("{end}-f32") } else { end };
+            all.push((end, figure(&here, title, format!("{wanted}, p = {order}; {of}, {precision}"), content)));
         }
     }
     all
