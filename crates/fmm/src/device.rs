@@ -120,6 +120,15 @@ const FEWEST_PAIRS: f64 = 1e7;
 const FEWEST_SHARED: f64 = 9e12;
 
 impl Device {
+    /// The GPUs that are opened, one at least.
+    pub(crate) fn of(opened: &[Opened]) -> Device {
+        let ordinals = opened.iter().map(|opened| opened.gpu.description().ordinal);
+        match opened {
+            [one] => Device::Cuda(one.gpu.description().ordinal),
+            _ => Device::Team(Team::Some(ordinals.fold(0, |bits, n| bits | 1 << n))),
+        }
+    }
+
     /// The number of the GPU, of several that of the first; `None` of the cores, and of a choice that is still open.
     pub fn gpu(self) -> Option<u32> {
         match self {

@@ -41,11 +41,7 @@ fn sum_on(place: &mut Place, device: Device, pairs: f64, gpus: OnGpus, cores: On
     let mut times = StageTimes::with_cancel(place.cancel.clone());
     let (sum, device, note) = match place.gpus_for(device, pairs)? {
         [] => (cores(&mut times), Device::Cpu, None),
-        opened => {
-            let sum = gpus(opened, &mut times);
-            let first = &opened[0].gpu;
-            (sum, if opened.len() > 1 { device } else { Device::Cuda(first.description().ordinal) }, loaded(first))
-        }
+        opened => (gpus(opened, &mut times), Device::of(opened), loaded(&opened[0].gpu)),
     };
     note.into_iter().for_each(&mut place.note);
     if place.device == Device::Auto && place.gpus.len() > 1 {
