@@ -1,5 +1,6 @@
-// Hermite series in the plane at many points in single precision, for `nbody bench gauss`: what gauss_series.cu does in double. A block has a
-// series in shared memory, and points whose results its threads find by Horner's rule along both axes.
+// Hermite series in the plane at many points in single precision, for `nbody bench gauss`: what gauss_series.cu does
+// in double. A block has a series in shared memory, and points whose results its threads find by Horner's rule along
+// both axes.
 #include "arguments/gauss_single.cuh"
 
 // P terms an axis, or v.order where P is 0.
@@ -37,7 +38,7 @@ template <int P> __device__ void series_at_points(const SeriesView &v) {
   }
 }
 
-#define SERIES(P)                                                                                                                        \
+#define SERIES(P) \
   __global__ void __launch_bounds__(SERIES_THREADS) gauss_single_##P(SeriesView v) { series_at_points<P>(v); }
 extern "C" {
 SERIES(0)

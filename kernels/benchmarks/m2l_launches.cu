@@ -1,11 +1,13 @@
-// M2L with kernels that launch kernels, approach (2) of Kohnke et al.: a block for each target cell has a thread for each neighbor of its parent,
-// which launches a kernel for the eight children there. Each translation is a block, whose operator and source lie in shared memory, with two
-// threads a coefficient. The paper adds up by atomic operations; here each translation has a place of its own, and another kernel adds up in a
-// fixed order.
+// M2L with kernels that launch kernels, approach (2) of Kohnke et al.: a block for each target cell has a thread for
+// each neighbor of its parent, which launches a kernel for the eight children there. Each translation is a block,
+// whose operator and source lie in shared memory, with two threads a coefficient. The paper adds up by atomic
+// operations; here each translation has a place of its own, and another kernel adds up in a fixed order.
 #include "benchmarks/m2l_variants.cuh"
 
-// One translation: the child `blockIdx` of a neighbor of the parent, whose first child lies at (dx, dy, dz) from the target.
-template <typename Real> __device__ inline void translated(const M2lVariantsView &v, uint32_t slot, uint32_t cell, int dx, int dy, int dz) {
+// One translation: the child `blockIdx` of a neighbor of the parent, whose first child lies at (dx, dy, dz) from the
+// target.
+template <typename Real>
+__device__ inline void translated(const M2lVariantsView &v, uint32_t slot, uint32_t cell, int dx, int dy, int dz) {
   using C = typename Complex<Real>::Type;
   extern __shared__ double memory[];
   const unsigned pairs = (v.p + 1) * (v.p + 2) / 2, whole = (2 * v.p + 1) * (v.p + 1);
@@ -21,7 +23,8 @@ template <typename Real> __device__ inline void translated(const M2lVariantsView
   }
   const C *from = static_cast<const C *>(v.operators) + size_t((dz + 3) * 49 + (dy + 3) * 7 + dx + 3) * whole;
   for (unsigned k = thread; k < whole; k += threads) op[k] = from[k];
-  if (second == 0) source[place] = static_cast<const C *>(v.multipoles)[size_t(around(v, cell, dx, dy, dz)) * pairs + place];
+  const C *multipole = static_cast<const C *>(v.multipoles) + size_t(around(v, cell, dx, dy, dz)) * pairs;
+  if (second == 0) source[place] = multipole[place];
   __syncthreads();
   unsigned l, m;
   degree_of(place, l, m);
@@ -61,7 +64,8 @@ template <typename Real> __device__ inline void launched(const M2lVariantsView &
   if (neighbor == 13) return;
   const uint32_t cell = v.first + blockIdx.x, slot = blockIdx.x * LAUNCHES + neighbor - (neighbor > 13);
   const int side = v.side, x = cell % side, y = cell / side % side, z = cell / (side * side);
-  const int dx = 2 * int(threadIdx.x) - 2 - (x & 1), dy = 2 * int(threadIdx.y) - 2 - (y & 1), dz = 2 * int(threadIdx.z) - 2 - (z & 1);
+  const int dx = 2 * int(threadIdx.x) - 2 - (x & 1), dy = 2 * int(threadIdx.y) - 2 - (y & 1);
+  const int dz = 2 * int(threadIdx.z) - 2 - (z & 1);
   const unsigned pairs = (v.p + 1) * (v.p + 2) / 2, whole = (2 * v.p + 1) * (v.p + 1);
   const size_t shared = (whole + 2 * pairs) * 2 * sizeof(Real);
   const dim3 blocks(2, 2, 2), threads(v.p + 1, v.p + 2);

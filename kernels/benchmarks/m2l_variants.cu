@@ -1,6 +1,6 @@
-// Variants of M2L after Kohnke et al., on the last level of a full octree in a periodic box, for comparison with that of m2l.cu: a thread a
-// coefficient and target with loops over the octree; lists sorted by operators that differ in signs alone, in one kernel or in one for each size
-// of the groups; translations by rotation.
+// Variants of M2L after Kohnke et al., on the last level of a full octree in a periodic box, for comparison with that
+// of m2l.cu: a thread a coefficient and target with loops over the octree; lists sorted by operators that differ in
+// signs alone, in one kernel or in one for each size of the groups; translations by rotation.
 #include "benchmarks/m2l_variants.cuh"
 
 template <typename Real> __device__ inline void naive(const M2lVariantsView &v) {
@@ -32,9 +32,11 @@ template <typename Real> __device__ inline void naive(const M2lVariantsView &v) 
 // Groups of each size in the order of their lists: 7 of one offset, 21 of two, 21 of four, 7 of eight.
 __device__ constexpr unsigned first_group(unsigned size) { return size == 1 ? 0 : size == 2 ? 7 : size == 4 ? 28 : 49; }
 
-// A block has `targets` cells of one octant, a thread a coefficient of one. LOADS and PRODUCTS: what the whole does; each alone bounds it. The
-// groups of SIZE offsets alone, added to what those of fewer gave, or all groups where SIZE is 0.
-template <typename Real, bool LOADS, bool PRODUCTS, unsigned SIZE> __device__ inline void grouped(const M2lVariantsView &v) {
+// A block has `targets` cells of one octant, a thread a coefficient of one. LOADS and PRODUCTS: what the whole does;
+// each alone bounds it. The groups of SIZE offsets alone, added to what those of fewer gave, or all groups where SIZE
+// is 0.
+template <typename Real, bool LOADS, bool PRODUCTS, unsigned SIZE>
+__device__ inline void grouped(const M2lVariantsView &v) {
   constexpr unsigned HELD = SIZE ? SIZE : MEMBERS, FIRST = SIZE ? first_group(SIZE) : 0;
   constexpr unsigned END = SIZE == 0 || SIZE == 8 ? GROUPS : first_group(2 * SIZE);
   using C = typename Complex<Real>::Type;
@@ -157,20 +159,17 @@ template <typename Real> __device__ inline void rotated(const M2lVariantsView &v
   if (there && wanted < v.cells) static_cast<C *>(v.locals)[size_t(cell) * pairs + place] = total;
 }
 
-#define SIZED(REAL, TYPE, SIZE)                                                                                                          \
-  __global__ void __launch_bounds__(WIDTH) m2l_variants_size##SIZE##_##REAL(M2lVariantsView v) { grouped<TYPE, true, true, SIZE>(v); }
-#define SIZES(REAL, TYPE) SIZED(REAL, TYPE, 1) SIZED(REAL, TYPE, 2) SIZED(REAL, TYPE, 4) SIZED(REAL, TYPE, 8)
+#define VARIANT(NAME, THREADS, BODY) \
+  __global__ void __launch_bounds__(THREADS) m2l_variants_##NAME(M2lVariantsView v) { BODY(v); }
+#define SIZED(REAL, TYPE, SIZE) VARIANT(size##SIZE##_##REAL, WIDTH, (grouped<TYPE, true, true, SIZE>))
+#define VARIANTS(REAL, TYPE) \
+  VARIANT(naive_##REAL, NAIVE, naive<TYPE>) \
+  VARIANT(grouped_##REAL, WIDTH, (grouped<TYPE, true, true, 0>)) \
+  VARIANT(loads_##REAL, WIDTH, (grouped<TYPE, true, false, 0>)) \
+  VARIANT(products_##REAL, WIDTH, (grouped<TYPE, false, true, 0>)) \
+  VARIANT(rotated_##REAL, WIDTH, rotated<TYPE>) \
+  SIZED(REAL, TYPE, 1) SIZED(REAL, TYPE, 2) SIZED(REAL, TYPE, 4) SIZED(REAL, TYPE, 8)
 extern "C" {
-__global__ void __launch_bounds__(NAIVE) m2l_variants_naive_f32(M2lVariantsView v) { naive<float>(v); }
-__global__ void __launch_bounds__(NAIVE) m2l_variants_naive_f64(M2lVariantsView v) { naive<double>(v); }
-__global__ void __launch_bounds__(WIDTH) m2l_variants_grouped_f32(M2lVariantsView v) { grouped<float, true, true, 0>(v); }
-__global__ void __launch_bounds__(WIDTH) m2l_variants_grouped_f64(M2lVariantsView v) { grouped<double, true, true, 0>(v); }
-SIZES(f32, float)
-SIZES(f64, double)
-__global__ void __launch_bounds__(WIDTH) m2l_variants_loads_f32(M2lVariantsView v) { grouped<float, true, false, 0>(v); }
-__global__ void __launch_bounds__(WIDTH) m2l_variants_loads_f64(M2lVariantsView v) { grouped<double, true, false, 0>(v); }
-__global__ void __launch_bounds__(WIDTH) m2l_variants_products_f32(M2lVariantsView v) { grouped<float, false, true, 0>(v); }
-__global__ void __launch_bounds__(WIDTH) m2l_variants_products_f64(M2lVariantsView v) { grouped<double, false, true, 0>(v); }
-__global__ void __launch_bounds__(WIDTH) m2l_variants_rotated_f32(M2lVariantsView v) { rotated<float>(v); }
-__global__ void __launch_bounds__(WIDTH) m2l_variants_rotated_f64(M2lVariantsView v) { rotated<double>(v); }
+VARIANTS(f32, float)
+VARIANTS(f64, double)
 }

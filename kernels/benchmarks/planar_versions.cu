@@ -1,6 +1,7 @@
-// M2L of the harmonic kernel in the plane, in the versions that Cruz, Layton & Barba go through, for `nbody bench m2l2d`. With t the way from a
-// source to a target, term n of what the source gives is (-1)^n sum_k C(n + k, k) t^(-n-k-1) a_k, in a unit that is the same for all boxes. Each
-// translation is written by itself; another kernel then adds up those of each target in a fixed order, the paper's reduction.
+// M2L of the harmonic kernel in the plane, in the versions that Cruz, Layton & Barba go through, for `nbody bench
+// m2l2d`. With t the way from a source to a target, term n of what the source gives is (-1)^n sum_k C(n + k, k)
+// t^(-n-k-1) a_k, in a unit that is the same for all boxes. Each translation is written by itself; another kernel
+// then adds up those of each target in a fixed order, the paper's reduction.
 #include "arguments/planar_versions.cuh"
 
 template <typename Real> struct Complex;
@@ -16,10 +17,12 @@ template <class C> __device__ inline C inverse_of(C t) {
 template <class C> __device__ inline const C *multipole_of(const VersionsView &v, uint32_t e) {
   return static_cast<const C *>(v.multipoles) + size_t(v.source[e]) * v.terms;
 }
-template <class C> __device__ inline C way_of(const VersionsView &v, uint32_t e) { return static_cast<const C *>(v.way)[e]; }
+template <class C> __device__ inline C way_of(const VersionsView &v, uint32_t e) {
+  return static_cast<const C *>(v.way)[e];
+}
 
-// A thread a translation. The entries of a diagonal n + k of the matrix have one power of 1/t, and each binomial follows from the one before. The
-// results lie in shared memory until the whole block writes them.
+// A thread a translation. The entries of a diagonal n + k of the matrix have one power of 1/t, and each binomial
+// follows from the one before. The results lie in shared memory until the whole block writes them.
 template <typename Real> __device__ void by_diagonals(const VersionsView &v) {
   using C = typename Complex<Real>::Type;
   extern __shared__ double memory[];
@@ -76,7 +79,8 @@ template <class C> __device__ inline C power_of(C w, unsigned n) {
   return n & 1 ? C{-power.x, -power.y} : power;
 }
 
-// A thread a row; coefficients from memory, or SHARED from shared memory, to which the threads of a translation bring one each.
+// A thread a row; coefficients from memory, or SHARED from shared memory, to which the threads of a translation bring
+// one each.
 template <typename Real, bool SHARED> __device__ void by_rows(const VersionsView &v) {
   using C = typename Complex<Real>::Type;
   __shared__ C held[SHARED ? ROW_THREADS : 1];
@@ -93,7 +97,8 @@ template <typename Real, bool SHARED> __device__ void by_rows(const VersionsView
   static_cast<C *>(v.products)[size_t(e) * terms + n] = row_of<Real>(a, terms, n, w, power_of(w, n));
 }
 
-// A thread a row of P terms with all loops unrolled: powers of 1/t in as many steps for all rows, those beyond a row's own without effect.
+// A thread a row of P terms with all loops unrolled: powers of 1/t in as many steps for all rows, those beyond a
+// row's own without effect.
 template <typename Real, int P, class C> __device__ inline C row_unrolled(const C *a, unsigned n, C w) {
   C power = w;
 #pragma unroll
@@ -115,8 +120,8 @@ template <typename Real, int P, class C> __device__ inline C row_unrolled(const 
   return sum;
 }
 
-// Up to P terms, those that lack are zero. With ROUNDS > 1 a block has several sets of translations, and the coefficients of the next are on their
-// way while one is computed.
+// Up to P terms, those that lack are zero. With ROUNDS > 1 a block has several sets of translations, and the
+// coefficients of the next are on their way while one is computed.
 template <typename Real, int P, unsigned ROUNDS> __device__ void unrolled(const VersionsView &v) {
   using C = typename Complex<Real>::Type;
   constexpr unsigned TOGETHER = ROW_THREADS / P;
@@ -159,14 +164,16 @@ template <typename Real> __device__ void reduced(const VersionsView &v) {
   static_cast<C *>(v.locals)[i] = sum;
 }
 
-#define UNROLLED(REAL, TYPE, P)                                                                                                          \
-  __global__ void __launch_bounds__(ROW_THREADS) planar_version_unrolled_##P##_##REAL(VersionsView v) { unrolled<TYPE, P, 1>(v); }       \
-  __global__ void __launch_bounds__(ROW_THREADS) planar_version_overlapped_##P##_##REAL(VersionsView v) { unrolled<TYPE, P, ROW_ROUNDS>(v); }
-#define VERSIONS(REAL, TYPE)                                                                                                             \
-  __global__ void __launch_bounds__(DIAGONAL_THREADS) planar_version_diagonals_##REAL(VersionsView v) { by_diagonals<TYPE>(v); }         \
-  __global__ void __launch_bounds__(ROW_THREADS) planar_version_rows_##REAL(VersionsView v) { by_rows<TYPE, false>(v); }                 \
-  __global__ void __launch_bounds__(ROW_THREADS) planar_version_shared_##REAL(VersionsView v) { by_rows<TYPE, true>(v); }                \
-  __global__ void __launch_bounds__(ROW_THREADS) planar_version_reduced_##REAL(VersionsView v) { reduced<TYPE>(v); }                     \
+#define VERSION(NAME, THREADS, BODY) \
+  __global__ void __launch_bounds__(THREADS) planar_version_##NAME(VersionsView v) { BODY(v); }
+#define UNROLLED(REAL, TYPE, P) \
+  VERSION(unrolled_##P##_##REAL, ROW_THREADS, (unrolled<TYPE, P, 1>)) \
+  VERSION(overlapped_##P##_##REAL, ROW_THREADS, (unrolled<TYPE, P, ROW_ROUNDS>))
+#define VERSIONS(REAL, TYPE) \
+  VERSION(diagonals_##REAL, DIAGONAL_THREADS, by_diagonals<TYPE>) \
+  VERSION(rows_##REAL, ROW_THREADS, (by_rows<TYPE, false>)) \
+  VERSION(shared_##REAL, ROW_THREADS, (by_rows<TYPE, true>)) \
+  VERSION(reduced_##REAL, ROW_THREADS, reduced<TYPE>) \
   UNROLLED(REAL, TYPE, 8) UNROLLED(REAL, TYPE, 12) UNROLLED(REAL, TYPE, 16)
 extern "C" {
 VERSIONS(f32, float)

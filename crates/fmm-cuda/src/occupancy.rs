@@ -72,8 +72,8 @@ struct Capacity {
 }
 
 impl Capacity {
-    /// What bounds the blocks of a kernel first; of two that bound them alike the one that is named first here: threads, blocks, registers,
-    /// shared memory.
+    /// What bounds the blocks of a kernel first; of two that bound them alike the one that is named first here:
+    /// threads, blocks, registers, shared memory.
     fn limiter(&self, threads: u32, registers: u32, shared: u32) -> Limiter {
         let warps = threads.div_ceil(WARP).max(1);
         let of_warp = (registers * WARP).next_multiple_of(REGISTER_UNIT).max(REGISTER_UNIT);
@@ -87,7 +87,8 @@ impl Capacity {
     }
 }
 
-/// The occupancy of the kernel `name` in blocks of `threads` threads with `dynamic` bytes of shared memory in addition to its own.
+/// The occupancy of the kernel `name` in blocks of `threads` threads with `dynamic` bytes of shared memory in
+/// addition to its own.
 ///
 /// # Errors
 /// [`Error::Device`] if there is no such kernel or the driver fails.

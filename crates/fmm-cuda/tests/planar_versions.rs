@@ -10,7 +10,8 @@ fn binomial(n: usize, k: usize) -> f64 {
     (0..k).fold(1.0, |c, i| c * (n - i) as f64 / (i + 1) as f64)
 }
 
-/// Local expansions of all targets in units of their boxes: u/t·(−u/t)^l·Σ_k C(l + k, k)(u_source/t)^k a_k, summed over the sources.
+/// Local expansions of all targets in units of their boxes: u/t·(−u/t)^l·Σ_k C(l + k, k)(u_source/t)^k a_k, summed
+/// over the sources.
 fn expected(order: usize, translations: usize) -> Vec<f64> {
     let Geometry { tree, rows, first } = Geometry::new(translations);
     let mut all = vec![];

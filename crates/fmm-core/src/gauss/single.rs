@@ -1,5 +1,5 @@
-//! Evaluations of Hermite series in the plane at many points in single precision: what `nbody bench gauss` times next to those of sums, which are
-//! in double.
+//! Evaluations of Hermite series in the plane at many points in single precision: what `nbody bench gauss` times next
+//! to those of sums, which are in double.
 
 use rayon::prelude::*;
 
@@ -21,8 +21,8 @@ const SERIES: usize = 256;
 /// Center of the series: they serve points some boxes away.
 const CENTER: [f32; 2] = [2.0, -1.0];
 
-/// Evaluations of Hermite series with `order` terms an axis, at `points` points, up to whole boxes of 64 of them. The series are the polynomials,
-/// times a Gaussian, that they become before they are evaluated.
+/// Evaluations of Hermite series with `order` terms an axis, at `points` points, up to whole boxes of 64 of them. The
+/// series are the polynomials, times a Gaussian, that they become before they are evaluated.
 pub fn hermite_evaluations(order: usize, points: usize) -> Box<dyn Work> {
     let number = |i: usize| ((i as f64 * 0.754_877_666_246_692_8 + 0.3).fract() - 0.5) as f32;
     let points = points.next_multiple_of(BOX);

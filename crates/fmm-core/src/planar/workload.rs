@@ -41,7 +41,8 @@ impl Geometry {
         while first > 0 && rows.start[tree.len()] - rows.start[first] < translations as u64 {
             first -= 1;
         }
-        // Leaves of one point have no size to be their unit. In this one all ratios of a unit and a distance are at most one.
+        // Leaves of one point have no size to be their unit. In this one all ratios of a unit and a distance are at
+        // most one.
         let all = (first..tree.len()).flat_map(|target| rows.row(target).iter().map(move |&s| (target, s as usize)));
         let way = |(a, b): (usize, usize)| [0, 1].map(|d| tree.center[d][a] - tree.center[d][b]);
         let square = all.map(way).map(|[x, y]| x * x + y * y).fold(f64::INFINITY, f64::min);
@@ -65,8 +66,8 @@ pub fn coefficient(i: usize) -> f64 {
     number(i, 0.618_033_988_749_894_9) - 0.5
 }
 
-/// M2L of the harmonic kernel with `order` terms in `precision`, which is single or else double, at least `translations` of them: the rows of as
-/// many boxes of a pyramid.
+/// M2L of the harmonic kernel with `order` terms in `precision`, which is single or else double, at least
+/// `translations` of them: the rows of as many boxes of a pyramid.
 pub fn translations(order: usize, precision: Precision, translations: usize) -> Box<dyn Work> {
     match precision {
         Precision::F32 => Box::new(Translations::<f32>::new(order, translations)),

@@ -53,8 +53,8 @@ pub enum M2lVariant {
 }
 
 impl M2lVariant {
-    /// Whether there is machine code for devices of a compute capability: kernels that launch kernels have none for 10.0 and newer, and the
-    /// driver cannot compile them.
+    /// Whether there is machine code for devices of a compute capability: kernels that launch kernels have none for
+    /// 10.0 and newer, and the driver cannot compile them.
     pub fn serves(self, capability: (i32, i32)) -> bool {
         self != M2lVariant::Launches || (8..=9).contains(&capability.0)
     }
@@ -102,8 +102,8 @@ impl<T: DeviceReal> M2lVariants<T> {
     /// Translations of order `order`, 1 to 20, on level `depth`, 2 to 6.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for other orders and depths, and for devices that the variant does not [serve](M2lVariant::serves);
-    /// [`Error::Device`] where memory lacks or the device fails.
+    /// [`Error::Unsupported`] for other orders and depths, and for devices that the variant does not
+    /// [serve](M2lVariant::serves); [`Error::Device`] where memory lacks or the device fails.
     pub fn new(gpu: &Gpu, variant: M2lVariant, order: usize, depth: usize) -> Result<Self, Error> {
         if !(1..=20).contains(&order) || !(2..=6).contains(&depth) {
             return Err(Error::Unsupported(format!("M2L of order {order} on level {depth}: allowed: 1 to 20, 2 to 6")));

@@ -35,8 +35,9 @@ pub fn irregular(degree: usize, x: [f64; 3]) -> Vec<[f64; 2]> {
     all
 }
 
-/// For each octant its groups, those of one member first, then of two, four and eight: how many members, and of each the offset plus 3, three bits an axis, and from bit 16 on the signs that make its
-/// operator of that of the offset without signs: of real and of imaginary parts, by the parities of the order and of degree and order.
+/// For each octant its groups, those of one member first, then of two, four and eight: how many members, and of each
+/// the offset plus 3, three bits an axis, and from bit 16 on the signs that make its operator of that of the offset
+/// without signs: of real and of imaginary parts, by the parities of the order and of degree and order.
 pub fn groups() -> (Vec<u32>, Vec<[i32; 3]>) {
     let far = |o: &[i32; 3]| o.iter().any(|c| c.abs() > 1);
     let mut bases: Vec<[i32; 3]> = (0..64).map(|k| [k % 4, k / 4 % 4, k / 16]).filter(far).collect();
@@ -71,7 +72,8 @@ pub fn groups() -> (Vec<u32>, Vec<[i32; 3]>) {
     (all, bases)
 }
 
-/// The blocks that exchange x and z, row by row: of the real and the imaginary parts of multipoles, and of local expansions.
+/// The blocks that exchange x and z, row by row: of the real and the imaginary parts of multipoles, and of local
+/// expansions.
 pub fn swaps(p: usize) -> [Vec<f64>; 4] {
     let mut out: [Vec<f64>; 4] = Default::default();
     // B_n^{m,l} at [m + n][l + n].

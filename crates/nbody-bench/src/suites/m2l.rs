@@ -1,6 +1,7 @@
-//! M2L in space alone, in several ways on a GPU: loops over the octree, also in unified memory; kernels that launch kernels; lists sorted by
-//! groups of operators, in one kernel or one for each size of the groups; rotations, and ours, between what the groups take for their loads alone
-//! and for their products alone; and on all cores, for reference.
+//! M2L in space alone, in several ways on a GPU: loops over the octree, also in unified memory; kernels that launch
+//! kernels; lists sorted by groups of operators, in one kernel or one for each size of the groups; rotations, and
+//! ours, between what the groups take for their loads alone and for their products alone; and on all cores, for
+//! reference.
 
 use fmm_core::cpu::workload::Operator;
 use fmm_core::{Error, Precision};
@@ -15,7 +16,8 @@ use crate::suite::{Case, Places, Suite, Sweep, Work};
 use fmm::Device;
 use nbody_sim::failure::Failure;
 
-/// Names of the variants in single and double precision, and the deepest level of each. `None` is the M2L of this program.
+/// Names of the variants in single and double precision, and the deepest level of each. `None` is the M2L of this
+/// program.
 const VARIANTS: [([&str; 2], Option<M2lVariant>, usize); 9] = [
     (["loops, f32", "loops, f64"], Some(M2lVariant::Naive), 5),
     (["loops in unified memory, f32", "loops in unified memory, f64"], Some(M2lVariant::Unified), 3),

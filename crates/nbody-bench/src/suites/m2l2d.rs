@@ -1,5 +1,6 @@
-//! M2L in the plane alone, the rows of many target boxes, in both precisions. On a GPU by the versions that Cruz, Layton & Barba go through, and in
-//! double precision by the program's: on the tensor cores, by threads that have a translation each, and by threads that have a row of one.
+//! M2L in the plane alone, the rows of many target boxes, in both precisions. On a GPU by the versions that Cruz,
+//! Layton & Barba go through, and in double precision by the program's: on the tensor cores, by threads that have a
+//! translation each, and by threads that have a row of one.
 
 use fmm_core::planar::workload::translations;
 use fmm_core::{Error, Precision};
@@ -58,7 +59,9 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
                 for precision in PRECISIONS {
                     match device {
                         Device::Cuda(ordinal) => {
-                            all.extend(on_gpu(order, n, precision).map(|kernel| device_case(kernel, ordinal)));
+                            let largest = n as f64 == sweep.preset.n;
+                            let kernels = on_gpu(order, n, precision, largest);
+                            all.extend(kernels.map(|kernel| device_case(kernel, ordinal)));
                         }
                         _ => all.extend(threads(sweep).into_iter().map(|threads| {
                             let make = Box::new(move || translations(order, precision, n));
@@ -72,15 +75,16 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
     Ok(all)
 }
 
-/// All versions in a precision.
-fn on_gpu(order: usize, n: usize, precision: Precision) -> impl Iterator<Item = DeviceKernel> {
+/// The versions in a precision: in double those of the paper at the largest number alone.
+fn on_gpu(order: usize, n: usize, precision: Precision, largest: bool) -> impl Iterator<Item = DeviceKernel> {
+    let papers = PAPERS.into_iter().filter(move |_| largest || precision == Precision::F32);
     // A multipole of two parts for each box that meets 27, and a local expansion.
     let copied = [2 * order * n / EACH; 2];
     let ours = OURS.into_iter().filter(move |_| precision == Precision::F64).map(move |(name, version)| {
         let make = Box::new(move |gpu: &Gpu| Ok(Box::new(Translations::new(gpu, version, order, n)?) as _));
         DeviceKernel { name, order, n, copied, precision, make }
     });
-    ours.chain(PAPERS.into_iter().map(move |(name, version)| {
+    ours.chain(papers.map(move |(name, version)| {
         let make = Box::new(move |gpu: &Gpu| paper(gpu, version, precision, order, n));
         DeviceKernel { name, order, n, copied, precision, make }
     }))

@@ -1,4 +1,5 @@
-//! The figures of `nbody bench m2l`, as those of Kohnke et al.: the order p along the axis, and no figure for more than one precision.
+//! The figures of `nbody bench m2l`, as those of Kohnke et al.: the order p along the axis, and no figure for more
+//! than one precision.
 
 use crate::lines::{distinct, figure, lines, numbers};
 use crate::record::Record;
@@ -6,7 +7,8 @@ use nbody_cli::figure::{Axis, Content, Figure, Line};
 
 /// The versions that are compared, the cores last.
 const VERSIONS: [&str; 6] = ["loops", "groups", "rotations", "tensor cores", "products of the groups", CORES];
-/// The paper's approaches: (1), (1) in unified memory, (2), (3) in one kernel and in one for each size of the groups, and the bound.
+/// The paper's approaches: (1), (1) in unified memory, (2), (3) in one kernel and in one for each size of the groups,
+/// and the bound.
 const APPROACHES: [&str; 6] =
     ["loops", "loops in unified memory", "launches", "groups", "groups by size", "products of the groups"];
 /// Members of a group, and how many translations of a cell are of these groups.
@@ -92,7 +94,8 @@ fn level(n: f64) -> f64 {
     ((n / EACH as f64).log2() / 3.0).round()
 }
 
-/// The records of this number of translations. The cores translate pairs in their caches: their time is that of as many at the same rate.
+/// The records of this number of translations. The cores translate pairs in their caches: their time is that of as
+/// many at the same rate.
 fn at(records: &[Record], n: f64) -> Vec<Record> {
     let mut here: Vec<Record> = records.iter().filter(|r| r.number("n") == n && version(r) != CORES).cloned().collect();
     for cores in records.iter().filter(|r| version(r) == CORES) {

@@ -1,4 +1,5 @@
-//! A table of rates in the form of Cruz, Layton & Barba's Tables 2 to 5: cores and GPU in one line for each order and size.
+//! A table of rates in the form of Cruz, Layton & Barba's Tables 2 to 5: cores and GPU in one line for each order and
+//! size.
 
 use crate::record::Record;
 use crate::table::significant;
@@ -9,9 +10,9 @@ type Column = (String, Box<dyn Fn(&[&Record]) -> f64>);
 /// The records as Markdown, one table for each operator and precision.
 pub fn markdown(records: &[Record]) -> String {
     let mut text = String::from(
-        "GB/s: what the kernel reads and writes, each number once. M2L on a GPU: in double precision the fastest version, which adds up the \
-         local expansions of each list itself; in single precision the fastest of the paper's versions, after which a kernel of its own adds \
-         them up (reduction).\n",
+        "GB/s: what the kernel reads and writes, each number once. M2L on a GPU: in double precision the fastest \
+         version, which adds up the local expansions of each list itself; in single precision the fastest of the \
+         paper's versions, after which a kernel of its own adds them up (reduction).\n",
     );
     let mut tables: Vec<(&str, &str)> = records.iter().map(|r| (base(family(r)), r.text("precision"))).collect();
     tables.sort_unstable();
@@ -48,8 +49,8 @@ fn cell(value: f64) -> String {
     }
 }
 
-/// The versions on a GPU at their largest size as Markdown: what each takes of a multiprocessor, and what bounds how many threads run at once.
-/// None without a GPU.
+/// The versions on a GPU at their largest size as Markdown: what each takes of a multiprocessor, and what bounds how
+/// many threads run at once. None without a GPU.
 pub fn versions(records: &[Record]) -> Option<String> {
     let there = |r: &&Record| r.text("device") != "cpu" && r.number("occupancy").is_finite();
     let mut all: Vec<&Record> = records.iter().filter(there).collect();
@@ -65,9 +66,10 @@ pub fn versions(records: &[Record]) -> Option<String> {
         return None;
     }
     let mut text = String::from(
-        "Versions on a GPU. Occupancy: threads that a multiprocessor holds at once, of the most; limiter: what bounds it first.\n\n\
-         | version | precision | p | number | a second | Gop/s | reduction, µs | registers | shared memory of a block, bytes | \
-         spilled, bytes | threads of a block | occupancy, % | limiter |\n",
+        "Versions on a GPU. Occupancy: threads that a multiprocessor holds at once, of the most; limiter: what bounds \
+         it first.\n\n\
+         | version | precision | p | number | a second | Gop/s | reduction, µs | registers | \
+         shared memory of a block, bytes | spilled, bytes | threads of a block | occupancy, % | limiter |\n",
     );
     text += &format!("|{}\n", "---|".repeat(13));
     for r in all {

@@ -1,4 +1,5 @@
-//! One operator on all threads, with its share of the peak of as many cores, or on a GPU with its share of that one's peak.
+//! One operator on all threads, with its share of the peak of as many cores, or on a GPU with its share of that one's
+//! peak.
 
 use std::time::Instant;
 
@@ -186,8 +187,8 @@ fn name(record: &Record) -> String {
     format!("{operator}, {precision}, p = {}{place}", record.number("order"))
 }
 
-/// The rates against the size, a figure for each operator, precision and order: threads of the cores, and versions on a GPU. Figures of single
-/// precision have it in their names.
+/// The rates against the size, a figure for each operator, precision and order: threads of the cores, and versions on
+/// a GPU. Figures of single precision have it in their names.
 pub fn figures(records: &[Record], title: &str, of: &str, unit: &str) -> Vec<(String, Figure)> {
     let mut all = vec![];
     let mut families: Vec<&str> = records.iter().map(family).collect();
@@ -210,7 +211,9 @@ pub fn figures(records: &[Record], title: &str, of: &str, unit: &str) -> Vec<(St
                 of_family && r.number("order") == order && r.text("precision") == precision
             };
             let here: Vec<Record> = records.iter().filter(like).cloned().collect();
-            if here.is_empty() {
+            // A paper's versions at one size make no curve.
+            let curve = base(wanted) == *wanted || numbers(&here, "n").len() > 1;
+            if here.is_empty() || !curve {
                 continue;
             }
             let content = Content::Lines {

@@ -31,8 +31,8 @@ pub struct SingleEvaluations {
 }
 
 impl SingleEvaluations {
-    /// Of series with `order` terms an axis, 1 to 16, at `points` points, up to whole blocks of 512. The series are the polynomials,
-    /// times a Gaussian, that they become before they are evaluated.
+    /// Of series with `order` terms an axis, 1 to 16, at `points` points, up to whole blocks of 512. The series are
+    /// the polynomials, times a Gaussian, that they become before they are evaluated.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for other orders, [`Error::Device`] where memory lacks or a copy fails.
@@ -51,7 +51,8 @@ impl SingleEvaluations {
         Ok(SingleEvaluations { order, points: at, series, out })
     }
 
-    /// For each point the value of the last run, what it should be in double precision, and the sum of the sizes of the terms that it is made of.
+    /// For each point the value of the last run, what it should be in double precision, and the sum of the sizes of
+    /// the terms that it is made of.
     ///
     /// # Errors
     /// [`Error::Device`] if a copy fails.

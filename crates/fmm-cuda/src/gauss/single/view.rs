@@ -1,5 +1,5 @@
-//! What host and device share in evaluations of series in single precision. The header of the kernels, `arguments/gauss_single.cuh`, is
-//! generated from this text.
+//! What host and device share in evaluations of series in single precision. The header of the kernels,
+//! `arguments/gauss_single.cuh`, is generated from this text.
 
 use cust::memory::{DeviceCopy, DevicePointer};
 

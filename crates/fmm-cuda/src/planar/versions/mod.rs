@@ -1,8 +1,9 @@
-//! M2L in the plane in the versions that Cruz, Layton & Barba go through, in single and double precision: what `nbody bench m2l2d` compares
-//! with that of the program.
+//! M2L in the plane in the versions that Cruz, Layton & Barba go through, in single and double precision: what `nbody
+//! bench m2l2d` compares with that of the program.
 //!
-//! Each translation is written by itself, and a kernel of its own adds up those of each target, the paper's reduction. All boxes have the same unit
-//! of length, so that an entry of the matrix is the paper's: (−1)^n C(n + k, k) t^(−n−k−1), with t from the source to the target.
+//! Each translation is written by itself, and a kernel of its own adds up those of each target, the paper's
+//! reduction. All boxes have the same unit of length, so that an entry of the matrix is the paper's: (−1)^n C(n + k,
+//! k) t^(−n−k−1), with t from the source to the target.
 
 pub mod view;
 
@@ -22,7 +23,8 @@ use crate::{DeviceWork, Gpu};
 /// A version of the kernel, in the order of the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PaperVersion {
-    /// A thread a translation, along the diagonals of the matrix, whose entries share a power of 1/t; results in shared memory.
+    /// A thread a translation, along the diagonals of the matrix, whose entries share a power of 1/t; results in
+    /// shared memory.
     Diagonals,
     /// A thread a row of a translation, with loops of any length; coefficients from memory (Listing 6).
     Rows,
@@ -183,8 +185,8 @@ impl<T: DeviceReal> DeviceWork for PaperTranslations<T> {
         self.units
     }
 
-    /// As the text of each version has them: products of complex numbers 6, sums 2, quotients 1. The unrolled versions are those of as many terms
-    /// as they are compiled for.
+    /// As the text of each version has them: products of complex numbers 6, sums 2, quotients 1. The unrolled
+    /// versions are those of as many terms as they are compiled for.
     fn operations(&self) -> f64 {
         let p = self.compiled() as f64;
         let inverse = 6.0;

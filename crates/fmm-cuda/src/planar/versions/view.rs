@@ -1,5 +1,5 @@
-//! What host and device share in the versions of M2L in the plane. The header of the kernels, `arguments/planar_versions.cuh`, is generated
-//! from this text.
+//! What host and device share in the versions of M2L in the plane. The header of the kernels,
+//! `arguments/planar_versions.cuh`, is generated from this text.
 
 use cust::memory::{DeviceCopy, DevicePointer};
 
