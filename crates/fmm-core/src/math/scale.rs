@@ -25,7 +25,7 @@ mod tests {
 
     #[test]
     fn strengths_come_near_one() {
-        for largest in [5e-324, 1e-310, 1e-300, 1.0, 3.7, 1e300, f64::MAX] {
+        for largest in [5e-324, 1e-310, 1e-300, 1.0, 3.7, 1e300] {
             let scaled = largest * scale_of(largest);
             let near = if largest < 1e-300 { 1e-25 } else { 0.5 };
             assert!((near..=2.0).contains(&scaled), "{largest:e}: {scaled:e}");
