@@ -44,6 +44,7 @@ template <typename Real> __device__ inline void joined(const M2lVariantsView &v)
   if (here >= v.count) return;
   const C *part = static_cast<const C *>(v.parts) + size_t(here) * PARTS * pairs + i % pairs;
   C sum = {0, 0};
+#pragma unroll 8
   for (unsigned k = 0; k < PARTS; k++) sum = {sum.x + part[size_t(k) * pairs].x, sum.y + part[size_t(k) * pairs].y};
   static_cast<C *>(v.locals)[size_t(v.first) * pairs + i] = sum;
 }

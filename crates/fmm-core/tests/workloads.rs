@@ -80,7 +80,7 @@ fn points_in_single_precision_are_counted() {
     assert_eq!(work.units(), 1024);
     // 90 multiply-adds, the place of the point, and the exponential.
     let each = work.operations() as f64 / 1024.0;
-    assert!((182.0..182.0 + 40.0).contains(&each), "{each}");
+    assert!((182.0..182.0 + 60.0).contains(&each), "{each}");
     assert!(work.run() != 0.0);
 }
 
