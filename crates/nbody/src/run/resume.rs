@@ -10,11 +10,14 @@ use super::plan::Plan;
 use crate::failure::Failure;
 use crate::files::checkpoint::{self, Latest, State};
 use crate::scenario::document::{self, Override};
+use fmm::Device;
 
 /// Keys that may change: how long, how often and what is reported, but not what is computed or the
 /// format of the output.
 const FREE: [&str; 6] =
     ["title", "time.end", "output.directory", "output.every", "output.diagnostics_every", "output.checkpoint_wall"];
+/// A key whose value may go from one GPU to another or to several, which have the same bits.
+const DEVICE: &str = "solver.device";
 /// Differences that are listed; more would bury them.
 const LISTED: usize = 20;
 
@@ -188,8 +191,8 @@ fn refuse(name: &str, differences: &[String]) -> Failure {
         line.push_str(&format!("  and {} more\n", differences.len() - LISTED));
     }
     line.push_str(
-        "time.end, output.every, output.diagnostics_every, output.checkpoint_wall, title, [verify] and --threads may \
-         change; --force goes on with the rest as well, from the state of the checkpoint",
+        "time.end, output.every, output.diagnostics_every, output.checkpoint_wall, title, [verify], --threads \
+         and the number of GPUs may change; --force goes on with the rest as well, from the state of the checkpoint",
     );
     Failure::new(65, line)
 }
@@ -202,7 +205,12 @@ fn differences(scenarios: [String; 2]) -> Vec<String> {
     let absent = "absent".to_string();
     let value = |of: &BTreeMap<String, String>, key: &String| of.get(key).unwrap_or(&absent).clone();
     let pairs = fixed.map(|k| (k, value(&before, k), value(&now, k)));
-    pairs.filter(|(_, a, b)| a != b).map(|(k, a, b)| format!("{k}: {a} in the checkpoint, {b} now")).collect()
+    let gpus = |key: &str, values: [&str; 2]| {
+        let is_gpu = |value: &str| value.trim_matches('"').parse::<Device>().is_ok_and(|d| d.gpu().is_some());
+        key == DEVICE && values.into_iter().all(is_gpu)
+    };
+    let differ = |(k, a, b): &(&String, String, String)| a != b && !gpus(k, [a, b]);
+    pairs.filter(differ).map(|(k, a, b)| format!("{k}: {a} in the checkpoint, {b} now")).collect()
 }
 
 /// The command that goes on with the run in `folder`, as a shell takes it, on as many `ranks`.
@@ -263,6 +271,13 @@ mod tests {
             ),
         ] {
             assert_eq!(differences(&before, &scenario(&[set])), [line]);
+        }
+        let on = |device: &str| scenario(&[&format!("solver.device='{device}'")]);
+        for [before, now] in [["cuda", "cuda:1"], ["cuda:0,cuda:1", "cuda:0"], ["cuda:0", "cuda:all"]] {
+            assert_eq!(differences(&on(before), &on(now)), [""; 0], "{before} {now}");
+        }
+        for [before, now] in [["cuda", "cpu"], ["cpu", "cuda:0,cuda:1"], ["auto", "cuda:0"]] {
+            assert_eq!(differences(&on(before), &on(now)).len(), 1, "{before} {now}");
         }
     }
 
