@@ -128,12 +128,12 @@ impl Gpu {
         &self,
         buffer: &Buffer<T>,
         n: usize,
-        divided: Divided,
+        (what, divided): (&'static str, Divided),
     ) -> Result<(), Error> {
         let Some(member) = &self.member else { return Ok(()) };
         self.finish()?;
         let (context, bytes) = (self.raw_context()?, buffer.len() * size_of::<T>());
-        let posts = member.meet(buffer.pointer().as_raw(), context, bytes)?;
+        let posts = member.meet((what, bytes), buffer.pointer().as_raw(), context)?;
         let each = bytes / n.max(1);
         for (index, other) in posts.iter().enumerate().filter(|(index, _)| *index != member.index()) {
             let share = member.share_of(index, n, divided);
@@ -148,7 +148,12 @@ impl Gpu {
         }
         self.finish()?;
         // Nobody goes on while another still reads.
-        member.meet(0, context, bytes).map(|_| ())
+        member.meet((what, 0), 0, context).map(|_| ())
+    }
+
+    /// Whether all GPUs of the team say yes; `yes` without a team.
+    pub(crate) fn agree(&self, yes: bool) -> Result<bool, Error> {
+        self.member.as_ref().map_or(Ok(yes), |member| member.agree(yes))
     }
 
     /// The driver's handle of the context.

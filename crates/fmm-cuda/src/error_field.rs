@@ -188,7 +188,7 @@ impl ErrorField {
         }
         match view.targets.share {
             [_, u32::MAX] => Ok(()),
-            _ => gpu.exchange(&self.squares, targets, Divided::ByWork),
+            _ => gpu.exchange(&self.squares, targets, ("squares", Divided::ByWork)),
         }
     }
 

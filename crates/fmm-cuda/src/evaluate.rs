@@ -117,6 +117,13 @@ impl DeviceSums {
         };
         let solved = trial::sum(gpu, &mut self.arrays, &settings, bodies, None, times)?;
         let (choice, summed) = (solved.choice, solved.sums);
+        // Every GPU of a team has the same results: those of the first are brought to the host.
+        if gpu.member().is_some_and(|member| member.index() > 0) {
+            let (potential, field, error) = (vec![], vec![], vec![]);
+            let coincident_pairs = summed.coincident_pairs.unwrap_or(0);
+            let sum = Evaluation { potential, field, error, choice, coincident_pairs };
+            return Ok(WithHessian { sum, hessian: vec![] });
+        }
         let error = match settings.errors {
             true => trial::errors(gpu, &mut self.arrays, settings.tolerance, (&choice, summed.l2), field)?,
             false => vec![],

@@ -150,6 +150,8 @@ impl Fmm {
     /// Copies trees and lists of the CPU.
     pub fn take(&mut self, plan: &OctreePlan<3>) -> Result<Planned, Error> {
         self.cells[0].upload(&plan.targets)?;
+        // Every GPU of a team sums all of it.
+        self.cells[0].tree.divide(None);
         if let Some(sources) = &plan.sources {
             self.cells[1].upload(sources)?;
         }
@@ -271,7 +273,7 @@ impl Fmm {
         }
         self.near = near;
         if self.cells[0].tree.is_divided() {
-            gpu.exchange(&self.sums, n, Divided::ByWork)?;
+            gpu.exchange(&self.sums, n, ("sums", Divided::ByWork))?;
             clock.mark(Some(Stage::Exchange))?;
         }
         self.scatter(gpu, output, DevicePointer::null(), scale, n)?;
@@ -325,7 +327,7 @@ impl Fmm {
             near.sum(gpu, gpu.stream(), &place, last.softening, planned.choice.precision, planned.closest, true)?;
             self.near = near;
             if self.cells[0].tree.is_divided() {
-                gpu.exchange(&self.more, n, Divided::ByWork)?;
+                gpu.exchange(&self.more, n, ("potentials", Divided::ByWork))?;
             }
         }
         let more = if last.whole { DevicePointer::null() } else { self.more.pointer() };

@@ -172,7 +172,8 @@ impl Guard {
         if let Some(sum) = predicted.filter(|_| count > size) {
             // The largest sums leave no memory for an error field: their sample is an even one.
             let bytes = if known { 0 } else { self.field.growth(sum) };
-            if bytes == 0 || bytes < gpu.free_memory()? {
+            let fits = bytes == 0 || bytes < gpu.free_memory()?;
+            if gpu.agree(fits)? {
                 if !known {
                     self.field.predict(gpu, sum)?;
                 }
@@ -260,7 +261,7 @@ impl Guard {
             // SAFETY: all arrays have the lengths that the view says.
             unsafe { kernels.launch(gpu.stream(), &format!("guard_{name}_f64"), grid, GUARDED as u32, &view)? };
         }
-        gpu.exchange(&self.partial, parts, Divided::Evenly)?;
+        gpu.exchange(&self.partial, parts, ("direct sums", Divided::Evenly))?;
         let blocks = targets.div_ceil(TILE / 32) as u32;
         // SAFETY: as above.
         unsafe { kernels.launch(gpu.stream(), "guard_join", blocks, TILE as u32, &view) }

@@ -16,8 +16,8 @@ pub(crate) struct Post {
     pub address: u64,
     /// Of its context.
     pub context: usize,
-    /// Bytes of the array, the same for all: another number would be another sum.
-    bytes: usize,
+    /// What is exchanged, and its bytes: the same for all.
+    what: (&'static str, usize),
     /// Seconds that its share has taken.
     busy: f64,
 }
@@ -31,16 +31,16 @@ struct Turn {
     broken: bool,
 }
 
-pub(crate) struct Meeting {
+pub(crate) struct Rendezvous {
     turn: Mutex<Turn>,
     changed: Condvar,
 }
 
-impl Meeting {
+impl Rendezvous {
     /// Of so many.
     fn of(count: usize) -> Self {
         let turn = Turn { posts: vec![None; count], last: vec![], meetings: 0, broken: false };
-        Meeting { turn: Mutex::new(turn), changed: Condvar::new() }
+        Rendezvous { turn: Mutex::new(turn), changed: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Turn> {
@@ -64,13 +64,13 @@ impl Meeting {
             }
         }
         let posts = turn.last.clone();
-        if posts.iter().any(|other| other.bytes != post.bytes) {
+        if posts.iter().any(|other| other.what != post.what) {
             return Err(Error::Device("the GPUs do not agree on what they sum".into()));
         }
         Ok(posts)
     }
 
-    /// Ends the wait of the others, now and in all meetings until [`renew`](Meeting::renew).
+    /// Ends the wait of the others, now and in all meetings until [`renew`](Rendezvous::renew).
     pub(crate) fn leave(&self) {
         self.lock().broken = true;
         self.changed.notify_all();
@@ -100,7 +100,7 @@ pub(crate) enum Divided {
 
 /// A GPU's place in its team.
 pub(crate) struct Member {
-    meeting: Arc<Meeting>,
+    rendezvous: Arc<Rendezvous>,
     index: usize,
     /// Where each share begins and the last ends, as parts of all targets, in the present sum and in the next.
     /// `[members + 1]`
@@ -113,9 +113,9 @@ impl Member {
     /// Places for so many, whose shares are equal.
     pub(crate) fn all(count: usize) -> Vec<Member> {
         let even: Vec<f64> = (0..=count).map(|k| k as f64 / count as f64).collect();
-        let meeting = Arc::new(Meeting::of(count));
+        let rendezvous = Arc::new(Rendezvous::of(count));
         let place = |index| Member {
-            meeting: meeting.clone(),
+            rendezvous: rendezvous.clone(),
             index,
             bounds: Mutex::new([&even, &even].map(Vec::clone)),
             begun: Mutex::new(None),
@@ -124,8 +124,8 @@ impl Member {
     }
 
     /// Where the team meets.
-    pub(crate) fn meeting(&self) -> Arc<Meeting> {
-        self.meeting.clone()
+    pub(crate) fn rendezvous(&self) -> Arc<Rendezvous> {
+        self.rendezvous.clone()
     }
 
     /// Its number in the team.
@@ -157,15 +157,24 @@ impl Member {
         self.share(n, Divided::ByWork)
     }
 
-    /// Waits for the other GPUs and returns what each has posted; `bytes` of the array at `address` are exchanged.
-    pub(crate) fn meet(&self, address: u64, context: usize, bytes: usize) -> Result<Vec<Post>, Error> {
+    /// Waits for the other GPUs and returns what each has posted. `what` is exchanged, so many bytes at `address`.
+    pub(crate) fn meet(&self, what: (&'static str, usize), address: u64, context: usize) -> Result<Vec<Post>, Error> {
         let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner).take();
         let busy = begun.map_or(Duration::ZERO, |begun| begun.elapsed()).as_secs_f64();
-        let posts = self.meeting.meet(self.index, Post { address, context, bytes, busy })?;
+        let posts = self.rendezvous.meet(self.index, Post { address, context, what, busy })?;
         if begun.is_some() {
             self.balance(&posts.iter().map(|post| post.busy).collect::<Vec<_>>());
         }
         Ok(posts)
+    }
+
+    /// Whether all GPUs say yes.
+    pub(crate) fn agree(&self, yes: bool) -> Result<bool, Error> {
+        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let post = Post { address: u64::from(yes), context: 0, what: ("agreement", 0), busy: 0.0 };
+        let posts = self.rendezvous.meet(self.index, post)?;
+        *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = begun;
+        Ok(posts.iter().all(|post| post.address == 1))
     }
 
     /// Moves the bounds of the next sum where shares took these seconds, as if each share's work were spread evenly over it.
@@ -217,12 +226,12 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_one_that_left() {
-        let meeting = Meeting::of(2);
-        let post = |bytes| Post { address: 1, context: 2, bytes, busy: 0.0 };
+        let rendezvous = Rendezvous::of(2);
+        let post = |bytes| Post { address: 1, context: 2, what: ("", bytes), busy: 0.0 };
         let of_other = |bytes| {
             std::thread::scope(|scope| {
-                let other = scope.spawn(|| meeting.meet(1, post(bytes)).map(|posts| posts.len()));
-                let own = meeting.meet(0, post(8)).map(|posts| posts.len());
+                let other = scope.spawn(|| rendezvous.meet(1, post(bytes)).map(|posts| posts.len()));
+                let own = rendezvous.meet(0, post(8)).map(|posts| posts.len());
                 (own, other.join().unwrap())
             })
         };
@@ -230,11 +239,11 @@ mod tests {
         let (own, other) = of_other(16);
         assert!(own.is_err() && own == other, "sums of different lengths");
         std::thread::scope(|scope| {
-            let waits = scope.spawn(|| meeting.meet(0, post(8)).map(|posts| posts.len()));
-            meeting.leave();
+            let waits = scope.spawn(|| rendezvous.meet(0, post(8)).map(|posts| posts.len()));
+            rendezvous.leave();
             assert_eq!(waits.join().unwrap(), Err(left()));
         });
-        meeting.renew();
+        rendezvous.renew();
         assert_eq!(of_other(8), (Ok(2), Ok(2)));
     }
 }

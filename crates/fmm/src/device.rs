@@ -96,8 +96,6 @@ pub enum Note {
     /// Loading the kernels took more than a second: the driver compiled them for a GPU that is
     /// newer than the program, and keeps the result.
     Loaded(Duration),
-    /// [`Device::Auto`] takes so many GPUs, which share the sum.
-    Several(usize),
 }
 
 impl fmt::Display for Note {
@@ -107,7 +105,6 @@ impl fmt::Display for Note {
             Note::TooClose => f.write_str(
                 "running on the CPU (the closest points are too close for the GPU, relative to the extent of the set)",
             ),
-            Note::Several(count) => write!(f, "{count} GPUs share the sums; device cuda takes one"),
             Note::Loaded(took) => write!(f, "the driver loaded the kernels in {:.1} s, once", took.as_secs_f64()),
         }
     }
@@ -115,9 +112,6 @@ impl fmt::Display for Note {
 
 /// Sums of fewer pairs take less time on the cores than a GPU takes to start.
 const FEWEST_PAIRS: f64 = 1e7;
-
-/// Two H200 are 1.45 to 1.7 times as fast as one for 2e7 particles, and take as long for 1e6.
-const FEWEST_SHARED: f64 = 9e12;
 
 impl Device {
     /// The GPUs that are opened, one at least.
@@ -157,19 +151,6 @@ impl Device {
             || boxed && quantity == Quantity::Hessian
             || unestimated;
         if self == Device::Auto && cores_alone { Device::Cpu } else { self }
-    }
-
-    /// All GPUs in place of `Auto` for sums of `pairs` pairs in space that gain from several, if these are of one model.
-    pub(crate) fn shared(self, pairs: f64) -> Device {
-        if self != Device::Auto || pairs < FEWEST_SHARED || fmm_cuda::MISSING.is_some() {
-            return self;
-        }
-        match fmm_cuda::devices().as_deref() {
-            Ok([first, others @ ..]) if !others.is_empty() && others.iter().all(|gpu| gpu.name == first.name) => {
-                Device::Team(Team::All)
-            }
-            _ => self,
-        }
     }
 
     /// Whether sums of `pairs` pairs stay on the cores, with or without a GPU.
@@ -276,10 +257,7 @@ pub fn store(
     forces: Forces,
     note: &mut dyn FnMut(Note),
 ) -> Result<Box<dyn ParticleStore>, Error> {
-    let pairs = (n as f64).powi(2);
-    let able = device.able(settings, plane.is_some(), Quantity::Potential);
-    let shared = if plane.is_some() { able } else { able.shared(pairs) };
-    let mut gpus = shared.open(pairs, note)?;
+    let mut gpus = device.able(settings, plane.is_some(), Quantity::Potential).open((n as f64).powi(2), note)?;
     let settings = settings.clone();
     if gpus.is_empty() {
         let store = match plane {
@@ -288,10 +266,7 @@ pub fn store(
         };
         return Ok(Box::new(store?.with_forces(forces)));
     }
-    loaded(&gpus[0]).into_iter().for_each(&mut *note);
-    if device == Device::Auto && gpus.len() > 1 {
-        note(Note::Several(gpus.len()));
-    }
+    loaded(&gpus[0]).into_iter().for_each(note);
     if plane.is_some() {
         gpus.truncate(1);
     }

@@ -44,9 +44,6 @@ fn sum_on(place: &mut Place, device: Device, pairs: f64, gpus: OnGpus, cores: On
         opened => (gpus(opened, &mut times), Device::of(opened), loaded(&opened[0].gpu)),
     };
     note.into_iter().for_each(&mut place.note);
-    if place.device == Device::Auto && place.gpus.len() > 1 {
-        (place.note)(Note::Several(place.gpus.len()));
-    }
     let Summed { potential, field, hessian, error, choice, coincident_pairs } = sum?;
     let seconds = Seconds::default();
     Ok(Evaluation { potential, field, hessian, error, choice, device, coincident_pairs, errors: None, times, seconds })
@@ -74,7 +71,7 @@ fn in_space(place: &mut Place, problem: &Problem, points: &Points) -> Result<Eva
     let alone = |sum| WithHessian { sum, hessian: vec![] };
     sum_on(
         place,
-        place.device.able(settings, false, quantity).shared(pairs(points)),
+        place.device.able(settings, false, quantity),
         pairs(points),
         &mut |opened, times| {
             let settings = if quantity == Quantity::Potential { with_errors } else { settings };

@@ -16,7 +16,7 @@ use fmm_core::solve::Quantity;
 use fmm_core::{Error, Settings, StageTimes, WithHessian};
 
 use crate::inputs::Host;
-use crate::shares::{Meeting, Member, left};
+use crate::shares::{Member, Rendezvous, left};
 use crate::{DeviceSums, Gpu, Unavailable};
 
 pub use store::TeamStore;
@@ -62,22 +62,18 @@ fn together<M: Send, R: Send>(
     work: impl Fn(&mut M, usize) -> Result<R, Error> + Sync,
 ) -> Result<R, Error> {
     let run = |index: usize, member: &mut M| {
-        // A panic ends the wait of the others too.
-        struct Leave(Option<Arc<Meeting>>);
+        // Who is done, has failed or panics leaves: nobody is to wait for it.
+        struct Leave(Option<Arc<Rendezvous>>);
         impl Drop for Leave {
             fn drop(&mut self) {
-                self.0.iter().for_each(|meeting| meeting.leave());
+                self.0.iter().for_each(|rendezvous| rendezvous.leave());
             }
         }
-        let mut leave = Leave(gpu(member).member().map(|member| member.meeting()));
-        let done = work(member, index);
-        if done.is_ok() {
-            leave.0 = None;
-        }
-        done
+        let _leave = Leave(gpu(member).member().map(|member| member.rendezvous()));
+        work(member, index)
     };
     let Some((first, others)) = members.split_first_mut() else { return Err(left()) };
-    gpu(first).member().into_iter().for_each(|member| member.meeting().renew());
+    gpu(first).member().into_iter().for_each(|member| member.rendezvous().renew());
     let all = std::thread::scope(|scope| {
         let run = &run;
         let spawn = |(k, member)| scope.spawn(move || run(k + 1, member));

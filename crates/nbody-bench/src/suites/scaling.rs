@@ -45,8 +45,12 @@ fn count(device: &str) -> f64 {
 }
 
 fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
-    let present = fmm_cuda::devices().map_or(0, |all| all.len() as u32);
-    let teams: Vec<Device> = sweep.devices.iter().flat_map(|&device| teams(device, present)).collect();
+    let present = fmm_cuda::devices();
+    let count_of = present.as_ref().map_or(0, |all| all.len() as u32);
+    let teams: Vec<Device> = sweep.devices.iter().flat_map(|&device| teams(device, count_of)).collect();
+    if let (true, Device::Team(_), Err(why)) = (teams.is_empty(), sweep.devices[0], present) {
+        return Err(Failure::new(69, format!("scaling: {why}")));
+    }
     if teams.is_empty() {
         return Err(Failure::new(2, "scaling: this suite is of GPUs alone; allowed: --device cuda:all, cuda:0,cuda:1"));
     }

@@ -83,7 +83,6 @@ impl From<Arguments> for Options {
     }
 }
 
-/// A length of time, as 90s, 30min or "2h 15min".
 /// A device of particles or of a grid.
 fn device(text: &str) -> Result<String, String> {
     let of_grid = text.parse::<GridDevice>().map(|device| device.to_string());
@@ -93,6 +92,7 @@ fn device(text: &str) -> Result<String, String> {
         .map_err(|why| format!("{why}; with a [grid] auto, cpu, cuda, cuda:N, hybrid, hybrid:N"))
 }
 
+/// A length of time, as 90s, 30min or "2h 15min".
 fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|e| format!("{e}; allowed: a length of time, for example 90s, 30min or 2h"))
 }
