@@ -4,6 +4,9 @@ use super::machine;
 use super::record::Record;
 use nbody_cli::figure::{Content, Figure, Line};
 
+/// The name of what goes on from measured points.
+const EXTRAPOLATED: &str = "dashed: extrapolated";
+
 /// One line for each name, of the values `x` and `y`; sorted by x, with error bars where y is a time. What was extrapolated is a dashed
 /// line of the same colour.
 pub fn lines(records: &[Record], x: &str, y: &str, name: impl Fn(&Record) -> String) -> Vec<Line> {
@@ -28,11 +31,14 @@ pub fn lines(records: &[Record], x: &str, y: &str, name: impl Fn(&Record) -> Str
         let points: Vec<(f64, f64)> = measured.iter().map(point).collect();
         let mut dashed: Vec<(f64, f64)> = points.last().copied().into_iter().collect();
         dashed.extend(guessed.iter().map(point));
-        if !points.is_empty() {
+        let of_measured = !points.is_empty();
+        if of_measured {
             all.push(Line { spread, color: Some(color), ..Line::new(&wanted, points) });
         }
         if !guessed.is_empty() {
-            let line = Line::new(format!("{wanted}, extrapolated"), dashed).dashed();
+            // One entry of the legend for all: the color says of what.
+            let name = if of_measured { EXTRAPOLATED.to_string() } else { format!("{wanted}, extrapolated") };
+            let line = Line::new(name, dashed).dashed();
             all.push(Line { color: Some(color), ..line });
         }
     }
@@ -185,7 +191,7 @@ mod tests {
         ];
         let lines = lines(&records, "n", "seconds", |r| r.text("method").into());
         let shown: Vec<_> = lines.iter().map(|l| (&l.name[..], l.points.len(), l.dashed, l.color)).collect();
-        assert_eq!(shown, [("a", 1, false, Some(0)), ("a, extrapolated", 2, true, Some(0)), ("b", 1, false, Some(1))]);
+        assert_eq!(shown, [("a", 1, false, Some(0)), (EXTRAPOLATED, 2, true, Some(0)), ("b", 1, false, Some(1))]);
         assert_eq!(lines[0].spread, [(0.9, 1.1)]);
     }
 }

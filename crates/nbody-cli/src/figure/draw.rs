@@ -152,11 +152,14 @@ fn head(area: &Area, title: &str, subtitle: &[String]) -> Drawn<()> {
     Ok(())
 }
 
-/// One row of names above the plot, broken where it is full. Returns where it ends.
+/// One row of names above the plot, broken where it is full; lines of one name have one entry. Returns where it ends.
 fn legend(area: &Area, lines: &[Line]) -> Drawn<i32> {
     const SAMPLE: i32 = 56;
     let (mut x, mut y) = (MARGIN, 20);
     for (i, line) in lines.iter().enumerate() {
+        if lines[..i].iter().any(|before| before.name == line.name) {
+            continue;
+        }
         let needed = SAMPLE + 12 + width(&line.name, 25) + 44;
         if x + needed > WIDTH - MARGIN && x > MARGIN {
             (x, y) = (MARGIN, y + 38);
