@@ -9,13 +9,7 @@ __device__ inline unsigned cell_along(const Lattice &l, double x, int axis) {
   return min(unsigned(place_of(l, x, axis)), l.points[axis] - 1) / l.group[axis];
 }
 
-// The index of a cell or point that may be once around the box.
-__device__ inline unsigned once_wrapped(int i, unsigned count) {
-  i += i < 0 ? count : 0;
-  return i >= int(count) ? i - count : i;
-}
-
-// The same that may be around a narrow box a few times. A division would cost more.
+// The index of a cell or point that may be around a narrow box a few times. A division would cost more.
 __device__ inline unsigned wrapped(int i, unsigned count) {
   i += i < 0 ? count : 0;
   i -= i >= int(count) ? count : 0;

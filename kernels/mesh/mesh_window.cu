@@ -20,9 +20,9 @@ constexpr unsigned MOST_POWERS = TERMS;
 // Weights of a body along the three axes of a brick, and room after them: so few lanes that follow each other meet in a bank.
 constexpr unsigned ROW = 3 * BRICK + 4;
 
-// Cells along an axis that may hold bodies whose windows reach the points from `low` on: the first, and how many.
-__device__ inline int cells_around(const WindowView &v, int axis, int low, unsigned &count) {
-  const int half = int(v.points + 1) / 2, group = v.lattice.group[axis];
+// Cells along an axis that may hold bodies whose windows of P points reach the points from `low` on: the first, and how many.
+template <unsigned P> __device__ inline int cells_around(const WindowView &v, int axis, int low, unsigned &count) {
+  const int half = int(P + 1) / 2, group = v.lattice.group[axis];
   const int first = floor_over(low - half, group), last = floor_over(low + int(BRICK) - 1 + half, group);
   count = min(unsigned(last - first + 1), v.lattice.cells[axis]);
   return first;
@@ -44,7 +44,7 @@ template <typename Real, unsigned N> struct alignas(N * sizeof(Real)) Some {
 };
 template <typename Real, unsigned N> __device__ inline Some<Real, N> some(const Real *from) { return *reinterpret_cast<const Some<Real, N> *>(from); }
 
-template <typename Real> __device__ inline void spread(const WindowView &v) {
+template <typename Real, unsigned P> __device__ inline void spread(const WindowView &v) {
   __shared__ __align__(32) Real weights[MOST_POWERS * MOST_POINTS];
   // Weights of the bodies of a batch, in the end the sums of the warps.
   __shared__ __align__(32) Real around[SPREADERS * ROW];
@@ -60,7 +60,7 @@ template <typename Real> __device__ inline void spread(const WindowView &v) {
   for (int d = 0; d < 3; d++) {
     low[d] = brick[d] * BRICK;
     width[d] = min(BRICK, l.points[d] - unsigned(low[d]));
-    first_cell[d] = cells_around(v, d, low[d], count[d]);
+    first_cell[d] = cells_around<P>(v, d, low[d], count[d]);
   }
   load_weights(v, weights);
   Real own[OWN_X][OWN_Y][OWN_Z] = {};
@@ -107,11 +107,11 @@ template <typename Real> __device__ inline void spread(const WindowView &v) {
 #pragma unroll
         for (int d = 0; d < 3; d++) {
           double beyond;
-          const unsigned begin = first_point(place_of(l, position[d], d), v.points, l.points[d], beyond);
+          const unsigned begin = first_point(place_of(l, position[d], d), P, l.points[d], beyond);
           mine_begins.first[d] = begin;
           mine_begins.beyond[d] = Real(2 * beyond - 1);
           const unsigned after = begin >= unsigned(low[d]) ? begin - low[d] : begin + l.points[d] - low[d];
-          reaches &= after < width[d] || after + v.points > l.points[d];
+          reaches &= after < width[d] || after + P > l.points[d];
         }
       }
       uint32_t found;
@@ -123,13 +123,21 @@ template <typename Real> __device__ inline void spread(const WindowView &v) {
       __syncthreads();
       for (unsigned task = threadIdx.x; task < 3 * found; task += SPREADERS) {
         const unsigned d = task < found ? 0 : task < 2 * found ? 1 : 2, k = task - d * found;
-        const unsigned count = d == 0 ? l.points[0] : d == 1 ? l.points[1] : l.points[2], begin = begins[k].first[d];
+        const int count = d == 0 ? l.points[0] : d == 1 ? l.points[1] : l.points[2];
         const Real t = begins[k].beyond[d], q = d == 0 ? strength[k] : Real(1);
         // Where the brick's first point is in the window, or before it.
-        const int before = d == 0 ? low[0] : d == 1 ? low[1] : low[2], wide = d == 0 ? width[0] : d == 1 ? width[1] : width[2];
+        const int before = d == 0 ? low[0] : d == 1 ? low[1] : low[2];
+        const unsigned wide = d == 0 ? width[0] : d == 1 ? width[1] : width[2];
+        // From the window's beginning on, or before it as far as the window is around the box.
+        int after = int(begins[k].first[d]) - before;
+        if (after < 0) after += count;
+        const bool is_around = after + int(P) > count;
+        const int at = is_around ? after - count : after;
         Real *row = around + k * ROW + d * BRICK;
+#pragma unroll
         for (unsigned p = 0; p < BRICK; p++) row[p] = 0;
-        for (unsigned from = 0; from < v.points; from += 4) {
+#pragma unroll
+        for (unsigned from = 0; from < P; from += 4) {
           Some<Real, 4> w = some<Real, 4>(weights + from);
           for (unsigned power = 1; power < v.powers; power++) {
             const auto next = some<Real, 4>(weights + power * MOST_POINTS + from);
@@ -137,11 +145,11 @@ template <typename Real> __device__ inline void spread(const WindowView &v) {
             for (unsigned j = 0; j < 4; j++) w.w[j] = w.w[j] * t + next.w[j];
           }
 #pragma unroll
-          for (unsigned j = 0; j < 4; j++) {
-            int p = int(begin + from + j) - before;
-            if (p >= int(count)) p -= count;
-            if (p < 0) p += count;
-            if (from + j < v.points && p < wide) row[p] = w.w[j] * q;
+          for (unsigned j = 0; j < 4 && from + j < P; j++) {
+            const unsigned p = at + int(from + j), again = after + int(from + j);
+            if (p < wide) row[p] = w.w[j] * q;
+            // Boxes so narrow that both ends of a window are in a brick.
+            if (count < int(BRICK + P) && is_around && again < wide) row[again] = w.w[j] * q;
           }
         }
       }
@@ -189,35 +197,37 @@ template <typename Real> struct alignas(4 * sizeof(Real)) Functions {
   Real f[4];
 };
 
-// The sums at the targets: what the mesh gives to the pairs. `LANES` lanes have a target, each a point of the window along z.
-template <typename Real, unsigned LANES, unsigned P> __device__ inline void gather(const WindowView &v) {
+// The sums at the targets: what the mesh gives to the pairs. P lanes have a target, each a point of the window along z; targets of a warp
+// mostly share a column of cells, and rows of points.
+template <typename Real, unsigned P> __device__ inline void gather(const WindowView &v) {
+  constexpr unsigned TARGETS = 32 / P, WARPS = GATHERERS / 32;
   __shared__ Real weights[MOST_POWERS * MOST_POINTS];
-  __shared__ Real along[GATHERERS / LANES][2][LANES];
+  __shared__ Real along[WARPS][TARGETS][2][P];
   load_weights(v, weights);
   __syncthreads();
   const Lattice &l = v.lattice;
-  const unsigned lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
-  const unsigned i = blockIdx.x * (GATHERERS / LANES) + group;
-  const bool is_there = i < v.n;
-  const Body at = v.bodies[is_there ? i : 0];
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = min(lane / P, TARGETS - 1), point = lane % P;
+  const unsigned nx = l.points[0], ny = l.points[1], nz = l.points[2], plane = ny * nz;
+  const Functions<Real> *mesh = static_cast<const Functions<Real> *>(v.functions);
+  // Lanes beyond the last group read what it reads.
+  const unsigned number = (blockIdx.x * WARPS + warp) * TARGETS + group, i = min(number, v.n - 1);
+  const Body at = v.bodies[i];
   const double position[3] = {at.x, at.y, at.z};
   unsigned begins[3];
   Real w = 0;
   for (int d = 0; d < 3; d++) {
     double beyond;
-    begins[d] = first_point(place_of(l, position[d], d), v.points, l.points[d], beyond);
-    w = lane < P ? weight_of(weights, v.powers, lane, Real(2 * beyond - 1)) : Real(0);
-    if (d < 2) along[group][d][lane] = w;
+    begins[d] = first_point(place_of(l, position[d], d), P, l.points[d], beyond);
+    w = weight_of(weights, v.powers, point, Real(2 * beyond - 1));
+    if (d < 2) along[warp][group][d][point] = w;
   }
   __syncwarp();
-  const unsigned nx = l.points[0], ny = l.points[1], nz = l.points[2];
-  const unsigned z = begins[2] + min(lane, P - 1);
-  const Functions<Real> *mesh = static_cast<const Functions<Real> *>(v.functions);
+  const unsigned z = begins[2] + point;
   // Meshes have fewer than 2^32 points. The last row before the edge of the box, if the window has one beyond.
-  const unsigned plane = ny * nz, edge = ny - 1 - begins[1];
+  const unsigned edge = ny - 1 - begins[1];
   Real weights_y[P];
 #pragma unroll
-  for (unsigned b = 0; b < P; b++) weights_y[b] = along[group][1][b];
+  for (unsigned b = 0; b < P; b++) weights_y[b] = along[warp][group][1][b];
   Real sum[4] = {};
 #pragma unroll 1
   for (unsigned a = 0; a < P; a++) {
@@ -226,44 +236,46 @@ template <typename Real, unsigned LANES, unsigned P> __device__ inline void gath
     Real inner[4] = {};
 #pragma unroll
     for (unsigned b = 0; b < P; b++) {
-      const Functions<Real> point = mesh[at_row];
+      const Functions<Real> values = mesh[at_row];
       at_row += b == edge ? nz - plane : nz;
-      for (int k = 0; k < 4; k++) inner[k] += weights_y[b] * point.f[k];
+      for (int k = 0; k < 4; k++) inner[k] += weights_y[b] * values.f[k];
     }
-    const Real weight = along[group][0][a];
+    const Real weight = along[warp][group][0][a];
     for (int k = 0; k < 4; k++) sum[k] += weight * inner[k];
   }
+  // To the first lane of the group.
   for (int k = 0; k < 4; k++) {
     sum[k] *= w;
-    for (unsigned d = LANES / 2; d > 0; d /= 2) sum[k] += __shfl_xor_sync(0xffffffff, sum[k], d);
+#pragma unroll
+    for (unsigned d = P > 8 ? 8 : P > 4 ? 4 : 2; d > 0; d /= 2) {
+      const Real other = __shfl_down_sync(0xffffffff, sum[k], d);
+      if (point + d < P) sum[k] += other;
+    }
   }
-  if (!is_there || lane >= 4) return;
-  const double near = v.near[4 * size_t(i) + lane];
+  if (point != 0 || lane >= TARGETS * P || number >= v.n) return;
+  const double *near = v.near + 4 * size_t(i);
   const size_t body = v.order[i];
-  const Real mine = lane == 0 ? sum[0] : lane == 1 ? sum[1] : lane == 2 ? sum[2] : sum[3];
-  const double whole = near + double(mine);
-  if (lane > 0) v.field[3 * body + lane - 1] = whole * v.field_scale;
-  else if (v.potential) v.potential[body] = (whole - v.background - v.own * at.q) * v.potential_scale;
+  for (int k = 0; k < 3; k++) v.field[3 * body + k] = (near[1 + k] + double(sum[1 + k])) * v.field_scale;
+  if (v.potential) v.potential[body] = (near[0] + double(sum[0]) - v.background - v.own * at.q) * v.potential_scale;
 }
 
-#define GATHER(P, LANES)                                                                                                                        \
-  __global__ void __launch_bounds__(GATHERERS) mesh_gather_f32_##P(const __grid_constant__ WindowView v) { gather<float, LANES, P>(v); } \
-  __global__ void __launch_bounds__(GATHERERS) mesh_gather_f64_##P(const __grid_constant__ WindowView v) { gather<double, LANES, P>(v); }
+#define OF_POINTS(P, REAL, NAME)                                                                                                         \
+  __global__ void __launch_bounds__(SPREADERS) mesh_spread_##NAME##_##P(const __grid_constant__ WindowView v) { spread<REAL, P>(v); } \
+  __global__ void __launch_bounds__(GATHERERS) mesh_gather_##NAME##_##P(const __grid_constant__ WindowView v) { gather<REAL, P>(v); }
+#define OF(P) OF_POINTS(P, float, f32) OF_POINTS(P, double, f64)
 extern "C" {
-GATHER(3, 8)
-GATHER(4, 8)
-GATHER(5, 8)
-GATHER(6, 8)
-GATHER(7, 8)
-GATHER(8, 8)
-GATHER(9, 16)
-GATHER(10, 16)
-GATHER(11, 16)
-GATHER(12, 16)
-GATHER(13, 16)
-GATHER(14, 16)
-GATHER(15, 16)
-GATHER(16, 16)
-__global__ void __launch_bounds__(SPREADERS) mesh_spread_f32(const __grid_constant__ WindowView v) { spread<float>(v); }
-__global__ void __launch_bounds__(SPREADERS) mesh_spread_f64(const __grid_constant__ WindowView v) { spread<double>(v); }
+OF(3)
+OF(4)
+OF(5)
+OF(6)
+OF(7)
+OF(8)
+OF(9)
+OF(10)
+OF(11)
+OF(12)
+OF(13)
+OF(14)
+OF(15)
+OF(16)
 }

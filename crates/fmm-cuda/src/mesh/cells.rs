@@ -3,7 +3,7 @@
 use cust::memory::DevicePointer;
 use fmm_core::Error;
 
-use super::view::{CellsView, Lattice, MESH_TILE};
+use super::view::{BRICK_COLUMNS, CellsView, Lattice, MESH_TILE, NEAR_WARPS};
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::geometry::{DIGITS, Key, Work, launch, sort};
@@ -11,6 +11,9 @@ use crate::view::{Body, Points};
 
 /// The cut-off is at most so many cells long. Along z more cells cost nothing: they are one run of bodies.
 const MOST_REACH: [f64; 3] = [4.0, 4.0, 8.0];
+
+/// The fewest neighbours that are chosen where bodies fill the box.
+const EVEN: f64 = 48.0;
 
 /// Points of a cell at least.
 const FEWEST: [usize; 3] = [2, 2, 1];
@@ -39,6 +42,26 @@ impl Lattice {
     /// How many cells there are.
     pub fn all_cells(&self) -> usize {
         self.cells.iter().map(|&n| n as usize).product()
+    }
+
+    /// The sides of bricks, in cells, whose targets a block of pairs has: about as many as fill its lanes but for a few of a
+    /// hundred bricks, if `targets` fill the box evenly, and three cut-offs long at most. Fewer than [`EVEN`] `neighbours` on average are
+    /// chosen where bodies crowd, by about the square root of how much.
+    pub fn brick(&self, cutoff: f64, targets: usize, neighbours: f64) -> [u32; 3] {
+        let lanes = (32 * NEAR_WARPS) as f64;
+        let volume: f64 = [0, 1, 2].map(|d| self.size[d] * f64::from(self.cells[d])).iter().product();
+        let crowding = (EVEN / neighbours).powi(2).max(1.0);
+        let wanted = (lanes - 1.5 * lanes.sqrt()) * volume / (crowding * targets.max(1) as f64);
+        let most = |d: usize| self.cells[d].min((3.0 * cutoff / self.size[d]) as u32).max(1);
+        let cells = |d: usize, length: f64| ((length / self.size[d]).round() as u32).clamp(1, most(d));
+        let [x, y] = [0, 1].map(|d| cells(d, wanted.cbrt()).min(BRICK_COLUMNS.isqrt() as u32));
+        let z = cells(2, wanted / (f64::from(x) * self.size[0] * f64::from(y) * self.size[1]));
+        [x, y, z]
+    }
+
+    /// How many bricks there are.
+    pub fn bricks(&self, brick: [u32; 3]) -> u32 {
+        self.cells.iter().zip(brick).map(|(cells, side)| cells.div_ceil(side)).product()
     }
 
     /// Digits of the keys of cells.
@@ -150,6 +173,23 @@ impl InCells {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bricks_fill_the_lanes_of_a_block_and_are_smaller_where_bodies_crowd() {
+        let (n, side) = (1e6, 100.0f64);
+        let cutoff = |neighbours: f64| (3.0 * neighbours * side.powi(3) / (4.0 * std::f64::consts::PI * n)).cbrt();
+        let targets = |neighbours: f64, points| {
+            let lattice = Lattice::new([points; 3], [side; 3], cutoff(neighbours), 1.0);
+            let brick = lattice.brick(cutoff(neighbours), n as usize, neighbours);
+            assert!(brick[0] * brick[1] <= BRICK_COLUMNS as u32 && lattice.bricks(brick) > 0);
+            let cells: f64 = brick.iter().zip(lattice.cells).map(|(&b, all)| f64::from(b) / f64::from(all)).product();
+            cells * n
+        };
+        for (neighbours, points) in [(48.0, 216), (64.0, 196), (96.0, 240)] {
+            assert!((80.0..128.0).contains(&targets(neighbours, points)), "{}", targets(neighbours, points));
+        }
+        assert!(targets(8.0, 320) < 5.0);
+    }
 
     #[test]
     fn cells_are_whole_points_and_not_much_smaller_than_the_cut_off() {

@@ -10,6 +10,8 @@ mod transform;
 pub mod view;
 mod window;
 
+use std::f64::consts::PI;
+
 use cust::memory::DevicePointer;
 use fmm_core::mesh::{Influence, Mesh, Recipe, Split, Window};
 use fmm_core::{Error, Precision, Stage, StageTimes};
@@ -130,8 +132,12 @@ impl MeshSums {
         sources.count_coincident(gpu, lattice, coincident)?;
         clock.mark(Some(Stage::Tree))?;
         // Pairs at the same time as the mesh: neither needs the other until both are at the targets.
+        let volume: f64 = mesh.cell.side.iter().product();
+        let neighbours = 4.0 / 3.0 * PI * mesh.cutoff.powi(3) * n as f64 / volume;
+        let brick = lattice.brick(mesh.cutoff * split.scale, m, neighbours);
         let request = PairRequest {
             lattice,
+            brick,
             sources,
             targets: others.then_some(targets),
             softening: mesh.softening,

@@ -5,7 +5,7 @@ use fmm_core::mesh::{self, Far};
 use fmm_core::{Error, Softening};
 
 use super::cells::InCells;
-use super::view::{CutoffView, Lattice, MESH_TILE, NEAR_TARGETS, NEAR_WARPS, TERMS};
+use super::view::{CutoffView, Lattice, MESH_TILE, NEAR_WARPS, TERMS};
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::direct;
@@ -21,8 +21,6 @@ pub struct Pairs {
     far: Far,
     /// Along x and y. `[columns][2]`
     columns: Buffer<i32>,
-    /// Whether they are at most once around the box.
-    once: bool,
 }
 
 /// The results.
@@ -45,6 +43,8 @@ impl PairSums {
 pub struct PairRequest<'a> {
     /// The mesh.
     pub lattice: &'a Lattice,
+    /// See [`Lattice::brick`].
+    pub brick: [u32; 3],
     /// Sources.
     pub sources: &'a InCells,
     /// Targets, if they are others.
@@ -75,9 +75,7 @@ impl Pairs {
         let flat: Vec<i32> = all.iter().flat_map(|(at, _)| at.map(|i| i as i32)).collect();
         let mut columns = Buffer::new();
         columns.upload(&flat)?;
-        let reach = |d: usize| all.iter().map(|(at, _)| at[d].unsigned_abs()).max().unwrap_or(0);
-        let once = [0, 1].iter().all(|&d| reach(d) <= u64::from(lattice.cells[d]));
-        Ok(Pairs { far, columns, once })
+        Ok(Pairs { far, columns })
     }
 
     /// Queues the sums.
@@ -85,7 +83,7 @@ impl Pairs {
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails.
     pub fn sum(&self, gpu: &Gpu, stream: &Stream, request: &PairRequest, to: &mut PairSums) -> Result<(), Error> {
-        let PairRequest { lattice, sources, targets, softening, single, closest } = *request;
+        let PairRequest { lattice, brick, sources, targets, softening, single, closest } = *request;
         let at = targets.unwrap_or(sources);
         let n = at.bodies.len();
         to.sums.resize(4 * n)?;
@@ -100,11 +98,17 @@ impl Pairs {
         let terms = *written.iter().find(|&&n| n >= needed).unwrap_or(&TERMS);
         let (square, [x, y, z]) = (cutoff * cutoff, lattice.size);
         let too_close = if single { (closest * cutoff).powi(2) } else { 0.0 };
-        let units = [x, y, z, square, 2.0 / square, too_close, 1.0 / z, 0.0];
+        // Both factors of a product lose a part of 2⁻¹⁰ at most.
+        let half =
+            0.5 * [0, 1, 2].map(|d| f64::from(brick[d]) * lattice.size[d]).iter().map(|x| x * x).sum::<f64>().sqrt();
+        let reach2 = square + 1.05 * half * (half + cutoff) / 256.0;
+        let units = [x, y, z, square, 2.0 / square, too_close, 1.0 / z, reach2];
         let mut view = CutoffView {
             lattice: *lattice,
             targets: at.near.pointer(),
+            target_depth: at.depth.pointer(),
             target_cell: at.cell.pointer(),
+            target_start: at.start.pointer(),
             sources: sources.near.pointer(),
             depth: sources.depth.pointer(),
             start: sources.start.pointer(),
@@ -124,10 +128,12 @@ impl Pairs {
             n: n as u32,
             columns_len: (self.columns.len() / 2) as u32,
             same: u32::from(targets.is_none()),
-            once: u32::from(self.once),
+            unused: 0,
+            brick,
+            reach: lattice.size.map(|size| (1.0001 * cutoff / size) as u32 + 1),
         };
         let name = format!("mesh_near_{kernel}_{}_{terms}", if single { "f32" } else { "f64" });
-        let blocks = n.div_ceil(NEAR_TARGETS) as u32;
+        let blocks = lattice.bricks(brick);
         let kernels = gpu.kernels();
         // SAFETY: all arrays have the lengths that the view says.
         unsafe {

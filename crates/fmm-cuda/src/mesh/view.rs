@@ -19,10 +19,10 @@ pub const GATHERERS: usize = 256;
 pub const TRANSFORM_THREADS: usize = 256;
 /// The most factors of the length of a line.
 pub const MOST_FACTORS: usize = 16;
-/// Targets of a block of pairs.
-pub const NEAR_TARGETS: usize = 32;
-/// Warps that share the columns around the targets of a block of pairs.
+/// Warps that share the targets of a block of pairs.
 pub const NEAR_WARPS: usize = 4;
+/// Columns of cells along z of a brick of cells at most.
+pub const BRICK_COLUMNS: usize = 121;
 /// Threads of a block of other kernels.
 pub const MESH_TILE: usize = 256;
 
@@ -95,7 +95,11 @@ pub struct CutoffView {
     /// As in [`CellsView`]. `[targets][4]`
     pub targets: ReadOnly<F32OrF64>,
     /// `[targets]`
+    pub target_depth: ReadOnly<F32OrF64>,
+    /// `[targets]`
     pub target_cell: ReadOnly<u32>,
+    /// First place of each cell of targets.
+    pub target_start: ReadOnly<u32>,
     /// `[sources][4]`
     pub sources: ReadOnly<F32OrF64>,
     /// `[sources]`
@@ -113,7 +117,8 @@ pub struct CutoffView {
     /// `[sources]`
     pub source_bodies: ReadOnly<Body>,
     /// Sides of a cell, square of the cut-off, two over it, square of the distance within which pairs are too close (0: none
-    /// is), and one over the side of a cell along z; scaled.
+    /// is), one over the side of a cell along z, and the square of the distance within which a pair may be within the cut-off,
+    /// as products in TF32 find it; scaled.
     pub units: [f64; 8],
     /// In single precision.
     pub units_f32: [f32; 8],
@@ -135,8 +140,12 @@ pub struct CutoffView {
     pub columns_len: u32,
     /// 1: targets are the sources, in the same order.
     pub same: u32,
-    /// 1: columns are at most once around the box.
-    pub once: u32,
+    /// Fills the last word.
+    pub unused: u32,
+    /// Cells of a brick, whose targets a block has.
+    pub brick: [u32; 3],
+    /// Cells that the cut-off reaches beyond a brick at most.
+    pub reach: [u32; 3],
 }
 
 /// Between bodies and the mesh.
@@ -173,12 +182,8 @@ pub struct WindowView {
     pub field_scale: f64,
     /// Number of bodies.
     pub n: u32,
-    /// Points of the window along an axis.
-    pub points: u32,
     /// Powers of the weights.
     pub powers: u32,
-    /// Fills the last word.
-    pub unused: u32,
 }
 
 /// Fourier transforms of a mesh.

@@ -43,7 +43,7 @@ impl Windows {
     }
 
     fn kernel(&self, name: &str) -> String {
-        format!("{name}_{}", if self.single { "f32" } else { "f64" })
+        format!("{name}_{}_{}", if self.single { "f32" } else { "f64" }, self.points)
     }
 
     /// Queues the spreading of the strengths of `bodies` to `mesh`.
@@ -89,9 +89,8 @@ impl Windows {
             field_scale: scales.field,
             ..self.view(lattice, targets)
         };
-        let lanes = if self.points <= 8 { 8 } else { 16 };
-        let name = format!("{}_{}", self.kernel("mesh_gather"), self.points);
-        let blocks = n.div_ceil(GATHERERS / lanes) as u32;
+        let name = self.kernel("mesh_gather");
+        let blocks = n.div_ceil(GATHERERS / 32 * (32 / self.points)) as u32;
         // SAFETY: all arrays have the lengths that the view says.
         unsafe { gpu.kernels().launch(gpu.stream(), &name, blocks, GATHERERS as u32, &view) }
     }
@@ -113,9 +112,7 @@ impl Windows {
             potential_scale: 1.0,
             field_scale: 1.0,
             n: bodies.bodies.len() as u32,
-            points: self.points as u32,
             powers: self.powers as u32,
-            unused: 0,
         }
     }
 }
