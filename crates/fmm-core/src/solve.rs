@@ -7,7 +7,7 @@
 
 use crate::accuracy::{self, Problem};
 use crate::guard::{Look, TRUSTED};
-use crate::kept::{Kept, directly};
+use crate::kept::{Kept, Mesh, directly};
 use crate::{Cancel, Choice, Error, Precision, Settings, Softening};
 
 /// Potential and field of a sum, in the order of the targets. Vectors `V` have three components, or
@@ -143,9 +143,10 @@ pub fn solve<T: Trial>(settings: &Settings, kept: Option<Kept>, trial: &mut T) -
         let asked = kept.fill(settings);
         // What cannot be chosen, say in single precision, is chosen anew.
         if let Ok(choice) = trial.choose(&asked, kept.target_error)
-            && let Ok(sums) = attempt(settings, (&asked, &choice), trial)?
+            && let Ok((sums, mesh)) = attempt(settings, (&asked, &choice), trial)?
         {
             kept.sums += 1;
+            kept.mesh = mesh;
             return Ok(Solved { choice, sums, kept: Some(kept) });
         }
     }
@@ -171,10 +172,10 @@ fn solve_by_tables<T: Trial>(settings: &Settings, trial: &mut T) -> Result<Solve
             chosen => chosen?,
         };
         let error = match attempt(settings, (&asked, &choice), trial)? {
-            Ok(sums) => {
+            Ok((sums, mesh)) => {
                 let Settings { precision, leaf_size, .. } = asked;
-                let kept = Kept { direct: false, target_error, precision, leaf_size, sums: 0, patience: 0 };
-                return Ok(Solved { choice, sums, kept: (tried > 0).then_some(kept) });
+                let kept = Kept { direct: false, target_error, precision, leaf_size, sums: 0, patience: 0, mesh };
+                return Ok(Solved { choice, sums, kept: (tried > 0 || mesh.is_some()).then_some(kept) });
             }
             Err(error) => error,
         };
@@ -200,24 +201,25 @@ fn solve_by_tables<T: Trial>(settings: &Settings, trial: &mut T) -> Result<Solve
     let choice = trial.choose(&asked, settings.tolerance)?;
     let sums = whole(trial, &asked, &choice)?;
     let (target_error, precision) = (settings.tolerance, Precision::F64);
-    let kept = Kept { direct: true, target_error, precision, leaf_size: None, sums: 0, patience: 0 };
+    let kept = Kept { direct: true, target_error, precision, leaf_size: None, sums: 0, patience: 0, mesh: None };
     Ok(Solved { choice, sums, kept: Some(kept) })
 }
 
-/// The sums of a choice, or their error if it is above the tolerance.
+/// The sums of a choice, and its mesh if that holds clearly; or their error if it is above the tolerance.
 fn attempt<T: Trial>(
     settings: &Settings,
     (asked, choice): (&Settings, &Choice),
     trial: &mut T,
-) -> Result<Result<T::Sums, f64>, Error> {
+) -> Result<Result<(T::Sums, Option<Mesh>), f64>, Error> {
     let mut sums = whole(trial, asked, choice)?;
     if settings.guarded().is_none() || choice.is_exact() {
-        return Ok(Ok(sums));
+        return Ok(Ok((sums, None)));
     }
     let error = judge(settings, &sums, trial)?;
     let holds = |error: f64| error <= TRUSTED * settings.tolerance;
     let holds = holds(error) || (trial.repair(&mut sums, choice)? && holds(judge(settings, &sums, trial)?));
-    Ok(if holds { Ok(sums) } else { Err(error) })
+    let mesh = Mesh::measured(choice, error / settings.tolerance);
+    Ok(if holds { Ok((sums, mesh)) } else { Err(error) })
 }
 
 /// The error of `sums` by as close a look as it wants.

@@ -60,7 +60,9 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
         let ewald = others.method == Method::Direct;
         let time = if ewald { EWALD } else { expansion_time(&others, problem) };
         let meshed = accuracy::cheaper_mesh(settings, problem, others.precision, settings.tolerance, time);
-        if meshed.is_some_and(|choice| !fixed && has_lines(settings, problem, &choice)) {
+        if meshed
+            .is_some_and(|choice| !fixed && longest_line(settings, problem, &choice) <= MOST_LINE[usize::from(ewald)])
+        {
             return Ok(with(Method::Mesh));
         }
         if ewald {
@@ -89,15 +91,15 @@ pub const MESH: Rates = Rates {
     fixed: 1.5e5,
 };
 
-/// The most points along a side of a mesh that is chosen: half of what a block transforms in double precision, since
-/// a smaller error may be asked for later.
-const MOST_LINE: usize = 512;
+/// The most points along a side of a mesh that is chosen where expansions are the other choice, and where Ewald's sum is, which takes
+/// tens of times as long: a block transforms 1,024 in double precision, and the guard may ask for a smaller error.
+const MOST_LINE: [usize; 2] = [512, 768];
 
-/// Whether a block can transform the lines of the mesh of a choice.
-fn has_lines(settings: &Settings, problem: Problem, choice: &Choice) -> bool {
-    settings.boundary.periodic().zip(choice.order).is_some_and(|(cell, order)| {
+/// The most points along a side of the mesh of a choice.
+fn longest_line(settings: &Settings, problem: Problem, choice: &Choice) -> usize {
+    settings.boundary.periodic().zip(choice.order).map_or(0, |(cell, order)| {
         let cutoff = recipe::cutoff(cell.volume(), problem.sources, choice.leaf_size);
-        Recipe::of(order).counts(cutoff, cell.side).iter().all(|&n| n <= MOST_LINE)
+        Recipe::of(order).counts(cutoff, cell.side).into_iter().max().unwrap_or(0)
     })
 }
 

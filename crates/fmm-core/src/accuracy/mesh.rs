@@ -1,14 +1,15 @@
 //! Sums with a mesh over a periodic box: when, and with which order and cut-off.
 
-use super::Problem;
+use super::{Problem, limits};
 use crate::Error;
 use crate::boundary::PeriodicBox;
+use crate::guard::TRUSTED;
 use crate::kernel::Softening;
 use crate::mesh::Recipe;
 use crate::mesh::recipe::{Load, Rates};
 use crate::settings::{Choice, Method, Precision, Settings};
 
-/// The choice of a mesh for an error of about `target_error`.
+/// The choice of a mesh for an error of about `target_error`; `precision` is what expansions would have.
 ///
 /// # Errors
 /// [`Error::Unsupported`] where there is none, and with an opening angle; [`Error::Range`] for the order.
@@ -28,8 +29,9 @@ pub(super) fn choose(
     if let Some(order) = settings.order.filter(|p| !Recipe::ORDERS.contains(p)) {
         return Err(Error::Range { what: "order", value: order as f64, range: "3 to 16 with method mesh" });
     }
+    let precision = limits::mesh_precision(settings, problem, precision);
     let most = *Recipe::ORDERS.end();
-    let table_error = problem.table_error(target_error, true);
+    let table_error = TRUSTED * problem.table_error(target_error, true);
     let order = settings.order.unwrap_or_else(|| Recipe::points_for(table_error).unwrap_or(most));
     let (load, recipe) = (load(cell, settings.softening, problem, precision, rates), Recipe::of(order));
     let leaf_size = settings.leaf_size.unwrap_or_else(|| load.neighbours(recipe));
@@ -51,10 +53,11 @@ pub fn cheaper_mesh(
     target_error: f64,
     time: f64,
 ) -> Option<Choice> {
-    let rates = problem.mesh.filter(|_| Recipe::points_for(problem.table_error(target_error, true)).is_some())?;
+    let rates =
+        problem.mesh.filter(|_| Recipe::points_for(TRUSTED * problem.table_error(target_error, true)).is_some())?;
     let choice = choose(settings, problem, precision, target_error).ok()?;
     let cell = settings.boundary.periodic()?;
-    let (load, recipe) = (load(cell, settings.softening, problem, precision, rates), Recipe::of(choice.order?));
+    let (load, recipe) = (load(cell, settings.softening, problem, choice.precision, rates), Recipe::of(choice.order?));
     let fits =
         load.points(recipe, choice.leaf_size) <= FEW_POINTS + POINTS * (problem.sources + problem.targets) as f64;
     (fits && load.cost(recipe, choice.leaf_size) < time).then_some(choice)

@@ -2,7 +2,7 @@
 
 use cust::memory::DevicePointer;
 use fmm_core::comm::Solo;
-use fmm_core::guard::{Look, sample_size};
+use fmm_core::guard::{Look, TRUSTED, sample_size};
 use fmm_core::math::scale::power_of_two_below;
 use fmm_core::prediction::Prediction;
 use fmm_core::solve::Quantity;
@@ -42,7 +42,7 @@ impl SpaceTrial<'_> {
         let sum = MeasuredInBox { request, targets, position, found: output, outer: boxed.outer() };
         let (norms, error) = guard.error_in_box(self.gpu, cell, &sum, predicted.as_ref())?;
         self.norms = Some(norms);
-        if !guard.ewald.single() || error <= DOUBTED * self.tolerance {
+        if !guard.ewald.single() || error <= TRUSTED * self.tolerance {
             return Ok(error);
         }
         // It may be the guard that errs: where forces cancel its single precision does. No sum is refused by that.
@@ -174,9 +174,6 @@ pub fn errors(
     let error = &if meshed { vec![tolerance * largest; sums.len()] } else { vec![] };
     Ok(Prediction { comm: &Solo, sums, vector: |a: &[f64; 3]| *a, error, epsilon, relative: true }.calibrated(l2))
 }
-
-/// The part of a tolerance from which on an error that was found in single precision is measured again in double.
-const DOUBTED: f64 = 0.6;
 
 /// The sources of the sums of a guard, whose places in the box are those of `within`.
 pub(super) fn guarded<'a>(cell: &'a PeriodicBox, boxed: &Boxed, within: Ends, tolerance: f64) -> ewald::Sources<'a> {
