@@ -143,7 +143,7 @@ pub fn solve<T: Trial>(settings: &Settings, kept: Option<Kept>, trial: &mut T) -
         let asked = kept.fill(settings);
         // What cannot be chosen, say in single precision, is chosen anew.
         if let Ok(choice) = trial.choose(&asked, kept.target_error)
-            && let Ok((sums, mesh)) = attempt(settings, (&asked, &choice), trial)?
+            && let Attempt::Held(sums, mesh) = attempt(settings, (&asked, &choice), trial)?
         {
             kept.sums += 1;
             kept.mesh = mesh;
@@ -172,12 +172,12 @@ fn solve_by_tables<T: Trial>(settings: &Settings, trial: &mut T) -> Result<Solve
             chosen => chosen?,
         };
         let error = match attempt(settings, (&asked, &choice), trial)? {
-            Ok((sums, mesh)) => {
+            Attempt::Held(sums, mesh) => {
                 let Settings { precision, leaf_size, .. } = asked;
                 let kept = Kept { direct: false, target_error, precision, leaf_size, sums: 0, patience: 0, mesh };
                 return Ok(Solved { choice, sums, kept: (tried > 0 || mesh.is_some()).then_some(kept) });
             }
-            Err(error) => error,
+            Attempt::Missed(error) => error,
         };
         // In crystals, whose forces cancel by symmetry, the next order alone may be no better: later steps are larger.
         let step = (0.5 * settings.tolerance / error).clamp(1e-4, if tried == 0 { 0.5 } else { 0.1 });
@@ -205,21 +205,29 @@ fn solve_by_tables<T: Trial>(settings: &Settings, trial: &mut T) -> Result<Solve
     Ok(Solved { choice, sums, kept: Some(kept) })
 }
 
-/// The sums of a choice, and its mesh if that holds clearly; or their error if it is above the tolerance.
+/// What came of a choice.
+enum Attempt<S> {
+    /// Its sums keep the tolerance; its mesh, if that holds clearly.
+    Held(S, Option<Mesh>),
+    /// Their error.
+    Missed(f64),
+}
+
+/// Executes and judges a choice.
 fn attempt<T: Trial>(
     settings: &Settings,
     (asked, choice): (&Settings, &Choice),
     trial: &mut T,
-) -> Result<Result<(T::Sums, Option<Mesh>), f64>, Error> {
+) -> Result<Attempt<T::Sums>, Error> {
     let mut sums = whole(trial, asked, choice)?;
     if settings.guarded().is_none() || choice.is_exact() {
-        return Ok(Ok((sums, None)));
+        return Ok(Attempt::Held(sums, None));
     }
     let error = judge(settings, &sums, trial)?;
     let holds = |error: f64| error <= TRUSTED * settings.tolerance;
     let holds = holds(error) || (trial.repair(&mut sums, choice)? && holds(judge(settings, &sums, trial)?));
     let mesh = Mesh::measured(choice, error / settings.tolerance);
-    Ok(if holds { Ok((sums, mesh)) } else { Err(error) })
+    Ok(if holds { Attempt::Held(sums, mesh) } else { Attempt::Missed(error) })
 }
 
 /// The error of `sums` by as close a look as it wants.
