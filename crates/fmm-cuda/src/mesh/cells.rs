@@ -45,7 +45,7 @@ impl Lattice {
     }
 
     /// The sides of bricks, in cells, whose targets a block of pairs has: about as many as fill its lanes but for a few of a
-    /// hundred bricks, if `targets` fill the box evenly, and three cut-offs long at most. Fewer than [`EVEN`] `neighbours` on average are
+    /// hundred bricks, if `targets` fill the box evenly, and three cut-offs long at most. Fewer than 48 `neighbours` on average are
     /// chosen where bodies crowd, by about the square root of how much.
     pub fn brick(&self, cutoff: f64, targets: usize, neighbours: f64) -> [u32; 3] {
         let lanes = (32 * NEAR_WARPS) as f64;
