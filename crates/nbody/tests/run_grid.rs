@@ -323,12 +323,3 @@ fn steps_that_cannot_be_made_are_refused() {
     }
     assert!(!folder.path("out").exists());
 }
-
-#[test]
-fn bodies_on_several_levels_are_refused() {
-    let sphere = "[[bodies]]\nshape = \"sphere\"\ncenter = [0, 0, 0]\nradius = 0.1\n";
-    let folder = Folder::new(&format!("{}{sphere}", MEETING.replace("n = 48", "finest = 64")));
-    let out = folder.case(&[]);
-    assert!(code(&out) == 65 && stderr(&out).contains("bodies need a grid of one level"), "{}", stderr(&out));
-    assert!(!folder.path("out").exists());
-}
