@@ -25,14 +25,14 @@ impl Flow {
                 *w = [0.0; 3];
             }
         });
-        let near_face = self.vorticity.par_iter().enumerate().any(|(i, w)| {
+        let at_faces = |(i, w): (usize, &[f64; 3])| {
             let (block, cell) = (self.grid.blocks()[i / CELLS], split(i % CELLS));
             let faces = (self.lattice.base * BLOCK as u32) << block.level;
             let at = |d: usize| block.index[d] * BLOCK as u32 + cell[d] as u32;
-            *w != [0.0; 3] && (0..3).any(|d| at(d) < 4 || at(d) + 4 >= faces)
-        });
-        if near_face {
-            return Err(left());
+            (*w != [0.0; 3] && (0..3).any(|d| at(d) < 4 || at(d) + 4 >= faces)).then_some(block.level)
+        };
+        if let Some(level) = self.vorticity.par_iter().enumerate().filter_map(at_faces).min() {
+            return Err(self.at_faces(level));
         }
         let bodies = self.bodies(time);
         self.adapt(&bodies);
@@ -147,7 +147,13 @@ impl Filled {
     }
 }
 
-/// The error of vorticity at the faces of the domain.
-pub(super) fn left() -> Error {
-    Error::Unsupported("vorticity has reached the faces of the domain; make grid.side larger or time.dt smaller".into())
+impl Flow {
+    /// The error of vorticity of a level at the faces of the domain.
+    pub(super) fn at_faces(&self, level: u8) -> Error {
+        let margin = 4.0 * self.lattice.spacing(level);
+        let larger = if self.method.thresholds.finest == 0 { "grid.side" } else { "grid.side or grid.coarsest" };
+        Error::Unsupported(format!(
+            "vorticity is nearer to the faces of the domain than four of its cells, {margin:.3e}; make {larger} larger, or time.dt smaller"
+        ))
+    }
 }
