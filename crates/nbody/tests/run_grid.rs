@@ -155,6 +155,7 @@ fn what_means_nothing_to_a_grid_is_refused() {
         (&["--set", "solver.split=-1"], 65, "solver.split"),
         (&["--set", "grid.n=20"], 65, "grid.n = 20 is no multiple of 16"),
         (&["--set", "grid.finest=96", "--set", "grid.coarsest=32"], 65, "is not grid.coarsest = 32 doubled"),
+        (&["--set", "grid.finest=48"], 65, "grid.finest = 48 has no coarser level"),
         (&["--set", "grid.compression=31"], 65, "grid.compression is above grid.refinement"),
         (&["--set", "solver.theta=1"], 65, "allowed: 0 to 0.9"),
         (&["--set", "solver.order=20", "--set", "solver.precision=f32"], 65, "single precision: 1 to 14"),
