@@ -2,9 +2,9 @@
 
 use fmm_core::StageTimes;
 use fmm_core::grid::bodies::{Body, Inflow, Shape};
-use fmm_core::grid::flow::{Conditions, Loads, Method};
+use fmm_core::grid::flow::{Conditions, Load, Loads, Method};
 use fmm_core::grid::remesh::{Kernel, Lattice};
-use fmm_core::grid::{Flow, GaussianRing, Parts, Scheme, Solver};
+use fmm_core::grid::{CELLS, Flow, GaussianRing, Parts, Scheme, Solver, Thresholds};
 
 const DIAMETER: f64 = 0.5;
 
@@ -167,4 +167,40 @@ fn steps_are_divided_as_gradients_and_diffusion_ask() {
     assert!(apart < 1e-9, "{apart}");
     // h²/(8ν) = 0.0122.
     assert_eq!(after(Some(1.5), 0.04, 1).1, 8);
+}
+
+/// Cells of a sixteenth at the finest, Re 100: on three levels, and on one.
+fn on_levels() -> [(Lattice, Method); 2] {
+    let lattice = Lattice { corner: [-2.0; 3], side: 4.0, base: 1 };
+    let thresholds = Thresholds { refinement: 6.0, compression: 2.0, finest: 2 };
+    let viscosity = DIAMETER / 100.0;
+    let method =
+        Method { scheme: Scheme::RungeKutta2, kernel: Kernel::M6, viscosity, cutoff: 1e-3, ..Method::default() };
+    [(lattice, Method { thresholds, ..method }), (Lattice { base: 4, ..lattice }, method)]
+}
+
+#[test]
+fn the_drag_of_a_sphere_that_moves_on_several_levels_is_that_on_one() {
+    // It leaves the blocks that it starts in, which are joined behind it.
+    let body = Body { velocity: [-1.0, 0.0, 0.0], ..sphere([0.0, 0.02, 0.01]) };
+    let [adapted, uniform] = on_levels().map(|(lattice, method)| {
+        let mut flow = Flow::new(lattice, method, past(Inflow::default(), vec![body]), &Parts(vec![])).unwrap();
+        (go(&mut flow, (0.0, 0.05), 18), flow)
+    });
+    let close = |a: &Load, b: &Load, by: f64| (a.force[0] - b.force[0]).abs() < by * b.force[0].abs();
+    for (a, b) in adapted.0.iter().zip(&uniform.0) {
+        assert!(close(&a.total, &b.total, 0.01) && close(&a.impulse, &b.impulse, 0.03), "{a:?} {b:?}");
+    }
+    let flow = &adapted.1;
+    let turning = |level: u8| {
+        let own = flow.grid().blocks().iter().zip(flow.vorticity().chunks(CELLS)).filter(|(b, _)| b.level == level);
+        own.filter(|(_, w)| w.iter().any(|w| *w != [0.0; 3])).count()
+    };
+    assert!(turning(1) > 0 && turning(2) > 0, "{:?}", flow.grid().blocks());
+    // All that the body reaches is of the finest level.
+    let pose = body.at(0.9);
+    for (b, block) in flow.grid().blocks().iter().enumerate().filter(|(_, block)| block.level < 2) {
+        let nearest = (0..CELLS).map(|c| pose.distance(flow.grid().center_of(b, c))).fold(f64::INFINITY, f64::min);
+        assert!(nearest > 8.0 / 16.0, "{block:?}: {nearest}");
+    }
 }

@@ -4,6 +4,7 @@
 use std::fs;
 
 use crate::common::{Folder, code, column, json, told};
+use nbody::files::checkpoint::{self, State};
 
 const SPHERE: &str = r#"
 title = "sphere"
@@ -83,6 +84,32 @@ fn forces_on_bodies_are_columns_and_resumed_ones_have_the_same_bits() {
     assert_eq!(code(&shown), 0, "{}", told(&shown));
     let other = folder.run(&["case.toml", "--resume", "--out", "parts", "-q", "--set", "bodies.0.radius=0.2"]);
     assert!(code(&other) == 65 && told(&other).contains("bodies.0.radius: 0.25 in the checkpoint, 0.2 now"));
+}
+
+/// The sphere and the box on two levels: cells of a sixteenth around them, and of an eighth elsewhere.
+fn on_levels() -> String {
+    let levels = "finest = 96\ncoarsest = 48\nrefinement = 20\ncompression = 2\n";
+    let text = SPHERE.replace("n = 48\n", levels).replace("side = 3.0", "side = 6.0");
+    text.replace("corner = [-1.25, -1.5, -1.5]", "corner = [-2.5, -3, -3]")
+}
+
+#[test]
+fn bodies_on_several_levels_are_resumed_to_the_same_bits() {
+    let folder = Folder::new(&on_levels());
+    folder.done(&["case.toml", "--out", "whole", "--threads", "2", "-q"]);
+    folder.done(&["case.toml", "--out", "parts", "--threads", "1", "-q", "--steps", "2"]);
+    folder.done(&["case.toml", "--resume", "--out", "parts", "--threads", "2", "-q"]);
+    for name in ["diagnostics.csv", "grid_000001.hdf", "grid_000003.hdf"] {
+        let [a, b] = ["whole", "parts"].map(|d| fs::read(folder.path(d).join(name)).unwrap());
+        assert!(a == b, "{name} differs");
+    }
+    let whole = folder.path("whole");
+    let (drag, impulse) = (column(&whole, "force_x"), column(&whole, "impulse_force_x"));
+    assert!(drag.iter().zip(&impulse).all(|(a, b)| (a - b).abs() <= 0.05 * a.abs() + 1e-3), "{drag:?} {impulse:?}");
+    let last = checkpoint::latest(&whole).ok().flatten().map(|l| l.checkpoint.state);
+    let Some(State::Flow(flow)) = last else { panic!("no flow") };
+    let [coarse, fine] = [0, 1].map(|level| flow.blocks.iter().filter(|b| b.level == level).count());
+    assert!(coarse > 0 && fine > 0 && coarse + fine == flow.blocks.len(), "{coarse} {fine}");
 }
 
 #[test]

@@ -155,6 +155,7 @@ fn what_means_nothing_to_a_grid_is_refused() {
         (&["--set", "solver.split=-1"], 65, "solver.split"),
         (&["--set", "grid.n=20"], 65, "grid.n = 20 is no multiple of 16"),
         (&["--set", "grid.finest=96", "--set", "grid.coarsest=32"], 65, "is not grid.coarsest = 32 doubled"),
+        (&["--set", "grid.finest=48"], 65, "grid.finest = 48 has no coarser level"),
         (&["--set", "grid.compression=31"], 65, "grid.compression is above grid.refinement"),
         (&["--set", "solver.theta=1"], 65, "allowed: 0 to 0.9"),
         (&["--set", "solver.order=20", "--set", "solver.precision=f32"], 65, "single precision: 1 to 14"),
@@ -321,14 +322,5 @@ fn steps_that_cannot_be_made_are_refused() {
         let out = folder.case(arguments);
         assert!(code(&out) == exit && stderr(&out).contains(words), "{arguments:?}: {}\n{}", code(&out), stderr(&out));
     }
-    assert!(!folder.path("out").exists());
-}
-
-#[test]
-fn bodies_on_several_levels_are_refused() {
-    let sphere = "[[bodies]]\nshape = \"sphere\"\ncenter = [0, 0, 0]\nradius = 0.1\n";
-    let folder = Folder::new(&format!("{}{sphere}", MEETING.replace("n = 48", "finest = 64")));
-    let out = folder.case(&[]);
-    assert!(code(&out) == 65 && stderr(&out).contains("bodies need a grid of one level"), "{}", stderr(&out));
     assert!(!folder.path("out").exists());
 }

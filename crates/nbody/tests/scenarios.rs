@@ -51,7 +51,7 @@ fn length(v: &[f64; 3]) -> f64 {
 }
 
 /// The tests below; `every_scenario_is_told_and_tested` compares them with the folder.
-const TESTED: [&str; 21] = [
+const TESTED: [&str; 23] = [
     "adapting-rings",
     "binary-in-cluster",
     "cold-collapse",
@@ -69,6 +69,8 @@ const TESTED: [&str; 21] = [
     "ring-diffusion",
     "sphere-100",
     "sphere-550",
+    "sphere-levels",
+    "sphere-steady",
     "tidal-stream",
     "vortex-merger",
     "vortex-patch",
@@ -155,6 +157,15 @@ fn spheres() {
     // Of the large one its steps alone.
     let few = ["grid.n=48", "time.end=0.04", "output.every=0.04", "bodies.0.center=[0.5,0,0]"];
     let run = Run::of("sphere-550", &few);
+    assert!(run.column("force_x")[2] > 1.0, "{:?}", run.column("force_x"));
+    // Blocks around the sphere alone are split at first.
+    let run = Run::of("sphere-levels", &["time.end=0.125", "output.every=0.125"]);
+    let [drag, impulse] = ["force_x", "impulse_force_x"].map(|name| run.column(name)[1]);
+    assert!(drag > 0.7 && (impulse / drag - 1.0).abs() < 0.05, "{drag} {impulse}");
+    let (cells, blocks) = (run.column("cells")[0], 8.0 * 4096.0);
+    assert!((blocks..8.0 * blocks).contains(&cells), "{cells}");
+    let few = ["time.end=0.0625", "output.every=0.0625", "output.diagnostics_every=0.03125", "solver.order=3"];
+    let run = Run::of("sphere-steady", &few);
     assert!(run.column("force_x")[2] > 1.0, "{:?}", run.column("force_x"));
 }
 

@@ -8,6 +8,7 @@
 //! allow several levels, blocks are split and joined after each step, and each level has particles of its own (`particles.rs`).
 
 mod adapt;
+mod around;
 mod constraint;
 mod integrals;
 mod particles;
@@ -27,6 +28,7 @@ use super::wavelet::{Thresholds, detail, sampled};
 use crate::math::CollectVec;
 use crate::{Error, StageTimes};
 use adapt::{BUFFER, Means};
+use around::Bodies;
 pub use integrals::Integrals;
 pub use penalise::{Conditions, Load, Loads};
 pub use step::FOURIER;
@@ -96,19 +98,22 @@ impl Flow {
     /// The flow with `vorticity` on a grid of `base`·16 cells a side, and finer ones where the thresholds ask for them, at time 0.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for vorticity at the faces of the domain, and for bodies on a grid of several levels.
+    /// [`Error::Unsupported`] for vorticity at the faces of the domain.
     pub fn new(
         lattice: Lattice,
         method: Method,
         conditions: Conditions,
         vorticity: &dyn Vorticity,
     ) -> Result<Self, Error> {
-        Flow::check(&method, &conditions)?;
         let thresholds = method.thresholds;
         let start = Grid::uniform(lattice.corner, lattice.side, lattice.base);
         let vorticity = Means { of: vorticity, finest: start.spacing(thresholds.finest) };
         let mut forest = Forest::of(&start);
-        let of_block = |block| detail(&sampled(&start, block, &vorticity, BUFFER), BUFFER);
+        let bodies = Bodies::new(lattice, thresholds.finest, &conditions, 0.0);
+        let of_block = |block| match bodies.need(block) {
+            true => f64::INFINITY,
+            false => detail(&sampled(&start, block, &vorticity, BUFFER), BUFFER),
+        };
         forest.adapt(thresholds, true, of_block);
         let whole = forest.grid(&start);
         let values = |&block: &Block| {
@@ -142,7 +147,6 @@ impl Flow {
         blocks: &[Block],
         vorticity: Vec<[f64; 3]>,
     ) -> Result<Self, Error> {
-        Flow::check(&method, &conditions)?;
         let finest = method.thresholds.finest;
         let outside = |b: &Block| b.level > finest || b.index.iter().any(|&i| i >> b.level >= lattice.base);
         if let Some(b) = blocks.iter().find(|b| outside(b)) {
@@ -169,13 +173,6 @@ impl Flow {
             return Err(Error::NotFinite { what: "the vorticity", index: index / 3, value, count: 1 + bad.count() });
         }
         Ok(Flow::of(lattice, method, conditions, grid, vorticity))
-    }
-
-    fn check(method: &Method, conditions: &Conditions) -> Result<(), Error> {
-        if method.thresholds.finest > 0 && !conditions.bodies.is_empty() {
-            return Err(Error::Unsupported("bodies need a grid of one level".into()));
-        }
-        Ok(())
     }
 
     fn of(lattice: Lattice, method: Method, conditions: Conditions, grid: Grid, vorticity: Vec<[f64; 3]>) -> Self {

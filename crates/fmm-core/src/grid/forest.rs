@@ -95,6 +95,13 @@ impl Forest {
         }
     }
 
+    /// Splits what a block lies in, until it is a leaf or has been split itself; its root must be there.
+    pub fn reach(&mut self, block: Block) {
+        (0..block.level).for_each(|level| {
+            self.refine(Block { level, index: block.index.map(|i| i >> (block.level - level)) });
+        });
+    }
+
     /// Whether the parts of a block are leaves, and no neighbor of theirs is split.
     pub fn may_join(&self, parent: Block) -> bool {
         let parts = parent.children();

@@ -84,8 +84,19 @@ impl<'a> Levels<'a> {
         child(values, &self.padded(above), block.part())
     }
 
-    /// The field in the cells of another grid, no finer than by one level: zero where this one has no blocks.
+    /// The field in the cells of another grid: zero where this one has no blocks.
     pub fn onto(&self, values: Values, grid: &Grid) -> Vec<[f64; 3]> {
+        let has = |b: Block| self.level(b.level).is_some_and(|(grid, _)| grid.number(b).is_some());
+        // Predictions go from level to level: first to blocks of one level more than there are.
+        let above = |&block: &Block| {
+            let mut ancestors = std::iter::successors(Some(block), |b| b.parent());
+            ancestors.clone().any(has).then(|| ancestors.find(|b| has(*b) || b.parent().is_some_and(has)))?
+        };
+        let steps: Vec<Block> = grid.blocks().iter().map(|b| above(b).unwrap_or(*b)).collect();
+        if steps != grid.blocks() {
+            let between = grid.with(steps.into_iter().collect::<BTreeSet<_>>());
+            return Levels::of(&between, &self.onto(values, &between), values).onto(values, grid);
+        }
         let mut cells = vec![[0.0; 3]; grid.cells()];
         cells.par_chunks_mut(CELLS).zip(grid.blocks()).for_each(|(to, &block)| {
             let there = |b: Block| {
@@ -149,6 +160,27 @@ mod tests {
                 }
             }
             assert!(checked > 100_000, "{checked}");
+        }
+    }
+
+    #[test]
+    fn fields_pass_to_blocks_that_are_finer_by_more_than_one_level() {
+        let coarse = Grid::uniform([-1.0, 0.0, 0.5], 2.0, 3);
+        let mut forest = Forest::of(&coarse);
+        forest.reach(Block { level: 3, index: [12, 11, 13] });
+        let fine = forest.grid(&coarse);
+        assert!(fine.finest() == 3 && Forest::is_of(&fine));
+        let field =
+            |grid: &Grid| (0..grid.cells()).map(|i| harmonic(grid.center_of(i / CELLS, i % CELLS))).collect::<Vec<_>>();
+        let start = field(&coarse);
+        let moved = Levels::of(&coarse, &start, Values::Means).onto(Values::Means, &fine);
+        for (i, (found, exact)) in moved.iter().zip(field(&fine)).enumerate() {
+            // Up to where predictions have zeros beyond the faces of the domain.
+            let x = fine.center_of(i / CELLS, i % CELLS);
+            let margin = 6.0 * coarse.spacing(0);
+            if (0..3).all(|d| (margin..2.0 - margin).contains(&(x[d] - coarse.corner()[d]))) {
+                assert!((0..3).all(|k| (found[k] - exact[k]).abs() < 1e-12), "{x:?}: {found:?} {exact:?}");
+            }
         }
     }
 

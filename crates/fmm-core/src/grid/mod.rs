@@ -3,7 +3,7 @@
 //! Ψ(x) = Σ_j ω_j h_j³ K(|x − x_j|) over all cells that have vorticity, u = ∇ × Ψ by the derivatives of the same sums, so that no
 //! stencil crosses a change of resolution. K = 1/(4πr), or the high-order algebraic (r² + 3/2 ε²)/(4π (r² + ε²)^(3/2)) with ε = h.
 //! Both are of second order where ω is, with an error that is a multiple of h² ω; [`correction`] takes it away, which leaves
-//! the fourth order on uniform grids.
+//! h⁴ on uniform grids, with a factor log h for the second kernel.
 //!
 //! - [`blocks`]: an octree of blocks of 16³ cells that do not overlap; neighbors differ by one level at most ([`forest`]).
 //! - [`wavelet`]: which blocks there are, from the details of average-interpolating wavelets.

@@ -1,6 +1,6 @@
 //! A block with cells around it, on a grid of one level.
 
-use super::blocks::{BLOCK, Block, CELLS, Grid, join};
+use super::blocks::{BLOCK, Block, CELLS, Grid, join, split};
 
 /// Cells beyond a block that remeshing reaches; differences reach two.
 pub const REACH: usize = 3;
@@ -39,6 +39,36 @@ pub fn neighbor(block: Block, n: usize) -> Block {
     let offset = [n % 3, n / 3 % 3, n / 9];
     let index = std::array::from_fn(|d| block.index[d].wrapping_add(offset[d] as u32).wrapping_sub(1));
     Block { level: block.level, index }
+}
+
+/// Whether cell `c` of a block is at most `reach` cells away from one of these of its 27 neighbors.
+pub fn is_within(reach: usize, neighbors: &[bool; 27], c: usize) -> bool {
+    let cell = split(c).map(|i| i as usize);
+    (0..27).filter(|&n| neighbors[n]).any(|n| {
+        let offset = [n % 3, n / 3 % 3, n / 9];
+        (0..3).all(|d| match offset[d] {
+            0 => cell[d] < reach,
+            2 => cell[d] + reach >= BLOCK,
+            _ => true,
+        })
+    })
+}
+
+impl Grid {
+    /// Which of the 27 neighbors of a block, of its level, lie in larger blocks of the grid or have been split; `None` if there is none.
+    pub fn other_levels(&self, block: Block) -> Option<[bool; 27]> {
+        let is = |n: usize| {
+            let near = neighbor(block, n);
+            if near.index.iter().any(|&i| i >= self.base() << block.level) {
+                return false;
+            }
+            let larger = || near.parent().is_some_and(|p| self.number(p).is_some());
+            let smaller = || near.children().into_iter().any(|c| self.number(c).is_some());
+            self.number(near).is_none() && (larger() || smaller())
+        };
+        let others = std::array::from_fn(is);
+        others.contains(&true).then_some(others)
+    }
 }
 
 #[cfg(test)]

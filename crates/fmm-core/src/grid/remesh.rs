@@ -33,9 +33,9 @@ impl Lattice {
         Grid::new(self.corner, self.side, self.base, blocks.into_iter().collect())
     }
 
-    /// h of level 0.
-    pub fn spacing(&self) -> f64 {
-        self.side / self.across(0)
+    /// h of a level.
+    pub fn spacing(&self, level: u8) -> f64 {
+        self.side / self.across(level)
     }
 
     /// Cells of a level along a side.
@@ -47,7 +47,7 @@ impl Lattice {
     /// so near its faces that the kernel, which reaches `reach` cells, reaches beyond.
     fn place(&self, level: u8, x: [f64; 3], reach: f64) -> Option<(Block, [f64; 3])> {
         let across = self.across(level);
-        let h = self.side / across;
+        let h = self.spacing(level);
         let cells: [f64; 3] = std::array::from_fn(|d| (x[d] - self.corner[d]) / h);
         let inside = cells.iter().all(|&c| c >= reach && c < across - reach);
         inside.then(|| {
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn particles_at_centers_stay_there_and_those_outside_are_told() {
-        let h = LATTICE.spacing();
+        let h = LATTICE.spacing(0);
         let x = [[-1.0 + 15.5 * h, 16.5 * h, 0.5 + 20.5 * h]];
         let placed = Placed::new(&LATTICE, 0, Kernel::M4, &x).unwrap();
         let grid = LATTICE.grid(placed.reached());

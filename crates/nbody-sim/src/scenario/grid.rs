@@ -355,6 +355,12 @@ fn grid(mut s: Section<'_>) -> ([f64; 3], f64, Option<Resolution>) {
                 s.mistake("finest", message, "each level has cells of half the side", None);
                 return None;
             }
+            if levels == 0 {
+                let message = format!("grid.finest = {finest} has no coarser level");
+                let help = format!("give a coarsest of half of it or less, in whole blocks of {BLOCK} cells, or n = {finest} for a uniform grid");
+                s.mistake("finest", message, format!("grid.coarsest = {coarsest}"), Some(help));
+                return None;
+            }
             Some(Resolution::Adapted(coarsest, Thresholds { refinement, compression, finest: levels as u8 }))
         })
     };

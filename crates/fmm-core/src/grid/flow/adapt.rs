@@ -7,13 +7,14 @@ use super::super::transfer::Values;
 use super::super::vorticity::Vorticity;
 use super::super::wavelet::{AROUND, detail};
 use super::Flow;
+use super::around::Bodies;
 
 /// Cells beyond a block whose details count as its own, so that what moves finds blocks of its level ahead. Even.
 pub(super) const BUFFER: usize = 2;
 
 impl Flow {
-    /// Splits and joins blocks by the details of ω in them and in [`BUFFER`] cells around.
-    pub(super) fn adapt(&mut self) {
+    /// Splits and joins blocks by the details of ω in them and in [`BUFFER`] cells around; those around bodies are of the finest level.
+    pub(super) fn adapt(&mut self, bodies: &Bodies) {
         if self.method.thresholds.finest == 0 {
             return;
         }
@@ -21,6 +22,7 @@ impl Flow {
         let before = Forest::of(&self.grid);
         let mut after = before.clone();
         after.adapt(self.method.thresholds, true, |block| match levels.level(block.level) {
+            _ if bodies.need(block) => f64::INFINITY,
             Some((grid, field)) if before.has(block) => detail(&padded_by(grid, field, block, BUFFER + AROUND), BUFFER),
             // Parts of what has just been split have no details of their own.
             _ => 0.0,

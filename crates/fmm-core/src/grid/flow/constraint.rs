@@ -65,7 +65,7 @@ impl Flow {
     ) -> Result<Constraint, Error> {
         // Blocks from which differences and the velocities of bodies' cells may be asked for.
         let radius = 0.5 * 3f64.sqrt() * BLOCK as f64;
-        let h = self.lattice.spacing();
+        let (h, finest) = (self.smallest(), self.method.thresholds.finest);
         for (p, pose) in poses.iter().enumerate() {
             let margin = self.conditions.bodies[p].extent() + MARGIN * h;
             let outside = |d: usize| {
@@ -79,9 +79,13 @@ impl Flow {
             }
         }
         let is_near = |block: &&Block| {
+            if block.level != finest {
+                return false;
+            }
             let center: [f64; 3] = std::array::from_fn(|d| self.grid.coordinate(**block, d, 0) + 7.5 * h);
             poses.iter().any(|p| p.meets(center, radius * h, MARGIN * h))
         };
+        // Of one level: bodies lie within blocks of the finest.
         let grid = self.lattice.grid(self.grid.blocks().iter().filter(is_near).copied());
         let mut cells = vec![];
         for (n, &block) in grid.blocks().iter().enumerate() {
@@ -132,7 +136,7 @@ impl Constraint {
         let mut change = vec![[0.0; 3]; self.cells.len()];
         let passing = |held: &Held| std::array::from_fn(|k| inflow[k] - held.wanted[k]);
         let stream = square(&self.cells.iter().map(passing).collect::<Vec<_>>());
-        let cells = dt / self.grid.spacing(0) * (stream / self.cells.len().max(1) as f64).sqrt();
+        let cells = dt / self.grid.spacing(self.grid.finest()) * (stream / self.cells.len().max(1) as f64).sqrt();
         let limit = (OF_SLIP * OF_SLIP * square(&residual)).max((OF_STREAM * cells).powi(2) * stream);
         // Directions, and what the operator makes of them, each of length 1.
         let mut tried: Vec<[Vec<[f64; 3]>; 2]> = vec![];

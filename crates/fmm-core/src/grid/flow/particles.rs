@@ -12,11 +12,10 @@ use super::super::blocks::{BLOCK, Block, CELLS, Grid, join, split};
 use super::super::differences::stretched;
 use super::super::forest::Forest;
 use super::super::levels::Levels;
-use super::super::padded::{REACH, neighbor};
+use super::super::padded::{REACH, is_within, neighbor};
 use super::super::remesh::Placed;
 use super::super::transfer::Values;
 use super::Flow;
-use super::support::left;
 use crate::Error;
 use crate::math::CollectVec;
 
@@ -154,7 +153,7 @@ impl Flow {
     /// The particles of each level by their blocks.
     pub(super) fn placed(&self, particles: &[Particles]) -> Result<Vec<Placed>, Error> {
         let place = |p: &Particles| Placed::new(&self.lattice, p.level, self.method.kernel, &p.position);
-        particles.iter().map(|p| place(p).ok_or_else(left)).collect()
+        particles.iter().map(|p| place(p).ok_or_else(|| self.at_faces(p.level))).collect()
     }
 }
 
@@ -189,16 +188,7 @@ impl Around {
     fn has(&self, c: usize, filled: &impl Fn(usize) -> bool) -> bool {
         let Around::Beyond(near, margin, coarser) = self else { return true };
         let cell = split(c);
-        let reached = |n: usize| {
-            let offset = [n % 3, n / 3 % 3, n / 9];
-            (0..3).all(|d| match offset[d] {
-                0 => cell[d] < *margin as i64,
-                2 => cell[d] + *margin as i64 >= BLOCK as i64,
-                _ => true,
-            })
-        };
-        let within = (0..27).any(|n| near[n] && reached(n));
-        within
+        is_within(*margin, near, c)
             && coarser.is_none_or(|(b, part)| {
                 let half = BLOCK as i64 / 2;
                 filled(b * CELLS + join(std::array::from_fn(|d| half * (part >> d & 1) as i64 + cell[d] / 2)))

@@ -101,6 +101,11 @@ impl Flow {
         self.conditions.bodies.iter().map(|b| b.at(time)).collect()
     }
 
+    /// h of the finest level, which the blocks around bodies are of.
+    pub(super) fn smallest(&self) -> f64 {
+        self.lattice.spacing(self.method.thresholds.finest)
+    }
+
     fn middle(&self) -> [f64; 3] {
         self.lattice.corner.map(|c| c + self.lattice.side / 2.0)
     }
@@ -111,7 +116,7 @@ impl Flow {
         let length = |v: [f64; 3]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
         let inflow = length(self.conditions.inflow.velocity);
         let speeds = self.conditions.bodies.iter().map(|b| inflow + length(b.velocity) + length(b.spin) * b.extent());
-        0.5 * self.lattice.spacing() / speeds.fold(0.0, f64::max)
+        0.5 * self.smallest() / speeds.fold(0.0, f64::max)
     }
 
     /// Gives the fluid within bodies their velocity: `solution` has the velocity of this state. Returns the momentum that each body, and in
@@ -134,7 +139,7 @@ impl Flow {
         if changes.iter().all(|q| *q == [0.0; 3]) {
             return Ok(loads);
         }
-        let (mut field, volume) = (vec![[0.0; 3]; self.grid.cells()], self.lattice.spacing().powi(3));
+        let (mut field, volume) = (vec![[0.0; 3]; self.grid.cells()], self.smallest().powi(3));
         for (held, q) in constraint.cells.iter().zip(&changes) {
             field[held.cell] = *q;
             let taken = q.map(|q| -volume * q);

@@ -34,8 +34,8 @@ impl Flow {
     /// each of what is left divided by a whole number. `now` is the solution of this state, if it is known.
     ///
     /// # Errors
-    /// [`Error::Range`] for a step that diffusion does not allow ([`Method::longest_step`]); [`Error::Unsupported`] where more than 10⁶ steps are asked
-    /// for, where bodies overlap or are near the faces of the domain, and where vorticity has reached them; those of [`Solve::solve`].
+    /// [`Error::Range`] for a step that diffusion does not allow ([`Method::longest_step`]); [`Error::Unsupported`] for one that is too long for
+    /// blocks that adapt, where more than 10⁶ steps are asked for, where bodies overlap or are near the faces of the domain, and where vorticity has reached them; those of [`Solve::solve`].
     pub fn step(
         &mut self,
         solver: &mut dyn Solve,
@@ -87,8 +87,14 @@ impl Flow {
                 return Err(Error::Range { what: "viscosity*dt/h^2", value, range: "0 to 0.125" });
             }
             if span > crossing * ROUNDING {
-                let value = span / crossing * FARTHEST;
-                return Err(Error::Range { what: "speed*dt/h on blocks that adapt", value, range: "0 to 8" });
+                let cells = span / crossing * FARTHEST;
+                // Rounded down, so that what it names is allowed.
+                let what = format!(
+                    "a step of {span:.3e} carries vorticity over {cells:.1} of the smallest cells, and on blocks that adapt {FARTHEST} are \
+                     allowed; make time.dt at most {:.2e}, or \"auto\"",
+                    0.995 * crossing
+                );
+                return Err(Error::Unsupported(what));
             }
             return Ok(1);
         };

@@ -9,12 +9,13 @@ use super::super::forest::Forest;
 use super::super::levels::Levels;
 use super::super::transfer::Values;
 use super::Flow;
+use super::around::Bodies;
 use crate::Error;
 use crate::math::CollectVec;
 
 impl Flow {
-    /// Leaves out what is below the cutoff, splits and joins blocks, and has those as far as differences of u reach, and those of bodies at a
-    /// time.
+    /// Leaves out what is below the cutoff, splits and joins blocks, and has those as far as differences of u reach, and those of bodies at
+    /// a time.
     pub(super) fn trim(&mut self, time: f64) -> Result<(), Error> {
         let square = |w: &[f64; 3]| w.iter().map(|w| w * w).sum::<f64>();
         let largest = self.vorticity.par_iter().map(square).reduce(|| 0.0, f64::max);
@@ -24,110 +25,135 @@ impl Flow {
                 *w = [0.0; 3];
             }
         });
-        let near_face = self.vorticity.par_iter().enumerate().any(|(i, w)| {
+        let at_faces = |(i, w): (usize, &[f64; 3])| {
             let (block, cell) = (self.grid.blocks()[i / CELLS], split(i % CELLS));
             let faces = (self.lattice.base * BLOCK as u32) << block.level;
             let at = |d: usize| block.index[d] * BLOCK as u32 + cell[d] as u32;
-            *w != [0.0; 3] && (0..3).any(|d| at(d) < 4 || at(d) + 4 >= faces)
-        });
-        if near_face {
-            return Err(left());
+            (*w != [0.0; 3] && (0..3).any(|d| at(d) < 4 || at(d) + 4 >= faces)).then_some(block.level)
+        };
+        if let Some(level) = self.vorticity.par_iter().enumerate().filter_map(at_faces).min() {
+            return Err(self.at_faces(level));
         }
-        self.adapt();
-        let bodies = self.body_blocks(time);
-        (self.grid, self.vorticity) = self.surrounded(&self.grid, &self.vorticity, bodies);
+        let bodies = self.bodies(time);
+        self.adapt(&bodies);
+        (self.grid, self.vorticity) = self.surrounded(&self.grid, &self.vorticity, bodies.blocks());
         Ok(())
     }
 
-    /// The blocks that bodies reach, with the differences of what they make: ∇ × (u' − u), ∇²ω of it, and ∇u there.
-    fn body_blocks(&self, time: f64) -> Vec<Block> {
-        const REACH: f64 = 8.0;
-        let (lattice, poses) = (&self.lattice, self.poses(time));
-        let h = lattice.spacing();
-        let wide = BLOCK as f64 * h;
-        let mut blocks = vec![];
-        for (pose, body) in poses.iter().zip(&self.conditions.bodies) {
-            let reach = body.extent() + REACH * h;
-            let ends: [[u32; 2]; 3] = std::array::from_fn(|d| {
-                let along = |side: f64| ((pose.center[d] + side * reach - lattice.corner[d]) / wide).floor();
-                [-1.0, 1.0].map(|side| along(side).clamp(0.0, f64::from(lattice.base - 1)) as u32)
-            });
-            for k in ends[2][0]..=ends[2][1] {
-                for j in ends[1][0]..=ends[1][1] {
-                    for i in ends[0][0]..=ends[0][1] {
-                        let index = [i, j, k];
-                        let center = std::array::from_fn(|d| lattice.corner[d] + (f64::from(index[d]) + 0.5) * wide);
-                        if pose.meets(center, 0.5 * 3f64.sqrt() * wide, REACH * h) {
-                            blocks.push(Block { level: 0, index });
-                        }
-                    }
-                }
-            }
-        }
-        blocks
+    /// The bodies at a time, as they need blocks.
+    pub(super) fn bodies(&self, time: f64) -> Bodies {
+        Bodies::new(self.lattice, self.method.thresholds.finest, &self.conditions, time)
     }
 
-    /// The blocks of a field with vorticity, those that a cell with vorticity is nearer to than differences of u reach, and `more`, of level
-    /// 0, with their values.
+    /// The blocks of a field with vorticity, those that a cell with vorticity is nearer to than differences of u reach, and `more`, of the
+    /// finest level, with their values.
     pub(super) fn surrounded(&self, grid: &Grid, field: &[[f64; 3]], more: Vec<Block>) -> (Grid, Vec<[f64; 3]>) {
-        // Places in cells of the finest level.
-        let finest = grid.finest();
-        let wide = |level: u8| (BLOCK as i64) << (finest - level);
-        let of_block = |(b, block): (usize, &Block)| {
-            let own = &field[b * CELLS..(b + 1) * CELLS];
-            let (mut low, mut high) = ([BLOCK as i64; 3], [-1; 3]);
-            for (c, _) in own.iter().enumerate().filter(|(_, w)| **w != [0.0; 3]) {
-                let cell = split(c);
-                for d in 0..3 {
-                    (low[d], high[d]) = (low[d].min(cell[d]), high[d].max(cell[d]));
-                }
-            }
-            let near = self.near(block.level);
-            let first = |d: usize| i64::from(block.index[d]) * BLOCK as i64;
-            let ends = |d: usize| [first(d) + low[d] - near, first(d) + high[d] + 1 + near];
-            (high[0] >= 0).then(|| std::array::from_fn(|d| ends(d).map(|e| e << (finest - block.level))))
-        };
-        let filled: Vec<Option<[[i64; 2]; 3]>> = grid.blocks().par_iter().enumerate().map(of_block).collect_vec();
-        let place = |block: &Block| -> [[i64; 2]; 3] {
-            block.index.map(|i| [i64::from(i), i64::from(i) + 1].map(|i| i * wide(block.level)))
-        };
-        let boxes: Vec<[[i64; 2]; 3]> = filled.into_iter().flatten().chain(more.iter().map(place)).collect();
+        let finest = self.method.thresholds.finest;
+        let filled = |(b, block): (usize, &Block)| Filled::of(*block, &field[b * CELLS..(b + 1) * CELLS]);
+        let filled = grid.blocks().par_iter().enumerate().map(filled).collect_vec();
+        let whole = |&block: &Block| Filled { block, low: [0; 3], high: [BLOCK as i64 - 1; 3] };
+        let wanted: Vec<(Filled, i64)> = filled
+            .into_iter()
+            .flatten()
+            .map(|f| (f, if finest == 0 { STENCIL } else { f.widest() }))
+            .chain(more.iter().map(|b| (whole(b), 0)))
+            .collect();
         let roots_of = |ends: &[[i64; 2]; 3]| {
-            let last = i64::from(grid.base()) - 1;
-            let [x, y, z] = ends.map(|[from, to]| (from / wide(0)).max(0)..=((to - 1) / wide(0)).min(last));
+            let (wide, last) = ((BLOCK as i64) << finest, i64::from(grid.base()) - 1);
+            let [x, y, z] = ends.map(|[from, to]| (from / wide).max(0)..=((to - 1) / wide).min(last));
             let rows = z.flat_map(move |k| y.clone().map(move |j| (j, k)));
             rows.flat_map(move |(j, k)| x.clone().map(move |i| Block { level: 0, index: [i, j, k].map(|i| i as u32) }))
         };
-        let forest = Forest::of(grid).over(&boxes.iter().flat_map(roots_of).collect());
-        let needed = |ends: &[[i64; 2]; 3]| {
+        let roots = wanted.iter().flat_map(|(f, near)| roots_of(&f.ends(*near, finest)));
+        let mut forest = Forest::of(grid).over(&roots.collect());
+        more.iter().for_each(|&block| forest.reach(block));
+        let meeting = |ends: [[i64; 2]; 3]| {
             let meets = |block: Block| {
-                let own = place(&block);
+                let own = whole(&block).ends(0, finest);
                 (0..3).all(|d| ends[d][0] < own[d][1] && own[d][0] < ends[d][1])
             };
             let mut found = vec![];
-            roots_of(ends).for_each(|root| forest.meeting(root, &meets, &mut found));
+            roots_of(&ends).for_each(|root| forest.meeting(root, &meets, &mut found));
             found
         };
-        let needed: BTreeSet<Block> = boxes.par_iter().flat_map_iter(needed).collect();
+        let needed = |(filled, widest): &(Filled, i64)| {
+            let (own, least) = (filled.block.level, filled.ends(STENCIL.min(*widest), finest));
+            let mut found = meeting(least);
+            if *widest <= STENCIL {
+                return found;
+            }
+            for coarser in found.clone().into_iter().filter(|b| b.level < own) {
+                let there = whole(&coarser).ends(0, finest);
+                let predicted = std::array::from_fn(|d| {
+                    let [from, to] = [least[d][0].max(there[d][0]), least[d][1].min(there[d][1])];
+                    let beyond = (BELOW - STENCIL) << (finest - own);
+                    [from - beyond, to + beyond]
+                });
+                found.extend(meeting(predicted));
+            }
+            let more = meeting(filled.ends(ABOVE, finest));
+            if more.iter().any(|b| b.level > own) {
+                found.extend(more);
+            }
+            found
+        };
+        let needed: BTreeSet<Block> = wanted.par_iter().flat_map_iter(needed).collect();
         let wider = grid.with(needed);
         let values = Levels::of(grid, field, Values::Means).onto(Values::Means, &wider);
         (wider, values)
     }
+}
 
-    /// Cells around those with vorticity that there must be.
-    fn near(&self, level: u8) -> i64 {
-        match (self.method.thresholds.finest, level) {
-            // Cells of two differences, one of the other.
-            (0, _) => 4,
-            // And of a prediction for the level below.
-            (_, 0) => 6,
-            // Those of the level above of which each is predicted, for two differences and one more.
-            _ => 10,
+/// Cells around those with vorticity that there must be: of two differences, one of the other.
+const STENCIL: i64 = 4;
+/// Where finer blocks are near, of a prediction for them too.
+const ABOVE: i64 = 6;
+/// Where coarser blocks are near: of theirs, of which each of those cells is predicted.
+const BELOW: i64 = 10;
+
+/// The box of the cells of a block with vorticity.
+#[derive(Debug, Clone, Copy)]
+struct Filled {
+    block: Block,
+    /// The first and the last along each axis.
+    low: [i64; 3],
+    high: [i64; 3],
+}
+
+impl Filled {
+    /// `None` without vorticity.
+    fn of(block: Block, field: &[[f64; 3]]) -> Option<Self> {
+        let (mut low, mut high) = ([BLOCK as i64; 3], [-1; 3]);
+        for (c, _) in field.iter().enumerate().filter(|(_, w)| **w != [0.0; 3]) {
+            let cell = split(c);
+            for d in 0..3 {
+                (low[d], high[d]) = (low[d].min(cell[d]), high[d].max(cell[d]));
+            }
         }
+        (high[0] >= 0).then_some(Filled { block, low, high })
+    }
+
+    /// The most cells around that there may have to be.
+    fn widest(&self) -> i64 {
+        if self.block.level == 0 { ABOVE } else { BELOW }
+    }
+
+    /// Where the box with `near` cells around begins and ends along each axis, in cells of the finest level.
+    fn ends(&self, near: i64, finest: u8) -> [[i64; 2]; 3] {
+        std::array::from_fn(|d| {
+            let first = i64::from(self.block.index[d]) * BLOCK as i64;
+            [first + self.low[d] - near, first + self.high[d] + 1 + near].map(|e| e << (finest - self.block.level))
+        })
     }
 }
 
-/// The error of vorticity at the faces of the domain.
-pub(super) fn left() -> Error {
-    Error::Unsupported("vorticity has reached the faces of the domain; make grid.side larger or time.dt smaller".into())
+impl Flow {
+    /// The error of vorticity of a level at the faces of the domain.
+    pub(super) fn at_faces(&self, level: u8) -> Error {
+        let margin = 4.0 * self.lattice.spacing(level);
+        let larger = if self.method.thresholds.finest == 0 { "grid.side" } else { "grid.side or grid.coarsest" };
+        Error::Unsupported(format!(
+            "vorticity is nearer to the faces of the domain than four of its cells, {margin:.3e}; make {larger} larger, or time.dt smaller"
+        ))
+    }
 }

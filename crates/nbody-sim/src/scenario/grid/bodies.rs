@@ -52,11 +52,6 @@ pub(super) fn read(notes: &Notes, top: &mut Section<'_>, domain: &Domain<'_>) ->
             top.mistake(key, message, "one solution is all that a grid without [time] asks for", None);
         }
     }
-    if let (true, Some(Resolution::Adapted(..))) = (top.has("bodies"), domain.resolution) {
-        let help = "give grid.n, the cells a side of a uniform grid, in place of grid.finest";
-        let message = "bodies need a grid of one level".to_string();
-        top.mistake("bodies", message, "the grid is adapted", Some(help.into()));
-    }
     let mut flow = top.section("flow");
     let velocity = moderate(&mut flow, "inflow").unwrap_or_default();
     let ramp = flow.number("ramp", Range::NOT_NEGATIVE).unwrap_or(0.0);

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use fmm_core::grid::BLOCK;
 use fmm_core::grid::flow::Integrals;
 
 use super::{FlowRun, FlowScenario, report};
@@ -109,10 +110,16 @@ impl Resumable for FlowScenario {
         Err(ranks::no_grid(name))
     }
 
-    fn check(&self, before: &Self, _: &State) -> Result<(), String> {
-        if self.lattice() == before.lattice() {
+    fn check(&self, before: &Self, state: &State) -> Result<(), String> {
+        if self.lattice() != before.lattice() {
+            return Err("its cells are those of grid.corner, grid.side and grid.coarsest or grid.n as they were; these cannot change".into());
+        }
+        let State::Flow(flow) = state else { return Ok(()) };
+        let finest = flow.blocks.iter().map(|b| b.level).max().unwrap_or(0);
+        if finest <= self.steps.method.thresholds.finest {
             return Ok(());
         }
-        Err("its cells are those of grid.corner, grid.side and grid.coarsest or grid.n as they were; these cannot change".into())
+        let cells = (self.lattice().base * BLOCK as u32) << finest;
+        Err(format!("it has blocks of {cells} cells a side of the domain; grid.finest cannot become less than that"))
     }
 }
