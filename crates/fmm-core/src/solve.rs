@@ -7,7 +7,7 @@
 
 use crate::accuracy::{self, Problem};
 use crate::guard::{Look, TRUSTED};
-use crate::kept::{Kept, Mesh, directly};
+use crate::kept::{Kept, directly};
 use crate::{Cancel, Choice, Error, Precision, Settings, Softening};
 
 /// Potential and field of a sum, in the order of the targets. Vectors `V` have three components, or
@@ -143,10 +143,9 @@ pub fn solve<T: Trial>(settings: &Settings, kept: Option<Kept>, trial: &mut T) -
         let asked = kept.fill(settings);
         // What cannot be chosen, say in single precision, is chosen anew.
         if let Ok(choice) = trial.choose(&asked, kept.target_error)
-            && let Attempt::Held(sums, mesh) = attempt(settings, (&asked, &choice), trial)?
+            && let Ok(sums) = attempt(settings, (&asked, &choice), trial)?
         {
             kept.sums += 1;
-            kept.mesh = mesh;
             return Ok(Solved { choice, sums, kept: Some(kept) });
         }
     }
@@ -172,12 +171,12 @@ fn solve_by_tables<T: Trial>(settings: &Settings, trial: &mut T) -> Result<Solve
             chosen => chosen?,
         };
         let error = match attempt(settings, (&asked, &choice), trial)? {
-            Attempt::Held(sums, mesh) => {
+            Ok(sums) => {
                 let Settings { precision, leaf_size, .. } = asked;
-                let kept = Kept { direct: false, target_error, precision, leaf_size, sums: 0, patience: 0, mesh };
-                return Ok(Solved { choice, sums, kept: (tried > 0 || mesh.is_some()).then_some(kept) });
+                let kept = Kept { direct: false, target_error, precision, leaf_size, sums: 0, patience: 0 };
+                return Ok(Solved { choice, sums, kept: (tried > 0).then_some(kept) });
             }
-            Attempt::Missed(error) => error,
+            Err(error) => error,
         };
         // In crystals, whose forces cancel by symmetry, the next order alone may be no better: later steps are larger.
         let step = (0.5 * settings.tolerance / error).clamp(1e-4, if tried == 0 { 0.5 } else { 0.1 });
@@ -201,33 +200,24 @@ fn solve_by_tables<T: Trial>(settings: &Settings, trial: &mut T) -> Result<Solve
     let choice = trial.choose(&asked, settings.tolerance)?;
     let sums = whole(trial, &asked, &choice)?;
     let (target_error, precision) = (settings.tolerance, Precision::F64);
-    let kept = Kept { direct: true, target_error, precision, leaf_size: None, sums: 0, patience: 0, mesh: None };
+    let kept = Kept { direct: true, target_error, precision, leaf_size: None, sums: 0, patience: 0 };
     Ok(Solved { choice, sums, kept: Some(kept) })
 }
 
-/// What came of a choice.
-enum Attempt<S> {
-    /// Its sums keep the tolerance; its mesh, if that holds clearly.
-    Held(S, Option<Mesh>),
-    /// Their error.
-    Missed(f64),
-}
-
-/// Executes and judges a choice.
+/// The sums of a choice, or their error if it is above the tolerance.
 fn attempt<T: Trial>(
     settings: &Settings,
     (asked, choice): (&Settings, &Choice),
     trial: &mut T,
-) -> Result<Attempt<T::Sums>, Error> {
+) -> Result<Result<T::Sums, f64>, Error> {
     let mut sums = whole(trial, asked, choice)?;
     if settings.guarded().is_none() || choice.is_exact() {
-        return Ok(Attempt::Held(sums, None));
+        return Ok(Ok(sums));
     }
     let error = judge(settings, &sums, trial)?;
     let holds = |error: f64| error <= TRUSTED * settings.tolerance;
     let holds = holds(error) || (trial.repair(&mut sums, choice)? && holds(judge(settings, &sums, trial)?));
-    let mesh = Mesh::measured(choice, error / settings.tolerance);
-    Ok(if holds { Attempt::Held(sums, mesh) } else { Attempt::Missed(error) })
+    Ok(if holds { Ok(sums) } else { Err(error) })
 }
 
 /// The error of `sums` by as close a look as it wants.

@@ -3,8 +3,7 @@
 use fmm_core::accuracy::Problem;
 use fmm_core::mesh::recipe::Rates;
 use fmm_core::{
-    Boundary, CpuStore, Error, Evaluation, Method, ParticleStore, Particles, PeriodicBox, Precision, Settings, Stage,
-    StageTimes, Surroundings, evaluate,
+    Boundary, Error, Evaluation, Method, PeriodicBox, Precision, Settings, Stage, StageTimes, Surroundings, evaluate,
 };
 use testkit::sets::{alternating, random_in};
 
@@ -71,23 +70,4 @@ fn thin_boxes_have_no_huge_meshes() {
     let problem = Problem::of(&points, &[&alternating(200)], 200, &cube).in_box().with_mesh(Some(Rates::CORES));
     let settings = Settings { method: Method::Auto, ..mesh(side, 1e-6) };
     assert_eq!(fmm_core::accuracy::choose(&settings, problem).unwrap().method, Method::Direct);
-}
-
-#[test]
-fn a_run_measures_a_mesh_that_holds_clearly_at_every_16th_sum() {
-    let n = 3000;
-    let (position, strength) = (random_in([1.0; 3], n, 6), alternating(n));
-    let particles = Particles { position, velocity: vec![[0.0; 3]; n], strength, coupling: vec![-1.0; n] };
-    let mut store = CpuStore::new(mesh([1.0; 3], 1e-4)).unwrap();
-    store.upload(&particles).unwrap();
-    let (mut kept, mut fields, mut measured) = (None, vec![], vec![]);
-    for _ in 0..34 {
-        let mut times = StageTimes::default();
-        kept = store.forces_kept(kept, &mut times).unwrap();
-        measured.push(times.calls(Stage::Guard) > 0);
-        fields.push(store.field().unwrap().1);
-    }
-    let places: Vec<usize> = (0..34).filter(|&k| measured[k]).collect();
-    assert_eq!(places, [0, 16, 32]);
-    assert!(fields.iter().all(|field| *field == fields[0]), "what is not measured has the same bits");
 }

@@ -2,7 +2,7 @@
 
 use cust::memory::DevicePointer;
 use fmm_core::Error;
-use fmm_core::boundary::{Moments, PeriodicBox, Surroundings};
+use fmm_core::boundary::{Moments, PeriodicBox};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
@@ -54,12 +54,11 @@ impl Boxed {
         all * self.wrapped.iter().zip(each).map(|(b, n)| b.growth(n)).sum::<usize>()
     }
 
-    /// Finds the places of all bodies in the box, and the moments of the sources. `known`: strengths are those of the last call, so
-    /// that the charge is too, and in tin foil nothing else is wanted.
+    /// Finds the places of all bodies in the box, and the moments of the sources.
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails.
-    pub fn wrap(&mut self, gpu: &Gpu, cell: &PeriodicBox, ends: Ends, known: bool) -> Result<(), Error> {
+    pub fn wrap(&mut self, gpu: &Gpu, cell: &PeriodicBox, ends: Ends) -> Result<(), Error> {
         let blocks = ends.sources.n.div_ceil(TILE).clamp(1, SHARES);
         for (k, points) in [Some(ends.sources), ends.targets].into_iter().flatten().enumerate() {
             self.wrapped[k].resize(3 * points.n)?;
@@ -80,9 +79,6 @@ impl Boxed {
             let blocks = if k == 0 { blocks } else { points.n.div_ceil(TILE) };
             // SAFETY: all arrays are of the points' number, and there is a share for each block.
             unsafe { gpu.kernels().launch(gpu.stream(), "box_wrap", blocks as u32, TILE as u32, &view)? };
-        }
-        if known && cell.surroundings == Surroundings::TinFoil {
-            return Ok(());
         }
         (self.inner, self.outer, self.magnitude) = Default::default();
         if ends.sources.n == 0 {

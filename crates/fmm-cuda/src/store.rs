@@ -245,7 +245,7 @@ impl ParticleStore for CudaStore {
             return flat.take(&self.gpu, &self.settings, strength);
         }
         let ends = self.state.inputs.ends();
-        let (.., resolved) = trial::resolve(&self.gpu, &mut self.arrays, &self.settings, ends, self.strengths, false)?;
+        let (.., resolved) = trial::resolve(&self.gpu, &mut self.arrays, &self.settings, ends, self.strengths)?;
         let direct = resolved.method == Method::Direct;
         self.coincident_pairs = match self.settings.boundary.periodic() {
             _ if !direct => 0,

@@ -2,7 +2,7 @@
 
 use crate::common::{FOIL, LONG, errors, gpu, hash, in_box, scalar_errors, uniform};
 use fmm_core::mesh::Influence;
-use fmm_core::{Method, ParticleStore, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes, Surroundings};
+use fmm_core::{Method, ParticleStore, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings};
 use fmm_cuda::{CudaStore, Gpu, evaluate, mesh::transforms};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -158,41 +158,6 @@ fn repeats_have_the_same_bits_and_runs_have_them_too() {
         let at = store.particles().unwrap().position;
         let again = evaluate(&gpu, &settings, &at, &particles.strength, None, times).unwrap();
         assert!(again.field == field && again.potential == potential, "{tolerance:e}");
-    }
-}
-
-/// What is not measured, nor surveyed, is the sum of the bodies as they are by now.
-#[test]
-fn a_run_measures_a_mesh_that_holds_clearly_at_every_16th_sum() {
-    if gpu().is_none() {
-        return;
-    }
-    let n = 5000;
-    let mut particles = uniform(n, 0.0, 5);
-    particles.position = random_in(LONG, n, 5);
-    // With a charge, so that the background counts.
-    particles.strength = (0..n).map(|i| if i % 3 == 0 { -1.0 } else { 1.0 }).collect();
-    for surroundings in [Surroundings::TinFoil, Surroundings::Dielectric(1.0)] {
-        let cell = PeriodicBox { side: LONG, surroundings };
-        let settings = Settings { method: Method::Mesh, tolerance: 1e-4, ..in_box(cell) };
-        let mut store = CudaStore::new(Gpu::open(0).unwrap(), settings.clone()).unwrap();
-        store.upload(&particles).unwrap();
-        let (mut kept, mut measured) = (None, vec![]);
-        for k in 0..18 {
-            let mut times = StageTimes::default();
-            kept = store.forces_kept(kept, &mut times).unwrap();
-            if times.calls(Stage::Guard) > 0 {
-                measured.push(k);
-            }
-            let (choice, found) = (store.choice().unwrap(), store.field().unwrap());
-            let (order, leaf_size) = (choice.order, Some(choice.leaf_size));
-            let given = Settings { order, leaf_size, precision: choice.precision, ..settings.clone() };
-            let (x, q) = (store.particles().unwrap().position, &particles.strength);
-            let anew = evaluate(&Gpu::open(0).unwrap(), &given, &x, q, None, &mut times).unwrap();
-            assert!(found == (anew.potential, anew.field), "{surroundings:?}, sum {k}");
-            store.drift(0.5, &mut times).unwrap();
-        }
-        assert_eq!(measured, [0, 16], "{surroundings:?}");
     }
 }
 

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use fmm_core::comm::{Comm, from_first};
-use fmm_core::kept::Mesh;
 use fmm_core::{Kept, Precision};
 
 use crate::files::snapshot::{Field, Float, Layout};
@@ -41,7 +40,7 @@ pub enum Order {
 }
 
 /// An order as ranks send it: its number, and what it says.
-type Words = [u64; 12];
+type Words = [u64; 8];
 
 const PRECISIONS: [Precision; 4] = [Precision::Auto, Precision::F32, Precision::Mixed, Precision::F64];
 
@@ -57,7 +56,7 @@ impl Order {
     }
 
     fn words(&self) -> Words {
-        let mut words = Words::default();
+        let mut words = [0; 8];
         let mut put = |values: &[u64]| words[..values.len()].copy_from_slice(values);
         match self {
             Order::Begin => put(&[0]),
@@ -68,14 +67,10 @@ impl Order {
                 1,
                 u64::from(kept.direct),
                 kept.target_error.to_bits(),
-                bits(kept.precision),
+                PRECISIONS.iter().position(|p| *p == kept.precision).unwrap_or(0) as u64,
                 kept.leaf_size.map_or(0, |size| size as u64 + 1),
                 u64::from(kept.sums),
                 u64::from(kept.patience),
-                kept.mesh.map_or(0, |mesh| mesh.order as u64),
-                kept.mesh.map_or(0, |mesh| mesh.neighbours as u64),
-                kept.mesh.map_or(0, |mesh| bits(mesh.precision)),
-                kept.mesh.map_or(0, |mesh| u64::from(mesh.left)),
             ]),
             Order::Refresh => put(&[3]),
             Order::Step { number, potential } => put(&[4, *number, u64::from(*potential)]),
@@ -90,7 +85,7 @@ impl Order {
     }
 
     fn read(words: Words) -> Order {
-        let [number, a, b, c, d, e, f, g, order, neighbours, precision, left] = words;
+        let [number, a, b, c, d, e, f, g] = words;
         match number {
             0 => Order::Begin,
             1 => Order::WantPotential(a == 1),
@@ -102,12 +97,6 @@ impl Order {
                 leaf_size: e.checked_sub(1).map(|size| size as usize),
                 sums: f as u32,
                 patience: g as u32,
-                mesh: (order > 0).then(|| Mesh {
-                    order: order as usize,
-                    neighbours: neighbours as usize,
-                    precision: PRECISIONS[precision as usize],
-                    left: left as u32,
-                }),
             })),
             3 => Order::Refresh,
             4 => Order::Step { number: a, potential: b == 1 },
@@ -119,11 +108,6 @@ impl Order {
             _ => Order::End,
         }
     }
-}
-
-/// The number of a precision.
-fn bits(precision: Precision) -> u64 {
-    PRECISIONS.iter().position(|p| *p == precision).unwrap_or(0) as u64
 }
 
 /// Fields as bits.
@@ -148,7 +132,6 @@ mod tests {
             leaf_size,
             sums: 5,
             patience: 8,
-            mesh: leaf_size.map(|neighbours| Mesh { order: 7, neighbours, precision, left: 3 }),
         };
         let layout = |precision| Layout { fields: vec![Field::Velocity, Field::ForceError], precision };
         let mut orders = vec![

@@ -54,8 +54,13 @@ pub fn check_expansions(softening: Softening, problem: Problem) -> Result<(), Er
 pub(super) fn beyond_f32(settings: &Settings, problem: Problem, order: Option<usize>) -> Option<String> {
     // (2p)! overflows.
     let large = order.filter(|&p| p > 26).map(|p| format!("order {p} needs precision f64: f32 goes to order 26"));
-    let floor = if settings.method == Method::Mesh { MESH_F32_FLOOR } else { F32_FLOOR };
-    tighter("sums", settings.tolerance, floor).or(large).or_else(|| pairs_beyond_f32(settings, problem))
+    let tight = match settings.method {
+        Method::Mesh => tighter("sums", settings.tolerance, MESH_F32_FLOOR),
+        _ if settings.boundary.periodic().is_some() => tighter("sums", settings.tolerance, F32_FLOOR)
+            .map(|why| format!("{why}, and {MESH_F32_FLOOR:e} with method mesh")),
+        _ => tighter("sums", settings.tolerance, F32_FLOOR),
+    };
+    tight.or(large).or_else(|| pairs_beyond_f32(settings, problem))
 }
 
 /// Why pairs in single precision cannot serve with expansions in double, if so.
@@ -99,7 +104,7 @@ fn pairs_beyond_f32(settings: &Settings, problem: Problem) -> Option<String> {
 ///
 /// The closest pairs carry most of the L2 norm of the forces. The ratio of the leaf to the distance
 /// amplifies the rounding of a coordinate there, so 24 bits must leave the tolerance with a margin
-/// of 8 at the tightest tolerance of single precision, where one target in 300 has such a pair in
+/// of 8 at 1e-5, the tightest tolerance of expansions in single precision, where one target in 300 has such a pair in
 /// space, and still of 1.2 at that of mixed precision, where one in 40 has. The margin is wider at
 /// larger tolerances, where such pairs are rarer: the forces of close neighbours on both sides
 /// cancel, as along a curve, and their rounding does not.

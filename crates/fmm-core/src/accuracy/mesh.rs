@@ -71,11 +71,16 @@ const POINTS: f64 = 100.0;
 /// The most points of any mesh: its functions take 4 GB in double precision.
 const MOST_POINTS: f64 = 1.3e8;
 
+/// How many times more bodies a body of a problem sees around it than if they filled the box evenly.
+pub fn crowding_in(cell: &PeriodicBox, problem: &Problem) -> f64 {
+    // That of a problem is of the cube around the box.
+    (problem.crowding * cell.volume() / cell.longest().powi(3)).max(1.0)
+}
+
 fn load(cell: &PeriodicBox, softening: Softening, problem: Problem, precision: Precision, rates: Rates) -> Load {
-    let Problem { sources, targets, crowding, .. } = problem;
+    let Problem { sources, targets, .. } = problem;
     let reach = softening.newtonian_beyond(0.0);
-    // It is of the cube around the box.
-    let crowding = (crowding * cell.volume() / cell.longest().powi(3)).max(1.0);
+    let crowding = crowding_in(cell, &problem);
     Load { side: cell.side, sources, targets, crowding, reach, precision, rates }
 }
 

@@ -140,8 +140,7 @@ pub(super) fn solve_points(
     bodies::check_sources(points.sources, points.columns)?;
     bodies::check_positions(targets)?;
     bodies::check_reach(&[points.sources, targets])?;
-    let unmeasured = kept.and_then(|kept| kept.unmeasured(settings));
-    let settings = unmeasured.as_ref().map_or(settings, |(settings, _)| settings).clone().simplified();
+    let settings = settings.clone().simplified();
     quantity.check(&settings)?;
     let frame = match settings.boundary.periodic() {
         Some(cell) => {
@@ -166,7 +165,6 @@ pub(super) fn solve_points(
     }
     let mut trial = SpaceTrial { settings: &settings, points, quantity, frame, problem, reference, norms: None, times };
     let Solved { choice, mut sums, kept } = solve(&settings, kept, &mut trial)?;
-    let kept = unmeasured.map_or(kept, |(_, kept)| Some(kept));
     if settings.errors {
         if !choice.is_exact() && trial.norms.is_none() {
             trial.error(&sums, Look::First)?;

@@ -10,8 +10,6 @@ mod transform;
 pub mod view;
 mod window;
 
-use std::f64::consts::PI;
-
 use cust::memory::DevicePointer;
 use fmm_core::mesh::{Influence, Mesh, Recipe, Split, Window};
 use fmm_core::{Error, Precision, Stage, StageTimes};
@@ -26,6 +24,7 @@ use crate::inputs::Ends;
 use crate::view::Body;
 use cells::InCells;
 use pairs::{PairRequest, PairSums, Pairs};
+pub use transform::check_lines;
 use transform::{MeshArrays, Transform};
 use view::Lattice;
 use window::{Scales, Windows};
@@ -84,7 +83,8 @@ impl Tables {
 }
 
 impl MeshSums {
-    /// Sums at all targets, whose places lie in the box, to `output` in the caller's order: in tin foil. `charge` is Σ q.
+    /// Sums at all targets, whose places lie in the box, to `output` in the caller's order: in tin foil. `charge` is Σ q, `crowding` how
+    /// many times more bodies a body sees around it than if they filled the box evenly.
     /// Returns the pairs of sources at bitwise the same place.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl MeshSums {
         work: &mut Work,
         mesh: &Mesh,
         within: Ends,
-        charge: f64,
+        (charge, crowding): (f64, f64),
         output: Output,
         more: Option<More>,
         times: &mut StageTimes,
@@ -132,9 +132,7 @@ impl MeshSums {
         sources.count_coincident(gpu, lattice, coincident)?;
         clock.mark(Some(Stage::Tree))?;
         // Pairs at the same time as the mesh: neither needs the other until both are at the targets.
-        let volume: f64 = mesh.cell.side.iter().product();
-        let neighbours = 4.0 / 3.0 * PI * mesh.cutoff.powi(3) * n as f64 / volume;
-        let brick = lattice.brick(mesh.cutoff * split.scale, m, neighbours);
+        let brick = lattice.brick(mesh.cutoff * split.scale, m, crowding);
         let request = PairRequest {
             lattice,
             brick,

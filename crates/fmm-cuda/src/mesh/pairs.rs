@@ -53,7 +53,7 @@ pub struct PairRequest<'a> {
     pub softening: Softening,
     /// Whether pairs are in single precision.
     pub single: bool,
-    /// Pairs within so many cut-offs are too close for it.
+    /// Pairs within so many cut-offs, or half diagonals of a brick, are too close for it.
     pub closest: f64,
 }
 
@@ -97,11 +97,12 @@ impl Pairs {
         let written = WRITTEN[usize::from(!single)];
         let terms = *written.iter().find(|&&n| n >= needed).unwrap_or(&TERMS);
         let (square, [x, y, z]) = (cutoff * cutoff, lattice.size);
-        let too_close = if single { (closest * cutoff).powi(2) } else { 0.0 };
         // Both factors of a product lose a part of 2⁻¹⁰ at most.
         let half =
             0.5 * [0, 1, 2].map(|d| f64::from(brick[d]) * lattice.size[d]).iter().map(|x| x * x).sum::<f64>().sqrt();
         let reach2 = square + 1.05 * half * (half + cutoff) / 256.0;
+        // Coordinates are rounded by a part of what they are.
+        let too_close = if single { (closest * cutoff.max(half)).powi(2) } else { 0.0 };
         let units = [x, y, z, square, 2.0 / square, too_close, 1.0 / z, reach2];
         let mut view = CutoffView {
             lattice: *lattice,

@@ -73,6 +73,29 @@ fn most(highest: f64, wave: f64) -> usize {
     (highest / wave) as usize
 }
 
+/// Bytes of shared memory of `pitch` lines of `points` complex numbers in so many buffers.
+fn shared(points: usize, single: bool, buffers: usize, pitch: usize) -> usize {
+    2 * real_width(single) * buffers * points * pitch
+}
+
+/// Checks that a block has room for the lines of a mesh of so many points.
+///
+/// # Errors
+/// [`Error::Unsupported`] where it has not.
+pub fn check_lines(counts: [usize; 3], single: bool) -> Result<(), Error> {
+    let fits = [(0, 3, 1), (1, 2, 1), (2, 2, 3)].iter().all(|&(axis, buffers, pitch)| {
+        shared(counts[axis], single, buffers, pitch) <= MOST_SHARED && factors(counts[axis]).len() <= MOST_FACTORS
+    });
+    let [x, y, z] = counts;
+    let why = || {
+        format!(
+            "the mesh of this box, {x} × {y} × {z} points, has lines that are too long for a GPU; use device cpu, or \
+             method auto"
+        )
+    };
+    if fits { Ok(()) } else { Err(Error::Unsupported(why())) }
+}
+
 impl Transform {
     /// Of a mesh of so many points over a box of these scaled sides.
     ///
@@ -102,6 +125,7 @@ impl Transform {
         let mut of_rows = Buffer::new();
         of_rows.upload(&row_waves)?;
         let [x, y, z] = counts;
+        check_lines(counts, single)?;
         let transform = Transform {
             counts,
             single,
@@ -115,21 +139,12 @@ impl Transform {
             row_waves: of_rows,
             depth: depth + 1,
         };
-        let fits = [(0, 3, 1), (1, 2, 1), (2, 2, 3)].iter().all(|&(axis, buffers, most)| {
-            transform.shared(axis, buffers, most) <= MOST_SHARED && transform.factors[axis].len() <= MOST_FACTORS
-        });
-        if !fits {
-            return Err(Error::Unsupported(format!(
-                "the mesh of this box, {x} × {y} × {z} points, has lines that are too long for a GPU; use device cpu, or \
-                 method auto"
-            )));
-        }
         Ok(transform)
     }
 
     /// Bytes of the shared memory of `buffers` of `pitch` lines.
     fn shared(&self, axis: usize, buffers: usize, pitch: usize) -> usize {
-        2 * real_width(self.single) * buffers * self.counts[axis] * pitch
+        shared(self.counts[axis], self.single, buffers, pitch)
     }
 
     /// The most lines of which all fit, where `pitch` lines have room for so many.

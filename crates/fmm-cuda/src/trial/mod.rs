@@ -4,7 +4,7 @@ mod measure;
 
 use cust::memory::DevicePointer;
 use cust::stream::Stream;
-use fmm_core::accuracy::{self, Problem, Spread, Strengths};
+use fmm_core::accuracy::{self, Problem, Strengths};
 use fmm_core::guard::{Look, Norms};
 use fmm_core::mesh::{Mesh, Recipe, recipe};
 use fmm_core::plan::OctreePlan;
@@ -21,7 +21,7 @@ use crate::geometry::{Survey, Work};
 use crate::guard::{Guard, Rows};
 use crate::hessian::Hessian;
 use crate::inputs::{Ends, Host, Inputs};
-use crate::mesh::MeshSums;
+use crate::mesh::{self, MeshSums};
 use crate::order::{Ordered, Units};
 use crate::view::{TILE, VelocityView};
 use crate::{Gpu, policy, ternary_root};
@@ -95,11 +95,8 @@ pub fn sum(
     kept: Option<Kept>,
     times: &mut StageTimes,
 ) -> Result<Solved<Summed>, Error> {
-    let unmeasured = kept.and_then(|kept| kept.unmeasured(settings));
-    let settings = unmeasured.as_ref().map_or(settings, |(settings, _)| settings);
-    let (mut trial, resolved) = begin(gpu, arrays, settings, bodies, unmeasured.is_some(), times)?;
+    let (mut trial, resolved) = begin(gpu, arrays, settings, bodies, times)?;
     let mut solved = solve(&resolved, kept, &mut trial)?;
-    solved.kept = unmeasured.as_ref().map_or(solved.kept, |(_, kept)| Some(*kept));
     if settings.errors {
         solved.sums.l2 = trial.l2(&solved.sums, &solved.choice)?;
     }
@@ -112,18 +109,17 @@ pub fn sum(
 /// Those of [`sum`].
 pub fn measure(gpu: &Gpu, arrays: &mut Arrays, settings: &Settings, bodies: Bodies) -> Result<f64, Error> {
     let times = &mut StageTimes::default();
-    let (mut trial, resolved) = begin(gpu, arrays, settings, bodies, false, times)?;
+    let (mut trial, resolved) = begin(gpu, arrays, settings, bodies, times)?;
     let summed = trial.execute(&resolved, &accuracy::choose(&resolved, trial.problem)?)?;
     trial.measure(&summed, Look::First)
 }
 
-/// What is known before the first choice, and the settings with method and leaf size resolved. `known`: see [`resolve`].
+/// What is known before the first choice, and the settings with method and leaf size resolved.
 fn begin<'a>(
     gpu: &'a Gpu,
     arrays: &'a mut Arrays,
     settings: &Settings,
     bodies: Bodies<'a>,
-    known: bool,
     times: &'a mut StageTimes,
 ) -> Result<(SpaceTrial<'a>, Settings), Error> {
     if bodies.quantity == Quantity::Hessian && settings.boundary.periodic().is_some() {
@@ -140,8 +136,7 @@ fn begin<'a>(
     // Second derivatives are summed whole by every GPU of a team.
     arrays.fmm.divided = quantity != Quantity::Hessian;
     // Method and leaves anew for every sum, from the bodies as they are.
-    let (cube, problem, resolved) =
-        times.time_more(Stage::Tree, || resolve(gpu, arrays, settings, ends, strengths, known))?;
+    let (cube, problem, resolved) = times.time_more(Stage::Tree, || resolve(gpu, arrays, settings, ends, strengths))?;
     let trial = SpaceTrial {
         gpu,
         arrays,
@@ -165,8 +160,7 @@ fn begin<'a>(
     Ok((trial, resolved))
 }
 
-/// The cube of all bodies, what the choice depends on, and the settings with method and leaf size resolved. `known`: all that matters
-/// is given, and the strengths are those of the last sum, as where a run does not measure a mesh.
+/// The cube of all bodies, what the choice depends on, and the settings with method and leaf size resolved.
 ///
 /// # Errors
 /// Those of [`policy::choose`], [`Error::Device`] where memory lacks or the device fails.
@@ -176,19 +170,15 @@ pub fn resolve(
     settings: &Settings,
     ends: Ends,
     strengths: Strengths,
-    known: bool,
 ) -> Result<(Cube<3>, Problem, Settings), Error> {
     if let Some(cell) = settings.boundary.periodic() {
         settings.check()?;
         direct::fits(gpu, arrays.boxed.growth(cell, ends), "the places of all particles in the box")?;
-        arrays.boxed.wrap(gpu, cell, ends, known)?;
+        arrays.boxed.wrap(gpu, cell, ends)?;
         let cube = Cube { corner: [0.0; 3], side: cell.longest() };
         let sources = arrays.boxed.ends(ends).sources;
         let dense = settings.softening != Softening::None;
-        let spread = match known {
-            true => Spread::of(&[], &cube),
-            false => arrays.survey.spread(gpu, &mut arrays.work, sources, cube, dense)?,
-        };
+        let spread = arrays.survey.spread(gpu, &mut arrays.work, sources, cube, dense)?;
         let problem = Problem::new(ends.sources.n, ends.at().n, strengths, &spread, &cube).in_box();
         let problem = problem.with_mesh(Some(policy::MESH));
         let resolved = policy::choose(settings, problem)?;
@@ -390,7 +380,9 @@ impl SpaceTrial<'_> {
             precision: choice.precision,
             closest: accuracy::closest_pair(settings.tolerance),
         };
-        let coincident = mesh.sum(gpu, work, &request, within, boxed.charge(), output, more, self.times)?;
+        let crowding = accuracy::crowding_in(cell, &self.problem);
+        let of = (boxed.charge(), crowding);
+        let coincident = mesh.sum(gpu, work, &request, within, of, output, more, self.times)?;
         boxed.finish(gpu, cell, ends, false, output)?;
         Ok(Summed { coincident_pairs: Some(coincident), ..Summed::default() })
     }
@@ -448,6 +440,10 @@ impl Trial for SpaceTrial<'_> {
     fn choose(&self, settings: &Settings, target_error: f64) -> Result<Choice, Error> {
         let target_error = policy::table_error(&self.problem, self.quantity.table_error(target_error));
         let choice = accuracy::choose_for(settings, self.problem, target_error)?;
+        if let (Some(cell), Method::Mesh, Some(order)) = (self.cell, choice.method, choice.order) {
+            let cutoff = recipe::cutoff(cell.volume(), self.problem.sources, choice.leaf_size);
+            mesh::check_lines(Recipe::of(order).counts(cutoff, cell.side), choice.precision == Precision::F32)?;
+        }
         if self.quantity != Quantity::Hessian || (choice.method, choice.precision) != (Method::Direct, Precision::F32) {
             return Ok(choice);
         }

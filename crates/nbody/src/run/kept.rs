@@ -1,6 +1,5 @@
 //! The kept choice of the sums of a run as numbers of a checkpoint.
 
-use fmm_core::kept::Mesh;
 use fmm_core::{Kept, Precision, Settings};
 
 /// What their names begin with.
@@ -10,34 +9,17 @@ const PREFIX: &str = "kept_";
 const PRECISIONS: [(Precision, f64); 4] =
     [(Precision::Auto, 0.0), (Precision::F32, 32.0), (Precision::Mixed, 48.0), (Precision::F64, 64.0)];
 
-/// The number of a precision.
-fn bits(precision: Precision) -> f64 {
-    PRECISIONS.iter().find(|(p, _)| *p == precision).map_or(0.0, |p| p.1)
-}
-
-/// The reverse.
-fn precision(bits: f64) -> Option<Precision> {
-    PRECISIONS.into_iter().find(|(_, b)| *b == bits).map(|p| p.0)
-}
-
 /// The numbers of a kept choice.
 pub fn numbers(kept: &Kept) -> Vec<(String, f64)> {
+    let bits = PRECISIONS.iter().find(|(p, _)| *p == kept.precision).map_or(0.0, |p| p.1);
     let mut numbers = vec![
         ("direct", f64::from(u8::from(kept.direct))),
         ("target_error", kept.target_error),
-        ("precision_bits", bits(kept.precision)),
+        ("precision_bits", bits),
         ("sums", f64::from(kept.sums)),
         ("patience", f64::from(kept.patience)),
     ];
     numbers.extend(kept.leaf_size.map(|size| ("leaf_size", size as f64)));
-    if let Some(mesh) = kept.mesh {
-        numbers.extend([
-            ("mesh_order", mesh.order as f64),
-            ("mesh_neighbours", mesh.neighbours as f64),
-            ("mesh_precision_bits", bits(mesh.precision)),
-            ("mesh_left", f64::from(mesh.left)),
-        ]);
-    }
     numbers.into_iter().map(|(name, value)| (format!("{PREFIX}{name}"), value)).collect()
 }
 
@@ -45,23 +27,16 @@ pub fn numbers(kept: &Kept) -> Vec<(String, f64)> {
 /// are no choice.
 pub fn recalled(get: &impl Fn(&str) -> Option<f64>) -> Option<Kept> {
     let get = |name: &str| get(&format!("{PREFIX}{name}"));
-    let target_error = get("target_error")?;
-    let mesh = || {
-        Some(Mesh {
-            order: get("mesh_order")? as usize,
-            neighbours: get("mesh_neighbours")? as usize,
-            precision: precision(get("mesh_precision_bits")?)?,
-            left: get("mesh_left")? as u32,
-        })
-    };
+    let (target_error, bits) = (get("target_error")?, get("precision_bits")?);
+    let (_, precision) = PRECISIONS.into_iter().map(|(p, b)| (b, p)).find(|(b, _)| *b == bits)?;
+    let direct = get("direct")? != 0.0;
     let kept = Kept {
-        direct: get("direct")? != 0.0,
+        direct,
         target_error,
-        precision: precision(get("precision_bits")?)?,
+        precision,
         leaf_size: get("leaf_size").map(|size| size as usize),
         sums: get("sums")? as u32,
         patience: get("patience")? as u32,
-        mesh: mesh(),
     };
     (Settings::TIGHTEST..=0.1).contains(&target_error).then_some(kept)
 }
@@ -78,9 +53,8 @@ mod tests {
     #[test]
     fn numbers_are_recalled_as_the_choice_that_they_were() {
         for (precision, _) in PRECISIONS {
-            let mesh = Mesh { order: 7, neighbours: 64, precision, left: 3 };
-            for (direct, leaf_size, mesh) in [(false, Some(77), Some(mesh)), (true, None, None)] {
-                let kept = Kept { direct, target_error: 3e-5, precision, leaf_size, sums: 5, patience: 8, mesh };
+            for (direct, leaf_size) in [(false, Some(77)), (true, None)] {
+                let kept = Kept { direct, target_error: 3e-5, precision, leaf_size, sums: 5, patience: 8 };
                 let numbers = numbers(&kept);
                 let get = |name: &str| numbers.iter().find(|n| n.0 == name).map(|n| n.1);
                 assert_eq!(recalled(&get), Some(kept));
