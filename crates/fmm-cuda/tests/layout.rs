@@ -159,11 +159,13 @@ fn every_kernel_that_is_launched_is_there_once() {
         names.extend([8, 10, 12, 14, 16, 48].map(|terms| format!("mesh_near_{kernel}_f32_{terms}")));
         names.extend([12, 16, 20, 24, 48].map(|terms| format!("mesh_near_{kernel}_f64_{terms}")));
     }
-    for step in ["spread", "z_forward", "y_forward", "x", "y_backward", "z_backward"] {
+    for step in ["z_forward", "y_forward", "x", "y_backward", "z_backward"] {
         names.extend(["f32", "f64"].map(|real| format!("mesh_{step}_{real}")));
     }
     for real in ["f32", "f64"] {
-        names.extend((3..=16).map(|points| format!("mesh_gather_{real}_{points}")));
+        for step in ["spread", "gather"] {
+            names.extend((3..=16).map(|points| format!("mesh_{step}_{real}_{points}")));
+        }
     }
     for kernel in ["harmonic", "log"] {
         names.extend((8..=32).step_by(4).map(|terms| format!("planar_pairs_{kernel}_{terms}")));
