@@ -1,4 +1,4 @@
-// Loads from shared memory by addresses that are worked out once. The compiler works those of arrays out anew wherever they are used.
+// Loads from shared memory by addresses that are computed once. The compiler computes those of arrays again at each use.
 #pragma once
 
 __device__ inline unsigned shared_address(const void *p) { return unsigned(__cvta_generic_to_shared(p)); }

@@ -3,7 +3,7 @@
 use fmm_core::accuracy::{self, Kind, Problem};
 use fmm_core::mesh::Recipe;
 use fmm_core::mesh::recipe::{self, Rates};
-use fmm_core::{Choice, Error, Family, Method, Precision, Settings};
+use fmm_core::{Choice, Error, Family, Method, PeriodicBox, Precision, Settings};
 
 /// The most bodies of a direct sum: the number of keys, a power of two, is a 32-bit number.
 const MOST_BODIES: usize = 1 << 31;
@@ -60,9 +60,9 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
         let ewald = others.method == Method::Direct;
         let time = if ewald { EWALD } else { expansion_time(&others, problem) };
         let meshed = accuracy::cheaper_mesh(settings, problem, others.precision, settings.tolerance, time);
-        if meshed
-            .is_some_and(|choice| !fixed && longest_line(settings, problem, &choice) <= MOST_LINE[usize::from(ewald)])
-        {
+        let points =
+            meshed.zip(settings.boundary.periodic()).and_then(|(mesh, cell)| mesh_points(cell, &problem, &mesh));
+        if !fixed && points.is_some_and(|points| points.iter().all(|&n| n <= MOST_LINE[usize::from(ewald)])) {
             return Ok(with(Method::Mesh));
         }
         if ewald {
@@ -91,16 +91,15 @@ pub const MESH: Rates = Rates {
     fixed: 1.5e5,
 };
 
-/// The most points along a side of a mesh that is chosen where expansions are the other choice, and where Ewald's sum is, which takes
-/// tens of times as long: a block transforms 1,024 in double precision, and the guard may ask for a smaller error.
+/// The most points along a side of a mesh that is chosen where expansions are the other choice, and
+/// where Ewald's sum is, which takes tens of times as long: a block transforms 1,024 in double
+/// precision, and the guard may ask for a smaller error.
 const MOST_LINE: [usize; 2] = [512, 768];
 
-/// The most points along a side of the mesh of a choice.
-fn longest_line(settings: &Settings, problem: Problem, choice: &Choice) -> usize {
-    settings.boundary.periodic().zip(choice.order).map_or(0, |(cell, order)| {
-        let cutoff = recipe::cutoff(cell.volume(), problem.sources, choice.leaf_size);
-        Recipe::of(order).counts(cutoff, cell.side).into_iter().max().unwrap_or(0)
-    })
+/// Points of the mesh of a choice along the sides of a box; none without a mesh.
+pub fn mesh_points(cell: &PeriodicBox, problem: &Problem, choice: &Choice) -> Option<[usize; 3]> {
+    let order = choice.order.filter(|_| choice.method == Method::Mesh)?;
+    Some(Recipe::of(order).counts(recipe::cutoff(cell.volume(), problem.sources, choice.leaf_size), cell.side))
 }
 
 /// Nanoseconds that Ewald's sum takes at least on the same.

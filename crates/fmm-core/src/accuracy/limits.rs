@@ -6,12 +6,17 @@ use crate::Error;
 use crate::kernel::Softening;
 use crate::settings::{Method, Precision, Settings};
 
-/// The tightest tolerance of sums in single precision.
+/// The tightest tolerance of sums in single precision, but for those with a mesh.
 pub const F32_FLOOR: f64 = 1e-5;
 
 /// The same of sums with a mesh: with 9 and 10 points of a window the rms error of a million ions is 1.7e-6 and 9e-7
 /// (docs/performance.md).
-pub const MESH_F32_FLOOR: f64 = 4e-6;
+const MESH_F32_FLOOR: f64 = 4e-6;
+
+/// The tightest tolerance of sums in single precision by a method.
+pub fn f32_floor(method: Method) -> f64 {
+    if method == Method::Mesh { MESH_F32_FLOOR } else { F32_FLOOR }
+}
 
 /// The same where only pairs of near bodies are in single precision: charges of both signs have rms
 /// errors of 5e-7 from the rounding of their places (docs/accuracy.md).
@@ -54,12 +59,9 @@ pub fn check_expansions(softening: Softening, problem: Problem) -> Result<(), Er
 pub(super) fn beyond_f32(settings: &Settings, problem: Problem, order: Option<usize>) -> Option<String> {
     // (2p)! overflows.
     let large = order.filter(|&p| p > 26).map(|p| format!("order {p} needs precision f64: f32 goes to order 26"));
-    let tight = match settings.method {
-        Method::Mesh => tighter("sums", settings.tolerance, MESH_F32_FLOOR),
-        _ if settings.boundary.periodic().is_some() => tighter("sums", settings.tolerance, F32_FLOOR)
-            .map(|why| format!("{why}, and {MESH_F32_FLOOR:e} with method mesh")),
-        _ => tighter("sums", settings.tolerance, F32_FLOOR),
-    };
+    let has_mesh = settings.boundary.periodic().is_some() && settings.method != Method::Mesh;
+    let and_mesh = |why| if has_mesh { format!("{why}, and {MESH_F32_FLOOR:e} with method mesh") } else { why };
+    let tight = tighter("sums", settings.tolerance, f32_floor(settings.method)).map(and_mesh);
     tight.or(large).or_else(|| pairs_beyond_f32(settings, problem))
 }
 
@@ -104,8 +106,8 @@ fn pairs_beyond_f32(settings: &Settings, problem: Problem) -> Option<String> {
 ///
 /// The closest pairs carry most of the L2 norm of the forces. The ratio of the leaf to the distance
 /// amplifies the rounding of a coordinate there, so 24 bits must leave the tolerance with a margin
-/// of 8 at 1e-5, the tightest tolerance of expansions in single precision, where one target in 300 has such a pair in
-/// space, and still of 1.2 at that of mixed precision, where one in 40 has. The margin is wider at
+/// of 8 at the tightest tolerance of expansions in single precision, where one target in 300 has such a
+/// pair in space, and still of 1.2 at that of mixed precision, where one in 40 has. The margin is wider at
 /// larger tolerances, where such pairs are rarer: the forces of close neighbours on both sides
 /// cancel, as along a curve, and their rounding does not.
 pub fn closest_pair(tolerance: f64) -> f64 {

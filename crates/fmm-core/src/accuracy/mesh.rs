@@ -9,6 +9,11 @@ use crate::mesh::Recipe;
 use crate::mesh::recipe::{Load, Rates};
 use crate::settings::{Choice, Method, Precision, Settings};
 
+/// The fewest points of a window that the guard trusts with `target_error`, if any do.
+fn points_for(problem: Problem, target_error: f64) -> Option<usize> {
+    Recipe::points_for(TRUSTED * problem.table_error(target_error, true))
+}
+
 /// The choice of a mesh for an error of about `target_error`; `precision` is what expansions would have.
 ///
 /// # Errors
@@ -31,8 +36,7 @@ pub(super) fn choose(
     }
     let precision = limits::mesh_precision(settings, problem, precision);
     let most = *Recipe::ORDERS.end();
-    let table_error = TRUSTED * problem.table_error(target_error, true);
-    let order = settings.order.unwrap_or_else(|| Recipe::points_for(table_error).unwrap_or(most));
+    let order = settings.order.or_else(|| points_for(problem, target_error)).unwrap_or(most);
     let (load, recipe) = (load(cell, settings.softening, problem, precision, rates), Recipe::of(order));
     let leaf_size = settings.leaf_size.unwrap_or_else(|| load.neighbours(recipe));
     let points = load.points(recipe, leaf_size);
@@ -53,8 +57,7 @@ pub fn cheaper_mesh(
     target_error: f64,
     time: f64,
 ) -> Option<Choice> {
-    let rates =
-        problem.mesh.filter(|_| Recipe::points_for(TRUSTED * problem.table_error(target_error, true)).is_some())?;
+    let rates = problem.mesh.filter(|_| points_for(problem, target_error).is_some())?;
     let choice = choose(settings, problem, precision, target_error).ok()?;
     let cell = settings.boundary.periodic()?;
     let (load, recipe) = (load(cell, settings.softening, problem, choice.precision, rates), Recipe::of(choice.order?));

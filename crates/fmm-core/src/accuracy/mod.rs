@@ -13,7 +13,7 @@ mod tables;
 
 pub use cost::{near_share, repairs};
 pub use fit::{best_leaf, fit};
-pub use limits::{F32_FLOOR, MESH_F32_FLOOR, MIXED_FLOOR, check_expansions, closest_pair};
+pub use limits::{F32_FLOOR, MIXED_FLOOR, check_expansions, closest_pair, f32_floor};
 pub use mesh::{cheaper_mesh, crowding_in};
 pub use problem::{Kind, Problem, Spread, Strengths};
 

@@ -6,9 +6,10 @@
 //! Σ (ζ̂/x² + ζ̂'/x)/3 = −0.00603. Of the singular kernel, a limit, s = 0 and Σ ζ̂/x² = −2.8372974794806196/(4π), the potential of a charge in
 //! its neutralised cubic lattice; derivatives have a third of it, since Σ ζ̂'/x has none.
 //!
-//! What is left is O(h⁴) for the singular kernel. ζ of the regularised one falls as r⁻⁷, so that its fourth moment diverges: ζ̂(x) = 1 − x²/4 −
-//! (x⁴/16)(log(x/2) + γ − 3/4) + …, and h⁴ log h is left. Of a wave with kh = 1.6 the error falls to the next halving by order 3.1, at 0.8 by 3.4, at 0.2
-//! by 3.6.
+//! What is left is O(h⁴) for the singular kernel. ζ of the regularised one falls as r⁻⁷, so that
+//! its fourth moment diverges: ζ̂(x) = 1 − x²/4 − (x⁴/16)(log(x/2) + γ − 3/4) + …, and h⁴ log h is
+//! left. Of a wave with kh = 1.6 the error falls to the next halving by order 3.1, at 0.8 by 3.4,
+//! at 0.2 by 3.6.
 
 use rayon::prelude::*;
 

@@ -67,9 +67,9 @@ pub fn stretched(w: [f64; 3], gradients: [[f64; 3]; 3]) -> [f64; 3] {
 /// ∇(∇·Ψ) where there is vorticity: as ∇²(∇·Ψ) = −∇·ω, ω with this added is a curl. Both are the differences that [`curl`] takes: so what
 /// is a curl already stays as it is. Second differences of each component would smooth it once a solution.
 ///
-/// Nothing is added where these differences reach another level. The error of Ψ there, a multiple of h² ω, is four times larger in the
-/// larger cells; divided by h² it would be a part of ω itself, however small the cells are. What is left there is carried on to
-/// where it is taken away.
+/// Nothing is added where these differences reach another level. The error of Ψ there, a multiple
+/// of h² ω, is four times larger in the larger cells; divided by h² it would be a part of ω itself,
+/// however small the cells are. What is left there is carried on to where it is taken away.
 pub fn divergent(grid: &Grid, vorticity: &[[f64; 3]], psi: &[[f64; 3]]) -> Vec<[f64; 3]> {
     let sources = each_cell(
         grid,

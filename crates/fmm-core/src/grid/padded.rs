@@ -55,7 +55,8 @@ pub fn is_within(reach: usize, neighbors: &[bool; 27], c: usize) -> bool {
 }
 
 impl Grid {
-    /// Which of the 27 neighbors of a block, of its level, lie in larger blocks of the grid or have been split; `None` if there is none.
+    /// Which of the 27 neighbors of a block, of its level, lie in larger blocks of the grid or have
+    /// been split; `None` if there is none.
     pub fn other_levels(&self, block: Block) -> Option<[bool; 27]> {
         let is = |n: usize| {
             let near = neighbor(block, n);

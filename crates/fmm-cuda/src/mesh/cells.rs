@@ -41,8 +41,9 @@ impl Lattice {
         self.cells.iter().map(|&n| n as usize).product()
     }
 
-    /// The sides of bricks, in cells, whose targets a block of pairs has: about as many as fill its lanes but for a few of a
-    /// hundred bricks, where `targets` are `crowding` times as dense as on average; and one to three cut-offs long.
+    /// The sides of bricks, in cells, whose targets a block of pairs has: about as many as fill its
+    /// lanes but for a few of a hundred bricks, where `targets` are `crowding` times as dense as on
+    /// average; and one to three cut-offs long.
     pub fn brick(&self, cutoff: f64, targets: usize, crowding: f64) -> [u32; 3] {
         let lanes = (32 * NEAR_WARPS) as f64;
         let volume: f64 = [0, 1, 2].map(|d| self.size[d] * f64::from(self.cells[d])).iter().product();

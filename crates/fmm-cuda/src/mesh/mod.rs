@@ -83,9 +83,9 @@ impl Tables {
 }
 
 impl MeshSums {
-    /// Sums at all targets, whose places lie in the box, to `output` in the caller's order: in tin foil. `charge` is Σ q, `crowding` how
-    /// many times more bodies a body sees around it than if they filled the box evenly.
-    /// Returns the pairs of sources at bitwise the same place.
+    /// Sums at all targets, whose places lie in the box, to `output` in the caller's order: in tin
+    /// foil. `charge` is Σ q, `crowding` how many times more bodies a body sees around it than if
+    /// they filled the box evenly. Returns the pairs of sources at bitwise the same place.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for meshes of too many points, or with lines that are too long; [`Error::Device`] without

@@ -440,9 +440,8 @@ impl Trial for SpaceTrial<'_> {
     fn choose(&self, settings: &Settings, target_error: f64) -> Result<Choice, Error> {
         let target_error = policy::table_error(&self.problem, self.quantity.table_error(target_error));
         let choice = accuracy::choose_for(settings, self.problem, target_error)?;
-        if let (Some(cell), Method::Mesh, Some(order)) = (self.cell, choice.method, choice.order) {
-            let cutoff = recipe::cutoff(cell.volume(), self.problem.sources, choice.leaf_size);
-            mesh::check_lines(Recipe::of(order).counts(cutoff, cell.side), choice.precision == Precision::F32)?;
+        if let Some(points) = self.cell.and_then(|cell| policy::mesh_points(&cell, &self.problem, &choice)) {
+            mesh::check_lines(points, choice.precision == Precision::F32)?;
         }
         if self.quantity != Quantity::Hessian || (choice.method, choice.precision) != (Method::Direct, Precision::F32) {
             return Ok(choice);

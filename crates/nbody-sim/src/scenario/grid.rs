@@ -357,7 +357,10 @@ fn grid(mut s: Section<'_>) -> ([f64; 3], f64, Option<Resolution>) {
             }
             if levels == 0 {
                 let message = format!("grid.finest = {finest} has no coarser level");
-                let help = format!("give a coarsest of half of it or less, in whole blocks of {BLOCK} cells, or n = {finest} for a uniform grid");
+                let help = format!(
+                    "give a coarsest of half of it or less, in whole blocks of {BLOCK} cells, or n = {finest} for a \
+                     uniform grid"
+                );
                 s.mistake("finest", message, format!("grid.coarsest = {coarsest}"), Some(help));
                 return None;
             }

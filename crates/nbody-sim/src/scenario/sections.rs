@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fmm_core::accuracy::{F32_FLOOR, MESH_F32_FLOOR, MIXED_FLOOR};
+use fmm_core::accuracy::{MIXED_FLOOR, f32_floor};
 use fmm_core::mesh::Recipe;
 use fmm_core::planar::{self, Blob};
 use fmm_core::{Boundary, Method, PeriodicBox, Precision, Settings, Softening};
@@ -296,8 +296,7 @@ fn solver(mut s: Section<'_>, softened: &Softened, boundary: Boundary) -> (Setti
         let message = "solver.precision = \"mixed\" is not available in the plane".to_string();
         s.mistake("precision", message, "allowed with run.dimensions = 2: auto, f32, f64", None);
     }
-    let single = if settings.method == Method::Mesh { MESH_F32_FLOOR } else { F32_FLOOR };
-    let floors = [(Precision::F32, single), (Precision::Mixed, MIXED_FLOOR)];
+    let floors = [(Precision::F32, f32_floor(settings.method)), (Precision::Mixed, MIXED_FLOOR)];
     if let Some((_, floor)) = floors.into_iter().find(|f| f.0 == precision && settings.tolerance < f.1) {
         let (name, floor) = (precision.name(), number(floor));
         let message =

@@ -13,7 +13,8 @@ use super::around::Bodies;
 pub(super) const BUFFER: usize = 2;
 
 impl Flow {
-    /// Splits and joins blocks by the details of ω in them and in [`BUFFER`] cells around; those around bodies are of the finest level.
+    /// Splits and joins blocks by the details of ω in them and in [`BUFFER`] cells around; those
+    /// around bodies are of the finest level.
     pub(super) fn adapt(&mut self, bodies: &Bodies) {
         if self.method.thresholds.finest == 0 {
             return;

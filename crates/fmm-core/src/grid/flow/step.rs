@@ -34,8 +34,9 @@ impl Flow {
     /// each of what is left divided by a whole number. `now` is the solution of this state, if it is known.
     ///
     /// # Errors
-    /// [`Error::Range`] for a step that diffusion does not allow ([`Method::longest_step`]); [`Error::Unsupported`] for one that is too long for
-    /// blocks that adapt, where more than 10⁶ steps are asked for, where bodies overlap or are near the faces of the domain, and where vorticity has reached them; those of [`Solve::solve`].
+    /// [`Error::Range`] for a step that diffusion does not allow ([`Method::longest_step`]); [`Error::Unsupported`] for one that is too long for blocks that
+    /// adapt, where more than 10⁶ steps are asked for, where bodies overlap or are near the faces
+    /// of the domain, and where vorticity has reached them; those of [`Solve::solve`].
     pub fn step(
         &mut self,
         solver: &mut dyn Solve,
@@ -90,8 +91,8 @@ impl Flow {
                 let cells = span / crossing * FARTHEST;
                 // Rounded down, so that what it names is allowed.
                 let what = format!(
-                    "a step of {span:.3e} carries vorticity over {cells:.1} of the smallest cells, and on blocks that adapt {FARTHEST} are \
-                     allowed; make time.dt at most {:.2e}, or \"auto\"",
+                    "a step of {span:.3e} carries vorticity over {cells:.1} of the smallest cells, and on blocks that \
+                     adapt {FARTHEST} are allowed; make time.dt at most {:.2e}, or \"auto\"",
                     0.995 * crossing
                 );
                 return Err(Error::Unsupported(what));

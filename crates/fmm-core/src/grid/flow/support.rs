@@ -14,8 +14,8 @@ use crate::Error;
 use crate::math::CollectVec;
 
 impl Flow {
-    /// Leaves out what is below the cutoff, splits and joins blocks, and has those as far as differences of u reach, and those of bodies at
-    /// a time.
+    /// Leaves out what is below the cutoff, splits and joins blocks, and has those as far as
+    /// differences of u reach, and those of bodies at a time.
     pub(super) fn trim(&mut self, time: f64) -> Result<(), Error> {
         let square = |w: &[f64; 3]| w.iter().map(|w| w * w).sum::<f64>();
         let largest = self.vorticity.par_iter().map(square).reduce(|| 0.0, f64::max);
@@ -45,8 +45,8 @@ impl Flow {
         Bodies::new(self.lattice, self.method.thresholds.finest, &self.conditions, time)
     }
 
-    /// The blocks of a field with vorticity, those that a cell with vorticity is nearer to than differences of u reach, and `more`, of the
-    /// finest level, with their values.
+    /// The blocks of a field with vorticity, those that a cell with vorticity is nearer to than
+    /// differences of u reach, and `more`, of the finest level, with their values.
     pub(super) fn surrounded(&self, grid: &Grid, field: &[[f64; 3]], more: Vec<Block>) -> (Grid, Vec<[f64; 3]>) {
         let finest = self.method.thresholds.finest;
         let filled = |(b, block): (usize, &Block)| Filled::of(*block, &field[b * CELLS..(b + 1) * CELLS]);
@@ -138,7 +138,8 @@ impl Filled {
         if self.block.level == 0 { ABOVE } else { BELOW }
     }
 
-    /// Where the box with `near` cells around begins and ends along each axis, in cells of the finest level.
+    /// Where the box with `near` cells around begins and ends along each axis, in cells of the
+    /// finest level.
     fn ends(&self, near: i64, finest: u8) -> [[i64; 2]; 3] {
         std::array::from_fn(|d| {
             let first = i64::from(self.block.index[d]) * BLOCK as i64;
@@ -153,7 +154,8 @@ impl Flow {
         let margin = 4.0 * self.lattice.spacing(level);
         let larger = if self.method.thresholds.finest == 0 { "grid.side" } else { "grid.side or grid.coarsest" };
         Error::Unsupported(format!(
-            "vorticity is nearer to the faces of the domain than four of its cells, {margin:.3e}; make {larger} larger, or time.dt smaller"
+            "vorticity is nearer to the faces of the domain than four of its cells, {margin:.3e}; \
+             make {larger} larger, or time.dt smaller"
         ))
     }
 }

@@ -112,7 +112,11 @@ impl Resumable for FlowScenario {
 
     fn check(&self, before: &Self, state: &State) -> Result<(), String> {
         if self.lattice() != before.lattice() {
-            return Err("its cells are those of grid.corner, grid.side and grid.coarsest or grid.n as they were; these cannot change".into());
+            return Err(
+                "its cells are those of grid.corner, grid.side and grid.coarsest or grid.n as they were; these cannot \
+                        change"
+                    .into(),
+            );
         }
         let State::Flow(flow) = state else { return Ok(()) };
         let finest = flow.blocks.iter().map(|b| b.level).max().unwrap_or(0);
