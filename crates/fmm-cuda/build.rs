@@ -92,6 +92,7 @@ const ROOMS: &[Views] = &[
             ("crate::view", "view/guard.rs"),
             ("crate::view", "view/hessian.rs"),
             ("crate::view", "view/peak.rs"),
+            ("crate::view", "view/team.rs"),
         ],
     ),
     ("periodic", &["view"], &[("crate::view", "view/periodic.rs")]),

@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(256) error_norms_f64(ErrorView v) { norms<doub
 __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
   constexpr unsigned AHEAD = 8;
   const unsigned cell = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
-  if (cell >= v.targets.cells) return;
+  if (cell >= v.targets.cells || !in_share(v.targets, cell)) return;
   const unsigned o = lane % 8;
   const uint64_t begin = v.has_m2l ? v.m2l.start[cell] : 0, end = v.has_m2l ? v.m2l.start[cell + 1] : 0;
   double sum = 0;
@@ -213,8 +213,9 @@ __global__ void __launch_bounds__(ERROR_THREADS) error_targets(ErrorView v) {
 // The sums of the squares of a chunk of the targets. A block has a chunk.
 __global__ void __launch_bounds__(CHUNK_THREADS) error_chunks(DrawView v) {
   __shared__ double held[CHUNK_THREADS];
-  const uint64_t first = uint64_t(v.count) * blockIdx.x / v.chunks;
-  const uint64_t last = uint64_t(v.count) * (blockIdx.x + 1) / v.chunks;
+  const unsigned chunk = v.first + blockIdx.x;
+  const uint64_t first = uint64_t(v.count) * chunk / v.chunks;
+  const uint64_t last = uint64_t(v.count) * (chunk + 1) / v.chunks;
   double sum[3] = {};
   for (uint64_t i = first + threadIdx.x; i < last; i += CHUNK_THREADS) {
     sum[0] += v.squares[2 * i];
@@ -230,7 +231,7 @@ __global__ void __launch_bounds__(CHUNK_THREADS) error_chunks(DrawView v) {
       __syncthreads();
       if (threadIdx.x < d) held[threadIdx.x] += held[threadIdx.x + d];
     }
-    if (threadIdx.x == 0) v.sums[3 * size_t(blockIdx.x) + k] = held[0];
+    if (threadIdx.x == 0) v.sums[3 * size_t(chunk) + k] = held[0];
   }
 }
 
@@ -270,8 +271,9 @@ __global__ void __launch_bounds__(ALONE) error_starts(DrawView v) {
 // threads agree on where they begin.
 __global__ void __launch_bounds__(CHUNK_THREADS) error_draw(DrawView v) {
   __shared__ double starts[CHUNK_THREADS + 1];
-  const uint64_t first = uint64_t(v.count) * blockIdx.x / v.chunks;
-  const uint64_t last = uint64_t(v.count) * (blockIdx.x + 1) / v.chunks;
+  const unsigned chunk = v.first + blockIdx.x;
+  const uint64_t first = uint64_t(v.count) * chunk / v.chunks;
+  const uint64_t last = uint64_t(v.count) * (chunk + 1) / v.chunks;
   const uint64_t each = (last - first + CHUNK_THREADS - 1) / CHUNK_THREADS;
   const uint64_t begin = min(first + each * threadIdx.x, last), end = min(begin + each, last);
   const bool drawn = v.totals[3] != 0;
@@ -284,14 +286,14 @@ __global__ void __launch_bounds__(CHUNK_THREADS) error_draw(DrawView v) {
     const unsigned draw = place;
     return draw + (place - draw > spread(draw));
   };
-  const double limit = v.starts[blockIdx.x + 1];
-  if (passed(v.starts[blockIdx.x]) == passed(limit)) return;
+  const double limit = v.starts[chunk + 1];
+  if (passed(v.starts[chunk]) == passed(limit)) return;
   double own = 0;
   for (uint64_t i = begin; i < end; i++) own += probability(i);
   starts[threadIdx.x + 1] = own;
   __syncthreads();
   if (threadIdx.x == 0) {
-    double reached = v.starts[blockIdx.x];
+    double reached = v.starts[chunk];
     for (unsigned t = 0; t < CHUNK_THREADS; t++) {
       starts[t] = first + each * t >= last ? limit : fmin(reached, limit);
       reached += starts[t + 1];

@@ -89,12 +89,27 @@ __global__ void __launch_bounds__(TILE) guard_join(GuardView v) {
   out[7] = v.weight[target];
 }
 
+// What this GPU knows of the targets that are picked.
+__global__ void __launch_bounds__(TILE) guard_records(RecordView v) {
+  const unsigned k = blockIdx.x * TILE + threadIdx.x;
+  if (k >= v.count) return;
+  const uint32_t place = v.picked[k];
+  const bool known = place != NONE && place >= v.share[0] && place < v.share[1];
+  double *out = v.records + 8 * size_t(k);
+  out[0] = known ? place : 0;
+  out[1] = known ? v.weight[k] : 0;
+  for (unsigned d = 0; d < 3; d++) {
+    out[2 + d] = known ? v.position[v.stride * size_t(place) + d] : 0;
+    out[5 + d] = known ? v.field[v.stride * size_t(place) + d] : 0;
+  }
+}
+
 // The number of targets in each bin by both squares of their predicted errors, see `guard.rs`.
 __global__ void __launch_bounds__(ALONE) guard_count(WorstView v) {
   __shared__ uint32_t held[2 * BINS];
   for (unsigned k = threadIdx.x; k < 2 * BINS; k += ALONE) held[k] = 0;
   __syncthreads();
-  for (uint64_t i = uint64_t(blockIdx.x) * ALONE + threadIdx.x; i < v.count; i += uint64_t(gridDim.x) * ALONE)
+  for (uint64_t i = v.share[0] + uint64_t(blockIdx.x) * ALONE + threadIdx.x; i < v.share[1]; i += uint64_t(gridDim.x) * ALONE)
     for (unsigned k = 0; k < 2; k++) atomicAdd(held + k * BINS + (__float_as_uint(v.squares[2 * i + k]) >> BIN_BITS) % BINS, 1);
   __syncthreads();
   for (unsigned k = threadIdx.x; k < 2 * BINS; k += ALONE)
@@ -103,8 +118,8 @@ __global__ void __launch_bounds__(ALONE) guard_count(WorstView v) {
 
 // The targets one of whose squares is large enough, in any order: what becomes of each does not depend on its slot.
 __global__ void __launch_bounds__(TILE) guard_choose(WorstView v) {
-  const uint64_t i = uint64_t(blockIdx.x) * TILE + threadIdx.x;
-  if (i >= v.count) return;
+  const uint64_t i = v.share[0] + uint64_t(blockIdx.x) * TILE + threadIdx.x;
+  if (i >= v.share[1]) return;
   if (v.squares[2 * i] >= v.from[0] || v.squares[2 * i + 1] >= v.from[1]) v.chosen[atomicAdd(v.counts, 1)] = uint32_t(i);
 }
 

@@ -121,6 +121,7 @@ __device__ inline void derivatives(const CartesianView &v, unsigned p, double ha
 template <typename Real, bool LOCAL> __device__ inline void moments(const CartesianView &v) {
   extern __shared__ double memory[];
   const uint32_t cell = v.work[blockIdx.x];
+  if (!LOCAL && !in_share(v.sources, cell)) return;
   const unsigned lane = threadIdx.x, pitch = v.lanes | 1, n = indices(v.order);
   const TreeView &tree = LOCAL ? v.targets : v.sources;
   const double half = half_of(tree, cell);

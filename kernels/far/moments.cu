@@ -11,6 +11,7 @@ template <typename Real, bool LOCAL> __device__ inline void moments(const FarVie
   const unsigned w = blockIdx.x * (blockDim.x / 32) + warp;
   if (w >= v.count) return;
   const uint32_t cell = v.work[w];
+  if (!LOCAL && !in_share(v.sources, cell)) return;
   const unsigned p = v.order, n = (p + 1) * (p + 1);
   const TreeView &tree = LOCAL ? v.targets : v.sources;
   const Frame<Real> own(tree, cell, half_of(tree, cell));

@@ -26,6 +26,29 @@ __device__ inline void copy4(double *to, const double *from) {
   reinterpret_cast<double2 *>(to)[1] = reinterpret_cast<const double2 *>(from)[1];
 }
 
+// Which cells M2M takes: all; of several GPUs that share a tree, first those whose bodies are all of this one's share, and
+// once the others' are there, those of several shares with their children.
+enum { ALL_CELLS, OWN_CELLS, JOINT_CELLS };
+
+// Whether a cell has children, and bodies of several shares.
+__device__ inline bool is_joint(const TranslateView &v, uint32_t cell) {
+  const TreeView &t = v.tree;
+  if (t.children[2 * size_t(cell)] == t.children[2 * size_t(cell) + 1]) return false;
+  const uint32_t begin = t.bodies[2 * size_t(cell)], end = t.bodies[2 * size_t(cell) + 1];
+  bool joint = false;
+  for (unsigned k = 1; k < v.members; k++) joint |= begin < v.bounds[k] && v.bounds[k] < end;
+  return joint;
+}
+
+// Whether a cell is translated in this pass.
+template <Shift SHIFT> __device__ inline bool takes(const TranslateView &v, uint32_t cell) {
+  if (SHIFT == Shift::L2L) return in_share(v.tree, cell);
+  if (v.pass == ALL_CELLS) return true;
+  const uint32_t begin = v.tree.bodies[2 * size_t(cell)];
+  if (v.pass == OWN_CELLS) return begin >= v.tree.share[0] && begin < v.tree.share[1] && !is_joint(v, cell);
+  return is_joint(v, cell) || is_joint(v, v.tree.parent[cell]);
+}
+
 // Items that a thread gathers at once, so that their loads wait together, and the most children.
 constexpr unsigned AT_ONCE = 4, CHILDREN = 8;
 
@@ -48,8 +71,11 @@ template <typename Real, Shift SHIFT> __device__ inline void translate(const Tra
   auto *from = static_cast<Real *>(v.from);
   auto *to = static_cast<Real *>(v.to);
 
+  bool here = false;
   if (tid < CELLS) {
-    const uint32_t cell = v.tiles[size_t(tile) * CELLS + tid];
+    uint32_t cell = v.tiles[size_t(tile) * CELLS + tid];
+    here = cell != NONE && takes<SHIFT>(v, cell);
+    if (!here) cell = NONE;
     const Real *first = from;
     uint32_t number = 0;
     bool leaf = true;
@@ -58,7 +84,7 @@ template <typename Real, Shift SHIFT> __device__ inline void translate(const Tra
       number = 1;
     } else if (cell != NONE) {
       const uint32_t begin = v.tree.children[2 * size_t(cell)], end = v.tree.children[2 * size_t(cell) + 1];
-      leaf = begin == end;
+      leaf = begin == end || (v.pass == JOINT_CELLS && !is_joint(v, cell));
       first = leaf ? from + size_t(cell) * v.n : to + size_t(begin) * v.n;
       number = leaf ? 1 : end - begin;
     }
@@ -67,8 +93,9 @@ template <typename Real, Shift SHIFT> __device__ inline void translate(const Tra
     count[tid] = uint8_t(number);
     inner[tid] = !leaf;
   }
-  __syncthreads();
-  const Real *table = static_cast<const Real *>(v.matrices) + size_t(v.tree.octant[cells[0]]) * v.n * v.columns;
+  if (!__syncthreads_or(here)) return;
+  const unsigned octant = v.tree.octant[v.tiles[size_t(tile) * CELLS]];
+  const Real *table = static_cast<const Real *>(v.matrices) + size_t(octant) * v.n * v.columns;
   Real sum[ROWS][COLUMNS] = {};
   for (unsigned k0 = 0; k0 < v.n; k0 += v.depth) {
     const unsigned depth = min(v.depth, v.n - k0);
@@ -138,6 +165,33 @@ template <typename Real, Shift SHIFT> __device__ inline void translate(const Tra
 }
 
 extern "C" {
+// The cells of each level whose bodies are all of one share, and leaves whose first body is. A thread has a level and a share.
+__global__ void __launch_bounds__(TILE) cell_parts(CellPartsView v) {
+  const unsigned i = blockIdx.x * TILE + threadIdx.x;
+  if (i >= v.tree.levels * v.members) return;
+  const unsigned level = i / v.members, share = i % v.members;
+  const auto begins = [&](uint32_t body) {
+    uint32_t low = v.tree.level_start[level], high = v.tree.level_start[level + 1];
+    while (low < high) {
+      const uint32_t middle = low + (high - low) / 2;
+      if (v.tree.bodies[2 * size_t(middle)] < body)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  };
+  const uint32_t first = begins(v.bounds[share]);
+  uint32_t end = begins(v.bounds[share + 1]);
+  if (end > first) {
+    const size_t last = end - 1;
+    const bool leaf = v.tree.children[2 * last] == v.tree.children[2 * last + 1];
+    if (!leaf && v.tree.bodies[2 * last + 1] > v.bounds[share + 1]) end--;
+  }
+  v.parts[2 * size_t(i)] = first;
+  v.parts[2 * size_t(i) + 1] = end;
+}
+
 __global__ void __launch_bounds__(352) m2m_spherical_f32(TranslateView v) { translate<float, Shift::M2M>(v); }
 __global__ void __launch_bounds__(352) m2m_spherical_f64(TranslateView v) { translate<double, Shift::M2M>(v); }
 __global__ void __launch_bounds__(352) l2l_spherical_f32(TranslateView v) { translate<float, Shift::L2L>(v); }

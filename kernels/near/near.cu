@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(TILE) near_tasks(NearView v) {
 // Bodies from the centers of their leaves. A warp has one cell.
 __global__ void __launch_bounds__(TILE) near_bodies(NearView v) {
   const size_t cell = size_t(blockIdx.x) * (TILE / 32) + threadIdx.x / 32;
-  if (cell >= v.sources.cells || !is_leaf(v.sources, cell)) return;
+  if (cell >= v.sources.cells || !is_leaf(v.sources, cell) || (v.needed && !v.needed[cell])) return;
   const Frame<float> frame(v.sources, cell, power_of_two_below(v.sources.half[0]));
   for (uint32_t i = v.sources.bodies[2 * cell] + threadIdx.x % 32; i < v.sources.bodies[2 * cell + 1]; i += 32) {
     const Body b = v.source_bodies[i];

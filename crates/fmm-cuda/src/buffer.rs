@@ -1,5 +1,7 @@
 //! Memory of the device that is kept from step to step.
 
+use std::ops::Range;
+
 use cust::memory::{AsyncCopyDestination, CopyDestination, DeviceBuffer, DeviceCopy, DevicePointer, DeviceSlice};
 use cust::stream::Stream;
 use fmm_core::Error;
@@ -132,9 +134,21 @@ impl<T: DeviceCopy + Default> Buffer<T> {
     /// # Errors
     /// [`Error::Device`] if the copy fails.
     pub fn download_first(&self, n: usize) -> Result<Vec<T>, Error> {
-        let mut values = vec![T::default(); n.min(self.len)];
+        self.download_part(0..n.min(self.len))
+    }
+
+    /// A copy of a part. The work that writes it must be finished.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the copy fails.
+    ///
+    /// # Panics
+    /// If there are fewer elements.
+    pub fn download_part(&self, part: Range<usize>) -> Result<Vec<T>, Error> {
+        assert!(part.end <= self.len, "a part of the array");
+        let mut values = vec![T::default(); part.len()];
         if let Some(memory) = self.memory.as_ref().filter(|_| !values.is_empty()) {
-            memory.index(..values.len()).copy_to(&mut values).map_err(told("cannot copy from the GPU"))?;
+            memory.index(part).copy_to(&mut values).map_err(told("cannot copy from the GPU"))?;
         }
         Ok(values)
     }
@@ -162,10 +176,22 @@ impl Buffer<f64> {
     /// # Errors
     /// [`Error::Device`] if the copy fails.
     pub fn download_threes(&self) -> Result<Vec<[f64; 3]>, Error> {
-        let mut values = vec![[0.0; 3]; self.len / 3];
+        self.download_some_threes(0..self.len / 3)
+    }
+
+    /// The same of a part, counted in threes.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the copy fails.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn download_some_threes(&self, part: Range<usize>) -> Result<Vec<[f64; 3]>, Error> {
+        assert!(3 * part.end <= self.len, "a part of the array");
+        let mut values = vec![[0.0; 3]; part.len()];
         if let Some(memory) = self.memory.as_ref().filter(|_| !values.is_empty()) {
-            let flat = values.as_flattened_mut();
-            memory.index(..flat.len()).copy_to(flat).map_err(told("cannot copy from the GPU"))?;
+            let numbers = memory.index(3 * part.start..3 * part.end);
+            numbers.copy_to(values.as_flattened_mut()).map_err(told("cannot copy from the GPU"))?;
         }
         Ok(values)
     }

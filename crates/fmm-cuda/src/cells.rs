@@ -1,12 +1,15 @@
 //! Trees and lists as the operators read them.
 
+use std::ops::Range;
+
 use fmm_core::Error;
 use fmm_core::tree::{Cube, Tree};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::geometry::{DeviceCsr, DeviceTree, Work};
-use crate::view::{CsrView, TreeView};
+use crate::shares::{Divided, Member};
+use crate::view::{BOUNDS, CellPartsView, CsrView, TILE, TreeView};
 
 /// A tree on the device.
 #[derive(Default)]
@@ -15,9 +18,52 @@ pub struct Cells {
     pub tree: DeviceTree,
     half: Buffer<f64>,
     level_start: Buffer<u32>,
+    parts: Option<CellParts>,
+    found: Buffer<u32>,
+}
+
+/// How the GPUs of a team divide the multipoles of a tree.
+pub struct CellParts {
+    /// Where the shares of the bodies begin, and where the last ends; then as often the last again.
+    pub bounds: [u32; BOUNDS],
+    /// Cells that each GPU knows alone, level by level. `[members][levels]`
+    pub of: Vec<Vec<Range<usize>>>,
 }
 
 impl Cells {
+    /// Divides the tree's targets between the GPUs of a team, and where they are the sources too the
+    /// multipoles.
+    pub fn divide(&mut self, gpu: &Gpu, member: Option<&Member>, same: bool) -> Result<(), Error> {
+        let n = self.tree.order.len();
+        self.undivide();
+        self.tree.divide(member.map(|member| member.begin(n)));
+        let Some(member) = member.filter(|_| same && n > 0) else { return Ok(()) };
+        let ends = member.bounds(n, Divided::ByWork);
+        let (members, levels) = (ends.len() - 1, self.half.len());
+        let bounds = std::array::from_fn(|k| ends[k.min(members)] as u32);
+        self.found.resize(2 * levels * members)?;
+        let view = CellPartsView { tree: self.view(), parts: self.found.pointer(), bounds, members: members as u32 };
+        let blocks = (levels * members).div_ceil(TILE) as u32;
+        // SAFETY: a place for each level and share.
+        unsafe { gpu.kernels().launch(gpu.stream(), "cell_parts", blocks, TILE as u32, &view)? };
+        let found = self.found.read(gpu.stream())?;
+        let part = |i: usize| found[2 * i] as usize..found[2 * i + 1] as usize;
+        let of = (0..members).map(|k| (0..levels).map(|level| part(level * members + k)).collect()).collect();
+        self.parts = Some(CellParts { bounds, of });
+        Ok(())
+    }
+
+    /// Leaves all of the tree to this GPU.
+    pub fn undivide(&mut self) {
+        self.tree.divide(None);
+        self.parts = None;
+    }
+
+    /// How the multipoles are divided, if they are.
+    pub fn parts(&self) -> Option<&CellParts> {
+        self.parts.as_ref()
+    }
+
     /// Copies `tree`.
     pub fn upload(&mut self, tree: &Tree<3>) -> Result<(), Error> {
         self.tree.upload(tree)?;

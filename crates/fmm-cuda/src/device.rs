@@ -1,5 +1,6 @@
 //! The GPUs of this machine.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use cust::context::{Context, CurrentContext};
@@ -15,7 +16,7 @@ use crate::buffer::Buffer;
 use crate::description::{Description, devices};
 use crate::error::device as told;
 use crate::kernels::{self, Kernels};
-use crate::shares::{Divided, Member};
+use crate::shares::{Divided, Member, Parts, Pieces};
 
 /// A GPU that is ready to compute.
 pub struct Gpu {
@@ -122,33 +123,74 @@ impl Gpu {
         self.member.as_ref()
     }
 
-    /// Copies the shares of the other GPUs of the team into `buffer`, which has as many elements for each of `n` things.
-    /// Nothing without a team.
+    /// Copies into `buffer` the parts that other GPUs of the team have right, in bytes. Nothing without a team.
     pub(crate) fn exchange<T: DeviceCopy + Default>(
+        &self,
+        buffer: &Buffer<T>,
+        what: &'static str,
+        parts: Parts,
+    ) -> Result<(), Error> {
+        let bytes = buffer.len() * size_of::<T>();
+        let there = |part: Range<usize>| (part.start, part);
+        self.pull((buffer, buffer), (what, bytes), &|index| parts(index).into_iter().map(there).collect())
+    }
+
+    /// Copies pieces of an array of each other GPU of the team to an array of this one, all in bytes: places here, and pieces
+    /// there. `what` is pulled, of a size in which all agree. Nothing without a team.
+    pub(crate) fn pull<T: DeviceCopy + Default>(
+        &self,
+        (from, to): (&Buffer<T>, &Buffer<T>),
+        what: (&'static str, usize),
+        pieces: Pieces,
+    ) -> Result<(), Error> {
+        let Some(member) = &self.member else { return Ok(()) };
+        self.wait()?;
+        let context = self.raw_context()?;
+        let (address, stream) = (to.pointer().as_raw(), self.stream.as_inner());
+        let posts = member.meet(what, from.pointer().as_raw(), context)?;
+        for (index, other) in posts.iter().enumerate().filter(|(index, _)| *index != member.index()) {
+            for (place, piece) in pieces(index).into_iter().filter(|(_, piece)| !piece.is_empty()) {
+                assert!(place + piece.len() <= to.len() * size_of::<T>(), "a place for what is pulled");
+                let (to, from) = (address + place as u64, other.address + piece.start as u64);
+                // SAFETY: both arrays have these bytes, and neither GPU writes them before the next meeting.
+                succeeded(unsafe {
+                    cuMemcpyPeerAsync(to, context as _, from, other.context as _, piece.len(), stream)
+                })?;
+            }
+        }
+        self.wait()?;
+        // Nobody goes on while another still reads.
+        member.meet((what.0, 0), 0, context).map(|_| ())
+    }
+
+    /// The same of `n` things of as many elements each, of which every GPU has its share.
+    pub(crate) fn exchange_shares<T: DeviceCopy + Default>(
         &self,
         buffer: &Buffer<T>,
         n: usize,
         (what, divided): (&'static str, Divided),
     ) -> Result<(), Error> {
         let Some(member) = &self.member else { return Ok(()) };
-        self.finish()?;
-        let (context, bytes) = (self.raw_context()?, buffer.len() * size_of::<T>());
-        let posts = member.meet((what, bytes), buffer.pointer().as_raw(), context)?;
-        let each = bytes / n.max(1);
-        for (index, other) in posts.iter().enumerate().filter(|(index, _)| *index != member.index()) {
-            let share = member.share_of(index, n, divided);
-            let (from, bytes) = ((share.start * each) as u64, share.len() * each);
-            let (to, stream) = (buffer.pointer().as_raw() + from, self.stream.as_inner());
-            if bytes > 0 {
-                // SAFETY: both arrays have these bytes, and neither GPU writes them before the next meeting.
-                succeeded(unsafe {
-                    cuMemcpyPeerAsync(to, context as _, other.address + from, other.context as _, bytes, stream)
-                })?;
-            }
-        }
-        self.finish()?;
-        // Nobody goes on while another still reads.
-        member.meet((what, 0), 0, context).map(|_| ())
+        let (bounds, each) = (member.bounds(n, divided), buffer.len() * size_of::<T>() / n.max(1));
+        self.exchange(buffer, what, &|index| vec![bounds[index] * each..bounds[index + 1] * each])
+    }
+
+    /// Replaces each number by the sum over all GPUs of the team, of which one at most has another than 0; returns the
+    /// sums. Nothing without a team.
+    pub(crate) fn join_numbers(&self, buffer: &mut Buffer<f64>) -> Result<Vec<f64>, Error> {
+        let own = buffer.read(&self.stream)?;
+        let Some(member) = &self.member else { return Ok(own) };
+        let all = member.gathered(own)?;
+        let sum = |k: usize| all.iter().filter_map(|of| of.get(k)).sum::<f64>();
+        let sums = (0..buffer.len()).map(sum).collect::<Vec<_>>();
+        buffer.upload(&sums)?;
+        self.settle()?;
+        Ok(sums)
+    }
+
+    /// Waits until the work of the first queue is done.
+    pub(crate) fn wait(&self) -> Result<(), Error> {
+        self.stream.synchronize().map_err(told("the GPU failed"))
     }
 
     /// Whether all GPUs of the team say yes; `yes` without a team.

@@ -13,12 +13,8 @@ use crate::buffer::Buffer;
 use crate::far::Far;
 use crate::mma_layout::DeviceReal;
 use crate::place::Place;
-use crate::shares::Divided;
+use crate::shares::{Divided, MOST_CHUNKS, chunks_of};
 use crate::view::{DrawView, ErrorView};
-
-/// Targets of a chunk at least, and the most chunks. The bits of a sample depend on these and not on the device.
-const CHUNK: usize = 2048;
-const MOST_CHUNKS: usize = 1024;
 
 /// Threads of the blocks of cells and leaves, and of chunks.
 const THREADS: usize = 128;
@@ -37,6 +33,7 @@ pub struct Predicted {
     targets: usize,
     /// What fields are multiplied by to be in units of half the side of the root.
     unit: f64,
+    apart: bool,
 }
 
 /// The root, and what was chosen.
@@ -59,6 +56,8 @@ pub struct Described {
     pub total: f64,
     /// Whether local expansions have been summed.
     pub locals: bool,
+    /// See [`Predicted::is_apart`].
+    pub apart: bool,
 }
 
 impl Predicted {
@@ -70,8 +69,8 @@ impl Predicted {
         targets: usize,
         about: Described,
     ) -> Self {
-        let Described { root, aspect, family, order, epsilon: [epsilon, of_terms], classes, tolerance, total, locals } =
-            about;
+        let Described { root, aspect, family, order, classes, tolerance, total, locals, apart, .. } = about;
+        let [epsilon, of_terms] = about.epsilon;
         let last = LastDegree::new(family, order);
         let single = size_of::<T>() == 4;
         let null = DevicePointer::null();
@@ -108,12 +107,27 @@ impl Predicted {
             has_m2p: u32::from(place.pairs[1] > 0),
         };
         let real = if single { "f32" } else { "f64" };
-        Predicted { view, real, family, classes, cells, targets, unit: root * root }
+        Predicted { view, real, family, classes, cells, targets, unit: root * root, apart }
     }
 
     /// Whether the expansions are in double precision.
     pub fn is_double(&self) -> bool {
         self.real == "f64"
+    }
+
+    /// Number of targets.
+    pub fn targets(&self) -> usize {
+        self.targets
+    }
+
+    /// Whether each GPU of a team has its share of the sums, and of their errors, for itself.
+    pub fn is_apart(&self) -> bool {
+        self.apart
+    }
+
+    /// The sorted places of the targets that are summed here: the first, and one past the last.
+    pub fn share(&self) -> [u32; 2] {
+        self.view.targets.share.map(|place| place.min(self.targets as u32))
     }
 
     /// What a field in units of half the side of the root is multiplied by to be in those of the bodies.
@@ -188,12 +202,14 @@ impl ErrorField {
         }
         match view.targets.share {
             [_, u32::MAX] => Ok(()),
-            _ => gpu.exchange(&self.squares, targets, ("squares", Divided::ByWork)),
+            _ if sum.apart => Ok(()),
+            _ => gpu.exchange_shares(&self.squares, targets, ("squares", Divided::ByWork)),
         }
     }
 
     /// Queues the drawing of a sample of `size` targets by the error field: their places in the
-    /// order of the tree to `picked`, and what they stand for to `weight`.
+    /// order of the tree to `picked`, and what they stand for to `weight`. Of sums that are apart it draws
+    /// those of this GPU's share alone, and leaves the others as they are.
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails.
@@ -204,8 +220,10 @@ impl ErrorField {
         size: usize,
         (picked, weight): (DevicePointer<u32>, DevicePointer<f64>),
     ) -> Result<(), Error> {
-        let chunks = (sum.targets / CHUNK).clamp(1, MOST_CHUNKS);
+        let chunks = chunks_of(sum.targets);
+        let own = gpu.member().filter(|_| sum.apart).map_or(0..chunks, |member| member.chunks(sum.targets));
         self.sums.resize(3 * chunks)?;
+        self.sums.fill(gpu.stream(), 0)?;
         self.totals.resize(4)?;
         self.starts.resize(chunks + 1)?;
         let draw = DrawView {
@@ -220,15 +238,20 @@ impl ErrorField {
             even: EVEN,
             count: sum.targets as u32,
             chunks: chunks as u32,
+            first: own.start as u32,
             size: size as u32,
         };
-        // SAFETY: all arrays have the lengths that the view says.
-        unsafe {
-            let (kernels, stream) = (gpu.kernels(), gpu.stream());
-            kernels.launch(stream, "error_chunks", chunks as u32, CHUNK_THREADS as u32, &draw)?;
-            kernels.launch(stream, "error_starts", 1, MOST_CHUNKS as u32, &draw)?;
-            kernels.launch(stream, "error_draw", chunks as u32, CHUNK_THREADS as u32, &draw)
+        let launch = |name, blocks: usize, threads: usize| match blocks {
+            0 => Ok(()),
+            // SAFETY: all arrays have the lengths that the view says.
+            _ => unsafe { gpu.kernels().launch(gpu.stream(), name, blocks as u32, threads as u32, &draw) },
+        };
+        launch("error_chunks", own.len(), CHUNK_THREADS)?;
+        if sum.apart {
+            gpu.join_numbers(&mut self.sums)?;
         }
+        launch("error_starts", 1, MOST_CHUNKS)?;
+        launch("error_draw", own.len(), CHUNK_THREADS)
     }
 
     /// The root mean squares of the last sample's predicted errors and of the field, over all

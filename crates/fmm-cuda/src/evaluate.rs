@@ -12,6 +12,7 @@ use crate::buffer::Buffer;
 use crate::direct::{self, Output};
 use crate::fmm::{Fmm, Watch};
 use crate::inputs::{Host, Inputs};
+use crate::shares::Divided;
 use crate::trial::{self, Arrays, Bodies};
 
 /// The field of `sources` with `strengths` at `targets`, as [`fmm_core::evaluate`] defines it, summed on the device.
@@ -117,20 +118,23 @@ impl DeviceSums {
         };
         let solved = trial::sum(gpu, &mut self.arrays, &settings, bodies, None, times)?;
         let (choice, summed) = (solved.choice, solved.sums);
-        // Every GPU of a team has the same results: those of the first are brought to the host.
-        if gpu.member().is_some_and(|member| member.index() > 0) {
-            let (potential, field, error) = (vec![], vec![], vec![]);
-            let coincident_pairs = summed.coincident_pairs.unwrap_or(0);
-            let sum = Evaluation { potential, field, error, choice, coincident_pairs };
-            return Ok(WithHessian { sum, hessian: vec![] });
-        }
-        let error = match settings.errors {
+        // Of a team each GPU brings its slice to the host, or the first all, of which every one has the same.
+        let first = gpu.member().is_none_or(|member| member.index() == 0);
+        let part = match gpu.member() {
+            Some(member) if summed.sliced => member.share(n, Divided::Evenly),
+            _ if first => 0..n,
+            _ => 0..0,
+        };
+        let error = match settings.errors && first {
             true => trial::errors(gpu, &mut self.arrays, settings.tolerance, (&choice, summed.l2), field)?,
             false => vec![],
         };
+        if !first {
+            hessian.resize(0)?;
+        }
         let sum = Evaluation {
-            potential: potential.download()?,
-            field: field.download_threes()?,
+            potential: potential.download_part(if one_column { part.clone() } else { 0..0 })?,
+            field: field.download_some_threes(part)?,
             error,
             choice,
             coincident_pairs: summed.coincident_pairs.unwrap_or_else(|| match cell {

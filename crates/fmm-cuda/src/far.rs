@@ -1,5 +1,7 @@
 //! The stages that work on expansions.
 
+use std::ops::Range;
+
 use cust::memory::DevicePointer;
 use fmm_core::expansion::{Lattice, between_cells};
 use fmm_core::lists::Space;
@@ -19,7 +21,9 @@ use crate::mma_layout::DeviceReal;
 use crate::operators::{Basis, Cut, Operators};
 use crate::place::Place;
 use crate::ternary_root;
-use crate::view::{CELLS, CELLS_IN_BOX, FarView, GatherView, LatticeView, M2lView, TILE, TranslateView, TreeView};
+use crate::view::{
+    BOUNDS, CELLS, CELLS_IN_BOX, FarView, GatherView, LatticeView, M2lView, TILE, TranslateView, TreeView,
+};
 
 /// Warps of a block, at most.
 const WARPS: usize = 4;
@@ -41,6 +45,11 @@ const MOST_PARTS: usize = 12;
 /// whose tables take little memory.
 const SPARE: usize = 3;
 const LIGHT: usize = 16;
+
+/// The passes of M2M: all cells, those of this GPU's share alone, those of several shares with their children.
+const ALL_CELLS: u32 = 0;
+const OWN_CELLS: u32 = 1;
+const JOINT_CELLS: u32 = 2;
 
 /// Reals that hold one coefficient of the bodies of a warp.
 const ROW: usize = 33;
@@ -296,11 +305,20 @@ impl<T: DeviceReal> Far<T> {
                 view.matrices = self.operators.m2m.pointer().cast();
                 // Nothing is packed yet.
                 (view.from, view.to) = (self.multipoles.pointer().cast(), self.packed.pointer().cast());
-                for level in (0..place.sources.levels as usize).rev() {
-                    view.translates = u32::from(level > 0);
-                    self.translate(gpu, "m2m", view, tiles.level_start()[level]..tiles.level_start()[level + 1])?;
-                }
-                Ok(())
+                let up = |mut view: TranslateView, pass: u32| {
+                    view.pass = pass;
+                    (0..place.sources.levels as usize).rev().try_for_each(|level| {
+                        view.translates = u32::from(level > 0);
+                        self.translate(gpu, "m2m", view, tiles.level_start()[level]..tiles.level_start()[level + 1])
+                    })
+                };
+                let Some(parts) = place.parts else { return up(view, ALL_CELLS) };
+                (view.members, view.bounds) = (parts.of.len() as u32, parts.bounds);
+                up(view, OWN_CELLS)?;
+                let each = self.operators.cut.n * size_of::<T>();
+                let bytes = |cells: &Range<usize>| cells.start * each..cells.end * each;
+                gpu.exchange(&self.multipoles, "multipoles", &|k| parts.of[k].iter().map(bytes).collect())?;
+                up(view, JOINT_CELLS)
             }
             Stage::L2L => {
                 let tiles = place.target_tiles;
@@ -412,16 +430,13 @@ impl<T: DeviceReal> Far<T> {
             columns: cut.columns as u32,
             part: 0,
             depth: 0,
+            pass: ALL_CELLS,
+            members: 1,
+            bounds: [0; BOUNDS],
         }
     }
 
-    fn translate(
-        &self,
-        gpu: &Gpu,
-        name: &str,
-        mut view: TranslateView,
-        tiles: std::ops::Range<usize>,
-    ) -> Result<(), Error> {
+    fn translate(&self, gpu: &Gpu, name: &str, mut view: TranslateView, tiles: Range<usize>) -> Result<(), Error> {
         if tiles.is_empty() {
             return Ok(());
         }

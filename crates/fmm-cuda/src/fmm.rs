@@ -1,5 +1,7 @@
 //! Sums on the device by fast methods: trees, lists and every operator.
 
+use std::ops::Range;
+
 use fmm_core::accuracy;
 use fmm_core::error_model::epsilon_of_terms;
 use fmm_core::lists::{Classes, Space};
@@ -13,10 +15,12 @@ use crate::buffer::Buffer;
 use crate::cartesian::Softened;
 use crate::cells::{Cells, rows};
 use crate::clock::Clock;
+use crate::delivery::{Delivery, Sorted};
 use crate::direct::{self, Output};
 use crate::error_field::{Described, Predicted};
 use crate::far::Far;
 use crate::geometry::{DeviceLists, Work};
+use crate::guard;
 use crate::hessian::{Executed, Hessian};
 use crate::inputs::Ends;
 use crate::m2l_schedule::Offsets;
@@ -25,7 +29,7 @@ use crate::near::Near;
 use crate::place::Place;
 use crate::shares::Divided;
 use crate::ternary_root;
-use crate::view::{Body, GatherView, Sum, TILE};
+use crate::view::{Body, GatherView, NeededView, Points, Sum, TILE};
 
 use cust::memory::DevicePointer;
 use cust::stream::Stream;
@@ -54,12 +58,19 @@ pub struct Fmm {
     pub apart: bool,
     /// Whether the GPUs of a team share the targets of the next plan.
     pub divided: bool,
+    /// Whether each of them gets all results, and not those of its slice of the caller's order alone.
+    pub whole: bool,
     cells: [Cells; 2],
     lists: DeviceLists,
     bodies: [Buffer<Body>; 2],
     sums: Buffer<Sum>,
     /// Caller's order → sorted place of the targets.
     inverse: Buffer<u32>,
+    delivery: Delivery,
+    /// Of the sources' leaves, see [`NeededView`]; empty where all bodies are needed.
+    needed: Buffer<u8>,
+    /// Whether the results of the last sum are right in this GPU's slice of the caller's order alone.
+    sliced: bool,
     /// The near part of the potential, where the forces were summed without it.
     more: Buffer<Sum>,
     near: Near,
@@ -123,8 +134,7 @@ impl Fmm {
             }
             Ok::<_, Error>(false)
         })?;
-        let member = gpu.member().filter(|_| self.divided);
-        at.tree.divide(member.map(|member| member.begin(targets.unwrap_or(sources).len() / 3)));
+        at.divide(gpu, gpu.member().filter(|_| self.divided), targets.is_none())?;
         let from = if targets.is_some() { &from.tree } else { &at.tree };
         times.time(Stage::Lists, || {
             if ternary {
@@ -151,7 +161,7 @@ impl Fmm {
     pub fn take(&mut self, plan: &OctreePlan<3>) -> Result<Planned, Error> {
         self.cells[0].upload(&plan.targets)?;
         // Every GPU of a team sums all of it.
-        self.cells[0].tree.divide(None);
+        self.cells[0].undivide();
         if let Some(sources) = &plan.sources {
             self.cells[1].upload(sources)?;
         }
@@ -272,12 +282,8 @@ impl Fmm {
             more(gpu.stream())?;
         }
         self.near = near;
-        if self.cells[0].tree.is_divided() {
-            gpu.exchange(&self.sums, n, ("sums", Divided::ByWork))?;
-            clock.mark(Some(Stage::Exchange))?;
-        }
-        self.scatter(gpu, output, DevicePointer::null(), scale, n)?;
-        clock.mark(Some(Stage::Output))?;
+        self.hand_over(gpu, output, false, scale)?;
+        clock.mark(Some(if self.cells[0].tree.is_divided() { Stage::Exchange } else { Stage::Output }))?;
         clock.read(times)?;
         if far.faulty()? {
             return Err(Error::Device("a list has a pair of cells that no M2L operator serves".into()));
@@ -306,6 +312,7 @@ impl Fmm {
             tolerance,
             total: if planned.space.is_none() { *total } else { f64::INFINITY },
             locals: planned.space.is_some() || planned.choice.method == Method::Fmm,
+            apart: tree.is_divided() && !self.whole,
         };
         let (cells, targets) = ([sources, cells(&self.cells[0])], self.sums.len());
         match planned.choice.precision {
@@ -326,13 +333,44 @@ impl Fmm {
             let place = Place { sums: self.more.pointer(), ..self.place(planned) };
             near.sum(gpu, gpu.stream(), &place, last.softening, planned.choice.precision, planned.closest, true)?;
             self.near = near;
-            if self.cells[0].tree.is_divided() {
-                gpu.exchange(&self.more, n, ("potentials", Divided::ByWork))?;
+        }
+        let (more, scale) = (!last.whole, last.strength_scale);
+        self.hand_over(gpu, Output { field: DevicePointer::null(), potential }, more, scale)?;
+        gpu.finish()
+    }
+
+    /// Brings the sums, with `more` of the potential where there is some, to `output` in the caller's order.
+    fn hand_over(&mut self, gpu: &Gpu, output: Output, more: bool, strength_scale: f64) -> Result<(), Error> {
+        let n = self.sums.len();
+        let added = if more { self.more.pointer() } else { DevicePointer::null() };
+        let member = gpu.member().filter(|_| self.cells[0].tree.is_divided());
+        if let Some(member) = member {
+            gpu.wait()?;
+            member.end();
+            let fits = self.delivery.growth(member, n) < gpu.free_memory()?;
+            self.sliced = gpu.agree(fits && !self.whole)?;
+            if self.sliced {
+                let (sums, order) = (self.sums.pointer(), self.order());
+                let from = Sorted { sums, more: added, order, strength_scale, n };
+                return self.delivery.deliver(gpu, member, from, output);
+            }
+            gpu.exchange_shares(&self.sums, n, ("sums", Divided::ByWork))?;
+            if more {
+                gpu.exchange_shares(&self.more, n, ("potentials", Divided::ByWork))?;
             }
         }
-        let more = if last.whole { DevicePointer::null() } else { self.more.pointer() };
-        self.scatter(gpu, Output { field: DevicePointer::null(), potential }, more, last.strength_scale, n)?;
-        gpu.finish()
+        self.sliced = false;
+        self.scatter(gpu, output, added, strength_scale, n)
+    }
+
+    /// Whether the GPUs of a team share the targets of the last plan.
+    pub fn is_divided(&self) -> bool {
+        self.cells[0].tree.is_divided()
+    }
+
+    /// Whether the results of the last sum are right in this GPU's slice of the caller's order alone.
+    pub fn is_sliced(&self) -> bool {
+        self.sliced
     }
 
     /// The second derivatives of the potential of the last sum by `arrays`, to `out` in the caller's order.
@@ -376,8 +414,14 @@ impl Fmm {
         self.cells.iter_mut().for_each(|cells| cells.tree.trim());
     }
 
-    /// Queues the copying of bodies into the order of their trees.
+    /// Queues the copying of bodies into the order of their trees: of those that this GPU of a team needs, where it does not
+    /// get all results.
     pub fn gather(&mut self, gpu: &Gpu, ends: Ends) -> Result<(), Error> {
+        self.needed.resize(0)?;
+        if let Some(member) = gpu.member().filter(|_| !self.whole && self.cells[0].parts().is_some()) {
+            let (sources, more) = (ends.sources, guard::sources_of(member, ends.sources.n));
+            return self.gather_needed(gpu, sources, (more, ends.strength_scale()));
+        }
         let targets = ends.targets.map(|points| (points, 0));
         let from = if targets.is_some() { 1 } else { 0 };
         for (points, k) in [Some((ends.sources, from)), targets].into_iter().flatten() {
@@ -399,6 +443,43 @@ impl Fmm {
             unsafe { gpu.kernels().launch(gpu.stream(), "gather_tree_f64", blocks, TILE as u32, &view)? };
         }
         Ok(())
+    }
+
+    /// Those of the sources that its lists name, and `more`, which are sorted places.
+    fn gather_needed(
+        &mut self,
+        gpu: &Gpu,
+        sources: Points,
+        (more, strength_scale): (Range<usize>, f64),
+    ) -> Result<(), Error> {
+        let tree = &self.cells[0].tree;
+        self.bodies[0].resize(sources.n)?;
+        self.needed.resize(tree.cells())?;
+        self.needed.fill(gpu.stream(), 0)?;
+        let view = NeededView {
+            tree: self.cells[0].view(),
+            leaves: tree.leaves.pointer(),
+            pairs: DevicePointer::null(),
+            needed: self.needed.pointer(),
+            position: sources.position,
+            strength: sources.strength,
+            order: tree.order.pointer(),
+            bodies: self.bodies[0].pointer(),
+            strength_scale,
+            pairs_len: 0,
+            leaf_count: tree.leaves.len() as u32,
+            more: [more.start as u32, more.end as u32],
+        };
+        let launch = |name, threads: usize, view: &NeededView| match threads.div_ceil(TILE) {
+            0 => Ok(()),
+            // SAFETY: all arrays have the lengths that the view says.
+            blocks => unsafe { gpu.kernels().launch(gpu.stream(), name, blocks as u32, TILE as u32, view) },
+        };
+        for list in [self.lists.p2l(), self.lists.p2p()] {
+            let (pairs, pairs_len) = (list.pairs.pointer().cast(), list.pairs.len());
+            launch("mark_needed", pairs_len, &NeededView { pairs, pairs_len: pairs_len as u64, ..view })?;
+        }
+        launch("gather_needed", 32 * tree.leaves.len(), &view)
     }
 
     /// Queues the copying of the sums into the caller's order.
@@ -445,6 +526,8 @@ impl Fmm {
             target_bodies: self.bodies[0].pointer(),
             source_bodies: self.bodies[from].pointer(),
             sums: self.sums.pointer(),
+            parts: self.cells[0].parts(),
+            needed: self.needed.pointer(),
             same,
             sides: planned.space.as_ref().map_or([0.0; 3], |space| space.sides),
             ternary_root: planned.ternary.then(|| self.cells[0].tree.level_start()[ternary_root::LEVEL]),

@@ -1,5 +1,7 @@
 //! The guard: the error of a sum on a sample of its targets, drawn and summed on the device.
 
+use std::ops::Range;
+
 use cust::memory::DevicePointer;
 use fmm_core::boundary::{Moments, PeriodicBox};
 use fmm_core::cpu::velocity_of;
@@ -12,8 +14,8 @@ use crate::buffer::Buffer;
 use crate::direct::kernel;
 use crate::error_field::{ErrorField, Predicted};
 use crate::ewald::{Ewald, Picked, Request};
-use crate::shares::Divided;
-use crate::view::{BOX_ROW, Body, ColumnView, GuardView, RepairView, Sum, TILE, WorstView};
+use crate::shares::{Divided, Member};
+use crate::view::{BOX_ROW, Body, ColumnView, GuardView, RecordView, RepairView, Sum, TILE, WorstView};
 
 /// Sources of a block at least, the most shares of them, and targets of a block. The bits of a sum depend on these and not on the device.
 const FEWEST: usize = 256;
@@ -26,6 +28,17 @@ const DOUBLE: usize = 128;
 /// Threads of a block that is alone, or that counts; and the most blocks that count.
 const ALONE: usize = 1024;
 const COUNTERS: usize = 264;
+
+/// How many parts `n` sources have, each summed by blocks of its own.
+fn parts_of(n: usize) -> usize {
+    (n / FEWEST).clamp(1, PARTS)
+}
+
+/// The sources, of `n`, that a member of a team sums at the sample.
+pub fn sources_of(member: &Member, n: usize) -> Range<usize> {
+    let (parts, own) = (parts_of(n), member.share(parts_of(n), Divided::Evenly));
+    n * own.start / parts..n * own.end / parts
+}
 
 /// The arrays of a guard.
 #[derive(Default)]
@@ -40,6 +53,9 @@ pub struct Guard {
     partial: Buffer<f64>,
     out: Buffer<f64>,
     counts: Buffer<u32>,
+    /// What the GPUs of a team know together of the targets that are picked, see [`RecordView`], and 0, 1, 2, …
+    records: Buffer<f64>,
+    slots: Buffer<u32>,
     /// In boxes.
     pub ewald: Ewald,
 }
@@ -74,6 +90,7 @@ pub struct Repaired {
 }
 
 /// A sum that is to be measured.
+#[derive(Clone, Copy)]
 pub struct Measured {
     /// The sources, `[n]`.
     pub bodies: DevicePointer<Body>,
@@ -93,6 +110,8 @@ pub struct Measured {
     pub stride: usize,
     /// Number of targets.
     pub targets: usize,
+    /// Whether the GPUs of a team share what the guard sums.
+    pub shared: bool,
 }
 
 /// A sample of targets, with what is right there and what was found.
@@ -177,6 +196,10 @@ impl Guard {
                 if !known {
                     self.field.predict(gpu, sum)?;
                 }
+                if sum.is_apart() {
+                    // Nobody knows the slots of others.
+                    self.picked.fill(gpu.stream(), 0xff)?;
+                }
                 self.field.draw(gpu, sum, size, places)?;
                 self.predicts = true;
                 return Ok(());
@@ -211,7 +234,13 @@ impl Guard {
         if !same_sample {
             self.pick(gpu, sum.targets, targets, predicted)?;
         }
-        self.direct(gpu, softening, sum, targets)?;
+        match predicted.filter(|field| field.is_apart()) {
+            Some(field) => {
+                let together = self.together(gpu, sum, field.share(), targets)?;
+                self.direct(gpu, softening, &together, (self.slots.pointer(), targets))?;
+            }
+            None => self.direct(gpu, softening, sum, (self.picked.pointer(), targets))?,
+        }
         gpu.finish()?;
         let rows = self.out.download()?;
         let unit = sum.strength_scale / (sum.scale * sum.scale);
@@ -227,20 +256,57 @@ impl Guard {
         Ok(all)
     }
 
-    /// Queues direct sums at the `targets` that are picked: rows of eight numbers to `out`, see [`GuardView`].
-    fn direct(&mut self, gpu: &Gpu, softening: Softening, sum: &Measured, targets: usize) -> Result<(), Error> {
-        let parts = (sum.n / FEWEST).clamp(1, PARTS);
+    /// What the GPUs of a team know together of the `count` targets that are picked, each in the share of one of
+    /// them. All get places and weights of all, and the sum with the targets in the order of `slots`.
+    fn together(&mut self, gpu: &Gpu, sum: &Measured, share: [u32; 2], count: usize) -> Result<Measured, Error> {
+        self.records.resize(8 * count)?;
+        let view = RecordView {
+            position: sum.position,
+            field: sum.field,
+            picked: self.picked.pointer(),
+            weight: self.weight.pointer(),
+            records: self.records.pointer(),
+            share,
+            stride: sum.stride as u32,
+            count: count as u32,
+        };
+        // SAFETY: all arrays have the lengths that the view says.
+        unsafe {
+            gpu.kernels().launch(gpu.stream(), "guard_records", count.div_ceil(TILE) as u32, TILE as u32, &view)?
+        };
+        let all = gpu.join_numbers(&mut self.records)?;
+        let records = all.as_chunks::<8>().0;
+        self.picked.upload(&records.iter().map(|record| record[0] as u32).collect::<Vec<_>>())?;
+        self.weight.upload(&records.iter().map(|record| record[1]).collect::<Vec<_>>())?;
+        if self.slots.len() < count {
+            self.slots.upload(&(0..count as u32).collect::<Vec<_>>())?;
+        }
+        gpu.settle()?;
+        let records = self.records.pointer();
+        Ok(Measured { position: records.wrapping_add(2), field: records.wrapping_add(5), stride: 8, ..*sum })
+    }
+
+    /// Queues direct sums at the `targets` that are `picked`: rows of eight numbers to `out`, see [`GuardView`].
+    fn direct(
+        &mut self,
+        gpu: &Gpu,
+        softening: Softening,
+        sum: &Measured,
+        (picked, targets): (DevicePointer<u32>, usize),
+    ) -> Result<(), Error> {
+        let parts = parts_of(sum.n);
         let together = if targets > 64 { GUARDED } else { targets.max(32).next_power_of_two() };
         let split = GUARDED / together;
         self.partial.resize(targets * parts * split * 4)?;
         self.out.resize(targets * 8)?;
         let (name, length) = kernel(softening, sum.scale);
-        let own = gpu.member().map_or(0..parts, |member| member.share(parts, Divided::Evenly));
+        let member = gpu.member().filter(|_| sum.shared);
+        let own = member.map_or(0..parts, |member| member.share(parts, Divided::Evenly));
         let view = GuardView {
             sources: sum.bodies,
             position: sum.position,
             field: sum.field,
-            picked: self.picked.pointer(),
+            picked,
             weight: self.weight.pointer(),
             partial: self.partial.pointer(),
             out: self.out.pointer(),
@@ -261,7 +327,9 @@ impl Guard {
             // SAFETY: all arrays have the lengths that the view says.
             unsafe { kernels.launch(gpu.stream(), &format!("guard_{name}_f64"), grid, GUARDED as u32, &view)? };
         }
-        gpu.exchange(&self.partial, parts, ("direct sums", Divided::Evenly))?;
+        if sum.shared {
+            gpu.exchange_shares(&self.partial, parts, ("direct sums", Divided::Evenly))?;
+        }
         let blocks = targets.div_ceil(TILE / 32) as u32;
         // SAFETY: as above.
         unsafe { kernels.launch(gpu.stream(), "guard_join", blocks, TILE as u32, &view) }
@@ -274,15 +342,20 @@ impl Guard {
         &mut self,
         gpu: &Gpu,
         softening: Softening,
-        sum: &Measured,
+        (sum, predicted): (&Measured, &Predicted),
         (norms, tolerance, most): (Norms, f64, usize),
         to: Repaired,
     ) -> Result<bool, Error> {
-        let worst = self.choose(gpu, sum.targets, (norms, tolerance, most))?;
+        let worst = self.choose(gpu, predicted, (norms, tolerance, most))?;
         if worst == 0 {
             return Ok(false);
         }
-        self.direct(gpu, softening, sum, worst)?;
+        if predicted.is_apart() {
+            let together = self.together(gpu, sum, predicted.share(), worst)?;
+            self.direct(gpu, softening, &together, (self.slots.pointer(), worst))?;
+        } else {
+            self.direct(gpu, softening, sum, (self.picked.pointer(), worst))?;
+        }
         let view = RepairView {
             picked: self.picked.pointer(),
             rows: self.out.pointer(),
@@ -302,11 +375,11 @@ impl Guard {
         Ok(true)
     }
 
-    /// Picks the targets that [`Norms::worst`] asks for, of `count`. Returns how many.
+    /// Picks the targets that [`Norms::worst`] asks for. Returns how many.
     fn choose(
         &mut self,
         gpu: &Gpu,
-        count: usize,
+        predicted: &Predicted,
         (norms, tolerance, most): (Norms, f64, usize),
     ) -> Result<usize, Error> {
         self.counts.resize(2 * BINS)?;
@@ -316,14 +389,20 @@ impl Guard {
             counts: self.counts.pointer(),
             chosen: DevicePointer::null(),
             from: [f64::INFINITY; 2],
-            count: count as u32,
+            share: predicted.is_apart().then(|| predicted.share()).unwrap_or([0, predicted.targets() as u32]),
         };
         let (kernels, stream) = (gpu.kernels(), gpu.stream());
-        let blocks = count.div_ceil(ALONE).min(COUNTERS) as u32;
+        let count = (view.share[1] - view.share[0]) as usize;
+        let blocks = count.div_ceil(ALONE).clamp(1, COUNTERS) as u32;
         // SAFETY: both arrays have the lengths that the view says.
         unsafe { kernels.launch(stream, "guard_count", blocks, ALONE as u32, &view)? };
         gpu.finish()?;
-        let counts = self.counts.download()?;
+        let mut counts = self.counts.download()?;
+        let team = gpu.member().filter(|_| predicted.is_apart());
+        if let Some(member) = team {
+            let all = member.gathered(counts.iter().map(|&count| f64::from(count)).collect())?;
+            counts = (0..2 * BINS).map(|bin| all.iter().map(|of| of[bin] as u32).sum()).collect();
+        }
         let counts = [&counts[..BINS], &counts[BINS..]];
         let Some(from) = norms.worst(counts, tolerance, most) else { return Ok(0) };
         let above = |k: usize| counts[k].iter().skip(bin_of(from[k])).map(|&c| c as usize).sum::<usize>();
@@ -333,9 +412,15 @@ impl Guard {
         self.counts.fill(stream, 0)?;
         (view.chosen, view.from) = (self.picked.pointer(), from);
         // SAFETY: no more targets are chosen than have been counted.
-        unsafe { kernels.launch(stream, "guard_choose", count.div_ceil(TILE) as u32, TILE as u32, &view)? };
+        unsafe { kernels.launch(stream, "guard_choose", count.div_ceil(TILE).max(1) as u32, TILE as u32, &view)? };
         gpu.finish()?;
-        Ok(self.counts.download_first(1)?[0] as usize)
+        let chosen = self.counts.download_first(1)?[0] as usize;
+        let Some(member) = team else { return Ok(chosen) };
+        let own = self.picked.download_first(chosen)?;
+        let all = member.gathered(own.into_iter().map(f64::from).collect())?.concat();
+        self.picked.upload(&all.iter().map(|&place| place as u32).collect::<Vec<_>>())?;
+        gpu.settle()?;
+        Ok(all.len())
     }
 
     /// The estimated errors of the field of a sum whose L2 norm of the error is `l2`, in the caller's

@@ -14,6 +14,7 @@ mod buffer;
 mod cartesian;
 mod cells;
 mod clock;
+mod delivery;
 mod description;
 mod device;
 mod direct;

@@ -73,6 +73,7 @@ impl Near {
             list: place.p2p,
             target_bodies: place.target_bodies,
             source_bodies: place.source_bodies,
+            needed: place.needed,
             near: self.near.pointer().cast(),
             tasks: self.tasks.pointer(),
             again: if single { self.again.pointer() } else { Buffer::new().pointer() },

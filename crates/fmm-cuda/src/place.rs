@@ -2,6 +2,7 @@
 
 use cust::memory::DevicePointer;
 
+use crate::cells::CellParts;
 use crate::geometry::Tiles;
 use crate::view::{Body, CsrView, Sum, TreeView};
 
@@ -36,6 +37,10 @@ pub struct Place<'a> {
     pub source_bodies: DevicePointer<Body>,
     /// In the order of the targets' tree, of scaled strengths.
     pub sums: DevicePointer<Sum>,
+    /// How the GPUs of a team divide the multipoles, if they do.
+    pub parts: Option<&'a CellParts>,
+    /// 1 for the leaves of the sources whose bodies are here; null: all are.
+    pub needed: DevicePointer<u8>,
     /// Whether targets and sources are the same bodies, of which none sees itself.
     pub same: bool,
     /// Of the periodic box, or 0.

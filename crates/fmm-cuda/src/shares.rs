@@ -9,6 +9,16 @@ use fmm_core::Error;
 /// Shares are moved where the slowest GPU takes this much longer than the mean.
 const IMBALANCE: f64 = 1.02;
 
+/// Targets of a chunk at least, and the most chunks. Samples are drawn chunk by chunk: their bits depend on these and not on the
+/// device. Each chunk is in one share.
+const CHUNK: usize = 2048;
+pub(crate) const MOST_CHUNKS: usize = 1024;
+
+/// How many chunks `n` targets have; `n k / chunks` is the first target of chunk k.
+pub(crate) fn chunks_of(n: usize) -> usize {
+    (n / CHUNK).clamp(1, MOST_CHUNKS)
+}
+
 /// What a GPU lets the others know where they meet.
 #[derive(Clone, Copy)]
 pub(crate) struct Post {
@@ -22,11 +32,19 @@ pub(crate) struct Post {
     busy: f64,
 }
 
+/// How an array is divided: the bytes that the GPU of this number has right.
+pub(crate) type Parts<'a> = &'a dyn Fn(usize) -> Vec<Range<usize>>;
+
+/// What is pulled from the GPU of this number: places here, and the pieces that come there, in bytes.
+pub(crate) type Pieces<'a> = &'a dyn Fn(usize) -> Vec<(usize, Range<usize>)>;
+
 /// Where the threads of a team wait for each other.
 struct Turn {
     posts: Vec<Option<Post>>,
     /// Those of the last meeting.
     last: Vec<Post>,
+    /// Numbers that each has told the others.
+    numbers: Vec<Vec<f64>>,
     meetings: u64,
     broken: bool,
 }
@@ -39,7 +57,8 @@ pub(crate) struct Rendezvous {
 impl Rendezvous {
     /// Of so many.
     fn of(count: usize) -> Self {
-        let turn = Turn { posts: vec![None; count], last: vec![], meetings: 0, broken: false };
+        let turn =
+            Turn { posts: vec![None; count], last: vec![], numbers: vec![vec![]; count], meetings: 0, broken: false };
         Rendezvous { turn: Mutex::new(turn), changed: Condvar::new() }
     }
 
@@ -102,23 +121,34 @@ pub(crate) enum Divided {
 pub(crate) struct Member {
     rendezvous: Arc<Rendezvous>,
     index: usize,
+    least: f64,
     /// Where each share begins and the last ends, as parts of all targets, in the present sum and in the next.
     /// `[members + 1]`
     bounds: Mutex<[Vec<f64>; 2]>,
-    /// When the work on the share of a sum began.
-    begun: Mutex<Option<Instant>>,
+    work: Mutex<Work>,
+}
+
+/// What is known of the time that the share of a sum takes.
+#[derive(Default)]
+struct Work {
+    begun: Option<Instant>,
+    /// For others, since then.
+    waited: Duration,
+    /// All but that, once it is done, until the others know.
+    took: Option<Duration>,
 }
 
 impl Member {
-    /// Places for so many, whose shares are equal.
-    pub(crate) fn all(count: usize) -> Vec<Member> {
+    /// Places for so many, whose shares are equal, of sums that take one GPU `least` nanoseconds at least.
+    pub(crate) fn all(count: usize, least: f64) -> Vec<Member> {
         let even: Vec<f64> = (0..=count).map(|k| k as f64 / count as f64).collect();
         let rendezvous = Arc::new(Rendezvous::of(count));
         let place = |index| Member {
             rendezvous: rendezvous.clone(),
             index,
+            least,
             bounds: Mutex::new([&even, &even].map(Vec::clone)),
-            begun: Mutex::new(None),
+            work: Mutex::default(),
         };
         (0..count).map(place).collect()
     }
@@ -128,41 +158,77 @@ impl Member {
         self.rendezvous.clone()
     }
 
+    /// Nanoseconds that a sum takes one GPU from which on it is shared.
+    pub(crate) fn least(&self) -> f64 {
+        self.least
+    }
+
     /// Its number in the team.
     pub(crate) fn index(&self) -> usize {
         self.index
     }
 
-    /// The share of the member `index` of `n` things.
-    pub(crate) fn share_of(&self, index: usize, n: usize, divided: Divided) -> Range<usize> {
+    /// Where the shares of `n` things begin, and where the last ends. `[members + 1]`
+    pub(crate) fn bounds(&self, n: usize, divided: Divided) -> Vec<usize> {
         let bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = |k: usize| match divided {
-            Divided::ByWork => (bounds[0][k] * n as f64).round() as usize,
+        let chunks = chunks_of(n);
+        let at = |(k, &bound): (usize, &f64)| match divided {
+            Divided::ByWork => (bound * chunks as f64).round() as usize * n / chunks,
             Divided::Evenly => n * k / (bounds[0].len() - 1),
         };
-        at(index)..at(index + 1)
+        bounds[0].iter().enumerate().map(at).collect()
+    }
+
+    /// The chunks of `n` things that are in the share of this GPU.
+    pub(crate) fn chunks(&self, n: usize) -> Range<usize> {
+        let bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = |k: usize| (bounds[0][k] * chunks_of(n) as f64).round() as usize;
+        at(self.index)..at(self.index + 1)
     }
 
     /// The share of this GPU of `n` things.
     pub(crate) fn share(&self, n: usize, divided: Divided) -> Range<usize> {
-        self.share_of(self.index, n, divided)
+        let bounds = self.bounds(n, divided);
+        bounds[self.index]..bounds[self.index + 1]
+    }
+
+    /// The numbers of all GPUs, of which this one has `own`.
+    pub(crate) fn gathered(&self, own: Vec<f64>) -> Result<Vec<Vec<f64>>, Error> {
+        self.rendezvous.lock().numbers[self.index] = own;
+        self.meet(("numbers", 0), 0, 0)?;
+        let all = self.rendezvous.lock().numbers.clone();
+        // Nobody puts others there while one still reads.
+        self.meet(("numbers", 0), 0, 0)?;
+        Ok(all)
     }
 
     /// The share of this GPU of `n` targets, as places in the order of their tree. Its time begins now.
     pub(crate) fn begin(&self, n: usize) -> Range<usize> {
-        *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.work() = Work { begun: Some(Instant::now()), ..Work::default() };
         let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
         bounds[0] = bounds[1].clone();
         drop(bounds);
         self.share(n, Divided::ByWork)
     }
 
+    /// Says that the share of the sum is done, whose work is. The shares of the next sum are what all have taken, without
+    /// their waits for each other.
+    pub(crate) fn end(&self) {
+        let mut work = self.work();
+        work.took = work.begun.take().map(|begun| begun.elapsed().saturating_sub(work.waited));
+    }
+
+    fn work(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Waits for the other GPUs and returns what each has posted. `what` is exchanged, so many bytes at `address`.
     pub(crate) fn meet(&self, what: (&'static str, usize), address: u64, context: usize) -> Result<Vec<Post>, Error> {
-        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let busy = begun.map_or(Duration::ZERO, |begun| begun.elapsed()).as_secs_f64();
+        let (came, took) = (Instant::now(), self.work().took.take());
+        let busy = took.map_or(0.0, |took| took.as_secs_f64());
         let posts = self.rendezvous.meet(self.index, Post { address, context, what, busy })?;
-        if begun.is_some() {
+        self.work().waited += came.elapsed();
+        if took.is_some() {
             self.balance(&posts.iter().map(|post| post.busy).collect::<Vec<_>>());
         }
         Ok(posts)
@@ -170,10 +236,7 @@ impl Member {
 
     /// Whether all GPUs say yes.
     pub(crate) fn agree(&self, yes: bool) -> Result<bool, Error> {
-        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let post = Post { address: u64::from(yes), context: 0, what: ("agreement", 0), busy: 0.0 };
-        let posts = self.rendezvous.meet(self.index, post)?;
-        *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = begun;
+        let posts = self.meet(("agreement", 0), u64::from(yes), 0)?;
         Ok(posts.iter().all(|post| post.address == 1))
     }
 

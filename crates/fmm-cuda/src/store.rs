@@ -1,5 +1,6 @@
 //! The particles of a run on a GPU.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use cust::memory::DevicePointer;
@@ -21,6 +22,7 @@ use crate::inputs::Inputs;
 use crate::numbers::Numbers;
 use crate::order::Units;
 use crate::planar::{Flat, Flow, Vortices};
+use crate::shares::Divided;
 use crate::staging::Staging;
 use crate::totals::{self, Totals as Summing};
 use crate::trial::{self, Arrays, Bodies};
@@ -55,6 +57,8 @@ pub struct CudaStore {
     wanted: bool,
     /// Whether the potential of the last sum is there.
     whole: bool,
+    /// Whether velocities and fields are right in this GPU's slice of a team's particles alone.
+    sliced: bool,
     strengths: Strengths,
     coincident_pairs: u64,
     acting: Acting,
@@ -114,6 +118,7 @@ impl CudaStore {
             summed: false,
             wanted: false,
             whole: false,
+            sliced: false,
             strengths: Strengths::of(&[]),
             coincident_pairs: 0,
             acting: Acting::default(),
@@ -140,7 +145,7 @@ impl CudaStore {
 
     /// x += h w y for `n` numbers; a weight has three of them.
     fn advance(
-        &mut self,
+        &self,
         x: DevicePointer<f64>,
         y: DevicePointer<f64>,
         weight: DevicePointer<f64>,
@@ -156,6 +161,30 @@ impl CudaStore {
             self.gpu.kernels().launch(self.gpu.stream(), "advance_f64", n.div_ceil(TILE) as u32, TILE as u32, &view)?;
         }
         self.gpu.finish()
+    }
+
+    /// The particles that this GPU kicks and drifts.
+    fn slice(&self) -> Range<usize> {
+        let n = self.strength.len();
+        let member = self.gpu.member().filter(|_| self.sliced);
+        member.map_or(0..n, |member| member.share(n, Divided::Evenly))
+    }
+
+    /// Brings velocities and fields of all slices to every GPU of a team, all of which must ask for it.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if a GPU fails.
+    pub(crate) fn gather(&mut self) -> Result<(), Error> {
+        if !std::mem::replace(&mut self.sliced, false) {
+            return Ok(());
+        }
+        self.gpu.enter()?;
+        let (n, State { velocity, field, potential, .. }) = (self.strength.len(), &self.state);
+        let arrays = [(velocity, "velocities"), (field, "fields"), (potential, "potentials")];
+        for (array, what) in arrays.into_iter().take(if self.whole { 3 } else { 2 }) {
+            self.gpu.exchange_shares(array, n, (what, Divided::Evenly))?;
+        }
+        Ok(())
     }
 
     /// Checks that an array has only finite numbers.
@@ -193,6 +222,7 @@ impl CudaStore {
             self.gpu.finish()?;
         } else {
             self.arrays.fmm.potential(&self.gpu, potential)?;
+            self.sliced |= self.arrays.fmm.is_sliced();
         }
         self.whole = true;
         self.exclude()
@@ -239,7 +269,7 @@ impl ParticleStore for CudaStore {
         self.coupling = Arc::new(coupling.clone());
         self.acting.ready(n)?;
         self.strengths = Strengths::of(&[strength]);
-        (self.choice, self.units, self.summed, self.whole) = (None, None, false, false);
+        (self.choice, self.units, self.summed, self.whole, self.sliced) = (None, None, false, false, false);
         // What is refused is refused before the first step.
         if let Some(flat) = &mut self.flat {
             return flat.take(&self.gpu, &self.settings, strength);
@@ -283,6 +313,10 @@ impl ParticleStore for CudaStore {
         (self.choice, self.units, self.summed) = (Some(choice), summed.units, true);
         self.l2 = summed.l2;
         self.whole = wanted;
+        if self.sliced && !summed.sliced {
+            self.gpu.exchange_shares(&self.state.velocity, self.strength.len(), ("velocities", Divided::Evenly))?;
+        }
+        self.sliced = summed.sliced;
         let State { inputs, field, .. } = &self.state;
         let Arrays { work, boxed, .. } = &mut self.arrays;
         self.acting.add(&self.gpu, (work, boxed), inputs.ends(), field, times)?;
@@ -306,29 +340,43 @@ impl ParticleStore for CudaStore {
 
     fn kick(&mut self, h: f64, times: &mut StageTimes) -> Result<(), Error> {
         let State { velocity, field, coupling, .. } = &self.state;
-        let (v, e, c) = (velocity.pointer(), field.pointer(), coupling.pointer());
-        times.time(Stage::Kick, || self.advance(v, e, c, (h, 3 * self.strength.len())))
+        let (slice, at) = (self.slice(), |numbers: &Buffer<f64>, each: usize| numbers.pointer().wrapping_add(each));
+        let (v, e) = (at(velocity, 3 * slice.start), at(field, 3 * slice.start));
+        let c = if coupling.is_empty() { DevicePointer::null() } else { at(coupling, slice.start) };
+        times.time(Stage::Kick, || self.advance(v, e, c, (h, 3 * slice.len())))
     }
 
     fn drift(&mut self, h: f64, times: &mut StageTimes) -> Result<(), Error> {
-        let (x, v) = (self.state.inputs.position.pointer(), self.state.velocity.pointer());
-        times.time(Stage::Drift, || self.advance(x, v, DevicePointer::null(), (h, 3 * self.strength.len())))
+        let (slice, State { inputs, velocity, .. }) = (self.slice(), &self.state);
+        let at = |numbers: &Buffer<f64>| numbers.pointer().wrapping_add(3 * slice.start);
+        let (x, v) = (at(&inputs.position), at(velocity));
+        times.time(Stage::Drift, || {
+            self.advance(x, v, DevicePointer::null(), (h, 3 * slice.len()))?;
+            if !self.sliced {
+                return Ok(());
+            }
+            let n = self.strength.len();
+            self.gpu.exchange_shares(&self.state.inputs.position, n, ("positions", Divided::Evenly))
+        })
     }
 
     fn begin_flow(&mut self) -> Result<f64, Error> {
         self.gpu.enter()?;
+        self.gather()?;
         let vortices = self.vortices();
         self.flow.begin(&self.gpu, vortices)
     }
 
     fn flow(&mut self, weight: f64) -> Result<f64, Error> {
         self.gpu.enter()?;
+        self.gather()?;
         let vortices = self.vortices();
         self.flow.take(&self.gpu, vortices, weight)
     }
 
     fn flow_to(&mut self, h: f64, summed: bool) -> Result<(), Error> {
         self.gpu.enter()?;
+        self.gather()?;
         self.flow.reach(&self.gpu, self.vortices(), h, summed)
     }
 

@@ -26,7 +26,7 @@ fn teams() -> Option<Vec<Vec<u32>>> {
 }
 
 fn opened(ordinals: &[u32]) -> Vec<Opened> {
-    team::open(ordinals).unwrap().into_iter().map(Opened::new).collect()
+    team::open(ordinals, 0.0).unwrap().into_iter().map(Opened::new).collect()
 }
 
 type Case = (&'static str, Particles, Settings, Quantity);
@@ -97,7 +97,7 @@ fn teams_give_the_bits_of_one_gpu() {
 /// Positions and totals after some steps.
 fn after_steps(ordinals: &[u32], settings: &Settings, particles: &Particles) -> (Particles, Vec<f64>, String) {
     let store = |gpu| CudaStore::new(gpu, settings.clone()).unwrap().with_forces(Forces::default());
-    let mut store = TeamStore::new(team::open(ordinals).unwrap().into_iter().map(store).collect());
+    let mut store = TeamStore::new(team::open(ordinals, 0.0).unwrap().into_iter().map(store).collect());
     store.upload(particles).unwrap();
     let (mut kept, times) = (None, &mut StageTimes::default());
     for step in 0..6 {

@@ -166,10 +166,10 @@ impl Device {
     pub(crate) fn open(self, pairs: f64, note: &mut dyn FnMut(Note)) -> Result<Vec<Gpu>, Error> {
         let opened = match self {
             _ if self.on_cores(pairs) => return Ok(vec![]),
-            Device::Cuda(n) => team::open(&[n]),
-            Device::Auto | Device::Cpu => team::open(&[0]),
+            Device::Cuda(n) => team::open(&[n], team::PAYS),
+            Device::Auto | Device::Cpu => team::open(&[0], team::PAYS),
             Device::Team(team) => {
-                fmm_cuda::devices().and_then(|present| team::open(&team.ordinals(present.len() as u32)))
+                fmm_cuda::devices().and_then(|present| team::open(&team.ordinals(present.len() as u32), team::PAYS))
             }
         };
         match opened {

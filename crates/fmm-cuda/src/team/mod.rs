@@ -1,9 +1,10 @@
 //! Several GPUs of one process that share the targets of a sum.
 //!
-//! Every GPU has all bodies, their tree and all multipoles. It makes the lists of its share of the targets alone, which
-//! divides M2L, pairs and what else lists lead to, and then copies the sums of the other shares from the other GPUs. From
-//! there on all have the same numbers again, so that each of them makes the same choices. No number depends on where a share
-//! ends, so the bits are those of one GPU.
+//! Every GPU has all bodies and makes their whole tree. It makes the multipoles of its share of the bodies, and the lists of
+//! its share of the targets, which divides M2L, pairs and what else lists lead to. Multipoles go to all; sums go to the
+//! GPU in whose slice of the caller's order their target is ([`delivery`](crate::delivery)). What choices depend on is
+//! summed in parts that do not depend on the shares, and every GPU has all of these, so that each of them makes the
+//! same choices. No number depends on where a share ends, so the bits are those of one GPU.
 //!
 //! A thread drives each GPU. Where they exchange sums they wait for each other; one that fails ends the wait of the others.
 
@@ -17,19 +18,28 @@ use fmm_core::{Error, Settings, StageTimes, WithHessian};
 
 use crate::inputs::Host;
 use crate::shares::{Member, Rendezvous, left};
+use crate::view::TEAM;
 use crate::{DeviceSums, Gpu, Unavailable};
 
 pub use store::TeamStore;
 
-/// Opens the GPUs of these numbers as a team.
+/// Nanoseconds that a sum takes one GPU from which on several gain.
+pub const PAYS: f64 = 4e6;
+
+/// Opens the GPUs of these numbers as a team. They share sums by expansions in open space that are expected to take one of them `least`
+/// nanoseconds, and all in periodic boxes; other sums each of them makes for itself.
 ///
 /// # Errors
-/// Those of [`Gpu::open`]; [`Unavailable::Unlike`] for GPUs of several models, whose bits may differ.
+/// Those of [`Gpu::open`]; [`Unavailable::Unlike`] for GPUs of several models, whose bits may differ;
+/// [`Unavailable::Driver`] for more GPUs than kernels have places for.
 ///
 /// # Panics
 /// Without a number.
-pub fn open(ordinals: &[u32]) -> Result<Vec<Gpu>, Unavailable> {
+pub fn open(ordinals: &[u32], least: f64) -> Result<Vec<Gpu>, Unavailable> {
     assert!(!ordinals.is_empty(), "no GPU");
+    if ordinals.len() > TEAM {
+        return Err(Unavailable::Driver(format!("{} GPUs cannot share sums, {TEAM} at most", ordinals.len())));
+    }
     let mut team = ordinals.iter().map(|&ordinal| Gpu::open(ordinal)).collect::<Result<Vec<_>, _>>()?;
     let first = team[0].description().clone();
     if let Some(other) = team.iter().map(Gpu::description).find(|other| other.name != first.name) {
@@ -46,13 +56,13 @@ pub fn open(ordinals: &[u32]) -> Result<Vec<Gpu>, Unavailable> {
         }
     }
     if team.len() > 1 {
-        let members = Member::all(team.len());
+        let members = Member::all(team.len(), least);
         team.iter_mut().zip(members).for_each(|(gpu, member)| gpu.join(member));
     }
     Ok(team)
 }
 
-/// Runs `work` for each of a team's GPUs on a thread of its own; returns what the first came to.
+/// Runs `work` for each of a team's GPUs on a thread of its own; returns what each came to.
 ///
 /// # Errors
 /// That of the GPU that failed first by its number, but for those that only waited for another.
@@ -60,7 +70,7 @@ fn together<M: Send, R: Send>(
     members: &mut [M],
     gpu: impl Fn(&M) -> &Gpu + Sync,
     work: impl Fn(&mut M, usize) -> Result<R, Error> + Sync,
-) -> Result<R, Error> {
+) -> Result<Vec<R>, Error> {
     let run = |index: usize, member: &mut M| {
         // Who is done, has failed or panics leaves: nobody is to wait for it.
         struct Leave(Option<Arc<Rendezvous>>);
@@ -84,9 +94,8 @@ fn together<M: Send, R: Send>(
         );
         all
     });
-    let reason = all.iter().position(|done| done.as_ref().is_err_and(|e| *e != left()));
-    let mut all = all.into_iter();
-    all.nth(reason.unwrap_or(0)).unwrap_or_else(|| Err(left()))
+    let reason = all.iter().find_map(|done| done.as_ref().err().filter(|error| **error != left())).cloned();
+    reason.map_or_else(|| all.into_iter().collect(), Err)
 }
 
 /// A GPU, with the memory and tables of its sums.
@@ -125,7 +134,7 @@ pub fn evaluate_host(
 ) -> Result<WithHessian, Error> {
     let of_first = Mutex::new(times);
     let cancel = of_first.lock().unwrap_or_else(PoisonError::into_inner).cancel().clone();
-    together(
+    let parts = together(
         team,
         |opened| &opened.gpu,
         |Opened { sums, gpu }, index| {
@@ -136,5 +145,11 @@ pub fn evaluate_host(
             }
             sum
         },
-    )
+    )?;
+    let joined = parts.into_iter().reduce(|mut all, WithHessian { sum, .. }| {
+        all.sum.potential.extend(sum.potential);
+        all.sum.field.extend(sum.field);
+        all
+    });
+    joined.ok_or_else(left)
 }

@@ -6,10 +6,12 @@ use fmm_core::{Choice, Error, ForceReport, Kept, ParticleStore, Particles, Pendi
 
 use super::together;
 use crate::CudaStore;
+use crate::shares::left;
 
-/// Particles that live on every GPU of a team, which share the sums and each do all the rest.
+/// Particles that live on every GPU of a team, which share the sums, kicks and drifts and each do all the rest.
 ///
-/// All have the same bits at all times, those of a [`CudaStore`].
+/// All positions are on every GPU; of velocities and fields a GPU may have those of its slice alone. The bits are those of a
+/// [`CudaStore`].
 pub struct TeamStore(Vec<CudaStore>);
 
 impl TeamStore {
@@ -20,7 +22,7 @@ impl TeamStore {
 
     /// Has each GPU do its part; the answer of the first.
     fn all<R: Send>(&mut self, work: impl Fn(&mut CudaStore) -> Result<R, Error> + Sync) -> Result<R, Error> {
-        together(&mut self.0, CudaStore::gpu, |store, _| work(store))
+        first(together(&mut self.0, CudaStore::gpu, |store, _| work(store))?)
     }
 
     /// The same for work whose stages are timed.
@@ -31,15 +33,20 @@ impl TeamStore {
     ) -> Result<R, Error> {
         let cancel = times.cancel().clone();
         let of_first = Mutex::new(times);
-        together(&mut self.0, CudaStore::gpu, |store, index| {
+        first(together(&mut self.0, CudaStore::gpu, |store, index| {
             let own = &mut StageTimes::with_cancel(cancel.clone());
             let done = work(store, own);
             if index == 0 {
                 of_first.lock().unwrap_or_else(PoisonError::into_inner).merge(own);
             }
             done
-        })
+        })?)
     }
+}
+
+/// What the first GPU came to.
+fn first<R>(all: Vec<R>) -> Result<R, Error> {
+    all.into_iter().next().ok_or_else(left)
 }
 
 impl ParticleStore for TeamStore {
@@ -72,6 +79,7 @@ impl ParticleStore for TeamStore {
     }
 
     fn change_velocities(&mut self, change: &mut dyn FnMut(&mut [[f64; 3]])) -> Result<(), Error> {
+        self.all(CudaStore::gather)?;
         let mut changed = vec![];
         self.0[0].change_velocities(&mut |velocity| {
             change(velocity);
@@ -83,15 +91,17 @@ impl ParticleStore for TeamStore {
     }
 
     fn check(&mut self) -> Result<(), Error> {
-        self.0[0].check()
+        self.all(CudaStore::check)
     }
 
     fn particles(&mut self) -> Result<Particles, Error> {
+        self.all(CudaStore::gather)?;
         self.0[0].particles()
     }
 
     fn field(&mut self) -> Result<(Vec<f64>, Vec<[f64; 3]>), Error> {
         self.all(CudaStore::complete)?;
+        self.all(CudaStore::gather)?;
         self.0[0].field()
     }
 
@@ -101,6 +111,7 @@ impl ParticleStore for TeamStore {
 
     fn copy(&mut self) -> Result<Pending, Error> {
         self.all(CudaStore::complete)?;
+        self.all(CudaStore::gather)?;
         self.0[0].copy()
     }
 
@@ -110,6 +121,7 @@ impl ParticleStore for TeamStore {
 
     fn totals(&mut self, mass: &[f64]) -> Result<Option<Totals>, Error> {
         self.all(CudaStore::complete)?;
+        self.all(CudaStore::gather)?;
         self.0[0].totals(mass)
     }
 

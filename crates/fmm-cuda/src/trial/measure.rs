@@ -84,8 +84,8 @@ impl SpaceTrial<'_> {
     /// Sums the worst targets of the present sum again, see [`Guard::repair`](crate::guard::Guard::repair).
     pub(super) fn sum_again(&mut self, summed: &Summed, choice: &Choice) -> Result<bool, Error> {
         let mendable = self.cell.is_none() && self.arrays.guard.predicts();
-        let Some(norms) = self.norms.filter(|_| mendable) else { return Ok(false) };
-        let (sum, _) = self.measured(summed, self.field.pointer());
+        let (sum, predicted) = self.measured(summed, self.field.pointer());
+        let Some((norms, predicted)) = self.norms.zip(predicted).filter(|_| mendable) else { return Ok(false) };
         let Arrays { fmm, guard, .. } = &mut *self.arrays;
         let to = Repaired {
             order: fmm.order(),
@@ -94,7 +94,7 @@ impl SpaceTrial<'_> {
             unscale: 1.0 / fmm.strength_scale(),
         };
         let most = accuracy::repairs(self.problem, choice);
-        guard.repair(self.gpu, self.softening, &sum, (norms, self.tolerance, most), to)
+        guard.repair(self.gpu, self.softening, (&sum, &predicted), (norms, self.tolerance, most), to)
     }
 
     /// The L2 norm of the error of the present sum, measured if the driver has not.
@@ -132,14 +132,17 @@ impl SpaceTrial<'_> {
             Some(Units { scale: unit, strength_scale, .. }) => {
                 let position = ends.at().position;
                 let bodies = direct.sources.bodies.pointer();
-                (Measured { bodies, n, unit, scale, position, field, stride: 3, strength_scale, targets }, None)
+                let shared = false;
+                let sum =
+                    Measured { bodies, n, unit, scale, position, field, stride: 3, strength_scale, targets, shared };
+                (sum, None)
             }
             // In the order of the tree, where strengths are scaled.
             None => {
                 let [bodies, at] = fmm.bodies(ends.targets.is_none());
-                let (position, field) = (at.cast(), fmm.fields());
-                let sum =
-                    Measured { bodies, n, unit: 1.0, scale, position, field, stride: 4, strength_scale: 1.0, targets };
+                let (position, field, shared) = (at.cast(), fmm.fields(), fmm.is_divided());
+                let (unit, strength_scale, stride) = (1.0, 1.0, 4);
+                let sum = Measured { bodies, n, unit, scale, position, field, stride, strength_scale, targets, shared };
                 (sum, fmm.predicted(self.tolerance))
             }
         }

@@ -23,6 +23,7 @@ use crate::hessian::Hessian;
 use crate::inputs::{Ends, Host, Inputs};
 use crate::mesh::{self, MeshSums};
 use crate::order::{Ordered, Units};
+use crate::shares::Member;
 use crate::view::{TILE, VelocityView};
 use crate::{Gpu, policy, ternary_root};
 use measure::guarded;
@@ -80,6 +81,8 @@ pub struct Summed {
     columns: Vec<(usize, Rows)>,
     /// The L2 norm of the error, if estimates of errors are asked for.
     pub l2: f64,
+    /// Whether a GPU of a team has the results in its slice of the caller's order alone.
+    pub sliced: bool,
 }
 
 /// Sums until the tolerance is kept, beginning with what an earlier sum of a run has `kept`; nothing
@@ -133,8 +136,8 @@ fn begin<'a>(
     }
     let Bodies { quantity, inputs, host, strengths, field, potential, hessian } = bodies;
     let ends = inputs.ends();
-    // Second derivatives are summed whole by every GPU of a team.
-    arrays.fmm.divided = quantity != Quantity::Hessian;
+    // What else is done with results takes all of them.
+    arrays.fmm.whole = settings.errors || quantity != Quantity::Potential || settings.boundary.periodic().is_some();
     // Method and leaves anew for every sum, from the bodies as they are.
     let (cube, problem, resolved) = times.time_more(Stage::Tree, || resolve(gpu, arrays, settings, ends, strengths))?;
     let trial = SpaceTrial {
@@ -295,6 +298,9 @@ impl SpaceTrial<'_> {
     /// A sum in open space with expansions.
     fn sum_by_plan(&mut self, settings: &Settings, choice: &Choice) -> Result<Summed, Error> {
         let (gpu, Arrays { fmm, work, .. }) = (self.gpu, &mut *self.arrays);
+        let pays = |member: &Member| policy::sum_time(choice, self.problem) >= member.least();
+        // Second derivatives are summed whole by every GPU of a team.
+        fmm.divided = self.quantity != Quantity::Hessian && gpu.member().is_some_and(pays);
         let fitted = || accuracy::fit(self.cube, &self.problem, policy::best_leaf(choice), choice.leaf_size);
         let cube = if self.fits { fitted() } else { self.cube };
         let planned = match (settings.uniform, self.host) {
@@ -328,7 +334,8 @@ impl SpaceTrial<'_> {
             if let Some(out) = &trial.hessian {
                 fmm.hessian(gpu, hessian, out.pointer(), trial.times)?;
             }
-            Ok(Summed { coincident_pairs: Some(planned.coincident_pairs), ..Summed::default() })
+            let (coincident_pairs, sliced) = (Some(planned.coincident_pairs), fmm.is_sliced());
+            Ok(Summed { coincident_pairs, sliced, ..Summed::default() })
         })
     }
 
@@ -347,6 +354,7 @@ impl SpaceTrial<'_> {
         let rule = accuracy::rule(settings, choice);
         let ternary = self.fits && ternary_root::pay(settings, choice, &rule, cell, &self.problem);
         let cubes = (self.cube, ternary.then(|| ternary_root::cube(cell)));
+        fmm.divided = true;
         let planned = fmm.plan(gpu, work, settings, choice.clone(), cubes, boxed.places(cell, ends), self.times)?;
         fmm.gather(gpu, within)?;
         fmm.sum(gpu, settings, &planned, within, output, self.times, None, more)?;

@@ -4,6 +4,11 @@ use cust::memory::{DeviceCopy, DevicePointer};
 
 use super::{Body, F32OrF64, Float4, ReadOnly};
 
+/// The most GPUs that share a sum.
+pub const TEAM: usize = 16;
+/// Where so many shares begin, and where the last ends.
+pub const BOUNDS: usize = TEAM + 1;
+
 /// A tree as [`fmm_core::tree::Tree`] has it.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
@@ -110,6 +115,12 @@ pub struct TranslateView {
     pub part: u32,
     /// Source coefficients at a time.
     pub depth: u32,
+    /// 0: all cells; 1: those whose bodies are all of this GPU's share; 2: those of several shares, with their children.
+    pub pass: u32,
+    /// GPUs that share the tree.
+    pub members: u32,
+    /// Where their shares begin. `[members + 1]`
+    pub bounds: [u32; BOUNDS],
 }
 
 /// Cartesian expansions: bodies to expansions and expansions to bodies.
@@ -254,6 +265,8 @@ pub struct NearView {
     pub target_bodies: ReadOnly<Body>,
     /// `[sources]`
     pub source_bodies: ReadOnly<Body>,
+    /// 1 for the leaves of the sources whose bodies are here; null: all are. `[source cells]`
+    pub needed: ReadOnly<u8>,
     /// From the center of the leaf, in a power of two below half the root's side; strength. `[sources]`
     pub near: DevicePointer<Float4>,
     /// Leaf or [`NONE`](super::NONE), first body, one past the last. `[count][3]`

@@ -97,6 +97,8 @@ pub struct DrawView {
     pub count: u32,
     /// Number of chunks.
     pub chunks: u32,
+    /// The first chunk of this GPU.
+    pub first: u32,
     /// Targets of the sample.
     pub size: u32,
 }
@@ -113,8 +115,8 @@ pub struct WorstView {
     pub chosen: DevicePointer<u32>,
     /// The squares from which on targets are chosen.
     pub from: [f64; 2],
-    /// Number of targets.
-    pub count: u32,
+    /// The first target that is looked at, and one past the last.
+    pub share: [u32; 2],
 }
 
 /// The estimated error of each target.

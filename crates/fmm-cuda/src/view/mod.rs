@@ -11,6 +11,7 @@ mod guard;
 mod hessian;
 mod peak;
 mod periodic;
+mod team;
 
 pub use bodies::*;
 pub use cells::*;
@@ -18,6 +19,7 @@ pub use guard::*;
 pub use hessian::*;
 pub use peak::*;
 pub use periodic::*;
+pub use team::*;
 
 /// An array that kernels only read.
 pub type ReadOnly<T> = DevicePointer<T>;
