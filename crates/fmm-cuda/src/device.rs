@@ -25,8 +25,9 @@ pub struct Gpu {
     stream: Stream,
     side: Stream,
     description: Description,
-    /// Its place among GPUs that share sums.
+    /// Its place among GPUs that share sums, and whether it works without them now.
     member: Option<Member>,
+    alone: bool,
     context: Context,
 }
 
@@ -53,7 +54,7 @@ impl Gpu {
         // The queue's few blocks go first where both have work.
         let stream = Stream::new(StreamFlags::NON_BLOCKING, Some(-1))?;
         let side = Stream::new(StreamFlags::NON_BLOCKING, Some(0))?;
-        Ok(Gpu { kernels, stream, side, description, member: None, context })
+        Ok(Gpu { kernels, stream, side, description, member: None, alone: false, context })
     }
 
     /// What the GPU is.
@@ -118,9 +119,14 @@ impl Gpu {
         self.member = Some(member);
     }
 
-    /// The place in a team, if it has one.
+    /// Has this GPU of a team work without the others, or with them again.
+    pub(crate) fn work_alone(&mut self, alone: bool) {
+        self.alone = alone;
+    }
+
+    /// The place in a team, if it has one and works with it.
     pub(crate) fn member(&self) -> Option<&Member> {
-        self.member.as_ref()
+        self.member.as_ref().filter(|_| !self.alone)
     }
 
     /// Copies into `buffer` the parts that other GPUs of the team have right, in bytes. Nothing without a team.
@@ -143,7 +149,7 @@ impl Gpu {
         what: (&'static str, usize),
         pieces: Pieces,
     ) -> Result<(), Error> {
-        let Some(member) = &self.member else { return Ok(()) };
+        let Some(member) = self.member() else { return Ok(()) };
         self.wait()?;
         let context = self.raw_context()?;
         let (address, stream) = (to.pointer().as_raw(), self.stream.as_inner());
@@ -170,16 +176,17 @@ impl Gpu {
         n: usize,
         (what, divided): (&'static str, Divided),
     ) -> Result<(), Error> {
-        let Some(member) = &self.member else { return Ok(()) };
+        let Some(member) = self.member() else { return Ok(()) };
         let (bounds, each) = (member.bounds(n, divided), buffer.len() * size_of::<T>() / n.max(1));
-        self.exchange(buffer, what, &|index| vec![bounds[index] * each..bounds[index + 1] * each])
+        let part = |index: usize| bounds[index] * each..bounds[index + 1] * each;
+        self.exchange(buffer, what, &|index| Vec::from([part(index)]))
     }
 
     /// Replaces each number by the sum over all GPUs of the team, of which one at most has another than 0; returns the
     /// sums. Nothing without a team.
     pub(crate) fn join_numbers(&self, buffer: &mut Buffer<f64>) -> Result<Vec<f64>, Error> {
         let own = buffer.read(&self.stream)?;
-        let Some(member) = &self.member else { return Ok(own) };
+        let Some(member) = self.member() else { return Ok(own) };
         let all = member.gathered(own)?;
         let sum = |k: usize| all.iter().filter_map(|of| of.get(k)).sum::<f64>();
         let sums = (0..buffer.len()).map(sum).collect::<Vec<_>>();
@@ -195,7 +202,7 @@ impl Gpu {
 
     /// Whether all GPUs of the team say yes; `yes` without a team.
     pub(crate) fn agree(&self, yes: bool) -> Result<bool, Error> {
-        self.member.as_ref().map_or(Ok(yes), |member| member.agree(yes))
+        self.member().map_or(Ok(yes), |member| member.agree(yes))
     }
 
     /// The driver's handle of the context.

@@ -389,7 +389,7 @@ impl Guard {
             counts: self.counts.pointer(),
             chosen: DevicePointer::null(),
             from: [f64::INFINITY; 2],
-            share: predicted.is_apart().then(|| predicted.share()).unwrap_or([0, predicted.targets() as u32]),
+            share: if predicted.is_apart() { predicted.share() } else { [0, predicted.targets() as u32] },
         };
         let (kernels, stream) = (gpu.kernels(), gpu.stream());
         let count = (view.share[1] - view.share[0]) as usize;

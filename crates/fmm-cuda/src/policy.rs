@@ -115,15 +115,21 @@ fn ewald_time(problem: Problem) -> f64 {
 
 /// Nanoseconds of a sum over all images by expansions on the same, about: of charges that fill the box.
 fn expansion_time(choice: &Choice, problem: Problem) -> f64 {
-    8e5 + sum_time(choice, problem)
-}
-
-/// Nanoseconds of a sum by expansions of many bodies on the same, about.
-pub fn sum_time(choice: &Choice, problem: Problem) -> f64 {
     let order = choice.order.map_or(0.0, |p| p as f64);
     let slower = if choice.precision == Precision::F64 { 2.0 } else { 1.0 };
-    slower * (1.5 + 0.045 * order * order) * problem.sources.max(problem.targets) as f64
+    8e5 + slower * (1.5 + 0.045 * order * order) * problem.sources.max(problem.targets) as f64
 }
+
+/// Nanoseconds of a sum by expansions in open space on the same, at least, by its tolerance and the number of its bodies
+/// (docs/performance.md). Sums that nobody shares take none.
+pub fn least_time(settings: &Settings, bodies: usize) -> f64 {
+    const EACH: [(f64, f64); 4] = [(1e-4, 1.8), (F32_TOLERANCE, 2.5), (1e-8, 6.0), (0.0, 25.0)];
+    let each = EACH.iter().find(|each| settings.tolerance >= each.0).map_or(0.0, |each| each.1);
+    if matches!(settings.method, Method::Direct | Method::Mesh) { 0.0 } else { each * bodies as f64 }
+}
+
+/// The least tolerance of single precision in open space.
+const F32_TOLERANCE: f64 = 1e-5;
 
 /// How much of the strengths of a box may be left over, and the tolerance from which on single precision serves boxes with more.
 const BALANCED: f64 = 0.05;

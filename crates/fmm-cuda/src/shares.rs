@@ -121,7 +121,6 @@ pub(crate) enum Divided {
 pub(crate) struct Member {
     rendezvous: Arc<Rendezvous>,
     index: usize,
-    least: f64,
     /// Where each share begins and the last ends, as parts of all targets, in the present sum and in the next.
     /// `[members + 1]`
     bounds: Mutex<[Vec<f64>; 2]>,
@@ -139,14 +138,13 @@ struct Work {
 }
 
 impl Member {
-    /// Places for so many, whose shares are equal, of sums that take one GPU `least` nanoseconds at least.
-    pub(crate) fn all(count: usize, least: f64) -> Vec<Member> {
+    /// Places for so many, whose shares are equal.
+    pub(crate) fn all(count: usize) -> Vec<Member> {
         let even: Vec<f64> = (0..=count).map(|k| k as f64 / count as f64).collect();
         let rendezvous = Arc::new(Rendezvous::of(count));
         let place = |index| Member {
             rendezvous: rendezvous.clone(),
             index,
-            least,
             bounds: Mutex::new([&even, &even].map(Vec::clone)),
             work: Mutex::default(),
         };
@@ -156,11 +154,6 @@ impl Member {
     /// Where the team meets.
     pub(crate) fn rendezvous(&self) -> Arc<Rendezvous> {
         self.rendezvous.clone()
-    }
-
-    /// Nanoseconds that a sum takes one GPU from which on it is shared.
-    pub(crate) fn least(&self) -> f64 {
-        self.least
     }
 
     /// Its number in the team.

@@ -138,6 +138,16 @@ impl CudaStore {
         &self.gpu
     }
 
+    /// The GPU, to be told how it works.
+    pub(crate) fn gpu_mut(&mut self) -> &mut Gpu {
+        &mut self.gpu
+    }
+
+    /// What is asked of the sums.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     fn request(&self, potential: bool) -> Request {
         let precision = self.choice.as_ref().map_or(Precision::F64, |c| c.precision);
         Request { softening: self.settings.softening, precision, potential }

@@ -26,7 +26,7 @@ fn teams() -> Option<Vec<Vec<u32>>> {
 }
 
 fn opened(ordinals: &[u32]) -> Vec<Opened> {
-    team::open(ordinals, 0.0).unwrap().into_iter().map(Opened::new).collect()
+    team::open(ordinals).unwrap().into_iter().map(Opened::new).collect()
 }
 
 type Case = (&'static str, Particles, Settings, Quantity);
@@ -63,9 +63,22 @@ fn cases() -> Vec<Case> {
 }
 
 fn sum(team: &mut [Opened], case: &Case, targets: Option<&[[f64; 3]]>) -> Result<WithHessian, Error> {
+    sum_where_it_pays(team, SHARED, case, targets)
+}
+
+/// Nanoseconds of a sum from which on GPUs share it: all sums, and none.
+const SHARED: f64 = 0.0;
+const ALONE: f64 = f64::INFINITY;
+
+fn sum_where_it_pays(
+    team: &mut [Opened],
+    pays: f64,
+    case: &Case,
+    targets: Option<&[[f64; 3]]>,
+) -> Result<WithHessian, Error> {
     let (_, p, settings, quantity) = case;
     let columns = vec![&p.strength[..]; if *quantity == Quantity::Velocity { 3 } else { 1 }];
-    team::evaluate_host(team, settings, (&p.position, &columns, targets), *quantity, &mut StageTimes::default())
+    team::evaluate_host(team, pays, settings, (&p.position, &columns, targets), *quantity, &mut StageTimes::default())
 }
 
 #[test]
@@ -79,9 +92,9 @@ fn teams_give_the_bits_of_one_gpu() {
             let wanted = sum(one, &case, targets).unwrap();
             assert!(!wanted.sum.field.is_empty(), "{}", case.0);
             for (team, ordinals) in others.iter_mut().zip(&teams[1..]) {
-                // Twice: the second with other shares.
-                for _ in 0..2 {
-                    let found = sum(team, &case, targets).unwrap();
+                // The second with other shares than the first.
+                for pays in [SHARED, SHARED, ALONE, SHARED] {
+                    let found = sum_where_it_pays(team, pays, &case, targets).unwrap();
                     let what = format!("{} on {ordinals:?}", case.0);
                     assert_eq!(found.sum.choice, wanted.sum.choice, "{what}");
                     assert_eq!(found.sum.field, wanted.sum.field, "{what}");
@@ -95,9 +108,14 @@ fn teams_give_the_bits_of_one_gpu() {
 }
 
 /// Positions and totals after some steps.
-fn after_steps(ordinals: &[u32], settings: &Settings, particles: &Particles) -> (Particles, Vec<f64>, String) {
+fn after_steps(
+    ordinals: &[u32],
+    pays: f64,
+    settings: &Settings,
+    particles: &Particles,
+) -> (Particles, Vec<f64>, String) {
     let store = |gpu| CudaStore::new(gpu, settings.clone()).unwrap().with_forces(Forces::default());
-    let mut store = TeamStore::new(team::open(ordinals, 0.0).unwrap().into_iter().map(store).collect());
+    let mut store = TeamStore::new(team::open(ordinals).unwrap().into_iter().map(store).collect(), pays);
     store.upload(particles).unwrap();
     let (mut kept, times) = (None, &mut StageTimes::default());
     for step in 0..6 {
@@ -121,10 +139,11 @@ fn steps_of_teams_have_the_bits_of_one_gpu() {
     let particles = plummer(20_000, 13);
     for tolerance in [1e-3, 1e-6] {
         let settings = Settings { method: Method::Fmm, tolerance, ..Settings::default() };
-        let wanted = after_steps(&teams[0], &settings, &particles);
+        let wanted = after_steps(&teams[0], SHARED, &settings, &particles);
         assert_ne!(wanted.0.position, particles.position);
-        for ordinals in &teams[1..] {
-            let found = after_steps(ordinals, &settings, &particles);
+        let shared = teams[1..].iter().map(|ordinals| (ordinals, SHARED));
+        for (ordinals, pays) in shared.chain([(&teams[1], ALONE)]) {
+            let found = after_steps(ordinals, pays, &settings, &particles);
             assert_eq!((found.0.position, found.0.velocity), (wanted.0.position.clone(), wanted.0.velocity.clone()));
             assert_eq!((found.1, found.2), (wanted.1.clone(), wanted.2.clone()), "{ordinals:?}");
         }
@@ -154,7 +173,7 @@ fn what_one_gpu_refuses_a_team_refuses_and_goes_on() {
                 let settings = Settings { method: Method::Fmm, tolerance: 1e-9, ..Settings::default() };
                 let host = (&large.position[..], &[&large.strength[..]][..], None);
                 let times = &mut StageTimes::with_cancel(cancel.clone());
-                let done = team::evaluate_host(&mut team, &settings, host, Quantity::Potential, times);
+                let done = team::evaluate_host(&mut team, SHARED, &settings, host, Quantity::Potential, times);
                 *ended.lock().unwrap() = Some(done.map(|_| ()));
             });
             std::thread::sleep(std::time::Duration::from_millis(30));

@@ -166,10 +166,10 @@ impl Device {
     pub(crate) fn open(self, pairs: f64, note: &mut dyn FnMut(Note)) -> Result<Vec<Gpu>, Error> {
         let opened = match self {
             _ if self.on_cores(pairs) => return Ok(vec![]),
-            Device::Cuda(n) => team::open(&[n], team::PAYS),
-            Device::Auto | Device::Cpu => team::open(&[0], team::PAYS),
+            Device::Cuda(n) => team::open(&[n]),
+            Device::Auto | Device::Cpu => team::open(&[0]),
             Device::Team(team) => {
-                fmm_cuda::devices().and_then(|present| team::open(&team.ordinals(present.len() as u32), team::PAYS))
+                fmm_cuda::devices().and_then(|present| team::open(&team.ordinals(present.len() as u32)))
             }
         };
         match opened {
@@ -280,7 +280,7 @@ pub fn store(
     let mut stores = gpus.into_iter().map(on).collect::<Result<Vec<_>, _>>()?;
     match stores.pop() {
         Some(store) if stores.is_empty() => Ok(Box::new(store)),
-        last => Ok(Box::new(TeamStore::new(stores.into_iter().chain(last).collect()))),
+        last => Ok(Box::new(TeamStore::new(stores.into_iter().chain(last).collect(), team::PAYS))),
     }
 }
 

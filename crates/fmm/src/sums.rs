@@ -76,7 +76,7 @@ fn in_space(place: &mut Place, problem: &Problem, points: &Points) -> Result<Eva
         &mut |opened, times| {
             let settings = if quantity == Quantity::Potential { with_errors } else { settings };
             let host = (sources, points.strengths, targets);
-            team::evaluate_host(opened, settings, host, quantity, times).map(summed)
+            team::evaluate_host(opened, team::PAYS, settings, host, quantity, times).map(summed)
         },
         &mut |times| {
             let settings = with_errors;

@@ -19,15 +19,14 @@ use fmm_core::{Error, Settings, StageTimes, WithHessian};
 use crate::inputs::Host;
 use crate::shares::{Member, Rendezvous, left};
 use crate::view::TEAM;
-use crate::{DeviceSums, Gpu, Unavailable};
+use crate::{DeviceSums, Gpu, Unavailable, policy};
 
 pub use store::TeamStore;
 
 /// Nanoseconds that a sum takes one GPU from which on several gain.
-pub const PAYS: f64 = 4e6;
+pub const PAYS: f64 = 5e6;
 
-/// Opens the GPUs of these numbers as a team. They share sums by expansions in open space that are expected to take one of them `least`
-/// nanoseconds, and all in periodic boxes; other sums each of them makes for itself.
+/// Opens the GPUs of these numbers as a team.
 ///
 /// # Errors
 /// Those of [`Gpu::open`]; [`Unavailable::Unlike`] for GPUs of several models, whose bits may differ;
@@ -35,7 +34,7 @@ pub const PAYS: f64 = 4e6;
 ///
 /// # Panics
 /// Without a number.
-pub fn open(ordinals: &[u32], least: f64) -> Result<Vec<Gpu>, Unavailable> {
+pub fn open(ordinals: &[u32]) -> Result<Vec<Gpu>, Unavailable> {
     assert!(!ordinals.is_empty(), "no GPU");
     if ordinals.len() > TEAM {
         return Err(Unavailable::Driver(format!("{} GPUs cannot share sums, {TEAM} at most", ordinals.len())));
@@ -56,7 +55,7 @@ pub fn open(ordinals: &[u32], least: f64) -> Result<Vec<Gpu>, Unavailable> {
         }
     }
     if team.len() > 1 {
-        let members = Member::all(team.len(), least);
+        let members = Member::all(team.len());
         team.iter_mut().zip(members).for_each(|(gpu, member)| gpu.join(member));
     }
     Ok(team)
@@ -121,12 +120,27 @@ impl Drop for Opened {
     }
 }
 
-/// [`DeviceSums::evaluate_host`] by all GPUs of a team, or by a single GPU.
+/// The members of a team that work on sums of `settings` over so many bodies: the first alone where it is expected to
+/// take less than `pays` nanoseconds.
+fn working<'a, M>(
+    members: &'a mut [M],
+    gpu: impl Fn(&mut M) -> &mut Gpu,
+    (settings, bodies, pays): (&Settings, usize, f64),
+) -> &'a mut [M] {
+    let alone = policy::least_time(settings, bodies) < pays;
+    members.iter_mut().take(1).for_each(|first| gpu(first).work_alone(alone));
+    let count = if alone { members.len().min(1) } else { members.len() };
+    &mut members[..count]
+}
+
+/// [`DeviceSums::evaluate_host`] by all GPUs of a team, or by a single GPU; by the first where it is expected to take
+/// less than `pays` nanoseconds, such as [`PAYS`].
 ///
 /// # Errors
 /// Those of [`DeviceSums::evaluate_host`].
 pub fn evaluate_host(
     team: &mut [Opened],
+    pays: f64,
     settings: &Settings,
     host: Host,
     quantity: Quantity,
@@ -134,8 +148,9 @@ pub fn evaluate_host(
 ) -> Result<WithHessian, Error> {
     let of_first = Mutex::new(times);
     let cancel = of_first.lock().unwrap_or_else(PoisonError::into_inner).cancel().clone();
+    let bodies = host.0.len().max(host.2.map_or(0, <[_]>::len));
     let parts = together(
-        team,
+        working(team, |opened| &mut opened.gpu, (settings, bodies, pays)),
         |opened| &opened.gpu,
         |Opened { sums, gpu }, index| {
             let own = &mut StageTimes::with_cancel(cancel.clone());

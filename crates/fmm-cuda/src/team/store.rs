@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use fmm_core::{Choice, Error, ForceReport, Kept, ParticleStore, Particles, Pending, StageTimes, Totals};
 
-use super::together;
+use super::{together, working};
 use crate::CudaStore;
 use crate::shares::left;
 
@@ -12,17 +12,23 @@ use crate::shares::left;
 ///
 /// All positions are on every GPU; of velocities and fields a GPU may have those of its slice alone. The bits are those of a
 /// [`CudaStore`].
-pub struct TeamStore(Vec<CudaStore>);
+pub struct TeamStore {
+    stores: Vec<CudaStore>,
+    /// How many of them work: all, or the first.
+    working: usize,
+    pays: f64,
+}
 
 impl TeamStore {
-    /// The particles of these stores, one for each GPU of a team, all of the same settings and forces.
-    pub fn new(stores: Vec<CudaStore>) -> Self {
-        TeamStore(stores)
+    /// The particles of these stores, one for each GPU of a team, all of the same settings and forces. The first works alone where
+    /// it is expected to make a sum of the particles in less than `pays` nanoseconds, such as [`PAYS`](super::PAYS).
+    pub fn new(stores: Vec<CudaStore>, pays: f64) -> Self {
+        TeamStore { working: stores.len(), stores, pays }
     }
 
     /// Has each GPU do its part; the answer of the first.
     fn all<R: Send>(&mut self, work: impl Fn(&mut CudaStore) -> Result<R, Error> + Sync) -> Result<R, Error> {
-        first(together(&mut self.0, CudaStore::gpu, |store, _| work(store))?)
+        first(together(&mut self.stores[..self.working], CudaStore::gpu, |store, _| work(store))?)
     }
 
     /// The same for work whose stages are timed.
@@ -33,7 +39,7 @@ impl TeamStore {
     ) -> Result<R, Error> {
         let cancel = times.cancel().clone();
         let of_first = Mutex::new(times);
-        first(together(&mut self.0, CudaStore::gpu, |store, index| {
+        first(together(&mut self.stores[..self.working], CudaStore::gpu, |store, index| {
             let own = &mut StageTimes::with_cancel(cancel.clone());
             let done = work(store, own);
             if index == 0 {
@@ -51,6 +57,10 @@ fn first<R>(all: Vec<R>) -> Result<R, Error> {
 
 impl ParticleStore for TeamStore {
     fn upload(&mut self, particles: &Particles) -> Result<(), Error> {
+        let Some(first) = self.stores.first() else { return Err(left()) };
+        let settings = first.settings().clone();
+        let sums = (&settings, particles.len(), self.pays);
+        self.working = working(&mut self.stores, CudaStore::gpu_mut, sums).len();
         self.all(|store| store.upload(particles))
     }
 
@@ -81,11 +91,11 @@ impl ParticleStore for TeamStore {
     fn change_velocities(&mut self, change: &mut dyn FnMut(&mut [[f64; 3]])) -> Result<(), Error> {
         self.all(CudaStore::gather)?;
         let mut changed = vec![];
-        self.0[0].change_velocities(&mut |velocity| {
+        self.stores[0].change_velocities(&mut |velocity| {
             change(velocity);
             changed = velocity.to_vec();
         })?;
-        self.0[1..]
+        self.stores[1..self.working]
             .iter_mut()
             .try_for_each(|store| store.change_velocities(&mut |velocity| velocity.copy_from_slice(&changed)))
     }
@@ -96,44 +106,44 @@ impl ParticleStore for TeamStore {
 
     fn particles(&mut self) -> Result<Particles, Error> {
         self.all(CudaStore::gather)?;
-        self.0[0].particles()
+        self.stores[0].particles()
     }
 
     fn field(&mut self) -> Result<(Vec<f64>, Vec<[f64; 3]>), Error> {
         self.all(CudaStore::complete)?;
         self.all(CudaStore::gather)?;
-        self.0[0].field()
+        self.stores[0].field()
     }
 
     fn error(&mut self) -> Result<Vec<f64>, Error> {
-        self.0[0].error()
+        self.stores[0].error()
     }
 
     fn copy(&mut self) -> Result<Pending, Error> {
         self.all(CudaStore::complete)?;
         self.all(CudaStore::gather)?;
-        self.0[0].copy()
+        self.stores[0].copy()
     }
 
     fn want_potential(&mut self, wanted: bool) {
-        self.0.iter_mut().for_each(|store| store.want_potential(wanted));
+        self.stores.iter_mut().for_each(|store| store.want_potential(wanted));
     }
 
     fn totals(&mut self, mass: &[f64]) -> Result<Option<Totals>, Error> {
         self.all(CudaStore::complete)?;
         self.all(CudaStore::gather)?;
-        self.0[0].totals(mass)
+        self.stores[0].totals(mass)
     }
 
     fn force_report(&self) -> ForceReport {
-        self.0[0].force_report()
+        self.stores[0].force_report()
     }
 
     fn choice(&self) -> Option<Choice> {
-        self.0[0].choice()
+        self.stores[0].choice()
     }
 
     fn coincident_pairs(&self) -> u64 {
-        self.0[0].coincident_pairs()
+        self.stores[0].coincident_pairs()
     }
 }

@@ -23,7 +23,6 @@ use crate::hessian::Hessian;
 use crate::inputs::{Ends, Host, Inputs};
 use crate::mesh::{self, MeshSums};
 use crate::order::{Ordered, Units};
-use crate::shares::Member;
 use crate::view::{TILE, VelocityView};
 use crate::{Gpu, policy, ternary_root};
 use measure::guarded;
@@ -136,6 +135,8 @@ fn begin<'a>(
     }
     let Bodies { quantity, inputs, host, strengths, field, potential, hessian } = bodies;
     let ends = inputs.ends();
+    // Second derivatives are summed whole by every GPU of a team.
+    arrays.fmm.divided = quantity != Quantity::Hessian;
     // What else is done with results takes all of them.
     arrays.fmm.whole = settings.errors || quantity != Quantity::Potential || settings.boundary.periodic().is_some();
     // Method and leaves anew for every sum, from the bodies as they are.
@@ -298,9 +299,6 @@ impl SpaceTrial<'_> {
     /// A sum in open space with expansions.
     fn sum_by_plan(&mut self, settings: &Settings, choice: &Choice) -> Result<Summed, Error> {
         let (gpu, Arrays { fmm, work, .. }) = (self.gpu, &mut *self.arrays);
-        let pays = |member: &Member| policy::sum_time(choice, self.problem) >= member.least();
-        // Second derivatives are summed whole by every GPU of a team.
-        fmm.divided = self.quantity != Quantity::Hessian && gpu.member().is_some_and(pays);
         let fitted = || accuracy::fit(self.cube, &self.problem, policy::best_leaf(choice), choice.leaf_size);
         let cube = if self.fits { fitted() } else { self.cube };
         let planned = match (settings.uniform, self.host) {
@@ -354,7 +352,6 @@ impl SpaceTrial<'_> {
         let rule = accuracy::rule(settings, choice);
         let ternary = self.fits && ternary_root::pay(settings, choice, &rule, cell, &self.problem);
         let cubes = (self.cube, ternary.then(|| ternary_root::cube(cell)));
-        fmm.divided = true;
         let planned = fmm.plan(gpu, work, settings, choice.clone(), cubes, boxed.places(cell, ends), self.times)?;
         fmm.gather(gpu, within)?;
         fmm.sum(gpu, settings, &planned, within, output, self.times, None, more)?;
