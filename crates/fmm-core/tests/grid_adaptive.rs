@@ -126,9 +126,9 @@ fn steps_in_which_particles_pass_a_block_are_refused_or_divided() {
     let mut flow = begin((lattice, method), &START);
     let refused = flow.step(&mut Stream([1.0, 0.0, 0.0]), long, None, &mut StageTimes::default()).unwrap_err();
     assert!(
-        refused.to_string().contains(
-            "8.3 of the smallest cells, and on blocks that adapt 8 are allowed; make time.dt at most 1.24e-1"
-        ),
+        refused
+            .to_string()
+            .contains("8.32 of the smallest cells, and on blocks that adapt 8 are allowed; make time.dt at most 0.124"),
         "{refused}"
     );
     let mut flow = begin((lattice, Method { lagrangian: Some(1.0), ..method }), &START);
@@ -218,7 +218,7 @@ fn bits_depend_neither_on_threads_nor_on_a_stop() {
             step(&mut flow);
             if stop {
                 let (blocks, vorticity) = (flow.grid().blocks().to_vec(), flow.vorticity().to_vec());
-                flow = Flow::resume(lattice, method, Conditions::default(), &blocks, vorticity).unwrap();
+                flow = Flow::resume(lattice, method, Conditions::default(), 0.01, (&blocks, vorticity)).unwrap();
             }
             step(&mut flow);
             (flow.grid().blocks().to_vec(), flow.vorticity().to_vec())
@@ -236,7 +236,9 @@ fn blocks_that_are_no_octree_are_refused() {
     assert!(Forest::is_of(flow.grid()));
     let resume = |blocks: &[Block], method: Method| {
         let field = vec![[0.0; 3]; blocks.len() * CELLS];
-        Flow::resume(lattice, method, Conditions::default(), blocks, field).map(|_| ()).map_err(|e| e.to_string())
+        Flow::resume(lattice, method, Conditions::default(), 0.0, (blocks, field))
+            .map(|_| ())
+            .map_err(|e| e.to_string())
     };
     let blocks = flow.grid().blocks().to_vec();
     assert_eq!(resume(&blocks, method), Ok(()));

@@ -79,7 +79,7 @@ fn a_body_that_leaves_the_domain_is_reported() {
     let body = Body { velocity: [0.0, 10.0, 0.0], ..sphere([0.0, 0.9, 0.0]) };
     let mut flow = Flow::new(LATTICE, Method::default(), past(Inflow::default(), vec![body]), &Parts(vec![])).unwrap();
     let error = flow.step(&mut solver(), (0.02, 0.01), None, &mut StageTimes::default()).unwrap_err().to_string();
-    assert!(error.contains("body 0, whose center is at 0.000e0, 1.100e0, 0.000e0"), "{error}");
+    assert!(error.contains("body 0, whose center is at 0, 1.1, 0, is nearer to a face"), "{error}");
 }
 
 #[test]
@@ -202,5 +202,56 @@ fn the_drag_of_a_sphere_that_moves_on_several_levels_is_that_on_one() {
     for (b, block) in flow.grid().blocks().iter().enumerate().filter(|(_, block)| block.level < 2) {
         let nearest = (0..CELLS).map(|c| pose.distance(flow.grid().center_of(b, c))).fold(f64::INFINITY, f64::min);
         assert!(nearest > 8.0 / 16.0, "{block:?}: {nearest}");
+    }
+}
+
+#[test]
+fn steps_in_which_the_stream_passes_a_body_by_many_cells_are_refused_or_divided() {
+    let [(lattice, method), (single, uniform)] = on_levels();
+    // Two cells of a sixteenth at a speed of 200.
+    let inflow = Inflow { velocity: [200.0, 0.0, 0.0], ramp: 0.0 };
+    let conditions = past(inflow, vec![sphere([0.0; 3])]);
+    let longest = 2.0 / 16.0 / 200.0;
+    assert!((conditions.longest_step(1.0 / 16.0) / longest - 1.0).abs() < 1e-12);
+    for (lattice, method) in [(lattice, method), (single, uniform)] {
+        let begin = |method| Flow::new(lattice, method, conditions.clone(), &Parts(vec![])).unwrap();
+        let step = |flow: &mut Flow, dt: f64| flow.step(&mut solver(), (0.0, dt), None, &mut StageTimes::default());
+        let refused = step(&mut begin(method), 20.0 * longest).unwrap_err().to_string();
+        let words =
+            "the stream passes a body by 40 of the smallest cells, and 2 are allowed; make time.dt at most 0.000622";
+        assert!(refused.contains(words), "{refused}");
+        let mut flow = begin(method);
+        step(&mut flow, longest).unwrap();
+        assert!(flow.loads().total.force[0] > 0.0);
+        let mut flow = begin(Method { lagrangian: Some(1.0), ..method });
+        step(&mut flow, longest).unwrap();
+        assert!(flow.loads().total.force[0] > 0.0);
+    }
+}
+
+#[test]
+fn a_flow_that_goes_on_with_a_body_elsewhere_or_smaller_cells_has_blocks_for_it() {
+    let inflow = Inflow { velocity: [1.0, 0.0, 0.0], ramp: 0.0 };
+    for (n, (lattice, method)) in on_levels().into_iter().enumerate() {
+        let body = sphere([-0.6, 0.02, 0.01]);
+        let mut flow = Flow::new(lattice, method, past(inflow, vec![body]), &Parts(vec![])).unwrap();
+        go(&mut flow, (0.0, 0.05), 1);
+        let state = || (flow.grid().blocks(), flow.vorticity().to_vec());
+        let resumed = |method: Method, body: Body| {
+            Flow::resume(lattice, method, past(inflow, vec![body]), 0.05, state()).unwrap()
+        };
+        // As it was: nothing is added.
+        let same = resumed(method, body);
+        assert!(same.grid() == flow.grid() && same.vorticity() == flow.vorticity());
+        let mut elsewhere = resumed(method, sphere([0.8, 0.02, 0.01]));
+        let loads = go(&mut elsewhere, (0.05, 0.05), 1).pop().unwrap();
+        assert!(coefficient(loads.total.force[0]) > 5.0, "{n}: {loads:?}");
+        if n == 0 {
+            let thresholds = Thresholds { finest: 3, ..method.thresholds };
+            let mut finer = resumed(Method { thresholds, viscosity: 1e-3, ..method }, body);
+            assert_eq!(finer.grid().finest(), 3);
+            let loads = go(&mut finer, (0.05, 0.025), 1).pop().unwrap();
+            assert!(coefficient(loads.total.force[0]) > 0.5, "{loads:?}");
+        }
     }
 }

@@ -107,7 +107,7 @@ fn a_saved_state_goes_on_to_the_same_bits() {
     }
     let (blocks, vorticity) = saved.unwrap();
     let resume = |blocks: &[Block], vorticity: Vec<[f64; 3]>| {
-        Flow::resume(lattice(3), method, Conditions::default(), blocks, vorticity)
+        Flow::resume(lattice(3), method, Conditions::default(), 0.0, (blocks, vorticity))
     };
     let mut parts = resume(&blocks, vorticity.clone()).unwrap();
     (0..2).for_each(|_| parts.step(&mut solver(), (0.0, 0.01), None, &mut StageTimes::default()).unwrap());

@@ -118,7 +118,7 @@ fn bodies_that_do_not_fit_are_refused_by_their_keys() {
     for (set, words) in [
         ("bodies.0.radius=0.1", "bodies.0.radius is of a body that is 0.2 wide, less than four cells"),
         ("bodies.0.radius=-1", "bodies.0.radius = -1 is outside its range"),
-        ("bodies.0.center=[1.5,0,0]", "allowed: 0.75 or more from each face of the cube"),
+        ("bodies.0.center=[1.5,0,0]", "allowed: 1 or more from each face of the cube"),
         ("bodies.0.shape=ball", "bodies.0.shape = \"ball\" is unknown"),
         ("bodies.0.sides=[1,1,1]", "unknown key 'sides'"),
         ("bodies.1.sides=[0.3,0,0.3]", "bodies.1.sides has a length of 0"),
@@ -136,7 +136,22 @@ fn bodies_that_do_not_fit_are_refused_by_their_keys() {
         assert!(code(&out) == 65 && told(&out).contains(words), "{set}: {}", told(&out));
     }
     let out = folder.case(&["--set", "bodies.1.center=[0.1,0,0.2]", "--out", "overlap"]);
-    assert!(code(&out) != 0 && told(&out).contains("bodies overlap; keep them apart"), "{}", told(&out));
+    assert!(code(&out) != 0 && told(&out).contains("bodies 0 and 1 overlap; keep them"), "{}", told(&out));
+    // The same again would fail again: it goes on with another value, and with blocks for the body
+    // where it is then.
+    let words = "with another value:\nnbody run --resume overlap --force --set KEY=VALUE\n";
+    assert!(told(&out).ends_with(words), "{}", told(&out));
+    folder.done(&["--resume", "overlap", "-q", "--force", "--steps", "1", "--set", "bodies.1.center=[0.1,0,-0.45]"]);
+    let text = SPHERE.replace("dt = \"auto\"", "dt = 0.04");
+    fs::write(folder.path("long.toml"), text).unwrap();
+    let out = folder.run(&["long.toml", "--set", "flow.inflow=[700,0,0]"]);
+    for words in [
+        "long.toml",
+        "time.dt = 0.04 is longer than bodies allow",
+        "allowed: up to 0.0001783, the time in which the stream passes a body by 2 of the smallest cells",
+    ] {
+        assert!(code(&out) == 65 && told(&out).contains(words), "{words}: {}", told(&out));
+    }
     // Whole steps go from one output to the next.
     let text = SPHERE.replace("every = 0.04\n", "").replace("diagnostics_", "");
     fs::write(folder.path("silent.toml"), text).unwrap();

@@ -156,6 +156,8 @@ fn what_means_nothing_to_a_grid_is_refused() {
         (&["--set", "grid.n=20"], 65, "grid.n = 20 is no multiple of 16"),
         (&["--set", "grid.finest=96", "--set", "grid.coarsest=32"], 65, "is not grid.coarsest = 32 doubled"),
         (&["--set", "grid.finest=48"], 65, "grid.finest = 48 has no coarser level"),
+        (&["--set", "grid.finest=48"], 65, "allowed: multiples of 32, for example 32 or 64"),
+        (&["--set", "grid.finest=64", "--set", "grid.coarsest=64"], 65, "allowed: 32 or another half of it"),
         (&["--set", "grid.compression=31"], 65, "grid.compression is above grid.refinement"),
         (&["--set", "solver.theta=1"], 65, "allowed: 0 to 0.9"),
         (&["--set", "solver.order=20", "--set", "solver.precision=f32"], 65, "single precision: 1 to 14"),
@@ -309,7 +311,7 @@ fn steps_that_cannot_be_made_are_refused() {
         (&["--set", "output.every=0.015"], 65, "does not divide output.every"),
         (&["--set", "time.cutoff=0.5"], 65, "allowed: 0 to 0.1"),
         (&["--set", "time.viscosity=-1"], 65, "time.viscosity = -1 is outside its range"),
-        (&["--set", "time.viscosity=0.1"], 65, "allowed: up to 5.40e-4, from h^2/(8 time.viscosity)"),
+        (&["--set", "time.viscosity=0.1"], 65, "allowed: up to 0.000542, from h^2/(8 time.viscosity)"),
         (&["--set", "grid.n=1048576"], 65, "more than the 4294967295 that can be numbered"),
         (
             &["--set", "vorticity.0.circulation=0", "--set", "vorticity.1.circulation=0"],

@@ -8,7 +8,7 @@
 //! allow several levels, blocks are split and joined after each step, and each level has particles of its own (`particles.rs`).
 
 mod adapt;
-mod around;
+mod body_blocks;
 mod constraint;
 mod integrals;
 mod particles;
@@ -28,9 +28,9 @@ use super::wavelet::{Thresholds, detail, sampled};
 use crate::math::CollectVec;
 use crate::{Error, StageTimes};
 use adapt::{BUFFER, Means};
-use around::Bodies;
+use body_blocks::BodyBlocks;
 pub use integrals::Integrals;
-pub use penalise::{Conditions, Load, Loads};
+pub use penalise::{Conditions, Load, Loads, PASSED};
 pub use step::FOURIER;
 
 /// How a step is made.
@@ -109,7 +109,7 @@ impl Flow {
         let start = Grid::uniform(lattice.corner, lattice.side, lattice.base);
         let vorticity = Means { of: vorticity, finest: start.spacing(thresholds.finest) };
         let mut forest = Forest::of(&start);
-        let bodies = Bodies::new(lattice, thresholds.finest, &conditions, 0.0);
+        let bodies = BodyBlocks::new(lattice, thresholds.finest, &conditions, 0.0);
         let of_block = |block| match bodies.need(block) {
             true => f64::INFINITY,
             false => detail(&sampled(&start, block, &vorticity, BUFFER), BUFFER),
@@ -129,13 +129,14 @@ impl Flow {
             field[b * CELLS..(b + 1) * CELLS].copy_from_slice(values);
         }
         let mut flow = Flow::of(lattice, method, conditions, grid, field);
-        flow.trim(0.0)?;
+        flow.trim(0.0, false)?;
         Ok(flow)
     }
 
     /// The flow whose [`grid`](Self::grid) has these blocks, in this order, and this
-    /// [`vorticity`](Self::vorticity) in their cells. A state that was saved between two steps, before
-    /// it was solved, continues with the same bits.
+    /// [`vorticity`](Self::vorticity) in their cells at a `time`. A state that was saved between
+    /// two steps, before it was solved, continues with the same bits. Where bodies, or a finer finest
+    /// level, need blocks that it does not have, it gets them first.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for blocks outside of the lattice, twice or in another order, or which are no octree,
@@ -144,8 +145,8 @@ impl Flow {
         lattice: Lattice,
         method: Method,
         conditions: Conditions,
-        blocks: &[Block],
-        vorticity: Vec<[f64; 3]>,
+        time: f64,
+        (blocks, vorticity): (&[Block], Vec<[f64; 3]>),
     ) -> Result<Self, Error> {
         let finest = method.thresholds.finest;
         let outside = |b: &Block| b.level > finest || b.index.iter().any(|&i| i >> b.level >= lattice.base);
@@ -172,7 +173,12 @@ impl Flow {
         if let Some((index, &value)) = bad.next() {
             return Err(Error::NotFinite { what: "the vorticity", index: index / 3, value, count: 1 + bad.count() });
         }
-        Ok(Flow::of(lattice, method, conditions, grid, vorticity))
+        let mut flow = Flow::of(lattice, method, conditions, grid, vorticity);
+        let bodies = flow.body_blocks(time);
+        if !bodies.are_in(&flow.grid) {
+            flow.cover(&bodies);
+        }
+        Ok(flow)
     }
 
     fn of(lattice: Lattice, method: Method, conditions: Conditions, grid: Grid, vorticity: Vec<[f64; 3]>) -> Self {
@@ -235,4 +241,10 @@ impl Flow {
         }
         Ok(solution)
     }
+}
+
+/// A number to three significant digits, as people write it: `0.667`, `1.5e-7`.
+fn short(x: f64) -> String {
+    let rounded: f64 = format!("{x:.2e}").parse().unwrap_or(x);
+    if rounded == 0.0 || (1e-4..1e6).contains(&rounded.abs()) { format!("{rounded}") } else { format!("{rounded:e}") }
 }

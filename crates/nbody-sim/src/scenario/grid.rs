@@ -1,17 +1,16 @@
 //! `[grid]`: a scenario of fields on a grid instead of particles. `docs/scenario.md` is the reference of its keys.
 
 mod bodies;
+mod resolution;
 mod steps;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use fmm_core::Precision;
-use fmm_core::grid::blocks::DEEPEST;
 use fmm_core::grid::far::{MAX_ORDER, MAX_SINGLE_ORDER};
 use fmm_core::grid::flow::Conditions;
-use fmm_core::grid::wavelet::Thresholds;
-use fmm_core::grid::{BLOCK, GaussianRing, Green, Ring, Solver};
+use fmm_core::grid::{GaussianRing, Green, Ring, Solver};
 
 use super::FLOATS;
 use super::document::{Item, Override, Value};
@@ -23,6 +22,8 @@ use crate::files::{self, regular};
 use crate::messages::number as in_message;
 use crate::mistake::{Mistake, Mistakes};
 use fmm::GridDevice;
+use resolution::MOST;
+pub use resolution::Resolution;
 pub use steps::Steps;
 
 /// Fields on a grid that a run is asked for, with defaults filled in and checked.
@@ -56,25 +57,6 @@ pub struct GridScenario {
     pub precision: Float,
     /// Steps, for a flow that goes on.
     pub steps: Option<Steps>,
-}
-
-/// The cells of a grid.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Resolution {
-    /// So many cells a side.
-    Uniform(u32),
-    /// From so many cells a side, to as fine as the thresholds ask for.
-    Adapted(u32, Thresholds),
-}
-
-impl Resolution {
-    /// h at the finest level of a domain with this side.
-    fn spacing(&self, side: f64) -> f64 {
-        match self {
-            Resolution::Uniform(n) => side / f64::from(*n),
-            Resolution::Adapted(n, t) => side / (f64::from(*n) * 2f64.powi(i32::from(t.finest))),
-        }
-    }
 }
 
 /// A part of the vorticity.
@@ -137,9 +119,6 @@ const MISSING_FILE: u8 = 66;
 
 /// Names of [`Green`].
 const GREENS: [(&str, Green); 2] = [("singular", Green::Singular), ("regularised", Green::Regularised)];
-
-/// Cells a side, at most: 2³² cells in all are more than can be numbered.
-const MOST: i64 = 1 << 20;
 
 impl GridScenario {
     /// Reads a scenario that has a `[grid]`; `None` for one of particles.
@@ -280,14 +259,14 @@ fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option
         top.mistake("particles", message, "the scenario has a [grid]", None);
         top.item("particles");
     }
-    let (corner, side, resolution) = grid(top.section("grid"));
+    let (corner, side, resolution) = resolution::read(top.section("grid"));
     let domain = bodies::Domain { corner, side, resolution: &resolution };
     let conditions = bodies::read(notes, &mut top, &domain);
     let vorticity = vorticity(notes, &mut top, folder);
     let (solver, device) = solver(top.section("solver"));
     let time = top.has("time").then(|| top.section("time"));
     let (directory, formats, fields, precision, steps) =
-        output(top.section("output"), &stem, time, (side, &resolution));
+        output(top.section("output"), &stem, time, (&domain, conditions.as_ref()));
     top.close();
     Some(GridScenario {
         text: String::new(),
@@ -305,70 +284,6 @@ fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option
         precision,
         steps: steps?,
     })
-}
-
-fn grid(mut s: Section<'_>) -> ([f64; 3], f64, Option<Resolution>) {
-    let corner = s.numbers("corner").unwrap_or_default();
-    let side = s.number("side", Range::SIDE).unwrap_or(1.0);
-    // A number of cells that blocks divide.
-    let cells = |s: &mut Section<'_>, key: &'static str| {
-        let n = s.integer(key, BLOCK as i64, MOST)?;
-        if n % BLOCK as i64 != 0 {
-            let message = format!("{} = {n} is no multiple of {BLOCK}, the cells of a block", s.full(key));
-            let (below, above) = (n - n % BLOCK as i64, n - n % BLOCK as i64 + BLOCK as i64);
-            s.mistake(key, message, format!("for example {below} or {above}"), None);
-            return None;
-        }
-        Some(n as u32)
-    };
-    let uniform = cells(&mut s, "n");
-    let (coarsest, finest) = (cells(&mut s, "coarsest"), cells(&mut s, "finest"));
-    let refinement = s.number("refinement", Range::NOT_NEGATIVE).unwrap_or(1e-2);
-    let compression = s.number("compression", Range::NOT_NEGATIVE).unwrap_or(1e-4);
-    if compression > refinement {
-        let message = "grid.compression is above grid.refinement".to_string();
-        s.mistake("compression", message, "what is joined would be split again", None);
-    }
-    // An option may put a uniform grid in the place of the file's keys; one text cannot mean both.
-    let source = |item: Option<&Item>| item.map(|i| i.span.source);
-    let of_n = source(s.item("n"));
-    for key in ["coarsest", "finest", "refinement", "compression"] {
-        if of_n.is_some() && source(s.item(key)) == of_n {
-            let message = format!("grid.{key} has no effect on the uniform grid of grid.n");
-            s.mistake(key, message, "grid.n is given", Some(format!("leave out either n or {key}")));
-        }
-    }
-    let resolution = if s.has("n") {
-        uniform.map(Resolution::Uniform)
-    } else if !s.has("finest") {
-        s.missing("finest", "the cells a side where the grid is finest, or n for a uniform grid: finest = 256");
-        None
-    } else if s.has("coarsest") && coarsest.is_none() {
-        None
-    } else {
-        finest.and_then(|finest| {
-            // Blocks halve from the coarsest level on.
-            let coarsest = coarsest.unwrap_or((finest >> (finest / BLOCK as u32).trailing_zeros()).max(BLOCK as u32));
-            let levels = (finest / coarsest).trailing_zeros();
-            if coarsest << levels != finest || levels > u32::from(DEEPEST) {
-                let message = format!("grid.finest = {finest} is not grid.coarsest = {coarsest} doubled some times");
-                s.mistake("finest", message, "each level has cells of half the side", None);
-                return None;
-            }
-            if levels == 0 {
-                let message = format!("grid.finest = {finest} has no coarser level");
-                let help = format!(
-                    "give a coarsest of half of it or less, in whole blocks of {BLOCK} cells, or n = {finest} for a \
-                     uniform grid"
-                );
-                s.mistake("finest", message, format!("grid.coarsest = {coarsest}"), Some(help));
-                return None;
-            }
-            Some(Resolution::Adapted(coarsest, Thresholds { refinement, compression, finest: levels as u8 }))
-        })
-    };
-    s.close();
-    (corner, side, resolution)
 }
 
 fn vorticity(notes: &Notes, top: &mut Section<'_>, folder: Option<&Path>) -> Option<Vec<Origin>> {
@@ -505,7 +420,7 @@ fn output(
     mut s: Section<'_>,
     stem: &str,
     time: Option<Section<'_>>,
-    (side, resolution): (f64, &Option<Resolution>),
+    (domain, conditions): (&bodies::Domain<'_>, Option<&Conditions>),
 ) -> (PathBuf, Vec<Format>, Vec<GridField>, Float, Option<Option<Steps>>) {
     let directory = s.string("directory").unwrap_or_else(|| format!("out/{stem}"));
     if directory.is_empty() {
@@ -515,7 +430,7 @@ fn output(
     let fields = s.choices("fields", &GridField::NAMES);
     let fields = fields.unwrap_or_else(|| GridField::NAMES.map(|(_, f)| f).to_vec());
     let precision = s.choice("precision", &FLOATS).unwrap_or(Float::F32);
-    let steps = time.map_or(Some(None), |time| Steps::read(time, &mut s, side, resolution).map(Some));
+    let steps = time.map_or(Some(None), |time| Steps::read(time, &mut s, domain, conditions).map(Some));
     s.close();
     (directory.into(), formats, fields, precision, steps)
 }

@@ -201,7 +201,14 @@ impl Course {
     /// The failure with the command that goes on from the last checkpoint, if there is one.
     pub fn with_way_back(&self, mut failure: Failure) -> Failure {
         if let (Some(text), Report::Line(line)) = (self.way_back(), &mut failure.report) {
-            line.push_str(&format!(". {text}"));
+            // What the scenario asks for would fail again.
+            line.push_str(&match failure.code {
+                65 => format!(
+                    ". {} --force --set KEY=VALUE",
+                    text.replacen("To go on from there:", "To go on from there with another value:", 1)
+                ),
+                _ => format!(". {text}"),
+            });
         }
         failure
     }

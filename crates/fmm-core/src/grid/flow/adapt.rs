@@ -7,7 +7,7 @@ use super::super::transfer::Values;
 use super::super::vorticity::Vorticity;
 use super::super::wavelet::{AROUND, detail};
 use super::Flow;
-use super::around::Bodies;
+use super::body_blocks::BodyBlocks;
 
 /// Cells beyond a block whose details count as its own, so that what moves finds blocks of its level ahead. Even.
 pub(super) const BUFFER: usize = 2;
@@ -15,7 +15,7 @@ pub(super) const BUFFER: usize = 2;
 impl Flow {
     /// Splits and joins blocks by the details of ω in them and in [`BUFFER`] cells around; those
     /// around bodies are of the finest level.
-    pub(super) fn adapt(&mut self, bodies: &Bodies) {
+    pub(super) fn adapt(&mut self, bodies: &BodyBlocks) {
         if self.method.thresholds.finest == 0 {
             return;
         }

@@ -13,7 +13,7 @@ use super::super::blocks::{BLOCK, Block, CELLS, Grid, split};
 use super::super::bodies::Pose;
 use super::super::differences::curl;
 use super::super::poisson::Solve;
-use super::Flow;
+use super::{Flow, short};
 use crate::{Error, StageTimes};
 
 /// What may be left of the slip that a step found.
@@ -73,8 +73,9 @@ impl Flow {
                 from < margin || from > self.lattice.side - margin
             };
             if (0..3).any(outside) {
-                let at = pose.center.map(|c| format!("{c:.3e}")).join(", ");
-                let what = "nearer to a face of the domain than its extent and four cells; make grid.side larger or time.end smaller";
+                let at = pose.center.map(short).join(", ");
+                let what = "nearer to a face of the domain than its extent and four cells; make grid.side larger, or end \
+                            the run earlier by time.end";
                 return Err(Error::Unsupported(format!("body {p}, whose center is at {at}, is {what}")));
             }
         }
@@ -95,9 +96,9 @@ impl Flow {
                 let masks = poses.iter().enumerate().map(|(p, pose)| (p, pose, pose.mask(center, h)));
                 let mut own = masks.filter(|o| o.2 > 0.0);
                 let Some((body, pose, mask)) = own.next() else { continue };
-                if own.next().is_some() {
-                    let what = "bodies overlap; keep them apart, by their centers or their motion";
-                    return Err(Error::Unsupported(what.into()));
+                if let Some((other, ..)) = own.next() {
+                    let what = "overlap; keep them at a distance by their centers or their motion";
+                    return Err(Error::Unsupported(format!("bodies {body} and {other} {what}")));
                 }
                 let wanted = pose.velocity(center);
                 cells.push(Held { cell: b * CELLS + c, near: n * CELLS + c, body, center, strength: mask, wanted });

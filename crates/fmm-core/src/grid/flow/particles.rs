@@ -153,7 +153,7 @@ impl Flow {
     /// The particles of each level by their blocks.
     pub(super) fn placed(&self, particles: &[Particles]) -> Result<Vec<Placed>, Error> {
         let place = |p: &Particles| Placed::new(&self.lattice, p.level, self.method.kernel, &p.position);
-        particles.iter().map(|p| place(p).ok_or_else(|| self.at_faces(p.level))).collect()
+        particles.iter().map(|p| place(p).ok_or_else(|| self.at_faces(p.level, true))).collect()
     }
 }
 

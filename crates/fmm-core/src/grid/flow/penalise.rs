@@ -26,6 +26,27 @@ pub struct Conditions {
     pub penalty: f64,
 }
 
+/// How many of the smallest cells the stream may pass a body by in a step whose length is given. A
+/// step penalises once, at its start: the further the stream goes in it, the more of it enters the
+/// body. Bodies are four cells wide at least.
+pub const PASSED: f64 = 2.0;
+
+impl Conditions {
+    /// The longest step that bodies allow on cells of side `h`: in it the stream passes none of
+    /// them by more than [`PASSED`] cells. It is infinity where nothing moves.
+    pub fn longest_step(&self, h: f64) -> f64 {
+        PASSED * self.cell_time(h)
+    }
+
+    /// The time in which the stream passes the fastest body by one cell of side `h`.
+    fn cell_time(&self, h: f64) -> f64 {
+        let length = |v: [f64; 3]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let inflow = length(self.inflow.velocity);
+        let speeds = self.bodies.iter().map(|b| inflow + length(b.velocity) + length(b.spin) * b.extent());
+        h / speeds.fold(0.0, f64::max)
+    }
+}
+
 /// A force and its moment.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Load {
@@ -113,10 +134,7 @@ impl Flow {
     /// The longest step in which fluid and bodies pass each other by half a cell: a step penalises once, at its start, when the gradients of a
     /// flow that begins to move are still none.
     pub(super) fn passing(&self) -> f64 {
-        let length = |v: [f64; 3]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
-        let inflow = length(self.conditions.inflow.velocity);
-        let speeds = self.conditions.bodies.iter().map(|b| inflow + length(b.velocity) + length(b.spin) * b.extent());
-        0.5 * self.smallest() / speeds.fold(0.0, f64::max)
+        0.5 * self.conditions.cell_time(self.smallest())
     }
 
     /// Gives the fluid within bodies their velocity: `solution` has the velocity of this state. Returns the momentum that each body, and in

@@ -9,8 +9,8 @@ use super::super::poisson::{Solution, Solve};
 use super::super::remesh::Placed;
 use super::super::transfer::Values;
 use super::particles::{Now, Particles, Rates, remeshed};
-use super::penalise::Loads;
-use super::{Flow, Method, Scheme};
+use super::penalise::{Loads, PASSED};
+use super::{Flow, Method, Scheme, short};
 use crate::math::CollectVec;
 use crate::{Error, StageTimes};
 
@@ -87,13 +87,25 @@ impl Flow {
                 let value = span / diffusion * FOURIER;
                 return Err(Error::Range { what: "viscosity*dt/h^2", value, range: "0 to 0.125" });
             }
+            let passing = self.conditions.longest_step(self.smallest());
+            if span > passing * ROUNDING {
+                let what = format!(
+                    "in a step of {} the stream passes a body by {} of the smallest cells, and {PASSED} are allowed; \
+                     make time.dt at most {}, or \"auto\"",
+                    short(span),
+                    short(span / passing * PASSED),
+                    short(0.995 * passing)
+                );
+                return Err(Error::Unsupported(what));
+            }
             if span > crossing * ROUNDING {
-                let cells = span / crossing * FARTHEST;
                 // Rounded down, so that what it names is allowed.
                 let what = format!(
-                    "a step of {span:.3e} carries vorticity over {cells:.1} of the smallest cells, and on blocks that \
-                     adapt {FARTHEST} are allowed; make time.dt at most {:.2e}, or \"auto\"",
-                    0.995 * crossing
+                    "a step of {} carries vorticity over {} of the smallest cells, and on blocks that adapt {FARTHEST} \
+                     are allowed; make time.dt at most {}, or \"auto\"",
+                    short(span),
+                    short(span / crossing * FARTHEST),
+                    short(0.995 * crossing)
                 );
                 return Err(Error::Unsupported(what));
             }
@@ -108,7 +120,7 @@ impl Flow {
         if parts > 1e6 {
             let what = "a whole step would be divided into more than a million; make time.viscosity and velocities smaller, \
                         or the cells or the interval between outputs larger";
-            return Err(Error::Unsupported(format!("{parts:.1e} steps: {what}")));
+            return Err(Error::Unsupported(format!("{} steps: {what}", short(parts))));
         }
         Ok(parts as u64)
     }
@@ -155,7 +167,7 @@ impl Flow {
             }
         }
         (self.grid, self.vorticity) = remeshed(&grid, &self.placed(&particles)?, &particles);
-        self.trim(time + dt)
+        self.trim(time + dt, true)
     }
 
     /// ν ∇²ω in all cells; `None` without viscosity.

@@ -8,15 +8,15 @@ use super::super::blocks::{BLOCK, Block, CELLS, Grid, split};
 use super::super::forest::Forest;
 use super::super::levels::Levels;
 use super::super::transfer::Values;
-use super::Flow;
-use super::around::Bodies;
+use super::body_blocks::BodyBlocks;
+use super::{Flow, short};
 use crate::Error;
 use crate::math::CollectVec;
 
 impl Flow {
     /// Leaves out what is below the cutoff, splits and joins blocks, and has those as far as
-    /// differences of u reach, and those of bodies at a time.
-    pub(super) fn trim(&mut self, time: f64) -> Result<(), Error> {
+    /// differences of u reach, and those of bodies at a time; `moved` is whether this is in a step.
+    pub(super) fn trim(&mut self, time: f64, moved: bool) -> Result<(), Error> {
         let square = |w: &[f64; 3]| w.iter().map(|w| w * w).sum::<f64>();
         let largest = self.vorticity.par_iter().map(square).reduce(|| 0.0, f64::max);
         let least = self.method.cutoff.powi(2) * largest;
@@ -32,17 +32,21 @@ impl Flow {
             (*w != [0.0; 3] && (0..3).any(|d| at(d) < 4 || at(d) + 4 >= faces)).then_some(block.level)
         };
         if let Some(level) = self.vorticity.par_iter().enumerate().filter_map(at_faces).min() {
-            return Err(self.at_faces(level));
+            return Err(self.at_faces(level, moved));
         }
-        let bodies = self.bodies(time);
-        self.adapt(&bodies);
-        (self.grid, self.vorticity) = self.surrounded(&self.grid, &self.vorticity, bodies.blocks());
+        self.cover(&self.body_blocks(time));
         Ok(())
     }
 
-    /// The bodies at a time, as they need blocks.
-    pub(super) fn bodies(&self, time: f64) -> Bodies {
-        Bodies::new(self.lattice, self.method.thresholds.finest, &self.conditions, time)
+    /// Splits and joins blocks, and has those as far as differences of u reach and those of bodies.
+    pub(super) fn cover(&mut self, bodies: &BodyBlocks) {
+        self.adapt(bodies);
+        (self.grid, self.vorticity) = self.surrounded(&self.grid, &self.vorticity, bodies.blocks());
+    }
+
+    /// The blocks that bodies need at a time.
+    pub(super) fn body_blocks(&self, time: f64) -> BodyBlocks {
+        BodyBlocks::new(self.lattice, self.method.thresholds.finest, &self.conditions, time)
     }
 
     /// The blocks of a field with vorticity, those that a cell with vorticity is nearer to than
@@ -149,13 +153,19 @@ impl Filled {
 }
 
 impl Flow {
-    /// The error of vorticity of a level at the faces of the domain.
-    pub(super) fn at_faces(&self, level: u8) -> Error {
-        let margin = 4.0 * self.lattice.spacing(level);
-        let larger = if self.method.thresholds.finest == 0 { "grid.side" } else { "grid.side or grid.coarsest" };
+    /// The error of vorticity of a level at the faces of the domain, at the start of a run or, if
+    /// it has `moved`, in a step.
+    pub(super) fn at_faces(&self, level: u8, moved: bool) -> Error {
+        let finest = self.method.thresholds.finest;
+        let larger = match level {
+            _ if finest == 0 => "make grid.side and grid.n larger",
+            level if level < finest => "make grid.side larger, or grid.coarsest, so that the cells there are smaller",
+            _ => "make grid.side and grid.finest larger",
+        };
         Error::Unsupported(format!(
-            "vorticity is nearer to the faces of the domain than four of its cells, {margin:.3e}; \
-             make {larger} larger, or time.dt smaller"
+            "vorticity is nearer to the faces of the domain than four of its cells, {}; {larger}{}",
+            short(4.0 * self.lattice.spacing(level)),
+            if moved { ", or end the run earlier by time.end" } else { ", or move it by its center or by grid.corner" }
         ))
     }
 }

@@ -9,7 +9,7 @@ use super::super::document::Value;
 use super::super::reader::{Notes, Range, Section};
 use super::super::resolved::{number, text, vector};
 use super::Resolution;
-use crate::messages::number as in_message;
+use crate::messages::{number as in_message, short};
 
 /// Names of shapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +30,11 @@ const MOST: f64 = 1e60;
 /// The half width of a body in cells, at least: its mask takes two to become 1.
 const THINNEST: f64 = 2.0;
 
+/// Smallest cells between a body and the faces of the domain, at least.
+const ON_ONE_LEVEL: f64 = 12.0;
+/// The same on several levels: eight of the cells that may be next to the smallest.
+const ON_LEVELS: f64 = 16.0;
+
 /// The cube, and its cells if they are known.
 pub(super) struct Domain<'a> {
     pub corner: [f64; 3],
@@ -39,7 +44,7 @@ pub(super) struct Domain<'a> {
 
 impl Domain<'_> {
     /// h where the grid is finest.
-    fn spacing(&self) -> Option<f64> {
+    pub fn spacing(&self) -> Option<f64> {
         self.resolution.as_ref().map(|r| r.spacing(self.side))
     }
 }
@@ -123,12 +128,17 @@ fn fits(s: &Section<'_>, body: &Body, domain: &Domain<'_>) {
             Some("give more cells or a larger body".into()),
         );
     }
-    // Vorticity may come no nearer to the faces than four cells, and spreads by some in the first steps.
-    let (margin, extent) = (8.0 * h, body.extent());
+    // Vorticity may come no nearer to the faces than four cells, of the level above the finest too,
+    // and spreads by some in the first steps.
+    let cells = if matches!(domain.resolution, Some(Resolution::Adapted(..))) { ON_LEVELS } else { ON_ONE_LEVEL };
+    let (margin, extent) = (cells * h, body.extent());
     let [low, high] = [margin + extent, domain.side - margin - extent];
     if (0..3).any(|d| !(low..=high).contains(&(body.center[d] - domain.corner[d]))) {
-        let message = format!("{} is of a body that comes to the faces of the domain", s.full("center"));
-        let label = format!("allowed: {} or more from each face of the cube", in_message(margin + extent));
+        let message = format!("{} is of a body that is near a face of the domain", s.full("center"));
+        let label = format!(
+            "allowed: {} or more from each face of the cube, the extent of the body and {cells} of the smallest cells",
+            short(margin + extent)
+        );
         s.mistake("center", message, label, None);
     }
 }

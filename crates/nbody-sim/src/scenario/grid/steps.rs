@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 use std::time::Duration;
 
 use fmm_core::grid::Scheme;
-use fmm_core::grid::flow::Method;
+use fmm_core::grid::flow::{Conditions, Method, PASSED};
 use fmm_core::grid::remesh::Kernel;
 
 use super::super::clock::Clock;
@@ -13,7 +13,8 @@ use super::super::reader::{Range, Section};
 use super::super::resolved::{number, text, write_checkpoint_wall};
 use super::super::sections::checkpoint_wall;
 use super::Resolution;
-use crate::messages::number as in_message;
+use super::bodies::Domain;
+use crate::messages::{number as in_message, short};
 
 /// `[time]` of a grid: a flow by the remeshed vortex method.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,12 +45,12 @@ impl Steps {
     pub(super) fn read(
         time: Section<'_>,
         output: &mut Section<'_>,
-        side: f64,
-        resolution: &Option<Resolution>,
+        domain: &Domain<'_>,
+        conditions: Option<&Conditions>,
     ) -> Option<Self> {
         let given = ["every", "diagnostics_every"].map(|key| (key, output.number(key, Range::POSITIVE)));
         let shortest = given.iter().filter_map(|g| g.1).reduce(f64::min);
-        let time = read(time, side, resolution, shortest);
+        let time = read(time, (domain, conditions), shortest);
         let checkpoint_wall = checkpoint_wall(output);
         let (method, clock, count) = time?;
         let [every, diagnostics] = given.map(|(key, interval)| match interval {
@@ -99,8 +100,7 @@ const LAGRANGIAN: f64 = 0.25;
 /// Method, clock and number of steps; `shortest` is the shortest interval between outputs.
 fn read(
     mut s: Section<'_>,
-    side: f64,
-    resolution: &Option<Resolution>,
+    (domain, conditions): (&Domain<'_>, Option<&Conditions>),
     shortest: Option<f64>,
 ) -> Option<(Method, Clock, u64)> {
     let usual = Method::default();
@@ -110,7 +110,7 @@ fn read(
         cutoff: s.number("cutoff", Range::CUTOFF).unwrap_or(usual.cutoff),
         viscosity: s.number("viscosity", Range::NOT_NEGATIVE).unwrap_or(usual.viscosity),
         lagrangian: s.number("lagrangian_cfl", Range::LAGRANGIAN),
-        thresholds: match resolution {
+        thresholds: match domain.resolution {
             Some(Resolution::Adapted(_, thresholds)) => *thresholds,
             _ => usual.thresholds,
         },
@@ -139,12 +139,16 @@ fn read(
             s.missing(key, help);
         }
     }
-    if let (Some(dt), Some(resolution), None) = (dt, resolution, method.lagrangian) {
-        let longest = method.longest_step(resolution.spacing(side));
-        if dt > longest * (1.0 + 1e-9) {
-            let message = format!("time.dt = {} is longer than diffusion allows", in_message(dt));
+    if let (Some(dt), Some(h), None) = (dt, domain.spacing(), method.lagrangian) {
+        let diffusion = (method.longest_step(h), "diffusion allows", "from h^2/(8 time.viscosity)".to_string());
+        let passed = format!("the time in which the stream passes a body by {PASSED} of the smallest cells");
+        let bodies = conditions.map(|c| (c.longest_step(h), "bodies allow", passed));
+        let limits = [Some(diffusion), bodies].into_iter().flatten();
+        // Rounding of a step that was computed as the longest one counts for nothing.
+        for (longest, what, from) in limits.filter(|(longest, ..)| dt > longest * (1.0 + 1e-9)) {
+            let message = format!("time.dt = {} is longer than {what}", in_message(dt));
             // Rounded down, so that what it names is allowed.
-            let label = format!("allowed: up to {:.2e}, from h^2/(8 time.viscosity)", 0.995 * longest);
+            let label = format!("allowed: up to {}, {from}", short(0.999 * longest));
             s.mistake("dt", message, label, Some("give a shorter step, or dt = \"auto\"".into()));
         }
     }

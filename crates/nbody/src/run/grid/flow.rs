@@ -145,7 +145,8 @@ impl FlowRun {
         let state = std::mem::take(&mut latest.checkpoint.state);
         let State::Flow(checkpoint::Flow { blocks, vorticity }) = state else { unreachable!("the caller has looked") };
         let (method, conditions) = (scenario.steps.method, scenario.grid.conditions.clone());
-        let flow = Flow::resume(scenario.lattice(), method, conditions, &blocks, vorticity);
+        let time = latest.checkpoint.time;
+        let flow = Flow::resume(scenario.lattice(), method, conditions, time, (&blocks, vorticity));
         let flow = flow.map_err(|e| Failure::new(65, format!("{}: {}", latest.path.display(), messages::error(&e))))?;
         let number = |name: &str| latest.checkpoint.number(name);
         let pairs = number(memory::PAIRS).unwrap_or(0.0);
