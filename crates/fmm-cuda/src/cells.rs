@@ -42,6 +42,8 @@ impl Cells {
         let (members, levels) = (ends.len() - 1, self.half.len());
         let bounds = std::array::from_fn(|k| ends[k.min(members)] as u32);
         self.found.resize(2 * levels * members)?;
+        // The levels have been copied, for which the queue does not wait.
+        gpu.settle()?;
         let view = CellPartsView { tree: self.view(), parts: self.found.pointer(), bounds, members: members as u32 };
         let blocks = (levels * members).div_ceil(TILE) as u32;
         // SAFETY: a place for each level and share.

@@ -240,7 +240,10 @@ impl Gpu {
 
     /// Waits until copies from the host have arrived, which the GPU's queues do not wait for; but not for copies that another thread
     /// makes in a queue of its own.
-    pub(crate) fn settle(&self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the driver fails.
+    pub fn settle(&self) -> Result<(), Error> {
         // SAFETY: null is the queue of all copies that name none.
         succeeded(unsafe { cuStreamSynchronize(std::ptr::null_mut()) })
     }

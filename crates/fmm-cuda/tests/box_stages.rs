@@ -97,6 +97,7 @@ fn trees_and_lists_are_the_cpus() {
                 points.iter().map(|x| std::array::from_fn(|d| x[d] * (longest / side[d]))).collect();
             let mut position = Buffer::new();
             position.upload(stretched.as_flattened()).unwrap();
+            gpu.settle().unwrap();
             tree.build(&gpu, &mut work, &position, Cube { corner: [0.0; 3], side: longest }, leaf_size).unwrap();
             let expected = Tree::octree_in_box(&points, side, Growth::Leaves(leaf_size));
             if side == [longest; 3] {

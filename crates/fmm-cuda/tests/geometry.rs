@@ -75,6 +75,7 @@ fn tree_of(gpu: &Gpu, work: &mut Work, points: &Points, cube: Cube<3>, leaf_size
     gpu.enter().unwrap();
     let mut position = Buffer::new();
     position.upload(points.as_flattened()).unwrap();
+    gpu.settle().unwrap();
     let mut tree = DeviceTree::default();
     tree.build(gpu, work, &position, cube, leaf_size).unwrap();
     tree
@@ -145,6 +146,7 @@ fn surveys_and_tiles_are_those_of_the_cpu() {
         gpu.enter().unwrap();
         let mut position = Buffer::new();
         position.upload(points.as_flattened()).unwrap();
+        gpu.settle().unwrap();
         let n = points.len();
         let device = OnDevice { position: position.pointer(), strength: DevicePointer::null(), n };
         let cube = Cube::around(&[&points]);
@@ -268,6 +270,7 @@ fn memory_grows_and_is_used_again() {
     ] {
         let cube = Cube::around(&[&points]);
         position.upload(points.as_flattened()).unwrap();
+        gpu.settle().unwrap();
         tree.build(&gpu, &mut work, &position, cube, 1).unwrap();
         let expected = Tree::octree(&points, cube, 1);
         same_tree(&tree.download().unwrap(), &expected, &format!("{} bodies", points.len()));

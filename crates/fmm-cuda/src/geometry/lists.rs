@@ -110,7 +110,7 @@ impl DeviceLists {
         // Every cell of a box has all its neighbours.
         let near = if space.near.len() > 1 { 40 } else { 32 };
         let guess = Guess { each: [190, 1, 1, near / 2], near: near * widest + met.len(), launches };
-        images(work, met)?;
+        images(gpu, work, met)?;
         self.until_all_fit(gpu, work, targets, guess, |gpu, work, view| {
             let mut parents = 0;
             for (depth, level) in targets.level_start().windows(2).enumerate() {
@@ -159,7 +159,7 @@ impl DeviceLists {
         sources: &DeviceTree,
         rule: Rule,
     ) -> Result<(), Error> {
-        images(work, &of_root(space))?;
+        images(gpu, work, &of_root(space))?;
         let cells = targets.cells();
         let tiles = cells.div_ceil(TARGETS);
         let guess = Guess { each: [0, 200, 0, 30], near: 0, launches: 1 };
@@ -307,9 +307,11 @@ impl DeviceLists {
 }
 
 /// Copies the images that lists know, if they are others than the last time.
-fn images(work: &mut Work, all: &[Image]) -> Result<(), Error> {
+fn images(gpu: &Gpu, work: &mut Work, all: &[Image]) -> Result<(), Error> {
     if work.known != all {
         work.images.upload(all)?;
+        // The queue does not wait for copies.
+        gpu.settle()?;
         work.known = all.to_vec();
     }
     Ok(())

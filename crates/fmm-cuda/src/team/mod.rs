@@ -2,7 +2,7 @@
 //!
 //! Every GPU has all bodies and makes their whole tree. It makes the multipoles of its share of the bodies, and the lists of
 //! its share of the targets, which divides M2L, pairs and what else lists lead to. Multipoles go to all; sums go to the
-//! GPU in whose slice of the caller's order their target is ([`delivery`](crate::delivery)). What choices depend on is
+//! GPU in whose slice of the caller's order their target is. What choices depend on is
 //! summed in parts that do not depend on the shares, and every GPU has all of these, so that each of them makes the
 //! same choices. No number depends on where a share ends, so the bits are those of one GPU.
 //!
