@@ -24,9 +24,9 @@ template <template <typename> class Kernel> __device__ inline void guard(const G
   // The upper half of the square: halves are in the order of the squares, and a factor of a thousand needs no more digits.
   int largest = 0;
   const uint64_t begin = uint64_t(v.n) * part / v.parts, end = uint64_t(v.n) * (part + 1) / v.parts;
-  // What is beyond the last source repeats its place without its strength.
+  // What is beyond the last source of the part repeats its place without its strength: others may not be there.
   const auto source = [&](uint64_t j) {
-    const Body b = v.sources[min(j, uint64_t(v.n) - 1)];
+    const Body b = v.sources[min(j, end - 1)];
     return Body{b.x * v.scale, b.y * v.scale, b.z * v.scale, j < end ? b.q : 0};
   };
   Body next = source(begin + me);

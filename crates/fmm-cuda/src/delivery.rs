@@ -37,24 +37,28 @@ pub struct Sorted {
 }
 
 impl Delivery {
-    /// Bytes more of device memory than there are now, at most, for the share `own` of a member of `n` targets.
-    pub fn growth(&self, member: &Member, n: usize) -> usize {
-        let (own, slice) = (member.share(n, Divided::ByWork).len(), member.share(n, Divided::Evenly).len());
-        self.sums.growth(own) + self.index.growth(own) + self.sums_in.growth(slice) + self.index_in.growth(slice)
-    }
-
-    /// Brings the sums that all GPUs have at their shares of the targets to `output`, whose slice of this GPU is right
-    /// then.
+    /// Takes the memory for the share and the slice of a member of `n` targets.
     ///
     /// # Errors
-    /// [`Error::Device`] without the memory, or if a GPU fails.
+    /// [`Error::Device`] without it.
+    pub fn reserve(&mut self, member: &Member, n: usize) -> Result<(), Error> {
+        let (own, slice) = (member.share(n, Divided::ByWork).len(), member.share(n, Divided::Evenly).len());
+        self.counts.resize(TEAM)?;
+        self.sums.resize(own)?;
+        self.index.resize(own)?;
+        self.sums_in.resize(slice)?;
+        self.index_in.resize(slice)
+    }
+
+    /// Brings the sums that all GPUs have at their shares of the targets to `output`: to its slice of this GPU alone. The memory
+    /// is [reserved](Delivery::reserve).
+    ///
+    /// # Errors
+    /// [`Error::Device`] if a GPU fails.
     pub fn deliver(&mut self, gpu: &Gpu, member: &Member, from: Sorted, output: Output) -> Result<(), Error> {
         let n = from.n;
         let (own, slices) = (member.share(n, Divided::ByWork), member.bounds(n, Divided::Evenly));
         let members = slices.len() - 1;
-        self.sums.resize(own.len())?;
-        self.index.resize(own.len())?;
-        self.counts.resize(TEAM)?;
         self.counts.fill(gpu.stream(), 0)?;
         let mut view = ParcelView {
             sums: from.sums,

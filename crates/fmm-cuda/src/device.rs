@@ -129,7 +129,7 @@ impl Gpu {
         self.member.as_ref().filter(|_| !self.alone)
     }
 
-    /// Copies into `buffer` the parts that other GPUs of the team have right, in bytes. Nothing without a team.
+    /// Copies parts of an array from the other GPUs of the team, each from the one that computed it, in bytes. Nothing without a team.
     pub(crate) fn exchange<T: DeviceCopy + Default>(
         &self,
         buffer: &Buffer<T>,

@@ -33,7 +33,7 @@ pub struct Predicted {
     targets: usize,
     /// What fields are multiplied by to be in units of half the side of the root.
     unit: f64,
-    apart: bool,
+    distributed: bool,
 }
 
 /// The root, and what was chosen.
@@ -56,8 +56,8 @@ pub struct Described {
     pub total: f64,
     /// Whether local expansions have been summed.
     pub locals: bool,
-    /// See [`Predicted::is_apart`].
-    pub apart: bool,
+    /// See [`Predicted::is_distributed`].
+    pub distributed: bool,
 }
 
 impl Predicted {
@@ -69,7 +69,7 @@ impl Predicted {
         targets: usize,
         about: Described,
     ) -> Self {
-        let Described { root, aspect, family, order, classes, tolerance, total, locals, apart, .. } = about;
+        let Described { root, aspect, family, order, classes, tolerance, total, locals, distributed, .. } = about;
         let [epsilon, of_terms] = about.epsilon;
         let last = LastDegree::new(family, order);
         let single = size_of::<T>() == 4;
@@ -107,7 +107,7 @@ impl Predicted {
             has_m2p: u32::from(place.pairs[1] > 0),
         };
         let real = if single { "f32" } else { "f64" };
-        Predicted { view, real, family, classes, cells, targets, unit: root * root, apart }
+        Predicted { view, real, family, classes, cells, targets, unit: root * root, distributed }
     }
 
     /// Whether the expansions are in double precision.
@@ -121,8 +121,8 @@ impl Predicted {
     }
 
     /// Whether each GPU of a team has its share of the sums, and of their errors, for itself.
-    pub fn is_apart(&self) -> bool {
-        self.apart
+    pub fn is_distributed(&self) -> bool {
+        self.distributed
     }
 
     /// The sorted places of the targets that are summed here: the first, and one past the last.
@@ -202,13 +202,13 @@ impl ErrorField {
         }
         match view.targets.share {
             [_, u32::MAX] => Ok(()),
-            _ if sum.apart => Ok(()),
+            _ if sum.distributed => Ok(()),
             _ => gpu.exchange_shares(&self.squares, targets, ("squares", Divided::ByWork)),
         }
     }
 
     /// Queues the drawing of a sample of `size` targets by the error field: their places in the
-    /// order of the tree to `picked`, and what they stand for to `weight`. Of sums that are apart it draws
+    /// order of the tree to `picked`, and what they stand for to `weight`. Of distributed sums it draws
     /// those of this GPU's share alone, and leaves the others as they are.
     ///
     /// # Errors
@@ -221,7 +221,7 @@ impl ErrorField {
         (picked, weight): (DevicePointer<u32>, DevicePointer<f64>),
     ) -> Result<(), Error> {
         let chunks = chunks_of(sum.targets);
-        let own = gpu.member().filter(|_| sum.apart).map_or(0..chunks, |member| member.chunks(sum.targets));
+        let own = gpu.member().filter(|_| sum.distributed).map_or(0..chunks, |member| member.chunks(sum.targets));
         self.sums.resize(3 * chunks)?;
         self.sums.fill(gpu.stream(), 0)?;
         self.totals.resize(4)?;
@@ -247,7 +247,7 @@ impl ErrorField {
             _ => unsafe { gpu.kernels().launch(gpu.stream(), name, blocks as u32, threads as u32, &draw) },
         };
         launch("error_chunks", own.len(), CHUNK_THREADS)?;
-        if sum.apart {
+        if sum.distributed {
             gpu.join_numbers(&mut self.sums)?;
         }
         launch("error_starts", 1, MOST_CHUNKS)?;

@@ -312,7 +312,7 @@ impl Fmm {
             tolerance,
             total: if planned.space.is_none() { *total } else { f64::INFINITY },
             locals: planned.space.is_some() || planned.choice.method == Method::Fmm,
-            apart: tree.is_divided() && !self.whole,
+            distributed: tree.is_divided() && !self.whole,
         };
         let (cells, targets) = ([sources, cells(&self.cells[0])], self.sums.len());
         match planned.choice.precision {
@@ -347,8 +347,8 @@ impl Fmm {
         if let Some(member) = member {
             gpu.wait()?;
             member.end();
-            let fits = self.delivery.growth(member, n) < gpu.free_memory()?;
-            self.sliced = gpu.agree(fits && !self.whole)?;
+            let ready = !self.whole && self.delivery.reserve(member, n).is_ok();
+            self.sliced = gpu.agree(ready)?;
             if self.sliced {
                 let (sums, order) = (self.sums.pointer(), self.order());
                 let from = Sorted { sums, more: added, order, strength_scale, n };
@@ -405,7 +405,11 @@ impl Fmm {
         let n = ends.at().n;
         let each = [Some(ends.at()), ends.targets.map(|_| ends.sources)];
         let bodies = self.bodies.iter().zip(each).map(|(b, p)| p.map_or(0, |p| b.growth(p.n))).sum::<usize>();
-        bodies + self.sums.growth(n) + self.inverse.growth(n) + self.near.growth(ends.sources.n)
+        bodies
+            + self.needed.growth(self.cells[0].tree.cells())
+            + self.sums.growth(n)
+            + self.inverse.growth(n)
+            + self.near.growth(ends.sources.n)
     }
 
     /// Gives back the memory that is needed until the trees are made.
@@ -549,7 +553,8 @@ impl Fmm {
         self.last.as_ref().map_or(1.0, |last| last.strength_scale)
     }
 
-    /// Sources and targets of the last sum, in the order of their trees; `same` says whether they are the same.
+    /// Sources and targets of the last sum, in the order of their trees; of a team that distributes results each GPU has those that
+    /// its lists name, and the guard's. `same` says whether they are the same.
     pub fn bodies(&self, same: bool) -> [DevicePointer<Body>; 2] {
         [self.bodies[usize::from(!same)].pointer(), self.bodies[0].pointer()]
     }

@@ -196,8 +196,8 @@ impl Guard {
                 if !known {
                     self.field.predict(gpu, sum)?;
                 }
-                if sum.is_apart() {
-                    // Nobody knows the slots of others.
+                if sum.is_distributed() {
+                    // Each GPU fills the slots of its share.
                     self.picked.fill(gpu.stream(), 0xff)?;
                 }
                 self.field.draw(gpu, sum, size, places)?;
@@ -234,10 +234,10 @@ impl Guard {
         if !same_sample {
             self.pick(gpu, sum.targets, targets, predicted)?;
         }
-        match predicted.filter(|field| field.is_apart()) {
+        match predicted.filter(|field| field.is_distributed()) {
             Some(field) => {
-                let together = self.together(gpu, sum, field.share(), targets)?;
-                self.direct(gpu, softening, &together, (self.slots.pointer(), targets))?;
+                let joined = self.join_sample(gpu, sum, field.share(), targets)?;
+                self.direct(gpu, softening, &joined, (self.slots.pointer(), targets))?;
             }
             None => self.direct(gpu, softening, sum, (self.picked.pointer(), targets))?,
         }
@@ -258,7 +258,7 @@ impl Guard {
 
     /// What the GPUs of a team know together of the `count` targets that are picked, each in the share of one of
     /// them. All get places and weights of all, and the sum with the targets in the order of `slots`.
-    fn together(&mut self, gpu: &Gpu, sum: &Measured, share: [u32; 2], count: usize) -> Result<Measured, Error> {
+    fn join_sample(&mut self, gpu: &Gpu, sum: &Measured, share: [u32; 2], count: usize) -> Result<Measured, Error> {
         self.records.resize(8 * count)?;
         let view = RecordView {
             position: sum.position,
@@ -350,9 +350,9 @@ impl Guard {
         if worst == 0 {
             return Ok(false);
         }
-        if predicted.is_apart() {
-            let together = self.together(gpu, sum, predicted.share(), worst)?;
-            self.direct(gpu, softening, &together, (self.slots.pointer(), worst))?;
+        if predicted.is_distributed() {
+            let joined = self.join_sample(gpu, sum, predicted.share(), worst)?;
+            self.direct(gpu, softening, &joined, (self.slots.pointer(), worst))?;
         } else {
             self.direct(gpu, softening, sum, (self.picked.pointer(), worst))?;
         }
@@ -389,7 +389,7 @@ impl Guard {
             counts: self.counts.pointer(),
             chosen: DevicePointer::null(),
             from: [f64::INFINITY; 2],
-            share: if predicted.is_apart() { predicted.share() } else { [0, predicted.targets() as u32] },
+            share: if predicted.is_distributed() { predicted.share() } else { [0, predicted.targets() as u32] },
         };
         let (kernels, stream) = (gpu.kernels(), gpu.stream());
         let count = (view.share[1] - view.share[0]) as usize;
@@ -398,7 +398,7 @@ impl Guard {
         unsafe { kernels.launch(stream, "guard_count", blocks, ALONE as u32, &view)? };
         gpu.finish()?;
         let mut counts = self.counts.download()?;
-        let team = gpu.member().filter(|_| predicted.is_apart());
+        let team = gpu.member().filter(|_| predicted.is_distributed());
         if let Some(member) = team {
             let all = member.gathered(counts.iter().map(|&count| f64::from(count)).collect())?;
             counts = (0..2 * BINS).map(|bin| all.iter().map(|of| of[bin] as u32).sum()).collect();

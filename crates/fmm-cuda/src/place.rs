@@ -33,7 +33,7 @@ pub struct Place<'a> {
     pub pairs: [usize; 4],
     /// In the order of their tree.
     pub target_bodies: DevicePointer<Body>,
-    /// In the order of their tree.
+    /// In the order of their tree; see [`needed`](Place::needed).
     pub source_bodies: DevicePointer<Body>,
     /// In the order of the targets' tree, of scaled strengths.
     pub sums: DevicePointer<Sum>,

@@ -121,7 +121,7 @@ fn expansion_time(choice: &Choice, problem: Problem) -> f64 {
 }
 
 /// Nanoseconds of a sum by expansions in open space on the same, at least, by its tolerance and the number of its bodies
-/// (docs/performance.md). Sums that nobody shares take none.
+/// (docs/performance.md). Direct sums and meshes are not shared: 0.
 pub fn least_time(settings: &Settings, bodies: usize) -> f64 {
     const EACH: [(f64, f64); 4] = [(1e-4, 1.8), (F32_TOLERANCE, 2.5), (1e-8, 6.0), (0.0, 25.0)];
     let each = EACH.iter().find(|each| settings.tolerance >= each.0).map_or(0.0, |each| each.1);

@@ -43,7 +43,7 @@ struct Turn {
     posts: Vec<Option<Post>>,
     /// Those of the last meeting.
     last: Vec<Post>,
-    /// Numbers that each has told the others.
+    /// Numbers of each for the others.
     numbers: Vec<Vec<f64>>,
     meetings: u64,
     broken: bool,
@@ -161,22 +161,26 @@ impl Member {
         self.index
     }
 
+    /// The first chunk of each share of `n` things, and the end of the last share. `[members + 1]`
+    fn chunk_bounds(&self, n: usize) -> Vec<usize> {
+        let bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
+        bounds[0].iter().map(|bound| (bound * chunks_of(n) as f64).round() as usize).collect()
+    }
+
     /// Where the shares of `n` things begin, and where the last ends. `[members + 1]`
     pub(crate) fn bounds(&self, n: usize, divided: Divided) -> Vec<usize> {
-        let bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
-        let chunks = chunks_of(n);
-        let at = |(k, &bound): (usize, &f64)| match divided {
-            Divided::ByWork => (bound * chunks as f64).round() as usize * n / chunks,
-            Divided::Evenly => n * k / (bounds[0].len() - 1),
+        let chunks = self.chunk_bounds(n);
+        let at = |(k, chunk): (usize, &usize)| match divided {
+            Divided::ByWork => chunk * n / chunks_of(n),
+            Divided::Evenly => n * k / (chunks.len() - 1),
         };
-        bounds[0].iter().enumerate().map(at).collect()
+        chunks.iter().enumerate().map(at).collect()
     }
 
     /// The chunks of `n` things that are in the share of this GPU.
     pub(crate) fn chunks(&self, n: usize) -> Range<usize> {
-        let bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = |k: usize| (bounds[0][k] * chunks_of(n) as f64).round() as usize;
-        at(self.index)..at(self.index + 1)
+        let bounds = self.chunk_bounds(n);
+        bounds[self.index]..bounds[self.index + 1]
     }
 
     /// The share of this GPU of `n` things.
@@ -204,8 +208,7 @@ impl Member {
         self.share(n, Divided::ByWork)
     }
 
-    /// Says that the share of the sum is done, whose work is. The shares of the next sum are what all have taken, without
-    /// their waits for each other.
+    /// Says that the share of a sum is done. The next shares follow these times, less the time that each GPU waited.
     pub(crate) fn end(&self) {
         let mut work = self.work();
         work.took = work.begun.take().map(|begun| begun.elapsed().saturating_sub(work.waited));
@@ -278,6 +281,26 @@ mod tests {
         }
         assert_eq!(balanced(&bounds, &[1.0, 1.01, 0.99]), bounds, "near enough");
         assert_eq!(balanced(&bounds, &[0.0, 0.0, 0.0]), bounds, "nothing is known");
+    }
+
+    #[test]
+    fn shares_are_whole_chunks_and_all_of_it() {
+        let members = Member::all(4);
+        for member in &members {
+            member.bounds.lock().unwrap()[0] = vec![0.0, 0.13, 0.13, 0.7771, 1.0];
+        }
+        for n in [0, 1, 3, 2047, 5000, 100_003, 3_000_000] {
+            let mut reached = 0;
+            for member in &members {
+                let (share, chunks) = (member.share(n, Divided::ByWork), member.chunks(n));
+                assert_eq!(share.start, reached, "{n}");
+                assert_eq!(share, chunks.start * n / chunks_of(n)..chunks.end * n / chunks_of(n), "{n}");
+                reached = share.end;
+            }
+            assert_eq!(reached, n);
+        }
+        assert_eq!(members[1].share(100_003, Divided::ByWork).len(), 0, "an empty share");
+        assert_eq!(members[2].share(10, Divided::Evenly), 5..7);
     }
 
     #[test]

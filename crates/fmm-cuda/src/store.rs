@@ -95,9 +95,10 @@ impl CudaStore {
     ///
     /// # Errors
     /// As [`fmm_core::planar::evaluate`] for settings and blobs.
-    pub fn in_plane(gpu: Gpu, settings: Settings, kernel: Kernel, blob: Blob) -> Result<Self, Error> {
+    pub fn in_plane(mut gpu: Gpu, settings: Settings, kernel: Kernel, blob: Blob) -> Result<Self, Error> {
         planar::check(&settings)?;
         let flat = Flat::new(kernel, blob)?;
+        gpu.work_alone(true);
         Ok(Self::with(gpu, settings, Some(flat)))
     }
 
@@ -138,7 +139,7 @@ impl CudaStore {
         &self.gpu
     }
 
-    /// The GPU, to be told how it works.
+    /// The GPU, to set whether it works alone.
     pub(crate) fn gpu_mut(&mut self) -> &mut Gpu {
         &mut self.gpu
     }
@@ -185,7 +186,7 @@ impl CudaStore {
     /// # Errors
     /// [`Error::Device`] if a GPU fails.
     pub(crate) fn gather(&mut self) -> Result<(), Error> {
-        if !std::mem::replace(&mut self.sliced, false) {
+        if !self.sliced {
             return Ok(());
         }
         self.gpu.enter()?;
@@ -194,6 +195,7 @@ impl CudaStore {
         for (array, what) in arrays.into_iter().take(if self.whole { 3 } else { 2 }) {
             self.gpu.exchange_shares(array, n, (what, Divided::Evenly))?;
         }
+        self.sliced = false;
         Ok(())
     }
 

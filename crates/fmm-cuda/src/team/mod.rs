@@ -61,11 +61,11 @@ pub fn open(ordinals: &[u32]) -> Result<Vec<Gpu>, Unavailable> {
     Ok(team)
 }
 
-/// Runs `work` for each of a team's GPUs on a thread of its own; returns what each came to.
+/// Runs `work` for each of a team's GPUs on a thread of its own; returns the result of each.
 ///
 /// # Errors
 /// That of the GPU that failed first by its number, but for those that only waited for another.
-fn together<M: Send, R: Send>(
+fn on_each<M: Send, R: Send>(
     members: &mut [M],
     gpu: impl Fn(&M) -> &Gpu + Sync,
     work: impl Fn(&mut M, usize) -> Result<R, Error> + Sync,
@@ -149,7 +149,7 @@ pub fn evaluate_host(
     let of_first = Mutex::new(times);
     let cancel = of_first.lock().unwrap_or_else(PoisonError::into_inner).cancel().clone();
     let bodies = host.0.len().max(host.2.map_or(0, <[_]>::len));
-    let parts = together(
+    let parts = on_each(
         working(team, |opened| &mut opened.gpu, (settings, bodies, pays)),
         |opened| &opened.gpu,
         |Opened { sums, gpu }, index| {

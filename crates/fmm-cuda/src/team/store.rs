@@ -4,31 +4,44 @@ use std::sync::{Mutex, PoisonError};
 
 use fmm_core::{Choice, Error, ForceReport, Kept, ParticleStore, Particles, Pending, StageTimes, Totals};
 
-use super::{together, working};
+use super::{on_each, working};
 use crate::CudaStore;
 use crate::shares::left;
 
-/// Particles that live on every GPU of a team, which share the sums, kicks and drifts and each do all the rest.
+/// Particles that live on every GPU of a team, which share the sums and each do all the rest.
 ///
-/// All positions are on every GPU; of velocities and fields a GPU may have those of its slice alone. The bits are those of a
-/// [`CudaStore`].
+/// All positions are on every GPU. Where sums leave fields on the GPU of a slice alone, each kicks and drifts its slice, and has
+/// its velocities alone. The bits are those of a [`CudaStore`].
 pub struct TeamStore {
     stores: Vec<CudaStore>,
     /// How many of them work: all, or the first.
     working: usize,
     pays: f64,
+    /// Why the GPUs may not have the same state any more.
+    failed: Option<Error>,
 }
 
 impl TeamStore {
     /// The particles of these stores, one for each GPU of a team, all of the same settings and forces. The first works alone where
     /// it is expected to make a sum of the particles in less than `pays` nanoseconds, such as [`PAYS`](super::PAYS).
     pub fn new(stores: Vec<CudaStore>, pays: f64) -> Self {
-        TeamStore { working: stores.len(), stores, pays }
+        TeamStore { working: stores.len(), stores, pays, failed: None }
     }
 
-    /// Has each GPU do its part; the answer of the first.
+    /// Has each GPU do its part; the answer of the first. After an error the state is lost, as some GPUs may have
+    /// done theirs: every call has this error until particles are uploaded anew.
     fn all<R: Send>(&mut self, work: impl Fn(&mut CudaStore) -> Result<R, Error> + Sync) -> Result<R, Error> {
-        first(together(&mut self.stores[..self.working], CudaStore::gpu, |store, _| work(store))?)
+        self.on_all(|store, _| work(store))
+    }
+
+    fn on_all<R: Send>(&mut self, work: impl Fn(&mut CudaStore, usize) -> Result<R, Error> + Sync) -> Result<R, Error> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let done = on_each(&mut self.stores[..self.working], CudaStore::gpu, work);
+        let first = done.and_then(|all| all.into_iter().next().ok_or_else(left));
+        self.failed = first.as_ref().err().cloned();
+        first
     }
 
     /// The same for work whose stages are timed.
@@ -39,20 +52,15 @@ impl TeamStore {
     ) -> Result<R, Error> {
         let cancel = times.cancel().clone();
         let of_first = Mutex::new(times);
-        first(together(&mut self.stores[..self.working], CudaStore::gpu, |store, index| {
+        self.on_all(|store, index| {
             let own = &mut StageTimes::with_cancel(cancel.clone());
             let done = work(store, own);
             if index == 0 {
                 of_first.lock().unwrap_or_else(PoisonError::into_inner).merge(own);
             }
             done
-        })?)
+        })
     }
-}
-
-/// What the first GPU came to.
-fn first<R>(all: Vec<R>) -> Result<R, Error> {
-    all.into_iter().next().ok_or_else(left)
 }
 
 impl ParticleStore for TeamStore {
@@ -60,6 +68,7 @@ impl ParticleStore for TeamStore {
         let Some(first) = self.stores.first() else { return Err(left()) };
         let settings = first.settings().clone();
         let sums = (&settings, particles.len(), self.pays);
+        self.failed = None;
         self.working = working(&mut self.stores, CudaStore::gpu_mut, sums).len();
         self.all(|store| store.upload(particles))
     }
@@ -101,7 +110,14 @@ impl ParticleStore for TeamStore {
     }
 
     fn check(&mut self) -> Result<(), Error> {
-        self.all(CudaStore::check)
+        let checked = self.all(CudaStore::check);
+        if !matches!(checked, Err(Error::NotFinite { .. })) {
+            return checked;
+        }
+        // Each has looked at its slice. The first counts all of them, as a single GPU does.
+        self.failed = None;
+        self.all(CudaStore::gather)?;
+        self.stores[0].check()
     }
 
     fn particles(&mut self) -> Result<Particles, Error> {

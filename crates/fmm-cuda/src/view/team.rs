@@ -1,4 +1,4 @@
-//! What the GPUs of a team know apart, and give each other.
+//! How the GPUs of a team divide a tree, and what they send each other.
 
 use cust::memory::{DeviceCopy, DevicePointer};
 
@@ -44,7 +44,7 @@ pub struct NeededView {
     pub pairs_len: u64,
     /// Number of leaves.
     pub leaf_count: u32,
-    /// First body that is needed besides, and one past the last, as sorted places.
+    /// First body that is also needed, and one past the last, as sorted places.
     pub more: [u32; 2],
 }
 

@@ -74,8 +74,8 @@ impl Flow {
             };
             if (0..3).any(outside) {
                 let at = pose.center.map(short).join(", ");
-                let what = "nearer to a face of the domain than its extent and four cells; make grid.side larger, or end \
-                            the run earlier by time.end";
+                let what = "nearer to a face of the domain than its extent and four cells; end the run earlier by time.end, \
+                            or start anew with a larger grid.side";
                 return Err(Error::Unsupported(format!("body {p}, whose center is at {at}, is {what}")));
             }
         }

@@ -158,14 +158,20 @@ impl Flow {
     pub(super) fn at_faces(&self, level: u8, moved: bool) -> Error {
         let finest = self.method.thresholds.finest;
         let larger = match level {
-            _ if finest == 0 => "make grid.side and grid.n larger",
-            level if level < finest => "make grid.side larger, or grid.coarsest, so that the cells there are smaller",
-            _ => "make grid.side and grid.finest larger",
+            _ if finest == 0 => "larger grid.side and grid.n",
+            level if level < finest => {
+                "a larger grid.side, or a larger grid.coarsest, so that the cells there are smaller"
+            }
+            _ => "larger grid.side and grid.finest",
+        };
+        // A run that has begun keeps its cells.
+        let way_out = match moved {
+            true => format!("end the run earlier by time.end, or start anew with {larger}"),
+            false => format!("start with {larger}, or move it by its center or by grid.corner"),
         };
         Error::Unsupported(format!(
-            "vorticity is nearer to the faces of the domain than four of its cells, {}; {larger}{}",
+            "vorticity is nearer to the faces of the domain than four of its cells, {}; {way_out}",
             short(4.0 * self.lattice.spacing(level)),
-            if moved { ", or end the run earlier by time.end" } else { ", or move it by its center or by grid.corner" }
         ))
     }
 }
