@@ -110,7 +110,7 @@ enum Which {
     /// Charges in periodic boxes (rock salt, water, a droplet, a box of 10:1:1): mesh, FMM and Ewald's sum, and OpenMM's PME if
     /// it is installed, by N, tolerance and measured error
     Periodic(Options),
-    /// The Poisson solver on grids, --n cells a side: van Rees et al., Figs. 3 and 4 and Table 1,
+    /// The Poisson solver on grids, --n cells a side: van Rees et al., Figs. 3 to 5 and Table 1,
     /// and Hockney's convolution for comparison
     Poisson(Options),
     /// All suites that reproduce a figure or table of the five papers, in one folder with a page and a

@@ -274,7 +274,12 @@ fn the_poisson_solver_is_measured_beside_a_convolution() {
         ok(folder.path(), &["bench", "poisson", "--config", "toy.toml", "--device", "cpu", "--quiet", "--out", "out"]);
     assert!(text.contains("vector instructions that") && text.contains("Hockney's convolution"), "{text}");
     let records = records(&folder.path().join("out/poisson.jsonl"));
-    assert_eq!(records.len(), 5, "{:?}", cases(&records));
+    assert_eq!(records.len(), 9, "{:?}", cases(&records));
+    // The flow goes on from case to case, and its wake grows.
+    let flow: Vec<&Value> = records.iter().filter(|r| r["method"] == "sphere").collect();
+    assert_eq!(flow.iter().map(|r| r["step"].as_u64().unwrap()).collect::<Vec<_>>(), [3, 6, 9, 12]);
+    assert!(flow.iter().all(|r| r["rate"].as_f64() > Some(1e6) && r["sums"].as_u64() >= Some(3)), "{flow:?}");
+    assert!(flow[3]["pairs"].as_f64() > flow[0]["pairs"].as_f64(), "{flow:?}");
     let of = |method: &str, n: u64| {
         records.iter().find(|r| r["method"] == method && r["n"] == n).unwrap_or_else(|| panic!("{method} {n}"))
     };
@@ -290,7 +295,7 @@ fn the_poisson_solver_is_measured_beside_a_convolution() {
         }
         assert!(value(tree, "bytes") > 1e6 && value(rival, "bytes") > 1e6);
     }
-    for name in ["poisson-stages", "poisson-theta", "poisson-rival"] {
+    for name in ["poisson-stages", "poisson-theta", "poisson-rival", "poisson-flow"] {
         assert!(fs::read_to_string(folder.path().join(format!("out/{name}.svg"))).unwrap().contains("nbody 0"));
     }
     for (arguments, exit) in [(&["--n", "100"][..], 2), (&["--device", "cuda:99"], 69)] {
@@ -433,7 +438,7 @@ fn the_help_of_each_suite_names_its_figure() {
         ("m2l", "Kohnke et al., Figs. 15, 16"),
         ("mesh", "Goude & Engblom, Fig. 1"),
         ("papers", "five papers"),
-        ("poisson", "van Rees et al., Figs. 3 and 4"),
+        ("poisson", "van Rees et al., Figs. 3 to 5"),
     ] {
         let text = ok(folder.path(), &["bench", suite, "--help"]);
         // Lines are broken between words.

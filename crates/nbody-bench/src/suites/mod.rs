@@ -18,6 +18,7 @@ mod rate_table;
 mod rates;
 pub mod scaling;
 pub mod shifts;
+mod sphere;
 mod stage_rates;
 pub mod stages;
 pub mod threads;

@@ -12,7 +12,7 @@ use fmm_cuda::Gpu;
 use fmm_cuda::grid::sums::Sums;
 use fmm_cuda::grid::workload::{direct_instructions, indirect_instructions};
 
-use super::suite;
+use super::{sphere, suite};
 use crate::hockney::Hockney;
 use crate::lines::{figure, lines};
 use crate::measure::{Context, spread};
@@ -92,11 +92,12 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
     sizes.push(largest);
     let threads = sweep.threads;
     let mut all = vec![];
-    let places = sweep.devices.iter().flat_map(|device| match device {
+    let on = |device: &Device| match device {
         Device::Cuda(n) => vec![GridDevice::Hybrid(*n), GridDevice::Cuda(*n)],
         _ => vec![GridDevice::Cpu],
-    });
-    for place in places {
+    };
+    let places: Vec<GridDevice> = sweep.devices.iter().flat_map(on).collect();
+    for &place in &places {
         for &order in &preset.orders {
             for &leaf in &preset.leaves {
                 let usual = Solver { order: order as usize, leaf_size: leaf as usize, ..Solver::default() };
@@ -107,6 +108,9 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
                 all.extend(preset.thetas.iter().filter(|&&t| t != usual.theta).map(|&t| with(largest, t)));
             }
         }
+    }
+    for device in places {
+        all.extend(sphere::cases(sphere::Place { n: largest, device, solver: Solver::default(), threads }));
     }
     if sweep.devices.contains(&Device::Cpu) {
         all.extend(sizes.iter().map(|&n| rival(n, threads)));
@@ -341,8 +345,12 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
         all.push(("theta".into(), figure(&by_theta, "Time of the Poisson solver against θ", subtitle, content)));
     }
     let usual = Solver::default().theta;
-    let both: Vec<Record> =
-        records.iter().filter(|r| r.text("method") == "hockney" || r.number("theta") == usual).cloned().collect();
+    let compared = |r: &&Record| match r.text("method") {
+        "hockney" => true,
+        "treecode" => r.number("theta") == usual,
+        _ => false,
+    };
+    let both: Vec<Record> = records.iter().filter(compared).cloned().collect();
     if !both.is_empty() {
         let name = |r: &Record| match r.text("method") {
             "hockney" => "Hockney's convolution, uniform grid".to_string(),
@@ -360,6 +368,7 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
         let subtitle = "two rings; errors are in the records, and of the same size";
         all.push(("rival".into(), figure(&both, "Ψ and u: treecode and fast convolution", subtitle, content)));
     }
+    all.extend(sphere::figures(records));
     all
 }
 
