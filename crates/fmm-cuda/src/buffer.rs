@@ -78,7 +78,8 @@ impl<T: DeviceCopy + Default> Buffer<T> {
         n.saturating_sub(self.capacity()) * size_of::<T>()
     }
 
-    /// Replaces the contents. The GPU's queues do not wait for it; [`Gpu::settle`](crate::Gpu::settle) does.
+    /// Replaces the contents. The GPU's queues do not wait for it;
+    /// [`Gpu::settle`](crate::Gpu::settle) does.
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the copy fails.

@@ -31,8 +31,8 @@ pub struct CellParts {
 }
 
 impl Cells {
-    /// Divides the tree's targets between the GPUs of a team, and where they are the sources too the
-    /// multipoles.
+    /// Divides the tree's targets between the GPUs of a team, and where they are the sources too
+    /// the multipoles.
     pub fn divide(&mut self, gpu: &Gpu, member: Option<&Member>, same: bool) -> Result<(), Error> {
         let n = self.tree.order.len();
         self.undivide();

@@ -1,4 +1,5 @@
-//! The sums of a team to where they belong: each GPU gets those at its slice of the targets in the caller's order.
+//! The sums of a team to where they belong: each GPU gets those at its slice of the targets in the
+//! caller's order.
 
 use cust::memory::DevicePointer;
 use fmm_core::Error;
@@ -50,8 +51,8 @@ impl Delivery {
         self.index_in.resize(slice)
     }
 
-    /// Brings the sums that all GPUs have at their shares of the targets to `output`: to its slice of this GPU alone. The memory
-    /// is [reserved](Delivery::reserve).
+    /// Brings the sums that all GPUs have at their shares of the targets to `output`: to its slice
+    /// of this GPU alone. The memory is [reserved](Delivery::reserve).
     ///
     /// # Errors
     /// [`Error::Device`] if a GPU fails.

@@ -129,7 +129,8 @@ impl Gpu {
         self.member.as_ref().filter(|_| !self.alone)
     }
 
-    /// Copies parts of an array from the other GPUs of the team, each from the one that computed it, in bytes. Nothing without a team.
+    /// Copies parts of an array from the other GPUs of the team, each from the one that computed
+    /// it, in bytes. Nothing without a team.
     pub(crate) fn exchange<T: DeviceCopy + Default>(
         &self,
         buffer: &Buffer<T>,
@@ -141,8 +142,9 @@ impl Gpu {
         self.pull((buffer, buffer), (what, bytes), &|index| parts(index).into_iter().map(there).collect())
     }
 
-    /// Copies pieces of an array of each other GPU of the team to an array of this one, all in bytes: places here, and pieces
-    /// there. `what` is pulled, of a size in which all agree. Nothing without a team.
+    /// Copies pieces of an array of each other GPU of the team to an array of this one, all in
+    /// bytes: places here, and pieces there. `what` is pulled, of a size in which all agree.
+    /// Nothing without a team.
     pub(crate) fn pull<T: DeviceCopy + Default>(
         &self,
         (from, to): (&Buffer<T>, &Buffer<T>),
@@ -182,8 +184,8 @@ impl Gpu {
         self.exchange(buffer, what, &|index| Vec::from([part(index)]))
     }
 
-    /// Replaces each number by the sum over all GPUs of the team, of which one at most has another than 0; returns the
-    /// sums. Nothing without a team.
+    /// Replaces each number by the sum over all GPUs of the team, of which one at most has another
+    /// than 0; returns the sums. Nothing without a team.
     pub(crate) fn join_numbers(&self, buffer: &mut Buffer<f64>) -> Result<Vec<f64>, Error> {
         let own = buffer.read(&self.stream)?;
         let Some(member) = self.member() else { return Ok(own) };

@@ -208,8 +208,8 @@ impl ErrorField {
     }
 
     /// Queues the drawing of a sample of `size` targets by the error field: their places in the
-    /// order of the tree to `picked`, and what they stand for to `weight`. Of distributed sums it draws
-    /// those of this GPU's share alone, and leaves the others as they are.
+    /// order of the tree to `picked`, and what they stand for to `weight`. Of distributed sums it
+    /// draws those of this GPU's share alone, and leaves the others as they are.
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails.

@@ -118,7 +118,8 @@ impl DeviceSums {
         };
         let solved = trial::sum(gpu, &mut self.arrays, &settings, bodies, None, times)?;
         let (choice, summed) = (solved.choice, solved.sums);
-        // Of a team each GPU brings its slice to the host, or the first all, of which every one has the same.
+        // Of a team each GPU brings its slice to the host, or the first all, of which every one has
+        // the same.
         let first = gpu.member().is_none_or(|member| member.index() == 0);
         let part = match gpu.member() {
             Some(member) if summed.sliced => member.share(n, Divided::Evenly),

@@ -46,7 +46,8 @@ const MOST_PARTS: usize = 12;
 const SPARE: usize = 3;
 const LIGHT: usize = 16;
 
-/// The passes of M2M: all cells, those of this GPU's share alone, those of several shares with their children.
+/// The passes of M2M: all cells, those of this GPU's share alone, those of several shares with
+/// their children.
 const ALL_CELLS: u32 = 0;
 const OWN_CELLS: u32 = 1;
 const JOINT_CELLS: u32 = 2;

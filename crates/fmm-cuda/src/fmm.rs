@@ -58,7 +58,8 @@ pub struct Fmm {
     pub apart: bool,
     /// Whether the GPUs of a team share the targets of the next plan.
     pub divided: bool,
-    /// Whether each of them gets all results, and not those of its slice of the caller's order alone.
+    /// Whether each of them gets all results, and not those of its slice of the caller's order
+    /// alone.
     pub whole: bool,
     cells: [Cells; 2],
     lists: DeviceLists,
@@ -69,7 +70,8 @@ pub struct Fmm {
     delivery: Delivery,
     /// Of the sources' leaves, see [`NeededView`]; empty where all bodies are needed.
     needed: Buffer<u8>,
-    /// Whether the results of the last sum are right in this GPU's slice of the caller's order alone.
+    /// Whether the results of the last sum are right in this GPU's slice of the caller's order
+    /// alone.
     sliced: bool,
     /// The near part of the potential, where the forces were summed without it.
     more: Buffer<Sum>,
@@ -339,7 +341,8 @@ impl Fmm {
         gpu.finish()
     }
 
-    /// Brings the sums, with `more` of the potential where there is some, to `output` in the caller's order.
+    /// Brings the sums, with `more` of the potential where there is some, to `output` in the
+    /// caller's order.
     fn hand_over(&mut self, gpu: &Gpu, output: Output, more: bool, strength_scale: f64) -> Result<(), Error> {
         let n = self.sums.len();
         let added = if more { self.more.pointer() } else { DevicePointer::null() };
@@ -368,7 +371,8 @@ impl Fmm {
         self.cells[0].tree.is_divided()
     }
 
-    /// Whether the results of the last sum are right in this GPU's slice of the caller's order alone.
+    /// Whether the results of the last sum are right in this GPU's slice of the caller's order
+    /// alone.
     pub fn is_sliced(&self) -> bool {
         self.sliced
     }
@@ -418,8 +422,8 @@ impl Fmm {
         self.cells.iter_mut().for_each(|cells| cells.tree.trim());
     }
 
-    /// Queues the copying of bodies into the order of their trees: of those that this GPU of a team needs, where it does not
-    /// get all results.
+    /// Queues the copying of bodies into the order of their trees: of those that this GPU of a team
+    /// needs, where it does not get all results.
     pub fn gather(&mut self, gpu: &Gpu, ends: Ends) -> Result<(), Error> {
         self.needed.resize(0)?;
         if let Some(member) = gpu.member().filter(|_| !self.whole && self.cells[0].parts().is_some()) {
@@ -553,8 +557,9 @@ impl Fmm {
         self.last.as_ref().map_or(1.0, |last| last.strength_scale)
     }
 
-    /// Sources and targets of the last sum, in the order of their trees; of a team that distributes results each GPU has those that
-    /// its lists name, and the guard's. `same` says whether they are the same.
+    /// Sources and targets of the last sum, in the order of their trees; of a team that distributes
+    /// results each GPU has those that its lists name, and the guard's. `same` says whether they
+    /// are the same.
     pub fn bodies(&self, same: bool) -> [DevicePointer<Body>; 2] {
         [self.bodies[usize::from(!same)].pointer(), self.bodies[0].pointer()]
     }

@@ -53,7 +53,8 @@ pub struct Guard {
     partial: Buffer<f64>,
     out: Buffer<f64>,
     counts: Buffer<u32>,
-    /// What the GPUs of a team know together of the targets that are picked, see [`RecordView`], and 0, 1, 2, …
+    /// What the GPUs of a team know together of the targets that are picked, see [`RecordView`],
+    /// and 0, 1, 2, …
     records: Buffer<f64>,
     slots: Buffer<u32>,
     /// In boxes.
@@ -256,8 +257,9 @@ impl Guard {
         Ok(all)
     }
 
-    /// What the GPUs of a team know together of the `count` targets that are picked, each in the share of one of
-    /// them. All get places and weights of all, and the sum with the targets in the order of `slots`.
+    /// What the GPUs of a team know together of the `count` targets that are picked, each in the
+    /// share of one of them. All get places and weights of all, and the sum with the targets in the
+    /// order of `slots`.
     fn join_sample(&mut self, gpu: &Gpu, sum: &Measured, share: [u32; 2], count: usize) -> Result<Measured, Error> {
         self.records.resize(8 * count)?;
         let view = RecordView {
@@ -286,7 +288,8 @@ impl Guard {
         Ok(Measured { position: records.wrapping_add(2), field: records.wrapping_add(5), stride: 8, ..*sum })
     }
 
-    /// Queues direct sums at the `targets` that are `picked`: rows of eight numbers to `out`, see [`GuardView`].
+    /// Queues direct sums at the `targets` that are `picked`: rows of eight numbers to `out`, see
+    /// [`GuardView`].
     fn direct(
         &mut self,
         gpu: &Gpu,

@@ -98,8 +98,9 @@ pub const MESH: Rates = Rates {
 /// precision, and the guard may ask for a smaller error.
 const MOST_LINE: [usize; 2] = [512, 768];
 
-/// Sets that are more crowded than this stay with expansions where these serve. A droplet of 1e5 ions, 122 times as dense as
-/// if it filled its box, takes 6.9 and 24 ms with a mesh at 1e-3 and 1e-4, and 4.4 and 5.5 ms by expansions.
+/// Sets that are more crowded than this stay with expansions where these serve. A droplet of 1e5
+/// ions, 122 times as dense as if it filled its box, takes 6.9 and 24 ms with a mesh at 1e-3 and
+/// 1e-4, and 4.4 and 5.5 ms by expansions.
 const MOST_CROWDED: f64 = 16.0;
 
 /// Points of the mesh of a choice along the sides of a box; none without a mesh.
@@ -108,7 +109,8 @@ pub fn mesh_points(cell: &PeriodicBox, problem: &Problem, choice: &Choice) -> Op
     Some(Recipe::of(order).counts(recipe::cutoff(cell.volume(), problem.sources, choice.leaf_size), cell.side))
 }
 
-/// Nanoseconds that Ewald's sum takes at least on the same: measured, 229 and 289 ms of 1e5 charges.
+/// Nanoseconds that Ewald's sum takes at least on the same: measured, 229 and 289 ms of 1e5
+/// charges.
 fn ewald_time(problem: Problem) -> f64 {
     (5.0 * (problem.sources.max(problem.targets) as f64).powf(1.5)).max(1e6)
 }
@@ -120,8 +122,8 @@ fn expansion_time(choice: &Choice, problem: Problem) -> f64 {
     8e5 + slower * (1.5 + 0.045 * order * order) * problem.sources.max(problem.targets) as f64
 }
 
-/// Nanoseconds of a sum by expansions in open space on the same, at least, by its tolerance and the number of its bodies
-/// (docs/performance.md). Direct sums and meshes are not shared: 0.
+/// Nanoseconds of a sum by expansions in open space on the same, at least, by its tolerance and the
+/// number of its bodies (docs/performance.md). Direct sums and meshes are not shared: 0.
 pub fn least_time(settings: &Settings, bodies: usize) -> f64 {
     const EACH: [(f64, f64); 4] = [(1e-4, 1.8), (F32_TOLERANCE, 2.5), (1e-8, 6.0), (0.0, 25.0)];
     let each = EACH.iter().find(|each| settings.tolerance >= each.0).map_or(0.0, |each| each.1);

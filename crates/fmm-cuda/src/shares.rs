@@ -9,8 +9,8 @@ use fmm_core::Error;
 /// Shares are moved where the slowest GPU takes this much longer than the mean.
 const IMBALANCE: f64 = 1.02;
 
-/// Targets of a chunk at least, and the most chunks. Samples are drawn chunk by chunk: their bits depend on these and not on the
-/// device. Each chunk is in one share.
+/// Targets of a chunk at least, and the most chunks. Samples are drawn chunk by chunk: their bits
+/// depend on these and not on the device. Each chunk is in one share.
 const CHUNK: usize = 2048;
 pub(crate) const MOST_CHUNKS: usize = 1024;
 
@@ -35,7 +35,8 @@ pub(crate) struct Post {
 /// How an array is divided: the bytes that the GPU of this number has right.
 pub(crate) type Parts<'a> = &'a dyn Fn(usize) -> Vec<Range<usize>>;
 
-/// What is pulled from the GPU of this number: places here, and the pieces that come there, in bytes.
+/// What is pulled from the GPU of this number: places here, and the pieces that come there, in
+/// bytes.
 pub(crate) type Pieces<'a> = &'a dyn Fn(usize) -> Vec<(usize, Range<usize>)>;
 
 /// Where the threads of a team wait for each other.
@@ -208,7 +209,8 @@ impl Member {
         self.share(n, Divided::ByWork)
     }
 
-    /// Says that the share of a sum is done. The next shares follow these times, less the time that each GPU waited.
+    /// Says that the share of a sum is done. The next shares follow these times, less the time that
+    /// each GPU waited.
     pub(crate) fn end(&self) {
         let mut work = self.work();
         work.took = work.begun.take().map(|begun| begun.elapsed().saturating_sub(work.waited));

@@ -181,7 +181,8 @@ impl CudaStore {
         member.map_or(0..n, |member| member.share(n, Divided::Evenly))
     }
 
-    /// Brings velocities and fields of all slices to every GPU of a team, all of which must ask for it.
+    /// Brings velocities and fields of all slices to every GPU of a team, all of which must ask for
+    /// it.
     ///
     /// # Errors
     /// [`Error::Device`] if a GPU fails.

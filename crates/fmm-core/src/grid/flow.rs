@@ -135,8 +135,8 @@ impl Flow {
 
     /// The flow whose [`grid`](Self::grid) has these blocks, in this order, and this
     /// [`vorticity`](Self::vorticity) in their cells at a `time`. A state that was saved between
-    /// two steps, before it was solved, continues with the same bits. Where bodies, or a finer finest
-    /// level, need blocks that it does not have, it gets them first.
+    /// two steps, before it was solved, continues with the same bits. Where bodies, or a finer
+    /// finest level, need blocks that it does not have, it gets them first.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for blocks outside of the lattice, twice or in another order, or which are no octree,

@@ -1,10 +1,11 @@
 //! Several GPUs of one process that share the targets of a sum.
 //!
-//! Every GPU has all bodies and makes their whole tree. It makes the multipoles of its share of the bodies, and the lists of
-//! its share of the targets, which divides M2L, pairs and what else lists lead to. Multipoles go to all; sums go to the
-//! GPU in whose slice of the caller's order their target is. What choices depend on is
-//! summed in parts that do not depend on the shares, and every GPU has all of these, so that each of them makes the
-//! same choices. No number depends on where a share ends, so the bits are those of one GPU.
+//! Every GPU has all bodies and makes their whole tree. It makes the multipoles of its share of the
+//! bodies, and the lists of its share of the targets, which divides M2L, pairs and what else lists
+//! lead to. Multipoles go to all; sums go to the GPU in whose slice of the caller's order their
+//! target is. What choices depend on is summed in parts that do not depend on the shares, and every
+//! GPU has all of these, so that each of them makes the same choices. No number depends on where a
+//! share ends, so the bits are those of one GPU.
 //!
 //! A thread drives each GPU. Where they exchange sums they wait for each other; one that fails ends the wait of the others.
 
@@ -29,8 +30,8 @@ pub const PAYS: f64 = 5e6;
 /// Opens the GPUs of these numbers as a team.
 ///
 /// # Errors
-/// Those of [`Gpu::open`]; [`Unavailable::Unlike`] for GPUs of several models, whose bits may differ;
-/// [`Unavailable::Driver`] for more GPUs than kernels have places for.
+/// Those of [`Gpu::open`]; [`Unavailable::Unlike`] for GPUs of several models, whose bits may
+/// differ; [`Unavailable::Driver`] for more GPUs than kernels have places for.
 ///
 /// # Panics
 /// Without a number.
@@ -120,8 +121,8 @@ impl Drop for Opened {
     }
 }
 
-/// The members of a team that work on sums of `settings` over so many bodies: the first alone where it is expected to
-/// take less than `pays` nanoseconds.
+/// The members of a team that work on sums of `settings` over so many bodies: the first alone where
+/// it is expected to take less than `pays` nanoseconds.
 fn working<'a, M>(
     members: &'a mut [M],
     gpu: impl Fn(&mut M) -> &mut Gpu,
@@ -133,8 +134,8 @@ fn working<'a, M>(
     &mut members[..count]
 }
 
-/// [`DeviceSums::evaluate_host`] by all GPUs of a team, or by a single GPU; by the first where it is expected to take
-/// less than `pays` nanoseconds, such as [`PAYS`].
+/// [`DeviceSums::evaluate_host`] by all GPUs of a team, or by a single GPU; by the first where it
+/// is expected to take less than `pays` nanoseconds, such as [`PAYS`].
 ///
 /// # Errors
 /// Those of [`DeviceSums::evaluate_host`].

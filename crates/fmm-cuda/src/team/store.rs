@@ -10,8 +10,8 @@ use crate::shares::left;
 
 /// Particles that live on every GPU of a team, which share the sums and each do all the rest.
 ///
-/// All positions are on every GPU. Where sums leave fields on the GPU of a slice alone, each kicks and drifts its slice, and has
-/// its velocities alone. The bits are those of a [`CudaStore`].
+/// All positions are on every GPU. Where sums leave fields on the GPU of a slice alone, each kicks
+/// and drifts its slice, and has its velocities alone. The bits are those of a [`CudaStore`].
 pub struct TeamStore {
     stores: Vec<CudaStore>,
     /// How many of them work: all, or the first.
@@ -22,14 +22,15 @@ pub struct TeamStore {
 }
 
 impl TeamStore {
-    /// The particles of these stores, one for each GPU of a team, all of the same settings and forces. The first works alone where
-    /// it is expected to make a sum of the particles in less than `pays` nanoseconds, such as [`PAYS`](super::PAYS).
+    /// The particles of these stores, one for each GPU of a team, all of the same settings and
+    /// forces. The first works alone where it is expected to make a sum of the particles in less
+    /// than `pays` nanoseconds, such as [`PAYS`](super::PAYS).
     pub fn new(stores: Vec<CudaStore>, pays: f64) -> Self {
         TeamStore { working: stores.len(), stores, pays, failed: None }
     }
 
-    /// Has each GPU do its part; the answer of the first. After an error the state is lost, as some GPUs may have
-    /// done theirs: every call has this error until particles are uploaded anew.
+    /// Has each GPU do its part; the answer of the first. After an error the state is lost, as some
+    /// GPUs may have done theirs: every call has this error until particles are uploaded anew.
     fn all<R: Send>(&mut self, work: impl Fn(&mut CudaStore) -> Result<R, Error> + Sync) -> Result<R, Error> {
         self.on_all(|store, _| work(store))
     }

@@ -115,7 +115,8 @@ pub struct TranslateView {
     pub part: u32,
     /// Source coefficients at a time.
     pub depth: u32,
-    /// 0: all cells; 1: those whose bodies are all of this GPU's share; 2: those of several shares, with their children.
+    /// 0: all cells; 1: those whose bodies are all of this GPU's share; 2: those of several shares,
+    /// with their children.
     pub pass: u32,
     /// GPUs that share the tree.
     pub members: u32,

@@ -1,4 +1,5 @@
-//! Sums of the Poisson solver within a flow past a sphere that starts at once, Re 550: van Rees et al., Fig. 5.
+//! Sums of the Poisson solver within a flow past a sphere that starts at once, Re 550: van Rees et
+//! al., Fig. 5.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -24,7 +25,8 @@ use nbody_sim::messages;
 const CORNER: [f64; 3] = [-2.0, -3.0, -3.0];
 const SIDE: f64 = 6.0;
 
-/// The fewest cells along a side of the domain, where the sphere is ten cells wide, and the most on the cores.
+/// The fewest cells along a side of the domain, where the sphere is ten cells wide, and the most on
+/// the cores.
 const FEWEST: usize = 64;
 const MOST_ON_CORES: usize = 128;
 
@@ -96,8 +98,8 @@ impl Run {
         .map(|(flow, solver)| Run { flow, solver, pool, steps: 0, dt: 0.5 * SIDE / place.n as f64 })
     }
 
-    /// Makes steps up to this many; returns the sums of the last [`STEPS`] that have more than half of the most pairs:
-    /// those of penalisation are over the blocks around the sphere alone.
+    /// Makes steps up to this many; returns the sums of the last [`STEPS`] that have more than half
+    /// of the most pairs: those of penalisation are over the blocks around the sphere alone.
     fn reach(&mut self, steps: usize) -> Result<Vec<Sum>, Failure> {
         while self.steps < steps {
             if self.steps + STEPS <= steps {
@@ -116,7 +118,8 @@ fn failed(error: &Error) -> Failure {
     Failure::new(failure::code(error), messages::error(error))
 }
 
-/// Parts of a flow, one after the other: what a case left out has to be computed, but is not recorded. None on too few cells.
+/// Parts of a flow, one after the other: what a case left out has to be computed, but is not
+/// recorded. None on too few cells.
 pub fn cases(mut place: Place) -> Vec<Case> {
     if place.n < FEWEST {
         return vec![];
