@@ -8,17 +8,38 @@ __device__ inline unsigned slice_of(const ParcelView &v, uint32_t index) {
   return slice;
 }
 
-extern "C" {
-__global__ void __launch_bounds__(TILE) gather_tree_f64(GatherView v) {
-  const size_t i = size_t(blockIdx.x) * TILE + threadIdx.x;
-  if (i >= v.n) return;
-  const size_t from = v.order[i];
+// The body of this index in the caller's order.
+template <class View> __device__ inline Body body_of(const View &v, size_t from) {
   Body b;
   b.x = v.position[3 * from];
   b.y = v.position[3 * from + 1];
   b.z = v.position[3 * from + 2];
   b.q = v.strength ? v.strength[from] * v.strength_scale : 0;
-  v.bodies[i] = b;
+  return b;
+}
+
+// A sum to its place in the caller's order.
+template <class View> __device__ inline void put(const View &v, size_t to, const Sum &s) {
+  const double unscale = 1 / v.strength_scale;
+  if (v.field) {
+    v.field[3 * to] = s.x * unscale;
+    v.field[3 * to + 1] = s.y * unscale;
+    v.field[3 * to + 2] = s.z * unscale;
+  }
+  if (v.potential) v.potential[to] = s.potential * unscale;
+}
+
+// The sum at this sorted place, with more of its potential where there is some.
+template <class View> __device__ inline Sum sum_at(const View &v, size_t from) {
+  Sum s = v.sums[from];
+  if (v.more) s.potential += v.more[from].potential;
+  return s;
+}
+
+extern "C" {
+__global__ void __launch_bounds__(TILE) gather_tree_f64(GatherView v) {
+  const size_t i = size_t(blockIdx.x) * TILE + threadIdx.x;
+  if (i < v.n) v.bodies[i] = body_of(v, v.order[i]);
 }
 
 // Marks the leaves whose bodies are sources of pairs. A thread has a pair.
@@ -52,10 +73,7 @@ __global__ void __launch_bounds__(TILE) gather_needed(NeededView v) {
   const bool own = begin < v.tree.share[1] && end > v.tree.share[0], more = begin < v.more[1] && end > v.more[0];
   if (!own && !more && !v.needed[leaf]) return;
   if (lane == 0) v.needed[leaf] = 1;
-  for (uint32_t i = begin + lane; i < end; i += 32) {
-    const size_t from = v.order[i];
-    v.bodies[i] = {v.position[3 * from], v.position[3 * from + 1], v.position[3 * from + 2], v.strength[from] * v.strength_scale};
-  }
+  for (uint32_t i = begin + lane; i < end; i += 32) v.bodies[i] = body_of(v, v.order[i]);
 }
 
 // 0, 1, 2, ...
@@ -106,9 +124,7 @@ __global__ void __launch_bounds__(TILE) parcel_fill(ParcelView v) {
     base[threadIdx.x] = v.starts[threadIdx.x] + atomicAdd(v.counts + threadIdx.x, held[threadIdx.x]);
   __syncthreads();
   if (!there) return;
-  Sum s = v.sums[from];
-  if (v.more) s.potential += v.more[from].potential;
-  v.parcels[base[slice] + rank] = s;
+  v.parcels[base[slice] + rank] = sum_at(v, from);
   v.index[base[slice] + rank] = index;
 }
 
@@ -116,28 +132,11 @@ __global__ void __launch_bounds__(TILE) parcel_fill(ParcelView v) {
 __global__ void __launch_bounds__(TILE) parcel_take(ParcelView v) {
   const size_t i = size_t(blockIdx.x) * TILE + threadIdx.x;
   if (i >= v.count) return;
-  const size_t to = v.index[i];
-  const Sum s = v.parcels[i];
-  const double unscale = 1 / v.strength_scale;
-  if (v.field) {
-    v.field[3 * to] = s.x * unscale;
-    v.field[3 * to + 1] = s.y * unscale;
-    v.field[3 * to + 2] = s.z * unscale;
-  }
-  if (v.potential) v.potential[to] = s.potential * unscale;
+  put(v, v.index[i], v.parcels[i]);
 }
 
 __global__ void __launch_bounds__(TILE) return_sums_f64(GatherView v) {
   const size_t i = size_t(blockIdx.x) * TILE + threadIdx.x;
-  if (i >= v.n) return;
-  const size_t from = v.inverse[i];
-  const Sum s = v.sums[from];
-  const double unscale = 1 / v.strength_scale;
-  if (v.field) {
-    v.field[3 * i] = s.x * unscale;
-    v.field[3 * i + 1] = s.y * unscale;
-    v.field[3 * i + 2] = s.z * unscale;
-  }
-  if (v.potential) v.potential[i] = (v.more ? s.potential + v.more[from].potential : s.potential) * unscale;
+  if (i < v.n) put(v, i, sum_at(v, v.inverse[i]));
 }
 }

@@ -109,7 +109,8 @@ __global__ void __launch_bounds__(ALONE) guard_count(WorstView v) {
   __shared__ uint32_t held[2 * BINS];
   for (unsigned k = threadIdx.x; k < 2 * BINS; k += ALONE) held[k] = 0;
   __syncthreads();
-  for (uint64_t i = v.share[0] + uint64_t(blockIdx.x) * ALONE + threadIdx.x; i < v.share[1]; i += uint64_t(gridDim.x) * ALONE)
+  const uint64_t first = v.share[0] + uint64_t(blockIdx.x) * ALONE + threadIdx.x;
+  for (uint64_t i = first; i < v.share[1]; i += uint64_t(gridDim.x) * ALONE)
     for (unsigned k = 0; k < 2; k++) atomicAdd(held + k * BINS + (__float_as_uint(v.squares[2 * i + k]) >> BIN_BITS) % BINS, 1);
   __syncthreads();
   for (unsigned k = threadIdx.x; k < 2 * BINS; k += ALONE)

@@ -26,8 +26,8 @@ __device__ inline void copy4(double *to, const double *from) {
   reinterpret_cast<double2 *>(to)[1] = reinterpret_cast<const double2 *>(from)[1];
 }
 
-// Which cells M2M takes: all; of several GPUs that share a tree, first those whose bodies are all of this one's share, and
-// once the others' are there, those of several shares with their children.
+// Which cells M2M takes: all; of several GPUs that share a tree, first those whose bodies are all of
+// this one's share, and once the others' are there, those of several shares with their children.
 enum { ALL_CELLS, OWN_CELLS, JOINT_CELLS };
 
 // Whether a cell has children, and bodies of several shares.
@@ -165,7 +165,8 @@ template <typename Real, Shift SHIFT> __device__ inline void translate(const Tra
 }
 
 extern "C" {
-// The cells of each level whose bodies are all of one share, and leaves whose first body is. A thread has a level and a share.
+// The cells of each level whose bodies are all of one share, and leaves whose first body is. A thread
+// has a level and a share.
 __global__ void __launch_bounds__(TILE) cell_parts(CellPartsView v) {
   const unsigned i = blockIdx.x * TILE + threadIdx.x;
   if (i >= v.tree.levels * v.members) return;

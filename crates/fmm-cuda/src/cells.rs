@@ -8,7 +8,7 @@ use fmm_core::tree::{Cube, Tree};
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::geometry::{DeviceCsr, DeviceTree, Work};
-use crate::shares::{Divided, Member};
+use crate::shares::{Divided, Member, for_kernels};
 use crate::view::{BOUNDS, CellPartsView, CsrView, TILE, TreeView};
 
 /// A tree on the device.
@@ -24,7 +24,7 @@ pub struct Cells {
 
 /// How the GPUs of a team divide the multipoles of a tree.
 pub struct CellParts {
-    /// Where the shares of the bodies begin, and where the last ends; then as often the last again.
+    /// Where the shares of the bodies begin, and where the last ends.
     pub bounds: [u32; BOUNDS],
     /// Cells that each GPU knows alone, level by level. `[members][levels]`
     pub of: Vec<Vec<Range<usize>>>,
@@ -40,7 +40,7 @@ impl Cells {
         let Some(member) = member.filter(|_| same && n > 0) else { return Ok(()) };
         let ends = member.bounds(n, Divided::ByWork);
         let (members, levels) = (ends.len() - 1, self.half.len());
-        let bounds = std::array::from_fn(|k| ends[k.min(members)] as u32);
+        let bounds = for_kernels(&ends);
         self.found.resize(2 * levels * members)?;
         // The levels have been copied, for which the queue does not wait.
         gpu.settle()?;

@@ -115,19 +115,15 @@ impl Predicted {
         self.real == "f64"
     }
 
-    /// Number of targets.
-    pub fn targets(&self) -> usize {
-        self.targets
-    }
-
     /// Whether each GPU of a team has its share of the sums, and of their errors, for itself.
     pub fn is_distributed(&self) -> bool {
         self.distributed
     }
 
-    /// The sorted places of the targets that are summed here: the first, and one past the last.
-    pub fn share(&self) -> [u32; 2] {
-        self.view.targets.share.map(|place| place.min(self.targets as u32))
+    /// The sorted places of the targets whose sums are here: the first, and one past the last.
+    pub fn here(&self) -> [u32; 2] {
+        let all = [0, self.targets as u32];
+        if self.distributed { self.view.targets.share } else { all }
     }
 
     /// What a field in units of half the side of the root is multiplied by to be in those of the bodies.
@@ -200,11 +196,11 @@ impl ErrorField {
             let leaves = blocks(8 * view.leaf_count as usize, THREADS);
             kernels.launch(stream, "error_targets", leaves, THREADS as u32, &view)?;
         }
-        match view.targets.share {
-            [_, u32::MAX] => Ok(()),
-            _ if sum.distributed => Ok(()),
-            _ => gpu.exchange_shares(&self.squares, targets, ("squares", Divided::ByWork)),
+        let divided = view.targets.share[1] != u32::MAX;
+        if divided && !sum.distributed {
+            gpu.exchange_shares(&self.squares, targets, ("squares", Divided::ByWork))?;
         }
+        Ok(())
     }
 
     /// Queues the drawing of a sample of `size` targets by the error field: their places in the
@@ -223,7 +219,6 @@ impl ErrorField {
         let chunks = chunks_of(sum.targets);
         let own = gpu.member().filter(|_| sum.distributed).map_or(0..chunks, |member| member.chunks(sum.targets));
         self.sums.resize(3 * chunks)?;
-        self.sums.fill(gpu.stream(), 0)?;
         self.totals.resize(4)?;
         self.starts.resize(chunks + 1)?;
         let draw = DrawView {
@@ -241,11 +236,14 @@ impl ErrorField {
             first: own.start as u32,
             size: size as u32,
         };
-        let launch = |name, blocks: usize, threads: usize| match blocks {
-            0 => Ok(()),
+        let launch = |name, blocks: usize, threads: usize| {
             // SAFETY: all arrays have the lengths that the view says.
-            _ => unsafe { gpu.kernels().launch(gpu.stream(), name, blocks as u32, threads as u32, &draw) },
+            unsafe { gpu.kernels().launch(gpu.stream(), name, blocks as u32, threads as u32, &draw) }
         };
+        if sum.distributed {
+            // Of the chunks of others nothing is added.
+            self.sums.fill(gpu.stream(), 0)?;
+        }
         launch("error_chunks", own.len(), CHUNK_THREADS)?;
         if sum.distributed {
             gpu.join_numbers(&mut self.sums)?;

@@ -139,6 +139,7 @@ impl DeviceSums {
             error,
             choice,
             coincident_pairs: summed.coincident_pairs.unwrap_or_else(|| match cell {
+                _ if !first => 0,
                 None => bodies::coincident_pairs(sources),
                 Some(cell) => bodies::coincident_pairs(&cell.wrap(sources)),
             }),

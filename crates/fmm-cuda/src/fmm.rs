@@ -1,7 +1,5 @@
 //! Sums on the device by fast methods: trees, lists and every operator.
 
-use std::ops::Range;
-
 use fmm_core::accuracy;
 use fmm_core::error_model::epsilon_of_terms;
 use fmm_core::lists::{Classes, Space};
@@ -26,10 +24,11 @@ use crate::inputs::Ends;
 use crate::m2l_schedule::Offsets;
 use crate::mma_layout::DeviceReal;
 use crate::near::Near;
+use crate::needed::Needed;
 use crate::place::Place;
-use crate::shares::Divided;
+use crate::shares::Member;
 use crate::ternary_root;
-use crate::view::{Body, GatherView, NeededView, Points, Sum, TILE};
+use crate::view::{Body, GatherView, Sum, TILE};
 
 use cust::memory::DevicePointer;
 use cust::stream::Stream;
@@ -65,14 +64,8 @@ pub struct Fmm {
     lists: DeviceLists,
     bodies: [Buffer<Body>; 2],
     sums: Buffer<Sum>,
-    /// Caller's order → sorted place of the targets.
-    inverse: Buffer<u32>,
     delivery: Delivery,
-    /// Of the sources' leaves, see [`NeededView`]; empty where all bodies are needed.
-    needed: Buffer<u8>,
-    /// Whether the results of the last sum are right in this GPU's slice of the caller's order
-    /// alone.
-    sliced: bool,
+    needed: Needed,
     /// The near part of the potential, where the forces were summed without it.
     more: Buffer<Sum>,
     near: Near,
@@ -223,7 +216,7 @@ impl Fmm {
             direct::fits(gpu, self.growth(ends), &format!("bodies and sums of {n} targets"))?;
             self.near.plan(n, ends.sources.n);
             self.sums.resize(n)?;
-            self.inverse.resize(n)?;
+            self.delivery.ready(n)?;
             let order = choice.order.unwrap_or(1);
             let tree = &self.cells[0].tree;
             let softened = (choice.expansion == Some(Family::Cartesian)).then_some(Softened {
@@ -284,7 +277,9 @@ impl Fmm {
             more(gpu.stream())?;
         }
         self.near = near;
-        self.hand_over(gpu, output, false, scale)?;
+        let team = (self.member(gpu), self.whole);
+        let from = Sorted { sums: &self.sums, more: None, order: self.order(), strength_scale: scale };
+        self.delivery.deliver(gpu, team, from, output)?;
         clock.mark(Some(if self.cells[0].tree.is_divided() { Stage::Exchange } else { Stage::Output }))?;
         clock.read(times)?;
         if far.faulty()? {
@@ -336,34 +331,17 @@ impl Fmm {
             near.sum(gpu, gpu.stream(), &place, last.softening, planned.choice.precision, planned.closest, true)?;
             self.near = near;
         }
-        let (more, scale) = (!last.whole, last.strength_scale);
-        self.hand_over(gpu, Output { field: DevicePointer::null(), potential }, more, scale)?;
+        let (more, strength_scale) = ((!last.whole).then_some(&self.more), last.strength_scale);
+        let from = Sorted { sums: &self.sums, more, order: self.order(), strength_scale };
+        let output = Output { field: DevicePointer::null(), potential };
+        let team = (self.member(gpu), self.whole);
+        self.delivery.deliver(gpu, team, from, output)?;
         gpu.finish()
     }
 
-    /// Brings the sums, with `more` of the potential where there is some, to `output` in the
-    /// caller's order.
-    fn hand_over(&mut self, gpu: &Gpu, output: Output, more: bool, strength_scale: f64) -> Result<(), Error> {
-        let n = self.sums.len();
-        let added = if more { self.more.pointer() } else { DevicePointer::null() };
-        let member = gpu.member().filter(|_| self.cells[0].tree.is_divided());
-        if let Some(member) = member {
-            gpu.wait()?;
-            member.end();
-            let ready = !self.whole && self.delivery.reserve(member, n).is_ok();
-            self.sliced = gpu.agree(ready)?;
-            if self.sliced {
-                let (sums, order) = (self.sums.pointer(), self.order());
-                let from = Sorted { sums, more: added, order, strength_scale, n };
-                return self.delivery.deliver(gpu, member, from, output);
-            }
-            gpu.exchange_shares(&self.sums, n, ("sums", Divided::ByWork))?;
-            if more {
-                gpu.exchange_shares(&self.more, n, ("potentials", Divided::ByWork))?;
-            }
-        }
-        self.sliced = false;
-        self.scatter(gpu, output, added, strength_scale, n)
+    /// The place in a team that shares the targets of the last plan.
+    fn member<'a>(&self, gpu: &'a Gpu) -> Option<&'a Member> {
+        gpu.member().filter(|_| self.is_divided())
     }
 
     /// Whether the GPUs of a team share the targets of the last plan.
@@ -374,7 +352,7 @@ impl Fmm {
     /// Whether the results of the last sum are right in this GPU's slice of the caller's order
     /// alone.
     pub fn is_sliced(&self) -> bool {
-        self.sliced
+        self.delivery.is_sliced()
     }
 
     /// The second derivatives of the potential of the last sum by `arrays`, to `out` in the caller's order.
@@ -394,7 +372,7 @@ impl Fmm {
             softening: *softening,
             side: self.cells[0].tree.side(),
             targets: self.sums.len(),
-            inverse: self.inverse.pointer(),
+            inverse: self.delivery.inverse(),
             strength_scale: *strength_scale,
         };
         match (planned.choice.precision, &self.far) {
@@ -410,9 +388,9 @@ impl Fmm {
         let each = [Some(ends.at()), ends.targets.map(|_| ends.sources)];
         let bodies = self.bodies.iter().zip(each).map(|(b, p)| p.map_or(0, |p| b.growth(p.n))).sum::<usize>();
         bodies
-            + self.needed.growth(self.cells[0].tree.cells())
+            + self.needed.growth(&self.cells[0])
             + self.sums.growth(n)
-            + self.inverse.growth(n)
+            + self.delivery.growth(n)
             + self.near.growth(ends.sources.n)
     }
 
@@ -425,11 +403,12 @@ impl Fmm {
     /// Queues the copying of bodies into the order of their trees: of those that this GPU of a team
     /// needs, where it does not get all results.
     pub fn gather(&mut self, gpu: &Gpu, ends: Ends) -> Result<(), Error> {
-        self.needed.resize(0)?;
         if let Some(member) = gpu.member().filter(|_| !self.whole && self.cells[0].parts().is_some()) {
             let (sources, more) = (ends.sources, guard::sources_of(member, ends.sources.n));
-            return self.gather_needed(gpu, sources, (more, ends.strength_scale()));
+            let (tree, from) = ((&self.cells[0], &self.lists), (sources, ends.strength_scale()));
+            return self.needed.gather(gpu, tree, from, more, &mut self.bodies[0]);
         }
+        self.needed.all()?;
         let targets = ends.targets.map(|points| (points, 0));
         let from = if targets.is_some() { 1 } else { 0 };
         for (points, k) in [Some((ends.sources, from)), targets].into_iter().flatten() {
@@ -451,66 +430,6 @@ impl Fmm {
             unsafe { gpu.kernels().launch(gpu.stream(), "gather_tree_f64", blocks, TILE as u32, &view)? };
         }
         Ok(())
-    }
-
-    /// Those of the sources that its lists name, and `more`, which are sorted places.
-    fn gather_needed(
-        &mut self,
-        gpu: &Gpu,
-        sources: Points,
-        (more, strength_scale): (Range<usize>, f64),
-    ) -> Result<(), Error> {
-        let tree = &self.cells[0].tree;
-        self.bodies[0].resize(sources.n)?;
-        self.needed.resize(tree.cells())?;
-        self.needed.fill(gpu.stream(), 0)?;
-        let view = NeededView {
-            tree: self.cells[0].view(),
-            leaves: tree.leaves.pointer(),
-            pairs: DevicePointer::null(),
-            needed: self.needed.pointer(),
-            position: sources.position,
-            strength: sources.strength,
-            order: tree.order.pointer(),
-            bodies: self.bodies[0].pointer(),
-            strength_scale,
-            pairs_len: 0,
-            leaf_count: tree.leaves.len() as u32,
-            more: [more.start as u32, more.end as u32],
-        };
-        let launch = |name, threads: usize, view: &NeededView| match threads.div_ceil(TILE) {
-            0 => Ok(()),
-            // SAFETY: all arrays have the lengths that the view says.
-            blocks => unsafe { gpu.kernels().launch(gpu.stream(), name, blocks as u32, TILE as u32, view) },
-        };
-        for list in [self.lists.p2l(), self.lists.p2p()] {
-            let (pairs, pairs_len) = (list.pairs.pointer().cast(), list.pairs.len());
-            launch("mark_needed", pairs_len, &NeededView { pairs, pairs_len: pairs_len as u64, ..view })?;
-        }
-        launch("gather_needed", 32 * tree.leaves.len(), &view)
-    }
-
-    /// Queues the copying of the sums into the caller's order.
-    fn scatter(&self, gpu: &Gpu, output: Output, more: DevicePointer<Sum>, scale: f64, n: usize) -> Result<(), Error> {
-        if n == 0 {
-            return Ok(());
-        }
-        let view = GatherView {
-            order: self.cells[0].tree.order.pointer(),
-            inverse: self.inverse.pointer(),
-            sums: self.sums.pointer(),
-            more,
-            field: output.field,
-            potential: output.potential,
-            strength_scale: scale,
-            n: n as u32,
-            ..GatherView::default()
-        };
-        // SAFETY: all arrays are of the targets' number.
-        let launch =
-            |name| unsafe { gpu.kernels().launch(gpu.stream(), name, n.div_ceil(TILE) as u32, TILE as u32, &view) };
-        launch("invert_order")?;
-        launch("return_sums_f64")
     }
 
     fn place(&self, planned: &Planned) -> Place<'_> {

@@ -237,7 +237,7 @@ impl Guard {
         }
         match predicted.filter(|field| field.is_distributed()) {
             Some(field) => {
-                let joined = self.join_sample(gpu, sum, field.share(), targets)?;
+                let joined = self.join_sample(gpu, sum, field.here(), targets)?;
                 self.direct(gpu, softening, &joined, (self.slots.pointer(), targets))?;
             }
             None => self.direct(gpu, softening, sum, (self.picked.pointer(), targets))?,
@@ -354,7 +354,7 @@ impl Guard {
             return Ok(false);
         }
         if predicted.is_distributed() {
-            let joined = self.join_sample(gpu, sum, predicted.share(), worst)?;
+            let joined = self.join_sample(gpu, sum, predicted.here(), worst)?;
             self.direct(gpu, softening, &joined, (self.slots.pointer(), worst))?;
         } else {
             self.direct(gpu, softening, sum, (self.picked.pointer(), worst))?;
@@ -392,11 +392,11 @@ impl Guard {
             counts: self.counts.pointer(),
             chosen: DevicePointer::null(),
             from: [f64::INFINITY; 2],
-            share: if predicted.is_distributed() { predicted.share() } else { [0, predicted.targets() as u32] },
+            share: predicted.here(),
         };
         let (kernels, stream) = (gpu.kernels(), gpu.stream());
         let count = (view.share[1] - view.share[0]) as usize;
-        let blocks = count.div_ceil(ALONE).clamp(1, COUNTERS) as u32;
+        let blocks = count.div_ceil(ALONE).min(COUNTERS) as u32;
         // SAFETY: both arrays have the lengths that the view says.
         unsafe { kernels.launch(stream, "guard_count", blocks, ALONE as u32, &view)? };
         gpu.finish()?;
@@ -415,7 +415,7 @@ impl Guard {
         self.counts.fill(stream, 0)?;
         (view.chosen, view.from) = (self.picked.pointer(), from);
         // SAFETY: no more targets are chosen than have been counted.
-        unsafe { kernels.launch(stream, "guard_choose", count.div_ceil(TILE).max(1) as u32, TILE as u32, &view)? };
+        unsafe { kernels.launch(stream, "guard_choose", count.div_ceil(TILE) as u32, TILE as u32, &view)? };
         gpu.finish()?;
         let chosen = self.counts.download_first(1)?[0] as usize;
         let Some(member) = team else { return Ok(chosen) };

@@ -131,7 +131,7 @@ impl Kernels {
     }
 
     /// Launches the kernel `name` with its one argument, in the current context, and loads its
-    /// module before if need be.
+    /// module before if need be. Without blocks it does nothing.
     ///
     /// # Errors
     /// [`Error::Device`] that names the kernel, if there is none of that name or the driver refuses.
@@ -168,6 +168,10 @@ impl Kernels {
         (block, shared): (impl Into<BlockSize>, usize),
         view: &V,
     ) -> Result<(), Error> {
+        let (grid, block): (GridSize, BlockSize) = (grid.into(), block.into());
+        if [grid.x, grid.y, grid.z].contains(&0) {
+            return Ok(());
+        }
         let function = self.function(name)?;
         if shared > SHARED {
             let attribute = CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -177,7 +181,6 @@ impl Kernels {
                 return Err(Error::Device(format!("cannot give {name} {shared} bytes of memory: {asked:?}")));
             }
         }
-        let (grid, block): (GridSize, BlockSize) = (grid.into(), block.into());
         let mut arguments = [std::ptr::from_ref(view).cast_mut().cast()];
         // SAFETY: the caller's promise; the function is of a module that is loaded.
         let launched = unsafe {

@@ -41,6 +41,7 @@ pub mod mesh;
 mod microbenchmarks;
 mod mma_layout;
 mod near;
+mod needed;
 mod numbers;
 mod occupancy;
 mod operators;

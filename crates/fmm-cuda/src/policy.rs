@@ -55,15 +55,13 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
     }
     let method = if auto { Method::Fmm } else { settings.method };
     // Ewald's sum costs far more than so many pairs: where it gains on expansions is where it gains on the cores.
-    if boxed && auto {
+    if let (Some(cell), true) = (settings.boundary.periodic(), auto) {
         let others = accuracy::choose(settings, problem.with_mesh(None))?;
         let ewald = others.method == Method::Direct;
         let time = if ewald { ewald_time(problem) } else { expansion_time(&others, problem) };
         let meshed = accuracy::cheaper_mesh(settings, problem, others.precision, settings.tolerance, time);
-        let points =
-            meshed.zip(settings.boundary.periodic()).and_then(|(mesh, cell)| mesh_points(cell, &problem, &mesh));
-        let crowded = |cell| accuracy::crowding_in(cell, &problem) > MOST_CROWDED;
-        let serves = ewald || !settings.boundary.periodic().is_some_and(crowded);
+        let points = meshed.and_then(|mesh| mesh_points(cell, &problem, &mesh));
+        let serves = ewald || accuracy::crowding_in(cell, &problem) <= MOST_CROWDED;
         if serves && !fixed && points.is_some_and(|points| points.iter().all(|&n| n <= MOST_LINE[usize::from(ewald)])) {
             return Ok(with(Method::Mesh));
         }
@@ -125,13 +123,10 @@ fn expansion_time(choice: &Choice, problem: Problem) -> f64 {
 /// Nanoseconds of a sum by expansions in open space on the same, at least, by its tolerance and the
 /// number of its bodies (docs/performance.md). Direct sums and meshes are not shared: 0.
 pub fn least_time(settings: &Settings, bodies: usize) -> f64 {
-    const EACH: [(f64, f64); 4] = [(1e-4, 1.8), (F32_TOLERANCE, 2.5), (1e-8, 6.0), (0.0, 25.0)];
+    const EACH: [(f64, f64); 4] = [(1e-4, 1.8), (accuracy::F32_FLOOR, 2.5), (1e-8, 6.0), (0.0, 25.0)];
     let each = EACH.iter().find(|each| settings.tolerance >= each.0).map_or(0.0, |each| each.1);
     if matches!(settings.method, Method::Direct | Method::Mesh) { 0.0 } else { each * bodies as f64 }
 }
-
-/// The least tolerance of single precision in open space.
-const F32_TOLERANCE: f64 = 1e-5;
 
 /// How much of the strengths of a box may be left over, and the tolerance from which on single precision serves boxes with more.
 const BALANCED: f64 = 0.05;

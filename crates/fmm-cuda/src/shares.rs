@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use fmm_core::Error;
 
+use crate::view::BOUNDS;
+
 /// Shares are moved where the slowest GPU takes this much longer than the mean.
 const IMBALANCE: f64 = 1.02;
 
@@ -17,6 +19,11 @@ pub(crate) const MOST_CHUNKS: usize = 1024;
 /// How many chunks `n` targets have; `n k / chunks` is the first target of chunk k.
 pub(crate) fn chunks_of(n: usize) -> usize {
     (n / CHUNK).clamp(1, MOST_CHUNKS)
+}
+
+/// Bounds of shares as kernels take them: the last again to the end.
+pub(crate) fn for_kernels(bounds: &[usize]) -> [u32; BOUNDS] {
+    std::array::from_fn(|k| bounds[k.min(bounds.len() - 1)] as u32)
 }
 
 /// What a GPU lets the others know where they meet.

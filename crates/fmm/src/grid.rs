@@ -61,7 +61,7 @@ impl GridDevice {
         "allowed: auto, cpu, cuda, cuda:N, and with a [grid] hybrid, hybrid:N, with N the number of a GPU from 0";
 
     /// The device of other sums.
-    fn device(self) -> Device {
+    pub fn device(self) -> Device {
         match self {
             GridDevice::Auto => Device::Auto,
             GridDevice::Cpu => Device::Cpu,

@@ -45,6 +45,14 @@ impl TeamStore {
         first
     }
 
+    /// Has potentials, velocities and fields of all particles on every GPU.
+    fn complete(&mut self) -> Result<(), Error> {
+        self.all(|store| {
+            store.complete()?;
+            store.gather()
+        })
+    }
+
     /// The same for work whose stages are timed.
     fn timed<R: Send>(
         &mut self,
@@ -127,8 +135,7 @@ impl ParticleStore for TeamStore {
     }
 
     fn field(&mut self) -> Result<(Vec<f64>, Vec<[f64; 3]>), Error> {
-        self.all(CudaStore::complete)?;
-        self.all(CudaStore::gather)?;
+        self.complete()?;
         self.stores[0].field()
     }
 
@@ -137,8 +144,7 @@ impl ParticleStore for TeamStore {
     }
 
     fn copy(&mut self) -> Result<Pending, Error> {
-        self.all(CudaStore::complete)?;
-        self.all(CudaStore::gather)?;
+        self.complete()?;
         self.stores[0].copy()
     }
 
@@ -147,8 +153,7 @@ impl ParticleStore for TeamStore {
     }
 
     fn totals(&mut self, mass: &[f64]) -> Result<Option<Totals>, Error> {
-        self.all(CudaStore::complete)?;
-        self.all(CudaStore::gather)?;
+        self.complete()?;
         self.stores[0].totals(mass)
     }
 

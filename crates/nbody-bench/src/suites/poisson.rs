@@ -22,8 +22,8 @@ use crate::table::significant;
 use fmm::{Device, GridDevice, GridSolver};
 use nbody_cli::figure::{Axis, Content, Figure};
 use nbody_cli::grid_errors::Errors;
-use nbody_sim::failure::{self, Failure};
-use nbody_sim::messages::{self, bytes, number};
+use nbody_sim::failure::Failure;
+use nbody_sim::messages::{bytes, number};
 
 /// The suite.
 pub const SUITE: Suite = Suite {
@@ -166,7 +166,7 @@ fn solve(t: &Tree, context: &mut Context) -> Result<Option<Record>, Failure> {
         if t.place != GridDevice::Cpu {
             // The first makes memory and chooses the split.
             let first = who.solve(&grid, &field, &mut StageTimes::default());
-            first.map_err(|e| Failure::new(failure::code(&e), messages::error(&e)))?;
+            first.map_err(fmm::Error::from)?;
         }
         // The times of the fastest: what is reported of stages belongs to one run.
         let mut best: Option<(f64, StageTimes)> = None;
@@ -179,7 +179,7 @@ fn solve(t: &Tree, context: &mut Context) -> Result<Option<Record>, Failure> {
             }
             solution
         });
-        let solution = solution.map_err(|e| Failure::new(failure::code(&e), messages::error(&e)))?;
+        let solution = solution.map_err(fmm::Error::from)?;
         spread(&mut record, &mut seconds);
         let times = best.map(|b| b.1).unwrap_or_default();
         for stage in Stage::ALL.into_iter().filter(|s| times.calls(*s) > 0) {
@@ -224,11 +224,7 @@ fn solve(t: &Tree, context: &mut Context) -> Result<Option<Record>, Failure> {
     record.set("method", "treecode").set("n", t.finest).set("order", solver.order).set("theta", solver.theta);
     record.set("leaf", solver.leaf_size).set("threads", t.threads).set("precision", solver.summed_in().name());
     record.set("device", t.place.to_string());
-    let device = match t.place {
-        GridDevice::Cuda(n) | GridDevice::Hybrid(n) => Device::Cuda(n),
-        _ => Device::Cpu,
-    };
-    context.machine(&mut record, device);
+    context.machine(&mut record, t.place.device());
     Ok(Some(record))
 }
 
@@ -241,7 +237,7 @@ fn device_shares(
     place: GridDevice,
     work: fmm_core::grid::Work,
 ) -> Result<(), Failure> {
-    let failed = |e: fmm_core::Error| Failure::new(failure::code(&e), messages::error(&e));
+    let failed = fmm::Error::from;
     let rate = fmm_cuda::peak(gpu, Precision::F64).map_err(failed)? / 2.0;
     let least = |run: &dyn Fn() -> Result<Duration, fmm_core::Error>| -> Result<f64, Failure> {
         let mut least = f64::INFINITY;

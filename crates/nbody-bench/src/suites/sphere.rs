@@ -10,16 +10,14 @@ use fmm_core::grid::flow::{Conditions, Method};
 use fmm_core::grid::remesh::Lattice;
 use fmm_core::grid::{BLOCK, Flow, Grid, Parts, Scheme, Solution, Solve, Solver};
 use fmm_core::{Error, StageTimes};
-use rayon::ThreadPool;
 
 use crate::lines::{figure, lines};
 use crate::measure::Context;
 use crate::record::Record;
 use crate::suite::{Case, Work};
-use fmm::{Device, GridDevice, GridSolver};
+use fmm::{GridDevice, GridSolver};
 use nbody_cli::figure::{Axis, Content, Figure};
-use nbody_sim::failure::{self, Failure};
-use nbody_sim::messages;
+use nbody_sim::failure::Failure;
 
 /// The domain, in diameters: its lower corner and its side.
 const CORNER: [f64; 3] = [-2.0, -3.0, -3.0];
@@ -56,7 +54,6 @@ impl Solve for Timed {
 struct Run {
     flow: Flow,
     solver: Timed,
-    pool: ThreadPool,
     steps: usize,
     dt: f64,
 }
@@ -76,8 +73,6 @@ pub struct Place {
 
 impl Run {
     fn begin(place: Place) -> Result<Self, Failure> {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(place.threads).build();
-        let pool = pool.map_err(|e| Failure::new(71, format!("cannot start the worker threads: {e}")))?;
         let still = Body {
             shape: Shape::Sphere(0.5),
             center: [0.0; 3],
@@ -89,13 +84,11 @@ impl Run {
         let conditions = Conditions { inflow, bodies: vec![still], penalty: 100.0 };
         let method = Method { scheme: Scheme::RungeKutta2, viscosity: 1.0 / 550.0, cutoff: 3e-4, ..Method::default() };
         let lattice = Lattice { corner: CORNER, side: SIDE, base: (place.n / BLOCK) as u32 };
-        pool.install(|| {
-            let flow = Flow::new(lattice, method, conditions, &Parts(vec![])).map_err(|e| failed(&e))?;
-            let solver = GridSolver::new(place.device, place.solver, 0.0, &mut |_| {})?;
-            Ok::<_, Failure>((flow, Timed { solver, sums: vec![] }))
-        })
+        let flow = Flow::new(lattice, method, conditions, &Parts(vec![])).map_err(fmm::Error::from)?;
+        let solver = GridSolver::new(place.device, place.solver, 0.0, &mut |_| {})?;
         // Half a cell a step.
-        .map(|(flow, solver)| Run { flow, solver, pool, steps: 0, dt: 0.5 * SIDE / place.n as f64 })
+        let dt = 0.5 * SIDE / place.n as f64;
+        Ok(Run { flow, solver: Timed { solver, sums: vec![] }, steps: 0, dt })
     }
 
     /// Makes steps up to this many; returns the sums of the last [`STEPS`] that have more than half
@@ -105,17 +98,14 @@ impl Run {
             if self.steps + STEPS <= steps {
                 self.solver.sums.clear();
             }
-            let (flow, solver, now) = (&mut self.flow, &mut self.solver, (self.steps as f64 * self.dt, self.dt));
-            self.pool.install(|| flow.step(solver, now, None, &mut StageTimes::default())).map_err(|e| failed(&e))?;
+            let now = (self.steps as f64 * self.dt, self.dt);
+            let step = self.flow.step(&mut self.solver, now, None, &mut StageTimes::default());
+            step.map_err(fmm::Error::from)?;
             self.steps += 1;
         }
         let most = self.solver.sums.iter().map(|sum| sum.0).fold(0.0, f64::max);
         Ok(self.solver.sums.iter().filter(|sum| sum.0 > 0.5 * most).copied().collect())
     }
-}
-
-fn failed(error: &Error) -> Failure {
-    Failure::new(failure::code(error), messages::error(error))
 }
 
 /// Parts of a flow, one after the other: what a case left out has to be computed, but is not
@@ -149,9 +139,9 @@ fn part_of_flow(
     let run = &mut *run.borrow_mut();
     let run = match run {
         Some(run) => run,
-        None => run.insert(Run::begin(place)?),
+        None => run.insert(context.threads(place.threads, || Run::begin(place))??),
     };
-    let sums = run.reach(steps)?;
+    let sums = context.threads(place.threads, || run.reach(steps))??;
     let total = |of: fn(&Sum) -> f64| sums.iter().map(of).sum::<f64>();
     let (pairs, seconds, count) = (total(|sum| sum.0), total(|sum| sum.1), sums.len() as f64);
     let mut record = Record::default();
@@ -159,11 +149,7 @@ fn part_of_flow(
     record.set("sums", sums.len()).set("pairs", pairs / count).set("rate", pairs / seconds);
     record.set("seconds", seconds / count).set("device", place.device.to_string()).set("threads", place.threads);
     record.set("order", place.solver.order).set("theta", place.solver.theta).set("leaf", place.solver.leaf_size);
-    let device = match place.device {
-        GridDevice::Cuda(n) | GridDevice::Hybrid(n) => Device::Cuda(n),
-        _ => Device::Cpu,
-    };
-    context.machine(&mut record, device);
+    context.machine(&mut record, place.device.device());
     Ok(Some(record))
 }
 
