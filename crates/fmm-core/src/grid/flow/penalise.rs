@@ -3,6 +3,7 @@
 //! ∂u/∂t = λ χ (u_b − u) within a body, implicit over a step with the velocity that follows from ω' = ω + ∇ × q, q = λ dt χ (u_b − u'): see
 //! `constraint.rs`. The force on a body is the integral of −q/dt. That on all bodies is also −dI/dt with the impulse I = ½ ∫ x × ω, and their moment
 //! −dA/dt + U × I with A = −½ ∫ |x|² ω and the inflow U: a formula that knows nothing of bodies, and sees what the motion fails to conserve.
+//! What a step leaves out at its end, below the cutoff or where blocks are joined, is far from bodies and not counted.
 
 use rayon::prelude::*;
 
@@ -205,9 +206,8 @@ impl Flow {
     }
 
     /// Mean forces over a step, from what the bodies took and from I and A before and after.
-    pub(super) fn loads_over(&self, taken: &[Load], before: Impulse, (time, dt): (f64, f64)) -> Loads {
+    pub(super) fn loads_over(&self, taken: &[Load], [before, after]: [Impulse; 2], (time, dt): (f64, f64)) -> Loads {
         let Some((all, own)) = taken.split_last().filter(|(_, own)| !own.is_empty()) else { return Loads::none(0) };
-        let after = self.impulse();
         let per_time = |load: &Load| {
             let mut mean = Load::default();
             mean.add(1.0 / dt, load);

@@ -9,7 +9,7 @@ use super::super::poisson::{Solution, Solve};
 use super::super::remesh::Placed;
 use super::super::transfer::Values;
 use super::particles::{Now, Particles, Rates, remeshed};
-use super::penalise::{Loads, PASSED};
+use super::penalise::{Impulse, Loads, PASSED};
 use super::{Flow, Method, Scheme, short};
 use crate::math::CollectVec;
 use crate::{Error, StageTimes};
@@ -56,8 +56,8 @@ impl Flow {
             let slopes = gradients(&self.grid, &solution.velocity);
             let parts = self.parts(span - done, &solution.velocity, &slopes)?;
             let dt = (span - done) / parts as f64;
-            self.advance(solver, (time + done, dt), (&solution, &slopes), times)?;
-            loads.add(dt / span, &self.loads_over(&taken, before, (time + done, dt)));
+            let after = self.advance(solver, (time + done, dt), (&solution, &slopes), times)?;
+            loads.add(dt / span, &self.loads_over(&taken, [before, after], (time + done, dt)));
             if parts == 1 {
                 self.loads = loads;
                 return Ok(());
@@ -125,14 +125,15 @@ impl Flow {
         Ok(parts as u64)
     }
 
-    /// A step of length `dt` from the velocity and its gradients in the cells.
+    /// A step of length `dt` from the velocity and its gradients in the cells. Returns the impulse at
+    /// its end, before [`trim`](Self::trim): what that leaves out is no force on a body.
     fn advance(
         &mut self,
         solver: &mut dyn Solve,
         (time, dt): (f64, f64),
         (solution, slopes): (&Solution, &[[[f64; 3]; 3]]),
         times: &mut StageTimes,
-    ) -> Result<(), Error> {
+    ) -> Result<Impulse, Error> {
         let diffused = self.diffused(&self.grid, &self.vorticity);
         let now = Now { velocity: &solution.velocity, slopes, diffused: diffused.as_deref() };
         let (grid, mut particles, first) = self.particles(&now, dt);
@@ -167,7 +168,9 @@ impl Flow {
             }
         }
         (self.grid, self.vorticity) = remeshed(&grid, &self.placed(&particles)?, &particles);
-        self.trim(time + dt, true)
+        let impulse = self.impulse();
+        self.trim(time + dt, true)?;
+        Ok(impulse)
     }
 
     /// ν ∇²ω in all cells; `None` without viscosity.
