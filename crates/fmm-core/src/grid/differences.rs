@@ -2,32 +2,46 @@
 
 use rayon::prelude::*;
 
-use super::blocks::{Block, CELLS, Grid, split};
+use super::blocks::{BLOCK, CELLS, Grid};
 use super::levels::Levels;
-use super::padded::{REACH, WIDE, is_within, wide_place};
+use super::padded::{REACH, WIDE, Within, wide_place};
 use super::transfer::Values;
-use crate::math::CollectVec;
+use crate::math::{CollectVec, zeros};
 
-/// What `at` makes of each cell of the blocks that `wanted` names by their numbers, from the block, the number of the cell, the padded
-/// `field` of the block and the cell's place in it; nothing elsewhere.
-fn each_cell<T: Copy + Default + Send>(
+/// What `of` makes of each cell of the blocks that `wanted` names by their numbers; zero elsewhere. It gets the block, the padded
+/// `field` of the block as numbers, the place there of the first number of a row of 16 cells, and writes the row; `at` is the number of its
+/// first cell.
+fn each_row<const N: usize, const M: usize>(
     grid: &Grid,
-    (field, values): (&[[f64; 3]], Values),
+    (field, values): (&[[f64; N]], Values),
     wanted: impl Fn(usize) -> bool + Sync,
-    at: impl Fn(&Block, usize, &[[f64; 3]], usize) -> T + Sync,
-) -> Vec<T> {
-    let mut out = vec![T::default(); grid.cells()];
+    of: impl Fn(Row, &mut [[f64; M]]) + Sync,
+) -> Vec<[f64; M]> {
+    let mut out: Vec<[f64; M]> = zeros(grid.cells());
     let levels = Levels::of(grid, field, values);
     out.par_chunks_mut(CELLS).zip(grid.blocks()).enumerate().for_each(|(b, (out, block))| {
         if !wanted(b) {
             return;
         }
-        let wide = levels.padded(*block);
-        for (c, out) in out.iter_mut().enumerate() {
-            *out = at(block, b * CELLS + c, &wide, wide_place(split(c).map(|i| i as usize + REACH)));
+        let (wide, h) = (levels.padded(*block), grid.spacing(block.level));
+        for (r, out) in out.chunks_exact_mut(BLOCK).enumerate() {
+            let place = wide_place([0, r % BLOCK, r / BLOCK].map(|i| i + REACH));
+            of(Row { wide: wide.as_flattened(), here: N * place, at: b * CELLS + r * BLOCK, h }, out);
         }
     });
     out
+}
+
+/// A row of cells along x.
+struct Row<'a> {
+    /// The numbers of a padded block.
+    wide: &'a [f64],
+    /// The place of the first number of the row.
+    here: usize,
+    /// The number of its first cell.
+    at: usize,
+    /// h.
+    h: f64,
 }
 
 /// Cells that differences of differences reach.
@@ -36,32 +50,60 @@ const TWICE: usize = 4;
 /// Steps between neighbors along each axis in a padded block.
 const STEPS: [usize; 3] = [1, WIDE, WIDE * WIDE];
 
-/// 12 h times the derivative of `f` at `here`, `step` from one cell to the next.
-fn along(f: impl Fn(usize) -> f64, here: usize, step: usize) -> f64 {
-    8.0 * (f(here + step) - f(here - step)) - (f(here + 2 * step) - f(here - 2 * step))
+/// Numbers of a row of cells with three each.
+const ROW: usize = 3 * BLOCK;
+
+/// L numbers at each of five places, `step` from one to the next, the middle of which is `here`.
+#[inline(always)]
+fn five<const L: usize>(f: &[f64], here: usize, step: usize) -> [&[f64; L]; 5] {
+    std::array::from_fn(|n| f[here + n * step - 2 * step..].first_chunk().expect("differences reach two cells"))
 }
 
-/// 12 h² times the second derivative.
-fn twice(f: impl Fn(usize) -> f64, here: usize, step: usize) -> f64 {
-    16.0 * (f(here + step) + f(here - step)) - (f(here + 2 * step) + f(here - 2 * step)) - 30.0 * f(here)
+/// 12 h times the derivatives of the L numbers of `f` from `here` on, `step` from those of one cell to those of the next.
+#[inline(always)]
+fn along<const L: usize>(f: &[f64], here: usize, step: usize) -> [f64; L] {
+    let ([a, b, _, c, d], mut out) = (five::<L>(f, here, step), [0.0; L]);
+    for i in 0..L {
+        out[i] = 8.0 * (c[i] - b[i]) - (d[i] - a[i]);
+    }
+    out
 }
 
-/// The gradients of u_x, u_y and u_z in all cells.
-pub fn gradients(grid: &Grid, velocity: &[[f64; 3]]) -> Vec<[[f64; 3]; 3]> {
-    each_cell(
+/// 12 h² times the second derivatives.
+#[inline(always)]
+fn twice<const L: usize>(f: &[f64], here: usize, step: usize) -> [f64; L] {
+    let ([a, b, u, c, d], mut out) = (five::<L>(f, here, step), [0.0; L]);
+    for i in 0..L {
+        out[i] = 16.0 * (c[i] + b[i]) - (d[i] + a[i]) - 30.0 * u[i];
+    }
+    out
+}
+
+/// How a fluid moves: u_x, u_y and u_z, then the gradient of each.
+pub type Motion = [f64; 12];
+
+/// The velocity and its gradients in all cells.
+pub fn motion(grid: &Grid, velocity: &[[f64; 3]]) -> Vec<Motion> {
+    each_row(
         grid,
         (velocity, Values::Points),
         |_| true,
-        |block, _, wide, here| {
-            let scale = 1.0 / (12.0 * grid.spacing(block.level));
-            [0, 1, 2].map(|k| STEPS.map(|step| scale * along(|n| wide[n][k], here, step)))
+        |row, out: &mut [Motion]| {
+            let scale = 1.0 / (12.0 * row.h);
+            let slopes = STEPS.map(|step| along::<ROW>(row.wide, row.here, 3 * step));
+            for (i, out) in out.iter_mut().enumerate() {
+                out[..3].copy_from_slice(&velocity[row.at + i]);
+                for k in 0..3 {
+                    (0..3).for_each(|d| out[3 + 3 * k + d] = scale * slopes[d][3 * i + k]);
+                }
+            }
         },
     )
 }
 
 /// (w·∇)u.
-pub fn stretched(w: [f64; 3], gradients: [[f64; 3]; 3]) -> [f64; 3] {
-    gradients.map(|g| w[0] * g[0] + w[1] * g[1] + w[2] * g[2])
+pub fn stretched(w: [f64; 3], motion: &Motion) -> [f64; 3] {
+    [3, 6, 9].map(|g| w[0] * motion[g] + w[1] * motion[g + 1] + w[2] * motion[g + 2])
 }
 
 /// ∇(∇·Ψ) where there is vorticity: as ∇²(∇·Ψ) = −∇·ω, ω with this added is a curl. Both are the differences that [`curl`] takes: so what
@@ -71,59 +113,71 @@ pub fn stretched(w: [f64; 3], gradients: [[f64; 3]; 3]) -> [f64; 3] {
 /// of h² ω, is four times larger in the larger cells; divided by h² it would be a part of ω itself,
 /// however small the cells are. What is left there is carried on to where it is taken away.
 pub fn divergent(grid: &Grid, vorticity: &[[f64; 3]], psi: &[[f64; 3]]) -> Vec<[f64; 3]> {
-    let sources = each_cell(
+    let sources: Vec<[f64; 1]> = each_row(
         grid,
         (psi, Values::Points),
         |_| true,
-        |block, _, wide, here| [divergence(wide, here) / grid.spacing(block.level), 0.0, 0.0],
+        |row, out| {
+            let [x, y, z] = STEPS.map(|step| along::<ROW>(row.wide, row.here, 3 * step));
+            for (i, out) in out.iter_mut().enumerate() {
+                out[0] = (x[3 * i] + y[3 * i + 1] + z[3 * i + 2]) / 12.0 / row.h;
+            }
+        },
     );
     let turning = |b: usize| vorticity[b * CELLS..(b + 1) * CELLS].iter().any(|w| *w != [0.0; 3]);
-    let others: Vec<Option<[bool; 27]>> = grid.blocks().par_iter().map(|&b| grid.other_levels(b)).collect_vec();
-    let outside = |i: usize| {
-        vorticity[i] == [0.0; 3] || others[i / CELLS].is_some_and(|others| is_within(TWICE, &others, i % CELLS))
-    };
-    each_cell(grid, (&sources, Values::Points), turning, |block, i, wide, here| match outside(i) {
-        true => [0.0; 3],
-        false => STEPS.map(|step| along(|n| wide[n][0], here, step) / (12.0 * grid.spacing(block.level))),
+    let others: Vec<u32> = grid.blocks().par_iter().map(|&b| grid.other_levels(b)).collect_vec();
+    let within = Within::new(TWICE);
+    let outside = |i: usize| vorticity[i] == [0.0; 3] || within.any(others[i / CELLS], i % CELLS);
+    each_row(grid, (&sources, Values::Points), turning, |row, out| {
+        let slopes = STEPS.map(|step| along::<BLOCK>(row.wide, row.here, step));
+        for (i, out) in out.iter_mut().enumerate().filter(|(i, _)| !outside(row.at + i)) {
+            *out = slopes.map(|s| s[i] / (12.0 * row.h));
+        }
     })
 }
 
 /// `factor` ∇²ω in all cells, of blocks without vorticity too, which it enters.
 pub fn laplacian(grid: &Grid, vorticity: &[[f64; 3]], factor: f64) -> Vec<[f64; 3]> {
-    each_cell(
+    each_row(
         grid,
         (vorticity, Values::Means),
         |_| true,
-        |block, _, wide, here| {
-            let scale = factor / (12.0 * grid.spacing(block.level).powi(2));
-            [0, 1, 2].map(|k| scale * STEPS.map(|step| twice(|n| wide[n][k], here, step)).iter().sum::<f64>())
+        |row, out: &mut [[f64; 3]]| {
+            let scale = factor / (12.0 * row.h.powi(2));
+            let [x, y, z] = STEPS.map(|step| twice::<ROW>(row.wide, row.here, 3 * step));
+            for (i, out) in out.as_flattened_mut().iter_mut().enumerate() {
+                *out = scale * (x[i] + y[i] + z[i]);
+            }
         },
     )
 }
 
 /// ∇ × `field`, values at points, in all cells.
 pub fn curl(grid: &Grid, field: &[[f64; 3]]) -> Vec<[f64; 3]> {
-    each_cell(
+    each_row(
         grid,
         (field, Values::Points),
         |_| true,
-        |block, _, wide, here| {
-            let scale = 1.0 / (12.0 * grid.spacing(block.level));
-            let slope = |k: usize, d: usize| scale * along(|n| wide[n][k], here, STEPS[d]);
-            [slope(2, 1) - slope(1, 2), slope(0, 2) - slope(2, 0), slope(1, 0) - slope(0, 1)]
+        |row, out| {
+            let scale = 1.0 / (12.0 * row.h);
+            let slopes = STEPS.map(|step| along::<ROW>(row.wide, row.here, 3 * step));
+            for (i, out) in out.iter_mut().enumerate() {
+                let slope = |k: usize, d: usize| scale * slopes[d][3 * i + k];
+                *out = [slope(2, 1) - slope(1, 2), slope(0, 2) - slope(2, 0), slope(1, 0) - slope(0, 1)];
+            }
         },
     )
 }
 
 /// h ∇·ω at a cell of a padded block.
 pub fn divergence(wide: &[[f64; 3]], here: usize) -> f64 {
-    (0..3).map(|d| along(|n| wide[n][d], here, STEPS[d])).sum::<f64>() / 12.0
+    (0..3).map(|d| along::<1>(wide.as_flattened(), 3 * here + d, 3 * STEPS[d])[0]).sum::<f64>() / 12.0
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::blocks::{Block, split};
     use super::super::forest::Forest;
-    use super::super::padded::padded;
     use super::super::remesh::Lattice;
     use super::*;
 
@@ -141,12 +195,12 @@ mod tests {
     fn stretching_is_exact_for_polynomials() {
         let (grid, velocity, middle) = sampled(|[x, y, z]| [x * y * z, y * y * y - x, z * z + 2.0 * x * y]);
         let vorticity = vec![[1.0, -2.0, 0.5]; grid.cells()];
-        let found = gradients(&grid, &velocity);
+        let found = motion(&grid, &velocity);
         for c in 0..CELLS {
             let [x, y, z] = grid.center_of(middle, c);
             let exact = [y * z - 2.0 * x * z + 0.5 * x * y, -1.0 - 6.0 * y * y, 2.0 * y - 4.0 * x + z];
             let i = middle * CELLS + c;
-            let got = stretched(vorticity[i], found[i]);
+            let got = stretched(vorticity[i], &found[i]);
             assert!((0..3).all(|k| (got[k] - exact[k]).abs() < 1e-11), "{got:?} {exact:?}");
         }
     }
@@ -164,7 +218,7 @@ mod tests {
             .map(at)
             .map(|[x, y, z]| [x * y * z, x * x * x - 3.0 * x * z * z, 2.0 * y * y - x * x - z * z])
             .collect();
-        let (slopes, second, none) = (gradients(&grid, &field), laplacian(&grid, &field, 1.0), curl(&grid, &field));
+        let (slopes, second, none) = (motion(&grid, &field), laplacian(&grid, &field, 1.0), curl(&grid, &field));
         let mut near = [0; 3];
         for i in 0..grid.cells() {
             let ([x, y, z], level) = (at(i), grid.blocks()[i / CELLS].level);
@@ -176,7 +230,8 @@ mod tests {
             let exact =
                 [[y * z, x * z, x * y], [3.0 * (x * x - z * z), 0.0, -6.0 * x * z], [-2.0 * x, 4.0 * y, -2.0 * z]];
             let close = |a: [f64; 3], b: [f64; 3], by: f64| (0..3).all(|k| (a[k] - b[k]).abs() < by);
-            assert!((0..3).all(|k| close(slopes[i][k], exact[k], 1e-10)), "{x} {y} {z}: {:?} {exact:?}", slopes[i]);
+            let slope = |k: usize| std::array::from_fn(|d| slopes[i][3 + 3 * k + d]);
+            assert!((0..3).all(|k| close(slope(k), exact[k], 1e-10)), "{x} {y} {z}: {:?} {exact:?}", slopes[i]);
             assert!(close(second[i], [0.0; 3], 1e-8), "{x} {y} {z}: {:?}", second[i]);
             let turned = [4.0 * y + 6.0 * x * z, x * y + 2.0 * x, 3.0 * (x * x - z * z) - x * z];
             assert!(close(none[i], turned, 1e-10), "{x} {y} {z}: {:?} {turned:?}", none[i]);
@@ -231,7 +286,7 @@ mod tests {
         let mut vorticity = vec![[1.0, 0.0, 0.0]; grid.cells()];
         vorticity[middle * CELLS + 7] = [0.0; 3];
         let found = divergent(&grid, &vorticity, &psi);
-        let wide = padded(&grid, &psi, grid.blocks()[middle]);
+        let wide = Levels::of(&grid, &psi, Values::Points).padded(grid.blocks()[middle]);
         for c in 0..CELLS {
             let i = middle * CELLS + c;
             let [x, y, z] = grid.center_of(middle, c);

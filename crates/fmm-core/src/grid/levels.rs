@@ -10,26 +10,46 @@ use std::collections::{BTreeSet, HashMap};
 use rayon::prelude::*;
 
 use super::blocks::{Block, CELLS, Grid};
-use super::padded::{neighbor, padded};
+use super::padded::{Around, REACH, neighbor, padded};
 use super::transfer::{Values, child, parent};
-use crate::math::CollectVec;
+use crate::math::{CollectVec, zeros};
 
-/// Blocks of one level and their cells.
-type Level<'a> = (Cow<'a, Grid>, Cow<'a, [[f64; 3]]>);
+/// Blocks of one level and their cells, with N numbers each.
+pub struct Level<'a, const N: usize> {
+    /// The blocks: those of the grid, those that have been split and those around.
+    pub grid: Cow<'a, Grid>,
+    /// The cells of each.
+    pub cells: Vec<Cow<'a, [[f64; N]]>>,
+}
 
-/// A field by level.
-pub struct Levels<'a>(Vec<Level<'a>>);
+impl<const N: usize> Level<'_, N> {
+    /// The cells of a block, if the level has it.
+    pub fn block(&self, block: Block) -> Option<&[[f64; N]]> {
+        self.grid.number(block).map(|b| &*self.cells[b])
+    }
 
-impl<'a> Levels<'a> {
+    /// The cells of a block and of those around.
+    pub fn around(&self, block: Block) -> Around<'_, N> {
+        std::array::from_fn(|n| self.block(neighbor(block, n)))
+    }
+}
+
+/// A field by level, with N numbers a cell.
+pub struct Levels<'a, const N: usize>(Vec<Level<'a, N>>);
+
+impl<'a, const N: usize> Levels<'a, N> {
     /// The levels of `field`, which has a value for each cell of `grid`; it is zero where there are no blocks.
-    pub fn of(grid: &'a Grid, field: &'a [[f64; 3]], values: Values) -> Self {
+    pub fn of(grid: &'a Grid, field: &'a [[f64; N]], values: Values) -> Self {
         let finest = grid.finest();
         if finest == 0 {
-            return Levels(vec![(Cow::Borrowed(grid), Cow::Borrowed(field))]);
+            return Levels(vec![Level {
+                grid: Cow::Borrowed(grid),
+                cells: field.chunks(CELLS).map(Cow::Borrowed).collect(),
+            }]);
         }
         let own = |block: Block| grid.number(block).map(|b| &field[b * CELLS..(b + 1) * CELLS]);
         // From the finest level down: blocks that have been split.
-        let mut split: Vec<HashMap<Block, Vec<[f64; 3]>>> = vec![HashMap::new(); usize::from(finest) + 1];
+        let mut split: Vec<HashMap<Block, Vec<[f64; N]>>> = vec![HashMap::new(); usize::from(finest) + 1];
         for level in (0..finest).rev() {
             let below = &split[usize::from(level) + 1];
             let leaves = grid.blocks().iter().filter(|b| b.level == level + 1);
@@ -41,52 +61,42 @@ impl<'a> Levels<'a> {
             let made = parents.into_iter().collect::<Vec<_>>().into_par_iter().map(made).collect_vec();
             split[usize::from(level)] = made.into_iter().collect();
         }
-        let mut levels: Levels = Levels(vec![]);
-        for (level, split) in (0..=finest).zip(&split) {
+        let mut levels: Levels<N> = Levels(vec![]);
+        for (level, mut split) in (0..=finest).zip(split) {
             let leaves = || grid.blocks().iter().copied().filter(move |b| b.level == level);
             let around = leaves().flat_map(|b| (0..27).map(move |n| neighbor(b, n)));
             let coarser = |b: &Block| b.parent().is_some_and(|p| grid.number(p).is_some());
             let blocks: BTreeSet<Block> = leaves().chain(split.keys().copied()).chain(around.filter(coarser)).collect();
             let whole = grid.with(blocks);
-            let mut cells = vec![[0.0; 3]; whole.cells()];
-            cells.par_chunks_mut(CELLS).zip(whole.blocks()).for_each(|(to, &block)| {
-                match own(block).or_else(|| split.get(&block).map(|v| &v[..])) {
-                    Some(from) => to.copy_from_slice(from),
-                    None => to.copy_from_slice(&levels.child(values, block)),
-                }
-            });
-            levels.0.push((Cow::Owned(whole), Cow::Owned(cells)));
+            let known = |&b: &Block| own(b).map(Cow::Borrowed).or_else(|| split.remove(&b).map(Cow::Owned));
+            let known: Vec<_> = whole.blocks().iter().map(known).collect();
+            let made = |(cells, &b): (Option<_>, &Block)| cells.unwrap_or_else(|| Cow::Owned(levels.child(values, b)));
+            let cells = known.into_par_iter().zip(whole.blocks()).map(made).collect_vec();
+            levels.0.push(Level { grid: Cow::Owned(whole), cells });
         }
         levels
     }
 
-    /// The blocks of a level, those of the grid and those around, with their cells; `None` beyond the finest.
-    pub fn level(&self, level: u8) -> Option<(&Grid, &[[f64; 3]])> {
-        self.0.get(usize::from(level)).map(|(grid, field)| (&**grid, &**field))
+    /// A level; `None` beyond the finest.
+    pub fn level(&self, level: u8) -> Option<&Level<'a, N>> {
+        self.0.get(usize::from(level))
     }
 
-    /// The cells of [`level`](Self::level); none beyond the finest.
-    pub fn cells(&self, level: u8) -> &[[f64; 3]] {
-        self.level(level).map_or(&[], |(_, field)| field)
-    }
-
-    /// The values of a block and of cells beyond, [`padded`], of its level.
-    pub fn padded(&self, block: Block) -> Vec<[f64; 3]> {
-        match self.level(block.level) {
-            Some((grid, field)) => padded(grid, field, block),
-            None => padded(&self.0[0].0.with([]), &[], block),
-        }
+    /// The values of a block and of [`REACH`] cells beyond, of its level.
+    pub fn padded(&self, block: Block) -> Vec<[f64; N]> {
+        padded(&self.level(block.level).map_or([None; 27], |l| l.around(block)), REACH)
     }
 
     /// The prediction in a block from the level above.
-    fn child(&self, values: Values, block: Block) -> Vec<[f64; 3]> {
+    fn child(&self, values: Values, block: Block) -> Vec<[f64; N]> {
         let above = block.parent().expect("blocks of level 0 are of the grid");
-        child(values, &self.padded(above), block.part())
+        child(values, &self.0[usize::from(above.level)].around(above), block.part())
     }
 
     /// The field in the cells of another grid: zero where this one has no blocks.
-    pub fn onto(&self, values: Values, grid: &Grid) -> Vec<[f64; 3]> {
-        let has = |b: Block| self.level(b.level).is_some_and(|(grid, _)| grid.number(b).is_some());
+    pub fn onto(&self, values: Values, grid: &Grid) -> Vec<[f64; N]> {
+        let there = |b: Block| self.level(b.level)?.block(b);
+        let has = |b: Block| there(b).is_some();
         // Predictions go from level to level: first to blocks of one level more than there are.
         let above = |&block: &Block| {
             let mut ancestors = std::iter::successors(Some(block), |b| b.parent());
@@ -97,16 +107,11 @@ impl<'a> Levels<'a> {
             let between = grid.with(steps.into_iter().collect::<BTreeSet<_>>());
             return Levels::of(&between, &self.onto(values, &between), values).onto(values, grid);
         }
-        let mut cells = vec![[0.0; 3]; grid.cells()];
+        let mut cells: Vec<[f64; N]> = zeros(grid.cells());
         cells.par_chunks_mut(CELLS).zip(grid.blocks()).for_each(|(to, &block)| {
-            let there = |b: Block| {
-                let (grid, field) = self.level(b.level)?;
-                let n = grid.number(b)?;
-                Some(&field[n * CELLS..(n + 1) * CELLS])
-            };
             if let Some(from) = there(block) {
                 to.copy_from_slice(from);
-            } else if block.parent().and_then(there).is_some() {
+            } else if block.parent().is_some_and(has) {
                 to.copy_from_slice(&self.child(values, block));
             }
         });
@@ -117,7 +122,7 @@ impl<'a> Levels<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::forest::Forest;
-    use super::super::padded::{REACH, WIDE};
+    use super::super::padded::WIDE;
     use super::*;
 
     /// 2³ roots, of which the first has parts of two more levels.

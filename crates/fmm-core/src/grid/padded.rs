@@ -1,6 +1,6 @@
 //! A block with cells around it, on a grid of one level.
 
-use super::blocks::{BLOCK, Block, CELLS, Grid, join, split};
+use super::blocks::{BLOCK, Block, Grid};
 
 /// Cells beyond a block that remeshing reaches; differences reach two.
 pub const REACH: usize = 3;
@@ -12,26 +12,40 @@ pub fn wide_place([i, j, k]: [usize; 3]) -> usize {
     i + WIDE * (j + WIDE * k)
 }
 
-/// The values of a block and of [`REACH`] cells beyond; zero where there is no block of its level.
-pub fn padded(grid: &Grid, field: &[[f64; 3]], block: Block) -> Vec<[f64; 3]> {
-    padded_by(grid, field, block, REACH)
-}
+/// The cells of a block and of its 27 neighbors, of its level, where there are blocks: the block itself is the 14th.
+pub type Around<'a, const N: usize> = [Option<&'a [[f64; N]]>; 27];
 
-/// The same with `reach` cells beyond, up to a block.
-pub fn padded_by(grid: &Grid, field: &[[f64; 3]], block: Block, reach: usize) -> Vec<[f64; 3]> {
+/// The values in a cube of `across`³ cells, the first of which is cell `first` of the block in the middle; zero where there is
+/// no block.
+pub fn cube<const N: usize>(around: &Around<N>, first: [i64; 3], across: usize) -> Vec<[f64; N]> {
     const SIDE: i64 = BLOCK as i64;
-    // Blocks around are looked up once, not for each cell: the block itself is the 14th.
-    let around: [Option<usize>; 27] = std::array::from_fn(|n| grid.number(neighbor(block, n)));
-    let across = BLOCK + 2 * reach;
-    let mut wide = vec![[0.0; 3]; across * across * across];
-    for (n, value) in wide.iter_mut().enumerate() {
-        let cell = [n % across, n / across % across, n / (across * across)].map(|i| i as i64 - reach as i64);
-        let [x, y, z] = cell.map(|c| (c.div_euclid(SIDE) + 1) as usize);
-        if let Some(b) = around[x + 3 * (y + 3 * z)] {
-            *value = field[b * CELLS + join(cell.map(|c| c.rem_euclid(SIDE)))];
+    // Along an axis: the first cell that a neighbor has in the cube, as the cube and as the neighbor count, and how many it has.
+    let part = |d: usize, offset: usize| {
+        let begin = SIDE * (offset as i64 - 1);
+        let (from, to) = (begin.max(first[d]), (begin + SIDE).min(first[d] + across as i64));
+        ((from - first[d]) as usize, (from - begin) as usize, (to - from).max(0) as usize)
+    };
+    let mut values = bytemuck::zeroed_vec(across * across * across);
+    for (n, cells) in around.iter().enumerate() {
+        let Some(cells) = cells else { continue };
+        let [x, y, z] = [part(0, n % 3), part(1, n / 3 % 3), part(2, n / 9)];
+        if x.2 == 0 {
+            continue;
+        }
+        for k in 0..z.2 {
+            for j in 0..y.2 {
+                let to = x.0 + across * (y.0 + j + across * (z.0 + k));
+                let from = x.1 + BLOCK * (y.1 + j + BLOCK * (z.1 + k));
+                values[to..to + x.2].copy_from_slice(&cells[from..from + x.2]);
+            }
         }
     }
-    wide
+    values
+}
+
+/// The values of a block and of `reach` cells beyond, up to a block.
+pub fn padded<const N: usize>(around: &Around<N>, reach: usize) -> Vec<[f64; N]> {
+    cube(around, [-(reach as i64); 3], BLOCK + 2 * reach)
 }
 
 /// Neighbor `n` of 27 of a block, of its level; those below 0 wrap to where no block is.
@@ -41,23 +55,34 @@ pub fn neighbor(block: Block, n: usize) -> Block {
     Block { level: block.level, index }
 }
 
-/// Whether cell `c` of a block is at most `reach` cells away from one of these of its 27 neighbors.
-pub fn is_within(reach: usize, neighbors: &[bool; 27], c: usize) -> bool {
-    let cell = split(c).map(|i| i as usize);
-    (0..27).filter(|&n| neighbors[n]).any(|n| {
-        let offset = [n % 3, n / 3 % 3, n / 9];
-        (0..3).all(|d| match offset[d] {
-            0 => cell[d] < reach,
-            2 => cell[d] + reach >= BLOCK,
+/// For each of a block's neighbors a bit: those that the cells of a block are at most `reach` cells away from.
+pub struct Within([[u32; BLOCK]; 3]);
+
+impl Within {
+    /// Up to a block.
+    pub fn new(reach: usize) -> Self {
+        let is_near = |offset: usize, i: usize| match offset {
+            0 => i < reach,
+            2 => i + reach >= BLOCK,
             _ => true,
-        })
-    })
+        };
+        let bits = |d: u32, i: usize| {
+            let near = (0..27usize).filter(|n| is_near(n / 3usize.pow(d) % 3, i));
+            near.map(|n| 1 << n).sum::<u32>()
+        };
+        Within([0, 1, 2].map(|d| std::array::from_fn(|i| bits(d, i))))
+    }
+
+    /// Whether cell `c` is that near to one of these neighbors.
+    pub fn any(&self, neighbors: u32, c: usize) -> bool {
+        let [i, j, k] = [c % BLOCK, c / BLOCK % BLOCK, c / (BLOCK * BLOCK)];
+        neighbors & self.0[0][i] & self.0[1][j] & self.0[2][k] != 0
+    }
 }
 
 impl Grid {
-    /// Which of the 27 neighbors of a block, of its level, lie in larger blocks of the grid or have
-    /// been split; `None` if there is none.
-    pub fn other_levels(&self, block: Block) -> Option<[bool; 27]> {
+    /// A bit for each of the 27 neighbors of a block, of its level, that lies in a larger block of the grid or has been split.
+    pub fn other_levels(&self, block: Block) -> u32 {
         let is = |n: usize| {
             let near = neighbor(block, n);
             if near.index.iter().any(|&i| i >= self.base() << block.level) {
@@ -67,13 +92,13 @@ impl Grid {
             let smaller = || near.children().into_iter().any(|c| self.number(c).is_some());
             self.number(near).is_none() && (larger() || smaller())
         };
-        let others = std::array::from_fn(is);
-        others.contains(&true).then_some(others)
+        (0..27).filter(|&n| is(n)).map(|n| 1 << n).sum()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::blocks::CELLS;
     use super::*;
 
     #[test]
@@ -83,7 +108,8 @@ mod tests {
         let field: Vec<[f64; 3]> = (0..grid.cells()).map(|i| grid.center_of(i / CELLS, i % CELLS)).collect();
         let first = blocks[0];
         for (reach, across) in [(REACH, WIDE), (6, BLOCK + 12)] {
-            let wide = padded_by(&grid, &field, first, reach);
+            let cells = |n: usize| grid.number(neighbor(first, n)).map(|b| &field[b * CELLS..(b + 1) * CELLS]);
+            let wide = padded(&std::array::from_fn(cells), reach);
             for (n, value) in wide.into_iter().enumerate() {
                 let cell = [n % across, n / across % across, n / (across * across)].map(|i| i as i64 - reach as i64);
                 let there = cell[2] < 16 && cell.iter().all(|&c| c >= 0) && (cell[1] < 16 || cell[0] >= 16);

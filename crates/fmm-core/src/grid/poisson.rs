@@ -9,7 +9,7 @@ use super::green::Green;
 use super::near::{self, SUMS, Scratch};
 use super::plan::{BRICKS, Brick, Lists, POINTS, Rule, SIDE};
 use super::sources::Sources;
-use crate::math::Real;
+use crate::math::{Real, zeros};
 use crate::{Error, Precision, Stage, StageTimes};
 
 /// How a grid is solved on.
@@ -138,7 +138,7 @@ impl Solver {
             return Err(Error::TooMany(cells));
         }
         assert_eq!(vorticity.len(), cells, "a value for each cell");
-        if let Some(index) = vorticity.iter().position(|w| w.iter().any(|w| !w.is_finite())) {
+        if let Some(index) = vorticity.par_iter().position_first(|w| w.iter().any(|w| !w.is_finite())) {
             let value = vorticity[index].into_iter().find(|w| !w.is_finite()).unwrap_or(f64::NAN);
             let count = vorticity.as_flattened().iter().filter(|w| !w.is_finite()).count();
             return Err(Error::NotFinite { what: "the vorticity", index, value, count });
@@ -154,7 +154,7 @@ impl Solver {
         self.check_for(grid, vorticity)?;
         let sources = times.time(Stage::Tree, || Sources::new(grid, vorticity, self.green, self.leaf_size));
         let lists = times.time(Stage::Lists, || Lists::new(grid, &sources, self.rule()));
-        let mut sums = bytemuck::zeroed_vec(grid.blocks().len() * BRICKS * SUMS);
+        let mut sums = zeros(grid.blocks().len() * BRICKS * SUMS);
         times.time(Stage::P2P, || match self.summed_in() {
             Precision::F32 => self.direct::<f32>(grid, &sources, &lists, &mut sums),
             _ => self.direct::<f64>(grid, &sources, &lists, &mut sums),
@@ -233,7 +233,7 @@ fn by_block<'a>(
     parts: impl Fn(usize) -> [&'a [f64]; 2] + Sync,
     scale: f64,
 ) -> (Vec<[f64; 3]>, Vec<[f64; 3]>) {
-    let (mut psi, mut velocity) = (bytemuck::zeroed_vec(cells), bytemuck::zeroed_vec(cells));
+    let (mut psi, mut velocity) = (zeros(cells), zeros(cells));
     let factor = 1.0 / (4.0 * std::f64::consts::PI * scale);
     let fields = psi.par_chunks_mut(CELLS).zip(velocity.par_chunks_mut(CELLS)).enumerate();
     fields.for_each(|(block, (psi, velocity)): (usize, (Field, Field))| {

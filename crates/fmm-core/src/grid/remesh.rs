@@ -8,10 +8,11 @@
 //! neighbors in one order. So sums do not depend on the number of threads.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
-use super::blocks::{BLOCK, Block, CELLS, Grid, split};
+use super::blocks::{BLOCK, Block, CELLS, Grid};
 use super::levels::Levels;
 use super::padded::{REACH, WIDE, neighbor, wide_place};
 use crate::math::CollectVec;
@@ -85,10 +86,11 @@ impl Kernel {
         }
     }
 
-    /// Weights of the 2·reach cells around, the first of which is reach − 1 below `at.floor()`; then zeros.
-    fn weights(self, at: f64) -> [f64; 6] {
+    /// Weights of the 2·reach cells around, the first of which is reach − 1 below `at.floor()`.
+    #[inline(always)]
+    fn weights<const W: usize>(self, at: f64) -> [f64; W] {
         let s = at - at.floor();
-        match self {
+        let all = match self {
             Kernel::M4 => {
                 let outer = |s: f64| 0.5 * (2.0 - s) * (2.0 - s) * (1.0 - s);
                 let inner = |s: f64| 1.0 - s * s * (2.5 - 1.5 * s);
@@ -100,7 +102,8 @@ impl Kernel {
                 let outer = |s: f64| (2.0 - s) * (s - 3.0) * (s - 3.0) * (s - 3.0) * (5.0 * s - 8.0) / 24.0;
                 [outer(2.0 + s), middle(1.0 + s), inner(s), inner(1.0 - s), middle(2.0 - s), outer(3.0 - s)]
             }
-        }
+        };
+        std::array::from_fn(|i| all[i])
     }
 }
 
@@ -117,18 +120,17 @@ impl Placed {
     /// Places the particles of a level; `None` if one has left the lattice.
     pub fn new(lattice: &Lattice, level: u8, kernel: Kernel, position: &[[f64; 3]]) -> Option<Self> {
         let reach = kernel.reach() as f64;
-        let places: Option<Vec<_>> = position.par_iter().map(|&x| lattice.place(level, x, reach)).collect();
-        let places = places?;
-        let mut order: Vec<u32> = (0..position.len() as u32).collect();
-        order.par_sort_by_key(|&i| places[i as usize].0);
-        let mut blocks: Vec<(Block, usize)> = vec![];
-        for (k, &i) in order.iter().enumerate() {
-            let block = places[i as usize].0;
-            if blocks.last().is_none_or(|b| b.0 != block) {
-                blocks.push((block, k));
-            }
+        let places = position.par_iter().map(|&x| lattice.place(level, x, reach)).collect_vec();
+        if places.par_iter().any(Option::is_none) {
+            return None;
         }
-        let particles = order.into_iter().map(|i| (i, places[i as usize].1)).collect();
+        let place = |i: u32| places[i as usize].expect("all are in the lattice");
+        let mut order: Vec<u32> = (0..position.len() as u32).collect();
+        order.par_sort_by_key(|&i| place(i).0);
+        let block = |k: usize| place(order[k]).0;
+        let first = (0..order.len()).into_par_iter().filter(|&k| k == 0 || block(k - 1) != block(k));
+        let blocks = first.map(|k| (block(k), k)).collect();
+        let particles = order.par_iter().map(|&i| (i, place(i).1)).collect_vec();
         Some(Placed { kernel, blocks, particles })
     }
 
@@ -140,88 +142,129 @@ impl Placed {
     /// The blocks that particles reach.
     pub fn reached(&self) -> BTreeSet<Block> {
         let reach = self.kernel.reach() as i64;
+        // Along each axis a bit for each neighbor whose offset is −1, 0 and 1 there.
+        let bits =
+            |d: u32| [0, 1, 2].map(|o| (0..27usize).filter(|n| n / 3usize.pow(d) % 3 == o).map(|n| 1u32 << n).sum());
+        let bits: [[u32; 3]; 3] = [0, 1, 2].map(bits);
         let per_block = |b: usize| {
-            let mut near = [false; 27];
+            let mut near = 0;
             for (_, at) in self.of(b) {
                 // Along each axis: whether the cells below, within and above the block are reached.
-                let along = at.map(|a| {
-                    let cell = a.floor() as i64;
-                    [cell + 1 < reach, true, cell + reach >= BLOCK as i64]
-                });
-                for (n, near) in near.iter_mut().enumerate() {
-                    *near |= along[0][n % 3] && along[1][n / 3 % 3] && along[2][n / 9];
-                }
+                let along = |d: usize| {
+                    let (cell, bits) = (at[d].floor() as i64, bits[d]);
+                    let below = if cell + 1 < reach { bits[0] } else { 0 };
+                    let above = if cell + reach >= BLOCK as i64 { bits[2] } else { 0 };
+                    below | bits[1] | above
+                };
+                near |= along(0) & along(1) & along(2);
             }
             let block = self.blocks[b].0;
-            (0..27).filter(move |&n| near[n]).map(move |n| neighbor(block, n)).collect::<Vec<Block>>()
+            (0..27).filter(move |&n| near >> n & 1 != 0).map(move |n| neighbor(block, n)).collect::<Vec<Block>>()
         };
         (0..self.blocks.len()).into_par_iter().flat_map_iter(per_block).collect::<Vec<_>>().into_iter().collect()
     }
 
     /// Adds what particles carry, Σ value times the kernel, to `field` in those cells of `grid` that are of their level.
     pub fn scatter(&self, grid: &Grid, values: &[[f64; 3]], field: &mut [[f64; 3]]) {
-        let wide: Vec<Vec<[f64; 3]>> = (0..self.blocks.len())
-            .into_par_iter()
-            .map(|b| {
-                let mut sums = vec![[0.0; 3]; WIDE * WIDE * WIDE];
-                for (i, at) in self.of(b) {
-                    let value = values[*i as usize];
-                    self.each_cell(*at, |place, weight| (0..3).for_each(|k| sums[place][k] += weight * value[k]));
-                }
-                sums
-            })
-            .collect_vec();
+        let sums = |b: usize| match self.kernel {
+            Kernel::M4 => self.scattered::<4>(b, values),
+            Kernel::M6 => self.scattered::<6>(b, values),
+        };
+        let wide: Vec<Vec<[f64; 4]>> = (0..self.blocks.len()).into_par_iter().map(sums).collect_vec();
+        // Along an axis: the first cell of a block that the padded one of a neighbor has, the place there, and how many.
+        let parts = [(0, WIDE - REACH, REACH), (0, REACH, BLOCK), (BLOCK - REACH, 0, REACH)];
         field.par_chunks_mut(CELLS).zip(grid.blocks()).for_each(|(cells, &block)| {
             for n in 0..27 {
-                let from = neighbor(block, n);
-                let Ok(b) = self.blocks.binary_search_by_key(&from, |b| b.0) else { continue };
-                for (c, value) in cells.iter_mut().enumerate() {
-                    let cell = split(c);
-                    // The cell as the neighbor counts.
-                    let there: [i64; 3] = std::array::from_fn(|d| {
-                        let shift = i64::from(block.index[d]) - i64::from(from.index[d]);
-                        cell[d] + shift * BLOCK as i64 + REACH as i64
-                    });
-                    if there.iter().all(|t| (0..WIDE as i64).contains(t)) {
-                        let sum = wide[b][wide_place(there.map(|t| t as usize))];
-                        (0..3).for_each(|k| value[k] += sum[k]);
+                let Ok(b) = self.blocks.binary_search_by_key(&neighbor(block, n), |b| b.0) else { continue };
+                let [x, y, z] = [parts[n % 3], parts[n / 3 % 3], parts[n / 9]];
+                for k in 0..z.2 {
+                    for j in 0..y.2 {
+                        let to = x.0 + BLOCK * (y.0 + j + BLOCK * (z.0 + k));
+                        let from = wide_place([x.1, y.1 + j, z.1 + k]);
+                        for (value, sum) in cells[to..to + x.2].iter_mut().zip(&wide[b][from..]) {
+                            (0..3).for_each(|k| value[k] += sum[k]);
+                        }
                     }
                 }
             }
         });
     }
 
-    /// The fields at the particles: Σ field times the kernel.
-    pub fn gather<const N: usize>(&self, fields: [&Levels; N]) -> Vec<[[f64; 3]; N]> {
-        let of_block = |b: usize| {
-            let wide = fields.map(|f| f.padded(self.blocks[b].0));
-            let values = self.of(b).iter().map(move |(i, at)| {
-                let mut sums = [[0.0; 3]; N];
-                self.each_cell(*at, |place, weight| {
-                    for n in 0..N {
-                        (0..3).for_each(|k| sums[n][k] += weight * wide[n][place][k]);
-                    }
-                });
-                (*i, sums)
+    /// What the particles of a block add to it and to [`REACH`] cells around. A fourth number, of nothing, fills vectors.
+    fn scattered<const W: usize>(&self, b: usize, values: &[[f64; 3]]) -> Vec<[f64; 4]> {
+        let mut sums = bytemuck::zeroed_vec(WIDE * WIDE * WIDE);
+        for (i, at) in self.of(b) {
+            let [x, y, z] = values[*i as usize];
+            let value = [x, y, z, 0.0];
+            self.each_row::<W>(*at, |place, weights| {
+                let cells: &mut [[f64; 4]; W] = sums[place..].first_chunk_mut().expect("kernels stay in padded blocks");
+                for (cell, weight) in cells.iter_mut().zip(weights) {
+                    (0..4).for_each(|k| cell[k] += weight * value[k]);
+                }
             });
-            values.collect::<Vec<_>>()
-        };
-        let by_block: Vec<_> = (0..self.blocks.len()).into_par_iter().map(of_block).collect_vec();
-        let mut all = vec![[[0.0; 3]; N]; self.particles.len()];
-        by_block.into_iter().flatten().for_each(|(i, sums)| all[i as usize] = sums);
-        all
+        }
+        sums
     }
 
-    /// Calls `add` with each of the cells around a place, as places of a padded block, and its weight.
-    fn each_cell(&self, at: [f64; 3], mut add: impl FnMut(usize, f64)) {
-        let reach = self.kernel.reach();
-        let [x, y, z] = at.map(|a| self.kernel.weights(a));
-        let first = at.map(|a| (a.floor() as i64 + (REACH - reach + 1) as i64) as usize);
-        for (k, wz) in z[..2 * reach].iter().enumerate() {
-            for (j, wy) in y[..2 * reach].iter().enumerate() {
-                for (i, wx) in x[..2 * reach].iter().enumerate() {
-                    add(wide_place([first[0] + i, first[1] + j, first[2] + k]), wx * wy * wz);
+    /// What `of` makes of each particle's number and of the field there: Σ field times the kernel.
+    pub fn gather<const N: usize, T: Send + Sync + Copy>(
+        &self,
+        field: &Levels<N>,
+        of: impl Fn(usize, [f64; N]) -> T + Sync,
+    ) -> Vec<T> {
+        let of_block = |b: usize| match self.kernel {
+            Kernel::M4 => self.gathered::<4, N, T>(b, field, &of),
+            Kernel::M6 => self.gathered::<6, N, T>(b, field, &of),
+        };
+        let by_block = (0..self.blocks.len()).into_par_iter().map(of_block).collect_vec();
+        // Back to the order of the particles: the block of each and its number there.
+        let mut places: Vec<AtomicU64> = vec![];
+        places.resize_with(self.particles.len(), AtomicU64::default);
+        (0..self.blocks.len()).into_par_iter().for_each(|b| {
+            let numbered = self.of(b).iter().enumerate();
+            numbered.for_each(|(n, (i, _))| places[*i as usize].store((b as u64) << 32 | n as u64, Relaxed));
+        });
+        let back = |place: AtomicU64| {
+            let place = place.into_inner();
+            by_block[(place >> 32) as usize][place as u32 as usize]
+        };
+        places.into_par_iter().map(back).collect_vec()
+    }
+
+    /// [`gather`](Self::gather) at the particles of a block.
+    fn gathered<const W: usize, const N: usize, T>(
+        &self,
+        b: usize,
+        field: &Levels<N>,
+        of: &impl Fn(usize, [f64; N]) -> T,
+    ) -> Vec<T> {
+        let wide = field.padded(self.blocks[b].0);
+        let value = |(i, at): &(u32, [f64; 3])| {
+            let mut sums = [0.0; N];
+            self.each_row::<W>(*at, |place, weights| {
+                let cells: &[[f64; N]; W] = wide[place..].first_chunk().expect("kernels stay in padded blocks");
+                // Sums in registers, not in what the closure borrows.
+                let mut own = sums;
+                for (cell, weight) in cells.iter().zip(weights) {
+                    for n in 0..N {
+                        own[n] += weight * cell[n];
+                    }
                 }
+                sums = own;
+            });
+            of(*i as usize, sums)
+        };
+        self.of(b).iter().map(value).collect()
+    }
+
+    /// Calls `add` with the first of each row of the cells around a place, as a place of a padded block, and their weights.
+    #[inline(always)]
+    fn each_row<const W: usize>(&self, at: [f64; 3], mut add: impl FnMut(usize, [f64; W])) {
+        let [x, y, z]: [[f64; W]; 3] = at.map(|a| self.kernel.weights(a));
+        let first = at.map(|a| (a.floor() as i64 + (REACH - W / 2 + 1) as i64) as usize);
+        for (k, wz) in z.iter().enumerate() {
+            for (j, wy) in y.iter().enumerate() {
+                add(wide_place([first[0], first[1] + j, first[2] + k]), x.map(|wx| wx * wy * wz));
             }
         }
     }
@@ -268,12 +311,11 @@ mod tests {
         }
         // Σ_p v_p·gather(f)_p = Σ_c scatter(v)_c·f_c.
         let other: Vec<[f64; 3]> = (0..field.len()).map(|i| [0, 1, 2].map(|k| ((i * 3 + k) as f64).sin())).collect();
-        let back = placed.gather([&other, &field].map(|f| Levels::of(&grid, f, Values::Points)).each_ref());
+        let back = placed.gather(&Levels::of(&grid, &other, Values::Points), |_, f| f);
         let dot = |a: &[[f64; 3]], b: &[[f64; 3]]| {
             a.as_flattened().iter().zip(b.as_flattened()).map(|(a, b)| a * b).sum::<f64>()
         };
-        let first: Vec<[f64; 3]> = back.iter().map(|b| b[0]).collect();
-        assert!((dot(&q, &first) - dot(&field, &other)).abs() < 1e-9 * dot(&field, &field));
+        assert!((dot(&q, &back) - dot(&field, &other)).abs() < 1e-9 * dot(&field, &field));
     }
 
     #[test]

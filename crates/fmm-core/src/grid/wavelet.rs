@@ -107,20 +107,20 @@ pub fn detail(fine: &[[f64; 3]], beyond: usize) -> f64 {
     if fine.iter().all(|w| *w == [0.0; 3]) {
         return 0.0;
     }
-    let mut largest = 0.0f64;
-    for k in 0..3 {
-        let at = |i: usize, j: usize, l: usize| fine[i + across * (j + across * l)][k];
-        let mut means = vec![0.0; wide * wide * wide];
-        for (n, mean) in means.iter_mut().enumerate() {
-            let [i, j, l] = [n % wide, n / wide % wide, n / (wide * wide)].map(|i| 2 * i);
-            *mean = (0..8).map(|c| at(i + (c & 1), j + (c >> 1 & 1), l + (c >> 2))).sum::<f64>() / 8.0;
-        }
-        for (n, predicted) in refined(Values::Means, &means, wide).iter().enumerate() {
-            let [i, j, l] = [n % inner, n / inner % inner, n / (inner * inner)].map(|i| i + AROUND);
-            largest = largest.max((at(i, j, l) - predicted).abs());
-        }
+    let mut means = vec![[0.0; 3]; wide * wide * wide];
+    for (n, mean) in means.iter_mut().enumerate() {
+        let first = n % wide + across * (n / wide % wide + across * (n / (wide * wide)));
+        let at = |c: usize| &fine[2 * first + (c & 1) + across * ((c >> 1 & 1) + across * (c >> 2))];
+        *mean = [0, 1, 2].map(|k| (0..8).map(|c| at(c)[k]).sum::<f64>() / 8.0);
     }
-    largest
+    let predicted = refined(Values::Means, &means, wide);
+    let rows = predicted.chunks_exact(inner).enumerate();
+    let largest = |(n, row): (usize, &[[f64; 3]])| {
+        let first = AROUND + across * (n % inner + AROUND + across * (n / inner + AROUND));
+        let pairs = row.as_flattened().iter().zip(fine[first..].as_flattened());
+        pairs.fold(0.0, |largest: f64, (predicted, is)| largest.max((is - predicted).abs()))
+    };
+    rows.map(largest).fold(0.0, f64::max)
 }
 
 #[cfg(test)]

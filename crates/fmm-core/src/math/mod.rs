@@ -13,7 +13,7 @@ pub mod scale;
 pub mod simd;
 
 pub use blocked::blocked_sums;
-pub use collect::CollectVec;
+pub use collect::{CollectVec, zeros};
 pub use mix::mix;
 pub use number::Number;
 pub use simd::Real;

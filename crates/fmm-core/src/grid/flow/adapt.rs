@@ -2,7 +2,7 @@
 
 use super::super::forest::Forest;
 use super::super::levels::Levels;
-use super::super::padded::padded_by;
+use super::super::padded::padded;
 use super::super::transfer::Values;
 use super::super::vorticity::Vorticity;
 use super::super::wavelet::{AROUND, detail};
@@ -24,7 +24,7 @@ impl Flow {
         let mut after = before.clone();
         after.adapt(self.method.thresholds, true, |block| match levels.level(block.level) {
             _ if bodies.need(block) => f64::INFINITY,
-            Some((grid, field)) if before.has(block) => detail(&padded_by(grid, field, block, BUFFER + AROUND), BUFFER),
+            Some(level) if before.has(block) => detail(&padded(&level.around(block), BUFFER + AROUND), BUFFER),
             // Parts of what has just been split have no details of their own.
             _ => 0.0,
         });

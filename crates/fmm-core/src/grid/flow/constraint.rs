@@ -9,11 +9,14 @@
 //! m, it is solved by the method of generalized conjugate residuals (Eisenstat, Elman & Schultz
 //! 1983). A is not quite symmetric: differences and the solver's sums see short waves differently.
 
+use rayon::prelude::*;
+
 use super::super::blocks::{BLOCK, Block, CELLS, Grid, split};
 use super::super::bodies::Pose;
 use super::super::differences::curl;
 use super::super::poisson::Solve;
 use super::{Flow, short};
+use crate::math::{CollectVec, zeros};
 use crate::{Error, StageTimes};
 
 /// What may be left of the slip that a step found.
@@ -88,9 +91,9 @@ impl Flow {
         };
         // Of one level: bodies lie within blocks of the finest.
         let grid = self.lattice.grid(self.grid.blocks().iter().filter(is_near).copied());
-        let mut cells = vec![];
-        for (n, &block) in grid.blocks().iter().enumerate() {
+        let of_block = |(n, &block): (usize, &Block)| {
             let b = self.grid.number(block).expect("a block of the flow");
+            let mut cells = vec![];
             for c in 0..CELLS {
                 let center = grid.center(block, split(c));
                 let masks = poses.iter().enumerate().map(|(p, pose)| (p, pose, pose.mask(center, h)));
@@ -103,7 +106,11 @@ impl Flow {
                 let wanted = pose.velocity(center);
                 cells.push(Held { cell: b * CELLS + c, near: n * CELLS + c, body, center, strength: mask, wanted });
             }
-        }
+            Ok(cells)
+        };
+        let by_block = grid.blocks().par_iter().enumerate().map(of_block).collect_vec();
+        let by_block = by_block.into_iter().collect::<Result<Vec<_>, Error>>()?;
+        let mut cells = by_block.concat();
         // λ is of the flow, not of the step: else shorter steps would stop more of the cells at the
         // surface.
         let speed = |held: &Held| {
@@ -155,7 +162,7 @@ impl Constraint {
                 break;
             }
             for v in [&mut direction, &mut image] {
-                v.as_flattened_mut().iter_mut().for_each(|v| *v /= length);
+                v.par_iter_mut().with_min_len(TOGETHER).for_each(|v| *v = v.map(|v| v / length));
             }
             let part = dot(&residual, &image);
             add(&mut change, part, &direction);
@@ -172,19 +179,25 @@ impl Constraint {
         change: &[[f64; 3]],
         times: &mut StageTimes,
     ) -> Result<Vec<[f64; 3]>, Error> {
-        let mut field = vec![[0.0; 3]; self.grid.cells()];
+        let mut field = zeros(self.grid.cells());
         self.cells.iter().zip(change).for_each(|(held, q)| field[held.near] = *q);
         let velocity = solver.solve(&self.grid, &curl(&self.grid, &field), times)?.velocity;
         let of_cell = |(held, q): (&Held, &[f64; 3])| {
             let u = velocity[held.near];
             std::array::from_fn(|k| (q[k] + held.strength * u[k]) / (1.0 + held.strength))
         };
-        Ok(self.cells.iter().zip(change).map(of_cell).collect())
+        Ok(self.cells.par_iter().zip(change).map(of_cell).collect_vec())
     }
 }
 
+/// Cells whose products are summed one after the other; then the sums of all of them are, for any number of threads.
+const TOGETHER: usize = 1024;
+
 fn dot(a: &[[f64; 3]], b: &[[f64; 3]]) -> f64 {
-    a.as_flattened().iter().zip(b.as_flattened()).map(|(a, b)| a * b).sum()
+    let of = |(a, b): (&[[f64; 3]], &[[f64; 3]])| -> f64 {
+        a.as_flattened().iter().zip(b.as_flattened()).map(|(a, b)| a * b).sum()
+    };
+    a.par_chunks(TOGETHER).zip(b.par_chunks(TOGETHER)).map(of).collect_vec().iter().sum()
 }
 
 fn square(a: &[[f64; 3]]) -> f64 {
@@ -192,5 +205,5 @@ fn square(a: &[[f64; 3]]) -> f64 {
 }
 
 fn add(to: &mut [[f64; 3]], factor: f64, other: &[[f64; 3]]) {
-    to.as_flattened_mut().iter_mut().zip(other.as_flattened()).for_each(|(a, b)| *a += factor * b);
+    to.par_iter_mut().zip(other).with_min_len(TOGETHER).for_each(|(a, b)| (0..3).for_each(|k| a[k] += factor * b[k]));
 }

@@ -9,15 +9,15 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 
 use super::super::blocks::{BLOCK, Block, CELLS, Grid, join, split};
-use super::super::differences::stretched;
+use super::super::differences::{Motion, stretched};
 use super::super::forest::Forest;
 use super::super::levels::Levels;
-use super::super::padded::{REACH, is_within, neighbor};
+use super::super::padded::{REACH, Within, neighbor};
 use super::super::remesh::Placed;
 use super::super::transfer::Values;
 use super::Flow;
 use crate::Error;
-use crate::math::CollectVec;
+use crate::math::{CollectVec, zeros};
 
 /// Particles of one level.
 #[derive(Debug, Clone)]
@@ -44,8 +44,8 @@ impl Particles {
 /// What the cells of a flow have at the beginning of a step.
 pub(super) struct Now<'a> {
     pub velocity: &'a [[f64; 3]],
-    /// ∇u_x, ∇u_y and ∇u_z.
-    pub slopes: &'a [[[f64; 3]; 3]],
+    /// The velocity with its gradients.
+    pub motion: &'a [Motion],
     /// ν ∇²ω, with viscosity.
     pub diffused: Option<&'a [[f64; 3]]>,
 }
@@ -57,46 +57,42 @@ impl Flow {
         // Cells that diffusion reaches are particles too.
         let carries = |i: usize| self.vorticity[i] != [0.0; 3] || now.diffused.is_some_and(|d| d[i] != [0.0; 3]);
         let wider = self.widened(now.velocity, &carries, dt);
-        let onto = |field: &[[f64; 3]], values| Levels::of(&self.grid, field, values).onto(values, &wider);
-        let component = |k: usize| onto(&now.slopes.par_iter().map(|g| g[k]).collect_vec(), Values::Points);
-        let (w, u, d) = (
-            onto(&self.vorticity, Values::Means),
-            onto(now.velocity, Values::Points),
-            now.diffused.map(|d| onto(d, Values::Means)),
-        );
-        let slopes = [0, 1, 2].map(component);
-        let levels = |field, values| Levels::of(&wider, field, values);
-        let (all_w, all_u) = (levels(&w, Values::Means), levels(&u, Values::Points));
-        let all_slopes = [0, 1, 2].map(|k| levels(&slopes[k], Values::Points));
-        let all_d = d.as_ref().map(|d| levels(d, Values::Means));
+        let means = |field| Levels::of(&self.grid, field, Values::Means).onto(Values::Means, &wider);
+        let (w, d) = (means(&self.vorticity), now.diffused.map(means));
+        let motion = Levels::of(&self.grid, now.motion, Values::Points).onto(Values::Points, &wider);
+        let means = |field| Levels::of(&wider, field, Values::Means);
+        let (all_w, all_d) = (means(&w), d.as_ref().map(|d| means(d)));
+        let all_motion = Levels::of(&wider, &motion, Values::Points);
         let fastest = self.fastest(now.velocity);
         let (mut particles, mut rates) = (vec![], vec![]);
         for level in 0..=wider.finest() {
-            let Some((own, w_here)) = all_w.level(level) else { continue };
-            let (u_here, slopes_here) = (all_u.cells(level), all_slopes.each_ref().map(|l| l.cells(level)));
-            let d_here = all_d.as_ref().map(|d| d.cells(level));
+            let Some(w_here) = all_w.level(level) else { continue };
+            let (motion_here, d_here) = (all_motion.level(level), all_d.as_ref().and_then(|d| d.level(level)));
             let margin = (fastest * dt / wider.spacing(level)).ceil() as usize + REACH + 1;
+            let within = Within::new(margin.min(BLOCK));
             let filled = |i: usize| w[i] != [0.0; 3] || d.as_ref().is_some_and(|d| d[i] != [0.0; 3]);
+            // The place, ω and the rates of each particle of a block.
             let of_block = |(b, &block): (usize, &Block)| {
-                let here = |i: &usize| w_here[*i] != [0.0; 3] || d_here.is_some_and(|d| d[*i] != [0.0; 3]);
-                let wanted = Around::of(&wider, block, margin);
-                let counts = |i: &usize| wanted.has(i % CELLS, &filled);
-                (b * CELLS..(b + 1) * CELLS).filter(here).filter(counts).collect::<Vec<usize>>()
+                let (wanted, w, d) =
+                    (Around::of(&wider, block, &within), &w_here.cells[b], d_here.map(|d| &d.cells[b]));
+                let motion = &motion_here.expect("the levels of all fields are the same").cells[b];
+                let here = |c: &usize| w[*c] != [0.0; 3] || d.is_some_and(|d| d[*c] != [0.0; 3]);
+                let particle = |c: usize| {
+                    let mut rate = stretched(w[c], &motion[c]);
+                    if let Some(d) = d {
+                        (0..3).for_each(|k| rate[k] += d[c][k]);
+                    }
+                    (w_here.grid.center_of(b, c), w[c], [[0, 1, 2].map(|k| motion[c][k]), rate])
+                };
+                (0..CELLS).filter(here).filter(|&c| wanted.has(c, &filled)).map(particle).collect::<Vec<_>>()
             };
-            let cells: Vec<Vec<usize>> = own.blocks().par_iter().enumerate().map(of_block).collect_vec();
-            let cells: Vec<usize> = cells.into_iter().flatten().collect();
-            let rate = |&i: &usize| {
-                let mut rate = stretched(w_here[i], [0, 1, 2].map(|k| slopes_here[k][i]));
-                if let Some(d) = d_here {
-                    (0..3).for_each(|k| rate[k] += d[i][k]);
-                }
-                [u_here[i], rate]
-            };
-            rates.push(cells.par_iter().map(rate).collect_vec());
+            let made = w_here.grid.blocks().par_iter().enumerate().map(of_block).collect_vec();
+            let joined = || made.par_iter().flatten_iter();
+            rates.push(joined().map(|p| p.2).collect());
             particles.push(Particles {
                 level,
-                position: cells.par_iter().map(|&i| own.center_of(i / CELLS, i % CELLS)).collect_vec(),
-                vorticity: cells.iter().map(|&i| w_here[i]).collect(),
+                position: joined().map(|p| p.0).collect(),
+                vorticity: joined().map(|p| p.1).collect(),
             });
         }
         (wider, particles, rates)
@@ -161,34 +157,34 @@ impl Flow {
 pub(super) fn remeshed(like: &Grid, placed: &[Placed], particles: &[Particles]) -> (Grid, Vec<[f64; 3]>) {
     let roots: BTreeSet<Block> = placed.iter().flat_map(Placed::reached).map(Block::root).collect();
     let grid = Forest::of(like).over(&roots).grid(like);
-    let mut field = vec![[0.0; 3]; grid.cells()];
+    let mut field = zeros(grid.cells());
     placed.iter().zip(particles).for_each(|(placed, p)| placed.scatter(&grid, &p.vorticity, &mut field));
     (grid, field)
 }
 
 /// Which cells of a block of a level may be particles.
-enum Around {
+enum Around<'a> {
     /// All: it is a block of the grid.
     Own,
-    /// Those up to so many cells from a block of the grid: which neighbors are blocks of it. Where the grid is coarser, only parts of cells
+    /// Those up to so many cells from a block of the grid: a bit for each neighbor that is one. Where the grid is coarser, only parts of cells
     /// that are filled: the number of the coarser block, and which part of it this is.
-    Beyond([bool; 27], usize, Option<(usize, usize)>),
+    Beyond(u32, &'a Within, Option<(usize, usize)>),
 }
 
-impl Around {
-    fn of(grid: &Grid, block: Block, margin: usize) -> Self {
+impl<'a> Around<'a> {
+    fn of(grid: &Grid, block: Block, within: &'a Within) -> Self {
         if grid.number(block).is_some() {
             return Around::Own;
         }
-        let near = std::array::from_fn(|n| grid.number(neighbor(block, n)).is_some());
+        let near = (0..27).filter(|&n| grid.number(neighbor(block, n)).is_some()).map(|n| 1 << n).sum();
         let coarser = block.parent().and_then(|p| grid.number(p)).map(|p| (p, block.part()));
-        Around::Beyond(near, margin.min(BLOCK), coarser)
+        Around::Beyond(near, within, coarser)
     }
 
     fn has(&self, c: usize, filled: &impl Fn(usize) -> bool) -> bool {
-        let Around::Beyond(near, margin, coarser) = self else { return true };
+        let Around::Beyond(near, within, coarser) = self else { return true };
         let cell = split(c);
-        is_within(*margin, near, c)
+        within.any(*near, c)
             && coarser.is_none_or(|(b, part)| {
                 let half = BLOCK as i64 / 2;
                 filled(b * CELLS + join(std::array::from_fn(|d| half * (part >> d & 1) as i64 + cell[d] / 2)))

@@ -12,7 +12,7 @@ use super::super::bodies::{Body, Inflow, Pose, cross};
 use super::super::differences::curl;
 use super::super::poisson::{Solution, Solve};
 use super::Flow;
-use crate::math::CollectVec;
+use crate::math::{CollectVec, zeros};
 use crate::{Error, StageTimes};
 
 /// What a flow is subject to.
@@ -158,7 +158,7 @@ impl Flow {
         if changes.iter().all(|q| *q == [0.0; 3]) {
             return Ok(loads);
         }
-        let (mut field, volume) = (vec![[0.0; 3]; self.grid.cells()], self.smallest().powi(3));
+        let (mut field, volume) = (zeros(self.grid.cells()), self.smallest().powi(3));
         for (held, q) in constraint.cells.iter().zip(&changes) {
             field[held.cell] = *q;
             let taken = q.map(|q| -volume * q);

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::super::blocks::Grid;
-use super::super::differences::{gradients, laplacian, stretched};
+use super::super::differences::{Motion, laplacian, motion, stretched};
 use super::super::levels::Levels;
 use super::super::poisson::{Solution, Solve};
 use super::super::remesh::Placed;
@@ -11,7 +11,6 @@ use super::super::transfer::Values;
 use super::particles::{Now, Particles, Rates, remeshed};
 use super::penalise::{Impulse, Loads, PASSED};
 use super::{Flow, Method, Scheme, short};
-use crate::math::CollectVec;
 use crate::{Error, StageTimes};
 
 /// The largest ν dt/h². The differences of a wave of two cells a period in all directions are −16/h² of it, and the midpoint rule is
@@ -53,10 +52,10 @@ impl Flow {
             };
             let before = self.impulse();
             let taken = self.penalise(solver, &mut solution, (time + done, self.expected(span - done)), times)?;
-            let slopes = gradients(&self.grid, &solution.velocity);
-            let parts = self.parts(span - done, &solution.velocity, &slopes)?;
+            let motion = motion(&self.grid, &solution.velocity);
+            let parts = self.parts(span - done, &solution.velocity, &motion)?;
             let dt = (span - done) / parts as f64;
-            let after = self.advance(solver, (time + done, dt), (&solution, &slopes), times)?;
+            let after = self.advance(solver, (time + done, dt), (&solution, &motion), times)?;
             loads.add(dt / span, &self.loads_over(&taken, [before, after], (time + done, dt)));
             if parts == 1 {
                 self.loads = loads;
@@ -73,7 +72,7 @@ impl Flow {
     }
 
     /// The number of steps that `span` is to be divided into.
-    fn parts(&self, span: f64, velocity: &[[f64; 3]], slopes: &[[[f64; 3]; 3]]) -> Result<u64, Error> {
+    fn parts(&self, span: f64, velocity: &[[f64; 3]], motion: &[Motion]) -> Result<u64, Error> {
         // Rounding of a step that was computed as the longest one counts for nothing.
         const ROUNDING: f64 = 1.0 + 1e-9;
         let h = self.grid.spacing(self.grid.finest());
@@ -111,10 +110,10 @@ impl Flow {
             }
             return Ok(1);
         };
-        let square = |g: &[[f64; 3]; 3]| g.as_flattened().iter().map(|g| g * g).sum::<f64>();
+        let square = |motion: &Motion| motion[3..].iter().map(|g| g * g).sum::<f64>();
         // Where there is no vorticity, a difference may reach beyond the blocks that there are.
-        let turning = slopes.par_iter().zip(&self.vorticity).filter(|(_, w)| **w != [0.0; 3]);
-        let steepest = turning.map(|(slopes, _)| square(slopes)).reduce(|| 0.0, f64::max).sqrt();
+        let turning = motion.par_iter().zip(&self.vorticity).filter(|(_, w)| **w != [0.0; 3]);
+        let steepest = turning.map(|(motion, _)| square(motion)).reduce(|| 0.0, f64::max).sqrt();
         let longest = diffusion.min(limit / steepest).min(self.passing()).min(crossing);
         let parts = (span / longest / ROUNDING).ceil().max(1.0);
         if parts > 1e6 {
@@ -131,11 +130,11 @@ impl Flow {
         &mut self,
         solver: &mut dyn Solve,
         (time, dt): (f64, f64),
-        (solution, slopes): (&Solution, &[[[f64; 3]; 3]]),
+        (solution, motion): (&Solution, &[Motion]),
         times: &mut StageTimes,
     ) -> Result<Impulse, Error> {
         let diffused = self.diffused(&self.grid, &self.vorticity);
-        let now = Now { velocity: &solution.velocity, slopes, diffused: diffused.as_deref() };
+        let now = Now { velocity: &solution.velocity, motion, diffused: diffused.as_deref() };
         let (grid, mut particles, first) = self.particles(&now, dt);
         let add = |to: &mut [Particles], rates: &[Rates], factor: f64| {
             to.iter_mut().zip(rates).for_each(|(p, r)| p.advance(r, factor));
@@ -191,18 +190,16 @@ impl Flow {
         let (grid, field) = remeshed(like, &placed, particles);
         let (grid, field) = self.surrounded(&grid, &field, vec![]);
         let solution = self.velocities(solver, time, (&grid, &field), times)?;
-        let slopes = gradients(&grid, &solution.velocity);
-        let slopes = [0, 1, 2].map(|k| slopes.par_iter().map(|g| g[k]).collect_vec());
+        let motion = motion(&grid, &solution.velocity);
         let diffused = self.diffused(&grid, &field);
-        let points = |field| Levels::of(&grid, field, Values::Points);
-        let ([a, b, c], u) = ([0, 1, 2].map(|k| points(&slopes[k])), points(&solution.velocity));
+        let motion = Levels::of(&grid, &motion, Values::Points);
         let diffused = diffused.as_ref().map(|d| Levels::of(&grid, d, Values::Means));
         let of_level = |(placed, p): (&Placed, &Particles)| {
-            let there = placed.gather([&u, &a, &b, &c]).into_par_iter().zip(&p.vorticity);
-            let mut rates = there.map(|([u, a, b, c], &w)| [u, stretched(w, [a, b, c])]).collect_vec();
+            let rate = |i: usize, m: Motion| [[m[0], m[1], m[2]], stretched(p.vorticity[i], &m)];
+            let mut rates = placed.gather(&motion, rate);
             if let Some(diffused) = &diffused {
-                let there = placed.gather([diffused]);
-                rates.par_iter_mut().zip(there).for_each(|(r, [d])| (0..3).for_each(|k| r[1][k] += d[k]));
+                let there = placed.gather(diffused, |_, d| d);
+                rates.par_iter_mut().zip(there).for_each(|(r, d)| (0..3).for_each(|k| r[1][k] += d[k]));
             }
             rates
         };
