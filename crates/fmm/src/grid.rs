@@ -102,6 +102,14 @@ impl GridSolver {
         Ok(GridSolver::Device(Box::new(CudaSolver::new(gpu, solver, expanding)?), device))
     }
 
+    /// The settings, with the split once it is chosen.
+    pub fn settings(&self) -> Solver {
+        match self {
+            GridSolver::Cores(solver) => *solver,
+            GridSolver::Device(solver, _) => solver.settings(),
+        }
+    }
+
     /// The device.
     pub fn device(&self) -> GridDevice {
         match self {

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::common::{Folder, code, column, json, told};
+use crate::common::{Folder, code, column, gpu, json, told};
 use nbody::files::checkpoint::{self, State};
 
 const SPHERE: &str = r#"
@@ -110,6 +110,21 @@ fn bodies_on_several_levels_are_resumed_to_the_same_bits() {
     let Some(State::Flow(flow)) = last else { panic!("no flow") };
     let [coarse, fine] = [0, 1].map(|level| flow.blocks.iter().filter(|b| b.level == level).count());
     assert!(coarse > 0 && fine > 0 && coarse + fine == flow.blocks.len(), "{coarse} {fine}");
+}
+
+/// A flow that bodies have not moved yet is not solved, and has chosen no split.
+#[test]
+fn a_split_is_kept_from_where_it_is_chosen() {
+    if gpu().is_none() {
+        return;
+    }
+    let rarely = SPHERE.replace("0.04", "0.12").replace("dt = \"auto\"", "dt = 0.04").replace("\"cpu\"", "\"hybrid\"");
+    let folder = Folder::new(&rarely);
+    let split = || json(&folder.path("out/run.json"))["solver"]["split"].as_u64().unwrap();
+    folder.done(&["case.toml", "-q", "--steps", "1"]);
+    let first = split();
+    folder.done(&["--resume", "out", "-q"]);
+    assert!(first > 0 && split() == first, "{first} {}", split());
 }
 
 #[test]

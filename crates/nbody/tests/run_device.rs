@@ -1,22 +1,11 @@
 //! Diagnostics that a GPU sums against those of the host.
 
+use crate::common::gpu;
 use fmm_core::{Copied, ParticleStore, Particles, Settings, Softening, StageTimes};
-use fmm_cuda::{CudaStore, Gpu};
+use fmm_cuda::CudaStore;
 use nbody::diagnostics::{Diagnostics, State};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-
-/// The first GPU. Without one the test says so aloud and passes, or fails where `NBODY_REQUIRE_GPU` is 1.
-fn gpu() -> Option<Gpu> {
-    match Gpu::open(0) {
-        Ok(gpu) => Some(gpu),
-        Err(why) => {
-            assert!(std::env::var("NBODY_REQUIRE_GPU").as_deref() != Ok("1"), "NBODY_REQUIRE_GPU = 1, and {why}");
-            eprintln!("skipped: no device ({why})");
-            None
-        }
-    }
-}
 
 /// A ball that is dense in its middle.
 fn ball(n: usize, center: [f64; 3]) -> Particles {

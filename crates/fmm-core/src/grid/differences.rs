@@ -8,9 +8,7 @@ use super::padded::{REACH, WIDE, Within, wide_place};
 use super::transfer::Values;
 use crate::math::{CollectVec, zeros};
 
-/// What `of` makes of each cell of the blocks that `wanted` names by their numbers; zero elsewhere. It gets the block, the padded
-/// `field` of the block as numbers, the place there of the first number of a row of 16 cells, and writes the row; `at` is the number of its
-/// first cell.
+/// What `of` makes of each row of 16 cells of the blocks that `wanted` names by their numbers; zero elsewhere.
 fn each_row<const N: usize, const M: usize>(
     grid: &Grid,
     (field, values): (&[[f64; N]], Values),

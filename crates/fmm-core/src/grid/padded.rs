@@ -12,7 +12,7 @@ pub fn wide_place([i, j, k]: [usize; 3]) -> usize {
     i + WIDE * (j + WIDE * k)
 }
 
-/// The cells of a block and of its 27 neighbors, of its level, where there are blocks: the block itself is the 14th.
+/// The cells of a block and of its 26 neighbors, of its level, where there are blocks: of 27 the block itself is the 14th.
 pub type Around<'a, const N: usize> = [Option<&'a [[f64; N]]>; 27];
 
 /// The values in a cube of `across`³ cells, the first of which is cell `first` of the block in the middle; zero where there is

@@ -130,3 +130,15 @@ pub fn column(run: &Path, name: &str) -> Vec<f64> {
 pub fn json(path: &Path) -> serde_json::Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
+
+/// The first GPU. Without one the test says so aloud and passes, or fails where `NBODY_REQUIRE_GPU` is 1.
+pub fn gpu() -> Option<fmm_cuda::Gpu> {
+    match fmm_cuda::Gpu::open(0) {
+        Ok(gpu) => Some(gpu),
+        Err(why) => {
+            assert!(std::env::var("NBODY_REQUIRE_GPU").as_deref() != Ok("1"), "NBODY_REQUIRE_GPU = 1, and {why}");
+            eprintln!("skipped: no device ({why})");
+            None
+        }
+    }
+}

@@ -3,7 +3,7 @@
 //! ∂u/∂t = λ χ (u_b − u) within a body, implicit over a step with the velocity that follows from ω' = ω + ∇ × q, q = λ dt χ (u_b − u'): see
 //! `constraint.rs`. The force on a body is the integral of −q/dt. That on all bodies is also −dI/dt with the impulse I = ½ ∫ x × ω, and their moment
 //! −dA/dt + U × I with A = −½ ∫ |x|² ω and the inflow U: a formula that knows nothing of bodies, and sees what the motion fails to conserve.
-//! What a step leaves out at its end, below the cutoff or where blocks are joined, is far from bodies and not counted.
+//! What a step leaves out at its end, below the cutoff or where blocks are joined, takes its impulse with it. That is no force, and is told apart.
 
 use rayon::prelude::*;
 
@@ -74,8 +74,10 @@ pub struct Loads {
     pub bodies: Vec<Load>,
     /// On all bodies by penalisation; the moment about the middle of the domain.
     pub total: Load,
-    /// The same by the change of the impulse.
+    /// The same by the change of the impulse up to the end of a step, before [`lost`](Self::lost).
     pub impulse: Load,
+    /// The rate of the impulse of what a step leaves out at its end: with `impulse` it is −dI/dt.
+    pub lost: Load,
 }
 
 impl Loads {
@@ -84,9 +86,9 @@ impl Loads {
         Loads { bodies: vec![Load::default(); bodies], ..Loads::default() }
     }
 
-    /// All of them in one row: the total, by the impulse, and each body; a force before its moment.
+    /// All of them in one row: the total, by the impulse, what is lost, and each body; a force before its moment.
     pub fn numbers(&self) -> Vec<f64> {
-        let all = [&self.total, &self.impulse].into_iter().chain(&self.bodies);
+        let all = [&self.total, &self.impulse, &self.lost].into_iter().chain(&self.bodies);
         all.flat_map(|l| l.force.into_iter().chain(l.moment)).collect()
     }
 
@@ -95,8 +97,8 @@ impl Loads {
         let rows: Vec<Load> =
             numbers.chunks_exact(6).map(|n| Load { force: [n[0], n[1], n[2]], moment: [n[3], n[4], n[5]] }).collect();
         match &rows[..] {
-            [total, impulse, own @ ..] if own.len() == bodies => {
-                Loads { bodies: own.to_vec(), total: *total, impulse: *impulse }
+            [total, impulse, lost, own @ ..] if own.len() == bodies => {
+                Loads { bodies: own.to_vec(), total: *total, impulse: *impulse, lost: *lost }
             }
             _ => Loads::none(bodies),
         }
@@ -107,6 +109,7 @@ impl Loads {
         self.bodies.iter_mut().zip(&other.bodies).for_each(|(a, b)| a.add(factor, b));
         self.total.add(factor, &other.total);
         self.impulse.add(factor, &other.impulse);
+        self.lost.add(factor, &other.lost);
     }
 }
 
@@ -205,7 +208,7 @@ impl Flow {
         })
     }
 
-    /// Mean forces over a step, from what the bodies took and from I and A before and after.
+    /// Mean forces over a step, from what the bodies took and from I and A before it and after it, with what it has left out since.
     pub(super) fn loads_over(&self, taken: &[Load], [before, after]: [Impulse; 2], (time, dt): (f64, f64)) -> Loads {
         let Some((all, own)) = taken.split_last().filter(|(_, own)| !own.is_empty()) else { return Loads::none(0) };
         let per_time = |load: &Load| {
@@ -220,6 +223,11 @@ impl Flow {
                 (before.angular[k] - after.angular[k]) / dt + 0.5 * (carried[0][k] + carried[1][k])
             }),
         };
-        Loads { bodies: own.iter().map(per_time).collect(), total: per_time(all), impulse }
+        let kept = self.impulse();
+        let lost = Load {
+            force: std::array::from_fn(|k| (after.linear[k] - kept.linear[k]) / dt),
+            moment: std::array::from_fn(|k| (after.angular[k] - kept.angular[k]) / dt),
+        };
+        Loads { bodies: own.iter().map(per_time).collect(), total: per_time(all), impulse, lost }
     }
 }

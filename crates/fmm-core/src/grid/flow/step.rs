@@ -125,7 +125,7 @@ impl Flow {
     }
 
     /// A step of length `dt` from the velocity and its gradients in the cells. Returns the impulse at
-    /// its end, before [`trim`](Self::trim): what that leaves out is no force on a body.
+    /// its end, before [`trim`](Self::trim) leaves anything out.
     fn advance(
         &mut self,
         solver: &mut dyn Solve,

@@ -98,8 +98,6 @@ pub struct FlowRun {
     files: u64,
     /// The step of the last one.
     last_file: Option<u64>,
-    /// Nodes with fewer sources act directly.
-    split: usize,
     /// Pairs of a cell and a cell with vorticity of the whole run, which `auto` chose the device by.
     pairs: f64,
 }
@@ -185,18 +183,12 @@ impl FlowRun {
             last: Integrals::default(),
             files: 0,
             last_file: None,
-            split: 0,
             pairs: 0.0,
         }
     }
 
     fn clock(&self) -> Clock {
         self.scenario.steps.clock
-    }
-
-    /// The split, where the solver chose it by what it measured.
-    fn chosen_split(&self) -> Option<usize> {
-        matches!(self.solver.device(), GridDevice::Hybrid(_)).then_some(self.split)
     }
 
     /// Adds a line to `diagnostics.csv`.
@@ -272,7 +264,6 @@ impl Evolve for FlowRun {
         let solved = solved.map_err(|e| refused(&e))?;
         let start = Instant::now();
         if let Some(solution) = solved {
-            self.split = solution.work.split;
             if due.diagnostics {
                 self.diagnose(&solution)?;
             }
@@ -294,7 +285,7 @@ impl Evolve for FlowRun {
     }
 
     fn resolved(&self) -> String {
-        self.scenario.resolved(self.chosen_split())
+        self.scenario.resolved(self.solver.settings().split)
     }
 
     fn drift(&self) -> f64 {

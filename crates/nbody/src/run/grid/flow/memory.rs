@@ -16,7 +16,7 @@ use crate::scenario::grid::GridScenario;
 
 /// Pairs of the whole run, as estimated at its start.
 pub const PAIRS: &str = "pairs";
-/// The split of the solver.
+/// The split of the solver, if it has one: a flow that bodies have not moved yet chooses none.
 pub const SPLIT: &str = "split";
 
 /// Forces over the last step, numbered.
@@ -33,7 +33,8 @@ impl FlowRun {
             let values = [i.energy, i.enstrophy, i.circulation[0], i.circulation[1]];
             numbers.extend(KEPT.into_iter().zip(values).map(|(name, v)| (format!("{when}_{name}"), v)));
         }
-        numbers.extend([(PAIRS, self.pairs), (SPLIT, self.split as f64), (FILES, self.files as f64)].map(named));
+        numbers.extend([(PAIRS, self.pairs), (FILES, self.files as f64)].map(named));
+        numbers.extend(self.solver.settings().split.map(|split| named((SPLIT, split as f64))));
         let loads = self.flow.loads().numbers().into_iter().enumerate();
         numbers.extend(loads.map(|(i, value)| (format!("{LOAD}{i}"), value)));
         numbers.extend(self.last_file.map(|step| named((LAST_FILE, step as f64))));
@@ -54,7 +55,6 @@ impl FlowRun {
         self.first = integrals("first");
         self.last = integrals("last").unwrap_or_default();
         self.pairs = checkpoint.number(PAIRS).unwrap_or(0.0);
-        self.split = checkpoint.number(SPLIT).unwrap_or(0.0) as usize;
         let loads = (0..).map_while(|i| checkpoint.number(&format!("{LOAD}{i}")));
         self.flow.recall(&loads.collect::<Vec<_>>());
         // In steps of the run until now, as the step that it goes on from.

@@ -19,7 +19,7 @@ const COLUMNS: &str = "step,time,energy,energy_error,enstrophy,circulation_below
 /// Columns of `diagnostics.csv` with so many bodies.
 pub fn columns(bodies: usize) -> String {
     let mut columns = COLUMNS.to_string();
-    let all = (bodies > 0).then(|| [String::new(), "impulse_".into()]);
+    let all = (bodies > 0).then(|| [String::new(), "impulse_".into(), "lost_".into()]);
     let names = all.into_iter().flatten().chain((0..bodies).map(|b| format!("body{b}_")));
     for name in names {
         for what in ["force", "moment"] {
@@ -27,12 +27,6 @@ pub fn columns(bodies: usize) -> String {
         }
     }
     columns
-}
-
-/// The loads in the order of the columns: all by penalisation, all by the impulse, and each body.
-fn loads_of(loads: &Loads) -> impl Iterator<Item = &Load> {
-    let all = (!loads.bodies.is_empty()).then_some([&loads.total, &loads.impulse]);
-    all.into_iter().flatten().chain(&loads.bodies)
 }
 
 /// The cells of a line, step and time left out; numbers read back to the same bits.
@@ -44,11 +38,11 @@ pub fn cells(i: &Integrals, first: &Integrals, loads: &Loads, [cells, sources]: 
         .chain(i.total)
         .chain(i.impulse)
         .chain([i.largest, i.divergence]);
-    let forces = loads_of(loads).flat_map(|l| l.force.into_iter().chain(l.moment));
+    let forces = if loads.bodies.is_empty() { vec![] } else { loads.numbers() };
     // Empty where a flow starts at rest.
     let text = |v: f64| if v.is_nan() { String::new() } else { format!("{v:?}") };
     let texts = reals.map(text).chain([cells.to_string(), sources.to_string()]);
-    texts.chain(forces.map(|v| format!("{v:?}"))).collect()
+    texts.chain(forces.into_iter().map(|v| format!("{v:?}"))).collect()
 }
 
 /// (E − E₀)/|E₀|; no number where a flow starts at rest.
@@ -78,7 +72,7 @@ impl FlowRun {
                 "theta": grid.solver.theta,
                 "leaf_size": grid.solver.leaf_size,
                 "device": self.solver.device().to_string(),
-                "split": self.split,
+                "split": self.solver.settings().rule().fewest,
                 "remeshing": method.kernel.name(),
                 "cutoff": method.cutoff,
                 "viscosity": method.viscosity,
