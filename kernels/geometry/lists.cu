@@ -9,7 +9,8 @@ enum { M2L, M2P, P2L, P2P, NEAR, WALK, NOTHING };
 
 __device__ inline bool is_leaf(const CellsView &t, uint32_t c) { return t.children[2 * c] == t.children[2 * c + 1]; }
 __device__ inline uint64_t bodies_of(const CellsView &t, uint32_t c) { return t.bodies[2 * c + 1] - t.bodies[2 * c]; }
-// Whether the rows of a target cell are made here: other rows are empty. The one cell of a tree without bodies is, where shares are not divided.
+// Whether the rows of a target cell are made here: other rows are empty. A tree without bodies has
+// the row of its one cell where targets are not shared.
 __device__ inline bool in_share(const CellsView &t, uint32_t c) {
   const uint32_t begin = t.bodies[2 * c], end = t.bodies[2 * c + 1];
   return begin < t.share[1] && max(end, begin + 1) > t.share[0];

@@ -8,7 +8,8 @@ use super::padded::{REACH, WIDE, Within, wide_place};
 use super::transfer::Values;
 use crate::math::{CollectVec, zeros};
 
-/// What `of` makes of each row of 16 cells of the blocks that `wanted` names by their numbers; zero elsewhere.
+/// What `of` makes of each row of 16 cells of the blocks that `wanted` names by their numbers; zero
+/// elsewhere.
 fn each_row<const N: usize, const M: usize>(
     grid: &Grid,
     (field, values): (&[[f64; N]], Values),
@@ -57,7 +58,8 @@ fn five<const L: usize>(f: &[f64], here: usize, step: usize) -> [&[f64; L]; 5] {
     std::array::from_fn(|n| f[here + n * step - 2 * step..].first_chunk().expect("differences reach two cells"))
 }
 
-/// 12 h times the derivatives of the L numbers of `f` from `here` on, `step` from those of one cell to those of the next.
+/// 12 h times the derivatives of the L numbers of `f` from `here` on, `step` from those of one cell
+/// to those of the next.
 #[inline(always)]
 fn along<const L: usize>(f: &[f64], here: usize, step: usize) -> [f64; L] {
     let ([a, b, _, c, d], mut out) = (five::<L>(f, here, step), [0.0; L]);

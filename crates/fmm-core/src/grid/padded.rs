@@ -12,14 +12,16 @@ pub fn wide_place([i, j, k]: [usize; 3]) -> usize {
     i + WIDE * (j + WIDE * k)
 }
 
-/// The cells of a block and of its 26 neighbors, of its level, where there are blocks: of 27 the block itself is the 14th.
+/// The cells of a block and of its 26 neighbors, of its level, where there are blocks: of 27 the
+/// block itself is the 14th.
 pub type Around<'a, const N: usize> = [Option<&'a [[f64; N]]>; 27];
 
-/// The values in a cube of `across`³ cells, the first of which is cell `first` of the block in the middle; zero where there is
-/// no block.
+/// The values in a cube of `across`³ cells, the first of which is cell `first` of the block in the
+/// middle; zero where there is no block.
 pub fn cube<const N: usize>(around: &Around<N>, first: [i64; 3], across: usize) -> Vec<[f64; N]> {
     const SIDE: i64 = BLOCK as i64;
-    // Along an axis: the first cell that a neighbor has in the cube, as the cube and as the neighbor count, and how many it has.
+    // Along an axis: the first cell that a neighbor has in the cube, as the cube and as the
+    // neighbor count, and how many it has.
     let part = |d: usize, offset: usize| {
         let begin = SIDE * (offset as i64 - 1);
         let (from, to) = (begin.max(first[d]), (begin + SIDE).min(first[d] + across as i64));
@@ -55,7 +57,8 @@ pub fn neighbor(block: Block, n: usize) -> Block {
     Block { level: block.level, index }
 }
 
-/// For each of a block's neighbors a bit: those that the cells of a block are at most `reach` cells away from.
+/// For each of a block's neighbors a bit: those that the cells of a block are at most `reach` cells
+/// away from.
 pub struct Within([[u32; BLOCK]; 3]);
 
 impl Within {
@@ -81,7 +84,8 @@ impl Within {
 }
 
 impl Grid {
-    /// A bit for each of the 27 neighbors of a block, of its level, that lies in a larger block of the grid or has been split.
+    /// A bit for each of the 27 neighbors of a block, of its level, that lies in a larger block of
+    /// the grid or has been split.
     pub fn other_levels(&self, block: Block) -> u32 {
         let is = |n: usize| {
             let near = neighbor(block, n);

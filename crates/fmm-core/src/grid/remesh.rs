@@ -171,7 +171,8 @@ impl Placed {
             Kernel::M6 => self.scattered::<6>(b, values),
         };
         let wide: Vec<Vec<[f64; 4]>> = (0..self.blocks.len()).into_par_iter().map(sums).collect_vec();
-        // Along an axis: the first cell of a block that the padded one of a neighbor has, the place there, and how many.
+        // Along an axis: the first cell of a block that the padded one of a neighbor has, the place
+        // there, and how many.
         let parts = [(0, WIDE - REACH, REACH), (0, REACH, BLOCK), (BLOCK - REACH, 0, REACH)];
         field.par_chunks_mut(CELLS).zip(grid.blocks()).for_each(|(cells, &block)| {
             for n in 0..27 {
@@ -190,7 +191,8 @@ impl Placed {
         });
     }
 
-    /// What the particles of a block add to it and to [`REACH`] cells around. A fourth number, of nothing, fills vectors.
+    /// What the particles of a block add to it and to [`REACH`] cells around. A fourth number,
+    /// always zero, lets a cell fill a vector.
     fn scattered<const W: usize>(&self, b: usize, values: &[[f64; 3]]) -> Vec<[f64; 4]> {
         let mut sums = bytemuck::zeroed_vec(WIDE * WIDE * WIDE);
         for (i, at) in self.of(b) {
@@ -257,7 +259,8 @@ impl Placed {
         self.of(b).iter().map(value).collect()
     }
 
-    /// Calls `add` with the first of each row of the cells around a place, as a place of a padded block, and their weights.
+    /// Calls `add` with the first of each row of the cells around a place, as a place of a padded
+    /// block, and their weights.
     #[inline(always)]
     fn each_row<const W: usize>(&self, at: [f64; 3], mut add: impl FnMut(usize, [f64; W])) {
         let [x, y, z]: [[f64; W]; 3] = at.map(|a| self.kernel.weights(a));

@@ -16,7 +16,8 @@ pub trait CollectVec: IndexedParallelIterator {
 
 impl<I: IndexedParallelIterator> CollectVec for I {}
 
-/// `n` zeros, written by all threads: memory that has been used before is not zero, and one thread would be slow.
+/// `n` zeros, written by all threads: memory that has been used before is not zero, and one thread
+/// would be slow.
 pub fn zeros<T: Zeroable + Send>(n: usize) -> Vec<T> {
     (0..n).into_par_iter().with_min_len(4096).map(|_| T::zeroed()).collect_vec()
 }

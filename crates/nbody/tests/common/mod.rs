@@ -131,7 +131,8 @@ pub fn json(path: &Path) -> serde_json::Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// The first GPU. Without one the test says so aloud and passes, or fails where `NBODY_REQUIRE_GPU` is 1.
+/// The first GPU. Without one the test says so aloud and passes, or fails where `NBODY_REQUIRE_GPU`
+/// is 1.
 pub fn gpu() -> Option<fmm_cuda::Gpu> {
     match fmm_cuda::Gpu::open(0) {
         Ok(gpu) => Some(gpu),

@@ -190,7 +190,8 @@ impl Constraint {
     }
 }
 
-/// Products are summed in chunks of so many cells, then the chunks in their order: the same for any number of threads.
+/// Products are summed in chunks of so many cells, then the chunks in their order: the same for any
+/// number of threads.
 const TOGETHER: usize = 1024;
 
 fn dot(a: &[[f64; 3]], b: &[[f64; 3]]) -> f64 {

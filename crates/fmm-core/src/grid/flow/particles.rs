@@ -166,7 +166,8 @@ pub(super) fn remeshed(like: &Grid, placed: &[Placed], particles: &[Particles]) 
 enum Around<'a> {
     /// All: it is a block of the grid.
     Own,
-    /// Those up to so many cells from a block of the grid: a bit for each neighbor that is one. Where the grid is coarser, only parts of cells
+    /// Those up to so many cells from a block of the grid: a bit for each neighbor that is one.
+    /// Where the grid is coarser, only parts of cells
     /// that are filled: the number of the coarser block, and which part of it this is.
     Beyond(u32, &'a Within, Option<(usize, usize)>),
 }

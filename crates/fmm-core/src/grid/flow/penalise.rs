@@ -3,7 +3,8 @@
 //! ∂u/∂t = λ χ (u_b − u) within a body, implicit over a step with the velocity that follows from ω' = ω + ∇ × q, q = λ dt χ (u_b − u'): see
 //! `constraint.rs`. The force on a body is the integral of −q/dt. That on all bodies is also −dI/dt with the impulse I = ½ ∫ x × ω, and their moment
 //! −dA/dt + U × I with A = −½ ∫ |x|² ω and the inflow U: a formula that knows nothing of bodies, and sees what the motion fails to conserve.
-//! What a step leaves out at its end, below the cutoff or where blocks are joined, takes its impulse with it. That is no force, and is told apart.
+//! What a step leaves out at its end, below the cutoff or where blocks are joined, takes its
+//! impulse with it. That is no force, and is told apart.
 
 use rayon::prelude::*;
 
@@ -86,7 +87,8 @@ impl Loads {
         Loads { bodies: vec![Load::default(); bodies], ..Loads::default() }
     }
 
-    /// All of them in one row: the total, by the impulse, what is lost, and each body; a force before its moment.
+    /// All of them in one row: the total, by the impulse, what is lost, and each body; a force
+    /// before its moment.
     pub fn numbers(&self) -> Vec<f64> {
         let all = [&self.total, &self.impulse, &self.lost].into_iter().chain(&self.bodies);
         all.flat_map(|l| l.force.into_iter().chain(l.moment)).collect()
@@ -208,7 +210,8 @@ impl Flow {
         })
     }
 
-    /// Mean forces over a step, from what the bodies took and from I and A before it and after it, with what it has left out since.
+    /// Mean forces over a step, from what the bodies took and from I and A before it and after it,
+    /// with what it has left out since.
     pub(super) fn loads_over(&self, taken: &[Load], [before, after]: [Impulse; 2], (time, dt): (f64, f64)) -> Loads {
         let Some((all, own)) = taken.split_last().filter(|(_, own)| !own.is_empty()) else { return Loads::none(0) };
         let per_time = |load: &Load| {

@@ -124,8 +124,8 @@ impl Flow {
         Ok(parts as u64)
     }
 
-    /// A step of length `dt` from the velocity and its gradients in the cells. Returns the impulse at
-    /// its end, before [`trim`](Self::trim) leaves anything out.
+    /// A step of length `dt` from the velocity and its gradients in the cells. Returns the impulse
+    /// at its end, before [`trim`](Self::trim) leaves anything out.
     fn advance(
         &mut self,
         solver: &mut dyn Solve,
