@@ -26,7 +26,8 @@ impl SpaceTrial<'_> {
         let ends = self.inputs.ends();
         let (gpu, Arrays { fmm, work, boxed, guard, .. }) = (self.gpu, &mut *self.arrays);
         let within = boxed.ends(ends);
-        // The waves of the guard's sums do not depend on its sample, and the far field leaves most of what they need idle.
+        // The waves of the guard's sums do not depend on its sample, and the far field leaves most
+        // of what they need idle.
         let begins = !self.begun && settings.guarded().is_some() && within.sources.n > 0 && within.at().n > 0;
         let sources = guarded(cell, boxed, within, self.tolerance);
         let mut begin = |stream: &Stream| guard.ewald.begin(gpu, stream, sources);

@@ -4,7 +4,7 @@
 //! `constraint.rs`. The force on a body is the integral of −q/dt. That on all bodies is also −dI/dt with the impulse I = ½ ∫ x × ω, and their moment
 //! −dA/dt + U × I with A = −½ ∫ |x|² ω and the inflow U: a formula that knows nothing of bodies, and sees what the motion fails to conserve.
 //! What a step leaves out at its end, below the cutoff or where blocks are joined, takes its
-//! impulse with it. That is no force, and is told apart.
+//! impulse with it. That is no force: it is `Loads::lost`.
 
 use rayon::prelude::*;
 
