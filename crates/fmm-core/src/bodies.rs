@@ -16,6 +16,8 @@ pub struct Particles {
     pub strength: Vec<f64>,
     /// `a_i = coupling_i · e_i` with e = −∇Σ q/r: −G for gravity, k_e q_i/m_i for Coulomb. `[N]`, or empty.
     pub coupling: Vec<f64>,
+    /// Vorticity times volume of vortex particles in space, whose volumes are their strengths; empty for all others. `[N]`
+    pub vorticity: Vec<[f64; 3]>,
 }
 
 impl Particles {
@@ -35,11 +37,16 @@ impl Particles {
     /// [`Error::NotFinite`] with the first bad index and the count; [`Error::TooMany`]; [`Error::Shape`].
     pub fn check(&self) -> Result<(), Error> {
         let n = self.position.len();
-        for (what, length) in [("velocities", self.velocity.len()), ("couplings", self.coupling.len())] {
+        for (what, length) in [
+            ("velocities", self.velocity.len()),
+            ("couplings", self.coupling.len()),
+            ("vorticities", self.vorticity.len()),
+        ] {
             check_shape(what, n, if length == 0 { n } else { length })?;
         }
         check_positions(&self.position)?;
         check_finite("velocity", self.velocity.as_flattened(), 3)?;
+        check_finite("vorticity", self.vorticity.as_flattened(), 3)?;
         check_sources(&self.position, &[&self.strength])
     }
 

@@ -33,6 +33,7 @@ pub mod stage;
 pub mod store;
 pub mod totals;
 pub mod tree;
+pub mod vortices;
 pub mod workload;
 
 pub use bodies::Particles;

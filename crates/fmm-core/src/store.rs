@@ -89,6 +89,10 @@ pub trait ParticleStore: Send {
     /// [`Error::Device`] where the device fails.
     fn flow_to(&mut self, h: f64, summed: bool) -> Result<(), Error>;
 
+    /// Sets the length of the blobs of vortices in the plane for the next forces, as viscosity widens them. Other stores
+    /// have none, and ignore it.
+    fn set_core(&mut self, _length: f64) {}
+
     /// Lets `change` change the velocities on the host, as a thermostat does. `[n]`
     ///
     /// # Errors

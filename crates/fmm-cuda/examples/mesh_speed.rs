@@ -25,7 +25,8 @@ fn main() -> Result<(), Failure> {
     let shaken = |(x, u): (&[f64; 3], [f64; 3])| std::array::from_fn(|d| x[d].round() + 0.5 * (u[d] - 0.5));
     let position: Vec<[f64; 3]> = lattice.iter().zip(uniform(lattice.len(), 3)).map(shaken).collect();
     let n = position.len();
-    let particles = Particles { position, velocity: vec![[0.0; 3]; n], strength, coupling: vec![-1.0; n] };
+    let particles =
+        Particles { position, velocity: vec![[0.0; 3]; n], strength, coupling: vec![-1.0; n], ..Particles::default() };
     let open = Settings { boundary: Boundary::Periodic(cell), ..Settings::default() };
     let sample: Vec<usize> = (0..n).step_by(n.div_ceil(4096)).collect();
     let targets: Vec<[f64; 3]> = sample.iter().map(|&i| particles.position[i]).collect();

@@ -57,6 +57,7 @@ mod ternary_root;
 mod totals;
 mod trial;
 pub mod view;
+mod vortices;
 
 pub use arrays::{DeviceSums, Done, Results};
 pub use buffer::Buffer;
@@ -75,3 +76,4 @@ pub use occupancy::{Limiter, Occupancy};
 pub use policy::choose;
 pub use store::CudaStore;
 pub use view::Points;
+pub use vortices::CudaVortices;

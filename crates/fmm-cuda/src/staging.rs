@@ -88,6 +88,7 @@ fn read(arrays: [&Buffer<f64>; 4], stream: &Stream, strength: &[f64], coupling: 
             velocity: threes(velocity)?,
             strength: strength.to_vec(),
             coupling: coupling.to_vec(),
+            ..Particles::default()
         },
         potential,
         field: threes(field)?,

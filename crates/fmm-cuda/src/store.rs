@@ -262,7 +262,7 @@ impl ParticleStore for CudaStore {
         let cell = self.settings.boundary.periodic();
         cell.map_or(Ok(()), |cell| cell.check_charge(&particles.strength))?;
         self.gpu.enter()?;
-        let Particles { position, velocity, strength, coupling } = particles;
+        let Particles { position, velocity, strength, coupling, .. } = particles;
         let n = particles.len();
         // Everything anew, so that the free memory is what there is for it.
         self.arrays = Arrays::default();
@@ -393,6 +393,12 @@ impl ParticleStore for CudaStore {
         self.flow.reach(&self.gpu, self.vortices(), h, summed)
     }
 
+    fn set_core(&mut self, length: f64) {
+        if let Some(flat) = &mut self.flat {
+            flat.set_core(length);
+        }
+    }
+
     fn check(&mut self) -> Result<(), Error> {
         self.gpu.enter()?;
         let State { inputs: Inputs { position, .. }, velocity, .. } = &self.state;
@@ -405,7 +411,13 @@ impl ParticleStore for CudaStore {
         self.gpu.enter()?;
         let (position, velocity) =
             (self.state.inputs.position.download_threes()?, self.state.velocity.download_threes()?);
-        Ok(Particles { position, velocity, strength: self.strength.to_vec(), coupling: self.coupling.to_vec() })
+        Ok(Particles {
+            position,
+            velocity,
+            strength: self.strength.to_vec(),
+            coupling: self.coupling.to_vec(),
+            ..Particles::default()
+        })
     }
 
     fn field(&mut self) -> Result<(Vec<f64>, Vec<[f64; 3]>), Error> {

@@ -39,6 +39,7 @@ fn bodies(position: Points, seed: u64) -> Particles {
         velocity: (0..n).map(|_| [0; 3].map(|_| rng.random::<f64>() - 0.5)).collect(),
         strength: (0..n).map(|_| (0.5 + rng.random::<f64>()) / n as f64).collect(),
         coupling: vec![-1.0; n],
+        ..Particles::default()
     }
 }
 

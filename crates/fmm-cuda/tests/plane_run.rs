@@ -9,7 +9,7 @@ use testkit::planar::{gamma, set, strengths};
 fn particles(n: usize, seed: u64) -> Particles {
     let position: Vec<[f64; 3]> = set("normal", n, seed).iter().map(|x| [x[0], x[1], 0.0]).collect();
     let velocity = position.iter().map(|x| [0.5 - x[1], x[0] - 0.5, 0.0]).collect();
-    Particles { position, velocity, strength: strengths(n, seed + 1), coupling: vec![0.25; n] }
+    Particles { position, velocity, strength: strengths(n, seed + 1), coupling: vec![0.25; n], ..Particles::default() }
 }
 
 fn flat(position: &[[f64; 3]]) -> Vec<Complex64> {
@@ -42,6 +42,9 @@ fn a_store_sums_what_single_sums_do() {
                 store.drift(0.01, times).unwrap();
                 store.kick(1e-3, times).unwrap();
             }
+            // Viscosity widens blobs.
+            let blob = blob.with_length(if step == 2 { 2.0 } else { 1.0 } * blob.length());
+            store.set_core(blob.length());
             store.forces(times).unwrap();
             let Copied { particles, potential, field, .. } = store.copy().unwrap()().unwrap();
             let (points, q) = (flat(&particles.position), gamma(&p.strength, None));

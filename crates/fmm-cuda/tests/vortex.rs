@@ -1,8 +1,9 @@
 //! Velocities of vortex particles on the device against direct sums on the cores.
 
 use crate::common::{errors, gpu, hash, plummer, uniform};
+use fmm_core::vortices::{Exchange, OnCores, Rates, Sums, exchange, rates};
 use fmm_core::{Method, Precision, Settings, Softening, StageTimes};
-use fmm_cuda::{Gpu, biot_savart};
+use fmm_cuda::{CudaVortices, Gpu, biot_savart};
 
 type Columns = [Vec<f64>; 3];
 
@@ -74,4 +75,48 @@ fn velocities_have_the_same_bits_again() {
     };
     let first = again();
     assert!((0..5).all(|_| again() == first));
+}
+
+/// What moves vortex particles of a run, on the device and to a hundredth of the tolerance on the cores.
+#[test]
+fn rates_of_moving_vortices_are_those_of_the_cores() {
+    let Some(gpu) = gpu() else { return };
+    let mut device = CudaVortices::new(gpu);
+    for n in [500, 20_000] {
+        let (_, position, w) = sets(n).swap_remove(3);
+        let vorticity: Vec<[f64; 3]> = (0..n).map(|i| [w[0][i], w[1][i], w[2][i] + 0.01 * w[0][i]]).collect();
+        let volume = vec![1.0 / n as f64; n];
+        let how = Exchange { viscosity: 0.01, width: 0.06 };
+        for tolerance in [1e-3, 1e-6] {
+            let on = |sums: &mut dyn Sums, tolerance: f64| {
+                let settings = Settings { tolerance, softening: Softening::P1(0.06), ..Settings::default() };
+                let times = &mut StageTimes::default();
+                let all = rates(sums, &settings, &position, &vorticity, times).unwrap();
+                let mut spread = vec![[0.0; 3]; n];
+                let bodies = (&position[..], &vorticity[..], &volume[..]);
+                exchange(sums, how, tolerance, bodies, &mut spread, times).unwrap();
+                (all, spread)
+            };
+            let (exact, exact_spread) = on(&mut OnCores, 0.01 * tolerance);
+            let (found, spread) = on(&mut device, tolerance);
+            let l2 = |a: &[[f64; 3]], b: &[[f64; 3]]| {
+                let square = |v: [f64; 3]| v.iter().map(|c| c * c).sum::<f64>();
+                let apart: f64 = a.iter().zip(b).map(|(a, b)| square([0, 1, 2].map(|k| a[k] - b[k]))).sum();
+                (apart / b.iter().map(|b| square(*b)).sum::<f64>()).sqrt()
+            };
+            let wrong = [
+                ("velocity", l2(&found.velocity, &exact.velocity), 2.0),
+                ("turning", l2(&found.turning, &exact.turning), 4.0),
+                ("exchange", l2(&spread, &exact_spread), 4.0),
+            ];
+            println!("{n} at {tolerance:e}: {wrong:?}");
+            for (what, error, most) in wrong {
+                assert!(error <= most * tolerance, "{n} at {tolerance:e}: {what} {error:e}");
+            }
+            let energy = |rates: &Rates| rates.energy.iter().sum::<f64>();
+            assert!((energy(&found) / energy(&exact) - 1.0).abs() <= tolerance);
+            let (again, spread_again) = on(&mut device, tolerance);
+            assert!(hash(&again.turning) == hash(&found.turning) && hash(&spread_again) == hash(&spread));
+        }
+    }
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 use fmm_core::forces::Forces;
 use fmm_core::planar::{Blob, Kernel};
 use fmm_core::solve::Quantity;
+use fmm_core::vortices::{Exchange, OnCores, VortexStore};
 use fmm_core::{Cancel, CpuStore, Method, ParticleStore, Precision, Settings};
 use fmm_cuda::team::{self, Opened, TeamStore};
-use fmm_cuda::{CudaStore, Gpu, Unavailable};
+use fmm_cuda::{CudaStore, CudaVortices, Gpu, Unavailable};
 
 use crate::Error;
 
@@ -282,6 +283,30 @@ pub fn store(
         Some(store) if stores.is_empty() => Ok(Box::new(store)),
         last => Ok(Box::new(TeamStore::new(stores.into_iter().chain(last).collect(), team::PAYS))),
     }
+}
+
+/// A store of `n` vortex particles in space on `device`, which exchange strength if `exchange` is given. `note` receives notes
+/// on the choice of the device. Of several GPUs the first sums.
+///
+/// # Errors
+/// Those of [`store`].
+pub fn vortex_store(
+    device: Device,
+    settings: &Settings,
+    exchange: Option<Exchange>,
+    n: usize,
+    note: &mut dyn FnMut(Note),
+) -> Result<Box<dyn ParticleStore>, Error> {
+    let gpus = device.able(settings, false, Quantity::Hessian).open((n as f64).powi(2), note)?;
+    let settings = settings.clone();
+    let store = match gpus.into_iter().next() {
+        None => VortexStore::new(OnCores, settings, exchange),
+        Some(gpu) => {
+            loaded(&gpu).into_iter().for_each(note);
+            VortexStore::new(CudaVortices::new(gpu), settings, exchange)
+        }
+    };
+    Ok(Box::new(store?))
 }
 
 #[cfg(test)]

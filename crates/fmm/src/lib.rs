@@ -39,7 +39,7 @@ mod sample;
 mod solver;
 mod sums;
 
-pub use device::{Device, Note, Team, store};
+pub use device::{Device, Note, Team, store, vortex_store};
 pub use error::Error;
 pub use errors::Errors;
 pub use evaluation::{Evaluation, Seconds};

@@ -160,7 +160,7 @@ impl Context {
         let direction =
             |i: usize| [0, 1, 2].map(|d| if flat && d == 2 { 0.0 } else { ((i * 3 + d) as f64 * 0.618).fract() - 0.5 });
         let velocity = (0..n).map(direction).collect();
-        let particles = Particles { position, velocity, strength, coupling: vec![-1.0; n] };
+        let particles = Particles { position, velocity, strength, coupling: vec![-1.0; n], ..Particles::default() };
         let bodies = Arc::new(Bodies { particles, reference });
         self.bodies = Some((wanted, bodies.clone()));
         Ok(bodies)

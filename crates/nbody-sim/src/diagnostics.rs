@@ -28,7 +28,7 @@ pub struct State<'a> {
 /// Sums over all particles, in the scenario's units.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Diagnostics {
-    /// Whether these are the sums of vortices: then T = 0, W = Σ Γ ψ/2 is their Hamiltonian −1/(4π) Σ Γ_i Γ_j log r, P their linear
+    /// Whether these are the sums of vortices in the plane: then T = 0, W = Σ Γ ψ/2 is their Hamiltonian −1/(4π) Σ Γ_i Γ_j log r, P their linear
     /// impulse Σ Γ x and L_z their angular impulse Σ Γ |x|².
     pub vortices: bool,
     /// T = Σ m v²/2.
@@ -45,6 +45,25 @@ pub struct Diagnostics {
     pub extent: Extent,
     /// Further quantities of ions in a periodic box.
     pub ions: Option<Ions>,
+    /// Those of vortex particles in space: then T = Σ α·ψ/2 is the energy of the flow at density 1, W = 0, P the impulse
+    /// ½ Σ x × α, L the angular impulse ⅓ Σ x × (x × α), and centers and radii are weighed by |α|.
+    pub vorticity: Option<Vorticity>,
+}
+
+/// Sums over vortex particles in space, of strength α and volume V.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Vorticity {
+    /// Σ α.
+    pub total: [f64; 3],
+    /// Σ α·u.
+    pub helicity: f64,
+    /// Σ |α|²/V, that is ∫ ω²; 0 where no particle has a volume.
+    pub enstrophy: f64,
+}
+
+/// a × b.
+fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 /// Sums over ions in a periodic box.
@@ -82,7 +101,32 @@ impl Diagnostics {
         let [kinetic, potential, px, py, pz, lx, ly, lz, clausius] = sums;
         let (momentum, angular_momentum) = ([px, py, pz], [lx, ly, lz]);
         let extent = radii::extent(comm, s.position, s.mass);
-        Diagnostics { vortices: false, kinetic, potential, momentum, angular_momentum, clausius, extent, ions: None }
+        Diagnostics { kinetic, potential, momentum, angular_momentum, clausius, extent, ..Diagnostics::default() }
+    }
+
+    /// The same over vortex particles in space with strengths `vorticity`, volumes as masses, and α·ψ in `s.potential`.
+    pub fn of_vorticity(comm: &dyn Comm, s: State<'_>, vorticity: &[[f64; 3]]) -> Self {
+        let sums = blocked_sums(comm, vorticity.len(), |i| {
+            let (a, u) = (vorticity[i], s.velocity[i]);
+            let moment = cross(s.position[i], a);
+            let second = cross(s.position[i], moment);
+            let square = a.iter().map(|a| a * a).sum::<f64>();
+            let along = (0..3).map(|k| a[k] * u[k]).sum();
+            let enstrophy = if s.mass[i] > 0.0 { square / s.mass[i] } else { 0.0 };
+            let [ax, ay, az] = a;
+            let ([mx, my, mz], [sx, sy, sz]) = (moment, second);
+            [0.5 * s.potential[i], ax, ay, az, mx, my, mz, sx, sy, sz, along, enstrophy]
+        });
+        let [kinetic, ax, ay, az, mx, my, mz, sx, sy, sz, helicity, enstrophy] = sums;
+        let size: Vec<f64> = vorticity.iter().map(|a| a.iter().map(|a| a * a).sum::<f64>().sqrt()).collect();
+        Diagnostics {
+            kinetic,
+            momentum: [mx, my, mz].map(|m| 0.5 * m),
+            angular_momentum: [sx, sy, sz].map(|s| s / 3.0),
+            extent: radii::extent(comm, s.position, &size),
+            vorticity: Some(Vorticity { total: [ax, ay, az], helicity, enstrophy }),
+            ..Diagnostics::default()
+        }
     }
 
     /// The same over vortices with circulations in `s.strength` and the stream function in `s.potential`.
@@ -107,7 +151,7 @@ impl Diagnostics {
             let (momentum, angular_momentum) = ([x, y, 0.0], [0.0, 0.0, second]);
             return Diagnostics { vortices, potential, momentum, angular_momentum, extent, ..Diagnostics::default() };
         }
-        Diagnostics { vortices, kinetic, potential, momentum, angular_momentum, clausius, extent, ions: None }
+        Diagnostics { kinetic, potential, momentum, angular_momentum, clausius, extent, ..Diagnostics::default() }
     }
 
     /// The same sums for `n` particles in a box of `volume`. `report` has what acts in addition to
@@ -157,6 +201,29 @@ impl Diagnostics {
                 ("center_of_vorticity_y", cy),
                 ("density_center_x", dx),
                 ("density_center_y", dy),
+                ("lagrangian_10", r10),
+                ("lagrangian_50", r50),
+                ("lagrangian_90", r90),
+            ];
+        }
+        if let Some(Vorticity { total: [wx, wy, wz], helicity, enstrophy }) = self.vorticity {
+            return vec![
+                ("energy", self.kinetic),
+                ("energy_error", self.drift_from(first)),
+                ("impulse_x", px),
+                ("impulse_y", py),
+                ("impulse_z", pz),
+                ("angular_impulse_x", lx),
+                ("angular_impulse_y", ly),
+                ("angular_impulse_z", lz),
+                ("vorticity_x", wx),
+                ("vorticity_y", wy),
+                ("vorticity_z", wz),
+                ("helicity", helicity),
+                ("enstrophy", enstrophy),
+                ("center_of_vorticity_x", cx),
+                ("center_of_vorticity_y", cy),
+                ("center_of_vorticity_z", cz),
                 ("lagrangian_10", r10),
                 ("lagrangian_50", r50),
                 ("lagrangian_90", r90),

@@ -20,6 +20,25 @@ const CONVERGED: f64 = 1e-15;
 /// Where rounding, or the tolerance of the sums, keeps changes from becoming smaller, they may be this large.
 const STALLED: f64 = 1e-6;
 
+/// Gaussian blobs in the plane that viscosity spreads: their variance σ² grows by 2νt (Leonard 1980).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spreading {
+    /// σ at the time 0.
+    pub core: f64,
+    /// ν.
+    pub viscosity: f64,
+}
+
+impl Spreading {
+    /// σ at a time.
+    pub fn length(self, time: f64) -> f64 {
+        (self.core * self.core + 2.0 * self.viscosity * time).sqrt()
+    }
+}
+
+/// Sets what a store has at a part of the way through a step.
+pub type Spread<'a> = &'a dyn Fn(&mut dyn ParticleStore, f64);
+
 /// One step of length `h` by Runge and Kutta; the forces must belong to the positions, and will not afterwards.
 ///
 /// # Errors
@@ -28,6 +47,7 @@ pub fn runge_kutta(
     store: &mut dyn ParticleStore,
     choices: &mut Choices,
     h: f64,
+    spread: Spread,
     times: &mut StageTimes,
 ) -> Result<(), Error> {
     store.begin_flow()?;
@@ -38,6 +58,7 @@ pub fn runge_kutta(
         store.flow(weight)?;
         let last = next == 0.0;
         store.flow_to(if last { h } else { next * h }, last)?;
+        spread(store, next * h);
         choices.move_on();
     }
     Ok(())
@@ -51,6 +72,7 @@ pub fn midpoint(
     store: &mut dyn ParticleStore,
     choices: &mut Choices,
     h: f64,
+    spread: Spread,
     times: &mut StageTimes,
 ) -> Result<(), Error> {
     let size = store.begin_flow()?;
@@ -58,6 +80,7 @@ pub fn midpoint(
     let mut before = f64::INFINITY;
     for _ in 0..ITERATIONS {
         store.flow_to(0.5 * h, false)?;
+        spread(store, 0.5 * h);
         choices.move_on();
         choices.forces(store, times)?;
         let change = h * store.flow(0.0)?;
@@ -85,7 +108,7 @@ mod tests {
     type Vectors = Vec<[f64; 3]>;
 
     /// A step.
-    type Scheme = fn(&mut dyn ParticleStore, &mut Choices, f64, &mut StageTimes) -> Result<(), Error>;
+    type Scheme = fn(&mut dyn ParticleStore, &mut Choices, f64, Spread, &mut StageTimes) -> Result<(), Error>;
 
     /// Three vortices of unequal circulation, after `steps` steps to the time 1.
     fn after(step: Scheme, steps: u32) -> Vectors {
@@ -96,12 +119,13 @@ mod tests {
             velocity: vec![[0.0; 3]; 3],
             strength: vec![TAU, PI, -0.5],
             coupling: vec![1.0 / TAU; 3],
+            ..Particles::default()
         };
         store.upload(&particles).unwrap();
         let mut times = StageTimes::default();
         for _ in 0..steps {
             store.forces(&mut times).unwrap();
-            step(&mut store, &mut Choices::default(), 1.0 / f64::from(steps), &mut times).unwrap();
+            step(&mut store, &mut Choices::default(), 1.0 / f64::from(steps), &|_, _| (), &mut times).unwrap();
         }
         store.particles().unwrap().position
     }
@@ -130,12 +154,13 @@ mod tests {
             velocity: vec![[0.0; 3]; 2],
             strength: vec![TAU; 2],
             coupling: vec![1.0 / TAU; 2],
+            ..Particles::default()
         };
         store.upload(&particles).unwrap();
         let mut times = StageTimes::default();
         for _ in 0..100 {
             store.forces(&mut times).unwrap();
-            runge_kutta(&mut store, &mut Choices::default(), 0.01 * PI / 4.0, &mut times).unwrap();
+            runge_kutta(&mut store, &mut Choices::default(), 0.01 * PI / 4.0, &|_, _| (), &mut times).unwrap();
         }
         let [x, y, _] = store.particles().unwrap().position[0];
         assert!((x).abs() < 1e-6 && (y - 0.5).abs() < 1e-6, "{x} {y}");
@@ -149,10 +174,11 @@ mod tests {
             velocity: vec![[0.0; 3]; 2],
             strength: vec![TAU, PI],
             coupling: vec![1.0 / TAU; 2],
+            ..Particles::default()
         };
         store.upload(&particles).unwrap();
         store.forces(&mut StageTimes::default()).unwrap();
-        let refused = midpoint(&mut store, &mut Choices::default(), 7.0, &mut StageTimes::default());
+        let refused = midpoint(&mut store, &mut Choices::default(), 7.0, &|_, _| (), &mut StageTimes::default());
         assert!(matches!(refused, Err(Error::NoConvergence(_))), "{refused:?}");
     }
 }

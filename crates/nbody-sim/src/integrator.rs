@@ -8,7 +8,7 @@
 use fmm_core::{Error, Kept, ParticleStore, StageTimes};
 
 use crate::choices::Choices;
-use crate::flow;
+use crate::flow::{self, Spreading};
 
 /// `time.integrator` in a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -97,12 +97,32 @@ pub struct Stepper {
     /// Whether the store's forces belong to its positions.
     fresh: bool,
     choices: Choices,
+    spreading: Option<Spreading>,
+    /// Of the positions.
+    time: f64,
 }
 
 impl Stepper {
     /// For steps of length `dt`; nothing is assumed of the store's forces.
     pub fn new(integrator: Integrator, dt: f64) -> Self {
-        Stepper { integrator, dt, fresh: false, choices: Choices::default() }
+        Stepper { integrator, dt, fresh: false, choices: Choices::default(), spreading: None, time: 0.0 }
+    }
+
+    /// The same for blobs that viscosity spreads.
+    pub fn with_spreading(self, spreading: Option<Spreading>) -> Self {
+        Stepper { spreading, ..self }
+    }
+
+    /// Notes the time of the positions, on which the blobs depend.
+    pub fn set_time(&mut self, time: f64) {
+        self.time = time;
+    }
+
+    /// Gives the blobs the length that they have `after` the time of the positions.
+    fn spread(&self, store: &mut dyn ParticleStore, after: f64) {
+        if let Some(spreading) = self.spreading {
+            store.set_core(spreading.length(self.time + after));
+        }
     }
 
     /// One step.
@@ -113,10 +133,14 @@ impl Stepper {
         if self.integrator.of_flows() {
             self.forces(store, times)?;
             self.fresh = false;
-            return match self.integrator {
-                Integrator::Midpoint => flow::midpoint(store, &mut self.choices, self.dt, times),
-                _ => flow::runge_kutta(store, &mut self.choices, self.dt, times),
-            };
+            let mut choices = self.choices;
+            let spread: flow::Spread = &|store, after| self.spread(store, after);
+            match self.integrator {
+                Integrator::Midpoint => flow::midpoint(store, &mut choices, self.dt, spread, times)?,
+                _ => flow::runge_kutta(store, &mut choices, self.dt, spread, times)?,
+            }
+            self.choices = choices;
+            return Ok(());
         }
         for m in self.integrator.moves() {
             match *m {
@@ -164,6 +188,7 @@ impl Stepper {
         }
         // A step that begins with a drift has no sum here: what it keeps must not depend on whether others look.
         if !self.fresh {
+            self.spread(store, 0.0);
             self.choices.look(store, times)?;
             self.fresh = true;
         }
@@ -173,6 +198,7 @@ impl Stepper {
     /// The same for a step.
     fn forces(&mut self, store: &mut dyn ParticleStore, times: &mut StageTimes) -> Result<(), Error> {
         if !self.fresh {
+            self.spread(store, 0.0);
             self.choices.forces(store, times)?;
             self.fresh = true;
         }

@@ -11,6 +11,7 @@ use crate::failure::{self, Failure};
 use crate::initial::Initial;
 use crate::integrator::Stepper;
 use crate::orders::Order;
+use crate::scenario::clock::Clock;
 use crate::scenario::{Law, Scenario};
 use crate::snapshot_builder::SnapshotBuilder;
 use crate::thermostat::Thermostat;
@@ -24,8 +25,7 @@ pub struct Motion<'a> {
     stepper: Stepper,
     /// What exchanges heat with the particles, and the seed of its random numbers.
     bath: Option<(Thermostat, u64)>,
-    /// Length of a step.
-    dt: f64,
+    clock: Clock,
     builder: SnapshotBuilder,
     /// How many particles all ranks have.
     count: usize,
@@ -54,10 +54,10 @@ impl<'a> Motion<'a> {
         let mut store = scenario.store(ranks, count, note)?;
         let particles = initial.particles(scenario.law, scenario.signed_constant());
         store.upload(&particles).map_err(|e| Failure::new(failure::code(&e), format!("initial particles: {e}")))?;
-        let stepper = Stepper::new(scenario.integrator, scenario.clock.dt);
+        let stepper = Stepper::new(scenario.integrator, scenario.clock.dt).with_spreading(scenario.spreading());
         let builder = SnapshotBuilder::new(scenario, Arc::new(initial));
         let bath = scenario.bath.map(|bath| (bath, scenario.seed));
-        Ok(Motion { ranks, store, stepper, bath, dt: scenario.clock.dt, builder, count })
+        Ok(Motion { ranks, store, stepper, bath, clock: scenario.clock, builder, count })
     }
 
     /// Number of particles, of all ranks.
@@ -100,12 +100,18 @@ impl<'a> Motion<'a> {
         self.give(&Order::Step { number, potential });
         self.store.want_potential(potential);
         self.stepper.step(self.store.as_mut(), times)?;
+        self.set_time(self.clock.time(number));
         if let Some((bath, seed)) = self.bath.filter(|(bath, _)| number <= bath.last) {
-            let (dt, mass) = (self.dt, &self.builder.initial.mass);
+            let (dt, mass) = (self.clock.dt, &self.builder.initial.mass);
             // The random numbers depend on the number of the step alone, so that a resumed run draws the same.
             self.store.change_velocities(&mut |velocity| bath.exchange(seed, number, dt, mass, velocity))?;
         }
         self.store.check()
+    }
+
+    /// Notes the time of the positions.
+    pub fn set_time(&mut self, time: f64) {
+        self.stepper.set_time(time);
     }
 
     /// Sums the forces unless they belong to the present positions.

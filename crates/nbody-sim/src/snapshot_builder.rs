@@ -54,7 +54,7 @@ impl SnapshotBuilder {
         Snapshot {
             id: (0..particles.len() as u64).collect(),
             mass: self.initial.mass.clone(),
-            charge: (self.law != Law::Gravity).then(|| self.initial.charge.clone()),
+            charge: self.charged().then(|| self.initial.charge.clone()),
             potential: fields.contains(&Field::Potential).then(|| self.whole_potential(&particles, potential)),
             acceleration: fields.contains(&Field::Acceleration).then_some(acceleration),
             // There are none where the device estimates none.
@@ -67,6 +67,7 @@ impl SnapshotBuilder {
                 None => particles.position,
             },
             velocity: particles.velocity,
+            vorticity: (!particles.vorticity.is_empty()).then_some(particles.vorticity),
             ..Snapshot::default()
         }
     }
@@ -74,10 +75,19 @@ impl SnapshotBuilder {
     /// Accelerations, coupling · field. Vortices, which have no inertia, have none: their velocities come from the field.
     pub fn motion(&self, particles: &mut Particles, field: &[[f64; 3]]) -> Vec<[f64; 3]> {
         if self.law == Law::Vortex {
-            particles.velocity = velocities(&particles.coupling, field);
+            particles.velocity = if self.in_space() { field.to_vec() } else { velocities(&particles.coupling, field) };
             return vec![[0.0; 3]; particles.len()];
         }
         SnapshotBuilder::acceleration(particles, field)
+    }
+
+    /// Whether the particles are vortices in space.
+    fn in_space(&self) -> bool {
+        !self.initial.vorticity.is_empty()
+    }
+
+    fn charged(&self) -> bool {
+        self.law != Law::Gravity && !self.in_space()
     }
 
     fn acceleration(particles: &Particles, field: &[[f64; 3]]) -> Vec<[f64; 3]> {
@@ -99,6 +109,18 @@ impl SnapshotBuilder {
         Copied { particles, potential, field, .. }: &Copied,
         report: ForceReport,
     ) -> Diagnostics {
+        if self.in_space() {
+            let state = State {
+                position: &particles.position,
+                velocity: field,
+                mass: &self.initial.mass,
+                strength: &particles.strength,
+                potential,
+                external: &[],
+                acceleration: &[],
+            };
+            return Diagnostics::of_vorticity(comm, state, &particles.vorticity);
+        }
         let potential: Vec<f64> = potential.par_iter().map(|p| self.factor * p).collect_vec();
         let vortices = self.law == Law::Vortex;
         let state = State {

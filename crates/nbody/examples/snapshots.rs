@@ -50,6 +50,7 @@ fn ring(time: f64, step: u64) -> Snapshot {
         potential: Some(vec![-1.0; N]),
         acceleration: Some(rows(&|a| [-a.cos(), -a.sin(), 0.0])),
         force_error: Some(vec![1e-7; N]),
+        vorticity: Some(rows(&|a| [-a.sin(), a.cos(), 0.0])),
         // Astronomical units, solar masses and years.
         units: Units { length_cm: 1.495978707e13, mass_g: 1.98840987e33, velocity_cm_per_s: 4.740470463e5 },
         box_size: 0.0,

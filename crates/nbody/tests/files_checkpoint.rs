@@ -19,6 +19,7 @@ fn state(step: u64) -> Checkpoint {
             acceleration: rows(1e-9),
             mass: vec![0.01; 100],
             charge: (step % 2 == 1).then(|| vec![-1.0; 100]),
+            vorticity: (step % 3 == 1).then(|| rows(2.0)),
         }),
         numbers: vec![("kinetic".into(), 0.1), ("worst".into(), -0.0)],
         run: (step % 2 == 1).then(|| RunId::parse("0123456789abcdef").unwrap()),

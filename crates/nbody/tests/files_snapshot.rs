@@ -19,6 +19,7 @@ fn sample(n: usize) -> Snapshot {
         potential: Some((0..n).map(|i| -x(i, 0).abs()).collect()),
         acceleration: Some(rows(9)),
         force_error: Some((0..n).map(|i| 1e-6 * x(i, 3).abs()).collect()),
+        vorticity: Some(rows(13)),
         units: Units { length_cm: 1.495978707e13, mass_g: 1.98840987e33, velocity_cm_per_s: 4.74e5 },
         box_size: 3.0,
         diagnostics: vec![("kinetic".into(), 0.5), ("potential".into(), -1.0)],
@@ -86,6 +87,7 @@ fn rows_are_in_id_order() {
     mixed.potential.as_mut().unwrap().reverse();
     mixed.acceleration.as_mut().unwrap().reverse();
     mixed.force_error.as_mut().unwrap().reverse();
+    mixed.vorticity.as_mut().unwrap().reverse();
     write(&path, &mixed, &full(Float::F64)).unwrap();
     assert!(read(&path).unwrap() == sorted);
 }
@@ -98,6 +100,7 @@ fn only_what_is_asked_for_is_written() {
     let back = read(&path).unwrap();
     assert!(back.velocity.is_empty() && back.charge.is_none());
     assert!(back.potential.is_none() && back.acceleration.is_none() && back.force_error.is_none());
+    assert!(back.vorticity.is_none());
     assert_eq!((back.position, back.mass), (sample(9).position, sample(9).mass));
 }
 

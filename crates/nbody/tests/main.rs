@@ -39,6 +39,7 @@ mod run_ranks;
 mod run_resume;
 mod run_reversible;
 mod run_scenario;
+mod run_vortices;
 mod scenarios;
 mod screened;
 mod sense;

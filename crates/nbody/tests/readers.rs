@@ -32,6 +32,7 @@ fn run(folder: &Path, n: usize, precision: Float) {
             potential: Some(vec![-0.5; n]),
             acceleration: Some(rows(2.0)),
             force_error: Some(vec![1e-7; n]),
+            vorticity: Some(rows(3.0)),
             units: Units { length_cm: 3.0857e18, mass_g: 1.98841e33, velocity_cm_per_s: 1e5 },
             box_size: 0.0,
             diagnostics: vec![("kinetic".into(), 1.0)],

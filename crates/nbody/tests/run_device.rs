@@ -17,7 +17,7 @@ fn ball(n: usize, center: [f64; 3]) -> Particles {
     let position: Vec<[f64; 3]> = (0..n).map(|_| place()).collect();
     let velocity = position.iter().map(|x| [x[1], 0.5 - x[2], x[0] * x[1]]).collect();
     let strength = (0..n).map(|i| (1 + i % 5) as f64 / n as f64).collect();
-    Particles { position, velocity, strength, coupling: vec![-1.0; n] }
+    Particles { position, velocity, strength, coupling: vec![-1.0; n], ..Particles::default() }
 }
 
 #[test]

@@ -13,6 +13,7 @@ fn error_after_a_period(integrator: Integrator, steps: u32) -> f64 {
         velocity: vec![[0.0, m2 * v, 0.0], [0.0, -m1 * v, 0.0]],
         strength: vec![m1, m2],
         coupling: vec![-1.0; 2],
+        ..Particles::default()
     };
     let settings = Settings { method: Method::Direct, precision: Precision::F64, ..Settings::default() };
     let mut store = CpuStore::new(settings).unwrap();
@@ -63,7 +64,13 @@ fn kick_drift_kick_sums_forces_once_a_step() {
     {
         let mut store = CpuStore::new(Settings { method: Method::Direct, ..Settings::default() }).unwrap();
         let (x, v) = (vec![[0.0; 3], [1.0, 0.0, 0.0]], vec![[0.0; 3]; 2]);
-        let particles = Particles { position: x, velocity: v, strength: vec![1.0; 2], coupling: vec![-1.0; 2] };
+        let particles = Particles {
+            position: x,
+            velocity: v,
+            strength: vec![1.0; 2],
+            coupling: vec![-1.0; 2],
+            ..Particles::default()
+        };
         store.upload(&particles).unwrap();
         let (mut stepper, mut times) = (Stepper::new(integrator, 1e-3), StageTimes::default());
         stepper.refresh(&mut store, &mut times).unwrap();

@@ -168,3 +168,59 @@ fn a_dry_run_and_a_step_too_long_are_told() {
         told(&output)
     );
 }
+
+#[test]
+fn viscosity_spreads_blobs() {
+    // Two blobs of one circulation at one place carry a third without any: a Lamb-Oseen vortex around which it turns.
+    let text = r#"
+[run]
+dimensions = 2
+[force]
+law = "vortex"
+softening = { kernel = "gaussian", length = 0.3 }
+[[particles]]
+model = "file"
+path = "blobs.csv"
+[solver]
+tolerance = 1e-10
+[time]
+dt = 0.05
+end = 4
+viscosity = 0.05
+[output]
+every = 2
+diagnostics_every = 0.5
+[verify]
+action = "stop"
+"#;
+    let folder = Folder::with(&[("case.toml", text), ("blobs.csv", "x,y,circulation\n0,0,3\n0,0,3\n1,0,0\n")]);
+    folder.done(&["case.toml", "-q", "--out", "whole"]);
+    // θ' = Γ/(2π r²) (1 − exp(−r²/(2σ²))) with σ² = 0.09 + 0.1 t and r = 1, by Simpson's rule.
+    let rate = |t: f64| 6.0 / (2.0 * PI) * (1.0 - (-1.0 / (2.0 * (0.09 + 0.1 * t))).exp());
+    let parts = 400;
+    let h = 4.0 / f64::from(parts);
+    let weight = |i: i32| if i == 0 || i == parts { 1.0 } else { f64::from(2 + 2 * (i % 2)) };
+    let angle: f64 = (0..=parts).map(|i| weight(i) * rate(h * f64::from(i))).sum::<f64>() * h / 3.0;
+    let s = snapshot::read(&folder.path("whole/snap_000002.hdf")).unwrap();
+    let [x, y, _] = s.position[2];
+    assert!((x.hypot(y) - 1.0).abs() < 1e-6, "{x} {y}");
+    let apart = (y.atan2(x) - angle).rem_euclid(2.0 * PI);
+    assert!(apart.min(2.0 * PI - apart) < 1e-5, "{apart} {angle}");
+    // [verify] measures with the blobs of the time.
+    assert!(column(&folder.path("whole"), "force_error").iter().all(|e| *e < 1e-10));
+    folder.done(&["case.toml", "-q", "--out", "parts", "--until", "1.5"]);
+    folder.done(&["--resume", "parts", "-q", "--until", "4"]);
+    for name in ["snap_000002.hdf", "diagnostics.csv"] {
+        let [whole, parts] = ["whole", "parts"].map(|run| fs::read(folder.path(run).join(name)).unwrap());
+        assert!(whole == parts, "{name} differs");
+    }
+    for (from, to, says) in [
+        ("gaussian", "algebraic", "widens Gaussian blobs"),
+        ("length = 0.3", "length = 0", "widens Gaussian blobs"),
+        ("law = \"vortex\"", "law = \"gravity\"", "time.viscosity is for vortices"),
+    ] {
+        let folder = Folder::with(&[("case.toml", &text.replace(from, to)), ("blobs.csv", "x,y,circulation\n0,0,3\n")]);
+        let output = folder.case(&["-q"]);
+        assert!(code(&output) == 65 && told(&output).contains(says), "{to}: {}", told(&output));
+    }
+}

@@ -51,7 +51,7 @@ fn length(v: &[f64; 3]) -> f64 {
 }
 
 /// The tests below; `every_scenario_is_told_and_tested` compares them with the folder.
-const TESTED: [&str; 23] = [
+const TESTED: [&str; 24] = [
     "adapting-rings",
     "binary-in-cluster",
     "cold-collapse",
@@ -60,6 +60,7 @@ const TESTED: [&str; 23] = [
     "figure-eight",
     "flat-collapse",
     "galaxy-merger",
+    "leapfrogging-rings",
     "million",
     "molten-salt",
     "nacl",
@@ -269,6 +270,25 @@ fn galaxy_merger() {
     let spin =
         |ids: std::ops::Range<usize>, c: f64| ids.map(|i| (s.position[i][0] - c) * s.velocity[i][1]).sum::<f64>();
     assert!(spin(0..600, left) > 0.0 && spin(1500..2100, right) > 0.0);
+}
+
+#[test]
+fn leapfrogging_rings() {
+    let coarse = ["particles.0.spacing=0.2", "particles.1.spacing=0.2", "force.softening.length=0.2"];
+    let run = Run::of("leapfrogging-rings", &[&coarse[..], &["time.end=3", "output.every=1"]].concat());
+    let s = run.last();
+    let half = s.id.len() / 2;
+    // Mean radius and height of each ring: both were as wide, 0.8 apart.
+    let mean = |ids: std::ops::Range<usize>, f: &dyn Fn(&[f64; 3]) -> f64| {
+        ids.clone().map(|i| f(&s.position[i])).sum::<f64>() / ids.len() as f64
+    };
+    let [behind, front] =
+        [0..half, half..2 * half].map(|ids| [mean(ids.clone(), &|x| x[0].hypot(x[1])), mean(ids, &|x| x[2])]);
+    assert!(behind[0] < 0.93 && front[0] > 1.04 && front[1] - behind[1] < 0.5, "{behind:?} {front:?}");
+    let impulse = run.column("impulse_z");
+    assert!(impulse.iter().all(|i| (i / impulse[0] - 1.0).abs() < 2e-3), "{impulse:?}");
+    let energy = run.column("energy");
+    assert!(energy.windows(2).all(|e| e[1] < e[0]), "{energy:?}");
 }
 
 #[test]

@@ -37,6 +37,7 @@ fn sample(time: f64, step: u64, single: bool) -> Snapshot {
         potential: Some(list(4)),
         acceleration: Some(rows(5)),
         force_error: Some(list(2)),
+        vorticity: Some(rows(6)),
         units: Units { length_cm: 3.0857e18, mass_g: 1.98841e33, velocity_cm_per_s: 1e5 },
         box_size: 2.5,
         diagnostics: vec![("kinetic".into(), 0.1 + time), ("potential".into(), -1.0 / 3.0)],
@@ -72,7 +73,7 @@ fn hash(folder: &Path, name: &str) -> String {
 fn bits(s: &Snapshot) -> Vec<u64> {
     let mut s = s.clone();
     s.diagnostics.sort_by(|a, b| a.0.cmp(&b.0));
-    let vectors = [&s.position, &s.velocity, s.acceleration.as_ref().unwrap()];
+    let vectors = [&s.position, &s.velocity, s.acceleration.as_ref().unwrap(), s.vorticity.as_ref().unwrap()];
     let scalars = [&s.charge, &s.potential, &s.force_error].map(|v| v.as_ref().unwrap());
     let lists = [&s.mass, scalars[0], scalars[1], scalars[2]];
     let mut all: Vec<u64> = s.id.clone();
@@ -151,7 +152,8 @@ fn shrink(folder: &Path, precision: Float) {
     let mut fewer = sample(0.1, 0, precision == Float::F32);
     let keep = 100;
     fewer.id.truncate(keep);
-    for v in [&mut fewer.position, &mut fewer.velocity, fewer.acceleration.as_mut().unwrap()] {
+    let more = [&mut fewer.acceleration, &mut fewer.vorticity].map(|v| v.as_mut().unwrap());
+    for v in [&mut fewer.position, &mut fewer.velocity].into_iter().chain(more) {
         v.truncate(keep);
     }
     fewer.mass.truncate(keep);

@@ -20,6 +20,9 @@ pub trait Summing: Send {
         times: &mut StageTimes,
     ) -> Result<(Evaluation, Option<Kept>), Error>;
 
+    /// As [`ParticleStore::set_core`].
+    fn set_core(&mut self, _length: f64) {}
+
     /// Checks the particles, those of other ranks too where there are any.
     ///
     /// # Errors
@@ -67,6 +70,10 @@ impl Summing for InPlane {
         let Evaluation { potential, field, error, choice, coincident_pairs } = sum;
         let field = field.into_iter().map(|e| [e.re, e.im, 0.0]).collect();
         Ok((Evaluation { potential, field, error, choice, coincident_pairs }, next))
+    }
+
+    fn set_core(&mut self, length: f64) {
+        self.blob = self.blob.with_length(length);
     }
 }
 
@@ -173,6 +180,10 @@ impl ParticleStore for CpuStore<'_> {
         Ok(())
     }
 
+    fn set_core(&mut self, length: f64) {
+        self.summing.set_core(length);
+    }
+
     fn change_velocities(&mut self, change: &mut dyn FnMut(&mut [[f64; 3]])) -> Result<(), Error> {
         change(&mut self.particles.velocity);
         Ok(())
@@ -218,6 +229,7 @@ mod tests {
             velocity: vec![[0.0; 3]; 2],
             strength: vec![1.0; 2],
             coupling: vec![2.0; 2],
+            ..Particles::default()
         };
         let mut store = CpuStore::new(Settings::default()).unwrap();
         store.upload(&particles).unwrap();

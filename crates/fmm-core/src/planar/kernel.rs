@@ -60,6 +60,15 @@ impl Blob {
         }
     }
 
+    /// The same with another length; points stay points.
+    pub fn with_length(self, length: f64) -> Self {
+        match self {
+            Blob::Point => Blob::Point,
+            Blob::Algebraic(_) => Blob::Algebraic(length),
+            Blob::Gaussian(_) => Blob::Gaussian(length),
+        }
+    }
+
     /// The same in a unit of length in which lengths are `scale` times as large; a length of zero is a point.
     pub fn scaled(self, scale: f64) -> Self {
         match self {

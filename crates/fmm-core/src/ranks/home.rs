@@ -30,7 +30,7 @@ pub fn share(count: usize, rank: usize, size: usize) -> Range<usize> {
 /// # Errors
 /// On all ranks the same.
 pub(super) fn check(comm: &dyn Comm, particles: &Particles) -> Result<(), Error> {
-    let Particles { position, velocity, strength, coupling } = particles;
+    let Particles { position, velocity, strength, coupling, .. } = particles;
     let [first, count] = comm::before(comm, position.len());
     if count >= u32::MAX as usize {
         return Err(Error::TooMany(count));

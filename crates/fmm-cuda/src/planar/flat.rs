@@ -45,6 +45,11 @@ impl Flat {
         })
     }
 
+    /// Sets the length of the blobs.
+    pub fn set_core(&mut self, length: f64) {
+        self.blob = self.blob.with_length(length);
+    }
+
     /// Whether sums have a potential.
     pub fn has_potential(&self) -> bool {
         self.kernel == Kernel::Log

@@ -145,7 +145,8 @@ impl Truth {
         let chosen = (0..n).step_by(n.div_ceil(SAMPLE)).collect();
         let reference = Reference::at(&problem, &Points::in_space(&position, &columns), chosen);
         let velocity = (0..n).map(|i| [0, 1, 2].map(|d| ((i * 3 + d) as f64 * 0.618).fract() - 0.5)).collect();
-        let particles = Particles { position, velocity, coupling: charge.clone(), strength: charge };
+        let particles =
+            Particles { position, velocity, coupling: charge.clone(), strength: charge, ..Particles::default() };
         Truth { side, particles, reference }
     }
 

@@ -1,7 +1,7 @@
 //! Particles as tables, CSV or structured `.npy`: one row a particle, in the order of the ids.
 //!
 //! Columns: `id`, `x y z`, `vx vy vz`, `mass`, `charge`, `potential`, `ax ay az`,
-//! `force_error`, as far as the snapshot has them. In CSV, comments `# key = value` before the names
+//! `force_error`, `wx wy wz`, as far as the snapshot has them. In CSV, comments `# key = value` before the names
 //! of the columns hold the rest of a snapshot; `.npy` has no place for it.
 
 use std::io::{BufRead, BufReader, Write};
@@ -25,8 +25,27 @@ pub struct Loaded {
 }
 
 /// Columns that are read; `m` and `q` are other names of `mass` and `charge`.
-const NAMES: [&str; 16] =
-    ["id", "x", "y", "z", "vx", "vy", "vz", "mass", "m", "potential", "ax", "ay", "az", "charge", "q", "force_error"];
+const NAMES: [&str; 19] = [
+    "id",
+    "x",
+    "y",
+    "z",
+    "vx",
+    "vy",
+    "vz",
+    "mass",
+    "m",
+    "potential",
+    "ax",
+    "ay",
+    "az",
+    "charge",
+    "q",
+    "force_error",
+    "wx",
+    "wy",
+    "wz",
+];
 
 /// The columns of a field, in the order of its components.
 const fn columns(field: Field) -> &'static [&'static str] {
@@ -39,6 +58,7 @@ const fn columns(field: Field) -> &'static [&'static str] {
         Field::Acceleration => &["ax", "ay", "az"],
         Field::Charge => &["charge"],
         Field::ForceError => &["force_error"],
+        Field::Vorticity => &["wx", "wy", "wz"],
     }
 }
 
@@ -203,6 +223,7 @@ fn from_table(table: &Table) -> Result<Snapshot, FileError> {
         potential: table.column("potential").map(<[f64]>::to_vec),
         acceleration: table.vectors(["ax", "ay", "az"])?,
         force_error: table.column("force_error").map(<[f64]>::to_vec),
+        vorticity: table.vectors(["wx", "wy", "wz"])?,
         ..Snapshot::default()
     })
 }

@@ -50,6 +50,8 @@ pub struct Snapshot {
     pub acceleration: Option<Vec<[f64; 3]>>,
     /// The estimated size of the error of the sum in each acceleration, `[N]`.
     pub force_error: Option<Vec<f64>>,
+    /// Vorticity times volume of vortex particles in space, whose volumes are their masses, `[N]`.
+    pub vorticity: Option<Vec<[f64; 3]>>,
     /// What the units are.
     pub units: Units,
     /// Side of the periodic box; 0 in open space.
@@ -79,11 +81,13 @@ pub enum Field {
     Charge,
     /// Estimated sizes of the errors of accelerations. Written where a scenario names it.
     ForceError,
+    /// Vorticity times volume.
+    Vorticity,
 }
 
 impl Field {
     /// All fields, in the order in which they are written.
-    pub const ALL: [Field; 8] = [
+    pub const ALL: [Field; 9] = [
         Field::Position,
         Field::Velocity,
         Field::Mass,
@@ -92,11 +96,12 @@ impl Field {
         Field::Acceleration,
         Field::Charge,
         Field::ForceError,
+        Field::Vorticity,
     ];
 
     /// How many numbers each particle has of it.
     pub const fn width(self) -> usize {
-        if matches!(self, Field::Position | Field::Velocity | Field::Acceleration) { 3 } else { 1 }
+        if matches!(self, Field::Position | Field::Velocity | Field::Acceleration | Field::Vorticity) { 3 } else { 1 }
     }
 
     /// The name in scenarios.
@@ -115,6 +120,7 @@ impl Field {
             Field::Acceleration => ("acceleration", "Acceleration", "acceleration"),
             Field::Charge => ("charge", "Charges", "charge"),
             Field::ForceError => ("force_error", "ForceError", "force_error"),
+            Field::Vorticity => ("vorticity", "Vorticity", "vorticity"),
         }
     }
 }
@@ -178,6 +184,7 @@ impl Snapshot {
             Field::Acceleration => self.acceleration.as_ref().map(|v| (v.as_flattened(), 3)),
             Field::Charge => self.charge.as_deref().map(|v| (v, 1)),
             Field::ForceError => self.force_error.as_deref().map(|v| (v, 1)),
+            Field::Vorticity => self.vorticity.as_ref().map(|v| (v.as_flattened(), 3)),
             Field::Id => None,
         }
     }
@@ -227,6 +234,7 @@ impl Snapshot {
             potential: self.potential.as_ref().map(|v| pick(&order, v)),
             acceleration: self.acceleration.as_ref().map(|v| pick(&order, v)),
             force_error: self.force_error.as_ref().map(|v| pick(&order, v)),
+            vorticity: self.vorticity.as_ref().map(|v| pick(&order, v)),
             diagnostics: self.diagnostics.clone(),
             ..*self
         })

@@ -14,6 +14,7 @@ pub fn kepler(masses: [f64; 2], semi_major_axis: f64, eccentricity: f64, gravity
         velocity: shares.map(|s| [0.0, s * speed, 0.0]).to_vec(),
         mass: masses.to_vec(),
         charge: vec![0.0; 2],
+        vorticity: vec![],
     }
 }
 
@@ -33,6 +34,7 @@ pub fn figure_eight(mass: f64, size: f64, gravity: f64) -> Initial {
         velocity: vec![motion(-0.5), motion(-0.5), motion(1.0)],
         mass: vec![mass; 3],
         charge: vec![0.0; 3],
+        vorticity: vec![],
     }
 }
 

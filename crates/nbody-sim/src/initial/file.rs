@@ -27,11 +27,16 @@ pub fn no_hdf5(path: &Path) -> Result<(Snapshot, Option<Units>), FileError> {
 }
 
 /// Columns that are looked for.
-const COLUMNS: [&str; 12] = ["id", "x", "y", "z", "vx", "vy", "vz", "mass", "m", "charge", "q", "circulation"];
+const COLUMNS: [&str; 16] =
+    ["id", "x", "y", "z", "vx", "vy", "vz", "mass", "m", "charge", "q", "circulation", "wx", "wy", "wz", "volume"];
 
 /// Names of charges and circulations.
 const CHARGE: [&str; 2] = ["charge", "q"];
 const CIRCULATION: [&str; 3] = ["circulation", "charge", "q"];
+
+/// Names of the strengths and volumes of vortex particles in space.
+const VORTICITY: [&str; 3] = ["wx", "wy", "wz"];
+const VOLUME: [&str; 2] = ["volume", "mass"];
 
 /// Reads a table or a snapshot and converts its numbers to the scenario's units. Those of the file are the ones that it states, else
 /// `named`, else the scenario's.
@@ -54,6 +59,10 @@ pub fn read(path: &Path, named: FileUnits, scenario: &Scenario, hdf5: ReadHdf5) 
     particles.convert(factors(path, stated, named, scenario)?);
     if scenario.plane.is_some() {
         particles.check_plane(path)?;
+    }
+    if scenario.vortices_in_space() {
+        particles.check_volumes(path, scenario.viscosity > 0.0)?;
+        return Ok(particles);
     }
     if scenario.vortices() {
         return Ok(Initial::vortices(particles.position, particles.charge));
@@ -107,6 +116,11 @@ fn wrong(path: &Path, what: String) -> Failure {
 
 fn from_snapshot(path: &Path, scenario: &Scenario, s: Snapshot) -> Result<Initial, Failure> {
     let n = s.mass.len();
+    if scenario.vortices_in_space() {
+        let lacking = || wrong(path, "no vorticity, which force.law = \"vortex\" in space needs".into());
+        let particles = Initial::vortices_in_space(s.position, s.vorticity.ok_or_else(lacking)?, s.mass);
+        return Ok(particles.in_order_of(&s.id));
+    }
     let charge = match (scenario.law, s.charge) {
         (_, Some(charge)) => charge,
         (Law::Gravity, None) => vec![0.0; n],
@@ -116,7 +130,7 @@ fn from_snapshot(path: &Path, scenario: &Scenario, s: Snapshot) -> Result<Initia
         }
     };
     let velocity = if s.velocity.is_empty() { vec![[0.0; 3]; n] } else { s.velocity };
-    Ok(Initial { position: s.position, velocity, mass: s.mass, charge }.in_order_of(&s.id))
+    Ok(Initial { position: s.position, velocity, mass: s.mass, charge, vorticity: vec![] }.in_order_of(&s.id))
 }
 
 /// A table with a header: x, y, z and mass; vx, vy, vz, 0 if absent; charge for Coulomb; id, if the rows are to be
@@ -132,6 +146,13 @@ fn table(table: &Table, scenario: &Scenario) -> Result<Initial, Failure> {
     }
     let n = table.rows();
     let velocity = table.vectors(["vx", "vy", "vz"])?.unwrap_or_else(|| vec![[0.0; 3]; n]);
+    if scenario.vortices_in_space() {
+        let lacking =
+            || table.error("a run of vortices in space needs the columns wx, wy and wz: vorticity times volume");
+        let vorticity = table.vectors(VORTICITY)?.ok_or_else(lacking)?;
+        let volume = table.one_of(&VOLUME)?.map_or_else(|| vec![0.0; n], <[f64]>::to_vec);
+        return in_order(Initial::vortices_in_space(table.positions()?, vorticity, volume), table);
+    }
     let charge = match scenario.law {
         Law::Gravity => vec![0.0; n],
         Law::Coulomb => table.need(&CHARGE)?.to_vec(),
@@ -139,7 +160,11 @@ fn table(table: &Table, scenario: &Scenario) -> Result<Initial, Failure> {
     };
     // Vortices have no masses.
     let mass = if scenario.vortices() { vec![0.0; n] } else { table.need(&MASS)?.to_vec() };
-    let particles = Initial { position: table.positions()?, velocity, mass, charge };
+    in_order(Initial { position: table.positions()?, velocity, mass, charge, vorticity: vec![] }, table)
+}
+
+/// The rows in the order of the ids, if the table has any.
+fn in_order(particles: Initial, table: &Table) -> Result<Initial, Failure> {
     let Some(id) = table.id() else { return Ok(particles) };
     match ids::repeated(id) {
         Some(twice) => Err(table.error(format!("two rows have the id {twice}; give each its own")).into()),
@@ -149,9 +174,9 @@ fn table(table: &Table, scenario: &Scenario) -> Result<Initial, Failure> {
 
 /// An array without names: x, y, z, perhaps vx, vy, vz, then the mass, and the charge for Coulomb.
 fn array(path: &Path, scenario: &Scenario, rows: usize, width: usize, values: &[f64]) -> Result<Initial, Failure> {
-    if scenario.plane.is_some() {
-        let what =
-            "rows without names are for three dimensions; give a structured array with the fields x, y and so on";
+    if scenario.plane.is_some() || scenario.vortices() {
+        let what = "rows without names are for masses and charges in three dimensions; give a structured array with \
+                    the fields x, y and so on";
         return Err(wrong(path, what.into()));
     }
     let last = if scenario.law == Law::Coulomb { 2 } else { 1 };
@@ -177,6 +202,7 @@ fn array(path: &Path, scenario: &Scenario, rows: usize, width: usize, values: &[
         velocity: (0..rows).map(|i| if moving { three(row(i), 3) } else { [0.0; 3] }).collect(),
         mass: column(width - last),
         charge: if last == 2 { column(width - 1) } else { vec![0.0; rows] },
+        vorticity: vec![],
     })
 }
 
@@ -201,6 +227,11 @@ impl Initial {
             velocity: order.iter().map(|&i| self.velocity[i]).collect(),
             mass: order.iter().map(|&i| self.mass[i]).collect(),
             charge: order.iter().map(|&i| self.charge[i]).collect(),
+            vorticity: if self.vorticity.is_empty() {
+                vec![]
+            } else {
+                order.iter().map(|&i| self.vorticity[i]).collect()
+            },
         }
     }
 
@@ -215,6 +246,15 @@ impl Initial {
             }
         }
         Ok(())
+    }
+
+    /// Refuses volumes below 0, and with viscosity those of 0, with the first row.
+    fn check_volumes(&self, path: &Path, viscous: bool) -> Result<(), Failure> {
+        let bad = self.mass.iter().position(|&v| v < 0.0 || viscous && v == 0.0);
+        let Some(row) = bad else { return Ok(()) };
+        let range = if viscous { "above 0, which time.viscosity needs" } else { "0 or more" };
+        let volume = number(self.mass[row]);
+        Err(wrong(path, format!("volume = {volume} of particle {row}; allowed: {range}")))
     }
 
     /// Refuses masses that the law cannot use, with the first row.

@@ -11,6 +11,7 @@ mod softened;
 mod sphere;
 mod spherical;
 mod tables;
+mod vortices;
 
 use fmm_core::math::blocked_sums;
 use fmm_core::{Particles, Softening};
@@ -24,6 +25,7 @@ use spherical::{Profile, Spherical};
 
 pub use file::{ReadHdf5, no_hdf5};
 pub use tables::suspicious;
+pub use vortices::VortexRing;
 
 /// Particles in the scenario's units; N rows everywhere, row i has the id i.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -36,6 +38,8 @@ pub struct Initial {
     pub mass: Vec<f64>,
     /// Charges, or circulations; zero under gravity.
     pub charge: Vec<f64>,
+    /// Vorticity times volume of vortex particles in space, whose masses are their volumes; empty for all others.
+    pub vorticity: Vec<[f64; 3]>,
 }
 
 /// The particles of a group, where its model puts them.
@@ -89,6 +93,7 @@ fn model(model: &Model, stream: Stream, scenario: &Scenario, hdf5: ReadHdf5) -> 
             plane::disc(stream, n, [mass, charge], radius, velocities, constant)
         }
         Model::VortexPatch { n, circulation, radius, axis_ratio } => plane::patch(n, circulation, radius, axis_ratio),
+        Model::VortexRing(ring) => ring.particles(),
         Model::File { ref path, units } => file::read(path, units, scenario, hdf5)?,
     })
 }
@@ -197,7 +202,8 @@ impl Initial {
         let n = states.len();
         let (position, velocity): (Vec<_>, Vec<_>) = states.into_iter().unzip();
         let sums = blocked_sums(n, |i| velocity[i]);
-        let mut particles = Initial { position, velocity, mass: vec![mass / n as f64; n], charge: vec![0.0; n] };
+        let mut particles =
+            Initial { position, velocity, mass: vec![mass / n as f64; n], charge: vec![0.0; n], vorticity: vec![] };
         particles.shift([0.0; 3], sums.map(|s| -s / n as f64));
         particles
     }
@@ -208,7 +214,7 @@ impl Initial {
         for (axis, angle) in angles.into_iter().enumerate().filter(|(_, angle)| *angle != 0.0) {
             let (sin, cos) = angle.to_radians().sin_cos();
             let (i, j) = ((axis + 1) % 3, (axis + 2) % 3);
-            for v in self.position.iter_mut().chain(&mut self.velocity) {
+            for v in self.position.iter_mut().chain(&mut self.velocity).chain(&mut self.vorticity) {
                 (v[i], v[j]) = (cos * v[i] - sin * v[j], sin * v[i] + cos * v[j]);
             }
         }
@@ -229,12 +235,14 @@ impl Initial {
     pub fn particles(&self, law: Law, constant: f64) -> Particles {
         let (strength, coupling) = match law {
             Law::Gravity => (&self.mass, vec![-constant; self.len()]),
+            // The field is the velocity.
+            Law::Vortex if !self.vorticity.is_empty() => (&self.mass, vec![]),
             // u = 1/(2π) (e_y, −e_x): the sign is that of the plane.
             Law::Vortex => (&self.charge, vec![-constant; self.len()]),
             Law::Coulomb => (&self.charge, self.charge.iter().zip(&self.mass).map(|(q, m)| constant * q / m).collect()),
         };
         let (position, velocity) = (self.position.clone(), self.velocity.clone());
-        Particles { position, velocity, strength: strength.clone(), coupling }
+        Particles { position, velocity, strength: strength.clone(), coupling, vorticity: self.vorticity.clone() }
     }
 
     /// N equal particles from one (position, velocity) a particle, with center of mass and momentum moved to zero.
@@ -242,7 +250,7 @@ impl Initial {
         let n = states.len();
         let (position, velocity): (Vec<_>, Vec<_>) = states.into_iter().unzip();
         let (mass, charge) = (vec![mass / n as f64; n], vec![charge / n as f64; n]);
-        let mut particles = Initial { position, velocity, mass, charge };
+        let mut particles = Initial { position, velocity, mass, charge, vorticity: vec![] };
         let sums = blocked_sums(n, |i| {
             let ([x, y, z], [u, v, w]) = (particles.position[i], particles.velocity[i]);
             [x, y, z, u, v, w]
@@ -288,7 +296,7 @@ impl Initial {
 
     /// Keeps the first `n` particles, and the memory that they need.
     pub(crate) fn truncate(&mut self, n: usize) {
-        for rows in [&mut self.position, &mut self.velocity] {
+        for rows in [&mut self.position, &mut self.velocity, &mut self.vorticity] {
             rows.truncate(n);
             rows.shrink_to_fit();
         }
@@ -303,6 +311,7 @@ impl Initial {
         self.velocity.extend(more.velocity);
         self.mass.extend(more.mass);
         self.charge.extend(more.charge);
+        self.vorticity.extend(more.vorticity);
     }
 }
 

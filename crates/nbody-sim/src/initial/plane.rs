@@ -51,7 +51,8 @@ impl Initial {
     /// Vortices: |Γ| in place of their masses weighs centers and radii.
     pub fn vortices(position: Vec<[f64; 3]>, circulation: Vec<f64>) -> Initial {
         let velocity = vec![[0.0; 3]; position.len()];
-        Initial { position, velocity, mass: circulation.iter().map(|g| g.abs()).collect(), charge: circulation }
+        let mass = circulation.iter().map(|g| g.abs()).collect();
+        Initial { position, velocity, mass, charge: circulation, vorticity: vec![] }
     }
 }
 

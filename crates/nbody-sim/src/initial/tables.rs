@@ -1,8 +1,9 @@
-//! What is suspicious of the tables that particles come from.
+//! What is suspicious of the tables that particles come from, and of the distances of vortices.
 
 use crate::failure::Failure;
 use crate::files::particles;
-use crate::messages::clipped;
+use crate::initial::VortexRing;
+use crate::messages::{clipped, number};
 use crate::scenario::{Model, Scenario};
 
 /// Columns that a warning names.
@@ -15,6 +16,19 @@ const NAMED: usize = 10;
 /// Those of reading the names of columns.
 pub fn suspicious(scenario: &Scenario) -> Result<Vec<String>, Failure> {
     let mut warnings = vec![];
+    for (index, group) in scenario.groups.iter().enumerate() {
+        let core = scenario.softening_length();
+        if let Model::VortexRing(VortexRing { spacing, .. }) = group.model
+            && spacing > core
+        {
+            warnings.push(format!(
+                "particles.{index}.spacing = {} is above force.softening.length = {}: particles whose cores do not overlap \
+                 are no smooth flow, and exchange too little by viscosity",
+                number(spacing),
+                number(core)
+            ));
+        }
+    }
     for group in scenario.groups.iter().filter(|_| !scenario.vortices()) {
         let Model::File { path, .. } = &group.model else { continue };
         let ignored = particles::ignored_without_velocities(path)?;

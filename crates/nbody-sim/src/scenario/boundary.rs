@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
-use fmm_core::{Boundary, PeriodicBox, Softening, Surroundings};
+use fmm_core::{Boundary, PeriodicBox, Surroundings};
 
-use super::Scenario;
 use super::document::Value;
 use super::reader::{Range, Section};
 use super::resolved::{number, text, vector};
+use super::sections::Softened;
+use super::{Law, Scenario};
 use crate::messages;
 use crate::units::{Dimension, System};
 
@@ -15,14 +16,9 @@ use crate::units::{Dimension, System};
 const NAMED: [(&str, Surroundings); 2] =
     [("tinfoil", Surroundings::TinFoil), ("vacuum", Surroundings::Dielectric(1.0))];
 
-/// Reads the section. `plane` is true for a run in the plane, `external` if there is a field that has no images.
-pub(super) fn boundary(
-    mut s: Section<'_>,
-    units: System,
-    softening: Softening,
-    plane: bool,
-    external: bool,
-) -> Boundary {
+/// Reads the section. `external` is true if there is a field that has no images.
+pub(super) fn boundary(mut s: Section<'_>, units: System, law: Law, softened: &Softened, external: bool) -> Boundary {
+    let (softening, plane) = (softened.space, softened.plane.is_some());
     let periodic = s.choice("kind", &[("open", false), ("periodic", true)]) == Some(true);
     let side = match s.item("side").map(|i| &i.value) {
         Some(Value::Array(_)) => s.vector("side", Dimension::Length, units),
@@ -52,6 +48,9 @@ pub(super) fn boundary(
     };
     if plane {
         refuse("run.dimensions is 2", "periodic boxes are in space: set run.dimensions = 3");
+    }
+    if law == Law::Vortex && !plane {
+        refuse("force.law is \"vortex\"", "vortices in space have no images: use kind = \"open\"");
     }
     if external {
         refuse("external fields have no images", "leave out [external], or use kind = \"open\"");

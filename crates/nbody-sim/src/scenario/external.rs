@@ -63,6 +63,12 @@ pub(super) fn external(mut s: Section<'_>, units: System, law: Law, plane: bool)
         s.close();
         return None;
     }
+    if law == Law::Vortex && kind != Kind::None {
+        let message = "external fields do not act on vortices".to_string();
+        s.mistake("potential", message, "force.law is \"vortex\"", None);
+        s.close();
+        return None;
+    }
     let name = KINDS[kind as usize].0;
     for (key, kinds) in KEYS {
         if s.has(key) && !kinds.contains(&kind) {

@@ -23,6 +23,9 @@ impl Scenario {
         note: &mut dyn FnMut(Note),
     ) -> Result<Box<dyn ParticleStore + 'a>, Failure> {
         let store = match ranks {
+            None if self.vortices_in_space() => {
+                fmm::vortex_store(self.device, &self.settings, self.exchange(), n, note)
+            }
             None => fmm::store(self.device, &self.settings, self.log_kernel(), n, self.forces(), note),
             Some(comm) => match fmm_core::ranks::store(comm, self.settings.clone()) {
                 Ok(store) => Ok(Box::new(store) as Box<dyn ParticleStore + 'a>),

@@ -9,6 +9,7 @@ use super::reader::{Notes, Range, Section};
 use super::resolved::{number, text, vector};
 use super::{Group, Law, Model, Scenario, Velocities};
 use crate::files::{self, regular};
+use crate::initial::VortexRing;
 use crate::units::{Dimension, System};
 
 /// Particles of one run: what a 32-bit index can number.
@@ -83,6 +84,7 @@ impl Keys<'_> {
             Kind::Crystal => self.crystal(),
             Kind::UniformDisc => self.uniform_disc(),
             Kind::VortexPatch => self.vortex_patch(),
+            Kind::VortexRing => self.vortex_ring(),
             Kind::File => self.file(folder),
         };
         self.s.close();
@@ -389,6 +391,10 @@ impl Scenario {
                 let shape = [("radius", *radius), ("axis_ratio", *axis_ratio)];
                 numbers(out, &[[("circulation", *circulation); 1].as_slice(), &shape].concat())?;
             }
+            Model::VortexRing(VortexRing { circulation, radius, core, spacing }) => {
+                let shape = [("radius", *radius), ("core", *core), ("spacing", *spacing)];
+                numbers(out, &[[("circulation", *circulation); 1].as_slice(), &shape].concat())?;
+            }
             Model::Crystal { lattice, cells, spacing, charge, masses, surface } => {
                 writeln!(out, "lattice = {}\ncells = {cells}", text(lattice.name()))?;
                 numbers(out, &[("spacing", *spacing), ("charge", *charge)])?;
@@ -428,6 +434,7 @@ impl Model {
             Model::Crystal { .. } => "crystal",
             Model::UniformDisc { .. } => "uniform-disc",
             Model::VortexPatch { .. } => "vortex-patch",
+            Model::VortexRing(_) => "vortex-ring",
             Model::File { .. } => "file",
         }
     }

@@ -23,10 +23,12 @@ use std::time::Duration;
 use fmm_core::Settings;
 use fmm_core::forces::{External, LennardJones};
 use fmm_core::planar::{self, Blob};
+use fmm_core::vortices::Exchange;
 
 use crate::failure::Failure;
 use crate::files::snapshot::{Field, Float, Layout};
 use crate::files::{FileError, regular};
+use crate::flow::Spreading;
 use crate::integrator::Integrator;
 use crate::mistake::{Mistake, Mistakes, Source};
 use crate::thermostat::Thermostat;
@@ -72,6 +74,8 @@ pub struct Scenario {
     /// Steps and their times; with [`auto_step`](Self::auto_step) steps as long as the shortest interval, which are to
     /// be divided.
     pub clock: Clock,
+    /// ν of vortices.
+    pub viscosity: f64,
     /// η of `dt = "auto"`, until the step has been chosen.
     pub auto_step: Option<f64>,
     /// Number of steps.
@@ -128,7 +132,8 @@ pub enum Law {
     Gravity,
     /// Like charges repel: a = k_e (q/m) Σ q d/r³.
     Coulomb,
-    /// Point vortices and blobs in the plane: u = Σ Γ (−d_y, d_x)/(2π r²).
+    /// Vortices carry each other: points and blobs in the plane, u = Σ Γ (−d_y, d_x)/(2π r²), and particles in space that are
+    /// stretched ([`fmm_core::vortices`]).
     Vortex,
 }
 
@@ -198,12 +203,35 @@ impl Scenario {
 
     /// Whether particles have strengths in addition to their masses: charges, or circulations.
     pub fn charged(&self) -> bool {
-        self.law != Law::Gravity
+        self.law != Law::Gravity && !self.vortices_in_space()
     }
 
     /// Particles are vortices, which have no inertia.
     pub fn vortices(&self) -> bool {
         self.law == Law::Vortex
+    }
+
+    /// Particles are vortices in space, which are stretched.
+    pub fn vortices_in_space(&self) -> bool {
+        self.vortices() && self.plane.is_none()
+    }
+
+    /// How they exchange strength, if they do: as wide as their cores.
+    pub fn exchange(&self) -> Option<Exchange> {
+        let viscosity = self.viscosity;
+        (viscosity > 0.0).then(|| Exchange { viscosity, width: self.softening_length() })
+    }
+
+    /// How blobs in the plane spread, if they do.
+    pub fn spreading(&self) -> Option<Spreading> {
+        let viscosity = self.viscosity;
+        (viscosity > 0.0 && self.plane.is_some()).then(|| Spreading { core: self.softening_length(), viscosity })
+    }
+
+    /// What softens the kernel in the plane at a time.
+    pub fn blob(&self, time: f64) -> Option<Blob> {
+        let spread = |blob: Blob| self.spreading().map_or(blob, |s| blob.with_length(s.length(time)));
+        self.plane.map(spread)
     }
 
     /// Particles are ions in a periodic box.
@@ -221,12 +249,12 @@ impl Scenario {
         self.plane.map_or(self.settings.softening.length(), Blob::length)
     }
 
-    /// G, k_e, or 1/(2π) of vortices.
+    /// G, k_e, or of vortices 1/(2π) in the plane and 1/(4π) in space.
     pub fn constant(&self) -> f64 {
         let constant = match self.law {
             Law::Gravity => self.units.gravity(),
             Law::Coulomb => self.units.electric(),
-            Law::Vortex => Some(std::f64::consts::FRAC_1_PI / 2.0),
+            Law::Vortex => Some(std::f64::consts::FRAC_1_PI / if self.plane.is_some() { 2.0 } else { 4.0 }),
         };
         // Reading refuses a law that the units have no constant for.
         constant.unwrap_or(f64::NAN)
@@ -335,7 +363,7 @@ fn read_sources<S>(
 }
 
 /// Names of [`Field`] in scenarios.
-const FIELDS: [(&str, Field); 8] = [
+const FIELDS: [(&str, Field); 9] = [
     ("position", Field::Position),
     ("velocity", Field::Velocity),
     ("mass", Field::Mass),
@@ -344,6 +372,7 @@ const FIELDS: [(&str, Field); 8] = [
     ("acceleration", Field::Acceleration),
     ("charge", Field::Charge),
     ("force_error", Field::ForceError),
+    ("vorticity", Field::Vorticity),
 ];
 
 /// Names of [`Float`] in scenarios.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::initial::VortexRing;
 use crate::units::Dimension;
 
 /// A group of particles: a model, turned, moved and set in motion as a whole.
@@ -151,6 +152,8 @@ pub enum Model {
         /// Short axis over long axis.
         axis_ratio: f64,
     },
+    /// A vortex ring in space.
+    VortexRing(VortexRing),
     /// Particles from a file.
     File {
         /// Relative to the scenario's folder unless absolute.
@@ -223,6 +226,7 @@ impl Model {
             | Model::UniformDisc { n, .. }
             | Model::VortexPatch { n, .. }
             | Model::ColdCollapse { n, .. } => *n as u64,
+            Model::VortexRing(ring) => ring.count(),
             Model::Galaxy(g) => g.n.iter().map(|&n| n as u64).sum(),
             Model::Kepler { .. } => 2,
             Model::FigureEight { .. } => 3,
@@ -314,6 +318,8 @@ pub enum Kind {
     UniformDisc,
     /// [`Model::VortexPatch`].
     VortexPatch,
+    /// [`Model::VortexRing`].
+    VortexRing,
     /// [`Model::File`].
     File,
 }
@@ -330,7 +336,7 @@ impl Kind {
 }
 
 /// Names of the models in scenarios.
-pub const NAMES: [(&str, Kind); 13] = [
+pub const NAMES: [(&str, Kind); 14] = [
     ("plummer", Kind::Plummer),
     ("hernquist", Kind::Hernquist),
     ("nfw", Kind::Nfw),
@@ -343,5 +349,6 @@ pub const NAMES: [(&str, Kind); 13] = [
     ("crystal", Kind::Crystal),
     ("uniform-disc", Kind::UniformDisc),
     ("vortex-patch", Kind::VortexPatch),
+    ("vortex-ring", Kind::VortexRing),
     ("file", Kind::File),
 ];

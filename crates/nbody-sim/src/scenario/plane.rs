@@ -1,9 +1,11 @@
-//! Groups of runs in the plane: which models lie there, and the keys of those that lie nowhere else.
+//! Which models lie in the plane and which in space, and the keys of discs and of vortices.
 
 use super::groups::Keys;
 use super::models::{Kind, NAMES};
 use super::reader::Range;
 use super::{Law, Model};
+use crate::initial::VortexRing;
+use crate::messages;
 
 impl Keys<'_> {
     /// Notes what does not fit the dimensions of the run.
@@ -19,6 +21,11 @@ impl Keys<'_> {
             let (lies, dimensions) = if self.plane { ("in space", 2) } else { ("in the plane", 3) };
             let help = format!("with run.dimensions = {dimensions}: {}", names.join(", "));
             self.s.mistake("model", format!("model = \"{name}\" lies {lies}"), label, Some(help));
+        }
+        if self.law == Law::Vortex && !self.plane && !matches!(kind, Kind::VortexRing | Kind::File) && space {
+            let help = "use model = \"vortex-ring\" or \"file\" with force.law = \"vortex\" in space";
+            let message = format!("the model {name} has masses, no vorticity");
+            self.s.mistake("model", message, "force.law is \"vortex\"", Some(help.into()));
         }
         if self.law == Law::Vortex && velocity != [0.0; 3] {
             let message = "vortices have no velocity of their own".to_string();
@@ -60,6 +67,28 @@ impl Keys<'_> {
             self.s.mistake("model", "a vortex patch has circulations, no masses".into(), label, Some(help.into()));
         }
         Some(Model::VortexPatch { n: n?, circulation: circulation?, radius, axis_ratio })
+    }
+
+    pub(super) fn vortex_ring(&mut self) -> Option<Model> {
+        let circulation = self.s.number("circulation", Range::FINITE);
+        if !self.s.has("circulation") {
+            self.s.missing("circulation", "the circulation of the ring, for example circulation = 1");
+        }
+        let radius = self.length("radius", 1.0);
+        let core = self.length("core", 0.1 * radius);
+        let spacing = self.length("spacing", 0.5 * core);
+        for (key, value, of, most) in [("core", core, "radius", radius), ("spacing", spacing, "core", core)] {
+            if value > most {
+                let message = format!("{} = {} is above the {of}", self.s.full(key), messages::number(value));
+                self.s.mistake(key, message, format!("allowed: to {}, the {of}", messages::number(most)), None);
+            }
+        }
+        if self.law != Law::Vortex {
+            let label = format!("force.law is \"{}\"", self.law.name());
+            let help = "set force.law = \"vortex\"";
+            self.s.mistake("model", "a vortex ring has vorticity, no masses".into(), label, Some(help.into()));
+        }
+        Some(Model::VortexRing(VortexRing { circulation: circulation?, radius, core, spacing }))
     }
 
     /// Notes that the model's particles have masses.

@@ -43,7 +43,8 @@ impl Scenario {
         let constant = match self.law {
             Law::Gravity => "G",
             Law::Coulomb => "k_e",
-            Law::Vortex => "1/(2 pi)",
+            Law::Vortex if self.plane.is_some() => "1/(2 pi)",
+            Law::Vortex => "1/(4 pi)",
         };
         let dimensions = if self.plane.is_some() { 2 } else { 3 };
         writeln!(out, "# Every value of this run, defaults and derived ones included, in its units.")?;
@@ -88,6 +89,9 @@ impl Scenario {
         // Before the step is chosen the scenario asks for the choice.
         let dt = self.auto_step.map_or(number(self.clock.dt), |eta| format!("\"auto\"\neta = {}", number(eta)));
         writeln!(out, "dt = {dt}{time}\nend = {}{time}", number(self.end()))?;
+        if self.vortices() {
+            writeln!(out, "viscosity = {}", number(self.viscosity))?;
+        }
         writeln!(out, "\n[output]\ndirectory = {}", text(&self.directory.to_string_lossy()))?;
         // Without steps in between there is none to tell, and a run that goes on takes the default again.
         let interval = |out: &mut String, key: &str, steps: u64| match steps {

@@ -34,7 +34,7 @@ pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str
     let (law, softened, exclusions) = force(top.section("force"), units, plane, folder);
     let external = external(top.section("external"), units, law, plane);
     let groups = particles(notes, &mut top, units, law, plane, folder);
-    let boundary = boundary(top.section("boundary"), units, softened.space, plane, external.is_some());
+    let boundary = boundary(top.section("boundary"), units, law, &softened, external.is_some());
     let (mut settings, device) = solver(top.section("solver"), &softened, boundary);
     let shortest = boundary.periodic().map(PeriodicBox::shortest);
     let short_range = short_range(top.section("short_range"), units, law, shortest);
@@ -48,7 +48,7 @@ pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str
     let asked = top.has("verify");
     let verify = verify(top.section("verify"), units, time.as_ref(), usual).filter(|_| asked);
     top.close();
-    let (Time { integrator, clock, auto, steps, .. }, output, groups) = (time?, output?, groups?);
+    let (Time { integrator, clock, auto, steps, viscosity, .. }, output, groups) = (time?, output?, groups?);
     Some(Scenario {
         text: String::new(),
         title: title.unwrap_or(stem),
@@ -65,6 +65,7 @@ pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str
         device,
         integrator,
         clock,
+        viscosity,
         auto_step: auto,
         steps: steps?,
         directory: output.directory,
@@ -97,7 +98,7 @@ fn units(mut s: Section<'_>, plane: bool) -> System {
 
 /// What takes the place of the bare kernel.
 #[derive(Clone, Copy)]
-struct Softened {
+pub(super) struct Softened {
     /// In space.
     pub space: Softening,
     /// In the plane, for a run there.
@@ -117,10 +118,6 @@ impl Softened {
 
 fn force(mut s: Section<'_>, units: System, plane: bool, folder: Option<&Path>) -> (Law, Softened, Vec<[usize; 2]>) {
     let law = s.choice("law", &Law::NAMES).unwrap_or_default();
-    if law == Law::Vortex && !plane {
-        let help = "set run.dimensions = 2; nbody eval --kernel vortex sums vortices in space";
-        s.mistake("law", "vortices move in the plane".into(), "run.dimensions is 3", Some(help.into()));
-    }
     let (constant, others) = match law {
         // Pure numbers.
         Law::Vortex => (Some(1.0), "nbody"),
@@ -166,6 +163,11 @@ fn force(mut s: Section<'_>, units: System, plane: bool, folder: Option<&Path>) 
         _ => none,
     };
     k.close();
+    if law == Law::Vortex && !plane && !matches!(softening.space, Softening::P1(length) if length > 0.0) {
+        let help = "for example softening = { kernel = \"p1\", length = 0.1 }, at least the distance of neighbors";
+        let message = "vortices in space have cores, and force.softening gives them none".to_string();
+        s.mistake("softening", message, "allowed: the kernel p1 with a length above 0", Some(help.into()));
+    }
     let softening = screened(&mut s, law, softening, units);
     let exclusions = exclusions(&mut s, law, plane, folder);
     s.close();
@@ -319,6 +321,7 @@ struct Time {
     dt: Written,
     /// `None` where the end is no whole number of steps.
     steps: Option<u64>,
+    viscosity: f64,
 }
 
 impl Time {
@@ -374,6 +377,16 @@ fn time(
         let message = "time.dt = \"auto\" needs a softening length".to_string();
         s.mistake("dt", message, "dt = eta sqrt(softening.length/acceleration)", Some(help.into()));
     }
+    let viscosity = s.number("viscosity", Range::NOT_NEGATIVE).unwrap_or(0.0);
+    if s.has("viscosity") && !vortices {
+        let message = "time.viscosity is for vortices".to_string();
+        s.mistake("viscosity", message, "there are none here", Some("set force.law = \"vortex\"".into()));
+    } else if viscosity > 0.0 && softened.plane.is_some_and(|blob| !matches!(blob, Blob::Gaussian(core) if core > 0.0))
+    {
+        let help = "for example softening = { kernel = \"gaussian\", length = 0.1 }";
+        let message = "time.viscosity widens Gaussian blobs, and force.softening gives none".to_string();
+        s.mistake("viscosity", message, "allowed in the plane: the kernel gaussian with a length", Some(help.into()));
+    }
     let auto = automatic.then(|| eta.unwrap_or(0.1));
     let end = s.quantity("end", Dimension::Time, units, Range::NOT_NEGATIVE);
     for (key, help) in [
@@ -386,7 +399,7 @@ fn time(
     }
     let time = dt.map(|dt| {
         let clock = Clock::new(dt);
-        let time = Time { integrator, clock, auto, dt: Written::of(&mut s, "dt", units), steps: None };
+        let time = Time { integrator, clock, auto, dt: Written::of(&mut s, "dt", units), steps: None, viscosity };
         let mut wrong = |end, ratio| undivided(&mut s, "end", units, &time.steps_of(), (end, ratio));
         let steps = end.and_then(|end| clock.steps(end).map_err(|ratio| wrong(end, ratio)).ok());
         Time { steps, ..time }
@@ -419,22 +432,29 @@ fn output(
     let diagnostics_every = cadence(&mut s, "diagnostics_every", units, time);
     let fields = s.choices("fields", &FIELDS);
     // What particles under each law do not have.
-    let (lacking, label) = match law {
-        Law::Gravity => (Some(Field::Charge), "no charges under gravity"),
-        Law::Coulomb => (None, ""),
-        Law::Vortex => (Some(Field::Acceleration), "vortices have no accelerations"),
+    let none = (Field::Vorticity, "only vortices in space have vorticity");
+    let unestimated = |label| (Field::ForceError, label);
+    let mut lacking = match (law, plane) {
+        (Law::Gravity, _) => vec![none, (Field::Charge, "no charges under gravity")],
+        (Law::Coulomb, _) => vec![none],
+        (Law::Vortex, true) => vec![none, (Field::Acceleration, "vortices have no accelerations")],
+        (Law::Vortex, false) => vec![
+            (Field::Acceleration, "vortices have no accelerations"),
+            (Field::Charge, "vortices in space have vorticity, no charges"),
+            (Field::Potential, "the potential of vortices in space is a vector"),
+            unestimated("errors of moving vortices are not estimated"),
+        ],
     };
-    if let Some(f) = lacking.filter(|f| fields.as_ref().is_some_and(|named| named.contains(f))) {
-        s.mistake("fields", format!("output.fields names \"{}\"", f.name()), label, None);
+    if plane {
+        lacking.push(unestimated("errors of sums in the plane are not estimated"));
     }
-    if plane && fields.as_ref().is_some_and(|named| named.contains(&Field::ForceError)) {
-        let message = "output.fields names \"force_error\"".to_string();
-        s.mistake("fields", message, "errors of sums in the plane are not estimated", None);
+    for (f, label) in &lacking {
+        if fields.as_ref().is_some_and(|named| named.contains(f)) {
+            s.mistake("fields", format!("output.fields names \"{}\"", f.name()), *label, None);
+        }
     }
-    let wanted = |f: &Field| match &fields {
-        Some(named) => named.contains(f),
-        None => Some(*f) != lacking && *f != Field::ForceError,
-    };
+    let lacks = |f: Field| f == Field::ForceError || lacking.iter().any(|(lacked, _)| *lacked == f);
+    let wanted = |f: &Field| fields.as_ref().map_or_else(|| !lacks(*f), |named| named.contains(f));
     let fields = Field::ALL.into_iter().filter(wanted).collect();
     let precision = s.choice("precision", &FLOATS).unwrap_or(Float::F64);
     let checkpoint_wall = checkpoint_wall(&mut s);

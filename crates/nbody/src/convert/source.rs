@@ -114,6 +114,7 @@ fn from_checkpoint(path: &Path) -> Result<Loaded, FileError> {
         mass: p.mass,
         charge: p.charge,
         acceleration: Some(p.acceleration),
+        vorticity: p.vorticity,
         run: c.run,
         ..Snapshot::default()
     };

@@ -41,8 +41,8 @@ pub fn write_rows(path: &Path, about: &Snapshot, rows: &dyn Rows, layout: &Layou
 }
 
 fn write_checked(path: &Path, about: &Snapshot, rows: &dyn Rows, layout: &Layout) -> Result<u64, FileError> {
-    // Ids, the arrays of /VTKHDF, and at most three vectors and four scalars; compression only makes it smaller.
-    let bytes_per_row = 8 + 17 + 13 * 8;
+    // Ids, the arrays of /VTKHDF, and at most four vectors and four scalars; compression only makes it smaller.
+    let bytes_per_row = 8 + 17 + 16 * 8;
     let estimate = (rows.count() * bytes_per_row) as u64 + (1 << 20);
     hdf::write_file(path, estimate, |file| {
         header::put(file, about, rows, layout)?;
@@ -173,6 +173,7 @@ pub fn read(path: &Path) -> Result<Snapshot, FileError> {
     s.potential = reader.scalars(&group, "Potential", n)?;
     s.acceleration = reader.vectors(&group, "Acceleration", n)?;
     s.force_error = reader.scalars(&group, "ForceError", n)?;
+    s.vorticity = reader.vectors(&group, "Vorticity", n)?;
     match ids::repeated(&s.id) {
         Some(id) => Err(reader.error(format!("/PartType1/ParticleIDs has the id {id} twice"))),
         None => Ok(s),

@@ -65,7 +65,7 @@ pub fn run(scenario: Scenario, options: &Options, threads: usize) -> Result<(), 
 fn snapshot_bytes(scenario: &Scenario, n: usize) -> u64 {
     let float = if scenario.layout.precision == Float::F32 { 4 } else { 8 };
     let width = |f: &Field| match f {
-        Field::Position | Field::Velocity | Field::Acceleration => 3 * float,
+        Field::Position | Field::Velocity | Field::Acceleration | Field::Vorticity => 3 * float,
         Field::Potential | Field::ForceError => float,
         Field::Mass | Field::Id | Field::Charge => 0,
     };
@@ -74,9 +74,10 @@ fn snapshot_bytes(scenario: &Scenario, n: usize) -> u64 {
     n as u64 * (fields.map(width).sum::<u64>() + compressed) + 16_000
 }
 
-/// Three vectors in full, the rest compressed.
+/// Three vectors in full, four of vortices in space, the rest compressed.
 fn checkpoint_bytes(scenario: &Scenario, n: usize) -> u64 {
-    n as u64 * (72 + 1 + u64::from(scenario.charged())) + 16_000
+    let vorticity = if scenario.vortices_in_space() { 24 } else { 0 };
+    n as u64 * (72 + 1 + u64::from(scenario.charged()) + vorticity) + 16_000
 }
 
 /// Copies of the state and the sums, and the file twice while it is assembled.

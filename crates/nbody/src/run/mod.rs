@@ -230,7 +230,8 @@ impl Start {
         let mut initial = Initial::default();
         if let State::Particles(p) = std::mem::take(&mut checkpoint.state) {
             let charge = p.charge.unwrap_or_else(|| vec![0.0; p.id.len()]);
-            initial = Initial { position: p.position, velocity: p.velocity, mass: p.mass, charge };
+            let vorticity = p.vorticity.unwrap_or_default();
+            initial = Initial { position: p.position, velocity: p.velocity, mass: p.mass, charge, vorticity };
         }
         Start { scenario, initial, directory, checkpoint: Some(checkpoint) }
     }

@@ -48,9 +48,10 @@ fn first(comm: &dyn Comm, options: &Options, begun: Instant) -> Result<(), Failu
 
 /// What ranks take of the keys with more than one meaning: a key, or all that begin with one, and its values; without any the key
 /// must be left out.
-const TAKEN: [(&str, &[&str]); 8] = [
+const TAKEN: [(&str, &[&str]); 9] = [
     ("run.dimensions", &["3"]),
     ("boundary.kind", &["\"open\""]),
+    ("force.law", &["\"gravity\"", "\"coulomb\""]),
     ("solver.device", &["\"auto\"", "\"cpu\""]),
     ("force.exclusions", &[]),
     ("external.", &[]),

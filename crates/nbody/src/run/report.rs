@@ -130,7 +130,8 @@ impl Facts<'_> {
             true => format!("  virial ratio  {}\n", short(last.virial_ratio())),
             false => String::new(),
         };
-        let (conserved, symbol) = if s.vortices() { ("hamiltonian", 'H') } else { ("energy     ", 'E') };
+        let (conserved, symbol) =
+            if s.plane.is_some() && s.vortices() { ("hamiltonian", 'H') } else { ("energy     ", 'E') };
         let total = format!("{} {}", digits(last.total(), 6), s.units.unit(Dimension::Energy));
         let total = total.trim_end();
         let idle = if self.idle { idle(&time) } else { String::new() };

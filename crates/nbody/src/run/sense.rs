@@ -104,8 +104,8 @@ impl Sense {
         let mut found = vec![];
         let energies = Energies::of(scenario, self.mass, now);
         let first = *self.first.get_or_insert(energies);
-        // A bath exchanges energy with the particles.
-        if scenario.bath.is_none() {
+        // A bath exchanges energy with the particles, and viscosity takes it from them.
+        if scenario.bath.is_none() && scenario.viscosity == 0.0 {
             let error = energies.error(first);
             if error > ENERGY && error > 10.0 * self.energy && !self.energy_reported {
                 self.energy_reported = true;

@@ -108,6 +108,7 @@ mod tests {
             potential: None,
             acceleration: None,
             force_error: None,
+            vorticity: None,
             units: Units::default(),
             box_size: 0.0,
             diagnostics: vec![],

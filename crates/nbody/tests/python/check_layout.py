@@ -23,6 +23,7 @@ LINKS = {
     "PointData/acceleration": "Acceleration",
     "PointData/charge": "Charges",
     "PointData/force_error": "ForceError",
+    "PointData/vorticity": "Vorticity",
 }
 COMPRESSED = {"Masses", "ParticleIDs", "Charges"}
 

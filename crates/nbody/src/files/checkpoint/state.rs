@@ -49,6 +49,8 @@ pub struct Particles {
     pub mass: Vec<f64>,
     /// Charges, `[N]`.
     pub charge: Option<Vec<f64>>,
+    /// Vorticity times volume of vortex particles in space, `[N]`.
+    pub vorticity: Option<Vec<[f64; 3]>>,
 }
 
 /// A flow before its step is solved: solving takes away what of ω is no curl, so that going on from later would do so twice.
@@ -99,9 +101,13 @@ impl State {
             acceleration: vectors("Acceleration", n)?,
             mass: reader.scalars(group, "Masses", n)?.ok_or_else(|| missing("Masses"))?,
             charge: reader.scalars(group, "Charges", n)?,
+            vorticity: reader.vectors(group, "Vorticity", n)?,
         }))
     }
 }
+
+/// What not all particles have.
+const MORE: [Field; 2] = [Field::Charge, Field::Vorticity];
 
 /// Version of the layout of files with a flow on blocks of level 0; those of particles have 2, and 1 without a run id.
 const FLOWS: i64 = 3;
@@ -153,6 +159,7 @@ impl Particles {
             Field::Acceleration => Some(self.acceleration.as_flattened()),
             Field::Mass => Some(&self.mass),
             Field::Charge => self.charge.as_deref(),
+            Field::Vorticity => self.vorticity.as_ref().map(|v| v.as_flattened()),
             Field::Id | Field::Potential | Field::ForceError => None,
         }
     }
@@ -181,7 +188,7 @@ impl Stored for &dyn Rows {
 
 /// A state as it is written: the particles may be anywhere, and are looked at piece by piece.
 pub enum Contents<'a> {
-    /// Particles with positions, velocities, accelerations and masses, and charges where they have any.
+    /// Particles with positions, velocities, accelerations and masses, and charges or vorticity where they have any.
     Particles(&'a dyn Rows),
     /// A flow on a grid.
     Flow(&'a Flow),
@@ -201,7 +208,7 @@ impl Contents<'_> {
     /// An upper bound of its size in a file, in bytes.
     pub(super) fn estimate(&self) -> usize {
         match self {
-            Contents::Particles(p) => p.count() * (8 + 11 * 8),
+            Contents::Particles(p) => p.count() * (8 + 14 * 8),
             Contents::Flow(f) => f.blocks.len() * 16 + f.vorticity.len() * 24,
         }
     }
@@ -227,8 +234,8 @@ impl Contents<'_> {
     /// What comes after all else: files of equal states have equal bytes, those of older versions too.
     pub(super) fn fill_last(&self, group: &Group) -> hdf5::Result<()> {
         match self {
-            Contents::Particles(p) if p.has(Field::Charge) => put_field(group, *p, Field::Charge),
-            _ => Ok(()),
+            Contents::Particles(p) => MORE.into_iter().filter(|&f| p.has(f)).try_for_each(|f| put_field(group, *p, f)),
+            Contents::Flow(_) => Ok(()),
         }
     }
 
@@ -237,7 +244,7 @@ impl Contents<'_> {
         match self {
             Contents::Particles(p) => {
                 let mut fields = vec![Field::Velocity, Field::Acceleration];
-                fields.extend(Some(Field::Charge).filter(|&charge| p.has(charge)));
+                fields.extend(MORE.into_iter().filter(|&f| p.has(f)));
                 p.check(&Layout { fields, precision: Float::F64 })
             }
             Contents::Flow(f) => {
@@ -259,6 +266,7 @@ impl Contents<'_> {
     /// What is hashed before all arrays.
     pub(super) fn tag(&self) -> u8 {
         match self {
+            Contents::Particles(p) if p.has(Field::Vorticity) => 3,
             Contents::Particles(p) => u8::from(p.has(Field::Charge)),
             Contents::Flow(_) => 2,
         }
@@ -270,7 +278,9 @@ impl Contents<'_> {
             Contents::Particles(p) => {
                 hash.update((p.count() as u64).to_le_bytes());
                 pieces(p.count()).for_each(|rows| add(hash, p.ids(rows).iter().map(|v| v.to_le_bytes())));
-                for field in [Field::Position, Field::Velocity, Field::Acceleration, Field::Mass, Field::Charge] {
+                let always = [Field::Position, Field::Velocity, Field::Acceleration, Field::Mass, Field::Charge];
+                // What came later is hashed where it is there alone: files of older versions keep their digests.
+                for field in always.into_iter().chain(Some(Field::Vorticity).filter(|&f| p.has(f))) {
                     let there = p.has(field);
                     let numbers = if there { p.count() * field.width() } else { 0 };
                     hash.update((numbers as u64).to_le_bytes());

@@ -299,6 +299,7 @@ impl Temporal {
             potential: floats(Field::Potential)?,
             acceleration: vectors(Field::Acceleration)?,
             force_error: floats(Field::ForceError)?,
+            vorticity: vectors(Field::Vorticity)?,
             ..Snapshot::default()
         };
         if let Some(own) = reader.group("/Nbody")? {

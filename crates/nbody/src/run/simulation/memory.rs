@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::ParticleRun;
-use crate::diagnostics::{Diagnostics, Ions};
+use crate::diagnostics::{Diagnostics, Ions, Vorticity};
 use crate::failure::Failure;
 use crate::files::checkpoint::{Particles, State};
 use crate::run::kept;
@@ -89,7 +89,9 @@ impl Resumable for Scenario {
 
     fn columns(&self) -> String {
         let ions = self.ions().then(Ions::default);
-        let none = Diagnostics { vortices: self.vortices(), ions, ..Diagnostics::default() };
+        let vorticity = self.vortices_in_space().then(Vorticity::default);
+        let vortices = self.vortices() && vorticity.is_none();
+        let none = Diagnostics { vortices, ions, vorticity, ..Diagnostics::default() };
         let names = none.named(&none).into_iter().map(|(name, _)| name);
         ["step", "time"].into_iter().chain(names).chain(["force_error"]).collect::<Vec<_>>().join(",")
     }
@@ -102,6 +104,9 @@ impl Resumable for Scenario {
         match state {
             State::Particles(Particles { charge: None, .. }) if self.charged() => {
                 Err("holds no charges, which force.law = \"coulomb\" needs".into())
+            }
+            State::Particles(Particles { vorticity: None, .. }) if self.vortices_in_space() => {
+                Err("holds no vorticity, which force.law = \"vortex\" in space needs".into())
             }
             _ => Ok(()),
         }

@@ -81,6 +81,7 @@ impl<'a> ParticleRun<'a> {
             scenario,
         };
         if let Some(checkpoint) = state {
+            run.motion.set_time(checkpoint.time);
             run.recall(&checkpoint.numbers);
         }
         Ok(run)

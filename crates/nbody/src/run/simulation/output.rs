@@ -104,8 +104,12 @@ impl ParticleRun<'_> {
     fn verify(&mut self, particles: &Particles, field: &[[f64; 3]]) -> Result<(), Failure> {
         let s = &self.scenario;
         let Some(verify) = s.verify else { return Ok(()) };
-        let kernel = if s.plane.is_some() { Kernel::Log } else { Kernel::Laplace };
-        let (settings, blob) = (s.settings.clone(), s.plane.unwrap_or_default());
+        let kernel = match s.plane {
+            Some(_) => Kernel::Log,
+            None if s.vortices() => Kernel::Vortex,
+            None => Kernel::Laplace,
+        };
+        let (settings, blob) = (s.settings.clone(), s.blob(self.time()).unwrap_or_default());
         let problem = Problem { settings, blob, ..Problem::new(kernel) };
         let error = sampled_error(&problem, particles, field, verify.sample, self.course.step);
         self.verified.add(error);
@@ -185,6 +189,7 @@ impl ParticleRun<'_> {
             acceleration,
             mass: self.motion.initial().mass.clone(),
             charge: self.scenario.charged().then(|| self.motion.initial().charge.clone()),
+            vorticity: self.scenario.vortices_in_space().then_some(particles.vorticity),
         });
         let (scenario, numbers) = (self.scenario.resolved_of(&state), self.numbers());
         self.course.save(state, scenario, numbers, since)

@@ -1,0 +1,160 @@
+//! The vortex particles of a run. They are kept on the host; what costs is summed on the cores or on a GPU.
+
+use rayon::prelude::*;
+
+use super::{Exchange, Rates, Sums, exchange, rates};
+use crate::bodies::Particles;
+use crate::math::CollectVec;
+use crate::{Choice, Error, ForceReport, Kept, ParticleStore, Settings, StageTimes};
+
+/// A vector of each particle.
+type Vectors = Vec<[f64; 3]>;
+
+/// Vortex particles. Of the [`Particles`] that it takes, `vorticity` has the strengths and `strength` the volumes, which
+/// viscosity needs. [`ParticleStore::field`] gives α·ψ and the velocity.
+pub struct VortexStore<'a> {
+    sums: Box<dyn Sums + 'a>,
+    settings: Settings,
+    exchange: Option<Exchange>,
+    particles: Particles,
+    /// Of the last forces.
+    last: Option<Rates>,
+    /// Places and strengths at the start of a step.
+    start: [Vectors; 2],
+    /// The rates of both that were taken last.
+    taken: [Vectors; 2],
+    /// The step's sum of rates.
+    sum: [Vectors; 2],
+    /// What a rate of a strength is multiplied by to be compared with a velocity.
+    unit: f64,
+}
+
+impl<'a> VortexStore<'a> {
+    /// A store without particles. `settings` have the softening p1; with an `exchange` there is viscosity.
+    ///
+    /// # Errors
+    /// [`Error::Range`] if a setting lies outside its range.
+    pub fn new(sums: impl Sums + 'a, settings: Settings, exchange: Option<Exchange>) -> Result<Self, Error> {
+        settings.check()?;
+        Ok(VortexStore {
+            sums: Box::new(sums),
+            settings,
+            exchange,
+            particles: Particles::default(),
+            last: None,
+            start: [vec![], vec![]],
+            taken: [vec![], vec![]],
+            sum: [vec![], vec![]],
+            unit: 0.0,
+        })
+    }
+}
+
+/// The largest number.
+fn largest(vectors: &[[f64; 3]]) -> f64 {
+    vectors.as_flattened().par_iter().map(|v| v.abs()).reduce(|| 0.0, f64::max)
+}
+
+/// x + h y.
+fn added(x: &[[f64; 3]], y: &[[f64; 3]], h: f64) -> Vectors {
+    x.par_iter().zip(y).map(|(x, y)| std::array::from_fn(|d| x[d] + h * y[d])).collect_vec()
+}
+
+fn no_inertia<T>() -> Result<T, Error> {
+    Err(Error::Unsupported("vortices have no inertia: they are moved by rk4 or midpoint".into()))
+}
+
+impl ParticleStore for VortexStore<'_> {
+    fn upload(&mut self, particles: &Particles) -> Result<(), Error> {
+        particles.check()?;
+        let (expected, found) = (particles.len(), particles.vorticity.len());
+        if found != expected {
+            return Err(Error::Shape { what: "vorticities", expected, found });
+        }
+        (self.particles, self.last) = (particles.clone(), None);
+        Ok(())
+    }
+
+    fn forces_kept(&mut self, _: Option<Kept>, times: &mut StageTimes) -> Result<Option<Kept>, Error> {
+        // What a failed sum leaves are no rates at these places.
+        self.last = None;
+        let Particles { position, vorticity, strength, .. } = &self.particles;
+        let mut all = rates(&mut *self.sums, &self.settings, position, vorticity, times)?;
+        if let Some(how) = self.exchange {
+            let (tolerance, bodies) = (self.settings.tolerance, (&position[..], &vorticity[..], &strength[..]));
+            exchange(&mut *self.sums, how, tolerance, bodies, &mut all.turning, times)?;
+        }
+        self.last = Some(all);
+        Ok(None)
+    }
+
+    fn kick(&mut self, _: f64, _: &mut StageTimes) -> Result<(), Error> {
+        no_inertia()
+    }
+
+    fn drift(&mut self, _: f64, _: &mut StageTimes) -> Result<(), Error> {
+        no_inertia()
+    }
+
+    fn begin_flow(&mut self) -> Result<f64, Error> {
+        let Particles { position, vorticity, .. } = &self.particles;
+        self.start = [position.clone(), vorticity.clone()];
+        self.taken = [vec![], vec![]];
+        self.sum = [0, 1].map(|_| vec![[0.0; 3]; position.len()]);
+        let [far, strong] = [position, vorticity].map(|v| largest(v));
+        self.unit = if strong > 0.0 { far / strong } else { 0.0 };
+        Ok(far)
+    }
+
+    fn flow(&mut self, weight: f64) -> Result<f64, Error> {
+        let Some(Rates { velocity, turning, .. }) = &self.last else { return Ok(f64::INFINITY) };
+        let mut change = 0.0;
+        for (which, (now, unit)) in [(velocity, 1.0), (turning, self.unit)].into_iter().enumerate() {
+            let before = &mut self.taken[which];
+            change = match before.len() == now.len() && !now.is_empty() {
+                true => f64::max(change, unit * largest(&added(now, before, -1.0))),
+                false => f64::INFINITY,
+            };
+            before.clone_from(now);
+            if weight != 0.0 {
+                self.sum[which] = added(&self.sum[which], now, weight);
+            }
+        }
+        Ok(change)
+    }
+
+    fn flow_to(&mut self, h: f64, summed: bool) -> Result<(), Error> {
+        let rates = if summed { &self.sum } else { &self.taken };
+        self.particles.position = added(&self.start[0], &rates[0], h);
+        self.particles.vorticity = added(&self.start[1], &rates[1], h);
+        Ok(())
+    }
+
+    fn change_velocities(&mut self, _: &mut dyn FnMut(&mut [[f64; 3]])) -> Result<(), Error> {
+        no_inertia()
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        self.particles.check()
+    }
+
+    fn particles(&mut self) -> Result<Particles, Error> {
+        Ok(self.particles.clone())
+    }
+
+    fn field(&mut self) -> Result<(Vec<f64>, Vec<[f64; 3]>), Error> {
+        Ok(self.last.as_ref().map_or_else(Default::default, |last| (last.energy.clone(), last.velocity.clone())))
+    }
+
+    fn force_report(&self) -> ForceReport {
+        ForceReport::default()
+    }
+
+    fn choice(&self) -> Option<Choice> {
+        self.last.as_ref().and_then(|last| last.choice.clone())
+    }
+
+    fn coincident_pairs(&self) -> u64 {
+        self.last.as_ref().map_or(0, |last| last.coincident_pairs)
+    }
+}
