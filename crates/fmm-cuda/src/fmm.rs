@@ -26,6 +26,7 @@ use crate::mma_layout::DeviceReal;
 use crate::near::Near;
 use crate::needed::Needed;
 use crate::place::Place;
+use crate::policy;
 use crate::shares::Member;
 use crate::ternary_root;
 use crate::view::{Body, GatherView, Sum, TILE};
@@ -106,7 +107,7 @@ impl Fmm {
         (sources, targets): (&Buffer<f64>, Option<&Buffer<f64>>),
         times: &mut StageTimes,
     ) -> Result<Planned, Error> {
-        let rule = accuracy::rule(settings, &choice);
+        let rule = policy::rule(settings, &choice);
         let cell = settings.boundary.periodic();
         let space = cell.map_or_else(|| Space::open(cube.side), |cell| Space::periodic(cell.side, &rule));
         let classes = Classes::of_space(rule.separation2, &space);
@@ -208,7 +209,7 @@ impl Fmm {
         kept: Option<Far<T>>,
     ) -> Result<Far<T>, Error> {
         let choice = &planned.choice;
-        let rule = accuracy::rule(settings, choice);
+        let rule = policy::rule(settings, choice);
         let nearer = rule.min_distance > 0.0 || rule.most_near > 1;
         let offsets = Offsets { separation2: rule.separation2, nearer, classes: planned.classes };
         let n = ends.at().n;

@@ -1,6 +1,7 @@
 //! Which method a sum on the device has, and its leaves: what differs from the CPU because pairs are cheap here.
 
 use fmm_core::accuracy::{self, Kind, Problem};
+use fmm_core::lists::Rule;
 use fmm_core::mesh::Recipe;
 use fmm_core::mesh::recipe::{self, Rates};
 use fmm_core::{Choice, Error, Family, Method, PeriodicBox, Precision, Settings};
@@ -138,6 +139,20 @@ const UNBALANCED: f64 = 5e-4;
 pub fn choose_precision(settings: Settings, imbalance: f64) -> Settings {
     let double = imbalance > BALANCED && settings.tolerance < UNBALANCED && settings.precision == Precision::Auto;
     if double { Settings { precision: Precision::F64, ..settings } } else { settings }
+}
+
+/// A body takes a multipole of a softened kernel as slowly as so many pairs for each of its terms: one thread
+/// makes them one after the other.
+const PAIRS_PER_TERM: usize = 64;
+
+/// The traversal's rule: that of the cores, but that cells in which fewer bodies are meet them one by one where a
+/// multipole would take longer.
+pub fn rule(settings: &Settings, choice: &Choice) -> Rule {
+    let rule = accuracy::rule(settings, choice);
+    let slow = choice.expansion == Some(Family::Cartesian) && choice.method == Method::Fmm;
+    let terms = choice.order.map_or(1, |p| (p + 1) * (p + 2) * (p + 3) / 6);
+    let least = if slow { PAIRS_PER_TERM * terms } else { 0 };
+    Rule { m2p_min_bodies: rule.m2p_min_bodies.max(least), ..rule }
 }
 
 /// From how many bodies on clusters err by more than the tables say, at these target errors and below: the

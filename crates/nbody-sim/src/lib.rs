@@ -37,6 +37,7 @@ pub mod terminal;
 pub mod thermostat;
 mod time_step;
 pub mod units;
+pub mod vortex_ring;
 
 pub use motion::Motion;
 pub use orders::Order;

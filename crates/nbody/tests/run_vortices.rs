@@ -65,6 +65,16 @@ fn a_ring_moves_along_its_axis_and_keeps_what_is_conserved() {
 }
 
 #[test]
+fn rings_turn_with_their_group() {
+    let folder = Folder::new(RING);
+    let set = "particles.0.rotation=[0, 90, 0]";
+    folder.done(&["case.toml", "-q", "--out", "a", "--set", set, "--set", "time.end=0"]);
+    // z is turned to x.
+    let [x, y, z] = ["impulse_x", "impulse_y", "impulse_z"].map(|name| column(&folder.path("a"), name)[0]);
+    assert!((x / (PI * 1.045) - 1.0).abs() < 0.02 && y.abs() < 1e-12 && z.abs() < 1e-12, "{x} {y} {z}");
+}
+
+#[test]
 fn viscosity_takes_energy_by_enstrophy() {
     let folder = Folder::new(&RING.replace("end = 1", "end = 1\nviscosity = 0.01").replace("core = 0.3", "core = 0.4"));
     folder.done(&["case.toml", "-q", "--out", "a"]);

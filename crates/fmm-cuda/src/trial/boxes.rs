@@ -12,6 +12,7 @@ use crate::direct;
 use crate::ewald;
 use crate::fmm::More;
 use crate::order::Units;
+use crate::policy;
 use crate::ternary_root;
 
 impl SpaceTrial<'_> {
@@ -33,7 +34,7 @@ impl SpaceTrial<'_> {
         let mut begin = |stream: &Stream| guard.ewald.begin(gpu, stream, sources);
         let more: Option<More> = if begins { Some(&mut begin) } else { None };
         self.begun |= begins;
-        let rule = accuracy::rule(settings, choice);
+        let rule = policy::rule(settings, choice);
         let ternary = self.fits && ternary_root::pay(settings, choice, &rule, cell, &self.problem);
         let cubes = (self.cube, ternary.then(|| ternary_root::cube(cell)));
         let planned = fmm.plan(gpu, work, settings, choice.clone(), cubes, boxed.places(cell, ends), self.times)?;

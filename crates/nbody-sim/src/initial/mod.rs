@@ -25,7 +25,6 @@ use spherical::{Profile, Spherical};
 
 pub use file::{ReadHdf5, no_hdf5};
 pub use tables::suspicious;
-pub use vortices::VortexRing;
 
 /// Particles in the scenario's units; N rows everywhere, row i has the id i.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -93,7 +92,7 @@ fn model(model: &Model, stream: Stream, scenario: &Scenario, hdf5: ReadHdf5) -> 
             plane::disc(stream, n, [mass, charge], radius, velocities, constant)
         }
         Model::VortexPatch { n, circulation, radius, axis_ratio } => plane::patch(n, circulation, radius, axis_ratio),
-        Model::VortexRing(ring) => ring.particles(),
+        Model::VortexRing(ref ring) => vortices::ring(ring),
         Model::File { ref path, units } => file::read(path, units, scenario, hdf5)?,
     })
 }

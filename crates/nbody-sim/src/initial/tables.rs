@@ -2,9 +2,9 @@
 
 use crate::failure::Failure;
 use crate::files::particles;
-use crate::initial::VortexRing;
 use crate::messages::{clipped, number};
 use crate::scenario::{Model, Scenario};
+use crate::vortex_ring::VortexRing;
 
 /// Columns that a warning names.
 const NAMED: usize = 10;

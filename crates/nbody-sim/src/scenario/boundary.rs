@@ -2,12 +2,11 @@
 
 use std::fmt::Write;
 
-use fmm_core::{Boundary, PeriodicBox, Surroundings};
+use fmm_core::{Boundary, PeriodicBox, Softening, Surroundings};
 
 use super::document::Value;
 use super::reader::{Range, Section};
 use super::resolved::{number, text, vector};
-use super::sections::Softened;
 use super::{Law, Scenario};
 use crate::messages;
 use crate::units::{Dimension, System};
@@ -16,9 +15,14 @@ use crate::units::{Dimension, System};
 const NAMED: [(&str, Surroundings); 2] =
     [("tinfoil", Surroundings::TinFoil), ("vacuum", Surroundings::Dielectric(1.0))];
 
-/// Reads the section. `external` is true if there is a field that has no images.
-pub(super) fn boundary(mut s: Section<'_>, units: System, law: Law, softened: &Softened, external: bool) -> Boundary {
-    let (softening, plane) = (softened.space, softened.plane.is_some());
+/// Reads the section. `plane` is true for a run in the plane, `external` if there is a field that has no images.
+pub(super) fn boundary(
+    mut s: Section<'_>,
+    units: System,
+    law: Law,
+    (softening, plane): (Softening, bool),
+    external: bool,
+) -> Boundary {
     let periodic = s.choice("kind", &[("open", false), ("periodic", true)]) == Some(true);
     let side = match s.item("side").map(|i| &i.value) {
         Some(Value::Array(_)) => s.vector("side", Dimension::Length, units),

@@ -9,8 +9,8 @@ use super::reader::{Notes, Range, Section};
 use super::resolved::{number, text, vector};
 use super::{Group, Law, Model, Scenario, Velocities};
 use crate::files::{self, regular};
-use crate::initial::VortexRing;
 use crate::units::{Dimension, System};
+use crate::vortex_ring::VortexRing;
 
 /// Particles of one run: what a 32-bit index can number.
 const MOST: i64 = u32::MAX as i64 - 1;

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::initial::VortexRing;
 use crate::units::Dimension;
+use crate::vortex_ring::VortexRing;
 
 /// A group of particles: a model, turned, moved and set in motion as a whole.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,8 +4,8 @@ use super::groups::Keys;
 use super::models::{Kind, NAMES};
 use super::reader::Range;
 use super::{Law, Model};
-use crate::initial::VortexRing;
 use crate::messages;
+use crate::vortex_ring::VortexRing;
 
 impl Keys<'_> {
     /// Notes what does not fit the dimensions of the run.

@@ -34,7 +34,7 @@ pub(super) fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str
     let (law, softened, exclusions) = force(top.section("force"), units, plane, folder);
     let external = external(top.section("external"), units, law, plane);
     let groups = particles(notes, &mut top, units, law, plane, folder);
-    let boundary = boundary(top.section("boundary"), units, law, &softened, external.is_some());
+    let boundary = boundary(top.section("boundary"), units, law, (softened.space, plane), external.is_some());
     let (mut settings, device) = solver(top.section("solver"), &softened, boundary);
     let shortest = boundary.periodic().map(PeriodicBox::shortest);
     let short_range = short_range(top.section("short_range"), units, law, shortest);
@@ -98,7 +98,7 @@ fn units(mut s: Section<'_>, plane: bool) -> System {
 
 /// What takes the place of the bare kernel.
 #[derive(Clone, Copy)]
-pub(super) struct Softened {
+struct Softened {
     /// In space.
     pub space: Softening,
     /// In the plane, for a run there.
