@@ -8,7 +8,7 @@
 // Threads of a block that is alone, and of a block that has a chunk of the targets.
 constexpr unsigned ALONE = 1024, CHUNK_THREADS = 256;
 
-// Threads of a block that has leaves.
+// Threads of a block that has cells or leaves.
 constexpr unsigned ERROR_THREADS = 128;
 
 // The levels of most trees.
@@ -29,7 +29,8 @@ __device__ inline double fall(double x, double y, double z, unsigned order) {
 // The side of the octant along an axis: -1 or 1.
 __device__ inline double side_of(unsigned octant, unsigned axis) { return octant >> axis & 1 ? 1 : -1; }
 
-// The mean square of the field of the last degree of each cell: sources first, then targets. A thread has a cell.
+// The mean square of the field of the last degree of each cell: sources first, then targets. A thread has a cell. Single
+// precision holds them: strengths are of order 1, and what underflows is nothing next to any field.
 template <typename Real> __device__ inline void norms(const ErrorView &v) {
   const unsigned k = blockIdx.x * blockDim.x + threadIdx.x, sources = v.sources.cells;
   if (k >= sources + v.targets.cells) return;
@@ -42,19 +43,38 @@ template <typename Real> __device__ inline void norms(const ErrorView &v) {
     const double *weights = v.weights + (local ? v.width : 0);
     for (unsigned i = 0; i < v.width; i++) sum += weights[i] * double(c[i]) * double(c[i]);
   }
-  v.norms[k] = sum;
+  v.norms[k] = float(fmin(sum, 1e38));
 }
 
-// The value of lane `o` of eight neighbouring lanes whose first is this one's group.
-__device__ inline double of_lane(double x, unsigned o) { return __shfl_sync(~0u, x, o, 8); }
-
-// The logarithm of an octant's value: its bits, no smaller than a part of the largest of the group.
-__device__ inline double logarithm(double value, double least) {
-  double largest = value;
-  for (unsigned d = 4; d > 0; d /= 2) largest = fmax(largest, __shfl_xor_sync(~0u, largest, d));
-  largest = fmax(largest, 2.2250738585072014e-308);
-  return double(__double_as_longlong(fmax(value, least * largest)));
+// The logarithm of an octant's value, no smaller than a part of the largest of its cell: the upper half of its bits, of
+// which single precision keeps 1e-4 of the value.
+__device__ inline float logarithm(double value, double least) {
+  float log = float(__double2hiint(value)), largest = log;
+  for (unsigned d = 4; d > 0; d /= 2) largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, d));
+  const double most = __hiloint2double(max(int(largest), 1 << 20), 0);
+  return fmaxf(log, float(__double2hiint(least * most)));
 }
+
+// Eight lanes have the logarithms of the octants of a cell, and share what is linear along each axis between the centers
+// of the octants, and beyond: the sum of `c[s]` times the coordinates of the bits of s.
+struct Interpolated {
+  float c[8];
+  __device__ Interpolated(double value, double least) {
+    float mine = logarithm(value, least);
+    const unsigned o = threadIdx.x % 8;
+    for (unsigned d = 1; d < 8; d *= 2) {
+      const float other = __shfl_xor_sync(~0u, mine, d);
+      mine = o & d ? mine - other : 0.5f * (mine + other);
+    }
+    for (unsigned s = 0; s < 8; s++) c[s] = __shfl_sync(~0u, mine, s, 8);
+  }
+  // The value at a place in half sides of the cell.
+  __device__ double at(float x, float y, float z) const {
+    const float low = fmaf(y, fmaf(x, c[3], c[2]), fmaf(x, c[1], c[0]));
+    const float high = fmaf(y, fmaf(x, c[7], c[6]), fmaf(x, c[5], c[4]));
+    return __hiloint2double(max(int(fmaf(z, high, low)), 0), 0);
+  }
+};
 
 // A number from 0 to 1 for each other number, without a pattern: as `guard.rs` has it.
 __device__ inline double spread(uint64_t k) {
@@ -75,82 +95,133 @@ __device__ inline double sum_of_block(double x, double *warps) {
   return sum;
 }
 
-// The weight of an octant at a place between the centers of the octants, and beyond.
-__device__ inline double weight_of(unsigned o, const double *at) {
-  return (0.5 + side_of(o, 0) * at[0]) * (0.5 + side_of(o, 1) * at[1]) * (0.5 + side_of(o, 2) * at[2]);
+// The sum of a number of each thread of a block up to this one. It never falls from one thread to the next by rounding:
+// the sum of a warp's last is where the next warp begins.
+template <unsigned THREADS> __device__ inline double running_sum(double x, double *held, double *warps) {
+  const unsigned me = threadIdx.x;
+  held[me] = x;
+  __syncthreads();
+  if (me % 32 == 0) {
+    double sum = 0;
+    for (unsigned k = me; k < me + 32; k++) held[k] = sum += held[k];
+    warps[me / 32] = sum;
+  }
+  __syncthreads();
+  if (me == 0) {
+    double sum = 0;
+    for (unsigned w = 0; w < THREADS / 32; w++) {
+      const double own = warps[w];
+      warps[w] = sum;
+      sum += own;
+    }
+  }
+  __syncthreads();
+  return warps[me / 32] + held[me];
+}
+
+// What an octant of a cell at `level` has by itself, and from its parent: by interpolation of all that the parent has, and
+// from what the parent's own local expansion loses.
+__device__ inline double handed_down(const ErrorView &v, uint32_t cell, unsigned level, const Interpolated &parent) {
+  const unsigned o = threadIdx.x % 8, octant = v.targets.octant[cell];
+  float at[3];
+  double r2 = 0;
+  for (unsigned d = 0; d < 3; d++) {
+    at[d] = float(0.5 * side_of(octant, d) + 0.25 * side_of(o, d));
+    r2 += (at[d] * v.aspect[d]) * (at[d] * v.aspect[d]);
+  }
+  const double lost = v.norms[v.sources.cells + size_t(v.targets.parent[cell])] * power(v.root / v.targets.half[level - 1], 4);
+  return v.octants[8 * size_t(cell) + o] + parent.at(at[0], at[1], at[2]) + v.local * lost * power(r2, v.order);
 }
 
 extern "C" {
 __global__ void __launch_bounds__(256) error_norms_f32(ErrorView v) { norms<float>(v); }
 __global__ void __launch_bounds__(256) error_norms_f64(ErrorView v) { norms<double>(v); }
 
-// What the multipoles of its list lose at the octants of a cell. A warp has a cell, and each eight
-// lanes a quarter of its pairs, AHEAD at once: each waits for two loads one after the other.
+// What the multipoles of its list lose at the octants of a cell. A warp has a cell, and a lane every 32nd pair, AHEAD at
+// once: each waits for a pair and then for its norm.
 __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
-  constexpr unsigned AHEAD = 8;
+  constexpr unsigned AHEAD = 6;
   const unsigned cell = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
   if (cell >= v.targets.cells || !in_share(v.targets, cell)) return;
-  const unsigned o = lane % 8;
-  const uint64_t begin = v.has_m2l ? v.m2l.start[cell] : 0, end = v.has_m2l ? v.m2l.start[cell + 1] : 0;
-  double sum = 0;
-  for (uint64_t k = begin + lane / 8; k < end; k += 4 * AHEAD) {
-    double norm[AHEAD], lost[AHEAD];
+  const uint64_t begin = v.has_m2l ? v.m2l.start[cell] : 0;
+  const unsigned count = v.has_m2l ? unsigned(v.m2l.start[cell + 1] - begin) : 0;
+  const uint2 *pairs = reinterpret_cast<const uint2 *>(v.m2l.pairs) + begin;
+  const uint4 *by_class = reinterpret_cast<const uint4 *>(v.by_class);
+  float sum[8] = {};
+  for (unsigned k = lane; k < count; k += 32 * AHEAD) {
+    uint2 pair[AHEAD];
+    float norm[AHEAD];
+#pragma unroll
+    for (unsigned a = 0; a < AHEAD; a++) pair[a] = k + 32 * a < count ? pairs[k + 32 * a] : make_uint2(0, 0);
+#pragma unroll
+    for (unsigned a = 0; a < AHEAD; a++) norm[a] = k + 32 * a < count ? v.norms[pair[a].x] : 0;
 #pragma unroll
     for (unsigned a = 0; a < AHEAD; a++) {
-      const bool there = k + 4 * a < end;
-      const uint64_t pair = there ? k + 4 * a : k;
-      norm[a] = there ? v.norms[v.m2l.pairs[2 * pair]] : 0;
-      lost[a] = v.by_class[8 * size_t(v.m2l.pairs[2 * pair + 1]) + o];
+      const uint4 lost = by_class[pair[a].y];
+      const unsigned twos[4] = {lost.x, lost.y, lost.z, lost.w};
+      for (unsigned k = 0; k < 4; k++) {
+        sum[2 * k] = fmaf(norm[a], __uint_as_float(twos[k] << 16), sum[2 * k]);
+        sum[2 * k + 1] = fmaf(norm[a], __uint_as_float(twos[k] & 0xffff0000), sum[2 * k + 1]);
+      }
     }
-#pragma unroll
-    for (unsigned a = 0; a < AHEAD; a++) sum = fma(norm[a], lost[a], sum);
   }
-  sum += __shfl_xor_sync(~0u, sum, 8);
-  sum += __shfl_xor_sync(~0u, sum, 16);
-  if (lane < 8) v.octants[8 * size_t(cell) + o] = sum * power(v.root / half_of(v.targets, cell), 4);
+  // Each step halves the octants of a lane: lane 4 o to 4 o + 3 have octant o at last.
+#pragma unroll
+  for (unsigned d = 16, left = 4; left > 0; d /= 2, left /= 2)
+    for (unsigned o = 0; o < left; o++) {
+      const bool upper = lane & d;
+      const float given = upper ? sum[o] : sum[o + left], mine = upper ? sum[o + left] : sum[o];
+      sum[o] = mine + __shfl_xor_sync(~0u, given, d);
+    }
+  sum[0] += __shfl_xor_sync(~0u, sum[0], 2);
+  sum[0] += __shfl_xor_sync(~0u, sum[0], 1);
+  const double unit = v.class_unit * power(v.root / half_of(v.targets, cell), 4);
+  if (lane % 4 == 0) v.octants[8 * size_t(cell) + lane / 4] = sum[0] * unit;
+}
+
+// What cells with children have at their octants with all that is handed down to them, from the root on. Eight lanes have
+// a cell, and groups of a warp pass as many levels as the deepest of them: shuffles are the whole warp's.
+__global__ void __launch_bounds__(ERROR_THREADS) error_cells(ErrorView v) {
+  __shared__ uint32_t paths[ERROR_THREADS / 8][KEPT_LEVELS];
+  const TreeView &tree = v.targets;
+  const unsigned place = (blockIdx.x * blockDim.x + threadIdx.x) / 8, o = threadIdx.x % 8;
+  const uint32_t cell = min(place, tree.cells - 1);
+  const bool parent = tree.children[2 * size_t(cell)] < tree.children[2 * size_t(cell) + 1];
+  const bool there = place < tree.cells && parent && in_share(tree, cell);
+  const unsigned last = there ? level_of(tree, cell) : 0;
+  unsigned deepest = last;
+  for (unsigned d = 16; d > 0; d /= 2) deepest = max(deepest, __shfl_xor_sync(~0u, deepest, d));
+  // The cells from this one up, which are needed from the root down; of the deepest trees the upper ones.
+  uint32_t *path = paths[threadIdx.x / 8];
+  if (o == 0)
+    for (unsigned level = last, at = cell; level > 0; level--, at = tree.parent[at])
+      if (level < KEPT_LEVELS) path[level] = at;
+  __syncwarp();
+  double value = v.octants[o];
+  for (unsigned level = 1; level <= deepest; level++) {
+    const Interpolated above(value, v.least);
+    if (level > last) continue;
+    uint32_t at = level < KEPT_LEVELS ? path[level] : cell;
+    if (level >= KEPT_LEVELS)
+      for (unsigned l = last; l > level; l--) at = tree.parent[at];
+    value = handed_down(v, at, level, above);
+  }
+  if (there) v.handed[8 * size_t(cell) + o] = value;
 }
 
 // The squares of the predicted errors of the bodies of a leaf. Eight lanes have a leaf, and an octant each.
-__global__ void __launch_bounds__(ERROR_THREADS) error_targets(ErrorView v) {
+__global__ void __launch_bounds__(ERROR_THREADS, 8) error_targets(ErrorView v) {
   const unsigned place = (blockIdx.x * blockDim.x + threadIdx.x) / 8, o = threadIdx.x % 8;
   const uint32_t leaf = v.leaves[place < v.leaf_count ? place : 0];
   const bool there = place < v.leaf_count && in_share(v.targets, leaf);
   const TreeView &tree = v.targets;
-  const double *local_norms = v.norms + v.sources.cells;
-  const unsigned p = v.order, last = level_of(tree, leaf);
-  // Groups of a warp pass as many levels as the deepest of them: shuffles are the whole warp's.
-  unsigned deepest = last;
-  for (unsigned d = 16; d > 0; d /= 2) deepest = max(deepest, __shfl_xor_sync(~0u, deepest, d));
-  // The cells from the leaf up, which are needed from the root down; of the deepest trees the upper ones.
-  __shared__ uint32_t paths[ERROR_THREADS / 8][KEPT_LEVELS];
-  uint32_t *path = paths[threadIdx.x / 8];
-  if (o == 0)
-    for (unsigned level = last, cell = leaf; level > 0; level--, cell = tree.parent[cell])
-      if (level < KEPT_LEVELS) path[level] = cell;
-  __syncwarp();
-  double value = v.octants[o];
-  uint32_t parent = 0;
-  for (unsigned level = 1; level <= deepest; level++) {
-    const double log = logarithm(value, v.least);
-    uint32_t cell = level <= last && level < KEPT_LEVELS ? path[level] : leaf;
-    if (level >= KEPT_LEVELS)
-      for (unsigned l = last; l > level; l--) cell = tree.parent[cell];
-    const unsigned octant = tree.octant[cell];
-    double at[3], r2 = 0, mean = 0;
-    for (unsigned d = 0; d < 3; d++) {
-      at[d] = 0.5 * side_of(octant, d) + 0.25 * side_of(o, d);
-      r2 += at[d] * v.aspect[d] * at[d] * v.aspect[d];
-    }
-    for (unsigned k = 0; k < 8; k++) mean += of_lane(log, k) * weight_of(k, at);
-    if (level > last) continue;
-    const double handed = __longlong_as_double((long long)mean);
-    const double local = v.local * local_norms[parent] * power(v.root / tree.half[level - 1], 4);
-    value = v.octants[8 * size_t(cell) + o] + handed + local * power(r2, p);
-    parent = cell;
-  }
+  const unsigned p = v.order;
+  const unsigned level = level_of(tree, leaf);
+  const Interpolated above(v.handed[8 * size_t(level > 0 ? tree.parent[leaf] : 0) + o], v.least);
+  double value = level > 0 ? handed_down(v, leaf, level, above) : v.octants[o];
   double center[3], shift[3];
   for (unsigned d = 0; d < 3; d++) center[d] = tree.center[3 * size_t(leaf) + d];
-  const double half = tree.half[last];
+  const double half = tree.half[level];
   bool any_near = false;
   const auto of_pair = [&](uint64_t k, const double *x, bool &near) {
     const uint32_t source = v.m2p.pairs[2 * k];
@@ -175,38 +246,36 @@ __global__ void __launch_bounds__(ERROR_THREADS) error_targets(ErrorView v) {
     if (!near) value += lost;
     any_near |= near;
   }
-  const double log = logarithm(value, v.least);
-  double logs[8];
-  for (unsigned k = 0; k < 8; k++) logs[k] = of_lane(log, k);
+  const Interpolated octants(value, v.least);
   if (!there) return;
-  const double own = v.local * local_norms[leaf] * power(v.root / half, 4), to_root = v.root * v.root;
-  const double to_leaf = 1 / half, to_cube[3] = {1 / v.aspect[0], 1 / v.aspect[1], 1 / v.aspect[2]};
+  const double own = v.local * v.norms[v.sources.cells + size_t(leaf)] * power(v.root / half, 4);
+  const double to_root = v.root * v.root, to_leaf = 1 / half;
+  const float to_cube[3] = {float(1 / v.aspect[0]), float(1 / v.aspect[1]), float(1 / v.aspect[2])};
   const uint32_t end = tree.bodies[2 * size_t(leaf) + 1];
   for (uint32_t i = tree.bodies[2 * size_t(leaf)] + o; i < end; i += 8) {
     const Body b = v.target_bodies[i];
+    const Sum whole = v.sums[i];
     const double x[3] = {b.x, b.y, b.z};
-    double at[3], r2 = 0, mean = 0;
+    float at[3], r2 = 0;
     for (unsigned d = 0; d < 3; d++) {
-      at[d] = (x[d] - center[d]) * to_leaf;
-      r2 += at[d] * at[d];
+      at[d] = float((x[d] - center[d]) * to_leaf);
+      r2 = fmaf(at[d], at[d], r2);
       at[d] *= to_cube[d];
     }
-    for (unsigned k = 0; k < 8; k++) mean += logs[k] * weight_of(k, at);
-    double squared = __longlong_as_double((long long)mean) + own * power(r2, p);
+    double squared = octants.at(at[0], at[1], at[2]) + own * power(double(r2), p);
     if (any_near)
       for (uint64_t k = begin_pair; k < end_pair; k++) {
         bool near;
         const double lost = of_pair(k, x, near);
         if (near) squared += lost;
       }
-    const Sum whole = v.sums[i];
     const double fx = whole.x * to_root, fy = whole.y * to_root, fz = whole.z * to_root;
     const double field = fx * fx + fy * fy + fz * fz;
     const double potential = whole.potential * v.root, terms = v.per_potential * potential * potential;
     squared += v.rounding * (field + terms * terms);
     // What no float holds counts as the largest.
-    v.squares[2 * size_t(i)] = float(squared > 0 ? fmin(squared / field, v.largest) : 0);
-    v.squares[2 * size_t(i) + 1] = float(fmin(squared, 1e38));
+    const float relative = float(squared > 0 ? fmin(squared / field, v.largest) : 0);
+    reinterpret_cast<float2 *>(v.squares)[i] = make_float2(relative, float(fmin(squared, 1e38)));
   }
 }
 
@@ -217,9 +286,12 @@ __global__ void __launch_bounds__(CHUNK_THREADS) error_chunks(DrawView v) {
   const uint64_t first = uint64_t(v.count) * chunk / v.chunks;
   const uint64_t last = uint64_t(v.count) * (chunk + 1) / v.chunks;
   double sum[3] = {};
+  const float2 *squares = reinterpret_cast<const float2 *>(v.squares);
+#pragma unroll 4
   for (uint64_t i = first + threadIdx.x; i < last; i += CHUNK_THREADS) {
-    sum[0] += v.squares[2 * i];
-    sum[1] += v.squares[2 * i + 1];
+    const float2 both = squares[i];
+    sum[0] += both.x;
+    sum[1] += both.y;
     const Sum whole = v.field[i];
     const double x = whole.x * v.unit, y = whole.y * v.unit, z = whole.z * v.unit;
     sum[2] += x * x + y * y + z * z;
@@ -237,7 +309,7 @@ __global__ void __launch_bounds__(CHUNK_THREADS) error_chunks(DrawView v) {
 
 // The sums over all chunks, and where along the drawing each chunk begins. One block, a thread a chunk.
 __global__ void __launch_bounds__(ALONE) error_starts(DrawView v) {
-  __shared__ double warps[ALONE / 32], parts[ALONE];
+  __shared__ double warps[ALONE / 32], held[ALONE];
   const unsigned me = threadIdx.x;
   const bool there = me < v.chunks;
   double total[3];
@@ -254,23 +326,18 @@ __global__ void __launch_bounds__(ALONE) error_starts(DrawView v) {
     const double *own = v.sums + 3 * size_t(me);
     part = drawn ? v.even * count + half * (own[0] / total[0] + own[1] / total[1]) : count;
   }
-  // One after the other: no chunk ends before it begins by rounding.
-  parts[me] = part;
-  __syncthreads();
+  const double reached = running_sum<ALONE>(part, held, warps);
   if (me == 0) {
-    double reached = 0;
-    for (unsigned c = 0; c < v.chunks; c++) reached = parts[c] += reached;
     v.starts[0] = 0;
     v.totals[3] = drawn;
   }
-  __syncthreads();
-  if (there) v.starts[me + 1] = me + 1 == v.chunks ? 1 : fmin(parts[me], 1.0);
+  if (there) v.starts[me + 1] = me + 1 == v.chunks ? 1 : fmin(reached, 1.0);
 }
 
 // Draws the targets of a chunk. A slot belongs to the target at which it is passed; chunks and
 // threads agree on where they begin.
 __global__ void __launch_bounds__(CHUNK_THREADS) error_draw(DrawView v) {
-  __shared__ double starts[CHUNK_THREADS + 1];
+  __shared__ double starts[CHUNK_THREADS + 1], held[CHUNK_THREADS], warps[CHUNK_THREADS / 32];
   const unsigned chunk = v.first + blockIdx.x;
   const uint64_t first = uint64_t(v.count) * chunk / v.chunks;
   const uint64_t last = uint64_t(v.count) * (chunk + 1) / v.chunks;
@@ -278,8 +345,12 @@ __global__ void __launch_bounds__(CHUNK_THREADS) error_draw(DrawView v) {
   const uint64_t begin = min(first + each * threadIdx.x, last), end = min(begin + each, last);
   const bool drawn = v.totals[3] != 0;
   const double even = 1.0 / v.count, half = 0.5 * (1 - v.even);
+  const double parts[2] = {half / v.totals[0], half / v.totals[1]};
+  const float2 *squares = reinterpret_cast<const float2 *>(v.squares);
   const auto probability = [&](uint64_t i) {
-    return drawn ? v.even * even + half * (v.squares[2 * i] / v.totals[0] + v.squares[2 * i + 1] / v.totals[1]) : even;
+    if (!drawn) return even;
+    const float2 both = squares[i];
+    return v.even * even + (both.x * parts[0] + both.y * parts[1]);
   };
   const auto passed = [&](double reached) {
     const double place = fmin(reached * v.size, double(v.size));
@@ -290,16 +361,9 @@ __global__ void __launch_bounds__(CHUNK_THREADS) error_draw(DrawView v) {
   if (passed(v.starts[chunk]) == passed(limit)) return;
   double own = 0;
   for (uint64_t i = begin; i < end; i++) own += probability(i);
-  starts[threadIdx.x + 1] = own;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    double reached = v.starts[chunk];
-    for (unsigned t = 0; t < CHUNK_THREADS; t++) {
-      starts[t] = first + each * t >= last ? limit : fmin(reached, limit);
-      reached += starts[t + 1];
-    }
-    starts[CHUNK_THREADS] = limit;
-  }
+  const double upto = fmin(v.starts[chunk] + running_sum<CHUNK_THREADS>(own, held, warps), limit);
+  starts[threadIdx.x + 1] = first + each * (threadIdx.x + 1) >= last ? limit : upto;
+  if (threadIdx.x == 0) starts[0] = v.starts[chunk];
   __syncthreads();
   double reached = starts[threadIdx.x];
   unsigned slot = passed(reached);

@@ -1,4 +1,4 @@
-// What a sum is measured by: direct sums in double precision at a sample of its targets, which
+// What a sum is measured by: direct sums at a sample of its targets, in double precision or nearly, which
 // `error_field.cu` draws. The rules are those of fmm-core's `guard.rs`.
 #include "common/scan.cuh"
 #include "common/softening.cuh"
@@ -10,47 +10,95 @@ constexpr unsigned ALONE = 1024, GUARDED = 128;
 // Bins of squares, and the bits of a number that are of one bin.
 constexpr unsigned BINS = 1 << 12, BIN_BITS = 19;
 
-// A share of the sources at GUARDED targets, one a thread; of small samples at a half or a quarter
-// of them, where threads share the sources of a tile. Sources go through shared memory, so that each
-// is read once for all of them.
+// A target is far from a row of 32 sources from FAR times their extent from the middle one on, and from NO_NEARER on, in
+// half sides of the root: beyond, single precision holds the squares of forces. Coordinates are at most five times as
+// large as a distance that is their difference, so that single precision keeps it to 2e-7.
+constexpr float FAR = 1.5f, NO_NEARER = 1e-5f;
+
+// Adds what a row of sources gives to a target that is far from all of them.
+template <class Kernel> __device__ inline void add_far(const Kernel &kernel, const float4 *row, const float *at, double *sum, float &largest) {
+  float part[3] = {};
+#pragma unroll 8
+  for (unsigned j = 0; j < 32; j++) {
+    const float4 s = row[j];
+    const float dx = at[0] - s.x, dy = at[1] - s.y, dz = at[2] - s.z;
+    const float r2 = fmaf(dx, dx, fmaf(dy, dy, fmaf(dz, dz, kernel.raise())));
+    const float g = kernel.force(s.w, r2);
+    part[0] = fmaf(g, dx, part[0]);
+    part[1] = fmaf(g, dy, part[1]);
+    part[2] = fmaf(g, dz, part[2]);
+    largest = fmaxf(largest, g * g * r2);
+  }
+  for (int d = 0; d < 3; d++) sum[d] += part[d];
+}
+
+// The same at any distance.
+template <class Kernel> __device__ inline void add_near(const Kernel &kernel, const Body *row, const double *at, double *sum, int &largest) {
+#pragma unroll 8
+  for (unsigned j = 0; j < 32; j++) {
+    const Body s = row[j];
+    const double dx = at[0] - s.x, dy = at[1] - s.y, dz = at[2] - s.z;
+    const double r2 = fma(dx, dx, fma(dy, dy, dz * dz));
+    const double g = kernel.force(s.q, r2 + kernel.raise());
+    sum[0] = fma(g, dx, sum[0]);
+    sum[1] = fma(g, dy, sum[1]);
+    sum[2] = fma(g, dz, sum[2]);
+    largest = max(largest, __double2hiint(g * g * r2));
+  }
+}
+
+// A share of the sources at GUARDED targets, one a thread; of small samples at a half or a quarter of them, where the warps
+// of a target share the rows of sources. If `v.single`, pairs that are far are in single precision, others in double.
 template <template <typename> class Kernel> __device__ inline void guard(const GuardView &v) {
   __shared__ Body tile[GUARDED];
+  __shared__ float4 offsets[GUARDED];
   const Kernel<double> kernel(v.softening);
-  const unsigned together = GUARDED / v.split, me = threadIdx.x, share = me / together;
+  const Kernel<float> far_kernel(v.softening);
+  const unsigned together = GUARDED / v.split, me = threadIdx.x, share = me / together, lane = me % 32;
   const unsigned target = blockIdx.x * together + me % together, part = v.first_part + blockIdx.y;
   const size_t place = v.picked[min(target, v.targets - 1)];
+  Body *row = tile + (me - lane);
+  float4 *far_row = offsets + (me - lane);
   double at[3], sum[3] = {};
   for (int d = 0; d < 3; d++) at[d] = (v.position[v.stride * place + d] * v.unit) * v.scale;
   // The upper half of the square: halves are in the order of the squares, and a factor of a thousand needs no more digits.
   int largest = 0;
+  float largest_far = 0;
   const uint64_t begin = uint64_t(v.n) * part / v.parts, end = uint64_t(v.n) * (part + 1) / v.parts;
   // What is beyond the last source of the part repeats its place without its strength: others may not be there.
   const auto source = [&](uint64_t j) {
     const Body b = v.sources[min(j, end - 1)];
     return Body{b.x * v.scale, b.y * v.scale, b.z * v.scale, j < end ? b.q : 0};
   };
-  Body next = source(begin + me);
-  for (uint64_t first = begin; first < end; first += GUARDED) {
-    __syncthreads();
-    tile[me] = next;
-    __syncthreads();
-    if (first + GUARDED < end) next = source(first + GUARDED + me);
-#pragma unroll 8
-    for (unsigned j = 0; j < together; j++) {
-      const Body s = tile[share * together + j];
-      const double dx = at[0] - s.x, dy = at[1] - s.y, dz = at[2] - s.z;
-      const double r2 = fma(dx, dx, fma(dy, dy, dz * dz));
-      const double g = kernel.force(s.q, r2 + kernel.raise());
-      sum[0] = fma(g, dx, sum[0]);
-      sum[1] = fma(g, dy, sum[1]);
-      sum[2] = fma(g, dz, sum[2]);
-      largest = max(largest, __double2hiint(g * g * r2));
+  Body next = source(begin + 32 * share + lane);
+  for (uint64_t first = begin + 32 * share; first < end; first += 32 * v.split) {
+    const Body own = next;
+    __syncwarp();
+    row[lane] = own;
+    __syncwarp();
+    next = source(first + 32 * v.split + lane);
+    bool far = v.single;
+    float from[3];
+    if (far) {
+      const Body &middle = row[16];
+      const float x = own.x - middle.x, y = own.y - middle.y, z = own.z - middle.z;
+      far_row[lane] = make_float4(x, y, z, own.q);
+      __syncwarp();
+      // Positive numbers are in the order of their bits.
+      const unsigned extent = __reduce_max_sync(~0u, __float_as_uint(fmaxf(fabsf(x), fmaxf(fabsf(y), fabsf(z)))));
+      from[0] = at[0] - middle.x, from[1] = at[1] - middle.y, from[2] = at[2] - middle.z;
+      const float away = fmaxf(fabsf(from[0]), fmaxf(fabsf(from[1]), fabsf(from[2])));
+      far = __all_sync(~0u, away > fmaxf(FAR * __uint_as_float(extent), NO_NEARER));
     }
+    if (far)
+      add_far(far_kernel, far_row, from, sum, largest_far);
+    else
+      add_near(kernel, row, at, sum, largest);
   }
   if (target >= v.targets) return;
   double *out = v.partial + ((size_t(part) * v.targets + target) * v.split + share) * 4;
   for (int d = 0; d < 3; d++) out[d] = sum[d];
-  out[3] = __hiloint2double(largest, 0);
+  out[3] = fmax(__hiloint2double(largest, 0), double(largest_far));
 }
 
 extern "C" {
@@ -65,15 +113,15 @@ __global__ void __launch_bounds__(ALONE) guard_spread(GuardView v) {
 }
 
 #define GUARD(NAME, KERNEL) \
-  __global__ void __launch_bounds__(GUARDED) guard_##NAME##_f64(GuardView v) { guard<KERNEL>(v); }
+  __global__ void __launch_bounds__(GUARDED, 8) guard_##NAME##_f64(GuardView v) { guard<KERNEL>(v); }
 FOR_EACH_KERNEL(GUARD)
 
-// The sums over all parts, the field that is to be measured, and the weight, of each target. A warp has one.
+// The sums over all parts, the field that is to be measured, and the weight, of each target. A block has one.
 __global__ void __launch_bounds__(TILE) guard_join(GuardView v) {
-  const unsigned target = blockIdx.x * (TILE / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
-  if (target >= v.targets) return;
+  __shared__ double held[TILE / 32][4];
+  const unsigned target = blockIdx.x, lane = threadIdx.x % 32;
   double sum[4] = {};
-  for (unsigned k = lane; k < v.parts * v.split; k += 32) {
+  for (unsigned k = threadIdx.x; k < v.parts * v.split; k += TILE) {
     const double *other = v.partial + ((size_t(k / v.split) * v.targets + target) * v.split + k % v.split) * 4;
     for (unsigned d = 0; d < 3; d++) sum[d] += other[d];
     sum[3] = fmax(sum[3], other[3]);
@@ -82,7 +130,14 @@ __global__ void __launch_bounds__(TILE) guard_join(GuardView v) {
     for (unsigned k = 0; k < 3; k++) sum[k] += __shfl_xor_sync(~0u, sum[k], d);
     sum[3] = fmax(sum[3], __shfl_xor_sync(~0u, sum[3], d));
   }
-  if (lane > 0) return;
+  if (lane == 0)
+    for (unsigned k = 0; k < 4; k++) held[threadIdx.x / 32][k] = sum[k];
+  __syncthreads();
+  if (threadIdx.x > 0) return;
+  for (unsigned w = 1; w < TILE / 32; w++) {
+    for (unsigned k = 0; k < 3; k++) sum[k] += held[w][k];
+    sum[3] = fmax(sum[3], held[w][3]);
+  }
   double *out = v.out + 8 * size_t(target);
   for (unsigned k = 0; k < 4; k++) out[k] = sum[k];
   for (unsigned k = 0; k < 3; k++) out[4 + k] = v.field[v.stride * size_t(v.picked[target]) + k];

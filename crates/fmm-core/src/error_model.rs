@@ -14,6 +14,7 @@
 
 use crate::bodies::total_size;
 use crate::lists::Classes;
+use crate::math::scale::larger;
 use crate::{Boundary, Choice, Precision, accuracy};
 
 /// What the square of the last degree of a local expansion counts next to that of a multipole:
@@ -42,17 +43,23 @@ pub fn centers(aspect: [f64; 3]) -> [[f64; 3]; 8] {
     std::array::from_fn(|o| std::array::from_fn(|d| if o >> d & 1 == 1 { 0.5 * aspect[d] } else { -0.5 * aspect[d] }))
 }
 
-/// What multipoles of order `p` lose at the octants of target cells, for each class of offsets, by
-/// the square of their last degree.
-pub fn of_classes(classes: Classes<3>, p: usize) -> Vec<Octants> {
-    let (aspect, centers) = (classes.aspect(), centers(classes.aspect()));
+/// Where what multipoles lose is the unit of [`of_classes`], in half sides: next to the nearest cells of a list.
+const NEAREST: [f64; 3] = [3.5, 0.0, 0.0];
+
+/// The largest number of that table: pairs nearer than those of any list would have larger ones.
+const MOST: f64 = 1e30;
+
+/// What multipoles of order `p` lose at the octants of target cells, for each class of offsets, by the square of their
+/// last degree; and the unit of that. Single precision holds all classes of all orders.
+pub fn of_classes(classes: Classes<3>, p: usize) -> (Vec<[f32; 8]>, f64) {
+    let (aspect, centers, unit) = (classes.aspect(), centers(classes.aspect()), fall(NEAREST, p));
     let of_class = |c: u32| {
         let offset = classes.offset(c);
         let from = |o: usize| std::array::from_fn(|d| centers[o][d] - 2.0 * f64::from(offset[d]) * aspect[d]);
         // The class of the offset zero has no pairs.
-        std::array::from_fn(|o| if offset == [0; 3] { 0.0 } else { fall(from(o), p) })
+        std::array::from_fn(|o| if offset == [0; 3] { 0.0 } else { (fall(from(o), p) / unit).min(MOST) as f32 })
     };
-    (0..classes.len() as u32).map(of_class).collect()
+    ((0..classes.len() as u32).map(of_class).collect(), unit)
 }
 
 /// What a multipole of order `p` at the origin loses at a place in half sides of its cell.
@@ -78,22 +85,36 @@ pub fn power(x: f64, n: usize) -> f64 {
     result
 }
 
-/// The weights of the octants of a cell at a place in half sides from its center: linear along each
-/// axis, and beyond the centers of the octants too.
-pub fn interpolation(at: [f64; 3]) -> Octants {
-    let [x, y, z] = at.map(|x| [0.5 - x, 0.5 + x]);
-    std::array::from_fn(|o| x[o & 1] * y[o >> 1 & 1] * z[o >> 2])
+/// The values at the octants of a cell, interpolated: their logarithms are linear along each axis between the centers of
+/// the octants, and beyond the centers too. Logarithms are the bits of positive numbers, with a linear mantissa.
+pub struct Interpolated {
+    /// Of the products of the coordinates of the bits of the place in this array.
+    coefficients: Octants,
 }
 
-/// The bits of positive numbers, which are their logarithms but for a linear mantissa.
-pub fn logarithms(octants: &Octants) -> Octants {
-    let largest = octants.iter().fold(f64::MIN_POSITIVE, |m: f64, &o| m.max(o));
-    octants.map(|o| o.max(LEAST * largest).to_bits() as f64)
-}
+impl Interpolated {
+    /// Of these values.
+    pub fn new(octants: &Octants) -> Self {
+        let largest = octants.iter().fold(f64::MIN_POSITIVE, |m, &o| larger(m, o));
+        let mut c = octants.map(|o| larger(o, LEAST * largest).to_bits() as f64);
+        // 1/2 − x of the lower and 1/2 + x of the upper octants of each axis.
+        for axis in 0..3 {
+            for lower in (0..8).filter(|o| o >> axis & 1 == 0) {
+                let upper = lower | 1 << axis;
+                (c[lower], c[upper]) = (0.5 * (c[lower] + c[upper]), c[upper] - c[lower]);
+            }
+        }
+        Interpolated { coefficients: c }
+    }
 
-/// The number whose logarithm is this mean of logarithms.
-pub fn exponential(logarithms: &Octants, weights: &Octants) -> f64 {
-    f64::from_bits((0..8).map(|o| logarithms[o] * weights[o]).sum::<f64>() as u64)
+    /// The value at a place in half sides from the center of the cell.
+    #[inline]
+    pub fn at(&self, [x, y, z]: [f64; 3]) -> f64 {
+        let c = &self.coefficients;
+        let low = c[0] + x * c[1] + y * (c[2] + x * c[3]);
+        let high = c[4] + x * c[5] + y * (c[6] + x * c[7]);
+        f64::from_bits((low + z * high) as u64)
+    }
 }
 
 /// What [`rounding`] knows of all strengths: 1/Σ|q|, or 0 where the potential says nothing of the terms.
@@ -132,19 +153,19 @@ mod tests {
     #[test]
     fn interpolation_returns_the_octants_at_their_centers() {
         let octants: Octants = std::array::from_fn(|o| 3f64.powi(o as i32 - 4));
-        let logarithms = logarithms(&octants);
+        let between = Interpolated::new(&octants);
         for (o, center) in centers([1.0; 3]).into_iter().enumerate() {
-            let found = exponential(&logarithms, &interpolation(center));
+            let found = between.at(center);
             assert!((found / octants[o] - 1.0).abs() < 1e-9, "{found} {}", octants[o]);
         }
         // Between two of them, and beyond: powers go on, to the linear mantissa's 6 %.
         for x in [-1.0, -0.25, 0.0, 0.7, 1.0] {
-            let found = exponential(&logarithms, &interpolation([x, 0.5, 0.5]));
+            let found = between.at([x, 0.5, 0.5]);
             let expected = octants[6] * 3f64.powf(x + 0.5);
             assert!((found / expected - 1.0).abs() < 0.13, "{x}: {found} {expected}");
         }
         // Nothing is a small number, not none.
-        assert!(exponential(&super::logarithms(&[0.0; 8]), &interpolation([0.3; 3])) < 1e-300);
+        assert!(Interpolated::new(&[0.0; 8]).at([0.3; 3]) < 1e-300);
     }
 
     #[test]
@@ -183,9 +204,13 @@ mod tests {
     #[test]
     fn multipoles_lose_more_where_they_are_near() {
         let classes = Classes::<3>::new(4.0);
-        let table = of_classes(classes, 6);
+        let (table, unit) = of_classes(classes, 6);
         // Sources at x = −2 sides: the lower octants along x are nearer.
-        let octants = table[classes.class([-2, 0, 0]) as usize];
-        assert!((octants[0] / octants[1] - (((4.5f64).powi(2) + 0.5) / (3.5f64.powi(2) + 0.5)).powi(9)).abs() < 1e-9);
+        let octants = table[classes.class([-2, 0, 0]) as usize].map(f64::from);
+        assert!((octants[0] / octants[1] - (((4.5f64).powi(2) + 0.5) / (3.5f64.powi(2) + 0.5)).powi(9)).abs() < 1e-5);
+        assert!((octants[0] * unit * (3.5f64.powi(2) + 0.5).powi(9) - 1.0).abs() < 1e-6);
+        // Of the highest order too the farthest class is a number.
+        let farthest = of_classes(classes, 30).0[classes.class([3; 3]) as usize];
+        assert!(farthest.iter().all(|lost| lost.is_normal()), "{farthest:?}");
     }
 }

@@ -8,7 +8,7 @@ use crate::error_model::LARGEST;
 use crate::guard::{BINS, Look, Norms, Sample, bin_of};
 use crate::math::CollectVec;
 use crate::math::blocked::{added, blocks};
-use crate::math::scale::power_of_two_below;
+use crate::math::scale::{larger, power_of_two_below};
 
 /// Relative errors of direct sums by rounding, in spacings of numbers next to 1.
 const DIRECT: f64 = 4.0;
@@ -123,8 +123,9 @@ impl<S: Sync, const R: usize> Prediction<'_, S, R> {
 
     /// What brings the largest component of the vectors near one.
     fn scale(&self) -> f64 {
-        let largest = |m: f64, s: &S| (self.vector)(s).iter().fold(m, |m, c| m.max(c.abs()));
-        let own = self.sums.par_iter().fold(|| 0.0, largest).reduce(|| 0.0, f64::max);
+        // The components of a vector first: each target waits for the one before it a single time.
+        let largest = |m: f64, s: &S| larger(m, (self.vector)(s).iter().fold(0.0, |m, c| larger(m, c.abs())));
+        let own = self.sums.par_iter().fold(|| 0.0, largest).reduce(|| 0.0, larger);
         power_of_two_below(1.0 / comm::max(self.comm, own))
     }
 }

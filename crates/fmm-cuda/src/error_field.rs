@@ -16,6 +16,9 @@ use crate::place::Place;
 use crate::shares::{Divided, MOST_CHUNKS, chunks_of};
 use crate::view::{DrawView, ErrorView};
 
+/// The smallest tolerance of sums that single precision measures.
+const SINGLE: f64 = 1e-4;
+
 /// Threads of the blocks of cells and leaves, and of chunks.
 const THREADS: usize = 128;
 const CELLS: usize = 256;
@@ -33,6 +36,7 @@ pub struct Predicted {
     targets: usize,
     /// What fields are multiplied by to be in units of half the side of the root.
     unit: f64,
+    tolerance: f64,
     distributed: bool,
 }
 
@@ -85,13 +89,15 @@ impl Predicted {
             multipoles: far.multipoles.pointer().cast(),
             locals: if locals { far.locals.pointer().cast() } else { null.cast() },
             weights: null,
-            by_class: null,
-            norms: null,
+            by_class: null.cast(),
+            norms: null.cast(),
             octants: null,
+            handed: null,
             squares: null.cast(),
             sides: place.sides,
             aspect,
             root,
+            class_unit: 1.0,
             local: LOCAL,
             near: NEAR,
             least: LEAST,
@@ -107,12 +113,17 @@ impl Predicted {
             has_m2p: u32::from(place.pairs[1] > 0),
         };
         let real = if single { "f32" } else { "f64" };
-        Predicted { view, real, family, classes, cells, targets, unit: root * root, distributed }
+        Predicted { view, real, family, classes, cells, targets, unit: root * root, tolerance, distributed }
     }
 
     /// Whether the expansions are in double precision.
     pub fn is_double(&self) -> bool {
         self.real == "f64"
+    }
+
+    /// Whether single precision of far pairs says enough of this sum: its errors are a hundredth of the tolerance.
+    pub fn allows_single(&self) -> bool {
+        !self.is_double() && self.tolerance >= SINGLE
     }
 
     /// Whether each GPU of a team has its share of the sums, and of their errors, for itself.
@@ -140,11 +151,14 @@ impl Predicted {
 /// The arrays of error fields, kept from sum to sum.
 #[derive(Default)]
 pub struct ErrorField {
-    tables: Buffer<f64>,
-    /// What `tables` holds.
+    weights: Buffer<f64>,
+    by_class: Buffer<u32>,
+    class_unit: f64,
+    /// What these hold.
     known: Option<(Family, u32, Classes<3>)>,
-    norms: Buffer<f64>,
+    norms: Buffer<f32>,
     octants: Buffer<f64>,
+    handed: Buffer<f64>,
     squares: Buffer<f32>,
     sums: Buffer<f64>,
     totals: Buffer<f64>,
@@ -155,7 +169,8 @@ impl ErrorField {
     /// Bytes more of device memory than there are now for the error field of a sum.
     pub fn growth(&self, sum: &Predicted) -> usize {
         let [sources, targets] = sum.cells;
-        self.norms.growth(sources + targets) + self.octants.growth(8 * targets) + self.squares.growth(2 * sum.targets)
+        let octants = self.octants.growth(8 * targets) + self.handed.growth(8 * targets);
+        self.norms.growth(sources + targets) + octants + self.squares.growth(2 * sum.targets)
     }
 
     /// Queues the error field of a sum.
@@ -168,21 +183,28 @@ impl ErrorField {
         if self.known != Some(key) {
             self.known = None;
             let last = LastDegree::new(family, view.order as usize);
-            let mut tables = [last.multipole, last.local].concat();
-            tables.extend(of_classes(classes, view.order as usize).as_flattened());
-            self.tables.upload(&tables)?;
+            self.weights.upload(&[last.multipole, last.local].concat())?;
+            let (by_class, unit) = of_classes(classes, view.order as usize);
+            // A load of 16 bytes a pair: half of what single precision has says enough of an estimate.
+            let upper = |x: f32| (x.to_bits() + 0x8000) >> 16;
+            let twos = by_class.as_flattened().as_chunks::<2>().0.iter().map(|&[a, b]| upper(a) | upper(b) << 16);
+            self.by_class.upload(&twos.collect::<Vec<_>>())?;
+            self.class_unit = unit;
             // The queue does not wait for copies.
             gpu.settle()?;
             self.known = Some(key);
         }
         self.norms.resize(cells[0] + cells[1])?;
         self.octants.resize(8 * cells[1])?;
+        self.handed.resize(8 * cells[1])?;
         self.squares.resize(2 * targets)?;
         let view = ErrorView {
-            weights: self.tables.pointer(),
-            by_class: self.tables.pointer().wrapping_offset(2 * view.width as isize),
+            weights: self.weights.pointer(),
+            by_class: self.by_class.pointer(),
+            class_unit: self.class_unit,
             norms: self.norms.pointer(),
             octants: self.octants.pointer(),
+            handed: self.handed.pointer(),
             squares: self.squares.pointer(),
             ..view
         };
@@ -193,6 +215,7 @@ impl ErrorField {
             let all = blocks(cells[0] + cells[1], CELLS);
             kernels.launch(stream, &format!("error_norms_{real}"), all, CELLS as u32, &view)?;
             kernels.launch(stream, "error_pairs", blocks(32 * cells[1], THREADS), THREADS as u32, &view)?;
+            kernels.launch(stream, "error_cells", blocks(8 * cells[1], THREADS), THREADS as u32, &view)?;
             let leaves = blocks(8 * view.leaf_count as usize, THREADS);
             kernels.launch(stream, "error_targets", leaves, THREADS as u32, &view)?;
         }

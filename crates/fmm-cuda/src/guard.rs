@@ -19,7 +19,7 @@ use crate::view::{BOX_ROW, Body, ColumnView, GuardView, RecordView, RepairView, 
 
 /// Sources of a block at least, the most shares of them, and targets of a block. The bits of a sum depend on these and not on the device.
 const FEWEST: usize = 256;
-const PARTS: usize = 1024;
+const PARTS: usize = 2048;
 const GUARDED: usize = 128;
 
 /// Targets of a predicted sample of a sum in double precision at least.
@@ -125,6 +125,8 @@ pub struct Rows {
     found: Vec<[f64; 3]>,
     /// The root mean square of the field over all targets, where errors are predicted.
     pub rms: Option<f64>,
+    /// Whether far pairs were in single precision.
+    pub single: bool,
 }
 
 impl Rows {
@@ -145,6 +147,8 @@ pub struct Draw {
     pub whole: bool,
     /// Whether it is the sample of the last call.
     pub same_sample: bool,
+    /// Whether all pairs are in double precision.
+    pub exact: bool,
 }
 
 /// By this factor the error of a velocity is taken to be larger than in its sample, which is drawn where the field of one column of its
@@ -156,7 +160,8 @@ const UNSEEN: f64 = 1.25;
 pub fn error_of_velocity(columns: &[(usize, Rows)]) -> f64 {
     let Some((_, first)) = columns.first() else { return 0.0 };
     let n = first.drawn.len();
-    let mut all = Rows { drawn: first.drawn.clone(), exact: vec![[0.0; 4]; n], found: vec![[0.0; 3]; n], rms: None };
+    let drawn = first.drawn.clone();
+    let mut all = Rows { drawn, exact: vec![[0.0; 4]; n], found: vec![[0.0; 3]; n], ..Rows::default() };
     for (k, rows) in columns {
         for i in 0..n {
             let [x, y, z, largest] = rows.exact[i];
@@ -220,7 +225,7 @@ impl Guard {
         softening: Softening,
         sum: &Measured,
         predicted: Option<&Predicted>,
-        Draw { look, whole, same_sample }: Draw,
+        Draw { look, whole, same_sample, exact }: Draw,
     ) -> Result<Rows, Error> {
         if sum.targets == 0 || sum.n == 0 {
             return Ok(Rows::default());
@@ -235,17 +240,18 @@ impl Guard {
         if !same_sample {
             self.pick(gpu, sum.targets, targets, predicted)?;
         }
+        let single = !exact && known && predicted.is_some_and(Predicted::allows_single);
         match predicted.filter(|field| field.is_distributed()) {
             Some(field) => {
                 let joined = self.join_sample(gpu, sum, field.here(), targets)?;
-                self.direct(gpu, softening, &joined, (self.slots.pointer(), targets))?;
+                self.direct(gpu, softening, &joined, (self.slots.pointer(), targets), single)?;
             }
-            None => self.direct(gpu, softening, sum, (self.picked.pointer(), targets))?,
+            None => self.direct(gpu, softening, sum, (self.picked.pointer(), targets), single)?,
         }
         gpu.finish()?;
         let rows = self.out.download()?;
         let unit = sum.strength_scale / (sum.scale * sum.scale);
-        let mut all = Rows::default();
+        let mut all = Rows { single, ..Rows::default() };
         if let Some(predicted) = predicted.filter(|_| whole && self.predicts) {
             all.rms = Some(self.field.norms(predicted)?[1] * predicted.per_field() * unit);
         }
@@ -288,14 +294,15 @@ impl Guard {
         Ok(Measured { position: records.wrapping_add(2), field: records.wrapping_add(5), stride: 8, ..*sum })
     }
 
-    /// Queues direct sums at the `targets` that are `picked`: rows of eight numbers to `out`, see
-    /// [`GuardView`].
+    /// Queues direct sums at the `targets` that are `picked`, with far pairs in single precision or not: rows of eight
+    /// numbers to `out`, see [`GuardView`].
     fn direct(
         &mut self,
         gpu: &Gpu,
         softening: Softening,
         sum: &Measured,
         (picked, targets): (DevicePointer<u32>, usize),
+        single: bool,
     ) -> Result<(), Error> {
         let parts = parts_of(sum.n);
         let together = if targets > 64 { GUARDED } else { targets.max(32).next_power_of_two() };
@@ -323,6 +330,7 @@ impl Guard {
             first_part: own.start as u32,
             split: split as u32,
             stride: sum.stride as u32,
+            single: u32::from(single),
         };
         let kernels = gpu.kernels();
         if !own.is_empty() {
@@ -333,9 +341,8 @@ impl Guard {
         if sum.shared {
             gpu.exchange_shares(&self.partial, parts, ("direct sums", Divided::Evenly))?;
         }
-        let blocks = targets.div_ceil(TILE / 32) as u32;
         // SAFETY: as above.
-        unsafe { kernels.launch(gpu.stream(), "guard_join", blocks, TILE as u32, &view) }
+        unsafe { kernels.launch(gpu.stream(), "guard_join", targets as u32, TILE as u32, &view) }
     }
 
     /// Sums the targets of the largest predicted errors directly, if [`Norms::worst`] finds at most
@@ -355,9 +362,9 @@ impl Guard {
         }
         if predicted.is_distributed() {
             let joined = self.join_sample(gpu, sum, predicted.here(), worst)?;
-            self.direct(gpu, softening, &joined, (self.slots.pointer(), worst))?;
+            self.direct(gpu, softening, &joined, (self.slots.pointer(), worst), false)?;
         } else {
-            self.direct(gpu, softening, sum, (self.picked.pointer(), worst))?;
+            self.direct(gpu, softening, sum, (self.picked.pointer(), worst), false)?;
         }
         let view = RepairView {
             picked: self.picked.pointer(),

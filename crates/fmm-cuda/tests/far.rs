@@ -5,7 +5,7 @@ use fmm_core::accuracy::{self, Problem};
 use fmm_core::plan::OctreePlan;
 use fmm_core::tree::Cube;
 use fmm_core::{Family, Method, ParticleStore, Particles, Precision, Settings, Softening, Stage, StageTimes, cpu};
-use fmm_cuda::{CudaStore, Gpu, evaluate, measure, watch};
+use fmm_cuda::{CudaStore, Gpu, evaluate, watch};
 
 /// Multipoles, local expansions, potentials and fields after each stage.
 type Stages = Vec<(Stage, [Vec<f64>; 4])>;
@@ -27,7 +27,7 @@ fn case(name: &'static str, particles: Particles, order: usize, leaf_size: usize
 }
 
 /// Two spheres, the second much smaller and far away.
-fn two_clusters(n: usize, seed: u64) -> Particles {
+pub fn two_clusters(n: usize, seed: u64) -> Particles {
     let mut p = plummer(n, seed);
     for x in p.position.iter_mut().skip(n / 2) {
         *x = [0.01 * x[0] + 40.0, 0.01 * x[1] + 3.0, 0.01 * x[2] - 7.0];
@@ -35,7 +35,7 @@ fn two_clusters(n: usize, seed: u64) -> Particles {
     p
 }
 
-fn with_copies(mut p: Particles, copies: usize) -> Particles {
+pub fn with_copies(mut p: Particles, copies: usize) -> Particles {
     for i in 1..copies {
         p.position[i] = p.position[0];
     }
@@ -224,44 +224,6 @@ fn wide_cases_are_cartesian() {
                 accuracy::choose(&settings, Problem::of(x, &[&case.particles.strength], count, &cube)).unwrap();
             let cartesian = choice.expansion == Some(Family::Cartesian);
             assert_eq!(cartesian, case.name.starts_with("wide"), "{} {tolerance:e}", case.name);
-        }
-    }
-}
-
-/// What the guard measures on its sample is the error over all targets, also where few targets make it.
-#[test]
-fn the_guard_measures_the_error() {
-    let Some(gpu) = gpu() else { return };
-    let sets = [
-        ("uniform", uniform(30_000, 0.0, 40)),
-        ("plummer", plummer(30_000, 41)),
-        ("two", two_clusters(30_000, 42)),
-        ("copies", with_copies(uniform(20_000, 0.0, 43), 4000)),
-    ];
-    let elsewhere = uniform(20_000, 0.1, 44).position;
-    for (name, p) in sets {
-        for (method, precision, order, targets) in [
-            (Method::Fmm, Precision::F32, Some(3), None),
-            (Method::Fmm, Precision::F64, Some(6), Some(&elsewhere[..])),
-            (Method::Treecode, Precision::F32, Some(3), None),
-            (Method::Direct, Precision::F32, None, None),
-        ] {
-            let settings =
-                Settings { method, precision, order, leaf_size: Some(40), tolerance: 1e-4, ..Settings::default() };
-            let exact = Settings { method: Method::Direct, precision: Precision::F64, ..Settings::default() };
-            let times = &mut StageTimes::default();
-            let truth = fmm_core::evaluate(&exact, &p.position, &p.strength, targets, times).unwrap();
-            let (found, error) = measure(&gpu, &settings, &p.position, &p.strength, targets).unwrap();
-            let (rms, _) = errors(&found, &truth.field);
-            let norm = |v: &[[f64; 3]]| v.as_flattened().iter().map(|c| c * c).sum::<f64>();
-            let delta: Vec<[f64; 3]> =
-                found.iter().zip(&truth.field).map(|(a, b)| std::array::from_fn(|d| a[d] - b[d])).collect();
-            let l2 = (norm(&delta) / norm(&truth.field)).sqrt();
-            println!("{name} {} {}: {error:.2e}, rms {rms:.2e}, L2 {l2:.2e}", method.name(), precision.name());
-            let worst = rms.max(l2);
-            // A target of the copies stands for thousands.
-            let most = if name == "copies" { 2.5 } else { 2.0 };
-            assert!(error < most * worst && error > 0.4 * worst, "{name} {} {error:e}, {rms:e} {l2:e}", method.name());
         }
     }
 }

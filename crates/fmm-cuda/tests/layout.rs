@@ -95,6 +95,7 @@ fn every_kernel_that_is_launched_is_there_once() {
         "error_norms_f32",
         "error_norms_f64",
         "error_pairs",
+        "error_cells",
         "error_targets",
         "error_chunks",
         "error_starts",

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::points::Points;
 use crate::guard::{Norms, Sample, split};
 use crate::kernel::{Radial, Softening, UseRadial};
-use crate::math::scale::{power_of_two_below, strength_scale};
+use crate::math::scale::{larger, largest, power_of_two_below, strength_scale};
 use crate::math::simd::{Task, Vector, dispatch};
 use crate::math::{CollectVec, Number};
 
@@ -27,8 +27,8 @@ pub(crate) struct Units {
 impl Units {
     /// Those of `sources` with `strengths` and the places `at`.
     pub fn of(sources: &[[f64; 3]], strengths: &[f64], at: &[[f64; 3]]) -> Self {
-        let extent = sources.par_iter().chain(at).map(|x| x.iter().fold(0.0, |m, c| f64::max(m, c.abs())));
-        let length = power_of_two_below(1.0 / extent.reduce(|| 0.0, f64::max));
+        let extent = larger(largest(sources.as_flattened()), largest(at.as_flattened()));
+        let length = power_of_two_below(1.0 / extent);
         Units { length, strength: strength_scale(strengths) }
     }
 

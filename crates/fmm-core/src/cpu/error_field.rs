@@ -9,10 +9,9 @@ use rayon::prelude::*;
 
 use super::schedule::Expansions;
 use super::sorted::by_leaf;
-use crate::error_model::{
-    LOCAL, NEAR, Octants, centers, exponential, fall, interpolation, logarithms, of_classes, power, square,
-};
+use crate::error_model::{Interpolated, LOCAL, NEAR, Octants, centers, fall, of_classes, power, square};
 use crate::expansion::{Expansion, LastDegree};
+use crate::lists::Pair;
 use crate::math::{CollectVec, Real};
 
 impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
@@ -26,7 +25,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
         let of_local = self.norms(&last, &last.local, self.locals);
         let of_multipole = self.norms(&last, &last.multipole, self.multipoles);
         let (classes, aspect) = (self.plan.geometry.classes, space.aspect());
-        let (by_class, corners) = (of_classes(classes, p), centers(aspect));
+        let ((by_class, class_unit), corners) = (of_classes(classes, p), centers(aspect));
         let levels = targets.level_of();
         let root = targets.half(0);
         let unit = |level: usize| power(root / targets.half(level), 4);
@@ -34,21 +33,28 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
             .into_par_iter()
             .with_min_len(64)
             .map(|cell| {
-                let mut sum = [0.0; 8];
-                for pair in self.plan.lists.m2l.row(cell) {
-                    let (norm, factors) = (of_multipole[pair.source as usize], &by_class[pair.class as usize]);
-                    (0..8).for_each(|o| sum[o] += norm * factors[o]);
+                // Two sums of every other pair each, so that none waits for the one before it.
+                let mut sums = [[0.0f32; 8]; 2];
+                let mut add = |pair: &Pair, sum: usize| {
+                    let (norm, lost) = (of_multipole[pair.source as usize], &by_class[pair.class as usize]);
+                    (0..8).for_each(|o| sums[sum][o] += norm * lost[o]);
+                };
+                let (twos, last) = self.plan.lists.m2l.row(cell).as_chunks::<2>();
+                for [a, b] in twos {
+                    add(a, 0);
+                    add(b, 1);
                 }
-                let unit = unit(levels[cell] as usize);
-                sum.map(|s| s * unit)
+                last.iter().for_each(|pair| add(pair, 0));
+                let unit = class_unit * unit(levels[cell] as usize);
+                std::array::from_fn(|o| f64::from(sums[0][o] + sums[1][o]) * unit)
             })
             .collect_vec();
-        // The octants of a child, in half sides of its parent from the parent's center, with the
-        // weights of the parent's octants there.
-        let child_octants: [[([f64; 3], Octants); 8]; 8] = std::array::from_fn(|child| {
+        // The octants of a child in half sides of its parent from the parent's center, and what its local expansion loses
+        // there.
+        let child_octants: [[([f64; 3], f64); 8]; 8] = std::array::from_fn(|child| {
             std::array::from_fn(|o| {
                 let at = [0, 1, 2].map(|d| corners[child][d] + 0.5 * corners[o][d]);
-                (at, interpolation([0, 1, 2].map(|d| at[d] / aspect[d])))
+                ([0, 1, 2].map(|d| at[d] / aspect[d]), power(square(&at), p))
             })
         });
         for level in 1..targets.levels() {
@@ -60,10 +66,10 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                     return;
                 }
                 let parent = targets.parent[cell] as usize;
-                let logarithms = logarithms(&above[parent]);
-                let local = strength * of_local[parent];
-                for (o, (at, weights)) in child_octants[usize::from(targets.octant[cell])].iter().enumerate() {
-                    octants[o] += exponential(&logarithms, weights) + local * power(square(at), p);
+                let between = Interpolated::new(&above[parent]);
+                let local = strength * f64::from(of_local[parent]);
+                for (o, (at, lost)) in child_octants[usize::from(targets.octant[cell])].iter().enumerate() {
+                    octants[o] += between.at(*at) + local * lost;
                 }
             });
         }
@@ -78,7 +84,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 let source = pair.source as usize;
                 let scale = 1.0 / sources.half(source_levels[source] as usize);
                 let c = space.place(pair.class, &sources.center[source]);
-                let strength = of_multipole[source] * power(root * scale, 4);
+                let strength = f64::from(of_multipole[source]) * power(root * scale, 4);
                 let at = |x: [f64; 3]| strength * fall([0, 1, 2].map(|d| (x[d] - c[d]) * scale), p);
                 if square(&[0, 1, 2].map(|d| center[d] - c[d])) < (NEAR * half).powi(2) {
                     for (out, i) in out.iter_mut().zip(targets.body_range(leaf)) {
@@ -88,23 +94,24 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                     (0..8).for_each(|o| octants[o] += at([0, 1, 2].map(|d| center[d] + half * corners[o][d])));
                 }
             }
-            let own = LOCAL * of_local[leaf] * unit(level);
-            let logarithms = logarithms(&octants);
-            let scale = 1.0 / half;
+            let own = LOCAL * f64::from(of_local[leaf]) * unit(level);
+            let between = Interpolated::new(&octants);
+            let (scale, to_cube) = (1.0 / half, aspect.map(|a| 1.0 / a));
             for (out, i) in out.iter_mut().zip(targets.body_range(leaf)) {
                 let x = self.bodies[0].position(i);
                 let at = [0, 1, 2].map(|d| (x[d] - center[d]) * scale);
-                let weights = interpolation([0, 1, 2].map(|d| at[d] / aspect[d]));
-                *out += exponential(&logarithms, &weights) + own * power(square(&at), p);
+                *out += between.at([0, 1, 2].map(|d| at[d] * to_cube[d])) + own * power(square(&at), p);
             }
         });
         out
     }
 
     /// The mean square over directions, at one half side from the center, of the field of the last
-    /// degree of every cell.
-    fn norms(&self, last: &LastDegree, weights: &[f64], coefficients: &[T]) -> Vec<f64> {
-        let norm = |c: &[T]| c[last.places.clone()].iter().zip(weights).map(|(c, w)| w * c.to_f64() * c.to_f64()).sum();
+    /// degree of every cell. Single precision holds them: strengths are of order 1, and what underflows is nothing next to
+    /// any field.
+    fn norms(&self, last: &LastDegree, weights: &[f64], coefficients: &[T]) -> Vec<f32> {
+        let term = |(c, w): (&T, &f64)| w * c.to_f64() * c.to_f64();
+        let norm = |c: &[T]| c[last.places.clone()].iter().zip(weights).map(term).sum::<f64>().min(1e38) as f32;
         coefficients.par_chunks(self.expansion.len()).with_min_len(64).map(norm).collect_vec()
     }
 }

@@ -28,12 +28,15 @@ pub struct ErrorView {
     pub locals: ReadOnly<F32OrF64>,
     /// Of the coefficients of the last degree, in multipoles and in local expansions. `[2][width]`
     pub weights: ReadOnly<f64>,
-    /// What multipoles lose at the octants of targets. `[classes][8]`
-    pub by_class: ReadOnly<f64>,
+    /// What multipoles lose at the octants of targets, in units of `class_unit`: the upper halves of two floats a number.
+    /// `[classes][4]`
+    pub by_class: ReadOnly<u32>,
     /// Of the last degree. `[source cells + target cells]`
-    pub norms: DevicePointer<f64>,
+    pub norms: DevicePointer<f32>,
     /// What comes from pairs of cells. `[target cells][8]`
     pub octants: DevicePointer<f64>,
+    /// The same with what comes from cells above, of cells that have children. `[target cells][8]`
+    pub handed: DevicePointer<f64>,
     /// Of the predicted error over the field, and of the error in units of half the side of the root. `[targets][2]`
     pub squares: DevicePointer<f32>,
     /// Of the periodic box, or 0.
@@ -42,6 +45,8 @@ pub struct ErrorView {
     pub aspect: [f64; 3],
     /// Half the side of the root.
     pub root: f64,
+    /// Unit of `by_class`.
+    pub class_unit: f64,
     /// What a local expansion counts.
     pub local: f64,
     /// Half sides of a leaf within which multipoles are looked at from each target.
@@ -203,6 +208,8 @@ pub struct GuardView {
     pub split: u32,
     /// Numbers from one target to the next.
     pub stride: u32,
+    /// 1: pairs that are far from each other are in single precision.
+    pub single: u32,
 }
 
 impl Default for GuardView {
@@ -226,6 +233,7 @@ impl Default for GuardView {
             first_part: 0,
             split: 1,
             stride: 3,
+            single: 0,
         }
     }
 }

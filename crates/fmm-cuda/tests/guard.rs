@@ -1,0 +1,97 @@
+//! What the guard measures on the device.
+
+use crate::common::{errors, gpu, plummer, uniform};
+use crate::far::{two_clusters, with_copies};
+use fmm_core::{Method, Precision, Settings, StageTimes};
+use fmm_cuda::{evaluate, measure};
+
+/// What the guard measures on its sample is the error over all targets, also where few targets make it.
+#[test]
+fn the_guard_measures_the_error() {
+    let Some(gpu) = gpu() else { return };
+    let sets = [
+        ("uniform", uniform(30_000, 0.0, 40)),
+        ("plummer", plummer(30_000, 41)),
+        ("two", two_clusters(30_000, 42)),
+        ("copies", with_copies(uniform(20_000, 0.0, 43), 4000)),
+    ];
+    let elsewhere = uniform(20_000, 0.1, 44).position;
+    for (name, p) in sets {
+        for (method, precision, order, targets) in [
+            (Method::Fmm, Precision::F32, Some(3), None),
+            (Method::Fmm, Precision::F64, Some(6), Some(&elsewhere[..])),
+            (Method::Treecode, Precision::F32, Some(3), None),
+            (Method::Direct, Precision::F32, None, None),
+        ] {
+            let settings =
+                Settings { method, precision, order, leaf_size: Some(40), tolerance: 1e-4, ..Settings::default() };
+            let exact = Settings { method: Method::Direct, precision: Precision::F64, ..Settings::default() };
+            let times = &mut StageTimes::default();
+            let truth = fmm_core::evaluate(&exact, &p.position, &p.strength, targets, times).unwrap();
+            let (found, error) = measure(&gpu, &settings, &p.position, &p.strength, targets).unwrap();
+            let (rms, _) = errors(&found, &truth.field);
+            let norm = |v: &[[f64; 3]]| v.as_flattened().iter().map(|c| c * c).sum::<f64>();
+            let delta: Vec<[f64; 3]> =
+                found.iter().zip(&truth.field).map(|(a, b)| std::array::from_fn(|d| a[d] - b[d])).collect();
+            let l2 = (norm(&delta) / norm(&truth.field)).sqrt();
+            println!("{name} {} {}: {error:.2e}, rms {rms:.2e}, L2 {l2:.2e}", method.name(), precision.name());
+            let worst = rms.max(l2);
+            // A target of the copies stands for thousands.
+            let most = if name == "copies" { 2.5 } else { 2.0 };
+            assert!(error < most * worst && error > 0.4 * worst, "{name} {} {error:e}, {rms:e} {l2:e}", method.name());
+        }
+    }
+}
+
+/// The guard has far pairs in single precision from a tolerance of 1e-4 on: what it errs by shows where a sum errs by
+/// less. Bodies in knots have neighbors at a millionth of their coordinates.
+#[test]
+fn single_precision_of_the_guard_errs_by_a_hundredth_of_the_tolerance() {
+    let Some(gpu) = gpu() else { return };
+    let mut knots = uniform(40_000, 0.0, 48);
+    for i in 0..40_000 {
+        let center = knots.position[i / 400];
+        knots.position[i] = std::array::from_fn(|d| center[d] + 1e-6 * knots.position[i][d]);
+    }
+    for (name, p, order) in [
+        ("uniform", uniform(100_000, 0.0, 49), 14),
+        ("plummer", plummer(100_000, 50), 16),
+        ("two", two_clusters(60_000, 51), 16),
+        ("knots", knots, 16),
+    ] {
+        let [single, double] = [1e-4, 0.99e-4].map(|tolerance| {
+            let (method, order, leaf_size) = (Method::Fmm, Some(order), Some(100));
+            let settings =
+                Settings { method, precision: Precision::F32, order, leaf_size, tolerance, ..Settings::default() };
+            measure(&gpu, &settings, &p.position, &p.strength, None).unwrap().1
+        });
+        let own = (single * single - double * double).abs().sqrt();
+        println!("{name}: {single:.3e} in single precision, {double:.3e} in double, {own:.1e}");
+        assert!(own < 1e-6 && single != double, "{name}: {own:e}");
+    }
+}
+
+/// Estimates of the errors of all targets are those of the cores, but for the common factor that a sample gives.
+#[test]
+fn estimates_are_those_of_the_cores() {
+    let Some(gpu) = gpu() else { return };
+    let elsewhere = uniform(20_000, 0.1, 52).position;
+    for (name, p, targets) in [
+        ("uniform", uniform(30_000, 0.0, 53), Some(&elsewhere[..])),
+        ("plummer", plummer(30_000, 54), None),
+        ("two", two_clusters(30_000, 55), None),
+    ] {
+        for (method, order) in [(Method::Fmm, 4), (Method::Fmm, 20), (Method::Treecode, 5)] {
+            let (precision, order, leaf_size) = (Precision::F64, Some(order), Some(20));
+            let settings = Settings { method, precision, order, leaf_size, errors: true, ..Settings::default() };
+            let times = &mut StageTimes::default();
+            let here = evaluate(&gpu, &settings, &p.position, &p.strength, targets, times).unwrap().error;
+            let there = fmm_core::evaluate(&settings, &p.position, &p.strength, targets, times).unwrap().error;
+            let mut ratios: Vec<f64> = here.iter().zip(&there).map(|(a, b)| a / b).collect();
+            ratios.sort_by(f64::total_cmp);
+            let at = |part: f64| ratios[(part * (ratios.len() - 1) as f64) as usize];
+            println!("{name} {} {order:?}: {:.4} {:.4} {:.4}", method.name(), at(0.0), at(0.5), at(1.0));
+            assert!(at(0.01) > 0.99 * at(0.5) && at(0.99) < 1.01 * at(0.5), "{name} {}", method.name());
+        }
+    }
+}
