@@ -16,10 +16,13 @@ use rayon::prelude::*;
 
 use crate::cpu::velocity_of;
 use crate::kernel::AXES;
-use crate::math::CollectVec;
+use crate::math::{CollectVec, blocked_sums};
 use crate::{Choice, Error, Settings, Softening, StageTimes, WithHessian, evaluate_hessian, gauss};
 
 pub use store::VortexStore;
+
+/// The largest tolerance of a sum.
+const MOST: f64 = 0.1;
 
 /// 1/(4π).
 const PART: f64 = std::f64::consts::FRAC_1_PI / 4.0;
@@ -95,13 +98,14 @@ pub struct Rates {
     pub turning: Vec<[f64; 3]>,
     /// α·ψ with the vector potential ψ, that of the particle itself included: half the sum is the kinetic energy at density 1. `[n]`
     pub energy: Vec<f64>,
-    /// What was chosen for the first component that is not zero.
+    /// What was chosen for the largest component.
     pub choice: Option<Choice>,
     /// Pairs of particles at bitwise the same place.
     pub coincident_pairs: u64,
 }
 
-/// Motion and stretching of particles with strengths `vorticity`. Components of strength that are zero everywhere are not summed.
+/// Motion and stretching of particles with strengths `vorticity`. The tolerance is that of the largest component: smaller ones, which
+/// may be no more than rounding, are summed with as much less accuracy, and those that are zero everywhere not at all.
 ///
 /// # Errors
 /// Those of [`evaluate_hessian`]; [`Error::Unsupported`] for other softenings than p1.
@@ -118,12 +122,13 @@ pub fn rates(
     let n = position.len();
     let mut all =
         Rates { velocity: vec![[0.0; 3]; n], turning: vec![[0.0; 3]; n], energy: vec![0.0; n], ..Rates::default() };
-    for k in 0..3 {
+    let sizes = blocked_sums(n, |i| vorticity[i].map(|a| a * a)).map(f64::sqrt);
+    let largest = sizes.iter().copied().fold(0.0, f64::max);
+    for k in (0..3).filter(|&k| sizes[k] > 0.0) {
         let strengths = vorticity.par_iter().map(|a| a[k]).collect_vec();
-        if strengths.iter().all(|a| *a == 0.0) {
-            continue;
-        }
-        let WithHessian { sum, hessian } = sums.derivatives(settings, position, &strengths, times)?;
+        let tolerance = (settings.tolerance * (largest / sizes[k])).min(MOST);
+        let settings = Settings { tolerance, ..settings.clone() };
+        let WithHessian { sum, hessian } = sums.derivatives(&settings, position, &strengths, times)?;
         let rows = (&mut all.velocity, &mut all.turning, &mut all.energy).into_par_iter();
         let found = (vorticity, &sum.potential, &sum.field, &hessian).into_par_iter();
         rows.zip(found).for_each(|((u, turning, energy), (a, potential, field, hessian))| {
@@ -133,7 +138,7 @@ pub fn rates(
             // Sums leave out the particle itself, whose potential is 3/2 α/ε.
             *energy += PART * a[k] * (potential + 1.5 / core * a[k]);
         });
-        if all.choice.is_none() {
+        if sizes[k] == largest {
             (all.choice, all.coincident_pairs) = (Some(sum.choice), sum.coincident_pairs);
         }
     }
@@ -325,8 +330,8 @@ mod tests {
     }
 
     #[test]
-    fn components_that_are_zero_are_not_summed() {
-        struct Counting(u32);
+    fn small_components_take_less_accuracy_and_none_takes_no_sum() {
+        struct Counting(Vec<f64>);
         impl Sums for Counting {
             fn derivatives(
                 &mut self,
@@ -335,7 +340,7 @@ mod tests {
                 strengths: &[f64],
                 times: &mut StageTimes,
             ) -> Result<WithHessian, Error> {
-                self.0 += 1;
+                self.0.push(settings.tolerance);
                 OnCores.derivatives(settings, position, strengths, times)
             }
 
@@ -350,10 +355,12 @@ mod tests {
             }
         }
         let [position, mut vorticity] = cloud(20);
-        vorticity.iter_mut().for_each(|a| a[1] = 0.0);
-        let mut counting = Counting(0);
+        vorticity.iter_mut().for_each(|a| (a[1], a[2]) = (0.0, 1e-6 * a[2]));
+        let mut counting = Counting(vec![]);
         let found = rates(&mut counting, &settings(), &position, &vorticity, &mut StageTimes::default()).unwrap();
-        assert!(counting.0 == 2 && found.choice.is_some());
+        // The last component is some 1e-6 of the first.
+        let [first, last] = counting.0[..] else { panic!("{:?}", counting.0) };
+        assert!(first == 1e-11 && (1e-6..1e-4).contains(&last) && found.choice.is_some(), "{last:e}");
         let refused = rates(&mut counting, &Settings::default(), &position, &vorticity, &mut StageTimes::default());
         assert!(matches!(refused, Err(Error::Unsupported(_))));
     }

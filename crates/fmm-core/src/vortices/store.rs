@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::{Exchange, Rates, Sums, exchange, rates};
 use crate::bodies::Particles;
 use crate::math::CollectVec;
-use crate::{Choice, Error, ForceReport, Kept, ParticleStore, Settings, StageTimes};
+use crate::{Choice, Error, ForceReport, Kept, ParticleStore, Settings, Stage, StageTimes};
 
 /// A vector of each particle.
 type Vectors = Vec<[f64; 3]>;
@@ -60,10 +60,6 @@ fn added(x: &[[f64; 3]], y: &[[f64; 3]], h: f64) -> Vectors {
     x.par_iter().zip(y).map(|(x, y)| std::array::from_fn(|d| x[d] + h * y[d])).collect_vec()
 }
 
-fn no_inertia<T>() -> Result<T, Error> {
-    Err(Error::Unsupported("vortices have no inertia: they are moved by rk4 or midpoint".into()))
-}
-
 impl ParticleStore for VortexStore<'_> {
     fn upload(&mut self, particles: &Particles) -> Result<(), Error> {
         particles.check()?;
@@ -88,12 +84,15 @@ impl ParticleStore for VortexStore<'_> {
         Ok(None)
     }
 
-    fn kick(&mut self, _: f64, _: &mut StageTimes) -> Result<(), Error> {
-        no_inertia()
+    fn kick(&mut self, h: f64, times: &mut StageTimes) -> Result<(), Error> {
+        let VortexStore { particles, last: Some(last), .. } = self else { return Ok(()) };
+        times.time(Stage::Kick, || particles.kick(h, &last.velocity));
+        Ok(())
     }
 
-    fn drift(&mut self, _: f64, _: &mut StageTimes) -> Result<(), Error> {
-        no_inertia()
+    fn drift(&mut self, h: f64, times: &mut StageTimes) -> Result<(), Error> {
+        times.time(Stage::Drift, || self.particles.drift(h));
+        Ok(())
     }
 
     fn begin_flow(&mut self) -> Result<f64, Error> {
@@ -130,8 +129,9 @@ impl ParticleStore for VortexStore<'_> {
         Ok(())
     }
 
-    fn change_velocities(&mut self, _: &mut dyn FnMut(&mut [[f64; 3]])) -> Result<(), Error> {
-        no_inertia()
+    fn change_velocities(&mut self, change: &mut dyn FnMut(&mut [[f64; 3]])) -> Result<(), Error> {
+        change(&mut self.particles.velocity);
+        Ok(())
     }
 
     fn check(&mut self) -> Result<(), Error> {
