@@ -24,6 +24,8 @@ pub struct SnapshotBuilder {
     pub external: Option<External>,
     /// What particles are to each other.
     pub law: Law,
+    /// Whether they are vortices in space.
+    pub in_space: bool,
     /// Where space ends.
     pub boundary: Boundary,
     /// k_B.
@@ -41,6 +43,7 @@ impl SnapshotBuilder {
             initial,
             external: scenario.external,
             law: scenario.law,
+            in_space: scenario.vortices_in_space(),
             boundary: scenario.settings.boundary,
             boltzmann: scenario.units.boltzmann(),
             external_constant: scenario.external_constant(),
@@ -67,7 +70,7 @@ impl SnapshotBuilder {
                 None => particles.position,
             },
             velocity: particles.velocity,
-            vorticity: (!particles.vorticity.is_empty()).then_some(particles.vorticity),
+            vorticity: self.in_space.then_some(particles.vorticity),
             ..Snapshot::default()
         }
     }
@@ -75,19 +78,14 @@ impl SnapshotBuilder {
     /// Accelerations, coupling · field. Vortices, which have no inertia, have none: their velocities come from the field.
     pub fn motion(&self, particles: &mut Particles, field: &[[f64; 3]]) -> Vec<[f64; 3]> {
         if self.law == Law::Vortex {
-            particles.velocity = if self.in_space() { field.to_vec() } else { velocities(&particles.coupling, field) };
+            particles.velocity = if self.in_space { field.to_vec() } else { velocities(&particles.coupling, field) };
             return vec![[0.0; 3]; particles.len()];
         }
         SnapshotBuilder::acceleration(particles, field)
     }
 
-    /// Whether the particles are vortices in space.
-    fn in_space(&self) -> bool {
-        !self.initial.vorticity.is_empty()
-    }
-
     fn charged(&self) -> bool {
-        self.law != Law::Gravity && !self.in_space()
+        self.law != Law::Gravity && !self.in_space
     }
 
     fn acceleration(particles: &Particles, field: &[[f64; 3]]) -> Vec<[f64; 3]> {
@@ -109,7 +107,7 @@ impl SnapshotBuilder {
         Copied { particles, potential, field, .. }: &Copied,
         report: ForceReport,
     ) -> Diagnostics {
-        if self.in_space() {
+        if self.in_space {
             let state = State {
                 position: &particles.position,
                 velocity: field,

@@ -146,6 +146,33 @@ fn snapshots_hold_vorticity_and_are_taken_as_a_start() {
 }
 
 #[test]
+fn none_and_tiny_strengths_are_vortices_too() {
+    let group = |text: &str| {
+        let (start, end) = (RING.find("model").unwrap(), RING.find("[solver]").unwrap());
+        let scenario = RING.replace(&RING[start..end], "model = \"file\"\npath = \"a.csv\"\n");
+        Folder::with(&[("case.toml", &scenario), ("a.csv", text)])
+    };
+    let none = group("x,y,z,wx,wy,wz\n");
+    none.done(&["case.toml", "-q", "--out", "a"]);
+    assert_eq!(snapshot::read(&none.path("a/snap_000002.hdf")).unwrap().vorticity, Some(vec![]));
+    let tiny = group("x,y,z,wx,wy,wz\n0,0,0,0,0,1e-200\n1,0,0,0,0,1e-200\n");
+    tiny.done(&["case.toml", "-q", "--out", "a"]);
+    let s = snapshot::read(&tiny.path("a/snap_000000.hdf")).unwrap();
+    // 1/(4π) (1 + 5/2 ε²)(1 + ε²)^(−5/2) with ε = 0.2.
+    let speed = 1.1 * 1.04f64.powf(-2.5) / (4.0 * PI);
+    assert!((s.velocity[1][1] / 1e-200 / speed - 1.0).abs() < 1e-6, "{:?}", s.velocity);
+}
+
+#[test]
+fn energy_that_viscosity_cannot_give_is_reported() {
+    let folder = Folder::new(&RING.replace("end = 1", "end = 100\nviscosity = 1e-4").replace("dt = 0.1", "dt = 50"));
+    let sets = ["--set", "output.every=50", "--set", "output.diagnostics_every=50"];
+    let output = folder.run(&[&["case.toml", "--out", "a", "--strict"][..], &sets].concat());
+    let told = stderr(&output);
+    assert!(code(&output) == 1 && told.contains("energy"), "{}: {told}", code(&output));
+}
+
+#[test]
 fn what_vortices_in_space_cannot_be_is_refused() {
     let refused = |from: &str, to: &str| {
         let folder = Folder::new(&RING.replace(from, to));
@@ -164,7 +191,10 @@ fn what_vortices_in_space_cannot_be_is_refused() {
         ("core = 0.3", "core = 1.5", "core = 1.5 is above the radius"),
         ("spacing = 0.2", "spacing = 0.4", "spacing = 0.4 is above the core"),
         ("circulation = 1.0\n", "", "the circulation of the ring"),
-        ("dt = 0.1", "dt = 0.1\nviscosity = -1", "0 or more, and finite"),
+        ("dt = 0.1", "dt = 0.1\nviscosity = -1", "0 to 1e100"),
+        ("dt = 0.1", "dt = 0.1\nviscosity = 0.5", "allowed with this dt and softening: to 0.4"),
+        ("core = 0.3", "core = 0", "particles.0.core = 0 is outside its range"),
+        ("spacing = 0.2", "spacing = 1e-5", "makes too many particles"),
         ("dt = 0.1", "dt = \"auto\"", "vortices have none"),
         (
             "[output]",

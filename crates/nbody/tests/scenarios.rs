@@ -286,7 +286,7 @@ fn leapfrogging_rings() {
         [0..half, half..2 * half].map(|ids| [mean(ids.clone(), &|x| x[0].hypot(x[1])), mean(ids, &|x| x[2])]);
     assert!(behind[0] < 0.93 && front[0] > 1.04 && front[1] - behind[1] < 0.5, "{behind:?} {front:?}");
     let impulse = run.column("impulse_z");
-    assert!(impulse.iter().all(|i| (i / impulse[0] - 1.0).abs() < 2e-3), "{impulse:?}");
+    assert!(impulse.iter().all(|i| (i / impulse[0] - 1.0).abs() < 4e-3), "{impulse:?}");
     let energy = run.column("energy");
     assert!(energy.windows(2).all(|e| e[1] < e[0]), "{energy:?}");
 }

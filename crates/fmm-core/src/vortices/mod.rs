@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use crate::cpu::velocity_of;
 use crate::kernel::AXES;
-use crate::math::{CollectVec, blocked_sums};
+use crate::math::CollectVec;
 use crate::{Choice, Error, Settings, Softening, StageTimes, WithHessian, evaluate_hessian, gauss};
 
 pub use store::VortexStore;
@@ -122,7 +122,7 @@ pub fn rates(
     let n = position.len();
     let mut all =
         Rates { velocity: vec![[0.0; 3]; n], turning: vec![[0.0; 3]; n], energy: vec![0.0; n], ..Rates::default() };
-    let sizes = blocked_sums(n, |i| vorticity[i].map(|a| a * a)).map(f64::sqrt);
+    let sizes = [0, 1, 2].map(|k: usize| vorticity.par_iter().map(|a| a[k].abs()).reduce(|| 0.0, f64::max));
     let largest = sizes.iter().copied().fold(0.0, f64::max);
     for k in (0..3).filter(|&k| sizes[k] > 0.0) {
         let strengths = vorticity.par_iter().map(|a| a[k]).collect_vec();

@@ -117,7 +117,11 @@ fn wrong(path: &Path, what: String) -> Failure {
 fn from_snapshot(path: &Path, scenario: &Scenario, s: Snapshot) -> Result<Initial, Failure> {
     let n = s.mass.len();
     if scenario.vortices_in_space() {
-        let lacking = || wrong(path, "no vorticity, which force.law = \"vortex\" in space needs".into());
+        let lacking = || {
+            let gadget = path.extension().is_some_and(|e| e != "hdf");
+            let hint = if gadget { "; a snapshot that is to be a start ends in .hdf" } else { "" };
+            wrong(path, format!("no vorticity, which force.law = \"vortex\" in space needs{hint}"))
+        };
         let particles = Initial::vortices_in_space(s.position, s.vorticity.ok_or_else(lacking)?, s.mass);
         return Ok(particles.in_order_of(&s.id));
     }
@@ -150,7 +154,12 @@ fn table(table: &Table, scenario: &Scenario) -> Result<Initial, Failure> {
         let lacking =
             || table.error("a run of vortices in space needs the columns wx, wy and wz: vorticity times volume");
         let vorticity = table.vectors(VORTICITY)?.ok_or_else(lacking)?;
-        let volume = table.one_of(&VOLUME)?.map_or_else(|| vec![0.0; n], <[f64]>::to_vec);
+        let volume = match table.one_of(&VOLUME)? {
+            None if scenario.viscosity > 0.0 => {
+                return Err(table.error("time.viscosity needs the column volume, which is not there").into());
+            }
+            given => given.map_or_else(|| vec![0.0; n], <[f64]>::to_vec),
+        };
         return in_order(Initial::vortices_in_space(table.positions()?, vorticity, volume), table);
     }
     let charge = match scenario.law {

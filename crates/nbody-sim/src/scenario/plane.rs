@@ -5,6 +5,7 @@ use super::models::{Kind, NAMES};
 use super::reader::Range;
 use super::{Law, Model};
 use crate::messages;
+use crate::units::Dimension;
 use crate::vortex_ring::VortexRing;
 
 impl Keys<'_> {
@@ -74,9 +75,14 @@ impl Keys<'_> {
         if !self.s.has("circulation") {
             self.s.missing("circulation", "the circulation of the ring, for example circulation = 1");
         }
-        let radius = self.length("radius", 1.0);
-        let core = self.length("core", 0.1 * radius);
-        let spacing = self.length("spacing", 0.5 * core);
+        let mut given = |key, default: Option<f64>| {
+            let given = self.s.quantity(key, Dimension::Length, self.units, Range::SIZE);
+            if self.s.has(key) { given } else { default }
+        };
+        let radius = given("radius", Some(1.0));
+        let core = given("core", radius.map(|r| 0.1 * r));
+        let spacing = given("spacing", core.map(|c| 0.5 * c));
+        let (radius, core, spacing) = (radius?, core?, spacing?);
         for (key, value, of, most) in [("core", core, "radius", radius), ("spacing", spacing, "core", core)] {
             if value > most {
                 let message = format!("{} = {} is above the {of}", self.s.full(key), messages::number(value));
@@ -88,7 +94,14 @@ impl Keys<'_> {
             let help = "set force.law = \"vortex\"";
             self.s.mistake("model", "a vortex ring has vorticity, no masses".into(), label, Some(help.into()));
         }
-        Some(Model::VortexRing(VortexRing { circulation: circulation?, radius, core, spacing }))
+        let ring = VortexRing { circulation: circulation?, radius, core, spacing };
+        if ring.count() > u64::from(u32::MAX) - 1 {
+            let message =
+                format!("{} = {} makes too many particles", self.s.full("spacing"), messages::number(spacing));
+            let label = format!("allowed: up to {} particles", u32::MAX - 1);
+            self.s.mistake("spacing", message, label, Some("make it larger".into()));
+        }
+        Some(Model::VortexRing(ring))
     }
 
     /// Notes that the model's particles have masses.

@@ -46,6 +46,8 @@ impl Range {
     pub const THETA_GRID: Range = Range { low: 0.0, high: 0.9, closed: true, text: "0 to 0.9" };
     /// Distance of expansions in smoothing lengths.
     pub const GUARD: Range = Range { low: 0.0, high: 1000.0, closed: true, text: "0 to 1000" };
+    /// ν of vortices.
+    pub const VISCOSITY: Range = Range { low: 0.0, high: 1e100, closed: true, text: "0 to 1e100" };
     /// Part of the largest vorticity that counts as none.
     pub const CUTOFF: Range = Range { low: 0.0, high: 0.1, closed: true, text: "0 to 0.1" };
     /// Strength of the penalisation of a body over a step, λ dt.

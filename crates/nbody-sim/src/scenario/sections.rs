@@ -330,6 +330,10 @@ impl Time {
     }
 }
 
+/// The largest ν dt/ε² of vortices in space. Strengths that alternate from particle to particle decay at the rate 2ν/ε², and more where
+/// particles are crowded; the Runge-Kutta scheme is stable to 2.78 of it in a step.
+const MOST_EXCHANGE: f64 = 1.0;
+
 /// Intervals that must be whole numbers of steps, in addition to `time.end`.
 const INTERVALS: [(&str, &str); 3] = [("output", "every"), ("output", "diagnostics_every"), ("verify", "every")];
 
@@ -377,7 +381,7 @@ fn time(
         let message = "time.dt = \"auto\" needs a softening length".to_string();
         s.mistake("dt", message, "dt = eta sqrt(softening.length/acceleration)", Some(help.into()));
     }
-    let viscosity = s.number("viscosity", Range::NOT_NEGATIVE).unwrap_or(0.0);
+    let viscosity = s.number("viscosity", Range::VISCOSITY).unwrap_or(0.0);
     if s.has("viscosity") && !vortices {
         let message = "time.viscosity is for vortices".to_string();
         s.mistake("viscosity", message, "there are none here", Some("set force.law = \"vortex\"".into()));
@@ -386,6 +390,15 @@ fn time(
         let help = "for example softening = { kernel = \"gaussian\", length = 0.1 }";
         let message = "time.viscosity widens Gaussian blobs, and force.softening gives none".to_string();
         s.mistake("viscosity", message, "allowed in the plane: the kernel gaussian with a length", Some(help.into()));
+    }
+    if let (Some(dt), Softening::P1(core), None) = (dt, softened.space, softened.plane)
+        && vortices
+        && viscosity * dt / (core * core) > MOST_EXCHANGE
+    {
+        let most = number(MOST_EXCHANGE * core * core / dt);
+        let message = format!("time.viscosity = {} exchanges too much in a step", number(viscosity));
+        let label = format!("allowed with this dt and softening: to {most}, that is length²/dt");
+        s.mistake("viscosity", message, label, Some("make time.dt smaller, or the softening length larger".into()));
     }
     let auto = automatic.then(|| eta.unwrap_or(0.1));
     let end = s.quantity("end", Dimension::Time, units, Range::NOT_NEGATIVE);

@@ -115,8 +115,9 @@ fn add_energy(facts: &mut Facts, s: &Snapshot) {
         facts.add_as("hamiltonian", object, format!("{hamiltonian:.9e}{text}"));
         return;
     }
-    if let (Some(_), Some(energy)) = (&s.vorticity, noted("energy")) {
-        // That of the flow, which vortices in space make around them.
+    if s.vorticity.is_some() {
+        // That of the flow, which vortices in space make around them; their own velocities say nothing of it.
+        let Some(energy) = noted("energy") else { return };
         let error = noted("energy_error");
         let text = error.map_or(String::new(), |e| format!(", dE/E0 {e:.2e}"));
         facts.add_as("energy", json!({ "value": energy, "error": error }), format!("{energy:.9e}{text}"));

@@ -104,9 +104,13 @@ impl Sense {
         let mut found = vec![];
         let energies = Energies::of(scenario, self.mass, now);
         let first = *self.first.get_or_insert(energies);
-        // A bath exchanges energy with the particles, and viscosity takes it from them.
-        if scenario.bath.is_none() && scenario.viscosity == 0.0 {
-            let error = energies.error(first);
+        // A bath exchanges energy with the particles.
+        if scenario.bath.is_none() {
+            let error = match scenario.viscosity > 0.0 {
+                // Viscosity takes energy from vortices in space, and gives none; in the plane energies are of pairs of blobs.
+                true if scenario.plane.is_some() || energies.kinetic <= first.kinetic => 0.0,
+                _ => energies.error(first),
+            };
             if error > ENERGY && error > 10.0 * self.energy && !self.energy_reported {
                 self.energy_reported = true;
                 found.push(self.energy_text(scenario, error));
