@@ -185,7 +185,7 @@ impl ErrorField {
             let last = LastDegree::new(family, view.order as usize);
             self.weights.upload(&[last.multipole, last.local].concat())?;
             let (by_class, unit) = of_classes(classes, view.order as usize);
-            // A load of 16 bytes a pair: half of what single precision has says enough of an estimate.
+            // A load of 16 bytes a pair: the upper half of a number is exact enough for an estimate.
             let upper = |x: f32| (x.to_bits() + 0x8000) >> 16;
             let twos = by_class.as_flattened().as_chunks::<2>().0.iter().map(|&[a, b]| upper(a) | upper(b) << 16);
             self.by_class.upload(&twos.collect::<Vec<_>>())?;

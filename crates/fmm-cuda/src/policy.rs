@@ -145,8 +145,8 @@ pub fn choose_precision(settings: Settings, imbalance: f64) -> Settings {
 /// makes them one after the other.
 const PAIRS_PER_TERM: usize = 64;
 
-/// The traversal's rule: that of the cores, but that cells in which fewer bodies are meet them one by one where a
-/// multipole would take longer.
+/// The traversal's rule: that of the cores, but that the bodies of a small cell meet a target leaf in pairs where its multipole
+/// would take longer.
 pub fn rule(settings: &Settings, choice: &Choice) -> Rule {
     let rule = accuracy::rule(settings, choice);
     let slow = choice.expansion == Some(Family::Cartesian) && choice.method == Method::Fmm;

@@ -98,7 +98,7 @@ pub struct Stepper {
     fresh: bool,
     choices: Choices,
     spreading: Option<Spreading>,
-    /// Of the positions.
+    /// The time that the positions belong to.
     time: f64,
 }
 
