@@ -3,6 +3,7 @@
 pub mod radii;
 
 use fmm_core::comm::{Comm, blocked_sums};
+use fmm_core::math::cross;
 pub use fmm_core::totals::Extent;
 use fmm_core::{ForceReport, Totals};
 
@@ -59,11 +60,6 @@ pub struct Vorticity {
     pub helicity: f64,
     /// Σ |α|²/V, that is ∫ ω²; 0 where no particle has a volume.
     pub enstrophy: f64,
-}
-
-/// a × b.
-fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 /// Sums over ions in a periodic box.

@@ -6,14 +6,9 @@ use super::points::{Points, Summed};
 use crate::Softening;
 use crate::guard::{Norms, Sample, split};
 use crate::math::simd::{Task, Vector, dispatch};
-use crate::math::{CollectVec, Number};
+use crate::math::{CollectVec, Number, cross};
 
 const FOUR_PI: f64 = 4.0 * std::f64::consts::PI;
-
-/// a × b.
-fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-}
 
 /// The velocity of the fields of the three components.
 pub(super) fn velocity(mut columns: impl Iterator<Item = Summed>) -> Summed {

@@ -6,6 +6,8 @@
 
 use std::f64::consts::PI;
 
+use crate::math::cross;
+
 /// The form of a body.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Shape {
@@ -142,14 +144,6 @@ impl Pose {
             _ => self.distance(center) < limit,
         }
     }
-}
-
-/// a × b.
-pub fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    std::array::from_fn(|k| {
-        let (i, j) = ((k + 1) % 3, (k + 2) % 3);
-        a[i] * b[j] - a[j] * b[i]
-    })
 }
 
 fn difference(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {

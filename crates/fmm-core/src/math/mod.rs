@@ -17,3 +17,8 @@ pub use collect::{CollectVec, zeros};
 pub use mix::mix;
 pub use number::Number;
 pub use simd::Real;
+
+/// a × b.
+pub fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}

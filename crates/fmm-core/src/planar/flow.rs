@@ -9,7 +9,7 @@ pub fn velocities(coupling: &[f64], field: &[[f64; 3]]) -> Vec<[f64; 3]> {
     coupling.par_iter().zip(field).map(|(c, e)| [c * e[1], -(c * e[0]), 0.0]).collect_vec()
 }
 
-/// What a step of a flow keeps on the cores: see [`ParticleStore::begin_flow`](crate::ParticleStore::begin_flow).
+/// What a step of a flow keeps of one vector of each particle on the cores, a place or a strength: see [`ParticleStore::begin_flow`](crate::ParticleStore::begin_flow).
 #[derive(Debug, Clone, Default)]
 pub struct Flow {
     start: Vec<[f64; 3]>,
@@ -18,17 +18,17 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Begins a step at these positions. Returns the largest coordinate.
+    /// Begins a step with these values. Returns the largest component.
     pub fn begin(&mut self, position: &[[f64; 3]]) -> f64 {
         self.start = position.to_vec();
         self.velocity.clear();
         self.sum = vec![[0.0; 3]; position.len()];
-        position.par_iter().map(|x| x[0].abs().max(x[1].abs())).reduce(|| 0.0, f64::max)
+        largest(position)
     }
 
     /// Takes velocities. Returns the largest component of their change from the last ones.
     pub fn take(&mut self, velocity: Vec<[f64; 3]>, weight: f64) -> f64 {
-        let apart = |(a, b): (&[f64; 3], &[f64; 3])| (a[0] - b[0]).abs().max((a[1] - b[1]).abs());
+        let apart = |(a, b): (&[f64; 3], &[f64; 3])| largest_of(&[0, 1, 2].map(|d| a[d] - b[d]));
         let change = match self.velocity.len() == velocity.len() && !velocity.is_empty() {
             true => self.velocity.par_iter().zip(&velocity).map(apart).reduce(|| 0.0, f64::max),
             false => f64::INFINITY,
@@ -46,6 +46,15 @@ impl Flow {
         add(&mut position, if summed { &self.sum } else { &self.velocity }, h);
         position
     }
+}
+
+fn largest_of(v: &[f64; 3]) -> f64 {
+    v.iter().fold(0.0, |m, c| f64::max(m, c.abs()))
+}
+
+/// The largest component of all.
+fn largest(vectors: &[[f64; 3]]) -> f64 {
+    vectors.par_iter().map(largest_of).reduce(|| 0.0, f64::max)
 }
 
 /// x += h y.

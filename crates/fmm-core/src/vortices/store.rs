@@ -1,14 +1,9 @@
 //! The vortex particles of a run. They are kept on the host; what costs is summed on the cores or on a GPU.
 
-use rayon::prelude::*;
-
 use super::{Exchange, Rates, Sums, exchange, rates};
 use crate::bodies::Particles;
-use crate::math::CollectVec;
+use crate::planar::Flow;
 use crate::{Choice, Error, ForceReport, Kept, ParticleStore, Settings, Stage, StageTimes};
-
-/// A vector of each particle.
-type Vectors = Vec<[f64; 3]>;
 
 /// Vortex particles. Of the [`Particles`] that it takes, `vorticity` has the strengths and `strength` the volumes, which
 /// viscosity needs. [`ParticleStore::field`] gives α·ψ and the velocity.
@@ -19,12 +14,9 @@ pub struct VortexStore<'a> {
     particles: Particles,
     /// Of the last forces.
     last: Option<Rates>,
-    /// Places and strengths at the start of a step.
-    start: [Vectors; 2],
-    /// The rates of both that were taken last.
-    taken: [Vectors; 2],
-    /// The step's sum of rates.
-    sum: [Vectors; 2],
+    /// The step of the places, and that of the strengths.
+    moving: Flow,
+    turning: Flow,
     /// What a rate of a strength is multiplied by to be compared with a velocity.
     unit: f64,
 }
@@ -42,22 +34,11 @@ impl<'a> VortexStore<'a> {
             exchange,
             particles: Particles::default(),
             last: None,
-            start: [vec![], vec![]],
-            taken: [vec![], vec![]],
-            sum: [vec![], vec![]],
+            moving: Flow::default(),
+            turning: Flow::default(),
             unit: 0.0,
         })
     }
-}
-
-/// The largest number.
-fn largest(vectors: &[[f64; 3]]) -> f64 {
-    vectors.as_flattened().par_iter().map(|v| v.abs()).reduce(|| 0.0, f64::max)
-}
-
-/// x + h y.
-fn added(x: &[[f64; 3]], y: &[[f64; 3]], h: f64) -> Vectors {
-    x.par_iter().zip(y).map(|(x, y)| std::array::from_fn(|d| x[d] + h * y[d])).collect_vec()
 }
 
 impl ParticleStore for VortexStore<'_> {
@@ -96,36 +77,23 @@ impl ParticleStore for VortexStore<'_> {
     }
 
     fn begin_flow(&mut self) -> Result<f64, Error> {
-        let Particles { position, vorticity, .. } = &self.particles;
-        self.start = [position.clone(), vorticity.clone()];
-        self.taken = [vec![], vec![]];
-        self.sum = [0, 1].map(|_| vec![[0.0; 3]; position.len()]);
-        let [far, strong] = [position, vorticity].map(|v| largest(v));
+        let far = self.moving.begin(&self.particles.position);
+        let strong = self.turning.begin(&self.particles.vorticity);
         self.unit = if strong > 0.0 { far / strong } else { 0.0 };
         Ok(far)
     }
 
     fn flow(&mut self, weight: f64) -> Result<f64, Error> {
         let Some(Rates { velocity, turning, .. }) = &self.last else { return Ok(f64::INFINITY) };
-        let mut change = 0.0;
-        for (which, (now, unit)) in [(velocity, 1.0), (turning, self.unit)].into_iter().enumerate() {
-            let before = &mut self.taken[which];
-            change = match before.len() == now.len() && !now.is_empty() {
-                true => f64::max(change, unit * largest(&added(now, before, -1.0))),
-                false => f64::INFINITY,
-            };
-            before.clone_from(now);
-            if weight != 0.0 {
-                self.sum[which] = added(&self.sum[which], now, weight);
-            }
-        }
-        Ok(change)
+        let moved = self.moving.take(velocity.clone(), weight);
+        let turned = self.turning.take(turning.clone(), weight);
+        // The first call of a step knows no change, whatever the unit.
+        Ok(if moved.is_infinite() { moved } else { moved.max(self.unit * turned) })
     }
 
     fn flow_to(&mut self, h: f64, summed: bool) -> Result<(), Error> {
-        let rates = if summed { &self.sum } else { &self.taken };
-        self.particles.position = added(&self.start[0], &rates[0], h);
-        self.particles.vorticity = added(&self.start[1], &rates[1], h);
+        self.particles.position = self.moving.reach(h, summed);
+        self.particles.vorticity = self.turning.reach(h, summed);
         Ok(())
     }
 

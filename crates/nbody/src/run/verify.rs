@@ -34,10 +34,11 @@ pub fn sampled_error(problem: &Problem, particles: &Particles, field: &[[f64; 3]
     // Evenly spaced numbers from a start that the step scatters.
     let start = (step.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % n.max(1);
     let chosen = (0..sample).map(|k| (start + (k as u128 * n as u128 / sample as u128) as usize) % n).collect();
-    let components = |k: usize| particles.vorticity.iter().map(|a| a[k]).collect::<Vec<_>>();
-    let own = if problem.kernel == Kernel::Vortex { vec![] } else { particles.strength.clone() };
-    let columns = if own.is_empty() { (0..3).map(components).collect() } else { vec![own] };
-    let columns: Vec<&[f64]> = columns.iter().map(|c| &c[..]).collect();
+    let components = [0, 1, 2].map(|k| particles.vorticity.iter().map(|a| a[k]).collect::<Vec<_>>());
+    let columns: Vec<&[f64]> = match problem.kernel {
+        Kernel::Vortex => components.iter().map(|c| &c[..]).collect(),
+        _ => vec![&particles.strength],
+    };
     let errors = Reference::at(problem, &Points::in_space(&particles.position, &columns), chosen).errors(field);
     if problem.kernel == Kernel::Log { errors.l2 } else { errors.rms }
 }

@@ -9,11 +9,11 @@
 use rayon::prelude::*;
 
 use super::super::blocks::{Block, CELLS, split};
-use super::super::bodies::{Body, Inflow, Pose, cross};
+use super::super::bodies::{Body, Inflow, Pose};
 use super::super::differences::curl;
 use super::super::poisson::{Solution, Solve};
 use super::Flow;
-use crate::math::{CollectVec, zeros};
+use crate::math::{CollectVec, cross, zeros};
 use crate::{Error, StageTimes};
 
 /// What a flow is subject to.
