@@ -4,7 +4,7 @@
 use cust::memory::DevicePointer;
 use fmm_core::error_model::{LARGEST, LEAST, LOCAL, NEAR, of_classes};
 use fmm_core::expansion::LastDegree;
-use fmm_core::guard::EVEN;
+use fmm_core::guard::{EVEN, ROUNDS};
 use fmm_core::lists::Classes;
 use fmm_core::{Error, Family};
 
@@ -162,7 +162,9 @@ pub struct ErrorField {
     squares: Buffer<f32>,
     sums: Buffer<f64>,
     totals: Buffer<f64>,
+    plan: Buffer<f64>,
     starts: Buffer<f64>,
+    sure: Buffer<f64>,
 }
 
 impl ErrorField {
@@ -241,15 +243,19 @@ impl ErrorField {
     ) -> Result<(), Error> {
         let chunks = chunks_of(sum.targets);
         let own = gpu.member().filter(|_| sum.distributed).map_or(0..chunks, |member| member.chunks(sum.targets));
-        self.sums.resize(3 * chunks)?;
-        self.totals.resize(4)?;
+        self.sums.resize(5 * chunks)?;
+        self.totals.resize(5)?;
+        self.plan.resize(8)?;
         self.starts.resize(chunks + 1)?;
+        self.sure.resize(chunks + 1)?;
         let draw = DrawView {
             squares: self.squares.pointer(),
             field: sum.view.sums,
             sums: self.sums.pointer(),
             totals: self.totals.pointer(),
+            plan: self.plan.pointer(),
             starts: self.starts.pointer(),
+            sure: self.sure.pointer(),
             picked,
             weight,
             unit: sum.unit,
@@ -258,21 +264,25 @@ impl ErrorField {
             chunks: chunks as u32,
             first: own.start as u32,
             size: size as u32,
+            again: 0,
         };
-        let launch = |name, blocks: usize, threads: usize| {
+        let launch = |name, blocks: usize, threads: usize, draw: &DrawView| {
             // SAFETY: all arrays have the lengths that the view says.
-            unsafe { gpu.kernels().launch(gpu.stream(), name, blocks as u32, threads as u32, &draw) }
+            unsafe { gpu.kernels().launch(gpu.stream(), name, blocks as u32, threads as u32, draw) }
         };
-        if sum.distributed {
-            // Of the chunks of others nothing is added.
-            self.sums.fill(gpu.stream(), 0)?;
+        for round in 0..=ROUNDS {
+            if sum.distributed {
+                // Of the chunks of others nothing is added.
+                self.sums.fill(gpu.stream(), 0)?;
+            }
+            let draw = DrawView { again: u32::from(round > 0), ..draw };
+            launch(if round == 0 { "error_chunks" } else { "error_rest" }, own.len(), CHUNK_THREADS, &draw)?;
+            if sum.distributed {
+                gpu.join_numbers(&mut self.sums)?;
+            }
+            launch("error_starts", 1, MOST_CHUNKS, &draw)?;
         }
-        launch("error_chunks", own.len(), CHUNK_THREADS)?;
-        if sum.distributed {
-            gpu.join_numbers(&mut self.sums)?;
-        }
-        launch("error_starts", 1, MOST_CHUNKS)?;
-        launch("error_draw", own.len(), CHUNK_THREADS)
+        launch("error_draw", own.len(), CHUNK_THREADS, &draw)
     }
 
     /// The root mean squares of the last sample's predicted errors and of the field, over all
@@ -283,6 +293,15 @@ impl ErrorField {
     pub fn norms(&self, sum: &Predicted) -> Result<[f64; 2], Error> {
         let totals = self.totals.download()?;
         Ok([1, 2].map(|k| (totals[k] / sum.targets as f64).sqrt()))
+    }
+
+    /// The part of the sums of both predicted squares that targets have which are in the last sample for certain.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the driver fails.
+    pub fn certain(&self) -> Result<[f64; 2], Error> {
+        let totals = self.totals.download()?;
+        Ok([0, 1].map(|k| if totals[k] > 0.0 { 1.0 - totals[3 + k] / totals[k] } else { 0.0 }))
     }
 
     /// Where the squares of the predicted errors of the last sum are, over the field and in units of

@@ -6,7 +6,7 @@ use cust::memory::DevicePointer;
 use fmm_core::boundary::{Moments, PeriodicBox};
 use fmm_core::cpu::velocity_of;
 use fmm_core::ewald::{self, Sums};
-use fmm_core::guard::{BINS, Look, Norms, Sample, bin_of, sample_size, split};
+use fmm_core::guard::{BINS, Drawn, Look, Norms, Sample, bin_of, sample_size, split};
 use fmm_core::{Error, Softening};
 
 use crate::Gpu;
@@ -118,13 +118,15 @@ pub struct Measured {
 /// A sample of targets, with what is right there and what was found.
 #[derive(Default)]
 pub struct Rows {
-    /// Places in the sample, and weights.
-    pub drawn: Vec<(usize, f64)>,
+    /// Places in the sample.
+    pub drawn: Vec<Drawn>,
     /// The field and the square of its largest term.
     exact: Vec<[f64; 4]>,
     found: Vec<[f64; 3]>,
     /// The root mean square of the field over all targets, where errors are predicted.
     pub rms: Option<f64>,
+    /// The part of the predicted squares that targets have which are in the sample for certain.
+    pub certain: [f64; 2],
     /// Whether far pairs were in single precision.
     pub single: bool,
 }
@@ -132,7 +134,8 @@ pub struct Rows {
 impl Rows {
     /// The norms of the errors, and what the driver compares with the tolerance.
     pub fn norms(self) -> (Norms, f64) {
-        let norms = Sample::drawn(self.drawn).weigh(self.exact.into_iter().map(split), self.found, self.rms);
+        let norms =
+            Sample::drawn(self.drawn, self.certain).weigh(self.exact.into_iter().map(split), self.found, self.rms);
         (norms, if self.rms.is_some() { norms.judged() } else { norms.error() })
     }
 }
@@ -174,6 +177,11 @@ pub fn error_of_velocity(columns: &[(usize, Rows)]) -> f64 {
         }
     }
     UNSEEN * all.norms().1
+}
+
+/// A target of a sample with its weight as kernels have it.
+fn drawn(target: usize, weight: f64) -> Drawn {
+    Drawn { target, weight: weight.abs(), certain: weight < 0.0 }
 }
 
 impl Guard {
@@ -254,9 +262,10 @@ impl Guard {
         let mut all = Rows { single, ..Rows::default() };
         if let Some(predicted) = predicted.filter(|_| whole && self.predicts) {
             all.rms = Some(self.field.norms(predicted)?[1] * predicted.per_field() * unit);
+            all.certain = self.field.certain()?;
         }
-        for (k, row) in rows.as_chunks::<8>().0.iter().enumerate().filter(|(_, row)| row[7] > 0.0) {
-            all.drawn.push((k, row[7]));
+        for (k, row) in rows.as_chunks::<8>().0.iter().enumerate().filter(|(_, row)| row[7] != 0.0) {
+            all.drawn.push(drawn(k, row[7]));
             all.exact.push([row[0], row[1], row[2], row[3]]);
             all.found.push([row[4], row[5], row[6]].map(|f| f * unit));
         }
@@ -485,10 +494,10 @@ impl Guard {
         self.ewald.some(gpu, sum.request, picked)?;
         gpu.finish()?;
         let rows = self.ewald.out.download()?;
-        let (mut drawn, mut exact) = (vec![], Sums::default());
+        let (mut places_drawn, mut exact) = (vec![], Sums::default());
         let (mut places, mut potential, mut field) = (vec![], vec![], vec![]);
-        for row in rows.as_chunks::<BOX_ROW>().0.iter().filter(|row| row[9] > 0.0) {
-            drawn.push((drawn.len(), row[9]));
+        for row in rows.as_chunks::<BOX_ROW>().0.iter().filter(|row| row[9] != 0.0) {
+            places_drawn.push(drawn(places_drawn.len(), row[9]));
             exact.potential.push(row[0]);
             exact.field.push([row[1], row[2], row[3]]);
             exact.largest.push(row[4]);
@@ -497,7 +506,7 @@ impl Guard {
             places.push([row[10], row[11], row[12]]);
         }
         ewald::depolarise(cell, &sum.outer, &places, &mut exact.potential, &mut exact.field);
-        let (norms, potential) = Sample::drawn(drawn).errors_in_box(&exact, &potential, &field, None);
+        let (norms, potential) = Sample::drawn(places_drawn, [0.0; 2]).errors_in_box(&exact, &potential, &field, None);
         Ok((norms, norms.error().max(potential)))
     }
 }

@@ -6,7 +6,7 @@
 
 use cust::memory::DevicePointer;
 use fmm_core::expansion::{Kind, recurrences as factors};
-use fmm_core::guard::{Sample, sample_size};
+use fmm_core::guard::{Drawn, Sample, sample_size};
 use fmm_core::kernel::Pairs;
 use fmm_core::{Error, Softening, Stage, StageTimes};
 
@@ -231,7 +231,7 @@ impl Hessian {
     }
 
     /// The error of the second derivatives of the last plan at the targets that a guard has
-    /// `picked`, of which `drawn` has the places and weights.
+    /// `picked`, of which `drawn` has the places.
     ///
     /// # Errors
     /// [`Error::Device`] where memory lacks or the device fails.
@@ -240,7 +240,7 @@ impl Hessian {
         gpu: &Gpu,
         softening: Softening,
         sum: &Measured,
-        (picked, drawn): (DevicePointer<u32>, &[(usize, f64)]),
+        (picked, drawn): (DevicePointer<u32>, &[Drawn]),
         same: bool,
     ) -> Result<f64, Error> {
         if sum.targets == 0 || sum.n == 0 {
@@ -278,9 +278,9 @@ impl Hessian {
         let (largest, sum, found) = (self.largest.download()?, self.sum.download()?, self.found_there.download()?);
         let row = |all: &[f64], k: usize| std::array::from_fn(|d| all[6 * k + d]);
         let unit = 1.0 / (scale * scale * scale);
-        let exact = drawn.iter().map(|&(k, _)| (row(&sum, k), largest[k]));
-        let found = drawn.iter().map(|&(k, _)| row(&found, k).map(|h| h * unit));
-        Ok(Sample::drawn(drawn.to_vec()).error_of_matrices(exact, found))
+        let exact = drawn.iter().map(|d| (row(&sum, d.target), largest[d.target]));
+        let found = drawn.iter().map(|d| row(&found, d.target).map(|h| h * unit));
+        Ok(Sample::drawn(drawn.to_vec(), [0.0; 2]).error_of_matrices(exact, found))
     }
 }
 

@@ -98,6 +98,7 @@ fn every_kernel_that_is_launched_is_there_once() {
         "error_cells",
         "error_targets",
         "error_chunks",
+        "error_rest",
         "error_starts",
         "error_draw",
         "guard_spread",

@@ -1,5 +1,9 @@
 //! The norms of errors.
 
+use fmm_core::math::blocked::added;
+
+use crate::sample::Draws;
+
 /// A vector smaller than this part of its largest single contribution is not asked for its own relative error:
 /// forces vanish exactly in crystals.
 pub(crate) const FLOOR: f64 = 1e-3;
@@ -57,9 +61,7 @@ pub(crate) struct Compared {
     /// The vector as it should be.
     pub truth: Truth,
     /// How often the target was drawn.
-    pub count: f64,
-    /// What a draw counts in a mean over all draws; 1 if it was drawn evenly.
-    pub weight: f64,
+    pub draws: Draws,
 }
 
 /// All targets, of which some are compared.
@@ -89,18 +91,20 @@ impl Population {
     ///
     /// The upper end is that of a log-normal distribution: squares of errors are skewed, and a sample
     /// that misses the largest has too small a mean and too small a scatter.
-    fn mean(&self, terms: &[[f64; 2]], residual: impl Fn(usize) -> f64) -> (f64, [f64; 2]) {
+    fn mean(&self, compared: &[Compared], terms: &[[f64; 2]], residual: impl Fn(usize) -> f64) -> (f64, [f64; 2]) {
         let (n, mean) = (self.draws.max(1) as f64, self.plain_mean(terms));
         let all = self.rms.is_none() && self.draws >= self.targets;
         if all || mean == 0.0 || !mean.is_finite() {
             return (mean, [mean; 2]);
         }
-        let of = |k: usize, count: f64| (count * residual(k), count * residual(k).powi(2));
-        let sums = terms.iter().enumerate().map(|(k, t)| of(k, t[0]));
-        let (sum, squares) = sums.fold((0.0, 0.0), |(a, b), (x, y)| (a + x, b + y));
+        // What is certain has no scatter.
+        let scatters = compared.iter().enumerate().filter(|(_, c)| !c.draws.certain);
+        let of = |(k, c): (usize, &Compared)| [1.0, residual(k), residual(k).powi(2)].map(|x| c.draws.count * x);
+        let [drawn, sum, squares] = added(scatters.map(of));
         // Without replacement the scatter ends where all targets are drawn.
         let rest = if self.rms.is_some() { 1.0 } else { 1.0 - n / self.targets as f64 };
-        let variance = f64::max(squares - sum * sum / n, 0.0) / (n - 1.0) / n * rest;
+        let of_drawn = f64::max(squares - sum * sum / drawn, 0.0) / (drawn - 1.0) * drawn;
+        let variance = if drawn == 0.0 { 0.0 } else { of_drawn / (n * n) * rest };
         let margin = NORMAL_95 * variance.sqrt();
         if margin.is_nan() {
             // One draw says nothing of the scatter.
@@ -122,14 +126,14 @@ pub(crate) fn errors(compared: &[Compared], population: Population) -> Errors {
     // Squares of lengths over the largest, which are numbers.
     let unit = |largest: f64| if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
     let weighted = |value: &dyn Fn(usize) -> f64, unit: f64| -> Vec<[f64; 2]> {
-        let term = |(k, c): (usize, &Compared)| [c.count, c.weight * (value(k) / unit).powi(2)];
+        let term = |(k, c): (usize, &Compared)| [c.draws.count, c.draws.weight * (value(k) / unit).powi(2)];
         compared.iter().enumerate().map(term).collect()
     };
     let mean = |terms: &[[f64; 2]]| population.plain_mean(terms);
 
     let unit_of_e = unit(max);
     let squares = weighted(&|k| all[k].0, unit_of_e);
-    let (rms, rms_interval) = population.mean(&squares, |k| squares[k][1]);
+    let (rms, rms_interval) = population.mean(compared, &squares, |k| squares[k][1]);
     let root = |square: f64| square.sqrt() * unit_of_e;
 
     let largest = |k: usize| all.iter().map(|e| e.1[k]).fold(0.0, f64::max);
@@ -146,13 +150,14 @@ pub(crate) fn errors(compared: &[Compared], population: Population) -> Errors {
     let whole = f64::max(whole, mean(&floors));
     let part = mean(&wrong) / whole;
     // L2 of an even sample is a ratio of two means, whose scatters are not independent.
-    let (wrongs, wholes) = population.mean(&wrong, |k| match population.rms {
+    let (wrongs, wholes) = population.mean(compared, &wrong, |k| match population.rms {
         Some(_) => wrong[k][1],
         None => wrong[k][1] - part * if by_floor { floors[k][1] } else { right[k][1] },
     });
     let l2 = |square: f64| ratio(square.sqrt() * unit_of_wrong, whole.sqrt() * unit_of_right);
 
-    let mut by_size: Vec<(f64, f64)> = all.iter().zip(compared).map(|(e, c)| (e.0, c.count * c.weight)).collect();
+    let mut by_size: Vec<(f64, f64)> =
+        all.iter().zip(compared).map(|(e, c)| (e.0, c.draws.count * c.draws.weight)).collect();
     by_size.sort_by(|a, b| a.0.total_cmp(&b.0));
     let total: f64 = by_size.iter().map(|e| e.1).sum();
     // The smallest value that at least this part of all does not exceed.
@@ -205,11 +210,11 @@ pub(crate) fn norm(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{Draws, Sample};
+    use crate::sample::Sample;
 
     /// All of these targets, compared.
     fn all(pairs: &[([f64; 3], Truth)]) -> Errors {
-        let each = |&(found, truth)| Compared { found, truth, count: 1.0, weight: 1.0 };
+        let each = |&(found, truth)| Compared { found, truth, draws: Draws::ONE };
         let compared: Vec<Compared> = pairs.iter().map(each).collect();
         errors(&compared, Population { targets: pairs.len(), draws: pairs.len(), rms: None })
     }
@@ -248,7 +253,7 @@ mod tests {
         let e = all(&[([1.1e200, 0.0, 0.0], truth([1e200, 0.0, 0.0], 1e200))]);
         assert!((e.l2 - 0.1).abs() < 1e-12 && (e.rms - 0.1).abs() < 1e-12, "{e:?}");
         // One of many targets says nothing of the others.
-        let one = Compared { found: [1.1, 0.0, 0.0], truth: truth([1.0, 0.0, 0.0], 1.0), count: 1.0, weight: 1.0 };
+        let one = Compared { found: [1.1, 0.0, 0.0], truth: truth([1.0, 0.0, 0.0], 1.0), draws: Draws::ONE };
         let e = errors(&[one], Population { targets: 9, draws: 1, rms: None });
         assert_eq!([e.rms_interval, e.l2_interval], [[0.0, f64::INFINITY]; 2], "{e:?}");
     }
@@ -282,8 +287,8 @@ mod tests {
     impl Made {
         fn measured(&self, sample: &Sample) -> Errors {
             let compared = |(k, &i): (usize, &usize)| {
-                let Draws { count, weight } = sample.draws(k);
-                Compared { found: self.found[i], truth: truth([self.exact[i], 0.0, 0.0], self.exact[i]), count, weight }
+                let truth = truth([self.exact[i], 0.0, 0.0], self.exact[i]);
+                Compared { found: self.found[i], truth, draws: sample.draws(k) }
             };
             let compared: Vec<Compared> = sample.targets.iter().enumerate().map(compared).collect();
             let n = self.found.len();

@@ -48,9 +48,10 @@ impl Reference {
         let sizes = || (0..self.targets).map(|i| length(vector(i))).collect::<Vec<f64>>();
         let rms = self.sample.is_predicted().then(|| norm(&sizes()) / (self.targets as f64).sqrt());
         let population = Population { targets: self.targets, draws: self.sample.size, rms };
-        let compared = |(k, (&i, &truth)): (usize, (&usize, &Truth))| {
-            let Draws { count, weight } = self.sample.draws(k);
-            Compared { found: vector(i), truth, count, weight }
+        let compared = |(k, (&i, &truth)): (usize, (&usize, &Truth))| Compared {
+            found: vector(i),
+            truth,
+            draws: self.sample.draws(k),
         };
         let compared: Vec<Compared> = self.sample.targets.iter().zip(&self.truth).enumerate().map(compared).collect();
         errors(&compared, population)
@@ -99,7 +100,7 @@ fn potential_error(problem: &Problem, points: &Points, sum: &Evaluation, sample:
     let exact = ewald_at(problem, points, cell, at.as_ref().map_or(At::Some(chosen), |p| At::Points(p)));
     let (mut wrong, mut right) = (0.0f64, 0.0f64);
     for (k, (&i, truth)) in chosen.iter().zip(exact.potential).enumerate() {
-        let Draws { count, weight } = sample.draws(k);
+        let Draws { count, weight, .. } = sample.draws(k);
         let root = (count * weight).sqrt();
         wrong = wrong.hypot(root * (sum.potential[i] - truth));
         right = right.hypot(root * truth);

@@ -5,7 +5,7 @@
 //! weight, so that weighted means over the draws are unbiased means over all targets.
 
 use fmm_core::comm::Solo;
-use fmm_core::guard;
+use fmm_core::guard::{self, Drawn};
 use fmm_core::math::mix;
 use fmm_core::prediction::Prediction;
 
@@ -27,6 +27,13 @@ pub(crate) struct Draws {
     pub count: f64,
     /// What a draw counts in a mean over all draws: 1 over the number of targets, over its probability.
     pub weight: f64,
+    /// Whether the target is in every sample of this size, so that what it adds to a mean has no scatter.
+    pub certain: bool,
+}
+
+impl Draws {
+    /// Of a target that was drawn evenly.
+    pub const ONE: Draws = Draws { count: 1.0, weight: 1.0, certain: false };
 }
 
 impl Sample {
@@ -48,10 +55,10 @@ impl Sample {
             .squares(tolerance);
         let Some(drawn) = guard::Sample::draw(&Solo, size, &squares) else { return Sample::even(n, size) };
         let (mut targets, mut draws): (Vec<usize>, Vec<Draws>) = (vec![], vec![]);
-        for (target, weight) in drawn.weighted() {
+        for &Drawn { target, weight, certain } in drawn.targets() {
             if targets.last() != Some(&target) {
                 targets.push(target);
-                draws.push(Draws { count: 0.0, weight });
+                draws.push(Draws { count: 0.0, weight, certain });
             }
             if let Some(last) = draws.last_mut() {
                 last.count += 1.0;
@@ -72,7 +79,7 @@ impl Sample {
 
     /// Target `k` of the sample: how often it was drawn and what each draw counts.
     pub fn draws(&self, k: usize) -> Draws {
-        self.draws.get(k).copied().unwrap_or(Draws { count: 1.0, weight: 1.0 })
+        self.draws.get(k).copied().unwrap_or(Draws::ONE)
     }
 }
 

@@ -4,7 +4,7 @@ use super::home::Home;
 use crate::comm::{Comm, exchanged, gathered};
 use crate::cpu::direct::{joined, parts};
 use crate::cpu::points::Summed;
-use crate::guard::{Look, Norms, Sample, split};
+use crate::guard::{Drawn, Look, Norms, Sample, split};
 use crate::{Settings, Softening};
 
 /// The field of all particles at `places`, the same on all ranks, and the square of its largest term, in the units of all.
@@ -27,17 +27,18 @@ pub(super) fn errors(comm: &dyn Comm, settings: &Settings, home: &Home, sums: &S
     let prediction = sums.prediction_on(comm);
     let rms = prediction.rms();
     let sample = prediction.sample(settings.tolerance, look);
-    let row = |(i, weight): (usize, f64)| {
-        let ([x, y, z], [a, b, c]) = (home.position[i], sums.field[i]);
-        [weight, x, y, z, a, b, c]
+    let row = |d: &Drawn| {
+        let ([x, y, z], [a, b, c]) = (home.position[d.target], sums.field[d.target]);
+        [d.weight, f64::from(u8::from(d.certain)), x, y, z, a, b, c]
     };
-    let rows: Vec<[f64; 7]> = gathered(comm, &sample.weighted().map(row).collect::<Vec<_>>());
-    let places: Vec<[f64; 3]> = rows.iter().map(|&[_, x, y, z, ..]| [x, y, z]).collect();
+    let rows: Vec<[f64; 8]> = gathered(comm, &sample.targets().iter().map(row).collect::<Vec<_>>());
+    let places: Vec<[f64; 3]> = rows.iter().map(|&[_, _, x, y, z, ..]| [x, y, z]).collect();
     let exact = direct(comm, settings.softening, home, &places).into_iter().map(split);
     let units = home.units(comm);
     let found = rows.iter().map(|&[.., a, b, c]| units.into_scaled([a, b, c]));
     let rms = units.into_scaled([rms, 0.0, 0.0])[0];
-    Sample::drawn(rows.iter().map(|row| (0, row[0])).collect()).weigh(exact, found, Some(rms))
+    let drawn = |row: &[f64; 8]| Drawn { target: 0, weight: row[0], certain: row[1] > 0.0 };
+    Sample::drawn(rows.iter().map(drawn).collect(), sample.certain()).weigh(exact, found, Some(rms))
 }
 
 /// Sums the targets again directly whose predicted errors are the largest, at most so many. Returns whether there are any.
