@@ -2,26 +2,31 @@
 //! 2014), or both on it.
 //!
 //! - [`tasks`]: how the sums of bricks are divided, which depends on the lists alone.
-//! - [`sums`]: the kernels and the way of the data; cells travel while their tree is built, and sums come back while others are made.
+//! - [`sums`]: the kernels and the way of the data; cells travel while their tree is built, and fields stay until they are asked for.
+//! - [`fields`]: the fields of a flow on the device.
 //! - [`balance`]: which nodes act directly, so that device and cores end together.
 //! - [`workload`]: the least that the sums can take.
 
 pub mod balance;
+pub mod fields;
 pub mod sums;
 pub mod tasks;
 pub mod view;
 pub mod workload;
 
 use cust::context::CurrentContext;
+use cust::memory::DevicePointer;
+use fmm_core::grid::correction::correct;
 use fmm_core::grid::far::Expansions;
 use fmm_core::grid::near::SUMS;
 use fmm_core::grid::plan::{BRICKS, Lists};
 use fmm_core::grid::sources::{Cells, Sources};
-use fmm_core::grid::{Grid, Solution, Solve, Solver};
+use fmm_core::grid::{Grid, Solution, Solve, Solver, Work};
 use fmm_core::{Error, Stage, StageTimes};
 use rayon::prelude::*;
 
 use crate::Gpu;
+use crate::buffer::Buffer;
 use crate::error::device as told;
 use balance::Rates;
 use sums::Sums;
@@ -45,6 +50,10 @@ pub struct CudaSolver {
     rates: Option<Rates>,
     /// Sums of expansions by the cores, kept from one solution to the next: new memory would be as slow as they are.
     far: Vec<f64>,
+    /// What the sums of the last solution are multiplied by.
+    scale: f64,
+    /// Ψ and u of solutions that go to the host.
+    fields: [Buffer<f64>; 2],
 }
 
 impl CudaSolver {
@@ -55,7 +64,16 @@ impl CudaSolver {
     /// Those of [`Solver::check`]; [`Error::Device`] if the driver fails.
     pub fn new(gpu: Gpu, solver: Solver, expanding: Expanding) -> Result<Self, Error> {
         solver.check()?;
-        Ok(CudaSolver { sums: Sums::new(&gpu)?, gpu, solver, expanding, rates: None, far: vec![] })
+        Ok(CudaSolver {
+            sums: Sums::default(),
+            gpu,
+            solver,
+            expanding,
+            rates: None,
+            far: vec![],
+            scale: 1.0,
+            fields: Default::default(),
+        })
     }
 
     /// Other settings from now on.
@@ -76,6 +94,11 @@ impl CudaSolver {
     /// The settings, with the split once it is chosen.
     pub fn settings(&self) -> Solver {
         self.solver
+    }
+
+    /// Who evaluates the expansions.
+    pub fn expanding(&self) -> Expanding {
+        self.expanding
     }
 
     /// What the split was chosen by, if it was.
@@ -101,8 +124,12 @@ impl CudaSolver {
     }
 }
 
-impl Solve for CudaSolver {
-    fn solve(&mut self, grid: &Grid, vorticity: &[[f64; 3]], times: &mut StageTimes) -> Result<Solution, Error> {
+impl CudaSolver {
+    /// Makes the sums for `vorticity`, a value for each cell of `grid`. They stay on the device and, in part, on the cores.
+    ///
+    /// # Errors
+    /// Those of [`Solver::check_for`]; [`Error::Device`] if the device fails.
+    fn sum(&mut self, grid: &Grid, vorticity: &[[f64; 3]], times: &mut StageTimes) -> Result<Work, Error> {
         self.solver.check_for(grid, vorticity)?;
         self.gpu.enter()?;
         let solver = self.solver;
@@ -133,16 +160,37 @@ impl Solve for CudaSolver {
             self.far.par_chunks_mut(SUMS).for_each(|sums| sums.fill(0.0));
             self.far.resize(len, 0.0);
             solver.expand(grid, &sources, &lists, &mut self.far, times);
-            self.sums.finish(clock, times)?;
+            clock.read(times)?;
         } else {
             self.far.clear();
             let expansions = (!lists.far.is_empty()).then(|| Expansions::<f64>::new(&sources, solver.order, times));
             let expansions = expansions.as_ref().map(|e| (e, solver.order));
             self.sums.take(&self.gpu, &sources, &lists, expansions)?;
-            let clock = self.sums.begin(&self.gpu, solver.green)?;
-            self.sums.finish(clock, times)?;
+            self.sums.begin(&self.gpu, solver.green)?.read(times)?;
         }
-        let parts = |b: usize| [self.sums.of(b), self.far.get(b * SUMS..(b + 1) * SUMS).unwrap_or(&[])];
-        Ok(solver.assemble(grid, vorticity, (&sources, &lists), parts, times))
+        self.scale = sources.scale;
+        Ok(solver.work(grid, &sources, &lists))
+    }
+
+    /// Queues Ψ and u of the last sums, at these places on the device: `[cells][3]` each.
+    fn spread(&mut self, fields: [DevicePointer<f64>; 2]) -> Result<(), Error> {
+        self.sums.spread(&self.gpu, &self.far, self.scale, fields)
+    }
+}
+
+impl Solve for CudaSolver {
+    fn solve(&mut self, grid: &Grid, vorticity: &[[f64; 3]], times: &mut StageTimes) -> Result<Solution, Error> {
+        let work = self.sum(grid, vorticity, times)?;
+        times.time(Stage::Output, || {
+            self.fields.iter_mut().try_for_each(|field| field.resize(3 * grid.cells()))?;
+            self.spread(self.fields.each_ref().map(Buffer::pointer))?;
+            self.gpu.wait()?;
+            let [psi, velocity] = &self.fields;
+            let (mut psi, mut velocity) = (psi.download_threes()?, velocity.download_threes()?);
+            if self.solver.correction {
+                correct(grid, self.solver.green, vorticity, &mut psi, &mut velocity);
+            }
+            Ok(Solution { psi, velocity, work })
+        })
     }
 }

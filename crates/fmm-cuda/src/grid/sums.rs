@@ -2,23 +2,22 @@
 
 use std::ops::Range;
 
-use cust::memory::{AsyncCopyDestination, DeviceCopy, DevicePointer, DeviceSlice, LockedBuffer};
-use cust::stream::{Stream, StreamFlags};
+use cust::memory::{DeviceCopy, DevicePointer};
+use cust::stream::Stream;
 use fmm_core::grid::far::{Expansions, weights_len};
 use fmm_core::grid::near::SUMS;
 use fmm_core::grid::plan::{BRICKS, Brick, Lists, SIDE};
 use fmm_core::grid::sources::{Cells, Sources};
 use fmm_core::grid::{Green, Grid};
 use fmm_core::math::scale::power_of_two_below;
-use fmm_core::{Error, Stage, StageTimes};
+use fmm_core::{Error, Stage};
 
-use super::tasks::{NONE, Tasks};
+use super::tasks::Tasks;
 use super::view::{COLUMNS, EVALUATORS, GridSource, GridView};
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::clock::Clock;
 use crate::direct::fits;
-use crate::error::device as told;
 
 /// Threads of a block that sorts or joins.
 const THREADS: usize = 256;
@@ -32,6 +31,7 @@ struct Direct {
 }
 
 /// The arrays of sums on a device, kept from one to the next.
+#[derive(Default)]
 pub struct Sums {
     cells: (Buffer<[f64; 3]>, Buffer<[f64; 3]>, Buffer<f64>),
     order: Buffer<u32>,
@@ -42,43 +42,17 @@ pub struct Sums {
     nodes: (Buffer<[f64; 4]>, Buffer<f64>),
     factors: (Buffer<f64>, Buffer<[f64; 2]>),
     out: Buffer<f64>,
+    place: Buffer<u32>,
+    /// Sums that the cores made.
+    others: Buffer<f64>,
     tasks: Tasks,
     scale: f64,
     root: f64,
     order_p: usize,
-    /// Sums on the host, in memory that the device writes to by itself.
-    host: Option<LockedBuffer<f64>>,
-    copies: Stream,
 }
 
 impl Sums {
-    /// No arrays yet.
-    ///
-    /// # Errors
-    /// [`Error::Device`] if the driver refuses a queue.
-    pub fn new(gpu: &Gpu) -> Result<Self, Error> {
-        gpu.enter()?;
-        let copies = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(told("cannot make a queue of the GPU"))?;
-        Ok(Sums {
-            cells: Default::default(),
-            order: Buffer::new(),
-            sources: Buffer::new(),
-            bricks: Buffer::new(),
-            direct: Direct::default(),
-            far: Default::default(),
-            nodes: Default::default(),
-            factors: Default::default(),
-            out: Buffer::new(),
-            tasks: Tasks::default(),
-            scale: 1.0,
-            root: 1.0,
-            order_p: 1,
-            host: None,
-            copies,
-        })
-    }
-
-    /// Sends what is known before there is a tree, and has memory ready for what comes back. The GPU must be entered.
+    /// Sends what is known before there is a tree. The GPU must be entered.
     ///
     /// # Errors
     /// [`Error::Device`] where memory lacks or a copy fails.
@@ -89,15 +63,7 @@ impl Sums {
         self.cells.0.upload(&cells.center)?;
         self.cells.1.upload(&cells.strength)?;
         self.cells.2.upload(&cells.core2)?;
-        self.bricks.upload(&(0..bricks).map(at).collect::<Vec<_>>())?;
-        if self.host.as_ref().is_none_or(|h| h.len() < bricks * SUMS) {
-            self.host = None;
-            // SAFETY: only what the device has written is read.
-            let host = unsafe { LockedBuffer::uninitialized(bricks * SUMS) };
-            let bytes = bricks * SUMS * size_of::<f64>();
-            self.host = Some(host.map_err(told(&format!("no {bytes} bytes of memory for the sums")))?);
-        }
-        Ok(())
+        self.bricks.upload(&(0..bricks).map(at).collect::<Vec<_>>())
     }
 
     /// Sends the tree and the lists; with expansions if their sums are made here too.
@@ -121,6 +87,7 @@ impl Sums {
         self.direct.tasks.upload(&tasks.tasks)?;
         self.direct.runs.upload(&tasks.runs)?;
         self.direct.parts.upload(&tasks.parts)?;
+        self.place.upload(&tasks.place)?;
         self.sources.resize(sources.len())?;
         self.out.resize(tasks.places * SUMS)?;
         if let Some((expansions, order)) = expansions {
@@ -155,6 +122,10 @@ impl Sums {
             diagonal: self.factors.0.pointer(),
             steps: self.factors.1.pointer(),
             out: self.out.pointer(),
+            place: self.place.pointer(),
+            others: self.others.pointer(),
+            psi: DevicePointer::null(),
+            field: DevicePointer::null(),
             scale: self.scale,
             stream: self.scale,
             velocity: -self.scale * self.scale,
@@ -165,7 +136,7 @@ impl Sums {
         }
     }
 
-    /// Queues all sums, and their way back group by group. What they take goes to the clock that is given back.
+    /// Queues all sums. What they take goes to the clock that is given back.
     ///
     /// # Errors
     /// [`Error::Device`] if the driver refuses.
@@ -183,9 +154,6 @@ impl Sums {
         for g in 0..self.tasks.groups.len() {
             let (stream, group) = (if g % 2 == 0 { gpu.stream() } else { gpu.side() }, self.tasks.groups[g].clone());
             self.direct(gpu, stream, green, &view, [&group.tasks, &group.parts])?;
-            if self.tasks.far.is_empty() {
-                self.bring(gpu, stream, &group.places)?;
-            }
         }
         gpu.order(gpu.side(), gpu.stream())?;
         clock.mark(Some(Stage::P2P))?;
@@ -195,7 +163,6 @@ impl Sums {
                 let (stream, group) =
                     (if g % 2 == 0 { gpu.stream() } else { gpu.side() }, self.tasks.groups[g].clone());
                 self.expand(gpu, stream, &view, &group.far)?;
-                self.bring(gpu, stream, &group.places)?;
             }
             gpu.order(gpu.side(), gpu.stream())?;
             clock.mark(Some(Stage::M2P))?;
@@ -227,38 +194,26 @@ impl Sums {
         launch(gpu, stream, "grid_m2p", far.len(), EVALUATORS, shared, &of_group)
     }
 
-    /// Queues the way back of the sums at `places` once `stream` has made them.
-    fn bring(&mut self, gpu: &Gpu, stream: &Stream, places: &Range<usize>) -> Result<(), Error> {
-        let (Some(host), false) = (&mut self.host, places.is_empty()) else { return Ok(()) };
-        gpu.order(stream, &self.copies)?;
-        let range = places.start * SUMS..places.end * SUMS;
-        // SAFETY: both are of these lengths, and nobody looks at the host's before the queue is done.
-        let queued = unsafe {
-            let from = DeviceSlice::from_raw_parts(after(self.out.pointer(), range.start), range.len());
-            from.async_copy_to(&mut host[range], &self.copies)
-        };
-        queued.map_err(told("cannot copy from the GPU"))
-    }
-
-    /// Waits for the sums.
+    /// Queues Ψ and u in all cells, block after block: `[cells][3]` each. The sums of the cores, if there are any, are `others`, with
+    /// [`SUMS`] numbers a brick; all are of strengths multiplied by `scale`.
     ///
     /// # Errors
-    /// [`Error::Device`] if a kernel or a copy has failed.
-    pub fn finish(&self, clock: Clock<'_>, times: &mut StageTimes) -> Result<(), Error> {
-        clock.read(times)?;
-        self.copies.synchronize().map_err(told("cannot copy from the GPU"))
+    /// [`Error::Device`] if the driver refuses.
+    pub fn spread(
+        &mut self,
+        gpu: &Gpu,
+        others: &[f64],
+        scale: f64,
+        [psi, field]: [DevicePointer<f64>; 2],
+    ) -> Result<(), Error> {
+        self.others.upload(others)?;
+        gpu.settle()?;
+        let stream = 1.0 / (4.0 * std::f64::consts::PI * scale);
+        let view = GridView { psi, field, stream, ..self.view() };
+        launch(gpu, gpu.stream(), "grid_spread", self.place.len() / BRICKS, THREADS, 0, &view)
     }
 
-    /// The sums of a brick, none where it has none.
-    pub fn of(&self, brick: usize) -> &[f64] {
-        let place = self.tasks.place[brick];
-        match &self.host {
-            Some(host) if place != NONE => &host[place as usize * SUMS..(place as usize + 1) * SUMS],
-            _ => &[],
-        }
-    }
-
-    /// The direct sums alone once more, without their way back: what the device takes for them.
+    /// The direct sums alone once more: what the device takes for them.
     ///
     /// # Errors
     /// [`Error::Device`] if the driver or a kernel fails.

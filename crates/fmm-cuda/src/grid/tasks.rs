@@ -52,7 +52,7 @@ pub struct Tasks {
 }
 
 /// No place.
-pub const NONE: u32 = u32::MAX;
+pub const NONE: u32 = super::view::NO_SUMS;
 
 /// The sources that act directly on a brick, in runs that do not touch.
 fn runs(lists: &Lists, sources: &Sources, brick: usize) -> Vec<[u32; 2]> {
