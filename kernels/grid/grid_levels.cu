@@ -61,17 +61,18 @@ __device__ inline double held_by(const Surrounded &f, bool points, const unsigne
   return sum;
 }
 
-// The cells of blocks, each from what its record in `table` says.
+// The cells of blocks, each from what its record in `table` says; slices of a block one after the other.
 extern "C" __global__ void __launch_bounds__(FIELD_THREADS) field_fill(FieldView v) {
   __shared__ uint32_t record[RECORD];
-  if (threadIdx.x < RECORD) record[threadIdx.x] = v.table[size_t(RECORD) * blockIdx.x + threadIdx.x];
+  const size_t block = blockIdx.x / SLICES;
+  if (threadIdx.x < RECORD) record[threadIdx.x] = v.table[RECORD * block + threadIdx.x];
   __syncthreads();
   const uint32_t kind = record[AROUND];
   const Surrounded f = {v.own, v.made, record, v.own_blocks, v.numbers};
   const size_t each = size_t(BLOCK_CELLS) * v.numbers;
-  double *out = v.out + each * blockIdx.x;
+  double *out = v.out + each * block;
   const double *same = kind == KIND_SAME ? cells_of(v.own, v.made, v.own_blocks, record[0], v.numbers) : nullptr;
-  for (unsigned e = threadIdx.x; e < each; e += FIELD_THREADS) {
+  for (unsigned e = blockIdx.x % SLICES * FIELD_THREADS + threadIdx.x; e < each; e += SLICES * FIELD_THREADS) {
     const unsigned c = e / v.numbers, n = e % v.numbers;
     const unsigned cell[3] = {c % BLOCK, c / BLOCK % BLOCK, c / (BLOCK * BLOCK)};
     double value = 0;

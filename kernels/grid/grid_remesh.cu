@@ -34,32 +34,32 @@ __device__ inline unsigned held_in(const ParticleView &v, size_t i, int (&cell)[
 
 template <int REACH> __device__ inline void scatter(const ParticleView &v) {
   __shared__ uint32_t around[AROUND];
-  if (threadIdx.x < AROUND) around[threadIdx.x] = v.around[size_t(AROUND) * blockIdx.x + threadIdx.x];
+  const size_t number = blockIdx.x / SLICES;
+  if (threadIdx.x < AROUND) around[threadIdx.x] = v.around[AROUND * number + threadIdx.x];
   __syncthreads();
-  double *out = v.out + size_t(3 * BLOCK_CELLS) * v.targets[blockIdx.x];
-  for (unsigned c = threadIdx.x; c < BLOCK_CELLS; c += FIELD_THREADS) {
-    const int t[3] = {int(c % BLOCK), int(c / BLOCK % BLOCK), int(c / (BLOCK * BLOCK))};
-    double sum[3] = {};
-    for (int k = t[2] - REACH; k < t[2] + REACH; k++)
-      for (int j = t[1] - REACH; j < t[1] + REACH; j++)
-        for (int i = t[0] - REACH; i < t[0] + REACH; i++) {
-          const uint32_t block = around[block_at(i, j, k)];
-          if (block == NO_BLOCK) continue;
-          const size_t key = size_t(BLOCK_CELLS) * block + cell_at(i, j, k);
-          for (uint32_t p = v.start[key]; p < v.start[key + 1]; p++) {
-            const size_t n = v.order[p];
-            double all = 1;
-            const int o[3] = {t[0] - i, t[1] - j, t[2] - k};
-            for (unsigned d = 0; d < 3; d++) {
-              double s;
-              cell_along(v, v.position[3 * n + d], d, s);
-              all *= weight<REACH>(o[d], s);
-            }
-            for (unsigned d = 0; d < 3; d++) sum[d] = fma(all, v.vorticity[3 * n + d], sum[d]);
+  double *out = v.out + size_t(3 * BLOCK_CELLS) * v.targets[number];
+  const unsigned c = blockIdx.x % SLICES * FIELD_THREADS + threadIdx.x;
+  const int t[3] = {int(c % BLOCK), int(c / BLOCK % BLOCK), int(c / (BLOCK * BLOCK))};
+  double sum[3] = {};
+  for (int k = t[2] - REACH; k < t[2] + REACH; k++)
+    for (int j = t[1] - REACH; j < t[1] + REACH; j++)
+      for (int i = t[0] - REACH; i < t[0] + REACH; i++) {
+        const uint32_t block = around[block_at(i, j, k)];
+        if (block == NO_BLOCK) continue;
+        const size_t key = size_t(BLOCK_CELLS) * block + cell_at(i, j, k);
+        for (uint32_t p = v.start[key]; p < v.start[key + 1]; p++) {
+          const size_t n = v.order[p];
+          double all = 1;
+          const int o[3] = {t[0] - i, t[1] - j, t[2] - k};
+          for (unsigned d = 0; d < 3; d++) {
+            double s;
+            cell_along(v, v.position[3 * n + d], d, s);
+            all *= weight<REACH>(o[d], s);
           }
+          for (unsigned d = 0; d < 3; d++) sum[d] = fma(all, v.vorticity[3 * n + d], sum[d]);
         }
-    for (unsigned d = 0; d < 3; d++) out[3 * c + d] = sum[d];
-  }
+      }
+  for (unsigned d = 0; d < 3; d++) out[3 * c + d] = sum[d];
 }
 
 template <int REACH> __device__ inline void gather(const ParticleView &v) {

@@ -40,6 +40,24 @@ pub enum Expanding {
     Device,
 }
 
+/// What a solution needs besides strengths. Solutions for the same cells, as those of penalisation are, have one plan.
+struct Plan {
+    grid: Grid,
+    /// The cells with vorticity.
+    number: Vec<u32>,
+    solver: Solver,
+    sources: Sources,
+    lists: Lists,
+}
+
+impl Plan {
+    fn is_of(&self, grid: &Grid, cells: &Cells, solver: Solver) -> bool {
+        let domain = |g: &Grid| (g.corner(), g.side(), g.base());
+        let same = domain(&self.grid) == domain(grid) && self.grid.blocks() == grid.blocks();
+        same && self.number == cells.number && self.solver == solver
+    }
+}
+
 /// The solver with a device.
 pub struct CudaSolver {
     // Dropped before the GPU that holds its memory.
@@ -50,6 +68,8 @@ pub struct CudaSolver {
     rates: Option<Rates>,
     /// Sums of expansions by the cores, kept from one solution to the next: new memory would be as slow as they are.
     far: Vec<f64>,
+    /// That of the last solution.
+    plan: Option<Plan>,
     /// What the sums of the last solution are multiplied by.
     scale: f64,
     /// Ψ and u of solutions that go to the host.
@@ -71,6 +91,7 @@ impl CudaSolver {
             expanding,
             rates: None,
             far: vec![],
+            plan: None,
             scale: 1.0,
             fields: Default::default(),
         })
@@ -82,7 +103,7 @@ impl CudaSolver {
     /// Those of [`Solver::check`].
     pub fn configure(&mut self, solver: Solver, expanding: Expanding) -> Result<(), Error> {
         solver.check()?;
-        (self.solver, self.expanding, self.rates) = (solver, expanding, None);
+        (self.solver, self.expanding, self.rates, self.plan) = (solver, expanding, None, None);
         Ok(())
     }
 
@@ -132,8 +153,39 @@ impl CudaSolver {
     fn sum(&mut self, grid: &Grid, vorticity: &[[f64; 3]], times: &mut StageTimes) -> Result<Work, Error> {
         self.solver.check_for(grid, vorticity)?;
         self.gpu.enter()?;
+        let cells = times.time(Stage::Tree, || Cells::new(grid, vorticity, self.solver.green));
+        let plan = match self.plan.take().filter(|p| p.is_of(grid, &cells, self.solver)) {
+            Some(mut plan) => {
+                times.time_more(Stage::Tree, || plan.sources.strengthen(&cells));
+                self.sums.strengthen(&cells)?;
+                plan
+            }
+            None => self.planned(grid, cells, times)?,
+        };
+        let (solver, Plan { sources, lists, .. }) = (self.solver, &plan);
+        if self.expanding == Expanding::Cores {
+            let clock = self.sums.begin(&self.gpu, solver.green)?;
+            let len = if lists.far.is_empty() { 0 } else { grid.blocks().len() * BRICKS * SUMS };
+            self.far.par_chunks_mut(SUMS).for_each(|sums| sums.fill(0.0));
+            self.far.resize(len, 0.0);
+            solver.expand(grid, sources, lists, &mut self.far, times);
+            clock.read(times)?;
+        } else {
+            self.far.clear();
+            if !lists.far.is_empty() {
+                self.sums.weigh(sources, &Expansions::new(sources, solver.order, times))?;
+            }
+            self.sums.begin(&self.gpu, solver.green)?.read(times)?;
+        }
+        self.scale = sources.scale;
+        let work = solver.work(grid, sources, lists);
+        self.plan = Some(plan);
+        Ok(work)
+    }
+
+    /// The tree of some cells and its lists, which the device has then too.
+    fn planned(&mut self, grid: &Grid, cells: Cells, times: &mut StageTimes) -> Result<Plan, Error> {
         let solver = self.solver;
-        let cells = times.time(Stage::Tree, || Cells::new(grid, vorticity, solver.green));
         let (context, sums) = (self.gpu.context(), &mut self.sums);
         let (sources, sent) = std::thread::scope(|scope| {
             let send = scope.spawn(|| {
@@ -146,30 +198,15 @@ impl CudaSolver {
         sent.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let chooses =
             self.expanding == Expanding::Cores && solver.split.is_none() && solver.theta > 0.0 && !sources.is_empty();
-        let lists = times.time(Stage::Lists, || {
+        times.time(Stage::Lists, || {
             if chooses {
                 self.split(grid, &sources)?;
             }
-            Ok::<Lists, Error>(Lists::new(grid, &sources, self.solver.rule()))
-        })?;
-        let solver = self.solver;
-        if self.expanding == Expanding::Cores {
-            self.sums.take(&self.gpu, &sources, &lists, None)?;
-            let clock = self.sums.begin(&self.gpu, solver.green)?;
-            let len = if lists.far.is_empty() { 0 } else { grid.blocks().len() * BRICKS * SUMS };
-            self.far.par_chunks_mut(SUMS).for_each(|sums| sums.fill(0.0));
-            self.far.resize(len, 0.0);
-            solver.expand(grid, &sources, &lists, &mut self.far, times);
-            clock.read(times)?;
-        } else {
-            self.far.clear();
-            let expansions = (!lists.far.is_empty()).then(|| Expansions::<f64>::new(&sources, solver.order, times));
-            let expansions = expansions.as_ref().map(|e| (e, solver.order));
-            self.sums.take(&self.gpu, &sources, &lists, expansions)?;
-            self.sums.begin(&self.gpu, solver.green)?.read(times)?;
-        }
-        self.scale = sources.scale;
-        Ok(solver.work(grid, &sources, &lists))
+            let lists = Lists::new(grid, &sources, self.solver.rule());
+            let order = (self.expanding == Expanding::Device).then_some(solver.order);
+            self.sums.take(&self.gpu, &sources, &lists, order)?;
+            Ok(Plan { grid: grid.clone(), number: cells.number, solver: self.solver, sources, lists })
+        })
     }
 
     /// Queues Ψ and u of the last sums, at these places on the device: `[cells][3]` each.

@@ -66,21 +66,23 @@ impl Sums {
         self.bricks.upload(&(0..bricks).map(at).collect::<Vec<_>>())
     }
 
-    /// Sends the tree and the lists; with expansions if their sums are made here too.
+    /// Sends the strengths of other cells, whose numbers are the same.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the copy fails.
+    pub fn strengthen(&mut self, cells: &Cells) -> Result<(), Error> {
+        self.cells.1.upload(&cells.strength)
+    }
+
+    /// Sends the tree and the lists; with the order of expansions if their sums are made here too.
     ///
     /// # Errors
     /// [`Error::Device`] where memory lacks or a copy fails.
-    pub fn take(
-        &mut self,
-        gpu: &Gpu,
-        sources: &Sources,
-        lists: &Lists,
-        expansions: Option<(&Expansions<f64>, usize)>,
-    ) -> Result<(), Error> {
-        let expansions = expansions.filter(|_| !lists.far.is_empty());
-        self.tasks = Tasks::new(lists, sources, expansions.is_some());
+    pub fn take(&mut self, gpu: &Gpu, sources: &Sources, lists: &Lists, order: Option<usize>) -> Result<(), Error> {
+        let order = order.filter(|_| !lists.far.is_empty());
+        self.tasks = Tasks::new(lists, sources, order.is_some());
         let tasks = &self.tasks;
-        let weights = expansions.map_or(0, |(e, _)| self.nodes.1.growth(e.weights().len()));
+        let weights = order.map_or(0, |p| self.nodes.1.growth(weights_len(p) * sources.tree.len()));
         let bytes = self.out.growth(tasks.places * SUMS) + self.sources.growth(sources.len()) + weights;
         fits(gpu, bytes, "the sums of the grid")?;
         self.order.upload(&sources.tree.order)?;
@@ -90,19 +92,25 @@ impl Sums {
         self.place.upload(&tasks.place)?;
         self.sources.resize(sources.len())?;
         self.out.resize(tasks.places * SUMS)?;
-        if let Some((expansions, order)) = expansions {
+        if let Some(order) = order {
             self.far.0.upload(&tasks.far)?;
             self.far.1.upload(&lists.far.items)?;
-            let (tree, scale) = (&sources.tree, self.scale);
-            let node = |(c, half): (&[f64; 3], &f64)| [c[0] * scale, c[1] * scale, c[2] * scale, 1.0 / (half * scale)];
-            self.nodes.0.upload(&tree.center.iter().zip(expansions.half()).map(node).collect::<Vec<_>>())?;
-            self.nodes.1.upload(expansions.weights())?;
-            self.factors.0.upload(expansions.factors().0)?;
-            self.factors.1.upload(expansions.factors().1)?;
-            self.root = tree.half(0);
-            self.order_p = order;
+            (self.root, self.order_p) = (sources.tree.half(0), order);
         }
-        gpu.settle()
+        Ok(())
+    }
+
+    /// Sends the expansions of the tree.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where memory lacks or a copy fails.
+    pub fn weigh(&mut self, sources: &Sources, expansions: &Expansions<f64>) -> Result<(), Error> {
+        let (tree, scale) = (&sources.tree, self.scale);
+        let node = |(c, half): (&[f64; 3], &f64)| [c[0] * scale, c[1] * scale, c[2] * scale, 1.0 / (half * scale)];
+        self.nodes.0.upload(&tree.center.iter().zip(expansions.half()).map(node).collect::<Vec<_>>())?;
+        self.nodes.1.upload(expansions.weights())?;
+        self.factors.0.upload(expansions.factors().0)?;
+        self.factors.1.upload(expansions.factors().1)
     }
 
     fn view(&self) -> GridView {
@@ -141,6 +149,7 @@ impl Sums {
     /// # Errors
     /// [`Error::Device`] if the driver refuses.
     pub fn begin<'a>(&mut self, gpu: &'a Gpu, green: Green) -> Result<Clock<'a>, Error> {
+        gpu.settle()?;
         let view = self.view();
         let mut clock = Clock::start(gpu)?;
         if !self.tasks.far.is_empty() {

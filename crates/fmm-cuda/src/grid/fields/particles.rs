@@ -17,7 +17,7 @@ use fmm_core::grid::{BLOCK, Block, Grid};
 
 use super::memory::Array;
 use super::tables::Tables;
-use super::view::{AROUND, FIELD_THREADS, ParticleView, SEEDED, SeededView};
+use super::view::{AROUND, FIELD_THREADS, ParticleView, SEEDED, SLICES, SeededView};
 use super::{Device, MEANS, MOTION, after};
 
 /// Particles of all levels, one level after the other.
@@ -290,7 +290,7 @@ impl DevicePlaced {
                 count: count as u32,
                 ..self.view(sorted, particles)
             };
-            device.launch(self.named("remesh_scatter_m4", "remesh_scatter_m6"), count, &view)?;
+            device.launch(self.named("remesh_scatter_m4", "remesh_scatter_m6"), SLICES * count, &view)?;
         }
         Ok(out)
     }

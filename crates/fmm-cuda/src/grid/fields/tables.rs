@@ -9,7 +9,7 @@ use fmm_core::grid::transfer::Values;
 use fmm_core::grid::{Block, Grid};
 
 use super::memory::Array;
-use super::view::{AROUND, FieldView, KIND_NOTHING, KIND_PARTS, KIND_SAME, RECORD};
+use super::view::{AROUND, FieldView, KIND_NOTHING, KIND_PARTS, KIND_SAME, RECORD, SLICES};
 use super::{Device, after, blank};
 
 /// A grid and its hierarchy.
@@ -118,7 +118,7 @@ impl Tables {
                 points: u32::from(values == Values::Points),
                 ..self.view(&field)
             };
-            device.launch("field_fill", round.len(), &view)?;
+            device.launch("field_fill", SLICES * round.len(), &view)?;
         }
         Ok(field)
     }
@@ -139,7 +139,7 @@ impl Tables {
             points: u32::from(field.values == Values::Points),
             ..self.view(field)
         };
-        device.launch("field_fill", grid.blocks().len(), &view)?;
+        device.launch("field_fill", SLICES * grid.blocks().len(), &view)?;
         Ok(out)
     }
 }

@@ -16,6 +16,8 @@ pub const AROUND: usize = 27;
 pub const NO_BLOCK: u32 = u32::MAX;
 /// Threads of a block of cells.
 pub const FIELD_THREADS: usize = 256;
+/// Blocks of threads that share a block of cells where each cell takes long: there are few blocks of cells.
+pub const SLICES: usize = BLOCK_CELLS / FIELD_THREADS;
 
 /// Numbers of a record that says what the cells of a block come from: up to 27 blocks, and then the kind.
 pub const RECORD: usize = AROUND + 1;
