@@ -152,6 +152,23 @@ __global__ void __launch_bounds__(256) grid_join(GridView v) {
   }
 }
 
+// Psi and u in the cells of a block from the sums of its bricks; `stream` is the factor of both.
+__global__ void __launch_bounds__(256) grid_spread(GridView v) {
+  constexpr unsigned WIDE = 2 * SIDE;
+  for (unsigned c = threadIdx.x; c < WIDE * WIDE * WIDE; c += 256) {
+    const unsigned i = c % WIDE, j = c / WIDE % WIDE, k = c / (WIDE * WIDE);
+    const size_t brick = 8 * size_t(blockIdx.x) + i / SIDE + 2 * (j / SIDE) + 4 * (k / SIDE);
+    const unsigned point = i % SIDE + SIDE * (j % SIDE + SIDE * (k % SIDE));
+    const size_t cell = WIDE * WIDE * WIDE * size_t(blockIdx.x) + c;
+    const uint32_t place = v.place[brick];
+    for (unsigned d = 0; d < 6; d++) {
+      double sum = place == NO_SUMS ? 0.0 : v.out[SUMS * size_t(place) + d * POINTS + point];
+      if (v.others != nullptr) sum += v.others[SUMS * brick + d * POINTS + point];
+      (d < 3 ? v.psi : v.field)[3 * cell + d % 3] = v.stream * sum;
+    }
+  }
+}
+
 __global__ void __launch_bounds__(COLUMNS, 6) grid_p2p_singular(GridView v) { direct<true>(v); }
 __global__ void __launch_bounds__(COLUMNS, 6) grid_p2p_regularised(GridView v) { direct<false>(v); }
 }

@@ -189,6 +189,28 @@ fn repeats_have_the_same_bits() {
 }
 
 #[test]
+fn solutions_for_the_same_cells_share_a_plan_and_keep_their_bits() {
+    let Some(mut solver) = device() else { return };
+    let grid = nested();
+    let times_of = |f: f64| scattered(&grid, 7).iter().map(|w| w.map(|w| f * w)).collect::<Vec<[f64; 3]>>();
+    let fields = [times_of(1.0), times_of(-3.0)];
+    let settings = Solver { leaf_size: 100, split: Some(40), ..Solver::default() };
+    for expanding in [Expanding::Cores, Expanding::Device] {
+        let alone: Vec<Solution> =
+            fields.iter().map(|field| on_device(&mut solver, (settings, expanding), &grid, field).0).collect();
+        for (field, expected) in fields.iter().zip(&alone).cycle().take(4) {
+            let mut times = StageTimes::default();
+            assert!(solver.solve(&grid, field, &mut times).unwrap() == *expected);
+            assert_eq!(times.calls(fmm_core::Stage::Lists), 0, "the lists are those of the solution before");
+        }
+        // Other cells have others.
+        let other = scattered(&grid, 8);
+        let found = solver.solve(&grid, &other, &mut StageTimes::default()).unwrap();
+        assert!(found == on_device(&mut solver, (settings, expanding), &grid, &other).0);
+    }
+}
+
+#[test]
 fn arrays_grow_and_shrink_from_one_to_the_next() {
     let Some(mut solver) = device() else { return };
     let settings = Solver { leaf_size: 64, split: Some(24), precision: Precision::F64, ..Solver::default() };

@@ -12,6 +12,7 @@ mod forces;
 mod gauss_device;
 mod geometry;
 mod grid;
+mod grid_fields;
 mod guard;
 mod hessian;
 mod kept;

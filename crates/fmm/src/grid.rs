@@ -3,8 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use fmm_core::grid::flow::FieldStore;
 use fmm_core::grid::{Grid, Solution, Solve, Solver};
 use fmm_core::{Error as Refused, StageTimes};
+use fmm_cuda::grid::fields::CudaFields;
 use fmm_cuda::grid::{CudaSolver, Expanding};
 
 use crate::device::loaded;
@@ -123,7 +125,40 @@ impl Solve for GridSolver {
     fn solve(&mut self, grid: &Grid, vorticity: &[[f64; 3]], times: &mut StageTimes) -> Result<Solution, Refused> {
         match self {
             GridSolver::Cores(solver) => Solve::solve(solver, grid, vorticity, times),
-            GridSolver::Device(solver, _) => solver.solve(grid, vorticity, times),
+            GridSolver::Device(solver, _) => Solve::solve(&mut **solver, grid, vorticity, times),
+        }
+    }
+}
+
+/// Where the fields of a flow are, with the solver there.
+pub trait GridStore: FieldStore {
+    /// The settings of the solver, with the split once it is chosen.
+    fn settings(&self) -> Solver;
+
+    /// The device.
+    fn device(&self) -> GridDevice;
+}
+
+impl GridStore for Solver {
+    fn settings(&self) -> Solver {
+        *self
+    }
+
+    fn device(&self) -> GridDevice {
+        GridDevice::Cpu
+    }
+}
+
+impl GridStore for CudaFields {
+    fn settings(&self) -> Solver {
+        self.solver().settings()
+    }
+
+    fn device(&self) -> GridDevice {
+        let ordinal = self.solver().gpu().description().ordinal;
+        match self.solver().expanding() {
+            Expanding::Cores => GridDevice::Hybrid(ordinal),
+            Expanding::Device => GridDevice::Cuda(ordinal),
         }
     }
 }

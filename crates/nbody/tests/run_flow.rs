@@ -60,7 +60,7 @@ fn same(a: &Path, b: &Path) {
     for (name, bytes) in &first {
         assert!(*bytes == second[name], "{name} differs");
     }
-    for key in ["steps", "time", "energy_error", "enstrophy_growth", "circulation"] {
+    for key in ["steps", "parts", "time", "energy_error", "enstrophy_growth", "circulation"] {
         let [a, b] = [a, b].map(|run| json(&run.join("run.json"))[key].clone());
         assert_eq!(a, b, "{key} of run.json");
     }

@@ -164,7 +164,7 @@ pub fn join([i, j, k]: [i64; 3]) -> usize {
 }
 
 /// The place of a block's lower corner on a Morton curve of the deepest level, then its level.
-fn place_on_curve(block: &Block) -> (u128, u8) {
+pub(super) fn place_on_curve(block: &Block) -> (u128, u8) {
     let mut key = 0u128;
     for d in 0..3 {
         let fine = u64::from(block.index[d]) << (DEEPEST - block.level);

@@ -10,18 +10,19 @@
 mod adapt;
 mod body_blocks;
 mod constraint;
+mod cores;
 mod integrals;
 mod particles;
 mod penalise;
 mod step;
+mod store;
 mod support;
 
 use rayon::prelude::*;
 
 use super::blocks::{Block, CELLS, Grid};
-use super::differences::divergent;
 use super::forest::Forest;
-use super::poisson::{Solution, Solve, Work};
+use super::poisson::{Solution, Solver};
 use super::remesh::{Kernel, Lattice};
 use super::vorticity::Vorticity;
 use super::wavelet::{Thresholds, detail, sampled};
@@ -30,8 +31,9 @@ use crate::{Error, StageTimes};
 use adapt::{BUFFER, Means};
 use body_blocks::BodyBlocks;
 pub use integrals::Integrals;
-pub use penalise::{Conditions, Load, Loads, PASSED};
+pub use penalise::{Conditions, Impulse, Load, Loads, PASSED};
 pub use step::FOURIER;
+pub use store::{FieldStore, Filled, Lost, Now, Path, Seeded};
 
 /// How a step is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,15 +85,16 @@ impl Default for Method {
     }
 }
 
-/// A flow at one time.
+/// A flow at one time, whose fields are in a [`FieldStore`]; those of the cores are vectors.
 #[derive(Debug, Clone)]
-pub struct Flow {
+pub struct Flow<F = Vec<[f64; 3]>> {
     lattice: Lattice,
     method: Method,
     conditions: Conditions,
     grid: Grid,
-    vorticity: Vec<[f64; 3]>,
+    vorticity: F,
     loads: Loads,
+    steps: u64,
 }
 
 impl Flow {
@@ -110,11 +113,11 @@ impl Flow {
         let vorticity = Means { of: vorticity, finest: start.spacing(thresholds.finest) };
         let mut forest = Forest::of(&start);
         let bodies = BodyBlocks::new(lattice, thresholds.finest, &conditions, 0.0);
-        let of_block = |block| match bodies.need(block) {
+        let of_block = |&block: &Block| match bodies.need(block) {
             true => f64::INFINITY,
             false => detail(&sampled(&start, block, &vorticity, BUFFER), BUFFER),
         };
-        forest.adapt(thresholds, true, of_block);
+        forest.adapt(thresholds, true, |blocks| Ok::<_, Error>(blocks.par_iter().map(of_block).collect_vec()))?;
         let whole = forest.grid(&start);
         let values = |&block: &Block| {
             let values = whole.with([block]).sample(&vorticity);
@@ -129,7 +132,7 @@ impl Flow {
             field[b * CELLS..(b + 1) * CELLS].copy_from_slice(values);
         }
         let mut flow = Flow::of(lattice, method, conditions, grid, field);
-        flow.trim(0.0, false)?;
+        flow.trim(&mut Solver::default(), 0.0, false)?;
         Ok(flow)
     }
 
@@ -176,16 +179,32 @@ impl Flow {
         let mut flow = Flow::of(lattice, method, conditions, grid, vorticity);
         let bodies = flow.body_blocks(time);
         if !bodies.are_in(&flow.grid) {
-            flow.cover(&bodies);
+            flow.cover(&mut Solver::default(), &bodies)?;
         }
         Ok(flow)
     }
 
     fn of(lattice: Lattice, method: Method, conditions: Conditions, grid: Grid, vorticity: Vec<[f64; 3]>) -> Self {
         let loads = Loads::none(conditions.bodies.len());
-        Flow { lattice, method, conditions, grid, vorticity, loads }
+        Flow { lattice, method, conditions, grid, vorticity, loads, steps: 0 }
     }
 
+    /// ω of each cell.
+    pub fn vorticity(&self) -> &[[f64; 3]] {
+        &self.vorticity
+    }
+
+    /// The flow with its fields in a store.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if a device fails.
+    pub fn move_to<S: FieldStore + ?Sized>(self, store: &mut S) -> Result<Flow<S::Field>, Error> {
+        let Flow { lattice, method, conditions, grid, vorticity, loads, steps } = self;
+        Ok(Flow { lattice, method, conditions, grid, vorticity: store.upload(vorticity)?, loads, steps })
+    }
+}
+
+impl<F> Flow<F> {
     /// Mean forces on the bodies over the last [`step`](Self::step); zero before the first.
     pub fn loads(&self) -> &Loads {
         &self.loads
@@ -196,48 +215,48 @@ impl Flow {
         self.loads = Loads::of(self.conditions.bodies.len(), numbers);
     }
 
+    /// How many steps were made since the start of the flow, or since it was resumed: the parts of all [`step`](Self::step)s.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
     /// The cells that there are.
     pub fn grid(&self) -> &Grid {
         &self.grid
     }
 
-    /// ω of each.
-    pub fn vorticity(&self) -> &[[f64; 3]] {
+    /// ω of each cell, in the store.
+    pub fn field(&self) -> &F {
         &self.vorticity
     }
 
-    /// Ψ and u at a time, as `solver` finds them, with the inflow. What of ω is no curl, which has no velocity but grows by stretching, is
-    /// taken away by Ψ.
+    /// Ψ and u at a time, with the inflow. What of ω is no curl, which has no velocity but grows by stretching, is taken away by Ψ.
     ///
     /// # Errors
-    /// Those of [`Solve::solve`].
-    pub fn solve(&mut self, solver: &mut dyn Solve, time: f64, times: &mut StageTimes) -> Result<Solution, Error> {
-        let solution = self.velocities(solver, time, (&self.grid, &self.vorticity), times)?;
-        let gradient = divergent(&self.grid, &self.vorticity, &solution.psi);
-        self.vorticity.par_iter_mut().zip(gradient).for_each(|(w, g)| (0..3).for_each(|k| w[k] += g[k]));
+    /// Those of [`FieldStore::solve`].
+    pub fn solve<S: FieldStore<Field = F> + ?Sized>(
+        &mut self,
+        store: &mut S,
+        time: f64,
+        times: &mut StageTimes,
+    ) -> Result<Solution<F>, Error> {
+        let solution = self.velocities(store, time, (&self.grid, &self.vorticity), times)?;
+        store.project(&self.grid, &mut self.vorticity, &solution.psi)?;
         Ok(solution)
     }
 
     /// Ψ and u of a field at a time, with the inflow.
-    fn velocities(
+    fn velocities<S: FieldStore<Field = F> + ?Sized>(
         &self,
-        solver: &mut dyn Solve,
+        store: &mut S,
         time: f64,
-        (grid, field): (&Grid, &[[f64; 3]]),
+        (grid, field): (&Grid, &F),
         times: &mut StageTimes,
-    ) -> Result<Solution, Error> {
-        // A flow that bodies have not moved yet has nothing to sum.
-        let mut solution = match field.par_iter().any(|w| *w != [0.0; 3]) {
-            true => solver.solve(grid, field, times)?,
-            false => Solution {
-                psi: vec![[0.0; 3]; grid.cells()],
-                velocity: vec![[0.0; 3]; grid.cells()],
-                work: Work { targets: grid.cells(), ..Work::default() },
-            },
-        };
+    ) -> Result<Solution<F>, Error> {
+        let mut solution = store.solve(grid, field, times)?;
         let inflow = self.conditions.inflow.at(time);
         if inflow != [0.0; 3] {
-            solution.velocity.par_iter_mut().for_each(|u| (0..3).for_each(|k| u[k] += inflow[k]));
+            store.shift(&mut solution.velocity, inflow)?;
         }
         Ok(solution)
     }

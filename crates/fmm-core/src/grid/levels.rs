@@ -4,116 +4,86 @@
 //! what is predicted. So all that reaches some cells from a block, as differences and remeshing do, works on one level at a time. A
 //! grid of one level is its only level.
 
-use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::blocks::{Block, CELLS, Grid};
-use super::padded::{Around, REACH, neighbor, padded};
+use super::hierarchy::{Hierarchy, NONE, Source};
+use super::padded::{Around, REACH, padded};
 use super::transfer::{Values, child, parent};
 use crate::math::{CollectVec, zeros};
 
-/// Blocks of one level and their cells, with N numbers each.
-pub struct Level<'a, const N: usize> {
-    /// The blocks: those of the grid, those that have been split and those around.
-    pub grid: Cow<'a, Grid>,
-    /// The cells of each.
-    pub cells: Vec<Cow<'a, [[f64; N]]>>,
-}
-
-impl<const N: usize> Level<'_, N> {
-    /// The cells of a block, if the level has it.
-    pub fn block(&self, block: Block) -> Option<&[[f64; N]]> {
-        self.grid.number(block).map(|b| &*self.cells[b])
-    }
-
-    /// The cells of a block and of those around.
-    pub fn around(&self, block: Block) -> Around<'_, N> {
-        std::array::from_fn(|n| self.block(neighbor(block, n)))
-    }
-}
-
 /// A field by level, with N numbers a cell.
-pub struct Levels<'a, const N: usize>(Vec<Level<'a, N>>);
+pub struct Levels<'a, const N: usize> {
+    hierarchy: Arc<Hierarchy>,
+    /// The cells of the blocks of the grid.
+    own: &'a [[f64; N]],
+    /// Those of each block that is made from them.
+    made: Vec<Vec<[f64; N]>>,
+}
 
 impl<'a, const N: usize> Levels<'a, N> {
     /// The levels of `field`, which has a value for each cell of `grid`; it is zero where there are no blocks.
-    pub fn of(grid: &'a Grid, field: &'a [[f64; N]], values: Values) -> Self {
-        let finest = grid.finest();
-        if finest == 0 {
-            return Levels(vec![Level {
-                grid: Cow::Borrowed(grid),
-                cells: field.chunks(CELLS).map(Cow::Borrowed).collect(),
-            }]);
-        }
-        let own = |block: Block| grid.number(block).map(|b| &field[b * CELLS..(b + 1) * CELLS]);
-        // From the finest level down: blocks that have been split.
-        let mut split: Vec<HashMap<Block, Vec<[f64; N]>>> = vec![HashMap::new(); usize::from(finest) + 1];
-        for level in (0..finest).rev() {
-            let below = &split[usize::from(level) + 1];
-            let leaves = grid.blocks().iter().filter(|b| b.level == level + 1);
-            let parents: BTreeSet<Block> = leaves.chain(below.keys()).filter_map(|b| b.parent()).collect();
-            let made = |block: Block| {
-                let parts = block.children().map(|c| own(c).or_else(|| below.get(&c).map(|v| &v[..])));
-                (block, parent(values, parts))
-            };
-            let made = parents.into_iter().collect::<Vec<_>>().into_par_iter().map(made).collect_vec();
-            split[usize::from(level)] = made.into_iter().collect();
-        }
-        let mut levels: Levels<N> = Levels(vec![]);
-        for (level, mut split) in (0..=finest).zip(split) {
-            let leaves = || grid.blocks().iter().copied().filter(move |b| b.level == level);
-            let around = leaves().flat_map(|b| (0..27).map(move |n| neighbor(b, n)));
-            let coarser = |b: &Block| b.parent().is_some_and(|p| grid.number(p).is_some());
-            let blocks: BTreeSet<Block> = leaves().chain(split.keys().copied()).chain(around.filter(coarser)).collect();
-            let whole = grid.with(blocks);
-            let known = |&b: &Block| own(b).map(Cow::Borrowed).or_else(|| split.remove(&b).map(Cow::Owned));
-            let known: Vec<_> = whole.blocks().iter().map(known).collect();
-            let made = |(cells, &b): (Option<_>, &Block)| cells.unwrap_or_else(|| Cow::Owned(levels.child(values, b)));
-            let cells = known.into_par_iter().zip(whole.blocks()).map(made).collect_vec();
-            levels.0.push(Level { grid: Cow::Owned(whole), cells });
+    pub fn of(grid: &Grid, field: &'a [[f64; N]], values: Values) -> Self {
+        Levels::on(&Arc::new(Hierarchy::of(grid)), field, values)
+    }
+
+    /// The same for a grid whose blocks of all levels are known.
+    pub fn on(hierarchy: &Arc<Hierarchy>, own: &'a [[f64; N]], values: Values) -> Self {
+        let mut levels = Levels { hierarchy: hierarchy.clone(), own, made: vec![] };
+        for round in hierarchy.rounds() {
+            let made = round.par_iter().map(|source| levels.from(values, source)).collect_vec();
+            levels.made.extend(made);
         }
         levels
     }
 
-    /// A level; `None` beyond the finest.
-    pub fn level(&self, level: u8) -> Option<&Level<'a, N>> {
-        self.0.get(usize::from(level))
+    /// The blocks of all levels.
+    pub fn hierarchy(&self) -> &Hierarchy {
+        &self.hierarchy
+    }
+
+    /// The cells of the block of this number.
+    pub fn cells(&self, number: u32) -> &[[f64; N]] {
+        let (n, own) = (number as usize, self.hierarchy.own());
+        if n < own { &self.own[n * CELLS..(n + 1) * CELLS] } else { &self.made[n - own] }
+    }
+
+    fn known(&self, number: u32) -> Option<&[[f64; N]]> {
+        (number != NONE).then(|| self.cells(number))
+    }
+
+    /// The cells of a block and of those around, of its level.
+    pub fn around(&self, block: Block) -> Around<'_, N> {
+        self.hierarchy.around(block).map(|n| self.known(n))
     }
 
     /// The values of a block and of [`REACH`] cells beyond, of its level.
     pub fn padded(&self, block: Block) -> Vec<[f64; N]> {
-        padded(&self.level(block.level).map_or([None; 27], |l| l.around(block)), REACH)
+        padded(&self.around(block), REACH)
     }
 
-    /// The prediction in a block from the level above.
-    fn child(&self, values: Values, block: Block) -> Vec<[f64; N]> {
-        let above = block.parent().expect("blocks of level 0 are of the grid");
-        child(values, &self.0[usize::from(above.level)].around(above), block.part())
+    /// The cells of a block that comes from others.
+    fn from(&self, values: Values, source: &Source) -> Vec<[f64; N]> {
+        match source {
+            Source::Nothing => zeros(CELLS),
+            Source::Same(number) => self.cells(*number).to_vec(),
+            Source::Parts(parts) => parent(values, parts.map(|n| self.known(n))),
+            Source::Above(around, part) => child(values, &around.map(|n| self.known(n)), *part),
+        }
     }
 
     /// The field in the cells of another grid: zero where this one has no blocks.
     pub fn onto(&self, values: Values, grid: &Grid) -> Vec<[f64; N]> {
-        let there = |b: Block| self.level(b.level)?.block(b);
-        let has = |b: Block| there(b).is_some();
-        // Predictions go from level to level: first to blocks of one level more than there are.
-        let above = |&block: &Block| {
-            let mut ancestors = std::iter::successors(Some(block), |b| b.parent());
-            ancestors.clone().any(has).then(|| ancestors.find(|b| has(*b) || b.parent().is_some_and(has)))?
-        };
-        let steps: Vec<Block> = grid.blocks().iter().map(|b| above(b).unwrap_or(*b)).collect();
-        if steps != grid.blocks() {
-            let between = grid.with(steps.into_iter().collect::<BTreeSet<_>>());
+        if let Some(between) = self.hierarchy.between(grid) {
             return Levels::of(&between, &self.onto(values, &between), values).onto(values, grid);
         }
         let mut cells: Vec<[f64; N]> = zeros(grid.cells());
-        cells.par_chunks_mut(CELLS).zip(grid.blocks()).for_each(|(to, &block)| {
-            if let Some(from) = there(block) {
-                to.copy_from_slice(from);
-            } else if block.parent().is_some_and(has) {
-                to.copy_from_slice(&self.child(values, block));
-            }
+        cells.par_chunks_mut(CELLS).zip(grid.blocks()).for_each(|(to, &block)| match self.hierarchy.source(block) {
+            Source::Nothing => {}
+            Source::Same(number) => to.copy_from_slice(self.cells(number)),
+            source => to.copy_from_slice(&self.from(values, &source)),
         });
         cells
     }

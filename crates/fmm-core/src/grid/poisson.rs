@@ -82,11 +82,11 @@ impl Solve for Solver {
 
 /// Ψ and u in all cells, block after block.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Solution {
+pub struct Solution<F = Vec<[f64; 3]>> {
     /// Ψ. `[cells]`
-    pub psi: Vec<[f64; 3]>,
+    pub psi: F,
     /// u = ∇ × Ψ. `[cells]`
-    pub velocity: Vec<[f64; 3]>,
+    pub velocity: F,
     /// What was done.
     pub work: Work,
 }
@@ -160,8 +160,12 @@ impl Solver {
             _ => self.direct::<f64>(grid, &sources, &lists, &mut sums),
         });
         self.expand(grid, &sources, &lists, &mut sums, times);
-        let brick = |b: usize| [&sums[b * SUMS..(b + 1) * SUMS], &[]];
-        Ok(self.assemble(grid, vorticity, (&sources, &lists), brick, times))
+        let brick = |b: usize| &sums[b * SUMS..(b + 1) * SUMS];
+        let (mut psi, mut velocity) = times.time(Stage::Output, || by_block(grid.cells(), brick, sources.scale));
+        if self.correction {
+            times.time_more(Stage::Output, || correct(grid, self.green, vorticity, &mut psi, &mut velocity));
+        }
+        Ok(Solution { psi, velocity, work: self.work(grid, &sources, &lists) })
     }
 
     /// Adds 4πΨ and 4πu by direct sums to `sums`, [`SUMS`] numbers a brick.
@@ -199,54 +203,37 @@ impl Solver {
         });
     }
 
-    /// The solution from the two parts of the sums of each brick, [`SUMS`] numbers each or none.
-    pub fn assemble<'a>(
-        &self,
-        grid: &Grid,
-        vorticity: &[[f64; 3]],
-        (sources, lists): (&Sources, &Lists),
-        parts: impl Fn(usize) -> [&'a [f64]; 2] + Sync,
-        times: &mut StageTimes,
-    ) -> Solution {
-        let (mut psi, mut velocity) = times.time(Stage::Output, || by_block(grid.cells(), parts, sources.scale));
-        if self.correction {
-            times.time_more(Stage::Output, || correct(grid, self.green, vorticity, &mut psi, &mut velocity));
-        }
-        let work = Work {
+    /// How much there is to do.
+    pub fn work(&self, grid: &Grid, sources: &Sources, lists: &Lists) -> Work {
+        Work {
             sources: sources.len(),
             targets: grid.cells(),
             nodes: sources.tree.len(),
             direct: lists.pairs(sources),
             indirect: (lists.far.len() * POINTS) as u64,
             split: self.rule().fewest,
-        };
-        Solution { psi, velocity, work }
+        }
     }
 }
 
 /// Ψ or u of one block.
 type Field<'a> = &'a mut [[f64; 3]];
 
-/// Ψ and u, block after block, from two parts of 4πΨ and 4πu of strengths multiplied by `scale` for each brick.
-fn by_block<'a>(
-    cells: usize,
-    parts: impl Fn(usize) -> [&'a [f64]; 2] + Sync,
-    scale: f64,
-) -> (Vec<[f64; 3]>, Vec<[f64; 3]>) {
+/// Ψ and u, block after block, from 4πΨ and 4πu of strengths multiplied by `scale` for each brick.
+fn by_block<'a>(cells: usize, brick: impl Fn(usize) -> &'a [f64] + Sync, scale: f64) -> (Vec<[f64; 3]>, Vec<[f64; 3]>) {
     let (mut psi, mut velocity) = (zeros(cells), zeros(cells));
     let factor = 1.0 / (4.0 * std::f64::consts::PI * scale);
     let fields = psi.par_chunks_mut(CELLS).zip(velocity.par_chunks_mut(CELLS)).enumerate();
     fields.for_each(|(block, (psi, velocity)): (usize, (Field, Field))| {
         for part in 0..BRICKS {
             let corner = [0, 1, 2].map(|d: usize| (part >> d & 1) * SIDE);
-            for sums in parts(block * BRICKS + part).into_iter().filter(|sums| !sums.is_empty()) {
-                for p in 0..POINTS {
-                    let [i, j, k] = [p % SIDE, p / SIDE % SIDE, p / (SIDE * SIDE)];
-                    let c = corner[0] + i + BLOCK * (corner[1] + j + BLOCK * (corner[2] + k));
-                    for d in 0..3 {
-                        psi[c][d] += sums[d * POINTS + p] * factor;
-                        velocity[c][d] += sums[(3 + d) * POINTS + p] * factor;
-                    }
+            let sums = brick(block * BRICKS + part);
+            for p in 0..POINTS {
+                let [i, j, k] = [p % SIDE, p / SIDE % SIDE, p / (SIDE * SIDE)];
+                let c = corner[0] + i + BLOCK * (corner[1] + j + BLOCK * (corner[2] + k));
+                for d in 0..3 {
+                    psi[c][d] += sums[d * POINTS + p] * factor;
+                    velocity[c][d] += sums[(3 + d) * POINTS + p] * factor;
                 }
             }
         }

@@ -118,6 +118,13 @@ impl Sources {
         sources
     }
 
+    /// Gives the sources the strengths of other `cells`, whose numbers and centers are the same.
+    pub fn strengthen(&mut self, cells: &Cells) {
+        let sorted = |d: usize| self.tree.order.par_iter().map(|&i| cells.strength[i as usize][d]).collect_vec();
+        self.strength = [0, 1, 2].map(sorted);
+        self.scale = cells.scale;
+    }
+
     /// Number of sources.
     pub fn len(&self) -> usize {
         self.core2.len()

@@ -6,6 +6,7 @@
 //! all of their details are below another. Neighbours, across edges and corners too, then differ by one level at most.
 
 use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
 
 use rayon::prelude::*;
 
@@ -41,25 +42,35 @@ impl Grid {
     ) -> Grid {
         let start = Grid::uniform(corner, side, base);
         let mut forest = Forest::new(base, start.blocks().iter().copied());
-        forest.adapt(thresholds, false, |block| detail(&sampled(&start, block, vorticity, 0), 0));
+        let of_block = |&block: &Block| detail(&sampled(&start, block, vorticity, 0), 0);
+        let measured = forest.adapt(thresholds, false, |blocks| Ok(blocks.par_iter().map(of_block).collect_vec()));
+        measured.unwrap_or_else(|e: Infallible| match e {});
         forest.grid(&start)
     }
 }
 
 impl Forest {
-    /// Splits and joins leaves by the largest detail of a block, which `measure` finds. Where they are adapted `again` and again, eight
-    /// become one only if that one would not be split.
-    pub fn adapt(&mut self, thresholds: Thresholds, again: bool, measure: impl Fn(Block) -> f64 + Sync) {
+    /// Splits and joins leaves by the largest detail of a block, which `measure` finds, of many at once. Where they are adapted `again`
+    /// and again, eight become one only if that one would not be split.
+    ///
+    /// # Errors
+    /// Those of `measure`.
+    pub fn adapt<E>(
+        &mut self,
+        thresholds: Thresholds,
+        again: bool,
+        mut measure: impl FnMut(&[Block]) -> Result<Vec<f64>, E>,
+    ) -> Result<(), E> {
         let mut details: HashMap<Block, f64> = HashMap::new();
         let mut measure = |blocks: Vec<Block>| {
             let news: Vec<Block> = blocks.iter().copied().filter(|b| !details.contains_key(b)).collect();
-            let found: Vec<f64> = news.par_iter().map(|&b| measure(b)).collect_vec();
+            let found = measure(&news)?;
             details.extend(news.into_iter().zip(found));
-            blocks.into_iter().map(|b| (b, details[&b])).collect::<Vec<_>>()
+            Ok(blocks.into_iter().map(|b| (b, details[&b])).collect::<Vec<_>>())
         };
         loop {
             let coarse = self.leaves().filter(|b| b.level < thresholds.finest).collect();
-            let large = measure(coarse).into_iter().filter(|(_, d)| *d > thresholds.refinement);
+            let large = measure(coarse)?.into_iter().filter(|(_, d)| *d > thresholds.refinement);
             let large: Vec<Block> = large.map(|(b, _)| b).collect();
             if large.is_empty() {
                 break;
@@ -72,8 +83,8 @@ impl Forest {
                 self.leaves().filter(|b| b.level == level).filter_map(|b| b.parent()).collect();
             let mut parents: Vec<Block> = parents.into_iter().filter(|&p| self.may_join(p)).collect();
             parents.sort_unstable();
-            let parts = measure(parents.iter().flat_map(|p| p.children()).collect());
-            let own = if again { measure(parents.clone()) } else { vec![] };
+            let parts = measure(parents.iter().flat_map(|p| p.children()).collect())?;
+            let own = if again { measure(parents.clone())? } else { vec![] };
             for (i, (parent, parts)) in parents.into_iter().zip(parts.chunks(8)).enumerate() {
                 let stays = own.get(i).is_none_or(|(_, d)| *d <= thresholds.refinement);
                 if stays && parts.iter().all(|(_, d)| *d < thresholds.compression) {
@@ -81,6 +92,7 @@ impl Forest {
                 }
             }
         }
+        Ok(())
     }
 }
 

@@ -57,11 +57,11 @@ pub fn measure(gpu: &Gpu, solver: &Solver) -> Result<Rates, Error> {
     let cells = Cells::new(&grid, &field, solver.green);
     let sources = Sources::of(&grid, &cells, solver.leaf_size);
     let lists = Lists::new(&grid, &sources, Solver { theta: 0.0, ..*solver }.rule());
-    let mut sums = Sums::new(gpu)?;
+    let mut sums = Sums::default();
     sums.send(&grid, &cells)?;
     sums.take(gpu, &sources, &lists, None)?;
     let clock = sums.begin(gpu, solver.green)?;
-    sums.finish(clock, &mut StageTimes::default())?;
+    clock.read(&mut StageTimes::default())?;
     let took = sums.direct_again(gpu, solver.green)?.as_secs_f64();
     let indirect = match solver.summed_in() {
         Precision::F32 => indirect::<f32>(&sources, solver.order),

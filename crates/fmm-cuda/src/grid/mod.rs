@@ -2,26 +2,31 @@
 //! 2014), or both on it.
 //!
 //! - [`tasks`]: how the sums of bricks are divided, which depends on the lists alone.
-//! - [`sums`]: the kernels and the way of the data; cells travel while their tree is built, and sums come back while others are made.
+//! - [`sums`]: the kernels and the way of the data; cells travel while their tree is built, and fields stay until they are asked for.
+//! - [`fields`]: the fields of a flow on the device.
 //! - [`balance`]: which nodes act directly, so that device and cores end together.
 //! - [`workload`]: the least that the sums can take.
 
 pub mod balance;
+pub mod fields;
 pub mod sums;
 pub mod tasks;
 pub mod view;
 pub mod workload;
 
 use cust::context::CurrentContext;
+use cust::memory::DevicePointer;
+use fmm_core::grid::correction::correct;
 use fmm_core::grid::far::Expansions;
 use fmm_core::grid::near::SUMS;
 use fmm_core::grid::plan::{BRICKS, Lists};
 use fmm_core::grid::sources::{Cells, Sources};
-use fmm_core::grid::{Grid, Solution, Solve, Solver};
+use fmm_core::grid::{Grid, Solution, Solve, Solver, Work};
 use fmm_core::{Error, Stage, StageTimes};
 use rayon::prelude::*;
 
 use crate::Gpu;
+use crate::buffer::Buffer;
 use crate::error::device as told;
 use balance::Rates;
 use sums::Sums;
@@ -35,6 +40,24 @@ pub enum Expanding {
     Device,
 }
 
+/// What a solution needs besides strengths. Solutions for the same cells, as those of penalisation are, have one plan.
+struct Plan {
+    grid: Grid,
+    /// The cells with vorticity.
+    number: Vec<u32>,
+    solver: Solver,
+    sources: Sources,
+    lists: Lists,
+}
+
+impl Plan {
+    fn is_of(&self, grid: &Grid, cells: &Cells, solver: Solver) -> bool {
+        let domain = |g: &Grid| (g.corner(), g.side(), g.base());
+        let same = domain(&self.grid) == domain(grid) && self.grid.blocks() == grid.blocks();
+        same && self.number == cells.number && self.solver == solver
+    }
+}
+
 /// The solver with a device.
 pub struct CudaSolver {
     // Dropped before the GPU that holds its memory.
@@ -45,6 +68,12 @@ pub struct CudaSolver {
     rates: Option<Rates>,
     /// Sums of expansions by the cores, kept from one solution to the next: new memory would be as slow as they are.
     far: Vec<f64>,
+    /// That of the last solution.
+    plan: Option<Plan>,
+    /// What the sums of the last solution are multiplied by.
+    scale: f64,
+    /// Ψ and u of solutions that go to the host.
+    fields: [Buffer<f64>; 2],
 }
 
 impl CudaSolver {
@@ -55,7 +84,17 @@ impl CudaSolver {
     /// Those of [`Solver::check`]; [`Error::Device`] if the driver fails.
     pub fn new(gpu: Gpu, solver: Solver, expanding: Expanding) -> Result<Self, Error> {
         solver.check()?;
-        Ok(CudaSolver { sums: Sums::new(&gpu)?, gpu, solver, expanding, rates: None, far: vec![] })
+        Ok(CudaSolver {
+            sums: Sums::default(),
+            gpu,
+            solver,
+            expanding,
+            rates: None,
+            far: vec![],
+            plan: None,
+            scale: 1.0,
+            fields: Default::default(),
+        })
     }
 
     /// Other settings from now on.
@@ -64,7 +103,7 @@ impl CudaSolver {
     /// Those of [`Solver::check`].
     pub fn configure(&mut self, solver: Solver, expanding: Expanding) -> Result<(), Error> {
         solver.check()?;
-        (self.solver, self.expanding, self.rates) = (solver, expanding, None);
+        (self.solver, self.expanding, self.rates, self.plan) = (solver, expanding, None, None);
         Ok(())
     }
 
@@ -76,6 +115,11 @@ impl CudaSolver {
     /// The settings, with the split once it is chosen.
     pub fn settings(&self) -> Solver {
         self.solver
+    }
+
+    /// Who evaluates the expansions.
+    pub fn expanding(&self) -> Expanding {
+        self.expanding
     }
 
     /// What the split was chosen by, if it was.
@@ -101,12 +145,47 @@ impl CudaSolver {
     }
 }
 
-impl Solve for CudaSolver {
-    fn solve(&mut self, grid: &Grid, vorticity: &[[f64; 3]], times: &mut StageTimes) -> Result<Solution, Error> {
+impl CudaSolver {
+    /// Makes the sums for `vorticity`, a value for each cell of `grid`. They stay on the device and, in part, on the cores.
+    ///
+    /// # Errors
+    /// Those of [`Solver::check_for`]; [`Error::Device`] if the device fails.
+    fn sum(&mut self, grid: &Grid, vorticity: &[[f64; 3]], times: &mut StageTimes) -> Result<Work, Error> {
         self.solver.check_for(grid, vorticity)?;
         self.gpu.enter()?;
+        let cells = times.time(Stage::Tree, || Cells::new(grid, vorticity, self.solver.green));
+        let plan = match self.plan.take().filter(|p| p.is_of(grid, &cells, self.solver)) {
+            Some(mut plan) => {
+                times.time_more(Stage::Tree, || plan.sources.strengthen(&cells));
+                self.sums.strengthen(&cells)?;
+                plan
+            }
+            None => self.planned(grid, cells, times)?,
+        };
+        let (solver, Plan { sources, lists, .. }) = (self.solver, &plan);
+        if self.expanding == Expanding::Cores {
+            let clock = self.sums.begin(&self.gpu, solver.green)?;
+            let len = if lists.far.is_empty() { 0 } else { grid.blocks().len() * BRICKS * SUMS };
+            self.far.par_chunks_mut(SUMS).for_each(|sums| sums.fill(0.0));
+            self.far.resize(len, 0.0);
+            solver.expand(grid, sources, lists, &mut self.far, times);
+            clock.read(times)?;
+        } else {
+            self.far.clear();
+            if !lists.far.is_empty() {
+                self.sums.weigh(sources, &Expansions::new(sources, solver.order, times))?;
+            }
+            self.sums.begin(&self.gpu, solver.green)?.read(times)?;
+        }
+        self.scale = sources.scale;
+        let work = solver.work(grid, sources, lists);
+        self.plan = Some(plan);
+        Ok(work)
+    }
+
+    /// The tree of some cells and its lists, which the device has then too.
+    fn planned(&mut self, grid: &Grid, cells: Cells, times: &mut StageTimes) -> Result<Plan, Error> {
         let solver = self.solver;
-        let cells = times.time(Stage::Tree, || Cells::new(grid, vorticity, solver.green));
         let (context, sums) = (self.gpu.context(), &mut self.sums);
         let (sources, sent) = std::thread::scope(|scope| {
             let send = scope.spawn(|| {
@@ -119,30 +198,36 @@ impl Solve for CudaSolver {
         sent.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let chooses =
             self.expanding == Expanding::Cores && solver.split.is_none() && solver.theta > 0.0 && !sources.is_empty();
-        let lists = times.time(Stage::Lists, || {
+        times.time(Stage::Lists, || {
             if chooses {
                 self.split(grid, &sources)?;
             }
-            Ok::<Lists, Error>(Lists::new(grid, &sources, self.solver.rule()))
-        })?;
-        let solver = self.solver;
-        if self.expanding == Expanding::Cores {
-            self.sums.take(&self.gpu, &sources, &lists, None)?;
-            let clock = self.sums.begin(&self.gpu, solver.green)?;
-            let len = if lists.far.is_empty() { 0 } else { grid.blocks().len() * BRICKS * SUMS };
-            self.far.par_chunks_mut(SUMS).for_each(|sums| sums.fill(0.0));
-            self.far.resize(len, 0.0);
-            solver.expand(grid, &sources, &lists, &mut self.far, times);
-            self.sums.finish(clock, times)?;
-        } else {
-            self.far.clear();
-            let expansions = (!lists.far.is_empty()).then(|| Expansions::<f64>::new(&sources, solver.order, times));
-            let expansions = expansions.as_ref().map(|e| (e, solver.order));
-            self.sums.take(&self.gpu, &sources, &lists, expansions)?;
-            let clock = self.sums.begin(&self.gpu, solver.green)?;
-            self.sums.finish(clock, times)?;
-        }
-        let parts = |b: usize| [self.sums.of(b), self.far.get(b * SUMS..(b + 1) * SUMS).unwrap_or(&[])];
-        Ok(solver.assemble(grid, vorticity, (&sources, &lists), parts, times))
+            let lists = Lists::new(grid, &sources, self.solver.rule());
+            let order = (self.expanding == Expanding::Device).then_some(solver.order);
+            self.sums.take(&self.gpu, &sources, &lists, order)?;
+            Ok(Plan { grid: grid.clone(), number: cells.number, solver: self.solver, sources, lists })
+        })
+    }
+
+    /// Queues Ψ and u of the last sums, at these places on the device: `[cells][3]` each.
+    fn spread(&mut self, fields: [DevicePointer<f64>; 2]) -> Result<(), Error> {
+        self.sums.spread(&self.gpu, &self.far, self.scale, fields)
+    }
+}
+
+impl Solve for CudaSolver {
+    fn solve(&mut self, grid: &Grid, vorticity: &[[f64; 3]], times: &mut StageTimes) -> Result<Solution, Error> {
+        let work = self.sum(grid, vorticity, times)?;
+        times.time(Stage::Output, || {
+            self.fields.iter_mut().try_for_each(|field| field.resize(3 * grid.cells()))?;
+            self.spread(self.fields.each_ref().map(Buffer::pointer))?;
+            self.gpu.wait()?;
+            let [psi, velocity] = &self.fields;
+            let (mut psi, mut velocity) = (psi.download_threes()?, velocity.download_threes()?);
+            if self.solver.correction {
+                correct(grid, self.solver.green, vorticity, &mut psi, &mut velocity);
+            }
+            Ok(Solution { psi, velocity, work })
+        })
     }
 }

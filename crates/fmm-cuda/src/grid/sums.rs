@@ -2,23 +2,22 @@
 
 use std::ops::Range;
 
-use cust::memory::{AsyncCopyDestination, DeviceCopy, DevicePointer, DeviceSlice, LockedBuffer};
-use cust::stream::{Stream, StreamFlags};
+use cust::memory::{DeviceCopy, DevicePointer};
+use cust::stream::Stream;
 use fmm_core::grid::far::{Expansions, weights_len};
 use fmm_core::grid::near::SUMS;
 use fmm_core::grid::plan::{BRICKS, Brick, Lists, SIDE};
 use fmm_core::grid::sources::{Cells, Sources};
 use fmm_core::grid::{Green, Grid};
 use fmm_core::math::scale::power_of_two_below;
-use fmm_core::{Error, Stage, StageTimes};
+use fmm_core::{Error, Stage};
 
-use super::tasks::{NONE, Tasks};
+use super::tasks::Tasks;
 use super::view::{COLUMNS, EVALUATORS, GridSource, GridView};
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::clock::Clock;
 use crate::direct::fits;
-use crate::error::device as told;
 
 /// Threads of a block that sorts or joins.
 const THREADS: usize = 256;
@@ -32,6 +31,7 @@ struct Direct {
 }
 
 /// The arrays of sums on a device, kept from one to the next.
+#[derive(Default)]
 pub struct Sums {
     cells: (Buffer<[f64; 3]>, Buffer<[f64; 3]>, Buffer<f64>),
     order: Buffer<u32>,
@@ -42,43 +42,17 @@ pub struct Sums {
     nodes: (Buffer<[f64; 4]>, Buffer<f64>),
     factors: (Buffer<f64>, Buffer<[f64; 2]>),
     out: Buffer<f64>,
+    place: Buffer<u32>,
+    /// Sums that the cores made.
+    others: Buffer<f64>,
     tasks: Tasks,
     scale: f64,
     root: f64,
     order_p: usize,
-    /// Sums on the host, in memory that the device writes to by itself.
-    host: Option<LockedBuffer<f64>>,
-    copies: Stream,
 }
 
 impl Sums {
-    /// No arrays yet.
-    ///
-    /// # Errors
-    /// [`Error::Device`] if the driver refuses a queue.
-    pub fn new(gpu: &Gpu) -> Result<Self, Error> {
-        gpu.enter()?;
-        let copies = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(told("cannot make a queue of the GPU"))?;
-        Ok(Sums {
-            cells: Default::default(),
-            order: Buffer::new(),
-            sources: Buffer::new(),
-            bricks: Buffer::new(),
-            direct: Direct::default(),
-            far: Default::default(),
-            nodes: Default::default(),
-            factors: Default::default(),
-            out: Buffer::new(),
-            tasks: Tasks::default(),
-            scale: 1.0,
-            root: 1.0,
-            order_p: 1,
-            host: None,
-            copies,
-        })
-    }
-
-    /// Sends what is known before there is a tree, and has memory ready for what comes back. The GPU must be entered.
+    /// Sends what is known before there is a tree. The GPU must be entered.
     ///
     /// # Errors
     /// [`Error::Device`] where memory lacks or a copy fails.
@@ -89,53 +63,54 @@ impl Sums {
         self.cells.0.upload(&cells.center)?;
         self.cells.1.upload(&cells.strength)?;
         self.cells.2.upload(&cells.core2)?;
-        self.bricks.upload(&(0..bricks).map(at).collect::<Vec<_>>())?;
-        if self.host.as_ref().is_none_or(|h| h.len() < bricks * SUMS) {
-            self.host = None;
-            // SAFETY: only what the device has written is read.
-            let host = unsafe { LockedBuffer::uninitialized(bricks * SUMS) };
-            let bytes = bricks * SUMS * size_of::<f64>();
-            self.host = Some(host.map_err(told(&format!("no {bytes} bytes of memory for the sums")))?);
-        }
-        Ok(())
+        self.bricks.upload(&(0..bricks).map(at).collect::<Vec<_>>())
     }
 
-    /// Sends the tree and the lists; with expansions if their sums are made here too.
+    /// Sends the strengths of other cells, whose numbers are the same.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the copy fails.
+    pub fn strengthen(&mut self, cells: &Cells) -> Result<(), Error> {
+        self.cells.1.upload(&cells.strength)
+    }
+
+    /// Sends the tree and the lists; with the order of expansions if their sums are made here too.
     ///
     /// # Errors
     /// [`Error::Device`] where memory lacks or a copy fails.
-    pub fn take(
-        &mut self,
-        gpu: &Gpu,
-        sources: &Sources,
-        lists: &Lists,
-        expansions: Option<(&Expansions<f64>, usize)>,
-    ) -> Result<(), Error> {
-        let expansions = expansions.filter(|_| !lists.far.is_empty());
-        self.tasks = Tasks::new(lists, sources, expansions.is_some());
+    pub fn take(&mut self, gpu: &Gpu, sources: &Sources, lists: &Lists, order: Option<usize>) -> Result<(), Error> {
+        let order = order.filter(|_| !lists.far.is_empty());
+        self.tasks = Tasks::new(lists, sources, order.is_some());
         let tasks = &self.tasks;
-        let weights = expansions.map_or(0, |(e, _)| self.nodes.1.growth(e.weights().len()));
+        let weights = order.map_or(0, |p| self.nodes.1.growth(weights_len(p) * sources.tree.len()));
         let bytes = self.out.growth(tasks.places * SUMS) + self.sources.growth(sources.len()) + weights;
         fits(gpu, bytes, "the sums of the grid")?;
         self.order.upload(&sources.tree.order)?;
         self.direct.tasks.upload(&tasks.tasks)?;
         self.direct.runs.upload(&tasks.runs)?;
         self.direct.parts.upload(&tasks.parts)?;
+        self.place.upload(&tasks.place)?;
         self.sources.resize(sources.len())?;
         self.out.resize(tasks.places * SUMS)?;
-        if let Some((expansions, order)) = expansions {
+        if let Some(order) = order {
             self.far.0.upload(&tasks.far)?;
             self.far.1.upload(&lists.far.items)?;
-            let (tree, scale) = (&sources.tree, self.scale);
-            let node = |(c, half): (&[f64; 3], &f64)| [c[0] * scale, c[1] * scale, c[2] * scale, 1.0 / (half * scale)];
-            self.nodes.0.upload(&tree.center.iter().zip(expansions.half()).map(node).collect::<Vec<_>>())?;
-            self.nodes.1.upload(expansions.weights())?;
-            self.factors.0.upload(expansions.factors().0)?;
-            self.factors.1.upload(expansions.factors().1)?;
-            self.root = tree.half(0);
-            self.order_p = order;
+            (self.root, self.order_p) = (sources.tree.half(0), order);
         }
-        gpu.settle()
+        Ok(())
+    }
+
+    /// Sends the expansions of the tree.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where memory lacks or a copy fails.
+    pub fn weigh(&mut self, sources: &Sources, expansions: &Expansions<f64>) -> Result<(), Error> {
+        let (tree, scale) = (&sources.tree, self.scale);
+        let node = |(c, half): (&[f64; 3], &f64)| [c[0] * scale, c[1] * scale, c[2] * scale, 1.0 / (half * scale)];
+        self.nodes.0.upload(&tree.center.iter().zip(expansions.half()).map(node).collect::<Vec<_>>())?;
+        self.nodes.1.upload(expansions.weights())?;
+        self.factors.0.upload(expansions.factors().0)?;
+        self.factors.1.upload(expansions.factors().1)
     }
 
     fn view(&self) -> GridView {
@@ -155,6 +130,10 @@ impl Sums {
             diagonal: self.factors.0.pointer(),
             steps: self.factors.1.pointer(),
             out: self.out.pointer(),
+            place: self.place.pointer(),
+            others: self.others.pointer(),
+            psi: DevicePointer::null(),
+            field: DevicePointer::null(),
             scale: self.scale,
             stream: self.scale,
             velocity: -self.scale * self.scale,
@@ -165,11 +144,12 @@ impl Sums {
         }
     }
 
-    /// Queues all sums, and their way back group by group. What they take goes to the clock that is given back.
+    /// Queues all sums. What they take goes to the clock that is given back.
     ///
     /// # Errors
     /// [`Error::Device`] if the driver refuses.
     pub fn begin<'a>(&mut self, gpu: &'a Gpu, green: Green) -> Result<Clock<'a>, Error> {
+        gpu.settle()?;
         let view = self.view();
         let mut clock = Clock::start(gpu)?;
         if !self.tasks.far.is_empty() {
@@ -183,9 +163,6 @@ impl Sums {
         for g in 0..self.tasks.groups.len() {
             let (stream, group) = (if g % 2 == 0 { gpu.stream() } else { gpu.side() }, self.tasks.groups[g].clone());
             self.direct(gpu, stream, green, &view, [&group.tasks, &group.parts])?;
-            if self.tasks.far.is_empty() {
-                self.bring(gpu, stream, &group.places)?;
-            }
         }
         gpu.order(gpu.side(), gpu.stream())?;
         clock.mark(Some(Stage::P2P))?;
@@ -195,7 +172,6 @@ impl Sums {
                 let (stream, group) =
                     (if g % 2 == 0 { gpu.stream() } else { gpu.side() }, self.tasks.groups[g].clone());
                 self.expand(gpu, stream, &view, &group.far)?;
-                self.bring(gpu, stream, &group.places)?;
             }
             gpu.order(gpu.side(), gpu.stream())?;
             clock.mark(Some(Stage::M2P))?;
@@ -227,38 +203,26 @@ impl Sums {
         launch(gpu, stream, "grid_m2p", far.len(), EVALUATORS, shared, &of_group)
     }
 
-    /// Queues the way back of the sums at `places` once `stream` has made them.
-    fn bring(&mut self, gpu: &Gpu, stream: &Stream, places: &Range<usize>) -> Result<(), Error> {
-        let (Some(host), false) = (&mut self.host, places.is_empty()) else { return Ok(()) };
-        gpu.order(stream, &self.copies)?;
-        let range = places.start * SUMS..places.end * SUMS;
-        // SAFETY: both are of these lengths, and nobody looks at the host's before the queue is done.
-        let queued = unsafe {
-            let from = DeviceSlice::from_raw_parts(after(self.out.pointer(), range.start), range.len());
-            from.async_copy_to(&mut host[range], &self.copies)
-        };
-        queued.map_err(told("cannot copy from the GPU"))
-    }
-
-    /// Waits for the sums.
+    /// Queues Ψ and u in all cells, block after block: `[cells][3]` each. The sums of the cores, if there are any, are `others`, with
+    /// [`SUMS`] numbers a brick; all are of strengths multiplied by `scale`.
     ///
     /// # Errors
-    /// [`Error::Device`] if a kernel or a copy has failed.
-    pub fn finish(&self, clock: Clock<'_>, times: &mut StageTimes) -> Result<(), Error> {
-        clock.read(times)?;
-        self.copies.synchronize().map_err(told("cannot copy from the GPU"))
+    /// [`Error::Device`] if the driver refuses.
+    pub fn spread(
+        &mut self,
+        gpu: &Gpu,
+        others: &[f64],
+        scale: f64,
+        [psi, field]: [DevicePointer<f64>; 2],
+    ) -> Result<(), Error> {
+        self.others.upload(others)?;
+        gpu.settle()?;
+        let stream = 1.0 / (4.0 * std::f64::consts::PI * scale);
+        let view = GridView { psi, field, stream, ..self.view() };
+        launch(gpu, gpu.stream(), "grid_spread", self.place.len() / BRICKS, THREADS, 0, &view)
     }
 
-    /// The sums of a brick, none where it has none.
-    pub fn of(&self, brick: usize) -> &[f64] {
-        let place = self.tasks.place[brick];
-        match &self.host {
-            Some(host) if place != NONE => &host[place as usize * SUMS..(place as usize + 1) * SUMS],
-            _ => &[],
-        }
-    }
-
-    /// The direct sums alone once more, without their way back: what the device takes for them.
+    /// The direct sums alone once more: what the device takes for them.
     ///
     /// # Errors
     /// [`Error::Device`] if the driver or a kernel fails.

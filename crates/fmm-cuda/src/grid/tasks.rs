@@ -8,7 +8,7 @@ use fmm_core::grid::sources::Sources;
 use fmm_core::math::CollectVec;
 use rayon::prelude::*;
 
-/// Sums of bricks come back group by group, each while the next is made.
+/// Sums of bricks are made group by group, on two queues in turn.
 const GROUPS: usize = 4;
 
 /// Shares that fill any device; the sums of one brick may be several.
@@ -17,7 +17,7 @@ const SHARES: usize = 4096;
 /// The fewest sources of a share of a brick that has several.
 const FEWEST: usize = 8192;
 
-/// Bricks whose sums come back together.
+/// Bricks whose sums are made together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// In [`Tasks::tasks`], those with most sources first.
@@ -52,7 +52,7 @@ pub struct Tasks {
 }
 
 /// No place.
-pub const NONE: u32 = u32::MAX;
+pub const NONE: u32 = super::view::NO_SUMS;
 
 /// The sources that act directly on a brick, in runs that do not touch.
 fn runs(lists: &Lists, sources: &Sources, brick: usize) -> Vec<[u32; 2]> {

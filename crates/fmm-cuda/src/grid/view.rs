@@ -20,6 +20,9 @@ pub const EVALUATORS: usize = POINTS / 2;
 
 const _: () = assert!(SIDE == plan::SIDE && SUMS == near::SUMS);
 
+/// No place of sums.
+pub const NO_SUMS: u32 = u32::MAX;
+
 /// A cell with vorticity: center, strength, and the square of its core.
 #[derive(Debug, Clone, Copy, Default, PartialEq, DeviceCopy)]
 #[repr(C, align(32))]
@@ -68,6 +71,14 @@ pub struct GridView {
     pub steps: ReadOnly<[f64; 2]>,
     /// `[places][SUMS]`
     pub out: DevicePointer<f64>,
+    /// The place of the sums of each brick; `NO_SUMS` where it has none. `[bricks]`
+    pub place: ReadOnly<u32>,
+    /// Sums that the cores made; null without. `[bricks][SUMS]`
+    pub others: ReadOnly<f64>,
+    /// Ψ. `[cells][3]`
+    pub psi: DevicePointer<f64>,
+    /// u. `[cells][3]`
+    pub field: DevicePointer<f64>,
     /// A power of two.
     pub scale: f64,
     /// Factor of the sums for 4πΨ.

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use super::Options;
 use super::directory::RunDirectory;
 use super::events::Events;
+use super::identity;
 use super::report::{Wall, stage_table, timings_json};
-use super::{evolve, identity};
 use crate::carried;
 use crate::console::{self, notes};
 use crate::failure::{self, Failure};
@@ -23,7 +23,7 @@ use crate::info::program;
 use crate::messages::{self, bytes, short};
 use crate::scenario::grid::{Format, GridField, GridScenario, Origin, Resolution};
 use crate::signals::Stop;
-use flow::{FlowRun, FlowScenario};
+use flow::FlowScenario;
 use fmm::{GridDevice, GridSolver};
 use nbody_cli::machine;
 
@@ -80,7 +80,7 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: In
             return plan(scenario, (flow.grid(), flow.vorticity()), options, threads);
         }
         let stop = Stop::install()?;
-        return evolve::run(FlowRun::fresh(flowing, flow, who, options, (threads, begun))?, &stop);
+        return flow::fresh(flowing, flow, who, (options, threads, begun), &stop);
     }
     if options.dry_run {
         let grid = build(scenario, &*source)?;
@@ -116,7 +116,8 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: In
         directory.write_resolved(&chosen.resolved())?;
     }
     let errors = scenario.rings().map(|rings| Errors::of(&grid, &field, &solution, &Rings(rings)));
-    times.time_more(Stage::Output, || write(scenario, &mut directory, &grid, &field, &solution, (0, 0, 0.0)))?;
+    let fields = [&field[..], &solution.psi, &solution.velocity];
+    times.time_more(Stage::Output, || write(scenario, &mut directory, &grid, fields, (0, 0, 0.0)))?;
     let run = run_json(scenario, facts, (&solution, place), errors.as_ref(), threads);
     let outside = wall.outside(&times);
     directory.finish(&run, &timings_json(&times, outside, [0, 0]))?;
@@ -256,20 +257,19 @@ fn plan(
     ))
 }
 
-/// Writes the files of one time; returns the names and sizes of those in the index.
+/// Writes the files of one time, with ω, Ψ and u in the cells; returns the names and sizes of those in the index.
 fn write(
     scenario: &GridScenario,
     directory: &mut RunDirectory,
     grid: &Grid,
-    field: &[[f64; 3]],
-    solution: &Solution,
+    [vorticity, stream, velocity]: [&[[f64; 3]]; 3],
     (number, step, time): (u64, u64, f64),
 ) -> Result<Option<(String, u64)>, Failure> {
     let values = |f: &GridField| -> blocks::Field {
         let values = match f {
-            GridField::Vorticity => field,
-            GridField::Stream => &solution.psi,
-            GridField::Velocity => &solution.velocity,
+            GridField::Vorticity => vorticity,
+            GridField::Stream => stream,
+            GridField::Velocity => velocity,
         };
         (f.name(), values)
     };

@@ -38,7 +38,7 @@ use crate::scenario::grid::GridScenario;
 use crate::scenario::{Override, Scenario};
 use crate::signals::Stop;
 use directory::RunDirectory;
-use grid::flow::{FlowRun, FlowScenario};
+use grid::flow::{self, FlowScenario};
 use nbody_sim::with_step;
 use resume::Resumed;
 use simulation::ParticleRun;
@@ -214,7 +214,7 @@ fn resumed(
         }
         State::Flow(_) if particles.is_none() => {
             let (directory, resumed) = resume::go_on(flow, opened, options)?;
-            evolve::run(FlowRun::after(resumed, directory, options, (threads, begun))?, &stop)
+            flow::go_on(resumed, directory, (options, threads, begun), &stop)
         }
         state => {
             let (path, scenario) = (opened.1.path.display(), options.scenario.as_deref().unwrap_or(&folder).display());

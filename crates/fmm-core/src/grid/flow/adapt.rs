@@ -1,38 +1,51 @@
 //! Blocks that follow a flow: split ahead of what needs smaller cells, joined where nothing does.
 
+use super::super::blocks::Block;
 use super::super::forest::Forest;
-use super::super::levels::Levels;
-use super::super::padded::padded;
-use super::super::transfer::Values;
 use super::super::vorticity::Vorticity;
-use super::super::wavelet::{AROUND, detail};
 use super::Flow;
 use super::body_blocks::BodyBlocks;
+use super::store::FieldStore;
+use crate::Error;
 
 /// Cells beyond a block whose details count as its own, so that what moves finds blocks of its level ahead. Even.
 pub(super) const BUFFER: usize = 2;
 
-impl Flow {
+impl<F> Flow<F> {
     /// Splits and joins blocks by the details of ω in them and in [`BUFFER`] cells around; those
     /// around bodies are of the finest level.
-    pub(super) fn adapt(&mut self, bodies: &BodyBlocks) {
+    pub(super) fn adapt<S: FieldStore<Field = F> + ?Sized>(
+        &mut self,
+        store: &mut S,
+        bodies: &BodyBlocks,
+    ) -> Result<(), Error> {
         if self.method.thresholds.finest == 0 {
-            return;
+            return Ok(());
         }
-        let levels = Levels::of(&self.grid, &self.vorticity, Values::Means);
         let before = Forest::of(&self.grid);
         let mut after = before.clone();
-        after.adapt(self.method.thresholds, true, |block| match levels.level(block.level) {
-            _ if bodies.need(block) => f64::INFINITY,
-            Some(level) if before.has(block) => detail(&padded(&level.around(block), BUFFER + AROUND), BUFFER),
+        let mut details = store.details(&self.grid, &self.vorticity, BUFFER)?;
+        after.adapt(self.method.thresholds, true, |blocks| {
             // Parts of what has just been split have no details of their own.
-            _ => 0.0,
-        });
+            let (mut known, mut asked) = (vec![0.0; blocks.len()], vec![]);
+            for (i, &block) in blocks.iter().enumerate() {
+                if bodies.need(block) {
+                    known[i] = f64::INFINITY;
+                } else if before.has(block) {
+                    asked.push((i, block));
+                }
+            }
+            let found = details(&asked.iter().map(|(_, block)| *block).collect::<Vec<Block>>())?;
+            asked.iter().zip(found).for_each(|((i, _), detail)| known[*i] = detail);
+            Ok::<_, Error>(known)
+        })?;
+        drop(details);
         let grid = after.grid(&self.grid);
         if grid != self.grid {
-            let vorticity = levels.onto(Values::Means, &grid);
-            (self.grid, self.vorticity) = (grid, vorticity);
+            self.vorticity = store.onto(&self.grid, &self.vorticity, &grid)?;
+            self.grid = grid;
         }
+        Ok(())
     }
 }
 

@@ -13,10 +13,9 @@ use rayon::prelude::*;
 
 use super::super::blocks::{BLOCK, Block, CELLS, Grid, split};
 use super::super::bodies::Pose;
-use super::super::differences::curl;
-use super::super::poisson::Solve;
+use super::store::FieldStore;
 use super::{Flow, short};
-use crate::math::{CollectVec, zeros};
+use crate::math::CollectVec;
 use crate::{Error, StageTimes};
 
 /// What may be left of the slip that a step found.
@@ -35,14 +34,14 @@ const MARGIN: f64 = 4.0;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held {
     /// Its number in the flow's grid.
-    pub cell: usize,
+    pub cell: u32,
     /// Its number among the cells of the blocks around bodies.
-    near: usize,
+    near: u32,
     /// Which body it is of.
     pub body: usize,
     /// Its center.
     pub center: [f64; 3],
-    /// λ dt χ.
+    /// χ, or λ dt χ.
     strength: f64,
     /// The velocity of the body there.
     wanted: [f64; 3],
@@ -54,18 +53,13 @@ pub(super) struct Constraint {
     pub cells: Vec<Held>,
 }
 
-impl Flow {
-    /// The cells of the bodies for a step of about `dt`; `velocity` is that of all cells, with
-    /// `inflow`.
+impl<F> Flow<F> {
+    /// The cells of the bodies.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for bodies that overlap: what each of them takes would say nothing;
     /// and for one that reaches the faces of the domain.
-    pub(super) fn constraint(
-        &self,
-        poses: &[Pose],
-        (velocity, inflow, dt): (&[[f64; 3]], [f64; 3], f64),
-    ) -> Result<Constraint, Error> {
+    pub(super) fn constraint(&self, poses: &[Pose]) -> Result<Constraint, Error> {
         // Blocks from which differences and the velocities of bodies' cells may be asked for.
         let radius = 0.5 * 3f64.sqrt() * BLOCK as f64;
         let (h, finest) = (self.smallest(), self.method.thresholds.finest);
@@ -91,8 +85,9 @@ impl Flow {
         };
         // Of one level: bodies lie within blocks of the finest.
         let grid = self.lattice.grid(self.grid.blocks().iter().filter(is_near).copied());
+        let whole = &self.grid;
         let of_block = |(n, &block): (usize, &Block)| {
-            let b = self.grid.number(block).expect("a block of the flow");
+            let b = whole.number(block).expect("a block of the flow");
             let mut cells = vec![];
             for c in 0..CELLS {
                 let center = grid.center(block, split(c));
@@ -104,43 +99,49 @@ impl Flow {
                     return Err(Error::Unsupported(format!("bodies {body} and {other} {what}")));
                 }
                 let wanted = pose.velocity(center);
-                cells.push(Held { cell: b * CELLS + c, near: n * CELLS + c, body, center, strength: mask, wanted });
+                let [cell, near] = [b, n].map(|block| (block * CELLS + c) as u32);
+                cells.push(Held { cell, near, body, center, strength: mask, wanted });
             }
             Ok(cells)
         };
         let by_block = grid.blocks().par_iter().enumerate().map(of_block).collect_vec();
         let by_block = by_block.into_iter().collect::<Result<Vec<_>, Error>>()?;
-        let mut cells = by_block.concat();
-        // λ is of the flow, not of the step: else shorter steps would stop more of the cells at the
-        // surface.
-        let speed = |held: &Held| {
-            let from = |u: [f64; 3]| (0..3).map(|k| (u[k] - held.wanted[k]).powi(2)).sum::<f64>();
-            from(velocity[held.cell]).max(from(inflow))
-        };
-        let fastest = cells.iter().map(speed).fold(0.0, f64::max).sqrt();
-        let strength = self.conditions.penalty * fastest * dt / h;
-        cells.iter_mut().for_each(|held| held.strength *= strength);
-        Ok(Constraint { grid, cells })
+        Ok(Constraint { grid, cells: by_block.concat() })
     }
 }
 
 impl Constraint {
-    /// The change of the momentum of each cell, per volume; `velocity` is that of all cells of the
-    /// flow before, with `inflow`, and the step is about `dt`.
+    /// The same with the strengths for a step of about `dt`; `velocity` is that of the cells, with `inflow`.
+    pub fn against(mut self, penalty: f64, (velocity, inflow, dt): (&[[f64; 3]], [f64; 3], f64)) -> Self {
+        // λ is of the flow, not of the step: else shorter steps would stop more of the cells at the
+        // surface.
+        let speed = |(held, u): (&Held, &[f64; 3])| {
+            let from = |u: [f64; 3]| (0..3).map(|k| (u[k] - held.wanted[k]).powi(2)).sum::<f64>();
+            from(*u).max(from(inflow))
+        };
+        let fastest = self.cells.iter().zip(velocity).map(speed).fold(0.0, f64::max).sqrt();
+        let strength = penalty * fastest * dt / self.grid.spacing(self.grid.finest());
+        self.cells.iter_mut().for_each(|held| held.strength *= strength);
+        self
+    }
+
+    /// The change of the momentum of each cell, per volume; `velocity` is that of the cells before, with `inflow`, and the step is
+    /// about `dt`.
     ///
     /// # Errors
-    /// Those of [`Solve::solve`].
-    pub fn change(
+    /// Those of [`FieldStore::solve`].
+    pub fn change<S: FieldStore + ?Sized>(
         &self,
-        solver: &mut dyn Solve,
+        store: &mut S,
         (velocity, inflow, dt): (&[[f64; 3]], [f64; 3], f64),
         times: &mut StageTimes,
     ) -> Result<Vec<[f64; 3]>, Error> {
-        let once = |held: &Held| {
+        let once = |(held, u): (&Held, &[f64; 3])| {
             let part = held.strength / (1.0 + held.strength);
-            std::array::from_fn(|k| -part * (velocity[held.cell][k] - held.wanted[k]))
+            std::array::from_fn(|k| -part * (u[k] - held.wanted[k]))
         };
-        let mut residual: Vec<[f64; 3]> = self.cells.iter().map(once).collect();
+        let mut residual: Vec<[f64; 3]> = self.cells.iter().zip(velocity).map(once).collect();
+        let numbers: Vec<u32> = self.cells.iter().map(|held| held.near).collect();
         let mut change = vec![[0.0; 3]; self.cells.len()];
         let passing = |held: &Held| std::array::from_fn(|k| inflow[k] - held.wanted[k]);
         let stream = square(&self.cells.iter().map(passing).collect::<Vec<_>>());
@@ -150,7 +151,7 @@ impl Constraint {
         let mut tried: Vec<[Vec<[f64; 3]>; 2]> = vec![];
         while square(&residual) > limit && tried.len() < ROUNDS {
             let mut direction = residual.clone();
-            let mut image = self.applied(solver, &direction, times)?;
+            let mut image = self.applied(store, &numbers, &direction, times)?;
             for [d, i] in &tried {
                 let part = -dot(&image, i);
                 add(&mut direction, part, d);
@@ -173,20 +174,21 @@ impl Constraint {
     }
 
     /// (q + m A q)/(1 + m).
-    fn applied(
+    fn applied<S: FieldStore + ?Sized>(
         &self,
-        solver: &mut dyn Solve,
+        store: &mut S,
+        numbers: &[u32],
         change: &[[f64; 3]],
         times: &mut StageTimes,
     ) -> Result<Vec<[f64; 3]>, Error> {
-        let mut field = zeros(self.grid.cells());
-        self.cells.iter().zip(change).for_each(|(held, q)| field[held.near] = *q);
-        let velocity = solver.solve(&self.grid, &curl(&self.grid, &field), times)?.velocity;
-        let of_cell = |(held, q): (&Held, &[f64; 3])| {
-            let u = velocity[held.near];
+        let field = store.put(&self.grid, numbers, change)?;
+        let turning = store.curl(&self.grid, &field)?;
+        let solution = store.solve(&self.grid, &turning, times)?;
+        let velocity = store.pick(&solution.velocity, numbers)?;
+        let of_cell = |((held, q), u): ((&Held, &[f64; 3]), &[f64; 3])| {
             std::array::from_fn(|k| (q[k] + held.strength * u[k]) / (1.0 + held.strength))
         };
-        Ok(self.cells.par_iter().zip(change).map(of_cell).collect_vec())
+        Ok(self.cells.par_iter().zip(change).zip(&velocity).map(of_cell).collect_vec())
     }
 }
 

@@ -36,20 +36,28 @@ pub struct Integrals {
 impl Flow {
     /// Integrals of the flow; `solution` is that of its present state.
     pub fn integrals(&self, solution: &Solution) -> Integrals {
-        let levels = Levels::of(&self.grid, &self.vorticity, Values::Means);
+        self.integrals_of(&self.vorticity, &solution.psi)
+    }
+}
+
+impl<F> Flow<F> {
+    /// Integrals of the flow, from the values of ω and Ψ in its cells.
+    pub fn integrals_of(&self, vorticity: &[[f64; 3]], psi: &[[f64; 3]]) -> Integrals {
+        let levels = Levels::of(&self.grid, vorticity, Values::Means);
         let finest = self.grid.finest();
         let h = self.grid.spacing(finest);
         let middle = self.lattice.corner.map(|c| c + self.lattice.side / 2.0);
+        let grid = &self.grid;
         let of_block = |(b, &block): (usize, &Block)| {
             let mut sums = Integrals::default();
-            let own = &self.vorticity[b * CELLS..(b + 1) * CELLS];
+            let own = &vorticity[b * CELLS..(b + 1) * CELLS];
             if own.iter().all(|w| *w == [0.0; 3]) {
                 return sums;
             }
             let wide = levels.padded(block);
             for (c, w) in own.iter().enumerate() {
-                let (psi, cell) = (solution.psi[b * CELLS + c], split(c));
-                let x: [f64; 3] = std::array::from_fn(|d| self.grid.coordinate(block, d, cell[d]) - middle[d]);
+                let (psi, cell) = (psi[b * CELLS + c], split(c));
+                let x: [f64; 3] = std::array::from_fn(|d| grid.coordinate(block, d, cell[d]) - middle[d]);
                 sums.energy += 0.5 * (w[0] * psi[0] + w[1] * psi[1] + w[2] * psi[2]);
                 let square = w[0] * w[0] + w[1] * w[1] + w[2] * w[2];
                 sums.enstrophy += square;

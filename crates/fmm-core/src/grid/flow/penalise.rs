@@ -6,14 +6,11 @@
 //! What a step leaves out at its end, below the cutoff or where blocks are joined, takes its
 //! impulse with it. That is no force: it is `Loads::lost`.
 
-use rayon::prelude::*;
-
-use super::super::blocks::{Block, CELLS, split};
 use super::super::bodies::{Body, Inflow, Pose};
-use super::super::differences::curl;
-use super::super::poisson::{Solution, Solve};
+use super::super::poisson::Solution;
 use super::Flow;
-use crate::math::{CollectVec, cross, zeros};
+use super::store::FieldStore;
+use crate::math::cross;
 use crate::{Error, StageTimes};
 
 /// What a flow is subject to.
@@ -115,14 +112,28 @@ impl Loads {
     }
 }
 
-/// I and A.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Impulse {
+/// The impulse I = ½ ∫ x × ω and the angular impulse A = −½ ∫ |x|² ω.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Impulse {
+    /// I.
     pub linear: [f64; 3],
+    /// A.
     pub angular: [f64; 3],
 }
 
-impl Flow {
+impl Impulse {
+    /// The sum of those of blocks, in their order.
+    pub fn sum(blocks: &[Impulse]) -> Impulse {
+        blocks.iter().fold(Impulse::default(), |mut all, b| {
+            (0..3).for_each(|k| {
+                (all.linear[k], all.angular[k]) = (all.linear[k] + b.linear[k], all.angular[k] + b.angular[k])
+            });
+            all
+        })
+    }
+}
+
+impl<F> Flow<F> {
     /// The bodies at a time.
     pub(super) fn poses(&self, time: f64) -> Vec<Pose> {
         self.conditions.bodies.iter().map(|b| b.at(time)).collect()
@@ -147,72 +158,56 @@ impl Flow {
     /// the end all of them, take from the fluid. `span` is the longest that the step may become.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for bodies that overlap or reach the faces of the domain; those of [`Solve::solve`].
-    pub(super) fn penalise(
+    /// [`Error::Unsupported`] for bodies that overlap or reach the faces of the domain; those of [`FieldStore::solve`].
+    pub(super) fn penalise<S: FieldStore<Field = F> + ?Sized>(
         &mut self,
-        solver: &mut dyn Solve,
-        solution: &mut Solution,
+        store: &mut S,
+        solution: &mut Solution<F>,
         (time, span): (f64, f64),
         times: &mut StageTimes,
     ) -> Result<Vec<Load>, Error> {
         let (poses, middle) = (self.poses(time), self.middle());
         let mut loads = vec![Load::default(); poses.len() + 1];
-        let state = (&solution.velocity[..], self.conditions.inflow.at(time), span);
-        let constraint = self.constraint(&poses, state)?;
-        let changes = constraint.change(solver, state, times)?;
+        let (inflow, constraint) = (self.conditions.inflow.at(time), self.constraint(&poses)?);
+        let numbers: Vec<u32> = constraint.cells.iter().map(|held| held.cell).collect();
+        let velocity = store.pick(&solution.velocity, &numbers)?;
+        let constraint = constraint.against(self.conditions.penalty, (&velocity, inflow, span));
+        let changes = constraint.change(store, (&velocity, inflow, span), times)?;
         if changes.iter().all(|q| *q == [0.0; 3]) {
             return Ok(loads);
         }
-        let (mut field, volume) = (zeros(self.grid.cells()), self.smallest().powi(3));
+        let volume = self.smallest().powi(3);
         for (held, q) in constraint.cells.iter().zip(&changes) {
-            field[held.cell] = *q;
             let taken = q.map(|q| -volume * q);
             for (load, about) in [(held.body, poses[held.body].center), (poses.len(), middle)] {
                 let arm = std::array::from_fn(|k| held.center[k] - about[k]);
                 loads[load].add(1.0, &Load { force: taken, moment: cross(arm, taken) });
             }
         }
-        let added = curl(&self.grid, &field);
-        let more = solver.solve(&self.grid, &added, times)?;
-        let add = |to: &mut [[f64; 3]], what: &[[f64; 3]]| {
-            to.par_iter_mut().zip(what).for_each(|(a, b)| (0..3).for_each(|k| a[k] += b[k]));
-        };
-        add(&mut self.vorticity, &added);
-        add(&mut solution.velocity, &more.velocity);
+        let field = store.put(&self.grid, &numbers, &changes)?;
+        let added = store.curl(&self.grid, &field)?;
+        let more = store.solve(&self.grid, &added, times)?;
+        store.add(&mut self.vorticity, &added)?;
+        store.add(&mut solution.velocity, &more.velocity)?;
         Ok(loads)
     }
 
     /// I and A about the middle of the domain; zero without bodies, which nobody asks for.
-    pub(super) fn impulse(&self) -> Impulse {
-        if self.conditions.bodies.is_empty() {
-            return Impulse::default();
+    pub(super) fn impulse<S: FieldStore<Field = F> + ?Sized>(&self, store: &mut S) -> Result<Impulse, Error> {
+        match self.conditions.bodies.is_empty() {
+            true => Ok(Impulse::default()),
+            false => store.impulse(&self.grid, &self.vorticity, self.middle()),
         }
-        let middle = self.middle();
-        let of_block = |(b, &block): (usize, &Block)| {
-            let (mut sums, volume) = (Impulse::default(), self.grid.spacing(block.level).powi(3));
-            for (c, w) in self.vorticity[b * CELLS..(b + 1) * CELLS].iter().enumerate() {
-                let center = self.grid.center(block, split(c));
-                let x: [f64; 3] = std::array::from_fn(|d| center[d] - middle[d]);
-                let (turned, square) = (cross(x, *w), x.iter().map(|x| x * x).sum::<f64>());
-                for k in 0..3 {
-                    sums.linear[k] += 0.5 * volume * turned[k];
-                    sums.angular[k] -= 0.5 * volume * square * w[k];
-                }
-            }
-            sums
-        };
-        let blocks = self.grid.blocks().par_iter().enumerate().map(of_block).collect_vec();
-        blocks.iter().fold(Impulse::default(), |mut all, b| {
-            (0..3).for_each(|k| {
-                (all.linear[k], all.angular[k]) = (all.linear[k] + b.linear[k], all.angular[k] + b.angular[k])
-            });
-            all
-        })
     }
 
-    /// Mean forces over a step, from what the bodies took and from I and A before it and after it,
-    /// with what it has left out since.
-    pub(super) fn loads_over(&self, taken: &[Load], [before, after]: [Impulse; 2], (time, dt): (f64, f64)) -> Loads {
+    /// Mean forces over a step, from what the bodies took and from I and A before it, after it, and without what it leaves out at
+    /// its end.
+    pub(super) fn loads_over(
+        &self,
+        taken: &[Load],
+        [before, after, kept]: [Impulse; 3],
+        (time, dt): (f64, f64),
+    ) -> Loads {
         let Some((all, own)) = taken.split_last().filter(|(_, own)| !own.is_empty()) else { return Loads::none(0) };
         let per_time = |load: &Load| {
             let mut mean = Load::default();
@@ -226,7 +221,6 @@ impl Flow {
                 (before.angular[k] - after.angular[k]) / dt + 0.5 * (carried[0][k] + carried[1][k])
             }),
         };
-        let kept = self.impulse();
         let lost = Load {
             force: std::array::from_fn(|k| (after.linear[k] - kept.linear[k]) / dt),
             moment: std::array::from_fn(|k| (after.angular[k] - kept.angular[k]) / dt),

@@ -1,15 +1,10 @@
 //! A step of a flow: particles move, are stretched and exchange vorticity, and become cells again.
 
-use rayon::prelude::*;
-
 use super::super::blocks::Grid;
-use super::super::differences::{Motion, laplacian, motion, stretched};
-use super::super::levels::Levels;
-use super::super::poisson::{Solution, Solve};
-use super::super::remesh::Placed;
-use super::super::transfer::Values;
-use super::particles::{Now, Particles, Rates, remeshed};
+use super::super::poisson::Solution;
+use super::particles::remeshed;
 use super::penalise::{Impulse, Loads, PASSED};
+use super::store::{FieldStore, Now};
 use super::{Flow, Method, Scheme, short};
 use crate::{Error, StageTimes};
 
@@ -28,19 +23,19 @@ impl Method {
     }
 }
 
-impl Flow {
+impl<F> Flow<F> {
     /// Goes on from `time` by `span`: in one step, or where the method limits dt |∇u| in as many as that, diffusion and bodies ask for,
     /// each of what is left divided by a whole number. `now` is the solution of this state, if it is known.
     ///
     /// # Errors
     /// [`Error::Range`] for a step that diffusion does not allow ([`Method::longest_step`]); [`Error::Unsupported`] for one that is too long for blocks that
     /// adapt, where more than 10⁶ steps are asked for, where bodies overlap or are near the faces
-    /// of the domain, and where vorticity has reached them; those of [`Solve::solve`].
-    pub fn step(
+    /// of the domain, and where vorticity has reached them; those of [`FieldStore::solve`].
+    pub fn step<S: FieldStore<Field = F> + ?Sized>(
         &mut self,
-        solver: &mut dyn Solve,
+        store: &mut S,
         (time, span): (f64, f64),
-        mut now: Option<Solution>,
+        mut now: Option<Solution<F>>,
         times: &mut StageTimes,
     ) -> Result<(), Error> {
         let mut loads = Loads::none(self.conditions.bodies.len());
@@ -48,15 +43,17 @@ impl Flow {
         loop {
             let mut solution = match now.take() {
                 Some(solution) => solution,
-                None => self.solve(solver, time + done, times)?,
+                None => self.solve(store, time + done, times)?,
             };
-            let before = self.impulse();
-            let taken = self.penalise(solver, &mut solution, (time + done, self.expected(span - done)), times)?;
-            let motion = motion(&self.grid, &solution.velocity);
-            let parts = self.parts(span - done, &solution.velocity, &motion)?;
+            let before = self.impulse(store)?;
+            let taken = self.penalise(store, &mut solution, (time + done, self.expected(span - done)), times)?;
+            let motion = store.motion(&self.grid, &solution.velocity)?;
+            let parts = self.parts(store, span - done, (&solution.velocity, &motion))?;
             let dt = (span - done) / parts as f64;
-            let after = self.advance(solver, (time + done, dt), (&solution, &motion), times)?;
-            loads.add(dt / span, &self.loads_over(&taken, [before, after], (time + done, dt)));
+            let after = self.advance(store, (time + done, dt), (&solution, &motion), times)?;
+            let impulses = [before, after, self.impulse(store)?];
+            loads.add(dt / span, &self.loads_over(&taken, impulses, (time + done, dt)));
+            self.steps += 1;
             if parts == 1 {
                 self.loads = loads;
                 return Ok(());
@@ -72,14 +69,19 @@ impl Flow {
     }
 
     /// The number of steps that `span` is to be divided into.
-    fn parts(&self, span: f64, velocity: &[[f64; 3]], motion: &[Motion]) -> Result<u64, Error> {
+    fn parts<S: FieldStore<Field = F> + ?Sized>(
+        &self,
+        store: &mut S,
+        span: f64,
+        (velocity, motion): (&F, &S::Motion),
+    ) -> Result<u64, Error> {
         // Rounding of a step that was computed as the longest one counts for nothing.
         const ROUNDING: f64 = 1.0 + 1e-9;
         let h = self.grid.spacing(self.grid.finest());
         let diffusion = self.method.longest_step(h);
         let crossing = match self.method.thresholds.finest {
             0 => f64::INFINITY,
-            _ => FARTHEST * h / self.fastest(velocity),
+            _ => FARTHEST * h / store.fastest(&self.vorticity, velocity)?,
         };
         let Some(limit) = self.method.lagrangian else {
             if span > diffusion * ROUNDING {
@@ -110,10 +112,7 @@ impl Flow {
             }
             return Ok(1);
         };
-        let square = |motion: &Motion| motion[3..].iter().map(|g| g * g).sum::<f64>();
-        // Where there is no vorticity, a difference may reach beyond the blocks that there are.
-        let turning = motion.par_iter().zip(&self.vorticity).filter(|(_, w)| **w != [0.0; 3]);
-        let steepest = turning.map(|(motion, _)| square(motion)).reduce(|| 0.0, f64::max).sqrt();
+        let steepest = store.steepest(&self.vorticity, motion)?;
         let longest = diffusion.min(limit / steepest).min(self.passing()).min(crossing);
         let parts = (span / longest / ROUNDING).ceil().max(1.0);
         if parts > 1e6 {
@@ -126,25 +125,23 @@ impl Flow {
 
     /// A step of length `dt` from the velocity and its gradients in the cells. Returns the impulse
     /// at its end, before [`trim`](Self::trim) leaves anything out.
-    fn advance(
+    fn advance<S: FieldStore<Field = F> + ?Sized>(
         &mut self,
-        solver: &mut dyn Solve,
+        store: &mut S,
         (time, dt): (f64, f64),
-        (solution, motion): (&Solution, &[Motion]),
+        (solution, motion): (&Solution<F>, &S::Motion),
         times: &mut StageTimes,
     ) -> Result<Impulse, Error> {
-        let diffused = self.diffused(&self.grid, &self.vorticity);
-        let now = Now { velocity: &solution.velocity, motion, diffused: diffused.as_deref() };
-        let (grid, mut particles, first) = self.particles(&now, dt);
-        let add = |to: &mut [Particles], rates: &[Rates], factor: f64| {
-            to.iter_mut().zip(rates).for_each(|(p, r)| p.advance(r, factor));
-        };
+        let diffused = self.diffused(store, &self.grid, &self.vorticity)?;
+        let (vorticity, velocity) = (&self.vorticity, &solution.velocity);
+        let now = Now { vorticity, velocity, motion, diffused: diffused.as_ref() };
+        let (grid, mut particles, first) = self.particles(store, &now, dt)?;
         match self.method.scheme {
             Scheme::RungeKutta2 => {
-                let mut middle = particles.clone();
-                add(&mut middle, &first, 0.5 * dt);
-                let rates = self.rates(solver, time + 0.5 * dt, (&grid, &middle), times)?;
-                add(&mut particles, &rates, dt);
+                let mut middle = store.copy(&particles)?;
+                store.advance(&mut middle, &first, 0.5 * dt)?;
+                let rates = self.rates(store, time + 0.5 * dt, (&grid, &middle), times)?;
+                store.advance(&mut particles, &rates, dt)?;
             }
             Scheme::RungeKutta3 => {
                 let mut kept = first;
@@ -153,56 +150,45 @@ impl Flow {
                     [(0.0, 0.0, 1.0 / 3.0), (1.0 / 3.0, -5.0 / 9.0, 15.0 / 16.0), (0.75, -153.0 / 128.0, 8.0 / 15.0)];
                 for (part, a, b) in stages {
                     if part > 0.0 {
-                        let rates = self.rates(solver, time + part * dt, (&grid, &particles), times)?;
-                        kept.iter_mut().zip(rates).for_each(|(kept, rates)| {
-                            kept.par_iter_mut().zip(rates).for_each(|(q, r)| {
-                                for n in 0..2 {
-                                    (0..3).for_each(|k| q[n][k] = a * q[n][k] + r[n][k]);
-                                }
-                            });
-                        });
+                        let rates = self.rates(store, time + part * dt, (&grid, &particles), times)?;
+                        store.blend(&mut kept, a, &rates)?;
                     }
-                    add(&mut particles, &kept, b * dt);
+                    store.advance(&mut particles, &kept, b * dt)?;
                 }
             }
         }
-        (self.grid, self.vorticity) = remeshed(&grid, &self.placed(&particles)?, &particles);
-        let impulse = self.impulse();
-        self.trim(time + dt, true)?;
+        let placed = self.placed(store, &particles)?;
+        (self.grid, self.vorticity) = remeshed(store, &grid, (&placed, &particles))?;
+        let impulse = self.impulse(store)?;
+        self.trim(store, time + dt, true)?;
         Ok(impulse)
     }
 
     /// ν ∇²ω in all cells; `None` without viscosity.
-    fn diffused(&self, grid: &Grid, vorticity: &[[f64; 3]]) -> Option<Vec<[f64; 3]>> {
+    fn diffused<S: FieldStore<Field = F> + ?Sized>(
+        &self,
+        store: &mut S,
+        grid: &Grid,
+        vorticity: &F,
+    ) -> Result<Option<F>, Error> {
         let viscosity = self.method.viscosity;
-        (viscosity > 0.0).then(|| laplacian(grid, vorticity, viscosity))
+        (viscosity > 0.0).then(|| store.laplacian(grid, vorticity, viscosity)).transpose()
     }
 
     /// u and (ω·∇)u + ν ∇²ω at the particles of each level, whose grid is that of the step.
-    fn rates(
+    fn rates<S: FieldStore<Field = F> + ?Sized>(
         &self,
-        solver: &mut dyn Solve,
+        store: &mut S,
         time: f64,
-        (like, particles): (&Grid, &[Particles]),
+        (like, particles): (&Grid, &S::Particles),
         times: &mut StageTimes,
-    ) -> Result<Vec<Rates>, Error> {
-        let placed = self.placed(particles)?;
-        let (grid, field) = remeshed(like, &placed, particles);
-        let (grid, field) = self.surrounded(&grid, &field, vec![]);
-        let solution = self.velocities(solver, time, (&grid, &field), times)?;
-        let motion = motion(&grid, &solution.velocity);
-        let diffused = self.diffused(&grid, &field);
-        let motion = Levels::of(&grid, &motion, Values::Points);
-        let diffused = diffused.as_ref().map(|d| Levels::of(&grid, d, Values::Means));
-        let of_level = |(placed, p): (&Placed, &Particles)| {
-            let rate = |i: usize, m: Motion| [[m[0], m[1], m[2]], stretched(p.vorticity[i], &m)];
-            let mut rates = placed.gather(&motion, rate);
-            if let Some(diffused) = &diffused {
-                let there = placed.gather(diffused, |_, d| d);
-                rates.par_iter_mut().zip(there).for_each(|(r, d)| (0..3).for_each(|k| r[1][k] += d[k]));
-            }
-            rates
-        };
-        Ok(placed.iter().zip(particles).map(of_level).collect())
+    ) -> Result<S::Rates, Error> {
+        let placed = self.placed(store, particles)?;
+        let (grid, field) = remeshed(store, like, (&placed, particles))?;
+        let (grid, field) = self.surrounded(store, (&grid, &field), vec![])?;
+        let solution = self.velocities(store, time, (&grid, &field), times)?;
+        let motion = store.motion(&grid, &solution.velocity)?;
+        let diffused = self.diffused(store, &grid, &field)?;
+        store.rates(&grid, (&placed, particles), &motion, diffused.as_ref())
     }
 }

@@ -4,44 +4,46 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use super::super::blocks::{BLOCK, Block, CELLS, Grid, split};
+use super::super::blocks::{BLOCK, Block, Grid};
 use super::super::forest::Forest;
-use super::super::levels::Levels;
-use super::super::transfer::Values;
 use super::body_blocks::BodyBlocks;
+use super::store::{FieldStore, Filled};
 use super::{Flow, short};
 use crate::Error;
-use crate::math::CollectVec;
 
-impl Flow {
+impl<F> Flow<F> {
     /// Leaves out what is below the cutoff, splits and joins blocks, and has those as far as
     /// differences of u reach, and those of bodies at a time; `moved` is whether this is in a step.
-    pub(super) fn trim(&mut self, time: f64, moved: bool) -> Result<(), Error> {
-        let square = |w: &[f64; 3]| w.iter().map(|w| w * w).sum::<f64>();
-        let largest = self.vorticity.par_iter().map(square).reduce(|| 0.0, f64::max);
-        let least = self.method.cutoff.powi(2) * largest;
-        self.vorticity.par_iter_mut().for_each(|w| {
-            if square(w) < least {
-                *w = [0.0; 3];
-            }
-        });
-        let at_faces = |(i, w): (usize, &[f64; 3])| {
-            let (block, cell) = (self.grid.blocks()[i / CELLS], split(i % CELLS));
-            let faces = (self.lattice.base * BLOCK as u32) << block.level;
-            let at = |d: usize| block.index[d] * BLOCK as u32 + cell[d] as u32;
-            (*w != [0.0; 3] && (0..3).any(|d| at(d) < 4 || at(d) + 4 >= faces)).then_some(block.level)
+    pub(super) fn trim<S: FieldStore<Field = F> + ?Sized>(
+        &mut self,
+        store: &mut S,
+        time: f64,
+        moved: bool,
+    ) -> Result<(), Error> {
+        store.cut(&mut self.vorticity, self.method.cutoff)?;
+        let filled = store.filled(&self.vorticity)?;
+        let at_faces = |(block, filled): (&Block, &Option<Filled>)| {
+            let filled = filled.as_ref()?;
+            let faces = i64::from(self.lattice.base * BLOCK as u32) << block.level;
+            let first = |d: usize| i64::from(block.index[d]) * BLOCK as i64;
+            let is = |d: usize| first(d) + filled.low[d] < 4 || first(d) + filled.high[d] + 4 >= faces;
+            (0..3).any(is).then_some(block.level)
         };
-        if let Some(level) = self.vorticity.par_iter().enumerate().filter_map(at_faces).min() {
+        if let Some(level) = self.grid.blocks().iter().zip(&filled).filter_map(at_faces).min() {
             return Err(self.at_faces(level, moved));
         }
-        self.cover(&self.body_blocks(time));
-        Ok(())
+        self.cover(store, &self.body_blocks(time))
     }
 
     /// Splits and joins blocks, and has those as far as differences of u reach and those of bodies.
-    pub(super) fn cover(&mut self, bodies: &BodyBlocks) {
-        self.adapt(bodies);
-        (self.grid, self.vorticity) = self.surrounded(&self.grid, &self.vorticity, bodies.blocks());
+    pub(super) fn cover<S: FieldStore<Field = F> + ?Sized>(
+        &mut self,
+        store: &mut S,
+        bodies: &BodyBlocks,
+    ) -> Result<(), Error> {
+        self.adapt(store, bodies)?;
+        (self.grid, self.vorticity) = self.surrounded(store, (&self.grid, &self.vorticity), bodies.blocks())?;
+        Ok(())
     }
 
     /// The blocks that bodies need at a time.
@@ -51,15 +53,25 @@ impl Flow {
 
     /// The blocks of a field with vorticity, those that a cell with vorticity is nearer to than
     /// differences of u reach, and `more`, of the finest level, with their values.
-    pub(super) fn surrounded(&self, grid: &Grid, field: &[[f64; 3]], more: Vec<Block>) -> (Grid, Vec<[f64; 3]>) {
+    pub(super) fn surrounded<S: FieldStore<Field = F> + ?Sized>(
+        &self,
+        store: &mut S,
+        (grid, field): (&Grid, &F),
+        more: Vec<Block>,
+    ) -> Result<(Grid, F), Error> {
+        let wider = self.around(grid, &store.filled(field)?, more);
+        let values = store.onto(grid, field, &wider)?;
+        Ok((wider, values))
+    }
+
+    /// The grid with these blocks.
+    fn around(&self, grid: &Grid, filled: &[Option<Filled>], more: Vec<Block>) -> Grid {
         let finest = self.method.thresholds.finest;
-        let filled = |(b, block): (usize, &Block)| Filled::of(*block, &field[b * CELLS..(b + 1) * CELLS]);
-        let filled = grid.blocks().par_iter().enumerate().map(filled).collect_vec();
-        let whole = |&block: &Block| Filled { block, low: [0; 3], high: [BLOCK as i64 - 1; 3] };
-        let wanted: Vec<(Filled, i64)> = filled
-            .into_iter()
-            .flatten()
-            .map(|f| (f, if finest == 0 { STENCIL } else { f.widest() }))
+        let whole = |&block: &Block| Turning { block, filled: Filled { low: [0; 3], high: [BLOCK as i64 - 1; 3] } };
+        let turning = grid.blocks().iter().zip(filled);
+        let turning = turning.filter_map(|(&block, &filled)| Some(Turning { block, filled: filled? }));
+        let wanted: Vec<(Turning, i64)> = turning
+            .map(|t| (t, if finest == 0 { STENCIL } else { t.widest() }))
             .chain(more.iter().map(|b| (whole(b), 0)))
             .collect();
         let roots_of = |ends: &[[i64; 2]; 3]| {
@@ -80,8 +92,8 @@ impl Flow {
             roots_of(&ends).for_each(|root| forest.meeting(root, &meets, &mut found));
             found
         };
-        let needed = |(filled, widest): &(Filled, i64)| {
-            let (own, least) = (filled.block.level, filled.ends(STENCIL.min(*widest), finest));
+        let needed = |(turning, widest): &(Turning, i64)| {
+            let (own, least) = (turning.block.level, turning.ends(STENCIL.min(*widest), finest));
             let mut found = meeting(least);
             if *widest <= STENCIL {
                 return found;
@@ -95,16 +107,14 @@ impl Flow {
                 });
                 found.extend(meeting(predicted));
             }
-            let more = meeting(filled.ends(ABOVE, finest));
+            let more = meeting(turning.ends(ABOVE, finest));
             if more.iter().any(|b| b.level > own) {
                 found.extend(more);
             }
             found
         };
         let needed: BTreeSet<Block> = wanted.par_iter().flat_map_iter(needed).collect();
-        let wider = grid.with(needed);
-        let values = Levels::of(grid, field, Values::Means).onto(Values::Means, &wider);
-        (wider, values)
+        grid.with(needed)
     }
 }
 
@@ -115,28 +125,14 @@ const ABOVE: i64 = 6;
 /// Where coarser blocks are near: of theirs, of which each of those cells is predicted.
 const BELOW: i64 = 10;
 
-/// The box of the cells of a block with vorticity.
+/// A block with vorticity.
 #[derive(Debug, Clone, Copy)]
-struct Filled {
+struct Turning {
     block: Block,
-    /// The first and the last along each axis.
-    low: [i64; 3],
-    high: [i64; 3],
+    filled: Filled,
 }
 
-impl Filled {
-    /// `None` without vorticity.
-    fn of(block: Block, field: &[[f64; 3]]) -> Option<Self> {
-        let (mut low, mut high) = ([BLOCK as i64; 3], [-1; 3]);
-        for (c, _) in field.iter().enumerate().filter(|(_, w)| **w != [0.0; 3]) {
-            let cell = split(c);
-            for d in 0..3 {
-                (low[d], high[d]) = (low[d].min(cell[d]), high[d].max(cell[d]));
-            }
-        }
-        (high[0] >= 0).then_some(Filled { block, low, high })
-    }
-
+impl Turning {
     /// The most cells around that there may have to be.
     fn widest(&self) -> i64 {
         if self.block.level == 0 { ABOVE } else { BELOW }
@@ -147,12 +143,13 @@ impl Filled {
     fn ends(&self, near: i64, finest: u8) -> [[i64; 2]; 3] {
         std::array::from_fn(|d| {
             let first = i64::from(self.block.index[d]) * BLOCK as i64;
-            [first + self.low[d] - near, first + self.high[d] + 1 + near].map(|e| e << (finest - self.block.level))
+            [first + self.filled.low[d] - near, first + self.filled.high[d] + 1 + near]
+                .map(|e| e << (finest - self.block.level))
         })
     }
 }
 
-impl Flow {
+impl<F> Flow<F> {
     /// The error of vorticity of a level at the faces of the domain, at the start of a run or, if
     /// it has `moved`, in a step.
     pub(super) fn at_faces(&self, level: u8, moved: bool) -> Error {

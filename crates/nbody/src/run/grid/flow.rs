@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 
 use crate::console::notes;
 use crate::failure::{self, Failure};
-use crate::files::checkpoint::{self, State};
+use crate::files::checkpoint::{self, Checkpoint, State};
 use crate::messages::{self, number};
 use crate::run::course::Course;
 use crate::run::directory::RunDirectory;
-use crate::run::evolve::Evolve;
+use crate::run::evolve::{self, Evolve};
 use crate::run::plan::{Due, first_step};
 use crate::run::progress::Progress;
 use crate::run::report::Wall;
@@ -25,9 +25,10 @@ use crate::run::resume::{Resumable as _, Resumed};
 use crate::run::{Options, identity};
 use crate::scenario::clock::Clock;
 use crate::scenario::grid::{GridScenario, Resolution, Steps};
+use crate::signals::Stop;
 use crate::times::TimeUnit;
 use crate::units::System;
-use fmm::{GridDevice, GridSolver};
+use fmm::{CudaFields, GridDevice, GridSolver, GridStore};
 
 /// A scenario with a grid and steps.
 #[derive(Debug, Clone)]
@@ -83,14 +84,89 @@ fn refused(e: &Error) -> Failure {
     Failure::new(code, messages::error(e))
 }
 
-/// A flow under way.
-pub struct FlowRun {
-    course: Course,
+/// Makes all steps of a flow from its start; `who` makes the solver for a number of pairs.
+///
+/// # Errors
+/// 74 for a directory that is in use, those of `who`, and those of [`evolve::run`].
+pub fn fresh(
+    mut scenario: FlowScenario,
+    flow: Flow,
+    who: impl FnOnce(f64) -> Result<GridSolver, Failure>,
+    (options, threads, begun): (&Options, usize, Instant),
+    stop: &Stop,
+) -> Result<(), Failure> {
+    // Each stage of each step is a solution. Those of the scenario: with fewer by --steps the run goes on where the whole one would be.
+    let cells = flow.grid().cells() as f64;
+    // Bodies make vorticity: in some cells of the blocks around them, in the end.
+    let each = if flow.loads().bodies.is_empty() { super::pairs(flow.vorticity()) } else { cells * cells / 4.0 };
+    let pairs = each * (3 * scenario.steps.count + 1) as f64;
+    let solver = who(pairs)?;
+    scenario.steps.count = options.steps.unwrap_or(scenario.steps.count);
+    let id = identity::of_grid(&scenario.resolved(None), flow.vorticity());
+    let directory = RunDirectory::create(&scenario.grid.directory, &scenario.grid.text, options.force, id)?;
+    directory.write_index()?;
+    let start = Start { scenario, flow, directory, checkpoint: None, files: 0, pairs };
+    start.run(solver, (options, threads, Wall::from(begun)), stop)
+}
+
+/// Goes on with a flow.
+///
+/// # Errors
+/// 65 for a state that is not one of its grid, 69 without the GPU that is asked for, and those of [`evolve::run`].
+pub fn go_on(
+    resumed: Resumed<FlowScenario>,
+    directory: RunDirectory,
+    (options, threads, begun): (&Options, usize, Instant),
+    stop: &Stop,
+) -> Result<(), Failure> {
+    let Resumed { scenario, mut latest, files } = resumed;
+    let state = std::mem::take(&mut latest.checkpoint.state);
+    let State::Flow(checkpoint::Flow { blocks, vorticity }) = state else { unreachable!("the caller has looked") };
+    let (method, conditions) = (scenario.steps.method, scenario.grid.conditions.clone());
+    let time = latest.checkpoint.time;
+    let flow = Flow::resume(scenario.lattice(), method, conditions, time, (&blocks, vorticity));
+    let flow = flow.map_err(|e| Failure::new(65, format!("{}: {}", latest.path.display(), messages::error(&e))))?;
+    let number = |name: &str| latest.checkpoint.number(name);
+    let pairs = number(memory::PAIRS).unwrap_or(0.0);
+    // Another measurement could choose another split, and other bits.
+    let chosen = number(memory::SPLIT).map(|split| split as usize);
+    let hybrid = matches!(scenario.grid.device, GridDevice::Hybrid(_));
+    let split = scenario.grid.solver.split.or(chosen.filter(|_| hybrid));
+    let settings = Solver { split, ..scenario.grid.solver };
+    let solver = GridSolver::new(scenario.grid.device, settings, pairs, &mut notes(options.quiet))?;
+    let (checkpoint, files) = (Some(latest.checkpoint), files.unwrap_or(0));
+    let start = Start { scenario, flow, directory, checkpoint, files, pairs };
+    start.run(solver, (options, threads, Wall::from(begun)), stop)
+}
+
+/// What a flow begins with, or goes on from.
+struct Start {
     scenario: FlowScenario,
     flow: Flow,
-    solver: GridSolver,
+    directory: RunDirectory,
+    checkpoint: Option<Checkpoint>,
+    files: u64,
+    pairs: f64,
+}
+
+impl Start {
+    /// Makes all steps with the fields where the solver is.
+    fn run(self, solver: GridSolver, place: (&Options, usize, Wall), stop: &Stop) -> Result<(), Failure> {
+        match solver {
+            GridSolver::Cores(solver) => evolve::run(FlowRun::new(self, solver, place)?, stop),
+            GridSolver::Device(solver, _) => evolve::run(FlowRun::new(self, CudaFields::new(*solver), place)?, stop),
+        }
+    }
+}
+
+/// A flow under way, with its fields in a store.
+struct FlowRun<S: GridStore> {
+    course: Course,
+    scenario: FlowScenario,
+    flow: Flow<S::Field>,
     /// That of the present state, once it is known.
-    solution: Option<Solution>,
+    solution: Option<Solution<S::Field>>,
+    store: S,
     /// At the start: energies drift from these.
     first: Option<Integrals>,
     last: Integrals,
@@ -100,91 +176,39 @@ pub struct FlowRun {
     last_file: Option<u64>,
     /// Pairs of a cell and a cell with vorticity of the whole run, which `auto` chose the device by.
     pairs: f64,
+    /// Parts of steps that were made before the checkpoint that it went on from.
+    parts_before: u64,
 }
 
-impl FlowRun {
-    /// A flow from its start; `who` makes the solver for a number of pairs.
-    ///
-    /// # Errors
-    /// 74 for a directory that is in use, and those of `who`.
-    pub fn fresh(
-        mut scenario: FlowScenario,
-        flow: Flow,
-        who: impl FnOnce(f64) -> Result<GridSolver, Failure>,
-        options: &Options,
-        (threads, begun): (usize, Instant),
-    ) -> Result<Self, Failure> {
-        // Each stage of each step is a solution. Those of the scenario: with fewer by --steps the run goes on where the whole one would be.
-        let cells = flow.grid().cells() as f64;
-        // Bodies make vorticity: in some cells of the blocks around them, in the end.
-        let each = if flow.loads().bodies.is_empty() { super::pairs(flow.vorticity()) } else { cells * cells / 4.0 };
-        let pairs = each * (3 * scenario.steps.count + 1) as f64;
-        let solver = who(pairs)?;
-        scenario.steps.count = options.steps.unwrap_or(scenario.steps.count);
-        let id = identity::of_grid(&scenario.resolved(None), flow.vorticity());
-        let directory = RunDirectory::create(&scenario.grid.directory, &scenario.grid.text, options.force, id)?;
-        directory.write_index()?;
-        let place = (options, threads, Wall::from(begun));
-        let run = FlowRun::new(scenario, flow, solver, directory, None, place);
-        Ok(FlowRun { pairs, ..run })
-    }
-
-    /// A flow that goes on.
-    ///
-    /// # Errors
-    /// 65 for a state that is not one of its grid, 69 without the GPU that is asked for.
-    pub fn after(
-        resumed: Resumed<FlowScenario>,
-        directory: RunDirectory,
-        options: &Options,
-        (threads, begun): (usize, Instant),
-    ) -> Result<Self, Failure> {
-        let Resumed { scenario, mut latest, files } = resumed;
-        let state = std::mem::take(&mut latest.checkpoint.state);
-        let State::Flow(checkpoint::Flow { blocks, vorticity }) = state else { unreachable!("the caller has looked") };
-        let (method, conditions) = (scenario.steps.method, scenario.grid.conditions.clone());
-        let time = latest.checkpoint.time;
-        let flow = Flow::resume(scenario.lattice(), method, conditions, time, (&blocks, vorticity));
-        let flow = flow.map_err(|e| Failure::new(65, format!("{}: {}", latest.path.display(), messages::error(&e))))?;
-        let number = |name: &str| latest.checkpoint.number(name);
-        let pairs = number(memory::PAIRS).unwrap_or(0.0);
-        // Another measurement could choose another split, and other bits.
-        let chosen = number(memory::SPLIT).map(|split| split as usize);
-        let hybrid = matches!(scenario.grid.device, GridDevice::Hybrid(_));
-        let split = scenario.grid.solver.split.or(chosen.filter(|_| hybrid));
-        let settings = Solver { split, ..scenario.grid.solver };
-        let solver = GridSolver::new(scenario.grid.device, settings, pairs, &mut notes(options.quiet))?;
-        let place = (options, threads, Wall::from(begun));
-        let mut run = FlowRun::new(scenario, flow, solver, directory, Some(&latest.checkpoint), place);
-        run.recall(&latest.checkpoint);
-        run.files = files.unwrap_or(0);
-        Ok(run)
-    }
-
-    fn new(
-        scenario: FlowScenario,
-        flow: Flow,
-        solver: GridSolver,
-        directory: RunDirectory,
-        state: Option<&checkpoint::Checkpoint>,
-        (options, threads, wall): (&Options, usize, Wall),
-    ) -> Self {
-        let plan = scenario.plan();
+impl<S: GridStore> FlowRun<S> {
+    fn new(start: Start, mut store: S, (options, threads, wall): (&Options, usize, Wall)) -> Result<Self, Failure> {
+        let Start { scenario, flow, directory, checkpoint, files, pairs } = start;
+        let (plan, state) = (scenario.plan(), checkpoint.as_ref());
         let what = format!("{} cells", flow.grid().cells());
         let unit = TimeUnit::of(System::Nbody, plan.clock.time(plan.steps));
         let progress = Progress::start(&plan, (&what, unit), threads, first_step(&plan, state), options);
-        FlowRun {
+        let mut run = FlowRun {
             course: Course::new(plan, directory, progress, state, options, (threads, wall)),
             scenario,
-            flow,
-            solver,
+            flow: flow.move_to(&mut store).map_err(|e| refused(&e))?,
             solution: None,
+            store,
             first: None,
             last: Integrals::default(),
-            files: 0,
+            files,
             last_file: None,
-            pairs: 0.0,
+            pairs,
+            parts_before: 0,
+        };
+        if let Some(checkpoint) = state {
+            run.recall(checkpoint);
         }
+        Ok(run)
+    }
+
+    /// The steps that were made, where each of the scenario's may be divided into several.
+    fn parts(&self) -> u64 {
+        self.parts_before + self.flow.steps()
     }
 
     fn clock(&self) -> Clock {
@@ -192,8 +216,10 @@ impl FlowRun {
     }
 
     /// Adds a line to `diagnostics.csv`.
-    fn diagnose(&mut self, solution: &Solution) -> Result<(), Failure> {
-        self.last = self.flow.integrals(solution);
+    fn diagnose(&mut self, solution: &Solution<S::Field>) -> Result<(), Failure> {
+        let mut seen = |field| self.store.download(field).map_err(|e| refused(&e));
+        let (vorticity, psi) = (seen(self.flow.field())?, seen(&solution.psi)?);
+        self.last = self.flow.integrals_of(&vorticity, &psi);
         let first = *self.first.get_or_insert(self.last);
         let (step, time) = (self.course.step, self.course.time());
         let numbers = [self.flow.grid().cells(), solution.work.sources];
@@ -209,12 +235,13 @@ impl FlowRun {
     }
 
     /// Writes the files of the present step.
-    fn write(&mut self, solution: &Solution) -> Result<(), Failure> {
+    fn write(&mut self, solution: &Solution<S::Field>) -> Result<(), Failure> {
+        let mut seen = |field| self.store.download(field).map_err(|e| refused(&e));
+        let (vorticity, psi, u) = (seen(self.flow.field())?, seen(&solution.psi)?, seen(&solution.velocity)?);
         let (step, time) = (self.course.step, self.course.time());
         let of = (self.files, step, time);
         let directory = &mut self.course.directory;
-        let written =
-            super::write(&self.scenario.grid, directory, self.flow.grid(), self.flow.vorticity(), solution, of)?;
+        let written = super::write(&self.scenario.grid, directory, self.flow.grid(), [&vorticity, &psi, &u], of)?;
         (self.files, self.last_file) = (self.files + 1, Some(step));
         written.into_iter().try_for_each(|(name, bytes)| {
             self.course.events.send("snapshot", json!({ "step": step, "time": time, "file": name, "bytes": bytes }))
@@ -222,7 +249,7 @@ impl FlowRun {
     }
 }
 
-impl Evolve for FlowRun {
+impl<S: GridStore> Evolve for FlowRun<S> {
     fn course(&self) -> &Course {
         &self.course
     }
@@ -243,7 +270,7 @@ impl Evolve for FlowRun {
     fn step(&mut self, _: Due) -> Result<(), Failure> {
         let (step, clock, solution) = (self.course.step, self.clock(), self.solution.take());
         let span = (clock.time(step - 1), clock.dt);
-        self.flow.step(&mut self.solver, span, solution, &mut self.course.times).map_err(|e| {
+        self.flow.step(&mut self.store, span, solution, &mut self.course.times).map_err(|e| {
             let (before, code) = (number(clock.time(step - 1)), refused(&e).code);
             Failure::new(
                 code,
@@ -254,13 +281,15 @@ impl Evolve for FlowRun {
 
     fn output(&mut self, due: Due) -> Result<(), Failure> {
         // A checkpoint has the vorticity from before it is solved, which changes it.
+        let blocks = self.flow.grid().blocks().to_vec();
         let state = due.checkpoint.then(|| {
-            let blocks = self.flow.grid().blocks().to_vec();
-            State::Flow(checkpoint::Flow { blocks, vorticity: self.flow.vorticity().to_vec() })
+            let vorticity = self.store.download(self.flow.field())?.into_owned();
+            Ok(State::Flow(checkpoint::Flow { blocks, vorticity }))
         });
+        let state = state.transpose().map_err(|e: Error| refused(&e))?;
         let wanted = due.snapshot || due.diagnostics;
         let time = self.course.time();
-        let solved = wanted.then(|| self.flow.solve(&mut self.solver, time, &mut self.course.times)).transpose();
+        let solved = wanted.then(|| self.flow.solve(&mut self.store, time, &mut self.course.times)).transpose();
         let solved = solved.map_err(|e| refused(&e))?;
         let start = Instant::now();
         if let Some(solution) = solved {
@@ -285,7 +314,7 @@ impl Evolve for FlowRun {
     }
 
     fn resolved(&self) -> String {
-        self.scenario.resolved(self.solver.settings().split)
+        self.scenario.resolved(self.store.settings().split)
     }
 
     fn drift(&self) -> f64 {

@@ -13,11 +13,14 @@ use crate::run::ranks;
 use crate::run::resume::{FILES, LAST_FILE, Resumable};
 use crate::scenario::Override;
 use crate::scenario::grid::GridScenario;
+use fmm::GridStore;
 
 /// Pairs of the whole run, as estimated at its start.
 pub const PAIRS: &str = "pairs";
 /// The split of the solver, if it has one: a flow that bodies have not moved yet chooses none.
 pub const SPLIT: &str = "split";
+/// Steps that were made, parts of whole ones too.
+const PARTS: &str = "parts";
 
 /// Forces over the last step, numbered.
 const LOAD: &str = "load_";
@@ -25,7 +28,7 @@ const LOAD: &str = "load_";
 /// What a run says of its integrals at its end.
 const KEPT: [&str; 4] = ["energy", "enstrophy", "circulation_below", "circulation_above"];
 
-impl FlowRun {
+impl<S: GridStore> FlowRun<S> {
     /// What a checkpoint keeps.
     pub(super) fn numbers(&self) -> Vec<(String, f64)> {
         let mut numbers = vec![];
@@ -33,8 +36,9 @@ impl FlowRun {
             let values = [i.energy, i.enstrophy, i.circulation[0], i.circulation[1]];
             numbers.extend(KEPT.into_iter().zip(values).map(|(name, v)| (format!("{when}_{name}"), v)));
         }
-        numbers.extend([(PAIRS, self.pairs), (FILES, self.files as f64)].map(named));
-        numbers.extend(self.solver.settings().split.map(|split| named((SPLIT, split as f64))));
+        let counts = [(PAIRS, self.pairs), (FILES, self.files as f64), (PARTS, self.parts() as f64)];
+        numbers.extend(counts.map(named));
+        numbers.extend(self.store.settings().split.map(|split| named((SPLIT, split as f64))));
         let loads = self.flow.loads().numbers().into_iter().enumerate();
         numbers.extend(loads.map(|(i, value)| (format!("{LOAD}{i}"), value)));
         numbers.extend(self.last_file.map(|step| named((LAST_FILE, step as f64))));
@@ -55,6 +59,7 @@ impl FlowRun {
         self.first = integrals("first");
         self.last = integrals("last").unwrap_or_default();
         self.pairs = checkpoint.number(PAIRS).unwrap_or(0.0);
+        self.parts_before = checkpoint.number(PARTS).unwrap_or(0.0) as u64;
         let loads = (0..).map_while(|i| checkpoint.number(&format!("{LOAD}{i}")));
         self.flow.recall(&loads.collect::<Vec<_>>());
         // In steps of the run until now, as the step that it goes on from.

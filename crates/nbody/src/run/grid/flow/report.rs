@@ -10,6 +10,7 @@ use crate::info::program;
 use crate::messages::short;
 use crate::run::evolve::Evolve as _;
 use crate::run::report::idle;
+use fmm::GridStore;
 use nbody_cli::machine;
 
 /// Columns of `diagnostics.csv` without bodies.
@@ -50,7 +51,7 @@ pub fn drift(now: f64, first: f64) -> f64 {
     if first == 0.0 { f64::NAN } else { (now - first) / first.abs() }
 }
 
-impl FlowRun {
+impl<S: GridStore> FlowRun<S> {
     /// `run.json`.
     pub(super) fn run_json(&self) -> Value {
         let (grid, method) = (&self.scenario.grid, self.scenario.steps.method);
@@ -63,6 +64,7 @@ impl FlowRun {
             "commit": program::commit(),
             "title": grid.title,
             "steps": step,
+            "parts": self.parts(),
             "time": self.course.time(),
             "complete": step == self.course.plan.steps,
             "host": machine::host(self.course.threads),
@@ -71,8 +73,8 @@ impl FlowRun {
                 "order": grid.solver.order,
                 "theta": grid.solver.theta,
                 "leaf_size": grid.solver.leaf_size,
-                "device": self.solver.device().to_string(),
-                "split": self.solver.settings().rule().fewest,
+                "device": self.store.device().to_string(),
+                "split": self.store.settings().rule().fewest,
                 "remeshing": method.kernel.name(),
                 "cutoff": method.cutoff,
                 "viscosity": method.viscosity,
@@ -94,7 +96,9 @@ impl FlowRun {
         if self.course.idle() {
             text.push_str(&idle(&short(self.course.time())));
         }
-        let _ = writeln!(text, "  steps         {step} to time {}, {scheme}", short(self.course.time()));
+        // Each step is divided where its length is automatic.
+        let parts = if self.parts() > step { format!(", in {} parts", self.parts()) } else { String::new() };
+        let _ = writeln!(text, "  steps         {step} to time {}, {scheme}{parts}", short(self.course.time()));
         let _ = writeln!(text, "  cells         {} at the end", self.flow.grid().cells());
         if first.enstrophy > 0.0 {
             let growth = last.enstrophy / first.enstrophy;
