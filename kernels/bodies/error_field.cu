@@ -284,7 +284,8 @@ __global__ void __launch_bounds__(ERROR_THREADS, 8) error_targets(ErrorView v) {
 struct Draws {
   double even, by_squares[2];
   __device__ double of(float2 squares) const {
-    return even + (double(squares.x) * by_squares[0] + double(squares.y) * by_squares[1]);
+    // Kernels that count and that write agree to the last bit.
+    return fma(double(squares.x), by_squares[0], fma(double(squares.y), by_squares[1], even));
   }
 };
 
@@ -295,12 +296,13 @@ struct DrawPlan {
   double certain, goes_on;
 };
 
-// Of `count` targets with these sums of squares, all draws that are `left`.
+// Of `count` targets with these sums of squares, all draws that are `left`, of which `even` stay even.
 __device__ inline Draws draws_of_rest(double count, const double *squares, double left, double even) {
   Draws draws;
   double given = 0;
+  const double by_squares = fmax(left - even, 0.0);
   for (unsigned k = 0; k < 2; k++) {
-    const double share = squares[k] > 0 ? 0.5 * (1 - even) * left : 0;
+    const double share = squares[k] > 0 ? 0.5 * by_squares : 0;
     draws.by_squares[k] = share > 0 ? share / squares[k] : 0;
     given += share;
   }
@@ -385,7 +387,7 @@ __global__ void __launch_bounds__(CHUNK_THREADS) error_rest(DrawView v) {
 __global__ void __launch_bounds__(ALONE) error_starts(DrawView v) {
   __shared__ double warps[ALONE / 32], held[ALONE];
   DrawPlan *to = reinterpret_cast<DrawPlan *>(v.plan);
-  const DrawPlan before = *to;
+  const DrawPlan before = v.again ? *to : DrawPlan{};
   if (v.again && before.goes_on == 0) return;
   const unsigned me = threadIdx.x;
   const bool there = me < v.chunks;
@@ -399,7 +401,7 @@ __global__ void __launch_bounds__(ALONE) error_starts(DrawView v) {
   const double own_count = v.again ? own[2] : double(targets.y - targets.x), left = v.size - certain;
   const bool known = v.again || (total[0] > 0 && total[1] > 0 && isfinite(total[0]) && isfinite(total[1]));
   const double none[2] = {};
-  const Draws draws = draws_of_rest(count, known ? total : none, left, v.even);
+  const Draws draws = draws_of_rest(count, known ? total : none, left, v.even * v.size);
   const double part = there ? draws.even * own_count + draws.by_squares[0] * own[0] + draws.by_squares[1] * own[1] : 0;
   const double reached = running_sum<ALONE>(known ? part : there ? draws.even * own_count : 0, held, warps);
   // The largest squares say whether any target may be there for certain.

@@ -66,7 +66,7 @@ pub struct Norms {
 /// The targets that are in a sample for certain.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Certain {
-    /// Their part of the square of a norm.
+    /// Their part of the square of a norm, in the units of that.
     pub square: f64,
     /// Their part of the sum of the predicted squares.
     pub predicted: f64,
@@ -92,11 +92,12 @@ impl Norms {
                 0 => 0.0,
                 count => f64::from(count) * (1.0 + 1.0 / 32.0) * square_of(bin),
             };
-            // Targets whose errors are known leave in any case, whatever was predicted of them; of the others as much as they
-            // still have too much.
+            // As much of the predicted sum leaves as those targets have whose errors are known, which are the first by prediction
+            // or nearly; of the others as much as they still have too much.
             let known = self.certain[k];
-            let part = f64::max(1.0 - (AIM * tolerance).powi(2) / (bound.powi(2) - known.square), 0.0);
-            let part = known.predicted + (1.0 - known.predicted) * if part.is_finite() { part } else { 0.0 };
+            let unknown = f64::max(bound.powi(2) - known.square, 0.0);
+            let part = f64::max(1.0 - (AIM * tolerance).powi(2) / unknown, 0.0);
+            let part = known.predicted + (1.0 - known.predicted) * part;
             let mut left = part * (0..BINS).map(sum).sum::<f64>();
             let mut count = 0;
             let reached = (0..BINS).rev().find(|&bin| {

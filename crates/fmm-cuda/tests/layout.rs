@@ -203,7 +203,38 @@ fn every_kernel_that_is_launched_is_there_once() {
     {
         names.extend(["", "_slope"].map(|slope| format!("gauss_{operator}{slope}")));
     }
-    names.extend(["sort", "p2p_singular", "p2p_regularised", "join", "m2p"].map(|step| format!("grid_{step}")));
+    names.extend(
+        ["sort", "p2p_singular", "p2p_regularised", "join", "m2p", "spread"].map(|step| format!("grid_{step}")),
+    );
+    for step in [
+        "blend",
+        "correct",
+        "curl",
+        "cut",
+        "detail",
+        "divergence",
+        "fastest",
+        "fill",
+        "filled",
+        "impulse",
+        "laplacian",
+        "largest",
+        "motion",
+        "paths",
+        "pick",
+        "project",
+        "put",
+        "shift",
+        "steepest",
+    ] {
+        names.push(format!("field_{step}"));
+    }
+    for step in
+        ["bounds", "count", "gather_m4", "gather_m6", "order", "reach", "scatter_m4", "scatter_m6", "sort", "starts"]
+    {
+        names.push(format!("remesh_{step}"));
+    }
+    names.extend(["count", "write"].map(|step| format!("seeds_{step}")));
     for blob in ["point", "algebraic", "gaussian"] {
         names.extend(["log", "real", "complex"].map(|pairs| format!("planar_p2p_{pairs}_{blob}")));
         names.extend(["log", "harmonic"].map(|kernel| format!("planar_all_{kernel}_{blob}")));

@@ -68,10 +68,12 @@ impl Draws {
     /// No target is drawn.
     const NONE: Draws = Draws { even: 0.0, by_squares: [0.0; 2] };
 
-    /// Of the rest, all that those that are there for certain leave of a sample of `size`.
+    /// Of the rest, all that those that are there for certain leave of a sample of `size`. The even part stays what it is without
+    /// them: it finds what is not predicted.
     fn of_rest(rest: &Rest, size: usize) -> Self {
         let left = size as f64 - rest.certain;
-        let share = rest.squares.map(|s| if s > 0.0 { 0.5 * (1.0 - EVEN) * left } else { 0.0 });
+        let by_squares = f64::max(left - EVEN * size as f64, 0.0);
+        let share = rest.squares.map(|s| if s > 0.0 { 0.5 * by_squares } else { 0.0 });
         let even = (left - share[0] - share[1]) / rest.count;
         Draws { even, by_squares: [0, 1].map(|k| if share[k] > 0.0 { share[k] / rest.squares[k] } else { 0.0 }) }
     }
@@ -248,6 +250,21 @@ mod tests {
         let norms = sample.weigh(exact, found, Some(1.0));
         let truth = (1e8f64 / 8000.0).sqrt();
         assert!((norms.rms / truth - 1.0).abs() < 1e-6 && (norms.rms_bound / truth - 1.0).abs() < 1e-6, "{norms:?}");
+    }
+
+    #[test]
+    fn what_is_not_predicted_keeps_its_even_part() {
+        // Fifty large targets and eleven of a hundredth would leave three draws to all others.
+        let expected = |i: usize| match i % 160 {
+            7 if i < 8000 => 1.0,
+            9 if i < 1760 => 1e-2,
+            _ => 1e-12,
+        };
+        let squares: Vec<[f64; 2]> = (0..10_000).map(|i| [expected(i); 2]).collect();
+        let sample = Sample::predicted(&Solo, 64, &squares);
+        let others: Vec<&Drawn> = sample.targets().iter().filter(|d| expected(d.target) < 1e-3).collect();
+        assert!(others.len() >= 12, "{}", others.len());
+        assert!(others.iter().all(|d| d.weight < 5.1), "{others:?}");
     }
 
     #[test]

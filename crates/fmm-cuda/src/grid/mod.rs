@@ -52,9 +52,7 @@ struct Plan {
 
 impl Plan {
     fn is_of(&self, grid: &Grid, cells: &Cells, solver: Solver) -> bool {
-        let domain = |g: &Grid| (g.corner(), g.side(), g.base());
-        let same = domain(&self.grid) == domain(grid) && self.grid.blocks() == grid.blocks();
-        same && self.number == cells.number && self.solver == solver
+        self.grid == *grid && self.number == cells.number && self.solver == solver
     }
 }
 
@@ -217,6 +215,8 @@ impl CudaSolver {
 
 impl Solve for CudaSolver {
     fn solve(&mut self, grid: &Grid, vorticity: &[[f64; 3]], times: &mut StageTimes) -> Result<Solution, Error> {
+        // A solution by itself is a whole one, also where it is repeated to be timed.
+        self.plan = None;
         let work = self.sum(grid, vorticity, times)?;
         times.time(Stage::Output, || {
             self.fields.iter_mut().try_for_each(|field| field.resize(3 * grid.cells()))?;

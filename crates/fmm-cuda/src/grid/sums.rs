@@ -242,7 +242,7 @@ impl Sums {
 }
 
 /// The address of the element `n` of an array.
-fn after<T: DeviceCopy>(array: DevicePointer<T>, n: usize) -> DevicePointer<T> {
+pub(super) fn after<T: DeviceCopy>(array: DevicePointer<T>, n: usize) -> DevicePointer<T> {
     // Of an empty array nothing is asked.
     if n == 0 { array } else { array.wrapping_add(n) }
 }

@@ -33,6 +33,11 @@ impl Pool {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Gives the memory back that is not in use. Returns whether there was any.
+    pub fn release(&self) -> bool {
+        !std::mem::take(&mut *self.spare()).is_empty()
+    }
+
     /// An array of `len` elements, whose contents are unknown. The GPU must be entered.
     ///
     /// # Errors
@@ -61,7 +66,7 @@ impl Pool {
         Ok(Array { memory, len, pool: self.clone(), of: PhantomData })
     }
 
-    /// An array with these values.
+    /// An array with these values, which are in pageable memory.
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the copy fails.

@@ -26,6 +26,7 @@ use fmm_core::grid::wavelet;
 use fmm_core::grid::{BLOCK, Block, Grid, Solution, Solver, Work};
 use fmm_core::{Error, Stage, StageTimes};
 
+use super::sums::after;
 use super::{CudaSolver, Expanding};
 use crate::Gpu;
 use crate::error::device as told;
@@ -75,12 +76,6 @@ impl Device<'_> {
         // SAFETY: each view names arrays of the lengths that its kernel expects, which wait for the queue when they are dropped.
         unsafe { self.gpu.kernels().launch_with(self.gpu.stream(), name, blocks as u32, threads, view) }
     }
-}
-
-/// The address of the element `n` of an array.
-fn after<T: DeviceCopy>(array: DevicePointer<T>, n: usize) -> DevicePointer<T> {
-    // Of an empty array nothing is asked.
-    if n == 0 { array } else { array.wrapping_add(n) }
 }
 
 /// A view of nothing.
@@ -143,7 +138,7 @@ impl CudaFields {
 
     /// The tables of a grid; those of the last few are kept.
     fn tables(&mut self, grid: &Grid) -> Result<Rc<Tables>, Error> {
-        let tables = match self.tables.iter().position(|t| t.grid.blocks() == grid.blocks()) {
+        let tables = match self.tables.iter().position(|t| t.grid == *grid) {
             Some(i) => self.tables.remove(i),
             None => Rc::new(Tables::new(&self.device()?, grid)?),
         };
@@ -179,7 +174,8 @@ impl CudaFields {
 
     /// `to` becomes `factors[0]` times itself plus `factors[1]` times another array.
     fn blended(&self, to: &mut Array<f64>, factor: [f64; 2], other: &Array<f64>) -> Result<(), Error> {
-        let (own, out, count) = (other.pointer(), to.pointer(), to.len() as u32);
+        let (own, out) = (other.pointer(), to.pointer());
+        let count = u32::try_from(to.len()).map_err(|_| Error::TooMany(to.len()))?;
         let view = FieldView { own, out, factor, count, ..blank() };
         self.device()?.launch("field_blend", to.len().div_ceil(FIELD_THREADS), &view)
     }
@@ -257,12 +253,16 @@ impl FieldStore for CudaFields {
         vorticity: &Array<f64>,
         times: &mut StageTimes,
     ) -> Result<Solution<Array<f64>>, Error> {
-        times.time(Stage::Tree, || self.stage(vorticity))?;
+        times.time_more(Stage::Tree, || self.stage(vorticity))?;
         let (values, _) = self.staged.as_ref().expect("it is staged")[..vorticity.len()].as_chunks::<3>();
         // A flow that bodies have not moved yet has nothing to sum.
         let turns = values.iter().any(|w| *w != [0.0; 3]);
         let work = match turns {
-            true => self.solver.sum(grid, values, times)?,
+            true => match self.solver.sum(grid, values, times) {
+                // Memory that waits may be what the sums lack.
+                Err(Error::Device(_)) if self.pool.release() => self.solver.sum(grid, values, times)?,
+                work => work?,
+            },
             false => Work { targets: grid.cells(), ..Work::default() },
         };
         let device = self.device()?;

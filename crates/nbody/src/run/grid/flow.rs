@@ -176,8 +176,8 @@ struct FlowRun<S: GridStore> {
     last_file: Option<u64>,
     /// Pairs of a cell and a cell with vorticity of the whole run, which `auto` chose the device by.
     pairs: f64,
-    /// Parts of steps that were made before the checkpoint that it went on from.
-    parts_before: u64,
+    /// Parts of steps that were made before the checkpoint that it went on from, if that says.
+    parts_before: Option<u64>,
 }
 
 impl<S: GridStore> FlowRun<S> {
@@ -198,7 +198,7 @@ impl<S: GridStore> FlowRun<S> {
             files,
             last_file: None,
             pairs,
-            parts_before: 0,
+            parts_before: Some(0),
         };
         if let Some(checkpoint) = state {
             run.recall(checkpoint);
@@ -206,9 +206,10 @@ impl<S: GridStore> FlowRun<S> {
         Ok(run)
     }
 
-    /// The steps that were made, where each of the scenario's may be divided into several.
-    fn parts(&self) -> u64 {
-        self.parts_before + self.flow.steps()
+    /// The steps that were made, where each of the scenario's may be divided into several; `None` where an earlier version has
+    /// made some of them.
+    fn parts(&self) -> Option<u64> {
+        Some(self.parts_before? + self.flow.steps())
     }
 
     fn clock(&self) -> Clock {

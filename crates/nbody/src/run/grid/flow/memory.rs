@@ -36,8 +36,8 @@ impl<S: GridStore> FlowRun<S> {
             let values = [i.energy, i.enstrophy, i.circulation[0], i.circulation[1]];
             numbers.extend(KEPT.into_iter().zip(values).map(|(name, v)| (format!("{when}_{name}"), v)));
         }
-        let counts = [(PAIRS, self.pairs), (FILES, self.files as f64), (PARTS, self.parts() as f64)];
-        numbers.extend(counts.map(named));
+        numbers.extend([(PAIRS, self.pairs), (FILES, self.files as f64)].map(named));
+        numbers.extend(self.parts().map(|parts| named((PARTS, parts as f64))));
         numbers.extend(self.store.settings().split.map(|split| named((SPLIT, split as f64))));
         let loads = self.flow.loads().numbers().into_iter().enumerate();
         numbers.extend(loads.map(|(i, value)| (format!("{LOAD}{i}"), value)));
@@ -59,7 +59,7 @@ impl<S: GridStore> FlowRun<S> {
         self.first = integrals("first");
         self.last = integrals("last").unwrap_or_default();
         self.pairs = checkpoint.number(PAIRS).unwrap_or(0.0);
-        self.parts_before = checkpoint.number(PARTS).unwrap_or(0.0) as u64;
+        self.parts_before = checkpoint.number(PARTS).map(|parts| parts as u64);
         let loads = (0..).map_while(|i| checkpoint.number(&format!("{LOAD}{i}")));
         self.flow.recall(&loads.collect::<Vec<_>>());
         // In steps of the run until now, as the step that it goes on from.

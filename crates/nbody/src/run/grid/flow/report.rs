@@ -97,7 +97,8 @@ impl<S: GridStore> FlowRun<S> {
             text.push_str(&idle(&short(self.course.time())));
         }
         // Each step is divided where its length is automatic.
-        let parts = if self.parts() > step { format!(", in {} parts", self.parts()) } else { String::new() };
+        let parts =
+            self.parts().filter(|&parts| parts > step).map(|parts| format!(", in {parts} parts")).unwrap_or_default();
         let _ = writeln!(text, "  steps         {step} to time {}, {scheme}{parts}", short(self.course.time()));
         let _ = writeln!(text, "  cells         {} at the end", self.flow.grid().cells());
         if first.enstrophy > 0.0 {
