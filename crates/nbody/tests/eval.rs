@@ -286,7 +286,8 @@ fn json_tells_everything() {
     assert!((100.0..=200.0).contains(&check("sample")) && check("floored") == 0.0, "{v}");
     for (norm, interval) in [("rms", "rms_interval"), ("l2", "l2_interval")] {
         let [low, high] = [0, 1].map(|k| v["check"][interval][k].as_f64().unwrap());
-        assert!(0.0 < low && low < check(norm) && check(norm) < high && high < 2.0 * check(norm), "{v}");
+        // A few draws that differ much leave no lower end.
+        assert!(0.0 <= low && low < check(norm) && check(norm) < high && high < 2.0 * check(norm), "{v}");
     }
     assert_eq!((&v["check"]["kept"], &v["check"]["may_miss"]), (&true.into(), &false.into()));
     assert_eq!(rows(&fs::read_to_string(folder.path("o.csv")).unwrap()).1.len(), 6000);

@@ -15,13 +15,14 @@ pub mod view;
 pub mod workload;
 
 use cust::context::CurrentContext;
-use cust::memory::DevicePointer;
+use cust::memory::{DevicePointer, LockedBuffer};
 use fmm_core::grid::correction::correct;
 use fmm_core::grid::far::Expansions;
 use fmm_core::grid::near::SUMS;
 use fmm_core::grid::plan::{BRICKS, Lists};
 use fmm_core::grid::sources::{Cells, Sources};
 use fmm_core::grid::{Grid, Solution, Solve, Solver, Work};
+use fmm_core::math::CollectVec;
 use fmm_core::{Error, Stage, StageTimes};
 use rayon::prelude::*;
 
@@ -72,6 +73,8 @@ pub struct CudaSolver {
     scale: f64,
     /// Ψ and u of solutions that go to the host.
     fields: [Buffer<f64>; 2],
+    /// One of them on its way, in memory that the device writes to by itself.
+    host: Option<LockedBuffer<f64>>,
 }
 
 impl CudaSolver {
@@ -92,6 +95,7 @@ impl CudaSolver {
             plan: None,
             scale: 1.0,
             fields: Default::default(),
+            host: None,
         })
     }
 
@@ -211,6 +215,22 @@ impl CudaSolver {
     fn spread(&mut self, fields: [DevicePointer<f64>; 2]) -> Result<(), Error> {
         self.sums.spread(&self.gpu, &self.far, self.scale, fields)
     }
+
+    /// Ψ (0) or u (1), once the queue has made it.
+    fn fetch(&mut self, which: usize) -> Result<Vec<[f64; 3]>, Error> {
+        let field = &self.fields[which];
+        if field.is_empty() {
+            return Ok(vec![]);
+        }
+        if self.host.as_ref().is_none_or(|h| h.len() < field.len()) {
+            self.host = None;
+            self.host = Some(LockedBuffer::new(&0.0, field.len()).map_err(told("no memory for the fields"))?);
+        }
+        let host = self.host.as_mut().expect("it is there");
+        field.read_by(&mut host[..field.len()], self.gpu.stream())?;
+        let (threes, _) = host[..field.len()].as_chunks();
+        Ok(threes.par_iter().copied().collect_vec())
+    }
 }
 
 impl Solve for CudaSolver {
@@ -221,9 +241,7 @@ impl Solve for CudaSolver {
         times.time(Stage::Output, || {
             self.fields.iter_mut().try_for_each(|field| field.resize(3 * grid.cells()))?;
             self.spread(self.fields.each_ref().map(Buffer::pointer))?;
-            self.gpu.wait()?;
-            let [psi, velocity] = &self.fields;
-            let (mut psi, mut velocity) = (psi.download_threes()?, velocity.download_threes()?);
+            let (mut psi, mut velocity) = (self.fetch(0)?, self.fetch(1)?);
             if self.solver.correction {
                 correct(grid, self.solver.green, vorticity, &mut psi, &mut velocity);
             }
