@@ -289,7 +289,8 @@ struct Draws {
   }
 };
 
-// How a sample is drawn: what those targets were expected to be drawn that are there for certain (once or more), and
+// How a sample is drawn: what those targets were expected to be drawn that are there for certain
+// (once or more), and
 // what the others are; how many there are for certain, and whether there may be more.
 struct DrawPlan {
   Draws chosen, draws;
@@ -330,7 +331,8 @@ template <bool SUM> __device__ inline double joined_by_chunk(double x, double *h
 }
 
 extern "C" {
-// The sums of the squares of a chunk of the targets, and of the field, and the largest squares. A block has a chunk.
+// The sums of the squares of a chunk of the targets, and of the field, and the largest squares. A
+// block has a chunk.
 __global__ void __launch_bounds__(CHUNK_THREADS) error_chunks(DrawView v) {
   __shared__ double held[CHUNK_THREADS];
   const unsigned chunk = v.first + blockIdx.x;
@@ -356,7 +358,8 @@ __global__ void __launch_bounds__(CHUNK_THREADS) error_chunks(DrawView v) {
     for (unsigned k = 0; k < 5; k++) v.sums[5 * size_t(chunk) + k] = all[k];
 }
 
-// Of the targets of a chunk that are not in the sample for certain the sums of their squares and their number, and the
+// Of the targets of a chunk that are not in the sample for certain the sums of their squares and
+// their number, and the
 // number of the others.
 __global__ void __launch_bounds__(CHUNK_THREADS) error_rest(DrawView v) {
   __shared__ double held[CHUNK_THREADS];
@@ -382,7 +385,8 @@ __global__ void __launch_bounds__(CHUNK_THREADS) error_rest(DrawView v) {
   }
 }
 
-// From the sums of chunks how often targets are drawn, and where along the drawing each chunk begins, and among those
+// From the sums of chunks how often targets are drawn, and where along the drawing each chunk
+// begins, and among those
 // that are there for certain. One block, a thread a chunk. `v.again` after error_rest.
 __global__ void __launch_bounds__(ALONE) error_starts(DrawView v) {
   __shared__ double warps[ALONE / 32], held[ALONE];
@@ -432,7 +436,8 @@ __global__ void __launch_bounds__(ALONE) error_starts(DrawView v) {
 }
 
 // Draws the targets of a chunk. A slot belongs to the target at which it is passed; chunks and
-// threads agree on where they begin. Those that are there for certain have the last slots, and weights below zero.
+// threads agree on where they begin. Those that are there for certain have the last slots, and
+// weights below zero.
 __global__ void __launch_bounds__(CHUNK_THREADS) error_draw(DrawView v) {
   __shared__ double starts[CHUNK_THREADS + 1], held[CHUNK_THREADS], warps[CHUNK_THREADS / 32];
   const unsigned chunk = v.first + blockIdx.x;

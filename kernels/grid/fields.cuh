@@ -1,4 +1,5 @@
-// Cells of blocks, and of those around a block: fmm-core's `grid/padded.rs`, without copies. A block of threads has a block of cells.
+// Cells of blocks, and of those around a block: fmm-core's `grid/padded.rs`, without copies. A
+// block of threads has a block of cells.
 #pragma once
 #include "arguments/grid_fields.cuh"
 

@@ -1,4 +1,5 @@
-// Differences of fourth order in the cells of blocks: fmm-core's `grid/differences.rs`, and the leading error of solutions (`correction.rs`).
+// Differences of fourth order in the cells of blocks: fmm-core's `grid/differences.rs`, and the
+// leading error of solutions (`correction.rs`).
 #include "grid/fields.cuh"
 
 // Calls `of` with each cell of the block, its place in the arrays and h.
@@ -62,7 +63,8 @@ __global__ void __launch_bounds__(FIELD_THREADS) field_divergence(FieldView v) {
   });
 }
 
-// Adds the gradient of a field of one number to `out` where that is not zero, nor within four cells of blocks of other levels, for which
+// Adds the gradient of a field of one number to `out` where that is not zero, nor within four cells
+// of blocks of other levels, for which
 // `table` has bits.
 __global__ void __launch_bounds__(FIELD_THREADS) field_project(FieldView v) {
   __shared__ uint32_t held[AROUND];
@@ -75,7 +77,8 @@ __global__ void __launch_bounds__(FIELD_THREADS) field_project(FieldView v) {
   });
 }
 
-// Adds factor[0] h^2 w to the field `out`, and factor[1] h^2 times the curl of w by central differences to the field `second`.
+// Adds factor[0] h^2 w to the field `out`, and factor[1] h^2 times the curl of w by central
+// differences to the field `second`.
 __global__ void __launch_bounds__(FIELD_THREADS) field_correct(FieldView v) {
   __shared__ uint32_t held[AROUND];
   const Surrounded w = surrounded(v, held);

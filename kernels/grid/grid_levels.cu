@@ -1,4 +1,5 @@
-// Cells of blocks from those of other levels: fmm-core's `grid/transfer.rs`, one number of a cell a thread.
+// Cells of blocks from those of other levels: fmm-core's `grid/transfer.rs`, one number of a cell a
+// thread.
 #include "grid/fields.cuh"
 
 // Weights of five cells for the lower or the upper half of the one in the middle.
@@ -13,7 +14,8 @@ __device__ inline void halves(bool points, bool upper, double (&w)[5]) {
   }
 }
 
-// Weights of cells of half the side for cell `i` of eight, and the first of them: two means, or six values of the same block.
+// Weights of cells of half the side for cell `i` of eight, and the first of them: two means, or six
+// values of the same block.
 __device__ inline unsigned wholes(bool points, unsigned i, double (&w)[6], unsigned &first) {
   if (!points) {
     w[0] = w[1] = 0.5;
@@ -61,7 +63,8 @@ __device__ inline double held_by(const Surrounded &f, bool points, const unsigne
   return sum;
 }
 
-// The cells of blocks, each from what its record in `table` says; slices of a block one after the other.
+// The cells of blocks, each from what its record in `table` says; slices of a block one after the
+// other.
 extern "C" __global__ void __launch_bounds__(FIELD_THREADS) field_fill(FieldView v) {
   __shared__ uint32_t record[RECORD];
   const size_t block = blockIdx.x / SLICES;
@@ -83,7 +86,8 @@ extern "C" __global__ void __launch_bounds__(FIELD_THREADS) field_fill(FieldView
   }
 }
 
-// The largest detail of a block's cells and of `count` around: what their means over 2^3 cells do not predict (`wavelet.rs`).
+// The largest detail of a block's cells and of `count` around: what their means over 2^3 cells do
+// not predict (`wavelet.rs`).
 extern "C" __global__ void __launch_bounds__(FIELD_THREADS) field_detail(FieldView v) {
   extern __shared__ double means[];
   __shared__ uint32_t held[AROUND];

@@ -1,5 +1,7 @@
-// Between particles and cells of their level (fmm-core's `grid/remesh.rs`). A particle belongs to the cell whose center is the last below it along
-// each axis. Particles are sorted by these cells, and in each cell by their numbers: so sums have one order.
+// Between particles and cells of their level (fmm-core's `grid/remesh.rs`). A particle belongs to
+// the cell whose center is the last below it along
+// each axis. Particles are sorted by these cells, and in each cell by their numbers: so sums have
+// one order.
 #include "grid/fields.cuh"
 
 // The cell along an axis, and where between its center and the next the particle is.
@@ -97,7 +99,8 @@ template <int REACH> __device__ inline void gather(const ParticleView &v) {
 }
 
 extern "C" {
-// The lowest and the highest block along each axis, and how many particles are so near the faces that the kernel reaches beyond.
+// The lowest and the highest block along each axis, and how many particles are so near the faces
+// that the kernel reaches beyond.
 __global__ void __launch_bounds__(FIELD_THREADS) remesh_bounds(ParticleView v) {
   const size_t i = size_t(FIELD_THREADS) * blockIdx.x + threadIdx.x;
   __shared__ int ends[7];

@@ -1,4 +1,5 @@
-// Particles from cells: those of a level with vorticity, in the order of their blocks (fmm-core's `grid/flow/particles.rs`).
+// Particles from cells: those of a level with vorticity, in the order of their blocks (fmm-core's
+// `grid/flow/particles.rs`).
 #include "grid/fields.cuh"
 
 // Whether cell `c` of the block becomes a particle.

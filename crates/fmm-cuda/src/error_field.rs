@@ -295,7 +295,8 @@ impl ErrorField {
         Ok([1, 2].map(|k| (totals[k] / sum.targets as f64).sqrt()))
     }
 
-    /// The part of the sums of both predicted squares that targets have which are in the last sample for certain.
+    /// The part of the sums of both predicted squares that targets have which are in the last
+    /// sample for certain.
     ///
     /// # Errors
     /// [`Error::Device`] if the driver fails.

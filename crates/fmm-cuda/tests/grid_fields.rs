@@ -1,4 +1,5 @@
-//! The fields of a flow on a device: every operation and whole steps against the cores, and the same bits in every run.
+//! The fields of a flow on a device: every operation and whole steps against the cores, and the
+//! same bits in every run.
 
 use crate::common::gpu;
 use fmm_core::grid::bodies::{Body, Inflow, Shape};

@@ -27,7 +27,8 @@ pub(crate) struct Draws {
     pub count: f64,
     /// What a draw counts in a mean over all draws: 1 over the number of targets, over its probability.
     pub weight: f64,
-    /// Whether the target is in every sample of this size, so that what it adds to a mean has no scatter.
+    /// Whether the target is in every sample of this size, so that what it adds to a mean has no
+    /// scatter.
     pub certain: bool,
 }
 

@@ -215,7 +215,8 @@ impl<F> Flow<F> {
         self.loads = Loads::of(self.conditions.bodies.len(), numbers);
     }
 
-    /// How many steps were made since the start of the flow, or since it was resumed: the parts of all [`step`](Self::step)s.
+    /// How many steps were made since the start of the flow, or since it was resumed: the parts of
+    /// all [`step`](Self::step)s.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -230,7 +231,8 @@ impl<F> Flow<F> {
         &self.vorticity
     }
 
-    /// Ψ and u at a time, with the inflow. What of ω is no curl, which has no velocity but grows by stretching, is taken away by Ψ.
+    /// Ψ and u at a time, with the inflow. What of ω is no curl, which has no velocity but grows by
+    /// stretching, is taken away by Ψ.
     ///
     /// # Errors
     /// Those of [`FieldStore::solve`].

@@ -1,6 +1,8 @@
-//! The blocks of all levels of a grid: its own, those that have been split, and those around where the grid is coarser.
+//! The blocks of all levels of a grid: its own, those that have been split, and those around where
+//! the grid is coarser.
 //!
-//! This is structure alone: which blocks there are, and what the cells of each come from. [`Levels`](super::levels::Levels) has
+//! This is structure alone: which blocks there are, and what the cells of each come from.
+//! [`Levels`](super::levels::Levels) has
 //! the values on the cores, and a device has them in arrays of its own.
 
 use std::collections::{BTreeSet, HashMap};
@@ -20,7 +22,8 @@ pub enum Source {
     Same(u32),
     /// They hold the eight parts of the block.
     Parts([u32; 8]),
-    /// They are predicted from the block of which this is a part, and from those around it; then which part it is.
+    /// They are predicted from the block of which this is a part, and from those around it; then
+    /// which part it is.
     Above([u32; 27], usize),
 }
 
@@ -125,7 +128,8 @@ impl Hierarchy {
         }
     }
 
-    /// The grid over which a field goes to `grid`, where that has blocks that are finer by more than one level: predictions go
+    /// The grid over which a field goes to `grid`, where that has blocks that are finer by more
+    /// than one level: predictions go
     /// from level to level, first to blocks of one level more than there are.
     pub fn between(&self, grid: &Grid) -> Option<Grid> {
         let above = |&block: &Block| {

@@ -24,7 +24,8 @@ pub struct Levels<'a, const N: usize> {
 }
 
 impl<'a, const N: usize> Levels<'a, N> {
-    /// The levels of `field`, which has a value for each cell of `grid`; it is zero where there are no blocks.
+    /// The levels of `field`, which has a value for each cell of `grid`; it is zero where there are
+    /// no blocks.
     pub fn of(grid: &Grid, field: &'a [[f64; N]], values: Values) -> Self {
         Levels::on(&Arc::new(Hierarchy::of(grid)), field, values)
     }

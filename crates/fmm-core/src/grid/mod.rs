@@ -7,7 +7,8 @@
 //!
 //! - [`blocks`]: an octree of blocks of 16³ cells that do not overlap; neighbors differ by one level at most ([`forest`]).
 //! - [`wavelet`]: which blocks there are, from the details of average-interpolating wavelets.
-//! - [`levels`]: a field level by level ([`hierarchy`]), with cells around the blocks of each ([`padded`]) that come from other levels ([`transfer`]).
+//! - [`levels`]: a field level by level ([`hierarchy`]), with cells around the blocks of each
+//!   ([`padded`]) that come from other levels ([`transfer`]).
 //! - [`vorticity`], [`ring`]: what is solved for.
 //! - [`green`]: Green's functions.
 //! - [`sources`]: cells with vorticity and their octree, on which expansions are made by the operators of all other sums.

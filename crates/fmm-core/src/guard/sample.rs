@@ -14,7 +14,8 @@ const BLOCK: usize = 4096;
 /// The part of a predicted sample that is drawn evenly.
 pub const EVEN: f64 = 0.2;
 
-/// How often the targets that are in a sample for certain are looked for: those that were found before leave their draws to
+/// How often the targets that are in a sample for certain are looked for: those that were found
+/// before leave their draws to
 /// the others.
 pub const ROUNDS: usize = 2;
 
@@ -23,7 +24,8 @@ pub const ROUNDS: usize = 2;
 pub struct Drawn {
     /// Which.
     pub target: usize,
-    /// The number of targets that it stands for, in any unit. Over a predicted sample the mean of a quantity times this
+    /// The number of targets that it stands for, in any unit. Over a predicted sample the mean of a
+    /// quantity times this
     /// weight is its unbiased mean over all targets.
     pub weight: f64,
     /// Whether it is in every such sample, so that what it adds to a mean has no scatter.
@@ -37,7 +39,8 @@ pub struct Sample {
     pub(super) certain: [f64; 2],
 }
 
-/// The targets that are not in a sample for certain: how many they are, the sums of their squares, and the number of the others.
+/// The targets that are not in a sample for certain: how many they are, the sums of their squares,
+/// and the number of the others.
 #[derive(Clone, Copy)]
 struct Rest {
     count: f64,
@@ -68,7 +71,8 @@ impl Draws {
     /// No target is drawn.
     const NONE: Draws = Draws { even: 0.0, by_squares: [0.0; 2] };
 
-    /// Of the rest, all that those that are there for certain leave of a sample of `size`. The even part stays what it is without
+    /// Of the rest, all that those that are there for certain leave of a sample of `size`. The even
+    /// part stays what it is without
     /// them: it finds what is not predicted.
     fn of_rest(rest: &Rest, size: usize) -> Self {
         let left = size as f64 - rest.certain;
@@ -98,10 +102,12 @@ impl Sample {
     /// that what is not predicted is found as well. Weights make averages over the sample those over
     /// all targets; see `rms` of [`Self::weigh`].
     ///
-    /// Targets that would be drawn once or more are there once for certain, and leave their other draws to the rest: one
+    /// Targets that would be drawn once or more are there once for certain, and leave their other
+    /// draws to the rest: one
     /// target whose prediction is far too large would take the sample for itself.
     ///
-    /// Each rank of `comm` has consecutive targets, whole blocks of them but for the last, and gets its part of the
+    /// Each rank of `comm` has consecutive targets, whole blocks of them but for the last, and gets
+    /// its part of the
     /// sample.
     pub fn predicted(comm: &dyn Comm, size: usize, squares: &[[f64; 2]]) -> Self {
         Sample::draw(comm, size, squares).unwrap_or_else(|| {
@@ -133,7 +139,8 @@ impl Sample {
         }
         let is_certain = |i: usize| chosen.of(&squares[i]) >= 1.0;
         let weight = size as f64 / count as f64;
-        // Draws that are expected of blocks of targets, and how many are made before each: blocks agree on where they begin.
+        // Draws that are expected of blocks of targets, and how many are made before each: blocks
+        // agree on where they begin.
         let own = squares.len();
         let blocks: Vec<Range<usize>> = (0..own).step_by(BLOCK).map(|first| first..own.min(first + BLOCK)).collect();
         let others = |block: &Range<usize>| block.clone().filter(|&i| !is_certain(i));
@@ -173,7 +180,8 @@ impl Sample {
         Some(Sample::drawn(targets, [0, 1].map(|k| 1.0 - rest.squares[k] / sums[k])))
     }
 
-    /// Targets that were drawn elsewhere by the same rule, and the part of the sums of both predicted squares that those have
+    /// Targets that were drawn elsewhere by the same rule, and the part of the sums of both
+    /// predicted squares that those have
     /// which are there for certain.
     pub fn drawn(targets: Vec<Drawn>, certain: [f64; 2]) -> Self {
         Sample { targets, certain }
@@ -223,7 +231,8 @@ mod tests {
 
     #[test]
     fn a_target_that_would_take_the_sample_is_in_it_once() {
-        // Target 500 is expected to have nearly all of the squared error and has as much as any other; eight more have a
+        // Target 500 is expected to have nearly all of the squared error and has as much as any
+        // other; eight more have a
         // thousand times what is expected of them.
         let expected = |i: usize| match i {
             500 => 1e6,

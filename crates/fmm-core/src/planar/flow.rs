@@ -9,7 +9,8 @@ pub fn velocities(coupling: &[f64], field: &[[f64; 3]]) -> Vec<[f64; 3]> {
     coupling.par_iter().zip(field).map(|(c, e)| [c * e[1], -(c * e[0]), 0.0]).collect_vec()
 }
 
-/// What a step of a flow keeps of one vector of each particle on the cores, a place or a strength: see [`ParticleStore::begin_flow`](crate::ParticleStore::begin_flow).
+/// What a step of a flow keeps of one vector of each particle on the cores, a place or a strength:
+/// see [`ParticleStore::begin_flow`](crate::ParticleStore::begin_flow).
 #[derive(Debug, Clone, Default)]
 pub struct Flow {
     start: Vec<[f64; 3]>,

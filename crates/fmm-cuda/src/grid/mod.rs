@@ -2,7 +2,8 @@
 //! 2014), or both on it.
 //!
 //! - [`tasks`]: how the sums of bricks are divided, which depends on the lists alone.
-//! - [`sums`]: the kernels and the way of the data; cells travel while their tree is built, and fields stay until they are asked for.
+//! - [`sums`]: the kernels and the way of the data; cells travel while their tree is built, and
+//!   fields stay until they are asked for.
 //! - [`fields`]: the fields of a flow on the device.
 //! - [`balance`]: which nodes act directly, so that device and cores end together.
 //! - [`workload`]: the least that the sums can take.
@@ -41,7 +42,8 @@ pub enum Expanding {
     Device,
 }
 
-/// What a solution needs besides strengths. Solutions for the same cells, as those of penalisation are, have one plan.
+/// What a solution needs besides strengths. Solutions for the same cells, as those of penalisation
+/// are, have one plan.
 struct Plan {
     grid: Grid,
     /// The cells with vorticity.
@@ -148,7 +150,8 @@ impl CudaSolver {
 }
 
 impl CudaSolver {
-    /// Makes the sums for `vorticity`, a value for each cell of `grid`. They stay on the device and, in part, on the cores.
+    /// Makes the sums for `vorticity`, a value for each cell of `grid`. They stay on the device
+    /// and, in part, on the cores.
     ///
     /// # Errors
     /// Those of [`Solver::check_for`]; [`Error::Device`] if the device fails.

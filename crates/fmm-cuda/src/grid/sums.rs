@@ -203,7 +203,8 @@ impl Sums {
         launch(gpu, stream, "grid_m2p", far.len(), EVALUATORS, shared, &of_group)
     }
 
-    /// Queues Ψ and u in all cells, block after block: `[cells][3]` each. The sums of the cores, if there are any, are `others`, with
+    /// Queues Ψ and u in all cells, block after block: `[cells][3]` each. The sums of the cores, if
+    /// there are any, are `others`, with
     /// [`SUMS`] numbers a brick; all are of strengths multiplied by `scale`.
     ///
     /// # Errors

@@ -84,12 +84,16 @@ pub struct DrawView {
     pub squares: ReadOnly<f32>,
     /// In the order of the targets' tree. `[count]`
     pub field: ReadOnly<Sum>,
-    /// The squares, and that of the field, summed over each chunk of the targets, and the largest squares; again the squares
-    /// and the number of the targets that are not in the sample for certain, and the number of the others. `[chunks][5]`
+    /// The squares, and that of the field, summed over each chunk of the targets, and the largest
+    /// squares; again the squares
+    /// and the number of the targets that are not in the sample for certain, and the number of the
+    /// others. `[chunks][5]`
     pub sums: DevicePointer<f64>,
-    /// The squares, and that of the field, over all targets, and the squares over those that are not there for certain. `[5]`
+    /// The squares, and that of the field, over all targets, and the squares over those that are
+    /// not there for certain. `[5]`
     pub totals: DevicePointer<f64>,
-    /// How often targets were expected to be drawn, `[2][3]`; the number of those that are there for certain, and whether there may be more.
+    /// How often targets were expected to be drawn, `[2][3]`; the number of those that are there
+    /// for certain, and whether there may be more.
     pub plan: DevicePointer<f64>,
     /// The draws before each chunk. `[chunks + 1]`
     pub starts: DevicePointer<f64>,
@@ -97,7 +101,8 @@ pub struct DrawView {
     pub sure: DevicePointer<f64>,
     /// The sample. `[size]`
     pub picked: DevicePointer<u32>,
-    /// The number of targets, as a part of their mean, that each stands for; less than zero for one that is there for certain. `[size]`
+    /// The number of targets, as a part of their mean, that each stands for; less than zero for one
+    /// that is there for certain. `[size]`
     pub weight: DevicePointer<f64>,
     /// What fields are multiplied by, so that their squares are numbers.
     pub unit: f64,

@@ -257,7 +257,8 @@ fn plan(
     ))
 }
 
-/// Writes the files of one time, with ω, Ψ and u in the cells; returns the names and sizes of those in the index.
+/// Writes the files of one time, with ω, Ψ and u in the cells; returns the names and sizes of those
+/// in the index.
 fn write(
     scenario: &GridScenario,
     directory: &mut RunDirectory,

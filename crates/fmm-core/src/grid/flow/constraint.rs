@@ -111,7 +111,8 @@ impl<F> Flow<F> {
 }
 
 impl Constraint {
-    /// The same with the strengths for a step of about `dt`; `velocity` is that of the cells, with `inflow`.
+    /// The same with the strengths for a step of about `dt`; `velocity` is that of the cells, with
+    /// `inflow`.
     pub fn against(mut self, penalty: f64, (velocity, inflow, dt): (&[[f64; 3]], [f64; 3], f64)) -> Self {
         // λ is of the flow, not of the step: else shorter steps would stop more of the cells at the
         // surface.
@@ -125,7 +126,8 @@ impl Constraint {
         self
     }
 
-    /// The change of the momentum of each cell, per volume; `velocity` is that of the cells before, with `inflow`, and the step is
+    /// The change of the momentum of each cell, per volume; `velocity` is that of the cells before,
+    /// with `inflow`, and the step is
     /// about `dt`.
     ///
     /// # Errors

@@ -158,7 +158,8 @@ impl<F> Flow<F> {
     /// the end all of them, take from the fluid. `span` is the longest that the step may become.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for bodies that overlap or reach the faces of the domain; those of [`FieldStore::solve`].
+    /// [`Error::Unsupported`] for bodies that overlap or reach the faces of the domain; those of
+    /// [`FieldStore::solve`].
     pub(super) fn penalise<S: FieldStore<Field = F> + ?Sized>(
         &mut self,
         store: &mut S,
@@ -200,7 +201,8 @@ impl<F> Flow<F> {
         }
     }
 
-    /// Mean forces over a step, from what the bodies took and from I and A before it, after it, and without what it leaves out at
+    /// Mean forces over a step, from what the bodies took and from I and A before it, after it, and
+    /// without what it leaves out at
     /// its end.
     pub(super) fn loads_over(
         &self,

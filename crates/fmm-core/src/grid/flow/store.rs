@@ -1,6 +1,7 @@
 //! Where the fields of a flow are, and what is done with them: on the cores or on a GPU.
 //!
-//! The driver of a flow decides which blocks there are and how long steps are. All numbers of cells and particles are the
+//! The driver of a flow decides which blocks there are and how long steps are. All numbers of cells
+//! and particles are the
 //! store's: a field is a handle, and comes to the host only where it is asked for.
 
 use std::borrow::Cow;
@@ -41,7 +42,8 @@ pub struct Now<'a, F, M> {
 /// Why particles have no place.
 #[derive(Debug)]
 pub enum Lost {
-    /// One of this level is outside of the lattice, or so near its faces that the kernel reaches beyond.
+    /// One of this level is outside of the lattice, or so near its faces that the kernel reaches
+    /// beyond.
     Outside(u8),
     /// The place failed.
     Failed(Error),
@@ -53,8 +55,10 @@ impl From<Error> for Lost {
     }
 }
 
-/// A place for the fields of a flow. Fields have three numbers a cell, block after block in the order of a [`Grid`], which the
-/// caller knows. Every error is [`Error::Device`] of a device that fails, but for those of [`solve`](FieldStore::solve).
+/// A place for the fields of a flow. Fields have three numbers a cell, block after block in the
+/// order of a [`Grid`], which the
+/// caller knows. Every error is [`Error::Device`] of a device that fails, but for those of
+/// [`solve`](FieldStore::solve).
 #[allow(clippy::missing_errors_doc)] // said once for all of them
 pub trait FieldStore {
     /// ω, Ψ, u or ν ∇²ω. `[cells, 3]`
@@ -97,7 +101,8 @@ pub trait FieldStore {
         times: &mut StageTimes,
     ) -> Result<Solution<Self::Field>, Error>;
 
-    /// Adds ∇(∇·Ψ) where there is vorticity, as [`divergent`](super::super::differences::divergent) has it.
+    /// Adds ∇(∇·Ψ) where there is vorticity, as [`divergent`](super::super::differences::divergent)
+    /// has it.
     fn project(&mut self, grid: &Grid, vorticity: &mut Self::Field, psi: &Self::Field) -> Result<(), Error>;
 
     /// ∇ × `field`, values at points.
@@ -127,7 +132,8 @@ pub trait FieldStore {
     /// I and A about a point.
     fn impulse(&mut self, grid: &Grid, vorticity: &Self::Field, about: [f64; 3]) -> Result<Impulse, Error>;
 
-    /// Measures the largest details of some blocks of the hierarchy of `grid` and of so many cells around each, an even number.
+    /// Measures the largest details of some blocks of the hierarchy of `grid` and of so many cells
+    /// around each, an even number.
     fn details(
         &mut self,
         grid: &Grid,
@@ -139,7 +145,8 @@ pub trait FieldStore {
     fn paths(&mut self, grid: &Grid, now: &Now<Self::Field, Self::Motion>, dt: f64)
     -> Result<Vec<Option<Path>>, Error>;
 
-    /// The particles of all levels of the grid `wider`, which has the blocks of `grid` and more, with their rates. They go `way` at most.
+    /// The particles of all levels of the grid `wider`, which has the blocks of `grid` and more,
+    /// with their rates. They go `way` at most.
     #[allow(clippy::type_complexity)] // a pair
     fn particles(
         &mut self,
@@ -189,10 +196,12 @@ pub trait FieldStore {
 pub struct Seeded {
     /// Its number in the hierarchy.
     pub number: u32,
-    /// `None` for a block of the grid, all of whose cells may be particles; else a bit for each of 27 neighbors that is one, near
+    /// `None` for a block of the grid, all of whose cells may be particles; else a bit for each of
+    /// 27 neighbors that is one, near
     /// which cells may.
     pub near: Option<u32>,
-    /// Where the grid is coarser: the number of the coarser block, of whose cells only those with vorticity make particles, and
+    /// Where the grid is coarser: the number of the coarser block, of whose cells only those with
+    /// vorticity make particles, and
     /// which part of it this is.
     pub coarser: Option<(u32, usize)>,
 }

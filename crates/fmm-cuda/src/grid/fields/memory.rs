@@ -1,5 +1,7 @@
-//! Arrays of a device that come and go with the steps of a flow. Their memory is kept for the next ones, because allocating and
-//! freeing stall the device. All of them are used in one queue, in whose order memory can be used again at once.
+//! Arrays of a device that come and go with the steps of a flow. Their memory is kept for the next
+//! ones, because allocating and
+//! freeing stall the device. All of them are used in one queue, in whose order memory can be used
+//! again at once.
 
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -73,7 +75,8 @@ impl Pool {
     pub fn with<T: DeviceCopy>(self: &Arc<Self>, values: &[T], stream: &Stream) -> Result<Array<T>, Error> {
         let array = self.array(values.len())?;
         if !values.is_empty() {
-            // SAFETY: the array has these elements. The driver has read the values when it returns: they are in pageable memory.
+            // SAFETY: the array has these elements. The driver has read the values when it returns:
+            // they are in pageable memory.
             let queued = unsafe { array.slice().async_copy_from(values, stream) };
             queued.map_err(told("cannot copy to the GPU"))?;
         }

@@ -1,7 +1,9 @@
 //! The fields of a flow on a device: [`FieldStore`] with a GPU.
 //!
-//! ω, Ψ, u, its gradients and the particles stay on the device between steps. The host decides which blocks there are, from a few
-//! numbers a block, and sends tables of them. ω goes to the host once a solution, for the tree of its cells.
+//! ω, Ψ, u, its gradients and the particles stay on the device between steps. The host decides
+//! which blocks there are, from a few
+//! numbers a block, and sends tables of them. ω goes to the host once a solution, for the tree of
+//! its cells.
 //!
 //! - `memory`: arrays that come and go.
 //! - `tables`: blocks of all levels.
@@ -73,7 +75,8 @@ impl Device<'_> {
 
     fn launch_with<V: DeviceCopy>(&self, name: &str, blocks: usize, shared: usize, view: &V) -> Result<(), Error> {
         let threads = (FIELD_THREADS as u32, shared);
-        // SAFETY: each view names arrays of the lengths that its kernel expects, which wait for the queue when they are dropped.
+        // SAFETY: each view names arrays of the lengths that its kernel expects, which wait for the
+        // queue when they are dropped.
         unsafe { self.gpu.kernels().launch_with(self.gpu.stream(), name, blocks as u32, threads, view) }
     }
 }

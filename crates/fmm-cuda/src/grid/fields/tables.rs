@@ -1,4 +1,5 @@
-//! The blocks of all levels of a grid as a device reads them, and fields on other levels and other grids.
+//! The blocks of all levels of a grid as a device reads them, and fields on other levels and other
+//! grids.
 
 use std::ops::Range;
 

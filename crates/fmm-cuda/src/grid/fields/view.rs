@@ -1,4 +1,5 @@
-//! What host and device share of the fields of a flow. The header of the kernels, `arguments/grid_fields.cuh`, is generated from
+//! What host and device share of the fields of a flow. The header of the kernels,
+//! `arguments/grid_fields.cuh`, is generated from
 //! this text.
 
 use cust::memory::{DeviceCopy, DevicePointer};
@@ -16,10 +17,12 @@ pub const AROUND: usize = 27;
 pub const NO_BLOCK: u32 = u32::MAX;
 /// Threads of a block of cells.
 pub const FIELD_THREADS: usize = 256;
-/// Blocks of threads that share a block of cells where each cell takes long: there are few blocks of cells.
+/// Blocks of threads that share a block of cells where each cell takes long: there are few blocks
+/// of cells.
 pub const SLICES: usize = BLOCK_CELLS / FIELD_THREADS;
 
-/// Numbers of a record that says what the cells of a block come from: up to 27 blocks, and then the kind.
+/// Numbers of a record that says what the cells of a block come from: up to 27 blocks, and then the
+/// kind.
 pub const RECORD: usize = AROUND + 1;
 /// Kinds below this are parts of the block in the middle.
 pub const KIND_SAME: u32 = 8;
@@ -95,7 +98,8 @@ pub struct ParticleView {
     pub reached: DevicePointer<u32>,
     /// The first particle of each block that holds some. `[blocks]`
     pub first: ReadOnly<u32>,
-    /// The first particle of each cell, in the sorted order; how many until then. `[blocks][BLOCK_CELLS] + 1`
+    /// The first particle of each cell, in the sorted order; how many until then.
+    /// `[blocks][BLOCK_CELLS] + 1`
     pub start: DevicePointer<u32>,
     /// How many of each cell have a place.
     pub taken: DevicePointer<u32>,
@@ -103,7 +107,8 @@ pub struct ParticleView {
     pub order: DevicePointer<u32>,
     /// The lowest and the highest block along each axis, and how many particles are outside.
     pub bounds: DevicePointer<i32>,
-    /// Numbers of blocks around each: those that hold particles, or those of a field. `[blocks][AROUND]`
+    /// Numbers of blocks around each: those that hold particles, or those of a field.
+    /// `[blocks][AROUND]`
     pub around: ReadOnly<u32>,
     /// Numbers of the blocks of a grid that particles become cells of.
     pub targets: ReadOnly<u32>,
@@ -141,7 +146,8 @@ pub struct ParticleView {
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
 pub struct SeededView {
-    /// Number, bits of blocks near, number of the coarser block, which part of it, and margin in cells. `[count][SEEDED]`
+    /// Number, bits of blocks near, number of the coarser block, which part of it, and margin in
+    /// cells. `[count][SEEDED]`
     pub seeded: ReadOnly<u32>,
     /// Place along each axis and level of all blocks.
     pub block: ReadOnly<u32>,

@@ -95,7 +95,8 @@ pub fn fresh(
     (options, threads, begun): (&Options, usize, Instant),
     stop: &Stop,
 ) -> Result<(), Failure> {
-    // Each stage of each step is a solution. Those of the scenario: with fewer by --steps the run goes on where the whole one would be.
+    // Each stage of each step is a solution. Those of the scenario: with fewer by --steps the run
+    // goes on where the whole one would be.
     let cells = flow.grid().cells() as f64;
     // Bodies make vorticity: in some cells of the blocks around them, in the end.
     let each = if flow.loads().bodies.is_empty() { super::pairs(flow.vorticity()) } else { cells * cells / 4.0 };
@@ -112,7 +113,8 @@ pub fn fresh(
 /// Goes on with a flow.
 ///
 /// # Errors
-/// 65 for a state that is not one of its grid, 69 without the GPU that is asked for, and those of [`evolve::run`].
+/// 65 for a state that is not one of its grid, 69 without the GPU that is asked for, and those of
+/// [`evolve::run`].
 pub fn go_on(
     resumed: Resumed<FlowScenario>,
     directory: RunDirectory,
@@ -206,7 +208,8 @@ impl<S: GridStore> FlowRun<S> {
         Ok(run)
     }
 
-    /// The steps that were made, where each of the scenario's may be divided into several; `None` where an earlier version has
+    /// The steps that were made, where each of the scenario's may be divided into several; `None`
+    /// where an earlier version has
     /// made some of them.
     fn parts(&self) -> Option<u64> {
         Some(self.parts_before? + self.flow.steps())
