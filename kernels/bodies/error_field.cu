@@ -290,8 +290,8 @@ struct Draws {
 };
 
 // How a sample is drawn: what those targets were expected to be drawn that are there for certain
-// (once or more), and
-// what the others are; how many there are for certain, and whether there may be more.
+// (once or more), and what the others are; how many there are for certain, and whether there may be
+// more.
 struct DrawPlan {
   Draws chosen, draws;
   double certain, goes_on;
@@ -359,8 +359,7 @@ __global__ void __launch_bounds__(CHUNK_THREADS) error_chunks(DrawView v) {
 }
 
 // Of the targets of a chunk that are not in the sample for certain the sums of their squares and
-// their number, and the
-// number of the others.
+// their number, and the number of the others.
 __global__ void __launch_bounds__(CHUNK_THREADS) error_rest(DrawView v) {
   __shared__ double held[CHUNK_THREADS];
   const DrawPlan *plan = reinterpret_cast<const DrawPlan *>(v.plan);
@@ -386,8 +385,8 @@ __global__ void __launch_bounds__(CHUNK_THREADS) error_rest(DrawView v) {
 }
 
 // From the sums of chunks how often targets are drawn, and where along the drawing each chunk
-// begins, and among those
-// that are there for certain. One block, a thread a chunk. `v.again` after error_rest.
+// begins, and among those that are there for certain. One block, a thread a chunk. `v.again` after
+// error_rest.
 __global__ void __launch_bounds__(ALONE) error_starts(DrawView v) {
   __shared__ double warps[ALONE / 32], held[ALONE];
   DrawPlan *to = reinterpret_cast<DrawPlan *>(v.plan);

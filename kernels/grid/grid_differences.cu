@@ -64,8 +64,7 @@ __global__ void __launch_bounds__(FIELD_THREADS) field_divergence(FieldView v) {
 }
 
 // Adds the gradient of a field of one number to `out` where that is not zero, nor within four cells
-// of blocks of other levels, for which
-// `table` has bits.
+// of blocks of other levels, for which `table` has bits.
 __global__ void __launch_bounds__(FIELD_THREADS) field_project(FieldView v) {
   __shared__ uint32_t held[AROUND];
   const Surrounded f = surrounded(v, held);

@@ -90,8 +90,7 @@ __global__ void __launch_bounds__(FIELD_THREADS) field_impulse(FieldView v) {
 }
 
 // The lowest and the highest coordinates of cells where `own` or `third` are not zero, and of where
-// the velocity `other` takes them in a
-// time factor[0].
+// the velocity `other` takes them in a time factor[0].
 __global__ void __launch_bounds__(FIELD_THREADS) field_paths(FieldView v) {
   const uint32_t *block = v.block + 4 * size_t(blockIdx.x);
   const double h = spacing_of(v.spacing, block[3]);

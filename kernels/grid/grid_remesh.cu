@@ -1,7 +1,6 @@
 // Between particles and cells of their level (fmm-core's `grid/remesh.rs`). A particle belongs to
-// the cell whose center is the last below it along
-// each axis. Particles are sorted by these cells, and in each cell by their numbers: so sums have
-// one order.
+// the cell whose center is the last below it along each axis. Particles are sorted by these cells,
+// and in each cell by their numbers: so sums have one order.
 #include "grid/fields.cuh"
 
 // The cell along an axis, and where between its center and the next the particle is.

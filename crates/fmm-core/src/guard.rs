@@ -93,8 +93,8 @@ impl Norms {
                 count => f64::from(count) * (1.0 + 1.0 / 32.0) * square_of(bin),
             };
             // As much of the predicted sum leaves as those targets have whose errors are known,
-            // which are the first by prediction
-            // or nearly; of the others as much as they still have too much.
+            // which are the first by prediction or nearly; of the others as much as they still have
+            // too much.
             let known = self.certain[k];
             let unknown = f64::max(bound.powi(2) - known.square, 0.0);
             let part = f64::max(1.0 - (AIM * tolerance).powi(2) / unknown, 0.0);

@@ -2,8 +2,8 @@
 //! the grid is coarser.
 //!
 //! This is structure alone: which blocks there are, and what the cells of each come from.
-//! [`Levels`](super::levels::Levels) has
-//! the values on the cores, and a device has them in arrays of its own.
+//! [`Levels`](super::levels::Levels) has the values on the cores, and a device has them in arrays
+//! of its own.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -129,8 +129,8 @@ impl Hierarchy {
     }
 
     /// The grid over which a field goes to `grid`, where that has blocks that are finer by more
-    /// than one level: predictions go
-    /// from level to level, first to blocks of one level more than there are.
+    /// than one level: predictions go from level to level, first to blocks of one level more than
+    /// there are.
     pub fn between(&self, grid: &Grid) -> Option<Grid> {
         let above = |&block: &Block| {
             let mut ancestors = std::iter::successors(Some(block), |b| b.parent());

@@ -51,8 +51,8 @@ impl Grid {
 
 impl Forest {
     /// Splits and joins leaves by the largest detail of a block, which `measure` finds, of many at
-    /// once. Where they are adapted `again`
-    /// and again, eight become one only if that one would not be split.
+    /// once. Where they are adapted `again` and again, eight become one only if that one would not
+    /// be split.
     ///
     /// # Errors
     /// Those of `measure`.

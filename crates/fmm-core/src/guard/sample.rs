@@ -15,8 +15,7 @@ const BLOCK: usize = 4096;
 pub const EVEN: f64 = 0.2;
 
 /// How often the targets that are in a sample for certain are looked for: those that were found
-/// before leave their draws to
-/// the others.
+/// before leave their draws to the others.
 pub const ROUNDS: usize = 2;
 
 /// A target of a sample.
@@ -25,8 +24,7 @@ pub struct Drawn {
     /// Which.
     pub target: usize,
     /// The number of targets that it stands for, in any unit. Over a predicted sample the mean of a
-    /// quantity times this
-    /// weight is its unbiased mean over all targets.
+    /// quantity times this weight is its unbiased mean over all targets.
     pub weight: f64,
     /// Whether it is in every such sample, so that what it adds to a mean has no scatter.
     pub certain: bool,
@@ -72,8 +70,7 @@ impl Draws {
     const NONE: Draws = Draws { even: 0.0, by_squares: [0.0; 2] };
 
     /// Of the rest, all that those that are there for certain leave of a sample of `size`. The even
-    /// part stays what it is without
-    /// them: it finds what is not predicted.
+    /// part stays what it is without them: it finds what is not predicted.
     fn of_rest(rest: &Rest, size: usize) -> Self {
         let left = size as f64 - rest.certain;
         let by_squares = f64::max(left - EVEN * size as f64, 0.0);
@@ -103,12 +100,11 @@ impl Sample {
     /// all targets; see `rms` of [`Self::weigh`].
     ///
     /// Targets that would be drawn once or more are there once for certain, and leave their other
-    /// draws to the rest: one
-    /// target whose prediction is far too large would take the sample for itself.
+    /// draws to the rest: one target whose prediction is far too large would take the sample for
+    /// itself.
     ///
     /// Each rank of `comm` has consecutive targets, whole blocks of them but for the last, and gets
-    /// its part of the
-    /// sample.
+    /// its part of the sample.
     pub fn predicted(comm: &dyn Comm, size: usize, squares: &[[f64; 2]]) -> Self {
         Sample::draw(comm, size, squares).unwrap_or_else(|| {
             let [first, count] = comm::before(comm, squares.len());
@@ -181,8 +177,7 @@ impl Sample {
     }
 
     /// Targets that were drawn elsewhere by the same rule, and the part of the sums of both
-    /// predicted squares that those have
-    /// which are there for certain.
+    /// predicted squares that those have which are there for certain.
     pub fn drawn(targets: Vec<Drawn>, certain: [f64; 2]) -> Self {
         Sample { targets, certain }
     }
@@ -232,8 +227,7 @@ mod tests {
     #[test]
     fn a_target_that_would_take_the_sample_is_in_it_once() {
         // Target 500 is expected to have nearly all of the squared error and has as much as any
-        // other; eight more have a
-        // thousand times what is expected of them.
+        // other; eight more have a thousand times what is expected of them.
         let expected = |i: usize| match i {
             500 => 1e6,
             _ if i % 1000 == 77 => 30.0,

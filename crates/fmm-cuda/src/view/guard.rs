@@ -85,9 +85,8 @@ pub struct DrawView {
     /// In the order of the targets' tree. `[count]`
     pub field: ReadOnly<Sum>,
     /// The squares, and that of the field, summed over each chunk of the targets, and the largest
-    /// squares; again the squares
-    /// and the number of the targets that are not in the sample for certain, and the number of the
-    /// others. `[chunks][5]`
+    /// squares; again the squares and the number of the targets that are not in the sample for
+    /// certain, and the number of the others. `[chunks][5]`
     pub sums: DevicePointer<f64>,
     /// The squares, and that of the field, over all targets, and the squares over those that are
     /// not there for certain. `[5]`

@@ -127,8 +127,7 @@ impl Constraint {
     }
 
     /// The change of the momentum of each cell, per volume; `velocity` is that of the cells before,
-    /// with `inflow`, and the step is
-    /// about `dt`.
+    /// with `inflow`, and the step is about `dt`.
     ///
     /// # Errors
     /// Those of [`FieldStore::solve`].

@@ -202,8 +202,7 @@ impl<F> Flow<F> {
     }
 
     /// Mean forces over a step, from what the bodies took and from I and A before it, after it, and
-    /// without what it leaves out at
-    /// its end.
+    /// without what it leaves out at its end.
     pub(super) fn loads_over(
         &self,
         taken: &[Load],

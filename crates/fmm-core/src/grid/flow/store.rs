@@ -1,8 +1,8 @@
 //! Where the fields of a flow are, and what is done with them: on the cores or on a GPU.
 //!
 //! The driver of a flow decides which blocks there are and how long steps are. All numbers of cells
-//! and particles are the
-//! store's: a field is a handle, and comes to the host only where it is asked for.
+//! and particles are the store's: a field is a handle, and comes to the host only where it is asked
+//! for.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -56,8 +56,8 @@ impl From<Error> for Lost {
 }
 
 /// A place for the fields of a flow. Fields have three numbers a cell, block after block in the
-/// order of a [`Grid`], which the
-/// caller knows. Every error is [`Error::Device`] of a device that fails, but for those of
+/// order of a [`Grid`], which the caller knows. Every error is [`Error::Device`] of a device that
+/// fails, but for those of
 /// [`solve`](FieldStore::solve).
 #[allow(clippy::missing_errors_doc)] // said once for all of them
 pub trait FieldStore {
@@ -197,12 +197,10 @@ pub struct Seeded {
     /// Its number in the hierarchy.
     pub number: u32,
     /// `None` for a block of the grid, all of whose cells may be particles; else a bit for each of
-    /// 27 neighbors that is one, near
-    /// which cells may.
+    /// 27 neighbors that is one, near which cells may.
     pub near: Option<u32>,
     /// Where the grid is coarser: the number of the coarser block, of whose cells only those with
-    /// vorticity make particles, and
-    /// which part of it this is.
+    /// vorticity make particles, and which part of it this is.
     pub coarser: Option<(u32, usize)>,
 }
 

@@ -1,7 +1,6 @@
 //! Arrays of a device that come and go with the steps of a flow. Their memory is kept for the next
-//! ones, because allocating and
-//! freeing stall the device. All of them are used in one queue, in whose order memory can be used
-//! again at once.
+//! ones, because allocating and freeing stall the device. All of them are used in one queue, in
+//! whose order memory can be used again at once.
 
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};

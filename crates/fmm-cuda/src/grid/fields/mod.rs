@@ -1,9 +1,8 @@
 //! The fields of a flow on a device: [`FieldStore`] with a GPU.
 //!
 //! ω, Ψ, u, its gradients and the particles stay on the device between steps. The host decides
-//! which blocks there are, from a few
-//! numbers a block, and sends tables of them. ω goes to the host once a solution, for the tree of
-//! its cells.
+//! which blocks there are, from a few numbers a block, and sends tables of them. ω goes to the host
+//! once a solution, for the tree of its cells.
 //!
 //! - `memory`: arrays that come and go.
 //! - `tables`: blocks of all levels.

@@ -1,8 +1,7 @@
 //! The particles of a flow on a device: made from cells, sorted by cells, and cells again.
 //!
 //! Sums over particles are made by the cells that they go to, in the order of the particles' cells
-//! and numbers: the same bits in
-//! every run.
+//! and numbers: the same bits in every run.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,6 +1,5 @@
 //! What host and device share of the fields of a flow. The header of the kernels,
-//! `arguments/grid_fields.cuh`, is generated from
-//! this text.
+//! `arguments/grid_fields.cuh`, is generated from this text.
 
 use cust::memory::{DeviceCopy, DevicePointer};
 use fmm_core::grid::{blocks, hierarchy};
@@ -114,11 +113,11 @@ pub struct ParticleView {
     pub targets: ReadOnly<u32>,
     /// u with its gradients in the blocks of a grid, and in those made from them.
     pub motion: ReadOnly<f64>,
-    /// The latter.
+    /// Those in the blocks that are made.
     pub motion_made: ReadOnly<f64>,
     /// ν ∇²ω likewise; null without viscosity.
     pub diffused: ReadOnly<f64>,
-    /// The latter.
+    /// Those in the blocks that are made.
     pub diffused_made: ReadOnly<f64>,
     /// The cells that are made of particles.
     pub out: DevicePointer<f64>,
@@ -153,15 +152,15 @@ pub struct SeededView {
     pub block: ReadOnly<u32>,
     /// ω in the blocks of a grid, and in those made from them.
     pub vorticity: ReadOnly<f64>,
-    /// The latter.
+    /// Those in the blocks that are made.
     pub vorticity_made: ReadOnly<f64>,
     /// u with its gradients likewise.
     pub motion: ReadOnly<f64>,
-    /// The latter.
+    /// Those in the blocks that are made.
     pub motion_made: ReadOnly<f64>,
     /// ν ∇²ω likewise; null without viscosity.
     pub diffused: ReadOnly<f64>,
-    /// The latter.
+    /// Those in the blocks that are made.
     pub diffused_made: ReadOnly<f64>,
     /// Particles of each block.
     pub counts: DevicePointer<u32>,

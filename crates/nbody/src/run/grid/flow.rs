@@ -112,8 +112,8 @@ pub fn fresh(
 
 /// Goes on with a flow.
 ///
-/// # Errors
-/// 65 for a state that is not one of its grid, 69 without the GPU that is asked for, and those of
+/// # Errors 65 for a state that is not one of its grid, 69 without the GPU that is asked for, and
+/// those of
 /// [`evolve::run`].
 pub fn go_on(
     resumed: Resumed<FlowScenario>,
@@ -209,8 +209,7 @@ impl<S: GridStore> FlowRun<S> {
     }
 
     /// The steps that were made, where each of the scenario's may be divided into several; `None`
-    /// where an earlier version has
-    /// made some of them.
+    /// where an earlier version has made some of them.
     fn parts(&self) -> Option<u64> {
         Some(self.parts_before? + self.flow.steps())
     }
