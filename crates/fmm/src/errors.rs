@@ -80,19 +80,18 @@ pub(crate) struct Population {
 const NORMAL_95: f64 = 1.96;
 
 impl Population {
-    /// The mean of terms over all draws; each target has its `[count, term]`.
-    fn plain_mean(&self, terms: &[[f64; 2]]) -> f64 {
-        terms.iter().map(|[count, term]| count * term).sum::<f64>() / self.draws.max(1) as f64
+    /// The mean over all draws of terms of the targets that are compared.
+    fn plain_mean(&self, compared: &[Compared], terms: &[f64]) -> f64 {
+        compared.iter().zip(terms).map(|(c, term)| c.draws.count * term).sum::<f64>() / self.draws.max(1) as f64
     }
 
-    /// The mean of terms and the interval that holds it with a probability of 95 %. Each draw of a
-    /// target has its `[count, term]`; where the mean is part of a ratio, `residual` holds what its
-    /// scatter is judged by in place of the terms.
+    /// The mean of terms and the interval that holds it with a probability of 95 %. Where the mean is
+    /// part of a ratio, `residual` holds what its scatter is judged by in place of the terms.
     ///
     /// The upper end is that of a log-normal distribution: squares of errors are skewed, and a sample
     /// that misses the largest has too small a mean and too small a scatter.
-    fn mean(&self, compared: &[Compared], terms: &[[f64; 2]], residual: impl Fn(usize) -> f64) -> (f64, [f64; 2]) {
-        let (n, mean) = (self.draws.max(1) as f64, self.plain_mean(terms));
+    fn mean(&self, compared: &[Compared], terms: &[f64], residual: impl Fn(usize) -> f64) -> (f64, [f64; 2]) {
+        let (n, mean) = (self.draws.max(1) as f64, self.plain_mean(compared, terms));
         let all = self.rms.is_none() && self.draws >= self.targets;
         if all || mean == 0.0 || !mean.is_finite() {
             return (mean, [mean; 2]);
@@ -125,15 +124,15 @@ pub(crate) fn errors(compared: &[Compared], population: Population) -> Errors {
 
     // Squares of lengths over the largest, which are numbers.
     let unit = |largest: f64| if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
-    let weighted = |value: &dyn Fn(usize) -> f64, unit: f64| -> Vec<[f64; 2]> {
-        let term = |(k, c): (usize, &Compared)| [c.draws.count, c.draws.weight * (value(k) / unit).powi(2)];
+    let weighted = |value: &dyn Fn(usize) -> f64, unit: f64| -> Vec<f64> {
+        let term = |(k, c): (usize, &Compared)| c.draws.weight * (value(k) / unit).powi(2);
         compared.iter().enumerate().map(term).collect()
     };
-    let mean = |terms: &[[f64; 2]]| population.plain_mean(terms);
+    let mean = |terms: &[f64]| population.plain_mean(compared, terms);
 
     let unit_of_e = unit(max);
     let squares = weighted(&|k| all[k].0, unit_of_e);
-    let (rms, rms_interval) = population.mean(compared, &squares, |k| squares[k][1]);
+    let (rms, rms_interval) = population.mean(compared, &squares, |k| squares[k]);
     let root = |square: f64| square.sqrt() * unit_of_e;
 
     let largest = |k: usize| all.iter().map(|e| e.1[k]).fold(0.0, f64::max);
@@ -151,8 +150,8 @@ pub(crate) fn errors(compared: &[Compared], population: Population) -> Errors {
     let part = mean(&wrong) / whole;
     // L2 of an even sample is a ratio of two means, whose scatters are not independent.
     let (wrongs, wholes) = population.mean(compared, &wrong, |k| match population.rms {
-        Some(_) => wrong[k][1],
-        None => wrong[k][1] - part * if by_floor { floors[k][1] } else { right[k][1] },
+        Some(_) => wrong[k],
+        None => wrong[k] - part * if by_floor { floors[k] } else { right[k] },
     });
     let l2 = |square: f64| ratio(square.sqrt() * unit_of_wrong, whole.sqrt() * unit_of_right);
 
