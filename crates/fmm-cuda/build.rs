@@ -44,6 +44,7 @@ const MODULES: &[(&str, bool)] = &[
     ("grid_near", true),
     ("grid_remesh", true),
     ("grid_seeds", true),
+    ("error_draw", true),
     ("error_field", true),
     ("guard", true),
     ("hessian", true),

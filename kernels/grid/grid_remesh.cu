@@ -1,6 +1,7 @@
 // Between particles and cells of their level (fmm-core's `grid/remesh.rs`). A particle belongs to
 // the cell whose center is the last below it along each axis. Particles are sorted by these cells,
 // and in each cell by their numbers: so sums have one order.
+#include "common/scan.cuh"
 #include "grid/fields.cuh"
 
 // The cell along an axis, and where between its center and the next the particle is.
@@ -31,6 +32,14 @@ __device__ inline unsigned held_in(const ParticleView &v, size_t i, int (&cell)[
     cell[d] = c & 15;
   }
   return box;
+}
+
+// The number of that cell among those of all blocks with particles.
+__device__ inline size_t occupied_cell(const ParticleView &v, size_t i) {
+  int cell[3];
+  double s[3];
+  const size_t block = v.occupied[held_in(v, i, cell, s)];
+  return size_t(BLOCK_CELLS) * block + cell_at(cell[0], cell[1], cell[2]);
 }
 
 template <int REACH> __device__ inline void scatter(const ParticleView &v) {
@@ -153,27 +162,16 @@ __global__ void __launch_bounds__(FIELD_THREADS) remesh_reach(ParticleView v) {
 __global__ void __launch_bounds__(FIELD_THREADS) remesh_count(ParticleView v) {
   const size_t i = size_t(FIELD_THREADS) * blockIdx.x + threadIdx.x;
   if (i >= v.n) return;
-  int cell[3];
-  double s[3];
-  const size_t block = v.occupied[held_in(v, i, cell, s)];
-  atomicAdd(v.taken + size_t(BLOCK_CELLS) * block + cell_at(cell[0], cell[1], cell[2]), 1u);
+  atomicAdd(v.taken + occupied_cell(v, i), 1u);
 }
 
 // The first particle of each cell; `taken` is zero again.
 __global__ void __launch_bounds__(FIELD_THREADS) remesh_starts(ParticleView v) {
   constexpr unsigned EACH = BLOCK_CELLS / FIELD_THREADS;
-  __shared__ unsigned sums[FIELD_THREADS];
   uint32_t *taken = v.taken + size_t(BLOCK_CELLS) * blockIdx.x + EACH * threadIdx.x;
-  unsigned own = 0;
+  uint32_t own = 0, all;
   for (unsigned n = 0; n < EACH; n++) own += taken[n];
-  sums[threadIdx.x] = own;
-  for (unsigned step = 1; step < FIELD_THREADS; step *= 2) {
-    __syncthreads();
-    const unsigned below = threadIdx.x >= step ? sums[threadIdx.x - step] : 0;
-    __syncthreads();
-    sums[threadIdx.x] += below;
-  }
-  uint32_t place = v.first[blockIdx.x] + sums[threadIdx.x] - own;
+  uint32_t place = v.first[blockIdx.x] + block_exclusive(own, all);
   uint32_t *start = v.start + size_t(BLOCK_CELLS) * blockIdx.x + EACH * threadIdx.x;
   for (unsigned n = 0; n < EACH; n++) {
     start[n] = place;
@@ -187,10 +185,7 @@ __global__ void __launch_bounds__(FIELD_THREADS) remesh_starts(ParticleView v) {
 __global__ void __launch_bounds__(FIELD_THREADS) remesh_sort(ParticleView v) {
   const size_t i = size_t(FIELD_THREADS) * blockIdx.x + threadIdx.x;
   if (i >= v.n) return;
-  int cell[3];
-  double s[3];
-  const size_t block = v.occupied[held_in(v, i, cell, s)];
-  const size_t key = size_t(BLOCK_CELLS) * block + cell_at(cell[0], cell[1], cell[2]);
+  const size_t key = occupied_cell(v, i);
   v.order[v.start[key] + atomicAdd(v.taken + key, 1u)] = uint32_t(i);
 }
 

@@ -1,5 +1,6 @@
 // Particles from cells: those of a level with vorticity, in the order of their blocks (fmm-core's
 // `grid/flow/particles.rs`).
+#include "common/scan.cuh"
 #include "grid/fields.cuh"
 
 // Whether cell `c` of the block becomes a particle.
@@ -15,22 +16,6 @@ __device__ inline bool is_seed(const SeededView &v, const uint32_t *seeded, cons
   return !is_zero(v.vorticity + 3 * above) || (v.diffused != nullptr && !is_zero(v.diffused + 3 * above));
 }
 
-// The sum over the threads before this one, and over all: in their order.
-__device__ inline unsigned before_me(unsigned value, unsigned &all) {
-  __shared__ unsigned sums[FIELD_THREADS];
-  __syncthreads();
-  sums[threadIdx.x] = value;
-  for (unsigned step = 1; step < FIELD_THREADS; step *= 2) {
-    __syncthreads();
-    const unsigned below = threadIdx.x >= step ? sums[threadIdx.x - step] : 0;
-    __syncthreads();
-    sums[threadIdx.x] += below;
-  }
-  __syncthreads();
-  all = sums[FIELD_THREADS - 1];
-  return sums[threadIdx.x] - value;
-}
-
 // Threads have 16 cells of a block each, which follow one another.
 constexpr unsigned EACH = BLOCK_CELLS / FIELD_THREADS;
 
@@ -39,9 +24,9 @@ __global__ void __launch_bounds__(FIELD_THREADS) seeds_count(SeededView v) {
   const uint32_t *seeded = v.seeded + SEEDED * size_t(blockIdx.x);
   const double *w = cells_of(v.vorticity, v.vorticity_made, v.own_blocks, seeded[0], 3);
   const double *d = v.diffused ? cells_of(v.diffused, v.diffused_made, v.own_blocks, seeded[0], 3) : nullptr;
-  unsigned count = 0, all;
+  uint32_t count = 0, all;
   for (unsigned n = 0; n < EACH; n++) count += is_seed(v, seeded, w, d, EACH * threadIdx.x + n);
-  before_me(count, all);
+  block_exclusive(count, all);
   if (threadIdx.x == 0) v.counts[blockIdx.x] = all;
 }
 
@@ -52,9 +37,9 @@ __global__ void __launch_bounds__(FIELD_THREADS) seeds_write(SeededView v) {
   const double *motion = cells_of(v.motion, v.motion_made, v.own_blocks, seeded[0], 12);
   const uint32_t *block = v.block + 4 * size_t(seeded[0]);
   const double h = spacing_of(v.spacing, block[3]);
-  unsigned count = 0, all;
+  uint32_t count = 0, all;
   for (unsigned n = 0; n < EACH; n++) count += is_seed(v, seeded, w, d, EACH * threadIdx.x + n);
-  size_t place = v.first[blockIdx.x] + before_me(count, all);
+  size_t place = v.first[blockIdx.x] + block_exclusive(count, all);
   for (unsigned n = 0; n < EACH; n++) {
     const unsigned c = EACH * threadIdx.x + n, cell[3] = {c % BLOCK, c / BLOCK % BLOCK, c / (BLOCK * BLOCK)};
     if (!is_seed(v, seeded, w, d, c)) continue;

@@ -148,6 +148,18 @@ impl Predicted {
     }
 }
 
+/// What is known of all predicted errors of a sum.
+#[derive(Debug, Clone, Copy)]
+pub struct Totals {
+    /// The root mean square of them over all targets, in units of half the side of the root.
+    pub error: f64,
+    /// That of the field.
+    pub field: f64,
+    /// The part of the sums of both squares that targets have which are in the last sample for
+    /// certain.
+    pub certain: [f64; 2],
+}
+
 /// The arrays of error fields, kept from sum to sum.
 #[derive(Default)]
 pub struct ErrorField {
@@ -285,24 +297,15 @@ impl ErrorField {
         launch("error_draw", own.len(), CHUNK_THREADS, &draw)
     }
 
-    /// The root mean squares of the last sample's predicted errors and of the field, over all
-    /// targets, in units of half the side of the root.
+    /// What is known of the predicted errors of the last sample.
     ///
     /// # Errors
     /// [`Error::Device`] if the driver fails.
-    pub fn norms(&self, sum: &Predicted) -> Result<[f64; 2], Error> {
+    pub fn totals(&self, sum: &Predicted) -> Result<Totals, Error> {
         let totals = self.totals.download()?;
-        Ok([1, 2].map(|k| (totals[k] / sum.targets as f64).sqrt()))
-    }
-
-    /// The part of the sums of both predicted squares that targets have which are in the last
-    /// sample for certain.
-    ///
-    /// # Errors
-    /// [`Error::Device`] if the driver fails.
-    pub fn certain(&self) -> Result<[f64; 2], Error> {
-        let totals = self.totals.download()?;
-        Ok([0, 1].map(|k| if totals[k] > 0.0 { 1.0 - totals[3 + k] / totals[k] } else { 0.0 }))
+        let [error, field] = [1, 2].map(|k| (totals[k] / sum.targets as f64).sqrt());
+        let certain = [0, 1].map(|k| if totals[k] > 0.0 { 1.0 - totals[3 + k] / totals[k] } else { 0.0 });
+        Ok(Totals { error, field, certain })
     }
 
     /// Where the squares of the predicted errors of the last sum are, over the field and in units of

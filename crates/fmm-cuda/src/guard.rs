@@ -12,7 +12,7 @@ use fmm_core::{Error, Softening};
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::direct::kernel;
-use crate::error_field::{ErrorField, Predicted};
+use crate::error_field::{ErrorField, Predicted, Totals};
 use crate::ewald::{Ewald, Picked, Request};
 use crate::shares::{Divided, Member};
 use crate::view::{BOX_ROW, Body, ColumnView, GuardView, RecordView, RepairView, Sum, TILE, WorstView};
@@ -261,8 +261,9 @@ impl Guard {
         let unit = sum.strength_scale / (sum.scale * sum.scale);
         let mut all = Rows { single, ..Rows::default() };
         if let Some(predicted) = predicted.filter(|_| whole && self.predicts) {
-            all.rms = Some(self.field.norms(predicted)?[1] * predicted.per_field() * unit);
-            all.certain = self.field.certain()?;
+            let totals = self.field.totals(predicted)?;
+            all.rms = Some(totals.field * predicted.per_field() * unit);
+            all.certain = totals.certain;
         }
         for (k, row) in rows.as_chunks::<8>().0.iter().enumerate().filter(|(_, row)| row[7] != 0.0) {
             all.drawn.push(drawn(k, row[7]));
@@ -452,7 +453,7 @@ impl Guard {
         (order, sums, unscale): (DevicePointer<u32>, DevicePointer<Sum>, f64),
         count: usize,
     ) -> Result<Vec<f64>, Error> {
-        let [error, field] = self.field.norms(predicted)?;
+        let Totals { error, field, .. } = self.field.totals(predicted)?;
         let factor = match l2 * field / error {
             factor if factor.is_finite() => factor,
             _ => 1.0,
