@@ -192,7 +192,7 @@ fn the_drag_of_a_sphere_that_moves_on_several_levels_is_that_on_one() {
     // It leaves the blocks that it starts in, which are joined behind it.
     let body = Body { velocity: [-1.0, 0.0, 0.0], ..sphere([0.0, 0.02, 0.01]) };
     let [adapted, uniform] = on_levels().map(|(lattice, method)| {
-        let mut flow = Flow::new(lattice, method, past(Inflow::default(), vec![body]), &Parts(vec![])).unwrap();
+        let mut flow = Flow::new(lattice, method, past(Inflow::default(), vec![body.clone()]), &Parts(vec![])).unwrap();
         (go(&mut flow, (0.0, 0.05), 18), flow)
     });
     let close = |a: &Load, b: &Load, by: f64| (a.force[0] - b.force[0]).abs() < by * b.force[0].abs();
@@ -242,14 +242,14 @@ fn a_flow_that_goes_on_with_a_body_elsewhere_or_smaller_cells_has_blocks_for_it(
     let inflow = Inflow { velocity: [1.0, 0.0, 0.0], ramp: 0.0 };
     for (n, (lattice, method)) in on_levels().into_iter().enumerate() {
         let body = sphere([-0.6, 0.02, 0.01]);
-        let mut flow = Flow::new(lattice, method, past(inflow, vec![body]), &Parts(vec![])).unwrap();
+        let mut flow = Flow::new(lattice, method, past(inflow, vec![body.clone()]), &Parts(vec![])).unwrap();
         go(&mut flow, (0.0, 0.05), 1);
         let state = || (flow.grid().blocks(), flow.vorticity().to_vec());
         let resumed = |method: Method, body: Body| {
             Flow::resume(lattice, method, past(inflow, vec![body]), 0.05, state()).unwrap()
         };
         // As it was: nothing is added.
-        let same = resumed(method, body);
+        let same = resumed(method, body.clone());
         assert!(same.grid() == flow.grid() && same.vorticity() == flow.vorticity());
         let mut elsewhere = resumed(method, sphere([0.8, 0.02, 0.01]));
         let loads = go(&mut elsewhere, (0.05, 0.05), 1).pop().unwrap();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fmm_core::grid::{CELLS, Grid, Rings, Solution};
+use fmm_core::grid::{CELLS, Grid, Rings, Solution, only};
 use fmm_core::math::blocked_sums;
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -25,27 +25,34 @@ pub struct Error {
 pub struct Errors {
     /// Of Ψ.
     pub stream: Error,
-    /// Of u.
-    pub velocity: Error,
+    /// Of u; none where one component of ω was solved for alone, whose u is not known.
+    pub velocity: Option<Error>,
 }
 
 impl Errors {
-    /// Those of a solution on a grid whose vorticity is that of the rings.
-    pub fn of(grid: &Grid, vorticity: &[[f64; 3]], solution: &Solution, rings: &Rings) -> Self {
+    /// Those of a solution on a grid whose vorticity is that of the rings, or one component of it.
+    pub fn of(
+        grid: &Grid,
+        vorticity: &[[f64; 3]],
+        solution: &Solution,
+        (rings, component): (&Rings, Option<usize>),
+    ) -> Self {
+        let stream = |x| component.map_or(rings.stream(x), |k| only(k, rings.stream(x)));
+        let of_velocity = || error(grid, vorticity, &solution.velocity, |x| rings.velocity(x));
         Errors {
-            stream: error(grid, vorticity, &solution.psi, |x| rings.stream(x)),
-            velocity: error(grid, vorticity, &solution.velocity, |x| rings.velocity(x)),
+            stream: error(grid, vorticity, &solution.psi, stream),
+            velocity: component.is_none().then(of_velocity),
         }
     }
 
-    fn named(&self) -> [(&'static str, &Error); 2] {
-        [("psi", &self.stream), ("u", &self.velocity)]
+    fn named(&self) -> impl Iterator<Item = (&'static str, &Error)> {
+        std::iter::once(("psi", &self.stream)).chain(self.velocity.iter().map(|e| ("u", e)))
     }
 
     /// For `run.json`.
     pub fn json(&self) -> Value {
         let one = |e: &Error| json!({ "rms": e.rms, "rms_within": e.within, "p99": e.p99, "largest": e.largest });
-        json!({ "stream": one(&self.stream), "velocity": one(&self.velocity) })
+        json!({ "stream": one(&self.stream), "velocity": self.velocity.as_ref().map(one) })
     }
 
     /// For people.

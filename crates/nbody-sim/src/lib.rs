@@ -33,6 +33,7 @@ pub mod ranks;
 pub mod scenario;
 mod simulation;
 mod snapshot_builder;
+pub mod surface;
 pub mod terminal;
 pub mod thermostat;
 mod time_step;

@@ -127,6 +127,99 @@ fn a_split_is_kept_from_where_it_is_chosen() {
     assert!(first > 0 && split() == first, "{first} {}", split());
 }
 
+/// The triangles of the box of `SPHERE`, ten times as large and about (1, 2, 3).
+fn box_of_triangles() -> String {
+    let corner = |n: usize| [0, 1, 2].map(|d| [1.0, 2.0, 3.0][d] + [-1.5, 1.5][n >> d & 1]);
+    let quads = [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]];
+    let mut text = "solid box\n".to_string();
+    for [a, b, c, d] in quads {
+        for triangle in [[a, b, c], [a, c, d]] {
+            text.push_str("facet normal 0 0 0\nouter loop\n");
+            triangle.map(corner).iter().for_each(|[x, y, z]| text.push_str(&format!("vertex {x} {y} {z}\n")));
+            text.push_str("endloop\nendfacet\n");
+        }
+    }
+    text + "endsolid box\n"
+}
+
+/// The second body of `SPHERE` from a file.
+const OF_A_FILE: &str = "shape = \"surface\"\ncenter = [0.1, 0, 0.45]\npath = \"box.stl\"\nscale = 0.1";
+
+fn with_surface() -> (String, Folder) {
+    let text = SPHERE.replace("shape = \"box\"\ncenter = [0.1, 0, 0.45]\nsides = [0.3, 0.3, 0.3]", OF_A_FILE);
+    let folder = Folder::new(&text);
+    fs::write(folder.path("box.stl"), box_of_triangles()).unwrap();
+    (text, folder)
+}
+
+#[test]
+fn a_surface_of_a_file_is_the_body_that_it_encloses() {
+    let (_, folder) = with_surface();
+    folder.done(&["case.toml", "--out", "surface", "-q"]);
+    fs::write(folder.path("box.toml"), SPHERE).unwrap();
+    folder.done(&["box.toml", "--out", "box", "-q"]);
+    for name in ["force_x", "body1_force_x", "body1_force_z", "body1_moment_z", "enstrophy"] {
+        let [a, b] = ["surface", "box"].map(|d| column(&folder.path(d), name));
+        let largest = b.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-9 * largest), "{name}: {a:?} {b:?}");
+    }
+    let resolved = fs::read_to_string(folder.path("surface/scenario.resolved.toml")).unwrap();
+    for line in ["origin = [1.0, 2.0, 3.0]", "volume = 0.0270000000000000", "box.stl"] {
+        assert!(resolved.contains(line), "{line}: {resolved}");
+    }
+}
+
+#[test]
+fn a_run_past_a_surface_goes_on_with_the_same_one() {
+    let (_, folder) = with_surface();
+    folder.done(&["case.toml", "--out", "whole", "-q"]);
+    folder.done(&["case.toml", "--out", "parts", "-q", "--steps", "1"]);
+    // From another folder, where the name alone says nothing.
+    let elsewhere = folder.path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let on = folder.command(&["run", "--resume", "../parts", "-q", "--steps", "1"]).current_dir(&elsewhere).output();
+    assert_eq!(code(&on.unwrap()), 0);
+    let stopped = |words: &str, expected: i32, more: &[&str]| {
+        let out = folder.run(&[&["--resume", "parts", "-q"], more].concat());
+        assert!(code(&out) == expected && told(&out).contains(words), "{words}: {}", told(&out));
+    };
+    fs::rename(folder.path("box.stl"), folder.path("moved.stl")).unwrap();
+    stopped("box.stl: no such file", 66, &[]);
+    fs::write(folder.path("box.stl"), box_of_triangles().replace("4.5", "4.75")).unwrap();
+    stopped("is not that of the surface", 65, &[]);
+    folder.done(&["--resume", "parts", "-q", "--until", "0.12", "--set", "bodies.1.path=moved.stl"]);
+    for name in ["diagnostics.csv", "grid_000003.hdf"] {
+        let [a, b] = ["whole", "parts"].map(|d| fs::read(folder.path(d).join(name)).unwrap());
+        assert!(a == b, "{name} differs");
+    }
+}
+
+#[test]
+fn surfaces_that_cannot_be_bodies_are_refused() {
+    let (text, folder) = with_surface();
+    let open = box_of_triangles().replacen("vertex -0.5 0.5 1.5", "vertex -0.5 0.5 1.25", 1);
+    fs::write(folder.path("open.stl"), open).unwrap();
+    fs::write(folder.path("table.csv"), "x,y,z\n1,2,3\n").unwrap();
+    for (set, words, expected) in [
+        ("bodies.1.path=none.stl", "none.stl: no such file", 66),
+        ("bodies.1.path=open.stl", "is no closed surface: ", 65),
+        ("bodies.1.path=table.csv", "is no STL file", 65),
+        ("bodies.1.path=.", "is a folder", 66),
+        ("bodies.1.scale=0", "bodies.1.scale = 0 is outside its range", 65),
+        ("bodies.1.scale=1e-3", "bodies.1.path is of a body that is 0.003 wide, less than four cells", 65),
+        ("bodies.1.scale=1e60", "bodies.1.path: the surface reaches", 65),
+        ("bodies.1.origin=[1,2]", "bodies.1.origin", 65),
+        ("bodies.1.volume=0.03", "bodies.1.volume = 0.03 is not that of the surface", 65),
+        ("bodies.1.sides=[1,1,1]", "unknown key 'sides'", 65),
+    ] {
+        let out = folder.run(&["case.toml", "--dry-run", "--set", set]);
+        assert!(code(&out) == expected && told(&out).contains(words), "{set}: {}", told(&out));
+    }
+    fs::write(folder.path("case.toml"), text.replace("path = \"box.stl\"\n", "")).unwrap();
+    let out = folder.run(&["case.toml", "--dry-run"]);
+    assert!(code(&out) == 65 && told(&out).contains("an STL file with a closed surface"), "{}", told(&out));
+}
+
 #[test]
 fn bodies_that_do_not_fit_are_refused_by_their_keys() {
     let folder = Folder::new(SPHERE);

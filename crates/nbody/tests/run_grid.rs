@@ -94,6 +94,36 @@ fn a_grid_is_solved_told_and_checked() {
 }
 
 #[test]
+fn one_component_is_solved_for_alone() {
+    let folder = Folder::new(RINGS);
+    let whole = folder.case(&[&aside()[..], &["-q", "--set", "grid.n=64", "--set", "solver.theta=0"]].concat());
+    assert_eq!(code(&whole), 0, "{}", stderr(&whole));
+    // The second ring's axis is x: y is a component of both.
+    let sets = ["-q", "--out", "one", "--set", "grid.component=y", "--set", "grid.n=64", "--set", "solver.theta=0"];
+    let one = folder.case(&[&aside()[..], &sets].concat());
+    assert_eq!(code(&one), 0, "{}", stderr(&one));
+    let run = json(&folder, "one/run.json");
+    assert!((0.01..0.3).contains(&error(&run, "stream")) && run["errors"]["velocity"].is_null(), "{run}");
+    let rows = |d: &str| -> Vec<Vec<f64>> {
+        let table = std::fs::read_to_string(folder.path(&format!("{d}/grid_000000.csv"))).unwrap();
+        let lines = table.lines().filter(|l| !l.starts_with('#')).skip(1);
+        lines.map(|l| l.split(',').filter_map(|x| x.parse().ok()).collect()).collect()
+    };
+    let (whole, one) = (rows("out"), rows("one"));
+    assert!(whole.len() == 64 * 64 * 64 && one.len() == whole.len());
+    let largest = whole.iter().map(|r| r[8].abs()).fold(0.0, f64::max);
+    for (all, row) in whole.iter().zip(&one) {
+        // x, y, z, h; ω; Ψ.
+        assert!([row[4], row[6], row[7], row[9]] == [0.0; 4] && row[5] == all[5], "{row:?} {all:?}");
+        assert!((row[8] - all[8]).abs() < 1e-5 * largest, "{row:?} {all:?}");
+    }
+    let flow = folder.case(&["--dry-run", "--set", "grid.component=y", "--until", "1", "--set", "time.dt=0.1"]);
+    assert!(code(&flow) == 65 && stderr(&flow).contains("one component of ω is no flow"), "{}", stderr(&flow));
+    let wrong = folder.case(&["--dry-run", "--set", "grid.component=w"]);
+    assert!(code(&wrong) == 65 && stderr(&wrong).contains("grid.component"), "{}", stderr(&wrong));
+}
+
+#[test]
 fn uniform_grids_direct_sums_and_the_correction_are_keys() {
     let folder = Folder::new(RINGS);
     let run = |name: &str, sets: &[&str]| {

@@ -51,7 +51,7 @@ fn length(v: &[f64; 3]) -> f64 {
 }
 
 /// The tests below; `every_scenario_is_told_and_tested` compares them with the folder.
-const TESTED: [&str; 24] = [
+const TESTED: [&str; 25] = [
     "adapting-rings",
     "binary-in-cluster",
     "cold-collapse",
@@ -73,6 +73,7 @@ const TESTED: [&str; 24] = [
     "sphere-levels",
     "sphere-steady",
     "tidal-stream",
+    "torus",
     "vortex-merger",
     "vortex-patch",
     "vortex-rings",
@@ -168,6 +169,21 @@ fn spheres() {
     let few = ["time.end=0.0625", "output.every=0.0625", "output.diagnostics_every=0.03125", "solver.order=3"];
     let run = Run::of("sphere-steady", &few);
     assert!(run.column("force_x")[2] > 1.0, "{:?}", run.column("force_x"));
+}
+
+#[test]
+fn torus() {
+    let run = Run::of("torus", &["time.end=0.125", "output.every=0.125"]);
+    let [drag, impulse, side] = ["force_x", "impulse_force_x", "force_y"].map(|name| run.column(name));
+    assert!(drag[1] > 2.0 * drag[4] && drag[4] > 0.2, "{drag:?}");
+    assert!(
+        (impulse[4] / drag[4] - 1.0).abs() < 0.05 && side[4].abs() < 1e-2 * drag[4],
+        "{drag:?} {impulse:?} {side:?}"
+    );
+    let resolved = std::fs::read_to_string(run.0.path().join("scenario.resolved.toml")).unwrap();
+    let volume = resolved.lines().find_map(|line| line.strip_prefix("volume = ")?.parse::<f64>().ok()).unwrap();
+    // Sixteen corners around the tube, forty around the axis: less than 2π² R r².
+    assert!((0.965..0.975).contains(&(volume / (2.0 * PI * PI * 0.5 * 0.15 * 0.15))), "{volume}");
 }
 
 #[test]

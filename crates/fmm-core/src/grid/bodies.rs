@@ -1,15 +1,39 @@
 //! Solid bodies in a flow: where they are, how they move, and how much of a cell is theirs.
 //!
-//! A body is a sphere, an ellipsoid or a box that is still, or moves and turns at constant rates. Its mask falls over two cells from 1 to 0
-//! at the surface: χ = ½ (1 − s − sin(πs)/π), s = 1 + d/h with the signed distance d from the surface (Gazzola et al. 2011, who have s = d/h).
-//! Penalisation stops the fluid wherever χ is above 1/(λ dt), which with s = d/h would be a body larger by a cell on all sides.
+//! A body is a sphere, an ellipsoid, a box or whatever has a signed distance. It is still, or moves
+//! and turns at constant rates. Its mask falls over two cells from 1 to 0 at the surface: χ = ½ (1 −
+//! s − sin(πs)/π), s = 1 + d/h with the signed distance d from the surface (Gazzola et al. 2011, who
+//! have s = d/h). Penalisation stops the fluid wherever χ is above 1/(λ dt), which with s = d/h
+//! would be a body larger by a cell on all sides.
 
+use std::any::Any;
 use std::f64::consts::PI;
+use std::fmt::Debug;
+use std::sync::Arc;
 
 use crate::math::cross;
 
+/// A form that is given by its signed distance, in a frame of its own: the body's center is the
+/// origin. Two of them are equal where they are the same object.
+pub trait Solid: Any + Debug + Send + Sync {
+    /// The distance of `x` from the surface, negative inside: exact, near and far.
+    fn distance(&self, x: [f64; 3]) -> f64;
+
+    /// The depth of its deepest point.
+    fn depth(&self) -> f64;
+
+    /// The radius of the sphere about the origin that holds it.
+    fn extent(&self) -> f64;
+}
+
+impl PartialEq for dyn Solid {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(self, other)
+    }
+}
+
 /// The form of a body.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
     /// Of this radius.
     Sphere(f64),
@@ -17,10 +41,12 @@ pub enum Shape {
     Ellipsoid([f64; 3]),
     /// Of these sides.
     Box([f64; 3]),
+    /// Any other.
+    Solid(Arc<dyn Solid>),
 }
 
 /// A body.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Body {
     /// Its form.
     pub shape: Shape,
@@ -52,7 +78,7 @@ impl Inflow {
 }
 
 /// A body at one time.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Pose {
     body: Body,
     /// Its center.
@@ -75,24 +101,26 @@ impl Body {
             let about = self.spin.map(|s| s / rate);
             axes = axes.map(|a| turned(a, about, rate * time));
         }
-        Pose { body: *self, center, axes }
+        Pose { body: self.clone(), center, axes }
     }
 
-    /// The shortest of its radius or half widths.
+    /// The shortest of its radius or half widths: the depth of its deepest point.
     pub fn narrowest(&self) -> f64 {
-        match self.shape {
-            Shape::Sphere(r) => r,
-            Shape::Ellipsoid(a) => a.into_iter().fold(f64::INFINITY, f64::min),
-            Shape::Box(s) => s.into_iter().fold(f64::INFINITY, f64::min) / 2.0,
+        match &self.shape {
+            Shape::Sphere(r) => *r,
+            Shape::Ellipsoid(a) => a.iter().copied().fold(f64::INFINITY, f64::min),
+            Shape::Box(s) => s.iter().copied().fold(f64::INFINITY, f64::min) / 2.0,
+            Shape::Solid(solid) => solid.depth(),
         }
     }
 
     /// The radius of the sphere about its center that holds it.
     pub fn extent(&self) -> f64 {
-        match self.shape {
-            Shape::Sphere(r) => r,
-            Shape::Ellipsoid(a) => a.into_iter().fold(0.0, f64::max),
-            Shape::Box(s) => length(s) / 2.0,
+        match &self.shape {
+            Shape::Sphere(r) => *r,
+            Shape::Ellipsoid(a) => a.iter().copied().fold(0.0, f64::max),
+            Shape::Box(s) => length(*s) / 2.0,
+            Shape::Solid(solid) => solid.extent(),
         }
     }
 }
@@ -102,7 +130,7 @@ impl Pose {
     pub fn distance(&self, x: [f64; 3]) -> f64 {
         let from = difference(x, self.center);
         let own = self.axes.map(|a| dot(a, from));
-        match self.body.shape {
+        match &self.body.shape {
             Shape::Sphere(r) => length(own) - r,
             Shape::Ellipsoid(a) => {
                 let once = length([0, 1, 2].map(|d| own[d] / a[d]));
@@ -114,7 +142,20 @@ impl Pose {
                 let inside = beyond.into_iter().fold(f64::NEG_INFINITY, f64::max).min(0.0);
                 length(beyond.map(|b| b.max(0.0))) + inside
             }
+            Shape::Solid(solid) => solid.distance(own),
         }
+    }
+
+    /// χ of all cells of side `h` whose centers lie within `radius` of `x`, where it is the same for
+    /// them because the surface is elsewhere: 0 or 1.
+    pub fn mask_of_ball(&self, x: [f64; 3], radius: f64, h: f64) -> Option<f64> {
+        // The distance from an ellipsoid is no distance far away.
+        if matches!(self.body.shape, Shape::Ellipsoid(_)) {
+            return None;
+        }
+        // Rounding of a distance must not matter.
+        let (distance, radius) = (self.distance(x), radius + 0.01 * h);
+        if distance > radius { Some(0.0) } else { (distance < -radius - 2.0 * h).then_some(1.0) }
     }
 
     /// χ of a cell of side `h` at `x`.
@@ -168,6 +209,24 @@ fn turned(v: [f64; 3], about: [f64; 3], angle: f64) -> [f64; 3] {
 mod tests {
     use super::*;
 
+    /// A sphere by its distance.
+    #[derive(Debug)]
+    struct Ball(f64);
+
+    impl Solid for Ball {
+        fn distance(&self, x: [f64; 3]) -> f64 {
+            length(x) - self.0
+        }
+
+        fn depth(&self) -> f64 {
+            self.0
+        }
+
+        fn extent(&self) -> f64 {
+            self.0
+        }
+    }
+
     fn still(shape: Shape) -> Body {
         Body { shape, center: [0.1, -0.2, 0.3], rotation: [0.0; 3], velocity: [0.0; 3], spin: [0.0; 3] }
     }
@@ -196,9 +255,33 @@ mod tests {
             (still(Shape::Sphere(0.25)), 4.0 / 3.0 * PI * 0.25f64.powi(3)),
             (still(Shape::Ellipsoid([0.3, 0.2, 0.25])), 4.0 / 3.0 * PI * 0.015),
             (turned, 0.06),
+            (still(Shape::Solid(Arc::new(Ball(0.25)))), 4.0 / 3.0 * PI * 0.25f64.powi(3)),
         ] {
             let found = volume(&body, 0.7, 0.02);
             assert!((found / expected - 1.0).abs() < 0.03, "{body:?}: {found} {expected}");
+        }
+    }
+
+    #[test]
+    fn cells_far_from_the_surface_have_one_mask() {
+        let (h, radius) = (0.02, 0.03);
+        for shape in [Shape::Sphere(0.25), Shape::Box([0.5, 0.3, 0.4]), Shape::Solid(Arc::new(Ball(0.25)))] {
+            let pose = Body { rotation: [17.0, 29.0, -11.0], ..still(shape) }.at(0.0);
+            let mut found = [0; 3];
+            for n in 0..1000 {
+                let along = |d: u32| (n / 10i32.pow(d) % 10 - 5) as f64 * 0.08;
+                let x = [along(0), along(1), along(2)];
+                let near = [[radius, 0.0, 0.0], [0.0, -radius, 0.0], [0.0, 0.0, radius], [0.0; 3]];
+                let masks = near.map(|d| pose.mask(std::array::from_fn(|k| x[k] + d[k]), h));
+                match pose.mask_of_ball(x, radius, h) {
+                    None => found[2] += 1,
+                    Some(mask) => {
+                        assert_eq!(masks, [mask; 4], "{pose:?} {x:?}");
+                        found[mask as usize] += 1;
+                    }
+                }
+            }
+            assert!(found.iter().all(|&f| f > 5), "{found:?}");
         }
     }
 

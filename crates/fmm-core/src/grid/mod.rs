@@ -44,5 +44,5 @@ pub use flow::{Flow, Scheme};
 pub use green::Green;
 pub use poisson::{Solution, Solve, Solver, Work};
 pub use ring::Ring;
-pub use vorticity::{GaussianRing, Parts, Rings, Sampled, Vorticity};
+pub use vorticity::{Component, GaussianRing, Parts, Rings, Sampled, Vorticity, only};
 pub use wavelet::Thresholds;

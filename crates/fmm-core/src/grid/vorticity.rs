@@ -87,6 +87,20 @@ impl Vorticity for Parts {
     }
 }
 
+/// One component, 0 to 2, of another vorticity; the other two are zero.
+pub struct Component(pub usize, pub Box<dyn Vorticity>);
+
+impl Vorticity for Component {
+    fn cell(&self, center: [f64; 3], side: f64) -> [f64; 3] {
+        only(self.0, self.1.cell(center, side))
+    }
+}
+
+/// One component of a vector; the other two are zero.
+pub fn only(component: usize, vector: [f64; 3]) -> [f64; 3] {
+    std::array::from_fn(|k| if k == component { vector[k] } else { 0.0 })
+}
+
 /// Values at the cells of a uniform grid; zero where none is given. Larger cells have the mean, smaller ones what they lie in.
 #[derive(Debug, Clone)]
 pub struct Sampled {

@@ -292,8 +292,11 @@ fn convolve(n: usize, threads: usize, context: &mut Context) -> Result<Option<Re
 }
 
 fn errors(record: &mut Record, grid: &Grid, field: &[[f64; 3]], solution: &Solution, rings: &Rings) {
-    let errors = Errors::of(grid, field, solution, rings);
-    record.set("psi_error", errors.stream.rms).set("u_error", errors.velocity.rms);
+    let errors = Errors::of(grid, field, solution, (rings, None));
+    record.set("psi_error", errors.stream.rms);
+    if let Some(velocity) = errors.velocity {
+        record.set("u_error", velocity.rms);
+    }
 }
 
 /// The records of the treecode with the usual θ, or with all.

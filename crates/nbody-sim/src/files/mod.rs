@@ -19,6 +19,7 @@ pub mod regular;
 pub mod rows;
 pub mod run_id;
 pub mod snapshot;
+pub mod stl;
 mod table;
 pub mod tipsy;
 pub mod unit_comments;

@@ -41,6 +41,8 @@ pub struct GridScenario {
     pub resolution: Resolution,
     /// What is solved for; its parts add up.
     pub vorticity: Vec<Origin>,
+    /// The component of it that is solved for alone.
+    pub component: Option<usize>,
     /// The inflow and the bodies of a flow that goes on.
     pub conditions: Conditions,
     /// How.
@@ -203,6 +205,9 @@ impl GridScenario {
                 writeln!(out, "refinement = {}\ncompression = {}", number(t.refinement), number(t.compression))?;
             }
         }
+        if let Some(component) = self.component {
+            writeln!(out, "component = {}", text(resolution::COMPONENTS[component].0))?;
+        }
         for origin in &self.vorticity {
             match origin {
                 Origin::Ring(r) => {
@@ -259,12 +264,13 @@ fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option
         top.mistake("particles", message, "the scenario has a [grid]", None);
         top.item("particles");
     }
-    let (corner, side, resolution) = resolution::read(top.section("grid"));
+    let flows = top.has("time");
+    let resolution::Cells { corner, side, resolution, component } = resolution::read(top.section("grid"), flows);
     let domain = bodies::Domain { corner, side, resolution: &resolution };
-    let conditions = bodies::read(notes, &mut top, &domain);
+    let conditions = bodies::read(notes, &mut top, folder, &domain);
     let vorticity = vorticity(notes, &mut top, folder);
     let (solver, device) = solver(top.section("solver"));
-    let time = top.has("time").then(|| top.section("time"));
+    let time = flows.then(|| top.section("time"));
     let (directory, formats, fields, precision, steps) =
         output(top.section("output"), &stem, time, (&domain, conditions.as_ref()));
     top.close();
@@ -275,6 +281,7 @@ fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option
         side,
         resolution: resolution?,
         vorticity: vorticity?,
+        component,
         conditions: conditions?,
         solver,
         device,

@@ -5,7 +5,7 @@ pub(crate) mod flow;
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use fmm_core::grid::{BLOCK, CELLS, Grid, Parts, Rings, Sampled, Solution, Solve as _, Solver, Vorticity};
+use fmm_core::grid::{BLOCK, CELLS, Component, Grid, Parts, Rings, Sampled, Solution, Solve as _, Solver, Vorticity};
 use fmm_core::{Stage, StageTimes};
 use serde_json::{Value, json};
 
@@ -115,7 +115,8 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: In
         let chosen = GridScenario { solver: Solver { split, ..scenario.solver }, ..scenario.clone() };
         directory.write_resolved(&chosen.resolved())?;
     }
-    let errors = scenario.rings().map(|rings| Errors::of(&grid, &field, &solution, &Rings(rings)));
+    let errors =
+        scenario.rings().map(|rings| Errors::of(&grid, &field, &solution, (&Rings(rings), scenario.component)));
     let fields = [&field[..], &solution.psi, &solution.velocity];
     times.time_more(Stage::Output, || write(scenario, &mut directory, &grid, fields, (0, 0, 0.0)))?;
     let run = run_json(scenario, facts, (&solution, place), errors.as_ref(), threads);
@@ -167,7 +168,11 @@ fn source(scenario: &GridScenario) -> Result<Box<dyn Vorticity>, Failure> {
         }
     }
     parts.push(Box::new(Rings(rings)));
-    Ok(Box::new(Parts(parts)))
+    let all = Box::new(Parts(parts));
+    Ok(match scenario.component {
+        Some(component) => Box::new(Component(component, all)),
+        None => all,
+    })
 }
 
 /// Sees that there is vorticity.

@@ -124,7 +124,9 @@ pub fn go_on<S: Resumable>(
 ) -> Result<(RunDirectory, Resumed<S>), Failure> {
     let given = asked.as_ref().map(|s| s.text().to_owned());
     let (state, name) = (&latest.checkpoint, latest.path.display().to_string());
-    let before = S::parse_resumed(&name, state.scenario.clone(), &[])?;
+    let is_of_place = |o: &Override| o.text.split_once('=').is_some_and(|(key, _)| is_place(key.trim()));
+    let places: Vec<Override> = options.overrides().into_iter().filter(is_of_place).collect();
+    let before = S::parse_resumed(&name, state.scenario.clone(), &places)?;
     let mut scenario = match asked {
         Some(scenario) => scenario,
         None => S::parse_resumed(&name, state.scenario.clone(), &options.overrides())?,
@@ -197,11 +199,18 @@ fn refuse(name: &str, differences: &[String]) -> Failure {
     Failure::new(65, line)
 }
 
+/// Whether a key says where the surface of a body lies. It may have moved: its volume says whether
+/// it is the same.
+fn is_place(key: &str) -> bool {
+    key.starts_with("bodies.") && key.ends_with(".path")
+}
+
 /// The keys in which two resolved scenarios differ though they should not, each in a line.
 fn differences(scenarios: [String; 2]) -> Vec<String> {
     let [before, now] = scenarios.map(|text| document::values(&text));
     let keys: std::collections::BTreeSet<&String> = before.keys().chain(now.keys()).collect();
-    let fixed = keys.into_iter().filter(|k| !FREE.contains(&k.as_str()) && !k.starts_with("verify."));
+    let is_free = |k: &str| FREE.contains(&k) || k.starts_with("verify.") || is_place(k);
+    let fixed = keys.into_iter().filter(|k| !is_free(k));
     let absent = "absent".to_string();
     let value = |of: &BTreeMap<String, String>, key: &String| of.get(key).unwrap_or(&absent).clone();
     let pairs = fixed.map(|k| (k, value(&before, k), value(&now, k)));

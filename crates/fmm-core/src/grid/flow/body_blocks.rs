@@ -72,15 +72,17 @@ impl BodyBlocks {
     }
 
     fn meets(&self, (pose, _): &(Pose, f64), block: Block, cells: f64) -> bool {
-        // By balls about cubes of a quarter of its side, which fit better than one about the block.
-        const PARTS: usize = 4;
-        let wide = self.wide(block.level) / PARTS as f64;
         let reach = cells * self.lattice.spacing(self.finest);
-        (0..PARTS * PARTS * PARTS).any(|n| {
-            let part = [n % PARTS, n / PARTS % PARTS, n / (PARTS * PARTS)];
-            let along = |d: usize| f64::from(block.index[d] * PARTS as u32 + part[d] as u32) + 0.5;
-            let center = std::array::from_fn(|d| self.lattice.corner[d] + along(d) * wide);
-            pose.meets(center, 0.5 * 3f64.sqrt() * wide, reach)
-        })
+        // Balls about cubes of a quarter of its side fit better than one about the block.
+        let meets = |parts: usize| {
+            let wide = self.wide(block.level) / parts as f64;
+            (0..parts * parts * parts).any(|n| {
+                let part = [n % parts, n / parts % parts, n / (parts * parts)];
+                let along = |d: usize| f64::from(block.index[d] * parts as u32 + part[d] as u32) + 0.5;
+                let center = std::array::from_fn(|d| self.lattice.corner[d] + along(d) * wide);
+                pose.meets(center, 0.5 * 3f64.sqrt() * wide, reach)
+            })
+        };
+        meets(1) && meets(4)
     }
 }

@@ -88,10 +88,12 @@ impl<F> Flow<F> {
         let whole = &self.grid;
         let of_block = |(n, &block): (usize, &Block)| {
             let b = whole.number(block).expect("a block of the flow");
+            let parts: Vec<Vec<Option<f64>>> = poses.iter().map(|pose| masks_of_parts(pose, &grid, block)).collect();
             let mut cells = vec![];
             for c in 0..CELLS {
                 let center = grid.center(block, split(c));
-                let masks = poses.iter().enumerate().map(|(p, pose)| (p, pose, pose.mask(center, h)));
+                let mask = |p: usize, pose: &Pose| parts[p][part(c)].unwrap_or_else(|| pose.mask(center, h));
+                let masks = poses.iter().enumerate().map(|(p, pose)| (p, pose, mask(p, pose)));
                 let mut own = masks.filter(|o| o.2 > 0.0);
                 let Some((body, pose, mask)) = own.next() else { continue };
                 if let Some((other, ..)) = own.next() {
@@ -108,6 +110,30 @@ impl<F> Flow<F> {
         let by_block = by_block.into_iter().collect::<Result<Vec<_>, Error>>()?;
         Ok(Constraint { grid, cells: by_block.concat() })
     }
+}
+
+/// Cells a side of the parts of a block that may have one mask: to ask for the distance from a
+/// surface of many triangles costs more than all else that is done with a cell.
+const PART: usize = 4;
+/// Parts along a side of a block.
+const PARTS: usize = BLOCK / PART;
+
+/// The part of a block that a cell is in.
+fn part(cell: usize) -> usize {
+    let [i, j, k] = split(cell).map(|i| i as usize / PART);
+    i + PARTS * (j + PARTS * k)
+}
+
+/// χ of each part of a block where it is the same in all of it.
+fn masks_of_parts(pose: &Pose, grid: &Grid, block: Block) -> Vec<Option<f64>> {
+    let h = grid.spacing(block.level);
+    let half = 0.5 * (PART - 1) as f64;
+    let of_part = |p: usize| {
+        let parts = [p % PARTS, p / PARTS % PARTS, p / (PARTS * PARTS)];
+        let center = std::array::from_fn(|d| grid.coordinate(block, d, 0) + ((PART * parts[d]) as f64 + half) * h);
+        pose.mask_of_ball(center, half * 3f64.sqrt() * h, h)
+    };
+    (0..PARTS * PARTS * PARTS).map(of_part).collect()
 }
 
 impl Constraint {

@@ -1,15 +1,20 @@
 //! `[flow]` and `[[bodies]]`: what a flow on a grid is subject to.
 
+use std::any::Any;
 use std::fmt::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use fmm_core::grid::bodies::{Body, Inflow, Shape};
+use fmm_core::grid::bodies::{Body, Inflow, Shape, Solid};
 use fmm_core::grid::flow::Conditions;
 
 use super::super::document::Value;
 use super::super::reader::{Notes, Range, Section};
 use super::super::resolved::{number, text, vector};
 use super::Resolution;
+use crate::files::stl;
 use crate::messages::{number as in_message, short};
+use crate::surface::Surface;
 
 /// Names of shapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,9 +22,11 @@ enum Kind {
     Sphere,
     Ellipsoid,
     Box,
+    Surface,
 }
 
-const KINDS: [(&str, Kind); 3] = [("sphere", Kind::Sphere), ("ellipsoid", Kind::Ellipsoid), ("box", Kind::Box)];
+const KINDS: [(&str, Kind); 4] =
+    [("sphere", Kind::Sphere), ("ellipsoid", Kind::Ellipsoid), ("box", Kind::Box), ("surface", Kind::Surface)];
 
 /// λ h/U without `flow.penalty`.
 const PENALTY: f64 = 100.0;
@@ -50,7 +57,12 @@ impl Domain<'_> {
 }
 
 /// Reads both sections, which need a `[time]`; `None` if a mistake left a hole.
-pub(super) fn read(notes: &Notes, top: &mut Section<'_>, domain: &Domain<'_>) -> Option<Conditions> {
+pub(super) fn read(
+    notes: &Notes,
+    top: &mut Section<'_>,
+    folder: Option<&Path>,
+    domain: &Domain<'_>,
+) -> Option<Conditions> {
     for key in ["flow", "bodies"] {
         if top.has(key) && !top.has("time") {
             let message = format!("'{key}' is of flows that go on, and the scenario has no [time]");
@@ -65,7 +77,7 @@ pub(super) fn read(notes: &Notes, top: &mut Section<'_>, domain: &Domain<'_>) ->
     let bodies = match top.item("bodies").map(|i| (i, &i.value)) {
         None => vec![],
         Some((_, Value::Array(list))) => {
-            let read = |(i, item)| body(Section::new(notes, format!("bodies.{i}"), Some(item)), domain);
+            let read = |(i, item)| body(Section::new(notes, format!("bodies.{i}"), Some(item)), folder, domain);
             list.iter().enumerate().map(read).collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>()?
         }
         Some((item, other)) => {
@@ -78,7 +90,7 @@ pub(super) fn read(notes: &Notes, top: &mut Section<'_>, domain: &Domain<'_>) ->
     Some(Conditions { inflow: Inflow { velocity, ramp }, bodies, penalty })
 }
 
-fn body(mut s: Section<'_>, domain: &Domain<'_>) -> Option<Body> {
+fn body(mut s: Section<'_>, folder: Option<&Path>, domain: &Domain<'_>) -> Option<Body> {
     let kind = s.choice("shape", &KINDS);
     let center = moderate(&mut s, "center");
     let shape = match kind {
@@ -90,9 +102,10 @@ fn body(mut s: Section<'_>, domain: &Domain<'_>) -> Option<Body> {
         }
         Some(Kind::Ellipsoid) => lengths(&mut s, "half_axes").map(Shape::Ellipsoid),
         Some(Kind::Box) => lengths(&mut s, "sides").map(Shape::Box),
+        Some(Kind::Surface) => surface(&mut s, folder).map(|surface| Shape::Solid(Arc::new(surface))),
         None => {
             if !s.has("shape") {
-                s.missing("shape", "one of sphere, ellipsoid, box");
+                s.missing("shape", "one of sphere, ellipsoid, box, surface");
             }
             None
         }
@@ -110,6 +123,50 @@ fn body(mut s: Section<'_>, domain: &Domain<'_>) -> Option<Body> {
     Some(body)
 }
 
+/// How far a volume that is given may be from that of the file, as a part of it: sums of triangles
+/// round.
+const SAME_VOLUME: f64 = 1e-9;
+
+/// The surface of a file.
+fn surface(s: &mut Section<'_>, folder: Option<&Path>) -> Option<Surface> {
+    let (given, scale, origin) = (s.string("path"), s.number("scale", Range::SIDE), moderate(s, "origin"));
+    let volume = s.number("volume", Range::POSITIVE);
+    if !s.has("path") {
+        s.missing("path", "an STL file with a closed surface, for example path = \"wing.stl\"");
+    }
+    let wrong = |(key, is_read): (&str, bool)| s.has(key) && !is_read;
+    if [("scale", scale.is_some()), ("origin", origin.is_some()), ("volume", volume.is_some())].into_iter().any(wrong) {
+        return None;
+    }
+    let given = given?;
+    let path = folder.map_or_else(|| PathBuf::from(&given), |f| f.join(&given));
+    // A run may go on from another folder.
+    let path = std::path::absolute(&path).unwrap_or(path);
+    let triangles = match stl::read(&path) {
+        Ok(triangles) => triangles,
+        Err(e) => {
+            s.absent("path", e.exit_code(), e.to_string(), "needs a closed surface in STL", None);
+            return None;
+        }
+    };
+    let surface = match Surface::new(path, scale.unwrap_or(1.0), origin, triangles) {
+        Ok(surface) => surface,
+        Err(what) => {
+            let message = format!("{}: {what}", s.full("path"));
+            let help = "give bodies.scale, which turns lengths of the file into those of the scenario";
+            s.mistake("path", message, "allowed: surfaces of 1e-60 to 1e60", Some(help.into()));
+            return None;
+        }
+    };
+    if let Some(volume) = volume.filter(|v| (v / surface.volume - 1.0).abs() > SAME_VOLUME) {
+        let message = format!("{} = {} is not that of the surface", s.full("volume"), in_message(volume));
+        let label = format!("{} in {}", in_message(surface.volume), surface.path.display());
+        let help = "leave it out, or look whether the file has changed and whether the scale is right";
+        s.mistake("volume", message, label, Some(help.into()));
+    }
+    Some(surface)
+}
+
 /// Sees that a body has cells enough, and that it begins within the domain.
 fn fits(s: &Section<'_>, body: &Body, domain: &Domain<'_>) {
     let Some(h) = domain.spacing() else { return };
@@ -118,6 +175,7 @@ fn fits(s: &Section<'_>, body: &Body, domain: &Domain<'_>) {
             Shape::Sphere(_) => "radius",
             Shape::Ellipsoid(_) => "half_axes",
             Shape::Box(_) => "sides",
+            Shape::Solid(_) => "path",
         };
         let (thin, least) = (in_message(2.0 * body.narrowest()), in_message(2.0 * THINNEST * h));
         let message = format!("{} is of a body that is {thin} wide, less than four cells", s.full(key));
@@ -176,14 +234,24 @@ pub(super) fn write(conditions: &Conditions, out: &mut String) -> fmt::Result {
         writeln!(out, "penalty = {}", number(*penalty))?;
     }
     for body in bodies {
-        let (kind, key, value) = match body.shape {
-            Shape::Sphere(r) => ("sphere", "radius", number(r)),
-            Shape::Ellipsoid(a) => ("ellipsoid", "half_axes", vector(a)),
-            Shape::Box(s) => ("box", "sides", vector(s)),
+        let (kind, form) = match &body.shape {
+            Shape::Sphere(r) => (Kind::Sphere, format!("radius = {}", number(*r))),
+            Shape::Ellipsoid(a) => (Kind::Ellipsoid, format!("half_axes = {}", vector(*a))),
+            Shape::Box(s) => (Kind::Box, format!("sides = {}", vector(*s))),
+            Shape::Solid(solid) => (Kind::Surface, of_surface(&**solid)),
         };
-        writeln!(out, "\n[[bodies]]\nshape = {}\ncenter = {}", text(kind), vector(body.center))?;
-        writeln!(out, "{key} = {value}\nrotation = {}", vector(body.rotation))?;
+        let name = KINDS[kind as usize].0;
+        writeln!(out, "\n[[bodies]]\nshape = {}\ncenter = {}", text(name), vector(body.center))?;
+        writeln!(out, "{form}\nrotation = {}", vector(body.rotation))?;
         writeln!(out, "velocity = {}\nspin = {}", vector(body.velocity), vector(body.spin))?;
     }
     Ok(())
+}
+
+/// The keys of a surface, with what was read from its file.
+fn of_surface(solid: &dyn Solid) -> String {
+    let surface = (solid as &dyn Any).downcast_ref::<Surface>().expect("scenarios have no other solid");
+    let Surface { path, scale, origin, volume, .. } = surface;
+    let (path, origin) = (text(&path.to_string_lossy()), vector(*origin));
+    format!("path = {path}\nscale = {}\norigin = {origin}\nvolume = {}", number(*scale), number(*volume))
 }

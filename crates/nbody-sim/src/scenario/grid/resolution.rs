@@ -29,8 +29,26 @@ impl Resolution {
     }
 }
 
-/// Corner, side and cells; no cells if a mistake left a hole.
-pub(super) fn read(mut s: Section<'_>) -> ([f64; 3], f64, Option<Resolution>) {
+/// Names of the components of ω.
+pub(super) const COMPONENTS: [(&str, usize); 3] = [("x", 0), ("y", 1), ("z", 2)];
+
+/// `[grid]`.
+pub(super) struct Cells {
+    pub corner: [f64; 3],
+    pub side: f64,
+    /// `None` if a mistake left a hole.
+    pub resolution: Option<Resolution>,
+    /// The component of ω that is solved for alone.
+    pub component: Option<usize>,
+}
+
+/// Reads it; `flows` where there is a `[time]`.
+pub(super) fn read(mut s: Section<'_>, flows: bool) -> Cells {
+    let component = s.choice("component", &COMPONENTS);
+    if component.is_some() && flows {
+        let message = "grid.component is of one solution, and the scenario has a [time]".to_string();
+        s.mistake("component", message, "one component of ω is no flow", None);
+    }
     let corner = s.numbers("corner").unwrap_or_default();
     let side = s.number("side", Range::SIDE).unwrap_or(1.0);
     // A number of cells that blocks divide.
@@ -96,5 +114,5 @@ pub(super) fn read(mut s: Section<'_>) -> ([f64; 3], f64, Option<Resolution>) {
         })
     };
     s.close();
-    (corner, side, resolution)
+    Cells { corner, side, resolution, component }
 }
