@@ -1,6 +1,7 @@
-//! Checks of a run: the forces on a sample of the particles are compared with direct sums in double
-//! precision, in the norm of the tolerance (see [`fmm::Errors`]). In a periodic box the direct sum
-//! is Ewald's.
+//! Checks of a run: the forces on a sample of the particles, or the velocities in a sample of the
+//! cells, are compared with direct sums in double precision. Forces are judged in the norm of the
+//! tolerance (see [`fmm::Errors`]); in a periodic box their direct sum is Ewald's. Velocities on a
+//! grid are judged by their relative L2 error.
 
 use fmm::{Kernel, Points, Problem, Reference};
 use fmm_core::Particles;
@@ -33,7 +34,7 @@ impl Verified {
 
     /// What a checkpoint keeps of errors with this `name`.
     pub fn numbers(&self, name: &str) -> Vec<(String, f64)> {
-        let Some(last) = self.last.filter(|_| self.largest.is_finite()) else { return vec![] };
+        let Some(last) = self.last.filter(|last| (last + self.largest).is_finite()) else { return vec![] };
         let numbers = [("last", last), ("largest", self.largest), ("count", self.count as f64)];
         numbers.into_iter().map(|(what, value)| (format!("{name}_{what}"), value)).collect()
     }
@@ -105,6 +106,19 @@ pub fn chosen(n: usize, sample: usize, step: u64) -> impl Iterator<Item = usize>
     let sample = sample.min(n);
     let start = (step.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % n.max(1);
     (0..sample).map(move |k| (start + (k as u128 * n as u128 / sample as u128) as usize) % n)
+}
+
+/// √(Σ|δu|²/Σ|u|²) of vectors against exact ones; 0 where all are zero, infinite where the exact
+/// ones alone are.
+pub fn relative_l2(found: &[[f64; 3]], exact: &[[f64; 3]]) -> f64 {
+    let largest = exact.as_flattened().iter().fold(0.0, |m: f64, u| m.max(u.abs()));
+    let apart = || found.as_flattened().iter().zip(exact.as_flattened()).map(|(a, b)| a - b);
+    if largest == 0.0 {
+        return if apart().all(|d| d == 0.0) { 0.0 } else { f64::INFINITY };
+    }
+    // In units of the largest, so that squares are numbers.
+    let size = |values: &mut dyn Iterator<Item = f64>| values.map(|v| (v / largest).powi(2)).sum::<f64>().sqrt();
+    size(&mut apart()) / size(&mut exact.as_flattened().iter().copied())
 }
 
 /// The error of `field` over `sample` particles, other ones at every step: rms, or L2 in the plane.
@@ -218,6 +232,20 @@ mod tests {
     }
 
     #[test]
+    fn velocities_of_any_size_are_judged_by_their_l2_error() {
+        for size in [1.0, 1e-200, 1e200] {
+            let exact = [[3.0 * size, 0.0, 0.0], [0.0, 4.0 * size, 0.0]];
+            let mut found = exact;
+            found[0][2] = 0.5 * size;
+            assert!((relative_l2(&found, &exact) - 0.1).abs() < 1e-15);
+            assert_eq!([relative_l2(&exact, &exact), relative_l2(&[], &[])], [0.0; 2]);
+            assert_eq!(relative_l2(&found, &[[0.0; 3]; 2]), f64::INFINITY);
+            found[1][1] = f64::NAN;
+            assert!(relative_l2(&found, &exact).is_nan());
+        }
+    }
+
+    #[test]
     fn misses_warn_and_gross_ones_end_a_run_that_is_to_stop() {
         let judge = |error: f64, action| {
             let (name, tolerance) = ("L2 error".to_string(), ("verify.tolerance", 1e-3));
@@ -244,7 +272,11 @@ mod tests {
         assert_eq!(Verified::recalled("force_error", get), all);
         assert_eq!(Verified::recalled("velocity_error", get), Verified::default());
         // A checkpoint has no number that is not finite.
-        assert!(Verified { largest: f64::INFINITY, ..all }.numbers("force_error").is_empty());
+        for last in [f64::INFINITY, f64::NAN] {
+            let mut all = all;
+            all.add(last);
+            assert!(all.numbers("force_error").is_empty(), "{last}");
+        }
     }
 
     #[test]
