@@ -82,35 +82,12 @@ fn direct_sums_are_those_of_the_cores() {
 fn direct_sums_are_those_of_the_formulas() {
     let Some(mut device) = device() else { return };
     let (grid, field) = (nested(), scattered(&nested(), 97));
-    let place = |i: usize| grid.center_of(i / CELLS, i % CELLS);
-    let h = |i: usize| grid.spacing(grid.blocks()[i / CELLS].level);
-    let cells: Vec<usize> = (0..grid.cells()).filter(|i| i % 1999 == 3 || i % 9700 == 5).collect();
+    let cells: Vec<u32> = (0..grid.cells() as u32).filter(|i| i % 1999 == 3 || i % 9700 == 5).collect();
     for green in [Green::Singular, Green::Regularised] {
         let solver = Solver { green, theta: 0.0, ..Solver::default() };
         let (found, _) = on_device(&mut device, (solver, Expanding::Device), &grid, &field);
-        let (mut psi, mut velocity) = (vec![], vec![]);
-        for &i in &cells {
-            let (x, mut p, mut u) = (place(i), [0.0; 3], [0.0; 3]);
-            for j in (0..field.len()).filter(|&j| field[j] != [0.0; 3]) {
-                let (y, q) = (place(j), field[j].map(|w| w * h(j).powi(3) / (4.0 * std::f64::consts::PI)));
-                let d: [f64; 3] = std::array::from_fn(|k| x[k] - y[k]);
-                let r2 = d.iter().map(|d| d * d).sum::<f64>();
-                let e2 = if green == Green::Singular { 0.0 } else { h(j) * h(j) };
-                if r2 + e2 == 0.0 {
-                    continue;
-                }
-                let potential = (r2 + 1.5 * e2) * (r2 + e2).powf(-1.5);
-                let g = (r2 + 2.5 * e2) * (r2 + e2).powf(-2.5);
-                for k in 0..3 {
-                    let (a, b) = ((k + 1) % 3, (k + 2) % 3);
-                    p[k] += q[k] * potential;
-                    u[k] -= g * (d[a] * q[b] - d[b] * q[a]);
-                }
-            }
-            psi.push(p);
-            velocity.push(u);
-        }
-        let some = |f: &[[f64; 3]]| -> Vec<[f64; 3]> { cells.iter().map(|&i| f[i]).collect() };
+        let (psi, velocity) = solver.direct_at(&grid, &field, &cells);
+        let some = |f: &[[f64; 3]]| -> Vec<[f64; 3]> { cells.iter().map(|&i| f[i as usize]).collect() };
         for (a, b) in [(some(&found.psi), psi), (some(&found.velocity), velocity)] {
             let (rms, worst) = errors(&a, &b);
             assert!(rms < 1e-13 && worst < 5e-12, "{green:?}: {rms:e} {worst:e}");

@@ -60,7 +60,7 @@ Examples:
 
 Ctrl-C finishes the step, writes a checkpoint and prints the command to go on; a second one stops at once.
 
-Exit codes: 0 done, 1 force error above verify's limit, 2 wrong option, 65 wrong scenario or data, 66 no such file, 69 no such GPU, 70 values no longer finite,
+Exit codes: 0 done, 1 error above verify's limit, 2 wrong option, 65 wrong scenario or data, 66 no such file, 69 no such GPU, 70 values no longer finite,
 71 out of memory, 74 files cannot be written, 75 stopped by a signal";
 
 /// Runs the program.

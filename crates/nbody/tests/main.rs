@@ -26,6 +26,7 @@ mod run_device;
 mod run_exclusions;
 mod run_external;
 mod run_flow;
+mod run_flow_verify;
 mod run_formats;
 mod run_grid;
 mod run_identity;

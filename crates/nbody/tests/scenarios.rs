@@ -134,6 +134,9 @@ fn adapting_rings() {
         ["energy_error", "circulation_below", "impulse_z"].map(|name| run.column(name));
     assert!(energy.len() == 2 && energy[1].abs() < 1e-2 && impulse[1].abs() < 1e-3, "{energy:?} {impulse:?}");
     assert!((circulation[1] - circulation[0]).abs() < 2e-3, "{circulation:?}");
+    // Sums of this order and theta err by a percent.
+    let error = run.column("velocity_error");
+    assert!(error.len() == 2 && error.iter().all(|e| (1e-3..3e-2).contains(e)), "{error:?}");
 }
 
 #[test]
@@ -156,6 +159,9 @@ fn spheres() {
     let [drag, impulse, side] = ["force_x", "impulse_force_x", "force_y"].map(|name| run.column(name));
     assert!(drag[1] > 3.0 * drag[10] && drag[10] > 0.4, "{drag:?}");
     assert!((impulse[10] / drag[10] - 1.0).abs() < 0.05 && side[10].abs() < 1e-3, "{drag:?} {impulse:?} {side:?}");
+    // The stream has no part in the error of the sums, which are none before there is vorticity.
+    let error = run.column("velocity_error");
+    assert!(error[0] == 0.0 && error[1..].iter().all(|e| (1e-5..3e-3).contains(e)), "{error:?}");
     // Of the large one its steps alone.
     let few = ["grid.n=48", "time.end=0.04", "output.every=0.04", "bodies.0.center=[0.5,0,0]"];
     let run = Run::of("sphere-550", &few);

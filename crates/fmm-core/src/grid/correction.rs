@@ -30,25 +30,52 @@ impl Green {
     }
 }
 
-/// Adds C h² ω to `psi` and C' h² ∇ × ω, by central differences, to `velocity`. Where resolutions meet, C h² changes within a cell and
-/// the leading error does so over some cells: the correction is of first order less there.
-pub fn correct(grid: &Grid, green: Green, vorticity: &[[f64; 3]], psi: &mut [[f64; 3]], velocity: &mut [[f64; 3]]) {
-    let levels = Levels::of(grid, vorticity, Values::Means);
-    let fields = psi.par_chunks_mut(CELLS).zip(velocity.par_chunks_mut(CELLS)).enumerate();
-    fields.for_each(|(b, (psi, velocity))| {
-        let block = grid.blocks()[b];
-        let (h, wide) = (grid.spacing(block.level), levels.padded(block));
-        let [of_psi, of_velocity] = green.leading_errors();
+/// The leading errors of a solution, with their sign turned: what is to be added to Ψ and u. Where
+/// resolutions meet, C h² changes within a cell and the leading error does so over some cells: the
+/// correction is of first order less there.
+pub struct Correction<'a> {
+    grid: &'a Grid,
+    vorticity: &'a [[f64; 3]],
+    levels: Levels<'a, 3>,
+    /// C and C'.
+    factors: [f64; 2],
+}
+
+impl<'a> Correction<'a> {
+    /// Those of a solution for `vorticity`, a value for each cell of `grid`.
+    pub fn new(grid: &'a Grid, green: Green, vorticity: &'a [[f64; 3]]) -> Self {
+        let levels = Levels::of(grid, vorticity, Values::Means);
+        Correction { grid, vorticity, levels, factors: green.leading_errors() }
+    }
+
+    /// C h² ω and C' h² ∇ × ω, by central differences, of any cell of block `b`.
+    pub fn of_block(&self, b: usize) -> impl Fn(usize) -> [[f64; 3]; 2] + '_ {
+        let block = self.grid.blocks()[b];
+        let (h, wide) = (self.grid.spacing(block.level), self.levels.padded(block));
+        let [of_psi, of_velocity] = self.factors;
         let (whole, slope) = (of_psi * h * h, of_velocity * h / 2.0);
-        for c in 0..CELLS {
+        move |c| {
             let here = wide_place(split(c).map(|i| i as usize + REACH));
             let difference =
                 |step: usize| std::array::from_fn::<f64, 3, _>(|k| wide[here + step][k] - wide[here - step][k]);
             let [dx, dy, dz] = [1, WIDE, WIDE * WIDE].map(difference);
             let curl = [dy[2] - dz[1], dz[0] - dx[2], dx[1] - dy[0]];
+            [self.vorticity[b * CELLS + c].map(|w| whole * w), curl.map(|w| slope * w)]
+        }
+    }
+}
+
+/// Adds the [`Correction`] to `psi` and `velocity`.
+pub fn correct(grid: &Grid, green: Green, vorticity: &[[f64; 3]], psi: &mut [[f64; 3]], velocity: &mut [[f64; 3]]) {
+    let correction = Correction::new(grid, green, vorticity);
+    let fields = psi.par_chunks_mut(CELLS).zip(velocity.par_chunks_mut(CELLS)).enumerate();
+    fields.for_each(|(b, (psi, velocity))| {
+        let of_cell = correction.of_block(b);
+        for c in 0..CELLS {
+            let [of_psi, of_velocity] = of_cell(c);
             for k in 0..3 {
-                psi[c][k] += whole * vorticity[b * CELLS + c][k];
-                velocity[c][k] += slope * curl[k];
+                psi[c][k] += of_psi[k];
+                velocity[c][k] += of_velocity[k];
             }
         }
     });

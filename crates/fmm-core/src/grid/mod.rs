@@ -14,6 +14,7 @@
 //! - [`sources`]: cells with vorticity and their octree, on which expansions are made by the operators of all other sums.
 //! - [`plan`]: targets are bricks of 8³ cells, and lists say which nodes act on a brick by expansion and which directly: integers alone.
 //! - [`near`], [`far`]: direct sums and expansions at the points of a brick; both make use of its regularity.
+//! - `direct`: direct sums in some cells, to compare with.
 //! - [`remesh`], [`flow`]: flow by particles that become cells again at each step; [`bodies`]: what stands or moves in it.
 //! - [`poisson`]: the stages, one after the other; [`workload`]: the least that they can take.
 
@@ -21,6 +22,7 @@ pub mod blocks;
 pub mod bodies;
 pub mod correction;
 pub mod differences;
+mod direct;
 pub mod far;
 pub mod flow;
 pub mod forest;

@@ -1,8 +1,10 @@
 //! `[grid]`: a scenario of fields on a grid instead of particles. `docs/scenario.md` is the reference of its keys.
 
 mod bodies;
+mod intervals;
 mod resolution;
 mod steps;
+mod verify;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -25,6 +27,7 @@ use fmm::GridDevice;
 use resolution::MOST;
 pub use resolution::Resolution;
 pub use steps::Steps;
+pub use verify::VelocityCheck;
 
 /// Fields on a grid that a run is asked for, with defaults filled in and checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -247,10 +250,9 @@ impl GridScenario {
         writeln!(out, "fields = [{}]", names(self.fields.iter().map(|f| f.name()).collect()))?;
         let float = FLOATS.iter().find(|(_, f)| *f == self.precision).map_or("f64", |(n, _)| *n);
         writeln!(out, "precision = {}", text(float))?;
-        if let Some(steps) = &self.steps {
-            steps.write_output(out)?;
-        }
-        Ok(())
+        let Some(steps) = &self.steps else { return Ok(()) };
+        steps.write_output(out)?;
+        steps.verify.map_or(Ok(()), |check| check.write(&steps.clock, out))
     }
 }
 
@@ -266,6 +268,7 @@ fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option
     }
     let flows = top.has("time");
     let resolution::Cells { corner, side, resolution, component } = resolution::read(top.section("grid"), flows);
+    steps::refuse_without_time(&top);
     let domain = bodies::Domain { corner, side, resolution: &resolution };
     let conditions = bodies::read(notes, &mut top, folder, &domain);
     let vorticity = vorticity(notes, &mut top, folder);
@@ -273,6 +276,8 @@ fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option
     let time = flows.then(|| top.section("time"));
     let (directory, formats, fields, precision, steps) =
         output(top.section("output"), &stem, time, (&domain, conditions.as_ref()));
+    let check =
+        verify::read(&mut top, steps.as_ref().and_then(|s| s.as_ref()).map(|s| (&s.clock, s.diagnostics_every)));
     top.close();
     Some(GridScenario {
         text: String::new(),
@@ -289,7 +294,7 @@ fn read(notes: &Notes, root: &Item, folder: Option<&Path>, name: &str) -> Option
         formats,
         fields,
         precision,
-        steps: steps?,
+        steps: steps?.map(|steps| Steps { verify: check, ..steps }),
     })
 }
 

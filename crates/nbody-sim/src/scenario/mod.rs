@@ -94,10 +94,11 @@ pub struct Scenario {
     pub verify: Option<Verify>,
 }
 
-/// `[verify]`: forces of a sample of the particles against direct sums.
+/// `[verify]`: forces of a sample of the particles, or velocities in a sample of the cells, against
+/// direct sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verify {
-    /// Number of particles of a sample.
+    /// Number of particles or cells of a sample.
     pub sample: usize,
     /// Steps between samples, likewise.
     pub every: u64,
@@ -195,7 +196,7 @@ impl Scenario {
         let gridded = "[grid]\n[[vorticity]]\nmodel = \"ring\"\n[[vorticity]]\nmodel = \"vortex-ring\"\n\
                        [[vorticity]]\nmodel = \"file\"\n[time]\n[flow]\n[[bodies]]\nshape = \"sphere\"\n\
                        [[bodies]]\nshape = \"ellipsoid\"\n[[bodies]]\nshape = \"box\"\n\
-                       [[bodies]]\nshape = \"surface\"\n";
+                       [[bodies]]\nshape = \"surface\"\n[verify]\n";
         if let Ok(root) = document::parse(gridded, 0) {
             grid::GridScenario::note_keys(&notes, &root);
         }

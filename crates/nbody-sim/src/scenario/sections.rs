@@ -501,11 +501,16 @@ fn wall(s: &mut Section<'_>, key: &'static str) -> Option<Duration> {
 
 /// `[verify]`; `usual` is the cadence of the diagnostics.
 fn verify(mut s: Section<'_>, units: System, time: Option<&Time>, usual: Option<u64>) -> Option<Verify> {
-    let sample = s.integer("sample", 1, 1_000_000).unwrap_or(256) as usize;
+    let (sample, action) = sample_and_action(&mut s);
     let every = cadence(&mut s, "every", units, time);
-    let action = s.choice("action", &Action::NAMES).unwrap_or_default();
     s.close();
     Some(Verify { sample, every: every?.or(usual)?, action })
+}
+
+/// `verify.sample` and `verify.action`.
+pub(super) fn sample_and_action(s: &mut Section<'_>) -> (usize, Action) {
+    let sample = s.integer("sample", 1, 1_000_000).unwrap_or(256) as usize;
+    (sample, s.choice("action", &Action::NAMES).unwrap_or_default())
 }
 
 /// Steps between outputs: `Some(None)` where the key is absent, `None` where it is wrong.

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::identity::Identity;
 use super::names::{is_listed, is_ours, is_temporary, names, number};
+use super::table;
 use super::writer::{Taking, Writer, Written};
 use crate::failure::Failure;
 use crate::figure::ENDINGS;
@@ -56,11 +57,6 @@ pub struct Rewind<'a> {
 const LOCK: &str = ".lock";
 const INDEX: &str = "run.hdf.series";
 const DIAGNOSTICS: &str = "diagnostics.csv";
-
-/// The first line of `diagnostics.csv`: its columns, and an empty one whose name is the run's id.
-fn header(columns: &str, id: Option<RunId>) -> String {
-    id.map_or(columns.to_string(), |id| format!("{columns},{}", id.column()))
-}
 
 /// Removes the figures of an earlier run, and their folder if nothing else is in it.
 fn remove_figures(folder: &Path) -> Result<(), Failure> {
@@ -231,20 +227,13 @@ impl RunDirectory {
             Err(FileError::Missing { .. }) => return Ok(()),
             text => text?,
         };
-        let mut lines = text.split_inclusive('\n');
-        let header = lines.next().unwrap_or_default();
-        if header.trim_end() != self::header(back.columns, self.id) {
+        let Some(table) = table::rewound(&text, back.columns, self.id, |time| kept(time, surplus[1])) else {
             let line =
                 format!("{}: has other columns than this version writes; it cannot be continued", path.display());
             return Err(Failure::new(65, line));
-        }
-        // A line without its end was truncated by a crash.
-        let whole = lines.filter(|l| l.ends_with('\n'));
-        let time_of = |l: &str| -> f64 { l.split(',').nth(1).and_then(|t| t.parse().ok()).unwrap_or(f64::INFINITY) };
-        let rest: Vec<&str> = whole.filter(|l| kept(time_of(l), surplus[1])).collect();
-        self.last_line = rest.last().map(|l| time_of(l));
-        let rest = rest.concat();
-        atomic::replace(&path, format!("{header}{rest}").as_bytes())?;
+        };
+        self.last_line = table.last;
+        atomic::replace(&path, table.text.as_bytes())?;
         let append = fs::OpenOptions::new().append(true).open(&path).map_err(cannot("open", &path))?;
         self.diagnostics = Some(append);
         Ok(())
@@ -366,7 +355,7 @@ impl RunDirectory {
             Some(file) => (file, String::new()),
             none => {
                 let file = File::create(&path).map_err(cannot("create", &path))?;
-                (none.insert(file), format!("{}\n", header(columns, self.id)))
+                (none.insert(file), format!("{}\n", table::header(columns, self.id)))
             }
         };
         // The cells below the run's id are empty.

@@ -35,7 +35,8 @@ pub trait Evolve {
     /// Writes what is due, a checkpoint last: a run that goes on from there need not write the others.
     ///
     /// # Errors
-    /// 74 for files that cannot be written, 70 for values that are no longer finite, 1 for forces that missed the tolerance.
+    /// 74 for files that cannot be written, 70 for values that are no longer finite, 1 for sums
+    /// that missed the tolerance.
     fn output(&mut self, due: Due) -> Result<(), Failure>;
 
     /// Whether the snapshot of the present step has been written.

@@ -18,6 +18,7 @@ mod report;
 mod resume;
 mod sense;
 mod simulation;
+mod table;
 mod verify;
 mod writer;
 

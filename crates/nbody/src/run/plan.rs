@@ -18,7 +18,7 @@ pub struct Plan {
     pub snapshot_every: u64,
     /// Steps between lines of `diagnostics.csv`.
     pub diagnostics_every: u64,
-    /// Steps between checks of the forces.
+    /// Steps between checks of the forces or velocities.
     pub verify_every: Option<u64>,
     /// Wall time between checkpoints.
     pub checkpoint_wall: Duration,
@@ -45,7 +45,7 @@ pub struct Due {
     pub diagnostics: bool,
     /// A checkpoint.
     pub checkpoint: bool,
-    /// A check of the forces.
+    /// A check of the forces or velocities.
     pub verify: bool,
 }
 

@@ -53,6 +53,9 @@ pub fn idle(time: &str) -> String {
     )
 }
 
+/// The norm of errors of forces.
+const NORM: &str = "rms over a sample of |da|/max(|a|, 1e-3 largest single term)";
+
 impl Facts<'_> {
     /// `run.json`.
     pub fn run_json(&self) -> Value {
@@ -82,13 +85,7 @@ impl Facts<'_> {
             "largest_energy_error": self.largest_energy_error,
             "coincident_pairs": self.coincident_pairs,
             "resumed_from_step": self.resumed_at,
-            "force_error": (self.verified.count > 0).then(|| json!({
-                "norm": "rms over a sample of |da|/max(|a|, 1e-3 largest single term)",
-                "last": self.verified.last,
-                "largest": self.verified.largest,
-                "samples": self.verified.count,
-                "particles_per_sample": s.verify.map(|v| v.sample),
-            })),
+            "force_error": self.verified.json(NORM, "particles", s.verify.map(|v| v.sample)),
         })
     }
 
@@ -118,13 +115,7 @@ impl Facts<'_> {
         });
         let time = s.clock.time(self.steps);
         let time = TimeUnit::of(s.units, time).text(time);
-        let measured = match self.verified {
-            Verified { count: 0, .. } => String::new(),
-            v => format!(
-                "  force error   {:.1e} at most of {} samples, {:e} asked\n",
-                v.largest, v.count, s.settings.tolerance
-            ),
-        };
+        let measured = self.verified.line("force error", Some(s.settings.tolerance));
         // A checkpoint keeps the energies and no other diagnostics.
         let virial = match self.measured && !s.vortices() {
             true => format!("  virial ratio  {}\n", short(last.virial_ratio())),

@@ -56,19 +56,13 @@ impl Domain<'_> {
     }
 }
 
-/// Reads both sections, which need a `[time]`; `None` if a mistake left a hole.
+/// Reads both sections; `None` if a mistake left a hole.
 pub(super) fn read(
     notes: &Notes,
     top: &mut Section<'_>,
     folder: Option<&Path>,
     domain: &Domain<'_>,
 ) -> Option<Conditions> {
-    for key in ["flow", "bodies"] {
-        if top.has(key) && !top.has("time") {
-            let message = format!("'{key}' is of flows that go on, and the scenario has no [time]");
-            top.mistake(key, message, "one solution is all that a grid without [time] asks for", None);
-        }
-    }
     let mut flow = top.section("flow");
     let velocity = moderate(&mut flow, "inflow").unwrap_or_default();
     let ramp = flow.number("ramp", Range::NOT_NEGATIVE).unwrap_or(0.0);

@@ -14,6 +14,8 @@ use super::super::resolved::{number, text, write_checkpoint_wall};
 use super::super::sections::checkpoint_wall;
 use super::Resolution;
 use super::bodies::Domain;
+use super::intervals::{cadence, steps};
+use super::verify::VelocityCheck;
 use crate::messages::{number as in_message, short};
 
 /// `[time]` of a grid: a flow by the remeshed vortex method.
@@ -31,6 +33,18 @@ pub struct Steps {
     pub diagnostics_every: u64,
     /// Wall time between checkpoints.
     pub checkpoint_wall: Duration,
+    /// Checks of the velocities during the run, if any.
+    pub verify: Option<VelocityCheck>,
+}
+
+/// Refuses sections of flows in a scenario without `[time]`.
+pub(super) fn refuse_without_time(top: &Section<'_>) {
+    for key in ["flow", "bodies", "verify"] {
+        if top.has(key) && !top.has("time") {
+            let message = format!("'{key}' is of flows that go on, and the scenario has no [time]");
+            top.mistake(key, message, "one solution is all that a grid without [time] asks for", None);
+        }
+    }
 }
 
 /// Names of [`Scheme`].
@@ -53,19 +67,17 @@ impl Steps {
         let time = read(time, (domain, conditions), shortest);
         let checkpoint_wall = checkpoint_wall(output);
         let (method, clock, count) = time?;
-        let [every, diagnostics] = given.map(|(key, interval)| match interval {
-            None => Some(None),
-            Some(interval) => match steps(output, key, &clock, interval)? {
-                0 => {
-                    let message = format!("{} = {} is shorter than a step", output.full(key), in_message(interval));
-                    output.mistake(key, message, format!("time.dt = {}", in_message(clock.dt)), None);
-                    None
-                }
-                steps => Some(Some(steps)),
-            },
-        });
+        let [every, diagnostics] = given.map(|(key, interval)| cadence(output, key, interval, &clock));
         let every = every?.unwrap_or(count);
-        Some(Steps { method, clock, count, every, diagnostics_every: diagnostics?.unwrap_or(every), checkpoint_wall })
+        Some(Steps {
+            method,
+            clock,
+            count,
+            every,
+            diagnostics_every: diagnostics?.unwrap_or(every),
+            checkpoint_wall,
+            verify: None,
+        })
     }
 
     /// `[time]` with its defaults filled in.
@@ -156,23 +168,4 @@ fn read(
     let count = steps(&s, "end", &clock, end?);
     s.close();
     Some((method, clock, count?))
-}
-
-/// A time as a number of steps.
-fn steps(s: &Section<'_>, key: &str, clock: &Clock, interval: f64) -> Option<u64> {
-    match clock.steps(interval) {
-        Ok(steps) => Some(steps),
-        Err(ratio) => {
-            let (full, dt) = (s.full(key), in_message(clock.dt));
-            let message = format!("time.dt = {dt} does not divide {full} = {}", in_message(interval));
-            let [below, above] = [ratio.floor(), ratio.ceil()].map(|steps| in_message(steps * clock.dt));
-            let help = match ratio {
-                _ if below == above => "give a longer step".to_string(),
-                _ if ratio < 1.0 => format!("use {full} = {above}"),
-                _ => format!("use {full} = {below} or {above}"),
-            };
-            s.mistake(key, message, format!("{} steps", in_message(ratio)), Some(help));
-            None
-        }
-    }
 }

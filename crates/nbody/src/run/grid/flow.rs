@@ -2,7 +2,9 @@
 
 mod memory;
 mod report;
+mod verify;
 
+use std::borrow::Cow;
 use std::time::Instant;
 
 use fmm_core::grid::flow::Integrals;
@@ -22,6 +24,7 @@ use crate::run::plan::{Due, first_step};
 use crate::run::progress::Progress;
 use crate::run::report::Wall;
 use crate::run::resume::{Resumable as _, Resumed};
+use crate::run::verify::Verified;
 use crate::run::{Options, identity};
 use crate::scenario::clock::Clock;
 use crate::scenario::grid::{GridScenario, Resolution, Steps};
@@ -180,6 +183,7 @@ struct FlowRun<S: GridStore> {
     pairs: f64,
     /// Parts of steps that were made before the checkpoint that it went on from, if that says.
     parts_before: Option<u64>,
+    verified: Verified,
 }
 
 impl<S: GridStore> FlowRun<S> {
@@ -201,6 +205,7 @@ impl<S: GridStore> FlowRun<S> {
             last_file: None,
             pairs,
             parts_before: Some(0),
+            verified: Verified::default(),
         };
         if let Some(checkpoint) = state {
             run.recall(checkpoint);
@@ -226,7 +231,7 @@ impl<S: GridStore> FlowRun<S> {
         let first = *self.first.get_or_insert(self.last);
         let (step, time) = (self.course.step, self.course.time());
         let numbers = [self.flow.grid().cells(), solution.work.sources];
-        let cells = report::cells(&self.last, &first, self.flow.loads(), numbers);
+        let cells = report::cells(&self.last, &first, self.flow.loads(), numbers, self.verified.last);
         let columns = report::columns(self.flow.loads().bodies.len());
         self.course.directory.diagnostics(&columns, (step, time), &cells)?;
         let mut facts = serde_json::Map::new();
@@ -283,19 +288,19 @@ impl<S: GridStore> Evolve for FlowRun<S> {
     }
 
     fn output(&mut self, due: Due) -> Result<(), Failure> {
-        // A checkpoint has the vorticity from before it is solved, which changes it.
-        let blocks = self.flow.grid().blocks().to_vec();
-        let state = due.checkpoint.then(|| {
-            let vorticity = self.store.download(self.flow.field())?.into_owned();
-            Ok(State::Flow(checkpoint::Flow { blocks, vorticity }))
-        });
-        let state = state.transpose().map_err(|e: Error| refused(&e))?;
-        let wanted = due.snapshot || due.diagnostics;
+        // Checkpoints and checks take the vorticity from before it is solved, which changes it.
+        let before =
+            (due.checkpoint || due.verify).then(|| self.store.download(self.flow.field()).map(Cow::into_owned));
+        let before = before.transpose().map_err(|e| refused(&e))?;
+        let wanted = due.snapshot || due.diagnostics || due.verify;
         let time = self.course.time();
         let solved = wanted.then(|| self.flow.solve(&mut self.store, time, &mut self.course.times)).transpose();
         let solved = solved.map_err(|e| refused(&e))?;
         let start = Instant::now();
         if let Some(solution) = solved {
+            if let Some(vorticity) = before.as_ref().filter(|_| due.verify) {
+                self.verify(vorticity, &solution)?;
+            }
             if due.diagnostics {
                 self.diagnose(&solution)?;
             }
@@ -304,10 +309,11 @@ impl<S: GridStore> Evolve for FlowRun<S> {
             }
             self.solution = Some(solution);
         }
-        let Some(state) = state else {
+        let Some(vorticity) = before.filter(|_| due.checkpoint) else {
             self.course.times.add(Stage::Output, start.elapsed());
             return Ok(());
         };
+        let state = State::Flow(checkpoint::Flow { blocks: self.flow.grid().blocks().to_vec(), vorticity });
         let (scenario, numbers) = (self.scenario.resolved(None), self.numbers());
         self.course.save(state, scenario, numbers, start)
     }

@@ -24,11 +24,7 @@ impl ParticleRun<'_> {
         numbers.push(("largest_energy_error".into(), self.worst));
         numbers.extend(self.sense.numbers());
         numbers.extend(self.motion.kept().iter().flat_map(kept::numbers));
-        if let Some(last) = self.verified.last.filter(|_| self.verified.largest.is_finite()) {
-            numbers.push(("force_error_last".into(), last));
-            numbers.push(("force_error_largest".into(), self.verified.largest));
-            numbers.push(("force_error_count".into(), self.verified.count as f64));
-        }
+        numbers.extend(self.verified.numbers("force_error"));
         numbers
     }
 
@@ -44,11 +40,7 @@ impl ParticleRun<'_> {
         self.worst = get("largest_energy_error").unwrap_or(0.0);
         self.sense.recall(numbers);
         self.motion.recall(kept::recalled(&get));
-        self.verified = Verified {
-            last: get("force_error_last"),
-            largest: get("force_error_largest").unwrap_or(0.0),
-            count: get("force_error_count").unwrap_or(0.0) as u64,
-        };
+        self.verified = Verified::recalled("force_error", get);
     }
 }
 

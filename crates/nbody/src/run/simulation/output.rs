@@ -17,8 +17,7 @@ use crate::messages::number;
 use crate::run::evolve::Evolve as _;
 use crate::run::plan::Due;
 use crate::run::resume::Resumable as _;
-use crate::run::verify::{self, GROSS, sampled_error};
-use crate::scenario::Action;
+use crate::run::verify::{self, Measured, sampled_error};
 
 /// The failure of a store that fails to copy.
 fn device(error: Error) -> Failure {
@@ -113,25 +112,15 @@ impl ParticleRun<'_> {
         let problem = Problem { settings, blob, ..Problem::new(kernel) };
         let error = sampled_error(&problem, particles, field, verify.sample, self.course.step);
         self.verified.add(error);
-        let tolerance = s.settings.tolerance;
-        if error <= tolerance {
-            return Ok(());
+        let measured = Measured {
+            error,
+            name: format!("{} force error of {} particles", verify::norm(&problem), verify.sample.min(particles.len())),
+            tolerance: ("solver.tolerance", s.settings.tolerance),
+            way_out: "Leave out solver.order and solver.theta, or choose precision = \"f64\"",
+        };
+        if let Some(text) = measured.judge(verify.action, (self.course.step, self.time()))? {
+            self.course.progress.warn(&text, self.course.options.quiet);
         }
-        let text = format!(
-            "step {}, time {}: the {} force error of {} particles is {error:.1e}, above solver.tolerance = {tolerance:e}",
-            self.course.step,
-            self.time(),
-            verify::norm(&problem),
-            verify.sample.min(particles.len())
-        );
-        if verify.action == Action::Stop && (error.is_nan() || error > GROSS * tolerance) {
-            let line = format!(
-                "stopped at {text} by more than {GROSS} times; the files up to the step before are complete. Leave out \
-                 solver.order and solver.theta, or choose precision = \"f64\"; verify.action = \"warn\" goes on"
-            );
-            return Err(Failure::new(1, line));
-        }
-        self.course.progress.warn(&text, self.course.options.quiet);
         Ok(())
     }
 

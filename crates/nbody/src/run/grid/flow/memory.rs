@@ -11,6 +11,7 @@ use crate::files::checkpoint::{Checkpoint, State};
 use crate::run::plan::Plan;
 use crate::run::ranks;
 use crate::run::resume::{FILES, LAST_FILE, Resumable};
+use crate::run::verify::Verified;
 use crate::scenario::Override;
 use crate::scenario::grid::GridScenario;
 use fmm::GridStore;
@@ -42,6 +43,7 @@ impl<S: GridStore> FlowRun<S> {
         let loads = self.flow.loads().numbers().into_iter().enumerate();
         numbers.extend(loads.map(|(i, value)| (format!("{LOAD}{i}"), value)));
         numbers.extend(self.last_file.map(|step| named((LAST_FILE, step as f64))));
+        numbers.extend(self.verified.numbers(report::VELOCITY_ERROR));
         numbers
     }
 
@@ -62,6 +64,7 @@ impl<S: GridStore> FlowRun<S> {
         self.parts_before = checkpoint.number(PARTS).map(|parts| parts as u64);
         let loads = (0..).map_while(|i| checkpoint.number(&format!("{LOAD}{i}")));
         self.flow.recall(&loads.collect::<Vec<_>>());
+        self.verified = Verified::recalled(report::VELOCITY_ERROR, |name| checkpoint.number(name));
         // In steps of the run until now, as the step that it goes on from.
         let here = |step: f64| step as u64 == checkpoint.step;
         self.last_file = checkpoint.number(LAST_FILE).filter(|&s| here(s)).map(|_| self.course.step);
@@ -86,7 +89,7 @@ impl Resumable for FlowScenario {
             steps: self.steps.count,
             snapshot_every: self.steps.every,
             diagnostics_every: self.steps.diagnostics_every,
-            verify_every: None,
+            verify_every: self.steps.verify.map(|check| check.verify.every),
             checkpoint_wall: self.steps.checkpoint_wall,
         }
     }

@@ -17,6 +17,11 @@ use nbody_cli::machine;
 const COLUMNS: &str = "step,time,energy,energy_error,enstrophy,circulation_below,circulation_above,total_x,total_y,total_z,impulse_x,impulse_y,\
                            impulse_z,largest_vorticity,divergence,cells,sources";
 
+/// The last column, and what `run.json` and checkpoints call the errors that `[verify]` measures.
+pub const VELOCITY_ERROR: &str = "velocity_error";
+/// Their norm.
+const NORM: &str = "L2 over a sample of the cells, sqrt(sum |du|^2/sum |u|^2), without the inflow";
+
 /// Columns of `diagnostics.csv` with so many bodies.
 pub fn columns(bodies: usize) -> String {
     let mut columns = COLUMNS.to_string();
@@ -27,11 +32,18 @@ pub fn columns(bodies: usize) -> String {
             ["x", "y", "z"].iter().for_each(|k| columns.push_str(&format!(",{name}{what}_{k}")));
         }
     }
-    columns
+    columns + "," + VELOCITY_ERROR
 }
 
-/// The cells of a line, step and time left out; numbers read back to the same bits.
-pub fn cells(i: &Integrals, first: &Integrals, loads: &Loads, [cells, sources]: [usize; 2]) -> Vec<String> {
+/// The cells of a line, step and time left out; numbers read back to the same bits. `error` is the
+/// last measured one.
+pub fn cells(
+    i: &Integrals,
+    first: &Integrals,
+    loads: &Loads,
+    [cells, sources]: [usize; 2],
+    error: Option<f64>,
+) -> Vec<String> {
     let growth = drift(i.energy, first.energy);
     let reals = [i.energy, growth, i.enstrophy]
         .into_iter()
@@ -43,7 +55,8 @@ pub fn cells(i: &Integrals, first: &Integrals, loads: &Loads, [cells, sources]: 
     // Empty where a flow starts at rest.
     let text = |v: f64| if v.is_nan() { String::new() } else { format!("{v:?}") };
     let texts = reals.map(text).chain([cells.to_string(), sources.to_string()]);
-    texts.chain(forces.into_iter().map(|v| format!("{v:?}"))).collect()
+    let error = error.map_or(String::new(), |e| format!("{e:?}"));
+    texts.chain(forces.into_iter().map(|v| format!("{v:?}"))).chain([error]).collect()
 }
 
 /// (E − E₀)/|E₀|; no number where a flow starts at rest.
@@ -84,6 +97,7 @@ impl<S: GridStore> FlowRun<S> {
             "enstrophy_growth": (first.enstrophy > 0.0).then(|| self.last.enstrophy / first.enstrophy),
             "circulation": self.last.circulation,
             "bodies": forces,
+            VELOCITY_ERROR: self.verified.json(NORM, "cells", self.scenario.steps.verify.map(|c| c.verify.sample)),
             "resumed_from_step": self.course.resumed_at,
         })
     }
@@ -116,6 +130,7 @@ impl<S: GridStore> FlowRun<S> {
             let [x, y, z] = load.force.map(short);
             let _ = writeln!(text, "  body {b}        force {x}, {y}, {z} over the last step");
         }
+        text.push_str(&self.verified.line("error of u", self.scenario.steps.verify.map(|c| c.tolerance)));
         let _ = writeln!(text, "  files         {}", self.course.directory.path().display());
         text
     }
