@@ -85,8 +85,7 @@ __device__ inline uint2 targets_of(const DrawView &v, unsigned chunk) {
   return make_uint2(uint64_t(v.count) * chunk / v.chunks, uint64_t(v.count) * (chunk + 1) / v.chunks);
 }
 
-// The larger of a number of each thread of a block of CHUNK_THREADS, or their sum, for thread 0;
-// the others get 0.
+// The larger of a number of each thread of a block of CHUNK_THREADS, or their sum, for thread 0.
 template <bool SUM> __device__ inline double joined_by_chunk(double x, double *held) {
   __syncthreads();
   held[threadIdx.x] = x;
@@ -94,10 +93,10 @@ template <bool SUM> __device__ inline double joined_by_chunk(double x, double *h
     __syncthreads();
     if (threadIdx.x < d) {
       const double other = held[threadIdx.x + d];
-      held[threadIdx.x] = SUM ? held[threadIdx.x] + other : fmax(held[threadIdx.x], other);
+      held[threadIdx.x] = x = SUM ? x + other : fmax(x, other);
     }
   }
-  return threadIdx.x == 0 ? held[0] : 0;
+  return x;
 }
 
 extern "C" {

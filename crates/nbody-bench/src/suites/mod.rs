@@ -14,6 +14,7 @@ pub mod peers;
 pub mod periodic;
 mod periodic_figures;
 pub mod poisson;
+mod poisson_figures;
 mod rate_table;
 mod rates;
 pub mod scaling;

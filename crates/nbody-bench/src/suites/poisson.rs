@@ -1,4 +1,5 @@
-//! The Poisson solver on grids: where its time goes, its time against θ, its share of what the cores can do, and a rival.
+//! The Poisson solver on grids: where its time goes, its time against θ and on fewer threads, its
+//! share of what the cores can do, and a rival.
 
 use std::time::{Duration, Instant};
 
@@ -12,18 +13,16 @@ use fmm_cuda::Gpu;
 use fmm_cuda::grid::sums::Sums;
 use fmm_cuda::grid::workload::{direct_instructions, indirect_instructions};
 
-use super::{sphere, suite};
+use super::poisson_figures::{figures, summary};
+use super::{sphere, suite, threads};
 use crate::hockney::Hockney;
-use crate::lines::{figure, lines};
 use crate::measure::{Context, spread};
 use crate::record::Record;
 use crate::suite::{Case, Suite, Sweep, Work};
-use crate::table::significant;
 use fmm::{Device, GridDevice, GridSolver};
-use nbody_cli::figure::{Axis, Content, Figure};
 use nbody_cli::grid_errors::Errors;
 use nbody_sim::failure::Failure;
-use nbody_sim::messages::{bytes, number};
+use nbody_sim::messages::number;
 
 /// The suite.
 pub const SUITE: Suite = Suite {
@@ -106,6 +105,10 @@ fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
                 };
                 all.extend(sizes.iter().map(|&n| with(n, usual.theta)));
                 all.extend(preset.thetas.iter().filter(|&&t| t != usual.theta).map(|&t| with(largest, t)));
+                if place == GridDevice::Cpu {
+                    let fewer = threads::counts(sweep).into_iter().filter(|&t| t < threads);
+                    all.extend(fewer.map(|threads| tree(Tree { finest: largest, solver: usual, place, threads })));
+                }
             }
         }
     }
@@ -297,113 +300,4 @@ fn errors(record: &mut Record, grid: &Grid, field: &[[f64; 3]], solution: &Solut
     if let Some(velocity) = errors.velocity {
         record.set("u_error", velocity.rms);
     }
-}
-
-/// The records of the treecode with the usual θ, or with all.
-fn trees(records: &[Record], all_thetas: bool) -> Vec<Record> {
-    let usual = Solver::default().theta;
-    let wanted = |r: &&Record| r.text("method") == "treecode" && (all_thetas || r.number("theta") == usual);
-    records.iter().filter(wanted).cloned().collect()
-}
-
-fn figures(records: &[Record]) -> Vec<(String, Figure)> {
-    let mut all = vec![];
-    const STAGES: [&str; 6] = ["tree", "lists", "P2M", "M2M", "M2P", "P2P"];
-    let by_size = trees(records, false);
-    if !by_size.is_empty() {
-        let part = |r: &Record, s: &str| Some(r.number(&format!("stage_{s}"))).filter(|x| x.is_finite()).unwrap_or(0.0);
-        let bars = by_size.iter().map(|r| {
-            let mut lengths: Vec<f64> = STAGES.iter().map(|s| part(r, s)).collect();
-            lengths.push(part(r, "output"));
-            (
-                format!("{}, finest {}", r.text("device"), r.number("n")),
-                lengths,
-                format!("{} s", significant(r.number("seconds"))),
-            )
-        });
-        let content = Content::Stacked {
-            x: Axis::linear("time of the stages (s)"),
-            bars: bars.collect(),
-            parts: STAGES.iter().map(|s| s.to_string()).chain(["others".into()]).collect(),
-        };
-        let subtitle = "two rings, by cells a side where the grid is finest; θ = 0.5; hybrid: P2P is the GPU's, at the same time as all that follows it";
-        all.push(("stages".into(), figure(&by_size, "Where the time of the Poisson solver goes", subtitle, content)));
-    }
-    let largest = trees(records, true).iter().map(|r| r.number("n")).fold(0.0, f64::max);
-    let by_theta: Vec<Record> = trees(records, true).into_iter().filter(|r| r.number("n") == largest).collect();
-    if !by_theta.is_empty() {
-        let name =
-            |r: &Record| format!("{}, p = {}, {} threads", r.text("device"), r.number("order"), r.number("threads"));
-        let content = Content::Lines {
-            x: Axis::linear("θ"),
-            y: Axis::log("time (s)"),
-            lines: lines(&by_theta, "theta", "seconds", name),
-            marks: vec![],
-        };
-        let subtitle = format!("two rings, {largest} cells a side where the grid is finest");
-        all.push(("theta".into(), figure(&by_theta, "Time of the Poisson solver against θ", subtitle, content)));
-    }
-    let usual = Solver::default().theta;
-    let compared = |r: &&Record| match r.text("method") {
-        "hockney" => true,
-        "treecode" => r.number("theta") == usual,
-        _ => false,
-    };
-    let both: Vec<Record> = records.iter().filter(compared).cloned().collect();
-    if !both.is_empty() {
-        let name = |r: &Record| match r.text("method") {
-            "hockney" => "Hockney's convolution, uniform grid".to_string(),
-            _ => {
-                let (device, order, leaf) = (r.text("device"), r.number("order"), r.number("leaf"));
-                format!("treecode on {device}, adapted grid, p = {order}, leaves of {leaf}")
-            }
-        };
-        let content = Content::Lines {
-            x: Axis::log("cells a side where the grid is finest"),
-            y: Axis::log("time (s)"),
-            lines: lines(&both, "n", "seconds", name),
-            marks: vec![],
-        };
-        let subtitle = "two rings; errors are in the records, and of the same size";
-        all.push(("rival".into(), figure(&both, "Ψ and u: treecode and fast convolution", subtitle, content)));
-    }
-    all.extend(sphere::figures(records));
-    all
-}
-
-fn summary(records: &[Record]) -> Vec<String> {
-    let mut all = vec![];
-    for r in trees(records, false) {
-        let share = |name: &str| format!("{:.0} %", 100.0 * r.number(name));
-        let threads = r.number("threads");
-        let cores = format!("the vector instructions that {threads} threads can issue");
-        let units = "what the GPU's double-precision units can issue";
-        let (direct, indirect) = (share("fraction_direct"), share("fraction_indirect"));
-        let shares = match r.text("device").split(':').next() {
-            Some("hybrid") => {
-                format!("P2P at {direct} of {units} and M2P at {indirect} of {cores}; split {}", r.number("split"))
-            }
-            Some("cuda") => format!("P2P at {direct} and M2P at {indirect} of {units}"),
-            _ => format!("P2P at {direct} and M2P at {indirect} of {cores}"),
-        };
-        all.push(format!(
-            "{}, finest {}, p = {}, leaves of {}: {} s for {:.2e} cells and {:.2e} sources; {shares}.",
-            r.text("device"),
-            r.number("n"),
-            r.number("order"),
-            r.number("leaf"),
-            significant(r.number("seconds")),
-            r.number("cells"),
-            r.number("sources"),
-        ));
-        let rival = records.iter().find(|o| o.text("method") == "hockney" && o.number("n") == r.number("n"));
-        if let Some(o) = rival {
-            let text = |r: &Record| {
-                let (size, error) = (bytes(r.number("bytes") as u64), significant(r.number("psi_error")));
-                format!("{} s, {size}, error of Ψ {error}", significant(r.number("seconds")))
-            };
-            all.push(format!("finest {}: treecode {}; Hockney's convolution {}.", r.number("n"), text(&r), text(o)));
-        }
-    }
-    all
 }

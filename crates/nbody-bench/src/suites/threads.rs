@@ -19,12 +19,17 @@ pub const SUITE: Suite = Suite {
     ..suite("threads", include_str!("../../../../configs/bench-threads.toml"), cases, figures, summary)
 };
 
-fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
-    let mut counts: Vec<usize> = sweep.preset.threads.iter().map(|&t| t as usize).collect();
-    if counts.is_empty() {
-        counts = (0..).map(|k| 1 << k).take_while(|&t| t < sweep.threads).chain([sweep.threads]).collect();
+/// Numbers of threads: those of the preset, or 1, 2, 4, … and all.
+pub(super) fn counts(sweep: &Sweep) -> Vec<usize> {
+    let given = &sweep.preset.threads;
+    if given.is_empty() {
+        return (0..).map(|k| 1 << k).take_while(|&t| t < sweep.threads).chain([sweep.threads]).collect();
     }
-    let mut all = vec![];
+    given.iter().map(|&t| t as usize).collect()
+}
+
+fn cases(sweep: &Sweep) -> Result<Vec<Case>, Failure> {
+    let (counts, mut all) = (counts(sweep), vec![]);
     for sum in sums(sweep, sweep.preset.n as usize, Method::Fmm).into_iter().filter(|s| s.device == Device::Cpu) {
         all.extend(counts.iter().map(|&threads| Case::sum(Sum { threads, ..sum.clone() })));
     }
@@ -36,6 +41,12 @@ fn name(record: &Record) -> String {
 }
 
 fn figures(records: &[Record]) -> Vec<(String, Figure)> {
+    let Some(n) = records.first().map(|r| r.number("n")) else { return vec![] };
+    vec![(String::new(), scaling(records, format!("FMM, N = {n}"), name))]
+}
+
+/// Time against threads, with what would be ideal.
+pub(super) fn scaling(records: &[Record], subtitle: String, name: impl Fn(&Record) -> String) -> Figure {
     let mut all = lines(records, "threads", "seconds", name);
     let ideal = |l: &Line| {
         let (first, last) = (l.points.first()?, l.points.last()?);
@@ -44,17 +55,21 @@ fn figures(records: &[Record]) -> Vec<(String, Figure)> {
     };
     let ideals: Vec<Line> = all.iter().filter_map(|l| Some(Line { color: l.color, ..ideal(l)? })).collect();
     all.extend(ideals);
-    let Some(n) = records.first().map(|r| r.number("n")) else { return vec![] };
     let content = Content::Lines {
         x: Axis::log("threads"),
-        y: Axis::log("time of one force evaluation (s)"),
+        y: Axis::log("time of one evaluation (s)"),
         lines: all,
         marks: vec![],
     };
-    vec![(String::new(), figure(records, "Strong scaling", format!("FMM, N = {n}"), content))]
+    figure(records, "Strong scaling", subtitle, content)
 }
 
 fn summary(records: &[Record]) -> Vec<String> {
+    speedups(records, name)
+}
+
+/// How much faster the most threads are than the fewest.
+pub(super) fn speedups(records: &[Record], name: impl Fn(&Record) -> String) -> Vec<String> {
     let mut all = vec![];
     for line in lines(records, "threads", "seconds", name) {
         if let (Some(first), Some(last)) = (line.points.first(), line.points.last())
