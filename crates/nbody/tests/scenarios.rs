@@ -187,9 +187,7 @@ fn torus() {
         "{drag:?} {impulse:?} {side:?}"
     );
     let resolved = std::fs::read_to_string(run.0.path().join("scenario.resolved.toml")).unwrap();
-    let volume = resolved.lines().find_map(|line| line.strip_prefix("volume = ")?.parse::<f64>().ok()).unwrap();
-    // Sixteen corners around the tube, forty around the axis: less than 2π² R r².
-    assert!((0.965..0.975).contains(&(volume / (2.0 * PI * PI * 0.5 * 0.15 * 0.15))), "{volume}");
+    assert!(resolved.contains("# 1280 triangles, volume 0.2155"), "{resolved}");
 }
 
 #[test]

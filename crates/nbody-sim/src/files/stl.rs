@@ -1,7 +1,10 @@
 //! STL: the triangles of a surface, in text or binary.
+//!
+//! Read by hand, since the crate that there is (`stl_io` 0.11) reads the first `solid` of a text
+//! alone, and refuses capitals and solids without a name.
 
-use std::collections::HashMap;
-use std::io::BufReader;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use super::error::READ;
@@ -9,127 +12,117 @@ use super::{FileError, regular};
 
 /// Most bytes of a file: 20 million triangles in binary.
 const MOST: u64 = 1 << 30;
+/// Bytes of a binary file before its triangles, the last four their number, and of each of them.
+const HEAD: usize = 84;
+const EACH: usize = 50;
+/// A longer line is none of a text.
+const LONGEST: u64 = 4096;
 
-/// A closed surface of triangles, each counterclockwise as it is seen from outside.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Triangles {
-    /// Corners, each once, in the units of the file.
-    pub corners: Vec<[f64; 3]>,
-    /// Three numbers of corners for each triangle.
-    pub triangles: Vec<[u32; 3]>,
-}
+/// The corners of a triangle.
+pub type Triangle = [[f64; 3]; 3];
 
-/// Reads a closed surface. Corners with the same coordinates are one; a triangle with two equal
-/// corners is left out, and where all triangles are turned inwards all are turned.
+/// Reads the triangles of a file, of all solids that are in it.
 ///
 /// # Errors
 /// [`FileError::Missing`], [`FileError::Folder`], [`FileError::Io`]; [`FileError::Data`] for a file
-/// that is no STL, is cut short, has coordinates that are not finite, or whose triangles do not
-/// close a volume: each edge must be of two of them, in opposite directions.
-pub fn read(path: &Path) -> Result<Triangles, FileError> {
-    let mut file = BufReader::new(regular::open(path, MOST)?);
-    let bad = |e: std::io::Error| match e.kind() {
-        std::io::ErrorKind::InvalidData => FileError::data(path, format!("is no STL file: {e}")),
-        std::io::ErrorKind::UnexpectedEof => {
-            FileError::data(path, "is no STL file, or ends before its last triangle; copy it again")
-        }
-        _ => FileError::io(path, READ)(e),
+/// that is no STL or is cut short, and for coordinates that are not finite.
+pub fn read(path: &Path) -> Result<Vec<Triangle>, FileError> {
+    let file = regular::open(path, MOST)?;
+    let length = file.metadata().map_err(FileError::io(path, READ))?.len();
+    let mut file = BufReader::new(file);
+    let head = file.fill_buf().map_err(FileError::io(path, READ))?;
+    let count = head.get(HEAD - 4..HEAD).and_then(|b| Some(u32::from_le_bytes(b.try_into().ok()?)));
+    // A binary file may begin with `solid` too; its length says what it is.
+    let bytes = |count: u32| HEAD as u64 + EACH as u64 * u64::from(count);
+    let binary = count.is_some_and(|count| length == bytes(count));
+    let begins = |head: &[u8], with: &[u8]| head.len() >= with.len() && head[..with.len()].eq_ignore_ascii_case(with);
+    let start = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    let triangles = if binary {
+        read_binary(&mut file)
+    } else if begins(start, b"solid") {
+        return read_text(path, &mut file);
+    } else {
+        let what = match count {
+            Some(count) => format!(
+                "is no STL file: it does not begin with \"solid\", as text does, and as binary it would have {} bytes \
+                 for its {count} triangles, not {length}",
+                bytes(count)
+            ),
+            None => format!("is no STL file: it does not begin with \"solid\", and has {length} bytes alone"),
+        };
+        return Err(FileError::data(path, what));
     };
-    let (mut corners, mut triangles, mut numbers) = (vec![], vec![], HashMap::new());
-    for (t, triangle) in stl_io::create_stl_reader(&mut file).map_err(bad)?.enumerate() {
-        let mut numbered = [0; 3];
-        for (number, corner) in numbered.iter_mut().zip(triangle.map_err(bad)?.vertices) {
-            // −0 and 0 are one.
-            let corner = corner.0.map(|x| x + 0.0);
-            if corner.iter().any(|x| !x.is_finite()) {
-                let what = format!("triangle {t} (counted from 0) has a corner at {corner:?}; all must be finite");
-                return Err(FileError::data(path, what));
-            }
-            *number = *numbers.entry(corner.map(f32::to_bits)).or_insert_with(|| {
-                corners.push(corner.map(f64::from));
-                corners.len() as u32 - 1
-            });
+    let triangles = triangles.map_err(FileError::io(path, READ))?;
+    match triangles.iter().position(|t| t.as_flattened().iter().any(|x| !x.is_finite())) {
+        Some(n) => {
+            let what = format!("triangle {n} (from 0) has the corners {:?}; all must be finite", triangles[n]);
+            Err(FileError::data(path, what))
         }
-        let [a, b, c] = numbered;
-        if a != b && b != c && c != a {
-            triangles.push(numbered);
-        }
+        None => Ok(triangles),
     }
-    let mut found = Triangles { corners, triangles };
-    found.check_closed().map_err(|what| FileError::data(path, what))?;
-    let volume = found.volume_and_center().0;
-    if volume == 0.0 {
-        return Err(FileError::data(path, "its triangles enclose no volume"));
-    }
-    if volume < 0.0 {
-        found.triangles.iter_mut().for_each(|t| t.swap(1, 2));
-    }
-    Ok(found)
 }
 
-impl Triangles {
-    /// The corners of a triangle.
-    fn at(&self, triangle: [u32; 3]) -> [[f64; 3]; 3] {
-        triangle.map(|c| self.corners[c as usize])
-    }
+fn read_binary(file: &mut BufReader<File>) -> std::io::Result<Vec<Triangle>> {
+    let mut bytes = vec![];
+    file.read_to_end(&mut bytes)?;
+    let number = |b: &[u8]| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+    let corner = |b: &[u8]| [number(&b[0..4]), number(&b[4..8]), number(&b[8..12])];
+    // After the normal, which the corners give too.
+    let triangle = |t: &[u8; EACH]| [corner(&t[12..24]), corner(&t[24..36]), corner(&t[36..48])];
+    Ok(bytes[HEAD.min(bytes.len())..].as_chunks::<EACH>().0.iter().map(triangle).collect())
+}
 
-    fn check_closed(&self) -> Result<(), String> {
-        if self.triangles.is_empty() {
-            return Err("has no triangles".into());
+fn read_text(path: &Path, file: &mut BufReader<File>) -> Result<Vec<Triangle>, FileError> {
+    let (mut triangles, mut corners, mut bytes, mut ended): (Vec<Triangle>, Vec<[f64; 3]>, _, _) =
+        (vec![], vec![], vec![], false);
+    for line in 1.. {
+        bytes.clear();
+        let length = file.by_ref().take(LONGEST).read_until(b'\n', &mut bytes);
+        if length.map_err(FileError::io(path, READ))? == 0 {
+            break;
         }
-        // How often an edge is passed from its lower to its higher corner, and back.
-        let mut passed: HashMap<[u32; 2], [u32; 2]> = HashMap::new();
-        for &[a, b, c] in &self.triangles {
-            for [from, to] in [[a, b], [b, c], [c, a]] {
-                passed.entry([from.min(to), from.max(to)]).or_default()[usize::from(from > to)] += 1;
+        let wrong = |what: &str| Err(FileError::data(path, format!("line {line}: {what}")));
+        if bytes.len() as u64 == LONGEST {
+            return wrong("is too long for an STL file in text");
+        }
+        // Names may have any letters.
+        let text = String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').to_ascii_lowercase();
+        let mut words = text.split_whitespace();
+        match words.next() {
+            None | Some("facet" | "outer" | "endloop") => {}
+            Some("solid") => ended = false,
+            Some("endsolid") => ended = true,
+            Some("vertex") => {
+                let numbers: Vec<f64> = words.by_ref().map_while(|word| word.parse().ok()).collect();
+                let corner = <[f64; 3]>::try_from(numbers).ok().filter(|c| c.iter().all(|x| x.is_finite()));
+                let Some(corner) = corner.filter(|_| words.next().is_none()) else {
+                    return wrong(&format!("{:?} is no corner: vertex and three finite numbers", text.trim()));
+                };
+                corners.push(corner);
             }
+            Some("endfacet") => {
+                let Ok(triangle) = Triangle::try_from(std::mem::take(&mut corners)) else {
+                    return wrong("ends a facet that has not three corners");
+                };
+                triangles.push(triangle);
+            }
+            Some(word) => return wrong(&format!("{word:?} is no word of an STL file in text")),
         }
-        let wrong = passed.iter().filter(|(_, times)| **times != [1, 1]);
-        // The first of them, so that a message is the same every time.
-        let Some((edge, times)) = wrong.clone().min() else { return Ok(()) };
-        let [from, to] = edge.map(|c| self.corners[c as usize]);
-        let what = match times {
-            [0, 1] | [1, 0] => "one triangle alone",
-            [0, 2] | [2, 0] => "two triangles that pass it in the same direction",
-            _ => "more than two triangles",
-        };
-        let (count, all) = (wrong.count(), passed.len());
-        Err(format!(
-            "is no closed surface: {count} of its {all} edges are not between two triangles, for example that from {from:?} to {to:?}, which is of {what}; \
-             corners are one where all digits agree. Mend it with a mesh tool"
-        ))
     }
-
-    /// The volume inside, negative where triangles are turned inwards, and its center.
-    pub fn volume_and_center(&self) -> (f64, [f64; 3]) {
-        // Tetrahedra with a corner of the surface: one far away would cost digits.
-        let apex = self.corners[self.triangles[0][0] as usize];
-        let (mut volume, mut moment) = (0.0, [0.0; 3]);
-        for &triangle in &self.triangles {
-            let [a, b, c] = self.at(triangle).map(|x| [0, 1, 2].map(|d| x[d] - apex[d]));
-            let six = a[0] * (b[1] * c[2] - b[2] * c[1])
-                + a[1] * (b[2] * c[0] - b[0] * c[2])
-                + a[2] * (b[0] * c[1] - b[1] * c[0]);
-            volume += six / 6.0;
-            (0..3).for_each(|d| moment[d] += six / 24.0 * (a[d] + b[d] + c[d]));
-        }
-        (volume, [0, 1, 2].map(|d| apex[d] + moment[d] / volume))
+    if !ended {
+        return Err(FileError::data(path, "ends before endsolid: it is cut short, or no STL file in text"));
     }
+    Ok(triangles)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A box from (1, 2, 3) to (3, 3, 3.5), by the rows of its triangles' corners.
-    fn of_a_box() -> Vec<[[f32; 3]; 3]> {
-        let corner = |n: usize| [0, 1, 2].map(|d| [[1.0, 3.0], [2.0, 3.0], [3.0, 3.5]][d][n >> d & 1]);
-        let quads = [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]];
-        let halves = |[a, b, c, d]: [usize; 4]| [[a, b, c], [a, c, d]];
-        quads.into_iter().flat_map(halves).map(|t| t.map(corner)).collect()
-    }
+    const TRIANGLES: [Triangle; 2] =
+        [[[0.0, 1.5, 2.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]], [[0.25, 0.0, 0.0], [3.0, 1.0, 0.0], [0.0, 0.0, 1.0]]];
 
-    fn text(triangles: &[[[f32; 3]; 3]]) -> String {
+    fn text(triangles: &[Triangle]) -> String {
         let mut text = "solid of a test\n".to_string();
         for t in triangles {
             text.push_str("facet normal 0 0 0\nouter loop\n");
@@ -139,75 +132,63 @@ mod tests {
         text + "endsolid of a test\n"
     }
 
-    fn binary(triangles: &[[[f32; 3]; 3]]) -> Vec<u8> {
-        let mut bytes = vec![b' '; 80];
+    fn binary(head: &str, triangles: &[Triangle]) -> Vec<u8> {
+        let mut bytes = format!("{head:80}").into_bytes();
         bytes.extend((triangles.len() as u32).to_le_bytes());
         for t in triangles {
             bytes.extend([0; 12]);
-            t.as_flattened().iter().for_each(|x| bytes.extend(x.to_le_bytes()));
+            t.as_flattened().iter().for_each(|x| bytes.extend((*x as f32).to_le_bytes()));
             bytes.extend([0; 2]);
         }
         bytes
     }
 
-    fn read_bytes(bytes: &[u8]) -> Result<Triangles, FileError> {
+    fn read_bytes(bytes: &[u8]) -> Result<Vec<Triangle>, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.stl");
         std::fs::write(&path, bytes).unwrap();
-        read(&path)
+        read(&path).map_err(|e| e.to_string())
     }
 
     #[test]
-    fn text_and_binary_are_the_same_surface() {
-        let all = of_a_box();
-        let found = read_bytes(text(&all).as_bytes()).unwrap();
-        assert_eq!(found, read_bytes(&binary(&all)).unwrap());
-        assert_eq!((found.corners.len(), found.triangles.len()), (8, 12));
-        let (volume, center) = found.volume_and_center();
-        assert!((volume - 1.0).abs() < 1e-15, "{volume}");
-        assert!((0..3).all(|d| (center[d] - [2.0, 2.5, 3.25][d]).abs() < 1e-15), "{center:?}");
+    fn text_and_binary_have_the_same_triangles() {
+        let plain = text(&TRIANGLES);
+        let written = [
+            plain.clone().into_bytes(),
+            plain.to_ascii_uppercase().replace('\n', "\r\n").into_bytes(),
+            plain.replace("of a test", "").into_bytes(),
+            format!("\u{feff}  {plain}\n\n").into_bytes(),
+            [&b"solid caf\xe9\n"[..], plain.as_bytes().split_at(16).1].concat(),
+            binary("", &TRIANGLES),
+            binary("solid, in spite of it\n", &TRIANGLES),
+            // Several solids, one after the other.
+            (text(&TRIANGLES[..1]) + &text(&TRIANGLES[1..])).into_bytes(),
+        ];
+        for (n, bytes) in written.iter().enumerate() {
+            assert_eq!(read_bytes(bytes).as_deref(), Ok(&TRIANGLES[..]), "{n}");
+        }
     }
 
     #[test]
-    fn triangles_turned_inwards_are_turned() {
-        let inwards: Vec<_> = of_a_box().into_iter().map(|[a, b, c]| [a, c, b]).collect();
-        let found = read_bytes(&binary(&inwards)).unwrap();
-        assert!(found.volume_and_center().0 > 0.0);
-    }
-
-    #[test]
-    fn signs_of_zero_and_triangles_without_area_do_not_matter() {
-        let mut all = of_a_box();
-        all.iter_mut().for_each(|t| t.iter_mut().for_each(|c| c[0] -= 1.0));
-        all[3][0][0] *= -1.0;
-        let [a, b, _] = all[0];
-        all.push([a, b, b]);
-        assert_eq!(read_bytes(&binary(&all)).unwrap().triangles.len(), 12);
-    }
-
-    #[test]
-    fn what_is_no_closed_surface_is_refused() {
-        let all = of_a_box();
-        let message = |bytes: &[u8]| read_bytes(bytes).unwrap_err().to_string();
-        let open = message(&binary(&all[1..]));
-        assert!(open.contains("3 of its 18 edges") && open.contains("one triangle alone"), "{open}");
-        let twice = message(&binary(&[&all[..], &all[..1]].concat()));
-        assert!(twice.contains("more than two triangles"), "{twice}");
-        let mut turned = all.clone();
-        turned[4].swap(0, 1);
-        let turned = message(&binary(&turned));
-        assert!(turned.contains("in the same direction"), "{turned}");
-        let flat = message(&binary(&[all[0], [all[0][0], all[0][2], all[0][1]]]));
-        assert!(flat.contains("enclose no volume"), "{flat}");
-        let mut broken = all.clone();
-        broken[5][1][2] = f32::NAN;
-        let broken = message(&binary(&broken));
-        assert!(broken.contains("triangle 5") && broken.contains("NaN"), "{broken}");
-        let short = message(&binary(&all)[..300]);
-        assert!(short.contains("ends before its last triangle"), "{short}");
-        assert!(message(b"x, y, z\n1, 2, 3\n").contains("no STL file"));
-        assert!(message(text(&[]).as_bytes()).contains("no triangles"));
-        let garbled = text(&all).replacen("vertex 1", "vertex one", 1);
-        assert!(message(garbled.as_bytes()).contains("no STL file"));
+    fn what_is_no_stl_file_is_refused_with_its_place() {
+        let (plain, whole) = (text(&TRIANGLES), binary("", &TRIANGLES));
+        let mut infinite = TRIANGLES;
+        infinite[1][2][0] = f64::INFINITY;
+        for (bytes, words) in [
+            (&b""[..], "0 bytes alone"),
+            (b"x, y, z\n1, 2, 3\n", "does not begin with \"solid\""),
+            (&whole[..150], "184 bytes for its 2 triangles, not 150"),
+            (&binary("", &infinite), "triangle 1 (from 0)"),
+            (plain.replacen("vertex 1", "vertex one", 1).as_bytes(), "line 5: \"vertex one 0 0\" is no corner"),
+            (plain.replacen("vertex 1", "vertex 1 1", 1).as_bytes(), "line 5: \"vertex 1 1 0 0\" is no corner"),
+            (plain.replacen("vertex 1", "vertex nan", 1).as_bytes(), "is no corner"),
+            (plain.replacen("vertex 1 0 0\n", "", 1).as_bytes(), "line 7: ends a facet that has not three corners"),
+            (plain.replacen("endloop", "end", 1).as_bytes(), "line 7: \"end\" is no word"),
+            (plain.replace("endsolid of a test\n", "").as_bytes(), "cut short"),
+            (&[&b"solid x\n"[..], &[b'1'; 10_000]].concat(), "line 2: is too long"),
+        ] {
+            let found = read_bytes(bytes).unwrap_err();
+            assert!(found.contains(words), "{words}: {found}");
+        }
     }
 }

@@ -207,6 +207,8 @@ impl Course {
                     ". {} --force --set KEY=VALUE",
                     text.replacen("To go on from there:", "To go on from there with another value:", 1)
                 ),
+                // A miss of [verify], which would be missed again.
+                1 => format!(". {text} --set verify.action=warn"),
                 _ => format!(". {text}"),
             });
         }

@@ -124,9 +124,6 @@ pub fn go_on<S: Resumable>(
 ) -> Result<(RunDirectory, Resumed<S>), Failure> {
     let given = asked.as_ref().map(|s| s.text().to_owned());
     let (state, name) = (&latest.checkpoint, latest.path.display().to_string());
-    let is_of_place = |o: &Override| o.text.split_once('=').is_some_and(|(key, _)| is_place(key.trim()));
-    let places: Vec<Override> = options.overrides().into_iter().filter(is_of_place).collect();
-    let before = S::parse_resumed(&name, state.scenario.clone(), &places)?;
     let mut scenario = match asked {
         Some(scenario) => scenario,
         None => S::parse_resumed(&name, state.scenario.clone(), &options.overrides())?,
@@ -134,6 +131,8 @@ pub fn go_on<S: Resumable>(
     if options.ranks.is_some() {
         scenario.check_for_ranks(&name)?;
     }
+    let now = document::values(&scenario.resolved_of(&state.state));
+    let before = S::parse_resumed(&name, state.scenario.clone(), &places(&state.scenario, &now))?;
     let differences = differences([&before, &scenario].map(|s| s.resolved_of(&state.state)));
     if !differences.is_empty() && !options.force {
         return Err(refuse(&name, &differences));
@@ -199,10 +198,16 @@ fn refuse(name: &str, differences: &[String]) -> Failure {
     Failure::new(65, line)
 }
 
-/// Whether a key says where the surface of a body lies. It may have moved: its volume says whether
+/// Whether a key says where the surface of a body lies. It may have moved: its digest says whether
 /// it is the same.
 fn is_place(key: &str) -> bool {
     key.starts_with("bodies.") && key.ends_with(".path")
+}
+
+/// Where the surfaces of a scenario lie now.
+fn places(text: &str, now: &BTreeMap<String, String>) -> Vec<Override> {
+    let keys = document::values(text).into_keys().filter(|key| is_place(key));
+    keys.filter_map(|key| Some(Override::set(format!("{key}={}", now.get(&key)?)))).collect()
 }
 
 /// The keys in which two resolved scenarios differ though they should not, each in a line.

@@ -12,7 +12,6 @@ use super::super::document::Value;
 use super::super::reader::{Notes, Range, Section};
 use super::super::resolved::{number, text, vector};
 use super::Resolution;
-use crate::files::stl;
 use crate::messages::{number as in_message, short};
 use crate::surface::Surface;
 
@@ -117,46 +116,37 @@ fn body(mut s: Section<'_>, folder: Option<&Path>, domain: &Domain<'_>) -> Optio
     Some(body)
 }
 
-/// How far a volume that is given may be from that of the file, as a part of it: sums of triangles
-/// round.
-const SAME_VOLUME: f64 = 1e-9;
-
 /// The surface of a file.
 fn surface(s: &mut Section<'_>, folder: Option<&Path>) -> Option<Surface> {
     let (given, scale, origin) = (s.string("path"), s.number("scale", Range::SIDE), moderate(s, "origin"));
-    let volume = s.number("volume", Range::POSITIVE);
+    let digest = s.string("digest");
     if !s.has("path") {
         s.missing("path", "an STL file with a closed surface, for example path = \"wing.stl\"");
     }
     let wrong = |(key, is_read): (&str, bool)| s.has(key) && !is_read;
-    if [("scale", scale.is_some()), ("origin", origin.is_some()), ("volume", volume.is_some())].into_iter().any(wrong) {
+    if [("scale", scale.is_some()), ("origin", origin.is_some()), ("digest", digest.is_some())].into_iter().any(wrong) {
         return None;
     }
     let given = given?;
     let path = folder.map_or_else(|| PathBuf::from(&given), |f| f.join(&given));
     // A run may go on from another folder.
     let path = std::path::absolute(&path).unwrap_or(path);
-    let triangles = match stl::read(&path) {
-        Ok(triangles) => triangles,
+    let surface = match Surface::read(&path, scale.unwrap_or(1.0), origin) {
+        Ok(surface) => surface,
         Err(e) => {
             s.absent("path", e.exit_code(), e.to_string(), "needs a closed surface in STL", None);
             return None;
         }
     };
-    let surface = match Surface::new(path, scale.unwrap_or(1.0), origin, triangles) {
-        Ok(surface) => surface,
-        Err(what) => {
-            let message = format!("{}: {what}", s.full("path"));
-            let help = "give bodies.scale, which turns lengths of the file into those of the scenario";
-            s.mistake("path", message, "allowed: surfaces of 1e-60 to 1e60", Some(help.into()));
-            return None;
-        }
-    };
-    if let Some(volume) = volume.filter(|v| (v / surface.volume - 1.0).abs() > SAME_VOLUME) {
-        let message = format!("{} = {} is not that of the surface", s.full("volume"), in_message(volume));
-        let label = format!("{} in {}", in_message(surface.volume), surface.path.display());
-        let help = "leave it out, or look whether the file has changed and whether the scale is right";
-        s.mistake("volume", message, label, Some(help.into()));
+    if let Some(digest) = digest.filter(|digest| digest != surface.digest.as_str()) {
+        let message = format!("{} = \"{digest}\" is not that of the surface", s.full("digest"));
+        let label = format!("{} in {}", surface.digest, surface.path.display());
+        let help = format!(
+            "the file has changed since: a run goes on with the surface that it began with alone. If that is \
+             elsewhere, --set {}=FILE",
+            s.full("path")
+        );
+        s.mistake("digest", message, label, Some(help));
     }
     Some(surface)
 }
@@ -171,7 +161,7 @@ fn fits(s: &Section<'_>, body: &Body, domain: &Domain<'_>) {
             Shape::Box(_) => "sides",
             Shape::Solid(_) => "path",
         };
-        let (thin, least) = (in_message(2.0 * body.narrowest()), in_message(2.0 * THINNEST * h));
+        let (thin, least) = (short(2.0 * body.narrowest()), in_message(2.0 * THINNEST * h));
         let message = format!("{} is of a body that is {thin} wide, less than four cells", s.full(key));
         s.mistake(
             key,
@@ -191,7 +181,8 @@ fn fits(s: &Section<'_>, body: &Body, domain: &Domain<'_>) {
             "allowed: {} or more from each face of the cube, the extent of the body and {cells} of the smallest cells",
             short(margin + extent)
         );
-        s.mistake("center", message, label, None);
+        let of_file = format!("{} turns lengths of the file into those of the scenario", s.full("scale"));
+        s.mistake("center", message, label, matches!(body.shape, Shape::Solid(_)).then_some(of_file));
     }
 }
 
@@ -245,7 +236,8 @@ pub(super) fn write(conditions: &Conditions, out: &mut String) -> fmt::Result {
 /// The keys of a surface, with what was read from its file.
 fn of_surface(solid: &dyn Solid) -> String {
     let surface = (solid as &dyn Any).downcast_ref::<Surface>().expect("scenarios have no other solid");
-    let Surface { path, scale, origin, volume, .. } = surface;
-    let (path, origin) = (text(&path.to_string_lossy()), vector(*origin));
-    format!("path = {path}\nscale = {}\norigin = {origin}\nvolume = {}", number(*scale), number(*volume))
+    let Surface { path, scale, origin, digest, triangles, volume, .. } = surface;
+    let (path, origin, digest) = (text(&path.to_string_lossy()), vector(*origin), text(digest.as_str()));
+    let about = format!("# {triangles} triangles, volume {}", short(*volume));
+    format!("path = {path}\nscale = {}\norigin = {origin}\ndigest = {digest}  {about}", number(*scale))
 }
