@@ -61,6 +61,36 @@ fn every_stage_of_a_mesh_is_timed_and_counted() {
 
 /// A mesh has the points of a window across a box, however thin that is.
 #[test]
+fn long_boxes_are_summed_once() {
+    // Ions up to a quarter of a spacing from their places in a box of 10 : 1 : 1: its longest waves make
+    // the error of potentials.
+    let (lattice, q) = ions([80, 8, 8]);
+    for tolerance in [1e-3, 1e-4, 1e-6] {
+        let mut times = StageTimes::default();
+        let settings = mesh([80.0, 8.0, 8.0], tolerance);
+        let found = evaluate(&settings, &lattice, &q, None, &mut times).unwrap();
+        assert_eq!(times.calls(Stage::Spread), 1, "{tolerance:e}: order {:?}", found.choice.order);
+        let exact = sum(&mesh([80.0, 8.0, 8.0], 1e-11), &lattice, &q, None).unwrap();
+        let square = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>();
+        let wrong: Vec<f64> = found.potential.iter().zip(&exact.potential).map(|(a, b)| a - b).collect();
+        let error = (square(&wrong) / square(&exact.potential)).sqrt();
+        assert!(error < tolerance, "{tolerance:e}: {error:e}");
+    }
+}
+
+/// Ions of rock salt at whole numbers below `counts`, each moved by up to a quarter.
+fn ions(counts: [usize; 3]) -> (Vec<[f64; 3]>, Vec<f64>) {
+    let moved = random_in([0.5; 3], counts.iter().product(), 3);
+    let place = |n: usize| [n % counts[0], n / counts[0] % counts[1], n / (counts[0] * counts[1])];
+    let at = |(n, u): (usize, &[f64; 3])| {
+        let place = place(n);
+        std::array::from_fn(|d| place[d] as f64 + u[d] - 0.25)
+    };
+    let sign = |n: usize| if place(n).iter().sum::<usize>().is_multiple_of(2) { 1.0 } else { -1.0 };
+    (moved.iter().enumerate().map(at).collect(), (0..moved.len()).map(sign).collect())
+}
+
+#[test]
 fn thin_boxes_have_no_huge_meshes() {
     let side = [1e-3, 1e-3, 1e6];
     let points = random_in(side, 200, 9);
