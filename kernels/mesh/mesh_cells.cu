@@ -1,16 +1,21 @@
 // Bodies in the order of the cells of a mesh. Compiled without fused multiply-add.
 #include "mesh/lattice.cuh"
 
-// Where the places of each cell begin.
-__device__ inline void begin_cells(const CellsView &v, unsigned i, unsigned cell) {
-  const unsigned before = i == 0 ? 0 : unsigned(v.key[i - 1] >> v.shift) + 1;
-  for (unsigned c = before; c <= cell; c++) v.start[c] = i;
-  if (i + 1 == v.n)
-    for (unsigned c = cell + 1; c <= v.cells; c++) v.start[c] = v.n;
+// The first place of a cell, or of the next one that has bodies.
+__device__ inline unsigned first_place(const CellsView &v, unsigned cell) {
+  unsigned low = 0, high = v.n;
+  while (low < high) {
+    const unsigned middle = low + (high - low) / 2;
+    if (unsigned(v.key[middle] >> v.shift) < cell) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
+// A thread has a body, and a cell: where most of a box is empty there are many more of these.
 template <typename Real> __device__ inline void arrange(const CellsView &v) {
   const unsigned i = blockIdx.x * MESH_TILE + threadIdx.x;
+  if (v.start && i <= v.cells) v.start[i] = first_place(v, i);
   if (i >= v.n) return;
   const unsigned cell = unsigned(v.key[i] >> v.shift), body = v.order[i];
   const unsigned at[3] = {cell / (v.lattice.cells[1] * v.lattice.cells[2]), cell / v.lattice.cells[2] % v.lattice.cells[1], cell % v.lattice.cells[2]};
@@ -25,7 +30,6 @@ template <typename Real> __device__ inline void arrange(const CellsView &v) {
   static_cast<Real *>(v.depth)[i] = Real(at[2]);
   v.bodies[i] = Body{x[0], x[1], x[2], q};
   v.cell[i] = cell;
-  if (v.start) begin_cells(v, i, cell);
 }
 
 extern "C" {

@@ -128,7 +128,7 @@ impl InCells {
         let view =
             CellsView { position: points.position, strength: points.strength, ..self.view(lattice, strength_scale, n) };
         // SAFETY: all arrays have the lengths that the view says.
-        unsafe { launch(gpu, name, n.div_ceil(MESH_TILE), MESH_TILE, &view) }
+        unsafe { launch(gpu, name, n.max(cells + 1).div_ceil(MESH_TILE), MESH_TILE, &view) }
     }
 
     /// Queues the counting of pairs at bitwise the same place.
