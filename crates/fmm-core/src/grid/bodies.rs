@@ -1,10 +1,10 @@
 //! Solid bodies in a flow: where they are, how they move, and how much of a cell is theirs.
 //!
-//! A body is a sphere, an ellipsoid, a box or whatever has a signed distance. It is still, or moves
-//! and turns at constant rates. Its mask falls over two cells from 1 to 0 at the surface: χ = ½ (1 −
-//! s − sin(πs)/π), s = 1 + d/h with the signed distance d from the surface (Gazzola et al. 2011, who
-//! have s = d/h). Penalisation stops the fluid wherever χ is above 1/(λ dt), which with s = d/h
-//! would be a body larger by a cell on all sides.
+//! A body is a sphere, an ellipsoid, a box or any other form with a signed distance. It is still, or
+//! moves and turns at constant rates. Its mask falls over two cells from 1 to 0 at the surface: χ =
+//! ½ (1 − s − sin(πs)/π), s = 1 + d/h with the signed distance d from the surface (Gazzola et al.
+//! 2011, who have s = d/h). Penalisation stops the fluid wherever χ is above 1/(λ dt), which with
+//! s = d/h would be a body larger by a cell on all sides.
 
 use std::any::Any;
 use std::f64::consts::PI;
