@@ -270,11 +270,14 @@ fn the_poisson_solver_is_measured_beside_a_convolution() {
     let preset = "n = 64\nsmallest = 32\ntolerances = [1e-3]\nsets = [\"uniform\"]\norders = [4]\nthetas = [0.5, 0.8]\n\
                   leaves = [256]\nsamples = 1\nbudget = 0.05\n";
     fs::write(folder.path().join("toy.toml"), preset).unwrap();
-    let text =
-        ok(folder.path(), &["bench", "poisson", "--config", "toy.toml", "--device", "cpu", "--quiet", "--out", "out"]);
-    assert!(text.contains("vector instructions that") && text.contains("Hockney's convolution"), "{text}");
+    let place = ["--device", "cpu", "--threads", "2"];
+    let arguments = [&["bench", "poisson", "--config", "toy.toml", "--quiet", "--out", "out"][..], &place].concat();
+    let text = ok(folder.path(), &arguments);
+    for words in ["vector instructions that", "Hockney's convolution", "leaves of 256: 2 threads are"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
     let records = records(&folder.path().join("out/poisson.jsonl"));
-    assert_eq!(records.len(), 9, "{:?}", cases(&records));
+    assert_eq!(records.len(), 10, "{:?}", cases(&records));
     // The flow goes on from case to case, and its wake grows.
     let flow: Vec<&Value> = records.iter().filter(|r| r["method"] == "sphere").collect();
     assert_eq!(flow.iter().map(|r| r["step"].as_u64().unwrap()).collect::<Vec<_>>(), [3, 6, 9, 12]);
@@ -295,7 +298,7 @@ fn the_poisson_solver_is_measured_beside_a_convolution() {
         }
         assert!(value(tree, "bytes") > 1e6 && value(rival, "bytes") > 1e6);
     }
-    for name in ["poisson-stages", "poisson-theta", "poisson-rival", "poisson-flow"] {
+    for name in ["poisson-stages", "poisson-theta", "poisson-rival", "poisson-threads", "poisson-flow"] {
         assert!(fs::read_to_string(folder.path().join(format!("out/{name}.svg"))).unwrap().contains("nbody 0"));
     }
     for (arguments, exit) in [(&["--n", "100"][..], 2), (&["--device", "cuda:99"], 69)] {
