@@ -27,19 +27,22 @@ const OF_POTENTIALS: f64 = 0.8;
 /// potentials err four to eight times as much as in a cube; fields do not. The sum over few waves
 /// scatters: two standard deviations are added.
 fn excess(cell: &PeriodicBox) -> f64 {
-    let mean = cell.volume().cbrt();
-    let [own, squares] = long_waves(cell.side);
-    let [in_cube, _] = long_waves([mean; 3]);
+    // The sides one by one: their product may be no number.
+    let mean = cell.side.iter().map(|s| s.cbrt()).product::<f64>();
+    let [own, squares] = long_waves(cell.side.map(|s| s / mean));
+    let [in_cube, _] = long_waves([1.0; 3]);
     let scatter = 1.0 + 2.0 * (2.0 * squares).sqrt() / own;
     let grown = scatter * own / in_cube;
     (OF_POTENTIALS * (1.0 - OF_LONG_WAVES + OF_LONG_WAVES * grown).sqrt()).max(1.0)
 }
 
-/// Σ (k/2π)⁻⁴ and Σ (k/2π)⁻⁸ over waves of a box that are no shorter along any axis than half the
-/// side of the cube of its volume.
+/// Waves along a side beyond this one add nothing that matters.
+const MOST_WAVES: f64 = 64.0;
+
+/// Σ (k/2π)⁻⁴ and Σ (k/2π)⁻⁸ over waves of a box of volume 1 that are no shorter along any axis than
+/// one half.
 fn long_waves(side: [f64; 3]) -> [f64; 2] {
-    let half = 0.5 * side.iter().product::<f64>().cbrt();
-    let most = side.map(|s| (s / half).round() as i64);
+    let most = side.map(|s| (2.0 * s).round().min(MOST_WAVES) as i64);
     let squared = |n: i64, d: usize| (n as f64 / side[d]).powi(2);
     let mut sums = [0.0; 2];
     for i in -most[0]..=most[0] {
@@ -168,9 +171,12 @@ mod tests {
         // Whatever the axis and the size.
         let long = of([10.0, 1.0, 1.0]);
         assert!((of([2.0, 20.0, 2.0]) / long - 1.0).abs() < 1e-12 && (8.0..11.0).contains(&long), "{long}");
-        assert!([of([1.0; 3]), of([3.0; 3])] == [1.0; 2] && of([2.0, 1.0, 1.0]) < 1.35);
+        assert!([of([1.0; 3]), of([3.0; 3]), of([1e60; 3]), of([1e-60; 3])] == [1.0; 4] && of([2.0, 1.0, 1.0]) < 1.35);
         let flat = of([10.0, 10.0, 1.0]);
         assert!((1.2..long).contains(&flat), "{flat}");
+        // As soon as any other, which a sum over all waves would not be.
+        let extreme = [of([1e30, 1.0, 1.0]), of([1e30, 1e30, 1.0])];
+        assert!(extreme.iter().all(|e| *e > 1e3 && e.is_finite()), "{extreme:?}");
     }
 
     #[test]
