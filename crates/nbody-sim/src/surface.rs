@@ -92,11 +92,11 @@ impl Surface {
         let mut step = size.map(|s| 0.5 * s / PLACES as f64);
         for _ in 0..HALVINGS {
             let from = best.1;
-            let beside = |n: usize| {
+            let around = |n: usize| {
                 let side = [n % 3, n / 3 % 3, n / 9].map(|i| i as f64 - 1.0);
                 [0, 1, 2].map(|d| from[d] + side[d] * step[d])
             };
-            best = depths((0..27).map(beside).collect()).into_iter().fold(best, deeper);
+            best = depths((0..27).map(around).collect()).into_iter().fold(best, deeper);
             step = step.map(|s| 0.5 * s);
         }
         best.0
@@ -154,6 +154,7 @@ mod tests {
     use super::*;
     use crate::files::stl::Triangle;
     use closed::tests::of_a_box;
+    use fmm_core::math::cross;
 
     /// An L: a cube of side 2 without the quarter x > 1, y > 1.
     fn angle() -> Vec<Triangle> {
@@ -201,9 +202,8 @@ mod tests {
         for t in of {
             let [a, b, c] = t.map(|y| difference(y, x));
             let [la, lb, lc] = [a, b, c].map(|v| dot(v, v).sqrt());
-            let across = [b[1] * c[2] - b[2] * c[1], b[2] * c[0] - b[0] * c[2], b[0] * c[1] - b[1] * c[0]];
             let below = la * lb * lc + dot(a, b) * lc + dot(b, c) * la + dot(c, a) * lb;
-            angle += 2.0 * dot(a, across).atan2(below);
+            angle += 2.0 * dot(a, cross(b, c)).atan2(below);
             for i in 0..=40 {
                 for j in 0..=40 - i {
                     let [u, v] = [i, j].map(|n| f64::from(n) / 40.0);

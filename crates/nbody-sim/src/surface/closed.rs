@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::f64::consts::PI;
 
+use fmm_core::math::cross;
 use rayon::prelude::*;
 use sha2::{Digest as _, Sha256};
 
@@ -208,10 +209,6 @@ pub(super) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
-fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -248,7 +245,7 @@ pub(super) mod tests {
 
     #[test]
     fn parts_are_turned_by_what_they_lie_within() {
-        let [outer, hole, core, beside] = [
+        let [outer, hole, core, other] = [
             of_a_box([0.0; 3], [4.0; 3]),
             of_a_box([1.0; 3], [3.0; 3]),
             of_a_box([1.5; 3], [2.5; 3]),
@@ -256,7 +253,7 @@ pub(super) mod tests {
         ];
         let expected = 64.0 - 8.0 + 1.0 + 1.0;
         for turned in 0..16 {
-            let parts = [&outer, &hole, &core, &beside].into_iter().enumerate();
+            let parts = [&outer, &hole, &core, &other].into_iter().enumerate();
             let all =
                 parts.flat_map(|(p, part)| if turned >> p & 1 == 1 { inwards(part.clone()) } else { part.clone() });
             let found = Closed::of(&all.collect::<Vec<_>>()).unwrap();
