@@ -86,6 +86,42 @@ __device__ inline double handed_down(const ErrorView &v, uint32_t cell, unsigned
   return v.octants[8 * size_t(cell) + o] + parent.at(at[0], at[1], at[2]) + v.local * lost * power(r2, v.order);
 }
 
+// What the rounding of pairs to single precision loses at an octant of a leaf, squared: eight lanes have a leaf, and look at
+// eight cells of its list together.
+__device__ inline float of_pairs(const ErrorView &v, uint32_t leaf, double half, const double *center, uint64_t begin, uint64_t end) {
+  const unsigned o = threadIdx.x % 8, group = 0xffu << (threadIdx.x % 32 & 24);
+  float at[3], sum = 0;
+  for (unsigned d = 0; d < 3; d++) at[d] = float(0.5 * side_of(o, d) * v.aspect[d]);
+  for (uint64_t first = begin; first < end; first += 8) {
+    float x[3] = {}, least = 1, size = 0;
+    if (first + o < end) {
+      const uint32_t cell = v.p2p.pairs[2 * (first + o)];
+      double shift[3];
+      shift_of(v.p2p.pairs[2 * (first + o) + 1], v.sides, shift);
+      for (unsigned d = 0; d < 3; d++)
+        x[d] = float((v.sources.center[3 * size_t(cell) + d] + shift[d] - center[d]) / half);
+      const double ratio = half_of(v.sources, cell) / half;
+      least = float(ratio * ratio);
+      if (v.sources.children[2 * size_t(cell)] == v.sources.children[2 * size_t(cell) + 1])
+        size = v.sizes[cell];
+      else
+        for (uint32_t i = v.sources.bodies[2 * size_t(cell)]; i < v.sources.bodies[2 * size_t(cell) + 1]; i++)
+          size += fabsf(v.near_bodies[i].w);
+    }
+#pragma unroll
+    for (unsigned k = 0; k < 8; k++) {
+      float r2 = 0;
+      for (unsigned d = 0; d < 3; d++) {
+        const float away = __shfl_sync(group, x[d], k, 8) - at[d];
+        r2 = fmaf(away, away, r2);
+      }
+      const float term = __shfl_sync(group, size, k, 8) / fmaxf(r2, __shfl_sync(group, least, k, 8));
+      sum = fmaf(term, term, sum);
+    }
+  }
+  return sum;
+}
+
 extern "C" {
 __global__ void __launch_bounds__(256) error_norms_f32(ErrorView v) { norms<float>(v); }
 __global__ void __launch_bounds__(256) error_norms_f64(ErrorView v) { norms<double>(v); }
@@ -199,6 +235,8 @@ __global__ void __launch_bounds__(ERROR_THREADS, 8) error_targets(ErrorView v) {
     if (!near) value += lost;
     any_near |= near;
   }
+  if (there && v.sizes)
+    value += v.of_pairs * power(v.root / half, 4) * of_pairs(v, leaf, half, center, v.p2p.start[leaf], v.p2p.start[leaf + 1]);
   const Interpolated octants(value, v.least);
   if (!there) return;
   const double own = v.local * v.norms[v.sources.cells + size_t(leaf)] * power(v.root / half, 4);

@@ -17,17 +17,21 @@ __global__ void __launch_bounds__(TILE) near_tasks(NearView v) {
   }
 }
 
-// Bodies from the centers of their leaves. A warp has one cell.
+// Bodies from the centers of their leaves, and the sizes of their strengths together. A warp has one cell.
 __global__ void __launch_bounds__(TILE) near_bodies(NearView v) {
   const size_t cell = size_t(blockIdx.x) * (TILE / 32) + threadIdx.x / 32;
   if (cell >= v.sources.cells || !is_leaf(v.sources, cell) || (v.needed && !v.needed[cell])) return;
   const Frame<float> frame(v.sources, cell, power_of_two_below(v.sources.half[0]));
+  float size = 0;
   for (uint32_t i = v.sources.bodies[2 * cell] + threadIdx.x % 32; i < v.sources.bodies[2 * cell + 1]; i += 32) {
     const Body b = v.source_bodies[i];
     float at[3];
     frame.place(b, at);
     v.near[i] = make_float4(at[0], at[1], at[2], float(b.q));
+    size += fabsf(float(b.q));
   }
+  for (unsigned d = 16; d > 0; d /= 2) size += __shfl_xor_sync(~0u, size, d);
+  if (threadIdx.x % 32 == 0) v.sizes[cell] = size;
 }
 
 #define OPEN_SPACE(NAME, KERNEL) LISTS(NAME, KERNEL, false)

@@ -15,7 +15,7 @@
 use crate::bodies::total_size;
 use crate::lists::Classes;
 use crate::math::scale::larger;
-use crate::{Boundary, Choice, Precision, accuracy};
+use crate::{Boundary, Precision};
 
 /// What the square of the last degree of a local expansion counts next to that of a multipole:
 /// measured, so that at orders 2 to 18 most errors are within a factor of 4 of their estimate up to
@@ -28,6 +28,12 @@ pub const NEAR: f64 = 5.0;
 
 /// No octant of a cell counts less than this part of the largest.
 pub const LEAST: f64 = 1e-6;
+
+/// From this tolerance on the rounding of pairs counts nothing, even where fields are a thousandth of their largest terms.
+const COARSE: f64 = 1e-4;
+
+/// What [`of_pairs`] counts: measured, so that errors of ions are those that it expects, and of random charges a half.
+const PAIRS: f64 = 0.5;
 
 /// The largest relative error that is predicted, in tolerances. Where forces cancel errors count
 /// relative to a thousandth of the largest term, which nobody knows before the direct sum, and no
@@ -132,12 +138,22 @@ pub(crate) fn per_potential_of(boundary: Boundary, total: f64) -> f64 {
     if boundary.periodic().is_none() && per.is_finite() { per } else { 0.0 }
 }
 
-/// The spacing of numbers next to 1 for [`rounding`] in a sum of so many sources. In mixed precision only pairs
-/// with the part ν of the sources that is near are rounded to single precision: where these fill space evenly,
-/// Σ|q|/r² of them is ν^(1/3) of the whole.
-pub fn epsilon_of_terms(choice: &Choice, sources: usize) -> f64 {
-    let part = if choice.precision == Precision::Mixed { accuracy::near_share(choice, sources).cbrt() } else { 1.0 };
-    part * choice.precision.epsilon()
+/// The spacing of numbers next to 1 for [`rounding`]: that of expansions. Pairs have [`of_pairs`].
+pub fn epsilon_of_terms(precision: Precision) -> f64 {
+    if precision == Precision::F32 { Precision::F32.epsilon() } else { f64::EPSILON }
+}
+
+/// Whether [`of_pairs`] is a part of the errors of a sum for this tolerance.
+pub fn rounds_pairs(precision: Precision, tolerance: f64) -> bool {
+    precision != Precision::F64 && tolerance < COARSE
+}
+
+/// The square of what the rounding of pairs with bodies of a cell to single precision loses of a field at a place in half
+/// sides of that cell from its center, in units of Σ|q| of the cell over the square of its half side. Where signs cancel
+/// neither fields nor potentials know of these terms.
+pub fn of_pairs(at: [f64; 3]) -> f64 {
+    let r2 = larger(square(&at), 1.0);
+    (PAIRS * f64::from(f32::EPSILON) / r2).powi(2)
 }
 
 /// The rounding of a field whose terms cancel, from the potential there, with this spacing of numbers next to 1.
@@ -181,24 +197,6 @@ mod tests {
         }
         assert_eq!(per_potential(Boundary::Open, &[0.0]), 0.0);
         assert_eq!(per_potential(Boundary::Periodic(PeriodicBox::cube(1.0)), &[1.0]), 0.0);
-    }
-
-    #[test]
-    fn mixed_precision_rounds_the_terms_that_are_near() {
-        use crate::Method;
-        let choice = |precision| Choice {
-            method: Method::Fmm,
-            precision,
-            expansion: None,
-            order: Some(9),
-            theta: Some(0.75f64.sqrt()),
-            leaf_size: 100,
-        };
-        let of = |precision, sources| epsilon_of_terms(&choice(precision), sources) / f64::from(f32::EPSILON);
-        assert_eq!(of(Precision::F32, 1_000_000), 1.0);
-        assert_eq!(of(Precision::F64, 1000), f64::EPSILON / f64::from(f32::EPSILON));
-        // 27 leaves of 40 bodies on average.
-        assert!((of(Precision::Mixed, 1_080_000) - 0.1).abs() < 1e-12 && of(Precision::Mixed, 1000) == 1.0);
     }
 
     #[test]

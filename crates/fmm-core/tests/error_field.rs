@@ -44,6 +44,40 @@ fn most_errors_are_within_a_factor_of_four_of_their_estimate() {
     }
 }
 
+/// Charges, whose terms cancel in fields and in potentials: all that is wrong at this order is the rounding of pairs, which
+/// nothing else would expect. Estimates may be too large, since the guard asks which targets err most, but not too small.
+#[test]
+fn the_rounding_of_charges_in_single_precision_is_estimated() {
+    let side = 16;
+    let moved = uniform(side * side * side, 8);
+    let place = |i: usize| [i % side, i / side % side, i / side / side];
+    let ions: Points =
+        (0..moved.len()).map(|i| [0, 1, 2].map(|d| place(i)[d] as f64 + 0.2 * (moved[i][d] - 0.5))).collect();
+    let signs = (0..moved.len()).map(|i| if place(i).iter().sum::<usize>() % 2 == 0 { 1.0 } else { -1.0 }).collect();
+    // One in ten has a hundred times the strength of the others.
+    let uneven = |n: usize| (0..n).map(|i| alternating(n)[i] * if i % 10 == 0 { 100.0 } else { 1.0 }).collect();
+    for (name, points, q) in [
+        ("ions", ions, signs),
+        ("random", uniform(5000, 4), alternating(5000)),
+        ("clustered", plummer(5000, 5), alternating(5000)),
+        ("uneven", uniform(5000, 6), uneven(5000)),
+    ] {
+        let truth = exact(&points, &q, Softening::None);
+        for precision in [Precision::F32, Precision::Mixed] {
+            let (order, leaf_size, tolerance) = (Some(18), Some(250), 1e-5);
+            let settings = Settings { precision, order, leaf_size, tolerance, errors: true, ..Settings::default() };
+            let settings = Settings { method: Method::Fmm, ..settings };
+            let sum = evaluate(&settings, &points, &q, None, &mut StageTimes::default()).unwrap();
+            let off = |i: usize| (0..3).map(|d| (sum.field[i][d] - truth[i][d]).powi(2)).sum::<f64>().sqrt();
+            let mut ratios: Vec<f64> = (0..truth.len()).map(|i| off(i) / sum.error[i]).collect();
+            ratios.sort_by(f64::total_cmp);
+            let [half, most] = [0.5, 0.98].map(|part| ratios[(part * ratios.len() as f64) as usize]);
+            println!("{name} {}: {half:.2} {most:.2}", precision.name());
+            assert!(half > 0.05 && most < 4.0, "{name} {precision:?}: {half} {most}");
+        }
+    }
+}
+
 #[test]
 fn errors_are_estimated_only_where_they_are_asked_for() {
     let (points, q) = (uniform(3000, 1), alternating(3000));

@@ -2,16 +2,17 @@
 //! [`fmm_core::error_model`].
 
 use cust::memory::DevicePointer;
-use fmm_core::error_model::{LARGEST, LEAST, LOCAL, NEAR, of_classes};
+use fmm_core::error_model::{LARGEST, LEAST, LOCAL, NEAR, epsilon_of_terms, of_classes, of_pairs, rounds_pairs};
 use fmm_core::expansion::LastDegree;
 use fmm_core::guard::{EVEN, ROUNDS};
 use fmm_core::lists::Classes;
-use fmm_core::{Error, Family};
+use fmm_core::{Error, Family, Precision};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::far::Far;
 use crate::mma_layout::DeviceReal;
+use crate::near::Near;
 use crate::place::Place;
 use crate::shares::{Divided, MOST_CHUNKS, chunks_of};
 use crate::view::{DrawView, ErrorView};
@@ -50,8 +51,8 @@ pub struct Described {
     pub family: Family,
     /// Their order.
     pub order: usize,
-    /// The spacing of numbers next to 1, and that of [`fmm_core::error_model::epsilon_of_terms`].
-    pub epsilon: [f64; 2],
+    /// Precision of the sum.
+    pub precision: Precision,
     /// The numbering of the offsets.
     pub classes: Classes<3>,
     /// The tolerance that is to be kept.
@@ -65,24 +66,31 @@ pub struct Described {
 }
 
 impl Predicted {
-    /// The sum at `place` by the expansions of `far`.
+    /// The sum at `place` by the expansions of `far` and the pairs of `near`.
     pub fn new<T: DeviceReal>(
         place: &Place,
         far: &Far<T>,
+        near: &Near,
         cells: [usize; 2],
         targets: usize,
         about: Described,
     ) -> Self {
-        let Described { root, aspect, family, order, classes, tolerance, total, locals, distributed, .. } = about;
-        let [epsilon, of_terms] = about.epsilon;
+        let Described { root, aspect, family, order, precision, classes, tolerance, total, locals, distributed } =
+            about;
+        let (epsilon, of_terms) = (precision.epsilon(), epsilon_of_terms(precision));
         let last = LastDegree::new(family, order);
         let single = size_of::<T>() == 4;
         let null = DevicePointer::null();
+        let near = near.rounded().filter(|_| rounds_pairs(precision, tolerance));
+        let (near_bodies, sizes) = near.unwrap_or((null.cast(), null.cast()));
         let view = ErrorView {
             targets: place.targets,
             sources: place.sources,
             m2l: place.m2l,
             m2p: place.m2p,
+            p2p: place.p2p,
+            near_bodies,
+            sizes,
             leaves: place.target_leaves.0,
             target_bodies: place.target_bodies,
             sums: place.sums,
@@ -103,6 +111,7 @@ impl Predicted {
             least: LEAST,
             rounding: epsilon * epsilon,
             per_potential: if total > 0.0 { of_terms / epsilon / total } else { 0.0 },
+            of_pairs: of_pairs([0.0; 3]),
             largest: (LARGEST * tolerance).powi(2),
             leaf_count: place.target_leaves.1 as u32,
             order: order as u32,

@@ -1,7 +1,6 @@
 //! Sums on the device by fast methods: trees, lists and every operator.
 
 use fmm_core::accuracy;
-use fmm_core::error_model::epsilon_of_terms;
 use fmm_core::lists::{Classes, Space};
 use fmm_core::plan::{OctreePlan, periodic_schedule, schedule};
 use fmm_core::tree::Cube;
@@ -299,13 +298,13 @@ impl Fmm {
         let (place, tree) = (self.place(planned), &self.cells[0].tree);
         let cells = |cells: &Cells| cells.tree.level_start().last().map_or(0, |&end| end as usize);
         let from = usize::from(!planned.same);
-        let (sources, bodies) = (cells(&self.cells[from]), self.bodies[from].len());
+        let sources = cells(&self.cells[from]);
         let about = Described {
             root: 0.5 * tree.side(),
             aspect: planned.space.as_ref().filter(|_| !planned.ternary).map_or([1.0; 3], Space::aspect),
             family,
             order,
-            epsilon: [planned.choice.precision.epsilon(), epsilon_of_terms(&planned.choice, bodies)],
+            precision: planned.choice.precision,
             classes: planned.classes,
             tolerance,
             total: if planned.space.is_none() { *total } else { f64::INFINITY },
@@ -314,8 +313,8 @@ impl Fmm {
         };
         let (cells, targets) = ([sources, cells(&self.cells[0])], self.sums.len());
         match planned.choice.precision {
-            Precision::F32 => Some(Predicted::new(&place, self.far.0.as_ref()?, cells, targets, about)),
-            _ => Some(Predicted::new(&place, self.far.1.as_ref()?, cells, targets, about)),
+            Precision::F32 => Some(Predicted::new(&place, self.far.0.as_ref()?, &self.near, cells, targets, about)),
+            _ => Some(Predicted::new(&place, self.far.1.as_ref()?, &self.near, cells, targets, about)),
         }
     }
 

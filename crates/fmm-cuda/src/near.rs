@@ -1,5 +1,6 @@
 //! Direct sums by lists of leaves.
 
+use cust::memory::DevicePointer;
 use cust::stream::Stream;
 use fmm_core::kernel::Pairs;
 use fmm_core::{Error, Precision, Softening};
@@ -8,7 +9,7 @@ use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::direct::kernel;
 use crate::place::Place;
-use crate::view::{NearView, TILE};
+use crate::view::{Float4, NearView, TILE};
 
 /// Targets of a task, at most: `MOST_TARGETS` of the kernels.
 const TARGETS: usize = 128;
@@ -23,6 +24,10 @@ pub struct Near {
     again: Buffer<u64>,
     /// The sources from the centers of their leaves.
     near: Buffer<f32>,
+    /// Σ|q| of these leaves.
+    sizes: Buffer<f32>,
+    /// Whether the last sum had pairs in single precision.
+    single: bool,
     targets: usize,
     sources: usize,
 }
@@ -31,6 +36,11 @@ impl Near {
     /// Bytes more of device memory than there are now for so many sources.
     pub fn growth(&self, sources: usize) -> usize {
         self.near.growth(4 * sources)
+    }
+
+    /// The sources of the last sum from the centers of their leaves, and Σ|q| of leaves, if its pairs were in single precision.
+    pub fn rounded(&self) -> Option<(DevicePointer<Float4>, DevicePointer<f32>)> {
+        self.single.then(|| (self.near.pointer().cast(), self.sizes.pointer()))
     }
 
     /// Makes ready for so many bodies.
@@ -56,6 +66,7 @@ impl Near {
             return Ok(());
         }
         let single = precision != Precision::F64;
+        self.single = single;
         // A place for each cell, and some for what leaves hold beyond `TARGETS`.
         let count = place.targets.cells as usize + self.targets / TARGETS + 1;
         self.tasks.resize(3 * count)?;
@@ -64,6 +75,7 @@ impl Near {
             self.again.resize(2 * count)?;
             self.again.fill(stream, 0)?;
             self.near.resize(4 * self.sources)?;
+            self.sizes.resize(place.sources.cells as usize)?;
         }
         let (name, length) = kernel(softening, 1.0);
         let boxed = if place.sides == [0.0; 3] { "" } else { "box_" };
@@ -75,6 +87,7 @@ impl Near {
             source_bodies: place.source_bodies,
             needed: place.needed,
             near: self.near.pointer().cast(),
+            sizes: self.sizes.pointer(),
             tasks: self.tasks.pointer(),
             again: if single { self.again.pointer() } else { Buffer::new().pointer() },
             sums: place.sums,

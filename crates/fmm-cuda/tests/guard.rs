@@ -2,8 +2,9 @@
 
 use crate::common::{errors, gpu, plummer, uniform};
 use crate::far::{two_clusters, with_copies};
-use fmm_core::{Method, Precision, Settings, StageTimes};
+use fmm_core::{Method, Particles, Precision, Settings, StageTimes};
 use fmm_cuda::{evaluate, measure};
+use testkit::sets::alternating;
 
 /// What the guard measures on its sample is the error over all targets, also where few targets make it.
 #[test]
@@ -80,10 +81,17 @@ fn estimates_are_those_of_the_cores() {
         ("uniform", uniform(30_000, 0.0, 53), Some(&elsewhere[..])),
         ("plummer", plummer(30_000, 54), None),
         ("two", two_clusters(30_000, 55), None),
+        ("charges", Particles { strength: alternating(30_000), ..uniform(30_000, 0.0, 56) }, Some(&elsewhere[..])),
     ] {
-        for (method, order) in [(Method::Fmm, 4), (Method::Fmm, 20), (Method::Treecode, 5)] {
-            let (precision, order, leaf_size) = (Precision::F64, Some(order), Some(20));
-            let settings = Settings { method, precision, order, leaf_size, errors: true, ..Settings::default() };
+        for (method, order, precision) in [
+            (Method::Fmm, 4, Precision::F64),
+            (Method::Fmm, 20, Precision::F64),
+            (Method::Fmm, 20, Precision::Mixed),
+            (Method::Treecode, 5, Precision::F64),
+        ] {
+            let (order, leaf_size, tolerance) = (Some(order), Some(20), 1e-5);
+            let settings =
+                Settings { method, precision, order, leaf_size, tolerance, errors: true, ..Settings::default() };
             let times = &mut StageTimes::default();
             let here = evaluate(&gpu, &settings, &p.position, &p.strength, targets, times).unwrap().error;
             let there = fmm_core::evaluate(&settings, &p.position, &p.strength, targets, times).unwrap().error;

@@ -70,12 +70,6 @@ fn near_cells(theta: f64) -> f64 {
     27.0 * (0.75f64.sqrt() / theta).powi(3).max(1.0)
 }
 
-/// The part of so many sources that a target meets pair by pair in a filled octree.
-pub fn near_share(choice: &Choice, sources: usize) -> f64 {
-    let near = choice.theta.map_or(f64::INFINITY, near_cells) * LEAF_SHARE * choice.leaf_size as f64;
-    (near / sources.max(1) as f64).min(1.0)
-}
-
 /// Bodies in a leaf of the octree of a box, whose root no cube around the bodies replaces: of cells that bodies fill, an
 /// eighth of those of a level above.
 fn leaf_in_box(problem: Problem, leaf_size: usize, cell: &PeriodicBox) -> f64 {

@@ -1,7 +1,7 @@
 //! Where single precision ends, and where softening does.
 
-use super::Problem;
 use super::problem::CROWDED;
+use super::{Kind, Problem};
 use crate::Error;
 use crate::kernel::Softening;
 use crate::settings::{Method, Precision, Settings};
@@ -21,6 +21,23 @@ pub fn f32_floor(method: Method) -> f64 {
 /// The same where only pairs of near bodies are in single precision: charges of both signs have rms
 /// errors of 5e-7 from the rounding of their places (docs/accuracy.md).
 pub const MIXED_FLOOR: f64 = 1e-6;
+
+/// The tightest tolerance at which rounding to single precision is left to the guard where forces of both signs cancel: it
+/// makes rms errors of 6e-7 of random charges and of 3e-6 of ions in a lattice (docs/accuracy.md).
+const CANCELLING_FLOOR: f64 = 5e-6;
+
+/// The same as an error of the table of random charges, where it is known how strong fields are.
+const CANCELLING_TABLE: f64 = 1.5e-6;
+
+/// Whether what is in single precision keeps the tolerance by expansions, where it keeps `floor` of forces of one sign; with the
+/// tables read at `table_error`. Of flat sets nobody knows.
+pub(super) fn keeps(floor: f64, kind: Kind, tolerance: f64, table_error: f64) -> bool {
+    match kind {
+        Kind::Filling | Kind::Clustered => tolerance >= floor,
+        Kind::Cancelling => tolerance >= floor.max(CANCELLING_FLOOR) && table_error >= CANCELLING_TABLE,
+        Kind::Flat => false,
+    }
+}
 
 /// The longest distance, in screening lengths, whose exponential single precision holds with strengths
 /// of any size.
@@ -117,7 +134,6 @@ pub fn closest_pair(tolerance: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accuracy::Kind;
 
     #[test]
     fn single_precision_ends_where_its_numbers_do() {

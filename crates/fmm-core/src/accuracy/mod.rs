@@ -11,7 +11,7 @@ mod mesh;
 mod problem;
 mod tables;
 
-pub use cost::{near_share, repairs};
+pub use cost::repairs;
 pub use fit::{best_leaf, fit};
 pub use limits::{F32_FLOOR, MIXED_FLOOR, check_expansions, closest_pair, f32_floor};
 pub use mesh::{cheaper_mesh, crowding_in};
@@ -23,7 +23,7 @@ use crate::expansion::MAX_CARTESIAN_ORDER;
 use crate::lists::Rule;
 use crate::settings::{Choice, Family, Method, Precision, Settings, Uniform};
 use cost::{LEAF_SHARE, direct_cost, ewald_cost, fast_cost, leaf_size, m2l_cost, pair_cost};
-use limits::{beyond_f32, beyond_mixed};
+use limits::{beyond_f32, beyond_mixed, keeps};
 use tables::expansion;
 
 /// Direct sums of no more pairs, a millisecond's work, are in double precision unless single is asked for.
@@ -50,16 +50,13 @@ pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> R
     let (family, separation2, order) = expansion(settings, problem, method, table_error);
     let order = settings.order.unwrap_or(order);
     let far = settings.method != Method::Direct;
-    // Twice the floor where forces cancel, and for direct sums, which cannot keep a tolerance by a
-    // higher order.
-    let sure = far && matches!(problem.kind, Kind::Filling | Kind::Clustered);
-    let floor = if sure { F32_FLOOR } else { 2.0 * F32_FLOOR };
+    let keeps = |floor: f64| far && keeps(floor, problem.kind, settings.tolerance, table_error);
     let single = beyond_f32(settings, problem, far.then_some(order));
     let mixed = beyond_mixed(settings, problem);
     let precision = match (settings.precision, single, mixed) {
-        (Precision::Auto, None, _) if settings.tolerance >= floor => Precision::F32,
-        // Where strengths of both signs cancel, potentials do as well, and do not tell of the rounding.
-        (Precision::Auto, _, None) if sure => Precision::Mixed,
+        // Twice the floor for flat sets, and for direct sums, which cannot keep a tolerance by a higher order.
+        (Precision::Auto, None, _) if settings.tolerance >= 2.0 * F32_FLOOR || keeps(F32_FLOOR) => Precision::F32,
+        (Precision::Auto, _, None) if keeps(MIXED_FLOOR) => Precision::Mixed,
         (Precision::Auto, ..) => Precision::F64,
         (Precision::F32, Some(why), _) => return Err(Error::Unsupported(why)),
         (Precision::Mixed, _, Some(why)) => return Err(Error::Unsupported(why)),

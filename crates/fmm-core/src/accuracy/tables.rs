@@ -167,11 +167,13 @@ mod tests {
             let [space, plane] = [[1.0; 3], [1.0, 1.0, 0.01]].map(|extents| choice(extents, mixed, 1e-3));
             assert!(space.order < plane.order, "{space:?} {plane:?}");
         }
-        // Down to what single precision keeps, alone and in pairs, and to twice that, alone, for both signs.
+        // Down to what single precision keeps, alone and in pairs; for both signs pairs keep less.
         let precisions = |mixed: bool, tolerances: [f64; 4]| tolerances.map(|t| choice([1.0; 3], mixed, t).precision);
         let one = precisions(false, [1e-5, 0.99e-5, 1e-6, 0.99e-6]);
         assert_eq!(one, [Precision::F32, Precision::Mixed, Precision::Mixed, Precision::F64]);
-        let both = precisions(true, [2e-5, 1.98e-5, 1e-5, 1e-6]);
-        assert_eq!(both, [Precision::F32, Precision::F64, Precision::F64, Precision::F64]);
+        let both = precisions(true, [1e-5, 0.99e-5, 5e-6, 4.9e-6]);
+        assert_eq!(both, [Precision::F32, Precision::Mixed, Precision::Mixed, Precision::F64]);
+        let flat = [2e-5, 1.98e-5].map(|t| choice([1.0, 1.0, 0.01], true, t).precision);
+        assert_eq!(flat, [Precision::F32, Precision::F64]);
     }
 }

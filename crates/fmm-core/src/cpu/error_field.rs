@@ -9,7 +9,9 @@ use rayon::prelude::*;
 
 use super::schedule::Expansions;
 use super::sorted::by_leaf;
-use crate::error_model::{Interpolated, LOCAL, NEAR, Octants, centers, fall, of_classes, power, square};
+use crate::error_model::{
+    Interpolated, LOCAL, NEAR, Octants, centers, fall, of_classes, of_pairs, power, rounds_pairs, square,
+};
 use crate::expansion::{Expansion, LastDegree};
 use crate::lists::Pair;
 use crate::math::{CollectVec, Real};
@@ -17,8 +19,8 @@ use crate::math::{CollectVec, Real};
 impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
     /// The estimated square of the error of the field at each target, in the order of the tree, with
     /// the strengths of the expansions and half the side of the root for a unit of length. Empty if
-    /// no expansion was used.
-    pub fn squared_errors(&self) -> Vec<f64> {
+    /// no expansion was used. The tolerance is that of the sum.
+    pub fn squared_errors(&self, tolerance: f64) -> Vec<f64> {
         let (Some(p), Some(family)) = (self.plan.choice.order, self.plan.choice.expansion) else { return vec![] };
         let last = LastDegree::new(family, p);
         let (targets, sources, space) = (&self.plan.targets, self.plan.source_tree(), &self.plan.geometry.space);
@@ -74,6 +76,8 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
             });
         }
         let source_levels = sources.level_of();
+        let rounded = rounds_pairs(self.plan.choice.precision, tolerance);
+        let sizes = if rounded { self.sizes() } else { vec![] };
         let mut out = vec![0.0; targets.order.len()];
         let leaves = targets.leaves.iter().map(|&l| (l as usize, targets.count(l as usize)));
         by_leaf(&mut out, leaves).into_par_iter().with_min_len(16).for_each(|(leaf, out)| {
@@ -94,6 +98,14 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                     (0..8).for_each(|o| octants[o] += at([0, 1, 2].map(|d| center[d] + half * corners[o][d])));
                 }
             }
+            for pair in rounded.then(|| self.plan.lists.p2p.row(leaf)).into_iter().flatten() {
+                let source = pair.source as usize;
+                let scale = 1.0 / sources.half(source_levels[source] as usize);
+                let c = space.place(pair.class, &sources.center[source]);
+                let strength = sizes[source].powi(2) * power(root * scale, 4);
+                let from = |corner: &[f64; 3]| [0, 1, 2].map(|d| (center[d] + half * corner[d] - c[d]) * scale);
+                (0..8).for_each(|o| octants[o] += strength * of_pairs(from(&corners[o])));
+            }
             let own = LOCAL * f64::from(of_local[leaf]) * unit(level);
             let between = Interpolated::new(&octants);
             let (scale, to_cube) = (1.0 / half, aspect.map(|a| 1.0 / a));
@@ -104,6 +116,17 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
             }
         });
         out
+    }
+
+    /// Σ|q| of the cells whose bodies targets meet one by one.
+    fn sizes(&self) -> Vec<f64> {
+        let sources = self.plan.source_tree();
+        let mut met = vec![false; sources.len()];
+        self.plan.lists.p2p.items.iter().for_each(|pair| met[pair.source as usize] = true);
+        let size = |(cell, &met): (usize, &bool)| {
+            if met { self.bodies[1].total_size(sources.body_range(cell)) } else { 0.0 }
+        };
+        met.par_iter().enumerate().with_min_len(64).map(size).collect_vec()
     }
 
     /// The mean square over directions, at one half side from the center, of the field of the last

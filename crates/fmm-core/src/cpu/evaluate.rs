@@ -325,7 +325,7 @@ impl Summed {
             let root = plan.targets.half(0);
             let unscale = 1.0 / (bodies.scale * root * root);
             let epsilon = plan.choice.precision.epsilon();
-            let of_terms = error_model::epsilon_of_terms(&plan.choice, sources.len());
+            let of_terms = error_model::epsilon_of_terms(plan.choice.precision);
             let error = if squared_errors.is_empty() {
                 vec![]
             } else {
@@ -420,7 +420,8 @@ fn finish<T: Real, E: Expansion<T, 3>, N: Expansion<T, 3>>(
         return Finished { squared_errors: vec![], hessian: vec![] };
     }
     let wanted = settings.guarded().is_some() || settings.errors;
-    let squared_errors = if wanted { times.time_more(Stage::Guard, || executed.squared_errors()) } else { vec![] };
+    let squared_errors =
+        if wanted { times.time_more(Stage::Guard, || executed.squared_errors(settings.tolerance)) } else { vec![] };
     let mut hessian = next.map_or(vec![], |next| executed.hessian(settings.softening, next, times));
     hessian.par_iter_mut().flatten().for_each(|h| *h *= unscale);
     Finished { squared_errors, hessian }

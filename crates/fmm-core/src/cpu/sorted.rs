@@ -72,6 +72,11 @@ impl<const D: usize> Sorted<D> {
     pub fn total(&self, range: Range<usize>) -> f64 {
         self.q[self.range(range)].iter().sum()
     }
+
+    /// The sum of the sizes of the strengths of a run of bodies.
+    pub fn total_size(&self, range: Range<usize>) -> f64 {
+        self.q[self.range(range)].iter().map(|q| q.abs()).sum()
+    }
 }
 
 /// Bodies relative to a center and in units of a length.

@@ -174,7 +174,7 @@ impl Planned {
                 rows.into_iter().map(|[p, x, y, z]| (p, [x, y, z])).unzip();
             let root = plan.targets.half(0);
             let unscale = 1.0 / (self.bodies.scale * root * root);
-            let of_terms = error_model::epsilon_of_terms(choice, home.count);
+            let of_terms = error_model::epsilon_of_terms(choice.precision);
             // Ranks without particles have none either.
             let estimated = comm::sum(comm, finished.squared_errors.len() as u64) > 0;
             let error = if estimated {

@@ -270,6 +270,8 @@ pub struct NearView {
     pub needed: ReadOnly<u8>,
     /// From the center of the leaf, in a power of two below half the root's side; strength. `[sources]`
     pub near: DevicePointer<Float4>,
+    /// Σ|q| of the leaves whose bodies are here. `[source cells]`
+    pub sizes: DevicePointer<f32>,
     /// Leaf or [`NONE`](super::NONE), first body, one past the last. `[count][3]`
     pub tasks: DevicePointer<u32>,
     /// The targets of a task that single precision could not sum, a bit each. `[count][2]`

@@ -2,7 +2,7 @@
 
 use cust::memory::{DeviceCopy, DevicePointer};
 
-use super::{Body, CsrView, F32OrF64, ReadOnly, Sum, TreeView};
+use super::{Body, CsrView, F32OrF64, Float4, ReadOnly, Sum, TreeView};
 
 /// The error field of a sum by expansions.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
@@ -16,6 +16,12 @@ pub struct ErrorView {
     pub m2l: CsrView,
     /// Multipoles at leaves.
     pub m2p: CsrView,
+    /// Direct sums.
+    pub p2p: CsrView,
+    /// The sources from the centers of their leaves, and strengths; null where no pair is in single precision. `[sources]`
+    pub near_bodies: ReadOnly<Float4>,
+    /// Σ|q| of leaves; null as these. `[source cells]`
+    pub sizes: ReadOnly<f32>,
     /// Of the targets. `[leaf_count]`
     pub leaves: ReadOnly<u32>,
     /// In the order of their tree.
@@ -58,6 +64,8 @@ pub struct ErrorView {
     /// What the square of a potential is multiplied by to be the least sum of the sizes of all terms of the
     /// field; 0 if unknown.
     pub per_potential: f64,
+    /// What the rounding of a pair counts, squared.
+    pub of_pairs: f64,
     /// The largest square of a relative error.
     pub largest: f64,
     /// Number of leaves.
