@@ -32,8 +32,9 @@ pub const LEAST: f64 = 1e-6;
 /// From this tolerance on the rounding of pairs counts nothing, even where fields are a thousandth of their largest terms.
 const COARSE: f64 = 1e-4;
 
-/// What [`of_pairs`] counts: measured, so that errors of ions are those that it expects, and of random charges a half.
-const PAIRS: f64 = 0.5;
+/// What [`of_pairs`] counts: half a spacing of numbers, squared. Errors of ions are as large as that, those of random charges half
+/// as large.
+pub const OF_PAIRS: f64 = 0.25 * (f32::EPSILON as f64) * (f32::EPSILON as f64);
 
 /// The largest relative error that is predicted, in tolerances. Where forces cancel errors count
 /// relative to a thousandth of the largest term, which nobody knows before the direct sum, and no
@@ -148,12 +149,16 @@ pub fn rounds_pairs(precision: Precision, tolerance: f64) -> bool {
     precision != Precision::F64 && tolerance < COARSE
 }
 
-/// The square of what the rounding of pairs with bodies of a cell to single precision loses of a field at a place in half
-/// sides of that cell from its center, in units of Σ|q| of the cell over the square of its half side. Where signs cancel
-/// neither fields nor potentials know of these terms.
-pub fn of_pairs(at: [f64; 3]) -> f64 {
-    let r2 = larger(square(&at), 1.0);
-    (PAIRS * f64::from(f32::EPSILON) / r2).powi(2)
+/// The squares of what the rounding of pairs with bodies of a cell to single precision loses of the field at the octants of a
+/// target cell, in units of Σ|q| of the source cell over the square of its half side. The offsets of the lower and of the upper
+/// octants from its center are in these half sides, axis by axis. Where signs cancel neither fields nor potentials know of
+/// these terms.
+pub fn of_pairs(from: [[f64; 2]; 3]) -> Octants {
+    let [x, y, z] = from.map(|sides| sides.map(|x| x * x));
+    std::array::from_fn(|o| {
+        let r2 = larger(x[o & 1] + y[o >> 1 & 1] + z[o >> 2], 1.0);
+        OF_PAIRS / (r2 * r2)
+    })
 }
 
 /// The rounding of a field whose terms cancel, from the potential there, with this spacing of numbers next to 1.

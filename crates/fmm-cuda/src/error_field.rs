@@ -2,7 +2,7 @@
 //! [`fmm_core::error_model`].
 
 use cust::memory::DevicePointer;
-use fmm_core::error_model::{LARGEST, LEAST, LOCAL, NEAR, epsilon_of_terms, of_classes, of_pairs, rounds_pairs};
+use fmm_core::error_model::{LARGEST, LEAST, LOCAL, NEAR, OF_PAIRS, epsilon_of_terms, of_classes, rounds_pairs};
 use fmm_core::expansion::LastDegree;
 use fmm_core::guard::{EVEN, ROUNDS};
 use fmm_core::lists::Classes;
@@ -111,7 +111,7 @@ impl Predicted {
             least: LEAST,
             rounding: epsilon * epsilon,
             per_potential: if total > 0.0 { of_terms / epsilon / total } else { 0.0 },
-            of_pairs: of_pairs([0.0; 3]),
+            of_pairs: OF_PAIRS,
             largest: (LARGEST * tolerance).powi(2),
             leaf_count: place.target_leaves.1 as u32,
             order: order as u32,

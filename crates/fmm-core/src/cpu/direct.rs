@@ -1,13 +1,17 @@
-//! Direct sums in double precision at some places: what guards and checks compare with.
+//! Direct sums at some places: what guards and checks compare with.
+//!
+//! Those of checks are in double precision. A guard's may round pairs to single precision: coordinates are two numbers each,
+//! whose differences are as exact as those of double precision, and blocks are added up in double.
 
 use rayon::prelude::*;
 
 use super::points::Points;
-use crate::guard::{Norms, Sample, split};
+use crate::guard::{Norms, Sample, TRUSTED, split};
 use crate::kernel::{Radial, Softening, UseRadial};
 use crate::math::scale::{larger, largest, power_of_two_below, strength_scale};
 use crate::math::simd::{Task, Vector, dispatch};
-use crate::math::{CollectVec, Number};
+use crate::math::{CollectVec, Number, Real};
+use crate::{Precision, Settings};
 
 /// Sources that one task adds up: they stay in the first-level cache while the targets pass.
 const BLOCK: usize = 1 << 10;
@@ -44,19 +48,23 @@ impl Units {
 }
 
 /// The field of `sources` at `places`, and the square of its largest term: four numbers a place, in `units`.
-pub(crate) fn scaled(
+fn scaled(
+    precision: Precision,
     units: Units,
     softening: Softening,
     sources: &[[f64; 3]],
     strengths: &[f64],
     places: &[[f64; 3]],
 ) -> Vec<[f64; 4]> {
-    let parts = parts(units, softening, sources, strengths, places);
+    let parts = match precision {
+        Precision::F32 => parts::<f32>(units, softening, sources, strengths, places),
+        _ => parts::<f64>(units, softening, sources, strengths, places),
+    };
     (0..places.len()).map(|k| joined(parts.iter().map(|part| part[k]))).collect()
 }
 
-/// The same of each block of [`BLOCK`] sources.
-pub(crate) fn parts(
+/// The same of each block of [`BLOCK`] sources, with pairs in precision `T`.
+pub(crate) fn parts<T: Real>(
     units: Units,
     softening: Softening,
     sources: &[[f64; 3]],
@@ -69,8 +77,23 @@ pub(crate) fn parts(
     sources
         .par_chunks(BLOCK)
         .zip(strengths.par_chunks(BLOCK))
-        .map(|(x, q)| dispatch(Direct { softening, x, q, units, places: &places }))
+        .map(|(x, q)| dispatch::<T, _>(Direct { softening, x, q, units, places: &places }))
         .collect_vec()
+}
+
+/// The tightest tolerance whose guard may round pairs to single precision.
+const SINGLE: f64 = 1e-5;
+
+/// The errors that a guard finds with the `exact` sums of a precision: in single first, where that is enough to accept them. What
+/// rounds makes no error smaller, but for a largest term that is no number.
+pub(crate) fn judged(settings: &Settings, mut errors: impl FnMut(Precision) -> Norms) -> Norms {
+    if settings.guarded().is_some() && !settings.errors && settings.tolerance >= SINGLE {
+        let norms = errors(Precision::F32);
+        if norms.judged() <= TRUSTED * settings.tolerance {
+            return norms;
+        }
+    }
+    errors(Precision::F64)
 }
 
 /// The field of all blocks of sources at a place, from those of each in their order.
@@ -87,7 +110,7 @@ pub fn direct_field(
     places: &[[f64; 3]],
 ) -> Vec<([f64; 3], f64)> {
     let units = Units::of(sources, strengths, places);
-    let sums = scaled(units, softening.simplified(), sources, strengths, places);
+    let sums = scaled(Precision::F64, units, softening.simplified(), sources, strengths, places);
     let plain =
         |[x, y, z, largest]: [f64; 4]| ([x, y, z].map(|e| units.into_plain(e)), units.into_plain(largest.sqrt()));
     sums.into_iter().map(plain).collect()
@@ -101,11 +124,12 @@ pub(super) fn errors(
     points: Points,
     field: &[[f64; 3]],
     rms: Option<f64>,
+    precision: Precision,
 ) -> Norms {
     let (strengths, at) = (points.columns[0], points.at());
     let units = Units::of(points.sources, strengths, at);
     let places: Vec<[f64; 3]> = sample.places().map(|i| at[i]).collect();
-    let exact = scaled(units, softening, points.sources, strengths, &places).into_iter().map(split);
+    let exact = scaled(precision, units, softening, points.sources, strengths, &places).into_iter().map(split);
     let rms = rms.map(|rms| units.into_scaled([rms, 0.0, 0.0])[0]);
     sample.weigh(exact, sample.places().map(|i| units.into_scaled(field[i])), rms)
 }
@@ -120,58 +144,128 @@ struct Direct<'a> {
     places: &'a [[f64; 3]],
 }
 
-impl Task<f64> for Direct<'_> {
+impl<T: Real> Task<T> for Direct<'_> {
     type Out = Vec<[f64; 4]>;
 
     #[inline(always)]
-    fn run<V: Vector<Scalar = f64>>(self) -> Self::Out {
+    fn run<V: Vector<Scalar = T>>(self) -> Self::Out {
         self.softening.with_radial::<V, _>(1.0, self)
     }
 }
 
-impl<V: Vector<Scalar = f64>> UseRadial<V> for Direct<'_> {
+/// A number in precision `T`, and what that rounds off.
+#[inline(always)]
+fn split_number<T: Number>(x: f64) -> [T; 2] {
+    let high = T::from_f64(x);
+    [high, T::from_f64(x - high.to_f64())]
+}
+
+impl<V: Vector> UseRadial<V> for Direct<'_> {
     type Out = Vec<[f64; 4]>;
 
     #[inline(always)]
     fn run<K: Radial<V>>(self, kernel: K) -> Vec<[f64; 4]> {
-        let n = self.x.len().next_multiple_of(f64::WIDTH);
-        let mut arrays = [const { [0.0; BLOCK] }; 4];
+        let width = V::Scalar::WIDTH;
+        let two = width > f64::WIDTH;
+        let n = self.x.len().next_multiple_of(width);
+        // Coordinates, what is rounded off them, and strengths.
+        let mut arrays = [const { [V::Scalar::ZERO; BLOCK] }; 7];
         for (i, (x, q)) in self.x.iter().zip(self.q).enumerate() {
             for d in 0..3 {
-                arrays[d][i] = x[d] * self.units[0];
+                [arrays[d][i], arrays[3 + d][i]] = split_number(x[d] * self.units[0]);
             }
-            arrays[3][i] = *q * self.units[1];
+            arrays[6][i] = V::Scalar::from_f64(*q * self.units[1]);
         }
-        let [x, y, z, q] = arrays.each_ref().map(|a| &a[..n]);
+        let arrays = arrays.each_ref().map(|a| &a[..n]);
         let mut out = Vec::with_capacity(self.places.len());
         for places in self.places.chunks(TOGETHER) {
             // Where the last place has no neighbour, it is summed twice.
-            let mut at = [[V::zero(); 3]; TOGETHER];
+            let mut at = [[V::zero(); 6]; TOGETHER];
             for k in 0..TOGETHER {
                 let place = places[k.min(places.len() - 1)];
-                at[k] = [V::splat(place[0]), V::splat(place[1]), V::splat(place[2])];
+                for d in 0..3 {
+                    let [high, low] = split_number(place[d]);
+                    [at[k][d], at[k][3 + d]] = [V::splat(high), V::splat(low)];
+                }
             }
             let mut sums = [[V::zero(); 3]; TOGETHER];
             let mut largest = [V::zero(); TOGETHER];
-            for j in (0..n).step_by(f64::WIDTH) {
-                let (x, y, z, q) = (V::load(&x[j..]), V::load(&y[j..]), V::load(&z[j..]), V::load(&q[j..]));
+            for j in (0..n).step_by(width) {
+                let (x, y, z) = (V::load(&arrays[0][j..]), V::load(&arrays[1][j..]), V::load(&arrays[2][j..]));
+                let q = V::load(&arrays[6][j..]);
                 for k in 0..TOGETHER {
-                    let (dx, dy, dz) = (at[k][0].sub(x), at[k][1].sub(y), at[k][2].sub(z));
+                    let (mut dx, mut dy, mut dz) = (at[k][0].sub(x), at[k][1].sub(y), at[k][2].sub(z));
+                    if two {
+                        dx = dx.add(at[k][3].sub(V::load(&arrays[3][j..])));
+                        dy = dy.add(at[k][4].sub(V::load(&arrays[4][j..])));
+                        dz = dz.add(at[k][5].sub(V::load(&arrays[5][j..])));
+                    }
                     let r2 = dx.mul_add(dx, dy.mul_add(dy, dz.mul(dz)));
                     let force = kernel.eval::<false>(r2).1.mul(q);
                     sums[k][0] = force.mul_add(dx, sums[k][0]);
                     sums[k][1] = force.mul_add(dy, sums[k][1]);
                     sums[k][2] = force.mul_add(dz, sums[k][2]);
-                    largest[k] = largest[k].max(force.mul(force).mul(r2));
+                    // The square of a force over its distance may be beyond single precision.
+                    largest[k] = largest[k].max(force.mul(r2).mul(force));
                 }
             }
             for k in 0..places.len() {
-                let mut lanes = [0.0; 16];
+                let mut lanes = [V::Scalar::ZERO; 16];
                 largest[k].store(&mut lanes);
-                let largest = lanes.into_iter().fold(0.0, f64::max);
-                out.push([sums[k][0].sum(), sums[k][1].sum(), sums[k][2].sum(), largest]);
+                let largest = lanes.into_iter().map(Number::to_f64).fold(0.0, f64::max);
+                let [x, y, z] = sums[k].map(|s| s.sum().to_f64());
+                // Beyond single precision the sum is no number either, which the guard refuses.
+                let x = if two && !largest.is_finite() { f64::NAN } else { x };
+                out.push([x, y, z, largest]);
             }
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard::Drawn;
+    use testkit::sets::{alternating, uniform};
+
+    #[test]
+    fn pairs_in_single_precision_are_those_of_double_or_are_refused() {
+        let (n, strengths) = (3000, alternating(3000));
+        let mut points = uniform(n, 3);
+        let errors = |points: &[[f64; 3]], precision| {
+            let units = Units::of(points, &strengths, &points[..20]);
+            let [exact, sums] = [Precision::F64, precision]
+                .map(|p| scaled(p, units, Softening::None, points, &strengths, &points[..20]));
+            let sample = Sample::drawn(vec![Drawn { target: 0, weight: 1.0, certain: false }; 20], [0.0; 2]);
+            sample.weigh(sums.into_iter().map(split), exact.into_iter().map(|[x, y, z, _]| [x, y, z]), None)
+        };
+        // Two floats hold the difference of neighbours at 1e-6, and no term is rounded but to single precision.
+        points[1] = points[0].map(|c| c + 1e-6);
+        let norms = errors(&points, Precision::F32);
+        assert!(norms.rms > 0.0 && norms.error() < 1e-6, "{norms:?}");
+        // At 1e-12 terms are numbers of single precision, but not their squares.
+        points[1] = points[0].map(|c| c + 1e-12);
+        assert_eq!(errors(&points, Precision::F32).error(), f64::INFINITY);
+        assert_eq!(errors(&points, Precision::F64).error(), 0.0);
+    }
+
+    #[test]
+    fn what_single_precision_would_refuse_is_judged_in_double() {
+        let judge = |settings: Settings, rms: f64| {
+            let mut asked = vec![];
+            let of = |precision| {
+                asked.push(precision);
+                Norms { rms, rms_bound: rms, l2: 0.0, l2_bound: 0.0, certain: Default::default() }
+            };
+            judged(&settings, of);
+            asked
+        };
+        let at = |tolerance| Settings { tolerance, ..Settings::default() };
+        assert_eq!(judge(at(1e-5), 0.7e-5), [Precision::F32]);
+        assert_eq!(judge(at(1e-5), 0.9e-5), [Precision::F32, Precision::F64]);
+        // Tighter ones are not left to it, nor are errors that are told.
+        assert_eq!(judge(at(0.9e-5), 0.0), [Precision::F64]);
+        assert_eq!(judge(Settings { errors: true, ..at(1e-5) }, 0.0), [Precision::F64]);
     }
 }

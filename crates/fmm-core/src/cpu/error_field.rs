@@ -103,8 +103,9 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 let scale = 1.0 / sources.half(source_levels[source] as usize);
                 let c = space.place(pair.class, &sources.center[source]);
                 let strength = sizes[source].powi(2) * power(root * scale, 4);
-                let from = |corner: &[f64; 3]| [0, 1, 2].map(|d| (center[d] + half * corner[d] - c[d]) * scale);
-                (0..8).for_each(|o| octants[o] += strength * of_pairs(from(&corners[o])));
+                let side = |d: usize, by: f64| (center[d] + half * by * aspect[d] - c[d]) * scale;
+                let lost = of_pairs([0, 1, 2].map(|d| [side(d, -0.5), side(d, 0.5)]));
+                (0..8).for_each(|o| octants[o] += strength * lost[o]);
             }
             let own = LOCAL * f64::from(of_local[leaf]) * unit(level);
             let between = Interpolated::new(&octants);

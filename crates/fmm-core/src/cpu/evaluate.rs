@@ -261,7 +261,7 @@ impl Trial for SpaceTrial<'_> {
         let SpaceTrial { settings, points, quantity, .. } = *self;
         let sample = self.times.time_more(Stage::Guard, || sums.prediction().sample(settings.tolerance, look));
         let (softening, rms) = (settings.softening, Some(sums.prediction().rms()));
-        let field = || direct::errors(&sample, softening, points, &sums.field, rms);
+        let field = || direct::judged(settings, |p| direct::errors(&sample, softening, points, &sums.field, rms, p));
         if self.reference.is_none() {
             self.reference = self.times.time_more(Stage::Guard, || InBox::reference(settings, points, quantity));
         }
@@ -323,7 +323,7 @@ impl Summed {
             let hessian =
                 if hessian.is_empty() { vec![] } else { place.par_iter().map(|&k| hessian[k as usize]).collect_vec() };
             let root = plan.targets.half(0);
-            let unscale = 1.0 / (bodies.scale * root * root);
+            let rescale = bodies.scale * root * root;
             let epsilon = plan.choice.precision.epsilon();
             let of_terms = error_model::epsilon_of_terms(plan.choice.precision);
             let error = if squared_errors.is_empty() {
@@ -331,8 +331,8 @@ impl Summed {
             } else {
                 let per_potential = error_model::per_potential(settings.boundary, strengths);
                 let of_target = |(i, &k): (usize, &u32)| {
-                    let truncation = unscale * squared_errors[k as usize].sqrt();
-                    truncation.hypot(error_model::rounding(of_terms, per_potential, potential[i]))
+                    let rounding = rescale * error_model::rounding(of_terms, per_potential, potential[i]);
+                    (squared_errors[k as usize] + rounding * rounding).sqrt() / rescale
                 };
                 place.par_iter().enumerate().map(of_target).collect_vec()
             };

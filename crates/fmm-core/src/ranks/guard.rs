@@ -2,15 +2,24 @@
 
 use super::home::Home;
 use crate::comm::{Comm, exchanged, gathered};
-use crate::cpu::direct::{joined, parts};
+use crate::cpu::direct::{joined, judged, parts};
 use crate::cpu::points::Summed;
 use crate::guard::{Drawn, Look, Norms, Sample, split};
-use crate::{Settings, Softening};
+use crate::{Precision, Settings, Softening};
 
 /// The field of all particles at `places`, the same on all ranks, and the square of its largest term, in the units of all.
-pub(super) fn direct(comm: &dyn Comm, softening: Softening, home: &Home, places: &[[f64; 3]]) -> Vec<[f64; 4]> {
+fn direct(
+    comm: &dyn Comm,
+    precision: Precision,
+    softening: Softening,
+    home: &Home,
+    places: &[[f64; 3]],
+) -> Vec<[f64; 4]> {
     let units = home.units(comm);
-    let blocks = parts(units, softening, home.position, home.strength, places);
+    let blocks = match precision {
+        Precision::F32 => parts::<f32>(units, softening, home.position, home.strength, places),
+        _ => parts::<f64>(units, softening, home.position, home.strength, places),
+    };
     // Each rank adds up the blocks of all particles at some of the places.
     let size = comm.size();
     let range = |rank: usize| places.len() * rank / size..places.len() * (rank + 1) / size;
@@ -33,12 +42,15 @@ pub(super) fn errors(comm: &dyn Comm, settings: &Settings, home: &Home, sums: &S
     };
     let rows: Vec<[f64; 8]> = gathered(comm, &sample.targets().iter().map(row).collect::<Vec<_>>());
     let places: Vec<[f64; 3]> = rows.iter().map(|&[_, _, x, y, z, ..]| [x, y, z]).collect();
-    let exact = direct(comm, settings.softening, home, &places).into_iter().map(split);
     let units = home.units(comm);
-    let found = rows.iter().map(|&[.., a, b, c]| units.into_scaled([a, b, c]));
     let rms = units.into_scaled([rms, 0.0, 0.0])[0];
     let drawn = |row: &[f64; 8]| Drawn { target: 0, weight: row[0], certain: row[1] > 0.0 };
-    Sample::drawn(rows.iter().map(drawn).collect(), sample.certain()).weigh(exact, found, Some(rms))
+    let sample = Sample::drawn(rows.iter().map(drawn).collect(), sample.certain());
+    judged(settings, |precision| {
+        let exact = direct(comm, precision, settings.softening, home, &places).into_iter().map(split);
+        let found = rows.iter().map(|&[.., a, b, c]| units.into_scaled([a, b, c]));
+        sample.weigh(exact, found, Some(rms))
+    })
 }
 
 /// Sums the targets again directly whose predicted errors are the largest, at most so many. Returns whether there are any.
@@ -56,7 +68,7 @@ pub(super) fn repair(
         return false;
     }
     let units = home.units(comm);
-    let exact = direct(comm, settings.softening.simplified(), home, &gathered(comm, &own));
+    let exact = direct(comm, Precision::F64, settings.softening.simplified(), home, &gathered(comm, &own));
     for (&i, [x, y, z, _]) in worst.iter().zip(&exact[before..]) {
         sums.field[i as usize] = [*x, *y, *z].map(|e| units.into_plain(e));
         sums.error[i as usize] = 0.0;

@@ -173,7 +173,7 @@ impl Planned {
             let (potential, field): (Vec<f64>, Vec<[f64; 3]>) =
                 rows.into_iter().map(|[p, x, y, z]| (p, [x, y, z])).unzip();
             let root = plan.targets.half(0);
-            let unscale = 1.0 / (self.bodies.scale * root * root);
+            let rescale = self.bodies.scale * root * root;
             let of_terms = error_model::epsilon_of_terms(choice.precision);
             // Ranks without particles have none either.
             let estimated = comm::sum(comm, finished.squared_errors.len() as u64) > 0;
@@ -181,8 +181,8 @@ impl Planned {
                 let per_potential = error_model::per_potential_of(settings.boundary, home.total_size(comm));
                 let squares: Vec<f64> = owned.home(comm, order, &finished.squared_errors);
                 let of_target = |(square, potential): (&f64, &f64)| {
-                    let truncation = unscale * square.sqrt();
-                    truncation.hypot(error_model::rounding(of_terms, per_potential, *potential))
+                    let rounding = rescale * error_model::rounding(of_terms, per_potential, *potential);
+                    (square + rounding * rounding).sqrt() / rescale
                 };
                 squares.iter().zip(&potential).map(of_target).collect()
             } else {
