@@ -7,6 +7,10 @@
 use std::arch::x86_64::*;
 
 use super::{Level, Real, Task, Vector};
+use transpose::{transpose_d256, transpose_d512, transpose_s256, transpose_s512};
+
+#[path = "simd_x86_transpose.rs"]
+mod transpose;
 
 #[derive(Clone, Copy)]
 struct D512(__m512d);
@@ -113,78 +117,30 @@ one_register!(D512, f64, 8, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _
     _mm512_mul_pd, _mm512_div_pd, _mm512_sqrt_pd, _mm512_max_pd, _mm512_min_pd, _mm512_fmadd_pd, _mm512_fnmadd_pd,
     seed: |x| _mm512_castsi512_pd(_mm512_sub_epi64(
         _mm512_set1_epi64(0x5fe6_eb50_c7b5_37a9), _mm512_srli_epi64::<1>(_mm512_castpd_si512(x)))),
-    keep: |y, v, l| _mm512_maskz_mov_pd(_mm512_cmp_pd_mask::<_CMP_GE_OQ>(v, l), y), transpose: transpose_f64,
+    keep: |y, v, l| _mm512_maskz_mov_pd(_mm512_cmp_pd_mask::<_CMP_GE_OQ>(v, l), y), transpose: transpose_d512,
     bits: bits_d512);
 
 one_register!(S512, f32, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_sub_ps,
     _mm512_mul_ps, _mm512_div_ps, _mm512_sqrt_ps, _mm512_max_ps, _mm512_min_ps, _mm512_fmadd_ps, _mm512_fnmadd_ps,
     seed: |x| _mm512_castsi512_ps(_mm512_sub_epi32(
         _mm512_set1_epi32(0x5f37_59df), _mm512_srli_epi32::<1>(_mm512_castps_si512(x)))),
-    keep: |y, v, l| _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GE_OQ>(v, l), y), transpose: transpose_f32,
+    keep: |y, v, l| _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GE_OQ>(v, l), y), transpose: transpose_s512,
     bits: bits_s512);
-
-/// # Safety
-/// The processor has AVX-512 F.
-#[inline(always)]
-unsafe fn transpose_f64(rows: &mut [D512; 8]) {
-    unsafe {
-        let r = *rows;
-        for odd in 0..2 {
-            // Pairs of rows, then quarters: column 2j + odd of a pair is quarter j.
-            let mut t = [r[0].0; 4];
-            for i in 0..4 {
-                let (a, b) = (r[2 * i].0, r[2 * i + 1].0);
-                t[i] = if odd == 0 { _mm512_unpacklo_pd(a, b) } else { _mm512_unpackhi_pd(a, b) };
-            }
-            let low = (_mm512_shuffle_f64x2::<0x44>(t[0], t[1]), _mm512_shuffle_f64x2::<0x44>(t[2], t[3]));
-            let high = (_mm512_shuffle_f64x2::<0xee>(t[0], t[1]), _mm512_shuffle_f64x2::<0xee>(t[2], t[3]));
-            rows[odd] = D512(_mm512_shuffle_f64x2::<0x88>(low.0, low.1));
-            rows[2 + odd] = D512(_mm512_shuffle_f64x2::<0xdd>(low.0, low.1));
-            rows[4 + odd] = D512(_mm512_shuffle_f64x2::<0x88>(high.0, high.1));
-            rows[6 + odd] = D512(_mm512_shuffle_f64x2::<0xdd>(high.0, high.1));
-        }
-    }
-}
-
-/// # Safety
-/// The processor has AVX-512 F.
-#[inline(always)]
-unsafe fn transpose_f32(rows: &mut [S512; 16]) {
-    unsafe {
-        let r = *rows;
-        for column in 0..4 {
-            // Four rows together: column 4j + `column` of them is quarter j.
-            let mut t = [r[0].0; 4];
-            for i in 0..4 {
-                let [a, b, c, d] = [0, 1, 2, 3].map(|k| r[4 * i + k].0);
-                let (ab, cd) = if column < 2 {
-                    (_mm512_unpacklo_ps(a, b), _mm512_unpacklo_ps(c, d))
-                } else {
-                    (_mm512_unpackhi_ps(a, b), _mm512_unpackhi_ps(c, d))
-                };
-                let (ab, cd) = (_mm512_castps_pd(ab), _mm512_castps_pd(cd));
-                t[i] = _mm512_castpd_ps(if column % 2 == 0 {
-                    _mm512_unpacklo_pd(ab, cd)
-                } else {
-                    _mm512_unpackhi_pd(ab, cd)
-                });
-            }
-            let low = (_mm512_shuffle_f32x4::<0x44>(t[0], t[1]), _mm512_shuffle_f32x4::<0x44>(t[2], t[3]));
-            let high = (_mm512_shuffle_f32x4::<0xee>(t[0], t[1]), _mm512_shuffle_f32x4::<0xee>(t[2], t[3]));
-            rows[column] = S512(_mm512_shuffle_f32x4::<0x88>(low.0, low.1));
-            rows[4 + column] = S512(_mm512_shuffle_f32x4::<0xdd>(low.0, low.1));
-            rows[8 + column] = S512(_mm512_shuffle_f32x4::<0x88>(high.0, high.1));
-            rows[12 + column] = S512(_mm512_shuffle_f32x4::<0xdd>(high.0, high.1));
-        }
-    }
-}
 
 macro_rules! several_registers {
     ($name:ident, $real:ty, $width:literal, $lanes:literal, parts: [$($part:tt)*], $set1:ident, $load:ident, $store:ident,
      $add:ident, $sub:ident, $mul:ident, $div:ident, $sqrt:ident, $max:ident, $min:ident, $fma:ident, $fnma:ident,
-     seed: |$x:ident| $seed:expr, keep: |$y:ident, $v:ident, $l:ident| $keep:expr, bits: $bits:ident) => {
+     seed: |$x:ident| $seed:expr, keep: |$y:ident, $v:ident, $l:ident| $keep:expr, bits: $bits:ident $(, transpose: $transpose:ident)?) => {
         impl Vector for $name {
             type Scalar = $real;
+            $(
+                #[inline(always)]
+                fn transpose(rows: &mut [Self]) {
+                    let rows: &mut [Self; $width] = rows.first_chunk_mut().expect("as many vectors as lanes");
+                    // SAFETY: see the head of this file.
+                    unsafe { $transpose(rows) }
+                }
+            )?
             #[inline(always)]
             fn splat(x: $real) -> Self {
                 // SAFETY: see the head of this file; so for every block below.
@@ -264,13 +220,13 @@ several_registers!(D256, f64, 8, 4, parts: [0 1], _mm256_set1_pd, _mm256_loadu_p
     _mm256_sub_pd, _mm256_mul_pd, _mm256_div_pd, _mm256_sqrt_pd, _mm256_max_pd, _mm256_min_pd, _mm256_fmadd_pd, _mm256_fnmadd_pd,
     seed: |x| _mm256_castsi256_pd(_mm256_sub_epi64(
         _mm256_set1_epi64x(0x5fe6_eb50_c7b5_37a9), _mm256_srli_epi64::<1>(_mm256_castpd_si256(x)))),
-    keep: |y, v, l| _mm256_and_pd(_mm256_cmp_pd::<_CMP_GE_OQ>(v, l), y), bits: bits_d256);
+    keep: |y, v, l| _mm256_and_pd(_mm256_cmp_pd::<_CMP_GE_OQ>(v, l), y), bits: bits_d256, transpose: transpose_d256);
 
 several_registers!(S256, f32, 16, 8, parts: [0 1], _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps,
     _mm256_sub_ps, _mm256_mul_ps, _mm256_div_ps, _mm256_sqrt_ps, _mm256_max_ps, _mm256_min_ps, _mm256_fmadd_ps, _mm256_fnmadd_ps,
     seed: |x| _mm256_castsi256_ps(_mm256_sub_epi32(
         _mm256_set1_epi32(0x5f37_59df), _mm256_srli_epi32::<1>(_mm256_castps_si256(x)))),
-    keep: |y, v, l| _mm256_and_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(v, l), y), bits: bits_s256);
+    keep: |y, v, l| _mm256_and_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(v, l), y), bits: bits_s256, transpose: transpose_s256);
 
 several_registers!(D128, f64, 8, 2, parts: [0 1 2 3], _mm_set1_pd, _mm_loadu_pd, _mm_storeu_pd, _mm_add_pd, _mm_sub_pd,
     _mm_mul_pd, _mm_div_pd, _mm_sqrt_pd, _mm_max_pd, _mm_min_pd, rounded_twice_pd, minus_rounded_twice_pd,
@@ -500,6 +456,35 @@ mod tests {
             lanes.map(|x| x.to_f64().to_bits())
         };
         values.into_iter().flat_map(bits).collect()
+    }
+
+    /// Rows and columns exchanged, as all machines do it, and as this one does.
+    fn transposed<T: Real, V: Vector<Scalar = T>>() -> [Vec<T>; 2] {
+        let w = T::WIDTH;
+        let numbers: Vec<T> = (0..w * w).map(|k| T::from_f64(k as f64)).collect();
+        let mut rows: Vec<V> = numbers.chunks(w).map(V::load).collect();
+        V::transpose(&mut rows);
+        let mut found = vec![T::ZERO; w * w];
+        rows.iter().zip(found.chunks_mut(w)).for_each(|(row, to)| row.store(to));
+        [(0..w * w).map(|k| numbers[k % w * w + k / w]).collect(), found]
+    }
+
+    #[test]
+    fn rows_and_columns_are_exchanged() {
+        struct Transposed;
+        impl<T: Real> Task<T> for Transposed {
+            type Out = [Vec<T>; 2];
+            #[inline(always)]
+            fn run<V: Vector<Scalar = T>>(self) -> Self::Out {
+                transposed::<T, V>()
+            }
+        }
+        for level in [Level::Baseline, Level::Avx2, Level::Avx512].into_iter().filter(|l| *l <= Level::best()) {
+            let [expected, found] = <f64 as Real>::dispatch(level, Transposed);
+            assert_eq!(expected, found, "{level:?}");
+            let [expected, found] = <f32 as Real>::dispatch(level, Transposed);
+            assert_eq!(expected, found, "{level:?}");
+        }
     }
 
     #[test]
