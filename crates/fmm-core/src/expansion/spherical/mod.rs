@@ -214,12 +214,13 @@ fn along_z<T: Real, V: Vector<Scalar = T>, const N: usize>(
 ) {
     let mut sums = [V::zero(); N];
     let p = powers.len() / 2;
-    for j in m..=p {
-        let x = from[j * j + k];
-        let powers = &powers[l + j..][..N];
+    let mut place = m * m + k;
+    for (j, powers) in (m..=p).zip(powers[l + m..].windows(N)) {
+        let x = from[place];
         for i in 0..N {
             sums[i] = V::splat(powers[i]).mul_add(x, sums[i]);
         }
+        place += 2 * j + 1;
     }
     for i in 0..N {
         let l = l + i;
@@ -354,9 +355,11 @@ impl<T: Real> Expansion<T, 3> for Spherical<T> {
                         0 => along_z::<T, V, 1>(k, l, m, powers, lanes, scratch),
                         1 => along_z::<T, V, 2>(k, l, m, powers, lanes, scratch),
                         2 => along_z::<T, V, 3>(k, l, m, powers, lanes, scratch),
-                        _ => along_z::<T, V, 4>(k, l, m, powers, lanes, scratch),
+                        3 => along_z::<T, V, 4>(k, l, m, powers, lanes, scratch),
+                        4 => along_z::<T, V, 5>(k, l, m, powers, lanes, scratch),
+                        _ => along_z::<T, V, 6>(k, l, m, powers, lanes, scratch),
                     }
-                    l += 4;
+                    l += 6;
                 }
             }
         }

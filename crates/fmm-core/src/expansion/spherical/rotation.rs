@@ -9,14 +9,40 @@ use super::harmonics::at;
 use crate::math::Real;
 use crate::math::simd::Vector;
 
-/// Rows that are worked on together, so that each load of a coefficient serves several products.
-const ROWS: usize = 4;
+/// Rows that are worked on together at most, so that each load of a coefficient serves several products: all of one parity up
+/// to degree 11.
+const ROWS: usize = 6;
+
+/// Coefficients of every other order, Re or Im, of one degree: the place of the first, and of the second, after which they are
+/// four apart. (Order 0 has no Im.)
+#[derive(Debug, Clone, Copy)]
+struct Every {
+    first: usize,
+    second: usize,
+}
+
+impl Every {
+    /// From order m of degree n on.
+    fn from(n: usize, m: usize, imaginary: bool) -> Self {
+        let place = |m: usize| if m == 0 { n * n } else { n * n + 2 * m - 1 + usize::from(imaginary) };
+        Every { first: place(m), second: place(m + 2) }
+    }
+}
+
+/// Rows of the exchange that meet the same columns.
+#[derive(Debug, Clone)]
+struct Block {
+    rows: usize,
+    columns: usize,
+    from: Every,
+    to: Every,
+}
 
 /// The exchange of x and z for coefficients of degree 0..=p.
 #[derive(Debug, Clone)]
 pub struct Swap<T> {
-    p: usize,
-    /// In the order in which [`Swap::apply`] reads them.
+    blocks: Vec<Block>,
+    /// Of each block the rows of each column.
     table: Vec<T>,
 }
 
@@ -50,109 +76,74 @@ fn exchange(p: usize) -> Vec<Vec<Vec<f64>>> {
 impl<T: Real> Swap<T> {
     /// The exchange for multipoles (M' = B M) or, `transposed`, for local expansions (L' = Bᵀ L).
     pub fn new(p: usize, transposed: bool) -> Self {
-        let full = exchange(p);
-        let mut table = vec![];
-        for (n, b) in full.iter().enumerate() {
+        let (mut blocks, mut table) = (vec![], vec![]);
+        for (n, b) in exchange(p).iter().enumerate() {
             let entry = |m: isize, l: isize| {
                 let (m, l) = if transposed { (l, m) } else { (m, l) };
                 b[(m + n as isize) as usize][(l + n as isize) as usize]
             };
-            for_each_block(n, |imaginary, rows, columns| {
-                for l in columns {
-                    for m in rows.clone() {
-                        let (m, l) = (m as isize, l as isize);
-                        let mirror = if l == 0 { 0.0 } else { entry(m, -l) * if l % 2 == 0 { 1.0 } else { -1.0 } };
-                        table.push(T::from_f64(entry(m, l) + if imaginary { -mirror } else { mirror }));
+            for (imaginary, parity) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
+                // Im of order 0 is none.
+                let first = |parity: usize| if imaginary && parity == 0 { 2 } else { parity };
+                let column = first((n + parity + usize::from(imaginary)) % 2);
+                let (rows, columns) = ((first(parity)..=n).step_by(2), (column..=n).step_by(2));
+                for rows in rows.collect::<Vec<_>>().chunks(ROWS) {
+                    for l in columns.clone() {
+                        for &m in rows {
+                            let (m, l) = (m as isize, l as isize);
+                            let mirror = if l == 0 { 0.0 } else { entry(m, -l) * if l % 2 == 0 { 1.0 } else { -1.0 } };
+                            table.push(T::from_f64(entry(m, l) + if imaginary { -mirror } else { mirror }));
+                        }
                     }
+                    let every = |m: usize| Every::from(n, m, imaginary);
+                    let (from, to) = (every(column), every(rows[0]));
+                    blocks.push(Block { rows: rows.len(), columns: columns.clone().count(), from, to });
                 }
-            });
+            }
         }
-        Swap { p, table }
+        Swap { blocks, table }
     }
 
     /// `to = B from`, every degree.
     #[inline(always)]
     pub fn apply<V: Vector<Scalar = T>>(&self, from: &[V], to: &mut [V]) {
         let mut table = &self.table[..];
-        for n in 0..=self.p {
-            let (from, to) = (&from[n * n..(n + 1) * (n + 1)], &mut to[n * n..(n + 1) * (n + 1)]);
-            for imaginary in [false, true] {
-                for first in [0, 1] {
-                    let mut m = first + if imaginary && first == 0 { 2 } else { 0 };
-                    let column = first_column(n, m, imaginary);
-                    while m <= n {
-                        let columns = if column > n { 0 } else { (n - column) / 2 + 1 };
-                        let rows = ((n - m) / 2 + 1).min(ROWS);
-                        let here = &table[..rows * columns];
-                        table = &table[rows * columns..];
-                        match rows {
-                            4 => block::<V, 4>(here, imaginary, m, column, from, to),
-                            3 => block::<V, 3>(here, imaginary, m, column, from, to),
-                            2 => block::<V, 2>(here, imaginary, m, column, from, to),
-                            _ => block::<V, 1>(here, imaginary, m, column, from, to),
-                        }
-                        m += 2 * rows;
-                    }
-                }
+        for block in &self.blocks {
+            let here;
+            (here, table) = table.split_at(block.rows * block.columns);
+            match block.rows {
+                6 => rows::<V, 6>(here, block, from, to),
+                5 => rows::<V, 5>(here, block, from, to),
+                4 => rows::<V, 4>(here, block, from, to),
+                3 => rows::<V, 3>(here, block, from, to),
+                2 => rows::<V, 2>(here, block, from, to),
+                _ => rows::<V, 1>(here, block, from, to),
             }
         }
     }
 }
 
-/// The first column that row m meets.
 #[inline(always)]
-fn first_column(n: usize, m: usize, imaginary: bool) -> usize {
-    let parity = (n + m + usize::from(imaginary)) % 2;
-    if imaginary && parity == 0 { 2 } else { parity }
-}
-
-/// The blocks of degree n, as [`Swap::apply`] visits them: rows m, m+2, … and their columns.
-fn for_each_block(
-    n: usize,
-    mut visit: impl FnMut(
-        bool,
-        std::iter::StepBy<std::ops::RangeInclusive<usize>>,
-        std::iter::StepBy<std::ops::RangeInclusive<usize>>,
-    ),
-) {
-    for imaginary in [false, true] {
-        for first in [0, 1] {
-            let mut m = first + if imaginary && first == 0 { 2 } else { 0 };
-            let column = first_column(n, m, imaginary);
-            while m <= n {
-                let rows = ((n - m) / 2 + 1).min(ROWS);
-                visit(imaginary, (m..=m + 2 * (rows - 1)).step_by(2), (column..=n).step_by(2));
-                m += 2 * rows;
-            }
-        }
-    }
-}
-
-/// Place of Re or Im of order m within a degree.
-#[inline(always)]
-fn place(m: usize, imaginary: bool) -> usize {
-    if m == 0 { 0 } else { 2 * m - 1 + usize::from(imaginary) }
-}
-
-#[inline(always)]
-fn block<V: Vector, const R: usize>(
-    table: &[V::Scalar],
-    imaginary: bool,
-    m: usize,
-    mut column: usize,
-    from: &[V],
-    to: &mut [V],
-) {
+fn rows<V: Vector, const R: usize>(table: &[V::Scalar], block: &Block, from: &[V], to: &mut [V]) {
     let mut sums = [V::zero(); R];
-    for entries in table.chunks_exact(R) {
-        let x = from[place(column, imaginary)];
+    let mut columns = table.chunks_exact(R);
+    if let Some(entries) = columns.next() {
+        let x = from[block.from.first];
         for r in 0..R {
             sums[r] = V::splat(entries[r]).mul_add(x, sums[r]);
         }
-        column += 2;
+        let mut place = block.from.second;
+        for entries in columns {
+            let x = from[place];
+            for r in 0..R {
+                sums[r] = V::splat(entries[r]).mul_add(x, sums[r]);
+            }
+            place += 4;
+        }
     }
-    for r in 0..R {
-        to[place(m + 2 * r, imaginary)] = sums[r];
+    to[block.to.first] = sums[0];
+    for r in 1..R {
+        to[block.to.second + 4 * (r - 1)] = sums[r];
     }
 }
 
@@ -207,13 +198,13 @@ impl<T: Real> Direction<T> {
 #[inline(always)]
 fn phase<V: Vector>(powers: &[[V::Scalar; 2]], conjugate: bool, lanes: &mut [V]) {
     for l in 1..powers.len() {
-        let degree = &mut lanes[at(l, 0)..(l + 1) * (l + 1)];
-        for m in 1..=l {
-            let [c, s] = powers[m];
-            let (c, s) = (V::splat(c), V::splat(if conjugate { -s } else { s }));
-            let (re, im) = (degree[2 * m - 1], degree[2 * m]);
-            degree[2 * m - 1] = s.neg_mul_add(im, c.mul(re));
-            degree[2 * m] = s.mul_add(re, c.mul(im));
+        // Re and Im of the orders from 1 on.
+        let orders = lanes[at(l, 1)..(l + 1) * (l + 1)].chunks_exact_mut(2);
+        for (part, [c, s]) in orders.zip(&powers[1..]) {
+            let (c, s) = (V::splat(*c), V::splat(if conjugate { -*s } else { *s }));
+            let (re, im) = (part[0], part[1]);
+            part[0] = s.neg_mul_add(im, c.mul(re));
+            part[1] = s.mul_add(re, c.mul(im));
         }
     }
 }
