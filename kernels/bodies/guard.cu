@@ -200,9 +200,10 @@ __global__ void __launch_bounds__(TILE) guard_repair(RepairView v) {
 __global__ void __launch_bounds__(TILE) guard_errors(ColumnView v) {
   const uint64_t i = uint64_t(blockIdx.x) * TILE + threadIdx.x;
   if (i >= v.count) return;
-  const double root = sqrt(double(v.squares[2 * i + 1])) * v.factor;
   const Sum sum = v.sums[i];
   const double x = sum.x * v.rounding, y = sum.y * v.rounding, z = sum.z * v.rounding;
-  v.error[v.order[i]] = sqrt(root * root + (x * x + y * y + z * z)) * v.unscale;
+  const double rounded = x * x + y * y + z * z;
+  const double lost = fmax(double(v.squares[2 * i + 1]) - rounded, 0.0);
+  v.error[v.order[i]] = sqrt(lost * v.factor * v.factor + rounded) * v.unscale;
 }
 }

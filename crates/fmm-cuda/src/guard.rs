@@ -454,7 +454,10 @@ impl Guard {
         count: usize,
     ) -> Result<Vec<f64>, Error> {
         let Totals { error, field, .. } = self.field.totals(predicted)?;
-        let factor = match l2 * field / error {
+        // The rounding of the field itself is no matter of the factor. Single precision holds a thousandth of the error beside it.
+        let rounding = predicted.epsilon() * field;
+        let lost = f64::max(error * error - rounding * rounding, 1e-6 * error * error).sqrt();
+        let factor = match l2 * field / lost {
             factor if factor.is_finite() => factor,
             _ => 1.0,
         };
@@ -464,9 +467,9 @@ impl Guard {
             sums,
             order,
             error: self.partial.pointer(),
-            factor: factor * predicted.per_field(),
-            rounding: predicted.epsilon(),
-            unscale,
+            factor,
+            rounding: predicted.epsilon() / predicted.per_field(),
+            unscale: predicted.per_field() * unscale,
             count: count as u32,
         };
         // SAFETY: all arrays have the lengths that the view says.

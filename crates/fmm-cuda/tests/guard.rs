@@ -2,7 +2,7 @@
 
 use crate::common::{errors, gpu, plummer, uniform};
 use crate::far::{two_clusters, with_copies};
-use fmm_core::{Method, Particles, Precision, Settings, StageTimes};
+use fmm_core::{Evaluation, Method, Particles, Precision, Settings, StageTimes};
 use fmm_cuda::{evaluate, measure};
 use testkit::sets::alternating;
 
@@ -93,13 +93,24 @@ fn estimates_are_those_of_the_cores() {
             let settings =
                 Settings { method, precision, order, leaf_size, tolerance, errors: true, ..Settings::default() };
             let times = &mut StageTimes::default();
-            let here = evaluate(&gpu, &settings, &p.position, &p.strength, targets, times).unwrap().error;
-            let there = fmm_core::evaluate(&settings, &p.position, &p.strength, targets, times).unwrap().error;
-            let mut ratios: Vec<f64> = here.iter().zip(&there).map(|(a, b)| a / b).collect();
+            let here = evaluate(&gpu, &settings, &p.position, &p.strength, targets, times).unwrap();
+            let there = fmm_core::evaluate(&settings, &p.position, &p.strength, targets, times).unwrap();
+            // The rounding of a field has no part in the factor. Beside it single precision holds the rest.
+            let rest = |sum: &Evaluation, i: usize| {
+                let rounding: f64 = sum.field[i].iter().map(|e| (e * precision.epsilon()).powi(2)).sum();
+                let rest = sum.error[i].powi(2) - rounding;
+                (rest > 0.1 * rounding).then(|| rest.sqrt())
+            };
+            let n = here.error.len();
+            let mut ratios: Vec<f64> =
+                (0..n).filter_map(|i| rest(&here, i).zip(rest(&there, i))).map(|(a, b)| a / b).collect();
             ratios.sort_by(f64::total_cmp);
             let at = |part: f64| ratios[(part * (ratios.len() - 1) as f64) as usize];
-            println!("{name} {} {order:?}: {:.4} {:.4} {:.4}", method.name(), at(0.0), at(0.5), at(1.0));
-            assert!(at(0.01) > 0.99 * at(0.5) && at(0.99) < 1.01 * at(0.5), "{name} {}", method.name());
+            let [low, middle, high] = [0.01, 0.5, 0.99].map(at);
+            let name = format!("{name} {} {order:?} {precision:?}", method.name());
+            println!("{name}: {low:.4} {middle:.4} {high:.4} of {} of {n}", ratios.len());
+            let within = low > 0.99 * middle && 0.99 * high < middle && ratios.len() > n / 4;
+            assert!(within, "{name}: {low} {middle} {high}");
         }
     }
 }

@@ -155,11 +155,11 @@ pub struct ColumnView {
     pub order: ReadOnly<u32>,
     /// In the caller's order. `[count]`
     pub error: DevicePointer<f64>,
-    /// What the roots of `squares` are multiplied by to be errors in units of `sums`.
+    /// What predicted errors but for the rounding of the field are multiplied by.
     pub factor: f64,
-    /// What `sums` are multiplied by to be their error by rounding, which is added.
+    /// What `sums` are multiplied by to be their error by rounding, in the units of the roots of `squares`.
     pub rounding: f64,
-    /// What both are multiplied by to be those of the field.
+    /// What both are multiplied by to be errors of the field.
     pub unscale: f64,
     /// Number of targets.
     pub count: u32,
