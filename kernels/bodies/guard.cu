@@ -16,14 +16,17 @@ constexpr unsigned BINS = 1 << 12, BIN_BITS = 19;
 constexpr float FAR = 1.5f, NO_NEARER = 1e-5f;
 
 // Adds what a row of sources gives to a target that is far from all of them.
-template <class Kernel> __device__ inline void add_far(const Kernel &kernel, const float4 *row, const float *at, double *sum, float &largest) {
+// Strengths are two numbers each: the sum that is judged may have rounded them, which no comparison with strengths that are rounded in
+// the same way would show.
+template <class Kernel>
+__device__ inline void add_far(const Kernel &kernel, const float4 *row, const float *low, const float *at, double *sum, float &largest) {
   float part[3] = {};
 #pragma unroll 8
   for (unsigned j = 0; j < 32; j++) {
     const float4 s = row[j];
     const float dx = at[0] - s.x, dy = at[1] - s.y, dz = at[2] - s.z;
     const float r2 = fmaf(dx, dx, fmaf(dy, dy, fmaf(dz, dz, kernel.raise())));
-    const float g = kernel.force(s.w, r2);
+    const float slope = kernel.force(1, r2), g = fmaf(slope, low[j], slope * s.w);
     part[0] = fmaf(g, dx, part[0]);
     part[1] = fmaf(g, dy, part[1]);
     part[2] = fmaf(g, dz, part[2]);
@@ -52,6 +55,7 @@ template <class Kernel> __device__ inline void add_near(const Kernel &kernel, co
 template <template <typename> class Kernel> __device__ inline void guard(const GuardView &v) {
   __shared__ Body tile[GUARDED];
   __shared__ float4 offsets[GUARDED];
+  __shared__ float low[GUARDED];
   const Kernel<double> kernel(v.softening);
   const Kernel<float> far_kernel(v.softening);
   const unsigned together = GUARDED / v.split, me = threadIdx.x, share = me / together, lane = me % 32;
@@ -83,6 +87,7 @@ template <template <typename> class Kernel> __device__ inline void guard(const G
       const Body &middle = row[16];
       const float x = own.x - middle.x, y = own.y - middle.y, z = own.z - middle.z;
       far_row[lane] = make_float4(x, y, z, own.q);
+      low[me] = own.q - far_row[lane].w;
       __syncwarp();
       // Positive numbers are in the order of their bits.
       const unsigned extent = __reduce_max_sync(~0u, __float_as_uint(fmaxf(fabsf(x), fmaxf(fabsf(y), fabsf(z)))));
@@ -91,7 +96,7 @@ template <template <typename> class Kernel> __device__ inline void guard(const G
       far = __all_sync(~0u, away > fmaxf(FAR * __uint_as_float(extent), NO_NEARER));
     }
     if (far)
-      add_far(far_kernel, far_row, from, sum, largest_far);
+      add_far(far_kernel, far_row, low + (me - lane), from, sum, largest_far);
     else
       add_near(kernel, row, at, sum, largest);
   }

@@ -1,7 +1,8 @@
 //! Direct sums at some places: what guards and checks compare with.
 //!
-//! Those of checks are in double precision. A guard's may round pairs to single precision: coordinates are two numbers each,
-//! whose differences are as exact as those of double precision, and blocks are added up in double.
+//! Those of checks are in double precision. A guard's may have pairs in single precision: coordinates and strengths are two numbers
+//! each. So a difference is off by about one spacing of single precision, however close the pair, and strengths are not rounded:
+//! the sum that is judged may have rounded them in the same way, which no comparison would show. Blocks are added up in double.
 
 use rayon::prelude::*;
 
@@ -84,10 +85,11 @@ pub(crate) fn parts<T: Real>(
 /// The tightest tolerance whose guard may round pairs to single precision.
 const SINGLE: f64 = 1e-5;
 
-/// The errors that a guard finds with the `exact` sums of a precision: in single first, where that is enough to accept them. What
-/// rounds makes no error smaller, but for a largest term that is no number.
-pub(crate) fn judged(settings: &Settings, mut errors: impl FnMut(Precision) -> Norms) -> Norms {
-    if settings.guarded().is_some() && !settings.errors && settings.tolerance >= SINGLE {
+/// The `errors` that a guard finds by direct sums of a precision, of a sum with this spacing of numbers next to 1: of one that was
+/// rounded to single precision itself by such sums first, where these are enough to accept it.
+pub(crate) fn judged(settings: &Settings, epsilon: f64, mut errors: impl FnMut(Precision) -> Norms) -> Norms {
+    let rounded = epsilon == Precision::F32.epsilon();
+    if settings.guarded().is_some() && rounded && settings.tolerance >= SINGLE {
         let norms = errors(Precision::F32);
         if norms.judged() <= TRUSTED * settings.tolerance {
             return norms;
@@ -155,7 +157,7 @@ impl<T: Real> Task<T> for Direct<'_> {
 
 /// A number in precision `T`, and what that rounds off.
 #[inline(always)]
-fn split_number<T: Number>(x: f64) -> [T; 2] {
+fn two_parts<T: Number>(x: f64) -> [T; 2] {
     let high = T::from_f64(x);
     [high, T::from_f64(x - high.to_f64())]
 }
@@ -166,15 +168,15 @@ impl<V: Vector> UseRadial<V> for Direct<'_> {
     #[inline(always)]
     fn run<K: Radial<V>>(self, kernel: K) -> Vec<[f64; 4]> {
         let width = V::Scalar::WIDTH;
-        let two = width > f64::WIDTH;
+        let two = size_of::<V::Scalar>() < size_of::<f64>();
         let n = self.x.len().next_multiple_of(width);
-        // Coordinates, what is rounded off them, and strengths.
-        let mut arrays = [const { [V::Scalar::ZERO; BLOCK] }; 7];
+        // Coordinates and strengths, and what is rounded off them.
+        let mut arrays = [const { [V::Scalar::ZERO; BLOCK] }; 8];
         for (i, (x, q)) in self.x.iter().zip(self.q).enumerate() {
             for d in 0..3 {
-                [arrays[d][i], arrays[3 + d][i]] = split_number(x[d] * self.units[0]);
+                [arrays[d][i], arrays[4 + d][i]] = two_parts(x[d] * self.units[0]);
             }
-            arrays[6][i] = V::Scalar::from_f64(*q * self.units[1]);
+            [arrays[3][i], arrays[7][i]] = two_parts(*q * self.units[1]);
         }
         let arrays = arrays.each_ref().map(|a| &a[..n]);
         let mut out = Vec::with_capacity(self.places.len());
@@ -184,7 +186,7 @@ impl<V: Vector> UseRadial<V> for Direct<'_> {
             for k in 0..TOGETHER {
                 let place = places[k.min(places.len() - 1)];
                 for d in 0..3 {
-                    let [high, low] = split_number(place[d]);
+                    let [high, low] = two_parts(place[d]);
                     [at[k][d], at[k][3 + d]] = [V::splat(high), V::splat(low)];
                 }
             }
@@ -192,16 +194,20 @@ impl<V: Vector> UseRadial<V> for Direct<'_> {
             let mut largest = [V::zero(); TOGETHER];
             for j in (0..n).step_by(width) {
                 let (x, y, z) = (V::load(&arrays[0][j..]), V::load(&arrays[1][j..]), V::load(&arrays[2][j..]));
-                let q = V::load(&arrays[6][j..]);
+                let q = V::load(&arrays[3][j..]);
                 for k in 0..TOGETHER {
                     let (mut dx, mut dy, mut dz) = (at[k][0].sub(x), at[k][1].sub(y), at[k][2].sub(z));
                     if two {
-                        dx = dx.add(at[k][3].sub(V::load(&arrays[3][j..])));
-                        dy = dy.add(at[k][4].sub(V::load(&arrays[4][j..])));
-                        dz = dz.add(at[k][5].sub(V::load(&arrays[5][j..])));
+                        dx = dx.add(at[k][3].sub(V::load(&arrays[4][j..])));
+                        dy = dy.add(at[k][4].sub(V::load(&arrays[5][j..])));
+                        dz = dz.add(at[k][5].sub(V::load(&arrays[6][j..])));
                     }
                     let r2 = dx.mul_add(dx, dy.mul_add(dy, dz.mul(dz)));
-                    let force = kernel.eval::<false>(r2).1.mul(q);
+                    let slope = kernel.eval::<false>(r2).1;
+                    let mut force = slope.mul(q);
+                    if two {
+                        force = slope.mul_add(V::load(&arrays[7][j..]), force);
+                    }
                     sums[k][0] = force.mul_add(dx, sums[k][0]);
                     sums[k][1] = force.mul_add(dy, sums[k][1]);
                     sums[k][2] = force.mul_add(dz, sums[k][2]);
@@ -227,12 +233,13 @@ impl<V: Vector> UseRadial<V> for Direct<'_> {
 mod tests {
     use super::*;
     use crate::guard::Drawn;
-    use testkit::sets::{alternating, uniform};
+    use testkit::sets::uniform;
 
     #[test]
     fn pairs_in_single_precision_are_those_of_double_or_are_refused() {
-        let (n, strengths) = (3000, alternating(3000));
-        let mut points = uniform(n, 3);
+        // Two strengths that single precision does not hold, which are rounded all alike.
+        let strengths: Vec<f64> = (0..3000).map(|i| if i % 7 == 0 { 4.2 } else { -0.7 }).collect();
+        let mut points = uniform(3000, 3);
         let errors = |points: &[[f64; 3]], precision| {
             let units = Units::of(points, &strengths, &points[..20]);
             let [exact, sums] = [Precision::F64, precision]
@@ -244,6 +251,9 @@ mod tests {
         points[1] = points[0].map(|c| c + 1e-6);
         let norms = errors(&points, Precision::F32);
         assert!(norms.rms > 0.0 && norms.error() < 1e-6, "{norms:?}");
+        // Where squares of forces over distances are beyond single precision, those of forces are not.
+        points[1] = points[0].map(|c| c + 1e-8);
+        assert!(errors(&points, Precision::F32).error() < 1e-6);
         // At 1e-12 terms are numbers of single precision, but not their squares.
         points[1] = points[0].map(|c| c + 1e-12);
         assert_eq!(errors(&points, Precision::F32).error(), f64::INFINITY);
@@ -252,20 +262,22 @@ mod tests {
 
     #[test]
     fn what_single_precision_would_refuse_is_judged_in_double() {
-        let judge = |settings: Settings, rms: f64| {
+        let [single, double] = [Precision::F32, Precision::F64].map(Precision::epsilon);
+        let judge = |settings: Settings, epsilon: f64, rms: f64| {
             let mut asked = vec![];
             let of = |precision| {
                 asked.push(precision);
                 Norms { rms, rms_bound: rms, l2: 0.0, l2_bound: 0.0, certain: Default::default() }
             };
-            judged(&settings, of);
+            judged(&settings, epsilon, of);
             asked
         };
         let at = |tolerance| Settings { tolerance, ..Settings::default() };
-        assert_eq!(judge(at(1e-5), 0.7e-5), [Precision::F32]);
-        assert_eq!(judge(at(1e-5), 0.9e-5), [Precision::F32, Precision::F64]);
-        // Tighter ones are not left to it, nor are errors that are told.
-        assert_eq!(judge(at(0.9e-5), 0.0), [Precision::F64]);
-        assert_eq!(judge(Settings { errors: true, ..at(1e-5) }, 0.0), [Precision::F64]);
+        assert_eq!(judge(at(1e-5), single, 0.7e-5), [Precision::F32]);
+        assert_eq!(judge(at(1e-5), single, 0.9e-5), [Precision::F32, Precision::F64]);
+        // Tighter tolerances are not left to it, nor sums in double precision, nor errors of a given order.
+        assert_eq!(judge(at(0.9e-5), single, 0.0), [Precision::F64]);
+        assert_eq!(judge(at(1e-5), double, 0.0), [Precision::F64]);
+        assert_eq!(judge(Settings { order: Some(8), ..at(1e-5) }, single, 0.0), [Precision::F64]);
     }
 }

@@ -261,7 +261,9 @@ impl Trial for SpaceTrial<'_> {
         let SpaceTrial { settings, points, quantity, .. } = *self;
         let sample = self.times.time_more(Stage::Guard, || sums.prediction().sample(settings.tolerance, look));
         let (softening, rms) = (settings.softening, Some(sums.prediction().rms()));
-        let field = || direct::judged(settings, |p| direct::errors(&sample, softening, points, &sums.field, rms, p));
+        let field = || {
+            direct::judged(settings, sums.epsilon, |p| direct::errors(&sample, softening, points, &sums.field, rms, p))
+        };
         if self.reference.is_none() {
             self.reference = self.times.time_more(Stage::Guard, || InBox::reference(settings, points, quantity));
         }

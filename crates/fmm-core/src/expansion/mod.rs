@@ -18,7 +18,7 @@ pub use cartesian::{Cartesian, MAX_ORDER as MAX_CARTESIAN_ORDER};
 pub use count::Count;
 pub use last_degree::LastDegree;
 pub use matrix::{Translation, matrix};
-pub use spherical::{Kind, Lattice, Spherical, between_cells, dense_order, recurrences};
+pub use spherical::{Kind, Lattice, Spherical, between_cells, recurrences};
 pub(crate) use spherical::{multipole_weights, place_of};
 
 use std::ops::Range;

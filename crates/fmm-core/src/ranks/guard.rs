@@ -46,7 +46,7 @@ pub(super) fn errors(comm: &dyn Comm, settings: &Settings, home: &Home, sums: &S
     let rms = units.into_scaled([rms, 0.0, 0.0])[0];
     let drawn = |row: &[f64; 8]| Drawn { target: 0, weight: row[0], certain: row[1] > 0.0 };
     let sample = Sample::drawn(rows.iter().map(drawn).collect(), sample.certain());
-    judged(settings, |precision| {
+    judged(settings, sums.epsilon, |precision| {
         let exact = direct(comm, precision, settings.softening, home, &places).into_iter().map(split);
         let found = rows.iter().map(|&[.., a, b, c]| units.into_scaled([a, b, c]));
         sample.weigh(exact, found, Some(rms))

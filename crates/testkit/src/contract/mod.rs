@@ -164,6 +164,7 @@ macro_rules! contract {
             sets_around_dense_cores_keep_their_tolerance
             bodies_where_forces_cancel_keep_their_tolerance
             errors_are_estimated
+            rounded_strengths_are_seen
             rounding_where_forces_cancel_is_seen
             points_on_lines_keep_their_tolerance
             crystals_keep_their_tolerance

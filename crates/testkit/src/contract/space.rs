@@ -354,6 +354,39 @@ pub fn errors_are_estimated(place: &impl Place) {
     }
 }
 
+/// Octahedra that are neutral together, far away: where single precision rounds their two strengths, all of them miss it alike.
+/// Direct sums that round strengths in the same way do not see it.
+pub fn rounded_strengths_are_seen(place: &impl Place) {
+    let (n, arm) = (4000, 0.01);
+    let (mut points, mut q): (Points, Vec<f64>) = (vec![[0.123, 0.2, 0.1]], vec![5.0]);
+    for center in uniform(n, 12) {
+        points.push(center);
+        q.push(4.2);
+        for k in 0..6 {
+            let side = if k % 2 == 0 { arm } else { -arm };
+            points.push(std::array::from_fn(|d| center[d] + if d == k / 2 { side } else { 0.0 }));
+            q.push(-0.7);
+        }
+    }
+    let targets: Points = sphere_surface(1000, 13).iter().map(|x| x.map(|c| 0.5 + 3.0 * c)).collect();
+    let reference = Reference::new(&points, &q, Some(&targets), Softening::None, targets.len());
+    for (method, precision, tolerance) in [
+        (Method::Auto, Precision::Auto, 1e-4),
+        (Method::Auto, Precision::Auto, 2e-5),
+        (Method::Treecode, Precision::F32, 2e-5),
+        (Method::Fmm, Precision::Mixed, 2e-5),
+    ] {
+        let settings = Settings { method, precision, tolerance, ..Settings::default() };
+        match place.evaluate(&settings, &points, &q, Some(&targets)) {
+            Ok(sum) => {
+                let e = reference.errors(&sum.potential, &sum.field);
+                assert!(e.keep(tolerance), "{method:?} {precision:?} {tolerance:e}: {e:?} {:?}", sum.choice);
+            }
+            Err(why) => assert!(precision == Precision::F32, "{method:?} {precision:?} {tolerance:e}: {why}"),
+        }
+    }
+}
+
 /// Where the forces of two clusters cancel, rounding in single precision errs more than truncation.
 pub fn rounding_where_forces_cancel_is_seen(place: &impl Place) {
     for (n, light, seed) in [(2000, 12, 5), (2000, 12, 6), (5000, 25, 7)] {

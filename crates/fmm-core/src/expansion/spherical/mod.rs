@@ -26,9 +26,7 @@ use crate::math::Real;
 use crate::math::simd::Vector;
 
 /// The highest order whose M2L is faster by matrices than by rotations, see docs/performance.md.
-pub const fn dense_order(single: bool) -> usize {
-    if single { 8 } else { 7 }
-}
+const DENSE: usize = 4;
 
 /// Multipole and local expansions of order p in solid harmonics.
 #[derive(Debug, Clone)]
@@ -235,8 +233,7 @@ impl<T: Real> Expansion<T, 3> for Spherical<T> {
 
     fn matrices(&self) -> Option<Arc<Operators<T>>> {
         let make = || Spherical::<f64>::new(self.p, self.numbering);
-        (self.p <= dense_order(size_of::<T>() == 4) && self.numbering.are_cubic())
-            .then(|| Operators::shared(self.p, self.numbering, make))
+        (self.p <= DENSE && self.numbering.are_cubic()).then(|| Operators::shared(self.p, self.numbering, make))
     }
 
     fn degree(&self, l: usize) -> Range<usize> {
