@@ -2,9 +2,9 @@
 
 use super::problem::CROWDED;
 use super::{Kind, Problem};
-use crate::Error;
 use crate::kernel::Softening;
 use crate::settings::{Method, Precision, Settings};
+use crate::{Boundary, Error};
 
 /// The tightest tolerance of sums in single precision, but for those with a mesh.
 pub const F32_FLOOR: f64 = 1e-5;
@@ -26,15 +26,12 @@ pub const MIXED_FLOOR: f64 = 1e-6;
 /// makes rms errors of 6e-7 of random charges and of 3e-6 of ions in a lattice (docs/accuracy.md).
 const CANCELLING_FLOOR: f64 = 5e-6;
 
-/// The same as an error of the table of random charges, where it is known how strong fields are.
-const CANCELLING_TABLE: f64 = 1.5e-6;
-
-/// Whether what is in single precision keeps the tolerance by expansions, where it keeps `floor` of forces of one sign; with the
-/// tables read at `table_error`. Of flat sets nobody knows.
-pub(super) fn keeps(floor: f64, kind: Kind, tolerance: f64, table_error: f64) -> bool {
+/// Whether what is in single precision keeps the tolerance by expansions, where it keeps `floor` of forces of one sign. Of flat
+/// sets nobody knows, nor of charges in a box, where the guard judges potentials as well.
+pub(super) fn in_single(floor: f64, settings: &Settings, kind: Kind) -> bool {
     match kind {
-        Kind::Filling | Kind::Clustered => tolerance >= floor,
-        Kind::Cancelling => tolerance >= floor.max(CANCELLING_FLOOR) && table_error >= CANCELLING_TABLE,
+        Kind::Filling | Kind::Clustered => settings.tolerance >= floor,
+        Kind::Cancelling => settings.boundary == Boundary::Open && settings.tolerance >= floor.max(CANCELLING_FLOOR),
         Kind::Flat => false,
     }
 }

@@ -23,7 +23,7 @@ use crate::expansion::MAX_CARTESIAN_ORDER;
 use crate::lists::Rule;
 use crate::settings::{Choice, Family, Method, Precision, Settings, Uniform};
 use cost::{LEAF_SHARE, direct_cost, ewald_cost, fast_cost, leaf_size, m2l_cost, pair_cost};
-use limits::{beyond_f32, beyond_mixed, keeps};
+use limits::{beyond_f32, beyond_mixed, in_single};
 use tables::expansion;
 
 /// Direct sums of no more pairs, a millisecond's work, are in double precision unless single is asked for.
@@ -50,11 +50,11 @@ pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> R
     let (family, separation2, order) = expansion(settings, problem, method, table_error);
     let order = settings.order.unwrap_or(order);
     let far = settings.method != Method::Direct;
-    let keeps = |floor: f64| far && keeps(floor, problem.kind, settings.tolerance, table_error);
+    let keeps = |floor: f64| far && in_single(floor, settings, problem.kind);
     let single = beyond_f32(settings, problem, far.then_some(order));
     let mixed = beyond_mixed(settings, problem);
     let precision = match (settings.precision, single, mixed) {
-        // Twice the floor for flat sets, and for direct sums, which cannot keep a tolerance by a higher order.
+        // Twice the floor for flat sets and charges in boxes, and for direct sums, which cannot keep a tolerance by a higher order.
         (Precision::Auto, None, _) if settings.tolerance >= 2.0 * F32_FLOOR || keeps(F32_FLOOR) => Precision::F32,
         (Precision::Auto, _, None) if keeps(MIXED_FLOOR) => Precision::Mixed,
         (Precision::Auto, ..) => Precision::F64,
