@@ -86,8 +86,8 @@ __device__ inline double handed_down(const ErrorView &v, uint32_t cell, unsigned
   return v.octants[8 * size_t(cell) + o] + parent.at(at[0], at[1], at[2]) + v.local * lost * power(r2, v.order);
 }
 
-// What the rounding of pairs to single precision loses at an octant of a leaf, squared: eight lanes have a leaf, and look at
-// eight cells of its list together.
+// What the rounding of pairs to single precision loses at an octant of a leaf, squared: eight lanes have a leaf, and
+// look at eight cells of its list together.
 __device__ inline float of_pairs(const ErrorView &v, uint32_t leaf, double half, const double *center, uint64_t begin, uint64_t end) {
   const unsigned o = threadIdx.x % 8, group = 0xffu << (threadIdx.x % 32 & 24);
   float at[3], sum = 0;

@@ -15,9 +15,9 @@ constexpr unsigned BINS = 1 << 12, BIN_BITS = 19;
 // large as a distance that is their difference, so that single precision keeps it to 2e-7.
 constexpr float FAR = 1.5f, NO_NEARER = 1e-5f;
 
-// Adds what a row of sources gives to a target that is far from all of them.
-// Strengths are two numbers each: the sum that is judged may have rounded them, which no comparison with strengths that are rounded in
-// the same way would show.
+// Adds what a row of sources gives to a target that is far from all of them. Strengths are two numbers each: the sum
+// that is judged may have rounded them, which no comparison with strengths that are rounded in the same way would
+// show.
 template <class Kernel>
 __device__ inline void add_far(const Kernel &kernel, const float4 *row, const float *low, const float *at, double *sum, float &largest) {
   float part[3] = {};

@@ -1,4 +1,4 @@
-//! The model of truncation errors that the error fields of all places share.
+//! The model of errors by truncation and by rounding that the error fields of all places share.
 //!
 //! Expansions of order p lose degrees p + 1 and beyond on both sides of a translation. What is lost
 //! is estimated from degree p, whose mean square over directions is known for every cell (see
@@ -29,11 +29,12 @@ pub const NEAR: f64 = 5.0;
 /// No octant of a cell counts less than this part of the largest.
 pub const LEAST: f64 = 1e-6;
 
-/// From this tolerance on the rounding of pairs counts nothing, even where fields are a thousandth of their largest terms.
+/// From this tolerance on the rounding of pairs counts nothing, even where fields are a thousandth of their largest
+/// terms.
 const COARSE: f64 = 1e-4;
 
-/// What [`of_pairs`] counts: half a spacing of numbers, squared. Errors of ions are as large as that, those of random charges half
-/// as large.
+/// What [`of_pairs`] counts: half a spacing of numbers, squared. Errors of ions are as large as that, those of random
+/// charges half as large.
 pub const OF_PAIRS: f64 = 0.25 * (f32::EPSILON as f64) * (f32::EPSILON as f64);
 
 /// The largest relative error that is predicted, in tolerances. Where forces cancel errors count
@@ -149,16 +150,23 @@ pub fn rounds_pairs(precision: Precision, tolerance: f64) -> bool {
     precision != Precision::F64 && tolerance < COARSE
 }
 
-/// The squares of what the rounding of pairs with bodies of a cell to single precision loses of the field at the octants of a
-/// target cell, in units of Σ|q| of the source cell over the square of its half side. The offsets of the lower and of the upper
-/// octants from its center are in these half sides, axis by axis. Where signs cancel neither fields nor potentials know of
-/// these terms.
+/// The squares of what the rounding of pairs with bodies of a cell to single precision loses of the field at the
+/// octants of a target cell, in units of Σ|q| of the source cell over the square of its half side. The offsets of the
+/// lower and of the upper octants from its center are in these half sides, axis by axis. Where signs cancel neither
+/// fields nor potentials know of these terms.
 pub fn of_pairs(from: [[f64; 2]; 3]) -> Octants {
     let [x, y, z] = from.map(|sides| sides.map(|x| x * x));
     std::array::from_fn(|o| {
         let r2 = larger(x[o & 1] + y[o >> 1 & 1] + z[o >> 2], 1.0);
         OF_PAIRS / (r2 * r2)
     })
+}
+
+/// The estimated error of a field, from its square in units where strengths and half the side of the root are near 1
+/// and its rounding in those of the caller. The field is multiplied by `rescale` to be in the first.
+pub(crate) fn with_rounding(squared: f64, rescale: f64, rounding: f64) -> f64 {
+    let rounding = rescale * rounding;
+    (squared + rounding * rounding).sqrt() / rescale
 }
 
 /// The rounding of a field whose terms cancel, from the potential there, with this spacing of numbers next to 1.

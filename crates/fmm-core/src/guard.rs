@@ -4,6 +4,7 @@ mod sample;
 
 use crate::ewald::{Hessians, Sums};
 use crate::math::scale::power_of_two_below;
+use crate::{Precision, Settings};
 pub use sample::{Drawn, EVEN, ROUNDS, Sample, step};
 
 /// Targets that are summed directly in space, some per cent of the time of the sum itself: fewer of large sets.
@@ -117,6 +118,23 @@ impl Norms {
     pub fn judged(&self) -> f64 {
         self.error().max(TRUSTED * self.rms_bound.max(self.l2_bound))
     }
+}
+
+/// The tightest tolerance whose guard may round pairs to single precision.
+const SINGLE: f64 = 1e-5;
+
+/// The `errors` that a guard finds by direct sums of a precision, of a sum with this spacing of numbers
+/// next to 1. One that was rounded to single precision itself is compared with such sums first, where
+/// these are enough to accept it.
+pub(crate) fn judged(settings: &Settings, epsilon: f64, mut errors: impl FnMut(Precision) -> Norms) -> Norms {
+    let rounded = epsilon == Precision::F32.epsilon();
+    if settings.guarded().is_some() && rounded && settings.tolerance >= SINGLE {
+        let norms = errors(Precision::F32);
+        if norms.judged() <= TRUSTED * settings.tolerance {
+            return norms;
+        }
+    }
+    errors(Precision::F64)
 }
 
 /// A sum of terms, and what its scatter follows from.
@@ -319,5 +337,26 @@ mod tests {
         assert!(few.len() > 1 && few.iter().all(|i| i % 10_000 == 77), "{few:?}");
         // Not if there are more than may be summed, nor if nothing is wrong.
         assert!(worst(0.5 * truth, 1).is_none() && worst(2.0 * truth, 100).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_single_precision_would_refuse_is_judged_in_double() {
+        let [single, double] = [Precision::F32, Precision::F64].map(Precision::epsilon);
+        let judge = |settings: Settings, epsilon: f64, rms: f64| {
+            let mut asked = vec![];
+            let of = |precision| {
+                asked.push(precision);
+                Norms { rms, rms_bound: rms, l2: 0.0, l2_bound: 0.0, certain: Default::default() }
+            };
+            judged(&settings, epsilon, of);
+            asked
+        };
+        let at = |tolerance| Settings { tolerance, ..Settings::default() };
+        assert_eq!(judge(at(1e-5), single, 0.7e-5), [Precision::F32]);
+        assert_eq!(judge(at(1e-5), single, 0.9e-5), [Precision::F32, Precision::F64]);
+        // Tighter tolerances are not left to it, nor sums in double precision, nor errors of a given order.
+        assert_eq!(judge(at(0.9e-5), single, 0.0), [Precision::F64]);
+        assert_eq!(judge(at(1e-5), double, 0.0), [Precision::F64]);
+        assert_eq!(judge(Settings { order: Some(8), ..at(1e-5) }, single, 0.0), [Precision::F64]);
     }
 }

@@ -44,8 +44,9 @@ fn most_errors_are_within_a_factor_of_four_of_their_estimate() {
     }
 }
 
-/// Charges, whose terms cancel in fields and in potentials: all that is wrong at this order is the rounding of pairs, which
-/// nothing else would expect. Estimates may be too large, since the guard asks which targets err most, but not too small.
+/// Charges, whose terms cancel in fields and in potentials: all that is wrong at this order is the rounding of pairs,
+/// which nothing else would expect. Estimates may be too large, since the guard asks which targets err most, but not
+/// too small.
 #[test]
 fn the_rounding_of_charges_in_single_precision_is_estimated() {
     let side = 16;

@@ -454,7 +454,8 @@ impl Guard {
         count: usize,
     ) -> Result<Vec<f64>, Error> {
         let Totals { error, field, .. } = self.field.totals(predicted)?;
-        // The rounding of the field itself is no matter of the factor. Single precision holds a thousandth of the error beside it.
+        // The factor does not scale the rounding of the field itself. Beside that single precision holds a
+        // thousandth of the error.
         let rounding = predicted.epsilon() * field;
         let lost = f64::max(error * error - rounding * rounding, 1e-6 * error * error).sqrt();
         let factor = match l2 * field / lost {

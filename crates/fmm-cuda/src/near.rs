@@ -38,7 +38,8 @@ impl Near {
         self.near.growth(4 * sources)
     }
 
-    /// The sources of the last sum from the centers of their leaves, and Σ|q| of leaves, if its pairs were in single precision.
+    /// The sources of the last sum from the centers of their leaves, and Σ|q| of leaves, if its pairs were in single
+    /// precision.
     pub fn rounded(&self) -> Option<(DevicePointer<Float4>, DevicePointer<f32>)> {
         self.single.then(|| (self.near.pointer().cast(), self.sizes.pointer()))
     }

@@ -17,8 +17,8 @@ pub(super) fn pair_cost(precision: Precision) -> f64 {
     }
 }
 
-/// Nanoseconds of one M2L, as measured when orders up to 8, in double precision up to 7, were matrices on the cores. Rotations take
-/// two thirds of this since then; leaves have kept their sizes.
+/// Nanoseconds of one M2L, as measured when orders up to 8, in double precision up to 7, were matrices on the cores.
+/// Rotations take two thirds of this since then; leaves have kept their sizes.
 pub(super) fn m2l_cost(family: Family, precision: Precision, order: usize) -> f64 {
     let terms = (order + 1) as f64;
     let single = precision == Precision::F32;

@@ -22,12 +22,12 @@ pub fn f32_floor(method: Method) -> f64 {
 /// errors of 5e-7 from the rounding of their places (docs/accuracy.md).
 pub const MIXED_FLOOR: f64 = 1e-6;
 
-/// The tightest tolerance at which rounding to single precision is left to the guard where forces of both signs cancel: it
-/// makes rms errors of 6e-7 of random charges and of 3e-6 of ions in a lattice (docs/accuracy.md).
+/// The tightest tolerance at which rounding to single precision is left to the guard where forces of both signs
+/// cancel: it makes rms errors of 6e-7 of random charges and of 3e-6 of ions in a lattice (docs/accuracy.md).
 const CANCELLING_FLOOR: f64 = 5e-6;
 
-/// Whether what is in single precision keeps the tolerance by expansions, where it keeps `floor` of forces of one sign. Of flat
-/// sets nobody knows, nor of charges in a box, where the guard judges potentials as well.
+/// Whether what is in single precision keeps the tolerance by expansions, where it keeps `floor` of forces of one
+/// sign. Of flat sets nobody knows, nor of charges in a box, where the guard judges potentials as well.
 pub(super) fn in_single(floor: f64, settings: &Settings, kind: Kind) -> bool {
     match kind {
         Kind::Filling | Kind::Clustered => settings.tolerance >= floor,

@@ -54,7 +54,8 @@ pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> R
     let single = beyond_f32(settings, problem, far.then_some(order));
     let mixed = beyond_mixed(settings, problem);
     let precision = match (settings.precision, single, mixed) {
-        // Twice the floor for flat sets and charges in boxes, and for direct sums, which cannot keep a tolerance by a higher order.
+        // Twice the floor for flat sets and charges in boxes, and for direct sums, which cannot keep a tolerance by a
+        // higher order.
         (Precision::Auto, None, _) if settings.tolerance >= 2.0 * F32_FLOOR || keeps(F32_FLOOR) => Precision::F32,
         (Precision::Auto, _, None) if keeps(MIXED_FLOOR) => Precision::Mixed,
         (Precision::Auto, ..) => Precision::F64,

@@ -1,18 +1,19 @@
 //! Direct sums at some places: what guards and checks compare with.
 //!
-//! Those of checks are in double precision. A guard's may have pairs in single precision: coordinates and strengths are two numbers
-//! each. So a difference is off by about one spacing of single precision, however close the pair, and strengths are not rounded:
-//! the sum that is judged may have rounded them in the same way, which no comparison would show. Blocks are added up in double.
+//! Those of checks are in double precision. A guard's may have pairs in single precision: coordinates and strengths
+//! are two numbers each. So a difference is off by about one spacing of single precision, however close the pair, and
+//! strengths are not rounded: the sum that is judged may have rounded them in the same way, which no comparison would
+//! show. Blocks are added up in double.
 
 use rayon::prelude::*;
 
 use super::points::Points;
-use crate::guard::{Norms, Sample, TRUSTED, split};
+use crate::Precision;
+use crate::guard::{Norms, Sample, split};
 use crate::kernel::{Radial, Softening, UseRadial};
 use crate::math::scale::{larger, largest, power_of_two_below, strength_scale};
 use crate::math::simd::{Task, Vector, dispatch};
 use crate::math::{CollectVec, Number, Real};
-use crate::{Precision, Settings};
 
 /// Sources that one task adds up: they stay in the first-level cache while the targets pass.
 const BLOCK: usize = 1 << 10;
@@ -57,15 +58,13 @@ fn scaled(
     strengths: &[f64],
     places: &[[f64; 3]],
 ) -> Vec<[f64; 4]> {
-    let parts = match precision {
-        Precision::F32 => parts::<f32>(units, softening, sources, strengths, places),
-        _ => parts::<f64>(units, softening, sources, strengths, places),
-    };
+    let parts = parts(precision, units, softening, sources, strengths, places);
     (0..places.len()).map(|k| joined(parts.iter().map(|part| part[k]))).collect()
 }
 
-/// The same of each block of [`BLOCK`] sources, with pairs in precision `T`.
-pub(crate) fn parts<T: Real>(
+/// The same of each block of [`BLOCK`] sources, with pairs in single precision or in double.
+pub(crate) fn parts(
+    precision: Precision,
     units: Units,
     softening: Softening,
     sources: &[[f64; 3]],
@@ -75,27 +74,11 @@ pub(crate) fn parts<T: Real>(
     let softening = softening.scaled(units.length);
     let places: Vec<[f64; 3]> = places.iter().map(|x| x.map(|c| c * units.length)).collect();
     let units = [units.length, units.strength];
-    sources
-        .par_chunks(BLOCK)
-        .zip(strengths.par_chunks(BLOCK))
-        .map(|(x, q)| dispatch::<T, _>(Direct { softening, x, q, units, places: &places }))
-        .collect_vec()
-}
-
-/// The tightest tolerance whose guard may round pairs to single precision.
-const SINGLE: f64 = 1e-5;
-
-/// The `errors` that a guard finds by direct sums of a precision, of a sum with this spacing of numbers next to 1: of one that was
-/// rounded to single precision itself by such sums first, where these are enough to accept it.
-pub(crate) fn judged(settings: &Settings, epsilon: f64, mut errors: impl FnMut(Precision) -> Norms) -> Norms {
-    let rounded = epsilon == Precision::F32.epsilon();
-    if settings.guarded().is_some() && rounded && settings.tolerance >= SINGLE {
-        let norms = errors(Precision::F32);
-        if norms.judged() <= TRUSTED * settings.tolerance {
-            return norms;
-        }
-    }
-    errors(Precision::F64)
+    let of_block = |(x, q)| {
+        let block = Direct { softening, x, q, units, places: &places };
+        if precision == Precision::F32 { dispatch::<f32, _>(block) } else { dispatch::<f64, _>(block) }
+    };
+    sources.par_chunks(BLOCK).zip(strengths.par_chunks(BLOCK)).map(of_block).collect_vec()
 }
 
 /// The field of all blocks of sources at a place, from those of each in their order.
@@ -258,26 +241,5 @@ mod tests {
         points[1] = points[0].map(|c| c + 1e-12);
         assert_eq!(errors(&points, Precision::F32).error(), f64::INFINITY);
         assert_eq!(errors(&points, Precision::F64).error(), 0.0);
-    }
-
-    #[test]
-    fn what_single_precision_would_refuse_is_judged_in_double() {
-        let [single, double] = [Precision::F32, Precision::F64].map(Precision::epsilon);
-        let judge = |settings: Settings, epsilon: f64, rms: f64| {
-            let mut asked = vec![];
-            let of = |precision| {
-                asked.push(precision);
-                Norms { rms, rms_bound: rms, l2: 0.0, l2_bound: 0.0, certain: Default::default() }
-            };
-            judged(&settings, epsilon, of);
-            asked
-        };
-        let at = |tolerance| Settings { tolerance, ..Settings::default() };
-        assert_eq!(judge(at(1e-5), single, 0.7e-5), [Precision::F32]);
-        assert_eq!(judge(at(1e-5), single, 0.9e-5), [Precision::F32, Precision::F64]);
-        // Tighter tolerances are not left to it, nor sums in double precision, nor errors of a given order.
-        assert_eq!(judge(at(0.9e-5), single, 0.0), [Precision::F64]);
-        assert_eq!(judge(at(1e-5), double, 0.0), [Precision::F64]);
-        assert_eq!(judge(Settings { order: Some(8), ..at(1e-5) }, single, 0.0), [Precision::F64]);
     }
 }

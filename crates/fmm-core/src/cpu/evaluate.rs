@@ -14,7 +14,7 @@ use super::{direct, hessian, vortex};
 use crate::accuracy::{self, Problem};
 use crate::ewald::Ewald;
 use crate::expansion::{Cartesian, Expansion, Spherical};
-use crate::guard::{Look, Norms};
+use crate::guard::{self, Look, Norms};
 use crate::math::{CollectVec, Real};
 use crate::mesh::recipe::Rates;
 use crate::plan::OctreePlan;
@@ -262,7 +262,7 @@ impl Trial for SpaceTrial<'_> {
         let sample = self.times.time_more(Stage::Guard, || sums.prediction().sample(settings.tolerance, look));
         let (softening, rms) = (settings.softening, Some(sums.prediction().rms()));
         let field = || {
-            direct::judged(settings, sums.epsilon, |p| direct::errors(&sample, softening, points, &sums.field, rms, p))
+            guard::judged(settings, sums.epsilon, |p| direct::errors(&sample, softening, points, &sums.field, rms, p))
         };
         if self.reference.is_none() {
             self.reference = self.times.time_more(Stage::Guard, || InBox::reference(settings, points, quantity));
@@ -333,8 +333,8 @@ impl Summed {
             } else {
                 let per_potential = error_model::per_potential(settings.boundary, strengths);
                 let of_target = |(i, &k): (usize, &u32)| {
-                    let rounding = rescale * error_model::rounding(of_terms, per_potential, potential[i]);
-                    (squared_errors[k as usize] + rounding * rounding).sqrt() / rescale
+                    let rounding = error_model::rounding(of_terms, per_potential, potential[i]);
+                    error_model::with_rounding(squared_errors[k as usize], rescale, rounding)
                 };
                 place.par_iter().enumerate().map(of_target).collect_vec()
             };

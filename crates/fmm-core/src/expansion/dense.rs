@@ -1,7 +1,7 @@
 //! M2L of low orders as matrix products: one (p+1)² × (p+1)² matrix a class, several pairs at a time.
 //!
-//! O(p⁴) operations, but no gathering: coefficients of a source are broadcast, those of a target are lanes. Below about a hundred
-//! coefficients that is faster than rotations, see docs/performance.md.
+//! O(p⁴) operations, but no gathering: coefficients of a source are broadcast, those of a target are lanes. Up to
+//! order 4 that is as fast as rotations or faster, see docs/performance.md.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;

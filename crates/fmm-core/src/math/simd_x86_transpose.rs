@@ -1,7 +1,8 @@
-//! Rows and columns of whole vectors exchanged. No closures in here: they are compiled without the extension unless they happen
-//! to be inlined, and then hand every vector over in memory.
+//! Rows and columns of whole vectors exchanged. No closures in here: they are compiled without the extension unless
+//! they happen to be inlined, and then hand every vector over in memory.
 //!
-//! All `unsafe` here has one reason: an intrinsic may run only where the processor has the extension. Only the vectors of
+//! All `unsafe` here has one reason: an intrinsic may run only where the processor has the extension. Only the
+//! vectors of
 //! `simd_x86.rs` call these functions, which exist nowhere else.
 
 use std::arch::x86_64::*;

@@ -2,9 +2,9 @@
 
 use super::home::Home;
 use crate::comm::{Comm, exchanged, gathered};
-use crate::cpu::direct::{joined, judged, parts};
+use crate::cpu::direct::{joined, parts};
 use crate::cpu::points::Summed;
-use crate::guard::{Drawn, Look, Norms, Sample, split};
+use crate::guard::{Drawn, Look, Norms, Sample, judged, split};
 use crate::{Precision, Settings, Softening};
 
 /// The field of all particles at `places`, the same on all ranks, and the square of its largest term, in the units of all.
@@ -16,10 +16,7 @@ fn direct(
     places: &[[f64; 3]],
 ) -> Vec<[f64; 4]> {
     let units = home.units(comm);
-    let blocks = match precision {
-        Precision::F32 => parts::<f32>(units, softening, home.position, home.strength, places),
-        _ => parts::<f64>(units, softening, home.position, home.strength, places),
-    };
+    let blocks = parts(precision, units, softening, home.position, home.strength, places);
     // Each rank adds up the blocks of all particles at some of the places.
     let size = comm.size();
     let range = |rank: usize| places.len() * rank / size..places.len() * (rank + 1) / size;

@@ -181,8 +181,8 @@ impl Planned {
                 let per_potential = error_model::per_potential_of(settings.boundary, home.total_size(comm));
                 let squares: Vec<f64> = owned.home(comm, order, &finished.squared_errors);
                 let of_target = |(square, potential): (&f64, &f64)| {
-                    let rounding = rescale * error_model::rounding(of_terms, per_potential, *potential);
-                    (square + rounding * rounding).sqrt() / rescale
+                    let rounding = error_model::rounding(of_terms, per_potential, *potential);
+                    error_model::with_rounding(*square, rescale, rounding)
                 };
                 squares.iter().zip(&potential).map(of_target).collect()
             } else {

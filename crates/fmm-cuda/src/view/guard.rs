@@ -18,7 +18,8 @@ pub struct ErrorView {
     pub m2p: CsrView,
     /// Direct sums.
     pub p2p: CsrView,
-    /// The sources from the centers of their leaves, and strengths; null where no pair is in single precision. `[sources]`
+    /// The sources from the centers of their leaves, and strengths; null where no pair is in single precision.
+    /// `[sources]`
     pub near_bodies: ReadOnly<Float4>,
     /// Σ|q| of leaves; null as these. `[source cells]`
     pub sizes: ReadOnly<f32>,

@@ -354,8 +354,8 @@ pub fn errors_are_estimated(place: &impl Place) {
     }
 }
 
-/// Octahedra that are neutral together, far away: where single precision rounds their two strengths, all of them miss it alike.
-/// Direct sums that round strengths in the same way do not see it.
+/// Octahedra that are neutral together, far away: where single precision rounds their two strengths, all of them miss
+/// it alike. Direct sums that round strengths in the same way do not see it.
 pub fn rounded_strengths_are_seen(place: &impl Place) {
     let (n, arm) = (4000, 0.01);
     let (mut points, mut q): (Points, Vec<f64>) = (vec![[0.123, 0.2, 0.1]], vec![5.0]);

@@ -9,12 +9,12 @@ use super::harmonics::at;
 use crate::math::Real;
 use crate::math::simd::Vector;
 
-/// Rows that are worked on together at most, so that each load of a coefficient serves several products: all of one parity up
-/// to degree 11.
+/// Rows that are worked on together at most, so that each load of a coefficient serves several products: all of one
+/// parity up to degree 11.
 const ROWS: usize = 6;
 
-/// Coefficients of every other order, Re or Im, of one degree: the place of the first, and of the second, after which they are
-/// four apart. (Order 0 has no Im.)
+/// Coefficients of every other order, Re or Im, of one degree: the place of the first, and of the second, after which
+/// they are four apart. (Order 0 has no Im.)
 #[derive(Debug, Clone, Copy)]
 struct Every {
     first: usize,
@@ -126,20 +126,13 @@ impl<T: Real> Swap<T> {
 #[inline(always)]
 fn rows<V: Vector, const R: usize>(table: &[V::Scalar], block: &Block, from: &[V], to: &mut [V]) {
     let mut sums = [V::zero(); R];
-    let mut columns = table.chunks_exact(R);
-    if let Some(entries) = columns.next() {
-        let x = from[block.from.first];
+    let Every { first: mut place, second: mut next } = block.from;
+    for entries in table.chunks_exact(R) {
+        let x = from[place];
         for r in 0..R {
             sums[r] = V::splat(entries[r]).mul_add(x, sums[r]);
         }
-        let mut place = block.from.second;
-        for entries in columns {
-            let x = from[place];
-            for r in 0..R {
-                sums[r] = V::splat(entries[r]).mul_add(x, sums[r]);
-            }
-            place += 4;
-        }
+        (place, next) = (next, next + 4);
     }
     to[block.to.first] = sums[0];
     for r in 1..R {
